@@ -2,9 +2,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/path.h"
 #include "base/program.h"
 #include "engine/caller.h"
+#include "engine/past.h"
 #include "jobs/renders.h"
 #include "launch.h"
 #include "output.h"
@@ -190,6 +192,27 @@ static void check_switch(struct launch *l, const char *provider, struct findings
 		say(f, "ok", "%s: its pods' own way to end themselves answered on %s; that one ended so was not seen", provider, day);
 }
 
+/* What an earlier pod of such an image has said of its card. */
+static void check_cards(struct launch *l, const char *provider, struct findings *f)
+{
+	const struct past_image of = {section_text(section_group(config_top(l->ctx->config), "pod"), "image"),
+				      l->setup.job ? l->setup.job_ops->needs(l->setup.job)->setup : NULL};
+	size_t count;
+	const struct gpu *cards = gpu_catalog(&count);
+	char why[200], day[32];
+	int64_t since_ms;
+
+	for (size_t i = 0; l->setup.job && i < count; i++) {
+		if (!past_card_is_unfit(l->ctx->store, &of, provider, cards[i].name, clock_wall_ms(), why, sizeof(why), &since_ms))
+			continue;
+		if (opt_has(l->ctx, "forget-cards") && past_card_forget(l->ctx->store, &of, provider, cards[i].name))
+			say(f, "ok", "%s: %s may be rented again", provider, cards[i].name);
+		else
+			say(f, "warn", "%s: %s is left out since %.10s: %s (--forget-cards: try it again)", provider, cards[i].name,
+			    clock_rfc3339(day, sizeof(day), since_ms), why);
+	}
+}
+
 /* Where the provider refuses its list, runs go on with lookups by id, and so does this. */
 static void check_pods(struct launch *l, const struct engine_provider *p, bool was_bad, struct findings *f)
 {
@@ -229,6 +252,7 @@ static void check_provider(struct launch *l, int provider, struct findings *f)
 	f->accounts += !bad && strcmp(p->ops->name, "local") != 0;
 	if (!bad && check_offers(l, provider, f) && can_pay)
 		f->usable++;
+	check_cards(l, p->ops->name, f);
 	check_switch(l, p->ops->name, f);
 	check_pods(l, p, bad, f);
 }
@@ -320,6 +344,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "check these", "provider", false},
+	{0, "forget-cards", NULL, "rent again what the job's image could not run on, as a pod has said", NULL, false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
 	{0},
 };

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "engine/learn.h"
+#include "engine/past.h"
 #include "extras.h"
 #include "prior.h"
 
@@ -299,6 +300,20 @@ static void say_prior(const struct job_prior *p, const struct offer *o, char to[
 		 other ? gpu_find(p->gpu)->name : "");
 }
 
+/* As a pod with such a card has said in an earlier run. */
+static void find_unfit(struct estimate *e, struct launch *l, size_t i)
+{
+	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct past_image of = {section_text(section_group(config_top(l->ctx->config), "pod"), "image"), needs->setup};
+	const struct offer *o = &e->offers[i];
+	int64_t now_ms = clock_wall_ms(), since_ms;
+	char why[200], day[32];
+
+	if (strcmp(o->gpu, "none") != 0 && past_card_is_unfit(l->ctx->store, &of, o->provider, o->gpu, now_ms, why, sizeof(why), &since_ms))
+		format_text(e->unfit[i], ESTIMATE_UNFIT, "%s (image %s, a pod said so on %.10s)", why, of.image ? of.image : "by default",
+			    clock_rfc3339(day, sizeof(day), since_ms));
+}
+
 static void make_machine(struct estimate *e, struct launch *l, size_t i, const struct speed *of_segments, const struct learned *pods)
 {
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
@@ -336,6 +351,8 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 		e->known = true;
 	else
 		m->batch_max = 0; /* nothing can be said of it */
+	if (e->unfit[i][0])
+		m->batch_max = 0;
 }
 
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count, struct err *err)
@@ -344,7 +361,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	struct learned pods = {0};
 	struct speed prior = {0};
 	double estimated_s = 0;
-	bool any_fits = false;
+	bool any_fits = false, any_runs = false;
 	int largest = 1;
 
 	*out = (struct estimate){.offers = offers, .count = count, .need_gb = needs->vram_gb, .need = need_of(needs)};
@@ -363,13 +380,18 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	out->machines = xcalloc(count + 1, sizeof(*out->machines));
 	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));
 	out->extras = xcalloc(count + 1, sizeof(*out->extras));
+	out->unfit = xcalloc(count + 1, sizeof(*out->unfit));
 	out->failing = extras_failing(l);
 	out->wish.failing_share = out->failing.value;
 	for (size_t i = 0; i < count; i++) {
 		learn_provider(&pods, l, offers[i].provider, out->audio_s);
+		find_unfit(out, l, i);
 		make_machine(out, l, i, &prior, &pods);
-		any_fits |= batch_most(needs, &offers[i], &(struct learned_speed){0}) > 0;
+		bool fits = batch_most(needs, &offers[i], &(struct learned_speed){0}) > 0;
+		any_fits |= fits;
+		any_runs |= fits && !out->unfit[i][0];
 	}
+	out->none_can_run = any_fits && !any_runs;
 	out->never_fits = count && !any_fits;
 	for (size_t i = 0; i < count; i++)
 		largest = MAX(largest, out->machines[i].batch_max);
@@ -422,5 +444,6 @@ void estimate_free(struct estimate *e)
 	free(e->machines);
 	free(e->speed_from);
 	free(e->extras);
+	free(e->unfit);
 	*e = (struct estimate){0};
 }

@@ -7,7 +7,7 @@
 #include "plan/choose.h"
 #include "plan/vram.h"
 
-enum { ESTIMATE_FROM = 128 };
+enum { ESTIMATE_FROM = 128, ESTIMATE_UNFIT = 300 };
 
 struct estimate {
 	struct plan_work work;
@@ -29,6 +29,8 @@ struct estimate {
 	int need_gb;
 	int setup_download_mb; /* of a GPU job: what its set-up fetches on a pod where its environment is not there; 0: not known */
 	const char *volume;    /* that the run would use; NULL: none */
+	char (*unfit)[ESTIMATE_UNFIT]; /* why the card of each offer cannot run the job's image, as a pod has said; "": it may */
+	bool none_can_run;     /* that is so of all offers that are large enough */
 	struct vram_need need; /* of all workers of a pod, where the engine says; GiB */
 };
 

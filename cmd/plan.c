@@ -59,7 +59,7 @@ static int by_price(const void *a, const void *b)
 static void add_offers(struct launch *l, int provider, const struct op_result *from, struct known_offer **out, size_t *count)
 {
 	int64_t now = clock_wall_ms();
-	struct offer_past *past = past_of_offers(l->ctx->store, from->offers, from->offer_count, now);
+	struct offer_past *past = past_of_offers(l->ctx->store, NULL, from->offers, from->offer_count, now);
 
 	*out = xrealloc(*out, (*count + from->offer_count + 1) * sizeof(**out));
 	for (size_t i = 0; i < from->offer_count; i++)

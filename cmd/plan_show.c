@@ -92,7 +92,9 @@ static void print_misfits(FILE *to, const struct estimate *e)
 			said |= !strcmp(e->offers[k].gpu, o->gpu);
 		if (e->machines[i].batch_max > 0 || said || !e->known)
 			continue;
-		if (!strcmp(o->gpu, "none"))
+		if (e->unfit[i][0])
+			plan_say(to, 2, "left out: %s: %s", plan_offer(offer, o), e->unfit[i]);
+		else if (!strcmp(o->gpu, "none"))
 			fprintf(to, "does not fit: a pod without a GPU\n");
 		else if (one_gib > estimate_usable_gib(o))
 			plan_say(to, 2, "does not fit: %s: %.2f GiB for a segment, %.2f of %d GB can be used", plan_offer(offer, o), one_gib, estimate_usable_gib(o),

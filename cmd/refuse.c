@@ -121,12 +121,29 @@ int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *p
 	return -1;
 }
 
+/* Earlier pods have said so of each card on offer. */
+static int refuse_cards(const struct launch *l, const struct estimate *e, struct err *err)
+{
+	size_t first = 0;
+	char offer[PLAN_TEXT];
+
+	while (first + 1 < e->count && !e->unfit[first][0])
+		first++;
+	err_set(err, ERR_NO_CAPACITY, "no card on offer can run the job: %s: %s; set pod.image to another image, or name other GPUs in gpu",
+		plan_offer(offer, &e->offers[first]), e->unfit[first]);
+	err_about(err, "gpu");
+	config_place_error(l->ctx->config, err);
+	return -1;
+}
+
 int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick, enum plan_verdict verdict, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
 
 	if (!e->open || !e->count)
 		return 0;
+	if (e->none_can_run)
+		return refuse_cards(l, e, err);
 	if (estimate_has_deadline(top) && refuse_deadline(top, e, pick, verdict, err) < 0)
 		return -1;
 	if (refuse_budget(l, e, err) == 0)

@@ -3290,13 +3290,15 @@ static void part_failed(struct agent *a, const struct worker *w, struct part *p,
 
 /* ---- workers ---- */
 
-static void worker_event(struct agent *a, struct worker *w, const char *state, const char *error)
+static void worker_event(struct agent *a, struct worker *w, const char *state, const char *error, const char *unfit)
 {
 	struct buf *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
 	js_text(b, "state", state);
 	if (error)
 		js_text(b, "error", error);
+	if (unfit)
+		js_text(b, "unfit", unfit);
 	event_end(a);
 }
 
@@ -3308,10 +3310,11 @@ static bool all_workers_failed(const struct agent *a)
 	return a->worker_count > 0;
 }
 
-static void worker_failed(struct agent *a, struct worker *w, const char *error)
+/* unfit: what of the pod is to blame ("card"); NULL: nothing that the worker names. */
+static void worker_failed(struct agent *a, struct worker *w, const char *error, const char *unfit)
 {
 	w->state = WORKER_FAILED;
-	worker_event(a, w, "failed", error);
+	worker_event(a, w, "failed", error, unfit);
 	if (all_workers_failed(a))
 		fatal(a, "no worker can be kept running: %s", error);
 }
@@ -3397,7 +3400,7 @@ static void worker_start(struct agent *a, struct worker *w)
 	w->to.len = w->line.len = w->err_line.len = 0;
 	w->skipping[0] = w->skipping[1] = false;
 	if (w->pid < 0)
-		worker_failed(a, w, strerror(errno));
+		worker_failed(a, w, strerror(errno), NULL);
 }
 
 static void worker_kill(struct agent *a, struct worker *w, const char *why)
@@ -3510,7 +3513,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	if (error) {
 		char *copy = xcopy(error, strlen(error));
 		kill_child(w->pid);
-		worker_failed(a, w, copy);
+		worker_failed(a, w, copy, json_text(line, "unfit", NULL));
 		free(copy);
 		return;
 	}
@@ -3802,7 +3805,7 @@ static void worker_restart_or_fail(struct agent *a, struct worker *w, const char
 	if (w->restarts >= RESTARTS_MAX || w->in_row >= IN_ROW_MAX) {
 		snprintf(error, sizeof(error), "it ended %d times%s%s%s", w->restarts + 1,
 			 w->in_row >= IN_ROW_MAX ? " without a finished segment" : "", *words ? ": " : "", words);
-		worker_failed(a, w, error);
+		worker_failed(a, w, error, NULL);
 		return;
 	}
 	w->restarts++;
@@ -3846,7 +3849,7 @@ static void worker_undead(struct agent *a, struct worker *w)
 	if (w->command)
 		return command_exited(a, w, SIGKILL);
 	worker_give_back(a, w);
-	worker_failed(a, w, "it was killed and does not end");
+	worker_failed(a, w, "it was killed and does not end", NULL);
 }
 
 static int64_t hang_limit_ms(const struct agent *a, const struct worker *w)
@@ -5135,7 +5138,7 @@ static void start_begin(struct agent *a, const struct json *op)
 		a->workers[i] = (struct worker){ .w = i, .in = -1, .out = -1, .err = -1, .max_batch = 1 };
 	for (int i = 0; i < count && !a->fatal; i++) {
 		if (a->setup_failed || a->install_failed)
-			worker_failed(a, &a->workers[i], "what it needs could not be set up");
+			worker_failed(a, &a->workers[i], "what it needs could not be set up", NULL);
 		else if (a->command)
 			command_slot_ready(a, &a->workers[i]);
 		else

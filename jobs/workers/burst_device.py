@@ -19,6 +19,15 @@ class DeviceLost(Exception):
     """The card's context is gone; only a new process can go on."""
 
 
+class Unfit(str):
+    """Why this card cannot run what is installed here, though another one may. blame: as hello says it in "unfit"."""
+    blame = "card"
+
+
+class TooSmall(Unfit):
+    blame = "memory"
+
+
 def kind_of(error: BaseException) -> str:
     """"memory": smaller batches may help; "device": the context is lost and with it the process; "other": this input's fault."""
     if isinstance(error, (MemoryError, OutOfMemory)) or type(error).__name__ == "OutOfMemoryError":
@@ -112,8 +121,7 @@ class Cuda:
         major, minor = torch.cuda.get_device_capability(0)
         archs = list(torch.cuda.get_arch_list())
         if not has_kernels(archs, major, minor):
-            return (f"torch {torch.__version__} has no kernels for {self.gpu} (sm_{major}{minor}; it has {' '.join(archs)}): "
-                    "an image with a newer torch is needed")
+            return Unfit(f"torch {torch.__version__} has no kernels for {self.gpu} (sm_{major}{minor}; it has {' '.join(archs)})")
         return self.compute()
 
     def compute(self) -> Optional[str]:
@@ -123,7 +131,8 @@ class Cuda:
             a = torch.full((64, 64), 2.0, device="cuda")
             got = float((a @ a).sum().item())
         except RuntimeError as error:
-            return f"{self.gpu} cannot compute: {str(error)[:200]}"
+            text = f"{self.gpu} cannot compute: {str(error)[:200]}"
+            return Unfit(text) if "no kernel image" in text else text
         return None if got == 64 * 64 * 64 * 4.0 else f"{self.gpu} computes wrongly: {got} instead of {64 * 64 * 64 * 4}"
 
     def release(self) -> None:

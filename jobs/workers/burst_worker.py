@@ -17,7 +17,7 @@ from typing import Any, Optional
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from burst_audio import pcm16  # noqa: E402
-from burst_device import Device, DeviceLost, kind_of  # noqa: E402
+from burst_device import Device, DeviceLost, TooSmall, Unfit, kind_of  # noqa: E402
 from burst_engine import Bad, CannotRun, Engine, Task  # noqa: E402
 from burst_phases import Phases  # noqa: E402
 from burst_probe import most_at_once  # noqa: E402
@@ -107,7 +107,7 @@ def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:
     with phase("probe"):
         most = most_at_once(engine, device, " ".join(f"{p}={v}" for p, v in versions.items()))
     if most < 1:
-        raise CannotRun(f"{device.gpu}: {device.total_gib():.1f} GiB are not enough for one segment")
+        raise CannotRun(TooSmall(f"{device.gpu}: {device.total_gib():.1f} GiB are not enough for one segment"))
     engine.expect(most)
     short = engine.weights()[:12]
     return device, {"version": f"{own} {short}".strip(), "versions": versions, "weights": engine.weights(),
@@ -123,6 +123,14 @@ def explain(error: Exception) -> str:
     if kind_of(error) == "memory":
         return f"the model does not fit: {error}"
     return f"{type(error).__name__}: {error}"
+
+
+def blame(error: Exception) -> dict[str, str]:
+    """What hello says beside it when another card may do."""
+    if isinstance(error, CannotRun):
+        why = error.args[0]
+        return {"unfit": why.blame} if isinstance(why, Unfit) else {}
+    return {"unfit": TooSmall.blame} if kind_of(error) == "memory" else {}
 
 
 def main() -> int:
@@ -143,7 +151,7 @@ def main() -> int:
         return 1
     except Exception as error:
         traceback.print_exc()
-        wire.hello(engine.name if engine else name, error=explain(error)[:300])
+        wire.hello(engine.name if engine else name, error=explain(error)[:300], **blame(error))
         return 1
     engine.progress = Progress()
     wire.hello(engine.name, **facts)

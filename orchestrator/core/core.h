@@ -113,12 +113,20 @@ struct core_segment {
 	bool done; /* cached, or safe from an earlier life of this run */
 };
 
+/* What a worker that cannot start says of its pod's card. */
+enum card_fault {
+	CARD_FITS,	   /* nothing */
+	CARD_UNFIT,	   /* the image of this provider cannot use it */
+	CARD_UNFIT_ANYWHERE, /* nor can that of any other: they have the same */
+};
+
 /* What the ledger knows of an offer: of earlier pods of it, and how quickly such pods came up. */
 struct offer_past {
 	int64_t boot_ms; /* the median from the create to the handshake; 0: too little is known */
 	/* wall clock: when a pod of it was given up as stuck or bad, and until when other offers go before it; 0: never */
 	int64_t bad_at_ms, bad_until_ms;
 	char bad_why[100];
+	char unfit[200]; /* why its card cannot run the job's image, as a pod has said; "": nothing is known against it */
 };
 bool offer_avoided(const struct offer_past *past, int64_t wall_ms);
 /* "given up 12 min ago: sshd never spoke"; "" where it is not avoided. */
@@ -216,6 +224,7 @@ struct core_pod {
 	bool asked_twice; /* it was released again after that, when no list had shown it for a minute */
 	bool elsewhere; /* adopted, set by the caller: rented with another key than ours; that it is not seen proves nothing */
 	bool unprovable; /* ... and it was not seen: reported */
+	bool unfit_card;    /* its card cannot run the job's image */
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
@@ -259,7 +268,7 @@ enum event_type {
 	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
 	EV_PREPARE_FAILED, /* pod; err */
 	EV_WORKERS,	   /* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said); batching; speed */
-	EV_WORKERS_FAILED, /* pod; err: no worker can be started (any more) */
+	EV_WORKERS_FAILED, /* pod; err: no worker can be started (any more); number: enum card_fault */
 	EV_BATCH_STARTED,  /* pod; batch; t */
 	EV_BATCH_DONE,	   /* pod; batch; t */
 	EV_RENDERED,	   /* pod; segment; t; elapsed_ms: it is finished on the pod */

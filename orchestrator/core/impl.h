@@ -266,7 +266,9 @@ struct candidate *offers_of(struct core *c, const struct core_pod *p);
 bool offers_other_than(const struct core *c, const struct core_pod *p);
 void offers_sort(struct core *c); /* after what goes first has changed */
 bool offers_ready(const struct core *c, const struct candidate *k); /* it could be rented now, and is not avoided */
-bool offers_too_dear(const struct core *c, const struct candidate *k); /* for caps.max_price_per_hour */
+bool offers_barred(const struct core *c, const struct candidate *k); /* too dear for caps.max_price_per_hour, or of a card that is unfit */
+void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why); /* from now on nothing with its card is rented */
+bool offers_any_left(const struct core *c); /* something may be rented, now or later, or a vendor was not asked yet */
 
 /* budget.c */
 /* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with it; -1: no room. */

@@ -1,6 +1,8 @@
 /* offers.c - which offer to try next: in the order of the config's providers, then its GPUs, then price. */
 #include "impl.h"
 
+#include "../base/gpus.h"
+
 #include <stdlib.h>
 
 static int compare(const void *a, const void *b)
@@ -56,6 +58,8 @@ void offers_take(struct core *c, int provider, const struct offer *list, const s
 		fresh[i].provider = provider;
 		if (past)
 			fresh[i].past = past[i];
+		if (old && !fresh[i].past.unfit[0]) /* if the ledger could not be written */
+			COPY_TEXT(fresh[i].past.unfit, old->past.unfit);
 	}
 	for (size_t i = 0; i < c->candidate_count; i++)
 		if (c->candidates[i].provider != provider)
@@ -70,9 +74,41 @@ void offers_take(struct core *c, int provider, const struct offer *list, const s
 	forecast_listed(c);
 }
 
-bool offers_too_dear(const struct core *c, const struct candidate *k)
+static bool too_dear(const struct core *c, const struct candidate *k)
 {
 	return c->conf.max_price_microusd_h && k->offer.price_microusd_h > c->conf.max_price_microusd_h;
+}
+
+bool offers_barred(const struct core *c, const struct candidate *k)
+{
+	return k->past.unfit[0] || too_dear(c, k);
+}
+
+static bool same_card(const char *a, const char *b)
+{
+	const struct gpu *known = gpu_find(a);
+
+	return !strcmp(a, b) || (known && known == gpu_find(b));
+}
+
+void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why)
+{
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		struct candidate *k = &c->candidates[i];
+		if ((anywhere || k->provider == p->provider) && same_card(k->offer.gpu, p->offer.gpu))
+			COPY_TEXT(k->past.unfit, why);
+	}
+}
+
+bool offers_any_left(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead && c->vendors[i].offers_ask == ASK_NOT)
+			return true;
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (!c->vendors[c->candidates[i].provider].dead && !offers_barred(c, &c->candidates[i]))
+			return true;
+	return false;
 }
 
 /* Its vendor has refused spot twice, and has something else that could be had now. */
@@ -82,7 +118,7 @@ static bool spot_rests(const struct core *c, const struct candidate *k)
 		return false;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *other = &c->candidates[i];
-		if (other->provider == k->provider && !other->offer.spot && !offers_too_dear(c, other) && other->rest_until <= c->now)
+		if (other->provider == k->provider && !other->offer.spot && !offers_barred(c, other) && other->rest_until <= c->now)
 			return true;
 	}
 	return false;
@@ -92,7 +128,7 @@ bool offers_ready(const struct core *c, const struct candidate *k)
 {
 	const struct vendor *v = &c->vendors[k->provider];
 
-	return !v->dead && (!c->conf.want_volume || v->volume_ask == ASK_HAVE) && !offers_too_dear(c, k) && !spot_rests(c, k) &&
+	return !v->dead && (!c->conf.want_volume || v->volume_ask == ASK_HAVE) && !offers_barred(c, k) && !spot_rests(c, k) &&
 	       !offer_avoided(&k->past, c->wall) && MAX(k->rest_until, v->rent_not_before) <= c->now;
 }
 
@@ -104,7 +140,12 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 		const struct vendor *v = &c->vendors[k->provider];
 		if (v->dead || (c->conf.want_volume && v->volume_ask != ASK_HAVE) || replan_passes_over(c, k))
 			continue;
-		if (offers_too_dear(c, k)) {
+		if (k->past.unfit[0]) {
+			if (c->capacity.kind == ERR_NONE)
+				err_set(&c->capacity, ERR_NO_CAPACITY, "%s: %s: %s", k->offer.provider, k->offer.gpu, k->past.unfit);
+			continue;
+		}
+		if (too_dear(c, k)) {
 			if (c->capacity.kind == ERR_NONE)
 				err_set(&c->capacity, ERR_NO_CAPACITY,
 					"%s: %s costs more than caps.max_price_per_hour",
@@ -131,7 +172,7 @@ bool offers_other_than(const struct core *c, const struct core_pod *p)
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
 		const struct vendor *v = &c->vendors[k->provider];
-		if (v->dead || offers_too_dear(c, k) || same_offer(k, p->provider, &p->offer) || offer_avoided(&k->past, c->wall))
+		if (v->dead || offers_barred(c, k) || same_offer(k, p->provider, &p->offer) || offer_avoided(&k->past, c->wall))
 			continue;
 		if (MAX(k->rest_until, v->rent_not_before) <= c->now)
 			return true;
@@ -174,7 +215,7 @@ static void tell_avoided(struct core *c, struct candidate *k, const char *so)
 void offers_tell(struct core *c, const struct candidate *chosen)
 {
 	for (struct candidate *k = c->candidates; k <= chosen; k++) {
-		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead || offers_too_dear(c, k) || k->rest_until > c->now)
+		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead || offers_barred(c, k) || k->rest_until > c->now)
 			continue;
 		tell_avoided(c, k, k == chosen ? "nothing else is to be had, so it is tried again" : "others go before it");
 	}
@@ -186,7 +227,7 @@ size_t core_offer_regions(const struct core *c, int provider, const char *region
 
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
-		if (k->provider != provider || offers_too_dear(c, k) || k->rest_until > c->now ||
+		if (k->provider != provider || offers_barred(c, k) || k->rest_until > c->now ||
 		    budget_hard_end(c, k->offer.price_microusd_h, 1) < 0)
 			continue;
 		if (!k->offer.region[0])

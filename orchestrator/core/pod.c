@@ -311,8 +311,27 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	pod_after_work(c, pod_index(c, p));
 }
 
-static void useless(struct core *c, struct core_pod *p, const struct err *err)
+/* Its card cannot run what is in the image: others of it would fail in the same way, and other cards need not. */
+static bool only_its_card(struct core *c, struct core_pod *p, const struct event *ev)
 {
+	bool anywhere = ev->number == CARD_UNFIT_ANYWHERE;
+
+	if (ev->number == CARD_FITS)
+		return p->unfit_card && p->unwanted; /* what its agent says at the end */
+	p->unfit_card = true;
+	offers_unfit(c, p, anywhere, ev->err->msg);
+	if (core_stopping(c) || !offers_any_left(c))
+		return false;
+	pod_let_go(c, pod_index(c, p), ev->err->kind, "%s", ev->err->msg);
+	return true;
+}
+
+static void useless(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	const struct err *err = ev->err;
+
+	if (only_its_card(c, p, ev))
+		return;
 	bool first = !c->kept_something;
 
 	pod_let_go(c, pod_index(c, p), err->kind, "%s", err->msg);
@@ -386,7 +405,7 @@ void pod_event(struct core *c, const struct event *ev)
 		break;
 	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
 	case EV_WORKERS: workers(c, p, ev); break;
-	case EV_WORKERS_FAILED: useless(c, p, ev->err); break;
+	case EV_WORKERS_FAILED: useless(c, p, ev); break;
 	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
 	case EV_LOG: log_was_read(c, p, ev); break;
 	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;

@@ -137,7 +137,7 @@ static bool all_are_refused(const struct core *c, int provider, int *count)
 	*count = 0;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
-		if (k->provider != provider || offers_too_dear(c, k))
+		if (k->provider != provider || offers_barred(c, k))
 			continue;
 		if (!k->refused)
 			return false;

@@ -11,6 +11,7 @@ enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
 
 #define AVOID_LEAST_MS (30 * 60 * 1000ll)
 #define AVOID_MOST_MS  (6 * 3600 * 1000ll)
+#define UNFIT_MS       (14 * 24 * 3600 * 1000ll)
 #define FORGET_MS      (24 * 3600 * 1000ll) /* after that, one more is the first again */
 
 /* ---- how quickly they come up ---- */
@@ -99,7 +100,57 @@ static json_t *mark_of(struct store *store, const struct offer *o)
 	return jsonx_parse(text, strlen(text), NULL);
 }
 
-struct offer_past *past_of_offers(struct store *store, const struct offer *offers, size_t count, int64_t wall_ms)
+/* ---- which cards cannot run an image ---- */
+
+static void card_name(const struct past_image *of, const char *provider, const char *gpu, char name[64])
+{
+	const struct gpu *known = gpu_find(gpu);
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s", of->image ? of->image : "", of->image ? "" : provider, of->setup ? of->setup : "",
+						 known ? known->name : gpu);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "unfit:%.40s", hex);
+}
+
+void past_card_unfit(struct store *store, const struct past_image *of, const char *provider, const char *gpu, const char *why, int64_t wall_ms)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	char name[64];
+
+	str_add_printable(&shown, why, strlen(why), 190);
+	CLEANUP(json_decref) json_t *mark = json_pack("{s:I,s:s,s:s}", "at_ms", (json_int_t)wall_ms, "why", str_text(&shown), "gpu", gpu);
+	CLEANUP(free_text) char *line = mark ? jsonx_line(mark) : NULL;
+	card_name(of, provider, gpu, name);
+	if (line)
+		store_put_fact(store, name, line, NULL);
+}
+
+bool past_card_is_unfit(struct store *store, const struct past_image *of, const char *provider, const char *gpu, int64_t wall_ms, char *why,
+			size_t room, int64_t *since_ms)
+{
+	char name[64], text[4096] = "";
+
+	card_name(of, provider, gpu, name);
+	if (!store_fact(store, name, text, sizeof(text)) || !text[0])
+		return false;
+	CLEANUP(json_decref) json_t *mark = jsonx_parse(text, strlen(text), NULL);
+	*since_ms = jsonx_int(mark, "at_ms", 0);
+	if (!mark || *since_ms > wall_ms || wall_ms - *since_ms > UNFIT_MS)
+		return false;
+	snprintf(why, room, "%s", jsonx_text(mark, "why", ""));
+	return why[0] != '\0';
+}
+
+bool past_card_forget(struct store *store, const struct past_image *of, const char *provider, const char *gpu)
+{
+	char name[64], text[4096] = "";
+
+	card_name(of, provider, gpu, name);
+	return store_fact(store, name, text, sizeof(text)) && text[0] && store_put_fact(store, name, "", NULL) == 0;
+}
+
+struct offer_past *past_of_offers(struct store *store, const struct past_image *of, const struct offer *offers, size_t count, int64_t wall_ms)
 {
 	if (!count)
 		return NULL;
@@ -107,6 +158,9 @@ struct offer_past *past_of_offers(struct store *store, const struct offer *offer
 
 	add_boots(store, offers, count, out);
 	for (size_t i = 0; i < count; i++) {
+		int64_t since;
+		if (of && strcmp(offers[i].gpu, "none") != 0)
+			past_card_is_unfit(store, of, offers[i].provider, offers[i].gpu, wall_ms, out[i].unfit, sizeof(out[i].unfit), &since);
 		CLEANUP(json_decref) json_t *mark = mark_of(store, &offers[i]);
 		int64_t at = jsonx_int(mark, "at_ms", 0);
 		if (!mark || at > wall_ms)

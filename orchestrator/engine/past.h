@@ -7,8 +7,21 @@
 #include "../core/core.h"
 #include "../store/store.h"
 
-/* One for each offer, to be freed by the caller (NULL for none). What cannot be read is not known. */
-struct offer_past *past_of_offers(struct store *store, const struct offer *offers, size_t count, int64_t wall_ms);
+/* What decides whether a card can run a job: the pods' image (NULL: each provider's own), and what is set up in it (NULL: nothing). */
+struct past_image {
+	const char *image, *setup;
+};
+
+/* One for each offer, to be freed by the caller (NULL for none). What cannot be read is not known. of: NULL: no job. */
+struct offer_past *past_of_offers(struct store *store, const struct past_image *of, const struct offer *offers, size_t count, int64_t wall_ms);
+
+/* A pod has said that its card cannot run this image. That holds for a fortnight, as a tag may be pushed again. */
+void past_card_unfit(struct store *store, const struct past_image *of, const char *provider, const char *gpu, const char *why, int64_t wall_ms);
+/* Why not, and since when; false: nothing is known against it. */
+bool past_card_is_unfit(struct store *store, const struct past_image *of, const char *provider, const char *gpu, int64_t wall_ms, char *why,
+			size_t room, int64_t *since_ms);
+/* True: something was known against it. */
+bool past_card_forget(struct store *store, const struct past_image *of, const char *provider, const char *gpu);
 
 /* A pod of this offer, rented then, was given up now. host: where it was, "" when its vendor never said. */
 int past_give_up(struct store *store, const struct offer *offer, const char *host, const char *why, int64_t rented_ms,

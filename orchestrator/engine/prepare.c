@@ -7,6 +7,7 @@
 #include "../base/jsonx.h"
 #include "../base/log.h"
 #include "impl.h"
+#include "past.h"
 
 enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease where that is less */
 #define LOAD_MOST_S 86400.0 /* of one phase; a pod can say anything */
@@ -677,6 +678,42 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 	}
 }
 
+/* What to do about a card that is too small, by what the engine is known to need of it. */
+static void add_memory(struct str *to, const struct engine *e, const struct offer *o)
+{
+	double one_gib = MAX(e->needs->workers, 1) * (e->needs->prior.base_gib + e->needs->prior.each_gib);
+
+	if (e->needs->prior.base_gib > 0)
+		str_addf(to, "; %s needs about %.1f GiB for one segment%s", e->needs->engine, one_gib, e->needs->workers > 1 ? " of each worker" : "");
+	if (o->vram_gb)
+		str_addf(to, "%s %s has %d GB", e->needs->prior.base_gib > 0 ? ", and" : ";", o->gpu, o->vram_gb);
+	str_add(to, ": name GPUs with more memory in gpu");
+}
+
+/* unfit: what its worker blames: "card": it cannot run what the image has, which later runs are to know; "memory": it is too small; "":
+ * nothing that another card would change. */
+static void workers_failed(struct engine *e, int pod, const char *words, const char *unfit)
+{
+	const struct offer *o = &core_pod_at(e->core, pod)->offer;
+	const struct past_image of = {e->setup->image, e->needs->setup};
+	struct event ev = {.type = EV_WORKERS_FAILED, .pod = pod};
+	CLEANUP(str_free) struct str advice = STR_INIT;
+	bool has_card = strcmp(o->gpu, "none") != 0;
+	struct err err;
+
+	if (has_card && !strcmp(unfit, "card")) {
+		ev.number = of.image ? CARD_UNFIT_ANYWHERE : CARD_UNFIT;
+		str_addf(&advice, "; name another image than %s%s in pod.image, or leave %s out of gpu", of.image ? of.image : "the usual one of ",
+			 of.image ? "" : o->provider, o->gpu);
+		past_card_unfit(e->setup->store, &of, o->provider, o->gpu, words, clock_wall_ms());
+	} else if (has_card && !strcmp(unfit, "memory")) {
+		ev.number = CARD_UNFIT_ANYWHERE;
+		add_memory(&advice, e, o);
+	}
+	err_set(&err, ERR_JOB, "no worker can run there: %s%s", words, str_text(&advice));
+	post(e, &ev, &err);
+}
+
 static void worker_event(struct engine *e, int pod, const json_t *event)
 {
 	struct epod *p = &e->pods[pod];
@@ -702,9 +739,7 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 		engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
 			   (long long)jsonx_int(event, "w", 0), words);
 		if (p->workers_failed >= e->needs->workers) {
-			struct err err;
-			err_set(&err, ERR_JOB, "no worker can run there: %s", words);
-			post_pod(e, EV_WORKERS_FAILED, pod, &err);
+			workers_failed(e, pod, words, jsonx_text(event, "unfit", ""));
 		}
 		return;
 	} else {

@@ -108,6 +108,7 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 	struct asked *a = ctx;
 	struct event ev = {.type = EV_OFFERS, .provider = a->provider};
 	struct offer_past *past = NULL;
+	const struct past_image of = {a->e->setup->image, a->e->needs ? a->e->needs->setup : NULL};
 	const struct provider_ops *ops = a->e->setup->providers[a->provider].ops;
 	struct err off = {0};
 
@@ -118,7 +119,7 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
 		ev.floor_microusd_h = result->floor_microusd_h;
-		ev.past = past = past_of_offers(a->e->setup->store, ev.offers, ev.count, clock_wall_ms());
+		ev.past = past = past_of_offers(a->e->setup->store, &of, ev.offers, ev.count, clock_wall_ms());
 	}
 	post(a->e, &ev, err);
 	free(past);

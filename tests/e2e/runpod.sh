@@ -179,6 +179,53 @@ t_a_setup_is_of_one_kind_of_card() { # what the user's own setup compiles runs o
 	is "$(cat "$folder"/env/*/made | wc -l)" 2 "setups: one for sm_89, one for sm_120"
 	cloud_over
 }
+# What torch of the image has no kernels for is rented once: the run goes on with the next card, and later ones leave it out.
+t_a_card_without_kernels_is_left_out() {
+	cloud || return
+	script_lines 6
+	rp_slow_worker SLOW=0.1
+	cat >code/picky.sh <<-'E'
+		case $(nvidia-smi --query-gpu=name --format=csv,noheader) in
+		*5090*) echo '{"hello":1,"protocol":1,"error":"torch 2.6.0 has no kernels for it","unfit":"card"}'; exit 1 ;;
+		esac
+		exec sh "$BURST_CODE/worker.sh"
+	E
+	JOB='worker = "sh \"$BURST_CODE/picky.sh\""; vram_gb = 8; estimate = { each = 0.002; }; check = { enabled = false; };'
+	GPUS='"RTX 5090", "RTX 4090"' rp_config 'pods = 1; code = { path = "code"; };'
+	burst run --json
+	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 5090 RTX 4090" "what was rented ($STATUS: $(tail -n 1 err.txt))"
+	is "$(json '[.pods[].released] | all')" true released
+	is "$(json '.pods[0].compute_seconds')" 0 "what the first one rendered"
+	has err.txt 'no worker can run there: torch 2.6.0 has no kernels for it; name another image than host/tts:1 in pod.image, or leave RTX 5090 out of gpu'
+	all_done 6
+	rm -rf out
+	burst plan
+	is "$STATUS" 0 "plan ($(tail -n 2 err.txt | tr '\n' '|'))"
+	grep -q '^left out: RTX 5090.*: torch 2.6.0 has no kernels for it (image host/tts:1, a pod said so on 20' out.txt || complain "the plan: $(grep -i 5090 out.txt)"
+	burst run --json
+	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 4090" "what the second run rented"
+	all_done 6
+	# nothing else will do: nothing is rented
+	rm -rf out
+	GPUS='"RTX 5090"' rp_config 'pods = 1; code = { path = "code"; };'
+	burst run --json
+	is "$STATUS" 4 "exit status with that card alone ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt 'no card on offer can run the job: RTX 5090'
+	is "$(pods_ever)" 3 "pods that were made"
+	burst doctor
+	has out.txt 'runpod: RTX 5090 is left out since 20'
+	# another image may have them
+	sed -i 's|host/tts:1|host/tts:2|' burst.cfg
+	burst plan
+	is "$STATUS" 0 "plan with another image ($(tail -n 2 err.txt | tr '\n' '|'))"
+	! grep -q 'left out' out.txt || complain "with another image: $(grep 'left out' out.txt)"
+	sed -i 's|host/tts:2|host/tts:1|' burst.cfg
+	burst doctor --forget-cards
+	has out.txt 'runpod: RTX 5090 may be rented again'
+	burst plan
+	is "$STATUS" 0 "plan when it is forgotten ($(tail -n 2 err.txt | tr '\n' '|'))"
+	cloud_over
+}
 t_a_warming_that_needs_a_gpu() {
 	cloud || return
 	script_lines 2

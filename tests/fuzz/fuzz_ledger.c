@@ -130,7 +130,7 @@ static void judge_pods(struct store *s)
 	past_boot_ms(pods, count, "L4");
 	free(pods);
 	struct offer offer = {.provider = "local", .id = "o", .gpu = "L4"};
-	free(past_of_offers(s, &offer, 1, now));
+	free(past_of_offers(s, &(struct past_image){0}, &offer, 1, now));
 	past_give_up(s, &offer, "h", "why", now - 1000, now, NULL);
 }
 

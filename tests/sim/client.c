@@ -861,6 +861,8 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 		broke(cl->sim, "wider than pods = %d", most);
 	if (cl->width_left && active - core_outgoing(cl->core) >= cl->width_left)
 		broke(cl->sim, "it rents again what it gave back: %d pods were left", cl->width_left);
+	if (!cl->sim->plan->vendors[p->provider].wire && cl->unfit[p->provider][atoi(p->offer.id)])
+		broke(cl->sim, "a card that cannot run the job is rented again");
 	if (core_stopping(cl->core))
 		broke(cl->sim, "a create while stopping");
 	if (cl->job->conf.max_cost_microusd && budget_committed(cl->core) > cl->core->conf.max_cost_microusd)
@@ -1250,6 +1252,16 @@ static void send_event(struct client *cl, struct event *ev, enum err_kind kind)
 	client_told(cl, ev, kind ? &err : NULL);
 }
 
+/* The client writes into its ledger that this card cannot run the job. */
+static void card_told(struct client *cl, const struct machine *m)
+{
+	const struct vendor_plan *v = &cl->sim->plan->vendors[m->vendor];
+
+	for (int i = 0; i < v->offer_count; i++)
+		if (!strcmp(v->offers[i].gpu, v->offers[m->offer].gpu))
+			cl->unfit[m->vendor][i] = cl->laptop->unfit[m->vendor][i] = true;
+}
+
 static void entry_heard(struct client *cl, int machine, size_t n)
 {
 	const struct entry *e = &cl->sim->machines[machine].log[n];
@@ -1271,6 +1283,8 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 	bool counted = row && e->life != cl->life && n < row->seen;
 	if (counted && (e->type == EV_BATCH_STARTED || e->type == EV_BATCH_DONE))
 		return; /* its seconds stand in the row */
+	if (e->type == EV_WORKERS_FAILED && e->number == CARD_UNFIT && ev.pod >= 0 && !cl->reaping)
+		card_told(cl, &cl->sim->machines[machine]);
 	if (ev.pod >= 0 && !cl->reaping)
 		send_event(cl, &ev, e->kind);
 }
@@ -1507,6 +1521,8 @@ static void offered(struct client *cl, struct happening *h)
 		past[i].boot_ms = cl->sim->plan->knows_boots ? v->boot_ms : 0;
 		past[i].bad_at_ms = at;
 		past[i].bad_until_ms = at ? at + 1800000 : 0;
+		if (cl->laptop->unfit[h->provider][i])
+			COPY_TEXT(past[i].unfit, "no kernels");
 	}
 	if (h->kind) {
 		send_event(cl, &ev, h->kind);

@@ -40,6 +40,18 @@ static void answer(struct sim *s, const struct happening *asked, enum err_kind k
 	h->machine = m ? number_of(s, m) : -1;
 }
 
+/* Every second pod whose workers never start blames its card: then all pods of that card do. */
+static void fit_card(struct sim *s, struct machine *m)
+{
+	const struct vendor_plan *v = vendor(s, m);
+	bool first = m->workers_never && (number_of(s, m) + (int)(s->plan->seed & 1)) % 2;
+
+	for (int i = 0; first && i < v->offer_count; i++)
+		s->unfit[m->vendor][i] = s->unfit[m->vendor][i] || !strcmp(v->offers[i].gpu, v->offers[m->offer].gpu);
+	m->card_unfit = s->unfit[m->vendor][m->offer];
+	m->workers_never = m->workers_never || m->card_unfit;
+}
+
 static void fit_faults(struct sim *s, struct machine *m)
 {
 	struct fault *f;
@@ -53,6 +65,7 @@ static void fit_faults(struct sim *s, struct machine *m)
 	m->no_gpu = strikes(s, F_NO_GPU);
 	m->unreachable = strikes(s, F_UNREACHABLE);
 	m->workers_never = strikes(s, F_WORKERS_NEVER);
+	fit_card(s, m);
 	m->workers_end = strikes(s, F_WORKERS_END);
 	f = strikes(s, F_RELEASE_FAILS);
 	m->release_fails = f ? (int)f->ms : 0;

@@ -40,6 +40,8 @@ bool plant_act(struct client *cl, const struct action *a)
 	struct core *c = cl->core;
 	struct core_pod *p = a->pod >= 0 ? &c->pods[a->pod] : NULL;
 
+	for (size_t i = 0; plant(PLANT_CARD_FORGOTTEN) && i < c->candidate_count; i++)
+		c->candidates[i].past.unfit[0] = '\0';
 	switch (a->type) {
 	case ACT_END: return plant(PLANT_END_UNHEARD);
 	case ACT_RENT:

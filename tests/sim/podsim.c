@@ -321,7 +321,9 @@ void pod_worker(struct sim *s, struct happening *h)
 	if (h->conn != m->epoch || m->is_over)
 		return;
 	if (m->workers_never) {
-		note(s, m, EV_WORKERS_FAILED)->kind = ERR_JOB;
+		struct entry *e = note(s, m, EV_WORKERS_FAILED);
+		e->kind = ERR_JOB;
+		e->number = m->card_unfit ? CARD_UNFIT : CARD_FITS;
 		return;
 	}
 	note(s, m, EV_WORKERS)->number = ++m->workers_ready;

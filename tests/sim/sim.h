@@ -176,6 +176,7 @@ extern const char *const fault_names[F_KINDS];
 	X(LONG_FIRST_LEASE, "first lease is longer") \
 	X(LEASE_BEHIND_BOOT, "longer than boot_limit") \
 	X(LEASE_OF_BOOT, "as the client gives the pod up") \
+	X(CARD_FORGOTTEN, "cannot run the job is rented again") \
 	X(BOOT_PATIENCE, "is not up after") \
 	X(PATIENT, "goes on for more than a day") \
 	X(WIDER, "wider than pods") \
@@ -319,6 +320,7 @@ struct machine {
 	int64_t asked_at;    /* when its release was asked for last, by who is there since; -1: it was not */
 	bool unsaved;	     /* its row is not what its client knows */
 	bool running, is_over, stopped, failed, preempted, duplicate, never_runs, bad_key, bad_switch, no_gpu, unreachable;
+	bool card_unfit; /* no worker can start on any pod of its card */
 	bool reply_lost;  /* the answer to its create never came */
 	bool lease_shown; /* its lease was renewed at least once */
 	int release_fails;
@@ -372,6 +374,7 @@ struct laptop { /* one clock, one ledger */
 	int64_t wall_error; /* the furthest that its wall clock was off */
 	struct row *rows;
 	size_t row_count, row_cap;
+	bool unfit[VENDORS_MAX][4]; /* by its ledger: offers whose card cannot run the job */
 	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
 	struct store *facts;		/* what its limiters share; NULL: no account is limited */
 	int64_t quiet_until[VENDORS_MAX]; /* what a 429 asked for */
@@ -381,6 +384,7 @@ struct laptop { /* one clock, one ledger */
 };
 
 struct client {
+	bool unfit[VENDORS_MAX][4]; /* a pod has told this client so of the offer's card */
 	struct sim *sim;
 	struct laptop *laptop;
 	const struct job_plan *job;
@@ -438,6 +442,7 @@ struct sim {
 	size_t create_count, create_cap;
 	int in_use[VENDORS_MAX][4];
 	int64_t prices[VENDORS_MAX][4]; /* as they are now */
+	bool unfit[VENDORS_MAX][4]; /* offers whose card no worker can start on */
 	bool has_volume[VENDORS_MAX];	/* of vendors without real translators */
 	struct account accounts[VENDORS_MAX];
 	int refused; /* for an account's limit */

@@ -5525,6 +5525,69 @@ static void test_workers_cannot_go_on(void **state)
 	}
 }
 
+/* A worker that blames its card: the next pod has another one, and none of that card is rented again, also by a new list. */
+static void test_unfit_card(void **state)
+{
+	static const struct {
+		const char *name;
+		int number, gpu; /* of the second offer */
+		bool goes_on;
+	} cases[] = {
+		{"another card", CARD_UNFIT, 1, true},
+		{"the same card again", CARD_UNFIT, 0, false},
+		{"no card is blamed", CARD_FITS, 1, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		struct err err = {0};
+		struct offer offers[] = {offer(0, 1000000), offer(1, 2000000)};
+		snprintf(offers[1].gpu, sizeof(offers[1].gpu), "GPU %d", cases[i].gpu);
+		err_set(&err, ERR_JOB, "no kernels");
+		set_up(&b, 8);
+		start_with(&b, offers, 2);
+		bring_up(&b, 0);
+		b.out.count = 0;
+		tell(&b, (struct event){.type = EV_WORKERS_FAILED, .pod = 0, .number = cases[i].number, .err = &err});
+		check_int(cases[i].name, "releases", did(&b, ACT_RELEASE, 0), 1);
+		/* its agent ends with a word of its own */
+		tell(&b, (struct event){.type = EV_WORKERS_FAILED, .pod = 0, .err = &err});
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
+		wait_ms(&b, SECOND);
+		check_int(cases[i].name, "pods", core_pod_count(b.core), 1 + cases[i].goes_on);
+		if (cases[i].goes_on) {
+			assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
+		} else {
+			end_well(&b);
+			check_int(cases[i].name, "exit", exit_status(&b), 1);
+		}
+		tear_down(&b);
+	}
+}
+
+/* What the ledger knows of a card keeps it from being rented at all, be it the only one. */
+static void test_card_known_as_unfit(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 2000000)};
+	struct offer_past past[2] = {{.unfit = "no kernels"}, {0}};
+
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		struct bench b;
+		set_up(&b, 8);
+		start(&b);
+		if (both)
+			COPY_TEXT(past[1].unfit, "no kernels either");
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
+		wait_ms(&b, SECOND);
+		check_int("unfit", "pods", core_pod_count(b.core), !both);
+		if (!both)
+			assert_string_equal(pod(&b, 0)->offer.gpu, "GPU 1");
+		tear_down(&b);
+	}
+}
+
 static void test_unproven_pods_get_no_work(void **state)
 {
 	static const struct {
@@ -5839,6 +5902,8 @@ int main(void)
 		cmocka_unit_test(test_no_work_no_pod),
 		cmocka_unit_test(test_failed_to_prepare_at_work),
 		cmocka_unit_test(test_workers_cannot_go_on),
+		cmocka_unit_test(test_unfit_card),
+		cmocka_unit_test(test_card_known_as_unfit),
 		cmocka_unit_test(test_unproven_pods_get_no_work),
 		cmocka_unit_test(test_accounts_whose_pods_cannot_end_themselves),
 		cmocka_unit_test(test_a_pod_that_lists_omit),

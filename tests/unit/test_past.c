@@ -81,7 +81,7 @@ static struct offer offer(const char *id, bool spot)
 
 static struct offer_past look(struct store *s, const struct offer *o, int64_t now)
 {
-	struct offer_past *list = past_of_offers(s, o, 1, now), past = list[0];
+	struct offer_past *list = past_of_offers(s, NULL, o, 1, now), past = list[0];
 
 	free(list);
 	return past;
@@ -110,12 +110,12 @@ static void the_ledger_knows_boots(void **state)
 		COPY_TEXT(row.gpu, i < 3 ? "NVIDIA GeForce RTX 4090" : "L40S");
 		assert_int_equal(store_put_pod(s, &row, NULL), 0);
 	}
-	struct offer_past *past = past_of_offers(s, offers, 3, NOW);
+	struct offer_past *past = past_of_offers(s, NULL, offers, 3, NOW);
 	assert_int_equal(past[0].boot_ms, 20000);
 	assert_int_equal(past[1].boot_ms, 60000);
 	assert_int_equal(past[2].boot_ms, 0);
 	free(past);
-	assert_null(past_of_offers(s, NULL, 0, NOW));
+	assert_null(past_of_offers(s, NULL, NULL, 0, NOW));
 	store_close(s);
 }
 
@@ -243,6 +243,53 @@ static void refused_switches_are_remembered(void **state)
 	}
 }
 
+/* A card that cannot run an image is left out for as long as image and set-up are the same, a fortnight at most. */
+static void unfit_cards(void **state)
+{
+	static const struct {
+		const char *name;
+		struct past_image of;
+		const char *provider, *gpu;
+		int64_t after_ms;
+		bool unfit;
+	} cases[] = {
+		{"the same", {"torch:1", "setup"}, "runpod", "RTX 5090", 0, true},
+		{"as its driver calls it", {"torch:1", "setup"}, "runpod", "NVIDIA GeForce RTX 5090", HOUR, true},
+		{"the image is the same elsewhere", {"torch:1", "setup"}, "modal", "RTX 5090", HOUR, true},
+		{"another image", {"torch:2", "setup"}, "runpod", "RTX 5090", HOUR, false},
+		{"no image of the user's", {NULL, "setup"}, "runpod", "RTX 5090", HOUR, false},
+		{"another set-up", {"torch:1", "setup 2"}, "runpod", "RTX 5090", HOUR, false},
+		{"another card", {"torch:1", "setup"}, "runpod", "RTX 4090", HOUR, false},
+		{"after thirteen days", {"torch:1", "setup"}, "runpod", "RTX 5090", 13 * 24 * HOUR, true},
+		{"after fifteen", {"torch:1", "setup"}, "runpod", "RTX 5090", 15 * 24 * HOUR, false},
+		{"by a clock that was wrong", {"torch:1", "setup"}, "runpod", "RTX 5090", -HOUR, false},
+	};
+	const struct past_image of = {"torch:1", "setup"}, own = {NULL, NULL};
+	struct store *s = store_memory();
+	char why[200] = "";
+	int64_t since;
+
+	(void)state;
+	past_card_unfit(s, &of, "runpod", "RTX 5090", "no kernels\033[1m", NOW);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (past_card_is_unfit(s, &cases[i].of, cases[i].provider, cases[i].gpu, NOW + cases[i].after_ms, why, sizeof(why), &since) != cases[i].unfit)
+			fail_msg("%s: %s", cases[i].name, cases[i].unfit ? "not known" : "left out");
+	assert_string_equal(why, "no kernels\\x1b[1m");
+	past_card_unfit(s, &own, "runpod", "RTX 5090", "no kernels", NOW); /* each provider has an image of its own */
+	assert_true(past_card_is_unfit(s, &own, "runpod", "RTX 5090", NOW, why, sizeof(why), &since));
+	assert_int_equal(since, NOW);
+	assert_false(past_card_is_unfit(s, &own, "modal", "RTX 5090", NOW, why, sizeof(why), &since));
+	struct offer offers[] = {{.provider = "runpod", .gpu = "RTX 5090"}, {.provider = "runpod", .gpu = "none"}};
+	struct offer_past *past = past_of_offers(s, &own, offers, 2, NOW);
+	assert_string_equal(past[0].unfit, "no kernels");
+	assert_string_equal(past[1].unfit, "");
+	free(past);
+	assert_true(past_card_forget(s, &of, "runpod", "RTX 5090"));
+	assert_false(past_card_forget(s, &of, "runpod", "RTX 5090"));
+	assert_false(past_card_is_unfit(s, &of, "runpod", "RTX 5090", NOW, why, sizeof(why), &since));
+	store_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +301,7 @@ int main(void)
 		cmocka_unit_test(only_that_offer_and_until_one_works),
 		cmocka_unit_test(it_is_in_the_file),
 		cmocka_unit_test(refused_switches_are_remembered),
+		cmocka_unit_test(unfit_cards),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ import os
 import time
 from typing import Any, Optional, Sequence
 
-from burst_device import Cpu, DeviceLost, has_kernels
+from burst_device import Cpu, DeviceLost, Unfit, has_kernels
 from burst_engine import Bad, BadTask, Engine, Option, Task, nearest
 
 RATE = 8000
@@ -32,7 +32,7 @@ class FakeCard(Cpu):
     def self_test(self) -> Optional[str]:
         arch = os.environ.get("ARCH", "sm_120")
         if self.card and not has_kernels(arch.split(), 12, 0):
-            return f"torch 2.6.0 has no kernels for {self.gpu} (sm_120; it has {arch})"
+            return Unfit(f"torch 2.6.0 has no kernels for {self.gpu} (sm_120; it has {arch})")
         return None
 
     def total_gib(self) -> float:

@@ -212,11 +212,13 @@ class Faults(unittest.TestCase):
     def test_a_torch_without_kernels_for_the_card(self) -> None:
         with Worker(CARD=32, ARCH="sm_80 sm_90") as worker:
             self.assertIn("has no kernels for Fake 5090 (sm_120; it has sm_80 sm_90)", worker.hello["error"])
+            self.assertEqual(worker.hello["unfit"], "card")
             self.assertEqual(worker.wait(), 1)
 
     def test_a_card_that_is_too_small(self) -> None:
         with Worker(CARD=4, BASE=3.9, SLOPE=0.5) as worker:
             self.assertIn("the model does not fit", worker.hello["error"])
+            self.assertEqual(worker.hello["unfit"], "memory")
 
     def test_a_gpu_lost_while_it_loads_ends_the_process_without_a_word(self) -> None:
         """A hello with an error would be final: another process may load."""
