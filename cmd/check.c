@@ -6,6 +6,7 @@
 
 #include "deliver.h"
 #include "estimate.h"
+#include "notify.h"
 
 /* What follows from a key that was complained about is no second mistake. */
 static void note(struct launch *l, struct err *err)
@@ -107,6 +108,7 @@ int check_all(struct launch *l, bool renders, struct err *err)
 	bool providers_fine = false, may_look = config_in_bounds(l->ctx->config);
 
 	deliver_check(l->ctx->config, m);
+	notify_check(l->ctx->config, m);
 	if (renders) {
 		if (may_look && check_code(l, err) < 0)
 			note(l, err);

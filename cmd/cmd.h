@@ -30,6 +30,7 @@ enum cmd_need {
 	NEED_JOB = 16,     /* as NEED_CONFIG, and it must have a job */
 	CONFIG_ARG = 32,   /* the first argument, when given, is the project's file or folder */
 	CHECKS_ALL = 128,  /* of a config with mistakes, what is wrong with its job and its providers is told as well */
+	TELLS_FAILURE = 256, /* one that keeps it from beginning is told as `notify` says (notify.h) */
 	LEDGER_IF_ANY = 64, /* with NEED_LEDGER: one that cannot be opened is stood in for by one that knows nothing */
 };
 

@@ -8,6 +8,7 @@
 #include "advice.h"
 #include "base/clock.h"
 #include "base/guard.h"
+#include "base/jsonx.h"
 #include "base/log.h"
 #include "calibrate_job.h"
 #include "caps.h"
@@ -15,6 +16,7 @@
 #include "deliver.h"
 #include "deliver_run.h"
 #include "detach.h"
+#include "notify.h"
 #include "output.h"
 #include "report.h"
 #include "volume_warm.h"
@@ -99,6 +101,13 @@ static void on_exit_command(struct launch *l)
 	int status = 0;
 	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
 		log_line(LOG_WARN, "on_exit: the command ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+static void tell_end(struct launch *l)
+{
+	CLEANUP(json_decref) json_t *said = result_json(l);
+
+	notify_ended(l->ctx, &l->run, said);
 }
 
 /* Else it fills a volume or measures an engine. */
@@ -262,6 +271,7 @@ int launch_run(struct launch *l)
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);
 	on_exit_command(l);
+	tell_end(l);
 	detach_ends(l);
 	launch_print_json(l);
 	return status;

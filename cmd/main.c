@@ -13,6 +13,7 @@
 #include "config/secrets.h"
 #include "deliver_run.h"
 #include "net/child.h"
+#include "notify.h"
 #include "output.h"
 
 /* In the order of help. Adding a command is a file and a line here. */
@@ -266,6 +267,8 @@ int main(int argc, char **argv)
 		if (ctx.config)
 			config_place_error(ctx.config, &err);
 		output_mistakes(&ctx, &err);
+		if (ctx.cmd && (ctx.cmd->needs & TELLS_FAILURE))
+			notify_never_began(&ctx, &err);
 		status = err_exit_status(&err);
 		if (ctx.cmd && ctx.cmd->failed && wants_json(argv) && !ctx.json_printed)
 			ctx.cmd->failed(&ctx, &err);

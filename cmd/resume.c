@@ -221,7 +221,7 @@ const struct cmd cmd_resume = {
 		   "one whose pods may still bill, else the newest; where that is a delivery, the run that it delivers. Runs of other folders "
 		   "need their id.",
 	.opts = opts,
-	.needs = NEED_LEDGER,
+	.needs = NEED_LEDGER | TELLS_FAILURE,
 	.group = CMD_GROUP_RUNS,
 	.json = true,
 	.run = run_resume,
@@ -237,7 +237,7 @@ const struct cmd cmd_attach = {
 		   "gone is taken over, with the flags that it was started with: its files are brought home, its pods released. Without "
 		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",
 	.opts = opts,
-	.needs = NEED_LEDGER,
+	.needs = NEED_LEDGER | TELLS_FAILURE,
 	.group = CMD_GROUP_RUNS,
 	.json = true,
 	.run = run_attach,

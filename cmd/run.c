@@ -179,7 +179,7 @@ const struct cmd cmd_run = {
 		   "stdout. Where a pod's files cannot be fetched without it (no volume), a client in the background stays until they are. A run "
 		   "that ends before that, or that a signal ends, gives its own exit status. `burst attach` fetches the files.",
 	.opts = opts,
-	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL,
+	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL | TELLS_FAILURE,
 	.group = CMD_GROUP_RENDER,
 	.json = true,
 	.run = run,

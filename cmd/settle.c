@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/reap.h"
+#include "notify.h"
 #include "report.h"
 #include "runs.h"
 #include "takeover.h"
@@ -134,9 +135,12 @@ static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 /* Of several that went wrong the one that may cost money is told. */
 static int settle_one(struct cmd_context *ctx, const struct run_row *run, const char *status, int result, struct err *err)
 {
+	struct run_row now;
 	struct err why = {0};
 
 	int released = release_run(ctx, run, status, &why);
+	if (released <= 0 && store_run(ctx->store, run->id, &now, NULL) == 0)
+		notify_settled(ctx, &now, run->status);
 	if (released == 0)
 		log_line(LOG_NOTE, "run %s: nothing of it bills any more", run->id);
 	if (released > 0)

@@ -24,6 +24,15 @@ static const struct option_spec caps_keys[] = {
 	{NULL},
 };
 
+static const struct option_spec notify_keys[] = {
+	{"on", OPTION_TEXTS, 0, NULL, "\"failed\", \"capped\", \"unreleased\", \"recovered\" (these when absent), \"done\"", NULL},
+	{"desktop", OPTION_BOOL, 0, "false", "show it with notify-send", NULL},
+	{"command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "shell command that gets it on stdin", NULL},
+	{"url", OPTION_TEXT, OPTION_USER_ONLY | OPTION_SECRET, NULL, "where it is posted, like \"https://ntfy.sh/a-name-nobody-guesses\"", NULL},
+	{"template", OPTION_TEXT, OPTION_USER_ONLY, NULL, "what url and command get: text with {job}, {event}, {error}, {cost}; the run's JSON when absent", NULL},
+	{NULL},
+};
+
 static const struct option_spec code_keys[] = {
 	{"path", OPTION_PATH, 0, NULL,
 	 "the folder that is synced to the pods; .burstignore says what stays", NULL},
@@ -83,6 +92,7 @@ const struct option_spec config_keys[] = {
 	{"pod", OPTION_GROUP, 0, NULL, "what a pod must be like", pod_keys},
 	{"deliver", OPTION_GROUP, 0, NULL,
 	 "what follows when all is rendered and needs no GPU: joins, uploads", deliver_keys},
+	{"notify", OPTION_GROUP, 0, NULL, "who is told how a run ended, where nobody watches", notify_keys},
 	{"allow_paths", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
 	 "folders outside of a project that projects may read, sync and write to", NULL},
 	{"volumes", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "volumes that all projects may use besides their own", NULL},

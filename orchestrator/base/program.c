@@ -35,6 +35,8 @@ static void become(const struct program *p, const int theirs[ENDS], int why, cha
 {
 	int saved;
 
+	if (p->own_group)
+		setpgid(0, 0);
 	for (int i = 0; i < ENDS; i++)
 		dup2(theirs[i], i);
 	bool there = p->folder ? chdir(p->folder) == 0 : !p->folder_fd || fchdir(p->folder_fd) == 0;
@@ -163,7 +165,7 @@ static bool wait_for(const struct program *p, struct started *s, struct str *to[
 	}
 	if (ended)
 		return true;
-	kill(s->pid, SIGKILL);
+	kill(p->own_group ? -s->pid : s->pid, SIGKILL);
 	while (waitpid(s->pid, status, 0) < 0 && errno == EINTR)
 		;
 	return false;

@@ -15,6 +15,7 @@ struct program {
 	int folder_fd;		 /* the same, open; 0: our own folder */
 	char **environment;	 /* NULL-terminated; NULL: ours without our keys */
 	int64_t limit_ms;	 /* it is killed then; 0: no limit */
+	bool own_group;		 /* a terminal's Ctrl-C does not reach it, and all that it has started is killed with it at limit_ms */
 };
 
 /* Its exit status, 128 + the signal that ended it, or -1: ERR_NOT_FOUND (no such program), ERR_LOCAL (it could not be started),

@@ -1,0 +1,265 @@
+#include "notify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "calibrate_job.h"
+#include "deliver_run.h"
+#include "notify_send.h"
+#include "notify_words.h"
+#include "output.h"
+#include "report.h"
+#include "runs.h"
+#include "volume_warm.h"
+
+enum { RUNS_BEFORE = 16 };
+
+static const enum notify_event unless_told[] = {NOTIFY_FAILED, NOTIFY_CAPPED, NOTIFY_UNRELEASED, NOTIFY_RECOVERED};
+
+static const struct section *conf_of(const struct config *c)
+{
+	return section_group(config_top(c), "notify");
+}
+
+/* ---- the config ---- */
+
+static void note(struct mistakes *m, const char *key, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("notify.%s", key);
+
+	mistakes_note(m, path, err);
+}
+
+static void check_events(const struct section *conf, struct mistakes *m)
+{
+	struct err err = {0};
+
+	for (size_t i = 0; i < section_count(conf, "on"); i++) {
+		const char *name = section_item(conf, "on", i);
+		if (notify_event_named(name) != NOTIFY_NONE)
+			continue;
+		err_set(&err, ERR_CONFIG, "%s: notify.on: \"%.40s\" is no event; there are \"done\", \"recovered\", \"failed\", \"capped\" and \"unreleased\"",
+			section_where(conf, "on"), name);
+		note(m, "on", &err);
+	}
+}
+
+void notify_check(const struct config *c, struct mistakes *m)
+{
+	const struct section *conf = conf_of(c);
+	const char *url = section_text(conf, "url"), *template = section_text(conf, "template");
+	CLEANUP(str_free) struct str filled = STR_INIT;
+	CLEANUP(json_decref) json_t *nothing = json_object();
+	struct err err = {0};
+
+	check_events(conf, m);
+	if (url && !starts_with(url, "https://") && !starts_with(url, "http://")) {
+		err_set(&err, ERR_CONFIG, "%s: notify.url is no address: it must begin with https:// (http:// to this machine alone)",
+			section_where(conf, "url"));
+		note(m, "url", &err);
+	}
+	if (template && notify_fill(&filled, template, NOTIFY_DONE, nothing, &err) < 0) {
+		err_wrap(&err, "%s: notify.template", section_where(conf, "template"));
+		note(m, "template", &err);
+	}
+}
+
+static bool wants(const struct section *conf, enum notify_event event)
+{
+	size_t count = section_count(conf, "on");
+
+	if (!section_has(conf, "on")) {
+		for (size_t i = 0; i < ARRAY_LEN(unless_told); i++)
+			if (unless_told[i] == event)
+				return true;
+		return false;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (notify_event_named(section_item(conf, "on", i)) == event)
+			return true;
+	return false;
+}
+
+static bool has_channel(const struct section *conf)
+{
+	return section_text(conf, "url") || section_text(conf, "command") || section_bool(conf, "desktop");
+}
+
+/* ---- what went before ---- */
+
+/* The fact in the ledger: how the last end of this job was that was an event. */
+static void fact_name(char name[64], const char *config, const char *job)
+{
+	char key[DELIVER_KEY];
+
+	deliver_run_key(config, job, key);
+	snprintf(name, 64, "ended:%s", key);
+}
+
+static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run)
+{
+	struct run_row *rows = NULL;
+	size_t count = 0;
+	bool failed = false;
+
+	if (store_runs(ctx->store, run->config, false, RUNS_BEFORE, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		enum notify_event event = notify_event_of(rows[i].status, false);
+		if (!strcmp(rows[i].id, run->id) || strcmp(rows[i].job, run->job) || strcmp(rows[i].type, run->type) || event == NOTIFY_NONE)
+			continue;
+		failed = event != NOTIFY_DONE;
+		break;
+	}
+	free(rows);
+	return failed;
+}
+
+/* A run that never began has no row, and one may have ended while nothing was to be told. */
+static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
+{
+	char name[64], word[24];
+
+	fact_name(name, run->config, run->job);
+	return store_fact(ctx->store, name, word, sizeof(word)) ? strcmp(word, "done") != 0 : row_failed_before(ctx, run);
+}
+
+static void remember(struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
+{
+	char name[64];
+
+	fact_name(name, run->config, run->job);
+	store_put_fact(ctx->store, name, event == NOTIFY_DONE || event == NOTIFY_RECOVERED ? "done" : "failed", NULL);
+}
+
+/* ---- sending ---- */
+
+/* To the user, and into the run's log, which is what is left of an unattended run. */
+static void complain(const struct cmd_context *ctx, const char *run, const char *channel, const struct err *err)
+{
+	CLEANUP(free_text) char *path = *run ? run_path(ctx, run, "log") : NULL;
+	CLEANUP(file_close) FILE *log = path ? fopen(path, "ae") : NULL;
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char when[32];
+
+	str_addf(&line, "notify.%s: %s", channel, err->msg);
+	log_redact(&line);
+	if (log)
+		fprintf(log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&line));
+	log_line(LOG_WARN, "%s", str_text(&line));
+}
+
+static void fill_body(struct str *to, const char *template, enum notify_event event, const json_t *said)
+{
+	if (!template || notify_fill(to, template, event, said, NULL) < 0) {
+		char *text = output_json_line((json_t *)said);
+		str_reset(to);
+		str_add(to, text);
+		free(text);
+	}
+	log_redact(to);
+}
+
+static void send_all(struct cmd_context *ctx, const struct section *conf, const char *run, enum notify_event event, const json_t *said)
+{
+	const char *url = section_text(conf, "url"), *command = section_text(conf, "command"), *template = section_text(conf, "template");
+	CLEANUP(str_free) struct str title = STR_INIT;
+	CLEANUP(str_free) struct str summary = STR_INIT;
+	CLEANUP(str_free) struct str body = STR_INIT;
+	struct err err = {0};
+
+	notify_title(&title, event, said);
+	notify_summary(&summary, said);
+	fill_body(&body, template, event, said);
+	log_redact(&summary);
+	struct notice n = {.event = notify_event_name(event), .run = run, .job = json_string_value(json_object_get(said, "job")),
+			   .title = str_text(&title), .summary = str_text(&summary), .body = &body, .json = !template || notify_is_json(template)};
+	n.job = n.job ? n.job : "";
+	if (url && notify_post(url, &n, &err) < 0)
+		complain(ctx, run, "url", &err);
+	if (section_bool(conf, "desktop") && notify_desktop(&n, event == NOTIFY_UNRELEASED || event == NOTIFY_FAILED, &err) < 0)
+		complain(ctx, run, "desktop", &err);
+	if (command && notify_command(command, &n, &err) < 0)
+		complain(ctx, run, "command", &err);
+}
+
+static void tell(struct cmd_context *ctx, const struct config *config, const struct run_row *run, enum notify_event event, const json_t *said)
+{
+	const struct section *conf = conf_of(config);
+	bool wanted = wants(conf, event) || (event == NOTIFY_RECOVERED && wants(conf, NOTIFY_DONE));
+
+	if (event == NOTIFY_NONE || !has_channel(conf))
+		return;
+	if (ctx->store)
+		remember(ctx, run, event);
+	if (wanted)
+		send_all(ctx, conf, run->id, event, said);
+}
+
+/* ---- who tells ---- */
+
+/* Of a delivery its parent tells, but for a pod that may still bill; of what fills a volume or measures, nobody waits for the success. */
+static bool is_told(const struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
+{
+	bool renders = strcmp(run->type, VOLUME_WARM) && strcmp(run->type, CALIBRATE);
+
+	if (event == NOTIFY_UNRELEASED)
+		return true;
+	return !deliver_run_is(ctx, run->config) && (renders || (event != NOTIFY_DONE && event != NOTIFY_RECOVERED));
+}
+
+void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json_t *said)
+{
+	if (!has_channel(conf_of(ctx->config)))
+		return;
+	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
+	if (is_told(ctx, run, event))
+		tell(ctx, ctx->config, run, event, said);
+}
+
+void notify_settled(struct cmd_context *ctx, const struct run_row *run, const char *was)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (!ctx->config || !has_channel(conf_of(ctx->config)) || !strcmp(run->status, was))
+		return;
+	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
+	if (!strcmp(run->status, "interrupted")) /* its client died: nobody has told of that */
+		event = NOTIFY_FAILED;
+	if (!is_told(ctx, run, event) || store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
+		return;
+	CLEANUP(json_decref) json_t *said = report_run_json(run, pods, count, clock_wall_ms());
+	free(pods);
+	tell(ctx, ctx->config, run, event, said);
+}
+
+void notify_never_began(struct cmd_context *ctx, const struct err *err)
+{
+	struct config_ask ask = {.user_only = true, .providers = provider_registry, .jobs = job_registry};
+	struct config *own = NULL;
+	struct run_row run = {0};
+	struct err ignored = {0};
+
+	if (isatty(STDERR_FILENO) || err->kind == ERR_USAGE || err->kind == ERR_BUSY || err->kind == ERR_INTERRUPTED)
+		return;
+	if (ctx->cmd == &cmd_run && opt_has(ctx, "dry-run"))
+		return;
+	if (!ctx->config && config_open(&own, &ask, &ignored) < 0)
+		return;
+	const struct config *config = ctx->config ? ctx->config : own;
+	if (has_channel(conf_of(config)) && !(config_path(config) && ctx->state_dir && deliver_run_is(ctx, config_path(config)))) {
+		COPY_TEXT(run.job, config_job(config) ? config_job_name(config) : "");
+		COPY_TEXT(run.config, config_path(config) ? config_path(config) : "");
+		COPY_TEXT(run.status, err->kind == ERR_CAP ? "capped" : err->kind == ERR_UNRELEASED ? "unreleased" : "failed");
+		COPY_TEXT(run.error_code, err_kind_name(err->kind));
+		COPY_TEXT(run.error, err->msg);
+		CLEANUP(json_decref) json_t *said = report_run_json(&run, NULL, 0, clock_wall_ms());
+		tell(ctx, config, &run, notify_event_of(run.status, false), said);
+	}
+	config_free(own);
+}
