@@ -1,7 +1,8 @@
 """Chatterbox's language model for a whole batch: text in, speech tokens out.
 
 The published loop renders one text. Here the prompts are padded on the left, so that all rows write the same slot of one static
-cache; a mask hides the padding, and positions count real tokens. Each row draws from its own generator, and rows that have ended
+cache; a mask hides the padding, and positions count real tokens. What stands before each text of a voice, its head, is computed once
+for all of them: then a row is head, padding, text, speech. Each row draws from its own generator, and rows that have ended
 leave the batch. What is done to the logits, and in which order, is as published.
 """
 from __future__ import annotations
@@ -14,12 +15,22 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from chatterbox_loop import Loop
-from chatterbox_slots import DRAWS, KNOBS, Slots
+from chatterbox_slots import DRAWS, KNOBS, Model, Slots
+
+
+@dataclass(eq=False)
+class Head:
+    """Keys and values [layers, heads, tokens, head_dim] of the tokens that stand first."""
+    keys: Tensor
+    values: Tensor
+
+    def __len__(self) -> int:
+        return self.keys.size(2)
 
 
 @dataclass
 class Row:
-    prompt: Tensor                       # [tokens, width]: conditioning, text, start
+    prompt: Tensor                       # [tokens, width]: conditioning, text, start; of which the head is not part
     seed: int
     cap: int                             # most tokens
     blank: Optional[Tensor] = None       # the same without the text's embedding, for guidance
@@ -29,18 +40,41 @@ class Row:
     min_p: float = 0.0
     top_k: int = 0
     penalty: float = 1.2
+    head: Optional[Head] = None
 
 
 def prompts(t3: Any, cond: Any, text: Tensor, turbo: bool) -> tuple[Tensor, Optional[Tensor]]:
-    """What stands before the speech of one text, [tokens, width], and the same without the text (None for Turbo). The published
-    code embeds the start token twice, which the first model has learned; Turbo once. text: [tokens], with its start and end."""
+    """What stands before the speech of one text, [tokens, width], and the same without the text (None for Turbo)."""
+    head = t3.prepare_conditioning(cond)[0]
+    words, blank = text_prompts(t3, text, turbo)
+    return torch.cat([head, words]), None if blank is None else torch.cat([head, blank])
+
+
+def text_prompts(t3: Any, text: Tensor, turbo: bool) -> tuple[Tensor, Optional[Tensor]]:
+    """What follows the conditioning. The published code embeds the start token twice, which the first model has learned; Turbo once.
+    text: [tokens], with its start and end."""
     start = torch.full((1, 1), t3.hp.start_speech_token, device=text.device)
-    head, words = t3.prepare_conditioning(cond)[0], t3.text_emb(text)
+    words = t3.text_emb(text)
     if turbo:
-        return torch.cat([head, words, t3.speech_emb(start)[0]]), None
+        return torch.cat([words, t3.speech_emb(start)[0]]), None
     places = t3.text_pos_emb(text[None])
     begin = t3.speech_emb(start)[0] + t3.speech_pos_emb.get_fixed_embedding(0)[0]
-    return torch.cat([head, words + places, begin, begin]), torch.cat([head, places, begin, begin])
+    return torch.cat([words + places, begin, begin]), torch.cat([places, begin, begin])
+
+
+@torch.inference_mode()
+def make_head(model: Model, x: Tensor) -> Head:
+    """X: [tokens, width]."""
+    keys, values = [], []
+
+    def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        keys.append(k[0])
+        values.append(v[0])
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    with model.kernels():
+        model.blocks.forward(x[None].to(model.device, model.dtype), torch.arange(x.size(0), device=model.device)[None], attend)
+    return Head(torch.stack(keys), torch.stack(values))
 
 
 @dataclass
@@ -77,28 +111,45 @@ class Speech:
         return x, torch.tensor([p.size(0) for p in prompts], device=self.model.device)
 
     def begin(self) -> None:
-        """The prompts into the slots, and the first tokens."""
+        """Heads and prompts into the slots, and the first tokens."""
         x, lengths = self.lay_out()
         rows, steps, where = x.size(0), x.size(1), x.device
-        s = self.slots = self.loop.slots(self.places, self.wide, max(self.reserve, steps + max(row.cap for row in self.rows)))
+        heads = max(len(row.head or ()) for row in self.rows)
+        used = heads + steps
+        s = self.slots = self.loop.slots(self.places, self.wide, max(self.reserve, used + max(row.cap for row in self.rows)))
+        before = self.set_heads(s)
         positions = torch.arange(steps, device=where) - (steps - lengths)[:, None]
-        s.seen[:rows, :steps] = positions >= 0
-        s.positions[:rows] = lengths
+        s.seen[:rows, heads:used] = positions >= 0
+        s.positions[:rows] = before + lengths
         self.set_rows(s)
-        causal = torch.ones(steps, steps, dtype=torch.bool, device=where).tril()
+        causal = torch.ones(steps, used, dtype=torch.bool, device=where).tril(heads)
         # a padded position sees itself: nothing at all would give NaN, which spreads
-        mask = s.seen[:rows, None, None, :steps] & causal | torch.eye(steps, dtype=torch.bool, device=where)
+        mask = s.seen[:rows, None, None, :used] & causal | causal.triu(heads)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            s.keys[layer, :rows, :, :steps] = k
-            s.values[layer, :rows, :, :steps] = v
-            return F.scaled_dot_product_attention(q, k, v, mask)
+            keys, values = s.keys[layer, :rows, :, :used], s.values[layer, :rows, :, :used]
+            keys[:, :, heads:] = k
+            values[:, :, heads:] = v
+            return F.scaled_dot_product_attention(q, keys, values, mask)
 
-        self.model.choose(s, len(self.rows), self.wide, self.model.logits(x, positions.clamp(min=0), attend))
-        s.at.fill_(steps)
+        self.model.choose(s, len(self.rows), self.wide, self.model.logits(x, positions.clamp(min=0) + before[:, None], attend))
+        s.at.fill_(used)
         if self.model.turbo:  # from here on the published penalty sees what was spoken alone
             s.said[:len(self.rows), self.start] = s.token[:len(self.rows)] == self.start
-        self.used, self.done = steps, 1
+        self.used, self.done = used, 1
+
+    def set_heads(self, s: Slots) -> Tensor:
+        """Each into the first slots of all its rows. Returns how many each row has."""
+        before = torch.zeros(len(self.rows) * self.wide, dtype=torch.long, device=self.model.device)
+        s.seen[:len(before), 0] = False
+        for head in {id(row.head): row.head for row in self.rows if row.head}.values():
+            places = [place * self.wide + i for place, row in enumerate(self.rows) if row.head is head for i in range(self.wide)]
+            at, n = torch.tensor(places, device=before.device), len(head)
+            before[at] = n
+            s.seen[at, :n] = True
+            s.keys[:, at, :, :n] = head.keys[:, None]
+            s.values[:, at, :, :n] = head.values[:, None]
+        return before
 
     def set_rows(self, s: Slots) -> None:
         n = len(self.rows)

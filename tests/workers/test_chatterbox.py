@@ -43,7 +43,8 @@ if not MISSING:
     import perth
     from chatterbox.models.s3gen import S3Gen
     from chatterbox_sound import Sound
-    from chatterbox_t3 import Row, Speech, prompts
+    from chatterbox_slots import Model
+    from chatterbox_t3 import Row, Speech, make_head, prompts
 
 LAYERS = 2
 
@@ -151,6 +152,26 @@ class Regular(unittest.TestCase):
 
     def test_the_order_does_not_matter(self) -> None:
         self.assertEqual(self.spoken([7, 3, 15, 0, 9, 12, 4, 1]), {i: self.alone[i] for i in (7, 3, 15, 0, 9, 12, 4, 1)})
+
+    def test_heads_computed_once_for_all_texts_of_a_voice(self) -> None:
+        """Each third row has none, so that rows have heads of different lengths."""
+        model, heads = Model(self.t3, self.turbo), {}
+        with torch.inference_mode():
+            rows = [self.row(i) for i in range(16)]
+            for i, row in enumerate(rows):
+                exaggeration = 0 if self.turbo else 0.3 + 0.1 * (i % 4)
+                head = self.t3.prepare_conditioning(make_cond(self.t3, self.turbo, exaggeration))[0]
+                if i % 3 == 2:
+                    continue
+                if exaggeration not in heads:
+                    heads[exaggeration] = make_head(model, head)
+                row.head, row.prompt = heads[exaggeration], row.prompt[len(head):]
+                row.blank = None if row.blank is None else row.blank[len(head):]
+        self.assertEqual(len(heads), 1 if self.turbo else 4)
+        stop = [self.t3.hp.stop_speech_token]
+        for order in (range(16), [0, 1, 3, 4], [6, 2]):
+            for i, spoken in zip(order, Speech(self.t3, [rows[i] for i in order], self.turbo, lambda _: None).speak()):
+                self.assertEqual(spoken.tokens.tolist() + (stop if spoken.ended else []), self.alone[i], f"text {i} of {list(order)}")
 
     def test_rows_end_at_different_times(self) -> None:
         lengths = {len(tokens) for tokens in self.alone}
@@ -318,6 +339,7 @@ class WholeEngine(unittest.TestCase):
                 # the watermark's net rounds: a step or two of 16 bits
                 self.assertLessEqual(max(abs(a - b) for a, b in zip(alone, together[i])), 3, texts[i])
             self.assertEqual(len(together[1]) % 960, 0)
+            self.assertEqual(list(engine.heads), [("", 0.5)], "one for all texts of a voice")
             renderer.render({"batch": "b3", "segments": [{"id": "v", "file": "v.wav", "text": "x", "voice": "anna"},
                                                          {"id": "f", "file": "f.wav", "text": "x", "voice_file": "none.wav"}]})
             errors = {line["segment"]: line["error"] for line in said.lines if line.get("ok") is False}
