@@ -51,8 +51,8 @@ static void explain_pending(const struct cmd_context *ctx, struct shown *s)
 	if (!note)
 		return;
 	COPY_TEXT(s->why, jsonx_text(note, "text", ""));
-	int64_t until_ms = (int64_t)jsonx_number(note, "until_ms", 0);
-	s->until_ms = until_ms < STORE_NUMBER_MOST ? until_ms : 0;
+	double until_ms = jsonx_number(note, "until_ms", 0);
+	s->until_ms = until_ms > 0 && until_ms < (double)STORE_NUMBER_MOST ? (int64_t)until_ms : 0;
 }
 
 static struct shown show(const struct cmd_context *ctx, const struct request_row *row)

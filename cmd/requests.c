@@ -12,7 +12,8 @@ enum outcome requests_judge(int exit_status, bool died, bool stopped)
 	switch (exit_status) {
 	case 0: return OUTCOME_DONE;
 	case 4:
-	case 6: return OUTCOME_RETRY;
+	case 6:
+	case 127: return OUTCOME_RETRY; /* 127: the program was not there, as while it is replaced */
 	case 7: return OUTCOME_AGAIN;
 	}
 	return exit_status > 128 && stopped ? OUTCOME_RESUME : OUTCOME_FAILED;

@@ -54,10 +54,11 @@ static void fill_good(struct store *s)
 			      .gpu = "L4", .price_microusd_h = 690000, .create_ms = 1790000000000, .connected_ms = 1790000009000};
 	struct segment_row segment = {.run = "r1", .id = "q1", .state = SEGMENT_ROW_SAFE, .file = "q1.wav"};
 	struct volume_row volume = {.provider = "local", .id = "v1", .name = "cache", .size_gb = 20};
+	struct request_row request = {.id = "q1", .config = "/a/burst.cfg", .state = "pending", .created_ms = 1790000000000};
 
 	must(store_put_run(s, &run, &err) == 0 && store_put_pod(s, &pod, &err) == 0 &&
 	     store_put_segments(s, &segment, 1, &err) == 0 && store_put_volume(s, &volume, &err) == 0 &&
-	     store_put_fact(s, "machine", "0123456789abcdef", &err) == 0);
+	     store_put_request(s, &request, &err) == 0 && store_put_fact(s, "machine", "0123456789abcdef", &err) == 0);
 }
 
 static void set_up(void)
@@ -143,6 +144,7 @@ static void read_all(struct store *s)
 		run_command(&cmd_ps, s, NULL, json);
 		run_command(&cmd_ledger, s, NULL, json);
 		run_command(&cmd_ledger, s, "r1", json);
+		run_command(&cmd_queue, s, "ls", json);
 	}
 	if (store_segments(s, "r1", &rows, &count, NULL) == 0)
 		for (size_t i = 0; i < count; i++)
