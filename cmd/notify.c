@@ -7,8 +7,11 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "calibrate_job.h"
+#include "commit_tree.h"
 #include "deliver_run.h"
+#include "git.h"
 #include "notify_send.h"
 #include "notify_words.h"
 #include "output.h"
@@ -86,7 +89,7 @@ static bool wants(const struct section *conf, enum notify_event event)
 
 static bool has_channel(const struct section *conf)
 {
-	return section_text(conf, "url") || section_text(conf, "command") || section_bool(conf, "desktop");
+	return section_text(conf, "url") || section_text(conf, "command") || section_bool(conf, "desktop") || section_bool(conf, "git_note");
 }
 
 /* ---- what went before ---- */
@@ -187,6 +190,22 @@ static void send_all(struct cmd_context *ctx, const struct section *conf, const 
 		complain(ctx, run, "command", &err);
 }
 
+/* A line more, since a commit may be rendered by several jobs, and again. Without hooks: one could do anything, for as long as it likes. */
+static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum notify_event event, const json_t *said)
+{
+	CLEANUP(free_text) char *folder = path_dir(run->config);
+	CLEANUP(str_free) struct str line = STR_INIT;
+	struct err err = {0};
+	char when[32];
+
+	str_addf(&line, "%s job %s, run %s: %s: ", clock_rfc3339(when, sizeof(when), clock_wall_ms()), run->job, run->id[0] ? run->id : "-",
+		 notify_event_name(event));
+	notify_summary(&line, said);
+	log_redact(&line);
+	if (GIT(folder, NULL, &err, "-c", "core.hooksPath=/dev/null", "notes", "--ref=burst", "append", "-m", str_text(&line), run->commit_id) != 0)
+		complain(ctx, run->id, "git_note", &err);
+}
+
 static void tell(struct cmd_context *ctx, const struct config *config, const struct run_row *run, enum notify_event event, const json_t *said)
 {
 	const struct section *conf = conf_of(config);
@@ -196,6 +215,8 @@ static void tell(struct cmd_context *ctx, const struct config *config, const str
 		return;
 	if (ctx->store)
 		remember(ctx, run, event);
+	if (run->commit_id[0] && section_bool(conf, "git_note"))
+		note_commit(ctx, run, event, said);
 	if (wanted)
 		send_all(ctx, conf, run->id, event, said);
 }
@@ -255,6 +276,7 @@ void notify_never_began(struct cmd_context *ctx, const struct err *err)
 	if (has_channel(conf_of(config)) && !(config_path(config) && ctx->state_dir && deliver_run_is(ctx, config_path(config)))) {
 		COPY_TEXT(run.job, config_job(config) ? config_job_name(config) : "");
 		COPY_TEXT(run.config, config_path(config) ? config_path(config) : "");
+		COPY_TEXT(run.commit_id, ctx->tree ? ctx->tree->commit : "");
 		COPY_TEXT(run.status, err->kind == ERR_CAP ? "capped" : err->kind == ERR_UNRELEASED ? "unreleased" : "failed");
 		COPY_TEXT(run.error_code, err_kind_name(err->kind));
 		COPY_TEXT(run.error, err->msg);

@@ -45,6 +45,7 @@ static const struct {
 	enum field_kind kind;
 } fields[] = {
 	{"run", NULL, "run", FIELD_TEXT},	  {"job", NULL, "job", FIELD_TEXT},		  {"status", NULL, "status", FIELD_TEXT},
+	{"commit", NULL, "commit", FIELD_TEXT},
 	{"output", NULL, "output", FIELD_TEXT},	  {"started", NULL, "started_at", FIELD_TEXT},	  {"ended", NULL, "ended_at", FIELD_TEXT},
 	{"error", "error", "message", FIELD_TEXT}, {"code", "error", "code", FIELD_TEXT},	  {"total", "segments", "total", FIELD_NUMBER},
 	{"rendered", "segments", "rendered", FIELD_NUMBER}, {"cached", "segments", "cached", FIELD_NUMBER},
@@ -125,7 +126,7 @@ static int fill(struct str *to, const char *template, bool as_json, enum notify_
 bool notify_is_json(const char *template)
 {
 	/* "[{job}]" is no list: its value stands in no quotes */
-	CLEANUP(json_decref) json_t *any = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "run", "x", "job", "x", "status", "x", "output", "x",
+	CLEANUP(json_decref) json_t *any = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "run", "x", "job", "x", "status", "x", "commit", "x", "output", "x",
 						     "started_at", "x", "ended_at", "x", "error", "message", "x", "code", "x");
 	CLEANUP(str_free) struct str bare = STR_INIT;
 

@@ -29,6 +29,7 @@ static const struct option_spec notify_keys[] = {
 	{"desktop", OPTION_BOOL, 0, "false", "show it with notify-send", NULL},
 	{"command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "shell command that gets it on stdin", NULL},
 	{"url", OPTION_TEXT, OPTION_USER_ONLY | OPTION_SECRET, NULL, "where it is posted, like \"https://ntfy.sh/a-name-nobody-guesses\"", NULL},
+	{"git_note", OPTION_BOOL, OPTION_USER_ONLY, "false", "append a line to the note of a run's commit (git notes --ref=burst)", NULL},
 	{"template", OPTION_TEXT, OPTION_USER_ONLY, NULL, "what url and command get: text with {job}, {event}, {error}, {cost}; the run's JSON when absent", NULL},
 	{NULL},
 };

@@ -190,6 +190,39 @@ t_a_pod_that_may_still_bill() {
 	LEAVES_PODS=t_a_pod_that_may_still_bill
 }
 
+t_a_note_on_the_commit() {
+	own 'notify = { git_note = true; };'
+	job 'echo x >o'
+	local -x GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@t
+	git init -q . && printf '*\n!burst.cfg\n' >.gitignore && git add -f .gitignore burst.cfg && git commit -qm one
+	mkdir -p .git/hooks && printf '#!/bin/sh\ntouch %s/hooked\n' "$T" >.git/hooks/reference-transaction && chmod +x .git/hooks/reference-transaction
+	burst run --commit HEAD --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	has <(git notes --ref=burst show HEAD) " job night, run $(json .run): done: 1 rendered, 0 cached of 1; \$0."
+	[ ! -e hooked ] || complain "a hook ran"
+	rm .git/hooks/reference-transaction
+	job 'exit 3'
+	git commit -qam two
+	burst run --commit HEAD
+	is "$STATUS" 1 "one that fails: exit status"
+	has <(git notes --ref=burst show HEAD) ": failed: 0 rendered, 0 cached, 1 failed of 1; \$0."
+	burst run --commit HEAD --anew
+	is "$(git notes --ref=burst show HEAD | grep -c night)" 2 "lines of the second commit"
+	is "$(git notes --ref=burst show HEAD~ | grep -c night)" 1 "lines of the first"
+	burst run --anew # of the folder as it is: no commit is concerned
+	is "$(git notes --ref=burst show HEAD | grep -c night)" 2 "lines of the second commit by now"
+	own 'caps = { per_day = 0; }; notify = { git_note = true; };'
+	burst run --commit HEAD --anew
+	has <(git notes --ref=burst show HEAD) "job night, run -: capped: "
+	touch .git/refs/notes/burst.lock
+	own 'notify = { git_note = true; };'
+	job 'echo x >o'
+	git commit -qam three
+	burst run --commit HEAD
+	is "$STATUS" 0 "no note can be written: exit status"
+	has err.txt 'warning: notify.git_note: '
+}
+
 t_on_the_desktop() {
 	mkdir bin
 	printf '#!/bin/sh\nprintf "%%s|" "$@" >>%s\n' "$T/shown" >bin/notify-send

@@ -34,7 +34,7 @@ static void ends_are_events(void **state)
 }
 
 static const char run_text[] =
-	"{\"run\":\"1125-1\",\"job\":\"quiz\",\"status\":\"failed\",\"output\":\"/o\",\"started_at\":\"2026-11-25T10:00:00Z\",\"ended_at\":null,"
+	"{\"run\":\"1125-1\",\"job\":\"quiz\",\"commit\":\"c0ffee\",\"status\":\"failed\",\"output\":\"/o\",\"started_at\":\"2026-11-25T10:00:00Z\",\"ended_at\":null,"
 	"\"segments\":{\"total\":3,\"rendered\":2,\"cached\":0,\"failed\":1},\"billed_seconds\":75.0,\"compute_seconds\":1.5,\"cost_usd\":0.02,"
 	"\"pods\":[{},{}],\"error\":{\"code\":\"job\",\"message\":\"it said \\\"no\\\"\\nand {job} \\u0007\",\"pod\":null}}";
 
@@ -56,6 +56,7 @@ static void templates_are_filled(void **state)
 {
 	(void)state;
 	check_fill("", "");
+	check_fill("{commit}", "c0ffee");
 	check_fill("{event} {run} {job} {status} {output} {started} {ended}.", "failed 1125-1 quiz failed /o 2026-11-25T10:00:00Z .");
 	check_fill("{rendered}/{total} {cached} {failed} {pods} {cost} {billed} {compute} {code}", "2/3 0 1 2 $0.0200 1m15s 1.5s job");
 	/* values are not templates */
