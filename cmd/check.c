@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/gpus.h"
 #include "deliver.h"
 #include "estimate.h"
 #include "notify.h"
@@ -53,6 +54,58 @@ static bool conf_is_fine(struct launch *l, const struct provider_ops *ops)
 	return fine;
 }
 
+/* What the engine itself takes of the memory that the job needs: "; chatterbox takes 3.7 GiB for one segment". */
+static void add_own_need(struct err *err, const struct job_needs *needs)
+{
+	char need[CHECK_NEED];
+
+	check_say_need(need, needs);
+	if (!need[0] || strcmp(err->key, "job.vram_gb") != 0)
+		return;
+	CLEANUP(free_text) char *said = xstrdup(err->msg);
+	char key[sizeof(err->key)];
+	COPY_TEXT(key, err->key);
+	err_set(err, err->kind, "%s; %s", said, need);
+	err_about(err, key);
+}
+
+char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs)
+{
+	double one_gib = needs->prior.base_gib + needs->prior.each_gib;
+
+	to[0] = '\0';
+	if (needs->gpu && needs->prior.base_gib > 0 && needs->workers > 1)
+		format_text(to, CHECK_NEED, "%d workers of %s take %.1f GiB for one segment each", needs->workers, needs->engine, needs->workers * one_gib);
+	else if (needs->gpu && needs->prior.base_gib > 0)
+		format_text(to, CHECK_NEED, "%s takes %.1f GiB for one segment", needs->engine, one_gib);
+	return to;
+}
+
+/* The cards that the config names, by their labels: no provider need be asked for that. One that the catalogue does not know may have
+ * any memory. */
+static void check_memory(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	const struct job_needs *needs = l->setup.job ? l->setup.job_ops->needs(l->setup.job) : NULL;
+	CLEANUP(str_free) struct str cards = STR_INIT;
+	char name[64], need[CHECK_NEED];
+	struct err err = {0};
+
+	for (size_t i = 0; needs && i < section_count(top, "gpu"); i++) {
+		int count;
+		const struct gpu *card = gpu_parse(section_item(top, "gpu", i), name, sizeof(name), &count) ? gpu_find(name) : NULL;
+		if (!card || card->vram_gb * count >= needs->vram_gb)
+			return;
+		str_addf(&cards, "%s%s%s has %d GB", i ? ", " : "", card->name, count > 1 ? " (several)" : "", card->vram_gb * count);
+	}
+	if (!cards.len)
+		return;
+	check_say_need(need, needs);
+	err_set(&err, ERR_CONFIG, "the job needs a card with %d GB of memory, and %s%s%s", needs->vram_gb, str_text(&cards), need[0] ? "; " : "", need);
+	err_about(&err, "gpu");
+	note(l, &err);
+}
+
 /* What one provider alone cannot have is no mistake where another one could: a run says so and goes on. */
 static void check_wishes(struct launch *l)
 {
@@ -70,6 +123,8 @@ static void check_wishes(struct launch *l)
 			ops->check_wishes(config_provider(l->ctx->config, ops->name), &want, &own, &err);
 		able += !mistakes_any(&own);
 		for (size_t k = 0; k < own.count; k++) {
+			if (l->setup.job)
+				add_own_need(&own.list[k].err, l->setup.job_ops->needs(l->setup.job));
 			if (count > 1)
 				err_wrap(&own.list[k].err, "%s", ops->name);
 			config_place_error(l->ctx->config, &own.list[k].err);
@@ -78,6 +133,8 @@ static void check_wishes(struct launch *l)
 	}
 	if (!able)
 		mistakes_move(&l->ctx->mistakes, &refused);
+	else
+		check_memory(l);
 	mistakes_free(&refused);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "check.h"
 #include "plan_parts.h"
 
 /* A pod may come up sooner than a prior says: a run is refused only by what even a quick one would take. */
@@ -158,7 +159,7 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
 static int refuse_memory(const struct launch *l, const struct estimate *e, struct err *err)
 {
 	const struct offer *largest = &e->offers[0];
-	char offer[PLAN_TEXT];
+	char offer[PLAN_TEXT], need[CHECK_NEED];
 
 	for (size_t i = 1; i < e->count; i++)
 		if (e->offers[i].vram_gb * MAX(e->offers[i].gpus, 1) > largest->vram_gb * MAX(largest->gpus, 1))
@@ -166,11 +167,12 @@ static int refuse_memory(const struct launch *l, const struct estimate *e, struc
 	int has_gb = largest->vram_gb * MAX(largest->gpus, 1);
 	double need_gib = e->need.base_gib + e->need.each_gib, usable_gib = estimate_usable_gib(largest);
 	plan_offer(offer, largest);
+	check_say_need(need, l->setup.job_ops->needs(l->setup.job));
 	if (e->need_gb > has_gb)
 		err_set(err, ERR_NO_CAPACITY,
-			"no offer has enough GPU memory: the job needs %d GB, and the most that is offered is %d GB (%s): %d GB are missing; name larger "
-			"GPUs in gpu",
-			e->need_gb, has_gb, offer, e->need_gb - has_gb);
+			"no offer has enough GPU memory: the job needs %d GB, and the most that is offered is %d GB (%s): %d GB are missing%s%s%s; name "
+			"larger GPUs in gpu",
+			e->need_gb, has_gb, offer, e->need_gb - has_gb, need[0] ? " (" : "", need, need[0] ? ")" : "");
 	else
 		err_set(err, ERR_NO_CAPACITY,
 			"no offer has enough GPU memory: the job needs %.1f GiB for one segment, and the most that can be used is %.1f GiB (%s): %.1f GiB "

@@ -4,6 +4,7 @@
 
 #include "../base/clock.h"
 #include "../base/crypto.h"
+#include "../base/gpus.h"
 #include "../base/jsonx.h"
 #include "../base/log.h"
 #include "impl.h"
@@ -685,8 +686,10 @@ static void add_memory(struct str *to, const struct engine *e, const struct offe
 
 	if (e->needs->prior.base_gib > 0)
 		str_addf(to, "; %s needs about %.1f GiB for one segment%s", e->needs->engine, one_gib, e->needs->workers > 1 ? " of each worker" : "");
-	if (o->vram_gb)
-		str_addf(to, "%s %s has %d GB", e->needs->prior.base_gib > 0 ? ", and" : ";", o->gpu, o->vram_gb);
+	const struct gpu *known = gpu_find(o->gpu);
+	int has_gb = MAX(o->gpus, 1) * (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0);
+	if (has_gb)
+		str_addf(to, "%s %s has %d GB", e->needs->prior.base_gib > 0 ? ", and" : ";", o->gpu, has_gb);
 	str_add(to, ": name GPUs with more memory in gpu");
 }
 

@@ -227,7 +227,7 @@ bad_plans() {
 		both|own||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is up
 		both|quick|pod = { cpu = 1; }; caps = { max_cost = 1.00; max_price_per_hour = 0.10; };||5|burst.cfg:6: ;caps.max_price_per_hour;$0.6900 an hour
 		both|gpu|||2|burst.cfg:4: the job needs a GPU with 100 GB of memory, and the largest of providers.local.gpu_prices has 24 GB
-		both|chatterbox|||2|the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU
+		both|chatterbox|||2|the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU;; chatterbox takes 3.7 GiB for one segment
 		plan|chatterbox||--offers small.json|4|no offer has enough GPU memory: the job needs 8 GB, and the most that is offered is 6 GB (RTX 3050 at runpod): 2 GB are missing
 		plan|own|||2|no estimate: how fast engine "test" is, is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
 		plan|quick||--offers none.json|4|no provider offers what the job wants now
@@ -461,6 +461,30 @@ t_memory_decides_on_cards() {
 	burst plan
 	is "$STATUS" 2 "a card that nobody knows"
 	has err.txt 'gpu_prices: "T9=1" must be a GPU that burst knows'
+}
+
+# Cards that the config names are known by their labels: no provider is asked, nor a key needed.
+t_cards_that_are_too_small_are_told() {
+	local command
+	script_lines 3
+	ENGINE=qwen3-1.7b
+	config 'gpu = ["RTX 3070", "RTX 3070:1"];'
+	sed -i 's/voice = "en"; //; s/provider = "local"/provider = "runpod"/' burst.cfg
+	for command in run plan 'run -n'; do
+		# shellcheck disable=SC2086 # words
+		burst $command
+		is "$STATUS" 2 "$command: exit status ($(tail -n 2 err.txt))"
+		has err.txt 'burst.cfg:6: the job needs a card with 12 GB of memory, and RTX 3070 has 8 GB, RTX 3070 has 8 GB; qwen3-1.7b takes 6.6 GiB for one segment'
+	done
+	sed -i 's/"RTX 3070:1"/"RTX 3070:2"/' burst.cfg
+	burst plan
+	hasnt err.txt 'the job needs a card'
+	sed -i 's/qwen3-1.7b"/qwen3"; workers = 4/; s/"RTX 3070:2"/"Abacus 9"/' burst.cfg
+	burst plan
+	hasnt err.txt 'the job needs a card'
+	sed -i 's/, "Abacus 9"//' burst.cfg
+	burst plan
+	has err.txt 'the job needs a card with 21 GB of memory, and RTX 3070 has 8 GB; 4 workers of qwen3 take 18.5 GiB for one segment each'
 }
 
 # A GPU that waits for downloads bills for nothing; a volume can be filled by a pod without one.

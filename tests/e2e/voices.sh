@@ -75,6 +75,16 @@ t_torch_without_kernels_renders_nothing() {
 	is "$(ledger 'select count(*) from pod')" 1 "pods rented for a worker that can never render"
 }
 
+t_a_card_that_is_too_small_is_named() {
+	LOCAL='gpu = "RTX 4090";' fake_job 6 CARD=24 BASE=3 SLOPE=30
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	has err.txt 'no worker can run there: the model does not fit: '
+	has err.txt '; RTX 4090 has 24 GB: name GPUs with more memory in gpu'
+	is "$(json '.pods | length')" 1 "pods rented"
+	is "$(json '[.pods[].released] | all')" true released
+}
+
 # ---- voice samples ----
 tone() { # tone SECONDS FILE [SETTING of ffmpeg...]: a voice that hums
 	local seconds=$1 file=$2
