@@ -17,7 +17,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 7u
+#define PROVIDER_ABI 8u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, IMAGE_MAX = 160, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -148,9 +148,15 @@ enum op_kind {
 	OP_VOLUME_LS,	  /* want.file.path, a folder -> result.entries, what is directly in it; ERR_NOT_FOUND without it */
 	OP_VOLUME_DELETE, /* want.file.path, a file or a folder with all below it: gone when done; absent is success. -> result.bytes */
 	OP_VOLUME_SIZE,	  /* want.file.path, a folder whose bytes LS left at -1 -> result.entries[0]: what is in it all */
-	/* want.rent.{image, packages, agent, known_image} -> result.image: the image of such pods, built unless known_image still
+	/* want.rent.{image, packages, agent, steps, known_image} -> result.image: the image of such pods, built unless known_image still
 	 * is that. May take many minutes. Only where makes_image */
 	OP_IMAGE,
+};
+
+/* A step of an image's build: a file with this text goes to `path`, then `run` is run by a shell. */
+struct image_step {
+	char *path, *run;
+	const char *text;
 };
 
 struct rent_request {
@@ -167,6 +173,8 @@ struct rent_request {
 	const void *agent;
 	size_t agent_len;
 	const char *agent_path;
+	const struct image_step *steps; /* in this order, as root */
+	size_t step_count;
 	const char *known_image; /* what op_result.image said of this recipe the last time; NULL: nothing is known */
 	const char *start_script; /* POSIX sh text; becomes the container's first process */
 	const struct env_pair *env; /* the start script's contract: jobs/agent/CONTROL.md */

@@ -536,7 +536,16 @@ struct answer {
 	bool have;
 	struct op_result *result;
 	struct err err;
+	void (*said)(void *ctx, const char *lines); /* NULL: nobody hears what is said on the way */
+	void *ctx;
 };
+
+static void on_said(void *ctx, const char *lines)
+{
+	struct answer *a = ctx;
+
+	a->said(a->ctx, lines);
+}
 
 static void on_answer(void *ctx, struct op_result *result, const struct err *err)
 {
@@ -550,25 +559,28 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 }
 
 static int ask(const struct engine_provider *provider, enum op_kind kind, bool pressed, const struct op_want *want, int64_t most_ms,
-	       struct op_result *result, int64_t *there_ms, struct err *err)
+	       struct answer *a, int64_t *there_ms, struct err *err)
 {
 	if (http_ready(err) < 0)
 		return -1;
 	CLEANUP(loop_free) struct loop *loop = loop_new();
 	CLEANUP(http_free) struct http *http = http_new(loop, "burst/" BURST_VERSION);
 	CLEANUP(caller_free) struct caller *caller = caller_new(loop, http);
-	struct answer a = {.result = result};
+	struct op_result *result = a->result;
 	struct err clock;
 	int64_t until = clock_boot_ms() + most_ms;
 
-	caller_begin(caller, provider, kind, want, on_answer, &a)->pressed = pressed;
-	while (!a.have && clock_boot_ms() < until)
+	struct caller_op *op = caller_begin(caller, provider, kind, want, on_answer, a);
+	op->pressed = pressed;
+	if (a->said)
+		caller_listen(op, on_said);
+	while (!a->have && clock_boot_ms() < until)
 		loop_turn(loop, until - clock_boot_ms());
-	if (!a.have)
+	if (!a->have)
 		return err_set(err, ERR_NETWORK, "%s: no answer in time", provider->ops->name);
 	*there_ms = caller_time_there(caller, provider->ops); /* a refusal tells the time, too */
-	if (a.err.kind) {
-		*err = a.err;
+	if (a->err.kind) {
+		*err = a->err;
 		return -1;
 	}
 	bool by_ids = want && want->ids;
@@ -589,15 +601,23 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool p
 int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
 	       struct op_result *result, struct err *err)
 {
+	return caller_ask_hearing(provider, kind, want, most_ms, NULL, NULL, result, err);
+}
+
+int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+		       void (*said)(void *ctx, const char *lines), void *ctx, struct op_result *result, struct err *err)
+{
+	struct answer a = {.result = result, .said = said, .ctx = ctx};
 	int64_t there_ms;
 
-	return ask(provider, kind, kind == OP_INSPECT, want, most_ms, result, &there_ms, err);
+	return ask(provider, kind, kind == OP_INSPECT, want, most_ms, &a, &there_ms, err);
 }
 
 int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms, struct op_result *result, int64_t *now_ms,
 		struct err *err)
 {
 	struct op_want want = {.ids = ids};
+	struct answer a = {.result = result};
 
-	return ask(provider, OP_LIST, true, &want, most_ms, result, now_ms, err);
+	return ask(provider, OP_LIST, true, &want, most_ms, &a, now_ms, err);
 }

@@ -62,6 +62,10 @@ bool caller_knows_time_there(const struct caller *caller, const struct provider_
 int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
 	       struct op_result *result, struct err *err);
 
+/* The same; said() hears the lines for people that come on the way, as those of a build. */
+int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+		       void (*said)(void *ctx, const char *lines), void *ctx, struct op_result *result, struct err *err);
+
 /* OP_LIST, likewise, pressed, and caller_time_there(), also where it fails but was answered: who judges other machines' pods by a clock of its own that is wrong ends them at
  * work. ids: NULL-terminated, pods that the caller knows. Where the provider refuses its list, they are looked up one by one, and
  * result->partial is set. NULL: a refused list is an error. */

@@ -577,6 +577,8 @@ void engine_free(struct engine *e)
 		stage_stop(e, i);
 	caller_free(e->caller);
 	vendor_forget(e);
+	for (int i = 0; i < CORE_PROVIDERS_MAX; i++)
+		image_steps_free(&e->image_steps[i]);
 	while (!pool_idle(e->pool))
 		loop_turn(e->loop, 100);
 	pool_free(e->pool);

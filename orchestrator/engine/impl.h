@@ -10,6 +10,7 @@
 #include "caller.h"
 #include "engine.h"
 #include "fetch.h"
+#include "image.h"
 #include "link.h"
 #include "quiet.h"
 #include "upsync.h"
@@ -138,6 +139,7 @@ struct engine {
 	bool list_refused[CORE_PROVIDERS_MAX]; /* it refuses its list, which was told */
 	bool remarked[CORE_PROVIDERS_MAX]; /* what it had to say of the offers was told */
 	struct asked *looks[CORE_PROVIDERS_MAX]; /* the list that is under way and not pressed yet; NULL: none */
+	struct image_steps image_steps[CORE_PROVIDERS_MAX]; /* by provider: what is put into its image, once it was asked for */
 	char images[CORE_PROVIDERS_MAX][IMAGE_MAX]; /* by provider, as rent_request.known_image; empty: none */
 	char doing[200];
 	char life[8]; /* tells this client's batch ids from an earlier client's */

@@ -565,7 +565,9 @@ void prepare_early(struct engine *e, int pod)
 
 	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
 		return;
-	p->env_in_image = e->needs->setup && engine_env_in_image(e->setup, e->needs, e->setup->providers[c->provider].ops->name);
+	const struct engine_provider *provider = &e->setup->providers[c->provider];
+	p->env_in_image = e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
+					      image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
 	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
 	    (e->code_tree && !has_code(e, c->provider, &c->volume, e->code_tree)) ||
 	    (e->needs->setup && !env_known(e, pod)))

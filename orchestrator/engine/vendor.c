@@ -10,7 +10,7 @@
 #include "impl.h"
 #include "past.h"
 
-enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, LAST_LOG_MS = 4000 /* less than the proof that it is gone takes */, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16, REGIONS_MOST = 64 };
+enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, LAST_LOG_MS = 4000 /* less than the proof that it is gone takes */, FILES_AT_ONCE = 16, REGIONS_MOST = 64 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
@@ -353,34 +353,27 @@ static void start_env(struct asked *a, const struct core_pod *p, int64_t ahead_s
 }
 
 /* What the pod's image is made of, where the vendor builds one. */
-static void add_recipe(const struct engine *e, struct rent_request *r)
+static void add_recipe(struct engine *e, int provider, struct rent_request *r)
 {
-	r->image = e->setup->image;
-	r->packages = e->needs ? e->needs->packages : NULL;
-	r->agent = pod_kit()->agent;
-	r->agent_len = pod_kit()->agent_len;
-	r->agent_path = pod_kit()->agent_path;
+	struct image_steps *steps = &e->image_steps[provider];
+
+	if (!steps->count && e->needs)
+		image_steps_make(steps, e->needs, image_wanted(e->setup, &e->setup->providers[provider], e->needs));
+	image_recipe(r, e->setup->image, e->needs, steps);
 }
 
 /* What was said of this image the last time is kept in the ledger, by account and by all that we put into it. */
-static void image_fact(const struct engine *e, int provider, char name[FACT_NAME_MAX])
+static void image_fact(struct engine *e, int provider, char name[IMAGE_FACT_MAX])
 {
-	const struct engine_provider *v = &e->setup->providers[provider];
 	struct rent_request r = {0};
-	CLEANUP(str_free) struct str made_of = STR_INIT;
-	char hex[SHA256_HEX];
 
-	add_recipe(e, &r);
-	str_addf(&made_of, "%s\n%s\n", r.image ? r.image : "", r.agent_path);
-	for (const char *const *p = r.packages; p && *p; p++)
-		str_addf(&made_of, "%s\n", *p);
-	sha256_hex(str_text(&made_of), made_of.len, hex);
-	snprintf(name, FACT_NAME_MAX, "image:%s:%.16s", v->ops->account(v->handle), hex);
+	add_recipe(e, provider, &r);
+	image_known_name(&e->setup->providers[provider], &r, name);
 }
 
 static void keep_image(struct engine *e, int provider, const char *image)
 {
-	char name[FACT_NAME_MAX];
+	char name[IMAGE_FACT_MAX];
 
 	if (!image[0] || !strcmp(image, e->images[provider]))
 		return;
@@ -439,12 +432,12 @@ static void image_done(void *ctx, struct op_result *result, const struct err *er
 void vendor_image(struct engine *e, int provider)
 {
 	struct asked *a = asked_new(e, provider, -1);
-	char name[FACT_NAME_MAX];
+	char name[IMAGE_FACT_MAX];
 
 	image_fact(e, provider, name);
 	if (!store_fact(e->setup->store, name, e->images[provider], sizeof(e->images[provider])))
 		e->images[provider][0] = '\0';
-	add_recipe(e, &a->want.rent);
+	add_recipe(e, provider, &a->want.rent);
 	hand_image(a);
 	caller_listen(begin(a, OP_IMAGE, image_done), image_said);
 }
@@ -499,7 +492,7 @@ void vendor_rent(struct engine *e, int pod)
 	r->disk_gb = e->setup->disk_gb;
 	r->cpu = e->setup->cpu;
 	r->memory_gb = e->setup->memory_gb;
-	add_recipe(e, r);
+	add_recipe(e, a->provider, r);
 	hand_image(a);
 	r->start_script = pod_kit()->start_script;
 	start_env(a, p, ahead_s);

@@ -16,7 +16,8 @@ enum {
 	BROKEN_MOST = 3,
 	DETAIL_MOST = 300,
 	PACKAGE_MOST = 64,
-	LINES_MOST = 5,
+	STEPS_MOST = 4,
+	LINES_MOST = 5 + 2 * STEPS_MOST,
 };
 
 enum { ASKED_APP = 1, ASKED_BUILDER, ASKED_REGISTRY, ASKED_KNOWN, ASKED_IMAGE, ASKED_BUILT, BUILD_PAUSE };
@@ -167,13 +168,27 @@ static int add_install(struct recipe *r, const char *const *packages, struct err
 
 #define AGENT_FILE "/.burst-agent" /* its name in the context of the build */
 
+#define STEP_FILE  "/.burst-step-%zu"
+
+/* What the job's set-up would make on each volume. */
+static int add_steps(struct recipe *r, const struct rent_request *rent, struct err *err)
+{
+	if (rent->step_count > STEPS_MOST)
+		return err_set(err, ERR_BUG, "image: %zu steps", rent->step_count);
+	for (size_t i = 0; i < rent->step_count; i++) {
+		r->line[r->count++] = xasprintf("COPY " STEP_FILE " %s", i, rent->steps[i].path);
+		r->line[r->count++] = xasprintf("RUN %s", rent->steps[i].run);
+	}
+	return 0;
+}
+
 static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
 {
 	const struct rent_request *rent = &op->want->rent;
 	const char *from = image_name(op);
 
 	r->line[r->count++] = xasprintf("FROM %s", from);
-	if (add_install(r, rent->packages, err) < 0)
+	if (add_install(r, rent->packages, err) < 0 || add_steps(r, rent, err) < 0)
 		return -1;
 	if (rent->agent_path) {
 		r->line[r->count++] = xasprintf("COPY " AGENT_FILE " %s", rent->agent_path);
@@ -266,11 +281,41 @@ enum op_next modal_image_doubted(struct turn *t)
 
 /* ---- building ---- */
 
+/* The files that its COPY lines name. */
+struct context {
+	Modal__Client__ImageContextFile file[STEPS_MOST + 1], *files[STEPS_MOST + 1];
+	char name[STEPS_MOST + 1][24];
+	size_t count;
+};
+
+static void add_file(struct context *c, const void *data, size_t len)
+{
+	Modal__Client__ImageContextFile *file = &c->file[c->count];
+
+	*file = (Modal__Client__ImageContextFile)MODAL__CLIENT__IMAGE_CONTEXT_FILE__INIT;
+	file->filename = c->name[c->count];
+	file->has_data = true;
+	file->data = (ProtobufCBinaryData){len, (uint8_t *)data};
+	c->files[c->count++] = file;
+}
+
+static void make_context(struct context *c, const struct rent_request *rent)
+{
+	for (size_t i = 0; i < rent->step_count; i++) {
+		snprintf(c->name[i], sizeof(c->name[i]), STEP_FILE, i);
+		add_file(c, rent->steps[i].text, strlen(rent->steps[i].text));
+	}
+	if (rent->agent_path) {
+		snprintf(c->name[c->count], sizeof(c->name[0]), AGENT_FILE);
+		add_file(c, rent->agent, rent->agent_len);
+	}
+}
+
 static enum op_next ask_image(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	CLEANUP(recipe_free) struct recipe recipe = {0};
-	Modal__Client__ImageContextFile agent = MODAL__CLIENT__IMAGE_CONTEXT_FILE__INIT, *files[] = {&agent};
+	struct context context = {0};
 	Modal__Client__ImageRegistryConfig registry = MODAL__CLIENT__IMAGE_REGISTRY_CONFIG__INIT;
 	Modal__Client__Image image = MODAL__CLIENT__IMAGE__INIT;
 	Modal__Client__ImageGetOrCreateRequest request = MODAL__CLIENT__IMAGE_GET_OR_CREATE_REQUEST__INIT;
@@ -279,11 +324,9 @@ static enum op_next ask_image(struct turn *t)
 		return OP_FAILED;
 	image.n_dockerfile_commands = recipe.count;
 	image.dockerfile_commands = recipe.line;
-	agent.filename = (char *)AGENT_FILE;
-	agent.has_data = true;
-	agent.data = (ProtobufCBinaryData){rent->agent_len, (uint8_t *)rent->agent};
-	image.n_context_files = rent->agent_path ? 1 : 0;
-	image.context_files = files;
+	make_context(&context, rent);
+	image.n_context_files = context.count;
+	image.context_files = context.files;
 	if (t->op->registry_id[0]) {
 		registry.has_registry_auth_type = true;
 		registry.registry_auth_type = 4; /* name and password are in the secret */

@@ -750,6 +750,40 @@ static void test_image_recipe(void **state)
 	}
 }
 
+/* What the job's set-up makes gets into it before the agent, whose next version is no reason to make it again where layers are kept. */
+static void test_image_with_a_setup(void **state)
+{
+	(void)state;
+	struct op_want want = renting();
+	char path[] = "/usr/local/lib/burst/setup", other[] = "/usr/local/lib/burst/weights", run[] = "sh /usr/local/lib/burst/setup";
+	struct image_step steps[] = {{.path = path, .text = "echo one\n", .run = run}, {.path = other, .text = "echo two\n", .run = run}};
+	want.rent.agent = "agent";
+	want.rent.agent_len = 5;
+	want.rent.agent_path = "/usr/local/lib/burst/0123";
+	COPY_TEXT(provider->app_id, "ap-1");
+	COPY_TEXT(provider->builder_version, "2025.06");
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	CLEANUP(free_text) char *without = xstrdup(p.result.image);
+	played_free(&p);
+	want.rent.steps = steps;
+	want.rent.step_count = 2;
+	p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_string_not_equal(p.result.image, without);
+	UNPACKED(ImageGetOrCreateRequest, i, &p.call[0], image_get_or_create_request);
+	assert_int_equal(i->image->n_dockerfile_commands, 9);
+	assert_string_equal(i->image->dockerfile_commands[2], "COPY /.burst-step-0 /usr/local/lib/burst/setup");
+	assert_string_equal(i->image->dockerfile_commands[3], "RUN sh /usr/local/lib/burst/setup");
+	assert_string_equal(i->image->dockerfile_commands[4], "COPY /.burst-step-1 /usr/local/lib/burst/weights");
+	assert_string_equal(i->image->dockerfile_commands[6], "COPY /.burst-agent /usr/local/lib/burst/0123");
+	assert_int_equal(i->image->n_context_files, 3);
+	assert_string_equal(i->image->context_files[1]->filename, "/.burst-step-1");
+	assert_memory_equal(i->image->context_files[1]->data.data, "echo two\n", 9);
+	assert_string_equal(i->image->context_files[2]->filename, "/.burst-agent");
+	played_free(&p);
+}
+
 static void test_image_is_known(void **state)
 {
 	(void)state;
@@ -2336,6 +2370,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rent_fails, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_built, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_recipe, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_image_with_a_setup, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rows_that_do_not_say_when_it_started, set_up, tear_down),

@@ -11,6 +11,7 @@ const { Status, RESULT } = require('./status');
 const HOW = { LOOK_UP: 0, IF_MISSING: 1, FAIL_IF_EXISTS: 2, OVERWRITE: 3, OF_APP: 4, EPHEMERAL: 5 };
 const NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 const TAG_TEXT = /^[a-zA-Z0-9._-]{1,63}$/;
+const MADE = '/usr/local/lib/burst/';
 const INSTRUCTION = /^(FROM|RUN|ENV|WORKDIR|ENTRYPOINT|CMD|COPY|ADD|USER|ARG|LABEL|SHELL|EXPOSE|STOPSIGNAL|HEALTHCHECK|VOLUME)\s+(.*)$/is;
 
 function invalid(text) {
@@ -115,7 +116,7 @@ class Account {
 		if (old && !force && (!old.result || old.result.status === RESULT.SUCCESS)) return old;
 		spec.secretIds.forEach((one) => this.secret(one));
 		if (spec.imageRegistryConfig) this.check_registry(spec.imageRegistryConfig);
-		const image = { id, commands: spec.dockerfileCommands, bases, context: this.keep_context(id, spec.contextFiles), copies: bases.flatMap((b) => b.image.copies), builder_version, recipe: '', env: {}, cmd: [], log: [], result: null, watchers: new Set(), created_ms: clock.now() };
+		const image = { id, commands: spec.dockerfileCommands, bases, context: this.keep_context(id, spec.contextFiles), copies: bases.flatMap((b) => b.image.copies), made: null, said: [], builder_version, recipe: '', env: {}, cmd: [], log: [], result: null, watchers: new Set(), created_ms: clock.now() };
 		this.images.set(id, image);
 		return image;
 	}
@@ -143,7 +144,7 @@ class Account {
 		image.recipe = [...image.bases.map((b) => b.image.recipe), ...image.commands].join('\n');
 		const error = this.read_recipe(image);
 		const ms = quirk.build_ms !== undefined ? quirk.build_ms : this.world.settings.boot.build_ms;
-		const lines = image.commands.map((command, i) => `Step ${i}: ${command}\n`);
+		const lines = image.said.map((line) => `${line}\n`);
 		lines.forEach((line, i) => clock.after((ms * i) / lines.length, () => this.tell(image, line)));
 		clock.after(ms, () => {
 			const status = quirk.result || (error ? 'FAILURE' : 'SUCCESS');
@@ -158,6 +159,25 @@ class Account {
 		for (const look of image.watchers) look();
 	}
 
+	// A RUN line that settings.carry_out matches is run on this machine, with a folder of its own as /usr/local/lib, whose `burst` the
+	// sandboxes of this image have in its place.
+	carry_out(image, line) {
+		image.made = image.made || path.join(this.world.dir, 'images', image.id, 'lib');
+		this.put_made(image);
+		const done = spawnSync('unshare', ['--mount', 'sh', '-c', 'mount --bind "$0" /usr/local/lib && exec /bin/sh -c "$1"', image.made, line], { encoding: 'utf8' });
+		image.said.push(...`${done.stdout}${done.stderr}`.split('\n').filter((one) => one));
+		return done.status === 0 ? null : `The command '/bin/sh -c ${line.slice(0, 60)}' returned a non-zero code: ${done.status}`;
+	}
+
+	put_made(image) {
+		for (const copy of image.copies.filter((one) => one.path.startsWith(MADE))) {
+			const to = path.join(image.made, path.relative('/usr/local/lib', copy.path));
+			fs.mkdirSync(path.dirname(to), { recursive: true });
+			fs.copyFileSync(copy.from, to);
+			fs.chmodSync(to, copy.mode);
+		}
+	}
+
 	// Instructions are read, and RUN lines are held against a shell's grammar: what they would install, see sandboxes.js. Files
 	// that are copied are there with the mode that a chmod of them gave.
 	read_recipe(image) {
@@ -168,6 +188,7 @@ class Account {
 			if (/^\s*(#|$)/.test(command)) continue;
 			const found = INSTRUCTION.exec(command.replace(/\\\n/g, ' ').trim());
 			if (!found) return `dockerfile parse error: unknown instruction: ${command.split(/\s/)[0]}`;
+			image.said.push(`Step ${image.commands.indexOf(command)}: ${command}`);
 			const [word, rest] = [found[1].toUpperCase(), found[2]];
 			if (first !== (word === 'FROM')) return first ? 'dockerfile parse error: no FROM' : 'dockerfile parse error: a second FROM';
 			first = false;
@@ -189,7 +210,8 @@ class Account {
 			const shell = spawnSync('/bin/sh', ['-n', '-c', rest], { encoding: 'utf8' });
 			if (shell.status !== 0) return `RUN: ${shell.stderr.trim()}`;
 			for (const [, mode, file] of rest.matchAll(/\bchmod ([0-7]{3,4}) (\S+)/g)) for (const copy of image.copies) if (copy.path === file) copy.mode = parseInt(mode, 8);
-			return null;
+			const { carry_out } = this.world.settings;
+			return carry_out && new RegExp(carry_out).test(rest) ? this.carry_out(image, rest) : null;
 		}
 		if (word === 'COPY' || word === 'ADD') {
 			const names = rest.split(/\s+/).filter((name) => !name.startsWith('--'));
@@ -208,4 +230,4 @@ class Account {
 	}
 }
 
-module.exports = { Account, HOW, by_name, check_name, check_tag, invalid };
+module.exports = { Account, HOW, MADE, by_name, check_name, check_tag, invalid };

@@ -15,6 +15,7 @@ const clock = require('../common/clock');
 const { HOST_KEYS, host_files } = require('../common/host_root');
 const { Machine, Door, make_decoy } = require('../common/machine');
 const { Exec } = require('./router');
+const { MADE } = require('./account');
 const { RESULT, Status } = require('./status');
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -185,6 +186,7 @@ class Sandboxes {
 		}
 		if (sb.ending) return;
 		const { files, remove } = this.furniture(sb);
+		if (sb.image.made) this.world.account.put_made(sb.image);
 		sb.machine = new Machine(
 			podbox,
 			{
@@ -198,6 +200,7 @@ class Sandboxes {
 				apart: true,
 				mounts: [
 					{ from: path.join(home, 'sync'), to: SYNC_DIR, how: 'rw' },
+					...(sb.image.made ? [{ from: path.join(sb.image.made, 'burst'), to: MADE.slice(0, -1), how: 'ro' }] : []),
 					...sb.mounted.map((m) => ({ from: path.join(m.dir, m.sub_path || ''), to: m.path, how: m.read_only ? 'ro' : 'rw' })),
 				],
 				files,
@@ -218,7 +221,7 @@ class Sandboxes {
 	furniture(sb) {
 		const { recipe } = sb.image;
 		const got = this.gpu_got(sb);
-		const files = [...host_files(), ...sb.image.copies, { path: '/usr/bin/sync', text: SYNC, mode: 0o755 }];
+		const files = [...host_files(), ...sb.image.copies.filter((copy) => !sb.image.made || !copy.path.startsWith(MADE)), { path: '/usr/bin/sync', text: SYNC, mode: 0o755 }];
 		if (/\/run\/sshd/.test(recipe)) files.push({ path: '/run/sshd/.made', text: '', mode: 0o644 });
 		if (sb.gpu) {
 			const count = sb.quirks.no_gpu ? 0 : sb.gpu.count;

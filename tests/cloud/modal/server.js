@@ -55,6 +55,7 @@ const SETTINGS = {
 	auth_token_s: 1200,
 	auth_token_everywhere: false, // also calls of the first kind need the auth token
 	router_token_s: 600,
+	carry_out: '', // RUN lines that this matches are run when an image is built, for what they leave in /usr/local/lib/burst
 	dedupe: true, // an idempotency key that comes again gets the first answer
 	commit_at_end: true,
 	stop_grace_ms: 300,

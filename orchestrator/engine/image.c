@@ -1,0 +1,152 @@
+/* image.c - what the image of a job's pods is made of: what it builds on, Debian packages, the agent, and, where the user asked for it,
+ * what the job's set-up leaves. */
+#include "image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/crypto.h"
+#include "../base/str.h"
+#include "caller.h"
+
+#define IMAGE_ENV     IMAGE_DIR "/env"
+#define BUILD_MOST_MS (INT64_C(3600) * 1000)
+
+/* ---- steps ---- */
+
+bool image_has_parts(const struct job_needs *needs)
+{
+	return needs->setup && needs->setup_packages;
+}
+
+/* Runs a set-up script as a pod would, with the image for a volume. The file that says it is complete comes last. */
+static char *run_line(const struct job_needs *needs, const char *path, const char *key)
+{
+	CLEANUP(str_free) struct str s = STR_INIT;
+
+	str_add(&s, "export");
+	for (const char *const *pair = needs->setup_env; pair && *pair; pair++) {
+		size_t name = strcspn(*pair, "=");
+		str_addf(&s, " %.*s=", (int)name, *pair);
+		str_add_shell(&s, *pair + name + 1);
+	}
+	str_addf(&s, " BURST_ENV=" IMAGE_ENV "/%s BURST_ENV_FINAL=" IMAGE_ENV "/%s && ", key, key);
+	str_addf(&s, "mkdir -p \"$BURST_ENV\" && sh %s && chmod -R a+rX,go-w " IMAGE_DIR " && ", path);
+	str_addf(&s, "echo %s >\"$BURST_ENV/" IMAGE_KEY_FILE "\"", key);
+	return str_detach(&s);
+}
+
+static void add_step(struct image_steps *to, const struct job_needs *needs, const char *name, const char *script)
+{
+	size_t at = to->count++;
+	struct image_step *step = &to->step[at];
+
+	to->name[at] = name;
+	sha256_hex(script, strlen(script), to->key[at]);
+	step->text = script;
+	step->path = xasprintf(IMAGE_DIR "/%s", name);
+	step->run = run_line(needs, step->path, to->key[at]);
+}
+
+void image_steps_make(struct image_steps *out, const struct job_needs *needs, enum image_has has)
+{
+	bool parts = image_has_parts(needs);
+
+	*out = (struct image_steps){0};
+	if (!needs->setup || has == IMAGE_HAS_NOTHING)
+		return;
+	if (parts)
+		add_step(out, needs, "packages", needs->setup_packages);
+	if (has == IMAGE_HAS_ALL || !parts)
+		add_step(out, needs, parts ? "weights" : "setup", needs->setup);
+}
+
+void image_steps_free(struct image_steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		free(steps->step[i].path);
+		free(steps->step[i].run);
+	}
+	*steps = (struct image_steps){0};
+}
+
+/* ---- where the vendor builds it ---- */
+
+void image_recipe(struct rent_request *to, const char *image, const struct job_needs *needs, const struct image_steps *steps)
+{
+	to->image = image;
+	to->packages = needs ? needs->packages : NULL;
+	to->agent = pod_kit()->agent;
+	to->agent_len = pod_kit()->agent_len;
+	to->agent_path = pod_kit()->agent_path;
+	to->steps = steps->step;
+	to->step_count = steps->count;
+}
+
+void image_known_name(const struct engine_provider *provider, const struct rent_request *recipe, char name[IMAGE_FACT_MAX])
+{
+	CLEANUP(str_free) struct str made_of = STR_INIT;
+	char hex[SHA256_HEX];
+
+	str_addf(&made_of, "%s\n%s\n", recipe->image ? recipe->image : "", recipe->agent_path);
+	for (const char *const *p = recipe->packages; p && *p; p++)
+		str_addf(&made_of, "%s\n", *p);
+	for (size_t i = 0; i < recipe->step_count; i++)
+		str_addf(&made_of, "%s\n", recipe->steps[i].run);
+	sha256_hex(str_text(&made_of), made_of.len, hex);
+	snprintf(name, IMAGE_FACT_MAX, "image:%s:%.16s", provider->ops->account(provider->handle), hex);
+}
+
+static void wanted_name(const struct engine_setup *setup, const struct engine_provider *provider, const struct job_needs *needs,
+			char name[IMAGE_FACT_MAX])
+{
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s", setup->image ? setup->image : "", needs->setup);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, IMAGE_FACT_MAX, "image-with:%s:%.16s", provider->ops->account(provider->handle), hex);
+}
+
+static const char *const has_words[] = {[IMAGE_HAS_NOTHING] = "", [IMAGE_HAS_PACKAGES] = "packages", [IMAGE_HAS_ALL] = "all"};
+
+enum image_has image_wanted(const struct engine_setup *setup, const struct engine_provider *provider, const struct job_needs *needs)
+{
+	char name[IMAGE_FACT_MAX], value[16] = "";
+
+	if (!needs || !needs->setup || !provider->ops->makes_image)
+		return IMAGE_HAS_NOTHING;
+	wanted_name(setup, provider, needs, name);
+	if (!store_fact(setup->store, name, value, sizeof(value)))
+		return IMAGE_HAS_NOTHING;
+	return !strcmp(value, has_words[IMAGE_HAS_ALL])	       ? IMAGE_HAS_ALL
+	       : !strcmp(value, has_words[IMAGE_HAS_PACKAGES]) ? IMAGE_HAS_PACKAGES
+							       : IMAGE_HAS_NOTHING;
+}
+
+int image_build(const struct engine_setup *setup, const struct engine_provider *provider, const struct job_needs *needs, enum image_has has,
+		void (*said)(void *ctx, const char *lines), void *ctx, char id[IMAGE_MAX], struct err *err)
+{
+	CLEANUP(image_steps_free) struct image_steps steps = {0};
+	struct op_want want = {0};
+	struct op_result result = {0};
+	char name[IMAGE_FACT_MAX], known[IMAGE_MAX] = "";
+
+	if (!image_has_parts(needs))
+		has = IMAGE_HAS_ALL;
+	image_steps_make(&steps, needs, has);
+	image_recipe(&want.rent, setup->image, needs, &steps);
+	image_known_name(provider, &want.rent, name);
+	if (store_fact(setup->store, name, known, sizeof(known)) && known[0])
+		want.rent.known_image = known;
+	if (caller_ask_hearing(provider, OP_IMAGE, &want, BUILD_MOST_MS, said, ctx, &result, err) < 0)
+		return -1;
+	if (result.text.len)
+		said(ctx, str_text(&result.text));
+	snprintf(id, IMAGE_MAX, "%.*s", (int)strcspn(result.image, " "), result.image);
+	int status = store_put_fact(setup->store, name, result.image, err);
+	op_result_free(&result);
+	if (!needs->setup)
+		return status;
+	wanted_name(setup, provider, needs, name);
+	return status < 0 ? -1 : store_put_fact(setup->store, name, has_words[has], err);
+}
