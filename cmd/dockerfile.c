@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define IMAGE_ENV IMAGE_DIR "/env"
-
 /* A way to reach the pod, and what the job needs from Debian: else each pod installs them at its start. */
 static void add_debian(struct str *to, const struct job_needs *needs)
 {
@@ -38,34 +36,18 @@ static char *end_of(const char *script)
 	return end;
 }
 
-/* Users' variables come as secrets of the build, which no layer keeps. */
-static void add_variables(struct str *to, const struct job_needs *needs)
+/* A set-up script, and the step that runs it. Users' variables come as secrets of the build, which no layer keeps. */
+static void add_step(struct str *to, const struct job_needs *needs, const struct image_steps *steps, size_t at)
 {
+	const struct image_step *step = &steps->step[at];
+	CLEANUP(free_text) char *end = end_of(step->text);
+	size_t len = strlen(step->text);
+
+	str_addf(to, "\nCOPY <<'%s' %s\n%s%s%s\nRUN", end, step->path, step->text, len && step->text[len - 1] == '\n' ? "" : "\n", end);
 	for (const char *const *name = needs->env_names; name && *name; name++)
 		str_addf(to, " --mount=type=secret,id=%s,env=%s", *name, *name);
-	str_add(to, " export");
-	for (const char *const *pair = needs->setup_env; pair && *pair; pair++) {
-		size_t name = strcspn(*pair, "=");
-		str_addf(to, " %.*s=", (int)name, *pair);
-		str_add_shell(to, *pair + name + 1);
-	}
-}
-
-/* Runs a set-up script as a pod would, with the image for a volume. The file that says it is complete comes last. */
-static void add_setup(struct str *to, const struct job_needs *needs, const char *name, const char *script)
-{
-	CLEANUP(free_text) char *end = end_of(script);
-	size_t len = strlen(script);
-	char key[SHA256_HEX];
-
-	sha256_hex(script, len, key);
-	str_addf(to, "\nCOPY <<'%s' " IMAGE_DIR "/%s\n%s%s%s\n", end, name, script, len && script[len - 1] == '\n' ? "" : "\n", end);
-	str_add(to, "RUN");
-	add_variables(to, needs);
-	str_addf(to, " BURST_ENV=" IMAGE_ENV "/%s BURST_ENV_FINAL=" IMAGE_ENV "/%s && \\\n", key, key);
-	str_addf(to, "    mkdir -p \"$BURST_ENV\" && sh " IMAGE_DIR "/%s && chmod -R a+rX,go-w " IMAGE_DIR " && \\\n", name);
-	str_addf(to, "    echo %s >\"$BURST_ENV/" IMAGE_KEY_FILE "\"\n", key);
-	str_addf(to, "LABEL burst.environment.%s=\"%s\"\n", name, key);
+	str_addf(to, " %s\n", step->run);
+	str_addf(to, "LABEL burst.environment.%s=\"%s\"\n", steps->name[at], steps->key[at]);
 }
 
 static void add_comment(struct str *to, const struct dockerfile_want *want)
@@ -89,24 +71,18 @@ static bool is_plain(const char *word)
 	return !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
 }
 
-bool dockerfile_has_parts(const struct job_needs *needs)
-{
-	return needs->setup && needs->setup_packages;
-}
-
 void dockerfile_add(struct str *to, const struct dockerfile_want *want)
 {
 	const struct job_needs *n = want->needs;
-	bool parts = dockerfile_has_parts(n);
+	CLEANUP(image_steps_free) struct image_steps steps;
 
+	image_steps_make(&steps, n, want->has);
 	str_add(to, "# syntax=docker/dockerfile:1\n");
 	add_comment(to, want);
 	str_addf(to, "FROM %s\nUSER root\n", want->from);
 	add_debian(to, n);
-	if (parts)
-		add_setup(to, n, "packages", n->setup_packages);
-	if (n->setup && (want->whole || !parts))
-		add_setup(to, n, parts ? "weights" : "setup", n->setup);
+	for (size_t i = 0; i < steps.count; i++)
+		add_step(to, n, &steps, i);
 	str_add(to, "\nLABEL burst.version=\"" BURST_VERSION "\"");
 	if (is_plain(n->engine)) /* the name of an engine of one's own may be any text */
 		str_addf(to, " burst.engine=\"%s\"", n->engine);

@@ -2,18 +2,16 @@
 #ifndef BURST_CMD_DOCKERFILE_H
 #define BURST_CMD_DOCKERFILE_H
 
-#include "job.h"
+#include "engine/image.h"
 
 struct dockerfile_want {
 	const char *from;  /* the image that it builds on, a checked reference */
 	const char *job;   /* its name, for people */
 	const char *command; /* what prints this file, for people: "burst image --with-weights" */
 	const struct job_needs *needs;
-	bool whole; /* all that needs->setup makes, with weights; else its packages alone, where it has such a part */
+	enum image_has has;
 };
 
-/* Whether needs->setup has a part that can be in the image without the rest. */
-bool dockerfile_has_parts(const struct job_needs *needs);
 void dockerfile_add(struct str *to, const struct dockerfile_want *want);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
+#include "engine/image.h"
 #include "engine/learn.h"
 #include "engine/past.h"
 #include "extras.h"
@@ -211,23 +212,51 @@ static bool volume_ready(const struct learned *pods, const char *image)
 	return false;
 }
 
-static bool env_there(struct launch *l, const struct job_needs *needs, const char *gpu, const char *image, const struct learned *pods)
+/* The job as the engine sees it, for the ledger's facts of what it has where. */
+static struct engine_setup as_engine(struct launch *l, struct run_row *run, const char *image)
 {
 	struct engine_setup setup = l->setup;
-	struct run_row run = {0};
 
-	setup.run = &run;
+	*run = (struct run_row){0};
+	setup.run = run;
 	setup.image = image;
-	COPY_TEXT(run.job, config_job_name(l->ctx->config));
-	COPY_TEXT(run.config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
-	if (engine_env_in_image(&setup, needs, pods->provider))
-		return true;
+	COPY_TEXT(run->job, config_job_name(l->ctx->config));
+	COPY_TEXT(run->config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
+	return setup;
+}
+
+static const char *image_of(struct launch *l)
+{
+	return section_text(section_group(config_top(l->ctx->config), "pod"), "image");
+}
+
+static bool env_there(struct launch *l, const struct job_needs *needs, const char *gpu, const struct learned *pods)
+{
+	struct run_row run;
+	struct engine_setup setup = as_engine(l, &run, image_of(l));
+
 	return pods->volume.id[0] && engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
 }
 
-static void expect_cold(struct cold *cold, struct launch *l, const struct job_needs *needs, const char *gpu, const struct learned *pods)
+static bool env_in_image(struct launch *l, const struct job_needs *needs, const char *provider)
 {
-	const char *image = section_text(section_group(config_top(l->ctx->config), "pod"), "image");
+	struct run_row run;
+	struct engine_setup setup = as_engine(l, &run, image_of(l));
+
+	if (!needs->setup)
+		return false;
+	if (engine_env_in_image(&setup, needs, provider))
+		return true;
+	for (int i = 0; i < setup.provider_count; i++)
+		if (!strcmp(setup.providers[i].ops->name, provider))
+			return image_wanted(&setup, &setup.providers[i], needs) == IMAGE_HAS_ALL;
+	return false;
+}
+
+static void expect_cold(struct cold *cold, struct launch *l, const struct job_needs *needs, const char *gpu, const struct learned *pods,
+			bool in_image)
+{
+	const char *image = image_of(l);
 	char setup[20];
 	struct cold_what what = {.gpu = gpu, .image = image ? image : "", .setup = setup};
 
@@ -236,7 +265,7 @@ static void expect_cold(struct cold *cold, struct launch *l, const struct job_ne
 	if (needs->setup)
 		cold->phase[COLD_SETUP] = setup_prior;
 	learn_cold(pods->rows, pods->count, &what, cold);
-	if (!needs->setup || env_there(l, needs, gpu, what.image, pods))
+	if (!needs->setup || in_image || env_there(l, needs, gpu, pods))
 		cold->phase[COLD_SETUP] = (struct cold_time){0};
 }
 
@@ -339,7 +368,8 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
 	m->per_run_usd = x->egress.value + x->delivery.value; /* the volume bills on without this run */
 	m->interrupted_every_s = x->interrupted.value;
-	expect_cold(&m->cold, l, needs, o->gpu, pods);
+	x->env_in_image = env_in_image(l, needs, o->provider);
+	expect_cold(&m->cold, l, needs, o->gpu, pods, x->env_in_image);
 	learn_speed(l->ctx->store, &what, &prior, &learned);
 	m->speed = learned.speed;
 	m->speed_source = learned.source;

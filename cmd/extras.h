@@ -17,6 +17,7 @@ struct extras {
 	struct extra storage, egress, delivery; /* dollars */
 	struct extra interrupted;		/* seconds between interruptions */
 	double delivery_s;
+	bool env_in_image; /* its pods' image has what the job's set-up makes, as far as the ledger knows */
 	char pods_seen[16]; /* day of the newest pod that cold starts were learned from */
 };
 

@@ -47,17 +47,15 @@ static void say_missing(const struct job_needs *needs, bool whole)
 {
 	if (!needs->setup)
 		log_line(LOG_NOTE, "this job has no set-up: only sshd%s are put into the image", needs->packages ? " and its Debian packages" : " and curl");
-	else if (!whole && dockerfile_has_parts(needs))
+	else if (!whole && image_has_parts(needs))
 		log_line(LOG_NOTE, "the image will have no weights: a pod fetches them, unless its volume has them (--with-weights puts them in)");
-	if (needs->setup && needs->env_names && needs->env_names[0])
-		log_line(LOG_NOTE, "job.env: give its variables to the build with --secret, as the file's first lines show");
 }
 
 static int print_dockerfile(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	bool whole = opt_has(ctx, "with-weights");
-	struct dockerfile_want want = {.job = config_job_name(ctx->config), .whole = whole};
+	struct dockerfile_want want = {.job = config_job_name(ctx->config), .has = whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES};
 	CLEANUP(str_free) struct str command = STR_INIT;
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -70,7 +68,45 @@ static int print_dockerfile(struct launch *l, struct err *err)
 	want.command = str_text(&command);
 	dockerfile_add(&text, &want);
 	say_missing(want.needs, whole);
+	if (want.needs->setup && want.needs->env_names && want.needs->env_names[0])
+		log_line(LOG_NOTE, "job.env: give its variables to the build with --secret, as the file's first lines show");
 	fputs(str_text(&text), stdout);
+	return cmd_flush(err);
+}
+
+/* ---- at a provider that builds images ---- */
+
+static void hear(void *ctx, const char *lines)
+{
+	(void)ctx;
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, lines, len, 300);
+		if (shown.len)
+			log_line(LOG_NOTE, "modal: image: %s", str_text(&shown));
+		lines += len + (lines[len] == '\n');
+	}
+}
+
+static int build_at_modal(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	bool whole = opt_has(ctx, "with-weights");
+	char id[IMAGE_MAX];
+
+	if (opt_has(ctx, "from"))
+		return err_set(err, ERR_USAGE, "image: --modal builds on what pod.image or providers.modal.image names: --from is for Dockerfiles");
+	if (launch_read_job(l, err) < 0 || launch_open_provider(l, "modal", err) < 0)
+		return -1;
+	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	l->setup.image = section_text(section_group(config_top(ctx->config), "pod"), "image");
+	say_missing(needs, whole);
+	if (needs->setup && needs->env_names && needs->env_names[0])
+		log_line(LOG_NOTE, "job.env: its variables do not travel to Modal's build");
+	if (image_build(&l->setup, &l->setup.providers[0], needs, whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, hear, NULL, id, err) < 0)
+		return err_wrap(err, "modal");
+	output_line(stdout, "%s: runs of job \"%s\" at Modal use this image, until its set-up changes", id, config_job_name(ctx->config));
 	return cmd_flush(err);
 }
 
@@ -79,13 +115,14 @@ static int run(struct cmd_context *ctx, struct err *err)
 	struct launch l;
 
 	launch_init(&l, ctx);
-	int status = print_dockerfile(&l, err);
+	int status = opt_has(ctx, "modal") ? build_at_modal(&l, err) : print_dockerfile(&l, err);
 	launch_free(&l);
 	return status;
 }
 
 static const struct opt opts[] = {
 	{0, "with-weights", NULL, "put the weights and voices into the image, too", NULL, false},
+	{0, "modal", NULL, "build the image at Modal, and use it in later runs of this job there", NULL, false},
 	{0, "from", "IMAGE", "build on this image; without it on the one that the job's pods have now", NULL, false},
 	{0},
 };
@@ -94,12 +131,12 @@ const struct cmd cmd_image = {
 	.name = "image",
 	.args = "[CONFIG]",
 	.max_args = 1,
-	.summary = "print a Dockerfile: an image whose pods need no set-up",
+	.summary = "make an image whose pods need no set-up: a Dockerfile, or at Modal",
 	.details = "The image has sshd, the job's Debian packages and its Python packages, locked by their hashes, and with --with-weights the "
 		   "weights. Build it (`burst image | docker build -t YOU/NAME:1 -`, with Docker 23 or later), push it, and name it in "
 		   "burst.cfg: pod = { image = \"YOU/NAME:1\"; }. A pod that finds its job's environment in its image skips the set-up, whatever "
 		   "its volume has. An image whose environment is for another set-up (another engine, another version of burst) is used "
-		   "as any other.",
+		   "as any other. With --modal, Modal builds the image and keeps it: nothing is printed, pushed or named.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
 	.group = CMD_GROUP_SETUP,

@@ -181,6 +181,8 @@ static void say_setup(FILE *to, const struct estimate *e, const struct plan *pic
 	double setup_s = cold_setup_s(&m->cold);
 	char time[24], cost[32];
 
+	if (e->extras[pick->machine].env_in_image)
+		plan_say(to, 2, "set-up: none, the pods' image has the job's environment");
 	if (!e->setup_download_mb || setup_s <= 0)
 		return;
 	plan_seconds(time, setup_s);
