@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "calibrate_job.h"
 #include "output.h"
+#include "queue.h"
 #include "report.h"
 #include "runs.h"
 #include "spend.h"
@@ -24,6 +25,7 @@ struct glance {
 	int unwatched_runs; /* of those: no client, and not handed over */
 	int bill, alone;    /* pods; alone: of a run that nobody sees to */
 	int64_t price_microusd_h, today_microusd;
+	int queued, queued_alone; /* requests that wait or are rendered; alone: no client works on their queue */
 	struct config_cap per_day; /* of one's own file */
 };
 
@@ -127,9 +129,29 @@ static int add_bills(const struct cmd_context *ctx, struct glance *g, struct sto
 	return 0;
 }
 
+static int add_queued(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+	bool runner = false;
+
+	if (store_requests(store, NULL, true, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		runner = i && !strcmp(rows[i].config, rows[i - 1].config) ? runner : queue_has_runner(ctx, rows[i].config);
+		g->queued++;
+		g->queued_alone += !runner;
+	}
+	free(rows);
+	return 0;
+}
+
 static int ask(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
 {
 	int64_t midnight = spend_day_ms(g->now);
+
+	if (add_queued(ctx, g, store, err) < 0)
+		return -1;
 
 	if (read_runs(g, store, midnight - BEFORE_MS, err) < 0 || add_today(ctx, g, store, midnight, err) < 0 || add_running(ctx, g, store, err) < 0)
 		return -1;
@@ -182,7 +204,8 @@ static void print_json(const struct glance *g)
 			       : json_pack("{s:o, s:o, s:o, s:o}", "run", report_text(run->id), "job", report_text(run->job), "ended_at",
 					   report_time(run->ended_ms), "age_seconds", report_seconds(MAX(g->now - run->ended_ms, 0)));
 
-	output_json(json_pack("{s:s, s:o, s:O, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger", g->ledger, "last_success", success, "running", g->running, "pods",
+	output_json(json_pack("{s:s, s:o, s:O, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger", g->ledger, "last_success", success, "running", g->running, "queued",
+			      "requests", g->queued, "without_client", g->queued_alone, "pods",
 			      "billing", g->bill, "without_client", g->alone, "price_usd_hour", report_dollars(g->price_microusd_h), "today_usd",
 			      report_dollars(g->today_microusd), "per_day_usd", g->per_day.set ? report_dollars(g->per_day.microusd) : json_null()));
 }
@@ -225,6 +248,8 @@ static void print_line(const struct glance *g)
 		str_addf(&line, "!! %d pod%s without a client: `burst reap` !! | ", g->alone, g->alone == 1 ? " bills" : "s bill");
 	add_success(&line, g);
 	add_running_words(&line, g);
+	if (g->queued)
+		str_addf(&line, ", %d queued%s", g->queued, g->queued_alone ? " without a client: `burst queue ls`" : "");
 	if (g->bill)
 		str_addf(&line, " | %d pod%s, %s/h", g->bill, g->bill == 1 ? " bills" : "s bill", money_show(money, sizeof(money), g->price_microusd_h));
 	else

@@ -151,6 +151,10 @@ t_removed_while_it_waits() {
 	burst queue rm "$id"
 	is "$STATUS" 0 "rm ($(cat err.txt))"
 	is "$(requests "state = 'pending'")" 1 pending
+	burst status
+	has out.txt "nothing runs, 1 queued |"
+	burst status --json
+	schema status
 	burst queue rm --all
 	is "$(requests "state = 'removed'")" 2 removed
 	wait_for 10 "the client to end" no_runner
@@ -251,6 +255,8 @@ t_a_run_wakes_the_queue() {
 	wait_for 10 "its client" has_a_client
 	pkill -9 -f -- "queue run $T/"
 	ledger "update request set quiet_ms = 0"
+	burst status
+	has out.txt '1 queued without a client: `burst queue ls`'
 	burst run -n
 	wait_for 5 "no client" no_runner
 	is "$(requests "state = 'pending'")" 1 pending
