@@ -200,6 +200,7 @@ int launch_read_job(struct launch *l, struct err *err)
 		.weights_url = section_text(top, "weights_url"),
 		.may_read = may_read,
 		.ctx = ctx->config,
+		.commit = ctx->tree ? ctx->tree->commit : NULL,
 		.renders_dir = l->renders_dir,
 		.renders_max_bytes = section_int(top, "render_cache_mb") * 1000000,
 		.image = section_text(section_group(top, "pod"), "image"),

@@ -53,9 +53,9 @@ json_t *manifest_entry_json(const struct manifest_entry *entry);
 /* Fills the result of a segment whose file is kept from an earlier run. */
 void manifest_restore(const struct manifest_entry *entry, struct segment_result *result);
 
-/* A line begun: the fields that every type writes in the same way. New reference. */
+/* A line begun: the fields that every type writes in the same way. commit: of job_setup; "": none. New reference. */
 json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
-		      const char *file);
+		      const char *file, const char *commit);
 /* Adds what comes from the result alone: provider, gpu, batch, attempt, cached, tries, suspect. */
 void manifest_add_result(json_t *line, const struct segment_result *result);
 

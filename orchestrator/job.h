@@ -13,7 +13,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 11u
+#define JOB_ABI 12u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -120,6 +120,7 @@ struct job_setup {
 	 * to pods. NULL: all may. */
 	int (*may_read)(void *ctx, const char *key, const char *real, struct err *err);
 	void *ctx;
+	const char *commit; /* of git's, whose files are read; NULL: those of the working tree */
 	const char *renders_dir; /* the render cache; NULL: none */
 	int64_t renders_max_bytes;
 	const char *image; /* of the pods; NULL: the provider's choice */

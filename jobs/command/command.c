@@ -36,6 +36,7 @@ struct job {
 	struct segment *segments;
 	size_t count;
 	struct job_needs needs;
+	char commit[65]; /* whose files were read; "": the working tree's */
 };
 
 static void command_free(struct job *job)
@@ -177,6 +178,7 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 	if (mistakes_end(setup->mistakes, err) < 0)
 		return -1;
 	job->output = xstrdup(setup->output_dir);
+	COPY_TEXT(job->commit, setup->commit ? setup->commit : "");
 	job->run = xstrdup(section_text(conf, "run"));
 	job->outputs = job_texts(conf, "outputs");
 	make_segments(job, setup->pods);
@@ -301,7 +303,7 @@ static int command_check(const struct job *job, size_t index, const char *file, 
 
 static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)
 {
-	json_t *line = manifest_line(&job->segments[index], result, result->file);
+	json_t *line = manifest_line(&job->segments[index], result, result->file, job->commit);
 
 	json_object_set_new(line, "engine", json_string("command"));
 	manifest_add_result(line, result);

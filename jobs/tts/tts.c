@@ -121,6 +121,7 @@ struct job {
 	const char *joined_names[4 + JOIN_FORMATS_MOST + 1]; /* what it writes; NULL ends them */
 	struct renders *renders; /* NULL: none */
 	char *made_by;		 /* what else decides the sound, and is in no key: the pods' image, the user's set-up, a mirror of weights */
+	char commit[65]; /* whose files were read; "": the working tree's */
 	bool anew, prune;
 	struct reuse *reuse; /* what find_cached() found; NULL: nothing yet */
 };
@@ -686,6 +687,7 @@ static void read_reuse(struct job *job, const struct job_setup *setup)
 	const char *own_setup = section_text(setup->conf, "setup");
 
 	job->anew = setup->anew;
+	COPY_TEXT(job->commit, setup->commit ? setup->commit : "");
 	job->prune = setup->prune;
 	job->made_by = xasprintf("%s\n%s\n%s", setup->image ? setup->image : "", own_setup ? own_setup : "", job->mirror ? job->mirror : "");
 	if (!job->worker && !(setup->code && own_setup && *own_setup))
@@ -791,7 +793,7 @@ static json_t *line_of(const struct job *job, size_t index, const struct segment
 	const struct segment *segment = &job->segments.list[index];
 	const struct spoken *spoken = &job->segments.spoken[index];
 	const struct script_item *item = &job->script.items[spoken->item];
-	json_t *line = manifest_line(segment, result, segment->file);
+	json_t *line = manifest_line(segment, result, segment->file, job->commit);
 
 	json_object_set_new(line, "text", json_string(spoken->shown));
 	if (strcmp(spoken->shown, spoken->text))

@@ -34,6 +34,7 @@ t_the_committed_text() {
 	burst run repo/sub --commit HEAD
 	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
 	is "$(texts)" "one line|two lines" "what was rendered"
+	is "$(jq -r .commit repo/sub/out/manifest.jsonl | sort -u)" "$(git -C repo rev-parse HEAD)" "the commit in the manifest"
 	is "$(git -C repo status --porcelain | tr '\n' ';')" " M shared/lines.txt; D sub/burst.cfg;" "the working tree"
 	[ ! -e hook-ran ] || complain "the user's post-checkout hook ran"
 	is "$(trees_left)" "" "what is left of the copy"

@@ -77,7 +77,7 @@ static void write_again(const struct manifest_entry *entry, const struct segment
 
 	assert(result->bytes >= 0 && result->seconds >= 0 && result->sample_rate >= 0 && result->tries >= 0);
 	COPY_TEXT(segment.key, entry->key);
-	CLEANUP(json_decref) json_t *line = manifest_line(&segment, result, entry->file);
+	CLEANUP(json_decref) json_t *line = manifest_line(&segment, result, entry->file, "");
 	json_object_set_new(line, "seconds", json_real(result->seconds));
 	manifest_add_result(line, result);
 	CLEANUP(free_text) char *text = jsonx_line(line);
