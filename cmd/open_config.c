@@ -1,8 +1,6 @@
 /* open_config.c - the project's config as the working tree has it, or as a commit does. */
 #include "cmd.h"
 
-#include <stdlib.h>
-
 #include "commit_tree.h"
 
 /* The config says which files of the commit its job reads. */
@@ -11,9 +9,7 @@ static int add_inputs(struct cmd_context *ctx, struct err *err)
 	char **inputs = config_inputs(ctx->config);
 	int result = commit_tree_add(ctx->tree, inputs, err);
 
-	for (char **path = inputs; *path; path++)
-		free(*path);
-	free(inputs);
+	config_inputs_free(inputs);
 	return result;
 }
 

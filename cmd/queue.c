@@ -160,6 +160,25 @@ static size_t choose(const struct cmd_context *ctx, const struct request_row *ro
 	return n;
 }
 
+/* Of a file that the working tree no longer has, or never had, where requests to render a commit name it. 0: there is none. */
+static int find_queue(struct cmd_context *ctx, char **config, struct err *err)
+{
+	const char *file = ctx->arg_count > 1 ? ctx->args[1] : NULL;
+	int found = config_find(file, config, err);
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (found > 0)
+		return found;
+	CLEANUP(free_text) char *named = config_named(file);
+	if (store_requests(ctx->store, named, false, &rows, &count, NULL) < 0 || !count)
+		return found;
+	free(rows);
+	err_clear(err);
+	*config = TAKE(named);
+	return 1;
+}
+
 static int list_requests(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(free_text) char *config = NULL;
@@ -168,7 +187,7 @@ static int list_requests(struct cmd_context *ctx, struct err *err)
 
 	if (ctx->arg_count > 2)
 		return err_set(err, ERR_USAGE, "queue ls takes one CONFIG");
-	if (ctx->arg_count > 1 && config_find(ctx->args[1], &config, err) < 0)
+	if (ctx->arg_count > 1 && find_queue(ctx, &config, err) < 0)
 		return -1;
 	if (store_requests(ctx->store, config, false, &rows, &count, err) < 0)
 		return -1;
@@ -234,7 +253,7 @@ static int run_queue(struct cmd_context *ctx, struct err *err)
 
 	if (ctx->arg_count > 2)
 		return err_set(err, ERR_USAGE, "queue run takes one CONFIG");
-	int found = config_find(ctx->arg_count > 1 ? ctx->args[1] : NULL, &config, err);
+	int found = find_queue(ctx, &config, err);
 	if (found < 0 || !found)
 		return found < 0 ? -1 : err_set(err, ERR_USAGE, "no burst.cfg in this folder; name one (see `burst help queue`)");
 	if (queue_run(ctx, config, err) == 0)

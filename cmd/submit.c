@@ -1,11 +1,9 @@
 #include "cmd.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "config/trust.h"
 #include "git.h"
 #include "output.h"
 #include "queue.h"
@@ -77,7 +75,7 @@ static int check_config(const char *config, struct err *err)
 /* What the commit has is read when it is rendered: here git only names it. */
 static int find_commit(const char *commit, struct request_row *row, struct err *err)
 {
-	CLEANUP(free_text) char *dir = path_dir(row->config);
+	CLEANUP(free_text) char *dir = git_folder(row->config);
 	CLEANUP(free_text) char *wanted = xasprintf("%s^{commit}", commit);
 	CLEANUP(str_free) struct str out = STR_INIT;
 
@@ -97,15 +95,6 @@ static int find_commit(const char *commit, struct request_row *row, struct err *
 	return 0;
 }
 
-/* The file may be gone from the working tree, and still be in the commit. */
-static char *path_in_commit(const char *file)
-{
-	CLEANUP(free_text) char *here = getcwd(NULL, 0);
-	CLEANUP(free_text) char *path = path_join(here ? here : "/", file ? file : "burst.cfg");
-
-	return trust_real(path);
-}
-
 static int find_config(const struct cmd_context *ctx, struct request_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *path = NULL;
@@ -113,8 +102,8 @@ static int find_config(const struct cmd_context *ctx, struct request_row *row, s
 	int found = config_find(file, &path, err);
 
 	if (found <= 0 && commit) {
-		err_clear(err);
-		path = path_in_commit(file);
+		err_clear(err); /* it may be gone from the working tree, and still be in the commit */
+		path = config_named(file);
 	} else if (found < 0) {
 		return -1;
 	} else if (!found) {

@@ -771,6 +771,14 @@ int config_find(const char *file, char **path, struct err *err)
 	return found;
 }
 
+char *config_named(const char *file)
+{
+	CLEANUP(free_text) char *inside = path_join(file ? file : ".", "burst.cfg");
+	CLEANUP(free_text) char *path = path_here(!file || is_folder(file) ? inside : file);
+
+	return path ? trust_real(path) : xstrdup(inside);
+}
+
 int config_here(char **path, struct err *err)
 {
 	return config_find(NULL, path, err);
@@ -1370,6 +1378,13 @@ char **config_inputs(const struct config *c)
 	GROW(in.list, in.count, in.cap);
 	in.list[in.count] = NULL;
 	return in.list;
+}
+
+void config_inputs_free(char **inputs)
+{
+	for (char **path = inputs; path && *path; path++)
+		free(*path);
+	free(inputs);
 }
 
 const struct section *config_provider(const struct config *c, const char *name)

@@ -94,9 +94,9 @@ const char *config_path(const struct config *c);
 const char *config_dir(const struct config *c);
 /* The same folder where the project's files are read: with config_ask.tree, that of the commit. */
 const char *config_read_dir(const struct config *c);
-/* What the project's file and its job read, as paths below config_ask.tree's top (NULL-terminated; each, and the list, to be freed): the file
- * itself first. */
+/* What the project's file and its job read, as paths below config_ask.tree's top, NULL-terminated: the file itself first. */
 char **config_inputs(const struct config *c);
+void config_inputs_free(char **inputs); /* NULL is fine */
 
 /* The section of a provider as the files and the environment say it (RUNPOD_API_URL is `api_url` of
  * "runpod", and so on for every key that is secret or the user's own). NULL: no such provider. */
@@ -120,6 +120,9 @@ char *config_trees_dir(void);
 int config_here(char **path, struct err *err);
 /* The same of a named file or folder; NULL: of the current folder. One that is named and is not there is an error. */
 int config_find(const char *file, char **path, struct err *err);
+/* The path of a project's file by its name alone (a file or a folder; NULL: of the current folder), whether it is there or not: a commit, or the
+ * ledger, may know it all the same. To be freed. */
+char *config_named(const char *file);
 /* ${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg; to be freed. NULL when there is no home. */
 char *config_user_file(void);
 
