@@ -247,21 +247,18 @@ int commit_tree_add(struct commit_tree *t, char *const *paths, struct err *err)
 	return 0;
 }
 
-/* ---- opening ---- */
-
-/* The deepest folder of this path that is there: the working tree may have another commit by now. */
-static char *existing_folder(const char *path)
+bool commit_tree_suffices(const struct commit_tree *t, char *const *paths)
 {
-	char *at = xstrdup(path);
-	struct stat st;
+	CLEANUP(listing_free) struct listing l = {.text = STR_INIT};
+	size_t count = 0;
+	struct err none;
 
-	while ((stat(at, &st) < 0 || !S_ISDIR(st.st_mode)) && strcmp(at, "/") && strcmp(at, ".")) {
-		char *above = path_dir(at);
-		free(at);
-		at = above;
-	}
-	return at;
+	while (paths[count])
+		count++;
+	return count <= PATHS_MAX && list_files(&l, t, paths, &none) == 0 && (!strcmp(paths[count - 1], ".") || is_enough(&l, paths));
 }
+
+/* ---- opening ---- */
 
 /* Its path below the top; the commit may have a folder under that name. */
 static char *find_config(const struct commit_tree *t, const char *file, struct err *err)
@@ -291,7 +288,7 @@ static int open_tree(struct commit_tree *t, const char *config, const char *comm
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 	CLEANUP(free_text) char *path = path_join(here ? here : "/", config ? config : "burst.cfg");
 	CLEANUP(free_text) char *file = trust_real(path);
-	CLEANUP(free_text) char *dir = existing_folder(path);
+	CLEANUP(free_text) char *dir = git_folder(path);
 
 	if (git_find(&place, dir, err) < 0)
 		return -1;

@@ -27,6 +27,8 @@ int commit_tree_open(struct commit_tree **out, const char *config, const char *c
 /* Adds these paths below the top, with all below them (config_inputs()); where one of them is or holds a link, all files of the commit.
  * Warns of what will be missed: submodules, and files whose contents Git LFS has not brought. */
 int commit_tree_add(struct commit_tree *tree, char *const *paths, struct err *err);
+/* Whether these paths hold all that a job reads which names them: no link leads elsewhere. What cannot be told is false. */
+bool commit_tree_suffices(const struct commit_tree *tree, char *const *paths);
 void commit_tree_free(struct commit_tree *tree); /* NULL is fine */
 
 /* Exports a commit's files at these paths (NULL: all) below `folder`, which is made. top: a folder of the repository; index: a file for

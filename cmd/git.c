@@ -3,8 +3,10 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/guard.h"
+#include "base/path.h"
 #include "base/program.h"
 
 enum { LIMIT_MS = 600 * 1000, WORDS_MAX = 64, OUT_MAX_BYTES = 64 << 20, SAID_MAX_BYTES = 4096 };
@@ -15,7 +17,7 @@ static const char *const others_words[] = {
 	"GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE",
 	"GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX", "GIT_QUARANTINE_PATH", "GIT_NAMESPACE",
 	"GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS",
-	"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "LC_ALL",
+	"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "LC_ALL", /* the last: no word of git's */
 };
 
 static bool is_others(const char *pair)
@@ -26,6 +28,12 @@ static bool is_others(const char *pair)
 			return true;
 	}
 	return false;
+}
+
+void git_leave(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(others_words) && strcmp(others_words[i], "LC_ALL"); i++)
+		unsetenv(others_words[i]);
 }
 
 /* To be freed; what it points to is borrowed. */
@@ -160,6 +168,19 @@ void git_place_free(struct git_place *p)
 	free(p->dir);
 	free(p->common);
 	free(p->hooks);
+}
+
+char *git_folder(const char *path)
+{
+	char *at = xstrdup(path);
+	struct stat st;
+
+	while ((stat(at, &st) < 0 || !S_ISDIR(st.st_mode)) && strcmp(at, "/") && strcmp(at, ".")) {
+		char *above = path_dir(at);
+		free(at);
+		at = above;
+	}
+	return at;
 }
 
 int git_commit_id(const char *dir, const char *name, char id[GIT_ID], struct err *err)

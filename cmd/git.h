@@ -15,6 +15,9 @@ int git_call(const char *dir, struct str *out, struct err *err, const char *cons
 int git_call_with_index(const char *dir, const char *index, struct str *out, struct err *err, const char *const *words);
 #define GIT(dir, out, err, ...) git_call(dir, out, err, (const char *const[]){__VA_ARGS__, NULL})
 
+/* Takes what a git around us has set out of our own environment. */
+void git_leave(void);
+
 /* Where a folder is, as git sees it. All paths are real. */
 struct git_place {
 	char *top;    /* the working tree's folder; NULL: there is none (a bare repository) */
@@ -24,6 +27,8 @@ struct git_place {
 };
 /* ERR_CONFIG: it lies in no repository, or git refuses it; ERR_LOCAL: there is no git. Free with git_place_free(). */
 int git_find(struct git_place *out, const char *dir, struct err *err);
+/* The deepest folder of this path that is there, for git to run in: a working tree may lack what a commit has. To be freed. */
+char *git_folder(const char *path);
 void git_place_free(struct git_place *p);
 
 /* The full name of a commit ("HEAD", "main", a short name). ERR_CONFIG: there is none. */

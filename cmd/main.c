@@ -41,6 +41,7 @@ static const struct cmd *const commands[] = {
 	&cmd_ssh,
 	&cmd_schedule,
 	&cmd_init,
+	&cmd_hook,
 	&cmd_volume,
 	&cmd_image,
 	&cmd_cache,

@@ -62,20 +62,23 @@ t_systemd_service() {
 t_git_hook() {
 	quiz_folder
 	cd home/quiz || return
+	export GIT_CONFIG_GLOBAL=/dev/null
 	git init -q . && git config user.email t@t && git config user.name t
-	echo out >.gitignore
-	printed hook >.git/hooks/post-commit
-	chmod +x .git/hooks/post-commit
+	printf 'out\n*.txt\n' >.gitignore
+	has <(printed hook) "burst hook install"
+	PATH="$T/bin:$PATH" sh -c "$(printed hook | sed 's/ *#.*//') --quiet 0" 2>err.txt || complain "install: $(tail -n 1 err.txt)"
 	git add -A
 	local before=${EPOCHREALTIME/./}
-	PATH="$T/bin:$PATH" git commit -qm "a new line" || complain "the commit failed"
+	git commit -qm "a new line" || complain "the commit failed"
 	local took=$(((${EPOCHREALTIME/./} - before) / 1000))
 	[ $took -lt 1500 ] || complain "the commit took $took ms"
-	wait_for 60 "the render's end" grep -q "^exit" .git/burst.log
-	has .git/burst.log "exit 0"
-	is "$(wavs out)" 4 files
+	wait_for 60 "the files" file_count out 4
+	wait_for 30 "the render's end" no_request_waits
+	is "$(ledger 'select status from run')" "done" "how the run ended"
 	cd ../..
 }
+
+no_request_waits() { [ "$(ledger "select count(*) from request where state = 'done'")" = 1 ]; }
 
 t_closed_standard_files() {
 	script_lines 2

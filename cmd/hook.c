@@ -1,0 +1,276 @@
+/* hook.c - `burst hook install|status|remove`. */
+#include "hook.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "commit_tree.h"
+#include "config/trust.h"
+#include "output.h"
+
+static const char *const usual_hooks[] = {"post-commit", "post-merge", "post-rewrite", NULL};
+static const char *const bare_hooks[] = {"post-receive", NULL};
+
+void hook_target_free(struct hook_target *t)
+{
+	git_place_free(&t->place);
+	free(t->config);
+	free(t->path);
+}
+
+/* ---- which job ---- */
+
+/* Takes the path of burst.cfg. */
+static int set_target(struct hook_target *t, char *path, struct err *err)
+{
+	CLEANUP(free_text) char *dir = git_folder(path);
+
+	t->path = path;
+	if (git_find(&t->place, dir, err) < 0)
+		return -1;
+	if (!t->place.top)
+		return err_set(err, ERR_CONFIG, "%s is a bare repository: `burst hook install CONFIG --into DIR` there makes a working tree for outputs; "
+			       "status and remove want that DIR", t->place.common);
+	if (!trust_is_below(path, t->place.top))
+		return err_set(err, ERR_CONFIG, "%s lies in no working tree of git's", path);
+	t->config = trust_move(path, t->place.top, "");
+	memmove(t->config, t->config + 1, strlen(t->config));
+	return 0;
+}
+
+/* Of a bare repository, which we are in: a working tree that no file is checked out into, for outputs. */
+static int make_tree(struct hook_target *t, const char *into, const char *config, struct err *err)
+{
+	CLEANUP(git_place_free) struct git_place bare = {0};
+	CLEANUP(free_text) char *here = getcwd(NULL, 0);
+	CLEANUP(free_text) char *named = path_join(here ? here : "/", into);
+	CLEANUP(free_text) char *dir = trust_real(named);
+	CLEANUP(free_text) char *git = path_join(dir, ".git");
+	char id[GIT_ID];
+
+	if (git_find(&bare, here ? here : "/", err) < 0)
+		return -1;
+	if (bare.top)
+		return err_set(err, ERR_USAGE, "--into is for a bare repository: outputs of this one go to %s", bare.top);
+	if (config[0] == '/' || !path_is_safe(config))
+		return err_set(err, ERR_USAGE, "%s: name the config as it is called in the repository", config);
+	if (git_commit_id(bare.common, "HEAD", id, err) < 0)
+		return err_set(err, ERR_CONFIG, "%s has no commit yet: push one, then install the hook", bare.common);
+	t->made_tree = !path_exists(git);
+	if (t->made_tree && GIT(bare.common, NULL, err, "worktree", "add", "--detach", "--no-checkout", dir, id))
+		return err_wrap(err, "--into %s", into);
+	return set_target(t, path_join(dir, config), err);
+}
+
+static int find_target(const struct cmd_context *ctx, struct hook_target *t, struct err *err)
+{
+	const char *into = opt_text(ctx, "into");
+
+	if (into)
+		return make_tree(t, into, ctx->arg_count > 1 ? ctx->args[1] : "burst.cfg", err);
+	return set_target(t, config_named(ctx->arg_count > 1 ? ctx->args[1] : NULL), err);
+}
+
+static bool is_bare(const struct hook_target *t)
+{
+	CLEANUP(str_free) struct str said = STR_INIT;
+	struct err none;
+
+	return GIT(t->place.common, &said, &none, "rev-parse", "--is-bare-repository") == 0 && starts_with(str_text(&said), "true");
+}
+
+/* A mistake in it is told now, while somebody reads it. */
+static int check_job(const struct hook_target *t, bool bare, struct err *err)
+{
+	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
+	CLEANUP(config_free) struct config *c = NULL;
+	struct config_ask ask = {.file = t->path, .need_job = true, .providers = provider_registry, .jobs = job_registry};
+	char id[GIT_ID];
+
+	if (bare && (git_commit_id(t->place.common, "HEAD", id, err) < 0 || commit_tree_open(&tree, t->path, id, err) < 0))
+		return -1;
+	ask.tree = tree ? &tree->at : NULL;
+	return config_open(&c, &ask, err);
+}
+
+/* ---- flags ---- */
+
+static bool is_hook(const char *name)
+{
+	for (const char *const *hook = hook_names; *hook; hook++)
+		if (!strcmp(*hook, name))
+			return true;
+	return false;
+}
+
+/* The hooks of --on, else `usual`: NULL-terminated, at most all that there are. text holds the words. */
+static int chosen_hooks(const struct cmd_context *ctx, const char *const *usual, char **text, const char *names[8], struct err *err)
+{
+	const char *on = opt_text(ctx, "on");
+	char *rest = NULL;
+	size_t count = 0;
+
+	for (; !on && usual[count]; count++)
+		names[count] = usual[count];
+	*text = on ? xstrdup(on) : NULL;
+	for (char *name = on ? strtok_r(*text, ",", &rest) : NULL; name && count < 7; name = strtok_r(NULL, ",", &rest)) {
+		if (!is_hook(name))
+			return err_set(err, ERR_USAGE, "--on %.40s: it must be of post-commit, post-merge, post-rewrite, pre-push, post-receive", name);
+		names[count++] = name;
+	}
+	names[count] = NULL;
+	return count ? 0 : err_set(err, ERR_USAGE, "--on names no hook");
+}
+
+static int check_durations(const struct cmd_context *ctx, struct err *err)
+{
+	int64_t ms;
+
+	if (opt_duration(ctx, "quiet", &ms, err) < 0 || opt_duration(ctx, "max-wait", &ms, err) < 0)
+		return -1;
+	return opt_int(ctx, "min-segments", 1, 1000000, &ms, err);
+}
+
+static struct hook_job job_of(const struct cmd_context *ctx, const struct hook_target *t, bool bare)
+{
+	return (struct hook_job){
+		.repository = t->place.common,
+		.config = t->config,
+		.into = bare ? t->place.top : NULL,
+		.made_tree = t->made_tree ? (char *)"yes" : NULL,
+		.branch = (char *)opt_text(ctx, "branch"),
+		.path = (char *)opt_text(ctx, "path"),
+		.quiet = (char *)opt_text(ctx, "quiet"),
+		.min_segments = (char *)opt_text(ctx, "min-segments"),
+		.max_wait = (char *)opt_text(ctx, "max-wait"),
+	};
+}
+
+/* ---- installing and removing ---- */
+
+/* What the user may not expect of the folder that git looks in. */
+static void warn_of_folder(const struct hook_target *t)
+{
+	const char *folder = t->place.hooks;
+	CLEANUP(free_text) char *hook = path_join(folder, hook_names[0]);
+	struct err none;
+
+	if (trust_is_below(folder, t->place.common))
+		return;
+	if (!trust_is_below(folder, t->place.top))
+		log_line(LOG_NOTE, "%s serves other repositories, too (core.hooksPath): this hook does nothing in them", folder);
+	else if (GIT(t->place.top, NULL, &none, "check-ignore", "--quiet", hook))
+		log_line(LOG_WARN, "%s is a folder of the project (core.hooksPath): do not commit this hook, which names paths of this machine", folder);
+	else
+		log_line(LOG_NOTE, "%s is another program's (core.hooksPath): if that writes it anew, install again (`burst hook status` tells)", folder);
+}
+
+static int install(struct cmd_context *ctx, const struct hook_target *t, struct err *err)
+{
+	CLEANUP(free_text) char *text = NULL;
+	const char *names[8];
+	bool bare = is_bare(t);
+	struct hook_job job = job_of(ctx, t, bare);
+	size_t installed = 0, count = 0;
+
+	if (check_durations(ctx, err) < 0 || check_job(t, bare, err) < 0 || chosen_hooks(ctx, bare ? bare_hooks : usual_hooks, &text, names, err) < 0)
+		return -1;
+	for (; names[count]; count++) {
+		struct err why = {0};
+		if (hook_install(t, names[count], &job, &why) == 0)
+			installed++;
+		else if (why.kind == ERR_CONFIG)
+			log_line(LOG_WARN, "%s", why.msg);
+		else
+			return err_set(err, why.kind, "%s", why.msg);
+	}
+	if (!installed)
+		return err_set(err, ERR_CONFIG, "no hook was installed");
+	warn_of_folder(t);
+	if (!ctx->quiet)
+		output_line(stderr, "%zu of %zu hooks installed in %s: commits that change what %s reads are rendered (`burst hook status`)", installed, count,
+			    t->place.hooks, t->config);
+	return installed == count ? 0 : 1;
+}
+
+/* Outputs stay. */
+static int remove_tree(const struct hook_target *t, struct err *err)
+{
+	CLEANUP(free_text) char *git = path_join(t->place.top, ".git");
+
+	if (!t->made_tree)
+		return 0;
+	if (unlink(git) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %m", git);
+	rmdir(t->place.top);
+	return GIT(t->place.common, NULL, err, "worktree", "prune") ? -1 : 0;
+}
+
+static int remove_hooks(struct cmd_context *ctx, struct hook_target *t, struct err *err)
+{
+	CLEANUP(free_text) char *text = NULL;
+	const char *names[8];
+	int removed = 0;
+
+	if (chosen_hooks(ctx, hook_names, &text, names, err) < 0)
+		return -1;
+	for (const char *const *name = names; *name; name++) {
+		int found = hook_remove(t, *name, t->config, err);
+		if (found < 0)
+			return -1;
+		removed += found;
+	}
+	if (!opt_has(ctx, "on") && removed && remove_tree(t, err) < 0)
+		return -1;
+	if (!ctx->quiet)
+		output_line(stderr, removed ? "%d hooks of %s removed from %s" : "%d hooks of %s were in %s", removed, t->config, t->place.hooks);
+	return 0;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(hook_target_free) struct hook_target t = {.config = NULL};
+	const char *what = ctx->args[0];
+
+	if (!strcmp(what, "fire"))
+		return hook_fire(ctx, err);
+	bool installs = !strcmp(what, "install"), removes = !strcmp(what, "remove");
+	if ((!installs && !removes && strcmp(what, "status")) || ctx->arg_count > 2)
+		return err_set(err, ERR_USAGE, "hook: it wants install, status or remove (see `burst help hook`)");
+	if (opt_has(ctx, "into") && !installs)
+		return err_set(err, ERR_USAGE, "hook: --into is a flag of install: name the folder itself, as in `burst hook %s DIR`", what);
+	if (find_target(ctx, &t, err) < 0)
+		return -1;
+	return installs ? install(ctx, &t, err) : removes ? remove_hooks(ctx, &t, err) : hook_status(ctx, &t, err);
+}
+
+static const struct opt opts[] = {
+	{0, "on", "HOOKS", "these hooks: post-commit, post-merge, post-rewrite (all three when not said), pre-push, post-receive", NULL, false},
+	{0, "branch", "NAMES", "only commits of these branches, as in main,release/*", NULL, false},
+	{0, "path", "PATHS", "only commits that change these paths, in place of what the job reads", NULL, false},
+	{0, "quiet", "TIME", "wait until no other commit has come for so long (20s)", NULL, false},
+	{0, "min-segments", "N", "wait until so many segments are to render", NULL, false},
+	{0, "max-wait", "TIME", "but no longer than this (30m)", NULL, false},
+	{0, "into", "DIR", "in a bare repository: the folder that stands for its working tree, for outputs", NULL, false},
+	{0},
+};
+
+const struct cmd cmd_hook = {
+	.name = "hook",
+	.args = "install|status|remove [CONFIG]",
+	.min_args = 1,
+	.max_args = 4,
+	.summary = "render what is committed, from git's hooks",
+	.details = "`burst hook install` writes hooks into the repository of CONFIG. After a commit, a merge or a rebase that changes what the job reads, "
+		   "they queue the committed files (`burst submit --commit`) and return at once; other commits start nothing. A hook that was there "
+		   "runs first. The hooks serve all working trees of the repository: each renders into its own output folder. `burst hook status` "
+		   "shows where they are, whether they are as this burst writes them, and what became of the last trigger. `burst hook remove` puts "
+		   "back what was there before, to the byte.",
+	.opts = opts,
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_SETUP,
+	.json = true,
+	.run = run,
+};

@@ -1,0 +1,427 @@
+#!/bin/bash
+# hook.sh - `burst hook`: real git in real repositories.
+. "$(dirname "$0")/lib.sh"
+
+# ---- a repository with a job ----
+git_of_this_test() {
+	export GIT_CONFIG_GLOBAL=$T/gitconfig GIT_CONFIG_NOSYSTEM=1
+	git config --global user.email t@t && git config --global user.name t && git config --global init.defaultBranch main
+	git config --global protocol.file.allow always && git config --global advice.detachedHead false
+}
+add_job() { # add_job FOLDER: in the folder sub, with its text in shared
+	mkdir -p "$1/sub" "$1/shared"
+	(
+		cd "$1/sub" || exit
+		config 'pods = 1;'
+		sed -i 's|script.jsonl|../shared/lines.txt|' burst.cfg
+		printf 'one line\ntwo lines\n' >../shared/lines.txt
+		echo out >.gitignore
+	)
+}
+repository() { # in repo: one commit
+	git_of_this_test
+	git init -q repo
+	add_job repo
+	git -C repo add -A && git -C repo commit -qm first
+}
+install() { # install REPO FLAG...
+	burst hook install "$1/sub" "${@:2}"
+	is "$STATUS" 0 "hook install ($(tail -n 1 err.txt))"
+}
+commit() { # commit REPO TEXT: a line more in what the job reads
+	echo "$2" >>"$1/shared/lines.txt"
+	git -C "$1" commit -qam "$2" || complain "the commit failed"
+}
+requests() { # requests [WHERE]
+	ledger "select count(*) from request ${1:+where $1}" 2>/dev/null
+}
+has_requests() { [ "$(requests)" -ge "$1" ]; }
+last() { # last KEY [REPO]: of the last trigger
+	"$BURST" hook status "${2:-repo}/sub" --json 2>/dev/null | jq -r ".last.$1 // \"\""
+}
+triggered() { # triggered OUTCOME COMMIT [REPO]
+	[ "$(last outcome "${3:-repo}") $(last commit "${3:-repo}")" = "$1 $2" ]
+}
+head_of() { git -C "$1" rev-parse HEAD; }
+comes_to() { # comes_to OUTCOME [REPO]: of its HEAD
+	wait_for 30 "$1 of $(head_of "${2:-repo}" | cut -c-12) ($(last outcome "${2:-repo}"): $(last why "${2:-repo}"))" triggered "$1" "$(head_of "${2:-repo}")" "${2:-repo}"
+}
+texts() { # what was rendered, as the manifest says
+	jq -rs 'sort_by(.id) | map(.text) | join("|")' "$1/manifest.jsonl" 2>/dev/null
+}
+says() { [ "$(texts "$1")" = "$2" ]; }
+ends_queue() { # nothing waits any more, and nobody works on it
+	wait_for 60 "the queue's end" no_open_request
+	wait_for 30 "the runner's end" no_runner
+}
+no_runner() { ! pgrep -f "queue run $T" >/dev/null; }
+no_open_request() { [ "$(requests "state in ('pending', 'running')")" = 0 ]; }
+drop_requests() {
+	local id
+	for id in $(ledger "select id from request where state = 'pending'"); do "$BURST" queue rm "$id" >/dev/null 2>&1; done
+	wait_for 30 "the runner's end" no_runner
+}
+folder_of() { # all that is in it: names, kinds, modes, times of change, contents
+	(cd "$1" && find . -mindepth 1 -printf '%P %y %m %s %l ' -exec stat -c %Y {} \; | sort && find . -type f -exec sha256sum {} + | sort -k2)
+}
+
+# ---- from a commit to a file ----
+t_a_commit_is_rendered() {
+	repository
+	folder_of repo/.git/hooks >before.txt
+	install repo --quiet 0
+	for hook in post-commit post-merge post-rewrite; do
+		[ -x repo/.git/hooks/$hook ] || complain "no $hook"
+	done
+	echo "uncommitted" >>repo/shared/lines.txt
+	git -C repo stash -q
+	commit repo "three lines"
+	comes_to queued
+	echo "uncommitted" >>repo/shared/lines.txt
+	wait_for 60 "the render" says repo/sub/out "one line|two lines|three lines"
+	ends_queue
+	is "$(ledger 'select count(*) from run')" 1 runs
+	is "$(ledger 'select commit_id from run')" "$(head_of repo)" "the run's commit"
+	burst hook status repo/sub
+	is "$STATUS" 0 "status"
+	has out.txt "post-commit   installed, current"
+	has out.txt "pre-push      not installed"
+	has out.txt "quiet        0"
+	has out.txt "last trigger: post-commit"
+	has out.txt "(main): queued as request"
+	burst hook status repo/sub --json
+	schema hook
+	git -C repo checkout -q -- .
+	# what is no input starts nothing
+	echo x >repo/readme.txt && git -C repo add -A && git -C repo commit -qm "no input"
+	comes_to skipped
+	is "$(last why)" "it changes nothing that the job reads" "why"
+	is "$(requests)" 1 requests
+	# the config is an input, whatever the commit after it says
+	sed -i 's|name = "e2e"|name = "e2f"|' repo/sub/burst.cfg && git -C repo commit -qam "another name"
+	comes_to queued
+	ends_queue
+	is "$(requests)" 2 "requests at last"
+	burst hook remove repo/sub
+	is "$STATUS" 0 "remove"
+	folder_of repo/.git/hooks | diff before.txt - >diff.txt || complain "the hooks folder has changed: $(tail -n 2 diff.txt)"
+}
+
+# ---- what was there before ----
+t_hooks_that_were_there_run_first() {
+	repository
+	cd repo/.git/hooks || return
+	printf '#!/bin/sh\necho "commit $# ${1:-}" >>"%s/ran.txt"\nexit 3\n' "$T" >post-commit
+	printf '#!/bin/sh\n{ echo "rewrite $*"; cat; } >>"%s/ran.txt"\n' "$T" >post-rewrite
+	printf '#!/bin/sh\n{ echo "push $*"; cat; } >>"%s/ran.txt"\ntest ! -e "%s/refuse"\n' "$T" "$T" >pre-push
+	chmod 755 post-commit && chmod 700 post-rewrite pre-push
+	touch -d '2020-02-02 02:02:02' post-commit
+	cp "$(type -P true)" post-merge # a program
+	printf '#!/bin/sh\n' >pre-commit && chmod +x pre-commit # not one of ours
+	cd "$T" || return
+	folder_of repo/.git/hooks >before.txt
+	install repo --quiet 1h --on post-commit,post-merge,post-rewrite,pre-push
+	install repo --quiet 1h --on post-commit,post-merge,post-rewrite,pre-push # again: nothing is chained twice
+	commit repo three
+	comes_to queued
+	is "$(cat ran.txt)" "commit 0 " "what the old hook was told"
+	(cd repo && ./.git/hooks/post-commit)
+	is $? 3 "exit status of the old hook"
+	echo four >>repo/shared/lines.txt
+	git -C repo commit -qa --amend -m four
+	comes_to queued
+	has ran.txt "rewrite amend"
+	has ran.txt "$(head_of repo)" # what git writes to its stdin
+	git init -q --bare far.git
+	git -C repo push -q "$T/far.git" main 2>push.txt || complain "push: $(cat push.txt)"
+	has ran.txt "push $T/far.git $T/far.git"
+	has ran.txt "refs/heads/main $(head_of repo) refs/heads/main"
+	touch refuse
+	commit repo five
+	! git -C repo push -q "$T/far.git" main 2>push.txt || complain "the old hook's refusal was lost"
+	is "$(git -C far.git log -1 --format=%s main)" four "what was pushed"
+	comes_to queued
+	drop_requests
+	burst hook remove repo/sub
+	folder_of repo/.git/hooks | diff before.txt - >diff.txt || complain "the hooks folder has changed: $(tail -n 2 diff.txt)"
+}
+
+t_what_is_in_the_way() {
+	repository
+	printf 'not executable\n' >repo/.git/hooks/post-merge
+	burst hook install repo/sub --on post-commit,post-merge
+	is "$STATUS" 1 "one of two"
+	has err.txt "post-merge is there but not executable"
+	is "$(cat repo/.git/hooks/post-merge)" "not executable" "the file"
+	burst hook install repo/sub --on post-merge
+	is "$STATUS" 2 "none of one"
+	# another program writes its hook over ours
+	printf '#!/bin/sh\nexit 0\n' >repo/.git/hooks/post-commit
+	burst hook status repo/sub
+	has out.txt "post-commit   another program's alone"
+	printf '#!/bin/sh\n# first\n' >repo/.git/hooks/post-rewrite
+	chmod +x repo/.git/hooks/post-rewrite repo/.git/hooks/post-commit
+	install repo --on post-rewrite
+	cp repo/.git/hooks/post-commit repo/.git/hooks/post-rewrite
+	burst hook status repo/sub
+	is "$STATUS" 1 "status of one that was replaced"
+	has out.txt "post-rewrite  replaced by another program"
+	burst hook install repo/sub --on post-rewrite
+	is "$STATUS" 2 "two old hooks"
+	has err.txt "are both there"
+	# the very hook that it was before: as tools do that write theirs anew
+	cp repo/.git/hooks/post-rewrite.before-burst repo/.git/hooks/post-rewrite
+	install repo --on post-rewrite
+	# a program of another version, or elsewhere
+	sed -i "s|^burst=.*|burst='/nowhere/burst'|" repo/.git/hooks/post-rewrite
+	burst hook status repo/sub
+	is "$STATUS" 1 "status of an old one"
+	has out.txt "post-rewrite  installed, but not as this burst writes it"
+	git -C repo commit -q --amend -m again 2>said.txt
+	has said.txt "burst: /nowhere/burst is gone, so nothing is rendered"
+	sed -i 's|^# job .*|# job {"config"|' repo/.git/hooks/post-rewrite
+	burst hook remove repo/sub
+	is "$STATUS" 2 "settings that are none"
+	has err.txt "post-rewrite: line 3:"
+}
+
+t_folders_that_cannot_be_used() {
+	repository
+	mkdir plain && cp repo/sub/burst.cfg plain
+	burst hook install plain
+	is "$STATUS" 2 "no repository"
+	has err.txt "is in no git repository"
+	burst hook install repo
+	is "$STATUS" 2 "no burst.cfg"
+	burst hook isntall repo/sub
+	is "$STATUS" 2 "no such word"
+	burst hook install repo/sub --on pre-commit
+	is "$STATUS" 2 "no such hook"
+	burst hook install repo/sub --quiet often
+	is "$STATUS" 2 "no duration"
+	git -C repo config core.hooksPath /dev/null
+	burst hook install repo/sub
+	is "$STATUS" 1 "no folder"
+	has err.txt "core.hooksPath must name a folder"
+	git -C repo config --unset core.hooksPath
+	mkdir bin && ln -s "$(command -v timeout)" bin/timeout
+	PATH=$T/bin burst hook install repo/sub
+	is "$STATUS" 1 "no git"
+	has err.txt "the program git is not in PATH"
+	[ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || return
+	chmod -R go+rX "$T" && chmod 755 "$WORK" && mkdir other && chown 65534:65534 other
+	cp "$BURST" bin/burst
+	git config --global --add safe.directory '*'
+	HOME=$T/other XDG_CONFIG_HOME=$T/other/.config BURST_STATE_DIR=$T/other/state setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$T/bin/burst" hook install repo/sub >out.txt 2>err.txt
+	is $? 1 "a folder of somebody else"
+	has err.txt "git's hooks folder must be yours to write"
+	is "$(wc -l <err.txt)" 1 "lines of it"
+}
+
+# A folder that other tools or other repositories use.
+t_core_hooks_path() {
+	repository
+	mkdir repo/.husky && echo '*' >repo/.husky/.gitignore
+	git -C repo config core.hooksPath .husky
+	printf '#!/bin/sh\necho husky >>"%s/ran.txt"\n' "$T" >repo/.husky/post-commit
+	chmod +x repo/.husky/post-commit
+	install repo --quiet 1h
+	has err.txt "is another program's (core.hooksPath)"
+	commit repo three
+	comes_to queued
+	is "$(cat ran.txt)" husky "the tool's own hook"
+	burst hook remove repo/sub
+	rm repo/.husky/.gitignore
+	install repo --quiet 1h
+	has err.txt "is a folder of the project (core.hooksPath): do not commit this hook"
+	burst hook remove repo/sub
+	rm -r repo/.husky
+	git -C repo config --unset core.hooksPath
+	# one folder for all repositories, which is not there yet
+	git config --global core.hooksPath "$T/hooks"
+	install repo --quiet 1h --on post-commit
+	has err.txt "serves other repositories, too"
+	git init -q two && add_job two && git -C two add -A && git -C two commit -qm first
+	is "$(last outcome two)" "" "a trigger of a repository without a hook"
+	install two --quiet 2h --on post-commit
+	is "$(grep -c '^# job' hooks/post-commit)" 2 "jobs in one file"
+	commit two 'three "of two"'
+	comes_to queued two
+	is "$(ledger 'select distinct quiet_ms from request order by 1')" "$(printf '3600000\n7200000')" "whose settings"
+	drop_requests
+	burst hook remove repo/sub
+	is "$(grep -c '^# job' hooks/post-commit)" 1 "jobs left"
+	burst hook remove two/sub
+	[ ! -e hooks ] || complain "the folder that it made is left"
+}
+
+# ---- places ----
+t_worktree_and_submodule() {
+	repository
+	install repo --quiet 1h --branch 'main,side/*'
+	git -C repo worktree add -q -b side/one "$T/tree"
+	commit tree "of the tree"
+	comes_to queued tree
+	is "$(ledger "select config from request")" "$T/tree/sub/burst.cfg" "whose job"
+	git -C repo worktree add -q -b other "$T/tree2"
+	commit tree2 "of another branch"
+	comes_to skipped tree2
+	is "$(last why tree2)" "its branch is not one that the hook is for" why
+	drop_requests
+	git init -q super && git -C super submodule --quiet add "$T/repo" lib && git -C super commit -qm sub
+	burst hook install super/lib/sub --quiet 1h
+	is "$STATUS" 0 "in a submodule ($(tail -n 1 err.txt))"
+	[ -x super/.git/modules/lib/hooks/post-commit ] || complain "no hook in the submodule's own folder"
+	commit super/lib "of the submodule"
+	comes_to queued super/lib
+	drop_requests
+	burst hook remove super/lib/sub
+	[ ! -e super/.git/modules/lib/hooks/post-commit ] || complain "its hook is left"
+}
+
+# A rebase, an amend and a merge end in one state, which is queued.
+t_rebase_and_merge() {
+	repository
+	install repo --quiet 1h
+	git -C repo checkout -q -b side
+	echo "a side's line" >repo/shared/more.txt && git -C repo add -A && git -C repo commit -qm side1
+	comes_to skipped # no input
+	commit repo "a line of the side"
+	comes_to queued
+	git -C repo checkout -q main
+	sed -i '1i a line on top' repo/shared/lines.txt && git -C repo commit -qam top
+	comes_to queued
+	git -C repo checkout -q side
+	git -C repo rebase -q main 2>rebase.txt || complain "rebase: $(tail -n 1 rebase.txt)"
+	comes_to queued
+	is "$(last hook)" post-rewrite "the hook that queued it"
+	is "$(requests "commit_id not in ('$(head_of repo)', '$(git -C repo rev-parse main)', '$(git -C repo rev-parse 'side@{1}')')")" 0 "commits in between"
+	git -C repo checkout -q main && git -C repo merge -q --no-ff -m merged side
+	wait_for 30 "the merge" triggered skipped "$(head_of repo)" # the same text as after the rebase
+	is "$(last hook)" post-merge "the hook of the merge"
+	drop_requests
+}
+
+t_bare_repository() {
+	repository
+	git init -q --bare far.git
+	cd far.git || return
+	burst hook install sub --into "$T/served"
+	is "$STATUS" 2 "before the first push"
+	has err.txt "has no commit yet: push one"
+	git -C ../repo push -q "$T/far.git" main
+	burst hook install sub/burst.cfg --quiet 0
+	is "$STATUS" 2 "without a folder"
+	has err.txt "--into DIR"
+	burst hook install sub/burst.cfg --into "$T/served" --quiet 0
+	is "$STATUS" 0 "install ($(tail -n 1 err.txt))"
+	[ -x hooks/post-receive ] && [ ! -e hooks/post-commit ] || complain "the wrong hooks"
+	rm -f out.txt err.txt
+	cd ..
+	is "$(ls -A served)" .git "files in the folder for outputs"
+	commit repo "pushed"
+	git -C repo push -q "$T/far.git" main 2>push.txt || complain "push: $(cat push.txt)"
+	wait_for 60 "the render" says served/sub/out "one line|two lines|pushed"
+	ends_queue
+	git -C repo checkout -q -b other && commit repo "of another branch"
+	git -C repo push -q "$T/far.git" other
+	burst hook status served/sub/burst.cfg
+	is "$STATUS" 0 "status ($(tail -n 1 err.txt))"
+	wait_for 30 "the second push" triggered skipped "$(head_of repo)" served
+	git -C repo push -q "$T/far.git" --delete other
+	burst hook remove served/sub
+	is "$STATUS" 0 "remove ($(tail -n 1 err.txt))"
+	is "$(find served -name '*.wav' | wc -l)" 3 "outputs that stay"
+	[ ! -e served/.git ] && [ ! -e far.git/worktrees ] || complain "the working tree is left"
+	[ ! -e far.git/hooks/post-receive ] || complain "the hook is left"
+}
+
+# A clone without history: what cannot be compared is queued.
+t_shallow_clone_and_no_commit() {
+	repository
+	commit repo three
+	git clone -q --depth 1 "file://$T/repo" shallow
+	install shallow --quiet 1h
+	echo x >shallow/readme.txt && git -C shallow add -A && git -C shallow commit -qm "no input"
+	comes_to skipped shallow # its parent is there
+	git -C shallow commit -q --amend -m "again"
+	comes_to skipped shallow
+	git -C shallow fetch -q --depth 1 && git -C shallow reset -q --hard origin/main
+	commit shallow four
+	comes_to queued shallow
+	drop_requests
+	git_of_this_test
+	git init -q fresh && add_job fresh
+	install fresh --quiet 1h
+	burst hook status fresh/sub
+	has out.txt "no trigger yet"
+	git -C fresh add -A && git -C fresh commit -qm root
+	comes_to queued fresh
+	drop_requests
+}
+
+# Programs with windows start git without a PATH, and wait for what holds their pipes.
+t_without_a_path() {
+	repository
+	install repo --quiet 1h
+	echo three >>repo/shared/lines.txt
+	local git
+	git=$(command -v git)
+	(cd repo && env -i HOME="$HOME" PATH= BURST_STATE_DIR="$BURST_STATE_DIR" GIT_CONFIG_GLOBAL="$GIT_CONFIG_GLOBAL" "$git" commit -qam three) >said.txt 2>&1
+	is $? 0 "the commit ($(tail -n 1 said.txt))"
+	is "$(cat said.txt)" "" "what it said"
+	comes_to queued
+	is "$(tr '\0' '\n' <"/proc/$(pgrep -f "queue run $T/repo" | head -n 1)/environ" | grep -c '^PATH=.*/usr/bin')" 1 "a PATH for the run"
+	drop_requests
+}
+
+# What cannot be queued is told by `status`, and queued by the next commit.
+t_a_trigger_that_fails() {
+	repository
+	install repo --quiet 1h
+	sed -i "s|^# job {|# job {\"min_segments\":\"many\",|" repo/.git/hooks/post-commit
+	commit repo three
+	comes_to failed
+	has <(last why) "min-segments"
+	burst hook status repo/sub
+	is "$STATUS" 1 "status"
+	has out.txt "last trigger: post-commit"
+	has out.txt "failed: "
+	install repo --quiet 1h
+	echo x >repo/readme.txt && git -C repo add -A && git -C repo commit -qm "no input of its own"
+	comes_to queued
+	drop_requests
+}
+
+# The commit is rendered, whatever the working tree has when its turn comes.
+t_another_branch_meanwhile() {
+	repository
+	git -C repo checkout -q -b empty && git -C repo rm -qr sub shared && git -C repo commit -qm nothing
+	git -C repo checkout -q main
+	install repo --quiet 3s --branch main
+	commit repo three
+	git -C repo checkout -q empty
+	wait_for 60 "the render" says repo/sub/out "one line|two lines|three"
+	ends_queue
+	is "$(ledger "select count(*) from request where state = 'done'")" 1 "requests done"
+}
+
+t_paths_and_links() {
+	repository
+	install repo --quiet 1h --path 'shared/*.txt,docs'
+	commit repo three
+	comes_to queued
+	sed -i 's|name = "e2e"|name = "e2f"|' repo/sub/burst.cfg && git -C repo commit -qam "the config is not in --path"
+	comes_to skipped
+	drop_requests
+	# a job that reads through a link: every change may matter
+	mkdir repo/real && mv repo/shared/lines.txt repo/real && ln -s ../real/lines.txt repo/shared/lines.txt
+	git -C repo add -A && git -C repo commit -qm linked
+	install repo --quiet 1h
+	echo four >>repo/real/lines.txt && git -C repo commit -qam four
+	comes_to queued
+	drop_requests
+}
+
+run_tests "$@"
