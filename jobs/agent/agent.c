@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -1166,6 +1167,7 @@ static int move_over(int from, int to)
 
 #define LISTING_NAME  ".burst-tree"
 #define LISTING_TITLE "burst-tree 1\n"
+#define ARCHIVE_NAME  ".burst-archive"
 
 enum { LISTING_MAX = 512 << 20, LISTING_CHUNK = 32, WIDE_MAX = 16 };
 
@@ -1182,6 +1184,7 @@ struct listing {
 };
 
 static int cpu_count(void);
+static bool disk_fits(const char *path);
 
 static void listing_free(struct listing *l)
 {
@@ -1413,6 +1416,12 @@ static int listing_write(const struct listing *l, int dir)
 	return failed ? -1 : 0;
 }
 
+/* What lies in the folder of a tree and is no part of it. */
+static bool is_beside_tree(const char *name)
+{
+	return !strcmp(name, LISTING_NAME) || !strcmp(name, ARCHIVE_NAME);
+}
+
 /* What a folder of the container's disk holds, but for the hashes. Sockets and the like stay behind. -1: *bad is what it was
  * about, errno why. */
 static int listing_walk(struct listing *l, int dir, const char *under, char bad[PATH_BYTES_MAX])
@@ -1424,7 +1433,7 @@ static int listing_walk(struct listing *l, int dir, const char *under, char bad[
 		struct stat st;
 		char target[PATH_BYTES_MAX];
 		ssize_t n = 0;
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!*under && !strcmp(e->d_name, LISTING_NAME)))
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!*under && is_beside_tree(e->d_name)))
 			continue;
 		char *path = xprintf("%s%s%s", under, *under ? "/" : "", e->d_name);
 		snprintf(bad, PATH_BYTES_MAX, "%s", path);
@@ -1574,7 +1583,7 @@ static int moving_folder(struct moving *m, const char *path)
 	int result = MOVED;
 	struct dirent *e;
 	while (result == MOVED && (errno = 0, e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!*path && !strcmp(e->d_name, LISTING_NAME)))
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!*path && is_beside_tree(e->d_name)))
 			continue;
 		char *below = xprintf("%s%s%s", path, *path ? "/" : "", e->d_name);
 		if (!listing_find(m->l, below))
@@ -1606,12 +1615,21 @@ static int moving_share(struct moving m)
 	return result;
 }
 
+/* A process that does a part of our work, and none once we are gone. */
+static pid_t fork_share(void)
+{
+	pid_t parent = getpid(), pid = fork();
+	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
+		_exit(MOVED_FAILED);
+	return pid;
+}
+
 static int moving_wide(struct moving m)
 {
 	pid_t pids[WIDE_MAX];
 	m.of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), m.l->count / LISTING_CHUNK + 1);
 	for (m.mine = 1; m.mine < m.of; m.mine++) {
-		pids[m.mine] = fork();
+		pids[m.mine] = fork_share();
 		if (pids[m.mine] == 0)
 			_exit(moving_share(m));
 	}
@@ -1714,9 +1732,436 @@ static enum taken tree_compare(int root, const char *path, const char *id)
 	return result;
 }
 
+/* ---- archives: the files of a tree in one, beside its listing. A pod writes the thousands of small files of an environment from it
+ * to its own disk by a few large reads; on the volume each of them would wait for the other side of a network. Only sizes, dates and
+ * bytes come from it: names, kinds and hashes are the listing's.
+ *
+ * "burst-archive 1 LENGTH\n", LENGTH being that of all that comes before the bytes; a line for each file of the listing, in its order:
+ * "SIZE MTIME", or "-" for one that stays where it is; the bytes of the others, one after the other. ---- */
+
+enum {
+	ARCHIVE_FILE_MOST = 64 << 20, /* a larger file is read as fast where it lies */
+	ARCHIVE_PIECE = 4 << 20,
+	ARCHIVE_HEAD_MOST = 64 << 20,
+	WHY_MAX = 200,
+	SAID_MAX = 400,
+};
+#define ARCHIVE_MOST  (INT64_C(8) << 30)   /* more is no environment of programs: it would fill volume and disk */
+#define ARCHIVE_SPARE (INT64_C(256) << 20) /* of the disk, for what workers write */
+#define ARCHIVE_TITLE "burst-archive 1 %012lld\n"
+
+struct packed {
+	int64_t size, mtime_s, offset; /* offset -1: it stays where it is */
+};
+
+struct archive {
+	struct packed *list; /* of each entry of the listing */
+	int64_t head, bytes; /* how long what comes before the bytes is, and these */
+};
+
+static bool is_file(const struct listed *e)
+{
+	return e->type == 'f' || e->type == 'x';
+}
+
+/* What the archive of this folder will hold. -1: errno. */
+static int archive_measure(const struct listing *l, int from, struct archive *ar)
+{
+	ar->list = xalloc((l->count + 1) * sizeof(*ar->list));
+	for (size_t i = 0; i < l->count; i++) {
+		struct packed *p = &ar->list[i];
+		struct stat st;
+		p->offset = -1;
+		if (!is_file(&l->list[i]))
+			continue;
+		int fd = open_below(from, l->list[i].path, &st);
+		if (fd < 0)
+			return -1;
+		close(fd);
+		p->size = st.st_size;
+		p->mtime_s = st.st_mtim.tv_sec;
+		if (p->size <= ARCHIVE_FILE_MOST) {
+			p->offset = ar->bytes;
+			ar->bytes += p->size;
+		}
+	}
+	return 0;
+}
+
+static void archive_head(const struct listing *l, const struct archive *ar, struct buf *out)
+{
+	char title[40];
+	int len = snprintf(title, sizeof(title), ARCHIVE_TITLE, 0LL);
+	buf_add(out, title, (size_t)len);
+	for (size_t i = 0; i < l->count; i++) {
+		const struct packed *p = &ar->list[i];
+		if (is_file(&l->list[i]) && p->offset < 0)
+			buf_text(out, "-\n");
+		else if (is_file(&l->list[i]))
+			buf_printf(out, "%lld %lld\n", (long long)p->size, (long long)p->mtime_s);
+	}
+	snprintf(title, sizeof(title), ARCHIVE_TITLE, (long long)out->len);
+	memcpy(out->p, title, (size_t)len);
+}
+
+static int archive_add(FILE *to, int from, const char *path, int64_t size, char *part)
+{
+	struct stat st;
+	int64_t left = size;
+	ssize_t n = 1;
+	int fd = open_below(from, path, &st);
+	if (fd < 0)
+		return -1;
+	while (left > 0 && (n = read(fd, part, (size_t)MIN(left, (int64_t)SLICE))) > 0 && fwrite(part, 1, (size_t)n, to) == (size_t)n)
+		left -= n;
+	int saved = n < 0 || left == 0 || ferror(to) ? errno : EBADMSG;
+	close(fd);
+	errno = saved;
+	return left ? -1 : 0;
+}
+
+static int archive_fill(const struct listing *l, const struct archive *ar, int from, FILE *to)
+{
+	struct buf head = { 0 };
+	char *part = xalloc(SLICE);
+	archive_head(l, ar, &head);
+	int failed = fwrite(head.p, 1, head.len, to) != head.len;
+	for (size_t i = 0; i < l->count && !failed; i++)
+		if (ar->list[i].offset >= 0)
+			failed = archive_add(to, from, l->list[i].path, ar->list[i].size, part) < 0;
+	failed = failed || fflush(to) == EOF || fsync(fileno(to)) < 0;
+	int saved = errno;
+	free(part);
+	buf_free(&head);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+/* Writes the archive of what is in `from` into the folder `dir`, or why[] says why there is none; the folder serves without. */
+static void archive_write(const struct listing *l, int from, int dir, char why[WHY_MAX])
+{
+	struct archive ar = { 0 };
+	struct statvfs v;
+	why[0] = 0;
+	int failed = archive_measure(l, from, &ar);
+	if (!failed && ar.bytes > ARCHIVE_MOST) {
+		snprintf(why, WHY_MAX, "its small files are %lld MB", (long long)(ar.bytes / 1000000));
+	} else if (!failed && fstatvfs(dir, &v) == 0 && (int64_t)v.f_bavail * (int64_t)v.f_frsize < 2 * ar.bytes) {
+		snprintf(why, WHY_MAX, "the volume has little room left");
+	} else if (!failed) {
+		int fd = openat(dir, ARCHIVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+		if (to)
+			setvbuf(to, NULL, _IOFBF, ARCHIVE_PIECE);
+		failed = !to || archive_fill(l, &ar, from, to) < 0;
+		int saved = errno;
+		if (to && fclose(to) == EOF && !failed)
+			failed = 1, saved = errno;
+		if (failed)
+			unlinkat(dir, ARCHIVE_NAME, 0);
+		errno = saved;
+	}
+	if (failed)
+		snprintf(why, WHY_MAX, "%s", strerror(errno));
+	free(ar.list);
+}
+
+/* A number and what ends it; -1: it is none, or not in [least, most]. */
+static int archive_number(const char **at, char end, int64_t least, int64_t most, int64_t *out)
+{
+	char *after;
+	errno = 0;
+	long long n = strtoll(*at, &after, 10);
+	if (after == *at || *after != end || errno || n < least || n > most || **at == ' ' || **at == '+')
+		return -1;
+	*at = after + 1;
+	*out = n;
+	return 0;
+}
+
+static int archive_lines(const struct listing *l, const char *at, struct archive *ar)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct packed *p = &ar->list[i];
+		p->offset = -1;
+		if (!is_file(&l->list[i]))
+			continue;
+		if (!strncmp(at, "-\n", 2)) {
+			at += 2;
+			continue;
+		}
+		if (archive_number(&at, ' ', 0, ARCHIVE_FILE_MOST, &p->size) < 0 || archive_number(&at, '\n', INT32_MIN, INT64_C(1) << 40, &p->mtime_s) < 0)
+			return -1;
+		p->offset = ar->head + ar->bytes;
+		ar->bytes += p->size;
+	}
+	return *at ? -1 : 0;
+}
+
+static int pread_all(int fd, char *to, size_t len, int64_t offset)
+{
+	while (len) {
+		ssize_t n = pread(fd, to, len, offset);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return errno = n < 0 ? errno : EBADMSG, -1;
+		to += n;
+		offset += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* What comes before the bytes; `st` is the file's. */
+static int archive_head_read(int fd, const struct stat *st, const struct listing *l, struct archive *ar)
+{
+	char title[40], again[40];
+	int len = snprintf(title, sizeof(title), ARCHIVE_TITLE, 0LL);
+	long long head = 0;
+	*ar = (struct archive){ 0 };
+	if (pread_all(fd, title, (size_t)len, 0) < 0)
+		return -1;
+	title[len] = 0;
+	const char *digits = strrchr(title, ' ');
+	head = digits ? atoll(digits) : 0;
+	snprintf(again, sizeof(again), ARCHIVE_TITLE, head);
+	if (strcmp(title, again) || head < len || head > MIN((int64_t)ARCHIVE_HEAD_MOST, (int64_t)st->st_size))
+		return errno = EBADMSG, -1;
+	char *text = xalloc((size_t)head - (size_t)len + 1);
+	ar->head = head;
+	ar->list = xalloc((l->count + 1) * sizeof(*ar->list));
+	int failed = pread_all(fd, text, (size_t)(head - len), len) < 0;
+	if (!failed && (archive_lines(l, text, ar) < 0 || ar->head + ar->bytes != st->st_size))
+		errno = EBADMSG, failed = 1;
+	int saved = errno;
+	free(text);
+	if (failed)
+		free(ar->list);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+/* The archive of the tree that lies in the folder `from`. -1: errno, EBADMSG: it is no whole archive of that listing. */
+static int archive_open(int from, const struct listing *l, struct archive *ar)
+{
+	struct stat st;
+	int fd = open_below(from, ARCHIVE_NAME, &st);
+	if (fd >= 0 && archive_head_read(fd, &st, l, ar) < 0) {
+		int saved = errno;
+		close_fd(&fd);
+		errno = saved;
+	}
+	return fd;
+}
+
+/* Some files that follow each other in the archive, read at once; or one that stays where it is. */
+struct stretch {
+	size_t first, past;
+};
+
+struct unpacking {
+	const struct listing *l;
+	const struct archive *ar;
+	int fd, from, to; /* the archive, the folder that it is of, and the one to fill */
+	struct stretch *stretches;
+	size_t count;
+	_Atomic size_t *next; /* shared by all processes; `count` ends them */
+};
+
+/* What stays where it is comes first: it is large, and takes one process the longest. */
+static void stretches_cut(struct unpacking *u)
+{
+	const struct packed *p = u->ar->list;
+	u->stretches = xalloc((u->l->count + 1) * sizeof(*u->stretches));
+	for (size_t i = 0; i < u->l->count; i++)
+		if (is_file(&u->l->list[i]) && p[i].offset < 0)
+			u->stretches[u->count++] = (struct stretch){ i, i + 1 };
+	for (size_t i = 0, past; i < u->l->count; i = past) {
+		int64_t bytes = 0;
+		past = i + 1;
+		if (p[i].offset < 0)
+			continue;
+		for (bytes = p[i].size; past < u->l->count && bytes + p[past].size <= ARCHIVE_PIECE; past++)
+			bytes += p[past].size;
+		u->stretches[u->count++] = (struct stretch){ i, past };
+	}
+}
+
+/* One file. part[] holds it already, at *ready, or takes its pieces one after the other. */
+static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, char *part, const char *ready)
+{
+	const struct listed *e = &u->l->list[at];
+	const struct packed *p = &u->ar->list[at];
+	const char *name;
+	char hex[65];
+	struct sha256 sha;
+	if (moving_parent(m, e->path, &name) < 0)
+		return moved_failed();
+	int out = openat(m->to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int failed = out < 0;
+	sha256_start(&sha);
+	for (int64_t done = 0, n; done < p->size && !failed; done += n) {
+		n = MIN(p->size - done, (int64_t)ARCHIVE_PIECE);
+		failed = (!ready && pread_all(u->fd, part, (size_t)n, p->offset + done) < 0) || write_all(out, ready ? ready : part, (size_t)n) < 0;
+		if (!failed)
+			sha256_add(&sha, ready ? ready : part, (size_t)n);
+	}
+	sha256_hex(&sha, hex);
+	int result = failed ? errno == EBADMSG ? MOVED_CHANGED : moved_failed() : strcmp(hex, e->sha256) ? MOVED_CHANGED : MOVED;
+	if (result == MOVED) {
+		fchmod(out, e->type == 'x' ? 0755 : 0644);
+		futimens(out, (struct timespec[]){ { .tv_sec = p->mtime_s }, { .tv_sec = p->mtime_s } });
+	}
+	if (out >= 0 && close(out) < 0 && result == MOVED)
+		result = moved_failed();
+	return result;
+}
+
+static int unpack_stretch(const struct unpacking *u, struct moving *m, struct stretch c, char *part)
+{
+	const struct packed *p = u->ar->list;
+	if (p[c.first].offset < 0) {
+		struct moving there = { .l = u->l, .from = u->from, .to = -1, .from_dir = -1, .to_dir = -1 };
+		int result = moving_file(&there, c.first);
+		close_fd(&there.from_dir);
+		free(there.parent);
+		return result;
+	}
+	int64_t begin = p[c.first].offset, end = begin;
+	for (size_t i = c.first; i < c.past; i++)
+		end = p[i].offset < 0 ? end : p[i].offset + p[i].size;
+	bool at_once = end - begin <= ARCHIVE_PIECE;
+	if (at_once && pread_all(u->fd, part, (size_t)(end - begin), begin) < 0)
+		return errno == EBADMSG ? MOVED_CHANGED : moved_failed();
+	int result = MOVED;
+	for (size_t i = c.first; i < c.past && result == MOVED; i++)
+		if (p[i].offset >= 0)
+			result = unpack_file(u, m, i, part, at_once ? part + (p[i].offset - begin) : NULL);
+	return result;
+}
+
+static int unpack_share(const struct unpacking *u)
+{
+	struct moving m = { .l = u->l, .from = u->to, .to = u->to, .from_dir = -1, .to_dir = -1 };
+	char *part = xalloc(ARCHIVE_PIECE);
+	int result = MOVED;
+	for (size_t i; result == MOVED && (i = atomic_fetch_add(u->next, 1)) < u->count;)
+		result = unpack_stretch(u, &m, u->stretches[i], part);
+	if (result != MOVED)
+		atomic_store(u->next, u->count); /* the others have nothing to go on for */
+	free(part);
+	close_fd(&m.from_dir);
+	close_fd(&m.to_dir);
+	free(m.parent);
+	return result;
+}
+
+static int unpack_wide(struct unpacking *u)
+{
+	pid_t pids[WIDE_MAX];
+	u->next = mmap(NULL, sizeof(*u->next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (u->next == MAP_FAILED)
+		return moved_failed();
+	stretches_cut(u);
+	int of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), u->count + 1);
+	for (int i = 1; i < of; i++) {
+		pids[i] = fork_share();
+		if (pids[i] == 0)
+			_exit(unpack_share(u));
+	}
+	int worst = unpack_share(u);
+	for (int i = 1; i < of; i++) {
+		int status = 0, result = MOVED_FAILED + EIO;
+		if (pids[i] < 0)
+			result = MOVED; /* the others did its part */
+		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
+			result = WEXITSTATUS(status);
+		worst = MAX(worst, result);
+	}
+	free(u->stretches);
+	munmap((void *)u->next, sizeof(*u->next));
+	if (worst >= MOVED_FAILED)
+		errno = worst - MOVED_FAILED;
+	return worst;
+}
+
+/* Links to what stays in the folder `there` on the volume. */
+static int archive_links(const struct listing *l, const struct archive *ar, int to, const char *there)
+{
+	int failed = 0;
+	for (size_t i = 0; i < l->count && !failed; i++) {
+		const char *name;
+		if (!is_file(&l->list[i]) || ar->list[i].offset >= 0)
+			continue;
+		char *target = xprintf("%s/%s", there, l->list[i].path);
+		int dir = open_parent(to, l->list[i].path, false, &name);
+		failed = dir < 0 || symlinkat(target, dir, name) < 0;
+		int saved = errno;
+		close_fd(&dir);
+		free(target);
+		errno = saved;
+	}
+	return failed ? -1 : 0;
+}
+
+/* The folder `name` of `to`, from the opened archive. -1: why[]. */
+static int archive_unpack(struct unpacking *u, int to, const char *name, const char *there, char why[WHY_MAX])
+{
+	struct statvfs v;
+	char *temp = xprintf(".%s.%d", name, getpid());
+	int64_t room = fstatvfs(to, &v) == 0 ? (int64_t)v.f_bavail * (int64_t)v.f_frsize - ARCHIVE_SPARE : INT64_MAX;
+	int result = MOVED_FAILED;
+	if (room < u->ar->bytes + (int64_t)u->l->count * 2048) {
+		snprintf(why, WHY_MAX, "the pod's disk has no room for its %lld MB", (long long)(u->ar->bytes / 1000000));
+		free(temp);
+		return -1;
+	}
+	u->to = mkdirat(to, temp, 0755) < 0 ? -1 : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (u->to >= 0 && listing_frame(u->l, u->to) == 0 && archive_links(u->l, u->ar, u->to, there) == 0)
+		result = unpack_wide(u);
+	if (result == MOVED && (remove_at(to, name) < 0 || renameat(to, temp, to, name) < 0))
+		result = MOVED_FAILED;
+	if (result == MOVED_CHANGED)
+		snprintf(why, WHY_MAX, "its archive is not what was put there");
+	else if (result != MOVED)
+		snprintf(why, WHY_MAX, "%s", strerror(errno));
+	remove_at(to, temp);
+	close_fd(&u->to);
+	free(temp);
+	return result == MOVED ? 0 : -1;
+}
+
+/* The tree `id`, which lies in `path` below `root` (`there` as an absolute path), on the pod's own disk: the folder `name` of `to`, whole and
+ * what the id says; files too large for an archive are links to where they lie, and compared there. -1: why[] says why not. */
+static int archive_take(int root, const char *path, const char *there, const char *id, int to, const char *name, int64_t *bytes,
+			char why[WHY_MAX])
+{
+	struct listing l;
+	struct archive ar;
+	int from, taken = -1;
+	if (open_listed(root, path, id, &from, &l) != TAKEN)
+		return snprintf(why, WHY_MAX, "it is missing or was changed"), -1;
+	int fd = archive_open(from, &l, &ar);
+	if (fd < 0) {
+		snprintf(why, WHY_MAX, "%s", errno == ENOENT ? "it has no archive" : errno == EBADMSG || errno == ELOOP ?
+			 "its archive is not what was put there" : strerror(errno));
+	} else {
+		taken = archive_unpack(&(struct unpacking){ .l = &l, .ar = &ar, .fd = fd, .from = from }, to, name, there, why);
+		*bytes = ar.bytes;
+		free(ar.list);
+	}
+	close_fd(&fd);
+	close_fd(&from);
+	listing_free(&l);
+	return taken;
+}
+
 /* Puts a folder of the container's disk onto the volume, as `name` (NULL: its id) of `under`. Whoever filled it may have put
- * hard links to files there that only the agent can read: with an `owner` all files have to be its own. -1: errno, *bad: on what. */
-static int tree_keep(int from, uid_t owner, int root, const char *under, const char *name, char id[65], char bad[PATH_BYTES_MAX])
+ * hard links to files there that only the agent can read: with an `owner` all files have to be its own. With `no_archive`, WHY_MAX bytes,
+ * an archive lies in it, or that says why not. -1: errno, *bad: on what. */
+static int tree_keep(int from, uid_t owner, int root, const char *under, const char *name, char id[65], char bad[PATH_BYTES_MAX],
+		     char *no_archive)
 {
 	struct listing l = { 0 };
 	bad[0] = 0;
@@ -1737,7 +2182,10 @@ static int tree_keep(int from, uid_t owner, int root, const char *under, const c
 			memcpy(l.list[i].sha256, hashes[i], 65);
 	if (!failed) {
 		listing_id(&l, id);
-		failed = listing_write(&l, dir) < 0 || syncfs(dir) < 0;
+		failed = listing_write(&l, dir) < 0;
+		if (!failed && no_archive)
+			archive_write(&l, from, dir, no_archive);
+		failed = failed || syncfs(dir) < 0;
 	}
 	if (!failed && renameat(to, temp, to, name ? name : id) < 0)
 		failed = name != NULL || (errno != EEXIST && errno != ENOTEMPTY);
@@ -2102,6 +2550,12 @@ struct agent {
 	struct deferred *deferred;
 	bool fatal, stop_due, setup_failed, install_failed; /* the last of its kind */
 	char *built, built_id[65]; /* the environment that this pod's setup made, and its id */
+	/* environments lie there on the container's disk, unpacked or as links to the volume: in each pod under the same name. NULL: this
+	 * is no container, and they are used where they lie on the volume */
+	const char *env_root;
+	int env_fd;
+	char *unpacked; /* "NAME ID" of the environment that lies there unpacked */
+	int64_t unpack_ms, unpack_bytes;
 	char fatal_error[400];
 
 	pid_t gpu_pid, usage_pid, sync_pid;
@@ -2396,7 +2850,7 @@ static void log_line(struct agent *a, int w, const char *id, const char *line, s
 	struct buf *b = event_begin(a, "log");
 	if (id)
 		js_text(b, "id", id);
-	else
+	else if (w >= 0)
 		js_int(b, "w", w);
 	js_textn(b, "line", line, len);
 	event_end(a);
@@ -3487,17 +3941,24 @@ static void worker_failed_parts(struct agent *a, struct worker *w, const char *r
 	}
 }
 
-/* What took how long before hello, as the worker says it. Names of other phases, and what no time can be, are left out. */
-static void say_phases(struct buf *b, const struct json *line)
+/* What took how long before hello, as the worker says it. Names of other phases, and what no time can be, are left out. Before it
+ * comes what the agent did: unpack_bytes 0: nothing. */
+static void say_phases(struct buf *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
 {
 	static const char *const names[] = { "import_s", "read_s", "build_s", "warm_up_s", "probe_s" };
 	const struct json *phases = json_get(line, "phases");
-	if (!phases || phases->type != J_OBJECT)
+	if (phases && phases->type != J_OBJECT)
+		phases = NULL;
+	if (!phases && !unpack_bytes)
 		return;
 	js_key(b, "phases");
 	buf_char(b, '{');
+	if (unpack_bytes) {
+		js_real(b, "unpack_s", (double)unpack_ms / 1000);
+		js_int(b, "unpack_bytes", unpack_bytes);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		double seconds = json_number(phases, names[i], -1);
+		double seconds = phases ? json_number(phases, names[i], -1) : -1;
 		if (seconds >= 0 && seconds <= PHASE_MOST_S)
 			js_real(b, names[i], seconds);
 	}
@@ -3536,7 +3997,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	else
 		buf_text(b, gpu && gpu->type == J_TRUE ? "true" : "false");
 	js_int(b, "load_ms", now_ms(a) - w->began_ms);
-	say_phases(b, line);
+	say_phases(b, line, a->unpack_ms, a->unpack_bytes);
 	event_end(a);
 }
 
@@ -4505,6 +4966,12 @@ static char *work_path(const struct agent *a, const char *name)
 	return xprintf("%s/work/%s", a->disk, name);
 }
 
+/* Where workers find an environment. */
+static char *env_path(const struct agent *a, const char *name)
+{
+	return a->env_root ? xprintf("%s/%s", a->env_root, name) : xprintf("%s/env/%s", a->place.volume, name);
+}
+
 /* What the two scripts find: `setup` fills $BURST_ENV, `install` finds what was kept in $BURST_KEPT and leaves what is to be
  * kept in $BURST_KEEP. All of it is on the container's disk; the agent brings it to the volume. */
 static void task_env(struct agent *a, struct env *env, uid_t uid)
@@ -4519,7 +4986,7 @@ static void task_env(struct agent *a, struct env *env, uid_t uid)
 		free(kept);
 		return;
 	}
-	char *final = xprintf("%s/env/%s", a->place.volume, t->hash);
+	char *final = env_path(a, t->hash);
 	env_set(env, "BURST_ENV", t->build);
 	env_set(env, "BURST_ENV_FINAL", final);
 	free(final);
@@ -4620,18 +5087,22 @@ static bool task_read(struct agent *a, int rounds)
 	return n != 0;
 }
 
-/* In a child: what the script left goes to the volume. Prints "ok ID", or why not. */
+/* In a child: what the script left goes to the volume. Prints "ok ID" and what there is to note in a second line, or why not. */
 static int task_keep(struct agent *a)
 {
 	const struct task *t = &a->task;
-	char id[65], bad[PATH_BYTES_MAX] = "";
+	char id[65], bad[PATH_BYTES_MAX] = "", no_archive[WHY_MAX] = "";
+	bool packed = t->hash && a->env_root;
 	int from = open(t->build, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (from < 0 || tree_keep(from, t->uid, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad) < 0 || volume_flush(&a->place) < 0) {
+	if (from < 0 || tree_keep(from, t->uid, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad, packed ? no_archive : NULL) < 0 ||
+	    volume_flush(&a->place) < 0) {
 		printf("%s%s%s", bad, *bad ? ": " : "", errno == EINVAL && *bad ? "a name that cannot be kept" : strerror(errno));
 		fflush(stdout);
 		return 1;
 	}
 	printf("ok %s", id);
+	if (*no_archive)
+		printf("\nno archive is kept of the environment: %s", no_archive);
 	fflush(stdout);
 	return 0;
 }
@@ -4667,6 +5138,16 @@ static const char *task_words(char *tail)
 	return strncmp(last, "burst: ", 7) ? tail : last + 7;
 }
 
+/* The second line that a child of ours said goes to the log. */
+static void note_line(struct agent *a, char *said)
+{
+	char *line = strchr(said, '\n');
+	if (!line)
+		return;
+	*line++ = 0;
+	log_line(a, -1, NULL, line, strlen(line));
+}
+
 static void start_checked(struct agent *a, bool fine);
 
 static void task_exited(struct agent *a, int status)
@@ -4697,8 +5178,10 @@ static void task_exited(struct agent *a, int status)
 	const char *words = task_words(t->tail);
 	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
 		 t->keeping ? "the result cannot be kept: " : "", t->keeping ? buf_str(&t->said) : words);
-	if (ok && !strncmp(buf_str(&t->said), "ok ", 3))
+	if (ok && !strncmp(buf_str(&t->said), "ok ", 3)) {
 		id = t->said.p + 3;
+		note_line(a, t->said.p);
+	}
 	if (!ok && t->keeping && !t->hash) {
 		log_line(a, 0, t->kind, error, strlen(error)); /* the packages are installed; only the next pod misses something */
 		ok = true;
@@ -4982,7 +5465,7 @@ static void start_read_env(struct agent *a, const struct json *op)
 	const char *hash = json_text(op, "env_hash", ""), *image = json_text(op, "env_image", "");
 	env_add_object(&a->start_env, json_get(op, "env"));
 	char *kit = start_tree(a, json_text(op, "kit", ""));
-	char *prepared = *image ? image_path(a, image) : *hash ? xprintf("%s/env/%s", a->place.volume, hash) : NULL;
+	char *prepared = *image ? image_path(a, image) : *hash ? env_path(a, hash) : NULL;
 	a->code = start_tree(a, json_text(op, "code", ""));
 	start_folder(a, "BURST_KIT", kit);
 	start_folder(a, "BURST_CODE", a->code);
@@ -5049,10 +5532,10 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 	return false;
 }
 
-/* Whether the image has what an environment of the volume leads to: .burst-needs names it, in one line. */
-static bool start_needs(struct agent *a, const char *path)
+/* Whether the image has what an environment leads to: .burst-needs names it, in one line. */
+static bool start_needs(const struct agent *a, const char *hash)
 {
-	char *file = xprintf("%s/%s/.burst-needs", a->place.volume, path);
+	char *path = env_path(a, hash), *file = xprintf("%s/.burst-needs", path);
 	struct buf text = { 0 };
 	bool fine = read_file(file, PATH_MAX, &text) < 0 || !text.len;
 	if (!fine) {
@@ -5061,12 +5544,78 @@ static bool start_needs(struct agent *a, const char *path)
 	}
 	buf_free(&text);
 	free(file);
+	free(path);
+	return fine;
+}
+
+/* What a start that was stopped left half unpacked. */
+static void env_tidy(const struct agent *a)
+{
+	DIR *d = fdopendir(openat(a->env_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *e;
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] == '.' && strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			remove_at(a->env_fd, e->d_name);
+	if (d)
+		closedir(d);
+}
+
+/* An environment in a container, from its archive. said[] is "unpacked MS BYTES" then, else for people why it is not. */
+static bool start_unpack(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
+{
+	char why[WHY_MAX] = "it is in memory, or programs cannot run there";
+	char *path = xprintf("env/%s", hash), *there = xprintf("%s/env/%s", a->place.volume, hash);
+	int64_t began_ms = boot_ms(), bytes = 0;
+	env_tidy(a);
+	bool fits = disk_fits(a->env_root), fine = fits && archive_take(a->volume_fd, path, there, id, a->env_fd, hash, &bytes, why) == 0;
+	if (fine)
+		snprintf(said, SAID_MAX, "unpacked %lld %lld", (long long)MAX(boot_ms() - began_ms, (int64_t)1), (long long)MAX(bytes, (int64_t)1));
+	else
+		snprintf(said, SAID_MAX, "in place\nthe environment is used from the volume, which may take longer: %s%s", fits ? "" : "the pod's disk: ", why);
+	free(path);
+	free(there);
+	return fine;
+}
+
+/* An environment that is used where it lies is compared there. In a container its name leads there, since it may hold its own path. */
+static bool start_use_in_place(struct agent *a, const char *hash, const char *id)
+{
+	char *path = xprintf("env/%s", hash), *there = xprintf("%s/env/%s", a->place.volume, hash);
+	enum taken taken = !name_safe(hash) || !is_hash(id) ? TAKEN_MISSING : tree_compare(a->volume_fd, path, id);
+	bool fine = taken == TAKEN && (!a->env_root || symlinkat(there, a->env_fd, hash) == 0 || errno == EEXIST);
+	if (!fine)
+		printf("env %s", taken == TAKEN_MISSING ? "is missing" : taken == TAKEN_CHANGED ? "is not what was put there" : strerror(errno));
+	free(path);
+	free(there);
+	return fine;
+}
+
+/* What was unpacked once in this pod, and what is used in place already, stays as it is: workers may be running from it. */
+static bool start_bring(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
+{
+	char *known = xprintf("%s %s", hash, id);
+	struct stat st;
+	bool here = a->unpacked && !strcmp(a->unpacked, known);
+	bool in_place = !a->env_root || !name_safe(hash) || !is_hash(id) || fstatat(a->env_fd, hash, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	free(known);
+	if (here)
+		snprintf(said, SAID_MAX, "unpacked");
+	return here || (!in_place && start_unpack(a, hash, id, said)) || start_use_in_place(a, hash, id);
+}
+
+static bool start_env(struct agent *a, const char *hash, const char *id)
+{
+	char said[SAID_MAX] = "";
+	if (!start_bring(a, hash, id, said))
+		return false;
+	bool fine = start_needs(a, hash);
+	printf("%s", fine ? said : "env needs packages that this image lacks");
 	return fine;
 }
 
 /* In a child. What workers run lies on the volume, where other pods can write: it is copied to the container's disk and runs only
- * if what arrived is what the client named. An environment is too large for that and is compared where it lies. Prints what
- * the volume lacks. */
+ * if what arrived is what the client named. An environment without an archive is too large for that and is compared where it lies.
+ * Prints what the volume lacks, else what became of the environment and a line for the log. */
 static int start_check(struct agent *a)
 {
 	struct json_doc doc;
@@ -5078,16 +5627,8 @@ static int start_check(struct agent *a)
 	if (!fine)
 		printf("disk %s", strerror(errno));
 	fine = fine && start_take(a, to, "kit", json_text(op, "kit", "")) && start_take(a, to, "code", json_text(op, "code", ""));
-	if (fine && *hash) {
-		char *path = xprintf("env/%s", hash);
-		enum taken taken = !name_safe(hash) || !is_hash(id) ? TAKEN_MISSING : tree_compare(a->volume_fd, path, id);
-		fine = taken == TAKEN;
-		if (!fine)
-			printf("env %s", taken == TAKEN_MISSING ? "is missing" : taken == TAKEN_CHANGED ? "is not what was put there" : strerror(errno));
-		else if (!(fine = start_needs(a, path)))
-			printf("env needs packages that this image lacks");
-		free(path);
-	}
+	if (fine && *hash)
+		fine = start_env(a, hash, id);
 	if (fine && *image && !(fine = image_has(a, image)))
 		printf("env is missing in this image");
 	fflush(stdout);
@@ -5146,6 +5687,27 @@ static void start_begin(struct agent *a, const struct json *op)
 	}
 }
 
+/* What the check says of an environment that is there. */
+static void start_unpacked(struct agent *a, const char *text, char *said)
+{
+	struct json_doc doc;
+	const struct json *op = json_read(&doc, text, strlen(text));
+	long long ms, bytes;
+	char line[160];
+	if (sscanf(said, "unpacked %lld %lld", &ms, &bytes) == 2) {
+		free(a->unpacked);
+		a->unpacked = xprintf("%s %s", json_text(op, "env_hash", ""), json_text(op, "env_tree", ""));
+		a->unpack_ms = ms;
+		a->unpack_bytes = bytes;
+		snprintf(line, sizeof(line), "unpacked the environment: %lld MB in %.1f s", (bytes + 500000) / 1000000, (double)ms / 1000);
+		log_line(a, -1, NULL, line, strlen(line));
+	} else if (strncmp(said, "unpacked", 8) != 0) {
+		a->unpack_ms = a->unpack_bytes = 0;
+		note_line(a, said);
+	}
+	json_free(&doc);
+}
+
 static void start_checked(struct agent *a, bool fine)
 {
 	struct task done = a->task;
@@ -5154,6 +5716,8 @@ static void start_checked(struct agent *a, bool fine)
 	if (done.cancelled) {
 		trees_remove(a, a->starts + 1);
 	} else if (fine) {
+		buf_char(&done.said, 0);
+		start_unpacked(a, done.op, done.said.p);
 		start_begin(a, json_read(&doc, done.op, strlen(done.op)));
 		json_free(&doc);
 	} else {
@@ -5854,13 +6418,17 @@ static bool disk_fits(const char *path)
 	return statvfs(path, &v) == 0 && !(v.f_flag & ST_NOEXEC) && statfs(path, &f) == 0 && (long)f.f_type != TMPFS;
 }
 
+static bool is_container(const struct agent *a)
+{
+	return strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") != 0 || !strcmp(a->place.home, "/run/burst");
+}
+
 /* Where workers write, and what they run lies: below $BURST_HOME, or where that does not do, where a container has its disk. A
  * pod that is a mere group of processes on somebody's machine has its home elsewhere, and looks for nothing. */
 static char *disk_find(const struct agent *a)
 {
 	static const char *const others[] = { "/var/tmp", "/tmp" };
-	bool container = strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") != 0 || !strcmp(a->place.home, "/run/burst");
-	if (container && !disk_fits(a->place.home))
+	if (is_container(a) && !disk_fits(a->place.home))
 		for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 			struct stat st;
 			char *path = xprintf("%s/burst-%s", others[i], a->attempt);
@@ -5989,6 +6557,22 @@ static void serve_disk(struct agent *a)
 	}
 }
 
+/* A folder that is ours alone, by a name that is the same in all containers. What an agent before us left there is removed. */
+static void serve_env(struct agent *a)
+{
+	const char *root = env_get(&a->place.env, "BURST_ENV_DISK", is_container(a) ? "/var/tmp/burst-env" : NULL);
+	struct stat st;
+	int fd = !root || (mkdirs(root, 0755) < 0 && errno != EEXIST) ? -1 : open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_uid != geteuid() || faccessat(fd, ".", W_OK, 0) < 0))
+		close_fd(&fd);
+	if (fd < 0)
+		return;
+	remove_inside(dup(fd));
+	fchmod(fd, 0755);
+	a->env_fd = fd;
+	a->env_root = root;
+}
+
 static const char *marker(const struct agent *a, const char *name)
 {
 	const char *value = env_get(&a->place.env, name, getenv(name));
@@ -6012,7 +6596,7 @@ static int serve_signals(void)
 static void agent_init(struct agent *a)
 {
 	*a = (struct agent){ .idle = true, .events = -1, .gpu_out = -1, .usage_out = -1, .task.out = -1, .volume_fd = -1, .disk_fd = -1,
-			     .out_fd = -1, .sync_next_turn = -1 };
+			     .env_fd = -1, .out_fd = -1, .sync_next_turn = -1 };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a->clients[i].fd = -1;
 	place_load(&a->place);
@@ -6037,6 +6621,8 @@ static void agent_free(struct agent *a)
 	close_fd(&a->disk_fd);
 	close_fd(&a->out_fd);
 	task_forget(&a->task);
+	close_fd(&a->env_fd);
+	free(a->unpacked);
 	free(a->disk);
 	free(a->out_dir);
 	free(a->built);
@@ -6063,6 +6649,7 @@ static int cmd_serve(void)
 	a.signals = serve_signals();
 	bool fine = serve_folder(&a);
 	serve_disk(&a);
+	serve_env(&a);
 	events_open(&a);
 	gpu_ask(&a);
 	a.listener = serve_listen();

@@ -337,11 +337,13 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 		distrust(e, pod, "it floods us with log lines");
 		return;
 	}
-	if (e->setup->output && e->needs && e->needs->command)
+	bool of_agent = !json_object_get(event, "w") && !json_object_get(event, "id"); /* no output of the job's */
+	bool output = e->setup->output && e->needs && e->needs->command && !of_agent;
+	if (output)
 		e->setup->output(e->setup->ctx, pod_called(e, pod), str_text(&shown));
 	else
 		engine_log(e, LOG_INFO, "pod %s: | %s", pod_called(e, pod), str_text(&shown));
-	if (e->setup->output && e->needs && e->needs->command && e->log)
+	if (output && e->log)
 		fprintf(e->log, "pod %s: | %s\n", pod_called(e, pod), str_text(&shown));
 }
 

@@ -1283,10 +1283,202 @@ test_volume_fills_up_under_a_command() {
 	leave_little_room
 }
 
+# ---- environments on the pod's disk ----
+
+# A fresh pod that keeps environments at $disk, the same for all; with a folder it has that volume.
+disk_pod() { # [VOLUME]
+	[ -z "$(serve_pid)" ] || leave
+	BURST_ATTEMPT=$(printf 'aaaabbbbcccc%04d' "$n") # each has events of its own
+	pod
+	disk=$top/disk-$name
+	[ -z "$1" ] || BURST_VOLUME=$1
+	sed "s|^BURST_VOLUME=.*|BURST_VOLUME='$BURST_VOLUME'|" "$BURST_HOME/env" >"$dir/env" && mv "$dir/env" "$BURST_HOME/env"
+	echo "BURST_ENV_DISK='$disk'" >>"$BURST_HOME/env"
+	attach 0
+}
+
+# A setup whose result has a name of its own; its id in $env. What it prints there is its final name.
+set_up() { # NAME [MORE]
+	tell '{"op":"setup","hash":"'$1'","script":"cd $BURST_ENV; mkdir -p lib/more; for i in $(seq 200); do echo $i >lib/f$i; done; echo good >lib/m; echo \"#!$BURST_ENV_FINAL/lib/sh\" >script; ln -s /bin/sh lib/sh; echo exit 7 >>script; chmod 755 script; '"$2"'"}'
+	expect '"ev":"setup","ok":true.*"tree":"' || return
+	env=$(sed -n 's/.*"ev":"setup".*"tree":"\([0-9a-f]*\)".*/\1/p' "$said")
+}
+
+# What the worker finds: where it is, whether its own path in it leads to it, and what is in it.
+use() { # NAME [TIMES]
+	tell '{"op":"start","workers":1,"worker":"cat $BURST_ENV/lib/m $BURST_ENV/lib/f200; $BURST_ENV/script; echo at $BURST_ENV $?; echo '\''{\"hello\":1,\"protocol\":1,\"engine\":\"t\",\"version\":\"1\"}'\''; sleep 100","env_hash":"'$1'","env_tree":"'$env'"}'
+	expect "\"line\":\"at $disk/$1 7\"" $2
+	expect '"ev":"worker".*"state":"ready"' $2
+	equal 'what is in it' "$(count '"line":"good"') $(count '"line":"200"')" "${2:-1} ${2:-1}"
+}
+
+test_environment_from_its_archive() {
+	disk_pod
+	set_up e
+	use e
+	expect '"ev":"log","line":"unpacked the environment: [0-9]* MB in [0-9.]* s"'
+	expect '"ev":"worker".*"phases":\{"unpack_s":[0-9.]*,"unpack_bytes":[1-9][0-9]*\}'
+	[ -d "$disk/e" ] && [ ! -L "$disk/e" ] && [ -s "$BURST_VOLUME/env/e/.burst-archive" ] || fail 'no archive was unpacked'
+	# it stays for a second start
+	touch "$disk/e/seen"
+	use e 2
+	[ -e "$disk/e/seen" ] || fail 'it was unpacked again'
+	# the files of the folder are not needed by a later pod
+	disk_pod "$BURST_VOLUME"
+	echo evil >"$BURST_VOLUME/env/e/lib/m"
+	use e
+	[ -e "$disk/e/seen" ] && fail 'what an earlier agent unpacked was used'
+	refuse evil
+	# a pod that knows of no such disk compares it where it lies
+	volume=$BURST_VOLUME
+	leave
+	pod
+	BURST_VOLUME=$volume
+	sed "s|^BURST_VOLUME=.*|BURST_VOLUME='$volume'|" "$BURST_HOME/env" >"$dir/env" && mv "$dir/env" "$BURST_HOME/env"
+	attach 0
+	tell '{"op":"start","workers":1,"worker":"sleep 100","env_hash":"e","env_tree":"'$env'"}'
+	expect '"ev":"start","ok":false,"lacks":"env","error":"is not what was put there"'
+	rm -rf "$disk"
+}
+
+# Each of these costs time and a line of the log, and no run.
+test_environment_without_its_archive() {
+	disk_pod
+	set_up e
+	volume=$BURST_VOLUME
+	cp "$volume/env/e/.burst-archive" "$top/archive"
+	while read -r broken why; do
+		disk_pod "$volume"
+		(cd "$volume/env/e" && rm -f .burst-archive && cp "$top/archive" .burst-archive && eval "$(echo "$broken" | tr _ ' ')")
+		use e || return
+		expect "\"ev\":\"log\",\"line\":\"the environment is used from the volume, which may take longer: $why\""
+		refuse '"unpack_s"'
+		equal 'where it is' "$(readlink "$disk/e")" "$volume/env/e"
+		equal 'what is left' "$(ls -A "$disk")" e
+		use e 2 # in place, once more
+	done <<-'E'
+		rm_.burst-archive it has no archive
+		echo_>>.burst-archive its archive is not what was put there
+		printf_x_|_dd_of=.burst-archive_bs=1_conv=notrunc_seek=$(($(stat_-c_%s_.burst-archive)_-_100))_2>/dev/null its archive is not what was put there
+		truncate_-s_-1_.burst-archive its archive is not what was put there
+		:_>.burst-archive its archive is not what was put there
+	E
+	# and where the folder is of no use either, the volume lacks it
+	disk_pod "$volume"
+	rm "$volume/env/e/.burst-archive"
+	echo evil >"$volume/env/e/lib/m"
+	tell '{"op":"start","workers":1,"worker":"sleep 100","env_hash":"e","env_tree":"'$env'"}'
+	expect '"ev":"start","ok":false,"lacks":"env","error":"is not what was put there"'
+	rm -rf "$disk"
+}
+
+test_environment_for_which_the_disk_is_too_small() {
+	disk_pod
+	set_up e 'head -c 3000000 /dev/zero >lib/large'
+	volume=$BURST_VOLUME
+	# shellcheck disable=SC3045 # all shells here know -S
+	limit=$(ulimit -f) && ulimit -S -f 4000 # 2 MB: a write fails in the midst of it
+	disk_pod "$volume"
+	# shellcheck disable=SC3045
+	ulimit -S -f "$limit"
+	use e
+	expect '"line":"the environment is used from the volume, which may take longer: File too large"'
+	equal 'what is left' "$(ls -A "$disk")" e
+	[ "$(id -u)" = 0 ] && disk=$top/disk-$name && umount "$disk" 2>/dev/null
+	leave
+	rm -rf "$disk"
+	mkdir -p "$disk"
+	if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=1m none "$disk" 2>/dev/null; then
+		chmod 755 "$disk"
+		attach 0
+		disk_pod "$volume"
+		use e
+		expect '"line":"the environment is used from the volume.*the pod.s disk: it is in memory, or programs cannot run there"'
+		leave
+		umount "$disk"
+	fi
+	attach 0
+	rm -rf "$disk"
+}
+
+# An agent that is killed while it writes an archive, and one while it unpacks it, leave nothing that the next takes for whole.
+kill_serve() { # PID: looking for it would take too long
+	kill -9 "$1"
+	detach
+	for _ in $(seq 200); do # its children end with it
+		[ -z "$(serve_pid)" ] && return
+		sleep 0.05
+	done
+	fail 'something of the agent goes on'
+}
+
+test_environment_of_an_agent_that_was_killed() {
+	disk_pod
+	volume=$BURST_VOLUME
+	serve=$(serve_pid)
+	tell '{"op":"setup","hash":"e","script":"cd $BURST_ENV; for i in 1 2 3 4 5 6 7 8; do head -c 30000000 /dev/urandom >large$i; done"}'
+	until set -- "$volume"/env/.kept.*/.burst-archive && [ -e "$1" ]; do
+		grep -q '"ev":"setup"' "$said" && break
+	done
+	kill_serve "$serve"
+	[ -e "$volume/env/e" ] && fail 'it came too late'
+	[ -e "$1" ] || fail 'no archive was begun'
+	disk_pod "$volume"
+	serve=$(serve_pid)
+	set_up e 'for i in 1 2 3 4 5 6 7 8; do head -c 30000000 /dev/zero >large$i; done'
+	tell '{"op":"start","workers":1,"worker":"sleep 100","env_hash":"e","env_tree":"'$env'"}'
+	until set -- "$disk"/.e.* && [ -e "$1" ]; do
+		grep -q 'unpacked the env' "$said" && break
+	done
+	kill_serve "$serve"
+	[ -e "$disk/e" ] && fail 'it came too late'
+	[ -e "$1" ] || fail 'nothing was half unpacked'
+	attach 0 # in the same pod
+	use e
+	equal 'what is left' "$(ls -A "$disk")" e
+	[ -L "$disk/e" ] && fail 'it was not unpacked'
+	rm -rf "$disk"
+}
+
+# Two pods make the same environment at once: each its own.
+test_environment_made_by_two_pods() {
+	disk_pod
+	volume=$BURST_VOLUME first=$dir
+	exec 4>&3
+	first_client=$client first_said=$said
+	pod
+	sed "s|^BURST_VOLUME=.*|BURST_VOLUME='$volume'|" "$BURST_HOME/env" >"$dir/env" && mv "$dir/env" "$BURST_HOME/env"
+	echo "BURST_ENV_DISK='$disk-2'" >>"$BURST_HOME/env"
+	BURST_VOLUME=$volume
+	attach 0
+	script='cd $BURST_ENV; for i in $(seq 300); do head -c 30000 /dev/urandom >f$i; done; echo good >lib'
+	printf '{"op":"setup","hash":"key-a","script":"%s"}\n' "$script" >&4
+	tell '{"op":"setup","hash":"key-b","script":"'"$script"'"}'
+	expect '"ev":"setup","ok":true'
+	second=$(sed -n 's/.*"ev":"setup".*"tree":"\([0-9a-f]*\)".*/\1/p' "$said")
+	said=$first_said
+	expect '"ev":"setup","ok":true'
+	env=$(sed -n 's/.*"ev":"setup".*"tree":"\([0-9a-f]*\)".*/\1/p' "$said")
+	said=$dir/said
+	# each uses the other's
+	printf '{"op":"start","workers":1,"worker":"echo has $(cat $BURST_ENV/lib); sleep 100","env_hash":"key-b","env_tree":"%s"}\n' "$second" >&4
+	tell '{"op":"start","workers":1,"worker":"echo has $(cat $BURST_ENV/lib); sleep 100","env_hash":"key-a","env_tree":"'$env'"}'
+	expect '"line":"has good"'
+	expect '"line":"unpacked the environment'
+	leave
+	dir=$first BURST_HOME=$first/home said=$first_said client=$first_client
+	exec 3>&4 4>&-
+	expect '"line":"has good"'
+	expect '"line":"unpacked the environment'
+	equal 'what is on the volume' "$(ls -A "$volume/env" | tr '\n' ' ')" 'key-a key-b '
+	rm -rf "$disk" "$disk-2"
+}
+
 run() {
 	name=$1
 	[ -n "$ONLY" ] && [ "$ONLY" != "$name" ] && return
 	failed_before=$fails
+	BURST_ATTEMPT=aaaabbbbccccdddd
 	pod
 	attach 0
 	"test_$name"

@@ -350,6 +350,10 @@ t_planted_files_do_not_run() {
 	echo evil | tee $volume/env/*/m >/dev/null
 	burst run --force
 	is "$STATUS $(cat out/o.txt | tr '\n' ' ')" "0 good made " "with a planted environment ($(tail -n 2 err.txt | tr '\n' '|'))"
+	# containers do not need the folder while its archive is whole
+	find $volume/env -name .burst-archive -exec sed -i 's/made/evil/' {} +
+	burst run --force
+	is "$STATUS $(cat out/o.txt | tr '\n' ' ')" "0 good made " "with a planted archive ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(ls $volume/env | wc -l)" 2 "environments: a new one was made"
 	burst run --force
 	is "$STATUS $(ls $volume/env | wc -l)" "0 2" "which is used again"
