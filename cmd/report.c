@@ -182,6 +182,7 @@ static json_t *load_phases_json(const struct pod_row *pod)
 		CLEANUP(free_text) char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
 		json_object_set_new(object, key, report_seconds(pod_row_load_ms(pod, (enum load_phase)i)));
 	}
+	json_object_set_new(object, "unpack_bytes", json_integer(pod->unpack_bytes));
 	return object;
 }
 
@@ -334,6 +335,8 @@ static void print_load(FILE *to, const struct pod_row *pod)
 		int64_t ms = pod_row_load_ms(pod, (enum load_phase)i);
 		if (ms > 0)
 			str_addf(&line, "%s%s %s", line.len ? ", " : "", load_phase_name((enum load_phase)i), duration_show(text, sizeof(text), ms));
+		if (ms > 0 && i == LOAD_UNPACK)
+			str_addf(&line, " (%lld MB)", (long long)((pod->unpack_bytes + 999999) / 1000000));
 	}
 	output_line(to, "load of %s: %s", pod_row_called(pod), str_text(&line));
 }

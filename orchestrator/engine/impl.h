@@ -85,7 +85,7 @@ struct epod { /* beside core_pod */
 	int lacked; /* how often its volume did not have what it should */
 	char image[96], setup[20]; /* what it was prepared with, how long its setup took, and what it was sent: as in its row */
 	int64_t setup_began_ms, setup_ms, synced_bytes;
-	int64_t load_ms[LOAD_PHASES]; /* as its first worker said */
+	int64_t load_ms[LOAD_PHASES], unpack_bytes; /* as its first worker said */
 	bool early; /* its workers were told to start before hello, and it has not said that it cannot */
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;

@@ -107,6 +107,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 		row.setup_ms = own->setup_ms;
 		row.synced_bytes = own->synced_bytes;
 		pod_row_set_load(&row, own->load_ms);
+		row.unpack_bytes = own->unpack_bytes;
 	}
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);
@@ -133,6 +134,7 @@ void journal_adopt(struct engine *e, int pod, const struct pod_row *row)
 	p->synced_bytes = row->synced_bytes;
 	for (int i = 0; i < LOAD_PHASES; i++)
 		p->load_ms[i] = pod_row_load_ms(row, (enum load_phase)i);
+	p->unpack_bytes = row->unpack_bytes;
 	p->use.memory_peak_mib = row->gpu_memory_peak_mib;
 	p->use.earlier_samples = row->gpu_samples;
 	p->use.earlier_p50 = row->gpu_busy_p50;

@@ -278,8 +278,8 @@ double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, 
 
 /* ---- cold starts ---- */
 
-_Static_assert(COLD_PROBE - COLD_IMPORT == LOAD_PROBE && COLD_READ - COLD_IMPORT == LOAD_READ &&
-	       COLD_BUILD - COLD_IMPORT == LOAD_BUILD && COLD_WARM_UP - COLD_IMPORT == LOAD_WARM_UP, "both name the same phases");
+_Static_assert(COLD_PROBE - COLD_UNPACK == LOAD_PROBE && COLD_IMPORT - COLD_UNPACK == LOAD_IMPORT && COLD_READ - COLD_UNPACK == LOAD_READ &&
+	       COLD_BUILD - COLD_UNPACK == LOAD_BUILD && COLD_WARM_UP - COLD_UNPACK == LOAD_WARM_UP, "both name the same phases");
 
 /* Milliseconds between two marks; -1: one was not seen. */
 static int64_t between(int64_t from_ms, int64_t to_ms)
@@ -324,11 +324,12 @@ static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 			return -1;
 		return synced_ms > 0 ? MAX(between(row->connected_ms, synced_ms) - row->setup_ms, -1) : -1;
 	case COLD_SETUP: return row->setup_ms > 0 ? row->setup_ms : -1;
+	case COLD_UNPACK:
 	case COLD_IMPORT:
 	case COLD_READ:
 	case COLD_BUILD:
 	case COLD_WARM_UP:
-	case COLD_PROBE: return load_ms < 0 ? -1 : load_part(row, (enum load_phase)(phase - COLD_IMPORT), load_ms);
+	case COLD_PROBE: return load_ms < 0 ? -1 : load_part(row, (enum load_phase)(phase - COLD_UNPACK), load_ms);
 	case COLD_LOAD: return load_ms < 0 ? -1 : load_rest(row, load_ms);
 	case COLD_PHASES: break;
 	}

@@ -679,6 +679,7 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 		double seconds = jsonx_number(phases, key, 0);
 		p->load_ms[i] = seconds > 0 ? (int64_t)(MIN(seconds, LOAD_MOST_S) * 1000) : 0;
 	}
+	p->unpack_bytes = jsonx_bounded(phases, "unpack_bytes", 0, STORE_NUMBER_MOST);
 }
 
 /* What to do about a card that is too small, by what the engine is known to need of it. */

@@ -8,7 +8,7 @@
 
 const char *cold_phase_name(enum cold_phase phase)
 {
-	static const char *const names[] = {"queue", "boot", "connect", "sync", "setup", "import", "read", "build", "warm-up", "probe", "load"};
+	static const char *const names[] = {"queue", "boot", "connect", "sync", "setup", "unpack", "import", "read", "build", "warm-up", "probe", "load"};
 
 	return phase < COLD_PHASES ? names[phase] : "";
 }

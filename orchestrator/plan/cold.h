@@ -7,7 +7,7 @@
 
 #include "speed.h"
 
-/* From COLD_IMPORT on: what workers do until hello, where they tell it apart. COLD_LOAD is what is left of that time: all of it where
+/* COLD_UNPACK: the environment, to the pod's disk. From COLD_IMPORT on: what workers do until hello, where they tell it apart. COLD_LOAD is what is left of that time: all of it where
  * they do not. */
 enum cold_phase {
 	COLD_QUEUE,
@@ -15,6 +15,7 @@ enum cold_phase {
 	COLD_CONNECT,
 	COLD_SYNC,
 	COLD_SETUP,
+	COLD_UNPACK,
 	COLD_IMPORT,
 	COLD_READ,
 	COLD_BUILD,

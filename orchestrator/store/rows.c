@@ -109,6 +109,8 @@ static const struct column pod_columns[] = {
 	C(build_ms),
 	C(warm_up_ms),
 	C(probe_ms),
+	C(unpack_ms),
+	C(unpack_bytes),
 	C(event),
 	C(error),
 };
@@ -244,6 +246,7 @@ static const struct {
 	const char *name;
 	size_t offset;
 } load_phases[LOAD_PHASES] = {
+	[LOAD_UNPACK] = {"unpack", offsetof(struct pod_row, unpack_ms)},
 	[LOAD_IMPORT] = {"import", offsetof(struct pod_row, import_ms)},
 	[LOAD_READ] = {"read", offsetof(struct pod_row, read_ms)},
 	[LOAD_BUILD] = {"build", offsetof(struct pod_row, build_ms)},

@@ -79,6 +79,9 @@ static const char *const migrations[] = {
 	"CREATE TABLE firing (seq INTEGER PRIMARY KEY, schedule TEXT NOT NULL, due TEXT NOT NULL, state TEXT NOT NULL,"
 	" started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, tries INTEGER NOT NULL, missed INTEGER NOT NULL, run TEXT NOT NULL,"
 	" exit_status INTEGER NOT NULL, said TEXT NOT NULL, UNIQUE (schedule, due));",
+	/* environments unpacked to the pod's disk */
+	"ALTER TABLE pod ADD COLUMN unpack_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN unpack_bytes INTEGER NOT NULL DEFAULT 0;",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 

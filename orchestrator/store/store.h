@@ -42,8 +42,8 @@ struct run_row {
 };
 
 /* What workers may tell apart of the time before their hello (jobs/PROTOCOL.md). */
-enum load_phase { LOAD_IMPORT, LOAD_READ, LOAD_BUILD, LOAD_WARM_UP, LOAD_PROBE, LOAD_PHASES };
-const char *load_phase_name(enum load_phase phase); /* "import", ..., "warm_up", ... */
+enum load_phase { LOAD_UNPACK, LOAD_IMPORT, LOAD_READ, LOAD_BUILD, LOAD_WARM_UP, LOAD_PROBE, LOAD_PHASES };
+const char *load_phase_name(enum load_phase phase); /* "unpack", "import", ..., "warm_up", ... */
 
 enum { SYNCED_UNKNOWN = -1, SYNCED_BY_ANOTHER = -2 }; /* the second: it waited for the pod that prepared the volume */
 
@@ -89,7 +89,9 @@ struct pod_row {
 	char image[96], setup[20];
 	int64_t setup_ms;
 	int64_t synced_bytes; /* or one of the words above */
-	int64_t import_ms, read_ms, build_ms, warm_up_ms, probe_ms; /* as its first worker said; all 0: it did not say */
+	/* What came before the hello of its first worker, as that worker said; all 0: it did not say. The agent unpacked an environment of
+	 * unpack_bytes before it; 0: none. */
+	int64_t unpack_ms, unpack_bytes, import_ms, read_ms, build_ms, warm_up_ms, probe_ms;
 	int64_t event; /* last agent event that was dealt with */
 	char error[256];
 };

@@ -413,7 +413,7 @@ t_the_parts_of_a_load_are_told_apart() {
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	schema run
-	is "$(json '.pods[0].load_phases | tojson')" '{"import_s":0.5,"read_s":2.25,"build_s":0,"warm_up_s":0,"probe_s":0}' "what its worker said"
+	is "$(json '.pods[0].load_phases | tojson')" '{"unpack_s":0,"import_s":0.5,"read_s":2.25,"build_s":0,"warm_up_s":0,"probe_s":0,"unpack_bytes":0}' "what its worker said"
 	is "$(json '.pods[0] | .phases.load_s >= 2.75')" true "all of it is part of the load"
 	is "$(json '.pods[0].phases | keys | length')" 9 "the fixed phases"
 	is "$(ledger 'select import_ms, read_ms, build_ms from pod')" '500|2250|0' "the ledger's row"

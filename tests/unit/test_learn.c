@@ -320,7 +320,7 @@ static void loads_have_phases(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		rows[i] = pod_prepared("i", "", 0, 0);
 		rows[i].ready_ms = rows[i].synced_ms + 20000;
-		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){2000, 7000, 1000, 5000, 0});
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = 2000, [LOAD_READ] = 7000, [LOAD_BUILD] = 1000, [LOAD_WARM_UP] = 5000});
 	}
 	learn_cold(rows, 3, &what, &c);
 	assert_near(c.phase[COLD_IMPORT].p50_s, 2, 1e-9);
@@ -333,11 +333,21 @@ static void loads_have_phases(void **state)
 	assert_int_equal(cold_longest(&c), COLD_BOOT);
 	/* read while Python was imported: shares of the time that both took */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){10000, 30000, 0, 0, 0});
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = 10000, [LOAD_READ] = 30000});
 	learn_cold(rows, 3, &what, &c);
 	assert_near(c.phase[COLD_IMPORT].p50_s, 5, 1e-9);
 	assert_near(c.phase[COLD_READ].p50_s, 15, 1e-9);
 	assert_near(c.phase[COLD_LOAD].p50_s, 0, 1e-9);
+	/* the agent's part, before the worker's */
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_UNPACK] = 12000, [LOAD_IMPORT] = 3000});
+	learn_cold(rows, 3, &what, &c);
+	assert_near(c.phase[COLD_UNPACK].p50_s, 12, 1e-9);
+	assert_near(c.phase[COLD_IMPORT].p50_s, 3, 1e-9);
+	assert_near(c.phase[COLD_LOAD].p50_s, 5, 1e-9);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = 10000, [LOAD_READ] = 30000});
+	learn_cold(rows, 3, &what, &c);
 	assert_int_equal(cold_longest(&c), COLD_READ);
 	/* a pod of an earlier burst, or of a worker that does not say: all of it is "load", and the sum stays true */
 	for (size_t i = 0; i < 3; i++)
@@ -346,7 +356,7 @@ static void loads_have_phases(void **state)
 	assert_near(c.phase[COLD_LOAD].p50_s, 20, 1e-9);
 	assert_near(c.phase[COLD_READ].p50_s, 0, 1e-9);
 	/* numbers of a pod that lies */
-	pod_row_set_load(&rows[0], (int64_t[LOAD_PHASES]){STORE_NUMBER_MOST, STORE_NUMBER_MOST, STORE_NUMBER_MOST, 0, 0});
+	pod_row_set_load(&rows[0], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = STORE_NUMBER_MOST, [LOAD_READ] = STORE_NUMBER_MOST, [LOAD_BUILD] = STORE_NUMBER_MOST});
 	learn_cold(rows, 1, &what, &c);
 	assert_true(c.phase[COLD_IMPORT].p50_s + c.phase[COLD_READ].p50_s + c.phase[COLD_BUILD].p50_s <= 20);
 }
