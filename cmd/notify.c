@@ -20,6 +20,7 @@
 #include "volume_warm.h"
 
 enum { RUNS_BEFORE = 16 };
+#define AGAIN_MS (12 * INT64_C(3600000)) /* after so long what keeps a job from beginning is told again */
 
 static const enum notify_event unless_told[] = {NOTIFY_FAILED, NOTIFY_CAPPED, NOTIFY_UNRELEASED, NOTIFY_RECOVERED};
 
@@ -94,7 +95,7 @@ static bool has_channel(const struct section *conf)
 
 /* ---- what went before ---- */
 
-/* The fact in the ledger: how the last end of this job was that was an event. */
+/* The fact in the ledger: how the last end of this job was that was an event: "done", or "failed", with the error's code and the moment. */
 static void fact_name(char name[64], const char *config, const char *job)
 {
 	char key[DELIVER_KEY];
@@ -125,18 +126,30 @@ static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run
 /* A run that never began has no row, and one may have ended while nothing was to be told. */
 static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
 {
-	char name[64], word[24];
+	char name[64], words[64];
 
 	fact_name(name, run->config, run->job);
-	return store_fact(ctx->store, name, word, sizeof(word)) ? strcmp(word, "done") != 0 : row_failed_before(ctx, run);
+	return store_fact(ctx->store, name, words, sizeof(words)) ? strcmp(words, "done") != 0 : row_failed_before(ctx, run);
+}
+
+/* A queue tries again and again, and so does a git hook. */
+static bool was_told_just_now(struct cmd_context *ctx, const struct run_row *run)
+{
+	char name[64], words[64], code[24];
+	long long at_ms;
+
+	fact_name(name, run->config, run->job);
+	return store_fact(ctx->store, name, words, sizeof(words)) && sscanf(words, "failed %lld %23[^\n]", &at_ms, code) == 2 &&
+	       !strcmp(code, run->error_code) && clock_wall_ms() - at_ms < AGAIN_MS && clock_wall_ms() >= at_ms;
 }
 
 static void remember(struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
 {
-	char name[64];
+	char name[64], words[64];
 
 	fact_name(name, run->config, run->job);
-	store_put_fact(ctx->store, name, event == NOTIFY_DONE || event == NOTIFY_RECOVERED ? "done" : "failed", NULL);
+	snprintf(words, sizeof(words), "failed %lld %s", (long long)clock_wall_ms(), run->error_code);
+	store_put_fact(ctx->store, name, event == NOTIFY_DONE || event == NOTIFY_RECOVERED ? "done" : words, NULL);
 }
 
 /* ---- sending ---- */
@@ -281,7 +294,8 @@ void notify_never_began(struct cmd_context *ctx, const struct err *err)
 		COPY_TEXT(run.error_code, err_kind_name(err->kind));
 		COPY_TEXT(run.error, err->msg);
 		CLEANUP(json_decref) json_t *said = report_run_json(&run, NULL, 0, clock_wall_ms());
-		tell(ctx, config, &run, notify_event_of(run.status, false), said);
+		if (!ctx->store || !was_told_just_now(ctx, &run))
+			tell(ctx, config, &run, notify_event_of(run.status, false), said);
 	}
 	config_free(own);
 }

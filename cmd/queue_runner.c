@@ -266,11 +266,19 @@ static int be_patient(struct runner *r, struct err *err)
 
 /* ---- runs of the queue ---- */
 
+/* A cap over runs has refused it (caps.h): there is money again once other runs have ended, or the next day. */
+static bool was_refused_money(const struct queue_reply *reply)
+{
+	return reply->exit_status == 5 && reply->said && !jsonx_text(reply->said, "run", "")[0];
+}
+
 static int judge(struct runner *r, const char *run, const struct queue_reply *reply, const char *what, struct err *err)
 {
 	enum outcome outcome = requests_judge(reply->exit_status, reply->died, queue_signal() != 0);
 	char message[256];
 
+	if (outcome == OUTCOME_FAILED && was_refused_money(reply))
+		outcome = OUTCOME_RETRY;
 	failure_of(reply, what, message);
 	if (outcome == OUTCOME_RESUME && reply->died)
 		return 0; /* the next turn finds a run without a client */

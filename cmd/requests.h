@@ -10,7 +10,7 @@
 #include "store/store.h"
 
 enum {
-	REQUEST_TRIES = 12,			       /* starts that fail with exit 4 or 6 before the request fails */
+	REQUEST_TRIES = 12,			       /* starts that are to be tried again, before the request fails */
 	REQUEST_TRIES_MS = 12 * 60 * 60 * 1000,	       /* from the first of them */
 	REQUEST_RETRY_MS = 60 * 1000,		       /* the first wait; doubled each time */
 	REQUEST_RETRY_MOST_MS = 30 * 60 * 1000,
@@ -21,7 +21,7 @@ enum {
 enum outcome {
 	OUTCOME_DONE,
 	OUTCOME_FAILED,
-	OUTCOME_RETRY,	/* pending, for a later try: no capacity, or a provider or the network failed */
+	OUTCOME_RETRY,	/* pending, for a later try: no capacity, a provider or the network failed, or a cap over runs refused it */
 	OUTCOME_AGAIN,	/* pending, as if it had not begun: another run was in the way */
 	OUTCOME_RESUME, /* stays bound: the client died, or was told to stop with the runner */
 };

@@ -159,6 +159,22 @@ t_a_delivery_is_within_what_its_run_has_reserved() {
 	is "$(json '[.caps[] | .spent_usd * 1e6 | round] | join(" ")')" "$all $all" "what the day and the project have cost, deliveries too"
 }
 
+request_is() { [ "$(ledger "select count(*) from request where $1")" = 1 ]; }
+t_a_queued_request_waits_for_money() {
+	script_lines 2
+	config
+	own 'caps = { per_day = 0; };'
+	burst submit --quiet 0
+	wait_for 30 "the refusal" request_is "tries = 1 and state = 'pending'"
+	burst queue ls
+	has out.txt 'tried again at'
+	own
+	burst submit --quiet 0 # a new request does not wait for that
+	wait_for 40 "the render" request_is "tries = 1 and state = 'done'"
+	is "$(wavs)" 2 files
+	wait_for 20 "the queue's client to end" no_processes
+}
+
 t_eight_at_once() {
 	local i pids='' fine=0 capped=0
 	own 'caps = { per_day = 0.50; };'

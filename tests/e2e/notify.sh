@@ -54,6 +54,7 @@ t_each_end_is_told_once() {
 	is "$STATUS" 5 "a run that may spend nothing ($(tail -n 2 err.txt))"
 	is "$(told '.status + " " + .job + .run')" "capped night" "what was told of it"
 	has <(told .error.message) 'caps.per_day'
+	burst run --anew # tried again, as by a queue: no news
 	own "notify = { on = [\"recovered\"]; url = \"$URL\"; };"
 	job 'exit 4'
 	burst run --anew # not asked for
