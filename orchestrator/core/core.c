@@ -408,7 +408,7 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 		const struct core_pod *p = &c->pods[i];
 		s->billed_ms += core_billed_ms(p, now_ms);
 		s->cost_microusd += core_cost(p, now_ms);
-		s->compute_ms += p->compute_ms;
+		s->compute_ms += core_compute_ms(p);
 		s->wasted_ms += p->wasted_ms;
 		s->live += pod_may_bill(p);
 		if (p->phase == POD_WORKING)

@@ -425,6 +425,8 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms);
 const char *core_pod_called(const struct core_pod *p);
 /* Create call to accepted release (or gone, or now), whole seconds upward, in ms; and its price. */
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
+/* With at least one batch in work, up to the last that was heard of it. */
+int64_t core_compute_ms(const struct core_pod *p);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);
 /* What was made by a create whose answer was lost, if anything was, and ended while nobody knew it: no cost of the run's, but the cap
  * counts it as spent, in later lives, too. 0 of all others. */

@@ -940,8 +940,7 @@ static void cut_batches(struct core *c, int pod)
 	p->wasted_ms += p->batching == BATCHING_CONTINUOUS ? longest_ms : all_ms; /* which were rendered side by side */
 	if (c->canary_sent && !c->canary_ok && c->batches[c->canary_batch].pod == pod)
 		c->canary_sent = false; /* the next pod begins with one */
-	if (p->busy > 0)
-		p->compute_ms += p->last_t - p->busy_since_t;
+	p->compute_ms = core_compute_ms(p);
 	p->busy = 0;
 	p->batches = 0;
 	p->inherited = 0;

@@ -205,6 +205,11 @@ void core_ids_free(char **ids)
 
 /* ---- what it costs ---- */
 
+int64_t core_compute_ms(const struct core_pod *p)
+{
+	return p->compute_ms + (p->busy > 0 ? p->last_t - p->busy_since_t : 0);
+}
+
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 {
 	if (p->phase == POD_NEVER || !p->create_at || p->unplaced)

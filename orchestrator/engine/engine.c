@@ -12,7 +12,7 @@
 #include "impl.h"
 #include "past.h"
 
-enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16,
+enum { POOL_THREADS = 3, PROGRESS_MS = 200, NOTE_MS = 5000, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16,
        LAST_WORK_MS = 30 * 1000 };
 
 /* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is shared: calls and children
@@ -424,6 +424,30 @@ struct engine *engine_new(const struct engine_setup *setup)
 	return e;
 }
 
+/* Now and then the ledger learns what the pods at work have done so far: for those who look at the run, and in case it dies. One
+ * transaction; where it cannot be had, the next time will do. */
+static void note_work(struct engine *e, int64_t now)
+{
+	bool failed = false;
+	int working = 0;
+
+	if (now < e->note_at)
+		return;
+	e->note_at = now + NOTE_MS;
+	for (int i = 0; i < e->pod_count; i++)
+		working += core_pod_at(e->core, i)->phase == POD_WORKING;
+	if (!working || store_begin(e->setup->store, NULL) < 0)
+		return;
+	for (int i = 0; i < e->pod_count && !failed; i++) {
+		if (core_pod_at(e->core, i)->phase != POD_WORKING)
+			continue;
+		journal_pod(e, i);
+		failed = e->pods[i].save_failed;
+	}
+	if (failed || store_commit(e->setup->store, NULL) < 0)
+		store_rollback(e->setup->store);
+}
+
 static void turn(struct engine *e)
 {
 	int64_t now = clock_boot_ms();
@@ -438,6 +462,7 @@ static void turn(struct engine *e)
 	maybe_finish(e, false);
 	podlink_watch(e);
 	now = clock_boot_ms();
+	note_work(e, now);
 	if (e->setup->progress && now >= e->progress_at) {
 		e->progress_at = now + PROGRESS_MS;
 		e->setup->progress(e->setup->ctx, e);

@@ -182,7 +182,7 @@ struct engine {
 	struct str notes;
 	struct err finish_error;
 	FILE *log;
-	int64_t progress_at, watch_at;
+	int64_t progress_at, watch_at, note_at;
 };
 
 /* post.c */

@@ -85,7 +85,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	row.release_ms = to_wall(e, p->release_at);
 	row.released_ms = to_wall(e, p->released_at);
 	row.gone_ms = to_wall(e, p->gone_at);
-	row.compute_ms = p->compute_ms;
+	row.compute_ms = core_compute_ms(p);
 	row.wasted_ms = p->wasted_ms;
 	row.billed_ms = core_billed_ms(p, clock_boot_ms());
 	row.cost_microusd = core_cost(p, clock_boot_ms());
