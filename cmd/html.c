@@ -66,14 +66,13 @@ void html_textf(struct str *to, const char *fmt, ...)
 	va_end(ap);
 }
 
-void html_begin(struct str *to, const char *title, const char *subtitle)
+void html_begin(struct str *to, const char *title, const char *subtitle, bool served)
 {
-	str_add(to, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-		    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
-		    "<link rel=\"icon\" href=\"data:,\">\n<title>");
+	str_addf(to, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n%s<link rel=\"icon\" href=\"data:,\">\n<title>",
+		 served ? "" : "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n");
 	html_text(to, title);
-	str_addf(to, "</title>\n<style>%s</style>\n</head>\n<body>\n<h1>", style);
+	str_addf(to, "</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
 	html_text(to, title);
 	str_add(to, "</h1>\n<p class=\"sub\">");
 	html_text(to, subtitle);

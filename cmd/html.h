@@ -9,8 +9,9 @@
 void html_text(struct str *to, const char *text);
 void html_textf(struct str *to, const char *fmt, ...) PRINTF(2, 3);
 
-/* The page's head with its style, up to and with <body> and its heading; and its end. */
-void html_begin(struct str *to, const char *title, const char *subtitle);
+/* The page's head with its style, up to and with <body>, <main> and its heading; and its end, after </main>. served: the server's own
+ * words say what the page may load and run; a file says it itself. */
+void html_begin(struct str *to, const char *title, const char *subtitle, bool served);
 void html_end(struct str *to);
 void html_section(struct str *to, const char *id, const char *title);
 void html_section_end(struct str *to);

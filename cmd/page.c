@@ -13,6 +13,7 @@
 #include "output.h"
 #include "page.h"
 #include "report.h"
+#include "serve.h"
 
 #define DAY_MS INT64_C(86400000)
 #define USED_GOAL 0.7
@@ -87,7 +88,7 @@ static int gather(struct page *p, const char *run, int64_t since_ms, struct err 
 	for (size_t i = 0; i < count; i++) {
 		if (!run && rows[i].started_ms < since_ms)
 			continue;
-		if (report_sum(p->ctx->store, &rows[i], p->now_ms, err) < 0) {
+		if (report_so_far(p->ctx->store, &rows[i], p->now_ms, err) < 0 || report_sum(p->ctx->store, &rows[i], p->now_ms, err) < 0) {
 			free(rows);
 			return -1;
 		}
@@ -258,11 +259,14 @@ static void add_runs(struct page *p)
 	html_section_end(&p->html);
 }
 
-static void make_page(struct page *p, const char *subtitle)
+/* nonce NULL: a file; else a page that is kept up to date. */
+static void make_page(struct page *p, const char *subtitle, const char *nonce)
 {
 	CLEANUP(free_text) char *title = p->one ? xasprintf("burst: %s, run %s", p->runs[0].job, p->runs[0].id) : xstrdup("burst: runs and spending");
 
-	html_begin(&p->html, title, subtitle);
+	html_begin(&p->html, title, subtitle, nonce != NULL);
+	if (nonce)
+		page_add_now(p);
 	if (p->count) {
 		add_figures(p);
 		add_gantt(p);
@@ -275,10 +279,58 @@ static void make_page(struct page *p, const char *subtitle)
 	} else {
 		html_note(&p->html, "No run in this time.");
 	}
+	str_add(&p->html, "</main>\n");
+	if (nonce)
+		page_add_live(p, nonce);
 	html_end(&p->html);
 }
 
 /* ---- the command ---- */
+
+/* What the user asked for, for each time that the page is made. */
+struct wish {
+	struct cmd_context *ctx;
+	const char *run; /* NULL: all */
+	int64_t since_ms;
+	size_t count; /* of runs, as it was made last */
+};
+
+static int build(struct wish *w, struct str *html, const char *nonce, struct err *err)
+{
+	struct page p = {.ctx = w->ctx, .html = STR_INIT, .now_ms = clock_wall_ms(), .one = w->run != NULL};
+	char from[24], until[24];
+	int status = gather(&p, w->run, p.now_ms - w->since_ms, err);
+
+	if (status == 0) {
+		page_time(from, p.one ? p.runs[0].started_ms : p.now_ms - w->since_ms);
+		page_time(until, p.now_ms);
+		CLEANUP(free_text) char *subtitle = xasprintf("%s UTC to %s UTC", from, until);
+		make_page(&p, subtitle, nonce);
+		*html = p.html;
+		p.html = STR_INIT;
+	}
+	w->count = p.count;
+	str_free(&p.html);
+	free(p.runs);
+	free(p.pods);
+	free(p.audio_s);
+	return status;
+}
+
+static int live_page(void *ctx, struct str *html, const char *nonce, struct err *err)
+{
+	return build(ctx, html, nonce, err);
+}
+
+static void live_ready(void *ctx, const char *url)
+{
+	const struct wish *w = ctx;
+
+	puts(url);
+	fflush(stdout);
+	if (!w->ctx->quiet)
+		output_line(stderr, "open this address in a browser of this machine; Ctrl-C ends it, and no run");
+}
 
 static int write_page(const char *path, const struct str *html, struct err *err)
 {
@@ -289,37 +341,47 @@ static int write_page(const char *path, const struct str *html, struct err *err)
 	return path_write(path, str_text(html), html->len, 0644, err);
 }
 
+static int serve(struct wish *w, struct err *err)
+{
+	CLEANUP(str_free) struct str html = STR_INIT;
+	struct serve s = {.page = live_page, .ready = live_ready, .ctx = w};
+	int64_t port = 0;
+
+	if (opt_has(w->ctx, "output"))
+		return err_set(err, ERR_USAGE, "report: --live shows the page, -o writes it: give one of them");
+	if (opt_int(w->ctx, "port", 0, 65535, &port, err) < 0 || build(w, &html, NULL, err) < 0)
+		return -1;
+	s.port = (int)port;
+	return serve_until_told(&s, err);
+}
+
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	struct page p = {.ctx = ctx, .html = STR_INIT, .now_ms = clock_wall_ms(), .one = ctx->arg_count > 0};
-	int64_t since = 30 * DAY_MS;
-	const char *path = opt_text(ctx, "output");
-	char from[24], until[24];
+	CLEANUP(str_free) struct str html = STR_INIT;
+	struct wish w = {.ctx = ctx, .run = ctx->arg_count ? ctx->args[0] : NULL, .since_ms = 30 * DAY_MS};
+	const char *path = opt_text(ctx, "output") ? opt_text(ctx, "output") : "report.html";
 
-	if (opt_duration(ctx, "since", &since, err) < 0)
+	if (opt_duration(ctx, "since", &w.since_ms, err) < 0)
 		return -1;
-	if (p.one && opt_has(ctx, "since"))
+	if (w.run && opt_has(ctx, "since"))
 		return err_set(err, ERR_USAGE, "report: give a run or --since, not both");
-	int status = gather(&p, p.one ? ctx->args[0] : NULL, p.now_ms - since, err);
-	if (status == 0) {
-		page_time(from, p.one ? p.runs[0].started_ms : p.now_ms - since);
-		page_time(until, p.now_ms);
-		CLEANUP(free_text) char *subtitle = xasprintf("%s UTC to %s UTC", from, until);
-		make_page(&p, subtitle);
-		status = write_page(path ? path : "report.html", &p.html, err);
-	}
-	if (status == 0 && (!path || strcmp(path, "-") != 0) && !ctx->quiet)
-		output_line(stderr, "%s: %zu run%s", path ? path : "report.html", p.count, p.count == 1 ? "" : "s");
-	str_free(&p.html);
-	free(p.runs);
-	free(p.pods);
-	free(p.audio_s);
+	if (opt_has(ctx, "port") && !opt_has(ctx, "live"))
+		return err_set(err, ERR_USAGE, "report: --port goes with --live");
+	if (opt_has(ctx, "live"))
+		return serve(&w, err);
+	int status = build(&w, &html, NULL, err);
+	if (status == 0)
+		status = write_page(path, &html, err);
+	if (status == 0 && strcmp(path, "-") != 0 && !ctx->quiet)
+		output_line(stderr, "%s: %zu run%s", path, w.count, w.count == 1 ? "" : "s");
 	return status;
 }
 
 static const struct opt opts[] = {
 	{0, "since", "TIME", "all runs of this time until now: 30d when left out", NULL, false},
 	{'o', "output", "FILE", "where the page goes: report.html when left out, - for stdout", NULL, false},
+	{0, "live", NULL, "show it to a browser of this machine, and keep it up to date, until Ctrl-C", NULL, false},
+	{0, "port", "N", "with --live: this port; any that is free when left out", NULL, false},
 	{0},
 };
 
@@ -329,7 +391,9 @@ const struct cmd cmd_report = {
 	.max_args = 1,
 	.summary = "write an HTML page about runs and spending",
 	.details = "One file that loads nothing from anywhere: the phases of each pod, billed against computing time, cost per segment by number of pods "
-		   "(predicted and measured), spending by day, GPU and provider, planned against actual.",
+		   "(predicted and measured), spending by day, GPU and provider, planned against actual.\n\n"
+		   "With --live the page is served on 127.0.0.1 alone, at an address with a secret in it, and shows also what goes on now: runs, pods, "
+		   "what they cost so far. It changes nothing.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

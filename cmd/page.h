@@ -18,6 +18,10 @@ struct page {
 	bool one; /* one run alone */
 };
 
+/* What goes on: runs that are not over, and pods that bill. */
+void page_add_now(struct page *p);
+/* The script that keeps the page up to date, which carries this nonce. */
+void page_add_live(struct page *p, const char *nonce);
 void page_time(char to[24], int64_t wall_ms); /* "2026-11-25 03:06" */
 double page_dollars(int64_t microusd);
 int page_pods_that_worked(const struct page *p, const char *run);

@@ -12,8 +12,8 @@ some_runs() {
 	burst run --pods 1 --gpu L4
 	is "$STATUS" 0 "second run ($(tail -n 2 err.txt))"
 }
-page_says() { # page_says FILE: its sections and the parts of its charts, as a parser sees them; an error where it loads or runs anything
-	python3 - "$1" <<-'E'
+page_says() { # page_says FILE [live]: its sections and the parts of its charts, as a parser sees them; an error where it loads or runs anything
+	python3 - "$@" <<-'E'
 		import html.parser, sys
 		class Page(html.parser.HTMLParser):
 		    void = {"meta", "link", "rect", "path", "polyline", "br"}
@@ -24,6 +24,10 @@ page_says() { # page_says FILE: its sections and the parts of its charts, as a p
 		        attrs = dict(attrs)
 		        self.count[tag] = self.count.get(tag, 0) + 1
 		        if "id" in attrs: self.ids.append(attrs["id"])
+		        if tag == "script" and sys.argv[2:] == ["live"] and attrs.get("nonce") and not self.count.pop("nonce", 0):
+		            self.count["nonce"] = 1
+		            self.open.append(tag)
+		            return
 		        if tag in ("script", "iframe", "img", "object", "form") or any(k.startswith("on") for k in attrs):
 		            sys.exit(f"it holds <{tag} {attrs}>")
 		        if any(k in ("src", "href") and not v.startswith("data:") for k, v in attrs.items()):
@@ -110,6 +114,83 @@ t_in_a_browser() {
 	! grep -q 'CONSOLE' console.txt || complain "console: $(grep CONSOLE console.txt | head -n 1)"
 	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$T/profile" --no-pdf-header-footer --print-to-pdf=paper.pdf "file://$T/report.html" >/dev/null 2>&1
 	[ "$(head -c 5 paper.pdf 2>/dev/null)" = %PDF- ] || complain "it was not printed"
+}
+
+# shellcheck disable=SC2120
+live() { # in the background; its address in $URL, its process in $LIVE
+	"$BURST" report --live "$@" >url.txt 2>live.err &
+	LIVE=$!
+	wait_for 20 "the address" grep -q http url.txt
+	URL=$(head -n 1 url.txt)
+	PORT=$(echo "$URL" | sed 's|.*:\([0-9]*\)/.*|\1|')
+}
+live_ends() {
+	kill -INT $LIVE
+	STATUS=0
+	wait $LIVE || STATUS=$?
+	is "$STATUS" 0 "exit status of the server"
+}
+
+# A run goes on while the page is shown: it says how far it is, and what is on it changes.
+t_live() {
+	local n
+	slow_segments 24
+	live --since 1d
+	curl -sf "$URL" >page.html || complain "no page"
+	has page.html "No run goes on."
+	burst_bg run
+	wait_for 60 "a segment" file_count out 2
+	curl -sf "$URL" >page.html || complain "no page of a run"
+	has page.html "this machine"
+	has page.html "of \$1.00"
+	has page.html "<td>working</td>"
+	page_counts() { curl -sf "$URL" | grep -q '<b>[1-9][0-9]*%</b>of billed time used'; }
+	wait_for 30 "a part of the billed time that is used" page_counts
+	page_says page.html live >said.txt 2>&1 || complain "page.html: $(cat said.txt)"
+	is "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT/")" 404 "without the secret"
+	is "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' "$URL")" 403 "by another name"
+	is "$(curl -s -o /dev/null -w '%{http_code}' -X POST "$URL")" 405 "of a POST"
+	! timeout 5 curl -s --interface lo -o /dev/null "http://[::1]:$PORT/" || complain "it listens elsewhere, too"
+	# some who connect and say nothing, or never come to an end, keep nobody else waiting
+	for n in $(seq 20); do
+		(exec 9<>"/dev/tcp/127.0.0.1/$PORT" && printf 'GET /' >&9 && sleep 3) 2>/dev/null &
+		echo $! >>guests
+	done
+	wait_for 20 "an answer beside them" curl -sf -o /dev/null --max-time 2 "$URL"
+	head -c 100000 /dev/zero | timeout 5 curl -s -o /dev/null --data-binary @- "$URL"
+	burst_wait
+	is "$STATUS" 0 "exit status of the run"
+	# shellcheck disable=SC2046
+	kill $(cat guests) 2>/dev/null
+	wait_for 20 "the page afterwards" curl -sf -o page.html "$URL"
+	has page.html "No run goes on."
+	has page.html "Nothing bills."
+	live_ends
+	"$BURST" report --live --port 70000 2>err.txt && complain "port 70000 was taken"
+	has err.txt "--port"
+}
+
+# In a browser the script puts what is new in place, under the rule that the server gives.
+t_live_in_a_browser() {
+	local browser
+	browser=$(command -v chromium || command -v chromium-browser) || { skip "no chromium"; return; }
+	some_runs
+	live
+	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$T/profile" --enable-logging=stderr --virtual-time-budget=9000 --dump-dom "$URL" \
+		>dom.txt 2>console.txt || { skip "chromium does not run here"; live_ends; return; }
+	! grep -q 'CONSOLE' console.txt || complain "console: $(grep CONSOLE console.txt | head -n 1)"
+	has dom.txt '<h2>Now</h2>'
+	local loaded made
+	loaded=$(sed -n 's/.*data-loaded="\([0-9]*\)".*/\1/p' dom.txt)
+	made=$(sed -n 's/.*data-made="\([0-9]*\)".*/\1/p' dom.txt)
+	[ "${made:-0}" -gt "${loaded:-0}" ] || complain "loaded at $loaded, and still of $made"
+	live_ends
+	# nobody answers any more: the page says so
+	live
+	sed "s|location.href|'$URL'|" <(curl -sf "$URL") >page.html
+	live_ends
+	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$T/profile" --virtual-time-budget=9000 --dump-dom "file://$T/page.html" >dom.txt 2>/dev/null
+	grep -q '<p id="lost" data-loaded="[0-9]*"><b>Nobody answers' dom.txt || complain "it does not say that nobody answers"
 }
 
 run_tests "$@"

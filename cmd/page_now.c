@@ -1,0 +1,107 @@
+/* page_now.c - the part of the page about what goes on: runs that are not over, how far they are, and their pods. */
+#include "page.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "report.h"
+#include "runs.h"
+
+/* Asks for the page again, puts its parts in place of these, and says so when nobody answers any more. */
+static const char script[] =
+	"const again=async()=>{try{const r=await fetch(location.href,{cache:'no-store'});if(!r.ok)throw 0;"
+	"const d=new DOMParser().parseFromString(await r.text(),'text/html');"
+	"document.querySelector('main').replaceWith(d.querySelector('main'));document.title=d.title;document.getElementById('lost').hidden=true}"
+	"catch(e){document.getElementById('lost').hidden=false}setTimeout(again,2000)};setTimeout(again,2000)";
+
+void page_add_live(struct page *p, const char *nonce)
+{
+	str_addf(&p->html, "<p id=\"lost\" data-loaded=\"%lld\" hidden><b>Nobody answers any more: this is how things stood. `burst report --live` shows more.</b></p>\n"
+			   "<script nonce=\"%s\">%s</script>\n", (long long)p->now_ms, nonce, script);
+}
+
+static void add_run(struct page *p, struct run_row *run)
+{
+	char text[32], most[32];
+	int64_t done;
+
+	report_so_far(p->ctx->store, run, p->now_ms, NULL);
+	done = run->rendered + run->cached;
+	html_row_begin(&p->html);
+	html_cell(&p->html, "%s", run->id);
+	html_cell(&p->html, "%s", run->job);
+	html_cell(&p->html, "%s", run_is_alive(p->ctx, run->id) ? "this machine" : run->detached ? "its pods" : "nobody: `burst resume`, `burst cancel`");
+	html_cell(&p->html, "%lld/%lld (%lld%%)", (long long)done, (long long)run->total, (long long)(run->total ? 100 * done / run->total : 0));
+	html_cell(&p->html, "%s", duration_show(text, sizeof(text), MAX(p->now_ms - run->started_ms, 0)));
+	html_cell(&p->html, "%s of %s", money_show(text, sizeof(text), run->cost_microusd), money_show(most, sizeof(most), run->max_cost_microusd));
+	html_row_end(&p->html);
+}
+
+static const char *phase_of(const struct pod_row *pod)
+{
+	const struct {
+		int64_t since_ms;
+		const char *phase;
+	} phases[] = {{pod->release_ms, "releasing"}, {pod->worked_ms, "its work is done"}, {pod->ready_ms, "working"}, {pod->synced_ms, "loading"},
+		      {pod->connected_ms, "syncing"}, {pod->reached_ms, "connecting"}, {pod->running_ms, "booting"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
+		if (phases[i].since_ms > 0)
+			return phases[i].phase;
+	return "waiting for its machine";
+}
+
+static void add_pod(struct page *p, const struct pod_row *pod)
+{
+	char text[32];
+
+	html_row_begin(&p->html);
+	html_cell(&p->html, "%s", pod_row_called(pod));
+	html_cell(&p->html, "%s", pod->run);
+	html_cell(&p->html, "%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU");
+	html_cell(&p->html, "%s%s%s", pod->provider, pod->region[0] ? ", " : "", pod->region);
+	html_cell(&p->html, "%s/h", money_show(text, sizeof(text), pod->price_microusd_h));
+	html_cell(&p->html, "%s", phase_of(pod));
+	html_cell(&p->html, "%s", money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
+	html_row_end(&p->html);
+}
+
+static void add_pods(struct page *p)
+{
+	static const char *const heads[] = {"pod", "run", "GPU", "where", "price", "phase", "cost so far", NULL};
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(p->ctx->store, NULL, true, &pods, &count, NULL) < 0 || !count) {
+		html_note(&p->html, "Nothing bills.");
+		free(pods);
+		return;
+	}
+	html_table_begin(&p->html, "now-pods", heads);
+	for (size_t i = 0; i < count; i++)
+		add_pod(p, &pods[i]);
+	html_table_end(&p->html);
+	free(pods);
+}
+
+void page_add_now(struct page *p)
+{
+	static const char *const heads[] = {"run", "job", "seen to by", "done", "for", "cost", NULL};
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	char at[32];
+
+	html_section(&p->html, "now", "Now");
+	str_addf(&p->html, "<p class=\"note\" id=\"made\" data-made=\"%lld\">As of %s.</p>\n", (long long)p->now_ms, clock_rfc3339(at, sizeof(at), p->now_ms));
+	if (store_runs(p->ctx->store, NULL, true, 0, &runs, &count, NULL) < 0 || !count) {
+		html_note(&p->html, "No run goes on.");
+	} else {
+		html_table_begin(&p->html, "now-runs", heads);
+		for (size_t i = 0; i < count; i++)
+			add_run(p, &runs[i]);
+		html_table_end(&p->html);
+	}
+	free(runs);
+	add_pods(p);
+	html_section_end(&p->html);
+}
