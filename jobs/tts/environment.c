@@ -26,7 +26,7 @@ static const char preamble[] =
 	"failed() {\n"
 	"	wrong=$(sed -nE 's/^ *([A-Za-z0-9_.-]+==[^ ]+).* from .*/\\1/p; s/.*[Hh]ash mismatch for `([^`]+)`.*/\\1/p' \"$log\" | head -n 1)\n"
 	"	if grep -qiE 'do not match the hashes|hash mismatch' \"$log\"; then\n"
-	"		say \"a Python package is not the one that was locked: the SHA-256 of ${wrong:-a file} differs\"\n"
+	"		say \"a Python package is not the one that was locked: the SHA-256 of ${wrong:-a file} differs; look at the index that pip uses\"\n"
 	"	elif grep -qiE 'NewConnectionError|name resolution|Network is unreachable|dns error|failed to lookup|Connection refused' \"$log\"; then\n"
 	"		say 'no network for Python packages in this pod; a local pod has one with providers.local.network = \"host\" in"
 	" your own burst.cfg'\n"

@@ -4,8 +4,8 @@
 
 #include "engines.h"
 
-/* Names, on stderr, the terms of an engine's weights and of these voices (NULL-terminated) that forbid some use. ERR_CONFIG unless
- * job.accept_license is true; it begins with the place in the config. */
-int terms_check(const struct engine *engine, const char *const *voices, const struct section *conf, struct err *err);
+/* Names, on stderr, the terms of what is called so ("voice en_US-ryan-high"; NULL: it has none) that forbid some use. ERR_CONFIG unless
+ * job.accept_license is true; it begins with the place that asks for it. */
+int terms_check(const char *what, const struct engine_terms *terms, const struct section *conf, const char *place, struct err *err);
 
 #endif

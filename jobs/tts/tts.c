@@ -638,12 +638,38 @@ static int read_mirror(struct job *job, const struct job_setup *setup, struct er
 	return 0;
 }
 
-static int check_terms(const struct job *job, const struct section *conf, struct err *err)
+/* The line of the script that names a voice first, or that of the config; to be freed. */
+static char *place_of_voice(const struct job *job, const struct section *conf, const char *voice)
 {
+	for (size_t i = 0; i < job->segments.count; i++) {
+		const struct script_item *item = &job->script.items[job->segments.spoken[i].item];
+		const char *its = job->segments.spoken[i].voice;
+		if (its && !strcmp(its, voice) && item->voice)
+			return xasprintf("%s:%zu", item->source, item->line);
+		if (its && !strcmp(its, voice))
+			break;
+	}
+	return xstrdup(section_where(conf, section_has(conf, "voice") ? "voice" : "engine"));
+}
+
+/* Of the engine's weights, and of each voice. */
+static int check_terms(const struct job *job, const struct section *conf, struct mistakes *m, struct err *err)
+{
+	const struct engine_voices *by_voice = job->engine ? job->engine->by_voice : NULL;
+	int result = 0;
+
 	if (!job->engine || job->worker)
 		return 0;
+	CLEANUP(free_text) char *weights = xasprintf("engine %s", job->engine->name);
+	if (terms_check(weights, job->engine->terms, conf, section_where(conf, "engine"), err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
 	const char **voices = segments_voices(&job->segments);
-	int result = terms_check(job->engine, voices, conf, err);
+	for (size_t i = 0; by_voice && voices[i] && result == 0; i++) {
+		CLEANUP(free_text) char *voice = xasprintf("voice %s", voices[i]);
+		CLEANUP(free_text) char *place = place_of_voice(job, conf, voices[i]);
+		if (terms_check(voice, by_voice->terms(voices[i]), conf, place, err) < 0)
+			result = mistakes_note(m, NULL, err);
+	}
 	free(voices);
 	return result;
 }
@@ -677,7 +703,7 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 		return -1;
 	if (read_script(job, setup, &speaker, err) < 0)
 		return -1;
-	return check_terms(job, conf, err) < 0 ? mistakes_note(m, NULL, err) : 0;
+	return check_terms(job, conf, m, err);
 }
 
 /* Renders are shared with other projects where all that speaks is burst's own: what a worker or a set-up of the user's does with

@@ -146,7 +146,8 @@ class File:
         os.close(self.fd)
         if wanted and found != wanted:
             os.unlink(self.part)
-            raise Failed(f"{self.name} of {self.repository} is not the file that was published: its sha256 is {found}, and should be {wanted}")
+            raise Failed(f"{self.name} of {self.repository} is not the file that was published: its sha256 is {found[:16]}..., and should be {wanted[:16]}...; "
+                         "run it again, or name another server in weights_url")
         os.rename(self.part, self.final)
         how = "as published" if self.wanted else "as its server says; none is known here" if self.published else "recorded; none is known"
         print(f"weights: {self.called}: {mega(self.bytes)}, sha256 {found} ({how})", flush=True)

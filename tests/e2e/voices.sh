@@ -132,6 +132,44 @@ t_a_converted_sample_reaches_its_worker() {
 	in_log RIFF
 }
 
+# ---- what is wrong with a job, by line ----
+wishes() { # ENGINE|more of the job (burst.cfg:5)|lines of the script|lines that are told, each in full from its place on
+	cat <<-'E'
+		espeak||{"text":"a","voice":"en-uz"}|script.jsonl:1: voice "en-uz" is unknown to espeak-ng; did you mean "en-us"?
+		espeak|voice = "en-uz";|{"text":"a"}|burst.cfg:5: voice "en-uz" is unknown to espeak-ng; did you mean "en-us"?
+		piper||{"text":"a","voice":"de_DE-torsten-high"}|script.jsonl:1: voice "de_DE-torsten-high" is unknown to piper; did you mean "de_DE-thorsten-high"?
+		kokoro||{"text":"a","voice":"af_hart"}|script.jsonl:1: voice "af_hart" is unknown to kokoro; did you mean "af_heart"?
+		qwen3||{"text":"a","voice":"rian"}|script.jsonl:1: voice "rian" is unknown to qwen3; did you mean "ryan"?
+		qwen3|options = ["language=germany"];|{"text":"a"}|burst.cfg:5: options: language is "germany", did you mean "german"?
+		chatterbox||{"text":"a","voice":"anna"}|script.jsonl:1: voice "anna": chatterbox takes voices from files: name their folder, as in voices = "voices", and put anna.wav there
+		qwen3-clone||{"text":"a"};{"text":"b"}|script.jsonl:1: qwen3-clone needs a voice: put a sample NAME.wav into a folder, and set voices = "FOLDER" and voice = "NAME"
+		chatterbox||{"text":"Привет, мир."};{"text":"Hello."};{"text":"Доброе утро."}|script.jsonl:1: "Привет, мир." is written in Cyrillic letters, which no language of chatterbox has;script.jsonl:3: "Доброе утро." is written in Cyrillic letters
+		kokoro||{"text":"今日は"}|script.jsonl:1: "今日は" is written in Chinese letters, which no language of kokoro has
+		piper||{"text":"a"};{"text":"b","voice":"en_US-ryan-high"};{"text":"c","voice":"ru_RU-ruslan-medium"};{"text":"d","voice":"en_US-ryan-high"}|script.jsonl:2: voice en_US-ryan-high: its licence (CC BY-NC-SA 4.0;script.jsonl:3: voice ru_RU-ruslan-medium: its licence (CC BY-NC-SA 4.0
+		piper|voice = "en_US-ryan-high";|{"text":"a"}|burst.cfg:5: voice en_US-ryan-high: its licence (CC BY-NC-SA 4.0
+		piper|weights_url = "ftp://x";|{"text":"a"}|burst.cfg:5: weights_url "ftp://x"
+	E
+}
+t_each_bad_wish_is_told_by_its_line() {
+	local engine more lines words word
+	"$BURST" ledger >/dev/null
+	while IFS='|' read -r engine more lines words; do
+		tr ';' '\n' <<<"$lines" >script.jsonl
+		ENGINE=$engine JOB="
+			$more" LOCAL='gpu = "RTX 4090"; vram_gb = 24;' config
+		sed -i 's/ voice = "en";//' burst.cfg
+		burst run --json
+		is "$STATUS" 2 "$engine $more $lines: exit status ($(tail -n 2 err.txt))"
+		IFS=';' read -ra words <<<"${words//; did/, did}"
+		for word in "${words[@]}"; do
+			grep -qF -- "burst: $word" <(sed 's/; did/, did/' err.txt) || complain "$engine $more $lines: not told: \"$word\" ($(tr '\n' '|' <err.txt))"
+		done
+		is "$(grep -c '^burst: ' err.txt)" "${#words[@]}" "$engine $more $lines: lines ($(tr '\n' '|' <err.txt))"
+		[ -z "$WHY" ] || return
+	done < <(wishes)
+	is "$(ledger 'select count(*) from pod')" 0 "pods"
+}
+
 # The set-up of Chatterbox keeps the image's torch: a Python that has none, one whose torch a package replaces, and one that keeps it.
 # The weights come from a server on the loopback, which has other files under their names.
 chatterbox_setup() { # chatterbox_setup TORCH-BEFORE TORCH-AFTER: with a python3 that only notes what it is told
