@@ -93,15 +93,17 @@ int64_t refuse_least_microusd(const struct estimate *e)
 static int refuse_budget(const struct launch *l, const struct estimate *e, struct err *err)
 {
 	double least_usd = 0, s = 0;
+	CLEANUP(free_text) char *cap = NULL;
 	char offer[PLAN_TEXT], cost[32], budget[32], price[32], time[24];
 	int at = cheapest_start(e, &least_usd, &s);
 	bool lowered = l->cap_words[0];
 
 	if (at < 0 || e->wish.budget_usd <= 0 || least_usd <= e->wish.budget_usd)
 		return 0;
-	err_set(err, ERR_CAP, "%s%s%s%s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: %s); %s; nothing was rented",
-		lowered ? "the rest of " : "caps.max_cost", l->cap_words, lowered ? ", " : " = ", plan_dollars(budget, e->wish.budget_usd), duration_show(time, sizeof(time), (int64_t)(s * 1000)),
-		plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]), money_show(price, sizeof(price), e->offers[at].price_microusd_h),
+	plan_dollars(budget, e->wish.budget_usd);
+	cap = lowered ? xasprintf("%s of %s is left, which", budget, l->cap_words) : xasprintf("caps.max_cost = %s", budget);
+	err_set(err, ERR_CAP, "%s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: %s); %s; nothing was rented", cap,
+		duration_show(time, sizeof(time), (int64_t)(s * 1000)), plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]), money_show(price, sizeof(price), e->offers[at].price_microusd_h),
 		plan_source_name(cold_source(&e->machines[at].cold)), lowered ? "wait for the next day or month, or raise that cap" : "raise it");
 	return lowered ? -1 : err_about(err, "caps.max_cost");
 }

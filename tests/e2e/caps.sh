@@ -85,8 +85,8 @@ t_a_day_has_its_dollars() {
 	echo '{"id":"n0","text":"This one is new, too."}' >>script.jsonl
 	burst run --json
 	is "$STATUS" 5 "a little is left: exit status ($(tail -n 1 err.txt))"
-	has err.txt 'burst: the rest of caps.per_day ($0.0'
-	has err.txt ', $0.0040 is spent before a pod is up'
+	has err.txt 'burst: $0.0040 of caps.per_day ($0.0'
+	has err.txt ' is left, which is spent before a pod is up'
 	own "caps = { per_day = 0.01; };" # as if it had been spent
 	echo '{"id":"n1","text":"This one is new."}' >>script.jsonl
 	burst run --json
