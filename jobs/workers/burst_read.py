@@ -1,16 +1,17 @@
-"""Reads files of weights (safetensors) in several threads, beginning before Python has imported torch.
+"""Reads files of weights in several threads, beginning before Python has imported torch.
 
 A network volume answers each read late and many reads at once: eight threads fetch blocks of 16 MB, where a memory map asks for one
-page after the other. The tensors are views of what was read. A model for them is made by bare(), so that no random numbers are
+page after the other. The tensors of safetensors are views of what was read; torch.load() takes a file of any other kind. A model for them is made by bare(), so that no random numbers are
 drawn for weights that are replaced at once.
 """
 from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import io
 import json
 import os
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 from unittest import mock
 
 BLOCK_BYTES = 16 << 20
@@ -70,6 +71,40 @@ class Reader:
         for fd in self.descriptors:
             os.close(fd)
         self.descriptors.clear()
+
+
+class Coming(io.RawIOBase):
+    """A file whose bytes are asked for when they are read first."""
+
+    def __init__(self, come: Callable[[], bytearray]) -> None:
+        self.come: Optional[Callable[[], bytearray]] = come
+        self.bytes, self.at = memoryview(b""), 0
+
+    def there(self) -> memoryview:
+        if self.come:
+            come, self.come = self.come, None
+            self.bytes = memoryview(come())
+        return self.bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self.at, os.SEEK_END: len(self.there())}[whence]
+        self.at = max(0, base + offset)
+        return self.at
+
+    def tell(self) -> int:
+        return self.at
+
+    def readinto(self, into: Any) -> int:
+        part = self.there()[self.at:self.at + len(into)]
+        into[:len(part)] = part
+        self.at += len(part)
+        return len(part)
 
 
 def parse(data: bytearray) -> dict[str, Any]:

@@ -14,9 +14,11 @@ from typing import Any, Callable, Optional, Sequence
 
 from burst_device import Cuda, Device
 from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, nearest, weights_folder
+from burst_read import Coming, Reader, bare
 
 LANGUAGES = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
 NOT_SPOKEN = {"j": "Japanese", "z": "Chinese"}
+WEIGHTS = "kokoro-v1_0.pth"
 PHONEMES_MOST = 510        # of one row: a voice has so many styles
 BREAKS = ("!.?…", ":;", ",—", " ")  # where a longer text is cut, best first
 LONGEST = 400              # phonemes of a rehearsal
@@ -83,10 +85,22 @@ class Kokoro(Engine):
         self.where = "cuda"
         return Cuda(torch)
 
-    def load(self) -> None:
+    def begin(self) -> None:
         self.folder = weights_folder()
-        if not os.path.exists(os.path.join(self.folder, "config.json")):
-            raise CannotRun(f"there are no weights in {self.folder}: the engine's set-up is incomplete")
+        missing = [name for name in ("config.json", WEIGHTS) if not os.path.exists(os.path.join(self.folder, name))]
+        if missing:
+            raise CannotRun(f"{self.folder} lacks {' and '.join(missing)}: the engine's set-up is incomplete")
+        self.reader = Reader([os.path.join(self.folder, WEIGHTS)])
+
+    def weights_file(self) -> Any:
+        """Given to torch.load() in place of the path; what is waited for is no part of the build."""
+        def come() -> bytearray:
+            with self.phase("read"):
+                return self.reader.data(os.path.join(self.folder, WEIGHTS))
+
+        return Coming(come)
+
+    def load(self) -> None:
         with self.phase("import"):
             from kokoro_batch import model_class
 
@@ -96,8 +110,9 @@ class Kokoro(Engine):
         self.voices = sorted(f[:-len(".pt")] for f in os.listdir(os.path.join(self.folder, "voices")) if f.endswith(".pt"))
         if self.warm_up_voice not in self.voices:
             raise CannotRun(f"there is no voice {self.warm_up_voice} in {self.folder}: the engine's set-up is incomplete")
-        self.model = make(repo_id="hexgrad/Kokoro-82M", config=os.path.join(self.folder, "config.json"),
-                          model=os.path.join(self.folder, "kokoro-v1_0.pth"))
+        with bare():
+            self.model = make(repo_id="hexgrad/Kokoro-82M", config=os.path.join(self.folder, "config.json"), model=self.weights_file())
+        self.reader.close()
         self.model.to(self.where).eval().requires_grad_(False)
 
     # ---- voices ----

@@ -7,6 +7,7 @@ over all of a text, so that rounding would hide what is compared.
 """
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -40,7 +41,8 @@ MISSING_G2P = MISSING
 if not MISSING:
     import engine_kokoro
     from burst_device import Cpu
-    from burst_engine import Bad, BadTask, Task, read_task
+    from burst_engine import Bad, BadTask, CannotRun, Task, read_task
+    from burst_phases import Phases
     from burst_render import Renderer
 
     try:
@@ -195,10 +197,36 @@ class Whole(unittest.TestCase):
         engine = engine_kokoro.Kokoro()
         engine.where = "cpu"
         with mock.patch.dict(os.environ, BURST_ENV=folder), mock.patch.object(kokoro_batch, "model_class", lambda: KModel):
-            engine.load()
+            engine.begin()
+            with mock.patch.object(engine_kokoro, "bare", contextlib.nullcontext):  # the file has no weights: they are the model's own
+                engine.load()
         model.vocab = engine.model.vocab
         engine.model = model.requires_grad_(False)
         return engine
+
+    def test_weights_are_read_early_and_whole(self) -> None:
+        """Each number of the published load, without a random one; and what is missing is named before anything is imported."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(f"{folder}/weights/voices")
+            torch.save(torch.randn(510, 1, 256), f"{folder}/weights/voices/af_heart.pt")
+            with open(f"{folder}/weights/config.json", "w", encoding="utf-8") as f:
+                json.dump(CONFIG, f)
+            engine = engine_kokoro.Kokoro()
+            engine.where, engine.phase = "cpu", Phases()
+            with mock.patch.dict(os.environ, BURST_ENV=folder), mock.patch.object(kokoro_batch, "model_class", lambda: KModel):
+                with self.assertRaisesRegex(CannotRun, r"lacks kokoro-v1_0\.pth: the engine's set-up is incomplete"):
+                    engine.begin()
+                of = make_model(small=False)
+                torch.save({name: {f"module.{key}": value for key, value in part.state_dict().items()} for name, part in of.named_children()},
+                           f"{folder}/weights/kokoro-v1_0.pth")
+                engine.begin()
+                with mock.patch.object(torch.Tensor, "uniform_", side_effect=AssertionError("a random number is drawn")):
+                    engine.load()
+            engine.pool.shutdown()
+            got = engine.model.state_dict()
+            self.assertEqual(sorted(got), sorted(of.state_dict()))
+            self.assertEqual([name for name, value in of.state_dict().items() if not torch.equal(got[name], value)], [])
+            self.assertGreater(engine.phase.seconds["read"], 0)
 
     def test_texts_through_the_harness(self) -> None:
         said: list[dict[str, Any]] = []
