@@ -1,9 +1,11 @@
 #!/bin/bash
-# kokoro.sh DIR - the published Kokoro as a folder of Python packages in DIR, for tests/workers/test_kokoro.py. Some 40 MB, from PyPI;
-# made once. torch and transformers are those of tests/workers/chatterbox.sh.
+# kokoro.sh DIR - the published Kokoro as a folder of Python packages in DIR, for tests/workers/test_kokoro.py. Some 70 MB, from PyPI;
+# made anew when the lock file changes. The packages are those of a pod (jobs/workers/lock/kokoro.txt); torch is that of
+# tests/workers/chatterbox.sh.
 set -eu
 dir=$1
-[ ! -e "$dir/.complete" ] || exit 0
-python3 -m pip --disable-pip-version-check -q install --target "$dir" phonemizer-fork==3.3.2 espeakng-loader==0.2.4
-python3 -m pip --disable-pip-version-check -q install --no-deps --target "$dir" kokoro==0.9.4 misaki==0.9.4 loguru==0.7.3
-touch "$dir/.complete"
+lock=$(cd "$(dirname "$0")/../.." && pwd)/jobs/workers/lock/kokoro.txt
+cmp -s "$lock" "$dir/.complete" && exit 0
+rm -rf "$dir"
+python3 -m pip --disable-pip-version-check -q install --no-deps --require-hashes --target "$dir" -r "$lock"
+cp "$lock" "$dir/.complete"
