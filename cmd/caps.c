@@ -311,22 +311,26 @@ int caps_begin(struct launch *l, struct err *err)
 	return in_transaction(l, begin, err);
 }
 
+/* What the engine may spend counts from the create of pods that live: that much of it is spent already. */
 static int go_on(struct launch *l, struct err *err)
 {
 	struct engine_setup *s = &l->setup;
 	struct caps caps;
-	int64_t now = clock_wall_ms(), to_come = 0, had = own_cap(l) - s->conf.max_cost_microusd;
+	int64_t now = clock_wall_ms(), to_come = 0, spent = 0, over = own_cap(l) - s->conf.max_cost_microusd;
 
 	if (caps_read(&caps, l, l->run.id, err) < 0)
 		return -1;
-	for (size_t i = 0; i < s->adopt_count; i++)
+	for (size_t i = 0; i < s->adopt_count; i++) {
 		to_come += allow_to_come(&s->adopt[i], now);
+		spent += pod_row_over(&s->adopt[i]) ? 0 : report_cost_microusd(&s->adopt[i], now);
+	}
 	const struct allowance *a = allow_tightest(caps.list, caps.count);
-	int64_t given = MAX(allow_give(caps.list, caps.count, s->conf.max_cost_microusd, 0), MAX(to_come, 1));
-	if (a && given < s->conf.max_cost_microusd) {
-		if (lower(l, a, had + given, err) < 0)
+	int64_t wanted = MAX(s->conf.max_cost_microusd - spent, 0);
+	int64_t given = MAX(allow_give(caps.list, caps.count, wanted, 0), to_come);
+	if (a && given < wanted) {
+		s->conf.max_cost_microusd = MAX(spent + given, 1);
+		if (lower(l, a, over + s->conf.max_cost_microusd, err) < 0)
 			return -1;
-		s->conf.max_cost_microusd = given;
 	}
 	l->run.max_cost_microusd = own_cap(l);
 	return store_put_run(l->ctx->store, &l->run, err);

@@ -159,6 +159,20 @@ t_a_delivery_is_within_what_its_run_has_reserved() {
 	is "$(json '[.caps[] | .spent_usd * 1e6 | round] | join(" ")')" "$all $all" "what the day and the project have cost, deliveries too"
 }
 
+t_pods_of_a_dead_client_are_kept() { # what they may still cost stays theirs
+	slow_job 30
+	own 'caps = { per_day = 0.34; };'
+	burst_bg run
+	wait_for 40 "half of the files" file_count out 16
+	kill -9 "$PID"
+	burst_wait
+	own 'caps = { per_day = 0.01; };'
+	burst resume --json
+	is "$STATUS" 0 "resume ($(tail -n 2 err.txt))"
+	is "$(wavs)" 30 files
+	is "$(ledger 'SELECT count(*) FROM pod')" 1 "pods"
+}
+
 request_is() { [ "$(ledger "select count(*) from request where $1")" = 1 ]; }
 t_a_queued_request_waits_for_money() {
 	script_lines 2

@@ -84,6 +84,28 @@ static void parts_of_days_sum_to_the_pod(void **state)
 	}
 }
 
+static void days_of_a_changed_clock_are_whole(void **state)
+{
+	static const struct {
+		int64_t noon_ms;
+		int64_t hours;
+	} days[] = {
+		{INT64_C(1774778400000), 23}, /* 2026-03-29, where DST begins */
+		{INT64_C(1792926000000), 25}, /* 2026-10-25, where it ends */
+		{INT64_C(1793012400000), 24},
+	};
+
+	(void)state;
+	zone("Europe/Berlin");
+	for (size_t i = 0; i < ARRAY_LEN(days); i++) {
+		int64_t begins = spend_day_ms(days[i].noon_ms), ends = spend_next_day_ms(days[i].noon_ms);
+		struct pod_row pod = ended(begins - HOUR, days[i].hours + 2); /* a dollar an hour, from an hour before until an hour after it */
+		assert_int_equal(ends - begins, days[i].hours * HOUR);
+		assert_int_equal(allow_spent(&pod, begins, ends + 9 * HOUR) - allow_spent(&pod, ends, ends + 9 * HOUR), days[i].hours * DOLLAR);
+		assert_int_equal(allow_spent(&pod, ends, ends + 9 * HOUR), DOLLAR);
+	}
+}
+
 static void a_run_holds_what_it_may_still_spend(void **state)
 {
 	struct run_row run = {.max_cost_microusd = 5 * DOLLAR};
@@ -216,6 +238,7 @@ int main(void)
 		cmocka_unit_test(a_day_gets_its_share_of_a_pod),
 		cmocka_unit_test(a_lost_create_counts),
 		cmocka_unit_test(parts_of_days_sum_to_the_pod),
+		cmocka_unit_test(days_of_a_changed_clock_are_whole),
 		cmocka_unit_test(a_run_holds_what_it_may_still_spend),
 		cmocka_unit_test(what_is_left_is_given),
 		cmocka_unit_test(the_tightest_cap_decides),
