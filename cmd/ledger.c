@@ -19,11 +19,12 @@
 
 static json_t *run_json(const struct run_row *run)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
 			 "s:o, s:o, s:o, s:o, s:i, s:o}",
 			 "run", report_text(run->id), "job", report_text(run->job), "type",
 			 report_text(run->type), "status", report_text(run->status), "config",
-			 report_text(run->config), "output", report_text(run->output), "detached",
+			 report_text(run->config), "output", report_text(run->output), "commit",
+			 run->commit_id[0] ? report_text(run->commit_id) : json_null(), "detached",
 			 run->detached, "started_at", report_time(run->started_ms), "ended_at",
 			 report_time(run->ended_ms), "segments", "total", (json_int_t)run->total,
 			 "rendered", (json_int_t)run->rendered, "cached", (json_int_t)run->cached,
@@ -131,6 +132,8 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	print_line("job", run->job);
 	print_line("config", run->config);
 	print_line("output", run->output);
+	if (run->commit_id[0])
+		print_line("commit", run->commit_id);
 	if (has_no_client(ctx, run))
 		snprintf(text, sizeof(text), "running, but its client is gone: `burst resume %s` goes on with it, `burst reap` ends its pods",
 			 run->id);

@@ -9,11 +9,22 @@
 #include "runs.h"
 #include "table.h"
 
-static json_t *pod_json(const struct pod_row *pod, const char *state, int64_t now)
+/* What its run renders: a commit of git's; "": the project's files as they were. */
+static void commit_of(const struct cmd_context *ctx, const struct pod_row *pod, char commit[65])
 {
+	struct run_row run;
+
+	copy_text(commit, 65, store_run(ctx->store, pod->run, &run, NULL) == 0 ? run.commit_id : "");
+}
+
+static json_t *pod_json(const struct cmd_context *ctx, const struct pod_row *pod, const char *state, int64_t now)
+{
+	char commit[65];
+
+	commit_of(ctx, pod, commit);
 	return json_pack(
-		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt),
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"kind", "pod", "run", report_text(pod->run), "commit", commit[0] ? report_text(commit) : json_null(), "attempt", report_text(pod->attempt),
 		"id", report_text(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 		report_text(pod->region), "spot", pod->spot, "state", report_text(state),
@@ -31,7 +42,7 @@ static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_
 
 	for (size_t i = 0; i < count; i++) {
 		struct run_pod_now at = run_pod_now(ctx, &pods[i], now);
-		json_array_append_new(list, pod_json(&pods[i], at.state, at.at_ms));
+		json_array_append_new(list, pod_json(ctx, &pods[i], at.state, at.at_ms));
 	}
 	if (report_volumes(ctx->store, NULL, list, err) < 0) {
 		json_decref(list);
@@ -46,13 +57,14 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 {
 	CLEANUP(table_free) struct table *t = table_new();
 	size_t alone = 0;
-	char text[32];
+	char text[32], commit[65];
 
 	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
 	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
 	table_column(t, "PROVIDER", TABLE_LEFT, 3);
 	table_column(t, "GPU", TABLE_LEFT, 1);
 	table_column(t, "REGION", TABLE_LEFT, 4);
+	table_column(t, "COMMIT", TABLE_LEFT, 5);
 	table_column(t, "STATE", TABLE_LEFT, TABLE_WHOLE);
 	table_column(t, "AGE", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "$/H", TABLE_RIGHT, 2);
@@ -66,6 +78,8 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 		table_cell(t, "%s", pod->provider);
 		table_cell(t, "%s%s", pod->gpu, pod->spot ? " spot" : "");
 		table_cell(t, "%s", pod->region);
+		commit_of(ctx, pod, commit);
+		table_cell(t, "%.8s", commit);
 		table_cell(t, "%s", at.state);
 		table_cell(t, "%s", duration_show(text, sizeof(text), report_wall_ms(pod, at.at_ms)));
 		table_cell(t, "%s", money_show(text, sizeof(text), pod->price_microusd_h));
