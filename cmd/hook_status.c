@@ -52,7 +52,24 @@ static const char *in_words(const json_t *hook)
 	return "";
 }
 
-static void print_trigger(const json_t *last)
+/* "done by run 1125-110500-0a10", "waits in the queue". "": nothing was queued, or the ledger knows it no more. */
+static void what_became(struct store *store, const json_t *last, struct str *to)
+{
+	const char *id = jsonx_text(last, "request", "");
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (!id[0] || store_requests_named(store, id, &rows, &count, NULL) < 0 || !count)
+		return;
+	const struct request_row *row = &rows[0];
+	if (!strcmp(row->state, "pending"))
+		str_add(to, "waits (`burst queue ls`)");
+	else
+		str_addf(to, "%s%s%s%s%s", row->state, row->run[0] ? ", run " : "", row->run, row->error[0] ? ": " : "", row->error);
+	free(rows);
+}
+
+static void print_trigger(const json_t *last, const char *became)
 {
 	char age[32];
 	int64_t at = jsonx_int(last, "at_ms", 0);
@@ -62,12 +79,13 @@ static void print_trigger(const json_t *last)
 		puts("no trigger yet");
 		return;
 	}
-	output_line(stdout, "last trigger: %s, %s ago, commit %.12s%s%s%s: %s%s%s%s%s", jsonx_text(last, "hook", ""),
+	output_line(stdout, "last trigger: %s, %s ago, commit %.12s%s%s%s: %s%s%s%s%s%s%s", jsonx_text(last, "hook", ""),
 		    duration_show(age, sizeof(age), MAX(clock_wall_ms() - at, 0)), jsonx_text(last, "commit", ""), branch[0] ? " (" : "", branch,
-		    branch[0] ? ")" : "", jsonx_text(last, "outcome", ""), why[0] ? ": " : "", why, request[0] ? " as request " : "", request);
+		    branch[0] ? ")" : "", jsonx_text(last, "outcome", ""), why[0] ? ": " : "", why, request[0] ? " as request " : "", request,
+		    became[0] ? ": " : "", became);
 }
 
-static void print_people(const struct hook_target *t, const json_t *hooks, const json_t *job, const json_t *last)
+static void print_people(const struct hook_target *t, const json_t *hooks, const json_t *job, const json_t *last, const char *became)
 {
 	static const char *const flags[][2] = {
 		{"branch", "branches"}, {"path", "paths"}, {"quiet", "quiet"}, {"min_segments", "min segments"}, {"max_wait", "max wait"}};
@@ -82,7 +100,7 @@ static void print_people(const struct hook_target *t, const json_t *hooks, const
 	for (i = 0; i < ARRAY_LEN(flags) && job; i++)
 		if (jsonx_text(job, flags[i][0], NULL))
 			output_line(stdout, "%-12s %s", flags[i][1], jsonx_text(job, flags[i][0], ""));
-	print_trigger(last);
+	print_trigger(last, became);
 }
 
 int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err *err)
@@ -90,6 +108,7 @@ int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err
 	CLEANUP(json_decref) json_t *hooks = json_array();
 	CLEANUP(json_decref) json_t *last = hook_recorded(ctx->store, t->path);
 	CLEANUP(json_decref) json_t *job = NULL;
+	CLEANUP(str_free) struct str became = STR_INIT;
 	bool wrong = !strcmp(jsonx_text(last, "outcome", ""), "failed");
 
 	for (const char *const *name = hook_names; *name; name++) {
@@ -98,10 +117,11 @@ int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err
 			return -1;
 		json_array_append_new(hooks, hook);
 	}
+	what_became(ctx->store, last, &became);
 	if (ctx->json)
-		output_json(json_pack("{s:i, s:o, s:o, s:O, s:O, s:O}", "schema", 1, "config", report_text(t->path), "folder", report_text(t->place.hooks),
-				      "hooks", hooks, "settings", job ? job : json_null(), "last", last ? last : json_null()));
+		output_json(json_pack("{s:i, s:o, s:o, s:O, s:O, s:O, s:s}", "schema", 1, "config", report_text(t->path), "folder", report_text(t->place.hooks),
+				      "hooks", hooks, "settings", job ? job : json_null(), "last", last ? last : json_null(), "became", str_text(&became)));
 	else
-		print_people(t, hooks, job, last);
+		print_people(t, hooks, job, last, str_text(&became));
 	return cmd_flush(err) < 0 ? -1 : wrong;
 }
