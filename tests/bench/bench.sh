@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# plan dispatch learning billed load voices weights (dispatch and learning take two minutes each, billed, voices and weights some, load a quarter of an hour:
+# hook plan dispatch learning billed load voices weights (dispatch and learning take two minutes each, billed, voices and weights some, load a quarter of an hour:
 # these only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -341,6 +341,46 @@ part_voices() { python3 tests/bench/voices.py; python3 tests/bench/voices_qwen3.
 
 part_weights() { python3 tests/bench/weights.py; }
 
+# ---- (n) what a commit waits for ----
+
+hook_repo() { # hook_repo NAME: a repository with a job, and one commit
+	mkdir -p "$work/$1"
+	printf '%s\n' one two >"$work/$1/lines.txt"
+	cat >"$work/$1/burst.cfg" <<-'E'
+		provider = "local";
+		job = { name = "hooked"; type = "tts"; engine = "espeak"; input = "lines.txt"; voice = "en"; };
+	E
+	git -C "$work/$1" init -q && git -C "$work/$1" add -A && git -C "$work/$1" commit -qm first
+}
+hook_took() { # hook_took NAME: the hook alone, as git runs it
+	(cd "$work/$1" && took_ms .git/hooks/post-commit)
+}
+commit_took() { # commit_took NAME: a commit that changes what the job reads
+	echo "another line" >>"$work/$1/lines.txt"
+	(cd "$work/$1" && took_ms git commit -qam another)
+}
+hook_is_quiet() { # what the last one left in the background must not slow the next one
+	while pgrep -f "hook fire post-commit" >/dev/null; do read -rt 0.02 <> <(:) || :; done
+}
+part_hook() {
+	echo "# what a commit waits for (aim: a hook that returns in under 50 ms)"
+	export GIT_CONFIG_GLOBAL=$work/gitconfig
+	git config --global user.email b@b && git config --global user.name b
+	hook_repo plain && hook_repo empty && hook_repo ours
+	printf '#!/bin/sh\nexit 0\n' >"$work/empty/.git/hooks/post-commit" && chmod +x "$work/empty/.git/hooks/post-commit"
+	"$burst" hook install "$work/ours" --on post-commit --quiet 1h 2>/dev/null
+	for _ in $(seq 31); do # in turn, so that all meet the same noise
+		echo "$(hook_took empty) $(hook_took ours) $(hook_is_quiet)$(commit_took plain) $(commit_took empty) $(commit_took ours)"
+		hook_is_quiet
+	done >"$work/rows"
+	local empty ours plain with_empty with_ours
+	empty=$(column "$work/rows" 1) ours=$(column "$work/rows" 2)
+	plain=$(column "$work/rows" 3) with_empty=$(column "$work/rows" 4) with_ours=$(column "$work/rows" 5)
+	echo "an empty shell hook $empty ms; burst's $ours ms: $(ratio "$ours" "$empty") times that"
+	echo "git commit without a hook $plain ms, with an empty one $with_empty ms, with burst's $with_ours ms: $(ratio "$with_ours" "$with_empty") times that"
+	for id in $("$burst" queue ls --json | jq -r '.[].request'); do "$burst" queue rm "$id" >/dev/null 2>&1; done
+}
+
 # ---- (k) the planner's choice ----
 
 part_plan() {
@@ -353,7 +393,7 @@ sync_volume=fresh
 pod_keys
 echo "burst $("$burst" --version | cut -d' ' -f2), $(nproc) cores, $(uname -sr)"
 if [ $# = 0 ]; then
-	set -- command job start memory sync runpod plan
+	set -- command job start memory sync runpod hook plan
 fi
 for part in "$@"; do "part_$part"; done
 exit $missed
