@@ -89,6 +89,11 @@ t_a_commit_is_rendered() {
 	has out.txt "quiet        0"
 	has out.txt "last trigger: post-commit"
 	has out.txt "(main): queued as request"
+	has out.txt ": done, run $(ledger 'select id from run')"
+	burst ledger "$(ledger 'select id from run')"
+	has out.txt "commit    $(head_of repo)"
+	burst ledger --json
+	schema ledger
 	burst hook status repo/sub --json
 	schema hook
 	git -C repo checkout -q -- .
@@ -422,6 +427,55 @@ t_paths_and_links() {
 	echo four >>repo/real/lines.txt && git -C repo commit -qam four
 	comes_to queued
 	drop_requests
+}
+
+# ---- the whole story ----
+# kill_burst WORDS: every burst of this test that runs these words, with no chance to say goodbye.
+kill_burst() {
+	local p
+	for p in $(pgrep -f "$1"); do
+		[[ $(readlink "/proc/$p/cwd") == "$T"* || $(tr '\0' ' ' <"/proc/$p/cmdline") == *"$T"* ]] && kill -9 "$p" 2>/dev/null
+	done
+}
+lines_of() { paste -sd'|' "$1/shared/lines.txt"; }
+
+# Twenty commits in ten seconds, a client, its runner and some triggers killed in the middle, a rebase, and a working tree beside the first:
+# the final text is there, by three runs at most, and nothing was rendered twice.
+t_the_story() {
+	local i
+	export BURST_CACHE_DIR=$T/cache
+	repository
+	allow_volumes v # the other working tree is a project of its own
+	seq -f 'line %.0f of the first text, which is there from the start' 80 >repo/shared/lines.txt
+	install repo --quiet 3s --branch 'main,tree/*'
+	git -C repo commit -qam "the first text"
+	wait_for 60 "a few files" file_count repo/sub/out 3
+	for i in $(seq 20); do
+		commit repo "line $i that was added"
+		[ "$i" != 3 ] || { kill_burst "queue run"; kill_burst "burst run"; }
+		[ "$i" != 9 ] || kill_burst "hook fire"
+		read -rt 0.35 <> <(:) || :
+	done
+	git -C repo checkout -q -b side HEAD~4
+	for i in 1 2 3; do
+		sed -i "1i line $i on top" repo/shared/lines.txt && git -C repo commit -qam "top $i"
+	done
+	git -C repo checkout -q main
+	git -C repo rebase -q side 2>rebase.txt || complain "rebase: $(tail -n 1 rebase.txt)"
+	wait_for 120 "the final text ($(last outcome): $(last why))" says repo/sub/out "$(lines_of repo)"
+	ends_queue
+	is "$(wc -l <repo/shared/lines.txt)" 103 "lines of the final text"
+	git -C repo worktree add -q -b tree/one "$T/tree"
+	commit tree "a line of the other working tree"
+	wait_for 120 "the text of the tree" says tree/sub/out "$(lines_of tree)"
+	ends_queue
+	[ "$(ledger 'select count(*) from run')" -le 3 ] || complain "$(ledger 'select count(*) from run') runs"
+	is "$(ledger "select count(*) from run where status <> 'done'")" 0 "runs that did not end well"
+	is "$(ledger "select count(*) from request where state <> 'done'")" 0 "requests that are not done"
+	is "$(ledger 'select sum(rendered) from run')" 104 "segments rendered by all runs"
+	is "$(ledger "select count(*) - count(distinct key) from segment where attempt <> ''")" 0 "segments rendered twice"
+	is "$(ledger "select commit_id from run order by started_ms desc limit 1")" "$(head_of tree)" "the last run's commit"
+	"$BURST" reap -y >/dev/null 2>&1 || complain "something still bills"
 }
 
 run_tests "$@"
