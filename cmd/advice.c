@@ -83,16 +83,17 @@ static void add_what_reaches_it(struct str *to, const struct totals *t)
 {
 	double cold_s = cold_of(t);
 	int pods = cold_s > 0 ? (int)MIN(t->compute_s / cost_work_for_used_s(USED_GOAL, cold_s), 1e6) : t->pods;
+	double work_s = cost_work_for_used_s(USED_GOAL, cold_s * t->pods);
 	char work[24], has[24];
 
-	if (cold_s <= 0)
+	if (cold_s <= 0 || t->compute_s >= work_s) /* enough of it, and another cause */
 		return;
 	if (pods >= 1 && pods < t->pods) {
 		str_addf(to, "; 70%% takes %d pod%s instead of %d for this work", pods, pods == 1 ? "" : "s", t->pods);
 		return;
 	}
 	str_addf(to, "; 70%% takes %s of work on %d pod%s, this run had %s",
-		 duration_show(work, sizeof(work), (int64_t)(1000 * cost_work_for_used_s(USED_GOAL, cold_s * t->pods))), t->pods, t->pods == 1 ? "" : "s",
+		 duration_show(work, sizeof(work), (int64_t)(1000 * work_s)), t->pods, t->pods == 1 ? "" : "s",
 		 duration_show(has, sizeof(has), (int64_t)(1000 * t->compute_s)));
 }
 
