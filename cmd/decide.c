@@ -10,6 +10,7 @@
 #include "better.h"
 #include "deliver_run.h"
 #include "output.h"
+#include "plan_parts.h"
 #include "plan_show.h"
 #include "refuse.h"
 
@@ -150,6 +151,20 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 		output_line(stderr, "better: %s", better.line);
 }
 
+/* Once for each card that earlier pods could not use, as the plan says it. */
+static void say_left_out(const struct estimate *e)
+{
+	char offer[PLAN_TEXT];
+
+	for (size_t i = 0; i < e->count; i++) {
+		bool said = false;
+		for (size_t k = 0; k < i; k++)
+			said |= !strcmp(e->offers[k].gpu, e->offers[i].gpu) && !strcmp(e->offers[k].provider, e->offers[i].provider);
+		if (e->unfit[i][0] && !said)
+			log_line(LOG_NOTE, "left out: %s: %s", plan_offer(offer, &e->offers[i]), e->unfit[i]);
+	}
+}
+
 int launch_decide(struct launch *l, struct err *err)
 {
 	struct asked asked;
@@ -163,6 +178,7 @@ int launch_decide(struct launch *l, struct err *err)
 	if (status == 0)
 		status = estimate_make(&e, l, asked.offers, asked.count, err);
 	if (status == 0 && e.open) {
+		say_left_out(&e);
 		l->least_microusd = refuse_least_microusd(&e);
 		enum plan_verdict verdict = estimate_choose(&e, &pick);
 		status = delivers ? 0 : refuse_run(l, &e, &pick, verdict, err);

@@ -63,7 +63,7 @@ static void check_machine(struct cmd_context *ctx, struct findings *f)
 		say(f, "ok", "ledger in %s", ctx->state_dir);
 	check_renders(ctx, f);
 	say(f, program_found("ffmpeg") ? "ok" : "warn", program_found("ffmpeg") ? "ffmpeg: joining can set the loudness" :
-	    "ffmpeg is not installed: joined tracks keep the loudness they have");
+	    "ffmpeg is not installed: joined tracks keep the loudness they have, and voice samples must be WAV files");
 	say(f, program_found("ssh") ? "ok" : "warn", program_found("ssh") ? "ssh: `burst ssh` works" :
 	    "ssh is not installed: `burst ssh` does not work (rendering does)");
 }

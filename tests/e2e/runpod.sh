@@ -204,6 +204,7 @@ t_a_card_without_kernels_is_left_out() {
 	grep -q '^left out: RTX 5090.*: torch 2.6.0 has no kernels for it (image host/tts:1, a pod said so on 20' out.txt || complain "the plan: $(grep -i 5090 out.txt)"
 	burst run --json
 	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 4090" "what the second run rented"
+	has err.txt 'left out: RTX 5090 at runpod: torch 2.6.0 has no kernels for it (image host/tts:1, a pod said so on 20'
 	all_done 6
 	# nothing else will do: nothing is rented
 	rm -rf out
