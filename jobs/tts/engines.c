@@ -187,10 +187,11 @@ static const struct engine engines[] = {
 	{
 		.name = "kokoro",
 		/* its phonemes come from espeak-ng; 28 MB are its 54 voices, whose exact sizes are not known here */
-		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "6", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
+		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "7", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
 		.voice = KOKORO_VOICE,
 		.named_voices = true,
-		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI,
+		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI | LETTERS_HAN,
+		.letters_of = kokoro_letters,
 		.gpu = true,
 		.vram_gb = 6,
 		.max_batch = 64,
@@ -201,6 +202,7 @@ static const struct engine engines[] = {
 			  .each_gib = 0.02, .source = "computed from the model's shapes, 2026-11; never run on a GPU"},
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" kokoro",
 		.lock = "kokoro",
+		.sources = "kokoro-zh",
 		.torch = true,
 		.weights = kokoro_weights,
 		.install = python_install,

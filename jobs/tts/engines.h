@@ -55,6 +55,7 @@ struct engine {
 	bool named_voices; /* voices have names of the engine's own; else they are files of
 			      job.voices */
 	unsigned letters; /* enum letters: what its languages are written in; 0: by voice */
+	unsigned (*letters_of)(const char *voice); /* of these what this voice reads; NULL: all of them */
 	bool gpu;
 	int vram_gb, max_batch;
 	double max_batch_weight;
@@ -66,6 +67,7 @@ struct engine {
 	const char *install; /* as in struct job_needs */
 	const char *const *packages;
 	const char *lock; /* its Python packages: jobs/workers/lock/LOCK.txt; NULL: it needs no Python */
+	const char *sources; /* a lock file, likewise, of packages that come as source and are built by what is in `lock`; NULL: none */
 	bool torch, torchaudio; /* the image's torch is used, and is the same at the end of the set-up; torchaudio is the image's or comes */
 	const struct engine_weight *weights; /* ended by a NULL repository; NULL: none, or by voice */
 	const char *prepare; /* program of jobs/workers/ that makes the weights ready in their folder; NULL */

@@ -41,6 +41,8 @@ static const char preamble[] =
 	"pip_install() {\n"
 	"	python -m pip --disable-pip-version-check --no-cache-dir -q --retries 2 install --no-deps --require-hashes -r \"$@\"\n"
 	"}\n"
+	/* of packages that come as source: what builds them is there, and is not fetched */
+	"build() { pip_install \"$@\" --no-build-isolation >\"$log\" 2>&1 || failed; }\n"
 	"install() {\n"
 	"	if pip_is_plain && command -v uv >/dev/null; then\n"
 	"		uv pip install -q --python \"$BURST_ENV/venv/bin/python\" --no-config --no-cache --compile-bytecode --no-deps"
@@ -108,6 +110,10 @@ static void add_packages(struct str *to, const struct engine *engine)
 		str_add(to, bring_uv);
 	}
 	str_addf(to, "install \"$BORROWED/%s.txt\"\n", engine->lock);
+	if (engine->sources) {
+		add_lock(to, engine->sources);
+		str_addf(to, "build \"$BORROWED/%s.txt\"\n", engine->sources);
+	}
 	if (engine->torchaudio) {
 		add_lock(to, "torchaudio");
 		str_addf(to, torchaudio, engine->name);
@@ -227,6 +233,8 @@ static void add_all_pins(struct str *to, const struct engine *engine)
 {
 	if (engine->lock)
 		add_pins(to, engine->lock);
+	if (engine->sources)
+		add_pins(to, engine->sources);
 	if (engine->weights)
 		str_addf(to, " --pin weights==%.12s", engine->weights->revision);
 }
@@ -264,6 +272,7 @@ int environment_download_mb(const struct engine *engine)
 	int64_t bytes = engine->lock ? lock_bytes(engine->lock) : 0;
 	const char *const *voices = engine->voice ? (const char *const[]){engine->voice, NULL} : no_voices;
 
+	bytes += engine->sources ? lock_bytes(engine->sources) : 0;
 	for (const struct engine_weight *w = engine->weights; w && w->repository; w++)
 		bytes += w->bytes;
 	for (const char *const *lock = engine->by_voice ? engine->by_voice->locks(voices, NULL) : NULL; lock && *lock; lock++)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "letters.h"
 
 #define KOKORO "hexgrad/Kokoro-82M", "f3ff3571791e39611d31c381e3a41a3af07b4987"
 
@@ -32,6 +33,11 @@ static const char *const voices[] = {VOICES(WORD) NULL};
 
 const struct engine_option kokoro_options[] = {{"speed", false, 0.5, 2}, {0}};
 
+unsigned kokoro_letters(const char *voice)
+{
+	return voice[0] == 'z' ? LETTERS_HAN : voice[0] == 'h' ? LETTERS_LATIN | LETTERS_DEVANAGARI : LETTERS_LATIN;
+}
+
 int kokoro_check_voice(const char *voice, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -39,9 +45,9 @@ int kokoro_check_voice(const char *voice, struct err *err)
 
 	for (size_t i = 0; voices[i] && !known; i++)
 		known = !strcmp(voices[i], voice);
-	if (known && (voice[0] == 'j' || voice[0] == 'z'))
-		return err_set(err, ERR_CONFIG, "voice \"%s\" speaks %s, whose writing kokoro cannot read here; take engine = \"qwen3\"", voice,
-			       voice[0] == 'j' ? "Japanese" : "Chinese");
+	if (known && voice[0] == 'j')
+		return err_set(err, ERR_CONFIG, "voice \"%s\" speaks Japanese, which kokoro reads by the dictionary UniDic, and PyPI has no package"
+			       " with that; take engine = \"qwen3\"", voice);
 	if (known)
 		return 0;
 	const char *near = nearest_word(voice, voices);

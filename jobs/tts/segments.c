@@ -191,10 +191,14 @@ static void cut_item(struct cut_list *to, const struct script_item *item, const 
 }
 
 /* One foreign name in a text stops nothing: most letters must be foreign. */
-static int check_letters(const char *text, const struct script_item *item, const struct speaker *speaker, struct err *err)
+static int check_letters(const char *text, const struct script_item *item, const char *voice, const struct speaker *speaker, struct err *err)
 {
-	const char *foreign = speaker->known && !speaker->worker ? letters_foreign(text, speaker->known->letters) : NULL;
+	const struct engine *engine = speaker->worker ? NULL : speaker->known;
+	const char *foreign = engine ? letters_foreign(text, engine->letters) : NULL;
 
+	if (!foreign && engine && engine->letters_of && voice && (foreign = letters_foreign(text, engine->letters_of(voice))))
+		return err_set(err, ERR_CONFIG, "%s:%zu: \"%.*s\" is written in %s letters, which voice \"%.*s\" of %s does not read", item->source,
+			       item->line, utf8_fit(text, 40), text, foreign, utf8_fit(voice, 40), voice, engine->name);
 	if (!foreign)
 		return 0;
 	return err_set(err, ERR_CONFIG, "%s:%zu: \"%.*s\" is written in %s letters, which no language of %s has; `burst engines` lists others",
@@ -219,7 +223,7 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 	append(s, &segment, &spoken);
 	struct spoken *last = &s->spoken[s->count - 1];
 	const char *hash = NULL;
-	if (check_letters(last->text, item, speaker, err) < 0)
+	if (check_letters(last->text, item, voice, speaker, err) < 0)
 		return -1;
 	if (!voice && speaker->known && speaker->known->needs_sample && !speaker->worker)
 		return s->voice_missed++ ? 0 : err_set(err, ERR_CONFIG, "%s:%zu: %s needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\"",

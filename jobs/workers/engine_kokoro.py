@@ -2,11 +2,12 @@
 
 Phonemes come from espeak-ng by the published mapping (misaki.espeak), in threads beside the GPU; kokoro_batch.py makes the sound of many
 texts at once. Texts in English go to espeak-ng whole: the published way looks words up in a dictionary first, with a spaCy model that is
-no package of PyPI. Japanese and Chinese need dictionaries of that kind too, and are refused.
+no package of PyPI. Chinese goes the published way. Japanese needs a dictionary that is no package of PyPI either, and is refused.
 """
 from __future__ import annotations
 
 import concurrent.futures
+import logging
 import os
 import threading
 from types import SimpleNamespace
@@ -16,8 +17,8 @@ from burst_device import Cuda, Device
 from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, nearest, weights_folder
 from burst_read import Coming, Reader, bare
 
-LANGUAGES = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
-NOT_SPOKEN = {"j": "Japanese", "z": "Chinese"}
+LANGUAGES = {"z": "", "a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
+NOT_SPOKEN = {"j": "Japanese"}
 WEIGHTS = "kokoro-v1_0.pth"
 PHONEMES_MOST = 510        # of one row: a voice has so many styles
 BREAKS = ("!.?…", ":;", ",—", " ")  # where a longer text is cut, best first
@@ -39,14 +40,26 @@ def parts(phonemes: str) -> list[str]:
     return [p for p in [*found, phonemes] if p]
 
 
+def chinese() -> Callable[[str], tuple[str, Any]]:
+    import jieba
+    from misaki.zh import ZHG2P
+
+    jieba.setLogLevel(logging.WARNING)
+    jieba.initialize()  # of all threads, before the first of them reads
+    return ZHG2P()
+
+
 class Phonemizer:
     """Text to phonemes for one language. Not for two threads at once."""
 
     def __init__(self, letter: str) -> None:
+        self.english = letter in "ab"
+        if letter == "z":
+            self.published = chinese()
+            return
         from misaki import espeak
         from phonemizer.backend import EspeakBackend
 
-        self.english = letter in "ab"
         if self.english:
             self.published = espeak.EspeakFallback(british=letter == "b")
             self.published.backend = EspeakBackend(LANGUAGES[letter], preserve_punctuation=True, with_stress=True, tie="^",
@@ -127,7 +140,7 @@ class Kokoro(Engine):
         if name not in self.voices:
             raise BadTask(f"unknown voice {name!r}{nearest(name, self.voices)}")
         if name[0] not in LANGUAGES:
-            raise BadTask(f"voice {name!r} speaks {NOT_SPOKEN.get(name[0], 'a language')} that espeak-ng gives no phonemes for")
+            raise BadTask(f"voice {name!r} speaks {NOT_SPOKEN.get(name[0], 'a language')} that it cannot read here")
 
     def pack(self, name: str) -> Any:
         """The styles of a voice: one for each number of phonemes."""

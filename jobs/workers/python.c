@@ -35,6 +35,7 @@ INCBIN(python_weights, "jobs/workers/burst_weights.py");
 /* made by `make locks` */
 INCBIN(lock_chatterbox, "jobs/workers/lock/chatterbox.txt");
 INCBIN(lock_kokoro, "jobs/workers/lock/kokoro.txt");
+INCBIN(lock_kokoro_zh, "jobs/workers/lock/kokoro-zh.txt");
 INCBIN(lock_piper, "jobs/workers/lock/piper.txt");
 INCBIN(lock_piper_joe, "jobs/workers/lock/piper-joe.txt");
 INCBIN(lock_piper_voice, "jobs/workers/lock/piper-voice.txt");
@@ -73,6 +74,7 @@ const struct job_file *python_file(const char *name)
 		{"burst_weights.py", python_weights, 0, 0644},
 		{"chatterbox.txt", lock_chatterbox, 0, 0644},
 		{"kokoro.txt", lock_kokoro, 0, 0644},
+		{"kokoro-zh.txt", lock_kokoro_zh, 0, 0644},
 		{"piper.txt", lock_piper, 0, 0644},
 		{"piper-joe.txt", lock_piper_joe, 0, 0644},
 		{"piper-voice.txt", lock_piper_voice, 0, 0644},

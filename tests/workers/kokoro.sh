@@ -1,11 +1,13 @@
 #!/bin/bash
 # kokoro.sh DIR - the published Kokoro as a folder of Python packages in DIR, for tests/workers/test_kokoro.py. Some 70 MB, from PyPI;
-# made anew when the lock file changes. The packages are those of a pod (jobs/workers/lock/kokoro.txt); torch is that of
+# made anew when the lock file changes. The packages are those of a pod (jobs/workers/lock/kokoro*.txt); torch is that of
 # tests/workers/chatterbox.sh.
 set -eu
 dir=$1
-lock=$(cd "$(dirname "$0")/../.." && pwd)/jobs/workers/lock/kokoro.txt
-cmp -s "$lock" "$dir/.complete" && exit 0
+lock=$(cd "$(dirname "$0")/../.." && pwd)/jobs/workers/lock
+cat "$lock/kokoro.txt" "$lock/kokoro-zh.txt" | cmp -s - "$dir/.complete" && exit 0
 rm -rf "$dir"
-python3 -m pip --disable-pip-version-check -q install --no-deps --require-hashes --target "$dir" -r "$lock"
-cp "$lock" "$dir/.complete"
+pip() { python3 -m pip --disable-pip-version-check -q install --no-deps --require-hashes --target "$dir" "$@"; }
+pip -r "$lock/kokoro.txt"
+PYTHONPATH=$dir pip --no-build-isolation -r "$lock/kokoro-zh.txt"
+cat "$lock/kokoro.txt" "$lock/kokoro-zh.txt" >"$dir/.complete"

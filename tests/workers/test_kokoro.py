@@ -249,6 +249,17 @@ class Whole(unittest.TestCase):
         self.assertEqual(engine_kokoro.Phonemizer("b")("The water."), "ðə wˈɔːtə.")
         self.assertEqual(engine_kokoro.Phonemizer("i")("Ciao"), "ʧˈao")
 
+    def test_chinese_is_read_the_published_way(self) -> None:
+        """By misaki.zh as the published pipeline calls it for this model, in several threads at once."""
+        from misaki.zh import ZHG2P
+
+        texts = ["你好，世界！", "我有3个苹果。", "2026年11月25日，星期三。", "“重庆的银行”在哪里？", "他说：hello，然后走了。", "一不小心，第一次下雨了。" * 3]
+        published = [ZHG2P()(text)[0] for text in texts]
+        self.assertEqual(published[0], "ni↓xau↓, ʂɨ↘ʨje↘!")
+        tasks = [Task(f"s{i}", f"s{i}.wav", text, "zf_xiaobei") for i, text in enumerate(texts)]
+        self.assertEqual(["".join(coming.result()) for coming in self.engine.tokens(tasks)], published)
+        self.assertEqual(engine_kokoro.Phonemizer("z")(" "), "")
+
     def test_what_is_wrong_is_named(self) -> None:
         for more, why in (({"voice": "af_hart"}, "unknown voice 'af_hart', did you mean 'af_heart'"),
                           ({"voice": "jf_alpha"}, "speaks Japanese"), ({"voice_file": "voice-x.wav"}, "takes no sample"),
