@@ -335,7 +335,7 @@ part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }
 
 # ---- (l) batches of Chatterbox and Qwen3-TTS on the processor ----
 
-part_voices() { python3 tests/bench/voices.py; python3 tests/bench/voices_qwen3.py; }
+part_voices() { python3 tests/bench/voices.py; python3 tests/bench/voices_qwen3.py; python3 tests/bench/voices_kokoro.py; }
 
 # ---- (m) reading Chatterbox's weights when a worker starts ----
 
