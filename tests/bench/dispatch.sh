@@ -14,7 +14,7 @@ dispatch_speed() { awk -v s="$1" 'BEGIN {printf "%.6f %.6f %.6f\n", .1 * s, .013
 dispatch_run() { # dispatch_run BATCHING SEGMENTS PODS [again]: prints "compute makespan batches" of the run, in seconds
 	local home=$work/dispatch-$1-$2-$3${4#again} round worker=padded.py texts=
 	mkdir -p "$home/code"
-	cp tests/workers/padded.py tests/workers/continuous.py "$home/code/"
+	cp tests/workers/{padded,continuous,answers}.py "$home/code/"
 	[ "${4:-}" != unlike ] || texts=unlike
 	[ "$1" != continuous ] || worker=continuous.py
 	python3 tests/bench/dispatch.py texts "$2" $texts >"$home/script.jsonl"

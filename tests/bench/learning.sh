@@ -71,7 +71,7 @@ learning_row() { # learning_row NAME BEFORE GPU SEGMENTS PODS ONCE SHARED EACH M
 	mkdir -p "$work/learning/$1/code"
 	cd "$work/learning/$1" || return
 	export BURST_STATE_DIR=$PWD/state
-	cp "$root/tests/workers/padded.py" code/
+	cp "$root/tests/workers/"{padded,answers}.py code/
 	[ "$1" != new_setup ] || setup=3
 	[ "$5" != auto ] || keys='goal = "balanced"; value_of_time = 10.0;'
 	learning_segments $(($4 / 2)) 1 >script.jsonl

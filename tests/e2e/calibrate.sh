@@ -6,7 +6,7 @@
 padded_job() { # padded_job [ONCE] [KEYS]
 	script_lines 30
 	mkdir -p code
-	cp "$ROOT/tests/workers/padded.py" code/
+	cp "$ROOT/tests/workers/"{padded,answers}.py code/
 	ENGINE=padded
 	JOB="worker = \"ONCE=${1:-0.1} LONGEST=0.004 EACH=0.001 MAX_BATCH=8 python3 \\\"\$BURST_CODE/padded.py\\\"\"; check = { enabled = false; };"
 	LOCAL='gpu_prices = ["T4=0.59", "L4=0.80"];'

@@ -6,7 +6,7 @@
 continuous_job() { # continuous_job SEGMENTS [VARIABLES of the worker]
 	script_lines "$1"
 	mkdir -p code
-	cp "$ROOT/tests/workers/continuous.py" code/
+	cp "$ROOT/tests/workers/"{continuous,answers}.py code/
 	ENGINE='continuous'
 	JOB='worker = "EACH='${EACH:-0.001}' LONGEST=0.002 LIMIT=8 '${2:-}' python3 \"$BURST_CODE/continuous.py\""; '${CAP:-}'check = { enabled = false; };'
 	config "pods = ${PODS:-1};" 'code = { path = "code"; };'

@@ -369,7 +369,7 @@ t_nothing_fits() {
 padded_job() { # padded_job SEGMENTS
 	script_lines "$1"
 	mkdir -p code
-	cp "$ROOT/tests/workers/padded.py" code/
+	cp "$ROOT/tests/workers/"{padded,answers}.py code/
 	ENGINE='padded'
 	JOB='worker = "ONCE=0.978 EACH=0.0217 EQUAL=1 MAX_BATCH=80 python3 \"$BURST_CODE/padded.py\""; check = { enabled = false; };'
 }
@@ -405,7 +405,7 @@ t_full_batches_for_padded_engines() {
 t_the_parts_of_a_load_are_told_apart() {
 	script_lines 6
 	mkdir -p code
-	cp "$ROOT/tests/workers/padded.py" code/
+	cp "$ROOT/tests/workers/"{padded,answers}.py code/
 	printf 'export LOAD=3 PHASES='"'"'%s'"'"'\n' '{"import_s":0.5,"read_s":2.25,"nap_s":9,"build_s":-1,"probe_s":"x"}' >code/settings
 	ENGINE='padded'
 	JOB='worker = ". \"$BURST_CODE/settings\"; exec python3 \"$BURST_CODE/padded.py\""; check = { enabled = false; };'

@@ -19,7 +19,7 @@ t_calibrates() {
 	cloud || return
 	script_lines 12
 	mkdir code
-	cp "$ROOT/tests/workers/padded.py" code/
+	cp "$ROOT/tests/workers/"{padded,answers}.py code/
 	allow_volumes v
 	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-KS-2"}'
 	ENGINE=padded JOB='worker = "ONCE=0.1 EACH=0.001 MAX_BATCH=4 python3 \"$BURST_CODE/padded.py\""; check = { enabled = false; };' \
