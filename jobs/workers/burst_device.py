@@ -155,3 +155,9 @@ class Cuda:
 
     def facts(self) -> str:
         return f"{self.gpu} {self.total_gib():.1f} GiB torch {self.torch.__version__}"
+
+
+def in_bfloat16(torch: Any) -> tuple[str, Any, Device]:
+    """Where a language model computes, in which type, and the device. What is left in float32 is multiplied in TF32."""
+    torch.set_float32_matmul_precision("high")
+    return "cuda", torch.bfloat16, Cuda(torch)

@@ -9,7 +9,7 @@ import os
 from typing import Any, Optional, Sequence
 
 import burst_graphs
-from burst_device import Cuda, Device, kind_of
+from burst_device import Device, in_bfloat16, kind_of
 from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, weights_folder
 from burst_graphs import CudaTape, Graphs, Tape
 from chatterbox_weights import Weights, fill
@@ -44,9 +44,8 @@ class Chatterbox(Engine):
     def make_device(self) -> Device:
         import torch
 
-        self.where, self.number = "cuda", torch.bfloat16
-        torch.set_float32_matmul_precision("high")
-        return Cuda(torch)
+        self.where, self.number, device = in_bfloat16(torch)
+        return device
 
     def begin(self) -> None:
         self.folder = weights_folder()

@@ -11,7 +11,7 @@ import unicodedata
 from types import SimpleNamespace
 from typing import Any, Optional, Sequence
 
-from burst_device import Cuda, Device, kind_of
+from burst_device import Device, in_bfloat16, kind_of
 from burst_engine import Bad, BadTask, CannotRun, Choice, Engine, Option, Task, Text, nearest, weights_folder
 
 FRAMES_A_SECOND = 12.5
@@ -62,9 +62,8 @@ class Qwen3(Engine):
     def make_device(self) -> Device:
         import torch
 
-        self.where, self.number = "cuda", torch.bfloat16
-        torch.set_float32_matmul_precision("high")
-        return Cuda(torch)
+        self.where, self.number, device = in_bfloat16(torch)
+        return device
 
     def load(self) -> None:
         self.folder = weights_folder()
