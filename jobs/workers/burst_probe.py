@@ -74,7 +74,7 @@ def most_at_once(engine: Engine, device: object, versions: str) -> int:
     if not device.total_gib():
         return engine.max_batch
     workers = max(1, int(os.environ.get("BURST_WORKERS", "1") or 1))
-    key = f"{engine.name} {versions} {device.facts()} workers {workers}"
+    key = f"{engine.name} {versions} {device.facts()} workers {workers}{' graphs' if engine.held_gib() else ''}"
     known = read_cache()
     if isinstance(known.get(key), int) and known[key] > 0:
         return min(known[key], engine.max_batch)

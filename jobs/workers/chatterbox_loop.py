@@ -103,7 +103,7 @@ class RecordedLoop(Loop):
         self.graphs.run((texts, wide, window), lambda: self.model.advance(s, texts, wide, window), s.state())
 
     def record(self, texts: int) -> None:
-        if self.kept and not self.graphs.off:
+        if self.kept and not self.graphs.off and not self.graphs.full:
             places, s = self.places(texts), self.kept
             step = (places, s.wide, s.slots)
             if step not in self.graphs.replays:

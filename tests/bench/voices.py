@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """voices.py - batches of Chatterbox's language model against the published code one text at a time, in one run on the processor:
-the published classes with 8 of 30 layers and random weights. Processor time of one thread, so that other work does not show.
-Then the share of a batch's time that the harness spends outside of the model, with the sound. Needs `make chatterbox-packages`."""
+the published classes with 8 of 30 layers and random weights. Processor time of one thread, so that other work does not show. Then
+Turbo's, with and without the shared conditioning of a voice, and the share of a batch's time that the harness spends outside of the
+model, with the sound. Needs `make chatterbox-packages`."""
 from __future__ import annotations
 
 import os
@@ -44,6 +45,35 @@ def tokens_part() -> None:
         print(f"burst, batches of {b}: {took:.1f} s, {alone / took:.2f} times as fast")
 
 
+def heads_part() -> None:
+    """What it saves that all texts of a voice share the conditioning: Turbo's is 376 tokens long."""
+    from chatterbox_slots import Model
+    from chatterbox_t3 import Speech, make_head
+
+    case, layers = twin.Turbo, 4
+    twin.LAYERS = layers
+    case.t3, case.texts = twin.make_t3(True), twin.make_texts(TEXTS)
+    case.t3.hp.stop_speech_token = 8000
+    rows, own = ([case.row(i) for i in range(TEXTS)] for _ in range(2))
+    cond = twin.make_cond(case.t3, True, 0)
+
+    def shared() -> None:
+        with twin.torch.inference_mode():
+            x = case.t3.prepare_conditioning(cond)[0]
+        head = make_head(Model(case.t3, True), x)
+        for row in rows:
+            row.head, row.prompt = head, row.prompt[len(head):]
+        Speech(case.t3, rows, True, lambda _: None).speak()
+
+    alone = cpu_s(lambda: [case.published(i) for i in range(TEXTS)])
+    each = cpu_s(lambda: Speech(case.t3, own, True, lambda _: None).speak())
+    once = cpu_s(shared)
+    print(f"# Turbo, {layers} of 24 layers, the same texts in one batch of {TEXTS}")
+    print(f"published code, one by one: {alone:.1f} s of processor time")
+    print(f"burst, the conditioning in each row: {each:.1f} s, {alone / each:.2f} times as fast")
+    print(f"burst, the conditioning once: {once:.1f} s, {alone / once:.2f} times as fast")
+
+
 def harness_part() -> None:
     from burst_device import Cpu
     from burst_render import Renderer
@@ -65,4 +95,6 @@ if __name__ == "__main__":
         sys.exit(0)
     twin.torch.set_num_threads(1)
     tokens_part()
+    heads_part()
+    twin.LAYERS = LAYERS
     harness_part()

@@ -146,7 +146,7 @@ def e6(s: Setting) -> dict[str, Any]:
 
 
 def e7(s: Setting) -> dict[str, Any]:
-    """The same seeds alone and in one batch: how many token lists are equal."""
+    """The same seeds alone and in one batch, and in one batch without and with CUDA graphs: how many token lists are equal."""
     from chatterbox_t3 import Speech
 
     b, cap, found = s.pick(64, 4), s.pick(100, 6), {}
@@ -154,13 +154,17 @@ def e7(s: Setting) -> dict[str, Any]:
         t3 = twin.make_t3(s, turbo)
         shape = [(s.pick(120, 12) + 7 * i % 90, cap) for i in range(b)]
         together = Speech(t3, twin.make_rows(s, t3, turbo, shape), turbo, lambda _: None).speak()
+        loop = twin.make_loop(s, t3, turbo, True)
+        replayed = Speech(t3, twin.make_rows(s, t3, turbo, shape), turbo, lambda _: None, loop=loop).speak()
+        graphs = sum(s.torch.equal(a.tokens, b.tokens) for a, b in zip(together, replayed))
         equal, agree = 0, []
         for i in range(b):
             alone = Speech(t3, twin.make_rows(s, t3, turbo, shape[i:i + 1], i), turbo, lambda _: None).speak()[0].tokens
             same = (alone == together[i].tokens).tolist()
             equal += all(same)
             agree.append(same.index(False) if False in same else cap)
-        found["turbo" if turbo else "regular"] = {"b": b, "tokens": cap, "equal": equal, "first_tokens_equal_median": statistics.median(agree)}
+        found["turbo" if turbo else "regular"] = {"b": b, "tokens": cap, "equal": equal, "equal_with_graphs": graphs,
+                                                 **twin.recorded(loop), "first_tokens_equal_median": statistics.median(agree)}
     return found
 
 

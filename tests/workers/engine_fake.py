@@ -15,6 +15,7 @@ from typing import Any, Optional, Sequence
 
 from burst_device import Cpu, DeviceLost, Unfit, has_kernels
 from burst_engine import Bad, BadTask, Engine, Option, Task, nearest
+from burst_wire import log
 
 RATE = 8000
 VOICES = ("anna", "bert")
@@ -121,6 +122,16 @@ class Fake(Engine):
 
     def rehearse(self, b: int) -> None:
         self.card.take(self.slope * b)
+        self.held = number("HELD", 0) * b
+
+    def held_gib(self) -> float:
+        return getattr(self, "held", 0.0)
+
+    def expect(self, b: int) -> None:
+        log(f"no batch will have more than {b}")
+
+    def release(self) -> None:
+        log("what was kept is forgotten")
 
 
 ENGINE = Fake

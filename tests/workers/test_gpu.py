@@ -86,9 +86,15 @@ class DryRun(unittest.TestCase):
         self.assertEqual(sorted(found["experiments"]), [f"E{i}" for i in range(1, 10)])
         result = {name: e["result"] for name, e in found["experiments"].items()}
         self.assertTrue(all(p["step_ms"] > 0 for name in ("E1", "E2") for p in result[name]["points"]))
+        for name in ("E1", "E2"):
+            graphs = [p for p in result[name]["points"] if p["mode"] == "graph"]
+            self.assertEqual(2 * len(graphs), len(result[name]["points"]))
+            self.assertTrue(all(p["recorded"] and p["replayed"] for p in graphs), graphs)
         self.assertEqual({p["precision"] for p in result["E3"]["points"]}, {"fp32", "tf32", "bf16"})
         self.assertTrue(result["E6"]["ran_out"] and result["E6"]["next_batch_fits"])
-        self.assertEqual(result["E7"]["regular"]["equal"], result["E7"]["regular"]["b"])
+        for kind in ("regular", "turbo"):
+            same = result["E7"][kind]
+            self.assertEqual((same["equal"], same["equal_with_graphs"]), (same["b"], same["b"]))
         self.assertIn("A DRY RUN", said.stdout)
 
 

@@ -194,6 +194,7 @@ class Faults(unittest.TestCase):
         with Worker(FAULTS="big:oom!") as worker:
             self.assertEqual(set(verdicts(worker.batch(task("a"), task("b", "a big one"))).values()), {"yes"})
             self.assertIn("out of memory with 2 segments: in two halves", worker.log())
+            self.assertEqual(worker.log().count("what was kept is forgotten"), 1)
 
     def test_out_of_memory_that_halves_do_not_cure(self) -> None:
         with Worker(FAULTS="big:oom") as worker:
@@ -251,12 +252,25 @@ class Probe(unittest.TestCase):
             with open(f"{worker.out.name}/.burst-probe.json", encoding="utf-8") as f:
                 self.assertEqual(list(json.load(f).values()), [32])
 
+    def test_what_a_rehearsal_did_not_allocate_counts_too(self) -> None:
+        with Worker(CARD=24, BASE=3, SLOPE=0.25, HELD=0.25) as worker:
+            self.assertEqual(worker.hello["max_batch"], 32)
+            self.assertIn("memory: 3.00 GiB + 0.500 GiB a segment", worker.log())
+            self.assertIn("no batch will have more than 32", worker.log())
+
     def test_several_workers_share_the_card(self) -> None:
         with Worker(CARD=24, BASE=3, SLOPE=0.5, BURST_WORKERS=2) as worker:
             self.assertEqual(worker.hello["max_batch"], 16)
 
 
 class Device(unittest.TestCase):
+    def test_language_models_compute_in_bfloat16(self) -> None:
+        torch, asked = FakeTorch(), []
+        torch.set_float32_matmul_precision, torch.bfloat16 = asked.append, "half"
+        where, number, device = burst_device.in_bfloat16(torch)
+        self.assertEqual((where, number, asked), ("cuda", "half", ["high"]))
+        self.assertIsNone(device.self_test())
+
     def test_kernels(self) -> None:
         has = burst_device.has_kernels
         self.assertTrue(has(["sm_80"], 8, 0))
