@@ -91,7 +91,7 @@ t_what_cannot_be_used() {
 	cp twin.so open.so
 	chmod 666 open.so
 	refused "$T/none.so" "no provider in it (no symbol burst_provider)"
-	refused "$T/newer.so" "made for version 8 of the provider contract, this burst has 7: build it again"
+	refused "$T/newer.so" "made for version 9 of the provider contract, this burst has 8: build it again"
 	refused "$T/again.so" 'there is a provider "local" already'
 	refused "$T/odd.so" "its name is not of a-z, 0-9 and _, at most 23"
 	refused "$T/less.so" 'provider "twin" lacks options or a function that the contract asks for'

@@ -42,7 +42,7 @@ static void causes_are_named(void **state)
 		{"sync", 5, 60, 30, 0, "went into syncing and setting up (63%): fill the volume before"},
 		{"idle", 5, 5, 30, 60, "went into waiting for work (60%): use fewer pods"},
 		{"nothing computed", 90, 5, 0, 0, NULL},
-		{"enough work, lost elsewhere", 10, 0, 40, 60, "went into waiting for work (60%): use fewer pods"},
+		{"enough work, lost elsewhere", 10, 0, 40, 60, "went into waiting for work (55%): use fewer pods"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
