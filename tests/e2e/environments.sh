@@ -6,12 +6,12 @@
 environment_job() { # environment_job SEGMENTS
 	script_lines "$1"
 	mkdir -p code
-	cp "$ROOT/tests/workers/padded.py" code/
+	cp "$ROOT/tests/workers/"{padded,answers}.py code/
 	cat >code/setup.sh <<-'E'
 		mkdir -p "$BURST_ENV/lib/package" && cd "$BURST_ENV" || exit
 		for i in $(seq 300); do echo "VALUE = $i" >"lib/package/m$i.py"; done
 		printf '#!/bin/sh\nexec python3 "%s/lib/run.py" "$@"\n' "$BURST_ENV_FINAL" >run
-		printf 'import runpy, package.m300\nprint("value", package.m300.VALUE, flush=True)\nrunpy.run_path(__import__("os").environ["BURST_CODE"] + "/padded.py", run_name="__main__")\n' >lib/run.py
+		printf 'import os, runpy, sys, package.m300\nsys.path.insert(0, os.environ["BURST_CODE"])\nprint("value", package.m300.VALUE, flush=True)\nrunpy.run_path(os.environ["BURST_CODE"] + "/padded.py", run_name="__main__")\n' >lib/run.py
 		chmod 755 run
 	E
 	ENGINE=padded
