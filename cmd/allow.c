@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "report.h"
@@ -75,22 +74,10 @@ void allow_say_used(struct str *to, const struct allowance *a)
 		 money_show(cap, sizeof(cap), a->cap_microusd), is_month(a) ? "this month" : "today", a->project ? " in this project" : "");
 }
 
-/* By the clock on the wall here. */
-static void say_moment(struct str *to, int64_t wall_ms)
-{
-	time_t at = (time_t)(wall_ms / 1000);
-	struct tm tm = {0};
-	char text[32];
-
-	localtime_r(&at, &tm);
-	if (strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &tm))
-		str_add(to, text);
-}
-
 int allow_refuse(const struct allowance *a, int64_t least, struct err *err)
 {
 	CLEANUP(str_free) struct str why = STR_INIT;
-	char money[32];
+	char money[32], until[32];
 	int64_t left = allow_left(a);
 
 	allow_say_used(&why, a);
@@ -102,8 +89,7 @@ int allow_refuse(const struct allowance *a, int64_t least, struct err *err)
 		str_addf(&why, "; %s is left", money_show(money, sizeof(money), left));
 	if (left && least > left)
 		str_addf(&why, ", and %s is spent before a pod is up", money_show(money, sizeof(money), least));
-	str_add(&why, ": wait until ");
-	say_moment(&why, a->ends_ms);
-	str_addf(&why, "%s, or raise caps.%s; nothing was rented", a->holders ? " or until those have ended" : "", a->key);
+	str_addf(&why, ": wait until %s%s, or raise caps.%s; nothing was rented",
+		 clock_local(until, sizeof(until), "%Y-%m-%d %H:%M", a->ends_ms), a->holders ? " or until those have ended" : "", a->key);
 	return err_set(err, ERR_CAP, "%s: %s", a->where, str_text(&why));
 }

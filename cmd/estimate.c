@@ -26,15 +26,6 @@ static const struct cold_time setup_prior = {120, 600, 0};
 
 /* ---- deadline and goal ---- */
 
-/* "07:00"; false: it is no time of day. */
-static bool read_clock(const char *text, int *hour, int *minute)
-{
-	int used = 0;
-
-	return sscanf(text, "%2d:%2d%n", hour, minute, &used) == 2 && !text[used] && *hour >= 0 && *hour < 24 && *minute >= 0 &&
-	       *minute < 60;
-}
-
 /* This time of day, so many days from now. */
 static time_t time_of_day(time_t now, int hour, int minute, int days)
 {
@@ -54,7 +45,7 @@ bool estimate_deadline(const char *text, int64_t wall_ms, double *out_s)
 	int hour, minute;
 	int64_t ms;
 
-	if (!read_clock(text, &hour, &minute)) {
+	if (!clock_time_of_day(text, &hour, &minute)) {
 		bool fine = duration_parse(text, &ms, NULL) == 0;
 		*out_s = fine ? (double)ms / 1000 : 0;
 		return fine;

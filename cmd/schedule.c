@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/path.h"
@@ -30,12 +29,7 @@ static int check_name(const char *name, struct err *err)
 /* "Thu 26 Nov 02:00 CET" */
 static const char *show_time(char *to, size_t room, int64_t ms)
 {
-	time_t at = (time_t)(ms / 1000);
-	struct tm t;
-
-	localtime_r(&at, &t);
-	strftime(to, room, "%a %d %b %H:%M %Z", &t);
-	return to;
+	return clock_local(to, room, "%a %d %b %H:%M %Z", ms);
 }
 
 /* ---- add ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "report.h"
 
@@ -86,14 +87,6 @@ int64_t spend_next_month_ms(int64_t wall_ms)
 	return first_of_month_ms(wall_ms, 1);
 }
 
-static void day_show(char *to, size_t room, int64_t wall_ms)
-{
-	struct tm tm = local_time(wall_ms);
-
-	if (!strftime(to, room, "%Y-%m-%d", &tm))
-		copy_text(to, room, "-");
-}
-
 /* ---- pieces of pods ---- */
 
 static struct piece *add_piece(struct pieces *to, const char *run)
@@ -120,7 +113,7 @@ static void add_days(struct pieces *to, const struct pod_row *pod, const struct 
 		int64_t at = pod->create_ms + done, end = MIN(spend_next_day_ms(at) - pod->create_ms, billed);
 		char day[16];
 
-		day_show(day, sizeof(day), at);
+		clock_local(day, sizeof(day), "%Y-%m-%d", at);
 		/* the hour that DST skips at midnight makes two parts of one day */
 		struct piece *piece = last && !strcmp(last->key, day) ? last : add_piece(to, pod->run);
 		COPY_TEXT(piece->key, day);

@@ -105,12 +105,11 @@ static int read_fields(char *const words[5], struct calendar *out, struct err *e
 	return 0;
 }
 
+/* With two digits for the minutes: "daily 2:5" may be a slip. */
 static bool read_time(const char *text, int *hour, int *minute)
 {
-	int n = 0;
-
-	return text && sscanf(text, "%2d:%2d%n", hour, minute, &n) == 2 && !text[n] && strchr(text, ':')[1] && strlen(strchr(text, ':')) == 3 && *hour >= 0 &&
-	       *hour < 24 && *minute >= 0 && *minute < 60 && isdigit((unsigned char)text[0]);
+	return text && isdigit((unsigned char)text[0]) && clock_time_of_day(text, hour, minute) && strlen(strchr(text, ':')) == 3 &&
+	       isdigit((unsigned char)strchr(text, ':')[1]);
 }
 
 /* "15m" and "6h", which have to divide an hour or a day: else the last stretch would be shorter. */

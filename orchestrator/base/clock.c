@@ -37,7 +37,25 @@ char *clock_rfc3339(char *to, size_t room, int64_t wall_ms)
 	return to;
 }
 
+char *clock_local(char *to, size_t room, const char *format, int64_t wall_ms)
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm tm = {0};
+
+	localtime_r(&seconds, &tm);
+	if (!strftime(to, room, format, &tm))
+		to[0] = '\0';
+	return to;
+}
+
 /* ---- times of day ---- */
+
+bool clock_time_of_day(const char *text, int *hour, int *minute)
+{
+	int used = 0;
+
+	return sscanf(text, "%2d:%2d%n", hour, minute, &used) == 2 && !text[used] && *hour >= 0 && *hour < 24 && *minute >= 0 && *minute < 60;
+}
 
 /* This time of day, so many days later, as seen with or without daylight saving time; *shown: whether the clock does show it then. */
 static time_t time_on_day(time_t now, int days, int hour, int minute, int dst, bool *shown)
@@ -59,9 +77,9 @@ bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms)
 {
 	enum { AUTUMN = 1, SPRING = 0 }; /* the earlier of two comes with DST; what is skipped counts without */
 	time_t now = (time_t)(wall_ms / 1000);
-	int hour, minute, used = 0;
+	int hour, minute;
 
-	if (sscanf(text, "%2d:%2d%n", &hour, &minute, &used) != 2 || text[used] || hour < 0 || hour > 23 || minute < 0 || minute > 59)
+	if (!clock_time_of_day(text, &hour, &minute))
 		return false;
 	for (int days = 0; days < 3; days++) {
 		bool first, second;

@@ -15,6 +15,11 @@ int64_t clock_wall_ms(void);
 /* "2026-11-21T00:41:07Z"; what is below a second is dropped. room >= 32. Returns `to`. */
 char *clock_rfc3339(char *to, size_t room, int64_t wall_ms);
 
+/* The same moment as strftime() writes it by the local time zone; cut to room. Returns `to`. */
+char *clock_local(char *to, size_t room, const char *format, int64_t wall_ms);
+
+/* "07:00", "7:5". False: it is no time of day. */
+bool clock_time_of_day(const char *text, int *hour, int *minute);
 /* "07:00": the next such time of day after wall_ms, in the local time zone. One that the clock passes twice counts as the first; one that it
  * skips counts as the moment so long after midnight. False: it is no time of day. */
 bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms);
