@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "report.h"
+#include "spend.h"
 
 enum { SELF_END_MS = 10 * 1000 }; /* as core/ reckons a pod that ends itself */
 
@@ -13,9 +14,8 @@ int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms)
 	int64_t maybe = report_may_have_cost(pod);
 	int64_t cost = maybe ? maybe : report_cost_microusd(pod, at_ms);
 	int64_t billed = maybe ? pod->released_ms - pod->create_ms : report_billed_ms(pod, at_ms);
-	int64_t before = MIN(MAX(begins_ms - pod->create_ms, 0), billed);
 
-	return billed > 0 ? cost - (int64_t)((__int128)cost * before / billed) : 0;
+	return spend_since(cost, billed, pod->create_ms, begins_ms);
 }
 
 int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms)

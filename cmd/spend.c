@@ -104,6 +104,13 @@ static int64_t share(int64_t whole, int64_t part, int64_t of)
 	return part >= of ? whole : (int64_t)((long double)whole * (long double)part / (long double)of);
 }
 
+int64_t spend_since(int64_t cost_microusd, int64_t billed_ms, int64_t create_ms, int64_t since_ms)
+{
+	int64_t before = MIN(MAX(since_ms - create_ms, 0), billed_ms);
+
+	return billed_ms > 0 ? cost_microusd - share(cost_microusd, before, billed_ms) : 0;
+}
+
 static void add_days(struct pieces *to, const struct pod_row *pod, const struct piece *all)
 {
 	int64_t billed = all->billed_ms;

@@ -57,9 +57,8 @@ static int read_runs(struct glance *g, struct store *store, int64_t since, struc
 static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnight)
 {
 	int64_t cost = report_cost_microusd(pod, at), billed = report_billed_ms(pod, at);
-	int64_t before = MIN(MAX(midnight - pod->create_ms, 0), billed);
 
-	return billed > 0 ? (int64_t)((double)cost * (double)(billed - before) / (double)billed) : cost;
+	return billed > 0 ? spend_since(cost, billed, pod->create_ms, midnight) : cost;
 }
 
 static int add_today(const struct cmd_context *ctx, struct glance *g, struct store *store, int64_t midnight, struct err *err)
