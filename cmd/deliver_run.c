@@ -50,10 +50,8 @@ bool deliver_run_is(const struct cmd_context *ctx, const char *config)
 void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY])
 {
 	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config, job);
-	char hex[SHA256_HEX];
 
-	sha256_hex(identity, strlen(identity), hex);
-	snprintf(key, DELIVER_KEY, "%.24s", hex);
+	sha256_name(identity, key);
 }
 
 int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state, struct err *err)

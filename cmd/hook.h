@@ -8,7 +8,7 @@
 #include "git.h"
 #include "hook_file.h"
 
-enum { HOOK_KEY = 25, HOOK_FILE_MAX_BYTES = 1 << 20 };
+enum { HOOK_FILE_MAX_BYTES = 1 << 20 };
 
 /* A job's burst.cfg, and its repository. */
 struct hook_target {
@@ -35,9 +35,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 
 /* ---- what became of triggers (hook_record.c) ---- */
 
-/* The job of this burst.cfg (a real path), for names of locks and facts. */
-void hook_key(const char *path, char key[HOOK_KEY]);
-/* NULL: no trigger yet. {"base", "owed", "at_ms", "hook", "commit", "branch", "outcome", "why", "request"}; new reference. */
+/* Of the job of this burst.cfg (a real path). NULL: no trigger yet. {"base", "owed", "at_ms", "hook", "commit", "branch", "outcome", "why", "request"}; new reference. */
 json_t *hook_recorded(struct store *store, const char *path);
 int hook_record(struct store *store, const char *path, const json_t *record, struct err *err);
 

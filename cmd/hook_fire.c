@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "base/pattern.h"
@@ -200,11 +201,11 @@ static int lock_job(const struct trigger *t, int *fd, struct err *err)
 {
 	CLEANUP(free_text) char *dir = path_join(t->ctx->state_dir, "hooks");
 	int64_t until = clock_boot_ms() + LOCK_MS;
-	char key[HOOK_KEY];
+	char key[SHA256_NAME];
 
 	if (path_mkdirs(dir, 0700, err) < 0)
 		return -1;
-	hook_key(t->target.path, key);
+	sha256_name(t->target.path, key);
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.lock", dir, key);
 	while (path_lock(path, t->hook, fd, err) < 0) {
 		if (err->kind != ERR_BUSY || clock_boot_ms() > until)

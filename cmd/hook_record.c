@@ -8,19 +8,11 @@
 
 enum { RECORD_MAX_BYTES = 4096 };
 
-void hook_key(const char *path, char key[HOOK_KEY])
-{
-	char hex[SHA256_HEX];
-
-	sha256_hex(path, strlen(path), hex);
-	snprintf(key, HOOK_KEY, "%.24s", hex);
-}
-
 static void fact_name(const char *path, char name[64])
 {
-	char key[HOOK_KEY];
+	char key[SHA256_NAME];
 
-	hook_key(path, key);
+	sha256_name(path, key);
 	snprintf(name, 64, "hook:%s", key);
 }
 

@@ -113,14 +113,12 @@ static int lock_job(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	CLEANUP(free_text) char *dir = path_join(ctx->state_dir, "jobs");
-	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config_path(ctx->config) ? config_path(ctx->config) : "",
-						      config_job_name(ctx->config));
-	char hex[SHA256_HEX], note[64];
+	char key[DELIVER_KEY], note[64];
 
 	if (path_mkdirs(dir, 0700, err) < 0)
 		return -1;
-	sha256_hex(identity, strlen(identity), hex);
-	CLEANUP(free_text) char *path = xasprintf("%s/%.24s.lock", dir, hex);
+	deliver_run_key(config_path(ctx->config) ? config_path(ctx->config) : "", config_job_name(ctx->config), key);
+	CLEANUP(free_text) char *path = xasprintf("%s/%s.lock", dir, key);
 	snprintf(note, sizeof(note), "process %ld\n", (long)getpid());
 	if (path_lock(path, note, &l->job_lock, err) < 0) {
 		if (err->kind == ERR_BUSY)

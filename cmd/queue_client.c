@@ -22,19 +22,13 @@ enum { LOG_MAX_BYTES = 1 << 20, REPLY_MAX_BYTES = 16 << 20 };
 
 /* ---- files ---- */
 
-static void queue_key(const char *config, char key[SHA256_HEX])
-{
-	sha256_hex(config, strlen(config), key);
-	key[24] = '\0';
-}
-
 char *queue_path(const struct cmd_context *ctx, const char *config, const char *ending)
 {
 	CLEANUP(free_text) char *dir = path_join(ctx->state_dir, "jobs");
-	char key[SHA256_HEX];
+	char key[SHA256_NAME];
 
 	path_mkdirs(dir, 0700, NULL);
-	queue_key(config, key);
+	sha256_name(config, key);
 	return xasprintf("%s/%s.queue%s", dir, key, ending);
 }
 
@@ -251,9 +245,9 @@ int queue_call(const struct cmd_context *ctx, const char *config, const char *co
 
 static void fact_name(const char *config, char name[96])
 {
-	char key[SHA256_HEX];
+	char key[SHA256_NAME];
 
-	queue_key(config, key);
+	sha256_name(config, key);
 	snprintf(name, 96, "queue:%s", key);
 }
 

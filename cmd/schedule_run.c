@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/program.h"
@@ -91,13 +92,13 @@ static int keep(struct shift *s, const char *state, const char *said, struct err
 /* The same for each look at one due time, and another for each machine's schedule. */
 static int64_t jitter_ms(const struct shift *s)
 {
-	uint64_t hash = 1469598103934665603U; /* FNV-1a */
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s", s->row->config, s->firing.due);
+	unsigned char hash[32];
+	uint64_t number;
 
-	for (const char *p = s->row->config; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 1099511628211U;
-	for (const char *p = s->firing.due; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 1099511628211U;
-	return s->row->jitter_ms ? (int64_t)(hash % (uint64_t)s->row->jitter_ms) : 0;
+	sha256_raw(text, strlen(text), hash);
+	memcpy(&number, hash, sizeof(number));
+	return s->row->jitter_ms ? (int64_t)(number % (uint64_t)s->row->jitter_ms) : 0;
 }
 
 /* By the clock that counts sleep: a laptop that slept through it does not wait again. */

@@ -182,10 +182,10 @@ static bool hold(const struct gc *gc, const char *run, int *fd)
 static void gone_fact(char name[64], const char *run, const char *provider, const char *volume_id)
 {
 	CLEANUP(free_text) char *volume = xasprintf("%s\n%s", provider, volume_id);
-	char hex[SHA256_HEX];
+	char short_name[SHA256_NAME];
 
-	sha256_hex(volume, strlen(volume), hex);
-	snprintf(name, 64, "gone:%s:%.24s", run, hex);
+	sha256_name(volume, short_name);
+	snprintf(name, 64, "gone:%s:%s", run, short_name);
 }
 
 bool volume_gc_took(struct store *store, const char *run, const char *provider, const char *volume_id)

@@ -128,6 +128,14 @@ void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX])
 	sha256_finish(h, hex);
 }
 
+void sha256_name(const char *text, char name[SHA256_NAME])
+{
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	copy_text(name, SHA256_NAME, hex);
+}
+
 DEFINE_CLEANUP(sha256_free, struct sha256 *)
 
 int sha256_fd(int fd, char hex[SHA256_HEX], int64_t *out_bytes)

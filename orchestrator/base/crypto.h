@@ -17,6 +17,9 @@ void sha256_add(struct sha256 *h, const void *bytes, size_t len);
 void sha256_finish(struct sha256 *h, char hex[SHA256_HEX]);
 void sha256_free(struct sha256 *h); /* without a result; NULL is fine */
 void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX]);
+/* A name for a text, for files and facts: the first 24 digits. */
+enum { SHA256_NAME = 25 };
+void sha256_name(const char *text, char name[SHA256_NAME]);
 void sha256_raw(const void *bytes, size_t len, unsigned char out[32]);
 /* Of what is open, from where it stands to its end. -1 and errno. */
 int sha256_fd(int fd, char hex[SHA256_HEX], int64_t *out_bytes);
