@@ -61,21 +61,11 @@ static void pass_on(int number)
 	errno = saved;
 }
 
-static void hold_signals(sigset_t *before)
-{
-	sigset_t held;
-
-	sigemptyset(&held);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		sigaddset(&held, numbers[i]);
-	sigprocmask(SIG_BLOCK, &held, before);
-}
-
 static pid_t start_client(struct cmd_context *ctx, int pair[2])
 {
 	sigset_t before;
 
-	hold_signals(&before);
+	guard_hold_signals(&before);
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -182,7 +172,7 @@ int detach(struct cmd_context *ctx, struct err *err)
 	close(pair[1]);
 	listen_to(pair[0], no_wait, &h);
 	sigset_t before;
-	hold_signals(&before); /* from here on they are not the client's any more, where it goes on alone */
+	guard_hold_signals(&before); /* from here on they are not the client's any more, where it goes on alone */
 	bool may_go = (h.handed || (no_wait && h.id[0])) && !interrupted;
 	if (may_go && no_wait)
 		say_started(ctx, h.id, pid);

@@ -13,6 +13,7 @@
 #include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/path.h"
+#include "git.h"
 #include "net/child.h"
 
 /* For the `burst run` of a queue's runner: struct queued. */
@@ -64,29 +65,6 @@ bool queue_has_runner(const struct cmd_context *ctx, const char *config)
 
 /* ---- the runner in the background ---- */
 
-/* Git sets these for its hooks; they would lead git's commands elsewhere than the project's own repository. */
-static void forget_git(void)
-{
-	static const char *const names[] = {"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR",
-					    "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_CONFIG",
-					    "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE",
-					    "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_INTERNAL_SUPER_PREFIX"};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		unsetenv(names[i]);
-}
-
-static int open_log(const struct cmd_context *ctx, const char *config)
-{
-	CLEANUP(free_text) char *path = queue_path(ctx, config, ".log");
-	CLEANUP(free_text) char *older = queue_path(ctx, config, ".log.1");
-	struct stat st;
-
-	if (stat(path, &st) == 0 && st.st_size > LOG_MAX_BYTES)
-		rename(path, older);
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-}
-
 /* In the child: nothing of whoever submitted stays open, since a hook's caller may wait for its pipes to close. */
 static void become_runner(const struct cmd_context *ctx, const char *config, int log)
 {
@@ -99,7 +77,7 @@ static void become_runner(const struct cmd_context *ctx, const char *config, int
 	dup2(log >= 0 ? log : null, STDERR_FILENO);
 	if (chdir("/") < 0)
 		_exit(127);
-	forget_git();
+	git_leave();
 	guard_exec();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
 	_exit(127);
@@ -109,7 +87,8 @@ int queue_start_runner(const struct cmd_context *ctx, const char *config, struct
 {
 	if (queue_has_runner(ctx, config))
 		return 0;
-	CLEANUP(fd_close) int log = open_log(ctx, config);
+	CLEANUP(free_text) char *path = queue_path(ctx, config, ".log");
+	CLEANUP(fd_close) int log = path_open_log(path, LOG_MAX_BYTES);
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0)
@@ -142,16 +121,6 @@ static void note_signal(int number)
 }
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-
-static void hold_signals(sigset_t *before)
-{
-	sigset_t held;
-
-	sigemptyset(&held);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		sigaddset(&held, numbers[i]);
-	sigprocmask(SIG_BLOCK, &held, before);
-}
 
 int queue_signal(void)
 {
@@ -224,7 +193,7 @@ int queue_call(const struct cmd_context *ctx, const char *config, const char *co
 	if (file < 0)
 		return err_set(err, ERR_LOCAL, "%s: %m", path);
 	fflush(NULL);
-	hold_signals(&before); /* one that our handler took in the child would be lost */
+	guard_hold_signals(&before); /* one that our handler took in the child would be lost */
 	pid_t pid = fork();
 	if (pid == 0)
 		become_command(ctx, argv, queued, file);

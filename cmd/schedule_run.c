@@ -5,11 +5,9 @@
 #include "schedule.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -249,14 +247,10 @@ static int open_log(struct shift *s, int *lock, struct err *err)
 	CLEANUP(free_text) char *path = schedule_log(s->ctx, s->row->name);
 	CLEANUP(free_text) char *dir = path_dir(path);
 	CLEANUP(free_text) char *locked = xasprintf("%s.lock", path);
-	CLEANUP(free_text) char *old = xasprintf("%s.1", path);
-	struct stat st;
 
 	if (path_mkdirs(dir, 0700, err) < 0 || path_lock(locked, "schedule", lock, err) < 0)
 		return -1;
-	if (stat(path, &st) == 0 && st.st_size > LOG_MOST)
-		rename(path, old);
-	s->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	s->log = path_open_log(path, LOG_MOST);
 	if (s->log < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	return 0;

@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "base/program.h"
+#include "config/places.h"
 #include "net/child.h"
 
 enum { LIMIT_MS = 20000, CRONTAB_MOST = 1 << 20 };
@@ -123,30 +124,24 @@ static bool in_crontab(const struct schedule_row *row)
 /* ---- files of systemd and launchd ---- */
 
 /* "~/.config/systemd/user/burst-nightly.timer"; to be freed. NULL: there is no home. */
-static char *home_file(const char *xdg, const char *below_home, const char *fmt, const char *name)
-{
-	const char *own = xdg ? getenv(xdg) : NULL, *home = getenv("HOME");
-	CLEANUP(free_text) char *file = xasprintf(fmt, name);
-
-	if (own && own[0] == '/')
-		return xasprintf("%s/%s", own, file);
-	return home && home[0] == '/' ? xasprintf("%s/%s/%s", home, below_home, file) : NULL;
-}
-
 static char *unit_file(const char *name, bool timer)
 {
-	return home_file("XDG_CONFIG_HOME", ".config", timer ? "systemd/user/burst-%s.timer" : "systemd/user/burst-%s.service", name);
+	CLEANUP(free_text) char *config = places_xdg("XDG_CONFIG_HOME", ".config");
+
+	return config ? xasprintf("%s/systemd/user/burst-%s.%s", config, name, timer ? "timer" : "service") : NULL;
 }
 
 static char *plist_file(const char *name)
 {
-	return home_file(NULL, "Library/LaunchAgents", "burst.%s.plist", name);
+	CLEANUP(free_text) char *home = places_home();
+
+	return home ? xasprintf("%s/Library/LaunchAgents/burst.%s.plist", home, name) : NULL;
 }
 
 static int write_file(const char *path, const struct str *text, struct err *err)
 {
 	if (!path)
-		return err_set(err, ERR_LOCAL, "HOME is not set: there is no place for the schedule's files");
+		return err_set(err, ERR_LOCAL, "there is no home folder for the schedule's files: set HOME");
 	CLEANUP(free_text) char *dir = path_dir(path);
 	return path_mkdirs(dir, 0755, err) < 0 ? -1 : path_write(path, str_text(text), text->len, 0644, err);
 }

@@ -3,6 +3,7 @@
 #ifndef BURST_BASE_GUARD_H
 #define BURST_BASE_GUARD_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 /* Once, at the start. No core dump from here on. closed: nor may another process of this user look into this one (Linux);
@@ -13,6 +14,9 @@ void guard_leave(void);
 /* In a child between fork and exec, once its 0, 1 and 2 are in place: default signal actions, none of them blocked, no other
  * descriptor of ours after the exec, and guard_leave(). Calls nothing that is not safe there. */
 void guard_exec(void);
+/* Holds SIGINT, SIGTERM and SIGHUP back until `before`, what was held back until then, is set again: around a fork, and where they change
+ * hands. */
+void guard_hold_signals(sigset_t *before);
 /* Every descriptor above 2 is closed at the next exec. */
 void guard_close_at_exec(void);
 

@@ -475,6 +475,16 @@ bool path_in_git_folder(const char *path)
 	return false;
 }
 
+int path_open_log(const char *path, int64_t most)
+{
+	CLEANUP(free_text) char *older = xasprintf("%s.1", path);
+	struct stat st;
+
+	if (stat(path, &st) == 0 && st.st_size > most)
+		rename(path, older);
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
 bool path_is_safe(const char *path)
 {
 	size_t len = strlen(path);

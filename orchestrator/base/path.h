@@ -56,6 +56,8 @@ int path_open_parent(int dir, const char *name, const char **base);
 /* An exclusive kernel lock (flock) on the file, made if needed; freed when *fd is closed or the process dies. ERR_BUSY
  * when somebody holds it. The file's text is replaced by note (who holds it), for people. */
 int path_lock(const char *path, const char *note, int *fd, struct err *err);
+/* For appending, made if needed (0600). One of more than `most` bytes is first renamed to "PATH.1". A descriptor, or -1 and errno. */
+int path_open_log(const char *path, int64_t most);
 /* A relative path that cannot leave its folder and cannot confuse a terminal: no "..", ".", empty part, leading '/',
  * backslash or control character, valid UTF-8, at most 1024 bytes, no part over 255. */
 bool path_is_safe(const char *path);
