@@ -7,12 +7,13 @@
 #include "report.h"
 #include "runs.h"
 
-/* Asks for the page again, puts its parts in place of these, and says so when nobody answers any more. */
+/* Asks for the page again, puts its parts in place of these, and says so when nobody answers any more. A page that takes long to make, of
+ * many runs, is asked for less often. */
 static const char script[] =
-	"const again=async()=>{try{const r=await fetch(location.href,{cache:'no-store'});if(!r.ok)throw 0;"
+	"const again=async()=>{const t=performance.now();try{const r=await fetch(location.href,{cache:'no-store'});if(!r.ok)throw 0;"
 	"const d=new DOMParser().parseFromString(await r.text(),'text/html');"
 	"document.querySelector('main').replaceWith(d.querySelector('main'));document.title=d.title;document.getElementById('lost').hidden=true}"
-	"catch(e){document.getElementById('lost').hidden=false}setTimeout(again,2000)};setTimeout(again,2000)";
+	"catch(e){document.getElementById('lost').hidden=false}setTimeout(again,Math.max(2000,10*(performance.now()-t)))};setTimeout(again,2000)";
 
 void page_add_live(struct page *p, const char *nonce)
 {

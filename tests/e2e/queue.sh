@@ -162,13 +162,16 @@ t_removed_while_it_waits() {
 }
 
 # ---- commits ----
-t_the_newest_commit_is_rendered() {
+repository() { # repository N: a job of N lines, in a first commit
 	export GIT_CONFIG_GLOBAL=$T/gitconfig GIT_CONFIG_NOSYSTEM=1
 	git config --global user.email t@t && git config --global user.name t
-	script_lines 2
+	script_lines "$1"
 	config 'pods = 1;'
 	printf 'out\nstate\nhome\n*.txt\ngitconfig\n' >.gitignore
 	git init -q . && git add -A && git commit -qm first
+}
+t_the_newest_commit_is_rendered() {
+	repository 2
 	script_lines 3
 	git commit -qam second
 	script_lines 4 # which nobody has committed
@@ -192,12 +195,7 @@ t_the_newest_commit_is_rendered() {
 # ---- kill -9 ----
 # The client of the run dies: its runner resumes the run, with the tree of its commit.
 t_the_run_of_a_commit_is_resumed() {
-	export GIT_CONFIG_GLOBAL=$T/gitconfig GIT_CONFIG_NOSYSTEM=1
-	git config --global user.email t@t && git config --global user.name t
-	script_lines 150
-	config 'pods = 1;'
-	printf 'out\nstate\nhome\n*.txt\ngitconfig\n' >.gitignore
-	git init -q . && git add -A && git commit -qm first
+	repository 150
 	script_lines 151
 	burst submit --quiet 0 --commit HEAD
 	kill_the_client_at "a few files" file_count out 5
