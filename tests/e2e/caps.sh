@@ -81,11 +81,11 @@ t_a_day_has_its_dollars() {
 	is "$(json '.cost_usd > 0 and .cost_usd <= 0.5')" true "within the day ($(json .cost_usd))"
 	local first
 	first=$(spent)
-	own "caps = { per_day = $(jq -n "$first / 1e6 + 0.004"); };" # a cold start costs more than is left
+	own "caps = { per_day = $(jq -n "$first / 1e6 + 0.0005"); };" # 50 ms of a pod: any cold start costs more
 	echo '{"id":"n0","text":"This one is new, too."}' >>script.jsonl
 	burst run --json
 	is "$STATUS" 5 "a little is left: exit status ($(tail -n 1 err.txt))"
-	has err.txt 'burst: $0.0040 of caps.per_day ($0.0'
+	has err.txt 'burst: $0.00050 of caps.per_day ($0.0'
 	has err.txt ' is left, which is spent before a pod is up'
 	own "caps = { per_day = 0.01; };" # as if it had been spent
 	echo '{"id":"n1","text":"This one is new."}' >>script.jsonl
