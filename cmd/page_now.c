@@ -17,7 +17,7 @@ static const char script[] =
 
 void page_add_live(struct page *p, const char *nonce)
 {
-	str_addf(&p->html, "<p id=\"lost\" data-loaded=\"%lld\" hidden><b>Nobody answers any more: this is how things stood. `burst report --live` shows more.</b></p>\n"
+	str_addf(&p->html, "<p id=\"lost\" data-loaded=\"%lld\" hidden><b>The server has stopped. This page shows the last known state; run `burst report --live` again.</b></p>\n"
 			   "<script nonce=\"%s\">%s</script>\n", (long long)p->now_ms, nonce, script);
 }
 
@@ -31,7 +31,7 @@ static void add_run(struct page *p, struct run_row *run)
 	html_row_begin(&p->html);
 	html_cell(&p->html, "%s", run->id);
 	html_cell(&p->html, "%s", run->job);
-	html_cell(&p->html, "%s", run_is_alive(p->ctx, run->id) ? "this machine" : run->detached ? "its pods" : "nobody: `burst resume`, `burst cancel`");
+	html_cell(&p->html, "%s", run_is_alive(p->ctx, run->id) ? "this machine" : run->detached ? "its pods" : "no client: `burst resume` or `burst cancel`");
 	html_cell(&p->html, "%lld/%lld (%lld%%)", (long long)done, (long long)run->total, (long long)(run->total ? 100 * done / run->total : 0));
 	html_cell(&p->html, "%s", duration_show(text, sizeof(text), MAX(p->now_ms - run->started_ms, 0)));
 	html_cell(&p->html, "%s of %s", money_show(text, sizeof(text), run->cost_microusd), money_show(most, sizeof(most), run->max_cost_microusd));
@@ -87,7 +87,7 @@ static void add_pods(struct page *p)
 
 void page_add_now(struct page *p)
 {
-	static const char *const heads[] = {"run", "job", "seen to by", "done", "for", "cost", NULL};
+	static const char *const heads[] = {"run", "job", "driven by", "done", "age", "cost", NULL};
 	struct run_row *runs = NULL;
 	size_t count = 0;
 	char at[32];

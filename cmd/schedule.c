@@ -1,4 +1,4 @@
-/* schedule.c - `burst schedule`: runs of a job at set times, without anybody at the keyboard. */
+/* schedule.c - `burst schedule`: runs a job at set times. */
 #include "schedule.h"
 
 #include <ctype.h>
@@ -113,10 +113,10 @@ static int add(struct cmd_context *ctx, struct err *err)
 		return -1;
 	if (ctx->quiet)
 		return 0;
-	output_line(stderr, "schedule %s: %s renders %s, first %s (local time), woken by %s", row.name, row.rule, row.config,
-		    show_time(at, sizeof(at), calendar_next(&c, row.made_ms)), row.backend);
+	output_line(stderr, "schedule %s: added: %s, first run %s, started by %s; renders %s", row.name, row.rule,
+		    show_time(at, sizeof(at), calendar_next(&c, row.made_ms)), row.backend, row.config);
 	output_lines(stderr, str_text(&note));
-	output_line(stderr, "`burst schedule run %s` tries it now, with what the timer's run will see", row.name);
+	output_line(stderr, "to run it now, as the timer will: `burst schedule run %s`", row.name);
 	return 0;
 }
 
@@ -159,7 +159,7 @@ static struct table *new_table(void)
 	table_column(t, "WHEN", TABLE_LEFT, TABLE_WHOLE);
 	table_column(t, "NEXT", TABLE_LEFT, TABLE_WHOLE);
 	table_column(t, "LAST", TABLE_LEFT, TABLE_WHOLE);
-	table_column(t, "WOKEN BY", TABLE_LEFT, 1);
+	table_column(t, "STARTED BY", TABLE_LEFT, 1);
 	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
 	return t;
 }
@@ -211,7 +211,7 @@ static int drop(struct cmd_context *ctx, const struct schedule_row *row, struct 
 			return -1;
 	}
 	if (!ctx->quiet)
-		output_line(stderr, "schedule %s: removed; a run of it that goes on is not touched", row->name);
+		output_line(stderr, "schedule %s: removed; active runs continue", row->name);
 	return 0;
 }
 
@@ -257,7 +257,7 @@ static int show_log(struct cmd_context *ctx, const struct schedule_row *row, str
 	if (result < 0 || ctx->json)
 		return result;
 	table_print(t, stdout, terminal_width(stdout));
-	output_line(stderr, count ? "what its runs said: %s" : "it was never due; what its runs say will be in %s", log);
+	output_line(stderr, count ? "output of its runs: %s" : "never due yet; the output of its runs will be in %s", log);
 	return 0;
 }
 
@@ -283,14 +283,14 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "config", "FILE", "add: the project's file or folder, when it is not here", NULL, false},
-	{0, "catch-up", "TIME", "add: make up for the last missed run up to this late (\"12h\" when not said; 0: never)", NULL, false},
-	{0, "jitter", "TIME", "add: begin up to this much later, by chance", NULL, false},
-	{0, "retry", "N", "add: tries after exits 4 and 6 (3 when not said)", NULL, false},
-	{0, "retry-after", "TIME", "add: the wait before the first of them; it doubles (\"5m\" when not said)", NULL, false},
-	{0, "window", "TIME", "add: no try begins later than this after it was due (\"2h\" when not said)", NULL, false},
-	{0, "overlap", "wait|skip", "add: while a run of the job goes on (wait when not said)", NULL, false},
-	{0, "backend", "systemd|launchd|crontab", "add: who wakes it (what is there, in this order, when not said)", NULL, false},
-	{0, "due", NULL, "run: only if it is due; what timers call", NULL, false},
+	{0, "catch-up", "TIME", "add: run the last missed time if it is no older than this (default 12h; 0: never)", NULL, false},
+	{0, "jitter", "TIME", "add: delay the start by a random time up to this", NULL, false},
+	{0, "retry", "N", "add: retries after exit 4 or 6 (default 3)", NULL, false},
+	{0, "retry-after", "TIME", "add: wait before the first retry; doubles each time (default 5m)", NULL, false},
+	{0, "window", "TIME", "add: start no retry later than this after the due time (default 2h)", NULL, false},
+	{0, "overlap", "wait|skip", "add: what to do while another run of the job is active (default wait)", NULL, false},
+	{0, "backend", "systemd|launchd|crontab", "add: which timer starts it (default: the first one available)", NULL, false},
+	{0, "due", NULL, "run: only if a run is due; timers call this", NULL, false},
 	{0},
 };
 
@@ -300,12 +300,12 @@ const struct cmd cmd_schedule = {
 	.min_args = 1,
 	.max_args = -1,
 	.summary = "render a job at set times",
-	.details = "`burst schedule add NAME WHEN` in a job's folder. WHEN is \"daily 02:00\", \"weekdays 07:30\", \"weekly mon 02:00\", \"monthly 1 02:00\", "
-		   "\"hourly\", \"every 15m\", or the five fields of a crontab. Times are those of this machine's time zone. When clocks go forward, a fixed "
-		   "time that the day skips is due right after the gap. When they go back, it is due once.\n\n"
-		   "A run that was missed (the machine was off or asleep) is made up for once, within --catch-up. No account's key is written "
-		   "anywhere: runs find keys where your file or the vendor's own says. PATH and the like are those of `schedule add`.\n\n"
-		   "`ls` says when each is due next, `log NAME` how its runs ended, `run NAME` tries it now, `rm NAME` leaves no trace of it.",
+	.details = "`burst schedule add NAME WHEN` in a job's folder adds a schedule. WHEN is \"daily 02:00\", \"weekdays 07:30\", \"weekly mon 02:00\", "
+		   "\"monthly 1 02:00\", \"hourly\", \"every 15m\", or the five fields of a crontab. Times are in this machine's time zone. If the clocks skip a "
+		   "fixed time, the run starts right after the gap. If a fixed time comes twice, the run starts once.\n\n"
+		   "If the machine was off or asleep, burst runs the last missed time once, within --catch-up. burst stores no account key in a schedule: "
+		   "scheduled runs find keys in your own file or in the provider's. They use PATH and similar variables as `schedule add` saw them.\n\n"
+		   "`ls` shows the next run of each schedule, `log NAME` its past runs. `run NAME` runs it now, `rm NAME` removes it.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RENDER,

@@ -25,7 +25,7 @@ static void capture(struct str *to, const char *name)
 	if (!value || strchr(value, '\n'))
 		return;
 	if (holds_password(name, value))
-		log_line(LOG_WARN, "%s has a password in it and is left out: the schedule's runs do not use that proxy", name);
+		log_line(LOG_WARN, "%s contains a password and is not stored: scheduled runs will not use this proxy", name);
 	else
 		str_addf(to, "%s=%s\n", name, value);
 }
@@ -95,8 +95,8 @@ static int check_provider(const struct cmd_context *ctx, const struct provider_o
 
 	if (result < 0)
 		err_set(err, ERR_CREDENTIALS,
-			"%s is set in this shell alone, and no key is written into a schedule: put it into ~/.config/burst/burst.cfg (or a command that "
-			"prints it), then add the schedule again", hidden[0]);
+			"%s is set in this shell alone, where scheduled runs cannot see it: put the key, or a command that prints it, into "
+			"~/.config/burst/burst.cfg, then add the schedule again", hidden[0]);
 	for (size_t i = 0; i < count; i++) {
 		setenv(hidden[i], values[i], 1);
 		text_wipe(values[i]);

@@ -1,7 +1,7 @@
-/* schedule_run.c - what happens when a timer wakes a schedule: is a run due, is it too late, may it begin now, and how did it end.
+/* schedule_run.c - decides whether a run of a schedule is due, starts it, retries it, and records the result.
  *
- * One process at a time works for a schedule: it holds the lock of the schedule's log. What came due meanwhile it finds itself, when it
- * looks again. A run that died with its machine is found as "running" by the next one that is woken. */
+ * One process at a time works for a schedule and holds the lock of its log. Times that come due meanwhile are found when that process
+ * looks again. If a run dies with the machine, its row still says "running", and the next process continues it. */
 #include "schedule.h"
 
 #include <errno.h>
@@ -167,7 +167,7 @@ static int finish(struct shift *s, int status, struct err *err)
 	char said[64] = "";
 
 	if (status == EXIT_BUSY && !strcmp(s->row->overlap, "skip"))
-		return keep(s, "skipped", "a run of the job was going on", err);
+		return keep(s, "skipped", "another run of the job was active", err);
 	if (status)
 		snprintf(said, sizeof(said), "exit %d", status);
 	return keep(s, status ? "failed" : "done", said, err);
@@ -189,8 +189,8 @@ static int perform(struct shift *s, struct err *err)
 static int take_up(struct shift *s, struct err *err)
 {
 	if (clock_wall_ms() > schedule_due_ms(&s->firing) + MAX(s->row->window_ms, s->row->catch_up_ms))
-		return keep(s, "failed", "its process ended before it did (was the machine off?)", err);
-	log_line(LOG_NOTE, "schedule %s: the run that was due %s ended with its process: once more", s->row->name, s->firing.due);
+		return keep(s, "failed", "its process died (was the machine off?)", err);
+	log_line(LOG_NOTE, "schedule %s: the run due %s died with its process; starting it again", s->row->name, s->firing.due);
 	return perform(s, err) < 0 ? -1 : 0;
 }
 
@@ -225,9 +225,9 @@ static int look_once(struct shift *s, int *status, bool *ran, struct err *err)
 		return 0;
 	begin_firing(s, due_ms, missed, "running");
 	if (due == SCHEDULE_TOO_LATE)
-		return keep(s, "missed", "the machine was off or asleep for longer than --catch-up makes up for", err) < 0 ? -1 : 1;
+		return keep(s, "missed", "the machine was off or asleep for longer than --catch-up", err) < 0 ? -1 : 1;
 	if (*ran && !strcmp(s->row->overlap, "skip"))
-		return keep(s, "skipped", "the run before went on until then", err) < 0 ? -1 : 1;
+		return keep(s, "skipped", "the previous run was still active", err) < 0 ? -1 : 1;
 	*ran = true;
 	*status = perform(s, err);
 	return *status < 0 ? -1 : 1;
@@ -306,7 +306,7 @@ int schedule_by_hand(struct cmd_context *ctx, const struct schedule_row *row, st
 	now.jitter_ms = now.retries = 0;
 	COPY_TEXT(now.overlap, "skip");
 	if (open_log(&s, &lock, err) < 0)
-		return err->kind == ERR_BUSY ? err_set(err, ERR_BUSY, "schedule %s: its run goes on (`burst ps` shows it)", row->name) : -1;
+		return err->kind == ERR_BUSY ? err_set(err, ERR_BUSY, "schedule %s: a run is already active (see `burst ps`)", row->name) : -1;
 	fd_close(s.log);
 	s.log = STDERR_FILENO;
 	signal(SIGINT, SIG_IGN); /* the run gets it, too, and ends in order */

@@ -1,4 +1,4 @@
-/* schedule_wake.c - puts schedules where systemd, launchd or cron finds them, and takes them away without a trace. */
+/* schedule_wake.c - installs the timer of a schedule in systemd, launchd or cron, and removes it. */
 #include "schedule.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ int schedule_choose(const char *wish, char *out, size_t room, struct err *err)
 	}
 	if (wish)
 		return err_set(err, ERR_USAGE, "--backend %s: it wants systemd, launchd or crontab", wish);
-	return err_set(err, ERR_LOCAL, "nothing here can wake a schedule: no systemd of this user answers, and there is no crontab program: install cron "
+	return err_set(err, ERR_LOCAL, "no timer found: no systemd of this user answers, and there is no crontab program: install cron "
 				       "(Debian: apt install cron)");
 }
 
@@ -97,7 +97,7 @@ static int install_cron(const struct cmd_context *ctx, const struct schedule_row
 	if (write_crontab(&text, err) < 0)
 		return -1;
 	if (!path_exists("/run/crond.pid") && !path_exists("/var/run/crond.pid") && !path_exists("/var/run/cron.pid"))
-		str_add(note, "No cron daemon seems to run here (there is no /run/crond.pid): until one does, nothing wakes this schedule.\n");
+		str_add(note, "no cron daemon is running (no /run/crond.pid): start one, or this schedule never runs\n");
 	return 0;
 }
 
@@ -160,7 +160,7 @@ static void note_lingering(struct str *note)
 
 	if (!user || !program_found("loginctl") || program_run(PROGRAM("loginctl", "show-user", user, "-p", "Linger", "--value"), &answer, NULL, NULL) != 0 ||
 	    starts_with(str_text(&answer), "no"))
-		str_add(note, "It runs while you are logged in. `loginctl enable-linger` lets it run from boot on, too.\n");
+		str_add(note, "it runs only while you are logged in; `loginctl enable-linger` lets it run from boot\n");
 }
 
 static int install_systemd(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct str *note, struct err *err)

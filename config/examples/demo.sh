@@ -27,8 +27,6 @@ else
 fi
 "$burst" run "config/examples/$([ "$name" = piper ] && echo piper || echo quiz)/burst.cfg" --output "$out"
 [ "$name" != piper ] || python3 tests/workers/listen.py "$out"
-command -v ffmpeg >/dev/null || echo "    without ffmpeg (Debian: apt install ffmpeg) the joined track keeps the loudness it has"
-
 cat <<END
 
 The files are in $out: $(find "$out" -name '*.wav' -not -name joined.wav | wc -l) WAV files, and joined.wav with all of them in one track.

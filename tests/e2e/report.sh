@@ -190,7 +190,7 @@ t_live_in_a_browser() {
 	sed "s|location.href|'$URL'|" <(curl -sf "$URL") >page.html
 	live_ends
 	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$T/profile" --virtual-time-budget=9000 --dump-dom "file://$T/page.html" >dom.txt 2>/dev/null
-	grep -q '<p id="lost" data-loaded="[0-9]*"><b>Nobody answers' dom.txt || complain "it does not say that nobody answers"
+	grep -q '<p id="lost" data-loaded="[0-9]*"><b>The server has stopped' dom.txt || complain "it does not say that the server has stopped"
 }
 
 run_tests "$@"
