@@ -27,7 +27,7 @@ t_modal_builds_the_environment() {
 	cloud || return
 	md_control settings '{"carry_out":"sh /usr/local/lib/burst/"}' >/dev/null
 	setup_job 'echo made >$BURST_ENV/word'
-	ran /workspace/env/
+	ran /var/tmp/burst-env/
 	burst plan
 	hasnt out.txt 'set-up: none'
 	burst image --modal
@@ -46,7 +46,7 @@ t_modal_builds_the_environment() {
 	setup_job 'echo made >$BURST_ENV/word; : other'
 	burst plan
 	hasnt out.txt 'set-up: none'
-	ran /workspace/env/
+	ran /var/tmp/burst-env/
 	is "$(ledger 'select count(*) from pod where setup_ms > 0')" 2 "pods that set something up, with the other one"
 	cloud_over
 }
