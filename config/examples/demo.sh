@@ -31,7 +31,7 @@ cat <<END
 
 The files are in $out: $(find "$out" -name '*.wav' -not -name joined.wav | wc -l) WAV files, and joined.wav with all of them in one track.
 Next, from this folder:
-    BURST_STATE_DIR=build/demo-state build/burst ledger                         what it took, and what it would have cost at \$0.69 an hour
+    BURST_STATE_DIR=\$PWD/build/demo-state build/burst ledger                    what it took, and what it would have cost at \$0.69 an hour
     mkdir hello && cd hello && ../build/burst init -y && ${plain}../build/burst run     a job of your own, with a script to edit
     sudo make install                                                           \`burst\` for all folders; then \`burst doctor\`
 All of the demo is below build/: \`make clean\` removes it.
