@@ -28,7 +28,9 @@ static int run(const char *const *argv, const struct place *place, struct str *s
 
 bool ffmpeg_found(void)
 {
-	return program_found("ffmpeg");
+	const char *const argv[] = {"ffmpeg", "-nostdin", "-hide_banner", "-version", NULL};
+
+	return program_run(&(struct program){.argv = argv}, NULL, NULL, NULL) == 0;
 }
 
 static const char *codec(const struct wav_format *format)

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "wav.h"
 
-/* Is it there? */
+/* Whether ffmpeg is there and runs. */
 bool ffmpeg_found(void);
 /* Writes `to`, a name in the folder `dir`, as WAV of this format; from is a descriptor of a WAV file.
  * No path is looked up: what stands there could be a link by then. Only burst writes into dir. */
