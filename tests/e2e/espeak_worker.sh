@@ -69,7 +69,8 @@ else
 fi
 
 if command -v python3 >/dev/null; then
-	sed -n '/^```python$/,/^```$/p' "$here/jobs/PROTOCOL.md" | grep -v '^```' >"$top/worker.py"
+	# the first of its listings
+	sed -n '/^```python$/,/^```$/{/^```$/q;p}' "$here/jobs/PROTOCOL.md" | grep -v '^```' >"$top/worker.py"
 	batch "$(task s en hello '')" | python3 "$top/worker.py" >"$top/said"
 	check 'the example of PROTOCOL.md' "$(bytes s) $(sed 's/ //g' "$top/said" | tail -n 2 | tr '\n' ' ')" \
 		'8044 {"segment":"s","ok":true,"file":"s.wav"} {"batch":"b1","done":true} '

@@ -144,7 +144,7 @@ wishes() { # ENGINE|more of the job (burst.cfg:5)|lines of the script|lines that
 		chatterbox||{"text":"a","voice":"anna"}|script.jsonl:1: voice "anna": chatterbox takes voices from files: name their folder, as in voices = "voices", and put anna.wav there
 		qwen3-clone||{"text":"a"};{"text":"b"}|script.jsonl:1: qwen3-clone needs a voice: put a sample NAME.wav into a folder, and set voices = "FOLDER" and voice = "NAME"
 		chatterbox||{"text":"Привет, мир."};{"text":"Hello."};{"text":"Доброе утро."}|script.jsonl:1: "Привет, мир." is written in Cyrillic letters, which no language of chatterbox has;script.jsonl:3: "Доброе утро." is written in Cyrillic letters
-		kokoro||{"text":"今日は"}|script.jsonl:1: "今日は" is written in Chinese letters, which no language of kokoro has
+		kokoro||{"text":"今日は"}|script.jsonl:1: "今日は" is written in Chinese letters, which voice "af_heart" of kokoro does not read
 		piper||{"text":"a"};{"text":"b","voice":"en_US-ryan-high"};{"text":"c","voice":"ru_RU-ruslan-medium"};{"text":"d","voice":"en_US-ryan-high"}|script.jsonl:2: voice en_US-ryan-high: its licence (CC BY-NC-SA 4.0;script.jsonl:3: voice ru_RU-ruslan-medium: its licence (CC BY-NC-SA 4.0
 		piper|voice = "en_US-ryan-high";|{"text":"a"}|burst.cfg:5: voice en_US-ryan-high: its licence (CC BY-NC-SA 4.0
 		piper|weights_url = "ftp://x";|{"text":"a"}|burst.cfg:5: weights_url "ftp://x"
