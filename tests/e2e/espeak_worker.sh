@@ -69,8 +69,10 @@ else
 fi
 
 if command -v python3 >/dev/null; then
-	# the first of its listings
-	sed -n '/^```python$/,/^```$/{/^```$/q;p}' "$here/jobs/PROTOCOL.md" | grep -v '^```' >"$top/worker.py"
+	# of its listings the whole worker
+	awk '/^```python$/ { on = 1; text = ""; next }
+		/^```$/ { if (on && text ~ /engine="silence"/) printf "%s", text; on = 0; next }
+		on { text = text $0 "\n" }' "$here/jobs/PROTOCOL.md" >"$top/worker.py"
 	batch "$(task s en hello '')" | python3 "$top/worker.py" >"$top/said"
 	check 'the example of PROTOCOL.md' "$(bytes s) $(sed 's/ //g' "$top/said" | tail -n 2 | tr '\n' ' ')" \
 		'8044 {"segment":"s","ok":true,"file":"s.wav"} {"batch":"b1","done":true} '
