@@ -274,14 +274,13 @@ t_cron_wakes_it() {
 		mount --bind /dev/null /etc/crontab
 		mount -t tmpfs none /etc/cron.d
 		cron -f &
+		trap 'kill \$!' EXIT
 		sleep 1.5 # cron tells crontabs apart by the second
-		cron=\$!
 		'$BURST' schedule add often every 1m --backend crontab
 		n=0
 		until '$BURST' schedule log often --json | grep -q '"state":"done"' || [ \$n -ge 100 ]; do sleep 1; n=\$((n + 1)); done
 		cp '$BURST_STATE_DIR/schedules/often.log' '$T/often.log'
 		'$BURST' schedule rm often
-		kill \$cron
 		crontab -l 2>&1 || :
 	E
 	unshare -m sh inside.sh >cron.txt 2>&1 </dev/null
