@@ -45,8 +45,12 @@ static const struct {
 	const char *what, *then;
 	enum phase phases[4]; /* PHASES ends them */
 } causes[] = {
-	{"coming up", "render more in one run, or on fewer pods", {PHASE_QUEUE, PHASE_BOOT, PHASE_CONNECT, PHASES}},
-	{"syncing and setting up", "fill the volume before, with `burst volume warm`", {PHASE_SYNC, PHASES}},
+	{"coming up",
+	 "render more in one run, or on fewer pods",
+	 {PHASE_QUEUE, PHASE_BOOT, PHASE_CONNECT, PHASES}},
+	{"syncing and setting up",
+	 "fill the volume before, with `burst volume warm`",
+	 {PHASE_SYNC, PHASES}},
 	{"loading the engine", "render more in one run, or on fewer pods", {PHASE_LOAD, PHASES}},
 	{"waiting for work", "use fewer pods", {PHASE_IDLE, PHASES}},
 	{"fetching files", "use a volume that can be read without a pod", {PHASE_FETCH, PHASES}},
@@ -82,31 +86,39 @@ static size_t largest_cause(const struct totals *t, double *seconds)
 static void add_what_reaches_it(struct str *to, const struct totals *t)
 {
 	double cold_s = cold_of(t);
-	int pods = cold_s > 0 ? (int)MIN(t->compute_s / cost_work_for_used_s(USED_GOAL, cold_s), 1e6) : t->pods;
+	int pods = cold_s > 0
+			   ? (int)MIN(t->compute_s / cost_work_for_used_s(USED_GOAL, cold_s), 1e6)
+			   : t->pods;
 	double work_s = cost_work_for_used_s(USED_GOAL, cold_s * t->pods);
 	char work[24], has[24];
 
 	if (cold_s <= 0 || t->compute_s >= work_s) /* enough of it, and another cause */
 		return;
 	if (pods >= 1 && pods < t->pods) {
-		str_addf(to, "; 70%% takes %d pod%s instead of %d for this work", pods, pods == 1 ? "" : "s", t->pods);
+		str_addf(to, "; 70%% takes %d pod%s instead of %d for this work", pods,
+			 pods == 1 ? "" : "s", t->pods);
 		return;
 	}
 	str_addf(to, "; 70%% takes %s of work on %d pod%s, this run had %s",
-		 duration_show(work, sizeof(work), (int64_t)(1000 * work_s)), t->pods, t->pods == 1 ? "" : "s",
+		 duration_show(work, sizeof(work), (int64_t)(1000 * work_s)), t->pods,
+		 t->pods == 1 ? "" : "s",
 		 duration_show(has, sizeof(has), (int64_t)(1000 * t->compute_s)));
 }
 
 static void add_narrow(struct str *to, const struct totals *t, const struct advice_batches *b)
 {
-	str_addf(to, "%.0f%% of the billed time computed, but in batches of %.0f segment%s: %d, the most that the worker takes, are %.1f times as fast; 70%% of that takes "
-		     "batches of %d: render more in one run, or on fewer pods\n",
-		 100 * MIN(t->compute_s / t->billed_s, 1.0), b->mean, b->mean < 1.5 ? "" : "s", b->most, 1 / b->seats, b->enough);
+	str_addf(to,
+		 "%.0f%% of the billed time computed, but in batches of %.0f segment%s: %d, the "
+		 "most that the worker takes, are %.1f times as fast; 70%% of that takes "
+		 "batches of %d: render more in one run, or on fewer pods\n",
+		 100 * MIN(t->compute_s / t->billed_s, 1.0), b->mean, b->mean < 1.5 ? "" : "s",
+		 b->most, 1 / b->seats, b->enough);
 }
 
 static void add_used(struct str *to, const struct totals *t, const struct advice_batches *batches)
 {
-	double used = t->compute_s / t->billed_s, seats = batches && batches->seats > 0 ? batches->seats : 1, most;
+	double used = t->compute_s / t->billed_s,
+	       seats = batches && batches->seats > 0 ? batches->seats : 1, most;
 	size_t cause = largest_cause(t, &most);
 
 	if (used * seats >= USED_GOAL)
@@ -117,8 +129,10 @@ static void add_used(struct str *to, const struct totals *t, const struct advice
 	}
 	if (used >= USED_GOAL)
 		return;
-	str_addf(to, "%.0f%% of the billed time computed; most of the rest went into %s (%.0f%%): %s", 100 * used, causes[cause].what,
-		 100 * MIN(most / t->billed_s, 1.0), causes[cause].then);
+	str_addf(to,
+		 "%.0f%% of the billed time computed; most of the rest went into %s (%.0f%%): %s",
+		 100 * used, causes[cause].what, 100 * MIN(most / t->billed_s, 1.0),
+		 causes[cause].then);
 	add_what_reaches_it(to, t);
 	str_addc(to, '\n');
 }
@@ -133,8 +147,12 @@ static void add_scaling(struct str *to, const struct totals *t)
 	bool side_by_side = t->billed_s > 1.5 * t->wall_s;
 	if (t->pods < 2 || !side_by_side || share >= SCALING_GOAL)
 		return;
-	int pods = cold_s > 0 ? (int)MAX(MIN((one_s / SCALING_GOAL - t->compute_s) / cold_s, t->pods - 1.0), 1.0) : 1;
-	str_addf(to, "%d pods were %.1f times as fast as one (%.0f%% of %d): %d pod%s cost less\n", t->pods, MAX(one_s / t->wall_s, 0.1), 100 * share, t->pods, pods,
+	int pods = cold_s > 0 ? (int)MAX(MIN((one_s / SCALING_GOAL - t->compute_s) / cold_s,
+					     t->pods - 1.0),
+					 1.0)
+			      : 1;
+	str_addf(to, "%d pods were %.1f times as fast as one (%.0f%% of %d): %d pod%s cost less\n",
+		 t->pods, MAX(one_s / t->wall_s, 0.1), 100 * share, t->pods, pods,
 		 pods == 1 ? "" : "s");
 }
 
@@ -151,12 +169,17 @@ static void add_gpus(struct str *to, const struct pod_row *pods, size_t count)
 		most = MAX(most, pods[i].gpu_busy_p95);
 	}
 	if (sampled && idle == sampled)
-		str_addf(to, "the GPUs were at most %d%% busy while workers rendered: a smaller card, larger batches or fewer pods cost less\n", most);
+		str_addf(to,
+			 "the GPUs were at most %d%% busy while workers rendered: a smaller card, "
+			 "larger batches or fewer pods cost less\n",
+			 most);
 	if (sampled && pinned == sampled)
-		str_add(to, "the GPUs were always busy: a card with more bandwidth or compute is faster\n");
+		str_add(to, "the GPUs were always busy: a card with more bandwidth or compute is "
+			    "faster\n");
 }
 
-void advice_add(struct str *to, const struct pod_row *pods, size_t count, const struct advice_batches *batches, int64_t now_ms)
+void advice_add(struct str *to, const struct pod_row *pods, size_t count,
+		const struct advice_batches *batches, int64_t now_ms)
 {
 	struct totals t = totals_of(pods, count, now_ms);
 
@@ -167,15 +190,19 @@ void advice_add(struct str *to, const struct pod_row *pods, size_t count, const 
 	add_gpus(to, pods, count);
 }
 
-void advice_add_seats(struct str *to, const struct pod_row *pods, size_t count, const struct advice_batches *batches, int64_t now_ms)
+void advice_add_seats(struct str *to, const struct pod_row *pods, size_t count,
+		      const struct advice_batches *batches, int64_t now_ms)
 {
 	struct totals t = totals_of(pods, count, now_ms);
 
 	if (!batches->padded || batches->seats <= 0 || t.billed_s <= 0 || t.compute_s <= 0)
 		return;
 	double used = MIN(t.compute_s / t.billed_s, 1.0), seats = MIN(batches->seats, 1.0);
-	str_addf(to, "used %.0f%%, seats %.0f%%: batches of %.0f segment%s on average, where %d fit; full batches without a cold start cost %.1f times less\n",
-		 100 * used, 100 * seats, batches->mean, batches->mean < 1.5 ? "" : "s", batches->most, 1 / (used * seats));
+	str_addf(to,
+		 "used %.0f%%, seats %.0f%%: batches of %.0f segment%s on average, where %d fit; "
+		 "full batches without a cold start cost %.1f times less\n",
+		 100 * used, 100 * seats, batches->mean, batches->mean < 1.5 ? "" : "s",
+		 batches->most, 1 / (used * seats));
 }
 
 /* ---- batches ---- */
@@ -202,7 +229,9 @@ void advice_batches_of(struct advice_batches *out, struct store *store, const ch
 	if (segments > 0 && learn_fit(&speed, store, rows[0].speed)) {
 		double full = speed_gain(&speed, length / segments, out->most);
 		out->seats = full > 0 ? speed_gain(&speed, length / segments, out->mean) / full : 0;
-		for (out->enough = 1; out->enough < out->most && speed_gain(&speed, length / segments, out->enough) < USED_GOAL * full;)
+		for (out->enough = 1;
+		     out->enough < out->most &&
+		     speed_gain(&speed, length / segments, out->enough) < USED_GOAL * full;)
 			out->enough++;
 	}
 	free(rows);

@@ -22,10 +22,12 @@ int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms)
 {
 	if (pod_row_over(pod) || pod->released_ms > 0)
 		return 0;
-	return money_for(pod->price_microusd_h, MAX(pod->hard_end_s * 1000 + SELF_END_MS - at_ms, 0));
+	return money_for(pod->price_microusd_h,
+			 MAX(pod->hard_end_s * 1000 + SELF_END_MS - at_ms, 0));
 }
 
-int64_t allow_reserved(const struct run_row *run, bool has_client, const struct pod_row *pods, size_t count, int64_t at_ms)
+int64_t allow_reserved(const struct run_row *run, bool has_client, const struct pod_row *pods,
+		       size_t count, int64_t at_ms)
 {
 	int64_t cost = 0, to_come = 0;
 
@@ -70,8 +72,10 @@ void allow_say_used(struct str *to, const struct allowance *a)
 {
 	char used[32], cap[32];
 
-	str_addf(to, "%s of %s %s%s are spent or reserved", money_show(used, sizeof(used), a->spent_microusd + a->reserved_microusd),
-		 money_show(cap, sizeof(cap), a->cap_microusd), is_month(a) ? "this month" : "today", a->project ? " in this project" : "");
+	str_addf(to, "%s of %s %s%s are spent or reserved",
+		 money_show(used, sizeof(used), a->spent_microusd + a->reserved_microusd),
+		 money_show(cap, sizeof(cap), a->cap_microusd),
+		 is_month(a) ? "this month" : "today", a->project ? " in this project" : "");
 }
 
 int allow_refuse(const struct allowance *a, int64_t least, struct err *err)
@@ -83,13 +87,16 @@ int allow_refuse(const struct allowance *a, int64_t least, struct err *err)
 	allow_say_used(&why, a);
 	str_addf(&why, " (caps.%s)", a->key);
 	if (a->holders)
-		str_addf(&why, "; %s of that is reserved by %d run%s under way (`burst ps`)", money_show(money, sizeof(money), a->reserved_microusd),
-			 a->holders, a->holders == 1 ? "" : "s");
+		str_addf(&why, "; %s of that is reserved by %d run%s under way (`burst ps`)",
+			 money_show(money, sizeof(money), a->reserved_microusd), a->holders,
+			 a->holders == 1 ? "" : "s");
 	if (left)
 		str_addf(&why, "; %s is left", money_show(money, sizeof(money), left));
 	if (left && least > left)
-		str_addf(&why, ", and %s is spent before a pod is up", money_show(money, sizeof(money), least));
+		str_addf(&why, ", and %s is spent before a pod is up",
+			 money_show(money, sizeof(money), least));
 	str_addf(&why, ": wait until %s%s, or raise caps.%s; nothing was rented",
-		 clock_local(until, sizeof(until), "%Y-%m-%d %H:%M", a->ends_ms), a->holders ? " or until those have ended" : "", a->key);
+		 clock_local(until, sizeof(until), "%Y-%m-%d %H:%M", a->ends_ms),
+		 a->holders ? " or until those have ended" : "", a->key);
 	return err_set(err, ERR_CAP, "%s: %s", a->where, str_text(&why));
 }

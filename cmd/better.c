@@ -8,7 +8,8 @@
 #include "plan_parts.h"
 
 /* Beside the offers of e, those of all other GPUs. */
-static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t ask_ms, size_t *count)
+static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t ask_ms,
+				size_t *count)
 {
 	struct offer *all = xcalloc(e->count + 1, sizeof(*all));
 	struct op_want want;
@@ -20,7 +21,8 @@ static struct offer *all_offers(struct launch *l, const struct estimate *e, int6
 	for (int i = 0; i < l->setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, ask_ms, &result, &ignored) == 0)
+		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, ask_ms, &result,
+			       &ignored) == 0)
 			launch_keep_offers(l, &result, &all, count);
 	}
 	return all;
@@ -30,28 +32,34 @@ static void add_plan(struct str *to, const struct plan *p, const struct offer *o
 {
 	char offer[PLAN_TEXT];
 
-	str_addf(to, "%d pod%s%s%s", p->pods, p->pods == 1 ? "" : "s", named ? " of " : "", named ? plan_offer(offer, o) : "");
+	str_addf(to, "%d pod%s%s%s", p->pods, p->pods == 1 ? "" : "s", named ? " of " : "",
+		 named ? plan_offer(offer, o) : "");
 }
 
 static void describe(struct better *b, const struct plan *pick, const struct offer *given)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	double longer_s = b->plan.makespan_p50_s - pick->makespan_p50_s;
-	bool other_card = strcmp(b->offer.gpu, given->gpu) != 0 || strcmp(b->offer.provider, given->provider) != 0 || b->offer.spot != given->spot;
+	bool other_card = strcmp(b->offer.gpu, given->gpu) != 0 ||
+			  strcmp(b->offer.provider, given->provider) != 0 ||
+			  b->offer.spot != given->spot;
 	char cost[32], time[24];
 
 	add_plan(&line, pick, given, other_card);
-	str_addf(&line, " cost%s %s; ", pick->pods == 1 ? "s" : "", plan_dollars(cost, pick->cost_usd));
+	str_addf(&line, " cost%s %s; ", pick->pods == 1 ? "s" : "",
+		 plan_dollars(cost, pick->cost_usd));
 	add_plan(&line, &b->plan, &b->offer, other_card);
 	str_addf(&line, " would cost %s and take ", plan_dollars(cost, b->plan.cost_usd));
 	if (fabs(longer_s) < 0.05)
 		str_add(&line, "as long");
 	else
-		str_addf(&line, "%s %s", plan_seconds(time, fabs(longer_s)), longer_s > 0 ? "longer" : "less");
+		str_addf(&line, "%s %s", plan_seconds(time, fabs(longer_s)),
+			 longer_s > 0 ? "longer" : "less");
 	COPY_TEXT(b->line, str_text(&line));
 }
 
-static void compare(struct better *out, const struct plan *pick, const struct offer *given, const struct estimate *e)
+static void compare(struct better *out, const struct plan *pick, const struct offer *given,
+		    const struct estimate *e)
 {
 	out->found = plan_better(&out->plan, pick, &e->work, e->machines, e->count, &e->wish);
 	if (!out->found)
@@ -60,10 +68,13 @@ static void compare(struct better *out, const struct plan *pick, const struct of
 	describe(out, pick, given);
 }
 
-void better_find(struct better *out, struct launch *l, const struct estimate *e, const struct plan *pick, int64_t ask_ms)
+void better_find(struct better *out, struct launch *l, const struct estimate *e,
+		 const struct plan *pick, int64_t ask_ms)
 {
 	const struct section *top = config_top(l->ctx->config);
-	bool gpus_given = section_has(top, "gpu"), pods_given = section_has(top, "pods") && !l->setup.job_ops->needs(l->setup.job)->command;
+	bool gpus_given = section_has(top, "gpu"),
+	     pods_given =
+		     section_has(top, "pods") && !l->setup.job_ops->needs(l->setup.job)->command;
 	const struct offer *given = &e->offers[pick->machine];
 	struct err ignored = {0};
 	struct estimate all;

@@ -1,4 +1,5 @@
-/* better.h - names a choice of GPU and pods that is clearly better than the one that the config or a flag fixes. */
+/* better.h - names a choice of GPU and pods that is clearly better than the one that the config or
+ * a flag fixes. */
 #ifndef BURST_CMD_BETTER_H
 #define BURST_CMD_BETTER_H
 
@@ -11,8 +12,9 @@ struct better {
 	struct offer offer; /* of the plan's machine */
 };
 
-/* e: what the given GPUs and pods would take, pick the plan for them. Where GPUs are named, providers are asked for what else they
- * have, ask_ms each at most; 0: none is asked. */
-void better_find(struct better *out, struct launch *l, const struct estimate *e, const struct plan *pick, int64_t ask_ms);
+/* e: what the given GPUs and pods would take, pick the plan for them. Where GPUs are named,
+ * providers are asked for what else they have, ask_ms each at most; 0: none is asked. */
+void better_find(struct better *out, struct launch *l, const struct estimate *e,
+		 const struct plan *pick, int64_t ask_ms);
 
 #endif

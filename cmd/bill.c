@@ -6,14 +6,21 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-enum { SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 60 * MINUTE_MS, DAY_MS = 24 * HOUR_MS };
 enum {
-	LAG_MS = 15 * MINUTE_MS,   /* after the end of an hour: accounts are charged every 5 minutes */
-	START_OFF_MS = 5000,       /* by how much a start can be seen late, or a vendor's clock be off */
+	SECOND_MS = 1000,
+	MINUTE_MS = 60 * SECOND_MS,
+	HOUR_MS = 60 * MINUTE_MS,
+	DAY_MS = 24 * HOUR_MS
+};
+enum {
+	/* after the end of an hour: accounts are charged every 5 minutes */
+	LAG_MS = 15 * MINUTE_MS,
+	/* by how much a start can be seen late, or a vendor's clock be off */
+	START_OFF_MS = 5000,
 	CALL_MOST_MS = 10 * SECOND_MS, /* of a call: what takes longer was found or asked again */
 	GONE_OFF_MS = 2 * MINUTE_MS,
 	CENT_MICROUSD = 10000,
-	GRAIN_MICROUSD = 100,      /* dollars are told with four decimals at least */
+	GRAIN_MICROUSD = 100, /* dollars are told with four decimals at least */
 };
 
 const char *bill_state_name(enum bill_state state)
@@ -71,7 +78,8 @@ bool bill_is_known(const struct pod_row *pod)
 
 bool bill_has_dollars(const struct pod_row *pod)
 {
-	return bill_is_known(pod) && (pod->cost_vendor_microusd > 0 || !pod->billed_vendor_ms || !pod->price_microusd_h);
+	return bill_is_known(pod) &&
+	       (pod->cost_vendor_microusd > 0 || !pod->billed_vendor_ms || !pod->price_microusd_h);
 }
 
 bool bill_is_final(const struct pod_row *pod)
@@ -125,7 +133,8 @@ static void ask_again(struct look *l, const char *because)
 	if (at <= l->now_ms)
 		at = l->now_ms + HOUR_MS;
 	l->out->ask_again_ms = round_up(at, MINUTE_MS);
-	clause(l, "%s: ask again after %s", because, minute_show(when, sizeof(when), l->out->ask_again_ms, l->now_ms));
+	clause(l, "%s: ask again after %s", because,
+	       minute_show(when, sizeof(when), l->out->ask_again_ms, l->now_ms));
 }
 
 /* An hour's dollars are rounded, and a vendor counts from its own first moment to its own last. */
@@ -134,7 +143,8 @@ static int64_t tolerance_ms(const struct look *l)
 	int64_t ms = SECOND_MS + l->pod->billed_ms / 100;
 
 	if (!l->pod->vendor_reported && l->pod->price_microusd_h > 0)
-		ms += GRAIN_MICROUSD * (int64_t)MAX(l->told->hour_count, (size_t)1) * HOUR_MS / l->pod->price_microusd_h;
+		ms += GRAIN_MICROUSD * (int64_t)MAX(l->told->hour_count, (size_t)1) * HOUR_MS /
+		      l->pod->price_microusd_h;
 	return ms;
 }
 
@@ -166,9 +176,12 @@ static bool billed_too_long(struct look *l)
 
 	if (pod->billed_vendor_ms <= round_up(lived_ms(pod), MINUTE_MS) + tolerance_ms(l))
 		return false;
-	clause(l, "billed as if it had lived %s at %s an hour, but from the create call until it was gone it was %s",
+	clause(l,
+	       "billed as if it had lived %s at %s an hour, but from the create call until it was "
+	       "gone it was %s",
 	       duration_show(billed, sizeof(billed), pod->billed_vendor_ms),
-	       money_show(price, sizeof(price), pod->price_microusd_h), duration_show(lived, sizeof(lived), lived_ms(pod)));
+	       money_show(price, sizeof(price), pod->price_microusd_h),
+	       duration_show(lived, sizeof(lived), lived_ms(pod)));
 	return true;
 }
 
@@ -180,9 +193,12 @@ static bool billed_too_dear(struct look *l)
 	int64_t fair = money_for(pod->price_microusd_h, pod->billed_vendor_ms);
 	char more[32], price[32];
 
-	if (!pod->vendor_reported || !pod->price_microusd_h || dollars <= fair + fair / 100 + money_for(pod->price_microusd_h, SECOND_MS) + GRAIN_MICROUSD)
+	if (!pod->vendor_reported || !pod->price_microusd_h ||
+	    dollars <= fair + fair / 100 + money_for(pod->price_microusd_h, SECOND_MS) +
+			       GRAIN_MICROUSD)
 		return false;
-	clause(l, "%s more than its seconds cost at %s an hour", bill_money(more, sizeof(more), dollars - fair),
+	clause(l, "%s more than its seconds cost at %s an hour",
+	       bill_money(more, sizeof(more), dollars - fair),
 	       money_show(price, sizeof(price), pod->price_microusd_h));
 	return true;
 }
@@ -193,7 +209,8 @@ static void explain_longer(struct look *l)
 	char text[32];
 
 	if (pod->billed_vendor_ms <= lived_ms(pod) + tolerance_ms(l))
-		clause(l, "it bills until the pod is gone, which was %s after it accepted the release",
+		clause(l,
+		       "it bills until the pod is gone, which was %s after it accepted the release",
 		       duration_show(text, sizeof(text), pod->gone_ms - released_ms(pod)));
 	else
 		clause(l, "it rounds up to the minute");
@@ -202,7 +219,8 @@ static void explain_longer(struct look *l)
 static void explain_shorter(struct look *l)
 {
 	const struct pod_row *pod = l->pod;
-	int64_t missing = pod->billed_ms - pod->billed_vendor_ms, queue = started_ms(pod) - pod->create_ms;
+	int64_t missing = pod->billed_ms - pod->billed_vendor_ms,
+		queue = started_ms(pod) - pod->create_ms;
 	int64_t off = tolerance_ms(l) + START_OFF_MS;
 	char text[32];
 
@@ -210,18 +228,21 @@ static void explain_shorter(struct look *l)
 		clause(l, "it bills from the container's start, %s after the create call",
 		       duration_show(text, sizeof(text), queue));
 	else if (l->out->final || pod->vendor_reported)
-		clause(l, "it bills %s less than we count", duration_show(text, sizeof(text), missing));
+		clause(l, "it bills %s less than we count",
+		       duration_show(text, sizeof(text), missing));
 	else if (l->now_ms >= complete_ms(pod))
 		ask_again(l, "it bills less than we count, and may not be done");
 	else
 		clause(l, "only a part is billed so far");
 }
 
-/* We count from before the create call until after the release; the vendor's own moments lie within the two. */
+/* We count from before the create call until after the release; the vendor's own moments lie within
+ * the two. */
 static int64_t within_calls_ms(const struct pod_row *pod)
 {
 	int64_t most = CALL_MOST_MS, none = 0;
-	int64_t create = pod->rented_ms - pod->create_ms, release = pod->released_ms - pod->release_ms;
+	int64_t create = pod->rented_ms - pod->create_ms,
+		release = pod->released_ms - pod->release_ms;
 
 	return MIN(MAX(create, none), most) + MIN(MAX(release, none), most);
 }
@@ -258,7 +279,8 @@ static void judge_known(struct look *l)
 	explain_time(l);
 	if (l->pod->cost_beside_microusd > 0)
 		clause(l, "%s of it is %s%s%sbilled beside the price",
-		       bill_money(money, sizeof(money), l->pod->cost_beside_microusd), *what ? "for " : "", what, *what ? ", " : "");
+		       bill_money(money, sizeof(money), l->pod->cost_beside_microusd),
+		       *what ? "for " : "", what, *what ? ", " : "");
 	if (!bill_has_dollars(l->pod))
 		clause(l, "it tells no dollars of one pod");
 	if (l->told->note[0])

@@ -1,4 +1,5 @@
-/* bill.h - our own count of a pod beside its vendor's bill, and why they differ. No I/O, no clock. */
+/* bill.h - our own count of a pod beside its vendor's bill, and why they differ. No I/O, no clock.
+ */
 #ifndef BURST_CMD_BILL_H
 #define BURST_CMD_BILL_H
 
@@ -6,8 +7,10 @@
 #include "store/store.h"
 
 enum bill_state {
-	BILL_NOT_YET,   /* the vendor has no record */
-	BILL_AGREES,    /* within a second, a hundredth, the calls' own time, and what dollars of four decimals can tell */
+	BILL_NOT_YET, /* the vendor has no record */
+	/* within a second, a hundredth, the calls' own time, and what dollars of four decimals can
+	   tell */
+	BILL_AGREES,
 	BILL_EXPLAINED, /* they differ as they may */
 	BILL_EXCESS,    /* more than can be explained: somebody must look */
 };
@@ -20,13 +23,16 @@ struct bill_verdict {
 	char why[700];        /* for people */
 };
 
-/* Of a pod that is gone, whose row holds what the vendor said at row.vendor_asked_ms; told: its hours and words, NULL: none. */
+/* Of a pod that is gone, whose row holds what the vendor said at row.vendor_asked_ms; told: its
+ * hours and words, NULL: none. */
 void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bill_verdict *out);
 /* The vendor's last word is in the row. */
 bool bill_is_final(const struct pod_row *pod);
 bool bill_is_known(const struct pod_row *pod); /* the vendor has a record of it */
-bool bill_has_dollars(const struct pod_row *pod); /* ... which says what it cost, not only how long it was */
-/* "$0.0123" as elsewhere, but what is below a cent to the micro-dollar: "$0.000041". Returns `to`. */
+/* ... which says what it cost, not only how long it was */
+bool bill_has_dollars(const struct pod_row *pod);
+/* "$0.0123" as elsewhere, but what is below a cent to the micro-dollar: "$0.000041". Returns `to`.
+ */
 char *bill_money(char *to, size_t room, int64_t microusd);
 /* What we count in [start_s, end_s), in micro-dollars. */
 int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t end_s);

@@ -1,4 +1,5 @@
-/* breakeven.c - burst breakeven: what a million characters cost on a rented GPU, against APIs, owning and reserving. */
+/* breakeven.c - burst breakeven: what a million characters cost on a rented GPU, against APIs,
+ * owning and reserving. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,9 +21,18 @@ struct api {
 
 /* As published or reported on the day. */
 static const struct api apis[] = {
-	{"polly-standard", 4, "2026-10"},   {"xai", 4.20, "2026-04"},	   {"unreal", 8, "2026-11"},	   {"openai-tts-1", 15, "2026-11"},
-	{"polly-neural", 16, "2026-10"},    {"google-wavenet", 16, "2024-06"}, {"voxtral", 16, "2026-07"},	   {"openai-tts-1-hd", 30, "2026-11"},
-	{"polly-generative", 30, "2026-10"}, {"elevenlabs-flash", 50, "2026-06"}, {"venice", 50, "2026-11"}, {"elevenlabs", 100, "2026-06"},
+	{"polly-standard", 4, "2026-10"},
+	{"xai", 4.20, "2026-04"},
+	{"unreal", 8, "2026-11"},
+	{"openai-tts-1", 15, "2026-11"},
+	{"polly-neural", 16, "2026-10"},
+	{"google-wavenet", 16, "2024-06"},
+	{"voxtral", 16, "2026-07"},
+	{"openai-tts-1-hd", 30, "2026-11"},
+	{"polly-generative", 30, "2026-10"},
+	{"elevenlabs-flash", 50, "2026-06"},
+	{"venice", 50, "2026-11"},
+	{"elevenlabs", 100, "2026-06"},
 };
 
 /* What this ledger knows of one engine on one GPU. */
@@ -31,7 +41,8 @@ struct source {
 	char what[160];
 };
 
-static int read_number(const struct cmd_context *ctx, const char *flag, double *out, struct err *err)
+static int read_number(const struct cmd_context *ctx, const char *flag, double *out,
+		       struct err *err)
 {
 	const char *text = opt_text(ctx, flag);
 	char *end;
@@ -40,7 +51,8 @@ static int read_number(const struct cmd_context *ctx, const char *flag, double *
 		return 0;
 	*out = strtod(text, &end);
 	if (*end || end == text || !(*out > 0 && *out < 1e12))
-		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be a number above 0", flag, text);
+		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be a number above 0", flag,
+			       text);
 	return 0;
 }
 
@@ -49,9 +61,13 @@ static int read_own(const char *text, double *capex, double *opex, struct err *e
 {
 	int used = 0;
 
-	if (sscanf(text, "%lf+%lf/y%n", capex, opex, &used) == 2 && !text[used] && *capex > 0 && *opex >= 0)
+	if (sscanf(text, "%lf+%lf/y%n", capex, opex, &used) == 2 && !text[used] && *capex > 0 &&
+	    *opex >= 0)
 		return 0;
-	return err_set(err, ERR_USAGE, "--own: \"%.40s\" must be what it costs to buy and to run, in dollars: 18750+2000/y", text);
+	return err_set(err, ERR_USAGE,
+		       "--own: \"%.40s\" must be what it costs to buy and to run, in dollars: "
+		       "18750+2000/y",
+		       text);
 }
 
 static int read_percent(const char *text, double *out, struct err *err)
@@ -62,7 +78,8 @@ static int read_percent(const char *text, double *out, struct err *err)
 	if (*end == '%')
 		end++;
 	if (*end || !(*out > 0 && *out < 1))
-		return err_set(err, ERR_USAGE, "--reserved: \"%.40s\" must be the saving in percent: 40%%", text);
+		return err_set(err, ERR_USAGE,
+			       "--reserved: \"%.40s\" must be the saving in percent: 40%%", text);
 	return 0;
 }
 
@@ -83,10 +100,12 @@ static bool from_ledger(struct cmd_context *ctx, struct source *out, double *dut
 			continue;
 		for (size_t k = 0; k < n; k++)
 			chars += batches[k].sum;
-		found = busy_s > 0 && chars > 0 && runs[i].billed_ms > 0 && runs[i].cost_microusd > 0 && !strcmp(runs[i].type, "tts");
+		found = busy_s > 0 && chars > 0 && runs[i].billed_ms > 0 &&
+			runs[i].cost_microusd > 0 && !strcmp(runs[i].type, "tts");
 		if (found) {
 			out->chars_per_hour = chars / busy_s * 3600;
-			out->price_h = (double)runs[i].cost_microusd / 1e6 / ((double)runs[i].billed_ms / 3600000);
+			out->price_h = (double)runs[i].cost_microusd / 1e6 /
+				       ((double)runs[i].billed_ms / 3600000);
 			*duty = MIN((double)runs[i].compute_ms / (double)runs[i].billed_ms, 1.0);
 			snprintf(out->what, sizeof(out->what), "run %s of this ledger", runs[i].id);
 		}
@@ -98,7 +117,8 @@ static bool from_ledger(struct cmd_context *ctx, struct source *out, double *dut
 
 static void add_api(struct table *t, const struct api *api, const struct source *s, double duty)
 {
-	double usd = demand_usd_per_million(s->price_h, s->chars_per_hour, duty), from = demand_api_duty(s->price_h, s->chars_per_hour, api->usd);
+	double usd = demand_usd_per_million(s->price_h, s->chars_per_hour, duty),
+	       from = demand_api_duty(s->price_h, s->chars_per_hour, api->usd);
 
 	table_cell(t, "%s", api->name);
 	table_cell(t, "%.2f", api->usd);
@@ -107,7 +127,8 @@ static void add_api(struct table *t, const struct api *api, const struct source 
 		table_cell(t, "never");
 	else
 		table_cell(t, "%.2g%% used", 100 * from);
-	table_cell(t, "%s %.1fx", usd < api->usd ? "renting is cheaper," : "the API is cheaper,", usd < api->usd ? api->usd / usd : usd / api->usd);
+	table_cell(t, "%s %.1fx", usd < api->usd ? "renting is cheaper," : "the API is cheaper,",
+		   usd < api->usd ? api->usd / usd : usd / api->usd);
 }
 
 /* only: the one that the user names, NULL: all. */
@@ -138,7 +159,10 @@ static int read_api(const char *text, struct api *out, char name[48], struct err
 		snprintf(name, 48, "%.*s", (int)MIN(equals - text, (ptrdiff_t)47), text);
 		*out = (struct api){name, strtod(equals + 1, &end), "your word"};
 		if (*end || end == equals + 1 || !name[0] || !(out->usd > 0 && out->usd < 1e9))
-			return err_set(err, ERR_USAGE, "--api: \"%.60s\" must be a name and dollars per million characters: openai-tts-1=15", text);
+			return err_set(err, ERR_USAGE,
+				       "--api: \"%.60s\" must be a name and dollars per million "
+				       "characters: openai-tts-1=15",
+				       text);
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(apis); i++) {
@@ -148,7 +172,9 @@ static int read_api(const char *text, struct api *out, char name[48], struct err
 		}
 		str_addf(&all, "%s%s", i ? ", " : "", apis[i].name);
 	}
-	return err_set(err, ERR_USAGE, "--api: no price is known of \"%.40s\" (give it: %.40s=15); known: %s", text, text, str_text(&all));
+	return err_set(err, ERR_USAGE,
+		       "--api: no price is known of \"%.40s\" (give it: %.40s=15); known: %s", text,
+		       text, str_text(&all));
 }
 
 /* ---- spot ---- */
@@ -158,7 +184,8 @@ struct spot {
 	char work_from[64], every_from[EXTRAS_FROM];
 };
 
-static int read_seconds(const struct cmd_context *ctx, const char *flag, double *out, struct err *err)
+static int read_seconds(const struct cmd_context *ctx, const char *flag, double *out,
+			struct err *err)
 {
 	int64_t ms = 0;
 
@@ -179,15 +206,18 @@ static void spot_from_ledger(struct cmd_context *ctx, struct spot *s)
 
 	if (store_runs(ctx->store, NULL, false, 50, &runs, &count, NULL) == 0)
 		for (size_t i = 0; i < count && s->work_s <= 0; i++) {
-			if (runs[i].compute_ms <= 0 || store_pods(ctx->store, runs[i].id, false, &pods, &pod_count, NULL) < 0)
+			if (runs[i].compute_ms <= 0 ||
+			    store_pods(ctx->store, runs[i].id, false, &pods, &pod_count, NULL) < 0)
 				continue;
 			s->work_s = (double)runs[i].compute_ms / 1000;
 			snprintf(s->work_from, sizeof(s->work_from), "run %s", runs[i].id);
 			for (size_t k = 0; k < pod_count; k++)
 				if (pods[k].ready_ms > pods[k].create_ms && pods[k].create_ms > 0)
-					s->cold_s = (double)(pods[k].ready_ms - pods[k].create_ms) / 1000;
+					s->cold_s = (double)(pods[k].ready_ms - pods[k].create_ms) /
+						    1000;
 			if (pod_count) {
-				struct extra e = extras_interrupted(pods[0].provider, true, pods, pod_count);
+				struct extra e =
+					extras_interrupted(pods[0].provider, true, pods, pod_count);
 				s->every_s = e.value;
 				COPY_TEXT(s->every_from, e.from);
 			}
@@ -201,88 +231,128 @@ static int read_spot(struct cmd_context *ctx, struct spot *s, struct err *err)
 	*s = (struct spot){.checkpoint_s = 0};
 	spot_from_ledger(ctx, s);
 	if (opt_has(ctx, "work") || opt_has(ctx, "interrupted"))
-		*s = (struct spot){.cold_s = s->cold_s, .every_s = s->every_s, .work_s = s->work_s, .work_from = "what you gave"};
-	if (read_seconds(ctx, "work", &s->work_s, err) < 0 || read_seconds(ctx, "cold", &s->cold_s, err) < 0 ||
-	    read_seconds(ctx, "interrupted", &s->every_s, err) < 0 || read_seconds(ctx, "checkpoint", &s->checkpoint_s, err) < 0)
+		*s = (struct spot){.cold_s = s->cold_s,
+				   .every_s = s->every_s,
+				   .work_s = s->work_s,
+				   .work_from = "what you gave"};
+	if (read_seconds(ctx, "work", &s->work_s, err) < 0 ||
+	    read_seconds(ctx, "cold", &s->cold_s, err) < 0 ||
+	    read_seconds(ctx, "interrupted", &s->every_s, err) < 0 ||
+	    read_seconds(ctx, "checkpoint", &s->checkpoint_s, err) < 0)
 		return -1;
 	if (s->every_s <= 0)
 		s->every_s = prior_of_provider("")->interrupted_every_s;
 	if (s->work_s <= 0)
-		return err_set(err, ERR_USAGE, "--spot: no run of this ledger has computed yet: give --work TIME, what a run computes");
+		return err_set(err, ERR_USAGE,
+			       "--spot: no run of this ledger has computed yet: give --work TIME, "
+			       "what a run computes");
 	return 0;
 }
 
 static void print_spot(const struct spot *s)
 {
 	static const double off[] = {0.3, 0.5, 0.6, 0.7, 0.9};
-	double billed_s = cost_spot_billed_s(s->work_s, s->cold_s, 0, s->checkpoint_s, s->every_s), sure_s = s->work_s + s->cold_s;
+	double billed_s = cost_spot_billed_s(s->work_s, s->cold_s, 0, s->checkpoint_s, s->every_s),
+	       sure_s = s->work_s + s->cold_s;
 	char work[24], cold[24], every[24];
 
-	printf("\nspot: %s of work (%s), cold start %s, interrupted every %s%s%s%s\n", duration_show(work, sizeof(work), (int64_t)(s->work_s * 1000)), s->work_from,
-	       duration_show(cold, sizeof(cold), (int64_t)(s->cold_s * 1000)), duration_show(every, sizeof(every), (int64_t)(s->every_s * 1000)),
+	printf("\nspot: %s of work (%s), cold start %s, interrupted every %s%s%s%s\n",
+	       duration_show(work, sizeof(work), (int64_t)(s->work_s * 1000)), s->work_from,
+	       duration_show(cold, sizeof(cold), (int64_t)(s->cold_s * 1000)),
+	       duration_show(every, sizeof(every), (int64_t)(s->every_s * 1000)),
 	       s->every_from[0] ? " (" : "", s->every_from, s->every_from[0] ? ")" : "");
-	printf("spot pays when it costs at least %.2g%% less:", 100 * cost_spot_worth(s->work_s, s->cold_s, 0, s->checkpoint_s, s->every_s));
+	printf("spot pays when it costs at least %.2g%% less:",
+	       100 * cost_spot_worth(s->work_s, s->cold_s, 0, s->checkpoint_s, s->every_s));
 	for (size_t i = 0; i < ARRAY_LEN(off); i++)
-		printf("%s %.0f%% off saves %.1f%%", i ? "," : "", 100 * off[i], 100 * (1 - (1 - off[i]) * billed_s / sure_s));
+		printf("%s %.0f%% off saves %.1f%%", i ? "," : "", 100 * off[i],
+		       100 * (1 - (1 - off[i]) * billed_s / sure_s));
 	putchar('\n');
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	const char *api = opt_text(ctx, "api"), *own = opt_text(ctx, "own"), *reserved = opt_text(ctx, "reserved");
-	double capex = 0, opex = 0, saving = 0, years = 3, duty = 1, chars = 0, price = 0, given_duty = 0;
+	const char *api = opt_text(ctx, "api"), *own = opt_text(ctx, "own"),
+		   *reserved = opt_text(ctx, "reserved");
+	double capex = 0, opex = 0, saving = 0, years = 3, duty = 1, chars = 0, price = 0,
+	       given_duty = 0;
 	struct source s = {.what = "what you gave"};
 	struct api only;
 	struct spot spot = {0};
 	char name[48];
 
-	if ((api && read_api(api, &only, name, err) < 0) || (opt_has(ctx, "spot") && read_spot(ctx, &spot, err) < 0) || read_number(ctx, "price", &price, err) < 0 || read_number(ctx, "chars-per-hour", &chars, err) < 0 ||
-	    read_number(ctx, "duty", &given_duty, err) < 0 || read_number(ctx, "years", &years, err) < 0 ||
-	    (own && read_own(own, &capex, &opex, err) < 0) || (reserved && read_percent(reserved, &saving, err) < 0))
+	if ((api && read_api(api, &only, name, err) < 0) ||
+	    (opt_has(ctx, "spot") && read_spot(ctx, &spot, err) < 0) ||
+	    read_number(ctx, "price", &price, err) < 0 ||
+	    read_number(ctx, "chars-per-hour", &chars, err) < 0 ||
+	    read_number(ctx, "duty", &given_duty, err) < 0 ||
+	    read_number(ctx, "years", &years, err) < 0 ||
+	    (own && read_own(own, &capex, &opex, err) < 0) ||
+	    (reserved && read_percent(reserved, &saving, err) < 0))
 		return -1;
 	if ((!chars || !price) && !from_ledger(ctx, &s, &duty) && !chars)
-		return err_set(err, ERR_USAGE, "no run of this ledger has rendered speech at a price yet: give --price USD (an hour) and --chars-per-hour N");
+		return err_set(err, ERR_USAGE,
+			       "no run of this ledger has rendered speech at a price yet: give "
+			       "--price USD (an hour) and --chars-per-hour N");
 	s.chars_per_hour = chars > 0 ? chars : s.chars_per_hour;
 	s.price_h = price > 0 ? price : s.price_h;
 	duty = given_duty > 0 ? MIN(given_duty > 1 ? given_duty / 100 : given_duty, 1.0) : duty;
 	if (s.price_h <= 0)
-		return err_set(err, ERR_USAGE, "the pods of this ledger cost nothing: give --price USD (an hour)");
-	printf("renting: $%.4f an hour, %.0f characters an hour of computing, %.0f%% of billed time used (%s)\n", s.price_h, s.chars_per_hour, 100 * duty, s.what);
-	printf("a million characters: $%.3f; at full use $%.3f\n\n", demand_usd_per_million(s.price_h, s.chars_per_hour, duty),
+		return err_set(err, ERR_USAGE,
+			       "the pods of this ledger cost nothing: give --price USD (an hour)");
+	printf("renting: $%.4f an hour, %.0f characters an hour of computing, %.0f%% of billed "
+	       "time used (%s)\n",
+	       s.price_h, s.chars_per_hour, 100 * duty, s.what);
+	printf("a million characters: $%.3f; at full use $%.3f\n\n",
+	       demand_usd_per_million(s.price_h, s.chars_per_hour, duty),
 	       demand_usd_per_million(s.price_h, s.chars_per_hour, 1));
 	print_apis(&s, duty, api ? &only : NULL);
 	double own_duty = own ? demand_own_duty(capex, opex, years, s.price_h) : 0;
 	if (own_duty > 1)
-		printf("\nowning for $%.0f and $%.0f a year: never cheaper than renting at this price, over %g years\n", capex, opex, years);
+		printf("\nowning for $%.0f and $%.0f a year: never cheaper than renting at this "
+		       "price, over %g years\n",
+		       capex, opex, years);
 	else if (own)
-		printf("\nowning for $%.0f and $%.0f a year: cheaper than renting above %.1f%% of all hours, over %g years\n", capex, opex, 100 * own_duty, years);
+		printf("\nowning for $%.0f and $%.0f a year: cheaper than renting above %.1f%% of "
+		       "all hours, over %g years\n",
+		       capex, opex, 100 * own_duty, years);
 	if (reserved)
-		printf("\nreserving at %.0f%% off: cheaper than renting above %.0f%% of all hours\n", 100 * saving, 100 * demand_reserved_duty(saving));
+		printf("\nreserving at %.0f%% off: cheaper than renting above %.0f%% of all "
+		       "hours\n",
+		       100 * saving, 100 * demand_reserved_duty(saving));
 	if (opt_has(ctx, "spot"))
 		print_spot(&spot);
 	return cmd_flush(err);
 }
 
 static const struct opt opts[] = {
-	{0, "api", "NAME[=USD]", "compare with this API alone, at a price per million characters of your own", NULL, false},
+	{0, "api", "NAME[=USD]",
+	 "compare with this API alone, at a price per million characters of your own", NULL, false},
 	{0, "price", "USD", "of a pod, an hour; of the newest run when left out", NULL, false},
-	{0, "chars-per-hour", "N", "that it renders while it computes; of the newest run when left out", NULL, false},
-	{0, "duty", "SHARE", "of billed time that computes, 0.6 or 60; of the newest run when left out", NULL, false},
+	{0, "chars-per-hour", "N",
+	 "that it renders while it computes; of the newest run when left out", NULL, false},
+	{0, "duty", "SHARE",
+	 "of billed time that computes, 0.6 or 60; of the newest run when left out", NULL, false},
 	{0, "own", "COST", "a card of your own: to buy and to run, as 18750+2000/y", NULL, false},
 	{0, "years", "N", "for --own: how long it lasts; 3 when left out", NULL, false},
 	{0, "reserved", "PERCENT", "a reservation with this saving", NULL, false},
 	{0, "spot", NULL, "spot pods, with their interruptions", NULL, false},
-	{0, "work", "TIME", "for --spot: what a run computes; of the newest run when left out", NULL, false},
-	{0, "cold", "TIME", "for --spot: until a pod computes; of the newest run when left out", NULL, false},
-	{0, "interrupted", "TIME", "for --spot: between interruptions, on average; from the ledger when left out", NULL, false},
-	{0, "checkpoint", "TIME", "for --spot: between files that are safe; 0 when left out", NULL, false},
+	{0, "work", "TIME", "for --spot: what a run computes; of the newest run when left out",
+	 NULL, false},
+	{0, "cold", "TIME", "for --spot: until a pod computes; of the newest run when left out",
+	 NULL, false},
+	{0, "interrupted", "TIME",
+	 "for --spot: between interruptions, on average; from the ledger when left out", NULL,
+	 false},
+	{0, "checkpoint", "TIME", "for --spot: between files that are safe; 0 when left out", NULL,
+	 false},
 	{0},
 };
 
 const struct cmd cmd_breakeven = {
 	.name = "breakeven",
 	.summary = "compare renting with APIs, owning and reserving",
-	.details = "Takes characters an hour, price and use from the newest run of this ledger that rendered speech at a price. API prices are dated list "
+	.details = "Takes characters an hour, price and use from the newest run of this ledger "
+		   "that rendered speech at a price. API prices are dated list "
 		   "prices. \"Renting pays from\" is the share of billed time that must compute.",
 	.opts = opts,
 	.needs = NEED_LEDGER,

@@ -18,18 +18,25 @@ static int list(const struct cmd_context *ctx, const char *dir, struct err *err)
 	if (renders_measure(dir, &size, err) < 0)
 		return -1;
 	if (ctx->json) {
-		output_json(json_pack("{s:i,s:s?,s:I,s:I,s:I,s:o}", "schema", 1, "dir", dir, "files", (json_int_t)size.count, "bytes",
-				      (json_int_t)size.bytes, "limit_bytes", (json_int_t)(dir ? limit_bytes(ctx) : 0), "oldest_use",
-				      size.count ? json_string(clock_rfc3339(at, sizeof(at), size.oldest_s * 1000)) : json_null()));
+		output_json(json_pack(
+			"{s:i,s:s?,s:I,s:I,s:I,s:o}", "schema", 1, "dir", dir, "files",
+			(json_int_t)size.count, "bytes", (json_int_t)size.bytes, "limit_bytes",
+			(json_int_t)(dir ? limit_bytes(ctx) : 0), "oldest_use",
+			size.count
+				? json_string(clock_rfc3339(at, sizeof(at), size.oldest_s * 1000))
+				: json_null()));
 		return 0;
 	}
 	if (!dir || !limit_bytes(ctx))
-		output_line(stdout, "renders are not kept (render_cache_mb in ~/.config/burst/burst.cfg, and BURST_CACHE_DIR, say so)");
+		output_line(stdout, "renders are not kept (render_cache_mb in "
+				    "~/.config/burst/burst.cfg, and BURST_CACHE_DIR, say so)");
 	if (dir)
-		output_line(stdout, "%s: %zu file%s, %.1f of %.1f MB", dir, size.count, size.count == 1 ? "" : "s", (double)size.bytes / 1e6,
+		output_line(stdout, "%s: %zu file%s, %.1f of %.1f MB", dir, size.count,
+			    size.count == 1 ? "" : "s", (double)size.bytes / 1e6,
 			    (double)limit_bytes(ctx) / 1e6);
 	if (size.count)
-		output_line(stdout, "not used since %s: removed first", clock_rfc3339(at, sizeof(at), size.oldest_s * 1000));
+		output_line(stdout, "not used since %s: removed first",
+			    clock_rfc3339(at, sizeof(at), size.oldest_s * 1000));
 	return 0;
 }
 
@@ -40,7 +47,8 @@ static int clear(const struct cmd_context *ctx, const char *dir, struct err *err
 	if (renders_clear(dir, &size, err) < 0)
 		return -1;
 	if (!ctx->quiet)
-		output_line(stderr, "render cache: removed %zu file%s, %.1f MB", size.count, size.count == 1 ? "" : "s", (double)size.bytes / 1e6);
+		output_line(stderr, "render cache: removed %zu file%s, %.1f MB", size.count,
+			    size.count == 1 ? "" : "s", (double)size.bytes / 1e6);
 	return 0;
 }
 
@@ -50,7 +58,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	const char *what = ctx->arg_count ? ctx->args[0] : "ls";
 
 	if (strcmp(what, "ls") && strcmp(what, "clear"))
-		return err_set(err, ERR_USAGE, "cache: \"%s\": it wants ls or clear (see `burst help cache`)", what);
+		return err_set(err, ERR_USAGE,
+			       "cache: \"%s\": it wants ls or clear (see `burst help cache`)",
+			       what);
 	int status = strcmp(what, "ls") ? clear(ctx, dir, err) : list(ctx, dir, err);
 	return status < 0 ? -1 : cmd_flush(err);
 }
@@ -60,9 +70,12 @@ const struct cmd cmd_cache = {
 	.args = "[ls|clear]",
 	.max_args = 1,
 	.summary = "show or empty the render cache",
-	.details = "Finished speech is kept in ~/.cache/burst/renders, for all projects, by what was said, the voice, the engine and their versions. "
-		   "A run takes from there what it would otherwise render. What was not used for the longest time goes when there is more than "
-		   "render_cache_mb. Jobs of type command are not kept, since their outputs depend on all that the project's files do; nor is "
+	.details = "Finished speech is kept in ~/.cache/burst/renders, for all projects, by what "
+		   "was said, the voice, the engine and their versions. "
+		   "A run takes from there what it would otherwise render. What was not used for "
+		   "the longest time goes when there is more than "
+		   "render_cache_mb. Jobs of type command are not kept, since their outputs depend "
+		   "on all that the project's files do; nor is "
 		   "speech of a worker of your own.",
 	.needs = NEED_ACCOUNTS,
 	.group = CMD_GROUP_SETUP,

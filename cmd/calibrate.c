@@ -1,4 +1,5 @@
-/* calibrate.c - `burst calibrate`: rents each GPU briefly and measures how the job's engine does there. */
+/* calibrate.c - `burst calibrate`: rents each GPU briefly and measures how the job's engine does
+ * there. */
 #include "calibrate.h"
 
 #include <dirent.h>
@@ -17,15 +18,16 @@
 #include "volume_trust.h"
 
 enum {
-	CHEAPEST = 3,		     /* GPUs to measure if the user names none */
-	UNKNOWN_BATCH = 32,	     /* largest batch for an engine of which nothing is known */
-	WAIT_MS = 30000,	     /* for capacity, before the next GPU's turn */
+	CHEAPEST = 3,       /* GPUs to measure if the user names none */
+	UNKNOWN_BATCH = 32, /* largest batch for an engine of which nothing is known */
+	WAIT_MS = 30000,    /* for capacity, before the next GPU's turn */
 };
 #define MOST_USD "0.50"
 
 /* ---- which GPUs, and what of each ---- */
 
-static int add_offers(struct launch *l, int provider, struct offer **all, size_t *count, struct err *err)
+static int add_offers(struct launch *l, int provider, struct offer **all, size_t *count,
+		      struct err *err)
 {
 	struct op_result result = {0};
 
@@ -54,7 +56,8 @@ static int by_price(const void *a, const void *b)
 {
 	const struct offer *x = a, *y = b;
 
-	return (x->price_microusd_h > y->price_microusd_h) - (x->price_microusd_h < y->price_microusd_h);
+	return (x->price_microusd_h > y->price_microusd_h) -
+	       (x->price_microusd_h < y->price_microusd_h);
 }
 
 static void name_card(struct calibrate_card *c, const struct offer *o)
@@ -64,7 +67,8 @@ static void name_card(struct calibrate_card *c, const struct offer *o)
 }
 
 /* The cheapest offer for each GPU that the user names, in that order. */
-static size_t cards_named(struct calibrate_card *cards, const char *const *gpus, const struct offer *offers, size_t count)
+static size_t cards_named(struct calibrate_card *cards, const char *const *gpus,
+			  const struct offer *offers, size_t count)
 {
 	size_t n = 0;
 
@@ -84,7 +88,8 @@ static size_t cards_named(struct calibrate_card *cards, const char *const *gpus,
 }
 
 /* The cheapest GPUs that the job fits; a job that needs none: one pod. */
-static size_t cards_cheapest(struct calibrate_card *cards, const struct job_needs *needs, const struct offer *offers, size_t count)
+static size_t cards_cheapest(struct calibrate_card *cards, const struct job_needs *needs,
+			     const struct offer *offers, size_t count)
 {
 	size_t n = 0, most = needs->gpu ? CHEAPEST : 1;
 
@@ -100,7 +105,8 @@ static size_t cards_cheapest(struct calibrate_card *cards, const struct job_need
 
 /* ---- what is expected ---- */
 
-static int look_at(struct launch *l, const struct offer *offer, struct calibrate_view *out, struct err *err)
+static int look_at(struct launch *l, const struct offer *offer, struct calibrate_view *out,
+		   struct err *err)
 {
 	struct estimate e;
 	struct plan pick;
@@ -108,10 +114,14 @@ static int look_at(struct launch *l, const struct offer *offer, struct calibrate
 
 	*out = (struct calibrate_view){0};
 	if (status == 0) {
-		const struct plan_wish wish = {.goal = PLAN_COST, .pods = 1, .canary = e.wish.canary, .failing_share = e.wish.failing_share};
+		const struct plan_wish wish = {.goal = PLAN_COST,
+					       .pods = 1,
+					       .canary = e.wish.canary,
+					       .failing_share = e.wish.failing_share};
 		out->machine = e.machines[0];
 		copy_text(out->from, sizeof(out->from), e.speed_from[0]);
-		out->known = e.known && e.open && plan_choose(&pick, &e.work, e.machines, 1, &wish) != PLAN_NOTHING_FITS;
+		out->known = e.known && e.open &&
+			     plan_choose(&pick, &e.work, e.machines, 1, &wish) != PLAN_NOTHING_FITS;
 		out->usd_each = out->known ? pick.cost_usd / (double)e.open : 0;
 	}
 	estimate_free(&e);
@@ -121,7 +131,9 @@ static int look_at(struct launch *l, const struct offer *offer, struct calibrate
 /* 1 to warm up, then 1, 2, 4 and so on up to the largest. */
 static void choose_sizes(struct calibrate_card *c, const struct job_needs *needs)
 {
-	int most = c->before.known ? c->before.machine.batch_max : MAX(needs->max_batch, needs->max_batch_is_cap ? 1 : UNKNOWN_BATCH);
+	int most = c->before.known
+			   ? c->before.machine.batch_max
+			   : MAX(needs->max_batch, needs->max_batch_is_cap ? 1 : UNKNOWN_BATCH);
 
 	c->sizes[c->size_count++] = 1;
 	for (int size = 1; c->size_count < CALIBRATE_SIZES_MOST; size = MIN(size * 2, most)) {
@@ -214,15 +226,23 @@ static int set_key(struct cmd_context *ctx, const char *key, const char *text, s
 }
 
 /* An ordinary run of one pod of this GPU, within what is left to be spent. */
-static int narrow_config(struct cmd_context *ctx, const struct calibrate_card *c, int64_t left_microusd, const char *folder, struct err *err)
+static int narrow_config(struct cmd_context *ctx, const struct calibrate_card *c,
+			 int64_t left_microusd, const char *folder, struct err *err)
 {
 	char dollars[32];
 
-	snprintf(dollars, sizeof(dollars), "%lld.%06lld", (long long)(left_microusd / 1000000), (long long)(left_microusd % 1000000));
-	if (section_int(config_top(ctx->config), "wait") > WAIT_MS && set_key(ctx, "wait", "30s", err) < 0)
+	snprintf(dollars, sizeof(dollars), "%lld.%06lld", (long long)(left_microusd / 1000000),
+		 (long long)(left_microusd % 1000000));
+	if (section_int(config_top(ctx->config), "wait") > WAIT_MS &&
+	    set_key(ctx, "wait", "30s", err) < 0)
 		return -1;
-	return set_key(ctx, "provider", c->offer.provider, err) < 0 || set_key(ctx, "gpu", c->gpu, err) < 0 || set_key(ctx, "pods", "1", err) < 0 ||
-	       set_key(ctx, "caps.max_cost", dollars, err) < 0 || set_key(ctx, "job.output", folder, err) < 0 ? -1 : 0;
+	return set_key(ctx, "provider", c->offer.provider, err) < 0 ||
+			       set_key(ctx, "gpu", c->gpu, err) < 0 ||
+			       set_key(ctx, "pods", "1", err) < 0 ||
+			       set_key(ctx, "caps.max_cost", dollars, err) < 0 ||
+			       set_key(ctx, "job.output", folder, err) < 0
+		       ? -1
+		       : 0;
 }
 
 static int load_job(struct launch *l, const struct calibrate_card *c, struct err *err)
@@ -245,8 +265,10 @@ static int load_job(struct launch *l, const struct calibrate_card *c, struct err
 
 static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 {
-	if (launch_check_width(l, err) < 0 || launch_open_providers(l, err) < 0 || load_job(l, c, err) < 0 || volume_trust(l, NULL, err) < 0 ||
-	    settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 || launch_begin(l, false, err) < 0)
+	if (launch_check_width(l, err) < 0 || launch_open_providers(l, err) < 0 ||
+	    load_job(l, c, err) < 0 || volume_trust(l, NULL, err) < 0 ||
+	    settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
+	    launch_check_files(l, err) < 0 || launch_begin(l, false, err) < 0)
 		return -1;
 	struct core_conf *conf = &l->setup.conf;
 	conf->canary = conf->at_once = false;
@@ -259,7 +281,8 @@ static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 }
 
 /* Its exit status; -1: nothing was begun. */
-static int rent_card(struct cmd_context *ctx, struct calibrate_card *c, int64_t left_microusd, struct err *err)
+static int rent_card(struct cmd_context *ctx, struct calibrate_card *c, int64_t left_microusd,
+		     struct err *err)
 {
 	struct launch l;
 	bool json = ctx->json;
@@ -301,15 +324,20 @@ static void read_points(struct store *store, struct calibrate_card *c)
 
 	if (store_batches(store, c->run, &rows, &count, NULL) < 0)
 		return;
-	first = count > 1 && rows[0].segments == 1 && rows[1].segments == 1; /* the first one warmed the worker up */
+	/* the first one warmed the worker up */
+	first = count > 1 && rows[0].segments == 1 && rows[1].segments == 1;
 	qsort(rows + first, count - first, sizeof(*rows), by_size);
 	for (size_t at = first, n; at < count && c->point_count < CALIBRATE_SIZES_MOST; at += n) {
 		struct calibrate_point *p = &c->points[c->point_count++];
 		double predicted = 0;
 		for (n = 0; at + n < count && rows[at + n].segments == rows[at].segments; n++)
-			predicted += speed_batch_s(&c->before.machine.speed, rows[at + n].longest, rows[at + n].sum);
-		*p = (struct calibrate_point){.size = rows[at].segments, .count = (int)n, .seconds = (double)rows[at + n / 2].took_ms / 1000,
-					      .predicted_s = c->before.known ? predicted / (double)n : 0};
+			predicted += speed_batch_s(&c->before.machine.speed, rows[at + n].longest,
+						   rows[at + n].sum);
+		*p = (struct calibrate_point){.size = rows[at].segments,
+					      .count = (int)n,
+					      .seconds = (double)rows[at + n / 2].took_ms / 1000,
+					      .predicted_s =
+						      c->before.known ? predicted / (double)n : 0};
 	}
 	free(rows);
 }
@@ -342,7 +370,8 @@ static int worse(int a, int b)
 	return rank_a >= rank_b ? a : b;
 }
 
-static int measure_all(struct launch *l, struct calibrate_card *cards, size_t count, int64_t most_microusd, struct err *err)
+static int measure_all(struct launch *l, struct calibrate_card *cards, size_t count,
+		       int64_t most_microusd, struct err *err)
 {
 	int64_t left = most_microusd;
 	int status = 0;
@@ -353,12 +382,16 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 		struct err why = {0};
 		if (!c->why[0] && (double)left <= cold_usd(c) * 1e6) {
 			c->status = err_exit_status(&(struct err){.kind = ERR_CAP});
-			snprintf(c->why, sizeof(c->why), "%s is left of --max-cost, and coming up alone costs about %s",
-				 money_show(text, sizeof(text), left), money_show(need, sizeof(need), (int64_t)(cold_usd(c) * 1e6)));
+			snprintf(c->why, sizeof(c->why),
+				 "%s is left of --max-cost, and coming up alone costs about %s",
+				 money_show(text, sizeof(text), left),
+				 money_show(need, sizeof(need), (int64_t)(cold_usd(c) * 1e6)));
 		} else if (!c->why[0]) {
 			if (!l->ctx->quiet)
-				output_line(stderr, "calibrate: %s at %s", c->gpu, c->offer.provider);
-			look_at(l, &c->offer, &c->before, &why); /* by now another GPU may have been measured */
+				output_line(stderr, "calibrate: %s at %s", c->gpu,
+					    c->offer.provider);
+			/* by now another GPU may have been measured */
+			look_at(l, &c->offer, &c->before, &why);
 			c->status = rent_card(l->ctx, c, left, &why);
 			if (c->status < 0 && count == 1) {
 				*err = why;
@@ -377,7 +410,10 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 			look_at(l, &c->offer, &c->after, &why);
 		}
 		if (c->why[0])
-			log_line(LOG_WARN, "%s: %s%s", c->gpu, c->why, i + 1 < count && c->status < 128 && c->status != 9 ? "; going on with the next" : "");
+			log_line(LOG_WARN, "%s: %s%s", c->gpu, c->why,
+				 i + 1 < count && c->status < 128 && c->status != 9
+					 ? "; going on with the next"
+					 : "");
 		if (c->status > 128 || c->status == 9)
 			break;
 	}
@@ -396,7 +432,8 @@ static int read_most(struct cmd_context *ctx, int64_t *out, struct err *err)
 	return 0;
 }
 
-static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count, struct err *err)
+static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
+			struct err *err)
 {
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
 	struct offer *offers = NULL;
@@ -407,12 +444,15 @@ static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *
 	if (status == 0 && offer_count)
 		qsort(offers, offer_count, sizeof(*offers), by_price);
 	if (status == 0)
-		*count = gpus ? cards_named(cards, gpus, offers, offer_count) : cards_cheapest(cards, needs, offers, offer_count);
+		*count = gpus ? cards_named(cards, gpus, offers, offer_count)
+			      : cards_cheapest(cards, needs, offers, offer_count);
 	for (size_t i = 0; i < *count && status == 0; i++)
 		status = cards[i].why[0] ? 0 : expect(l, &cards[i], err);
 	free(offers);
 	if (status == 0 && !*count)
-		return err_set(err, ERR_NO_CAPACITY, "no provider offers what the job wants now (see gpu, caps.max_price_per_hour; `burst offers`)");
+		return err_set(err, ERR_NO_CAPACITY,
+			       "no provider offers what the job wants now (see gpu, "
+			       "caps.max_price_per_hour; `burst offers`)");
 	return status;
 }
 
@@ -425,14 +465,18 @@ static int calibrate(struct launch *l, struct err *err)
 	int status = launch_read_job(l, err);
 
 	if (status == 0 && l->setup.job_ops->needs(l->setup.job)->command)
-		status = err_set(err, ERR_CONFIG, "job \"%s\" is a command: only engines that render segments are calibrated",
-				 config_job_name(ctx->config));
-	if (status == 0 && (status = read_most(ctx, &most, err)) == 0 && (status = launch_open_providers(l, err)) == 0)
+		status = err_set(
+			err, ERR_CONFIG,
+			"job \"%s\" is a command: only engines that render segments are calibrated",
+			config_job_name(ctx->config));
+	if (status == 0 && (status = read_most(ctx, &most, err)) == 0 &&
+	    (status = launch_open_providers(l, err)) == 0)
 		status = choose_cards(l, cards, &count, err);
 	if (status == 0) {
 		calibrate_show_plan(stderr, cards, count, most);
 		if (!cmd_confirm(ctx, "Rent and measure?"))
-			status = err_set(err, ERR_USAGE, "nothing was rented: answer y on a terminal, or give -y");
+			status = err_set(err, ERR_USAGE,
+					 "nothing was rented: answer y on a terminal, or give -y");
 	}
 	if (status == 0) {
 		status = measure_all(l, cards, count, most, err);
@@ -457,12 +501,17 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "rent from these", "provider", false},
-	{0, "gpu", "GPU", "these GPUs, one after the other; those of the config, else the three cheapest that fit", "gpu", false},
-	{0, "max-cost", "USD", "the most that all of it may cost (default " MOST_USD ")", NULL, false},
+	{0, "gpu", "GPU",
+	 "these GPUs, one after the other; those of the config, else the three cheapest that fit",
+	 "gpu", false},
+	{0, "max-cost", "USD", "the most that all of it may cost (default " MOST_USD ")", NULL,
+	 false},
 	{0, "spot", NULL, "rent spot pods", "spot", false},
 	{0, "allow-path", "DIR", "let the project read this folder, too", "allow_paths", false},
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
+	 "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
+	 "max_volume_gb", false},
 	{0},
 };
 
@@ -471,10 +520,14 @@ const struct cmd cmd_calibrate = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "measure the job's engine on each GPU, briefly",
-	.details = "Says what it will cost at most, asks, and rents one pod of each GPU, one after the other, as a run does. Each renders batches of "
-		   "1, 2, 4 and so on up to the largest that its worker takes, of the job's own texts; the files are thrown away. Cold starts and "
-		   "batch times go to the ledger, where plans find them. Prints the time and the cost of each batch size beside what was predicted.\n\n"
-		   "A GPU that cannot be had now is left out. Exit status 0: all were measured; 4: one could not be had; 5: --max-cost or another cap "
+	.details = "Says what it will cost at most, asks, and rents one pod of each GPU, one after "
+		   "the other, as a run does. Each renders batches of "
+		   "1, 2, 4 and so on up to the largest that its worker takes, of the job's own "
+		   "texts; the files are thrown away. Cold starts and "
+		   "batch times go to the ledger, where plans find them. Prints the time and the "
+		   "cost of each batch size beside what was predicted.\n\n"
+		   "A GPU that cannot be had now is left out. Exit status 0: all were measured; 4: "
+		   "one could not be had; 5: --max-cost or another cap "
 		   "was reached; otherwise as for `burst run`.",
 	.opts = opts,
 	.json = true,

@@ -11,7 +11,7 @@
 enum { CALIBRATE_SIZES_MOST = 16, CALIBRATE_CARDS_MOST = 16 };
 
 struct calibrate_point {
-	int size, count; /* batches of this size */
+	int size, count;             /* batches of this size */
 	double seconds, predicted_s; /* of one; predicted before: 0, nothing was known */
 };
 
@@ -29,10 +29,10 @@ struct calibrate_card {
 	int sizes[CALIBRATE_SIZES_MOST];
 	size_t size_count;
 	double about_usd; /* 0: not known */
-	char run[24];	  /* "": none was begun */
-	int status;	  /* exit status of its run */
-	bool had;	  /* a run was begun */
-	char why[160];	  /* why there is no measurement; "": there is one */
+	char run[24];     /* "": none was begun */
+	int status;       /* exit status of its run */
+	bool had;         /* a run was begun */
+	char why[160];    /* why there is no measurement; "": there is one */
 	int64_t cost_microusd;
 	double cold_s; /* from the create call to the first batch; 0: it did not get that far */
 	struct calibrate_view before, after;
@@ -41,7 +41,8 @@ struct calibrate_card {
 };
 
 /* Before it rents. */
-void calibrate_show_plan(FILE *to, const struct calibrate_card *cards, size_t count, int64_t most_microusd);
+void calibrate_show_plan(FILE *to, const struct calibrate_card *cards, size_t count,
+			 int64_t most_microusd);
 /* Measured and predicted curves of each card, then the cards side by side. */
 void calibrate_show(FILE *to, const struct calibrate_card *cards, size_t count);
 /* New reference; tests/schema/calibrate.json. */

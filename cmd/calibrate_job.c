@@ -1,5 +1,5 @@
-/* calibrate_job.c - makes a job for a measurement out of the user's: the same engine, settings and texts, and temporary files under
- * names of their own. */
+/* calibrate_job.c - makes a job for a measurement out of the user's: the same engine, settings and
+ * texts, and temporary files under names of their own. */
 #include "calibrate_job.h"
 
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static void calibrate_free(struct job *job)
 	free(job);
 }
 
-/* The group (voice) with the most segments: a batch of several would measure a change of voices as well. */
+/* The group (voice) with the most segments: a batch of several would measure a change of voices as
+ * well. */
 static const char *largest_group(const struct segment *list, size_t count)
 {
 	const char *best = "";
@@ -60,19 +61,24 @@ static void make_segment(struct job *job, size_t i, const struct segment *like)
 	s->group = group;
 }
 
-int calibrate_job(struct job **out, const struct job_ops *real_ops, struct job *real, size_t count, struct err *err)
+int calibrate_job(struct job **out, const struct job_ops *real_ops, struct job *real, size_t count,
+		  struct err *err)
 {
 	size_t have = 0, next = 0;
 	const struct segment *list = real_ops->segments(real, &have);
 
 	if (!have) {
 		real_ops->free(real);
-		return err_set(err, ERR_CONFIG, "the job has no segments: there is nothing to measure its engine with");
+		return err_set(
+			err, ERR_CONFIG,
+			"the job has no segments: there is nothing to measure its engine with");
 	}
 	struct job *job = xcalloc(1, sizeof(*job));
 	const char *group = largest_group(list, have);
-	*job = (struct job){.ops = real_ops, .real = real, .needs = *real_ops->needs(real), .count = count};
-	job->needs.tries = 1; /* what sounds wrong is not rendered again: its time is what is wanted */
+	*job = (struct job){
+		.ops = real_ops, .real = real, .needs = *real_ops->needs(real), .count = count};
+	/* what sounds wrong is not rendered again: its time is what is wanted */
+	job->needs.tries = 1;
 	job->segments = xcalloc(count, sizeof(*job->segments));
 	job->like = xcalloc(count, sizeof(*job->like));
 	for (size_t i = 0; i < count; i++, next++) {
@@ -105,18 +111,21 @@ static json_t *calibrate_task(struct job *job, size_t index, int attempt)
 	return task;
 }
 
-static int calibrate_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+static int calibrate_check(const struct job *job, size_t index, const char *file, struct check *out,
+			   struct err *err)
 {
 	return job->ops->check(job->real, job->like[index], file, out, err);
 }
 
-static int calibrate_record(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err)
+static int calibrate_record(struct job *job, size_t index, const struct segment_result *results,
+			    size_t count, struct err *err)
 {
 	(void)job, (void)index, (void)results, (void)count, (void)err;
 	return 0; /* its files are temporary */
 }
 
-static int calibrate_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+static int calibrate_finish(struct job *job, const struct segment_result *results,
+			    struct str *notes, struct err *err)
 {
 	(void)job, (void)results, (void)notes, (void)err;
 	return 0;

@@ -1,4 +1,5 @@
-/* calibrate_job.h - a job whose segments are the real one's texts, as many as a measurement takes. */
+/* calibrate_job.h - a job whose segments are the real one's texts, as many as a measurement takes.
+ */
 #ifndef BURST_CMD_CALIBRATE_JOB_H
 #define BURST_CMD_CALIBRATE_JOB_H
 
@@ -9,7 +10,9 @@
 
 extern const struct job_ops calibrate_ops;
 
-/* Takes over the job, which renders segments for a worker. ERR_CONFIG: it has none. Free with calibrate_ops.free(). */
-int calibrate_job(struct job **out, const struct job_ops *real_ops, struct job *real, size_t count, struct err *err);
+/* Takes over the job, which renders segments for a worker. ERR_CONFIG: it has none. Free with
+ * calibrate_ops.free(). */
+int calibrate_job(struct job **out, const struct job_ops *real_ops, struct job *real, size_t count,
+		  struct err *err);
 
 #endif

@@ -14,7 +14,8 @@
 /* How long nothing happens to the pods of a client that is well. */
 enum {
 	CLIENT_STOP_MS = 360 * 1000, /* 30 s for files, five minutes until it gives a pod up */
-	LOST_MS = 480 * 1000,	     /* two minutes for the answer to a create, five until its pod turns up or never does */
+	/* two minutes for the answer to a create, five until its pod turns up or never does */
+	LOST_MS = 480 * 1000,
 	LOOK_MS = 1000,
 	SAY_MS = 3000, /* so long nothing is said of the waiting */
 };
@@ -36,7 +37,8 @@ static void look_at_pods(const struct cmd_context *ctx, const char *run, struct 
 	seen->lost = false;
 	for (size_t i = 0; i < count; i++) {
 		str_addf(&text, "%s %s %s\n", pods[i].attempt, pods[i].state, pods[i].id);
-		seen->lost = seen->lost || !strcmp(pods[i].state, "intent") || !strcmp(pods[i].state, "ambiguous");
+		seen->lost = seen->lost || !strcmp(pods[i].state, "intent") ||
+			     !strcmp(pods[i].state, "ambiguous");
 	}
 	free(pods);
 	if (seen->since && !strcmp(str_text(&text), str_text(&seen->text)))
@@ -46,7 +48,8 @@ static void look_at_pods(const struct cmd_context *ctx, const char *run, struct 
 	seen->since = clock_boot_ms();
 }
 
-/* Who holds the run's lock: a client's number, else 0 and the note, if there is one (on a full disk it may be empty). */
+/* Who holds the run's lock: a client's number, else 0 and the note, if there is one (on a full disk
+ * it may be empty). */
 static long holder_of(const struct cmd_context *ctx, const char *run, char *note, size_t room)
 {
 	CLEANUP(free_text) char *path = run_path(ctx, run, "lock");
@@ -61,29 +64,42 @@ static long holder_of(const struct cmd_context *ctx, const char *run, char *note
 	return sscanf(str_text(&text), RUN_CLIENT " %ld", &pid) == 1 && pid > 1 ? pid : 0;
 }
 
-static int still_held(const struct cmd_context *ctx, const char *run, long pid, const char *holder, struct err *err)
+static int still_held(const struct cmd_context *ctx, const char *run, long pid, const char *holder,
+		      struct err *err)
 {
 	if (pid)
 		return err_set(err, ERR_UNRELEASED,
-			       "run %s: its client (process %ld) does not end: its pods may still be billing; end it with `kill -9 %ld`, "
-			       "then cancel again", run, pid, pid);
+			       "run %s: its client (process %ld) does not end: its pods may still "
+			       "be billing; end it with `kill -9 %ld`, "
+			       "then cancel again",
+			       run, pid, pid);
 	return err_set(err, ERR_UNRELEASED,
-		       "run %s: its pods may still be billing: %s holds %s/runs/%s/lock and does not let go; when it has ended, cancel again",
+		       "run %s: its pods may still be billing: %s holds %s/runs/%s/lock and does "
+		       "not let go; when it has ended, cancel again",
 		       run, holder, ctx->state_dir, run);
 }
 
 static void say_waiting(const char *run, const char *place, long pid, const char *holder, bool lost)
 {
 	if (pid)
-		log_line(LOG_NOTE, "run %s: its client (process %ld) was asked to stop; waiting for it to %s (%s)", run, pid,
-			 lost ? "find out what a create whose answer is lost has made, which takes some minutes" : "release its pods", place);
+		log_line(LOG_NOTE,
+			 "run %s: its client (process %ld) was asked to stop; waiting for it to %s "
+			 "(%s)",
+			 run, pid,
+			 lost ? "find out what a create whose answer is lost has made, which takes "
+				"some minutes"
+			      : "release its pods",
+			 place);
 	else
-		log_line(LOG_NOTE, "run %s: waiting for who holds its lock: %s (%s)", run, holder, place);
+		log_line(LOG_NOTE, "run %s: waiting for who holds its lock: %s (%s)", run, holder,
+			 place);
 }
 
-/* Its client is asked to stop (it releases its pods itself); if it does not, we do it. Who holds the lock for another reason
- * (another run that settles this one) is no client of its, and is waited for. */
-static int wait_for_holder(const struct cmd_context *ctx, const char *run, const char *place, struct err *err)
+/* Its client is asked to stop (it releases its pods itself); if it does not, we do it. Who holds
+ * the lock for another reason (another run that settles this one) is no client of its, and is
+ * waited for. */
+static int wait_for_holder(const struct cmd_context *ctx, const char *run, const char *place,
+			   struct err *err)
 {
 	struct pods_seen seen = {.text = STR_INIT};
 	int64_t began = clock_boot_ms(), now = began, look_at = began;
@@ -91,7 +107,9 @@ static int wait_for_holder(const struct cmd_context *ctx, const char *run, const
 	long pid = 0;
 	int said = 0; /* 2: that it looks for a pod */
 
-	for (; run_is_alive(ctx, run) && now - MAX(seen.since, began) < (seen.lost ? LOST_MS : CLIENT_STOP_MS); now = clock_boot_ms()) {
+	for (; run_is_alive(ctx, run) &&
+	       now - MAX(seen.since, began) < (seen.lost ? LOST_MS : CLIENT_STOP_MS);
+	     now = clock_boot_ms()) {
 		if (!pid && (pid = holder_of(ctx, run, holder, sizeof(holder)))) {
 			kill((pid_t)pid, SIGTERM);
 			kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
@@ -124,7 +142,8 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 	if (run_open_pods(ctx, row->id, &count, err) < 0)
 		return -1;
 	if ((count || !has_ended(row)) && run_is_alive(ctx, row->id)) {
-		if (wait_for_holder(ctx, row->id, place, err) < 0 || store_run(ctx->store, row->id, row, err) < 0 ||
+		if (wait_for_holder(ctx, row->id, place, err) < 0 ||
+		    store_run(ctx->store, row->id, row, err) < 0 ||
 		    run_open_pods(ctx, row->id, &count, err) < 0)
 			return -1;
 	}
@@ -139,11 +158,13 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 	}
 	if (settle_release(ctx, row, "interrupted", err) < 0)
 		return -1;
-	output_line(stderr, "run %s: its %zu pod%s gone (%s)", row->id, count, count == 1 ? " is" : "s are", place);
+	output_line(stderr, "run %s: its %zu pod%s gone (%s)", row->id, count,
+		    count == 1 ? " is" : "s are", place);
 	return 0;
 }
 
-/* A client ends its delivery with itself. Where it was killed, that one goes on, or has left a pod: it is what the run waits for. */
+/* A client ends its delivery with itself. Where it was killed, that one goes on, or has left a pod:
+ * it is what the run waits for. */
 static int run_cancel(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row, delivery;
@@ -154,7 +175,8 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	bool delivers = deliver_run_of(ctx, &row, &delivery, &second) > 0 && !has_ended(&delivery);
 	int status = cancel(ctx, &row, delivers, err);
 	struct err *also = status < 0 ? &second : err; /* the first one's words are told */
-	int found = deliver_run_of(ctx, &row, &delivery, also); /* it may have begun, or ended, meanwhile */
+	/* it may have begun, or ended, meanwhile */
+	int found = deliver_run_of(ctx, &row, &delivery, also);
 	if (found > 0 && !has_ended(&delivery))
 		found = cancel(ctx, &delivery, false, also);
 	return found < 0 || status < 0 ? run_name_in(ctx, &row, err) : status;
@@ -165,8 +187,10 @@ const struct cmd cmd_cancel = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "stop a run and release its pods",
-	.details = "Without RUN: the run of this folder's burst.cfg that is running, else the one whose pods may still bill, else the newest. Runs "
-		   "of other folders need their id. A delivery of what it rendered ends with it. Exit status 0: all its pods are gone. 9: one could not be confirmed gone.",
+	.details = "Without RUN: the run of this folder's burst.cfg that is running, else the one "
+		   "whose pods may still bill, else the newest. Runs "
+		   "of other folders need their id. A delivery of what it rendered ends with it. "
+		   "Exit status 0: all its pods are gone. 9: one could not be confirmed gone.",
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
 	.run = run_cancel,

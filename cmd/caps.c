@@ -12,7 +12,8 @@
 
 /* ---- which caps there are ---- */
 
-static void add_cap(struct caps *out, const struct config *config, const char *key, bool project, int64_t now)
+static void add_cap(struct caps *out, const struct config *config, const char *key, bool project,
+		    int64_t now)
 {
 	struct config_cap cap = config_cap(config, key, project);
 	bool month = !strcmp(key, "per_month");
@@ -20,7 +21,10 @@ static void add_cap(struct caps *out, const struct config *config, const char *k
 	if (!cap.set)
 		return;
 	out->list[out->count++] = (struct allowance){
-		.key = key, .where = cap.where, .project = project, .cap_microusd = cap.microusd,
+		.key = key,
+		.where = cap.where,
+		.project = project,
+		.cap_microusd = cap.microusd,
 		.begins_ms = month ? spend_month_ms(now) : spend_day_ms(now),
 		.ends_ms = month ? spend_next_month_ms(now) : spend_next_day_ms(now),
 	};
@@ -45,7 +49,8 @@ static char *project_of(struct cmd_context *ctx, const struct run_row *run)
 	return path_dir(deliver_run_render(ctx, run, &render) ? render.config : run->config);
 }
 
-static bool is_of_project(struct cmd_context *ctx, const struct run_row *run, const char *project, const char *config)
+static bool is_of_project(struct cmd_context *ctx, const struct run_row *run, const char *project,
+			  const char *config)
 {
 	CLEANUP(free_text) char *its = project_of(ctx, run);
 
@@ -58,7 +63,8 @@ struct tally {
 	struct cmd_context *ctx;
 	struct caps *caps;
 	const char *self, *project, *config;
-	char covered[24]; /* the run whose delivery this one is: it has handed on what it may still spend */
+	/* the run whose delivery this one is: it has handed on what it may still spend */
+	char covered[24];
 	int64_t now;
 	struct run_row *running;
 	size_t running_count;
@@ -76,7 +82,8 @@ static void add_spent(struct tally *t, bool ours, const struct pod_row *pod, int
 {
 	for (size_t i = 0; i < t->caps->count; i++)
 		if (ours || !t->caps->list[i].project)
-			t->caps->list[i].spent_microusd += allow_spent(pod, t->caps->list[i].begins_ms, at);
+			t->caps->list[i].spent_microusd +=
+				allow_spent(pod, t->caps->list[i].begins_ms, at);
 }
 
 static void add_reserved(struct tally *t, bool ours, int64_t microusd, bool another_run)
@@ -90,7 +97,8 @@ static void add_reserved(struct tally *t, bool ours, int64_t microusd, bool anot
 	}
 }
 
-/* As of when its cost counts: a pod without a client ends at its hard end, whatever its row says. */
+/* As of when its cost counts: a pod without a client ends at its hard end, whatever its row says.
+ */
 static int64_t cost_moment(const struct tally *t, const struct pod_row *pod)
 {
 	return pod_row_over(pod) ? t->now : run_pod_now(t->ctx, pod, t->now).at_ms;
@@ -103,8 +111,10 @@ static bool is_covered(const struct tally *t, const struct run_row *run)
 	if (!strcmp(run->id, t->covered))
 		return true;
 	for (size_t i = 0; i < t->running_count; i++)
-		if (deliver_run_is(t->ctx, t->running[i].config) && run_is_alive(t->ctx, t->running[i].id) &&
-		    deliver_run_render(t->ctx, &t->running[i], &render) && !strcmp(render.id, run->id))
+		if (deliver_run_is(t->ctx, t->running[i].config) &&
+		    run_is_alive(t->ctx, t->running[i].id) &&
+		    deliver_run_render(t->ctx, &t->running[i], &render) &&
+		    !strcmp(render.id, run->id))
 			return true;
 	return false;
 }
@@ -119,7 +129,10 @@ static int count_run(struct tally *t, const struct run_row *run, bool with_clien
 	if (store_pods(t->ctx->store, run->id, false, &pods, &pod_count, err) < 0)
 		return -1;
 	bool ours = t->project && is_of_project(t->ctx, run, t->project, t->config);
-	add_reserved(t, ours, allow_reserved(run, with_client && !is_covered(t, run), pods, pod_count, t->now), true);
+	add_reserved(
+		t, ours,
+		allow_reserved(run, with_client && !is_covered(t, run), pods, pod_count, t->now),
+		true);
 	free(pods);
 	return 0;
 }
@@ -162,7 +175,8 @@ static int count_pods(struct tally *t, struct err *err)
 		return -1;
 	for (size_t i = 0; i < pod_count; i++) {
 		const struct pod_row *pod = &pods[i];
-		bool ours = t->project && is_of_project(t->ctx, run_of(t, pod->run, &last), t->project, t->config);
+		bool ours = t->project && is_of_project(t->ctx, run_of(t, pod->run, &last),
+							t->project, t->config);
 		int64_t at = cost_moment(t, pod);
 		add_spent(t, ours, pod, at);
 		if (!is_left_alone(t, pod))
@@ -211,26 +225,33 @@ static int64_t own_cap(const struct launch *l)
 	return section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
 }
 
-/* From here on that is the run's own cap, for its plan, its delivery and its account's balance, too. */
+/* From here on that is the run's own cap, for its plan, its delivery and its account's balance,
+ * too. */
 static int lower(struct launch *l, const struct allowance *a, int64_t given, struct err *err)
 {
 	CLEANUP(free_text) char *from = xasprintf("what caps.%s leaves", a->key);
-	CLEANUP(free_text) char *dollars = xasprintf("%lld.%06lld", (long long)(given / 1000000), (long long)(given % 1000000));
+	CLEANUP(free_text)
+	char *dollars = xasprintf("%lld.%06lld", (long long)(given / 1000000),
+				  (long long)(given % 1000000));
 	CLEANUP(str_free) struct str used = STR_INIT;
 	char may[32], cap[32];
 
 	allow_say_used(&used, a);
-	log_line(LOG_NOTE, "%s (caps.%s): this run may cost %s, in place of its caps.max_cost of %s", str_text(&used), a->key,
-		 money_show(may, sizeof(may), given), money_show(cap, sizeof(cap), own_cap(l)));
+	log_line(LOG_NOTE,
+		 "%s (caps.%s): this run may cost %s, in place of its caps.max_cost of %s",
+		 str_text(&used), a->key, money_show(may, sizeof(may), given),
+		 money_show(cap, sizeof(cap), own_cap(l)));
 	snprintf(l->cap_words, sizeof(l->cap_words), "caps.%s (%s%s)", a->key,
-		 money_show(cap, sizeof(cap), a->cap_microusd), a->project ? " in this project" : "");
+		 money_show(cap, sizeof(cap), a->cap_microusd),
+		 a->project ? " in this project" : "");
 	return config_override(l->ctx->config, "caps.max_cost", dollars, from, err);
 }
 
 static int take_share(struct launch *l, const struct caps *caps, struct err *err)
 {
 	const struct allowance *a = allow_tightest(caps->list, caps->count);
-	int64_t wanted = own_cap(l), given = allow_give(caps->list, caps->count, wanted, l->least_microusd);
+	int64_t wanted = own_cap(l),
+		given = allow_give(caps->list, caps->count, wanted, l->least_microusd);
 
 	if (!a || given >= wanted)
 		return 0;
@@ -249,7 +270,8 @@ int caps_plan(struct caps *out, struct launch *l, struct err *err)
 	if (caps_read(out, l, "", err) < 0)
 		return -1;
 	const struct allowance *a = allow_tightest(out->list, out->count);
-	bool lowers = a && launch_open_segments(l) && allow_left(a) > 0 && allow_left(a) < own_cap(l);
+	bool lowers =
+		a && launch_open_segments(l) && allow_left(a) > 0 && allow_left(a) < own_cap(l);
 	return lowers ? lower(l, a, allow_left(a), err) : 0;
 }
 
@@ -267,7 +289,8 @@ void caps_show(FILE *to, const struct caps *caps)
 	for (size_t i = 0; caps && i < caps->count; i++) {
 		CLEANUP(str_free) struct str used = STR_INIT;
 		allow_say_used(&used, &caps->list[i]);
-		fprintf(to, "%s (caps.%s), %s is left\n", str_text(&used), caps->list[i].key, money_show(left, sizeof(left), allow_left(&caps->list[i])));
+		fprintf(to, "%s (caps.%s), %s is left\n", str_text(&used), caps->list[i].key,
+			money_show(left, sizeof(left), allow_left(&caps->list[i])));
 	}
 }
 
@@ -277,10 +300,14 @@ json_t *caps_to_json(const struct caps *caps)
 
 	for (size_t i = 0; caps && i < caps->count; i++) {
 		const struct allowance *a = &caps->list[i];
-		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "cap", a->key, "of", a->project ? "project" : "all",
-						      "limit_usd", report_dollars(a->cap_microusd), "spent_usd", report_dollars(a->spent_microusd),
-						      "reserved_usd", report_dollars(a->reserved_microusd), "left_usd", report_dollars(allow_left(a)),
-						      "until", report_time(a->ends_ms)));
+		json_array_append_new(
+			list,
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "cap", a->key, "of",
+				  a->project ? "project" : "all", "limit_usd",
+				  report_dollars(a->cap_microusd), "spent_usd",
+				  report_dollars(a->spent_microusd), "reserved_usd",
+				  report_dollars(a->reserved_microusd), "left_usd",
+				  report_dollars(allow_left(a)), "until", report_time(a->ends_ms)));
 	}
 	return list;
 }
@@ -295,7 +322,8 @@ static int begin(struct launch *l, struct err *err)
 	return store_put_run(l->ctx->store, &l->run, err);
 }
 
-static int in_transaction(struct launch *l, int (*step)(struct launch *l, struct err *err), struct err *err)
+static int in_transaction(struct launch *l, int (*step)(struct launch *l, struct err *err),
+			  struct err *err)
 {
 	if (store_begin(l->ctx->store, err) < 0)
 		return -1;
@@ -311,12 +339,14 @@ int caps_begin(struct launch *l, struct err *err)
 	return in_transaction(l, begin, err);
 }
 
-/* What the engine may spend counts from the create of pods that live: that much of it is spent already. */
+/* What the engine may spend counts from the create of pods that live: that much of it is spent
+ * already. */
 static int go_on(struct launch *l, struct err *err)
 {
 	struct engine_setup *s = &l->setup;
 	struct caps caps;
-	int64_t now = clock_wall_ms(), to_come = 0, spent = 0, over = own_cap(l) - s->conf.max_cost_microusd;
+	int64_t now = clock_wall_ms(), to_come = 0, spent = 0,
+		over = own_cap(l) - s->conf.max_cost_microusd;
 
 	if (caps_read(&caps, l, l->run.id, err) < 0)
 		return -1;
@@ -346,6 +376,7 @@ void caps_explain(const struct launch *l, struct err *err)
 	static const char words[] = "; its cap was the rest of ";
 	size_t len = strlen(err->msg);
 
-	if (err->kind == ERR_CAP && l->cap_words[0] && len + strlen(l->cap_words) + sizeof(words) <= sizeof(err->msg))
+	if (err->kind == ERR_CAP && l->cap_words[0] &&
+	    len + strlen(l->cap_words) + sizeof(words) <= sizeof(err->msg))
 		snprintf(err->msg + len, sizeof(err->msg) - len, "%s%s", words, l->cap_words);
 }

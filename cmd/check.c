@@ -1,4 +1,5 @@
-/* check.c - finds every mistake of a config, of its job and of what it wants from its providers, before anything is rented. */
+/* check.c - finds every mistake of a config, of its job and of what it wants from its providers,
+ * before anything is rented. */
 #include "check.h"
 
 #include <errno.h>
@@ -32,9 +33,11 @@ static int check_code(const struct launch *l, struct err *err)
 	if (!path)
 		return 0;
 	if (stat(path, &st) < 0)
-		return err_set(err, ERR_CONFIG, "%s: code.path: %s: %s", section_where(code, "path"), path, strerror(errno));
+		return err_set(err, ERR_CONFIG, "%s: code.path: %s: %s",
+			       section_where(code, "path"), path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return err_set(err, ERR_CONFIG, "%s: code.path: %s is not a folder", section_where(code, "path"), path);
+		return err_set(err, ERR_CONFIG, "%s: code.path: %s is not a folder",
+			       section_where(code, "path"), path);
 	return 0;
 }
 
@@ -54,7 +57,8 @@ static bool conf_is_fine(struct launch *l, const struct provider_ops *ops)
 	return fine;
 }
 
-/* What the engine itself takes of the memory that the job needs: "; chatterbox takes 3.7 GiB for one segment". */
+/* What the engine itself takes of the memory that the job needs: "; chatterbox takes 3.7 GiB for
+ * one segment". */
 static void add_own_need(struct err *err, const struct job_needs *needs)
 {
 	char need[CHECK_NEED];
@@ -75,14 +79,16 @@ char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs)
 
 	to[0] = '\0';
 	if (needs->gpu && needs->prior.base_gib > 0 && needs->workers > 1)
-		format_text(to, CHECK_NEED, "%d workers of %s take %.1f GiB for one segment each", needs->workers, needs->engine, needs->workers * one_gib);
+		format_text(to, CHECK_NEED, "%d workers of %s take %.1f GiB for one segment each",
+			    needs->workers, needs->engine, needs->workers * one_gib);
 	else if (needs->gpu && needs->prior.base_gib > 0)
-		format_text(to, CHECK_NEED, "%s takes %.1f GiB for one segment", needs->engine, one_gib);
+		format_text(to, CHECK_NEED, "%s takes %.1f GiB for one segment", needs->engine,
+			    one_gib);
 	return to;
 }
 
-/* The cards that the config names, by their labels: no provider need be asked for that. One that the catalogue does not know may have
- * any memory. */
+/* The cards that the config names, by their labels: no provider need be asked for that. One that
+ * the catalogue does not know may have any memory. */
 static void check_memory(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -93,20 +99,26 @@ static void check_memory(struct launch *l)
 
 	for (size_t i = 0; needs && i < section_count(top, "gpu"); i++) {
 		int count;
-		const struct gpu *card = gpu_parse(section_item(top, "gpu", i), name, sizeof(name), &count) ? gpu_find(name) : NULL;
+		const struct gpu *card =
+			gpu_parse(section_item(top, "gpu", i), name, sizeof(name), &count)
+				? gpu_find(name)
+				: NULL;
 		if (!card || card->vram_gb * count >= needs->vram_gb)
 			return;
-		str_addf(&cards, "%s%s%s has %d GB", i ? ", " : "", card->name, count > 1 ? " (several)" : "", card->vram_gb * count);
+		str_addf(&cards, "%s%s%s has %d GB", i ? ", " : "", card->name,
+			 count > 1 ? " (several)" : "", card->vram_gb * count);
 	}
 	if (!cards.len)
 		return;
 	check_say_need(need, needs);
-	err_set(&err, ERR_CONFIG, "the job needs a card with %d GB of memory, and %s%s%s", needs->vram_gb, str_text(&cards), need[0] ? "; " : "", need);
+	err_set(&err, ERR_CONFIG, "the job needs a card with %d GB of memory, and %s%s%s",
+		needs->vram_gb, str_text(&cards), need[0] ? "; " : "", need);
 	err_about(&err, "gpu");
 	note(l, &err);
 }
 
-/* What one provider alone cannot have is no mistake where another one could: a run says so and goes on. */
+/* What one provider alone cannot have is no mistake where another one could: a run says so and goes
+ * on. */
 static void check_wishes(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -120,11 +132,13 @@ static void check_wishes(struct launch *l)
 		struct mistakes own = {0};
 		struct err err = {0};
 		if (ops && ops->check_wishes)
-			ops->check_wishes(config_provider(l->ctx->config, ops->name), &want, &own, &err);
+			ops->check_wishes(config_provider(l->ctx->config, ops->name), &want, &own,
+					  &err);
 		able += !mistakes_any(&own);
 		for (size_t k = 0; k < own.count; k++) {
 			if (l->setup.job)
-				add_own_need(&own.list[k].err, l->setup.job_ops->needs(l->setup.job));
+				add_own_need(&own.list[k].err,
+					     l->setup.job_ops->needs(l->setup.job));
 			if (count > 1)
 				err_wrap(&own.list[k].err, "%s", ops->name);
 			config_place_error(l->ctx->config, &own.list[k].err);
@@ -188,7 +202,8 @@ int check_all(struct launch *l, bool renders, struct err *err)
 
 void check_rest(struct cmd_context *ctx)
 {
-	struct launch l = {.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
+	struct launch l = {
+		.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
 	struct err first = {0};
 
 	check_all(&l, true, &first);

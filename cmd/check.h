@@ -1,4 +1,5 @@
-/* check.h - every mistake of a config at once: of its values, its job, its providers and its plan. Rents nothing, asks no provider. */
+/* check.h - every mistake of a config at once: of its values, its job, its providers and its plan.
+ * Rents nothing, asks no provider. */
 #ifndef BURST_CMD_CHECK_H
 #define BURST_CMD_CHECK_H
 
@@ -6,8 +7,8 @@
 
 enum { CHECK_NEED = 160 };
 
-/* Reads the job (launch_read_job()) and notes all that is wrong in ctx->mistakes; returns -1 with the first one. renders: what only a
- * new pod needs is checked as well. */
+/* Reads the job (launch_read_job()) and notes all that is wrong in ctx->mistakes; returns -1 with
+ * the first one. renders: what only a new pod needs is checked as well. */
 int check_all(struct launch *l, bool renders, struct err *err);
 /* config_check() has failed, so that there will be no run: notes what else is wrong. */
 void check_rest(struct cmd_context *ctx);

@@ -29,9 +29,13 @@ enum cmd_need {
 	NEED_CONFIG = 8,   /* ctx->config: the project's file too, if there is one */
 	NEED_JOB = 16,     /* as NEED_CONFIG, and it must have a job */
 	CONFIG_ARG = 32,   /* the first argument, when given, is the project's file or folder */
-	CHECKS_ALL = 128,  /* of a config with mistakes, what is wrong with its job and its providers is told as well */
-	TELLS_FAILURE = 256, /* one that keeps it from beginning is told as `notify` says (notify.h) */
-	LEDGER_IF_ANY = 64, /* with NEED_LEDGER: one that cannot be opened is stood in for by one that knows nothing */
+	/* of a config with mistakes, what is wrong with its job and its providers is told as well
+	 */
+	CHECKS_ALL = 128,
+	/* one that keeps it from beginning is told as `notify` says (notify.h) */
+	TELLS_FAILURE = 256,
+	/* with NEED_LEDGER: one that cannot be opened is stood in for by one that knows nothing */
+	LEDGER_IF_ANY = 64,
 };
 
 enum cmd_group { CMD_GROUP_RENDER, CMD_GROUP_RUNS, CMD_GROUP_SETUP, CMD_GROUP_OTHER, CMD_GROUPS };
@@ -54,28 +58,32 @@ struct cmd {
 	bool passes_on; /* behind the first argument nothing is a flag of ours ("ssh POD ls -l") */
 	/* The exit status (0-255), or -1 with *err set. */
 	int (*run)(struct cmd_context *ctx, struct err *err);
-	/* With --json, after run or what it needs has failed with an error: prints the object all the same. NULL is fine. */
+	/* With --json, after run or what it needs has failed with an error: prints the object all
+	 * the same. NULL is fine. */
 	void (*failed)(struct cmd_context *ctx, const struct err *err);
 };
 
 struct cmd_context {
 	const struct cmd *cmd;
-	char **argv; /* as given, the command's name first after the program's */
+	char **argv;       /* as given, the command's name first after the program's */
 	const char **args; /* NULL-terminated */
 	int arg_count;
-	bool yes;  /* -y */
+	bool yes;          /* -y */
 	bool json_printed; /* the object of --json, by a command that failed after it */
 	bool json, quiet, trace, color; /* color: stderr may be coloured */
 	bool live;                      /* stderr is a terminal on which lines may be redrawn */
 	int verbose;                    /* how many -v */
-	bool overwrite;                 /* foreign files of the output folder: `run --force`, and the run that began with it */
-	bool anew, prune;               /* `run --anew`, `run --prune`, and the run that began with them */
+	/* foreign files of the output folder: `run --force`, and the run that began with it */
+	bool overwrite;
+	/* `run --anew`, `run --prune`, and the run that began with them */
+	bool anew, prune;
 	char *state_dir;
 	struct mistakes mistakes; /* of the config and the job, all that were found */
 	struct config *config;
-	struct commit_tree *tree; /* whose files config and job are read from; NULL: the working tree's */
+	/* whose files config and job are read from; NULL: the working tree's */
+	struct commit_tree *tree;
 	struct store *store;
-	struct err no_ledger; /* LEDGER_IF_ANY: why there is none; else ERR_NONE */
+	struct err no_ledger;              /* LEDGER_IF_ANY: why there is none; else ERR_NONE */
 	const struct cmd *const *commands; /* NULL-terminated: all of them */
 	/* One per line of cmd->opts: its argument, "" for a switch, NULL: not given. */
 	const char **values;
@@ -101,8 +109,10 @@ void cmd_context_free(struct cmd_context *ctx);
 /* NULL and *err with the nearest name. */
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err);
 
-/* Opens the project's config as ask says; commit not NULL: of that commit, whose files become ctx->tree. */
-int cmd_open_config(struct cmd_context *ctx, struct config_ask *ask, const char *commit, struct err *err);
+/* Opens the project's config as ask says; commit not NULL: of that commit, whose files become
+ * ctx->tree. */
+int cmd_open_config(struct cmd_context *ctx, struct config_ask *ask, const char *commit,
+		    struct err *err);
 
 /* Sets the config keys that flags stand for in ctx->config: the user's word over the files'. */
 int cmd_apply_flags(struct cmd_context *ctx, struct err *err);
@@ -111,15 +121,18 @@ int cmd_apply_flags(struct cmd_context *ctx, struct err *err);
  * no. */
 bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 
-/* Like cmd_confirm(), but -y is no answer, since scripts and hooks pass it: with -y, or without a terminal, returns false. */
+/* Like cmd_confirm(), but -y is no answer, since scripts and hooks pass it: with -y, or without a
+ * terminal, returns false. */
 bool cmd_ask(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 
 /* Flushes and checks stdout: what could not be written is an error, not silence. */
 int cmd_flush(struct err *err);
 
-extern const struct cmd cmd_attach, cmd_breakeven, cmd_cache, cmd_calibrate, cmd_cancel, cmd_completion, cmd_doctor, cmd_engines, cmd_fetch, cmd_gpus, cmd_help, cmd_hook, cmd_image, cmd_init, cmd_ledger,
-	cmd_local_cloud, cmd_logs, cmd_offers, cmd_plan, cmd_ps, cmd_queue, cmd_reap, cmd_report, cmd_resume, cmd_run, cmd_schedule, cmd_size, cmd_ssh, cmd_status, cmd_submit, cmd_volume,
-	cmd_words;
+extern const struct cmd cmd_attach, cmd_breakeven, cmd_cache, cmd_calibrate, cmd_cancel,
+	cmd_completion, cmd_doctor, cmd_engines, cmd_fetch, cmd_gpus, cmd_help, cmd_hook, cmd_image,
+	cmd_init, cmd_ledger, cmd_local_cloud, cmd_logs, cmd_offers, cmd_plan, cmd_ps, cmd_queue,
+	cmd_reap, cmd_report, cmd_resume, cmd_run, cmd_schedule, cmd_size, cmd_ssh, cmd_status,
+	cmd_submit, cmd_volume, cmd_words;
 
 /* help.c */
 void help_all(FILE *to, const struct cmd *const *commands);

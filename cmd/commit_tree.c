@@ -19,12 +19,14 @@ enum { PATHS_MAX = 32, LFS_POINTER_MAX_BYTES = 1024, TRIES = 5 };
 
 /* ---- folders, and who reads them ---- */
 
-/* It is there, and this lock is on it: whoever tidied up before we held it has removed another one. */
+/* It is there, and this lock is on it: whoever tidied up before we held it has removed another one.
+ */
 static bool is_still(const char *path, int fd)
 {
 	struct stat by_path, by_fd;
 
-	return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_ino == by_fd.st_ino && by_path.st_dev == by_fd.st_dev;
+	return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 &&
+	       by_path.st_ino == by_fd.st_ino && by_path.st_dev == by_fd.st_dev;
 }
 
 static int make_folder(const char *path)
@@ -63,7 +65,9 @@ static int make_place(struct commit_tree *t, struct err *err)
 	char random[17];
 
 	if (!dir)
-		return err_set(err, ERR_LOCAL, "no home folder: set XDG_CACHE_HOME to a folder for the files of commits");
+		return err_set(
+			err, ERR_LOCAL,
+			"no home folder: set XDG_CACHE_HOME to a folder for the files of commits");
 	if (path_mkdirs(dir, 0700, err) < 0)
 		return -1;
 	tidy(dir);
@@ -101,14 +105,27 @@ void commit_tree_free(struct commit_tree *t)
 
 /* ---- the checkout ---- */
 
-int commit_tree_export(const char *top, const char *commit, const char *folder, const char *index, const char *const *paths, struct err *err)
+int commit_tree_export(const char *top, const char *commit, const char *folder, const char *index,
+		       const char *const *paths, struct err *err)
 {
 	static const char *const all[] = {".", NULL};
 	CLEANUP(free_text) char *work_tree = xasprintf("--work-tree=%s", folder);
 	/* no hook of the user's runs, and nothing is written into the repository */
-	const char *words[PATHS_MAX + 20] = {
-		work_tree, "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.splitIndex=false", "-c", "core.fsmonitor=false", "-c",
-		"submodule.recurse=false", "checkout", "--quiet", "--ignore-skip-worktree-bits", commit, "--"};
+	const char *words[PATHS_MAX + 20] = {work_tree,
+					     "--literal-pathspecs",
+					     "-c",
+					     "core.hooksPath=/dev/null",
+					     "-c",
+					     "core.splitIndex=false",
+					     "-c",
+					     "core.fsmonitor=false",
+					     "-c",
+					     "submodule.recurse=false",
+					     "checkout",
+					     "--quiet",
+					     "--ignore-skip-worktree-bits",
+					     commit,
+					     "--"};
 	size_t count = 0;
 
 	while (words[count])
@@ -117,7 +134,9 @@ int commit_tree_export(const char *top, const char *commit, const char *folder, 
 		words[count++] = *paths;
 	if (path_mkdirs(folder, 0700, err) < 0)
 		return -1;
-	return git_call_with_index(top, index, NULL, err, words) ? err_wrap(err, "commit %.12s", commit) : 0;
+	return git_call_with_index(top, index, NULL, err, words)
+		       ? err_wrap(err, "commit %.12s", commit)
+		       : 0;
 }
 
 /* ---- what the commit has ---- */
@@ -145,7 +164,8 @@ static const char *next_path(const struct listing *l, const char **at, const cha
 }
 
 /* All files with paths[0] == NULL. */
-static int list_files(struct listing *l, const struct commit_tree *t, char *const *paths, struct err *err)
+static int list_files(struct listing *l, const struct commit_tree *t, char *const *paths,
+		      struct err *err)
 {
 	const char *words[PATHS_MAX + 10] = {"ls-tree", "-r", "-z", "--full-tree", t->commit, "--"};
 
@@ -164,7 +184,8 @@ static bool is_within(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
 
-	return !strcmp(folder, ".") || (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
+	return !strcmp(folder, ".") ||
+	       (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
 }
 
 static bool has(const struct listing *l, const char *path)
@@ -177,7 +198,8 @@ static bool has(const struct listing *l, const char *path)
 	return false;
 }
 
-/* Whether the paths alone are enough: a link leads elsewhere, and so may a part of a path that is not in the commit. */
+/* Whether the paths alone are enough: a link leads elsewhere, and so may a part of a path that is
+ * not in the commit. */
 static bool is_enough(const struct listing *l, char *const *paths)
 {
 	size_t count = 0;
@@ -194,18 +216,24 @@ static bool is_lfs_pointer(const struct commit_tree *t, const char *name)
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct stat st;
 
-	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= LFS_POINTER_MAX_BYTES &&
-	       path_read(path, LFS_POINTER_MAX_BYTES, &text, NULL) == 0 && starts_with(str_text(&text), LFS_FIRST_LINE);
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_size <= LFS_POINTER_MAX_BYTES &&
+	       path_read(path, LFS_POINTER_MAX_BYTES, &text, NULL) == 0 &&
+	       starts_with(str_text(&text), LFS_FIRST_LINE);
 }
 
-static void warn_of_submodule(const struct commit_tree *t, const struct listing *l, char *const *paths)
+static void warn_of_submodule(const struct commit_tree *t, const struct listing *l,
+			      char *const *paths)
 {
 	const char *at = str_text(&l->text);
 
 	for (const char *name; (name = next_path(l, &at, "160000 "));)
 		for (char *const *path = paths; *path; path++)
 			if (is_within(name, *path) || is_within(*path, name)) {
-				log_line(LOG_WARN, "commit %.12s: %s is a submodule: its files are not in the commit, and are not read", t->commit, name);
+				log_line(LOG_WARN,
+					 "commit %.12s: %s is a submodule: its files are not in "
+					 "the commit, and are not read",
+					 t->commit, name);
 				return;
 			}
 }
@@ -222,8 +250,10 @@ static void warn_of_lfs(const struct commit_tree *t, const struct listing *l)
 		count++;
 	}
 	if (count)
-		log_line(LOG_WARN, "commit %.12s: %zu file%s of Git LFS %s not here (%s): `git lfs install` once, then `git lfs fetch`", t->commit, count,
-			 count == 1 ? "" : "s", count == 1 ? "is" : "are", first);
+		log_line(LOG_WARN,
+			 "commit %.12s: %zu file%s of Git LFS %s not here (%s): `git lfs install` "
+			 "once, then `git lfs fetch`",
+			 t->commit, count, count == 1 ? "" : "s", count == 1 ? "is" : "are", first);
 }
 
 int commit_tree_add(struct commit_tree *t, char *const *paths, struct err *err)
@@ -239,7 +269,8 @@ int commit_tree_add(struct commit_tree *t, char *const *paths, struct err *err)
 	if (list_files(&l, t, count > PATHS_MAX ? all : paths, err) < 0)
 		return -1;
 	t->whole = count > PATHS_MAX || !is_enough(&l, paths);
-	if (commit_tree_export(t->top, t->commit, t->copy, t->index, t->whole ? NULL : (const char *const *)paths, err) < 0 ||
+	if (commit_tree_export(t->top, t->commit, t->copy, t->index,
+			       t->whole ? NULL : (const char *const *)paths, err) < 0 ||
 	    (t->whole && list_files(&l, t, all, err) < 0))
 		return -1;
 	warn_of_submodule(t, &l, paths);
@@ -255,7 +286,8 @@ bool commit_tree_suffices(const struct commit_tree *t, char *const *paths)
 
 	while (paths[count])
 		count++;
-	return count <= PATHS_MAX && list_files(&l, t, paths, &none) == 0 && (!strcmp(paths[count - 1], ".") || is_enough(&l, paths));
+	return count <= PATHS_MAX && list_files(&l, t, paths, &none) == 0 &&
+	       (!strcmp(paths[count - 1], ".") || is_enough(&l, paths));
 }
 
 /* ---- opening ---- */
@@ -293,7 +325,9 @@ static int open_tree(struct commit_tree *t, const char *config, const char *comm
 	if (git_find(&place, dir, err) < 0)
 		return -1;
 	if (!place.top)
-		return err_set(err, ERR_CONFIG, "%s: the repository is bare: no working tree says where outputs go", dir);
+		return err_set(err, ERR_CONFIG,
+			       "%s: the repository is bare: no working tree says where outputs go",
+			       dir);
 	t->top = TAKE(place.top);
 	if (git_commit_id(t->top, commit, t->commit, err) < 0)
 		return -1;
@@ -304,7 +338,8 @@ static int open_tree(struct commit_tree *t, const char *config, const char *comm
 	return commit_tree_add(t, (char *[]){name, NULL}, err);
 }
 
-int commit_tree_open(struct commit_tree **out, const char *config, const char *commit, struct err *err)
+int commit_tree_open(struct commit_tree **out, const char *config, const char *commit,
+		     struct err *err)
 {
 	struct commit_tree *t = xcalloc(1, sizeof(*t));
 

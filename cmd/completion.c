@@ -221,7 +221,8 @@ static void print_zsh(const struct shell *sh)
 	      "_burst_list() {\n"
 	      "\tlocal -a found\n"
 	      "\tfound=(${(f)\"$(burst words $argv[-1] 2>/dev/null)\"})\n"
-	      "\tcompadd \"${(@)argv[1,-2]}\" -a found\n" /* _arguments puts words of its own in front of ours */
+	      "\tcompadd \"${(@)argv[1,-2]}\" -a found\n" /* _arguments puts words of its own in
+							     front of ours */
 	      "}\n"
 	      "_burst() {\n"
 	      "\tlocal context state line\n"

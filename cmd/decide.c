@@ -1,4 +1,5 @@
-/* decide.c - plans a run before anything is rented: how many pods, which GPUs first, and what it will take. */
+/* decide.c - plans a run before anything is rented: how many pods, which GPUs first, and what it
+ * will take. */
 #include "decide.h"
 
 #include <math.h>
@@ -17,13 +18,14 @@
 enum {
 	DECIDE_MS = 8000, /* what a slow provider may keep a run from starting */
 	BETTER_MS = 2000, /* the same, for a line of advice */
-	PODS_MOST = 64,	  /* that a run may widen to by itself */
+	PODS_MOST = 64,   /* that a run may widen to by itself */
 };
 
 struct asked {
 	struct offer *offers; /* not above the cap on the price */
 	size_t count;
-	/* The least that anything wanted costs, also where it is sold out, and where; 0: some provider has not said it. */
+	/* The least that anything wanted costs, also where it is sold out, and where; 0: some
+	 * provider has not said it. */
 	int64_t floor_microusd_h;
 	const char *floor_at;
 };
@@ -52,7 +54,8 @@ static void ask_all(struct launch *l, struct asked *out)
 		out->floor_microusd_h = 0;
 }
 
-/* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one of each offer. Returns how many. */
+/* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one of each offer.
+ * Returns how many. */
 static size_t rank_gpus(struct plan *best, const struct estimate *e)
 {
 	size_t count = 0;
@@ -98,13 +101,18 @@ static void forecast(struct launch *l, const struct estimate *e)
 		const struct plan_machine *m = &e->machines[i];
 		const struct offer *o = &e->offers[i];
 		for (n = 0; n < *count; n++)
-			if (!strcmp(l->forecasts[n].provider, o->provider) && !strcmp(l->forecasts[n].gpu, o->gpu))
+			if (!strcmp(l->forecasts[n].provider, o->provider) &&
+			    !strcmp(l->forecasts[n].gpu, o->gpu))
 				break;
 		if (n < *count || m->batch_max <= 0)
 			continue;
 		struct core_forecast *f = &l->forecasts[(*count)++];
-		*f = (struct core_forecast){.speed = m->speed, .measured = m->speed_source == PLAN_MEASURED, .host_share = m->host_share,
-					    .batch_max = m->batch_max, .cold_p50_s = cold_p50_s(&m->cold), .cold_p90_s = cold_p90_s(&m->cold)};
+		*f = (struct core_forecast){.speed = m->speed,
+					    .measured = m->speed_source == PLAN_MEASURED,
+					    .host_share = m->host_share,
+					    .batch_max = m->batch_max,
+					    .cold_p50_s = cold_p50_s(&m->cold),
+					    .cold_p90_s = cold_p90_s(&m->cold)};
 		COPY_TEXT(f->provider, o->provider);
 		COPY_TEXT(f->gpu, o->gpu);
 	}
@@ -117,14 +125,20 @@ static void hand_on(struct launch *l, const struct estimate *e, const struct pla
 	const struct section *top = config_top(l->ctx->config);
 	struct core_plan *p = &l->plan;
 
-	*p = (struct core_plan){.goal = e->wish.goal, .value_of_time_h = e->wish.value_of_time_h, .cost_microusd = (int64_t)llround(pick->pods_usd * 1e6),
-				.pods_open = !section_has(top, "pods") && !l->setup.job_ops->needs(l->setup.job)->command,
+	*p = (struct core_plan){.goal = e->wish.goal,
+				.value_of_time_h = e->wish.value_of_time_h,
+				.cost_microusd = (int64_t)llround(pick->pods_usd * 1e6),
+				.pods_open = !section_has(top, "pods") &&
+					     !l->setup.job_ops->needs(l->setup.job)->command,
 				.gpus_open = !section_has(top, "gpu")};
 	double left_s;
-	if (estimate_has_deadline(top) && estimate_deadline(section_text(top, "deadline"), clock_wall_ms(), &left_s))
+	if (estimate_has_deadline(top) &&
+	    estimate_deadline(section_text(top, "deadline"), clock_wall_ms(), &left_s))
 		p->deadline_ms = MAX((int64_t)(left_s * 1000), 1);
 	if (p->pods_open)
-		p->pods_most = MIN(MIN((int)MIN(e->open, (size_t)PODS_MOST), engine_pods_fit(files_raise(), files_open())), PODS_MOST);
+		p->pods_most = MIN(MIN((int)MIN(e->open, (size_t)PODS_MOST),
+				       engine_pods_fit(files_raise(), files_open())),
+				   PODS_MOST);
 	forecast(l, e);
 }
 
@@ -143,7 +157,8 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 	hand_on(l, e, pick);
 	if (l->ctx->quiet)
 		return;
-	output_line(stderr, "plan: %s (batch times: %s)", plan_sentence(sentence, sizeof(sentence), e, pick),
+	output_line(stderr, "plan: %s (batch times: %s)",
+		    plan_sentence(sentence, sizeof(sentence), e, pick),
 		    plan_source_name(e->machines[pick->machine].speed_source));
 	struct better better;
 	better_find(&better, l, e, pick, BETTER_MS);
@@ -159,9 +174,11 @@ static void say_left_out(const struct estimate *e)
 	for (size_t i = 0; i < e->count; i++) {
 		bool said = false;
 		for (size_t k = 0; k < i; k++)
-			said |= !strcmp(e->offers[k].gpu, e->offers[i].gpu) && !strcmp(e->offers[k].provider, e->offers[i].provider);
+			said |= !strcmp(e->offers[k].gpu, e->offers[i].gpu) &&
+				!strcmp(e->offers[k].provider, e->offers[i].provider);
 		if (e->unfit[i][0] && !said)
-			log_line(LOG_NOTE, "left out: %s: %s", plan_offer(offer, &e->offers[i]), e->unfit[i]);
+			log_line(LOG_NOTE, "left out: %s: %s", plan_offer(offer, &e->offers[i]),
+				 e->unfit[i]);
 	}
 }
 
@@ -171,7 +188,8 @@ int launch_decide(struct launch *l, struct err *err)
 	struct estimate e = {0};
 	struct plan pick;
 	/* a run in the ledger says why a delivery was not made */
-	bool delivers = config_path(l->ctx->config) && deliver_run_is(l->ctx, config_path(l->ctx->config));
+	bool delivers =
+		config_path(l->ctx->config) && deliver_run_is(l->ctx, config_path(l->ctx->config));
 
 	ask_all(l, &asked);
 	int status = delivers ? 0 : refuse_price(l, asked.floor_microusd_h, asked.floor_at, err);
@@ -202,7 +220,8 @@ void decide_say_replans(FILE *to, const struct run_row *run)
 	}
 }
 
-bool decide_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods, size_t count)
+bool decide_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods,
+		    size_t count)
 {
 	int64_t first = INT64_MAX, last = 0;
 	char planned[24], was[24], planned_usd[32], was_usd[32];
@@ -218,8 +237,10 @@ bool decide_compare(char *to, size_t room, const struct run_row *run, const stru
 	double was_amount = free ? (double)(last - first) : (double)run->cost_microusd;
 	double planned_amount = free ? (double)run->planned_ms : (double)run->planned_microusd;
 	int off = (int)llround(MIN(100 * (was_amount - planned_amount) / planned_amount, 1e6));
-	snprintf(to, room, "planned %s, %s; was %s, %s (%+d%%)", duration_show(planned, sizeof(planned), run->planned_ms),
-		 money_show(planned_usd, sizeof(planned_usd), run->planned_microusd), duration_show(was, sizeof(was), last - first),
+	snprintf(to, room, "planned %s, %s; was %s, %s (%+d%%)",
+		 duration_show(planned, sizeof(planned), run->planned_ms),
+		 money_show(planned_usd, sizeof(planned_usd), run->planned_microusd),
+		 duration_show(was, sizeof(was), last - first),
 		 money_show(was_usd, sizeof(was_usd), run->cost_microusd), off);
 	return true;
 }

@@ -35,13 +35,13 @@ struct delivery {
 	struct volume_row *volumes; /* all that are known */
 	size_t volume_count;
 	char provider[PROVIDER_NAME_MAX]; /* whose volume has the outputs; "": nobody's */
-	struct pod_row pod;		  /* the one that path_there() asked for last */
-	bool pod_counts;		  /* the volume has what it rendered */
-	char tree[SHA256_HEX];		  /* the job's code on that volume; "": it is not there */
+	struct pod_row pod;               /* the one that path_there() asked for last */
+	bool pod_counts;                  /* the volume has what it rendered */
+	char tree[SHA256_HEX];            /* the job's code on that volume; "": it is not there */
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
 	char *config;
-	int handed; /* descriptor of the config's text, for the child; -1: none yet */
-	bool as_rendered; /* the code on its volume is that of this very render */
+	int handed;             /* descriptor of the config's text, for the child; -1: none yet */
+	bool as_rendered;       /* the code on its volume is that of this very render */
 	int64_t spent_microusd; /* on a pod that could not deliver */
 	char key[DELIVER_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
 };
@@ -54,15 +54,19 @@ void deliver_check(const struct config *c, struct mistakes *m)
 	if (!section_has(top, "deliver"))
 		return;
 	if (!section_text(conf, "run") || !section_text(conf, "run")[0]) {
-		err_set(&err, ERR_CONFIG, "%s: deliver needs run = \"...\": the command that delivers", section_where(conf, NULL));
+		err_set(&err, ERR_CONFIG,
+			"%s: deliver needs run = \"...\": the command that delivers",
+			section_where(conf, NULL));
 		mistakes_note(m, NULL, &err);
 	}
 	if (strcmp(section_text(conf, "on"), "cpu")) {
-		err_set(&err, ERR_CONFIG, "%s: deliver.on is \"cpu\" or absent", section_where(conf, "on"));
+		err_set(&err, ERR_CONFIG, "%s: deliver.on is \"cpu\" or absent",
+			section_where(conf, "on"));
 		mistakes_note(m, NULL, &err);
 	}
 	if (!section_text(section_group(top, "volume"), "name")) {
-		err_set(&err, ERR_CONFIG, "%s: deliver needs a volume: the outputs are on it", section_where(conf, NULL));
+		err_set(&err, ERR_CONFIG, "%s: deliver needs a volume: the outputs are on it",
+			section_where(conf, NULL));
 		mistakes_note(m, NULL, &err);
 	}
 	if (job_check_outputs(conf, &err) < 0)
@@ -80,7 +84,9 @@ int deliver_check_output(const struct launch *l, struct err *err)
 		return 0;
 	if (manifest_read(l->output_dir, false, &m, err) < 0)
 		return -1;
-	const char *const *also = m.present && l->setup.job_ops->finish_names ? l->setup.job_ops->finish_names(l->setup.job) : NULL;
+	const char *const *also = m.present && l->setup.job_ops->finish_names
+					  ? l->setup.job_ops->finish_names(l->setup.job)
+					  : NULL;
 	char **patterns = job_texts(conf, "outputs");
 	int result = foreign_check(l->output_dir, (const char *const *)patterns, &m, also, err);
 	job_texts_free(patterns);
@@ -134,13 +140,15 @@ static bool may_go_to(const struct delivery *d, const char *provider)
 /* Is what this pod rendered on the volume that the delivery's pod will have? */
 static bool pod_counts(struct delivery *d, const struct pod_row *pod)
 {
-	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
+	const char *volume =
+		section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
 
 	if (strcmp(pod->volume_name, volume) || !may_go_to(d, pod->provider) ||
 	    volume_gc_took(d->l->ctx->store, pod->run, pod->provider, pod->volume_id))
 		return false;
 	for (size_t i = 0; i < d->volume_count; i++)
-		if (!strcmp(d->volumes[i].provider, pod->provider) && !strcmp(d->volumes[i].id, pod->volume_id) &&
+		if (!strcmp(d->volumes[i].provider, pod->provider) &&
+		    !strcmp(d->volumes[i].id, pod->volume_id) &&
 		    !strcmp(d->volumes[i].name, volume)) {
 			COPY_TEXT(d->provider, pod->provider);
 			return true;
@@ -158,16 +166,18 @@ static char *path_there(struct delivery *d, const struct manifest_entry *e, bool
 	if (!attempt[0])
 		return NULL;
 	if (strcmp(attempt, d->pod.attempt)) {
-		d->pod_counts = store_pod(d->l->ctx->store, attempt, &d->pod, &none) == 0 && pod_counts(d, &d->pod);
+		d->pod_counts = store_pod(d->l->ctx->store, attempt, &d->pod, &none) == 0 &&
+				pod_counts(d, &d->pod);
 		COPY_TEXT(d->pod.attempt, attempt);
 	}
 	if (!d->pod_counts)
 		return NULL;
-	const char *file = jsonx_text(line, "rendered_as", e->file); /* its segment may have another name by now */
+	/* its segment may have another name by now */
+	const char *file = jsonx_text(line, "rendered_as", e->file);
 	if (!path_is_safe(file))
 		return NULL;
-	return command ? xasprintf("runs/%s/%s/out/%s/%s", d->pod.run, d->pod.attempt, e->id, file) :
-			 xasprintf("runs/%s/%s/%s", d->pod.run, d->pod.attempt, file);
+	return command ? xasprintf("runs/%s/%s/out/%s/%s", d->pod.run, d->pod.attempt, e->id, file)
+		       : xasprintf("runs/%s/%s/%s", d->pod.run, d->pod.attempt, file);
 }
 
 static bool is_plain(const char *name)
@@ -198,7 +208,9 @@ static int read_outputs(struct delivery *d, struct err *err)
 		if (is_former(e))
 			continue;
 		if (!is_plain(e->file))
-			return err_set(err, ERR_JOB, "an output's name has a control character or a backslash in it: it cannot be delivered");
+			return err_set(err, ERR_JOB,
+				       "an output's name has a control character or a backslash in "
+				       "it: it cannot be delivered");
 		struct deliver_output *o = add_output(d, e->file, e->sha256);
 		o->path = path_there(d, e, command);
 		d->missing += !o->path;
@@ -213,24 +225,28 @@ static bool had_volume(struct delivery *d, const struct volume_row *v)
 	size_t count = 0;
 	bool had = false;
 
-	if (!d->l->run.id[0] || store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) < 0)
+	if (!d->l->run.id[0] ||
+	    store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		had = had || (!strcmp(pods[i].provider, v->provider) && !strcmp(pods[i].volume_id, v->id) && pods[i].synced_ms);
+		had = had || (!strcmp(pods[i].provider, v->provider) &&
+			      !strcmp(pods[i].volume_id, v->id) && pods[i].synced_ms);
 	free(pods);
 	return had;
 }
 
-/* The newest volume of that name is the one that a pod would have. Where nothing of the outputs is on any, it is rented where there
- * is one: another would have to be made. */
+/* The newest volume of that name is the one that a pod would have. Where nothing of the outputs is
+ * on any, it is rented where there is one: another would have to be made. */
 static void find_code(struct delivery *d)
 {
-	const char *name = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
+	const char *name =
+		section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
 	const struct volume_row *newest = NULL;
 
 	for (size_t i = 0; i < d->volume_count; i++) {
 		const struct volume_row *v = &d->volumes[i];
-		if (may_go_to(d, v->provider) && !strcmp(v->name, name) && (!newest || v->seen_ms > newest->seen_ms))
+		if (may_go_to(d, v->provider) && !strcmp(v->name, name) &&
+		    (!newest || v->seen_ms > newest->seen_ms))
 			newest = v;
 	}
 	if (!newest)
@@ -259,14 +275,22 @@ static void know_state(struct delivery *d)
 
 /* ---- what its pod is given ---- */
 
-/* After a render it is the code that its pods had; else what is here now, also where a run is resumed. */
+/* After a render it is the code that its pods had; else what is here now, also where a run is
+ * resumed. */
 static int make_folder(struct delivery *d, struct err *err)
 {
-	const char *code = section_text(section_group(config_top(d->l->ctx->config), "code"), "path");
+	const char *code =
+		section_text(section_group(config_top(d->l->ctx->config), "code"), "path");
 	CLEANUP(free_text) char *runs = path_join(d->l->ctx->state_dir, "runs");
-	CLEANUP(free_text) char *scan = code && !d->as_rendered ? engine_scan_path(runs, code) : NULL;
-	struct deliver_folder f = {.dir = d->dir, .output_dir = d->l->output_dir, .outputs = d->outputs, .count = d->count,
-				   .code_path = code, .tree = d->tree, .scan_path = scan,
+	CLEANUP(free_text)
+	char *scan = code && !d->as_rendered ? engine_scan_path(runs, code) : NULL;
+	struct deliver_folder f = {.dir = d->dir,
+				   .output_dir = d->l->output_dir,
+				   .outputs = d->outputs,
+				   .count = d->count,
+				   .code_path = code,
+				   .tree = d->tree,
+				   .scan_path = scan,
 				   .tells_always = !section_count(d->conf, "outputs")};
 
 	return deliver_folder_make(&f, err);
@@ -280,7 +304,9 @@ static void write_job(struct delivery *d, struct str *to)
 
 	str_addf(&run, DELIVER_BEGIN "%s", section_text(d->conf, "run"));
 	str_add(to, "job = {\ntype = \"command\";\nname = ");
-	CLEANUP(free_text) char *name = xasprintf("%.*s" DELIVER_JOB_ENDING, utf8_fit(config_job_name(c), 50), config_job_name(c));
+	CLEANUP(free_text)
+	char *name = xasprintf("%.*s" DELIVER_JOB_ENDING, utf8_fit(config_job_name(c), 50),
+			       config_job_name(c));
 	config_quote(to, name);
 	str_add(to, ";\noutput = ");
 	config_quote(to, d->l->output_dir);
@@ -301,23 +327,26 @@ static void write_job(struct delivery *d, struct str *to)
 	str_add(to, "];\n};\n");
 }
 
-static void write_group(struct str *to, const struct section *top, const char *group, const char *const *leave_out)
+static void write_group(struct str *to, const struct section *top, const char *group,
+			const char *const *leave_out)
 {
 	str_addf(to, "%s = { ", group);
 	config_print(to, section_group(top, group), leave_out);
 }
 
-/* What is left of the dollars is what a delivery may cost; if that is nothing, its own run says so. The time is that of a pod, and
- * its pod is a new one. */
+/* What is left of the dollars is what a delivery may cost; if that is nothing, its own run says so.
+ * The time is that of a pod, and its pod is a new one. */
 static void write_caps(struct delivery *d, struct str *to)
 {
 	static const char *const own[] = {"max_cost", NULL};
 	const struct section *top = config_top(d->l->ctx->config);
-	int64_t left = section_int(section_group(top, "caps"), "max_cost") - d->l->run.cost_microusd - d->spent_microusd;
+	int64_t left = section_int(section_group(top, "caps"), "max_cost") -
+		       d->l->run.cost_microusd - d->spent_microusd;
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	if (d->l->run.id[0] && store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) == 0)
+	if (d->l->run.id[0] &&
+	    store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) == 0)
 		for (size_t i = 0; i < count; i++)
 			left -= report_may_have_cost(&pods[i]);
 	free(pods);
@@ -362,8 +391,9 @@ static void write_providers(struct delivery *d, struct str *to)
 
 static int write_config(struct delivery *d, struct err *err)
 {
-	static const char *const own[] = {"provider", "gpu",	"pods", "spot",	   "keep_on_failure", "volume",
-					  "caps",     "code", "pod",  "deliver", NULL};
+	static const char *const own[] = {"provider", "gpu",  "pods", "spot", "keep_on_failure",
+					  "volume",   "caps", "code", "pod",  "deliver",
+					  NULL};
 	const struct section *top = config_top(d->l->ctx->config);
 	CLEANUP(str_free) struct str to = STR_INIT;
 
@@ -401,7 +431,8 @@ static void pass_on(int number)
 static int wait_for(pid_t pid)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction was[ARRAY_LEN(numbers)], act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+	struct sigaction was[ARRAY_LEN(numbers)],
+		act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
 	int status = 0;
 
 	delivering = pid;
@@ -431,8 +462,15 @@ static void hand_output(const struct delivery *d)
 static void become(struct delivery *d, int out)
 {
 	struct cmd_context *ctx = d->l->ctx;
-	const char *argv[] = {"burst", "run", d->config, "--json", "--force", "--yes", ctx->quiet ? "--quiet" : "--yes",
-			      ctx->verbose > 0 ? "--verbose" : "--yes", NULL};
+	const char *argv[] = {"burst",
+			      "run",
+			      d->config,
+			      "--json",
+			      "--force",
+			      "--yes",
+			      ctx->quiet ? "--quiet" : "--yes",
+			      ctx->verbose > 0 ? "--verbose" : "--yes",
+			      NULL};
 
 	setpgid(0, 0);
 	dup2(out, STDOUT_FILENO);
@@ -465,7 +503,10 @@ static int run_it(struct delivery *d, json_t **object, struct err *err)
 	if (status == 0)
 		return 0;
 	const json_t *failure = *object ? json_object_get(*object, "error") : NULL;
-	err_set(err, status == 9 ? ERR_UNRELEASED : status > 128 ? ERR_INTERRUPTED : ERR_JOB,
+	err_set(err,
+		status == 9    ? ERR_UNRELEASED
+		: status > 128 ? ERR_INTERRUPTED
+			       : ERR_JOB,
 		"all outputs are home, but the delivery failed (exit status %d): %s", status,
 		failure ? jsonx_text(failure, "message", "see above") : "see above");
 	if (status > 128)
@@ -482,7 +523,8 @@ static void let_go(struct delivery *d, struct deliver_output *o)
 	CLEANUP(free_text) char *path = TAKE(o->path);
 	char attempt[ATTEMPT_MAX] = "";
 
-	if (sscanf(path, "runs/%*[^/]/%19[^/]", attempt) != 1 || (!strcmp(attempt, d->pod.attempt) && !d->pod_counts))
+	if (sscanf(path, "runs/%*[^/]/%19[^/]", attempt) != 1 ||
+	    (!strcmp(attempt, d->pod.attempt) && !d->pod_counts))
 		return; /* noted already */
 	d->pod_counts = false;
 	if (store_pod(store, attempt, &d->pod, NULL) == 0)
@@ -496,10 +538,12 @@ static size_t read_absent(struct delivery *d)
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t told = 0;
 
-	if (folder < 0 || path_read_plain_at(folder, DELIVER_ABSENT, DELIVER_ABSENT, REPLY_MAX_BYTES, &text, NULL) < 0)
+	if (folder < 0 || path_read_plain_at(folder, DELIVER_ABSENT, DELIVER_ABSENT,
+					     REPLY_MAX_BYTES, &text, NULL) < 0)
 		return 0;
 	unlinkat(folder, DELIVER_ABSENT, 0);
-	for (const char *line = str_text(&text); *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
+	for (const char *line = str_text(&text); *line;
+	     line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
 		unsigned long number = strtoul(line, NULL, 10);
 		if (number == 0 && d->tree[0]) {
 			d->tree[0] = '\0';
@@ -513,7 +557,8 @@ static size_t read_absent(struct delivery *d)
 	return told;
 }
 
-/* A run goes on with its delivery; where all was there there is no run, and another one finds it so again. */
+/* A run goes on with its delivery; where all was there there is no run, and another one finds it so
+ * again. */
 static const char *what_delivers(const struct delivery *d)
 {
 	return d->l->run.id[0] ? "resume" : "run";
@@ -525,7 +570,10 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 	int number = engine_held_signal();
 
 	if (number) {
-		log_line(LOG_NOTE, "interrupted before the delivery: all outputs are home, and `burst %s` delivers them", what_delivers(d));
+		log_line(LOG_NOTE,
+			 "interrupted before the delivery: all outputs are home, and `burst %s` "
+			 "delivers them",
+			 what_delivers(d));
 		err_set(err, ERR_INTERRUPTED, "interrupted before the delivery");
 		err->signal = number;
 		return -1;
@@ -548,7 +596,9 @@ static void add_costs(json_t *to, json_t *from)
 
 	for (size_t i = 0; i < ARRAY_LEN(sums); i++)
 		if (json_object_get(to, sums[i]))
-			json_object_set_new(to, sums[i], json_real(jsonx_number(to, sums[i], 0) + jsonx_number(from, sums[i], 0)));
+			json_object_set_new(to, sums[i],
+					    json_real(jsonx_number(to, sums[i], 0) +
+						      jsonx_number(from, sums[i], 0)));
 	json_decref(from);
 }
 
@@ -560,7 +610,10 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 	if (!absent || status != err_exit_status(err) || err->kind != ERR_JOB)
 		return status;
 	err_clear(err);
-	log_line(LOG_NOTE, "%zu of what is needed was removed from the volume: it is delivered again, with that", absent);
+	log_line(LOG_NOTE,
+		 "%zu of what is needed was removed from the volume: it is delivered again, with "
+		 "that",
+		 absent);
 	d->spent_microusd = (int64_t)(jsonx_number(*object, "cost_usd", 0) * 1e6 + 1);
 	json_t *first = TAKE(*object);
 	status = go(d, object, err);
@@ -568,9 +621,11 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 		add_costs(*object, first);
 	else
 		*object = first;
-	return read_absent(d) && err->kind == ERR_JOB ?
-		       err_set(err, ERR_JOB, "all outputs are home, but what its volume has goes while it is delivered") :
-		       status;
+	return read_absent(d) && err->kind == ERR_JOB
+		       ? err_set(err, ERR_JOB,
+				 "all outputs are home, but what its volume has goes while it is "
+				 "delivered")
+		       : status;
 }
 
 /* ---- the manifest, which the delivery's run has written as if the folder were its own ---- */
@@ -596,8 +651,8 @@ static bool is_delivered(const struct manifest_entry *e, const struct pod_row *p
 }
 
 /* What was rendered, but what the delivery has written over. */
-static void add_rendered(const struct delivery *d, const struct manifest *now, const struct pod_row *pods, size_t count,
-			 struct manifest_lines *lines)
+static void add_rendered(const struct delivery *d, const struct manifest *now,
+			 const struct pod_row *pods, size_t count, struct manifest_lines *lines)
 {
 	for (size_t i = 0; i < d->was.count; i++) {
 		const struct manifest_entry *e = &d->was.entries[i];
@@ -608,15 +663,17 @@ static void add_rendered(const struct delivery *d, const struct manifest *now, c
 	}
 }
 
-static int add_delivered(const struct delivery *d, const struct manifest *now, const struct pod_row *pods, size_t count,
-			 struct manifest_lines *lines, struct err *err)
+static int add_delivered(const struct delivery *d, const struct manifest *now,
+			 const struct pod_row *pods, size_t count, struct manifest_lines *lines,
+			 struct err *err)
 {
 	for (size_t i = 0; i < now->count; i++) {
 		const struct manifest_entry *kept, *latest = now->by_file[i];
 		bool absent;
 		if (!manifest_is_latest(now, i) || !is_delivered(latest, pods, count))
 			continue;
-		if (manifest_match(now, d->l->output_dir, latest->file, latest->key, &kept, &absent, err) < 0)
+		if (manifest_match(now, d->l->output_dir, latest->file, latest->key, &kept, &absent,
+				   err) < 0)
 			return -1;
 		if (kept != latest)
 			continue;
@@ -651,7 +708,8 @@ static int mend_manifest(struct delivery *d, struct err *err)
 	return status < 0 ? -1 : manifest_rewrite(l->output_dir, &lines, err);
 }
 
-/* Whose client was killed goes on for itself, with what was rendered then: what it has begun with is not taken from it. */
+/* Whose client was killed goes on for itself, with what was rendered then: what it has begun with
+ * is not taken from it. */
 static int may_go(struct delivery *d, struct err *err)
 {
 	struct run_row newest;
@@ -660,15 +718,23 @@ static int may_go(struct delivery *d, struct err *err)
 	if (found < 0 || volume_trust(d->l, d->l->run.id, err) < 0)
 		return -1;
 	if (found && run_is_alive(d->l->ctx, newest.id))
-		return err_set(err, ERR_BUSY, "all outputs are home, but run %s still delivers earlier ones (see `burst attach %s`); "
-			       "`burst %s` delivers these when it has ended", newest.id, newest.id, what_delivers(d));
-	return deliver_check_output(d->l, err) < 0 ?
-		       err_wrap(err, "all outputs are home, and nothing was delivered (`burst %s` does it)", what_delivers(d)) : 0;
+		return err_set(err, ERR_BUSY,
+			       "all outputs are home, but run %s still delivers earlier ones (see "
+			       "`burst attach %s`); "
+			       "`burst %s` delivers these when it has ended",
+			       newest.id, newest.id, what_delivers(d));
+	return deliver_check_output(d->l, err) < 0 ? err_wrap(err,
+							      "all outputs are home, and nothing "
+							      "was delivered (`burst %s` does it)",
+							      what_delivers(d))
+						   : 0;
 }
 
 int deliver(struct launch *l, json_t **object, struct err *err)
 {
-	CLEANUP(delivery_free) struct delivery d = {.l = l, .handed = -1, .conf = section_group(config_top(l->ctx->config), "deliver")};
+	CLEANUP(delivery_free)
+	struct delivery d = {
+		.l = l, .handed = -1, .conf = section_group(config_top(l->ctx->config), "deliver")};
 
 	*object = NULL;
 	if (!section_has(config_top(l->ctx->config), "deliver"))
@@ -684,12 +750,18 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 	bool already = deliver_run_went_well(l->ctx->store, d.key, d.state);
 	if (!already)
 		find_code(&d);
-	int status = already ? 0 : may_go(&d, err) < 0 ? -1 : go_until_all_is_there(&d, object, err);
+	int status = already               ? 0
+		     : may_go(&d, err) < 0 ? -1
+					   : go_until_all_is_there(&d, object, err);
 	struct err why;
 	if (mend_manifest(&d, &why) < 0)
-		log_line(LOG_WARN, "manifest.jsonl: what was rendered stands there as \"former\" until the next run: %s", why.msg);
+		log_line(LOG_WARN,
+			 "manifest.jsonl: what was rendered stands there as \"former\" until the "
+			 "next run: %s",
+			 why.msg);
 	if (status == 0) {
-		CLEANUP(free_text) char *reply = xasprintf("%s.json", d.config); /* of a delivery that outlived who waited for it */
+		/* of a delivery that outlived who waited for it */
+		CLEANUP(free_text) char *reply = xasprintf("%s.json", d.config);
 		path_remove_tree(d.dir, NULL);
 		unlink(d.config);
 		unlink(reply);

@@ -8,7 +8,8 @@
 #include "base/path.h"
 #include "sync/tree.h"
 
-/* Behind `tree` and `tells`. The pod starts in a copy of this folder: the job's code takes its place. */
+/* Behind `tree` and `tells`. The pod starts in a copy of this folder: the job's code takes its
+ * place. */
 static const char begin_script[] =
 	"rm -rf .deliver .burstignore\n"
 	"lacks=\n"
@@ -26,7 +27,8 @@ static const char begin_script[] =
 	"while IFS='\t' read -r name from; do\n"
 	"	number=$((number + 1))\n"
 	"	case $name in */*) mkdir -p \"$BURST_OUTPUTS/${name%/*}\" ;; esac\n"
-	"	case $from in '') from=$BURST_CODE/.deliver/missing/$name ;; *) from=$BURST_VOLUME/$from ;; esac\n"
+	"	case $from in '') from=$BURST_CODE/.deliver/missing/$name ;; *) "
+	"from=$BURST_VOLUME/$from ;; esac\n"
 	"	if [ -f \"$from\" ]; then\n"
 	"		ln -s \"$from\" \"$BURST_OUTPUTS/$name\" || exit 66\n"
 	"	else\n"
@@ -34,20 +36,23 @@ static const char begin_script[] =
 	"	fi\n"
 	"done <\"$BURST_CODE/.deliver/list\"\n"
 	"[ ! -s " DELIVER_ABSENT " ] || exit 0\n"
-	"cp \"$BURST_CODE/.deliver/missing/manifest.jsonl\" \"$BURST_OUTPUTS/manifest.jsonl\" || exit 66\n"
+	"cp \"$BURST_CODE/.deliver/missing/manifest.jsonl\" \"$BURST_OUTPUTS/manifest.jsonl\" || "
+	"exit 66\n"
 	"unset tree tells lacks number name from\n";
 
-static int write_begin(const struct deliver_folder *f, const char *tree, const char *below, struct err *err)
+static int write_begin(const struct deliver_folder *f, const char *tree, const char *below,
+		       struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(below, "begin.sh");
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	str_addf(&text, "tree=%s%s\ntells=%s\n%s", tree[0] ? "code/" : "", tree, f->tells_always ? "yes" : "",
-		 begin_script);
+	str_addf(&text, "tree=%s%s\ntells=%s\n%s", tree[0] ? "code/" : "", tree,
+		 f->tells_always ? "yes" : "", begin_script);
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 
-/* Copies a regular file below a held folder, without following links: the project controls what lies there, and the copy travels. */
+/* Copies a regular file below a held folder, without following links: the project controls what
+ * lies there, and the copy travels. */
 static int copy_file(int dir, const char *name, const char *to, mode_t mode, struct err *err)
 {
 	CLEANUP(str_free) struct str bytes = STR_INIT;
@@ -85,14 +90,16 @@ static int copy_entry(int code, const struct tree_entry *e, const char *to, stru
 	switch (e->type) {
 	case TREE_FOLDER: return path_mkdirs(to, 0700, err);
 	case TREE_FILE: return copy_file(code, e->path, to, e->executable ? 0700 : 0600, err);
-	case TREE_LINK: return symlink(e->target, to) < 0 ? err_set(err, ERR_LOCAL, "%s: %m", to) : 0;
+	case TREE_LINK:
+		return symlink(e->target, to) < 0 ? err_set(err, ERR_LOCAL, "%s: %m", to) : 0;
 	}
 	return 0;
 }
 
-/* What the pod's copy of `base` lacks, and in *removed what goes from it first. The output folder stays behind, as it does when the
- * job's pods get the code. */
-static int copy_code(const struct deliver_folder *f, const struct tree *base, const char *below, struct str *removed, struct err *err)
+/* What the pod's copy of `base` lacks, and in *removed what goes from it first. The output folder
+ * stays behind, as it does when the job's pods get the code. */
+static int copy_code(const struct deliver_folder *f, const struct tree *base, const char *below,
+		     struct str *removed, struct err *err)
 {
 	CLEANUP(tree_free) struct tree *tree = NULL;
 	CLEANUP(tree_diff_free) struct tree_diff diff = {0};
@@ -122,7 +129,8 @@ static int copy_code(const struct deliver_folder *f, const struct tree *base, co
 }
 
 /* *tree: what of the volume the pod begins with. */
-static int add_code(const struct deliver_folder *f, const char *below, const char **tree, struct err *err)
+static int add_code(const struct deliver_folder *f, const char *below, const char **tree,
+		    struct err *err)
 {
 	CLEANUP(tree_free) struct tree *base = NULL;
 	CLEANUP(str_free) struct str removed = STR_INIT;
@@ -131,11 +139,13 @@ static int add_code(const struct deliver_folder *f, const char *below, const cha
 	bool as_it_is = f->code_path && (f->scan_path || !f->tree[0]);
 
 	*tree = f->code_path ? f->tree : "";
-	if (as_it_is && f->tree[0] && (tree_load(&base, f->scan_path, NULL) < 0 || strcmp(base->id, f->tree))) {
+	if (as_it_is && f->tree[0] &&
+	    (tree_load(&base, f->scan_path, NULL) < 0 || strcmp(base->id, f->tree))) {
 		tree_free(TAKE(base));
 		*tree = "";
 	}
-	if (path_mkdirs(code, 0700, err) < 0 || (as_it_is && copy_code(f, base, below, &removed, err) < 0))
+	if (path_mkdirs(code, 0700, err) < 0 ||
+	    (as_it_is && copy_code(f, base, below, &removed, err) < 0))
 		return -1;
 	return path_write(list, str_text(&removed), removed.len, 0600, err);
 }
@@ -164,7 +174,8 @@ int deliver_folder_make(const struct deliver_folder *f, struct err *err)
 	/* what travels is decided: no rules of the code, or of an output, count here */
 	if (path_mkdirs(below, 0700, err) < 0 || path_write(rules, "", 0, 0600, err) < 0)
 		return -1;
-	if (copy_output(f, "manifest.jsonl", err) < 0 || write_list(f, below, err) < 0 || add_code(f, below, &tree, err) < 0)
+	if (copy_output(f, "manifest.jsonl", err) < 0 || write_list(f, below, err) < 0 ||
+	    add_code(f, below, &tree, err) < 0)
 		return -1;
 	return write_begin(f, tree, below, err);
 }

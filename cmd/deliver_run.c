@@ -34,8 +34,8 @@ static char *key_of(const struct cmd_context *ctx, const char *config)
 	CLEANUP(free_text) char *below = xasprintf("%s/jobs/", state ? state : ctx->state_dir);
 	size_t len = strlen(config), before = strlen(below);
 
-	if (strncmp(config, below, before) || len < before + 5 || strcmp(config + len - 4, ".cfg") ||
-	    !is_key(config + before, len - before - 4))
+	if (strncmp(config, below, before) || len < before + 5 ||
+	    strcmp(config + len - 4, ".cfg") || !is_key(config + before, len - before - 4))
 		return NULL;
 	return xasprintf("%.*s", (int)(len - before - 4), config + before);
 }
@@ -54,7 +54,8 @@ void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY])
 	sha256_name(identity, key);
 }
 
-int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state, struct err *err)
+int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state,
+		       struct err *err)
 {
 	char name[64];
 
@@ -103,8 +104,8 @@ static bool is_handed(int fd)
 {
 	struct stat st;
 
-	return fd > STDERR_FILENO && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 0 && st.st_uid == geteuid() &&
-	       !(st.st_mode & 077);
+	return fd > STDERR_FILENO && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_nlink == 0 && st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
 int deliver_run_handed(void)
@@ -130,7 +131,8 @@ static size_t count_absent(const struct launch *l)
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t lines = 0;
 
-	if (folder < 0 || path_read_plain_at(folder, DELIVER_ABSENT, DELIVER_ABSENT, ABSENT_MAX_BYTES, &text, NULL) < 0)
+	if (folder < 0 || path_read_plain_at(folder, DELIVER_ABSENT, DELIVER_ABSENT,
+					     ABSENT_MAX_BYTES, &text, NULL) < 0)
 		return 0;
 	for (const char *at = str_text(&text); *at; at++)
 		lines += *at == '\n';
@@ -144,7 +146,10 @@ int deliver_run_judge(struct launch *l, struct err *err)
 	size_t absent = count_absent(l);
 
 	if (absent)
-		return err_set(err, ERR_JOB, "nothing was delivered: %zu of what is needed is not on the volume any more", absent);
+		return err_set(err, ERR_JOB,
+			       "nothing was delivered: %zu of what is needed is not on the volume "
+			       "any more",
+			       absent);
 	fact_name(name, "delivering", key);
 	if (!store_fact(l->ctx->store, name, state, sizeof(state)))
 		return 0;
@@ -161,7 +166,8 @@ bool deliver_run_render(struct cmd_context *ctx, const struct run_row *run, stru
 	char name[64], parent[sizeof(out->id)];
 
 	fact_name(name, "delivers", key ? key : "");
-	return key && store_fact(ctx->store, name, parent, sizeof(parent)) && store_run(ctx->store, parent, out, NULL) == 0;
+	return key && store_fact(ctx->store, name, parent, sizeof(parent)) &&
+	       store_run(ctx->store, parent, out, NULL) == 0;
 }
 
 /* One that was begun while all was cached has no parent, but the name of its job. */
@@ -177,15 +183,19 @@ bool deliver_run_is_of(struct cmd_context *ctx, const struct run_row *run, const
 		return !strcmp(parent.config, config);
 	if (!ends_with(run->job, DELIVER_JOB_ENDING))
 		return false;
-	CLEANUP(free_text) char *job = xasprintf("%.*s", (int)(strlen(run->job) - strlen(DELIVER_JOB_ENDING)), run->job);
+	CLEANUP(free_text)
+	char *job =
+		xasprintf("%.*s", (int)(strlen(run->job) - strlen(DELIVER_JOB_ENDING)), run->job);
 	deliver_run_key(config, job, own);
 	return !strcmp(own, key);
 }
 
-int deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out, struct err *err)
+int deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out,
+		       struct err *err)
 {
 	CLEANUP(free_text) char *state = realpath(ctx->state_dir, NULL);
-	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : ctx->state_dir, key);
+	CLEANUP(free_text)
+	char *config = xasprintf("%s/jobs/%s.cfg", state ? state : ctx->state_dir, key);
 	struct run_row *newest = NULL;
 	size_t count = 0;
 
@@ -197,14 +207,16 @@ int deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row 
 	return count > 0;
 }
 
-int deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out, struct err *err)
+int deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out,
+		   struct err *err)
 {
 	struct run_row parent;
 	char key[DELIVER_KEY];
 
 	deliver_run_key(run->config, run->job, key);
 	int found = deliver_run_newest(ctx, key, out, err);
-	return found > 0 ? deliver_run_render(ctx, out, &parent) && !strcmp(parent.id, run->id) : found;
+	return found > 0 ? deliver_run_render(ctx, out, &parent) && !strcmp(parent.id, run->id)
+			 : found;
 }
 
 int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)
@@ -212,15 +224,23 @@ int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struc
 	struct run_row parent;
 
 	if (!deliver_run_render(ctx, run, &parent))
-		return err_set(err, ERR_USAGE, "run %s is a delivery: `burst run` of its job does it again, if it did not go well", run->id);
+		return err_set(err, ERR_USAGE,
+			       "run %s is a delivery: `burst run` of its job does it again, if it "
+			       "did not go well",
+			       run->id);
 	if (!strcmp(parent.status, "done"))
-		return err_set(err, ERR_USAGE, "run %s is a delivery of run %s, which is done: `burst run %s` does it again, if it did not go well",
+		return err_set(err, ERR_USAGE,
+			       "run %s is a delivery of run %s, which is done: `burst run %s` does "
+			       "it again, if it did not go well",
 			       run->id, parent.id, parent.config);
-	return err_set(err, ERR_USAGE, "run %s is a delivery of run %s: `burst resume %s` does it again, if it did not go well", run->id,
-		       parent.id, parent.id);
+	return err_set(err, ERR_USAGE,
+		       "run %s is a delivery of run %s: `burst resume %s` does it again, if it did "
+		       "not go well",
+		       run->id, parent.id, parent.id);
 }
 
-int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
+int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *out,
+		     struct err *err)
 {
 	struct run_row found;
 

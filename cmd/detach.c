@@ -40,13 +40,16 @@ static void spawn_exec(char **argv, int fd, const sigset_t *mask)
 	setenv(CLIENT_FD_NAME, number, 1);
 	guard_leave();
 	signal(SIGHUP, SIG_IGN); /* the terminal's, from before it had a session of its own */
-	signal(SIGINT, SIG_DFL); /* the starter passes it on, also one that a script has put in the background, where it is ignored */
+	/* the starter passes it on, also one that a script has put in the background, where it is
+	 * ignored */
+	signal(SIGINT, SIG_DFL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execv(child_self() ? child_self() : argv[0], argv);
 	_exit(127);
 }
 
-/* Until the pods have the queue the starter's signals are the client's, where no Ctrl-C comes. A terminal that closes stops neither. */
+/* Until the pods have the queue the starter's signals are the client's, where no Ctrl-C comes. A
+ * terminal that closes stops neither. */
 static volatile sig_atomic_t client, interrupted;
 
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -56,7 +59,8 @@ static void pass_on(int number)
 	int saved = errno;
 
 	interrupted = number;
-	kill(client, number); /* the very one: the run's row ends with the exit status of the starter */
+	/* the very one: the run's row ends with the exit status of the starter */
+	kill(client, number);
 	kill(client, SIGCONT); /* it may have been stopped */
 	errno = saved;
 }
@@ -125,14 +129,20 @@ static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
 	if (run_open_pods(ctx, id, &count, err) < 0)
 		return -1;
 	if (!count)
-		return err_set(err, ERR_LOCAL, "run %s: its client died before its pods had the queue: nothing of it bills; `burst resume %s` "
-			       "goes on with it", id, id);
+		return err_set(err, ERR_LOCAL,
+			       "run %s: its client died before its pods had the queue: nothing of "
+			       "it bills; `burst resume %s` "
+			       "goes on with it",
+			       id, id);
 	return err_set(err, ERR_UNRELEASED,
-		       "run %s: its client died before its pods had the queue: %zu pod%s of it may still be billing: `burst resume %s` goes on "
-		       "with it, `burst cancel %s` ends it", id, count, count == 1 ? "" : "s", id, id);
+		       "run %s: its client died before its pods had the queue: %zu pod%s of it may "
+		       "still be billing: `burst resume %s` goes on "
+		       "with it, `burst cancel %s` ends it",
+		       id, count, count == 1 ? "" : "s", id, id);
 }
 
-/* The run has ended, or there was none; or the client has, by itself or because we were told to end. */
+/* The run has ended, or there was none; or the client has, by itself or because we were told to
+ * end. */
 static int client_ended(struct cmd_context *ctx, pid_t pid, const char *id, struct err *err)
 {
 	int status = 0;
@@ -144,8 +154,9 @@ static int client_ended(struct cmd_context *ctx, pid_t pid, const char *id, stru
 		return client_died(ctx, id, err);
 	if (!interrupted || (WIFEXITED(status) && WEXITSTATUS(status) <= 128))
 		return WEXITSTATUS(status);
-	err_set(err, ERR_INTERRUPTED, "interrupted before the run was handed over: it has ended%s%s%s", id[0] ? " (run " : "", id,
-		id[0] ? ", whose pods are gone)" : "");
+	err_set(err, ERR_INTERRUPTED,
+		"interrupted before the run was handed over: it has ended%s%s%s",
+		id[0] ? " (run " : "", id, id[0] ? ", whose pods are gone)" : "");
 	err->signal = interrupted;
 	return -1;
 }
@@ -153,8 +164,11 @@ static int client_ended(struct cmd_context *ctx, pid_t pid, const char *id, stru
 static void say_started(const struct cmd_context *ctx, const char *id, pid_t pid)
 {
 	if (!ctx->quiet)
-		fprintf(stderr, "run %s: goes on in the background (process %ld). Nothing is with a pod yet: until then this machine has to stay "
-				"awake (`burst attach %s` shows how far it is)\n", id, (long)pid, id);
+		fprintf(stderr,
+			"run %s: goes on in the background (process %ld). Nothing is with a pod "
+			"yet: until then this machine has to stay "
+			"awake (`burst attach %s` shows how far it is)\n",
+			id, (long)pid, id);
 }
 
 int detach(struct cmd_context *ctx, struct err *err)
@@ -172,7 +186,8 @@ int detach(struct cmd_context *ctx, struct err *err)
 	close(pair[1]);
 	listen_to(pair[0], no_wait, &h);
 	sigset_t before;
-	guard_hold_signals(&before); /* from here on they are not the client's any more, where it goes on alone */
+	/* from here on they are not the client's any more, where it goes on alone */
+	guard_hold_signals(&before);
 	bool may_go = (h.handed || (no_wait && h.id[0])) && !interrupted;
 	if (may_go && no_wait)
 		say_started(ctx, h.id, pid);
@@ -196,7 +211,8 @@ int detach_starter(void)
 	if (fd == -2) {
 		fd = text ? atoi(text) : -1;
 		if (fd >= 0)
-			fcntl(fd, F_SETFD, FD_CLOEXEC); /* while a child held it open, the starter would wait */
+			fcntl(fd, F_SETFD,
+			      FD_CLOEXEC); /* while a child held it open, the starter would wait */
 		unsetenv(CLIENT_FD_NAME);
 	}
 	return fd;
@@ -205,7 +221,8 @@ int detach_starter(void)
 /* Nobody knows of it: nothing has been rented, and nothing is. */
 static int give_up(struct launch *l, struct err *err)
 {
-	err_set(err, ERR_LOCAL, "run %s: whoever started it is gone, and never had its id", l->run.id);
+	err_set(err, ERR_LOCAL, "run %s: whoever started it is gone, and never had its id",
+		l->run.id);
 	COPY_TEXT(l->run.status, "interrupted");
 	COPY_TEXT(l->run.error_code, err_kind_name(ERR_INTERRUPTED));
 	COPY_TEXT(l->run.error, err->msg);
@@ -215,7 +232,8 @@ static int give_up(struct launch *l, struct err *err)
 	return -1;
 }
 
-/* Whoever reads what the starter prints waits for nothing of ours: from now on words go to the run's folder. */
+/* Whoever reads what the starter prints waits for nothing of ours: from now on words go to the
+ * run's folder. */
 static void let_output_go(struct launch *l)
 {
 	CLEANUP(free_text) char *path = path_join(l->run_dir, "client.log");
@@ -260,11 +278,17 @@ static void say_handed_over(const struct launch *l, const struct engine *e, bool
 		pods += core_pod_at(c, i)->detached && core_pod_at(c, i)->phase < POD_RELEASING;
 	size_t left = s.total - s.safe - s.failed;
 	if (!all)
-		log_line(LOG_WARN, "run %s: goes on in the background (process %ld), which has to live, on a machine that is awake, until it ends: "
-			 "not all of its pods can be left alone", l->run.id, (long)getpid());
+		log_line(LOG_WARN,
+			 "run %s: goes on in the background (process %ld), which has to live, on a "
+			 "machine that is awake, until it ends: "
+			 "not all of its pods can be left alone",
+			 l->run.id, (long)getpid());
 	else if (!l->ctx->quiet)
-		output_line(stderr, "run %s: handed over: %zu segment%s %s with %d pod%s, to be finished also without this machine; `burst attach %s` "
-			    "shows it, and brings the files home", l->run.id, left, left == 1 ? "" : "s", left == 1 ? "is" : "are", pods,
+		output_line(stderr,
+			    "run %s: handed over: %zu segment%s %s with %d pod%s, to be finished "
+			    "also without this machine; `burst attach %s` "
+			    "shows it, and brings the files home",
+			    l->run.id, left, left == 1 ? "" : "s", left == 1 ? "is" : "are", pods,
 			    pods == 1 ? "" : "s", l->run.id);
 }
 
@@ -281,7 +305,10 @@ void detach_look(struct launch *l, const struct engine *e)
 		return;
 	enum core_handover state = core_handover(engine_core(e));
 	if (is_gone(l->starter)) {
-		log_line(LOG_WARN, "run %s: whoever started it is gone before its pods had the queue: it ends", l->run.id);
+		log_line(
+			LOG_WARN,
+			"run %s: whoever started it is gone before its pods had the queue: it ends",
+			l->run.id);
 		raise(SIGTERM);
 	} else if (state == HANDOVER_NOT_YET) {
 		return;
@@ -301,6 +328,7 @@ void detach_ends(struct launch *l)
 	if (l->starter < 0 || !l->ctx->json)
 		return;
 	struct pollfd closed = {.fd = l->starter, .events = POLLIN};
-	if (dprintf(l->starter, SAYS_ENDED "\n") > 0 && poll(&closed, 1, ENDED_WAIT_MS) > 0 && read(l->starter, &byte, 1) < 0)
+	if (dprintf(l->starter, SAYS_ENDED "\n") > 0 && poll(&closed, 1, ENDED_WAIT_MS) > 0 &&
+	    read(l->starter, &byte, 1) < 0)
 		log_line(LOG_INFO, "its starter cannot be heard: %m");
 }

@@ -1,17 +1,21 @@
-/* dockerfile.c - writes a Dockerfile whose image has what the pods of a job would otherwise set up. It needs no build context: scripts
- * are here-documents, which BuildKit (Docker 23 or later) and Buildah 1.33 or later take. */
+/* dockerfile.c - writes a Dockerfile whose image has what the pods of a job would otherwise set up.
+ * It needs no build context: scripts are here-documents, which BuildKit (Docker 23 or later) and
+ * Buildah 1.33 or later take. */
 #include "dockerfile.h"
 
 #include <string.h>
 
-/* A way to reach the pod, and what the job needs from Debian: else each pod installs them at its start. */
+/* A way to reach the pod, and what the job needs from Debian: else each pod installs them at its
+ * start. */
 static void add_debian(struct str *to, const struct job_needs *needs)
 {
-	str_add(to, "RUN if command -v apt-get >/dev/null; then apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y"
+	str_add(to, "RUN if command -v apt-get >/dev/null; then apt-get update && "
+		    "DEBIAN_FRONTEND=noninteractive apt-get install -y"
 		    " --no-install-recommends openssh-server rsync ca-certificates curl");
 	for (const char *const *package = needs->packages; package && *package; package++)
 		str_addf(to, " %s", *package);
-	str_add(to, " && rm -f /etc/ssh/ssh_host_* && rm -rf /var/lib/apt/lists/*; fi; mkdir -p /run/sshd\n");
+	str_add(to, " && rm -f /etc/ssh/ssh_host_* && rm -rf /var/lib/apt/lists/*; fi; mkdir -p "
+		    "/run/sshd\n");
 }
 
 static bool has_line(const char *text, const char *line)
@@ -36,14 +40,17 @@ static char *end_of(const char *script)
 	return end;
 }
 
-/* A set-up script, and the step that runs it. Users' variables come as secrets of the build, which no layer keeps. */
-static void add_step(struct str *to, const struct job_needs *needs, const struct image_steps *steps, size_t at)
+/* A set-up script, and the step that runs it. Users' variables come as secrets of the build, which
+ * no layer keeps. */
+static void add_step(struct str *to, const struct job_needs *needs, const struct image_steps *steps,
+		     size_t at)
 {
 	const struct image_step *step = &steps->step[at];
 	CLEANUP(free_text) char *end = end_of(step->text);
 	size_t len = strlen(step->text);
 
-	str_addf(to, "\nCOPY <<'%s' %s\n%s%s%s\nRUN", end, step->path, step->text, len && step->text[len - 1] == '\n' ? "" : "\n", end);
+	str_addf(to, "\nCOPY <<'%s' %s\n%s%s%s\nRUN", end, step->path, step->text,
+		 len && step->text[len - 1] == '\n' ? "" : "\n", end);
 	for (const char *const *name = needs->env_names; name && *name; name++)
 		str_addf(to, " --mount=type=secret,id=%s,env=%s", *name, *name);
 	str_addf(to, " %s\n", step->run);
@@ -68,7 +75,8 @@ static void add_comment(struct str *to, const struct dockerfile_want *want)
 
 static bool is_plain(const char *word)
 {
-	return !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
+	return !word[strspn(word,
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
 }
 
 void dockerfile_add(struct str *to, const struct dockerfile_want *want)

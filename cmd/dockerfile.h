@@ -5,8 +5,8 @@
 #include "engine/image.h"
 
 struct dockerfile_want {
-	const char *from;  /* the image that it builds on, a checked reference */
-	const char *job;   /* its name, for people */
+	const char *from;    /* the image that it builds on, a checked reference */
+	const char *job;     /* its name, for people */
 	const char *command; /* what prints this file, for people: "burst image --with-weights" */
 	const struct job_needs *needs;
 	enum image_has has;

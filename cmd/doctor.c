@@ -49,7 +49,8 @@ static void check_renders(const struct cmd_context *ctx, struct findings *f)
 	else if (renders_measure(dir, &size, &err) < 0)
 		say(f, "warn", "%s: no renders are kept", err.msg);
 	else
-		say(f, "ok", "render cache in %s: %lld of %lld MB used", dir, (long long)(size.bytes / 1000000), (long long)limit_mb);
+		say(f, "ok", "render cache in %s: %lld of %lld MB used", dir,
+		    (long long)(size.bytes / 1000000), (long long)limit_mb);
 }
 
 static void check_machine(struct cmd_context *ctx, struct findings *f)
@@ -57,15 +58,20 @@ static void check_machine(struct cmd_context *ctx, struct findings *f)
 	int64_t room = path_free_bytes(ctx->state_dir);
 
 	if (room >= 0 && room < LEDGER_ROOM_BYTES)
-		say(f, "bad", "%s: only %lld MB free; nothing can be rented that cannot be written down", ctx->state_dir,
-		    (long long)(room >> 20));
+		say(f, "bad",
+		    "%s: only %lld MB free; nothing can be rented that cannot be written down",
+		    ctx->state_dir, (long long)(room >> 20));
 	else
 		say(f, "ok", "ledger in %s", ctx->state_dir);
 	check_renders(ctx, f);
-	say(f, program_found("ffmpeg") ? "ok" : "warn", program_found("ffmpeg") ? "ffmpeg: joining can set the loudness" :
-	    "ffmpeg is not installed: joined tracks keep the loudness they have, and voice samples must be WAV files");
-	say(f, program_found("ssh") ? "ok" : "warn", program_found("ssh") ? "ssh: `burst ssh` works" :
-	    "ssh is not installed: `burst ssh` does not work (rendering does)");
+	say(f, program_found("ffmpeg") ? "ok" : "warn",
+	    program_found("ffmpeg") ? "ffmpeg: joining can set the loudness"
+				    : "ffmpeg is not installed: joined tracks keep the loudness "
+				      "they have, and voice samples must be WAV files");
+	say(f, program_found("ssh") ? "ok" : "warn",
+	    program_found("ssh")
+		    ? "ssh: `burst ssh` works"
+		    : "ssh is not installed: `burst ssh` does not work (rendering does)");
 }
 
 /* Lines "ok: words", "warn: words", "bad: words" from the provider itself. */
@@ -93,18 +99,23 @@ static const char *stops(const struct launch *l)
 
 static bool check_balance(struct launch *l, const struct engine_provider *p, struct findings *f)
 {
-	int64_t cap = l->setup.job ? section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost") : 0;
+	int64_t cap = l->setup.job ? section_int(section_group(config_top(l->ctx->config), "caps"),
+						 "max_cost")
+				   : 0;
 	struct op_result result = {0};
 	struct err err = {0};
 	char text[32], most[32];
 	bool enough = true;
 
-	if (caller_ask(p, OP_BALANCE, NULL, ASK_MS, &result, &err) == 0 && result.balance_microusd >= 0) {
+	if (caller_ask(p, OP_BALANCE, NULL, ASK_MS, &result, &err) == 0 &&
+	    result.balance_microusd >= 0) {
 		money_show(text, sizeof(text), result.balance_microusd);
 		enough = result.balance_microusd >= cap;
 		if (!enough)
-			say(f, stops(l), "%s: balance %s cannot pay a run's cap of %s: add credit, or lower caps.max_cost", p->ops->name,
-			    text, money_show(most, sizeof(most), cap));
+			say(f, stops(l),
+			    "%s: balance %s cannot pay a run's cap of %s: add credit, or lower "
+			    "caps.max_cost",
+			    p->ops->name, text, money_show(most, sizeof(most), cap));
 		else
 			say(f, "ok", "%s: balance %s", p->ops->name, text);
 	}
@@ -115,7 +126,8 @@ static bool check_balance(struct launch *l, const struct engine_provider *p, str
 /* Those that the cap on the price leaves, moved to the front; how many. */
 static size_t within_price(const struct launch *l, struct op_result *result)
 {
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"),
+				   "max_price_per_hour");
 	size_t kept = 0;
 
 	for (size_t i = 0; i < result->offer_count; i++)
@@ -134,16 +146,20 @@ static int64_t cheapest(const struct op_result *result)
 }
 
 /* The one that a run would take first. */
-static void say_best(struct findings *f, const char *provider, const struct offer *offers, size_t count)
+static void say_best(struct findings *f, const char *provider, const struct offer *offers,
+		     size_t count)
 {
 	const struct offer *best = offers;
 	char price[32];
 
 	for (size_t i = 1; i < count; i++)
-		if (offers[i].wish < best->wish || (offers[i].wish == best->wish && offers[i].price_microusd_h < best->price_microusd_h))
+		if (offers[i].wish < best->wish ||
+		    (offers[i].wish == best->wish &&
+		     offers[i].price_microusd_h < best->price_microusd_h))
 			best = &offers[i];
-	say(f, "ok", "%s: %zu offer%s for this job, first %s at %s an hour", provider, count, count == 1 ? "" : "s",
-	    strcmp(best->gpu, "none") ? best->gpu : "no GPU", money_show(price, sizeof(price), best->price_microusd_h));
+	say(f, "ok", "%s: %zu offer%s for this job, first %s at %s an hour", provider, count,
+	    count == 1 ? "" : "s", strcmp(best->gpu, "none") ? best->gpu : "no GPU",
+	    money_show(price, sizeof(price), best->price_microusd_h));
 }
 
 /* What this job would rent. */
@@ -160,15 +176,18 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 		say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name, err.msg);
 		return err.kind != ERR_CONFIG;
 	}
-	for (const char *line = str_text(&result.text); *line; line += strcspn(line, "\n"), line += *line == '\n')
+	for (const char *line = str_text(&result.text); *line;
+	     line += strcspn(line, "\n"), line += *line == '\n')
 		say(f, "warn", "%s: %.*s", name, (int)strcspn(line, "\n"), line);
 	int64_t least = cheapest(&result);
 	size_t offered = result.offer_count, count = within_price(l, &result);
 	if (count)
 		say_best(f, name, result.offers, count);
 	else if (offered)
-		say(f, stops(l), "%s: the cheapest offer for this job is %s an hour, above caps.max_price_per_hour", name,
-		    money_show(price, sizeof(price), least));
+		say(f, stops(l),
+		    "%s: the cheapest offer for this job is %s an hour, above "
+		    "caps.max_price_per_hour",
+		    name, money_show(price, sizeof(price), least));
 	else
 		say(f, "warn", "%s: nothing is on offer now", name);
 	op_result_free(&result);
@@ -181,40 +200,52 @@ static void check_switch(struct launch *l, const char *provider, struct findings
 	char name[64], fact[200], word[16] = "", day[16] = "";
 
 	snprintf(name, sizeof(name), "switch.%s", provider);
-	if (!store_fact(l->ctx->store, name, fact, sizeof(fact)) || sscanf(fact, "%15s %15s", word, day) != 2)
+	if (!store_fact(l->ctx->store, name, fact, sizeof(fact)) ||
+	    sscanf(fact, "%15s %15s", word, day) != 2)
 		say(f, "", "%s: no pod here has told yet whether it can end itself", provider);
 	else if (!strcmp(word, "bad"))
-		say(f, "warn", "%s: a pod could not have ended itself on %s (%s): such pods get no work, unless pod.allow_unproven_switch is true", provider, day,
-		    fact + MIN(strlen(fact), strlen(word) + strlen(day) + 2));
+		say(f, "warn",
+		    "%s: a pod could not have ended itself on %s (%s): such pods get no work, "
+		    "unless pod.allow_unproven_switch is true",
+		    provider, day, fact + MIN(strlen(fact), strlen(word) + strlen(day) + 2));
 	else if (!strcmp(word, "ok"))
 		say(f, "ok", "%s: its pods can end themselves, as seen on %s", provider, day);
 	else
-		say(f, "ok", "%s: its pods' own way to end themselves answered on %s; that one ended so was not seen", provider, day);
+		say(f, "ok",
+		    "%s: its pods' own way to end themselves answered on %s; that one ended so was "
+		    "not seen",
+		    provider, day);
 }
 
 /* What an earlier pod of such an image has said of its card. */
 static void check_cards(struct launch *l, const char *provider, struct findings *f)
 {
-	const struct past_image of = {section_text(section_group(config_top(l->ctx->config), "pod"), "image"),
-				      l->setup.job ? l->setup.job_ops->needs(l->setup.job)->setup : NULL};
+	const struct past_image of = {
+		section_text(section_group(config_top(l->ctx->config), "pod"), "image"),
+		l->setup.job ? l->setup.job_ops->needs(l->setup.job)->setup : NULL};
 	size_t count;
 	const struct gpu *cards = gpu_catalog(&count);
 	char why[200], day[32];
 	int64_t since_ms;
 
 	for (size_t i = 0; l->setup.job && i < count; i++) {
-		if (!past_card_is_unfit(l->ctx->store, &of, provider, cards[i].name, clock_wall_ms(), why, sizeof(why), &since_ms))
+		if (!past_card_is_unfit(l->ctx->store, &of, provider, cards[i].name,
+					clock_wall_ms(), why, sizeof(why), &since_ms))
 			continue;
-		if (opt_has(l->ctx, "forget-cards") && past_card_forget(l->ctx->store, &of, provider, cards[i].name))
+		if (opt_has(l->ctx, "forget-cards") &&
+		    past_card_forget(l->ctx->store, &of, provider, cards[i].name))
 			say(f, "ok", "%s: %s may be rented again", provider, cards[i].name);
 		else
-			say(f, "warn", "%s: %s is left out since %.10s: %s (--forget-cards: try it again)", provider, cards[i].name,
-			    clock_rfc3339(day, sizeof(day), since_ms), why);
+			say(f, "warn",
+			    "%s: %s is left out since %.10s: %s (--forget-cards: try it again)",
+			    provider, cards[i].name, clock_rfc3339(day, sizeof(day), since_ms),
+			    why);
 	}
 }
 
 /* Where the provider refuses its list, runs go on with lookups by id, and so does this. */
-static void check_pods(struct launch *l, const struct engine_provider *p, bool was_bad, struct findings *f)
+static void check_pods(struct launch *l, const struct engine_provider *p, bool was_bad,
+		       struct findings *f)
 {
 	CLEANUP(core_ids_free) char **ids = run_pod_ids(l->ctx, p->ops->name);
 	struct op_result result = {0};
@@ -231,8 +262,10 @@ static void check_pods(struct launch *l, const struct engine_provider *p, bool w
 		say(f, "warn", "%s", str_text(&result.text));
 	for (size_t i = 0; i < result.pod_count; i++)
 		live += result.pods[i].state != POD_STATE_GONE;
-	say(f, live ? "warn" : "ok", "%s: %d pod%s of burst there now%s%s", p->ops->name, live, live == 1 ? "" : "s",
-	    result.partial ? ", of those that this machine's ledger knows" : "", live ? " (see `burst ps`, `burst reap`)" : "");
+	say(f, live ? "warn" : "ok", "%s: %d pod%s of burst there now%s%s", p->ops->name, live,
+	    live == 1 ? "" : "s",
+	    result.partial ? ", of those that this machine's ledger knows" : "",
+	    live ? " (see `burst ps`, `burst reap`)" : "");
 	op_result_free(&result);
 }
 
@@ -271,24 +304,30 @@ static void check_job(struct launch *l, struct findings *f)
 			say(f, "bad", "%s", m->list[i].err.msg);
 		if (!m->count)
 			say(f, "bad", "%s", err.msg);
-		/* what it would rent can be told all the same, unless it is the job that cannot be read */
+		/* what it would rent can be told all the same, unless it is the job that cannot be
+		 * read */
 		if (!l->output_dir)
 			launch_read_job(l, &err);
 		return;
 	}
 	l->setup.job_ops->segments(l->setup.job, &count);
-	say(f, "ok", "job \"%s\": %zu segment%s", config_job_name(l->ctx->config), count, count == 1 ? "" : "s");
+	say(f, "ok", "job \"%s\": %zu segment%s", config_job_name(l->ctx->config), count,
+	    count == 1 ? "" : "s");
 }
 
 /* Users without a cloud account may not know that a neural voice runs on this machine. */
 static void recommend_voice(const struct cmd_context *ctx, struct findings *f)
 {
 	const struct section *job = config_job(ctx->config);
-	const char *engine = job && !strcmp(config_job_ops(ctx->config)->type, "tts") ? section_text(job, "engine") : NULL;
+	const char *engine = job && !strcmp(config_job_ops(ctx->config)->type, "tts")
+				     ? section_text(job, "engine")
+				     : NULL;
 	bool espeak = engine && !strcmp(engine, "espeak") && !section_has(job, "worker");
 
 	if (!f->accounts && (!job || espeak))
-		say(f, "", "a neural voice needs no GPU and no account: job.engine = \"piper\" (README, \"Voices\")");
+		say(f, "",
+		    "a neural voice needs no GPU and no account: job.engine = \"piper\" (README, "
+		    "\"Voices\")");
 }
 
 /* A question that a run asks on a terminal stops a run under cron. */
@@ -296,7 +335,8 @@ static void check_volume(struct launch *l, int provider, struct findings *f)
 {
 	struct err why = {0};
 
-	if (config_job(l->ctx->config) && volume_trust_look(l, provider, &why) < 0 && why.kind == ERR_CONFIG)
+	if (config_job(l->ctx->config) && volume_trust_look(l, provider, &why) < 0 &&
+	    why.kind == ERR_CONFIG)
 		say(f, "bad", "%s", why.msg);
 }
 
@@ -311,7 +351,8 @@ static void check_ledger(struct cmd_context *ctx, struct findings *f)
 		orphans += !run_is_alive(ctx, pods[i].run);
 	free(pods);
 	if (orphans)
-		say(f, "warn", "%zu pod%s of runs without a client: `burst resume` or `burst reap`", orphans, orphans == 1 ? "" : "s");
+		say(f, "warn", "%zu pod%s of runs without a client: `burst resume` or `burst reap`",
+		    orphans, orphans == 1 ? "" : "s");
 	else
 		say(f, "ok", "no pod without a client");
 }
@@ -337,15 +378,18 @@ static int run(struct cmd_context *ctx, struct err *err)
 		say(&f, "bad", "none of these providers can be rented from");
 	recommend_voice(ctx, &f);
 	launch_free(&l);
-	printf("     before a pod's container runs only `burst` and `burst reap` can end it; from then on it ends itself\n");
+	printf("     before a pod's container runs only `burst` and `burst reap` can end it; from "
+	       "then on it ends itself\n");
 	report_volumes(ctx->store, stdout, NULL, NULL);
 	return cmd_flush(err) < 0 ? -1 : f.bad > 0;
 }
 
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "check these", "provider", false},
-	{0, "forget-cards", NULL, "rent again what the job's image could not run on, as a pod has said", NULL, false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
+	{0, "forget-cards", NULL,
+	 "rent again what the job's image could not run on, as a pod has said", NULL, false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
+	 "allow_paths", false},
 	{0},
 };
 

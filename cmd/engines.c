@@ -1,4 +1,5 @@
-/* engines.c - burst engines: what speaks, under which licence, what it needs, and what of it has been run. */
+/* engines.c - burst engines: what speaks, under which licence, what it needs, and what of it has
+ * been run. */
 #include "cmd.h"
 #include "jobs/tts/environment.h"
 #include "output.h"
@@ -21,7 +22,8 @@ static void print_all(const struct engine *engines, size_t count)
 		const struct engine *e = &engines[i];
 		table_cell(t, "%s", e->name);
 		if (e->gpu)
-			table_cell(t, "%.1f GiB + %.2f a line", e->prior.base_gib, e->prior.each_gib);
+			table_cell(t, "%.1f GiB + %.2f a line", e->prior.base_gib,
+				   e->prior.each_gib);
 		else
 			table_cell(t, "none needed");
 		table_cell(t, "%s", e->facts.languages);
@@ -35,28 +37,34 @@ static void print_all(const struct engine *engines, size_t count)
 	table_print(t, stdout, terminal_width(stdout));
 }
 
-/* Each file with the hash that is checked; null: none is known, the revision alone pins it and the first fetch records its hash. */
+/* Each file with the hash that is checked; null: none is known, the revision alone pins it and the
+ * first fetch records its hash. */
 static json_t *weights_json(const struct engine *e)
 {
 	json_t *list = json_array();
 
 	for (const struct engine_weight *w = e->weights; w && w->repository; w++)
-		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s?,s:I}", "repository", w->repository, "revision", w->revision, "file",
-						      w->file, "sha256", w->sha256, "bytes", (json_int_t)w->bytes));
+		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s?,s:I}", "repository",
+						      w->repository, "revision", w->revision,
+						      "file", w->file, "sha256", w->sha256, "bytes",
+						      (json_int_t)w->bytes));
 	return list;
 }
 
 static json_t *engine_json(const struct engine *e)
 {
 	const struct engine_facts *f = &e->facts;
-	json_t *o = json_pack("{s:s,s:b,s:s,s:s,s:s,s:s?,s:i,s:i,s:s}", "engine", e->name, "gpu", e->gpu, "code_licence", f->code_licence, "weights_licence",
-			      f->weights_licence, "languages", f->languages, "clones_from", f->cloning, "sample_rate", f->sample_rate, "download_mb",
+	json_t *o = json_pack("{s:s,s:b,s:s,s:s,s:s,s:s?,s:i,s:i,s:s}", "engine", e->name, "gpu",
+			      e->gpu, "code_licence", f->code_licence, "weights_licence",
+			      f->weights_licence, "languages", f->languages, "clones_from",
+			      f->cloning, "sample_rate", f->sample_rate, "download_mb",
 			      environment_download_mb(e), "ran", f->ran);
 
 	json_object_set_new(o, "base_gib", e->gpu ? json_real(e->prior.base_gib) : json_null());
 	json_object_set_new(o, "each_gib", e->gpu ? json_real(e->prior.each_gib) : json_null());
 	json_object_set_new(o, "weights", weights_json(e));
-	json_object_set_new(o, "source", e->prior.source ? json_string(e->prior.source) : json_null());
+	json_object_set_new(o, "source",
+			    e->prior.source ? json_string(e->prior.source) : json_null());
 	return o;
 }
 
@@ -67,8 +75,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (!ctx->json) {
 		print_all(engines, count);
-		printf("\nGPU memory is of one worker: what it always takes, and what each line of a batch adds. Downloads are "
-		       "about; torch comes with the image. Any other engine: a worker of your own (job.worker)\n");
+		printf("\nGPU memory is of one worker: what it always takes, and what each line of "
+		       "a batch adds. Downloads are "
+		       "about; torch comes with the image. Any other engine: a worker of your own "
+		       "(job.worker)\n");
 		return cmd_flush(err);
 	}
 	json_t *list = json_array();
@@ -83,7 +93,8 @@ static const struct opt opts[] = {{0}};
 const struct cmd cmd_engines = {
 	.name = "engines",
 	.summary = "list speech engines: licence, memory, languages, what has been run",
-	.details = "Needs no account. `job.engine` names one of these, or, with `job.worker`, one of your own.",
+	.details = "Needs no account. `job.engine` names one of these, or, with `job.worker`, one "
+		   "of your own.",
 	.opts = opts,
 	.json = true,
 	.group = CMD_GROUP_RENDER,

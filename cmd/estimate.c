@@ -1,4 +1,5 @@
-/* estimate.c - gathers what a plan is made from: lengths of segments, prices, learned speeds and cold starts. */
+/* estimate.c - gathers what a plan is made from: lengths of segments, prices, learned speeds and
+ * cold starts. */
 #include "estimate.h"
 
 #include <math.h>
@@ -15,10 +16,14 @@
 
 enum {
 	PODS_LEARNED_FROM = 200,
-	MISSED_S = 6 * 3600, /* a time of day that passed no longer ago was meant, and missed; else the next day's is meant */
+	/* a time of day that passed no longer ago was meant, and missed; else the next day's is
+	   meant */
+	MISSED_S = 6 * 3600,
 };
-#define GB_PER_AUDIO_S	  48000e-9 /* 24 kHz, 16 bits, as engines write it */
-#define CHARS_PER_AUDIO_S 15.0 /* 900 characters a minute, as published measurements of speech have it (750 to 1000) */
+#define GB_PER_AUDIO_S 48000e-9 /* 24 kHz, 16 bits, as engines write it */
+#define CHARS_PER_AUDIO_S                                                                          \
+	15.0 /* 900 characters a minute, as published measurements of speech have it (750 to 1000) \
+	      */
 /* From the last batch to the last file, and from then to the accepted release. */
 static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
 /* A setup of its own: packages, weights. Nobody knows how long it takes until it has run once. */
@@ -74,30 +79,42 @@ static int read_goal(const struct section *top, struct plan_wish *wish, struct e
 		if (!strcmp(goal, names[i])) {
 			wish->goal = (enum plan_goal)i;
 			if (wish->goal == PLAN_BALANCED && wish->value_of_time_h <= 0)
-				return err_set(err, ERR_CONFIG, "%s: goal = \"balanced\" needs value_of_time: what an hour of waiting costs, in dollars",
+				return err_set(err, ERR_CONFIG,
+					       "%s: goal = \"balanced\" needs value_of_time: what "
+					       "an hour of waiting costs, in dollars",
 					       section_where(top, "goal"));
 			return 0;
 		}
-	return err_set(err, ERR_CONFIG, "%s: goal = \"%s\": it must be \"cost\", \"time\" or \"balanced\"", section_where(top, "goal"), goal);
+	return err_set(err, ERR_CONFIG,
+		       "%s: goal = \"%s\": it must be \"cost\", \"time\" or \"balanced\"",
+		       section_where(top, "goal"), goal);
 }
 
-/* 0 s: there is none. A time of day that was missed is a cap that cannot be kept; all else that cannot be kept is a mistake. */
+/* 0 s: there is none. A time of day that was missed is a cap that cannot be kept; all else that
+ * cannot be kept is a mistake. */
 static int read_deadline(const struct section *top, double *out_s, struct err *err)
 {
-	const char *deadline = section_text(top, "deadline"), *where = section_where(top, "deadline");
+	const char *deadline = section_text(top, "deadline"),
+		   *where = section_where(top, "deadline");
 	char ago[24];
 
 	*out_s = 0;
 	if (!estimate_has_deadline(top))
 		return 0;
 	if (!estimate_deadline(deadline, clock_wall_ms(), out_s))
-		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time of day (\"07:00\")", where, deadline);
+		return err_set(err, ERR_CONFIG,
+			       "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time "
+			       "of day (\"07:00\")",
+			       where, deadline);
 	if (*out_s > 0)
 		return 0;
 	if (!strchr(deadline, ':'))
-		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be longer than 0", where, deadline);
-	return err_set(err, ERR_CAP, "%s: deadline = \"%s\": that was %s ago; give a later time, or a duration (\"20m\"); nothing was rented", where,
-		       deadline, duration_show(ago, sizeof(ago), (int64_t)(-*out_s * 1000)));
+		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be longer than 0",
+			       where, deadline);
+	return err_set(err, ERR_CAP,
+		       "%s: deadline = \"%s\": that was %s ago; give a later time, or a duration "
+		       "(\"20m\"); nothing was rented",
+		       where, deadline, duration_show(ago, sizeof(ago), (int64_t)(-*out_s * 1000)));
 }
 
 void estimate_check_wish(const struct section *top, struct mistakes *m)
@@ -120,7 +137,8 @@ static int read_wish(const struct section *top, struct plan_wish *wish, struct e
 	if (read_goal(top, wish, err) < 0 || read_deadline(top, &seconds, err) < 0)
 		return -1;
 	wish->budget_usd = (double)section_int(caps, "max_cost") / 1e6;
-	wish->deadline_s = (double)section_int(caps, "max_duration") / 1000; /* no pod outlives it */
+	/* no pod outlives it */
+	wish->deadline_s = (double)section_int(caps, "max_duration") / 1000;
 	wish->staged = wish->goal == PLAN_COST && seconds <= 0;
 	wish->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0;
 	if (seconds > 0)
@@ -158,7 +176,8 @@ struct learned { /* of one provider */
 
 static void find_volume(struct learned *k, struct launch *l)
 {
-	const char *name = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
+	const char *name =
+		section_text(section_group(config_top(l->ctx->config), "volume"), "name");
 	struct volume_row *rows = NULL;
 	size_t count = 0;
 
@@ -176,13 +195,15 @@ static void learn_extras(struct learned *k, struct launch *l, double audio_s)
 	char day[32];
 
 	if (k->count)
-		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s", clock_rfc3339(day, sizeof(day), k->rows[0].create_ms));
+		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s",
+			 clock_rfc3339(day, sizeof(day), k->rows[0].create_ms));
 	x->storage = extras_storage(l, k->provider, k->volume.id[0] ? &k->volume : NULL);
 	x->egress = extras_egress(l, k->provider, audio_s * GB_PER_AUDIO_S);
 	x->delivery = extras_delivery(l, &x->delivery_s);
 }
 
-static void learn_provider(struct learned *k, struct launch *l, const char *provider, double audio_s)
+static void learn_provider(struct learned *k, struct launch *l, const char *provider,
+			   double audio_s)
 {
 	if (k->provider && !strcmp(k->provider, provider))
 		return;
@@ -198,7 +219,9 @@ static void learn_provider(struct learned *k, struct launch *l, const char *prov
 static bool volume_ready(const struct learned *pods, const char *image)
 {
 	for (size_t i = 0; i < pods->count; i++)
-		if (pods->rows[i].ready_ms > 0 && !strcmp(pods->rows[i].volume_id, pods->volume.id) && !strcmp(pods->rows[i].image, image))
+		if (pods->rows[i].ready_ms > 0 &&
+		    !strcmp(pods->rows[i].volume_id, pods->volume.id) &&
+		    !strcmp(pods->rows[i].image, image))
 			return pods->volume.id[0] != '\0';
 	return false;
 }
@@ -221,12 +244,14 @@ static const char *image_of(struct launch *l)
 	return section_text(section_group(config_top(l->ctx->config), "pod"), "image");
 }
 
-static bool env_there(struct launch *l, const struct job_needs *needs, const char *gpu, const struct learned *pods)
+static bool env_there(struct launch *l, const struct job_needs *needs, const char *gpu,
+		      const struct learned *pods)
 {
 	struct run_row run;
 	struct engine_setup setup = as_engine(l, &run, image_of(l));
 
-	return pods->volume.id[0] && engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
+	return pods->volume.id[0] &&
+	       engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
 }
 
 static bool env_in_image(struct launch *l, const struct job_needs *needs, const char *provider)
@@ -244,8 +269,8 @@ static bool env_in_image(struct launch *l, const struct job_needs *needs, const 
 	return false;
 }
 
-static void expect_cold(struct cold *cold, struct launch *l, const struct job_needs *needs, const char *gpu, const struct learned *pods,
-			bool in_image)
+static void expect_cold(struct cold *cold, struct launch *l, const struct job_needs *needs,
+			const char *gpu, const struct learned *pods, bool in_image)
 {
 	const char *image = image_of(l);
 	char setup[20];
@@ -281,15 +306,18 @@ static struct vram_need need_of(const struct job_needs *needs)
 	return (struct vram_need){needs->prior.base_gib * workers, needs->prior.each_gib * workers};
 }
 
-/* The largest batch that the engine takes and the card holds; 0: the job does not fit. As the dispatcher sees it, the worker's own number
- * counts upward only where it renders a batch at once. */
-static int batch_most(const struct job_needs *needs, const struct offer *o, const struct learned_speed *learned)
+/* The largest batch that the engine takes and the card holds; 0: the job does not fit. As the
+ * dispatcher sees it, the worker's own number counts upward only where it renders a batch at once.
+ */
+static int batch_most(const struct job_needs *needs, const struct offer *o,
+		      const struct learned_speed *learned)
 {
 	const struct vram_need need = need_of(needs);
 	int most = MAX(needs->max_batch, 1);
 	bool without = !strcmp(o->gpu, "none");
 
-	if (learned->batch_max > 0 && (learned->batch_max < most || (learned->padded && !needs->max_batch_is_cap)))
+	if (learned->batch_max > 0 &&
+	    (learned->batch_max < most || (learned->padded && !needs->max_batch_is_cap)))
 		most = learned->batch_max;
 	if (!needs->gpu)
 		return most;
@@ -301,7 +329,8 @@ static int batch_most(const struct job_needs *needs, const struct offer *o, cons
 }
 
 /* The engine's own figures: of a card that was measured elsewhere, carried over to this one. */
-static struct speed prior_for(const struct job_needs *needs, const struct speed *of_segments, const struct offer *o)
+static struct speed prior_for(const struct job_needs *needs, const struct speed *of_segments,
+			      const struct offer *o)
 {
 	const struct job_prior *p = &needs->prior;
 	const struct speed given = {p->once_s, p->longest_s, p->each_s};
@@ -316,31 +345,40 @@ static void say_prior(const struct job_prior *p, const struct offer *o, char to[
 {
 	bool other = p->gpu && gpu_find(p->gpu) && gpu_find(p->gpu) != gpu_find(o->gpu);
 
-	snprintf(to, ESTIMATE_FROM, "%s%s%s", p->source ? p->source : "the engine's own figures", other ? ", computed from " : "",
-		 other ? gpu_find(p->gpu)->name : "");
+	snprintf(to, ESTIMATE_FROM, "%s%s%s", p->source ? p->source : "the engine's own figures",
+		 other ? ", computed from " : "", other ? gpu_find(p->gpu)->name : "");
 }
 
 /* As a pod with such a card has said in an earlier run. */
 static void find_unfit(struct estimate *e, struct launch *l, size_t i)
 {
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
-	const struct past_image of = {section_text(section_group(config_top(l->ctx->config), "pod"), "image"), needs->setup};
+	const struct past_image of = {
+		section_text(section_group(config_top(l->ctx->config), "pod"), "image"),
+		needs->setup};
 	const struct offer *o = &e->offers[i];
 	int64_t now_ms = clock_wall_ms(), since_ms;
 	char why[200], day[32];
 
-	if (strcmp(o->gpu, "none") != 0 && past_card_is_unfit(l->ctx->store, &of, o->provider, o->gpu, now_ms, why, sizeof(why), &since_ms))
-		format_text(e->unfit[i], ESTIMATE_UNFIT, "%s (image %s, a pod said so on %.10s)", why, of.image ? of.image : "by default",
+	if (strcmp(o->gpu, "none") != 0 &&
+	    past_card_is_unfit(l->ctx->store, &of, o->provider, o->gpu, now_ms, why, sizeof(why),
+			       &since_ms))
+		format_text(e->unfit[i], ESTIMATE_UNFIT, "%s (image %s, a pod said so on %.10s)",
+			    why, of.image ? of.image : "by default",
 			    clock_rfc3339(day, sizeof(day), since_ms));
 }
 
-static void make_machine(struct estimate *e, struct launch *l, size_t i, const struct speed *of_segments, const struct learned *pods)
+static void make_machine(struct estimate *e, struct launch *l, size_t i,
+			 const struct speed *of_segments, const struct learned *pods)
 {
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
 	const struct offer *o = &e->offers[i];
 	struct plan_machine *m = &e->machines[i];
 	const struct speed prior = prior_for(needs, of_segments, o);
-	struct learn_what what = {.engine = needs->engine, .options = needs->speed_options, .gpu = o->gpu, .provider = o->provider,
+	struct learn_what what = {.engine = needs->engine,
+				  .options = needs->speed_options,
+				  .gpu = o->gpu,
+				  .provider = o->provider,
 				  .host_share = needs->prior.host_share};
 	struct learned_speed learned;
 
@@ -357,7 +395,8 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 	struct extras *x = &e->extras[i];
 	*x = pods->extras;
 	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
-	m->per_run_usd = x->egress.value + x->delivery.value; /* the volume bills on without this run */
+	/* the volume bills on without this run */
+	m->per_run_usd = x->egress.value + x->delivery.value;
 	m->interrupted_every_s = x->interrupted.value;
 	x->env_in_image = env_in_image(l, needs, o->provider);
 	expect_cold(&m->cold, l, needs, o->gpu, pods, x->env_in_image);
@@ -376,7 +415,8 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 		m->batch_max = 0;
 }
 
-int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count, struct err *err)
+int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
+		  struct err *err)
 {
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
 	struct learned pods = {0};
@@ -385,11 +425,15 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	bool any_fits = false, any_runs = false;
 	int largest = 1;
 
-	*out = (struct estimate){.offers = offers, .count = count, .need_gb = needs->vram_gb, .need = need_of(needs)};
+	*out = (struct estimate){.offers = offers,
+				 .count = count,
+				 .need_gb = needs->vram_gb,
+				 .need = need_of(needs)};
 	out->setup_download_mb = needs->gpu && needs->setup ? needs->setup_download_mb : 0;
 	out->volume = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
 	char now[32];
-	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s", clock_rfc3339(now, sizeof(now), clock_wall_ms()));
+	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s",
+		 clock_rfc3339(now, sizeof(now), clock_wall_ms()));
 	if (read_wish(config_top(l->ctx->config), &out->wish, err) < 0)
 		return -1;
 	out->wish.canary = needs->command ? 0 : CORE_CANARY;
@@ -421,8 +465,9 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	return 0;
 }
 
-/* The offers that a run rents first: those of the first provider that has a fitting one, and of these the first GPU of the config's
- * list. machines and at have room for all. Returns how many; at: which they are. */
+/* The offers that a run rents first: those of the first provider that has a fitting one, and of
+ * these the first GPU of the config's list. machines and at have room for all. Returns how many;
+ * at: which they are. */
 static size_t taken_first(const struct estimate *e, struct plan_machine *machines, int *at)
 {
 	const struct offer *first = NULL;
@@ -430,7 +475,8 @@ static size_t taken_first(const struct estimate *e, struct plan_machine *machine
 
 	for (size_t i = 0; i < e->count; i++) {
 		const struct offer *o = &e->offers[i];
-		if (e->machines[i].batch_max <= 0 || (first && strcmp(o->provider, first->provider) != 0))
+		if (e->machines[i].batch_max <= 0 ||
+		    (first && strcmp(o->provider, first->provider) != 0))
 			continue;
 		if (!first || o->wish < first->wish) {
 			first = e->in_any_order ? NULL : o;
@@ -451,7 +497,8 @@ enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
 		return PLAN_NOTHING_FITS;
 	struct plan_machine *machines = xcalloc(e->count + 1, sizeof(*machines));
 	int *at = xcalloc(e->count + 1, sizeof(*at));
-	enum plan_verdict verdict = plan_choose(out, &e->work, machines, taken_first(e, machines, at), &e->wish);
+	enum plan_verdict verdict =
+		plan_choose(out, &e->work, machines, taken_first(e, machines, at), &e->wish);
 	if (verdict != PLAN_NOTHING_FITS)
 		out->machine = at[out->machine];
 	free(machines);

@@ -1,4 +1,5 @@
-/* extras.c - learns from the ledger, else takes from provider's lists, what comes on top of a pod's price. */
+/* extras.c - learns from the ledger, else takes from provider's lists, what comes on top of a pod's
+ * price. */
 #include "extras.h"
 
 #include <stdlib.h>
@@ -28,7 +29,9 @@ static int runs_a_month(struct launch *l)
 	size_t count = 0;
 	int recent = 1;
 
-	if (config_path(l->ctx->config) && store_runs(l->ctx->store, config_path(l->ctx->config), false, RUNS_LOOKED_AT, &runs, &count, NULL) == 0)
+	if (config_path(l->ctx->config) &&
+	    store_runs(l->ctx->store, config_path(l->ctx->config), false, RUNS_LOOKED_AT, &runs,
+		       &count, NULL) == 0)
 		for (size_t i = 0; i < count; i++)
 			recent += runs[i].started_ms > clock_wall_ms() - MONTH_MS;
 	free(runs);
@@ -45,12 +48,16 @@ struct extra extras_storage(struct launch *l, const char *provider, const struct
 	if (!name || !name[0])
 		return e;
 	bool known = row && row->price_microusd_month > 0;
-	double month_usd = known ? (double)row->price_microusd_month / 1e6 :
-				   prior_of_provider(provider)->volume_usd_gb_month * (double)section_int(conf, "size_gb");
+	double month_usd = known ? (double)row->price_microusd_month / 1e6
+				 : prior_of_provider(provider)->volume_usd_gb_month *
+					   (double)section_int(conf, "size_gb");
 	int runs = runs_a_month(l);
 	e.value = month_usd / runs;
-	format_text(e.from, sizeof(e.from), "volume %.40s, $%.2f a month (%s, %s) over %d run%s in 30 days", name, month_usd, known ? "ledger" : "list price",
-		    known ? day_of(day, row->seen_ms) : prior_of_provider(provider)->seen, runs, runs == 1 ? "" : "s");
+	format_text(e.from, sizeof(e.from),
+		    "volume %.40s, $%.2f a month (%s, %s) over %d run%s in 30 days", name,
+		    month_usd, known ? "ledger" : "list price",
+		    known ? day_of(day, row->seen_ms) : prior_of_provider(provider)->seen, runs,
+		    runs == 1 ? "" : "s");
 	return e;
 }
 
@@ -65,7 +72,8 @@ static bool own_egress(struct launch *l, const char *provider, double *usd_gb)
 			continue;
 		while (o->key && strcmp(o->key, "egress_price") != 0)
 			o++;
-		const struct section *conf = o->key ? config_provider(l->ctx->config, provider) : NULL;
+		const struct section *conf =
+			o->key ? config_provider(l->ctx->config, provider) : NULL;
 		if (!conf)
 			return false;
 		*usd_gb = (double)section_int(conf, "egress_price") / 1e6;
@@ -82,13 +90,15 @@ struct extra extras_egress(struct launch *l, const char *provider, double gb)
 	bool own = own_egress(l, provider, &usd_gb);
 
 	e.value = gb * usd_gb;
-	format_text(e.from, sizeof(e.from), "%.3g GB at $%.2f a GB (%s)", gb, usd_gb, own ? "config" : prior->seen);
+	format_text(e.from, sizeof(e.from), "%.3g GB at $%.2f a GB (%s)", gb, usd_gb,
+		    own ? "config" : prior->seen);
 	return e;
 }
 
 /* ---- interruptions, and renders that failed ---- */
 
-struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods, size_t count)
+struct extra extras_interrupted(const char *provider, bool spot, const struct pod_row *pods,
+				size_t count)
 {
 	const struct prior_provider *prior = prior_of_provider(provider);
 	struct extra e = {0};
@@ -96,9 +106,11 @@ struct extra extras_interrupted(const char *provider, bool spot, const struct po
 	int taken = 0;
 	char lived[24];
 
-	e.value = learn_interrupted_s(pods, count, spot, spot ? prior->interrupted_every_s : 0, &taken, &lived_s);
+	e.value = learn_interrupted_s(pods, count, spot, spot ? prior->interrupted_every_s : 0,
+				      &taken, &lived_s);
 	if (taken || lived_s >= prior->interrupted_every_s)
-		snprintf(e.from, sizeof(e.from), "measured: %d of these pods taken in %s", taken, duration_show(lived, sizeof(lived), (int64_t)(lived_s * 1000)));
+		snprintf(e.from, sizeof(e.from), "measured: %d of these pods taken in %s", taken,
+			 duration_show(lived, sizeof(lived), (int64_t)(lived_s * 1000)));
 	else if (spot)
 		snprintf(e.from, sizeof(e.from), "a guess, until pods were taken");
 	return e;
@@ -111,12 +123,15 @@ struct extra extras_failing(struct launch *l)
 	int looked = 0, tries = 0, good = 0;
 	struct extra e = {0};
 
-	if (!config_path(l->ctx->config) || store_runs(l->ctx->store, config_path(l->ctx->config), false, RUNS_LOOKED_AT, &runs, &count, NULL) < 0)
+	if (!config_path(l->ctx->config) ||
+	    store_runs(l->ctx->store, config_path(l->ctx->config), false, RUNS_LOOKED_AT, &runs,
+		       &count, NULL) < 0)
 		return e;
 	for (size_t i = 0; i < count && looked < FAILING_RUNS; i++) {
 		struct segment_row *rows = NULL;
 		size_t n = 0;
-		if (!runs[i].rendered || runs[i].total > FAILING_SEGMENTS || store_segments(l->ctx->store, runs[i].id, &rows, &n, NULL) < 0)
+		if (!runs[i].rendered || runs[i].total > FAILING_SEGMENTS ||
+		    store_segments(l->ctx->store, runs[i].id, &rows, &n, NULL) < 0)
 			continue;
 		for (size_t k = 0; k < n; k++) {
 			tries += MAX(rows[k].tries, 1);
@@ -128,7 +143,8 @@ struct extra extras_failing(struct launch *l)
 	free(runs);
 	e.value = tries ? MIN(1 - (double)good / tries, 0.9) : 0;
 	if (tries)
-		snprintf(e.from, sizeof(e.from), "measured: %d of %d renders in %d run%s", tries - good, tries, looked, looked == 1 ? "" : "s");
+		snprintf(e.from, sizeof(e.from), "measured: %d of %d renders in %d run%s",
+			 tries - good, tries, looked, looked == 1 ? "" : "s");
 	return e;
 }
 
@@ -151,6 +167,7 @@ struct extra extras_delivery(struct launch *l, double *seconds)
 	}
 	*seconds = (double)run.billed_ms / 1000;
 	e.value = (double)run.cost_microusd / 1e6;
-	snprintf(e.from, sizeof(e.from), "as measured on %s, on a pod without a GPU", day_of(day, run.started_ms));
+	snprintf(e.from, sizeof(e.from), "as measured on %s, on a pod without a GPU",
+		 day_of(day, run.started_ms));
 	return e;
 }

@@ -22,12 +22,14 @@ struct gather {
 	const struct segment *segments;
 	size_t count, home, lost;
 	struct run_keys *keys; /* what the segments were when the run began */
-	char *dir; /* where a provider puts what it fetched */
+	char *dir;             /* where a provider puts what it fetched */
 };
 
-/* One file of a volume, to dir/name; the path is foreign. The local path, to be freed; NULL on error. */
-static char *from_volume(struct gather *g, const struct engine_provider *p, const struct pod_row *pod, const char *path,
-			 const char *name, int64_t most, struct err *err)
+/* One file of a volume, to dir/name; the path is foreign. The local path, to be freed; NULL on
+ * error. */
+static char *from_volume(struct gather *g, const struct engine_provider *p,
+			 const struct pod_row *pod, const char *path, const char *name,
+			 int64_t most, struct err *err)
 {
 	CLEANUP(free_text) char *local = path_join(g->dir, name);
 	struct op_want want = {0};
@@ -68,10 +70,14 @@ static int copy_in(struct receive *r, const char *local, struct err *err)
 	return receive_finish(r, err);
 }
 
-static int remember(struct gather *g, const struct segment *s, const struct segment_result *result, struct err *err)
+static int remember(struct gather *g, const struct segment *s, const struct segment_result *result,
+		    struct err *err)
 {
-	struct segment_row row = {.state = SEGMENT_ROW_SAFE, .bytes = result->bytes, .seconds = result->seconds,
-				  .sample_rate = result->sample_rate, .tries = result->tries};
+	struct segment_row row = {.state = SEGMENT_ROW_SAFE,
+				  .bytes = result->bytes,
+				  .seconds = result->seconds,
+				  .sample_rate = result->sample_rate,
+				  .tries = result->tries};
 
 	COPY_TEXT(row.run, g->run->id);
 	COPY_TEXT(row.id, s->id);
@@ -82,25 +88,30 @@ static int remember(struct gather *g, const struct segment *s, const struct segm
 	return store_put_segments(g->l->ctx->store, &row, 1, err);
 }
 
-/* Verified by the hash that the agent wrote down, looked at by the job, recorded, renamed into place. */
-static int keep(struct gather *g, size_t index, const char *local, struct segment_result *result, struct err *err)
+/* Verified by the hash that the agent wrote down, looked at by the job, recorded, renamed into
+ * place. */
+static int keep(struct gather *g, size_t index, const char *local, struct segment_result *result,
+		struct err *err)
 {
 	struct engine_setup *setup = &g->l->setup;
 	const struct segment *s = &g->segments[index];
 	struct receive *r = NULL;
 	struct check check = {0};
 
-	int status = receive_open(&r, g->l->output_dir, s->file, result->bytes, result->sha256, err);
+	int status =
+		receive_open(&r, g->l->output_dir, s->file, result->bytes, result->sha256, err);
 	if (status == 0)
 		status = copy_in(r, local, err);
 	if (status == 0)
-		status = setup->job_ops->check(setup->job, index, receive_part_path(r), &check, err);
+		status =
+			setup->job_ops->check(setup->job, index, receive_part_path(r), &check, err);
 	if (status == 0 && !check.ok)
 		status = err_set(err, ERR_UNTRUSTED, "%s", check.reason);
 	if (status == 0) {
 		result->state = SEGMENT_SAFE;
 		result->seconds = check.seconds > 0 ? check.seconds : result->seconds;
-		result->sample_rate = check.sample_rate > 0 ? check.sample_rate : result->sample_rate;
+		result->sample_rate =
+			check.sample_rate > 0 ? check.sample_rate : result->sample_rate;
 		status = setup->job_ops->record(setup->job, index, result, 1, err);
 	}
 	if (status == 0)
@@ -119,18 +130,23 @@ static int64_t find_open(const struct gather *g, const char *id)
 	return -1;
 }
 
-static void take_segment(struct gather *g, const struct engine_provider *p, const struct pod_row *pod, const json_t *event)
+static void take_segment(struct gather *g, const struct engine_provider *p,
+			 const struct pod_row *pod, const json_t *event)
 {
 	int64_t index = find_open(g, jsonx_text(event, "id", ""));
-	struct segment_result result = {.bytes = jsonx_int(event, "bytes", -1), .seconds = jsonx_number(event, "seconds", 0),
+	struct segment_result result = {.bytes = jsonx_int(event, "bytes", -1),
+					.seconds = jsonx_number(event, "seconds", 0),
 					.sample_rate = (int)jsonx_int(event, "rate", 0),
 					.tries = (int)jsonx_int(event, "try", 1)};
 	struct err err = {0};
 
-	if (index < 0 || !jsonx_bool(event, "ok", false) || result.bytes < 0 || result.bytes > FILE_MAX_BYTES)
+	if (index < 0 || !jsonx_bool(event, "ok", false) || result.bytes < 0 ||
+	    result.bytes > FILE_MAX_BYTES)
 		return;
 	if (!run_keys_fit(g->keys, &g->segments[index])) {
-		log_line(LOG_WARN, "%s: the job's text or settings have changed since the run: not brought home (`burst run` renders it)",
+		log_line(LOG_WARN,
+			 "%s: the job's text or settings have changed since the run: not brought "
+			 "home (`burst run` renders it)",
 			 g->segments[index].id);
 		g->lost++;
 		return;
@@ -140,7 +156,8 @@ static void take_segment(struct gather *g, const struct engine_provider *p, cons
 	COPY_TEXT(result.gpu, pod->gpu);
 	COPY_TEXT(result.attempt, pod->attempt);
 	CLEANUP(free_text)
-	char *local = from_volume(g, p, pod, jsonx_text(event, "path", ""), "file", result.bytes + 1, &err);
+	char *local = from_volume(g, p, pod, jsonx_text(event, "path", ""), "file",
+				  result.bytes + 1, &err);
 	if (!local || keep(g, (size_t)index, local, &result, &err) < 0) {
 		log_line(LOG_WARN, "%s: %s", g->segments[index].id, err.msg);
 		g->lost++;
@@ -150,7 +167,8 @@ static void take_segment(struct gather *g, const struct engine_provider *p, cons
 	g->home++;
 }
 
-static void take_events(struct gather *g, const struct engine_provider *p, const struct pod_row *pod, const char *text)
+static void take_events(struct gather *g, const struct engine_provider *p,
+			const struct pod_row *pod, const char *text)
 {
 	for (const char *line = text; *line;) {
 		size_t len = strcspn(line, "\n");
@@ -167,7 +185,8 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 {
 	struct engine_setup *setup = &g->l->setup;
 	const struct engine_provider *p = NULL;
-	CLEANUP(free_text) char *path = xasprintf("runs/%s/%s/events.jsonl", pod->run, pod->attempt);
+	CLEANUP(free_text)
+	char *path = xasprintf("runs/%s/%s/events.jsonl", pod->run, pod->attempt);
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	if (launch_open_provider(g->l, pod->provider, err) < 0)
@@ -180,11 +199,14 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 	COPY_TEXT(volume.id, pod->volume_id);
 	COPY_TEXT(volume.region, pod->region);
 	if (!pod->volume_id[0] || !provider_can_fetch(p->ops, p->handle, &volume)) {
-		log_line(LOG_NOTE, "pod %s had no volume that can be read without a pod: nothing is left of it",
+		log_line(LOG_NOTE,
+			 "pod %s had no volume that can be read without a pod: nothing is left of "
+			 "it",
 			 pod_row_called(pod));
 		return 0;
 	}
-	CLEANUP(free_text) char *local = from_volume(g, p, pod, path, "events", EVENTS_MAX_BYTES, err);
+	CLEANUP(free_text)
+	char *local = from_volume(g, p, pod, path, "events", EVENTS_MAX_BYTES, err);
 	if (!local && err->kind == ERR_NOT_FOUND) {
 		err_clear(err);
 		return 0; /* it never came so far as to finish anything */
@@ -204,8 +226,9 @@ static int gather_all(struct gather *g, struct err *err)
 	int status = 0;
 
 	if (l->setup.job_ops->needs(l->setup.job)->command)
-		return err_set(err, ERR_USAGE, "run %s is a command: `burst resume %s` brings its files home", g->run->id,
-			       g->run->id);
+		return err_set(err, ERR_USAGE,
+			       "run %s is a command: `burst resume %s` brings its files home",
+			       g->run->id, g->run->id);
 	CLEANUP(free_text) char *run_dir = run_path(l->ctx, g->run->id, NULL);
 	if (run_keys_read(&g->keys, run_dir, err) < 0)
 		return -1;
@@ -224,8 +247,9 @@ static int gather_all(struct gather *g, struct err *err)
 		return -1;
 	open = launch_open_segments(l);
 	output_lines(stderr, str_text(&notes));
-	output_line(stderr, "run %s: %zu file%s brought home, %zu of %zu segments still open; files in %s", g->run->id, g->home,
-		    g->home == 1 ? "" : "s", open, g->count, l->output_dir);
+	output_line(stderr,
+		    "run %s: %zu file%s brought home, %zu of %zu segments still open; files in %s",
+		    g->run->id, g->home, g->home == 1 ? "" : "s", open, g->count, l->output_dir);
 	return g->lost ? 1 : 0;
 }
 
@@ -237,7 +261,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (run_find(ctx, ctx->args[0], &row, err) < 0)
 		return -1;
 	if (run_is_alive(ctx, row.id))
-		return err_set(err, ERR_BUSY, "run %s brings its files home itself (see `burst attach %s`)", row.id, row.id);
+		return err_set(err, ERR_BUSY,
+			       "run %s brings its files home itself (see `burst attach %s`)",
+			       row.id, row.id);
 	if (launch_its_config(ctx, &row, err) < 0)
 		return -1;
 	launch_init(&l, ctx);
@@ -257,7 +283,8 @@ const struct cmd cmd_fetch = {
 	.min_args = 1,
 	.max_args = 1,
 	.summary = "bring home what a run's pods left on their volume",
-	.details = "Rents and renders nothing. Files are verified like any other; what was made of a text that has changed since is left. "
+	.details = "Rents and renders nothing. Files are verified like any other; what was made of "
+		   "a text that has changed since is left. "
 		   "Exit status 1: a finished file was not brought home.",
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

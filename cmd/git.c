@@ -11,13 +11,36 @@
 
 enum { LIMIT_MS = 600 * 1000, WORDS_MAX = 64, OUT_MAX_BYTES = 64 << 20, SAID_MAX_BYTES = 4096 };
 
-/* What `git rev-parse --local-env-vars` lists, and what changes how git reads a path or shows a difference. */
+/* What `git rev-parse --local-env-vars` lists, and what changes how git reads a path or shows a
+ * difference. */
 static const char *const others_words[] = {
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_OBJECT_DIRECTORY", "GIT_DIR",
-	"GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE",
-	"GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX", "GIT_QUARANTINE_PATH", "GIT_NAMESPACE",
-	"GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS",
-	"GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS", "LC_ALL", /* the last: no word of git's */
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES",
+	"GIT_CONFIG",
+	"GIT_CONFIG_PARAMETERS",
+	"GIT_CONFIG_COUNT",
+	"GIT_OBJECT_DIRECTORY",
+	"GIT_DIR",
+	"GIT_WORK_TREE",
+	"GIT_IMPLICIT_WORK_TREE",
+	"GIT_GRAFT_FILE",
+	"GIT_INDEX_FILE",
+	"GIT_NO_REPLACE_OBJECTS",
+	"GIT_REPLACE_REF_BASE",
+	"GIT_PREFIX",
+	"GIT_SHALLOW_FILE",
+	"GIT_COMMON_DIR",
+	"GIT_INTERNAL_SUPER_PREFIX",
+	"GIT_QUARANTINE_PATH",
+	"GIT_NAMESPACE",
+	"GIT_LITERAL_PATHSPECS",
+	"GIT_GLOB_PATHSPECS",
+	"GIT_NOGLOB_PATHSPECS",
+	"GIT_ICASE_PATHSPECS",
+	"GIT_EXTERNAL_DIFF",
+	"GIT_DIFF_OPTS",
+	"GIT_TERMINAL_PROMPT",
+	"GIT_OPTIONAL_LOCKS",
+	"LC_ALL", /* the last: no word of git's */
 };
 
 static bool is_others(const char *pair)
@@ -69,7 +92,8 @@ static void add_complaint(struct str *to, const struct str *said)
 	str_add_printable(to, line, strcspn(line, "\n"), 300);
 }
 
-int git_call_with_index(const char *dir, const char *index, struct str *out, struct err *err, const char *const *words)
+int git_call_with_index(const char *dir, const char *index, struct str *out, struct err *err,
+			const char *const *words)
 {
 	CLEANUP(free_text) char *own_index = index ? xasprintf("GIT_INDEX_FILE=%s", index) : NULL;
 	CLEANUP(str_free) struct str said = STR_MAX(SAID_MAX_BYTES);
@@ -80,7 +104,8 @@ int git_call_with_index(const char *dir, const char *index, struct str *out, str
 		argv[i] = *words++;
 	if (out && !out->max)
 		out->max = OUT_MAX_BYTES;
-	struct program git = {.argv = argv, .environment = make_environ(own_index), .limit_ms = LIMIT_MS};
+	struct program git = {
+		.argv = argv, .environment = make_environ(own_index), .limit_ms = LIMIT_MS};
 	int status = program_run(&git, out, &said, err);
 	free(git.environment);
 	if (status < 0 && err->kind == ERR_NOT_FOUND)
@@ -92,7 +117,8 @@ int git_call_with_index(const char *dir, const char *index, struct str *out, str
 	if (!status)
 		return 0;
 	add_complaint(&complaint, &said);
-	err_set(err, ERR_LOCAL, "git: %s", complaint.len ? str_text(&complaint) : "it failed without a word");
+	err_set(err, ERR_LOCAL, "git: %s",
+		complaint.len ? str_text(&complaint) : "it failed without a word");
 	return status;
 }
 
@@ -144,9 +170,12 @@ int git_find(struct git_place *out, const char *dir, struct err *err)
 	CLEANUP(git_place_free) struct git_place p = {0};
 	CLEANUP(str_free) struct str said = STR_INIT;
 
-	int status = GIT(dir, &said, err, "rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks");
+	int status = GIT(dir, &said, err, "rev-parse", "--path-format=absolute",
+			 "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks");
 	if (status > 0)
-		return err_set(err, ERR_CONFIG, "%s: %s", dir, strstr(err->msg, "not a git repository") ? "is in no git repository" : err->msg);
+		return err_set(err, ERR_CONFIG, "%s: %s", dir,
+			       strstr(err->msg, "not a git repository") ? "is in no git repository"
+									: err->msg);
 	if (status < 0)
 		return -1;
 	const char *at = str_text(&said);
@@ -154,7 +183,10 @@ int git_find(struct git_place *out, const char *dir, struct err *err)
 	p.common = real_line(&at);
 	p.hooks = real_line(&at);
 	if (!p.hooks[0])
-		return err_set(err, ERR_CONFIG, "%s: git does not say where its hooks are: it must be version 2.31 or later", dir);
+		return err_set(err, ERR_CONFIG,
+			       "%s: git does not say where its hooks are: it must be version 2.31 "
+			       "or later",
+			       dir);
 	if (find_top(&p, dir, err) < 0)
 		return -1;
 	*out = p;
@@ -195,7 +227,8 @@ int git_commit_id(const char *dir, const char *name, char id[GIT_ID], struct err
 		return -1;
 	size_t len = strcspn(str_text(&out), "\n");
 	if (status || len < 40 || len >= GIT_ID)
-		return err_set(err, ERR_CONFIG, "%s: this repository has no commit \"%.60s\"", dir, name);
+		return err_set(err, ERR_CONFIG, "%s: this repository has no commit \"%.60s\"", dir,
+			       name);
 	snprintf(id, GIT_ID, "%.*s", (int)len, str_text(&out));
 	return 0;
 }

@@ -1,4 +1,5 @@
-/* gpus.c - burst gpus: the catalog of GPUs, what fits on them, and what their bandwidth and compute cost. */
+/* gpus.c - burst gpus: the catalog of GPUs, what fits on them, and what their bandwidth and compute
+ * cost. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,8 +12,23 @@
 #include "prior.h"
 #include "table.h"
 
-enum order { BY_NAME, BY_VRAM, BY_BANDWIDTH, BY_COMPUTE, BY_PRICE, BY_BANDWIDTH_PER_DOLLAR, BY_COMPUTE_PER_DOLLAR, ORDERS };
-static const char *const order_names[ORDERS] = {"name",	 "vram", "bandwidth", "compute", "price", "bandwidth-per-dollar", "compute-per-dollar"};
+enum order {
+	BY_NAME,
+	BY_VRAM,
+	BY_BANDWIDTH,
+	BY_COMPUTE,
+	BY_PRICE,
+	BY_BANDWIDTH_PER_DOLLAR,
+	BY_COMPUTE_PER_DOLLAR,
+	ORDERS
+};
+static const char *const order_names[ORDERS] = {"name",
+						"vram",
+						"bandwidth",
+						"compute",
+						"price",
+						"bandwidth-per-dollar",
+						"compute-per-dollar"};
 
 struct row {
 	const struct gpu *gpu;
@@ -25,7 +41,8 @@ static void find_price(struct row *row, enum market wanted)
 {
 	for (int m = MARKET_SECURE; m < MARKETS; m++) {
 		double price = prior_list_price(row->gpu->name, (enum market)m, NULL);
-		if (price <= 0 || (wanted != MARKET_CHEAPEST && (enum market)m != wanted) || (row->price_h > 0 && row->price_h <= price))
+		if (price <= 0 || (wanted != MARKET_CHEAPEST && (enum market)m != wanted) ||
+		    (row->price_h > 0 && row->price_h <= price))
 			continue;
 		row->price_h = price;
 		row->market = (enum market)m;
@@ -61,7 +78,8 @@ static int by_rank(const void *a, const void *b)
 	return strcmp(x->gpu->name, y->gpu->name);
 }
 
-static int word_of(const char *text, const char *const *names, int count, const char *flag, struct err *err)
+static int word_of(const char *text, const char *const *names, int count, const char *flag,
+		   struct err *err)
 {
 	CLEANUP(str_free) struct str all = STR_INIT;
 
@@ -70,7 +88,8 @@ static int word_of(const char *text, const char *const *names, int count, const 
 			return i;
 		str_addf(&all, "%s%s", i ? ", " : "", names[i]);
 	}
-	return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be one of %s", flag, text, str_text(&all));
+	return err_set(err, ERR_USAGE, "--%s: \"%.40s\" must be one of %s", flag, text,
+		       str_text(&all));
 }
 
 /* "7B:fp16", "350M", "13b:int4": parameters and precision (fp16 when left out). */
@@ -78,11 +97,16 @@ static int read_model(const char *text, double *need_gib, struct err *err)
 {
 	char *end;
 	double count = strtod(text, &end);
-	double factor = toupper((unsigned char)*end) == 'B' ? 1 : toupper((unsigned char)*end) == 'M' ? 1e-3 : 0;
+	double factor = toupper((unsigned char)*end) == 'B'   ? 1
+			: toupper((unsigned char)*end) == 'M' ? 1e-3
+							      : 0;
 	const char *precision = factor > 0 && end[1] == ':' ? end + 2 : "fp16";
 
-	if (factor == 0 || !(count > 0 && count < 1e6) || (end[1] && end[1] != ':') || vram_precision_bytes(precision) == 0)
-		return err_set(err, ERR_USAGE, "--fits: \"%.40s\" must be a number of parameters with B or M, and a precision: 7B:fp16, 350M:int8, 13B:int4, 1B:fp32",
+	if (factor == 0 || !(count > 0 && count < 1e6) || (end[1] && end[1] != ':') ||
+	    vram_precision_bytes(precision) == 0)
+		return err_set(err, ERR_USAGE,
+			       "--fits: \"%.40s\" must be a number of parameters with B or M, and "
+			       "a precision: 7B:fp16, 350M:int8, 13B:int4, 1B:fp32",
 			       text);
 	*need_gib = vram_model_gib(count * factor, vram_precision_bytes(precision));
 	return 0;
@@ -132,10 +156,14 @@ static void print_rows(const struct row *rows, size_t count, double need_gib)
 
 static json_t *row_json(const struct row *r, double need_gib)
 {
-	json_t *o = json_pack("{s:s,s:i,s:i,s:f,s:b,s:b,s:o}", "gpu", r->gpu->name, "vram_gb", r->gpu->vram_gb, "bandwidth_gb_s", r->gpu->bandwidth_gb_s, "tflops",
-			      r->gpu->tflops, "bf16", r->gpu->bf16, "nvenc", r->gpu->nvenc, "list_price_usd_hour", r->price_h > 0 ? json_real(r->price_h) : json_null());
+	json_t *o = json_pack("{s:s,s:i,s:i,s:f,s:b,s:b,s:o}", "gpu", r->gpu->name, "vram_gb",
+			      r->gpu->vram_gb, "bandwidth_gb_s", r->gpu->bandwidth_gb_s, "tflops",
+			      r->gpu->tflops, "bf16", r->gpu->bf16, "nvenc", r->gpu->nvenc,
+			      "list_price_usd_hour",
+			      r->price_h > 0 ? json_real(r->price_h) : json_null());
 
-	json_object_set_new(o, "listed_at", r->price_h > 0 ? json_string(market_names[r->market]) : json_null());
+	json_object_set_new(o, "listed_at",
+			    r->price_h > 0 ? json_string(market_names[r->market]) : json_null());
 	if (need_gib > 0)
 		json_object_set_new(o, "fits", json_boolean(vram_fits(need_gib, r->gpu->vram_gb)));
 	return o;
@@ -143,9 +171,12 @@ static json_t *row_json(const struct row *r, double need_gib)
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	const char *by = opt_text(ctx, "by"), *from = opt_text(ctx, "market"), *fits = opt_text(ctx, "fits");
+	const char *by = opt_text(ctx, "by"), *from = opt_text(ctx, "market"),
+		   *fits = opt_text(ctx, "fits");
 	int order = by ? word_of(by, order_names, ORDERS, "by", err) : BY_BANDWIDTH;
-	int market = order < 0 ? -1 : from ? word_of(from, market_names, MARKETS, "market", err) : MARKET_CHEAPEST;
+	int market = order < 0 ? -1
+		     : from    ? word_of(from, market_names, MARKETS, "market", err)
+			       : MARKET_CHEAPEST;
 	double need_gib = 0;
 	size_t count = 0;
 
@@ -166,10 +197,12 @@ static int run(struct cmd_context *ctx, struct err *err)
 		output_json(list);
 	} else {
 		if (need_gib > 0)
-			printf("%s needs about %.5g GiB (parameters x bytes / 2^30, and 30%% for activations); a card can use 93%% of its label, less 1 GiB\n\n",
+			printf("%s needs about %.5g GiB (parameters x bytes / 2^30, and 30%% for "
+			       "activations); a card can use 93%% of its label, less 1 GiB\n\n",
 			       fits, need_gib);
 		print_rows(rows, count, need_gib);
-		printf("\nprices: as listed, " PRIOR_PRICES_SEEN "; a run goes by live offers (`burst offers`)\n");
+		printf("\nprices: as listed, " PRIOR_PRICES_SEEN
+		       "; a run goes by live offers (`burst offers`)\n");
 	}
 	free(rows);
 	return cmd_flush(err);
@@ -177,16 +210,21 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "fits", "MODEL", "say what holds a model: 7B:fp16, 350M:int8, 13B:int4", NULL, false},
-	{0, "by", "ORDER", "name, vram, bandwidth, compute, price, bandwidth-per-dollar or compute-per-dollar", NULL, false},
-	{0, "market", "MARKET", "whose list prices: cheapest, runpod, runpod-community or modal", NULL, false},
+	{0, "by", "ORDER",
+	 "name, vram, bandwidth, compute, price, bandwidth-per-dollar or compute-per-dollar", NULL,
+	 false},
+	{0, "market", "MARKET", "whose list prices: cheapest, runpod, runpod-community or modal",
+	 NULL, false},
 	{0},
 };
 
 const struct cmd cmd_gpus = {
 	.name = "gpus",
 	.summary = "list GPUs: memory, bandwidth, compute, list prices",
-	.details = "Needs no account. Small speech models are bound by memory bandwidth: there a card's bandwidth per dollar counts. A data-center "
-		   "card pays off when batches are large enough to fill it. TFLOPS are dense FP16 with sums in FP32. Cards without NVENC cannot encode video.",
+	.details = "Needs no account. Small speech models are bound by memory bandwidth: there a "
+		   "card's bandwidth per dollar counts. A data-center "
+		   "card pays off when batches are large enough to fill it. TFLOPS are dense FP16 "
+		   "with sums in FP32. Cards without NVENC cannot encode video.",
 	.opts = opts,
 	.json = true,
 	.group = CMD_GROUP_RENDER,

@@ -31,8 +31,11 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 	if (git_find(&t->place, dir, err) < 0)
 		return -1;
 	if (!t->place.top)
-		return err_set(err, ERR_CONFIG, "%s is a bare repository: `burst hook install CONFIG --into DIR` there makes a working tree for outputs; "
-			       "status and remove want that DIR", t->place.common);
+		return err_set(err, ERR_CONFIG,
+			       "%s is a bare repository: `burst hook install CONFIG --into DIR` "
+			       "there makes a working tree for outputs; "
+			       "status and remove want that DIR",
+			       t->place.common);
 	if (!trust_is_below(path, t->place.top))
 		return err_set(err, ERR_CONFIG, "%s lies in no working tree of git's", path);
 	t->config = trust_move(path, t->place.top, "");
@@ -40,7 +43,8 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 	return 0;
 }
 
-/* Of a bare repository, which we are in: a working tree that no file is checked out into, for outputs. */
+/* Of a bare repository, which we are in: a working tree that no file is checked out into, for
+ * outputs. */
 static int make_tree(struct hook_target *t, const char *into, const char *config, struct err *err)
 {
 	CLEANUP(git_place_free) struct git_place bare = {0};
@@ -53,13 +57,19 @@ static int make_tree(struct hook_target *t, const char *into, const char *config
 	if (git_find(&bare, here ? here : "/", err) < 0)
 		return -1;
 	if (bare.top)
-		return err_set(err, ERR_USAGE, "--into is for a bare repository: outputs of this one go to %s", bare.top);
+		return err_set(err, ERR_USAGE,
+			       "--into is for a bare repository: outputs of this one go to %s",
+			       bare.top);
 	if (config[0] == '/' || !path_is_safe(config))
-		return err_set(err, ERR_USAGE, "%s: name the config as it is called in the repository", config);
+		return err_set(err, ERR_USAGE,
+			       "%s: name the config as it is called in the repository", config);
 	if (git_commit_id(bare.common, "HEAD", id, err) < 0)
-		return err_set(err, ERR_CONFIG, "%s has no commit yet: push one, then install the hook", bare.common);
+		return err_set(err, ERR_CONFIG,
+			       "%s has no commit yet: push one, then install the hook",
+			       bare.common);
 	t->made_tree = !path_exists(git);
-	if (t->made_tree && GIT(bare.common, NULL, err, "worktree", "add", "--detach", "--no-checkout", dir, id))
+	if (t->made_tree &&
+	    GIT(bare.common, NULL, err, "worktree", "add", "--detach", "--no-checkout", dir, id))
 		return err_wrap(err, "--into %s", into);
 	return set_target(t, path_join(dir, config), err);
 }
@@ -78,7 +88,8 @@ static bool is_bare(const struct hook_target *t)
 	CLEANUP(str_free) struct str said = STR_INIT;
 	struct err none;
 
-	return GIT(t->place.common, &said, &none, "rev-parse", "--is-bare-repository") == 0 && starts_with(str_text(&said), "true");
+	return GIT(t->place.common, &said, &none, "rev-parse", "--is-bare-repository") == 0 &&
+	       starts_with(str_text(&said), "true");
 }
 
 /* A mistake in it is told now, while somebody reads it. */
@@ -86,10 +97,14 @@ static int check_job(const struct hook_target *t, bool bare, struct err *err)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
 	CLEANUP(config_free) struct config *c = NULL;
-	struct config_ask ask = {.file = t->path, .need_job = true, .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {.file = t->path,
+				 .need_job = true,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
 	char id[GIT_ID];
 
-	if (bare && (git_commit_id(t->place.common, "HEAD", id, err) < 0 || commit_tree_open(&tree, t->path, id, err) < 0))
+	if (bare && (git_commit_id(t->place.common, "HEAD", id, err) < 0 ||
+		     commit_tree_open(&tree, t->path, id, err) < 0))
 		return -1;
 	ask.tree = tree ? &tree->at : NULL;
 	return config_open(&c, &ask, err);
@@ -105,8 +120,10 @@ static bool is_hook(const char *name)
 	return false;
 }
 
-/* The hooks of --on, else `usual`: NULL-terminated, at most all that there are. text holds the words. */
-static int chosen_hooks(const struct cmd_context *ctx, const char *const *usual, char **text, const char *names[8], struct err *err)
+/* The hooks of --on, else `usual`: NULL-terminated, at most all that there are. text holds the
+ * words. */
+static int chosen_hooks(const struct cmd_context *ctx, const char *const *usual, char **text,
+			const char *names[8], struct err *err)
 {
 	const char *on = opt_text(ctx, "on");
 	char *rest = NULL;
@@ -115,9 +132,13 @@ static int chosen_hooks(const struct cmd_context *ctx, const char *const *usual,
 	for (; !on && usual[count]; count++)
 		names[count] = usual[count];
 	*text = on ? xstrdup(on) : NULL;
-	for (char *name = on ? strtok_r(*text, ",", &rest) : NULL; name && count < 7; name = strtok_r(NULL, ",", &rest)) {
+	for (char *name = on ? strtok_r(*text, ",", &rest) : NULL; name && count < 7;
+	     name = strtok_r(NULL, ",", &rest)) {
 		if (!is_hook(name))
-			return err_set(err, ERR_USAGE, "--on %.40s: it must be of post-commit, post-merge, post-rewrite, pre-push, post-receive", name);
+			return err_set(err, ERR_USAGE,
+				       "--on %.40s: it must be of post-commit, post-merge, "
+				       "post-rewrite, pre-push, post-receive",
+				       name);
 		names[count++] = name;
 	}
 	names[count] = NULL;
@@ -160,11 +181,20 @@ static void warn_of_folder(const struct hook_target *t)
 	if (trust_is_below(folder, t->place.common))
 		return;
 	if (!trust_is_below(folder, t->place.top))
-		log_line(LOG_NOTE, "%s serves other repositories, too (core.hooksPath): this hook does nothing in them", folder);
+		log_line(LOG_NOTE,
+			 "%s serves other repositories, too (core.hooksPath): this hook does "
+			 "nothing in them",
+			 folder);
 	else if (GIT(t->place.top, NULL, &none, "check-ignore", "--quiet", hook))
-		log_line(LOG_WARN, "%s is a folder of the project (core.hooksPath): do not commit this hook, which names paths of this machine", folder);
+		log_line(LOG_WARN,
+			 "%s is a folder of the project (core.hooksPath): do not commit this hook, "
+			 "which names paths of this machine",
+			 folder);
 	else
-		log_line(LOG_NOTE, "%s is another program's (core.hooksPath): if that writes it anew, install again (`burst hook status` tells)", folder);
+		log_line(LOG_NOTE,
+			 "%s is another program's (core.hooksPath): if that writes it anew, "
+			 "install again (`burst hook status` tells)",
+			 folder);
 }
 
 static int install(struct cmd_context *ctx, const struct hook_target *t, struct err *err)
@@ -175,7 +205,8 @@ static int install(struct cmd_context *ctx, const struct hook_target *t, struct 
 	struct hook_job job = job_of(ctx, t, bare);
 	size_t installed = 0, count = 0;
 
-	if (check_durations(ctx, err) < 0 || check_job(t, bare, err) < 0 || chosen_hooks(ctx, bare ? bare_hooks : usual_hooks, &text, names, err) < 0)
+	if (check_durations(ctx, err) < 0 || check_job(t, bare, err) < 0 ||
+	    chosen_hooks(ctx, bare ? bare_hooks : usual_hooks, &text, names, err) < 0)
 		return -1;
 	for (; names[count]; count++) {
 		struct err why = {0};
@@ -190,8 +221,10 @@ static int install(struct cmd_context *ctx, const struct hook_target *t, struct 
 		return err_set(err, ERR_CONFIG, "no hook was installed");
 	warn_of_folder(t);
 	if (!ctx->quiet)
-		output_line(stderr, "%zu of %zu hooks installed in %s: commits that change what %s reads are rendered (`burst hook status`)", installed, count,
-			    t->place.hooks, t->config);
+		output_line(stderr,
+			    "%zu of %zu hooks installed in %s: commits that change what %s reads "
+			    "are rendered (`burst hook status`)",
+			    installed, count, t->place.hooks, t->config);
 	return installed == count ? 0 : 1;
 }
 
@@ -225,7 +258,10 @@ static int remove_hooks(struct cmd_context *ctx, struct hook_target *t, struct e
 	if (!opt_has(ctx, "on") && removed && remove_tree(t, err) < 0)
 		return -1;
 	if (!ctx->quiet)
-		output_line(stderr, removed ? "%d hooks of %s removed from %s" : "%d hooks of %s were in %s", removed, t->config, t->place.hooks);
+		output_line(stderr,
+			    removed ? "%d hooks of %s removed from %s"
+				    : "%d hooks of %s were in %s",
+			    removed, t->config, t->place.hooks);
 	return 0;
 }
 
@@ -238,22 +274,34 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return hook_fire(ctx, err);
 	bool installs = !strcmp(what, "install"), removes = !strcmp(what, "remove");
 	if ((!installs && !removes && strcmp(what, "status")) || ctx->arg_count > 2)
-		return err_set(err, ERR_USAGE, "hook: it wants install, status or remove (see `burst help hook`)");
+		return err_set(err, ERR_USAGE,
+			       "hook: it wants install, status or remove (see `burst help hook`)");
 	if (opt_has(ctx, "into") && !installs)
-		return err_set(err, ERR_USAGE, "hook: --into is a flag of install: name the folder itself, as in `burst hook %s DIR`", what);
+		return err_set(err, ERR_USAGE,
+			       "hook: --into is a flag of install: name the folder itself, as in "
+			       "`burst hook %s DIR`",
+			       what);
 	if (find_target(ctx, &t, err) < 0)
 		return -1;
-	return installs ? install(ctx, &t, err) : removes ? remove_hooks(ctx, &t, err) : hook_status(ctx, &t, err);
+	return installs  ? install(ctx, &t, err)
+	       : removes ? remove_hooks(ctx, &t, err)
+			 : hook_status(ctx, &t, err);
 }
 
 static const struct opt opts[] = {
-	{0, "on", "HOOKS", "these hooks: post-commit, post-merge, post-rewrite (all three when not said), pre-push, post-receive", NULL, false},
+	{0, "on", "HOOKS",
+	 "these hooks: post-commit, post-merge, post-rewrite (all three when not said), pre-push, "
+	 "post-receive",
+	 NULL, false},
 	{0, "branch", "NAMES", "only commits of these branches, as in main,release/*", NULL, false},
-	{0, "path", "PATHS", "only commits that change these paths, in place of what the job reads", NULL, false},
+	{0, "path", "PATHS", "only commits that change these paths, in place of what the job reads",
+	 NULL, false},
 	{0, "quiet", "TIME", "wait until no other commit has come for so long (20s)", NULL, false},
 	{0, "min-segments", "N", "wait until so many segments are to render", NULL, false},
 	{0, "max-wait", "TIME", "but no longer than this (30m)", NULL, false},
-	{0, "into", "DIR", "in a bare repository: the folder that stands for its working tree, for outputs", NULL, false},
+	{0, "into", "DIR",
+	 "in a bare repository: the folder that stands for its working tree, for outputs", NULL,
+	 false},
 	{0},
 };
 
@@ -263,10 +311,14 @@ const struct cmd cmd_hook = {
 	.min_args = 1,
 	.max_args = 4,
 	.summary = "render what is committed, from git's hooks",
-	.details = "`burst hook install` writes hooks into the repository of CONFIG. After a commit, a merge or a rebase that changes what the job reads, "
-		   "they queue the committed files (`burst submit --commit`) and return at once; other commits start nothing. A hook that was there "
-		   "runs first. The hooks serve all working trees of the repository: each renders into its own output folder. `burst hook status` "
-		   "shows where they are, whether they are as this burst writes them, and what became of the last trigger. `burst hook remove` puts "
+	.details = "`burst hook install` writes hooks into the repository of CONFIG. After a "
+		   "commit, a merge or a rebase that changes what the job reads, "
+		   "they queue the committed files (`burst submit --commit`) and return at once; "
+		   "other commits start nothing. A hook that was there "
+		   "runs first. The hooks serve all working trees of the repository: each renders "
+		   "into its own output folder. `burst hook status` "
+		   "shows where they are, whether they are as this burst writes them, and what "
+		   "became of the last trigger. `burst hook remove` puts "
 		   "back what was there before, to the byte.",
 	.opts = opts,
 	.needs = NEED_LEDGER,

@@ -6,14 +6,16 @@
 
 #include "base/jsonx.h"
 
-#define FIRST_LINES                                                                                                                                  \
-	"#!/bin/sh\n"                                                                                                                                \
-	"# Written by `burst hook install`; `burst hook remove` takes it away. The lines \"# job\" are its settings: change them by installing "    \
+#define FIRST_LINES                                                                                \
+	"#!/bin/sh\n"                                                                              \
+	"# Written by `burst hook install`; `burst hook remove` takes it away. The lines \"# "     \
+	"job\" are its settings: change them by installing "                                       \
 	"again.\n"
 #define JOB_MARK    "# job "
 #define FOLDER_MARK "# burst made this folder\n"
 
-const char *const hook_names[] = {"post-commit", "post-merge", "post-rewrite", "pre-push", "post-receive", NULL};
+const char *const hook_names[] = {"post-commit", "post-merge",   "post-rewrite",
+				  "pre-push",    "post-receive", NULL};
 
 bool hook_has_lines(const char *name)
 {
@@ -88,7 +90,8 @@ int hook_file_parse(struct hook_file *out, const char *text, struct err *err)
 		if (starts_with(at, JOB_MARK)) {
 			GROW(f.jobs, f.count, f.cap);
 			f.jobs[f.count++] = (struct hook_job){0};
-			if (read_job(&f.jobs[f.count - 1], at + strlen(JOB_MARK), len - strlen(JOB_MARK), err) < 0) {
+			if (read_job(&f.jobs[f.count - 1], at + strlen(JOB_MARK),
+				     len - strlen(JOB_MARK), err) < 0) {
 				hook_file_free(&f);
 				err->kind = ERR_CONFIG;
 				return err_wrap(err, "line %zu", number);
@@ -105,8 +108,11 @@ static int write_job(struct str *to, const struct hook_job *job, struct err *err
 	CLEANUP(json_decref) json_t *object = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		if (*field(job, i) && json_object_set_new(object, fields[i].key, json_string(*field(job, i))) < 0)
-			return err_set(err, ERR_CONFIG, "%s: it is no UTF-8 text, and cannot stand in a hook", fields[i].key);
+		if (*field(job, i) &&
+		    json_object_set_new(object, fields[i].key, json_string(*field(job, i))) < 0)
+			return err_set(err, ERR_CONFIG,
+				       "%s: it is no UTF-8 text, and cannot stand in a hook",
+				       fields[i].key);
 	CLEANUP(free_text) char *line = jsonx_line(object);
 	str_addf(to, JOB_MARK "%s\n", line);
 	return 0;
@@ -114,8 +120,9 @@ static int write_job(struct str *to, const struct hook_job *job, struct err *err
 
 /* ---- what it does ---- */
 
-/* Git's hooks find only git itself in an empty PATH, so the script calls no other program. A hook that was there before is run first, as
- * git would have run it. burst then goes on by itself: git waits for the script alone. */
+/* Git's hooks find only git itself in an empty PATH, so the script calls no other program. A hook
+ * that was there before is run first, as git would have run it. burst then goes on by itself: git
+ * waits for the script alone. */
 static void add_lines_read(struct str *to)
 {
 	str_add(to, "lines=\n"
@@ -124,11 +131,13 @@ static void add_lines_read(struct str *to)
 		    "done\n");
 }
 
-/* Where HEAD is by now. A rebase is over before what goes on in the background can see that there was one. */
-#define FIND_HEAD                                                                                                                                    \
-	"at=$(git symbolic-ref -q HEAD) || {\n"                                                                                                      \
-	"\tat=$(git rev-parse HEAD)\n"                                                                                                               \
-	"\t[ ! -e \"$(git rev-parse --git-path rebase-merge)\" ] && [ ! -e \"$(git rev-parse --git-path rebase-apply/rebasing)\" ] || at=rebase\n"    \
+/* Where HEAD is by now. A rebase is over before what goes on in the background can see that there
+ * was one. */
+#define FIND_HEAD                                                                                  \
+	"at=$(git symbolic-ref -q HEAD) || {\n"                                                    \
+	"\tat=$(git rev-parse HEAD)\n"                                                             \
+	"\t[ ! -e \"$(git rev-parse --git-path rebase-merge)\" ] && [ ! -e \"$(git rev-parse "     \
+	"--git-path rebase-apply/rebasing)\" ] || at=rebase\n"                                     \
 	"}\n"
 
 static void add_script(struct str *to, const char *name, const char *program)
@@ -154,13 +163,15 @@ static void add_script(struct str *to, const char *name, const char *program)
 		 "if [ -x \"$burst\" ]; then\n"
 		 "\t%s\"$burst\" hook fire %s \"$0\" \"${at:-HEAD}\" >/dev/null 2>&1 %s&\n"
 		 "else\n"
-		 "\techo \"burst: $burst is gone, so nothing is rendered: \\`burst hook install\\` with the new program mends this hook\" >&2\n"
+		 "\techo \"burst: $burst is gone, so nothing is rendered: \\`burst hook install\\` "
+		 "with the new program mends this hook\" >&2\n"
 		 "fi\n"
 		 "exit $code\n",
 		 lines ? "printf %s \"$lines\" | " : "", name, lines ? "" : "</dev/null ");
 }
 
-int hook_file_write(struct str *to, const struct hook_file *f, const char *name, const char *program, struct err *err)
+int hook_file_write(struct str *to, const struct hook_file *f, const char *name,
+		    const char *program, struct err *err)
 {
 	str_add(to, FIRST_LINES);
 	if (f->made_folder)
@@ -174,17 +185,20 @@ int hook_file_write(struct str *to, const struct hook_file *f, const char *name,
 
 /* ---- its jobs ---- */
 
-struct hook_job *hook_file_find(const struct hook_file *f, const char *repository, const char *config)
+struct hook_job *hook_file_find(const struct hook_file *f, const char *repository,
+				const char *config)
 {
 	for (size_t i = 0; i < f->count; i++)
-		if (!strcmp(f->jobs[i].repository, repository) && !strcmp(f->jobs[i].config, config))
+		if (!strcmp(f->jobs[i].repository, repository) &&
+		    !strcmp(f->jobs[i].config, config))
 			return &f->jobs[i];
 	return NULL;
 }
 
 void hook_file_put(struct hook_file *f, const struct hook_job *job)
 {
-	struct hook_job copy = job_copy(job), *old = hook_file_find(f, job->repository, job->config);
+	struct hook_job copy = job_copy(job),
+			*old = hook_file_find(f, job->repository, job->config);
 
 	if (old) {
 		job_free(old);
@@ -201,7 +215,8 @@ size_t hook_file_remove(struct hook_file *f, const char *repository, const char 
 
 	for (size_t i = 0; i < count; i++) {
 		struct hook_job *job = &f->jobs[i];
-		if (!strcmp(job->repository, repository) && (!config || !strcmp(job->config, config)))
+		if (!strcmp(job->repository, repository) &&
+		    (!config || !strcmp(job->config, config)))
 			job_free(job);
 		else
 			f->jobs[kept++] = *job;

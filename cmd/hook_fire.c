@@ -1,7 +1,9 @@
-/* hook_fire.c - what a hook of burst's starts: decides whether a commit matters to a job, and queues it.
+/* hook_fire.c - what a hook of burst's starts: decides whether a commit matters to a job, and
+ * queues it.
  *
- * It runs in the background, after git has gone on. So it takes the newest commit of the branch, not the one that it was called for: of
- * several that run at once, each sees the newest, and all but one find it queued. */
+ * It runs in the background, after git has gone on. So it takes the newest commit of the branch,
+ * not the one that it was called for: of several that run at once, each sees the newest, and all
+ * but one find it queued. */
 #include "hook.h"
 
 #include <stdlib.h>
@@ -17,7 +19,13 @@
 #include "commit_tree.h"
 #include "net/child.h"
 
-enum { LINES_MAX_BYTES = 16 << 20, LOCK_MS = 120 * 1000, PAUSE_MS = 20, SUBMIT_MS = 120 * 1000, WORDS_MAX = 48 };
+enum {
+	LINES_MAX_BYTES = 16 << 20,
+	LOCK_MS = 120 * 1000,
+	PAUSE_MS = 20,
+	SUBMIT_MS = 120 * 1000,
+	WORDS_MAX = 48
+};
 
 /* Where a branch is now. */
 struct tip {
@@ -47,7 +55,8 @@ static void skip(struct trigger *t, const char *why)
 
 /* ---- does it matter? ---- */
 
-/* Of a bare repository without --branch: the one that a clone gets. To be freed; NULL: there is none. */
+/* Of a bare repository without --branch: the one that a clone gets. To be freed; NULL: there is
+ * none. */
 static char *main_branch(const struct trigger *t)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;
@@ -60,10 +69,14 @@ static char *main_branch(const struct trigger *t)
 
 static bool branch_fits(const struct trigger *t)
 {
-	CLEANUP(free_text) char *list = t->job->branch ? xstrdup(t->job->branch) : t->job->into ? main_branch(t) : NULL;
+	CLEANUP(free_text)
+	char *list = t->job->branch ? xstrdup(t->job->branch)
+		     : t->job->into ? main_branch(t)
+				    : NULL;
 	char *rest = NULL;
 
-	for (char *pattern = list ? strtok_r(list, ",", &rest) : NULL; pattern; pattern = strtok_r(NULL, ",", &rest))
+	for (char *pattern = list ? strtok_r(list, ",", &rest) : NULL; pattern;
+	     pattern = strtok_r(NULL, ",", &rest))
 		if (t->tip.branch[0] && pattern_match(pattern, t->tip.branch))
 			return true;
 	return !list;
@@ -81,13 +94,14 @@ static bool is_left_to_rewrite(const struct trigger *t)
 	       hook_file_find(&f, t->job->repository, t->job->config);
 }
 
-/* The paths of the commit that the job reads; NULL: it cannot be told, since a link among them leads to others, or the config has a
- * mistake. To be freed with free_paths(). */
+/* The paths of the commit that the job reads; NULL: it cannot be told, since a link among them
+ * leads to others, or the config has a mistake. To be freed with free_paths(). */
 static char **inputs_of(const struct trigger *t)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
 	CLEANUP(config_free) struct config *config = NULL;
-	struct config_ask ask = {.file = t->target.path, .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {
+		.file = t->target.path, .providers = provider_registry, .jobs = job_registry};
 	struct err none;
 
 	if (commit_tree_open(&tree, t->target.path, t->tip.commit, &none) < 0)
@@ -117,11 +131,18 @@ static char **paths_named(const char *text)
 	return paths;
 }
 
-/* Whether nothing of what counts differs; false where git cannot tell (a shallow clone lacks the older commit). */
+/* Whether nothing of what counts differs; false where git cannot tell (a shallow clone lacks the
+ * older commit). */
 static bool is_same(const struct trigger *t, const char *base)
 {
 	char **paths = t->job->path ? paths_named(t->job->path) : inputs_of(t);
-	const char *words[WORDS_MAX] = {t->job->path ? "--no-optional-locks" : "--literal-pathspecs", "diff-tree", "-r", "--quiet", base, t->tip.commit,
+	const char *words[WORDS_MAX] = {t->job->path ? "--no-optional-locks"
+						     : "--literal-pathspecs",
+					"diff-tree",
+					"-r",
+					"--quiet",
+					base,
+					t->tip.commit,
 					"--"};
 	size_t count = 7;
 	struct err none;
@@ -133,7 +154,8 @@ static bool is_same(const struct trigger *t, const char *base)
 	return same;
 }
 
-/* What the tip is compared to: the commit that was queued last, else the one before it. "": nothing, so it is queued. */
+/* What the tip is compared to: the commit that was queued last, else the one before it. "":
+ * nothing, so it is queued. */
 static void find_base(const struct trigger *t, const json_t *last, char base[GIT_ID])
 {
 	CLEANUP(free_text) char *parent = xasprintf("%s^", t->tip.commit);
@@ -143,7 +165,8 @@ static void find_base(const struct trigger *t, const json_t *last, char base[GIT
 	base[0] = '\0';
 	if (known[0] && git_commit_id(t->target.place.top, known, base, &none) == 0)
 		return;
-	if (!known[0] && !strcmp(t->hook, "post-commit") && git_commit_id(t->target.place.top, parent, base, &none) == 0)
+	if (!known[0] && !strcmp(t->hook, "post-commit") &&
+	    git_commit_id(t->target.place.top, parent, base, &none) == 0)
 		return;
 	base[0] = '\0';
 }
@@ -153,7 +176,8 @@ static bool matters(struct trigger *t, const json_t *last)
 	char base[GIT_ID];
 
 	if (!branch_fits(t))
-		skip(t, t->tip.branch[0] ? "its branch is not one that the hook is for" : "HEAD is on no branch");
+		skip(t, t->tip.branch[0] ? "its branch is not one that the hook is for"
+					 : "HEAD is on no branch");
 	else if (jsonx_bool(last, "owed", false))
 		return true;
 	else if (find_base(t, last, base), !strcmp(base, t->tip.commit))
@@ -173,7 +197,8 @@ static void submit(struct trigger *t)
 	CLEANUP(str_free) struct str out = STR_MAX(LINES_MAX_BYTES);
 	CLEANUP(str_free) struct str said = STR_MAX(LINES_MAX_BYTES);
 	struct err err = {0};
-	const char *argv[20] = {child_self(), "submit", t->target.path, "--commit", t->tip.commit, "--json"};
+	const char *argv[20] = {child_self(), "submit",      t->target.path,
+				"--commit",   t->tip.commit, "--json"};
 	size_t count = 6;
 
 	if (job->quiet)
@@ -183,7 +208,10 @@ static void submit(struct trigger *t)
 	if (job->max_wait)
 		argv[count++] = "--max-wait", argv[count++] = job->max_wait;
 	/* with our keys: it is burst again */
-	struct program submit = {.argv = argv, .folder = t->target.place.top, .environment = environ, .limit_ms = SUBMIT_MS};
+	struct program submit = {.argv = argv,
+				 .folder = t->target.place.top,
+				 .environment = environ,
+				 .limit_ms = SUBMIT_MS};
 	if (program_must(&submit, &out, &said, &err) < 0) {
 		t->outcome = "failed";
 		str_add(&t->why, err.msg);
@@ -226,12 +254,16 @@ static int record(const struct trigger *t, const json_t *last, struct err *err)
 {
 	const char *base = is_new_base(t) ? t->tip.commit : jsonx_text(last, "base", "");
 	/* a commit that could not be queued: the next one is, whatever it changes */
-	bool owed = !strcmp(t->outcome, "failed") || (strcmp(t->outcome, "queued") && jsonx_bool(last, "owed", false));
-	CLEANUP(json_decref) json_t *now = json_pack("{s:s, s:b, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "base", base, "owed", owed, "at_ms",
-						     (json_int_t)clock_wall_ms(), "hook", t->hook, "commit", t->tip.commit, "branch", t->tip.branch,
-						     "outcome", t->outcome, "why", str_text(&t->why), "request", t->request);
+	bool owed = !strcmp(t->outcome, "failed") ||
+		    (strcmp(t->outcome, "queued") && jsonx_bool(last, "owed", false));
+	CLEANUP(json_decref)
+	json_t *now = json_pack("{s:s, s:b, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "base", base,
+				"owed", owed, "at_ms", (json_int_t)clock_wall_ms(), "hook", t->hook,
+				"commit", t->tip.commit, "branch", t->tip.branch, "outcome",
+				t->outcome, "why", str_text(&t->why), "request", t->request);
 
-	return now ? hook_record(t->ctx->store, t->target.path, now, err) : err_set(err, ERR_LOCAL, "the record of a trigger is no UTF-8 text");
+	return now ? hook_record(t->ctx->store, t->target.path, now, err)
+		   : err_set(err, ERR_LOCAL, "the record of a trigger is no UTF-8 text");
 }
 
 static int fire(struct trigger *t, struct err *err)
@@ -246,7 +278,8 @@ static int fire(struct trigger *t, struct err *err)
 	if (matters(t, last))
 		submit(t);
 	/* what was queued goes on being what is found in `burst hook status` */
-	if (!strcmp(t->outcome, "skipped") && !strcmp(jsonx_text(last, "commit", ""), t->tip.commit))
+	if (!strcmp(t->outcome, "skipped") &&
+	    !strcmp(jsonx_text(last, "commit", ""), t->tip.commit))
 		return 0;
 	return record(t, last, err);
 }
@@ -260,8 +293,10 @@ static bool is_within_head(const char *folder, const char *commit)
 	return GIT(folder, NULL, &none, "merge-base", "--is-ancestor", commit, "HEAD") == 0;
 }
 
-/* The newest of the branch, or of HEAD where that is on none: another commit may have come since. */
-static int look_up(struct trigger *t, const char *folder, const char *ref, const char *commit, struct err *err)
+/* The newest of the branch, or of HEAD where that is on none: another commit may have come since.
+ */
+static int look_up(struct trigger *t, const char *folder, const char *ref, const char *commit,
+		   struct err *err)
 {
 	static const char heads[] = "refs/heads/";
 	bool is_branch = starts_with(ref, heads);
@@ -269,18 +304,26 @@ static int look_up(struct trigger *t, const char *folder, const char *ref, const
 	COPY_TEXT(t->tip.branch, is_branch ? ref + strlen(heads) : "");
 	if (is_branch && git_commit_id(folder, ref, t->tip.commit, err) == 0)
 		return 0;
-	return git_commit_id(folder, !is_branch && is_within_head(folder, commit) ? "HEAD" : commit, t->tip.commit, err);
+	return git_commit_id(folder, !is_branch && is_within_head(folder, commit) ? "HEAD" : commit,
+			     t->tip.commit, err);
 }
 
-/* The working tree that the job is in: the one that the hook runs in, or that of a bare repository. */
+/* The working tree that the job is in: the one that the hook runs in, or that of a bare repository.
+ */
 static int set_target(struct trigger *t, const struct git_place *here, struct err *err)
 {
 	hook_target_free(&t->target);
 	t->target = (struct hook_target){0};
-	if (git_find(&t->target.place, t->job->into ? t->job->into : here->top ? here->top : here->common, err) < 0)
+	if (git_find(&t->target.place,
+		     t->job->into ? t->job->into
+		     : here->top  ? here->top
+				  : here->common,
+		     err) < 0)
 		return -1;
 	if (!t->target.place.top)
-		return err_set(err, ERR_CONFIG, "%s is a bare repository: install the hook again with --into", here->common);
+		return err_set(err, ERR_CONFIG,
+			       "%s is a bare repository: install the hook again with --into",
+			       here->common);
 	t->target.config = xstrdup(t->job->config);
 	t->target.path = path_join(t->target.place.top, t->job->config);
 	return 0;
@@ -289,7 +332,8 @@ static int set_target(struct trigger *t, const struct git_place *here, struct er
 /* Nobody reads what a hook in the background prints. */
 static void record_failure(struct trigger *t, const struct err *why)
 {
-	CLEANUP(json_decref) json_t *last = t->target.path ? hook_recorded(t->ctx->store, t->target.path) : NULL;
+	CLEANUP(json_decref)
+	json_t *last = t->target.path ? hook_recorded(t->ctx->store, t->target.path) : NULL;
 	struct err none;
 
 	t->outcome = "failed";
@@ -299,7 +343,8 @@ static void record_failure(struct trigger *t, const struct err *why)
 		record(t, last, &none);
 }
 
-static int fire_ref(struct trigger *t, const struct git_place *here, const struct hook_file *f, const char *ref, const char *commit, struct err *err)
+static int fire_ref(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+		    const char *ref, const char *commit, struct err *err)
 {
 	int result = 0;
 
@@ -310,7 +355,8 @@ static int fire_ref(struct trigger *t, const struct git_place *here, const struc
 		str_reset(&t->why);
 		if (strcmp(t->job->repository, here->common))
 			continue;
-		if (set_target(t, here, err) == 0 && look_up(t, t->target.place.top, ref, commit, err) == 0 && fire(t, err) == 0)
+		if (set_target(t, here, err) == 0 &&
+		    look_up(t, t->target.place.top, ref, commit, err) == 0 && fire(t, err) == 0)
 			continue;
 		record_failure(t, err);
 		result = -1;
@@ -318,18 +364,22 @@ static int fire_ref(struct trigger *t, const struct git_place *here, const struc
 	return result;
 }
 
-/* "LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID", or "OLD-ID NEW-ID REF": branches that are there now. */
-static int fire_lines(struct trigger *t, const struct git_place *here, const struct hook_file *f, const char *lines, struct err *err)
+/* "LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID", or "OLD-ID NEW-ID REF": branches that are there now.
+ */
+static int fire_lines(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+		      const char *lines, struct err *err)
 {
 	bool push = !strcmp(t->hook, "pre-push");
 	int result = 0;
 
-	for (const char *at = lines; *at; at += strcspn(at, "\n") + (at[strcspn(at, "\n")] == '\n')) {
+	for (const char *at = lines; *at;
+	     at += strcspn(at, "\n") + (at[strcspn(at, "\n")] == '\n')) {
 		char a[512], b[512], c[512];
 		if (sscanf(at, "%511s %511s %511s", a, b, c) != 3)
 			continue;
 		const char *ref = push ? a : c, *commit = b;
-		if (starts_with(ref, "refs/heads/") && strspn(commit, "0") != strlen(commit) && fire_ref(t, here, f, ref, commit, err) < 0)
+		if (starts_with(ref, "refs/heads/") && strspn(commit, "0") != strlen(commit) &&
+		    fire_ref(t, here, f, ref, commit, err) < 0)
 			result = -1;
 	}
 	return result;
@@ -351,8 +401,10 @@ static void complete_path(void)
 	setenv("PATH", str_text(&path), 1);
 }
 
-/* Of a hook that has no lines on its stdin: it is called in a working tree, and `at` is its branch, its commit or "rebase". */
-static int fire_head(struct trigger *t, const struct git_place *here, const struct hook_file *f, const char *at, struct err *err)
+/* Of a hook that has no lines on its stdin: it is called in a working tree, and `at` is its branch,
+ * its commit or "rebase". */
+static int fire_head(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+		     const char *at, struct err *err)
 {
 	bool is_ref = starts_with(at, "refs/");
 
@@ -369,18 +421,21 @@ int hook_fire(struct cmd_context *ctx, struct err *err)
 	CLEANUP(str_free) struct str lines = STR_INIT;
 
 	if (ctx->arg_count != 4)
-		return err_set(err, ERR_USAGE, "hook: it wants install, status or remove (see `burst help hook`)");
+		return err_set(err, ERR_USAGE,
+			       "hook: it wants install, status or remove (see `burst help hook`)");
 	struct trigger t = {.ctx = ctx, .hook = ctx->args[1]};
 	setsid(); /* programs that call git end what it has left in its group */
 	complete_path();
 	git_leave();
-	if (hook_has_lines(t.hook) && fd_read_all(STDIN_FILENO, "stdin", LINES_MAX_BYTES, &lines, err) < 0)
+	if (hook_has_lines(t.hook) &&
+	    fd_read_all(STDIN_FILENO, "stdin", LINES_MAX_BYTES, &lines, err) < 0)
 		return -1;
-	if (path_read_plain(ctx->args[2], HOOK_FILE_MAX_BYTES, &text, err) < 0 || hook_file_parse(&f, str_text(&text), err) < 0 ||
-	    git_find(&here, ".", err) < 0)
+	if (path_read_plain(ctx->args[2], HOOK_FILE_MAX_BYTES, &text, err) < 0 ||
+	    hook_file_parse(&f, str_text(&text), err) < 0 || git_find(&here, ".", err) < 0)
 		return -1;
 	bool by_lines = !strcmp(t.hook, "pre-push") || !strcmp(t.hook, "post-receive");
-	int result = by_lines ? fire_lines(&t, &here, &f, str_text(&lines), err) : fire_head(&t, &here, &f, ctx->args[3], err);
+	int result = by_lines ? fire_lines(&t, &here, &f, str_text(&lines), err)
+			      : fire_head(&t, &here, &f, ctx->args[3], err);
 	hook_target_free(&t.target);
 	str_free(&t.why);
 	return result;

@@ -1,7 +1,8 @@
 /* hook_install.c - puts a hook into git's folder and takes it out again.
  *
- * A hook that was there is linked to NAME.before-burst before ours is renamed over it: at every moment there is one or the other, and a
- * process that dies in between loses none. Removing renames it back: the very file, with its mode and its times. */
+ * A hook that was there is linked to NAME.before-burst before ours is renamed over it: at every
+ * moment there is one or the other, and a process that dies in between loses none. Removing renames
+ * it back: the very file, with its mode and its times. */
 #include "hook.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@ static bool is_executable(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-int hook_look(const char *folder, const char *name, enum hook_state *state, struct hook_file *out, struct str *text, struct err *err)
+int hook_look(const char *folder, const char *name, enum hook_state *state, struct hook_file *out,
+	      struct str *text, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(folder, name);
 	struct err why = {0};
@@ -29,9 +31,12 @@ int hook_look(const char *folder, const char *name, enum hook_state *state, stru
 	*out = (struct hook_file){0};
 	*state = HOOK_NONE;
 	if (lstat(path, &st) < 0)
-		return errno == ENOENT || errno == ENOTDIR ? 0 : err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		return errno == ENOENT || errno == ENOTDIR
+			       ? 0
+			       : err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	*state = is_executable(path) ? HOOK_FOREIGN : HOOK_INERT;
-	if (path_read_plain(path, HOOK_FILE_MAX_BYTES, text, &why) < 0 || !hook_file_is_ours(str_text(text)))
+	if (path_read_plain(path, HOOK_FILE_MAX_BYTES, text, &why) < 0 ||
+	    !hook_file_is_ours(str_text(text)))
 		return 0; /* a program, or a link */
 	if (hook_file_parse(out, str_text(text), err) < 0)
 		return err_wrap(err, "%s", path);
@@ -41,8 +46,10 @@ int hook_look(const char *folder, const char *name, enum hook_state *state, stru
 
 static int failed(const char *what, const char *path, struct err *err)
 {
-	const char *hint = errno == EACCES || errno == EPERM || errno == EROFS ? ": git's hooks folder must be yours to write" :
-			   errno == ENOTDIR ? ": core.hooksPath must name a folder" : "";
+	const char *hint = errno == EACCES || errno == EPERM || errno == EROFS
+				   ? ": git's hooks folder must be yours to write"
+			   : errno == ENOTDIR ? ": core.hooksPath must name a folder"
+					      : "";
 
 	return err_set(err, ERR_LOCAL, "cannot %s %s: %s%s", what, path, strerror(errno), hint);
 }
@@ -53,7 +60,8 @@ static bool same_file(const char *a, const char *b)
 {
 	struct stat one, two;
 
-	return lstat(a, &one) == 0 && lstat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+	return lstat(a, &one) == 0 && lstat(b, &two) == 0 && one.st_dev == two.st_dev &&
+	       one.st_ino == two.st_ino;
 }
 
 static bool same_bytes(const char *a, const char *b)
@@ -61,12 +69,13 @@ static bool same_bytes(const char *a, const char *b)
 	CLEANUP(str_free) struct str one = STR_INIT;
 	CLEANUP(str_free) struct str two = STR_INIT;
 
-	return path_read_plain(a, HOOK_FILE_MAX_BYTES, &one, NULL) == 0 && path_read_plain(b, HOOK_FILE_MAX_BYTES, &two, NULL) == 0 &&
-	       one.len == two.len && !memcmp(str_text(&one), str_text(&two), one.len);
+	return path_read_plain(a, HOOK_FILE_MAX_BYTES, &one, NULL) == 0 &&
+	       path_read_plain(b, HOOK_FILE_MAX_BYTES, &two, NULL) == 0 && one.len == two.len &&
+	       !memcmp(str_text(&one), str_text(&two), one.len);
 }
 
-/* Tools that own a hooks folder write theirs anew (husky, at each npm install). File systems without hard links leave a moment without
- * a hook. */
+/* Tools that own a hooks folder write theirs anew (husky, at each npm install). File systems
+ * without hard links leave a moment without a hook. */
 static int keep_before(const char *path, const char *before, struct err *err)
 {
 	if (same_file(path, before))
@@ -76,8 +85,11 @@ static int keep_before(const char *path, const char *before, struct err *err)
 	if (link(path, before) == 0)
 		return 0;
 	if (errno == EEXIST)
-		return err_set(err, ERR_CONFIG, "%s and %s are both there: another program has replaced burst's hook. Keep the one that you want under "
-			       "the first name, remove the other, and install again", path, before);
+		return err_set(err, ERR_CONFIG,
+			       "%s and %s are both there: another program has replaced burst's "
+			       "hook. Keep the one that you want under "
+			       "the first name, remove the other, and install again",
+			       path, before);
 	return rename(path, before) < 0 ? failed("rename", path, err) : 0;
 }
 
@@ -88,7 +100,8 @@ static int write_hook(const char *path, const struct str *text, struct err *err)
 
 	if (fd < 0)
 		return failed("write", temporary, err);
-	if (fd_write_all(fd, str_text(text), text->len) == 0 && fsync(fd) == 0 && rename(temporary, path) == 0)
+	if (fd_write_all(fd, str_text(text), text->len) == 0 && fsync(fd) == 0 &&
+	    rename(temporary, path) == 0)
 		return 0;
 	failed("write", path, err);
 	unlink(temporary);
@@ -123,7 +136,8 @@ static bool is_made_by_us(const char *folder)
 	return false;
 }
 
-int hook_install(const struct hook_target *t, const char *name, const struct hook_job *job, struct err *err)
+int hook_install(const struct hook_target *t, const char *name, const struct hook_job *job,
+		 struct err *err)
 {
 	const char *folder = t->place.hooks;
 	CLEANUP(free_text) char *path = path_join(folder, name);
@@ -134,14 +148,19 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 	enum hook_state state;
 	bool made;
 
-	if (make_folder(folder, &made, err) < 0 || hook_look(folder, name, &state, &f, &old, err) < 0)
+	if (make_folder(folder, &made, err) < 0 ||
+	    hook_look(folder, name, &state, &f, &old, err) < 0)
 		return -1;
 	if (state == HOOK_INERT)
-		return err_set(err, ERR_CONFIG, "%s is there but not executable, so git does not run it: it is left alone, and nothing is installed "
-			       "beside it. Make it executable or remove it, and install again", path);
+		return err_set(err, ERR_CONFIG,
+			       "%s is there but not executable, so git does not run it: it is left "
+			       "alone, and nothing is installed "
+			       "beside it. Make it executable or remove it, and install again",
+			       path);
 	f.made_folder = f.made_folder || made || is_made_by_us(folder);
 	hook_file_put(&f, job);
-	if (hook_file_write(&text, &f, name, child_self(), err) < 0 || (state == HOOK_FOREIGN && keep_before(path, before, err) < 0))
+	if (hook_file_write(&text, &f, name, child_self(), err) < 0 ||
+	    (state == HOOK_FOREIGN && keep_before(path, before, err) < 0))
 		return -1;
 	if (state == HOOK_OURS && is_executable(path) && !strcmp(str_text(&old), str_text(&text)))
 		return 0;
@@ -171,7 +190,8 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 		return -1;
 	if (state != HOOK_OURS && same_file(path, before))
 		unlink(before); /* of an installation that was cut off */
-	const struct hook_job *job = state == HOOK_OURS && config ? hook_file_find(&f, t->place.common, config) : NULL;
+	const struct hook_job *job =
+		state == HOOK_OURS && config ? hook_file_find(&f, t->place.common, config) : NULL;
 	t->made_tree = t->made_tree || (job && job->made_tree);
 	if (state != HOOK_OURS || !hook_file_remove(&f, t->place.common, config))
 		return 0;
@@ -183,7 +203,8 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 			rmdir(t->place.hooks); /* not while it holds another hook */
 		return 1;
 	}
-	if (hook_file_write(&text, &f, name, child_self(), err) < 0 || write_hook(path, &text, err) < 0)
+	if (hook_file_write(&text, &f, name, child_self(), err) < 0 ||
+	    write_hook(path, &text, err) < 0)
 		return -1;
 	return 1;
 }

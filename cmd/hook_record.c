@@ -21,7 +21,8 @@ json_t *hook_recorded(struct store *store, const char *path)
 	char name[64], text[RECORD_MAX_BYTES];
 
 	fact_name(path, name);
-	return store_fact(store, name, text, sizeof(text)) ? jsonx_parse(text, strlen(text), NULL) : NULL;
+	return store_fact(store, name, text, sizeof(text)) ? jsonx_parse(text, strlen(text), NULL)
+							   : NULL;
 }
 
 int hook_record(struct store *store, const char *path, const json_t *record, struct err *err)

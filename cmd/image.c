@@ -19,8 +19,8 @@ static const char *image_of_provider(const struct config *config, const char *na
 	return NULL;
 }
 
-/* The image that the pods of a run would have: the config's, else what its first provider that runs images takes. NULL: none of them
- * says. */
+/* The image that the pods of a run would have: the config's, else what its first provider that runs
+ * images takes. NULL: none of them says. */
 static const char *usual_image(const struct config *config)
 {
 	const struct section *top = config_top(config);
@@ -37,25 +37,33 @@ static int choose_base(const struct cmd_context *ctx, const char **from, struct 
 
 	*from = given ? given : usual_image(ctx->config);
 	if (!*from)
-		return err_set(err, ERR_USAGE, "image: no provider of this config names an image to build on; name one: --from debian:bookworm");
+		return err_set(err, ERR_USAGE,
+			       "image: no provider of this config names an image to build on; name "
+			       "one: --from debian:bookworm");
 	if (!provider_is_image(*from))
-		return err_set(err, ERR_USAGE, "--from: \"%s\" is not the name of an image, like \"ghcr.io/me/voices:1\"", *from);
+		return err_set(
+			err, ERR_USAGE,
+			"--from: \"%s\" is not the name of an image, like \"ghcr.io/me/voices:1\"",
+			*from);
 	return 0;
 }
 
 static void say_missing(const struct job_needs *needs, bool whole)
 {
 	if (!needs->setup)
-		log_line(LOG_NOTE, "this job has no set-up: only sshd%s are put into the image", needs->packages ? " and its Debian packages" : " and curl");
+		log_line(LOG_NOTE, "this job has no set-up: only sshd%s are put into the image",
+			 needs->packages ? " and its Debian packages" : " and curl");
 	else if (!whole && image_has_parts(needs))
-		log_line(LOG_NOTE, "the image will have no weights: a pod fetches them, unless its volume has them (--with-weights puts them in)");
+		log_line(LOG_NOTE, "the image will have no weights: a pod fetches them, unless its "
+				   "volume has them (--with-weights puts them in)");
 }
 
 static int print_dockerfile(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	bool whole = opt_has(ctx, "with-weights");
-	struct dockerfile_want want = {.job = config_job_name(ctx->config), .has = whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES};
+	struct dockerfile_want want = {.job = config_job_name(ctx->config),
+				       .has = whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES};
 	CLEANUP(str_free) struct str command = STR_INIT;
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -69,7 +77,8 @@ static int print_dockerfile(struct launch *l, struct err *err)
 	dockerfile_add(&text, &want);
 	say_missing(want.needs, whole);
 	if (want.needs->setup && want.needs->env_names && want.needs->env_names[0])
-		log_line(LOG_NOTE, "job.env: give its variables to the build with --secret, as the file's first lines show");
+		log_line(LOG_NOTE, "job.env: give its variables to the build with --secret, as the "
+				   "file's first lines show");
 	fputs(str_text(&text), stdout);
 	return cmd_flush(err);
 }
@@ -96,7 +105,9 @@ static int build_at_modal(struct launch *l, struct err *err)
 	char id[IMAGE_MAX];
 
 	if (opt_has(ctx, "from"))
-		return err_set(err, ERR_USAGE, "image: --modal builds on what pod.image or providers.modal.image names: --from is for Dockerfiles");
+		return err_set(err, ERR_USAGE,
+			       "image: --modal builds on what pod.image or providers.modal.image "
+			       "names: --from is for Dockerfiles");
 	if (launch_read_job(l, err) < 0 || launch_open_provider(l, "modal", err) < 0)
 		return -1;
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
@@ -104,9 +115,12 @@ static int build_at_modal(struct launch *l, struct err *err)
 	say_missing(needs, whole);
 	if (needs->setup && needs->env_names && needs->env_names[0])
 		log_line(LOG_NOTE, "job.env: its variables do not travel to Modal's build");
-	if (image_build(&l->setup, &l->setup.providers[0], needs, whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, hear, NULL, id, err) < 0)
+	if (image_build(&l->setup, &l->setup.providers[0], needs,
+			whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, hear, NULL, id, err) < 0)
 		return err_wrap(err, "modal");
-	output_line(stdout, "%s: runs of job \"%s\" at Modal use this image, until its set-up changes", id, config_job_name(ctx->config));
+	output_line(stdout,
+		    "%s: runs of job \"%s\" at Modal use this image, until its set-up changes", id,
+		    config_job_name(ctx->config));
 	return cmd_flush(err);
 }
 
@@ -122,8 +136,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "with-weights", NULL, "put the weights and voices into the image, too", NULL, false},
-	{0, "modal", NULL, "build the image at Modal, and use it in later runs of this job there", NULL, false},
-	{0, "from", "IMAGE", "build on this image; without it on the one that the job's pods have now", NULL, false},
+	{0, "modal", NULL, "build the image at Modal, and use it in later runs of this job there",
+	 NULL, false},
+	{0, "from", "IMAGE",
+	 "build on this image; without it on the one that the job's pods have now", NULL, false},
 	{0},
 };
 
@@ -132,11 +148,16 @@ const struct cmd cmd_image = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "make an image whose pods need no set-up: a Dockerfile, or at Modal",
-	.details = "The image has sshd, the job's Debian packages and its Python packages, locked by their hashes, and with --with-weights the "
-		   "weights. Build it (`burst image | docker build -t YOU/NAME:1 -`, with Docker 23 or later), push it, and name it in "
-		   "burst.cfg: pod = { image = \"YOU/NAME:1\"; }. A pod that finds its job's environment in its image skips the set-up, whatever "
-		   "its volume has. An image whose environment is for another set-up (another engine, another version of burst) is used "
-		   "as any other. With --modal, Modal builds the image and keeps it: nothing is printed, pushed or named.",
+	.details = "The image has sshd, the job's Debian packages and its Python packages, locked "
+		   "by their hashes, and with --with-weights the "
+		   "weights. Build it (`burst image | docker build -t YOU/NAME:1 -`, with Docker "
+		   "23 or later), push it, and name it in "
+		   "burst.cfg: pod = { image = \"YOU/NAME:1\"; }. A pod that finds its job's "
+		   "environment in its image skips the set-up, whatever "
+		   "its volume has. An image whose environment is for another set-up (another "
+		   "engine, another version of burst) is used "
+		   "as any other. With --modal, Modal builds the image and keeps it: nothing is "
+		   "printed, pushed or named.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
 	.group = CMD_GROUP_SETUP,

@@ -29,7 +29,8 @@ enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, SECRET_LEAST = 8,
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
-	*l = (struct launch){.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
+	*l = (struct launch){
+		.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
 	l->setup.run = &l->run;
 	l->setup.store = ctx->store;
 	l->setup.verbose = ctx->verbose > 0;
@@ -76,7 +77,10 @@ int launch_open_provider(struct launch *l, const char *name, struct err *err)
 		if (!strcmp(s->providers[i].ops->name, name))
 			return 0;
 	if (!ops)
-		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\" (BURST_PROVIDER_PATH names objects that hold more)", name);
+		return err_set(err, ERR_CONFIG,
+			       "this burst has no provider \"%s\" (BURST_PROVIDER_PATH names "
+			       "objects that hold more)",
+			       name);
 	if (s->provider_count == CORE_PROVIDERS_MAX)
 		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
 	if (engine_ready(err) < 0)
@@ -117,23 +121,27 @@ static int lock_job(struct launch *l, struct err *err)
 
 	if (path_mkdirs(dir, 0700, err) < 0)
 		return -1;
-	deliver_run_key(config_path(ctx->config) ? config_path(ctx->config) : "", config_job_name(ctx->config), key);
+	deliver_run_key(config_path(ctx->config) ? config_path(ctx->config) : "",
+			config_job_name(ctx->config), key);
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.lock", dir, key);
 	snprintf(note, sizeof(note), "process %ld\n", (long)getpid());
 	if (path_lock(path, note, &l->job_lock, err) < 0) {
 		if (err->kind == ERR_BUSY)
-			err_set(err, ERR_BUSY, "job \"%s\" is running already (see `burst ps`, `burst attach`)",
+			err_set(err, ERR_BUSY,
+				"job \"%s\" is running already (see `burst ps`, `burst attach`)",
 				config_job_name(ctx->config));
 		return -1;
 	}
 	return 0;
 }
 
-/* A delivery writes into the folder that its render has held, whatever stands at that path by now. */
+/* A delivery writes into the folder that its render has held, whatever stands at that path by now.
+ */
 static int given_output(void)
 {
 	const char *number = getenv(OUTPUT_FD_NAME);
-	int fd = number ? atoi(number) : -1, own = fd > 2 ? openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int fd = number ? atoi(number) : -1,
+	    own = fd > 2 ? openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	unsetenv(OUTPUT_FD_NAME);
 	if (own >= 0)
@@ -153,13 +161,15 @@ static int lock_output(struct launch *l, struct err *err)
 	if (l->output_lock < 0 || faccessat(l->output_lock, ".", W_OK | X_OK, 0) < 0)
 		return err_set(err, ERR_CONFIG, "output %s: cannot be written: %m", l->output_dir);
 	if (flock(l->output_lock, LOCK_EX | LOCK_NB) < 0)
-		return err_set(err, ERR_BUSY, "output %s: another run is writing there", l->output_dir);
+		return err_set(err, ERR_BUSY, "output %s: another run is writing there",
+			       l->output_dir);
 	path_hold_dir(l->output_dir, l->output_lock);
 	return 0;
 }
 
-/* What travels travels as JSON: a value that is no text would arrive empty. From here on no log, trace, error or ledger shows the
- * values: short ones that no name calls secret ("1", "debug") would only make the words around them unreadable. */
+/* What travels travels as JSON: a value that is no text would arrive empty. From here on no log,
+ * trace, error or ledger shows the values: short ones that no name calls secret ("1", "debug")
+ * would only make the words around them unreadable. */
 static int check_env(const struct section *conf, const struct job_needs *needs, struct err *err)
 {
 	for (const char *const *name = needs->env_names; name && *name; name++) {
@@ -167,7 +177,9 @@ static int check_env(const struct section *conf, const struct job_needs *needs, 
 		if (value && (strlen(value) >= SECRET_LEAST || http_trace_hides(*name)))
 			log_secret(value);
 		if (value && !utf8_valid(value, strlen(value)))
-			return err_set(err, ERR_CONFIG, "%s: job.env: the value of %s in your environment is no UTF-8 text, and cannot travel to pods",
+			return err_set(err, ERR_CONFIG,
+				       "%s: job.env: the value of %s in your environment is no "
+				       "UTF-8 text, and cannot travel to pods",
 				       section_where(conf, "env"), *name);
 	}
 	return 0;
@@ -193,7 +205,9 @@ int launch_read_job(struct launch *l, struct err *err)
 		.base_dir = config_read_dir(ctx->config),
 		.output_dir = l->output_dir,
 		.name = config_job_name(ctx->config),
-		.pods = section_has(top, "pods") ? (int)MIN(MAX(section_int(top, "pods"), 1), PODS_MOST) : 0,
+		.pods = section_has(top, "pods")
+				? (int)MIN(MAX(section_int(top, "pods"), 1), PODS_MOST)
+				: 0,
 		.verbose = ctx->verbose > 0,
 		.weights_url = section_text(top, "weights_url"),
 		.may_read = may_read,
@@ -203,7 +217,9 @@ int launch_read_job(struct launch *l, struct err *err)
 		.renders_max_bytes = section_int(top, "render_cache_mb") * 1000000,
 		.image = section_text(section_group(top, "pod"), "image"),
 		.code = section_has(section_group(top, "code"), "path"),
-		.anew = ctx->anew && ctx->cmd == &cmd_run, /* a resumed run has begun to: see takeover_resume() */
+		.anew = ctx->anew &&
+			ctx->cmd ==
+				&cmd_run, /* a resumed run has begun to: see takeover_resume() */
 		.prune = ctx->prune,
 		.mistakes = &ctx->mistakes,
 	};
@@ -242,12 +258,14 @@ static int find_cached(struct launch *l, struct err *err)
 
 int launch_load_job(struct launch *l, struct err *err)
 {
-	if (read_whole_job(l, l->ctx->cmd == &cmd_run, err) < 0 || lock_job(l, err) < 0 || lock_output(l, err) < 0 || job_check_output(l->output_dir, err) < 0)
+	if (read_whole_job(l, l->ctx->cmd == &cmd_run, err) < 0 || lock_job(l, err) < 0 ||
+	    lock_output(l, err) < 0 || job_check_output(l->output_dir, err) < 0)
 		return -1;
 	return find_cached(l, err);
 }
 
-/* Where something is left to be rendered, what its delivery would write over is told before that is paid for. */
+/* Where something is left to be rendered, what its delivery would write over is told before that is
+ * paid for. */
 static int check_delivered(const struct launch *l, struct err *err)
 {
 	return launch_open_segments(l) ? deliver_check_output(l, err) : 0;
@@ -271,7 +289,8 @@ int launch_check_output(const struct launch *l, struct err *err)
 	if (fd >= 0 && access(path, W_OK | X_OK) == 0)
 		return 0;
 	if (strcmp(path, l->output_dir))
-		err_set(err, ERR_CONFIG, "output %s: %s: cannot be written: %m", l->output_dir, path);
+		err_set(err, ERR_CONFIG, "output %s: %s: cannot be written: %m", l->output_dir,
+			path);
 	else
 		err_set(err, ERR_CONFIG, "output %s: cannot be written: %m", path);
 	return err_about(err, "job.output");
@@ -291,7 +310,8 @@ int launch_look_at_job(struct launch *l, struct err *err)
 
 	if (read_whole_job(l, true, err) < 0)
 		return -1;
-	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 && check_delivered(l, err) == 0)
+	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
+	    check_delivered(l, err) == 0)
 		return 0;
 	/* a file that came after the manifest was read is a living run's, and nobody else's */
 	if (err->kind != ERR_CONFIG || !is_locked(l->output_dir))
@@ -326,7 +346,9 @@ int launch_take_run(struct launch *l, const char *who, struct err *err)
 	snprintf(note, sizeof(note), "%s %ld\n", who, (long)getpid());
 	if (path_lock(lock, note, &l->run_lock, err) < 0) {
 		if (err->kind == ERR_BUSY && !strncmp(err->msg, RUN_CLIENT " ", sizeof(RUN_CLIENT)))
-			err_set(err, ERR_BUSY, "run %s has a client already (see `burst attach %s`)", l->run.id, l->run.id);
+			err_set(err, ERR_BUSY,
+				"run %s has a client already (see `burst attach %s`)", l->run.id,
+				l->run.id);
 		else if (err->kind == ERR_BUSY)
 			err_wrap(err, "run %s: try again in a moment: its lock is held", l->run.id);
 		return -1;
@@ -380,7 +402,9 @@ void launch_conf_from_config(struct launch *l)
 	s->volume_gb = section_int(volume, "size_gb");
 	s->volume_create = section_bool(volume, "create");
 	s->code_path = section_text(section_group(top, "code"), "path");
-	s->more_to_come = section_has(top, "deliver") || (config_path(l->ctx->config) && deliver_run_is(l->ctx, config_path(l->ctx->config)));
+	s->more_to_come = section_has(top, "deliver") ||
+			  (config_path(l->ctx->config) &&
+			   deliver_run_is(l->ctx, config_path(l->ctx->config)));
 	s->image = section_text(pod, "image");
 	s->worker_root = section_bool(pod, "worker_root");
 	s->disk_gb = section_int(pod, "disk_gb");
@@ -397,8 +421,10 @@ static int room_for_ledger(const struct launch *l, struct err *err)
 	int64_t wanted = LEDGER_ROOM_BYTES + (int64_t)segments * PER_SEGMENT_BYTES;
 	if (room >= 0 && room < wanted)
 		return err_set(err, ERR_LOCAL,
-			       "%s: only %lld MB free, the ledger needs %lld: nothing is rented that could not be written down",
-			       l->ctx->state_dir, (long long)(room >> 20), (long long)(wanted >> 20) + 1);
+			       "%s: only %lld MB free, the ledger needs %lld: nothing is rented "
+			       "that could not be written down",
+			       l->ctx->state_dir, (long long)(room >> 20),
+			       (long long)(wanted >> 20) + 1);
 	return 0;
 }
 
@@ -407,8 +433,10 @@ static int fits_ledger(const char *what, const char *path, size_t room, struct e
 {
 	if (strlen(path) < room)
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s has a path of %zu bytes, and the ledger takes %zu: move it, or name another: %.*s...", what,
-		       strlen(path), room - 1, utf8_fit(path, 200), path);
+	return err_set(err, ERR_CONFIG,
+		       "%s has a path of %zu bytes, and the ledger takes %zu: move it, or name "
+		       "another: %.*s...",
+		       what, strlen(path), room - 1, utf8_fit(path, 200), path);
 }
 
 /* By its queue, which has written the id down for the requests that the run is for; else anew. */
@@ -421,7 +449,8 @@ static int name_run(struct launch *l, struct err *err)
 		return 0;
 	}
 	if (store_run(l->ctx->store, l->queued.run, &same, NULL) == 0)
-		return err_set(err, ERR_BUG, "run %s of the queue has begun already", l->queued.run);
+		return err_set(err, ERR_BUG, "run %s of the queue has begun already",
+			       l->queued.run);
 	COPY_TEXT(l->run.id, l->queued.run);
 	return 0;
 }
@@ -436,7 +465,8 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	launch_conf_from_config(l);
 	l->setup.conf.detached = detached;
 	if (fits_ledger("burst.cfg", config, sizeof(r->config), err) < 0 ||
-	    fits_ledger("the output folder", l->output_dir, sizeof(r->output), err) < 0 || room_for_ledger(l, err) < 0)
+	    fits_ledger("the output folder", l->output_dir, sizeof(r->output), err) < 0 ||
+	    room_for_ledger(l, err) < 0)
 		return -1;
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
 	if (name_run(l, err) < 0)
@@ -450,10 +480,14 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	COPY_TEXT(r->status, "running");
 	r->started_ms = clock_wall_ms();
 	r->max_cost_microusd = l->setup.conf.max_cost_microusd;
-	r->deadline_ms = l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
+	r->deadline_ms =
+		l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
 	r->total = (int64_t)segments;
-	engine_hold_signals(); /* from here on the ledger says that it runs: the engine will hear them, and say how it ended */
-	if (launch_take_run(l, RUN_CLIENT, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0 ||
+	/* from here on the ledger says that it runs: the engine will hear them, and say how it
+	 * ended */
+	engine_hold_signals();
+	if (launch_take_run(l, RUN_CLIENT, err) < 0 ||
+	    run_keys_write(NULL, l->run_dir, list, segments, err) < 0 ||
 	    run_flags_write(ctx, l->run_dir, err) < 0)
 		return -1;
 	if (caps_begin(l, err) == 0)
@@ -494,7 +528,8 @@ int launch_check_width(struct launch *l, struct err *err)
 	if (pods <= fit)
 		return 0;
 	err_set(err, ERR_CONFIG,
-		"pods: %lld are more than fit: this process may open %ld files (`ulimit -n`), which is enough for %d pods; "
+		"pods: %lld are more than fit: this process may open %ld files (`ulimit -n`), "
+		"which is enough for %d pods; "
 		"ask for fewer, or raise that limit",
 		(long long)pods, limit, fit);
 	return err_about(err, "pods");
@@ -507,7 +542,8 @@ enum { BALANCE_MS = 10000 };
 int launch_check_balance(struct launch *l, struct err *err)
 {
 	const struct engine_setup *s = &l->setup;
-	int64_t cap_microusd = section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
+	int64_t cap_microusd =
+		section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
 	struct err worst = {0};
 	bool one_can_pay = false;
 
@@ -515,7 +551,8 @@ int launch_check_balance(struct launch *l, struct err *err)
 		const struct engine_provider *p = &s->providers[i];
 		struct op_result result = {.balance_microusd = -1};
 		struct err why = {0};
-		bool known = caller_ask(p, OP_BALANCE, NULL, BALANCE_MS, &result, &why) == 0 && result.balance_microusd >= 0;
+		bool known = caller_ask(p, OP_BALANCE, NULL, BALANCE_MS, &result, &why) == 0 &&
+			     result.balance_microusd >= 0;
 		int64_t balance = result.balance_microusd;
 		op_result_free(&result);
 		if (!known || balance >= cap_microusd) {
@@ -523,7 +560,9 @@ int launch_check_balance(struct launch *l, struct err *err)
 			one_can_pay = true;
 			continue;
 		}
-		err_set(&worst, ERR_BALANCE, "%s: the balance of $%.2f cannot pay this run's cap of $%.2f: add credit, or lower caps.max_cost",
+		err_set(&worst, ERR_BALANCE,
+			"%s: the balance of $%.2f cannot pay this run's cap of $%.2f: add credit, "
+			"or lower caps.max_cost",
 			p->ops->name, (double)balance / 1e6, (double)cap_microusd / 1e6);
 		if (s->provider_count > 1)
 			log_line(LOG_WARN, "%s", worst.msg);
@@ -533,11 +572,13 @@ int launch_check_balance(struct launch *l, struct err *err)
 
 /* ---- files without a pod ---- */
 
-/* Keys of their own are tried before anything is rented: their pods would count on them. Whatever else fails here, the run finds out. */
+/* Keys of their own are tried before anything is rented: their pods would count on them. Whatever
+ * else fails here, the run finds out. */
 int launch_check_files(struct launch *l, struct err *err)
 {
 	const struct engine_setup *s = &l->setup;
-	const char *volume = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
+	const char *volume =
+		section_text(section_group(config_top(l->ctx->config), "volume"), "name");
 	struct op_want want = {.volume = {.name = volume, .prove_files = true}};
 
 	for (int i = 0; i < s->provider_count && volume && *volume; i++) {
@@ -546,7 +587,8 @@ int launch_check_files(struct launch *l, struct err *err)
 		struct err why = {0};
 		if (!p->ops->files_ready || !p->ops->files_ready(p->handle, NULL))
 			continue;
-		bool fine = caller_ask(p, OP_VOLUME, &want, BALANCE_MS, &result, &why) == 0 || why.kind != ERR_CREDENTIALS;
+		bool fine = caller_ask(p, OP_VOLUME, &want, BALANCE_MS, &result, &why) == 0 ||
+			    why.kind != ERR_CREDENTIALS;
 		op_result_free(&result);
 		if (!fine && s->provider_count == 1) {
 			*err = why;
@@ -572,10 +614,12 @@ int launch_check_detached(const struct launch *l, struct err *err)
 		return -1;
 	for (size_t i = 0; i < count && result == 0; i++) {
 		const struct run_row *r = &runs[i];
-		if (!r->detached || strcmp(r->config, config ? config : "") || strcmp(r->job, config_job_name(ctx->config)))
+		if (!r->detached || strcmp(r->config, config ? config : "") ||
+		    strcmp(r->job, config_job_name(ctx->config)))
 			continue;
 		result = err_set(err, ERR_BUSY,
-				 "job \"%s\" is running already: pods of the detached run %s work on it (`burst attach %s` brings "
+				 "job \"%s\" is running already: pods of the detached run %s work "
+				 "on it (`burst attach %s` brings "
 				 "its files home, `burst cancel %s` ends it)",
 				 r->job, r->id, r->id, r->id);
 	}

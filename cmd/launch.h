@@ -1,4 +1,5 @@
-/* launch.h - from a config to an engine that runs, shared by the commands that rent, come back, or give back. */
+/* launch.h - from a config to an engine that runs, shared by the commands that rent, come back, or
+ * give back. */
 #ifndef BURST_CMD_LAUNCH_H
 #define BURST_CMD_LAUNCH_H
 
@@ -6,7 +7,8 @@
 #include "engine/engine.h"
 #include "queue.h"
 
-/* In the environment of a delivery's client: the descriptor of the output folder that it is to write into. */
+/* In the environment of a delivery's client: the descriptor of the output folder that it is to
+ * write into. */
 #define OUTPUT_FD_NAME "BURST_OUTPUT_FD"
 
 struct launch {
@@ -16,7 +18,8 @@ struct launch {
 	char machine[20];
 	char *run_dir, *output_dir, *renders_dir;
 	const char **gpus;
-	/* by decide.c, where the config leaves them open; 0 and NULL (else NULL-terminated): as it says */
+	/* by decide.c, where the config leaves them open; 0 and NULL (else NULL-terminated): as it
+	 * says */
 	int chosen_pods;
 	bool at_once; /* the plan takes all of them from the start */
 	char **chosen_gpus;
@@ -25,64 +28,79 @@ struct launch {
 	struct pod_row *adopted;
 	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
 	int rented_at_count;
-	int out_of_reach; /* pods to give back whose account cannot be opened */
-	struct queued queued;	     /* set where the runner of a queue started us */
+	int out_of_reach;                    /* pods to give back whose account cannot be opened */
+	struct queued queued;                /* set where the runner of a queue started us */
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	int64_t least_microusd; /* what is spent before a pod of it is up; 0: not known */
-	char cap_words[256];	/* the cap over runs whose rest is its max_cost; "": it has its own */
-	int starter;			     /* detach.h: who waits for the pods to have the queue; -1: nobody */
-	struct err err;			     /* of the run, once it has ended */
-	struct pod_row *unsaved;	     /* pods as they are, where the ledger could not be told */
+	/* the cap over runs whose rest is its max_cost; "": it has its own */
+	char cap_words[256];
+	/* detach.h: who waits for the pods to have the queue; -1: nobody */
+	int starter;
+	struct err err; /* of the run, once it has ended */
+	/* pods as they are, where the ledger could not be told */
+	struct pod_row *unsaved;
 	size_t unsaved_count;
-	bool had_work;			     /* something was left to render when it went on */
-	json_t *delivered;		     /* what the delivery's own run said; NULL: there was none */
+	bool had_work; /* something was left to render when it went on */
+	/* what the delivery's own run said; NULL: there was none */
+	json_t *delivered;
 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx);
 void launch_free(struct launch *l);
 
-/* Opens the providers of the config (all that are named) or one by its name. Without ERR_NO_ACCOUNT: there is one, even if its key
- * cannot be had now. Either is a warning, of one of several. */
+/* Opens the providers of the config (all that are named) or one by its name. Without
+ * ERR_NO_ACCOUNT: there is one, even if its key cannot be had now. Either is a warning, of one of
+ * several. */
 int launch_open_providers(struct launch *l, struct err *err);
 int launch_open_provider(struct launch *l, const char *name, struct err *err);
 
 /* The job of the config as it is, without locks: for its needs alone. */
 int launch_read_job(struct launch *l, struct err *err);
-/* Reads the job and finds what is done already, beside a run that may be at work on it: takes no lock, makes no folder. */
+/* Reads the job and finds what is done already, beside a run that may be at work on it: takes no
+ * lock, makes no folder. */
 int launch_look_at_job(struct launch *l, struct err *err);
 /* Whether the output folder could be written, or made, without making it. */
 int launch_check_output(const struct launch *l, struct err *err);
-/* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is running. */
+/* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is
+ * running. */
 int launch_load_job(struct launch *l, struct err *err);
-/* ... and ERR_CONFIG where there is something to render and a file of one's own is in the way of its delivery. */
+/* ... and ERR_CONFIG where there is something to render and a file of one's own is in the way of
+ * its delivery. */
 int launch_load_to_render(struct launch *l, struct err *err);
 size_t launch_open_segments(const struct launch *l); /* not done yet */
 
 /* Raises the limit of descriptors; ERR_CONFIG where `pods` are more than fit into it. */
 int launch_check_width(struct launch *l, struct err *err);
-/* ERR_BALANCE: no provider's account can pay what this run may cost. One that does not say counts as able. */
+/* ERR_BALANCE: no provider's account can pay what this run may cost. One that does not say counts
+ * as able. */
 int launch_check_balance(struct launch *l, struct err *err);
-/* ERR_CREDENTIALS: a provider refuses the keys for files of its volumes, and no other one is named. */
+/* ERR_CREDENTIALS: a provider refuses the keys for files of its volumes, and no other one is named.
+ */
 int launch_check_files(struct launch *l, struct err *err);
-/* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is gone. */
+/* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is
+ * gone. */
 int launch_check_detached(const struct launch *l, struct err *err);
 /* The config's gpu: NULL-terminated, the launch's own; NULL: any will do. */
 const char *const *launch_gpus(struct launch *l);
 /* What the config says, for the engine; the job has been read. */
 void launch_conf_from_config(struct launch *l);
-/* Makes and locks the folder of l->run. who: RUN_CLIENT, or what else holds it; `cancel` stops clients. ERR_BUSY: it is held. */
+/* Makes and locks the folder of l->run. who: RUN_CLIENT, or what else holds it; `cancel` stops
+ * clients. ERR_BUSY: it is held. */
 int launch_take_run(struct launch *l, const char *who, struct err *err);
 /* A new run in the ledger, with its folder and its lock. */
 int launch_begin(struct launch *l, bool detached, struct err *err);
-/* The run's pods as the ledger has them, and as they are where it could not be told; the caller frees them. */
+/* The run's pods as the ledger has them, and as they are where it could not be told; the caller
+ * frees them. */
 struct pod_row *launch_pods(const struct launch *l, size_t *count);
 
-/* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns the exit status. */
+/* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns
+ * the exit status. */
 int launch_run(struct launch *l);
-/* A warning, where files were kept that never sounded right: they are done for the exit status, not for whoever listens. */
+/* A warning, where files were kept that never sounded right: they are done for the exit status, not
+ * for whoever listens. */
 void launch_say_suspects(const struct launch *l);
-/* What is left to do when all segments are safe: the delivery. The exit status; the run's row says then how it ended. Signals are
- * held when it returns. */
+/* What is left to do when all segments are safe: the delivery. The exit status; the run's row says
+ * then how it ended. Signals are held when it returns. */
 int launch_deliver(struct launch *l, struct err *err);
 /* The one object of `--json`, if it was asked for. */
 void launch_print_json(struct launch *l);
@@ -90,11 +108,13 @@ void launch_print_json(struct launch *l);
 void launch_failed(struct cmd_context *ctx, const struct err *err);
 /* What the config and the job, if it was read, want of a pod. Its texts are borrowed from them. */
 void launch_want_offers(struct launch *l, struct op_want *want);
-/* What one provider would rent us now; as_run: what a run would find there, tied to its volume. With kind ERR_CONFIG a run
- * would never rent there. op_result_free(out) on success. */
-int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err);
+/* What one provider would rent us now; as_run: what a run would find there, tied to its volume.
+ * With kind ERR_CONFIG a run would never rent there. op_result_free(out) on success. */
+int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
+		      struct op_result *out, struct err *err);
 /* Appends what costs no more than caps.max_price_per_hour to a list, and frees the result. */
-void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all, size_t *count);
+void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all,
+			size_t *count);
 enum { LAUNCH_ASK_MS = 60 * 1000 }; /* how long a command waits for an answer that it shows */
 /* `plan` and `run --dry-run`: offers and the planner's choice. Returns the exit status. */
 struct plan_words; /* plan_show.h */

@@ -51,7 +51,8 @@ static void add_failures(struct launch *l, json_t *errors)
 	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
 		if (s->results[i].state != SEGMENT_FAILED)
 			continue;
-		CLEANUP(free_text) char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
+		CLEANUP(free_text)
+		char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
 		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
 	}
 }
@@ -69,7 +70,8 @@ static json_t *result_json(struct launch *l)
 	return object;
 }
 
-/* The user's own command gets the JSON; what it does is not our business, but it may not keep us. */
+/* The user's own command gets the JSON; what it does is not our business, but it may not keep us.
+ */
 static void on_exit_command(struct launch *l)
 {
 	const char *command = section_text(config_top(l->ctx->config), "on_exit");
@@ -100,7 +102,8 @@ static void on_exit_command(struct launch *l)
 	close(pipes[1]);
 	int status = 0;
 	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
-		log_line(LOG_WARN, "on_exit: the command ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+		log_line(LOG_WARN, "on_exit: the command ended with %d",
+			 WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
 static void tell_end(struct launch *l)
@@ -141,9 +144,12 @@ static void say_end(struct launch *l)
 	if (!strcmp(r->status, "unreleased"))
 		report_unreleased(pods, count);
 	if (!l->ctx->quiet && brings_files(r))
-		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id,
-			    strcmp(r->status, "running") ? r->status : "all home",
-			    (long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
+		output_line(
+			stderr,
+			"run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s",
+			r->id, strcmp(r->status, "running") ? r->status : "all home",
+			(long long)r->rendered, (long long)r->cached, (long long)r->failed,
+			(long long)r->total, r->output);
 	free(pods);
 }
 
@@ -158,9 +164,13 @@ void launch_say_suspects(const struct launch *l)
 			first = i;
 		}
 	if (suspects)
-		log_line(LOG_WARN, "%zu of %zu files sound%s wrong and %s kept all the same (%s%s: %s): \"suspect\" in manifest.jsonl; "
-			 "what is removed is rendered again", suspects, count, suspects == 1 ? "s" : "", suspects == 1 ? "was" : "were",
-			 list[first].id, suspects == 1 ? "" : " first", l->setup.results[first].reason);
+		log_line(LOG_WARN,
+			 "%zu of %zu files sound%s wrong and %s kept all the same (%s%s: %s): "
+			 "\"suspect\" in manifest.jsonl; "
+			 "what is removed is rendered again",
+			 suspects, count, suspects == 1 ? "s" : "", suspects == 1 ? "was" : "were",
+			 list[first].id, suspects == 1 ? "" : " first",
+			 l->setup.results[first].reason);
 }
 
 void launch_print_json(struct launch *l)
@@ -174,21 +184,27 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 {
 	struct launch l = {.ctx = ctx};
 
-	COPY_TEXT(l.run.status, err->kind == ERR_INTERRUPTED ? "interrupted" : err->kind == ERR_UNRELEASED ? "unreleased" :
-		  err->kind == ERR_CAP ? "capped" : "failed");
+	COPY_TEXT(l.run.status, err->kind == ERR_INTERRUPTED  ? "interrupted"
+				: err->kind == ERR_UNRELEASED ? "unreleased"
+				: err->kind == ERR_CAP        ? "capped"
+							      : "failed");
 	COPY_TEXT(l.run.error_code, err_kind_name(err->kind));
 	COPY_TEXT(l.run.error, err->msg);
 	json_t *result = result_json(&l), *errors = json_object_get(result, "errors");
 	for (size_t i = 0; i < ctx->mistakes.count; i++)
-		json_array_append_new(errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind), ctx->mistakes.list[i].err.msg, ""));
+		json_array_append_new(
+			errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind),
+						  ctx->mistakes.list[i].err.msg, ""));
 	if (!json_array_size(errors))
-		json_array_append_new(errors, report_error_json(err_kind_name(err->kind), err->msg, ""));
+		json_array_append_new(errors,
+				      report_error_json(err_kind_name(err->kind), err->msg, ""));
 	output_json(result);
 	cmd_flush(NULL);
 }
 
-/* Written once: whoever reads the row before, or finds that we died, sees a run that has not ended. A pod that may still bill is the
- * delivery's, whose own run says so until it is settled: of this one there is only a look left to be done. */
+/* Written once: whoever reads the row before, or finds that we died, sees a run that has not ended.
+ * A pod that may still bill is the delivery's, whose own run says so until it is settled: of this
+ * one there is only a look left to be done. */
 static void write_end(struct launch *l, int status, const struct err *err)
 {
 	struct run_row *r = &l->run;
@@ -208,8 +224,11 @@ static void write_end(struct launch *l, int status, const struct err *err)
 
 int launch_deliver(struct launch *l, struct err *err)
 {
-	engine_hold_signals(); /* the delivery's own run hears of them; what came when there was nothing left to stop is forgotten */
-	int status = deliver_run_is(l->ctx, l->run.config) ? deliver_run_judge(l, err) : deliver(l, &l->delivered, err);
+	/* the delivery's own run hears of them; what came when there was nothing left to stop is
+	 * forgotten */
+	engine_hold_signals();
+	int status = deliver_run_is(l->ctx, l->run.config) ? deliver_run_judge(l, err)
+							   : deliver(l, &l->delivered, err);
 
 	if (status < 0)
 		status = err_exit_status(err);
@@ -225,12 +244,14 @@ static void line_in_between(void)
 	progress_clear(shown);
 }
 
-/* A delivery that went well is not done again because nobody is sure of its pod, or somebody wanted out while it was given back. */
+/* A delivery that went well is not done again because nobody is sure of its pod, or somebody wanted
+ * out while it was given back. */
 static void keep_what_went_well(struct launch *l)
 {
 	struct err none;
 
-	if (deliver_run_is(l->ctx, l->run.config) && l->run.rendered + l->run.cached == l->run.total && deliver_run_judge(l, &none) == 0)
+	if (deliver_run_is(l->ctx, l->run.config) &&
+	    l->run.rendered + l->run.cached == l->run.total && deliver_run_judge(l, &none) == 0)
 		engine_note_unfinished(l->ctx->store, l->run.id, false);
 }
 

@@ -19,21 +19,21 @@
 
 static json_t *run_json(const struct run_row *run)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
-			 "s:o, s:o, s:o, s:o, s:i, s:o}",
-			 "run", report_text(run->id), "job", report_text(run->job), "type",
-			 report_text(run->type), "status", report_text(run->status), "config",
-			 report_text(run->config), "output", report_text(run->output), "commit",
-			 run->commit_id[0] ? report_text(run->commit_id) : json_null(), "detached",
-			 run->detached, "started_at", report_time(run->started_ms), "ended_at",
-			 report_time(run->ended_ms), "segments", "total", (json_int_t)run->total,
-			 "rendered", (json_int_t)run->rendered, "cached", (json_int_t)run->cached,
-			 "failed", (json_int_t)run->failed, "billed_seconds",
-			 report_seconds(run->billed_ms), "compute_seconds",
-			 report_seconds(run->compute_ms), "wasted_seconds",
-			 report_seconds(run->wasted_ms), "cost_usd",
-			 report_dollars(run->cost_microusd), "exit_status", run->exit_status,
-			 "error", run->error[0] ? report_text(run->error) : json_null());
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
+		"s:o, s:o, s:o, s:o, s:i, s:o}",
+		"run", report_text(run->id), "job", report_text(run->job), "type",
+		report_text(run->type), "status", report_text(run->status), "config",
+		report_text(run->config), "output", report_text(run->output), "commit",
+		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "detached",
+		run->detached, "started_at", report_time(run->started_ms), "ended_at",
+		report_time(run->ended_ms), "segments", "total", (json_int_t)run->total, "rendered",
+		(json_int_t)run->rendered, "cached", (json_int_t)run->cached, "failed",
+		(json_int_t)run->failed, "billed_seconds", report_seconds(run->billed_ms),
+		"compute_seconds", report_seconds(run->compute_ms), "wasted_seconds",
+		report_seconds(run->wasted_ms), "cost_usd", report_dollars(run->cost_microusd),
+		"exit_status", run->exit_status, "error",
+		run->error[0] ? report_text(run->error) : json_null());
 }
 
 static void print_json(const struct run_row *runs, size_t count)
@@ -135,12 +135,15 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	if (run->commit_id[0])
 		print_line("commit", run->commit_id);
 	if (has_no_client(ctx, run))
-		snprintf(text, sizeof(text), "running, but its client is gone: `burst resume %s` goes on with it, `burst reap` ends its pods",
+		snprintf(text, sizeof(text),
+			 "running, but its client is gone: `burst resume %s` goes on with it, "
+			 "`burst reap` ends its pods",
 			 run->id);
 	else if (!strcmp(run->status, "running"))
 		snprintf(text, sizeof(text), "running%s", run->detached ? ", detached" : "");
 	else
-		snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status, run->detached ? ", detached" : "");
+		snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status,
+			 run->detached ? ", detached" : "");
 	print_line("status", text);
 	if (run->error[0])
 		print_line("error", run->error);
@@ -176,13 +179,16 @@ static void print_vendors(const struct pod_row *pods, size_t count)
 		ours += pods[i].cost_microusd;
 	}
 	if (known)
-		printf("%-10s%s billed, %s for %zu pod%s that we count as %s, %s (see --reconcile)\n", "vendor",
-		       duration_show(text, sizeof(text), ms), money_show(money, sizeof(money), cost), known,
-		       known == 1 ? "" : "s", duration_show(ours_text, sizeof(ours_text), ours_ms),
+		printf("%-10s%s billed, %s for %zu pod%s that we count as %s, %s (see "
+		       "--reconcile)\n",
+		       "vendor", duration_show(text, sizeof(text), ms),
+		       money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
+		       duration_show(ours_text, sizeof(ours_text), ours_ms),
 		       money_show(ours_money, sizeof(ours_money), ours));
 }
 
-static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now)
+static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods,
+			 size_t count, int64_t now)
 {
 	CLEANUP(str_free) struct str advice = STR_INIT, seats = STR_INIT;
 	struct advice_batches batches;
@@ -210,8 +216,11 @@ static void print_gpu_use(const struct pod_row *pods, size_t count)
 		if (!any)
 			putchar('\n');
 		any = true;
-		snprintf(text, sizeof(text), "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; %lld MiB of memory at most", p->gpu,
-			 pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95, p->gpu_samples, (long long)p->gpu_memory_peak_mib);
+		snprintf(text, sizeof(text),
+			 "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; "
+			 "%lld MiB of memory at most",
+			 p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95,
+			 p->gpu_samples, (long long)p->gpu_memory_peak_mib);
 		print_line("gpu", text);
 	}
 }
@@ -223,7 +232,8 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 	struct run_row run;
 	size_t count = 0;
 
-	if (report_find_run(ctx->store, id, &run, err) < 0 || report_so_far(ctx->store, &run, now, err) < 0 ||
+	if (report_find_run(ctx->store, id, &run, err) < 0 ||
+	    report_so_far(ctx->store, &run, now, err) < 0 ||
 	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
 		return -1;
 	if (ctx->json) {
@@ -250,9 +260,11 @@ static int check_flags(const struct cmd_context *ctx, struct err *err)
 	if (csv && ctx->json)
 		return err_set(err, ERR_USAGE, "--csv and --json exclude each other");
 	if ((sums || csv) && opt_has(ctx, "reconcile"))
-		return err_set(err, ERR_USAGE, "--%s does not go with --reconcile", sums ? "by" : "csv");
+		return err_set(err, ERR_USAGE, "--%s does not go with --reconcile",
+			       sums ? "by" : "csv");
 	if ((sums || csv) && ctx->arg_count)
-		return err_set(err, ERR_USAGE, "--%s is about all runs: leave out %s", sums ? "by" : "csv", ctx->args[0]);
+		return err_set(err, ERR_USAGE, "--%s is about all runs: leave out %s",
+			       sums ? "by" : "csv", ctx->args[0]);
 	if (sums && opt_has(ctx, "most"))
 		return err_set(err, ERR_USAGE, "--most lists runs: not with --by");
 	return 0;
@@ -265,20 +277,28 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (check_flags(ctx, err) < 0)
 		return -1;
 	if (opt_has(ctx, "by"))
-		return ledger_by(ctx, opt_text(ctx, "by"), opt_has(ctx, "csv"), err) < 0 ? -1 : cmd_flush(err);
+		return ledger_by(ctx, opt_text(ctx, "by"), opt_has(ctx, "csv"), err) < 0
+			       ? -1
+			       : cmd_flush(err);
 	if (opt_has(ctx, "reconcile"))
-		return opt_has(ctx, "most") ? err_set(err, ERR_USAGE, "--most lists runs: not with --reconcile") :
-					      reconcile(ctx, id, err);
+		return opt_has(ctx, "most")
+			       ? err_set(err, ERR_USAGE, "--most lists runs: not with --reconcile")
+			       : reconcile(ctx, id, err);
 	int result = id ? one_run(ctx, id, err) : list_runs(ctx, err);
 
 	return result < 0 ? -1 : cmd_flush(err);
 }
 
 static const struct opt opts[] = {
-	{'n', "most", "N", "the newest N runs (default 20, with --json or --csv all; 0: all)", NULL, false},
-	{0, "by", "day|project|gpu|provider", "what all pods took and cost, summed by this", NULL, false},
-	{0, "csv", NULL, "the runs, or with --by the sums, as CSV with a line of names", NULL, false},
-	{0, "reconcile", NULL, "ask the vendors what they billed, keep it, and say why it differs from our count", NULL, false},
+	{'n', "most", "N", "the newest N runs (default 20, with --json or --csv all; 0: all)", NULL,
+	 false},
+	{0, "by", "day|project|gpu|provider", "what all pods took and cost, summed by this", NULL,
+	 false},
+	{0, "csv", NULL, "the runs, or with --by the sums, as CSV with a line of names", NULL,
+	 false},
+	{0, "reconcile", NULL,
+	 "ask the vendors what they billed, keep it, and say why it differs from our count", NULL,
+	 false},
 	{0},
 };
 
@@ -288,12 +308,18 @@ const struct cmd cmd_ledger = {
 	.max_args = 1,
 	.summary = "show past runs: billed seconds beside compute seconds, and the cost",
 	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by phase.\n\n"
-		   "`burst ledger --by day` sums pods by days of your time zone (TZ). A pod that was billed over midnight counts for each "
-		   "of its days, in proportion to its time there. A project is the folder of a config file.\n\n"
-		   "`burst ledger --reconcile` asks each vendor for the bill of every pod of the last 30 days (or of RUN) that was "
-		   "given back, until a day has passed since. What it says is kept beside our own count and never replaces it: its "
-		   "dollars, and its seconds, reported or implied by the dollars and the pod's price. Exit status 0 also while a "
-		   "vendor has no record yet; 1 when it bills more than can be explained; 3 when it refuses the key; 6 when it "
+		   "`burst ledger --by day` sums pods by days of your time zone (TZ). A pod that "
+		   "was billed over midnight counts for each "
+		   "of its days, in proportion to its time there. A project is the folder of a "
+		   "config file.\n\n"
+		   "`burst ledger --reconcile` asks each vendor for the bill of every pod of the "
+		   "last 30 days (or of RUN) that was "
+		   "given back, until a day has passed since. What it says is kept beside our own "
+		   "count and never replaces it: its "
+		   "dollars, and its seconds, reported or implied by the dollars and the pod's "
+		   "price. Exit status 0 also while a "
+		   "vendor has no record yet; 1 when it bills more than can be explained; 3 when "
+		   "it refuses the key; 6 when it "
 		   "cannot be reached.",
 	.opts = opts,
 	.json = true,

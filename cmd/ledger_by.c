@@ -41,17 +41,19 @@ static void csv_time(struct str *to, int64_t wall_ms)
 		str_add(to, clock_rfc3339(text, sizeof(text), wall_ms));
 }
 
-static void csv_spent(struct str *to, int64_t billed_ms, int64_t compute_ms, int64_t wasted_ms, int64_t cost_microusd)
+static void csv_spent(struct str *to, int64_t billed_ms, int64_t compute_ms, int64_t wasted_ms,
+		      int64_t cost_microusd)
 {
-	str_addf(to, ",%.3f,%.3f,%.3f,%.6f", (double)billed_ms / 1000, (double)compute_ms / 1000, (double)wasted_ms / 1000,
-		 (double)cost_microusd / 1e6);
+	str_addf(to, ",%.3f,%.3f,%.3f,%.6f", (double)billed_ms / 1000, (double)compute_ms / 1000,
+		 (double)wasted_ms / 1000, (double)cost_microusd / 1e6);
 }
 
 void ledger_runs_csv(const struct run_row *runs, size_t count)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	str_add(&text, "run,job,type,status,started_at,ended_at,total,rendered,cached,failed,billed_seconds,compute_seconds,wasted_seconds,"
+	str_add(&text, "run,job,type,status,started_at,ended_at,total,rendered,cached,failed,"
+		       "billed_seconds,compute_seconds,wasted_seconds,"
 		       "cost_usd,exit_status,config\n");
 	for (size_t i = 0; i < count; i++) {
 		const struct run_row *run = &runs[i];
@@ -63,9 +65,10 @@ void ledger_runs_csv(const struct run_row *runs, size_t count)
 		}
 		csv_time(&text, run->started_ms);
 		csv_time(&text, run->ended_ms);
-		str_addf(&text, ",%lld,%lld,%lld,%lld", (long long)run->total, (long long)run->rendered, (long long)run->cached,
-			 (long long)run->failed);
-		csv_spent(&text, run->billed_ms, run->compute_ms, run->wasted_ms, run->cost_microusd);
+		str_addf(&text, ",%lld,%lld,%lld,%lld", (long long)run->total,
+			 (long long)run->rendered, (long long)run->cached, (long long)run->failed);
+		csv_spent(&text, run->billed_ms, run->compute_ms, run->wasted_ms,
+			  run->cost_microusd);
 		str_addf(&text, ",%d,", run->exit_status);
 		csv_text(&text, run->config);
 		str_addc(&text, '\n');
@@ -79,11 +82,13 @@ static void print_csv(const char *word, const struct spend_row *rows, size_t cou
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	str_addf(&text, "%s,runs,pods,billed_seconds,compute_seconds,wasted_seconds,cost_usd\n", word);
+	str_addf(&text, "%s,runs,pods,billed_seconds,compute_seconds,wasted_seconds,cost_usd\n",
+		 word);
 	for (size_t i = 0; i < count; i++) {
 		csv_text(&text, rows[i].key);
 		str_addf(&text, ",%lld,%lld", (long long)rows[i].runs, (long long)rows[i].pods);
-		csv_spent(&text, rows[i].billed_ms, rows[i].compute_ms, rows[i].wasted_ms, rows[i].cost_microusd);
+		csv_spent(&text, rows[i].billed_ms, rows[i].compute_ms, rows[i].wasted_ms,
+			  rows[i].cost_microusd);
 		str_addc(&text, '\n');
 	}
 	fwrite(str_text(&text), 1, text.len, stdout);
@@ -94,11 +99,14 @@ static void print_json(const char *word, const struct spend_row *rows, size_t co
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", word, report_text(rows[i].key), "runs",
-						      (json_int_t)rows[i].runs, "pods", (json_int_t)rows[i].pods, "billed_seconds",
-						      report_seconds(rows[i].billed_ms), "compute_seconds", report_seconds(rows[i].compute_ms),
-						      "wasted_seconds", report_seconds(rows[i].wasted_ms), "cost_usd",
-						      report_dollars(rows[i].cost_microusd)));
+		json_array_append_new(
+			list, json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o}", word,
+					report_text(rows[i].key), "runs", (json_int_t)rows[i].runs,
+					"pods", (json_int_t)rows[i].pods, "billed_seconds",
+					report_seconds(rows[i].billed_ms), "compute_seconds",
+					report_seconds(rows[i].compute_ms), "wasted_seconds",
+					report_seconds(rows[i].wasted_ms), "cost_usd",
+					report_dollars(rows[i].cost_microusd)));
 	output_json(list);
 }
 
@@ -122,7 +130,8 @@ static void print_table(const char *word, const struct spend_row *rows, size_t c
 		table_cell(t, "%lld", (long long)rows[i].pods);
 		table_cell(t, "%s", duration_show(text, sizeof(text), rows[i].billed_ms));
 		table_cell(t, "%s", duration_show(text, sizeof(text), rows[i].compute_ms));
-		table_cell(t, "%s", report_ratio(text, sizeof(text), rows[i].compute_ms, rows[i].billed_ms));
+		table_cell(t, "%s",
+			   report_ratio(text, sizeof(text), rows[i].compute_ms, rows[i].billed_ms));
 		table_cell(t, "%s", money_show(text, sizeof(text), rows[i].cost_microusd));
 	}
 	table_print(t, stdout, terminal_width(stdout));
@@ -138,12 +147,14 @@ int ledger_by(struct cmd_context *ctx, const char *word, bool csv, struct err *e
 	enum spend_by by;
 
 	if (!spend_by_named(word, &by))
-		return err_set(err, ERR_USAGE, "--by %s: it takes day, project, gpu or provider", word);
+		return err_set(err, ERR_USAGE, "--by %s: it takes day, project, gpu or provider",
+			       word);
 	int result = store_runs(ctx->store, NULL, false, 0, &runs, &run_count, err);
 	if (result == 0)
 		result = store_pods(ctx->store, NULL, false, &pods, &pod_count, err);
 	if (result == 0) {
-		struct spend_row *rows = spend_sum(by, runs, run_count, pods, pod_count, clock_wall_ms(), &count);
+		struct spend_row *rows =
+			spend_sum(by, runs, run_count, pods, pod_count, clock_wall_ms(), &count);
 		if (csv)
 			print_csv(word, rows, count);
 		else if (ctx->json)

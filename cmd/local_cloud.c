@@ -4,7 +4,8 @@
 
 #include "providers/local/local.h"
 
-/* The "vendor" behind the local provider: burst calls itself, as it would call another vendor's API. */
+/* The "vendor" behind the local provider: burst calls itself, as it would call another vendor's
+ * API. */
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	char **argv = xcalloc((size_t)ctx->arg_count + 2, sizeof(*argv));

@@ -62,8 +62,10 @@ static void say_client_gone(struct cmd_context *ctx, const struct run_row *run)
 {
 	CLEANUP(free_text) char *place = run_place(ctx, run);
 
-	log_line(LOG_NOTE, "run %s: its client is gone: it says no more (`burst resume %s` goes on with it, `burst reap` ends it) (%s)", run->id,
-		 run->id, place);
+	log_line(LOG_NOTE,
+		 "run %s: its client is gone: it says no more (`burst resume %s` goes on with it, "
+		 "`burst reap` ends it) (%s)",
+		 run->id, run->id, place);
 }
 
 static int is_running(struct cmd_context *ctx, const char *id, bool *running, struct err *err)
@@ -120,7 +122,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	found = row;
-	if (!ctx->arg_count && deliver_run_is(ctx, found.config) && !deliver_run_render(ctx, &found, &row))
+	if (!ctx->arg_count && deliver_run_is(ctx, found.config) &&
+	    !deliver_run_render(ctx, &found, &row))
 		row = found;
 	CLEANUP(free_text) char *path = run_path(ctx, row.id, "log");
 	if (!ctx->arg_count && !ctx->quiet) {
@@ -140,7 +143,8 @@ const struct cmd cmd_logs = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "show what a run has said, its workers included",
-	.details = "Without RUN: of the run of this folder's burst.cfg that is running, else of the one whose pods may still bill, else of the newest.",
+	.details = "Without RUN: of the run of this folder's burst.cfg that is running, else of "
+		   "the one whose pods may still bill, else of the newest.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

@@ -18,39 +18,12 @@
 
 /* In the order of help. Adding a command is a file and a line here. */
 static const struct cmd *const commands[] = {
-	&cmd_run,
-	&cmd_submit,
-	&cmd_queue,
-	&cmd_plan,
-	&cmd_offers,
-	&cmd_gpus,
-	&cmd_engines,
-	&cmd_ps,
-	&cmd_status,
-	&cmd_ledger,
-	&cmd_report,
-	&cmd_breakeven,
-	&cmd_size,
-	&cmd_calibrate,
-	&cmd_logs,
-	&cmd_attach,
-	&cmd_resume,
-	&cmd_cancel,
-	&cmd_reap,
-	&cmd_fetch,
-	&cmd_ssh,
-	&cmd_schedule,
-	&cmd_init,
-	&cmd_hook,
-	&cmd_volume,
-	&cmd_image,
-	&cmd_cache,
-	&cmd_doctor,
-	&cmd_completion,
-	&cmd_help,
-	&cmd_words,
-	&cmd_local_cloud,
-	NULL,
+	&cmd_run,     &cmd_submit,      &cmd_queue,  &cmd_plan,     &cmd_offers,     &cmd_gpus,
+	&cmd_engines, &cmd_ps,          &cmd_status, &cmd_ledger,   &cmd_report,     &cmd_breakeven,
+	&cmd_size,    &cmd_calibrate,   &cmd_logs,   &cmd_attach,   &cmd_resume,     &cmd_cancel,
+	&cmd_reap,    &cmd_fetch,       &cmd_ssh,    &cmd_schedule, &cmd_init,       &cmd_hook,
+	&cmd_volume,  &cmd_image,       &cmd_cache,  &cmd_doctor,   &cmd_completion, &cmd_help,
+	&cmd_words,   &cmd_local_cloud, NULL,
 };
 
 /* cron and daemons may start us with these closed; the ledger must not become file 2. */
@@ -138,7 +111,8 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 	};
 
 	bool has_commit = ctx->cmd == &cmd_run || ctx->cmd == &cmd_plan;
-	if (cmd_open_config(ctx, &ask, has_commit ? opt_text(ctx, "commit") : NULL, err) < 0 || cmd_apply_flags(ctx, err) < 0)
+	if (cmd_open_config(ctx, &ask, has_commit ? opt_text(ctx, "commit") : NULL, err) < 0 ||
+	    cmd_apply_flags(ctx, err) < 0)
 		return -1;
 	if (config_check(ctx->config, err) == 0)
 		return 0;
@@ -149,7 +123,8 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 
 /* ---- providers outside the tree ---- */
 
-/* One that cannot be used stops nothing by itself: pods at other vendors must be given back all the same. */
+/* One that cannot be used stops nothing by itself: pods at other vendors must be given back all the
+ * same. */
 static struct str bad_providers;
 
 static void load_providers(const char *command)
@@ -161,7 +136,8 @@ static void load_providers(const char *command)
 static void tell_bad_providers(void)
 {
 	for (const char *line = str_text(&bad_providers); *line; line += strcspn(line, "\n") + 1)
-		log_line(LOG_WARN, "BURST_PROVIDER_PATH: %.*s; going on without it", (int)strcspn(line, "\n"), line);
+		log_line(LOG_WARN, "BURST_PROVIDER_PATH: %.*s; going on without it",
+			 (int)strcspn(line, "\n"), line);
 }
 
 static int perform(struct cmd_context *ctx, struct err *err)

@@ -26,12 +26,14 @@ static const struct {
 				  "and is not trusted: it cannot name "
 				  "commands to run here, endpoints or keys, nor paths "
 				  "outside of the project."},
-		  {"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg", "Your accounts and defaults, and what projects may do (allow_paths, "
+		  {"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg",
+		   "Your accounts and defaults, and what projects may do (allow_paths, "
 		   "volumes, max_volume_gb), and the size of the render cache (render_cache_mb)."},
 		  {"${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}",
 		   "The ledger (ledger.db), the logs of the runs (runs/), and the volumes of the "
 		   "local provider (volumes/)."},
-		  {"${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders", "The render cache. BURST_CACHE_DIR set and empty: none."},
+		  {"${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders",
+		   "The render cache. BURST_CACHE_DIR set and empty: none."},
 		  {"~/.runpod/config.toml, ~/.modal.toml",
 		   "Keys, as the vendors' own tools leave them there."},
 		  {".burstignore, .gitignore", "What stays here when the code is synced."},
@@ -42,9 +44,11 @@ static const struct {
 	  {"RUNPOD_API_URL, RUNPOD_S3_URL, MODAL_SERVER_URL", "Other endpoints, for tests."},
 	  {"RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY",
 	   "For files of a network volume without a pod."},
-	  {"BURST_PROVIDER_PATH",
-	   "Providers outside this program: shared objects, or folders of them, by absolute paths with \":\" between."},
-	  {"BURST_STATE_DIR, BURST_CACHE_DIR, XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME, HOME", "Where the files above are: absolute paths."},
+	  {"BURST_PROVIDER_PATH", "Providers outside this program: shared objects, or folders of "
+				  "them, by absolute paths with \":\" between."},
+	  {"BURST_STATE_DIR, BURST_CACHE_DIR, XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME, "
+	   "HOME",
+	   "Where the files above are: absolute paths."},
 	  {"NO_COLOR", "When set to anything: no colours."},
 };
 

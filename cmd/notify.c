@@ -20,9 +20,11 @@
 #include "volume_warm.h"
 
 enum { RUNS_BEFORE = 16 };
-#define AGAIN_MS (12 * INT64_C(3600000)) /* after so long what keeps a job from beginning is told again */
+#define AGAIN_MS                                                                                   \
+	(12 * INT64_C(3600000)) /* after so long what keeps a job from beginning is told again */
 
-static const enum notify_event unless_told[] = {NOTIFY_FAILED, NOTIFY_CAPPED, NOTIFY_UNRELEASED, NOTIFY_RECOVERED};
+static const enum notify_event unless_told[] = {NOTIFY_FAILED, NOTIFY_CAPPED, NOTIFY_UNRELEASED,
+						NOTIFY_RECOVERED};
 
 static const struct section *conf_of(const struct config *c)
 {
@@ -46,7 +48,9 @@ static void check_events(const struct section *conf, struct mistakes *m)
 		const char *name = section_item(conf, "on", i);
 		if (notify_event_named(name) != NOTIFY_NONE)
 			continue;
-		err_set(&err, ERR_CONFIG, "%s: notify.on: \"%.40s\" is no event; there are \"done\", \"recovered\", \"failed\", \"capped\" and \"unreleased\"",
+		err_set(&err, ERR_CONFIG,
+			"%s: notify.on: \"%.40s\" is no event; there are \"done\", \"recovered\", "
+			"\"failed\", \"capped\" and \"unreleased\"",
 			section_where(conf, "on"), name);
 		note(m, "on", &err);
 	}
@@ -62,7 +66,9 @@ void notify_check(const struct config *c, struct mistakes *m)
 
 	check_events(conf, m);
 	if (url && !starts_with(url, "https://") && !starts_with(url, "http://")) {
-		err_set(&err, ERR_CONFIG, "%s: notify.url is no address: it must begin with https:// (http:// to this machine alone)",
+		err_set(&err, ERR_CONFIG,
+			"%s: notify.url is no address: it must begin with https:// (http:// to "
+			"this machine alone)",
 			section_where(conf, "url"));
 		note(m, "url", &err);
 	}
@@ -90,12 +96,14 @@ static bool wants(const struct section *conf, enum notify_event event)
 
 static bool has_channel(const struct section *conf)
 {
-	return section_text(conf, "url") || section_text(conf, "command") || section_bool(conf, "desktop") || section_bool(conf, "git_note");
+	return section_text(conf, "url") || section_text(conf, "command") ||
+	       section_bool(conf, "desktop") || section_bool(conf, "git_note");
 }
 
 /* ---- what went before ---- */
 
-/* The fact in the ledger: how the last end of this job was that was an event: "done", or "failed", with the error's code and the moment. */
+/* The fact in the ledger: how the last end of this job was that was an event: "done", or "failed",
+ * with the error's code and the moment. */
 static void fact_name(char name[64], const char *config, const char *job)
 {
 	char key[DELIVER_KEY];
@@ -114,7 +122,8 @@ static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		enum notify_event event = notify_event_of(rows[i].status, false);
-		if (!strcmp(rows[i].id, run->id) || strcmp(rows[i].job, run->job) || strcmp(rows[i].type, run->type) || event == NOTIFY_NONE)
+		if (!strcmp(rows[i].id, run->id) || strcmp(rows[i].job, run->job) ||
+		    strcmp(rows[i].type, run->type) || event == NOTIFY_NONE)
 			continue;
 		failed = event != NOTIFY_DONE;
 		break;
@@ -129,7 +138,8 @@ static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
 	char name[64], words[64];
 
 	fact_name(name, run->config, run->job);
-	return store_fact(ctx->store, name, words, sizeof(words)) ? strcmp(words, "done") != 0 : row_failed_before(ctx, run);
+	return store_fact(ctx->store, name, words, sizeof(words)) ? strcmp(words, "done") != 0
+								  : row_failed_before(ctx, run);
 }
 
 /* A queue tries again and again, and so does a git hook. */
@@ -139,8 +149,10 @@ static bool was_told_just_now(struct cmd_context *ctx, const struct run_row *run
 	long long at_ms;
 
 	fact_name(name, run->config, run->job);
-	return store_fact(ctx->store, name, words, sizeof(words)) && sscanf(words, "failed %lld %23[^\n]", &at_ms, code) == 2 &&
-	       !strcmp(code, run->error_code) && clock_wall_ms() - at_ms < AGAIN_MS && clock_wall_ms() >= at_ms;
+	return store_fact(ctx->store, name, words, sizeof(words)) &&
+	       sscanf(words, "failed %lld %23[^\n]", &at_ms, code) == 2 &&
+	       !strcmp(code, run->error_code) && clock_wall_ms() - at_ms < AGAIN_MS &&
+	       clock_wall_ms() >= at_ms;
 }
 
 static void remember(struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
@@ -148,14 +160,17 @@ static void remember(struct cmd_context *ctx, const struct run_row *run, enum no
 	char name[64], words[64];
 
 	fact_name(name, run->config, run->job);
-	snprintf(words, sizeof(words), "failed %lld %s", (long long)clock_wall_ms(), run->error_code);
-	store_put_fact(ctx->store, name, event == NOTIFY_DONE || event == NOTIFY_RECOVERED ? "done" : words, NULL);
+	snprintf(words, sizeof(words), "failed %lld %s", (long long)clock_wall_ms(),
+		 run->error_code);
+	store_put_fact(ctx->store, name,
+		       event == NOTIFY_DONE || event == NOTIFY_RECOVERED ? "done" : words, NULL);
 }
 
 /* ---- sending ---- */
 
 /* To the user, and into the run's log, which is what is left of an unattended run. */
-static void complain(const struct cmd_context *ctx, const char *run, const char *channel, const struct err *err)
+static void complain(const struct cmd_context *ctx, const char *run, const char *channel,
+		     const struct err *err)
 {
 	CLEANUP(free_text) char *path = *run ? run_path(ctx, run, "log") : NULL;
 	CLEANUP(file_close) FILE *log = path ? fopen(path, "ae") : NULL;
@@ -165,11 +180,13 @@ static void complain(const struct cmd_context *ctx, const char *run, const char 
 	str_addf(&line, "notify.%s: %s", channel, err->msg);
 	log_redact(&line);
 	if (log)
-		fprintf(log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&line));
+		fprintf(log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
+			str_text(&line));
 	log_line(LOG_WARN, "%s", str_text(&line));
 }
 
-static void fill_body(struct str *to, const char *template, enum notify_event event, const json_t *said)
+static void fill_body(struct str *to, const char *template, enum notify_event event,
+		      const json_t *said)
 {
 	if (!template || notify_fill(to, template, event, said, NULL) < 0) {
 		char *text = output_json_line((json_t *)said);
@@ -180,9 +197,11 @@ static void fill_body(struct str *to, const char *template, enum notify_event ev
 	log_redact(to);
 }
 
-static void send_all(struct cmd_context *ctx, const struct section *conf, const char *run, enum notify_event event, const json_t *said)
+static void send_all(struct cmd_context *ctx, const struct section *conf, const char *run,
+		     enum notify_event event, const json_t *said)
 {
-	const char *url = section_text(conf, "url"), *command = section_text(conf, "command"), *template = section_text(conf, "template");
+	const char *url = section_text(conf, "url"), *command = section_text(conf, "command"),
+		   *template = section_text(conf, "template");
 	CLEANUP(str_free) struct str title = STR_INIT;
 	CLEANUP(str_free) struct str summary = STR_INIT;
 	CLEANUP(str_free) struct str body = STR_INIT;
@@ -192,34 +211,45 @@ static void send_all(struct cmd_context *ctx, const struct section *conf, const 
 	notify_summary(&summary, said);
 	fill_body(&body, template, event, said);
 	log_redact(&summary);
-	struct notice n = {.event = notify_event_name(event), .run = run, .job = json_string_value(json_object_get(said, "job")),
-			   .title = str_text(&title), .summary = str_text(&summary), .body = &body, .json = !template || notify_is_json(template)};
+	struct notice n = {.event = notify_event_name(event),
+			   .run = run,
+			   .job = json_string_value(json_object_get(said, "job")),
+			   .title = str_text(&title),
+			   .summary = str_text(&summary),
+			   .body = &body,
+			   .json = !template || notify_is_json(template)};
 	n.job = n.job ? n.job : "";
 	if (url && notify_post(url, &n, &err) < 0)
 		complain(ctx, run, "url", &err);
-	if (section_bool(conf, "desktop") && notify_desktop(&n, event == NOTIFY_UNRELEASED || event == NOTIFY_FAILED, &err) < 0)
+	if (section_bool(conf, "desktop") &&
+	    notify_desktop(&n, event == NOTIFY_UNRELEASED || event == NOTIFY_FAILED, &err) < 0)
 		complain(ctx, run, "desktop", &err);
 	if (command && notify_command(command, &n, &err) < 0)
 		complain(ctx, run, "command", &err);
 }
 
-/* A line more, since a commit may be rendered by several jobs, and again. Without hooks: one could do anything, for as long as it likes. */
-static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum notify_event event, const json_t *said)
+/* A line more, since a commit may be rendered by several jobs, and again. Without hooks: one could
+ * do anything, for as long as it likes. */
+static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum notify_event event,
+			const json_t *said)
 {
 	CLEANUP(free_text) char *folder = path_dir(run->config);
 	CLEANUP(str_free) struct str line = STR_INIT;
 	struct err err = {0};
 	char when[32];
 
-	str_addf(&line, "%s job %s, run %s: %s: ", clock_rfc3339(when, sizeof(when), clock_wall_ms()), run->job, run->id[0] ? run->id : "-",
-		 notify_event_name(event));
+	str_addf(&line,
+		 "%s job %s, run %s: %s: ", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
+		 run->job, run->id[0] ? run->id : "-", notify_event_name(event));
 	notify_summary(&line, said);
 	log_redact(&line);
-	if (GIT(folder, NULL, &err, "-c", "core.hooksPath=/dev/null", "notes", "--ref=burst", "append", "-m", str_text(&line), run->commit_id) != 0)
+	if (GIT(folder, NULL, &err, "-c", "core.hooksPath=/dev/null", "notes", "--ref=burst",
+		"append", "-m", str_text(&line), run->commit_id) != 0)
 		complain(ctx, run->id, "git_note", &err);
 }
 
-static void tell(struct cmd_context *ctx, const struct config *config, const struct run_row *run, enum notify_event event, const json_t *said)
+static void tell(struct cmd_context *ctx, const struct config *config, const struct run_row *run,
+		 enum notify_event event, const json_t *said)
 {
 	const struct section *conf = conf_of(config);
 	bool wanted = wants(conf, event) || (event == NOTIFY_RECOVERED && wants(conf, NOTIFY_DONE));
@@ -236,14 +266,17 @@ static void tell(struct cmd_context *ctx, const struct config *config, const str
 
 /* ---- who tells ---- */
 
-/* Of a delivery its parent tells, but for a pod that may still bill; of what fills a volume or measures, nobody waits for the success. */
-static bool is_told(const struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
+/* Of a delivery its parent tells, but for a pod that may still bill; of what fills a volume or
+ * measures, nobody waits for the success. */
+static bool is_told(const struct cmd_context *ctx, const struct run_row *run,
+		    enum notify_event event)
 {
 	bool renders = strcmp(run->type, VOLUME_WARM) && strcmp(run->type, CALIBRATE);
 
 	if (event == NOTIFY_UNRELEASED)
 		return true;
-	return !deliver_run_is(ctx, run->config) && (renders || (event != NOTIFY_DONE && event != NOTIFY_RECOVERED));
+	return !deliver_run_is(ctx, run->config) &&
+	       (renders || (event != NOTIFY_DONE && event != NOTIFY_RECOVERED));
 }
 
 void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json_t *said)
@@ -265,7 +298,8 @@ void notify_settled(struct cmd_context *ctx, const struct run_row *run, const ch
 	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
 	if (!strcmp(run->status, "interrupted")) /* its client died: nobody has told of that */
 		event = NOTIFY_FAILED;
-	if (!is_told(ctx, run, event) || store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
+	if (!is_told(ctx, run, event) ||
+	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
 		return;
 	CLEANUP(json_decref) json_t *said = report_run_json(run, pods, count, clock_wall_ms());
 	free(pods);
@@ -274,23 +308,28 @@ void notify_settled(struct cmd_context *ctx, const struct run_row *run, const ch
 
 void notify_never_began(struct cmd_context *ctx, const struct err *err)
 {
-	struct config_ask ask = {.user_only = true, .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {
+		.user_only = true, .providers = provider_registry, .jobs = job_registry};
 	struct config *own = NULL;
 	struct run_row run = {0};
 	struct err ignored = {0};
 
-	if (isatty(STDERR_FILENO) || err->kind == ERR_USAGE || err->kind == ERR_BUSY || err->kind == ERR_INTERRUPTED)
+	if (isatty(STDERR_FILENO) || err->kind == ERR_USAGE || err->kind == ERR_BUSY ||
+	    err->kind == ERR_INTERRUPTED)
 		return;
 	if (ctx->cmd == &cmd_run && opt_has(ctx, "dry-run"))
 		return;
 	if (!ctx->config && config_open(&own, &ask, &ignored) < 0)
 		return;
 	const struct config *config = ctx->config ? ctx->config : own;
-	if (has_channel(conf_of(config)) && !(config_path(config) && ctx->state_dir && deliver_run_is(ctx, config_path(config)))) {
+	if (has_channel(conf_of(config)) &&
+	    !(config_path(config) && ctx->state_dir && deliver_run_is(ctx, config_path(config)))) {
 		COPY_TEXT(run.job, config_job(config) ? config_job_name(config) : "");
 		COPY_TEXT(run.config, config_path(config) ? config_path(config) : "");
 		COPY_TEXT(run.commit_id, ctx->tree ? ctx->tree->commit : "");
-		COPY_TEXT(run.status, err->kind == ERR_CAP ? "capped" : err->kind == ERR_UNRELEASED ? "unreleased" : "failed");
+		COPY_TEXT(run.status, err->kind == ERR_CAP          ? "capped"
+				      : err->kind == ERR_UNRELEASED ? "unreleased"
+								    : "failed");
 		COPY_TEXT(run.error_code, err_kind_name(err->kind));
 		COPY_TEXT(run.error, err->msg);
 		CLEANUP(json_decref) json_t *said = report_run_json(&run, NULL, 0, clock_wall_ms());

@@ -1,4 +1,5 @@
-/* notify.h - tells the user how a run ended, where nobody watches: a command, the desktop, a web address (`notify` of burst.cfg).
+/* notify.h - tells the user how a run ended, where nobody watches: a command, the desktop, a web
+ * address (`notify` of burst.cfg).
  *
  * Nothing here changes an exit status: what fails is a warning and a line of the run's log. */
 #ifndef BURST_CMD_NOTIFY_H
@@ -14,8 +15,8 @@ void notify_check(const struct config *c, struct mistakes *m);
 void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json_t *said);
 /* Somebody else has settled a run, whose row it has read anew; was: its status before. */
 void notify_settled(struct cmd_context *ctx, const struct run_row *run, const char *was);
-/* A command that was to run something has failed before there was a run. Without a terminal alone: there, its user reads the message.
- * The same failure is told again after twelve hours. */
+/* A command that was to run something has failed before there was a run. Without a terminal alone:
+ * there, its user reads the message. The same failure is told again after twelve hours. */
 void notify_never_began(struct cmd_context *ctx, const struct err *err);
 
 #endif

@@ -44,7 +44,11 @@ static void add_header(struct call *call, const char *name, const char *value)
 
 int notify_post(const char *url, const struct notice *n, struct err *err)
 {
-	struct call call = {.kind = CALL_HTTP, .method = "POST", .url = xstrdup(url), .timeout_ms = LIMIT_MS, .max_bytes = REPLY_MAX_BYTES};
+	struct call call = {.kind = CALL_HTTP,
+			    .method = "POST",
+			    .url = xstrdup(url),
+			    .timeout_ms = LIMIT_MS,
+			    .max_bytes = REPLY_MAX_BYTES};
 	struct waiting w = {0};
 	int64_t give_up_ms = clock_boot_ms() + LIMIT_MS + GRACE_MS;
 
@@ -54,7 +58,8 @@ int notify_post(const char *url, const struct notice *n, struct err *err)
 		return -1;
 	}
 	str_addn(&call.body, str_text(n->body), n->body->len);
-	add_header(&call, "Content-Type", n->json ? "application/json" : "text/plain; charset=utf-8");
+	add_header(&call, "Content-Type",
+		   n->json ? "application/json" : "text/plain; charset=utf-8");
 	add_header(&call, "Title", n->title); /* ntfy.sh shows it */
 	add_header(&call, "X-Burst-Event", n->event);
 	struct loop *loop = loop_new();
@@ -72,7 +77,9 @@ int notify_post(const char *url, const struct notice *n, struct err *err)
 		log_redact_field(err->msg, sizeof(err->msg));
 		return -1;
 	}
-	return w.status / 100 == 2 ? 0 : err_set(err, ERR_REFUSED, "the server answered with status %d", w.status);
+	return w.status / 100 == 2
+		       ? 0
+		       : err_set(err, ERR_REFUSED, "the server answered with status %d", w.status);
 }
 
 /* ---- programs ---- */
@@ -93,10 +100,15 @@ static char **with_variables(char *added[], size_t count)
 	return all;
 }
 
-static int run_program(const char *const *argv, const char *input, char *added[], size_t count, struct err *err)
+static int run_program(const char *const *argv, const char *input, char *added[], size_t count,
+		       struct err *err)
 {
 	char **environment = with_variables(added, count);
-	struct program p = {.argv = argv, .input = input, .environment = environment, .limit_ms = LIMIT_MS, .own_group = true};
+	struct program p = {.argv = argv,
+			    .input = input,
+			    .environment = environment,
+			    .limit_ms = LIMIT_MS,
+			    .own_group = true};
 	int status = program_must(&p, NULL, NULL, err);
 
 	free(environment);
@@ -130,15 +142,23 @@ static void add_plain(struct str *to, const char *text)
 int notify_desktop(const struct notice *n, bool urgent, struct err *err)
 {
 	CLEANUP(str_free) struct str body = STR_INIT;
-	const char *argv[] = {"notify-send", "--app-name=burst", urgent ? "--urgency=critical" : "--urgency=normal", "--", n->title, NULL, NULL};
+	const char *argv[] = {"notify-send",
+			      "--app-name=burst",
+			      urgent ? "--urgency=critical" : "--urgency=normal",
+			      "--",
+			      n->title,
+			      NULL,
+			      NULL};
 	CLEANUP(free_text) char *bus = xasprintf("/run/user/%lu/bus", (unsigned long)getuid());
 	CLEANUP(free_text) char *address = xasprintf("DBUS_SESSION_BUS_ADDRESS=unix:path=%s", bus);
 	struct stat st;
 
 	if (!program_found(argv[0]))
-		return err_set(err, ERR_LOCAL, "there is no notify-send here (Debian: libnotify-bin)");
+		return err_set(err, ERR_LOCAL,
+			       "there is no notify-send here (Debian: libnotify-bin)");
 	/* cron gives its jobs no address of the session that the desktop listens to */
-	bool lacks_bus = !getenv("DBUS_SESSION_BUS_ADDRESS") && stat(bus, &st) == 0 && S_ISSOCK(st.st_mode);
+	bool lacks_bus =
+		!getenv("DBUS_SESSION_BUS_ADDRESS") && stat(bus, &st) == 0 && S_ISSOCK(st.st_mode);
 	add_plain(&body, n->summary);
 	argv[5] = str_text(&body);
 	return run_program(argv, NULL, &address, lacks_bus, err);

@@ -1,4 +1,5 @@
-/* notify_send.h - carries one notification: over HTTP, to a command, to the desktop. Each blocks, for ten seconds at most. */
+/* notify_send.h - carries one notification: over HTTP, to a command, to the desktop. Each blocks,
+ * for ten seconds at most. */
 #ifndef BURST_CMD_NOTIFY_SEND_H
 #define BURST_CMD_NOTIFY_SEND_H
 
@@ -14,7 +15,8 @@ struct notice {
 
 /* A POST to an address that no message shows: it may have a key in it. */
 int notify_post(const char *url, const struct notice *n, struct err *err);
-/* A shell command with the body as its stdin, and BURST_EVENT, BURST_RUN and BURST_JOB in its environment, which has no key of ours. */
+/* A shell command with the body as its stdin, and BURST_EVENT, BURST_RUN and BURST_JOB in its
+ * environment, which has no key of ours. */
 int notify_command(const char *command, const struct notice *n, struct err *err);
 int notify_desktop(const struct notice *n, bool urgent, struct err *err);
 

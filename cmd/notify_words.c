@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 static const char *const event_names[] = {
-	[NOTIFY_DONE] = "done",	    [NOTIFY_RECOVERED] = "recovered",	[NOTIFY_FAILED] = "failed",
+	[NOTIFY_DONE] = "done",     [NOTIFY_RECOVERED] = "recovered",   [NOTIFY_FAILED] = "failed",
 	[NOTIFY_CAPPED] = "capped", [NOTIFY_UNRELEASED] = "unreleased", [NOTIFY_NONE] = "none",
 };
 
@@ -44,27 +44,51 @@ static const struct {
 	const char *name, *group, *key; /* in the run's JSON; group NULL: at the top */
 	enum field_kind kind;
 } fields[] = {
-	{"run", NULL, "run", FIELD_TEXT},	  {"job", NULL, "job", FIELD_TEXT},		  {"status", NULL, "status", FIELD_TEXT},
+	{"run", NULL, "run", FIELD_TEXT},
+	{"job", NULL, "job", FIELD_TEXT},
+	{"status", NULL, "status", FIELD_TEXT},
 	{"commit", NULL, "commit", FIELD_TEXT},
-	{"output", NULL, "output", FIELD_TEXT},	  {"started", NULL, "started_at", FIELD_TEXT},	  {"ended", NULL, "ended_at", FIELD_TEXT},
-	{"error", "error", "message", FIELD_TEXT}, {"code", "error", "code", FIELD_TEXT},	  {"total", "segments", "total", FIELD_NUMBER},
-	{"rendered", "segments", "rendered", FIELD_NUMBER}, {"cached", "segments", "cached", FIELD_NUMBER},
-	{"failed", "segments", "failed", FIELD_NUMBER}, {"cost", NULL, "cost_usd", FIELD_DOLLARS}, {"billed", NULL, "billed_seconds", FIELD_SECONDS},
-	{"compute", NULL, "compute_seconds", FIELD_SECONDS}, {"pods", NULL, "pods", FIELD_COUNT},
+	{"output", NULL, "output", FIELD_TEXT},
+	{"started", NULL, "started_at", FIELD_TEXT},
+	{"ended", NULL, "ended_at", FIELD_TEXT},
+	{"error", "error", "message", FIELD_TEXT},
+	{"code", "error", "code", FIELD_TEXT},
+	{"total", "segments", "total", FIELD_NUMBER},
+	{"rendered", "segments", "rendered", FIELD_NUMBER},
+	{"cached", "segments", "cached", FIELD_NUMBER},
+	{"failed", "segments", "failed", FIELD_NUMBER},
+	{"cost", NULL, "cost_usd", FIELD_DOLLARS},
+	{"billed", NULL, "billed_seconds", FIELD_SECONDS},
+	{"compute", NULL, "compute_seconds", FIELD_SECONDS},
+	{"pods", NULL, "pods", FIELD_COUNT},
 };
 
 static void add_value(struct str *to, size_t field, const json_t *run)
 {
-	const json_t *object = fields[field].group ? json_object_get(run, fields[field].group) : run;
+	const json_t *object =
+		fields[field].group ? json_object_get(run, fields[field].group) : run;
 	const char *key = fields[field].key;
 	char text[32];
 
 	switch (fields[field].kind) {
-	case FIELD_TEXT: str_add(to, json_is_object(object) ? jsonx_text(object, key, "") : ""); return;
-	case FIELD_NUMBER: str_addf(to, "%lld", (long long)(json_is_object(object) ? jsonx_int(object, key, 0) : 0)); return;
-	case FIELD_DOLLARS: str_add(to, money_show(text, sizeof(text), (int64_t)(jsonx_number(object, key, 0) * 1e6 + .5))); return;
-	case FIELD_SECONDS: str_add(to, duration_show(text, sizeof(text), (int64_t)(jsonx_number(object, key, 0) * 1000 + .5))); return;
-	case FIELD_COUNT: str_addf(to, "%zu", json_array_size(json_object_get(object, key))); return;
+	case FIELD_TEXT:
+		str_add(to, json_is_object(object) ? jsonx_text(object, key, "") : "");
+		return;
+	case FIELD_NUMBER:
+		str_addf(to, "%lld",
+			 (long long)(json_is_object(object) ? jsonx_int(object, key, 0) : 0));
+		return;
+	case FIELD_DOLLARS:
+		str_add(to, money_show(text, sizeof(text),
+				       (int64_t)(jsonx_number(object, key, 0) * 1e6 + .5)));
+		return;
+	case FIELD_SECONDS:
+		str_add(to, duration_show(text, sizeof(text),
+					  (int64_t)(jsonx_number(object, key, 0) * 1000 + .5)));
+		return;
+	case FIELD_COUNT:
+		str_addf(to, "%zu", json_array_size(json_object_get(object, key)));
+		return;
 	}
 }
 
@@ -79,12 +103,14 @@ static void add_escaped(struct str *to, const char *text)
 	free(quoted);
 }
 
-static bool add_field(struct str *to, const char *name, size_t len, bool as_json, enum notify_event event, const json_t *run)
+static bool add_field(struct str *to, const char *name, size_t len, bool as_json,
+		      enum notify_event event, const json_t *run)
 {
 	CLEANUP(str_free) struct str value = STR_INIT;
 	size_t i = 0;
 
-	while (i < ARRAY_LEN(fields) && (strlen(fields[i].name) != len || strncmp(fields[i].name, name, len) != 0))
+	while (i < ARRAY_LEN(fields) &&
+	       (strlen(fields[i].name) != len || strncmp(fields[i].name, name, len) != 0))
 		i++;
 	if (len == strlen("event") && !strncmp(name, "event", len))
 		str_add(&value, notify_event_name(event));
@@ -105,10 +131,12 @@ static int unknown_field(const char *name, size_t len, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		str_addf(&there, ", %s", fields[i].name);
-	return err_set(err, ERR_CONFIG, "{%.*s} is no field; there are event%s", (int)MIN(len, (size_t)40), name, str_text(&there));
+	return err_set(err, ERR_CONFIG, "{%.*s} is no field; there are event%s",
+		       (int)MIN(len, (size_t)40), name, str_text(&there));
 }
 
-static int fill(struct str *to, const char *template, bool as_json, enum notify_event event, const json_t *run, struct err *err)
+static int fill(struct str *to, const char *template, bool as_json, enum notify_event event,
+		const json_t *run, struct err *err)
 {
 	for (const char *at = template; *at;) {
 		size_t len = *at == '{' ? strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
@@ -126,8 +154,11 @@ static int fill(struct str *to, const char *template, bool as_json, enum notify_
 bool notify_is_json(const char *template)
 {
 	/* "[{job}]" is no list: its value stands in no quotes */
-	CLEANUP(json_decref) json_t *any = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "run", "x", "job", "x", "status", "x", "commit", "x", "output", "x",
-						     "started_at", "x", "ended_at", "x", "error", "message", "x", "code", "x");
+	CLEANUP(json_decref)
+	json_t *any =
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "run", "x", "job",
+			  "x", "status", "x", "commit", "x", "output", "x", "started_at", "x",
+			  "ended_at", "x", "error", "message", "x", "code", "x");
 	CLEANUP(str_free) struct str bare = STR_INIT;
 
 	if (fill(&bare, template, true, NOTIFY_DONE, any, NULL) < 0)
@@ -136,7 +167,8 @@ bool notify_is_json(const char *template)
 	return value != NULL;
 }
 
-int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run, struct err *err)
+int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run,
+		struct err *err)
 {
 	return fill(to, template, notify_is_json(template), event, run, err);
 }
@@ -144,7 +176,8 @@ int notify_fill(struct str *to, const char *template, enum notify_event event, c
 /* ---- one line ---- */
 
 /* Names and messages of others: no line breaks, no control characters. */
-static void fill_line(struct str *to, const char *template, enum notify_event event, const json_t *run)
+static void fill_line(struct str *to, const char *template, enum notify_event event,
+		      const json_t *run)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -154,13 +187,17 @@ static void fill_line(struct str *to, const char *template, enum notify_event ev
 
 void notify_title(struct str *to, enum notify_event event, const json_t *run)
 {
-	fill_line(to, jsonx_text(run, "job", "")[0] ? "burst: {job}: {event}" : "burst: {event}", event, run);
+	fill_line(to, jsonx_text(run, "job", "")[0] ? "burst: {job}: {event}" : "burst: {event}",
+		  event, run);
 }
 
 void notify_summary(struct str *to, const json_t *run)
 {
 	bool failed = json_is_object(json_object_get(run, "error"));
 
-	fill_line(to, failed ? "{rendered} rendered, {cached} cached, {failed} failed of {total}; {cost}: {error}" :
-			       "{rendered} rendered, {cached} cached of {total}; {cost}", NOTIFY_DONE, run);
+	fill_line(to,
+		  failed ? "{rendered} rendered, {cached} cached, {failed} failed of {total}; "
+			   "{cost}: {error}"
+			 : "{rendered} rendered, {cached} cached of {total}; {cost}",
+		  NOTIFY_DONE, run);
 }

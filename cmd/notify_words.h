@@ -1,4 +1,5 @@
-/* notify_words.h - what a notification says: which event the end of a run is, and a template with the run's fields. No I/O. */
+/* notify_words.h - what a notification says: which event the end of a run is, and a template with
+ * the run's fields. No I/O. */
 #ifndef BURST_CMD_NOTIFY_WORDS_H
 #define BURST_CMD_NOTIFY_WORDS_H
 
@@ -7,18 +8,28 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum notify_event { NOTIFY_DONE, NOTIFY_RECOVERED, NOTIFY_FAILED, NOTIFY_CAPPED, NOTIFY_UNRELEASED, NOTIFY_EVENTS, NOTIFY_NONE = NOTIFY_EVENTS };
+enum notify_event {
+	NOTIFY_DONE,
+	NOTIFY_RECOVERED,
+	NOTIFY_FAILED,
+	NOTIFY_CAPPED,
+	NOTIFY_UNRELEASED,
+	NOTIFY_EVENTS,
+	NOTIFY_NONE = NOTIFY_EVENTS
+};
 
 const char *notify_event_name(enum notify_event event); /* "done", ... */
 /* NOTIFY_NONE: there is none of that name. */
 enum notify_event notify_event_named(const char *name);
-/* Of a run that ended so (a status of struct run_row); failed_before: the one before it had failed. A run that its user stopped, and one
- * that goes on, is no event. */
+/* Of a run that ended so (a status of struct run_row); failed_before: the one before it had failed.
+ * A run that its user stopped, and one that goes on, is no event. */
 enum notify_event notify_event_of(const char *status, bool failed_before);
 
-/* Appends the template with each {field} replaced by what the run's JSON says; "{" that begins no name stands for itself. In a template
- * that is JSON, like {"text": "{job}: {error}", "rendered": {rendered}}, values are escaped. ERR_CONFIG names a field that there is none of. */
-int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run, struct err *err);
+/* Appends the template with each {field} replaced by what the run's JSON says; "{" that begins no
+ * name stands for itself. In a template that is JSON, like {"text": "{job}: {error}", "rendered":
+ * {rendered}}, values are escaped. ERR_CONFIG names a field that there is none of. */
+int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run,
+		struct err *err);
 bool notify_is_json(const char *template);
 /* "burst: quiz failed"; "2 of 3 rendered, $0.0200: the worker died". One line each. */
 void notify_title(struct str *to, enum notify_event event, const json_t *run);

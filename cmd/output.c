@@ -31,7 +31,8 @@ void output_before_line(void (*fn)(void))
 	before_line = fn;
 }
 
-static void print(const struct cmd_context *ctx, enum log_level level, const char *front, const char *text)
+static void print(const struct cmd_context *ctx, enum log_level level, const char *front,
+		  const char *text)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	const char *colour = ctx->color ? colour_of(level) : "";
@@ -130,8 +131,9 @@ static unsigned code_point(const unsigned char *p, size_t len)
 	return c;
 }
 
-/* jansson escapes what stands below a blank; DEL, C1 controls and marks of direction it leaves as they are. All that is
- * hostile has one to three bytes, and in a line of JSON it stands in a text. */
+/* jansson escapes what stands below a blank; DEL, C1 controls and marks of direction it leaves as
+ * they are. All that is hostile has one to three bytes, and in a line of JSON it stands in a text.
+ */
 static char *without_controls(const char *line)
 {
 	struct str out = STR_INIT;
@@ -152,7 +154,8 @@ static char *without_controls(const char *line)
 
 char *output_json_line(const json_t *value)
 {
-	CLEANUP(free_text) char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	CLEANUP(free_text)
+	char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
 	if (!line) /* no memory: nothing else can fail here */
 		abort();

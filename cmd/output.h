@@ -18,7 +18,8 @@ void output_mistakes(const struct cmd_context *ctx, const struct err *err);
 void output_before_line(void (*fn)(void));
 /* Text from outside as one safe line. */
 void output_safe_line(FILE *to, const char *text, size_t len);
-/* What may hold such text (names, paths, vendors' words), as one safe line; no newline at its end. */
+/* What may hold such text (names, paths, vendors' words), as one safe line; no newline at its end.
+ */
 void output_line(FILE *to, const char *fmt, ...) PRINTF(2, 3);
 /* Each line of it as a safe one. */
 void output_lines(FILE *to, const char *text);

@@ -15,7 +15,7 @@
 #include "report.h"
 #include "serve.h"
 
-#define DAY_MS INT64_C(86400000)
+#define DAY_MS    INT64_C(86400000)
 #define USED_GOAL 0.7
 enum { GANTT_PODS = 40, RUNS_SHOWN = 30 };
 
@@ -88,7 +88,8 @@ static int gather(struct page *p, const char *run, int64_t since_ms, struct err 
 	for (size_t i = 0; i < count; i++) {
 		if (!run && rows[i].started_ms < since_ms)
 			continue;
-		if (report_so_far(p->ctx->store, &rows[i], p->now_ms, err) < 0 || report_sum(p->ctx->store, &rows[i], p->now_ms, err) < 0) {
+		if (report_so_far(p->ctx->store, &rows[i], p->now_ms, err) < 0 ||
+		    report_sum(p->ctx->store, &rows[i], p->now_ms, err) < 0) {
 			free(rows);
 			return -1;
 		}
@@ -137,9 +138,11 @@ static void add_figures(struct page *p)
 	figure(&p->html, "cost", "%s", money_show(text, sizeof(text), cost));
 	figure(&p->html, "billed", "%s", duration_show(text, sizeof(text), billed));
 	figure(&p->html, "computing", "%s", duration_show(text, sizeof(text), compute));
-	figure(&p->html, "of billed time used", "%.0f%%", billed > 0 ? 100.0 * (double)compute / (double)billed : 0);
+	figure(&p->html, "of billed time used", "%.0f%%",
+	       billed > 0 ? 100.0 * (double)compute / (double)billed : 0);
 	if (audio > 0) {
-		figure(&p->html, "of sound", "%s", duration_show(text, sizeof(text), (int64_t)(audio * 1000)));
+		figure(&p->html, "of sound", "%s",
+		       duration_show(text, sizeof(text), (int64_t)(audio * 1000)));
 		figure(&p->html, "an hour of sound", "$%.4f", page_dollars(cost) * 3600 / audio);
 	}
 	str_add(&p->html, "</div>\n");
@@ -179,11 +182,13 @@ static void add_gantt(struct page *p)
 		}
 		struct html_bar *b = &bars[count++];
 		report_phases(pod, p->now_ms, phase_ms);
-		format_text(b->label, sizeof(b->label), "%.14s %s", pod_row_called(pod), strcmp(pod->gpu, "none") ? pod->gpu : "no GPU");
+		format_text(b->label, sizeof(b->label), "%.14s %s", pod_row_called(pod),
+			    strcmp(pod->gpu, "none") ? pod->gpu : "no GPU");
 		b->start = (double)(pod->create_ms - first) / 1000;
 		for (int k = 0; k < PHASES; k++)
 			b->part[k] = (double)phase_ms[k] / 1000;
-		snprintf(b->value, sizeof(b->value), "%s", money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
+		snprintf(b->value, sizeof(b->value), "%s",
+			 money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
 	}
 	if (!count)
 		return;
@@ -191,8 +196,16 @@ static void add_gantt(struct page *p)
 	for (int k = 0; k < PHASES; k++)
 		legend[k] = phase_names[k];
 	static const int colors[PHASES] = {9, 2, 6, 1, 0, 3, 4, 7, 8};
-	html_section(&p->html, "gantt", p->one ? "Pods, from create to gone" : "Pods of the newest run, from create to gone");
-	html_bars(&p->html, &(struct html_chart){.id = "gantt-chart", .title = "phases of each pod", .legend = legend, .colors = colors, .seconds = true}, bars, count);
+	html_section(&p->html, "gantt",
+		     p->one ? "Pods, from create to gone"
+			    : "Pods of the newest run, from create to gone");
+	html_bars(&p->html,
+		  &(struct html_chart){.id = "gantt-chart",
+				       .title = "phases of each pod",
+				       .legend = legend,
+				       .colors = colors,
+				       .seconds = true},
+		  bars, count);
 	if (more)
 		html_note(&p->html, "%zu more pods are not shown", more);
 	html_section_end(&p->html);
@@ -217,12 +230,18 @@ static void add_used(struct page *p)
 		b->part[0] = (double)MIN(r->compute_ms, r->billed_ms) / 1000;
 		b->part[1] = (double)MAX(r->billed_ms - r->compute_ms, 0) / 1000;
 		b->mark = (double)r->billed_ms / 1000 * USED_GOAL;
-		snprintf(b->value, sizeof(b->value), "%s, %.0f%%", duration_show(text, sizeof(text), r->billed_ms), 100 * used_of(r));
+		snprintf(b->value, sizeof(b->value), "%s, %.0f%%",
+			 duration_show(text, sizeof(text), r->billed_ms), 100 * used_of(r));
 	}
 	if (!count)
 		return;
 	html_section(&p->html, "used", "Billed against computing");
-	html_bars(&p->html, &(struct html_chart){.id = "used-chart", .title = "billed and computing seconds of each run", .legend = legend, .colors = colors}, bars, count);
+	html_bars(&p->html,
+		  &(struct html_chart){.id = "used-chart",
+				       .title = "billed and computing seconds of each run",
+				       .legend = legend,
+				       .colors = colors},
+		  bars, count);
 	html_note(&p->html, "The tick is at 70%% of the billed time: computing should reach it.");
 	html_section_end(&p->html);
 }
@@ -231,7 +250,9 @@ static void add_used(struct page *p)
 
 static void add_runs(struct page *p)
 {
-	static const char *const heads[] = {"run", "job", "started (UTC)", "status", "done", "pods", "billed", "used", "cost", "planned", NULL};
+	static const char *const heads[] = {"run",  "job",    "started (UTC)", "status", "done",
+					    "pods", "billed", "used",          "cost",   "planned",
+					    NULL};
 	char text[32], time[24], planned[24];
 
 	html_section(&p->html, "runs", p->one ? "The run" : "Runs, planned and actual");
@@ -244,13 +265,16 @@ static void add_runs(struct page *p)
 		html_cell(&p->html, "%s", r->job);
 		html_cell(&p->html, "%s", time);
 		html_cell(&p->html, "%s", r->status);
-		html_cell(&p->html, "%lld/%lld", (long long)(r->rendered + r->cached), (long long)r->total);
+		html_cell(&p->html, "%lld/%lld", (long long)(r->rendered + r->cached),
+			  (long long)r->total);
 		html_cell(&p->html, "%d", page_pods_that_worked(p, r->id));
 		html_cell(&p->html, "%s", duration_show(text, sizeof(text), r->billed_ms));
 		html_cell(&p->html, "%.0f%%", 100 * used_of(r));
 		html_cell(&p->html, "%s", money_show(text, sizeof(text), r->cost_microusd));
 		if (r->planned_ms)
-			html_cell(&p->html, "%s, %s", money_show(text, sizeof(text), r->planned_microusd), duration_show(planned, sizeof(planned), r->planned_ms));
+			html_cell(&p->html, "%s, %s",
+				  money_show(text, sizeof(text), r->planned_microusd),
+				  duration_show(planned, sizeof(planned), r->planned_ms));
 		else
 			html_cell(&p->html, "-");
 		html_row_end(&p->html);
@@ -262,7 +286,9 @@ static void add_runs(struct page *p)
 /* nonce NULL: a file; else a page that is kept up to date. */
 static void make_page(struct page *p, const char *subtitle, const char *nonce)
 {
-	CLEANUP(free_text) char *title = p->one ? xasprintf("burst: %s, run %s", p->runs[0].job, p->runs[0].id) : xstrdup("burst: runs and spending");
+	CLEANUP(free_text)
+	char *title = p->one ? xasprintf("burst: %s, run %s", p->runs[0].job, p->runs[0].id)
+			     : xstrdup("burst: runs and spending");
 
 	html_begin(&p->html, title, subtitle, nonce != NULL);
 	if (nonce)
@@ -297,7 +323,8 @@ struct wish {
 
 static int build(struct wish *w, struct str *html, const char *nonce, struct err *err)
 {
-	struct page p = {.ctx = w->ctx, .html = STR_INIT, .now_ms = clock_wall_ms(), .one = w->run != NULL};
+	struct page p = {
+		.ctx = w->ctx, .html = STR_INIT, .now_ms = clock_wall_ms(), .one = w->run != NULL};
 	char from[24], until[24];
 	int status = gather(&p, w->run, p.now_ms - w->since_ms, err);
 
@@ -329,7 +356,8 @@ static void live_ready(void *ctx, const char *url)
 	puts(url);
 	fflush(stdout);
 	if (!w->ctx->quiet)
-		output_line(stderr, "open this URL in a browser on this machine; Ctrl-C stops the server, runs continue");
+		output_line(stderr, "open this URL in a browser on this machine; Ctrl-C stops the "
+				    "server, runs continue");
 }
 
 static int write_page(const char *path, const struct str *html, struct err *err)
@@ -348,7 +376,8 @@ static int serve(struct wish *w, struct err *err)
 	int64_t port = 0;
 
 	if (opt_has(w->ctx, "output"))
-		return err_set(err, ERR_USAGE, "report: --live shows the page, -o writes it: give one of them");
+		return err_set(err, ERR_USAGE,
+			       "report: --live shows the page, -o writes it: give one of them");
 	if (opt_int(w->ctx, "port", 0, 65535, &port, err) < 0 || build(w, &html, NULL, err) < 0)
 		return -1;
 	s.port = (int)port;
@@ -358,7 +387,8 @@ static int serve(struct wish *w, struct err *err)
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(str_free) struct str html = STR_INIT;
-	struct wish w = {.ctx = ctx, .run = ctx->arg_count ? ctx->args[0] : NULL, .since_ms = 30 * DAY_MS};
+	struct wish w = {
+		.ctx = ctx, .run = ctx->arg_count ? ctx->args[0] : NULL, .since_ms = 30 * DAY_MS};
 	const char *path = opt_text(ctx, "output") ? opt_text(ctx, "output") : "report.html";
 
 	if (opt_duration(ctx, "since", &w.since_ms, err) < 0)
@@ -379,8 +409,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "since", "TIME", "all runs of this time until now: 30d when left out", NULL, false},
-	{'o', "output", "FILE", "where the page goes: report.html when left out, - for stdout", NULL, false},
-	{0, "live", NULL, "serve it to a browser on this machine and keep it up to date", NULL, false},
+	{'o', "output", "FILE", "where the page goes: report.html when left out, - for stdout",
+	 NULL, false},
+	{0, "live", NULL, "serve it to a browser on this machine and keep it up to date", NULL,
+	 false},
 	{0, "port", "N", "with --live: the port (default: any free one)", NULL, false},
 	{0},
 };
@@ -390,9 +422,12 @@ const struct cmd cmd_report = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "write an HTML page about runs and spending",
-	.details = "One file that loads nothing from anywhere: the phases of each pod, billed against computing time, cost per segment by number of pods "
-		   "(predicted and measured), spending by day, GPU and provider, planned against actual.\n\n"
-		   "With --live, burst serves the page on 127.0.0.1 at a secret URL until Ctrl-C. The page then also shows active runs, their pods and "
+	.details = "One file that loads nothing from anywhere: the phases of each pod, billed "
+		   "against computing time, cost per segment by number of pods "
+		   "(predicted and measured), spending by day, GPU and provider, planned against "
+		   "actual.\n\n"
+		   "With --live, burst serves the page on 127.0.0.1 at a secret URL until Ctrl-C. "
+		   "The page then also shows active runs, their pods and "
 		   "their cost so far. It is read-only.",
 	.opts = opts,
 	.needs = NEED_LEDGER,

@@ -26,7 +26,8 @@ void page_time(char to[24], int64_t wall_ms); /* "2026-11-25 03:06" */
 double page_dollars(int64_t microusd);
 int page_pods_that_worked(const struct page *p, const char *run);
 
-/* Cost per segment by number of pods and by GPU, predicted and measured, and what would have been cheaper than the newest run. */
+/* Cost per segment by number of pods and by GPU, predicted and measured, and what would have been
+ * cheaper than the newest run. */
 void page_add_curves(struct page *p);
 /* By day, provider and GPU. */
 void page_add_spending(struct page *p);

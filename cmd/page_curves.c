@@ -1,4 +1,5 @@
-/* page_curves.c - the parts of the report's page that compare a run with other numbers of pods and other GPUs. */
+/* page_curves.c - the parts of the report's page that compare a run with other numbers of pods and
+ * other GPUs. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,13 +12,19 @@
 #include "prior.h"
 #include "report.h"
 
-enum { WIDTHS_SHOWN = 8, WIDEST_SHOWN = 16, CARDS_SHOWN = 12, CARDS_MOST = 128, PODS_LEARNED_FROM = 200 };
+enum {
+	WIDTHS_SHOWN = 8,
+	WIDEST_SHOWN = 16,
+	CARDS_SHOWN = 12,
+	CARDS_MOST = 128,
+	PODS_LEARNED_FROM = 200
+};
 
 /* The newest run as the planner sees it. */
 struct model {
 	struct plan_work work;
 	const struct pod_row *pod; /* one of those that rendered it */
-	char key[LEARN_KEY];	   /* of its speed */
+	char key[LEARN_KEY];       /* of its speed */
 	struct speed speed;
 	int batch_max;
 };
@@ -59,20 +66,32 @@ static const struct pod_row *pod_of(const struct page *p, const char *run)
 static bool read_model(struct page *p, const struct run_row *run, struct model *m)
 {
 	m->pod = pod_of(p, run->id);
-	return run->rendered > 0 && run->cost_microusd > 0 && m->pod && read_work(p, run, m) && learn_fit(&m->speed, p->ctx->store, m->key);
+	return run->rendered > 0 && run->cost_microusd > 0 && m->pod && read_work(p, run, m) &&
+	       learn_fit(&m->speed, p->ctx->store, m->key);
 }
 
 /* A pod like this one, at this price, with this speed. */
-static void make_machine(struct page *p, const struct model *m, const struct pod_row *like, double price_h, const struct speed *speed, struct plan_machine *out)
+static void make_machine(struct page *p, const struct model *m, const struct pod_row *like,
+			 double price_h, const struct speed *speed, struct plan_machine *out)
 {
 	struct pod_row *up = NULL;
 	struct cold_time fetch = {1, 1, 0}, release = {0};
 	size_t count = 0;
 
-	*out = (struct plan_machine){.price_h = price_h, .quantum_s = prior_of_provider(like->provider)->quantum_s, .speed = *speed, .workers = 1,
-				     .batch_max = m->batch_max, .cold = prior_cold(like->provider, strcmp(like->gpu, "none") != 0)};
-	if (store_pods_up(p->ctx->store, like->provider, PODS_LEARNED_FROM, &up, &count, NULL) == 0) {
-		learn_cold(up, count, &(struct cold_what){.gpu = like->gpu, .image = like->image, .volume_ready = like->synced_bytes == 0}, &out->cold);
+	*out = (struct plan_machine){
+		.price_h = price_h,
+		.quantum_s = prior_of_provider(like->provider)->quantum_s,
+		.speed = *speed,
+		.workers = 1,
+		.batch_max = m->batch_max,
+		.cold = prior_cold(like->provider, strcmp(like->gpu, "none") != 0)};
+	if (store_pods_up(p->ctx->store, like->provider, PODS_LEARNED_FROM, &up, &count, NULL) ==
+	    0) {
+		learn_cold(up, count,
+			   &(struct cold_what){.gpu = like->gpu,
+					       .image = like->image,
+					       .volume_ready = like->synced_bytes == 0},
+			   &out->cold);
 		learn_tail(up, count, &fetch, &release);
 	}
 	out->tail_s = fetch.p50_s;
@@ -92,25 +111,30 @@ static bool same_job(const struct run_row *a, const struct run_row *b)
 
 /* ---- by number of pods ---- */
 
-static size_t measured_widths(const struct page *p, const struct run_row *run, const struct model *m, struct html_point *points)
+static size_t measured_widths(const struct page *p, const struct run_row *run,
+			      const struct model *m, struct html_point *points)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
 		const struct run_row *r = &p->runs[i];
 		const struct pod_row *pod = pod_of(p, r->id);
-		if (!same_job(run, r) || !pod || strcmp(pod->gpu, m->pod->gpu) || strcmp(pod->provider, m->pod->provider))
+		if (!same_job(run, r) || !pod || strcmp(pod->gpu, m->pod->gpu) ||
+		    strcmp(pod->provider, m->pod->provider))
 			continue;
 		points[count].x = page_pods_that_worked(p, r->id);
 		points[count].y = each_of(r);
-		format_text(points[count].label, sizeof(points[count].label), "run %s: %.0f pod%s, $%.6f each", r->id, points[count].x, points[count].x > 1 ? "s" : "", points[count].y);
+		format_text(points[count].label, sizeof(points[count].label),
+			    "run %s: %.0f pod%s, $%.6f each", r->id, points[count].x,
+			    points[count].x > 1 ? "s" : "", points[count].y);
 		count++;
 	}
 	return count;
 }
 
 /* Returns the best width's cost of the whole run, 0: not known. */
-static double add_widths(struct page *p, const struct run_row *run, const struct model *m, int *best_pods)
+static double add_widths(struct page *p, const struct run_row *run, const struct model *m,
+			 int *best_pods)
 {
 	const struct plan_wish wish = {.pods_most = WIDEST_SHOWN};
 	struct plan widths[WIDTHS_SHOWN];
@@ -118,21 +142,30 @@ static double add_widths(struct page *p, const struct run_row *run, const struct
 
 	make_machine(p, m, m->pod, page_dollars(m->pod->price_microusd_h), &m->speed, &machine);
 	size_t count = plan_widths(widths, WIDTHS_SHOWN, &m->work, &machine, 0, &wish), best = 0;
-	struct html_point curve[WIDTHS_SHOWN] = {0}, *points = xcalloc(p->count + 1, sizeof(*points));
+	struct html_point curve[WIDTHS_SHOWN] = {0},
+			  *points = xcalloc(p->count + 1, sizeof(*points));
 	for (size_t i = 0; i < count; i++) {
 		curve[i].x = widths[i].pods;
 		curve[i].y = widths[i].cost_usd / (double)m->work.count;
-		snprintf(curve[i].label, sizeof(curve[i].label), "%d pod%s: $%.6f each, %.1f s", widths[i].pods, widths[i].pods == 1 ? "" : "s", curve[i].y, widths[i].makespan_p50_s);
+		snprintf(curve[i].label, sizeof(curve[i].label), "%d pod%s: $%.6f each, %.1f s",
+			 widths[i].pods, widths[i].pods == 1 ? "" : "s", curve[i].y,
+			 widths[i].makespan_p50_s);
 		best = widths[i].cost_usd < widths[best].cost_usd ? i : best;
 	}
 	if (!count) {
 		free(points);
 		return 0;
 	}
-	const struct html_series series[] = {{"predicted", true, 0, curve, count}, {"measured", false, 4, points, measured_widths(p, run, m, points)}};
-	CLEANUP(free_text) char *title = xasprintf("Cost per segment by number of pods (%.60s at %s)", strcmp(m->pod->gpu, "none") ? m->pod->gpu : "no GPU", m->pod->provider);
+	const struct html_series series[] = {
+		{"predicted", true, 0, curve, count},
+		{"measured", false, 4, points, measured_widths(p, run, m, points)}};
+	CLEANUP(free_text)
+	char *title =
+		xasprintf("Cost per segment by number of pods (%.60s at %s)",
+			  strcmp(m->pod->gpu, "none") ? m->pod->gpu : "no GPU", m->pod->provider);
 	html_section(&p->html, "curve", title);
-	html_plot(&p->html, "curve-chart", "cost per segment by number of pods", "pods", "dollars a segment", series, ARRAY_LEN(series));
+	html_plot(&p->html, "curve-chart", "cost per segment by number of pods", "pods",
+		  "dollars a segment", series, ARRAY_LEN(series));
 	html_section_end(&p->html);
 	free(points);
 	*best_pods = widths[best].pods;
@@ -144,7 +177,7 @@ static double add_widths(struct page *p, const struct run_row *run, const struct
 struct card {
 	char name[96];
 	double predicted, measured; /* dollars a segment; 0: not known */
-	bool guess;		    /* by a list price or another card's speed */
+	bool guess;                 /* by a list price or another card's speed */
 };
 
 static int cheapest_first(const void *a, const void *b)
@@ -154,18 +187,27 @@ static int cheapest_first(const void *a, const void *b)
 	return (x->predicted > y->predicted) - (x->predicted < y->predicted);
 }
 
-/* The key that the same engine has on another pod's GPU; what its version was is taken to be the same. */
+/* The key that the same engine has on another pod's GPU; what its version was is taken to be the
+ * same. */
 static void key_of(const struct model *m, const struct pod_row *pod, char key[LEARN_KEY])
 {
-	const char *options = strchr(m->key, '|'), *gpu = options ? strchr(options + 1, '|') : NULL, *version = strrchr(m->key, '|');
-	CLEANUP(free_text) char *engine = xasprintf("%.*s", options ? (int)(options - m->key) : 0, m->key);
-	CLEANUP(free_text) char *set = gpu ? xasprintf("%.*s", (int)(gpu - options - 1), options + 1) : xstrdup("");
-	const struct learn_what what = {.engine = engine, .options = set, .gpu = pod->gpu, .provider = pod->provider, .version = version ? version + 1 : ""};
+	const char *options = strchr(m->key, '|'), *gpu = options ? strchr(options + 1, '|') : NULL,
+		   *version = strrchr(m->key, '|');
+	CLEANUP(free_text)
+	char *engine = xasprintf("%.*s", options ? (int)(options - m->key) : 0, m->key);
+	CLEANUP(free_text)
+	char *set = gpu ? xasprintf("%.*s", (int)(gpu - options - 1), options + 1) : xstrdup("");
+	const struct learn_what what = {.engine = engine,
+					.options = set,
+					.gpu = pod->gpu,
+					.provider = pod->provider,
+					.version = version ? version + 1 : ""};
 
 	learn_key(&what, key);
 }
 
-static void predict(struct page *p, const struct model *m, const struct pod_row *like, double price_h, struct card *card)
+static void predict(struct page *p, const struct model *m, const struct pod_row *like,
+		    double price_h, struct card *card)
 {
 	const struct gpu *had = gpu_find(m->pod->gpu), *wanted = gpu_find(like->gpu);
 	const struct plan_wish wish = {.goal = PLAN_COST, .pods = 1};
@@ -186,7 +228,8 @@ static void predict(struct page *p, const struct model *m, const struct pod_row 
 		card->predicted = plan.cost_usd / (double)m->work.count;
 }
 
-static struct card *card_of(struct card *cards, size_t *count, const char *gpu, const char *provider)
+static struct card *card_of(struct card *cards, size_t *count, const char *gpu,
+			    const char *provider)
 {
 	char name[96];
 	size_t at = 0;
@@ -205,11 +248,14 @@ static struct card *card_of(struct card *cards, size_t *count, const char *gpu, 
 }
 
 /* GPUs that this job was rendered on, at what they cost then; the cheapest run of each counts. */
-static void add_rented(struct page *p, const struct run_row *run, const struct model *m, struct card *cards, size_t *count)
+static void add_rented(struct page *p, const struct run_row *run, const struct model *m,
+		       struct card *cards, size_t *count)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		const struct pod_row *pod = pod_of(p, p->runs[i].id);
-		struct card *card = pod && same_job(run, &p->runs[i]) ? card_of(cards, count, pod->gpu, pod->provider) : NULL;
+		struct card *card = pod && same_job(run, &p->runs[i])
+					    ? card_of(cards, count, pod->gpu, pod->provider)
+					    : NULL;
 		if (!card)
 			continue;
 		double each = each_of(&p->runs[i]);
@@ -257,9 +303,11 @@ static size_t keep_predicted(struct card *cards, size_t count)
 }
 
 /* Returns how many cards there are, the cheapest first. */
-static size_t add_cards(struct page *p, const struct run_row *run, const struct model *m, struct card cards[CARDS_MOST])
+static size_t add_cards(struct page *p, const struct run_row *run, const struct model *m,
+			struct card cards[CARDS_MOST])
 {
-	static const char *const legend[] = {"predicted", "predicted from another card or a list price", NULL};
+	static const char *const legend[] = {"predicted",
+					     "predicted from another card or a list price", NULL};
 	static const int colors[] = {0, 9};
 	struct html_bar bars[CARDS_SHOWN] = {0};
 	size_t count = 0;
@@ -272,16 +320,22 @@ static size_t add_cards(struct page *p, const struct run_row *run, const struct 
 		bars[i].part[cards[i].guess] = cards[i].predicted;
 		bars[i].mark = cards[i].measured;
 		if (cards[i].measured > 0)
-			snprintf(bars[i].value, sizeof(bars[i].value), "$%.6f, was $%.6f", cards[i].predicted, cards[i].measured);
+			snprintf(bars[i].value, sizeof(bars[i].value), "$%.6f, was $%.6f",
+				 cards[i].predicted, cards[i].measured);
 		else
 			snprintf(bars[i].value, sizeof(bars[i].value), "$%.6f", cards[i].predicted);
 	}
 	if (count < 2)
 		return count;
 	html_section(&p->html, "cards", "Cost per segment by GPU, one pod of each");
-	html_bars(&p->html, &(struct html_chart){.id = "cards-chart", .title = "cost per segment by GPU", .legend = legend, .colors = colors}, bars,
-		  MIN(count, (size_t)CARDS_SHOWN));
-	html_note(&p->html, "A tick is what the cheapest run on that card measured, whatever its number of pods.");
+	html_bars(&p->html,
+		  &(struct html_chart){.id = "cards-chart",
+				       .title = "cost per segment by GPU",
+				       .legend = legend,
+				       .colors = colors},
+		  bars, MIN(count, (size_t)CARDS_SHOWN));
+	html_note(&p->html, "A tick is what the cheapest run on that card measured, whatever its "
+			    "number of pods.");
 	html_section_end(&p->html);
 	return count;
 }
@@ -312,18 +366,23 @@ static void add_advice(struct page *p, const struct run_row *run)
 	add_lines(&p->html, str_text(&text));
 }
 
-static void add_cheaper(struct page *p, const struct run_row *run, const struct card *cards, size_t count, double width_usd, int width)
+static void add_cheaper(struct page *p, const struct run_row *run, const struct card *cards,
+			size_t count, double width_usd, int width)
 {
-	double was = page_dollars(run->cost_microusd), card_usd = count ? cards[0].predicted * (double)run->rendered : was;
+	double was = page_dollars(run->cost_microusd),
+	       card_usd = count ? cards[0].predicted * (double)run->rendered : was;
 	bool any = false;
 
 	html_section(&p->html, "cheaper", "What would have been cheaper");
 	if (width_usd > 0 && width_usd < 0.9 * was) {
-		html_note(&p->html, "%d pod%s of the same kind: about $%.4f, where run %s cost $%.4f.", width, width == 1 ? "" : "s", width_usd, run->id, was);
+		html_note(&p->html,
+			  "%d pod%s of the same kind: about $%.4f, where run %s cost $%.4f.", width,
+			  width == 1 ? "" : "s", width_usd, run->id, was);
 		any = true;
 	}
 	if (card_usd < 0.9 * was && card_usd < 0.95 * (width_usd > 0 ? width_usd : was)) {
-		html_note(&p->html, "%s: about $%.4f%s.", cards[0].name, card_usd, cards[0].guess ? ", if its speed and its list price hold" : "");
+		html_note(&p->html, "%s: about $%.4f%s.", cards[0].name, card_usd,
+			  cards[0].guess ? ", if its speed and its list price hold" : "");
 		any = true;
 	}
 	size_t before = p->html.len;

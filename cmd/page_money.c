@@ -1,4 +1,5 @@
-/* page_money.c - the parts of the report's page on what was spent: by day and kind of pod, by minute of sound, against plans. */
+/* page_money.c - the parts of the report's page on what was spent: by day and kind of pod, by
+ * minute of sound, against plans. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,7 +39,8 @@ static void add_to_group(struct group *g, int64_t microusd, int64_t billed_ms)
 
 static void kind_of(char name[96], const struct pod_row *pod)
 {
-	format_text(name, 96, "%s at %s%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU", pod->provider, pod->spot ? ", spot" : "");
+	format_text(name, 96, "%s at %s%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU",
+		    pod->provider, pod->spot ? ", spot" : "");
 }
 
 static int dearest_first(const void *a, const void *b)
@@ -55,7 +57,9 @@ static size_t group_kinds(const struct page *p, struct group kinds[KINDS_MOST])
 
 	for (size_t i = 0; i < p->pod_count; i++) {
 		kind_of(name, &p->pods[i]);
-		add_to_group(&kinds[group_at(kinds, &count, KINDS_MOST, name)], report_cost_microusd(&p->pods[i], p->now_ms), report_billed_ms(&p->pods[i], p->now_ms));
+		add_to_group(&kinds[group_at(kinds, &count, KINDS_MOST, name)],
+			     report_cost_microusd(&p->pods[i], p->now_ms),
+			     report_billed_ms(&p->pods[i], p->now_ms));
 	}
 	qsort(kinds, count, sizeof(*kinds), dearest_first);
 	return count;
@@ -72,7 +76,8 @@ static int color_of(const struct group *kinds, size_t count, const struct pod_ro
 	return KINDS_COLORED;
 }
 
-static size_t group_days(const struct page *p, const struct group *kinds, size_t kind_count, struct group days[DAYS_SHOWN])
+static size_t group_days(const struct page *p, const struct group *kinds, size_t kind_count,
+			 struct group days[DAYS_SHOWN])
 {
 	size_t count = 0;
 	char time[24];
@@ -94,10 +99,13 @@ static void add_value(struct html_bar *bar, const struct group *g)
 	char usd[32], time[24];
 
 	COPY_TEXT(bar->label, g->name);
-	snprintf(bar->value, sizeof(bar->value), "%s, %s", money_show(usd, sizeof(usd), g->microusd), duration_show(time, sizeof(time), g->billed_ms));
+	snprintf(bar->value, sizeof(bar->value), "%s, %s",
+		 money_show(usd, sizeof(usd), g->microusd),
+		 duration_show(time, sizeof(time), g->billed_ms));
 }
 
-static void add_days(struct page *p, const struct group *days, size_t count, const struct group *kinds, size_t kind_count)
+static void add_days(struct page *p, const struct group *days, size_t count,
+		     const struct group *kinds, size_t kind_count)
 {
 	struct html_bar bars[DAYS_SHOWN] = {0};
 	const char *legend[HTML_PARTS + 1] = {0};
@@ -112,7 +120,10 @@ static void add_days(struct page *p, const struct group *days, size_t count, con
 	if (kind_count > KINDS_COLORED)
 		legend[KINDS_COLORED] = "others";
 	html_section(&p->html, "days", "Spending by day (UTC)");
-	html_bars(&p->html, &(struct html_chart){.id = "days-chart", .title = "spending by day", .legend = legend}, bars, count);
+	html_bars(&p->html,
+		  &(struct html_chart){
+			  .id = "days-chart", .title = "spending by day", .legend = legend},
+		  bars, count);
 	html_section_end(&p->html);
 }
 
@@ -131,7 +142,10 @@ void page_add_spending(struct page *p)
 		bars[i].part[MIN(i, (size_t)KINDS_COLORED)] = page_dollars(kinds[i].microusd);
 	}
 	html_section(&p->html, "kinds", "Spending by GPU and provider");
-	html_bars(&p->html, &(struct html_chart){.id = "kinds-chart", .title = "spending by GPU and provider"}, bars, kind_count);
+	html_bars(
+		&p->html,
+		&(struct html_chart){.id = "kinds-chart", .title = "spending by GPU and provider"},
+		bars, kind_count);
 	html_section_end(&p->html);
 }
 
@@ -150,13 +164,16 @@ void page_add_audio(struct page *p)
 		page_time(time, r->started_ms);
 		points[count].x = (double)(count + 1);
 		points[count].y = page_dollars(r->cost_microusd) * 60 / p->audio_s[i];
-		format_text(points[count].label, sizeof(points[count].label), "%.20s, %s: $%.6f a minute", r->job, time, points[count].y);
+		format_text(points[count].label, sizeof(points[count].label),
+			    "%.20s, %s: $%.6f a minute", r->job, time, points[count].y);
 		count++;
 	}
 	if (count > 1) {
-		const struct html_series series = {"cost of a minute of sound", true, 0, points, count};
+		const struct html_series series = {"cost of a minute of sound", true, 0, points,
+						   count};
 		html_section(&p->html, "audio", "Cost of a minute of sound, run by run");
-		html_plot(&p->html, "audio-chart", "cost of a minute of sound", "runs, the newest at the right", "dollars a minute", &series, 1);
+		html_plot(&p->html, "audio-chart", "cost of a minute of sound",
+			  "runs, the newest at the right", "dollars a minute", &series, 1);
 		html_section_end(&p->html);
 	}
 	free(points);
@@ -166,27 +183,35 @@ void page_add_audio(struct page *p)
 
 void page_add_planned(struct page *p)
 {
-	struct html_point *planned = xcalloc(p->count + 1, sizeof(*planned)), *actual = xcalloc(p->count + 1, sizeof(*actual));
+	struct html_point *planned = xcalloc(p->count + 1, sizeof(*planned)),
+			  *actual = xcalloc(p->count + 1, sizeof(*actual));
 	double off = 0;
 	size_t count = 0;
 
 	for (size_t i = p->count; i-- > 0;) {
 		const struct run_row *r = &p->runs[i];
-		if (r->planned_microusd <= 0 || r->cost_microusd <= 0 || strcmp(r->status, "done") != 0)
+		if (r->planned_microusd <= 0 || r->cost_microusd <= 0 ||
+		    strcmp(r->status, "done") != 0)
 			continue;
 		planned[count].x = actual[count].x = (double)(count + 1);
 		planned[count].y = page_dollars(r->planned_microusd);
 		actual[count].y = page_dollars(r->cost_microusd);
-		format_text(planned[count].label, sizeof(planned[count].label), "run %s: planned $%.4f", r->id, planned[count].y);
-		format_text(actual[count].label, sizeof(actual[count].label), "run %s: was $%.4f", r->id, actual[count].y);
+		format_text(planned[count].label, sizeof(planned[count].label),
+			    "run %s: planned $%.4f", r->id, planned[count].y);
+		format_text(actual[count].label, sizeof(actual[count].label), "run %s: was $%.4f",
+			    r->id, actual[count].y);
 		off += fabs(actual[count].y / planned[count].y - 1);
 		count++;
 	}
 	if (count) {
-		const struct html_series series[] = {{"planned", true, 0, planned, count}, {"actual", false, 4, actual, count}};
+		const struct html_series series[] = {{"planned", true, 0, planned, count},
+						     {"actual", false, 4, actual, count}};
 		html_section(&p->html, "planned", "Planned against actual cost");
-		html_plot(&p->html, "planned-chart", "planned against actual cost of each run", "runs, the newest at the right", "dollars a run", series, ARRAY_LEN(series));
-		html_note(&p->html, "%zu run%s: %.0f%% off on average.", count, count == 1 ? "" : "s", 100 * off / (double)count);
+		html_plot(&p->html, "planned-chart", "planned against actual cost of each run",
+			  "runs, the newest at the right", "dollars a run", series,
+			  ARRAY_LEN(series));
+		html_note(&p->html, "%zu run%s: %.0f%% off on average.", count,
+			  count == 1 ? "" : "s", 100 * off / (double)count);
 		html_section_end(&p->html);
 	}
 	free(planned);

@@ -1,4 +1,5 @@
-/* page_now.c - the part of the page about what goes on: runs that are not over, how far they are, and their pods. */
+/* page_now.c - the part of the page about what goes on: runs that are not over, how far they are,
+ * and their pods. */
 #include "page.h"
 
 #include <stdlib.h>
@@ -7,18 +8,24 @@
 #include "report.h"
 #include "runs.h"
 
-/* Asks for the page again, puts its parts in place of these, and says so when nobody answers any more. A page that takes long to make, of
- * many runs, is asked for less often. */
+/* Asks for the page again, puts its parts in place of these, and says so when nobody answers any
+ * more. A page that takes long to make, of many runs, is asked for less often. */
 static const char script[] =
-	"const again=async()=>{const t=performance.now();try{const r=await fetch(location.href,{cache:'no-store'});if(!r.ok)throw 0;"
+	"const again=async()=>{const t=performance.now();try{const r=await "
+	"fetch(location.href,{cache:'no-store'});if(!r.ok)throw 0;"
 	"const d=new DOMParser().parseFromString(await r.text(),'text/html');"
-	"document.querySelector('main').replaceWith(d.querySelector('main'));document.title=d.title;document.getElementById('lost').hidden=true}"
-	"catch(e){document.getElementById('lost').hidden=false}setTimeout(again,Math.max(2000,10*(performance.now()-t)))};setTimeout(again,2000)";
+	"document.querySelector('main').replaceWith(d.querySelector('main'));document.title=d."
+	"title;document.getElementById('lost').hidden=true}"
+	"catch(e){document.getElementById('lost').hidden=false}setTimeout(again,Math.max(2000,10*("
+	"performance.now()-t)))};setTimeout(again,2000)";
 
 void page_add_live(struct page *p, const char *nonce)
 {
-	str_addf(&p->html, "<p id=\"lost\" data-loaded=\"%lld\" hidden><b>The server has stopped. This page shows the last known state; run `burst report --live` again.</b></p>\n"
-			   "<script nonce=\"%s\">%s</script>\n", (long long)p->now_ms, nonce, script);
+	str_addf(&p->html,
+		 "<p id=\"lost\" data-loaded=\"%lld\" hidden><b>The server has stopped. This page "
+		 "shows the last known state; run `burst report --live` again.</b></p>\n"
+		 "<script nonce=\"%s\">%s</script>\n",
+		 (long long)p->now_ms, nonce, script);
 }
 
 static void add_run(struct page *p, struct run_row *run)
@@ -31,10 +38,16 @@ static void add_run(struct page *p, struct run_row *run)
 	html_row_begin(&p->html);
 	html_cell(&p->html, "%s", run->id);
 	html_cell(&p->html, "%s", run->job);
-	html_cell(&p->html, "%s", run_is_alive(p->ctx, run->id) ? "this machine" : run->detached ? "its pods" : "no client: `burst resume` or `burst cancel`");
-	html_cell(&p->html, "%lld/%lld (%lld%%)", (long long)done, (long long)run->total, (long long)(run->total ? 100 * done / run->total : 0));
-	html_cell(&p->html, "%s", duration_show(text, sizeof(text), MAX(p->now_ms - run->started_ms, 0)));
-	html_cell(&p->html, "%s of %s", money_show(text, sizeof(text), run->cost_microusd), money_show(most, sizeof(most), run->max_cost_microusd));
+	html_cell(&p->html, "%s",
+		  run_is_alive(p->ctx, run->id) ? "this machine"
+		  : run->detached               ? "its pods"
+						: "no client: `burst resume` or `burst cancel`");
+	html_cell(&p->html, "%lld/%lld (%lld%%)", (long long)done, (long long)run->total,
+		  (long long)(run->total ? 100 * done / run->total : 0));
+	html_cell(&p->html, "%s",
+		  duration_show(text, sizeof(text), MAX(p->now_ms - run->started_ms, 0)));
+	html_cell(&p->html, "%s of %s", money_show(text, sizeof(text), run->cost_microusd),
+		  money_show(most, sizeof(most), run->max_cost_microusd));
 	html_row_end(&p->html);
 }
 
@@ -43,8 +56,10 @@ static const char *phase_of(const struct pod_row *pod)
 	const struct {
 		int64_t since_ms;
 		const char *phase;
-	} phases[] = {{pod->release_ms, "releasing"}, {pod->worked_ms, "its work is done"}, {pod->ready_ms, "working"}, {pod->synced_ms, "loading"},
-		      {pod->connected_ms, "syncing"}, {pod->reached_ms, "connecting"}, {pod->running_ms, "booting"}};
+	} phases[] = {{pod->release_ms, "releasing"}, {pod->worked_ms, "its work is done"},
+		      {pod->ready_ms, "working"},     {pod->synced_ms, "loading"},
+		      {pod->connected_ms, "syncing"}, {pod->reached_ms, "connecting"},
+		      {pod->running_ms, "booting"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
 		if (phases[i].since_ms > 0)
@@ -63,13 +78,15 @@ static void add_pod(struct page *p, const struct pod_row *pod)
 	html_cell(&p->html, "%s%s%s", pod->provider, pod->region[0] ? ", " : "", pod->region);
 	html_cell(&p->html, "%s/h", money_show(text, sizeof(text), pod->price_microusd_h));
 	html_cell(&p->html, "%s", phase_of(pod));
-	html_cell(&p->html, "%s", money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
+	html_cell(&p->html, "%s",
+		  money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
 	html_row_end(&p->html);
 }
 
 static void add_pods(struct page *p)
 {
-	static const char *const heads[] = {"pod", "run", "GPU", "where", "price", "phase", "cost so far", NULL};
+	static const char *const heads[] = {"pod",   "run",   "GPU",         "where",
+					    "price", "phase", "cost so far", NULL};
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
@@ -93,7 +110,8 @@ void page_add_now(struct page *p)
 	char at[32];
 
 	html_section(&p->html, "now", "Now");
-	str_addf(&p->html, "<p class=\"note\" id=\"made\" data-made=\"%lld\">As of %s.</p>\n", (long long)p->now_ms, clock_rfc3339(at, sizeof(at), p->now_ms));
+	str_addf(&p->html, "<p class=\"note\" id=\"made\" data-made=\"%lld\">As of %s.</p>\n",
+		 (long long)p->now_ms, clock_rfc3339(at, sizeof(at), p->now_ms));
 	if (store_runs(p->ctx->store, NULL, true, 0, &runs, &count, NULL) < 0 || !count) {
 		html_note(&p->html, "No run goes on.");
 	} else {

@@ -124,10 +124,12 @@ static void take_common(struct parser *p, const struct opt *o)
 	}
 }
 
-/* The last one counts; but of a list the one before would be lost, and with it what was wanted most. */
+/* The last one counts; but of a list the one before would be lost, and with it what was wanted
+ * most. */
 static int take(struct parser *p, const struct opt *o, const char *value)
 {
-	bool is_list = o->key && (!strcmp(o->key, "provider") || !strcmp(o->key, "gpu") || config_adds(o->key));
+	bool is_list = o->key && (!strcmp(o->key, "provider") || !strcmp(o->key, "gpu") ||
+				  config_adds(o->key));
 
 	if (o >= common_opts && o < common_opts + COMMON_COUNT) {
 		take_common(p, o);
@@ -135,7 +137,8 @@ static int take(struct parser *p, const struct opt *o, const char *value)
 	}
 	const char **at = &p->ctx->values[o - opts_of(p->cmd)];
 	if (is_list && *at && strcmp(*at, value) != 0)
-		return usage(p, "--%s is there twice: write one list, as --%s \"%.60s,%.60s\"", o->name, o->name, *at, value);
+		return usage(p, "--%s is there twice: write one list, as --%s \"%.60s,%.60s\"",
+			     o->name, o->name, *at, value);
 	*at = value;
 	return 0;
 }
@@ -205,14 +208,18 @@ static int take_words(struct parser *p)
 	return 0;
 }
 
-/* What a script had in a variable that was never set is no name of anything: least of all of what bears none. */
+/* What a script had in a variable that was never set is no name of anything: least of all of what
+ * bears none. */
 static int check_empty(const struct parser *p)
 {
 	int n = p->cmd->passes_on ? MIN(p->ctx->arg_count, 1) : p->ctx->arg_count;
 
 	for (int i = 0; i < n; i++)
 		if (!p->ctx->args[i][0])
-			return usage(p, "an empty argument (a variable that is not set?) where %s may stand", p->cmd->args);
+			return usage(p,
+				     "an empty argument (a variable that is not set?) where %s may "
+				     "stand",
+				     p->cmd->args);
 	return 0;
 }
 
@@ -389,7 +396,9 @@ int cmd_apply_flags(struct cmd_context *ctx, struct err *err)
 		CLEANUP(free_text) char *flag = xasprintf("--%s", o[i].name);
 		if (!o[i].key || !value)
 			continue;
-		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) < 0 && mistakes_note(m, o[i].key, err) < 0)
+		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) <
+			    0 &&
+		    mistakes_note(m, o[i].key, err) < 0)
 			return -1;
 	}
 	return 0;

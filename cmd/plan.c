@@ -56,14 +56,17 @@ static int by_price(const void *a, const void *b)
 	return way ? way : by_turn(a, b);
 }
 
-static void add_offers(struct launch *l, int provider, const struct op_result *from, struct known_offer **out, size_t *count)
+static void add_offers(struct launch *l, int provider, const struct op_result *from,
+		       struct known_offer **out, size_t *count)
 {
 	int64_t now = clock_wall_ms();
-	struct offer_past *past = past_of_offers(l->ctx->store, NULL, from->offers, from->offer_count, now);
+	struct offer_past *past =
+		past_of_offers(l->ctx->store, NULL, from->offers, from->offer_count, now);
 
 	*out = xrealloc(*out, (*count + from->offer_count + 1) * sizeof(**out));
 	for (size_t i = 0; i < from->offer_count; i++)
-		(*out)[(*count)++] = (struct known_offer){from->offers[i], past[i], provider, offer_avoided(&past[i], now)};
+		(*out)[(*count)++] = (struct known_offer){from->offers[i], past[i], provider,
+							  offer_avoided(&past[i], now)};
 	free(past);
 }
 
@@ -76,8 +79,10 @@ static void tell_remarks(const char *provider, const char *text)
 	}
 }
 
-/* A run's volume ties its pods to where it is; one that is missing keeps it from renting there at all. */
-static int find_volume(struct launch *l, const struct engine_provider *p, struct volume *out, struct err *err)
+/* A run's volume ties its pods to where it is; one that is missing keeps it from renting there at
+ * all. */
+static int find_volume(struct launch *l, const struct engine_provider *p, struct volume *out,
+		       struct err *err)
 {
 	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
 	struct op_want want = {.volume.name = section_text(conf, "name")};
@@ -99,7 +104,8 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 	}
 	err_clear(err);
 	COPY_TEXT(out->name, want.volume.name);
-	log_line(LOG_NOTE, "%s: a run would make volume \"%s\", and then rent only where that is", p->ops->name, want.volume.name);
+	log_line(LOG_NOTE, "%s: a run would make volume \"%s\", and then rent only where that is",
+		 p->ops->name, want.volume.name);
 	return 0;
 }
 
@@ -118,9 +124,11 @@ void launch_want_offers(struct launch *l, struct op_want *want)
 		want->offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
 }
 
-void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all, size_t *count)
+void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all,
+			size_t *count)
 {
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"),
+				   "max_price_per_hour");
 
 	*all = xrealloc(*all, (*count + from->offer_count + 1) * sizeof(**all));
 	for (size_t i = 0; i < from->offer_count; i++)
@@ -129,7 +137,8 @@ void launch_keep_offers(const struct launch *l, struct op_result *from, struct o
 	op_result_free(from);
 }
 
-int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err)
+int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
+		      struct op_result *out, struct err *err)
 {
 	const struct engine_provider *p = &l->setup.providers[provider];
 	struct op_want want;
@@ -140,7 +149,8 @@ int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_
 	return caller_ask(p, OP_OFFERS, &want, most_ms, out, err);
 }
 
-static int ask_offers(struct launch *l, bool as_run, struct known_offer **out, size_t *count, struct err *err)
+static int ask_offers(struct launch *l, bool as_run, struct known_offer **out, size_t *count,
+		      struct err *err)
 {
 	enum err_kind why = ERR_NONE;
 	int failed = 0;
@@ -197,7 +207,9 @@ static void print_offers(FILE *to, const struct known_offer *offers, size_t coun
 		table_cell(t, "%s", money_show(text, sizeof(text), o->price_microusd_h));
 		table_cell(t, "%s", o->with[0] ? o->with : "-");
 		if (any_avoided)
-			table_cell(t, "%s", offer_past_show(why, sizeof(why), &offers[i].past, clock_wall_ms()));
+			table_cell(t, "%s",
+				   offer_past_show(why, sizeof(why), &offers[i].past,
+						   clock_wall_ms()));
 	}
 	table_print(t, to, terminal_width(to));
 }
@@ -208,24 +220,32 @@ static json_t *avoided_json(const struct known_offer *k)
 
 	if (!k->avoided)
 		return json_null();
-	return json_pack("{s:s,s:s,s:o}", "given_up_at", clock_rfc3339(at, sizeof(at), k->past.bad_at_ms), "until",
-			 clock_rfc3339(until, sizeof(until), k->past.bad_until_ms), "reason", report_text(k->past.bad_why));
+	return json_pack("{s:s,s:s,s:o}", "given_up_at",
+			 clock_rfc3339(at, sizeof(at), k->past.bad_at_ms), "until",
+			 clock_rfc3339(until, sizeof(until), k->past.bad_until_ms), "reason",
+			 report_text(k->past.bad_why));
 }
 
 static json_t *offer_json(const struct known_offer *k)
 {
 	const struct offer *o = &k->offer;
 
-	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o,s:o,s:o}", "provider", report_text(o->provider), "id",
-			 report_text(o->id), "gpu", report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region", report_text(o->region), "spot",
-			 o->spot, "stock", report_text(o->stock), "price_usd_hour",
-			 report_dollars(o->price_microusd_h), "with", o->with[0] ? report_text(o->with) : json_null(), "avoided", avoided_json(k));
+	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o,s:o,s:o}", "provider",
+			 report_text(o->provider), "id", report_text(o->id), "gpu",
+			 report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region",
+			 report_text(o->region), "spot", o->spot, "stock", report_text(o->stock),
+			 "price_usd_hour", report_dollars(o->price_microusd_h), "with",
+			 o->with[0] ? report_text(o->with) : json_null(), "avoided",
+			 avoided_json(k));
 }
 
-/* Moves those that the cap on the price leaves to the front; *count: how many. ERR_CAP: it leaves none. */
-static int keep_within_price(struct launch *l, struct known_offer *offers, size_t *count, struct err *err)
+/* Moves those that the cap on the price leaves to the front; *count: how many. ERR_CAP: it leaves
+ * none. */
+static int keep_within_price(struct launch *l, struct known_offer *offers, size_t *count,
+			     struct err *err)
 {
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"),
+				   "max_price_per_hour");
 	const struct offer *least = NULL;
 	size_t kept = 0, all = *count;
 	char price[32], offer[PLAN_TEXT];
@@ -234,15 +254,19 @@ static int keep_within_price(struct launch *l, struct known_offer *offers, size_
 		if (!least || offers[i].offer.price_microusd_h < least->price_microusd_h)
 			least = &offers[i].offer;
 	if (most && least && least->price_microusd_h > most) {
-		err_set(err, ERR_CAP, "every offer is above caps.max_price_per_hour: the cheapest costs %s an hour (%s); raise it, or want another GPU",
-			money_show(price, sizeof(price), least->price_microusd_h), plan_offer(offer, least));
+		err_set(err, ERR_CAP,
+			"every offer is above caps.max_price_per_hour: the cheapest costs %s an "
+			"hour (%s); raise it, or want another GPU",
+			money_show(price, sizeof(price), least->price_microusd_h),
+			plan_offer(offer, least));
 		return err_about(err, "caps.max_price_per_hour");
 	}
 	for (size_t i = 0; i < all; i++)
 		if (!most || offers[i].offer.price_microusd_h <= most)
 			offers[kept++] = offers[i];
 	if (kept < all)
-		log_line(LOG_NOTE, "%zu offer%s left out: above caps.max_price_per_hour", all - kept, all - kept == 1 ? " is" : "s are");
+		log_line(LOG_NOTE, "%zu offer%s left out: above caps.max_price_per_hour",
+			 all - kept, all - kept == 1 ? " is" : "s are");
 	*count = kept;
 	return 0;
 }
@@ -260,8 +284,10 @@ static json_t *better_json(const struct better *b)
 {
 	if (!b->found)
 		return json_null();
-	return json_pack("{s:o,s:o,s:b,s:i,s:f,s:f,s:o}", "provider", report_text(b->offer.provider), "gpu", report_text(b->offer.gpu), "spot",
-			 b->offer.spot, "pods", b->plan.pods, "makespan_p50_s", b->plan.makespan_p50_s, "cost_usd", b->plan.cost_usd, "text",
+	return json_pack("{s:o,s:o,s:b,s:i,s:f,s:f,s:o}", "provider",
+			 report_text(b->offer.provider), "gpu", report_text(b->offer.gpu), "spot",
+			 b->offer.spot, "pods", b->plan.pods, "makespan_p50_s",
+			 b->plan.makespan_p50_s, "cost_usd", b->plan.cost_usd, "text",
 			 report_text(b->line));
 }
 
@@ -282,33 +308,39 @@ static json_t *changes_json(const struct launch *l)
 
 	if (!changes_of(l, &c))
 		return json_null();
-	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "new", (json_int_t)c.added, "changed", (json_int_t)c.changed, "gone", (json_int_t)c.gone,
-			 "reused", (json_int_t)c.unchanged, "moved", (json_int_t)c.moved, "from_cache", (json_int_t)c.from_cache, "stale_files",
-			 (json_int_t)c.stale);
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "new", (json_int_t)c.added, "changed",
+			 (json_int_t)c.changed, "gone", (json_int_t)c.gone, "reused",
+			 (json_int_t)c.unchanged, "moved", (json_int_t)c.moved, "from_cache",
+			 (json_int_t)c.from_cache, "stale_files", (json_int_t)c.stale);
 }
 
-/* How many there are, with the end of that line; then what changed since the output folder was written. */
+/* How many there are, with the end of that line; then what changed since the output folder was
+ * written. */
 static void say_segments(const struct launch *l, const struct estimate *e, const char *tail)
 {
 	struct job_changes c;
 
 	if (e->open)
-		printf("%zu segment%s, %zu to render%s\n", e->segments, e->segments == 1 ? "" : "s", e->open, tail);
+		printf("%zu segment%s, %zu to render%s\n", e->segments, e->segments == 1 ? "" : "s",
+		       e->open, tail);
 	else
-		printf("all %zu segments are rendered already: a run would rent nothing\n", e->segments);
+		printf("all %zu segments are rendered already: a run would rent nothing\n",
+		       e->segments);
 	if (!changes_of(l, &c) || !(c.changed + c.gone + c.unchanged + c.stale)) /* all is new */
 		return;
-	printf("+%zu ~%zu -%zu =%zu (new, changed, gone, reused)", c.added, c.changed, c.gone, c.unchanged);
+	printf("+%zu ~%zu -%zu =%zu (new, changed, gone, reused)", c.added, c.changed, c.gone,
+	       c.unchanged);
 	if (c.from_cache)
 		printf("; %zu from the render cache", c.from_cache);
 	putchar('\n');
 	if (c.stale)
-		printf("%zu old output%s without a segment: `burst run --prune` removes %s\n", c.stale, c.stale == 1 ? "" : "s",
-		       c.stale == 1 ? "it" : "them");
+		printf("%zu old output%s without a segment: `burst run --prune` removes %s\n",
+		       c.stale, c.stale == 1 ? "" : "s", c.stale == 1 ? "it" : "them");
 }
 
 /* caps: over runs; NULL: offers that are compared, not rented. */
-static int show_plan(struct launch *l, const struct offer *offers, size_t count, const struct plan_words *words, const struct caps *caps, struct err *err)
+static int show_plan(struct launch *l, const struct offer *offers, size_t count,
+		     const struct plan_words *words, const struct caps *caps, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	struct estimate e;
@@ -365,7 +397,8 @@ static size_t add_too_small(struct launch *l, struct offer **offers, size_t coun
 	for (int i = 0; needed_gb && i < l->setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS, &result, &ignored) < 0)
+		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS, &result,
+			       &ignored) < 0)
 			continue;
 		*offers = xrealloc(*offers, (count + result.offer_count + 1) * sizeof(**offers));
 		for (size_t k = 0; k < result.offer_count; k++) {
@@ -412,7 +445,8 @@ static int read_offer(const json_t *from, struct offer *o)
 {
 	double price = jsonx_number(from, "price_usd_hour", -1);
 
-	*o = (struct offer){.gpus = (int)jsonx_bounded(from, "gpus", 0, 64), .vram_gb = (int)jsonx_bounded(from, "vram_gb", 0, 100000),
+	*o = (struct offer){.gpus = (int)jsonx_bounded(from, "gpus", 0, 64),
+			    .vram_gb = (int)jsonx_bounded(from, "vram_gb", 0, 100000),
 			    .spot = jsonx_bool(from, "spot", false)};
 	COPY_TEXT(o->provider, jsonx_text(from, "provider", ""));
 	COPY_TEXT(o->id, jsonx_text(from, "id", ""));
@@ -431,19 +465,26 @@ static int read_offers(const char *path, struct offer **out, size_t *count, stru
 
 	if (path_read(path, OFFERS_MAX_BYTES, &text, err) < 0)
 		return -1;
-	CLEANUP(json_decref) json_t *list = json_loadb(str_text(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
+	CLEANUP(json_decref)
+	json_t *list = json_loadb(str_text(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_array(list))
-		return err_set(err, ERR_CONFIG, "%s: not a JSON list of offers; `burst offers --json` prints one", path);
+		return err_set(err, ERR_CONFIG,
+			       "%s: not a JSON list of offers; `burst offers --json` prints one",
+			       path);
 	*out = xcalloc(json_array_size(list) + 1, sizeof(**out));
 	for (*count = 0; *count < json_array_size(list); ++*count)
 		if (read_offer(json_array_get(list, *count), &(*out)[*count]) < 0) {
 			free(TAKE(*out));
-			return err_set(err, ERR_CONFIG, "%s: offer %zu: provider, gpu or price_usd_hour is missing or wrong", path, *count + 1);
+			return err_set(err, ERR_CONFIG,
+				       "%s: offer %zu: provider, gpu or price_usd_hour is missing "
+				       "or wrong",
+				       path, *count + 1);
 		}
 	return 0;
 }
 
-static int plan_from_file(struct launch *l, const char *path, struct plan_words *words, struct err *err)
+static int plan_from_file(struct launch *l, const char *path, struct plan_words *words,
+			  struct err *err)
 {
 	struct offer *offers = NULL;
 	struct stat st;
@@ -453,7 +494,8 @@ static int plan_from_file(struct launch *l, const char *path, struct plan_words 
 	if (read_offers(path, &offers, &count, err) < 0)
 		return -1;
 	if (stat(path, &st) == 0)
-		snprintf(words->prices, sizeof(words->prices), "measured: offers saved on %.10s", clock_rfc3339(day, sizeof(day), (int64_t)st.st_mtime * 1000));
+		snprintf(words->prices, sizeof(words->prices), "measured: offers saved on %.10s",
+			 clock_rfc3339(day, sizeof(day), (int64_t)st.st_mtime * 1000));
 	int status = show_plan(l, offers, count, words, NULL, err);
 	free(offers);
 	return status;
@@ -474,10 +516,13 @@ static void add_rest(struct launch *l, struct offer *o)
 {
 	const struct section *pod = section_group(config_top(l->ctx->config), "pod");
 	int64_t cores = section_int(pod, "cpu") ? section_int(pod, "cpu") : PRIOR_MODAL_CORES;
-	int64_t memory_gb = section_int(pod, "memory_gb") ? section_int(pod, "memory_gb") : PRIOR_MODAL_MEMORY_GB;
+	int64_t memory_gb = section_int(pod, "memory_gb") ? section_int(pod, "memory_gb")
+							  : PRIOR_MODAL_MEMORY_GB;
 
-	o->price_microusd_h += cores * PRIOR_MODAL_CORE_MICROUSD_H + memory_gb * PRIOR_MODAL_GB_MICROUSD_H;
-	snprintf(o->with, sizeof(o->with), "%lld cores, %lld GB", (long long)cores, (long long)memory_gb);
+	o->price_microusd_h +=
+		cores * PRIOR_MODAL_CORE_MICROUSD_H + memory_gb * PRIOR_MODAL_GB_MICROUSD_H;
+	snprintf(o->with, sizeof(o->with), "%lld cores, %lld GB", (long long)cores,
+		 (long long)memory_gb);
 }
 
 static int plan_from_lists(struct launch *l, struct plan_words *words, struct err *err)
@@ -489,11 +534,14 @@ static int plan_from_lists(struct launch *l, struct plan_words *words, struct er
 
 	for (size_t i = 0; i < rows; i++)
 		for (int k = 0; k < 2; k++) {
-			double price = prior_list_price(gpus[i].name, k ? MARKET_MODAL : MARKET_SECURE, NULL);
+			double price = prior_list_price(gpus[i].name,
+							k ? MARKET_MODAL : MARKET_SECURE, NULL);
 			if (price <= 0 || !is_wished_for(wishes, gpus[i].name))
 				continue;
 			struct offer *o = &offers[count++];
-			*o = (struct offer){.gpus = 1, .vram_gb = gpus[i].vram_gb, .price_microusd_h = (int64_t)(price * 1e6 + 0.5)};
+			*o = (struct offer){.gpus = 1,
+					    .vram_gb = gpus[i].vram_gb,
+					    .price_microusd_h = (int64_t)(price * 1e6 + 0.5)};
 			COPY_TEXT(o->provider, k ? "modal" : "runpod");
 			COPY_TEXT(o->gpu, gpus[i].name);
 			if (k)
@@ -507,7 +555,8 @@ static int plan_from_lists(struct launch *l, struct plan_words *words, struct er
 
 static int run_plan(struct cmd_context *ctx, struct err *err)
 {
-	struct plan_words words = {.explain = opt_has(ctx, "explain"), .what_if = opt_has(ctx, "what-if")};
+	struct plan_words words = {.explain = opt_has(ctx, "explain"),
+				   .what_if = opt_has(ctx, "what-if")};
 	struct launch l;
 
 	launch_init(&l, ctx);
@@ -531,13 +580,15 @@ static void plan_failed(struct cmd_context *ctx, const struct err *err)
 	cmd_flush(NULL);
 }
 
-/* What a job needs narrows the offers; without one, or with one that cannot be read yet, all are shown. */
+/* What a job needs narrows the offers; without one, or with one that cannot be read yet, all are
+ * shown. */
 static void read_need(struct launch *l)
 {
 	struct err err = {0};
 
 	if (config_job(l->ctx->config) && launch_read_job(l, &err) < 0)
-		log_line(LOG_NOTE, "what the job needs is not known, so all offers are shown: %s", err.msg);
+		log_line(LOG_NOTE, "what the job needs is not known, so all offers are shown: %s",
+			 err.msg);
 	mistakes_free(&l->ctx->mistakes); /* no mistake of this command */
 }
 
@@ -585,21 +636,30 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 static const struct opt plan_opts[] = {
 	{'p', "provider", "PROVIDER", "ask these", "provider", false},
 	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
-	{0, "pods", "N|auto", "plan for exactly this many pods; auto: burst chooses", "pods", false},
+	{0, "pods", "N|auto", "plan for exactly this many pods; auto: burst chooses", "pods",
+	 false},
 	{0, "spot", NULL, "plan with spot offers too", "spot", false},
 	{0, "goal", "GOAL", "what to minimize: cost, time or balanced", "goal", false},
-	{0, "deadline", "WHEN", "when all must be done: 20m from the start, or a time of day (07:00)", "deadline", false},
+	{0, "deadline", "WHEN",
+	 "when all must be done: 20m from the start, or a time of day (07:00)", "deadline", false},
 	{0, "max-cost", "USD", "the most that the run may cost", "caps.max_cost", false},
 	{0, "budget", "USD", "the same", "caps.max_cost", false},
-	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
-	{0, "offers", "FILE", "plan with offers saved by `burst offers --json`, asking no provider", NULL, false},
-	{0, "list-prices", NULL, "plan with RunPod's and Modal's list prices, asking no provider", NULL, false},
-	{0, "commit", "COMMIT", "plan for this commit of git's, not for the files as they are now", NULL, false},
+	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced",
+	 "value_of_time", false},
+	{0, "offers", "FILE", "plan with offers saved by `burst offers --json`, asking no provider",
+	 NULL, false},
+	{0, "list-prices", NULL, "plan with RunPod's and Modal's list prices, asking no provider",
+	 NULL, false},
+	{0, "commit", "COMMIT", "plan for this commit of git's, not for the files as they are now",
+	 NULL, false},
 	{0, "explain", NULL, "show every input of the plan and where it comes from", NULL, false},
 	{0, "what-if", NULL, "show plans for twice and ten times as many segments", NULL, false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
+	 "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
+	 "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
+	 "max_volume_gb", false},
 	{0},
 };
 
@@ -608,9 +668,12 @@ static const struct opt opts[] = {
 	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
 	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
 	{0, "spot", NULL, "show spot offers too", "spot", false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
+	 "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
+	 "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
+	 "max_volume_gb", false},
 	{0},
 };
 
@@ -619,8 +682,10 @@ const struct cmd cmd_plan = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "show what a run would rent, do and cost",
-	.details = "Rents nothing. Chooses the offer, the number of pods and the batch size for the goal, the deadline and the cost cap, and "
-		   "shows what limits the run. Batch times and cold starts are measured by earlier runs, carried over from another GPU, or a prior; "
+	.details = "Rents nothing. Chooses the offer, the number of pods and the batch size for "
+		   "the goal, the deadline and the cost cap, and "
+		   "shows what limits the run. Batch times and cold starts are measured by earlier "
+		   "runs, carried over from another GPU, or a prior; "
 		   "the plan says which. TIME is the median, 90% is kept nine times in ten.",
 	.opts = plan_opts,
 	.json = true,
@@ -633,8 +698,10 @@ const struct cmd cmd_plan = {
 const struct cmd cmd_offers = {
 	.name = "offers",
 	.summary = "show what the providers would rent now",
-	.details = "All vendors side by side, the cheapest first: what is large enough for the job, at the price of a pod with the "
-		   "cores and the memory that it asks for. `burst plan` shows them in the order in which a run takes them.",
+	.details = "All vendors side by side, the cheapest first: what is large enough for the "
+		   "job, at the price of a pod with the "
+		   "cores and the memory that it asks for. `burst plan` shows them in the order in "
+		   "which a run takes them.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_CONFIG | NEED_LEDGER,

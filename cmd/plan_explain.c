@@ -1,4 +1,5 @@
-/* plan_explain.c - names every input of a plan with its source and its age, and what more work would change. */
+/* plan_explain.c - names every input of a plan with its source and its age, and what more work
+ * would change. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -10,8 +11,8 @@ static void say_price(FILE *to, const struct estimate *e, const struct plan *pic
 {
 	const struct offer *o = &e->offers[pick->machine];
 
-	plan_say(to, 4, "  price: $%.4f an hour%s%s%s (%s)", e->machines[pick->machine].price_h, o->with[0] ? ", with " : "", o->with,
-		 o->with[0] ? " in it" : "", e->price_from);
+	plan_say(to, 4, "  price: $%.4f an hour%s%s%s (%s)", e->machines[pick->machine].price_h,
+		 o->with[0] ? ", with " : "", o->with, o->with[0] ? " in it" : "", e->price_from);
 }
 
 /* A prior does not tell the phases of a load apart. */
@@ -21,7 +22,8 @@ static void say_longest(FILE *to, const struct cold *cold)
 	char part[24], all[24];
 
 	if (cold->phase[longest].samples)
-		plan_say(to, 4, "  longest part of a cold start: %s, %s of %s", cold_phase_name(longest), plan_seconds(part, cold->phase[longest].p50_s),
+		plan_say(to, 4, "  longest part of a cold start: %s, %s of %s",
+			 cold_phase_name(longest), plan_seconds(part, cold->phase[longest].p50_s),
 			 plan_seconds(all, cold_p50_s(cold)));
 }
 
@@ -38,10 +40,12 @@ static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick
 		plan_seconds(p50, t->p50_s);
 		plan_seconds(p90, t->p90_s);
 		if (t->samples)
-			plan_say(to, 4, "  %s: %s, slow tenth %s (measured: %d pod%s, %s)", cold_phase_name((enum cold_phase)i), p50, p90, t->samples,
+			plan_say(to, 4, "  %s: %s, slow tenth %s (measured: %d pod%s, %s)",
+				 cold_phase_name((enum cold_phase)i), p50, p90, t->samples,
 				 t->samples == 1 ? "" : "s", e->extras[pick->machine].pods_seen);
 		else
-			plan_say(to, 4, "  %s: %s, slow tenth %s (prior, %s)", cold_phase_name((enum cold_phase)i), p50, p90, seen);
+			plan_say(to, 4, "  %s: %s, slow tenth %s (prior, %s)",
+				 cold_phase_name((enum cold_phase)i), p50, p90, seen);
 	}
 	say_longest(to, cold);
 }
@@ -50,10 +54,16 @@ static void say_batches(FILE *to, const struct estimate *e, const struct plan *p
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
 
-	plan_say(to, 4, "  batch time: %.4g s + %.4g s x longest + %.4g s x sum of lengths (%s%s%s)", m->speed.once_s, m->speed.longest_s, m->speed.each_s,
-		 plan_source_name(m->speed_source), e->speed_from[pick->machine][0] ? ": " : "", e->speed_from[pick->machine]);
+	plan_say(to, 4,
+		 "  batch time: %.4g s + %.4g s x longest + %.4g s x sum of lengths (%s%s%s)",
+		 m->speed.once_s, m->speed.longest_s, m->speed.each_s,
+		 plan_source_name(m->speed_source), e->speed_from[pick->machine][0] ? ": " : "",
+		 e->speed_from[pick->machine]);
 	if (e->need.base_gib > 0)
-		plan_say(to, 4, "  largest batch: %d (memory: %.4g GiB and %.4g GiB a segment, of %.4g GiB)", m->batch_max, e->need.base_gib, e->need.each_gib,
+		plan_say(to, 4,
+			 "  largest batch: %d (memory: %.4g GiB and %.4g GiB a segment, of %.4g "
+			 "GiB)",
+			 m->batch_max, e->need.base_gib, e->need.each_gib,
 			 estimate_usable_gib(&e->offers[pick->machine]));
 	else
 		plan_say(to, 4, "  largest batch: %d (the engine's own word)", m->batch_max);
@@ -75,16 +85,21 @@ static void say_extras(FILE *to, const struct estimate *e, const struct plan *pi
 	const struct plan_machine *m = &e->machines[pick->machine];
 	char cost[32], time[24];
 
-	plan_say(to, 4, "  billing: by %g s, rounded up (prior, %s)", m->quantum_s, prior_of_provider(e->offers[pick->machine].provider)->seen);
+	plan_say(to, 4, "  billing: by %g s, rounded up (prior, %s)", m->quantum_s,
+		 prior_of_provider(e->offers[pick->machine].provider)->seen);
 	say_extra_usd(to, "egress", &x->egress);
 	say_extra_usd(to, "delivery", &x->delivery);
 	if (x->delivery.value > 0)
-		plan_say(to, 4, "  delivery on this pod instead: %s", plan_dollars(cost, cost_usd(m->price_h, x->delivery_s)));
+		plan_say(to, 4, "  delivery on this pod instead: %s",
+			 plan_dollars(cost, cost_usd(m->price_h, x->delivery_s)));
 	if (x->interrupted.value > 0)
-		plan_say(to, 4, "  interruptions: every %s (%s); each repeats half a batch and a cold start", plan_seconds(time, x->interrupted.value),
-			 x->interrupted.from);
+		plan_say(to, 4,
+			 "  interruptions: every %s (%s); each repeats half a batch and a cold "
+			 "start",
+			 plan_seconds(time, x->interrupted.value), x->interrupted.from);
 	if (e->failing.from[0])
-		plan_say(to, 4, "  rendered again: %.2g%% (%s)", 100 * e->failing.value, e->failing.from);
+		plan_say(to, 4, "  rendered again: %.2g%% (%s)", 100 * e->failing.value,
+			 e->failing.from);
 	if (e->audio_s > 0)
 		plan_say(to, 4, "  speech: 900 characters a minute (prior, 2026-11)");
 }
@@ -122,7 +137,8 @@ void plan_what_if_show(FILE *to, const struct estimate *e)
 		repeat_work(&work, e, factors[i]);
 		if (plan_choose(&p, &work, e->machines, e->count, &e->wish) == PLAN_NOTHING_FITS)
 			continue;
-		plan_say(to, 6, "  x%-2d %s, %s each, used %.0f%%", factors[i], plan_sentence(sentence, sizeof(sentence), e, &p),
+		plan_say(to, 6, "  x%-2d %s, %s each, used %.0f%%", factors[i],
+			 plan_sentence(sentence, sizeof(sentence), e, &p),
 			 plan_dollars(cost, p.cost_usd / (double)work.count), 100 * p.used);
 	}
 }

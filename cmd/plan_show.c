@@ -1,4 +1,5 @@
-/* plan_show.c - prints a plan: the few offers worth a look, the curve of cost per item, what limits it, and one sentence. */
+/* plan_show.c - prints a plan: the few offers worth a look, the curve of cost per item, what limits
+ * it, and one sentence. */
 #include "plan_show.h"
 
 #include <math.h>
@@ -16,14 +17,16 @@ char *plan_sentence(char *to, size_t room, const struct estimate *e, const struc
 {
 	char offer[PLAN_TEXT], time[24], cost[32];
 
-	format_text(to, room, "%d pod%s of %s: about %s, %s", pick->pods, pick->pods == 1 ? "" : "s",
-		    plan_offer(offer, &e->offers[pick->machine]), plan_seconds(time, pick->makespan_p50_s), plan_dollars(cost, pick->cost_usd));
+	format_text(to, room, "%d pod%s of %s: about %s, %s", pick->pods,
+		    pick->pods == 1 ? "" : "s", plan_offer(offer, &e->offers[pick->machine]),
+		    plan_seconds(time, pick->makespan_p50_s), plan_dollars(cost, pick->cost_usd));
 	return to;
 }
 
 /* ---- the table ---- */
 
-static void add_row(struct table *t, const struct estimate *e, const struct plan *p, const char *why)
+static void add_row(struct table *t, const struct estimate *e, const struct plan *p,
+		    const char *why)
 {
 	char offer[PLAN_TEXT], text[32];
 
@@ -50,7 +53,8 @@ static void print_table(FILE *to, const struct estimate *e, const struct plan *p
 	CLEANUP(table_free) struct table *t = table_new();
 	struct plan plans[3], shown[4];
 	const char *const why[] = {"cheapest", "cheapest in time", "fastest in budget"};
-	const bool have[] = {plan_best_for(&plans[0], e, PLAN_COST, false, false), plan_best_for(&plans[1], e, PLAN_COST, true, true),
+	const bool have[] = {plan_best_for(&plans[0], e, PLAN_COST, false, false),
+			     plan_best_for(&plans[1], e, PLAN_COST, true, true),
 			     plan_best_for(&plans[2], e, PLAN_TIME, false, true)};
 	size_t count = 0;
 
@@ -97,10 +101,13 @@ static void print_misfits(FILE *to, const struct estimate *e)
 		else if (!strcmp(o->gpu, "none"))
 			fprintf(to, "does not fit: a pod without a GPU\n");
 		else if (one_gib > estimate_usable_gib(o))
-			plan_say(to, 2, "does not fit: %s: %.2f GiB for a segment, %.2f of %d GB can be used", plan_offer(offer, o), one_gib, estimate_usable_gib(o),
-				 o->vram_gb);
+			plan_say(to, 2,
+				 "does not fit: %s: %.2f GiB for a segment, %.2f of %d GB can be "
+				 "used",
+				 plan_offer(offer, o), one_gib, estimate_usable_gib(o), o->vram_gb);
 		else
-			plan_say(to, 2, "does not fit: %s: %d GB needed, %d GB there", plan_offer(offer, o), e->need_gb, o->vram_gb);
+			plan_say(to, 2, "does not fit: %s: %d GB needed, %d GB there",
+				 plan_offer(offer, o), e->need_gb, o->vram_gb);
 	}
 }
 
@@ -165,19 +172,23 @@ static size_t gpu_bars(const struct estimate *e, struct bar *bars, size_t room)
 	return count;
 }
 
-static size_t width_bars(const struct estimate *e, const struct plan *pick, struct bar *bars, size_t room)
+static size_t width_bars(const struct estimate *e, const struct plan *pick, struct bar *bars,
+			 size_t room)
 {
 	struct plan plans[CHART_ROWS];
 	struct plan_wish wish = e->wish;
 
 	wish.pods = 0;
-	size_t count = plan_widths(plans, MIN(room, (size_t)CHART_ROWS), &e->work, e->machines, (size_t)pick->machine, &wish);
+	size_t count = plan_widths(plans, MIN(room, (size_t)CHART_ROWS), &e->work, e->machines,
+				   (size_t)pick->machine, &wish);
 	for (size_t i = 1; i < count; i++)
-		if (plans[i].cost_usd > CURVE_MOST * plans[0].cost_usd && plans[i].pods > 2 * pick->pods)
+		if (plans[i].cost_usd > CURVE_MOST * plans[0].cost_usd &&
+		    plans[i].pods > 2 * pick->pods)
 			count = i;
 	for (size_t i = 0; i < count; i++) {
 		char time[24];
-		snprintf(bars[i].name, sizeof(bars[i].name), "%d pod%s, %s", plans[i].pods, plans[i].pods == 1 ? "" : "s",
+		snprintf(bars[i].name, sizeof(bars[i].name), "%d pod%s, %s", plans[i].pods,
+			 plans[i].pods == 1 ? "" : "s",
 			 plan_seconds(time, plans[i].makespan_p50_s));
 		bars[i].usd = plan_each_usd(e, &plans[i]);
 	}
@@ -196,12 +207,14 @@ static void print_curves(FILE *to, const struct estimate *e, const struct plan *
 	}
 	count = width_bars(e, pick, bars, CHART_ROWS);
 	if (count > 1) {
-		fprintf(to, "\ncost per segment by number of pods (%s):\n", plan_offer(offer, &e->offers[pick->machine]));
+		fprintf(to, "\ncost per segment by number of pods (%s):\n",
+			plan_offer(offer, &e->offers[pick->machine]));
 		print_bars(to, bars, count);
 	}
 }
 
-void plan_show(FILE *to, const struct estimate *e, const struct plan *pick, enum plan_verdict verdict, const struct plan_words *words)
+void plan_show(FILE *to, const struct estimate *e, const struct plan *pick,
+	       enum plan_verdict verdict, const struct plan_words *words)
 {
 	print_table(to, e, pick);
 	print_misfits(to, e);
@@ -223,12 +236,18 @@ static json_t *plan_json(const struct estimate *e, const struct plan *p)
 	const struct offer *o = &e->offers[p->machine];
 	const struct plan_machine *m = &e->machines[p->machine];
 
-	return json_pack("{s:o,s:o,s:o,s:b,s:f,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:s,s:s}", "provider", report_text(o->provider), "gpu", report_text(o->gpu),
-			 "region", report_text(o->region), "spot", o->spot, "price_usd_hour", m->price_h, "pods", p->pods, "batch", p->batch,
-			 "makespan_p50_s", p->makespan_p50_s, "makespan_p90_s", p->makespan_p90_s, "billed_s", p->billed_s, "work_s", p->work_s, "used", p->used,
-			 "seats", p->seats, "cost_usd", p->cost_usd, "usd_per_segment", plan_each_usd(e, p), "pods_usd", p->pods_usd, "storage_usd",
-			 e->extras[p->machine].storage.value, "usd_per_audio_hour", e->audio_s > 0 ? json_real(p->cost_usd * 3600 / e->audio_s) : json_null(),
-			 "speed_source", plan_source_name(m->speed_source), "speed_from", e->speed_from[p->machine]);
+	return json_pack(
+		"{s:o,s:o,s:o,s:b,s:f,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:o,s:s,s:s}",
+		"provider", report_text(o->provider), "gpu", report_text(o->gpu), "region",
+		report_text(o->region), "spot", o->spot, "price_usd_hour", m->price_h, "pods",
+		p->pods, "batch", p->batch, "makespan_p50_s", p->makespan_p50_s, "makespan_p90_s",
+		p->makespan_p90_s, "billed_s", p->billed_s, "work_s", p->work_s, "used", p->used,
+		"seats", p->seats, "cost_usd", p->cost_usd, "usd_per_segment", plan_each_usd(e, p),
+		"pods_usd", p->pods_usd, "storage_usd", e->extras[p->machine].storage.value,
+		"usd_per_audio_hour",
+		e->audio_s > 0 ? json_real(p->cost_usd * 3600 / e->audio_s) : json_null(),
+		"speed_source", plan_source_name(m->speed_source), "speed_from",
+		e->speed_from[p->machine]);
 }
 
 /* error: the first one, and errors: all of them. */
@@ -237,10 +256,14 @@ static void add_errors(json_t *object, const struct mistakes *m, const struct er
 	json_t *errors = json_array();
 
 	for (size_t i = 0; m && i < m->count; i++)
-		json_array_append_new(errors, report_error_json(err_kind_name(m->list[i].err.kind), m->list[i].err.msg, ""));
+		json_array_append_new(errors, report_error_json(err_kind_name(m->list[i].err.kind),
+								m->list[i].err.msg, ""));
 	if (err && !json_array_size(errors))
-		json_array_append_new(errors, report_error_json(err_kind_name(err->kind), err->msg, ""));
-	json_object_set_new(object, "error", err ? report_error_json(err_kind_name(err->kind), err->msg, "") : json_null());
+		json_array_append_new(errors,
+				      report_error_json(err_kind_name(err->kind), err->msg, ""));
+	json_object_set_new(object, "error",
+			    err ? report_error_json(err_kind_name(err->kind), err->msg, "")
+				: json_null());
 	json_object_set_new(object, "errors", errors);
 }
 
@@ -256,25 +279,33 @@ static const char *verdict_name(enum plan_verdict verdict)
 	return "";
 }
 
-json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum plan_verdict verdict, const struct err *err)
+json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum plan_verdict verdict,
+		     const struct err *err)
 {
 	struct plan front[PLAN_FRONT_MAX];
 	json_t *list = json_array();
-	size_t count = e->open && e->known ? plan_front(front, PLAN_FRONT_MAX, &e->work, e->machines, e->count, &e->wish) : 0;
+	size_t count = e->open && e->known ? plan_front(front, PLAN_FRONT_MAX, &e->work,
+							e->machines, e->count, &e->wish)
+					   : 0;
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, plan_json(e, &front[i]));
-	json_t *object = json_pack("{s:i,s:I,s:I,s:f,s:s,s:o,s:o}", "schema", 1, "segments", (json_int_t)e->segments, "to_render",
-				   (json_int_t)e->open, "audio_s", e->audio_s, "verdict",
-				   !e->open ? "nothing to render" : !e->known && !e->never_fits && e->count ? "no estimate" : verdict_name(verdict), "pick",
-				   e->open && verdict != PLAN_NOTHING_FITS ? plan_json(e, pick) : json_null(), "front", list);
+	json_t *object = json_pack(
+		"{s:i,s:I,s:I,s:f,s:s,s:o,s:o}", "schema", 1, "segments", (json_int_t)e->segments,
+		"to_render", (json_int_t)e->open, "audio_s", e->audio_s, "verdict",
+		!e->open                                  ? "nothing to render"
+		: !e->known && !e->never_fits && e->count ? "no estimate"
+							  : verdict_name(verdict),
+		"pick", e->open && verdict != PLAN_NOTHING_FITS ? plan_json(e, pick) : json_null(),
+		"front", list);
 	add_errors(object, NULL, err);
 	return object;
 }
 
 json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
 {
-	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:n,s:n,s:[]}", "schema", 1, "segments", "to_render", "audio_s", "verdict", "refused", "pick",
+	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:n,s:n,s:[]}", "schema", 1,
+				   "segments", "to_render", "audio_s", "verdict", "refused", "pick",
 				   "front", "better", "changes", "caps");
 
 	add_errors(object, m, err);

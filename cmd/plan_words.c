@@ -1,4 +1,5 @@
-/* plan_words.c - says in sentences what a plan means: what limits it, and what a user could do about it. */
+/* plan_words.c - says in sentences what a plan means: what limits it, and what a user could do
+ * about it. */
 #include <math.h>
 #include <stdarg.h>
 
@@ -30,7 +31,8 @@ char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
 	const char *name = strcmp(o->gpu, "none") ? o->gpu : "no GPU";
 
 	str_add_printable(&gpu, name, strlen(name), 60);
-	format_text(to, PLAN_TEXT, "%s at %s%s", str_text(&gpu), o->provider, o->spot ? ", spot" : "");
+	format_text(to, PLAN_TEXT, "%s at %s%s", str_text(&gpu), o->provider,
+		    o->spot ? ", spot" : "");
 	return to;
 }
 
@@ -39,7 +41,8 @@ double plan_each_usd(const struct estimate *e, const struct plan *p)
 	return e->open ? p->cost_usd / (double)e->open : 0;
 }
 
-bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal goal, bool in_time, bool in_budget)
+bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal goal, bool in_time,
+		   bool in_budget)
 {
 	struct plan_wish wish = e->wish;
 
@@ -70,10 +73,16 @@ void plan_say(FILE *to, int indent, const char *fmt, ...)
 static const char *bottleneck_text(enum plan_bottleneck b)
 {
 	switch (b) {
-	case PLAN_BY_COLD_START: return "cold start: pods take longer to come up than to render; more work a run, or fewer pods, make a segment cheaper";
-	case PLAN_BY_BANDWIDTH: return "memory bandwidth: larger batches, or a card with more bandwidth, are faster";
+	case PLAN_BY_COLD_START:
+		return "cold start: pods take longer to come up than to render; more work a run, "
+		       "or fewer pods, make a segment cheaper";
+	case PLAN_BY_BANDWIDTH:
+		return "memory bandwidth: larger batches, or a card with more bandwidth, are "
+		       "faster";
 	case PLAN_BY_COMPUTE: return "compute: a card with more of it is faster";
-	case PLAN_BY_HOST: return "the host, not the GPU: no card shortens that; the cheapest one that fits wins";
+	case PLAN_BY_HOST:
+		return "the host, not the GPU: no card shortens that; the cheapest one that fits "
+		       "wins";
 	}
 	return "";
 }
@@ -89,20 +98,24 @@ static void add_wide(struct str *to, const struct estimate *e, const struct plan
 	wish.deadline_s = wish.budget_usd = 0;
 	wish.pods = pick->pods + 1;
 	wish.staged = false;
-	if ((size_t)wish.pods > e->work.count || plan_choose(&more, &e->work, &e->machines[pick->machine], 1, &wish) != PLAN_FOUND) {
+	if ((size_t)wish.pods > e->work.count ||
+	    plan_choose(&more, &e->work, &e->machines[pick->machine], 1, &wish) != PLAN_FOUND) {
 		str_add(to, "there is no work for another pod");
 		return;
 	}
 	double saves_s = pick->makespan_p50_s - more.makespan_p50_s;
 	if (saves_s < 0.01 * pick->makespan_p50_s)
-		str_addf(to, "another pod costs %s and saves no time", plan_dollars(cost, more.cost_usd - pick->cost_usd));
+		str_addf(to, "another pod costs %s and saves no time",
+			 plan_dollars(cost, more.cost_usd - pick->cost_usd));
 	else
-		str_addf(to, "another pod saves %s and costs %s", plan_seconds(time, saves_s), plan_dollars(cost, more.cost_usd - pick->cost_usd));
+		str_addf(to, "another pod saves %s and costs %s", plan_seconds(time, saves_s),
+			 plan_dollars(cost, more.cost_usd - pick->cost_usd));
 }
 
 struct taller {
 	size_t machine;
-	double price_ratio, speed_ratio, from_s; /* from_s: work on the pick's card from which on it is cheaper */
+	/* from_s: work on the pick's card from which on it is cheaper */
+	double price_ratio, speed_ratio, from_s;
 };
 
 static bool pays_sooner(const struct taller *a, const struct taller *b)
@@ -112,7 +125,8 @@ static bool pays_sooner(const struct taller *a, const struct taller *b)
 	return a->speed_ratio / a->price_ratio > b->speed_ratio / b->price_ratio;
 }
 
-/* The dearer card that pays first, else the one that is nearest to it. speed_ratio 0: no dearer card is faster. */
+/* The dearer card that pays first, else the one that is nearest to it. speed_ratio 0: no dearer
+ * card is faster. */
 static struct taller find_taller(const struct estimate *e, const struct plan *pick)
 {
 	struct taller best = {0};
@@ -128,10 +142,12 @@ static struct taller find_taller(const struct estimate *e, const struct plan *pi
 	for (size_t i = 0; i < e->count; i++) {
 		const struct plan_machine *m = &e->machines[i];
 		struct taller t = {.machine = i, .price_ratio = m->price_h / own->price_h};
-		if (t.price_ratio <= 1 || plan_choose(&other, &e->work, m, 1, &wish) != PLAN_FOUND || other.work_s <= 0)
+		if (t.price_ratio <= 1 ||
+		    plan_choose(&other, &e->work, m, 1, &wish) != PLAN_FOUND || other.work_s <= 0)
 			continue;
 		t.speed_ratio = one.work_s / other.work_s;
-		t.from_s = cost_tall_from_s(cold_billed_p50_s(&own->cold), t.price_ratio, t.speed_ratio);
+		t.from_s = cost_tall_from_s(cold_billed_p50_s(&own->cold), t.price_ratio,
+					    t.speed_ratio);
 		if (t.speed_ratio > 1.05 && (best.speed_ratio <= 0 || pays_sooner(&t, &best)))
 			best = t;
 	}
@@ -146,12 +162,14 @@ static void say_wide_or_tall(FILE *to, const struct estimate *e, const struct pl
 
 	add_wide(&text, e, pick);
 	if (t.speed_ratio > 0) {
-		str_addf(&text, "; %s (%.1fx the price, %.1fx as fast) ", plan_offer(offer, &e->offers[t.machine]), t.price_ratio, t.speed_ratio);
+		str_addf(&text, "; %s (%.1fx the price, %.1fx as fast) ",
+			 plan_offer(offer, &e->offers[t.machine]), t.price_ratio, t.speed_ratio);
 		if (isinf(t.from_s))
 			str_add(&text, "is never cheaper");
 		else
-			str_addf(&text, "is cheaper from %s of work on one %s, this job has %s", plan_seconds(time, t.from_s),
-				 e->offers[pick->machine].gpu, plan_seconds(has, pick->work_s));
+			str_addf(&text, "is cheaper from %s of work on one %s, this job has %s",
+				 plan_seconds(time, t.from_s), e->offers[pick->machine].gpu,
+				 plan_seconds(has, pick->work_s));
 	} else if (e->count > 1) {
 		str_add(&text, "; no dearer offer renders this job faster");
 	}
@@ -165,13 +183,17 @@ static void say_used(FILE *to, const struct estimate *e, const struct plan *pick
 	char needed[24], cold[24], has[24], pods[32] = "";
 
 	if (pick->used >= PLAN_USED_GOAL) {
-		plan_say(to, 2, "used: %.0f%% of the billed time computes; the rule asks for 70%%", 100 * pick->used);
+		plan_say(to, 2, "used: %.0f%% of the billed time computes; the rule asks for 70%%",
+			 100 * pick->used);
 		return;
 	}
 	if (pick->pods > 1)
 		snprintf(pods, sizeof(pods), " on each of %d pods", pick->pods);
-	plan_say(to, 2, "used: %.0f%% of the billed time computes; 70%% needs %s of work at a cold start of %s%s, this job has %s", 100 * pick->used,
-		 plan_seconds(needed, needed_s), plan_seconds(cold, cold_s), pods, plan_seconds(has, pick->work_s));
+	plan_say(to, 2,
+		 "used: %.0f%% of the billed time computes; 70%% needs %s of work at a cold start "
+		 "of %s%s, this job has %s",
+		 100 * pick->used, plan_seconds(needed, needed_s), plan_seconds(cold, cold_s), pods,
+		 plan_seconds(has, pick->work_s));
 }
 
 /* What a GPU pod would fetch while it bills. */
@@ -188,20 +210,26 @@ static void say_setup(FILE *to, const struct estimate *e, const struct plan *pic
 	plan_seconds(time, setup_s);
 	plan_dollars(cost, setup_s * m->price_h / 3600);
 	if (e->volume)
-		plan_say(to, 2, "set-up: the first GPU pod fetches about %d MB and bills %s, %s, meanwhile; `burst volume warm %s` does it on a pod without a GPU",
+		plan_say(to, 2,
+			 "set-up: the first GPU pod fetches about %d MB and bills %s, %s, "
+			 "meanwhile; `burst volume warm %s` does it on a pod without a GPU",
 			 e->setup_download_mb, time, cost, e->volume);
 	else
-		plan_say(to, 2, "set-up: each GPU pod fetches about %d MB and bills %s, %s, meanwhile; later runs find it there if the config names a volume",
+		plan_say(to, 2,
+			 "set-up: each GPU pod fetches about %d MB and bills %s, %s, meanwhile; "
+			 "later runs find it there if the config names a volume",
 			 e->setup_download_mb, time, cost);
 }
 
-/* A volume bills whether this run is made or not. So it is no part of what the plans cost, but of what a run costs in the end. */
+/* A volume bills whether this run is made or not. So it is no part of what the plans cost, but of
+ * what a run costs in the end. */
 static void say_storage(FILE *to, const struct extra *storage, const struct plan *pick)
 {
 	char cost[32], all[32];
 
 	if (storage->value > 0)
-		plan_say(to, 2, "storage: %s a run beside that, %s in all (%s)", plan_dollars(cost, storage->value),
+		plan_say(to, 2, "storage: %s a run beside that, %s in all (%s)",
+			 plan_dollars(cost, storage->value),
 			 plan_dollars(all, storage->value + pick->cost_usd), storage->from);
 }
 
@@ -211,7 +239,8 @@ static void say_instead(FILE *to, const struct estimate *e, const struct plan *p
 	struct plan other;
 	char sentence[PLAN_TEXT + 100];
 
-	if (plan_best_for(&other, e, PLAN_TIME, false, true) && other.makespan_p50_s < 0.8 * pick->makespan_p50_s)
+	if (plan_best_for(&other, e, PLAN_TIME, false, true) &&
+	    other.makespan_p50_s < 0.8 * pick->makespan_p50_s)
 		plan_say(to, 2, "faster: %s", plan_sentence(sentence, sizeof(sentence), e, &other));
 }
 
@@ -234,16 +263,19 @@ void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick
 	say_wide_or_tall(to, e, pick);
 	say_used(to, e, pick);
 	if (e->audio_s > 0)
-		plan_say(to, 2, "speech: about %s of sound, %s an hour of it", plan_seconds(speech, e->audio_s),
+		plan_say(to, 2, "speech: about %s of sound, %s an hour of it",
+			 plan_seconds(speech, e->audio_s),
 			 plan_dollars(cost, pick->cost_usd * 3600 / e->audio_s));
-	plan_say(to, 2, "estimate: batch times are %s, cold starts are %s", source_text(m->speed_source),
+	plan_say(to, 2, "estimate: batch times are %s, cold starts are %s",
+		 source_text(m->speed_source),
 		 cold_source(&m->cold) == PLAN_PRIOR ? "a prior" : "measured");
 	say_setup(to, e, pick);
 	say_storage(to, &e->extras[pick->machine].storage, pick);
 	say_instead(to, e, pick);
 }
 
-void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pick, enum plan_verdict verdict)
+void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pick,
+		       enum plan_verdict verdict)
 {
 	char sentence[PLAN_TEXT + 100], time[24], wanted[24], cost[32], budget[32];
 
@@ -252,16 +284,26 @@ void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pi
 	case PLAN_FOUND: plan_say(to, 2, "plan: %s", sentence); return;
 	case PLAN_NOTHING_FITS: return;
 	case PLAN_TOO_SLOW:
-		plan_say(to, 2, "plan: no plan is done within %s (nine times in ten); the fastest takes %s: %s", plan_seconds(wanted, e->wish.deadline_s),
+		plan_say(to, 2,
+			 "plan: no plan is done within %s (nine times in ten); the fastest takes "
+			 "%s: %s",
+			 plan_seconds(wanted, e->wish.deadline_s),
 			 plan_seconds(time, pick->makespan_p90_s), sentence);
 		return;
 	case PLAN_TOO_DEAR:
-		plan_say(to, 2, "plan: no plan costs at most %s (caps.max_cost); the cheapest costs %s: %s", plan_dollars(budget, e->wish.budget_usd),
-			 plan_dollars(cost, pick->pods_usd), sentence);
+		plan_say(
+			to, 2,
+			"plan: no plan costs at most %s (caps.max_cost); the cheapest costs %s: %s",
+			plan_dollars(budget, e->wish.budget_usd),
+			plan_dollars(cost, pick->pods_usd), sentence);
 		return;
 	case PLAN_NEITHER:
-		plan_say(to, 2, "plan: no plan is done within %s and costs at most %s; the cheapest in time costs %s: %s",
-			 plan_seconds(wanted, e->wish.deadline_s), plan_dollars(budget, e->wish.budget_usd), plan_dollars(cost, pick->pods_usd), sentence);
+		plan_say(to, 2,
+			 "plan: no plan is done within %s and costs at most %s; the cheapest in "
+			 "time costs %s: %s",
+			 plan_seconds(wanted, e->wish.deadline_s),
+			 plan_dollars(budget, e->wish.budget_usd),
+			 plan_dollars(cost, pick->pods_usd), sentence);
 		return;
 	}
 }

@@ -1,5 +1,5 @@
-/* progress.c - a run as it goes: on a terminal a line per pod and one for all, redrawn; elsewhere a plain line when a pod's
- * phase changes and every 10 s. */
+/* progress.c - a run as it goes: on a terminal a line per pod and one for all, redrawn; elsewhere a
+ * plain line when a pod's phase changes and every 10 s. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -42,7 +42,8 @@ void progress_clear(struct progress *p)
 {
 	if (!p || !p->lines)
 		return;
-	fprintf(stderr, "\r\x1b[%dA\x1b[J", p->lines); /* the cursor stands behind "^C" when that was typed */
+	/* the cursor stands behind "^C" when that was typed */
+	fprintf(stderr, "\r\x1b[%dA\x1b[J", p->lines);
 	p->lines = 0;
 }
 
@@ -53,8 +54,9 @@ static void narrow_pod_line(struct str *to, const struct engine *e, int i, int64
 	const char *detail = engine_phase_detail(e, i);
 	char age[24], cost[32];
 
-	str_addf(to, "  %-14.14s %-10s %4d done  %5s  %s%s%s", p->id[0] ? p->id : p->offer.provider, pod_phase_name(p->phase),
-		 engine_pod_rendered(e, i), duration_show(age, sizeof(age), now - p->create_at),
+	str_addf(to, "  %-14.14s %-10s %4d done  %5s  %s%s%s", p->id[0] ? p->id : p->offer.provider,
+		 pod_phase_name(p->phase), engine_pod_rendered(e, i),
+		 duration_show(age, sizeof(age), now - p->create_at),
 		 money_show(cost, sizeof(cost), core_cost(p, now)), detail[0] ? "  " : "", detail);
 }
 
@@ -67,10 +69,11 @@ static void pod_line(struct str *to, const struct engine *e, int i, int64_t now)
 
 	if (p->ready_at && now > p->ready_at && done)
 		snprintf(rate, sizeof(rate), "%.1f/s", done * 1000.0 / (double)(now - p->ready_at));
-	str_addf(to, "  %-22.22s %-14.14s %-10s %4d done %8s  %d batch%s  %5s  %s%s%s", p->id[0] ? p->id : p->offer.provider,
-		 p->offer.gpu, pod_phase_name(p->phase), done, rate, p->batches, p->batches == 1 ? " " : "es",
-		 duration_show(age, sizeof(age), now - p->create_at), money_show(cost, sizeof(cost), core_cost(p, now)),
-		 detail[0] ? "  " : "", detail);
+	str_addf(to, "  %-22.22s %-14.14s %-10s %4d done %8s  %d batch%s  %5s  %s%s%s",
+		 p->id[0] ? p->id : p->offer.provider, p->offer.gpu, pod_phase_name(p->phase), done,
+		 rate, p->batches, p->batches == 1 ? " " : "es",
+		 duration_show(age, sizeof(age), now - p->create_at),
+		 money_show(cost, sizeof(cost), core_cost(p, now)), detail[0] ? "  " : "", detail);
 }
 
 static void total_line(struct str *to, const struct engine *e, int64_t now)
@@ -96,7 +99,8 @@ static void put_line(struct progress *p, const struct str *line)
 	CLEANUP(str_free) struct str fitted = STR_INIT;
 	int width = terminal_width(stderr);
 
-	str_add_printable(&safe, str_text(line), line->len, 0); /* a vendor's names and words are in it */
+	/* a vendor's names and words are in it */
+	str_add_printable(&safe, str_text(line), line->len, 0);
 	text_fit(&fitted, str_text(&safe), width > 1 ? width - 1 : 79);
 	fprintf(stderr, "%s\n", str_text(&fitted));
 	p->lines++;
@@ -117,7 +121,8 @@ static void draw_live(struct progress *p, const struct engine *e, int64_t now)
 			continue;
 		}
 		str_reset(&line);
-		(terminal_width(stderr) < NARROW_COLUMNS ? narrow_pod_line : pod_line)(&line, e, i, now);
+		(terminal_width(stderr) < NARROW_COLUMNS ? narrow_pod_line : pod_line)(&line, e, i,
+										       now);
 		put_line(p, &line);
 	}
 	str_reset(&line);
@@ -154,16 +159,21 @@ static void tell_phases(struct progress *p, const struct engine *e)
 		if (p->phases[i] == pod->phase)
 			continue;
 		p->phases[i] = pod->phase;
-		if (pod->phase == POD_NEVER || pod->phase == POD_QUEUED || pod->phase == POD_LOADING)
+		if (pod->phase == POD_NEVER || pod->phase == POD_QUEUED ||
+		    pod->phase == POD_LOADING)
 			continue;
-		if (!pod->id[0] && pod->phase == POD_RENTING) { /* it is named once it has the name that it keeps */
-			output_line(stderr, "renting a pod (%s %s%s)", pod->offer.provider, strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU",
+		/* it is named once it has the name that it keeps */
+		if (!pod->id[0] && pod->phase == POD_RENTING) {
+			output_line(stderr, "renting a pod (%s %s%s)", pod->offer.provider,
+				    strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU",
 				    pod->offer.spot ? " spot" : "");
 			continue;
 		}
-		output_line(stderr, "pod %s (%s %s%s%s): %s", core_pod_called(pod), pod->offer.provider,
-			    strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU", pod->offer.spot ? " spot" : "",
-			    price_if_new(price, sizeof(price), pod), pod_phase_name(pod->phase));
+		output_line(stderr, "pod %s (%s %s%s%s): %s", core_pod_called(pod),
+			    pod->offer.provider,
+			    strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU",
+			    pod->offer.spot ? " spot" : "", price_if_new(price, sizeof(price), pod),
+			    pod_phase_name(pod->phase));
 	}
 }
 

@@ -14,17 +14,20 @@ static void commit_of(const struct cmd_context *ctx, const struct pod_row *pod, 
 {
 	struct run_row run;
 
-	copy_text(commit, 65, store_run(ctx->store, pod->run, &run, NULL) == 0 ? run.commit_id : "");
+	copy_text(commit, 65,
+		  store_run(ctx->store, pod->run, &run, NULL) == 0 ? run.commit_id : "");
 }
 
-static json_t *pod_json(const struct cmd_context *ctx, const struct pod_row *pod, const char *state, int64_t now)
+static json_t *pod_json(const struct cmd_context *ctx, const struct pod_row *pod, const char *state,
+			int64_t now)
 {
 	char commit[65];
 
 	commit_of(ctx, pod, commit);
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"kind", "pod", "run", report_text(pod->run), "commit", commit[0] ? report_text(commit) : json_null(), "attempt", report_text(pod->attempt),
+		"kind", "pod", "run", report_text(pod->run), "commit",
+		commit[0] ? report_text(commit) : json_null(), "attempt", report_text(pod->attempt),
 		"id", report_text(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 		report_text(pod->region), "spot", pod->spot, "state", report_text(state),
@@ -53,7 +56,8 @@ static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_
 }
 
 /* Returns how many of them have no client. */
-static size_t print_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now)
+static size_t print_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+			  int64_t now)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 	size_t alone = 0;
@@ -81,9 +85,11 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 		commit_of(ctx, pod, commit);
 		table_cell(t, "%.8s", commit);
 		table_cell(t, "%s", at.state);
-		table_cell(t, "%s", duration_show(text, sizeof(text), report_wall_ms(pod, at.at_ms)));
+		table_cell(t, "%s",
+			   duration_show(text, sizeof(text), report_wall_ms(pod, at.at_ms)));
 		table_cell(t, "%s", money_show(text, sizeof(text), pod->price_microusd_h));
-		table_cell(t, "%s", money_show(text, sizeof(text), report_cost_microusd(pod, at.at_ms)));
+		table_cell(t, "%s",
+			   money_show(text, sizeof(text), report_cost_microusd(pod, at.at_ms)));
 	}
 	table_print(t, stdout, terminal_width(stdout));
 	return alone;
@@ -97,10 +103,14 @@ static int print_people(struct cmd_context *ctx, const struct pod_row *pods, siz
 		putchar('\n');
 	int volumes = report_volumes(ctx->store, stdout, NULL, err);
 	if (!count && volumes >= 0)
-		log_line(LOG_NOTE, "by this ledger no pod bills now%s; `burst reap` asks the providers", volumes ? "" : ", and no volume");
+		log_line(LOG_NOTE,
+			 "by this ledger no pod bills now%s; `burst reap` asks the providers",
+			 volumes ? "" : ", and no volume");
 	if (alone)
-		log_line(LOG_NOTE, "%zu pod%s no client and may have ended: `burst attach`, or `burst reap`, asks the provider and closes the books", alone,
-			 alone == 1 ? " has" : "s have");
+		log_line(LOG_NOTE,
+			 "%zu pod%s no client and may have ended: `burst attach`, or `burst reap`, "
+			 "asks the provider and closes the books",
+			 alone, alone == 1 ? " has" : "s have");
 	return volumes < 0 ? -1 : 0;
 }
 
@@ -123,7 +133,8 @@ const struct cmd cmd_ps = {
 	.summary = "show the pods and volumes that cost money now",
 	.details = "Pods as the ledger of this machine knows them, with their age and what they "
 		   "have cost so far, and every "
-		   "volume with its price a month. A pod without a client is \"unwatched\", or \"over\" when its hard end is past. "
+		   "volume with its price a month. A pod without a client is \"unwatched\", or "
+		   "\"over\" when its hard end is past. "
 		   "It asks no provider: `burst reap` does.",
 	.json = true,
 	.needs = NEED_LEDGER,

@@ -24,9 +24,9 @@ static const struct opt opts[] = {
 struct shown {
 	const struct request_row *row;
 	const char *state; /* pending | waiting | running | done | failed | removed */
-	char why[300];	   /* or how it failed */
+	char why[300];     /* or how it failed */
 	int64_t until_ms;  /* 0: not known */
-	bool runner;	   /* somebody works on its queue */
+	bool runner;       /* somebody works on its queue */
 };
 
 static bool is_state(const struct request_row *row, const char *state)
@@ -57,7 +57,9 @@ static void explain_pending(const struct cmd_context *ctx, struct shown *s)
 
 static struct shown show(const struct cmd_context *ctx, const struct request_row *row)
 {
-	struct shown s = {.row = row, .state = row->state, .runner = is_open(row) && queue_has_runner(ctx, row->config)};
+	struct shown s = {.row = row,
+			  .state = row->state,
+			  .runner = is_open(row) && queue_has_runner(ctx, row->config)};
 
 	if (is_state(row, "pending"))
 		explain_pending(ctx, &s);
@@ -75,19 +77,29 @@ static struct shown show(const struct cmd_context *ctx, const struct request_row
 static json_t *request_json(const struct shown *s, int64_t now_ms)
 {
 	const struct request_row *r = s->row;
-	json_t *object = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:o}", "request", report_text(r->id), "config", report_text(r->config), "state",
-				   s->state, "created_at", report_time(r->created_ms), "age_seconds", report_seconds(MAX(now_ms - r->created_ms, (int64_t)0)), "run",
-				   r->run[0] ? report_text(r->run) : json_null(), "commit", r->commit_id[0] ? report_text(r->commit_id) : json_null(), "tries",
-				   (json_int_t)r->tries, "next_try_at", report_time(r->not_before_ms > now_ms ? r->not_before_ms : 0), "client", s->runner, "until",
-				   report_time(s->until_ms));
+	json_t *object =
+		json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:o}", "request",
+			  report_text(r->id), "config", report_text(r->config), "state", s->state,
+			  "created_at", report_time(r->created_ms), "age_seconds",
+			  report_seconds(MAX(now_ms - r->created_ms, (int64_t)0)), "run",
+			  r->run[0] ? report_text(r->run) : json_null(), "commit",
+			  r->commit_id[0] ? report_text(r->commit_id) : json_null(), "tries",
+			  (json_int_t)r->tries, "next_try_at",
+			  report_time(r->not_before_ms > now_ms ? r->not_before_ms : 0), "client",
+			  s->runner, "until", report_time(s->until_ms));
 
 	json_object_set_new(object, "by", report_time(r->by_ms));
-	json_object_set_new(object, "below_usd_hour", r->below_microusd_h ? report_dollars(r->below_microusd_h) : json_null());
+	json_object_set_new(object, "below_usd_hour",
+			    r->below_microusd_h ? report_dollars(r->below_microusd_h)
+						: json_null());
 	json_object_set_new(object, "min_segments", json_integer((json_int_t)r->min_segments));
 	json_object_set_new(object, "quiet_seconds", report_seconds(r->quiet_ms));
-	json_object_set_new(object, "max_wait_seconds", r->max_wait_ms ? report_seconds(r->max_wait_ms) : json_null());
+	json_object_set_new(object, "max_wait_seconds",
+			    r->max_wait_ms ? report_seconds(r->max_wait_ms) : json_null());
 	json_object_set_new(object, "ended_at", report_time(r->ended_ms));
-	json_object_set_new(object, "exit_status", r->ended_ms && !is_state(r, "removed") ? json_integer(r->exit_status) : json_null());
+	json_object_set_new(object, "exit_status",
+			    r->ended_ms && !is_state(r, "removed") ? json_integer(r->exit_status)
+								   : json_null());
 	json_object_set_new(object, "why", s->why[0] ? report_text(s->why) : json_null());
 	return object;
 }
@@ -101,7 +113,8 @@ static void print_row(struct table *t, const struct shown *s, int64_t now_ms)
 	table_cell(t, "%s", folder);
 	table_cell(t, "%.8s", s->row->commit_id);
 	table_cell(t, "%s", s->state);
-	table_cell(t, "%s", duration_show(age, sizeof(age), MAX(now_ms - s->row->created_ms, (int64_t)0)));
+	table_cell(t, "%s",
+		   duration_show(age, sizeof(age), MAX(now_ms - s->row->created_ms, (int64_t)0)));
 	table_cell(t, "%s", s->row->run);
 	table_cell(t, "%s", s->why);
 }
@@ -122,7 +135,8 @@ static void print_table(const struct shown *list, size_t count, int64_t now_ms)
 	table_print(t, stdout, terminal_width(stdout));
 }
 
-static void print_shown(const struct cmd_context *ctx, const struct shown *list, size_t count, int64_t now_ms)
+static void print_shown(const struct cmd_context *ctx, const struct shown *list, size_t count,
+			int64_t now_ms)
 {
 	const struct shown *alone = NULL;
 
@@ -138,14 +152,17 @@ static void print_shown(const struct cmd_context *ctx, const struct shown *list,
 		if (is_open(list[i].row) && !list[i].runner)
 			alone = &list[i];
 	if (alone)
-		log_line(LOG_NOTE, "no client works on the queue of %s: `burst queue run` of it, or the next `burst submit`, goes on with it",
+		log_line(LOG_NOTE,
+			 "no client works on the queue of %s: `burst queue run` of it, or the next "
+			 "`burst submit`, goes on with it",
 			 alone->row->config);
 	else if (!count)
 		log_line(LOG_NOTE, "nothing is queued");
 }
 
 /* Those that are open, and the newest of the others. */
-static size_t choose(const struct cmd_context *ctx, const struct request_row *rows, size_t count, struct shown *list)
+static size_t choose(const struct cmd_context *ctx, const struct request_row *rows, size_t count,
+		     struct shown *list)
 {
 	size_t ended = 0, n = 0, skip;
 
@@ -160,7 +177,8 @@ static size_t choose(const struct cmd_context *ctx, const struct request_row *ro
 	return n;
 }
 
-/* Of a file that the working tree no longer has, or never had, where requests to render a commit name it. 0: there is none. */
+/* Of a file that the working tree no longer has, or never had, where requests to render a commit
+ * name it. 0: there is none. */
 static int find_queue(struct cmd_context *ctx, char **config, struct err *err)
 {
 	const char *file = ctx->arg_count > 1 ? ctx->args[1] : NULL;
@@ -209,7 +227,8 @@ static int remove_one(struct cmd_context *ctx, const char *name, struct err *err
 	if (store_requests_named(ctx->store, name, &rows, &count, err) < 0)
 		return -1;
 	if (count == 1) /* a dead run is nobody's to be cancelled */
-		bound = is_state(&rows[0], "running") && !queue_has_runner(ctx, rows[0].config) && !run_is_alive(ctx, rows[0].run);
+		bound = is_state(&rows[0], "running") && !queue_has_runner(ctx, rows[0].config) &&
+			!run_is_alive(ctx, rows[0].run);
 	free(rows);
 	if (requests_remove(ctx->store, name, bound, clock_wall_ms(), &row, err) < 0)
 		return -1;
@@ -236,7 +255,9 @@ static int remove_all(struct cmd_context *ctx, struct err *err)
 static int remove_requests(struct cmd_context *ctx, struct err *err)
 {
 	if (opt_has(ctx, "all") == (ctx->arg_count > 1))
-		return err_set(err, ERR_USAGE, "queue rm: name requests (`burst queue ls` lists them), or --all for those that wait");
+		return err_set(err, ERR_USAGE,
+			       "queue rm: name requests (`burst queue ls` lists them), or --all "
+			       "for those that wait");
 	if (opt_has(ctx, "all"))
 		return remove_all(ctx, err);
 	for (int i = 1; i < ctx->arg_count; i++)
@@ -255,7 +276,10 @@ static int run_queue(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_USAGE, "queue run takes one CONFIG");
 	int found = find_queue(ctx, &config, err);
 	if (found < 0 || !found)
-		return found < 0 ? -1 : err_set(err, ERR_USAGE, "no burst.cfg in this folder; name one (see `burst help queue`)");
+		return found < 0 ? -1
+				 : err_set(err, ERR_USAGE,
+					   "no burst.cfg in this folder; name one (see `burst help "
+					   "queue`)");
 	if (queue_run(ctx, config, err) == 0)
 		return 0;
 	if (err->kind != ERR_BUSY)
@@ -280,7 +304,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 			int result = actions[i].run(ctx, err);
 			return result < 0 ? -1 : cmd_flush(err) < 0 ? -1 : result;
 		}
-	return err_set(err, ERR_USAGE, "queue: \"%s\": it wants ls, rm or run (see `burst help queue`)", what);
+	return err_set(err, ERR_USAGE,
+		       "queue: \"%s\": it wants ls, rm or run (see `burst help queue`)", what);
 }
 
 const struct cmd cmd_queue = {
@@ -288,9 +313,12 @@ const struct cmd cmd_queue = {
 	.args = "ls|rm|run [CONFIG|REQUEST...]",
 	.max_args = -1,
 	.summary = "show, remove or work on what `burst submit` has queued",
-	.details = "ls [CONFIG]: the requests that are open and the newest that have ended, with their age, why they wait, and their run. "
-		   "rm REQUEST...: removes requests that wait; `burst cancel` ends a run. run [CONFIG]: works on the queue of this folder's burst.cfg in "
-		   "the foreground, until it is empty; unless a client does so already. Requests that a dead client left are gone on with: its "
+	.details = "ls [CONFIG]: the requests that are open and the newest that have ended, with "
+		   "their age, why they wait, and their run. "
+		   "rm REQUEST...: removes requests that wait; `burst cancel` ends a run. run "
+		   "[CONFIG]: works on the queue of this folder's burst.cfg in "
+		   "the foreground, until it is empty; unless a client does so already. Requests "
+		   "that a dead client left are gone on with: its "
 		   "run is resumed, not begun anew.",
 	.opts = opts,
 	.needs = NEED_LEDGER,

@@ -1,4 +1,5 @@
-/* queue_client.c - the processes of a queue: its lock, its runner in the background, and the commands that the runner performs. */
+/* queue_client.c - the processes of a queue: its lock, its runner in the background, and the
+ * commands that the runner performs. */
 #include "queue.h"
 
 #include <errno.h>
@@ -34,7 +35,8 @@ char *queue_path(const struct cmd_context *ctx, const char *config, const char *
 }
 
 /* ---- the lock ----
- * By fcntl(), since a look at it takes nothing: a look by flock() could make a starting runner believe that there is another one. */
+ * By fcntl(), since a look at it takes nothing: a look by flock() could make a starting runner
+ * believe that there is another one. */
 
 int queue_take(const struct cmd_context *ctx, const char *config, int *fd, struct err *err)
 {
@@ -46,7 +48,8 @@ int queue_take(const struct cmd_context *ctx, const char *config, int *fd, struc
 		return err_set(err, ERR_LOCAL, "%s: %m", path);
 	if (fcntl(lock_fd, F_SETLK, &lock) < 0) {
 		bool busy = errno == EACCES || errno == EAGAIN;
-		err_set(err, busy ? ERR_BUSY : ERR_LOCAL, busy ? "%s: another process works on this queue" : "%s: %m", config);
+		err_set(err, busy ? ERR_BUSY : ERR_LOCAL,
+			busy ? "%s: another process works on this queue" : "%s: %m", config);
 		close(lock_fd);
 		return -1;
 	}
@@ -65,7 +68,8 @@ bool queue_has_runner(const struct cmd_context *ctx, const char *config)
 
 /* ---- the runner in the background ---- */
 
-/* In the child: nothing of whoever submitted stays open, since a hook's caller may wait for its pipes to close. */
+/* In the child: nothing of whoever submitted stays open, since a hook's caller may wait for its
+ * pipes to close. */
 static void become_runner(const struct cmd_context *ctx, const char *config, int log)
 {
 	const char *argv[] = {"burst", "queue", "run", config, NULL};
@@ -153,7 +157,8 @@ void queue_reply_free(struct queue_reply *reply)
 }
 
 /* In the child, in a group of its own: a terminal's Ctrl-C reaches it once, through the runner. */
-static void become_command(const struct cmd_context *ctx, const char *const *argv, const struct queued *queued, int out)
+static void become_command(const struct cmd_context *ctx, const char *const *argv,
+			   const struct queued *queued, int out)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -181,8 +186,8 @@ static int wait_for(pid_t pid, const sigset_t *mask)
 	return status;
 }
 
-int queue_call(const struct cmd_context *ctx, const char *config, const char *const *argv, const struct queued *queued, struct queue_reply *out,
-	       struct err *err)
+int queue_call(const struct cmd_context *ctx, const char *config, const char *const *argv,
+	       const struct queued *queued, struct queue_reply *out, struct err *err)
 {
 	CLEANUP(free_text) char *path = queue_path(ctx, config, ".json");
 	CLEANUP(str_free) struct str said = STR_INIT;
@@ -220,14 +225,17 @@ static void fact_name(const char *config, char name[96])
 	snprintf(name, 96, "queue:%s", key);
 }
 
-int queue_note(const struct cmd_context *ctx, const char *config, const char *why, const char *text, int64_t until_ms, struct err *err)
+int queue_note(const struct cmd_context *ctx, const char *config, const char *why, const char *text,
+	       int64_t until_ms, struct err *err)
 {
 	char name[96];
 
 	fact_name(config, name);
 	if (!why)
 		return store_put_fact(ctx->store, name, "", err);
-	CLEANUP(json_decref) json_t *note = json_pack("{s:s, s:s, s:I}", "why", why, "text", text, "until_ms", (json_int_t)until_ms);
+	CLEANUP(json_decref)
+	json_t *note = json_pack("{s:s, s:s, s:I}", "why", why, "text", text, "until_ms",
+				 (json_int_t)until_ms);
 	CLEANUP(free_text) char *line = jsonx_line(note);
 	return store_put_fact(ctx->store, name, line, err);
 }

@@ -1,4 +1,5 @@
-/* queue_runner.c - the client that works on a queue: waits, renders the newest state once for all requests, looks again. */
+/* queue_runner.c - the client that works on a queue: waits, renders the newest state once for all
+ * requests, looks again. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,10 +13,12 @@
 #include "runs.h"
 
 enum {
-	TURN_MS = 1000,	     /* between two looks at the ledger while it waits */
-	FOLLOW_MS = 500,     /* between two looks at a run of somebody else */
-	FAILURES_MOST = 60, FAILURE_PAUSE_MS = 60000,
-	BUSY_MOST_MS = 15000 /* before the next start where something is in the way and nothing tells for how long */
+	TURN_MS = 1000,  /* between two looks at the ledger while it waits */
+	FOLLOW_MS = 500, /* between two looks at a run of somebody else */
+	FAILURES_MOST = 60,
+	FAILURE_PAUSE_MS = 60000,
+	BUSY_MOST_MS = 15000 /* before the next start where something is in the way and nothing
+				tells for how long */
 };
 
 struct seen { /* a request that was seen to wait */
@@ -52,7 +55,8 @@ static void say(const struct runner *r, const char *fmt, ...)
 	if (r->ctx->live)
 		log_line(LOG_NOTE, "%s", line);
 	else
-		log_line(LOG_NOTE, "%s %s", clock_rfc3339(when, sizeof(when), clock_wall_ms()), line);
+		log_line(LOG_NOTE, "%s %s", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
+			 line);
 }
 
 static void pause_ms(int64_t ms)
@@ -63,7 +67,8 @@ static void pause_ms(int64_t ms)
 
 /* ---- why it waits ---- */
 
-static int note(struct runner *r, const char *why, const char *text, int64_t until_ms, struct err *err)
+static int note(struct runner *r, const char *why, const char *text, int64_t until_ms,
+		struct err *err)
 {
 	char all[sizeof(r->noted)];
 
@@ -138,7 +143,9 @@ static int64_t number_or_unknown(const json_t *object, const char *name, double 
 static int plan_now(struct runner *r, struct err *err)
 {
 	const char *commit = r->rows[r->count - 1].commit_id;
-	const char *argv[] = {"burst", "plan", r->config, "--json", "--quiet", commit[0] ? "--commit" : NULL, commit, NULL};
+	const char *argv[] = {"burst",  "plan",    r->config,
+			      "--json", "--quiet", commit[0] ? "--commit" : NULL,
+			      commit,   NULL};
 	struct queue_reply reply;
 
 	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
@@ -159,7 +166,8 @@ static int plan_now(struct runner *r, struct err *err)
 /* Asked again for each new request, and after a while. */
 static int know_work(struct runner *r, struct err *err)
 {
-	bool known = r->planned_ms && clock_boot_ms() - r->planned_ms < WHEN_LOOK_AGAIN_MS && !strcmp(r->planned_for, r->rows[r->count - 1].id);
+	bool known = r->planned_ms && clock_boot_ms() - r->planned_ms < WHEN_LOOK_AGAIN_MS &&
+		     !strcmp(r->planned_for, r->rows[r->count - 1].id);
 
 	return known ? 0 : plan_now(r, err);
 }
@@ -171,17 +179,21 @@ static void explain(const struct runner *r, const struct when_answer *a, char *t
 	switch (a->why) {
 	case WHEN_QUIET: snprintf(to, room, "another request may follow at once"); return;
 	case WHEN_RETRY:
-		snprintf(to, room, "the last start failed; tried again at %s", clock_rfc3339(time, sizeof(time), a->until_ms));
+		snprintf(to, room, "the last start failed; tried again at %s",
+			 clock_rfc3339(time, sizeof(time), a->until_ms));
 		return;
 	case WHEN_PRICE:
-		snprintf(to, room, "the price is %s/h", money_show(price, sizeof(price), r->work.price_microusd_h));
+		snprintf(to, room, "the price is %s/h",
+			 money_show(price, sizeof(price), r->work.price_microusd_h));
 		return;
 	case WHEN_NO_PRICE: snprintf(to, room, "no price is known now"); return;
 	case WHEN_SEGMENTS:
 		if (r->work.segments < 0)
-			snprintf(to, room, "how many segments there are to render is not known now");
+			snprintf(to, room,
+				 "how many segments there are to render is not known now");
 		else
-			snprintf(to, room, "%lld segment%s to render so far", (long long)r->work.segments, r->work.segments == 1 ? "" : "s");
+			snprintf(to, room, "%lld segment%s to render so far",
+				 (long long)r->work.segments, r->work.segments == 1 ? "" : "s");
 		return;
 	case WHEN_READY:
 	case WHEN_WAITED:
@@ -193,13 +205,18 @@ static void explain(const struct runner *r, const struct when_answer *a, char *t
 
 /* ---- the end of a run ---- */
 
-static int end_run(struct runner *r, const char *run, enum outcome outcome, int exit_status, const char *message, struct err *err)
+static int end_run(struct runner *r, const char *run, enum outcome outcome, int exit_status,
+		   const char *message, struct err *err)
 {
-	static const char *const words[] = {[OUTCOME_DONE] = "done", [OUTCOME_FAILED] = "failed", [OUTCOME_RETRY] = "is tried again later",
-					    [OUTCOME_AGAIN] = "has not begun", [OUTCOME_RESUME] = "goes on later"};
+	static const char *const words[] = {[OUTCOME_DONE] = "done",
+					    [OUTCOME_FAILED] = "failed",
+					    [OUTCOME_RETRY] = "is tried again later",
+					    [OUTCOME_AGAIN] = "has not begun",
+					    [OUTCOME_RESUME] = "goes on later"};
 
 	say(r, "run %s: %s%s%s", run, words[outcome], message[0] ? ": " : "", message);
-	return requests_end(r->ctx->store, r->config, run, outcome, exit_status, message, clock_wall_ms(), err);
+	return requests_end(r->ctx->store, r->config, run, outcome, exit_status, message,
+			    clock_wall_ms(), err);
 }
 
 /* ---- runs of others ---- */
@@ -255,7 +272,8 @@ static int wait_for_other(struct runner *r, struct err *err)
 	return result;
 }
 
-/* A run was refused since another process has the job or its output folder, and no run in the ledger tells for how long. */
+/* A run was refused since another process has the job or its output folder, and no run in the
+ * ledger tells for how long. */
 static int be_patient(struct runner *r, struct err *err)
 {
 	if (note(r, "run", "another process has the job or its output folder", INT64_MAX, err) < 0)
@@ -266,13 +284,15 @@ static int be_patient(struct runner *r, struct err *err)
 
 /* ---- runs of the queue ---- */
 
-/* A cap over runs has refused it (caps.h): there is money again once other runs have ended, or the next day. */
+/* A cap over runs has refused it (caps.h): there is money again once other runs have ended, or the
+ * next day. */
 static bool was_refused_money(const struct queue_reply *reply)
 {
 	return reply->exit_status == 5 && reply->said && !jsonx_text(reply->said, "run", "")[0];
 }
 
-static int judge(struct runner *r, const char *run, const struct queue_reply *reply, const char *what, struct err *err)
+static int judge(struct runner *r, const char *run, const struct queue_reply *reply,
+		 const char *what, struct err *err)
 {
 	enum outcome outcome = requests_judge(reply->exit_status, reply->died, queue_signal() != 0);
 	char message[256];
@@ -293,7 +313,14 @@ static int judge(struct runner *r, const char *run, const struct queue_reply *re
 static int start(struct runner *r, struct err *err)
 {
 	struct request_row newest;
-	const char *argv[] = {"burst", "run", r->config, "--json", r->ctx->quiet ? "--quiet" : "--yes", NULL, newest.commit_id, NULL};
+	const char *argv[] = {"burst",
+			      "run",
+			      r->config,
+			      "--json",
+			      r->ctx->quiet ? "--quiet" : "--yes",
+			      NULL,
+			      newest.commit_id,
+			      NULL};
 	struct queued queued = {0};
 	struct queue_reply reply;
 
@@ -313,24 +340,29 @@ static int start(struct runner *r, struct err *err)
 	return result;
 }
 
-/* A changed input is no reason to give up: a new run renders what changed, and settles the old one. */
+/* A changed input is no reason to give up: a new run renders what changed, and settles the old one.
+ */
 static int resume(struct runner *r, const struct run_row *run, struct err *err)
 {
-	const char *argv[] = {"burst", "resume", run->id, "--json", r->ctx->quiet ? "--quiet" : NULL, NULL};
+	const char *argv[] = {
+		"burst", "resume", run->id, "--json", r->ctx->quiet ? "--quiet" : NULL, NULL};
 	struct queue_reply reply;
 
 	int may = requests_died(r->ctx->store, r->config, run->id, err);
 	if (may < 0)
 		return -1;
 	if (!may)
-		return end_run(r, run->id, OUTCOME_FAILED, 1, "its client died again and again", err);
+		return end_run(r, run->id, OUTCOME_FAILED, 1, "its client died again and again",
+			       err);
 	if (note(r, NULL, "", 0, err) < 0)
 		return -1;
 	say(r, "run %s: its client is gone; going on with it", run->id);
 	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
 		return -1;
-	int result = !reply.died && reply.exit_status == 2 ? end_run(r, run->id, OUTCOME_AGAIN, 0, "its job has changed since", err)
-							   : judge(r, run->id, &reply, "burst resume", err);
+	int result =
+		!reply.died && reply.exit_status == 2
+			? end_run(r, run->id, OUTCOME_AGAIN, 0, "its job has changed since", err)
+			: judge(r, run->id, &reply, "burst resume", err);
 	queue_reply_free(&reply);
 	return result;
 }
@@ -342,7 +374,8 @@ static int never_began(struct runner *r, const char *run, struct err *err)
 
 	if (may < 0)
 		return -1;
-	return may ? end_run(r, run, OUTCOME_AGAIN, 0, "", err) : end_run(r, run, OUTCOME_FAILED, 1, "its client died again and again", err);
+	return may ? end_run(r, run, OUTCOME_AGAIN, 0, "", err)
+		   : end_run(r, run, OUTCOME_FAILED, 1, "its client died again and again", err);
 }
 
 static int see_to_bound(struct runner *r, const char *id, struct err *err)
@@ -360,7 +393,8 @@ static int see_to_bound(struct runner *r, const char *id, struct err *err)
 	case BOUND_RESUME: return resume(r, &run, err);
 	case BOUND_END: break;
 	}
-	return end_run(r, id, requests_judge(run.exit_status, false, false), run.exit_status, run.error, err);
+	return end_run(r, id, requests_judge(run.exit_status, false, false), run.exit_status,
+		       run.error, err);
 }
 
 /* ---- turns ---- */
@@ -389,7 +423,8 @@ static int wait_or_start(struct runner *r, struct err *err)
 	if (a.start)
 		return start(r, err);
 	explain(r, &a, text, sizeof(text));
-	if (note(r, when_name(a.why), text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : INT64_MAX, err) < 0)
+	if (note(r, when_name(a.why), text,
+		 a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : INT64_MAX, err) < 0)
 		return -1;
 	pause_ms(MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
 	return 0;
@@ -421,7 +456,8 @@ static int turn(struct runner *r, struct err *err)
 	return requests_leave(r->ctx->store, r->config, drop_lock, r, err);
 }
 
-/* A ledger that is locked, or a disk that is full, passes: until then all that was begun is in the ledger. */
+/* A ledger that is locked, or a disk that is full, passes: until then all that was begun is in the
+ * ledger. */
 static int turn_in_spite(struct runner *r, struct err *err)
 {
 	int result = turn(r, err);
@@ -440,7 +476,8 @@ static int stopped(struct runner *r, struct err *err)
 {
 	int number = queue_signal();
 
-	say(r, "interrupted: the requests stay in the queue, and the next `burst submit` or `burst queue run` goes on with them");
+	say(r, "interrupted: the requests stay in the queue, and the next `burst submit` or `burst "
+	       "queue run` goes on with them");
 	err_set(err, ERR_INTERRUPTED, "interrupted");
 	err->signal = number;
 	return -1;

@@ -12,17 +12,24 @@
 #include "takeover.h"
 
 /* Longer than the account's limits may keep such a question waiting: a minute each. */
-enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000, AGAIN_MS = 20 * 1000, DENIED_AGAIN_MS = 4000, DENIED_GAP_MS = 60 * 1000 };
+enum {
+	ASK_MS = 90 * 1000,
+	GONE_MS = 240 * 1000,
+	AGAIN_MS = 20 * 1000,
+	DENIED_AGAIN_MS = 4000,
+	DENIED_GAP_MS = 60 * 1000
+};
 
 /* What became of a release. */
 struct asked {
-	int64_t at;	     /* when the last one was asked for (boot clock) */
-	bool absent;	     /* by the last answer there is nothing to release */
-	bool accepted;	     /* one was taken */
+	int64_t at;          /* when the last one was asked for (boot clock) */
+	bool absent;         /* by the last answer there is nothing to release */
+	bool accepted;       /* one was taken */
 	int64_t accepted_ms; /* the last that was (wall clock) */
 };
 
-static int ask_release(const struct engine_provider *p, const struct op_want *want, struct asked *asked, struct err *err)
+static int ask_release(const struct engine_provider *p, const struct op_want *want,
+		       struct asked *asked, struct err *err)
 {
 	struct op_result result = {0};
 	int status = caller_ask(p, OP_RELEASE, want, ASK_MS, &result, err);
@@ -51,7 +58,8 @@ static int is_gone_now(const struct engine_provider *p, const struct op_want *wa
 	return gone;
 }
 
-/* As is_gone_now(), by the list that showed it: what is asked for by its id may not know a young pod yet. */
+/* As is_gone_now(), by the list that showed it: what is asked for by its id may not know a young
+ * pod yet. */
 static int is_unlisted(const struct engine_provider *p, const struct op_want *want, struct err *err)
 {
 	char *ids[] = {(char *)want->id, NULL};
@@ -62,24 +70,28 @@ static int is_unlisted(const struct engine_provider *p, const struct op_want *wa
 	if (caller_list(p, ids, ASK_MS, &result, &now_ms, err) < 0)
 		return -1;
 	for (size_t k = 0; k < result.pod_count; k++)
-		gone = gone && (strcmp(result.pods[k].id, want->id) || result.pods[k].state == POD_STATE_GONE);
+		gone = gone && (strcmp(result.pods[k].id, want->id) ||
+				result.pods[k].state == POD_STATE_GONE);
 	op_result_free(&result);
 	return gone;
 }
 
-/* Where nobody took its release, and so nobody may know it by its id yet, the list must not show it either. */
-static int looks_gone(const struct engine_provider *p, const struct op_want *want, const struct asked *asked, struct err *err)
+/* Where nobody took its release, and so nobody may know it by its id yet, the list must not show it
+ * either. */
+static int looks_gone(const struct engine_provider *p, const struct op_want *want,
+		      const struct asked *asked, struct err *err)
 {
 	int gone = is_gone_now(p, want, err);
 
 	return gone > 0 && !asked->accepted ? is_unlisted(p, want, err) : gone;
 }
 
-/* Until two looks do not see it. While they do it is released again where its provider knew nothing of it, or has had its time. A
- * provider that has accepted no release has ended nothing: the looks must miss the pod for a minute, and once more after another
- * release.
- * accepted_ms: wall clock, when its provider took the release; of one that it never knew, when it was last seen. */
-static int release_view(const struct engine_provider *p, const struct pod_view *view, int64_t *accepted_ms, struct err *err)
+/* Until two looks do not see it. While they do it is released again where its provider knew nothing
+ * of it, or has had its time. A provider that has accepted no release has ended nothing: the looks
+ * must miss the pod for a minute, and once more after another release. accepted_ms: wall clock,
+ * when its provider took the release; of one that it never knew, when it was last seen. */
+static int release_view(const struct engine_provider *p, const struct pod_view *view,
+			int64_t *accepted_ms, struct err *err)
 {
 	struct op_want want = {0};
 	struct err failure = {0};
@@ -92,8 +104,9 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 	int64_t until = clock_boot_ms() + GONE_MS, seen_ms = clock_wall_ms(), clean_since = 0;
 	for (int clean = 0; clean < 2;) {
 		if (clock_boot_ms() > until)
-			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
-				       p->ops->name);
+			return err_set(err, ERR_UNRELEASED,
+				       "pod %s of %s: released, but the provider still shows it",
+				       view->id, p->ops->name);
 		int64_t asked_at = clock_boot_ms();
 		int gone = looks_gone(p, &want, &asked, err);
 		if (gone < 0)
@@ -105,14 +118,19 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 		bool doubtful = clean >= 2 && !asked.accepted && !sure;
 		bool once_more = doubtful && asked_at - clean_since >= DENIED_GAP_MS;
 		if (doubtful && !told)
-			log_line(LOG_NOTE, "pod %s: %s knows no such pod, and has ended none: looking for it for a minute", view->id, p->ops->name);
+			log_line(LOG_NOTE,
+				 "pod %s: %s knows no such pod, and has ended none: looking for it "
+				 "for a minute",
+				 view->id, p->ops->name);
 		told = told || doubtful;
 		if (once_more)
 			sure = true;
 		if (doubtful)
 			clean = once_more ? 0 : 1;
-		if (once_more || (!gone && clock_boot_ms() - asked.at >= (asked.absent ? DENIED_AGAIN_MS : AGAIN_MS)))
-			ask_release(p, &want, &asked, &failure); /* else it may go by the first one yet */
+		if (once_more || (!gone && clock_boot_ms() - asked.at >=
+						   (asked.absent ? DENIED_AGAIN_MS : AGAIN_MS)))
+			ask_release(p, &want, &asked,
+				    &failure); /* else it may go by the first one yet */
 		if (clean < 2)
 			poll(NULL, 0, (int)MAX(p->ops->look_gap_ms, clean ? 0 : 200));
 	}
@@ -135,39 +153,47 @@ static void look_up(const struct launch *l, const struct pod_view *view, struct 
 	struct pod_row row;
 
 	*known = (struct reap_known){0};
-	if (strcmp(view->marker.machine, l->machine) || store_run(ctx->store, view->marker.run, &run, NULL) < 0)
+	if (strcmp(view->marker.machine, l->machine) ||
+	    store_run(ctx->store, view->marker.run, &run, NULL) < 0)
 		return;
 	known->ours = true;
 	known->alive = run_is_alive(ctx, run.id);
 	known->ended = strcmp(run.status, "running") != 0;
 	known->detached = run.detached;
-	/* a create that was answered twice has made another one of this attempt, which nobody reaches */
-	known->at_work = store_pod(ctx->store, view->marker.attempt, &row, NULL) == 0 && !strcmp(row.id, view->id) &&
-			 !strcmp(row.state, "live") && row.ready_ms;
+	/* a create that was answered twice has made another one of this attempt, which nobody
+	 * reaches */
+	known->at_work = store_pod(ctx->store, view->marker.attempt, &row, NULL) == 0 &&
+			 !strcmp(row.id, view->id) && !strcmp(row.state, "live") && row.ready_ms;
 }
 
 struct tally {
 	int ended, left, failed;
-	bool unlisted;	     /* a provider refuses its list: only what the ledger knows was looked up */
-	bool named;	     /* the pod that was asked for was among them, */
+	/* a provider refuses its list: only what the ledger knows was looked up */
+	bool unlisted;
+	bool named;          /* the pod that was asked for was among them, */
 	bool named_left;     /* ... and was left alone */
 	char (*touched)[24]; /* runs whose rows say now that a pod of theirs is gone */
 	size_t touched_count;
 	struct err failure; /* of the last one that could not be ended */
 };
 
-/* The row of our ledger that stands for this pod. A create that was answered twice has made another one of that attempt. */
-static bool row_of(const struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, struct pod_row *row)
+/* The row of our ledger that stands for this pod. A create that was answered twice has made another
+ * one of that attempt. */
+static bool row_of(const struct cmd_context *ctx, const struct engine_provider *p,
+		   const struct pod_view *view, struct pod_row *row)
 {
 	const char *name = view->marker.attempt[0] ? view->marker.attempt : view->id;
 
-	return store_pod(ctx->store, name, row, NULL) == 0 && (!row->id[0] || !strcmp(row->id, view->id)) &&
+	return store_pod(ctx->store, name, row, NULL) == 0 &&
+	       (!row->id[0] || !strcmp(row->id, view->id)) &&
 	       !strcmp(row->provider, p->ops->name) && strcmp(row->state, "gone") != 0;
 }
 
-/* What was ended here bills no more by our ledger either. A client that lives finds that out itself, and writes it. */
-static void write_gone(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, int64_t asked_ms,
-		       int64_t accepted_ms, struct tally *tally)
+/* What was ended here bills no more by our ledger either. A client that lives finds that out
+ * itself, and writes it. */
+static void write_gone(const struct launch *l, const struct engine_provider *p,
+		       const struct pod_view *view, int64_t asked_ms, int64_t accepted_ms,
+		       struct tally *tally)
 {
 	struct cmd_context *ctx = l->ctx;
 	struct pod_row row;
@@ -176,7 +202,8 @@ static void write_gone(const struct launch *l, const struct engine_provider *p, 
 	if (!row_of(ctx, p, view, &row) || run_is_alive(ctx, row.run))
 		return;
 	CLEANUP(free_text) char *dir = run_path(ctx, row.run, NULL);
-	if (!strcmp(row.state, "failed")) /* given up as one that never was: what its row says of its end is a guess */
+	/* given up as one that never was: what its row says of its end is a guess */
+	if (!strcmp(row.state, "failed"))
 		row.release_ms = row.released_ms = 0;
 	COPY_TEXT(row.id, view->id);
 	COPY_TEXT(row.state, "gone");
@@ -186,25 +213,28 @@ static void write_gone(const struct launch *l, const struct engine_provider *p, 
 	row.billed_ms = MAX(row.billed_ms, (row.released_ms - row.create_ms + 999) / 1000 * 1000);
 	row.cost_microusd = MAX(row.cost_microusd, money_for(row.price_microusd_h, row.billed_ms));
 	if (store_put_pod(ctx->store, &row, &err) < 0) {
-		log_line(LOG_WARN, "pod %s is gone, and the ledger could not be told: %s", view->id, err.msg);
+		log_line(LOG_WARN, "pod %s is gone, and the ledger could not be told: %s", view->id,
+			 err.msg);
 		return;
 	}
 	engine_drop_keys(dir, row.attempt);
 	for (size_t i = 0; i < tally->touched_count; i++)
 		if (!strcmp(tally->touched[i], row.run))
 			return;
-	tally->touched = xrealloc(tally->touched, (tally->touched_count + 1) * sizeof(*tally->touched));
+	tally->touched =
+		xrealloc(tally->touched, (tally->touched_count + 1) * sizeof(*tally->touched));
 	COPY_TEXT(tally->touched[tally->touched_count++], row.run);
 }
 
-static void end_pod(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, const char *why,
-		    struct tally *tally)
+static void end_pod(const struct launch *l, const struct engine_provider *p,
+		    const struct pod_view *view, const char *why, struct tally *tally)
 {
 	struct err failure = {0};
 	int64_t asked_ms = clock_wall_ms(), accepted_ms = 0;
 
 	if (release_view(p, view, &accepted_ms, &failure) < 0) {
-		output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id, p->ops->name, failure.msg);
+		output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id,
+			    p->ops->name, failure.msg);
 		tally->failed++;
 		tally->failure = failure;
 		return;
@@ -214,8 +244,8 @@ static void end_pod(const struct launch *l, const struct engine_provider *p, con
 	write_gone(l, p, view, asked_ms, accepted_ms, tally);
 }
 
-static void judge(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
-		  struct tally *tally)
+static void judge(const struct launch *l, const struct engine_provider *p,
+		  const struct pod_view *view, int64_t now_ms, struct tally *tally)
 {
 	const struct cmd_context *ctx = l->ctx;
 	struct reap_known known;
@@ -228,29 +258,39 @@ static void judge(const struct launch *l, const struct engine_provider *p, const
 	case REAP_PAST: end_pod(l, p, view, "past its hard end", tally); return;
 	case REAP_FORCED: end_pod(l, p, view, "as you asked", tally); return;
 	case REAP_ENDED: end_pod(l, p, view, "its run has ended", tally); return;
-	case REAP_ORPHAN: end_pod(l, p, view, "its client is gone, and it has nothing to do", tally); return;
+	case REAP_ORPHAN:
+		end_pod(l, p, view, "its client is gone, and it has nothing to do", tally);
+		return;
 	case REAP_LEAVE: break;
 	}
 	tally->left++;
 	tally->named_left = tally->named_left || named(ctx, view);
 	if (!view->marker.attempt[0]) {
-		output_line(stdout, "pod %s of %s: its name is %s, and its mark was taken from it; left alone (burst reap %s --force ends it)",
+		output_line(stdout,
+			    "pod %s of %s: its name is %s, and its mark was taken from it; left "
+			    "alone (burst reap %s --force ends it)",
 			    view->id, p->ops->name, view->name, view->id);
 		return;
 	}
-	output_line(stdout, "pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)",
+	output_line(stdout,
+		    "pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s "
+		    "--force ends it)",
 		    view->id, p->ops->name, view->marker.run, view->marker.machine,
-		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000), known.alive ? ", its client lives here" : "", view->id);
+		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
+		    known.alive ? ", its client lives here" : "", view->id);
 }
 
 /* A pod that was looked up by its id comes without its marker: the row that gave the id has it. */
-static void mark_by_row(const struct launch *l, const struct engine_provider *p, struct pod_view *view)
+static void mark_by_row(const struct launch *l, const struct engine_provider *p,
+			struct pod_view *view)
 {
 	struct pod_row row;
 
-	if (view->marker.attempt[0] || l->ctx->no_ledger.kind || store_pod(l->ctx->store, view->id, &row, NULL) < 0)
+	if (view->marker.attempt[0] || l->ctx->no_ledger.kind ||
+	    store_pod(l->ctx->store, view->id, &row, NULL) < 0)
 		return;
-	if (strcmp(row.id, view->id) || strcmp(row.provider, p->ops->name) || !strcmp(row.state, "gone"))
+	if (strcmp(row.id, view->id) || strcmp(row.provider, p->ops->name) ||
+	    !strcmp(row.state, "gone"))
 		return;
 	COPY_TEXT(view->marker.run, row.run);
 	COPY_TEXT(view->marker.machine, l->machine);
@@ -258,7 +298,8 @@ static void mark_by_row(const struct launch *l, const struct engine_provider *p,
 	view->marker.hard_end_s = row.hard_end_s;
 }
 
-static int sweep_one(const struct launch *l, const struct engine_provider *p, struct tally *tally, struct err *err)
+static int sweep_one(const struct launch *l, const struct engine_provider *p, struct tally *tally,
+		     struct err *err)
 {
 	CLEANUP(core_ids_free) char **ids = run_pod_ids(l->ctx, p->ops->name);
 	struct op_result result = {0};
@@ -298,7 +339,8 @@ static void sweep(const struct launch *l, struct tally *tally, struct err *worst
 			note_failure(worst, &why);
 }
 
-/* Of pods that are nobody's now, if the ledger has one there: it cannot be looked at, and may bill. */
+/* Of pods that are nobody's now, if the ledger has one there: it cannot be looked at, and may bill.
+ */
 static void out_of_sight(const struct launch *l, const char *provider, struct err *why)
 {
 	struct pod_row *pods = NULL;
@@ -308,11 +350,13 @@ static void out_of_sight(const struct launch *l, const char *provider, struct er
 		return;
 	for (size_t i = 0; i < count && why->kind != ERR_UNRELEASED; i++)
 		if (!strcmp(pods[i].provider, provider) && !run_is_alive(l->ctx, pods[i].run))
-			err_set(why, ERR_UNRELEASED, "%s; pod %s of %s may still be billing", why->msg, pod_row_called(&pods[i]), provider);
+			err_set(why, ERR_UNRELEASED, "%s; pod %s of %s may still be billing",
+				why->msg, pod_row_called(&pods[i]), provider);
 	free(pods);
 }
 
-/* One account that cannot be opened, or does not answer, keeps nobody from looking at the others. */
+/* One account that cannot be opened, or does not answer, keeps nobody from looking at the others.
+ */
 static void open_one(struct launch *l, const char *name, bool asked_for, struct err *worst)
 {
 	struct err why = {0};
@@ -325,8 +369,8 @@ static void open_one(struct launch *l, const char *name, bool asked_for, struct 
 		note_failure(worst, &why);
 }
 
-/* What is to be found may be of another folder's job, or of another machine: wherever there is an account. One whose key cannot
- * be had is there all the same. */
+/* What is to be found may be of another folder's job, or of another machine: wherever there is an
+ * account. One whose key cannot be had is there all the same. */
 static void open_accounts(struct launch *l, struct err *worst)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -345,7 +389,8 @@ static void add_names(struct str *to, const struct launch *l)
 		str_addf(to, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
 }
 
-/* What no account of ours reaches would keep every later run from ending well: whoever names it takes it upon himself. */
+/* What no account of ours reaches would keep every later run from ending well: whoever names it
+ * takes it upon himself. */
 static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
 {
 	struct run_row run;
@@ -354,15 +399,20 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 
 	if (takeover_write_off(ctx, pod, err) < 0 || run_open_pods(ctx, pod->run, &count, err) < 0)
 		return -1;
-	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 && !strcmp(run.status, "unreleased")) {
+	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 &&
+	    !strcmp(run.status, "unreleased")) {
 		run_end(&run, run_ended_as(ctx, &run));
-		COPY_TEXT(run.error, "a pod of it was written off: nobody could be asked whether it is gone");
+		COPY_TEXT(run.error,
+			  "a pod of it was written off: nobody could be asked whether it is gone");
 		if (store_put_run(ctx->store, &run, err) < 0)
 			return -1;
 	}
-	log_line(LOG_WARN, "pod %s of %s is written off: nobody was asked, and it may bill until %s", pod_row_called(pod), pod->provider,
+	log_line(LOG_WARN,
+		 "pod %s of %s is written off: nobody was asked, and it may bill until %s",
+		 pod_row_called(pod), pod->provider,
 		 clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
-	return err_set(err, ERR_UNRELEASED, "pod %s: look at the console of %s whether it is gone", pod_row_called(pod), pod->provider);
+	return err_set(err, ERR_UNRELEASED, "pod %s: look at the console of %s whether it is gone",
+		       pod_row_called(pod), pod->provider);
 }
 
 static bool out_of_reach(const struct cmd_context *ctx, struct launch *l, const struct pod_row *pod)
@@ -373,7 +423,8 @@ static bool out_of_reach(const struct cmd_context *ctx, struct launch *l, const 
 }
 
 /* Whoever names a pod wants to know what became of that one. */
-static int check_named(struct cmd_context *ctx, struct launch *l, const struct tally *tally, struct err *err)
+static int check_named(struct cmd_context *ctx, struct launch *l, const struct tally *tally,
+		       struct err *err)
 {
 	CLEANUP(str_free) struct str names = STR_INIT;
 	const char *name = ctx->arg_count ? ctx->args[0] : NULL;
@@ -381,11 +432,14 @@ static int check_named(struct cmd_context *ctx, struct launch *l, const struct t
 	char when[32];
 
 	if (tally->named_left)
-		return err_set(err, ERR_UNRELEASED, "pod %s was left alone and may still be billing; end it with: burst reap %s --force",
+		return err_set(err, ERR_UNRELEASED,
+			       "pod %s was left alone and may still be billing; end it with: burst "
+			       "reap %s --force",
 			       name, name);
 	if (!name || tally->named)
 		return 0;
-	bool known = store_pod(ctx->store, name, &pod, NULL) == 0, over = known && pod_row_over(&pod);
+	bool known = store_pod(ctx->store, name, &pod, NULL) == 0,
+	     over = known && pod_row_over(&pod);
 	if (known && !over && opt_has(ctx, "force") && out_of_reach(ctx, l, &pod))
 		return write_off(ctx, &pod, err);
 	if (over) {
@@ -398,7 +452,8 @@ static int check_named(struct cmd_context *ctx, struct launch *l, const struct t
 	}
 	add_names(&names, l);
 	return err_set(err, ERR_UNRELEASED,
-		       "pod %s: not among burst's pods at%s: gone, of another account, or misspelt; look at its provider's console",
+		       "pod %s: not among burst's pods at%s: gone, of another account, or "
+		       "misspelt; look at its provider's console",
 		       name, str_text(&names));
 }
 
@@ -407,7 +462,9 @@ static void say_nothing_found(const struct launch *l, const struct tally *tally)
 	CLEANUP(str_free) struct str names = STR_INIT;
 
 	add_names(&names, l);
-	output_line(stderr, tally->unlisted ? "nothing that this machine's ledger knows is left at%s" : "nothing of burst's is left at%s",
+	output_line(stderr,
+		    tally->unlisted ? "nothing that this machine's ledger knows is left at%s"
+				    : "nothing of burst's is left at%s",
 		    str_text(&names));
 }
 
@@ -439,11 +496,13 @@ static int look_everywhere(struct launch *l, struct tally *tally, struct err *er
 	return check_named(l->ctx, l, tally, err);
 }
 
-/* What pods bear is enough to find them, and to end the one that is named; what the ledger knows beside that is not known. */
+/* What pods bear is enough to find them, and to end the one that is named; what the ledger knows
+ * beside that is not known. */
 static int without_ledger(const struct cmd_context *ctx, struct err *err)
 {
 	if (ctx->arg_count) {
-		log_line(LOG_WARN, "%s; pods were looked for by their marks alone", ctx->no_ledger.msg);
+		log_line(LOG_WARN, "%s; pods were looked for by their marks alone",
+			 ctx->no_ledger.msg);
 		return 0;
 	}
 	*err = ctx->no_ledger;
@@ -457,16 +516,20 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	struct err left = {0};
 
 	if (opt_has(ctx, "force") && !ctx->arg_count)
-		return err_set(err, ERR_USAGE, "reap: --force wants the POD that is to be ended (`burst reap` lists them)");
+		return err_set(err, ERR_USAGE,
+			       "reap: --force wants the POD that is to be ended (`burst reap` "
+			       "lists them)");
 	int settled = settle_runs(ctx, NULL, &left);
 	launch_init(&l, ctx);
 	bool wants_out = settle_wants_out(settled, &left);
 	int status = wants_out ? 0 : look_everywhere(&l, &tally, err);
-	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
+	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count &&
+	    !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l, &tally);
 	launch_free(&l);
 	free(tally.touched);
-	/* what may still bill goes before all else that went wrong; a Ctrl-C hurries it, and what is gone then is gone */
+	/* what may still bill goes before all else that went wrong; a Ctrl-C hurries it, and what
+	 * is gone then is gone */
 	if (settled < 0 && left.kind != ERR_INTERRUPTED)
 		return err_set(err, ERR_UNRELEASED, "%s", left.msg);
 	if (tally.failed) {
@@ -499,11 +562,16 @@ const struct cmd cmd_reap = {
 	.args = "[POD]",
 	.max_args = 1,
 	.summary = "find pods without a living client and end them",
-	.details = "Ends the pods of this machine's dead runs (of a detached run only those whose agent has no work), what ended runs left, "
-		   "and pods of any machine that are five minutes past their hard end. Asks every provider that has an account. All other "
-		   "pods with burst's marker are listed, and `burst reap POD --force` ends one. Where the ledger cannot be opened, pods are "
-		   "identified by their markers only, and those of dead runs are listed as well. Exit status 0: all of them are gone, and POD "
-		   "if it was named; 9: one could not be confirmed gone; 1: without the ledger burst cannot tell.",
+	.details = "Ends the pods of this machine's dead runs (of a detached run only those whose "
+		   "agent has no work), what ended runs left, "
+		   "and pods of any machine that are five minutes past their hard end. Asks every "
+		   "provider that has an account. All other "
+		   "pods with burst's marker are listed, and `burst reap POD --force` ends one. "
+		   "Where the ledger cannot be opened, pods are "
+		   "identified by their markers only, and those of dead runs are listed as well. "
+		   "Exit status 0: all of them are gone, and POD "
+		   "if it was named; 9: one could not be confirmed gone; 1: without the ledger "
+		   "burst cannot tell.",
 	.opts = reap_opts,
 	.needs = NEED_LEDGER | LEDGER_IF_ANY | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,

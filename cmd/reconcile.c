@@ -16,17 +16,18 @@ enum { ASK_MS = 120000, AGE_DAYS = 30 };
 
 struct asked_pod {
 	struct pod_row row;
-	struct op_bill told; /* with the hours */
-	bool asked, other_key;	     /* other_key: it was not rented with this one */
+	struct op_bill told;         /* with the hours */
+	bool asked, other_key;       /* other_key: it was not rented with this one */
 	struct bill_verdict verdict; /* when asked */
-	char why_not[560];	     /* ... else */
+	char why_not[560];           /* ... else */
 };
 
 struct reconciliation {
 	struct launch l;
 	struct asked_pod *pods;
 	size_t count, runs;
-	size_t old, alive; /* left out: no record and too old to ask for by itself, and not given back yet */
+	/* left out: no record and too old to ask for by itself, and not given back yet */
+	size_t old, alive;
 	struct err failure; /* the first of a vendor: what it says of its pods is not known */
 	char failed[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* not asked any more */
 	int failed_count;
@@ -39,7 +40,8 @@ static bool may_be_billed(const struct pod_row *pod)
 	return pod->id[0] && !strcmp(pod->state, "gone");
 }
 
-static bool is_wanted(struct reconciliation *r, const struct pod_row *pod, bool named, int64_t now_ms)
+static bool is_wanted(struct reconciliation *r, const struct pod_row *pod, bool named,
+		      int64_t now_ms)
 {
 	if (!may_be_billed(pod)) {
 		r->alive += pod->id[0] && strcmp(pod->state, "failed");
@@ -82,14 +84,17 @@ static int find_pods(struct reconciliation *r, const char *run, struct err *err)
 static void say_which(const struct reconciliation *r)
 {
 	if (r->count)
-		log_line(LOG_NOTE, "asking for the bills of %zu pod%s of %zu run%s", r->count, r->count == 1 ? "" : "s",
-			 r->runs, r->runs == 1 ? "" : "s");
+		log_line(LOG_NOTE, "asking for the bills of %zu pod%s of %zu run%s", r->count,
+			 r->count == 1 ? "" : "s", r->runs, r->runs == 1 ? "" : "s");
 	else
 		log_line(LOG_NOTE, "no pod waits for its vendor's last word");
 	if (r->alive)
-		log_line(LOG_NOTE, "%zu pod%s not given back yet: `burst ps`", r->alive, r->alive == 1 ? " is" : "s are");
+		log_line(LOG_NOTE, "%zu pod%s not given back yet: `burst ps`", r->alive,
+			 r->alive == 1 ? " is" : "s are");
 	if (r->old)
-		log_line(LOG_NOTE, "%zu pod%s without a final record ended more than %d days ago: name the run to ask for %s",
+		log_line(LOG_NOTE,
+			 "%zu pod%s without a final record ended more than %d days ago: name the "
+			 "run to ask for %s",
 			 r->old, r->old == 1 ? "" : "s", AGE_DAYS, r->old == 1 ? "it" : "them");
 }
 
@@ -111,19 +116,24 @@ static bool has_failed(const struct reconciliation *r, const char *name)
 	return false;
 }
 
-/* The others of this vendor would fail alike. Who we are counts more than what went wrong on the way. */
+/* The others of this vendor would fail alike. Who we are counts more than what went wrong on the
+ * way. */
 static void give_up(struct reconciliation *r, const char *provider, const struct err *why)
 {
 	if (r->failed_count < CORE_PROVIDERS_MAX)
 		copy_text(r->failed[r->failed_count++], PROVIDER_NAME_MAX, provider);
 	if (r->failure.kind)
-		log_line(LOG_WARN, "%s", err_is_credentials(r->failure.kind) ? why->msg : r->failure.msg);
-	if (!r->failure.kind || (err_is_credentials(why->kind) && !err_is_credentials(r->failure.kind)))
+		log_line(LOG_WARN, "%s",
+			 err_is_credentials(r->failure.kind) ? why->msg : r->failure.msg);
+	if (!r->failure.kind ||
+	    (err_is_credentials(why->kind) && !err_is_credentials(r->failure.kind)))
 		r->failure = *why;
 }
 
-/* Nobody else writes to the row of a pod that is gone but its own client at its end, with the same figures. */
-static int remember(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill, struct err *err)
+/* Nobody else writes to the row of a pod that is gone but its own client at its end, with the same
+ * figures. */
+static int remember(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill,
+		    struct err *err)
 {
 	struct store *store = r->l.ctx->store;
 
@@ -147,7 +157,8 @@ static int remember(struct reconciliation *r, struct asked_pod *pod, const struc
 	return store_commit(store, err);
 }
 
-static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_bill *bill, struct err *err)
+static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_bill *bill,
+		     struct err *err)
 {
 	if (remember(r, pod, bill, err) < 0)
 		return -1;
@@ -159,16 +170,19 @@ static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_
 	bill_judge(&pod->row, &pod->told, &pod->verdict);
 	if (pod->verdict.state == BILL_NOT_YET && pod->other_key)
 		snprintf(pod->verdict.why, sizeof(pod->verdict.why),
-			 "no record for this key: it was rented with another one; if that was another account's, ask with it");
+			 "no record for this key: it was rented with another one; if that was "
+			 "another account's, ask with it");
 	if (pod->verdict.state == BILL_EXCESS)
 		log_line(LOG_WARN,
-			 "pod %s of %s: %s; see that it is gone (`burst reap`, the vendor's console), then show its support the "
+			 "pod %s of %s: %s; see that it is gone (`burst reap`, the vendor's "
+			 "console), then show its support the "
 			 "pod's id and times (`burst ledger %s --reconcile --json`)",
 			 pod->row.id, pod->row.provider, pod->verdict.why, pod->row.run);
 	return 0;
 }
 
-static int open_provider(struct reconciliation *r, const char *name, const struct engine_provider **out, struct err *err)
+static int open_provider(struct reconciliation *r, const char *name,
+			 const struct engine_provider **out, struct err *err)
 {
 	*out = provider_of(r, name);
 	if (!*out && launch_open_provider(&r->l, name, err) == 0)
@@ -176,7 +190,8 @@ static int open_provider(struct reconciliation *r, const char *name, const struc
 	return *out ? 0 : -1;
 }
 
-/* What a vendor answers is written down; that one cannot be asked is in r->failure. -1: the ledger failed. */
+/* What a vendor answers is written down; that one cannot be asked is in r->failure. -1: the ledger
+ * failed. */
 static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 {
 	const struct engine_provider *provider;
@@ -190,8 +205,9 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 	}
 	if (open_provider(r, pod->row.provider, &provider, &why) == 0) {
 		/* a new key of the same account knows its pods too */
-		pod->other_key = pod->row.account[0] &&
-				 strcmp(pod->row.account, provider->ops->account(provider->handle)) != 0;
+		pod->other_key =
+			pod->row.account[0] &&
+			strcmp(pod->row.account, provider->ops->account(provider->handle)) != 0;
 		COPY_TEXT(want.id, pod->row.id);
 		want.bill.price_microusd_h = pod->row.price_microusd_h;
 		want.bill.list_microusd_h = pod->row.price_list_microusd_h;
@@ -243,7 +259,8 @@ static void cell_difference(struct table *t, int64_t microusd)
 	char text[32];
 
 	if (microusd)
-		table_cell(t, "%c%s", microusd < 0 ? '-' : '+', bill_money(text, sizeof(text), llabs(microusd)));
+		table_cell(t, "%c%s", microusd < 0 ? '-' : '+',
+			   bill_money(text, sizeof(text), llabs(microusd)));
 	else
 		table_cell(t, "0");
 }
@@ -277,9 +294,11 @@ static void print_pod(struct table *t, const struct pod_row *pod)
 			table_cell(t, "-");
 		return;
 	}
-	table_cell(t, pod->billed_vendor_ms || pod->vendor_reported ? "%.1fs" : "-", (double)pod->billed_vendor_ms / 1000);
+	table_cell(t, pod->billed_vendor_ms || pod->vendor_reported ? "%.1fs" : "-",
+		   (double)pod->billed_vendor_ms / 1000);
 	table_cell(t, "%s", pod->vendor_reported ? "reported" : "implied");
-	cell_its_dollars(t, bill_has_dollars(pod), pod->cost_vendor_microusd, pod->cost_vendor_microusd - pod->cost_microusd);
+	cell_its_dollars(t, bill_has_dollars(pod), pod->cost_vendor_microusd,
+			 pod->cost_vendor_microusd - pod->cost_microusd);
 }
 
 static void print_table(const struct reconciliation *r)
@@ -308,9 +327,10 @@ static void print_table(const struct reconciliation *r)
 		putchar('\n');
 	for (size_t i = 0; i < r->count; i++) {
 		const struct asked_pod *pod = &r->pods[i];
-		CLEANUP(free_text) char *line = xasprintf("%s: %s%s", pod->row.id,
-							  pod->verdict.state == BILL_EXCESS ? "TOO MUCH: " : "",
-							  pod->asked ? pod->verdict.why : pod->why_not);
+		CLEANUP(free_text)
+		char *line = xasprintf("%s: %s%s", pod->row.id,
+				       pod->verdict.state == BILL_EXCESS ? "TOO MUCH: " : "",
+				       pod->asked ? pod->verdict.why : pod->why_not);
 		output_safe_line(stdout, line, strlen(line));
 	}
 }
@@ -319,10 +339,12 @@ static void print_table(const struct reconciliation *r)
 
 static json_t *times_json(const struct pod_row *pod)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "create_at", report_time(pod->create_ms), "rented_at",
-			 report_time(pod->rented_ms), "vendor_started_at", report_time(pod->vendor_started_ms), "running_at",
-			 report_time(pod->running_ms), "release_at", report_time(pod->release_ms), "released_at",
-			 report_time(pod->released_ms), "gone_at", report_time(pod->gone_ms));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "create_at",
+			 report_time(pod->create_ms), "rented_at", report_time(pod->rented_ms),
+			 "vendor_started_at", report_time(pod->vendor_started_ms), "running_at",
+			 report_time(pod->running_ms), "release_at", report_time(pod->release_ms),
+			 "released_at", report_time(pod->released_ms), "gone_at",
+			 report_time(pod->gone_ms));
 }
 
 static json_t *hours_json(const struct asked_pod *pod)
@@ -331,10 +353,13 @@ static json_t *hours_json(const struct asked_pod *pod)
 
 	for (size_t i = 0; i < pod->told.hour_count; i++) {
 		const struct bill_hour *h = &pod->told.hours[i];
-		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o}", "from", report_time(h->start_s * 1000), "to",
-						      report_time(h->end_s * 1000), "cost_usd",
-						      report_dollars(bill_ours_between(&pod->row, h->start_s, h->end_s)),
-						      "cost_vendor_usd", report_dollars(h->cost_microusd)));
+		json_array_append_new(
+			list,
+			json_pack(
+				"{s:o, s:o, s:o, s:o}", "from", report_time(h->start_s * 1000),
+				"to", report_time(h->end_s * 1000), "cost_usd",
+				report_dollars(bill_ours_between(&pod->row, h->start_s, h->end_s)),
+				"cost_vendor_usd", report_dollars(h->cost_microusd)));
 	}
 	return list;
 }
@@ -345,21 +370,27 @@ static json_t *pod_json(const struct asked_pod *pod)
 	bool known = bill_has_dollars(row), timed = row->billed_vendor_ms || row->vendor_reported;
 
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "run",
-		report_text(row->run), "id", report_text(row->id), "provider", report_text(row->provider), "price_usd_hour",
-		report_dollars(row->price_microusd_h), "price_list_usd_hour",
-		row->price_list_microusd_h ? report_dollars(row->price_list_microusd_h) : json_null(), "billed_seconds",
-		report_seconds(row->billed_ms), "cost_usd", report_dollars(row->cost_microusd), "billed_vendor_s",
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b, s:o, "
+		"s:o, s:o, s:o}",
+		"run", report_text(row->run), "id", report_text(row->id), "provider",
+		report_text(row->provider), "price_usd_hour", report_dollars(row->price_microusd_h),
+		"price_list_usd_hour",
+		row->price_list_microusd_h ? report_dollars(row->price_list_microusd_h)
+					   : json_null(),
+		"billed_seconds", report_seconds(row->billed_ms), "cost_usd",
+		report_dollars(row->cost_microusd), "billed_vendor_s",
 		timed ? report_seconds(row->billed_vendor_ms) : json_null(), "billed_vendor_is",
-		timed ? json_string(row->vendor_reported ? "reported" : "implied") : json_null(), "cost_vendor_usd",
-		known ? report_dollars(row->cost_vendor_microusd) : json_null(), "cost_beside_usd",
-		known ? report_dollars(row->cost_beside_microusd) : json_null(), "difference_usd",
-		known ? report_dollars(row->cost_vendor_microusd - row->cost_microusd) : json_null(), "state",
-		pod->asked ? bill_state_name(pod->verdict.state) : "not_asked", "why",
-		report_text(pod->asked ? pod->verdict.why : pod->why_not), "final", pod->asked && pod->verdict.final, "asked_at",
-		report_time(row->vendor_asked_ms), "ask_again_at",
-		pod->asked ? report_time(pod->verdict.ask_again_ms) : json_null(), "hours", hours_json(pod), "times",
-		times_json(row));
+		timed ? json_string(row->vendor_reported ? "reported" : "implied") : json_null(),
+		"cost_vendor_usd", known ? report_dollars(row->cost_vendor_microusd) : json_null(),
+		"cost_beside_usd", known ? report_dollars(row->cost_beside_microusd) : json_null(),
+		"difference_usd",
+		known ? report_dollars(row->cost_vendor_microusd - row->cost_microusd)
+		      : json_null(),
+		"state", pod->asked ? bill_state_name(pod->verdict.state) : "not_asked", "why",
+		report_text(pod->asked ? pod->verdict.why : pod->why_not), "final",
+		pod->asked && pod->verdict.final, "asked_at", report_time(row->vendor_asked_ms),
+		"ask_again_at", pod->asked ? report_time(pod->verdict.ask_again_ms) : json_null(),
+		"hours", hours_json(pod), "times", times_json(row));
 }
 
 static void print_json(const struct reconciliation *r)
@@ -376,7 +407,8 @@ static void print_json(const struct reconciliation *r)
 /* Accounts are the user's own: a project's file is not read, and needs not be there. */
 static int open_accounts(struct cmd_context *ctx, struct err *err)
 {
-	struct config_ask ask = {.user_only = true, .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {
+		.user_only = true, .providers = provider_registry, .jobs = job_registry};
 
 	return config_open(&ctx->config, &ask, err) < 0 ? -1 : config_check(ctx->config, err);
 }

@@ -7,7 +7,8 @@
 #include "check.h"
 #include "plan_parts.h"
 
-/* A pod may come up sooner than a prior says: a run is refused only by what even a quick one would take. */
+/* A pod may come up sooner than a prior says: a run is refused only by what even a quick one would
+ * take. */
 #define UNMEASURED_SHARE 0.25
 
 static bool fits(const struct estimate *e, size_t i)
@@ -34,9 +35,11 @@ static int quickest(const struct estimate *e, double *up_s)
 	return found;
 }
 
-static int refuse_deadline(const struct section *top, const struct estimate *e, const struct plan *pick, enum plan_verdict verdict, struct err *err)
+static int refuse_deadline(const struct section *top, const struct estimate *e,
+			   const struct plan *pick, enum plan_verdict verdict, struct err *err)
 {
-	const char *deadline = section_text(top, "deadline"), *where = section_where(top, "deadline");
+	const char *deadline = section_text(top, "deadline"),
+		   *where = section_where(top, "deadline");
 	CLEANUP(str_free) struct str why = STR_INIT;
 	char time[24], text[256], offer[PLAN_TEXT];
 	double up_s = 0;
@@ -46,13 +49,18 @@ static int refuse_deadline(const struct section *top, const struct estimate *e, 
 	if (!up_too_late && verdict != PLAN_TOO_SLOW)
 		return 0;
 	if (up_too_late)
-		str_addf(&why, "; a pod alone takes %s to come up (%s: %s)", duration_show(time, sizeof(time), (int64_t)(up_s * 1000)),
-			 plan_offer(offer, &e->offers[first]), plan_source_name(cold_source(&e->machines[first].cold)));
+		str_addf(&why, "; a pod alone takes %s to come up (%s: %s)",
+			 duration_show(time, sizeof(time), (int64_t)(up_s * 1000)),
+			 plan_offer(offer, &e->offers[first]),
+			 plan_source_name(cold_source(&e->machines[first].cold)));
 	if (verdict == PLAN_TOO_SLOW)
-		str_addf(&why, "; the fastest plan takes %s (%s)", duration_show(time, sizeof(time), (int64_t)(pick->makespan_p90_s * 1000)),
+		str_addf(&why, "; the fastest plan takes %s (%s)",
+			 duration_show(time, sizeof(time), (int64_t)(pick->makespan_p90_s * 1000)),
 			 plan_sentence(text, sizeof(text), e, pick));
-	return err_set(err, ERR_CAP, "%s: deadline = \"%s\": no plan is done by then nine times in ten%s; nothing was rented", where, deadline,
-		       str_text(&why));
+	return err_set(err, ERR_CAP,
+		       "%s: deadline = \"%s\": no plan is done by then nine times in ten%s; "
+		       "nothing was rented",
+		       where, deadline, str_text(&why));
 }
 
 /* ---- the budget ---- */
@@ -63,7 +71,8 @@ static double least_start_s(const struct cold *c)
 
 	for (int i = 0; i < COLD_PHASES; i++)
 		if (i != COLD_QUEUE || !c->queue_is_free)
-			s += c->phase[i].samples ? c->phase[i].p50_s : c->phase[i].p50_s * UNMEASURED_SHARE;
+			s += c->phase[i].samples ? c->phase[i].p50_s
+						 : c->phase[i].p50_s * UNMEASURED_SHARE;
 	return s;
 }
 
@@ -73,7 +82,8 @@ static int cheapest_start(const struct estimate *e, double *usd, double *s)
 	int found = -1;
 
 	for (size_t i = 0; i < e->count; i++) {
-		double start_s = least_start_s(&e->machines[i].cold), start_usd = e->machines[i].price_h * start_s / 3600;
+		double start_s = least_start_s(&e->machines[i].cold),
+		       start_usd = e->machines[i].price_h * start_s / 3600;
 		if (!fits(e, i) || (found >= 0 && start_usd >= *usd))
 			continue;
 		found = (int)i;
@@ -101,14 +111,21 @@ static int refuse_budget(const struct launch *l, const struct estimate *e, struc
 	if (at < 0 || e->wish.budget_usd <= 0 || least_usd <= e->wish.budget_usd)
 		return 0;
 	plan_dollars(budget, e->wish.budget_usd);
-	cap = lowered ? xasprintf("%s of %s is left, which", budget, l->cap_words) : xasprintf("caps.max_cost = %s", budget);
-	err_set(err, ERR_CAP, "%s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: %s); %s; nothing was rented", cap,
-		duration_show(time, sizeof(time), (int64_t)(s * 1000)), plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]), money_show(price, sizeof(price), e->offers[at].price_microusd_h),
-		plan_source_name(cold_source(&e->machines[at].cold)), lowered ? "wait for the next day or month, or raise that cap" : "raise it");
+	cap = lowered ? xasprintf("%s of %s is left, which", budget, l->cap_words)
+		      : xasprintf("caps.max_cost = %s", budget);
+	err_set(err, ERR_CAP,
+		"%s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: "
+		"%s); %s; nothing was rented",
+		cap, duration_show(time, sizeof(time), (int64_t)(s * 1000)),
+		plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]),
+		money_show(price, sizeof(price), e->offers[at].price_microusd_h),
+		plan_source_name(cold_source(&e->machines[at].cold)),
+		lowered ? "wait for the next day or month, or raise that cap" : "raise it");
 	return lowered ? -1 : err_about(err, "caps.max_cost");
 }
 
-int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *provider, struct err *err)
+int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *provider,
+		 struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
 	int64_t cap = section_int(section_group(top, "caps"), "max_price_per_hour");
@@ -117,8 +134,10 @@ int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *p
 	if (!cap || floor_microusd_h <= cap || section_bool(top, "retry_until_up"))
 		return 0;
 	err_set(err, ERR_CAP,
-		"caps.max_price_per_hour is %s, and the cheapest pod that is wanted costs %s an hour (%s): raise it, or want another GPU",
-		money_show(most, sizeof(most), cap), money_show(price, sizeof(price), floor_microusd_h), provider);
+		"caps.max_price_per_hour is %s, and the cheapest pod that is wanted costs %s an "
+		"hour (%s): raise it, or want another GPU",
+		money_show(most, sizeof(most), cap),
+		money_show(price, sizeof(price), floor_microusd_h), provider);
 	err_about(err, "caps.max_price_per_hour");
 	config_place_error(l->ctx->config, err);
 	return -1;
@@ -132,14 +151,17 @@ static int refuse_cards(const struct launch *l, const struct estimate *e, struct
 
 	while (first + 1 < e->count && !e->unfit[first][0])
 		first++;
-	err_set(err, ERR_NO_CAPACITY, "no card on offer can run the job: %s: %s; set pod.image to another image, or name other GPUs in gpu",
+	err_set(err, ERR_NO_CAPACITY,
+		"no card on offer can run the job: %s: %s; set pod.image to another image, or name "
+		"other GPUs in gpu",
 		plan_offer(offer, &e->offers[first]), e->unfit[first]);
 	err_about(err, "gpu");
 	config_place_error(l->ctx->config, err);
 	return -1;
 }
 
-int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick, enum plan_verdict verdict, struct err *err)
+int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick,
+	       enum plan_verdict verdict, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
 
@@ -164,20 +186,25 @@ static int refuse_memory(const struct launch *l, const struct estimate *e, struc
 	char offer[PLAN_TEXT], need[CHECK_NEED];
 
 	for (size_t i = 1; i < e->count; i++)
-		if (e->offers[i].vram_gb * MAX(e->offers[i].gpus, 1) > largest->vram_gb * MAX(largest->gpus, 1))
+		if (e->offers[i].vram_gb * MAX(e->offers[i].gpus, 1) >
+		    largest->vram_gb * MAX(largest->gpus, 1))
 			largest = &e->offers[i];
 	int has_gb = largest->vram_gb * MAX(largest->gpus, 1);
-	double need_gib = e->need.base_gib + e->need.each_gib, usable_gib = estimate_usable_gib(largest);
+	double need_gib = e->need.base_gib + e->need.each_gib,
+	       usable_gib = estimate_usable_gib(largest);
 	plan_offer(offer, largest);
 	check_say_need(need, l->setup.job_ops->needs(l->setup.job));
 	if (e->need_gb > has_gb)
 		err_set(err, ERR_NO_CAPACITY,
-			"no offer has enough GPU memory: the job needs %d GB, and the most that is offered is %d GB (%s): %d GB are missing%s%s%s; name "
+			"no offer has enough GPU memory: the job needs %d GB, and the most that is "
+			"offered is %d GB (%s): %d GB are missing%s%s%s; name "
 			"larger GPUs in gpu",
-			e->need_gb, has_gb, offer, e->need_gb - has_gb, need[0] ? " (" : "", need, need[0] ? ")" : "");
+			e->need_gb, has_gb, offer, e->need_gb - has_gb, need[0] ? " (" : "", need,
+			need[0] ? ")" : "");
 	else
 		err_set(err, ERR_NO_CAPACITY,
-			"no offer has enough GPU memory: the job needs %.1f GiB for one segment, and the most that can be used is %.1f GiB (%s): %.1f GiB "
+			"no offer has enough GPU memory: the job needs %.1f GiB for one segment, "
+			"and the most that can be used is %.1f GiB (%s): %.1f GiB "
 			"are missing; name larger GPUs in gpu",
 			need_gib, usable_gib, offer, MAX(need_gib - usable_gib, 0.0));
 	err_about(err, "gpu");
@@ -185,14 +212,17 @@ static int refuse_memory(const struct launch *l, const struct estimate *e, struc
 	return -1;
 }
 
-int refuse_plan(const struct launch *l, const struct estimate *e, const struct plan *pick, enum plan_verdict verdict, struct err *err)
+int refuse_plan(const struct launch *l, const struct estimate *e, const struct plan *pick,
+		enum plan_verdict verdict, struct err *err)
 {
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
 
 	if (!e->open)
 		return 0;
 	if (!e->count)
-		return err_set(err, ERR_NO_CAPACITY, "no provider offers what the job wants now (see gpu, spot, caps.max_price_per_hour; `burst offers`)");
+		return err_set(err, ERR_NO_CAPACITY,
+			       "no provider offers what the job wants now (see gpu, spot, "
+			       "caps.max_price_per_hour; `burst offers`)");
 	if (e->never_fits)
 		return refuse_memory(l, e, err);
 	if (refuse_run(l, e, pick, verdict, err) < 0)
@@ -202,6 +232,8 @@ int refuse_plan(const struct launch *l, const struct estimate *e, const struct p
 	if (l->ctx->cmd == &cmd_run) /* -n: it would not be refused */
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "no estimate: how fast %s%s%s is, is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`",
-		       needs->command ? "this command" : "engine \"", needs->command ? "" : needs->engine, needs->command ? "" : "\"");
+		       "no estimate: how fast %s%s%s is, is not known on any of these offers yet; "
+		       "`burst calibrate` measures it, and so does `burst run`",
+		       needs->command ? "this command" : "engine \"",
+		       needs->command ? "" : needs->engine, needs->command ? "" : "\"");
 }

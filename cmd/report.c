@@ -57,7 +57,8 @@ static int64_t work_ended_ms(const struct pod_row *pod)
 
 	if (pod->worked_ms <= 0 && pod->safe_ms <= 0)
 		return 0;
-	return pod->safe_ms > 0 ? MIN(MAX(pod->worked_ms, least), MAX(pod->safe_ms, pod->worked_ms)) : MAX(pod->worked_ms, least);
+	return pod->safe_ms > 0 ? MIN(MAX(pod->worked_ms, least), MAX(pod->safe_ms, pod->worked_ms))
+				: MAX(pod->worked_ms, least);
 }
 
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES])
@@ -114,7 +115,8 @@ int64_t report_cost_microusd(const struct pod_row *pod, int64_t now_ms)
 
 int64_t report_may_have_cost(const struct pod_row *pod)
 {
-	bool maybe = !strcmp(pod->state, "failed") && pod->create_ms > 0 && pod->released_ms > pod->create_ms;
+	bool maybe = !strcmp(pod->state, "failed") && pod->create_ms > 0 &&
+		     pod->released_ms > pod->create_ms;
 
 	return maybe ? money_for(pod->price_microusd_h, pod->released_ms - pod->create_ms) : 0;
 }
@@ -179,8 +181,10 @@ static json_t *load_phases_json(const struct pod_row *pod)
 		return json_null();
 	json_t *object = json_object();
 	for (int i = 0; i < LOAD_PHASES; i++) {
-		CLEANUP(free_text) char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
-		json_object_set_new(object, key, report_seconds(pod_row_load_ms(pod, (enum load_phase)i)));
+		CLEANUP(free_text)
+		char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
+		json_object_set_new(object, key,
+				    report_seconds(pod_row_load_ms(pod, (enum load_phase)i)));
 	}
 	json_object_set_new(object, "unpack_bytes", json_integer(pod->unpack_bytes));
 	return object;
@@ -196,31 +200,34 @@ static json_t *gpu_use_json(const struct pod_row *pod)
 {
 	if (!pod->gpu_samples)
 		return json_null();
-	return json_pack("{s:i, s:i, s:i, s:I}", "samples", pod->gpu_samples, "busy_p50", pod->gpu_busy_p50, "busy_p95", pod->gpu_busy_p95,
-			 "memory_peak_mib", (json_int_t)pod->gpu_memory_peak_mib);
+	return json_pack("{s:i, s:i, s:i, s:I}", "samples", pod->gpu_samples, "busy_p50",
+			 pod->gpu_busy_p50, "busy_p95", pod->gpu_busy_p95, "memory_peak_mib",
+			 (json_int_t)pod->gpu_memory_peak_mib);
 }
 
 json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 {
 	bool gone = !strcmp(pod->state, "gone");
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
-			 text_or_null(pod->id), "name", report_text(pod->name), "provider",
-			 report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
-			 report_text(pod->region), "spot", pod->spot, "billed_seconds",
-			 report_seconds(report_billed_ms(pod, now_ms)), "billed_vendor_s",
-			 pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms)
-						   : json_null(),
-			 "compute_seconds", report_seconds(pod->compute_ms), "cost_usd",
-			 report_dollars(report_cost_microusd(pod, now_ms)), "cost_vendor_usd",
-			 pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
-						       : json_null(), "phases",
-			 phases_json(pod, now_ms), "load_phases", load_phases_json(pod), "gpu_use", gpu_use_json(pod), "released", gone);
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
+		text_or_null(pod->id), "name", report_text(pod->name), "provider",
+		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
+		report_text(pod->region), "spot", pod->spot, "billed_seconds",
+		report_seconds(report_billed_ms(pod, now_ms)), "billed_vendor_s",
+		pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms) : json_null(),
+		"compute_seconds", report_seconds(pod->compute_ms), "cost_usd",
+		report_dollars(report_cost_microusd(pod, now_ms)), "cost_vendor_usd",
+		pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
+					      : json_null(),
+		"phases", phases_json(pod, now_ms), "load_phases", load_phases_json(pod), "gpu_use",
+		gpu_use_json(pod), "released", gone);
 }
 
 json_t *report_error_json(const char *code, const char *message, const char *pod)
 {
-	return json_pack("{s:o, s:o, s:o}", "code", report_text(code), "message", report_text(message), "pod", text_or_null(pod));
+	return json_pack("{s:o, s:o, s:o}", "code", report_text(code), "message",
+			 report_text(message), "pod", text_or_null(pod));
 }
 
 /* Of a run that could not give all back: the pod that may still bill. */
@@ -242,7 +249,8 @@ static json_t *errors_json(const struct pod_row *pods, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		if (pods[i].error[0] && !never_existed(&pods[i]))
-			json_array_append_new(list, report_error_json("pod", pods[i].error, pod_row_called(&pods[i])));
+			json_array_append_new(list, report_error_json("pod", pods[i].error,
+								      pod_row_called(&pods[i])));
 	return list;
 }
 
@@ -255,7 +263,8 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		if (!never_existed(&pods[i]))
 			json_array_append_new(list, report_pod_json(&pods[i], now_ms));
 	return json_pack(
-		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, "
+		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, "
+		"s:o, "
 		"s:o, s:o, s:o}",
 		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "commit",
 		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "status",
@@ -265,13 +274,14 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		(json_int_t)run->cached, "failed", (json_int_t)run->failed, "billed_seconds",
 		report_seconds(run->billed_ms), "compute_seconds", report_seconds(run->compute_ms),
 		"wasted_seconds", report_seconds(run->wasted_ms), "cost_usd",
-		report_dollars(run->cost_microusd), "pods", list, "error", error_json(run, pods, count),
-		"errors", errors_json(pods, count));
+		report_dollars(run->cost_microusd), "pods", list, "error",
+		error_json(run, pods, count), "errors", errors_json(pods, count));
 }
 
 json_t *report_delivery_json(const json_t *said)
 {
-	static const char *const keys[] = {"run", "status", "billed_seconds", "compute_seconds", "cost_usd", "error"};
+	static const char *const keys[] = {
+		"run", "status", "billed_seconds", "compute_seconds", "cost_usd", "error"};
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -312,7 +322,8 @@ static void phases_row(struct table *t, const char *name, const int64_t phase_ms
 	table_cell(t, "%s", money_show(text, sizeof(text), cost_microusd));
 }
 
-/* Its vendor billed on after it had accepted the release, or ends pods slowly: by more than our rounding. */
+/* Its vendor billed on after it had accepted the release, or ends pods slowly: by more than our
+ * rounding. */
 static bool vendor_billed_more(const struct pod_row *pod)
 {
 	return pod->gone_ms > 0 && pod->billed_vendor_ms > pod->billed_ms + 1000;
@@ -334,17 +345,22 @@ static void print_load(FILE *to, const struct pod_row *pod)
 	for (int i = 0; i < LOAD_PHASES; i++) {
 		int64_t ms = pod_row_load_ms(pod, (enum load_phase)i);
 		if (ms > 0)
-			str_addf(&line, "%s%s %s", line.len ? ", " : "", load_phase_name((enum load_phase)i), duration_show(text, sizeof(text), ms));
+			str_addf(&line, "%s%s %s", line.len ? ", " : "",
+				 load_phase_name((enum load_phase)i),
+				 duration_show(text, sizeof(text), ms));
 		if (ms > 0 && i == LOAD_UNPACK)
-			str_addf(&line, " (%lld MB)", (long long)((pod->unpack_bytes + 999999) / 1000000));
+			str_addf(&line, " (%lld MB)",
+				 (long long)((pod->unpack_bytes + 999999) / 1000000));
 	}
 	output_line(to, "load of %s: %s", pod_row_called(pod), str_text(&line));
 }
 
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
-	static const int spare[PHASES] = {[PHASE_QUEUE] = 1, [PHASE_BOOT] = 2, [PHASE_CONNECT] = 5, [PHASE_SYNC] = 8, [PHASE_LOAD] = 7,
-					  [PHASE_COMPUTE] = TABLE_WHOLE, [PHASE_IDLE] = 4, [PHASE_FETCH] = 6, [PHASE_RELEASE] = 3};
+	static const int spare[PHASES] = {
+		[PHASE_QUEUE] = 1, [PHASE_BOOT] = 2,  [PHASE_CONNECT] = 5,
+		[PHASE_SYNC] = 8,  [PHASE_LOAD] = 7,  [PHASE_COMPUTE] = TABLE_WHOLE,
+		[PHASE_IDLE] = 4,  [PHASE_FETCH] = 6, [PHASE_RELEASE] = 3};
 	CLEANUP(table_free) struct table *t = table_new();
 	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0, vendor = 0;
 	bool more = false;
@@ -439,7 +455,8 @@ int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, stru
 
 	if (!running && strcmp(run->status, "unreleased"))
 		return 0;
-	return running && count_segments(store, run, err) < 0 ? -1 : report_sum(store, run, now_ms, err);
+	return running && count_segments(store, run, err) < 0 ? -1
+							      : report_sum(store, run, now_ms, err);
 }
 
 static json_t *volume_json(const struct volume_row *v)
@@ -493,7 +510,9 @@ void report_unreleased(const struct pod_row *pods, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!pod_row_over(&pods[i]))
-			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
+			output_line(stderr,
+				    "burst: pod %s of %s may still be billing; end it with: burst "
+				    "reap %s --force",
 				    pod_row_called(&pods[i]), pods[i].provider,
 				    pod_row_called(&pods[i]));
 }

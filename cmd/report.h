@@ -27,7 +27,8 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 /* Billed time so far, for pods that still live too. */
 int64_t report_billed_ms(const struct pod_row *pod, int64_t now_ms);
 int64_t report_cost_microusd(const struct pod_row *pod, int64_t now_ms);
-/* Of one that maybe never was, and so has no cost: what caps count all the same (core_may_have_cost()). */
+/* Of one that maybe never was, and so has no cost: what caps count all the same
+ * (core_may_have_cost()). */
 int64_t report_may_have_cost(const struct pod_row *pod);
 int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
 
@@ -35,12 +36,13 @@ int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
 json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms);
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
 			int64_t now_ms);
-json_t *report_error_json(const char *code, const char *message, const char *pod); /* pod "": none */
+/* pod "": none */
+json_t *report_error_json(const char *code, const char *message, const char *pod);
 json_t *report_delivery_json(const json_t *said); /* of what the delivery's own run said */
-json_t *report_seconds(int64_t ms);       /* a number with 3 decimals */
-json_t *report_dollars(int64_t microusd); /* with 6 */
-json_t *report_text(const char *text);    /* also when it is not UTF-8 */
-json_t *report_time(int64_t wall_ms);     /* RFC 3339, null when not yet */
+json_t *report_seconds(int64_t ms);               /* a number with 3 decimals */
+json_t *report_dollars(int64_t microusd);         /* with 6 */
+json_t *report_text(const char *text);            /* also when it is not UTF-8 */
+json_t *report_time(int64_t wall_ms);             /* RFC 3339, null when not yet */
 
 /* "62%"; "-" when nothing was billed. Returns `to`. */
 char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms);
@@ -56,8 +58,8 @@ int report_find_run(struct store *store, const char *id, struct run_row *out, st
 /* The billed, the computed and the wasted time of a run, and its cost, are those of its pods. */
 int report_sum(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);
 
-/* The row of a run has its sums only once it has ended: until then, and while one of its pods may bill, they are what its pods
- * and segments say now. */
+/* The row of a run has its sums only once it has ended: until then, and while one of its pods may
+ * bill, they are what its pods and segments say now. */
 int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);
 
 /* Volumes with what they cost a month: lines on `to`, or appended to the array. Returns how many,

@@ -13,13 +13,15 @@ enum outcome requests_judge(int exit_status, bool died, bool stopped)
 	case 0: return OUTCOME_DONE;
 	case 4:
 	case 6:
-	case 127: return OUTCOME_RETRY; /* 127: the program was not there, as while it is replaced */
+	case 127:
+		return OUTCOME_RETRY; /* 127: the program was not there, as while it is replaced */
 	case 7: return OUTCOME_AGAIN;
 	}
 	return exit_status > 128 && stopped ? OUTCOME_RESUME : OUTCOME_FAILED;
 }
 
-/* An interrupted run goes on: where its user ended it, the runner that saw it end has written that down. */
+/* An interrupted run goes on: where its user ended it, the runner that saw it end has written that
+ * down. */
 enum bound_step requests_bound_step(const struct run_row *run, bool alive)
 {
 	if (alive)
@@ -49,7 +51,8 @@ static int draw_id(struct store *s, struct request_row *row, struct err *err)
 	clock_rfc3339(when, sizeof(when), row->created_ms);
 	while (count) {
 		random_hex(random, 2);
-		snprintf(row->id, sizeof(row->id), "q%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14, when + 17, random);
+		snprintf(row->id, sizeof(row->id), "q%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8,
+			 when + 11, when + 14, when + 17, random);
 		if (store_requests_named(s, row->id, &same, &count, err) < 0)
 			return -1;
 		free(same);
@@ -70,7 +73,8 @@ int requests_add(struct store *s, struct request_row *row, struct err *err)
 /* Changes rows of a queue that are open, all or none of them. */
 typedef bool change_fn(struct request_row *row, void *ctx);
 
-static int change_rows(struct store *s, struct request_row *rows, size_t count, change_fn *change, void *ctx, struct err *err)
+static int change_rows(struct store *s, struct request_row *rows, size_t count, change_fn *change,
+		       void *ctx, struct err *err)
 {
 	for (size_t i = 0; i < count; i++)
 		if (change(&rows[i], ctx) && store_put_request(s, &rows[i], err) < 0)
@@ -78,7 +82,8 @@ static int change_rows(struct store *s, struct request_row *rows, size_t count, 
 	return 0;
 }
 
-static int change_open(struct store *s, const char *config, change_fn *change, void *ctx, struct err *err)
+static int change_open(struct store *s, const char *config, change_fn *change, void *ctx,
+		       struct err *err)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
@@ -113,7 +118,8 @@ static bool bind_row(struct request_row *row, void *ctx)
 	return true;
 }
 
-int requests_bind(struct store *s, const char *config, const char *run, struct request_row *newest, struct err *err)
+int requests_bind(struct store *s, const char *config, const char *run, struct request_row *newest,
+		  struct err *err)
 {
 	struct binding b = {.run = run, .newest = newest};
 	struct run_row same;
@@ -187,11 +193,12 @@ static bool end_bound(struct request_row *row, void *ctx)
 	return true;
 }
 
-int requests_end(struct store *s, const char *config, const char *run, enum outcome outcome, int exit_status, const char *message, int64_t now_ms,
-		 struct err *err)
+int requests_end(struct store *s, const char *config, const char *run, enum outcome outcome,
+		 int exit_status, const char *message, int64_t now_ms, struct err *err)
 {
 	struct run_row its;
-	struct ending e = {run, message, store_run(s, run, &its, NULL) == 0, outcome, exit_status, now_ms};
+	struct ending e = {run,     message,     store_run(s, run, &its, NULL) == 0,
+			   outcome, exit_status, now_ms};
 
 	return change_open(s, config, end_bound, &e, err);
 }
@@ -234,30 +241,41 @@ static int find_one(struct store *s, const char *name, struct request_row *out, 
 		*out = rows[0];
 	free(rows);
 	if (count > 1)
-		return err_set(err, ERR_USAGE, "more than one request begins with \"%s\": give more of its id", name);
-	return count ? 0 : err_set(err, ERR_NOT_FOUND, "there is no request \"%s\" (see `burst queue ls`)", name);
+		return err_set(err, ERR_USAGE,
+			       "more than one request begins with \"%s\": give more of its id",
+			       name);
+	return count ? 0
+		     : err_set(err, ERR_NOT_FOUND,
+			       "there is no request \"%s\" (see `burst queue ls`)", name);
 }
 
-static int remove_one(struct store *s, const char *name, bool bound, int64_t now_ms, struct request_row *out, struct err *err)
+static int remove_one(struct store *s, const char *name, bool bound, int64_t now_ms,
+		      struct request_row *out, struct err *err)
 {
 	if (find_one(s, name, out, err) < 0)
 		return -1;
 	if (!strcmp(out->state, "running") && !bound)
-		return err_set(err, ERR_BUSY, "request %s is being rendered by run %s: `burst cancel %s` ends that", out->id, out->run, out->run);
+		return err_set(
+			err, ERR_BUSY,
+			"request %s is being rendered by run %s: `burst cancel %s` ends that",
+			out->id, out->run, out->run);
 	if (strcmp(out->state, "pending") != 0 && strcmp(out->state, "running") != 0)
-		return err_set(err, ERR_USAGE, "request %s has ended already (%s)", out->id, out->state);
+		return err_set(err, ERR_USAGE, "request %s has ended already (%s)", out->id,
+			       out->state);
 	end_row(out, "removed", now_ms);
 	return store_put_request(s, out, err);
 }
 
-int requests_remove(struct store *s, const char *name, bool bound, int64_t now_ms, struct request_row *out, struct err *err)
+int requests_remove(struct store *s, const char *name, bool bound, int64_t now_ms,
+		    struct request_row *out, struct err *err)
 {
 	if (store_begin(s, err) < 0)
 		return -1;
 	return remove_one(s, name, bound, now_ms, out, err) < 0 ? abandon(s) : store_commit(s, err);
 }
 
-int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx, struct err *err)
+int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,
+		   struct err *err)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
@@ -272,7 +290,8 @@ int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx)
 	return result < 0 ? -1 : !count;
 }
 
-struct when_request requests_when(const struct request_row *row, int64_t now_ms, int64_t seen_for_ms)
+struct when_request requests_when(const struct request_row *row, int64_t now_ms,
+				  int64_t seen_for_ms)
 {
 	return (struct when_request){
 		.created_ms = MIN(row->created_ms, now_ms - seen_for_ms),

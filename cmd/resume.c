@@ -15,8 +15,8 @@
 #include "volume_trust.h"
 #include "volume_warm.h"
 
-/* Back into a run whose client is gone: its pods are taken over where they live, what they finished is brought home, the
- * rest is rendered. */
+/* Back into a run whose client is gone: its pods are taken over where they live, what they finished
+ * is brought home, the rest is rendered. */
 static int come_back(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
 	struct launch l;
@@ -40,20 +40,26 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	return status;
 }
 
-/* The config that the run was started with, whatever folder we stand in, and what it was told beside; our own flags go before. */
+/* The config that the run was started with, whatever folder we stand in, and what it was told
+ * beside; our own flags go before. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
-	struct config_ask ask = {.file = row->config[0] ? row->config : NULL, .need_job = true, .mistakes = &ctx->mistakes,
-				 .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {.file = row->config[0] ? row->config : NULL,
+				 .need_job = true,
+				 .mistakes = &ctx->mistakes,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
 
 	if (!strcmp(row->type, VOLUME_WARM))
 		return err_set(err, ERR_USAGE,
-			       "run %s filled a volume and has no files: `burst volume warm` does it again, `burst cancel %s` gives its "
+			       "run %s filled a volume and has no files: `burst volume warm` does "
+			       "it again, `burst cancel %s` gives its "
 			       "pod back",
 			       row->id, row->id);
 	if (!strcmp(row->type, CALIBRATE))
 		return err_set(err, ERR_USAGE,
-			       "run %s measured an engine and has no files: `burst calibrate` does it again, `burst cancel %s` releases its pod",
+			       "run %s measured an engine and has no files: `burst calibrate` does "
+			       "it again, `burst cancel %s` releases its pod",
 			       row->id, row->id);
 	if (deliver_run_is(ctx, row->config))
 		return deliver_run_refuse(ctx, row, err);
@@ -83,7 +89,8 @@ static int tell_end(struct cmd_context *ctx, const struct run_row *row, int stat
 	return cmd_flush(err) < 0 ? -1 : status;
 }
 
-static int go_on(struct cmd_context *ctx, const struct run_row *row, const char *place, struct err *err)
+static int go_on(struct cmd_context *ctx, const struct run_row *row, const char *place,
+		 struct err *err)
 {
 	if (launch_its_config(ctx, row, err) < 0)
 		return -1;
@@ -97,7 +104,8 @@ static int resume(struct cmd_context *ctx, const struct run_row *row, struct err
 	CLEANUP(free_text) char *place = run_place(ctx, row);
 
 	if (run_is_alive(ctx, row->id))
-		return err_set(err, ERR_BUSY, "run %s is running already (see `burst attach %s`)", row->id, row->id);
+		return err_set(err, ERR_BUSY, "run %s is running already (see `burst attach %s`)",
+			       row->id, row->id);
 	if (!strcmp(row->status, "done")) {
 		output_line(stderr, "run %s is done already (%s)", row->id, place);
 		return tell_end(ctx, row, 0, err);
@@ -121,17 +129,23 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 	struct err why = {0};
 	size_t count;
 
-	if (report_so_far(ctx->store, row, clock_wall_ms(), err) < 0 || run_open_pods(ctx, row->id, &count, err) < 0)
+	if (report_so_far(ctx->store, row, clock_wall_ms(), err) < 0 ||
+	    run_open_pods(ctx, row->id, &count, err) < 0)
 		return -1;
 	if (count)
 		err_set(&why, ERR_UNRELEASED,
-			"run %s: its client died: %zu pod%s of it may still be billing: `burst resume %s` goes on with it, `burst reap` ends it",
+			"run %s: its client died: %zu pod%s of it may still be billing: `burst "
+			"resume %s` goes on with it, `burst reap` ends it",
 			row->id, count, count == 1 ? "" : "s", row->id);
 	else
-		err_set(&why, ERR_JOB, "run %s: its client died: nothing of it bills; `burst resume %s` goes on with it", row->id, row->id);
+		err_set(&why, ERR_JOB,
+			"run %s: its client died: nothing of it bills; `burst resume %s` goes on "
+			"with it",
+			row->id, row->id);
 	run_name_in(ctx, row, &why);
 	output_error(ctx, &why);
-	COPY_TEXT(row->status, count ? "unreleased" : "interrupted"); /* as far as anybody can say now: it is not written down */
+	/* as far as anybody can say now: it is not written down */
+	COPY_TEXT(row->status, count ? "unreleased" : "interrupted");
 	COPY_TEXT(row->error_code, err_kind_name(why.kind));
 	COPY_TEXT(row->error, why.msg);
 	return tell_end(ctx, row, err_exit_status(&why), err);
@@ -178,9 +192,13 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *place = run_place(ctx, row);
 
-	if (run_is_alive(ctx, row->id) && (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
-		return err_set(err, ERR_USAGE, "run %s has a client, which keeps to the caps that it was started with: `burst cancel %s` "
-			       "ends it, then `burst resume %s` takes other ones", row->id, row->id, row->id);
+	if (run_is_alive(ctx, row->id) &&
+	    (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
+		return err_set(err, ERR_USAGE,
+			       "run %s has a client, which keeps to the caps that it was started "
+			       "with: `burst cancel %s` "
+			       "ends it, then `burst resume %s` takes other ones",
+			       row->id, row->id, row->id);
 	if (run_is_alive(ctx, row->id))
 		return follow(ctx, row, place, err);
 	if (strcmp(row->status, "running")) {
@@ -201,11 +219,15 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "max-cost", "USD", "go on until the run has cost so much in all", "caps.max_cost", false},
+	{0, "max-cost", "USD", "go on until the run has cost so much in all", "caps.max_cost",
+	 false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
+	 "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
+	 "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
+	 "max_volume_gb", false},
 	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
 	{0},
 };
@@ -215,10 +237,14 @@ const struct cmd cmd_resume = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "go on with a run whose client died or was stopped",
-	.details = "Takes over pods that still live, brings home what was finished, renders only what is not safe yet. A job "
-		   "whose text or settings have changed is not resumed. The flags that the run was started with, its caps among them, "
-		   "hold on, and what it has cost so far counts. Without RUN: the run of this folder's burst.cfg that is running, else the "
-		   "one whose pods may still bill, else the newest; where that is a delivery, the run that it delivers. Runs of other folders "
+	.details = "Takes over pods that still live, brings home what was finished, renders only "
+		   "what is not safe yet. A job "
+		   "whose text or settings have changed is not resumed. The flags that the run was "
+		   "started with, its caps among them, "
+		   "hold on, and what it has cost so far counts. Without RUN: the run of this "
+		   "folder's burst.cfg that is running, else the "
+		   "one whose pods may still bill, else the newest; where that is a delivery, the "
+		   "run that it delivers. Runs of other folders "
 		   "need their id.",
 	.opts = opts,
 	.needs = NEED_LEDGER | TELLS_FAILURE,
@@ -233,8 +259,10 @@ const struct cmd cmd_attach = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "watch a run, or take it over if its client is gone",
-	.details = "While its client lives, shows what it says and ends with its exit status. A detached run whose client is "
-		   "gone is taken over, with the flags that it was started with: its files are brought home, its pods released. Without "
+	.details = "While its client lives, shows what it says and ends with its exit status. A "
+		   "detached run whose client is "
+		   "gone is taken over, with the flags that it was started with: its files are "
+		   "brought home, its pods released. Without "
 		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",
 	.opts = opts,
 	.needs = NEED_LEDGER | TELLS_FAILURE,

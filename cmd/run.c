@@ -14,32 +14,52 @@
 #include "volume_trust.h"
 
 static const struct opt opts[] = {
-	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and end", NULL, false},
-	{'d', "detach", NULL, "return when the pods have the queue and need this machine no more; print the run's id", NULL, false},
+	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and end", NULL,
+	 false},
+	{'d', "detach", NULL,
+	 "return when the pods have the queue and need this machine no more; print the run's id",
+	 NULL, false},
 	{0, "no-wait", NULL, "with -d: return before anything is rented", NULL, false},
 	{'p', "provider", "PROVIDER", "rent from these, in this order", "provider", false},
-	{0, "gpu", "GPU", "acceptable GPUs, in order of preference; auto: burst chooses", "gpu", false},
+	{0, "gpu", "GPU", "acceptable GPUs, in order of preference; auto: burst chooses", "gpu",
+	 false},
 	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
 	{0, "spot", NULL, "take pods that the provider may reclaim, for less money", "spot", false},
 	{0, "max-cost", "USD", "stop before the run has cost this much", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
 	{0, "goal", "GOAL", "what to minimize: cost, time or balanced", "goal", false},
-	{0, "deadline", "WHEN", "when all must be done: 20m from now, or a time of day (07:00)", "deadline", false},
-	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
+	{0, "deadline", "WHEN", "when all must be done: 20m from now, or a time of day (07:00)",
+	 "deadline", false},
+	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced",
+	 "value_of_time", false},
 	{0, "retry-until-up", NULL, "wait for capacity without limit", "retry_until_up", false},
-	{0, "commit", "COMMIT", "render this commit of git's, not the files as they are now; outputs go to the working tree", NULL, false},
+	{0, "commit", "COMMIT",
+	 "render this commit of git's, not the files as they are now; outputs go to the working "
+	 "tree",
+	 NULL, false},
 	{'o', "output", "DIR", "where the files go", "job.output", false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
-	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL, false},
-	{0, "anew", NULL, "render all segments: reuse nothing of the output folder and of the render cache", NULL, false},
-	{0, "prune", NULL, "once all is rendered, remove old outputs without a segment", NULL, false},
-	{0, "keep-on-failure", "TIME", "keep pods on which the job failed for this long (they bill), to look at them; not with -d", "keep_on_failure", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
+	 "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
+	 "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
+	 "max_volume_gb", false},
+	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL,
+	 false},
+	{0, "anew", NULL,
+	 "render all segments: reuse nothing of the output folder and of the render cache", NULL,
+	 false},
+	{0, "prune", NULL, "once all is rendered, remove old outputs without a segment", NULL,
+	 false},
+	{0, "keep-on-failure", "TIME",
+	 "keep pods on which the job failed for this long (they bill), to look at them; not with "
+	 "-d",
+	 "keep_on_failure", false},
 	{0},
 };
 
-/* Nothing left to render: no pod is rented, but a dead client's are given back, and what follows rendering is done. */
+/* Nothing left to render: no pod is rented, but a dead client's are given back, and what follows
+ * rendering is done. */
 static int all_cached(struct launch *l, struct err *err)
 {
 	CLEANUP(str_free) struct str notes = STR_INIT;
@@ -58,7 +78,9 @@ static int all_cached(struct launch *l, struct err *err)
 		return -1;
 	if (!l->ctx->quiet) {
 		output_lines(stderr, str_text(&notes));
-		output_line(stderr, "all %zu segments are there already: nothing to render, nothing rented", count);
+		output_line(stderr,
+			    "all %zu segments are there already: nothing to render, nothing rented",
+			    count);
 	}
 	launch_say_suspects(l);
 	int status = launch_deliver(l, &l->err);
@@ -71,16 +93,19 @@ static int all_cached(struct launch *l, struct err *err)
 
 /* ---- what an earlier run of this job has left ---- */
 
-/* The name of a volume that may hold finished segments of it which are not home; false: none does. Of a pod that was given back only
- * what was made durable counts; one that may still be there is looked at by whoever resumes the run. */
-static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64], bool *alive)
+/* The name of a volume that may hold finished segments of it which are not home; false: none does.
+ * Of a pod that was given back only what was made durable counts; one that may still be there is
+ * looked at by whoever resumes the run. */
+static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64],
+			    bool *alive)
 {
 	struct segment_row *segments = NULL;
 	struct pod_row *pods = NULL;
 	size_t home = 0, count = 0;
 	bool waits = false;
 
-	if (store_segments(ctx->store, run->id, &segments, &home, NULL) < 0 || (int64_t)home + run->cached >= run->total ||
+	if (store_segments(ctx->store, run->id, &segments, &home, NULL) < 0 ||
+	    (int64_t)home + run->cached >= run->total ||
 	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
 		count = 0;
 	*alive = false;
@@ -106,13 +131,16 @@ static void name_resume(struct launch *l)
 	char volume[64];
 	bool alive;
 
-	if (!config || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 || !count)
+	if (!config || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 ||
+	    !count)
 		return;
 	const struct run_row *run = &runs[0];
-	if (!strcmp(run->job, config_job_name(l->ctx->config)) && strcmp(run->status, "done") && strcmp(run->type, CALIBRATE) && !run->detached &&
-	    !run_is_alive(l->ctx, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
+	if (!strcmp(run->job, config_job_name(l->ctx->config)) && strcmp(run->status, "done") &&
+	    strcmp(run->type, CALIBRATE) && !run->detached && !run_is_alive(l->ctx, run->id) &&
+	    waits_on_volume(l->ctx, run, volume, &alive))
 		log_line(LOG_WARN,
-			 "run %s of this job did not end well, and segments that it finished may wait on volume %s: `burst resume %s` takes them "
+			 "run %s of this job did not end well, and segments that it finished may "
+			 "wait on volume %s: `burst resume %s` takes them "
 			 "over; this run %srenders them again",
 			 run->id, volume, run->id, alive ? "releases its pods and " : "");
 	free(runs);
@@ -130,15 +158,16 @@ static int render(struct launch *l, struct err *err)
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, &(struct plan_words){0}, err);
 	name_resume(l);
-	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 ||
-	    caps_fit(l, err) < 0 || launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 || launch_decide(l, err) < 0 ||
-	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
+	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 ||
+	    launch_check_detached(l, err) < 0 || caps_fit(l, err) < 0 ||
+	    launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 ||
+	    launch_decide(l, err) < 0 || launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
 	if (detach_begins(l, starter, err) < 0)
 		return -1;
 	if (!ctx->quiet)
-		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.id, launch_open_segments(l),
-			(long long)l->run.total);
+		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.id,
+			launch_open_segments(l), (long long)l->run.total);
 	return launch_run(l);
 }
 
@@ -147,7 +176,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	struct launch l;
 
 	if (opt_has(ctx, "dry-run") && ctx->json)
-		return err_set(err, ERR_USAGE, "run: -n shows a table, for people: not with --json (`burst offers --json` has the offers)");
+		return err_set(err, ERR_USAGE,
+			       "run: -n shows a table, for people: not with --json (`burst offers "
+			       "--json` has the offers)");
 	if (opt_has(ctx, "no-wait") && !opt_has(ctx, "detach"))
 		return err_set(err, ERR_USAGE, "run: --no-wait goes with -d");
 	if (opt_has(ctx, "detach") && !opt_has(ctx, "dry-run") && detach_starter() < 0)
@@ -157,14 +188,18 @@ static int run(struct cmd_context *ctx, struct err *err)
 	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
 	queued_read(&l.queued);
-	int status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_to_render(&l, err);
+	int status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err)
+					     : launch_load_to_render(&l, err);
 	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
 		status = all_cached(&l, err);
 	else if (status == 0)
 		status = render(&l, err);
 	launch_free(&l);
-	if (status >= 0 && status < 128 && !opt_has(ctx, "dry-run") && !l.queued.run[0] && config_path(ctx->config))
-		queue_wake(ctx, config_path(ctx->config)); /* a reboot may have left it without a client */
+	if (status >= 0 && status < 128 && !opt_has(ctx, "dry-run") && !l.queued.run[0] &&
+	    config_path(ctx->config))
+		queue_wake(
+			ctx,
+			config_path(ctx->config)); /* a reboot may have left it without a client */
 	return status;
 }
 
@@ -173,11 +208,16 @@ const struct cmd cmd_run = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "render a job on rented pods",
-	.details = "Reads burst.cfg, rents pods, renders what is neither in the output folder nor in the render cache (`burst cache`), fetches each file while the next ones "
-		   "render, releases the pods and proves that they are gone. Runs whose client died are settled first. With -d it "
-		   "returns once the pods have the queue, finish it and end themselves without this machine: exit 0, the run's id alone on "
-		   "stdout. Where a pod's files cannot be fetched without it (no volume), a client in the background stays until they are. A run "
-		   "that ends before that, or that a signal ends, gives its own exit status. `burst attach` fetches the files.",
+	.details = "Reads burst.cfg, rents pods, renders what is neither in the output folder nor "
+		   "in the render cache (`burst cache`), fetches each file while the next ones "
+		   "render, releases the pods and proves that they are gone. Runs whose client "
+		   "died are settled first. With -d it "
+		   "returns once the pods have the queue, finish it and end themselves without "
+		   "this machine: exit 0, the run's id alone on "
+		   "stdout. Where a pod's files cannot be fetched without it (no volume), a client "
+		   "in the background stays until they are. A run "
+		   "that ends before that, or that a signal ends, gives its own exit status. "
+		   "`burst attach` fetches the files.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL | TELLS_FAILURE,
 	.group = CMD_GROUP_RENDER,

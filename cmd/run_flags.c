@@ -25,14 +25,17 @@ static json_t *read_flags(const char *path, struct err *err)
 	return flags;
 }
 
-/* Lists of what is allowed grow with each resume. Paths are kept absolute, since a run can be resumed from another folder. */
-static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, const char *key, const char *value)
+/* Lists of what is allowed grow with each resume. Paths are kept absolute, since a run can be
+ * resumed from another folder. */
+static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, const char *key,
+			   const char *value)
 {
 	const char *before = jsonx_text(flags, key, "");
 
 	if (!strcmp(key, "job.output"))
 		return xstrdup(section_text(config_job(ctx->config), "output"));
-	CLEANUP(free_text) char *added = config_adds(key) ? config_added(key, value) : xstrdup(value);
+	CLEANUP(free_text)
+	char *added = config_adds(key) ? config_added(key, value) : xstrdup(value);
 	return config_adds(key) && before[0] ? xasprintf("%s,%s", before, added) : TAKE(added);
 }
 
@@ -48,9 +51,11 @@ int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct e
 		const char *value = ctx->values[i];
 		if (!o[i].key || !value)
 			continue;
-		CLEANUP(free_text) char *text = value_to_keep(ctx, flags, o[i].key, o[i].arg ? value : "true");
+		CLEANUP(free_text)
+		char *text = value_to_keep(ctx, flags, o[i].key, o[i].arg ? value : "true");
 		if (json_object_set_new(flags, o[i].key, json_string(text)) < 0)
-			return err_set(err, ERR_USAGE, "--%s: its value is no UTF-8 text", o[i].name);
+			return err_set(err, ERR_USAGE, "--%s: its value is no UTF-8 text",
+				       o[i].name);
 	}
 	if (ctx->overwrite)
 		json_object_set_new(flags, "force", json_string("true"));

@@ -77,7 +77,9 @@ static const char *find(const struct run_keys *keys, const char *id)
 {
 	CLEANUP(free_text) char *wanted = xasprintf("%*s %s", KEY_CHARS, "", id);
 	const char *line = wanted;
-	const char **found = keys && keys->count ? bsearch(&line, keys->list, keys->count, sizeof(*keys->list), by_id) : NULL;
+	const char **found = keys && keys->count ? bsearch(&line, keys->list, keys->count,
+							   sizeof(*keys->list), by_id)
+						 : NULL;
 
 	return found ? *found : NULL;
 }
@@ -86,11 +88,12 @@ bool run_keys_fit(const struct run_keys *keys, const struct segment *segment)
 {
 	const char *line = find(keys, segment->id);
 
-	return !line || !strncmp(line, segment->key, KEY_CHARS) || (segment->former_key[0] && !strncmp(line, segment->former_key, KEY_CHARS));
+	return !line || !strncmp(line, segment->key, KEY_CHARS) ||
+	       (segment->former_key[0] && !strncmp(line, segment->former_key, KEY_CHARS));
 }
 
-int run_keys_write(const struct run_keys *old, const char *run_dir, const struct segment *segments, size_t count,
-		   struct err *err)
+int run_keys_write(const struct run_keys *old, const char *run_dir, const struct segment *segments,
+		   size_t count, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(run_dir, "keys");
 	CLEANUP(str_free) struct str text = STR_INIT;

@@ -1,5 +1,6 @@
-/* run_keys.h - what each segment of a run was when the run began: runs/ID/keys, a line "KEY ID" each. Outputs on a pod are known
- * by the segment's id alone; a script that was changed since must not get the old text's sound. */
+/* run_keys.h - what each segment of a run was when the run began: runs/ID/keys, a line "KEY ID"
+ * each. Outputs on a pod are known by the segment's id alone; a script that was changed since must
+ * not get the old text's sound. */
 #ifndef BURST_CMD_RUN_KEYS_H
 #define BURST_CMD_RUN_KEYS_H
 
@@ -14,8 +15,8 @@ void run_keys_free(struct run_keys *keys); /* NULL is fine */
 /* The segment is what it was, or was not part of the run when it began; keys may be NULL. */
 bool run_keys_fit(const struct run_keys *keys, const struct segment *segment);
 /* Writes those of the segments beside what is there already: a segment of old keeps its key. */
-int run_keys_write(const struct run_keys *old, const char *run_dir, const struct segment *segments, size_t count,
-		   struct err *err);
+int run_keys_write(const struct run_keys *old, const char *run_dir, const struct segment *segments,
+		   size_t count, struct err *err);
 
 DEFINE_CLEANUP(run_keys_free, struct run_keys *)
 

@@ -14,7 +14,8 @@
 #include "report.h"
 
 enum { ELSEWHERE_MOST = 3 };
-enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 }; /* as core/ takes a pod for ended by itself */
+/* as core/ takes a pod for ended by itself */
+enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 };
 
 char *run_path(const struct cmd_context *ctx, const char *run, const char *name)
 {
@@ -27,7 +28,8 @@ void run_new_id(char id[24])
 
 	clock_rfc3339(when, sizeof(when), clock_wall_ms());
 	random_hex(random, 2);
-	snprintf(id, 24, "%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14, when + 17, random);
+	snprintf(id, 24, "%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14,
+		 when + 17, random);
 }
 
 bool run_is_alive(const struct cmd_context *ctx, const char *run)
@@ -37,7 +39,8 @@ bool run_is_alive(const struct cmd_context *ctx, const char *run)
 
 	if (fd < 0)
 		return false;
-	bool alive = flock(fd, LOCK_SH | LOCK_NB) < 0; /* shared: two that look at once take neither for a client */
+	/* shared: two that look at once take neither for a client */
+	bool alive = flock(fd, LOCK_SH | LOCK_NB) < 0;
 	close(fd);
 	return alive;
 }
@@ -50,10 +53,12 @@ bool run_has_client(const struct cmd_context *ctx, const char *run)
 
 	if (!run_is_alive(ctx, run))
 		return false;
-	return path_read(path, 128, &note, NULL) < 0 || !note.len || starts_with(str_text(&note), RUN_CLIENT " ");
+	return path_read(path, 128, &note, NULL) < 0 || !note.len ||
+	       starts_with(str_text(&note), RUN_CLIENT " ");
 }
 
-struct run_pod_now run_pod_now(const struct cmd_context *ctx, const struct pod_row *pod, int64_t now)
+struct run_pod_now run_pod_now(const struct cmd_context *ctx, const struct pod_row *pod,
+			       int64_t now)
 {
 	int64_t end = pod->hard_end_s * 1000;
 
@@ -89,7 +94,8 @@ char **run_pod_ids(const struct cmd_context *ctx, const char *provider)
 	return ids;
 }
 
-/* Whoever asks an ended run how it ended (`attach && publish`) gets what its client would have said. */
+/* Whoever asks an ended run how it ended (`attach && publish`) gets what its client would have
+ * said. */
 void run_end(struct run_row *run, const char *status)
 {
 	static const struct {
@@ -108,7 +114,9 @@ void run_end(struct run_row *run, const char *status)
 
 const char *run_ended_as(const struct cmd_context *ctx, const struct run_row *run)
 {
-	return run->rendered + run->cached < run->total || engine_is_unfinished(ctx->store, run->id) ? "partial" : "done";
+	return run->rendered + run->cached < run->total || engine_is_unfinished(ctx->store, run->id)
+		       ? "partial"
+		       : "done";
 }
 
 /* ---- which one is meant ---- */
@@ -119,7 +127,8 @@ static bool is_of(struct cmd_context *ctx, const struct run_row *run, const char
 	return !strcmp(run->config, config) || deliver_run_is_of(ctx, run, config);
 }
 
-static int newest_running(struct cmd_context *ctx, const char *config, struct run_row *out, struct err *err)
+static int newest_running(struct cmd_context *ctx, const char *config, struct run_row *out,
+			  struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0, at = 0;
@@ -136,7 +145,8 @@ static int newest_running(struct cmd_context *ctx, const char *config, struct ru
 }
 
 /* The newest one that has pods which may bill. */
-static int newest_with_pods(struct cmd_context *ctx, const char *config, struct run_row *out, struct err *err)
+static int newest_with_pods(struct cmd_context *ctx, const char *config, struct run_row *out,
+			    struct err *err)
 {
 	struct pod_row *pods = NULL;
 	struct run_row run;
@@ -146,8 +156,8 @@ static int newest_with_pods(struct cmd_context *ctx, const char *config, struct 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (store_run(ctx->store, pods[i].run, &run, NULL) < 0 || (found && run.started_ms <= out->started_ms) ||
-		    !is_of(ctx, &run, config))
+		if (store_run(ctx->store, pods[i].run, &run, NULL) < 0 ||
+		    (found && run.started_ms <= out->started_ms) || !is_of(ctx, &run, config))
 			continue;
 		*out = run;
 		found = true;
@@ -185,15 +195,20 @@ static int none_here(struct cmd_context *ctx, const char *config, struct err *er
 		return -1;
 	for (size_t i = 0; i < count && i < ELSEWHERE_MOST; i++) {
 		CLEANUP(free_text) char *place = run_place(ctx, &runs[i]);
-		str_addf(&elsewhere, "%s run %s (%s)", i ? "," : "; running elsewhere:", runs[i].id, place);
+		str_addf(&elsewhere, "%s run %s (%s)", i ? "," : "; running elsewhere:", runs[i].id,
+			 place);
 	}
 	free(runs);
 	if (count > ELSEWHERE_MOST)
 		str_addf(&elsewhere, " and %zu more", count - ELSEWHERE_MOST);
 	if (config)
-		return err_set(err, ERR_USAGE, "%s was never run by this user; name a run (`burst ledger` lists them)%s", config,
-			       str_text(&elsewhere));
-	return err_set(err, ERR_USAGE, "no burst.cfg in this folder, and without RUN its run is meant: name a run (`burst ledger` lists them)%s",
+		return err_set(
+			err, ERR_USAGE,
+			"%s was never run by this user; name a run (`burst ledger` lists them)%s",
+			config, str_text(&elsewhere));
+	return err_set(err, ERR_USAGE,
+		       "no burst.cfg in this folder, and without RUN its run is meant: name a run "
+		       "(`burst ledger` lists them)%s",
 		       str_text(&elsewhere));
 }
 

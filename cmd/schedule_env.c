@@ -1,4 +1,5 @@
-/* schedule_env.c - what a run that a timer begins sees of the environment of `burst schedule add`. */
+/* schedule_env.c - what a run that a timer begins sees of the environment of `burst schedule add`.
+ */
 #include "schedule.h"
 
 #include <stdlib.h>
@@ -7,9 +8,34 @@
 #include "config/secrets.h"
 
 static const char *const names[] = {
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME",
-	"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
-	"NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "BURST_CACHE_DIR", "BURST_PROVIDER_PATH",
+	"PATH",
+	"HOME",
+	"USER",
+	"LOGNAME",
+	"SHELL",
+	"LANG",
+	"LC_ALL",
+	"LC_CTYPE",
+	"TZ",
+	"TMPDIR",
+	"XDG_CONFIG_HOME",
+	"XDG_CACHE_HOME",
+	"XDG_DATA_HOME",
+	"XDG_RUNTIME_DIR",
+	"DBUS_SESSION_BUS_ADDRESS",
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	"CURL_CA_BUNDLE",
+	"HTTP_PROXY",
+	"HTTPS_PROXY",
+	"ALL_PROXY",
+	"NO_PROXY",
+	"http_proxy",
+	"https_proxy",
+	"all_proxy",
+	"no_proxy",
+	"BURST_CACHE_DIR",
+	"BURST_PROVIDER_PATH",
 };
 
 /* "http://name:password@host": a password is not for the ledger. */
@@ -25,7 +51,10 @@ static void capture(struct str *to, const char *name)
 	if (!value || strchr(value, '\n'))
 		return;
 	if (holds_password(name, value))
-		log_line(LOG_WARN, "%s contains a password and is not stored: scheduled runs will not use this proxy", name);
+		log_line(LOG_WARN,
+			 "%s contains a password and is not stored: scheduled runs will not use "
+			 "this proxy",
+			 name);
 	else
 		str_addf(to, "%s=%s\n", name, value);
 }
@@ -34,7 +63,8 @@ static void capture(struct str *to, const char *name)
 static void capture_settings(struct str *to, const struct provider_ops *ops)
 {
 	for (const struct option_spec *spec = ops->options; spec->key; spec++) {
-		if (!(spec->flags & OPTION_USER_ONLY) || (spec->flags & OPTION_SECRET) || spec->type == OPTION_GROUP)
+		if (!(spec->flags & OPTION_USER_ONLY) || (spec->flags & OPTION_SECRET) ||
+		    spec->type == OPTION_GROUP)
 			continue;
 		CLEANUP(free_text) char *name = secret_env_name(ops->name, spec->key);
 		capture(to, name);
@@ -51,14 +81,18 @@ int schedule_environment(const struct cmd_context *ctx, char *out, size_t room, 
 		capture_settings(&text, *ops);
 	str_addf(&text, "BURST_STATE_DIR=%s\n", ctx->state_dir);
 	if (text.len >= room)
-		return err_set(err, ERR_LOCAL, "the environment (PATH and the like) has %zu bytes, more than the %zu that a schedule keeps", text.len, room - 1);
+		return err_set(err, ERR_LOCAL,
+			       "the environment (PATH and the like) has %zu bytes, more than the "
+			       "%zu that a schedule keeps",
+			       text.len, room - 1);
 	copy_text(out, room, str_text(&text));
 	return 0;
 }
 
 /* ---- keys ---- */
 
-/* The variables that hold keys of this provider and are set; their values are handed over to the caller. */
+/* The variables that hold keys of this provider and are set; their values are handed over to the
+ * caller. */
 static size_t hide_keys(const struct provider_ops *ops, char *hidden[], char *values[], size_t most)
 {
 	size_t count = 0;
@@ -78,7 +112,10 @@ static size_t hide_keys(const struct provider_ops *ops, char *hidden[], char *va
 /* Whether its keys are found by one whose environment does not have them. */
 static int find_account(const struct cmd_context *ctx, const char *provider, struct err *err)
 {
-	struct config_ask ask = {.file = config_path(ctx->config), .user_only = !config_path(ctx->config), .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {.file = config_path(ctx->config),
+				 .user_only = !config_path(ctx->config),
+				 .providers = provider_registry,
+				 .jobs = job_registry};
 	CLEANUP(config_free) struct config *config = NULL;
 
 	if (config_open(&config, &ask, err) < 0)
@@ -86,7 +123,8 @@ static int find_account(const struct cmd_context *ctx, const char *provider, str
 	return config_account(config, provider, err) ? 0 : -1;
 }
 
-static int check_provider(const struct cmd_context *ctx, const struct provider_ops *ops, struct err *err)
+static int check_provider(const struct cmd_context *ctx, const struct provider_ops *ops,
+			  struct err *err)
 {
 	char *hidden[8], *values[8];
 	struct err why = {0};
@@ -95,8 +133,10 @@ static int check_provider(const struct cmd_context *ctx, const struct provider_o
 
 	if (result < 0)
 		err_set(err, ERR_CREDENTIALS,
-			"%s is set in this shell alone, where scheduled runs cannot see it: put the key, or a command that prints it, into "
-			"~/.config/burst/burst.cfg, then add the schedule again", hidden[0]);
+			"%s is set in this shell alone, where scheduled runs cannot see it: put "
+			"the key, or a command that prints it, into "
+			"~/.config/burst/burst.cfg, then add the schedule again",
+			hidden[0]);
 	for (size_t i = 0; i < count; i++) {
 		setenv(hidden[i], values[i], 1);
 		text_wipe(values[i]);

@@ -1,7 +1,9 @@
-/* schedule_run.c - decides whether a run of a schedule is due, starts it, retries it, and records the result.
+/* schedule_run.c - decides whether a run of a schedule is due, starts it, retries it, and records
+ * the result.
  *
- * One process at a time works for a schedule and holds the lock of its log. Times that come due meanwhile are found when that process
- * looks again. If a run dies with the machine, its row still says "running", and the next process continues it. */
+ * One process at a time works for a schedule and holds the lock of its log. Times that come due
+ * meanwhile are found when that process looks again. If a run dies with the machine, its row still
+ * says "running", and the next process continues it. */
 #include "schedule.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@
 enum {
 	LATE_MS = 5 * 60000, /* no timer is later than that on a machine that was awake */
 	LOG_MOST = 1 << 20,
-	KEPT = 200, /* firings */
+	KEPT = 200,      /* firings */
 	BUSY_MS = 30000, /* between two looks at whether a run of the same job has ended */
 	EXIT_NO_CAPACITY = 4,
 	EXIT_OUTSIDE = 6,
@@ -39,7 +41,8 @@ struct shift {
 
 /* ---- is a run due? ---- */
 
-enum schedule_due schedule_look(const struct schedule_row *row, const struct calendar *c, int64_t since_ms, int64_t now_ms, int64_t *due_ms, int *missed)
+enum schedule_due schedule_look(const struct schedule_row *row, const struct calendar *c,
+				int64_t since_ms, int64_t now_ms, int64_t *due_ms, int *missed)
 {
 	*due_ms = calendar_last(c, since_ms, now_ms, missed);
 	if (*due_ms < 0)
@@ -51,10 +54,12 @@ int64_t schedule_due_ms(const struct firing_row *f)
 {
 	struct tm t = {0};
 
-	return strptime(f->due, "%Y-%m-%dT%H:%M:%SZ", &t) ? (int64_t)timegm(&t) * 1000 : f->started_ms;
+	return strptime(f->due, "%Y-%m-%dT%H:%M:%SZ", &t) ? (int64_t)timegm(&t) * 1000
+							  : f->started_ms;
 }
 
-static int newest_firing(const struct shift *s, struct firing_row *out, bool *found, struct err *err)
+static int newest_firing(const struct shift *s, struct firing_row *out, bool *found,
+			 struct err *err)
 {
 	struct firing_row *rows = NULL;
 	size_t count = 0;
@@ -111,7 +116,8 @@ static void name_run(struct shift *s)
 	struct run_row *runs = NULL;
 	size_t count = 0;
 
-	if (store_runs(s->ctx->store, s->row->config, false, 1, &runs, &count, NULL) == 0 && count && runs[0].started_ms >= s->firing.started_ms)
+	if (store_runs(s->ctx->store, s->row->config, false, 1, &runs, &count, NULL) == 0 &&
+	    count && runs[0].started_ms >= s->firing.started_ms)
 		COPY_TEXT(s->firing.run, runs[0].id);
 	free(runs);
 }
@@ -124,19 +130,28 @@ static int run_once(struct shift *s, struct err *err)
 	char at[32];
 
 	if (s->log > STDERR_FILENO)
-		dprintf(s->log, "==== %s: %s, due %s\n", clock_rfc3339(at, sizeof(at), clock_wall_ms()), s->row->name, s->firing.due);
-	int status = program_run(&(struct program){.argv = argv, .folder = folder, .environment = s->environment, .output_fd = s->log}, NULL, NULL, err);
+		dprintf(s->log, "==== %s: %s, due %s\n",
+			clock_rfc3339(at, sizeof(at), clock_wall_ms()), s->row->name,
+			s->firing.due);
+	int status = program_run(&(struct program){.argv = argv,
+						   .folder = folder,
+						   .environment = s->environment,
+						   .output_fd = s->log},
+				 NULL, NULL, err);
 	if (status >= 0 && s->log > STDERR_FILENO)
-		dprintf(s->log, "==== %s: exit %d\n", clock_rfc3339(at, sizeof(at), clock_wall_ms()), status);
+		dprintf(s->log, "==== %s: exit %d\n",
+			clock_rfc3339(at, sizeof(at), clock_wall_ms()), status);
 	return status;
 }
 
 /* How long to wait until the next try; -1: there is none. */
 static int64_t next_try_ms(const struct shift *s, int status, int64_t left_ms)
 {
-	int64_t wait = status == EXIT_BUSY ? MIN(BUSY_MS, s->row->retry_after_ms) : s->row->retry_after_ms << MIN(s->firing.tries - 1, 10);
+	int64_t wait = status == EXIT_BUSY ? MIN(BUSY_MS, s->row->retry_after_ms)
+					   : s->row->retry_after_ms << MIN(s->firing.tries - 1, 10);
 	bool again = status == EXIT_BUSY ? strcmp(s->row->overlap, "wait") == 0
-					 : (status == EXIT_NO_CAPACITY || status == EXIT_OUTSIDE) && s->firing.tries <= s->row->retries;
+					 : (status == EXIT_NO_CAPACITY || status == EXIT_OUTSIDE) &&
+						   s->firing.tries <= s->row->retries;
 
 	return again && wait < left_ms ? wait : -1;
 }
@@ -188,9 +203,11 @@ static int perform(struct shift *s, struct err *err)
 /* A firing that was begun by a process that is no more: goes on while there is time. */
 static int take_up(struct shift *s, struct err *err)
 {
-	if (clock_wall_ms() > schedule_due_ms(&s->firing) + MAX(s->row->window_ms, s->row->catch_up_ms))
+	if (clock_wall_ms() >
+	    schedule_due_ms(&s->firing) + MAX(s->row->window_ms, s->row->catch_up_ms))
 		return keep(s, "failed", "its process died (was the machine off?)", err);
-	log_line(LOG_NOTE, "schedule %s: the run due %s died with its process; starting it again", s->row->name, s->firing.due);
+	log_line(LOG_NOTE, "schedule %s: the run due %s died with its process; starting it again",
+		 s->row->name, s->firing.due);
 	return perform(s, err) < 0 ? -1 : 0;
 }
 
@@ -220,12 +237,16 @@ static int look_once(struct shift *s, int *status, bool *ran, struct err *err)
 		return take_up(s, err) < 0 ? -1 : 1;
 	}
 	since = found ? MAX(since, schedule_due_ms(&last)) : since;
-	enum schedule_due due = schedule_look(s->row, &s->c, since, clock_wall_ms(), &due_ms, &missed);
+	enum schedule_due due =
+		schedule_look(s->row, &s->c, since, clock_wall_ms(), &due_ms, &missed);
 	if (due == SCHEDULE_NOT_DUE)
 		return 0;
 	begin_firing(s, due_ms, missed, "running");
 	if (due == SCHEDULE_TOO_LATE)
-		return keep(s, "missed", "the machine was off or asleep for longer than --catch-up", err) < 0 ? -1 : 1;
+		return keep(s, "missed", "the machine was off or asleep for longer than --catch-up",
+			    err) < 0
+			       ? -1
+			       : 1;
 	if (*ran && !strcmp(s->row->overlap, "skip"))
 		return keep(s, "skipped", "the previous run was still active", err) < 0 ? -1 : 1;
 	*ran = true;
@@ -241,7 +262,8 @@ char *schedule_log(const struct cmd_context *ctx, const char *name)
 	return path_join(dir, file);
 }
 
-/* The log, a new one when it has grown large, and the lock beside it. ERR_BUSY: another process works for this schedule. */
+/* The log, a new one when it has grown large, and the lock beside it. ERR_BUSY: another process
+ * works for this schedule. */
 static int open_log(struct shift *s, int *lock, struct err *err)
 {
 	CLEANUP(free_text) char *path = schedule_log(s->ctx, s->row->name);
@@ -306,7 +328,11 @@ int schedule_by_hand(struct cmd_context *ctx, const struct schedule_row *row, st
 	now.jitter_ms = now.retries = 0;
 	COPY_TEXT(now.overlap, "skip");
 	if (open_log(&s, &lock, err) < 0)
-		return err->kind == ERR_BUSY ? err_set(err, ERR_BUSY, "schedule %s: a run is already active (see `burst ps`)", row->name) : -1;
+		return err->kind == ERR_BUSY
+			       ? err_set(err, ERR_BUSY,
+					 "schedule %s: a run is already active (see `burst ps`)",
+					 row->name)
+			       : -1;
 	fd_close(s.log);
 	s.log = STDERR_FILENO;
 	signal(SIGINT, SIG_IGN); /* the run gets it, too, and ends in order */

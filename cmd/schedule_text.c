@@ -1,5 +1,6 @@
-/* schedule_text.c - a schedule in the words of cron, systemd and launchd. Each of them wakes `burst schedule run NAME --due` at the
- * schedule's times and, where missed runs are made up for, every quarter of an hour: whether a run is due is burst's own decision. */
+/* schedule_text.c - a schedule in the words of cron, systemd and launchd. Each of them wakes `burst
+ * schedule run NAME --due` at the schedule's times and, where missed runs are made up for, every
+ * quarter of an hour: whether a run is due is burst's own decision. */
 #include "schedule.h"
 
 #include <ctype.h>
@@ -20,7 +21,8 @@ static void add_cron_word(struct str *to, const char *word)
 		str_addf(to, *p == '%' ? "\\%c" : "%c", *p);
 }
 
-static void add_cron_line(struct str *to, const char *fields, const struct schedule_row *row, const char *program, const char *state_dir)
+static void add_cron_line(struct str *to, const char *fields, const struct schedule_row *row,
+			  const char *program, const char *state_dir)
 {
 	str_addf(to, "%s BURST_STATE_DIR=", fields);
 	add_cron_word(to, state_dir);
@@ -29,7 +31,8 @@ static void add_cron_line(struct str *to, const char *fields, const struct sched
 	str_addf(to, " schedule run %s --due >/dev/null 2>&1\n", row->name);
 }
 
-void schedule_cron_block(struct str *to, const struct schedule_row *row, const struct calendar *c, const char *program, const char *state_dir)
+void schedule_cron_block(struct str *to, const struct schedule_row *row, const struct calendar *c,
+			 const char *program, const char *state_dir)
 {
 	CLEANUP(str_free) struct str fields = STR_INIT;
 
@@ -109,13 +112,17 @@ static void add_on_calendar(struct str *to, const struct calendar *c, bool by_we
 	str_add(to, ":00\n");
 }
 
-void schedule_systemd_timer(struct str *to, const struct schedule_row *row, const struct calendar *c)
+void schedule_systemd_timer(struct str *to, const struct schedule_row *row,
+			    const struct calendar *c)
 {
 	bool days = c->days != 0xfffffffe, weekdays = c->weekdays != 0x7f;
 
-	str_addf(to, "# written by `burst schedule add`; `burst schedule rm %s` removes it\n[Unit]\nDescription=burst schedule %s: %s\n\n[Timer]\n", row->name,
-		 row->name, row->rule);
-	if (days && weekdays && !c->any_day && !c->any_weekday) { /* either will do, which takes two lines here */
+	str_addf(to,
+		 "# written by `burst schedule add`; `burst schedule rm %s` removes "
+		 "it\n[Unit]\nDescription=burst schedule %s: %s\n\n[Timer]\n",
+		 row->name, row->name, row->rule);
+	/* either will do, which takes two lines here */
+	if (days && weekdays && !c->any_day && !c->any_weekday) {
 		add_on_calendar(to, c, false, true);
 		add_on_calendar(to, c, true, false);
 	} else {
@@ -123,7 +130,8 @@ void schedule_systemd_timer(struct str *to, const struct schedule_row *row, cons
 	}
 	if (row->catch_up_ms)
 		str_addf(to, "OnCalendar=*:0/%d\nPersistent=true\n", TICK_MINUTES);
-	str_addf(to, "AccuracySec=1s\nUnit=burst-%s.service\n\n[Install]\nWantedBy=timers.target\n", row->name);
+	str_addf(to, "AccuracySec=1s\nUnit=burst-%s.service\n\n[Install]\nWantedBy=timers.target\n",
+		 row->name);
 }
 
 /* One word of a unit's line: systemd expands "%" everywhere, and "$" in commands. */
@@ -140,17 +148,23 @@ static void add_unit_word(struct str *to, const char *word, bool command)
 	str_addc(to, '"');
 }
 
-void schedule_systemd_service(struct str *to, const struct schedule_row *row, const char *program, const char *state_dir)
+void schedule_systemd_service(struct str *to, const struct schedule_row *row, const char *program,
+			      const char *state_dir)
 {
 	CLEANUP(free_text) char *setting = xasprintf("BURST_STATE_DIR=%s", state_dir);
 
-	str_addf(to, "# written by `burst schedule add`; `burst schedule rm %s` removes it\n[Unit]\nDescription=burst schedule %s\n\n[Service]\nType=oneshot\n",
+	str_addf(to,
+		 "# written by `burst schedule add`; `burst schedule rm %s` removes "
+		 "it\n[Unit]\nDescription=burst schedule %s\n\n[Service]\nType=oneshot\n",
 		 row->name, row->name);
 	str_add(to, "Environment=");
 	add_unit_word(to, setting, false);
 	str_add(to, "\nExecStart=");
 	add_unit_word(to, program, true);
-	str_addf(to, " schedule run %s --due\n# a run that is stopped fetches its files and releases its pods first\nTimeoutStopSec=600\n", row->name);
+	str_addf(to,
+		 " schedule run %s --due\n# a run that is stopped fetches its files and releases "
+		 "its pods first\nTimeoutStopSec=600\n",
+		 row->name);
 }
 
 /* ---- launchd ---- */
@@ -183,7 +197,8 @@ static void add_time(struct times *t, int minute, int hour, int day, int month, 
 	str_add(&t->text, "\t\t<dict>");
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (values[i] >= 0)
-			str_addf(&t->text, "<key>%s</key><integer>%d</integer>", keys[i], values[i]);
+			str_addf(&t->text, "<key>%s</key><integer>%d</integer>", keys[i],
+				 values[i]);
 	str_add(&t->text, "</dict>\n");
 }
 
@@ -195,8 +210,11 @@ static void add_times(struct times *t, const struct calendar *c, bool by_day, bo
 		int least, most;
 		bool all;
 	} parts[] = {
-		{c->minutes, 0, 59, c->minutes == (UINT64_C(1) << 60) - 1}, {c->hours, 0, 23, c->hours == 0xffffff}, {c->days, 1, 31, !by_day},
-		{c->months, 1, 12, c->months == 0x1ffe}, {c->weekdays, 0, 6, !by_weekday},
+		{c->minutes, 0, 59, c->minutes == (UINT64_C(1) << 60) - 1},
+		{c->hours, 0, 23, c->hours == 0xffffff},
+		{c->days, 1, 31, !by_day},
+		{c->months, 1, 12, c->months == 0x1ffe},
+		{c->weekdays, 0, 6, !by_weekday},
 	};
 	int at[5];
 
@@ -218,7 +236,8 @@ static void add_times(struct times *t, const struct calendar *c, bool by_day, bo
 	}
 }
 
-void schedule_launchd_plist(struct str *to, const struct schedule_row *row, const struct calendar *c, const char *program, const char *state_dir)
+void schedule_launchd_plist(struct str *to, const struct schedule_row *row,
+			    const struct calendar *c, const char *program, const char *state_dir)
 {
 	struct times t = {STR_INIT, 0};
 	bool days = c->days != 0xfffffffe, weekdays = c->weekdays != 0x7f;
@@ -230,19 +249,29 @@ void schedule_launchd_plist(struct str *to, const struct schedule_row *row, cons
 		add_times(&t, c, days, weekdays);
 	}
 	str_addf(to,
-		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" "
-		 "\"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n<!-- written by `burst schedule add`; `burst schedule rm %s` removes it -->\n"
-		 "<plist version=\"1.0\">\n<dict>\n\t<key>Label</key><string>burst.%s</string>\n\t<key>ProgramArguments</key>\n\t<array>\n\t\t<string>", row->name,
-		 row->name);
+		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE plist PUBLIC "
+		 "\"-//Apple//DTD PLIST 1.0//EN\" "
+		 "\"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n<!-- written by `burst "
+		 "schedule add`; `burst schedule rm %s` removes it -->\n"
+		 "<plist "
+		 "version=\"1.0\">\n<dict>\n\t<key>Label</key><string>burst.%s</"
+		 "string>\n\t<key>ProgramArguments</key>\n\t<array>\n\t\t<string>",
+		 row->name, row->name);
 	add_xml(to, program);
-	str_addf(to, "</string>\n\t\t<string>schedule</string><string>run</string><string>%s</string><string>--due</string>\n\t</array>\n", row->name);
-	str_add(to, "\t<key>EnvironmentVariables</key>\n\t<dict><key>BURST_STATE_DIR</key><string>");
+	str_addf(to,
+		 "</string>\n\t\t<string>schedule</string><string>run</string><string>%s</"
+		 "string><string>--due</string>\n\t</array>\n",
+		 row->name);
+	str_add(to,
+		"\t<key>EnvironmentVariables</key>\n\t<dict><key>BURST_STATE_DIR</key><string>");
 	add_xml(to, state_dir);
 	str_add(to, "</string></dict>\n");
 	if (t.count <= TIMES_MOST)
-		str_addf(to, "\t<key>StartCalendarInterval</key>\n\t<array>\n%s\t</array>\n", str_text(&t.text));
+		str_addf(to, "\t<key>StartCalendarInterval</key>\n\t<array>\n%s\t</array>\n",
+			 str_text(&t.text));
 	if (t.count > TIMES_MOST || row->catch_up_ms)
-		str_addf(to, "\t<key>StartInterval</key><integer>%d</integer>\n", t.count > TIMES_MOST ? 60 : TICK_MINUTES * 60);
+		str_addf(to, "\t<key>StartInterval</key><integer>%d</integer>\n",
+			 t.count > TIMES_MOST ? 60 : TICK_MINUTES * 60);
 	str_add(to, "\t<key>ExitTimeOut</key><integer>600</integer>\n</dict>\n</plist>\n");
 	str_free(&t.text);
 }

@@ -1,4 +1,5 @@
-/* schedule_wake.c - installs the timer of a schedule in systemd, launchd or cron, and removes it. */
+/* schedule_wake.c - installs the timer of a schedule in systemd, launchd or cron, and removes it.
+ */
 #include "schedule.h"
 
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 enum { LIMIT_MS = 20000, CRONTAB_MOST = 1 << 20 };
 
-#define PROGRAM(...) (&(struct program){.argv = (const char *const[]){__VA_ARGS__, NULL}, .limit_ms = LIMIT_MS})
+#define PROGRAM(...)                                                                               \
+	(&(struct program){.argv = (const char *const[]){__VA_ARGS__, NULL}, .limit_ms = LIMIT_MS})
 
 /* ---- which ---- */
 
@@ -20,13 +22,16 @@ static bool has_launchd(void)
 {
 	struct utsname system;
 
-	return uname(&system) == 0 && !strcmp(system.sysname, "Darwin") && program_found("launchctl");
+	return uname(&system) == 0 && !strcmp(system.sysname, "Darwin") &&
+	       program_found("launchctl");
 }
 
 /* A systemd of this user's that answers: there is none in a container, and in a plain `su`. */
 static bool has_systemd(void)
 {
-	return program_found("systemctl") && program_run(PROGRAM("systemctl", "--user", "show-environment"), NULL, NULL, NULL) == 0;
+	return program_found("systemctl") &&
+	       program_run(PROGRAM("systemctl", "--user", "show-environment"), NULL, NULL, NULL) ==
+		       0;
 }
 
 static bool has_crontab(void)
@@ -40,8 +45,11 @@ static const struct {
 	const char *lacks;
 } backends[] = {
 	{"launchd", has_launchd, "launchd is a part of macOS"},
-	{"systemd", has_systemd, "no systemd of this user answers (`systemctl --user show-environment`): log in on a system that runs one, or take crontab"},
-	{"crontab", has_crontab, "there is no crontab program: install cron (Debian: apt install cron)"},
+	{"systemd", has_systemd,
+	 "no systemd of this user answers (`systemctl --user show-environment`): log in on a "
+	 "system that runs one, or take crontab"},
+	{"crontab", has_crontab,
+	 "there is no crontab program: install cron (Debian: apt install cron)"},
 };
 
 int schedule_choose(const char *wish, char *out, size_t room, struct err *err)
@@ -57,9 +65,12 @@ int schedule_choose(const char *wish, char *out, size_t room, struct err *err)
 			return err_set(err, ERR_LOCAL, "%s", backends[i].lacks);
 	}
 	if (wish)
-		return err_set(err, ERR_USAGE, "--backend %s: it wants systemd, launchd or crontab", wish);
-	return err_set(err, ERR_LOCAL, "no timer found: no systemd of this user answers, and there is no crontab program: install cron "
-				       "(Debian: apt install cron)");
+		return err_set(err, ERR_USAGE, "--backend %s: it wants systemd, launchd or crontab",
+			       wish);
+	return err_set(err, ERR_LOCAL,
+		       "no timer found: no systemd of this user answers, and there is no crontab "
+		       "program: install cron "
+		       "(Debian: apt install cron)");
 }
 
 /* ---- crontab ---- */
@@ -71,10 +82,14 @@ static int read_crontab(struct str *text, struct err *err)
 	int status = program_run(PROGRAM("crontab", "-l"), text, &said, err);
 
 	if (status == 0 || (status > 0 && strstr(str_text(&said), "no crontab for")))
-		return text->over ? err_set(err, ERR_LOCAL, "the crontab is larger than %d bytes: left as it is", CRONTAB_MOST) : 0;
+		return text->over ? err_set(err, ERR_LOCAL,
+					    "the crontab is larger than %d bytes: left as it is",
+					    CRONTAB_MOST)
+				  : 0;
 	if (status < 0)
 		return -1;
-	return err_set(err, ERR_LOCAL, "`crontab -l` failed: %.*s", (int)strcspn(str_text(&said), "\n"), str_text(&said));
+	return err_set(err, ERR_LOCAL, "`crontab -l` failed: %.*s",
+		       (int)strcspn(str_text(&said), "\n"), str_text(&said));
 }
 
 static int write_crontab(const struct str *text, struct err *err)
@@ -85,7 +100,8 @@ static int write_crontab(const struct str *text, struct err *err)
 	return program_must(p, NULL, NULL, err);
 }
 
-static int install_cron(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct str *note, struct err *err)
+static int install_cron(const struct cmd_context *ctx, const struct schedule_row *row,
+			const struct calendar *c, struct str *note, struct err *err)
 {
 	CLEANUP(str_free) struct str before = STR_MAX(CRONTAB_MOST);
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -96,8 +112,10 @@ static int install_cron(const struct cmd_context *ctx, const struct schedule_row
 	schedule_cron_block(&text, row, c, child_self(), ctx->state_dir);
 	if (write_crontab(&text, err) < 0)
 		return -1;
-	if (!path_exists("/run/crond.pid") && !path_exists("/var/run/crond.pid") && !path_exists("/var/run/cron.pid"))
-		str_add(note, "no cron daemon is running (no /run/crond.pid): start one, or this schedule never runs\n");
+	if (!path_exists("/run/crond.pid") && !path_exists("/var/run/crond.pid") &&
+	    !path_exists("/var/run/cron.pid"))
+		str_add(note, "no cron daemon is running (no /run/crond.pid): start one, or this "
+			      "schedule never runs\n");
 	return 0;
 }
 
@@ -110,7 +128,9 @@ static int uninstall_cron(const struct schedule_row *row, struct err *err)
 		return 0;
 	if (read_crontab(&before, err) < 0)
 		return -1;
-	return schedule_cron_without(&text, str_text(&before), row->name) ? write_crontab(&text, err) : 0;
+	return schedule_cron_without(&text, str_text(&before), row->name)
+		       ? write_crontab(&text, err)
+		       : 0;
 }
 
 static bool in_crontab(const struct schedule_row *row)
@@ -118,7 +138,8 @@ static bool in_crontab(const struct schedule_row *row)
 	CLEANUP(str_free) struct str text = STR_MAX(CRONTAB_MOST);
 	CLEANUP(str_free) struct str rest = STR_INIT;
 
-	return read_crontab(&text, NULL) == 0 && schedule_cron_without(&rest, str_text(&text), row->name);
+	return read_crontab(&text, NULL) == 0 &&
+	       schedule_cron_without(&rest, str_text(&text), row->name);
 }
 
 /* ---- files of systemd and launchd ---- */
@@ -128,7 +149,9 @@ static char *unit_file(const char *name, bool timer)
 {
 	CLEANUP(free_text) char *config = places_xdg("XDG_CONFIG_HOME", ".config");
 
-	return config ? xasprintf("%s/systemd/user/burst-%s.%s", config, name, timer ? "timer" : "service") : NULL;
+	return config ? xasprintf("%s/systemd/user/burst-%s.%s", config, name,
+				  timer ? "timer" : "service")
+		      : NULL;
 }
 
 static char *plist_file(const char *name)
@@ -141,9 +164,12 @@ static char *plist_file(const char *name)
 static int write_file(const char *path, const struct str *text, struct err *err)
 {
 	if (!path)
-		return err_set(err, ERR_LOCAL, "there is no home folder for the schedule's files: set HOME");
+		return err_set(err, ERR_LOCAL,
+			       "there is no home folder for the schedule's files: set HOME");
 	CLEANUP(free_text) char *dir = path_dir(path);
-	return path_mkdirs(dir, 0755, err) < 0 ? -1 : path_write(path, str_text(text), text->len, 0644, err);
+	return path_mkdirs(dir, 0755, err) < 0
+		       ? -1
+		       : path_write(path, str_text(text), text->len, 0644, err);
 }
 
 static int remove_file(const char *path, struct err *err)
@@ -158,12 +184,16 @@ static void note_lingering(struct str *note)
 	CLEANUP(str_free) struct str answer = STR_MAX(256);
 	const char *user = getenv("USER");
 
-	if (!user || !program_found("loginctl") || program_run(PROGRAM("loginctl", "show-user", user, "-p", "Linger", "--value"), &answer, NULL, NULL) != 0 ||
+	if (!user || !program_found("loginctl") ||
+	    program_run(PROGRAM("loginctl", "show-user", user, "-p", "Linger", "--value"), &answer,
+			NULL, NULL) != 0 ||
 	    starts_with(str_text(&answer), "no"))
-		str_add(note, "it runs only while you are logged in; `loginctl enable-linger` lets it run from boot\n");
+		str_add(note, "it runs only while you are logged in; `loginctl enable-linger` lets "
+			      "it run from boot\n");
 }
 
-static int install_systemd(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct str *note, struct err *err)
+static int install_systemd(const struct cmd_context *ctx, const struct schedule_row *row,
+			   const struct calendar *c, struct str *note, struct err *err)
 {
 	CLEANUP(str_free) struct str timer_text = STR_INIT;
 	CLEANUP(str_free) struct str service_text = STR_INIT;
@@ -173,9 +203,11 @@ static int install_systemd(const struct cmd_context *ctx, const struct schedule_
 
 	schedule_systemd_timer(&timer_text, row, c);
 	schedule_systemd_service(&service_text, row, child_self(), ctx->state_dir);
-	if (write_file(service, &service_text, err) < 0 || write_file(timer, &timer_text, err) < 0 ||
+	if (write_file(service, &service_text, err) < 0 ||
+	    write_file(timer, &timer_text, err) < 0 ||
 	    program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL, err) < 0 ||
-	    program_must(PROGRAM("systemctl", "--user", "enable", "--now", unit), NULL, NULL, err) < 0)
+	    program_must(PROGRAM("systemctl", "--user", "enable", "--now", unit), NULL, NULL, err) <
+		    0)
 		return -1;
 	note_lingering(note);
 	return 0;
@@ -188,16 +220,21 @@ static int uninstall_systemd(const struct schedule_row *row, struct err *err)
 	CLEANUP(free_text) char *unit = xasprintf("burst-%s.timer", row->name);
 	bool answers = has_systemd();
 
-	if (answers && timer && path_exists(timer) && program_must(PROGRAM("systemctl", "--user", "disable", "--now", unit), NULL, NULL, err) < 0)
+	if (answers && timer && path_exists(timer) &&
+	    program_must(PROGRAM("systemctl", "--user", "disable", "--now", unit), NULL, NULL,
+			 err) < 0)
 		return -1;
 	if (remove_file(timer, err) < 0 || remove_file(service, err) < 0)
 		return -1;
-	return answers ? program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL, err) : 0;
+	return answers ? program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL,
+				      err)
+		       : 0;
 }
 
 /* ---- launchd ---- */
 
-static int install_launchd(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct err *err)
+static int install_launchd(const struct cmd_context *ctx, const struct schedule_row *row,
+			   const struct calendar *c, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(free_text) char *path = plist_file(row->name);
@@ -215,13 +252,15 @@ static int uninstall_launchd(const struct schedule_row *row, struct err *err)
 	CLEANUP(free_text) char *label = xasprintf("gui/%ld/burst.%s", (long)getuid(), row->name);
 
 	if (path && path_exists(path) && program_found("launchctl"))
-		program_run(PROGRAM("launchctl", "bootout", label), NULL, NULL, NULL); /* one that is not loaded is no failure */
+		program_run(PROGRAM("launchctl", "bootout", label), NULL, NULL,
+			    NULL); /* one that is not loaded is no failure */
 	return remove_file(path, err);
 }
 
 /* ---- all of them ---- */
 
-static int install(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct str *note, struct err *err)
+static int install(const struct cmd_context *ctx, const struct schedule_row *row,
+		   const struct calendar *c, struct str *note, struct err *err)
 {
 	if (!strcmp(row->backend, "systemd"))
 		return install_systemd(ctx, row, c, note, err);
@@ -230,12 +269,14 @@ static int install(const struct cmd_context *ctx, const struct schedule_row *row
 	return install_cron(ctx, row, c, note, err);
 }
 
-int schedule_install(const struct cmd_context *ctx, const struct schedule_row *row, struct str *note, struct err *err)
+int schedule_install(const struct cmd_context *ctx, const struct schedule_row *row,
+		     struct str *note, struct err *err)
 {
 	struct calendar c;
 
 	if (!child_self())
-		return err_set(err, ERR_LOCAL, "the path of this program is not known: call it by its full path");
+		return err_set(err, ERR_LOCAL,
+			       "the path of this program is not known: call it by its full path");
 	if (calendar_parse(row->rule, &c, err) < 0)
 		return -1;
 	if (install(ctx, row, &c, note, err) == 0)
@@ -255,7 +296,9 @@ int schedule_uninstall(const struct schedule_row *row, struct err *err)
 
 bool schedule_is_installed(const struct schedule_row *row)
 {
-	CLEANUP(free_text) char *path = !strcmp(row->backend, "systemd") ? unit_file(row->name, true) : plist_file(row->name);
+	CLEANUP(free_text)
+	char *path = !strcmp(row->backend, "systemd") ? unit_file(row->name, true)
+						      : plist_file(row->name);
 
 	return !strcmp(row->backend, "crontab") ? in_crontab(row) : path && path_exists(path);
 }

@@ -39,11 +39,15 @@ static void take_note(int number)
 
 /* ---- one answer ---- */
 
-static void add_head(struct str *to, const char *status, const char *type, size_t length, const char *more)
+static void add_head(struct str *to, const char *status, const char *type, size_t length,
+		     const char *more)
 {
 	str_addf(to,
-		 "HTTP/1.1 %s\r\nContent-Type: %s; charset=utf-8\r\nContent-Length: %zu\r\nConnection: close\r\nCache-Control: no-store\r\n"
-		 "Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n%s\r\n",
+		 "HTTP/1.1 %s\r\nContent-Type: %s; charset=utf-8\r\nContent-Length: "
+		 "%zu\r\nConnection: close\r\nCache-Control: no-store\r\n"
+		 "Referrer-Policy: no-referrer\r\nX-Content-Type-Options: "
+		 "nosniff\r\nX-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: "
+		 "same-origin\r\n%s\r\n",
 		 status, type, length, more);
 }
 
@@ -84,7 +88,8 @@ static const char *header(const char *request, const char *name, size_t *len)
 	return found;
 }
 
-/* A page elsewhere may make a browser ask here by a name of its own: such a request names another host. */
+/* A page elsewhere may make a browser ask here by a name of its own: such a request names another
+ * host. */
 static bool names_us(const char *request, int port)
 {
 	size_t len;
@@ -103,8 +108,11 @@ static void add_page(const struct serve *s, bool head_only, struct str *to)
 	struct err err = {0};
 
 	random_hex(nonce, (SERVE_NONCE - 1) / 2);
-	CLEANUP(free_text) char *policy =
-		xasprintf("Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; script-src 'nonce-%s'\r\n", nonce);
+	CLEANUP(free_text)
+	char *policy =
+		xasprintf("Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; "
+			  "img-src data:; connect-src 'self'; script-src 'nonce-%s'\r\n",
+			  nonce);
 	if (s->page(s->ctx, &html, nonce, &err) < 0) {
 		CLEANUP(free_text) char *words = xasprintf("%s\n", err.msg);
 		add_words(to, "503 Service Unavailable", words, "");
@@ -115,7 +123,8 @@ static void add_page(const struct serve *s, bool head_only, struct str *to)
 		str_addn(to, str_text(&html), html.len);
 }
 
-void serve_answer(const struct serve *s, int port, const char *token, const char *request, struct str *to)
+void serve_answer(const struct serve *s, int port, const char *token, const char *request,
+		  struct str *to)
 {
 	CLEANUP(free_text) char *want = xasprintf("/%s/", token);
 	bool get = starts_with(request, "GET "), head = starts_with(request, "HEAD ");
@@ -123,13 +132,16 @@ void serve_answer(const struct serve *s, int port, const char *token, const char
 	size_t len = strcspn(path, " \r\n");
 
 	if (!get && !head)
-		add_words(to, "405 Method Not Allowed", "this page can be read, and nothing else\n", "Allow: GET, HEAD\r\n");
+		add_words(to, "405 Method Not Allowed", "this page can be read, and nothing else\n",
+			  "Allow: GET, HEAD\r\n");
 	else if (!starts_with(path + len, " HTTP/1."))
 		add_words(to, "400 Bad Request", "this is no HTTP/1.1\n", "");
 	else if (!names_us(request, port))
-		add_words(to, "403 Forbidden", "ask by the address that `burst report --live` has printed\n", "");
+		add_words(to, "403 Forbidden",
+			  "ask by the address that `burst report --live` has printed\n", "");
 	else if (!is_same(path, len, want))
-		add_words(to, "404 Not Found", "ask by the address that `burst report --live` has printed\n", "");
+		add_words(to, "404 Not Found",
+			  "ask by the address that `burst report --live` has printed\n", "");
 	else
 		add_page(s, head, to);
 }
@@ -151,7 +163,8 @@ static void welcome(struct host *h)
 	for (int i = 0; i < GUESTS && fd >= 0; i++) {
 		if (h->guests[i].fd >= 0)
 			continue;
-		h->guests[i] = (struct guest){.fd = fd, .since_ms = clock_boot_ms(), .head = STR_MAX(HEAD_MOST)};
+		h->guests[i] = (struct guest){
+			.fd = fd, .since_ms = clock_boot_ms(), .head = STR_MAX(HEAD_MOST)};
 		return;
 	}
 	if (fd >= 0)
@@ -191,7 +204,8 @@ static void turn(struct host *h)
 	struct pollfd fds[GUESTS + 1] = {{h->listening, POLLIN, 0}};
 
 	for (int i = 0; i < GUESTS; i++)
-		fds[i + 1] = (struct pollfd){h->guests[i].fd, h->guests[i].answer.len ? POLLOUT : POLLIN, 0};
+		fds[i + 1] = (struct pollfd){h->guests[i].fd,
+					     h->guests[i].answer.len ? POLLOUT : POLLIN, 0};
 	if (poll(fds, ARRAY_LEN(fds), TURN_MS) < 0)
 		return;
 	for (int i = 0; i < GUESTS; i++) {
@@ -211,7 +225,9 @@ static void turn(struct host *h)
 
 static int open_port(struct host *h, struct err *err)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)h->s->port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)h->s->port),
+				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t size = sizeof(at);
 	int yes = 1;
 
@@ -219,14 +235,16 @@ static int open_port(struct host *h, struct err *err)
 	if (h->listening < 0)
 		return err_set(err, ERR_LOCAL, "socket: %s", strerror(errno));
 	setsockopt(h->listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (bind(h->listening, (struct sockaddr *)&at, size) == 0 && listen(h->listening, GUESTS) == 0 &&
+	if (bind(h->listening, (struct sockaddr *)&at, size) == 0 &&
+	    listen(h->listening, GUESTS) == 0 &&
 	    getsockname(h->listening, (struct sockaddr *)&at, &size) == 0) {
 		h->port = ntohs(at.sin_port);
 		return 0;
 	}
 	int why = errno;
 	close(h->listening);
-	return err_set(err, ERR_LOCAL, "port %d of 127.0.0.1: %s%s", h->s->port, strerror(why), h->s->port ? "; --port 0 takes any that is free" : "");
+	return err_set(err, ERR_LOCAL, "port %d of 127.0.0.1: %s%s", h->s->port, strerror(why),
+		       h->s->port ? "; --port 0 takes any that is free" : "");
 }
 
 int serve_until_told(const struct serve *s, struct err *err)

@@ -1,5 +1,6 @@
-/* serve.h - shows one page to the browsers of this machine: HTTP/1.1 on 127.0.0.1, nothing but GET and HEAD of one address with a secret
- * in it. It needs no more than that of HTTP, and a server's library would bring a TLS library into every start of burst. */
+/* serve.h - shows one page to the browsers of this machine: HTTP/1.1 on 127.0.0.1, nothing but GET
+ * and HEAD of one address with a secret in it. It needs no more than that of HTTP, and a server's
+ * library would bring a TLS library into every start of burst. */
 #ifndef BURST_CMD_SERVE_H
 #define BURST_CMD_SERVE_H
 
@@ -8,7 +9,8 @@
 
 struct serve {
 	int port; /* 0: any that is free */
-	/* The page as it is now. nonce: scripts of the page carry it, no others run. -1: *err is shown in its place (status 503). */
+	/* The page as it is now. nonce: scripts of the page carry it, no others run. -1: *err is
+	 * shown in its place (status 503). */
 	int (*page)(void *ctx, struct str *html, const char *nonce, struct err *err);
 	void (*ready)(void *ctx, const char *url); /* browsers may come */
 	void *ctx;
@@ -18,7 +20,9 @@ struct serve {
 int serve_until_told(const struct serve *s, struct err *err);
 
 enum { SERVE_NONCE = 33, SERVE_TOKEN = 33 };
-/* For tests: the answer to a request (its head, up to the empty line) that came to this port. Appended. */
-void serve_answer(const struct serve *s, int port, const char *token, const char *request, struct str *to);
+/* For tests: the answer to a request (its head, up to the empty line) that came to this port.
+ * Appended. */
+void serve_answer(const struct serve *s, int port, const char *token, const char *request,
+		  struct str *to);
 
 #endif

@@ -10,8 +10,8 @@
 #include "runs.h"
 #include "takeover.h"
 
-/* The run is ours from here on: 0. Its row may have been read long ago: 1, where somebody else has settled it since, or does, or
- * it is no longer what it was judged as. */
+/* The run is ours from here on: 0. Its row may have been read long ago: 1, where somebody else has
+ * settled it since, or does, or it is no longer what it was judged as. */
 static int take_to_release(struct launch *l, const struct run_row *judged, struct err *err)
 {
 	l->setup.conf.reap = true;
@@ -38,7 +38,8 @@ static void say_unreleased(const struct launch *l)
 }
 
 /* 0: its pods are gone; 1: it is not ours to release (ERR_BUSY). */
-static int release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+static int release_run(struct cmd_context *ctx, const struct run_row *run, const char *status,
+		       struct err *err)
 {
 	struct launch l;
 	bool gone = true;
@@ -64,15 +65,19 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 	}
 	if (l.out_of_reach) {
 		gone = false;
-		result = err_set(err, ERR_UNRELEASED, "a pod could not be asked for: it may still be billing");
+		result = err_set(err, ERR_UNRELEASED,
+				 "a pod could not be asked for: it may still be billing");
 	}
 	if (!gone)
 		say_unreleased(&l);
 	run_end(&l.run, gone ? status : "unreleased");
 	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
-		snprintf(l.run.error, sizeof(l.run.error), "a pod could not be confirmed gone when it ended; it is gone now%s",
-			 engine_is_unfinished(ctx->store, l.run.id) ?
-			 ", and what follows the render is left to be done: `burst resume` of it does it" : "");
+		snprintf(l.run.error, sizeof(l.run.error),
+			 "a pod could not be confirmed gone when it ended; it is gone now%s",
+			 engine_is_unfinished(ctx->store, l.run.id)
+				 ? ", and what follows the render is left to be done: `burst "
+				   "resume` of it does it"
+				 : "");
 	} else if (gone && !l.run.error[0]) {
 		COPY_TEXT(l.run.error_code, "interrupted");
 		COPY_TEXT(l.run.error, "its client ended before the run did");
@@ -82,13 +87,15 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 	return result;
 }
 
-int settle_release(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+int settle_release(struct cmd_context *ctx, const struct run_row *run, const char *status,
+		   struct err *err)
 {
 	return release_run(ctx, run, status, err) ? -1 : 0;
 }
 
-/* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work. Who cannot be asked now is
- * asked the next time; where there is nobody to ask ours must do. Who refuses the key tells the time all the same. */
+/* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work.
+ * Who cannot be asked now is asked the next time; where there is nobody to ask ours must do. Who
+ * refuses the key tells the time all the same. */
 static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
 {
 	char *no_ids[] = {NULL}; /* only the time is wanted: a refused list tells it, too */
@@ -99,7 +106,8 @@ static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t
 
 	launch_init(&l, ctx);
 	bool told = launch_open_provider(&l, provider, &err) < 0 ||
-		    caller_list(&l.setup.providers[0], no_ids, OVERDUE_ASK_MS, &result, &now_ms, &err) == 0 ||
+		    caller_list(&l.setup.providers[0], no_ids, OVERDUE_ASK_MS, &result, &now_ms,
+				&err) == 0 ||
 		    err.kind == ERR_CREDENTIALS;
 	op_result_free(&result);
 	launch_free(&l);
@@ -127,13 +135,15 @@ static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 	bool left = reap_run(run->detached, last_end(pods, count, NULL), clock_wall_ms());
 	for (size_t i = 0; i < count && left && run->detached; i++)
 		if (last_end(pods, i, pods[i].provider) == 0) /* the first one there */
-			left = overdue_there(ctx, pods[i].provider, last_end(pods, count, pods[i].provider));
+			left = overdue_there(ctx, pods[i].provider,
+					     last_end(pods, count, pods[i].provider));
 	free(pods);
 	return left;
 }
 
 /* Of several that went wrong the one that may cost money is told. */
-static int settle_one(struct cmd_context *ctx, const struct run_row *run, const char *status, int result, struct err *err)
+static int settle_one(struct cmd_context *ctx, const struct run_row *run, const char *status,
+		      int result, struct err *err)
 {
 	struct run_row now;
 	struct err why = {0};
@@ -171,17 +181,19 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		bool seen = except && !strcmp(pods[i].run, except);
 		for (size_t k = 0; k < i && !seen; k++)
 			seen = !strcmp(pods[k].run, pods[i].run);
-		if (seen || store_run(ctx->store, pods[i].run, &run, NULL) < 0 || strcmp(run.status, "unreleased") ||
-		    run_is_alive(ctx, run.id))
+		if (seen || store_run(ctx->store, pods[i].run, &run, NULL) < 0 ||
+		    strcmp(run.status, "unreleased") || run_is_alive(ctx, run.id))
 			continue;
-		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
+		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it",
+			 run.id);
 		result = settle_one(ctx, &run, run_ended_as(ctx, &run), result, err);
 	}
 	free(pods);
 	return result;
 }
 
-/* A pod of it was ended when the run had ended without it. Whoever takes the run up meanwhile writes its row himself. */
+/* A pod of it was ended when the run had ended without it. Whoever takes the run up meanwhile
+ * writes its row himself. */
 static int sum_up(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	struct run_row run;
@@ -189,7 +201,8 @@ static int sum_up(struct cmd_context *ctx, const char *id, struct err *err)
 	if (store_begin(ctx->store, err) < 0)
 		return -1;
 	bool write = store_run(ctx->store, id, &run, err) == 0 && strcmp(run.status, "running");
-	if (write && (report_sum(ctx->store, &run, clock_wall_ms(), err) < 0 || store_put_run(ctx->store, &run, err) < 0)) {
+	if (write && (report_sum(ctx->store, &run, clock_wall_ms(), err) < 0 ||
+		      store_put_run(ctx->store, &run, err) < 0)) {
 		store_rollback(ctx->store);
 		return -1;
 	}
@@ -216,7 +229,8 @@ int settle_runs(struct cmd_context *ctx, const char *except, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
-	int result = settle_unreleased(ctx, except, err); /* first: what fails below is not to be tried twice */
+	/* first: what fails below is not to be tried twice */
+	int result = settle_unreleased(ctx, except, err);
 
 	if (settle_wants_out(result, err))
 		return -1;
@@ -229,7 +243,8 @@ int settle_runs(struct cmd_context *ctx, const char *except, struct err *err)
 			continue;
 		if (!is_left(ctx, &runs[i]))
 			continue; /* its agents finish it; `burst attach` brings the files home */
-		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
+		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left",
+			 runs[i].id);
 		result = settle_one(ctx, &runs[i], "interrupted", result, err);
 	}
 	free(runs);

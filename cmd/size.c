@@ -1,4 +1,5 @@
-/* size.c - burst size: how many pods a stream of requests needs so that they do not wait long, and what those cost. */
+/* size.c - burst size: how many pods a stream of requests needs so that they do not wait long, and
+ * what those cost. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,16 +37,19 @@ static int read_price(const struct cmd_context *ctx, struct request *r, struct e
 		return 0;
 	const struct gpu *gpu = gpu_find(name);
 	if (!gpu)
-		return err_set(err, ERR_USAGE, "--gpu: no GPU is called \"%.40s\"; `burst gpus` lists them", name);
+		return err_set(err, ERR_USAGE,
+			       "--gpu: no GPU is called \"%.40s\"; `burst gpus` lists them", name);
 	for (int m = MARKET_SECURE; m < MARKETS; m++) {
 		double listed = prior_list_price(gpu->name, (enum market)m, &seen);
 		if (listed <= 0 || (r->price_h > 0 && r->price_h <= listed))
 			continue;
 		r->price_h = listed;
-		snprintf(r->price_from, sizeof(r->price_from), "%s, list price of %s, %s", gpu->name, market_names[m], seen);
+		snprintf(r->price_from, sizeof(r->price_from), "%s, list price of %s, %s",
+			 gpu->name, market_names[m], seen);
 	}
 	if (r->price_h <= 0)
-		return err_set(err, ERR_USAGE, "--gpu: no list price of %s is known: give --price USD", gpu->name);
+		return err_set(err, ERR_USAGE,
+			       "--gpu: no list price of %s is known: give --price USD", gpu->name);
 	return 0;
 }
 
@@ -55,9 +59,14 @@ static int read_request(const struct cmd_context *ctx, struct request *r, struct
 	int64_t service_ms = 0;
 
 	if (!rate || !opt_has(ctx, "service"))
-		return err_set(err, ERR_USAGE, "give --rate, how many requests arrive, and --service, what one takes: --rate 1/s --service 10s");
+		return err_set(err, ERR_USAGE,
+			       "give --rate, how many requests arrive, and --service, what one "
+			       "takes: --rate 1/s --service 10s");
 	if (!demand_read_rate(rate, &r->per_s))
-		return err_set(err, ERR_USAGE, "--rate: \"%.40s\" must be requests in a time: 1/s, 20/min, 50/h or 300/d", rate);
+		return err_set(
+			err, ERR_USAGE,
+			"--rate: \"%.40s\" must be requests in a time: 1/s, 20/min, 50/h or 300/d",
+			rate);
 	if (opt_duration(ctx, "service", &service_ms, err) < 0)
 		return -1;
 	if (service_ms == 0)
@@ -65,11 +74,16 @@ static int read_request(const struct cmd_context *ctx, struct request *r, struct
 	r->service_s = (double)service_ms / 1000;
 	r->load = r->per_s * r->service_s;
 	if (r->load > DEMAND_LOAD_MOST)
-		return err_set(err, ERR_USAGE, "--rate %s with --service %gs keeps %.0f pods busy: more than %.0f are not sized", rate, r->service_s, r->load,
-			       DEMAND_LOAD_MOST);
+		return err_set(err, ERR_USAGE,
+			       "--rate %s with --service %gs keeps %.0f pods busy: more than %.0f "
+			       "are not sized",
+			       rate, r->service_s, r->load, DEMAND_LOAD_MOST);
 	r->has_goal = wait != NULL;
 	if (wait && !demand_read_goal(wait, &r->goal))
-		return err_set(err, ERR_USAGE, "--wait: \"%.40s\" must be a share of the requests, or mean, and what they wait at most: p95=2s, mean=500ms", wait);
+		return err_set(err, ERR_USAGE,
+			       "--wait: \"%.40s\" must be a share of the requests, or mean, and "
+			       "what they wait at most: p95=2s, mean=500ms",
+			       wait);
 	return read_price(ctx, r, err);
 }
 
@@ -77,8 +91,9 @@ static int recommend(const struct request *r)
 {
 	if (!r->has_goal)
 		return demand_pods_rule(r->load);
-	return r->goal.share > 0 ? demand_pods_for_wait(r->load, r->service_s, r->goal.share, r->goal.wait_s)
-				 : demand_pods_for_mean(r->load, r->service_s, r->goal.wait_s);
+	return r->goal.share > 0
+		       ? demand_pods_for_wait(r->load, r->service_s, r->goal.share, r->goal.wait_s)
+		       : demand_pods_for_mean(r->load, r->service_s, r->goal.wait_s);
 }
 
 static int first_row(const struct request *r, int pods)
@@ -137,17 +152,21 @@ static void print_table(const struct request *r, int pods)
 
 static void print_all(const struct request *r, int pods)
 {
-	printf("%g requests an hour of %g s keep %.4g pods busy\n\n", r->per_s * 3600, r->service_s, r->load);
+	printf("%g requests an hour of %g s keep %.4g pods busy\n\n", r->per_s * 3600, r->service_s,
+	       r->load);
 	print_table(r, pods);
 	printf("\n%d pod%s: ", pods, pods == 1 ? "" : "s");
 	if (r->has_goal && r->goal.share > 0)
-		printf("the fewest with which %g%% of the requests wait at most %g s\n", 100 * r->goal.share, r->goal.wait_s);
+		printf("the fewest with which %g%% of the requests wait at most %g s\n",
+		       100 * r->goal.share, r->goal.wait_s);
 	else if (r->has_goal)
 		printf("the fewest with which the mean wait is at most %g s\n", r->goal.wait_s);
 	else
-		printf("about one request in ten waits; --wait p95=2s sizes for a wait of your own\n");
+		printf("about one request in ten waits; --wait p95=2s sizes for a wait of your "
+		       "own\n");
 	if (r->price_h > 0)
-		printf("price: $%g an hour and pod (%s), paid while pods are idle, too\n", r->price_h, r->price_from);
+		printf("price: $%g an hour and pod (%s), paid while pods are idle, too\n",
+		       r->price_h, r->price_from);
 	else
 		printf("without dollars: give --price USD (an hour and pod) or --gpu GPU\n");
 }
@@ -158,13 +177,18 @@ static json_t *all_json(const struct request *r, int chosen)
 
 	for (int n = first_row(r, chosen); n <= chosen + ROWS_ABOVE; n++) {
 		struct demand_size s = demand_size(n, r->load, r->service_s);
-		json_t *o = json_pack("{s:i,s:f,s:f,s:f,s:f,s:f,s:f}", "pods", n, "used", s.used, "waits", s.waits, "mean_wait_s", s.mean_s, "p50_s", s.p50_s,
+		json_t *o = json_pack("{s:i,s:f,s:f,s:f,s:f,s:f,s:f}", "pods", n, "used", s.used,
+				      "waits", s.waits, "mean_wait_s", s.mean_s, "p50_s", s.p50_s,
 				      "p95_s", s.p95_s, "p99_s", s.p99_s);
-		json_object_set_new(o, "usd_hour", r->price_h > 0 ? json_real(n * r->price_h) : json_null());
-		json_object_set_new(o, "usd_per_thousand", r->price_h > 0 ? json_real(usd_per_thousand(r, n)) : json_null());
+		json_object_set_new(o, "usd_hour",
+				    r->price_h > 0 ? json_real(n * r->price_h) : json_null());
+		json_object_set_new(o, "usd_per_thousand",
+				    r->price_h > 0 ? json_real(usd_per_thousand(r, n))
+						   : json_null());
 		json_array_append_new(sizes, o);
 	}
-	return json_pack("{s:f,s:f,s:f,s:i,s:o}", "requests_per_s", r->per_s, "service_s", r->service_s, "load", r->load, "pods", chosen, "sizes", sizes);
+	return json_pack("{s:f,s:f,s:f,s:i,s:o}", "requests_per_s", r->per_s, "service_s",
+			 r->service_s, "load", r->load, "pods", chosen, "sizes", sizes);
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
@@ -193,8 +217,10 @@ static const struct opt opts[] = {
 const struct cmd cmd_size = {
 	.name = "size",
 	.summary = "size a pool of pods for requests that keep arriving",
-	.details = "Prints the Erlang C table: for each number of pods, how much of their time they are used, how many requests wait and how long, and what the "
-		   "pool costs. Requests arrive at random (Poisson) and take exponentially distributed times; if all take the same time, the mean wait is about "
+	.details = "Prints the Erlang C table: for each number of pods, how much of their time "
+		   "they are used, how many requests wait and how long, and what the "
+		   "pool costs. Requests arrive at random (Poisson) and take exponentially "
+		   "distributed times; if all take the same time, the mean wait is about "
 		   "half. Needs no account and no config.",
 	.opts = opts,
 	.json = true,

@@ -101,7 +101,8 @@ static struct piece *add_piece(struct pieces *to, const char *run)
 /* `part` of `of` shares of the whole. Differences of it for rising parts sum to the whole. */
 static int64_t share(int64_t whole, int64_t part, int64_t of)
 {
-	return part >= of ? whole : (int64_t)((long double)whole * (long double)part / (long double)of);
+	return part >= of ? whole
+			  : (int64_t)((long double)whole * (long double)part / (long double)of);
 }
 
 int64_t spend_since(int64_t cost_microusd, int64_t billed_ms, int64_t create_ms, int64_t since_ms)
@@ -117,23 +118,29 @@ static void add_days(struct pieces *to, const struct pod_row *pod, const struct 
 	struct piece *last = NULL;
 
 	for (int64_t done = 0; done < billed;) {
-		int64_t at = pod->create_ms + done, end = MIN(spend_next_day_ms(at) - pod->create_ms, billed);
+		int64_t at = pod->create_ms + done,
+			end = MIN(spend_next_day_ms(at) - pod->create_ms, billed);
 		char day[16];
 
 		clock_local(day, sizeof(day), "%Y-%m-%d", at);
 		/* the hour that DST skips at midnight makes two parts of one day */
-		struct piece *piece = last && !strcmp(last->key, day) ? last : add_piece(to, pod->run);
+		struct piece *piece =
+			last && !strcmp(last->key, day) ? last : add_piece(to, pod->run);
 		COPY_TEXT(piece->key, day);
 		piece->billed_ms += end - done;
-		piece->compute_ms += share(all->compute_ms, end, billed) - share(all->compute_ms, done, billed);
-		piece->wasted_ms += share(all->wasted_ms, end, billed) - share(all->wasted_ms, done, billed);
-		piece->cost_microusd += share(all->cost_microusd, end, billed) - share(all->cost_microusd, done, billed);
+		piece->compute_ms +=
+			share(all->compute_ms, end, billed) - share(all->compute_ms, done, billed);
+		piece->wasted_ms +=
+			share(all->wasted_ms, end, billed) - share(all->wasted_ms, done, billed);
+		piece->cost_microusd += share(all->cost_microusd, end, billed) -
+					share(all->cost_microusd, done, billed);
 		last = piece;
 		done = end;
 	}
 }
 
-static void name_project(char *to, size_t room, const struct run_row *runs, size_t count, const char *id)
+static void name_project(char *to, size_t room, const struct run_row *runs, size_t count,
+			 const char *id)
 {
 	copy_text(to, room, "");
 	for (size_t i = 0; i < count; i++) {
@@ -149,17 +156,27 @@ static void name_project(char *to, size_t room, const struct run_row *runs, size
 		copy_text(to, room, "unknown");
 }
 
-static void add_pod(struct pieces *to, enum spend_by by, const struct run_row *runs, size_t run_count, const struct pod_row *pod, int64_t now_ms)
+static void add_pod(struct pieces *to, enum spend_by by, const struct run_row *runs,
+		    size_t run_count, const struct pod_row *pod, int64_t now_ms)
 {
-	struct piece all = {.run = pod->run, .billed_ms = report_billed_ms(pod, now_ms), .compute_ms = pod->compute_ms,
-			    .wasted_ms = pod->wasted_ms, .cost_microusd = report_cost_microusd(pod, now_ms)};
+	struct piece all = {.run = pod->run,
+			    .billed_ms = report_billed_ms(pod, now_ms),
+			    .compute_ms = pod->compute_ms,
+			    .wasted_ms = pod->wasted_ms,
+			    .cost_microusd = report_cost_microusd(pod, now_ms)};
 
 	if (all.billed_ms <= 0)
 		return;
 	switch (by) {
 	case SPEND_BY_DAY: add_days(to, pod, &all); return;
-	case SPEND_BY_PROJECT: name_project(all.key, sizeof(all.key), runs, run_count, pod->run); break;
-	case SPEND_BY_GPU: COPY_TEXT(all.key, pod->gpu[0] ? pod->gpu : pod->gpu_offered[0] ? pod->gpu_offered : "none"); break;
+	case SPEND_BY_PROJECT:
+		name_project(all.key, sizeof(all.key), runs, run_count, pod->run);
+		break;
+	case SPEND_BY_GPU:
+		COPY_TEXT(all.key, pod->gpu[0]           ? pod->gpu
+				   : pod->gpu_offered[0] ? pod->gpu_offered
+							 : "none");
+		break;
 	case SPEND_BY_PROVIDER: COPY_TEXT(all.key, pod->provider); break;
 	}
 	*add_piece(to, pod->run) = all;
@@ -199,8 +216,9 @@ static void add_to_row(struct spend_row *row, const struct piece *piece, bool ne
 	row->cost_microusd += piece->cost_microusd;
 }
 
-struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count, const struct pod_row *pods, size_t pod_count,
-			    int64_t now_ms, size_t *count)
+struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count,
+			    const struct pod_row *pods, size_t pod_count, int64_t now_ms,
+			    size_t *count)
 {
 	struct pieces pieces = {0};
 	struct spend_row *rows = NULL;
@@ -220,10 +238,12 @@ struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t
 			COPY_TEXT(rows[*count].key, piece->key);
 			++*count;
 		}
-		add_to_row(&rows[*count - 1], piece, new_key || strcmp(piece->run, piece[-1].run) != 0);
+		add_to_row(&rows[*count - 1], piece,
+			   new_key || strcmp(piece->run, piece[-1].run) != 0);
 	}
 	if (*count)
-		qsort(rows, *count, sizeof(*rows), by == SPEND_BY_DAY ? newest_first : dearest_first);
+		qsort(rows, *count, sizeof(*rows),
+		      by == SPEND_BY_DAY ? newest_first : dearest_first);
 	free(pieces.list);
 	return rows;
 }

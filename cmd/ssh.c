@@ -10,20 +10,30 @@
 
 extern char **environ;
 
-/* OpenSSH's own client, with the key and the host key that we made: nothing to type, nothing to trust at first sight. */
+/* OpenSSH's own client, with the key and the host key that we made: nothing to type, nothing to
+ * trust at first sight. */
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct pod_row pod;
 
 	if (store_pod(ctx->store, ctx->args[0], &pod, err) < 0)
-		return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_USAGE, "no pod \"%.60s\" in this ledger; `burst ps` lists them", ctx->args[0]) : -1;
+		return err->kind == ERR_NOT_FOUND
+			       ? err_set(err, ERR_USAGE,
+					 "no pod \"%.60s\" in this ledger; `burst ps` lists them",
+					 ctx->args[0])
+			       : -1;
 	if (pod_row_over(&pod))
 		return err_set(err, ERR_USAGE, "pod %s is gone: nobody to talk to", ctx->args[0]);
 	if (!pod.port)
-		return err_set(err, ERR_USAGE, "pod %s has no address yet (see `burst ps`): try again in a moment", ctx->args[0]);
+		return err_set(err, ERR_USAGE,
+			       "pod %s has no address yet (see `burst ps`): try again in a moment",
+			       ctx->args[0]);
 	const char *wrong = provider_bad_address(pod.host, pod.port, pod.user);
 	if (wrong)
-		return err_set(err, ERR_UNTRUSTED, "pod %s: the provider's answer cannot be trusted: %s is none for ssh", ctx->args[0], wrong);
+		return err_set(
+			err, ERR_UNTRUSTED,
+			"pod %s: the provider's answer cannot be trusted: %s is none for ssh",
+			ctx->args[0], wrong);
 	CLEANUP(free_text) char *dir = run_path(ctx, pod.run, NULL);
 	CLEANUP(free_text) char *key = xasprintf("%s/%s.key", dir, pod.attempt);
 	CLEANUP(free_text) char *host = xasprintf("%s/%s.host", dir, pod.attempt);
@@ -32,18 +42,45 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	str_addf(&line, "burst-%s ", pod.attempt);
 	if (path_read(host, 4096, &line, err) < 0 || !path_exists(key))
-		return err_set(err, ERR_USAGE, "pod %s: its keys are not on this machine", ctx->args[0]);
+		return err_set(err, ERR_USAGE, "pod %s: its keys are not on this machine",
+			       ctx->args[0]);
 	str_addc(&line, '\n');
 	if (path_write(known, line.s, line.len, 0600, err) < 0)
 		return -1;
 	CLEANUP(free_text) char *port = xasprintf("%d", pod.port);
 	CLEANUP(free_text) char *alias = xasprintf("HostKeyAlias=burst-%s", pod.attempt);
-	/* in that folder its files have plain names: ssh splits an option's value at blanks and replaces "%h" and "${HOME}" in it */
+	/* in that folder its files have plain names: ssh splits an option's value at blanks and
+	 * replaces "%h" and "${HOME}" in it */
 	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(known));
-	const char *fixed[] = {"ssh", "-F", "none", "-p", port, "-l", pod.user[0] ? pod.user : "root", "-i", path_base(key), "-o",
-			       "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=yes", "-o", "HostKeyAlgorithms=ssh-ed25519", "-o",
-			       "KexAlgorithms=-*-sha1", "-o", "Ciphers=-*-cbc", "-o", "MACs=-*sha1*,*md5*,umac-64*", "-o",
-			       "LogLevel=ERROR", "-o", alias, "-o", file, "--", pod.host};
+	const char *fixed[] = {"ssh",
+			       "-F",
+			       "none",
+			       "-p",
+			       port,
+			       "-l",
+			       pod.user[0] ? pod.user : "root",
+			       "-i",
+			       path_base(key),
+			       "-o",
+			       "IdentitiesOnly=yes",
+			       "-o",
+			       "StrictHostKeyChecking=yes",
+			       "-o",
+			       "HostKeyAlgorithms=ssh-ed25519",
+			       "-o",
+			       "KexAlgorithms=-*-sha1",
+			       "-o",
+			       "Ciphers=-*-cbc",
+			       "-o",
+			       "MACs=-*sha1*,*md5*,umac-64*",
+			       "-o",
+			       "LogLevel=ERROR",
+			       "-o",
+			       alias,
+			       "-o",
+			       file,
+			       "--",
+			       pod.host};
 	const char **argv = xcalloc(ARRAY_LEN(fixed) + (size_t)ctx->arg_count + 1, sizeof(*argv));
 	memcpy(argv, fixed, sizeof(fixed));
 	for (int i = 1; i < ctx->arg_count; i++)

@@ -25,7 +25,8 @@ struct glance {
 	int unwatched_runs; /* of those: no client, and not handed over */
 	int bill, alone;    /* pods; alone: of a run that nobody sees to */
 	int64_t price_microusd_h, today_microusd;
-	int queued, queued_alone; /* requests that wait or are rendered; alone: no client works on their queue */
+	/* requests that wait or are rendered; alone: no client works on their queue */
+	int queued, queued_alone;
 	struct config_cap per_day; /* of one's own file */
 };
 
@@ -48,7 +49,8 @@ static int read_runs(struct glance *g, struct store *store, int64_t since, struc
 		if (store_runs(store, NULL, false, most, &g->runs, &g->count, err) < 0)
 			return -1;
 		g->success = newest_success(g->runs, g->count);
-		if (g->count < most || most >= RUNS_MOST || (g->success && g->runs[g->count - 1].started_ms < since))
+		if (g->count < most || most >= RUNS_MOST ||
+		    (g->success && g->runs[g->count - 1].started_ms < since))
 			return 0;
 	}
 }
@@ -61,24 +63,31 @@ static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnigh
 	return billed > 0 ? spend_since(cost, billed, pod->create_ms, midnight) : cost;
 }
 
-static int add_today(const struct cmd_context *ctx, struct glance *g, struct store *store, int64_t midnight, struct err *err)
+static int add_today(const struct cmd_context *ctx, struct glance *g, struct store *store,
+		     int64_t midnight, struct err *err)
 {
 	for (size_t i = 0; i < g->count; i++) {
 		struct pod_row *pods = NULL;
 		size_t count = 0;
 		const struct run_row *run = &g->runs[i];
-		if (run->started_ms < midnight && run->ended_ms > 0 && run->ended_ms < midnight && strcmp(run->status, "unreleased") != 0)
+		if (run->started_ms < midnight && run->ended_ms > 0 && run->ended_ms < midnight &&
+		    strcmp(run->status, "unreleased") != 0)
 			continue;
 		if (store_pods(store, run->id, false, &pods, &count, err) < 0)
 			return -1;
 		for (size_t p = 0; p < count; p++)
-			g->today_microusd += cost_since(&pods[p], pod_row_over(&pods[p]) ? g->now : run_pod_now(ctx, &pods[p], g->now).at_ms, midnight);
+			g->today_microusd += cost_since(
+				&pods[p],
+				pod_row_over(&pods[p]) ? g->now
+						       : run_pod_now(ctx, &pods[p], g->now).at_ms,
+				midnight);
 		free(pods);
 	}
 	return 0;
 }
 
-static int add_running(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
+static int add_running(const struct cmd_context *ctx, struct glance *g, struct store *store,
+		       struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
@@ -88,8 +97,12 @@ static int add_running(const struct cmd_context *ctx, struct glance *g, struct s
 	for (size_t i = 0; i < count; i++) {
 		bool client = run_is_alive(ctx, runs[i].id);
 		g->unwatched_runs += !client && !runs[i].detached;
-		json_array_append_new(g->running, json_pack("{s:o, s:o, s:o, s:b, s:b}", "run", report_text(runs[i].id), "job", report_text(runs[i].job),
-							    "started_at", report_time(runs[i].started_ms), "detached", runs[i].detached, "client", client));
+		json_array_append_new(g->running,
+				      json_pack("{s:o, s:o, s:o, s:b, s:b}", "run",
+						report_text(runs[i].id), "job",
+						report_text(runs[i].job), "started_at",
+						report_time(runs[i].started_ms), "detached",
+						runs[i].detached, "client", client));
 	}
 	free(runs);
 	return 0;
@@ -102,7 +115,7 @@ static bool is_handed_over(const struct glance *g, const char *id)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(g->running, i, row) {
+	json_array_foreach (g->running, i, row) {
 		run = json_string_value(json_object_get(row, "run"));
 		if (run && !strcmp(run, id))
 			return json_is_true(json_object_get(row, "detached"));
@@ -110,7 +123,8 @@ static bool is_handed_over(const struct glance *g, const char *id)
 	return false;
 }
 
-static int add_bills(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
+static int add_bills(const struct cmd_context *ctx, struct glance *g, struct store *store,
+		     struct err *err)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
@@ -128,7 +142,8 @@ static int add_bills(const struct cmd_context *ctx, struct glance *g, struct sto
 	return 0;
 }
 
-static int add_queued(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
+static int add_queued(const struct cmd_context *ctx, struct glance *g, struct store *store,
+		      struct err *err)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
@@ -137,7 +152,9 @@ static int add_queued(const struct cmd_context *ctx, struct glance *g, struct st
 	if (store_requests(store, NULL, true, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		runner = i && !strcmp(rows[i].config, rows[i - 1].config) ? runner : queue_has_runner(ctx, rows[i].config);
+		runner = i && !strcmp(rows[i].config, rows[i - 1].config)
+				 ? runner
+				 : queue_has_runner(ctx, rows[i].config);
 		g->queued++;
 		g->queued_alone += !runner;
 	}
@@ -145,19 +162,22 @@ static int add_queued(const struct cmd_context *ctx, struct glance *g, struct st
 	return 0;
 }
 
-static int ask(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
+static int ask(const struct cmd_context *ctx, struct glance *g, struct store *store,
+	       struct err *err)
 {
 	int64_t midnight = spend_day_ms(g->now);
 
 	if (add_queued(ctx, g, store, err) < 0)
 		return -1;
 
-	if (read_runs(g, store, midnight - BEFORE_MS, err) < 0 || add_today(ctx, g, store, midnight, err) < 0 || add_running(ctx, g, store, err) < 0)
+	if (read_runs(g, store, midnight - BEFORE_MS, err) < 0 ||
+	    add_today(ctx, g, store, midnight, err) < 0 || add_running(ctx, g, store, err) < 0)
 		return -1;
 	return add_bills(ctx, g, store, err);
 }
 
-/* A prompt is no place for an error that passes, or for one that only says that nothing was done yet. */
+/* A prompt is no place for an error that passes, or for one that only says that nothing was done
+ * yet. */
 static int look(const struct cmd_context *ctx, struct glance *g, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
@@ -179,7 +199,10 @@ static int look(const struct cmd_context *ctx, struct glance *g, struct err *err
 static struct config_cap read_cap(struct cmd_context *ctx)
 {
 	struct mistakes mistakes = {0};
-	struct config_ask ask = {.user_only = true, .mistakes = &mistakes, .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {.user_only = true,
+				 .mistakes = &mistakes,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
 	struct config *config = NULL;
 	struct config_cap cap = {0};
 	struct err ignored = {0};
@@ -199,14 +222,19 @@ static struct config_cap read_cap(struct cmd_context *ctx)
 static void print_json(const struct glance *g)
 {
 	const struct run_row *run = g->success;
-	json_t *success = !run ? json_null()
-			       : json_pack("{s:o, s:o, s:o, s:o}", "run", report_text(run->id), "job", report_text(run->job), "ended_at",
-					   report_time(run->ended_ms), "age_seconds", report_seconds(MAX(g->now - run->ended_ms, 0)));
+	json_t *success =
+		!run ? json_null()
+		     : json_pack("{s:o, s:o, s:o, s:o}", "run", report_text(run->id), "job",
+				 report_text(run->job), "ended_at", report_time(run->ended_ms),
+				 "age_seconds", report_seconds(MAX(g->now - run->ended_ms, 0)));
 
-	output_json(json_pack("{s:s, s:o, s:O, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger", g->ledger, "last_success", success, "running", g->running, "queued",
-			      "requests", g->queued, "without_client", g->queued_alone, "pods",
-			      "billing", g->bill, "without_client", g->alone, "price_usd_hour", report_dollars(g->price_microusd_h), "today_usd",
-			      report_dollars(g->today_microusd), "per_day_usd", g->per_day.set ? report_dollars(g->per_day.microusd) : json_null()));
+	output_json(json_pack("{s:s, s:o, s:O, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}",
+			      "ledger", g->ledger, "last_success", success, "running", g->running,
+			      "queued", "requests", g->queued, "without_client", g->queued_alone,
+			      "pods", "billing", g->bill, "without_client", g->alone,
+			      "price_usd_hour", report_dollars(g->price_microusd_h), "today_usd",
+			      report_dollars(g->today_microusd), "per_day_usd",
+			      g->per_day.set ? report_dollars(g->per_day.microusd) : json_null()));
 }
 
 static void add_success(struct str *line, const struct glance *g)
@@ -216,7 +244,8 @@ static void add_success(struct str *line, const struct glance *g)
 	if (!g->success)
 		str_add(line, g->count ? "no success yet" : "no run yet");
 	else
-		str_addf(line, "%s done %s ago", g->success->job, duration_show(age, sizeof(age), MAX(g->now - g->success->ended_ms, 0)));
+		str_addf(line, "%s done %s ago", g->success->job,
+			 duration_show(age, sizeof(age), MAX(g->now - g->success->ended_ms, 0)));
 }
 
 static void add_running_words(struct str *line, const struct glance *g)
@@ -244,13 +273,16 @@ static void print_line(const struct glance *g)
 		return;
 	}
 	if (g->alone)
-		str_addf(&line, "!! %d pod%s without a client: `burst reap` !! | ", g->alone, g->alone == 1 ? " bills" : "s bill");
+		str_addf(&line, "!! %d pod%s without a client: `burst reap` !! | ", g->alone,
+			 g->alone == 1 ? " bills" : "s bill");
 	add_success(&line, g);
 	add_running_words(&line, g);
 	if (g->queued)
-		str_addf(&line, ", %d queued%s", g->queued, g->queued_alone ? " without a client: `burst queue ls`" : "");
+		str_addf(&line, ", %d queued%s", g->queued,
+			 g->queued_alone ? " without a client: `burst queue ls`" : "");
 	if (g->bill)
-		str_addf(&line, " | %d pod%s, %s/h", g->bill, g->bill == 1 ? " bills" : "s bill", money_show(money, sizeof(money), g->price_microusd_h));
+		str_addf(&line, " | %d pod%s, %s/h", g->bill, g->bill == 1 ? " bills" : "s bill",
+			 money_show(money, sizeof(money), g->price_microusd_h));
 	else
 		str_add(&line, " | nothing bills");
 	str_addf(&line, " | %s", money_show(money, sizeof(money), g->today_microusd));
@@ -262,7 +294,10 @@ static void print_line(const struct glance *g)
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	struct glance g = {.ledger = "read", .now = clock_wall_ms(), .running = json_array(), .per_day = read_cap(ctx)};
+	struct glance g = {.ledger = "read",
+			   .now = clock_wall_ms(),
+			   .running = json_array(),
+			   .per_day = read_cap(ctx)};
 	int result = look(ctx, &g, err);
 
 	if (result == 0 && ctx->json)
@@ -277,9 +312,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 const struct cmd cmd_status = {
 	.name = "status",
 	.summary = "say in one line how things stand, for a prompt or a status bar",
-	.details = "The last success and its age, what runs, what bills, and the dollars of today (since midnight here, of runs that began since "
-		   "the day before; with caps.per_day of your own file, where it is set). It reads the ledger of this machine, changes nothing and asks no provider. Pods of a run that has no client come "
-		   "first: they bill until `burst reap` or their hard end. No ledger yet, and one that another process has locked, are no "
+	.details = "The last success and its age, what runs, what bills, and the dollars of today "
+		   "(since midnight here, of runs that began since "
+		   "the day before; with caps.per_day of your own file, where it is set). It reads "
+		   "the ledger of this machine, changes nothing and asks no provider. Pods of a "
+		   "run that has no client come "
+		   "first: they bill until `burst reap` or their hard end. No ledger yet, and one "
+		   "that another process has locked, are no "
 		   "errors.",
 	.json = true,
 	.needs = NEED_STATE,

@@ -13,12 +13,16 @@
 enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
 
 static const struct opt opts[] = {
-	{0, "commit", "COMMIT", "render this commit of git's, not the files as they are then; of several the last", NULL, false},
-	{0, "by", "WHEN", "when all should be done: a time of day (07:00, local time), or 2h from now", NULL, false},
+	{0, "commit", "COMMIT",
+	 "render this commit of git's, not the files as they are then; of several the last", NULL,
+	 false},
+	{0, "by", "WHEN",
+	 "when all should be done: a time of day (07:00, local time), or 2h from now", NULL, false},
 	{0, "below", "USD", "wait until an hour of the pod costs less", NULL, false},
 	{0, "min-segments", "N", "wait until so many segments are to render", NULL, false},
 	{0, "quiet", "TIME", "start when no other request has come for so long (20s)", NULL, false},
-	{0, "max-wait", "TIME", "start after so long in any case (30m; with --below: no limit)", NULL, false},
+	{0, "max-wait", "TIME", "start after so long in any case (30m; with --below: no limit)",
+	 NULL, false},
 	{0},
 };
 
@@ -34,7 +38,8 @@ static int read_by(const struct cmd_context *ctx, struct request_row *row, struc
 	if (clock_next_time(by, row->created_ms, &row->by_ms))
 		return 0;
 	if (duration_parse(by, &ms, NULL) < 0 || ms <= 0)
-		return err_set(err, ERR_USAGE, "--by %s: it must be a time of day (07:00) or a duration (2h)", by);
+		return err_set(err, ERR_USAGE,
+			       "--by %s: it must be a time of day (07:00) or a duration (2h)", by);
 	row->by_ms = row->created_ms + ms;
 	return 0;
 }
@@ -47,7 +52,9 @@ static int read_below(const struct cmd_context *ctx, struct request_row *row, st
 		return 0;
 	if (money_parse(below, &row->below_microusd_h, err) < 0)
 		return err_wrap(err, "--below");
-	return row->below_microusd_h > 0 ? 0 : err_set(err, ERR_USAGE, "--below %s: it must be more than 0", below);
+	return row->below_microusd_h > 0
+		       ? 0
+		       : err_set(err, ERR_USAGE, "--below %s: it must be more than 0", below);
 }
 
 static int read_flags(const struct cmd_context *ctx, struct request_row *row, struct err *err)
@@ -55,7 +62,8 @@ static int read_flags(const struct cmd_context *ctx, struct request_row *row, st
 	row->created_ms = clock_wall_ms();
 	row->quiet_ms = QUIET_MS;
 	row->max_wait_ms = opt_has(ctx, "below") ? 0 : MAX_WAIT_MS;
-	if (read_by(ctx, row, err) < 0 || read_below(ctx, row, err) < 0 || opt_duration(ctx, "quiet", &row->quiet_ms, err) < 0 ||
+	if (read_by(ctx, row, err) < 0 || read_below(ctx, row, err) < 0 ||
+	    opt_duration(ctx, "quiet", &row->quiet_ms, err) < 0 ||
 	    opt_duration(ctx, "max-wait", &row->max_wait_ms, err) < 0)
 		return -1;
 	return opt_int(ctx, "min-segments", 1, 1000000, &row->min_segments, err);
@@ -67,7 +75,10 @@ static int read_flags(const struct cmd_context *ctx, struct request_row *row, st
 static int check_config(const char *config, struct err *err)
 {
 	CLEANUP(config_free) struct config *c = NULL;
-	struct config_ask ask = {.file = config, .need_job = true, .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {.file = config,
+				 .need_job = true,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
 
 	return config_open(&c, &ask, err) < 0 ? -1 : config_check(c, err);
 }
@@ -84,8 +95,11 @@ static int find_commit(const char *commit, struct request_row *row, struct err *
 	int status = GIT(dir, &out, err, "rev-parse", "--show-toplevel", wanted);
 	const char *top = str_text(&out), *id = strchr(top, '\n');
 	size_t top_len = strcspn(top, "\n"), id_len = id ? strcspn(id + 1, "\n") : 0;
-	if (status > 0 || (status == 0 && (id_len < 40 || id_len >= sizeof(row->commit_id) || top_len >= sizeof(row->repo))))
-		return err_set(err, ERR_CONFIG, "--commit %.60s: no such commit in the repository of %s", commit, dir);
+	if (status > 0 || (status == 0 && (id_len < 40 || id_len >= sizeof(row->commit_id) ||
+					   top_len >= sizeof(row->repo))))
+		return err_set(err, ERR_CONFIG,
+			       "--commit %.60s: no such commit in the repository of %s", commit,
+			       dir);
 	if (status < 0)
 		return -1;
 	snprintf(row->commit_id, sizeof(row->commit_id), "%.*s", (int)id_len, id + 1);
@@ -102,16 +116,20 @@ static int find_config(const struct cmd_context *ctx, struct request_row *row, s
 	int found = config_find(file, &path, err);
 
 	if (found <= 0 && commit) {
-		err_clear(err); /* it may be gone from the working tree, and still be in the commit */
+		/* it may be gone from the working tree, and still be in the commit */
+		err_clear(err);
 		path = config_named(file);
 	} else if (found < 0) {
 		return -1;
 	} else if (!found) {
-		return err_set(err, ERR_USAGE, "no burst.cfg in this folder; name one (see `burst help submit`)");
+		return err_set(err, ERR_USAGE,
+			       "no burst.cfg in this folder; name one (see `burst help submit`)");
 	}
 	if (strlen(path) >= sizeof(row->config))
-		return err_set(err, ERR_CONFIG, "burst.cfg has a path of %zu bytes, and the ledger takes %zu: move it", strlen(path),
-			       sizeof(row->config) - 1);
+		return err_set(
+			err, ERR_CONFIG,
+			"burst.cfg has a path of %zu bytes, and the ledger takes %zu: move it",
+			strlen(path), sizeof(row->config) - 1);
 	COPY_TEXT(row->config, path);
 	return commit ? find_commit(commit, row, err) : check_config(path, err);
 }
@@ -134,8 +152,9 @@ static int add(struct cmd_context *ctx, struct request_row *row, struct err *err
 static void tell(const struct cmd_context *ctx, const struct request_row *row)
 {
 	if (ctx->json)
-		output_json(json_pack("{s:i, s:o, s:o, s:s}", "schema", 1, "request", report_text(row->id), "config", report_text(row->config), "state",
-				      row->state));
+		output_json(json_pack("{s:i, s:o, s:o, s:s}", "schema", 1, "request",
+				      report_text(row->id), "config", report_text(row->config),
+				      "state", row->state));
 	else if (!ctx->quiet)
 		output_line(stderr, "request %s: queued (`burst queue ls` shows it)", row->id);
 }
@@ -180,7 +199,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return not_queued(ctx, err);
 	tell(ctx, &row);
 	if (start_runners(ctx, row.config, err) < 0) {
-		err_wrap(err, "request %s is queued, but no client could be started for it: `burst queue run` is one", row.id);
+		err_wrap(err,
+			 "request %s is queued, but no client could be started for it: `burst "
+			 "queue run` is one",
+			 row.id);
 		output_error(ctx, err);
 		return 6;
 	}
@@ -192,11 +214,16 @@ const struct cmd cmd_submit = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "queue a render and return at once, for hooks and schedules",
-	.details = "Writes a request to the ledger and makes sure that one client in the background works on the job's queue. That client waits "
-		   "until no other request has come for --quiet, renders the newest state once for all of them, and looks again before it ends. "
-		   "While a `burst run` of the job goes on, it waits. If a run fails with exit 4 or 6, it tries again after 1 minute, then 2, 4 "
-		   "and so on up to 30, at most 12 times within 12 hours; other failures end the requests, and `burst queue ls` keeps their message. "
-		   "After a crash or a reboot, the next `burst submit` or `burst queue run` goes on with what was queued. Exit 6: nothing was queued.",
+	.details = "Writes a request to the ledger and makes sure that one client in the "
+		   "background works on the job's queue. That client waits "
+		   "until no other request has come for --quiet, renders the newest state once for "
+		   "all of them, and looks again before it ends. "
+		   "While a `burst run` of the job goes on, it waits. If a run fails with exit 4 "
+		   "or 6, it tries again after 1 minute, then 2, 4 "
+		   "and so on up to 30, at most 12 times within 12 hours; other failures end the "
+		   "requests, and `burst queue ls` keeps their message. "
+		   "After a crash or a reboot, the next `burst submit` or `burst queue run` goes "
+		   "on with what was queued. Exit 6: nothing was queued.",
 	.opts = opts,
 	.group = CMD_GROUP_RENDER,
 	.json = true,

@@ -45,7 +45,8 @@ void table_free(struct table *t)
 void table_column(struct table *t, const char *title, enum table_align align, int spare)
 {
 	if (t->column_count < COLUMNS_MAX)
-		t->columns[t->column_count++] = (struct column){title, align, spare, text_width(title), false};
+		t->columns[t->column_count++] =
+			(struct column){title, align, spare, text_width(title), false};
 }
 
 void table_cell(struct table *t, const char *fmt, ...)
@@ -186,7 +187,8 @@ static struct column *most_spare(struct column *columns, int count)
 	struct column *best = NULL;
 
 	for (int i = 0; i < count; i++)
-		if (columns[i].spare > 0 && !columns[i].left_out && (!best || columns[i].spare > best->spare))
+		if (columns[i].spare > 0 && !columns[i].left_out &&
+		    (!best || columns[i].spare > best->spare))
 			best = &columns[i];
 	return best;
 }

@@ -14,8 +14,9 @@ enum table_align { TABLE_LEFT, TABLE_RIGHT };
 
 struct table *table_new(void);
 void table_free(struct table *t); /* NULL is fine */
-/* Before the first cell. spare: what becomes of the column when the terminal is too narrow: TABLE_WHOLE stays as it is,
- * TABLE_SHRINKS is cut (with an ellipsis), 1 and more is left out, the largest number first. */
+/* Before the first cell. spare: what becomes of the column when the terminal is too narrow:
+ * TABLE_WHOLE stays as it is, TABLE_SHRINKS is cut (with an ellipsis), 1 and more is left out, the
+ * largest number first. */
 enum { TABLE_WHOLE = 0, TABLE_SHRINKS = -1 };
 void table_column(struct table *t, const char *title, enum table_align align, int spare);
 /* The next cell, row by row. What comes from outside is made printable. */

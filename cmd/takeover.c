@@ -28,8 +28,8 @@ static void add_up(struct run_row *run, const struct pod_row *pod)
 	run->cost_microusd += pod->cost_microusd;
 }
 
-/* Pods that are gone already have cost what their rows say: that much of the cap is used up. What some of them finished may
- * still be on its volume only. */
+/* Pods that are gone already have cost what their rows say: that much of the cap is used up. What
+ * some of them finished may still be on its volume only. */
 static int read_pods(struct launch *l, struct err *err)
 {
 	struct engine_setup *s = &l->setup;
@@ -52,7 +52,8 @@ static int read_pods(struct launch *l, struct err *err)
 		maybe += report_may_have_cost(&pod);
 	}
 	if (s->conf.max_cost_microusd)
-		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd - maybe, 1);
+		s->conf.max_cost_microusd =
+			MAX(s->conf.max_cost_microusd - l->run.cost_microusd - maybe, 1);
 	l->adopted = pods;
 	s->handed_over = l->run.detached;
 	s->adopt = pods;
@@ -67,22 +68,28 @@ int takeover_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err 
 
 	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
 	pod->billed_ms = MAX(pod->billed_ms, (most_ms + 999) / 1000 * 1000);
-	pod->cost_microusd = MAX(pod->cost_microusd, money_for(pod->price_microusd_h, pod->billed_ms));
+	pod->cost_microusd =
+		MAX(pod->cost_microusd, money_for(pod->price_microusd_h, pod->billed_ms));
 	COPY_TEXT(pod->state, "gone");
 	COPY_TEXT(pod->error, "nobody could be asked whether it is gone");
 	return store_put_pod(ctx->store, pod, err);
 }
 
-/* It has ended itself long ago, if ever it was; and whoever could be asked cannot be opened, maybe for ever. */
-static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err *why, struct err *err)
+/* It has ended itself long ago, if ever it was; and whoever could be asked cannot be opened, maybe
+ * for ever. */
+static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err *why,
+			 struct err *err)
 {
 	struct core_conf *conf = &l->setup.conf;
 	char when[32];
 
 	if (takeover_write_off(l->ctx, pod, err) < 0)
 		return -1;
-	log_line(LOG_WARN, "pod %s of %s: %s; it was to end itself at %s and counts as gone: look at its provider's console",
-		 pod_row_called(pod), pod->provider, why->msg, clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
+	log_line(LOG_WARN,
+		 "pod %s of %s: %s; it was to end itself at %s and counts as gone: look at its "
+		 "provider's console",
+		 pod_row_called(pod), pod->provider, why->msg,
+		 clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
 	add_up(&l->run, pod);
 	if (conf->max_cost_microusd)
 		conf->max_cost_microusd = MAX(conf->max_cost_microusd - pod->cost_microusd, 1);
@@ -97,7 +104,8 @@ struct key_words {
 };
 
 /* The key is there and is refused, and it is past that time there. */
-static bool is_refused_past(struct launch *l, const struct pod_row *pod, struct key_words *words, struct err *why)
+static bool is_refused_past(struct launch *l, const struct pod_row *pod, struct key_words *words,
+			    struct err *why)
 {
 	int i = 0;
 
@@ -106,7 +114,8 @@ static bool is_refused_past(struct launch *l, const struct pod_row *pod, struct 
 	if (!words->asked[i]) {
 		struct op_result result = {0};
 		words->now_ms[i] = clock_wall_ms();
-		caller_list(&l->setup.providers[i], NULL, OVERDUE_ASK_MS, &result, &words->now_ms[i], &words->told[i]);
+		caller_list(&l->setup.providers[i], NULL, OVERDUE_ASK_MS, &result,
+			    &words->now_ms[i], &words->told[i]);
 		op_result_free(&result);
 		words->asked[i] = true;
 	}
@@ -114,8 +123,8 @@ static bool is_refused_past(struct launch *l, const struct pod_row *pod, struct 
 	return why->kind == ERR_CREDENTIALS && pod_is_overdue(pod->hard_end_s, words->now_ms[i]);
 }
 
-/* Who has pods that may still bill must be asked; of the others, who can be: a create that was answered twice, or late, may
- * have left a pod that no row names. */
+/* Who has pods that may still bill must be asked; of the others, who can be: a create that was
+ * answered twice, or late, may have left a pod that no row names. */
 static int adopt_providers(struct launch *l, struct err *err)
 {
 	size_t count = l->setup.adopt_count;
@@ -125,7 +134,8 @@ static int adopt_providers(struct launch *l, struct err *err)
 	l->setup.adopt_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row *pod = &l->adopted[i];
-		bool past = strcmp(pod->state, "gone") != 0 && pod_is_overdue(pod->hard_end_s, clock_wall_ms());
+		bool past = strcmp(pod->state, "gone") != 0 &&
+			    pod_is_overdue(pod->hard_end_s, clock_wall_ms());
 		bool reached = launch_open_provider(l, pod->provider, &why) == 0;
 		if (past && (!reached || is_refused_past(l, pod, &words, &why))) {
 			if (take_for_gone(l, pod, &why, err) < 0)
@@ -144,7 +154,9 @@ static int adopt_providers(struct launch *l, struct err *err)
 	}
 	for (int i = 0; i < l->rented_at_count; i++) {
 		if (launch_open_provider(l, l->rented_at[i], &why) < 0) {
-			log_line(LOG_WARN, "%s: its account cannot be looked at for a pod that run %s may have left there: %s",
+			log_line(LOG_WARN,
+				 "%s: its account cannot be looked at for a pod that run %s may "
+				 "have left there: %s",
 				 l->rented_at[i], l->run.id, why.msg);
 			continue;
 		}
@@ -176,7 +188,8 @@ static int check_keys(struct launch *l, struct err *err)
 		}
 	if (changed)
 		return err_set(err, ERR_CONFIG,
-			       "%zu of the job's segments changed since run %s began (%s first): `burst cancel %s` ends it, "
+			       "%zu of the job's segments changed since run %s began (%s first): "
+			       "`burst cancel %s` ends it, "
 			       "then `burst run` renders what is new",
 			       changed, l->run.id, list[first].id, l->run.id);
 	return run_keys_write(keys, l->run_dir, list, count, err);
@@ -187,7 +200,8 @@ static int by_row_id(const void *a, const void *b)
 	return strcmp(((const struct segment_row *)a)->id, ((const struct segment_row *)b)->id);
 }
 
-static struct segment_row *row_of(struct segment_row *rows, size_t count, const struct segment *segment)
+static struct segment_row *row_of(struct segment_row *rows, size_t count,
+				  const struct segment *segment)
 {
 	struct segment_row wanted = {0};
 
@@ -225,7 +239,10 @@ static int recall(struct launch *l, struct segment_row *rows, size_t count, stru
 			return -1;
 	}
 	if (again)
-		log_line(LOG_NOTE, "%zu of the command's segments run again: what they brought was changed or removed", again);
+		log_line(LOG_NOTE,
+			 "%zu of the command's segments run again: what they brought was changed "
+			 "or removed",
+			 again);
 	return 0;
 }
 
@@ -255,11 +272,13 @@ int takeover_resume(struct launch *l, const struct run_row *run, struct err *err
 	l->run = *run;
 	launch_conf_from_config(l);
 	engine_hold_signals();
-	if (launch_take_run(l, RUN_CLIENT, err) < 0 || check_keys(l, err) < 0 || run_flags_write(l->ctx, l->run_dir, err) < 0 ||
-	    takeover_pods(l, err) < 0 || recall_segments(l, err) < 0)
+	if (launch_take_run(l, RUN_CLIENT, err) < 0 || check_keys(l, err) < 0 ||
+	    run_flags_write(l->ctx, l->run_dir, err) < 0 || takeover_pods(l, err) < 0 ||
+	    recall_segments(l, err) < 0)
 		return -1;
 	COPY_TEXT(l->run.status, "running");
 	l->run.ended_ms = 0;
-	l->run.detached = false; /* its pods are ours to keep alive, and to be settled should we die */
+	/* its pods are ours to keep alive, and to be settled should we die */
+	l->run.detached = false;
 	return caps_go_on(l, err);
 }

@@ -23,15 +23,18 @@ static struct engine_provider *provider_named(struct launch *l, const char *name
 	return NULL;
 }
 
-static int ask(const struct engine_provider *p, enum op_kind kind, const struct op_want *want, struct op_result *result,
-	       struct err *err)
+static int ask(const struct engine_provider *p, enum op_kind kind, const struct op_want *want,
+	       struct op_result *result, struct err *err)
 {
-	return caller_ask(p, kind, want, ASK_MS, result, err) < 0 ? err_wrap(err, "%s", p->ops->name) : 0;
+	return caller_ask(p, kind, want, ASK_MS, result, err) < 0
+		       ? err_wrap(err, "%s", p->ops->name)
+		       : 0;
 }
 
 static void remember(struct cmd_context *ctx, const char *provider, const struct volume *v)
 {
-	struct volume_row row = {.size_gb = v->size_gb, .price_microusd_month = v->price_microusd_month,
+	struct volume_row row = {.size_gb = v->size_gb,
+				 .price_microusd_month = v->price_microusd_month,
 				 .seen_ms = clock_wall_ms()};
 
 	COPY_TEXT(row.provider, provider);
@@ -58,7 +61,8 @@ static int look(struct launch *l, struct err *err)
 		}
 		for (size_t k = 0; k < count; k++)
 			if (!strcmp(rows[k].provider, p->ops->name))
-				store_remove_volume(l->ctx->store, rows[k].provider, rows[k].id, NULL);
+				store_remove_volume(l->ctx->store, rows[k].provider, rows[k].id,
+						    NULL);
 		for (size_t k = 0; k < result.volume_count; k++)
 			remember(l->ctx, p->ops->name, &result.volumes[k]);
 		op_result_free(&result);
@@ -84,14 +88,17 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 	if (look(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (provider_named(l, rows[i].provider) && (!strcmp(rows[i].id, name) || !strcmp(rows[i].name, name))) {
+		if (provider_named(l, rows[i].provider) &&
+		    (!strcmp(rows[i].id, name) || !strcmp(rows[i].name, name))) {
 			*out = rows[i];
 			hits++;
 		}
 	free(rows);
 	if (hits == 1)
 		return 0;
-	return err_set(err, ERR_USAGE, hits ? "%s: several providers have one of that name; use -p" : "%s: no such volume (see `burst volume ls`)",
+	return err_set(err, ERR_USAGE,
+		       hits ? "%s: several providers have one of that name; use -p"
+			    : "%s: no such volume (see `burst volume ls`)",
 		       name);
 }
 
@@ -124,14 +131,16 @@ static int make(struct launch *l, const char *name, struct err *err)
 		return -1;
 	want.volume.create = true;
 	want.volume.gpus = launch_gpus(l);
-	want.volume.size_gb = section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
+	want.volume.size_gb =
+		section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
 	if (ask(p, OP_VOLUME, &want, &result, err) < 0)
 		return -1;
 	if (result.volume_count) {
 		remember(l->ctx, p->ops->name, &result.volumes[0]);
-		output_line(stdout, "volume %s of %s: %lld GB, %s a month", result.volumes[0].name, p->ops->name,
-			    (long long)result.volumes[0].size_gb,
-			    money_show(price, sizeof(price), result.volumes[0].price_microusd_month));
+		output_line(
+			stdout, "volume %s of %s: %lld GB, %s a month", result.volumes[0].name,
+			p->ops->name, (long long)result.volumes[0].size_gb,
+			money_show(price, sizeof(price), result.volumes[0].price_microusd_month));
 	}
 	op_result_free(&result);
 	/* an existing volume may belong to another project: a run asks */
@@ -149,7 +158,9 @@ static int in_use(struct launch *l, const struct volume_row *v, struct err *err)
 	for (size_t i = 0; i < count; i++)
 		used += !strcmp(pods[i].volume_id, v->id);
 	free(pods);
-	return used ? err_set(err, ERR_USAGE, "volume %s: a pod uses it now (see `burst ps`)", v->name) : 0;
+	return used ? err_set(err, ERR_USAGE, "volume %s: a pod uses it now (see `burst ps`)",
+			      v->name)
+		    : 0;
 }
 
 static int drop(struct launch *l, const char *name, struct err *err)
@@ -160,8 +171,10 @@ static int drop(struct launch *l, const char *name, struct err *err)
 
 	if (find(l, name, &v, err) < 0 || in_use(l, &v, err) < 0)
 		return -1;
-	if (!cmd_confirm(l->ctx, "remove volume %s of %s and all that is on it?", v.name, v.provider))
-		return err_set(err, ERR_USAGE, "volume %s is kept (-y removes it without asking)", v.name);
+	if (!cmd_confirm(l->ctx, "remove volume %s of %s and all that is on it?", v.name,
+			 v.provider))
+		return err_set(err, ERR_USAGE, "volume %s is kept (-y removes it without asking)",
+			       v.name);
 	COPY_TEXT(want.id, v.id);
 	if (ask(provider_named(l, v.provider), OP_VOLUME_REMOVE, &want, &result, err) < 0)
 		return -1;
@@ -188,9 +201,14 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 		COPY_TEXT(v.id, rows[i].id);
 		COPY_TEXT(v.region, rows[i].region);
 		if (p && !provider_can_tidy(p->ops, p->handle, &v))
-			log_line(LOG_NOTE, "volume %s: %s cannot remove files %s without a pod%s: left as it is", rows[i].name,
-				 rows[i].provider, rows[i].region[0] ? rows[i].region : "there",
-				 p->ops->can_tidy ? " unless it has keys for that (see `burst doctor`)" : "");
+			log_line(LOG_NOTE,
+				 "volume %s: %s cannot remove files %s without a pod%s: left as it "
+				 "is",
+				 rows[i].name, rows[i].provider,
+				 rows[i].region[0] ? rows[i].region : "there",
+				 p->ops->can_tidy
+					 ? " unless it has keys for that (see `burst doctor`)"
+					 : "");
 		else if (p && volume_gc(l->ctx, p, &rows[i], want, &why) < 0 && status == 0) {
 			/* the others are tidied all the same */
 			*err = why;
@@ -205,17 +223,25 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 
 static int tidy(struct launch *l, const char *name, struct err *err)
 {
-	struct gc_want want = {.age_ms = KEEP_MS, .force = opt_has(l->ctx, "force"), .dry_run = opt_has(l->ctx, "dry-run")};
+	struct gc_want want = {.age_ms = KEEP_MS,
+			       .force = opt_has(l->ctx, "force"),
+			       .dry_run = opt_has(l->ctx, "dry-run")};
 	struct volume_row v;
 
 	if (opt_duration(l->ctx, "older-than", &want.age_ms, err) < 0)
 		return -1;
 	if (want.force && !want.dry_run &&
-	    !cmd_confirm(l->ctx, "remove also what other machines left there, and outputs that are not home?"))
-		return err_set(err, ERR_USAGE, "nothing was removed (-y with --force removes without asking; -n shows what)");
+	    !cmd_confirm(
+		    l->ctx,
+		    "remove also what other machines left there, and outputs that are not home?"))
+		return err_set(err, ERR_USAGE,
+			       "nothing was removed (-y with --force removes without asking; -n "
+			       "shows what)");
 	if (!name)
 		return tidy_all(l, &want, err);
-	return find(l, name, &v, err) < 0 ? -1 : volume_gc(l->ctx, provider_named(l, v.provider), &v, &want, err);
+	return find(l, name, &v, err) < 0
+		       ? -1
+		       : volume_gc(l->ctx, provider_named(l, v.provider), &v, &want, err);
 }
 
 static int fill(struct launch *l, const char *name, struct err *err)
@@ -239,7 +265,8 @@ static int check_flags(const struct cmd_context *ctx, const char *what, struct e
 
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		if (strcmp(what, flags[i].of) && opt_has(ctx, flags[i].flag))
-			return err_set(err, ERR_USAGE, "--%s is a flag of `burst volume %s`", flags[i].flag, flags[i].of);
+			return err_set(err, ERR_USAGE, "--%s is a flag of `burst volume %s`",
+				       flags[i].flag, flags[i].of);
 	return 0;
 }
 
@@ -263,20 +290,28 @@ static int run(struct cmd_context *ctx, struct err *err)
 	else if (!strcmp(what, "warm") && name)
 		status = fill(&l, name, err);
 	else
-		status = err_set(err, ERR_USAGE, "volume: it wants ls, create NAME, rm NAME, gc [NAME] or warm NAME (see `burst help volume`)");
+		status = err_set(err, ERR_USAGE,
+				 "volume: it wants ls, create NAME, rm NAME, gc [NAME] or warm "
+				 "NAME (see `burst help volume`)");
 	launch_free(&l);
 	return status ? status : cmd_flush(err);
 }
 
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "only there", "provider", false},
-	{0, "older-than", "AGE", "gc: only runs that ended so long ago (\"14d\" when not said)", NULL, false},
+	{0, "older-than", "AGE", "gc: only runs that ended so long ago (\"14d\" when not said)",
+	 NULL, false},
 	{'n', "dry-run", NULL, "gc: show what would go, and end", NULL, false},
 	{0, "config", "FILE", "the project's file or folder, when it is not here", NULL, false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
-	{0, "max-volume-gb", "GB", "create: let the project's file choose a size up to this", "max_volume_gb", false},
-	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than 4 GB", NULL, false},
-	{0, "force", NULL, "gc: also old runs that this ledger does not know, and outputs that are not home", NULL, false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
+	 "allow_paths", false},
+	{0, "max-volume-gb", "GB", "create: let the project's file choose a size up to this",
+	 "max_volume_gb", false},
+	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than 4 GB", NULL,
+	 false},
+	{0, "force", NULL,
+	 "gc: also old runs that this ledger does not know, and outputs that are not home", NULL,
+	 false},
 	{0},
 };
 
@@ -286,11 +321,15 @@ const struct cmd cmd_volume = {
 	.min_args = 1,
 	.max_args = 2,
 	.summary = "list, make, remove, tidy or fill volumes (they bill for ever)",
-	.details = "`burst volume gc [NAME]` removes from one volume, or from all, the folders of runs that ended 14 days ago and "
-		   "whose outputs are all home, and what an interrupted build left. A run that lives is never touched; code, "
+	.details = "`burst volume gc [NAME]` removes from one volume, or from all, the folders of "
+		   "runs that ended 14 days ago and "
+		   "whose outputs are all home, and what an interrupted build left. A run that "
+		   "lives is never touched; code, "
 		   "environments and weights stay.\n\n"
-		   "`burst volume warm NAME` rents the cheapest pod without a GPU beside the volume, says first what it will cost at "
-		   "most, and puts there what the job needs before it can work: worker files, code, packages, the result of its setup. "
+		   "`burst volume warm NAME` rents the cheapest pod without a GPU beside the "
+		   "volume, says first what it will cost at "
+		   "most, and puts there what the job needs before it can work: worker files, "
+		   "code, packages, the result of its setup. "
 		   "A run that follows finds all that and waits for no download.",
 	.opts = opts,
 	.needs = NEED_LEDGER | NEED_CONFIG,

@@ -34,7 +34,8 @@ static char *bytes_show(char *to, size_t room, int64_t bytes)
 	return to;
 }
 
-static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct op_result *result, struct err *err)
+static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct op_result *result,
+	       struct err *err)
 {
 	struct op_want want = {.file.path = path};
 
@@ -82,8 +83,8 @@ static int measure(const struct gc *gc, const char *path, struct volume_entry *e
 	return 0;
 }
 
-/* Where the dates of files are whatever an archive made them, age is no proof that nobody is at work there: any pod of burst's
- * on this account may be. */
+/* Where the dates of files are whatever an archive made them, age is no proof that nobody is at
+ * work there: any pod of burst's on this account may be. */
 static int may_be_at_work(struct gc *gc, struct err *err)
 {
 	struct op_result result = {0};
@@ -100,7 +101,8 @@ static int may_be_at_work(struct gc *gc, struct err *err)
 }
 
 /* 1: nothing in it changed for so long, and nobody is at work there. */
-static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms, struct err *err)
+static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms,
+		   struct err *err)
 {
 	bool dates_are_hearsay = e->folder && e->bytes < 0;
 
@@ -115,7 +117,8 @@ static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int6
 	return working < 0 ? -1 : !working;
 }
 
-static int goes(struct gc *gc, const char *path, struct volume_entry *e, const char *why, struct err *err)
+static int goes(struct gc *gc, const char *path, struct volume_entry *e, const char *why,
+		struct err *err)
 {
 	struct op_result result = {0};
 	char size[32];
@@ -126,7 +129,8 @@ static int goes(struct gc *gc, const char *path, struct volume_entry *e, const c
 		return -1;
 	int64_t bytes = e->bytes >= 0 ? e->bytes : result.bytes;
 	op_result_free(&result);
-	output_line(stdout, "%s: %s %s (%s): %s", gc->v->name, path, gc->want->dry_run ? "would go" : "is gone",
+	output_line(stdout, "%s: %s %s (%s): %s", gc->v->name, path,
+		    gc->want->dry_run ? "would go" : "is gone",
 		    bytes_show(size, sizeof(size), bytes), why);
 	gc->folders++;
 	gc->bytes += bytes;
@@ -165,7 +169,8 @@ static int has_pods(const struct gc *gc, const char *run, struct err *err)
 	return count > 0;
 }
 
-/* The lock of a run that is over, so that nobody resumes it meanwhile; -1 in *fd when its folder here is gone. */
+/* The lock of a run that is over, so that nobody resumes it meanwhile; -1 in *fd when its folder
+ * here is gone. */
 static bool hold(const struct gc *gc, const char *run, int *fd)
 {
 	CLEANUP(free_text) char *path = run_path(gc->ctx, run, "lock");
@@ -188,7 +193,8 @@ static void gone_fact(char name[64], const char *run, const char *provider, cons
 	snprintf(name, 64, "gone:%s:%s", run, short_name);
 }
 
-bool volume_gc_took(struct store *store, const char *run, const char *provider, const char *volume_id)
+bool volume_gc_took(struct store *store, const char *run, const char *provider,
+		    const char *volume_id)
 {
 	char name[64], when[32];
 
@@ -196,7 +202,8 @@ bool volume_gc_took(struct store *store, const char *run, const char *provider, 
 	return store_fact(store, name, when, sizeof(when));
 }
 
-int volume_gc_note(struct store *store, const char *run, const char *provider, const char *volume_id, struct err *err)
+int volume_gc_note(struct store *store, const char *run, const char *provider,
+		   const char *volume_id, struct err *err)
 {
 	char name[64], when[32];
 
@@ -217,27 +224,34 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	}
 	/* read under the lock: what it says now stays so */
 	int pods = has_pods(gc, e->name, err);
-	if (pods < 0 || store_run(gc->ctx->store, e->name, &run, err) < 0 || not_home(gc, &run, &open, err) < 0)
+	if (pods < 0 || store_run(gc->ctx->store, e->name, &run, err) < 0 ||
+	    not_home(gc, &run, &open, err) < 0)
 		return -1;
 	if (pods || !strcmp(run.status, "running") || run.ended_ms <= 0) {
-		stays(gc, path, pods ? "pods of it may still live (see `burst ps`)" : "the run has not ended (`burst resume` or `burst reap`)");
+		stays(gc, path,
+		      pods ? "pods of it may still live (see `burst ps`)"
+			   : "the run has not ended (`burst resume` or `burst reap`)");
 		return 0;
 	}
 	if (run.ended_ms > gc->now_ms - gc->want->age_ms)
 		return 0;
 	clock_rfc3339(when, sizeof(when), run.ended_ms);
 	if (open && !gc->want->force) {
-		snprintf(why, sizeof(why), "%lld of %lld outputs are not home (`burst fetch %s`; --force removes them)",
+		snprintf(why, sizeof(why),
+			 "%lld of %lld outputs are not home (`burst fetch %s`; --force removes "
+			 "them)",
 			 (long long)open, (long long)run.total, run.id);
 		stays(gc, path, why);
 		return 0;
 	}
 	if (open)
-		snprintf(why, sizeof(why), "%s, ended %.10s, %lld outputs never came home", run.status, when, (long long)open);
+		snprintf(why, sizeof(why), "%s, ended %.10s, %lld outputs never came home",
+			 run.status, when, (long long)open);
 	else
 		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs home", run.status, when);
 	/* noted before it goes: half of it is of no use either */
-	if (!gc->want->dry_run && volume_gc_note(gc->ctx->store, run.id, gc->v->provider, gc->v->id, err) < 0)
+	if (!gc->want->dry_run &&
+	    volume_gc_note(gc->ctx->store, run.id, gc->v->provider, gc->v->id, err) < 0)
 		return -1;
 	return goes(gc, path, e, why, err);
 }
@@ -270,7 +284,8 @@ static int one_run(struct gc *gc, struct volume_entry *e, struct err *err)
 		return 0;
 	/* whole names only: the ledger also knows a run by the beginning of its id */
 	if (store_run(gc->ctx->store, e->name, &run, &why) == 0)
-		return !strcmp(run.id, e->name) ? known_run(gc, path, e, err) : unknown_run(gc, path, e, err);
+		return !strcmp(run.id, e->name) ? known_run(gc, path, e, err)
+						: unknown_run(gc, path, e, err);
 	if (why.kind != ERR_NOT_FOUND && why.kind != ERR_USAGE) {
 		*err = why;
 		return -1;
@@ -291,8 +306,8 @@ static int all_runs(struct gc *gc, struct err *err)
 
 /* ---- what an interrupted build left ---- */
 
-/* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS; code that was put there for a
- * pod that never came is staged/TREE.PART. */
+/* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS;
+ * code that was put there for a pod that never came is staged/TREE.PART. */
 static bool half_built(const char *dir, const char *name)
 {
 	const char *dot = strchr(name, '.');
@@ -323,17 +338,24 @@ int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const st
 	      const struct gc_want *want, struct err *err)
 {
 	static const char *const built[] = {"code", "kit", "env", "debs", "agent", "staged"};
-	struct gc gc = {.ctx = ctx, .p = p, .v = v, .want = want, .now_ms = clock_wall_ms(), .pods_live = -1};
+	struct gc gc = {.ctx = ctx,
+			.p = p,
+			.v = v,
+			.want = want,
+			.now_ms = clock_wall_ms(),
+			.pods_live = -1};
 	char size[32];
 
 	if (!p->ops->can_tidy)
-		return err_set(err, ERR_USAGE, "volume %s: %s cannot remove files without a pod", v->name, v->provider);
+		return err_set(err, ERR_USAGE, "volume %s: %s cannot remove files without a pod",
+			       v->name, v->provider);
 	int status = all_runs(&gc, err);
 	for (size_t i = 0; i < ARRAY_LEN(built) && status == 0; i++)
 		status = half_builds(&gc, built[i], err);
 	if (status < 0)
 		return err_wrap(err, "volume %s", v->name);
-	output_line(stdout, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders, gc.folders == 1 ? "" : "s",
-		    bytes_show(size, sizeof(size), gc.bytes), want->dry_run ? "would go" : "freed");
+	output_line(stdout, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders,
+		    gc.folders == 1 ? "" : "s", bytes_show(size, sizeof(size), gc.bytes),
+		    want->dry_run ? "would go" : "freed");
 	return 0;
 }

@@ -15,14 +15,16 @@
 enum { ASK_MS = 60000, ASK_TRIES = 3, ASK_PAUSE_MS = 2000, HASH_CHARS = 24 };
 
 /* Facts in the ledger:
- *   volume-of:HASH of provider and name           "GENERATION OWNER": the owner is a project's hash, or "-"
- *   volume-ok:HASH of project, provider and name  "GENERATION GB FOLDER": the project may use the volume, and create it up to GB
- *   volume-rule-since                             wall clock ms; pods rented earlier prove that a project used a volume */
+ *   volume-of:HASH of provider and name           "GENERATION OWNER": the owner is a project's
+ * hash, or "-" volume-ok:HASH of project, provider and name  "GENERATION GB FOLDER": the project
+ * may use the volume, and create it up to GB volume-rule-since                             wall
+ * clock ms; pods rented earlier prove that a project used a volume */
 struct claim {
 	char of[64], ok[64]; /* names of the two facts */
 	char project[HASH_CHARS + 1];
 	char *root;
-	int64_t generation, granted_generation, granted_gb; /* granted_generation -1: never granted */
+	/* granted_generation -1: never granted */
+	int64_t generation, granted_generation, granted_gb;
 	char owner[HASH_CHARS + 1];
 };
 
@@ -59,7 +61,8 @@ static void read_claim(struct store *store, struct claim *c)
 		sscanf(text, "%" SCNd64 " %" SCNd64, &c->granted_generation, &c->granted_gb);
 }
 
-static void claim_of(struct claim *c, const struct launch *l, const char *provider, const char *name)
+static void claim_of(struct claim *c, const struct launch *l, const char *provider,
+		     const char *name)
 {
 	char which[HASH_CHARS + 1];
 
@@ -79,7 +82,8 @@ static bool is_granted(const struct claim *c)
 
 static int put_grant(struct launch *l, const struct claim *c, int64_t gb, struct err *err)
 {
-	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " %" PRId64 " %.3000s", c->generation, gb, c->root);
+	CLEANUP(free_text)
+	char *text = xasprintf("%" PRId64 " %" PRId64 " %.3000s", c->generation, gb, c->root);
 
 	return store_put_fact(l->ctx->store, c->ok, text, err);
 }
@@ -109,9 +113,9 @@ struct question {
 	const struct engine_provider *p;
 	const char *name;
 	const char *run;     /* resumed or delivered; NULL or "": none */
-	bool create;	     /* a run would create it */
+	bool create;         /* a run would create it */
 	bool name_is_theirs; /* the project's file chose the name */
-	bool show;	     /* neither ask nor write the ledger */
+	bool show;           /* neither ask nor write the ledger */
 	struct claim claim;
 };
 
@@ -139,7 +143,8 @@ static int64_t rule_since_ms(struct store *store)
 }
 
 /* A run of this project used the volume before volumes had owners. */
-static bool had_before(struct launch *l, const struct claim *c, const char *provider, const char *name)
+static bool had_before(struct launch *l, const struct claim *c, const char *provider,
+		       const char *name)
 {
 	int64_t since_ms = rule_since_ms(l->ctx->store);
 	struct pod_row *pods = NULL;
@@ -150,9 +155,11 @@ static bool had_before(struct launch *l, const struct claim *c, const char *prov
 		return false;
 	for (size_t i = 0; i < count && !had; i++) {
 		struct run_row run;
-		if (strcmp(pods[i].provider, provider) || strcmp(pods[i].volume_name, name) || pods[i].create_ms >= since_ms)
+		if (strcmp(pods[i].provider, provider) || strcmp(pods[i].volume_name, name) ||
+		    pods[i].create_ms >= since_ms)
 			continue;
-		had = store_run(l->ctx->store, pods[i].run, &run, NULL) == 0 && trust_is_below(run.config, c->root);
+		had = store_run(l->ctx->store, pods[i].run, &run, NULL) == 0 &&
+		      trust_is_below(run.config, c->root);
 	}
 	free(pods);
 	return had;
@@ -168,7 +175,8 @@ static bool run_has_it(struct launch *l, const char *run, const char *provider, 
 	if (!run || !run[0] || store_pods(l->ctx->store, run, false, &pods, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		has = has || (!strcmp(pods[i].provider, provider) && !strcmp(pods[i].volume_name, name));
+		has = has ||
+		      (!strcmp(pods[i].provider, provider) && !strcmp(pods[i].volume_name, name));
 	free(pods);
 	return has;
 }
@@ -182,7 +190,8 @@ static bool in_ledger(struct launch *l, const char *provider, const char *name)
 	if (store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		there = there || (!strcmp(rows[i].provider, provider) && !strcmp(rows[i].name, name));
+		there = there ||
+			(!strcmp(rows[i].provider, provider) && !strcmp(rows[i].name, name));
 	free(rows);
 	return there;
 }
@@ -204,7 +213,8 @@ int volume_is_there(const struct engine_provider *p, const char *name, struct er
 
 static bool may_help_to_repeat(enum err_kind kind)
 {
-	return kind == ERR_TRANSIENT || kind == ERR_NETWORK || kind == ERR_RATE_LIMITED || kind == ERR_AMBIGUOUS;
+	return kind == ERR_TRANSIENT || kind == ERR_NETWORK || kind == ERR_RATE_LIMITED ||
+	       kind == ERR_AMBIGUOUS;
 }
 
 /* A run outlasts a provider that fails for a moment, and so does the question before it. */
@@ -212,7 +222,8 @@ static int ask_patiently(const struct question *q, struct err *err)
 {
 	int there = volume_is_there(q->p, q->name, err);
 
-	for (int tries = 1; there < 0 && tries < ASK_TRIES && !q->show && may_help_to_repeat(err->kind); tries++) {
+	for (int tries = 1;
+	     there < 0 && tries < ASK_TRIES && !q->show && may_help_to_repeat(err->kind); tries++) {
 		poll(NULL, 0, MAX((int)MIN(err->retry_after_ms, ASK_MS), ASK_PAUSE_MS));
 		err_clear(err);
 		there = volume_is_there(q->p, q->name, err);
@@ -232,17 +243,20 @@ static char *command(const struct launch *l, const char *name)
 	return xstrdup(cmd == &cmd_resume || cmd == &cmd_attach ? cmd->name : "run");
 }
 
-static int refuse_volume(const struct launch *l, const char *provider, const char *name, struct err *err)
+static int refuse_volume(const struct launch *l, const char *provider, const char *name,
+			 struct err *err)
 {
 	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
 	CLEANUP(free_text) char *file = config_user_file();
 	CLEANUP(free_text) char *shown = places_show(file ? file : "~/.config/burst/burst.cfg");
 	CLEANUP(free_text) char *typed = command(l, name);
 
-	return err_set(err, ERR_CONFIG,
-		       "%s: volume \"%.60s\" of %s does not belong to this project, which could read and change everything on it: allow that once "
-		       "with `burst %s --allow-volume %.60s`, or always with volumes = [\"%.60s\"] in %s",
-		       section_where(conf, "name"), name, provider, typed, name, name, shown);
+	return err_set(
+		err, ERR_CONFIG,
+		"%s: volume \"%.60s\" of %s does not belong to this project, which could read and "
+		"change everything on it: allow that once "
+		"with `burst %s --allow-volume %.60s`, or always with volumes = [\"%.60s\"] in %s",
+		section_where(conf, "name"), name, provider, typed, name, name, shown);
 }
 
 static int64_t wanted_gb(const struct launch *l)
@@ -263,10 +277,12 @@ static int refuse_size(const struct launch *l, const char *name, struct err *err
 	CLEANUP(free_text) char *typed = command(l, name);
 	long long gb = wanted_gb(l);
 
-	return err_set(err, ERR_CONFIG,
-		       "%s: volume.size_gb: %lld GB is more than the %lld GB that a project may create (a volume bills until it is removed): "
-		       "allow it with `burst %s --max-volume-gb %lld`, or max_volume_gb = %lld in %s",
-		       section_where(conf, "size_gb"), gb, (long long)most_gb(l), typed, gb, gb, shown);
+	return err_set(
+		err, ERR_CONFIG,
+		"%s: volume.size_gb: %lld GB is more than the %lld GB that a project may create (a "
+		"volume bills until it is removed): "
+		"allow it with `burst %s --max-volume-gb %lld`, or max_volume_gb = %lld in %s",
+		section_where(conf, "size_gb"), gb, (long long)most_gb(l), typed, gb, gb, shown);
 }
 
 static bool size_is_projects(const struct launch *l)
@@ -278,17 +294,23 @@ static bool size_is_projects(const struct launch *l)
 
 static bool too_large(const struct launch *l, const struct claim *c)
 {
-	return size_is_projects(l) && wanted_gb(l) > most_gb(l) && !(is_granted(c) && wanted_gb(l) <= c->granted_gb);
+	return size_is_projects(l) && wanted_gb(l) > most_gb(l) &&
+	       !(is_granted(c) && wanted_gb(l) <= c->granted_gb);
 }
 
 static bool says_yes_to_size(const struct launch *l, const char *provider, const char *name)
 {
-	return cmd_ask(l->ctx, "create volume %s of %s with %lld GB (it bills until it is removed)?", name, provider, (long long)wanted_gb(l));
+	return cmd_ask(l->ctx,
+		       "create volume %s of %s with %lld GB (it bills until it is removed)?", name,
+		       provider, (long long)wanted_gb(l));
 }
 
-static bool says_yes_to_volume(const struct launch *l, const struct claim *c, const char *provider, const char *name)
+static bool says_yes_to_volume(const struct launch *l, const struct claim *c, const char *provider,
+			       const char *name)
 {
-	return cmd_ask(l->ctx, "volume %s of %s does not belong to this project (%s), which could read and change everything on it; allow it from now on?",
+	return cmd_ask(l->ctx,
+		       "volume %s of %s does not belong to this project (%s), which could read and "
+		       "change everything on it; allow it from now on?",
 		       name, provider, c->root);
 }
 
@@ -296,7 +318,8 @@ static bool says_yes_to_volume(const struct launch *l, const struct claim *c, co
 
 static bool user_allows(const struct question *q, const char *provider)
 {
-	return !q->name_is_theirs || user_lists(q->l, q->name) || run_has_it(q->l, q->run, provider, q->name);
+	return !q->name_is_theirs || user_lists(q->l, q->name) ||
+	       run_has_it(q->l, q->run, provider, q->name);
 }
 
 static int check_new_size(struct question *q, struct err *err)
@@ -363,7 +386,8 @@ static void drop_provider(struct launch *l, int i)
 	struct engine_setup *s = &l->setup;
 
 	s->providers[i].ops->close(s->providers[i].handle);
-	memmove(&s->providers[i], &s->providers[i + 1], (size_t)(s->provider_count - i - 1) * sizeof(*s->providers));
+	memmove(&s->providers[i], &s->providers[i + 1],
+		(size_t)(s->provider_count - i - 1) * sizeof(*s->providers));
 	s->provider_count--;
 }
 

@@ -8,10 +8,12 @@
 #include "output.h"
 #include "settle.h"
 
-/* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has, unless the job says so. */
+/* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has, unless
+ * the job says so. */
 enum { ASK_MS = 60000, WARM_CPU = 1, WARM_MEMORY_GB = 4 };
 
-/* ---- a job that is prepared for and does nothing: what the pod gets and keeps is the real one's ---- */
+/* ---- a job that is prepared for and does nothing: what the pod gets and keeps is the real one's
+ * ---- */
 
 struct job {
 	const struct job_ops *ops; /* of the real one */
@@ -42,24 +44,27 @@ static const struct job_needs *warm_needs(struct job *job)
 static json_t *warm_task(struct job *job, size_t index, int attempt)
 {
 	(void)attempt;
-	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segment.id, "run", "true", "index", (json_int_t)index, "count",
-			 (json_int_t)1);
+	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segment.id, "run", "true", "index",
+			 (json_int_t)index, "count", (json_int_t)1);
 }
 
-static int warm_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+static int warm_check(const struct job *job, size_t index, const char *file, struct check *out,
+		      struct err *err)
 {
 	(void)job, (void)index, (void)file, (void)err;
 	*out = (struct check){.ok = true};
 	return 0;
 }
 
-static int warm_record(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err)
+static int warm_record(struct job *job, size_t index, const struct segment_result *results,
+		       size_t count, struct err *err)
 {
 	(void)job, (void)index, (void)results, (void)count, (void)err;
 	return 0; /* it leaves no file here */
 }
 
-static int warm_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+static int warm_finish(struct job *job, const struct segment_result *results, struct str *notes,
+		       struct err *err)
 {
 	(void)job, (void)results, (void)notes, (void)err;
 	return 0;
@@ -123,11 +128,17 @@ static void keep_provider(struct launch *l, const char *name)
 	s->provider_count = kept;
 }
 
-/* The cheapest that is free now, and the dearest that could be rented in its place; 0, 0: none is free. */
-static int ask_prices(struct launch *l, const struct volume_row *v, int64_t memory_gb, int64_t *least, int64_t *most, struct err *err)
+/* The cheapest that is free now, and the dearest that could be rented in its place; 0, 0: none is
+ * free. */
+static int ask_prices(struct launch *l, const struct volume_row *v, int64_t memory_gb,
+		      int64_t *least, int64_t *most, struct err *err)
 {
-	int64_t cap = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
-	struct op_want want = {.offers = {.gpus = no_gpu, .cpu = WARM_CPU, .memory_gb = memory_gb, .image = l->setup.image}};
+	int64_t cap = section_int(section_group(config_top(l->ctx->config), "caps"),
+				  "max_price_per_hour");
+	struct op_want want = {.offers = {.gpus = no_gpu,
+					  .cpu = WARM_CPU,
+					  .memory_gb = memory_gb,
+					  .image = l->setup.image}};
 	struct op_result result = {0};
 
 	COPY_TEXT(want.offers.volume.provider, v->provider);
@@ -152,10 +163,12 @@ static int ask_prices(struct launch *l, const struct volume_row *v, int64_t memo
 	return 0;
 }
 
-static void say_price(const struct launch *l, const struct volume_row *v, int64_t least, int64_t most)
+static void say_price(const struct launch *l, const struct volume_row *v, int64_t least,
+		      int64_t most)
 {
 	const struct section *caps = section_group(config_top(l->ctx->config), "caps");
-	int64_t cost = section_int(caps, "max_cost"), ms = section_int(caps, "max_duration"), bound = cost;
+	int64_t cost = section_int(caps, "max_cost"), ms = section_int(caps, "max_duration"),
+		bound = cost;
 	CLEANUP(str_free) struct str line = STR_INIT;
 	char hour[32], all[32], region[48] = "";
 
@@ -165,7 +178,8 @@ static void say_price(const struct launch *l, const struct volume_row *v, int64_
 		snprintf(region, sizeof(region), " in %s", v->region);
 	str_addf(&line, "volume %s of %s%s: filled from ", v->name, v->provider, region);
 	if (most)
-		str_addf(&line, "a pod without a GPU for %s an hour", money_show(hour, sizeof(hour), least));
+		str_addf(&line, "a pod without a GPU for %s an hour",
+			 money_show(hour, sizeof(hour), least));
 	else
 		str_add(&line, "a pod without a GPU, of which none is free now");
 	if (bound)
@@ -195,28 +209,36 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	bool smallest = !memory_gb;
 
 	if (!config_job(l->ctx->config))
-		return err_set(err, ERR_CONFIG, "there is no job whose environment could be put on volume %s: name its burst.cfg with --config",
+		return err_set(err, ERR_CONFIG,
+			       "there is no job whose environment could be put on volume %s: name "
+			       "its burst.cfg with --config",
 			       v->name);
 	keep_provider(l, v->provider);
 	if (load(l, err) < 0)
 		return -1;
 	if (smallest)
-		memory_gb = MAX(WARM_MEMORY_GB, l->setup.job_ops->needs(l->setup.job)->setup_memory_gb);
+		memory_gb =
+			MAX(WARM_MEMORY_GB, l->setup.job_ops->needs(l->setup.job)->setup_memory_gb);
 	if (ask_prices(l, v, memory_gb, &least, &most, err) < 0)
 		return -1;
 	say_price(l, v, least, most);
 	if (!l->setup.job_ops->needs(l->setup.job)->setup)
-		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and its code are put there");
-	if (settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 || launch_begin(l, false, err) < 0)
+		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and "
+				   "its code are put there");
+	if (settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
+	    launch_begin(l, false, err) < 0)
 		return -1;
 	l->setup.more_to_come = false; /* a delivery is of files, and it makes none */
 	use_cheapest(&l->setup, v, memory_gb);
 	int status = launch_run(l);
 	if (status == 0)
-		output_line(stdout, "volume %s of %s: ready for job \"%s\", for %s", v->name, v->provider, l->run.job,
+		output_line(stdout, "volume %s of %s: ready for job \"%s\", for %s", v->name,
+			    v->provider, l->run.job,
 			    money_show(cost, sizeof(cost), l->run.cost_microusd));
 	if (status == 1 && smallest)
-		log_line(LOG_NOTE, "if its setup ran out of the pod's %lld GB of memory: burst volume warm %s --memory GB", (long long)memory_gb,
-			 v->name);
+		log_line(LOG_NOTE,
+			 "if its setup ran out of the pod's %lld GB of memory: burst volume warm "
+			 "%s --memory GB",
+			 (long long)memory_gb, v->name);
 	return status;
 }

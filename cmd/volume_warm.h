@@ -7,10 +7,11 @@
 /* The type of such a run in the ledger. */
 #define VOLUME_WARM "warm"
 
-/* Rents the cheapest pod without a GPU beside the volume, puts there what the config's job needs before it can work (worker
- * files, code, the result of its setup, packages), and gives the pod back: a run of its own in the ledger, under the same
- * caps. l: its providers are open; all but the volume's are closed. memory_gb: of the pod, at least; 0: whatever it has.
- * Returns the exit status, or -1. */
+/* Rents the cheapest pod without a GPU beside the volume, puts there what the config's job needs
+ * before it can work (worker files, code, the result of its setup, packages), and gives the pod
+ * back: a run of its own in the ledger, under the same caps. l: its providers are open; all but the
+ * volume's are closed. memory_gb: of the pod, at least; 0: whatever it has. Returns the exit
+ * status, or -1. */
 int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, struct err *err);
 
 #endif

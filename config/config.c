@@ -35,9 +35,9 @@ struct config {
 	struct section *top, *job;
 	const struct job_ops *job_ops;
 	char *path, *dir, *job_name, *user_shown;
-	char *read_path, *read_dir; /* where the file is read: with a tree, in its copy */
+	char *read_path, *read_dir;     /* where the file is read: with a tree, in its copy */
 	const struct config_tree *tree; /* the asker's */
-	char *project_shown; /* NULL: no project's file, or one that is the user's own */
+	char *project_shown;            /* NULL: no project's file, or one that is the user's own */
 	uid_t project_owner;
 	const struct provider_ops *const *providers;
 	struct account *accounts;
@@ -51,16 +51,17 @@ struct config {
 
 /* One file while it is read. */
 struct source {
-	char *path;  /* real path of what is read */
-	char *name;  /* the same in the working tree: by this the project is known */
-	char *shown; /* as messages call it */
-	char *dir;   /* of name */
-	bool trusted; /* the user's own */
-	bool has_job; /* it may hold the job */
+	char *path;    /* real path of what is read */
+	char *name;    /* the same in the working tree: by this the project is known */
+	char *shown;   /* as messages call it */
+	char *dir;     /* of name */
+	bool trusted;  /* the user's own */
+	bool has_job;  /* it may hold the job */
 	int handed_fd; /* above 2: read from there, not by its path */
 	uid_t owner;
 	bool open_to_others; /* anybody but its owner can read it */
-	bool elsewhere;      /* a link led to it: whose words it holds is not known, and messages quote none */
+	/* a link led to it: whose words it holds is not known, and messages quote none */
+	bool elsewhere;
 	const char *user_shown;
 	struct mistakes *mistakes; /* of the config */
 };
@@ -156,7 +157,8 @@ static int wrong_type(const struct place *at, const config_setting_t *setting,
 	char is[200], wanted[160];
 
 	return complain(at, setting, err, "%s%s is %s; it wants %s", at->path, spec->key,
-			found(at, is, sizeof(is), setting), value_wanted(wanted, sizeof(wanted), spec));
+			found(at, is, sizeof(is), setting),
+			value_wanted(wanted, sizeof(wanted), spec));
 }
 
 static bool is_integer(const config_setting_t *setting)
@@ -207,7 +209,9 @@ static int read_items(const struct place *at, const config_setting_t *setting, s
 					"%s%s: entry %d is %s; it wants a text in quotes", at->path,
 					spec->key, i + 1, found(at, is, sizeof(is), element));
 		if ((spec->flags & OPTION_AUTO) && !strcmp(text_of(element), VALUE_AUTO))
-			return complain(at, element, err, "%s%s: \"auto\" stands alone: burst chooses", at->path, spec->key);
+			return complain(at, element, err,
+					"%s%s: \"auto\" stands alone: burst chooses", at->path,
+					spec->key);
 		section_add_item(s, spec->key, text_of(element), where);
 	}
 	return 0;
@@ -255,7 +259,8 @@ static int read_inner(const struct place *at, const config_setting_t *setting, s
 /* "auto", or ["auto"] */
 static bool is_auto(const config_setting_t *setting)
 {
-	if (config_setting_is_aggregate(setting) && !config_setting_is_group(setting) && config_setting_length(setting) == 1)
+	if (config_setting_is_aggregate(setting) && !config_setting_is_group(setting) &&
+	    config_setting_length(setting) == 1)
 		setting = config_setting_get_elem(setting, 0);
 	return text_of(setting) && !strcmp(text_of(setting), VALUE_AUTO);
 }
@@ -299,8 +304,9 @@ static int read_value(const struct place *at, const config_setting_t *setting, s
 
 static void warn_of_open_key(const struct place *at, const config_setting_t *setting)
 {
-	log_line(LOG_WARN, "%s:%u: %s%s is a key, and others can read this file: chmod 600 %s", at->source->shown,
-		 config_setting_source_line(setting), at->path, name_of(setting), at->source->shown);
+	log_line(LOG_WARN, "%s:%u: %s%s is a key, and others can read this file: chmod 600 %s",
+		 at->source->shown, config_setting_source_line(setting), at->path, name_of(setting),
+		 at->source->shown);
 }
 
 /* Goes on after a mistake in AT.KEY when all of them are asked for: 0; else -1. */
@@ -356,7 +362,8 @@ static int read_group(const struct place *at, const config_setting_t *group, str
 				return -1;
 			continue;
 		}
-		if ((check_trust(at, setting, spec, err) < 0 || read_value(at, setting, s, spec, err) < 0) &&
+		if ((check_trust(at, setting, spec, err) < 0 ||
+		     read_value(at, setting, s, spec, err) < 0) &&
 		    note(at, spec->key, err) < 0)
 			return -1;
 		if ((spec->flags & OPTION_SECRET) && at->source->open_to_others)
@@ -374,7 +381,8 @@ static struct account *find_account(const struct config *c, const char *name)
 }
 
 /* `before`: what stands in front of it in the message ("burst.cfg:3"). */
-static int no_provider(const struct config *c, const char *before, const char *name, struct err *err)
+static int no_provider(const struct config *c, const char *before, const char *name,
+		       struct err *err)
 {
 	CLEANUP(str_free) struct str there = STR_INIT;
 	const char *names[64];
@@ -387,9 +395,11 @@ static int no_provider(const struct config *c, const char *before, const char *n
 	names[n] = NULL;
 	const char *near = nearest_word(name, names);
 	if (near)
-		return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\", did you mean \"%s\"?", before, name, near);
-	return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\" (there are %s; BURST_PROVIDER_PATH adds others)", before, name,
-		       str_text(&there));
+		return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\", did you mean \"%s\"?",
+			       before, name, near);
+	return err_set(err, ERR_CONFIG,
+		       "%s: no provider \"%.40s\" (there are %s; BURST_PROVIDER_PATH adds others)",
+		       before, name, str_text(&there));
 }
 
 static int want_group(const struct place *at, const config_setting_t *setting, const char *example,
@@ -474,17 +484,18 @@ static int read_job(struct config *c, const struct place *at, const config_setti
 	return read_group(&inner, group, c->job, err);
 }
 
-static int check_required(const struct config *c, const struct section *s, const char *path, struct err *err)
+static int check_required(const struct config *c, const struct section *s, const char *path,
+			  struct err *err)
 {
 	char wanted[160];
 
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
 		CLEANUP(free_text) char *key = xasprintf("%s%s", path, spec->key);
-		if (!(spec->flags & OPTION_REQUIRED) || (spec->flags & OPTION_SECRET) || section_has(s, spec->key) ||
-		    mistakes_about(c->mistakes, key))
+		if (!(spec->flags & OPTION_REQUIRED) || (spec->flags & OPTION_SECRET) ||
+		    section_has(s, spec->key) || mistakes_about(c->mistakes, key))
 			continue;
-		err_set(err, ERR_CONFIG, "%s: %s is missing: %s (%s)", section_where(s, NULL), key, spec->help,
-			value_wanted(wanted, sizeof(wanted), spec));
+		err_set(err, ERR_CONFIG, "%s: %s is missing: %s (%s)", section_where(s, NULL), key,
+			spec->help, value_wanted(wanted, sizeof(wanted), spec));
 		if (mistakes_note(c->mistakes, key, err) < 0)
 			return -1;
 	}
@@ -514,7 +525,8 @@ static int read_root(struct config *c, const struct source *source, const config
 			result = -1;
 		else
 			result = read_value(&at, setting, c->top, spec, err);
-		if (result < 0 && (!strcmp(name, "providers") || mistake(c, err) < 0) && note(&at, name, err) < 0)
+		if (result < 0 && (!strcmp(name, "providers") || mistake(c, err) < 0) &&
+		    note(&at, name, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -524,7 +536,9 @@ static int read_root(struct config *c, const struct source *source, const config
 static int check_own(const struct source *source, const struct stat *st, struct err *err)
 {
 	if ((st->st_uid != geteuid() && st->st_uid != 0) || (st->st_mode & S_IWOTH))
-		return err_set(err, ERR_CONFIG, "%s: others can write it; make it yours alone: chmod 600 %s", source->shown, source->shown);
+		return err_set(err, ERR_CONFIG,
+			       "%s: others can write it; make it yours alone: chmod 600 %s",
+			       source->shown, source->shown);
 	return 0;
 }
 
@@ -533,7 +547,9 @@ static int read_file(struct source *source, struct str *text, struct err *err)
 {
 	const char *shown = source->shown;
 	bool handed = source->handed_fd > STDERR_FILENO;
-	CLEANUP(fd_close) int fd = handed ? dup(source->handed_fd) : path_open_plain_at(AT_FDCWD, source->path, shown, err);
+	CLEANUP(fd_close)
+	int fd = handed ? dup(source->handed_fd)
+			: path_open_plain_at(AT_FDCWD, source->path, shown, err);
 	struct stat st;
 
 	if (fd < 0)
@@ -659,7 +675,8 @@ static int find_user(struct source *s)
 	return 1;
 }
 
-/* The user's own file, however its path is written. It may be a link, as to a folder of dotfiles. */
+/* The user's own file, however its path is written. It may be a link, as to a folder of dotfiles.
+ */
 static bool is_user_file(const char *path)
 {
 	CLEANUP(free_text) char *file = config_user_file();
@@ -667,11 +684,12 @@ static bool is_user_file(const char *path)
 	CLEANUP(free_text) char *above = path_dir(path);
 	char a[PATH_MAX], b[PATH_MAX];
 
-	return file && realpath(its, a) && realpath(above, b) && !strcmp(a, b) && !strcmp(path_base(file), path_base(path));
+	return file && realpath(its, a) && realpath(above, b) && !strcmp(a, b) &&
+	       !strcmp(path_base(file), path_base(path));
 }
 
-/* A repository can contain a link, and its target's folder would count as the project. Burst's state folder holds copies of projects'
- * files, which must not run as projects. */
+/* A repository can contain a link, and its target's folder would count as the project. Burst's
+ * state folder holds copies of projects' files, which must not run as projects. */
 static int check_place(const char *path, bool is_link, const char *real, struct err *err)
 {
 	CLEANUP(free_text) char *state = places_state();
@@ -683,11 +701,15 @@ static int check_place(const char *path, bool is_link, const char *real, struct 
 	if (is_link && !is_user_file(path)) {
 		CLEANUP(free_text) char *root = trust_root(folder);
 		if (!trust_is_below(real, root))
-			return err_set(err, ERR_CONFIG, "%s is a link to %.200s, out of the project: copy it, or name that file itself", path,
-				       real);
+			return err_set(err, ERR_CONFIG,
+				       "%s is a link to %.200s, out of the project: copy it, or "
+				       "name that file itself",
+				       path, real);
 	}
 	if (state && trust_is_below(real, state))
-		return err_set(err, ERR_CONFIG, "%s lies in burst's own folder (%.200s), where no project may be", path, state);
+		return err_set(err, ERR_CONFIG,
+			       "%s lies in burst's own folder (%.200s), where no project may be",
+			       path, state);
 	return 0;
 }
 
@@ -706,8 +728,10 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The file of the commit that stands in for this one, which the working tree may not have any more. */
-static int find_in_tree(const struct config_tree *tree, const char *path, struct source *s, struct err *err)
+/* The file of the commit that stands in for this one, which the working tree may not have any more.
+ */
+static int find_in_tree(const struct config_tree *tree, const char *path, struct source *s,
+			struct err *err)
 {
 	CLEANUP(free_text) char *named = trust_real(path);
 	CLEANUP(free_text) char *copied = trust_move(named, tree->top, tree->copy);
@@ -717,11 +741,13 @@ static int find_in_tree(const struct config_tree *tree, const char *path, struct
 	char real[PATH_MAX];
 
 	if (!trust_is_below(name, tree->top))
-		return err_set(err, ERR_CONFIG, "%s lies outside of the repository %s", path, tree->top);
+		return err_set(err, ERR_CONFIG, "%s lies outside of the repository %s", path,
+			       tree->top);
 	if (!realpath(copy, real))
 		return err_set(err, ERR_CONFIG, "%s: the commit has no such file", path);
 	if (!trust_is_below(real, tree->copy))
-		return err_set(err, ERR_CONFIG, "%s is a link out of the commit: name that file itself", path);
+		return err_set(err, ERR_CONFIG,
+			       "%s is a link out of the commit: name that file itself", path);
 	source_set(s, name, path);
 	free(s->path);
 	s->path = xstrdup(real);
@@ -744,7 +770,8 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 	}
 	if (ask->tree) {
 		CLEANUP(free_text) char *here = path_here(path);
-		return here ? find_in_tree(ask->tree, here, s, err) : err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
+		return here ? find_in_tree(ask->tree, here, s, err)
+			    : err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
 	}
 	if (is_folder(path)) {
 		char *inside = path_join(path, "burst.cfg");
@@ -798,7 +825,8 @@ static bool is_projects_word(const struct config *c, const struct section *s, co
 /* Whether it is a path that the job reads, and that the project's file names. */
 static bool is_read(const struct config *c, const struct section *s, const struct option_spec *spec)
 {
-	return spec->type == OPTION_PATH && strcmp(spec->key, "output") && section_text(s, spec->key) && is_projects_word(c, s, spec->key);
+	return spec->type == OPTION_PATH && strcmp(spec->key, "output") &&
+	       section_text(s, spec->key) && is_projects_word(c, s, spec->key);
 }
 
 /* What the project reads is the commit's, under the same name. */
@@ -820,7 +848,9 @@ static void move_paths(struct config *c)
 	if (c->job)
 		move_paths_of(c, c->job);
 	if (section_has(c->top, "code"))
-		move_paths_of(c, section_set_group(c->top, "code", section_where(section_group(c->top, "code"), NULL)));
+		move_paths_of(
+			c, section_set_group(c->top, "code",
+					     section_where(section_group(c->top, "code"), NULL)));
 }
 
 /* A project's file would otherwise replace the user's cap by a higher one. */
@@ -830,7 +860,9 @@ static void keep_user_caps(struct config *c)
 
 	for (size_t i = 0; i < ARRAY_LEN(run_caps); i++)
 		if (section_has(caps, run_caps[i]))
-			c->user_caps[i] = (struct config_cap){true, section_int(caps, run_caps[i]), xstrdup(section_where(caps, run_caps[i]))};
+			c->user_caps[i] =
+				(struct config_cap){true, section_int(caps, run_caps[i]),
+						    xstrdup(section_where(caps, run_caps[i]))};
 }
 
 static int read_both(struct config *c, const struct config_ask *ask, struct err *err)
@@ -934,13 +966,17 @@ static int finish(struct config *c, const struct config_ask *ask, struct err *er
 	if (read_environments(c, err) < 0)
 		return -1;
 	if (c->job)
-		return check_required(c, c->job, "job.", err) < 0 || (name_job(c, err) < 0 && mistakes_note(c->mistakes, "job.name", err) < 0)
+		return check_required(c, c->job, "job.", err) < 0 ||
+				       (name_job(c, err) < 0 &&
+					mistakes_note(c->mistakes, "job.name", err) < 0)
 			       ? -1
 			       : 0;
 	if (!ask->need_job || mistakes_about(c->mistakes, "job"))
 		return 0;
 	if (c->path) {
-		err_set(err, ERR_CONFIG, "%s: it has no job: say what to render (`burst help init`)", ask->file ? ask->file : "burst.cfg");
+		err_set(err, ERR_CONFIG,
+			"%s: it has no job: say what to render (`burst help init`)",
+			ask->file ? ask->file : "burst.cfg");
 		return mistakes_note(c->mistakes, "job", err);
 	}
 	return err_set(err, ERR_CONFIG,
@@ -1078,7 +1114,8 @@ char *config_added(const char *key, const char *text)
 }
 
 /* Flags add to what the user's file allows. */
-static int add_to(struct config *c, const char *key, const char *text, const char *flag, struct err *err)
+static int add_to(struct config *c, const char *key, const char *text, const char *flag,
+		  struct err *err)
 {
 	CLEANUP(free_text) char *added = config_added(key, text);
 	CLEANUP(str_free) struct str all = STR_INIT;
@@ -1118,21 +1155,25 @@ static int check_providers(const struct config *c, struct mistakes *m, struct er
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = section_item(c->top, "provider", i);
-		if (!find_account(c, name) && no_provider(c, where, name, err) < 0 && mistakes_note(m, "provider", err) < 0)
+		if (!find_account(c, name) && no_provider(c, where, name, err) < 0 &&
+		    mistakes_note(m, "provider", err) < 0)
 			return -1;
 	}
 	if (count)
 		return 0;
-	err_set(err, ERR_CONFIG, "%s: provider is empty; it wants at least one, like [\"local\"]", where);
+	err_set(err, ERR_CONFIG, "%s: provider is empty; it wants at least one, like [\"local\"]",
+		where);
 	return mistakes_note(m, "provider", err);
 }
 
-/* What the project's file says or leaves at its default; what a flag says is the user's own word. */
+/* What the project's file says or leaves at its default; what a flag says is the user's own word.
+ */
 static bool is_projects_word(const struct config *c, const struct section *s, const char *key)
 {
 	const char *where = section_where(s, key);
 
-	return !section_has(s, key) || (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
+	return !section_has(s, key) ||
+	       (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
 }
 
 /* The folders that the user allows, as trust.h wants them; free with allowed_free(). */
@@ -1142,7 +1183,8 @@ static char **allowed_folders(const struct config *c)
 	char **list = xcalloc(count + 1, sizeof(*list));
 
 	for (size_t i = 0; i < count; i++) {
-		CLEANUP(free_text) char *path = value_path("/", section_item(c->top, "allow_paths", i));
+		CLEANUP(free_text)
+		char *path = value_path("/", section_item(c->top, "allow_paths", i));
 		list[i] = trust_real(path);
 	}
 	return list;
@@ -1165,7 +1207,8 @@ static int note_trust(struct config *c, struct err *err)
 static int check_allowed(struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < section_count(c->top, "allow_paths"); i++) {
-		CLEANUP(free_text) char *path = value_path("", section_item(c->top, "allow_paths", i));
+		CLEANUP(free_text)
+		char *path = value_path("", section_item(c->top, "allow_paths", i));
 		if (trust_check_allowed(path, c->dir, err) == 0)
 			continue;
 		err_wrap(err, "%s: allow_paths", section_where(c->top, "allow_paths"));
@@ -1185,8 +1228,8 @@ bool config_is_projects(const struct config *c, const struct section *s, const c
 	return c->project_shown && is_projects_word(c, s, key);
 }
 
-static int check_path(const struct config *c, const struct section *s, const char *group, const char *name, const char *path,
-		      struct err *err)
+static int check_path(const struct config *c, const struct section *s, const char *group,
+		      const char *name, const char *path, struct err *err)
 {
 	CLEANUP(free_text) char *key = xasprintf("%s.%s", group, name);
 	char **allowed = allowed_folders(c);
@@ -1202,10 +1245,12 @@ static int check_path(const struct config *c, const struct section *s, const cha
 	return result < 0 ? err_wrap(err, "%s", section_where(s, name)) : 0;
 }
 
-static int check_paths_of(struct config *c, const struct section *s, const char *group, struct err *err)
+static int check_paths_of(struct config *c, const struct section *s, const char *group,
+			  struct err *err)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
-		if (spec->type != OPTION_PATH || !section_text(s, spec->key) || !is_projects_word(c, s, spec->key))
+		if (spec->type != OPTION_PATH || !section_text(s, spec->key) ||
+		    !is_projects_word(c, s, spec->key))
 			continue;
 		CLEANUP(free_text) char *path = path_join(c->dir, section_text(s, spec->key));
 		if (check_path(c, s, group, spec->key, path, err) < 0 && note_trust(c, err) < 0)
@@ -1227,7 +1272,8 @@ static int check_owner(const struct config *c, struct err *err)
 	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
 	uid_t owner = c->project_owner;
 	char **allowed = allowed_folders(c);
-	bool fine = owner == geteuid() || owner == 0 || (sudo && (uid_t)strtoul(sudo, NULL, 10) == owner);
+	bool fine = owner == geteuid() || owner == 0 ||
+		    (sudo && (uid_t)strtoul(sudo, NULL, 10) == owner);
 
 	for (char **folder = allowed; *folder && !fine; folder++)
 		fine = trust_is_below(c->dir, *folder);
@@ -1235,7 +1281,8 @@ static int check_owner(const struct config *c, struct err *err)
 	if (fine)
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "%s belongs to another user (%lu), who can change what you spend and send to pods: copy it, or allow its folder with "
+		       "%s belongs to another user (%lu), who can change what you spend and send "
+		       "to pods: copy it, or allow its folder with "
 		       "--allow-path %.200s",
 		       c->project_shown, (unsigned long)owner, c->dir);
 }
@@ -1244,13 +1291,16 @@ static int check_trusted(struct config *c, struct err *err)
 {
 	const struct section *deliver = section_group(c->top, "deliver");
 
-	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0 && mistakes_note(c->mistakes, NULL, err) < 0)
+	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0 &&
+	    mistakes_note(c->mistakes, NULL, err) < 0)
 		return -1;
-	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0 && mistakes_note(c->mistakes, NULL, err) < 0)
+	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0 &&
+	    mistakes_note(c->mistakes, NULL, err) < 0)
 		return -1;
 	if (check_allowed(c, err) < 0)
 		return -1;
-	if (!c->project_shown || c->out_of_bounds) /* the paths may be meant by what was to be allowed */
+	/* the paths may be meant by what was to be allowed */
+	if (!c->project_shown || c->out_of_bounds)
 		return 0;
 	if (check_owner(c, err) < 0 && note_trust(c, err) < 0)
 		return -1;
@@ -1282,7 +1332,8 @@ int config_check(struct config *c, struct err *err)
 		return -1;
 	if (check_providers(c, c->mistakes, err) < 0 || check_trusted(c, err) < 0)
 		return -1;
-	if (c->job && c->job_ops->check_conf && c->job_ops->check_conf(c->job, c->mistakes, err) < 0)
+	if (c->job && c->job_ops->check_conf &&
+	    c->job_ops->check_conf(c->job, c->mistakes, err) < 0)
 		return -1;
 	return mistakes_end(c->mistakes, err);
 }
@@ -1304,7 +1355,8 @@ struct config_cap config_cap(const struct config *c, const char *key, bool proje
 	const struct config_cap *user = &c->user_caps[i];
 	if (!project)
 		return *user;
-	if (!section_has(caps, key) || (user->set && !strcmp(user->where, section_where(caps, key))))
+	if (!section_has(caps, key) ||
+	    (user->set && !strcmp(user->where, section_where(caps, key))))
 		return (struct config_cap){0};
 	return (struct config_cap){true, section_int(caps, key), section_where(caps, key)};
 }

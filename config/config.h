@@ -3,8 +3,9 @@
  * config/keys.c, of the providers and of the job types.
  *
  * A mistake is ERR_CONFIG, one line: file:line, the key, what is wrong, what would be right. A
- * project's file comes with a cloned repository and is not trusted, wherever it lies: keys marked OPTION_USER_ONLY are refused
- * there. It may be no link out of the project, lie in no folder of burst's own, and belong to no other user but root. */
+ * project's file comes with a cloned repository and is not trusted, wherever it lies: keys marked
+ * OPTION_USER_ONLY are refused there. It may be no link out of the project, lie in no folder of
+ * burst's own, and belong to no other user but root. */
 #ifndef BURST_CONFIG_H
 #define BURST_CONFIG_H
 
@@ -16,24 +17,28 @@
 
 struct config;
 
-/* The files of a commit that stand in for those of the working tree: what a project's file and its job read lies in `copy`, what they
- * write goes below `top`. Both are real paths, and hold the same names. */
+/* The files of a commit that stand in for those of the working tree: what a project's file and its
+ * job read lies in `copy`, what they write goes below `top`. Both are real paths, and hold the same
+ * names. */
 struct config_tree {
 	const char *top, *copy;
 };
 
 struct config_ask {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
-	const struct config_tree *tree; /* NULL: the working tree. `file` then need not be there. It must outlive the config */
-	/* Above 2: the text comes from this descriptor, which our parent handed over; `file` only names it. Its paths and its volume were
-	 * checked by the parent. Only the user's own file may have keys that are marked OPTION_USER_ONLY. */
+	/* NULL: the working tree. `file` then need not be there. It must outlive the config */
+	const struct config_tree *tree;
+	/* Above 2: the text comes from this descriptor, which our parent handed over; `file` only
+	 * names it. Its paths and its volume were checked by the parent. Only the user's own file
+	 * may have keys that are marked OPTION_USER_ONLY. */
 	int handed_fd;
-	bool need_job;    /* it is an error when no file has a `job` group */
-	/* Leave the project's file alone (reap must work beside a broken one); of the user's, mistakes outside of the groups of
-	 * providers that there are, are warnings: pods must be given back. */
+	bool need_job; /* it is an error when no file has a `job` group */
+	/* Leave the project's file alone (reap must work beside a broken one); of the user's,
+	 * mistakes outside of the groups of providers that there are, are warnings: pods must be
+	 * given back. */
 	bool user_only;
-	/* Gets every mistake of the files: config_open() then goes on after one, and config_check() is what fails. It must outlive the
-	 * config. NULL: the first mistake ends the reading. */
+	/* Gets every mistake of the files: config_open() then goes on after one, and config_check()
+	 * is what fails. It must outlive the config. NULL: the first mistake ends the reading. */
 	struct mistakes *mistakes;
 	const struct provider_ops *const *providers; /* NULL-terminated */
 	const struct job_ops *const *jobs;           /* NULL-terminated */
@@ -45,45 +50,51 @@ void config_free(struct config *c);
 
 /* A value from the command line, over what the files say: key is a path as in "caps.max_cost", text
  * is written as on a command line (lists with commas, relative paths from the current folder), flag
- * ("--max-cost") is for messages: ERR_USAGE. A key of config_adds() adds to what the user's file says. */
+ * ("--max-cost") is for messages: ERR_USAGE. A key of config_adds() adds to what the user's file
+ * says. */
 int config_override(struct config *c, const char *key, const char *text, const char *flag,
 		    struct err *err);
-/* Replaces job.output by the folder that a run began with. It stays the project's word, and is checked again: it may be a link now. */
+/* Replaces job.output by the folder that a run began with. It stays the project's word, and is
+ * checked again: it may be a link now. */
 void config_set_output(struct config *c, const char *path);
 bool config_adds(const char *key);
 /* The value of such a key with absolute paths. To be freed. */
 char *config_added(const char *key, const char *text);
-/* What no single key can show (ranges, known providers, what the type of job asks for); to be called once after the overrides. */
+/* What no single key can show (ranges, known providers, what the type of job asks for); to be
+ * called once after the overrides. */
 int config_check(struct config *c, struct err *err);
-/* After config_check() has failed: whether what the config names may be looked at all the same, for further mistakes. */
+/* After config_check() has failed: whether what the config names may be looked at all the same, for
+ * further mistakes. */
 bool config_in_bounds(const struct config *c);
 
 /* There is a project's file, and it is not the user's own. */
 bool config_is_project(const struct config *c);
-/* The project's file sets the key, or leaves it at its default; neither the user's file nor a flag does. */
+/* The project's file sets the key, or leaves it at its default; neither the user's file nor a flag
+ * does. */
 bool config_is_projects(const struct config *c, const struct section *s, const char *key);
 
-/* job.KEY names a folder in which a link leads to this real path: ERR_CONFIG when a project's file named the folder, and may not
- * name that path itself (trust.h). */
+/* job.KEY names a folder in which a link leads to this real path: ERR_CONFIG when a project's file
+ * named the folder, and may not name that path itself (trust.h). */
 int config_may_read(const struct config *c, const char *key, const char *real, struct err *err);
 
 /* config_ask.mistakes: collects further mistakes. NULL: reading ends at the first one. */
 struct mistakes *config_mistakes(const struct config *c);
-/* Puts the file and line of the key that an error is about (err_about()) in front of its message, where the config has that key. */
+/* Puts the file and line of the key that an error is about (err_about()) in front of its message,
+ * where the config has that key. */
 void config_place_error(const struct config *c, struct err *err);
 
 /* All that config/keys.c lists, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);
-/* caps.per_day and caps.per_month, of each file by itself: the user's own bounds all runs, a project's those of that project, and
- * neither replaces the other. Borrowed. */
+/* caps.per_day and caps.per_month, of each file by itself: the user's own bounds all runs, a
+ * project's those of that project, and neither replaces the other. Borrowed. */
 struct config_cap {
 	bool set;
 	int64_t microusd;
 	const char *where; /* file:line */
 };
 struct config_cap config_cap(const struct config *c, const char *key, bool project);
-/* NULL when there is no job. Paths that the file names are absolute; a default ("out") is as its table
- * has it: path_join(config_dir(c), ...) is right for both. */
+/* NULL when there is no job. Paths that the file names are absolute; a default ("out") is as its
+ * table has it: path_join(config_dir(c), ...) is right for both. */
 const struct section *config_job(const struct config *c);
 const struct job_ops *config_job_ops(const struct config *c);
 /* job.name, else the folder's name. */
@@ -94,7 +105,8 @@ const char *config_path(const struct config *c);
 const char *config_dir(const struct config *c);
 /* The same folder where the project's files are read: with config_ask.tree, that of the commit. */
 const char *config_read_dir(const struct config *c);
-/* What the project's file and its job read, as paths below config_ask.tree's top, NULL-terminated: the file itself first. */
+/* What the project's file and its job read, as paths below config_ask.tree's top, NULL-terminated:
+ * the file itself first. */
 char **config_inputs(const struct config *c);
 void config_inputs_free(char **inputs); /* NULL is fine */
 
@@ -109,19 +121,20 @@ const struct section *config_account(struct config *c, const char *name, struct 
 /* ${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}, made 0700; absolute; to be freed.
  * NULL on error. */
 char *config_state_dir(struct err *err);
-/* ${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders, whether it is there or not; to be freed. NULL: no cache, since BURST_CACHE_DIR
- * is set and empty, or there is no home. */
+/* ${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders, whether it is there or not; to be
+ * freed. NULL: no cache, since BURST_CACHE_DIR is set and empty, or there is no home. */
 char *config_renders_dir(void);
-/* Beside it, for the files of commits while runs read them; to be freed. An empty BURST_CACHE_DIR changes nothing, since nothing is kept there.
- * NULL: there is no home. */
+/* Beside it, for the files of commits while runs read them; to be freed. An empty BURST_CACHE_DIR
+ * changes nothing, since nothing is kept there. NULL: there is no home. */
 char *config_trees_dir(void);
-/* Real path of the current folder's burst.cfg, which is not read: 1, and *path to be freed; 0: there is none; -1: no run can have been
- * started with it, as it is a link out of the project. */
+/* Real path of the current folder's burst.cfg, which is not read: 1, and *path to be freed; 0:
+ * there is none; -1: no run can have been started with it, as it is a link out of the project. */
 int config_here(char **path, struct err *err);
-/* The same of a named file or folder; NULL: of the current folder. One that is named and is not there is an error. */
+/* The same of a named file or folder; NULL: of the current folder. One that is named and is not
+ * there is an error. */
 int config_find(const char *file, char **path, struct err *err);
-/* The path of a project's file by its name alone (a file or a folder; NULL: of the current folder), whether it is there or not: a commit, or the
- * ledger, may know it all the same. To be freed. */
+/* The path of a project's file by its name alone (a file or a folder; NULL: of the current folder),
+ * whether it is there or not: a commit, or the ledger, may know it all the same. To be freed. */
 char *config_named(const char *file);
 /* ${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg; to be freed. NULL when there is no home. */
 char *config_user_file(void);

@@ -74,8 +74,17 @@ static const char *sensible(const char *key)
 {
 	static const struct {
 		const char *key, *value;
-	} values[] = {{"loudness", "-18"}, {"disk_gb", "40"}, {"cpu", "4"}, {"memory_gb", "16"}, {"vram_gb", "8"}, {"max_batch", "8"},
-		      {"max_price_per_hour", "1.20"}, {"on", "[\"failed\", \"capped\", \"unreleased\", \"recovered\"]"}, {"per_day", "10.00"}, {"per_month", "100.00"}, {"bid", "0.50"}};
+	} values[] = {{"loudness", "-18"},
+		      {"disk_gb", "40"},
+		      {"cpu", "4"},
+		      {"memory_gb", "16"},
+		      {"vram_gb", "8"},
+		      {"max_batch", "8"},
+		      {"max_price_per_hour", "1.20"},
+		      {"on", "[\"failed\", \"capped\", \"unreleased\", \"recovered\"]"},
+		      {"per_day", "10.00"},
+		      {"per_month", "100.00"},
+		      {"bid", "0.50"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(values); i++)
 		if (!strcmp(values[i].key, key))

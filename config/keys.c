@@ -145,11 +145,13 @@ static int check_range(const struct section *top, size_t i, struct err *err)
 	int64_t value = section_int(s, key);
 	if (value >= bounds[i].least && value <= bounds[i].most)
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s: %s%s%s is out of range: it must be %s", section_where(s, key), group ? group : "",
-		       group ? "." : "", key, bounds[i].wanted);
+	return err_set(err, ERR_CONFIG, "%s: %s%s%s is out of range: it must be %s",
+		       section_where(s, key), group ? group : "", group ? "." : "", key,
+		       bounds[i].wanted);
 }
 
-/* A new volume gets a name that every provider takes. One that is there already may have another: its provider says so if not. */
+/* A new volume gets a name that every provider takes. One that is there already may have another:
+ * its provider says so if not. */
 static int check_volume_name(const struct section *volume, struct err *err)
 {
 	const char *name = section_text(volume, "name");
@@ -157,12 +159,14 @@ static int check_volume_name(const struct section *volume, struct err *err)
 
 	if (!len || !section_bool(volume, "create") ||
 	    (len < 64 && name[0] != '.' && name[0] != '-' &&
-	     strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len))
+	     strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+		     len))
 		return 0;
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, name, len, 80);
 	return err_set(err, ERR_CONFIG,
-		       "%s: volume.name: \"%s\" cannot name a new volume: a name has letters, digits, '.', '_' and '-' only, at most 63, and "
+		       "%s: volume.name: \"%s\" cannot name a new volume: a name has letters, "
+		       "digits, '.', '_' and '-' only, at most 63, and "
 		       "begins with none of '.' and '-'",
 		       section_where(volume, "name"), str_text(&shown));
 }
@@ -170,15 +174,20 @@ static int check_volume_name(const struct section *volume, struct err *err)
 int keys_check_ranges(const struct section *top, struct mistakes *m, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
-		CLEANUP(free_text) char *path = xasprintf("%s%s%s", bounds[i].group ? bounds[i].group : "", bounds[i].group ? "." : "", bounds[i].key);
+		CLEANUP(free_text)
+		char *path = xasprintf("%s%s%s", bounds[i].group ? bounds[i].group : "",
+				       bounds[i].group ? "." : "", bounds[i].key);
 		if (check_range(top, i, err) < 0 && mistakes_note(m, path, err) < 0)
 			return -1;
 	}
-	if (check_volume_name(section_group(top, "volume"), err) < 0 && mistakes_note(m, "volume.name", err) < 0)
+	if (check_volume_name(section_group(top, "volume"), err) < 0 &&
+	    mistakes_note(m, "volume.name", err) < 0)
 		return -1;
-	if (provider_check_image(section_group(top, "pod"), "pod", "image", err) < 0 && mistakes_note(m, "pod.image", err) < 0)
+	if (provider_check_image(section_group(top, "pod"), "pod", "image", err) < 0 &&
+	    mistakes_note(m, "pod.image", err) < 0)
 		return -1;
-	if (provider_check_image(section_group(top, "deliver"), "deliver", "image", err) < 0 && mistakes_note(m, "deliver.image", err) < 0)
+	if (provider_check_image(section_group(top, "deliver"), "deliver", "image", err) < 0 &&
+	    mistakes_note(m, "deliver.image", err) < 0)
 		return -1;
 	return 0;
 }

@@ -57,7 +57,8 @@ static char *state_path(struct err *err)
 	if (own && own[0] == '/')
 		return xstrdup(own);
 	if (own && own[0]) {
-		err_set(err, ERR_CONFIG, "BURST_STATE_DIR is \"%.200s\": it must be an absolute path", own);
+		err_set(err, ERR_CONFIG,
+			"BURST_STATE_DIR is \"%.200s\": it must be an absolute path", own);
 		return NULL;
 	}
 	CLEANUP(free_text) char *dir = places_xdg("XDG_STATE_HOME", ".local/state");

@@ -53,7 +53,8 @@ void secrets_hide(const struct provider_ops *const *providers)
 {
 	for (; *providers; providers++)
 		for (const struct option_spec *spec = (*providers)->options; spec->key; spec++) {
-			CLEANUP(free_text) char *name = secret_env_name((*providers)->name, spec->key);
+			CLEANUP(free_text)
+			char *name = secret_env_name((*providers)->name, spec->key);
 			if (spec->flags & OPTION_SECRET)
 				guard_hide(name);
 		}
@@ -394,7 +395,8 @@ static bool has_account(const char *provider, const struct section *s)
 
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
 		if ((spec->flags & OPTION_SECRET) && (spec->flags & OPTION_REQUIRED) &&
-		    (section_text(s, spec->key) || (file && vendor_has(file, spec->key) && in_another_profile(file, spec->key))))
+		    (section_text(s, spec->key) ||
+		     (file && vendor_has(file, spec->key) && in_another_profile(file, spec->key))))
 			return true;
 	return false;
 }
@@ -412,7 +414,8 @@ static int missing(const char *provider, const struct section *s, const char *ke
 		str_addf(&ways, ", or providers.%s.%s in %s", provider, command, user_shown);
 	if (file && vendor_has(file, key))
 		str_addf(&ways, ", or log in with `%s` (~/%s)", file->login, file->below_home);
-	return err_set(err, has_account(provider, s) ? ERR_CREDENTIALS : ERR_NO_ACCOUNT, "%s: no %s: %s", provider, key, str_text(&ways));
+	return err_set(err, has_account(provider, s) ? ERR_CREDENTIALS : ERR_NO_ACCOUNT,
+		       "%s: no %s: %s", provider, key, str_text(&ways));
 }
 
 static int fill_one(const char *provider, struct section *s, const struct option_spec *spec,
@@ -451,7 +454,8 @@ int secrets_fill(const char *provider, struct section *s, const char *user_shown
 		if (!secret)
 			continue;
 		log_secret(section_text(s, spec->key));
-		if ((spec->flags & OPTION_REQUIRED) && !section_text(s, spec->key) && !first_missing)
+		if ((spec->flags & OPTION_REQUIRED) && !section_text(s, spec->key) &&
+		    !first_missing)
 			first_missing = spec->key;
 	}
 	return first_missing ? missing(provider, s, first_missing, user_shown, err) : 0;

@@ -12,15 +12,16 @@
 #include "provider.h"
 
 /* Fills the OPTION_SECRET keys of the provider's section that are still empty, and what else the
- * vendor's file says about keys of the section. ERR_NO_ACCOUNT when no required one is anywhere; ERR_CREDENTIALS when some
- * are, or one cannot be had: its command fails, its file cannot be read, what is found is no key.
- * user_shown: how messages call the user's file. */
+ * vendor's file says about keys of the section. ERR_NO_ACCOUNT when no required one is anywhere;
+ * ERR_CREDENTIALS when some are, or one cannot be had: its command fails, its file cannot be read,
+ * what is found is no key. user_shown: how messages call the user's file. */
 int secrets_fill(const char *provider, struct section *s, const char *user_shown, struct err *err);
 
 /* "RUNPOD_API_KEY" for "runpod" and "api_key"; to be freed. */
 char *secret_env_name(const char *provider, const char *key);
 
-/* No child of ours is handed the keys of these providers (NULL-terminated) that are in our environment; once, at the start. */
+/* No child of ours is handed the keys of these providers (NULL-terminated) that are in our
+ * environment; once, at the start. */
 void secrets_hide(const struct provider_ops *const *providers);
 /* The files in which the vendors' own tools keep keys. NULL: there is no home. To be freed. */
 size_t secrets_file_count(void);

@@ -30,11 +30,13 @@ char *trust_plain(const char *path)
 
 	for (const char *part = path; *part;) {
 		size_t len = strcspn(part, "/");
-		bool stay = !len || (len == 1 && part[0] == '.'), up = len == 2 && part[0] == '.' && part[1] == '.';
+		bool stay = !len || (len == 1 && part[0] == '.'),
+		     up = len == 2 && part[0] == '.' && part[1] == '.';
 		if (up)
 			go_up(out);
 		if (!stay && !up) {
-			char *longer = xasprintf("%s%s%.*s", out, out[1] ? "/" : "", (int)len, part);
+			char *longer =
+				xasprintf("%s%s%.*s", out, out[1] ? "/" : "", (int)len, part);
 			free(out);
 			out = longer;
 		}
@@ -51,11 +53,13 @@ static char *behind_link(const char *link, const char *rest)
 	char target[PATH_MAX];
 	ssize_t n = readlink(link, target, sizeof(target));
 
-	return n > 0 && n < (ssize_t)sizeof(target) ? xasprintf("%.*s/%s", (int)n, target, rest) : NULL;
+	return n > 0 && n < (ssize_t)sizeof(target) ? xasprintf("%.*s/%s", (int)n, target, rest)
+						    : NULL;
 }
 
-/* Where it really is, or will be once the folders that are missing are made: links are followed part by part, since ".." behind a
- * missing folder leads to links that exist, and a link may lead to nothing yet. */
+/* Where it really is, or will be once the folders that are missing are made: links are followed
+ * part by part, since ".." behind a missing folder leads to links that exist, and a link may lead
+ * to nothing yet. */
 static char *real_place(const char *path)
 {
 	CLEANUP(free_text) char *rest = xstrdup(path);
@@ -87,17 +91,46 @@ static bool is_below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
 
-	return !strcmp(folder, "/") || (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
+	return !strcmp(folder, "/") ||
+	       (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
 }
 
 /* ---- what no project may name ---- */
 
 /* Below a home folder; those in .config also below XDG_CONFIG_HOME. */
 static const char *const kept_at_home[] = {
-	".ssh", ".gnupg", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/gcloud", ".config/rclone",
-	".config/op", ".aws", ".azure", ".boto", ".s3cfg", ".kube", ".docker/config.json", ".runpod", ".modal.toml", ".npmrc", ".pypirc",
-	".pgpass", ".my.cnf", ".vault-token", ".password-store", ".local/share/keyrings", ".huggingface", ".cache/huggingface/token",
-	".cache/huggingface/stored_tokens", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium",
+	".ssh",
+	".gnupg",
+	".netrc",
+	"_netrc",
+	".git-credentials",
+	".config/git/credentials",
+	".config/gh",
+	".config/gcloud",
+	".config/rclone",
+	".config/op",
+	".aws",
+	".azure",
+	".boto",
+	".s3cfg",
+	".kube",
+	".docker/config.json",
+	".runpod",
+	".modal.toml",
+	".npmrc",
+	".pypirc",
+	".pgpass",
+	".my.cnf",
+	".vault-token",
+	".password-store",
+	".local/share/keyrings",
+	".huggingface",
+	".cache/huggingface/token",
+	".cache/huggingface/stored_tokens",
+	".mozilla",
+	".thunderbird",
+	".config/google-chrome",
+	".config/chromium",
 };
 
 struct places {
@@ -183,7 +216,8 @@ static bool is_repository(const char *folder)
 	CLEANUP(free_text) char *git = path_join(folder, ".git");
 	struct stat st;
 
-	return lstat(git, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) && path_base(folder)[0] != '.';
+	return lstat(git, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) &&
+	       path_base(folder)[0] != '.';
 }
 
 /* A repository that holds the whole home folder, or is hidden itself (~/.config), is no project. */
@@ -239,7 +273,8 @@ static bool is_kept(const char *real, bool written, const struct places *kept)
 {
 	for (size_t i = 0; i < kept->count; i++)
 		if (trust_is_below(real, kept->list[i]) ||
-		    (written && (i < KEPT_OWN || path_exists(kept->list[i])) && trust_is_below(kept->list[i], real)))
+		    (written && (i < KEPT_OWN || path_exists(kept->list[i])) &&
+		     trust_is_below(kept->list[i], real)))
 			return true;
 	return false;
 }
@@ -247,8 +282,9 @@ static bool is_kept(const char *real, bool written, const struct places *kept)
 /* System folders and other users' homes are no part of a project that lies above them. */
 static bool is_apart(const char *real, const char *root)
 {
-	static const char *const folders[] = {"/bin",  "/boot", "/dev", "/etc",	 "/lib", "/lib32", "/lib64",
-					      "/proc", "/root", "/run", "/sbin", "/sys", "/usr",   "/var"};
+	static const char *const folders[] = {"/bin",   "/boot",  "/dev",  "/etc",  "/lib",
+					      "/lib32", "/lib64", "/proc", "/root", "/run",
+					      "/sbin",  "/sys",   "/usr",  "/var"};
 	static const char *const homes[] = {"/home", "/Users", "/export/home"};
 
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
@@ -258,7 +294,8 @@ static bool is_apart(const char *real, const char *root)
 		size_t len = strlen(homes[i]);
 		if (!is_below(real, homes[i]) || !real[len])
 			continue;
-		CLEANUP(free_text) char *home = xstrndup(real, len + 1 + strcspn(real + len + 1, "/"));
+		CLEANUP(free_text)
+		char *home = xstrndup(real, len + 1 + strcspn(real + len + 1, "/"));
 		if (!is_below(root, home))
 			return true;
 	}
@@ -266,12 +303,14 @@ static bool is_apart(const char *real, const char *root)
 }
 
 /* A hidden name below base and in a home folder, unless the project itself lies below it. */
-static bool is_hidden(const char *real, const char *base, const struct places *homes, const char *project)
+static bool is_hidden(const char *real, const char *base, const struct places *homes,
+		      const char *project)
 {
 	size_t len = strcmp(base, "/") ? strlen(base) : 0;
 
 	for (const char *part = real + len; *part == '/'; part += 1 + strcspn(part + 1, "/")) {
-		CLEANUP(free_text) char *upto = xstrndup(real, (size_t)(part - real) + 1 + strcspn(part + 1, "/"));
+		CLEANUP(free_text)
+		char *upto = xstrndup(real, (size_t)(part - real) + 1 + strcspn(part + 1, "/"));
 		if (part[1] != '.' || is_below(project, upto))
 			continue;
 		for (size_t i = 0; i < homes->count; i++)
@@ -314,7 +353,8 @@ static const char *allowed_base(const struct judged *j, const char *const *allow
 	return base;
 }
 
-/* It holds the names and passwords of remotes, and programs that git runs. To read it can be allowed. */
+/* It holds the names and passwords of remotes, and programs that git runs. To read it can be
+ * allowed. */
 static bool is_gits(const struct judged *j, const char *may)
 {
 	if (!path_in_git_folder(j->real + 1) || path_in_git_folder(j->project + 1))
@@ -340,7 +380,8 @@ static const char *why_not(const struct judged *j, const char *const *allowed)
 		return "has your home folder in it";
 	if (!inside && !may)
 		return "lies outside of the project";
-	if ((may || holds_one_of(j->root, &j->homes)) && is_hidden(j->real, base, &j->homes, j->project))
+	if ((may || holds_one_of(j->root, &j->homes)) &&
+	    is_hidden(j->real, base, &j->homes, j->project))
 		return "is hidden in your home folder";
 	return NULL;
 }
@@ -349,17 +390,20 @@ static const char *why_not(const struct judged *j, const char *const *allowed)
 static char *to_allow(const struct judged *j)
 {
 	struct stat st;
-	char *folder = stat(j->real, &st) < 0 || S_ISDIR(st.st_mode) ? xstrdup(j->real) : path_dir(j->real);
+	char *folder = stat(j->real, &st) < 0 || S_ISDIR(st.st_mode) ? xstrdup(j->real)
+								     : path_dir(j->real);
 	const char *only[] = {folder, NULL};
 	struct err none;
 
-	if (strlen(folder) < 160 && trust_check_allowed(folder, j->project, &none) == 0 && !why_not(j, only))
+	if (strlen(folder) < 160 && trust_check_allowed(folder, j->project, &none) == 0 &&
+	    !why_not(j, only))
 		return folder;
 	free(folder);
 	return NULL;
 }
 
-int trust_path(const struct trust *t, const char *key, const char *path, bool written, struct err *err)
+int trust_path(const struct trust *t, const char *key, const char *path, bool written,
+	       struct err *err)
 {
 	CLEANUP(free_text) char *place = real_place(path);
 	CLEANUP(free_text) char *real = t->copy ? trust_move(place, t->copy, t->top) : TAKE(place);
@@ -375,22 +419,25 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
 	places_free(&j.homes);
 	places_free(&j.kept);
 	if (whole_home)
-		log_line(LOG_WARN, "%s is your home folder: all of it except keys travels to the pods", key);
+		log_line(LOG_WARN,
+			 "%s is your home folder: all of it except keys travels to the pods", key);
 	if (!why)
 		return 0;
 	const char *what = written ? "write there" : "send that to pods";
 	if (folder)
 		return err_set(err, ERR_CONFIG,
-			       "%s %s (%.160s): a project may not %s unless you allow it: --allow-path %s, or allow_paths in your own "
+			       "%s %s (%.160s): a project may not %s unless you allow it: "
+			       "--allow-path %s, or allow_paths in your own "
 			       "burst.cfg",
 			       key, why, real, what, folder);
-	return err_set(err, ERR_CONFIG, "%s %s (%.200s): a project may not %s%s", key, why, real, what,
-		       written ? "; name another folder with --output" : "");
+	return err_set(err, ERR_CONFIG, "%s %s (%.200s): a project may not %s%s", key, why, real,
+		       what, written ? "; name another folder with --output" : "");
 }
 
 static bool is_kernels(const char *real)
 {
-	return is_below(real, "/proc") || is_below(real, "/sys") || (is_below(real, "/dev") && !is_below(real, "/dev/shm"));
+	return is_below(real, "/proc") || is_below(real, "/sys") ||
+	       (is_below(real, "/dev") && !is_below(real, "/dev/shm"));
 }
 
 int trust_check_allowed(const char *folder, const char *project, struct err *err)
@@ -404,11 +451,16 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 	CLEANUP(free_text) char *root = project_root(project, &homes);
 	CLEANUP(free_text) char *typed = trust_plain(folder);
 	if (is_below(typed, root) && !is_below(real, root))
-		return err_set(err, ERR_CONFIG, "\"%.200s\" leads out of the project, to %.200s: name that folder itself", folder, real);
+		return err_set(
+			err, ERR_CONFIG,
+			"\"%.200s\" leads out of the project, to %.200s: name that folder itself",
+			folder, real);
 	if (is_kernels(real))
 		return err_set(err, ERR_CONFIG, "\"%.200s\" is a folder of the kernel", folder);
 	if (!strcmp(real, "/") || holds_one_of(real, &homes))
-		return err_set(err, ERR_CONFIG, "\"%.200s\" contains your whole home folder: name folders in it", folder);
+		return err_set(err, ERR_CONFIG,
+			       "\"%.200s\" contains your whole home folder: name folders in it",
+			       folder);
 	return 0;
 }
 
@@ -432,14 +484,16 @@ static bool is_key_of(const char *name, const struct provider_ops *ops)
 	return false;
 }
 
-int trust_env(const char *path, const struct section *s, const char *key, const struct provider_ops *const *providers,
-	      struct err *err)
+int trust_env(const char *path, const struct section *s, const char *key,
+	      const struct provider_ops *const *providers, struct err *err)
 {
 	for (size_t i = 0; i < section_count(s, key); i++)
 		for (const struct provider_ops *const *p = providers; *p; p++)
 			if (is_key_of(section_item(s, key, i), *p))
 				return err_set(err, ERR_CONFIG,
-					       "%s: %s%s: %s is a key of your account at %s: it does not travel to pods",
-					       section_where(s, key), path, key, section_item(s, key, i), (*p)->name);
+					       "%s: %s%s: %s is a key of your account at %s: it "
+					       "does not travel to pods",
+					       section_where(s, key), path, key,
+					       section_item(s, key, i), (*p)->name);
 	return 0;
 }

@@ -46,7 +46,8 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 		snprintf(to, room, "a path in quotes, like \"%s\"", def ? def : "folder/file");
 		break;
 	case OPTION_INT:
-		snprintf(to, room, "a whole number, like %s%s", def ? def : "2", spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
+		snprintf(to, room, "a whole number, like %s%s", def ? def : "2",
+			 spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
 		break;
 	case OPTION_DECIMAL: snprintf(to, room, "a number, like %s", def ? def : "0.5"); break;
 	case OPTION_BOOL: snprintf(to, room, "true or false"); break;
@@ -56,7 +57,8 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 		break;
 	case OPTION_MONEY: snprintf(to, room, "dollars, like %s", def ? def : "0.69"); break;
 	case OPTION_TEXTS:
-		snprintf(to, room, "a list of texts, like [\"%s\", ...]%s", def ? def : "abc", spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
+		snprintf(to, room, "a list of texts, like [\"%s\", ...]%s", def ? def : "abc",
+			 spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
 		break;
 	case OPTION_GROUP:
 		snprintf(to, room, "a group, like { %s = ...; }", spec->group[0].key);

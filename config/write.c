@@ -40,7 +40,9 @@ static void write_value(struct str *to, const struct section *s, const struct op
 		break;
 	}
 	case OPTION_BOOL: str_add(to, section_bool(s, spec->key) ? "true" : "false"); break;
-	case OPTION_DURATION: str_addf(to, "\"%lldms\"", (long long)section_int(s, spec->key)); break;
+	case OPTION_DURATION:
+		str_addf(to, "\"%lldms\"", (long long)section_int(s, spec->key));
+		break;
 	case OPTION_MONEY: str_addf(to, "%.6f", (double)section_int(s, spec->key) / 1e6); break;
 	case OPTION_TEXTS: write_items(to, s, spec->key); break;
 	case OPTION_GROUP:

@@ -47,8 +47,10 @@ int job_check_outputs(const struct section *conf, struct err *err)
 				       "without .. or a leading /",
 				       section_where(conf, "outputs"), pattern);
 		if (path_in_git_folder(pattern))
-			return err_set(err, ERR_CONFIG, "%s: outputs: \"%s\": nothing is written into git's own folder",
-				       section_where(conf, "outputs"), pattern);
+			return err_set(
+				err, ERR_CONFIG,
+				"%s: outputs: \"%s\": nothing is written into git's own folder",
+				section_where(conf, "outputs"), pattern);
 	}
 	return 0;
 }
@@ -68,7 +70,8 @@ int job_check_env(const struct section *conf, struct err *err)
 }
 
 int job_load_noting(struct job **out, const struct job_setup *setup,
-		    int (*load)(struct job **out, const struct job_setup *setup, struct err *err), struct err *err)
+		    int (*load)(struct job **out, const struct job_setup *setup, struct err *err),
+		    struct err *err)
 {
 	struct job_setup own = *setup;
 	struct mistakes found = {0};
@@ -81,7 +84,8 @@ int job_load_noting(struct job **out, const struct job_setup *setup,
 	return result;
 }
 
-/* The folder was looked at when the config was read; what lies in it under its own name is part of it. */
+/* The folder was looked at when the config was read; what lies in it under its own name is part of
+ * it. */
 static bool is_link(const char *path, const char *real)
 {
 	CLEANUP(free_text) char *dir = path_dir(path);
@@ -93,14 +97,16 @@ static bool is_link(const char *path, const char *real)
 	return strcmp(plain, real) != 0;
 }
 
-int job_read_member(const struct job_setup *setup, const char *key, const char *path, size_t max, struct str *out, struct err *err)
+int job_read_member(const struct job_setup *setup, const char *key, const char *path, size_t max,
+		    struct str *out, struct err *err)
 {
 	char real[PATH_MAX];
 	struct err why = {0};
 
 	if (!realpath(path, real))
 		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
-	if (setup && setup->may_read && is_link(path, real) && setup->may_read(setup->ctx, key, real, err) < 0)
+	if (setup && setup->may_read && is_link(path, real) &&
+	    setup->may_read(setup->ctx, key, real, err) < 0)
 		return -1;
 	/* whatever it is, it does not hold us up; and it is still no link */
 	if (path_read_plain_at(AT_FDCWD, real, path, max, out, &why) < 0)

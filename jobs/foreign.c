@@ -29,7 +29,8 @@ static bool is_among(const char *const *names, const char *name)
 /* What joining leaves where it was killed. */
 static bool is_left_over(const char *path)
 {
-	static const char *const begun[] = {".joined.", "joined.srt.tmp-", "joined.vtt.tmp-", "chapters.txt.tmp-"};
+	static const char *const begun[] = {".joined.", "joined.srt.tmp-", "joined.vtt.tmp-",
+					    "chapters.txt.tmp-"};
 
 	for (size_t i = 0; i < ARRAY_LEN(begun); i++)
 		if (!strncmp(path, begun[i], strlen(begun[i])))
@@ -42,8 +43,8 @@ static int look_at_file(struct search *search, const char *path, struct err *err
 	const struct manifest_entry *entry;
 	bool absent;
 
-	if (!pattern_match_any(search->patterns, path) || !path_may_be_output(path) || is_left_over(path) ||
-	    is_among(search->also, path))
+	if (!pattern_match_any(search->patterns, path) || !path_may_be_output(path) ||
+	    is_left_over(path) || is_among(search->also, path))
 		return 0;
 	if (manifest_match(search->manifest, search->dir, path, NULL, &entry, &absent, err) < 0)
 		return -1;
@@ -54,9 +55,11 @@ static int look_at_file(struct search *search, const char *path, struct err *err
 	return 0;
 }
 
-static int look_into(struct search *search, int folder, const char *below, int depth, struct err *err);
+static int look_into(struct search *search, int folder, const char *below, int depth,
+		     struct err *err);
 
-static int look_at(struct search *search, int folder, const char *below, const char *name, int depth, struct err *err)
+static int look_at(struct search *search, int folder, const char *below, const char *name,
+		   int depth, struct err *err)
 {
 	CLEANUP(free_text) char *path = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
 	struct stat st;
@@ -70,7 +73,8 @@ static int look_at(struct search *search, int folder, const char *below, const c
 }
 
 /* Takes the folder's descriptor. */
-static int look_into(struct search *search, int folder, const char *below, int depth, struct err *err)
+static int look_into(struct search *search, int folder, const char *below, int depth,
+		     struct err *err)
 {
 	DIR *dir = depth <= DEPTH_MAX ? fdopendir(folder) : NULL;
 	struct dirent *entry;
@@ -92,11 +96,14 @@ int foreign_refuse(const char *dir, const char *name, size_t more, struct err *e
 
 	if (more)
 		snprintf(others, sizeof(others), " (and %zu more)", more);
-	return err_set(err, ERR_CONFIG, "%s/%s is there%s and was not made by this job; use --force to overwrite, or another output folder",
+	return err_set(err, ERR_CONFIG,
+		       "%s/%s is there%s and was not made by this job; use --force to overwrite, "
+		       "or another output folder",
 		       dir, name, others);
 }
 
-int foreign_check(const char *dir, const char *const *patterns, const struct manifest *m, const char *const *also, struct err *err)
+int foreign_check(const char *dir, const char *const *patterns, const struct manifest *m,
+		  const char *const *also, struct err *err)
 {
 	struct search search = {.dir = dir, .patterns = patterns, .also = also, .manifest = m};
 	int folder = path_open_dir(dir);

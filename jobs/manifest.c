@@ -21,7 +21,8 @@ static bool is_hash(const char *text)
 
 static int entry_read(const char *bytes, size_t len, struct manifest_entry *out, struct err *err)
 {
-	CLEANUP(json_decref) json_t *line = len <= LINE_MAX_BYTES ? jsonx_parse(bytes, len, err) : NULL;
+	CLEANUP(json_decref)
+	json_t *line = len <= LINE_MAX_BYTES ? jsonx_parse(bytes, len, err) : NULL;
 
 	if (!line)
 		return err_set(err, ERR_CONFIG, "not a line of a manifest");
@@ -105,7 +106,8 @@ int manifest_read(const char *dir, bool lenient, struct manifest *out, struct er
 	struct err why = {0};
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 
-	if (folder < 0 || path_read_plain_at(folder, MANIFEST_NAME, path, MANIFEST_MAX_BYTES, &text, &why) < 0) {
+	if (folder < 0 ||
+	    path_read_plain_at(folder, MANIFEST_NAME, path, MANIFEST_MAX_BYTES, &text, &why) < 0) {
 		if (folder < 0 && errno != ENOENT)
 			return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
 		if (folder >= 0 && why.kind != ERR_NOT_FOUND)
@@ -219,8 +221,9 @@ void manifest_restore(const struct manifest_entry *entry, struct segment_result 
 json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
 		      const char *file, const char *commit)
 {
-	json_t *line = json_pack("{s:s, s:s, s:s, s:I, s:s}", "id", segment->id, "file", file, "sha256",
-				 result->sha256, "bytes", (json_int_t)result->bytes, "key", result->key[0] ? result->key : segment->key);
+	json_t *line = json_pack("{s:s, s:s, s:s, s:I, s:s}", "id", segment->id, "file", file,
+				 "sha256", result->sha256, "bytes", (json_int_t)result->bytes,
+				 "key", result->key[0] ? result->key : segment->key);
 
 	if (commit[0])
 		json_object_set_new(line, "commit", json_string(commit));
@@ -282,7 +285,8 @@ static int add_former(struct str *text, const char *dir, const struct manifest *
 		const struct manifest_entry *kept;
 		bool absent;
 		if (!manifest_is_latest(old, i) ||
-		    (now->count && bsearch(&file, now->files, now->count, sizeof(*now->files), by_text)))
+		    (now->count &&
+		     bsearch(&file, now->files, now->count, sizeof(*now->files), by_text)))
 			continue;
 		if (manifest_match(old, dir, file, NULL, &kept, &absent, err) < 0)
 			return -1;
@@ -318,12 +322,17 @@ int manifest_append(const char *dir, const struct manifest_lines *lines, struct 
 	/* a repository may bring a link along, to a file that others believe */
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 	CLEANUP(fd_close)
-	int fd = folder < 0 ? -1 : openat(folder, MANIFEST_NAME, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	int fd = folder < 0
+			 ? -1
+			 : openat(folder, MANIFEST_NAME,
+				  O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+				  0666);
 	struct stat st;
 	char last = '\n';
 
 	if (fd < 0 && errno == ELOOP)
-		return err_set(err, ERR_LOCAL, "%s: is a link, and nothing is written through it: remove it", path);
+		return err_set(err, ERR_LOCAL,
+			       "%s: is a link, and nothing is written through it: remove it", path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -334,7 +343,8 @@ int manifest_append(const char *dir, const struct manifest_lines *lines, struct 
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	ssize_t n = write(fd, str_text(&lines->text), lines->text.len);
 	if (n >= 0 && (size_t)n != lines->text.len)
-		return err_set(err, ERR_LOCAL, "%s: the disk is full: make room and try again", path);
+		return err_set(err, ERR_LOCAL, "%s: the disk is full: make room and try again",
+			       path);
 	if (n < 0 || fsync(fd) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	return 0;
@@ -354,5 +364,6 @@ int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 	if (folder < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
-	return path_write_at(folder, MANIFEST_NAME, path, str_text(&lines->text), lines->text.len, 0666, err);
+	return path_write_at(folder, MANIFEST_NAME, path, str_text(&lines->text), lines->text.len,
+			     0666, err);
 }

@@ -53,7 +53,8 @@ json_t *manifest_entry_json(const struct manifest_entry *entry);
 /* Fills the result of a segment whose file is kept from an earlier run. */
 void manifest_restore(const struct manifest_entry *entry, struct segment_result *result);
 
-/* A line begun: the fields that every type writes in the same way. commit: of job_setup; "": none. New reference. */
+/* A line begun: the fields that every type writes in the same way. commit: of job_setup; "": none.
+ * New reference. */
 json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
 		      const char *file, const char *commit);
 /* Adds what comes from the result alone: provider, gpu, batch, attempt, cached, tries, suspect. */
@@ -69,8 +70,9 @@ void manifest_lines_add(struct manifest_lines *lines, json_t *line); /* line is 
 void manifest_lines_free(struct manifest_lines *lines);
 /* At the end of the file, in one write, synced. Safe from several threads and processes at once. */
 int manifest_append(const char *dir, const struct manifest_lines *lines, struct err *err);
-/* Writes the whole file anew: the given lines (whose files are sorted here), then those of old files that are still there and
- * not among them, marked "former", so that they stay known as ours. */
+/* Writes the whole file anew: the given lines (whose files are sorted here), then those of old
+ * files that are still there and not among them, marked "former", so that they stay known as ours.
+ */
 int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *err);
 
 static inline void manifest_lines_free_cleanup(struct manifest_lines *lines)

@@ -13,16 +13,22 @@
 #include "base/clone.h"
 #include "base/path.h"
 
-#define BEGUN	   "tmp-" /* what a file is called until it is whole */
+#define BEGUN      "tmp-"              /* what a file is called until it is whole */
 #define ROOM_BYTES ((int64_t)64 << 20) /* left to the rest of the disk */
-enum { KEY_CHARS = SHA256_HEX - 1, NAME_CHARS = 2 * KEY_CHARS + 1, SHARD_CHARS = 2, BEGUN_S = 3600, TRIM_SHARE = 8 };
+enum {
+	KEY_CHARS = SHA256_HEX - 1,
+	NAME_CHARS = 2 * KEY_CHARS + 1,
+	SHARD_CHARS = 2,
+	BEGUN_S = 3600,
+	TRIM_SHARE = 8
+};
 
 struct renders {
 	char *dir;
 	int64_t max_bytes;
 	pthread_mutex_t lock; /* for what follows */
-	int64_t added;	      /* bytes since the last trim */
-	bool off;	      /* something is wrong with it: no further file is kept */
+	int64_t added;        /* bytes since the last trim */
+	bool off;             /* something is wrong with it: no further file is kept */
 	size_t damaged;
 	struct str trouble;
 };
@@ -53,7 +59,9 @@ static void note(struct renders *r, const char *why)
 {
 	pthread_mutex_lock(&r->lock);
 	if (!r->off)
-		str_addf(&r->trouble, "render cache %s: %s: renders of this run are not kept there\n", r->dir, why);
+		str_addf(&r->trouble,
+			 "render cache %s: %s: renders of this run are not kept there\n", r->dir,
+			 why);
 	r->off = true;
 	pthread_mutex_unlock(&r->lock);
 }
@@ -74,7 +82,8 @@ static bool is_hex(const char *text, size_t len)
 /* KEY.SHA256 */
 static bool is_entry(const char *name)
 {
-	return strlen(name) == NAME_CHARS && is_hex(name, KEY_CHARS) && name[KEY_CHARS] == '.' && is_hex(name + KEY_CHARS + 1, KEY_CHARS);
+	return strlen(name) == NAME_CHARS && is_hex(name, KEY_CHARS) && name[KEY_CHARS] == '.' &&
+	       is_hex(name + KEY_CHARS + 1, KEY_CHARS);
 }
 
 static bool is_shard(const char *name)
@@ -90,7 +99,8 @@ static int open_shard(int root, const char *key)
 	return openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Names of a folder that satisfy `wanted`, NULL-terminated copies. The descriptor stays the caller's. */
+/* Names of a folder that satisfy `wanted`, NULL-terminated copies. The descriptor stays the
+ * caller's. */
 static char **names_in(int folder, bool (*wanted)(const char *name), const char *begin)
 {
 	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -138,7 +148,8 @@ static int open_verified(struct renders *r, int shard, const char *name)
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && sha256_fd(fd, hash, NULL) == 0 && !strcmp(hash, name + KEY_CHARS + 1)) {
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && sha256_fd(fd, hash, NULL) == 0 &&
+	    !strcmp(hash, name + KEY_CHARS + 1)) {
 		(void)utimensat(shard, name, NULL, 0); /* its last use */
 		return fd;
 	}
@@ -175,7 +186,9 @@ int renders_find(struct renders *r, const char *key, char sha256[SHA256_HEX], ch
 static int open_root(struct renders *r)
 {
 	struct err err = {0};
-	int root = path_mkdirs(r->dir, 0700, &err) < 0 ? -1 : open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int root = path_mkdirs(r->dir, 0700, &err) < 0
+			   ? -1
+			   : open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (root < 0) {
 		note(r, err.kind ? err.msg : strerror(errno));
@@ -194,7 +207,8 @@ static int write_entry(int root, int shard, const char *name, int fd)
 
 	random_hex(random, 8);
 	snprintf(temporary, sizeof(temporary), BEGUN "%.16s", random);
-	CLEANUP(fd_close) int to = openat(root, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	CLEANUP(fd_close)
+	int to = openat(root, temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -1;
 	if (fd_clone(fd, to) == 0 && renameat(root, temporary, shard, name) == 0)
@@ -254,7 +268,8 @@ void renders_put(struct renders *r, const char *key, int fd, const char *sha256,
 	char name[NAME_CHARS + 1];
 	struct stat st;
 
-	if (root < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > r->max_bytes / TRIM_SHARE || !has_room(r, root, st.st_size))
+	if (root < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_size > r->max_bytes / TRIM_SHARE || !has_room(r, root, st.st_size))
 		return;
 	snprintf(name, sizeof(name), "%.*s", SHARD_CHARS, key);
 	if (mkdirat(root, name, 0700) < 0 && errno != EEXIST) {
@@ -284,7 +299,8 @@ void renders_tell(struct renders *r, struct str *notes)
 		return;
 	pthread_mutex_lock(&r->lock);
 	if (r->damaged)
-		str_addf(notes, "render cache %s: %zu damaged file%s removed and not used\n", r->dir, r->damaged, r->damaged == 1 ? "" : "s");
+		str_addf(notes, "render cache %s: %zu damaged file%s removed and not used\n",
+			 r->dir, r->damaged, r->damaged == 1 ? "" : "s");
 	str_add(notes, str_text(&r->trouble));
 	str_reset(&r->trouble);
 	r->damaged = 0;
@@ -315,7 +331,8 @@ static int64_t used_ms(const struct stat *st)
 
 static void list_shard(int root, const char *shard_name, struct listing *out)
 {
-	CLEANUP(fd_close) int shard = openat(root, shard_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(fd_close)
+	int shard = openat(root, shard_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char **names = shard < 0 ? NULL : names_in(shard, is_entry, shard_name);
 	struct stat st;
 
@@ -361,7 +378,8 @@ static void drop_begun(int root, int64_t older_than_s)
 	struct stat st;
 
 	for (char **n = names; *n; n++)
-		if (fstatat(root, *n, &st, AT_SYMLINK_NOFOLLOW) == 0 && (int64_t)time(NULL) - st.st_mtime >= older_than_s)
+		if (fstatat(root, *n, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    (int64_t)time(NULL) - st.st_mtime >= older_than_s)
 			(void)unlinkat(root, *n, 0);
 	names_free(names);
 }
@@ -385,7 +403,8 @@ static int64_t sum(const struct listing *l)
 void renders_trim(struct renders *r)
 {
 	CLEANUP(listing_free) struct listing all = {0};
-	CLEANUP(fd_close) int root = r && r->added ? open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	CLEANUP(fd_close)
+	int root = r && r->added ? open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (root < 0 || flock(root, LOCK_EX | LOCK_NB) < 0) /* another process is at it */
 		return;
@@ -458,6 +477,8 @@ int renders_clear(const char *dir, struct renders_size *out, struct err *err)
 	names_free(shards);
 	list_all(root, &left);
 	if (left.count)
-		return err_set(err, ERR_LOCAL, "render cache %s: %zu of %zu files cannot be removed", dir, left.count, all.count);
+		return err_set(err, ERR_LOCAL,
+			       "render cache %s: %zu of %zu files cannot be removed", dir,
+			       left.count, all.count);
 	return 0;
 }

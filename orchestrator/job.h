@@ -1,5 +1,6 @@
-/* job.h - what to render, as the engine sees it: a list of segments, what a pod needs for them, how a result is checked,
- * and what is left to do when all are home. jobs/ fulfils this; the engine knows no kind of job. */
+/* job.h - what to render, as the engine sees it: a list of segments, what a pod needs for them, how
+ * a result is checked, and what is left to do when all are home. jobs/ fulfils this; the engine
+ * knows no kind of job. */
 #ifndef BURST_JOB_H
 #define BURST_JOB_H
 
@@ -15,15 +16,18 @@
 
 #define JOB_ABI 12u
 
-/* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
+/* One piece of a job that gives one output (a command segment gives any number of files). Owned by
+ * the job. */
 struct segment {
-	char *id;	      /* a safe file name, unique in the job */
-	char key[SHA256_HEX]; /* what it is: hash of text, voice, engine, parameters; "same key" means "same output" */
+	char *id; /* a safe file name, unique in the job */
+	/* what it is: hash of text, voice, engine, parameters; "same key" means "same output" */
+	char key[SHA256_HEX];
 	char former_key[SHA256_HEX]; /* what earlier versions of burst call the same; "": nothing */
-	double weight;	      /* relative size; characters for speech */
-	double est_seconds;   /* of one worker's time, before anything was measured; 0: no idea */
-	char *group;	      /* what should stay together in a batch (voice); "" when nothing */
-	char *file;	      /* name of its output below the output folder ("q001.wav"); NULL: what the pod reports */
+	double weight;               /* relative size; characters for speech */
+	double est_seconds; /* of one worker's time, before anything was measured; 0: no idea */
+	char *group;        /* what should stay together in a batch (voice); "" when nothing */
+	/* name of its output below the output folder ("q001.wav"); NULL: what the pod reports */
+	char *file;
 };
 
 /* A file that burst carries inside and every pod of the job needs (a worker program). */
@@ -36,56 +40,73 @@ struct job_file {
 
 /* What an engine is known to take before this ledger has measured it. Zeros: not known. */
 struct job_prior {
-	/* Seconds of a batch: once_s + longest_s x (weight of its longest segment) + each_s x (sum of weights). All 0: est_seconds of the
-	 * segments stand in. */
+	/* Seconds of a batch: once_s + longest_s x (weight of its longest segment) + each_s x (sum
+	 * of weights). All 0: est_seconds of the segments stand in. */
 	double once_s, longest_s, each_s;
-	const char *gpu;   /* the card that these hold for, others by the roofline model; NULL: for all alike */
-	double host_share; /* of longest_s and each_s: what no faster card shortens; 1: cards make no difference */
-	double base_gib, each_gib; /* GPU memory of one worker: what it always takes, and what each segment of a batch adds */
+	/* the card that these hold for, others by the roofline model; NULL: for all alike */
+	const char *gpu;
+	/* of longest_s and each_s: what no faster card shortens; 1: cards make no difference */
+	double host_share;
+	/* GPU memory of one worker: what it always takes, and what each segment of a batch adds */
+	double base_gib, each_gib;
 	const char *source; /* where the figures are from, with a date; NULL */
 };
 
 /* What the pods of this job need. All texts are borrowed from the job. */
 struct job_needs {
-	const char *engine;   /* "espeak", "command": for people, manifests and the cost model */
-	bool gpu;	      /* a pod that sees no GPU is useless */
+	const char *engine; /* "espeak", "command": for people, manifests and the cost model */
+	bool gpu;           /* a pod that sees no GPU is useless */
 	int vram_gb;
 	struct job_prior prior;
-	const char *speed_options; /* what of the job its speed depends on beside engine and GPU; NULL: nothing */
-	int workers;	      /* processes per pod */
-	int max_batch;	      /* 1: the engine cannot batch (command) */
+	/* what of the job its speed depends on beside engine and GPU; NULL: nothing */
+	const char *speed_options;
+	int workers;           /* processes per pod */
+	int max_batch;         /* 1: the engine cannot batch (command) */
 	bool max_batch_is_cap; /* the user's word: a worker that says more is given no more */
-	double max_batch_weight; /* memory model: count x longest weight in a batch must stay below; 0: no limit */
-	bool command;	      /* segments are shell commands run in a private copy of the tree, not lines for a worker */
-	bool stream;	      /* command: fetch outputs when renamed into place, not only after exit */
+	/* memory model: count x longest weight in a batch must stay below; 0: no limit */
+	double max_batch_weight;
+	/* segments are shell commands run in a private copy of the tree, not lines for a worker */
+	bool command;
+	/* command: fetch outputs when renamed into place, not only after exit */
+	bool stream;
 	const char *const *outputs; /* command: patterns, NULL-terminated */
-	const char *worker;   /* shell command that starts one worker; $BURST_KIT and $BURST_CODE are set; NULL for command */
-	/* Debian packages that `install`, `setup` or the worker need, NULL-terminated or NULL: where the provider builds an image they
-	 * are in it, elsewhere `install` brings them */
+	/* shell command that starts one worker; $BURST_KIT and $BURST_CODE are set; NULL for
+	 * command */
+	const char *worker;
+	/* Debian packages that `install`, `setup` or the worker need, NULL-terminated or NULL:
+	 * where the provider builds an image they are in it, elsewhere `install` brings them */
 	const char *const *packages;
-	const char *install;  /* shell text run once in each container before the workers start, as root where it is; NULL */
-	/* NAME=VALUE, NULL-terminated or NULL: what `setup` finds in its environment beside env_names. It makes no difference to what the
-	 * setup leaves, whose place on a volume follows from its text. No secrets */
+	/* shell text run once in each container before the workers start, as root where it is; NULL
+	 */
+	const char *install;
+	/* NAME=VALUE, NULL-terminated or NULL: what `setup` finds in its environment beside
+	 * env_names. It makes no difference to what the setup leaves, whose place on a volume
+	 * follows from its text. No secrets */
 	const char *const *setup_env;
-	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
-	/* The part of `setup` that is worth having in an image where its weights are not (`burst image`): leaves packages in $BURST_ENV,
-	 * which `setup` finds in the image by the hash of this text. NULL: it has no such part */
+	/* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
+	const char *setup;
+	/* The part of `setup` that is worth having in an image where its weights are not (`burst
+	 * image`): leaves packages in $BURST_ENV, which `setup` finds in the image by the hash of
+	 * this text. NULL: it has no such part */
 	const char *setup_packages;
 	int setup_download_mb; /* what `setup` fetches from the internet, about; 0: not known */
-	int setup_memory_gb;  /* what `setup` needs of a pod that does nothing else; 0: little */
-	bool setup_by_card;   /* what `setup` makes may hold for cards of one architecture alone */
+	int setup_memory_gb;   /* what `setup` needs of a pod that does nothing else; 0: little */
+	bool setup_by_card;    /* what `setup` makes may hold for cards of one architecture alone */
 	const struct job_file *files; /* plain names, no folders */
 	size_t file_count;
-	int64_t hang_ms;      /* a worker silent for longer (or ten times its estimate) hangs; 0: no limit (commands) */
-	int tries;	      /* how often a segment whose check fails is rendered in all, a new seed each; at least 1 */
-	const char *const *env_names; /* variables of the user's environment that travel (job.env), NULL-terminated */
+	/* a worker silent for longer (or ten times its estimate) hangs; 0: no limit (commands) */
+	int64_t hang_ms;
+	/* how often a segment whose check fails is rendered in all, a new seed each; at least 1 */
+	int tries;
+	/* variables of the user's environment that travel (job.env), NULL-terminated */
+	const char *const *env_names;
 };
 
 /* What became of one segment; the job is given an array of these in the order of its segments. */
 struct segment_result {
 	enum { SEGMENT_OPEN, SEGMENT_SAFE, SEGMENT_FAILED } state;
 	bool cached;
-	bool suspect; /* the check was never satisfied; the best try was kept */
+	bool suspect;     /* the check was never satisfied; the best try was kept */
 	char reason[160]; /* of failed and suspect */
 	char sha256[SHA256_HEX];
 	int64_t bytes;
@@ -93,9 +114,12 @@ struct segment_result {
 	int sample_rate;
 	int tries;
 	char provider[24], gpu[64], attempt[20], batch[24];
-	char rendered_as[136]; /* cached: the file's name on the pod that rendered it; "": as it is here */
-	char key[SHA256_HEX]; /* cached: what it was rendered as, where that is not the segment's key; else "" */
-	/* record() of a command, once for each output: its name below the output folder. NULL: the segment's own file. */
+	/* cached: the file's name on the pod that rendered it; "": as it is here */
+	char rendered_as[136];
+	/* cached: what it was rendered as, where that is not the segment's key; else "" */
+	char key[SHA256_HEX];
+	/* record() of a command, once for each output: its name below the output folder. NULL: the
+	 * segment's own file. */
 	const char *file;
 };
 
@@ -110,85 +134,104 @@ struct job; /* each type's own; begins with nothing the engine may touch */
 
 struct job_setup {
 	const struct section *conf; /* the `job` group, read against job_ops.options */
-	const char *base_dir;	    /* relative paths of the config are relative to this */
-	const char *output_dir;	    /* absolute */
+	const char *base_dir;       /* relative paths of the config are relative to this */
+	const char *output_dir;     /* absolute */
 	const char *name;
 	int pods; /* as configured; 0: absent */
-	const char *weights_url; /* the user's own mirror of models, which gets the user's token for them; NULL: none */
+	/* the user's own mirror of models, which gets the user's token for them; NULL: none */
+	const char *weights_url;
 	bool verbose;
-	/* What conf's `key` names is a folder, and a file of it is a link to this real path: may that be read? What is read travels
-	 * to pods. NULL: all may. */
+	/* What conf's `key` names is a folder, and a file of it is a link to this real path: may
+	 * that be read? What is read travels to pods. NULL: all may. */
 	int (*may_read)(void *ctx, const char *key, const char *real, struct err *err);
 	void *ctx;
 	const char *commit; /* of git's, whose files are read; NULL: those of the working tree */
 	const char *renders_dir; /* the render cache; NULL: none */
 	int64_t renders_max_bytes;
 	const char *image; /* of the pods; NULL: the provider's choice */
-	bool code;	   /* the project's own files go to the pods, too */
-	bool anew;	   /* no earlier file is reused */
-	bool prune;	   /* finish() removes the files of segments that there are no more */
-	struct mistakes *mistakes; /* gets all that is wrong, and load() returns the first; NULL: load() ends at the first */
+	bool code;         /* the project's own files go to the pods, too */
+	bool anew;         /* no earlier file is reused */
+	bool prune;        /* finish() removes the files of segments that there are no more */
+	/* gets all that is wrong, and load() returns the first; NULL: load() ends at the first */
+	struct mistakes *mistakes;
 };
 
 /* Of a job's outputs, since its folder was last written. */
 struct job_changes {
-	size_t added, changed; /* to render: new, and new under a name that had something else */
-	size_t gone;	       /* outputs that no segment wants any more */
-	size_t unchanged;      /* reused; of these: */
+	size_t added, changed;    /* to render: new, and new under a name that had something else */
+	size_t gone;              /* outputs that no segment wants any more */
+	size_t unchanged;         /* reused; of these: */
 	size_t moved, from_cache; /* from another name of the folder, and from the render cache */
-	size_t stale;	       /* files whose names no segment has */
+	size_t stale;             /* files whose names no segment has */
 };
 
 struct job_ops {
-	uint32_t abi; /* JOB_ABI */
+	uint32_t abi;     /* JOB_ABI */
 	const char *type; /* "tts" */
 	const char *summary;
-	const struct option_spec *options; /* keys of the `job` group for this type, the common ones included */
+	/* keys of the `job` group for this type, the common ones included */
+	const struct option_spec *options;
 
-	/* What the settings alone show to be wrong; reads no file. Mistakes go to m, and 0 is returned; with m == NULL the first one is an
-	 * error (ERR_CONFIG, names file:line). NULL: nothing to check. load() checks all of it again. */
+	/* What the settings alone show to be wrong; reads no file. Mistakes go to m, and 0 is
+	 * returned; with m == NULL the first one is an error (ERR_CONFIG, names file:line). NULL:
+	 * nothing to check. load() checks all of it again. */
 	int (*check_conf)(const struct section *conf, struct mistakes *m, struct err *err);
 	/* Reads the input and makes the segments. ERR_CONFIG names file:line. */
 	int (*load)(struct job **out, const struct job_setup *setup, struct err *err);
 	void (*free)(struct job *job);
-	struct segment *(*segments)(struct job *job, size_t *count); /* in the order of the script */
+	/* in the order of the script */
+	struct segment *(*segments)(struct job *job, size_t *count);
 	const struct job_needs *(*needs)(struct job *job);
-	/* The line a worker (or the agent, for commands) gets for a segment, try 0, 1, ...: a new seed each. New reference. */
+	/* The line a worker (or the agent, for commands) gets for a segment, try 0, 1, ...: a new
+	 * seed each. New reference. */
 	json_t *(*task)(struct job *job, size_t index, int attempt);
-	/* Which segments are done already: their file is in the output folder and matches the manifest by key and hash.
-	 * Fills results[i]. A foreign file under a name of ours is ERR_CONFIG unless force. Writes and makes nothing, nor needs the
-	 * folder to be there. Called before any renting. */
-	int (*find_cached)(struct job *job, struct segment_result *results, bool force, struct err *err);
+	/* Which segments are done already: their file is in the output folder and matches the
+	 * manifest by key and hash. Fills results[i]. A foreign file under a name of ours is
+	 * ERR_CONFIG unless force. Writes and makes nothing, nor needs the folder to be there.
+	 * Called before any renting. */
+	int (*find_cached)(struct job *job, struct segment_result *results, bool force,
+			   struct err *err);
 	/* What find_cached() found. NULL: this type reuses nothing. */
 	void (*changes)(const struct job *job, struct job_changes *out);
-	/* After find_cached(), under the folder's lock: brings what it found elsewhere under the names of the segments. A result may be
-	 * open again. NULL: nothing to bring. */
-	int (*bring)(struct job *job, struct segment_result *results, struct str *notes, struct err *err);
-	/* For jobs whose find_cached() finds nothing, since they are done anew by each run; NULL for others. When a run is resumed,
-	 * results[i].attempt names the attempt by which it was safe ("": it was not), and .sha256 is not "" where it brought a file:
-	 * fills results[i] where all that it brought is still in the output folder, and forgets that attempt where it is not. */
+	/* After find_cached(), under the folder's lock: brings what it found elsewhere under the
+	 * names of the segments. A result may be open again. NULL: nothing to bring. */
+	int (*bring)(struct job *job, struct segment_result *results, struct str *notes,
+		     struct err *err);
+	/* For jobs whose find_cached() finds nothing, since they are done anew by each run; NULL
+	 * for others. When a run is resumed, results[i].attempt names the attempt by which it was
+	 * safe ("": it was not), and .sha256 is not "" where it brought a file: fills results[i]
+	 * where all that it brought is still in the output folder, and forgets that attempt where
+	 * it is not. */
 	int (*recall)(struct job *job, struct segment_result *results, struct err *err);
-	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
-	 * name); may touch only state of the job's that has its own lock. -1 only when the file cannot be read at all. */
-	int (*check)(const struct job *job, size_t index, const char *file, struct check *out, struct err *err);
-	/* Appends a line for each result (one; of a command some of its outputs) to OUT/manifest.jsonl, synced, so that a later
-	 * run knows the files. Called when they are verified and just before their renames: a line without its file is harmless,
-	 * a file without a line would look foreign after a crash. May be called in a worker thread. */
-	int (*record)(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err);
-	/* The segment's file is under its final name. May be called in a worker thread; NULL: nothing to do. */
+	/* Is this finished file what it should be? Called in a worker thread with the local file
+	 * (still under its .part name); may touch only state of the job's that has its own lock. -1
+	 * only when the file cannot be read at all. */
+	int (*check)(const struct job *job, size_t index, const char *file, struct check *out,
+		     struct err *err);
+	/* Appends a line for each result (one; of a command some of its outputs) to
+	 * OUT/manifest.jsonl, synced, so that a later run knows the files. Called when they are
+	 * verified and just before their renames: a line without its file is harmless, a file
+	 * without a line would look foreign after a crash. May be called in a worker thread. */
+	int (*record)(struct job *job, size_t index, const struct segment_result *results,
+		      size_t count, struct err *err);
+	/* The segment's file is under its final name. May be called in a worker thread; NULL:
+	 * nothing to do. */
 	void (*kept)(struct job *job, size_t index, const struct segment_result *result);
-	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the end, also when some failed.
-	 * notes gets lines for people ("joined.wav: 12m03s at -18.0 LUFS"). */
-	int (*finish)(struct job *job, const struct segment_result *results, struct str *notes, struct err *err);
-	/* What finish() writes beside the manifest: names in the output folder, NULL-terminated, the job's. In a folder with a manifest
-	 * they are ours. NULL: nothing. */
+	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the
+	 * end, also when some failed. notes gets lines for people ("joined.wav: 12m03s at -18.0
+	 * LUFS"). */
+	int (*finish)(struct job *job, const struct segment_result *results, struct str *notes,
+		      struct err *err);
+	/* What finish() writes beside the manifest: names in the output folder, NULL-terminated,
+	 * the job's. In a folder with a manifest they are ours. NULL: nothing. */
 	const char *const *(*finish_names)(struct job *job);
 };
 
 extern const struct job_ops *const job_registry[]; /* jobs/registry.c; NULL-terminated */
 
-/* What an image of ours has, on its own disk: the agent as IMAGE_DIR/HASH; what a set-up script leaves as IMAGE_DIR/env/KEY/, KEY being
- * the SHA-256 of its text, complete where its file IMAGE_KEY_FILE holds KEY. The agent looks for them there ($BURST_IMAGE: elsewhere). */
+/* What an image of ours has, on its own disk: the agent as IMAGE_DIR/HASH; what a set-up script
+ * leaves as IMAGE_DIR/env/KEY/, KEY being the SHA-256 of its text, complete where its file
+ * IMAGE_KEY_FILE holds KEY. The agent looks for them there ($BURST_IMAGE: elsewhere). */
 #define IMAGE_DIR      "/usr/local/lib/burst"
 #define IMAGE_KEY_FILE ".burst-key"
 
@@ -198,9 +241,12 @@ struct pod_kit {
 	const void *agent;
 	size_t agent_len;
 	char agent_hash[SHA256_HEX];
-	const char *agent_path; /* in an image of ours: where the bootstrap looks for it, beside the pod's disk and the volume */
-	/* Shell command for the first SSH channel: prints "BURST have" or "BURST need" on a line of its own, in the latter
-	 * case reads agent_len bytes from stdin, then becomes `agent attach`. */
+	/* in an image of ours: where the bootstrap looks for it, beside the pod's disk and the
+	 * volume */
+	const char *agent_path;
+	/* Shell command for the first SSH channel: prints "BURST have" or "BURST need" on a line of
+	 * its own, in the latter case reads agent_len bytes from stdin, then becomes `agent
+	 * attach`. */
 	char *bootstrap;
 };
 const struct pod_kit *pod_kit(void);

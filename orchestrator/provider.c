@@ -17,14 +17,17 @@ static bool take_whole(char *to, size_t room, const char *text)
 	return true;
 }
 
-bool marker_read(struct marker *out, const char *machine, const char *run, const char *attempt, const char *hard_end_s)
+bool marker_read(struct marker *out, const char *machine, const char *run, const char *attempt,
+		 const char *hard_end_s)
 {
 	struct marker m = {0};
 	char *end;
 	long long at_s = strtoll(hard_end_s, &end, 10);
 
-	if (!isdigit((unsigned char)hard_end_s[0]) || *end || at_s <= 0 || !take_whole(m.machine, sizeof(m.machine), machine) ||
-	    !take_whole(m.run, sizeof(m.run), run) || !take_whole(m.attempt, sizeof(m.attempt), attempt))
+	if (!isdigit((unsigned char)hard_end_s[0]) || *end || at_s <= 0 ||
+	    !take_whole(m.machine, sizeof(m.machine), machine) ||
+	    !take_whole(m.run, sizeof(m.run), run) ||
+	    !take_whole(m.attempt, sizeof(m.attempt), attempt))
 		return false;
 	m.hard_end_s = MIN(at_s, EPOCH_MOST_S);
 	*out = m;
@@ -33,20 +36,22 @@ bool marker_read(struct marker *out, const char *machine, const char *run, const
 
 /* ---- what is believed of an answer ---- */
 
-#define SIZE_MOST_GB	    (INT64_C(1) << 30)
+#define SIZE_MOST_GB        (INT64_C(1) << 30)
 #define PRICE_MOST_MICROUSD INT64_C(1000000000000) /* a million dollars */
 
 static bool made_of(const char *text, const char *also)
 {
 	for (; *text; text++)
-		if (!isascii((unsigned char)*text) || (!isalnum((unsigned char)*text) && !strchr(also, *text)))
+		if (!isascii((unsigned char)*text) ||
+		    (!isalnum((unsigned char)*text) && !strchr(also, *text)))
 			return false;
 	return true;
 }
 
 static bool is_host(const char *host)
 {
-	return isalnum((unsigned char)host[0]) ? made_of(host, ".-_:") : host[0] == ':' && made_of(host, ":.");
+	return isalnum((unsigned char)host[0]) ? made_of(host, ".-_:")
+					       : host[0] == ':' && made_of(host, ":.");
 }
 
 static bool is_user(const char *user)
@@ -112,19 +117,25 @@ static void check_address(struct pod_view *v)
 	if (!wrong)
 		return;
 	snprintf(port, sizeof(port), "%d", v->port);
-	const char *what = !strcmp(wrong, "its host") ? host : !strcmp(wrong, "its user") ? user : port;
+	const char *what = !strcmp(wrong, "its host")   ? host
+			   : !strcmp(wrong, "its user") ? user
+							: port;
 	str_add_printable(&shown, what, strlen(what), 60);
-	format_text(v->detail, sizeof(v->detail), "the provider's answer cannot be trusted: it names \"%s\" as %s for ssh", str_text(&shown), wrong);
+	format_text(v->detail, sizeof(v->detail),
+		    "the provider's answer cannot be trusted: it names \"%s\" as %s for ssh",
+		    str_text(&shown), wrong);
 	v->host[0] = v->user[0] = '\0';
 	v->port = 0;
-	if (v->state == POD_STATE_UNKNOWN || v->state == POD_STATE_CREATING || v->state == POD_STATE_RUNNING)
+	if (v->state == POD_STATE_UNKNOWN || v->state == POD_STATE_CREATING ||
+	    v->state == POD_STATE_RUNNING)
 		v->state = POD_STATE_FAILED;
 }
 
 static const char *check_pod(struct pod_view *v)
 {
-	if (!ENDS(v->id) || !ENDS(v->name) || !ENDS(v->marker.machine) || !ENDS(v->marker.run) || !ENDS(v->marker.attempt) ||
-	    !ENDS(v->host) || !ENDS(v->user) || !ENDS(v->gpu) || !ENDS(v->region) || !ENDS(v->detail))
+	if (!ENDS(v->id) || !ENDS(v->name) || !ENDS(v->marker.machine) || !ENDS(v->marker.run) ||
+	    !ENDS(v->marker.attempt) || !ENDS(v->host) || !ENDS(v->user) || !ENDS(v->gpu) ||
+	    !ENDS(v->region) || !ENDS(v->detail))
 		return "a pod with a text that does not end";
 	if (!v->id[0] || !is_id(v->id))
 		return "a pod with an id that cannot be one";
@@ -140,7 +151,8 @@ static const char *check_pod(struct pod_view *v)
 
 static const char *check_offer(struct offer *o)
 {
-	if (!ENDS(o->provider) || !ENDS(o->id) || !ENDS(o->gpu) || !ENDS(o->region) || !ENDS(o->with) || !ENDS(o->stock))
+	if (!ENDS(o->provider) || !ENDS(o->id) || !ENDS(o->gpu) || !ENDS(o->region) ||
+	    !ENDS(o->with) || !ENDS(o->stock))
 		return "an offer with a text that does not end";
 	if (!is_price(o->price_microusd_h))
 		return "an offer with a price that cannot be right";
@@ -169,7 +181,8 @@ int provider_check_answer(const char *provider, struct op_result *r, struct err 
 	for (size_t i = 0; i < r->volume_count && !wrong; i++)
 		wrong = check_volume(&r->volumes[i]);
 	if (wrong)
-		return err_set(err, ERR_UNTRUSTED, "%s: its answer cannot be trusted: it names %s", provider, wrong);
+		return err_set(err, ERR_UNTRUSTED, "%s: its answer cannot be trusted: it names %s",
+			       provider, wrong);
 	return 0;
 }
 
@@ -197,7 +210,8 @@ const char *provider_registry_name(const struct section *conf, const char *key, 
 	for (size_t i = 0; i < section_count(conf, key); i++) {
 		const char *item = section_item(conf, key, i);
 		size_t len = strcspn(item, "=");
-		if (!strncmp(image, item, len) && (!image[len] || strchr("/:@", image[len]) || item[len - 1] == '/'))
+		if (!strncmp(image, item, len) &&
+		    (!image[len] || strchr("/:@", image[len]) || item[len - 1] == '/'))
 			return item + len + 1;
 	}
 	return NULL;
@@ -211,7 +225,8 @@ bool provider_is_image(const char *image)
 	if (!made_of(image, "._-/:@+") || strlen(image) > 255)
 		return false;
 	for (const char *p = image; *p; p++) {
-		bool sign = !isalnum((unsigned char)*p), after_sign = !isalnum((unsigned char)before);
+		bool sign = !isalnum((unsigned char)*p),
+		     after_sign = !isalnum((unsigned char)before);
 		if (sign && after_sign && !(*p == before && strchr("_-", *p)))
 			return false;
 		before = *p;
@@ -219,7 +234,8 @@ bool provider_is_image(const char *image)
 	return isalnum((unsigned char)before);
 }
 
-int provider_check_image(const struct section *conf, const char *group, const char *key, struct err *err)
+int provider_check_image(const struct section *conf, const char *group, const char *key,
+			 struct err *err)
 {
 	const char *image = section_text(conf, key);
 
@@ -227,28 +243,35 @@ int provider_check_image(const struct section *conf, const char *group, const ch
 		return 0;
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, image, strlen(image), 80);
-	return err_set(err, ERR_CONFIG, "%s: %s.%s: \"%s\" is not the name of an image, like \"ghcr.io/me/voices:1\"",
-		       section_where(conf, key), group, key, str_text(&shown));
+	return err_set(
+		err, ERR_CONFIG,
+		"%s: %s.%s: \"%s\" is not the name of an image, like \"ghcr.io/me/voices:1\"",
+		section_where(conf, key), group, key, str_text(&shown));
 }
 
-int provider_check_registries(const struct section *conf, const char *vendor, const char *key, struct err *err)
+int provider_check_registries(const struct section *conf, const char *vendor, const char *key,
+			      struct err *err)
 {
 	for (size_t i = 0; i < section_count(conf, key); i++) {
 		const char *item = section_item(conf, key, i), *equals = strchr(item, '=');
 		if (!equals || equals == item || !equals[1] || item[strcspn(item, " \t")])
-			return err_set(err, ERR_CONFIG,
-				       "%s: providers.%s.%s: \"%s\" is not like \"ghcr.io/me=NAME\": the images it is for, and what reads them",
-				       section_where(conf, key), vendor, key, item);
+			return err_set(
+				err, ERR_CONFIG,
+				"%s: providers.%s.%s: \"%s\" is not like \"ghcr.io/me=NAME\": the "
+				"images it is for, and what reads them",
+				section_where(conf, key), vendor, key, item);
 	}
 	return 0;
 }
 
-bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p, const struct volume *v)
+bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p,
+			const struct volume *v)
 {
 	return ops->can_fetch && (!ops->files_ready || ops->files_ready(p, v));
 }
 
-bool provider_can_stage(const struct provider_ops *ops, const struct provider *p, const struct volume *v)
+bool provider_can_stage(const struct provider_ops *ops, const struct provider *p,
+			const struct volume *v)
 {
 	return ops->can_stage && (!ops->files_ready || ops->files_ready(p, v));
 }
@@ -258,7 +281,8 @@ bool provider_pods_are_free(const struct provider_ops *ops, const struct provide
 	return ops->pods_are_free && ops->pods_are_free(p);
 }
 
-bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p, const struct volume *v)
+bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p,
+		       const struct volume *v)
 {
 	return ops->can_tidy && (!ops->files_ready || ops->files_ready(p, v));
 }
@@ -346,7 +370,8 @@ bool reply_header(const struct reply *r, const char *name, char *out, size_t roo
 	return found;
 }
 
-bool reply_clock_off(const struct reply *r, int64_t sent_wall_ms, int64_t now_wall_ms, int64_t *off_ms)
+bool reply_clock_off(const struct reply *r, int64_t sent_wall_ms, int64_t now_wall_ms,
+		     int64_t *off_ms)
 {
 	char text[64];
 	int64_t dated_s;
@@ -356,6 +381,8 @@ bool reply_clock_off(const struct reply *r, int64_t sent_wall_ms, int64_t now_wa
 	if (reply_header(r, "Age", text, sizeof(text))) /* how long a cache has had it */
 		dated_s += MIN(MAX(strtoll(text, NULL, 10), 0), INT32_MAX);
 	int64_t from_ms = dated_s * 1000, to_ms = from_ms + 999;
-	*off_ms = now_wall_ms < from_ms ? now_wall_ms - from_ms : sent_wall_ms > to_ms ? sent_wall_ms - to_ms : 0;
+	*off_ms = now_wall_ms < from_ms  ? now_wall_ms - from_ms
+		  : sent_wall_ms > to_ms ? sent_wall_ms - to_ms
+					 : 0;
 	return true;
 }

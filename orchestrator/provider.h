@@ -1,10 +1,12 @@
-/* provider.h - one vendor of pods, as a translator: what we want becomes calls, replies become results.
+/* provider.h - one vendor of pods, as a translator: what we want becomes calls, replies become
+ * results.
  *
- * No function here does I/O, sleeps or retries, and there is no global state: the engine carries the calls and the core
- * decides what a failure means. Times of calls in ms, money in micro-dollars, epochs in seconds.
+ * No function here does I/O, sleeps or retries, and there is no global state: the engine carries
+ * the calls and the core decides what a failure means. Times of calls in ms, money in
+ * micro-dollars, epochs in seconds.
  *
- * An operation is a little state machine: next(op, NULL) first, then next(op, reply) after each call, until OP_DONE or
- * OP_FAILED. Whoever began it ends it with op_free(). */
+ * An operation is a little state machine: next(op, NULL) first, then next(op, reply) after each
+ * call, until OP_DONE or OP_FAILED. Whoever began it ends it with op_free(). */
 #ifndef BURST_PROVIDER_H
 #define BURST_PROVIDER_H
 
@@ -19,60 +21,80 @@
 
 #define PROVIDER_ABI 8u
 
-/* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
-enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, IMAGE_MAX = 160, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
+/* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are
+ * refused, never cut). */
+enum {
+	PROVIDER_NAME_MAX = 24,
+	POD_ID_MAX = 80,
+	POD_NAME_MAX = 64,
+	IMAGE_MAX = 160,
+	GPU_MAX = 64,
+	REGION_MAX = 32,
+	ATTEMPT_MAX = 20
+};
 
 /* What a vendor would rent us now. */
 struct offer {
 	char provider[PROVIDER_NAME_MAX];
-	char id[160];	   /* the vendor's own words for it; only the provider reads this */
+	char id[160];      /* the vendor's own words for it; only the provider reads this */
 	char gpu[GPU_MAX]; /* as people write it: "RTX 4090", "L40S", "none" */
 	int gpus;
 	int vram_gb;
 	char region[REGION_MAX];
 	bool spot;
 	int64_t price_microusd_h; /* of the whole pod */
-	char with[40];		  /* what that pays for beside the GPU: "4 cores, 16 GB"; "" when the vendor does not say */
-	char stock[12];		  /* "high", "low", "" when the vendor does not say */
-	int wish; /* which entry of the wanted list it satisfies, 0 first */
+	/* what that pays for beside the GPU: "4 cores, 16 GB"; "" when the vendor does not say */
+	char with[40];
+	char stock[12]; /* "high", "low", "" when the vendor does not say */
+	int wish;       /* which entry of the wanted list it satisfies, 0 first */
 };
 
-/* Stands in every pod we make, so that an orphan can be told from a stranger's pod and judged without our ledger. */
+/* Stands in every pod we make, so that an orphan can be told from a stranger's pod and judged
+ * without our ledger. */
 struct marker {
-	char machine[20];	   /* 16 hex digits of this machine's state folder */
+	char machine[20]; /* 16 hex digits of this machine's state folder */
 	char run[24];
 	char attempt[ATTEMPT_MAX]; /* 16 hex digits, never used twice */
 	int64_t hard_end_s;
 };
-/* From the four texts that a vendor keeps with a pod of ours (hard_end_s in decimal), all of it or nothing: half a marker must
- * not make a stranger's pod ours. False, and *out as it was: it bears none. */
-bool marker_read(struct marker *out, const char *machine, const char *run, const char *attempt, const char *hard_end_s);
+/* From the four texts that a vendor keeps with a pod of ours (hard_end_s in decimal), all of it or
+ * nothing: half a marker must not make a stranger's pod ours. False, and *out as it was: it bears
+ * none. */
+bool marker_read(struct marker *out, const char *machine, const char *run, const char *attempt,
+		 const char *hard_end_s);
 /* By now it has ended itself, whoever made it, or never will: `burst reap` ends it. */
 bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms);
 
 enum pod_state {
-	POD_STATE_UNKNOWN,  /* a word we do not know: look again, within the deadline */
-	POD_STATE_CREATING, /* pulling, starting; or queued, where the vendor does not tell these apart */
-	POD_STATE_RUNNING,  /* its container runs; sshd may not answer yet */
-	POD_STATE_STOPPED,  /* not running but still there, maybe still billing: preempted or stopped */
-	POD_STATE_FAILED,   /* will never run */
-	POD_STATE_GONE,	    /* bills no more */
-	/* accepted, and no machine is assigned: it costs nothing and may wait for ever. Last: plug-ins know the others by number */
+	POD_STATE_UNKNOWN, /* a word we do not know: look again, within the deadline */
+	/* pulling, starting; or queued, where the vendor does not tell these apart */
+	POD_STATE_CREATING,
+	POD_STATE_RUNNING, /* its container runs; sshd may not answer yet */
+	/* not running but still there, maybe still billing: preempted or stopped */
+	POD_STATE_STOPPED,
+	POD_STATE_FAILED, /* will never run */
+	POD_STATE_GONE,   /* bills no more */
+	/* accepted, and no machine is assigned: it costs nothing and may wait for ever. Last:
+	   plug-ins know the others by number */
 	POD_STATE_QUEUED,
 };
 const char *pod_state_name(enum pod_state state);
 
 /* Why a pod is over, where the vendor says so. */
 enum pod_end {
-	POD_END_UNKNOWN,  /* it is not over, or nobody says why */
-	POD_END_SCRIPT,	  /* its start script ended or failed */
-	POD_END_OUTSIDE,  /* it was ended by somebody: by us, or, where `preempted` is set, by the vendor */
+	POD_END_UNKNOWN, /* it is not over, or nobody says why */
+	POD_END_SCRIPT,  /* its start script ended or failed */
+	/* it was ended by somebody: by us, or, where `preempted` is set, by the vendor */
+	POD_END_OUTSIDE,
 	POD_END_LIFETIME, /* the vendor's own limit on its life was reached */
-	POD_END_IDLE,	  /* ... or on how long it may do nothing */
-	POD_END_MEMORY,	  /* it used more memory than it has */
-	POD_END_SETUP,	  /* its container could not be made: the image or the mounts are at fault, another host would not help */
-	POD_END_VENDOR,	  /* the vendor's own failure */
-	POD_END_QUEUED,	  /* it ended before the vendor assigned a machine to it, and cost nothing */
+	POD_END_IDLE,     /* ... or on how long it may do nothing */
+	POD_END_MEMORY,   /* it used more memory than it has */
+	/* its container could not be made: the image or the mounts are at fault, another host would
+	   not help */
+	POD_END_SETUP,
+	POD_END_VENDOR, /* the vendor's own failure */
+	/* it ended before the vendor assigned a machine to it, and cost nothing */
+	POD_END_QUEUED,
 };
 
 /* A pod as its vendor sees it. Empty text or 0: the vendor does not say. */
@@ -107,11 +129,14 @@ struct volume {
 
 /* One thing in a folder of a volume. */
 struct volume_entry {
-	char name[256]; /* as it is called there: foreign text, maybe not safe to print or to ask for */
+	/* as it is called there: foreign text, maybe not safe to print or to ask for */
+	char name[256];
 	bool folder;
-	int64_t bytes, files; /* of a folder: all below it; -1: that is dear to know here, ask OP_VOLUME_SIZE */
-	/* when something in it last came or changed; 0: not known. No date that an archive brought along, but where bytes were
-	 * -1: there it is the newest date of its files, whoever set it */
+	/* of a folder: all below it; -1: that is dear to know here, ask OP_VOLUME_SIZE */
+	int64_t bytes, files;
+	/* when something in it last came or changed; 0: not known. No date that an archive brought
+	 * along, but where bytes were -1: there it is the newest date of its files, whoever set it
+	 */
 	int64_t changed_s;
 };
 
@@ -123,37 +148,52 @@ struct env_pair {
 /* ---- what is wanted ---- */
 
 enum op_kind {
-	OP_CHECK,	  /* credentials and surroundings, for doctor: result.text has lines "ok|warn|bad: words" */
-	/* want.offers -> result.offers; result.text: lines for people about GPUs that were wished for and are not among them */
+	/* credentials and surroundings, for doctor: result.text has lines "ok|warn|bad: words" */
+	OP_CHECK,
+	/* want.offers -> result.offers; result.text: lines for people about GPUs that were wished
+	   for and are not among them */
 	OP_OFFERS,
-	OP_VOLUME,	  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise.
-			   * ERR_NO_CAPACITY: none can be made where pods are to be had */
-	OP_VOLUMES,	  /* -> result.volumes, all of ours */
+	OP_VOLUME,  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND
+		     * otherwise.  ERR_NO_CAPACITY: none can be made where pods are to be had */
+	OP_VOLUMES, /* -> result.volumes, all of ours */
 	OP_VOLUME_REMOVE, /* want.id */
-	OP_RENT,	  /* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
-	OP_INSPECT,	  /* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
-	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker, or has lost
-			   * it and can be told for ours all the same (its marker is empty) */
-	OP_RELEASE,	  /* want.id -> done when the vendor has accepted; already gone is success */
-	/* want.id, want.since_s (when it was rented, 0: not known), want.bill -> result.billing; ERR_NOT_FOUND while the vendor
-	 * has no record */
+	/* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
+	OP_RENT,
+	/* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
+	OP_INSPECT,
+	OP_LIST, /* -> result.pods: every pod of this account that bears a burst marker, or has lost
+		  * it and can be told for ours all the same (its marker is empty) */
+	/* want.id -> done when the vendor has accepted; already gone is success */
+	OP_RELEASE,
+	/* want.id, want.since_s (when it was rented, 0: not known), want.bill -> result.billing;
+	 * ERR_NOT_FOUND while the vendor has no record */
 	OP_BILLING,
-	OP_BALANCE,	  /* -> result.balance_microusd, -1 where there is none */
-	/* want.id -> result.text: the log of the pod, for people; lines that its own container wrote begin with "container: ",
-	 * all others are the vendor's. A last line that begins with "image: " says why its image cannot be had, wherever a pod is */
+	OP_BALANCE, /* -> result.balance_microusd, -1 where there is none */
+	/* want.id -> result.text: the log of the pod, for people; lines that its own container
+	 * wrote begin with "container: ", all others are the vendor's. A last line that begins with
+	 * "image: " says why its image cannot be had, wherever a pod is */
 	OP_LOGS,
-	OP_STAGE,	  /* want.file: put one local file on a volume without a pod */
-	OP_FETCH,	  /* want.file: get one file of a volume without a pod, from want.file.offset on */
+	OP_STAGE, /* want.file: put one local file on a volume without a pod */
+	/* want.file: get one file of a volume without a pod, from want.file.offset on */
+	OP_FETCH,
 	/* only where can_tidy: */
-	OP_VOLUME_LS,	  /* want.file.path, a folder -> result.entries, what is directly in it; ERR_NOT_FOUND without it */
-	OP_VOLUME_DELETE, /* want.file.path, a file or a folder with all below it: gone when done; absent is success. -> result.bytes */
-	OP_VOLUME_SIZE,	  /* want.file.path, a folder whose bytes LS left at -1 -> result.entries[0]: what is in it all */
-	/* want.rent.{image, packages, agent, steps, known_image} -> result.image: the image of such pods, built unless known_image still
-	 * is that. May take many minutes. Only where makes_image */
+	/* want.file.path, a folder -> result.entries, what is directly in it; ERR_NOT_FOUND without
+	   it */
+	OP_VOLUME_LS,
+	/* want.file.path, a file or a folder with all below it: gone when done; absent is success.
+	   -> result.bytes */
+	OP_VOLUME_DELETE,
+	/* want.file.path, a folder whose bytes LS left at -1 -> result.entries[0]: what is in it
+	   all */
+	OP_VOLUME_SIZE,
+	/* want.rent.{image, packages, agent, steps, known_image} -> result.image: the image of such
+	 * pods, built unless known_image still is that. May take many minutes. Only where
+	 * makes_image */
 	OP_IMAGE,
 };
 
-/* A step of an image's build: a file with this text goes to `path`, then `run` is run by a shell. */
+/* A step of an image's build: a file with this text goes to `path`, then `run` is run by a shell.
+ */
 struct image_step {
 	char *path, *run;
 	const char *text;
@@ -163,20 +203,22 @@ struct rent_request {
 	struct offer offer;
 	char name[POD_NAME_MAX]; /* "burst-" + attempt: never used again */
 	struct marker marker;
-	struct volume volume;	 /* id empty: none */
-	const char *mount;	 /* "/workspace" */
-	const char *image;	 /* NULL: the provider's default */
+	struct volume volume;            /* id empty: none */
+	const char *mount;               /* "/workspace" */
+	const char *image;               /* NULL: the provider's default */
 	int64_t disk_gb, memory_gb, cpu; /* 0: the provider's default */
-	/* For vendors that build an image: what else is to be in it. Debian packages, NULL-terminated or NULL; and the agent, at this
-	 * path (NULL: none), which changes when it does. Others leave it out, and the pod fetches what it lacks. */
+	/* For vendors that build an image: what else is to be in it. Debian packages,
+	 * NULL-terminated or NULL; and the agent, at this path (NULL: none), which changes when it
+	 * does. Others leave it out, and the pod fetches what it lacks. */
 	const char *const *packages;
 	const void *agent;
 	size_t agent_len;
 	const char *agent_path;
 	const struct image_step *steps; /* in this order, as root */
 	size_t step_count;
-	const char *known_image; /* what op_result.image said of this recipe the last time; NULL: nothing is known */
-	const char *start_script; /* POSIX sh text; becomes the container's first process */
+	/* what op_result.image said of this recipe the last time; NULL: nothing is known */
+	const char *known_image;
+	const char *start_script;   /* POSIX sh text; becomes the container's first process */
 	const struct env_pair *env; /* the start script's contract: jobs/agent/CONTROL.md */
 	size_t env_count;
 };
@@ -184,52 +226,71 @@ struct rent_request {
 struct op_want {
 	char id[POD_ID_MAX];
 	int64_t since_s;
-	int64_t log_ms; /* LOGS: how long its lines are waited for at most; 0: as long as they take */
+	/* LOGS: how long its lines are waited for at most; 0: as long as they take */
+	int64_t log_ms;
 	struct {
-		const char *const *gpus; /* names as people write them, in order of preference; NULL-terminated or NULL: any */
+		/* names as people write them, in order of preference; NULL-terminated or NULL: any
+		 */
+		const char *const *gpus;
 		bool spot;
-		/* offers must be able to attach it; id empty: one of this name is to be made there; name empty, too: none */
+		/* offers must be able to attach it; id empty: one of this name is to be made there;
+		 * name empty, too: none */
 		struct volume volume;
-		int vram_gb;	      /* at least; 0: any */
-		int64_t cpu, memory_gb, disk_gb; /* at least, where the price hangs on them; 0: the provider's default */
-		const char *image;		 /* what is to run there; NULL: the provider's default */
+		int vram_gb; /* at least; 0: any */
+		/* at least, where the price hangs on them; 0: the provider's default */
+		int64_t cpu, memory_gb, disk_gb;
+		/* what is to run there; NULL: the provider's default */
+		const char *image;
 	} offers;
 	struct {
 		const char *name;
 		int64_t size_gb;
 		bool create;
 		const char *const *gpus; /* where a new one should be: near most of these */
-		bool prove_files;	 /* try the keys for its files without a pod, where there are such keys: ERR_CREDENTIALS */
+		/* try the keys for its files without a pod, where there are such keys:
+		 * ERR_CREDENTIALS */
+		bool prove_files;
 	} volume;
 	struct rent_request rent;
 	struct { /* for vendors that tell dollars alone; 0: not known */
-		int64_t price_microusd_h; /* the pod's, as the vendor gave it, or the offer's where that is more */
-		int64_t list_microusd_h;  /* the offer's */
-		char gpu[GPU_MAX];	  /* the offer's: another one may have been given, at its price */
+		/* the pod's, as the vendor gave it, or the offer's where that is more */
+		int64_t price_microusd_h;
+		int64_t list_microusd_h; /* the offer's */
+		/* the offer's: another one may have been given, at its price */
+		char gpu[GPU_MAX];
 	} bill;
 	struct {
 		struct volume volume;
-		const char *path;  /* on the volume, relative, safe (else ERR_REFUSED); no link is followed */
+		/* on the volume, relative, safe (else ERR_REFUSED); no link is followed */
+		const char *path;
 		const char *local; /* local file to read (STAGE) or to write (FETCH) */
 		int64_t offset, max_bytes;
-		struct file_blocks blocks; /* STAGE where stage_block_bytes: what local holds; borrowed */
+		/* STAGE where stage_block_bytes: what local holds; borrowed */
+		struct file_blocks blocks;
 	} file;
-	/* VOLUME with create: offers are in these regions alone, so a new one must be in one of them; NULL: anywhere */
+	/* VOLUME with create: offers are in these regions alone, so a new one must be in one of
+	 * them; NULL: anywhere */
 	const char *const *regions;
-	/* LIST: pods that are to be looked up by these ids where the list lacks them, or is refused; NULL-terminated, or NULL. Last: objects
-	 * outside the tree may not know it */
+	/* LIST: pods that are to be looked up by these ids where the list lacks them, or is
+	 * refused; NULL-terminated, or NULL. Last: objects outside the tree may not know it */
 	char *const *ids;
 };
 
-/* What a vendor has billed for a pod until now: not the last word while it lives, nor soon afterwards. */
+/* What a vendor has billed for a pod until now: not the last word while it lives, nor soon
+ * afterwards. */
 struct op_bill {
-	int64_t billed_ms;	 /* 0, not reported: the price is not known, and dollars are all the vendor tells */
-	int64_t cost_microusd;	 /* all of it; 0 where the pod has a price: seconds are all the vendor tells */
+	/* 0, not reported: the price is not known, and dollars are all the vendor tells */
+	int64_t billed_ms;
+	/* all of it; 0 where the pod has a price: seconds are all the vendor tells */
+	int64_t cost_microusd;
 	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for */
-	char beside_for[80];	 /* ... which is "its use above what was asked for" */
-	bool reported;		 /* the vendor said how long (0 ms: it never ran); false: implied from dollars and the price */
-	char note[300];		 /* what else the vendor tells of it, for people */
-	struct bill_hour *hours; /* in order of time where the vendor tells it by the hour, else NULL */
+	char beside_for[80];     /* ... which is "its use above what was asked for" */
+	/* the vendor said how long (0 ms: it never ran); false: implied from dollars and the price
+	 */
+	bool reported;
+	char note[300]; /* what else the vendor tells of it, for people */
+	/* in order of time where the vendor tells it by the hour, else NULL */
+	struct bill_hour *hours;
 	size_t hour_count;
 };
 struct bill_hour {
@@ -256,40 +317,48 @@ struct op_result {
 	struct op_bill billing;
 	int64_t balance_microusd;
 	int64_t bytes; /* FETCH, STAGE: moved */
-	char image[IMAGE_MAX]; /* IMAGE, RENT: for rent_request.known_image; empty: none. Only the provider reads it */
+	/* IMAGE, RENT: for rent_request.known_image; empty: none. Only the provider reads it */
+	char image[IMAGE_MAX];
 	struct str text;
 	enum release_word release;
 	/* OFFERS: the least that anything wanted costs, be it free or sold out now; 0: not known */
 	int64_t floor_microusd_h;
-	/* LIST: the vendor refuses its list, for the reason in text. pods has those that this handle knows by their ids, each looked up
-	 * by itself; what is missing may exist all the same. Last: objects outside the tree may not know it */
+	/* LIST: the vendor refuses its list, for the reason in text. pods has those that this
+	 * handle knows by their ids, each looked up by itself; what is missing may exist all the
+	 * same. Last: objects outside the tree may not know it */
 	bool partial;
 };
 void op_result_free(struct op_result *r);
 
-/* A vendor is not trusted, nor is a plug-in: every answer passes through here before the engine, a command or the ledger sees it.
- * Names, details and the marks of strangers' pods may be any text: who shows them makes them printable. An address that ssh could take for an option makes its pod one that will never run
- * (POD_STATE_FAILED, and `detail` says why), so that it is released. ERR_UNTRUSTED: ids, prices or times that cannot be right, or a text that does not end. */
+/* A vendor is not trusted, nor is a plug-in: every answer passes through here before the engine, a
+ * command or the ledger sees it. Names, details and the marks of strangers' pods may be any text:
+ * who shows them makes them printable. An address that ssh could take for an option makes its pod
+ * one that will never run (POD_STATE_FAILED, and `detail` says why), so that it is released.
+ * ERR_UNTRUSTED: ids, prices or times that cannot be right, or a text that does not end. */
 int provider_check_answer(const char *provider, struct op_result *r, struct err *err);
-/* Where an sshd may be: nothing that ssh takes for an option, and no character that it treats specially. NULL: it may be there; else what
- * is wrong ("its user"). */
+/* Where an sshd may be: nothing that ssh takes for an option, and no character that it treats
+ * specially. NULL: it may be there; else what is wrong ("its user"). */
 const char *provider_bad_address(const char *host, int port, const char *user);
 
 /* ---- how it travels ---- */
 
 enum call_kind { CALL_HTTP, CALL_GRPC, CALL_CHILD };
-/* Who goes first when an account's rate limit is near; a part of each window is kept for releases. CALL_LOOK is the engine's: a
- * poll by which pods are found that are to be ended, or proven gone. */
+/* Who goes first when an account's rate limit is near; a part of each window is kept for releases.
+ * CALL_LOOK is the engine's: a poll by which pods are found that are to be ended, or proven gone.
+ */
 enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL, CALL_LOOK };
 
 struct call {
 	enum call_kind kind;
 	enum call_class class;
-	bool unlimited;	 /* another service of the vendor's (object storage): not counted against the API's limits */
+	/* another service of the vendor's (object storage): not counted against the API's limits */
+	bool unlimited;
 	bool may_repeat; /* carrying it twice does no harm: net/ may try again on its own */
 	int64_t timeout_ms;
-	size_t max_bytes; /* a larger reply is ERR_UNTRUSTED; with body_to that holds for the file, a refusal may have 1 MiB */
-	struct str body;  /* HTTP: request body; CHILD: its stdin */
+	/* a larger reply is ERR_UNTRUSTED; with body_to that holds for the file, a refusal may have
+	 * 1 MiB */
+	size_t max_bytes;
+	struct str body; /* HTTP: request body; CHILD: its stdin */
 	/* CALL_HTTP */
 	const char *method;
 	char *url;
@@ -297,19 +366,25 @@ struct call {
 	size_t header_count, header_cap;
 	char *sigv4; /* "aws:amz:REGION:s3", with user and password */
 	char *user, *password;
-	/* CALL_GRPC (with url, headers and body above): url is SERVER/package.Service/Method, body the request message without
-	 * any framing, headers the metadata */
-	bool stream;		/* the server sends any number of messages */
-	int64_t stream_limit_ms; /* ... and is hung up on after this long, which is no failure; 0: it must end by itself */
-	int64_t put_off_ms;	/* how long in all the server may put this call off; 0: a minute, below: not at all */
-	/* CALL_CHILD: argv, NULL-terminated; argv[0] is looked up in PATH; "burst" means this very program */
+	/* CALL_GRPC (with url, headers and body above): url is SERVER/package.Service/Method, body
+	 * the request message without any framing, headers the metadata */
+	bool stream; /* the server sends any number of messages */
+	/* ... and is hung up on after this long, which is no failure; 0: it must end by itself */
+	int64_t stream_limit_ms;
+	/* how long in all the server may put this call off; 0: a minute, below: not at all */
+	int64_t put_off_ms;
+	/* CALL_CHILD: argv, NULL-terminated; argv[0] is looked up in PATH; "burst" means this very
+	 * program */
 	char **argv;
 	size_t argc, argv_cap;
-	/* both: the reply's body is appended to this file instead (FETCH); the request's body is read from that one (STAGE) */
+	/* both: the reply's body is appended to this file instead (FETCH); the request's body is
+	 * read from that one (STAGE) */
 	char *body_to, *body_from;
-	int64_t body_from_offset, body_from_bytes; /* HTTP: only this part of body_from; 0 bytes: to its end */
-	/* CALL_GRPC without may_repeat: whatever it makes has a name that works once, so after UNAVAILABLE net/ sends it again with the
-	 * same idempotency key. Last: objects outside the tree may not know it */
+	/* HTTP: only this part of body_from; 0 bytes: to its end */
+	int64_t body_from_offset, body_from_bytes;
+	/* CALL_GRPC without may_repeat: whatever it makes has a name that works once, so after
+	 * UNAVAILABLE net/ sends it again with the same idempotency key. Last: objects outside the
+	 * tree may not know it */
 	bool once_by_name;
 };
 void call_free(struct call *c);
@@ -317,105 +392,134 @@ void call_header(struct call *c, const char *fmt, ...) PRINTF(2, 3);
 void call_arg(struct call *c, const char *word);
 
 struct reply {
-	bool failed;   /* no reply: err says why; */
-	bool was_sent; /* ... and the request may have reached the other side */
+	bool failed;    /* no reply: err says why; */
+	bool was_sent;  /* ... and the request may have reached the other side */
 	struct err err; /* GRPC: also the words of a status that is not OK, its kind by the code */
-	/* GRPC: the status code of the call (0: OK; else google.rpc.Status bytes in details), with `failed` the one that comes
-	 * nearest; body is the reply message, or of a stream every whole message with its length in front (4 bytes, big-endian) */
+	/* GRPC: the status code of the call (0: OK; else google.rpc.Status bytes in details), with
+	 * `failed` the one that comes nearest; body is the reply message, or of a stream every
+	 * whole message with its length in front (4 bytes, big-endian) */
 	int grpc_status;
 	struct str details;
 	int status; /* HTTP status, or the child's exit code (128+n: killed by signal n) */
 	struct str body;
-	struct str head; /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
+	struct str head;  /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
 	int64_t to_bytes; /* HTTP: of the body, appended to body_to */
 	int64_t wall_ms, retry_after_ms;
-	bool sent_before; /* an earlier try of this very call failed, and may have been carried out all the same */
+	/* an earlier try of this very call failed, and may have been carried out all the same */
+	bool sent_before;
 };
 void reply_free(struct reply *r);
 /* Value of a header (case-insensitive, last one wins) into out; false when absent. */
 bool reply_header(const struct reply *r, const char *name, char *out, size_t room);
-/* How far this machine's wall clock is from the one that dated the reply, negative: behind. 0 where the reply's date lies
- * between the request (sent_wall_ms) and now. False when the reply bears no date. */
-bool reply_clock_off(const struct reply *r, int64_t sent_wall_ms, int64_t now_wall_ms, int64_t *off_ms);
+/* How far this machine's wall clock is from the one that dated the reply, negative: behind. 0 where
+ * the reply's date lies between the request (sent_wall_ms) and now. False when the reply bears no
+ * date. */
+bool reply_clock_off(const struct reply *r, int64_t sent_wall_ms, int64_t now_wall_ms,
+		     int64_t *off_ms);
 
 enum op_next { OP_CALL, OP_WAIT, OP_DONE, OP_FAILED };
 
 struct provider; /* each vendor's own */
-struct op;	 /* one operation under way */
+struct op;       /* one operation under way */
 
 struct provider_ops {
-	uint32_t abi; /* PROVIDER_ABI; first, for objects loaded from outside the tree */
-	const char *name; /* as burst.cfg spells it: "runpod" */
+	uint32_t abi;        /* PROVIDER_ABI; first, for objects loaded from outside the tree */
+	const char *name;    /* as burst.cfg spells it: "runpod" */
 	const char *summary; /* one line for doctor and help */
 	const struct option_spec *options; /* keys of its section */
-	bool can_stage, can_fetch; /* files of a volume without a pod */
-	bool volume_lags; /* what a pod writes to a volume is seen by others only once it was synced, and if they mount it later */
+	bool can_stage, can_fetch;         /* files of a volume without a pod */
+	/* what a pod writes to a volume is seen by others only once it was synced, and if they
+	 * mount it later */
+	bool volume_lags;
 	bool makes_image; /* OP_IMAGE, before the first pod of a run */
-	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
-	int64_t stage_block_bytes; /* OP_STAGE wants the file's blocks of this size in want.file.blocks; 0: it needs none */
-	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
-	int calls_per_minute; /* how often an account may ask, until the vendor's replies say it themselves; 0: no limit */
-	int64_t look_gap_ms; /* two looks at a released pod must be this far apart to prove it gone; 0: its list is the truth */
+	bool can_tidy;    /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
+	/* OP_STAGE wants the file's blocks of this size in want.file.blocks; 0: it needs none */
+	int64_t stage_block_bytes;
+	int64_t poll_ms; /* how often its listing may be asked for while a pod boots */
+	/* how often an account may ask, until the vendor's replies say it themselves; 0: no limit
+	 */
+	int calls_per_minute;
+	/* two looks at a released pod must be this far apart to prove it gone; 0: its list is the
+	 * truth */
+	int64_t look_gap_ms;
 
-	/* conf lives longer than the provider. state_dir: a folder the provider's children may keep things in. */
-	int (*open)(struct provider **out, const struct section *conf, const char *state_dir, struct err *err);
+	/* conf lives longer than the provider. state_dir: a folder the provider's children may keep
+	 * things in. */
+	int (*open)(struct provider **out, const struct section *conf, const char *state_dir,
+		    struct err *err);
 	void (*close)(struct provider *p); /* NULL is fine */
-	/* The vendor account these pods are rented on, for rate limits and "one listing per account". Borrowed. */
+	/* The vendor account these pods are rented on, for rate limits and "one listing per
+	 * account". Borrowed. */
 	const char *(*account)(const struct provider *p);
 
 	/* want is borrowed until op_free. */
 	struct op *(*begin)(struct provider *p, enum op_kind kind, const struct op_want *want);
-	/* One step. First with reply == NULL. OP_CALL: send *call (the caller frees it) and come back with its reply.
-	 * OP_WAIT: come back after *wait_ms with reply == NULL. With both, result->text may hold lines for people about how it
-	 * goes (the log of a build); it is the caller's to free. OP_DONE: *result is set, free it with op_result_free().
-	 * OP_FAILED: *err is set; its kind says whether asking again can help or can cost money twice. */
-	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-			     struct op_result *result, struct err *err);
+	/* One step. First with reply == NULL. OP_CALL: send *call (the caller frees it) and come
+	 * back with its reply. OP_WAIT: come back after *wait_ms with reply == NULL. With both,
+	 * result->text may hold lines for people about how it goes (the log of a build); it is the
+	 * caller's to free. OP_DONE: *result is set, free it with op_result_free(). OP_FAILED: *err
+	 * is set; its kind says whether asking again can help or can cost money twice. */
+	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call,
+			     int64_t *wait_ms, struct op_result *result, struct err *err);
 	void (*op_free)(struct op *op); /* at any time; NULL is fine */
-	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they may hang on keys, and on where it is.
-	 * NULL: they do. */
+	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they
+	 * may hang on keys, and on where it is. NULL: they do. */
 	bool (*files_ready)(const struct provider *p, const struct volume *v);
-	/* What everybody who rents there should know, said once by a run and by `burst offers`; NULL: nothing. */
+	/* What everybody who rents there should know, said once by a run and by `burst offers`;
+	 * NULL: nothing. */
 	const char *caution;
 	bool logs_outlive; /* OP_LOGS tells of a pod that was released as well, for a while */
-	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is left to them. NULL: no. */
+	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is
+	 * left to them. NULL: no. */
 	bool (*pods_are_free)(const struct provider *p);
-	/* Notes in m what conf's values alone show to be wrong, and returns 0; with m == NULL the first one is an error (ERR_CONFIG, names
-	 * file:line). Secrets may be missing. open() checks all of it again. NULL: nothing to check. */
+	/* Notes in m what conf's values alone show to be wrong, and returns 0; with m == NULL the
+	 * first one is an error (ERR_CONFIG, names file:line). Secrets may be missing. open()
+	 * checks all of it again. NULL: nothing to check. */
 	int (*check_conf)(const struct section *conf, struct mistakes *m, struct err *err);
-	/* The same for what a job wants of its pods (want->offers), as far as no call is needed to know that this provider can never have
-	 * it, by waiting or otherwise: each is about a key (err_about()). OP_OFFERS fails with the first one. NULL: nothing to check. */
-	int (*check_wishes)(const struct section *conf, const struct op_want *want, struct mistakes *m, struct err *err);
+	/* The same for what a job wants of its pods (want->offers), as far as no call is needed to
+	 * know that this provider can never have it, by waiting or otherwise: each is about a key
+	 * (err_about()). OP_OFFERS fails with the first one. NULL: nothing to check. */
+	int (*check_wishes)(const struct section *conf, const struct op_want *want,
+			    struct mistakes *m, struct err *err);
 };
 /* Files of this volume (NULL: of some) can be had, or put there, without a pod. */
-bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
-bool provider_can_stage(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
+bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p,
+			const struct volume *v);
+bool provider_can_stage(const struct provider_ops *ops, const struct provider *p,
+			const struct volume *v);
 /* And be removed there. */
-bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
+bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p,
+		       const struct volume *v);
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
 
-/* A key whose items are "ghcr.io/me=NAME": the name of what reads the private images below ghcr.io/me. It is shown to no other
- * registry, whatever image a project's file asks for. NULL: there is none for this image. */
+/* A key whose items are "ghcr.io/me=NAME": the name of what reads the private images below
+ * ghcr.io/me. It is shown to no other registry, whatever image a project's file asks for. NULL:
+ * there is none for this image. */
 const char *provider_registry_name(const struct section *conf, const char *key, const char *image);
-/* The name of an image is a reference: parts with "/" between, then ":TAG", "@DIGEST" or both. No part may be ".." or begin with a sign:
- * a registry would take it for another image than the one whose keys it is shown. */
+/* The name of an image is a reference: parts with "/" between, then ":TAG", "@DIGEST" or both. No
+ * part may be ".." or begin with a sign: a registry would take it for another image than the one
+ * whose keys it is shown. */
 bool provider_is_image(const char *image);
 /* The image that conf's `key` names (absent: fine) is one. group: "pod", for people. */
-int provider_check_image(const struct section *conf, const char *group, const char *key, struct err *err);
-int provider_check_registries(const struct section *conf, const char *vendor, const char *key, struct err *err);
+int provider_check_image(const struct section *conf, const char *group, const char *key,
+			 struct err *err);
+int provider_check_registries(const struct section *conf, const char *vendor, const char *key,
+			      struct err *err);
 
-/* The registry (providers/registry.c): NULL-terminated; this program's own, then those that were loaded. cmd/ hands it to the
- * engine. */
+/* The registry (providers/registry.c): NULL-terminated; this program's own, then those that were
+ * loaded. cmd/ hands it to the engine. */
 extern const struct provider_ops *provider_registry[];
 enum { PLUGINS_MAX = 8 };
 /* The one of that name; NULL: there is none. */
 const struct provider_ops *provider_find(const char *name);
 
-/* A shared object outside the tree offers one vendor: the very struct provider_ops, under this name. It may call what these
- * headers declare (providers/plugin.syms), and is held to the same contract. */
+/* A shared object outside the tree offers one vendor: the very struct provider_ops, under this
+ * name. It may call what these headers declare (providers/plugin.syms), and is held to the same
+ * contract. */
 #define PROVIDER_SYMBOL "burst_provider"
-/* Adds such objects to the registry, for good. path: absolute paths with ':' between, each an object or a folder, of which all
- * NAME.so are taken in order of their names. One that cannot be used is left out, and a line in `bad` names it and says why. */
+/* Adds such objects to the registry, for good. path: absolute paths with ':' between, each an
+ * object or a folder, of which all NAME.so are taken in order of their names. One that cannot be
+ * used is left out, and a line in `bad` names it and says why. */
 void providers_load(const char *path, struct str *bad);
 
 #endif

@@ -1,5 +1,6 @@
-/* plugins.c - vendors outside the tree: shared objects that the user named. They run with all that the user may do, so an object
- * that others can write to is not loaded, and none is looked for below the current folder. */
+/* plugins.c - vendors outside the tree: shared objects that the user named. They run with all that
+ * the user may do, so an object that others can write to is not loaded, and none is looked for
+ * below the current folder. */
 #include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
@@ -18,14 +19,18 @@ static int look(const char *path, struct stat *st, struct err *err)
 	if (stat(path, st) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
 	if ((st->st_uid != geteuid() && st->st_uid != 0) || st->st_mode & (S_IWGRP | S_IWOTH))
-		return err_set(err, ERR_CONFIG, "%s: others can change it (it must be yours or root's, and writable by its owner alone)", path);
+		return err_set(err, ERR_CONFIG,
+			       "%s: others can change it (it must be yours or root's, and writable "
+			       "by its owner alone)",
+			       path);
 	return 0;
 }
 
 static bool is_name(const char *name)
 {
 	for (const char *p = name; *p; p++)
-		if (!islower((unsigned char)*p) && (p == name || (!isdigit((unsigned char)*p) && *p != '_')))
+		if (!islower((unsigned char)*p) &&
+		    (p == name || (!isdigit((unsigned char)*p) && *p != '_')))
 			return false;
 	return *name && strlen(name) < PROVIDER_NAME_MAX;
 }
@@ -33,14 +38,22 @@ static bool is_name(const char *name)
 static int judge(const struct provider_ops *ops, const char *path, struct err *err)
 {
 	if (ops->abi != PROVIDER_ABI)
-		return err_set(err, ERR_CONFIG, "%s: made for version %u of the provider contract, this burst has %u: build it again", path,
-			       (unsigned)ops->abi, PROVIDER_ABI);
+		return err_set(err, ERR_CONFIG,
+			       "%s: made for version %u of the provider contract, this burst has "
+			       "%u: build it again",
+			       path, (unsigned)ops->abi, PROVIDER_ABI);
 	if (!ops->name || !is_name(ops->name))
-		return err_set(err, ERR_CONFIG, "%s: its name is not of a-z, 0-9 and _, at most %d", path, PROVIDER_NAME_MAX - 1);
-	if (!ops->options || !ops->open || !ops->close || !ops->account || !ops->begin || !ops->next || !ops->op_free)
-		return err_set(err, ERR_CONFIG, "%s: provider \"%s\" lacks options or a function that the contract asks for", path, ops->name);
+		return err_set(err, ERR_CONFIG, "%s: its name is not of a-z, 0-9 and _, at most %d",
+			       path, PROVIDER_NAME_MAX - 1);
+	if (!ops->options || !ops->open || !ops->close || !ops->account || !ops->begin ||
+	    !ops->next || !ops->op_free)
+		return err_set(err, ERR_CONFIG,
+			       "%s: provider \"%s\" lacks options or a function that the contract "
+			       "asks for",
+			       path, ops->name);
 	if (provider_find(ops->name))
-		return err_set(err, ERR_CONFIG, "%s: there is a provider \"%s\" already", path, ops->name);
+		return err_set(err, ERR_CONFIG, "%s: there is a provider \"%s\" already", path,
+			       ops->name);
 	return 0;
 }
 
@@ -51,11 +64,13 @@ static int load(const char *path, struct err *err)
 
 	if (!object) {
 		const char *why = dlerror(); /* mostly with the path in front */
-		return err_set(err, ERR_CONFIG, "%s: %s", path, starts_with(why, path) ? why + strlen(path) + 2 : why);
+		return err_set(err, ERR_CONFIG, "%s: %s", path,
+			       starts_with(why, path) ? why + strlen(path) + 2 : why);
 	}
 	const struct provider_ops *ops = dlsym(object, PROVIDER_SYMBOL);
 	if (!ops)
-		err_set(err, ERR_CONFIG, "%s: no provider in it (no symbol %s)", path, PROVIDER_SYMBOL);
+		err_set(err, ERR_CONFIG, "%s: no provider in it (no symbol %s)", path,
+			PROVIDER_SYMBOL);
 	if (!ops || judge(ops, path, err) < 0) {
 		dlclose(object);
 		return -1;

@@ -1,12 +1,15 @@
-/* agent.c - the program that burst puts on every pod: one static file without dependencies, for Linux.
+/* agent.c - the program that burst puts on every pod: one static file without dependencies, for
+ *Linux.
  *
- *	burst-agent attach    talk to the pod's one `serve` over stdin and stdout (and start it when there is none)
- *	burst-agent serve     workers, queue, event log, lease; survives lost connections
- *	burst-agent send      files of the volume to stdout     burst-agent tree   a tar stream into a folder of the volume
- *	burst-agent ls, rm    for `burst volume gc`       burst-agent copy   a tree of the volume, checked, into a folder
+ *	burst-agent attach    talk to the pod's one `serve` over stdin and stdout (and start it when
+ *there is none) burst-agent serve     workers, queue, event log, lease; survives lost connections
+ *	burst-agent send      files of the volume to stdout     burst-agent tree   a tar stream into
+ *a folder of the volume burst-agent ls, rm    for `burst volume gc`       burst-agent copy   a tree
+ *of the volume, checked, into a folder
  *
- * What it says and obeys is in CONTROL.md, what workers and it say to each other in ../PROTOCOL.md. One thread, one poll
- * loop. Nothing that comes from outside is trusted: lines have a cap, names are checked, links are not followed. */
+ * What it says and obeys is in CONTROL.md, what workers and it say to each other in ../PROTOCOL.md.
+ *One thread, one poll loop. Nothing that comes from outside is trusted: lines have a cap, names are
+ *checked, links are not followed. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -50,19 +53,20 @@
 #endif
 
 #define PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
-#define ARRAY_LEN(a)	   (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)	   ((a) < (b) ? (a) : (b))
-#define MAX(a, b)	   ((a) > (b) ? (a) : (b))
+#define ARRAY_LEN(a)       (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)          ((a) < (b) ? (a) : (b))
+#define MAX(a, b)          ((a) > (b) ? (a) : (b))
 
 enum {
-	PROTOCOL = 1,	     /* with clients */
-	WORKER_PROTOCOL = 2, /* 1 is spoken too */
+	PROTOCOL = 1,             /* with clients */
+	WORKER_PROTOCOL = 2,      /* 1 is spoken too */
 	LINE_MAX_BYTES = 1 << 20, /* of one JSON line, both ways */
 	LOG_LINE_MAX = 4096,
 	LOG_BYTES_PER_S = 64 << 10,
 	LOG_EVENTS_MAX = 64 << 20, /* of all log events together */
 	COMMAND_LOG_MAX = 256 << 20,
-	OUT_LOW = 256 << 10, /* events are read back from the file while less than this waits for the client */
+	/* events are read back from the file while less than this waits for the client */
+	OUT_LOW = 256 << 10,
 	OUT_MAX = 4 << 20,
 	WORKERS_MAX = 256,
 	PHASE_MOST_S = 86400, /* of what a worker says of its start */
@@ -83,14 +87,15 @@ enum {
 	PROBE_MOST = 64 << 20,
 	PROBE_HOLDS_TIMES = 10, /* as long as it took */
 	PROBE_HOLDS_MS = 10 * 1000,
-	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
+	SLICE = 1 << 20, /* bytes hashed or copied between two looks at the descriptors */
 	PATH_BYTES_MAX = 4096,
 	PAX_MAX = 1 << 20,
 	WORKER_UID = 61001, /* where the agent may: who workers and commands are, */
 	SETUP_UID = 61002,  /* ... and who a job's setup is: what it leaves no worker can change */
 	GROUPS_MAX = 16,
 	ALIVE_MS = 5 * 1000,
-	FLUSH_BYTES = 32 << 20, /* written to the volume between two looks at what else is to be done */
+	/* written to the volume between two looks at what else is to be done */
+	FLUSH_BYTES = 32 << 20,
 	START_CHECK_S = 3600,
 	EXIT_NOT_STAGED = 97,
 	EXIT_THERE = 98,
@@ -192,7 +197,7 @@ static void buf_drop(struct buf *b, size_t n)
 static void buf_free(struct buf *b)
 {
 	free(b->p);
-	*b = (struct buf){ 0 };
+	*b = (struct buf){0};
 }
 
 static const char *buf_str(const struct buf *b)
@@ -200,12 +205,16 @@ static const char *buf_str(const struct buf *b)
 	return b->p ? b->p : "";
 }
 
-/* Length of the valid UTF-8 sequence at p, 0 when there is none (overlong forms and surrogates are none). */
+/* Length of the valid UTF-8 sequence at p, 0 when there is none (overlong forms and surrogates are
+ * none). */
 static size_t utf8_at(const unsigned char *p, size_t left)
 {
 	if (p[0] < 0x80)
 		return 1;
-	size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+	size_t n = p[0] >= 0xc2 && p[0] <= 0xdf   ? 2
+		   : (p[0] & 0xf0) == 0xe0        ? 3
+		   : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+						  : 0;
 	if (!n || n > left)
 		return 0;
 	for (size_t i = 1; i < n; i++)
@@ -228,7 +237,7 @@ struct json {
 	char *text; /* J_TEXT, NUL-terminated */
 	size_t len;
 	int64_t integer; /* J_INT */
-	double number;	 /* J_INT and J_REAL */
+	double number;   /* J_INT and J_REAL */
 	const char *raw; /* as it stood in the input */
 	size_t raw_len;
 	char *key; /* inside an object */
@@ -274,7 +283,8 @@ static void json_free(struct json_doc *doc)
 
 static void json_space(struct json_doc *doc)
 {
-	while (doc->p < doc->end && (*doc->p == ' ' || *doc->p == '\t' || *doc->p == '\n' || *doc->p == '\r'))
+	while (doc->p < doc->end &&
+	       (*doc->p == ' ' || *doc->p == '\t' || *doc->p == '\n' || *doc->p == '\r'))
 		doc->p++;
 }
 
@@ -283,7 +293,9 @@ static int hex4(const char *p)
 	int value = 0;
 	for (int i = 0; i < 4; i++) {
 		int c = (unsigned char)p[i];
-		int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+		int digit = c >= '0' && c <= '9'                 ? c - '0'
+			    : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+								 : -1;
 		if (digit < 0)
 			return -1;
 		value = value * 16 + digit;
@@ -458,7 +470,8 @@ static int json_members_at(struct json_doc *doc, struct json *node, char close)
 		json_space(doc);
 		if (close == '}') {
 			size_t len;
-			if (doc->p >= doc->end || *doc->p != '"' || !(key = json_text_at(doc, &len)))
+			if (doc->p >= doc->end || *doc->p != '"' ||
+			    !(key = json_text_at(doc, &len)))
 				return -1;
 			json_space(doc);
 			if (doc->p >= doc->end || *doc->p++ != ':')
@@ -485,7 +498,7 @@ static int json_word_at(struct json_doc *doc, struct json *node)
 	static const struct {
 		const char *word;
 		enum json_type type;
-	} words[] = { { "true", J_TRUE }, { "false", J_FALSE }, { "null", J_NULL } };
+	} words[] = {{"true", J_TRUE}, {"false", J_FALSE}, {"null", J_NULL}};
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		size_t len = strlen(words[i].word);
 		if ((size_t)(doc->end - doc->p) >= len && !memcmp(doc->p, words[i].word, len)) {
@@ -504,16 +517,12 @@ static int json_fill(struct json_doc *doc, struct json *node)
 		node->type = J_TEXT;
 		node->text = json_text_at(doc, &node->len);
 		return node->text ? 0 : -1;
-	case '[':
-		node->type = J_LIST;
-		return json_members_at(doc, node, ']');
-	case '{':
-		node->type = J_OBJECT;
-		return json_members_at(doc, node, '}');
-	case 't': case 'f': case 'n':
-		return json_word_at(doc, node);
-	default:
-		return json_number_at(doc, node);
+	case '[': node->type = J_LIST; return json_members_at(doc, node, ']');
+	case '{': node->type = J_OBJECT; return json_members_at(doc, node, '}');
+	case 't':
+	case 'f':
+	case 'n': return json_word_at(doc, node);
+	default: return json_number_at(doc, node);
 	}
 }
 
@@ -531,10 +540,11 @@ static struct json *json_value_at(struct json_doc *doc)
 	return failed ? NULL : node;
 }
 
-/* One value and nothing after it; NULL when it is not JSON. json_free(doc) in any case. Points into `text`. */
+/* One value and nothing after it; NULL when it is not JSON. json_free(doc) in any case. Points into
+ * `text`. */
 static struct json *json_read(struct json_doc *doc, const char *text, size_t len)
 {
-	*doc = (struct json_doc){ .p = text, .end = text + len };
+	*doc = (struct json_doc){.p = text, .end = text + len};
 	struct json *value = json_value_at(doc);
 	json_space(doc);
 	return doc->p == doc->end ? value : NULL;
@@ -646,14 +656,16 @@ struct sha256 {
 };
 
 static const uint32_t sha256_k[64] = {
-	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-	0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-	0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-	0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
+	0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe,
+	0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f,
+	0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7,
+	0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc,
+	0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b,
+	0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116,
+	0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
+	0xc67178f2,
 };
 
 static uint32_t turn(uint32_t x, int n)
@@ -664,9 +676,11 @@ static uint32_t turn(uint32_t x, int n)
 /* One round; the working variables keep their places and their names go round instead. */
 static inline void sha256_round(uint32_t v[8], int at, uint32_t kw)
 {
-#define V(n) v[((n) - at) & 7]
-	uint32_t a = V(7) + (turn(V(4), 6) ^ turn(V(4), 11) ^ turn(V(4), 25)) + (V(6) ^ (V(4) & (V(5) ^ V(6)))) + kw;
-	uint32_t b = (turn(V(0), 2) ^ turn(V(0), 13) ^ turn(V(0), 22)) + ((V(0) & V(1)) | (V(2) & (V(0) | V(1))));
+#define V(n) v[((n)-at) & 7]
+	uint32_t a = V(7) + (turn(V(4), 6) ^ turn(V(4), 11) ^ turn(V(4), 25)) +
+		     (V(6) ^ (V(4) & (V(5) ^ V(6)))) + kw;
+	uint32_t b = (turn(V(0), 2) ^ turn(V(0), 13) ^ turn(V(0), 22)) +
+		     ((V(0) & V(1)) | (V(2) & (V(0) | V(1))));
 	V(3) += a;
 	V(7) = a + b;
 #undef V
@@ -676,9 +690,11 @@ static void sha256_block(struct sha256 *s, const unsigned char *p)
 {
 	uint32_t w[64], v[8];
 	for (int i = 0; i < 16; i++)
-		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
+		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 |
+		       (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
 	for (int i = 16; i < 64; i++)
-		w[i] = w[i - 16] + w[i - 7] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
+		w[i] = w[i - 16] + w[i - 7] +
+		       (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(v, s->h, sizeof(v));
 	for (int i = 0; i < 64; i += 8) { /* constant places, so that they can be registers */
@@ -707,8 +723,8 @@ static bool sha256_by_processor(void)
 	return known > 0;
 }
 
-__attribute__((target("sha,ssse3,sse4.1")))
-static void sha256_blocks_by_processor(uint32_t h[8], const unsigned char *p, size_t count)
+__attribute__((target("sha,ssse3,sse4.1"))) static void
+sha256_blocks_by_processor(uint32_t h[8], const unsigned char *p, size_t count)
 {
 	const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
 	__m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)h), 0xb1);
@@ -717,14 +733,18 @@ static void sha256_blocks_by_processor(uint32_t h[8], const unsigned char *p, si
 	for (; count; count--, p += 64) {
 		__m128i abef_was = abef, cdgh_was = cdgh, w[4];
 		for (int i = 0; i < 4; i++)
-			w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(p + 16 * i)), order);
+			w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(p + 16 * i)),
+						order);
 #pragma GCC unroll 16
-		for (int i = 0; i < 16; i++) { /* four rounds each; w[i & 3] becomes the words that are due four turns later */
+		for (int i = 0; i < 16; i++) { /* four rounds each; w[i & 3] becomes the words that
+						  are due four turns later */
 			__m128i *now = &w[i & 3], last = w[(i + 3) & 3];
-			__m128i kw = _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)(sha256_k + 4 * i)));
+			__m128i kw = _mm_add_epi32(
+				*now, _mm_loadu_si128((const __m128i *)(sha256_k + 4 * i)));
 			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, kw);
 			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(kw, 0x0e));
-			__m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) & 3]), _mm_alignr_epi8(last, w[(i + 2) & 3], 4));
+			__m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) & 3]),
+						    _mm_alignr_epi8(last, w[(i + 2) & 3], 4));
 			*now = _mm_sha256msg2_epu32(sum, last);
 		}
 		abef = _mm_add_epi32(abef, abef_was);
@@ -751,8 +771,8 @@ static void sha256_blocks(struct sha256 *s, const unsigned char *p, size_t count
 
 static void sha256_start(struct sha256 *s)
 {
-	static const uint32_t first[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-					   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+	static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+					  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 	memcpy(s->h, first, sizeof(first));
 	s->bytes = 0;
 }
@@ -777,7 +797,7 @@ static void sha256_add(struct sha256 *s, const void *bytes, size_t len)
 
 static void sha256_hex(struct sha256 *s, char hex[65])
 {
-	unsigned char tail[72] = { 0x80 };
+	unsigned char tail[72] = {0x80};
 	uint64_t bits = s->bytes * 8;
 	size_t pad = 1 + (119 - s->bytes % 64) % 64;
 	for (int i = 0; i < 8; i++)
@@ -820,7 +840,8 @@ static bool path_inside(const char *path)
 	for (const char *part = path; part;) {
 		const char *slash = strchr(part, '/');
 		size_t n = slash ? (size_t)(slash - part) : strlen(part);
-		if (!n || n > NAME_MAX || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+		if (!n || n > NAME_MAX || (n == 1 && part[0] == '.') ||
+		    (n == 2 && part[0] == '.' && part[1] == '.'))
 			return false;
 		part = slash ? slash + 1 : NULL;
 	}
@@ -840,7 +861,8 @@ static bool char_hostile(const unsigned char *p, size_t n)
 	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
 }
 
-/* And it cannot confuse a terminal, a shell or a reader of JSON: what burst takes for a safe path, and no other. */
+/* And it cannot confuse a terminal, a shell or a reader of JSON: what burst takes for a safe path,
+ * and no other. */
 static bool path_safe(const char *path)
 {
 	size_t len = strlen(path);
@@ -874,8 +896,8 @@ static int mkdirs(const char *path, mode_t mode)
 	return failed ? -1 : 0;
 }
 
-/* The folder that holds `path` below root, opened without following any link; `make` makes what is missing. *name points
- * at the last part. */
+/* The folder that holds `path` below root, opened without following any link; `make` makes what is
+ * missing. *name points at the last part. */
 static int open_parent(int root, const char *path, bool make, const char **name)
 {
 	int at = dup(root);
@@ -884,7 +906,8 @@ static int open_parent(int root, const char *path, bool make, const char **name)
 		char one[NAME_MAX + 1];
 		snprintf(one, sizeof(one), "%.*s", (int)(slash - part), part);
 		int next = openat(at, one, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (next < 0 && errno == ENOENT && make && (mkdirat(at, one, 0755) == 0 || errno == EEXIST))
+		if (next < 0 && errno == ENOENT && make &&
+		    (mkdirat(at, one, 0755) == 0 || errno == EEXIST))
 			next = openat(at, one, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		int saved = errno;
 		close(at);
@@ -896,7 +919,8 @@ static int open_parent(int root, const char *path, bool make, const char **name)
 	return at;
 }
 
-/* A regular file below root, for reading, reached without following any link. ELOOP: something else is there. */
+/* A regular file below root, for reading, reached without following any link. ELOOP: something else
+ * is there. */
 static int open_below(int root, const char *path, struct stat *st)
 {
 	const char *name;
@@ -926,7 +950,8 @@ static int open_folder(int root, const char *path, bool make)
 	const char *name;
 	int dir = open_parent(root, path, make, &name);
 	int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && dir >= 0 && errno == ENOENT && make && (mkdirat(dir, name, 0755) == 0 || errno == EEXIST))
+	if (fd < 0 && dir >= 0 && errno == ENOENT && make &&
+	    (mkdirat(dir, name, 0755) == 0 || errno == EEXIST))
 		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int saved = errno;
 	if (dir >= 0)
@@ -1019,11 +1044,14 @@ static int copy_plain(int from, int to, const char *name, const struct stat *st,
 	if (how == COPY_LINKS && linkat(from, name, to, name, 0) == 0)
 		return 0;
 	int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	int out = in < 0 ? -1 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st->st_mode & 0777);
-	int failed = in < 0 || out < 0 || (ioctl(out, FICLONE_REQUEST, in) < 0 && copy_bytes(in, out) < 0);
+	int out = in < 0 ? -1
+			 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+				  st->st_mode & 0777);
+	int failed = in < 0 || out < 0 ||
+		     (ioctl(out, FICLONE_REQUEST, in) < 0 && copy_bytes(in, out) < 0);
 	if (!failed) {
 		fchmod(out, st->st_mode & 0777);
-		futimens(out, (struct timespec[]){ st->st_atim, st->st_mtim });
+		futimens(out, (struct timespec[]){st->st_atim, st->st_mtim});
 	}
 	int saved = errno;
 	close_fd(&in);
@@ -1055,9 +1083,10 @@ static uint32_t hash_pick(uint32_t hash, uint32_t of)
 	return (hash ^ hash >> 16) % of;
 }
 
-/* How a tree is copied, and which part of it by this process: each makes the folders that it meets missing, and one folder in
- * `of` is its own with the files in it. Whose a folder is its path says, since that is the same for all whatever comes to the
- * tree meanwhile and in whatever order it is listed. */
+/* How a tree is copied, and which part of it by this process: each makes the folders that it meets
+ * missing, and one folder in `of` is its own with the files in it. Whose a folder is its path says,
+ * since that is the same for all whatever comes to the tree meanwhile and in whatever order it is
+ * listed. */
 struct copying {
 	enum copy_how how;
 	int mine, of;
@@ -1111,8 +1140,10 @@ static int copy_listed(int from, int to, const struct dirent *e, struct copying 
 	struct stat st;
 	if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !files_too)
 		return 0;
-	/* no look at what can be linked unseen: on a network's file system each costs a round trip */
-	if (e->d_type == DT_REG && c->how == COPY_LINKS && linkat(from, e->d_name, to, e->d_name, 0) == 0)
+	/* no look at what can be linked unseen: on a network's file system each costs a round trip
+	 */
+	if (e->d_type == DT_REG && c->how == COPY_LINKS &&
+	    linkat(from, e->d_name, to, e->d_name, 0) == 0)
 		return 0;
 	if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
@@ -1123,20 +1154,23 @@ static int copy_listed(int from, int to, const struct dirent *e, struct copying 
 	return files_too && S_ISREG(st.st_mode) ? copy_plain(from, to, e->d_name, &st, c->how) : 0;
 }
 
-/* Workers run in such trees, and what they write beside the code (__pycache__) comes and goes. But so does what is in a tree that
- * is being removed, and nothing tells the one from the other. */
+/* Workers run in such trees, and what they write beside the code (__pycache__) comes and goes. But
+ * so does what is in a tree that is being removed, and nothing tells the one from the other. */
 static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
 {
 	struct stat st;
 	if (copy_listed(from, to, e, c, files_too) == 0)
 		return 0;
 	int saved = errno;
-	c->lost = c->lost || (saved == ENOENT && fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT);
+	c->lost = c->lost ||
+		  (saved == ENOENT && fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+		   errno == ENOENT);
 	errno = saved;
 	return -1;
 }
 
-/* The entries of `from` move into `to`, folders over folders; what is in the way of anything else is removed. */
+/* The entries of `from` move into `to`, folders over folders; what is in the way of anything else
+ * is removed. */
 static int move_over(int from, int to)
 {
 	DIR *d = fdopendir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -1146,13 +1180,17 @@ static int move_over(int from, int to)
 		struct stat st;
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
-		int below = openat(from, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0 && fstatat(to, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
-			int into = openat(to, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		int below =
+			openat(from, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below >= 0 && fstatat(to, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISDIR(st.st_mode)) {
+			int into = openat(to, e->d_name,
+					  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			failed = into < 0 || move_over(below, into) < 0;
 			close_fd(&into);
 		} else {
-			failed = remove_at(to, e->d_name) < 0 || renameat(from, e->d_name, to, e->d_name) < 0;
+			failed = remove_at(to, e->d_name) < 0 ||
+				 renameat(from, e->d_name, to, e->d_name) < 0;
 		}
 		close_fd(&below);
 	}
@@ -1161,9 +1199,10 @@ static int move_over(int from, int to)
 	return failed ? -1 : 0;
 }
 
-/* ---- listings: what a tree holds, a line each, sorted by path; the hash of the text is the tree's id (orchestrator/sync/tree.c).
- * A tree lies on the volume with its listing in it. Others may write to the volume, so that nothing there is believed but what
- * fits an id that the client named: a tree is copied to the container's disk, and what arrived is compared. ---- */
+/* ---- listings: what a tree holds, a line each, sorted by path; the hash of the text is the tree's
+ * id (orchestrator/sync/tree.c). A tree lies on the volume with its listing in it. Others may write
+ * to the volume, so that nothing there is believed but what fits an id that the client named: a
+ * tree is copied to the container's disk, and what arrived is compared. ---- */
 
 #define LISTING_NAME  ".burst-tree"
 #define LISTING_TITLE "burst-tree 1\n"
@@ -1193,17 +1232,18 @@ static void listing_free(struct listing *l)
 		free(l->list[i].target);
 	}
 	free(l->list);
-	*l = (struct listing){ 0 };
+	*l = (struct listing){0};
 }
 
-static void listing_add(struct listing *l, char type, const char *path, const char *sha256, const char *target)
+static void listing_add(struct listing *l, char type, const char *path, const char *sha256,
+			const char *target)
 {
 	if (l->count == l->cap) {
 		l->cap = l->cap ? l->cap * 2 : 64;
 		l->list = xresize(l->list, l->cap * sizeof(*l->list));
 	}
 	struct listed *e = &l->list[l->count];
-	*e = (struct listed){ .type = type, .path = xcopy(path, strlen(path)), .turn = l->count++ };
+	*e = (struct listed){.type = type, .path = xcopy(path, strlen(path)), .turn = l->count++};
 	if (target)
 		e->target = xcopy(target, strlen(target));
 	if (sha256)
@@ -1311,7 +1351,7 @@ static void text_hash(const char *text, size_t len, char hex[65])
 
 static void listing_id(const struct listing *l, char hex[65])
 {
-	struct buf text = { 0 };
+	struct buf text = {0};
 	listing_text(l, &text);
 	text_hash(text.p, text.len, hex);
 	buf_free(&text);
@@ -1345,8 +1385,9 @@ static int listing_line(struct listing *l, char *line)
 static int listing_parse(struct listing *l, char *text, size_t len)
 {
 	size_t title = strlen(LISTING_TITLE);
-	*l = (struct listing){ 0 };
-	if (len < title || memcmp(text, LISTING_TITLE, title) || text[len - 1] != '\n' || memchr(text, 0, len))
+	*l = (struct listing){0};
+	if (len < title || memcmp(text, LISTING_TITLE, title) || text[len - 1] != '\n' ||
+	    memchr(text, 0, len))
 		return -1;
 	for (char *p = text + title, *nl; p < text + len; p = nl + 1) {
 		nl = memchr(p, '\n', (size_t)(text + len - p));
@@ -1380,14 +1421,14 @@ static int read_all(int fd, size_t most, struct buf *out)
 	return 0;
 }
 
-/* Of the tree in folder `dir`; id: what it must be, NULL where that does not matter. -1: there is none (ENOENT), it is
- * another one (EBADMSG), it cannot be read. */
+/* Of the tree in folder `dir`; id: what it must be, NULL where that does not matter. -1: there is
+ * none (ENOENT), it is another one (EBADMSG), it cannot be read. */
 static int listing_read(struct listing *l, int dir, const char *id)
 {
 	struct stat st;
-	struct buf text = { 0 };
+	struct buf text = {0};
 	char hex[65];
-	*l = (struct listing){ 0 };
+	*l = (struct listing){0};
 	int fd = open_below(dir, LISTING_NAME, &st);
 	int failed = fd < 0 || read_all(fd, LISTING_MAX, &text) < 0;
 	if (!failed) {
@@ -1405,9 +1446,10 @@ static int listing_read(struct listing *l, int dir, const char *id)
 
 static int listing_write(const struct listing *l, int dir)
 {
-	struct buf text = { 0 };
+	struct buf text = {0};
 	remove_at(dir, LISTING_NAME);
-	int fd = openat(dir, LISTING_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	int fd = openat(dir, LISTING_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0644);
 	listing_text(l, &text);
 	int failed = fd < 0 || write_all(fd, text.p, text.len) < 0;
 	buf_free(&text);
@@ -1422,8 +1464,8 @@ static bool is_beside_tree(const char *name)
 	return !strcmp(name, LISTING_NAME) || !strcmp(name, ARCHIVE_NAME);
 }
 
-/* What a folder of the container's disk holds, but for the hashes. Sockets and the like stay behind. -1: *bad is what it was
- * about, errno why. */
+/* What a folder of the container's disk holds, but for the hashes. Sockets and the like stay
+ * behind. -1: *bad is what it was about, errno why. */
 static int listing_walk(struct listing *l, int dir, const char *under, char bad[PATH_BYTES_MAX])
 {
 	DIR *d = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -1433,12 +1475,14 @@ static int listing_walk(struct listing *l, int dir, const char *under, char bad[
 		struct stat st;
 		char target[PATH_BYTES_MAX];
 		ssize_t n = 0;
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!*under && is_beside_tree(e->d_name)))
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    (!*under && is_beside_tree(e->d_name)))
 			continue;
 		char *path = xprintf("%s%s%s", under, *under ? "/" : "", e->d_name);
 		snprintf(bad, PATH_BYTES_MAX, "%s", path);
-		failed = strpbrk(path, "\n\t") || !path_inside(path) ? (errno = EINVAL, 1) :
-			 fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0;
+		failed = strpbrk(path, "\n\t") || !path_inside(path)
+				 ? (errno = EINVAL, 1)
+				 : fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0;
 		if (!failed && S_ISREG(st.st_mode)) {
 			listing_add(l, st.st_mode & 0100 ? 'x' : 'f', path, NULL, NULL);
 		} else if (!failed && S_ISLNK(st.st_mode)) {
@@ -1449,7 +1493,8 @@ static int listing_walk(struct listing *l, int dir, const char *under, char bad[
 				listing_add(l, 'l', path, NULL, target);
 		} else if (!failed && S_ISDIR(st.st_mode)) {
 			listing_add(l, 'd', path, NULL, NULL);
-			int below = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			int below = openat(dir, e->d_name,
+					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			failed = below < 0 || listing_walk(l, below, path, bad) < 0;
 			close_fd(&below);
 		}
@@ -1463,13 +1508,16 @@ static int listing_walk(struct listing *l, int dir, const char *under, char bad[
 	return failed ? -1 : 0;
 }
 
-/* The files of a listing on their way from one folder to another, by several processes: folders of the volume lie on file
- * systems where each entry waits for the other side of a network, and hashing takes one core each. */
+/* The files of a listing on their way from one folder to another, by several processes: folders of
+ * the volume lie on file systems where each entry waits for the other side of a network, and
+ * hashing takes one core each. */
 struct moving {
 	const struct listing *l;
-	int from, to;	    /* to -1: all is compared where it lies, and nothing else may lie there */
-	char (*hashes)[65]; /* shared with the other processes: filled in; NULL: files must be as listed */
-	uid_t owner;	    /* of all files of `from`; 0: whoever it is */
+	/* to -1: all is compared where it lies, and nothing else may lie there */
+	int from, to;
+	/* shared with the other processes: filled in; NULL: files must be as listed */
+	char (*hashes)[65];
+	uid_t owner; /* of all files of `from`; 0: whoever it is */
 	int mine, of;
 	char *parent; /* whose folders are open */
 	int from_dir, to_dir;
@@ -1485,7 +1533,9 @@ static int moved_failed(void)
 /* What is gone, or of another kind, was changed; anything else is the machine's fault. */
 static int moved_lacks(void)
 {
-	return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO ? MOVED_CHANGED : moved_failed();
+	return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO
+		       ? MOVED_CHANGED
+		       : moved_failed();
 }
 
 static int moving_parent(struct moving *m, const char *path, const char **name)
@@ -1534,7 +1584,8 @@ static int moving_file(struct moving *m, size_t at)
 	if (moving_parent(m, e->path, &name) < 0)
 		return moved_lacks();
 	int in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	for (int tries = 0; in < 0 && errno == EAGAIN && tries < 1000; tries++) { /* another machine is about to give it back */
+	/* another machine is about to give it back */
+	for (int tries = 0; in < 0 && errno == EAGAIN && tries < 1000; tries++) {
 		poll(NULL, 0, 50);
 		in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	}
@@ -1544,11 +1595,15 @@ static int moving_file(struct moving *m, size_t at)
 		return close(in), MOVED_CHANGED;
 	if (m->owner && st.st_uid != m->owner)
 		return close(in), errno = EPERM, moved_failed();
-	int out = m->to < 0 ? -1 : openat(m->to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int result = m->to >= 0 && out < 0 ? moved_failed() : moving_bytes(in, out, hex) < 0 ? moved_failed() : MOVED;
+	int out = m->to < 0 ? -1
+			    : openat(m->to_dir, name,
+				     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int result = m->to >= 0 && out < 0            ? moved_failed()
+		     : moving_bytes(in, out, hex) < 0 ? moved_failed()
+						      : MOVED;
 	if (result == MOVED && out >= 0) {
 		fchmod(out, e->type == 'x' ? 0755 : 0644);
-		futimens(out, (struct timespec[]){ st.st_mtim, st.st_mtim });
+		futimens(out, (struct timespec[]){st.st_mtim, st.st_mtim});
 	}
 	if (out >= 0 && close(out) < 0 && result == MOVED)
 		result = moved_failed();
@@ -1576,14 +1631,16 @@ static int moving_link(struct moving *m, const struct listed *e)
 /* Everything in this folder ("" is the root) has to be listed. */
 static int moving_folder(struct moving *m, const char *path)
 {
-	int fd = *path ? open_folder(m->from, path, false) : openat(m->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = *path ? open_folder(m->from, path, false)
+		       : openat(m->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
 		return moved_lacks();
 	int result = MOVED;
 	struct dirent *e;
 	while (result == MOVED && (errno = 0, e = readdir(d))) {
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!*path && is_beside_tree(e->d_name)))
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    (!*path && is_beside_tree(e->d_name)))
 			continue;
 		char *below = xprintf("%s%s%s", path, *path ? "/" : "", e->d_name);
 		if (!listing_find(m->l, below))
@@ -1627,7 +1684,8 @@ static pid_t fork_share(void)
 static int moving_wide(struct moving m)
 {
 	pid_t pids[WIDE_MAX];
-	m.of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), m.l->count / LISTING_CHUNK + 1);
+	m.of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)),
+			m.l->count / LISTING_CHUNK + 1);
 	for (m.mine = 1; m.mine < m.of; m.mine++) {
 		pids[m.mine] = fork_share();
 		if (pids[m.mine] == 0)
@@ -1648,7 +1706,8 @@ static int moving_wide(struct moving m)
 	return worst;
 }
 
-/* Folders and links, made from what the listing says: nothing but the files' bytes comes from the other side. */
+/* Folders and links, made from what the listing says: nothing but the files' bytes comes from the
+ * other side. */
 static int listing_frame(const struct listing *l, int to)
 {
 	for (size_t i = 0; i < l->count; i++) {
@@ -1657,7 +1716,8 @@ static int listing_frame(const struct listing *l, int to)
 		if (e->type != 'd' && e->type != 'l')
 			continue;
 		int dir = open_parent(to, e->path, false, &name);
-		int failed = dir < 0 || (e->type == 'd' ? mkdirat(dir, name, 0755) : symlinkat(e->target, dir, name)) < 0;
+		int failed = dir < 0 || (e->type == 'd' ? mkdirat(dir, name, 0755)
+							: symlinkat(e->target, dir, name)) < 0;
 		int saved = errno;
 		close_fd(&dir);
 		errno = saved;
@@ -1667,7 +1727,8 @@ static int listing_frame(const struct listing *l, int to)
 	return 0;
 }
 
-/* Why a tree cannot be had: `missing` or `changed` are the volume's fault, and to put the tree there anew helps. */
+/* Why a tree cannot be had: `missing` or `changed` are the volume's fault, and to put the tree
+ * there anew helps. */
 enum taken { TAKEN, TAKEN_MISSING, TAKEN_CHANGED, TAKEN_FAILED };
 
 static enum taken taken_of(int moved)
@@ -1675,9 +1736,10 @@ static enum taken taken_of(int moved)
 	return moved == MOVED ? TAKEN : moved == MOVED_CHANGED ? TAKEN_CHANGED : TAKEN_FAILED;
 }
 
-/* Opens the folder `path` below `root` and reads its listing, which must have the hash `id`. TAKEN: *from and *l are the caller's
- * to close and free. Else neither is; TAKEN_FAILED: errno. */
-static enum taken open_listed(int root, const char *path, const char *id, int *from, struct listing *l)
+/* Opens the folder `path` below `root` and reads its listing, which must have the hash `id`. TAKEN:
+ * *from and *l are the caller's to close and free. Else neither is; TAKEN_FAILED: errno. */
+static enum taken open_listed(int root, const char *path, const char *id, int *from,
+			      struct listing *l)
 {
 	*from = open_folder(root, path, false);
 	if (*from >= 0 && listing_read(l, *from, id) == 0)
@@ -1686,11 +1748,12 @@ static enum taken open_listed(int root, const char *path, const char *id, int *f
 	close_fd(from);
 	errno = saved;
 	return saved == EBADMSG || saved == ELOOP || saved == ENOTDIR ? TAKEN_CHANGED
-	       : saved == ENOENT ? TAKEN_MISSING : TAKEN_FAILED;
+	       : saved == ENOENT                                      ? TAKEN_MISSING
+								      : TAKEN_FAILED;
 }
 
-/* The tree `id` that lies in `path` below `root`, copied to the folder `name` of `to`, where only we can write. There it is
- * whole and what its id says, or not at all. TAKEN_FAILED: errno. */
+/* The tree `id` that lies in `path` below `root`, copied to the folder `name` of `to`, where only
+ * we can write. There it is whole and what its id says, or not at all. TAKEN_FAILED: errno. */
 static enum taken tree_take(int root, const char *path, const char *id, int to, const char *name)
 {
 	struct listing l;
@@ -1700,10 +1763,12 @@ static enum taken tree_take(int root, const char *path, const char *id, int to, 
 		return result;
 	char *temp = xprintf(".%s.%d", name, getpid());
 	remove_at(to, temp);
-	int dir = mkdirat(to, temp, 0755) < 0 ? -1 : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int dir = mkdirat(to, temp, 0755) < 0
+			  ? -1
+			  : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	result = TAKEN_FAILED;
 	if (dir >= 0 && listing_frame(&l, dir) == 0)
-		result = taken_of(moving_wide((struct moving){ .l = &l, .from = from, .to = dir }));
+		result = taken_of(moving_wide((struct moving){.l = &l, .from = from, .to = dir}));
 	if (result == TAKEN && renameat(to, temp, to, name) < 0)
 		result = TAKEN_FAILED;
 	int saved = errno;
@@ -1716,7 +1781,8 @@ static enum taken tree_take(int root, const char *path, const char *id, int to, 
 	return result;
 }
 
-/* Is what lies there, and nothing else, the tree `id`? For what is too large to be copied for each container. */
+/* Is what lies there, and nothing else, the tree `id`? For what is too large to be copied for each
+ * container. */
 static enum taken tree_compare(int root, const char *path, const char *id)
 {
 	struct listing l;
@@ -1724,7 +1790,7 @@ static enum taken tree_compare(int root, const char *path, const char *id)
 	enum taken result = open_listed(root, path, id, &from, &l);
 	if (result != TAKEN)
 		return result;
-	result = taken_of(moving_wide((struct moving){ .l = &l, .from = from, .to = -1 }));
+	result = taken_of(moving_wide((struct moving){.l = &l, .from = from, .to = -1}));
 	int saved = errno;
 	close_fd(&from);
 	listing_free(&l);
@@ -1732,12 +1798,14 @@ static enum taken tree_compare(int root, const char *path, const char *id)
 	return result;
 }
 
-/* ---- archives: the files of a tree in one, beside its listing. A pod writes the thousands of small files of an environment from it
- * to its own disk by a few large reads; on the volume each of them would wait for the other side of a network. Only sizes, dates and
- * bytes come from it: names, kinds and hashes are the listing's.
+/* ---- archives: the files of a tree in one, beside its listing. A pod writes the thousands of
+ * small files of an environment from it to its own disk by a few large reads; on the volume each of
+ * them would wait for the other side of a network. Only sizes, dates and bytes come from it: names,
+ * kinds and hashes are the listing's.
  *
- * "burst-archive 1 LENGTH\n", LENGTH being that of all that comes before the bytes; a line for each file of the listing, in its order:
- * "SIZE MTIME", or "-" for one that stays where it is; the bytes of the others, one after the other. ---- */
+ * "burst-archive 1 LENGTH\n", LENGTH being that of all that comes before the bytes; a line for each
+ * file of the listing, in its order: "SIZE MTIME", or "-" for one that stays where it is; the bytes
+ * of the others, one after the other. ---- */
 
 enum {
 	ARCHIVE_FILE_MOST = 64 << 20, /* a larger file is read as fast where it lies */
@@ -1746,7 +1814,8 @@ enum {
 	WHY_MAX = 200,
 	SAID_MAX = 400,
 };
-#define ARCHIVE_MOST  (INT64_C(8) << 30)   /* more is no environment of programs: it would fill volume and disk */
+#define ARCHIVE_MOST                                                                               \
+	(INT64_C(8) << 30) /* more is no environment of programs: it would fill volume and disk */
 #define ARCHIVE_SPARE (INT64_C(256) << 20) /* of the disk, for what workers write */
 #define ARCHIVE_TITLE "burst-archive 1 %012lld\n"
 
@@ -1812,7 +1881,8 @@ static int archive_add(FILE *to, int from, const char *path, int64_t size, char 
 	int fd = open_below(from, path, &st);
 	if (fd < 0)
 		return -1;
-	while (left > 0 && (n = read(fd, part, (size_t)MIN(left, (int64_t)SLICE))) > 0 && fwrite(part, 1, (size_t)n, to) == (size_t)n)
+	while (left > 0 && (n = read(fd, part, (size_t)MIN(left, (int64_t)SLICE))) > 0 &&
+	       fwrite(part, 1, (size_t)n, to) == (size_t)n)
 		left -= n;
 	int saved = n < 0 || left == 0 || ferror(to) ? errno : EBADMSG;
 	close(fd);
@@ -1822,7 +1892,7 @@ static int archive_add(FILE *to, int from, const char *path, int64_t size, char 
 
 static int archive_fill(const struct listing *l, const struct archive *ar, int from, FILE *to)
 {
-	struct buf head = { 0 };
+	struct buf head = {0};
 	char *part = xalloc(SLICE);
 	archive_head(l, ar, &head);
 	int failed = fwrite(head.p, 1, head.len, to) != head.len;
@@ -1837,19 +1907,23 @@ static int archive_fill(const struct listing *l, const struct archive *ar, int f
 	return failed ? -1 : 0;
 }
 
-/* Writes the archive of what is in `from` into the folder `dir`, or why[] says why there is none; the folder serves without. */
+/* Writes the archive of what is in `from` into the folder `dir`, or why[] says why there is none;
+ * the folder serves without. */
 static void archive_write(const struct listing *l, int from, int dir, char why[WHY_MAX])
 {
-	struct archive ar = { 0 };
+	struct archive ar = {0};
 	struct statvfs v;
 	why[0] = 0;
 	int failed = archive_measure(l, from, &ar);
 	if (!failed && ar.bytes > ARCHIVE_MOST) {
-		snprintf(why, WHY_MAX, "its small files are %lld MB", (long long)(ar.bytes / 1000000));
-	} else if (!failed && fstatvfs(dir, &v) == 0 && (int64_t)v.f_bavail * (int64_t)v.f_frsize < 2 * ar.bytes) {
+		snprintf(why, WHY_MAX, "its small files are %lld MB",
+			 (long long)(ar.bytes / 1000000));
+	} else if (!failed && fstatvfs(dir, &v) == 0 &&
+		   (int64_t)v.f_bavail * (int64_t)v.f_frsize < 2 * ar.bytes) {
 		snprintf(why, WHY_MAX, "the volume has little room left");
 	} else if (!failed) {
-		int fd = openat(dir, ARCHIVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		int fd = openat(dir, ARCHIVE_NAME,
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 		FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
 		if (to)
 			setvbuf(to, NULL, _IOFBF, ARCHIVE_PIECE);
@@ -1872,7 +1946,8 @@ static int archive_number(const char **at, char end, int64_t least, int64_t most
 	char *after;
 	errno = 0;
 	long long n = strtoll(*at, &after, 10);
-	if (after == *at || *after != end || errno || n < least || n > most || **at == ' ' || **at == '+')
+	if (after == *at || *after != end || errno || n < least || n > most || **at == ' ' ||
+	    **at == '+')
 		return -1;
 	*at = after + 1;
 	*out = n;
@@ -1890,7 +1965,8 @@ static int archive_lines(const struct listing *l, const char *at, struct archive
 			at += 2;
 			continue;
 		}
-		if (archive_number(&at, ' ', 0, ARCHIVE_FILE_MOST, &p->size) < 0 || archive_number(&at, '\n', INT32_MIN, INT64_C(1) << 40, &p->mtime_s) < 0)
+		if (archive_number(&at, ' ', 0, ARCHIVE_FILE_MOST, &p->size) < 0 ||
+		    archive_number(&at, '\n', INT32_MIN, INT64_C(1) << 40, &p->mtime_s) < 0)
 			return -1;
 		p->offset = ar->head + ar->bytes;
 		ar->bytes += p->size;
@@ -1914,19 +1990,21 @@ static int pread_all(int fd, char *to, size_t len, int64_t offset)
 }
 
 /* What comes before the bytes; `st` is the file's. */
-static int archive_head_read(int fd, const struct stat *st, const struct listing *l, struct archive *ar)
+static int archive_head_read(int fd, const struct stat *st, const struct listing *l,
+			     struct archive *ar)
 {
 	char title[40], again[40];
 	int len = snprintf(title, sizeof(title), ARCHIVE_TITLE, 0LL);
 	long long head = 0;
-	*ar = (struct archive){ 0 };
+	*ar = (struct archive){0};
 	if (pread_all(fd, title, (size_t)len, 0) < 0)
 		return -1;
 	title[len] = 0;
 	const char *digits = strrchr(title, ' ');
 	head = digits ? atoll(digits) : 0;
 	snprintf(again, sizeof(again), ARCHIVE_TITLE, head);
-	if (strcmp(title, again) || head < len || head > MIN((int64_t)ARCHIVE_HEAD_MOST, (int64_t)st->st_size))
+	if (strcmp(title, again) || head < len ||
+	    head > MIN((int64_t)ARCHIVE_HEAD_MOST, (int64_t)st->st_size))
 		return errno = EBADMSG, -1;
 	char *text = xalloc((size_t)head - (size_t)len + 1);
 	ar->head = head;
@@ -1942,7 +2020,8 @@ static int archive_head_read(int fd, const struct stat *st, const struct listing
 	return failed ? -1 : 0;
 }
 
-/* The archive of the tree that lies in the folder `from`. -1: errno, EBADMSG: it is no whole archive of that listing. */
+/* The archive of the tree that lies in the folder `from`. -1: errno, EBADMSG: it is no whole
+ * archive of that listing. */
 static int archive_open(int from, const struct listing *l, struct archive *ar)
 {
 	struct stat st;
@@ -1976,20 +2055,22 @@ static void stretches_cut(struct unpacking *u)
 	u->stretches = xalloc((u->l->count + 1) * sizeof(*u->stretches));
 	for (size_t i = 0; i < u->l->count; i++)
 		if (is_file(&u->l->list[i]) && p[i].offset < 0)
-			u->stretches[u->count++] = (struct stretch){ i, i + 1 };
+			u->stretches[u->count++] = (struct stretch){i, i + 1};
 	for (size_t i = 0, past; i < u->l->count; i = past) {
 		int64_t bytes = 0;
 		past = i + 1;
 		if (p[i].offset < 0)
 			continue;
-		for (bytes = p[i].size; past < u->l->count && bytes + p[past].size <= ARCHIVE_PIECE; past++)
+		for (bytes = p[i].size; past < u->l->count && bytes + p[past].size <= ARCHIVE_PIECE;
+		     past++)
 			bytes += p[past].size;
-		u->stretches[u->count++] = (struct stretch){ i, past };
+		u->stretches[u->count++] = (struct stretch){i, past};
 	}
 }
 
 /* One file. part[] holds it already, at *ready, or takes its pieces one after the other. */
-static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, char *part, const char *ready)
+static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, char *part,
+		       const char *ready)
 {
 	const struct listed *e = &u->l->list[at];
 	const struct packed *p = &u->ar->list[at];
@@ -1998,20 +2079,24 @@ static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, c
 	struct sha256 sha;
 	if (moving_parent(m, e->path, &name) < 0)
 		return moved_failed();
-	int out = openat(m->to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int out =
+		openat(m->to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int failed = out < 0;
 	sha256_start(&sha);
 	for (int64_t done = 0, n; done < p->size && !failed; done += n) {
 		n = MIN(p->size - done, (int64_t)ARCHIVE_PIECE);
-		failed = (!ready && pread_all(u->fd, part, (size_t)n, p->offset + done) < 0) || write_all(out, ready ? ready : part, (size_t)n) < 0;
+		failed = (!ready && pread_all(u->fd, part, (size_t)n, p->offset + done) < 0) ||
+			 write_all(out, ready ? ready : part, (size_t)n) < 0;
 		if (!failed)
 			sha256_add(&sha, ready ? ready : part, (size_t)n);
 	}
 	sha256_hex(&sha, hex);
-	int result = failed ? errno == EBADMSG ? MOVED_CHANGED : moved_failed() : strcmp(hex, e->sha256) ? MOVED_CHANGED : MOVED;
+	int result = failed                   ? errno == EBADMSG ? MOVED_CHANGED : moved_failed()
+				       : strcmp(hex, e->sha256) ? MOVED_CHANGED
+					      : MOVED;
 	if (result == MOVED) {
 		fchmod(out, e->type == 'x' ? 0755 : 0644);
-		futimens(out, (struct timespec[]){ { .tv_sec = p->mtime_s }, { .tv_sec = p->mtime_s } });
+		futimens(out, (struct timespec[]){{.tv_sec = p->mtime_s}, {.tv_sec = p->mtime_s}});
 	}
 	if (out >= 0 && close(out) < 0 && result == MOVED)
 		result = moved_failed();
@@ -2022,7 +2107,8 @@ static int unpack_stretch(const struct unpacking *u, struct moving *m, struct st
 {
 	const struct packed *p = u->ar->list;
 	if (p[c.first].offset < 0) {
-		struct moving there = { .l = u->l, .from = u->from, .to = -1, .from_dir = -1, .to_dir = -1 };
+		struct moving there = {
+			.l = u->l, .from = u->from, .to = -1, .from_dir = -1, .to_dir = -1};
 		int result = moving_file(&there, c.first);
 		close_fd(&there.from_dir);
 		free(there.parent);
@@ -2037,13 +2123,14 @@ static int unpack_stretch(const struct unpacking *u, struct moving *m, struct st
 	int result = MOVED;
 	for (size_t i = c.first; i < c.past && result == MOVED; i++)
 		if (p[i].offset >= 0)
-			result = unpack_file(u, m, i, part, at_once ? part + (p[i].offset - begin) : NULL);
+			result = unpack_file(u, m, i, part,
+					     at_once ? part + (p[i].offset - begin) : NULL);
 	return result;
 }
 
 static int unpack_share(const struct unpacking *u)
 {
-	struct moving m = { .l = u->l, .from = u->to, .to = u->to, .from_dir = -1, .to_dir = -1 };
+	struct moving m = {.l = u->l, .from = u->to, .to = u->to, .from_dir = -1, .to_dir = -1};
 	char *part = xalloc(ARCHIVE_PIECE);
 	int result = MOVED;
 	for (size_t i; result == MOVED && (i = atomic_fetch_add(u->next, 1)) < u->count;)
@@ -2060,7 +2147,8 @@ static int unpack_share(const struct unpacking *u)
 static int unpack_wide(struct unpacking *u)
 {
 	pid_t pids[WIDE_MAX];
-	u->next = mmap(NULL, sizeof(*u->next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	u->next = mmap(NULL, sizeof(*u->next), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
 	if (u->next == MAP_FAILED)
 		return moved_failed();
 	stretches_cut(u);
@@ -2087,7 +2175,8 @@ static int unpack_wide(struct unpacking *u)
 }
 
 /* Links to what stays in the folder `there` on the volume. */
-static int archive_links(const struct listing *l, const struct archive *ar, int to, const char *there)
+static int archive_links(const struct listing *l, const struct archive *ar, int to,
+			 const char *there)
 {
 	int failed = 0;
 	for (size_t i = 0; i < l->count && !failed; i++) {
@@ -2106,19 +2195,26 @@ static int archive_links(const struct listing *l, const struct archive *ar, int 
 }
 
 /* The folder `name` of `to`, from the opened archive. -1: why[]. */
-static int archive_unpack(struct unpacking *u, int to, const char *name, const char *there, char why[WHY_MAX])
+static int archive_unpack(struct unpacking *u, int to, const char *name, const char *there,
+			  char why[WHY_MAX])
 {
 	struct statvfs v;
 	char *temp = xprintf(".%s.%d", name, getpid());
-	int64_t room = fstatvfs(to, &v) == 0 ? (int64_t)v.f_bavail * (int64_t)v.f_frsize - ARCHIVE_SPARE : INT64_MAX;
+	int64_t room = fstatvfs(to, &v) == 0
+			       ? (int64_t)v.f_bavail * (int64_t)v.f_frsize - ARCHIVE_SPARE
+			       : INT64_MAX;
 	int result = MOVED_FAILED;
 	if (room < u->ar->bytes + (int64_t)u->l->count * 2048) {
-		snprintf(why, WHY_MAX, "the pod's disk has no room for its %lld MB", (long long)(u->ar->bytes / 1000000));
+		snprintf(why, WHY_MAX, "the pod's disk has no room for its %lld MB",
+			 (long long)(u->ar->bytes / 1000000));
 		free(temp);
 		return -1;
 	}
-	u->to = mkdirat(to, temp, 0755) < 0 ? -1 : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (u->to >= 0 && listing_frame(u->l, u->to) == 0 && archive_links(u->l, u->ar, u->to, there) == 0)
+	u->to = mkdirat(to, temp, 0755) < 0
+			? -1
+			: openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (u->to >= 0 && listing_frame(u->l, u->to) == 0 &&
+	    archive_links(u->l, u->ar, u->to, there) == 0)
 		result = unpack_wide(u);
 	if (result == MOVED && (remove_at(to, name) < 0 || renameat(to, temp, to, name) < 0))
 		result = MOVED_FAILED;
@@ -2132,10 +2228,11 @@ static int archive_unpack(struct unpacking *u, int to, const char *name, const c
 	return result == MOVED ? 0 : -1;
 }
 
-/* The tree `id`, which lies in `path` below `root` (`there` as an absolute path), on the pod's own disk: the folder `name` of `to`, whole and
- * what the id says; files too large for an archive are links to where they lie, and compared there. -1: why[] says why not. */
-static int archive_take(int root, const char *path, const char *there, const char *id, int to, const char *name, int64_t *bytes,
-			char why[WHY_MAX])
+/* The tree `id`, which lies in `path` below `root` (`there` as an absolute path), on the pod's own
+ * disk: the folder `name` of `to`, whole and what the id says; files too large for an archive are
+ * links to where they lie, and compared there. -1: why[] says why not. */
+static int archive_take(int root, const char *path, const char *there, const char *id, int to,
+			const char *name, int64_t *bytes, char why[WHY_MAX])
 {
 	struct listing l;
 	struct archive ar;
@@ -2144,10 +2241,15 @@ static int archive_take(int root, const char *path, const char *there, const cha
 		return snprintf(why, WHY_MAX, "it is missing or was changed"), -1;
 	int fd = archive_open(from, &l, &ar);
 	if (fd < 0) {
-		snprintf(why, WHY_MAX, "%s", errno == ENOENT ? "it has no archive" : errno == EBADMSG || errno == ELOOP ?
-			 "its archive is not what was put there" : strerror(errno));
+		snprintf(why, WHY_MAX, "%s",
+			 errno == ENOENT ? "it has no archive"
+			 : errno == EBADMSG || errno == ELOOP
+				 ? "its archive is not what was put there"
+				 : strerror(errno));
 	} else {
-		taken = archive_unpack(&(struct unpacking){ .l = &l, .ar = &ar, .fd = fd, .from = from }, to, name, there, why);
+		taken = archive_unpack(
+			&(struct unpacking){.l = &l, .ar = &ar, .fd = fd, .from = from}, to, name,
+			there, why);
 		*bytes = ar.bytes;
 		free(ar.list);
 	}
@@ -2157,26 +2259,34 @@ static int archive_take(int root, const char *path, const char *there, const cha
 	return taken;
 }
 
-/* Puts a folder of the container's disk onto the volume, as `name` (NULL: its id) of `under`. Whoever filled it may have put
- * hard links to files there that only the agent can read: with an `owner` all files have to be its own. With `no_archive`, WHY_MAX bytes,
- * an archive lies in it, or that says why not. -1: errno, *bad: on what. */
-static int tree_keep(int from, uid_t owner, int root, const char *under, const char *name, char id[65], char bad[PATH_BYTES_MAX],
-		     char *no_archive)
+/* Puts a folder of the container's disk onto the volume, as `name` (NULL: its id) of `under`.
+ * Whoever filled it may have put hard links to files there that only the agent can read: with an
+ * `owner` all files have to be its own. With `no_archive`, WHY_MAX bytes, an archive lies in it, or
+ * that says why not. -1: errno, *bad: on what. */
+static int tree_keep(int from, uid_t owner, int root, const char *under, const char *name,
+		     char id[65], char bad[PATH_BYTES_MAX], char *no_archive)
 {
-	struct listing l = { 0 };
+	struct listing l = {0};
 	bad[0] = 0;
 	if (listing_walk(&l, from, "", bad) < 0)
 		return listing_free(&l), -1;
 	bad[0] = 0;
 	listing_sort(&l);
 	size_t room = (l.count + 1) * 65;
-	char(*hashes)[65] = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char(*hashes)[65] =
+		mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int to = open_folder(root, under, true);
 	char *temp = xprintf(".kept.%ld.%d", (long)time(NULL), getpid());
-	int dir = to < 0 || mkdirat(to, temp, 0755) < 0 ? -1 : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int dir = to < 0 || mkdirat(to, temp, 0755) < 0
+			  ? -1
+			  : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int failed = hashes == MAP_FAILED || dir < 0 || listing_frame(&l, dir) < 0;
 	if (!failed)
-		failed = moving_wide((struct moving){ .l = &l, .from = from, .to = dir, .hashes = hashes, .owner = owner }) != MOVED;
+		failed = moving_wide((struct moving){.l = &l,
+						     .from = from,
+						     .to = dir,
+						     .hashes = hashes,
+						     .owner = owner}) != MOVED;
 	for (size_t i = 0; !failed && i < l.count; i++)
 		if (l.list[i].type == 'f' || l.list[i].type == 'x')
 			memcpy(l.list[i].sha256, hashes[i], 65);
@@ -2214,8 +2324,9 @@ static int64_t boot_ms(void)
 
 static int64_t uptime_s(void)
 {
-	struct buf text = { 0 };
-	int64_t s = read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.p) : boot_ms() / 1000;
+	struct buf text = {0};
+	int64_t s = read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.p)
+									  : boot_ms() / 1000;
 	buf_free(&text);
 	return s;
 }
@@ -2255,18 +2366,19 @@ static void env_free(struct env *env)
 	for (size_t i = 0; i < env->count; i++)
 		free(env->list[i]);
 	free(env->list);
-	*env = (struct env){ 0 };
+	*env = (struct env){0};
 }
 
 static struct env env_copy(const struct env *from)
 {
-	struct env to = { .list = xalloc((from->count + 1) * sizeof(char *)), .count = from->count };
+	struct env to = {.list = xalloc((from->count + 1) * sizeof(char *)), .count = from->count};
 	for (size_t i = 0; i < from->count; i++)
 		to.list[i] = xcopy(from->list[i], strlen(from->list[i]));
 	return to;
 }
 
-/* One word in shell quoting ('..', "..", \x and plain, put together); stops at the end of the line. */
+/* One word in shell quoting ('..', "..", \x and plain, put together); stops at the end of the line.
+ */
 static const char *shell_word(const char *p, struct buf *out)
 {
 	while (*p && *p != '\n') {
@@ -2291,19 +2403,22 @@ static const char *shell_word(const char *p, struct buf *out)
 	return p;
 }
 
-/* Reads the NAME='value' lines that the start script left. What opens doors is not for workers, whoever wrote it there. */
+/* Reads the NAME='value' lines that the start script left. What opens doors is not for workers,
+ * whoever wrote it there. */
 static void env_parse(struct env *env, const char *text)
 {
-	static const char *const closed[] = { "RUNPOD_API_KEY", "BURST_HOST_KEY_B64", "BURST_AUTHORIZED_KEY",
-					      "MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET", "MODAL_TASK_SECRET" };
+	static const char *const closed[] = {"RUNPOD_API_KEY",       "BURST_HOST_KEY_B64",
+					     "BURST_AUTHORIZED_KEY", "MODAL_TOKEN_ID",
+					     "MODAL_TOKEN_SECRET",   "MODAL_TASK_SECRET"};
 	for (const char *p = text; *p; p += *p == '\n') {
-		size_t n = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+		size_t n = strspn(
+			p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
 		if (!n || p[n] != '=') {
 			p += strcspn(p, "\n");
 			continue;
 		}
 		char *name = xcopy(p, n);
-		struct buf value = { 0 };
+		struct buf value = {0};
 		p = shell_word(p + n + 1, &value);
 		bool open = true;
 		for (size_t i = 0; i < ARRAY_LEN(closed); i++)
@@ -2318,15 +2433,16 @@ static void env_parse(struct env *env, const char *text)
 struct place {
 	const char *home;   /* on the container's disk */
 	const char *volume; /* outlives the pod */
-	struct env env;	    /* the pod's own */
+	struct env env;     /* the pod's own */
 };
 
 static void place_load(struct place *place)
 {
 	const char *home = getenv("BURST_HOME");
-	place->home = xcopy(home && *home ? home : "/run/burst", strlen(home && *home ? home : "/run/burst"));
+	place->home = xcopy(home && *home ? home : "/run/burst",
+			    strlen(home && *home ? home : "/run/burst"));
 	char *file = xprintf("%s/env", place->home);
-	struct buf text = { 0 };
+	struct buf text = {0};
 	if (read_file(file, 4 << 20, &text) == 0 && text.len)
 		env_parse(&place->env, text.p);
 	buf_free(&text);
@@ -2337,7 +2453,8 @@ static void place_load(struct place *place)
 	if (env_get(&place->env, "PATH", NULL))
 		setenv("PATH", env_get(&place->env, "PATH", ""), 1);
 	else
-		env_set(&place->env, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+		env_set(&place->env, "PATH",
+			"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 }
 
 static void place_free(struct place *place)
@@ -2356,7 +2473,8 @@ static bool have_program(const char *name)
 	const char *path = getenv("PATH");
 	char *copy = xcopy(path ? path : "", path ? strlen(path) : 0), *save = NULL;
 	bool found = false;
-	for (char *dir = strtok_r(copy, ":", &save); dir && !found; dir = strtok_r(NULL, ":", &save)) {
+	for (char *dir = strtok_r(copy, ":", &save); dir && !found;
+	     dir = strtok_r(NULL, ":", &save)) {
 		char *file = xprintf("%s/%s", dir, name);
 		found = access(file, X_OK) == 0;
 		free(file);
@@ -2393,9 +2511,11 @@ struct batch {
 	double estimate_s;
 	struct segment *seg;
 	size_t n;
-	struct part *parts; /* not begun; those that run are with one worker: one, or with a continuous one any number */
-	bool begun, told;   /* told: that it has started, since it was last tried again */
-	int running;	    /* parts */
+	/* not begun; those that run are with one worker: one, or with a continuous one any number
+	 */
+	struct part *parts;
+	bool begun, told; /* told: that it has started, since it was last tried again */
+	int running;      /* parts */
 	double busy_ms;
 };
 
@@ -2409,12 +2529,13 @@ struct command {
 	int try;
 	int log_fd;
 	int64_t log_bytes;
-	int notify;	      /* inotify, -1 when there is none */
-	char **watched;	      /* folder of each watch descriptor */
+	int notify;     /* inotify, -1 when there is none */
+	char **watched; /* folder of each watch descriptor */
 	int watches;
-	struct output *outputs[OUTPUT_ROWS]; /* reported so far, by a hash of the name: there may be a hundred thousand */
+	/* reported so far, by a hash of the name: there may be a hundred thousand */
+	struct output *outputs[OUTPUT_ROWS];
 	long output_count; /* less those that could not be kept */
-	bool unfit; /* one that cannot be fetched by its name was reported */
+	bool unfit;        /* one that cannot be fetched by its name was reported */
 	bool exited;
 	int code;
 	int64_t drain_until_ms;
@@ -2430,13 +2551,15 @@ struct worker {
 	char last_words[400];
 	struct part *parts; /* what it holds: one; a continuous worker any number, of any batches */
 	bool continuous;    /* it takes further segments while it renders */
-	int64_t room;	    /* segments that a continuous worker may still be given before it asks again */
-	/* of a continuous one: the time for which it held something, each ms divided by the segments that it held then */
+	/* segments that a continuous worker may still be given before it asks again */
+	int64_t room;
+	/* of a continuous one: the time for which it held something, each ms divided by the
+	 * segments that it held then */
 	double share_ms;
 	int64_t share_at_ms;
 	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
 	int restarts, in_row, max_batch;
-	bool said_oom; /* since its last batch */
+	bool said_oom;          /* since its last batch */
 	const char *killed_for; /* we killed it: why, and since when it should be gone */
 	int64_t killed_ms;
 	struct command *command;
@@ -2475,8 +2598,8 @@ struct task {
 	bool skipping;
 	char tail[1024];
 	char *hash, *build;
-	uid_t uid;   /* who runs the script; 0: the agent's own user */
-	char *op;    /* `start`: what was asked for */
+	uid_t uid;    /* who runs the script; 0: the agent's own user */
+	char *op;     /* `start`: what was asked for */
 	bool keeping; /* the script has done its part; what it left is put onto the volume */
 	bool cancelled;
 	struct buf said; /* by a child of our own */
@@ -2507,10 +2630,11 @@ struct agent {
 	struct place place;
 	char *dir; /* P */
 	int dir_fd, volume_fd;
-	/* on the container's disk: work/ holds what workers write, tree/ what they run and cannot change */
+	/* on the container's disk: work/ holds what workers write, tree/ what they run and cannot
+	 * change */
 	char *disk, *out_dir;
 	int disk_fd, out_fd;
-	bool separate; /* workers are another user than the agent */
+	bool separate;            /* workers are another user than the agent */
 	gid_t groups[GROUPS_MAX]; /* of the GPUs */
 	size_t group_count;
 	int starts; /* how often trees were copied: each time into a folder of their own */
@@ -2528,7 +2652,8 @@ struct agent {
 	bool events_dirty;
 	struct buf text; /* the event being written */
 	int64_t largest; /* of the files that workers made */
-	int64_t room_bytes, room_until_ms; /* what the volume had room for, and for how long that is believed */
+	/* what the volume had room for, and for how long that is believed */
+	int64_t room_bytes, room_until_ms;
 	int64_t log_second, log_bytes, log_total;
 	long log_dropped;
 
@@ -2550,8 +2675,9 @@ struct agent {
 	struct deferred *deferred;
 	bool fatal, stop_due, setup_failed, install_failed; /* the last of its kind */
 	char *built, built_id[65]; /* the environment that this pod's setup made, and its id */
-	/* environments lie there on the container's disk, unpacked or as links to the volume: in each pod under the same name. NULL: this
-	 * is no container, and they are used where they lie on the volume */
+	/* environments lie there on the container's disk, unpacked or as links to the volume: in
+	 * each pod under the same name. NULL: this is no container, and they are used where they
+	 * lie on the volume */
 	const char *env_root;
 	int env_fd;
 	char *unpacked; /* "NAME ID" of the environment that lies there unpacked */
@@ -2559,7 +2685,8 @@ struct agent {
 	char fatal_error[400];
 
 	pid_t gpu_pid, usage_pid, sync_pid;
-	int sync_turn, sync_next_turn; /* of the sync under way; of the one asked for meanwhile, -1: none */
+	/* of the sync under way; of the one asked for meanwhile, -1: none */
+	int sync_turn, sync_next_turn;
 	int64_t alive_ms;
 	int gpu_out, usage_out;
 	struct buf gpu_text, usage_text;
@@ -2577,7 +2704,6 @@ static int64_t now_ms(const struct agent *a)
 	return boot_ms() - a->began_ms;
 }
 
-
 /* ---- events: numbered ones are kept in P/events.jsonl and sent from there ---- */
 
 static void events_index(struct agent *a, off_t offset)
@@ -2589,11 +2715,13 @@ static void events_index(struct agent *a, off_t offset)
 	a->offsets[a->next++] = offset;
 }
 
-/* An agent before us may have written some: count them, cut off a torn last line. Event 0 does not exist. */
+/* An agent before us may have written some: count them, cut off a torn last line. Event 0 does not
+ * exist. */
 static void events_open(struct agent *a)
 {
 	events_index(a, 0);
-	a->events = openat(a->dir_fd, "events.jsonl", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+	a->events =
+		openat(a->dir_fd, "events.jsonl", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (a->events < 0)
 		return;
 	char *part = xalloc(SLICE);
@@ -2623,7 +2751,8 @@ static void events_sync(struct agent *a)
 static struct buf *event_begin(struct agent *a, const char *name)
 {
 	a->text.len = 0;
-	buf_printf(&a->text, "{\"n\":%llu,\"t\":%lld", (unsigned long long)a->next, (long long)now_ms(a));
+	buf_printf(&a->text, "{\"n\":%llu,\"t\":%lld", (unsigned long long)a->next,
+		   (long long)now_ms(a));
 	js_text(&a->text, "ev", name);
 	return &a->text;
 }
@@ -2632,7 +2761,8 @@ static int events_append(struct agent *a)
 {
 	size_t done = 0;
 	while (a->events >= 0 && done < a->text.len) {
-		ssize_t n = pwrite(a->events, a->text.p + done, a->text.len - done, a->events_size + (off_t)done);
+		ssize_t n = pwrite(a->events, a->text.p + done, a->text.len - done,
+				   a->events_size + (off_t)done);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -2653,7 +2783,8 @@ static void event_end(struct agent *a)
 		a->events_dirty = true;
 		return;
 	}
-	/* the volume takes no more: the rest is kept in memory, and it is the end of this pod's work */
+	/* the volume takes no more: the rest is kept in memory, and it is the end of this pod's
+	 * work */
 	int saved = errno;
 	bool first = a->events >= 0;
 	if (first && ftruncate(a->events, a->events_size) < 0)
@@ -2711,9 +2842,11 @@ static void events_send(struct agent *a, struct client *c)
 		uint64_t upto = c->cursor + 1;
 		while (upto < a->next && a->offsets[upto] >= 0 && a->offsets[upto] - at < OUT_LOW)
 			upto++;
-		off_t end = upto < a->next && a->offsets[upto] >= 0 ? a->offsets[upto] : a->events_size;
+		off_t end =
+			upto < a->next && a->offsets[upto] >= 0 ? a->offsets[upto] : a->events_size;
 		size_t len = (size_t)(end - at);
-		int fd = a->events >= 0 ? dup(a->events) : openat(a->dir_fd, "events.jsonl", O_RDONLY | O_CLOEXEC);
+		int fd = a->events >= 0 ? dup(a->events)
+					: openat(a->dir_fd, "events.jsonl", O_RDONLY | O_CLOEXEC);
 		buf_room(&c->out, len);
 		ssize_t n = fd < 0 ? -1 : pread(fd, c->out.p + c->out.len, len, at);
 		close_fd(&fd);
@@ -2755,13 +2888,15 @@ static bool write_zeros(int fd, int64_t bytes)
 	return fine && fsync(fd) == 0;
 }
 
-/* Has the volume room for so many bytes? Free space in statvfs means nothing under a quota, so it is tried. */
+/* Has the volume room for so many bytes? Free space in statvfs means nothing under a quota, so it
+ * is tried. */
 static bool volume_full(struct agent *a, int dir, int64_t bytes)
 {
 	int64_t began = now_ms(a);
 	unlinkat(dir, ".probe", 0);
 	int fd = openat(dir, ".probe", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO : !write_zeros(fd, bytes);
+	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO
+			   : !write_zeros(fd, bytes);
 	if (fd >= 0)
 		close(fd);
 	unlinkat(dir, ".probe", 0);
@@ -2777,13 +2912,16 @@ static bool room_is_known(struct agent *a, int64_t bytes)
 	return bytes <= a->room_bytes && now_ms(a) < a->room_until_ms;
 }
 
-/* What failed is gone again, and with it what it took: there has to be room for a file like the others, or for a far larger one
- * where it was said that there was none. Leaves errno as it is: callers have something to tell. */
+/* What failed is gone again, and with it what it took: there has to be room for a file like the
+ * others, or for a far larger one where it was said that there was none. Leaves errno as it is:
+ * callers have something to tell. */
 static void check_volume_for(struct agent *a, const char *words)
 {
 	int saved = errno;
 	bool no_room = strstr(words, strerror(ENOSPC)) || strstr(words, strerror(EDQUOT));
-	int64_t bytes = no_room ? PROBE_MOST : MIN(MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST), (int64_t)PROBE_MOST);
+	int64_t bytes = no_room ? PROBE_MOST
+				: MIN(MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST),
+				      (int64_t)PROBE_MOST);
 	if (!a->fatal && !room_is_known(a, bytes)) {
 		if (volume_full(a, a->dir_fd, bytes))
 			fatal(a, "the volume is full or cannot be written");
@@ -2828,7 +2966,8 @@ static bool log_room(struct agent *a, size_t len)
 	return true;
 }
 
-/* Of a line that was written over again and again (a progress bar) the last state, as a terminal would show it. */
+/* Of a line that was written over again and again (a progress bar) the last state, as a terminal
+ * would show it. */
 static const char *last_state(const char *line, size_t *len)
 {
 	while (*len && (line[*len - 1] == '\r' || line[*len - 1] == '\n'))
@@ -2865,13 +3004,15 @@ static int64_t lease_left_s(const struct agent *a)
 
 static void lease_renew(struct agent *a, int64_t lease_s)
 {
-	int64_t wall = time(NULL), up = uptime_s(), left = MIN(MAX(lease_s, (int64_t)1), (int64_t)7 * 86400);
+	int64_t wall = time(NULL), up = uptime_s(),
+		left = MIN(MAX(lease_s, (int64_t)1), (int64_t)7 * 86400);
 	if (a->over)
 		return;
 	if (a->hard_end_s > 0)
 		left = MAX(MIN(left, a->hard_end_s - wall), -up);
 	char text[120];
-	snprintf(text, sizeof(text), "%s %lld %lld\n", a->attempt, (long long)(wall + left), (long long)(up + left));
+	snprintf(text, sizeof(text), "%s %lld %lld\n", a->attempt, (long long)(wall + left),
+		 (long long)(up + left));
 	char *file = xprintf("%s/lease", a->place.home);
 	if (write_beside(file, text, 0600) == 0)
 		a->lease_end_up_s = up + left;
@@ -2882,9 +3023,10 @@ static void lease_renew(struct agent *a, int64_t lease_s)
 /* Of a container that started late (allow_late_start in start.sh). */
 static int64_t first_lease_end(const struct agent *a, int64_t end)
 {
-	int64_t late = atoll(env_get(&a->place.env, "BURST_LATE_START_S", "0")), lease = atoll(env_get(&a->place.env, "BURST_LEASE_S", "0"));
+	int64_t late = atoll(env_get(&a->place.env, "BURST_LATE_START_S", "0")),
+		lease = atoll(env_get(&a->place.env, "BURST_LEASE_S", "0"));
 	char *file = xprintf("%s/born", a->place.home);
-	struct buf text = { 0 };
+	struct buf text = {0};
 	if (late > 0 && read_file(file, 40, &text) == 0 && text.len)
 		end = MAX(end, MIN((int64_t)atoll(text.p) + late, end + lease));
 	buf_free(&text);
@@ -2892,8 +3034,9 @@ static int64_t first_lease_end(const struct agent *a, int64_t end)
 	return end;
 }
 
-/* Until we write one, the lease is what the start script was told, or what an agent before us wrote: by the wall clock, or by
- * the uptime where that is over sooner, since it may have begun anew meanwhile. */
+/* Until we write one, the lease is what the start script was told, or what an agent before us
+ * wrote: by the wall clock, or by the uptime where that is over sooner, since it may have begun
+ * anew meanwhile. */
 static void lease_find(struct agent *a)
 {
 	a->hard_end_s = atoll(env_get(&a->place.env, "BURST_HARD_END", "0"));
@@ -2902,10 +3045,11 @@ static void lease_find(struct agent *a)
 		first = a->hard_end_s ? a->hard_end_s : time(NULL) + 600;
 	a->lease_end_up_s = uptime_s() + first_lease_end(a, first) - time(NULL);
 	char *file = xprintf("%s/lease", a->place.home), who[64];
-	struct buf text = { 0 };
+	struct buf text = {0};
 	long long wall, up;
-	if (read_file(file, 200, &text) == 0 && text.len && sscanf(text.p, "%63s %lld %lld", who, &wall, &up) == 3 &&
-	    !strcmp(who, a->attempt) && wall > 0 && wall < 1ll << 40)
+	if (read_file(file, 200, &text) == 0 && text.len &&
+	    sscanf(text.p, "%63s %lld %lld", who, &wall, &up) == 3 && !strcmp(who, a->attempt) &&
+	    wall > 0 && wall < 1ll << 40)
 		a->lease_end_up_s = MIN((int64_t)up, uptime_s() + (int64_t)wall - time(NULL));
 	buf_free(&text);
 	free(file);
@@ -2917,8 +3061,8 @@ static void lease_say(struct agent *a)
 	say_end(a);
 }
 
-/* After this, what is on the volume outlives the pod. By each of the ways, since volumes differ in what they take as a wish:
- * at Modal it is the program, as its documentation has it. */
+/* After this, what is on the volume outlives the pod. By each of the ways, since volumes differ in
+ * what they take as a wish: at Modal it is the program, as its documentation has it. */
 static int volume_flush(const struct place *place)
 {
 	int fd = open(place->volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status = 0;
@@ -2948,8 +3092,9 @@ static int volume_sync(struct agent *a)
 	return failed;
 }
 
-/* Nobody watches: true once all that there is outlives the pod. What fails is tried again for a while, since work of hours may
- * be at stake; a volume that keeps nothing by then is the end of this pod's work. */
+/* Nobody watches: true once all that there is outlives the pod. What fails is tried again for a
+ * while, since work of hours may be at stake; a volume that keeps nothing by then is the end of
+ * this pod's work. */
 static bool sync_alone(struct agent *a)
 {
 	if (a->unsynced_ms && now_ms(a) - a->synced_ms < SYNC_AGAIN_MS)
@@ -3015,15 +3160,16 @@ static void job_done(struct agent *a)
 	job_free(j);
 }
 
-/* On a full volume whatever is tried fails: that is this pod's end and no fault of the segment, which can be had elsewhere. */
+/* On a full volume whatever is tried fails: that is this pod's end and no fault of the segment,
+ * which can be had elsewhere. */
 static bool volume_is_to_blame(struct agent *a, const char *words)
 {
 	check_volume_for(a, words);
 	return a->fatal;
 }
 
-static void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
-			   const char *error)
+static void segment_failed(struct agent *a, const char *batch, const char *id, int try,
+			   const char *reason, const char *error)
 {
 	if (volume_is_to_blame(a, error))
 		return;
@@ -3102,8 +3248,8 @@ static void segment_wrong(struct agent *a, struct job *j, const char *reason, co
 static int job_output_begin(struct agent *a, struct job *j);
 static int job_output_close(struct agent *a, struct job *j, const char *path);
 
-/* Workers write where they may make what they like, and the agent reads what they may not: a name there can belong to a file of
- * ours (a hard link). Only what is theirs is taken. */
+/* Workers write where they may make what they like, and the agent reads what they may not: a name
+ * there can belong to a file of ours (a hard link). Only what is theirs is taken. */
 static int open_theirs(const struct agent *a, int root, const char *path, struct stat *st)
 {
 	int fd = open_below(root, path, st);
@@ -3123,8 +3269,8 @@ static void segment_lost(struct agent *a, struct job *j)
 	segment_wrong(a, j, "missing", strerror(saved));
 }
 
-/* The worker said that it has written this file: is it there, and what is it? It goes to the volume from where the worker can
- * write. */
+/* The worker said that it has written this file: is it there, and what is it? It goes to the volume
+ * from where the worker can write. */
 static void job_segment(struct agent *a, struct job *j)
 {
 	bool end = false;
@@ -3132,9 +3278,11 @@ static void job_segment(struct agent *a, struct job *j)
 	if (j->fd < 0) {
 		j->fd = open_theirs(a, a->out_fd, j->name, &st);
 		if (j->fd < 0 && errno == ENOENT)
-			return segment_wrong(a, j, "missing", "the file that the worker reported is not there");
+			return segment_wrong(a, j, "missing",
+					     "the file that the worker reported is not there");
 		if (j->fd < 0)
-			return segment_wrong(a, j, "mismatch", "what the worker reported is not a regular file");
+			return segment_wrong(a, j, "mismatch",
+					     "what the worker reported is not a regular file");
 		if (wav_look(j->fd, st.st_size, &j->seconds, &j->rate) && !st.st_size)
 			j->seconds = 0;
 	}
@@ -3154,9 +3302,11 @@ static void job_segment(struct agent *a, struct job *j)
 	char hex[65];
 	sha256_hex(&j->sha, hex);
 	if (j->claimed_bytes >= 0 && j->claimed_bytes != j->bytes)
-		return segment_wrong(a, j, "mismatch", "the file has another size than the worker reported");
+		return segment_wrong(a, j, "mismatch",
+				     "the file has another size than the worker reported");
 	if (j->claimed_sha256[0] && strcmp(j->claimed_sha256, hex))
-		return segment_wrong(a, j, "mismatch", "the file has another hash than the worker reported");
+		return segment_wrong(a, j, "mismatch",
+				     "the file has another hash than the worker reported");
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);
@@ -3179,8 +3329,8 @@ static void job_segment(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. Until it is whole it has this name in
- * P: one is enough, since one after the other is copied. */
+/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. Until it is
+ * whole it has this name in P: one is enough, since one after the other is copied. */
 static const char OUTPUT_PART[] = ".output.part";
 
 /* ENOENT: the command has taken it away again. */
@@ -3202,19 +3352,22 @@ static int job_output_open(const struct agent *a, struct job *j)
 static int job_output_begin(struct agent *a, struct job *j)
 {
 	sha256_start(&j->sha);
-	j->to = openat(a->dir_fd, OUTPUT_PART, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	j->to = openat(a->dir_fd, OUTPUT_PART,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (j->to < 0)
 		check_volume(a);
 	return j->to < 0 ? -1 : 0;
 }
 
-/* path: below P. Of a segment of speech it may be written again, and `sync` comes before anything relies on it. */
+/* path: below P. Of a segment of speech it may be written again, and `sync` comes before anything
+ * relies on it. */
 static int job_output_close(struct agent *a, struct job *j, const char *path)
 {
 	const char *name;
 	int dir = open_parent(a->dir_fd, path, true, &name);
 	bool flush = j->kind == JOB_OUTPUT || a->detached;
-	int failed = dir < 0 || (flush && fsync(j->to) < 0) || renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
+	int failed = dir < 0 || (flush && fsync(j->to) < 0) ||
+		     renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
 	int saved = errno;
 	close_fd(&dir);
 	errno = saved;
@@ -3235,8 +3388,8 @@ static struct command *job_command_running(const struct agent *a, const struct j
 	return NULL;
 }
 
-/* While the command runs, the look at its exit offers what is still there once more. After that it is lost, and the command
- * has not done what it was to do. */
+/* While the command runs, the look at its exit offers what is still there once more. After that it
+ * is lost, and the command has not done what it was to do. */
 static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
 {
 	char *line = xprintf("output %s could not be kept: %s", j->name, why);
@@ -3347,14 +3500,10 @@ static void jobs_step(struct agent *a)
 	if (!j)
 		return;
 	switch (j->kind) {
-	case JOB_SEGMENT:
-		return job_segment(a, j);
-	case JOB_OUTPUT:
-		return job_output(a, j);
-	case JOB_BATCH:
-		return job_batch(a, j);
-	case JOB_COMMAND:
-		return job_command(a, j);
+	case JOB_SEGMENT: return job_segment(a, j);
+	case JOB_OUTPUT: return job_output(a, j);
+	case JOB_BATCH: return job_batch(a, j);
+	case JOB_COMMAND: return job_command(a, j);
 	}
 }
 
@@ -3364,9 +3513,11 @@ struct spawn {
 	const char *script; /* for sh -c */
 	const char *dir;    /* NULL: $BURST_HOME */
 	const char *copy;   /* a folder whose copy `dir` shall be; NULL: dir is there */
-	const char *kept;   /* a tree of the volume that shall lie in work/kept, where it is what it should be; or NULL */
-	bool own_dir;	    /* dir is made, and is its own */
-	uid_t uid;	    /* who it is, where the agent may choose; 0: the agent's own */
+	/* a tree of the volume that shall lie in work/kept, where it is what it should be; or NULL
+	 */
+	const char *kept;
+	bool own_dir; /* dir is made, and is its own */
+	uid_t uid;    /* who it is, where the agent may choose; 0: the agent's own */
 	const struct env *env;
 	int in, out, err; /* in -1: /dev/null */
 };
@@ -3377,7 +3528,8 @@ static void child_say(const char *what, const char *name)
 	_exit(125);
 }
 
-/* Whole, or not at all: a tree that is not there any more at the end may have been on its way out at the beginning. */
+/* Whole, or not at all: a tree that is not there any more at the end may have been on its way out
+ * at the beginning. */
 static bool child_copied(const char *from, int to, struct copying *c)
 {
 	struct stat st;
@@ -3395,7 +3547,7 @@ static void child_copy(const char *from, const char *to)
 	if (mkdirs(to, 0755) < 0)
 		child_say("cannot make", to);
 	for (int i = 0; i < TRIES; i++) {
-		struct copying c = { .how = COPY_BYTES, .of = 1 };
+		struct copying c = {.how = COPY_BYTES, .of = 1};
 		int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		bool whole = out >= 0 && child_copied(from, out, &c);
 		if (!whole && !c.lost)
@@ -3433,8 +3585,8 @@ static void child_take_kept(const struct agent *a, const char *id)
 	free(path);
 }
 
-/* Another user for good: no program here makes it root again. What it was given to read and write becomes its own first, since
- * /dev/stdout and the like are opened anew. */
+/* Another user for good: no program here makes it root again. What it was given to read and write
+ * becomes its own first, since /dev/stdout and the like are opened anew. */
 static int child_switch(const struct agent *a, uid_t uid)
 {
 	for (int fd = 0; fd < 3; fd++) {
@@ -3442,7 +3594,8 @@ static int child_switch(const struct agent *a, uid_t uid)
 		if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fchown(fd, uid, uid) < 0)
 			errno = 0;
 	}
-	if (setgroups(a->group_count, a->groups) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+	if (setgroups(a->group_count, a->groups) < 0 || setresgid(uid, uid, uid) < 0 ||
+	    setresuid(uid, uid, uid) < 0)
 		return -1;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
@@ -3477,8 +3630,10 @@ static void child_become(const struct agent *a, const struct spawn *s)
 		child_say("cannot enter", s->dir ? s->dir : home);
 	const char *prepared = env_get(s->env, "BURST_ENV", NULL);
 	if (uid && prepared && access(prepared, R_OK | X_OK) < 0 && errno == EACCES)
-		child_say("the pod's volume cannot be read by another user than root (pod.worker_root = true allows root):", prepared);
-	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)s->script, NULL };
+		child_say("the pod's volume cannot be read by another user than root "
+			  "(pod.worker_root = true allows root):",
+			  prepared);
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)s->script, NULL};
 	execve("/bin/sh", argv, s->env->list);
 	child_say("cannot run", "/bin/sh");
 }
@@ -3557,12 +3712,15 @@ static void processes(struct buf *out)
 		if (pid <= 1)
 			continue;
 		char *file = xprintf("/proc/%d/stat", pid), state = 0;
-		struct buf text = { 0 };
+		struct buf text = {0};
 		struct stat st;
 		const char *after;
-		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && read_file(file, 1024, &text) == 0 && text.len &&
-		    (after = strrchr(text.p, ')')) && sscanf(after, ") %c %d", &state, &parent) == 2 && state != 'Z')
-			buf_add(out, &(struct process){ pid, parent, st.st_uid }, sizeof(struct process));
+		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
+		    read_file(file, 1024, &text) == 0 && text.len &&
+		    (after = strrchr(text.p, ')')) &&
+		    sscanf(after, ") %c %d", &state, &parent) == 2 && state != 'Z')
+			buf_add(out, &(struct process){pid, parent, st.st_uid},
+				sizeof(struct process));
 		buf_free(&text);
 		free(file);
 	}
@@ -3594,11 +3752,12 @@ static bool is_stray(const struct agent *a, const struct process *all, size_t n,
 	return false;
 }
 
-/* What our workers left behind, however deep: one whose parent is being ended becomes our child only when that is over. */
+/* What our workers left behind, however deep: one whose parent is being ended becomes our child
+ * only when that is over. */
 static void kill_strays(struct agent *a)
 {
 	for (int tries = 0; tries < 100; tries++) {
-		struct buf list = { 0 };
+		struct buf list = {0};
 		size_t found = 0;
 		processes(&list);
 		const struct process *all = (const struct process *)list.p;
@@ -3611,7 +3770,7 @@ static void kill_strays(struct agent *a)
 		buf_free(&list);
 		if (!found)
 			return;
-		nanosleep(&(struct timespec){ .tv_nsec = 10 * 1000000 }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 10 * 1000000}, NULL);
 	}
 }
 
@@ -3699,22 +3858,27 @@ static struct part *part_unsettled(const struct batch *b, const struct part *p)
 	return rest;
 }
 
-static void segment_is_poison(struct agent *a, struct batch *b, struct segment *s, const char *reason, const char *words)
+static void segment_is_poison(struct agent *a, struct batch *b, struct segment *s,
+			      const char *reason, const char *words)
 {
 	char error[600];
 	bool says = !strcmp(reason, "worker");
 	if (says)
-		snprintf(error, sizeof(error), "%s", *words ? words : "the worker could not render it");
+		snprintf(error, sizeof(error), "%s",
+			 *words ? words : "the worker could not render it");
 	else
-		snprintf(error, sizeof(error), "it ended its worker twice (%s)%s%s", reason, *words ? ": " : "", words);
+		snprintf(error, sizeof(error), "it ended its worker twice (%s)%s%s", reason,
+			 *words ? ": " : "", words);
 	segment_failed(a, b->id, s->id, s->tries, says ? "worker" : "poison", error);
 	s->settled = true;
 }
 
-/* What a part that did not end well becomes. reason: crash, hang, oom, garbage, or "worker" (it lives and says no). in_flight: so many
- * segments its worker held. A continuous worker that ran out of memory is given fewer at a time; which of them ended it otherwise is
- * found by trying their parts alone (worker_room). */
-static void part_failed(struct agent *a, const struct worker *w, struct part *p, size_t in_flight, const char *reason, const char *words)
+/* What a part that did not end well becomes. reason: crash, hang, oom, garbage, or "worker" (it
+ * lives and says no). in_flight: so many segments its worker held. A continuous worker that ran out
+ * of memory is given fewer at a time; which of them ended it otherwise is found by trying their
+ * parts alone (worker_room). */
+static void part_failed(struct agent *a, const struct worker *w, struct part *p, size_t in_flight,
+			const char *reason, const char *words)
 {
 	struct batch *b = p->batch;
 	struct part *rest = part_unsettled(b, p);
@@ -3744,7 +3908,8 @@ static void part_failed(struct agent *a, const struct worker *w, struct part *p,
 
 /* ---- workers ---- */
 
-static void worker_event(struct agent *a, struct worker *w, const char *state, const char *error, const char *unfit)
+static void worker_event(struct agent *a, struct worker *w, const char *state, const char *error,
+			 const char *unfit)
 {
 	struct buf *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
@@ -3786,11 +3951,14 @@ static void env_unset(struct env *env, const char *name)
 		env->list[kept] = NULL;
 }
 
-/* Who it is and where it keeps things. What an image has set for its root is not another user's to write. */
+/* Who it is and where it keeps things. What an image has set for its root is not another user's to
+ * write. */
 static void env_user(const struct agent *a, struct env *env, uid_t uid)
 {
-	static const char *const roots[] = { "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
-					     "HF_HOME", "TORCH_HOME", "PIP_CACHE_DIR", "UV_CACHE_DIR", "MPLCONFIGDIR" };
+	static const char *const roots[] = {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+					    "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HF_HOME",
+					    "TORCH_HOME",     "PIP_CACHE_DIR",   "UV_CACHE_DIR",
+					    "MPLCONFIGDIR"};
 	if (!a->separate || !uid) {
 		if (!env_get(env, "HOME", NULL))
 			env_set(env, "HOME", a->place.home);
@@ -3810,12 +3978,14 @@ static void worker_env(struct agent *a, struct env *env, int w)
 	char number[24];
 	env_user(a, env, a->worker_root ? 0 : WORKER_UID);
 	for (size_t i = 0; i < a->start_env.count; i++) {
-		char *pair = xcopy(a->start_env.list[i], strlen(a->start_env.list[i])), *eq = strchr(pair, '=');
+		char *pair = xcopy(a->start_env.list[i], strlen(a->start_env.list[i])),
+		     *eq = strchr(pair, '=');
 		*eq = 0;
 		env_set(env, pair, eq + 1);
 		free(pair);
 	}
-	/* what is on the volume is compared with what was put there: nothing is to be added beside it */
+	/* what is on the volume is compared with what was put there: nothing is to be added beside
+	 * it */
 	if (env_get(env, "BURST_ENV", NULL) && !env_get(env, "PYTHONDONTWRITEBYTECODE", NULL))
 		env_set(env, "PYTHONDONTWRITEBYTECODE", "1");
 	env_set(env, "BURST_OUT", a->out_dir);
@@ -3831,9 +4001,13 @@ static void worker_start(struct agent *a, struct worker *w)
 	struct env env = env_copy(&a->place.env);
 	worker_env(a, &env, w->w);
 	char *work = xprintf("%s/work/worker%d", a->disk, w->w);
-	struct spawn s = { .script = a->worker_command, .dir = a->code ? a->code : work, .own_dir = !a->code,
-			   .uid = a->worker_root ? 0 : WORKER_UID, .env = &env };
-	if (make_pipe(&in, &w->in) < 0 || make_pipe(&w->out, &out) < 0 || make_pipe(&w->err, &err) < 0) {
+	struct spawn s = {.script = a->worker_command,
+			  .dir = a->code ? a->code : work,
+			  .own_dir = !a->code,
+			  .uid = a->worker_root ? 0 : WORKER_UID,
+			  .env = &env};
+	if (make_pipe(&in, &w->in) < 0 || make_pipe(&w->out, &out) < 0 ||
+	    make_pipe(&w->err, &err) < 0) {
 		w->pid = -1;
 	} else {
 		s.in = in, s.out = out, s.err = err;
@@ -3929,7 +4103,8 @@ static struct part *worker_leave(const struct agent *a, struct worker *w, struct
 	return all;
 }
 
-static void worker_failed_parts(struct agent *a, struct worker *w, const char *reason, const char *words)
+static void worker_failed_parts(struct agent *a, struct worker *w, const char *reason,
+				const char *words)
 {
 	size_t held = in_flight(w);
 	while (w->parts) {
@@ -3941,11 +4116,13 @@ static void worker_failed_parts(struct agent *a, struct worker *w, const char *r
 	}
 }
 
-/* What took how long before hello, as the worker says it. Names of other phases, and what no time can be, are left out. Before it
- * comes what the agent did: unpack_bytes 0: nothing. */
-static void say_phases(struct buf *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
+/* What took how long before hello, as the worker says it. Names of other phases, and what no time
+ * can be, are left out. Before it comes what the agent did: unpack_bytes 0: nothing. */
+static void say_phases(struct buf *b, const struct json *line, int64_t unpack_ms,
+		       int64_t unpack_bytes)
 {
-	static const char *const names[] = { "import_s", "read_s", "build_s", "warm_up_s", "probe_s" };
+	static const char *const names[] = {"import_s", "read_s", "build_s", "warm_up_s",
+					    "probe_s"};
 	const struct json *phases = json_get(line, "phases");
 	if (phases && phases->type != J_OBJECT)
 		phases = NULL;
@@ -4012,20 +4189,23 @@ static struct segment *held_segment(const struct worker *w, const char *id, stru
 	return NULL;
 }
 
-static void segment_finished(struct agent *a, struct worker *w, const struct segment *s, const struct part *p, const char *file,
-			     const struct json *line)
+static void segment_finished(struct agent *a, struct worker *w, const struct segment *s,
+			     const struct part *p, const char *file, const struct json *line)
 {
 	struct job *j = job_add(a, JOB_SEGMENT, s->id);
 	j->batch_id = xcopy(p->batch->id, strlen(p->batch->id));
 	j->name = xcopy(file, strlen(file));
 	j->try = s->tries;
 	j->seconds = json_number(line, "seconds", 0);
-	j->rate = (int)MIN(MAX(json_int(line, "rate", json_int(line, "sample_rate", 0)), (int64_t)0), (int64_t)10000000);
+	j->rate =
+		(int)MIN(MAX(json_int(line, "rate", json_int(line, "sample_rate", 0)), (int64_t)0),
+			 (int64_t)10000000);
 	j->claimed_bytes = json_int(line, "bytes", -1);
 	const char *hash = json_text(line, "sha256", "");
 	if (strlen(hash) == 64)
 		memcpy(j->claimed_sha256, hash, 65);
-	int64_t ms = w->continuous ? (int64_t)(w->share_ms - p->share_ms) : now_ms(a) - w->segment_ms;
+	int64_t ms =
+		w->continuous ? (int64_t)(w->share_ms - p->share_ms) : now_ms(a) - w->segment_ms;
 	j->ms = json_int(line, "ms", ms);
 	w->segment_ms = now_ms(a);
 	w->in_row = 0;
@@ -4053,9 +4233,11 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 	const char *file = json_text(line, "file", s->file);
 	share_advance(a, w);
 	if (!json_yes(line, "ok"))
-		segment_failed(a, p->batch->id, s->id, s->tries, "worker", json_text(line, "error", "the worker does not say why"));
+		segment_failed(a, p->batch->id, s->id, s->tries, "worker",
+			       json_text(line, "error", "the worker does not say why"));
 	else if (!file || !path_safe(file))
-		segment_failed(a, p->batch->id, s->id, s->tries, "mismatch", "the worker names no file below BURST_OUT");
+		segment_failed(a, p->batch->id, s->id, s->tries, "mismatch",
+			       "the worker names no file below BURST_OUT");
 	else
 		segment_finished(a, w, s, p, file, line);
 	s->settled = true;
@@ -4089,7 +4271,8 @@ static bool worker_batch(struct agent *a, struct worker *w, const struct json *l
 	for (size_t i = 0; i < p->n; i++) {
 		struct segment *s = &b->seg[p->at[i]];
 		if (!s->settled)
-			segment_failed(a, b->id, s->id, s->tries, "missing", "the worker ended its batch without this segment");
+			segment_failed(a, b->id, s->id, s->tries, "missing",
+				       "the worker ended its batch without this segment");
 		s->settled = true;
 	}
 	free(p);
@@ -4112,11 +4295,13 @@ static bool is_text(const struct json *value)
 	return value && value->type == J_TEXT;
 }
 
-/* One line of its stdout. True: it belongs to the protocol; else it is log, as what libraries print often is. */
+/* One line of its stdout. True: it belongs to the protocol; else it is log, as what libraries print
+ * often is. */
 static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *line)
 {
 	bool fine = true;
-	if (w->state == WORKER_LOADING && (json_int(line, "hello", 0) > 0 || is_text(json_get(line, "error")))) {
+	if (w->state == WORKER_LOADING &&
+	    (json_int(line, "hello", 0) > 0 || is_text(json_get(line, "error")))) {
 		worker_hello(a, w, line);
 	} else if (json_yes(line, "oom")) {
 		w->said_oom = true;
@@ -4139,9 +4324,10 @@ static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *
 static void worker_line(struct agent *a, struct worker *w, const char *line, size_t len)
 {
 	w->line_ms = now_ms(a);
-	struct json_doc doc = { 0 };
+	struct json_doc doc = {0};
 	bool obeyed = false;
-	line = last_state(line, &len); /* a library's progress bar may stand before what the worker says */
+	/* a library's progress bar may stand before what the worker says */
+	line = last_state(line, &len);
 	if (len && line[0] == '{' && w->state != WORKER_FAILED && !w->killed_for) {
 		const struct json *value = json_read(&doc, line, len);
 		obeyed = value && value->type == J_OBJECT && worker_obeyed(a, w, value);
@@ -4159,7 +4345,8 @@ static void written_over(struct buf *b, size_t most)
 		buf_drop(b, (size_t)(cr - b->p));
 }
 
-/* Hands every whole line of `b` on. A log line that never ends is cut, what follows it is skipped, unless it is written over. */
+/* Hands every whole line of `b` on. A log line that never ends is cut, what follows it is skipped,
+ * unless it is written over. */
 static void log_lines(struct agent *a, struct buf *b, bool *skipping, int w, const char *id)
 {
 	size_t from = 0;
@@ -4265,7 +4452,8 @@ static void worker_restart_or_fail(struct agent *a, struct worker *w, const char
 	char error[600];
 	if (w->restarts >= RESTARTS_MAX || w->in_row >= IN_ROW_MAX) {
 		snprintf(error, sizeof(error), "it ended %d times%s%s%s", w->restarts + 1,
-			 w->in_row >= IN_ROW_MAX ? " without a finished segment" : "", *words ? ": " : "", words);
+			 w->in_row >= IN_ROW_MAX ? " without a finished segment" : "",
+			 *words ? ": " : "", words);
 		worker_failed(a, w, error, NULL);
 		return;
 	}
@@ -4304,7 +4492,8 @@ static void worker_exited(struct agent *a, struct worker *w, int status)
 static void worker_give_back(struct agent *a, struct worker *w);
 static void command_exited(struct agent *a, struct worker *w, int status);
 
-/* SIGKILL does not end it: a driver or a file system holds it. That is this machine's fault and no segment's. */
+/* SIGKILL does not end it: a driver or a file system holds it. That is this machine's fault and no
+ * segment's. */
 static void worker_undead(struct agent *a, struct worker *w)
 {
 	if (w->command)
@@ -4317,7 +4506,8 @@ static int64_t hang_limit_ms(const struct agent *a, const struct worker *w)
 {
 	double estimate_s = 0; /* of all that it holds */
 	for (const struct part *p = w->parts; p; p = p->next)
-		estimate_s += p->batch->estimate_s * (w->continuous ? (double)p->n / (double)p->batch->n : 1);
+		estimate_s += p->batch->estimate_s *
+			      (w->continuous ? (double)p->n / (double)p->batch->n : 1);
 	return MAX(a->hang_ms, (int64_t)(MIN(estimate_s, 1e6) * 10000));
 }
 
@@ -4327,16 +4517,19 @@ static void worker_look(struct agent *a, struct worker *w)
 	int64_t now = now_ms(a), silent = now - w->line_ms;
 	if (w->state == WORKER_RESTARTING && now >= w->restart_ms) {
 		worker_start(a, w);
-	} else if (w->killed_for && w->pid > 0 && w->state != WORKER_FAILED && now - w->killed_ms > a->kill_wait_ms) {
+	} else if (w->killed_for && w->pid > 0 && w->state != WORKER_FAILED &&
+		   now - w->killed_ms > a->kill_wait_ms) {
 		worker_undead(a, w);
 	} else if (w->state == WORKER_LOADING && !w->killed_for &&
-		   (silent > MAX((int64_t)HELLO_SILENCE_MS, a->hang_ms) || now - w->began_ms > HELLO_MAX_MS)) {
+		   (silent > MAX((int64_t)HELLO_SILENCE_MS, a->hang_ms) ||
+		    now - w->began_ms > HELLO_MAX_MS)) {
 		worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && !w->command && !w->killed_for) {
 		int64_t limit = hang_limit_ms(a, w);
 		if (silent > limit || now - w->progress_ms > 10 * limit)
 			worker_kill(a, w, "hang");
-	} else if (w->state == WORKER_BUSY && w->command && a->hang_ms > 0 && !w->killed_for && silent > a->hang_ms) {
+	} else if (w->state == WORKER_BUSY && w->command && a->hang_ms > 0 && !w->killed_for &&
+		   silent > a->hang_ms) {
 		worker_kill(a, w, "hang");
 	}
 }
@@ -4387,7 +4580,9 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 /* So many segments it may be given now. A part that may have ended its worker is tried alone. */
 static int64_t worker_room(const struct agent *a, const struct worker *w)
 {
-	int64_t most = a->command ? 1 : a->part_limit ? MIN(a->part_limit, (int64_t)w->max_batch) : w->max_batch;
+	int64_t most = a->command      ? 1
+		       : a->part_limit ? MIN(a->part_limit, (int64_t)w->max_batch)
+				       : w->max_batch;
 	if (w->killed_for)
 		return 0;
 	if (w->state == WORKER_IDLE)
@@ -4443,7 +4638,7 @@ static void dispatch(struct agent *a)
 /* One character of a pattern or a name; bytes that are not UTF-8 stand for themselves. */
 static unsigned pattern_char(const char **at)
 {
-	static const unsigned char first[5] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	static const unsigned char first[5] = {0, 0x7f, 0x1f, 0x0f, 0x07};
 	const unsigned char *p = (const unsigned char *)*at;
 	size_t len = utf8_at(p, strnlen(*at, 4));
 	unsigned value = len ? p[0] & first[len] : 0x110000u + p[0];
@@ -4453,7 +4648,8 @@ static unsigned pattern_char(const char **at)
 	return value;
 }
 
-/* The ']' that closes the set ("[a-z]", "[!x]") at p; NULL: there is none, and the '[' is a plain one. */
+/* The ']' that closes the set ("[a-z]", "[!x]") at p; NULL: there is none, and the '[' is a plain
+ * one. */
 static const char *set_end(const char *p)
 {
 	p += 1 + (p[1] == '!' || p[1] == '^');
@@ -4474,7 +4670,7 @@ static unsigned set_member(const char **p)
 static bool set_has(const char *p, const char *end, unsigned c)
 {
 	bool not = p[1] == '!' || p[1] == '^', hit = false;
-	for (p += 1 + not; p < end;) {
+	for (p += 1 + not ; p < end;) {
 		unsigned low = set_member(&p), high = low;
 		if (*p == '-' && p + 1 < end) {
 			p++;
@@ -4482,10 +4678,11 @@ static bool set_has(const char *p, const char *end, unsigned c)
 		}
 		hit = hit || (low <= c && c <= high);
 	}
-	return hit != not;
+	return hit != not ;
 }
 
-/* Moves both behind the next character of the name, where the pattern, which shows no star, takes it. */
+/* Moves both behind the next character of the name, where the pattern, which shows no star, takes
+ * it. */
 static bool pattern_step(const char **pattern, const char **name)
 {
 	const char *p = *pattern, *n = *name, *close = *p == '[' ? set_end(p) : NULL;
@@ -4506,9 +4703,10 @@ static bool pattern_step(const char **pattern, const char **name)
 	return true;
 }
 
-/* The rule of orchestrator/base/pattern.h: `*` and `?` stay in a folder, `**` crosses folders; after a '/' or at the start,
- * `**` + `/` is any number of folders, none too; [..] is a set. After a mismatch the last star takes one character more, and
- * when it can take none, the last double star takes more. */
+/* The rule of orchestrator/base/pattern.h: `*` and `?` stay in a folder, `**` crosses folders;
+ * after a '/' or at the start,
+ * `**` + `/` is any number of folders, none too; [..] is a set. After a mismatch the last star
+ * takes one character more, and when it can take none, the last double star takes more. */
 static bool pattern_match(const char *p, const char *name)
 {
 	const char *start = p, *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL;
@@ -4556,7 +4754,8 @@ static bool is_output(const struct agent *a, const char *name)
 	return false;
 }
 
-/* Could anything in this folder ("" is the root), or below it, match? Compares with the plain beginning of each pattern. */
+/* Could anything in this folder ("" is the root), or below it, match? Compares with the plain
+ * beginning of each pattern. */
 static bool may_hold_output(const struct agent *a, const char *dir)
 {
 	size_t len = strlen(dir);
@@ -4568,7 +4767,8 @@ static bool may_hold_output(const struct agent *a, const char *dir)
 		if (!len || !folder)
 			return true;
 		bool on_the_way = !strncmp(*p, dir, MIN(len, folder));
-		if (on_the_way && (len == folder || (len < folder ? (*p)[len] : dir[folder]) == '/'))
+		if (on_the_way &&
+		    (len == folder || (len < folder ? (*p)[len] : dir[folder]) == '/'))
 			return true;
 	}
 	return false;
@@ -4606,7 +4806,8 @@ static bool is_input(const struct agent *a, const char *name, const struct stat 
 	struct stat was;
 	char *path = a->code ? xprintf("%s/%s", a->code, name) : NULL;
 	bool same = path && lstat(path, &was) == 0 && was.st_size == st->st_size &&
-		    was.st_mtim.tv_sec == st->st_mtim.tv_sec && was.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+		    was.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+		    was.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
 	free(path);
 	return same;
 }
@@ -4624,15 +4825,16 @@ static void output_unfit(struct agent *a, struct command *c, const char *name)
 	event_end(a);
 }
 
-static void output_offer(struct agent *a, struct command *c, const char *name, const struct stat *st)
+static void output_offer(struct agent *a, struct command *c, const char *name,
+			 const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode) || !is_output(a, name) || is_input(a, name, st))
 		return;
 	if (!path_safe(name))
 		return output_unfit(a, c, name);
 	struct output *o = output_find(c, name);
-	if (o && o->ino == st->st_ino && o->size == st->st_size && o->mtime.tv_sec == st->st_mtim.tv_sec &&
-	    o->mtime.tv_nsec == st->st_mtim.tv_nsec)
+	if (o && o->ino == st->st_ino && o->size == st->st_size &&
+	    o->mtime.tv_sec == st->st_mtim.tv_sec && o->mtime.tv_nsec == st->st_mtim.tv_nsec)
 		return;
 	if (!o) {
 		o = xalloc(sizeof(*o));
@@ -4652,7 +4854,8 @@ static void output_offer(struct agent *a, struct command *c, const char *name, c
 
 static void watch_folder(struct agent *a, struct command *c, const char *folder, bool offer);
 
-/* Of its private tree; "" is the root. The command may put links where folders were, at any time: none is followed. */
+/* Of its private tree; "" is the root. The command may put links where folders were, at any time:
+ * none is followed. */
 static int command_folder(const struct command *c, const char *folder)
 {
 	int root = open(c->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -4663,7 +4866,8 @@ static int command_folder(const struct command *c, const char *folder)
 	return fd;
 }
 
-/* Everything below `folder` ("" is the root): offered when `offer`, watched when there is something to watch with. */
+/* Everything below `folder` ("" is the root): offered when `offer`, watched when there is something
+ * to watch with. */
 static void scan_folder(struct agent *a, struct command *c, const char *folder, bool offer)
 {
 	int fd = command_folder(c, folder);
@@ -4692,10 +4896,12 @@ static void watch_folder(struct agent *a, struct command *c, const char *folder,
 	int fd = c->notify >= 0 && c->watches < WATCHES_MAX ? command_folder(c, folder) : -1;
 	if (fd >= 0) {
 		char *path = xprintf("/proc/self/fd/%d/.", fd);
-		int wd = inotify_add_watch(c->notify, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
+		int wd = inotify_add_watch(c->notify, path,
+					   IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
 		if (wd >= c->watches) {
 			c->watched = xresize(c->watched, ((size_t)wd + 1) * sizeof(char *));
-			memset(c->watched + c->watches, 0, ((size_t)wd + 1 - (size_t)c->watches) * sizeof(char *));
+			memset(c->watched + c->watches, 0,
+			       ((size_t)wd + 1 - (size_t)c->watches) * sizeof(char *));
 			c->watches = wd + 1;
 		}
 		if (wd >= 0) {
@@ -4708,7 +4914,8 @@ static void watch_folder(struct agent *a, struct command *c, const char *folder,
 	scan_folder(a, c, folder, offer);
 }
 
-/* A file renamed into a matching name is whole; what is merely created may still grow and waits for the exit. */
+/* A file renamed into a matching name is whole; what is merely created may still grow and waits for
+ * the exit. */
 static void watched_event(struct agent *a, struct command *c, const struct inotify_event *e)
 {
 	if (e->wd < 0 || e->wd >= c->watches || !c->watched[e->wd] || !e->len)
@@ -4771,7 +4978,8 @@ static void command_start(struct agent *a, struct worker *w)
 	c->notify = -1;
 	remove_at(AT_FDCWD, c->dir);
 	char *log = xprintf("%s.log", s->id);
-	c->log_fd = openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	c->log_fd =
+		openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	free(log);
 	worker_env(a, &env, w->w);
 	snprintf(number, sizeof(number), "%lld", (long long)s->index);
@@ -4779,8 +4987,13 @@ static void command_start(struct agent *a, struct worker *w)
 	snprintf(number, sizeof(number), "%lld", (long long)s->count);
 	env_set(&env, "BURST_COUNT", number);
 	env_set(&env, "BURST_SEGMENT", s->id);
-	struct spawn how = { .script = s->run ? s->run : "echo 'no command was given'; exit 125", .dir = c->dir, .copy = a->code,
-			     .own_dir = true, .uid = a->worker_root ? 0 : WORKER_UID, .env = &env, .in = -1 };
+	struct spawn how = {.script = s->run ? s->run : "echo 'no command was given'; exit 125",
+			    .dir = c->dir,
+			    .copy = a->code,
+			    .own_dir = true,
+			    .uid = a->worker_root ? 0 : WORKER_UID,
+			    .env = &env,
+			    .in = -1};
 	w->pid = make_pipe(&w->out, &out) < 0 ? -1 : (how.out = how.err = out, spawn(a, &how));
 	close_fd(&out);
 	if (w->out >= 0)
@@ -4795,8 +5008,8 @@ static void command_start(struct agent *a, struct worker *w)
 	}
 }
 
-/* Its folder appears while the copy is made: watch from the moment it is there. Nothing renamed before that is lost, since
- * the exit looks at everything. */
+/* Its folder appears while the copy is made: watch from the moment it is there. Nothing renamed
+ * before that is lost, since the exit looks at everything. */
 static void command_watch(struct agent *a, struct command *c)
 {
 	if (!a->stream || c->notify >= 0 || c->exited || access(c->dir, F_OK) < 0)
@@ -4815,7 +5028,8 @@ static bool command_read(struct agent *a, struct worker *w, int rounds)
 	while (rounds-- > 0 && w->out >= 0 && (n = read(w->out, part, sizeof(part))) > 0) {
 		w->line_ms = now_ms(a);
 		keep_tail(w->last_words, sizeof(w->last_words), part, (size_t)n);
-		if (c->log_fd >= 0 && c->log_bytes < COMMAND_LOG_MAX && write_all(c->log_fd, part, (size_t)n) < 0) {
+		if (c->log_fd >= 0 && c->log_bytes < COMMAND_LOG_MAX &&
+		    write_all(c->log_fd, part, (size_t)n) < 0) {
 			close_fd(&c->log_fd);
 			check_volume(a);
 		}
@@ -4923,8 +5137,8 @@ static void worker_stop(struct agent *a, struct worker *w)
 
 /* ---- setup, install and what start needs: one at a time ---- */
 
-/* Which Python the image has, as its program is called behind all links ("python3.11"): an environment holds for one alone. "": none.
- * Nothing is run for it. */
+/* Which Python the image has, as its program is called behind all links ("python3.11"): an
+ * environment holds for one alone. "": none. Nothing is run for it. */
 static void python_of_image(const struct agent *a, char *name, size_t room)
 {
 	const char *path = env_get(&a->place.env, "PATH", "/usr/local/bin:/usr/bin:/bin");
@@ -4932,14 +5146,16 @@ static void python_of_image(const struct agent *a, char *name, size_t room)
 	*name = 0;
 	while (*path && !*name) {
 		size_t len = strcspn(path, ":");
-		if (snprintf(file, sizeof(file), "%.*s/python3", (int)len, path) < (int)sizeof(file) && access(file, X_OK) == 0 &&
-		    realpath(file, real))
+		if (snprintf(file, sizeof(file), "%.*s/python3", (int)len, path) <
+			    (int)sizeof(file) &&
+		    access(file, X_OK) == 0 && realpath(file, real))
 			snprintf(name, room, "%s", strrchr(real, '/') + 1);
 		path += len + (path[len] == ':');
 	}
 }
 
-static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms, const char *error, const char *id)
+static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms,
+			const char *error, const char *id)
 {
 	struct buf *b = event_begin(a, kind);
 	js_bool(b, "ok", ok);
@@ -4969,11 +5185,13 @@ static char *work_path(const struct agent *a, const char *name)
 /* Where workers find an environment. */
 static char *env_path(const struct agent *a, const char *name)
 {
-	return a->env_root ? xprintf("%s/%s", a->env_root, name) : xprintf("%s/env/%s", a->place.volume, name);
+	return a->env_root ? xprintf("%s/%s", a->env_root, name)
+			   : xprintf("%s/env/%s", a->place.volume, name);
 }
 
-/* What the two scripts find: `setup` fills $BURST_ENV, `install` finds what was kept in $BURST_KEPT and leaves what is to be
- * kept in $BURST_KEEP. All of it is on the container's disk; the agent brings it to the volume. */
+/* What the two scripts find: `setup` fills $BURST_ENV, `install` finds what was kept in $BURST_KEPT
+ * and leaves what is to be kept in $BURST_KEEP. All of it is on the container's disk; the agent
+ * brings it to the volume. */
 static void task_env(struct agent *a, struct env *env, uid_t uid)
 {
 	struct task *t = &a->task;
@@ -4993,8 +5211,9 @@ static void task_env(struct agent *a, struct env *env, uid_t uid)
 }
 
 /* After what the start script is installing: packages are installed by one at a time. */
-#define TASK_RUNS                                                                                          \
-	"n=0; while [ -e \"$BURST_HOME/installing\" ] && [ $n -lt 120 ]; do n=$((n + 1)); sleep 1; done; " \
+#define TASK_RUNS                                                                                  \
+	"n=0; while [ -e \"$BURST_HOME/installing\" ] && [ $n -lt 120 ]; do n=$((n + 1)); sleep "  \
+	"1; done; "                                                                                \
 	"exec sh \"$BURST_HOME/%s.sh\""
 
 static void task_forget(struct task *t)
@@ -5005,7 +5224,7 @@ static void task_forget(struct task *t)
 	free(t->hash);
 	free(t->build);
 	free(t->op);
-	*t = (struct task){ .out = -1 };
+	*t = (struct task){.out = -1};
 }
 
 static int task_script(struct agent *a, const char *file, const char *script, uid_t uid)
@@ -5015,10 +5234,12 @@ static int task_script(struct agent *a, const char *file, const char *script, ui
 	return a->separate && uid ? chown(file, uid, uid) : 0;
 }
 
-/* What the job lists of its user's environment; what the script is told of its pod comes after it. */
+/* What the job lists of its user's environment; what the script is told of its pod comes after it.
+ */
 static void env_add_object(struct env *env, const struct json *object)
 {
-	for (const struct json *m = object && object->type == J_OBJECT ? object->first : NULL; m; m = m->next)
+	for (const struct json *m = object && object->type == J_OBJECT ? object->first : NULL; m;
+	     m = m->next)
 		if (m->type == J_TEXT && *m->key && !strchr(m->key, '='))
 			env_set(env, m->key, m->text);
 }
@@ -5035,8 +5256,9 @@ static void task_start(struct agent *a, const char *kind, const struct json *op)
 		return task_answer(a, kind, true, true, 0, NULL, a->built_id);
 	int out = -1;
 	char *file = xprintf("%s/%s.sh", a->place.home, kind), *run = xprintf(TASK_RUNS, kind);
-	*t = (struct task){ .kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a) };
-	t->until_ms = now_ms(a) + MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
+	*t = (struct task){.kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a)};
+	t->until_ms = now_ms(a) +
+		      MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
 	t->hash = setup ? xcopy(hash, strlen(hash)) : NULL;
 	t->uid = uid;
 	t->build = work_path(a, setup ? "env" : "keep");
@@ -5045,8 +5267,13 @@ static void task_start(struct agent *a, const char *kind, const struct json *op)
 	if (setup)
 		env_add_object(&env, json_get(op, "env"));
 	task_env(a, &env, uid);
-	struct spawn s = { .script = run, .kept = setup ? NULL : json_text(op, "kept", NULL), .uid = uid, .env = &env, .in = -1 };
-	bool made = mkdirs(t->build, 0755) == 0 && (!a->separate || !uid || lchown(t->build, uid, uid) == 0);
+	struct spawn s = {.script = run,
+			  .kept = setup ? NULL : json_text(op, "kept", NULL),
+			  .uid = uid,
+			  .env = &env,
+			  .in = -1};
+	bool made = mkdirs(t->build, 0755) == 0 &&
+		    (!a->separate || !uid || lchown(t->build, uid, uid) == 0);
 	if (made && task_script(a, file, script, uid) == 0 && make_pipe(&t->out, &out) == 0) {
 		s.out = s.err = out;
 		t->pid = spawn(a, &s);
@@ -5087,16 +5314,20 @@ static bool task_read(struct agent *a, int rounds)
 	return n != 0;
 }
 
-/* In a child: what the script left goes to the volume. Prints "ok ID" and what there is to note in a second line, or why not. */
+/* In a child: what the script left goes to the volume. Prints "ok ID" and what there is to note in
+ * a second line, or why not. */
 static int task_keep(struct agent *a)
 {
 	const struct task *t = &a->task;
 	char id[65], bad[PATH_BYTES_MAX] = "", no_archive[WHY_MAX] = "";
 	bool packed = t->hash && a->env_root;
 	int from = open(t->build, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (from < 0 || tree_keep(from, t->uid, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad, packed ? no_archive : NULL) < 0 ||
+	if (from < 0 ||
+	    tree_keep(from, t->uid, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad,
+		      packed ? no_archive : NULL) < 0 ||
 	    volume_flush(&a->place) < 0) {
-		printf("%s%s%s", bad, *bad ? ": " : "", errno == EINVAL && *bad ? "a name that cannot be kept" : strerror(errno));
+		printf("%s%s%s", bad, *bad ? ": " : "",
+		       errno == EINVAL && *bad ? "a name that cannot be kept" : strerror(errno));
 		fflush(stdout);
 		return 1;
 	}
@@ -5131,7 +5362,8 @@ static bool task_begin_own(struct agent *a, int (*work)(struct agent *))
 	return t->pid > 0;
 }
 
-/* What is told of a script that failed: its last line alone if that begins with "burst: ", else the last that it printed. */
+/* What is told of a script that failed: its last line alone if that begins with "burst: ", else the
+ * last that it printed. */
 static const char *task_words(char *tail)
 {
 	const char *last = last_line(tail);
@@ -5177,13 +5409,15 @@ static void task_exited(struct agent *a, int status)
 	}
 	const char *words = task_words(t->tail);
 	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
-		 t->keeping ? "the result cannot be kept: " : "", t->keeping ? buf_str(&t->said) : words);
+		 t->keeping ? "the result cannot be kept: " : "",
+		 t->keeping ? buf_str(&t->said) : words);
 	if (ok && !strncmp(buf_str(&t->said), "ok ", 3)) {
 		id = t->said.p + 3;
 		note_line(a, t->said.p);
 	}
 	if (!ok && t->keeping && !t->hash) {
-		log_line(a, 0, t->kind, error, strlen(error)); /* the packages are installed; only the next pod misses something */
+		/* the packages are installed; only the next pod misses something */
+		log_line(a, 0, t->kind, error, strlen(error));
 		ok = true;
 	}
 	if (ok && t->hash) {
@@ -5193,7 +5427,7 @@ static void task_exited(struct agent *a, int status)
 	}
 	remove_in_background(t->build);
 	struct task done = *t;
-	*t = (struct task){ .out = -1 };
+	*t = (struct task){.out = -1};
 	task_answer(a, done.kind, ok, false, now_ms(a) - done.began_ms, error, id);
 	if (!ok)
 		check_volume_for(a, error);
@@ -5206,7 +5440,7 @@ static int cpu_count(void)
 {
 	cpu_set_t set;
 	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-	struct buf text = { 0 };
+	struct buf text = {0};
 	long long quota, period;
 	if (read_file("/sys/fs/cgroup/cpu.max", 100, &text) == 0 && text.len &&
 	    sscanf(text.p, "%lld %lld", &quota, &period) == 2 && period > 0 && quota > 0)
@@ -5218,10 +5452,12 @@ static int cpu_count(void)
 static int64_t memory_mb(void)
 {
 	int64_t mb = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) >> 20;
-	static const char *const limits[] = { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes" };
+	static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
+					     "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-		struct buf text = { 0 };
-		if (read_file(limits[i], 100, &text) == 0 && text.len && isdigit((unsigned char)text.p[0]))
+		struct buf text = {0};
+		if (read_file(limits[i], 100, &text) == 0 && text.len &&
+		    isdigit((unsigned char)text.p[0]))
 			mb = MIN(mb, (int64_t)(atoll(text.p) >> 20));
 		buf_free(&text);
 	}
@@ -5240,7 +5476,8 @@ static pid_t gpu_spawn(struct agent *a, const char *script, int *out)
 	if (make_pipe(out, &write_end) < 0)
 		return 0;
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	struct spawn s = { .script = script, .env = &a->place.env, .in = -1, .out = write_end, .err = null };
+	struct spawn s = {
+		.script = script, .env = &a->place.env, .in = -1, .out = write_end, .err = null};
 	pid_t pid = spawn(a, &s);
 	close_fd(&write_end);
 	close_fd(&null);
@@ -5253,7 +5490,9 @@ static void gpu_ask(struct agent *a)
 	a->gpu_out = a->usage_out = -1;
 	if (!have_program("nvidia-smi"))
 		return;
-	a->gpu_pid = gpu_spawn(a, "exec nvidia-smi --query-gpu=name,memory.total --format=csv,noheader,nounits", &a->gpu_out);
+	a->gpu_pid = gpu_spawn(
+		a, "exec nvidia-smi --query-gpu=name,memory.total --format=csv,noheader,nounits",
+		&a->gpu_out);
 	a->gpu_until_ms = now_ms(a) + 15000;
 }
 
@@ -5267,7 +5506,8 @@ static void gpu_line(struct agent *a, const char *line)
 	g->memory_mb = atoll(comma + 1);
 }
 
-/* Several cards: the mean of their use, the sum of their memory. A round ends when as many lines came as there are cards. */
+/* Several cards: the mean of their use, the sum of their memory. A round ends when as many lines
+ * came as there are cards. */
 static void usage_line(struct agent *a, const char *line)
 {
 	const char *comma = strchr(line, ',');
@@ -5285,7 +5525,8 @@ static void usage_line(struct agent *a, const char *line)
 	a->usage_mb = 0;
 }
 
-static void gpu_read(struct agent *a, int *fd, struct buf *b, void (*take)(struct agent *, const char *))
+static void gpu_read(struct agent *a, int *fd, struct buf *b,
+		     void (*take)(struct agent *, const char *))
 {
 	char part[4096], *nl;
 	ssize_t n = *fd < 0 ? -1 : read(*fd, part, sizeof(part));
@@ -5307,8 +5548,10 @@ static void usage_look(struct agent *a)
 {
 	bool wanted = a->gpu_count && a->worker_count && attached_client(a);
 	if (wanted && !a->usage_pid)
-		a->usage_pid = gpu_spawn(a, "exec nvidia-smi --query-gpu=utilization.gpu,memory.used "
-					    "--format=csv,noheader,nounits -l 2", &a->usage_out);
+		a->usage_pid = gpu_spawn(a,
+					 "exec nvidia-smi --query-gpu=utilization.gpu,memory.used "
+					 "--format=csv,noheader,nounits -l 2",
+					 &a->usage_out);
 	else if (!wanted && a->usage_pid)
 		kill_group(a->usage_pid);
 }
@@ -5328,10 +5571,11 @@ static char *image_path(const struct agent *a, const char *key)
 /* Complete, and made by who could have changed this image anyway. */
 static bool image_has(const struct agent *a, const char *key)
 {
-	struct buf text = { 0 };
+	struct buf text = {0};
 	struct stat st;
 	char *path = image_path(a, key), *file = xprintf("%s/.burst-key", path);
-	bool there = is_hash(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_uid == 0 || st.st_uid == getuid()) &&
+	bool there = is_hash(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+		     (st.st_uid == 0 || st.st_uid == getuid()) &&
 		     read_file(file, 100, &text) == 0 && !strncmp(buf_str(&text), key, 64);
 	buf_free(&text);
 	free(file);
@@ -5377,7 +5621,7 @@ static void say_gpus(struct agent *a, struct buf *b)
 static void read_switch(struct agent *a, char *to, size_t room)
 {
 	char *file = xprintf("%s/switch", a->place.home);
-	struct buf text = { 0 };
+	struct buf text = {0};
 	if (read_file(file, room - 1, &text) == 0 && text.len)
 		text.p[strcspn(text.p, "\n")] = 0;
 	snprintf(to, room, "%s", buf_str(&text));
@@ -5385,7 +5629,8 @@ static void read_switch(struct agent *a, char *to, size_t room)
 	free(file);
 }
 
-/* What a client that comes back needs: how many workers stand, and which segments are in their hands. */
+/* What a client that comes back needs: how many workers stand, and which segments are in their
+ * hands. */
 static void say_work(const struct agent *a, struct buf *b)
 {
 	int standing = 0;
@@ -5479,7 +5724,8 @@ static void start_read_outputs(struct agent *a, const struct json *op)
 	const struct json *list = json_get(op, "outputs");
 	size_t count = 0;
 	a->outputs = xalloc(sizeof(char *));
-	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m; m = m->next) {
+	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m;
+	     m = m->next) {
 		if (m->type != J_TEXT || !m->len)
 			continue;
 		a->outputs = xresize(a->outputs, (count + 2) * sizeof(char *));
@@ -5522,10 +5768,15 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 	const char *id = strrchr(path, '/');
 	if (!*path)
 		return true;
-	enum taken taken = !id || !path_safe(path) || !is_hash(id + 1) ? TAKEN_MISSING : tree_take(a->volume_fd, path, id + 1, to, id + 1);
+	enum taken taken = !id || !path_safe(path) || !is_hash(id + 1)
+				   ? TAKEN_MISSING
+				   : tree_take(a->volume_fd, path, id + 1, to, id + 1);
 	if (taken == TAKEN)
 		return true;
-	printf("%s %s", what, taken == TAKEN_MISSING ? "is missing" : taken == TAKEN_CHANGED ? "is not what was put there" : strerror(errno));
+	printf("%s %s", what,
+	       taken == TAKEN_MISSING   ? "is missing"
+	       : taken == TAKEN_CHANGED ? "is not what was put there"
+					: strerror(errno));
 	/* under its name it would be taken for what it is not, by the next `tree` too */
 	if (taken == TAKEN_CHANGED || taken == TAKEN_MISSING)
 		set_aside(a->volume_fd, path);
@@ -5536,7 +5787,7 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 static bool start_needs(const struct agent *a, const char *hash)
 {
 	char *path = env_path(a, hash), *file = xprintf("%s/.burst-needs", path);
-	struct buf text = { 0 };
+	struct buf text = {0};
 	bool fine = read_file(file, PATH_MAX, &text) < 0 || !text.len;
 	if (!fine) {
 		text.p[strcspn(text.p, "\n")] = 0;
@@ -5560,47 +5811,63 @@ static void env_tidy(const struct agent *a)
 		closedir(d);
 }
 
-/* An environment in a container, from its archive. said[] is "unpacked MS BYTES" then, else for people why it is not. */
+/* An environment in a container, from its archive. said[] is "unpacked MS BYTES" then, else for
+ * people why it is not. */
 static bool start_unpack(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
 {
 	char why[WHY_MAX] = "it is in memory, or programs cannot run there";
 	char *path = xprintf("env/%s", hash), *there = xprintf("%s/env/%s", a->place.volume, hash);
 	int64_t began_ms = boot_ms(), bytes = 0;
 	env_tidy(a);
-	bool fits = disk_fits(a->env_root), fine = fits && archive_take(a->volume_fd, path, there, id, a->env_fd, hash, &bytes, why) == 0;
+	bool fits = disk_fits(a->env_root),
+	     fine = fits &&
+		    archive_take(a->volume_fd, path, there, id, a->env_fd, hash, &bytes, why) == 0;
 	if (fine)
-		snprintf(said, SAID_MAX, "unpacked %lld %lld", (long long)MAX(boot_ms() - began_ms, (int64_t)1), (long long)MAX(bytes, (int64_t)1));
+		snprintf(said, SAID_MAX, "unpacked %lld %lld",
+			 (long long)MAX(boot_ms() - began_ms, (int64_t)1),
+			 (long long)MAX(bytes, (int64_t)1));
 	else
-		snprintf(said, SAID_MAX, "in place\nthe environment is used from the volume, which may take longer: %s%s", fits ? "" : "the pod's disk: ", why);
+		snprintf(said, SAID_MAX,
+			 "in place\nthe environment is used from the volume, which may take "
+			 "longer: %s%s",
+			 fits ? "" : "the pod's disk: ", why);
 	free(path);
 	free(there);
 	return fine;
 }
 
-/* An environment that is used where it lies is compared there. In a container its name leads there, since it may hold its own path. */
+/* An environment that is used where it lies is compared there. In a container its name leads there,
+ * since it may hold its own path. */
 static bool start_use_in_place(struct agent *a, const char *hash, const char *id)
 {
 	char *path = xprintf("env/%s", hash), *there = xprintf("%s/env/%s", a->place.volume, hash);
-	enum taken taken = !name_safe(hash) || !is_hash(id) ? TAKEN_MISSING : tree_compare(a->volume_fd, path, id);
-	bool fine = taken == TAKEN && (!a->env_root || symlinkat(there, a->env_fd, hash) == 0 || errno == EEXIST);
+	enum taken taken = !name_safe(hash) || !is_hash(id) ? TAKEN_MISSING
+							    : tree_compare(a->volume_fd, path, id);
+	bool fine = taken == TAKEN &&
+		    (!a->env_root || symlinkat(there, a->env_fd, hash) == 0 || errno == EEXIST);
 	if (!fine)
-		printf("env %s", taken == TAKEN_MISSING ? "is missing" : taken == TAKEN_CHANGED ? "is not what was put there" : strerror(errno));
+		printf("env %s", taken == TAKEN_MISSING   ? "is missing"
+				 : taken == TAKEN_CHANGED ? "is not what was put there"
+							  : strerror(errno));
 	free(path);
 	free(there);
 	return fine;
 }
 
-/* What was unpacked once in this pod, and what is used in place already, stays as it is: workers may be running from it. */
+/* What was unpacked once in this pod, and what is used in place already, stays as it is: workers
+ * may be running from it. */
 static bool start_bring(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
 {
 	char *known = xprintf("%s %s", hash, id);
 	struct stat st;
 	bool here = a->unpacked && !strcmp(a->unpacked, known);
-	bool in_place = !a->env_root || !name_safe(hash) || !is_hash(id) || fstatat(a->env_fd, hash, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	bool in_place = !a->env_root || !name_safe(hash) || !is_hash(id) ||
+			fstatat(a->env_fd, hash, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	free(known);
 	if (here)
 		snprintf(said, SAID_MAX, "unpacked");
-	return here || (!in_place && start_unpack(a, hash, id, said)) || start_use_in_place(a, hash, id);
+	return here || (!in_place && start_unpack(a, hash, id, said)) ||
+	       start_use_in_place(a, hash, id);
 }
 
 static bool start_env(struct agent *a, const char *hash, const char *id)
@@ -5613,20 +5880,23 @@ static bool start_env(struct agent *a, const char *hash, const char *id)
 	return fine;
 }
 
-/* In a child. What workers run lies on the volume, where other pods can write: it is copied to the container's disk and runs only
- * if what arrived is what the client named. An environment without an archive is too large for that and is compared where it lies.
- * Prints what the volume lacks, else what became of the environment and a line for the log. */
+/* In a child. What workers run lies on the volume, where other pods can write: it is copied to the
+ * container's disk and runs only if what arrived is what the client named. An environment without
+ * an archive is too large for that and is compared where it lies. Prints what the volume lacks,
+ * else what became of the environment and a line for the log. */
 static int start_check(struct agent *a)
 {
 	struct json_doc doc;
 	const struct json *op = json_read(&doc, a->task.op, strlen(a->task.op));
-	const char *hash = json_text(op, "env_hash", ""), *id = json_text(op, "env_tree", ""), *image = json_text(op, "env_image", "");
+	const char *hash = json_text(op, "env_hash", ""), *id = json_text(op, "env_tree", ""),
+		   *image = json_text(op, "env_image", "");
 	char *dir = xprintf("tree/%d", a->starts + 1);
 	int to = open_folder(a->disk_fd, dir, true);
 	bool fine = to >= 0;
 	if (!fine)
 		printf("disk %s", strerror(errno));
-	fine = fine && start_take(a, to, "kit", json_text(op, "kit", "")) && start_take(a, to, "code", json_text(op, "code", ""));
+	fine = fine && start_take(a, to, "kit", json_text(op, "kit", "")) &&
+	       start_take(a, to, "code", json_text(op, "code", ""));
 	if (fine && *hash)
 		fine = start_env(a, hash, id);
 	if (fine && *image && !(fine = image_has(a, image)))
@@ -5676,7 +5946,8 @@ static void start_begin(struct agent *a, const struct json *op)
 	a->workers = xalloc((size_t)count * sizeof(struct worker));
 	a->worker_count = count;
 	for (int i = 0; i < count; i++)
-		a->workers[i] = (struct worker){ .w = i, .in = -1, .out = -1, .err = -1, .max_batch = 1 };
+		a->workers[i] =
+			(struct worker){.w = i, .in = -1, .out = -1, .err = -1, .max_batch = 1};
 	for (int i = 0; i < count && !a->fatal; i++) {
 		if (a->setup_failed || a->install_failed)
 			worker_failed(a, &a->workers[i], "what it needs could not be set up", NULL);
@@ -5696,10 +5967,12 @@ static void start_unpacked(struct agent *a, const char *text, char *said)
 	char line[160];
 	if (sscanf(said, "unpacked %lld %lld", &ms, &bytes) == 2) {
 		free(a->unpacked);
-		a->unpacked = xprintf("%s %s", json_text(op, "env_hash", ""), json_text(op, "env_tree", ""));
+		a->unpacked = xprintf("%s %s", json_text(op, "env_hash", ""),
+				      json_text(op, "env_tree", ""));
 		a->unpack_ms = ms;
 		a->unpack_bytes = bytes;
-		snprintf(line, sizeof(line), "unpacked the environment: %lld MB in %.1f s", (bytes + 500000) / 1000000, (double)ms / 1000);
+		snprintf(line, sizeof(line), "unpacked the environment: %lld MB in %.1f s",
+			 (bytes + 500000) / 1000000, (double)ms / 1000);
 		log_line(a, -1, NULL, line, strlen(line));
 	} else if (strncmp(said, "unpacked", 8) != 0) {
 		a->unpack_ms = a->unpack_bytes = 0;
@@ -5712,7 +5985,7 @@ static void start_checked(struct agent *a, bool fine)
 {
 	struct task done = a->task;
 	struct json_doc doc;
-	a->task = (struct task){ .out = -1 };
+	a->task = (struct task){.out = -1};
 	if (done.cancelled) {
 		trees_remove(a, a->starts + 1);
 	} else if (fine) {
@@ -5731,7 +6004,8 @@ static void start_checked(struct agent *a, bool fine)
 static void op_start(struct agent *a, const struct json *op)
 {
 	struct task *t = &a->task;
-	if (!*json_text(op, "kit", "") && !*json_text(op, "code", "") && !*json_text(op, "env_hash", "") && !*json_text(op, "env_image", ""))
+	if (!*json_text(op, "kit", "") && !*json_text(op, "code", "") &&
+	    !*json_text(op, "env_hash", "") && !*json_text(op, "env_image", ""))
 		return start_begin(a, op);
 	if (a->setup_failed || a->install_failed)
 		return start_begin(a, op); /* which says so */
@@ -5739,11 +6013,15 @@ static void op_start(struct agent *a, const struct json *op)
 	const char *wanted = json_text(op, "env_python", "");
 	python_of_image(a, python, sizeof(python));
 	if (*wanted && strcmp(wanted, python) != 0) {
-		snprintf(words, sizeof(words), "env was made with %.40s, and this image has %s", wanted, *python ? python : "no Python");
+		snprintf(words, sizeof(words), "env was made with %.40s, and this image has %s",
+			 wanted, *python ? python : "no Python");
 		return start_lacks(a, words);
 	}
 	trees_remove(a, a->starts + 1);
-	*t = (struct task){ .kind = "start", .out = -1, .began_ms = now_ms(a), .op = xcopy(op->raw, op->raw_len) };
+	*t = (struct task){.kind = "start",
+			   .out = -1,
+			   .began_ms = now_ms(a),
+			   .op = xcopy(op->raw, op->raw_len)};
 	t->until_ms = now_ms(a) + START_CHECK_S * 1000;
 	if (!task_begin_own(a, start_check)) {
 		task_forget(t);
@@ -5781,11 +6059,12 @@ static void op_batch(struct agent *a, const struct json *op)
 	bool fine = name_safe(id) && list && list->type == J_LIST;
 	for (const struct json *m = fine ? list->first : NULL; m && fine; m = m->next) {
 		b->seg = xresize(b->seg, (b->n + 1) * sizeof(struct segment));
-		b->seg[b->n] = (struct segment){ 0 };
+		b->seg[b->n] = (struct segment){0};
 		fine = segment_read(a, &b->seg[b->n++], m);
 	}
 	if (!fine || !b->n || a->fatal) {
-		say_error(a, a->fatal ? "this pod takes no more work" : "a batch without a safe id, or with a segment without one");
+		say_error(a, a->fatal ? "this pod takes no more work"
+				      : "a batch without a safe id, or with a segment without one");
 		batch_free(b);
 		return;
 	}
@@ -5803,7 +6082,7 @@ static void op_batch(struct agent *a, const struct json *op)
 static void op_revoke(struct agent *a, const struct json *op)
 {
 	const struct json *list = json_get(op, "ids");
-	struct buf taken = { 0 };
+	struct buf taken = {0};
 	buf_char(&taken, '[');
 	for (struct batch *b = json_yes(op, "all") ? a->queue : NULL, *next; b; b = next) {
 		next = b->next;
@@ -5813,7 +6092,8 @@ static void op_revoke(struct agent *a, const struct json *op)
 		batch_unlink(a, b);
 		batch_free(b);
 	}
-	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m; m = m->next) {
+	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m;
+	     m = m->next) {
 		struct batch *b = a->queue;
 		while (b && (m->type != J_TEXT || strcmp(b->id, m->text) || b->begun))
 			b = b->next;
@@ -5949,11 +6229,13 @@ static const struct {
 	void (*run)(struct agent *a, const struct json *op);
 	bool waits; /* for the setup or install before it */
 } ops[] = {
-	{ "renew", op_renew, false },	    { "setup", op_setup, true },     { "install", op_install, true },
-	{ "start", op_start, true },	    { "batch", op_batch, false },    { "revoke", op_revoke, false },
-	{ "drain", op_drain, false },	    { "handover", op_handover, false }, { "takeover", op_takeover, false },
-	{ "note", op_note, false },	    { "stop", op_stop, false },	     { "end", op_end, false },
-	{ "sync", op_sync, false },
+	{"renew", op_renew, false},       {"setup", op_setup, true},
+	{"install", op_install, true},    {"start", op_start, true},
+	{"batch", op_batch, false},       {"revoke", op_revoke, false},
+	{"drain", op_drain, false},       {"handover", op_handover, false},
+	{"takeover", op_takeover, false}, {"note", op_note, false},
+	{"stop", op_stop, false},         {"end", op_end, false},
+	{"sync", op_sync, false},
 };
 
 static void defer(struct agent *a, const char *line, size_t len)
@@ -6034,7 +6316,8 @@ static bool running_something(const struct agent *a)
 		return true;
 	for (int i = 0; i < a->worker_count; i++) {
 		enum worker_state s = a->workers[i].state;
-		if (s == WORKER_BUSY || (a->queue && !a->draining && (s == WORKER_LOADING || s == WORKER_RESTARTING)))
+		if (s == WORKER_BUSY ||
+		    (a->queue && !a->draining && (s == WORKER_LOADING || s == WORKER_RESTARTING)))
 			return true;
 	}
 	return false;
@@ -6058,7 +6341,8 @@ static void look_for_quiet(struct agent *a)
 	}
 }
 
-/* Nobody watches: hold the lease while something moves, and end the pod when all is done and durable. */
+/* Nobody watches: hold the lease while something moves, and end the pod when all is done and
+ * durable. */
 static void look_detached(struct agent *a)
 {
 	bool running = running_something(a);
@@ -6091,14 +6375,21 @@ static const char *doing(const struct agent *a)
 {
 	bool loading = false, busy = false;
 	for (int i = 0; i < a->worker_count; i++) {
-		loading = loading || a->workers[i].state == WORKER_LOADING || a->workers[i].state == WORKER_RESTARTING;
+		loading = loading || a->workers[i].state == WORKER_LOADING ||
+			  a->workers[i].state == WORKER_RESTARTING;
 		busy = busy || a->workers[i].state == WORKER_BUSY;
 	}
-	return a->task.keeping ? "keep" : a->task.kind ? a->task.kind : busy ? "batch" : a->jobs ? "files" : loading ? "load"
-	       : a->sync_pid ? "sync" : "wait";
+	return a->task.keeping ? "keep"
+	       : a->task.kind  ? a->task.kind
+	       : busy          ? "batch"
+	       : a->jobs       ? "files"
+	       : loading       ? "load"
+	       : a->sync_pid   ? "sync"
+			       : "wait";
 }
 
-/* The client hears from us at least so often, whatever takes long here: one that hears nothing may give us up. */
+/* The client hears from us at least so often, whatever takes long here: one that hears nothing may
+ * give us up. */
 static void look_alive(struct agent *a)
 {
 	struct client *c = attached_client(a);
@@ -6177,7 +6468,7 @@ static void client_close(struct client *c)
 	close_fd(&c->fd);
 	buf_free(&c->in);
 	buf_free(&c->out);
-	*c = (struct client){ .fd = -1 };
+	*c = (struct client){.fd = -1};
 }
 
 static void client_write(struct client *c)
@@ -6255,7 +6546,7 @@ static void client_accept(struct agent *a)
 			;
 		client_close(&a->clients[slot]);
 	}
-	a->clients[slot] = (struct client){ .fd = fd };
+	a->clients[slot] = (struct client){.fd = fd};
 }
 
 static void client_tell(struct agent *a, struct client *c)
@@ -6286,7 +6577,7 @@ struct polls {
 static void poll_add(struct polls *p, int fd, int events)
 {
 	if (fd >= 0)
-		p->list[p->count++] = (struct pollfd){ .fd = fd, .events = (short)events };
+		p->list[p->count++] = (struct pollfd){.fd = fd, .events = (short)events};
 }
 
 static bool poll_ready(const struct polls *p, int fd)
@@ -6379,7 +6670,7 @@ static void serve_loop(struct agent *a)
 
 static int serve_listen(void)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "agent.sock" };
+	struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "agent.sock"};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	unlink(at.sun_path);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 8) < 0)
@@ -6415,40 +6706,46 @@ static bool disk_fits(const char *path)
 {
 	struct statvfs v;
 	struct statfs f;
-	return statvfs(path, &v) == 0 && !(v.f_flag & ST_NOEXEC) && statfs(path, &f) == 0 && (long)f.f_type != TMPFS;
+	return statvfs(path, &v) == 0 && !(v.f_flag & ST_NOEXEC) && statfs(path, &f) == 0 &&
+	       (long)f.f_type != TMPFS;
 }
 
 static bool is_container(const struct agent *a)
 {
-	return strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") != 0 || !strcmp(a->place.home, "/run/burst");
+	return strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") != 0 ||
+	       !strcmp(a->place.home, "/run/burst");
 }
 
-/* Where workers write, and what they run lies: below $BURST_HOME, or where that does not do, where a container has its disk. A
- * pod that is a mere group of processes on somebody's machine has its home elsewhere, and looks for nothing. */
+/* Where workers write, and what they run lies: below $BURST_HOME, or where that does not do, where
+ * a container has its disk. A pod that is a mere group of processes on somebody's machine has its
+ * home elsewhere, and looks for nothing. */
 static char *disk_find(const struct agent *a)
 {
-	static const char *const others[] = { "/var/tmp", "/tmp" };
+	static const char *const others[] = {"/var/tmp", "/tmp"};
 	if (is_container(a) && !disk_fits(a->place.home))
 		for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 			struct stat st;
 			char *path = xprintf("%s/burst-%s", others[i], a->attempt);
-			if (disk_fits(others[i]) && (mkdir(path, 0711) == 0 || errno == EEXIST) && lstat(path, &st) == 0 &&
-			    S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+			if (disk_fits(others[i]) && (mkdir(path, 0711) == 0 || errno == EEXIST) &&
+			    lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
 				return path;
 			free(path);
 		}
 	return xcopy(a->place.home, strlen(a->place.home));
 }
 
-/* Whose device it is may use it; in a container of ours, where that is root's group alone, all may. */
+/* Whose device it is may use it; in a container of ours, where that is root's group alone, all may.
+ */
 static void group_of_device(struct agent *a, int dir, const char *name)
 {
 	struct stat st;
 	const char *vendor = env_get(&a->place.env, "BURST_VENDOR", "local");
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISCHR(st.st_mode) || (st.st_mode & 06) == 06)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISCHR(st.st_mode) ||
+	    (st.st_mode & 06) == 06)
 		return;
 	if (st.st_gid == 0 || (st.st_mode & 060) != 060) {
-		if (strcmp(vendor, "local") != 0 && fchmodat(dir, name, (st.st_mode & 0777) | 0666, 0) < 0)
+		if (strcmp(vendor, "local") != 0 &&
+		    fchmodat(dir, name, (st.st_mode & 0777) | 0666, 0) < 0)
 			errno = 0;
 		return;
 	}
@@ -6463,7 +6760,8 @@ static void groups_find(struct agent *a)
 {
 	static const struct {
 		const char *dir, *prefix;
-	} places[] = { { "/dev", "nvidia" }, { "/dev", "kfd" }, { "/dev/dri", "" }, { "/dev/nvidia-caps", "" } };
+	} places[] = {
+		{"/dev", "nvidia"}, {"/dev", "kfd"}, {"/dev/dri", ""}, {"/dev/nvidia-caps", ""}};
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		DIR *d = opendir(places[i].dir);
 		struct dirent *e;
@@ -6481,16 +6779,20 @@ static void passwd_add(struct agent *a)
 	static const struct {
 		uid_t uid;
 		const char *name, *home;
-	} users[] = { { WORKER_UID, "burst-worker", "home" }, { SETUP_UID, "burst-setup", "setup-home" } };
-	struct buf text = { 0 };
-	if (!strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") || read_file("/etc/passwd", 1 << 20, &text) < 0)
+	} users[] = {{WORKER_UID, "burst-worker", "home"},
+		     {SETUP_UID, "burst-setup", "setup-home"}};
+	struct buf text = {0};
+	if (!strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") ||
+	    read_file("/etc/passwd", 1 << 20, &text) < 0)
 		return;
 	int fd = open("/etc/passwd", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 	for (size_t i = 0; fd >= 0 && i < ARRAY_LEN(users); i++) {
 		char *id = xprintf(":%d:", (int)users[i].uid);
 		if (!strstr(buf_str(&text), id))
-			dprintf(fd, "%s%s:x:%d:%d::%s/work/%s:/bin/sh\n", text.len && text.p[text.len - 1] != '\n' && !i ? "\n" : "",
-				users[i].name, (int)users[i].uid, (int)users[i].uid, a->disk, users[i].home);
+			dprintf(fd, "%s%s:x:%d:%d::%s/work/%s:/bin/sh\n",
+				text.len && text.p[text.len - 1] != '\n' && !i ? "\n" : "",
+				users[i].name, (int)users[i].uid, (int)users[i].uid, a->disk,
+				users[i].home);
 		free(id);
 	}
 	close_fd(&fd);
@@ -6504,8 +6806,8 @@ static bool can_separate(struct agent *a)
 	char *home = work_path(a, "home");
 	pid_t pid = geteuid() ? -1 : fork();
 	if (pid == 0) {
-		if (child_switch(a, WORKER_UID) < 0 || chdir(a->out_dir) < 0 || mkdir(".probe", 0700) < 0 || rmdir(".probe") < 0 ||
-		    access(home, W_OK) < 0)
+		if (child_switch(a, WORKER_UID) < 0 || chdir(a->out_dir) < 0 ||
+		    mkdir(".probe", 0700) < 0 || rmdir(".probe") < 0 || access(home, W_OK) < 0)
 			_exit(1);
 		_exit(0);
 	}
@@ -6520,7 +6822,9 @@ static void serve_disk(struct agent *a)
 		const char *name;
 		uid_t uid;
 		mode_t mode;
-	} folders[] = { { "out", WORKER_UID, 0755 }, { "home", WORKER_UID, 0700 }, { "setup-home", SETUP_UID, 0700 } };
+	} folders[] = {{"out", WORKER_UID, 0755},
+		       {"home", WORKER_UID, 0700},
+		       {"setup-home", SETUP_UID, 0700}};
 	a->disk = disk_find(a);
 	a->out_dir = xprintf("%s/work/out", a->disk);
 	a->disk_fd = open(a->disk, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -6531,7 +6835,8 @@ static void serve_disk(struct agent *a)
 	int work = open_folder(a->disk_fd, "work", true);
 	for (size_t i = 0; work >= 0 && i < ARRAY_LEN(folders); i++) {
 		mkdirat(work, folders[i].name, folders[i].mode);
-		if (geteuid() == 0 && fchownat(work, folders[i].name, folders[i].uid, folders[i].uid, AT_SYMLINK_NOFOLLOW) < 0)
+		if (geteuid() == 0 && fchownat(work, folders[i].name, folders[i].uid,
+					       folders[i].uid, AT_SYMLINK_NOFOLLOW) < 0)
 			errno = 0;
 	}
 	a->out_fd = work < 0 ? -1 : open_folder(work, "out", false);
@@ -6543,7 +6848,8 @@ static void serve_disk(struct agent *a)
 	if (a->separate) {
 		struct stat st;
 		chmod(a->place.home, 0711);
-		/* environments lie below it; who can write to it could put another folder in the place of one of ours */
+		/* environments lie below it; who can write to it could put another folder in the
+		 * place of one of ours */
 		if (a->volume_fd >= 0 && fstat(a->volume_fd, &st) == 0 && (st.st_mode & 03) != 01)
 			fchmod(a->volume_fd, ((st.st_mode & 07777) | 0111) & ~02u);
 		passwd_add(a);
@@ -6557,13 +6863,18 @@ static void serve_disk(struct agent *a)
 	}
 }
 
-/* A folder that is ours alone, by a name that is the same in all containers. What an agent before us left there is removed. */
+/* A folder that is ours alone, by a name that is the same in all containers. What an agent before
+ * us left there is removed. */
 static void serve_env(struct agent *a)
 {
-	const char *root = env_get(&a->place.env, "BURST_ENV_DISK", is_container(a) ? "/var/tmp/burst-env" : NULL);
+	const char *root = env_get(&a->place.env, "BURST_ENV_DISK",
+				   is_container(a) ? "/var/tmp/burst-env" : NULL);
 	struct stat st;
-	int fd = !root || (mkdirs(root, 0755) < 0 && errno != EEXIST) ? -1 : open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_uid != geteuid() || faccessat(fd, ".", W_OK, 0) < 0))
+	int fd = !root || (mkdirs(root, 0755) < 0 && errno != EEXIST)
+			 ? -1
+			 : open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 &&
+	    (fstat(fd, &st) < 0 || st.st_uid != geteuid() || faccessat(fd, ".", W_OK, 0) < 0))
 		close_fd(&fd);
 	if (fd < 0)
 		return;
@@ -6595,8 +6906,16 @@ static int serve_signals(void)
 
 static void agent_init(struct agent *a)
 {
-	*a = (struct agent){ .idle = true, .events = -1, .gpu_out = -1, .usage_out = -1, .task.out = -1, .volume_fd = -1, .disk_fd = -1,
-			     .env_fd = -1, .out_fd = -1, .sync_next_turn = -1 };
+	*a = (struct agent){.idle = true,
+			    .events = -1,
+			    .gpu_out = -1,
+			    .usage_out = -1,
+			    .task.out = -1,
+			    .volume_fd = -1,
+			    .disk_fd = -1,
+			    .env_fd = -1,
+			    .out_fd = -1,
+			    .sync_next_turn = -1};
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a->clients[i].fd = -1;
 	place_load(&a->place);
@@ -6642,7 +6961,8 @@ static int cmd_serve(void)
 	struct agent a;
 	umask(022);
 	agent_init(&a);
-	int lock = chdir(a.place.home) < 0 ? -1 : open("agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int lock = chdir(a.place.home) < 0 ? -1
+					   : open("agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
 		return place_free(&a.place), 1; /* another one serves */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -6670,7 +6990,7 @@ static int cmd_serve(void)
 
 static int connect_to_serve(void)
 {
-	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "agent.sock" };
+	struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "agent.sock"};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
 		close_fd(&fd);
@@ -6688,7 +7008,8 @@ static void start_serve(void)
 	setsid();
 	if (fork())
 		_exit(0);
-	int null = open("/dev/null", O_RDWR), log = open("agent.log", O_WRONLY | O_CREAT | O_APPEND, 0600);
+	int null = open("/dev/null", O_RDWR),
+	    log = open("agent.log", O_WRONLY | O_CREAT | O_APPEND, 0600);
 	dup2(null, 0);
 	dup2(null, 1);
 	dup2(log >= 0 ? log : null, 2);
@@ -6704,7 +7025,7 @@ static int connect_or_start(void)
 	for (int tries = 0; fd < 0 && tries < 3000; tries++) {
 		if (tries % 200 == 0)
 			start_serve();
-		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 		fd = connect_to_serve();
 	}
 	return fd;
@@ -6720,15 +7041,16 @@ static bool relay(int from, int to)
 
 static int cmd_attach(void)
 {
-	struct place place = { 0 };
+	struct place place = {0};
 	place_load(&place);
 	int fd = mkdirs(place.home, 0700) < 0 || chdir(place.home) < 0 ? -1 : connect_or_start();
 	if (fd < 0) {
-		fprintf(stderr, "burst-agent: no agent can be started in %s: %s\n", place.home, strerror(errno));
+		fprintf(stderr, "burst-agent: no agent can be started in %s: %s\n", place.home,
+			strerror(errno));
 		return place_free(&place), 1;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	struct pollfd p[2] = { { .fd = 0, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+	struct pollfd p[2] = {{.fd = 0, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
 	bool open = true;
 	while (open) {
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
@@ -6743,7 +7065,8 @@ static int cmd_attach(void)
 	return 0;
 }
 
-/* ---- tree: a tar stream becomes a folder of the volume. ustar with pax headers and GNU's long names ---- */
+/* ---- tree: a tar stream becomes a folder of the volume. ustar with pax headers and GNU's long
+ * names ---- */
 
 enum { TAR_BLOCK = 512, DELETE_LIST_MAX = 64 << 20 };
 
@@ -6752,7 +7075,7 @@ struct lanes;
 struct tar {
 	int fd;
 	struct lanes *lanes; /* what is read comes from there; NULL: from fd */
-	pid_t merging;	     /* ... by way of this child; 0: none */
+	pid_t merging;       /* ... by way of this child; 0: none */
 	char *bytes, *room;  /* what was read and not yet taken; where fd is read to */
 	size_t have, at;
 	char *path, *link; /* of the entry at hand; from an extended header before it, or its own */
@@ -6760,9 +7083,9 @@ struct tar {
 	int64_t size, mtime;
 	int mode;
 	char type;
-	int root;	   /* the folder that is being built */
+	int root;                /* the folder that is being built */
 	struct listing *listing; /* of what it holds; NULL: nobody wants to know */
-	char *parent_path; /* the folder of the last entry, kept open */
+	char *parent_path;       /* the folder of the last entry, kept open */
 	int parent;
 	long files;
 	char error[300];
@@ -6893,7 +7216,9 @@ static int pax_read(struct tar *t, char *text, size_t size)
 	for (char *p = text, *end = text + size; p < end;) {
 		char *space;
 		long len = strtol(p, &space, 10);
-		char *eq = len > 0 && len <= end - p && *space == ' ' ? memchr(space, '=', (size_t)(p + len - space)) : NULL;
+		char *eq = len > 0 && len <= end - p && *space == ' '
+				   ? memchr(space, '=', (size_t)(p + len - space))
+				   : NULL;
 		if (!eq || p[len - 1] != '\n')
 			return tar_error(t, "a bad extended header");
 		*eq = 0;
@@ -6986,13 +7311,16 @@ static int tree_parent(struct tar *t, const char **name)
 	const char *slash = strrchr(t->path, '/');
 	size_t len = slash ? (size_t)(slash - t->path) : 0;
 	*name = slash ? slash + 1 : t->path;
-	if (t->parent >= 0 && strlen(t->parent_path) == len && !memcmp(t->parent_path, t->path, len))
+	if (t->parent >= 0 && strlen(t->parent_path) == len &&
+	    !memcmp(t->parent_path, t->path, len))
 		return t->parent;
 	tree_forget_parent(t);
 	t->parent = open_parent(t->root, t->path, true, name);
 	t->parent_path = xcopy(t->path, len);
 	if (t->parent < 0)
-		tar_error(t, "%s: %s", t->path, errno == ELOOP || errno == ENOTDIR ? "a part of it is no folder" : strerror(errno));
+		tar_error(t, "%s: %s", t->path,
+			  errno == ELOOP || errno == ENOTDIR ? "a part of it is no folder"
+							     : strerror(errno));
 	return t->parent;
 }
 
@@ -7024,7 +7352,8 @@ static int tree_file(struct tar *t)
 	if (dir < 0)
 		return -1;
 	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 && errno == EEXIST && tree_clear(t, dir, name) == 0 && (dir = tree_parent(t, &name)) >= 0)
+	if (fd < 0 && errno == EEXIST && tree_clear(t, dir, name) == 0 &&
+	    (dir = tree_parent(t, &name)) >= 0)
 		fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
@@ -7044,8 +7373,8 @@ static int tree_file(struct tar *t)
 	if (failed)
 		tar_error(t, "%s: %s", t->path, strerror(errno));
 	fchmod(fd, (mode_t)(t->mode | 0400));
-	struct timespec when = { .tv_sec = t->mtime };
-	futimens(fd, (struct timespec[]){ when, when });
+	struct timespec when = {.tv_sec = t->mtime};
+	futimens(fd, (struct timespec[]){when, when});
 	if (close(fd) < 0 && !failed)
 		failed = tar_error(t, "%s: %s", t->path, strerror(errno));
 	t->files++;
@@ -7059,15 +7388,19 @@ static int tree_folder(struct tar *t)
 	int dir = tree_parent(t, &name);
 	if (dir < 0)
 		return -1;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) && unlinkat(dir, name, 0) < 0)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
+	    unlinkat(dir, name, 0) < 0)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
 	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
 	tree_listed(t, 'd', NULL, NULL);
-	return fchmodat(dir, name, (mode_t)(t->mode | 0700), 0) < 0 ? tar_error(t, "%s: %s", t->path, strerror(errno)) : 0;
+	return fchmodat(dir, name, (mode_t)(t->mode | 0700), 0) < 0
+		       ? tar_error(t, "%s: %s", t->path, strerror(errno))
+		       : 0;
 }
 
-/* Does a link at `path` to `target` stay in the tree? Judged by the words alone; no link is ever followed here. */
+/* Does a link at `path` to `target` stay in the tree? Judged by the words alone; no link is ever
+ * followed here. */
 static bool link_inside(const char *path, const char *target)
 {
 	long depth = 0;
@@ -7097,7 +7430,8 @@ static int tree_symlink(struct tar *t)
 	int dir = tree_parent(t, &name);
 	if (dir < 0)
 		return -1;
-	if (tree_clear(t, dir, name) < 0 || (dir = tree_parent(t, &name)) < 0 || symlinkat(t->link, dir, name) < 0)
+	if (tree_clear(t, dir, name) < 0 || (dir = tree_parent(t, &name)) < 0 ||
+	    symlinkat(t->link, dir, name) < 0)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
 	tree_listed(t, 'l', NULL, t->link);
 	t->files++;
@@ -7124,7 +7458,8 @@ static int tree_hard_link(struct tar *t)
 		old += 2;
 	int dir = tree_parent(t, &name);
 	int from = dir >= 0 && path_inside(old) ? open_parent(t->root, old, false, &old_name) : -1;
-	bool fine = from >= 0 && fstatat(from, old_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+	bool fine = from >= 0 && fstatat(from, old_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode);
 	if (fine && strcmp(old, t->path)) {
 		fine = tree_clear(t, dir, name) == 0 && (dir = tree_parent(t, &name)) >= 0 &&
 		       linkat(from, old_name, dir, name, 0) == 0;
@@ -7170,25 +7505,31 @@ static int tree_entry(struct tar *t)
 	if (!strcmp(t->path, LISTING_NAME) || strpbrk(t->path, "\n\t") || strpbrk(t->link, "\n\t"))
 		return tar_error(t, "an entry whose name cannot be listed");
 	switch (t->type) {
-	case '0': case 0: case '7':
+	case '0':
+	case 0:
+	case '7':
 		if (first && !strcmp(t->path, ".burst-delete"))
 			return tree_delete(t);
 		return tree_file(t);
-	case '1':
-		return tree_hard_link(t);
-	case '2':
-		return tree_symlink(t);
-	case '5':
-		return tree_folder(t);
-	default:
-		return tar_error(t, "%s: only files, folders and links are taken", t->path);
+	case '1': return tree_hard_link(t);
+	case '2': return tree_symlink(t);
+	case '5': return tree_folder(t);
+	default: return tar_error(t, "%s: only files, folders and links are taken", t->path);
 	}
 }
 
-/* Everything from fd into the folder `root`, and onto its listing, unless that is NULL. -1: t->error says why. */
-static int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct listing *listing)
+/* Everything from fd into the folder `root`, and onto its listing, unless that is NULL. -1:
+ * t->error says why. */
+static int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root,
+			  struct listing *listing)
 {
-	*t = (struct tar){ .fd = fd, .lanes = lanes, .root = root, .listing = listing, .parent = -1, .first = true, .room = xalloc(SLICE / 4) };
+	*t = (struct tar){.fd = fd,
+			  .lanes = lanes,
+			  .root = root,
+			  .listing = listing,
+			  .parent = -1,
+			  .first = true,
+			  .room = xalloc(SLICE / 4)};
 	int more;
 	while ((more = tar_next(t)) == 1)
 		if (tree_entry(t) < 0) {
@@ -7212,23 +7553,31 @@ static int tree_fill(struct tar *t, int fd, int root, struct listing *listing)
 	return tree_fill_from(t, fd, NULL, root, listing);
 }
 
-/* Lanes: one stream over several connections. Each carries frames: the frame's number in the stream (8 bytes, big-endian),
- * its length (4 bytes), its bytes; on one lane numbers only rise. The length's first bit says that the bytes are zstd's; frames
- * in a row that are make zstd frames that are whole. A frame without bytes is the stream's end.
+/* Lanes: one stream over several connections. Each carries frames: the frame's number in the stream
+ * (8 bytes, big-endian), its length (4 bytes), its bytes; on one lane numbers only rise. The
+ * length's first bit says that the bytes are zstd's; frames in a row that are make zstd frames that
+ * are whole. A frame without bytes is the stream's end.
  *
- * What comes before its turn is read all the same and kept, up to LANE_ROOM for each lane: an sshd whose window is full of what
- * nobody reads spends its time moving it about, and that of lanes that could go on with it. */
-enum { LANES_MAX = 16, FRAME_HEAD = 12, LANE_ROOM = 2 << 20, LANE_READ = 256 << 10, LANE_JOIN_S = 5 };
+ * What comes before its turn is read all the same and kept, up to LANE_ROOM for each lane: an sshd
+ * whose window is full of what nobody reads spends its time moving it about, and that of lanes that
+ * could go on with it. */
+enum {
+	LANES_MAX = 16,
+	FRAME_HEAD = 12,
+	LANE_ROOM = 2 << 20,
+	LANE_READ = 256 << 10,
+	LANE_JOIN_S = 5
+};
 #define FRAME_PACKED (UINT32_C(1) << 31)
 
 struct lane {
 	int fd, joined; /* joined: the process that lent it waits for this to be closed; 0: none */
 	char *room;     /* what has come is from `at` to `end` */
 	size_t at, end;
-	bool over;      /* no more comes */
-	bool headed;    /* the head of the frame that is next in it was read */
-	uint64_t turn;  /* its number */
-	uint32_t left;  /* bytes of it that were not taken yet */
+	bool over;     /* no more comes */
+	bool headed;   /* the head of the frame that is next in it was read */
+	uint64_t turn; /* its number */
+	uint32_t left; /* bytes of it that were not taken yet */
 	bool packed;
 };
 
@@ -7243,7 +7592,7 @@ struct lanes {
 
 static void lane_socket(struct sockaddr_un *at, const char *id)
 {
-	*at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	*at = (struct sockaddr_un){.sun_family = AF_UNIX};
 	snprintf(at->sun_path, sizeof(at->sun_path), "tree-%.64s.sock", id);
 }
 
@@ -7254,7 +7603,8 @@ static int lane_broken(struct lanes *l, const char *what)
 	return -1;
 }
 
-/* Only such a lane can have the next frame: where numbers rise, what comes behind a later one is later still. */
+/* Only such a lane can have the next frame: where numbers rise, what comes behind a later one is
+ * later still. */
 static bool lane_may_have_next(const struct lanes *l, const struct lane *lane)
 {
 	return !lane->over && (!lane->headed || lane->turn == l->turn);
@@ -7269,7 +7619,8 @@ static int lane_head(struct lanes *l, struct lane *lane)
 	lane->turn = 0;
 	for (int i = 0; i < 8; i++)
 		lane->turn = lane->turn << 8 | head[i];
-	uint32_t length = (uint32_t)head[8] << 24 | (uint32_t)head[9] << 16 | (uint32_t)head[10] << 8 | head[11];
+	uint32_t length = (uint32_t)head[8] << 24 | (uint32_t)head[9] << 16 |
+			  (uint32_t)head[10] << 8 | head[11];
 	lane->left = length & ~FRAME_PACKED;
 	lane->packed = length & FRAME_PACKED;
 	lane->at += FRAME_HEAD;
@@ -7319,17 +7670,22 @@ static bool lane_cut(const struct lanes *l, const struct lane *lane)
 static int lane_borrow(int from)
 {
 	char byte, space[CMSG_SPACE(sizeof(int))] = "";
-	struct iovec io = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space) };
+	struct iovec io = {&byte, 1};
+	struct msghdr m = {.msg_iov = &io,
+			   .msg_iovlen = 1,
+			   .msg_control = space,
+			   .msg_controllen = sizeof(space)};
 	int fd = -1;
-	setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ .tv_sec = LANE_JOIN_S }, sizeof(struct timeval));
+	setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = LANE_JOIN_S},
+		   sizeof(struct timeval));
 	ssize_t n;
 	while ((n = recvmsg(from, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
 		;
 	if (n != 1)
 		return -1;
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
 }
@@ -7339,7 +7695,7 @@ static void lane_accept(struct lanes *l)
 	int joined = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC);
 	int fd = joined >= 0 && l->count < LANES_MAX ? lane_borrow(joined) : -1;
 	if (fd >= 0)
-		l->list[l->count++] = (struct lane){ .fd = fd, .joined = joined };
+		l->list[l->count++] = (struct lane){.fd = fd, .joined = joined};
 	else
 		close_fd(&joined);
 }
@@ -7347,21 +7703,23 @@ static void lane_accept(struct lanes *l)
 /* Reads what has come; waits for something when the next frame is not there. */
 static int lanes_hear(struct lanes *l, bool wait)
 {
-	struct pollfd set[2 + LANES_MAX] = { { .fd = l->listener, .events = POLLIN } };
+	struct pollfd set[2 + LANES_MAX] = {{.fd = l->listener, .events = POLLIN}};
 	int count = l->count;
 	bool may_come = false;
 	for (int i = 0; i < count; i++) {
 		struct lane *lane = &l->list[i];
-		set[1 + i] = (struct pollfd){ .fd = lane->over || !lane_space(lane) ? -1 : lane->fd, .events = POLLIN };
+		set[1 + i] = (struct pollfd){.fd = lane->over || !lane_space(lane) ? -1 : lane->fd,
+					     .events = POLLIN};
 		may_come = may_come || lane_may_have_next(l, lane);
 	}
-	set[1 + count] = (struct pollfd){ .fd = 1 }; /* who hears what becomes of it */
+	set[1 + count] = (struct pollfd){.fd = 1}; /* who hears what becomes of it */
 	int ready = poll(set, (nfds_t)(2 + count), wait && may_come ? -1 : 0);
 	if (ready < 0 && errno == EINTR)
 		return 0;
 	if (set[1 + count].revents & (POLLERR | POLLHUP))
 		return lane_broken(l, "the sender has given up");
-	if (ready < 0 || (wait && !may_come && !set[0].revents)) /* who has a frame had joined before it was sent */
+	/* who has a frame had joined before it was sent */
+	if (ready < 0 || (wait && !may_come && !set[0].revents))
 		return lane_broken(l, "a part of the stream is missing");
 	l->taken = 0;
 	for (int i = 0; i < count; i++)
@@ -7464,7 +7822,8 @@ static int lanes_merge_from(struct lanes *l, char *p, ssize_t n)
 		else if (!l->packed && pid)
 			failed = unzstd_end(&pid, &in);
 		if (!failed)
-			failed = write_all(l->packed ? in : l->out, p, (size_t)n); /* the reader has its own words for that */
+			failed = write_all(l->packed ? in : l->out, p,
+					   (size_t)n); /* the reader has its own words for that */
 	}
 	return unzstd_end(&pid, &in) < 0 || failed || n < 0 ? -1 : 0;
 }
@@ -7473,9 +7832,13 @@ static void lanes_open(struct lanes *l, const char *id)
 {
 	struct sockaddr_un at;
 	lane_socket(&at, id);
-	*l = (struct lanes){ .list = { { .fd = 0 } }, .count = 1, .out = -1, .listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+	*l = (struct lanes){.list = {{.fd = 0}},
+			    .count = 1,
+			    .out = -1,
+			    .listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 	unlink(at.sun_path);
-	if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(l->listener, LANES_MAX) < 0)
+	if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    listen(l->listener, LANES_MAX) < 0)
 		close_fd(&l->listener); /* no lane will come, and the sender is told so */
 	else
 		chmod(at.sun_path, 0600);
@@ -7489,8 +7852,8 @@ static void lanes_end(struct lanes *l, const char *id)
 	lanes_close(l);
 }
 
-/* From the first packed piece on, a child merges what is to come, and its stream is read from *fd: something must feed zstd
- * while we take what it gives. */
+/* From the first packed piece on, a child merges what is to come, and its stream is read from *fd:
+ * something must feed zstd while we take what it gives. */
 static pid_t lanes_fork(struct lanes *l, char *p, ssize_t n, int *fd)
 {
 	int in = -1, out = -1;
@@ -7526,21 +7889,29 @@ static ssize_t tar_from_lanes(struct tar *t)
 	return n;
 }
 
-/* What one lane's session runs: it lends its stdin to where the tree is built, and waits until that has done with it. */
+/* What one lane's session runs: it lends its stdin to where the tree is built, and waits until that
+ * has done with it. */
 static int cmd_lane(const char *id)
 {
-	struct place place = { 0 };
+	struct place place = {0};
 	struct sockaddr_un at;
 	char byte = 0, space[CMSG_SPACE(sizeof(int))] = "";
-	struct iovec io = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space) };
+	struct iovec io = {&byte, 1};
+	struct msghdr m = {.msg_iov = &io,
+			   .msg_iovlen = 1,
+			   .msg_control = space,
+			   .msg_controllen = sizeof(space)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
-	memcpy(CMSG_DATA(c), &(int){ 0 }, sizeof(int));
+	*c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+			      .cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(c), &(int){0}, sizeof(int));
 	place_load(&place);
 	lane_socket(&at, id);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int failed = fd < 0 || chdir(place.home) < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || sendmsg(fd, &m, MSG_NOSIGNAL) != 1;
+	int failed = fd < 0 || chdir(place.home) < 0 ||
+		     connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+		     sendmsg(fd, &m, MSG_NOSIGNAL) != 1;
 	place_free(&place);
 	if (failed || printf("ready\n") < 0 || fflush(stdout)) {
 		fprintf(stderr, "burst-agent: lane: %s\n", strerror(errno));
@@ -7565,14 +7936,16 @@ static void say_alive(int signal_number)
 
 static void keep_saying_alive(void)
 {
-	struct sigaction act = { .sa_handler = say_alive, .sa_flags = SA_RESTART };
+	struct sigaction act = {.sa_handler = say_alive, .sa_flags = SA_RESTART};
 	sigaction(SIGALRM, &act, NULL);
-	setitimer(ITIMER_REAL, &(struct itimerval){ { ALIVE_MS / 1000, 0 }, { ALIVE_MS / 1000, 0 } }, NULL);
+	setitimer(ITIMER_REAL, &(struct itimerval){{ALIVE_MS / 1000, 0}, {ALIVE_MS / 1000, 0}},
+		  NULL);
 }
 
 struct tree_args {
 	const char *dir, *id, *base;
-	const char *from, *sha256; /* a stream that lies in parts on the volume, and what it must be */
+	/* a stream that lies in parts on the volume, and what it must be */
+	const char *from, *sha256;
 	const char *parts;
 	const char *volume;
 	bool zstd, lanes, unstaged, baseless;
@@ -7580,7 +7953,8 @@ struct tree_args {
 
 static int tree_usage(void)
 {
-	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--lanes | [--zstd] [--from NAME --parts N "
+	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--lanes | "
+			"[--zstd] [--from NAME --parts N "
 			"--sha256 HEX]]\n");
 	return 2;
 }
@@ -7588,7 +7962,7 @@ static int tree_usage(void)
 static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 {
 	for (int i = 2; i < argc; i++) {
-		const char **to = !strcmp(argv[i], "--dir")    ? &args->dir
+		const char **to = !strcmp(argv[i], "--dir")      ? &args->dir
 				  : !strcmp(argv[i], "--id")     ? &args->id
 				  : !strcmp(argv[i], "--base")   ? &args->base
 				  : !strcmp(argv[i], "--from")   ? &args->from
@@ -7607,12 +7981,14 @@ static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 	bool staged = args->from && args->parts && args->sha256;
 	if (!staged && (args->from || args->parts || args->sha256))
 		return false;
-	return args->dir && path_safe(args->dir) && args->id && name_safe(args->id) && args->id[0] != '.' &&
-	       (!args->base || name_safe(args->base)) &&
-	       !(args->lanes && (args->zstd || staged)) && (!staged || (name_safe(args->from) && atoi(args->parts) > 0));
+	return args->dir && path_safe(args->dir) && args->id && name_safe(args->id) &&
+	       args->id[0] != '.' && (!args->base || name_safe(args->base)) &&
+	       !(args->lanes && (args->zstd || staged)) &&
+	       (!staged || (name_safe(args->from) && atoi(args->parts) > 0));
 }
 
-/* Staged: a stream that was put on the volume before there was a pod, as staged/NAME.0, NAME.1, ... */
+/* Staged: a stream that was put on the volume before there was a pod, as staged/NAME.0, NAME.1, ...
+ */
 
 static char *staged_part(const struct tree_args *args, int part)
 {
@@ -7634,7 +8010,8 @@ static int staged_copy(const char *path, int out, struct sha256 *sha)
 	return n == 0 ? 0 : -1;
 }
 
-/* A child that reads the parts; they become our stdin. It fails unless they are what was put there. */
+/* A child that reads the parts; they become our stdin. It fails unless they are what was put there.
+ */
 static pid_t staged_start(const struct tree_args *args)
 {
 	int in = -1, out = -1;
@@ -7713,7 +8090,8 @@ static int tree_receive(struct tar *t, int root, struct tree_args *args, struct 
 	if (!args->from)
 		return tree_unpack(t, root, args->zstd, listing);
 	pid_t pid = staged_start(args);
-	int result = pid < 0 ? tar_error(t, "staged: %s", strerror(errno)) : tree_unpack(t, root, args->zstd, listing);
+	int result = pid < 0 ? tar_error(t, "staged: %s", strerror(errno))
+			     : tree_unpack(t, root, args->zstd, listing);
 	close(0); /* a child that still writes ends */
 	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status != 0)) {
 		args->unstaged = true;
@@ -7731,8 +8109,9 @@ static int copy_share(int from, int to, struct copying c)
 	return c.lost ? COPY_LOST : COPY_FAILED;
 }
 
-/* The same by several processes at once: folders lie on file systems where each entry waits for the other side of a network,
- * or on machines with many cores. 0, COPY_LOST, or COPY_FAILED with errno. */
+/* The same by several processes at once: folders lie on file systems where each entry waits for the
+ * other side of a network, or on machines with many cores. 0, COPY_LOST, or COPY_FAILED with errno.
+ */
 static int copy_tree_wide(int from, int to, enum copy_how how)
 {
 	pid_t pids[WIDE_MAX];
@@ -7740,14 +8119,16 @@ static int copy_tree_wide(int from, int to, enum copy_how how)
 	for (int i = 1; i < of; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0)
-			_exit(copy_share(from, to, (struct copying){ .how = how, .mine = i, .of = of }));
+			_exit(copy_share(from, to,
+					 (struct copying){.how = how, .mine = i, .of = of}));
 	}
-	int result = copy_share(from, to, (struct copying){ .how = how, .of = of }), saved = errno;
+	int result = copy_share(from, to, (struct copying){.how = how, .of = of}), saved = errno;
 	for (int i = 1; i < of; i++) {
 		int status = 0, share = COPY_FAILED;
 		errno = EIO;
 		if (pids[i] < 0)
-			share = copy_share(from, to, (struct copying){ .how = how, .mine = i, .of = of });
+			share = copy_share(from, to,
+					   (struct copying){.how = how, .mine = i, .of = of});
 		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
 			share = WEXITSTATUS(status);
 		saved = share == COPY_FAILED ? errno : saved;
@@ -7757,17 +8138,22 @@ static int copy_tree_wide(int from, int to, enum copy_how how)
 	return result;
 }
 
-/* Hard links of the base where the volume has them (what runs is a copy of them on the container's disk, and compared there); tree entries replace files, they never write into one. The difference brings
- * nothing that the base should have had: one that lost something meanwhile, or was removed under its name, is as good as none. */
+/* Hard links of the base where the volume has them (what runs is a copy of them on the container's
+ * disk, and compared there); tree entries replace files, they never write into one. The difference
+ * brings nothing that the base should have had: one that lost something meanwhile, or was removed
+ * under its name, is as good as none. */
 static int tree_from_base(int dir, const char *base, int root, struct listing *listing)
 {
 	struct stat was, st;
 	int from = openat(dir, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int result = from >= 0 ? copy_tree_wide(from, root, COPY_LINKS) : errno == ENOENT ? COPY_LOST : COPY_FAILED;
+	int result = from >= 0         ? copy_tree_wide(from, root, COPY_LINKS)
+		     : errno == ENOENT ? COPY_LOST
+				       : COPY_FAILED;
 	int saved = errno;
 	if (!result && listing_read(listing, from, is_hash(base) ? base : NULL) < 0)
 		result = COPY_LOST;
-	if (!result && (fstat(from, &was) < 0 || fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0 || was.st_ino != st.st_ino))
+	if (!result && (fstat(from, &was) < 0 || fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			was.st_ino != st.st_ino))
 		result = COPY_LOST;
 	close_fd(&from);
 	errno = saved;
@@ -7786,7 +8172,8 @@ static void sync_in_background(const struct place *place)
 }
 
 /* Its listing lies in it; one with the name of a hash must be what that says. */
-static int tree_listing_fits(struct tar *t, int root, const struct listing *l, struct tree_args *args)
+static int tree_listing_fits(struct tar *t, int root, const struct listing *l,
+			     struct tree_args *args)
 {
 	char id[65];
 	listing_id(l, id);
@@ -7794,19 +8181,23 @@ static int tree_listing_fits(struct tar *t, int root, const struct listing *l, s
 		args->baseless = args->base != NULL;
 		return tar_error(t, "what came is not tree %s", args->id);
 	}
-	return listing_write(l, root) < 0 ? tar_error(t, "%s: %s", LISTING_NAME, strerror(errno)) : 0;
+	return listing_write(l, root) < 0 ? tar_error(t, "%s: %s", LISTING_NAME, strerror(errno))
+					  : 0;
 }
 
 /* The new tree in `temp`, then under its name. */
 static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args *args)
 {
-	struct listing listing = { 0 };
-	int root = mkdirat(dir, temp, 0755) < 0 ? -1 : openat(dir, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct listing listing = {0};
+	int root = mkdirat(dir, temp, 0755) < 0
+			   ? -1
+			   : openat(dir, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int failed = root < 0 ? tar_error(t, "%s: %s", args->dir, strerror(errno)) : 0;
 	int begun = !failed && args->base ? tree_from_base(dir, args->base, root, &listing) : 0;
 	args->baseless = begun == COPY_LOST;
 	if (begun)
-		failed = tar_error(t, "cannot begin from %s: %s", args->base, args->baseless ? "files went from it" : strerror(errno));
+		failed = tar_error(t, "cannot begin from %s: %s", args->base,
+				   args->baseless ? "files went from it" : strerror(errno));
 	if (!failed)
 		failed = tree_receive(t, root, args, &listing);
 	if (!failed)
@@ -7814,14 +8205,16 @@ static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args
 	close_fd(&root);
 	listing_free(&listing);
 	struct stat st;
-	if (!failed && renameat(dir, temp, dir, args->id) < 0 && fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (!failed && renameat(dir, temp, dir, args->id) < 0 &&
+	    fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		failed = tar_error(t, "%s: %s", args->id, strerror(errno));
 	if (remove_at(dir, temp) < 0 && !failed)
 		failed = tar_error(t, "%s: %s", temp, strerror(errno));
 	return failed;
 }
 
-/* Is it there? What has its name and not its listing is removed. What its files hold is seen when they are to run. */
+/* Is it there? What has its name and not its listing is removed. What its files hold is seen when
+ * they are to run. */
 static bool tree_is_there(int dir, const char *id)
 {
 	struct listing l;
@@ -7844,18 +8237,19 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 		staged_remove(args);
 		return EXIT_THERE;
 	}
-	if (args->base && (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
+	if (args->base &&
+	    (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
 		return EXIT_NO_BASE;
-	/* sessions of our sshd have no more than two folders in their environment; on a volume that several pods build on at
-	 * once, a number of a process names nobody */
+	/* sessions of our sshd have no more than two folders in their environment; on a volume that
+	 * several pods build on at once, a number of a process names nobody */
 	const char *attempt = env_get(&place->env, "BURST_ATTEMPT", "");
 	char *temp = xprintf(".%s.%.20s.%d", args->id, attempt, getpid());
-	struct tar t = { 0 };
+	struct tar t = {0};
 	remove_at(dir, temp);
 	int failed = tree_build(&t, dir, temp, args);
 	free(temp);
 	if (failed) {
-		struct buf text = { 0 };
+		struct buf text = {0};
 		js_quote(&text, t.error, strlen(t.error));
 		fprintf(stderr, "burst-agent: tree: %.*s\n", (int)text.len - 2, text.p + 1);
 		buf_free(&text);
@@ -7870,10 +8264,10 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 
 static int cmd_tree(int argc, char **argv)
 {
-	struct tree_args args = { 0 };
+	struct tree_args args = {0};
 	if (!tree_read_args(argc, argv, &args))
 		return tree_usage();
-	struct place place = { 0 };
+	struct place place = {0};
 	place_load(&place);
 	umask(022);
 	signal(SIGPIPE, SIG_IGN);
@@ -7897,23 +8291,31 @@ static int cmd_tree(int argc, char **argv)
 
 /* ---- copy: a tree of the volume, checked ---- */
 
-/* For those who are not the agent: into a folder of theirs, over what lies there. Exit 1: it is not there, or is another one. */
+/* For those who are not the agent: into a folder of theirs, over what lies there. Exit 1: it is not
+ * there, or is another one. */
 static int cmd_copy(const char *path, const char *to)
 {
-	struct place place = { 0 };
+	struct place place = {0};
 	const char *id = strrchr(path, '/');
 	place_load(&place);
 	umask(022);
-	int volume = open(place.volume, O_PATH | O_DIRECTORY | O_CLOEXEC); /* it may be one that cannot be listed */
+	/* it may be one that cannot be listed */
+	int volume = open(place.volume, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int into = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tree = -1;
 	char *temp = xprintf(".burst-copy.%d", getpid());
 	enum taken taken = volume < 0 || into < 0 ? TAKEN_FAILED
-			   : !path_safe(path) || !id || !is_hash(id + 1) ? TAKEN_MISSING : tree_take(volume, path, id + 1, into, temp);
-	if (taken == TAKEN && ((tree = openat(into, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || move_over(tree, into) < 0))
+			   : !path_safe(path) || !id || !is_hash(id + 1)
+				   ? TAKEN_MISSING
+				   : tree_take(volume, path, id + 1, into, temp);
+	if (taken == TAKEN &&
+	    ((tree = openat(into, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 ||
+	     move_over(tree, into) < 0))
 		taken = TAKEN_FAILED;
 	if (taken != TAKEN)
-		fprintf(stderr, "burst-agent: copy: %s: %s\n", path, taken == TAKEN_MISSING ? "it is not there"
-			: taken == TAKEN_CHANGED ? "it is not what was put there" : strerror(errno));
+		fprintf(stderr, "burst-agent: copy: %s: %s\n", path,
+			taken == TAKEN_MISSING   ? "it is not there"
+			: taken == TAKEN_CHANGED ? "it is not what was put there"
+						 : strerror(errno));
 	if (into >= 0)
 		remove_at(into, temp);
 	close_fd(&tree);
@@ -7928,7 +8330,7 @@ static int cmd_copy(const char *path, const char *to)
 
 static void send_error(const char *path, const char *error)
 {
-	struct buf b = { 0 };
+	struct buf b = {0};
 	buf_char(&b, '{');
 	js_text(&b, "path", path);
 	js_text(&b, "error", error);
@@ -7939,7 +8341,7 @@ static void send_error(const char *path, const char *error)
 
 static int send_header(const char *path, int64_t offset, int64_t bytes)
 {
-	struct buf b = { 0 };
+	struct buf b = {0};
 	buf_char(&b, '{');
 	js_text(&b, "path", path);
 	js_int(&b, "offset", offset);
@@ -7956,11 +8358,12 @@ static ssize_t read_patiently(int fd, void *to, size_t len, int64_t offset, int 
 	ssize_t n;
 	while ((n = pread(fd, to, len, offset)) < 0 && (*tries)-- > 0)
 		if (errno != EINTR)
-			nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000000 }, NULL);
+			nanosleep(&(struct timespec){.tv_nsec = 50 * 1000000}, NULL);
 	return n;
 }
 
-/* Exactly `left` bytes, whatever happens to the file meanwhile: the hash at the other end will tell. */
+/* Exactly `left` bytes, whatever happens to the file meanwhile: the hash at the other end will
+ * tell. */
 static int send_bytes(int fd, int64_t offset, int64_t left)
 {
 	char *part = xalloc(SLICE);
@@ -7984,7 +8387,8 @@ static int send_bytes(int fd, int64_t offset, int64_t left)
 static int send_file(const struct place *place, const struct json *ask)
 {
 	const char *path = json_text(ask, "path", "");
-	int64_t offset = MAX(json_int(ask, "offset", 0), (int64_t)0), length = json_int(ask, "length", -1);
+	int64_t offset = MAX(json_int(ask, "offset", 0), (int64_t)0),
+		length = json_int(ask, "length", -1);
 	char *full = on_volume(place, path);
 	int fd = *path ? open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 	int saved = errno, result = 0;
@@ -7997,7 +8401,8 @@ static int send_file(const struct place *place, const struct json *ask)
 	} else {
 		int64_t rest = MAX((int64_t)st.st_size - offset, (int64_t)0);
 		length = length < 0 ? rest : MIN(length, rest);
-		result = send_header(path, offset, length) < 0 ? -1 : send_bytes(fd, offset, length);
+		result =
+			send_header(path, offset, length) < 0 ? -1 : send_bytes(fd, offset, length);
 	}
 	close_fd(&fd);
 	return result;
@@ -8019,8 +8424,8 @@ static int send_lines(const struct place *place, struct buf *in)
 
 static int cmd_send(void)
 {
-	struct place place = { 0 };
-	struct buf in = { 0 };
+	struct place place = {0};
+	struct buf in = {0};
 	char part[16 << 10];
 	ssize_t n;
 	int failed = 0;
@@ -8061,7 +8466,7 @@ static void weigh(int dir, const char *name, int64_t *bytes, int64_t *files)
 
 static int cmd_ls(const char *path)
 {
-	struct place place = { 0 };
+	struct place place = {0};
 	place_load(&place);
 	char *full = on_volume(&place, path);
 	DIR *d = opendir(full);
@@ -8075,7 +8480,7 @@ static int cmd_ls(const char *path)
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		weigh(dirfd(d), e->d_name, &bytes, &files);
-		struct buf b = { 0 };
+		struct buf b = {0};
 		buf_char(&b, '{');
 		js_text(&b, "name", e->d_name);
 		js_bool(&b, "folder", S_ISDIR(st.st_mode));
@@ -8093,14 +8498,16 @@ static int cmd_ls(const char *path)
 	return failed;
 }
 
-/* A tree or an environment goes from under its name before anything in it does: whoever meets the name finds it whole. What is left
- * when this is interrupted has the name of something half built, and goes with such. */
+/* A tree or an environment goes from under its name before anything in it does: whoever meets the
+ * name finds it whole. What is left when this is interrupted has the name of something half built,
+ * and goes with such. */
 static int remove_whole(int dir, const char *path, const char *name)
 {
 	struct stat st;
 	char *aside = xprintf(".%s.gone.%d", name, getpid());
 	bool moves = (!strncmp(path, "code/", 5) || !strncmp(path, "env/", 4)) && name[0] != '.' &&
-		     fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) && renameat(dir, name, dir, aside) == 0;
+		     fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+		     renameat(dir, name, dir, aside) == 0;
 	int failed = remove_at(dir, moves ? aside : name);
 	int saved = errno;
 	free(aside);
@@ -8110,17 +8517,21 @@ static int remove_whole(int dir, const char *path, const char *name)
 
 static int cmd_rm(int count, char **paths)
 {
-	struct place place = { 0 };
+	struct place place = {0};
 	int status = 0;
 	place_load(&place);
 	int root = open(place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (int i = 0; i < count; i++) {
 		const char *name;
-		int dir = root >= 0 && path_inside(paths[i]) ? open_parent(root, paths[i], false, &name) : -1;
-		bool gone = dir >= 0 ? remove_whole(dir, paths[i], name) == 0 : root >= 0 && path_inside(paths[i]) && errno == ENOENT;
+		int dir = root >= 0 && path_inside(paths[i])
+				  ? open_parent(root, paths[i], false, &name)
+				  : -1;
+		bool gone = dir >= 0 ? remove_whole(dir, paths[i], name) == 0
+				     : root >= 0 && path_inside(paths[i]) && errno == ENOENT;
 		if (!gone) {
 			fprintf(stderr, "burst-agent: rm: %s: %s\n", paths[i],
-				path_inside(paths[i]) ? strerror(errno) : "not a path below the volume");
+				path_inside(paths[i]) ? strerror(errno)
+						      : "not a path below the volume");
 			status = 1;
 		}
 		close_fd(&dir);
@@ -8151,6 +8562,7 @@ int main(int argc, char **argv)
 		return cmd_ls(argv[2]);
 	if (!strcmp(what, "rm") && argc > 2)
 		return cmd_rm(argc - 2, argv + 2);
-	fprintf(stderr, "usage: burst-agent attach | serve | send | tree ... | copy TREE DIR | lane ID | ls DIR | rm PATH... | --version\n");
+	fprintf(stderr, "usage: burst-agent attach | serve | send | tree ... | copy TREE DIR | "
+			"lane ID | ls DIR | rm PATH... | --version\n");
 	return 2;
 }

@@ -123,22 +123,28 @@ static void fill_needs(struct job *job, const struct section *conf)
 	};
 }
 
-/* A pod is gone after its command, and all that it wrote: a job that brings nothing home must say that it means it. */
+/* A pod is gone after its command, and all that it wrote: a job that brings nothing home must say
+ * that it means it. */
 static int check_has_outputs(const struct section *conf, struct err *err)
 {
 	size_t count = section_count(conf, "outputs");
 
 	for (size_t i = 0; i < count; i++)
 		if (is_empty(section_item(conf, "outputs", i)))
-			return err_set(err, ERR_CONFIG, "%s: job.outputs: entry %zu is empty; it wants a pattern, like \"out/**\"",
+			return err_set(err, ERR_CONFIG,
+				       "%s: job.outputs: entry %zu is empty; it wants a pattern, "
+				       "like \"out/**\"",
 				       section_where(conf, "outputs"), i + 1);
 	if (count && section_bool(conf, "no_outputs"))
-		return err_set(err, ERR_CONFIG, "%s: job.no_outputs is true, but job.outputs names files to bring home",
-			       section_where(conf, "no_outputs"));
+		return err_set(
+			err, ERR_CONFIG,
+			"%s: job.no_outputs is true, but job.outputs names files to bring home",
+			section_where(conf, "no_outputs"));
 	if (count || section_bool(conf, "no_outputs"))
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "%s: job.outputs %s: all that the command writes would be lost with its pod; name the files to bring home, as in "
+		       "%s: job.outputs %s: all that the command writes would be lost with its "
+		       "pod; name the files to bring home, as in "
 		       "[\"out/**\"], or set no_outputs = true",
 		       section_where(conf, section_has(conf, "outputs") ? "outputs" : NULL),
 		       section_has(conf, "outputs") ? "is empty" : "is missing");
@@ -148,13 +154,14 @@ static int check_run(const struct section *conf, struct err *err)
 {
 	if (!section_text(conf, "run") || !is_empty(section_text(conf, "run")))
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s: job.run is empty: which command is to be run?", section_where(conf, "run"));
+	return err_set(err, ERR_CONFIG, "%s: job.run is empty: which command is to be run?",
+		       section_where(conf, "run"));
 }
 
 static int command_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *conf, struct err *err) = {check_run, check_has_outputs, job_check_outputs,
-										      job_check_env};
+	static int (*const checks[])(const struct section *conf, struct err *err) = {
+		check_run, check_has_outputs, job_check_outputs, job_check_env};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -170,7 +177,8 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 	if (command_check_conf(conf, setup->mistakes, err) < 0)
 		return -1;
 	if (!section_text(conf, "run")) {
-		err_set(err, ERR_CONFIG, "%s: job.run is missing: which command is to be run?", section_where(conf, NULL));
+		err_set(err, ERR_CONFIG, "%s: job.run is missing: which command is to be run?",
+			section_where(conf, NULL));
 		return err_about(err, "job.run");
 	}
 	if (setup->pods > PODS_MAX)
@@ -212,7 +220,8 @@ static json_t *command_task(struct job *job, size_t index, int attempt)
 
 /* ---- the output folder ---- */
 
-/* Each run runs it anew (a resumed one not all of it: command_recall()); only what its outputs would overwrite is looked at. */
+/* Each run runs it anew (a resumed one not all of it: command_recall()); only what its outputs
+ * would overwrite is looked at. */
 static int command_find_cached(struct job *job, struct segment_result *results, bool force,
 			       struct err *err)
 {
@@ -221,7 +230,8 @@ static int command_find_cached(struct job *job, struct segment_result *results, 
 	(void)results;
 	if (manifest_read(job->output, force, &m, err) < 0)
 		return -1;
-	return force ? 0 : foreign_check(job->output, (const char *const *)job->outputs, &m, NULL, err);
+	return force ? 0
+		     : foreign_check(job->output, (const char *const *)job->outputs, &m, NULL, err);
 }
 
 static size_t segment_of(const struct job *job, const char *id, size_t guess)
@@ -235,8 +245,8 @@ static size_t segment_of(const struct job *job, const char *id, size_t guess)
 }
 
 /* A line of this attempt's: is its file another one by now, or gone? */
-static int is_missing(const struct job *job, const struct manifest *m, const struct manifest_entry *line,
-		      bool *missing, struct err *err)
+static int is_missing(const struct job *job, const struct manifest *m,
+		      const struct manifest_entry *line, bool *missing, struct err *err)
 {
 	const struct manifest_entry *entry;
 	bool absent;
@@ -254,8 +264,9 @@ static bool is_of(const struct manifest_entry *line, const char *attempt)
 	return !strcmp(jsonx_text(json, "attempt", ""), attempt);
 }
 
-/* Within a run what is safe is not run again: each file that it brought has a line, and is still that line's. A folder that was
- * moved away has no lines, and where somebody else has written the file since, the newest line is his. */
+/* Within a run what is safe is not run again: each file that it brought has a line, and is still
+ * that line's. A folder that was moved away has no lines, and where somebody else has written the
+ * file since, the newest line is his. */
 static int command_recall(struct job *job, struct segment_result *results, struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
@@ -272,7 +283,8 @@ static int command_recall(struct job *job, struct segment_result *results, struc
 		bool missing = false;
 		latest = manifest_is_latest(&m, i) ? i : latest;
 		s = segment_of(job, line->id, s);
-		if (s == job->count || results[s].state != SEGMENT_SAFE || !is_of(line, results[s].attempt))
+		if (s == job->count || results[s].state != SEGMENT_SAFE ||
+		    !is_of(line, results[s].attempt))
 			continue;
 		brought[s] = true;
 		if (latest == i)
@@ -330,11 +342,13 @@ static bool is_current(const struct job *job, const struct segment_result *resul
 	if (strcmp(e->id, job->segments[index].id))
 		return false;
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
-	return !results[index].attempt[0] || !strcmp(jsonx_text(line, "attempt", ""), results[index].attempt);
+	return !results[index].attempt[0] ||
+	       !strcmp(jsonx_text(line, "attempt", ""), results[index].attempt);
 }
 
 static int current_lines(const struct job *job, const struct manifest *m,
-			 const struct segment_result *results, struct manifest_lines *lines, struct err *err)
+			 const struct segment_result *results, struct manifest_lines *lines,
+			 struct err *err)
 {
 	for (size_t s = 0; s < job->count; s++)
 		for (size_t i = 0; i < m->count; i++) {
@@ -348,7 +362,8 @@ static int current_lines(const struct job *job, const struct manifest *m,
 			if (entry != latest)
 				continue;
 			json_t *line = manifest_entry_json(entry);
-			if (results[s].attempt[0]) /* this run's own: so called by a delivery that was not mended */
+			/* this run's own: so called by a delivery that was not mended */
+			if (results[s].attempt[0])
 				json_object_del(line, "former");
 			manifest_lines_add(lines, line);
 		}
@@ -367,15 +382,19 @@ static void note_results(const struct job *job, const struct segment_result *res
 		}
 }
 
-/* That nothing is there to be fetched is what a wrong pattern, or another folder, looks like from here. */
-static int check_brought(const struct job *job, const struct segment_result *results, size_t files, struct err *err)
+/* That nothing is there to be fetched is what a wrong pattern, or another folder, looks like from
+ * here. */
+static int check_brought(const struct job *job, const struct segment_result *results, size_t files,
+			 struct err *err)
 {
 	if (files || !*job->outputs)
 		return 0;
 	for (size_t i = 0; i < job->count; i++)
 		if (results[i].state != SEGMENT_SAFE)
 			return 0; /* that has its own words */
-	return err_set(err, ERR_JOB, "the command went well, but no file of its folder matches outputs (%s%s): nothing came home",
+	return err_set(err, ERR_JOB,
+		       "the command went well, but no file of its folder matches outputs (%s%s): "
+		       "nothing came home",
 		       job->outputs[0], job->outputs[1] ? ", ..." : "");
 }
 

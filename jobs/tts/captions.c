@@ -52,7 +52,8 @@ size_t captions_needed(const char *text)
 
 /* ---- cutting ---- */
 
-/* The blank nearest to the aim; one behind a comma or the like may be three times as far. NULL: none. */
+/* The blank nearest to the aim; one behind a comma or the like may be three times as far. NULL:
+ * none. */
 static const char *cut_near(const char *from, const char *aim, const char *end)
 {
 	const char *best = NULL;
@@ -78,7 +79,10 @@ static bool cut_evenly(const char *text, size_t parts, struct piece *out)
 	const char *from = text, *end = text + strlen(text);
 
 	for (size_t i = 0; i < parts; i++) {
-		const char *stop = i + 1 == parts ? end : cut_near(from, from + (end - from) / (ptrdiff_t)(parts - i), end);
+		const char *stop =
+			i + 1 == parts
+				? end
+				: cut_near(from, from + (end - from) / (ptrdiff_t)(parts - i), end);
 		if (!stop)
 			return false;
 		out[i] = (struct piece){from, (size_t)(stop - from)};
@@ -102,7 +106,8 @@ static void cut_by_lines(const char *text, size_t parts, struct piece *out)
 	free(lines);
 }
 
-/* The pause of the voice that is nearest, when one is near enough; else the time that the lengths give. */
+/* The pause of the voice that is nearest, when one is near enough; else the time that the lengths
+ * give. */
 static int64_t snap(const struct cue *cue, int64_t at, int64_t reach)
 {
 	int64_t best = at, least = reach;
@@ -135,8 +140,10 @@ static void add_cue(struct list *to, const struct cue *cue)
 		pieces[0] = (struct piece){cue->text, all};
 	for (size_t i = 0; i < parts; i++) {
 		double done = (double)(pieces[i].text + pieces[i].len - cue->text) / (double)all;
-		int64_t end = i + 1 == parts ? cue->end
-					     : snap(cue, cue->begin + (int64_t)((double)length * done), length / (int64_t)(3 * parts));
+		int64_t end = i + 1 == parts
+				      ? cue->end
+				      : snap(cue, cue->begin + (int64_t)((double)length * done),
+					     length / (int64_t)(3 * parts));
 		end = MAX(end, begin);
 		add(to, &pieces[i], begin, end);
 		begin = end;
@@ -171,12 +178,14 @@ static void stay(struct caption *c, const struct caption *next, int64_t shortest
 
 static void merge_short(struct list *list, int rate)
 {
-	int64_t shortest = (int64_t)rate * SHORTEST_MS / 1000, apart = (int64_t)rate * APART_MS / 1000;
+	int64_t shortest = (int64_t)rate * SHORTEST_MS / 1000,
+		apart = (int64_t)rate * APART_MS / 1000;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
 		struct caption now = list->items[i], *last = kept ? &list->items[kept - 1] : NULL;
-		bool last_is_short = last && now.begin - last->begin < shortest && last->end - last->begin < shortest;
+		bool last_is_short = last && now.begin - last->begin < shortest &&
+				     last->end - last->begin < shortest;
 		bool is_short = now.end - now.begin < shortest;
 		bool ends = i + 1 == list->count || list->items[i + 1].begin - now.end > apart;
 		if (last && (last_is_short || (is_short && ends)) && merge(last, &now, apart))

@@ -1,9 +1,10 @@
-/* chatterbox.c - the weights of Chatterbox and Chatterbox-Turbo: what their published classes read with from_local(). Sizes and hashes
- * are those that several projects pin independently of each other; they were not compared with the hub itself. */
+/* chatterbox.c - the weights of Chatterbox and Chatterbox-Turbo: what their published classes read
+ * with from_local(). Sizes and hashes are those that several projects pin independently of each
+ * other; they were not compared with the hub itself. */
 #include "chatterbox.h"
 
 #define REGULAR "ResembleAI/chatterbox", "5bb1f6ee58e50c3b8d408bc82a6d3740c2db6e18"
-#define TURBO	"ResembleAI/chatterbox-turbo", "749d1c1a46eb10492095d68fbcf55691ccf137cd"
+#define TURBO   "ResembleAI/chatterbox-turbo", "749d1c1a46eb10492095d68fbcf55691ccf137cd"
 
 /* clang-format off */
 const struct engine_weight chatterbox_weights[] = {

@@ -112,16 +112,20 @@ static int judge_sound(const struct wav_sound *sound, const char *text,
 	if (sound->clipped > limits->max_clipped)
 		return blame(out, "clipped: %.1f %% of the samples", 100 * sound->clipped);
 	if (limits->max_offset > 0 && fabs(sound->offset) > limits->max_offset)
-		return blame(out, "its mean is %.0f %% of full scale off zero", 100 * fabs(sound->offset));
+		return blame(out, "its mean is %.0f %% of full scale off zero",
+			     100 * fabs(sound->offset));
 	return 0;
 }
 
 /* Files that are bad by themselves teach nothing. */
-static int judge_habits(const struct wav_sound *sound, const char *text, const struct check_limits *limits, struct check *out)
+static int judge_habits(const struct wav_sound *sound, const char *text,
+			const struct check_limits *limits, struct check *out)
 {
-	struct heard heard = {.seconds = out->seconds, .rate = out->sample_rate, .tail = sound->tail};
+	struct heard heard = {
+		.seconds = out->seconds, .rate = out->sample_rate, .tail = sound->tail};
 
-	if (limits->habits && !habits_judge(limits->habits, limits->voice, text, &heard, out->reason, sizeof(out->reason)))
+	if (limits->habits && !habits_judge(limits->habits, limits->voice, text, &heard,
+					    out->reason, sizeof(out->reason)))
 		out->ok = false;
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* check.h - does a finished WAV file sound like its text? Reads the file in constant memory; what it remembers of a voice is in its
- * habits. */
+/* check.h - does a finished WAV file sound like its text? Reads the file in constant memory; what
+ * it remembers of a voice is in its habits. */
 #ifndef BURST_JOBS_TTS_CHECK_H
 #define BURST_JOBS_TTS_CHECK_H
 

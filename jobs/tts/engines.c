@@ -12,24 +12,31 @@
 #include "qwen3.h"
 #include "voices.h"
 
-static const char espeak_install[] = APT_INSTALL("espeak-ng",
-						 "	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
-						 "/usr/lib64/libespeak-ng.so.1 \\\n"
-						 "		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e \"$f\" "
-						 "] && return 0; done\n"
-						 "	command -v espeak-ng >/dev/null 2>&1\n",
-						 "'espeak-ng*' 'libespeak-ng*'", "espeak-ng");
+static const char espeak_install[] = APT_INSTALL(
+	"espeak-ng",
+	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
+	"/usr/lib64/libespeak-ng.so.1 \\\n"
+	"		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e \"$f\" "
+	"] && return 0; done\n"
+	"	command -v espeak-ng >/dev/null 2>&1\n",
+	"'espeak-ng*' 'libespeak-ng*'", "espeak-ng");
 
-static const char python_install[] = APT_INSTALL("python3 with venv", "	python3 -c 'import venv, ensurepip' >/dev/null 2>&1\n",
-						 "'python3*' 'libpython3*'", "python3 python3-venv");
+/* clang-format off */
+static const char python_install[] =
+	APT_INSTALL("python3 with venv", "	python3 -c 'import venv, ensurepip' >/dev/null 2>&1\n",
+		    "'python3*' 'libpython3*'", "python3 python3-venv");
+/* clang-format on */
 
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
-static const char *const chatterbox_python[] = {"engine_chatterbox.py", "burst_graphs.py",	  "chatterbox_blocks.py",
-						       "chatterbox_loop.py",   "chatterbox_prepare.py", "chatterbox_slots.py",
-						       "chatterbox_sound.py",  "chatterbox_t3.py",	  "chatterbox_weights.py", NULL};
+static const char *const chatterbox_python[] = {"engine_chatterbox.py",  "burst_graphs.py",
+						"chatterbox_blocks.py",  "chatterbox_loop.py",
+						"chatterbox_prepare.py", "chatterbox_slots.py",
+						"chatterbox_sound.py",   "chatterbox_t3.py",
+						"chatterbox_weights.py", NULL};
 static const char *const kokoro_python[] = {"engine_kokoro.py", "kokoro_batch.py", NULL};
-static const char *const qwen3_python[] = {"engine_qwen3.py", "qwen3_blocks.py", "qwen3_talk.py", NULL};
+static const char *const qwen3_python[] = {"engine_qwen3.py", "qwen3_blocks.py", "qwen3_talk.py",
+					   NULL};
 static const char *const piper_python[] = {"engine_piper.py", NULL};
 
 static const struct job_file *espeak_file(void)
@@ -37,28 +44,44 @@ static const struct job_file *espeak_file(void)
 	return &espeak_worker_file;
 }
 
-/* Speed in words a minute (below 80 the library speaks at 80), gap in hundredths of a second between words. */
+/* Speed in words a minute (below 80 the library speaks at 80), gap in hundredths of a second
+ * between words. */
 static const struct engine_option espeak_options[] = {
-	{"speed", true, 80, 900}, {"rate", true, 80, 900},	 {"pitch", true, 0, 99}, {"range", true, 0, 100},
-	{"amplitude", true, 0, 200}, {"gap", true, 0, 1000}, {0},
+	{"speed", true, 80, 900},
+	{"rate", true, 80, 900},
+	{"pitch", true, 0, 99},
+	{"range", true, 0, 100},
+	{"amplitude", true, 0, 200},
+	{"gap", true, 0, 1000},
+	{0},
 };
 
 static const struct engine_option chatterbox_options[] = {
-	{"exaggeration", false, 0, 2}, {"cfg_weight", false, 0, 2}, {"temperature", false, 0.01, 5}, {"repetition_penalty", false, 1, 10},
-	{"min_p", false, 0, 1},	       {"top_p", false, 0, 1},	    {0},
+	{"exaggeration", false, 0, 2},
+	{"cfg_weight", false, 0, 2},
+	{"temperature", false, 0.01, 5},
+	{"repetition_penalty", false, 1, 10},
+	{"min_p", false, 0, 1},
+	{"top_p", false, 0, 1},
+	{0},
 };
 
 static const struct engine_option turbo_options[] = {
-	{"temperature", false, 0.01, 5}, {"repetition_penalty", false, 1, 10}, {"top_p", false, 0, 1}, {"top_k", true, 0, 6563}, {0},
+	{"temperature", false, 0.01, 5},
+	{"repetition_penalty", false, 1, 10},
+	{"top_p", false, 0, 1},
+	{"top_k", true, 0, 6563},
+	{0},
 };
 
 static const struct engine_option piper_options[] = {
-	{"speed", false, 0.25, 4}, {"noise_scale", false, 0, 2},	{"noise_w", false, 0, 2},
+	{"speed", false, 0.25, 4},  {"noise_scale", false, 0, 2},      {"noise_w", false, 0, 2},
 	{"speaker", true, 0, 9999}, {"sentence_silence", false, 0, 5}, {0},
 };
 
 /* Chinese, Japanese, Korean, Russian and six that have Latin letters */
-#define QWEN3_LETTERS (LETTERS_LATIN | LETTERS_CYRILLIC | LETTERS_HAN | LETTERS_KANA | LETTERS_HANGUL)
+#define QWEN3_LETTERS                                                                              \
+	(LETTERS_LATIN | LETTERS_CYRILLIC | LETTERS_HAN | LETTERS_KANA | LETTERS_HANGUL)
 
 /* What the four rows of Qwen3-TTS share: all of them, by size, and by where a voice comes from. */
 /* clang-format off */
@@ -82,8 +105,8 @@ static const struct engine_option piper_options[] = {
 #define QWEN3_WORKER "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 "
 /* clang-format on */
 
-/* As published: S3Gen hears the first 10 s, T3 6 s (Turbo 15). The timbre is taken from all of a sample: two minutes of it are no
- * passage that somebody chose. */
+/* As published: S3Gen hears the first 10 s, T3 6 s (Turbo 15). The timbre is taken from all of a
+ * sample: two minutes of it are no passage that somebody chose. */
 #define CHATTERBOX_SAMPLE .sample_usual_s = 6, .sample_heard_s = 10, .sample_most_s = 120
 
 static const struct engine engines[] = {
@@ -108,12 +131,14 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "piper",
-		.facts = {"GPL-3.0", "by voice", 0, "37", NULL, 22050, "tests with one real voice, on x86-64"},
+		.facts = {"GPL-3.0", "by voice", 0, "37", NULL, 22050,
+			  "tests with one real voice, on x86-64"},
 		.voice = PIPER_VOICE,
 		.named_voices = true,
 		.max_batch = 64,
 		.max_batch_weight = 64 * 320,
-		.seconds_per_char = 0.2 / 15, /* a guess for idle cores; 0.6 / 15 was measured on two busy ones */
+		/* a guess for idle cores; 0.6 / 15 was measured on two busy ones */
+		.seconds_per_char = 0.2 / 15,
 		.seconds_each = 0.05,
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper",
 		.install = python_install,
@@ -127,19 +152,28 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "chatterbox",
-		.facts = {"MIT", "MIT", 0, "English", "6 to 10 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.facts = {"MIT", "MIT", 0, "English", "6 to 10 s", 24000,
+			  "tests with random weights, on a processor; no GPU yet"},
 		.letters = LETTERS_LATIN,
 		.gpu = true,
 		.vram_gb = 8,
 		.max_batch = 64, /* its worker measures how many fit */
 		.seconds_per_char = 1.0 / 15,
 		.seconds_each = 0.5,
-		/* 1.7 tokens a character at 30 ms a step, which the host launches; S3Gen's .4 s for 15.5 s of sound; weights, caches and
-		 * activations by the models' shapes */
-		.prior = {.once_s = 0.2, .longest_s = 0.05, .each_s = 0.0017, .gpu = "RTX 3090", .host_share = 0.8, .base_gib = 3.5,
-			  .each_gib = 0.21, .source = "computed from the models' shapes, 2026-11; never run on a GPU"},
+		/* 1.7 tokens a character at 30 ms a step, which the host launches; S3Gen's .4 s
+		 * for 15.5 s of sound; weights, caches and activations by the models' shapes */
+		.prior = {.once_s = 0.2,
+			  .longest_s = 0.05,
+			  .each_s = 0.0017,
+			  .gpu = "RTX 3090",
+			  .host_share = 0.8,
+			  .base_gib = 3.5,
+			  .each_gib = 0.21,
+			  .source =
+				  "computed from the models' shapes, 2026-11; never run on a GPU"},
 		.cap_s = 40,
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox regular",
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" "
+			  "chatterbox regular",
 		.lock = "chatterbox",
 		.torch = true,
 		.torchaudio = true,
@@ -154,17 +188,26 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "chatterbox-turbo",
-		.facts = {"MIT", "MIT", 0, "English", "over 5 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.facts = {"MIT", "MIT", 0, "English", "over 5 s", 24000,
+			  "tests with random weights, on a processor; no GPU yet"},
 		.letters = LETTERS_LATIN,
 		.gpu = true,
 		.vram_gb = 8,
 		.max_batch = 64,
 		.seconds_per_char = 0.5 / 15,
 		.seconds_each = 0.5,
-		.prior = {.once_s = 0.2, .longest_s = 0.04, .each_s = 0.0003, .gpu = "RTX 3090", .host_share = 0.8, .base_gib = 4.4,
-			  .each_gib = 0.11, .source = "computed from the models' shapes, 2026-11; memory as published for vLLM; never run on a GPU"},
+		.prior = {.once_s = 0.2,
+			  .longest_s = 0.04,
+			  .each_s = 0.0003,
+			  .gpu = "RTX 3090",
+			  .host_share = 0.8,
+			  .base_gib = 4.4,
+			  .each_gib = 0.11,
+			  .source = "computed from the models' shapes, 2026-11; memory as "
+				    "published for vLLM; never run on a GPU"},
 		.cap_s = 40,
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox turbo",
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" "
+			  "chatterbox turbo",
 		.lock = "chatterbox",
 		.torch = true,
 		.torchaudio = true,
@@ -177,17 +220,40 @@ static const struct engine engines[] = {
 		CHATTERBOX_SAMPLE,
 		.sample_least_s = 5,
 	},
-	{.name = "qwen3", QWEN3_ALIKE, QWEN3_SMALL, QWEN3_NAMED, .worker = QWEN3_WORKER "custom 0.6b", .weights = qwen3_weights, .options = qwen3_options},
-	{.name = "qwen3-1.7b", QWEN3_ALIKE, QWEN3_LARGE, QWEN3_NAMED, .worker = QWEN3_WORKER "custom 1.7b", .weights = qwen3_large_weights,
-	 .options = qwen3_large_options},
-	{.name = "qwen3-clone", QWEN3_ALIKE, QWEN3_SMALL, QWEN3_CLONE, .worker = QWEN3_WORKER "clone 0.6b", .weights = qwen3_clone_weights,
+	{.name = "qwen3",
+	 QWEN3_ALIKE,
+	 QWEN3_SMALL,
+	 QWEN3_NAMED,
+	 .worker = QWEN3_WORKER "custom 0.6b",
+	 .weights = qwen3_weights,
 	 .options = qwen3_options},
-	{.name = "qwen3-1.7b-clone", QWEN3_ALIKE, QWEN3_LARGE, QWEN3_CLONE, .worker = QWEN3_WORKER "clone 1.7b", .weights = qwen3_large_clone_weights,
+	{.name = "qwen3-1.7b",
+	 QWEN3_ALIKE,
+	 QWEN3_LARGE,
+	 QWEN3_NAMED,
+	 .worker = QWEN3_WORKER "custom 1.7b",
+	 .weights = qwen3_large_weights,
+	 .options = qwen3_large_options},
+	{.name = "qwen3-clone",
+	 QWEN3_ALIKE,
+	 QWEN3_SMALL,
+	 QWEN3_CLONE,
+	 .worker = QWEN3_WORKER "clone 0.6b",
+	 .weights = qwen3_clone_weights,
+	 .options = qwen3_options},
+	{.name = "qwen3-1.7b-clone",
+	 QWEN3_ALIKE,
+	 QWEN3_LARGE,
+	 QWEN3_CLONE,
+	 .worker = QWEN3_WORKER "clone 1.7b",
+	 .weights = qwen3_large_clone_weights,
 	 .options = qwen3_options},
 	{
 		.name = "kokoro",
-		/* its phonemes come from espeak-ng; 28 MB are its 54 voices, whose exact sizes are not known here */
-		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "7", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
+		/* its phonemes come from espeak-ng; 28 MB are its 54 voices, whose exact sizes are
+		   not known here */
+		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "7", NULL, 24000,
+			  "tests with random weights, on a processor; no GPU yet"},
 		.voice = KOKORO_VOICE,
 		.named_voices = true,
 		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI | LETTERS_HAN,
@@ -197,9 +263,17 @@ static const struct engine engines[] = {
 		.max_batch = 64,
 		.seconds_per_char = 0.05 / 15,
 		.seconds_each = 0.2,
-		/* some 55 GFLOP for a second of sound, and as long again for its norms; 130 s of sound at once */
-		.prior = {.once_s = 0.1, .longest_s = 0.0002, .each_s = 0.0007, .gpu = "RTX 3090", .host_share = 0.5, .base_gib = 4,
-			  .each_gib = 0.02, .source = "computed from the model's shapes, 2026-11; never run on a GPU"},
+		/* some 55 GFLOP for a second of sound, and as long again for its norms; 130 s of
+		   sound at once */
+		.prior = {.once_s = 0.1,
+			  .longest_s = 0.0002,
+			  .each_s = 0.0007,
+			  .gpu = "RTX 3090",
+			  .host_share = 0.5,
+			  .base_gib = 4,
+			  .each_gib = 0.02,
+			  .source =
+				  "computed from the model's shapes, 2026-11; never run on a GPU"},
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" kokoro",
 		.lock = "kokoro",
 		.sources = "kokoro-zh",
@@ -235,7 +309,8 @@ static int no_option(const struct engine *engine, const char *name, struct err *
 	const char *names[16];
 	size_t n = 0;
 
-	for (const struct engine_option *o = engine->options; o->name && n < ARRAY_LEN(names) - 1; o++) {
+	for (const struct engine_option *o = engine->options; o->name && n < ARRAY_LEN(names) - 1;
+	     o++) {
 		str_addf(&known, "%s%s", n ? ", " : "", o->name);
 		names[n++] = o->name;
 	}
@@ -243,11 +318,15 @@ static int no_option(const struct engine *engine, const char *name, struct err *
 	const char *near = nearest_word(name, names);
 	str_add_printable(&shown, name, strlen(name), 40);
 	if (near)
-		return err_set(err, ERR_CONFIG, "options: %s has no option \"%s\", did you mean \"%s\"?", engine->name, str_text(&shown), near);
-	return err_set(err, ERR_CONFIG, "options: %s has no option \"%s\"; it has %s", engine->name, str_text(&shown), str_text(&known));
+		return err_set(err, ERR_CONFIG,
+			       "options: %s has no option \"%s\", did you mean \"%s\"?",
+			       engine->name, str_text(&shown), near);
+	return err_set(err, ERR_CONFIG, "options: %s has no option \"%s\"; it has %s", engine->name,
+		       str_text(&shown), str_text(&known));
 }
 
-static int wrong_word(const struct engine *engine, const struct engine_option *o, const char *word, const char *text, struct err *err)
+static int wrong_word(const struct engine *engine, const struct engine_option *o, const char *word,
+		      const char *text, struct err *err)
 {
 	CLEANUP(str_free) struct str known = STR_INIT;
 	const char *near = word ? nearest_word(word, o->words) : NULL;
@@ -255,8 +334,10 @@ static int wrong_word(const struct engine *engine, const struct engine_option *o
 	for (size_t i = 0; o->words[i]; i++)
 		str_addf(&known, "%s%s", i ? ", " : "", o->words[i]);
 	if (near)
-		return err_set(err, ERR_CONFIG, "options: %s is %s, did you mean \"%s\"? %s has %s", o->name, text, near, engine->name, str_text(&known));
-	return err_set(err, ERR_CONFIG, "options: %s is %s; %s has %s", o->name, text, engine->name, str_text(&known));
+		return err_set(err, ERR_CONFIG, "options: %s is %s, did you mean \"%s\"? %s has %s",
+			       o->name, text, near, engine->name, str_text(&known));
+	return err_set(err, ERR_CONFIG, "options: %s is %s; %s has %s", o->name, text, engine->name,
+		       str_text(&known));
 }
 
 static bool option_fits(const struct engine_option *o, const json_t *value)
@@ -269,10 +350,12 @@ static bool option_fits(const struct engine_option *o, const json_t *value)
 	for (size_t i = 0; o->words && text && o->words[i]; i++)
 		if (!strcasecmp(o->words[i], text))
 			return true;
-	return !o->words && (o->whole ? json_is_integer(value) : json_is_number(value)) && number >= o->least && number <= o->most;
+	return !o->words && (o->whole ? json_is_integer(value) : json_is_number(value)) &&
+	       number >= o->least && number <= o->most;
 }
 
-int engine_check_option(const struct engine *engine, const char *name, const json_t *value, struct err *err)
+int engine_check_option(const struct engine *engine, const char *name, const json_t *value,
+			struct err *err)
 {
 	const struct engine_option *o = engine->options;
 
@@ -282,15 +365,19 @@ int engine_check_option(const struct engine *engine, const char *name, const jso
 		return no_option(engine, name, err);
 	if (option_fits(o, value))
 		return 0;
-	CLEANUP(free_text) char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+	CLEANUP(free_text)
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, text ? text : "", text ? strlen(text) : 0, 40);
 	if (o->words)
 		return wrong_word(engine, o, json_string_value(value), str_text(&shown), err);
 	if (o->text_bytes)
-		return err_set(err, ERR_CONFIG, "options: %s is %s; %s wants a text of at most %zu bytes", name, str_text(&shown), engine->name, o->text_bytes);
-	return err_set(err, ERR_CONFIG, "options: %s is %s; %s wants a %snumber from %g to %g", name, str_text(&shown), engine->name,
-		       o->whole ? "whole " : "", o->least, o->most);
+		return err_set(err, ERR_CONFIG,
+			       "options: %s is %s; %s wants a text of at most %zu bytes", name,
+			       str_text(&shown), engine->name, o->text_bytes);
+	return err_set(err, ERR_CONFIG, "options: %s is %s; %s wants a %snumber from %g to %g",
+		       name, str_text(&shown), engine->name, o->whole ? "whole " : "", o->least,
+		       o->most);
 }
 
 const char *const *engine_names(void)

@@ -1,4 +1,5 @@
-/* environment.c - writes the set-up script of an engine from what it says of its packages, weights and voices. */
+/* environment.c - writes the set-up script of an engine from what it says of its packages, weights
+ * and voices. */
 #include "environment.h"
 
 #include <assert.h>
@@ -11,24 +12,31 @@
 #include "base/str.h"
 #include "jobs/workers/python.h"
 
-/* The beginning of each script. `install FILE [--target DIR]` installs the packages of a lock file, whose hashes must match. A failure
- * prints one line that begins with "burst: "; the agent reports that line alone. pip and uv use the image's certificates, since their
- * own lack those of a proxy that the image was made for. */
+/* The beginning of each script. `install FILE [--target DIR]` installs the packages of a lock file,
+ * whose hashes must match. A failure prints one line that begins with "burst: "; the agent reports
+ * that line alone. pip and uv use the image's certificates, since their own lack those of a proxy
+ * that the image was made for. */
 static const char preamble[] =
 	"set -e\n"
-	"certificates=$(ls /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt 2>/dev/null | head -n 1)\n"
+	"certificates=$(ls /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt "
+	"2>/dev/null | head -n 1)\n"
 	"[ -n \"$PIP_CERT\" ] || [ -z \"$certificates\" ] || export PIP_CERT=\"$certificates\"\n"
-	"[ -n \"$SSL_CERT_FILE\" ] || [ -z \"$certificates\" ] || export SSL_CERT_FILE=\"$certificates\"\n"
+	"[ -n \"$SSL_CERT_FILE\" ] || [ -z \"$certificates\" ] || export "
+	"SSL_CERT_FILE=\"$certificates\"\n"
 	"BORROWED=$(mktemp -d) && log=$(mktemp)\n"
 	"trap 'rm -rf \"$BORROWED\" \"$log\"' EXIT\n"
 	"python() { \"$BURST_ENV/venv/bin/python\" \"$@\"; }\n"
 	"say() { echo \"burst: $*\" >&2; exit 1; }\n"
 	"failed() {\n"
-	"	wrong=$(sed -nE 's/^ *([A-Za-z0-9_.-]+==[^ ]+).* from .*/\\1/p; s/.*[Hh]ash mismatch for `([^`]+)`.*/\\1/p' \"$log\" | head -n 1)\n"
+	"	wrong=$(sed -nE 's/^ *([A-Za-z0-9_.-]+==[^ ]+).* from .*/\\1/p; s/.*[Hh]ash "
+	"mismatch for `([^`]+)`.*/\\1/p' \"$log\" | head -n 1)\n"
 	"	if grep -qiE 'do not match the hashes|hash mismatch' \"$log\"; then\n"
-	"		say \"a Python package is not the one that was locked: the SHA-256 of ${wrong:-a file} differs; look at the index that pip uses\"\n"
-	"	elif grep -qiE 'NewConnectionError|name resolution|Network is unreachable|dns error|failed to lookup|Connection refused' \"$log\"; then\n"
-	"		say 'no network for Python packages in this pod; a local pod has one with providers.local.network = \"host\" in"
+	"		say \"a Python package is not the one that was locked: the SHA-256 of "
+	"${wrong:-a file} differs; look at the index that pip uses\"\n"
+	"	elif grep -qiE 'NewConnectionError|name resolution|Network is unreachable|dns "
+	"error|failed to lookup|Connection refused' \"$log\"; then\n"
+	"		say 'no network for Python packages in this pod; a local pod has one with "
+	"providers.local.network = \"host\" in"
 	" your own burst.cfg'\n"
 	"	elif grep -qiE 'No space left on device|Errno 28' \"$log\"; then\n"
 	"		say \"the pod's disk is full: raise pod.disk_gb\"\n"
@@ -36,50 +44,60 @@ static const char preamble[] =
 	"	tail -n 4 \"$log\" >&2\n"
 	"	exit 1\n"
 	"}\n"
-	/* uv reads none of pip's settings: where there are any, pip reads them. What lies on the volume is never compiled later. */
-	"pip_is_plain() { [ -z \"$PIP_NO_INDEX$PIP_INDEX_URL$PIP_EXTRA_INDEX_URL$PIP_FIND_LINKS\" ] && ! [ -e /etc/pip.conf ]; }\n"
+	/* uv reads none of pip's settings: where there are any, pip reads them. What lies on the
+	   volume is never compiled later. */
+	"pip_is_plain() { [ -z \"$PIP_NO_INDEX$PIP_INDEX_URL$PIP_EXTRA_INDEX_URL$PIP_FIND_LINKS\" "
+	"] && ! [ -e /etc/pip.conf ]; }\n"
 	"pip_install() {\n"
-	"	python -m pip --disable-pip-version-check --no-cache-dir -q --retries 2 install --no-deps --require-hashes -r \"$@\"\n"
+	"	python -m pip --disable-pip-version-check --no-cache-dir -q --retries 2 install "
+	"--no-deps --require-hashes -r \"$@\"\n"
 	"}\n"
 	/* of packages that come as source: what builds them is there, and is not fetched */
 	"build() { pip_install \"$@\" --no-build-isolation >\"$log\" 2>&1 || failed; }\n"
 	"install() {\n"
 	"	if pip_is_plain && command -v uv >/dev/null; then\n"
-	"		uv pip install -q --python \"$BURST_ENV/venv/bin/python\" --no-config --no-cache --compile-bytecode --no-deps"
+	"		uv pip install -q --python \"$BURST_ENV/venv/bin/python\" --no-config "
+	"--no-cache --compile-bytecode --no-deps"
 	" --require-hashes -r \"$@\" >\"$log\" 2>&1 || failed\n"
 	"	else\n"
 	"		pip_install \"$@\" >\"$log\" 2>&1 || failed\n"
 	"	fi\n"
 	"}\n";
 
-/* Dozens of packages come faster by uv; where neither the image has it nor pip brings it, pip does all. */
+/* Dozens of packages come faster by uv; where neither the image has it nor pip brings it, pip does
+ * all. */
 static const char bring_uv[] =
 	"if pip_is_plain && ! command -v uv >/dev/null; then\n"
-	"	pip_install \"$BORROWED/uv.txt\" --target \"$BORROWED/uv\" >\"$log\" 2>&1 || echo 'uv cannot be had: pip installs the packages'\n"
+	"	pip_install \"$BORROWED/uv.txt\" --target \"$BORROWED/uv\" >\"$log\" 2>&1 || echo "
+	"'uv cannot be had: pip installs the packages'\n"
 	"	PATH=$BORROWED/uv/bin:$PATH\n"
 	"fi\n";
 
 static const char torch_before[] =
 	"torch() { python -c 'import torch; print(torch.__version__)'; }\n"
-	"torch_before=$(torch 2>/dev/null) || say 'this image has no torch: %s needs an image with torch 2.8 or later (pod.image)'\n";
+	"torch_before=$(torch 2>/dev/null) || say 'this image has no torch: %s needs an image with "
+	"torch 2.8 or later (pod.image)'\n";
 
 static const char torchaudio[] =
 	"if ! python -c 'import torchaudio' 2>/dev/null; then\n"
-	"	grep \"^torchaudio==${torch_before%%%%+*} \" \"$BORROWED/torchaudio.txt\" >\"$BORROWED/its-torchaudio.txt\" ||\n"
-	"		say \"this image has torch $torch_before without torchaudio, which %s needs: take an image with both (pod.image)\"\n"
+	"	grep \"^torchaudio==${torch_before%%%%+*} \" \"$BORROWED/torchaudio.txt\" "
+	">\"$BORROWED/its-torchaudio.txt\" ||\n"
+	"		say \"this image has torch $torch_before without torchaudio, which %s "
+	"needs: take an image with both (pod.image)\"\n"
 	"	install \"$BORROWED/its-torchaudio.txt\"\n"
 	"fi\n";
 
-static const char torch_after[] =
-	"torch_after=$(torch)\n"
-	"[ \"$torch_after\" = \"$torch_before\" ] || say \"the packages replaced torch $torch_before by $torch_after\"\n";
+static const char torch_after[] = "torch_after=$(torch)\n"
+				  "[ \"$torch_after\" = \"$torch_before\" ] || say \"the packages "
+				  "replaced torch $torch_before by $torch_after\"\n";
 
 /* A program or a list of ours, as a file in $BORROWED. */
 static void add_file(struct str *to, const char *name, const char *text)
 {
 	size_t len = strlen(text);
 
-	str_addf(to, "cat >\"$BORROWED/%s\" <<'END_OF_FILE'\n%s%sEND_OF_FILE\n", name, text, len && text[len - 1] == '\n' ? "" : "\n");
+	str_addf(to, "cat >\"$BORROWED/%s\" <<'END_OF_FILE'\n%s%sEND_OF_FILE\n", name, text,
+		 len && text[len - 1] == '\n' ? "" : "\n");
 }
 
 static const char *lock_text(const char *lock)
@@ -102,7 +120,8 @@ static void add_lock(struct str *to, const char *lock)
 
 static void add_packages(struct str *to, const struct engine *engine)
 {
-	str_addf(to, "python3 -m venv %s\"$BURST_ENV/venv\"\n", engine->torch ? "--system-site-packages " : "");
+	str_addf(to, "python3 -m venv %s\"$BURST_ENV/venv\"\n",
+		 engine->torch ? "--system-site-packages " : "");
 	add_lock(to, engine->lock);
 	if (engine->torch) {
 		add_lock(to, "uv");
@@ -133,8 +152,8 @@ char *environment_packages(const struct engine *engine)
 	return str_detach(&s);
 }
 
-/* An image that `burst image` described may have them already. The agent compares what .burst-needs names: the next image of that name
- * may lack it. */
+/* An image that `burst image` described may have them already. The agent compares what .burst-needs
+ * names: the next image of that name may lack it. */
 static void add_packages_or_link(struct str *to, const struct engine *engine)
 {
 	CLEANUP(free_text) char *packages = environment_packages(engine);
@@ -142,7 +161,8 @@ static void add_packages_or_link(struct str *to, const struct engine *engine)
 
 	sha256_hex(packages, strlen(packages), key);
 	str_addf(to, "of_image=${BURST_IMAGE:-" IMAGE_DIR "}/env/%s\n", key);
-	str_addf(to, "if [ \"$(cat \"$of_image/" IMAGE_KEY_FILE "\" 2>/dev/null)\" = %s ]; then\n", key);
+	str_addf(to, "if [ \"$(cat \"$of_image/" IMAGE_KEY_FILE "\" 2>/dev/null)\" = %s ]; then\n",
+		 key);
 	str_add(to, "	ln -s \"$of_image/venv\" \"$BURST_ENV/venv\"\n"
 		    "	echo \"$of_image/" IMAGE_KEY_FILE "\" >\"$BURST_ENV/.burst-needs\"\n"
 		    "	echo 'the packages are those of the image'\n"
@@ -152,11 +172,15 @@ static void add_packages_or_link(struct str *to, const struct engine *engine)
 }
 
 /* What makes the voices, and is not kept. */
-static void add_borrowed(struct str *to, const struct engine *engine, const char *const *voices, const char *mirror)
+static void add_borrowed(struct str *to, const struct engine *engine, const char *const *voices,
+			 const char *mirror)
 {
-	for (const char *const *lock = engine->by_voice ? engine->by_voice->locks(voices, mirror) : NULL; lock && *lock; lock++) {
+	for (const char *const *lock = engine->by_voice ? engine->by_voice->locks(voices, mirror)
+							: NULL;
+	     lock && *lock; lock++) {
 		add_lock(to, *lock);
-		str_addf(to, "install \"$BORROWED/%s.txt\" --target \"$BORROWED/packages\"\n", *lock);
+		str_addf(to, "install \"$BORROWED/%s.txt\" --target \"$BORROWED/packages\"\n",
+			 *lock);
 	}
 }
 
@@ -164,12 +188,15 @@ static void add_borrowed(struct str *to, const struct engine *engine, const char
 
 void environment_add_weight(json_t *list, const struct engine_weight *w, const char *mirror)
 {
-	json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s*}", "repository", w->repository, "revision", w->revision,
-					      "file", w->file, "as", w->as, "sha256", w->sha256, "bytes", (json_int_t)w->bytes, "mirror",
-					      w->sha256 ? NULL : mirror));
+	json_array_append_new(list,
+			      json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s*}", "repository",
+					w->repository, "revision", w->revision, "file", w->file,
+					"as", w->as, "sha256", w->sha256, "bytes",
+					(json_int_t)w->bytes, "mirror", w->sha256 ? NULL : mirror));
 }
 
-static void add_weights(struct str *to, const struct engine *engine, const char *const *voices, const char *mirror)
+static void add_weights(struct str *to, const struct engine *engine, const char *const *voices,
+			const char *mirror)
 {
 	CLEANUP(json_decref) json_t *files = json_array();
 
@@ -179,12 +206,17 @@ static void add_weights(struct str *to, const struct engine *engine, const char 
 		engine->by_voice->weights(voices, mirror, files);
 	if (!json_array_size(files))
 		return;
-	CLEANUP(json_decref) json_t *all = json_pack("{s:O, s:O}", "revision", json_object_get(json_array_get(files, 0), "revision"), "files", files);
+	CLEANUP(json_decref)
+	json_t *all =
+		json_pack("{s:O, s:O}", "revision",
+			  json_object_get(json_array_get(files, 0), "revision"), "files", files);
 	CLEANUP(free_text) char *text = json_dumps(all, JSON_INDENT(1));
 	add_file(to, "weights.json", text);
 	add_file(to, "burst_weights.py", python_file("burst_weights.py")->data);
-	str_addf(to, "python \"$BORROWED/burst_weights.py\" \"%s/weights\" \"$BORROWED/weights.json\"\n",
-		 engine->by_voice ? "$BORROWED" : "$BURST_ENV");
+	str_addf(
+		to,
+		"python \"$BORROWED/burst_weights.py\" \"%s/weights\" \"$BORROWED/weights.json\"\n",
+		engine->by_voice ? "$BORROWED" : "$BURST_ENV");
 	if (engine->prepare) {
 		add_file(to, engine->prepare, python_file(engine->prepare)->data);
 		str_addf(to, "python \"$BORROWED/%s\" \"$BURST_ENV/weights\"\n", engine->prepare);
@@ -204,8 +236,11 @@ char *environment_setup(const struct engine *engine, const char *const *voices, 
 	add_borrowed(&s, engine, voices, mirror);
 	add_weights(&s, engine, voices, mirror);
 	if (engine->by_voice) {
-		add_file(&s, engine->by_voice->program, python_file(engine->by_voice->program)->data);
-		str_addf(&s, "PYTHONPATH=$BORROWED/packages python \"$BORROWED/%s\" \"$BURST_ENV/voices\" \"$BORROWED/weights\"",
+		add_file(&s, engine->by_voice->program,
+			 python_file(engine->by_voice->program)->data);
+		str_addf(&s,
+			 "PYTHONPATH=$BORROWED/packages python \"$BORROWED/%s\" "
+			 "\"$BURST_ENV/voices\" \"$BORROWED/weights\"",
 			 engine->by_voice->program);
 		for (; *voices; voices++)
 			str_addf(&s, " %s", *voices);
@@ -270,12 +305,15 @@ int environment_download_mb(const struct engine *engine)
 {
 	static const char *const no_voices[] = {NULL};
 	int64_t bytes = engine->lock ? lock_bytes(engine->lock) : 0;
-	const char *const *voices = engine->voice ? (const char *const[]){engine->voice, NULL} : no_voices;
+	const char *const *voices =
+		engine->voice ? (const char *const[]){engine->voice, NULL} : no_voices;
 
 	bytes += engine->sources ? lock_bytes(engine->sources) : 0;
 	for (const struct engine_weight *w = engine->weights; w && w->repository; w++)
 		bytes += w->bytes;
-	for (const char *const *lock = engine->by_voice ? engine->by_voice->locks(voices, NULL) : NULL; lock && *lock; lock++)
+	for (const char *const *lock = engine->by_voice ? engine->by_voice->locks(voices, NULL)
+							: NULL;
+	     lock && *lock; lock++)
 		bytes += lock_bytes(*lock);
 	return engine->facts.debian_mb + (int)((bytes + 999999) / 1000000);
 }

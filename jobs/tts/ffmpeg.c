@@ -9,10 +9,10 @@
 #include "base/path.h"
 #include "base/program.h"
 
-#define STDERR_MAX   ((size_t)256 << 10)
-#define TRUE_PEAK    -1.5
-#define SILENCE_LUFS -70.0
-#define TOLERANCE_LU 0.15
+#define STDERR_MAX        ((size_t)256 << 10)
+#define TRUE_PEAK         -1.5
+#define SILENCE_LUFS      -70.0
+#define TOLERANCE_LU      0.15
 #define DECODED_MAX_BYTES ((size_t)256 << 20)
 enum { DECODE_LIMIT_MS = 60 * 1000 };
 
@@ -21,9 +21,12 @@ struct place {
 	int from, dir;
 };
 
-static int run(const char *const *argv, const struct place *place, struct str *said, struct err *err)
+static int run(const char *const *argv, const struct place *place, struct str *said,
+	       struct err *err)
 {
-	return program_must(&(struct program){.argv = argv, .input_fd = place->from, .folder_fd = place->dir}, NULL, said, err);
+	return program_must(
+		&(struct program){.argv = argv, .input_fd = place->from, .folder_fd = place->dir},
+		NULL, said, err);
 }
 
 bool ffmpeg_found(void)
@@ -50,9 +53,11 @@ static int render(const struct place *place, const char *to, const struct wav_fo
 
 	snprintf(rate, sizeof(rate), "%d", format->rate);
 	snprintf(channels, sizeof(channels), "%d", format->channels);
-	/* a file of a pod's is what it was checked to be, a WAV, and no list of other files or addresses */
-	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-y", "-f", "wav",
-				    "-protocol_whitelist", "pipe", "-i", "pipe:0"};
+	/* a file of a pod's is what it was checked to be, a WAV, and no list of other files or
+	 * addresses */
+	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats",
+				    "-y",     "-f",       "wav",          "-protocol_whitelist",
+				    "pipe",   "-i",       "pipe:0"};
 	const char *const tail[] = {"-ar",
 				    rate,
 				    "-ac",
@@ -82,7 +87,8 @@ static int render(const struct place *place, const char *to, const struct wav_fo
 		argv[n++] = "-";
 	}
 	argv[n] = NULL;
-	if (lseek(place->from, 0, SEEK_SET) < 0 || (to && unlinkat(place->dir, to, 0) < 0 && errno != ENOENT))
+	if (lseek(place->from, 0, SEEK_SET) < 0 ||
+	    (to && unlinkat(place->dir, to, 0) < 0 && errno != ENOENT))
 		return err_set(err, ERR_LOCAL, "%s: %s", to ? to : "sound", strerror(errno));
 	return run(argv, place, said, err);
 }
@@ -128,8 +134,8 @@ static int measure(const struct place *place, const struct wav_format *format, s
 /* One gain for the whole track, so that the level never moves through the pauses as loudnorm's
  * dynamic mode lets it; where the peaks leave no room for it, a limiter at four times the rate
  * takes them down. ebur128 measures what comes out. */
-static int apply(const struct place *place, const char *to, const struct wav_format *format, double gain,
-		 double peak, double *lufs, struct err *err)
+static int apply(const struct place *place, const char *to, const struct wav_format *format,
+		 double gain, double peak, double *lufs, struct err *err)
 {
 	struct wav_format out = {.rate = format->rate, .channels = format->channels, .bits = 16};
 	CLEANUP(str_free) struct str filter = STR_INIT;
@@ -166,8 +172,14 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 }
 
 static const struct ffmpeg_format formats[] = {
-	{"m4b", (const char *const[]){"-c:a", "aac", "-b:a", "80k", "-movflags", "+faststart", "-f", "ipod", NULL}, true},
-	{"mp3", (const char *const[]){"-c:a", "libmp3lame", "-q:a", "3", "-id3v2_version", "3", "-f", "mp3", NULL}, true},
+	{"m4b",
+	 (const char *const[]){"-c:a", "aac", "-b:a", "80k", "-movflags", "+faststart", "-f",
+			       "ipod", NULL},
+	 true},
+	{"mp3",
+	 (const char *const[]){"-c:a", "libmp3lame", "-q:a", "3", "-id3v2_version", "3", "-f",
+			       "mp3", NULL},
+	 true},
 	{"opus", (const char *const[]){"-c:a", "libopus", "-b:a", "48k", "-f", "ogg", NULL}, true},
 	{"flac", (const char *const[]){"-c:a", "flac", "-f", "flac", NULL}, false},
 };
@@ -189,10 +201,12 @@ const char *const *ffmpeg_format_names(void)
 	return names;
 }
 
-int ffmpeg_encode(int from, int dir, const char *chapters, const char *to, const struct ffmpeg_format *format, struct err *err)
+int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
+		  const struct ffmpeg_format *format, struct err *err)
 {
-	static const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-v", "error", "-y",
-					   "-f", "wav", "-protocol_whitelist", "pipe", "-i", "pipe:0"};
+	static const char *const head[] = {
+		"ffmpeg", "-nostdin", "-hide_banner",        "-nostats", "-v", "error", "-y",
+		"-f",     "wav",      "-protocol_whitelist", "pipe",     "-i", "pipe:0"};
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 	struct err why = {0};
 	const char *argv[48];
@@ -201,7 +215,9 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to, const
 	for (size_t i = 0; i < ARRAY_LEN(head); i++)
 		argv[n++] = head[i];
 	if (chapters) {
-		const char *const both[] = {"-f", "ffmetadata", "-protocol_whitelist", "file", "-i", chapters, "-map", "0:a", "-map_chapters", "1"};
+		const char *const both[] = {
+			"-f",   "ffmetadata", "-protocol_whitelist", "file", "-i", chapters,
+			"-map", "0:a",        "-map_chapters",       "1"};
 		for (size_t i = 0; i < ARRAY_LEN(both); i++)
 			argv[n++] = both[i];
 	}
@@ -218,12 +234,17 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to, const
 	return err_set(err, ERR_JOB, "%s", why.msg);
 }
 
-/* In a folder of its own: an MP4 file can be read only where it can be sought in, and the program opens no other file. */
+/* In a folder of its own: an MP4 file can be read only where it can be sought in, and the program
+ * opens no other file. */
 static int decode_in(const char *dir, const char *kind, int rate, struct str *said, struct err *err)
 {
-	static const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-v", "error", "-y", "-protocol_whitelist", "file", "-f"};
-	static const char *const tail[] = {"-i", "file:in", "-map", "0:a:0", "-t", "600", "-ac", "1", "-c:a", "pcm_s16le",
-					   "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:a", "+bitexact"};
+	static const char *const head[] = {
+		"ffmpeg", "-nostdin", "-hide_banner",        "-nostats", "-v",
+		"error",  "-y",       "-protocol_whitelist", "file",     "-f"};
+	static const char *const tail[] = {"-i",      "file:in",   "-map",          "0:a:0",
+					   "-t",      "600",       "-ac",           "1",
+					   "-c:a",    "pcm_s16le", "-map_metadata", "-1",
+					   "-fflags", "+bitexact", "-flags:a",      "+bitexact"};
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 	const char *argv[40];
 	char number[16];
@@ -245,13 +266,17 @@ static int decode_in(const char *dir, const char *kind, int rate, struct str *sa
 	argv[n++] = "wav";
 	argv[n++] = "file:out";
 	argv[n] = NULL;
-	return program_must(&(struct program){.argv = argv, .folder_fd = folder, .limit_ms = DECODE_LIMIT_MS}, NULL, said, err);
+	return program_must(
+		&(struct program){.argv = argv, .folder_fd = folder, .limit_ms = DECODE_LIMIT_MS},
+		NULL, said, err);
 }
 
-int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str *wav, struct err *err)
+int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str *wav,
+		  struct err *err)
 {
 	const char *tmp = getenv("TMPDIR");
-	CLEANUP(free_text) char *dir = xasprintf("%s/burst-sound-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	CLEANUP(free_text)
+	char *dir = xasprintf("%s/burst-sound-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 	struct err why = {0};
 
@@ -261,7 +286,8 @@ int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str
 	CLEANUP(free_text) char *out = path_join(dir, "out");
 	int result = path_write(in, file->s, file->len, 0600, err);
 	if (result == 0 && decode_in(dir, kind, rate, &said, &why) < 0)
-		result = err_set(err, why.kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_JOB, "%s", why.msg);
+		result = err_set(err, why.kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_JOB, "%s",
+				 why.msg);
 	if (result == 0)
 		result = path_read(out, DECODED_MAX_BYTES, wav, err);
 	path_remove_tree(dir, NULL);

@@ -8,13 +8,16 @@
 
 /* Whether ffmpeg is there and runs. */
 bool ffmpeg_found(void);
-/* Writes `to`, a name in the folder `dir`, as WAV of this format; from is a descriptor of a WAV file.
- * No path is looked up: what stands there could be a link by then. Only burst writes into dir. */
+/* Writes `to`, a name in the folder `dir`, as WAV of this format; from is a descriptor of a WAV
+ * file. No path is looked up: what stands there could be a link by then. Only burst writes into
+ * dir. */
 int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *format,
 		   struct err *err);
-/* Turns a whole file, of the kind that ffmpeg calls so, into a WAV file of one channel and 16 bits; rate: 0: its own. At most ten
- * minutes of it. ERR_NOT_FOUND: ffmpeg is not installed; ERR_JOB: it cannot read the file. */
-int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str *wav, struct err *err);
+/* Turns a whole file, of the kind that ffmpeg calls so, into a WAV file of one channel and 16 bits;
+ * rate: 0: its own. At most ten minutes of it. ERR_NOT_FOUND: ffmpeg is not installed; ERR_JOB: it
+ * cannot read the file. */
+int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str *wav,
+		  struct err *err);
 /* Brings `from` to a loudness (EBU R128, true peak at most -1.5 dB) in two passes, or three; same
  * length and rate, 16 bits. *lufs: what it was brought to, as ffmpeg measures it. */
 int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
@@ -22,15 +25,16 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 
 /* What a joined track can be turned into. */
 struct ffmpeg_format {
-	const char *name;	     /* in the config, and how the file's name ends: "m4b" */
+	const char *name;            /* in the config, and how the file's name ends: "m4b" */
 	const char *const *settings; /* of the coder; NULL ends them */
-	bool chapters;		     /* it can hold them */
+	bool chapters;               /* it can hold them */
 };
 /* NULL: there is none of that name; ffmpeg_format_names() lists them, NULL ends the list. */
 const struct ffmpeg_format *ffmpeg_format_find(const char *name);
 const char *const *ffmpeg_format_names(void);
-/* Writes `to`, a name in the folder `dir`, from the WAV file `from`; chapters: a FFMETADATA file in dir, NULL: none. ERR_JOB: ffmpeg
- * is not there or cannot do it. */
-int ffmpeg_encode(int from, int dir, const char *chapters, const char *to, const struct ffmpeg_format *format, struct err *err);
+/* Writes `to`, a name in the folder `dir`, from the WAV file `from`; chapters: a FFMETADATA file in
+ * dir, NULL: none. ERR_JOB: ffmpeg is not there or cannot do it. */
+int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
+		  const struct ffmpeg_format *format, struct err *err);
 
 #endif

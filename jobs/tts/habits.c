@@ -7,13 +7,13 @@
 
 #include "base/str.h"
 
-#define NEWEST	      64
+#define NEWEST        64
 #define JUDGE_FROM    12
 #define RATE_FROM     3
 #define LETTERS_LEAST 24
 #define LONG_TIMES    1.9 /* of the voice's median for as much text */
 #define SHORT_TIMES   0.5
-#define SLACK_S	      0.6
+#define SLACK_S       0.6
 #define TAIL_LOUD     0.5  /* ends at full voice */
 #define TAIL_USUAL    0.25 /* where most files of the voice end lower than this */
 
@@ -21,8 +21,8 @@
 struct voice {
 	char *name;
 	double per_letter[NEWEST], tail[NEWEST];
-	size_t count;	   /* of both rings, ever */
-	int rate;	   /* that of most files so far */
+	size_t count;      /* of both rings, ever */
+	int rate;          /* that of most files so far */
 	size_t rate_votes; /* for it, less those against it */
 	size_t files;
 };
@@ -62,7 +62,8 @@ static struct voice *voice_of(struct habits *h, const char *name)
 	return &h->voices[h->count++];
 }
 
-/* How much is spoken: letters of every script count once, digits as the words that they are read as. */
+/* How much is spoken: letters of every script count once, digits as the words that they are read
+ * as. */
 static double letters_of(const char *text)
 {
 	double letters = 0;
@@ -95,7 +96,8 @@ static bool usual_rate(struct voice *v, int rate, char *why, size_t size)
 	bool differs = v->files >= RATE_FROM && rate != v->rate;
 
 	if (differs)
-		format_text(why, size, "%d samples a second where this voice's other files have %d", rate, v->rate);
+		format_text(why, size, "%d samples a second where this voice's other files have %d",
+			    rate, v->rate);
 	v->files++;
 	if (rate == v->rate)
 		v->rate_votes++;
@@ -106,16 +108,21 @@ static bool usual_rate(struct voice *v, int rate, char *why, size_t size)
 	return !differs;
 }
 
-static bool usual_length(const struct voice *v, double letters, double seconds, char *why, size_t size)
+static bool usual_length(const struct voice *v, double letters, double seconds, char *why,
+			 size_t size)
 {
 	double usual = quantile(v->per_letter, v->count, 0.5) * letters;
 
 	if (seconds > usual * LONG_TIMES + SLACK_S) {
-		format_text(why, size, "%.1f s where this voice takes about %.1f s: something may be repeated", seconds, usual);
+		format_text(why, size,
+			    "%.1f s where this voice takes about %.1f s: something may be repeated",
+			    seconds, usual);
 		return false;
 	}
 	if (seconds < usual * SHORT_TIMES - SLACK_S / 2) {
-		format_text(why, size, "%.1f s where this voice takes about %.1f s: something may be missing", seconds, usual);
+		format_text(why, size,
+			    "%.1f s where this voice takes about %.1f s: something may be missing",
+			    seconds, usual);
 		return false;
 	}
 	return true;
@@ -125,11 +132,14 @@ static bool usual_end(const struct voice *v, double tail, char *why, size_t size
 {
 	if (tail <= TAIL_LOUD || quantile(v->tail, v->count, 0.9) >= TAIL_USUAL)
 		return true;
-	format_text(why, size, "it ends in full voice, where this voice's other files fade: the end may be cut off");
+	format_text(why, size,
+		    "it ends in full voice, where this voice's other files fade: the end may be "
+		    "cut off");
 	return false;
 }
 
-static bool judge(struct voice *v, const char *text, const struct heard *heard, char *why, size_t size)
+static bool judge(struct voice *v, const char *text, const struct heard *heard, char *why,
+		  size_t size)
 {
 	double letters = letters_of(text);
 
@@ -137,15 +147,17 @@ static bool judge(struct voice *v, const char *text, const struct heard *heard, 
 		return false;
 	if (letters < LETTERS_LEAST)
 		return true;
-	bool usual = v->count < JUDGE_FROM ||
-		     (usual_length(v, letters, heard->seconds, why, size) && usual_end(v, heard->tail, why, size));
+	bool usual =
+		v->count < JUDGE_FROM || (usual_length(v, letters, heard->seconds, why, size) &&
+					  usual_end(v, heard->tail, why, size));
 	v->per_letter[v->count % NEWEST] = heard->seconds / letters;
 	v->tail[v->count % NEWEST] = heard->tail;
 	v->count++;
 	return usual;
 }
 
-bool habits_judge(struct habits *h, const char *name, const char *text, const struct heard *heard, char *why, size_t size)
+bool habits_judge(struct habits *h, const char *name, const char *text, const struct heard *heard,
+		  char *why, size_t size)
 {
 	pthread_mutex_lock(&h->lock);
 	bool usual = judge(voice_of(h, name), text, heard, why, size);

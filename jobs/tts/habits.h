@@ -1,6 +1,8 @@
-/* habits.h - what the files of one voice have in common, learned while a run goes on: how long it speaks for a text, how its files
- * end, at which rate. A file that falls far out of its voice's own habits is doubted: an engine repeated words, swallowed the end, or
- * was cut off. The median of the newest files is the measure, so that a few bad ones do not spoil it. Safe to call from threads. */
+/* habits.h - what the files of one voice have in common, learned while a run goes on: how long it
+ * speaks for a text, how its files end, at which rate. A file that falls far out of its voice's own
+ * habits is doubted: an engine repeated words, swallowed the end, or was cut off. The median of the
+ * newest files is the measure, so that a few bad ones do not spoil it. Safe to call from threads.
+ */
 #ifndef BURST_JOBS_TTS_HABITS_H
 #define BURST_JOBS_TTS_HABITS_H
 
@@ -11,15 +13,18 @@ struct habits;
 
 struct heard {
 	double seconds;
-	int rate;	/* samples a second */
-	double tail;	/* loudness of the last 20 ms, as a share of the file's loud parts (wav_sound.tail) */
+	int rate; /* samples a second */
+	/* loudness of the last 20 ms, as a share of the file's loud parts (wav_sound.tail) */
+	double tail;
 };
 
 struct habits *habits_new(void);
 void habits_free(struct habits *h);
 
-/* Compares a file with those heard before under the same name (a voice and its settings), then remembers it. Judges once 12 files
- * are known, and texts of 24 letters or more; the rate once 3 are. false: it is unusual, and why says how (a short sentence part). */
-bool habits_judge(struct habits *h, const char *name, const char *text, const struct heard *heard, char *why, size_t size);
+/* Compares a file with those heard before under the same name (a voice and its settings), then
+ * remembers it. Judges once 12 files are known, and texts of 24 letters or more; the rate once 3
+ * are. false: it is unusual, and why says how (a short sentence part). */
+bool habits_judge(struct habits *h, const char *name, const char *text, const struct heard *heard,
+		  char *why, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ struct track {
 	struct wav_format format;
 	int64_t frames;
 	bool subtitles;
-	struct cue *cues;     /* one per piece; their pauses are owned */
+	struct cue *cues; /* one per piece; their pauses are owned */
 	size_t cue_count;
 	struct cue *chapters; /* one per title */
 };
@@ -98,7 +98,8 @@ static int open_wav(int dir, const char *name, FILE **out, struct wav_info *info
 }
 
 /* A piece of another rate, number of channels or coding. */
-static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_info *info, struct err *err)
+static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_info *info,
+			  struct err *err)
 {
 	if (ffmpeg_convert(fileno(from), t->work, "convert.wav", &t->format, err) < 0)
 		return err_wrap(err,
@@ -106,13 +107,16 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 	return open_wav(t->work, "convert.wav", out, info, err);
 }
 
-/* Where a text that needs several captions may be cut. What cannot be heard is cut by its length. */
-static void find_pauses(const struct track *t, FILE *f, const struct wav_info *info, struct cue *cue)
+/* Where a text that needs several captions may be cut. What cannot be heard is cut by its length.
+ */
+static void find_pauses(const struct track *t, FILE *f, const struct wav_info *info,
+			struct cue *cue)
 {
 	int64_t *pauses;
 	int count;
 
-	if (!t->subtitles || captions_needed(cue->text) < 2 || (count = wav_pauses(f, info, &pauses, NULL)) < 0)
+	if (!t->subtitles || captions_needed(cue->text) < 2 ||
+	    (count = wav_pauses(f, info, &pauses, NULL)) < 0)
 		return;
 	for (int i = 0; i < count; i++)
 		pauses[i] += cue->begin;
@@ -260,11 +264,14 @@ static bool put_chapters(const struct track *t, size_t chapter_count)
 	if (!heard)
 		return false;
 	subtitles_chapters(&text, t->chapters, chapter_count, t->format.rate);
-	return path_write_at(t->work, "chapters.txt", "chapters.txt", str_text(&text), text.len, 0600, NULL) == 0;
+	return path_write_at(t->work, "chapters.txt", "chapters.txt", str_text(&text), text.len,
+			     0600, NULL) == 0;
 }
 
-/* joined.m4b and the like from the finished track. What cannot be made is told, and is no failure: the track is there. */
-static int encode(const struct track *t, size_t chapter_count, const struct join_options *options, struct str *notes, struct err *err)
+/* joined.m4b and the like from the finished track. What cannot be made is told, and is no failure:
+ * the track is there. */
+static int encode(const struct track *t, size_t chapter_count, const struct join_options *options,
+		  struct str *notes, struct err *err)
 {
 	bool chapters = options->formats[0] && put_chapters(t, chapter_count);
 
@@ -276,7 +283,8 @@ static int encode(const struct track *t, size_t chapter_count, const struct join
 		struct err why = {0};
 		if (from < 0)
 			return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
-		if (ffmpeg_encode(from, t->work, with ? "chapters.txt" : NULL, name, format, &why) < 0) {
+		if (ffmpeg_encode(from, t->work, with ? "chapters.txt" : NULL, name, format, &why) <
+		    0) {
 			if (why.kind != ERR_JOB)
 				return err_set(err, why.kind, "%s", why.msg);
 			str_addf(notes, "%s: not made: %s\n", name, why.msg);
@@ -331,7 +339,8 @@ static int open_work(struct track *t, struct err *err)
 	if (path_remove_tree_at(t->out, WORK_NAME, path, err) < 0)
 		return -1;
 	if (mkdirat(t->out, WORK_NAME, 0700) < 0 ||
-	    (t->work = openat(t->out, WORK_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+	    (t->work = openat(t->out, WORK_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) <
+		    0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	return 0;
 }
@@ -364,7 +373,8 @@ static int make(struct track *t, const struct join_piece *pieces, size_t count,
 		return -1;
 	file_close(t->f);
 	t->f = NULL;
-	if (set_loudness(t, options, notes, err) < 0 || encode(t, chapter_count, options, notes, err) < 0 || rename_part(t, err) < 0)
+	if (set_loudness(t, options, notes, err) < 0 ||
+	    encode(t, chapter_count, options, notes, err) < 0 || rename_part(t, err) < 0)
 		return -1;
 	return write_texts(t, count, chapter_count, options, notes, err);
 }
@@ -373,7 +383,11 @@ int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err)
 {
-	struct track t = {.dir = dir, .out = -1, .work = -1, .subtitles = options->subtitles, .cue_count = count};
+	struct track t = {.dir = dir,
+			  .out = -1,
+			  .work = -1,
+			  .subtitles = options->subtitles,
+			  .cue_count = count};
 
 	if (!count)
 		return 0;

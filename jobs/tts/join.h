@@ -15,7 +15,8 @@ struct join_piece {
 	const char *text;
 	size_t item; /* pieces of one item follow each other with the short gap */
 	int chapter; /* index, -1: none */
-	double before_s; /* the script's own pause before it: longer than the gap, it takes its place */
+	/* the script's own pause before it: longer than the gap, it takes its place */
+	double before_s;
 };
 
 struct join_options {
@@ -23,7 +24,8 @@ struct join_options {
 	bool normalise;
 	double lufs;
 	bool subtitles;
-	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST]; /* joined.m4b and the like; NULL ends them when there are fewer */
+	/* joined.m4b and the like; NULL ends them when there are fewer */
+	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST];
 };
 
 /* Writes dir/joined.wav, and as asked joined.srt, joined.vtt, chapters.txt (when there are chapter

@@ -1,4 +1,5 @@
-/* letters.h - which scripts a text is written in, so that an engine is not paid for reading letters it has never seen. */
+/* letters.h - which scripts a text is written in, so that an engine is not paid for reading letters
+ * it has never seen. */
 #ifndef BURST_JOBS_TTS_LETTERS_H
 #define BURST_JOBS_TTS_LETTERS_H
 
@@ -18,8 +19,9 @@ enum letters {
 	LETTERS_HAN = 1 << 12,
 };
 
-/* NULL when at least half of the text's letters are of KNOWN (a set of the above; 0: all are), or it has none. Else the name of the
- * script that has most of the others. Valid UTF-8. Letters of scripts that are not listed do not count. */
+/* NULL when at least half of the text's letters are of KNOWN (a set of the above; 0: all are), or
+ * it has none. Else the name of the script that has most of the others. Valid UTF-8. Letters of
+ * scripts that are not listed do not count. */
 const char *letters_foreign(const char *text, unsigned known);
 
 #endif

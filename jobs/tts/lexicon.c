@@ -40,16 +40,20 @@ static char *cleaned(const char *bytes, size_t len)
 	return text.len ? str_detach(&text) : xstrdup("");
 }
 
-static int read_entry(struct lexicon *l, const char *name, size_t number, const char *line, size_t len, struct err *err)
+static int read_entry(struct lexicon *l, const char *name, size_t number, const char *line,
+		      size_t len, struct err *err)
 {
 	const char *tab = memchr(line, '\t', len);
 
 	if (!len || *line == '#')
 		return 0;
 	if (!utf8_valid(line, len))
-		return err_set(err, ERR_CONFIG, "%s:%zu: not valid UTF-8; save the file as UTF-8", name, number);
+		return err_set(err, ERR_CONFIG, "%s:%zu: not valid UTF-8; save the file as UTF-8",
+			       name, number);
 	if (!tab)
-		return err_set(err, ERR_CONFIG, "%s:%zu: no tab; write the word, a tab, and how to speak it", name, number);
+		return err_set(err, ERR_CONFIG,
+			       "%s:%zu: no tab; write the word, a tab, and how to speak it", name,
+			       number);
 	struct entry e = {.word = cleaned(line, (size_t)(tab - line)), .line = number};
 	e.spoken = cleaned(tab + 1, len - (size_t)(tab + 1 - line));
 	e.len = strlen(e.word);
@@ -58,9 +62,12 @@ static int read_entry(struct lexicon *l, const char *name, size_t number, const 
 	if (!e.len)
 		return err_set(err, ERR_CONFIG, "%s:%zu: no word before the tab", name, number);
 	if (!*e.spoken)
-		return err_set(err, ERR_CONFIG, "%s:%zu: nothing after the tab: how is \"%.*s\" spoken?", name, number,
-			       utf8_fit(e.word, 60), e.word);
-	return l->count <= ENTRIES_MOST ? 0 : err_set(err, ERR_CONFIG, "%s: more than %d words", name, ENTRIES_MOST);
+		return err_set(err, ERR_CONFIG,
+			       "%s:%zu: nothing after the tab: how is \"%.*s\" spoken?", name,
+			       number, utf8_fit(e.word, 60), e.word);
+	return l->count <= ENTRIES_MOST
+		       ? 0
+		       : err_set(err, ERR_CONFIG, "%s: more than %d words", name, ENTRIES_MOST);
 }
 
 static int by_byte_then_length(const void *a, const void *b)
@@ -82,8 +89,9 @@ static int index_entries(struct lexicon *l, const char *name, struct err *err)
 		qsort(l->entries, l->count, sizeof(*l->entries), by_byte_then_length);
 	for (size_t i = 1; i < l->count; i++)
 		if (!strcmp(l->entries[i].word, l->entries[i - 1].word))
-			return err_set(err, ERR_CONFIG, "%s:%zu: \"%.*s\" is in line %zu already", name, l->entries[i].line,
-				       utf8_fit(l->entries[i].word, 60), l->entries[i].word, l->entries[i - 1].line);
+			return err_set(err, ERR_CONFIG, "%s:%zu: \"%.*s\" is in line %zu already",
+				       name, l->entries[i].line, utf8_fit(l->entries[i].word, 60),
+				       l->entries[i].word, l->entries[i - 1].line);
 	for (size_t byte = 0, i = 0; byte <= 256; byte++) {
 		while (i < l->count && (unsigned char)l->entries[i].word[0] < byte)
 			i++;
@@ -92,7 +100,8 @@ static int index_entries(struct lexicon *l, const char *name, struct err *err)
 	return 0;
 }
 
-int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size_t len, struct err *err)
+int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size_t len,
+		 struct err *err)
 {
 	struct lexicon *l = xcalloc(1, sizeof(*l));
 	const char *at = bytes, *line;
@@ -113,7 +122,8 @@ int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size
 	return 0;
 }
 
-/* All that is not ASCII counts as a letter: it is one in most scripts, and a sign beside a word is rare. */
+/* All that is not ASCII counts as a letter: it is one in most scripts, and a sign beside a word is
+ * rare. */
 static bool is_wordy(char c)
 {
 	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
@@ -127,13 +137,15 @@ static bool stands_alone(const struct entry *e, const char *text, size_t at, siz
 	       !(end < len && is_wordy(text[end]) && is_wordy(e->word[e->len - 1]));
 }
 
-static const struct entry *entry_at(const struct lexicon *l, const char *text, size_t at, size_t len)
+static const struct entry *entry_at(const struct lexicon *l, const char *text, size_t at,
+				    size_t len)
 {
 	unsigned char byte = (unsigned char)text[at];
 
 	for (size_t i = l->first[byte]; i < l->first[byte + 1]; i++) {
 		const struct entry *e = &l->entries[i];
-		if (e->len <= len - at && !memcmp(e->word, text + at, e->len) && stands_alone(e, text, at, len))
+		if (e->len <= len - at && !memcmp(e->word, text + at, e->len) &&
+		    stands_alone(e, text, at, len))
 			return e;
 	}
 	return NULL;
@@ -151,7 +163,8 @@ void lexicon_apply(const struct lexicon *l, const char *text, size_t len, struct
 			continue;
 		}
 		GROW(out->swaps, out->count, out->cap);
-		out->swaps[out->count++] = (struct lexicon_swap){spoken.len, strlen(e->spoken), at, e->len};
+		out->swaps[out->count++] =
+			(struct lexicon_swap){spoken.len, strlen(e->spoken), at, e->len};
 		str_add(&spoken, e->spoken);
 		at += e->len;
 	}
@@ -166,7 +179,8 @@ char *lexicon_shown(const struct lexicon_text *t, const char *text, size_t from,
 	while (i < t->count && t->swaps[i].spoken + t->swaps[i].spoken_len <= from)
 		i++;
 	for (size_t at = from; at < to;) {
-		const struct lexicon_swap *s = i < t->count && t->swaps[i].spoken <= at ? &t->swaps[i++] : NULL;
+		const struct lexicon_swap *s =
+			i < t->count && t->swaps[i].spoken <= at ? &t->swaps[i++] : NULL;
 		if (!s) {
 			str_addc(&shown, t->spoken[at++]);
 			continue;
@@ -181,7 +195,8 @@ char *lexicon_shown(const struct lexicon_text *t, const char *text, size_t from,
 	while (end > first && end[-1] == ' ')
 		end--;
 	/* a piece of what is spoken for one word shows that */
-	return first < end ? xstrndup(first, (size_t)(end - first)) : xstrndup(t->spoken + from, to - from);
+	return first < end ? xstrndup(first, (size_t)(end - first))
+			   : xstrndup(t->spoken + from, to - from);
 }
 
 void lexicon_text_free(struct lexicon_text *t)

@@ -1,5 +1,6 @@
-/* lexicon.h - how words are to be spoken: a file of "word<TAB>spoken as" lines, and the texts that it changes. Words are replaced
- * as they are written, before a long text is cut. What is shown (subtitles, manifest) keeps the words of the script. Pure. */
+/* lexicon.h - how words are to be spoken: a file of "word<TAB>spoken as" lines, and the texts that
+ * it changes. Words are replaced as they are written, before a long text is cut. What is shown
+ * (subtitles, manifest) keeps the words of the script. Pure. */
 #ifndef BURST_JOBS_TTS_LEXICON_H
 #define BURST_JOBS_TTS_LEXICON_H
 
@@ -8,8 +9,10 @@
 
 struct lexicon;
 
-/* Reads the file's bytes; name is how messages call it. ERR_CONFIG names file and line. Free with lexicon_free(). */
-int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size_t len, struct err *err);
+/* Reads the file's bytes; name is how messages call it. ERR_CONFIG names file and line. Free with
+ * lexicon_free(). */
+int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size_t len,
+		 struct err *err);
 void lexicon_free(struct lexicon *lexicon);
 
 /* A word of the script that another one stands for, as byte ranges. */
@@ -24,10 +27,11 @@ struct lexicon_text {
 	size_t count, cap;
 };
 
-/* Replaces the words of a normalised text; where several begin at one place, the longest. A word that begins (ends) with a letter or
- * a digit is none where a letter or a digit stands before (behind) it. lexicon NULL: the text as it is. Free with
- * lexicon_text_free(). */
-void lexicon_apply(const struct lexicon *lexicon, const char *text, size_t len, struct lexicon_text *out);
+/* Replaces the words of a normalised text; where several begin at one place, the longest. A word
+ * that begins (ends) with a letter or a digit is none where a letter or a digit stands before
+ * (behind) it. lexicon NULL: the text as it is. Free with lexicon_text_free(). */
+void lexicon_apply(const struct lexicon *lexicon, const char *text, size_t len,
+		   struct lexicon_text *out);
 /* The script's own words for a range of the spoken text: those that begin in it. To be freed. */
 char *lexicon_shown(const struct lexicon_text *t, const char *text, size_t from, size_t to);
 void lexicon_text_free(struct lexicon_text *t);

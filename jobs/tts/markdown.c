@@ -349,10 +349,12 @@ static bool is_definition(const char *p, const char *end)
 	return close && close + 1 < end && close[1] == ':';
 }
 
-/* [^name]: text of a footnote; it is read apart from the text, so it is not spoken in its middle. */
+/* [^name]: text of a footnote; it is read apart from the text, so it is not spoken in its middle.
+ */
 static bool is_note(const char *p, const char *end)
 {
-	const char *close = end - p > 2 && p[0] == '[' && p[1] == '^' ? closing(p, end, '[', ']') : NULL;
+	const char *close =
+		end - p > 2 && p[0] == '[' && p[1] == '^' ? closing(p, end, '[', ']') : NULL;
 
 	return close && close + 1 < end && close[1] == ':';
 }
@@ -375,10 +377,12 @@ static bool read_note(struct reader *r, const char *text, const char *end, size_
 	return false;
 }
 
-/* In the middle of a paragraph a number is a line's first word and no list, unless it is 1 (CommonMark 0.31, 5.3). */
+/* In the middle of a paragraph a number is a line's first word and no list, unless it is 1
+ * (CommonMark 0.31, 5.3). */
 static bool begins_list(const struct reader *r, const char *p)
 {
-	return !r->paragraph.len || r->in_list || !isdigit((unsigned char)*p) || (*p == '1' && !isdigit((unsigned char)p[1]));
+	return !r->paragraph.len || r->in_list || !isdigit((unsigned char)*p) ||
+	       (*p == '1' && !isdigit((unsigned char)p[1]));
 }
 
 static void read_body(struct reader *r, const char *p, const char *end)

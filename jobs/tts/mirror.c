@@ -18,7 +18,8 @@ static bool is_loopback(const char *host, size_t len)
 
 static size_t host_length(const char *host)
 {
-	return *host == '[' ? strcspn(host, "]") + (strchr(host, ']') != NULL) : strcspn(host, ":/");
+	return *host == '[' ? strcspn(host, "]") + (strchr(host, ']') != NULL)
+			    : strcspn(host, ":/");
 }
 
 static const char *fault(const char *url)
@@ -28,15 +29,20 @@ static const char *fault(const char *url)
 	if (!plain && !starts_with(url, "https://"))
 		return "it must begin with https://";
 	const char *host = strchr(url, ':') + 3;
-	size_t len = host_length(host), port = host[len] == ':' ? strspn(host + len + 1, "0123456789") : 0;
+	size_t len = host_length(host),
+	       port = host[len] == ':' ? strspn(host + len + 1, "0123456789") : 0;
 	if (strpbrk(host, "@?#"))
 		return "it must have no password, query or fragment";
 	for (const char *p = url; *p; p++)
 		if (!isgraph((unsigned char)*p) || strchr("\"'\\$`<>", *p))
 			return "it has a character that no such address has";
-	if (!len || (host[len] == ':' && !port) || (host[len] == ':' ? host[len + 1 + port] : host[len]) != (strchr(host + len, '/') ? '/' : '\0'))
+	if (!len || (host[len] == ':' && !port) ||
+	    (host[len] == ':' ? host[len + 1 + port] : host[len]) !=
+		    (strchr(host + len, '/') ? '/' : '\0'))
 		return "it names no host";
-	return plain && !is_loopback(host, len) ? "http is for this machine alone; others need https" : NULL;
+	return plain && !is_loopback(host, len)
+		       ? "http is for this machine alone; others need https"
+		       : NULL;
 }
 
 int mirror_check(const char *url, struct err *err)

@@ -1,4 +1,5 @@
-/* pause.h - pauses that a script asks for: "[pause 0.5s]" inside a text, or alone on its line. Pure. */
+/* pause.h - pauses that a script asks for: "[pause 0.5s]" inside a text, or alone on its line.
+ * Pure. */
 #ifndef BURST_JOBS_TTS_PAUSE_H
 #define BURST_JOBS_TTS_PAUSE_H
 
@@ -11,12 +12,13 @@
 /* What is spoken between two pauses. */
 struct pause_part {
 	const char *text; /* into the text; not terminated; no blanks at its ends; may be empty */
-	size_t len;	  /* bytes */
+	size_t len;       /* bytes */
 	double before_s;  /* the pauses right before it; 0: none */
 };
 
-/* Cuts a text at its pauses; always one part more than there are pauses. *out is to be freed. NULL in *bad when all pauses are
- * understood, else the first one that is not (into the text; *bad_len bytes). The count of parts. */
+/* Cuts a text at its pauses; always one part more than there are pauses. *out is to be freed. NULL
+ * in *bad when all pauses are understood, else the first one that is not (into the text; *bad_len
+ * bytes). The count of parts. */
 size_t pause_parts(const char *text, struct pause_part **out, const char **bad, size_t *bad_len);
 
 #endif

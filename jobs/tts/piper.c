@@ -7,7 +7,8 @@
 
 #define REPOSITORY "rhasspy/piper-voices"
 #define REVISION   "v1.0.0"
-/* Of the model of PIPER_VOICE, which a Python package carries too. The project publishes no SHA-256 of its voices. */
+/* Of the model of PIPER_VOICE, which a Python package carries too. The project publishes no SHA-256
+ * of its voices. */
 #define JOE_SHA256 "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06"
 #define JOE_BYTES  63201294
 
@@ -56,11 +57,14 @@ int piper_check_voice(const char *voice, struct err *err)
 			return 0;
 	const char *near = nearest_word(voice, voices_known);
 	str_add_printable(&shown, voice, strlen(voice), 60);
-	return err_set(err, ERR_CONFIG, "voice \"%s\" is unknown to piper%s%s%s", str_text(&shown), near ? "; did you mean \"" : "",
-		       near ? near : " (its voices are named as in \"" PIPER_VOICE "\")", near ? "\"?" : "");
+	return err_set(err, ERR_CONFIG, "voice \"%s\" is unknown to piper%s%s%s", str_text(&shown),
+		       near ? "; did you mean \"" : "",
+		       near ? near : " (its voices are named as in \"" PIPER_VOICE "\")",
+		       near ? "\"?" : "");
 }
 
-/* The package brings the default voice, unless a mirror is named: then all voices come from there. */
+/* The package brings the default voice, unless a mirror is named: then all voices come from there.
+ */
 static bool packaged(const char *voice, const char *mirror)
 {
 	return !mirror && !strcmp(voice, PIPER_VOICE);
@@ -69,7 +73,9 @@ static bool packaged(const char *voice, const char *mirror)
 /* onnx is needed once, to give the voices their random numbers from outside. */
 static const char *const *voice_locks(const char *const *voices, const char *mirror)
 {
-	static const char *const usual[] = {"piper-voice", NULL}, *const with_joe[] = {"piper-voice", "piper-joe", NULL};
+	static const char *const usual[] = {"piper-voice", NULL}, *const with_joe[] = {
+									  "piper-voice",
+									  "piper-joe", NULL};
 
 	for (; *voices; voices++)
 		if (packaged(*voices, mirror))
@@ -82,8 +88,9 @@ static char *path_of(const char *voice)
 {
 	const char *name = strchr(voice, '-') + 1, *quality = strrchr(voice, '-') + 1;
 
-	return xasprintf("%.*s/%.*s/%.*s/%s/%s.onnx", (int)strcspn(voice, "_"), voice, (int)(name - 1 - voice), voice,
-			 (int)(quality - 1 - name), name, quality, voice);
+	return xasprintf("%.*s/%.*s/%.*s/%s/%s.onnx", (int)strcspn(voice, "_"), voice,
+			 (int)(name - 1 - voice), voice, (int)(quality - 1 - name), name, quality,
+			 voice);
 }
 
 static void voice_weights(const char *const *voices, const char *mirror, json_t *to)
@@ -96,15 +103,22 @@ static void voice_weights(const char *const *voices, const char *mirror, json_t 
 		CLEANUP(free_text) char *as = xasprintf("%s.onnx", *voices);
 		CLEANUP(free_text) char *config_as = xasprintf("%s.json", as);
 		bool known = !strcmp(*voices, PIPER_VOICE);
-		environment_add_weight(to, &(struct engine_weight){REPOSITORY, REVISION, model, known ? JOE_SHA256 : NULL, known ? JOE_BYTES : 0, as}, mirror);
-		environment_add_weight(to, &(struct engine_weight){REPOSITORY, REVISION, config, .as = config_as}, mirror);
+		environment_add_weight(to,
+				       &(struct engine_weight){REPOSITORY, REVISION, model,
+							       known ? JOE_SHA256 : NULL,
+							       known ? JOE_BYTES : 0, as},
+				       mirror);
+		environment_add_weight(
+			to, &(struct engine_weight){REPOSITORY, REVISION, config, .as = config_as},
+			mirror);
 	}
 }
 
-/* Voices whose MODEL_CARD in REPOSITORY names a licence that forbids some use. Read 2026-11 in three projects that list these cards
- * independently of each other; vivos also in OHF-Voice/piper1-gpl issue 211, lessac in k2-fsa/sherpa-onnx issue 3947. The cards of
- * en_US-amy, en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence at all: whoever publishes with them has to
- * ask. What is not listed here was not checked. */
+/* Voices whose MODEL_CARD in REPOSITORY names a licence that forbids some use. Read 2026-11 in
+ * three projects that list these cards independently of each other; vivos also in
+ * OHF-Voice/piper1-gpl issue 211, lessac in k2-fsa/sherpa-onnx issue 3947. The cards of en_US-amy,
+ * en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence at all: whoever
+ * publishes with them has to ask. What is not listed here was not checked. */
 #define CARD(PATH) "https://huggingface.co/" REPOSITORY "/blob/" REVISION "/" PATH "/MODEL_CARD"
 #define COMMERCIAL "commercial use"
 static const struct {

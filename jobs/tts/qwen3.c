@@ -1,5 +1,5 @@
-/* qwen3.c - what Qwen3-TTS takes and what its weights are. Sizes and hashes are those that several projects pin independently of each
- * other; they were not compared with the hub itself. */
+/* qwen3.c - what Qwen3-TTS takes and what its weights are. Sizes and hashes are those that several
+ * projects pin independently of each other; they were not compared with the hub itself. */
 #include "qwen3.h"
 
 #include <string.h>
@@ -7,9 +7,9 @@
 
 #include "base/str.h"
 
-#define SMALL	    "Qwen/Qwen3-TTS-12Hz-0.6B-CustomVoice", "85e237c12c027371202489a0ec509ded67b5e4b5"
+#define SMALL       "Qwen/Qwen3-TTS-12Hz-0.6B-CustomVoice", "85e237c12c027371202489a0ec509ded67b5e4b5"
 #define SMALL_CLONE "Qwen/Qwen3-TTS-12Hz-0.6B-Base", "5d83992436eae1d760afd27aff78a71d676296fc"
-#define LARGE	    "Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", "0c0e3051f131929182e2c023b9537f8b1c68adfe"
+#define LARGE       "Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice", "0c0e3051f131929182e2c023b9537f8b1c68adfe"
 #define LARGE_CLONE "Qwen/Qwen3-TTS-12Hz-1.7B-Base", "fd4b254389122332181a7c3db7f27e918eec64e3"
 
 /* clang-format off */
@@ -73,9 +73,12 @@ int qwen3_check_voice(const char *voice, struct err *err)
 	const char *near = nearest_word(voice, voices);
 	str_add_printable(&shown, voice, strlen(voice), 60);
 	if (near)
-		return err_set(err, ERR_CONFIG, "voice \"%s\" is unknown to qwen3; did you mean \"%s\"?", str_text(&shown), near);
+		return err_set(err, ERR_CONFIG,
+			       "voice \"%s\" is unknown to qwen3; did you mean \"%s\"?",
+			       str_text(&shown), near);
 	return err_set(err, ERR_CONFIG,
-		       "voice \"%s\" is unknown to qwen3, which has aiden, dylan, eric, ono_anna, ryan, serena, sohee, uncle_fu and vivian; to speak "
+		       "voice \"%s\" is unknown to qwen3, which has aiden, dylan, eric, ono_anna, "
+		       "ryan, serena, sohee, uncle_fu and vivian; to speak "
 		       "like a sample take engine = \"qwen3-clone\"",
 		       str_text(&shown));
 }

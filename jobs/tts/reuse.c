@@ -23,17 +23,17 @@ struct owned {
 	enum { NOT_LOOKED_AT, ABSENT, FOREIGN, OURS } state;
 	char sha256[SHA256_HEX];
 	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
-	ssize_t segment;		    /* whose name it is; NOBODY */
-	bool in_place;			    /* its segment wants just this */
-	size_t wanted;			    /* by segments of other names */
-	ssize_t first;			    /* the first of these */
+	ssize_t segment;                    /* whose name it is; NOBODY */
+	bool in_place;                      /* its segment wants just this */
+	size_t wanted;                      /* by segments of other names */
+	ssize_t first;                      /* the first of these */
 };
 
 /* Where a segment's file comes from. */
 struct origin {
 	enum { NOWHERE, IN_PLACE, FROM_FOLDER, FROM_CACHE } where;
-	size_t owned;	/* FROM_FOLDER */
-	ssize_t next;	/* the next segment that wants the same */
+	size_t owned;     /* FROM_FOLDER */
+	ssize_t next;     /* the next segment that wants the same */
 	ssize_t own_name; /* which of `owned` has its name; NOBODY */
 };
 
@@ -70,7 +70,8 @@ static void list_owned(struct reuse *r)
 	r->owned = xcalloc(r->m.count + 1, sizeof(*r->owned));
 	for (size_t i = 0; i < r->m.count; i++)
 		if (manifest_is_latest(&r->m, i))
-			r->owned[r->owned_count++] = (struct owned){.file = r->m.by_file[i]->file, .segment = NOBODY, .first = NOBODY};
+			r->owned[r->owned_count++] = (struct owned){
+				.file = r->m.by_file[i]->file, .segment = NOBODY, .first = NOBODY};
 }
 
 static int owned_by_file(const void *a, const void *b)
@@ -82,12 +83,15 @@ static struct owned *owned_find(const struct reuse *r, const char *file)
 {
 	struct owned wanted = {.file = file};
 
-	return r->owned_count ? bsearch(&wanted, r->owned, r->owned_count, sizeof(*r->owned), owned_by_file) : NULL;
+	return r->owned_count ? bsearch(&wanted, r->owned, r->owned_count, sizeof(*r->owned),
+					owned_by_file)
+			      : NULL;
 }
 
 static int by_key_latest_first(const void *a, const void *b)
 {
-	const struct manifest_entry *x = *(struct manifest_entry *const *)a, *y = *(struct manifest_entry *const *)b;
+	const struct manifest_entry *x = *(struct manifest_entry *const *)a,
+				    *y = *(struct manifest_entry *const *)b;
 	int order = strcmp(x->key, y->key);
 
 	return order ? order : (x < y) - (x > y);
@@ -132,7 +136,8 @@ static bool has_key(const struct manifest_entry *e, const struct segment *s)
 	return !strcmp(e->key, s->key) || (s->former_key[0] && !strcmp(e->key, s->former_key));
 }
 
-static void restore(const struct manifest_entry *e, const struct segment *s, struct segment_result *result)
+static void restore(const struct manifest_entry *e, const struct segment *s,
+		    struct segment_result *result)
 {
 	manifest_restore(e, result);
 	if (strcmp(e->key, s->key))
@@ -140,7 +145,8 @@ static void restore(const struct manifest_entry *e, const struct segment *s, str
 }
 
 /* What lies under its own name. A line with its present key goes before one with its former key. */
-static void match_in_place(struct reuse *r, size_t i, struct owned *o, struct segment_result *result)
+static void match_in_place(struct reuse *r, size_t i, struct owned *o,
+			   struct segment_result *result)
 {
 	const struct segment *s = &r->want.segments[i];
 	const struct manifest_entry *fits = NULL;
@@ -148,7 +154,8 @@ static void match_in_place(struct reuse *r, size_t i, struct owned *o, struct se
 	struct manifest_entry *const *lines = manifest_find(&r->m, o->file, &count);
 
 	for (size_t k = 0; k < count; k++)
-		if (!strcmp(lines[k]->sha256, o->sha256) && has_key(lines[k], s) && (!fits || !strcmp(lines[k]->key, s->key)))
+		if (!strcmp(lines[k]->sha256, o->sha256) && has_key(lines[k], s) &&
+		    (!fits || !strcmp(lines[k]->key, s->key)))
 			fits = lines[k];
 	if (!fits)
 		return;
@@ -158,7 +165,8 @@ static void match_in_place(struct reuse *r, size_t i, struct owned *o, struct se
 }
 
 /* Fills *foreign with the first file that is in the way. */
-static int match_own_names(struct reuse *r, struct segment_result *results, const char **foreign, size_t *more, struct err *err)
+static int match_own_names(struct reuse *r, struct segment_result *results, const char **foreign,
+			   size_t *more, struct err *err)
 {
 	for (size_t i = 0; i < r->want.count; i++) {
 		const char *file = r->want.segments[i].file;
@@ -193,10 +201,12 @@ static size_t first_of_key(const struct reuse *r, const char *key)
 }
 
 /* A file of this key: one that nobody has yet, else one that is shared; NULL: there is none. */
-static int find_of_key(struct reuse *r, const char *key, const struct manifest_entry **entry, struct owned **out, struct err *err)
+static int find_of_key(struct reuse *r, const char *key, const struct manifest_entry **entry,
+		       struct owned **out, struct err *err)
 {
 	*out = NULL;
-	for (size_t k = first_of_key(r, key); key[0] && k < r->m.count && !strcmp(r->by_key[k]->key, key); k++) {
+	for (size_t k = first_of_key(r, key);
+	     key[0] && k < r->m.count && !strcmp(r->by_key[k]->key, key); k++) {
 		struct owned *o = owned_find(r, r->by_key[k]->file);
 		if (look(r, o, err) < 0)
 			return -1;
@@ -219,7 +229,8 @@ static int match_folder(struct reuse *r, size_t i, struct segment_result *result
 	const struct manifest_entry *entry;
 	struct owned *o;
 
-	if (find_of_key(r, s->key, &entry, &o, err) < 0 || (!o && find_of_key(r, s->former_key, &entry, &o, err) < 0))
+	if (find_of_key(r, s->key, &entry, &o, err) < 0 ||
+	    (!o && find_of_key(r, s->former_key, &entry, &o, err) < 0))
 		return -1;
 	if (!o)
 		return 0;
@@ -255,13 +266,15 @@ static bool is_parked_name(const char *file)
 	return !strncmp(file, PARK, sizeof(PARK) - 1) && !strchr(file, '/');
 }
 
-/* Not what a delivery brought, nor another type of job. *former: it was without a segment before. */
+/* Not what a delivery brought, nor another type of job. *former: it was without a segment before.
+ */
 static bool is_speech(const struct manifest_entry *e, bool *former)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
 
 	*former = jsonx_bool(line, "former", false);
-	return json_is_string(json_object_get(line, "text")) && json_is_string(json_object_get(line, "voice"));
+	return json_is_string(json_object_get(line, "text")) &&
+	       json_is_string(json_object_get(line, "voice"));
 }
 
 static int count_old(struct reuse *r, struct err *err)
@@ -271,7 +284,8 @@ static int count_old(struct reuse *r, struct err *err)
 		bool former;
 		if (look(r, o, err) < 0)
 			return -1;
-		if (o->state != OURS || o->in_place || (o->segment != NOBODY && o->wanted) || !is_speech(o->entry, &former))
+		if (o->state != OURS || o->in_place || (o->segment != NOBODY && o->wanted) ||
+		    !is_speech(o->entry, &former))
 			continue;
 		if (o->segment == NOBODY && !(o->wanted && is_parked_name(o->file)))
 			r->changes.stale++; /* what is wanted is copied */
@@ -306,7 +320,8 @@ void reuse_count(const struct reuse *r, struct job_changes *out)
 	*out = r->changes;
 }
 
-int reuse_find(struct reuse **out, const struct reuse_want *want, struct segment_result *results, struct err *err)
+int reuse_find(struct reuse **out, const struct reuse_want *want, struct segment_result *results,
+	       struct err *err)
 {
 	CLEANUP(reuse_free) struct reuse *r = xcalloc(1, sizeof(*r));
 	const char *foreign = NULL;
@@ -335,8 +350,8 @@ int reuse_find(struct reuse **out, const struct reuse_want *want, struct segment
 /* One step: a name gets a file. */
 struct step {
 	enum { RENAME, COPY, FETCH, PARK_IT } how;
-	char *from, *to; /* FETCH: from is NULL */
-	ssize_t segment; /* whose name `to` is; NOBODY: it is parked */
+	char *from, *to;                    /* FETCH: from is NULL */
+	ssize_t segment;                    /* whose name `to` is; NOBODY: it is parked */
 	const struct manifest_entry *entry; /* of what is parked */
 };
 
@@ -346,7 +361,7 @@ struct moving {
 	size_t count, cap;
 	size_t *ready; /* segments whose names are free */
 	size_t ready_count;
-	bool *done; /* by segment */
+	bool *done;    /* by segment */
 	char **parked; /* by owned: where it lies now; NULL: under its own name */
 	size_t left, parks;
 };
@@ -371,7 +386,8 @@ static void add_step(struct moving *m, struct step step)
 	m->steps[m->count++] = step;
 }
 
-/* What lies under the segment's name, where another segment still wants it; NULL: the name is free. */
+/* What lies under the segment's name, where another segment still wants it; NULL: the name is free.
+ */
 static struct owned *in_the_way(const struct moving *m, size_t i)
 {
 	ssize_t k = m->r->origins[i].own_name;
@@ -387,10 +403,13 @@ static void take_from_folder(struct moving *m, size_t i)
 	struct owned *o = &r->owned[k];
 	const char *from = m->parked[k] ? m->parked[k] : o->file;
 	/* A name that no segment has may be another job's, in whose eyes the file would be gone. */
-	bool ours = m->parked[k] || is_parked_name(o->file) || (o->segment != NOBODY && !o->in_place);
+	bool ours =
+		m->parked[k] || is_parked_name(o->file) || (o->segment != NOBODY && !o->in_place);
 	bool last = --o->wanted == 0;
 
-	add_step(m, (struct step){.how = ours && last ? RENAME : COPY, .from = xstrdup(from), .to = xstrdup(r->want.segments[i].file),
+	add_step(m, (struct step){.how = ours && last ? RENAME : COPY,
+				  .from = xstrdup(from),
+				  .to = xstrdup(r->want.segments[i].file),
 				  .segment = (ssize_t)i});
 	if (last && o->segment != NOBODY && !m->done[o->segment] && !m->parked[k])
 		m->ready[m->ready_count++] = (size_t)o->segment;
@@ -398,7 +417,8 @@ static void take_from_folder(struct moving *m, size_t i)
 
 static bool is_to_come(const struct moving *m, size_t i)
 {
-	return !m->done[i] && (m->r->origins[i].where == FROM_FOLDER || m->r->origins[i].where == FROM_CACHE);
+	return !m->done[i] &&
+	       (m->r->origins[i].where == FROM_FOLDER || m->r->origins[i].where == FROM_CACHE);
 }
 
 static void take(struct moving *m, size_t i)
@@ -412,7 +432,9 @@ static void take(struct moving *m, size_t i)
 	if (r->origins[i].where == FROM_FOLDER)
 		take_from_folder(m, i);
 	else
-		add_step(m, (struct step){.how = FETCH, .to = xstrdup(r->want.segments[i].file), .segment = (ssize_t)i});
+		add_step(m, (struct step){.how = FETCH,
+					  .to = xstrdup(r->want.segments[i].file),
+					  .segment = (ssize_t)i});
 }
 
 static void take_ready(struct moving *m)
@@ -428,7 +450,11 @@ static void park(struct moving *m, size_t i)
 	size_t k = (size_t)(o - m->r->owned);
 
 	m->parked[k] = xasprintf(PARK "%.16s-%zu.wav", o->sha256, m->parks++);
-	add_step(m, (struct step){.how = PARK_IT, .from = xstrdup(o->file), .to = xstrdup(m->parked[k]), .segment = NOBODY, .entry = o->entry});
+	add_step(m, (struct step){.how = PARK_IT,
+				  .from = xstrdup(o->file),
+				  .to = xstrdup(m->parked[k]),
+				  .segment = NOBODY,
+				  .entry = o->entry});
 	m->ready[m->ready_count++] = i;
 }
 
@@ -459,8 +485,10 @@ static void order_steps(struct moving *m)
 	}
 }
 
-/* The lines of all new names, before the first file has one: a line without its file is harmless, a file without a line is foreign. */
-static int write_lines(const struct moving *m, const struct segment_result *results, struct err *err)
+/* The lines of all new names, before the first file has one: a line without its file is harmless, a
+ * file without a line is foreign. */
+static int write_lines(const struct moving *m, const struct segment_result *results,
+		       struct err *err)
 {
 	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
@@ -468,7 +496,8 @@ static int write_lines(const struct moving *m, const struct segment_result *resu
 		const struct step *step = &m->steps[s];
 		json_t *line;
 		if (step->segment != NOBODY) {
-			line = m->r->want.line(m->r->want.job, (size_t)step->segment, &results[step->segment]);
+			line = m->r->want.line(m->r->want.job, (size_t)step->segment,
+					       &results[step->segment]);
 		} else {
 			line = manifest_entry_json(step->entry);
 			if (!json_object_get(line, "rendered_as"))
@@ -487,14 +516,16 @@ static int copy_to(int folder, int from, const char *to, struct err *full)
 	CLEANUP(free_text) char *begun = xasprintf(BEGUN "%s", to);
 	CLEANUP(fd_close) int fd = path_open_new_at(folder, begun, O_RDWR, 0666);
 
-	if (fd >= 0 && fd_clone(from, fd) == 0 && fsync(fd) == 0 && renameat(folder, begun, folder, to) == 0)
+	if (fd >= 0 && fd_clone(from, fd) == 0 && fsync(fd) == 0 &&
+	    renameat(folder, begun, folder, to) == 0)
 		return 0;
 	err_set(full, ERR_LOCAL, "%s: %s", to, strerror(errno));
 	(void)unlinkat(folder, begun, 0);
 	return -1;
 }
 
-static int open_origin(const struct reuse *r, int folder, const struct step *step, const struct segment_result *result)
+static int open_origin(const struct reuse *r, int folder, const struct step *step,
+		       const struct segment_result *result)
 {
 	struct segment_result again = {0};
 
@@ -508,12 +539,14 @@ static int open_origin(const struct reuse *r, int folder, const struct step *ste
 }
 
 /* A copy that fails costs a render, and a rename that fails nothing: all is where it was. */
-static int act(const struct reuse *r, int folder, const struct step *step, struct segment_result *results, struct err *full, struct err *err)
+static int act(const struct reuse *r, int folder, const struct step *step,
+	       struct segment_result *results, struct err *full, struct err *err)
 {
 	if (step->how == RENAME || step->how == PARK_IT) {
 		if (renameat(folder, step->from, folder, step->to) == 0)
 			return 0;
-		return err_set(err, ERR_LOCAL, "%s/%s: cannot be renamed to %s: %s", r->want.dir, step->from, step->to, strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s/%s: cannot be renamed to %s: %s", r->want.dir,
+			       step->from, step->to, strerror(errno));
 	}
 	CLEANUP(fd_close) int from = open_origin(r, folder, step, &results[step->segment]);
 	if (from < 0 || copy_to(folder, from, step->to, full) < 0)
@@ -554,7 +587,10 @@ int reuse_bring(struct reuse *r, struct segment_result *results, struct str *not
 			return -1;
 	(void)fsync(folder); /* the lines of both names are there, whichever survives */
 	if (full.kind)
-		str_addf(notes, "%s/%s: renders that are there cannot all be copied, so they are rendered again\n", r->want.dir, full.msg);
+		str_addf(notes,
+			 "%s/%s: renders that are there cannot all be copied, so they are rendered "
+			 "again\n",
+			 r->want.dir, full.msg);
 	return 0;
 }
 

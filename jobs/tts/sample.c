@@ -16,10 +16,10 @@
 #include "wav.h"
 
 #define SAMPLE_MAX_BYTES ((size_t)32 << 20)
-#define WORDS_MAX_BYTES	 ((size_t)16 << 10)
-#define SILENT_PEAK	 0.001 /* -60 dBFS */
-#define CLIPPED_MOST	 0.01  /* as check.clipping has it for what is rendered */
-#define LOUD_LEAST	 0.4   /* of a sample's length: pauses of speech take less than the rest */
+#define WORDS_MAX_BYTES  ((size_t)16 << 10)
+#define SILENT_PEAK      0.001 /* -60 dBFS */
+#define CLIPPED_MOST     0.01  /* as check.clipping has it for what is rendered */
+#define LOUD_LEAST       0.4   /* of a sample's length: pauses of speech take less than the rest */
 
 /* In order of preference, where a voice has several. */
 static const char *const endings[] = {"wav", "flac", "mp3", "m4a", "ogg", "opus", NULL};
@@ -33,7 +33,8 @@ static size_t ending_of(const char *ending)
 	return i;
 }
 
-/* The file's stem, where its ending is one of ours; *rank: of its ending. To be freed; NULL: it is no sample. */
+/* The file's stem, where its ending is one of ours; *rank: of its ending. To be freed; NULL: it is
+ * no sample. */
 static char *stem_of(const char *file, size_t *rank)
 {
 	const char *dot = strrchr(file, '.');
@@ -89,11 +90,13 @@ static int missing(const struct sample_wants *wants, const char *voice, struct e
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", wants->dir, voice);
 	CLEANUP(free_text) char *near = nearest_voice(wants->dir, voice);
 
-	return err_set(err, ERR_CONFIG, "%s: %s%s%s%s", path, strerror(access(path, R_OK) < 0 ? errno : ENOENT), near ? "; did you mean \"" : "",
-		       near ? near : "", near ? "\"?" : "");
+	return err_set(err, ERR_CONFIG, "%s: %s%s%s%s", path,
+		       strerror(access(path, R_OK) < 0 ? errno : ENOENT),
+		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* What the first bytes say that it is: ffmpeg's word for it; NULL: nothing that we know. A name may say anything. */
+/* What the first bytes say that it is: ffmpeg's word for it; NULL: nothing that we know. A name may
+ * say anything. */
 static const char *kind_of(const struct str *file)
 {
 	const unsigned char *p = (const unsigned char *)str_text(file);
@@ -121,7 +124,8 @@ static int read_header(const struct str *bytes, struct wav_info *info, struct er
 }
 
 /* Makes it a WAV file that we can read, if it is none. NOTE gets what was done. */
-static int make_wav(struct sample *s, const struct sample_wants *wants, const char *path, struct str *note, struct err *err)
+static int make_wav(struct sample *s, const struct sample_wants *wants, const char *path,
+		    struct str *note, struct err *err)
 {
 	const char *kind = kind_of(&s->wav), *name = path_base(path);
 	CLEANUP(str_free) struct str converted = STR_INIT;
@@ -137,8 +141,11 @@ static int make_wav(struct sample *s, const struct sample_wants *wants, const ch
 	if (ffmpeg_decode(&s->wav, kind, rate, &converted, &why) < 0) {
 		if (why.kind != ERR_NOT_FOUND)
 			return err_set(err, ERR_CONFIG, "it cannot be converted: %s", why.msg);
-		return err_set(err, ERR_CONFIG, "only ffmpeg can read it, and that is not installed: install it, or make a WAV file elsewhere: "
-			       "ffmpeg -i %s -ac 1 -c:a pcm_s16le %s%s.wav", name, s->voice, !strcmp(kind, "wav") ? "-16" : "");
+		return err_set(err, ERR_CONFIG,
+			       "only ffmpeg can read it, and that is not installed: install it, or "
+			       "make a WAV file elsewhere: "
+			       "ffmpeg -i %s -ac 1 -c:a pcm_s16le %s%s.wav",
+			       name, s->voice, !strcmp(kind, "wav") ? "-16" : "");
 	}
 	str_free(&s->wav);
 	s->wav = converted;
@@ -147,22 +154,29 @@ static int make_wav(struct sample *s, const struct sample_wants *wants, const ch
 	return 0;
 }
 
-static int check_length(const struct engine *engine, double seconds, const char *name, struct str *note, struct err *err)
+static int check_length(const struct engine *engine, double seconds, const char *name,
+			struct str *note, struct err *err)
 {
 	if (!engine)
 		return 0;
 	if (seconds <= engine->sample_least_s)
-		return err_set(err, ERR_CONFIG, "%.1f s are too short: %s wants a voice sample of more than %g s", seconds, engine->name,
-			       engine->sample_least_s);
+		return err_set(err, ERR_CONFIG,
+			       "%.1f s are too short: %s wants a voice sample of more than %g s",
+			       seconds, engine->name, engine->sample_least_s);
 	if (engine->sample_most_s > 0 && seconds > engine->sample_most_s)
-		return err_set(err, ERR_CONFIG, "%.1f s are too long: %s wants a voice sample of at most %g s; to cut it: ffmpeg -ss 0 -t %g -i %s cut.wav",
-			       seconds, engine->name, engine->sample_most_s, engine->sample_heard_s > 0 ? engine->sample_heard_s : engine->sample_most_s,
+		return err_set(err, ERR_CONFIG,
+			       "%.1f s are too long: %s wants a voice sample of at most %g s; to "
+			       "cut it: ffmpeg -ss 0 -t %g -i %s cut.wav",
+			       seconds, engine->name, engine->sample_most_s,
+			       engine->sample_heard_s > 0 ? engine->sample_heard_s
+							  : engine->sample_most_s,
 			       name);
 	if (engine->sample_heard_s > 0 && seconds > engine->sample_heard_s)
-		str_addf(note, "%s%.1f s, of which %s hears the first %g s", note->len ? "; " : "", seconds, engine->name, engine->sample_heard_s);
+		str_addf(note, "%s%.1f s, of which %s hears the first %g s", note->len ? "; " : "",
+			 seconds, engine->name, engine->sample_heard_s);
 	else if (seconds < engine->sample_usual_s)
-		str_addf(note, "%s%.1f s, and %s is made for %g to %g s", note->len ? "; " : "", seconds, engine->name, engine->sample_usual_s,
-			 engine->sample_heard_s);
+		str_addf(note, "%s%.1f s, and %s is made for %g to %g s", note->len ? "; " : "",
+			 seconds, engine->name, engine->sample_usual_s, engine->sample_heard_s);
 	return 0;
 }
 
@@ -176,28 +190,39 @@ static int check_sound(const struct str *bytes, const struct wav_info *info, str
 	if (!f || wav_listen(f, info, &sound, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s", f ? why.msg : strerror(errno));
 	if (sound.peak < SILENT_PEAK)
-		return err_set(err, ERR_CONFIG, "%.1f s of silence: choose a passage in which the voice speaks", seconds);
+		return err_set(err, ERR_CONFIG,
+			       "%.1f s of silence: choose a passage in which the voice speaks",
+			       seconds);
 	if (sound.loud_s < LOUD_LEAST * seconds)
-		return err_set(err, ERR_CONFIG, "%.1f s of its %.1f s are quieter than -50 dBFS: cut the silence, or record it louder",
+		return err_set(err, ERR_CONFIG,
+			       "%.1f s of its %.1f s are quieter than -50 dBFS: cut the silence, "
+			       "or record it louder",
 			       seconds - sound.loud_s, seconds);
 	if (sound.clipped > CLIPPED_MOST)
-		return err_set(err, ERR_CONFIG, "%.1f %% of it is clipped: record it at a lower level, or choose another passage", 100 * sound.clipped);
+		return err_set(err, ERR_CONFIG,
+			       "%.1f %% of it is clipped: record it at a lower level, or choose "
+			       "another passage",
+			       100 * sound.clipped);
 	return 0;
 }
 
 /* The published code of the engines mixes channels and changes the rate as it reads a file. */
-static void note_format(const struct engine *engine, const struct wav_format *format, struct str *note)
+static void note_format(const struct engine *engine, const struct wav_format *format,
+			struct str *note)
 {
 	if (engine && (format->rate != engine->facts.sample_rate || format->channels > 1))
-		str_addf(note, "%s%d Hz, %s, which %s converts to %d Hz, mono", note->len ? "; " : "", format->rate,
+		str_addf(note, "%s%d Hz, %s, which %s converts to %d Hz, mono",
+			 note->len ? "; " : "", format->rate,
 			 format->channels == 1   ? "mono"
 			 : format->channels == 2 ? "stereo"
 						 : "several channels",
 			 engine->name, engine->facts.sample_rate);
 }
 
-/* What is said in a sample, from a text file beside it, if there is one: the engine then knows more than its timbre. */
-static int read_words(struct sample *s, const struct sample_wants *wants, const char *name, struct err *err)
+/* What is said in a sample, from a text file beside it, if there is one: the engine then knows more
+ * than its timbre. */
+static int read_words(struct sample *s, const struct sample_wants *wants, const char *name,
+		      struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.txt", wants->dir, s->voice);
 
@@ -206,13 +231,16 @@ static int read_words(struct sample *s, const struct sample_wants *wants, const 
 	if (job_read_member(wants->job_setup, "voices", path, WORDS_MAX_BYTES, &s->words, err) < 0)
 		return -1;
 	if (!split_has_words(str_text(&s->words)))
-		return err_set(err, ERR_CONFIG, "%s: no words: write what is said in %s, or remove the file", path, name);
+		return err_set(err, ERR_CONFIG,
+			       "%s: no words: write what is said in %s, or remove the file", path,
+			       name);
 	CLEANUP(free_text) char *both = xasprintf("%s %s", s->hash, str_text(&s->words));
 	sha256_hex(both, strlen(both), s->words_hash);
 	return 0;
 }
 
-static int judge_file(struct sample *s, const struct sample_wants *wants, const char *path, struct err *err)
+static int judge_file(struct sample *s, const struct sample_wants *wants, const char *path,
+		      struct err *err)
 {
 	CLEANUP(str_free) struct str note = STR_INIT;
 	const char *name = path_base(path);
@@ -222,7 +250,8 @@ static int judge_file(struct sample *s, const struct sample_wants *wants, const 
 		return -1;
 	sha256_hex(str_text(&s->wav), s->wav.len, s->hash);
 	if (make_wav(s, wants, path, &note, err) < 0 || read_header(&s->wav, &info, err) < 0 ||
-	    check_length(wants->engine, wav_seconds(&info), name, &note, err) < 0 || check_sound(&s->wav, &info, err) < 0) {
+	    check_length(wants->engine, wav_seconds(&info), name, &note, err) < 0 ||
+	    check_sound(&s->wav, &info, err) < 0) {
 		err->kind = ERR_CONFIG;
 		return err_wrap(err, "%s", path);
 	}
@@ -237,9 +266,12 @@ static int judge(struct sample *s, const struct sample_wants *wants, struct err 
 	const char *fault = script_id_fault(s->voice);
 
 	if (fault)
-		return err_set(err, ERR_CONFIG, "voice \"%.*s\" cannot name a file: %s", utf8_fit(s->voice, 60), s->voice, fault);
+		return err_set(err, ERR_CONFIG, "voice \"%.*s\" cannot name a file: %s",
+			       utf8_fit(s->voice, 60), s->voice, fault);
 	if (!wants->dir)
-		return err_set(err, ERR_CONFIG, "voice \"%s\": %s takes voices from files: name their folder, as in voices = \"voices\", and put %s.wav there",
+		return err_set(err, ERR_CONFIG,
+			       "voice \"%s\": %s takes voices from files: name their folder, as in "
+			       "voices = \"voices\", and put %s.wav there",
 			       s->voice, wants->engine_name, s->voice);
 	CLEANUP(free_text) char *file = find_file(wants->dir, s->voice);
 	CLEANUP(free_text) char *path = file ? path_join(wants->dir, file) : NULL;
@@ -263,7 +295,8 @@ struct sample *samples_get(struct samples *s, const struct sample_wants *wants, 
 	return s->list[s->count++] = new;
 }
 
-int samples_check(struct samples *s, const struct sample_wants *wants, const char *voice, struct err *err)
+int samples_check(struct samples *s, const struct sample_wants *wants, const char *voice,
+		  struct err *err)
 {
 	struct sample *sample = samples_get(s, wants, voice);
 

@@ -136,14 +136,16 @@ static bool check_options(struct script *s, const struct script_item *item)
 {
 	struct err why = {0};
 
-	if (!item->options || !s->check_options || s->check_options(s->ctx, item->options, &why) == 0)
+	if (!item->options || !s->check_options ||
+	    s->check_options(s->ctx, item->options, &why) == 0)
 		return true;
 	script_complain(s, item->source, item->line, "%s", why.msg);
 	return false;
 }
 
 /* Is there anything to say beside the pauses? A pause alone is kept for the next item. */
-static bool has_words(struct script *s, const struct script_item *item, const char *text, bool *only_pause)
+static bool has_words(struct script *s, const struct script_item *item, const char *text,
+		      bool *only_pause)
 {
 	struct pause_part *parts;
 	const char *bad;
@@ -158,7 +160,8 @@ static bool has_words(struct script *s, const struct script_item *item, const ch
 	}
 	free(parts);
 	if (bad)
-		script_complain(s, item->source, item->line, "\"%.*s\" is no pause; write it as in [pause 0.5s], %g s at most",
+		script_complain(s, item->source, item->line,
+				"\"%.*s\" is no pause; write it as in [pause 0.5s], %g s at most",
 				(int)MIN(bad_len, (size_t)40), bad, PAUSE_MOST_S);
 	*only_pause = !words && count > 1 && !item->id && !bad;
 	if (*only_pause)
@@ -222,8 +225,8 @@ int script_chapter(struct script *s, const char *title)
 static bool may_merge(const struct script_item *a, const struct script_item *b,
 		      const struct split_limits *limits)
 {
-	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter && b->before_s == 0 &&
-	       !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
+	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter &&
+	       b->before_s == 0 && !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
 	       split_chars(a->text, strlen(a->text)) + 1 + split_chars(b->text, strlen(b->text)) <=
 		       limits->max_chars;
 }
@@ -292,9 +295,10 @@ void script_tell_silent(const struct script *s, struct str *to)
 
 int script_verdict(const struct script *s, const char *name, struct err *err)
 {
-	if (s->complaints > 1 && !(s->job_setup && s->job_setup->mistakes)) /* else each has its own line */
-		return err_set(err, ERR_CONFIG, "%.*s (and %zu more)", utf8_fit(s->complaint, 450), s->complaint,
-			       s->complaints - 1);
+	/* else each has its own line */
+	if (s->complaints > 1 && !(s->job_setup && s->job_setup->mistakes))
+		return err_set(err, ERR_CONFIG, "%.*s (and %zu more)", utf8_fit(s->complaint, 450),
+			       s->complaint, s->complaints - 1);
 	if (s->complaints)
 		return err_set(err, ERR_CONFIG, "%s", s->complaint);
 	if (!s->count)

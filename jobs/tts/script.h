@@ -38,12 +38,13 @@ struct script {
 	const struct job_setup *job_setup; /* who may read which file of a folder; NULL: all may */
 	/* Is this voice known? -1 with a message when not. NULL: all are. */
 	int (*check_voice)(void *ctx, const char *voice, struct err *err);
-	/* Are these options of an item what the engine takes? -1 with a message when not. NULL: all are. */
+	/* Are these options of an item what the engine takes? -1 with a message when not. NULL: all
+	 * are. */
 	int (*check_options)(void *ctx, json_t *options, struct err *err);
 	void *ctx;
 
 	double pause_s; /* one that the next item comes after */
-	struct { /* parts of the script that are not spoken */
+	struct {        /* parts of the script that are not spoken */
 		size_t code_blocks, images, footnotes;
 	} silent;
 

@@ -16,7 +16,9 @@ static bool voices_are_files(const struct speaker *speaker)
 
 static struct sample_wants samples_of(const struct speaker *speaker)
 {
-	return (struct sample_wants){.dir = speaker->voices_dir, .engine_name = speaker->engine, .engine = speaker->worker ? NULL : speaker->known,
+	return (struct sample_wants){.dir = speaker->voices_dir,
+				     .engine_name = speaker->engine,
+				     .engine = speaker->worker ? NULL : speaker->known,
 				     .job_setup = speaker->job_setup};
 }
 
@@ -39,7 +41,8 @@ static void add_file(struct segments *s, const char *name, const struct str *byt
 	s->files[s->file_count++] = (struct job_file){xstrdup(name), bytes->s, bytes->len, 0644};
 }
 
-/* Once for each voice that a segment speaks with; the name of its file, which is not the caller's. */
+/* Once for each voice that a segment speaks with; the name of its file, which is not the caller's.
+ */
 static const char *travel(struct segments *s, const struct sample *sample)
 {
 	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", sample->voice);
@@ -83,11 +86,15 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 	free(options);
 }
 
-/* What is said twice in the same way is told apart by which time it is, whatever stands in between: each has a seed of its own, so
- * that it need not sound the same. Under the former key, the seed followed from the place in the script. */
-static void make_content_key(struct segment *segment, struct spoken *spoken, const struct script_item *item, json_t *times)
+/* What is said twice in the same way is told apart by which time it is, whatever stands in between:
+ * each has a seed of its own, so that it need not sound the same. Under the former key, the seed
+ * followed from the place in the script. */
+static void make_content_key(struct segment *segment, struct spoken *spoken,
+			     const struct script_item *item, json_t *times)
 {
-	json_int_t time = item->has_seed ? 0 : json_integer_value(json_object_get(times, segment->former_key));
+	json_int_t time = item->has_seed
+				  ? 0
+				  : json_integer_value(json_object_get(times, segment->former_key));
 	struct sha256 *h = sha256_new();
 	char number[24], first[9];
 
@@ -153,7 +160,8 @@ static inline void cuts_free_cleanup(struct cut_list *list)
 }
 
 /* What stands between two pauses: its words replaced, then cut to the engine's length. */
-static void cut_part(struct cut_list *to, const struct pause_part *part, double before_s, const struct speaker *speaker)
+static void cut_part(struct cut_list *to, const struct pause_part *part, double before_s,
+		     const struct speaker *speaker)
 {
 	CLEANUP(lexicon_text_free) struct lexicon_text words = {0};
 	struct piece *pieces;
@@ -172,7 +180,8 @@ static void cut_part(struct cut_list *to, const struct pause_part *part, double 
 	free(pieces);
 }
 
-static void cut_item(struct cut_list *to, const struct script_item *item, const struct speaker *speaker)
+static void cut_item(struct cut_list *to, const struct script_item *item,
+		     const struct speaker *speaker)
 {
 	struct pause_part *parts;
 	const char *bad;
@@ -191,29 +200,41 @@ static void cut_item(struct cut_list *to, const struct script_item *item, const 
 }
 
 /* One foreign name in a text stops nothing: most letters must be foreign. */
-static int check_letters(const char *text, const struct script_item *item, const char *voice, const struct speaker *speaker, struct err *err)
+static int check_letters(const char *text, const struct script_item *item, const char *voice,
+			 const struct speaker *speaker, struct err *err)
 {
 	const struct engine *engine = speaker->worker ? NULL : speaker->known;
 	const char *foreign = engine ? letters_foreign(text, engine->letters) : NULL;
 
-	if (!foreign && engine && engine->letters_of && voice && (foreign = letters_foreign(text, engine->letters_of(voice))))
-		return err_set(err, ERR_CONFIG, "%s:%zu: \"%.*s\" is written in %s letters, which voice \"%.*s\" of %s does not read", item->source,
-			       item->line, utf8_fit(text, 40), text, foreign, utf8_fit(voice, 40), voice, engine->name);
+	if (!foreign && engine && engine->letters_of && voice &&
+	    (foreign = letters_foreign(text, engine->letters_of(voice))))
+		return err_set(err, ERR_CONFIG,
+			       "%s:%zu: \"%.*s\" is written in %s letters, which voice \"%.*s\" of "
+			       "%s does not read",
+			       item->source, item->line, utf8_fit(text, 40), text, foreign,
+			       utf8_fit(voice, 40), voice, engine->name);
 	if (!foreign)
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s:%zu: \"%.*s\" is written in %s letters, which no language of %s has; `burst engines` lists others",
-		       item->source, item->line, utf8_fit(text, 40), text, foreign, speaker->known->name);
+	return err_set(err, ERR_CONFIG,
+		       "%s:%zu: \"%.*s\" is written in %s letters, which no language of %s has; "
+		       "`burst engines` lists others",
+		       item->source, item->line, utf8_fit(text, 40), text, foreign,
+		       speaker->known->name);
 }
 
 /* number: 0 when the item is not cut, else 1, 2, ... Takes over the texts of the cut. */
-static int add_segment(struct segments *s, const struct script *script, size_t item_index, struct cut *cut, size_t number,
-		       const struct speaker *speaker, struct err *err)
+static int add_segment(struct segments *s, const struct script *script, size_t item_index,
+		       struct cut *cut, size_t number, const struct speaker *speaker,
+		       struct err *err)
 {
 	const struct script_item *item = &script->items[item_index];
 	const char *voice = item->voice ? item->voice : speaker->voice;
 	struct segment segment = {.group = xstrdup(voice ? voice : "")};
-	struct spoken spoken = {
-		.text = TAKE(cut->spoken), .shown = TAKE(cut->shown), .before_s = cut->before_s, .item = item_index, .voice = voice};
+	struct spoken spoken = {.text = TAKE(cut->spoken),
+				.shown = TAKE(cut->shown),
+				.before_s = cut->before_s,
+				.item = item_index,
+				.voice = voice};
 
 	spoken.options = merged_options(item, speaker);
 	spoken.seed = item->has_seed ? item->seed : speaker->seed;
@@ -226,8 +247,12 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 	if (check_letters(last->text, item, voice, speaker, err) < 0)
 		return -1;
 	if (!voice && speaker->known && speaker->known->needs_sample && !speaker->worker)
-		return s->voice_missed++ ? 0 : err_set(err, ERR_CONFIG, "%s:%zu: %s needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\"",
-			       item->source, item->line, speaker->known->name);
+		return s->voice_missed++
+			       ? 0
+			       : err_set(err, ERR_CONFIG,
+					 "%s:%zu: %s needs a voice: put a sample NAME.wav into a "
+					 "folder, and set voices = \"FOLDER\" and voice = \"NAME\"",
+					 item->source, item->line, speaker->known->name);
 	if (voice && voices_are_files(speaker)) {
 		struct sample_wants wants = samples_of(speaker);
 		const struct sample *sample = samples_get(speaker->samples, &wants, voice);
@@ -258,7 +283,8 @@ static int id_is_free(const struct script *script, const struct script_item *ite
 	return 0;
 }
 
-static int add_item(struct segments *s, const struct script *script, size_t index, const struct speaker *speaker, struct err *err)
+static int add_item(struct segments *s, const struct script *script, size_t index,
+		    const struct speaker *speaker, struct err *err)
 {
 	const struct script_item *item = &script->items[index];
 	CLEANUP(cuts_free) struct cut_list list = {0};
@@ -266,7 +292,8 @@ static int add_item(struct segments *s, const struct script *script, size_t inde
 	cut_item(&list, item, speaker);
 	int result = list.count > 1 ? id_is_free(script, item, list.count, err) : 0;
 	for (size_t i = 0; i < list.count && result == 0; i++)
-		result = add_segment(s, script, index, &list.cuts[i], list.count > 1 ? i + 1 : 0, speaker, err);
+		result = add_segment(s, script, index, &list.cuts[i], list.count > 1 ? i + 1 : 0,
+				     speaker, err);
 	return result;
 }
 

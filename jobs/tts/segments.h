@@ -19,7 +19,7 @@ struct speaker {
 	const char *voices_dir;     /* NULL: none */
 	struct samples *samples;    /* what lies there, as far as it was asked for */
 	const struct job_setup *job_setup; /* who may read which of them; NULL: all may */
-	json_t *options;            /* never NULL */
+	json_t *options;                   /* never NULL */
 	int64_t seed;
 	struct split_limits limits;
 	const struct lexicon *lexicon; /* NULL: none */
@@ -41,8 +41,9 @@ struct segments {
 	struct segment *list;
 	struct spoken *spoken; /* in the same order */
 	size_t count, cap, spoken_cap;
-	size_t voice_missed; /* segments without the voice that the engine needs: the first one is told */
-	json_t *times; /* while they are made: how often each former key was there */
+	/* segments without the voice that the engine needs: the first one is told */
+	size_t voice_missed;
+	json_t *times;          /* while they are made: how often each former key was there */
 	struct job_file *files; /* the voices that are files; data are the samples' */
 	size_t file_count, file_cap;
 };

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-
 enum style { STYLE_SRT, STYLE_VTT };
 
 static void add_time(struct str *to, int64_t frames, int rate, char decimal)
@@ -32,7 +31,8 @@ static void add_escaped(struct str *to, const char *text, size_t len, enum style
 	}
 }
 
-static void add_caption(struct str *to, const struct caption *c, size_t number, int rate, enum style style)
+static void add_caption(struct str *to, const struct caption *c, size_t number, int rate,
+			enum style style)
 {
 	char decimal = style == STYLE_SRT ? ',' : '.';
 	struct piece *lines;
@@ -52,7 +52,8 @@ static void add_caption(struct str *to, const struct caption *c, size_t number, 
 	free(lines);
 }
 
-static void add_all(struct str *to, const struct cue *cues, size_t count, int rate, enum style style)
+static void add_all(struct str *to, const struct cue *cues, size_t count, int rate,
+		    enum style style)
 {
 	struct caption *captions;
 	size_t made = captions_make(&captions, cues, count, rate);

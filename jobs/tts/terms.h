@@ -4,8 +4,10 @@
 
 #include "engines.h"
 
-/* Names, on stderr, the terms of what is called so ("voice en_US-ryan-high"; NULL: it has none) that forbid some use. ERR_CONFIG unless
- * job.accept_license is true; it begins with the place that asks for it. */
-int terms_check(const char *what, const struct engine_terms *terms, const struct section *conf, const char *place, struct err *err);
+/* Names, on stderr, the terms of what is called so ("voice en_US-ryan-high"; NULL: it has none)
+ * that forbid some use. ERR_CONFIG unless job.accept_license is true; it begins with the place that
+ * asks for it. */
+int terms_check(const char *what, const struct engine_terms *terms, const struct section *conf,
+		const char *place, struct err *err);
 
 #endif

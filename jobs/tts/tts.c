@@ -23,11 +23,13 @@
 #include "terms.h"
 
 /* A prime above any number of segments: tries never share a seed. */
-#define TRY_SEED_STEP    1000003
-#define LISTED_MOST      20
-#define STALE_LISTED     5
+#define TRY_SEED_STEP      1000003
+#define LISTED_MOST        20
+#define STALE_LISTED       5
 #define LEXICON_MOST_BYTES ((size_t)8 << 20)
-enum { SETUP_WITH_TORCH_GB = 8 }; /* torch is imported twice to see that it stays: a guess on the safe side, not measured */
+enum {
+	SETUP_WITH_TORCH_GB = 8
+}; /* torch is imported twice to see that it stays: a guess on the safe side, not measured */
 enum { CHARS_LEAST = 20, CHARS_USUAL = 280, CHARS_MOST = 100000 };
 
 static const struct option_spec check_options[] = {
@@ -39,8 +41,10 @@ static const struct option_spec check_options[] = {
 	 "longest length, times what the text should take"},
 	{"silence", OPTION_DECIMAL, 0, "2.0", "longest silence inside, in seconds"},
 	{"clipping", OPTION_DECIMAL, 0, "0.01", "largest share of clipped samples"},
-	{"offset", OPTION_DECIMAL, 0, "0.05", "largest mean of all samples, as a share of full scale"},
-	{"compare", OPTION_BOOL, 0, "true", "doubt files that differ from their voice's others in speed, ending or sample rate"},
+	{"offset", OPTION_DECIMAL, 0, "0.05",
+	 "largest mean of all samples, as a share of full scale"},
+	{"compare", OPTION_BOOL, 0, "true",
+	 "doubt files that differ from their voice's others in speed, ending or sample rate"},
 	{0},
 };
 
@@ -51,16 +55,19 @@ static const struct option_spec join_options[] = {
 	{"loudness", OPTION_DECIMAL, 0, NULL,
 	 "loudness of the whole in LUFS, as in -18; as it is when absent"},
 	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
-	{"formats", OPTION_TEXTS, 0, NULL, "the track once more, with its chapters, as in [\"m4b\"]: m4b, mp3, opus, flac"},
+	{"formats", OPTION_TEXTS, 0, NULL,
+	 "the track once more, with its chapters, as in [\"m4b\"]: m4b, mp3, opus, flac"},
 	{0},
 };
 
 static const struct option_spec estimate_options[] = {
-	{"gpu", OPTION_TEXT, 0, NULL, "the card that the times were taken on; others follow by bandwidth and compute"},
+	{"gpu", OPTION_TEXT, 0, NULL,
+	 "the card that the times were taken on; others follow by bandwidth and compute"},
 	{"once", OPTION_DECIMAL, 0, "0", "seconds of each batch, whatever is in it"},
 	{"longest", OPTION_DECIMAL, 0, "0", "seconds for each character of its longest segment"},
 	{"each", OPTION_DECIMAL, 0, "0", "seconds for each character of all its segments"},
-	{"host_share", OPTION_DECIMAL, 0, "0", "share of `longest` and `each` that no faster card shortens"},
+	{"host_share", OPTION_DECIMAL, 0, "0",
+	 "share of `longest` and `each` that no faster card shortens"},
 	{"vram_base", OPTION_DECIMAL, 0, "0", "GiB of GPU memory that it always takes"},
 	{"vram_each", OPTION_DECIMAL, 0, "0", "GiB that each segment of a batch adds"},
 	{0},
@@ -69,28 +76,35 @@ static const struct option_spec estimate_options[] = {
 static const struct option_spec options[] = {
 	JOB_COMMON_OPTIONS,
 	{"engine", OPTION_TEXT, 0, "espeak",
-	 "what speaks: \"piper\" for a neural voice without a GPU, another of `burst engines`, or any name with a worker of your own"},
+	 "what speaks: \"piper\" for a neural voice without a GPU, another of `burst engines`, or "
+	 "any name with a worker of your own"},
 	{"input", OPTION_PATH, OPTION_REQUIRED, NULL,
 	 "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
 	{"input_mode", OPTION_TEXT, 0, "auto",
 	 ".txt: lines, paragraphs, or auto (paragraphs when some have more lines)"},
-	{"lexicon", OPTION_PATH, 0, NULL, "how words are spoken: a file of lines with a word, a tab, and what to say for it"},
+	{"lexicon", OPTION_PATH, 0, NULL,
+	 "how words are spoken: a file of lines with a word, a tab, and what to say for it"},
 	{"voice", OPTION_TEXT, 0, NULL, "voice of the lines that name none"},
 	{"voices", OPTION_PATH, 0, NULL,
-	 "folder of voice samples: NAME.wav (flac, mp3, m4a, ogg with ffmpeg) is the voice NAME; NAME.txt its words, for qwen3-clone"},
+	 "folder of voice samples: NAME.wav (flac, mp3, m4a, ogg with ffmpeg) is the voice NAME; "
+	 "NAME.txt its words, for qwen3-clone"},
 	{"options", OPTION_TEXTS, 0, NULL, "settings of the engine, as in [\"speed=160\"]"},
 	{"seed", OPTION_INT, 0, "0", "base of the random seeds: the same one gives the same files"},
-	{"accept_license", OPTION_BOOL, 0, "false", "use weights whose licence forbids some use, and keep to it"},
-	{"weights_url", OPTION_TEXT, 0, NULL, "where weights come from in place of huggingface.co: a server with the same paths"},
+	{"accept_license", OPTION_BOOL, 0, "false",
+	 "use weights whose licence forbids some use, and keep to it"},
+	{"weights_url", OPTION_TEXT, 0, NULL,
+	 "where weights come from in place of huggingface.co: a server with the same paths"},
 	{"worker", OPTION_TEXT, 0, NULL, "shell command that starts your own worker program"},
 	{"workers", OPTION_INT, 0, "1", "worker processes on each pod"},
 	{"max_batch", OPTION_INT, 0, NULL,
 	 "segments in a batch at most; the engine's number when absent"},
 	{"hang", OPTION_DURATION, 0, "60s",
-	 "a worker that says nothing for so long (or ten times its estimate) is started anew", NULL},
+	 "a worker that says nothing for so long (or ten times its estimate) is started anew",
+	 NULL},
 	{"vram_gb", OPTION_INT, 0, NULL,
 	 "GPU memory that your own worker needs; 0: it needs no GPU"},
-	{"estimate", OPTION_GROUP, 0, NULL, "what is known of the engine before it has run here", estimate_options},
+	{"estimate", OPTION_GROUP, 0, NULL, "what is known of the engine before it has run here",
+	 estimate_options},
 	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words"},
 	{"min_chars", OPTION_INT, 0, "20", "shorter pieces are merged with a neighbour"},
 	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
@@ -99,8 +113,9 @@ static const struct option_spec options[] = {
 };
 
 struct job {
-	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *setup_packages, *speed_options, *estimate_gpu;
-	char *worker_line, *pins; /* of an engine of ours */
+	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *setup_packages,
+		*speed_options, *estimate_gpu;
+	char *worker_line, *pins;   /* of an engine of ours */
 	char *mirror, *mirror_pair; /* NULL: weights come from the hub */
 	const char *setup_env[3];
 	const struct engine *engine;
@@ -119,8 +134,10 @@ struct job {
 	struct join_options join_as;
 	char format_names[JOIN_FORMATS_MOST][16];
 	const char *joined_names[4 + JOIN_FORMATS_MOST + 1]; /* what it writes; NULL ends them */
-	struct renders *renders; /* NULL: none */
-	char *made_by;		 /* what else decides the sound, and is in no key: the pods' image, the user's set-up, a mirror of weights */
+	struct renders *renders;                             /* NULL: none */
+	/* what else decides the sound, and is in no key: the pods' image, the user's set-up, a
+	 * mirror of weights */
+	char *made_by;
 	char commit[65]; /* whose files were read; "": the working tree's */
 	bool anew, prune;
 	struct reuse *reuse; /* what find_cached() found; NULL: nothing yet */
@@ -194,7 +211,8 @@ static int range_decimal(const struct section *conf, const char *key, double lea
 static int check_ranges(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	const struct section *check = section_group(conf, "check"),
-			     *join = section_group(conf, "join"), *estimate = section_group(conf, "estimate");
+			     *join = section_group(conf, "join"),
+			     *estimate = section_group(conf, "estimate");
 	const struct {
 		const struct section *of;
 		const char *key;
@@ -213,18 +231,23 @@ static int check_ranges(const struct section *conf, struct mistakes *m, struct e
 		const char *key;
 		double least, most;
 	} decimal[] = {
-		{check, "min_duration", 0, 1}, {check, "max_duration", 1, 1000}, {check, "silence", 0.1, 3600},	 {check, "clipping", 0, 1},
-		{check, "offset", 0, 1},
-		{join, "gap", 0, 60},	       {join, "piece_gap", 0, 60},	 {join, "loudness", -70, -5},
-		{estimate, "once", 0, 3600},   {estimate, "longest", 0, 3600},	 {estimate, "each", 0, 3600},	 {estimate, "host_share", 0, 1},
+		{check, "min_duration", 0, 1},    {check, "max_duration", 1, 1000},
+		{check, "silence", 0.1, 3600},    {check, "clipping", 0, 1},
+		{check, "offset", 0, 1},          {join, "gap", 0, 60},
+		{join, "piece_gap", 0, 60},       {join, "loudness", -70, -5},
+		{estimate, "once", 0, 3600},      {estimate, "longest", 0, 3600},
+		{estimate, "each", 0, 3600},      {estimate, "host_share", 0, 1},
 		{estimate, "vram_base", 0, 2000}, {estimate, "vram_each", 0, 2000},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
-		if (range_int(whole[i].of, whole[i].key, whole[i].least, whole[i].most, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		if (range_int(whole[i].of, whole[i].key, whole[i].least, whole[i].most, err) < 0 &&
+		    mistakes_note(m, NULL, err) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(decimal); i++)
-		if (range_decimal(decimal[i].of, decimal[i].key, decimal[i].least, decimal[i].most, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		if (range_decimal(decimal[i].of, decimal[i].key, decimal[i].least, decimal[i].most,
+				  err) < 0 &&
+		    mistakes_note(m, NULL, err) < 0)
 			return -1;
 	return 0;
 }
@@ -260,7 +283,9 @@ static int read_option(json_t *to, const struct section *conf, const char *item,
 	json_t *value = equals && equals > item ? option_value(equals + 1) : NULL;
 
 	if (!value || json_object_set_new(to, name, value) < 0)
-		return err_set(err, ERR_CONFIG, "%s: options: \"%s\" must be written as in \"speed=160\"", section_where(conf, "options"), item);
+		return err_set(err, ERR_CONFIG,
+			       "%s: options: \"%s\" must be written as in \"speed=160\"",
+			       section_where(conf, "options"), item);
 	if (engine && engine_check_option(engine, name, value, err) < 0)
 		return err_wrap(err, "%s", section_where(conf, "options"));
 	return 0;
@@ -269,7 +294,8 @@ static int read_option(json_t *to, const struct section *conf, const char *item,
 static int read_options(json_t *to, const struct section *conf, struct mistakes *m, struct err *err)
 {
 	for (size_t i = 0; i < section_count(conf, "options"); i++)
-		if (read_option(to, conf, section_item(conf, "options", i), err) < 0 && mistakes_note(m, NULL, err) < 0)
+		if (read_option(to, conf, section_item(conf, "options", i), err) < 0 &&
+		    mistakes_note(m, NULL, err) < 0)
 			return -1;
 	return 0;
 }
@@ -351,7 +377,8 @@ static int check_formats(const struct section *join, struct mistakes *m, struct 
 			again |= !strcmp(name, section_item(join, "formats", k));
 		if (ffmpeg_format_find(name) && !again)
 			continue;
-		err_set(err, ERR_CONFIG, "%s: formats: \"%.*s\" %s", section_where(join, "formats"), utf8_fit(name, 40), name,
+		err_set(err, ERR_CONFIG, "%s: formats: \"%.*s\" %s", section_where(join, "formats"),
+			utf8_fit(name, 40), name,
 			again ? "is there twice" : "is none of m4b, mp3, opus, flac");
 		if (mistakes_note(m, NULL, err) < 0)
 			return -1;
@@ -418,7 +445,8 @@ static void name_joined(struct job *job)
 	if (job->script.chapter_count)
 		job->joined_names[n++] = "chapters.txt";
 	for (size_t i = 0; i < JOIN_FORMATS_MOST && job->join_as.formats[i]; i++) {
-		snprintf(job->format_names[i], sizeof(job->format_names[i]), "joined.%s", job->join_as.formats[i]->name);
+		snprintf(job->format_names[i], sizeof(job->format_names[i]), "joined.%s",
+			 job->join_as.formats[i]->name);
 		job->joined_names[n++] = job->format_names[i];
 	}
 }
@@ -444,10 +472,12 @@ static int read_lexicon(struct job *job, const struct job_setup *setup, struct e
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", file);
 	if (job_read_member(setup, "lexicon", path, LEXICON_MOST_BYTES, &text, err) < 0)
 		return err_wrap(err, "%s: lexicon", section_where(setup->conf, "lexicon"));
-	return lexicon_read(&job->lexicon, shown_path(path, setup->base_dir), str_text(&text), text.len, err);
+	return lexicon_read(&job->lexicon, shown_path(path, setup->base_dir), str_text(&text),
+			    text.len, err);
 }
 
-/* Where they are out of range, which check_conf() says, the script is read with the usual ones for its own mistakes. */
+/* Where they are out of range, which check_conf() says, the script is read with the usual ones for
+ * its own mistakes. */
 static struct split_limits split_limits_of(const struct section *conf)
 {
 	int64_t most = section_int(conf, "max_chars"), least = section_int(conf, "min_chars");
@@ -465,7 +495,8 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 	enum input_mode mode = INPUT_AUTO;
 
 	if (!input) {
-		err_set(err, ERR_CONFIG, "%s: job.input is missing: which script is to be spoken?", section_where(conf, NULL));
+		err_set(err, ERR_CONFIG, "%s: job.input is missing: which script is to be spoken?",
+			section_where(conf, NULL));
 		return err_about(err, "job.input");
 	}
 	speaker->limits = split_limits_of(conf);
@@ -489,7 +520,8 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 static void gather_files(struct job *job, const struct engine *engine)
 {
 	size_t count = 0, voices = job->segments.file_count;
-	bool harness = engine ? engine->python != NULL : job->worker && strstr(job->worker, python_harness_main);
+	bool harness = engine ? engine->python != NULL
+			      : job->worker && strstr(job->worker, python_harness_main);
 
 	job->files = xcalloc(voices + PYTHON_FILES_MAX + 1, sizeof(*job->files));
 	if (engine && engine->file)
@@ -523,12 +555,14 @@ static char *engine_setup(const struct job *job, const struct engine *engine)
 	return setup;
 }
 
-/* What the speed of a batch depends on: how the engine is set up and started, and how many processes share the card. */
+/* What the speed of a batch depends on: how the engine is set up and started, and how many
+ * processes share the card. */
 static char *name_speed(const struct job *job)
 {
 	CLEANUP(free_text) char *chosen = json_dumps(job->options, JSON_SORT_KEYS | JSON_COMPACT);
-	CLEANUP(free_text) char *all = xasprintf("%s\n%s\n%s", chosen ? chosen : "", job->worker ? job->worker : "",
-						 job->setup ? job->setup : "");
+	CLEANUP(free_text)
+	char *all = xasprintf("%s\n%s\n%s", chosen ? chosen : "", job->worker ? job->worker : "",
+			      job->setup ? job->setup : "");
 	char hex[SHA256_HEX];
 
 	sha256_hex(all, strlen(all), hex);
@@ -536,7 +570,8 @@ static char *name_speed(const struct job *job)
 }
 
 /* What the user knows goes before what the engine ships. */
-static struct job_prior read_prior(struct job *job, const struct section *conf, const struct engine *engine)
+static struct job_prior read_prior(struct job *job, const struct section *conf,
+				   const struct engine *engine)
 {
 	const struct section *s = section_group(conf, "estimate");
 	struct job_prior prior = engine ? engine->prior : (struct job_prior){0};
@@ -556,10 +591,13 @@ static struct job_prior read_prior(struct job *job, const struct section *conf, 
 	return prior;
 }
 
-/* GB as sold of the smallest card that holds one segment for each worker: cards report down to 93 % of that, and the driver keeps 1 GiB. */
+/* GB as sold of the smallest card that holds one segment for each worker: cards report down to 93 %
+ * of that, and the driver keeps 1 GiB. */
 static int smallest_card_gb(const struct job_prior *prior, int workers)
 {
-	return prior->base_gib > 0 ? (int)ceil((workers * (prior->base_gib + prior->each_gib) + 1) / 0.93) : 0;
+	return prior->base_gib > 0
+		       ? (int)ceil((workers * (prior->base_gib + prior->each_gib) + 1) / 0.93)
+		       : 0;
 }
 
 static void fill_needs(struct job *job, const struct section *conf)
@@ -572,7 +610,9 @@ static void fill_needs(struct job *job, const struct section *conf)
 	n->vram_gb = section_has(conf, "vram_gb") ? (int)section_int(conf, "vram_gb")
 		     : engine                     ? engine->vram_gb
 						  : 0;
-	n->gpu = engine ? engine->gpu : n->vram_gb > 0 || section_decimal(section_group(conf, "estimate"), "vram_base") > 0;
+	n->gpu = engine ? engine->gpu
+			: n->vram_gb > 0 ||
+				  section_decimal(section_group(conf, "estimate"), "vram_base") > 0;
 	n->workers = (int)section_int(conf, "workers");
 	n->max_batch = section_has(conf, "max_batch") ? (int)section_int(conf, "max_batch")
 		       : engine                       ? engine->max_batch
@@ -591,7 +631,8 @@ static void fill_needs(struct job *job, const struct section *conf)
 	n->setup_env = job->setup_env;
 	n->setup_download_mb = engine ? environment_download_mb(engine) : 0;
 	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
-	/* what an engine of ours is set up with is the same for all cards: the image's torch, and packages without kernels of their own */
+	/* what an engine of ours is set up with is the same for all cards: the image's torch, and
+	 * packages without kernels of their own */
 	n->setup_by_card = n->gpu && section_text(conf, "setup");
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;
 	job->env = job_texts(conf, "env");
@@ -620,7 +661,8 @@ static int tts_check_conf(const struct section *conf, struct mistakes *m, struct
 	return read_options(values, conf, m, err);
 }
 
-/* The job's own mirror goes before the user's; only what the user's own file names gets the user's token. */
+/* The job's own mirror goes before the user's; only what the user's own file names gets the user's
+ * token. */
 static int read_mirror(struct job *job, const struct job_setup *setup, struct err *err)
 {
 	const char *own = section_text(setup->conf, "weights_url"), *users = setup->weights_url;
@@ -630,7 +672,9 @@ static int read_mirror(struct job *job, const struct job_setup *setup, struct er
 	if (!url)
 		return 0;
 	if (mirror_check(url, err) < 0)
-		return err_wrap(err, "%s", url == own ? section_where(setup->conf, "weights_url") : "your own burst.cfg");
+		return err_wrap(err, "%s",
+				url == own ? section_where(setup->conf, "weights_url")
+					   : "your own burst.cfg");
 	job->mirror = xstrdup(url);
 	job->setup_env[n++] = job->mirror_pair = xasprintf("BURST_WEIGHTS_URL=%s", url);
 	if (users && !strcmp(users, url))
@@ -653,7 +697,8 @@ static char *place_of_voice(const struct job *job, const struct section *conf, c
 }
 
 /* Of the engine's weights, and of each voice. */
-static int check_terms(const struct job *job, const struct section *conf, struct mistakes *m, struct err *err)
+static int check_terms(const struct job *job, const struct section *conf, struct mistakes *m,
+		       struct err *err)
 {
 	const struct engine_voices *by_voice = job->engine ? job->engine->by_voice : NULL;
 	int result = 0;
@@ -661,7 +706,9 @@ static int check_terms(const struct job *job, const struct section *conf, struct
 	if (!job->engine || job->worker)
 		return 0;
 	CLEANUP(free_text) char *weights = xasprintf("engine %s", job->engine->name);
-	if (terms_check(weights, job->engine->terms, conf, section_where(conf, "engine"), err) < 0 && mistakes_note(m, NULL, err) < 0)
+	if (terms_check(weights, job->engine->terms, conf, section_where(conf, "engine"), err) <
+		    0 &&
+	    mistakes_note(m, NULL, err) < 0)
 		return -1;
 	const char **voices = segments_voices(&job->segments);
 	for (size_t i = 0; by_voice && voices[i] && result == 0; i++) {
@@ -674,7 +721,8 @@ static int check_terms(const struct job *job, const struct section *conf, struct
 	return result;
 }
 
-/* With mistakes of its own, setup->mistakes gets them, and the job is good for nothing but finding more. */
+/* With mistakes of its own, setup->mistakes gets them, and the job is good for nothing but finding
+ * more. */
 static int read_job(struct job *job, const struct job_setup *setup, struct err *err)
 {
 	const struct section *conf = setup->conf;
@@ -706,8 +754,8 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	return check_terms(job, conf, m, err);
 }
 
-/* Renders are shared with other projects where all that speaks is burst's own: what a worker or a set-up of the user's does with
- * the project's files is in no key. */
+/* Renders are shared with other projects where all that speaks is burst's own: what a worker or a
+ * set-up of the user's does with the project's files is in no key. */
 static void read_reuse(struct job *job, const struct job_setup *setup)
 {
 	const char *own_setup = section_text(setup->conf, "setup");
@@ -715,7 +763,8 @@ static void read_reuse(struct job *job, const struct job_setup *setup)
 	job->anew = setup->anew;
 	COPY_TEXT(job->commit, setup->commit ? setup->commit : "");
 	job->prune = setup->prune;
-	job->made_by = xasprintf("%s\n%s\n%s", setup->image ? setup->image : "", own_setup ? own_setup : "", job->mirror ? job->mirror : "");
+	job->made_by = xasprintf("%s\n%s\n%s", setup->image ? setup->image : "",
+				 own_setup ? own_setup : "", job->mirror ? job->mirror : "");
 	if (!job->worker && !(setup->code && own_setup && *own_setup))
 		job->renders = renders_new(setup->renders_dir, setup->renders_max_bytes);
 }
@@ -778,7 +827,8 @@ static int check_joined_names(const struct job *job, struct err *err)
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
 	struct stat st;
 
-	for (const char *const *name = job->joined_names; folder >= 0 && !manifest_is_there(folder) && *name; name++) {
+	for (const char *const *name = job->joined_names;
+	     folder >= 0 && !manifest_is_there(folder) && *name; name++) {
 		CLEANUP(free_text) char *path = path_join(job->output, *name);
 		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return err_set(err, ERR_CONFIG,
@@ -790,7 +840,8 @@ static int check_joined_names(const struct job *job, struct err *err)
 }
 
 /* habits: of the voices of the run; NULL: the file is not compared. */
-static int check_file(const struct job *job, size_t index, const char *file, struct habits *habits, struct check *out, struct err *err)
+static int check_file(const struct job *job, size_t index, const char *file, struct habits *habits,
+		      struct check *out, struct err *err)
 {
 	const struct spoken *spoken = &job->segments.spoken[index];
 	struct check_limits limits = job->check;
@@ -798,13 +849,17 @@ static int check_file(const struct job *job, size_t index, const char *file, str
 	limits.habits = habits;
 	if (job->engine)
 		limits.speed = engine_speed(job->engine, jsonx_number(spoken->options, "speed", 0));
-	CLEANUP(free_text) char *options_text = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
-	CLEANUP(free_text) char *voice = xasprintf("%s %s", spoken->voice ? spoken->voice : "", options_text ? options_text : "");
+	CLEANUP(free_text)
+	char *options_text = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
+	CLEANUP(free_text)
+	char *voice = xasprintf("%s %s", spoken->voice ? spoken->voice : "",
+				options_text ? options_text : "");
 	limits.voice = voice;
 	return check_wav(file, spoken->text, &limits, out, err);
 }
 
-static int tts_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+static int tts_check(const struct job *job, size_t index, const char *file, struct check *out,
+		     struct err *err)
 {
 	if (check_file(job, index, file, job->check.habits, out, err) < 0)
 		return -1;
@@ -850,11 +905,13 @@ static int tts_record(struct job *job, size_t index, const struct segment_result
 
 /* ---- what is there already ---- */
 
-/* In the render cache, a segment is called by all that made it: another image may speak in another way. Not by the engine's set-up,
- * which names all voices of the job; its versions are in the segment's key. */
+/* In the render cache, a segment is called by all that made it: another image may speak in another
+ * way. Not by the engine's set-up, which names all voices of the job; its versions are in the
+ * segment's key. */
 static void name_render(const struct job *job, size_t index, char key[SHA256_HEX])
 {
-	CLEANUP(free_text) char *all = xasprintf("%s\n%s", job->segments.list[index].key, job->made_by);
+	CLEANUP(free_text)
+	char *all = xasprintf("%s\n%s", job->segments.list[index].key, job->made_by);
 
 	sha256_hex(all, strlen(all), key);
 }
@@ -872,12 +929,18 @@ static int open_render(const struct job *job, size_t index, struct segment_resul
 	int fd = renders_find(job->renders, key, sha256, &path);
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) < 0 || check_file(job, index, path, NULL, &check, &err) < 0 || !check.ok) {
+	if (fstat(fd, &st) < 0 || check_file(job, index, path, NULL, &check, &err) < 0 ||
+	    !check.ok) {
 		close(fd);
 		return -1;
 	}
-	*result = (struct segment_result){.state = SEGMENT_SAFE, .cached = true, .bytes = st.st_size, .seconds = check.seconds,
-					  .sample_rate = check.sample_rate, .tries = 1, .provider = "cache"};
+	*result = (struct segment_result){.state = SEGMENT_SAFE,
+					  .cached = true,
+					  .bytes = st.st_size,
+					  .seconds = check.seconds,
+					  .sample_rate = check.sample_rate,
+					  .tries = 1,
+					  .provider = "cache"};
 	COPY_TEXT(result->sha256, sha256);
 	return fd;
 }
@@ -889,7 +952,9 @@ static void tts_kept(struct job *job, size_t index, const struct segment_result 
 	if (!job->renders || !job->check_enabled || result->suspect)
 		return;
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
-	CLEANUP(fd_close) int fd = folder < 0 ? -1 : path_open_below(folder, job->segments.list[index].file, O_RDONLY);
+	CLEANUP(fd_close)
+	int fd =
+		folder < 0 ? -1 : path_open_below(folder, job->segments.list[index].file, O_RDONLY);
 	name_render(job, index, key);
 	if (fd >= 0)
 		renders_put(job->renders, key, fd, result->sha256, job->anew);
@@ -908,7 +973,8 @@ static struct reuse_want what_is_wanted(const struct job *job)
 	};
 }
 
-static int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
+static int tts_find_cached(struct job *job, struct segment_result *results, bool force,
+			   struct err *err)
 {
 	struct reuse_want want = what_is_wanted(job);
 
@@ -924,7 +990,8 @@ static void tts_changes(const struct job *job, struct job_changes *out)
 	reuse_count(job->reuse, out);
 }
 
-static int tts_bring(struct job *job, struct segment_result *results, struct str *notes, struct err *err)
+static int tts_bring(struct job *job, struct segment_result *results, struct str *notes,
+		     struct err *err)
 {
 	int result = reuse_bring(job->reuse, results, notes, err);
 
@@ -1003,16 +1070,20 @@ static void note_stale(const struct reuse_names *names, bool pruned, struct str 
 {
 	if (!names->count)
 		return;
-	str_addf(notes, "%s%zu old output%s without a segment: ", pruned ? "removed " : "", names->count, names->count == 1 ? "" : "s");
+	str_addf(notes, "%s%zu old output%s without a segment: ", pruned ? "removed " : "",
+		 names->count, names->count == 1 ? "" : "s");
 	for (size_t i = 0; i < MIN(names->count, (size_t)STALE_LISTED); i++) {
 		str_add(notes, i ? ", " : "");
 		str_add_printable(notes, names->list[i], strlen(names->list[i]), 60);
 	}
-	str_addf(notes, "%s%s\n", names->count > STALE_LISTED ? ", ..." : "", pruned ? "" : " (see `burst run --prune`)");
+	str_addf(notes, "%s%s\n", names->count > STALE_LISTED ? ", ..." : "",
+		 pruned ? "" : " (see `burst run --prune`)");
 }
 
-/* Only what is just as the manifest says; while something is still to be rendered, what is old may be all there is. */
-static int tend_stale(const struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+/* Only what is just as the manifest says; while something is still to be rendered, what is old may
+ * be all there is. */
+static int tend_stale(const struct job *job, const struct segment_result *results,
+		      struct str *notes, struct err *err)
 {
 	CLEANUP(reuse_names_free) struct reuse_names names = {0};
 	struct reuse_want want = what_is_wanted(job);
@@ -1025,7 +1096,8 @@ static int tend_stale(const struct job *job, const struct segment_result *result
 		const char *base;
 		CLEANUP(fd_close) int parent = path_open_parent(folder, names.list[i], &base);
 		if (parent >= 0 && unlinkat(parent, base, 0) < 0 && errno != ENOENT)
-			return err_set(err, ERR_LOCAL, "%s/%s: cannot be removed: %s", job->output, names.list[i], strerror(errno));
+			return err_set(err, ERR_LOCAL, "%s/%s: cannot be removed: %s", job->output,
+				       names.list[i], strerror(errno));
 	}
 	note_stale(&names, prune, notes);
 	return 0;

@@ -55,12 +55,14 @@ static uint32_t tag_of(const unsigned char *p, uint32_t len)
 {
 	uint32_t tag = le(p, 2);
 
-	return tag == 0xfffe && len >= 26 ? le(p + 24, 2) : tag; /* extensible: the real tag begins its sub-format */
+	/* extensible: the real tag begins its sub-format */
+	return tag == 0xfffe && len >= 26 ? le(p + 24, 2) : tag;
 }
 
 static bool is_known(uint32_t tag, int bits)
 {
-	return (tag == 1 && (bits == 16 || bits == 24 || bits == 32)) || (tag == 3 && (bits == 32 || bits == 64));
+	return (tag == 1 && (bits == 16 || bits == 24 || bits == 32)) ||
+	       (tag == 3 && (bits == 32 || bits == 64));
 }
 
 bool wav_coding_known(const void *bytes, size_t len)
@@ -70,7 +72,9 @@ bool wav_coding_known(const void *bytes, size_t len)
 	for (size_t at = 12; at + 8 + 16 <= len;) {
 		uint32_t size = le(p + at + 4, 4);
 		if (!memcmp(p + at, "fmt ", 4))
-			return is_known(tag_of(p + at + 8, (uint32_t)MIN((size_t)size, len - at - 8)), (int)le(p + at + 22, 2));
+			return is_known(
+				tag_of(p + at + 8, (uint32_t)MIN((size_t)size, len - at - 8)),
+				(int)le(p + at + 22, 2));
 		at += 8 + (size_t)size + (size & 1);
 	}
 	return true;
@@ -194,10 +198,11 @@ static double sample_at(const unsigned char *p, const struct wav_format *format)
 
 struct listener {
 	struct wav_sound sound;
-	int64_t window, in_window; /* frames */
+	int64_t window, in_window;                     /* frames */
 	double window_peak, window_sum, window_energy; /* energy: sum of squares */
 	double sum, loud_energy, last_energy[2];
-	int64_t samples, loud_samples, window_samples, last_samples[2]; /* last: of the two newest windows */
+	/* last: of the two newest windows */
+	int64_t samples, loud_samples, window_samples, last_samples[2];
 	int64_t quiet_run, longest; /* windows */
 	bool heard;
 	int64_t clip_run[MAX_CHANNELS], clipped;
@@ -232,7 +237,8 @@ static void note_pause(struct listener *l)
 	}
 	if (l->heard && l->pause_run >= PAUSE_WINDOWS) {
 		GROW(l->pauses, l->pause_count, l->pause_cap);
-		l->pauses[l->pause_count++] = (l->windows - 1) * l->window - l->pause_run * l->window / 2;
+		l->pauses[l->pause_count++] =
+			(l->windows - 1) * l->window - l->pause_run * l->window / 2;
 	}
 	l->pause_run = 0;
 }
@@ -344,7 +350,8 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 
 int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err)
 {
-	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S), .notes_pauses = true};
+	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S),
+			     .notes_pauses = true};
 
 	if (hear_all(&l, f, info, err) < 0) {
 		free(l.pauses);

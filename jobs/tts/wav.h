@@ -26,9 +26,11 @@ struct wav_sound {
 	double peak;          /* 1.0 = full scale */
 	double inner_silence; /* seconds: the longest quiet stretch between sounds */
 	double clipped;       /* share of samples in runs of 3 or more at full scale */
-	double offset;        /* mean of all samples: what a sound should not have; 1.0 = full scale */
-	double loud_s;	      /* seconds that are not quiet */
-	double tail;          /* loudness of the last 20 ms, as a share of that of all that is not quiet */
+	/* mean of all samples: what a sound should not have; 1.0 = full scale */
+	double offset;
+	double loud_s; /* seconds that are not quiet */
+	/* loudness of the last 20 ms, as a share of that of all that is not quiet */
+	double tail;
 };
 
 /* Reads the header at the start of f. Sizes must agree with the file's: ERR_JOB says what is wrong
@@ -40,7 +42,8 @@ bool wav_coding_known(const void *bytes, size_t len);
 /* Reads all samples; constant memory. f stands anywhere. */
 int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err);
 
-/* The middles (frames) of all pauses of 80 ms or more between sounds, in order; *out is to be freed. The count; -1: ERR_LOCAL. */
+/* The middles (frames) of all pauses of 80 ms or more between sounds, in order; *out is to be
+ * freed. The count; -1: ERR_LOCAL. */
 int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err);
 
 int wav_frame_bytes(const struct wav_format *format);

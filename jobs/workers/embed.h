@@ -4,6 +4,7 @@
 
 #include "job.h"
 
-extern const struct job_file espeak_worker_file; /* "espeak-worker", for pods of this machine's architecture */
+/* "espeak-worker", for pods of this machine's architecture */
+extern const struct job_file espeak_worker_file;
 
 #endif

@@ -1,5 +1,6 @@
-/* espeak.c - the default worker: batches of JSON lines in, one WAV per segment out (jobs/PROTOCOL.md). It speaks through
- * libespeak-ng.so.1, found when it runs, or else through the program espeak-ng; it needs neither to be built. */
+/* espeak.c - the default worker: batches of JSON lines in, one WAV per segment out
+ * (jobs/PROTOCOL.md). It speaks through libespeak-ng.so.1, found when it runs, or else through the
+ * program espeak-ng; it needs neither to be built. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +27,21 @@ static void *must(void *p)
 
 /* ---- what we need of libespeak-ng's public interface (speak_lib.h), by its ABI ---- */
 
-enum { SYNCHRONOUS = 2, INIT_DONT_EXIT = 1 << 15, POS_CHARACTER = 1, CHARS_UTF8 = 1, END_PAUSE = 0x1000, EE_FINE = 0 };
-enum parameter { PARAM_RATE = 1, PARAM_VOLUME = 2, PARAM_PITCH = 3, PARAM_RANGE = 4, PARAM_GAP = 7 };
+enum {
+	SYNCHRONOUS = 2,
+	INIT_DONT_EXIT = 1 << 15,
+	POS_CHARACTER = 1,
+	CHARS_UTF8 = 1,
+	END_PAUSE = 0x1000,
+	EE_FINE = 0
+};
+enum parameter {
+	PARAM_RATE = 1,
+	PARAM_VOLUME = 2,
+	PARAM_PITCH = 3,
+	PARAM_RANGE = 4,
+	PARAM_GAP = 7
+};
 
 typedef int synth_callback(short *samples, int count, void *events);
 
@@ -41,8 +55,8 @@ struct voice { /* espeak_VOICE */
 static struct {
 	int (*initialize)(int output, int buffer_ms, const char *path, int options);
 	void (*set_callback)(synth_callback *callback);
-	int (*synth)(const void *text, size_t size, unsigned position, int position_type, unsigned end, unsigned flags,
-		     unsigned *id, void *user);
+	int (*synth)(const void *text, size_t size, unsigned position, int position_type,
+		     unsigned end, unsigned flags, unsigned *id, void *user);
 	int (*set_voice)(const char *name);
 	int (*set_voice_like)(struct voice *wanted);
 	struct voice *(*current_voice)(void);
@@ -83,11 +97,14 @@ static bool load_library(void)
 		const char *name;
 		void *to;
 	} wanted[] = {
-		{ "espeak_Initialize", &espeak.initialize }, { "espeak_SetSynthCallback", &espeak.set_callback },
-		{ "espeak_Synth", &espeak.synth },	     { "espeak_SetVoiceByName", &espeak.set_voice },
-		{ "espeak_SetVoiceByProperties", &espeak.set_voice_like },
-		{ "espeak_GetCurrentVoice", &espeak.current_voice },
-		{ "espeak_SetParameter", &espeak.set_parameter }, { "espeak_Info", &espeak.info },
+		{"espeak_Initialize", &espeak.initialize},
+		{"espeak_SetSynthCallback", &espeak.set_callback},
+		{"espeak_Synth", &espeak.synth},
+		{"espeak_SetVoiceByName", &espeak.set_voice},
+		{"espeak_SetVoiceByProperties", &espeak.set_voice_like},
+		{"espeak_GetCurrentVoice", &espeak.current_voice},
+		{"espeak_SetParameter", &espeak.set_parameter},
+		{"espeak_Info", &espeak.info},
 	};
 	void *lib = dlopen("libespeak-ng.so.1", RTLD_NOW);
 	if (!lib)
@@ -117,7 +134,8 @@ static bool find_program(void)
 	if (p)
 		fine = pclose(p) == 0 && fine;
 	if (fine)
-		snprintf(version, sizeof(version), "%.*s", (int)strcspn(colon ? colon + 2 : line, " \n"), colon ? colon + 2 : line);
+		snprintf(version, sizeof(version), "%.*s",
+			 (int)strcspn(colon ? colon + 2 : line, " \n"), colon ? colon + 2 : line);
 	return fine;
 }
 
@@ -155,7 +173,7 @@ static unsigned read_hex(struct cursor *c)
 static size_t put_utf8(char *to, unsigned code)
 {
 	int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-	static const unsigned char lead[] = { 0, 0xc0, 0xe0, 0xf0 };
+	static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
 	to[0] = (char)(lead[more] | code >> 6 * more);
 	for (int i = 1; i <= more; i++)
 		to[i] = (char)(0x80 | (code >> 6 * (more - i) & 63));
@@ -170,7 +188,8 @@ static size_t read_escape(struct cursor *c, char *to)
 	if (e != 'u')
 		return to[0] = known && e ? into[known - from] : e, 1;
 	unsigned code = read_hex(c);
-	if (code >= 0xd800 && code < 0xdc00 && c->end - c->p >= 6 && c->p[0] == '\\' && c->p[1] == 'u') {
+	if (code >= 0xd800 && code < 0xdc00 && c->end - c->p >= 6 && c->p[0] == '\\' &&
+	    c->p[1] == 'u') {
 		c->p += 2;
 		code = 0x10000 + ((code - 0xd800) << 10) + ((read_hex(c) - 0xdc00) & 0x3ff);
 	}
@@ -273,8 +292,8 @@ static void read_options(struct cursor *c, struct task *t)
 		const char *key;
 		int *to;
 	} known[] = {
-		{ "speed", &t->speed }, { "rate", &t->speed },		 { "pitch", &t->pitch },
-		{ "range", &t->range }, { "amplitude", &t->amplitude }, { "gap", &t->gap },
+		{"speed", &t->speed}, {"rate", &t->speed},          {"pitch", &t->pitch},
+		{"range", &t->range}, {"amplitude", &t->amplitude}, {"gap", &t->gap},
 	};
 	char *key;
 	if (!at(c, '{'))
@@ -294,7 +313,7 @@ static void read_options(struct cursor *c, struct task *t)
 
 static void read_member(struct cursor *c, struct task *t, const char *key)
 {
-	char **to = !strcmp(key, "id")	    ? &t->id
+	char **to = !strcmp(key, "id")      ? &t->id
 		    : !strcmp(key, "file")  ? &t->file
 		    : !strcmp(key, "text")  ? &t->text
 		    : !strcmp(key, "voice") ? &t->voice
@@ -310,7 +329,7 @@ static void read_member(struct cursor *c, struct task *t, const char *key)
 
 static struct task read_task(struct cursor *c)
 {
-	struct task t = { .speed = 175, .pitch = 50, .range = 50, .amplitude = 100 };
+	struct task t = {.speed = 175, .pitch = 50, .range = 50, .amplitude = 100};
 	char *key;
 	while ((key = next_key(c))) {
 		read_member(c, &t, key);
@@ -327,7 +346,8 @@ static void free_task(struct task *t)
 	free(t->voice);
 }
 
-static int fail(char *error, size_t room, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int fail(char *error, size_t room, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static int fail(char *error, size_t room, const char *fmt, ...)
 {
 	va_list args;
@@ -365,7 +385,8 @@ static int write_wav(const char *path, char *error, size_t room)
 	if (!f)
 		return fail(error, room, "%s: %s", path, strerror(errno));
 	wav_header(h, (uint32_t)(sample_count * sizeof(*samples)));
-	bool fine = fwrite(h, sizeof(h), 1, f) == 1 && fwrite(samples, sizeof(*samples), sample_count, f) == sample_count;
+	bool fine = fwrite(h, sizeof(h), 1, f) == 1 &&
+		    fwrite(samples, sizeof(*samples), sample_count, f) == sample_count;
 	fine = fclose(f) == 0 && fine;
 	return fine ? 0 : fail(error, room, "%s: %s", path, strerror(errno));
 }
@@ -379,7 +400,8 @@ static bool speaks(const struct voice *v, const char *language)
 	return false;
 }
 
-/* By the name of a voice's file ("en-us"), else by language ("en-gb", "fr-fr"), as the espeak-ng program does. A variant
+/* By the name of a voice's file ("en-us"), else by language ("en-gb", "fr-fr"), as the espeak-ng
+ * program does. A variant
  * ("+f3") goes only with a file's name: the language's voice tells us its own. */
 static bool choose_voice(const char *name)
 {
@@ -391,7 +413,7 @@ static bool choose_voice(const char *name)
 	if (plain >= sizeof(language))
 		return false;
 	snprintf(language, sizeof(language), "%.*s", (int)plain, name);
-	struct voice wanted = { .languages = language };
+	struct voice wanted = {.languages = language};
 	if (espeak.set_voice_like(&wanted) != EE_FINE)
 		return false;
 	const struct voice *found = espeak.current_voice();
@@ -410,7 +432,8 @@ static int speak(const struct task *t, const char *path, char *error, size_t roo
 	espeak.set_parameter(PARAM_PITCH, t->pitch, 0);
 	espeak.set_parameter(PARAM_RANGE, t->range, 0);
 	espeak.set_parameter(PARAM_GAP, t->gap, 0);
-	int status = espeak.synth(t->text, strlen(t->text) + 1, 0, POS_CHARACTER, 0, CHARS_UTF8 | END_PAUSE, NULL, NULL);
+	int status = espeak.synth(t->text, strlen(t->text) + 1, 0, POS_CHARACTER, 0,
+				  CHARS_UTF8 | END_PAUSE, NULL, NULL);
 	if (too_long)
 		return fail(error, room, "more than an hour of sound");
 	if (status != EE_FINE || !sample_count)
@@ -430,8 +453,9 @@ static int load_voice(const char *voice, char *error, size_t room)
 	return 0;
 }
 
-/* What espeak-ng has said before changes what it says next, by some per cent of its length. So each segment is spoken by a
- * child of this process, which loads voices and never speaks: the same task gives the same file, whatever came before. */
+/* What espeak-ng has said before changes what it says next, by some per cent of its length. So each
+ * segment is spoken by a child of this process, which loads voices and never speaks: the same task
+ * gives the same file, whatever came before. */
 static int speak_by_library(const struct task *t, const char *path, char *error, size_t room)
 {
 	int p[2], status = 0;
@@ -464,8 +488,8 @@ static void become_program(const struct task *t, const char *path, int in)
 	snprintf(gap, sizeof(gap), "%d", t->gap);
 	dup2(in, 0);
 	dup2(2, 1);
-	execlp("espeak-ng", "espeak-ng", "-v", t->voice ? t->voice : "en", "-s", speed, "-p", pitch, "-a", amplitude, "-g",
-	       gap, "-w", path, "--stdin", (char *)NULL);
+	execlp("espeak-ng", "espeak-ng", "-v", t->voice ? t->voice : "en", "-s", speed, "-p", pitch,
+	       "-a", amplitude, "-g", gap, "-w", path, "--stdin", (char *)NULL);
 	_exit(127);
 }
 
@@ -484,8 +508,11 @@ static int speak_by_program(const struct task *t, const char *path, char *error,
 	size_t len = strlen(t->text);
 	bool written = pid > 0 && write(p[1], t->text, len) == (ssize_t)len;
 	close(p[1]);
-	bool fine = pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 && access(path, F_OK) == 0;
-	return fine && written ? 0 : fail(error, room, "espeak-ng ended with status %d, voice \"%s\"", status, t->voice ? t->voice : "en");
+	bool fine = pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 &&
+		    access(path, F_OK) == 0;
+	return fine && written ? 0
+			       : fail(error, room, "espeak-ng ended with status %d, voice \"%s\"",
+				      status, t->voice ? t->voice : "en");
 }
 
 static int64_t clock_ms(void)
@@ -504,7 +531,8 @@ static int render(const struct task *t, char *error, size_t room)
 		return fail(error, room, "a segment needs a text and a file");
 	snprintf(path, sizeof(path), "%s/%s", out && *out ? out : ".", t->file);
 	snprintf(temp, sizeof(temp), "%s.tmp", path);
-	int failed = by_library ? speak_by_library(t, temp, error, room) : speak_by_program(t, temp, error, room);
+	int failed = by_library ? speak_by_library(t, temp, error, room)
+				: speak_by_program(t, temp, error, room);
 	if (!failed && rename(temp, path) < 0)
 		failed = fail(error, room, "%s: %s", path, strerror(errno));
 	if (failed)
@@ -541,7 +569,7 @@ static void render_segments(struct cursor *c)
 
 static void render_batch(const char *line, size_t len)
 {
-	struct cursor c = { line, line + len };
+	struct cursor c = {line, line + len};
 	char *key, *batch = NULL;
 	if (!at(&c, '{'))
 		return;
@@ -568,7 +596,8 @@ int main(void)
 	by_library = load_library();
 	if (!by_library && !find_program()) {
 		printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\","
-		       "\"error\":\"neither libespeak-ng.so.1 nor the program espeak-ng is on this pod\"}\n");
+		       "\"error\":\"neither libespeak-ng.so.1 nor the program espeak-ng is on this "
+		       "pod\"}\n");
 		return 1;
 	}
 	printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\",\"version\":");

@@ -44,16 +44,21 @@ INCBIN(lock_torchaudio, "jobs/workers/lock/torchaudio.txt");
 INCBIN(lock_uv, "jobs/workers/lock/uv.txt");
 
 const char python_harness_main[] = "burst_worker.py";
-const char *const python_harness[] = {"burst_audio.py", "burst_device.py", "burst_engine.py", "burst_phases.py", "burst_probe.py",
-				      "burst_read.py",	"burst_render.py", "burst_wire.py",   "burst_worker.py", NULL};
+const char *const python_harness[] = {
+	"burst_audio.py", "burst_device.py", "burst_engine.py", "burst_phases.py", "burst_probe.py",
+	"burst_read.py",  "burst_render.py", "burst_wire.py",   "burst_worker.py", NULL};
 
 const struct job_file *python_file(const char *name)
 {
 	static struct job_file files[] = {
-		{"burst_audio.py", python_audio, 0, 0644},   {"burst_device.py", python_device, 0, 0644},
-		{"burst_engine.py", python_engine, 0, 0644}, {"burst_probe.py", python_probe, 0, 0644},
-		{"burst_render.py", python_render, 0, 0644}, {"burst_wire.py", python_wire, 0, 0644},
-		{"burst_worker.py", python_worker, 0, 0644}, {"engine_piper.py", python_piper, 0, 0644},
+		{"burst_audio.py", python_audio, 0, 0644},
+		{"burst_device.py", python_device, 0, 0644},
+		{"burst_engine.py", python_engine, 0, 0644},
+		{"burst_probe.py", python_probe, 0, 0644},
+		{"burst_render.py", python_render, 0, 0644},
+		{"burst_wire.py", python_wire, 0, 0644},
+		{"burst_worker.py", python_worker, 0, 0644},
+		{"engine_piper.py", python_piper, 0, 0644},
 		{"piper_voice.py", python_piper_voice, 0, 0644},
 		{"engine_chatterbox.py", python_chatterbox, 0, 0644},
 		{"burst_graphs.py", python_graphs, 0, 0644},

@@ -1,5 +1,5 @@
-/* blocks.h - a file as a row of blocks of one size, each known by the hash of its bytes without the zeros at their end: how a
- * store that keeps blocks wants to be told of it. */
+/* blocks.h - a file as a row of blocks of one size, each known by the hash of its bytes without the
+ * zeros at their end: how a store that keeps blocks wants to be told of it. */
 #ifndef BURST_BASE_BLOCKS_H
 #define BURST_BASE_BLOCKS_H
 
@@ -19,8 +19,8 @@ struct file_blocks {
 	int64_t bytes; /* of the whole file */
 };
 
-/* Reads the whole file (so not from the loop's thread); every block but the last has block_bytes (> 0). *out is written only
- * on success and ended with blocks_free(). ERR_LOCAL. */
+/* Reads the whole file (so not from the loop's thread); every block but the last has block_bytes (>
+ * 0). *out is written only on success and ended with blocks_free(). ERR_LOCAL. */
 int blocks_of_file(struct file_blocks *out, const char *path, int64_t block_bytes, struct err *err);
 void blocks_free(struct file_blocks *blocks); /* it is empty then; NULL is fine */
 

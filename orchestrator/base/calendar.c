@@ -18,12 +18,18 @@ struct field {
 	const char *const *words; /* whole or by three letters; the first stands for `least` */
 };
 
-static const char *const month_words[] = {"january", "february", "march",	 "april",   "may",	"june",	    "july",
-					  "august",  "september", "october", "november", "december", NULL};
-static const char *const day_words[] = {"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", NULL};
+static const char *const month_words[] = {"january",  "february", "march",  "april",     "may",
+					  "june",     "july",     "august", "september", "october",
+					  "november", "december", NULL};
+static const char *const day_words[] = {"sunday",   "monday", "tuesday",  "wednesday",
+					"thursday", "friday", "saturday", NULL};
 
 static const struct field fields[] = {
-	{"minute", 0, 59, NULL}, {"hour", 0, 23, NULL}, {"day of the month", 1, 31, NULL}, {"month", 1, 12, month_words}, {"day of the week", 0, 7, day_words},
+	{"minute", 0, 59, NULL},
+	{"hour", 0, 23, NULL},
+	{"day of the month", 1, 31, NULL},
+	{"month", 1, 12, month_words},
+	{"day of the week", 0, 7, day_words},
 };
 
 static bool read_value(const struct field *f, const char **at, int *out)
@@ -31,7 +37,8 @@ static bool read_value(const struct field *f, const char **at, int *out)
 	char *end;
 
 	for (int i = 0; f->words && f->words[i]; i++) {
-		size_t whole = strlen(f->words[i]), used = strncasecmp(*at, f->words[i], whole) == 0 ? whole : 3;
+		size_t whole = strlen(f->words[i]),
+		       used = strncasecmp(*at, f->words[i], whole) == 0 ? whole : 3;
 		if (strncasecmp(*at, f->words[i], used) == 0) {
 			*at += used;
 			*out = f->least + i;
@@ -76,7 +83,8 @@ static bool read_part(const struct field *f, const char **at, uint64_t *bits)
 	return true;
 }
 
-static int read_field(const struct field *f, const char *text, uint64_t *bits, bool *any, struct err *err)
+static int read_field(const struct field *f, const char *text, uint64_t *bits, bool *any,
+		      struct err *err)
 {
 	const char *at = text;
 
@@ -85,7 +93,10 @@ static int read_field(const struct field *f, const char *text, uint64_t *bits, b
 	while (read_part(f, &at, bits) && *at == ',')
 		at++;
 	if (*at || at == text || at[-1] == ',')
-		return err_set(err, ERR_USAGE, "\"%s\" is no %s (%d to %d, with lists, ranges and steps as in crontab)", text, f->name, f->least, f->most);
+		return err_set(
+			err, ERR_USAGE,
+			"\"%s\" is no %s (%d to %d, with lists, ranges and steps as in crontab)",
+			text, f->name, f->least, f->most);
 	return 0;
 }
 
@@ -98,9 +109,15 @@ static int read_fields(char *const words[5], struct calendar *out, struct err *e
 		if (read_field(&fields[i], words[i], &bits[i], &any[i], err) < 0)
 			return -1;
 	*out = (struct calendar){
-		.minutes = bits[0], .hours = (uint32_t)bits[1], .days = (uint32_t)bits[2], .months = (uint32_t)bits[3],
+		.minutes = bits[0],
+		.hours = (uint32_t)bits[1],
+		.days = (uint32_t)bits[2],
+		.months = (uint32_t)bits[3],
 		.weekdays = (uint8_t)((bits[4] | bits[4] >> 7) & 0x7f), /* 7 is Sunday as well */
-		.any_minute = any[0], .any_hour = any[1], .any_day = any[2], .any_weekday = any[4],
+		.any_minute = any[0],
+		.any_hour = any[1],
+		.any_day = any[2],
+		.any_weekday = any[4],
 	};
 	return 0;
 }
@@ -108,8 +125,8 @@ static int read_fields(char *const words[5], struct calendar *out, struct err *e
 /* With two digits for the minutes: "daily 2:5" may be a slip. */
 static bool read_time(const char *text, int *hour, int *minute)
 {
-	return text && isdigit((unsigned char)text[0]) && clock_time_of_day(text, hour, minute) && strlen(strchr(text, ':')) == 3 &&
-	       isdigit((unsigned char)strchr(text, ':')[1]);
+	return text && isdigit((unsigned char)text[0]) && clock_time_of_day(text, hour, minute) &&
+	       strlen(strchr(text, ':')) == 3 && isdigit((unsigned char)strchr(text, ':')[1]);
 }
 
 /* "15m" and "6h", which have to divide an hour or a day: else the last stretch would be shorter. */
@@ -118,7 +135,8 @@ static bool read_every(const char *text, char fields_out[64])
 	char unit = 0;
 	int n = 0, end = 0;
 
-	if (!text || !isdigit((unsigned char)*text) || sscanf(text, "%4d%c%n", &n, &unit, &end) != 2 || text[end] || n < 1)
+	if (!text || !isdigit((unsigned char)*text) ||
+	    sscanf(text, "%4d%c%n", &n, &unit, &end) != 2 || text[end] || n < 1)
 		return false;
 	if (unit == 'm' && n < 60 && 60 % n == 0)
 		snprintf(fields_out, 64, n == 1 ? "* * * * *" : "*/%d * * * *", n);
@@ -132,8 +150,9 @@ static bool read_every(const char *text, char fields_out[64])
 static const char *short_form(const char *word)
 {
 	static const char *const forms[][2] = {
-		{"@hourly", "0 * * * *"},   {"hourly", "0 * * * *"},	{"@daily", "0 0 * * *"},   {"@midnight", "0 0 * * *"},
-		{"@weekly", "0 0 * * 0"},   {"@monthly", "0 0 1 * *"}, {"@yearly", "0 0 1 1 *"}, {"@annually", "0 0 1 1 *"},
+		{"@hourly", "0 * * * *"},   {"hourly", "0 * * * *"},    {"@daily", "0 0 * * *"},
+		{"@midnight", "0 0 * * *"}, {"@weekly", "0 0 * * 0"},   {"@monthly", "0 0 1 * *"},
+		{"@yearly", "0 0 1 1 *"},   {"@annually", "0 0 1 1 *"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++)
@@ -161,9 +180,11 @@ static bool in_words(char *const words[6], int count, char out[64])
 		snprintf(out, 64, "%d %d * * *", minute, hour);
 	else if (count == 2 && !strcasecmp(words[0], "weekdays"))
 		snprintf(out, 64, "%d %d * * 1-5", minute, hour);
-	else if (count == 3 && !strcasecmp(words[0], "weekly") && read_value(&fields[4], &at, &day) && !*at)
+	else if (count == 3 && !strcasecmp(words[0], "weekly") &&
+		 read_value(&fields[4], &at, &day) && !*at)
 		snprintf(out, 64, "%d %d * * %d", minute, hour, day);
-	else if (count == 3 && !strcasecmp(words[0], "monthly") && read_value(&fields[2], &at, &day) && !*at)
+	else if (count == 3 && !strcasecmp(words[0], "monthly") &&
+		 read_value(&fields[2], &at, &day) && !*at)
 		snprintf(out, 64, "%d %d %d * *", minute, hour, day);
 	else
 		return false;
@@ -175,7 +196,8 @@ static int split(char *text, char *words[6])
 	int count = 0;
 	char *rest = NULL;
 
-	for (char *word = strtok_r(text, " \t", &rest); word && count < 6; word = strtok_r(NULL, " \t", &rest))
+	for (char *word = strtok_r(text, " \t", &rest); word && count < 6;
+	     word = strtok_r(NULL, " \t", &rest))
 		words[count++] = word;
 	return count;
 }
@@ -190,8 +212,11 @@ static int parse_any(const char *when, struct calendar *out, struct err *err)
 		return read_fields(words, out, err);
 	if (!count || !in_words(words, count, form))
 		return err_set(err, ERR_USAGE,
-			       "\"%s\" is no time to run at: it wants \"daily 02:00\", \"weekdays 07:30\", \"weekly mon 02:00\", \"monthly 1 02:00\", "
-			       "\"hourly\", \"every 15m\", or the five fields of a crontab (\"0 2 * * *\")", when);
+			       "\"%s\" is no time to run at: it wants \"daily 02:00\", \"weekdays "
+			       "07:30\", \"weekly mon 02:00\", \"monthly 1 02:00\", "
+			       "\"hourly\", \"every 15m\", or the five fields of a crontab (\"0 2 "
+			       "* * *\")",
+			       when);
 	count = split(form, words);
 	return read_fields(words, out, err);
 }
@@ -201,13 +226,15 @@ int calendar_parse(const char *when, struct calendar *out, struct err *err)
 	if (parse_any(when, out, err) < 0)
 		return -1;
 	if (calendar_next(out, clock_wall_ms()) < 0)
-		return err_set(err, ERR_USAGE, "\"%s\" never comes: no month of it has such a day", when);
+		return err_set(err, ERR_USAGE, "\"%s\" never comes: no month of it has such a day",
+			       when);
 	return 0;
 }
 
 /* ---- writing ---- */
 
-static void write_bits(struct str *to, uint64_t bits, const struct field *f, bool any, const char *end)
+static void write_bits(struct str *to, uint64_t bits, const struct field *f, bool any,
+		       const char *end)
 {
 	uint64_t all = 0;
 
@@ -240,7 +267,8 @@ void calendar_write(const struct calendar *c, struct str *to)
 
 static bool is_on(const struct calendar *c, const struct tm *day)
 {
-	bool of_month = c->days & (UINT32_C(1) << day->tm_mday), of_week = c->weekdays & (1 << day->tm_wday);
+	bool of_month = c->days & (UINT32_C(1) << day->tm_mday),
+	     of_week = c->weekdays & (1 << day->tm_wday);
 
 	if (!(c->months & (UINT32_C(1) << (day->tm_mon + 1))))
 		return false;
@@ -249,7 +277,8 @@ static bool is_on(const struct calendar *c, const struct tm *day)
 
 static bool is_at(const struct calendar *c, int minute_of_day)
 {
-	return c->hours & (UINT32_C(1) << (minute_of_day / 60)) && c->minutes & (UINT64_C(1) << (minute_of_day % 60));
+	return c->hours & (UINT32_C(1) << (minute_of_day / 60)) &&
+	       c->minutes & (UINT64_C(1) << (minute_of_day % 60));
 }
 
 static bool any_at(const struct calendar *c, int from, int to)
@@ -260,7 +289,8 @@ static bool any_at(const struct calendar *c, int from, int to)
 	return false;
 }
 
-/* The day that lies `days` after that of this moment, or before it: at noon, where no clock changes. */
+/* The day that lies `days` after that of this moment, or before it: at noon, where no clock
+ * changes. */
 static struct tm day_of(int64_t ms, int days)
 {
 	time_t now = (time_t)(ms / 1000);
@@ -275,7 +305,8 @@ static struct tm day_of(int64_t ms, int days)
 	return day;
 }
 
-/* About its first second: where the clock changes at midnight, mktime() may take the gap's one side or the other. */
+/* About its first second: where the clock changes at midnight, mktime() may take the gap's one side
+ * or the other. */
 static int64_t day_begins(struct tm day, int days)
 {
 	day.tm_mday += days;
@@ -285,7 +316,8 @@ static int64_t day_begins(struct tm day, int days)
 }
 
 /* Each moment of a day, in order; false from `found` ends the walk. */
-static void walk_day(const struct calendar *c, struct tm day, bool (*found)(void *ctx, int64_t ms), void *ctx)
+static void walk_day(const struct calendar *c, struct tm day, bool (*found)(void *ctx, int64_t ms),
+		     void *ctx)
 {
 	int64_t from = day_begins(day, 0) - EDGE_S, to = day_begins(day, 1) + EDGE_S;
 	bool fixed = !c->any_minute && !c->any_hour;
@@ -311,7 +343,7 @@ static void walk_day(const struct calendar *c, struct tm day, bool (*found)(void
 
 struct search {
 	int64_t since_ms, at_ms; /* after the first, not after the second */
-	int64_t first, last;	 /* -1: none yet */
+	int64_t first, last;     /* -1: none yet */
 	int count;
 };
 

@@ -54,10 +54,12 @@ bool clock_time_of_day(const char *text, int *hour, int *minute)
 {
 	int used = 0;
 
-	return sscanf(text, "%2d:%2d%n", hour, minute, &used) == 2 && !text[used] && *hour >= 0 && *hour < 24 && *minute >= 0 && *minute < 60;
+	return sscanf(text, "%2d:%2d%n", hour, minute, &used) == 2 && !text[used] && *hour >= 0 &&
+	       *hour < 24 && *minute >= 0 && *minute < 60;
 }
 
-/* This time of day, so many days later, as seen with or without daylight saving time; *shown: whether the clock does show it then. */
+/* This time of day, so many days later, as seen with or without daylight saving time; *shown:
+ * whether the clock does show it then. */
 static time_t time_on_day(time_t now, int days, int hour, int minute, int dst, bool *shown)
 {
 	struct tm tm = {0};
@@ -75,7 +77,8 @@ static time_t time_on_day(time_t now, int days, int hour, int minute, int dst, b
 
 bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms)
 {
-	enum { AUTUMN = 1, SPRING = 0 }; /* the earlier of two comes with DST; what is skipped counts without */
+	/* the earlier of two comes with DST; what is skipped counts without */
+	enum { AUTUMN = 1, SPRING = 0 };
 	time_t now = (time_t)(wall_ms / 1000);
 	int hour, minute;
 
@@ -97,7 +100,8 @@ bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms)
 
 /* ---- HTTP dates ---- */
 
-/* Days since 1970 of a date of the Gregorian calendar, month 1 to 12; March is the first month of its year here. */
+/* Days since 1970 of a date of the Gregorian calendar, month 1 to 12; March is the first month of
+ * its year here. */
 static int64_t days_since_1970(int year, int month, int day)
 {
 	int64_t y = month <= 2 ? year - 1 : year;
@@ -112,14 +116,16 @@ bool clock_http_date(const char *text, int64_t *epoch_s)
 	int day, year, hour, minute, second, read = 0;
 	char name[4];
 
-	if (sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &day, name, &year, &hour, &minute, &second,
-		   &read) != 6 || !read || text[read])
+	if (sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &day, name, &year,
+		   &hour, &minute, &second, &read) != 6 ||
+	    !read || text[read])
 		return false;
 	const char *month = strlen(name) == 3 ? strstr(months, name) : NULL;
-	if (!month || (month - months) % 3 || day < 1 || day > 31 || year < 1970 || hour < 0 || hour > 23 || minute < 0 ||
-	    minute > 59 || second < 0 || second > 60)
+	if (!month || (month - months) % 3 || day < 1 || day > 31 || year < 1970 || hour < 0 ||
+	    hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
 		return false;
-	*epoch_s = days_since_1970(year, (int)(month - months) / 3 + 1, day) * 86400 + hour * 3600 + minute * 60 + second;
+	*epoch_s = days_since_1970(year, (int)(month - months) / 3 + 1, day) * 86400 + hour * 3600 +
+		   minute * 60 + second;
 	return true;
 }
 
@@ -159,18 +165,22 @@ int duration_parse(const char *text, int64_t *out_ms, struct err *err)
 	static const struct {
 		const char *unit;
 		double ms;
-	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
+	} units[] = {{"", 1000},  {"ms", 1},     {"s", 1000},
+		     {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
 	const char *end;
 	double number;
 
 	if (!plain_decimal(text, &number, &end))
-		return err_set(err, ERR_USAGE, "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"", text);
+		return err_set(err, ERR_USAGE,
+			       "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"",
+			       text);
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
 		if (!strcmp(end, units[i].unit)) {
 			*out_ms = (int64_t)(number * units[i].ms + 0.5);
 			return 0;
 		}
-	return err_set(err, ERR_USAGE, "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"", text);
+	return err_set(err, ERR_USAGE,
+		       "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"", text);
 }
 
 char *duration_show(char *to, size_t room, int64_t ms)
@@ -194,7 +204,8 @@ int money_parse(const char *text, int64_t *out_microusd, struct err *err)
 	double dollars;
 
 	if (!plain_decimal(text + (*text == '$'), &dollars, &end) || *end)
-		return err_set(err, ERR_USAGE, "\"%s\" is not an amount in dollars: write it like 5 or 0.69", text);
+		return err_set(err, ERR_USAGE,
+			       "\"%s\" is not an amount in dollars: write it like 5 or 0.69", text);
 	*out_microusd = (int64_t)(dollars * 1e6 + 0.5);
 	return 0;
 }
@@ -206,7 +217,8 @@ char *money_show(char *to, size_t room, int64_t microusd)
 	if (microusd > 0 && microusd < 50) /* it is not nothing */
 		snprintf(to, room, "<$0.0001");
 	else
-		snprintf(to, room, dollars != 0 && dollars < 1 && dollars > -1 ? "$%.4f" : "$%.2f", dollars);
+		snprintf(to, room, dollars != 0 && dollars < 1 && dollars > -1 ? "$%.4f" : "$%.2f",
+			 dollars);
 	return to;
 }
 

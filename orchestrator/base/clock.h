@@ -1,4 +1,5 @@
-/* clock.h - the two clocks of design part 1, and how durations, times and money are written and read. */
+/* clock.h - the two clocks of design part 1, and how durations, times and money are written and
+ * read. */
 #ifndef BURST_BASE_CLOCK_H
 #define BURST_BASE_CLOCK_H
 
@@ -7,7 +8,8 @@
 
 #include "err.h"
 
-/* Milliseconds of a clock that never jumps and, where the system has one, counts sleep (CLOCK_BOOTTIME). */
+/* Milliseconds of a clock that never jumps and, where the system has one, counts sleep
+ * (CLOCK_BOOTTIME). */
 int64_t clock_boot_ms(void);
 /* Milliseconds since 1970 of the wall clock, which may jump. */
 int64_t clock_wall_ms(void);
@@ -20,16 +22,20 @@ char *clock_local(char *to, size_t room, const char *format, int64_t wall_ms);
 
 /* "07:00", "7:5". False: it is no time of day. */
 bool clock_time_of_day(const char *text, int *hour, int *minute);
-/* "07:00": the next such time of day after wall_ms, in the local time zone. One that the clock passes twice counts as the first; one that it
- * skips counts as the moment so long after midnight. False: it is no time of day. */
+/* "07:00": the next such time of day after wall_ms, in the local time zone. One that the clock
+ * passes twice counts as the first; one that it skips counts as the moment so long after midnight.
+ * False: it is no time of day. */
 bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms);
 
-/* An HTTP date in the form that all servers of today write, "Sun, 06 Nov 1994 08:49:37 GMT"; false when it is none. */
+/* An HTTP date in the form that all servers of today write, "Sun, 06 Nov 1994 08:49:37 GMT"; false
+ * when it is none. */
 bool clock_http_date(const char *text, int64_t *epoch_s);
-/* "24h00m behind", "3m00s ahead of": by about how much a clock is off, negative: behind. room >= 40. Returns `to`. */
+/* "24h00m behind", "3m00s ahead of": by about how much a clock is off, negative: behind. room
+ * >= 40. Returns `to`. */
 char *clock_off_show(char *to, size_t room, int64_t off_ms);
 
-/* "90s", "20m", "2h", "1d", "250ms", "0"; a bare number is seconds. -1 and *err (ERR_USAGE) when it is none of these. */
+/* "90s", "20m", "2h", "1d", "250ms", "0"; a bare number is seconds. -1 and *err (ERR_USAGE) when it
+ * is none of these. */
 int duration_parse(const char *text, int64_t *out_ms, struct err *err);
 /* "0.8s", "41s", "3m05s", "2h10m": for people. room >= 24. Returns `to`. */
 char *duration_show(char *to, size_t room, int64_t ms);
@@ -40,9 +46,10 @@ char *money_show(char *to, size_t room, int64_t microusd);
 /* Micro-dollars for `ms` at an hourly price, rounded up, within MONEY_MOST either way. */
 int64_t money_for(int64_t price_microusd_h, int64_t ms);
 
-/* What lies beyond was not meant: a moment in the year 5138 (seconds since 1970), a billion dollars. Readers of foreign numbers
- * and money_for() stop there, so that sums and products of some thousand of them stay within an int64_t. */
+/* What lies beyond was not meant: a moment in the year 5138 (seconds since 1970), a billion
+ * dollars. Readers of foreign numbers and money_for() stop there, so that sums and products of some
+ * thousand of them stay within an int64_t. */
 #define EPOCH_MOST_S INT64_C(100000000000)
-#define MONEY_MOST INT64_C(1000000000000000)
+#define MONEY_MOST   INT64_C(1000000000000000)
 
 #endif

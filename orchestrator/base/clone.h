@@ -2,7 +2,8 @@
 #ifndef BURST_BASE_CLONE_H
 #define BURST_BASE_CLONE_H
 
-/* All of `from`, wherever it stands, into the empty file `to`. A change of one is never a change of the other. -1 and errno. */
+/* All of `from`, wherever it stands, into the empty file `to`. A change of one is never a change of
+ * the other. -1 and errno. */
 int fd_clone(int from, int to);
 
 #endif

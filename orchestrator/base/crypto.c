@@ -17,10 +17,12 @@
 #else
 #define CRYPTO_LIBRARY "libcrypto.so.3"
 #endif
+/* clang-format off */
 #define CRYPTO_FUNCTIONS(X)                                                                                                \
 	X(EVP_Digest) X(EVP_DigestFinal_ex) X(EVP_DigestInit_ex) X(EVP_DigestUpdate) X(EVP_EncodeBlock)                    \
 	X(EVP_MD_CTX_free) X(EVP_MD_CTX_new) X(EVP_PKEY_Q_keygen) X(EVP_PKEY_free) X(EVP_PKEY_get_raw_private_key)         \
 	X(EVP_PKEY_get_raw_public_key) X(EVP_sha256) X(OPENSSL_cleanse) X(RAND_bytes)
+/* clang-format on */
 
 #define ED25519_BYTES 32
 #define PEM_WIDTH     70 /* what ssh-keygen writes; some readers refuse longer lines */
@@ -166,7 +168,9 @@ int sha256_file(const char *path, char hex[SHA256_HEX], int64_t *out_bytes, stru
 	if (fd < 0)
 		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path,
 			       strerror(errno));
-	return sha256_fd(fd, hex, out_bytes) < 0 ? err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno)) : 0;
+	return sha256_fd(fd, hex, out_bytes) < 0
+		       ? err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno))
+		       : 0;
 }
 
 /* ---- random bytes ---- */

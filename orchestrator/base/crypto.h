@@ -32,11 +32,13 @@ void random_bytes(void *to, size_t len);
 void random_hex(char *to, size_t len);
 uint64_t random_u64(void);
 
-void base64_add(struct str *to, const void *bytes, size_t len); /* standard alphabet, padded, no line breaks */
+/* standard alphabet, padded, no line breaks */
+void base64_add(struct str *to, const void *bytes, size_t len);
 int base64_decode(struct str *to, const char *text, size_t len, struct err *err);
 
-/* An ed25519 key as OpenSSH writes it: the private file's text ("-----BEGIN OPENSSH PRIVATE KEY-----", unencrypted;
- * format: openssh PROTOCOL.key), and the public line "ssh-ed25519 AAAA... comment". */
+/* An ed25519 key as OpenSSH writes it: the private file's text ("-----BEGIN OPENSSH PRIVATE
+ * KEY-----", unencrypted; format: openssh PROTOCOL.key), and the public line "ssh-ed25519 AAAA...
+ * comment". */
 struct ssh_key {
 	char *private_pem;
 	char *public_line;

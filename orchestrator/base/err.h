@@ -7,37 +7,44 @@
 
 #include "mem.h"
 
-/* What went wrong, as far as code must care. The exit status and the core's next step follow from it, never from msg. */
+/* What went wrong, as far as code must care. The exit status and the core's next step follow from
+ * it, never from msg. */
 enum err_kind {
 	ERR_NONE = 0,
-	ERR_USAGE,	  /* the command line */
-	ERR_CONFIG,	  /* burst.cfg, or the job's input; the message names file:line and key */
+	ERR_USAGE,        /* the command line */
+	ERR_CONFIG,       /* burst.cfg, or the job's input; the message names file:line and key */
 	ERR_CREDENTIALS,  /* the vendor does not accept who we are */
-	ERR_BALANCE,	  /* the account cannot pay */
+	ERR_BALANCE,      /* the account cannot pay */
 	ERR_NO_CAPACITY,  /* this offer is sold out now: try the next, or wait */
-	ERR_REFUSED,	  /* the vendor says no to this very request; asking again is useless */
-	ERR_NOT_FOUND,	  /* what we name does not exist (any more) */
+	ERR_REFUSED,      /* the vendor says no to this very request; asking again is useless */
+	ERR_NOT_FOUND,    /* what we name does not exist (any more) */
 	ERR_RATE_LIMITED, /* wait retry_after_ms, then ask again */
-	ERR_AMBIGUOUS,	  /* the request may have been carried out: look before asking again */
-	ERR_TRANSIENT,	  /* the vendor or the network hiccupped; asking again can help and costs nothing twice */
-	ERR_NETWORK,	  /* no connection, or lost; asking again can help */
-	ERR_UNTRUSTED,	  /* the other side is not who, or not what, it must be (host key, sizes, paths) */
-	ERR_LOCAL,	  /* this machine: disk full, no permission, missing program */
-	ERR_CAP,	  /* a cap on cost or duration was reached */
-	ERR_BUSY,	  /* the same job is running already */
-	ERR_JOB,	  /* the work itself failed: worker, segment, command */
-	ERR_UNRELEASED,	  /* a pod could not be confirmed gone */
-	ERR_INTERRUPTED,  /* a signal; see err.signal */
-	ERR_BUG,	  /* we or the vendor broke the protocol */
-	ERR_NO_ACCOUNT,	  /* nobody has given us a key for this vendor, anywhere: there is nothing to be refused */
+	ERR_AMBIGUOUS,    /* the request may have been carried out: look before asking again */
+	/* the vendor or the network hiccupped; asking again can help and costs nothing twice */
+	ERR_TRANSIENT,
+	ERR_NETWORK, /* no connection, or lost; asking again can help */
+	/* the other side is not who, or not what, it must be (host key, sizes, paths) */
+	ERR_UNTRUSTED,
+	ERR_LOCAL,       /* this machine: disk full, no permission, missing program */
+	ERR_CAP,         /* a cap on cost or duration was reached */
+	ERR_BUSY,        /* the same job is running already */
+	ERR_JOB,         /* the work itself failed: worker, segment, command */
+	ERR_UNRELEASED,  /* a pod could not be confirmed gone */
+	ERR_INTERRUPTED, /* a signal; see err.signal */
+	ERR_BUG,         /* we or the vendor broke the protocol */
+	/* nobody has given us a key for this vendor, anywhere: there is nothing to be refused */
+	ERR_NO_ACCOUNT,
 };
 
 struct err { /* on the caller's stack; nothing to free */
 	enum err_kind kind;
-	int signal;		/* ERR_INTERRUPTED: which; ERR_UNRELEASED: the one that would not wait any longer */
+	/* ERR_INTERRUPTED: which; ERR_UNRELEASED: the one that would not wait any longer */
+	int signal;
 	int64_t retry_after_ms; /* 0: the other side did not say */
 	char msg[512];
-	char key[40]; /* key of burst.cfg that the failure is about ("pod.cpu"): config/ knows its file and line. "": none */
+	/* key of burst.cfg that the failure is about ("pod.cpu"): config/ knows its file and line.
+	 * "": none */
+	char key[40];
 };
 
 /* Sets kind and message; always returns -1. err may be NULL. */

@@ -1,14 +1,16 @@
-/* files.h - how many descriptors this process may have. Many systems give a program 1,024 at first and far more when it asks.
- * Children get back what we had: programs that use select() fail, and old ones that close all they could have open crawl,
- * where the limit is huge. */
+/* files.h - how many descriptors this process may have. Many systems give a program 1,024 at first
+ * and far more when it asks. Children get back what we had: programs that use select() fail, and
+ * old ones that close all they could have open crawl, where the limit is huge. */
 #ifndef BURST_BASE_FILES_H
 #define BURST_BASE_FILES_H
 
-/* Raises the soft limit to the hard one, once; what the limit is now. Not a failure when it cannot be raised. */
+/* Raises the soft limit to the hard one, once; what the limit is now. Not a failure when it cannot
+ * be raised. */
 long files_raise(void);
 /* How many are open; a guess where the system does not say. */
 int files_open(void);
-/* Between fork and exec, by guard_leave(): the limit that this process began with. Calls nothing that may not be called there. */
+/* Between fork and exec, by guard_leave(): the limit that this process began with. Calls nothing
+ * that may not be called there. */
 void files_give_back(void);
 
 #endif

@@ -71,10 +71,26 @@ const struct gpu *gpu_catalog(size_t *count)
 static const struct {
 	const char *begins, *architecture;
 } architectures[] = {
-	{"T4", "sm_75"},	{"A100", "sm_80"},     {"A10", "sm_86"},    {"A16", "sm_86"},	 {"A2", "sm_86"},
-	{"A40", "sm_86"},	{"RTX A", "sm_86"},    {"RTX 30", "sm_86"}, {"L4", "sm_89"},	 {"RTX 2000 Ada", "sm_89"},
-	{"RTX 4000 Ada", "sm_89"}, {"RTX 6000 Ada", "sm_89"}, {"RTX 40", "sm_89"}, {"H100", "sm_90"}, {"H200", "sm_90"},
-	{"B200", "sm_100"},	{"B300", "sm_103"},    {"RTX 50", "sm_120"}, {"RTX PRO 6000", "sm_120"}, {"MI300X", "gfx942"},
+	{"T4", "sm_75"},
+	{"A100", "sm_80"},
+	{"A10", "sm_86"},
+	{"A16", "sm_86"},
+	{"A2", "sm_86"},
+	{"A40", "sm_86"},
+	{"RTX A", "sm_86"},
+	{"RTX 30", "sm_86"},
+	{"L4", "sm_89"},
+	{"RTX 2000 Ada", "sm_89"},
+	{"RTX 4000 Ada", "sm_89"},
+	{"RTX 6000 Ada", "sm_89"},
+	{"RTX 40", "sm_89"},
+	{"H100", "sm_90"},
+	{"H200", "sm_90"},
+	{"B200", "sm_100"},
+	{"B300", "sm_103"},
+	{"RTX 50", "sm_120"},
+	{"RTX PRO 6000", "sm_120"},
+	{"MI300X", "gfx942"},
 };
 
 const char *gpu_architecture(const char *text)
@@ -93,11 +109,15 @@ const char *gpu_architecture(const char *text)
 
 static bool is_noise(const char *word, size_t len)
 {
-#define WORD(text) {text, sizeof(text) - 1}
+#define WORD(text)                                                                                 \
+	{                                                                                          \
+		text, sizeof(text) - 1                                                             \
+	}
 	static const struct {
 		const char *word;
 		size_t len;
-	} noise[] = {WORD("NVIDIA"), WORD("AMD"), WORD("GEFORCE"), WORD("TESLA"), WORD("INSTINCT"), WORD("GENERATION"), WORD("EDITION")};
+	} noise[] = {WORD("NVIDIA"),   WORD("AMD"),        WORD("GEFORCE"), WORD("TESLA"),
+		     WORD("INSTINCT"), WORD("GENERATION"), WORD("EDITION")};
 #undef WORD
 
 	for (size_t i = 0; i < ARRAY_LEN(noise); i++)

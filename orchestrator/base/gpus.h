@@ -27,7 +27,8 @@ const struct gpu *gpu_catalog(size_t *count);
 /* Whatever it is called ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL when unknown. A
  * family's name ("A100") gives its best known member. */
 const struct gpu *gpu_find(const char *text);
-/* What programs for it are compiled for ("sm_89"): cards of one architecture run the same ones. The name itself when unknown. */
+/* What programs for it are compiled for ("sm_89"): cards of one architecture run the same ones. The
+ * name itself when unknown. */
 const char *gpu_architecture(const char *text);
 /* Splits "L40S:2" into its name (as burst shows it; unknown ones as written) and how many (1 when
  * it does not say). False when the number is none or not 1 to 64. */

@@ -24,8 +24,8 @@ static struct {
 	size_t count, cap;
 } state;
 
-/* The hard limit stays: a child of an ordinary user could not get it back. A handler that the kernel pipes dumps to is not
- * kept by limits, but gets none of a process that is closed. */
+/* The hard limit stays: a child of an ordinary user could not get it back. A handler that the
+ * kernel pipes dumps to is not kept by limits, but gets none of a process that is closed. */
 void guard_begin(bool closed)
 {
 	struct rlimit limit;

@@ -1,4 +1,5 @@
-/* jsonx.h - short ways to read what may or may not be in a JSON object. Wrong types read as absent. */
+/* jsonx.h - short ways to read what may or may not be in a JSON object. Wrong types read as absent.
+ */
 #ifndef BURST_BASE_JSONX_H
 #define BURST_BASE_JSONX_H
 
@@ -9,12 +10,14 @@
 #include "err.h"
 
 const char *jsonx_text(const json_t *object, const char *key, const char *absent); /* borrowed */
-int64_t jsonx_int(const json_t *object, const char *key, int64_t absent);	   /* takes 3 and 3.0 */
+/* takes 3 and 3.0 */
+int64_t jsonx_int(const json_t *object, const char *key, int64_t absent);
 /* ... brought into the range from 0 to most: a number of somebody else's */
 int64_t jsonx_bounded(const json_t *object, const char *key, int64_t absent, int64_t most);
 double jsonx_number(const json_t *object, const char *key, double absent);
 bool jsonx_bool(const json_t *object, const char *key, bool absent);
-/* Parses exactly one object of at most len bytes (ERR_BUG with the place on a mistake); json_decref() it. NULL on error. */
+/* Parses exactly one object of at most len bytes (ERR_BUG with the place on a mistake);
+ * json_decref() it. NULL on error. */
 json_t *jsonx_parse(const char *bytes, size_t len, struct err *err);
 /* One compact line without newline, keys in insertion order; free() it. */
 char *jsonx_line(const json_t *value);

@@ -1,6 +1,6 @@
-/* late.h - shared libraries that are loaded when they are first needed, and not with the program: together they and what they
- * bring along take longer to load than most commands run. Types and constants come from their headers; only functions are
- * looked up. */
+/* late.h - shared libraries that are loaded when they are first needed, and not with the program:
+ * together they and what they bring along take longer to load than most commands run. Types and
+ * constants come from their headers; only functions are looked up. */
 #ifndef BURST_BASE_LATE_H
 #define BURST_BASE_LATE_H
 
@@ -13,10 +13,12 @@ struct late_function {
 };
 
 /* A struct's member for `PREFIX##name`, and the row that fills it in. */
-#define LATE_MEMBER(prefix, name)     __typeof__(prefix##name) *name;
+#define LATE_MEMBER(prefix, name)  __typeof__(prefix##name) *name;
 #define LATE_ROW(of, prefix, name) {#prefix #name, &(of).name},
 
-/* Loads `file` for good and looks all of them up. ERR_LOCAL names the Debian package that has it, or the function that is missing. */
-int late_load(const char *file, const char *package, const struct late_function *list, size_t count, struct err *err);
+/* Loads `file` for good and looks all of them up. ERR_LOCAL names the Debian package that has it,
+ * or the function that is missing. */
+int late_load(const char *file, const char *package, const struct late_function *list, size_t count,
+	      struct err *err);
 
 #endif

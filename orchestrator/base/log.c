@@ -50,7 +50,8 @@ void log_secret(const char *text)
 	pthread_mutex_unlock(&state.lock);
 }
 
-/* The first secret at or behind `at`, and of those beginning there the longest; NULL when there is none. */
+/* The first secret at or behind `at`, and of those beginning there the longest; NULL when there is
+ * none. */
 static const char *find_secret(const struct str *text, size_t at, size_t *len)
 {
 	const char *first = NULL;

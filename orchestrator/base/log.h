@@ -1,6 +1,8 @@
-/* log.h - messages on their way to a person. Nothing here prints: main gives a sink, which gets each finished line.
+/* log.h - messages on their way to a person. Nothing here prints: main gives a sink, which gets
+ * each finished line.
  *
- * Every secret is made known with log_secret() as soon as it is read; from then on no line and no trace shows it. */
+ * Every secret is made known with log_secret() as soon as it is read; from then on no line and no
+ * trace shows it. */
 #ifndef BURST_BASE_LOG_H
 #define BURST_BASE_LOG_H
 
@@ -10,7 +12,8 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_NOTE, LOG_INFO, LOG_DEBUG, LOG_TRACE }
 
 typedef void log_sink(void *ctx, enum log_level level, const char *line);
 
-/* Lines above `most` are dropped. NOTE is what every run says, INFO comes with -v, DEBUG with -vv, TRACE with --trace. */
+/* Lines above `most` are dropped. NOTE is what every run says, INFO comes with -v, DEBUG with -vv,
+ * TRACE with --trace. */
 void log_setup(enum log_level most, log_sink *sink, void *ctx);
 bool log_wants(enum log_level level);
 void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
@@ -18,6 +21,7 @@ void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 void log_secret(const char *text);
 /* Replaces every known secret in the text. */
 void log_redact(struct str *text);
-void log_redact_field(char *field, size_t room); /* of a fixed size; cut where it becomes too long */
+/* of a fixed size; cut where it becomes too long */
+void log_redact_field(char *field, size_t room);
 
 #endif

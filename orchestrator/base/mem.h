@@ -1,7 +1,8 @@
 /* mem.h - memory that cannot fail, and variables that clean up after themselves.
  *
- * Out of memory aborts: what money depends on is in the ledger before it is spent, so `burst reap` finds whatever a crash
- * leaves behind. CLEANUP(fn) frees a variable when it goes out of scope; TAKE(x) is the one line where ownership moves. */
+ * Out of memory aborts: what money depends on is in the ledger before it is spent, so `burst reap`
+ * finds whatever a crash leaves behind. CLEANUP(fn) frees a variable when it goes out of scope;
+ * TAKE(x) is the one line where ownership moves. */
 #ifndef BURST_BASE_MEM_H
 #define BURST_BASE_MEM_H
 
@@ -10,19 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ARRAY_LEN(a)	   (sizeof(a) / sizeof((a)[0]))
+#define ARRAY_LEN(a)       (sizeof(a) / sizeof((a)[0]))
 #define PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 /* The smaller, the larger: each argument is evaluated once; they may stand in one another. */
-#define MIN(a, b) PICK_ONE(<, a, b, __COUNTER__)
-#define MAX(a, b) PICK_ONE(>, a, b, __COUNTER__)
-#define PICK_ONE(op, a, b, n)  PICK_NAMED(op, a, b, n)
+#define MIN(a, b)             PICK_ONE(<, a, b, __COUNTER__)
+#define MAX(a, b)             PICK_ONE(>, a, b, __COUNTER__)
+#define PICK_ONE(op, a, b, n) PICK_NAMED(op, a, b, n)
 #define PICK_NAMED(op, a, b, n)                                                                    \
 	({                                                                                         \
 		__typeof__((a) + (b)) pick_a_##n = (a), pick_b_##n = (b);                          \
 		pick_a_##n op pick_b_##n ? pick_a_##n : pick_b_##n;                                \
 	})
 
-/* Use: DEFINE_CLEANUP(file_close, FILE *) once beside the function, then CLEANUP(file_close) FILE *f = ...; */
+/* Use: DEFINE_CLEANUP(file_close, FILE *) once beside the function, then CLEANUP(file_close) FILE
+ * *f = ...; */
 #define CLEANUP(fn) __attribute__((cleanup(fn##_cleanup)))
 #define DEFINE_CLEANUP(fn, type)                                                                   \
 	static inline void fn##_cleanup(type *variable)                                            \
@@ -45,15 +47,18 @@ char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t len);
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 
-/* Makes room for one more element in a growing array; doubles. Use: GROW(list, count, cap); list[count++] = x; */
+/* Makes room for one more element in a growing array; doubles. Use: GROW(list, count, cap);
+ * list[count++] = x; */
 void *grow_array(void *list, size_t count, size_t *cap, size_t element);
 #define GROW(list, count, cap) ((list) = grow_array((list), (count), &(cap), sizeof(*(list))))
 
-/* Copies text into a fixed field, cut between two UTF-8 characters if too long, always terminated. */
+/* Copies text into a fixed field, cut between two UTF-8 characters if too long, always terminated.
+ */
 void copy_text(char *to, size_t room, const char *from);
 #define COPY_TEXT(field, from) copy_text((field), sizeof(field), (from))
 
-/* How many bytes of text to use if at most so many may be: fewer where that would cut a UTF-8 character in two. For "%.*s". */
+/* How many bytes of text to use if at most so many may be: fewer where that would cut a UTF-8
+ * character in two. For "%.*s". */
 int utf8_fit(const char *text, size_t most);
 /* snprintf() and vsnprintf(), cut between two UTF-8 characters. */
 void format_text(char *to, size_t room, const char *fmt, ...) PRINTF(3, 4);

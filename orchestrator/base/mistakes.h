@@ -1,4 +1,5 @@
-/* mistakes.h - everything that is wrong with a file, found in one reading: a reader notes a mistake and goes on. */
+/* mistakes.h - everything that is wrong with a file, found in one reading: a reader notes a mistake
+ * and goes on. */
 #ifndef BURST_BASE_MISTAKES_H
 #define BURST_BASE_MISTAKES_H
 
@@ -7,16 +8,19 @@
 struct mistakes {
 	struct mistake {
 		struct err err;
-		char *key; /* what the mistake is about ("job.input"); NULL: nothing that has a name */
-	} *list;
+		/* what the mistake is about ("job.input"); NULL: nothing that has a name */
+		char *key;
+	} * list;
 	size_t count, cap;
 	size_t more; /* left out: the list is bounded */
 };
 
-/* Takes *err over and clears it: returns 0, so that the caller goes on. With m == NULL it leaves *err alone and returns -1, so that
- * the first mistake ends the reading. The same message is kept once. */
+/* Takes *err over and clears it: returns 0, so that the caller goes on. With m == NULL it leaves
+ * *err alone and returns -1, so that the first mistake ends the reading. The same message is kept
+ * once. */
 int mistakes_note(struct mistakes *m, const char *key, struct err *err);
-/* A mistake about this key was noted: what follows from it needs no message of its own. m may be NULL. */
+/* A mistake about this key was noted: what follows from it needs no message of its own. m may be
+ * NULL. */
 bool mistakes_about(const struct mistakes *m, const char *key);
 bool mistakes_any(const struct mistakes *m);
 /* -1 with the first mistake in *err when there is one, else 0. m may be NULL. */

@@ -50,7 +50,8 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err)
 		*p = '\0';
 		int why = mkdir(copy, mode) < 0 ? errno : 0;
 		if (why && why != EEXIST && why != EISDIR && stat(copy, &st) < 0)
-			return err_set(err, ERR_LOCAL, "%s: cannot make folder: %s", copy, strerror(why));
+			return err_set(err, ERR_LOCAL, "%s: cannot make folder: %s", copy,
+				       strerror(why));
 		*p = was;
 		if (!was)
 			break;
@@ -66,7 +67,9 @@ char *path_below(const char *root, const char *dir)
 	CLEANUP(free_text) char *real = realpath(dir, NULL);
 	size_t len = above ? strlen(above) : 0;
 
-	return real && above && starts_with(real, above) && real[len] == '/' ? xstrdup(real + len + 1) : NULL;
+	return real && above && starts_with(real, above) && real[len] == '/'
+		       ? xstrdup(real + len + 1)
+		       : NULL;
 }
 
 int fd_read_all(int fd, const char *path, size_t max, struct str *out, struct err *err)
@@ -94,13 +97,15 @@ int path_read(const char *path, size_t max, struct str *out, struct err *err)
 	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path, strerror(errno));
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path,
+			       strerror(errno));
 	return fd_read_all(fd, path, max, out, err);
 }
 
 int path_open_plain_at(int dir, const char *name, const char *shown, struct err *err)
 {
-	CLEANUP(fd_close) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	CLEANUP(fd_close)
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 && errno == ELOOP)
@@ -108,7 +113,8 @@ int path_open_plain_at(int dir, const char *name, const char *shown, struct err 
 	if (fd < 0 && errno == ENXIO)
 		return err_set(err, ERR_CONFIG, "%s: is not a regular file", shown);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", shown, strerror(errno));
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", shown,
+			       strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_CONFIG, "%s: is not a regular file", shown);
 	int plain = fd;
@@ -116,7 +122,8 @@ int path_open_plain_at(int dir, const char *name, const char *shown, struct err 
 	return plain;
 }
 
-int path_read_plain_at(int dir, const char *name, const char *shown, size_t max, struct str *out, struct err *err)
+int path_read_plain_at(int dir, const char *name, const char *shown, size_t max, struct str *out,
+		       struct err *err)
 {
 	CLEANUP(fd_close) int fd = path_open_plain_at(dir, name, shown, err);
 
@@ -167,13 +174,15 @@ int path_open_new(const char *path, int flags, mode_t mode)
 }
 
 /* Written beside and renamed; its folder is the caller's to sync. */
-static int write_beside(int dir, const char *name, const char *shown, const void *bytes, size_t len, mode_t mode, struct err *err)
+static int write_beside(int dir, const char *name, const char *shown, const void *bytes, size_t len,
+			mode_t mode, struct err *err)
 {
 	CLEANUP(free_text) char *temp = xasprintf("%s.tmp-%ld", name, (long)getpid());
 	int fd = path_open_new_at(dir, temp, O_WRONLY, mode);
 
 	if (fd < 0)
-		return err_set(err, ERR_LOCAL, "%s.tmp-%ld: %s", shown, (long)getpid(), strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s.tmp-%ld: %s", shown, (long)getpid(),
+			       strerror(errno));
 	bool bad = fd_write_all(fd, bytes, len) < 0 || fsync(fd) < 0;
 	int why = errno;
 	if (close(fd) < 0 && !bad) {
@@ -195,15 +204,19 @@ int path_write(const char *path, const void *bytes, size_t len, mode_t mode, str
 {
 	CLEANUP(free_text) char *dir = path_dir(path);
 
-	return write_beside(AT_FDCWD, path, path, bytes, len, mode, err) < 0 ? -1 : path_fsync_dir(dir, err);
+	return write_beside(AT_FDCWD, path, path, bytes, len, mode, err) < 0
+		       ? -1
+		       : path_fsync_dir(dir, err);
 }
 
-int path_write_at(int dir, const char *name, const char *shown, const void *bytes, size_t len, mode_t mode, struct err *err)
+int path_write_at(int dir, const char *name, const char *shown, const void *bytes, size_t len,
+		  mode_t mode, struct err *err)
 {
 	if (write_beside(dir, name, shown, bytes, len, mode, err) < 0)
 		return -1;
 	if (fsync(dir) < 0 && errno != EINVAL) /* some file systems refuse it on folders */
-		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", shown, strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", shown,
+			       strerror(errno));
 	return 0;
 }
 
@@ -232,7 +245,8 @@ int path_open_dir(const char *dir)
 {
 	pthread_mutex_lock(&held.lock);
 	bool is_held = held.dir && !strcmp(held.dir, dir);
-	int fd = is_held ? openat(held.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = is_held ? openat(held.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int why = errno;
 	pthread_mutex_unlock(&held.lock);
 	errno = why;
@@ -245,7 +259,8 @@ int path_open_parent(int dir, const char *name, const char **base)
 
 	for (const char *slash; at >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
 		CLEANUP(free_text) char *part = xstrndup(name, (size_t)(slash - name));
-		int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), why = errno;
+		int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+		    why = errno;
 		close(at);
 		at = next;
 		errno = why;
@@ -260,7 +275,9 @@ int path_open_parent(int dir, const char *name, const char **base)
 static int open_beneath(int dir, const char *name, int flags)
 {
 #ifdef SYS_openat2
-	struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = (uint64_t)flags,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					  RESOLVE_NO_MAGICLINKS};
 	int fd = (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 
 	if (fd < 0 && errno == EPERM) /* a container's list of calls may not know it */
@@ -302,8 +319,8 @@ enum { REMOVAL_DEPTH = 64 };
 
 struct removal {
 	const char *shown;
-	bool open_up;	/* gives the owner's rights back to folders that lack them */
-	int top;	/* the tree's first folder; -1: not there yet */
+	bool open_up;   /* gives the owner's rights back to folders that lack them */
+	int top;        /* the tree's first folder; -1: not there yet */
 	unsigned moved; /* folders that lay too deep and are now in the first one */
 };
 
@@ -319,7 +336,8 @@ static int open_folder_of(const struct removal *r, int parent, const char *name)
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(parent, name, flags);
 
-	if (fd < 0 && errno == EACCES && r->open_up && fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fd < 0 && errno == EACCES && r->open_up &&
+	    fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
 		fd = openat(parent, name, flags);
 	if (fd >= 0 && r->open_up)
 		(void)fchmod(fd, 0700);
@@ -338,7 +356,8 @@ static int move_up(struct removal *r, int parent, const char *name, struct err *
 	return not_removed(r, errno, err);
 }
 
-static int remove_folder(struct removal *r, int parent, const char *name, int fd, int depth, struct err *err)
+static int remove_folder(struct removal *r, int parent, const char *name, int fd, int depth,
+			 struct err *err)
 {
 	if (depth >= REMOVAL_DEPTH) {
 		close(fd);
@@ -346,7 +365,9 @@ static int remove_folder(struct removal *r, int parent, const char *name, int fd
 	}
 	if (empty_folder(r, fd, depth, err) < 0)
 		return -1;
-	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? not_removed(r, errno, err) : 0;
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT
+		       ? not_removed(r, errno, err)
+		       : 0;
 }
 
 static int remove_at(struct removal *r, int parent, const char *name, int depth, struct err *err)
@@ -396,7 +417,9 @@ static int remove_tree(struct removal *r, int parent, const char *name, struct e
 		if (empty_folder(r, fd, 0, err) < 0)
 			return -1;
 	} while (r->moved != before);
-	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? not_removed(r, errno, err) : 0;
+	return unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT
+		       ? not_removed(r, errno, err)
+		       : 0;
 }
 
 int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err)
@@ -461,7 +484,8 @@ static bool is_git_folder(const char *part, size_t len)
 {
 	while (len && (part[len - 1] == '.' || part[len - 1] == ' '))
 		len--;
-	return (len == 4 && !strncasecmp(part, ".git", len)) || (len == 5 && !strncasecmp(part, "git~1", len));
+	return (len == 4 && !strncasecmp(part, ".git", len)) ||
+	       (len == 5 && !strncasecmp(part, "git~1", len));
 }
 
 bool path_in_git_folder(const char *path)
@@ -507,11 +531,15 @@ bool path_is_safe(const char *path)
 	return true;
 }
 
-/* "manifest.jsonl" is what later runs believe of the folder, and no folder in its place; the others are names that burst writes to
- * beside outputs. */
+/* "manifest.jsonl" is what later runs believe of the folder, and no folder in its place; the others
+ * are names that burst writes to beside outputs. */
 static bool is_own_name(const char *path)
 {
-	static const char *const whole[] = {"manifest.jsonl"}, *const begun[] = {"manifest.jsonl.tmp-", ".burst-probe-", ".burst-moving-", ".burst-copy-"};
+	static const char *const whole[] = {"manifest.jsonl"}, *const begun[] = {
+								       "manifest.jsonl.tmp-",
+								       ".burst-probe-",
+								       ".burst-moving-",
+								       ".burst-copy-"};
 	size_t len = strcspn(path, "/");
 
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++)

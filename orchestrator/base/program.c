@@ -1,4 +1,5 @@
-/* program.c - runs a program to its end: pipes for its three standard files, one poll loop, a limit of time. */
+/* program.c - runs a program to its end: pipes for its three standard files, one poll loop, a limit
+ * of time. */
 #include "program.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@ enum { NOT_FOUND = 127, NOT_STARTED = 126, IN = 0, OUT = 1, SAID = 2, ENDS = 3, 
 struct started {
 	pid_t pid;
 	int ends[ENDS]; /* ours, of its three standard files; -1: closed or none */
-	int why;	/* what it says before it has become the program; closed without a word: it has */
+	/* what it says before it has become the program; closed without a word: it has */
+	int why;
 };
 
 static void close_end(int *fd)
@@ -56,7 +58,8 @@ static int given_end(const struct program *p, int i)
 {
 	if (i != IN)
 		return fcntl(p->output_fd, F_DUPFD_CLOEXEC, 3);
-	return p->input_fd ? fcntl(p->input_fd, F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return p->input_fd ? fcntl(p->input_fd, F_DUPFD_CLOEXEC, 3)
+			   : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 /* A pipe whose far end becomes file i of the program. */
@@ -69,7 +72,8 @@ static int make_pipe(int i, int *ours, int *theirs)
 	*ours = pair[i == IN];
 	*theirs = pair[i != IN];
 	if (i == IN)
-		fcntl(*ours, F_SETFL, O_NONBLOCK); /* it may say more than a pipe holds before it reads on */
+		fcntl(*ours, F_SETFL,
+		      O_NONBLOCK); /* it may say more than a pipe holds before it reads on */
 	return 0;
 }
 
@@ -128,13 +132,17 @@ static void give_input(struct started *s, const char **left)
 		close_end(&s->ends[IN]);
 }
 
-/* Until it has closed its stdout and stderr, or has ended (what it started may keep them open), or its time is over: false. */
-static bool talk(const struct program *p, struct started *s, struct str *to[ENDS], int64_t until_ms, bool *ended, int *status)
+/* Until it has closed its stdout and stderr, or has ended (what it started may keep them open), or
+ * its time is over: false. */
+static bool talk(const struct program *p, struct started *s, struct str *to[ENDS], int64_t until_ms,
+		 bool *ended, int *status)
 {
 	const char *left = p->input ? p->input : "";
 
 	while (s->ends[OUT] >= 0 || s->ends[SAID] >= 0) {
-		struct pollfd ends[ENDS] = {{s->ends[IN], POLLOUT, 0}, {s->ends[OUT], POLLIN, 0}, {s->ends[SAID], POLLIN, 0}};
+		struct pollfd ends[ENDS] = {{s->ends[IN], POLLOUT, 0},
+					    {s->ends[OUT], POLLIN, 0},
+					    {s->ends[SAID], POLLIN, 0}};
 		int ready = poll(ends, ENDS, LOOK_MS);
 		if (ready > 0 && ends[IN].revents)
 			give_input(s, &left);
@@ -190,9 +198,11 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 	bool failed = read(s.why, &why, sizeof(why)) == sizeof(why);
 	close_end(&s.why);
 	if (failed)
-		return err_set(err, why == ENOENT && !p->folder ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", p->argv[0], strerror(why));
+		return err_set(err, why == ENOENT && !p->folder ? ERR_NOT_FOUND : ERR_LOCAL,
+			       "%s: %s", p->argv[0], strerror(why));
 	if (!in_time)
-		return err_set(err, ERR_TRANSIENT, "%s does not end: killed after %lld s", p->argv[0], (long long)(p->limit_ms / 1000));
+		return err_set(err, ERR_TRANSIENT, "%s does not end: killed after %lld s",
+			       p->argv[0], (long long)(p->limit_ms / 1000));
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -215,7 +225,8 @@ int program_must(const struct program *p, struct str *out, struct str *said, str
 		return status;
 	const char *line = last_line(said ? said : &own);
 	str_add_printable(&shown, line, strlen(line), 200);
-	return err_set(err, ERR_LOCAL, "%s failed with exit status %d%s%s", p->argv[0], status, shown.len ? ": " : "", str_text(&shown));
+	return err_set(err, ERR_LOCAL, "%s failed with exit status %d%s%s", p->argv[0], status,
+		       shown.len ? ": " : "", str_text(&shown));
 }
 
 bool program_found(const char *name)

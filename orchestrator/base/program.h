@@ -1,5 +1,6 @@
-/* program.h - runs a program of this machine to its end and keeps what it prints: git, crontab, systemctl, ffmpeg. Without a shell,
- * without our keys, with no descriptor of ours but its own three. It blocks: not for threads that serve a loop (see net/child.h). */
+/* program.h - runs a program of this machine to its end and keeps what it prints: git, crontab,
+ * systemctl, ffmpeg. Without a shell, without our keys, with no descriptor of ours but its own
+ * three. It blocks: not for threads that serve a loop (see net/child.h). */
 #ifndef BURST_BASE_PROGRAM_H
 #define BURST_BASE_PROGRAM_H
 
@@ -8,19 +9,22 @@
 
 struct program {
 	const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH */
-	const char *input;	 /* text for its stdin; NULL: see input_fd */
-	int input_fd;		 /* its stdin, read from where it stands; 0: an empty one */
-	int output_fd;		 /* its stdout and stderr, which are not kept then; 0: see program_run() */
-	const char *folder;	 /* it begins there; NULL: see folder_fd */
-	int folder_fd;		 /* the same, open; 0: our own folder */
-	char **environment;	 /* NULL-terminated; NULL: ours without our keys */
-	int64_t limit_ms;	 /* it is killed then; 0: no limit */
-	bool own_group;		 /* a terminal's Ctrl-C does not reach it, and all that it has started is killed with it at limit_ms */
+	const char *input;       /* text for its stdin; NULL: see input_fd */
+	int input_fd;            /* its stdin, read from where it stands; 0: an empty one */
+	/* its stdout and stderr, which are not kept then; 0: see program_run() */
+	int output_fd;
+	const char *folder; /* it begins there; NULL: see folder_fd */
+	int folder_fd;      /* the same, open; 0: our own folder */
+	char **environment; /* NULL-terminated; NULL: ours without our keys */
+	int64_t limit_ms;   /* it is killed then; 0: no limit */
+	/* a terminal's Ctrl-C does not reach it, and all that it has started is killed with it at
+	 * limit_ms */
+	bool own_group;
 };
 
-/* Its exit status, 128 + the signal that ended it, or -1: ERR_NOT_FOUND (no such program), ERR_LOCAL (it could not be started),
- * ERR_TRANSIENT (it was killed at limit_ms). What it prints is appended to *out and *said (stdout, stderr; NULL: dropped); each
- * may have a max. */
+/* Its exit status, 128 + the signal that ended it, or -1: ERR_NOT_FOUND (no such program),
+ * ERR_LOCAL (it could not be started), ERR_TRANSIENT (it was killed at limit_ms). What it prints is
+ * appended to *out and *said (stdout, stderr; NULL: dropped); each may have a max. */
 int program_run(const struct program *p, struct str *out, struct str *said, struct err *err);
 /* The same, and any exit status but 0 is ERR_LOCAL with the last line that it said. */
 int program_must(const struct program *p, struct str *out, struct str *said, struct err *err);

@@ -1,7 +1,9 @@
-/* section.h - settings as they were read: a table of known keys, and the values of one group of burst.cfg.
+/* section.h - settings as they were read: a table of known keys, and the values of one group of
+ * burst.cfg.
  *
- * Providers and jobs publish an option_spec table; config/ reads the file against it (unknown keys and wrong types are its
- * errors) and hands over a section. Nobody else knows what syntax the file has. */
+ * Providers and jobs publish an option_spec table; config/ reads the file against it (unknown keys
+ * and wrong types are its errors) and hands over a section. Nobody else knows what syntax the file
+ * has. */
 #ifndef BURST_BASE_SECTION_H
 #define BURST_BASE_SECTION_H
 
@@ -12,21 +14,22 @@
 
 enum option_type {
 	OPTION_TEXT,
-	OPTION_PATH,	 /* made absolute: relative to the file it stands in */
+	OPTION_PATH, /* made absolute: relative to the file it stands in */
 	OPTION_INT,
-	OPTION_DECIMAL,	 /* an integer is taken too */
+	OPTION_DECIMAL, /* an integer is taken too */
 	OPTION_BOOL,
 	OPTION_DURATION, /* "90s", "20m", "2h"; kept in ms */
-	OPTION_MONEY,	 /* dollars in the file; kept in micro-dollars */
-	OPTION_TEXTS,	 /* a list of texts; one text is taken as a list of one */
-	OPTION_GROUP,	 /* { ... } with its own table */
+	OPTION_MONEY,    /* dollars in the file; kept in micro-dollars */
+	OPTION_TEXTS,    /* a list of texts; one text is taken as a list of one */
+	OPTION_GROUP,    /* { ... } with its own table */
 };
 
 enum option_flag {
-	OPTION_SECRET = 1,	/* never shown, never in a trace */
-	OPTION_USER_ONLY = 2,	/* only from the user's own file: a cloned repository must not set it */
+	OPTION_SECRET = 1, /* never shown, never in a trace */
+	/* only from the user's own file: a cloned repository must not set it */
+	OPTION_USER_ONLY = 2,
 	OPTION_REQUIRED = 4,
-	OPTION_AUTO = 8,	/* the text "auto" means what an absent key means */
+	OPTION_AUTO = 8, /* the text "auto" means what an absent key means */
 };
 
 struct option_spec {
@@ -40,29 +43,35 @@ struct option_spec {
 
 struct section; /* values of one group; made by config/, read by everyone */
 
-/* The getters take only keys of the section's table (anything else is a bug and aborts) and give the default where the
- * file says nothing: 0, false or NULL when there is none. Texts are borrowed and live as long as the section. */
+/* The getters take only keys of the section's table (anything else is a bug and aborts) and give
+ * the default where the file says nothing: 0, false or NULL when there is none. Texts are borrowed
+ * and live as long as the section. */
 bool section_has(const struct section *s, const char *key); /* the file says something */
 const char *section_text(const struct section *s, const char *key);
-int64_t section_int(const struct section *s, const char *key); /* INT, DURATION (ms), MONEY (micro-dollars) */
+/* INT, DURATION (ms), MONEY (micro-dollars) */
+int64_t section_int(const struct section *s, const char *key);
 double section_decimal(const struct section *s, const char *key);
 bool section_bool(const struct section *s, const char *key);
 size_t section_count(const struct section *s, const char *key); /* TEXTS */
 const char *section_item(const struct section *s, const char *key, size_t index);
-const struct section *section_group(const struct section *s, const char *key); /* never NULL: empty when absent */
+/* never NULL: empty when absent */
+const struct section *section_group(const struct section *s, const char *key);
 /* "burst.cfg:12" of a key, or of the section itself with key == NULL; for messages. */
 const char *section_where(const struct section *s, const char *key);
 
-/* For config/ and tests: an empty section over a table (kept, not copied), and setting what the file says. Text, item and
- * where are copied. section_free(NULL) is fine and frees the groups below. */
+/* For config/ and tests: an empty section over a table (kept, not copied), and setting what the
+ * file says. Text, item and where are copied. section_free(NULL) is fine and frees the groups
+ * below. */
 struct section *section_new(const struct option_spec *table, const char *where);
 void section_set_text(struct section *s, const char *key, const char *text, const char *where);
 void section_set_int(struct section *s, const char *key, int64_t value, const char *where);
 void section_set_decimal(struct section *s, const char *key, double value, const char *where);
 void section_set_bool(struct section *s, const char *key, bool value, const char *where);
 void section_add_item(struct section *s, const char *key, const char *item, const char *where);
-void section_clear_items(struct section *s, const char *key); /* so that a later file's list replaces, not extends */
-void section_unset(struct section *s, const char *key); /* as if no file had said anything; of no group */
+/* so that a later file's list replaces, not extends */
+void section_clear_items(struct section *s, const char *key);
+/* as if no file had said anything; of no group */
+void section_unset(struct section *s, const char *key);
 struct section *section_set_group(struct section *s, const char *key, const char *where);
 const struct option_spec *section_table(const struct section *s);
 void section_free(struct section *s);

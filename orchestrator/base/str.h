@@ -1,4 +1,5 @@
-/* str.h - the one kind of growing text (it may hold any bytes; always NUL-terminated once something was added). */
+/* str.h - the one kind of growing text (it may hold any bytes; always NUL-terminated once something
+ * was added). */
 #ifndef BURST_BASE_STR_H
 #define BURST_BASE_STR_H
 
@@ -23,14 +24,15 @@ void str_addc(struct str *to, char c);
 void str_addf(struct str *to, const char *fmt, ...) PRINTF(2, 3);
 /* One word of a POSIX shell command, quoted so that the shell sees exactly these bytes. */
 void str_add_shell(struct str *to, const char *word);
-/* What came from outside, made safe for a terminal and one line: control characters and bytes that are not UTF-8 are
- * written as \xNN, at most `most` bytes of input are used (0: all). */
+/* What came from outside, made safe for a terminal and one line: control characters and bytes that
+ * are not UTF-8 are written as \xNN, at most `most` bytes of input are used (0: all). */
 void str_add_printable(struct str *to, const char *bytes, size_t len, size_t most);
 /* Drops the first n bytes (what has been consumed). */
 void str_drop(struct str *from, size_t n);
-void str_reset(struct str *s);		  /* empty, memory kept */
+void str_reset(struct str *s);             /* empty, memory kept */
 const char *str_text(const struct str *s); /* never NULL */
-char *str_detach(struct str *s);	  /* the text, now the caller's to free(); s is empty afterwards */
+/* the text, now the caller's to free(); s is empty afterwards */
+char *str_detach(struct str *s);
 void str_free(struct str *s);
 /* The same for what holds keys: nothing of it stays in memory. */
 void str_wipe(struct str *s);
@@ -43,13 +45,15 @@ static inline void str_free_cleanup(struct str *s)
 
 bool starts_with(const char *text, const char *prefix);
 bool ends_with(const char *text, const char *suffix);
-/* Length of the valid UTF-8 sequence at p (1-4), or 0 when there is none. Overlong forms and surrogates are invalid. */
+/* Length of the valid UTF-8 sequence at p (1-4), or 0 when there is none. Overlong forms and
+ * surrogates are invalid. */
 size_t utf8_sequence(const unsigned char *p, size_t left);
 bool utf8_valid(const char *bytes, size_t len);
-/* Whether the valid sequence of this length at p would drive a terminal or turn text around: control characters (C0, DEL,
- * C1), line separators, and the marks of writing direction. */
+/* Whether the valid sequence of this length at p would drive a terminal or turn text around:
+ * control characters (C0, DEL, C1), line separators, and the marks of writing direction. */
 bool utf8_hostile(const unsigned char *p, size_t len);
-/* Edit distance up to a small bound, and the nearest of a NULL-terminated list (NULL when none is near): "did you mean". */
+/* Edit distance up to a small bound, and the nearest of a NULL-terminated list (NULL when none is
+ * near): "did you mean". */
 const char *nearest_word(const char *word, const char *const *words);
 
 #endif

@@ -19,12 +19,14 @@ static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 	return MAX(p->hard_end_ms + SELF_END_MS - c->now, 0);
 }
 
-/* Until when it has cost something (boot clock). One that was not seen since its own end has ended itself by then, as it was reckoned
- * to: after a day away nothing is taken from the others for it. Where its vendor cannot be told to end it, it cannot tell it, either. */
+/* Until when it has cost something (boot clock). One that was not seen since its own end has ended
+ * itself by then, as it was reckoned to: after a day away nothing is taken from the others for it.
+ * Where its vendor cannot be told to end it, it cannot tell it, either. */
 static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
 {
 	int64_t own_end = p->hard_end_ms + p->cut_ms;
-	bool untold = p->phase == POD_RELEASING && (p->tries || c->now < own_end + PAST_HARD_END_MS);
+	bool untold =
+		p->phase == POD_RELEASING && (p->tries || c->now < own_end + PAST_HARD_END_MS);
 
 	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->there_at));
 }
@@ -37,7 +39,8 @@ int64_t budget_committed(const struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (pod_may_bill(p))
-			sum += money_for(p->price_microusd_h, billed_by_now(c, p) - p->create_at + still_to_come(c, p));
+			sum += money_for(p->price_microusd_h,
+					 billed_by_now(c, p) - p->create_at + still_to_come(c, p));
 	}
 	return sum;
 }
@@ -48,7 +51,8 @@ int64_t budget_spent(const struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++)
 		if (pod_may_bill(&c->pods[i]))
-			sum += money_for(c->pods[i].price_microusd_h, billed_by_now(c, &c->pods[i]) - c->pods[i].create_at);
+			sum += money_for(c->pods[i].price_microusd_h,
+					 billed_by_now(c, &c->pods[i]) - c->pods[i].create_at);
 	return sum;
 }
 
@@ -57,14 +61,15 @@ bool budget_is_known(const struct core *c)
 	for (int i = 0; c->conf.max_cost_microusd && i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		const struct vendor *v = &c->vendors[p->provider];
-		if (p->adopted && pod_may_bill(p) && c->now > p->hard_end_ms + p->cut_ms && v->listed_at < c->began_at &&
-		    v->list_failures < LIST_FAILURES_MAX)
+		if (p->adopted && pod_may_bill(p) && c->now > p->hard_end_ms + p->cut_ms &&
+		    v->listed_at < c->began_at && v->list_failures < LIST_FAILURES_MAX)
 			return false;
 	}
 	return true;
 }
 
-/* Long enough for a pod to come up, if it takes as long as the newest did, and to be given work before it is drained. */
+/* Long enough for a pod to come up, if it takes as long as the newest did, and to be given work
+ * before it is drained. */
 bool budget_useful(const struct core *c, int64_t end)
 {
 	int64_t life = end - c->now;
@@ -122,7 +127,8 @@ static int64_t life_of_share(int64_t share_ms)
 	return share_ms / 1000 * 1000 - SELF_END_MS;
 }
 
-/* Coming up may take a fifth of each share: a small cap that is shared by many pods would be spent before any of them renders. */
+/* Coming up may take a fifth of each share: a small cap that is shared by many pods would be spent
+ * before any of them renders. */
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms)
 {
 	for (; most > 1; most--) {
@@ -139,15 +145,19 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 
 	if (c->deadline_at)
 		end = c->deadline_at;
-	int64_t left = c->conf.max_cost_microusd ? c->conf.max_cost_microusd - budget_committed(c) : 1;
+	int64_t left =
+		c->conf.max_cost_microusd ? c->conf.max_cost_microusd - budget_committed(c) : 1;
 	if (left <= 0)
 		return -1;
-	/* A pod holds its share until it ends: where more pods may be wanted in a hurry, they need one too. */
+	/* A pod holds its share until it ends: where more pods may be wanted in a hurry, they need
+	 * one too. */
 	if (replan_may_add(c) && left / 2 >= c->conf.plan.cost_microusd / 2 * 3)
 		left /= 2;
 	if (c->conf.max_cost_microusd && price_microusd_h) {
-		int64_t left_ms = (int64_t)MIN((__int128)left * 3600000 / price_microusd_h, INT64_MAX / 4);
-		int64_t life = life_of_share(left_ms / budget_shares(left_ms, more, budget_cold(c)));
+		int64_t left_ms =
+			(int64_t)MIN((__int128)left * 3600000 / price_microusd_h, INT64_MAX / 4);
+		int64_t life =
+			life_of_share(left_ms / budget_shares(left_ms, more, budget_cold(c)));
 		if (life < INT64_MAX / 4 && c->now + life < end)
 			end = c->now + life;
 	}

@@ -1,8 +1,8 @@
-/* core.c - the run as a whole: what an event leads to, when to stop, when it is over, and what to say at the end. */
+/* core.c - the run as a whole: what an event leads to, when to stop, when it is over, and what to
+ * say at the end. */
 #include "impl.h"
 
 #include <stdlib.h>
-
 
 /* ---- stopping ---- */
 
@@ -11,8 +11,9 @@ static void take_signal(struct core *c, int number)
 	if (++c->signals == 1) {
 		c->signal = number;
 		core_stop(c);
-		core_note(c, NOTE_NOTE, "stopping: fetching what is finished, then releasing the pods "
-					"(again: release them now)");
+		core_note(c, NOTE_NOTE,
+			  "stopping: fetching what is finished, then releasing the pods "
+			  "(again: release them now)");
 		return;
 	}
 	c->grace_until = c->now;
@@ -50,8 +51,11 @@ static bool lost_sight(struct core *c)
 		if (!seen_awaits_twin(v) || c->signals > 1)
 			continue;
 		lost = true;
-		core_note(c, NOTE_WARN, "%s: no list of its pods could be had since the answer to a create was lost: a pod too many may be "
-			  "billing; `burst reap` looks again", c->conf.providers[i].name);
+		core_note(c, NOTE_WARN,
+			  "%s: no list of its pods could be had since the answer to a create was "
+			  "lost: a pod too many may be "
+			  "billing; `burst reap` looks again",
+			  c->conf.providers[i].name);
 	}
 	return lost;
 }
@@ -74,9 +78,11 @@ static bool pods_over(struct core *c)
 			over = false;
 		if (!pod_may_bill(p))
 			continue;
-		bool given_up = p->unprovable || (p->phase == POD_AMBIGUOUS ?
-			c->signals > 1 || c->now >= p->rented_at + AMBIGUOUS_LIMIT_MS :
-			p->phase >= POD_RELEASING && c->now >= p->deadline_at);
+		bool given_up =
+			p->unprovable ||
+			(p->phase == POD_AMBIGUOUS
+				 ? c->signals > 1 || c->now >= p->rented_at + AMBIGUOUS_LIMIT_MS
+				 : p->phase >= POD_RELEASING && c->now >= p->deadline_at);
 		over = over && given_up;
 	}
 	return over;
@@ -213,7 +219,8 @@ static void slept(struct core *c)
 		else if (p->phase == POD_BOOTING || p->phase == POD_CONNECTING)
 			p->deadline_at = MAX(p->deadline_at, c->now + WOKEN_BOOT_MS);
 		else if (p->phase == POD_AMBIGUOUS)
-			p->rented_at = MAX(p->rented_at, c->now - AMBIGUOUS_LIMIT_MS + LAST_LOOK_MS);
+			p->rented_at =
+				MAX(p->rented_at, c->now - AMBIGUOUS_LIMIT_MS + LAST_LOOK_MS);
 	}
 	c->dirty = true;
 }
@@ -279,7 +286,8 @@ int64_t core_wake_at(const struct core *c)
 
 /* ---- making and asking ---- */
 
-struct core *core_new(const struct core_conf *conf, const struct core_segment *segments, size_t count)
+struct core *core_new(const struct core_conf *conf, const struct core_segment *segments,
+		      size_t count)
 {
 	struct core *c = xcalloc(1, sizeof(*c));
 
@@ -291,8 +299,10 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 	c->seg_count = count;
 	c->segs = xcalloc(count, sizeof(*c->segs));
 	for (size_t i = 0; i < count; i++)
-		c->segs[i] = (struct seg){.weight = segments[i].weight, .est_s = segments[i].est_s,
-					  .group = segments[i].group, .cached = segments[i].done};
+		c->segs[i] = (struct seg){.weight = segments[i].weight,
+					  .est_s = segments[i].est_s,
+					  .group = segments[i].group,
+					  .cached = segments[i].done};
 	for (int i = 0; i < CORE_PROVIDERS_MAX; i++) {
 		c->vendors[i].owner = -1;
 		c->vendors[i].list_at = NEVER;
@@ -377,7 +387,8 @@ static void verdict(const struct core *c, struct core_summary *s)
 
 	if (c->unreleased) {
 		s->status = "unreleased";
-		err_set(&s->err, ERR_UNRELEASED, "a pod could not be confirmed gone: it may still be billing");
+		err_set(&s->err, ERR_UNRELEASED,
+			"a pod could not be confirmed gone: it may still be billing");
 		s->err.signal = c->signals >= 3 ? c->signal : 0;
 	} else if (c->signals) {
 		s->status = "interrupted";
@@ -393,13 +404,17 @@ static void verdict(const struct core *c, struct core_summary *s)
 		s->err = c->fault;
 		s->err_pod = c->fault_pod;
 		if (s->err.kind == ERR_NONE)
-			err_set(&s->err, ERR_JOB, "%zu of %zu segments failed", c->failed, c->seg_count);
+			err_set(&s->err, ERR_JOB, "%zu of %zu segments failed", c->failed,
+				c->seg_count);
 	}
 }
 
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 {
-	*s = (struct core_summary){.err_pod = -1, .total = c->seg_count, .safe = c->safe, .failed = c->failed,
+	*s = (struct core_summary){.err_pod = -1,
+				   .total = c->seg_count,
+				   .safe = c->safe,
+				   .failed = c->failed,
 				   .cached = c->cached};
 	int slots = 0;
 	for (size_t i = 0; i < c->seg_count; i++) /* what a pod holds is not rendered yet */

@@ -1,12 +1,15 @@
-/* core.h - what a run does next. Events come in with the time in them, state changes, actions come out.
+/* core.h - what a run does next. Events come in with the time in them, state changes, actions come
+ * out.
  *
- * Nothing in core/ does I/O, reads a clock or draws a random number that was not seeded: the engine (or the simulator)
- * carries the actions out in order and reports what happened. now_ms is a clock that never jumps back (boot clock), wall_ms
- * the wall clock; durations are ms, money micro-dollars.
+ * Nothing in core/ does I/O, reads a clock or draws a random number that was not seeded: the engine
+ * (or the simulator) carries the actions out in order and reports what happened. now_ms is a clock
+ * that never jumps back (boot clock), wall_ms the wall clock; durations are ms, money
+ * micro-dollars.
  *
- * Journal before action: an ACT_SAVE stands before every action that can cost money or lose work. If it cannot be carried
- * out, the engine drops the ACT_RENT that follows it for that pod and reports EV_RENT_FAILED with ERR_LOCAL; releases,
- * listings and looks are carried out all the same. */
+ * Journal before action: an ACT_SAVE stands before every action that can cost money or lose work.
+ * If it cannot be carried out, the engine drops the ACT_RENT that follows it for that pod and
+ * reports EV_RENT_FAILED with ERR_LOCAL; releases, listings and looks are carried out all the same.
+ */
 #ifndef BURST_CORE_H
 #define BURST_CORE_H
 
@@ -25,24 +28,36 @@ enum { CORE_PROVIDERS_MAX = 8, CORE_CANARY = 3 };
 struct core_provider {
 	char name[PROVIDER_NAME_MAX];
 	bool pods_are_free; /* they are not let go before all of their files are home */
-	int64_t poll_ms;  /* how often its list may be asked for while a pod boots */
-	int64_t look_gap_ms; /* how far apart two looks at a released pod must be to prove it gone */
-	bool used_before; /* an earlier life of this run rented there: it is looked at before the end */
+	int64_t poll_ms;    /* how often its list may be asked for while a pod boots */
+	/* how far apart two looks at a released pod must be to prove it gone */
+	int64_t look_gap_ms;
+	/* an earlier life of this run rented there: it is looked at before the end */
+	bool used_before;
 	const char *caution; /* said when the first pod is rented there; NULL: nothing */
-	bool makes_image; /* its pods' image is built, or found, before the first of them is rented */
-	bool volume_lags; /* what one pod prepares on a volume, another one may not see: each looks for itself */
-	char no_switch[120]; /* how its pods, a short while ago, were refused their own end on this account; "": they were not */
+	/* its pods' image is built, or found, before the first of them is rented */
+	bool makes_image;
+	/* what one pod prepares on a volume, another one may not see: each looks for itself */
+	bool volume_lags;
+	/* how its pods, a short while ago, were refused their own end on this account; "": they
+	 * were not */
+	char no_switch[120];
 };
 
 /* How an engine renders a batch, as its worker says. */
 enum batching {
-	BATCHING_NONE,	 /* one segment after the other: sizes shrink toward the end so that all workers finish together */
-	BATCHING_PADDED, /* all at once, as long as the longest takes: full batches, then even shares */
-	BATCHING_CONTINUOUS, /* segments join while others are rendered: small batches, several at a time with each worker */
+	/* one segment after the other: sizes shrink toward the end so that all workers finish
+	   together */
+	BATCHING_NONE,
+	/* all at once, as long as the longest takes: full batches, then even shares */
+	BATCHING_PADDED,
+	/* segments join while others are rendered: small batches, several at a time with each
+	   worker */
+	BATCHING_CONTINUOUS,
 };
 
-/* What an engine takes for a batch, where the ledger has measured it; all 0: not known. In ms, and in ms for each unit of weight: of
- * the batch by itself, of its heaviest segment, of all of its segments. */
+/* What an engine takes for a batch, where the ledger has measured it; all 0: not known. In ms, and
+ * in ms for each unit of weight: of the batch by itself, of its heaviest segment, of all of its
+ * segments. */
 struct batch_speed {
 	double once_ms, longest_ms, each_ms;
 };
@@ -57,7 +72,8 @@ struct core_forecast {
 	double cold_p50_s, cold_p90_s;
 };
 
-/* The plan that a run began with, and what may be changed of it (replan.c). Zeroed: there is none, and nothing is changed. */
+/* The plan that a run began with, and what may be changed of it (replan.c). Zeroed: there is none,
+ * and nothing is changed. */
 struct core_plan {
 	const struct core_forecast *forecasts; /* copied by core_new() */
 	size_t forecast_count;
@@ -65,9 +81,10 @@ struct core_plan {
 	double value_of_time_h;
 	int64_t deadline_ms; /* of the user, from the start; 0: none */
 	int64_t cost_microusd;
-	int pods_most;	     /* that may be rented at once, whatever `pods` was planned: at least that */
-	bool pods_open;	     /* the planner chose how many */
-	bool gpus_open;	     /* the user has named no GPU */
+	/* that may be rented at once, whatever `pods` was planned: at least that */
+	int pods_most;
+	bool pods_open; /* the planner chose how many */
+	bool gpus_open; /* the user has named no GPU */
 };
 
 struct core_conf {
@@ -76,31 +93,38 @@ struct core_conf {
 	struct core_provider providers[CORE_PROVIDERS_MAX];
 	int provider_count;
 	bool want_volume;
-	bool make_volume; /* where a provider has none of that name, it is made there: once a pod could be rented beside it */
+	/* where a provider has none of that name, it is made there: once a pod could be rented
+	 * beside it */
+	bool make_volume;
 	int pods; /* how wide */
-	bool at_once; /* all of them from the start, whatever they cost: a deadline takes that many */
+	/* all of them from the start, whatever they cost: a deadline takes that many */
+	bool at_once;
 	int workers;
 	int max_batch;
 	bool max_batch_is_cap; /* by the user: a worker that says more is given no more */
 	double max_batch_weight;
-	/* To measure an engine: the sizes of the batches that a pod is sent, in this order, one for each of its workers at a time and no
-	 * other before these are over; the last size again for what is left. No larger than its worker takes, and without regard to groups.
-	 * Goes without a canary. The caller's; must outlive the core. NULL: the core sizes batches itself. */
+	/* To measure an engine: the sizes of the batches that a pod is sent, in this order, one for
+	 * each of its workers at a time and no other before these are over; the last size again for
+	 * what is left. No larger than its worker takes, and without regard to groups. Goes without
+	 * a canary. The caller's; must outlive the core. NULL: the core sizes batches itself. */
 	const int *batch_sizes;
 	size_t batch_size_count;
-	bool command;	     /* one segment a pod at a time */
-	bool canary;	     /* a few segments of the first pod are checked before more pods are rented */
+	bool command; /* one segment a pod at a time */
+	/* a few segments of the first pod are checked before more pods are rented */
+	bool canary;
 	bool needs_gpu;
-	bool detached;	     /* hand the queue over once the pods work */
+	bool detached; /* hand the queue over once the pods work */
 	bool retry_until_up;
-	bool unproven_ok;    /* pods that may not be able to end themselves get work all the same */
-	bool reap;	     /* no work: release what was adopted, confirm, end */
-	int64_t max_cost_microusd;	  /* what is left of the cap; 0: none */
-	int64_t max_duration_ms;	  /* of the run; 0: none */
-	int64_t max_price_microusd_h;	  /* 0: any */
-	int64_t wait_ms;		  /* for capacity */
+	bool unproven_ok; /* pods that may not be able to end themselves get work all the same */
+	bool reap;        /* no work: release what was adopted, confirm, end */
+	int64_t max_cost_microusd;    /* what is left of the cap; 0: none */
+	int64_t max_duration_ms;      /* of the run; 0: none */
+	int64_t max_price_microusd_h; /* 0: any */
+	int64_t wait_ms;              /* for capacity */
 	int64_t lease_ms;
-	int64_t boot_limit_ms; /* what a pod may take to come up while its provider's log shows no progress; at most this */
+	/* what a pod may take to come up while its provider's log shows no progress; at most this
+	 */
+	int64_t boot_limit_ms;
 	int64_t keep_ms; /* on failure, leave pods this long before they are released */
 	int check_tries; /* renders of a segment whose check is not satisfied */
 	struct core_plan plan;
@@ -115,18 +139,21 @@ struct core_segment {
 
 /* What a worker that cannot start says of its pod's card. */
 enum card_fault {
-	CARD_FITS,	   /* nothing */
-	CARD_UNFIT,	   /* the image of this provider cannot use it */
+	CARD_FITS,           /* nothing */
+	CARD_UNFIT,          /* the image of this provider cannot use it */
 	CARD_UNFIT_ANYWHERE, /* nor can that of any other: they have the same */
 };
 
 /* What the ledger knows of an offer: of earlier pods of it, and how quickly such pods came up. */
 struct offer_past {
 	int64_t boot_ms; /* the median from the create to the handshake; 0: too little is known */
-	/* wall clock: when a pod of it was given up as stuck or bad, and until when other offers go before it; 0: never */
+	/* wall clock: when a pod of it was given up as stuck or bad, and until when other offers go
+	 * before it; 0: never */
 	int64_t bad_at_ms, bad_until_ms;
 	char bad_why[100];
-	char unfit[200]; /* why its card cannot run the job's image, as a pod has said; "": nothing is known against it */
+	/* why its card cannot run the job's image, as a pod has said; "": nothing is known against
+	 * it */
+	char unfit[200];
 };
 bool offer_avoided(const struct offer_past *past, int64_t wall_ms);
 /* "given up 12 min ago: sshd never spoke"; "" where it is not avoided. */
@@ -135,19 +162,19 @@ char *offer_past_show(char *to, size_t room, const struct offer_past *past, int6
 /* ---- state that the engine reads (and only core/ writes) ---- */
 
 enum pod_phase {
-	POD_WANTED,	/* its row is to be written */
-	POD_RENTING,	/* the create call is under way */
-	POD_AMBIGUOUS,	/* it may exist: look until it shows up or two clean listings say no */
-	POD_BOOTING,	/* it exists, no address yet */
+	POD_WANTED,     /* its row is to be written */
+	POD_RENTING,    /* the create call is under way */
+	POD_AMBIGUOUS,  /* it may exist: look until it shows up or two clean listings say no */
+	POD_BOOTING,    /* it exists, no address yet */
 	POD_CONNECTING, /* an address is known */
-	POD_PREPARING,	/* the agent answers; volume, kit, code, packages */
-	POD_QUEUED,	/* waits for the pod that prepares the shared volume */
-	POD_LOADING,	/* workers are starting */
+	POD_PREPARING,  /* the agent answers; volume, kit, code, packages */
+	POD_QUEUED,     /* waits for the pod that prepares the shared volume */
+	POD_LOADING,    /* workers are starting */
 	POD_WORKING,
-	POD_RELEASING,	/* the release is under way or will be asked again */
+	POD_RELEASING,  /* the release is under way or will be asked again */
 	POD_CONFIRMING, /* accepted; looking until it is gone */
-	POD_GONE,	/* proven */
-	POD_NEVER,	/* never existed */
+	POD_GONE,       /* proven */
+	POD_NEVER,      /* never existed */
 };
 
 struct core_pod {
@@ -156,83 +183,100 @@ struct core_pod {
 	struct offer offer;
 	char attempt[ATTEMPT_MAX];
 	char id[POD_ID_MAX];
-	struct pod_view view;	/* as last seen */
+	struct pod_view view; /* as last seen */
 	struct volume volume;
 	int64_t price_microusd_h;
-	int64_t hard_end_ms;	/* boot clock */
-	int64_t cut_ms;		/* by so much that is before the end that it knows itself, which is hard_end_s */
-	int64_t hard_end_s;	/* epoch */
-	int64_t first_lease_end_s; /* of one that nobody has reached: a little more than boot_limit after its create */
-	bool connected;		/* the control channel is up */
+	int64_t hard_end_ms; /* boot clock */
+	/* by so much that is before the end that it knows itself, which is hard_end_s */
+	int64_t cut_ms;
+	int64_t hard_end_s; /* epoch */
+	/* of one that nobody has reached: a little more than boot_limit after its create */
+	int64_t first_lease_end_s;
+	bool connected; /* the control channel is up */
 	bool mine_to_prepare;
-	bool detached;		/* its agent renews the lease itself */
-	bool alone;		/* ... and has said so since it was given work last */
+	bool detached; /* its agent renews the lease itself */
+	bool alone;    /* ... and has said so since it was given work last */
 	bool proven_switch;
-	bool via_volume;	/* its files are fetched without it */
-	bool unwanted;		/* to be released as soon as its finished files are home */
-	bool salvaging;		/* gone or going; what it finished is being read from the volume */
-	bool kept;		/* was useful: rendered something */
-	bool durable;		/* all that it finished is on its volume for good, and can be had from there */
+	bool via_volume; /* its files are fetched without it */
+	bool unwanted;   /* to be released as soon as its finished files are home */
+	bool salvaging;  /* gone or going; what it finished is being read from the volume */
+	bool kept;       /* was useful: rendered something */
+	/* all that it finished is on its volume for good, and can be had from there */
+	bool durable;
 	int workers_ready;
 	int max_batch; /* of its engine; 0: nothing said */
 	enum batching batching;
 	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
 	/* boot clock, 0: not yet */
-	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at, worked_at, safe_at,
-		release_at, released_at, gone_at;
-	int64_t vendor_started_s; /* when its container first started, as the vendor says; epoch, 0: it does not */
+	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at,
+		worked_at, safe_at, release_at, released_at, gone_at;
+	/* when its container first started, as the vendor says; epoch, 0: it does not */
+	int64_t vendor_started_s;
 	int64_t compute_ms, wasted_ms;
-	char reason[160];	/* why it was let go, for people */
-	enum err_kind fault;	/* ERR_NONE: it did what it was rented for */
+	char reason[160];    /* why it was let go, for people */
+	enum err_kind fault; /* ERR_NONE: it did what it was rented for */
 	/* private to core/ */
-	int64_t there_at; /* when its vendor was last asked and had it; 0: not in this life of the run */
+	/* when its vendor was last asked and had it; 0: not in this life of the run */
+	int64_t there_at;
 	int64_t wake_at, deadline_at, renew_at, look_at, clean_at, late_clean_at;
 	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
-	int64_t log_at;	       /* when its provider's log is to be read for the first time; 0: not (any more) */
-	int log_asks;	       /* answers that have not come */
-	bool log_known, log_decides; /* it was read; the next answer tells whether the pod gets more time */
+	/* when its provider's log is to be read for the first time; 0: not (any more) */
+	int64_t log_at;
+	int log_asks; /* answers that have not come */
+	/* it was read; the next answer tells whether the pod gets more time */
+	bool log_known, log_decides;
 	int tries, looks, clean_looks;
 	int batches, unhome; /* batches in flight; rendered segments not yet home */
-	size_t held;	     /* segments that it was given and has not finished */
-	/* continuous: finished segments whose time is not in the pace yet, their weight, and since when they were rendered (agent's clock) */
+	size_t held;         /* segments that it was given and has not finished */
+	/* continuous: finished segments whose time is not in the pace yet, their weight, and since
+	 * when they were rendered (agent's clock) */
 	size_t unpaced;
 	double unpaced_weight;
 	int64_t unpaced_t;
-	int bad_files;	     /* segments in a row whose files were not what was announced */
-	bool syncing;	     /* ACT_SYNC was not answered yet */
-	uint32_t sync_turn;  /* answers to an earlier ACT_SYNC do not count: it was given work since */
-	int64_t sync_at;     /* when to ask again */
+	int bad_files; /* segments in a row whose files were not what was announced */
+	bool syncing;  /* ACT_SYNC was not answered yet */
+	/* answers to an earlier ACT_SYNC do not count: it was given work since */
+	uint32_t sync_turn;
+	int64_t sync_at;      /* when to ask again */
 	int64_t refetch_at;   /* its files that are not home are asked for again */
 	int64_t rescue_until; /* of files on the volume of a durable pod */
 	int refetches;
-	int busy;	     /* workers that hold a batch, by the agent's clock */
+	int busy; /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
-	bool heard;	/* connected in this life of the run: its log was read */
-	int64_t heard_by; /* adopted: until then no work is dealt out without knowing what it has done, and has in hand; 0: it had none */
+	bool heard; /* connected in this life of the run: its log was read */
+	/* adopted: until then no work is dealt out without knowing what it has done, and has in
+	 * hand; 0: it had none */
+	int64_t heard_by;
 	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
 	bool release_answered;
-	bool queued;   /* its vendor has assigned no machine to it: it costs nothing yet */
-	bool unplaced; /* ... and it ended so: it cost nothing */
-	bool outgoing; /* pods of a better GPU are to take its place: it works until they do */
-	bool unpulled; /* its image cannot be pulled */
-	bool unlisted; /* it is there, and lists omit it */
-	bool absent; /* the provider answered its release that there is no such pod */
+	bool queued;       /* its vendor has assigned no machine to it: it costs nothing yet */
+	bool unplaced;     /* ... and it ended so: it cost nothing */
+	bool outgoing;     /* pods of a better GPU are to take its place: it works until they do */
+	bool unpulled;     /* its image cannot be pulled */
+	bool unlisted;     /* it is there, and lists omit it */
+	bool absent;       /* the provider answered its release that there is no such pod */
 	bool ended_unseen; /* it ended itself; released_at is when that was noticed */
-	bool stood; /* its connection did when its release was asked for */
-	bool finished_too; /* its agent was told to end it, since its release was refused or denied */
-	bool asked_twice; /* it was released again after that, when no list had shown it for a minute */
-	bool elsewhere; /* adopted, set by the caller: rented with another key than ours; that it is not seen proves nothing */
-	bool unprovable; /* ... and it was not seen: reported */
+	bool stood;        /* its connection did when its release was asked for */
+	/* its agent was told to end it, since its release was refused or denied */
+	bool finished_too;
+	/* it was released again after that, when no list had shown it for a minute */
+	bool asked_twice;
+	/* adopted, set by the caller: rented with another key than ours; that it is not seen proves
+	 * nothing */
+	bool elsewhere;
+	bool unprovable;    /* ... and it was not seen: reported */
 	bool unfit_card;    /* its card cannot run the job's image */
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
-	int begun; /* batches, since its workers started */
+	int begun;    /* batches, since its workers started */
 	size_t given; /* of conf.batch_sizes */
-	uint32_t alone_turn; /* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
-	bool alone_said;     /* it stands behind the newest work */
-	uint32_t inherited; /* number + 1 of the batch that stands for what it was rendering when it was taken over */
+	/* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
+	uint32_t alone_turn;
+	bool alone_said; /* it stands behind the newest work */
+	/* number + 1 of the batch that stands for what it was rendering when it was taken over */
+	uint32_t inherited;
 };
 
 enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
@@ -241,8 +285,10 @@ struct core_batch {
 	int pod;
 	bool started, over;
 	bool first; /* of its worker, or nobody knows when it began */
-	int64_t started_t, result_t, newest_t, measured_t; /* result_t: of its first result, newest_t: of the newest one */
-	double weight, rendered, measured; /* ... of it, and so much of that is in the measured pace */
+	/* result_t: of its first result, newest_t: of the newest one */
+	int64_t started_t, result_t, newest_t, measured_t;
+	/* ... of it, and so much of that is in the measured pace */
+	double weight, rendered, measured;
 	size_t count;
 	uint32_t *segments;
 };
@@ -252,40 +298,55 @@ struct core_batch {
 enum event_type {
 	EV_START,
 	EV_TICK,
-	EV_OFFERS,	   /* provider; offers, count; past: one each, or NULL. Or err */
-	EV_VOLUME_FILLS,   /* provider: its volume is known, and what goes there first is under way; EV_VOLUME follows */
-	EV_VOLUME,	   /* provider; volume. Or err: ERR_NOT_FOUND, there is none */
-	EV_IMAGE,	   /* provider: the image of its pods is there. Or err */
-	EV_RENTED,	   /* pod; view */
-	EV_RENT_FAILED,	   /* pod; err */
-	EV_INSPECTED,	   /* pod; views, count 1; asked_at: what its provider says of this very one. Or err */
-	EV_LISTED,	   /* provider; views, count; asked_at: when the request was sent. Or err */
-	EV_CONNECTED,	   /* pod; switch_ok; gpus; t: when TCP was accepted (boot clock); workers_alive (a pod taken over) */
+	EV_OFFERS, /* provider; offers, count; past: one each, or NULL. Or err */
+	/* provider: its volume is known, and what goes there first is under way; EV_VOLUME follows
+	 */
+	EV_VOLUME_FILLS,
+	EV_VOLUME,      /* provider; volume. Or err: ERR_NOT_FOUND, there is none */
+	EV_IMAGE,       /* provider: the image of its pods is there. Or err */
+	EV_RENTED,      /* pod; view */
+	EV_RENT_FAILED, /* pod; err */
+	/* pod; views, count 1; asked_at: what its provider says of this very one. Or err */
+	EV_INSPECTED,
+	EV_LISTED, /* provider; views, count; asked_at: when the request was sent. Or err */
+	/* pod; switch_ok; gpus; t: when TCP was accepted (boot clock); workers_alive (a pod taken
+	   over) */
+	EV_CONNECTED,
 	EV_CONNECT_FAILED, /* pod; err */
-	EV_RUNNING,	   /* pod (taken over); segment; t: in the hands of its workers. Before EV_CONNECTED */
-	EV_LOST,	   /* pod; err: the control channel is gone */
-	EV_SWITCH_BAD,	   /* pod: it says by now that it cannot end itself */
+	/* pod (taken over); segment; t: in the hands of its workers. Before EV_CONNECTED */
+	EV_RUNNING,
+	EV_LOST,           /* pod; err: the control channel is gone */
+	EV_SWITCH_BAD,     /* pod: it says by now that it cannot end itself */
 	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
 	EV_PREPARE_FAILED, /* pod; err */
-	EV_WORKERS,	   /* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said); batching; speed */
-	EV_WORKERS_FAILED, /* pod; err: no worker can be started (any more); number: enum card_fault */
+	/* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said);
+	   batching; speed */
+	EV_WORKERS,
+	/* pod; err: no worker can be started (any more); number: enum card_fault */
+	EV_WORKERS_FAILED,
 	EV_BATCH_STARTED,  /* pod; batch; t */
-	EV_BATCH_DONE,	   /* pod; batch; t */
-	EV_RENDERED,	   /* pod; segment; t; elapsed_ms: it is finished on the pod */
+	EV_BATCH_DONE,     /* pod; batch; t */
+	EV_RENDERED,       /* pod; segment; t; elapsed_ms: it is finished on the pod */
 	EV_SEGMENT_FAILED, /* pod; segment; err: it will not succeed on this pod, nor elsewhere */
-	EV_HOME,	   /* pod; segment; ok: arrived and verified; check_ok */
-	EV_HOME_FAILED,	   /* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK, ERR_JOB (no place for it here) ... */
-	EV_SAFE,	   /* segment: fsynced under its final name */
-	EV_REVOKED,	   /* pod; batch: taken back before it began */
-	EV_UNPULLED,	   /* pod; err: in its provider's words, why its image cannot be pulled */
-	EV_LOG,		   /* pod; number: lines its provider wrote of it that the last answer did not have. Or err */
-	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
-	EV_LEFT_ALONE,	   /* pod; number: the turn of the ACT_HANDOVER that its agent has carried out */
-	EV_SYNCED,	   /* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
-	EV_RELEASED,	   /* pod: accepted; number: enum release_word. Or err */
-	EV_SIGNAL,	   /* number: which signal; the first asks, the second insists, the third leaves */
-	EV_SLEPT,	   /* the machine slept: look before anything else */
-	EV_FAULT,	   /* err: the run cannot go on (disk full, ledger gone) */
+	EV_HOME,           /* pod; segment; ok: arrived and verified; check_ok */
+	/* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK, ERR_JOB (no place for it here)
+	   ... */
+	EV_HOME_FAILED,
+	EV_SAFE,     /* segment: fsynced under its final name */
+	EV_REVOKED,  /* pod; batch: taken back before it began */
+	EV_UNPULLED, /* pod; err: in its provider's words, why its image cannot be pulled */
+	/* pod; number: lines its provider wrote of it that the last answer did not have. Or err */
+	EV_LOG,
+	EV_SALVAGED, /* pod: all that the volume has was reported as EV_RENDERED; or err */
+	/* pod; number: the turn of the ACT_HANDOVER that its agent has carried out */
+	EV_LEFT_ALONE,
+	/* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
+	EV_SYNCED,
+	EV_RELEASED, /* pod: accepted; number: enum release_word. Or err */
+	/* number: which signal; the first asks, the second insists, the third leaves */
+	EV_SIGNAL,
+	EV_SLEPT, /* the machine slept: look before anything else */
+	EV_FAULT, /* err: the run cannot go on (disk full, ledger gone) */
 };
 
 struct event {
@@ -296,14 +357,19 @@ struct event {
 	const struct err *err; /* NULL: it went well */
 	const struct offer *offers;
 	const struct offer_past *past;
-	int64_t floor_microusd_h; /* EV_OFFERS: nothing that is wanted costs less there, be it sold out or not; 0: not known */
+	/* EV_OFFERS: nothing that is wanted costs less there, be it sold out or not; 0: not known
+	 */
+	int64_t floor_microusd_h;
 	const struct pod_view *views;
 	size_t count;
 	const struct volume *volume;
 	int64_t t, elapsed_ms, asked_at;
-	int64_t ahead_ms; /* EV_LISTED: so much our wall clock is ahead of its provider's, by whose it says when pods began and ended */
+	/* EV_LISTED: so much our wall clock is ahead of its provider's, by whose it says when pods
+	 * began and ended */
+	int64_t ahead_ms;
 	int number, max_batch, gpus;
-	bool partial;	  /* EV_LISTED: the provider refuses its list; views has only what it was asked for by id */
+	/* EV_LISTED: the provider refuses its list; views has only what it was asked for by id */
+	bool partial;
 	enum batching batching;
 	struct batch_speed speed;
 	bool clock_known; /* EV_LISTED: its provider said what time it is */
@@ -313,38 +379,49 @@ struct event {
 /* ---- actions ---- */
 
 enum action_type {
-	ACT_OFFERS,   /* provider */
-	ACT_VOLUME,   /* provider: look for it; flag: make it if it is missing, in one of core_offer_regions() */
-	ACT_IMAGE,    /* provider */
-	ACT_SAVE,     /* pod: its row reaches the disk before the next action */
-	ACT_RENT,     /* pod */
-	ACT_LIST,     /* provider */
-	ACT_INSPECT,  /* pod: lists omit it; what does its provider say of this very one? EV_INSPECTED, or no answer */
-	ACT_LOG,      /* pod: read what its provider says of it coming up; always answered by EV_LOG */
-	ACT_BAD_HOST, /* pod; text: given up for this; its offer goes last for a while, in later runs too */
+	ACT_OFFERS, /* provider */
+	/* provider: look for it; flag: make it if it is missing, in one of core_offer_regions() */
+	ACT_VOLUME,
+	ACT_IMAGE, /* provider */
+	ACT_SAVE,  /* pod: its row reaches the disk before the next action */
+	ACT_RENT,  /* pod */
+	ACT_LIST,  /* provider */
+	/* pod: lists omit it; what does its provider say of this very one? EV_INSPECTED, or no
+	   answer */
+	ACT_INSPECT,
+	/* pod: read what its provider says of it coming up; always answered by EV_LOG */
+	ACT_LOG,
+	/* pod; text: given up for this; its offer goes last for a while, in later runs too */
+	ACT_BAD_HOST,
 	ACT_GOOD_HOST, /* pod: it works; what its offer was avoided for is forgotten */
-	ACT_CONNECT,  /* pod */
-	ACT_PREPARE,  /* pod; flag: the shared part of the volume too */
-	ACT_SEND,     /* pod, batch. Said again after a reconnect if it has not begun: the agent ignores ids it knows */
+	ACT_CONNECT,   /* pod */
+	ACT_PREPARE,   /* pod; flag: the shared part of the volume too */
+	/* pod, batch. Said again after a reconnect if it has not begun: the agent ignores ids it
+	   knows */
+	ACT_SEND,
 	ACT_REVOKE,   /* pod: every batch that has not begun */
 	ACT_RENEW,    /* pod */
-	ACT_HANDOVER, /* pod, number: the turn. Its agent keeps itself alive from now on (said again after each reconnect, and behind
-		       * each further batch); answered by EV_LEFT_ALONE */
+	ACT_HANDOVER, /* pod, number: the turn. Its agent keeps itself alive from now on (said again
+		       * after each reconnect, and behind each further batch); answered by
+		       * EV_LEFT_ALONE */
 	ACT_TAKEOVER, /* pod: its agent no longer does; ACT_RENEW follows */
-	ACT_FETCH,    /* pod, segment (over SSH, or from the volume when pod.via_volume): answered once by EV_HOME or
-		       * EV_HOME_FAILED, but never once its connection was lost (EV_LOST) or dropped (ACT_CLOSE) */
-	ACT_KEEP,     /* segment: rename into place, record; flag: suspect (check not satisfied, tries used up) */
-	ACT_DISCARD,  /* segment: throw the file away, it is rendered again */
-	ACT_SALVAGE,  /* pod: read its event log from the volume */
-	ACT_SYNC,     /* pod, number: the turn. What is finished there is made durable, unless the little that is left to
-		       * fetch is here sooner */
-	ACT_RELEASE,  /* pod */
-	ACT_CLOSE,    /* pod: drop the connection; its keys can go when it is gone. While its release has no answer the engine may keep
-		       * a connection for ACT_FINISH, of which the core hears nothing */
-	ACT_FINISH,   /* pod: its release is refused, so its agent is told to end the pod by the pod's own switch. Not answered. flag:
-		       * only over a connection that still stands */
-	ACT_NOTE,     /* text: for people; level in number */
-	ACT_END,      /* nothing more will come */
+	ACT_FETCH, /* pod, segment (over SSH, or from the volume when pod.via_volume): answered once
+		    * by EV_HOME or EV_HOME_FAILED, but never once its connection was lost (EV_LOST)
+		    * or dropped (ACT_CLOSE) */
+	/* segment: rename into place, record; flag: suspect (check not satisfied, tries used up) */
+	ACT_KEEP,
+	ACT_DISCARD, /* segment: throw the file away, it is rendered again */
+	ACT_SALVAGE, /* pod: read its event log from the volume */
+	ACT_SYNC,    /* pod, number: the turn. What is finished there is made durable, unless the
+		      * little that is left to    fetch is here sooner */
+	ACT_RELEASE, /* pod */
+	ACT_CLOSE,   /* pod: drop the connection; its keys can go when it is gone. While its release
+		      * has no answer the engine may keep   a connection for ACT_FINISH, of which the
+		      * core hears nothing */
+	ACT_FINISH, /* pod: its release is refused, so its agent is told to end the pod by the pod's
+		     * own switch. Not answered. flag: only over a connection that still stands */
+	ACT_NOTE,   /* text: for people; level in number */
+	ACT_END,    /* nothing more will come */
 };
 
 struct action {
@@ -364,11 +441,13 @@ struct actions {
 struct core;
 
 /* segments are copied. The core is to be freed with core_free(). */
-struct core *core_new(const struct core_conf *conf, const struct core_segment *segments, size_t count);
+struct core *core_new(const struct core_conf *conf, const struct core_segment *segments,
+		      size_t count);
 void core_free(struct core *c);
-/* Takes over a pod of an earlier life of this run (or of a dead run, with conf.reap), before EV_START. The pod's ids, times
- * (boot clock; may be negative), prices and phase (AMBIGUOUS, BOOTING for "it was there", or GONE for one that is durable and
- * may have files that are not home; that one has no times) are set by the caller. Returns its number. */
+/* Takes over a pod of an earlier life of this run (or of a dead run, with conf.reap), before
+ * EV_START. The pod's ids, times (boot clock; may be negative), prices and phase (AMBIGUOUS,
+ * BOOTING for "it was there", or GONE for one that is durable and may have files that are not home;
+ * that one has no times) are set by the caller. Returns its number. */
 int core_adopt(struct core *c, const struct core_pod *pod);
 /* The ids of a provider's pods that may bill: NULL-terminated, to be freed with core_ids_free(). */
 char **core_pod_ids(const struct core *c, int provider);
@@ -380,46 +459,54 @@ void core_step(struct core *c, const struct event *ev, struct actions *out);
 int64_t core_wake_at(const struct core *c);
 
 bool core_ended(const struct core *c);
-/* Of a detached run. DONE: all that is left is in the hands of pods that keep themselves alive, and have said so; the client may die.
- * IN_PART: the rest is with pods that cannot be left alone, as their files cannot be had without them. */
+/* Of a detached run. DONE: all that is left is in the hands of pods that keep themselves alive, and
+ * have said so; the client may die. IN_PART: the rest is with pods that cannot be left alone, as
+ * their files cannot be had without them. */
 enum core_handover { HANDOVER_NOT_YET, HANDOVER_DONE, HANDOVER_IN_PART };
 enum core_handover core_handover(const struct core *c);
-/* How long a pod has to be reached whose container starts when its first lease is all but over, or later: its image took long, and its
- * client may have waited for it. */
+/* How long a pod has to be reached whose container starts when its first lease is all but over, or
+ * later: its image took long, and its client may have waited for it. */
 int64_t core_late_start_ms(const struct core_conf *conf);
 int core_pod_count(const struct core *c);
 const struct core_pod *core_pod_at(const struct core *c, int pod);
-/* Whether its provider's log is read when a pod is given back: it never came up. Where the log ends with the pod, the release waits
- * for it, CORE_LOG_LOOK_MS at most, which end before its hard end, up to which its cost is within the caps. */
+/* Whether its provider's log is read when a pod is given back: it never came up. Where the log ends
+ * with the pod, the release waits for it, CORE_LOG_LOOK_MS at most, which end before its hard end,
+ * up to which its cost is within the caps. */
 enum { CORE_LOG_LOOK_MS = 1000 };
 bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
-/* What it should take, by the ledger's measurements of its pod's engine, else by the job's estimate; 0: no idea. */
+/* What it should take, by the ledger's measurements of its pod's engine, else by the job's
+ * estimate; 0: no idea. */
 double core_batch_expected_ms(const struct core *c, uint32_t batch);
 bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this very pod */
 enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
-int core_seg_holder(const struct core *c, uint32_t segment); /* the pod that was given it and has not finished it; -1: none */
-int core_seg_tries(const struct core *c, uint32_t segment); /* re-renders asked for so far: the task's attempt number */
-/* Where this provider has offers that could be rented now, within the caps: up to `room` regions, borrowed until the next step. 0: anywhere. */
+/* the pod that was given it and has not finished it; -1: none */
+int core_seg_holder(const struct core *c, uint32_t segment);
+/* re-renders asked for so far: the task's attempt number */
+int core_seg_tries(const struct core *c, uint32_t segment);
+/* Where this provider has offers that could be rented now, within the caps: up to `room` regions,
+ * borrowed until the next step. 0: anywhere. */
 size_t core_offer_regions(const struct core *c, int provider, const char *regions[], size_t room);
 
-/* How often the run was planned again (CORE_REPLANS_MAX at most), and why and how each time, for people. */
+/* How often the run was planned again (CORE_REPLANS_MAX at most), and why and how each time, for
+ * people. */
 enum { CORE_REPLANS_MAX = 2 };
 int core_replans(const struct core *c);
 const char *core_replan_said(const struct core *c, int which);
 
 struct core_summary {
 	const char *status; /* done | partial | failed | capped | interrupted | unreleased */
-	struct err err;	    /* the one that decides the exit status; ERR_NONE when all is done */
-	int err_pod;	    /* -1: none */
+	struct err err;     /* the one that decides the exit status; ERR_NONE when all is done */
+	int err_pod;        /* -1: none */
 	size_t total, safe, failed, cached;
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd; /* so far */
-	int live; /* pods that may bill */
+	int live;                                                /* pods that may bill */
 	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */
 };
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *out);
-/* For how long a pod ran that is gone, by its provider's own record. If nobody was there when it ended itself, it was booked until
- * somebody looked; true: it is booked until its provider's end now, which is sooner. */
+/* For how long a pod ran that is gone, by its provider's own record. If nobody was there when it
+ * ended itself, it was booked until somebody looked; true: it is booked until its provider's end
+ * now, which is sooner. */
 bool core_ran_for(struct core *c, int pod, int64_t ran_ms);
 /* How people know it: its id, else its attempt. */
 const char *core_pod_called(const struct core_pod *p);
@@ -428,8 +515,8 @@ int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
 /* With at least one batch in work, up to the last that was heard of it. */
 int64_t core_compute_ms(const struct core_pod *p);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);
-/* What was made by a create whose answer was lost, if anything was, and ended while nobody knew it: no cost of the run's, but the cap
- * counts it as spent, in later lives, too. 0 of all others. */
+/* What was made by a create whose answer was lost, if anything was, and ended while nobody knew it:
+ * no cost of the run's, but the cap counts it as spent, in later lives, too. 0 of all others. */
 int64_t core_may_have_cost(const struct core_pod *p);
 const char *pod_phase_name(enum pod_phase phase);
 

@@ -1,10 +1,11 @@
-/* dispatch.c - who renders what: long segments first, batches that shrink toward the end so that all pods finish together,
- * and what happens to a segment until its file is safe. */
+/* dispatch.c - who renders what: long segments first, batches that shrink toward the end so that
+ * all pods finish together, and what happens to a segment until its file is safe. */
 #include "impl.h"
 
 #include <stdlib.h>
 
-/* ---- the heap of open segments of one group; a stale entry (not TODO any more) is dropped when it surfaces ---- */
+/* ---- the heap of open segments of one group; a stale entry (not TODO any more) is dropped when it
+ * surfaces ---- */
 
 static bool heavier(const struct core *c, uint32_t a, uint32_t b)
 {
@@ -142,7 +143,8 @@ bool dispatch_settled(const struct core *c)
 	return c->safe + c->failed == c->seg_count;
 }
 
-/* A worker's first batch holds its start (models are loaded, caches are cold), so later ones count as soon as there are any. */
+/* A worker's first batch holds its start (models are loaded, caches are cold), so later ones count
+ * as soon as there are any. */
 bool dispatch_rate_is_rough(const struct core *c)
 {
 	return c->pace.ms <= 0;
@@ -155,7 +157,8 @@ double dispatch_rate(const struct core *c)
 	return pace->ms > 0 ? pace->weight * 1000 / pace->ms : 0;
 }
 
-/* One that is certainly not too low: where later results of a first batch are known, as if the start had ended with its first one. */
+/* One that is certainly not too low: where later results of a first batch are known, as if the
+ * start had ended with its first one. */
 double dispatch_rate_at_best(const struct core *c)
 {
 	double rate = dispatch_rate(c);
@@ -165,7 +168,9 @@ double dispatch_rate_at_best(const struct core *c)
 	double measured = speed_rate(c);
 	if (measured > 0)
 		return MAX(rate, measured);
-	return c->warm_pace.weight > 0 ? MAX(rate, c->warm_pace.weight * 1000 / MAX(c->warm_pace.ms, 1)) : rate * FIRST_BATCH_SLOWER;
+	return c->warm_pace.weight > 0
+		       ? MAX(rate, c->warm_pace.weight * 1000 / MAX(c->warm_pace.ms, 1))
+		       : rate * FIRST_BATCH_SLOWER;
 }
 
 double dispatch_held(const struct core *c)
@@ -183,7 +188,8 @@ void dispatch_requeue(struct core *c, uint32_t i)
 	make_todo(c, i);
 }
 
-/* A segment is lost with its pod at most LOSSES_MAX times: something about it may be what kills pods. */
+/* A segment is lost with its pod at most LOSSES_MAX times: something about it may be what kills
+ * pods. */
 static void requeue_lost(struct core *c, uint32_t i)
 {
 	if (++c->segs[i].losses >= LOSSES_MAX)
@@ -237,19 +243,20 @@ static int worker_slots(const struct core *c)
 	return slots ? slots : 1;
 }
 
-/* How many segments a batch for this pod may have. An engine that renders one after the other gains nothing from more than the job
- * names. */
+/* How many segments a batch for this pod may have. An engine that renders one after the other gains
+ * nothing from more than the job names. */
 size_t dispatch_batch_most(const struct core *c, const struct core_pod *p)
 {
 	int most = c->conf.max_batch;
 
-	if (p->max_batch > 0 && (p->max_batch < most || (p->batching != BATCHING_NONE && !c->conf.max_batch_is_cap)))
+	if (p->max_batch > 0 &&
+	    (p->max_batch < most || (p->batching != BATCHING_NONE && !c->conf.max_batch_is_cap)))
 		most = p->max_batch;
 	return (size_t)MAX(most, 1);
 }
 
-/* By the line through what batches of different sizes took: what a batch costs by itself, in weight that its time would render. 0: nothing
- * is known, or next to nothing is fixed. */
+/* By the line through what batches of different sizes took: what a batch costs by itself, in weight
+ * that its time would render. 0: nothing is known, or next to nothing is fixed. */
 static double fixed_weight(const struct core *c)
 {
 	const struct fit *f = &c->fit;
@@ -257,15 +264,17 @@ static double fixed_weight(const struct core *c)
 
 	if (f->count < 1 || spread < f->weight * f->weight / 100) /* a tenth of their mean */
 		return 0;
-	double each = (f->count * f->weight_ms - f->weight * f->ms) / spread, fixed = (f->ms - each * f->weight) / f->count;
+	double each = (f->count * f->weight_ms - f->weight * f->ms) / spread,
+	       fixed = (f->ms - each * f->weight) / f->count;
 	if (fixed <= 0)
 		return 0;
 	return each > 0 ? fixed / each : c->weight_todo;
 }
 
-/* Segments in the next batch for an engine that renders all of it at once: full ones while there is more than one for each worker, then
- * even shares, so that all workers finish together. Batches that were given are counted, since a share is one of a round. No share is so
- * small that most of its time goes into what a batch costs by itself. */
+/* Segments in the next batch for an engine that renders all of it at once: full ones while there is
+ * more than one for each worker, then even shares, so that all workers finish together. Batches
+ * that were given are counted, since a share is one of a round. No share is so small that most of
+ * its time goes into what a batch costs by itself. */
 static size_t padded_count(const struct core *c, const struct core_pod *p)
 {
 	size_t most = dispatch_batch_most(c, p), slots = (size_t)worker_slots(c);
@@ -279,12 +288,14 @@ static size_t padded_count(const struct core *c, const struct core_pod *p)
 	return MIN((c->todo + batches - 1) / batches, most);
 }
 
-/* The size of a batch of which three quarters of the time go into its segments, where each batch costs something by itself, as it does
- * with engines that render all of it at once: by the line through what batches of different sizes took. 0: nothing is known. */
+/* The size of a batch of which three quarters of the time go into its segments, where each batch
+ * costs something by itself, as it does with engines that render all of it at once: by the line
+ * through what batches of different sizes took. 0: nothing is known. */
 static double worthwhile_weight(const struct core *c)
 {
 	if (c->fit.count <= 0)
-		return c->weight_todo; /* nothing is known yet, and a small batch would teach little */
+		return c->weight_todo; /* nothing is known yet, and a small batch would teach little
+					*/
 	return MIN(3 * fixed_weight(c), c->weight_todo);
 }
 
@@ -294,23 +305,29 @@ static void note_size(struct core *c, const struct core_batch *b, double ms)
 
 	if (b->first || c->pods[b->pod].batching == BATCHING_CONTINUOUS)
 		return; /* the time of one that others were rendered beside says nothing */
-	*f = (struct fit){f->count * 0.9 + 1, f->weight * 0.9 + b->weight, f->ms * 0.9 + ms, f->weight2 * 0.9 + b->weight * b->weight,
+	*f = (struct fit){f->count * 0.9 + 1, f->weight * 0.9 + b->weight, f->ms * 0.9 + ms,
+			  f->weight2 * 0.9 + b->weight * b->weight,
 			  f->weight_ms * 0.9 + b->weight * ms};
 }
 
-/* A share of what is left, so that sizes shrink toward the end and all workers finish together; not so small that the round trips
- * show, and not so large that a lost pod hurts. A worker that is alone has nobody to finish together with: small batches would only
- * cost an engine that renders a batch at once. */
+/* A share of what is left, so that sizes shrink toward the end and all workers finish together; not
+ * so small that the round trips show, and not so large that a lost pod hurts. A worker that is
+ * alone has nobody to finish together with: small batches would only cost an engine that renders a
+ * batch at once. */
 static double batch_weight(const struct core *c)
 {
 	int slots = worker_slots(c);
-	double weight = slots == 1 && c->canary_ok && dispatch_rate(c) > 0 ? c->weight_todo : c->weight_todo / (3.0 * slots);
+	double weight = slots == 1 && c->canary_ok && dispatch_rate(c) > 0
+				? c->weight_todo
+				: c->weight_todo / (3.0 * slots);
 	double rate = dispatch_rate(c);
 
 	weight = MAX(weight, MIN(worthwhile_weight(c), c->weight_todo / slots));
-	/* The first pod gets its share, in two batches, until it is known how many others are worth it: they are rented only then. */
+	/* The first pod gets its share, in two batches, until it is known how many others are worth
+	 * it: they are rented only then. */
 	if (c->conf.canary && c->conf.pods > 1 && dispatch_rate_is_rough(c))
-		weight = MIN(weight, c->weight_todo / (2.0 * c->conf.pods * MAX(c->conf.workers, 1)));
+		weight = MIN(weight,
+			     c->weight_todo / (2.0 * c->conf.pods * MAX(c->conf.workers, 1)));
 	if (rate > 0) {
 		weight = MIN(weight, rate * 20);
 		weight = MAX(weight, rate * 0.25);
@@ -320,17 +337,19 @@ static double batch_weight(const struct core *c)
 
 /* ---- engines that take segments while they render others ---- */
 
-/* Several batches share a worker's places, so that one ends, and another one can follow, well before all places are free. */
+/* Several batches share a worker's places, so that one ends, and another one can follow, well
+ * before all places are free. */
 static size_t continuous_batch(const struct core *c, const struct core_pod *p)
 {
 	return MAX(dispatch_batch_most(c, p) / CONTINUOUS_BATCHES, (size_t)1);
 }
 
-/* How many segments the pod should hold: its workers' places, and half as many that wait there, so that a worker that asks is answered
- * at once; toward the end no more than its share. */
+/* How many segments the pod should hold: its workers' places, and half as many that wait there, so
+ * that a worker that asks is answered at once; toward the end no more than its share. */
 static size_t continuous_hold(const struct core *c, const struct core_pod *p)
 {
-	size_t workers = (size_t)MAX(p->workers_ready, 1), places = dispatch_batch_most(c, p) * workers, left = c->todo;
+	size_t workers = (size_t)MAX(p->workers_ready, 1),
+	       places = dispatch_batch_most(c, p) * workers, left = c->todo;
 	size_t slots = (size_t)worker_slots(c);
 
 	for (int i = 0; i < c->pod_count; i++)
@@ -338,7 +357,8 @@ static size_t continuous_hold(const struct core *c, const struct core_pod *p)
 	return MIN(places + (places + 1) / 2, (left + slots - 1) / slots * workers);
 }
 
-/* A batch is sent when there is room for all of it. A pod with nothing to do gets what is left, whatever its share. */
+/* A batch is sent when there is room for all of it. A pod with nothing to do gets what is left,
+ * whatever its share. */
 static bool continuous_wants(const struct core *c, const struct core_pod *p)
 {
 	size_t hold = continuous_hold(c, p), next = MIN(continuous_batch(c, p), c->todo);
@@ -417,7 +437,8 @@ static void send_canary(struct core *c, int pod)
 static void send_given(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	size_t at = MIN(p->given, c->conf.batch_size_count - 1), most = MIN((size_t)MAX(c->conf.batch_sizes[at], 1), dispatch_batch_most(c, p));
+	size_t at = MIN(p->given, c->conf.batch_size_count - 1),
+	       most = MIN((size_t)MAX(c->conf.batch_sizes[at], 1), dispatch_batch_most(c, p));
 
 	p->given++;
 	for (int worker = 0; worker < MAX(p->workers_ready, 1) && c->todo; worker++) {
@@ -433,7 +454,8 @@ static bool wants_more(const struct core *c, const struct core_pod *p)
 {
 	if (p->batching == BATCHING_CONTINUOUS)
 		return continuous_wants(c, p);
-	/* one batch in each worker's hands and one waiting behind it, so that no worker waits for a round trip */
+	/* one batch in each worker's hands and one waiting behind it, so that no worker waits for a
+	 * round trip */
 	return p->batches < (c->conf.command ? 1 : 2 * MAX(p->workers_ready, 1));
 }
 
@@ -441,7 +463,8 @@ void dispatch_fill(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining || core_stopping(c) || core_reads_old(c))
+	if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining ||
+	    core_stopping(c) || core_reads_old(c))
 		return;
 	if (c->conf.batch_size_count) {
 		if (!p->batches && c->todo)
@@ -459,7 +482,8 @@ void dispatch_fill(struct core *c, int pod)
 		;
 }
 
-/* Everything that is left, dealt out evenly to the pods that work: afterwards they need us no more. */
+/* Everything that is left, dealt out evenly to the pods that work: afterwards they need us no more.
+ */
 void dispatch_deal(struct core *c)
 {
 	bool dealt = true;
@@ -467,7 +491,8 @@ void dispatch_deal(struct core *c)
 	while (c->todo && dealt) {
 		dealt = false;
 		for (int i = 0; i < c->pod_count && c->todo; i++)
-			if (c->pods[i].phase == POD_WORKING && c->pods[i].connected && !c->pods[i].unwanted && !c->pods[i].draining)
+			if (c->pods[i].phase == POD_WORKING && c->pods[i].connected &&
+			    !c->pods[i].unwanted && !c->pods[i].draining)
 				dealt = send_next(c, i) || dealt;
 	}
 }
@@ -482,7 +507,8 @@ static struct core_batch *batch_of(struct core *c, const struct event *ev)
 static void count_busy(struct core_pod *p, int64_t t, int change)
 {
 	if (p->adopted && !p->recounted) {
-		/* the ledger's figure was of the time when its row was written; now all of its log is read */
+		/* the ledger's figure was of the time when its row was written; now all of its log
+		 * is read */
 		p->recounted = true;
 		p->compute_ms = 0;
 	}
@@ -496,12 +522,14 @@ static void count_busy(struct core_pod *p, int64_t t, int change)
 		p->busy = 0;
 }
 
-/* What a pod that is taken over has in hand is not dealt out again: it counts as one batch, begun. */
+/* What a pod that is taken over has in hand is not dealt out again: it counts as one batch, begun.
+ */
 void dispatch_running(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
-	if (!p->adopted || p->phase != POD_CONNECTING || p->unwanted || c->segs[ev->segment].state != SEG_TODO)
+	if (!p->adopted || p->phase != POD_CONNECTING || p->unwanted ||
+	    c->segs[ev->segment].state != SEG_TODO)
 		return;
 	p->last_t = MAX(p->last_t, ev->t);
 	if (!p->inherited) {
@@ -514,7 +542,8 @@ void dispatch_running(struct core *c, const struct event *ev)
 	add_to_batch(c, p->inherited - 1, ev->segment);
 }
 
-/* The agent knows it as batches of another client, so it is over when the last of its segments is. */
+/* The agent knows it as batches of another client, so it is over when the last of its segments is.
+ */
 static void after_inherited(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -548,8 +577,9 @@ void dispatch_started(struct core *c, const struct event *ev)
 	}
 }
 
-/* So much more of a batch is rendered. Before its end it counts when half of it is, and came bit by bit: an engine may announce all of
- * its results at the end, and the first of these would look as if it had taken all the time. */
+/* So much more of a batch is rendered. Before its end it counts when half of it is, and came bit by
+ * bit: an engine may announce all of its results at the end, and the first of these would look as
+ * if it had taken all the time. */
 static void measure(struct core *c, struct core_batch *b, double weight, int64_t t)
 {
 	struct pace *pace = b->first ? &c->first_pace : &c->pace;
@@ -563,7 +593,8 @@ static void measure(struct core *c, struct core_batch *b, double weight, int64_t
 	b->result_t = b->result_t ? b->result_t : t;
 	if (!b->over && (b->rendered * 2 < b->weight || (t - b->result_t) * 4 < t - b->started_t))
 		return;
-	if (!b->measured_t) { /* older measurements fade, so that the estimate follows a pod that slows down */
+	/* older measurements fade, so that the estimate follows a pod that slows down */
+	if (!b->measured_t) {
 		pace->weight *= 0.9;
 		pace->ms *= 0.9;
 		b->measured_t = b->started_t;
@@ -572,7 +603,8 @@ static void measure(struct core *c, struct core_batch *b, double weight, int64_t
 	pace->ms += (double)MAX(t - b->measured_t, 0);
 	b->measured = b->rendered;
 	b->measured_t = MAX(t, b->measured_t);
-	c->dirty = c->dirty || c->conf.pods > 1; /* another pod may be worth it now, or not any more */
+	/* another pod may be worth it now, or not any more */
+	c->dirty = c->dirty || c->conf.pods > 1;
 }
 
 /* Finished, and in no measurement yet. */
@@ -584,9 +616,11 @@ static void count_unpaced(struct core_pod *p, double weight)
 	p->unpaced_weight += weight;
 }
 
-/* Batches of a continuous engine overlap, so what counts is what its pod finishes in a time. The first ones come all at once, after the
- * time that one segment takes: they count when its places have been filled once. */
-static void measure_continuous(struct core *c, struct core_pod *p, struct core_batch *b, double weight, int64_t t)
+/* Batches of a continuous engine overlap, so what counts is what its pod finishes in a time. The
+ * first ones come all at once, after the time that one segment takes: they count when its places
+ * have been filled once. */
+static void measure_continuous(struct core *c, struct core_pod *p, struct core_batch *b,
+			       double weight, int64_t t)
 {
 	int workers = MAX(p->workers_ready, 1);
 
@@ -663,7 +697,8 @@ void dispatch_done(struct core *c, const struct event *ev)
 	}
 	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
 		speed_judge_canary(c, b, ev->t - b->started_t);
-	/* what the batch did not account for goes round again (the agent reports each segment, so this is a rare thing) */
+	/* what the batch did not account for goes round again (the agent reports each segment, so
+	 * this is a rare thing) */
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];
 		if (s->state == SEG_HELD && s->pod == ev->pod && s->batch == ev->batch)
@@ -691,7 +726,8 @@ void dispatch_revoked(struct core *c, const struct event *ev)
 
 /* ---- from rendered to safe ---- */
 
-/* The first good file opens the way for more pods; as many bad ones as the canary has segments end the run. */
+/* The first good file opens the way for more pods; as many bad ones as the canary has segments end
+ * the run. */
 static void canary_word(struct core *c, uint32_t i, bool good)
 {
 	struct err err;
@@ -731,11 +767,13 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	if (held_here)
 		measure_segment(c, ev);
 	if (s->state == SEG_TODO && reachable) {
-		take_todo(c, ev->segment, SEG_HELD, ev->pod); /* rendered by an earlier life of this run */
+		/* rendered by an earlier life of this run */
+		take_todo(c, ev->segment, SEG_HELD, ev->pod);
 		held_here = true;
 	}
 	if (!held_here) {
-		p->wasted_ms += ev->elapsed_ms; /* somebody else has it or has done it, or it cannot be had */
+		/* somebody else has it or has done it, or it cannot be had */
+		p->wasted_ms += ev->elapsed_ms;
 		return;
 	}
 	leave_pod(c, s);
@@ -762,7 +800,8 @@ void dispatch_failed(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 
-	if ((s->state != SEG_HELD && s->state != SEG_TODO) || (s->state == SEG_HELD && s->pod != ev->pod))
+	if ((s->state != SEG_HELD && s->state != SEG_TODO) ||
+	    (s->state == SEG_HELD && s->pod != ev->pod))
 		return;
 	if (s->state == SEG_HELD)
 		measure_failed(c, ev);
@@ -823,7 +862,8 @@ static void count_bad_file(struct core *c, struct core_pod *p, const struct even
 	if (p->phase >= POD_RELEASING || ++p->bad_files < BAD_FILES_MAX)
 		return;
 	pod_bad_host(c, ev->pod, "its files did not come home as it announced them");
-	pod_let_go(c, ev->pod, ERR_UNTRUSTED, "its files do not come home as it announces them: %s", ev->err->msg);
+	pod_let_go(c, ev->pod, ERR_UNTRUSTED, "its files do not come home as it announces them: %s",
+		   ev->err->msg);
 }
 
 void dispatch_home_failed(struct core *c, const struct event *ev)
@@ -840,7 +880,8 @@ void dispatch_home_failed(struct core *c, const struct event *ev)
 		pod_after_work(c, ev->pod);
 		return;
 	}
-	if (ev->err->kind == ERR_JOB) { /* it has no place here by its name: nobody else would make another one */
+	/* it has no place here by its name: nobody else would make another one */
+	if (ev->err->kind == ERR_JOB) {
 		p->unhome--;
 		p->failed_here = true;
 		fail_segment(c, ev->segment);
@@ -937,7 +978,8 @@ static void cut_batches(struct core *c, int pod)
 		all_ms += ms;
 		longest_ms = MAX(longest_ms, ms);
 	}
-	p->wasted_ms += p->batching == BATCHING_CONTINUOUS ? longest_ms : all_ms; /* which were rendered side by side */
+	/* which were rendered side by side */
+	p->wasted_ms += p->batching == BATCHING_CONTINUOUS ? longest_ms : all_ms;
 	if (c->canary_sent && !c->canary_ok && c->batches[c->canary_batch].pod == pod)
 		c->canary_sent = false; /* the next pod begins with one */
 	p->compute_ms = core_compute_ms(p);

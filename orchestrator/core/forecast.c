@@ -1,4 +1,5 @@
-/* forecast.c - what a run's plan expects of each GPU, what its batches take, and whether the two are far apart. */
+/* forecast.c - what a run's plan expects of each GPU, what its batches take, and whether the two
+ * are far apart. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static bool is_off(const struct forecast *f)
 	return says_something(f) && replan_speed_is_off(f->measured_s, f->planned_s);
 }
 
-static void measured(struct core *c, const struct core_pod *p, size_t segments, double longest, double weight, int64_t ms)
+static void measured(struct core *c, const struct core_pod *p, size_t segments, double longest,
+		     double weight, int64_t ms)
 {
 	struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
 	double planned_s = f && ms > 0 ? speed_batch_s(&f->of.speed, longest, weight) : 0;
@@ -70,14 +72,16 @@ void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms)
 	const struct core_pod *p = &c->pods[b->pod];
 	double longest = 0;
 
-	if (b->first || p->batching == BATCHING_CONTINUOUS) /* whose batches overlap: forecast_measured_beside() */
+	/* whose batches overlap: forecast_measured_beside() */
+	if (b->first || p->batching == BATCHING_CONTINUOUS)
 		return;
 	for (size_t i = 0; i < b->count; i++)
 		longest = MAX(longest, c->segs[b->segments[i]].weight);
 	measured(c, p, b->count, longest, b->weight, ms);
 }
 
-void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t segments, double weight, int64_t ms)
+void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t segments,
+			      double weight, int64_t ms)
 {
 	measured(c, p, segments, weight / (double)segments, weight, ms);
 }
@@ -134,7 +138,8 @@ void forecast_correct(struct core *c)
 
 static bool moved(const struct candidate *k)
 {
-	return replan_price_is_off((double)k->offer.price_microusd_h, (double)k->planned_microusd_h);
+	return replan_price_is_off((double)k->offer.price_microusd_h,
+				   (double)k->planned_microusd_h);
 }
 
 static const struct candidate *moved_price(const struct core *c)
@@ -149,7 +154,8 @@ void forecast_listed(struct core *c)
 {
 	for (size_t i = 0; i < c->candidate_count; i++)
 		if (!c->candidates[i].planned_microusd_h)
-			c->candidates[i].planned_microusd_h = c->candidates[i].offer.price_microusd_h;
+			c->candidates[i].planned_microusd_h =
+				c->candidates[i].offer.price_microusd_h;
 }
 
 /* "0.078", "3.1", "240" */
@@ -168,15 +174,18 @@ bool forecast_tell_why(const struct core *c, char *to, size_t room)
 		if (!is_off(f))
 			continue;
 		bool gpu = strcmp(f->of.gpu, "none") != 0;
-		snprintf(to, room, "%s than planned: %s s a segment%s%s instead of %s s", f->measured_s > f->planned_s ? "slower" : "faster",
-			 show_seconds(is, f->measured_s / (double)f->segments), gpu ? " on " : "", gpu ? f->of.gpu : "",
+		snprintf(to, room, "%s than planned: %s s a segment%s%s instead of %s s",
+			 f->measured_s > f->planned_s ? "slower" : "faster",
+			 show_seconds(is, f->measured_s / (double)f->segments), gpu ? " on " : "",
+			 gpu ? f->of.gpu : "",
 			 show_seconds(was, f->planned_s / (double)f->segments));
 		return true;
 	}
 	const struct candidate *k = moved_price(c);
 	if (!k)
 		return false;
-	snprintf(to, room, "the price of %s at %s moved from %s to %s an hour", k->offer.gpu, k->offer.provider,
-		 money_show(was, sizeof(was), k->planned_microusd_h), money_show(is, sizeof(is), k->offer.price_microusd_h));
+	snprintf(to, room, "the price of %s at %s moved from %s to %s an hour", k->offer.gpu,
+		 k->offer.provider, money_show(was, sizeof(was), k->planned_microusd_h),
+		 money_show(is, sizeof(is), k->offer.price_microusd_h));
 	return true;
 }

@@ -9,72 +9,114 @@
 enum {
 	CONNECT_RETRY_MIN_MS = 50,
 	CONNECT_RETRY_MAX_MS = 2000,
-	CONNECT_RETRY_SOON_MS = 250, /* where it listens is known, so its sshd is about to: it bills */
-	CONNECT_RETRIES_SOON = 120,  /* ... after so many it may well be stuck */
-	HEARD_WITHIN_MS = 20 * 1000,	   /* from when a pod that is taken over can be reached until it is not waited for any more */
-	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
-	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */
-	OUT_OF_SIGHT_MS = 2 * 60 * 1000, /* so long the work waits for it, where its vendor cannot be asked */
-	AMBIGUOUS_LIMIT_MS = 5 * 60 * 1000, /* a run that could end is not kept by it for longer: exit 9 */
-	AMBIGUOUS_SHORT_MS = 5 * 1000,	   /* ... where the vendor's list is the truth: only a create still on its way is waited for */
-	UNLISTED_MS = 5 * 1000,		   /* from the create until a pod that lists omit is asked for by its id */
-	HUNG_CREATE_MS = 12 * 1000,	   /* a create without an answer for so long: a list may show its pod, which bills */
-	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
-	TWIN_LOOK_MS = 15 * 1000,	   /* until then a second pod of a lost create bills unseen: look for it this often */
-	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
-	SETTLED_MS = 10 * 1000,		   /* all is safe: for agents to say that their batches are over */
-	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */
+	/* where it listens is known, so its sshd is about to: it bills */
+	CONNECT_RETRY_SOON_MS = 250,
+	CONNECT_RETRIES_SOON = 120, /* ... after so many it may well be stuck */
+	/* from when a pod that is taken over can be reached until it is not waited for any more */
+	HEARD_WITHIN_MS = 20 * 1000,
+	/* a pod the vendor calls running, that we cannot reach again */
+	UNREACHABLE_LIMIT_MS = 90 * 1000,
+	/* between the two clean listings that close an ambiguous attempt */
+	AMBIGUOUS_GAP_MS = 60 * 1000,
+	/* so long the work waits for it, where its vendor cannot be asked */
+	OUT_OF_SIGHT_MS = 2 * 60 * 1000,
+	/* a run that could end is not kept by it for longer: exit 9 */
+	AMBIGUOUS_LIMIT_MS = 5 * 60 * 1000,
+	/* ... where the vendor's list is the truth: only a create still on its way is waited for */
+	AMBIGUOUS_SHORT_MS = 5 * 1000,
+	/* from the create until a pod that lists omit is asked for by its id */
+	UNLISTED_MS = 5 * 1000,
+	/* a create without an answer for so long: a list may show its pod, which bills */
+	HUNG_CREATE_MS = 12 * 1000,
+	/* from the create until a vendor's list shows the pod, at the latest */
+	SURFACE_LIMIT_MS = 60 * 1000,
+	/* until then a second pod of a lost create bills unseen: look for it this often */
+	TWIN_LOOK_MS = 15 * 1000,
+	/* from connected to ready: the agent's own limits are shorter */
+	PREPARE_LIMIT_MS = 60 * 60 * 1000,
+	/* all is safe: for agents to say that their batches are over */
+	SETTLED_MS = 10 * 1000,
+	FETCH_GRACE_MS = 30 * 1000, /* after the first signal */
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
-	FINISH_AFTER_MS = 5 * 1000,	   /* a release that its provider puts off for longer: the pod is told to end itself */
-	LIMITED_RELEASES_MAX = 3,	   /* ... or this often, however soon it says each time */
-	RELEASE_AFTER_MOST_MS = 60 * 1000, /* longer than that no vendor's word keeps a release from being asked for again */
-	LIST_AFTER_MOST_MS = 60 * 1000,	   /* ... nor its pods from being looked for */
-	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
-	RATE_LIMITED_MS = 1000,		   /* after an answer that says so, and not for how long; twice that after the next one */
+	/* a release that its provider puts off for longer: the pod is told to end itself */
+	FINISH_AFTER_MS = 5 * 1000,
+	LIMITED_RELEASES_MAX = 3, /* ... or this often, however soon it says each time */
+	/* longer than that no vendor's word keeps a release from being asked for again */
+	RELEASE_AFTER_MOST_MS = 60 * 1000,
+	LIST_AFTER_MOST_MS = 60 * 1000,   /* ... nor its pods from being looked for */
+	CONFIRM_LIMIT_MS = 5 * 60 * 1000, /* after that it is reported, exit 9 */
+	/* after an answer that says so, and not for how long; twice that after the next one */
+	RATE_LIMITED_MS = 1000,
 	RATE_LIMITED_MOST_MS = 30 * 1000,
-	RATE_REFUSALS = 2,		   /* in a row; then the offer rests as if it were sold out: the limit may be on its GPU alone */
-	QUEUE_PATIENCE_MS = 60 * 1000,	   /* in its vendor's queue, where another offer could be tried; a quarter of `wait` at most */
+	/* in a row; then the offer rests as if it were sold out: the limit may be on its GPU alone
+	 */
+	RATE_REFUSALS = 2,
+	/* in its vendor's queue, where another offer could be tried; a quarter of `wait` at most */
+	QUEUE_PATIENCE_MS = 60 * 1000,
 	QUEUE_PATIENCE_MIN_MS = 5 * 1000,
-	QUEUE_TICK_MS = 1000,		   /* a queued pod is looked at again no sooner */
-	RENTS_AT_ONCE = 16,		   /* creates under way at one vendor */
-	UNMADE_MOST = 2,		   /* in a row; then nothing more is rented of that vendor */
-	NO_SWITCH_MOST = 2,		   /* likewise */
-	SPOT_REFUSALS = 2,		   /* in a row; then a vendor's spot offers rest, where it has others that fit */
+	QUEUE_TICK_MS = 1000, /* a queued pod is looked at again no sooner */
+	RENTS_AT_ONCE = 16,   /* creates under way at one vendor */
+	/* in a row; then nothing more is rented of that vendor */
+	UNMADE_MOST = 2,
+	NO_SWITCH_MOST = 2, /* likewise */
+	/* in a row; then a vendor's spot offers rest, where it has others that fit */
+	SPOT_REFUSALS = 2,
 	SPOT_REST_MS = 10 * 60 * 1000,
-	OFFER_REST_MS = 60 * 1000,	   /* a sold-out offer is not asked again before this */
-	BAD_HOST_REST_MS = 60 * 1000,	   /* ... and after that, for AVOID_MS, only where nothing else is to be had */
-	AVOID_MS = 30 * 60 * 1000,	   /* longer for those that do it again: engine/past.c */
-	BOOT_FACTOR = 3,		   /* a pod may take this many times the median boot */
-	BOOT_LIMIT_MIN_MS = 60 * 1000,	   /* ... and at least this */
-	LOG_WORTH_MS = 30 * 1000,	   /* with less time than this to come up, its provider's log is not waited for */
-	LOG_EARLY_MS = 45 * 1000,	   /* most pods are up by then: whose image cannot be pulled is given up */
-	LOG_WAIT_MS = 20 * 1000,	   /* for that log, which takes some seconds by its nature */
+	OFFER_REST_MS = 60 * 1000, /* a sold-out offer is not asked again before this */
+	/* ... and after that, for AVOID_MS, only where nothing else is to be had */
+	BAD_HOST_REST_MS = 60 * 1000,
+	AVOID_MS = 30 * 60 * 1000,     /* longer for those that do it again: engine/past.c */
+	BOOT_FACTOR = 3,               /* a pod may take this many times the median boot */
+	BOOT_LIMIT_MIN_MS = 60 * 1000, /* ... and at least this */
+	/* with less time than this to come up, its provider's log is not waited for */
+	LOG_WORTH_MS = 30 * 1000,
+	/* most pods are up by then: whose image cannot be pulled is given up */
+	LOG_EARLY_MS = 45 * 1000,
+	/* for that log, which takes some seconds by its nature */
+	LOG_WAIT_MS = 20 * 1000,
 	OFFERS_RETRY_MS = 10 * 1000,
-	ASK_PATIENCE_MS = 30 * 1000,	   /* who has not said by then what it offers is passed over while there is another one */
-	WOKEN_BOOT_MS = 30 * 1000,	   /* after a sleep a pod that is coming up is looked at for so long at least */
-	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
-	UNPROVABLE_LOOK_MS = 60 * 1000,	   /* at pods that may be another account's */
-	LAST_LOOK_MS = 30 * 1000,	   /* ... nor when one is under way for so long: its limits may leave no room for an hour */
-	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
-	FETCH_TRIES_MAX = 5,		   /* of one file, where the transfer broke and the pod did not */
-	SYNC_AGAIN_MS = 2 * 1000,	   /* a pod whose last files take longer than this is let go before they are home */
-	RESCUE_LIMIT_MS = 10 * 60 * 1000,  /* without one file that comes from the volume of a pod that was let go so */
+	/* who has not said by then what it offers is passed over while there is another one */
+	ASK_PATIENCE_MS = 30 * 1000,
+	/* after a sleep a pod that is coming up is looked at for so long at least */
+	WOKEN_BOOT_MS = 30 * 1000,
+	LIST_FAILURES_MAX = 5,          /* in a row: no listing can be had before the exit */
+	UNPROVABLE_LOOK_MS = 60 * 1000, /* at pods that may be another account's */
+	/* ... nor when one is under way for so long: its limits may leave no room for an hour */
+	LAST_LOOK_MS = 30 * 1000,
+	LOSSES_MAX = 4, /* pods a segment may be lost with */
+	/* of one file, where the transfer broke and the pod did not */
+	FETCH_TRIES_MAX = 5,
+	/* a pod whose last files take longer than this is let go before they are home */
+	SYNC_AGAIN_MS = 2 * 1000,
+	/* without one file that comes from the volume of a pod that was let go so */
+	RESCUE_LIMIT_MS = 10 * 60 * 1000,
 	REFETCH_MIN_MS = 500,
 	REFETCH_MAX_MS = 15 * 1000,
-	BAD_FILES_MAX = 3,		   /* segments in a row with such files: then it is the pod */
-	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
-	PAST_HARD_END_MS = 5 * 60 * 1000,  /* after its hard end, whatever clock it goes by: then it has ended itself */
-	OLDEST_S = 25 * 3600,		   /* before its hard end no pod was made: none is given more than a day */
-	CLOCK_NOISE_MS = 2000,		   /* two clocks that agree, each read by whole seconds */
-	SELF_END_MS = 10 * 1000,	   /* from its hard end until a pod that ends itself bills no more, though its vendor refuses once */
-	BOOT_GRACE_MIN_MS = 3 * 1000,	   /* a tenth of boot_limit, within these: a pod's first lease ends so long after its client gives it up */
+	/* segments in a row with such files: then it is the pod */
+	BAD_FILES_MAX = 3,
+	/* renders of a segment whose file does not arrive as announced */
+	HOME_TRIES_MAX = 3,
+	/* after its hard end, whatever clock it goes by: then it has ended itself */
+	PAST_HARD_END_MS = 5 * 60 * 1000,
+	/* before its hard end no pod was made: none is given more than a day */
+	OLDEST_S = 25 * 3600,
+	CLOCK_NOISE_MS = 2000, /* two clocks that agree, each read by whole seconds */
+	/* from its hard end until a pod that ends itself bills no more, though its vendor refuses
+	   once */
+	SELF_END_MS = 10 * 1000,
+	/* a tenth of boot_limit, within these: a pod's first lease ends so long after its client
+	   gives it up */
+	BOOT_GRACE_MIN_MS = 3 * 1000,
 	BOOT_GRACE_MAX_MS = 30 * 1000,
-	LATE_START_MS = 2 * 60 * 1000,	   /* a pod whose container starts late may take so long to be reached */
-	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
-	COLD_GUESS_MS = 60 * 1000,	   /* what a pod takes to come up where neither this run nor the ledger has seen one */
-	FIRST_BATCH_SLOWER = 8,		   /* a worker's first batch took up to seven times as long as later ones of its size */
-	CONTINUOUS_BATCHES = 4,		   /* batches that a worker's places are filled with */
+	/* a pod whose container starts late may take so long to be reached */
+	LATE_START_MS = 2 * 60 * 1000,
+	USEFUL_MIN_MS = 10 * 1000, /* a pod that could not live this long is not rented */
+	/* what a pod takes to come up where neither this run nor the ledger has seen one */
+	COLD_GUESS_MS = 60 * 1000,
+	/* a worker's first batch took up to seven times as long as later ones of its size */
+	FIRST_BATCH_SLOWER = 8,
+	CONTINUOUS_BATCHES = 4, /* batches that a worker's places are filled with */
 	SLOW_CANARY_FACTOR = 20,
 	SLOW_CANARY_MIN_MS = 60 * 1000,
 };
@@ -84,15 +126,16 @@ struct seg {
 	uint32_t group;
 	uint8_t state, losses, tries, home_tries;
 	bool cached;
-	bool suspect; /* its check was never satisfied */
-	bool arrived; /* its file is home and verified; ACT_KEEP is under way */
+	bool suspect;  /* its check was never satisfied */
+	bool arrived;  /* its file is home and verified; ACT_KEEP is under way */
 	bool fetching; /* ACT_FETCH was not answered yet */
 	uint8_t fetch_tries;
-	int pod;      /* who holds or rendered it */
+	int pod; /* who holds or rendered it */
 	uint32_t batch, elapsed_ms;
 };
 
-struct heap { /* of segments of one group, the heaviest first; entries that are not TODO any more are skipped */
+/* of segments of one group, the heaviest first; entries that are not TODO any more are skipped */
+struct heap {
 	uint32_t *list;
 	size_t count, cap;
 	double weight; /* of those that are TODO */
@@ -103,7 +146,7 @@ struct candidate {
 	int provider;
 	int64_t rest_until;
 	int refusals;
-	bool refused;	 /* for good */
+	bool refused; /* for good */
 	struct offer_past past;
 	bool told; /* people know that it is avoided */
 	int rank;  /* of its GPU: as it was wished for, unless a re-plan puts another one first */
@@ -121,19 +164,21 @@ struct forecast { /* as it is known by now, with what was measured since it was 
 struct replan { /* replan.c */
 	struct forecast *forecasts;
 	size_t count;
-	int done;		    /* re-plans that changed something */
+	int done; /* re-plans that changed something */
 	char said[CORE_REPLANS_MAX][200];
-	int64_t not_before;	    /* the last one takes effect until then */
-	int64_t look_at;	    /* for prices; 0: not yet */
-	char gpu[GPU_MAX]; /* goes before those that were planned; "": none */
-	struct err stop;	    /* no more work is begun; when the last pod has ended so does the run */
+	int64_t not_before; /* the last one takes effect until then */
+	int64_t look_at;    /* for prices; 0: not yet */
+	char gpu[GPU_MAX];  /* goes before those that were planned; "": none */
+	/* no more work is begun; when the last pod has ended so does the run */
+	struct err stop;
 };
 
 struct pace { /* rendered weight and the worker-ms that it took */
 	double weight, ms;
 };
 
-struct fit { /* faded sums over batches: how many, their weight, time, weight squared, weight times time */
+/* faded sums over batches: how many, their weight, time, weight squared, weight times time */
+struct fit {
 	double count, weight, ms, weight2, weight_ms;
 };
 
@@ -142,36 +187,42 @@ enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
 struct vendor { /* what the run knows of one provider */
 	enum ask volume_ask, offers_ask, image_ask;
 	int64_t asked_at; /* for its volume or its offers */
-	bool looking;	  /* its offers are asked for once more, for their prices */
-	bool filling;	  /* its volume has answered, and takes as long as it takes */
-	bool to_make;	  /* it has no such volume: one is made (volume_ask: ASK_ASKED) once a pod could be rented beside it */
+	bool looking;     /* its offers are asked for once more, for their prices */
+	bool filling;     /* its volume has answered, and takes as long as it takes */
+	/* it has no such volume: one is made (volume_ask: ASK_ASKED) once a pod could be rented
+	 * beside it */
+	bool to_make;
 	int image_failures; /* in a row */
 	struct volume volume;
-	bool used;	    /* a create was sent there */
-	bool accepted;	    /* ... and one was carried out: what we ask for is not wrong in itself */
-	bool listing;	    /* a list call is under way */
+	bool used; /* a create was sent there */
+	/* ... and one was carried out: what we ask for is not wrong in itself */
+	bool accepted;
+	bool listing;                   /* a list call is under way */
 	int64_t listing_since, list_at; /* when to ask again */
-	int64_t list_not_before;	/* the vendor wants to be left alone until then */
-	int64_t listed_at;  /* when the newest complete listing was asked for */
-	int64_t ahead_ms;   /* our wall clock, of its */
-	bool clock_known;   /* ... as far as it has said what time it is */
-	int64_t created_at; /* when the newest create was answered */
-	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
+	int64_t list_not_before;        /* the vendor wants to be left alone until then */
+	int64_t listed_at;              /* when the newest complete listing was asked for */
+	int64_t ahead_ms;               /* our wall clock, of its */
+	bool clock_known;               /* ... as far as it has said what time it is */
+	int64_t created_at;             /* when the newest create was answered */
+	/* when all that a create with a lost answer made, once or twice, is in the list */
+	int64_t surfaced_at;
 	int list_failures;
 	bool list_refused; /* the newest one: it may never be had */
-	int rents_at_once;		/* fewer after the account's limits left no room for one, twice as many after each success; 0: all */
+	/* fewer after the account's limits left no room for one, twice as many after each success;
+	 * 0: all */
+	int rents_at_once;
 	int64_t rent_not_before;
-	int rate_refusals;	/* creates that its limits refused, in a row */
-	int unmade;		/* pods whose containers could not be made, in a row */
-	int64_t why_until;	/* why a pod failed is being read: nothing is rented before */
-	int no_switch;		/* pods that cannot end themselves, in a row */
-	int spot_refusals;	/* in a row */
+	int rate_refusals; /* creates that its limits refused, in a row */
+	int unmade;        /* pods whose containers could not be made, in a row */
+	int64_t why_until; /* why a pod failed is being read: nothing is rented before */
+	int no_switch;     /* pods that cannot end themselves, in a row */
+	int spot_refusals; /* in a row */
 	int64_t spot_rest_until;
-	int owner;	    /* pod that prepares the volume; -1: none */
+	int owner; /* pod that prepares the volume; -1: none */
 	bool shared_ready;
-	struct err err;	    /* why it gives us nothing */
+	struct err err;           /* why it gives us nothing */
 	int64_t floor_microusd_h; /* of what is wanted there, sold out or not; 0: not known */
-	bool dead;	    /* credentials refused: never ask again */
+	bool dead;                /* credentials refused: never ask again */
 };
 
 struct core {
@@ -201,24 +252,31 @@ struct core {
 	int signals, signal;
 	int64_t grace_until; /* after the first signal or a fault: fetch until then */
 	int64_t began_at, deadline_at, capacity_since, offers_again_at;
-	int64_t settled_at; /* no segment is open any more; 0: one is */
+	int64_t settled_at;     /* no segment is open any more; 0: one is */
 	int64_t spent_microusd; /* by pods that are gone */
-	struct err fault;	/* why no more work is begun */
+	struct err fault;       /* why no more work is begun */
 	int fault_pod;
-	int pod_failures;	/* in a row, without a segment safe */
+	int pod_failures; /* in a row, without a segment safe */
 	bool capped, handed_over, unreleased;
 	bool kept_something; /* some segment was rendered in this life of the run */
-	struct err capacity;	/* the newest reason why nothing could be rented */
-	struct pace pace, first_pace; /* of workers; and of the first batch of each, which counts until there is another one */
-	struct pace warm_pace;	/* of first batches after their first results */
-	struct fit fit;		/* of batches after the first one of a worker */
-	size_t padded;		/* batches given to engines that render them at once, but the canary */
-	size_t first_open;	/* all batches before it are over */
-	int64_t cold_ms;	/* create to ready, the newest, without what it prepared for others too */
-	int64_t past_boot_ms;	/* by the ledger, of the offer that is to be rented; 0: too little is known */
-	int too_many;		/* pods released while they came up, because their work would not have paid for it */
+	struct err capacity; /* the newest reason why nothing could be rented */
+	/* of workers; and of the first batch of each, which counts until there is another one */
+	struct pace pace, first_pace;
+	struct pace warm_pace; /* of first batches after their first results */
+	struct fit fit;        /* of batches after the first one of a worker */
+	/* batches given to engines that render them at once, but the canary */
+	size_t padded;
+	size_t first_open; /* all batches before it are over */
+	/* create to ready, the newest, without what it prepared for others too */
+	int64_t cold_ms;
+	/* by the ledger, of the offer that is to be rented; 0: too little is known */
+	int64_t past_boot_ms;
+	/* pods released while they came up, because their work would not have paid for it */
+	int too_many;
 	struct replan replan;
-	int64_t patience_ms;	/* a pod may take at least this long to come up: twice what the last one was given in vain */
+	/* a pod may take at least this long to come up: twice what the last one was given in vain
+	 */
+	int64_t patience_ms;
 	uint64_t random;
 
 	bool dirty; /* timers or phases changed in this step */
@@ -234,7 +292,8 @@ struct core {
 struct action *core_act(struct core *c, enum action_type type, int pod);
 enum note_level { NOTE_WARN = 1, NOTE_NOTE = 2, NOTE_INFO = 3 }; /* as enum log_level */
 void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRINTF(3, 4);
-/* No new work from now on; what is finished is fetched, pods are let go. The first reason is kept, a graver one replaces it. */
+/* No new work from now on; what is finished is fetched, pods are let go. The first reason is kept,
+ * a graver one replaces it. */
 void core_fault(struct core *c, int pod, const struct err *err);
 void core_stop(struct core *c); /* ... without a reason of its own */
 int core_gravity(enum err_kind kind);
@@ -242,12 +301,13 @@ uint64_t core_random(struct core *c);
 bool core_stopping(const struct core *c);
 bool core_reads_old(const struct core *c);
 bool pod_is_awaited(const struct core *c, const struct core_pod *p);
-bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
+bool pod_active(const struct core_pod *p); /* rented or being rented, not on its way out */
 bool pod_may_bill(const struct core_pod *p);
 bool pod_files_outlive(const struct core_pod *p); /* they can be read when it is gone */
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* no more work for it */
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
-int64_t core_boot_of(const struct core *c, int provider, int64_t there_s); /* boot clock: what is so late by its provider's clock */
+/* boot clock: what is so late by its provider's clock */
+int64_t core_boot_of(const struct core *c, int provider, int64_t there_s);
 int pod_index(const struct core *c, const struct core_pod *p);
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
 void pod_save(struct core *c, const struct core_pod *p);
@@ -255,36 +315,49 @@ void pod_look_soon(struct core *c, int provider);
 
 /* offers.c */
 /* past: one for each offer, or NULL: then what was known of them stays. */
-void offers_take(struct core *c, int provider, const struct offer *list, const struct offer_past *past, size_t count);
-/* The best candidate now, or NULL and why in c->capacity; *again_at: when one may be free again. Those that are avoided only
- * when avoided_too. */
+void offers_take(struct core *c, int provider, const struct offer *list,
+		 const struct offer_past *past, size_t count);
+/* The best candidate now, or NULL and why in c->capacity; *again_at: when one may be free again.
+ * Those that are avoided only when avoided_too. */
 struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at);
-/* Before it is rented: people hear which better ones are avoided for it, or that it is avoided itself. */
+/* Before it is rented: people hear which better ones are avoided for it, or that it is avoided
+ * itself. */
 void offers_tell(struct core *c, const struct candidate *chosen);
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
-/* An offer other than this pod's could be tried now, or a vendor that was not asked yet may have one. */
+/* An offer other than this pod's could be tried now, or a vendor that was not asked yet may have
+ * one. */
 bool offers_other_than(const struct core *c, const struct core_pod *p);
 void offers_sort(struct core *c); /* after what goes first has changed */
-bool offers_ready(const struct core *c, const struct candidate *k); /* it could be rented now, and is not avoided */
-bool offers_barred(const struct core *c, const struct candidate *k); /* too dear for caps.max_price_per_hour, or of a card that is unfit */
-void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why); /* from now on nothing with its card is rented */
-bool offers_any_left(const struct core *c); /* something may be rented, now or later, or a vendor was not asked yet */
+/* it could be rented now, and is not avoided */
+bool offers_ready(const struct core *c, const struct candidate *k);
+/* too dear for caps.max_price_per_hour, or of a card that is unfit */
+bool offers_barred(const struct core *c, const struct candidate *k);
+/* from now on nothing with its card is rented */
+void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const char *why);
+/* something may be rented, now or later, or a vendor was not asked yet */
+bool offers_any_left(const struct core *c);
 
 /* budget.c */
-/* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with it; -1: no room. */
+/* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with
+ * it; -1: no room. */
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
-bool budget_useful(const struct core *c, int64_t end); /* a pod rented now and over then could do some work */
+/* a pod rented now and over then could do some work */
+bool budget_useful(const struct core *c, int64_t end);
 int64_t budget_committed(const struct core *c);
-/* By our clock, not later than it was to: its own end is where it was, so a pod that knows nothing of it is ended by us. */
+/* By our clock, not later than it was to: its own end is where it was, so a pod that knows nothing
+ * of it is ended by us. */
 void budget_end_sooner(struct core_pod *p, int64_t at);
 /* The caps of this life of the run may be lower than those that its pods were rented by. */
 void budget_fit_adopted(struct core *c);
-/* Of an earlier life's pods that should have ended themselves each has been looked for in this life, or cannot be. */
+/* Of an earlier life's pods that should have ended themselves each has been looked for in this
+ * life, or cannot be. */
 bool budget_is_known(const struct core *c);
 int64_t budget_margin(int64_t life_ms);
-/* How many pods may share what is left of the cap, if one alone could live on it for left_ms and one takes cold_ms to come up. */
+/* How many pods may share what is left of the cap, if one alone could live on it for left_ms and
+ * one takes cold_ms to come up. */
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms);
-int64_t budget_cold(const struct core *c); /* what a further pod takes to come up: measured, else by the ledger, else a guess */
+/* what a further pod takes to come up: measured, else by the ledger, else a guess */
+int64_t budget_cold(const struct core *c);
 
 /* What was billed until now, of pods that are gone and of those that are there. */
 int64_t budget_spent(const struct core *c);
@@ -292,33 +365,43 @@ int64_t budget_spent(const struct core *c);
 /* forecast.c: what the plan expects, and what comes of it */
 void forecast_init(struct core *c);
 void forecast_free(struct core *c);
-struct forecast *forecast_of(const struct core *c, const char *provider, const char *gpu); /* NULL: there is none */
-void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms); /* a batch is done, and it was no worker's first */
-/* Of a worker that renders several batches side by side: what it finished in a time, about as much as it holds. */
-void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t segments, double weight, int64_t ms);
+/* NULL: there is none */
+struct forecast *forecast_of(const struct core *c, const char *provider, const char *gpu);
+/* a batch is done, and it was no worker's first */
+void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms);
+/* Of a worker that renders several batches side by side: what it finished in a time, about as much
+ * as it holds. */
+void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t segments,
+			      double weight, int64_t ms);
 void forecast_listed(struct core *c); /* offers, and their prices */
-bool forecast_tell_why(const struct core *c, char *to, size_t room); /* it is far off; false: it holds */
+/* it is far off; false: it holds */
+bool forecast_tell_why(const struct core *c, char *to, size_t room);
 void forecast_correct(struct core *c); /* by what is known now */
 
 /* replan.c: the rest is planned again */
 void replan_advance(struct core *c);
 int64_t replan_wake_at(const struct core *c);
-bool replan_passes_over(const struct core *c, const struct candidate *k); /* while it replaces pods, only the better GPU is of use */
-bool replan_may_add(const struct core *c); /* money is kept for it */
+/* while it replaces pods, only the better GPU is of use */
+bool replan_passes_over(const struct core *c, const struct candidate *k);
+bool replan_may_add(const struct core *c);  /* money is kept for it */
 int replan_pods_most(const struct core *c); /* at a time, with those that are replaced */
-int core_outgoing(const struct core *c); /* pods that work until others take their place */
+int core_outgoing(const struct core *c);    /* pods that work until others take their place */
 
 /* dispatch.c */
 void dispatch_init(struct core *c);
 void dispatch_free(struct core *c);
-void dispatch_fill(struct core *c, int pod);		/* gives the pod what it should hold now */
+void dispatch_fill(struct core *c, int pod);             /* gives the pod what it should hold now */
 void dispatch_requeue(struct core *c, uint32_t segment); /* HELD or RENDERED -> TODO */
-void dispatch_lost(struct core *c, int pod);	  /* all that the pod holds and has not finished goes back */
+/* all that the pod holds and has not finished goes back */
+void dispatch_lost(struct core *c, int pod);
 void dispatch_lost_files(struct core *c, int pod); /* ... and what it finished but is not home */
-void dispatch_refetch(struct core *c, int pod);	  /* asks for what is finished there and not home or on its way */
-void dispatch_forget_fetches(struct core *c, int pod); /* the transfers under way ended with their connection */
-void dispatch_resend(struct core *c, int pod);	  /* batches that may not have arrived */
-void dispatch_deal(struct core *c);		  /* all that is left, evenly to the pods that work */
+/* asks for what is finished there and not home or on its way */
+void dispatch_refetch(struct core *c, int pod);
+/* the transfers under way ended with their connection */
+void dispatch_forget_fetches(struct core *c, int pod);
+void dispatch_resend(struct core *c, int pod); /* batches that may not have arrived */
+/* all that is left, evenly to the pods that work */
+void dispatch_deal(struct core *c);
 void dispatch_running(struct core *c, const struct event *ev);
 void dispatch_started(struct core *c, const struct event *ev);
 void dispatch_done(struct core *c, const struct event *ev);
@@ -329,33 +412,41 @@ void dispatch_home(struct core *c, const struct event *ev);
 void dispatch_home_failed(struct core *c, const struct event *ev);
 void dispatch_safe(struct core *c, const struct event *ev);
 double dispatch_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
-bool dispatch_rate_is_rough(const struct core *c); /* only the first batches are known: it may be several times too low */
+/* only the first batches are known: it may be several times too low */
+bool dispatch_rate_is_rough(const struct core *c);
 double dispatch_rate_at_best(const struct core *c); /* as high as it may turn out to be */
-double dispatch_held(const struct core *c); /* weight that is with pods and not rendered */
-size_t dispatch_batch_most(const struct core *c, const struct core_pod *p); /* how many segments a batch for this pod may have */
+double dispatch_held(const struct core *c);         /* weight that is with pods and not rendered */
+/* how many segments a batch for this pod may have */
+size_t dispatch_batch_most(const struct core *c, const struct core_pod *p);
 bool dispatch_settled(const struct core *c); /* every segment is safe or failed */
 
 /* speed.c */
-double speed_rate(const struct core *c); /* as dispatch_rate(), by the measurements of earlier runs; 0: there are none */
-void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms); /* far too slow: the run stops while it is cheap */
+/* as dispatch_rate(), by the measurements of earlier runs; 0: there are none */
+double speed_rate(const struct core *c);
+/* far too slow: the run stops while it is cheap */
+void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms);
 
 /* pod.c: one pod, coming up and at work */
 void pod_event(struct core *c, const struct event *ev);
-/* Where its account's pods may not end themselves, so this run and the ledger know, they would get no work: none is rented. */
+/* Where its account's pods may not end themselves, so this run and the ledger know, they would get
+ * no work: none is rented. */
 void switch_check(struct core *c, int provider);
 void pod_tick(struct core *c, int pod);
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
-void pod_after_work(struct core *c, int pod); /* something of its work ended: feed it, or let it go */
-void pod_after_queue(struct core *c, int pod); /* it waits for the volume: is it its turn, or ready? */
+/* something of its work ended: feed it, or let it go */
+void pod_after_work(struct core *c, int pod);
+/* it waits for the volume: is it its turn, or ready? */
+void pod_after_queue(struct core *c, int pod);
 
 /* rent.c: from the wish to the answer */
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
 void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
-/* `at` (boot clock), or earlier: nobody may have asked for a day, after a power cut or a sleep, and a pod that was seen by none
- * since its hard end has ended itself then; the time from then on is not billed. */
+/* `at` (boot clock), or earlier: nobody may have asked for a day, after a power cut or a sleep, and
+ * a pod that was seen by none since its hard end has ended itself then; the time from then on is
+ * not billed. */
 int64_t pod_billed_until(const struct core_pod *p, int64_t at);
 bool pod_can_be_paid(struct core *c, struct core_pod *p); /* at its price; false: it was let go */
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
@@ -363,31 +454,40 @@ void pod_name_attempt(struct core *c, struct core_pod *p);
 /* Its offer is not taken for so long; ... longer each time, at least so long. */
 void pod_rest_offer(struct core *c, const struct core_pod *p, int64_t ms);
 void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
-void pod_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms); /* 5 s at first, a minute at most */
+/* 5 s at first, a minute at most */
+void pod_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* Its host was of no use: its offer is left alone for a moment, and goes last for a while. */
 void pod_bad_host(struct core *c, int pod, const char *why);
 
 /* queue.c: a pod that its vendor has accepted and not placed on a machine */
-void queue_seen(struct core *c, struct core_pod *p, enum pod_state state); /* a listing says so, or not any more */
-void queue_watch(struct core *c, struct core_pod *p);			    /* its deadline has come */
+/* a listing says so, or not any more */
+void queue_seen(struct core *c, struct core_pod *p, enum pod_state state);
+/* its deadline has come */
+void queue_watch(struct core *c, struct core_pod *p);
 
 /* speed.c */
-double speed_rate(const struct core *c); /* as dispatch_rate(), from what earlier runs have measured; 0: unknown */
-void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms); /* far too slow: the run stops while it is cheap */
+/* as dispatch_rate(), from what earlier runs have measured; 0: unknown */
+double speed_rate(const struct core *c);
+/* far too slow: the run stops while it is cheap */
+void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms);
 
 /* width.c: how many pods */
 bool width_has_waited(const struct core *c); /* `wait` is over */
 struct stint { /* of a pod, in ms from now: when it takes up work, and when it takes no more */
 	int64_t from_ms, to_ms;
 };
-/* Whether a pod that is ready at one.from_ms would then find work for least_ms, beside the others. work_ms: what is left, as the time
- * that one pod would take for it. */
-bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one, int64_t least_ms);
-void pod_leave_alone(struct core *c, int pod); /* what was sent to it before is in its queue when it answers */
-void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
-int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
+/* Whether a pod that is ready at one.from_ms would then find work for least_ms, beside the others.
+ * work_ms: what is left, as the time that one pod would take for it. */
+bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
+		int64_t least_ms);
+/* what was sent to it before is in its queue when it answers */
+void pod_leave_alone(struct core *c, int pod);
+/* rents what is worth renting, gives each pod its work, hands over */
+void width_advance(struct core *c);
+/* when it has something to do next, beside what its pods have */
+int64_t width_wake_at(const struct core *c);
 void width_slept(struct core *c);
-void width_ask_again(struct core *c); /* every vendor, what it has now */
+void width_ask_again(struct core *c);                        /* every vendor, what it has now */
 void width_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
 void width_volume_fills(struct core *c, const struct event *ev);
 void width_image(struct core *c, const struct event *ev);
@@ -396,35 +496,44 @@ void width_image(struct core *c, const struct event *ev);
 void seen_ask(struct core *c);
 void seen_listed(struct core *c, const struct event *ev);
 void seen_inspected(struct core *c, const struct event *ev);
-/* A create whose answer was lost may have made a second pod, and no list has been had since that pod must be in it. */
+/* A create whose answer was lost may have made a second pod, and no list has been had since that
+ * pod must be in it. */
 bool seen_awaits_twin(const struct vendor *v);
-/* Every account that was used has been looked at since nothing more can turn up there, or cannot be. */
+/* Every account that was used has been looked at since nothing more can turn up there, or cannot
+ * be. */
 bool seen_all_looked(struct core *c);
-/* When it is not waited for its listing any more before the exit; NEVER: it can be asked for at once. */
+/* When it is not waited for its listing any more before the exit; NEVER: it can be asked for at
+ * once. */
 int64_t seen_give_up_at(const struct core *c, const struct vendor *v);
 void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
 void pod_connect(struct core *c, struct core_pod *p);
-/* When (boot clock) a listing without it must have been asked for to prove it gone, once p->clean_at is known. */
+/* When (boot clock) a listing without it must have been asked for to prove it gone, once
+ * p->clean_at is known. */
 int64_t pod_proof_at(const struct core *c, const struct core_pod *p);
 
 /* leave.c: on its way out */
 /* It is not needed (any more), or no good: let it go. fault ERR_NONE: its work is done. */
 void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
 void pod_release_now(struct core *c, int pod);
-/* True: the job failed on it, and it is kept for a look (conf.keep_ms); the first call says so to people. */
+/* True: the job failed on it, and it is kept for a look (conf.keep_ms); the first call says so to
+ * people. */
 bool pod_kept(struct core *c, int pod);
 /* It ended without being asked; gone: the vendor itself says so. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone);
 void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why);
-void pod_unmade(struct core *c, struct core_pod *p, const char *how); /* its container could not be made; it is gone */
+/* its container could not be made; it is gone */
+void pod_unmade(struct core *c, struct core_pod *p, const char *how);
 void pod_mark_gone(struct core *c, struct core_pod *p);
-void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err);
+void pod_released(struct core *c, struct core_pod *p, enum release_word word,
+		  const struct err *err);
 /* Its files by way of its volume. */
 void pod_ask_durable(struct core *c, struct core_pod *p);
 void pod_synced(struct core *c, struct core_pod *p, const struct event *ev);
 void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err);
-void pod_file_delayed(struct core *c, int pod); /* what is not home of it is asked for again later */
-void pod_salvage(struct core *c, struct core_pod *p); /* its log, which is on the volume, says what it finished */
+/* what is not home of it is asked for again later */
+void pod_file_delayed(struct core *c, int pod);
+/* its log, which is on the volume, says what it finished */
+void pod_salvage(struct core *c, struct core_pod *p);
 void pod_file_came(struct core *c, int pod);
 
 #endif

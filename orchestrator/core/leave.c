@@ -1,11 +1,13 @@
-/* leave.c - a pod on its way out: why it goes, what becomes of its files, when it counts as released. */
+/* leave.c - a pod on its way out: why it goes, what becomes of its files, when it counts as
+ * released. */
 #include "impl.h"
 
 #include <stdarg.h>
 
 #include "../base/clock.h"
 
-/* What it finished and is not home: from the volume, if that can be read without the pod; else it is rendered again. */
+/* What it finished and is not home: from the volume, if that can be read without the pod; else it
+ * is rendered again. */
 static void rescue_files(struct core *c, struct core_pod *p)
 {
 	if (p->unhome <= 0)
@@ -29,8 +31,8 @@ void pod_salvage(struct core *c, struct core_pod *p)
 /* Nobody has read in this life of the run what it finished in an earlier one. */
 static bool is_unread(const struct core *c, const struct core_pod *p)
 {
-	return p->adopted && !p->heard && !p->salvaging && pod_files_outlive(p) && (p->connected_at || p->listed) && p->fault != ERR_UNTRUSTED &&
-	       !core_stopping(c);
+	return p->adopted && !p->heard && !p->salvaging && pod_files_outlive(p) &&
+	       (p->connected_at || p->listed) && p->fault != ERR_UNTRUSTED && !core_stopping(c);
 }
 
 /* Files are not rendered again because they cannot be had just now. */
@@ -39,7 +41,8 @@ void pod_file_delayed(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 
 	if (!p->refetch_at)
-		p->refetch_at = c->now + MIN((int64_t)REFETCH_MIN_MS << MIN(p->refetches++, 6), (int64_t)REFETCH_MAX_MS);
+		p->refetch_at = c->now + MIN((int64_t)REFETCH_MIN_MS << MIN(p->refetches++, 6),
+					     (int64_t)REFETCH_MAX_MS);
 	c->dirty = true;
 }
 
@@ -58,7 +61,8 @@ static void count_failure(struct core *c, const struct core_pod *p)
 	/* should nothing else be on offer, this is why */
 	err_set(&c->capacity, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault, "pod %s: %s",
 		core_pod_called(p), p->reason);
-	if (p->fault == ERR_NO_CAPACITY) /* it never was one: nothing is wrong but that there is none */
+	/* it never was one: nothing is wrong but that there is none */
+	if (p->fault == ERR_NO_CAPACITY)
 		return;
 	if (++c->pod_failures < 3 * c->conf.pods + 3)
 		return;
@@ -69,7 +73,8 @@ static void count_failure(struct core *c, const struct core_pod *p)
 
 bool core_log_first(const struct core_pod *p, int64_t now_ms)
 {
-	bool in_doubt = p->fault != ERR_NONE && p->fault != ERR_CAP && p->fault != ERR_NO_CAPACITY && !p->connected_at;
+	bool in_doubt = p->fault != ERR_NONE && p->fault != ERR_CAP &&
+			p->fault != ERR_NO_CAPACITY && !p->connected_at;
 
 	return in_doubt && p->hard_end_ms - now_ms > CORE_LOG_LOOK_MS;
 }
@@ -101,11 +106,12 @@ void pod_release_now(struct core *c, int pod)
 		v->owner = -1;
 }
 
-/* Nothing is left for it to do: what is not home yet can come from its volume while nothing bills, as soon as it is there for
- * good. */
+/* Nothing is left for it to do: what is not home yet can come from its volume while nothing bills,
+ * as soon as it is there for good. */
 void pod_ask_durable(struct core *c, struct core_pod *p)
 {
-	if (!pod_files_outlive(p) || c->conf.providers[p->provider].pods_are_free || p->syncing || c->now < p->sync_at)
+	if (!pod_files_outlive(p) || c->conf.providers[p->provider].pods_are_free || p->syncing ||
+	    c->now < p->sync_at)
 		return;
 	p->syncing = true;
 	p->sync_at = 0;
@@ -123,28 +129,35 @@ void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 		p->sync_at = c->now + SYNC_AGAIN_MS;
 		return;
 	}
-	if (p->phase != POD_WORKING || p->unwanted || p->batches || p->unhome <= 0 || !pod_nothing_comes(c, p))
+	if (p->phase != POD_WORKING || p->unwanted || p->batches || p->unhome <= 0 ||
+	    !pod_nothing_comes(c, p))
 		return;
 	p->durable = p->via_volume = true;
 	snprintf(p->reason, sizeof(p->reason), "done; the rest of its files comes from its volume");
-	core_note(c, NOTE_INFO, "pod %s: all is done and on its volume; %d of its files come from there while nothing bills", p->id,
-		  p->unhome);
+	core_note(c, NOTE_INFO,
+		  "pod %s: all is done and on its volume; %d of its files come from there while "
+		  "nothing bills",
+		  p->id, p->unhome);
 	p->unwanted = true;
 	pod_file_came(c, pod);
 	if (!pod_kept(c, pod))
 		pod_release_now(c, pod);
 }
 
-/* A pod on which the job failed stays as long as was asked for, but never past its hard end and only while we hold its lease. */
+/* A pod on which the job failed stays as long as was asked for, but never past its hard end and
+ * only while we hold its lease. */
 bool pod_kept(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	char when[32];
 
-	if (!c->conf.keep_ms || !p->failed_here || !p->connected || p->detached || c->signals || c->conf.reap)
+	if (!c->conf.keep_ms || !p->failed_here || !p->connected || p->detached || c->signals ||
+	    c->conf.reap)
 		return false;
 	if (!p->kept_until) {
-		p->kept_until = MIN(c->now + c->conf.keep_ms, p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at));
+		p->kept_until =
+			MIN(c->now + c->conf.keep_ms,
+			    p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at));
 		p->deadline_at = NEVER; /* nothing is expected of it any more */
 		p->unwanted = p->draining = true;
 		if (p->batches) {
@@ -152,8 +165,13 @@ bool pod_kept(struct core *c, int pod)
 			core_act(c, ACT_REVOKE, pod);
 		}
 		if (c->now < p->kept_until)
-			core_note(c, NOTE_WARN, "pod %s is kept for a look until %s, and bills: `burst ssh %s`; `burst cancel %s` ends it now",
-				  p->id, clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now), p->id, c->conf.run);
+			core_note(
+				c, NOTE_WARN,
+				"pod %s is kept for a look until %s, and bills: `burst ssh %s`; "
+				"`burst cancel %s` ends it now",
+				p->id,
+				clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now),
+				p->id, c->conf.run);
 	}
 	return c->now < p->kept_until;
 }
@@ -204,9 +222,13 @@ int64_t pod_billed_until(const struct core_pod *p, int64_t at)
 void pod_mark_gone(struct core *c, struct core_pod *p)
 {
 	/* within that second; and it was there when its vendor was last asked and had it */
-	int64_t ended = p->view.ended_at_s ? MAX(core_boot_of(c, p->provider, p->view.ended_at_s) + 999, p->there_at) : c->now;
+	int64_t ended =
+		p->view.ended_at_s
+			? MAX(core_boot_of(c, p->provider, p->view.ended_at_s) + 999, p->there_at)
+			: c->now;
 
-	p->released_at = pod_billed_until(p, p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at));
+	p->released_at = pod_billed_until(
+		p, p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at));
 	p->gone_at = c->now;
 	c->spent_microusd += core_cost(p, c->now);
 	pod_enter(c, p, POD_GONE);
@@ -218,8 +240,11 @@ void pod_mark_gone(struct core *c, struct core_pod *p)
 bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool unseen = p->ended_unseen || p->create_at < c->began_at; /* an earlier life's: it may have ended between the two */
-	int64_t began = p->vendor_started_s ? core_boot_of(c, p->provider, p->vendor_started_s) + 999 : p->running_at;
+	/* an earlier life's: it may have ended between the two */
+	bool unseen = p->ended_unseen || p->create_at < c->began_at;
+	int64_t began = p->vendor_started_s
+				? core_boot_of(c, p->provider, p->vendor_started_s) + 999
+				: p->running_at;
 
 	if (p->phase != POD_GONE || !unseen || !began)
 		return false;
@@ -232,8 +257,9 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 	return true;
 }
 
-/* It ended without being asked: preempted, crashed, or its lease was over. Unless the vendor itself calls it gone it is
- * released all the same: a release of what is not there does no harm, a pod that is only not listed bills. */
+/* It ended without being asked: preempted, crashed, or its lease was over. Unless the vendor itself
+ * calls it gone it is released all the same: a release of what is not there does no harm, a pod
+ * that is only not listed bills. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone)
 {
 	int pod = pod_index(c, p);
@@ -246,13 +272,15 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	p->ended_unseen = true;
 	if (!finished && !c->conf.reap) {
 		p->fault = p->unplaced ? ERR_NO_CAPACITY : ERR_TRANSIENT;
-		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go elsewhere", p->id, how);
+		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go elsewhere", p->id,
+			  how);
 		count_failure(c, p);
 	}
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
-	bool may_have_files = !c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
+	bool may_have_files =
+		!c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
 	if (!gone) {
 		p->release_at = c->now;
 		p->tries = p->clean_looks = 0;
@@ -284,9 +312,11 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 		return;
 	p->unpulled = true;
 	if (p->phase < POD_RELEASING) {
-		pod_let_go(c, pod_index(c, p), why->kind, "its image cannot be pulled: %s", why->msg);
+		pod_let_go(c, pod_index(c, p), why->kind, "its image cannot be pulled: %s",
+			   why->msg);
 	} else { /* its log was read at its end */
-		format_text(p->reason, sizeof(p->reason), "its image cannot be pulled: %s", why->msg);
+		format_text(p->reason, sizeof(p->reason), "its image cannot be pulled: %s",
+			    why->msg);
 		core_note(c, NOTE_WARN, "pod %s: %s", core_pod_called(p), p->reason);
 		err_set(&c->capacity, why->kind, "pod %s: %s", core_pod_called(p), p->reason);
 		if (k)
@@ -296,12 +326,15 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 	if (++v->unmade < UNMADE_MOST)
 		return;
 	v->dead = true;
-	err_set(&v->err, why->kind, "%s: %d pods in a row could not be made: the image cannot be pulled: %s; look at pod.image",
+	err_set(&v->err, why->kind,
+		"%s: %d pods in a row could not be made: the image cannot be pulled: %s; look at "
+		"pod.image",
 		c->conf.providers[p->provider].name, v->unmade, why->msg);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
 
-/* Once it may be the host's fault; what fails twice is wrong in what we ask for, and costs the same again elsewhere. */
+/* Once it may be the host's fault; what fails twice is wrong in what we ask for, and costs the same
+ * again elsewhere. */
 void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -313,7 +346,8 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 	if (++v->unmade < UNMADE_MOST)
 		return;
 	v->dead = true;
-	err_set(&v->err, ERR_CONFIG, "%s: %d pods in a row could not be made, the last %s: %s; look at pod.image",
+	err_set(&v->err, ERR_CONFIG,
+		"%s: %d pods in a row could not be made, the last %s: %s; look at pod.image",
 		c->conf.providers[p->provider].name, v->unmade, p->id, how);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
@@ -325,7 +359,8 @@ void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 	if (!p->salvaging)
 		return;
 	if (err && p->durable && c->now < p->rescue_until && c->signals == 0) {
-		pod_file_delayed(c, pod); /* it is there: what it holds is not rendered again for want of a moment */
+		/* it is there: what it holds is not rendered again for want of a moment */
+		pod_file_delayed(c, pod);
 		return;
 	}
 	p->salvaging = false;
@@ -337,27 +372,34 @@ void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 	c->dirty = true;
 }
 
-/* The account's limits let so many releases a minute through. Those that wait for their turn are not given up while it moves. */
+/* The account's limits let so many releases a minute through. Those that wait for their turn are
+ * not given up while it moves. */
 static void wait_on(struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && c->pods[i].phase == POD_RELEASING && !c->pods[i].release_answered)
+		if (c->pods[i].provider == provider && c->pods[i].phase == POD_RELEASING &&
+		    !c->pods[i].release_answered)
 			c->pods[i].deadline_at = c->now + CONFIRM_LIMIT_MS;
 }
 
-/* Its provider refuses the release, or cannot be asked: its agent can end it as well, by the switch and with the pod's own key. One
- * answer out of order, or a limit that should let the release through soon, is no reason: a pod that ends itself takes longer to prove
- * gone. A limit that says so time after time is one. */
+/* Its provider refuses the release, or cannot be asked: its agent can end it as well, by the switch
+ * and with the pod's own key. One answer out of order, or a limit that should let the release
+ * through soon, is no reason: a pod that ends itself takes longer to prove gone. A limit that says
+ * so time after time is one. */
 static void finish_it_itself(struct core *c, struct core_pod *p, const struct err *err)
 {
-	bool passing = err->kind == ERR_TRANSIENT || err->kind == ERR_NETWORK || err->kind == ERR_AMBIGUOUS;
-	bool soon = (err->kind == ERR_RATE_LIMITED && p->tries < LIMITED_RELEASES_MAX) || (passing && p->tries < 1);
+	bool passing = err->kind == ERR_TRANSIENT || err->kind == ERR_NETWORK ||
+		       err->kind == ERR_AMBIGUOUS;
+	bool soon = (err->kind == ERR_RATE_LIMITED && p->tries < LIMITED_RELEASES_MAX) ||
+		    (passing && p->tries < 1);
 
 	if (!p->view.port || (soon && err->retry_after_ms <= FINISH_AFTER_MS))
 		return;
 	core_act(c, ACT_FINISH, pod_index(c, p));
 	if (!p->finished_too)
-		core_note(c, NOTE_NOTE, "pod %s: its release failed (%s); telling its agent to end it", core_pod_called(p), err->msg);
+		core_note(c, NOTE_NOTE,
+			  "pod %s: its release failed (%s); telling its agent to end it",
+			  core_pod_called(p), err->msg);
 	p->finished_too = true;
 }
 
@@ -390,8 +432,11 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 	finish_it_itself(c, p, err);
 	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->tries++ == 2)
-		core_note(c, NOTE_WARN, "pod %s: its release is asked for again until it is gone: %s", p->id, err->msg);
-	/* it bills: the vendor's word on when to come again may be off, and the limiter lets through what there is room for */
+		core_note(c, NOTE_WARN,
+			  "pod %s: its release is asked for again until it is gone: %s", p->id,
+			  err->msg);
+	/* it bills: the vendor's word on when to come again may be off, and the limiter lets
+	 * through what there is room for */
 	p->wake_at = c->now + MAX(wait, MIN(err->retry_after_ms, (int64_t)RELEASE_AFTER_MOST_MS));
 	COPY_TEXT(p->reason, err->msg);
 	c->dirty = true;

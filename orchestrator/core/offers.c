@@ -1,4 +1,5 @@
-/* offers.c - which offer to try next: in the order of the config's providers, then its GPUs, then price. */
+/* offers.c - which offer to try next: in the order of the config's providers, then its GPUs, then
+ * price. */
 #include "impl.h"
 
 #include "../base/gpus.h"
@@ -45,7 +46,8 @@ static struct candidate *find(struct core *c, int provider, const struct offer *
 }
 
 /* A new list replaces the provider's old one; what was learnt about an offer stays with it. */
-void offers_take(struct core *c, int provider, const struct offer *list, const struct offer_past *past, size_t count)
+void offers_take(struct core *c, int provider, const struct offer *list,
+		 const struct offer_past *past, size_t count)
 {
 	struct candidate *fresh = xcalloc(count + 1, sizeof(*fresh));
 	size_t kept = 0;
@@ -76,7 +78,8 @@ void offers_take(struct core *c, int provider, const struct offer *list, const s
 
 static bool too_dear(const struct core *c, const struct candidate *k)
 {
-	return c->conf.max_price_microusd_h && k->offer.price_microusd_h > c->conf.max_price_microusd_h;
+	return c->conf.max_price_microusd_h &&
+	       k->offer.price_microusd_h > c->conf.max_price_microusd_h;
 }
 
 bool offers_barred(const struct core *c, const struct candidate *k)
@@ -95,7 +98,8 @@ void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const
 {
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		struct candidate *k = &c->candidates[i];
-		if ((anywhere || k->provider == p->provider) && same_card(k->offer.gpu, p->offer.gpu))
+		if ((anywhere || k->provider == p->provider) &&
+		    same_card(k->offer.gpu, p->offer.gpu))
 			COPY_TEXT(k->past.unfit, why);
 	}
 }
@@ -106,7 +110,8 @@ bool offers_any_left(const struct core *c)
 		if (!c->vendors[i].dead && c->vendors[i].offers_ask == ASK_NOT)
 			return true;
 	for (size_t i = 0; i < c->candidate_count; i++)
-		if (!c->vendors[c->candidates[i].provider].dead && !offers_barred(c, &c->candidates[i]))
+		if (!c->vendors[c->candidates[i].provider].dead &&
+		    !offers_barred(c, &c->candidates[i]))
 			return true;
 	return false;
 }
@@ -118,7 +123,8 @@ static bool spot_rests(const struct core *c, const struct candidate *k)
 		return false;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *other = &c->candidates[i];
-		if (other->provider == k->provider && !other->offer.spot && !offers_barred(c, other) && other->rest_until <= c->now)
+		if (other->provider == k->provider && !other->offer.spot &&
+		    !offers_barred(c, other) && other->rest_until <= c->now)
 			return true;
 	}
 	return false;
@@ -128,8 +134,9 @@ bool offers_ready(const struct core *c, const struct candidate *k)
 {
 	const struct vendor *v = &c->vendors[k->provider];
 
-	return !v->dead && (!c->conf.want_volume || v->volume_ask == ASK_HAVE) && !offers_barred(c, k) && !spot_rests(c, k) &&
-	       !offer_avoided(&k->past, c->wall) && MAX(k->rest_until, v->rent_not_before) <= c->now;
+	return !v->dead && (!c->conf.want_volume || v->volume_ask == ASK_HAVE) &&
+	       !offers_barred(c, k) && !spot_rests(c, k) && !offer_avoided(&k->past, c->wall) &&
+	       MAX(k->rest_until, v->rent_not_before) <= c->now;
 }
 
 struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at)
@@ -138,11 +145,13 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		struct candidate *k = &c->candidates[i];
 		const struct vendor *v = &c->vendors[k->provider];
-		if (v->dead || (c->conf.want_volume && v->volume_ask != ASK_HAVE) || replan_passes_over(c, k))
+		if (v->dead || (c->conf.want_volume && v->volume_ask != ASK_HAVE) ||
+		    replan_passes_over(c, k))
 			continue;
 		if (k->past.unfit[0]) {
 			if (c->capacity.kind == ERR_NONE)
-				err_set(&c->capacity, ERR_NO_CAPACITY, "%s: %s: %s", k->offer.provider, k->offer.gpu, k->past.unfit);
+				err_set(&c->capacity, ERR_NO_CAPACITY, "%s: %s: %s",
+					k->offer.provider, k->offer.gpu, k->past.unfit);
 			continue;
 		}
 		if (too_dear(c, k)) {
@@ -172,7 +181,8 @@ bool offers_other_than(const struct core *c, const struct core_pod *p)
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
 		const struct vendor *v = &c->vendors[k->provider];
-		if (v->dead || offers_barred(c, k) || same_offer(k, p->provider, &p->offer) || offer_avoided(&k->past, c->wall))
+		if (v->dead || offers_barred(c, k) || same_offer(k, p->provider, &p->offer) ||
+		    offer_avoided(&k->past, c->wall))
 			continue;
 		if (MAX(k->rest_until, v->rent_not_before) <= c->now)
 			return true;
@@ -194,7 +204,10 @@ char *offer_past_show(char *to, size_t room, const struct offer_past *past, int6
 		to[0] = '\0';
 		return to;
 	}
-	snprintf(when, sizeof(when), minutes >= 120 ? "%d h ago" : minutes ? "%d min ago" : "just now",
+	snprintf(when, sizeof(when),
+		 minutes >= 120 ? "%d h ago"
+		 : minutes      ? "%d min ago"
+				: "just now",
 		 (int)(minutes >= 120 ? minutes / 60 : minutes));
 	snprintf(to, room, "given up %s: %s", when, past->bad_why);
 	return to;
@@ -208,16 +221,20 @@ static void tell_avoided(struct core *c, struct candidate *k, const char *so)
 	if (k->told)
 		return;
 	k->told = true;
-	core_note(c, NOTE_NOTE, "%s %s%s%s%s: %s; %s", o->provider, o->gpu, o->spot ? " spot" : "", o->region[0] ? " in " : "",
-		  o->region, offer_past_show(why, sizeof(why), &k->past, c->wall), so);
+	core_note(c, NOTE_NOTE, "%s %s%s%s%s: %s; %s", o->provider, o->gpu, o->spot ? " spot" : "",
+		  o->region[0] ? " in " : "", o->region,
+		  offer_past_show(why, sizeof(why), &k->past, c->wall), so);
 }
 
 void offers_tell(struct core *c, const struct candidate *chosen)
 {
 	for (struct candidate *k = c->candidates; k <= chosen; k++) {
-		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead || offers_barred(c, k) || k->rest_until > c->now)
+		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead ||
+		    offers_barred(c, k) || k->rest_until > c->now)
 			continue;
-		tell_avoided(c, k, k == chosen ? "nothing else is to be had, so it is tried again" : "others go before it");
+		tell_avoided(c, k,
+			     k == chosen ? "nothing else is to be had, so it is tried again"
+					 : "others go before it");
 	}
 }
 

@@ -1,4 +1,5 @@
-/* pod.c - one pod that comes up and works. How it is rented, listed and let go: rent.c, seen.c, leave.c. */
+/* pod.c - one pod that comes up and works. How it is rented, listed and let go: rent.c, seen.c,
+ * leave.c. */
 #include "impl.h"
 
 #include "../base/clock.h"
@@ -18,32 +19,38 @@ static void give_up(struct core *c, struct core_pod *p)
 	char took[24], last[100];
 
 	c->patience_ms = MAX(c->patience_ms, 2 * p->boot_limit_ms);
-	/* no answer has shown this pod yet (a crash, then lists that fail): do not blame a host that it may not have */
+	/* no answer has shown this pod yet (a crash, then lists that fail): do not blame a host
+	 * that it may not have */
 	if (p->view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
 		pod_bad_host(c, pod, never_came(p));
 	duration_show(took, sizeof(took), c->now - p->create_at);
 	COPY_TEXT(last, p->reason);
-	pod_let_go(c, pod, ERR_TRANSIENT, "it did not come up within %s%s%s", took, last[0] ? ": " : "", last);
+	pod_let_go(c, pod, ERR_TRANSIENT, "it did not come up within %s%s%s", took,
+		   last[0] ? ": " : "", last);
 }
 
 static bool coming_up(const struct core_pod *p)
 {
-	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at && !p->unwanted;
+	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
+	       !p->unwanted;
 }
 
 static void read_log(struct core *c, struct core_pod *p)
 {
 	p->log_asks++;
-	int64_t half = p->create_at + p->boot_limit_ms / 2; /* what is new at its deadline is new since then */
+	/* what is new at its deadline is new since then */
+	int64_t half = p->create_at + p->boot_limit_ms / 2;
 	p->log_at = half > c->now + LOG_WAIT_MS ? half : 0;
 	core_act(c, ACT_LOG, pod_index(c, p));
 	c->dirty = true;
 }
 
-/* Whatever its log says, its time is over then: the switch that nobody has reached yet would end it soon after. */
+/* Whatever its log says, its time is over then: the switch that nobody has reached yet would end it
+ * soon after. */
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
 {
-	return p->create_at + c->conf.boot_limit_ms + MIN(c->conf.boot_limit_ms, c->conf.lease_ms - c->conf.lease_ms / 10);
+	return p->create_at + c->conf.boot_limit_ms +
+	       MIN(c->conf.boot_limit_ms, c->conf.lease_ms - c->conf.lease_ms / 10);
 }
 
 /* At its deadline: an image that is still being pulled is no stuck host. */
@@ -74,7 +81,8 @@ static void log_was_read(struct core *c, struct core_pod *p, const struct event 
 		return;
 	}
 	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
-	core_note(c, NOTE_NOTE, "pod %s: not up yet, but its provider's log moves on: it has another %s", p->id,
+	core_note(c, NOTE_NOTE,
+		  "pod %s: not up yet, but its provider's log moves on: it has another %s", p->id,
 		  duration_show(left, sizeof(left), p->deadline_at - c->now));
 }
 
@@ -98,13 +106,15 @@ static void prepare(struct core *c, struct core_pod *p)
 	core_act(c, ACT_PREPARE, pod)->flag = p->mine_to_prepare;
 }
 
-/* Pods that waited for the volume go on: all of them if it is ready, the first if its preparer is gone. */
+/* Pods that waited for the volume go on: all of them if it is ready, the first if its preparer is
+ * gone. */
 void pod_after_queue(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	const struct vendor *v = pod_vendor(c, p);
 
-	if (p->phase == POD_QUEUED && p->connected && !p->unwanted && (v->shared_ready || v->owner < 0))
+	if (p->phase == POD_QUEUED && p->connected && !p->unwanted &&
+	    (v->shared_ready || v->owner < 0))
 		prepare(c, p);
 }
 
@@ -120,15 +130,18 @@ static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 	bool prepared = p->volume.id[0] && p->synced_at && (p->mine_to_prepare || p->adopted);
 	bool for_others = prepared && !c->conf.providers[p->provider].volume_lags;
 
-	return MAX(p->ready_at - p->create_at - (for_others ? p->synced_at - p->connected_at : 0), 0);
+	return MAX(p->ready_at - p->create_at - (for_others ? p->synced_at - p->connected_at : 0),
+		   0);
 }
 
-/* Its workers run: what was said to it last may have been lost with the connection, so it is said again. */
+/* Its workers run: what was said to it last may have been lost with the connection, so it is said
+ * again. */
 static void back_at_work(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
-	bool start_known = p->ready_at || !p->adopted; /* by the ledger; or its connection was lost while its workers started */
+	/* by the ledger; or its connection was lost while its workers started */
+	bool start_known = p->ready_at || !p->adopted;
 	p->workers_ready = MAX(p->workers_ready, 1);
 	if (!p->ready_at)
 		p->ready_at = c->now;
@@ -160,16 +173,19 @@ void switch_check(struct core *c, int provider)
 	struct vendor *v = &c->vendors[provider];
 	const struct core_provider *k = &c->conf.providers[provider];
 
-	if (c->conf.unproven_ok || c->conf.reap || v->dead || (!k->no_switch[0] && v->no_switch < NO_SWITCH_MOST))
+	if (c->conf.unproven_ok || c->conf.reap || v->dead ||
+	    (!k->no_switch[0] && v->no_switch < NO_SWITCH_MOST))
 		return;
 	v->dead = true;
 	if (v->no_switch)
 		err_set(&v->err, ERR_REFUSED,
-			"%s: %d pods in a row cannot end themselves should we vanish: pod.allow_unproven_switch = true gives such pods work",
+			"%s: %d pods in a row cannot end themselves should we vanish: "
+			"pod.allow_unproven_switch = true gives such pods work",
 			k->name, v->no_switch);
 	else
 		err_set(&v->err, ERR_REFUSED,
-			"%s: pods of this account could not end themselves within the last day (%s), so none is rented: "
+			"%s: pods of this account could not end themselves within the last day "
+			"(%s), so none is rented: "
 			"pod.allow_unproven_switch = true gives such pods work",
 			k->name, k->no_switch);
 	if (c->conf.provider_count > 1)
@@ -182,7 +198,8 @@ static void switch_is_bad(struct core *c, struct core_pod *p)
 		return;
 	pod_vendor(c, p)->no_switch++;
 	pod_let_go(c, pod_index(c, p), ERR_REFUSED,
-		   "it cannot end itself should we vanish, so it gets no work (pod.allow_unproven_switch = true gives it some)");
+		   "it cannot end itself should we vanish, so it gets no work "
+		   "(pod.allow_unproven_switch = true gives it some)");
 	switch_check(c, p->provider);
 }
 
@@ -216,7 +233,8 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		return;
 	}
 	if (c->conf.needs_gpu && !ev->gpus) {
-		err_set(&err, ERR_JOB, "pod %s has no GPU that works, and this engine needs one", p->id);
+		err_set(&err, ERR_JOB, "pod %s has no GPU that works, and this engine needs one",
+			p->id);
 		pod_bad_host(c, pod, "no GPU could be seen on it");
 		pod_let_go(c, pod, ERR_JOB, "no GPU can be seen on it");
 		core_fault(c, pod, &err);
@@ -232,7 +250,8 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	}
 	p->adopted = false;
 	if (p->workers_ready || p->inherited) {
-		/* the agent began anew: what it held is lost, what it finished is still on the volume */
+		/* the agent began anew: what it held is lost, what it finished is still on the
+		 * volume */
 		p->workers_ready = 0;
 		dispatch_lost(c, pod);
 	}
@@ -249,7 +268,8 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 		pod_let_go(c, pod_index(c, p), err->kind, "%s", err->msg);
 		return;
 	}
-	int64_t most = p->tries < CONNECT_RETRIES_SOON ? CONNECT_RETRY_SOON_MS : CONNECT_RETRY_MAX_MS;
+	int64_t most =
+		p->tries < CONNECT_RETRIES_SOON ? CONNECT_RETRY_SOON_MS : CONNECT_RETRY_MAX_MS;
 	int64_t wait = (int64_t)CONNECT_RETRY_MIN_MS << MIN(p->tries++, 6);
 	p->wake_at = c->now + MIN(wait, most);
 	COPY_TEXT(p->reason, err->msg);
@@ -269,10 +289,12 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 		pod_let_go(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
 		return;
 	}
-	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); connecting again", p->id, err ? err->msg : "closed");
+	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); connecting again", p->id,
+		  err ? err->msg : "closed");
 	p->lost = true;
 	dispatch_forget_fetches(c, pod_index(c, p));
-	/* a pod that keeps itself alive may work on out of our sight; its lease ends it if it does not */
+	/* a pod that keeps itself alive may work on out of our sight; its lease ends it if it does
+	 * not */
 	p->deadline_at = p->detached ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
 	pod_look_soon(c, p->provider);
 	pod_connect(c, p);
@@ -311,7 +333,8 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	pod_after_work(c, pod_index(c, p));
 }
 
-/* Its card cannot run what is in the image: others of it would fail in the same way, and other cards need not. */
+/* Its card cannot run what is in the image: others of it would fail in the same way, and other
+ * cards need not. */
 static bool only_its_card(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	bool anywhere = ev->number == CARD_UNFIT_ANYWHERE;
@@ -350,7 +373,8 @@ static void prepare_failed(struct core *c, struct core_pod *p, const struct err 
 		core_fault(c, pod_index(c, p), err);
 		return;
 	}
-	pod_let_go(c, pod_index(c, p), err->kind == ERR_NONE ? ERR_TRANSIENT : err->kind, "%s", err->msg);
+	pod_let_go(c, pod_index(c, p), err->kind == ERR_NONE ? ERR_TRANSIENT : err->kind, "%s",
+		   err->msg);
 }
 
 void pod_after_work(struct core *c, int pod)
@@ -409,7 +433,9 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
 	case EV_LOG: log_was_read(c, p, ev); break;
 	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;
-	case EV_LEFT_ALONE: p->alone = p->alone_said && (uint32_t)ev->number == p->alone_turn; break;
+	case EV_LEFT_ALONE:
+		p->alone = p->alone_said && (uint32_t)ev->number == p->alone_turn;
+		break;
 	case EV_SYNCED: pod_synced(c, p, ev); break;
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
 	default: break;
@@ -428,16 +454,23 @@ void pod_take_over(struct core *c, int pod)
 	if (p->phase == POD_GONE)
 		return;
 	if (p->cut_ms && !p->unwanted)
-		core_note(c, NOTE_NOTE, "pod %s: the caps leave it less time than it was rented for: it goes %s sooner", core_pod_called(p),
-			  duration_show(sooner, sizeof(sooner), p->cut_ms));
+		core_note(c, NOTE_NOTE,
+			  "pod %s: the caps leave it less time than it was rented for: it goes %s "
+			  "sooner",
+			  core_pod_called(p), duration_show(sooner, sizeof(sooner), p->cut_ms));
 	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
-		p->rented_at = c->now; /* its create call may have been on its way until now, and have made two */
+		/* its create call may have been on its way until now, and have made two */
+		p->rented_at = c->now;
 		if (c->conf.providers[p->provider].look_gap_ms)
 			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
-		core_note(c, NOTE_NOTE, "%s: a create of an earlier client was never answered; looking for its pod, for %d s or more",
+		core_note(c, NOTE_NOTE,
+			  "%s: a create of an earlier client was never answered; looking for its "
+			  "pod, for %d s or more",
 			  c->conf.providers[p->provider].name,
-			  (c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS) / 1000);
+			  (c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS
+								      : AMBIGUOUS_SHORT_MS) /
+				  1000);
 		return;
 	}
 	if (p->unwanted)
@@ -455,7 +488,8 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 		return;
 	if (c->now >= p->hard_end_ms - margin) {
 		c->capped = c->capped || !dispatch_settled(c);
-		snprintf(p->reason, sizeof(p->reason), "its time was over (cap on cost or duration)");
+		snprintf(p->reason, sizeof(p->reason),
+			 "its time was over (cap on cost or duration)");
 		pod_release_now(c, pod);
 	} else if (c->now >= p->hard_end_ms - 2 * margin && !p->draining) {
 		p->draining = true;
@@ -514,7 +548,8 @@ void pod_tick(struct core *c, int pod)
 		read_log(c, p);
 	watch_deadline(c, p);
 	watch_hard_end(c, p);
-	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at && !pod_kept(c, pod))
+	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at &&
+	    !pod_kept(c, pod))
 		pod_release_now(c, pod);
 	if (p->kept_until && p->phase < POD_RELEASING && c->now >= p->kept_until)
 		pod_release_now(c, pod);
@@ -541,7 +576,8 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 	if (!pod_may_bill(p))
 		return at;
 	if (p->phase >= POD_RELEASING)
-		return MIN(at, p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
+		return MIN(at,
+			   p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
 	if (p->sync_at)
 		at = MIN(at, p->sync_at);
 	if (p->phase == POD_AMBIGUOUS && p->rented_at + AMBIGUOUS_LIMIT_MS > c->now)

@@ -1,10 +1,11 @@
-/* queue.c - a pod that its vendor has accepted and not placed on a machine: it bills nothing and its host is not to blame. How long it
- * is waited for, and what is tried instead. */
+/* queue.c - a pod that its vendor has accepted and not placed on a machine: it bills nothing and
+ * its host is not to blame. How long it is waited for, and what is tried instead. */
 #include "impl.h"
 
 #include "../base/clock.h"
 
-/* Its first lease runs from the create: a pod that was placed much later would end itself before burst could reach it. */
+/* Its first lease runs from the create: a pod that was placed much later would end itself before
+ * burst could reach it. */
 static int64_t latest(const struct core *c, const struct core_pod *p)
 {
 	return p->create_at + c->conf.boot_limit_ms / 2;
@@ -12,7 +13,8 @@ static int64_t latest(const struct core *c, const struct core_pod *p)
 
 static int64_t patience(const struct core *c)
 {
-	return MAX(MIN((int64_t)QUEUE_PATIENCE_MS, c->conf.wait_ms / 4), (int64_t)QUEUE_PATIENCE_MIN_MS);
+	return MAX(MIN((int64_t)QUEUE_PATIENCE_MS, c->conf.wait_ms / 4),
+		   (int64_t)QUEUE_PATIENCE_MIN_MS);
 }
 
 static void watch_from_now(struct core *c, struct core_pod *p)
@@ -62,5 +64,6 @@ void queue_watch(struct core *c, struct core_pod *p)
 	}
 	pod_rest_sold_out(c, p, 0);
 	duration_show(waited, sizeof(waited), c->now - p->create_at);
-	pod_let_go(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s", p->offer.gpu, p->offer.provider, waited);
+	pod_let_go(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
+		   p->offer.gpu, p->offer.provider, waited);
 }

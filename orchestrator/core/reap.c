@@ -1,6 +1,7 @@
 #include "reap.h"
 
-enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced, int64_t now_ms)
+enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced,
+			int64_t now_ms)
 {
 	if (view->state == POD_STATE_GONE)
 		return REAP_PASS;

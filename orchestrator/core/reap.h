@@ -1,31 +1,36 @@
-/* reap.h - what `burst reap` does with a run whose client is dead, and with each pod that a listing shows. Pure. */
+/* reap.h - what `burst reap` does with a run whose client is dead, and with each pod that a listing
+ * shows. Pure. */
 #ifndef BURST_CORE_REAP_H
 #define BURST_CORE_REAP_H
 
 #include "../provider.h"
 
 enum reap_what {
-	REAP_PASS,   /* gone: not spoken of */
-	REAP_LEAVE,  /* told of, and left alone */
-	REAP_PAST,   /* ended: past its hard end, whoever made it */
-	REAP_ENDED,  /* ended: its run is over: a second pod of one create, or one that surfaced late */
+	REAP_PASS,  /* gone: not spoken of */
+	REAP_LEAVE, /* told of, and left alone */
+	REAP_PAST,  /* ended: past its hard end, whoever made it */
+	/* ended: its run is over: a second pod of one create, or one that surfaced late */
+	REAP_ENDED,
 	REAP_ORPHAN, /* ended: its client is dead, and no agent on it was left with work */
 	REAP_FORCED, /* ended: it was named, with --force */
 };
 
-struct reap_known { /* what our ledger says of it */
+struct reap_known {    /* what our ledger says of it */
 	bool ours;     /* this machine made it, and its run stands there; */
 	bool alive;    /* ... whose client lives */
 	bool ended;    /* ... which has ended */
 	bool detached; /* ... whose agents go on with what was left */
-	bool at_work;  /* this pod's, too: its workers were ready, and nobody had asked for its release */
+	/* this pod's, too: its workers were ready, and nobody had asked for its release */
+	bool at_work;
 };
 
-/* now_ms: wall clock, the vendor's: ours may be wrong, and then a pod that another machine wants could seem to be of the past. */
-enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced, int64_t now_ms);
+/* now_ms: wall clock, the vendor's: ours may be wrong, and then a pod that another machine wants
+ * could seem to be of the past. */
+enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced,
+			int64_t now_ms);
 
-/* Whether a run whose client is dead is given back as a whole: not while its agents go on, up to the last hard end of its pods
- * (0: it has none). What they do not need is REAP_ORPHAN. */
+/* Whether a run whose client is dead is given back as a whole: not while its agents go on, up to
+ * the last hard end of its pods (0: it has none). What they do not need is REAP_ORPHAN. */
 bool reap_run(bool detached, int64_t last_hard_end_s, int64_t now_ms);
 
 #endif

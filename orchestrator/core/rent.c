@@ -1,4 +1,5 @@
-/* rent.c - a pod from the wish to the answer: what is asked, what a refusal means for the next one. */
+/* rent.c - a pod from the wish to the answer: what is asked, what a refusal means for the next one.
+ */
 #include "impl.h"
 
 #include "../base/clock.h"
@@ -8,24 +9,27 @@ void pod_name_attempt(struct core *c, struct core_pod *p)
 	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
 }
 
-/* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. Unless the median is of no use, as
- * with an image that is new and large: each pod given up by it gives the next ones twice the time. */
+/* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. Unless
+ * the median is of no use, as with an image that is new and large: each pod given up by it gives
+ * the next ones twice the time. */
 static int64_t boot_limit(const struct core *c, const struct candidate *from)
 {
-	int64_t most = c->conf.boot_limit_ms, least = MAX((int64_t)BOOT_LIMIT_MIN_MS, c->patience_ms);
+	int64_t most = c->conf.boot_limit_ms,
+		least = MAX((int64_t)BOOT_LIMIT_MIN_MS, c->patience_ms);
 
 	return from->past.boot_ms ? MIN(MAX(BOOT_FACTOR * from->past.boot_ms, least), most) : most;
 }
 
-/* The next vendor may cost several times as much: why it is taken is said. What is wrong with the one before was, if it is. */
+/* The next vendor may cost several times as much: why it is taken is said. What is wrong with the
+ * one before was, if it is. */
 static void tell_next_vendor(struct core *c, int provider)
 {
 	const struct vendor *before = provider ? &c->vendors[provider - 1] : NULL;
 	const struct err *why = before && before->err.kind ? &before->err : &c->capacity;
 
 	if (before && !before->dead && !c->vendors[provider].used && why->kind)
-		core_note(c, NOTE_NOTE, "going on at %s; %s: %s", c->conf.providers[provider].name, c->conf.providers[provider - 1].name,
-			  why->msg);
+		core_note(c, NOTE_NOTE, "going on at %s; %s: %s", c->conf.providers[provider].name,
+			  c->conf.providers[provider - 1].name, why->msg);
 }
 
 int64_t core_late_start_ms(const struct core_conf *conf)
@@ -33,13 +37,16 @@ int64_t core_late_start_ms(const struct core_conf *conf)
 	return MIN((int64_t)LATE_START_MS, conf->boot_limit_ms / 4);
 }
 
-/* The client gives up a pod after boot_limit, by its own clock. If the lease ended at that very moment, a pod might end itself before a
- * busy client has looked: the run would then take it for a pod that vanished, and not blame its host. */
+/* The client gives up a pod after boot_limit, by its own clock. If the lease ended at that very
+ * moment, a pod might end itself before a busy client has looked: the run would then take it for a
+ * pod that vanished, and not blame its host. */
 static int64_t first_lease_end_s(const struct core *c)
 {
 	int64_t boot = c->conf.boot_limit_ms;
 
-	return (c->wall + boot + MIN(MAX(boot / 10, (int64_t)BOOT_GRACE_MIN_MS), (int64_t)BOOT_GRACE_MAX_MS)) / 1000;
+	return (c->wall + boot +
+		MIN(MAX(boot / 10, (int64_t)BOOT_GRACE_MIN_MS), (int64_t)BOOT_GRACE_MAX_MS)) /
+	       1000;
 }
 
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
@@ -59,7 +66,9 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	p->create_at = c->now;
 	p->boot_limit_ms = boot_limit(c, from);
 	p->deadline_at = c->now + p->boot_limit_ms;
-	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS ? c->now + MIN(p->boot_limit_ms / 2, (int64_t)LOG_EARLY_MS) : 0;
+	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS
+			    ? c->now + MIN(p->boot_limit_ms / 2, (int64_t)LOG_EARLY_MS)
+			    : 0;
 	p->last_group = UINT32_MAX;
 	pod_enter(c, p, POD_RENTING);
 	pod_save(c, p);
@@ -98,7 +107,8 @@ void pod_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_m
 	struct candidate *k = offers_of(c, p);
 
 	if (k)
-		k->rest_until = c->now + MAX(least_ms, MIN(5000LL << MIN(k->refusals++, 5), (int64_t)OFFER_REST_MS));
+		k->rest_until = c->now + MAX(least_ms, MIN(5000LL << MIN(k->refusals++, 5),
+							   (int64_t)OFFER_REST_MS));
 }
 
 /* There may be spot offers in thirty places, each as little worth as the last one. */
@@ -110,7 +120,8 @@ static void spot_refused(struct core *c, const struct core_pod *p)
 		return;
 	v->spot_refusals = 0;
 	v->spot_rest_until = c->now + SPOT_REST_MS;
-	core_note(c, NOTE_INFO, "%s: spot was refused twice: on demand goes before it for a while", p->offer.provider);
+	core_note(c, NOTE_INFO, "%s: spot was refused twice: on demand goes before it for a while",
+		  p->offer.provider);
 }
 
 void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
@@ -146,23 +157,25 @@ static bool all_are_refused(const struct core *c, int provider, int *count)
 	return *count > 0;
 }
 
-/* True of all its offers: one create finds out when there is room again. A vendor that does not say when may mean one kind of GPU: if
- * the next create is refused as well, another offer is tried. Creates that were under way together count once. */
+/* True of all its offers: one create finds out when there is room again. A vendor that does not say
+ * when may mean one kind of GPU: if the next create is refused as well, another offer is tried.
+ * Creates that were under way together count once. */
 static void rate_limited(struct core *c, const struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
 	bool again = c->now >= v->rent_not_before && !err->retry_after_ms;
 
 	v->rate_refusals += again;
-	int64_t wait = MIN((int64_t)RATE_LIMITED_MS << MIN(MAX(v->rate_refusals - 1, 0), 5), (int64_t)RATE_LIMITED_MOST_MS);
+	int64_t wait = MIN((int64_t)RATE_LIMITED_MS << MIN(MAX(v->rate_refusals - 1, 0), 5),
+			   (int64_t)RATE_LIMITED_MOST_MS);
 	v->rent_not_before = MAX(v->rent_not_before, c->now + MAX(err->retry_after_ms, wait));
 	v->rents_at_once = 1;
 	if (again && v->rate_refusals >= RATE_REFUSALS)
 		pod_rest_sold_out(c, p, 0);
 }
 
-/* The next offer may be given. Where all of a vendor's are refused, and none ever was given, it is our request that is wrong, and no
- * wait will mend it. */
+/* The next offer may be given. Where all of a vendor's are refused, and none ever was given, it is
+ * our request that is wrong, and no wait will mend it. */
 static void refused(struct core *c, const struct core_pod *p, const struct err *err)
 {
 	const char *name = c->conf.providers[p->provider].name;
@@ -170,8 +183,8 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 	struct candidate *k = offers_of(c, p);
 	int count;
 
-	core_note(c, NOTE_WARN, "%s %s%s%s: %s", p->offer.provider, p->offer.gpu, p->offer.region[0] ? " in " : "", p->offer.region,
-		  err->msg);
+	core_note(c, NOTE_WARN, "%s %s%s%s: %s", p->offer.provider, p->offer.gpu,
+		  p->offer.region[0] ? " in " : "", p->offer.region, err->msg);
 	pod_rest_offer(c, p, NEVER / 2);
 	if (k)
 		k->refused = true;
@@ -179,8 +192,10 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 	if (v->accepted || !all_are_refused(c, p->provider, &count))
 		return;
 	v->dead = true;
-	err_set(&v->err, err->kind, "%s refuses what is asked for, at each of its offers (%d): look at pod and providers.%s in burst.cfg: %s", name,
-		count, name, err->msg);
+	err_set(&v->err, err->kind,
+		"%s refuses what is asked for, at each of its offers (%d): look at pod and "
+		"providers.%s in burst.cfg: %s",
+		name, count, name, err->msg);
 }
 
 void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
@@ -203,10 +218,15 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		COPY_TEXT(p->reason, err->msg);
 		pod_save(c, p);
 		pod_look_soon(c, p->provider);
-		core_note(c, NOTE_WARN, "%s: the answer to a create was lost; looking for the pod, and for a second one, until %.8s UTC or later: %s",
+		core_note(c, NOTE_WARN,
+			  "%s: the answer to a create was lost; looking for the pod, and for a "
+			  "second one, until %.8s UTC or later: %s",
 			  c->conf.providers[p->provider].name,
 			  clock_rfc3339(until, sizeof(until),
-					c->wall + (c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS)) + 11,
+					c->wall + (c->conf.providers[p->provider].look_gap_ms
+							   ? AMBIGUOUS_GAP_MS
+							   : AMBIGUOUS_SHORT_MS)) +
+				  11,
 			  err->msg);
 		return;
 	case ERR_NO_CAPACITY:
@@ -216,29 +236,28 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		break;
 	case ERR_CREDENTIALS:
 	case ERR_BALANCE:
-	case ERR_CONFIG: /* what we ask for is wrong for this vendor, whichever of its offers we take */
+	case ERR_CONFIG: /* what we ask for is wrong for this vendor, whichever of its offers we
+			    take */
 		v->dead = true;
 		v->err = *err;
 		break;
 	case ERR_LOCAL:
-	case ERR_BUG:
-		core_fault(c, pod_index(c, p), err);
-		break;
+	case ERR_BUG: core_fault(c, pod_index(c, p), err); break;
 	case ERR_RATE_LIMITED: rate_limited(c, p, err); break;
 	case ERR_TRANSIENT:
-	case ERR_NETWORK:
-		pod_rest_after_trouble(c, p, err->retry_after_ms);
-		break;
+	case ERR_NETWORK: pod_rest_after_trouble(c, p, err->retry_after_ms); break;
 	default: refused(c, p, err); break;
 	}
 	pod_never_existed(c, p, err);
 }
 
 /* Dearer than it was offered. A little: it lives the shorter for it, by our clock.
- * More than that, and it could break the cap on cost in our absence: its own end was reckoned by the offer. */
+ * More than that, and it could break the cap on cost in our absence: its own end was reckoned by
+ * the offer. */
 static bool fits_cap(struct core *c, struct core_pod *p)
 {
-	int64_t over = c->conf.max_cost_microusd ? budget_committed(c) - c->conf.max_cost_microusd : 0;
+	int64_t over =
+		c->conf.max_cost_microusd ? budget_committed(c) - c->conf.max_cost_microusd : 0;
 
 	if (over <= 0 || p->price_microusd_h <= p->offer.price_microusd_h)
 		return true;
@@ -252,12 +271,14 @@ bool pod_can_be_paid(struct core *c, struct core_pod *p)
 {
 	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h) {
 		pod_rest_offer(c, p, NEVER / 2);
-		pod_let_go(c, pod_index(c, p), ERR_CAP, "its price is above caps.max_price_per_hour");
+		pod_let_go(c, pod_index(c, p), ERR_CAP,
+			   "its price is above caps.max_price_per_hour");
 		return false;
 	}
 	if (!fits_cap(c, p)) {
 		pod_rest_offer(c, p, NEVER / 2);
-		pod_let_go(c, pod_index(c, p), ERR_CAP, "it is dearer than it was offered: caps.max_cost would not hold");
+		pod_let_go(c, pod_index(c, p), ERR_CAP,
+			   "it is dearer than it was offered: caps.max_cost would not hold");
 		return false;
 	}
 	return true;
@@ -275,11 +296,13 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	if (p->offer.spot)
 		pod_vendor(c, p)->spot_refusals = 0;
 	if (pod_vendor(c, p)->rents_at_once)
-		pod_vendor(c, p)->rents_at_once = MIN(2 * pod_vendor(c, p)->rents_at_once, RENTS_AT_ONCE);
+		pod_vendor(c, p)->rents_at_once =
+			MIN(2 * pod_vendor(c, p)->rents_at_once, RENTS_AT_ONCE);
 	/* some vendors leave out what they bill beside it */
 	p->price_microusd_h = MAX(view->price_microusd_h, p->offer.price_microusd_h);
 	pod_enter(c, p, POD_BOOTING);
-	/* the answer to its create may have taken longer than a boot, or come by way of a list: it has stood there meanwhile */
+	/* the answer to its create may have taken longer than a boot, or come by way of a list: it
+	 * has stood there meanwhile */
 	p->deadline_at = MAX(p->deadline_at, MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p)));
 	pod_save(c, p);
 	pod_look_soon(c, p->provider);

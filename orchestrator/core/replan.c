@@ -1,13 +1,15 @@
-/* replan.c - during a run: whether batches or prices are so far from the plan that the rest is planned again, and what follows: more
- * pods, fewer, other GPUs, or the end. The rule itself is plan/replan.c; forecast.c and rest.c have its inputs. */
+/* replan.c - during a run: whether batches or prices are so far from the plan that the rest is
+ * planned again, and what follows: more pods, fewer, other GPUs, or the end. The rule itself is
+ * plan/replan.c; forecast.c and rest.c have its inputs. */
 #include <math.h>
 
 #include "../base/clock.h"
 #include "rest.h"
 
 enum {
-	SETTLE_LEAST_MS = 60 * 1000, /* a re-plan shows what it is good for when its pods have come up */
-	THINK_AGAIN_MS = 10 * 1000,  /* after one that changed nothing */
+	/* a re-plan shows what it is good for when its pods have come up */
+	SETTLE_LEAST_MS = 60 * 1000,
+	THINK_AGAIN_MS = 10 * 1000, /* after one that changed nothing */
 	LOOK_AT_PRICES_MS = 5 * 60 * 1000,
 };
 
@@ -39,8 +41,9 @@ int replan_pods_most(const struct core *c)
 
 static bool may_replan(const struct core *c)
 {
-	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && c->canary_ok && c->todo && !c->conf.detached && !core_stopping(c) &&
-	       !core_reads_old(c) && !c->replan.stop.kind && !core_outgoing(c);
+	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && c->canary_ok && c->todo &&
+	       !c->conf.detached && !core_stopping(c) && !core_reads_old(c) &&
+	       !c->replan.stop.kind && !core_outgoing(c);
 }
 
 bool replan_may_add(const struct core *c)
@@ -48,7 +51,8 @@ bool replan_may_add(const struct core *c)
 	const struct core_plan *plan = &c->conf.plan;
 	bool hurry = plan->deadline_ms || plan->goal != PLAN_COST;
 
-	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && hurry && plan->pods_most > c->conf.pods && !c->conf.detached;
+	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && hurry &&
+	       plan->pods_most > c->conf.pods && !c->conf.detached;
 }
 
 /* ---- what follows ---- */
@@ -97,7 +101,8 @@ static void add(struct core *c, const struct rest *v, const struct replan_choice
 }
 
 /* Those that come up bill for nothing from now on. */
-static void replace(struct core *c, const struct rest *v, const struct replan_choice *choice, bool after)
+static void replace(struct core *c, const struct rest *v, const struct replan_choice *choice,
+		    bool after)
 {
 	int stay = 0;
 	char gpu[GPU_MAX];
@@ -119,20 +124,27 @@ static void replace(struct core *c, const struct rest *v, const struct replan_ch
 		c->conf.pods = choice->pods + stay;
 }
 
-static void stop(struct core *c, enum replan_verb verb, const char *why, const struct replan_choice *choice)
+static void stop(struct core *c, enum replan_verb verb, const char *why,
+		 const struct replan_choice *choice)
 {
 	struct err *err = &c->replan.stop;
 	char takes[24];
 
 	if (verb == REPLAN_STOP_BUDGET) {
-		err_set(err, ERR_CAP, "%s: what is left of caps.max_cost does not pay for one more segment; `burst resume %s` goes on from here", why,
-			c->conf.run);
+		err_set(err, ERR_CAP,
+			"%s: what is left of caps.max_cost does not pay for one more segment; "
+			"`burst resume %s` goes on from here",
+			why, c->conf.run);
 		c->capped = true;
 		core_fault(c, -1, err);
 		return;
 	}
-	err_set(err, ERR_CAP, "%s: the deadline cannot be met any more: the rest takes %s at least; `burst resume %s` goes on from here", why,
-		duration_show(takes, sizeof(takes), (int64_t)(MIN(choice->makespan_s, 1e9) * 1000)), c->conf.run);
+	err_set(err, ERR_CAP,
+		"%s: the deadline cannot be met any more: the rest takes %s at least; `burst "
+		"resume %s` goes on from here",
+		why,
+		duration_show(takes, sizeof(takes), (int64_t)(MIN(choice->makespan_s, 1e9) * 1000)),
+		c->conf.run);
 	for (int i = 0; i < c->pod_count; i++) {
 		if (!pod_active(&c->pods[i]))
 			continue;
@@ -150,17 +162,23 @@ static const char *show_gain(const struct replan_choice *choice, char *to, size_
 	char is[32], was[32];
 
 	if (choice->makespan_s * choice->keep_cost_usd <= choice->cost_usd * was_s)
-		snprintf(to, room, "about %s are left instead of %s", duration_show(is, sizeof(is), (int64_t)(choice->makespan_s * 1000)),
+		snprintf(to, room, "about %s are left instead of %s",
+			 duration_show(is, sizeof(is), (int64_t)(choice->makespan_s * 1000)),
 			 duration_show(was, sizeof(was), (int64_t)(was_s * 1000)));
 	else
-		snprintf(to, room, "the rest costs about %s instead of %s", money_show(is, sizeof(is), (int64_t)(choice->cost_usd * 1e6)),
-			 money_show(was, sizeof(was), (int64_t)(MIN(choice->keep_cost_usd, 1e9) * 1e6)));
+		snprintf(to, room, "the rest costs about %s instead of %s",
+			 money_show(is, sizeof(is), (int64_t)(choice->cost_usd * 1e6)),
+			 money_show(was, sizeof(was),
+				    (int64_t)(MIN(choice->keep_cost_usd, 1e9) * 1e6)));
 	return to;
 }
 
-static void show_change(const struct core *c, const struct rest *v, const struct replan_choice *choice, const char *why, char *to, size_t room)
+static void show_change(const struct core *c, const struct rest *v,
+			const struct replan_choice *choice, const char *why, char *to, size_t room)
 {
-	const char *gpu = choice->offer >= 0 && v->of.offer_count ? v->candidates[choice->offer]->offer.gpu : "";
+	const char *gpu = choice->offer >= 0 && v->of.offer_count
+				  ? v->candidates[choice->offer]->offer.gpu
+				  : "";
 	bool late = v->of.wish.deadline_s && choice->keep_makespan_s > v->of.wish.deadline_s;
 	const char *s = choice->pods == 1 ? "" : "s";
 	char what[96], gain[96];
@@ -168,14 +186,31 @@ static void show_change(const struct core *c, const struct rest *v, const struct
 	if (!strcmp(gpu, "none"))
 		gpu = "";
 	switch (choice->verb) {
-	case REPLAN_ADD: snprintf(what, sizeof(what), "renting %d more pod%s%s%s%s", choice->pods, s, *gpu ? " with " : "", gpu,
-				  late && c->conf.plan.deadline_ms ? " to keep the deadline" : ""); break;
-	case REPLAN_GIVE_BACK: snprintf(what, sizeof(what), "releasing %d pod%s that come%s up", choice->pods, s, *s ? "" : "s"); break;
+	case REPLAN_ADD:
+		snprintf(what, sizeof(what), "renting %d more pod%s%s%s%s", choice->pods, s,
+			 *gpu ? " with " : "", gpu,
+			 late && c->conf.plan.deadline_ms ? " to keep the deadline" : "");
+		break;
+	case REPLAN_GIVE_BACK:
+		snprintf(what, sizeof(what), "releasing %d pod%s that come%s up", choice->pods, s,
+			 *s ? "" : "s");
+		break;
 	case REPLAN_REPLACE:
-	case REPLAN_REPLACE_AFTER: snprintf(what, sizeof(what), "going on with %d pod%s of %s", choice->pods, s, gpu); break;
-	case REPLAN_STOP_DEADLINE: snprintf(what, sizeof(what), "stopping when the batches in hand are done: the deadline cannot be met any more"); break;
-	case REPLAN_STOP_BUDGET: snprintf(what, sizeof(what), "stopping: the budget does not pay for one more segment"); break;
-	case REPLAN_KEEP: snprintf(what, sizeof(what), "nothing else would be clearly better"); break;
+	case REPLAN_REPLACE_AFTER:
+		snprintf(what, sizeof(what), "going on with %d pod%s of %s", choice->pods, s, gpu);
+		break;
+	case REPLAN_STOP_DEADLINE:
+		snprintf(what, sizeof(what),
+			 "stopping when the batches in hand are done: the deadline cannot be met "
+			 "any more");
+		break;
+	case REPLAN_STOP_BUDGET:
+		snprintf(what, sizeof(what),
+			 "stopping: the budget does not pay for one more segment");
+		break;
+	case REPLAN_KEEP:
+		snprintf(what, sizeof(what), "nothing else would be clearly better");
+		break;
 	}
 	if (choice->verb >= REPLAN_STOP_DEADLINE || choice->verb == REPLAN_KEEP)
 		snprintf(to, room, "%s; %s", why, what);
@@ -185,12 +220,14 @@ static void show_change(const struct core *c, const struct rest *v, const struct
 
 static void settle(struct core *c, const struct rest *v, const struct replan_choice *choice)
 {
-	double cold_s = choice->offer >= 0 && v->of.offer_count ? v->offers[choice->offer].cold_p90_s : 0;
+	double cold_s =
+		choice->offer >= 0 && v->of.offer_count ? v->offers[choice->offer].cold_p90_s : 0;
 
 	c->replan.not_before = c->now + MAX((int64_t)(2000 * cold_s), (int64_t)SETTLE_LEAST_MS);
 }
 
-static void act(struct core *c, const struct rest *v, const struct replan_choice *choice, const char *why)
+static void act(struct core *c, const struct rest *v, const struct replan_choice *choice,
+		const char *why)
 {
 	char *said = c->replan.said[c->replan.done];
 
@@ -300,7 +337,8 @@ void replan_advance(struct core *c)
 	}
 	let_outgoing_go(c);
 	look_at_prices(c);
-	if (may_replan(c) && c->now >= c->replan.not_before && forecast_tell_why(c, why, sizeof(why)))
+	if (may_replan(c) && c->now >= c->replan.not_before &&
+	    forecast_tell_why(c, why, sizeof(why)))
 		plan_again(c, why);
 }
 

@@ -27,7 +27,10 @@ static void view_work(const struct core *c, struct rest *v)
 /* Weight a second of one pod, with the batches that suit it best. */
 static double rate_of(const struct core *c, const struct rest *v, const struct forecast *f)
 {
-	const struct plan_machine m = {.price_h = 1, .speed = f->of.speed, .workers = MAX(c->conf.workers, 1), .batch_max = MAX(f->of.batch_max, 1)};
+	const struct plan_machine m = {.price_h = 1,
+				       .speed = f->of.speed,
+				       .workers = MAX(c->conf.workers, 1),
+				       .batch_max = MAX(f->of.batch_max, 1)};
 	const struct plan_wish one = {.pods = 1};
 	struct plan plan;
 
@@ -47,12 +50,14 @@ static void cold_of(const struct core *c, const struct forecast *f, double *p50_
 	bool seen = false;
 
 	for (int i = 0; i < c->pod_count; i++)
-		seen = seen || (c->pods[i].ready_at && !strcmp(c->pods[i].offer.provider, f->of.provider));
+		seen = seen ||
+		       (c->pods[i].ready_at && !strcmp(c->pods[i].offer.provider, f->of.provider));
 	*p50_s = seen && c->cold_ms ? (double)c->cold_ms / 1000 : f->of.cold_p50_s;
 	*p90_s = *p50_s + MAX(f->of.cold_p90_s - f->of.cold_p50_s, 0);
 }
 
-/* Candidates as they would be rented: of the first provider that has any, the first one of each GPU. */
+/* Candidates as they would be rented: of the first provider that has any, the first one of each
+ * GPU. */
 static void view_offers(struct core *c, struct rest *v)
 {
 	int provider = -1;
@@ -61,7 +66,8 @@ static void view_offers(struct core *c, struct rest *v)
 	for (size_t i = 0; i < c->candidate_count && *count < OFFERS_MOST; i++) {
 		struct candidate *k = &c->candidates[i];
 		const struct forecast *f = forecast_of(c, k->offer.provider, k->offer.gpu);
-		if (!offers_ready(c, k) || (provider >= 0 && k->provider != provider) || (*count && !c->conf.plan.gpus_open))
+		if (!offers_ready(c, k) || (provider >= 0 && k->provider != provider) ||
+		    (*count && !c->conf.plan.gpus_open))
 			continue;
 		provider = k->provider;
 		bool had = !f;
@@ -71,7 +77,9 @@ static void view_offers(struct core *c, struct rest *v)
 		if (rate <= 0)
 			continue;
 		struct replan_offer *o = &v->offers[*count];
-		*o = (struct replan_offer){.price_h = (double)k->offer.price_microusd_h / 1e6, .rate = rate, .one_s = one_segment_s(v, f)};
+		*o = (struct replan_offer){.price_h = (double)k->offer.price_microusd_h / 1e6,
+					   .rate = rate,
+					   .one_s = one_segment_s(v, f)};
 		cold_of(c, f, &o->cold_s, &o->cold_p90_s);
 		v->candidates[(*count)++] = k;
 	}
@@ -101,10 +109,19 @@ static void add_pod(const struct core *c, struct rest *v, int pod)
 		return;
 	if (rest_comes_up(p)) {
 		cold_of(c, f, &cold_s, &ignored);
-		cold_s = MAX(MAX(cold_s - (double)(c->now - p->create_at) / 1000, cold_s / 4), .001); /* it may be overdue */
+		/* it may be overdue */
+		cold_s =
+			MAX(MAX(cold_s - (double)(c->now - p->create_at) / 1000, cold_s / 4), .001);
 	}
-	struct replan_pod one = {.price_h = (double)p->price_microusd_h / 1e6, .rate = rate, .cold_s = cold_s, .one_s = one_segment_s(v, f),
-				 .life_s = (double)(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) - c->now) / 1000, .offer = -1};
+	struct replan_pod one = {
+		.price_h = (double)p->price_microusd_h / 1e6,
+		.rate = rate,
+		.cold_s = cold_s,
+		.one_s = one_segment_s(v, f),
+		.life_s = (double)(p->hard_end_ms -
+				   2 * budget_margin(p->hard_end_ms - p->create_at) - c->now) /
+			  1000,
+		.offer = -1};
 	for (size_t n = 0; n < v->of.offer_count; n++)
 		if (is_like(p, v->candidates[n]))
 			one.offer = (int)n;
@@ -123,26 +140,31 @@ static void view_pods(const struct core *c, struct rest *v)
 	v->pods = xcalloc((size_t)c->pod_count, sizeof(*v->pods));
 	v->pod_at = xcalloc((size_t)c->pod_count, sizeof(*v->pod_at));
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && !c->pods[i].draining && c->pods[i].phase != POD_AMBIGUOUS)
+		if (pod_active(&c->pods[i]) && !c->pods[i].draining &&
+		    c->pods[i].phase != POD_AMBIGUOUS)
 			add_pod(c, v, i);
 	v->of.pods = v->pods;
 }
 
-/* The user's deadline, or sooner the end that caps.max_duration sets, which is no reason to stop before it. */
+/* The user's deadline, or sooner the end that caps.max_duration sets, which is no reason to stop
+ * before it. */
 static void view_wishes(const struct core *c, struct rest *v)
 {
 	const struct core_plan *plan = &c->conf.plan;
-	int64_t user = plan->deadline_ms ? c->began_at + plan->deadline_ms : NEVER, cap = c->deadline_at ? c->deadline_at : NEVER;
+	int64_t user = plan->deadline_ms ? c->began_at + plan->deadline_ms : NEVER,
+		cap = c->deadline_at ? c->deadline_at : NEVER;
 	int64_t end = MIN(user, cap), left = end - c->now;
 
-	v->of.wish = (struct plan_wish){.goal = plan->goal, .value_of_time_h = plan->value_of_time_h};
+	v->of.wish =
+		(struct plan_wish){.goal = plan->goal, .value_of_time_h = plan->value_of_time_h};
 	if (end != NEVER)
 		v->of.wish.deadline_s = left ? (double)left / 1000 : -.001;
 	v->of.deadline_is_must = plan->deadline_ms && user <= cap;
 	v->of.late_ok_s = (double)plan->deadline_ms / 4000;
 	v->of.room_usd = INFINITY;
 	if (c->conf.max_cost_microusd) {
-		v->of.wish.budget_usd = MAX((double)(c->conf.max_cost_microusd - budget_spent(c)) / 1e6, 1e-9);
+		v->of.wish.budget_usd =
+			MAX((double)(c->conf.max_cost_microusd - budget_spent(c)) / 1e6, 1e-9);
 		v->of.room_usd = (double)(c->conf.max_cost_microusd - budget_committed(c)) / 1e6;
 	}
 	v->of.pods_most = replan_pods_most(c);

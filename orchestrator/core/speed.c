@@ -1,4 +1,5 @@
-/* speed.c - what a batch should take, by the measurements of earlier runs or else by the job's own estimate. */
+/* speed.c - what a batch should take, by the measurements of earlier runs or else by the job's own
+ * estimate. */
 #include "impl.h"
 
 static bool is_known(const struct batch_speed *s)
@@ -26,13 +27,15 @@ double speed_rate(const struct core *c)
 
 	if (!p || !c->todo)
 		return 0;
-	double mean = c->weight_todo / (double)c->todo, sum = mean * (double)MIN(dispatch_batch_most(c, p), c->todo);
+	double mean = c->weight_todo / (double)c->todo,
+	       sum = mean * (double)MIN(dispatch_batch_most(c, p), c->todo);
 	double ms = batch_ms(&p->speed, mean, sum); /* batches hold segments of like length */
 	return ms > 0 ? sum * 1000 / ms : 0;
 }
 
-/* A segment's share of a full batch, or of a worker's places while all are taken, is what estimates are of, and what is measured of
- * continuous engines. A few segments alone take about as long as all of these. */
+/* A segment's share of a full batch, or of a worker's places while all are taken, is what estimates
+ * are of, and what is measured of continuous engines. A few segments alone take about as long as
+ * all of these. */
 static double alone(const struct core *c, const struct core_batch *b)
 {
 	double count = (double)b->count;

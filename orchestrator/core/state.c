@@ -1,4 +1,5 @@
-/* state.c - what all files of core/ do with the state of a run: actions and notes, the reason to stop, small questions about a pod. */
+/* state.c - what all files of core/ do with the state of a run: actions and notes, the reason to
+ * stop, small questions about a pod. */
 #include "impl.h"
 
 #include <stdarg.h>
@@ -94,7 +95,8 @@ bool pod_is_awaited(const struct core *c, const struct core_pod *p)
 	return p->adopted && !p->heard && pod_active(p) && c->now < p->heard_by;
 }
 
-/* What an earlier life finished, or had begun, is being learnt: nothing of it is rendered again meanwhile. */
+/* What an earlier life finished, or had begun, is being learnt: nothing of it is rendered again
+ * meanwhile. */
 bool core_reads_old(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
@@ -191,7 +193,8 @@ char **core_pod_ids(const struct core *c, int provider)
 	size_t n = 0;
 
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && c->pods[i].id[0] && pod_may_bill(&c->pods[i]))
+		if (c->pods[i].provider == provider && c->pods[i].id[0] &&
+		    pod_may_bill(&c->pods[i]))
 			ids[n++] = xstrdup(c->pods[i].id);
 	return ids;
 }
@@ -221,7 +224,9 @@ int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 
 int64_t core_may_have_cost(const struct core_pod *p)
 {
-	return p->phase == POD_NEVER && p->released_at ? money_for(p->price_microusd_h, p->released_at - p->create_at) : 0;
+	return p->phase == POD_NEVER && p->released_at
+		       ? money_for(p->price_microusd_h, p->released_at - p->create_at)
+		       : 0;
 }
 
 int64_t core_cost(const struct core_pod *p, int64_t now_ms)

@@ -1,5 +1,5 @@
-/* width.c - how many pods: what the vendors are asked for, when another pod is worth its cold start, what becomes of those that
- * have nothing to do, and when a detached run is handed over. */
+/* width.c - how many pods: what the vendors are asked for, when another pod is worth its cold
+ * start, what becomes of those that have nothing to do, and when a detached run is handed over. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 /* ---- how wide ---- */
 
-/* A create whose answer was lost, at a vendor that cannot be asked: nobody knows when there will be word of it. What it may cost is
- * held back; the work goes elsewhere. */
+/* A create whose answer was lost, at a vendor that cannot be asked: nobody knows when there will be
+ * word of it. What it may cost is held back; the work goes elsewhere. */
 static bool is_out_of_sight(const struct core *c, const struct core_pod *p)
 {
 	return p->phase == POD_AMBIGUOUS && c->now - p->rented_at >= OUT_OF_SIGHT_MS &&
@@ -42,12 +42,15 @@ static int width_now(const struct core *c)
 	return (size_t)c->conf.pods < most ? c->conf.pods : (int)most;
 }
 
-/* The rule, which README tells under "How wide": `pods` is the most that are rented at once. A further pod bills while it comes up and
- * renders nothing, so it is rented only if it would then have work for at least as long: below that it adds more to the cost than it
- * takes from the time. One that comes up is released again when there will be work for less than a quarter of the time that it still
- * needs. A worker's start is no work: first batches count only as far as they cannot be too slow (dispatch_rate_at_best).
- * With a deadline that takes several pods (conf.at_once) all are rented at once; the canary runs on the first that is up. */
-bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one, int64_t least_ms)
+/* The rule, which README tells under "How wide": `pods` is the most that are rented at once. A
+ * further pod bills while it comes up and renders nothing, so it is rented only if it would then
+ * have work for at least as long: below that it adds more to the cost than it takes from the time.
+ * One that comes up is released again when there will be work for less than a quarter of the time
+ * that it still needs. A worker's start is no work: first batches count only as far as they cannot
+ * be too slow (dispatch_rate_at_best). With a deadline that takes several pods (conf.at_once) all
+ * are rented at once; the canary runs on the first that is up. */
+bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
+		int64_t least_ms)
 {
 	int64_t until = one.from_ms + least_ms;
 	double done_ms = 0;
@@ -62,16 +65,20 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 /* From now, in ms. One that is overdue may come at any moment, or never. */
 static struct stint stint_of(const struct core *c, const struct core_pod *p)
 {
-	int64_t cold = budget_cold(c), drain_at = p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at), to = drain_at - c->now;
+	int64_t cold = budget_cold(c),
+		drain_at = p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at),
+		to = drain_at - c->now;
 
-	return (struct stint){.from_ms = p->ready_at ? 0 : MAX(cold - (c->now - p->create_at), cold / 4),
-			      .to_ms = p->outgoing ? MIN(to, cold) : to}; /* until a pod that replaces it is up */
+	return (struct stint){
+		.from_ms = p->ready_at ? 0 : MAX(cold - (c->now - p->create_at), cold / 4),
+		.to_ms = p->outgoing ? MIN(to, cold) : to}; /* until a pod that replaces it is up */
 }
 
 /* What is left, as the time that one pod would take for it. */
 static double work_left_ms(const struct core *c)
 {
-	return (c->weight_todo + dispatch_held(c)) * 1000 / (dispatch_rate_at_best(c) * c->conf.workers);
+	return (c->weight_todo + dispatch_held(c)) * 1000 /
+	       (dispatch_rate_at_best(c) * c->conf.workers);
 }
 
 static bool pays(const struct core *c, int but, struct stint one, int64_t least_ms)
@@ -97,32 +104,40 @@ static bool worth_another(const struct core *c, int working, int64_t end)
 	if (c->conf.at_once)
 		return life > 0;
 	if (dispatch_rate(c) <= 0)
-		return !working || !c->conf.canary; /* the canary has only begun to tell how long the rest will take */
-	return pays(c, -1, (struct stint){cold, life - 2 * budget_margin(life)}, cold * (1 + c->too_many));
+		return !working || !c->conf.canary; /* the canary has only begun to tell how long
+						       the rest will take */
+	return pays(c, -1, (struct stint){cold, life - 2 * budget_margin(life)},
+		    cold * (1 + c->too_many));
 }
 
-/* What there is to do may be over before a pod that comes up has begun. The one that is furthest from it is looked at. */
+/* What there is to do may be over before a pod that comes up has begun. The one that is furthest
+ * from it is looked at. */
 static void release_what_does_not_pay(struct core *c)
 {
 	int working, coming, last = -1;
 
 	count_active(c, &working, &coming);
-	if (c->conf.at_once || !working || !coming || !c->canary_ok || !c->todo || dispatch_rate(c) <= 0 || dispatch_rate_is_rough(c))
+	if (c->conf.at_once || !working || !coming || !c->canary_ok || !c->todo ||
+	    dispatch_rate(c) <= 0 || dispatch_rate_is_rough(c))
 		return;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		bool comes = pod_active(p) && p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS && !p->ready_at && !p->adopted;
+		bool comes = pod_active(p) && p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS &&
+			     !p->ready_at && !p->adopted;
 		if (comes && (last < 0 || p->create_at >= c->pods[last].create_at))
 			last = i;
 	}
 	if (last < 0)
 		return;
 	struct stint one = stint_of(c, &c->pods[last]);
-	one.to_ms = NEVER / 2; /* whether its own time is over is another question: watch_hard_end() */
+	/* whether its own time is over is another question: watch_hard_end() */
+	one.to_ms = NEVER / 2;
 	if (pays(c, last, one, one.from_ms / 4))
 		return;
 	c->too_many++;
-	core_note(c, NOTE_INFO, "pod %s: released before it is up: the others will have finished by then", core_pod_called(&c->pods[last]));
+	core_note(c, NOTE_INFO,
+		  "pod %s: released before it is up: the others will have finished by then",
+		  core_pod_called(&c->pods[last]));
 	pod_let_go(c, last, ERR_NONE, "the work left would not have paid for its start");
 }
 
@@ -140,19 +155,23 @@ static bool is_asked(const struct vendor *v)
 	return v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED;
 }
 
-/* Its answer may not come for an hour, where limits are used up: the next one is asked, and it is welcome when it comes. */
+/* Its answer may not come for an hour, where limits are used up: the next one is asked, and it is
+ * welcome when it comes. */
 static void note_no_answer(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
 
 	if (v->err.kind != ERR_NONE)
 		return;
-	err_set(&v->err, ERR_TRANSIENT, "%s: no answer to what it offers", c->conf.providers[provider].name);
-	core_note(c, NOTE_WARN, "%s has not said for %d s what it offers (its limits may be used up)", c->conf.providers[provider].name,
-		  ASK_PATIENCE_MS / 1000);
+	err_set(&v->err, ERR_TRANSIENT, "%s: no answer to what it offers",
+		c->conf.providers[provider].name);
+	core_note(c, NOTE_WARN,
+		  "%s has not said for %d s what it offers (its limits may be used up)",
+		  c->conf.providers[provider].name, ASK_PATIENCE_MS / 1000);
 }
 
-/* Until when its answer is waited for; NEVER: it is not asked, or has what it is asked for and fills it. */
+/* Until when its answer is waited for; NEVER: it is not asked, or has what it is asked for and
+ * fills it. */
 static int64_t patient_until(const struct vendor *v)
 {
 	return is_asked(v) && !v->filling ? v->asked_at + ASK_PATIENCE_MS : NEVER;
@@ -190,7 +209,8 @@ static bool ask_next_vendor(struct core *c)
 			note_no_answer(c, i);
 			continue;
 		}
-		enum action_type what = c->conf.want_volume && v->volume_ask == ASK_NOT ? ACT_VOLUME : ACT_OFFERS;
+		enum action_type what =
+			c->conf.want_volume && v->volume_ask == ASK_NOT ? ACT_VOLUME : ACT_OFFERS;
 		if (what == ACT_OFFERS && v->offers_ask != ASK_NOT)
 			continue;
 		*(what == ACT_VOLUME ? &v->volume_ask : &v->offers_ask) = ASK_ASKED;
@@ -215,20 +235,23 @@ static bool another_had_its_say(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (!v->dead && !v->filling && (is_late(c, v) || v->offers_ask >= ASK_HAVE || v->volume_ask == ASK_FAILED))
+		if (!v->dead && !v->filling &&
+		    (is_late(c, v) || v->offers_ask >= ASK_HAVE || v->volume_ask == ASK_FAILED))
 			return true;
 	}
 	return false;
 }
 
-/* Answers to what was asked before a sleep may be here and not have been read; those that are not have their time from now on. */
+/* Answers to what was asked before a sleep may be here and not have been read; those that are not
+ * have their time from now on. */
 void width_slept(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (is_asked(&c->vendors[i]))
 			c->vendors[i].asked_at = c->now;
 	if (c->capacity_since)
-		c->capacity_since = MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - ASK_PATIENCE_MS, 0));
+		c->capacity_since =
+			MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - ASK_PATIENCE_MS, 0));
 }
 
 static bool any_vendor_left(const struct core *c)
@@ -270,9 +293,11 @@ void width_answered(struct core *c, const struct event *ev)
 		return;
 	if (v->filling && ev->type == EV_VOLUME) {
 		v->filling = false;
-		c->capacity_since = c->capacity_since ? c->now : 0; /* nothing could be rented there until now */
+		/* nothing could be rented there until now */
+		c->capacity_since = c->capacity_since ? c->now : 0;
 	}
-	if (ev->type == EV_VOLUME && ev->err && ev->err->kind == ERR_NOT_FOUND && c->conf.make_volume && !v->to_make) {
+	if (ev->type == EV_VOLUME && ev->err && ev->err->kind == ERR_NOT_FOUND &&
+	    c->conf.make_volume && !v->to_make) {
 		*ask = ASK_HAVE;
 		v->to_make = true;
 		memset(&v->err, 0, sizeof(v->err));
@@ -305,7 +330,8 @@ void width_answered(struct core *c, const struct event *ev)
 		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
 }
 
-/* A recipe that cannot be built is wrong whichever offer is taken; all else may be better in a while. */
+/* A recipe that cannot be built is wrong whichever offer is taken; all else may be better in a
+ * while. */
 void width_image(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
@@ -319,10 +345,12 @@ void width_image(struct core *c, const struct event *ev)
 		return;
 	}
 	v->image_ask = ASK_NOT;
-	if (ev->err->kind == ERR_CONFIG || ev->err->kind == ERR_CREDENTIALS || ev->err->kind == ERR_REFUSED) {
+	if (ev->err->kind == ERR_CONFIG || ev->err->kind == ERR_CREDENTIALS ||
+	    ev->err->kind == ERR_REFUSED) {
 		v->dead = true;
 		v->err = *ev->err;
-		core_note(c, any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name, ev->err->msg);
+		core_note(c, any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name,
+			  ev->err->msg);
 		return;
 	}
 	if (!v->image_failures)
@@ -332,7 +360,8 @@ void width_image(struct core *c, const struct event *ev)
 	int64_t rest = MAX(ev->err->retry_after_ms, 2000LL << MIN(v->image_failures++, 5));
 	for (size_t i = 0; i < c->candidate_count; i++)
 		if (c->candidates[i].provider == ev->provider)
-			c->candidates[i].rest_until = MAX(c->candidates[i].rest_until, c->now + rest);
+			c->candidates[i].rest_until =
+				MAX(c->candidates[i].rest_until, c->now + rest);
 }
 
 /* ---- renting ---- */
@@ -349,8 +378,8 @@ static bool out_of_patience(const struct core *c)
 	return width_has_waited(c) && c->capacity.kind != ERR_NONE;
 }
 
-/* All that is wanted costs more than the cap, also what is sold out now: no waiting helps. When a pod was rented before, prices have
- * risen since, and may fall again. */
+/* All that is wanted costs more than the cap, also what is sold out now: no waiting helps. When a
+ * pod was rented before, prices have risen since, and may fall again. */
 static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 {
 	int64_t cap = c->conf.max_price_microusd_h, least = INT64_MAX;
@@ -371,8 +400,11 @@ static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 	}
 	if (least == INT64_MAX)
 		return false;
-	err_set(err, ERR_CAP, "caps.max_price_per_hour is %s, and the cheapest pod that is wanted costs %s an hour (%s): raise it, or want another GPU",
-		money_show(most, sizeof(most), cap), money_show(price, sizeof(price), least), where);
+	err_set(err, ERR_CAP,
+		"caps.max_price_per_hour is %s, and the cheapest pod that is wanted costs %s an "
+		"hour (%s): raise it, or want another GPU",
+		money_show(most, sizeof(most), cap), money_show(price, sizeof(price), least),
+		where);
 	err_about(err, "caps.max_price_per_hour");
 	return true;
 }
@@ -385,12 +417,14 @@ static void note_wait(struct core *c, int64_t at, const char *why)
 
 	duration_show(next, sizeof(next), at - c->now);
 	if (c->conf.retry_until_up)
-		core_note(c, NOTE_NOTE, "%s%s; next try in %s, and so on without end", before, why, next);
+		core_note(c, NOTE_NOTE, "%s%s; next try in %s, and so on without end", before, why,
+			  next);
 	else if (a_volume_is_filled(c))
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s", before, why, next);
 	else
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s, giving up in %s", before, why, next,
-			  duration_show(left, sizeof(left), MAX(c->capacity_since + c->conf.wait_ms - c->now, 0)));
+			  duration_show(left, sizeof(left),
+					MAX(c->capacity_since + c->conf.wait_ms - c->now, 0)));
 }
 
 static void no_capacity(struct core *c, int active, int64_t again_at)
@@ -409,8 +443,10 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct err *why = &c->vendors[i].err;
 		/* what one vendor cannot have at all is no reason while another one could */
-		bool never = c->vendors[i].dead && why->kind != ERR_CREDENTIALS && why->kind != ERR_BALANCE;
-		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) && (hopeless || !never))
+		bool never = c->vendors[i].dead && why->kind != ERR_CREDENTIALS &&
+			     why->kind != ERR_BALANCE;
+		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) &&
+		    (hopeless || !never))
 			err = *why;
 	}
 	if (active || (!width_has_waited(c) && !hopeless)) {
@@ -418,27 +454,34 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		if (!c->conf.retry_until_up && !active && !a_volume_is_filled(c))
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
 		if (!active && !all_are_asked(c))
-			note_wait(c, at, c->capacity.msg[0] ? c->capacity.msg : err.msg[0] ? err.msg : "nothing is on offer now");
+			note_wait(c, at,
+				  c->capacity.msg[0] ? c->capacity.msg
+				  : err.msg[0]       ? err.msg
+						     : "nothing is on offer now");
 		c->offers_again_at = at;
 		return;
 	}
 	if (err.kind == ERR_NONE) {
 		duration_show(waited, sizeof(waited), c->now - c->capacity_since);
-		bool full = c->capacity.kind == ERR_NONE || (c->capacity.kind == ERR_RATE_LIMITED && !c->capacity.retry_after_ms);
-		err_set(&err, full ? ERR_NO_CAPACITY : c->capacity.kind, "no usable pod could be rented within %s: %s",
-			waited, c->capacity.msg[0] ? c->capacity.msg : "nobody offers what is wanted");
+		bool full = c->capacity.kind == ERR_NONE ||
+			    (c->capacity.kind == ERR_RATE_LIMITED && !c->capacity.retry_after_ms);
+		err_set(&err, full ? ERR_NO_CAPACITY : c->capacity.kind,
+			"no usable pod could be rented within %s: %s", waited,
+			c->capacity.msg[0] ? c->capacity.msg : "nobody offers what is wanted");
 	}
 	core_fault(c, -1, &err);
 }
 
-/* What a pod on its way out can still cost is held back until it is confirmed gone; then most of that is there again. */
+/* What a pod on its way out can still cost is held back until it is confirmed gone; then most of
+ * that is there again. */
 static bool room_may_return(const struct core *c)
 {
 	if (c->deadline_at && !budget_useful(c, c->deadline_at))
 		return false;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		bool in_vain = c->vendors[p->provider].list_refused && c->now - p->rented_at >= AMBIGUOUS_LIMIT_MS;
+		bool in_vain = c->vendors[p->provider].list_refused &&
+			       c->now - p->rented_at >= AMBIGUOUS_LIMIT_MS;
 		if (is_out_of_sight(c, p) && (in_vain || width_has_waited(c)))
 			continue;
 		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
@@ -461,7 +504,8 @@ static bool has_image(struct core *c, int provider)
 	return v->image_ask == ASK_HAVE;
 }
 
-/* A volume is billed until somebody removes it, and ties its pods to its region: none is made before a pod could be rented there. */
+/* A volume is billed until somebody removes it, and ties its pods to its region: none is made
+ * before a pod could be rented there. */
 static bool has_volume(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -506,7 +550,8 @@ static bool limits_shut(const struct core *c)
 /* A thousand creates at once would all wait for the account's limits, and for each other. */
 static bool rents_enough(const struct core *c, int provider)
 {
-	int most = c->vendors[provider].rents_at_once ? c->vendors[provider].rents_at_once : RENTS_AT_ONCE;
+	int most = c->vendors[provider].rents_at_once ? c->vendors[provider].rents_at_once
+						      : RENTS_AT_ONCE;
 	int under_way = 0;
 
 	for (int i = 0; i < c->pod_count; i++)
@@ -518,31 +563,37 @@ static bool rents_enough(const struct core *c, int provider)
 static bool has_a_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && c->pods[i].phase > POD_AMBIGUOUS && !c->pods[i].queued)
+		if (pod_active(&c->pods[i]) && c->pods[i].phase > POD_AMBIGUOUS &&
+		    !c->pods[i].queued)
 			return true;
 	return false;
 }
 
 static void widen(struct core *c)
 {
-	int working, coming, active = count_active(c, &working, &coming), outgoing = core_outgoing(c);
+	int working, coming, active = count_active(c, &working, &coming),
+			     outgoing = core_outgoing(c);
 	int64_t again_at;
 	struct err err;
 
 	if (has_a_pod(c))
-		c->capacity_since = 0; /* how long another one is not to be had is no reason to end when this one is lost */
+		c->capacity_since = 0; /* how long another one is not to be had is no reason to end
+					  when this one is lost */
 	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c) || why_is_read(c))
 		return;
-	while (active - outgoing < width_now(c) && active < replan_pods_most(c)) { /* those that it replaces count until they go */
+	/* those that it replaces count until they go */
+	while (active - outgoing < width_now(c) && active < replan_pods_most(c)) {
 		if (active && !worth_another(c, working, NEVER / 2))
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
 		if (!k && ask_next_vendor(c)) {
 			if (!active && out_of_patience(c))
 				no_capacity(c, active, again_at);
-			else if (a_volume_is_filled(c) && another_had_its_say(c) && c->now >= c->offers_again_at &&
-				 !(active && limits_shut(c)))
-				no_capacity(c, active, again_at); /* the others may have one before that is over */
+			else if (a_volume_is_filled(c) && another_had_its_say(c) &&
+				 c->now >= c->offers_again_at && !(active && limits_shut(c)))
+				no_capacity(
+					c, active,
+					again_at); /* the others may have one before that is over */
 			return;
 		}
 		if (!k)
@@ -559,19 +610,23 @@ static void widen(struct core *c)
 			return;
 		}
 		c->past_boot_ms = k->past.boot_ms;
-		int64_t end = budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active + outgoing);
+		int64_t end = budget_hard_end(c, k->offer.price_microusd_h,
+					      c->conf.pods - active + outgoing);
 		if (end < 0) {
 			if (active || room_may_return(c))
 				return;
 			c->capped = true;
-			err_set(&err, ERR_CAP, "%s", c->deadline_at && !budget_useful(c, c->deadline_at) ?
-				"caps.max_duration was reached" : "caps.max_cost leaves no room for another pod");
+			err_set(&err, ERR_CAP, "%s",
+				c->deadline_at && !budget_useful(c, c->deadline_at)
+					? "caps.max_duration was reached"
+					: "caps.max_cost leaves no room for another pod");
 			core_fault(c, -1, &err);
 			return;
 		}
 		if (active && !worth_another(c, working, end))
 			return;
-		if (!has_image(c, k->provider) || rents_enough(c, k->provider) || !has_volume(c, k->provider))
+		if (!has_image(c, k->provider) || rents_enough(c, k->provider) ||
+		    !has_volume(c, k->provider))
 			return;
 		pod_rent(c, k, end);
 		active++;
@@ -580,7 +635,8 @@ static void widen(struct core *c)
 
 /* ---- those that are there ---- */
 
-/* Work may have come back from one pod while another had nothing to do; and who has nothing to do is let go. */
+/* Work may have come back from one pod while another had nothing to do; and who has nothing to do
+ * is let go. */
 static void use_pods(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++) {
@@ -594,7 +650,8 @@ static void use_pods(struct core *c)
 	}
 }
 
-/* Whether an agent says that its batches are over or not: when all is safe, it bills for nothing. */
+/* Whether an agent says that its batches are over or not: when all is safe, it bills for nothing.
+ */
 static void leave_settled(struct core *c)
 {
 	if (!dispatch_settled(c)) {
@@ -612,7 +669,9 @@ static void leave_settled(struct core *c)
 
 int64_t width_wake_at(const struct core *c)
 {
-	int64_t at = c->settled_at && c->now < c->settled_at + SETTLED_MS ? c->settled_at + SETTLED_MS : NEVER;
+	int64_t at = c->settled_at && c->now < c->settled_at + SETTLED_MS
+			     ? c->settled_at + SETTLED_MS
+			     : NEVER;
 
 	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
 		if (c->vendors[i].why_until > c->now)
@@ -641,23 +700,26 @@ static bool can_be_told(const struct core_pod *p)
 static bool is_not_left_yet(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && !c->pods[i].detached && pod_files_outlive(&c->pods[i]))
+		if (can_be_told(&c->pods[i]) && !c->pods[i].detached &&
+		    pod_files_outlive(&c->pods[i]))
 			return true;
 	return false;
 }
 
-/* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep themselves alive. So is what comes
- * back later: it does not wait here for room in a queue. */
+/* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep
+ * themselves alive. So is what comes back later: it does not wait here for room in a queue. */
 static void hand_over(struct core *c)
 {
 	int working, coming;
 
-	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_old(c) || (c->handed_over && !c->todo && !is_not_left_yet(c)))
+	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_old(c) ||
+	    (c->handed_over && !c->todo && !is_not_left_yet(c)))
 		return;
 	bool asking = false;
 	int active = count_active(c, &working, &coming);
 	for (int i = 0; i < c->conf.provider_count; i++)
-		asking = asking || (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i])) || c->vendors[i].image_ask == ASK_ASKED;
+		asking = asking || (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i])) ||
+			 c->vendors[i].image_ask == ASK_ASKED;
 	if (!working || coming || asking || width_is_open(c, active))
 		return;
 	bool first = !c->handed_over;
@@ -669,7 +731,9 @@ static void hand_over(struct core *c)
 			continue;
 		if (!pod_files_outlive(p)) {
 			if (first)
-				core_note(c, NOTE_WARN, "pod %s: its files cannot be fetched without it, so it is not left alone",
+				core_note(c, NOTE_WARN,
+					  "pod %s: its files cannot be fetched without it, so it "
+					  "is not left alone",
 					  p->id);
 			continue;
 		}
@@ -695,7 +759,8 @@ enum core_handover core_handover(const struct core *c)
 		return HANDOVER_NOT_YET;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if ((!p->batches && !p->unhome) || p->durable || (pod_active(p) && p->detached && p->alone))
+		if ((!p->batches && !p->unhome) || p->durable ||
+		    (pod_active(p) && p->detached && p->alone))
 			continue;
 		if (!pod_active(p) || p->detached || pod_files_outlive(p))
 			return HANDOVER_NOT_YET;

@@ -8,9 +8,10 @@
 #include "learn.h"
 
 enum {
-	FLUSH_AT = 256,	       /* rows; a run that dies loses what it could have learned from these, nothing else */
+	/* rows; a run that dies loses what it could have learned from these, nothing else */
+	FLUSH_AT = 256,
 	TOOK_MOST_MS = 86400000, /* a pod's words: not more than a day */
-	USE_LEAST = 5,	       /* samples from which on a median says something */
+	USE_LEAST = 5,           /* samples from which on a median says something */
 };
 
 static const char *const batching_names[] = {"none", "padded", "continuous"}; /* by enum batching */
@@ -44,10 +45,12 @@ struct batch_speed batches_speed(const struct engine *e, int pod)
 	learn_speed(e->setup->store, &what, &none, &s);
 	if (s.batches < SPEED_MEASURED_MIN)
 		return (struct batch_speed){0};
-	return (struct batch_speed){s.speed.once_s * 1000, s.speed.longest_s * 1000, s.speed.each_s * 1000};
+	return (struct batch_speed){s.speed.once_s * 1000, s.speed.longest_s * 1000,
+				    s.speed.each_s * 1000};
 }
 
-/* A batch that was begun more than once (its worker died, or it did not fit into memory) says nothing about the speed of one. */
+/* A batch that was begun more than once (its worker died, or it did not fit into memory) says
+ * nothing about the speed of one. */
 static unsigned char *begins_of(struct engine *e, uint32_t batch)
 {
 	while (e->begins_count <= batch) {
@@ -114,7 +117,8 @@ void batches_flush(struct engine *e)
 		return;
 	/* no plan is worth the end of a run: what cannot be written is not learned */
 	if (put_rows(e->setup->store, e->batch_rows, e->batch_count) == 0 &&
-	    learn_fold(e->setup->store, e->batch_rows, e->batch_count, !e->batches_folded, clock_wall_ms(), &err) < 0)
+	    learn_fold(e->setup->store, e->batch_rows, e->batch_count, !e->batches_folded,
+		       clock_wall_ms(), &err) < 0)
 		engine_log(e, LOG_INFO, "the ledger keeps no measurements: %s", err.msg);
 	e->batches_folded = true;
 	e->batch_count = 0;
@@ -125,7 +129,8 @@ void batches_flush(struct engine *e)
 void batches_usage(struct engine *e, int pod, const json_t *event)
 {
 	struct gpu_use *u = &e->pods[pod].use;
-	int64_t busy = jsonx_bounded(event, "gpu", 0, 100), mib = jsonx_bounded(event, "memory_mb", 0, INT64_C(1) << 32);
+	int64_t busy = jsonx_bounded(event, "gpu", 0, 100),
+		mib = jsonx_bounded(event, "memory_mb", 0, INT64_C(1) << 32);
 
 	u->memory_peak_mib = MAX(u->memory_peak_mib, mib);
 	if (core_pod_at(e->core, pod)->batches <= 0)

@@ -9,16 +9,25 @@
 #include "../net/grpc.h"
 #include "limit.h"
 
-enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, REPEAT_AFTER_MOST_MS = 10000, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000, FOR_RELEASES = 32, LOOK_WAITED_MS = 2000, CLASSES = CALL_LOOK + 1 };
+enum {
+	REPEATS_MAX = 3,
+	REPEAT_FIRST_MS = 200,
+	REPEAT_AFTER_MOST_MS = 10000,
+	CLOCKS_MAX = 16,
+	RENT_QUEUE_MS = 10000,
+	FOR_RELEASES = 32,
+	LOOK_WAITED_MS = 2000,
+	CLASSES = CALL_LOOK + 1
+};
 
 struct vendor_clock {
 	const struct provider_ops *ops;
-	int64_t off_ms;		  /* ours is ahead of it so much at least */
+	int64_t off_ms;           /* ours is ahead of it so much at least */
 	int64_t ahead_of_boot_ms; /* it is ahead so much of our boot clock, which nobody sets */
 };
 
-/* Calls of one sort that wait to be sent, first come, first served within a class. Only the first of a class asks whether the
- * account's limits have room: all behind it would hear the same. */
+/* Calls of one sort that wait to be sent, first come, first served within a class. Only the first
+ * of a class asks whether the account's limits have room: all behind it would hear the same. */
 struct row {
 	const struct provider *provider;
 	enum call_kind kind;
@@ -34,9 +43,9 @@ struct caller {
 	struct limiter *limiter;
 	struct caller_op *first; /* under way */
 	struct row *rows;
-	int children, calls; /* under way now */
+	int children, calls;     /* under way now */
 	struct caller_op *early; /* a look under way in a line that is kept for releases */
-	struct timer *room; /* when a limit may have room again */
+	struct timer *room;      /* when a limit may have room again */
 	struct vendor_clock clocks[CLOCKS_MAX];
 	int clock_count;
 };
@@ -164,7 +173,8 @@ static int64_t again_ms(struct caller_op *o, const struct reply *r)
 		return grpc_again_ms(&o->tries, &o->call, r);
 	if (!o->call.may_repeat || o->repeats >= REPEATS_MAX)
 		return -1;
-	if (r->failed ? r->err.kind != ERR_NETWORK && r->err.kind != ERR_TRANSIENT : o->call.kind != CALL_HTTP || r->status < 500)
+	if (r->failed ? r->err.kind != ERR_NETWORK && r->err.kind != ERR_TRANSIENT
+		      : o->call.kind != CALL_HTTP || r->status < 500)
 		return -1;
 	if (r->retry_after_ms > REPEAT_AFTER_MOST_MS)
 		return -1; /* whoever asked has a better use for the time, and may ask sooner */
@@ -197,7 +207,8 @@ static void compare_clocks(struct caller_op *o, const struct reply *r)
 
 	if (o->call.kind == CALL_CHILD || !reply_clock_off(r, o->sent_wall_ms, wall, &off_ms))
 		return;
-	reply_clock_off(r, wall - (boot - o->sent_boot_ms), wall, &off_now_ms); /* ours may have been set since it was sent */
+	/* ours may have been set since it was sent */
+	reply_clock_off(r, wall - (boot - o->sent_boot_ms), wall, &off_now_ms);
 	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, o->ops);
 	if (!k && c->clock_count == CLOCKS_MAX)
 		return;
@@ -214,8 +225,10 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "this machine's clock is %s %s's, which says %s: pods would end at the wrong time, so none is rented "
-		       "there; set the clock (\"timedatectl set-ntp true\" as root, or by hand) and run this again",
+		       "this machine's clock is %s %s's, which says %s: pods would end at the "
+		       "wrong time, so none is rented "
+		       "there; set the clock (\"timedatectl set-ntp true\" as root, or by hand) "
+		       "and run this again",
 		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
 		       clock_rfc3339(now, sizeof(now), caller_time_there(caller, ops)));
 }
@@ -249,7 +262,8 @@ static void on_reply(void *ctx, struct reply *reply)
 	compare_clocks(o, reply);
 	if (o->call.kind != CALL_CHILD && !o->call.unlimited)
 		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply,
-			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls, o->call.class});
+			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls,
+						   o->call.class});
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
 		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,
@@ -320,8 +334,8 @@ static bool has_room(struct caller_op *o, struct row *r)
 	if (o->call.kind == CALL_CHILD || r->unlimited)
 		return true;
 	if (now >= r->shut_until[class]) {
-		int64_t wait = limiter_take(limiter_of(o), o->ops->account(o->provider), o->ops->calls_per_minute, class,
-					    clock_wall_ms());
+		int64_t wait = limiter_take(limiter_of(o), o->ops->account(o->provider),
+					    o->ops->calls_per_minute, class, clock_wall_ms());
 		if (wait <= 0)
 			return true;
 		r->shut_until[class] = now + wait;
@@ -329,24 +343,27 @@ static bool has_room(struct caller_op *o, struct row *r)
 	return false;
 }
 
-/* A create is not kept waiting for long, since nobody could stop it: nothing was sent, and the core may want something else
- * by then. */
+/* A create is not kept waiting for long, since nobody could stop it: nothing was sent, and the core
+ * may want something else by then. */
 static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 {
 	int64_t now = clock_boot_ms();
 	struct err err = {0};
 
-	if (o->kind != OP_RENT || o->call.class != CALL_CREATE || now - o->queued_at < RENT_QUEUE_MS)
+	if (o->kind != OP_RENT || o->call.class != CALL_CREATE ||
+	    now - o->queued_at < RENT_QUEUE_MS)
 		return false;
-	/* one that was sent before, and not carried out as far as its vendor knows, may have made a pod */
-	err_set(&err, o->tries.again ? ERR_AMBIGUOUS : ERR_RATE_LIMITED, "the account's rate limit leaves no room for a create now");
+	/* one that was sent before, and not carried out as far as its vendor knows, may have made a
+	 * pod */
+	err_set(&err, o->tries.again ? ERR_AMBIGUOUS : ERR_RATE_LIMITED,
+		"the account's rate limit leaves no room for a create now");
 	err.retry_after_ms = MAX(shut_until - now, 1);
 	finish(o, NULL, &err);
 	return true;
 }
 
-/* Nobody is known to be gone without a look, and a thousand releases fill every window, and every line, for a quarter of an hour:
- * once it has waited for a while one goes before them. */
+/* Nobody is known to be gone without a look, and a thousand releases fill every window, and every
+ * line, for a quarter of an hour: once it has waited for a while one goes before them. */
 static void serve_look(struct row *r)
 {
 	struct caller_op *o = r->first[CALL_LOOK];
@@ -388,7 +405,8 @@ static int64_t serve_class(struct row *r, enum call_class class)
 
 static void serve(struct caller *c)
 {
-	static const enum call_class order[CLASSES] = {CALL_RELEASE, CALL_CREATE, CALL_LOOK, CALL_POLL};
+	static const enum call_class order[CLASSES] = {CALL_RELEASE, CALL_CREATE, CALL_LOOK,
+						       CALL_POLL};
 	int64_t at = INT64_MAX;
 
 	for (struct row *r = c->rows; r; r = r->next)
@@ -397,7 +415,8 @@ static void serve(struct caller *c)
 		for (struct row *r = c->rows; r; r = r->next)
 			at = MIN(at, serve_class(r, order[i]));
 	loop_untimer(c->room);
-	c->room = at == INT64_MAX ? NULL : loop_timer(c->loop, MAX(at - clock_boot_ms(), 1), on_room, c);
+	c->room = at == INT64_MAX ? NULL
+				  : loop_timer(c->loop, MAX(at - clock_boot_ms(), 1), on_room, c);
 }
 
 static struct row *row_of(struct caller_op *o)
@@ -405,7 +424,8 @@ static struct row *row_of(struct caller_op *o)
 	struct caller *c = o->caller;
 	struct row *r = c->rows;
 
-	while (r && (r->provider != o->provider || r->kind != o->call.kind || r->unlimited != o->call.unlimited))
+	while (r && (r->provider != o->provider || r->kind != o->call.kind ||
+		     r->unlimited != o->call.unlimited))
 		r = r->next;
 	if (r)
 		return r;
@@ -468,22 +488,17 @@ static void step(struct caller_op *o, const struct reply *reply)
 		o->call = next;
 		carry(o);
 		return;
-	case OP_WAIT:
-		o->timer = loop_timer(o->caller->loop, wait_ms, on_timer, o);
-		return;
-	case OP_DONE:
-		deliver_answer(o, &result);
-		break;
-	case OP_FAILED:
-		finish(o, NULL, &err);
-		break;
+	case OP_WAIT: o->timer = loop_timer(o->caller->loop, wait_ms, on_timer, o); return;
+	case OP_DONE: deliver_answer(o, &result); break;
+	case OP_FAILED: finish(o, NULL, &err); break;
 	}
 	op_result_free(&result);
 }
 
-struct caller_op *caller_begin(struct caller *caller, const struct engine_provider *provider, enum op_kind kind,
-			       const struct op_want *want,
-			       void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx)
+struct caller_op *
+caller_begin(struct caller *caller, const struct engine_provider *provider, enum op_kind kind,
+	     const struct op_want *want,
+	     void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx)
 {
 	struct caller_op *o = xcalloc(1, sizeof(*o));
 
@@ -558,8 +573,9 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-static int ask(const struct engine_provider *provider, enum op_kind kind, bool pressed, const struct op_want *want, int64_t most_ms,
-	       struct answer *a, int64_t *there_ms, struct err *err)
+static int ask(const struct engine_provider *provider, enum op_kind kind, bool pressed,
+	       const struct op_want *want, int64_t most_ms, struct answer *a, int64_t *there_ms,
+	       struct err *err)
 {
 	if (http_ready(err) < 0)
 		return -1;
@@ -584,7 +600,8 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool p
 		return -1;
 	}
 	bool by_ids = want && want->ids;
-	if (kind == OP_LIST && result->partial && !by_ids) { /* no command may take what is missing for gone */
+	/* no command may take what is missing for gone */
+	if (kind == OP_LIST && result->partial && !by_ids) {
 		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
 		op_result_free(result);
 		*result = (struct op_result){0};
@@ -598,14 +615,17 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool p
 	return 0;
 }
 
-int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
-	       struct op_result *result, struct err *err)
+int caller_ask(const struct engine_provider *provider, enum op_kind kind,
+	       const struct op_want *want, int64_t most_ms, struct op_result *result,
+	       struct err *err)
 {
 	return caller_ask_hearing(provider, kind, want, most_ms, NULL, NULL, result, err);
 }
 
-int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
-		       void (*said)(void *ctx, const char *lines), void *ctx, struct op_result *result, struct err *err)
+int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind,
+		       const struct op_want *want, int64_t most_ms,
+		       void (*said)(void *ctx, const char *lines), void *ctx,
+		       struct op_result *result, struct err *err)
 {
 	struct answer a = {.result = result, .said = said, .ctx = ctx};
 	int64_t there_ms;
@@ -613,8 +633,8 @@ int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind
 	return ask(provider, kind, kind == OP_INSPECT, want, most_ms, &a, &there_ms, err);
 }
 
-int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms, struct op_result *result, int64_t *now_ms,
-		struct err *err)
+int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms,
+		struct op_result *result, int64_t *now_ms, struct err *err)
 {
 	struct op_want want = {.ids = ids};
 	struct answer a = {.result = result};

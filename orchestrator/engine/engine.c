@@ -12,14 +12,29 @@
 #include "impl.h"
 #include "past.h"
 
-enum { POOL_THREADS = 3, PROGRESS_MS = 200, NOTE_MS = 5000, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16,
-       LAST_WORK_MS = 30 * 1000 };
+enum {
+	POOL_THREADS = 3,
+	PROGRESS_MS = 200,
+	NOTE_MS = 5000,
+	SLEPT_MS = 30 * 1000,
+	BILLING_MS = 3000,
+	BILLING_PODS = 16,
+	LAST_WORK_MS = 30 * 1000
+};
 
-/* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is shared: calls and children
- * (with three pipes each), of which there are no more than pods; what a run has open for itself (the ledger, locks, logs,
- * libcurl's kept connections, what the worker threads read); and, as many as there is room for, more files on their way home
- * and further connections for a large sync. */
-enum { POD_FILES = 3, OWN_FILES = 80, LEAST_SHARED_FILES = 8, MOST_SHARED_FILES = 96, LEAST_LANES = 3, MOST_LANES = 28 };
+/* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is
+ * shared: calls and children (with three pipes each), of which there are no more than pods; what a
+ * run has open for itself (the ledger, locks, logs, libcurl's kept connections, what the worker
+ * threads read); and, as many as there is room for, more files on their way home and further
+ * connections for a large sync. */
+enum {
+	POD_FILES = 3,
+	OWN_FILES = 80,
+	LEAST_SHARED_FILES = 8,
+	MOST_SHARED_FILES = 96,
+	LEAST_LANES = 3,
+	MOST_LANES = 28
+};
 
 /* ---- events and actions ---- */
 
@@ -41,7 +56,8 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_IMAGE: vendor_image(e, a->provider); break;
 	case ACT_SAVE:
 		journal_pod(e, a->pod);
-		if (core_pod_at(e->core, a->pod)->phase == POD_GONE || core_pod_at(e->core, a->pod)->phase == POD_NEVER)
+		if (core_pod_at(e->core, a->pod)->phase == POD_GONE ||
+		    core_pod_at(e->core, a->pod)->phase == POD_NEVER)
 			keys_drop(e, a->pod);
 		break;
 	case ACT_RENT: vendor_rent(e, a->pod); break;
@@ -117,7 +133,8 @@ static void set_wake(struct engine *e)
 	int64_t at = core_wake_at(e->core);
 
 	loop_untimer(e->wake);
-	e->wake = at == INT64_MAX ? NULL : loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
+	e->wake = at == INT64_MAX ? NULL
+				  : loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
 }
 
 /* ---- signals ---- */
@@ -169,7 +186,8 @@ int engine_held_signal(void)
 	sigpending(&pending);
 	for (int i = 0; i < 3; i++) {
 		struct sigaction now;
-		if (!sigismember(&pending, signal_numbers[i]) || sigaction(signal_numbers[i], NULL, &now) < 0 || now.sa_handler == SIG_IGN)
+		if (!sigismember(&pending, signal_numbers[i]) ||
+		    sigaction(signal_numbers[i], NULL, &now) < 0 || now.sa_handler == SIG_IGN)
 			continue;
 		sigemptyset(&one);
 		sigaddset(&one, signal_numbers[i]);
@@ -191,8 +209,8 @@ static void signals_take(struct engine *e)
 	signals_mask(SIG_UNBLOCK);
 }
 
-/* Whoever wants out has been heard, and the command is about to end: one more would but take away its true exit status. Where
- * more is to come they wait for who does that. */
+/* Whoever wants out has been heard, and the command is about to end: one more would but take away
+ * its true exit status. Where more is to come they wait for who does that. */
 static void signals_give_back(const struct engine *e, bool for_good)
 {
 	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
@@ -204,7 +222,8 @@ static void signals_give_back(const struct engine *e, bool for_good)
 	signals.loop = NULL;
 }
 
-/* One that came since the core has ended, while what needs no pod was done: it stops what would come now. */
+/* One that came since the core has ended, while what needs no pod was done: it stops what would
+ * come now. */
 static void signals_pass_on(void)
 {
 	if (signals.seen < signals.count)
@@ -245,11 +264,13 @@ static void mark_failed(struct engine *e)
 			continue;
 		r->state = SEGMENT_FAILED;
 		if (!r->reason[0])
-			snprintf(r->reason, sizeof(r->reason), "it could not be rendered on any pod");
+			snprintf(r->reason, sizeof(r->reason),
+				 "it could not be rendered on any pod");
 	}
 }
 
-/* Joining, loudness and subtitles need no pod: they begin when the last segment is settled, while pods are let go. */
+/* Joining, loudness and subtitles need no pod: they begin when the last segment is settled, while
+ * pods are let go. */
 static void maybe_finish(struct engine *e, bool at_end)
 {
 	struct core_summary s;
@@ -264,8 +285,8 @@ static void maybe_finish(struct engine *e, bool at_end)
 	pool_run(e->pool, work_finish, finish_over, e);
 }
 
-/* A file that is on its way to its final name has its line in the manifest already: finish() would drop it, and the file look
- * foreign. Where that takes too long a line too many does no harm. */
+/* A file that is on its way to its final name has its line in the manifest already: finish() would
+ * drop it, and the file look foreign. Where that takes too long a line too many does no harm. */
 static void finish_at_end(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + LAST_WORK_MS;
@@ -295,7 +316,8 @@ static void say_notes(struct engine *e)
 static const struct engine *sort_engine;
 static int by_id(const void *a, const void *b)
 {
-	return strcmp(sort_engine->segments[*(const uint32_t *)a].id, sort_engine->segments[*(const uint32_t *)b].id);
+	return strcmp(sort_engine->segments[*(const uint32_t *)a].id,
+		      sort_engine->segments[*(const uint32_t *)b].id);
 }
 
 static struct core_segment *core_segments(struct engine *e)
@@ -313,7 +335,9 @@ static struct core_segment *core_segments(struct engine *e)
 			GROW(groups, group_count, group_cap);
 			groups[group_count++] = s->group;
 		}
-		list[i] = (struct core_segment){.weight = s->weight, .est_s = s->est_seconds, .group = (uint32_t)g,
+		list[i] = (struct core_segment){.weight = s->weight,
+						.est_s = s->est_seconds,
+						.group = (uint32_t)g,
 						.done = e->setup->results[i].state == SEGMENT_SAFE};
 	}
 	free(groups);
@@ -329,14 +353,16 @@ static void make_core(struct engine *e)
 	for (int i = 0; i < conf.provider_count; i++) {
 		const struct provider_ops *ops = e->setup->providers[i].ops;
 		COPY_TEXT(conf.providers[i].name, ops->name);
-		conf.providers[i].pods_are_free = provider_pods_are_free(ops, e->setup->providers[i].handle);
+		conf.providers[i].pods_are_free =
+			provider_pods_are_free(ops, e->setup->providers[i].handle);
 		conf.providers[i].volume_lags = ops->volume_lags;
 		conf.providers[i].used_before = e->setup->used_before[i];
 		conf.providers[i].makes_image = ops->makes_image;
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
 		conf.providers[i].caution = ops->caution;
-		past_no_switch(e->setup->store, ops->account(e->setup->providers[i].handle), clock_wall_ms(), conf.providers[i].no_switch,
+		past_no_switch(e->setup->store, ops->account(e->setup->providers[i].handle),
+			       clock_wall_ms(), conf.providers[i].no_switch,
 			       sizeof(conf.providers[i].no_switch));
 	}
 	if (e->needs) {
@@ -365,7 +391,8 @@ static void make_core(struct engine *e)
 
 static long files_for(long pods)
 {
-	return OWN_FILES + POD_FILES * pods + MIN(pods + 8, (long)CALLER_CALLS) + 3 * (MIN(pods, (long)CALLER_CHILDREN) + 2);
+	return OWN_FILES + POD_FILES * pods + MIN(pods + 8, (long)CALLER_CALLS) +
+	       3 * (MIN(pods, (long)CALLER_CHILDREN) + 2);
 }
 
 int engine_pods_fit(long limit, int open)
@@ -380,10 +407,13 @@ int engine_pods_fit(long limit, int open)
 
 static void share_files(struct engine *e)
 {
-	long left = e->setup->files ? e->setup->files - files_for(e->setup->conf.pods) : LONG_MAX / 2;
+	long left =
+		e->setup->files ? e->setup->files - files_for(e->setup->conf.pods) : LONG_MAX / 2;
 
-	e->fetching.files = (int)MAX(MIN((left - LEAST_LANES) / 4, (long)MOST_SHARED_FILES), (long)LEAST_SHARED_FILES);
-	e->lanes_left = (int)MAX(MIN(left - 2 * e->fetching.files, (long)MOST_LANES), (long)LEAST_LANES);
+	e->fetching.files = (int)MAX(MIN((left - LEAST_LANES) / 4, (long)MOST_SHARED_FILES),
+				     (long)LEAST_SHARED_FILES);
+	e->lanes_left =
+		(int)MAX(MIN(left - 2 * e->fetching.files, (long)MOST_LANES), (long)LEAST_LANES);
 }
 
 int engine_ready(struct err *err)
@@ -424,8 +454,8 @@ struct engine *engine_new(const struct engine_setup *setup)
 	return e;
 }
 
-/* Now and then the ledger learns what the pods at work have done so far: for those who look at the run, and in case it dies. One
- * transaction; where it cannot be had, the next time will do. */
+/* Now and then the ledger learns what the pods at work have done so far: for those who look at the
+ * run, and in case it dies. One transaction; where it cannot be had, the next time will do. */
 static void note_work(struct engine *e, int64_t now)
 {
 	bool failed = false;
@@ -469,14 +499,16 @@ static void turn(struct engine *e)
 	}
 }
 
-/* What the vendors say stands beside our own count; who has no record yet is not waited for, and a wide run does not spend the
- * account's requests on it: `burst ledger --reconcile` asks for the rest. */
+/* What the vendors say stands beside our own count; who has no record yet is not waited for, and a
+ * wide run does not spend the account's requests on it: `burst ledger --reconcile` asks for the
+ * rest. */
 static void ask_billing(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + BILLING_MS;
 
 	for (int i = 0; i < e->pod_count && e->billing_open < BILLING_PODS; i++)
-		if (core_pod_at(e->core, i)->phase == POD_GONE && core_pod_at(e->core, i)->create_at)
+		if (core_pod_at(e->core, i)->phase == POD_GONE &&
+		    core_pod_at(e->core, i)->create_at)
 			vendor_billing(e, i);
 	while (e->billing_open && clock_boot_ms() < until)
 		loop_turn(e->loop, until - clock_boot_ms());
@@ -484,7 +516,10 @@ static void ask_billing(struct engine *e)
 		const struct op_bill *bill = &e->pods[i].bill;
 		char ran[24];
 		if (bill->reported && core_ran_for(e->core, i, bill->billed_ms))
-			engine_log(e, LOG_NOTE, "pod %s: it ended itself after %s, by its provider's record: it is booked until then", pod_called(e, i),
+			engine_log(e, LOG_NOTE,
+				   "pod %s: it ended itself after %s, by its provider's record: it "
+				   "is booked until then",
+				   pod_called(e, i),
 				   duration_show(ran, sizeof(ran), bill->billed_ms));
 		if (e->pods[i].bill_asked_ms)
 			journal_pod(e, i);
@@ -517,7 +552,8 @@ bool engine_is_unfinished(struct store *store, const char *run)
 static void judge_finish(struct engine *e, struct core_summary *s)
 {
 	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
-		engine_note_unfinished(e->setup->store, e->setup->run->id, e->finish_error.kind || e->setup->more_to_come);
+		engine_note_unfinished(e->setup->store, e->setup->run->id,
+				       e->finish_error.kind || e->setup->more_to_come);
 	if (!e->finish_error.kind)
 		return;
 	if (s->err.kind != ERR_NONE) {
@@ -528,7 +564,8 @@ static void judge_finish(struct engine *e, struct core_summary *s)
 	s->status = "partial";
 }
 
-/* While more is to come the run has not ended: whoever asks for it, or finds it without a client, is not told that it is done. */
+/* While more is to come the run has not ended: whoever asks for it, or finds it without a client,
+ * is not told that it is done. */
 static void write_end(struct engine *e, const struct core_summary *s, int status)
 {
 	struct run_row *run = e->setup->run;
@@ -540,7 +577,8 @@ static void write_end(struct engine *e, const struct core_summary *s, int status
 	run->total = (int64_t)s->total;
 	run->cached = 0; /* what this very run rendered in an earlier life is not cached */
 	for (size_t i = 0; i < e->segment_count; i++)
-		run->cached += e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;
+		run->cached +=
+			e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;
 	run->rendered = (int64_t)s->safe - run->cached;
 	run->failed = (int64_t)s->failed;
 	run->billed_ms += s->billed_ms;

@@ -10,20 +10,26 @@
 #include "../base/path.h"
 
 enum {
-	ASKED_MAX = 16,		   /* requests on their way at once */
-	OPEN_MAX = 32,		   /* files of one connection that are open, for those and for what they become */
-	HELD_MAX = 16 << 20,	   /* bytes waiting for the disk before the channel is paused, */
-	HELD_ALL_MAX = 128 << 20,  /* ... of all channels; */
-	SLICE = 256 << 10,	   /* written at once */
-	HELD_FREE = 2 * SLICE,	   /* ... so many are always let in: when they are there, some of them are being written */
+	ASKED_MAX = 16, /* requests on their way at once */
+	/* files of one connection that are open, for those and for what they become */
+	OPEN_MAX = 32,
+	HELD_MAX = 16 << 20,      /* bytes waiting for the disk before the channel is paused, */
+	HELD_ALL_MAX = 128 << 20, /* ... of all channels; */
+	SLICE = 256 << 10,        /* written at once */
+	/* ... so many are always let in: when they are there, some of them are being written */
+	HELD_FREE = 2 * SLICE,
 	HEADER_MAX = 4096,
-	TICKS = 4, /* in which a channel must bring something; counted, so that a machine that slept gives it the same chance again */
-	SILENCES_MAX = 4, /* channels in a row that fell silent; then its files do not come at all */
+	/* in which a channel must bring something; counted, so that a machine that slept gives it
+	   the same chance again */
+	TICKS = 4,
+	/* channels in a row that fell silent; then its files do not come at all */
+	SILENCES_MAX = 4,
 };
 
 enum stage { ST_WAITING, ST_OPENING, ST_READY, ST_ASKED, ST_ARRIVING, ST_FINISHING, ST_OVER };
 
-/* Who owns what: the loop thread owns everything; while `busy`, a worker thread owns r, out and result. */
+/* Who owns what: the loop thread owns everything; while `busy`, a worker thread owns r, out and
+ * result. */
 struct fetch {
 	struct fetcher *fetcher; /* NULL: the connection is gone, or there never was one */
 	struct fetch *next;
@@ -36,9 +42,9 @@ struct fetch {
 	void *ctx;
 	enum stage stage;
 	struct fetch_share *share; /* NULL: it is open without having taken of it */
-	int64_t offset;	 /* first byte asked for */
-	int64_t arrived; /* from offset on */
-	struct str in;	 /* arrived, not yet given to a thread */
+	int64_t offset;            /* first byte asked for */
+	int64_t arrived;           /* from offset on */
+	struct str in;             /* arrived, not yet given to a thread */
 	bool all_here, busy;
 	struct err failure;
 	/* a worker thread's while busy */
@@ -53,12 +59,14 @@ struct fetcher {
 	struct loop *loop;
 	struct pool *pool;
 	struct ssh_channel *channel;
-	struct fetch *first, **last; /* in the order in which they were wanted; from `waiting` on they wait */
+	/* in the order in which they were wanted; from `waiting` on they wait */
+	struct fetch *first, **last;
 	struct fetch *waiting;
 	int open;
 	struct fetch_share *share;
 	struct fetch *arriving;
-	struct fetch *asked[ASKED_MAX]; /* in the order of asking, which is the order of the answers */
+	/* in the order of asking, which is the order of the answers */
+	struct fetch *asked[ASKED_MAX];
 	int asked_first, asked_count;
 	size_t count, held;
 	bool paused, closed;
@@ -85,7 +93,8 @@ static void set_held(struct fetcher *f, size_t bytes)
 
 static bool holds_too_much(const struct fetcher *f, int part)
 {
-	return f->held > HELD_FREE && (f->held > (size_t)HELD_MAX / part || f->share->held > (size_t)HELD_ALL_MAX / part);
+	return f->held > HELD_FREE &&
+	       (f->held > (size_t)HELD_MAX / part || f->share->held > (size_t)HELD_ALL_MAX / part);
 }
 
 /* ---- one file ---- */
@@ -107,7 +116,8 @@ static void forget_channel(struct fetcher *f)
 	f->arriving = NULL;
 }
 
-/* Nobody wants the rest of a file that is on its way: the others are asked for on a new channel, from where they are. */
+/* Nobody wants the rest of a file that is on its way: the others are asked for on a new channel,
+ * from where they are. */
 static void begin_anew(struct fetcher *f)
 {
 	ssh_channel_close(f->channel);
@@ -130,7 +140,8 @@ static void unlink_fetch(struct fetch *x)
 	if (f->waiting == x)
 		f->waiting = x->next;
 	f->open -= x->stage != ST_WAITING;
-	for (p = &f->first; *p && *p != x; p = &(*p)->next) /* what is open is among the first few */
+	/* what is open is among the first few */
+	for (p = &f->first; *p && *p != x; p = &(*p)->next)
 		;
 	if (*p) {
 		*p = x->next;
@@ -180,7 +191,8 @@ static int check_size(const struct fetch *x, struct err *err)
 {
 	if (x->bytes >= 0 && x->bytes <= x->max_bytes)
 		return 0;
-	return err_set(err, ERR_UNTRUSTED, "%s: the pod announces %lld bytes, more than such a file can have", x->name,
+	return err_set(err, ERR_UNTRUSTED,
+		       "%s: the pod announces %lld bytes, more than such a file can have", x->name,
 		       (long long)x->bytes);
 }
 
@@ -192,7 +204,8 @@ static int check_room(const struct fetch *x, struct err *err)
 
 	if (room < 0 || needed <= room)
 		return 0;
-	return err_set(err, ERR_LOCAL, "%s: the disk of %s is full (%lld bytes needed)", x->name, x->output_dir, (long long)needed);
+	return err_set(err, ERR_LOCAL, "%s: the disk of %s is full (%lld bytes needed)", x->name,
+		       x->output_dir, (long long)needed);
 }
 
 static void work_open(void *arg)
@@ -334,8 +347,8 @@ static struct fetch *take_asked(struct fetcher *f)
 	return x;
 }
 
-/* The channel is gone: what was asked for on it fails. A file that ends would have the next ones asked for, on a new channel,
- * while we still walk the list: that waits. */
+/* The channel is gone: what was asked for on it fails. A file that ends would have the next ones
+ * asked for, on a new channel, while we still walk the list: that waits. */
 static void fail_asked(struct fetcher *f, enum err_kind kind, const char *why)
 {
 	forget_channel(f);
@@ -359,11 +372,14 @@ static void broken(struct fetcher *f, const char *why)
 
 static void watch(struct fetcher *f);
 
-/* The pod bills meanwhile, and nothing else would end that: its agent may well be alive. False: the fetcher is gone. */
+/* The pod bills meanwhile, and nothing else would end that: its agent may well be alive. False: the
+ * fetcher is gone. */
 static bool fell_silent(struct fetcher *f)
 {
 	char time[24];
-	CLEANUP(free_text) char *why = xasprintf("nothing of it came for %s", duration_show(time, sizeof(time), f->silent_ms));
+	CLEANUP(free_text)
+	char *why = xasprintf("nothing of it came for %s",
+			      duration_show(time, sizeof(time), f->silent_ms));
 
 	f->unheard_ticks = 0;
 	f->fresh = 0;
@@ -412,7 +428,8 @@ static void answered(struct fetcher *f, const char *line, size_t len)
 		fetch_fail(x, ERR_NOT_FOUND, str_text(&shown));
 		return;
 	}
-	if (jsonx_int(head, "bytes", -1) != x->bytes - x->offset || jsonx_int(head, "offset", 0) != x->offset) {
+	if (jsonx_int(head, "bytes", -1) != x->bytes - x->offset ||
+	    jsonx_int(head, "offset", 0) != x->offset) {
 		broken(f, "its size is not what was announced");
 		return;
 	}
@@ -497,8 +514,9 @@ static const struct ssh_channel_ops send_ops = {.data = on_data, .closed = on_cl
 
 static void ask(struct fetcher *f, struct fetch *x)
 {
-	CLEANUP(json_decref) json_t *line = json_pack("{s:s,s:I,s:I}", "path", x->path, "offset",
-						      (json_int_t)x->offset, "length", (json_int_t)-1);
+	CLEANUP(json_decref)
+	json_t *line = json_pack("{s:s,s:I,s:I}", "path", x->path, "offset", (json_int_t)x->offset,
+				 "length", (json_int_t)-1);
 	CLEANUP(free_text) char *text = line ? jsonx_line(line) : NULL;
 
 	if (!text) {
@@ -514,7 +532,8 @@ static void ask(struct fetcher *f, struct fetch *x)
 
 static void open_more(struct fetcher *f)
 {
-	while (f->waiting && !f->closed && (!f->open || (f->open < OPEN_MAX && f->share->files > 0))) {
+	while (f->waiting && !f->closed &&
+	       (!f->open || (f->open < OPEN_MAX && f->share->files > 0))) {
 		struct fetch *x = f->waiting;
 		if (f->open) {
 			x->share = f->share;
@@ -530,19 +549,22 @@ static void open_more(struct fetcher *f)
 static void pump(struct fetcher *f)
 {
 	open_more(f);
-	for (struct fetch *x = f->first, *next; x && x != f->waiting && !f->closed && !f->failing; x = next) {
+	for (struct fetch *x = f->first, *next; x && x != f->waiting && !f->closed && !f->failing;
+	     x = next) {
 		next = x->next;
 		if (x->stage != ST_READY)
 			continue;
 		if (f->asked_count >= ASKED_MAX)
 			return;
 		if (!f->channel)
-			f->channel = ssh_exec(f->ssh, "exec \"$BURST_HOME/burst-agent\" send", &send_ops, f, true);
+			f->channel = ssh_exec(f->ssh, "exec \"$BURST_HOME/burst-agent\" send",
+					      &send_ops, f, true);
 		ask(f, x);
 	}
 }
 
-struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share, int64_t silent_ms,
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool,
+			    struct fetch_share *share, int64_t silent_ms,
 			    void (*stuck)(void *ctx, const char *why), void *ctx)
 {
 	struct fetcher *f = xcalloc(1, sizeof(*f));
@@ -589,7 +611,8 @@ void fetcher_get(struct fetcher *f, const struct fetch_want *want)
 	open_more(f);
 }
 
-void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg), const void *arg)
+void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg),
+		    const void *arg)
 {
 	f->failing = true;
 	for (struct fetch *x = f->first, *next; x; x = next) {
@@ -669,7 +692,8 @@ static void local_over(void *arg)
 	fetch_end(x, err.kind ? &err : NULL);
 }
 
-void fetch_local(struct pool *pool, struct loop *loop, const char *local, const struct fetch_want *want)
+void fetch_local(struct pool *pool, struct loop *loop, const char *local,
+		 const struct fetch_want *want)
 {
 	struct fetch *x = fetch_new(want, loop, pool);
 

@@ -1,5 +1,5 @@
-/* image.c - what the image of a job's pods is made of: what it builds on, Debian packages, the agent, and, where the user asked for it,
- * what the job's set-up leaves. */
+/* image.c - what the image of a job's pods is made of: what it builds on, Debian packages, the
+ * agent, and, where the user asked for it, what the job's set-up leaves. */
 #include "image.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ bool image_has_parts(const struct job_needs *needs)
 	return needs->setup && needs->setup_packages;
 }
 
-/* Runs a set-up script as a pod would, with the image for a volume. The file that says it is complete comes last. */
+/* Runs a set-up script as a pod would, with the image for a volume. The file that says it is
+ * complete comes last. */
 static char *run_line(const struct job_needs *needs, const char *path, const char *key)
 {
 	CLEANUP(str_free) struct str s = STR_INIT;
@@ -31,12 +32,14 @@ static char *run_line(const struct job_needs *needs, const char *path, const cha
 		str_add_shell(&s, *pair + name + 1);
 	}
 	str_addf(&s, " BURST_ENV=" IMAGE_ENV "/%s BURST_ENV_FINAL=" IMAGE_ENV "/%s && ", key, key);
-	str_addf(&s, "mkdir -p \"$BURST_ENV\" && sh %s && chmod -R a+rX,go-w " IMAGE_DIR " && ", path);
+	str_addf(&s, "mkdir -p \"$BURST_ENV\" && sh %s && chmod -R a+rX,go-w " IMAGE_DIR " && ",
+		 path);
 	str_addf(&s, "echo %s >\"$BURST_ENV/" IMAGE_KEY_FILE "\"", key);
 	return str_detach(&s);
 }
 
-static void add_step(struct image_steps *to, const struct job_needs *needs, const char *name, const char *script)
+static void add_step(struct image_steps *to, const struct job_needs *needs, const char *name,
+		     const char *script)
 {
 	size_t at = to->count++;
 	struct image_step *step = &to->step[at];
@@ -72,7 +75,8 @@ void image_steps_free(struct image_steps *steps)
 
 /* ---- where the vendor builds it ---- */
 
-void image_recipe(struct rent_request *to, const char *image, const struct job_needs *needs, const struct image_steps *steps)
+void image_recipe(struct rent_request *to, const char *image, const struct job_needs *needs,
+		  const struct image_steps *steps)
 {
 	to->image = image;
 	to->packages = needs ? needs->packages : NULL;
@@ -83,7 +87,8 @@ void image_recipe(struct rent_request *to, const char *image, const struct job_n
 	to->step_count = steps->count;
 }
 
-void image_known_name(const struct engine_provider *provider, const struct rent_request *recipe, char name[IMAGE_FACT_MAX])
+void image_known_name(const struct engine_provider *provider, const struct rent_request *recipe,
+		      char name[IMAGE_FACT_MAX])
 {
 	CLEANUP(str_free) struct str made_of = STR_INIT;
 	char hex[SHA256_HEX];
@@ -94,22 +99,27 @@ void image_known_name(const struct engine_provider *provider, const struct rent_
 	for (size_t i = 0; i < recipe->step_count; i++)
 		str_addf(&made_of, "%s\n", recipe->steps[i].run);
 	sha256_hex(str_text(&made_of), made_of.len, hex);
-	snprintf(name, IMAGE_FACT_MAX, "image:%s:%.16s", provider->ops->account(provider->handle), hex);
+	snprintf(name, IMAGE_FACT_MAX, "image:%s:%.16s", provider->ops->account(provider->handle),
+		 hex);
 }
 
-static void wanted_name(const struct engine_setup *setup, const struct engine_provider *provider, const struct job_needs *needs,
-			char name[IMAGE_FACT_MAX])
+static void wanted_name(const struct engine_setup *setup, const struct engine_provider *provider,
+			const struct job_needs *needs, char name[IMAGE_FACT_MAX])
 {
-	CLEANUP(free_text) char *text = xasprintf("%s\n%s", setup->image ? setup->image : "", needs->setup);
+	CLEANUP(free_text)
+	char *text = xasprintf("%s\n%s", setup->image ? setup->image : "", needs->setup);
 	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
-	snprintf(name, IMAGE_FACT_MAX, "image-with:%s:%.16s", provider->ops->account(provider->handle), hex);
+	snprintf(name, IMAGE_FACT_MAX, "image-with:%s:%.16s",
+		 provider->ops->account(provider->handle), hex);
 }
 
-static const char *const has_words[] = {[IMAGE_HAS_NOTHING] = "", [IMAGE_HAS_PACKAGES] = "packages", [IMAGE_HAS_ALL] = "all"};
+static const char *const has_words[] = {
+	[IMAGE_HAS_NOTHING] = "", [IMAGE_HAS_PACKAGES] = "packages", [IMAGE_HAS_ALL] = "all"};
 
-enum image_has image_wanted(const struct engine_setup *setup, const struct engine_provider *provider, const struct job_needs *needs)
+enum image_has image_wanted(const struct engine_setup *setup,
+			    const struct engine_provider *provider, const struct job_needs *needs)
 {
 	char name[IMAGE_FACT_MAX], value[16] = "";
 
@@ -118,13 +128,15 @@ enum image_has image_wanted(const struct engine_setup *setup, const struct engin
 	wanted_name(setup, provider, needs, name);
 	if (!store_fact(setup->store, name, value, sizeof(value)))
 		return IMAGE_HAS_NOTHING;
-	return !strcmp(value, has_words[IMAGE_HAS_ALL])	       ? IMAGE_HAS_ALL
+	return !strcmp(value, has_words[IMAGE_HAS_ALL])        ? IMAGE_HAS_ALL
 	       : !strcmp(value, has_words[IMAGE_HAS_PACKAGES]) ? IMAGE_HAS_PACKAGES
 							       : IMAGE_HAS_NOTHING;
 }
 
-int image_build(const struct engine_setup *setup, const struct engine_provider *provider, const struct job_needs *needs, enum image_has has,
-		void (*said)(void *ctx, const char *lines), void *ctx, char id[IMAGE_MAX], struct err *err)
+int image_build(const struct engine_setup *setup, const struct engine_provider *provider,
+		const struct job_needs *needs, enum image_has has,
+		void (*said)(void *ctx, const char *lines), void *ctx, char id[IMAGE_MAX],
+		struct err *err)
 {
 	CLEANUP(image_steps_free) struct image_steps steps = {0};
 	struct op_want want = {0};
@@ -138,7 +150,8 @@ int image_build(const struct engine_setup *setup, const struct engine_provider *
 	image_known_name(provider, &want.rent, name);
 	if (store_fact(setup->store, name, known, sizeof(known)) && known[0])
 		want.rent.known_image = known;
-	if (caller_ask_hearing(provider, OP_IMAGE, &want, BUILD_MOST_MS, said, ctx, &result, err) < 0)
+	if (caller_ask_hearing(provider, OP_IMAGE, &want, BUILD_MOST_MS, said, ctx, &result, err) <
+	    0)
 		return -1;
 	if (result.text.len)
 		said(ctx, str_text(&result.text));

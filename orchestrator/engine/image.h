@@ -12,8 +12,10 @@ enum image_has { IMAGE_HAS_NOTHING, IMAGE_HAS_PACKAGES, IMAGE_HAS_ALL };
 /* The steps that put it there; their texts are borrowed from the job's needs. */
 struct image_steps {
 	struct image_step step[IMAGE_STEPS_MAX];
-	char key[IMAGE_STEPS_MAX][SHA256_HEX]; /* of what each leaves in the image: IMAGE_DIR/env/KEY */
-	const char *name[IMAGE_STEPS_MAX];     /* "packages", "weights"; "setup" where that has no parts */
+	/* of what each leaves in the image: IMAGE_DIR/env/KEY */
+	char key[IMAGE_STEPS_MAX][SHA256_HEX];
+	/* "packages", "weights"; "setup" where that has no parts */
+	const char *name[IMAGE_STEPS_MAX];
 	size_t count;
 };
 
@@ -26,15 +28,24 @@ static inline void image_steps_free_cleanup(struct image_steps *steps)
 	image_steps_free(steps);
 }
 
-/* Fills in what a provider that builds images needs for one. `steps` is borrowed until the request has been used. */
-void image_recipe(struct rent_request *to, const char *image, const struct job_needs *needs, const struct image_steps *steps);
-/* Names the ledger's fact of what the provider said of this very image the last time (rent_request.known_image). */
-void image_known_name(const struct engine_provider *provider, const struct rent_request *recipe, char name[IMAGE_FACT_MAX]);
+/* Fills in what a provider that builds images needs for one. `steps` is borrowed until the request
+ * has been used. */
+void image_recipe(struct rent_request *to, const char *image, const struct job_needs *needs,
+		  const struct image_steps *steps);
+/* Names the ledger's fact of what the provider said of this very image the last time
+ * (rent_request.known_image). */
+void image_known_name(const struct engine_provider *provider, const struct rent_request *recipe,
+		      char name[IMAGE_FACT_MAX]);
 
-/* What the provider is to put into images for this set-up on this base, as `burst image` left it. */
-enum image_has image_wanted(const struct engine_setup *setup, const struct engine_provider *provider, const struct job_needs *needs);
-/* Builds it at a provider that builds images, and makes later runs use it. said(): lines of the build. id[]: as the provider calls it. */
-int image_build(const struct engine_setup *setup, const struct engine_provider *provider, const struct job_needs *needs, enum image_has has,
-		void (*said)(void *ctx, const char *lines), void *ctx, char id[IMAGE_MAX], struct err *err);
+/* What the provider is to put into images for this set-up on this base, as `burst image` left it.
+ */
+enum image_has image_wanted(const struct engine_setup *setup,
+			    const struct engine_provider *provider, const struct job_needs *needs);
+/* Builds it at a provider that builds images, and makes later runs use it. said(): lines of the
+ * build. id[]: as the provider calls it. */
+int image_build(const struct engine_setup *setup, const struct engine_provider *provider,
+		const struct job_needs *needs, enum image_has has,
+		void (*said)(void *ctx, const char *lines), void *ctx, char id[IMAGE_MAX],
+		struct err *err);
 
 #endif

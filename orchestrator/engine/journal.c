@@ -53,13 +53,16 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	COPY_TEXT(row.attempt, p->attempt);
 	COPY_TEXT(row.run, e->setup->run->id);
 	COPY_TEXT(row.provider, v->ops->name);
-	COPY_TEXT(row.account, pod < e->pod_count && e->pods[pod].account[0] ? e->pods[pod].account : v->ops->account(v->handle));
+	COPY_TEXT(row.account, pod < e->pod_count && e->pods[pod].account[0]
+				       ? e->pods[pod].account
+				       : v->ops->account(v->handle));
 	snprintf(row.name, sizeof(row.name), "burst-%s", p->attempt);
 	COPY_TEXT(row.id, p->id);
 	COPY_TEXT(row.state, row_state(p));
 	row.slot = pod;
-	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen :
-			   p->view.gpu[0] ? p->view.gpu : p->offer.gpu);
+	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen
+			   : p->view.gpu[0]                               ? p->view.gpu
+									  : p->offer.gpu);
 	COPY_TEXT(row.gpu_offered, p->offer.gpu);
 	COPY_TEXT(row.region, p->view.region[0] ? p->view.region : p->offer.region);
 	row.spot = p->offer.spot;
@@ -114,7 +117,8 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	return row;
 }
 
-/* A key may have been renewed, or be another account's: only what is seen with it is known to be within its reach. */
+/* A key may have been renewed, or be another account's: only what is seen with it is known to be
+ * within its reach. */
 static bool is_elsewhere(const struct engine *e, int provider, const struct pod_row *row)
 {
 	const struct engine_provider *v = &e->setup->providers[provider];
@@ -162,31 +166,38 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	COPY_TEXT(p->volume.provider, row->provider);
 	COPY_TEXT(p->volume.region, row->region);
 	if (p->provider >= 0)
-		p->volume.apart = provider_can_fetch(e->setup->providers[p->provider].ops,
-						     e->setup->providers[p->provider].handle, &p->volume);
+		p->volume.apart =
+			provider_can_fetch(e->setup->providers[p->provider].ops,
+					   e->setup->providers[p->provider].handle, &p->volume);
 	p->durable = row->volume_safe;
 	if (!strcmp(row->state, "gone")) {
 		p->phase = POD_GONE; /* only what is on its volume is wanted of it */
 		return;
 	}
 	p->price_microusd_h = row->price_microusd_h;
-	p->offer.price_microusd_h = row->price_list_microusd_h ? row->price_list_microusd_h : row->price_microusd_h;
+	p->offer.price_microusd_h =
+		row->price_list_microusd_h ? row->price_list_microusd_h : row->price_microusd_h;
 	p->vendor_started_s = row->vendor_started_ms / 1000;
 	p->hard_end_s = row->hard_end_s;
 	p->hard_end_ms = to_boot(row->hard_end_s * 1000);
 	p->first_lease_end_s = row->hard_end_s;
 	p->detached = known && e->setup->handed_over;
-	p->unwanted = known && !strcmp(row->state, "releasing"); /* nobody knows whether it got through: once more */
+	/* nobody knows whether it got through: once more */
+	p->unwanted = known && !strcmp(row->state, "releasing");
 	p->elsewhere = p->provider >= 0 && is_elsewhere(e, p->provider, row);
 	p->released_at = past_boot(row->released_ms);
 	/* whatever the clock says by now, it has cost what was written down */
-	p->create_at = MIN(past_boot(row->create_ms), (row->released_ms ? p->released_at : clock_boot_ms()) - row->billed_ms);
-	COPY_TEXT(p->view.host, row->host); /* where its agent may be told to end it, whatever a list says */
+	p->create_at = MIN(past_boot(row->create_ms),
+			   (row->released_ms ? p->released_at : clock_boot_ms()) - row->billed_ms);
+	/* where its agent may be told to end it, whatever a list says */
+	COPY_TEXT(p->view.host, row->host);
 	p->view.port = row->port;
 	COPY_TEXT(p->view.user, row->user);
-	p->rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms) : clock_boot_ms();
+	p->rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms)
+			     : clock_boot_ms();
 	p->running_at = past_boot(row->running_ms);
-	p->listed = known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms); /* that it runs was said by a listing, unless the create's reply said so */
+	/* that it runs was said by a listing, unless the create's reply said so */
+	p->listed = known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms);
 	p->reached_at = past_boot(row->reached_ms);
 	p->connected_at = past_boot(row->connected_ms);
 	p->synced_at = past_boot(row->synced_ms);
@@ -202,7 +213,8 @@ static void unwritten(struct engine *e, struct err *err)
 {
 	struct event ev = {.type = EV_FAULT};
 
-	engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "the ledger could not be written: %s", err->msg);
+	engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "the ledger could not be written: %s",
+		   err->msg);
 	e->unwritten = true;
 	err->kind = ERR_LOCAL;
 	post(e, &ev, err);
@@ -216,7 +228,8 @@ static void say_unsaved(struct engine *e, int pod, const struct pod_row *row)
 	if (!strcmp(p->said_unsaved, pod_called(e, pod)))
 		return;
 	COPY_TEXT(p->said_unsaved, pod_called(e, pod));
-	engine_log(e, LOG_ERROR, "pod %s of %s goes on by this client's memory alone", p->said_unsaved, row->provider);
+	engine_log(e, LOG_ERROR, "pod %s of %s goes on by this client's memory alone",
+		   p->said_unsaved, row->provider);
 }
 
 void journal_pod(struct engine *e, int pod)
@@ -251,7 +264,8 @@ void journal_run(struct engine *e)
 	struct err err = {0};
 
 	if (store_put_run(e->setup->store, e->setup->run, &err) < 0)
-		engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "the ledger could not be written: %s", err.msg);
+		engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR,
+			   "the ledger could not be written: %s", err.msg);
 }
 
 void journal_replans(struct engine *e)
@@ -262,21 +276,24 @@ void journal_replans(struct engine *e)
 		return;
 	while (e->replans < core_replans(e->core)) {
 		size_t at = strlen(run->replanned);
-		snprintf(run->replanned + at, sizeof(run->replanned) - at, "%s%s", at ? "\n" : "", core_replan_said(e->core, e->replans++));
+		snprintf(run->replanned + at, sizeof(run->replanned) - at, "%s%s", at ? "\n" : "",
+			 core_replan_said(e->core, e->replans++));
 		run->replans++;
 	}
 	journal_run(e);
 }
 
-/* The ledger's room for it is nothing that a run depends on. A pod taken over from an earlier client has no offer any more. */
+/* The ledger's room for it is nothing that a run depends on. A pod taken over from an earlier
+ * client has no offer any more. */
 void journal_bad_host(struct engine *e, int pod, const char *why)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct err err = {0};
 
-	if (p->offer.id[0] && past_give_up(e->setup->store, &p->offer, p->view.host, why, to_wall(e, p->create_at),
-					   clock_wall_ms(), &err) < 0)
-		engine_log(e, LOG_WARN, "pod %s: later runs will not know that it was given up: %s", pod_called(e, pod), err.msg);
+	if (p->offer.id[0] && past_give_up(e->setup->store, &p->offer, p->view.host, why,
+					   to_wall(e, p->create_at), clock_wall_ms(), &err) < 0)
+		engine_log(e, LOG_WARN, "pod %s: later runs will not know that it was given up: %s",
+			   pod_called(e, pod), err.msg);
 }
 
 void journal_good_host(struct engine *e, int pod)
@@ -321,11 +338,13 @@ void journal_flush(struct engine *e)
 	if (!e->safe_count)
 		return;
 	if (store_put_segments(e->setup->store, e->safe_rows, e->safe_count, &err) < 0) {
-		/* the files are in place and in the manifest all the same: a later run finds them there */
+		/* the files are in place and in the manifest all the same: a later run finds them
+		 * there */
 		unwritten(e, &err);
 	}
 	for (size_t i = 0; i < e->safe_count; i++) {
-		struct event ev = {.type = EV_SAFE, .segment = e->safe_segments[i],
+		struct event ev = {.type = EV_SAFE,
+				   .segment = e->safe_segments[i],
 				   .pod = e->segs[e->safe_segments[i]].pod};
 		post(e, &ev, NULL);
 	}

@@ -1,5 +1,6 @@
-/* keys.c - the two SSH keys of each attempt: ours to log in with, and the pod's own to be known by. They live in the run's
- * folder (0600) so that another life of the run can come back, and are removed when the pod is gone or never was. */
+/* keys.c - the two SSH keys of each attempt: ours to log in with, and the pod's own to be known by.
+ * They live in the run's folder (0600) so that another life of the run can come back, and are
+ * removed when the pod is gone or never was. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@ int keys_make(struct engine *e, int pod, struct err *err)
 	ssh_key_make(&p->host, "burst-pod");
 	free(p->host_public);
 	p->host_public = xstrdup(p->host.public_line);
-	if (path_write(client, p->client.private_pem, strlen(p->client.private_pem), 0600, err) < 0 ||
+	if (path_write(client, p->client.private_pem, strlen(p->client.private_pem), 0600, err) <
+		    0 ||
 	    path_write(host, p->host_public, strlen(p->host_public), 0600, err) < 0)
 		return -1;
 	return 0;

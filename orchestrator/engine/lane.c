@@ -49,7 +49,8 @@ static void on_closed(void *ctx, int code, const char *signal, const struct err 
 	lane_over(ctx, code, signal, err);
 }
 
-static const struct ssh_channel_ops channel_ops = {.data = on_data, .writable = on_writable, .closed = on_closed};
+static const struct ssh_channel_ops channel_ops = {
+	.data = on_data, .writable = on_writable, .closed = on_closed};
 
 static void on_up(void *ctx, const struct err *err)
 {
@@ -86,8 +87,8 @@ static void on_tcp(void *ctx, int fd, const struct err *err)
 	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
 }
 
-struct lane *lane_open(struct loop *loop, struct http *http, const struct lane_setup *setup, const struct ssh_channel_ops *ops,
-		       void *ctx)
+struct lane *lane_open(struct loop *loop, struct http *http, const struct lane_setup *setup,
+		       const struct ssh_channel_ops *ops, void *ctx)
 {
 	struct lane *l = xcalloc(1, sizeof(*l));
 

@@ -49,9 +49,16 @@ static void part_of(const char *key, int number, char *out, size_t room)
 
 struct speed_sums learn_sums(const struct speed_row *row)
 {
-	return (struct speed_sums){.n = row->n, .longest = row->longest, .sum = row->sum, .longest2 = row->longest2,
-				   .longest_sum = row->longest_sum, .sum2 = row->sum2, .t = row->t, .longest_t = row->longest_t,
-				   .sum_t = row->sum_t, .batches = (double)row->batches};
+	return (struct speed_sums){.n = row->n,
+				   .longest = row->longest,
+				   .sum = row->sum,
+				   .longest2 = row->longest2,
+				   .longest_sum = row->longest_sum,
+				   .sum2 = row->sum2,
+				   .t = row->t,
+				   .longest_t = row->longest_t,
+				   .sum_t = row->sum_t,
+				   .batches = (double)row->batches};
 }
 
 bool learn_fit(struct speed *out, struct store *store, const char *key)
@@ -116,8 +123,8 @@ static void add_batch(struct speed_sums *sums, const struct batch_row *b)
 }
 
 /* The first batches of the list, those of one key; *folded: how many. */
-static int fold_key(struct store *store, const struct batch_row *list, size_t count, bool fade, int64_t wall_ms, size_t *folded,
-		    struct err *err)
+static int fold_key(struct store *store, const struct batch_row *list, size_t count, bool fade,
+		    int64_t wall_ms, size_t *folded, struct err *err)
 {
 	struct speed_row row;
 
@@ -135,7 +142,8 @@ static int fold_key(struct store *store, const struct batch_row *list, size_t co
 	return store_put_speed(store, &row, err);
 }
 
-int learn_fold(struct store *store, struct batch_row *list, size_t count, bool fade, int64_t wall_ms, struct err *err)
+int learn_fold(struct store *store, struct batch_row *list, size_t count, bool fade,
+	       int64_t wall_ms, struct err *err)
 {
 	size_t folded;
 
@@ -152,8 +160,9 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 
 /* ---- estimates ---- */
 
-/* How well a row suits what is asked; the same GPU goes before another one, then the provider, then the version. Fewer batches than a
- * measurement takes are better than nothing at all, where the engine ships no prior. */
+/* How well a row suits what is asked; the same GPU goes before another one, then the provider, then
+ * the version. Fewer batches than a measurement takes are better than nothing at all, where the
+ * engine ships no prior. */
 enum { SUITS_GPU = 4, SUITS_PROVIDER = 2, SUITS_VERSION = 1, SUITS_MEASURED = 8 };
 
 static int suits(const struct speed_row *row, const struct learn_what *what, const char *wanted_gpu)
@@ -165,13 +174,15 @@ static int suits(const struct speed_row *row, const struct learn_what *what, con
 	part_of(row->key, 2, gpu, sizeof(gpu));
 	part_of(row->key, 3, provider, sizeof(provider));
 	part_of(row->key, 4, version, sizeof(version));
-	return (row->batches >= SPEED_MEASURED_MIN ? SUITS_MEASURED : 0) + SUITS_GPU * !strcmp(gpu, wanted_gpu) +
+	return (row->batches >= SPEED_MEASURED_MIN ? SUITS_MEASURED : 0) +
+	       SUITS_GPU * !strcmp(gpu, wanted_gpu) +
 	       SUITS_PROVIDER * !strcmp(provider, what->provider ? what->provider : "") +
 	       SUITS_VERSION * (what->version && !strcmp(version, what->version));
 }
 
 /* The best row of this GPU, or of another one; NULL: none is good for anything. */
-static const struct speed_row *best_row(const struct speed_row *rows, size_t count, const struct learn_what *what, const char *wanted_gpu,
+static const struct speed_row *best_row(const struct speed_row *rows, size_t count,
+					const struct learn_what *what, const char *wanted_gpu,
 					bool same_gpu, bool few_will_do)
 {
 	const struct speed_row *best = NULL;
@@ -179,9 +190,11 @@ static const struct speed_row *best_row(const struct speed_row *rows, size_t cou
 
 	for (size_t i = 0; i < count; i++) {
 		int its = suits(&rows[i], what, wanted_gpu);
-		if (!its || !(its & SUITS_GPU) == same_gpu || (!few_will_do && its < SUITS_MEASURED))
+		if (!its || !(its & SUITS_GPU) == same_gpu ||
+		    (!few_will_do && its < SUITS_MEASURED))
 			continue;
-		if (!best || its > score || (its == score && rows[i].updated_ms > best->updated_ms)) {
+		if (!best || its > score ||
+		    (its == score && rows[i].updated_ms > best->updated_ms)) {
 			score = its;
 			best = &rows[i];
 		}
@@ -205,7 +218,8 @@ static bool fit_row(struct speed *out, const struct speed_row *row, const struct
 	return speed_fit(out, &sums, like);
 }
 
-static bool carry_row(struct speed *out, const struct speed_row *row, const struct speed *prior, const struct gpu *to, double host_share)
+static bool carry_row(struct speed *out, const struct speed_row *row, const struct speed *prior,
+		      const struct gpu *to, double host_share)
 {
 	const struct gpu *had = gpu_of_key(row->key);
 	struct speed fit;
@@ -216,7 +230,8 @@ static bool carry_row(struct speed *out, const struct speed_row *row, const stru
 	return true;
 }
 
-static void note_source(struct learned_speed *out, const struct speed_row *row, enum plan_source source)
+static void note_source(struct learned_speed *out, const struct speed_row *row,
+			enum plan_source source)
 {
 	const struct gpu *had = gpu_of_key(row->key);
 	char provider[24], day[32];
@@ -227,11 +242,13 @@ static void note_source(struct learned_speed *out, const struct speed_row *row, 
 	out->batches = row->batches;
 	out->batch_max = row->most;
 	out->padded = !strcmp(row->batching, "padded");
-	snprintf(out->from, sizeof(out->from), "%s at %s, %lld batch%s, %.10s", had ? had->name : "no GPU", provider, (long long)row->batches,
+	snprintf(out->from, sizeof(out->from), "%s at %s, %lld batch%s, %.10s",
+		 had ? had->name : "no GPU", provider, (long long)row->batches,
 		 row->batches == 1 ? "" : "es", day);
 }
 
-void learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct learned_speed *out)
+void learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior,
+		 struct learned_speed *out)
 {
 	struct speed_row *rows = NULL;
 	size_t count = 0;
@@ -252,8 +269,10 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 		out->speed = like;
 		note_source(out, elsewhere, PLAN_CARRIED);
 	}
-	/* batches that do not tell the parts of a batch's time apart keep the ratio that another GPU shows */
-	if (here && (here->batches >= SPEED_MEASURED_MIN || !out->from[0]) && fit_row(&fit, here, &like)) {
+	/* batches that do not tell the parts of a batch's time apart keep the ratio that another
+	 * GPU shows */
+	if (here && (here->batches >= SPEED_MEASURED_MIN || !out->from[0]) &&
+	    fit_row(&fit, here, &like)) {
 		out->speed = fit;
 		note_source(out, here, PLAN_MEASURED);
 	}
@@ -262,7 +281,8 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 
 /* ---- interruptions ---- */
 
-double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, double guess_s, int *taken, double *lived_s)
+double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, double guess_s,
+			   int *taken, double *lived_s)
 {
 	*taken = 0;
 	*lived_s = 0;
@@ -278,17 +298,21 @@ double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, 
 
 /* ---- cold starts ---- */
 
-_Static_assert(COLD_PROBE - COLD_UNPACK == LOAD_PROBE && COLD_IMPORT - COLD_UNPACK == LOAD_IMPORT && COLD_READ - COLD_UNPACK == LOAD_READ &&
-	       COLD_BUILD - COLD_UNPACK == LOAD_BUILD && COLD_WARM_UP - COLD_UNPACK == LOAD_WARM_UP, "both name the same phases");
+_Static_assert(COLD_PROBE - COLD_UNPACK == LOAD_PROBE && COLD_IMPORT - COLD_UNPACK == LOAD_IMPORT &&
+		       COLD_READ - COLD_UNPACK == LOAD_READ &&
+		       COLD_BUILD - COLD_UNPACK == LOAD_BUILD &&
+		       COLD_WARM_UP - COLD_UNPACK == LOAD_WARM_UP,
+	       "both name the same phases");
 
 /* Milliseconds between two marks; -1: one was not seen. */
 static int64_t between(int64_t from_ms, int64_t to_ms)
 {
-	return from_ms <= 0 || to_ms <= 0 ? -1 : MAX(to_ms - from_ms, 0); /* steps may overlap: workers load while code is synced */
+	/* steps may overlap: workers load while code is synced */
+	return from_ms <= 0 || to_ms <= 0 ? -1 : MAX(to_ms - from_ms, 0);
 }
 
-/* Of a load that took load_ms in all. What workers do at once counts by its share: the weights are read while Python is imported, and
- * together the phases take no longer than the load. */
+/* Of a load that took load_ms in all. What workers do at once counts by its share: the weights are
+ * read while Python is imported, and together the phases take no longer than the load. */
 static int64_t load_part(const struct pod_row *row, enum load_phase phase, int64_t load_ms)
 {
 	double sum = 0, own = (double)pod_row_load_ms(row, phase);
@@ -311,7 +335,8 @@ static int64_t load_rest(const struct pod_row *row, int64_t load_ms)
 /* -1: this pod says nothing of it. */
 static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 {
-	bool at_once = row->ready_ms > 0 && row->synced_ms <= 0; /* its volume had all: workers were started without asking */
+	/* its volume had all: workers were started without asking */
+	bool at_once = row->ready_ms > 0 && row->synced_ms <= 0;
 	int64_t synced_ms = at_once ? row->connected_ms : row->synced_ms;
 	int64_t load_ms = between(synced_ms, row->ready_ms);
 
@@ -322,14 +347,19 @@ static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 	case COLD_SYNC:
 		if (row->synced_bytes == SYNCED_BY_ANOTHER)
 			return -1;
-		return synced_ms > 0 ? MAX(between(row->connected_ms, synced_ms) - row->setup_ms, -1) : -1;
+		return synced_ms > 0
+			       ? MAX(between(row->connected_ms, synced_ms) - row->setup_ms, -1)
+			       : -1;
 	case COLD_SETUP: return row->setup_ms > 0 ? row->setup_ms : -1;
 	case COLD_UNPACK:
 	case COLD_IMPORT:
 	case COLD_READ:
 	case COLD_BUILD:
 	case COLD_WARM_UP:
-	case COLD_PROBE: return load_ms < 0 ? -1 : load_part(row, (enum load_phase)(phase - COLD_UNPACK), load_ms);
+	case COLD_PROBE:
+		return load_ms < 0
+			       ? -1
+			       : load_part(row, (enum load_phase)(phase - COLD_UNPACK), load_ms);
 	case COLD_LOAD: return load_ms < 0 ? -1 : load_rest(row, load_ms);
 	case COLD_PHASES: break;
 	}
@@ -346,19 +376,22 @@ static bool is_this_gpu(const struct pod_row *row, const char *gpu)
 /* What of a pod must be like the wanted one; with each step less. */
 enum likeness { LIKE_ALL, LIKE_NO_GPU, LIKE_NO_IMAGE, LIKE_NOTHING };
 
-static bool is_like(const struct pod_row *row, const struct cold_what *what, enum cold_phase phase, enum likeness like)
+static bool is_like(const struct pod_row *row, const struct cold_what *what, enum cold_phase phase,
+		    enum likeness like)
 {
 	bool sent = row->synced_bytes > 0;
 
 	if (phase == COLD_SETUP)
 		return !strcmp(row->setup, what->setup ? what->setup : "");
-	if (phase == COLD_SYNC && like < LIKE_NOTHING && row->synced_bytes >= 0 && sent == what->volume_ready)
+	if (phase == COLD_SYNC && like < LIKE_NOTHING && row->synced_bytes >= 0 &&
+	    sent == what->volume_ready)
 		return false;
-	return (like > LIKE_ALL || is_this_gpu(row, what->gpu)) && (like > LIKE_NO_GPU || !strcmp(row->image, what->image ? what->image : ""));
+	return (like > LIKE_ALL || is_this_gpu(row, what->gpu)) &&
+	       (like > LIKE_NO_GPU || !strcmp(row->image, what->image ? what->image : ""));
 }
 
-static size_t samples(const struct pod_row *rows, size_t count, const struct cold_what *what, enum cold_phase phase, enum likeness like,
-		      double out[COLD_MOST])
+static size_t samples(const struct pod_row *rows, size_t count, const struct cold_what *what,
+		      enum cold_phase phase, enum likeness like, double out[COLD_MOST])
 {
 	size_t n = 0;
 
@@ -370,19 +403,22 @@ static size_t samples(const struct pod_row *rows, size_t count, const struct col
 	return n;
 }
 
-void learn_cold(const struct pod_row *rows, size_t count, const struct cold_what *what, struct cold *inout)
+void learn_cold(const struct pod_row *rows, size_t count, const struct cold_what *what,
+		struct cold *inout)
 {
 	double list[COLD_MOST];
 
 	for (int phase = 0; phase < COLD_PHASES; phase++) {
 		size_t n = samples(rows, count, what, (enum cold_phase)phase, LIKE_ALL, list);
 		for (int like = LIKE_NO_GPU; n < COLD_LEAST && like <= LIKE_NOTHING; like++)
-			n = samples(rows, count, what, (enum cold_phase)phase, (enum likeness)like, list);
+			n = samples(rows, count, what, (enum cold_phase)phase, (enum likeness)like,
+				    list);
 		inout->phase[phase] = cold_learn(list, n, inout->phase[phase]);
 	}
 }
 
-void learn_tail(const struct pod_row *rows, size_t count, struct cold_time *fetch, struct cold_time *release)
+void learn_tail(const struct pod_row *rows, size_t count, struct cold_time *fetch,
+		struct cold_time *release)
 {
 	double fetched[COLD_MOST], released[COLD_MOST];
 	size_t n = 0;
@@ -392,7 +428,9 @@ void learn_tail(const struct pod_row *rows, size_t count, struct cold_time *fetc
 		if (row->worked_ms <= 0 || row->safe_ms <= 0 || row->released_ms <= 0)
 			continue;
 		fetched[n] = (double)MAX(row->safe_ms - row->worked_ms, 0) / 1000;
-		released[n++] = (double)(row->released_ms - MAX(row->worked_ms, row->safe_ms)) / 1000; /* below 0: its files came from its volume */
+		/* below 0: its files came from its volume */
+		released[n++] =
+			(double)(row->released_ms - MAX(row->worked_ms, row->safe_ms)) / 1000;
 	}
 	*fetch = cold_learn(fetched, n, *fetch);
 	*release = cold_learn(released, n, *release);

@@ -5,19 +5,29 @@
 
 #include "../base/crypto.h"
 
-enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400,
-       PRESSING_WAIT_MS = 60 * 1000, SAME_WINDOW_MS = 1500 /* seconds are rounded */ };
+enum {
+	WAIT_MOST_MS = 5000,
+	WAIT_LEAST_MS = 50,
+	NOTHING_SAID_MS = 2000,
+	LONG_WINDOW_MS = 5 * 60 * 1000,
+	LONGEST_S = 7 * 86400,
+	PRESSING_WAIT_MS = 60 * 1000,
+	SAME_WINDOW_MS = 1500 /* seconds are rounded */
+};
 
 /* ---- counting ---- */
 
-/* How much of a window this class leaves to those before it. Of a long one less and less toward its end, so that whoever has
- * used up his part of an hour asks more rarely from then on, and not never. */
+/* How much of a window this class leaves to those before it. Of a long one less and less toward its
+ * end, so that whoever has used up his part of an hour asks more rarely from then on, and not
+ * never. */
 static int64_t kept_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	int64_t quota = w->quota;
 
 	if (w->length_ms > LONG_WINDOW_MS)
-		quota = (int64_t)((double)quota * (double)MIN(MAX(w->reset_at_ms - now_ms, 0), w->length_ms) / (double)w->length_ms);
+		quota = (int64_t)((double)quota *
+				  (double)MIN(MAX(w->reset_at_ms - now_ms, 0), w->length_ms) /
+				  (double)w->length_ms);
 	switch (class) {
 	case CALL_RELEASE: return 0;
 	case CALL_CREATE: return MAX(quota / 10, 1);
@@ -43,7 +53,8 @@ static int64_t until(int64_t at_ms, int64_t now_ms)
 	return MAX(MIN(at_ms - now_ms, WAIT_MOST_MS), WAIT_LEAST_MS);
 }
 
-/* Pods bill on it: what was said may be wrong, and one a minute finds out. NULL: it waits for as long as it is told to. */
+/* Pods bill on it: what was said may be wrong, and one a minute finds out. NULL: it waits for as
+ * long as it is told to. */
 static int64_t *pressing(struct limits *l, enum call_class class)
 {
 	return class == CALL_RELEASE ? &l->released_ms : class == CALL_LOOK ? &l->looked_ms : NULL;
@@ -60,10 +71,12 @@ static int64_t blocked_until(struct limits *l, enum call_class class)
 /* A release is kept back by what the vendor has said, not by what we count. */
 static bool keeps_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
-	return w->quota && w->left <= kept_back(w, class, now_ms) && (class != CALL_RELEASE || w->said);
+	return w->quota && w->left <= kept_back(w, class, now_ms) &&
+	       (class != CALL_RELEASE || w->said);
 }
 
-/* What it looks for it finds as well when the window opens again, if that is soon: one more call would only be refused. */
+/* What it looks for it finds as well when the window opens again, if that is soon: one more call
+ * would only be refused. */
 static bool look_can_wait(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	return class == CALL_LOOK && w->left <= 0 && w->reset_at_ms - now_ms <= PRESSING_WAIT_MS;
@@ -72,7 +85,8 @@ static bool look_can_wait(const struct limit_window *w, enum call_class class, i
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 {
 	int64_t blocked = blocked_until(l, class), *newest = pressing(l, class);
-	bool set_back = now_ms < l->refused_at_ms - SAME_WINDOW_MS; /* the clock, since that was said */
+	/* the clock, since that was said */
+	bool set_back = now_ms < l->refused_at_ms - SAME_WINDOW_MS;
 	bool no_room = now_ms < l->blocked_until_ms;
 
 	if (now_ms < blocked && !set_back && blocked - now_ms < LONGEST_S * INT64_C(1000))
@@ -83,7 +97,8 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 		const struct limit_window *w = &l->windows[i];
 		if (!keeps_back(w, class, now_ms))
 			continue;
-		if (!newest || now_ms - *newest < PRESSING_WAIT_MS || look_can_wait(w, class, now_ms))
+		if (!newest || now_ms - *newest < PRESSING_WAIT_MS ||
+		    look_can_wait(w, class, now_ms))
 			return until(w->reset_at_ms, now_ms);
 		no_room = true;
 	}
@@ -123,7 +138,8 @@ static int64_t parameter(const char *item, size_t len, char key)
 		size_t at = i + 1;
 		while (at < len && item[at] == ' ')
 			at++;
-		if (at + 2 >= len || item[at] != key || item[at + 1] != '=' || !isdigit((unsigned char)item[at + 2]))
+		if (at + 2 >= len || item[at] != key || item[at + 1] != '=' ||
+		    !isdigit((unsigned char)item[at + 2]))
 			continue;
 		return MIN(strtoll(item + at + 2, NULL, 10), INT64_C(1000000000));
 	}
@@ -132,20 +148,24 @@ static int64_t parameter(const char *item, size_t len, char key)
 
 /* "minute";r=12;t=44, "hour";r=2800;t=1812 */
 static void each_item(struct limits *l, const char *header, const struct limit_call *call,
-		      void (*take)(struct limit_window *w, const char *item, size_t len, const struct limit_call *call))
+		      void (*take)(struct limit_window *w, const char *item, size_t len,
+				   const struct limit_call *call))
 {
 	while (*header) {
 		size_t len = strcspn(header, ",");
 		const char *open = memchr(header, '"', len);
-		const char *close = open ? memchr(open + 1, '"', len - (size_t)(open + 1 - header)) : NULL;
-		struct limit_window *w = close ? window(l, open + 1, (size_t)(close - open - 1)) : NULL;
+		const char *close =
+			open ? memchr(open + 1, '"', len - (size_t)(open + 1 - header)) : NULL;
+		struct limit_window *w =
+			close ? window(l, open + 1, (size_t)(close - open - 1)) : NULL;
 		if (w)
 			take(w, close, len - (size_t)(close - header), call);
 		header += len + (header[len] == ',');
 	}
 }
 
-static void take_policy(struct limit_window *w, const char *item, size_t len, const struct limit_call *call)
+static void take_policy(struct limit_window *w, const char *item, size_t len,
+			const struct limit_call *call)
 {
 	int64_t quota = parameter(item, len, 'q'), seconds = parameter(item, len, 'w');
 
@@ -157,7 +177,8 @@ static void take_policy(struct limit_window *w, const char *item, size_t len, co
 	}
 }
 
-static void take_state(struct limit_window *w, const char *item, size_t len, const struct limit_call *call)
+static void take_state(struct limit_window *w, const char *item, size_t len,
+		       const struct limit_call *call)
 {
 	int64_t left = parameter(item, len, 'r'), seconds = parameter(item, len, 't');
 
@@ -166,7 +187,8 @@ static void take_state(struct limit_window *w, const char *item, size_t len, con
 	w->said = true;
 	if (w->quota >= left && w->reset_at_ms >= call->sent_ms + seconds * 1000 - SAME_WINDOW_MS &&
 	    w->reset_at_ms <= call->now_ms + seconds * 1000 + SAME_WINDOW_MS) {
-		/* within one window what is left only falls: what the server had not counted when it answered, we have */
+		/* within one window what is left only falls: what the server had not counted when
+		 * it answered, we have */
 		w->left = MIN(w->left, left);
 		return;
 	}
@@ -174,12 +196,15 @@ static void take_state(struct limit_window *w, const char *item, size_t len, con
 	w->reset_at_ms = call->now_ms + seconds * 1000;
 }
 
-/* There is room for releases, whatever was said before it was sent. One that had room proves nothing of what is beyond. */
-static bool accepted_release(const struct limits *l, const struct reply *reply, const struct limit_call *call)
+/* There is room for releases, whatever was said before it was sent. One that had room proves
+ * nothing of what is beyond. */
+static bool accepted_release(const struct limits *l, const struct reply *reply,
+			     const struct limit_call *call)
 {
-	return call->class == CALL_RELEASE && !reply->failed && reply->status < 500 && reply->status != 429 &&
-	       !reply->grpc_status && call->sent_ms >= l->refused_at_ms &&
-	       (call->now_ms < l->refused_until_ms || (l->beyond && call->sent_ms >= l->released_ms));
+	return call->class == CALL_RELEASE && !reply->failed && reply->status < 500 &&
+	       reply->status != 429 && !reply->grpc_status && call->sent_ms >= l->refused_at_ms &&
+	       (call->now_ms < l->refused_until_ms ||
+		(l->beyond && call->sent_ms >= l->released_ms));
 }
 
 void limits_learn(struct limits *l, const struct reply *reply, const struct limit_call *call)
@@ -191,7 +216,8 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 		return;
 	if (accepted_release(l, reply, call)) {
 		l->refused_until_ms = MIN(l->refused_until_ms, now_ms);
-		l->released_ms = 0; /* one at a time, and each that is accepted lets the next one through */
+		/* one at a time, and each that is accepted lets the next one through */
+		l->released_ms = 0;
 	}
 	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
 		each_item(l, text, call, take_policy);
@@ -200,7 +226,8 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 	if (reply->status != 429)
 		return;
 	l->refused_at_ms = now_ms;
-	l->refused_until_ms = now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
+	l->refused_until_ms =
+		now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
 	l->blocked_until_ms = l->refused_until_ms;
 	for (size_t i = 0; i < l->count; i++)
 		if (!l->windows[i].left && l->windows[i].reset_at_ms > now_ms)
@@ -211,14 +238,17 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 {
-	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld %lld %lld %d", (long long)l->refused_at_ms,
-			  (long long)l->refused_until_ms, (long long)l->blocked_until_ms, (long long)l->released_ms,
+	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld %lld %lld %d",
+			  (long long)l->refused_at_ms, (long long)l->refused_until_ms,
+			  (long long)l->blocked_until_ms, (long long)l->released_ms,
 			  (long long)l->looked_ms, l->beyond);
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct limit_window *w = &l->windows[i];
-		at += snprintf(text + at, (size_t)(LIMIT_TEXT_MAX - at), " %s %lld %lld %lld %lld %d", w->name, (long long)w->quota,
-			       (long long)w->length_ms, (long long)w->left, (long long)w->reset_at_ms, w->said);
+		at += snprintf(text + at, (size_t)(LIMIT_TEXT_MAX - at),
+			       " %s %lld %lld %lld %lld %d", w->name, (long long)w->quota,
+			       (long long)w->length_ms, (long long)w->left,
+			       (long long)w->reset_at_ms, w->said);
 	}
 }
 
@@ -226,8 +256,9 @@ void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 static bool sound(long long ms, const struct limit_window *w)
 {
 	return ms >= 0 && ms <= STORE_NUMBER_MOST &&
-	       (!w || (w->quota >= 0 && w->quota <= STORE_NUMBER_MOST && w->left >= 0 && w->left <= STORE_NUMBER_MOST &&
-		       w->length_ms >= 0 && w->length_ms <= LONGEST_S * INT64_C(1000)));
+	       (!w || (w->quota >= 0 && w->quota <= STORE_NUMBER_MOST && w->left >= 0 &&
+		       w->left <= STORE_NUMBER_MOST && w->length_ms >= 0 &&
+		       w->length_ms <= LONGEST_S * INT64_C(1000)));
 }
 
 void limits_read(struct limits *l, const char *text)
@@ -237,8 +268,10 @@ void limits_read(struct limits *l, const char *text)
 	int used, said, beyond;
 
 	*l = (struct limits){0};
-	if (sscanf(text, "%lld %lld %lld %lld %lld %d%n", &at, &refused, &blocked, &released, &looked, &beyond, &used) != 6 ||
-	    !sound(at, NULL) || !sound(refused, NULL) || !sound(blocked, NULL) || !sound(released, NULL) || !sound(looked, NULL))
+	if (sscanf(text, "%lld %lld %lld %lld %lld %d%n", &at, &refused, &blocked, &released,
+		   &looked, &beyond, &used) != 6 ||
+	    !sound(at, NULL) || !sound(refused, NULL) || !sound(blocked, NULL) ||
+	    !sound(released, NULL) || !sound(looked, NULL))
 		return;
 	l->refused_at_ms = at;
 	l->refused_until_ms = refused;
@@ -246,7 +279,8 @@ void limits_read(struct limits *l, const char *text)
 	l->released_ms = released;
 	l->looked_ms = looked;
 	l->beyond = beyond != 0;
-	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld %d%n", name, &quota, &length, &left, &reset, &said, &used) == 6;
+	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld %d%n", name, &quota, &length,
+				  &left, &reset, &said, &used) == 6;
 	     text += used) {
 		struct limit_window *w = window(l, name, strlen(name));
 		if (!w)
@@ -269,7 +303,8 @@ struct limiter {
 	struct store *store;
 	char account[80]; /* whose limits these are, where there is no ledger */
 	struct limits alone;
-	char shared[160], name[32]; /* the account that was last asked for, and where its limits stand */
+	/* the account that was last asked for, and where its limits stand */
+	char shared[160], name[32];
 };
 
 struct limiter *limiter_new(struct store *store)
@@ -298,7 +333,8 @@ static const char *fact_name(struct limiter *l, const char *account)
 }
 
 /* False: there is no ledger to share, or it cannot be had now. */
-static bool open_shared(struct limiter *l, const char *account, const char **name, struct limits *limits)
+static bool open_shared(struct limiter *l, const char *account, const char **name,
+			struct limits *limits)
 {
 	char text[LIMIT_TEXT_MAX] = "";
 
@@ -337,7 +373,8 @@ static void assume(struct limits *limits, int per_minute)
 	w->length_ms = 60000;
 }
 
-int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class, int64_t now_ms)
+int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class,
+		     int64_t now_ms)
 {
 	struct limits shared;
 	const char *name;
@@ -356,7 +393,8 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	return wait;
 }
 
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, const struct limit_call *call)
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply,
+		   const struct limit_call *call)
 {
 	struct limits shared;
 	const char *name;

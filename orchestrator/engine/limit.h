@@ -1,11 +1,14 @@
-/* limit.h - how often an account's API may be asked, shared by all burst processes through the ledger.
+/* limit.h - how often an account's API may be asked, shared by all burst processes through the
+ * ledger.
  *
- * What the vendor says about its windows (RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, 429 with
- * Retry-After) overrules what was counted here. A part of each window is kept for creates and releases, a smaller one for
- * releases alone; a release waits only after a 429 and for a window that by the vendor's own word is used up: asked once more
- * it would only be refused. It waits a minute at most, whatever the vendor says, since its pod bills, and not at all once one
- * was accepted for which there was no room; a look at what is to be released waits a minute at most, too. Times are wall clock
- * ms, since several processes share them. */
+ * What the vendor says about its windows (RateLimit and RateLimit-Policy of
+ * draft-ietf-httpapi-ratelimit-headers, 429 with Retry-After) overrules what was counted here. A
+ * part of each window is kept for creates and releases, a smaller one for releases alone; a release
+ * waits only after a 429 and for a window that by the vendor's own word is used up: asked once more
+ * it would only be refused. It waits a minute at most, whatever the vendor says, since its pod
+ * bills, and not at all once one was accepted for which there was no room; a look at what is to be
+ * released waits a minute at most, too. Times are wall clock ms, since several processes share
+ * them. */
 #ifndef BURST_ENGINE_LIMIT_H
 #define BURST_ENGINE_LIMIT_H
 
@@ -15,21 +18,22 @@
 enum { LIMIT_WINDOWS = 4, LIMIT_TEXT_MAX = 512 };
 
 struct limit_window {
-	char name[16];		   /* as the vendor calls it: "minute" */
+	char name[16];             /* as the vendor calls it: "minute" */
 	int64_t quota, length_ms;  /* quota 0: not known */
 	int64_t left, reset_at_ms; /* left of it until then */
-	bool said;		   /* by the vendor's own word, and counted on from there; else as assumed */
+	/* by the vendor's own word, and counted on from there; else as assumed */
+	bool said;
 };
 
 struct limits {
 	struct limit_window windows[LIMIT_WINDOWS];
 	size_t count;
-	int64_t refused_at_ms;	  /* when the newest 429 was heard */
+	int64_t refused_at_ms;    /* when the newest 429 was heard */
 	int64_t refused_until_ms; /* after a 429: nobody asks, or one a minute of what ends pods */
 	int64_t blocked_until_ms; /* ... and nobody but a release, which comes again soon enough */
-	int64_t released_ms;	  /* when the newest release was let through, */
-	bool beyond;		  /* ... and for that one there was no room */
-	int64_t looked_ms;	  /* when the newest look was, for which there was no room */
+	int64_t released_ms;      /* when the newest release was let through, */
+	bool beyond;              /* ... and for that one there was no room */
+	int64_t looked_ms;        /* when the newest look was, for which there was no room */
 };
 
 /* One call that was answered. */
@@ -47,13 +51,16 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX]);
 void limits_read(struct limits *l, const char *text);
 
-/* Between processes. store may be NULL (then alone), and a ledger that cannot be read or written limits nothing. */
+/* Between processes. store may be NULL (then alone), and a ledger that cannot be read or written
+ * limits nothing. */
 struct limiter;
 struct limiter *limiter_new(struct store *store);
 void limiter_free(struct limiter *l); /* NULL is fine */
 /* per_minute: the vendor's quota as far as it is known before the first reply; 0: none. */
-int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class, int64_t now_ms);
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, const struct limit_call *call);
+int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class,
+		     int64_t now_ms);
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply,
+		   const struct limit_call *call);
 
 DEFINE_CLEANUP(limiter_free, struct limiter *)
 

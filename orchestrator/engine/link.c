@@ -7,8 +7,12 @@
 #include "../base/log.h"
 #include "../net/http.h"
 
-enum { LINE_MAX_BYTES = 1 << 20, NOISE_MAX_BYTES = 256 << 10, TCP_TIMEOUT_MS = 10000,
-       SILENCE_MS = 9000 /* noticed after 11 to 14 s */ };
+enum {
+	LINE_MAX_BYTES = 1 << 20,
+	NOISE_MAX_BYTES = 256 << 10,
+	TCP_TIMEOUT_MS = 10000,
+	SILENCE_MS = 9000 /* noticed after 11 to 14 s */
+};
 
 struct link {
 	struct loop *loop;
@@ -23,10 +27,10 @@ struct link {
 	struct ssh *ssh;
 	struct ssh_channel *control;
 	struct timer *deadline;
-	struct str in;	    /* a line that is not complete yet */
+	struct str in;      /* a line that is not complete yet */
 	struct str waiting; /* lines to send once the agent is in place */
-	size_t noise;	    /* bytes before hello that were not ours */
-	bool placed;	    /* the agent's bytes are on their way, or were not needed */
+	size_t noise;       /* bytes before hello that were not ours */
+	bool placed;        /* the agent's bytes are on their way, or were not needed */
 	bool up, over;
 };
 
@@ -162,7 +166,8 @@ static void on_control_closed(void *ctx, int exit_code, const char *signal, cons
 	else if (signal)
 		snprintf(words, sizeof(words), "the agent was killed by SIG%.20s", signal);
 	else
-		snprintf(words, sizeof(words), "the agent's side of the connection ended (%d)", exit_code);
+		snprintf(words, sizeof(words), "the agent's side of the connection ended (%d)",
+			 exit_code);
 	fail(l, ERR_NETWORK, words);
 }
 
@@ -177,8 +182,8 @@ static void on_up(void *ctx, const struct err *err)
 		return;
 	}
 	l->control = ssh_exec(l->ssh, l->kit->bootstrap, &control_ops, l, false);
-	CLEANUP(free_text) char *attach =
-		xasprintf("{\"op\":\"attach\",\"from\":%lld}\n", (long long)l->from_event);
+	CLEANUP(free_text)
+	char *attach = xasprintf("{\"op\":\"attach\",\"from\":%lld}\n", (long long)l->from_event);
 	struct str rest = l->waiting;
 	l->waiting = STR_INIT;
 	str_add(&l->waiting, attach); /* always the first line */
@@ -238,8 +243,8 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	l->from_event = setup->from_event;
 	l->deadline_at = clock_boot_ms() + setup->deadline_ms;
 	l->deadline = loop_timer(loop, setup->deadline_ms, on_deadline, l);
-	l->connecting = http_connect(http, setup->host, setup->port, MIN(setup->deadline_ms, TCP_TIMEOUT_MS),
-				     on_tcp, l);
+	l->connecting = http_connect(http, setup->host, setup->port,
+				     MIN(setup->deadline_ms, TCP_TIMEOUT_MS), on_tcp, l);
 	return l;
 }
 
@@ -254,7 +259,8 @@ struct ssh *link_ssh(struct link *l)
 	return l->ssh;
 }
 
-struct lane *link_lane(struct link *l, const char *command, const struct ssh_channel_ops *ops, void *ctx)
+struct lane *link_lane(struct link *l, const char *command, const struct ssh_channel_ops *ops,
+		       void *ctx)
 {
 	struct lane_setup setup = {
 		.host = l->host,

@@ -1,5 +1,6 @@
-/* link.h - one connection to one pod's agent: TCP, SSH with the host key that we made, the agent put in place, and then JSON
- * lines both ways (jobs/agent/CONTROL.md). A lost link is closed and a new one opened; the agent remembers. */
+/* link.h - one connection to one pod's agent: TCP, SSH with the host key that we made, the agent
+ * put in place, and then JSON lines both ways (jobs/agent/CONTROL.md). A lost link is closed and a
+ * new one opened; the agent remembers. */
 #ifndef BURST_ENGINE_LINK_H
 #define BURST_ENGINE_LINK_H
 
@@ -15,15 +16,16 @@ struct link;
 struct link_setup {
 	const char *host, *user;
 	int port;
-	const char *host_key;	 /* public line */
+	const char *host_key;    /* public line */
 	const char *private_key; /* of the client */
 	const struct pod_kit *kit;
-	int64_t from_event;	 /* events after this one are wanted */
-	int64_t deadline_ms;	 /* from now, until the agent has said hello */
+	int64_t from_event;  /* events after this one are wanted */
+	int64_t deadline_ms; /* from now, until the agent has said hello */
 };
 
 struct link_ops {
-	/* The agent is there and about to be attached to: what link_send() is given now goes out with that. May be NULL. */
+	/* The agent is there and about to be attached to: what link_send() is given now goes out
+	 * with that. May be NULL. */
 	void (*placed)(void *ctx);
 	/* The agent answers; *reached_ms: boot clock when TCP was accepted. hello is borrowed. */
 	void (*up)(void *ctx, const json_t *hello, int64_t reached_ms);
@@ -33,15 +35,18 @@ struct link_ops {
 	void (*down)(void *ctx, const struct err *err);
 };
 
-/* Strings are copied; kit and ops are kept by reference. Never calls back before it has returned. */
+/* Strings are copied; kit and ops are kept by reference. Never calls back before it has returned.
+ */
 struct link *link_open(struct loop *loop, struct http *http, const struct link_setup *setup,
 		       const struct link_ops *ops, void *ctx);
 /* From now on these are called, with this ctx. */
 void link_hand(struct link *link, const struct link_ops *ops, void *ctx);
-void link_send(struct link *link, const json_t *line); /* queued; before up() too late lines are simply queued */
-struct ssh *link_ssh(struct link *link);	       /* for further channels, after up() */
+/* queued; before up() too late lines are simply queued */
+void link_send(struct link *link, const json_t *line);
+struct ssh *link_ssh(struct link *link); /* for further channels, after up() */
 /* Another session to the same pod, for one command (lane.h). After up(); may outlive the link. */
-struct lane *link_lane(struct link *link, const char *command, const struct ssh_channel_ops *ops, void *ctx);
-void link_close(struct link *link);		       /* no callback afterwards; NULL is fine */
+struct lane *link_lane(struct link *link, const char *command, const struct ssh_channel_ops *ops,
+		       void *ctx);
+void link_close(struct link *link); /* no callback afterwards; NULL is fine */
 
 #endif

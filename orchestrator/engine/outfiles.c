@@ -1,4 +1,5 @@
-/* outfiles.c - from finished on a pod to safe here: fetched, verified, checked, renamed, recorded. */
+/* outfiles.c - from finished on a pod to safe here: fetched, verified, checked, renamed, recorded.
+ */
 #include <search.h>
 #include <stdlib.h>
 
@@ -13,13 +14,13 @@ struct getting { /* one file under way: the context of its fetch */
 	uint32_t segment;
 	size_t file;
 	int pod;
-	unsigned turn; /* which try this is; an older one that ends late is passed over */
+	unsigned turn;      /* which try this is; an older one that ends late is passed over */
 	struct check check; /* a worker thread's until done */
 	bool checked;
 };
 
-/* Commands: which segment an output's name belongs to, from the first one that reported it, and which of its files it is; or a
- * folder that outputs lie in. */
+/* Commands: which segment an output's name belongs to, from the first one that reported it, and
+ * which of its files it is; or a folder that outputs lie in. */
 struct claim {
 	uint32_t segment;
 	bool is_file;
@@ -100,7 +101,8 @@ static const struct claim *in_the_way(const struct engine *e, const char *name)
 	return NULL;
 }
 
-enum claim_answer outfiles_claim(struct engine *e, uint32_t segment, const char *name, uint32_t *owner)
+enum claim_answer outfiles_claim(struct engine *e, uint32_t segment, const char *name,
+				 uint32_t *owner)
 {
 	struct claim *c = claim_find(e, name, strlen(name));
 
@@ -158,7 +160,8 @@ void outfiles_disclaim(struct engine *e, int pod)
 {
 	for (uint32_t i = 0; e->needs && e->needs->command && i < e->segment_count; i++) {
 		const struct seg_state *s = &e->segs[i];
-		for (size_t k = 0; s->pod == pod && core_seg_state(e->core, i) != SEG_SAFE && k < s->count; k++)
+		for (size_t k = 0;
+		     s->pod == pod && core_seg_state(e->core, i) != SEG_SAFE && k < s->count; k++)
 			outfiles_unclaim(e, i, s->files[k].name);
 	}
 }
@@ -173,14 +176,17 @@ int64_t outfiles_most_bytes(const struct engine *e, int pod)
 	return v->size_gb && v->price_microusd_month ? v->size_gb << 30 : COMMAND_OUTPUT_MAX_BYTES;
 }
 
-static void count_names(struct engine *e, const struct seg_state *s, const struct outfile *f, int sign)
+static void count_names(struct engine *e, const struct seg_state *s, const struct outfile *f,
+			int sign)
 {
 	if (s->pod >= 0)
-		e->pods[s->pod].named_bytes += sign * (int64_t)(sizeof(*f) + strlen(f->name) + strlen(f->path));
+		e->pods[s->pod].named_bytes +=
+			sign * (int64_t)(sizeof(*f) + strlen(f->name) + strlen(f->path));
 }
 
 /* A command that goes on has replaced or lengthened what it had told of. */
-static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, const char *path, int64_t bytes, const char *sha256)
+static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, const char *path,
+		      int64_t bytes, const char *sha256)
 {
 	if (f->bytes == bytes && !strcmp(f->sha256, sha256) && !strcmp(f->path, path))
 		return;
@@ -199,8 +205,8 @@ static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, 
 	COPY_TEXT(f->sha256, sha256);
 }
 
-struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
-			     const char *sha256, bool is_new)
+struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path,
+			     int64_t bytes, const char *sha256, bool is_new)
 {
 	struct seg_state *s = &e->segs[segment];
 	struct claim *claim = e->needs->command ? claim_of(e, segment, name) : NULL;
@@ -248,7 +254,8 @@ void outfiles_reset(struct engine *e, uint32_t segment)
 	s->count = s->cap = s->home = 0;
 	s->reported = s->announced = false;
 	if (under_way && fetcher)
-		fetcher_cancel(fetcher, is_of, &segment); /* they would keep the next try's files from coming */
+		fetcher_cancel(fetcher, is_of,
+			       &segment); /* they would keep the next try's files from coming */
 }
 
 /* In a worker thread. */
@@ -259,7 +266,8 @@ static void inspect(void *ctx, const char *part_path)
 
 	memset(&g->check, 0, sizeof(g->check));
 	g->checked = true;
-	if (g->e->setup->job_ops->check(g->e->setup->job, g->segment, part_path, &g->check, &err) < 0) {
+	if (g->e->setup->job_ops->check(g->e->setup->job, g->segment, part_path, &g->check, &err) <
+	    0) {
 		g->check.ok = false;
 		COPY_TEXT(g->check.reason, err.msg);
 	}
@@ -272,7 +280,10 @@ static void announce_home(struct engine *e, uint32_t segment)
 	if (!s->reported || s->announced || s->home < s->count)
 		return;
 	s->announced = true;
-	struct event ev = {.type = EV_HOME, .pod = s->pod, .segment = segment, .ok = true,
+	struct event ev = {.type = EV_HOME,
+			   .pod = s->pod,
+			   .segment = segment,
+			   .ok = true,
 			   .check_ok = s->check.ok || !s->count};
 	if (s->count && !s->check.ok)
 		engine_log(e, LOG_INFO, "%s: %s", e->segments[segment].id, s->check.reason);
@@ -286,7 +297,8 @@ static void file_failed(struct engine *e, uint32_t segment, const struct err *wh
 {
 	if (why->kind == ERR_JOB)
 		COPY_TEXT(e->setup->results[segment].reason, why->msg);
-	engine_log(e, why->kind == ERR_JOB ? LOG_WARN : LOG_INFO, "%s: %s", e->segments[segment].id, why->msg);
+	engine_log(e, why->kind == ERR_JOB ? LOG_WARN : LOG_INFO, "%s: %s", e->segments[segment].id,
+		   why->msg);
 }
 
 void outfiles_stale(struct engine *e, int pod, uint32_t segment, struct outfile *f)
@@ -306,10 +318,12 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 	bool current = f && f->under_way && f->turn == g->turn;
 
 	if (!current) {
-		receive_drop(r, false); /* the segment went elsewhere meanwhile, or the file is another one now */
+		/* the segment went elsewhere meanwhile, or the file is another one now */
+		receive_drop(r, false);
 		outfiles_stale(e, g->pod, g->segment, f);
 	} else if (err && err->kind == ERR_NETWORK && !e->pods[g->pod].fetcher) {
-		f->under_way = false; /* the connection is gone: all that is not home is asked for when it is back */
+		/* the connection is gone: all that is not home is asked for when it is back */
+		f->under_way = false;
 		if (core_pod_at(e->core, g->pod)->via_volume && !e->over)
 			vendor_fetch(e, g->pod, g->segment);
 	} else if (err && err->kind == ERR_NETWORK && f->retries++ < 3) {
@@ -320,7 +334,8 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 		struct event ev = {.type = EV_HOME_FAILED, .pod = g->pod, .segment = g->segment};
 		struct err why = *err;
 		if (why.kind == ERR_BUSY)
-			why.kind = ERR_TRANSIENT; /* of our own making: what holds it is about to end */
+			why.kind = ERR_TRANSIENT; /* of our own making: what holds it is about to
+						     end */
 		file_failed(e, g->segment, &why);
 		post(e, &ev, &why);
 	} else {
@@ -339,7 +354,11 @@ void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch
 	struct outfile *f = &e->segs[segment].files[file];
 	struct getting *g = xcalloc(1, sizeof(*g));
 
-	*g = (struct getting){.e = e, .segment = segment, .file = file, .pod = e->segs[segment].pod, .turn = ++e->fetch_turns};
+	*g = (struct getting){.e = e,
+			      .segment = segment,
+			      .file = file,
+			      .pod = e->segs[segment].pod,
+			      .turn = ++e->fetch_turns};
 	f->turn = g->turn;
 	*want = (struct fetch_want){
 		.output_dir = e->setup->output_dir,
@@ -379,9 +398,11 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 	struct seg_state *s = &e->segs[segment];
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	if (s->pod != pod || (!s->count && !s->reported)) { /* nothing is known of such a file (any more) */
+	/* nothing is known of such a file (any more) */
+	if (s->pod != pod || (!s->count && !s->reported)) {
 		struct err err;
-		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s", e->segments[segment].id, pod_called(e, pod));
+		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s", e->segments[segment].id,
+			pod_called(e, pod));
 		struct event ev = {.type = EV_HOME_FAILED, .pod = pod, .segment = segment};
 		post(e, &ev, &err);
 		return;
@@ -401,7 +422,9 @@ int64_t outfiles_left(const struct engine *e, int pod)
 
 	for (uint32_t i = 0; i < e->segment_count; i++) {
 		const struct seg_state *s = &e->segs[i];
-		for (size_t k = 0; s->pod == pod && core_seg_state(e->core, i) == SEG_RENDERED && k < s->count; k++)
+		for (size_t k = 0;
+		     s->pod == pod && core_seg_state(e->core, i) == SEG_RENDERED && k < s->count;
+		     k++)
 			bytes += s->files[k].r ? 0 : s->files[k].bytes;
 	}
 	return bytes;
@@ -433,8 +456,8 @@ static struct segment_result result_of(const struct keeping *k, size_t file)
 	return result;
 }
 
-/* The manifest's lines first, then the renames: a line without its file is harmless, a file without a line looks foreign. Both
- * are synced for so many files at once. */
+/* The manifest's lines first, then the renames: a line without its file is harmless, a file without
+ * a line looks foreign. Both are synced for so many files at once. */
 static int record_and_keep(struct keeping *k, size_t from, size_t count)
 {
 	const struct engine_setup *setup = k->e->setup;
@@ -469,7 +492,9 @@ static void kept(void *arg)
 	for (size_t i = 0; i < k->count; i++)
 		receive_drop(k->list[i], false);
 	if (k->err.kind) {
-		struct event ev = {.type = EV_HOME_FAILED, .pod = e->segs[k->segment].pod, .segment = k->segment};
+		struct event ev = {.type = EV_HOME_FAILED,
+				   .pod = e->segs[k->segment].pod,
+				   .segment = k->segment};
 		if (k->err.kind != ERR_JOB)
 			k->err.kind = ERR_LOCAL;
 		file_failed(e, k->segment, &k->err);

@@ -31,13 +31,15 @@ static int compare(const void *a, const void *b)
 }
 
 /* gpu NULL: any. */
-static size_t boots(const struct pod_row *rows, size_t count, const char *gpu, int64_t out[BOOTS_MOST])
+static size_t boots(const struct pod_row *rows, size_t count, const char *gpu,
+		    int64_t out[BOOTS_MOST])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count && n < BOOTS_MOST; i++) {
 		int64_t ms = rows[i].connected_ms - rows[i].create_ms;
-		if (rows[i].connected_ms > 0 && rows[i].create_ms > 0 && ms > 0 && (!gpu || same_gpu(rows[i].gpu, gpu)))
+		if (rows[i].connected_ms > 0 && rows[i].create_ms > 0 && ms > 0 &&
+		    (!gpu || same_gpu(rows[i].gpu, gpu)))
 			out[n++] = ms;
 	}
 	return n;
@@ -57,7 +59,8 @@ int64_t past_boot_ms(const struct pod_row *rows, size_t count, const char *gpu)
 }
 
 /* Offers of one provider and one GPU share theirs. */
-static void add_boots(struct store *store, const struct offer *offers, size_t count, struct offer_past *out)
+static void add_boots(struct store *store, const struct offer *offers, size_t count,
+		      struct offer_past *out)
 {
 	struct pod_row *rows = NULL;
 	const char *of = NULL;
@@ -72,7 +75,8 @@ static void add_boots(struct store *store, const struct offer *offers, size_t co
 			store_pods_up(store, o->provider, ROWS_MOST, &rows, &n, NULL);
 			of = o->provider;
 		}
-		bool known = i > 0 && !strcmp(offers[i - 1].provider, o->provider) && !strcmp(offers[i - 1].gpu, o->gpu);
+		bool known = i > 0 && !strcmp(offers[i - 1].provider, o->provider) &&
+			     !strcmp(offers[i - 1].gpu, o->gpu);
 		out[i].boot_ms = known ? out[i - 1].boot_ms : past_boot_ms(rows, n, o->gpu);
 	}
 	free(rows);
@@ -102,32 +106,38 @@ static json_t *mark_of(struct store *store, const struct offer *o)
 
 /* ---- which cards cannot run an image ---- */
 
-static void card_name(const struct past_image *of, const char *provider, const char *gpu, char name[64])
+static void card_name(const struct past_image *of, const char *provider, const char *gpu,
+		      char name[64])
 {
 	const struct gpu *known = gpu_find(gpu);
-	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s", of->image ? of->image : "", of->image ? "" : provider, of->setup ? of->setup : "",
-						 known ? known->name : gpu);
+	CLEANUP(free_text)
+	char *text =
+		xasprintf("%s\n%s\n%s\n%s", of->image ? of->image : "", of->image ? "" : provider,
+			  of->setup ? of->setup : "", known ? known->name : gpu);
 	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
 	snprintf(name, 64, "unfit:%.40s", hex);
 }
 
-void past_card_unfit(struct store *store, const struct past_image *of, const char *provider, const char *gpu, const char *why, int64_t wall_ms)
+void past_card_unfit(struct store *store, const struct past_image *of, const char *provider,
+		     const char *gpu, const char *why, int64_t wall_ms)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	char name[64];
 
 	str_add_printable(&shown, why, strlen(why), 190);
-	CLEANUP(json_decref) json_t *mark = json_pack("{s:I,s:s,s:s}", "at_ms", (json_int_t)wall_ms, "why", str_text(&shown), "gpu", gpu);
+	CLEANUP(json_decref)
+	json_t *mark = json_pack("{s:I,s:s,s:s}", "at_ms", (json_int_t)wall_ms, "why",
+				 str_text(&shown), "gpu", gpu);
 	CLEANUP(free_text) char *line = mark ? jsonx_line(mark) : NULL;
 	card_name(of, provider, gpu, name);
 	if (line)
 		store_put_fact(store, name, line, NULL);
 }
 
-bool past_card_is_unfit(struct store *store, const struct past_image *of, const char *provider, const char *gpu, int64_t wall_ms, char *why,
-			size_t room, int64_t *since_ms)
+bool past_card_is_unfit(struct store *store, const struct past_image *of, const char *provider,
+			const char *gpu, int64_t wall_ms, char *why, size_t room, int64_t *since_ms)
 {
 	char name[64], text[4096] = "";
 
@@ -142,15 +152,18 @@ bool past_card_is_unfit(struct store *store, const struct past_image *of, const 
 	return why[0] != '\0';
 }
 
-bool past_card_forget(struct store *store, const struct past_image *of, const char *provider, const char *gpu)
+bool past_card_forget(struct store *store, const struct past_image *of, const char *provider,
+		      const char *gpu)
 {
 	char name[64], text[4096] = "";
 
 	card_name(of, provider, gpu, name);
-	return store_fact(store, name, text, sizeof(text)) && text[0] && store_put_fact(store, name, "", NULL) == 0;
+	return store_fact(store, name, text, sizeof(text)) && text[0] &&
+	       store_put_fact(store, name, "", NULL) == 0;
 }
 
-struct offer_past *past_of_offers(struct store *store, const struct past_image *of, const struct offer *offers, size_t count, int64_t wall_ms)
+struct offer_past *past_of_offers(struct store *store, const struct past_image *of,
+				  const struct offer *offers, size_t count, int64_t wall_ms)
 {
 	if (!count)
 		return NULL;
@@ -160,7 +173,8 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 	for (size_t i = 0; i < count; i++) {
 		int64_t since;
 		if (of && strcmp(offers[i].gpu, "none") != 0)
-			past_card_is_unfit(store, of, offers[i].provider, offers[i].gpu, wall_ms, out[i].unfit, sizeof(out[i].unfit), &since);
+			past_card_is_unfit(store, of, offers[i].provider, offers[i].gpu, wall_ms,
+					   out[i].unfit, sizeof(out[i].unfit), &since);
 		CLEANUP(json_decref) json_t *mark = mark_of(store, &offers[i]);
 		int64_t at = jsonx_int(mark, "at_ms", 0);
 		if (!mark || at > wall_ms)
@@ -172,15 +186,17 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 	return out;
 }
 
-static json_t *mark_new(const struct offer *o, const char *host, const char *why, int64_t wall_ms, int64_t times)
+static json_t *mark_new(const struct offer *o, const char *host, const char *why, int64_t wall_ms,
+			int64_t times)
 {
 	int64_t avoid_ms = MIN(AVOID_LEAST_MS << MIN(times - 1, 8), AVOID_MOST_MS);
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
 	str_add_printable(&shown, why, strlen(why), 90);
-	return json_pack("{s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:b,s:s}", "at_ms", (json_int_t)wall_ms, "until_ms",
-			 (json_int_t)(wall_ms + avoid_ms), "times", (json_int_t)times, "why", str_text(&shown), "provider",
-			 o->provider, "offer", o->id, "gpu", o->gpu, "region", o->region, "spot", o->spot, "host", host);
+	return json_pack("{s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:b,s:s}", "at_ms", (json_int_t)wall_ms,
+			 "until_ms", (json_int_t)(wall_ms + avoid_ms), "times", (json_int_t)times,
+			 "why", str_text(&shown), "provider", o->provider, "offer", o->id, "gpu",
+			 o->gpu, "region", o->region, "spot", o->spot, "host", host);
 }
 
 static int put_mark(struct store *store, const struct offer *offer, json_t *mark, struct err *err)
@@ -190,11 +206,12 @@ static int put_mark(struct store *store, const struct offer *offer, json_t *mark
 	char name[64];
 
 	fact_name(offer, name);
-	return line ? store_put_fact(store, name, line, err) : err_set(err, ERR_BUG, "what an offer is avoided for is no text");
+	return line ? store_put_fact(store, name, line, err)
+		    : err_set(err, ERR_BUG, "what an offer is avoided for is no text");
 }
 
-int past_give_up(struct store *store, const struct offer *offer, const char *host, const char *why, int64_t rented_ms,
-		 int64_t wall_ms, struct err *err)
+int past_give_up(struct store *store, const struct offer *offer, const char *host, const char *why,
+		 int64_t rented_ms, int64_t wall_ms, struct err *err)
 {
 	if (store_begin(store, err) < 0)
 		return -1;
@@ -224,11 +241,14 @@ static void switch_fact(const char *account, char name[96])
 	snprintf(name, 96, "no_switch:%.80s", account);
 }
 
-/* What its vendor's API refuses to the pod's key is the account's; what a pod lacks (a tool, the network) is its own. */
+/* What its vendor's API refuses to the pod's key is the account's; what a pod lacks (a tool, the
+ * network) is its own. */
 void past_switch_said(struct store *store, const char *account, const char *line, int64_t wall_ms)
 {
-	const char *at = starts_with(line, "bad ending this pod is refused: ") ? line + strlen("bad ending this pod is refused: ") :
-			 starts_with(line, "bad ") ? line + strlen("bad ") : "";
+	const char *at = starts_with(line, "bad ending this pod is refused: ")
+				 ? line + strlen("bad ending this pod is refused: ")
+			 : starts_with(line, "bad ") ? line + strlen("bad ")
+						     : "";
 	bool refused = starts_with(at, "http 401") || starts_with(at, "http 403");
 	char name[96], old[160], words[100], fresh[160] = "";
 
@@ -244,7 +264,8 @@ void past_switch_said(struct store *store, const char *account, const char *line
 	store_put_fact(store, name, fresh, NULL);
 }
 
-void past_no_switch(struct store *store, const char *account, int64_t wall_ms, char *words, size_t room)
+void past_no_switch(struct store *store, const char *account, int64_t wall_ms, char *words,
+		    size_t room)
 {
 	char name[96], fact[160], *end;
 

@@ -11,11 +11,11 @@
 #include "past.h"
 
 enum {
-	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
-	LITTLE_BYTES = 4 << 20, /* here before a volume has been asked to keep it */
-	FILES_MAX = 100000, /* of one segment */
-	NAMES_MOST_MB = 64, /* that one pod's names and paths of outputs may take here, */
-	NAMES_MORE_KB = 256, /* ... and for each segment of the job */
+	LOG_MAX_MB = 96,           /* an agent keeps 64 of what its workers print */
+	LITTLE_BYTES = 4 << 20,    /* here before a volume has been asked to keep it */
+	FILES_MAX = 100000,        /* of one segment */
+	NAMES_MOST_MB = 64,        /* that one pod's names and paths of outputs may take here, */
+	NAMES_MORE_KB = 256,       /* ... and for each segment of the job */
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
 	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease where that is less */
@@ -50,7 +50,8 @@ void podlink_gpu_seen(struct epod *p, const char *said)
 /* A time that it has measured: it cannot have begun before it was rented. */
 static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
 {
-	return jsonx_bounded(event, key, 0, MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
+	return jsonx_bounded(event, key, 0,
+			     MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
 }
 
 void podlink_say(struct engine *e, int pod, json_t *line)
@@ -84,7 +85,9 @@ static uint32_t batch_number(const struct engine *e, const json_t *event, const 
 static void batch_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *state = jsonx_text(event, "state", "");
-	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = measured_ms(e, pod, event, "t")};
+	struct event ev = {.pod = pod,
+			   .batch = batch_number(e, event, "id"),
+			   .t = measured_ms(e, pod, event, "t")};
 	char id[60], reason[60];
 
 	if (!strcmp(state, "started")) {
@@ -96,7 +99,8 @@ static void batch_event(struct engine *e, int pod, const json_t *event)
 	} else {
 		podlink_shown(id, sizeof(id), jsonx_text(event, "id", "?"));
 		podlink_shown(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
-		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod), id, reason);
+		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod),
+			   id, reason);
 		return;
 	}
 	post(e, &ev, NULL);
@@ -104,7 +108,9 @@ static void batch_event(struct engine *e, int pod, const json_t *event)
 
 static enum err_kind failure_kind(const char *reason)
 {
-	return !strcmp(reason, "mismatch") ? ERR_UNTRUSTED : !strcmp(reason, "missing") ? ERR_NOT_FOUND : ERR_JOB;
+	return !strcmp(reason, "mismatch")  ? ERR_UNTRUSTED
+	       : !strcmp(reason, "missing") ? ERR_NOT_FOUND
+					    : ERR_JOB;
 }
 
 static void segment_failed(struct engine *e, int pod, uint32_t segment, const json_t *event)
@@ -120,7 +126,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
 		format_text(story, sizeof(story), "the command ended with exit code %d%s%s", code,
-			 code <= 0 && words[0] ? ": " : "", code <= 0 ? words : "");
+			    code <= 0 && words[0] ? ": " : "", code <= 0 ? words : "");
 		e->command_code = code;
 	} else {
 		format_text(story, sizeof(story), "%s: %s", cause, words);
@@ -149,14 +155,16 @@ static void distrust(struct engine *e, int pod, const char *what)
 	pod_down(e, pod, &err);
 }
 
-static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name, const char *what)
+static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name,
+			const char *what)
 {
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	struct err err;
 	char shown[100];
 
 	podlink_shown(shown, sizeof(shown), name ? name : "without a name");
-	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched", e->segments[segment].id, what, shown);
+	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched",
+		e->segments[segment].id, what, shown);
 	e->segs[segment].refused = true;
 	/* a name may be the job's own doing; what the agent says of the file itself is not */
 	if (name && path_may_be_output(name) && e->pods[pod].link) {
@@ -169,11 +177,14 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 
 static int64_t names_most(const struct engine *e)
 {
-	return ((int64_t)NAMES_MOST_MB << 20) + ((int64_t)NAMES_MORE_KB << 10) * (int64_t)e->segment_count;
+	return ((int64_t)NAMES_MOST_MB << 20) +
+	       ((int64_t)NAMES_MORE_KB << 10) * (int64_t)e->segment_count;
 }
 
-/* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). NULL: it is not taken. */
-static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
+/* The pod names the file; what it is called here is ours to say (speech) or must be a safe path
+ * (commands). NULL: it is not taken. */
+static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event,
+				 const char *name)
 {
 	const char *path = jsonx_text(event, "path", "");
 	const char *hash = jsonx_text(event, "sha256", "");
@@ -184,16 +195,21 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 		return NULL;
 	}
 	if (e->pods[pod].named_bytes > names_most(e)) {
-		CLEANUP(free_text) char *why = xasprintf("the names of its outputs take more than %lld MB", (long long)(names_most(e) >> 20));
+		CLEANUP(free_text)
+		char *why = xasprintf("the names of its outputs take more than %lld MB",
+				      (long long)(names_most(e) >> 20));
 		distrust(e, pod, why);
 		return NULL;
 	}
-	if (name && path_may_be_output(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0 && bytes <= outfiles_most_bytes(e, pod)) {
+	if (name && path_may_be_output(name) && path_is_safe(path) && good_hash(hash) &&
+	    bytes >= 0 && bytes <= outfiles_most_bytes(e, pod)) {
 		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
 		return outfiles_add(e, segment, name, path, bytes, hash, is_new);
 	}
 	if (name && bytes > outfiles_most_bytes(e, pod)) {
-		CLEANUP(free_text) char *what = xasprintf("a file of %lld bytes, more than it can have", (long long)bytes);
+		CLEANUP(free_text)
+		char *what =
+			xasprintf("a file of %lld bytes, more than it can have", (long long)bytes);
 		refuse_file(e, pod, segment, name, what);
 		return NULL;
 	}
@@ -219,7 +235,8 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 	if (state == SEG_SAFE || state == SEG_FAILED)
 		return true;
 	if (holder >= 0 && holder != pod)
-		return true; /* a pod has no say in another one's work: its words would replace the outputs that came from there */
+		return true; /* a pod has no say in another one's work: its words would replace the
+				outputs that came from there */
 	if (e->segs[segment].pod == pod && e->segs[segment].reported)
 		return true; /* said twice, the core may not have heard of the first yet */
 	return state == SEG_RENDERED && e->segs[segment].pod >= 0 &&
@@ -229,7 +246,9 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 static void segment_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
-	struct event ev = {.type = EV_RENDERED, .pod = pod, .t = measured_ms(e, pod, event, "t"),
+	struct event ev = {.type = EV_RENDERED,
+			   .pod = pod,
+			   .t = measured_ms(e, pod, event, "t"),
 			   .elapsed_ms = measured_ms(e, pod, event, "ms")};
 
 	if (segment < 0)
@@ -264,7 +283,8 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 }
 
 /* It makes a file of this name, and that is the job's own doing: another try would do the same. */
-static void name_fails(struct engine *e, int pod, uint32_t segment, const char *name, const char *why)
+static void name_fails(struct engine *e, int pod, uint32_t segment, const char *name,
+		       const char *why)
 {
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	struct segment_result *result = &e->setup->results[segment];
@@ -278,8 +298,8 @@ static void name_fails(struct engine *e, int pod, uint32_t segment, const char *
 	post(e, &ev, &err);
 }
 
-/* Two parts of a command that write the same name, or one a file where the other has a folder: one of the two would be lost. In one
- * part no folder has that: then it is the pod that says so. */
+/* Two parts of a command that write the same name, or one a file where the other has a folder: one
+ * of the two would be lost. In one part no folder has that: then it is the pod that says so. */
 static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const char *name)
 {
 	uint32_t owner;
@@ -288,13 +308,15 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	case CLAIM_TAKEN: return false;
 	case CLAIM_IN_THE_WAY:
 		if (owner == segment) {
-			refuse_file(e, pod, segment, name, "a file below another one, or where a folder is");
+			refuse_file(e, pod, segment, name,
+				    "a file below another one, or where a folder is");
 			return true;
 		}
 		break;
 	case CLAIM_OF_ANOTHER: break;
 	}
-	CLEANUP(free_text) char *why = xasprintf("as %s does: put $BURST_INDEX into the name", e->segments[owner].id);
+	CLEANUP(free_text)
+	char *why = xasprintf("as %s does: put $BURST_INDEX into the name", e->segments[owner].id);
 	name_fails(e, pod, segment, name, why);
 	return true;
 }
@@ -307,10 +329,13 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->segs[segment].refused)
 		return;
 	if (name && (jsonx_text(event, "error", NULL) || !path_may_be_output(name))) {
-		name_fails(e, pod, (uint32_t)segment, name, "which cannot come here by that name: rename it, or leave it out of job.outputs");
+		name_fails(e, pod, (uint32_t)segment, name,
+			   "which cannot come here by that name: rename it, or leave it out of "
+			   "job.outputs");
 		return;
 	}
-	/* agents report nothing else; what else lies in the output folder is not theirs to replace */
+	/* agents report nothing else; what else lies in the output folder is not theirs to replace
+	 */
 	if (name && !pattern_match_any(e->needs->outputs, name)) {
 		refuse_file(e, pod, (uint32_t)segment, name, "a file that nobody asked for");
 		return;
@@ -337,7 +362,8 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 		distrust(e, pod, "it floods us with log lines");
 		return;
 	}
-	bool of_agent = !json_object_get(event, "w") && !json_object_get(event, "id"); /* no output of the job's */
+	/* no output of the job's */
+	bool of_agent = !json_object_get(event, "w") && !json_object_get(event, "id");
 	bool output = e->setup->output && e->needs && e->needs->command && !of_agent;
 	if (output)
 		e->setup->output(e->setup->ctx, pod_called(e, pod), str_text(&shown));
@@ -353,7 +379,8 @@ static void revoked_event(struct engine *e, int pod, const json_t *event)
 
 	for (size_t i = 0; i < json_array_size(ids); i++) {
 		CLEANUP(json_decref) json_t *one = json_pack("{s:O}", "id", json_array_get(ids, i));
-		struct event ev = {.type = EV_REVOKED, .pod = pod, .batch = batch_number(e, one, "id")};
+		struct event ev = {
+			.type = EV_REVOKED, .pod = pod, .batch = batch_number(e, one, "id")};
 		post(e, &ev, NULL);
 	}
 }
@@ -380,12 +407,14 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
 	bool ok = jsonx_bool(event, "ok", false);
 
 	if (!ok)
-		engine_log(e, LOG_INFO, "pod %s: its volume cannot be synced: its files come by way of the pod", pod_called(e, pod));
+		engine_log(e, LOG_INFO,
+			   "pod %s: its volume cannot be synced: its files come by way of the pod",
+			   pod_called(e, pod));
 	tell_synced(e, pod, (int)jsonx_bounded(event, "turn", 0, INT32_MAX), ok);
 }
 
-/* For doctor: the last word of this vendor's pods, and when it changed. One that ended itself is not outdone by one that has
- * only been let in. */
+/* For doctor: the last word of this vendor's pods, and when it changed. One that ended itself is
+ * not outdone by one that has only been let in. */
 static void remember_switch(struct engine *e, int pod, const char *how)
 {
 	const struct engine_provider *v = &e->setup->providers[core_pod_at(e->core, pod)->provider];
@@ -399,10 +428,12 @@ static void remember_switch(struct engine *e, int pod, const char *how)
 	snprintf(name, sizeof(name), "switch.%s", provider);
 	store_fact(e->setup->store, name, old, sizeof(old));
 	size_t word = strcspn(how, " ");
-	if ((old[0] && !strncmp(old, how, word) && old[word] == ' ') || (starts_with(old, "ok") && starts_with(how, "unproven")))
+	if ((old[0] && !strncmp(old, how, word) && old[word] == ' ') ||
+	    (starts_with(old, "ok") && starts_with(how, "unproven")))
 		return;
 	podlink_shown(words, sizeof(words), how + word + (how[word] == ' '));
-	snprintf(fresh, sizeof(fresh), "%.*s %.10s %s", (int)word, how, clock_rfc3339(when, sizeof(when), clock_wall_ms()), words);
+	snprintf(fresh, sizeof(fresh), "%.*s %.10s %s", (int)word, how,
+		 clock_rfc3339(when, sizeof(when), clock_wall_ms()), words);
 	store_put_fact(e->setup->store, name, fresh, NULL);
 }
 
@@ -421,7 +452,8 @@ static bool switch_works(struct engine *e, int pod, const char *how)
 
 static void mode_event(struct engine *e, int pod, const json_t *event)
 {
-	struct event ev = {.type = EV_LEFT_ALONE, .pod = pod, .number = (int)batch_number(e, event, "id")};
+	struct event ev = {
+		.type = EV_LEFT_ALONE, .pod = pod, .number = (int)batch_number(e, event, "id")};
 
 	if (!strcmp(jsonx_text(event, "mode", ""), "detached"))
 		post(e, &ev, NULL);
@@ -431,7 +463,8 @@ static bool says_something(const struct engine *e, int pod, const char *what, co
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 
-	return (!strcmp(what, "segment") || !strcmp(what, "output")) && segment >= 0 && !settled(e, (uint32_t)segment, pod);
+	return (!strcmp(what, "segment") || !strcmp(what, "output")) && segment >= 0 &&
+	       !settled(e, (uint32_t)segment, pod);
 }
 
 /* Lines of a log have a bound of their own. */
@@ -523,10 +556,15 @@ static void tell_running(struct engine *e, int pod)
 	for (size_t i = 0; e->needs && i < json_array_size(p->running); i++) {
 		const char *id = json_string_value(json_array_get(p->running, i));
 		int64_t segment = id ? segment_by_id(e, id) : -1;
-		struct event ev = {.type = EV_RUNNING, .pod = pod, .segment = (uint32_t)segment, .t = p->running_t};
+		struct event ev = {.type = EV_RUNNING,
+				   .pod = pod,
+				   .segment = (uint32_t)segment,
+				   .t = p->running_t};
 		if (segment < 0)
 			continue;
-		p->quiet.est_ms += (int64_t)(MIN(MAX(e->segments[segment].est_seconds, 0), 1e6) * 1000); /* of one batch, or more */
+		/* of one batch, or more */
+		p->quiet.est_ms +=
+			(int64_t)(MIN(MAX(e->segments[segment].est_seconds, 0), 1e6) * 1000);
 		post(e, &ev, NULL);
 	}
 }
@@ -546,7 +584,9 @@ int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
 {
 	int64_t began_s = jsonx_bounded(hello, "began_s", 0, CLOCK_MOST_S);
 
-	return began_s ? began_s * 1000 + jsonx_bounded(hello, "t", 0, CLOCK_MOST_S * 1000) - wall_ms : 0;
+	return began_s ? began_s * 1000 + jsonx_bounded(hello, "t", 0, CLOCK_MOST_S * 1000) -
+				 wall_ms
+		       : 0;
 }
 
 /* It reads its hard end, an epoch, from a clock of its own. */
@@ -558,26 +598,35 @@ static void compare_clocks(struct engine *e, int pod, const json_t *hello)
 	if (e->pods[pod].clock_said || (off_ms >= -POD_CLOCK_OFF_MS && off_ms <= POD_CLOCK_OFF_MS))
 		return;
 	e->pods[pod].clock_said = true;
-	engine_log(e, LOG_WARN, "pod %s: its clock is %s this machine's: should we vanish, it ends itself that much too %s",
-		   pod_called(e, pod), clock_off_show(off, sizeof(off), off_ms), off_ms < 0 ? "late" : "early");
+	engine_log(e, LOG_WARN,
+		   "pod %s: its clock is %s this machine's: should we vanish, it ends itself that "
+		   "much too %s",
+		   pod_called(e, pod), clock_off_show(off, sizeof(off), off_ms),
+		   off_ms < 0 ? "late" : "early");
 }
 
 static void on_stuck(void *ctx, const char *why)
 {
 	struct at *at = ctx;
-	CLEANUP(free_text) char *what = xasprintf("its files do not come: %s, again and again", why);
+	CLEANUP(free_text)
+	char *what = xasprintf("its files do not come: %s, again and again", why);
 
 	distrust(at->e, at->pod, what);
 }
 
-/* Where workers are what the agent is, they can read what the pod keeps for itself: the key of its switch, where it has one. */
+/* Where workers are what the agent is, they can read what the pod keeps for itself: the key of its
+ * switch, where it has one. */
 static void say_who_works(struct engine *e, int pod, const json_t *hello)
 {
 	if (e->setup->worker_root)
-		engine_log(e, LOG_NOTE, "pod %s: its workers are root in the pod (pod.worker_root), and can read the pod's own key",
+		engine_log(e, LOG_NOTE,
+			   "pod %s: its workers are root in the pod (pod.worker_root), and can "
+			   "read the pod's own key",
 			   pod_called(e, pod));
 	else if (!jsonx_bool(hello, "separate", true))
-		engine_log(e, LOG_INFO, "pod %s: its agent cannot run workers as another user: they can read what is the pod's own",
+		engine_log(e, LOG_INFO,
+			   "pod %s: its agent cannot run workers as another user: they can read "
+			   "what is the pod's own",
 			   pod_called(e, pod));
 }
 
@@ -597,17 +646,23 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	p->zstd = jsonx_bool(hello, "zstd", false);
 	prepare_image_seen(e, at->pod, hello);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
-				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4), on_stuck, at);
+				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4),
+				 on_stuck, at);
 	podlink_gpu_seen(p, jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
 		p->workers_ready = (int)workers;
 		p->step = PREP_DONE;
 	}
-	struct event ev = {.type = EV_CONNECTED, .pod = at->pod, .switch_ok = switch_works(e, at->pod, how),
-			   .switch_proven = starts_with(how, "ok"), .gpus = (int)json_array_size(gpus),
-			   .t = reached_ms, .number = (int)workers,
+	struct event ev = {.type = EV_CONNECTED,
+			   .pod = at->pod,
+			   .switch_ok = switch_works(e, at->pod, how),
+			   .switch_proven = starts_with(how, "ok"),
+			   .gpus = (int)json_array_size(gpus),
+			   .t = reached_ms,
+			   .number = (int)workers,
 			   .workers_alive = workers > 0};
-	/* what happened while nobody listened comes first: only then is it known what is left to be done there */
+	/* what happened while nobody listened comes first: only then is it known what is left to be
+	 * done there */
 	p->greeting = ev;
 	p->caught_up_at = jsonx_bounded(hello, "next", 1, INT64_MAX) - 1;
 	p->running = json_incref(json_object_get(hello, "running"));
@@ -646,7 +701,9 @@ static enum quiet_task task_of(const struct engine *e, int pod)
 	const struct epod *p = &e->pods[pod];
 
 	if (c->phase == POD_WORKING)
-		return c->batches && !e->needs->command ? QUIET_BATCH : QUIET_NONE; /* a command may be silent for as long as it likes */
+		return c->batches && !e->needs->command
+			       ? QUIET_BATCH
+			       : QUIET_NONE; /* a command may be silent for as long as it likes */
 	switch (p->step) {
 	case PREP_SETUP: return QUIET_SETUP;
 	case PREP_INSTALL: return QUIET_INSTALL;
@@ -668,8 +725,11 @@ void podlink_watch(struct engine *e)
 	e->watch_at = now + 1000;
 	for (int i = 0; i < e->pod_count; i++) {
 		struct epod *p = &e->pods[i];
-		struct quiet_now task = {.task = task_of(e, i), .hang_ms = e->needs->hang_ms, .lease_ms = e->setup->conf.lease_ms,
-					 .loading = p->workers_ready + p->workers_failed < e->needs->workers};
+		struct quiet_now task = {.task = task_of(e, i),
+					 .hang_ms = e->needs->hang_ms,
+					 .lease_ms = e->setup->conf.lease_ms,
+					 .loading = p->workers_ready + p->workers_failed <
+						    e->needs->workers};
 		if (p->link && p->helloed && !quiet_tick(&p->quiet, &task, why, sizeof(why)))
 			distrust(e, i, why);
 	}
@@ -677,7 +737,8 @@ void podlink_watch(struct engine *e)
 
 static void pod_down(struct engine *e, int pod, const struct err *err)
 {
-	/* hello alone is not yet a connection to the core: it hears of one when all that happened before is known */
+	/* hello alone is not yet a connection to the core: it hears of one when all that happened
+	 * before is known */
 	bool was_up = e->pods[pod].helloed && e->pods[pod].greeting.type != EV_CONNECTED;
 
 	stop_link(e, pod);
@@ -698,7 +759,8 @@ static void on_down(void *ctx, const struct err *err)
 	pod_down(at->e, at->pod, err);
 }
 
-static const struct link_ops link_ops = {.placed = on_placed, .up = on_up, .line = on_line, .down = on_down};
+static const struct link_ops link_ops = {
+	.placed = on_placed, .up = on_up, .line = on_line, .down = on_down};
 
 static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_setup *setup)
 {
@@ -740,7 +802,8 @@ static void spare_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	struct at *at = ctx;
 
 	(void)hello, (void)reached_ms;
-	engine_log(at->e, LOG_INFO, "pod %s: its agent answers, and is told to end it", pod_called(at->e, at->pod));
+	engine_log(at->e, LOG_INFO, "pod %s: its agent answers, and is told to end it",
+		   pod_called(at->e, at->pod));
 }
 
 static void spare_line(void *ctx, const json_t *event)
@@ -752,8 +815,9 @@ static void spare_down(void *ctx, const struct err *err)
 {
 	struct at *at = ctx;
 
-	engine_log(at->e, LOG_DEBUG, "pod %s: the connection kept until its release is accepted is gone: %s", pod_called(at->e, at->pod),
-		   err->msg);
+	engine_log(at->e, LOG_DEBUG,
+		   "pod %s: the connection kept until its release is accepted is gone: %s",
+		   pod_called(at->e, at->pod), err->msg);
 	link_close(TAKE(at->e->pods[at->pod].spare));
 }
 
@@ -785,7 +849,8 @@ void podlink_finish(struct engine *e, int pod, bool standing_only)
 		link_to(e, pod, FINISH_DEADLINE_MS, &setup);
 		p->spare = link_open(e->loop, e->http, &setup, &spare_ops, p->at);
 	}
-	CLEANUP(json_decref) json_t *line = json_pack("{s:s,s:s}", "op", "end", "reason", "its release is refused");
+	CLEANUP(json_decref)
+	json_t *line = json_pack("{s:s,s:s}", "op", "end", "reason", "its release is refused");
 	link_send(p->spare, line);
 }
 
@@ -816,14 +881,19 @@ void podlink_send(struct engine *e, int pod, uint32_t batch)
 		outfiles_reset(e, s);
 		e->segs[s].pod = -1;
 		e->segs[s].refused = false;
-		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s)));
+		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s,
+								     core_seg_tries(e->core, s)));
 		estimate += e->segments[s].est_seconds;
 	}
-	/* a few segments take an engine that renders many at once about as long as many: that is no hang */
+	/* a few segments take an engine that renders many at once about as long as many: that is no
+	 * hang */
 	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
 	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
-	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000), core_pod_at(e->core, pod)->batches <= 1);
-	podlink_say(e, pod, json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate, "segments", tasks));
+	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
+		   core_pod_at(e->core, pod)->batches <= 1);
+	podlink_say(e, pod,
+		    json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate,
+			      "segments", tasks));
 }
 
 void podlink_revoke(struct engine *e, int pod)
@@ -834,14 +904,18 @@ void podlink_revoke(struct engine *e, int pod)
 void podlink_renew(struct engine *e, int pod)
 {
 	e->pods[pod].quiet.answer_due = true;
-	podlink_say(e, pod, json_pack("{s:s,s:I}", "op", "renew", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	podlink_say(e, pod,
+		    json_pack("{s:s,s:I}", "op", "renew", "lease_s",
+			      (json_int_t)(e->setup->conf.lease_ms / 1000)));
 }
 
 void podlink_handover(struct engine *e, int pod, int turn)
 {
 	CLEANUP(free_text) char *id = xasprintf("%s-%d", e->life, turn);
 
-	podlink_say(e, pod, json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	podlink_say(e, pod,
+		    json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s",
+			      (json_int_t)(e->setup->conf.lease_ms / 1000)));
 	if (!e->setup->run->detached) {
 		e->setup->run->detached = true;
 		journal_run(e);

@@ -29,7 +29,8 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 	/* a vendor's and a pod's words are in it, and whoever reads the file has a terminal, too */
 	str_add_printable(&shown, str_text(&text), text.len, 0);
 	if (e->log && level <= LOG_INFO) {
-		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&shown));
+		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
+			str_text(&shown));
 		fflush(e->log);
 	}
 	log_line((enum log_level)level, "%s", str_text(&shown));
@@ -87,7 +88,8 @@ void post(struct engine *e, const struct event *ev, const struct err *err)
 
 void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err)
 {
-	struct event ev = {.type = type, .pod = pod, .provider = core_pod_at(e->core, pod)->provider};
+	struct event ev = {
+		.type = type, .pod = pod, .provider = core_pod_at(e->core, pod)->provider};
 
 	post(e, &ev, err);
 }

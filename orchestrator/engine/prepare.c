@@ -1,5 +1,5 @@
-/* prepare.c - what a pod needs before it can work, one step after the other: the trees it lacks, its environment, packages,
- * its workers. */
+/* prepare.c - what a pod needs before it can work, one step after the other: the trees it lacks,
+ * its environment, packages, its workers. */
 #include <stdlib.h>
 
 #include "../base/clock.h"
@@ -11,9 +11,10 @@
 #include "past.h"
 
 enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease where that is less */
-#define LOAD_MOST_S 86400.0 /* of one phase; a pod can say anything */
+#define LOAD_MOST_S 86400.0           /* of one phase; a pod can say anything */
 
-static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...) PRINTF(4, 5);
+static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
+	PRINTF(4, 5);
 static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
 {
 	struct err err;
@@ -29,22 +30,26 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
 }
 
 /* ---- what setup and install left on a volume ----
- * Other pods may write to a volume, so that nothing on it is used but what this ledger knows by its hash. The hash came from a pod,
- * and a pod answers for its own job alone: another job makes its own, as does another machine. */
+ * Other pods may write to a volume, so that nothing on it is used but what this ledger knows by its
+ * hash. The hash came from a pod, and a pod answers for its own job alone: another job makes its
+ * own, as does another machine. */
 
-/* What scripts make depends on the image that they ran in, and where they compile, on the architecture of the pod's card ("": of none).
- * Which Python the image has is not known before a pod of it runs: the agent compares that. */
-static void made_key(const struct engine_setup *setup, const char *kind, const char *script, const char *card, char hex[SHA256_HEX])
+/* What scripts make depends on the image that they ran in, and where they compile, on the
+ * architecture of the pod's card ("": of none). Which Python the image has is not known before a
+ * pod of it runs: the agent compares that. */
+static void made_key(const struct engine_setup *setup, const char *kind, const char *script,
+		     const char *card, char hex[SHA256_HEX])
 {
 	const struct run_row *job = setup->run;
-	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s\n%s%s%s", kind, job->config, job->job, setup->image ? setup->image : "",
-						  script, *card ? "\n" : "", card);
+	CLEANUP(free_text)
+	char *text = xasprintf("%s\n%s\n%s\n%s\n%s%s%s", kind, job->config, job->job,
+			       setup->image ? setup->image : "", script, *card ? "\n" : "", card);
 
 	sha256_hex(text, strlen(text), hex);
 }
 
-static void made_name(const struct engine_setup *setup, const char *provider, const char *volume_id, const char *kind,
-		      const char *script, const char *card, char name[64])
+static void made_name(const struct engine_setup *setup, const char *provider, const char *volume_id,
+		      const char *kind, const char *script, const char *card, char name[64])
 {
 	char hex[SHA256_HEX];
 
@@ -54,12 +59,14 @@ static void made_name(const struct engine_setup *setup, const char *provider, co
 	snprintf(name, 64, "%s:%.40s", kind, hex);
 }
 
-static bool made_fact(const struct engine *e, int pod, const char *kind, const char *script, const char *card, char name[64])
+static bool made_fact(const struct engine *e, int pod, const char *kind, const char *script,
+		      const char *card, char name[64])
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
 	if (p->volume.id[0])
-		made_name(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind, script, card, name);
+		made_name(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind,
+			  script, card, name);
 	return p->volume.id[0] != '\0';
 }
 
@@ -69,8 +76,8 @@ static const char *card_of(const struct job_needs *needs, const char *gpu)
 	return needs->setup_by_card && strcmp(gpu, "none") != 0 ? gpu_architecture(gpu) : "";
 }
 
-bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs, const char *gpu, const char *provider,
-		      const char *volume_id)
+bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs,
+		      const char *gpu, const char *provider, const char *volume_id)
 {
 	const char *const cards[] = {card_of(needs, gpu), ""};
 	char name[64], value[200];
@@ -84,21 +91,25 @@ bool engine_env_there(const struct engine_setup *setup, const struct job_needs *
 }
 
 /* ---- what an image has ----
- * The image is the user's word, and its pods' agents say what it has. An image whose name is the same may be another tomorrow: what
- * was seen the last time is tried, and a start says what it lacks. */
+ * The image is the user's word, and its pods' agents say what it has. An image whose name is the
+ * same may be another tomorrow: what was seen the last time is tried, and a start says what it
+ * lacks. */
 
 /* Of the environment of this script in this image (NULL: the provider's own). */
-static void image_name(const struct engine_setup *setup, const char *provider, const char *script, char name[64])
+static void image_name(const struct engine_setup *setup, const char *provider, const char *script,
+		       char name[64])
 {
 	char key[SHA256_HEX], hex[SHA256_HEX];
 
 	sha256_hex(script, strlen(script), key);
-	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", provider, setup->image ? setup->image : "", key);
+	CLEANUP(free_text)
+	char *text = xasprintf("%s\n%s\n%s", provider, setup->image ? setup->image : "", key);
 	sha256_hex(text, strlen(text), hex);
 	snprintf(name, 64, "image-env:%.40s", hex);
 }
 
-bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs, const char *provider)
+bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs,
+			 const char *provider)
 {
 	char name[64], value[4];
 
@@ -136,11 +147,16 @@ static void say_image(struct engine *e, int pod, const json_t *envs)
 	const char *packages = e->needs->setup_packages;
 
 	if (p->env_in_image)
-		engine_log(e, LOG_NOTE, "pod %s: its image has the job's environment: no set-up", pod_called(e, pod));
+		engine_log(e, LOG_NOTE, "pod %s: its image has the job's environment: no set-up",
+			   pod_called(e, pod));
 	else if (packages && image_lists(envs, packages))
-		engine_log(e, LOG_INFO, "pod %s: its image has the job's packages, without its weights", pod_called(e, pod));
+		engine_log(e, LOG_INFO,
+			   "pod %s: its image has the job's packages, without its weights",
+			   pod_called(e, pod));
 	else if (json_array_size(envs))
-		engine_log(e, LOG_NOTE, "pod %s: its image has an environment, but not the one of this job and this burst: see `burst image`",
+		engine_log(e, LOG_NOTE,
+			   "pod %s: its image has an environment, but not the one of this job and "
+			   "this burst: see `burst image`",
 			   pod_called(e, pod));
 }
 
@@ -158,7 +174,8 @@ void prepare_image_seen(struct engine *e, int pod, const json_t *hello)
 	p->image_said = true;
 }
 
-static void made_remember(struct engine *e, int pod, const char *kind, const char *script, const char *card, const char *value)
+static void made_remember(struct engine *e, int pod, const char *kind, const char *script,
+			  const char *card, const char *value)
 {
 	char name[64];
 
@@ -176,7 +193,8 @@ static bool is_hash(const char *hex)
 	return strlen(hex) == SHA256_HEX - 1 && strspn(hex, "0123456789abcdef") == SHA256_HEX - 1;
 }
 
-/* The ledger's word for an environment: its name, its hash, and the Python that it was made with. */
+/* The ledger's word for an environment: its name, its hash, and the Python that it was made with.
+ */
 static bool env_read(struct epod *p, char *value)
 {
 	char *tree = strchr(value, ' '), *python = tree ? strchr(tree + 1, ' ') : NULL;
@@ -192,8 +210,8 @@ static bool env_read(struct epod *p, char *value)
 	return true;
 }
 
-/* The environment that this pod's volume has for us: one made with a card like its own, else one made without. False: none that we
- * know. */
+/* The environment that this pod's volume has for us: one made with a card like its own, else one
+ * made without. False: none that we know. */
 static bool env_known(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
@@ -216,17 +234,21 @@ static void env_made(struct engine *e, int pod, const json_t *event)
 
 	COPY_TEXT(p->env_tree, tree);
 	COPY_TEXT(p->env_python, strpbrk(python, " \n") ? "" : python);
-	CLEANUP(free_text) char *value = xasprintf("%s %s%s%s", p->env_name, tree, p->env_python[0] ? " " : "", p->env_python);
+	CLEANUP(free_text)
+	char *value = xasprintf("%s %s%s%s", p->env_name, tree, p->env_python[0] ? " " : "",
+				p->env_python);
 	made_remember(e, pod, "made-env", e->needs->setup, env_card(e, pod), value);
 }
 
-/* Each build has a name of its own: nothing that lies on the volume already is taken for it, and nobody's is replaced. */
+/* Each build has a name of its own: nothing that lies on the volume already is taken for it, and
+ * nobody's is replaced. */
 static void env_name_build(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
 
 	made_key(e->setup, "made-env", e->needs->setup, env_card(e, pod), hex);
-	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex, core_pod_at(e->core, pod)->attempt);
+	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex,
+		 core_pod_at(e->core, pod)->attempt);
 }
 
 void engine_setup_key(const char *script, char key[20])
@@ -256,7 +278,8 @@ static json_t *job_env(struct engine *e, bool warn)
 		if (value)
 			json_object_set_new(env, *name, json_string(value));
 		else if (warn)
-			engine_log(e, LOG_WARN, "%s is not in the environment and does not travel", *name);
+			engine_log(e, LOG_WARN, "%s is not in the environment and does not travel",
+				   *name);
 	}
 	return env;
 }
@@ -281,9 +304,10 @@ static void send_start(struct engine *e, int pod)
 
 	for (const char *const *o = n->outputs; o && *o; o++)
 		json_array_append_new(outputs, json_string(*o));
-	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers", n->workers, "worker",
-				 n->worker ? n->worker : "", "env", env, "command", n->command, "outputs", outputs,
-				 "stream", n->stream, "hang_s", (int)((n->hang_ms + 999) / 1000));
+	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers",
+				 n->workers, "worker", n->worker ? n->worker : "", "env", env,
+				 "command", n->command, "outputs", outputs, "stream", n->stream,
+				 "hang_s", (int)((n->hang_ms + 999) / 1000));
 	if (n->max_batch_is_cap)
 		json_object_set_new(line, "max_batch", json_integer(n->max_batch));
 	if (e->kit_tree) {
@@ -319,11 +343,12 @@ static void step_start(struct engine *e, int pod)
 
 static void send_install(struct engine *e, int pod)
 {
-	json_t *line = json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", QUIET_INSTALL_S);
+	json_t *line = json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install,
+				 "timeout_s", QUIET_INSTALL_S);
 	char name[64], kept[SHA256_HEX];
 
-	if (made_fact(e, pod, "made-debs", e->needs->install, "", name) && store_fact(e->setup->store, name, kept, sizeof(kept)) &&
-	    is_hash(kept))
+	if (made_fact(e, pod, "made-debs", e->needs->install, "", name) &&
+	    store_fact(e->setup->store, name, kept, sizeof(kept)) && is_hash(kept))
 		json_object_set_new(line, "kept", json_string(kept));
 	podlink_say(e, pod, line);
 }
@@ -342,8 +367,10 @@ static void step_setup(struct engine *e, int pod)
 	env_name_build(e, pod);
 	p->setup_began_ms = clock_boot_ms();
 	podlink_detail(e, pod, "setting up the environment");
-	podlink_say(e, pod, json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env_name, "script", e->needs->setup,
-				    "timeout_s", QUIET_SETUP_S, "root", e->setup->worker_root, "env", setup_env(e)));
+	podlink_say(e, pod,
+		    json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env_name,
+			      "script", e->needs->setup, "timeout_s", QUIET_SETUP_S, "root",
+			      e->setup->worker_root, "env", setup_env(e)));
 }
 
 static void installed(struct engine *e, int pod)
@@ -378,7 +405,8 @@ static void trees_done(struct engine *e, int pod)
 		step_install(e, pod);
 }
 
-static void sync_over(struct at *at, int64_t sent, const struct err *err, struct upsync **which, const char *what)
+static void sync_over(struct at *at, int64_t sent, const struct err *err, struct upsync **which,
+		      const char *what)
 {
 	struct engine *e = at->e;
 	int pod = at->pod;
@@ -391,14 +419,18 @@ static void sync_over(struct at *at, int64_t sent, const struct err *err, struct
 		return;
 	}
 	snprintf(size, sizeof(size), "%lld bytes", (long long)sent);
-	engine_log(e, LOG_INFO, "pod %s: %s: %s", pod_called(e, pod), what, sent ? size : "on the volume already");
+	engine_log(e, LOG_INFO, "pod %s: %s: %s", pod_called(e, pod), what,
+		   sent ? size : "on the volume already");
 	trees_done(e, pod);
 }
 
 /* The ledger's word for what of a kind ("kit", "tree", "env") a volume was last given. */
-static char *volume_fact(const struct engine *e, int provider, const struct volume *v, const char *kind)
+static char *volume_fact(const struct engine *e, int provider, const struct volume *v,
+			 const char *kind)
 {
-	return v->id[0] ? xasprintf("%s:%s:%s", kind, e->setup->providers[provider].ops->name, v->id) : NULL;
+	return v->id[0]
+		       ? xasprintf("%s:%s:%s", kind, e->setup->providers[provider].ops->name, v->id)
+		       : NULL;
 }
 
 static void remember(struct engine *e, int pod, const char *kind, const char *id)
@@ -410,12 +442,14 @@ static void remember(struct engine *e, int pod, const char *kind, const char *id
 		store_put_fact(e->setup->store, fact, id, NULL);
 }
 
-static bool volume_has(const struct engine *e, int provider, const struct volume *v, const char *kind, const char *id)
+static bool volume_has(const struct engine *e, int provider, const struct volume *v,
+		       const char *kind, const char *id)
 {
 	CLEANUP(free_text) char *fact = volume_fact(e, provider, v, kind);
 	char known[SHA256_HEX];
 
-	return fact && store_fact(e->setup->store, fact, known, sizeof(known)) && !strcmp(known, id);
+	return fact && store_fact(e->setup->store, fact, known, sizeof(known)) &&
+	       !strcmp(known, id);
 }
 
 static bool remembered(const struct engine *e, int pod, const char *kind, const char *id)
@@ -426,9 +460,11 @@ static bool remembered(const struct engine *e, int pod, const char *kind, const 
 }
 
 /* What was put there last may be another job's; this is what pods of this one had. */
-static void code_fact(const struct run_row *job, const char *provider, const char *volume_id, char name[64])
+static void code_fact(const struct run_row *job, const char *provider, const char *volume_id,
+		      char name[64])
 {
-	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s", job->config, job->job, provider, volume_id);
+	CLEANUP(free_text)
+	char *text = xasprintf("%s\n%s\n%s\n%s", job->config, job->job, provider, volume_id);
 	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
@@ -446,8 +482,8 @@ static void remember_code(struct engine *e, int pod)
 	store_put_fact(e->setup->store, name, e->code_tree->id, NULL);
 }
 
-bool engine_code_there(struct store *store, const struct run_row *job, const char *provider, const char *volume_id,
-		       char tree[SHA256_HEX])
+bool engine_code_there(struct store *store, const struct run_row *job, const char *provider,
+		       const char *volume_id, char tree[SHA256_HEX])
 {
 	char name[64];
 
@@ -456,13 +492,15 @@ bool engine_code_there(struct store *store, const struct run_row *job, const cha
 }
 
 /* A delivery, or another project, may have put its own there since. */
-static bool has_code(const struct engine *e, int provider, const struct volume *v, const struct tree *tree)
+static bool has_code(const struct engine *e, int provider, const struct volume *v,
+		     const struct tree *tree)
 {
 	const char *name = e->setup->providers[provider].ops->name;
 	char known[SHA256_HEX];
 
 	return volume_has(e, provider, v, "tree", tree->id) ||
-	       (v->id[0] && engine_code_there(e->setup->store, e->setup->run, name, v->id, known) && !strcmp(known, tree->id));
+	       (v->id[0] && engine_code_there(e->setup->store, e->setup->run, name, v->id, known) &&
+		!strcmp(known, tree->id));
 }
 
 bool prepare_has_tree(const struct engine *e, int provider, const struct volume *volume)
@@ -470,7 +508,8 @@ bool prepare_has_tree(const struct engine *e, int provider, const struct volume 
 	return has_code(e, provider, volume, e->code_tree);
 }
 
-const struct tree *prepare_known_base(const struct engine *e, int provider, const struct volume *volume)
+const struct tree *prepare_known_base(const struct engine *e, int provider,
+				      const struct volume *volume)
 {
 	return e->code_base && has_code(e, provider, volume, e->code_base) ? e->code_base : NULL;
 }
@@ -517,14 +556,26 @@ static void step_trees(struct engine *e, int pod)
 	podlink_detail(e, pod, "syncing code");
 	int64_t silent_ms = MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2);
 	if (e->kit_tree) {
-		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .silent_ms = silent_ms, .lanes_left = &e->lanes_left, .done = kit_over, .ctx = p->at};
+		struct upsync_want want = {.dir = "kit",
+					   .tree = e->kit_tree,
+					   .silent_ms = silent_ms,
+					   .lanes_left = &e->lanes_left,
+					   .done = kit_over,
+					   .ctx = p->at};
 		p->kit_sync = upsync_start(e->loop, p->link, e->pool, &want);
 	}
 	if (e->code_tree) {
 		const struct core_pod *c = core_pod_at(e->core, pod);
-		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
-					   .base = p->lacked ? NULL : prepare_known_base(e, c->provider, &c->volume), .zstd = p->zstd,
-					   .silent_ms = silent_ms, .lanes_left = &e->lanes_left, .done = code_over, .ctx = p->at};
+		struct upsync_want want = {
+			.dir = "code",
+			.tree = e->code_tree,
+			.root = e->setup->code_path,
+			.base = p->lacked ? NULL : prepare_known_base(e, c->provider, &c->volume),
+			.zstd = p->zstd,
+			.silent_ms = silent_ms,
+			.lanes_left = &e->lanes_left,
+			.done = code_over,
+			.ctx = p->at};
 		if (stage_take(e, c->provider, &want))
 			podlink_detail(e, pod, "unpacking code");
 		p->code_sync = upsync_start(e->loop, p->link, e->pool, &want);
@@ -556,18 +607,21 @@ void prepare_pod(struct engine *e, int pod, bool shared)
 	step_trees(e, pod);
 }
 
-/* As far as we know this pod's volume has all that its workers need: they are told to start before the agent has said a
- * word, which saves the round trips of asking. If we are wrong the agent says so, and the steps are gone through. */
+/* As far as we know this pod's volume has all that its workers need: they are told to start before
+ * the agent has said a word, which saves the round trips of asking. If we are wrong the agent says
+ * so, and the steps are gone through. */
 void prepare_early(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 	const struct core_pod *c = core_pod_at(e->core, pod);
 
-	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
+	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning ||
+	    e->tree_error.kind)
 		return;
 	const struct engine_provider *provider = &e->setup->providers[c->provider];
-	p->env_in_image = e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
-					      image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
+	p->env_in_image =
+		e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
+				    image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
 	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
 	    (e->code_tree && !has_code(e, c->provider, &c->volume, e->code_tree)) ||
 	    (e->needs->setup && !env_known(e, pod)))
@@ -582,7 +636,8 @@ void prepare_early(struct engine *e, int pod)
 	send_start(e, pod);
 }
 
-/* Its volume lacks something that it should have, or has something else under that name: what we know of it is wrong. */
+/* Its volume lacks something that it should have, or has something else under that name: what we
+ * know of it is wrong. */
 static void forget_lacking(struct engine *e, int pod, const char *lacks)
 {
 	struct epod *p = &e->pods[pod];
@@ -611,7 +666,8 @@ static void start_event(struct engine *e, int pod, const json_t *event)
 		return;
 	podlink_shown(lacks, sizeof(lacks), jsonx_text(event, "lacks", ""));
 	podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-	engine_log(e, LOG_INFO, "pod %s: %s: %s %s: it is put there again", pod_called(e, pod), p->started_from_image && !strcmp(lacks, "env") ? "its image" : "its volume",
+	engine_log(e, LOG_INFO, "pod %s: %s: %s %s: it is put there again", pod_called(e, pod),
+		   p->started_from_image && !strcmp(lacks, "env") ? "its image" : "its volume",
 		   lacks, words);
 	forget_lacking(e, pod, lacks);
 	if (p->early) {
@@ -642,14 +698,16 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
 		podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-		prepare_failed(e, pod, ERR_JOB, "%s failed: %s", step == PREP_SETUP ? "setup" : "installing packages", words);
+		prepare_failed(e, pod, ERR_JOB, "%s failed: %s",
+			       step == PREP_SETUP ? "setup" : "installing packages", words);
 		return;
 	}
 	if (e->pods[pod].early)
 		return; /* what follows it is on its way */
 	if (step == PREP_SETUP) {
 		if (!is_hash(tree)) {
-			prepare_failed(e, pod, ERR_UNTRUSTED, "setup: the pod does not say what it made");
+			prepare_failed(e, pod, ERR_UNTRUSTED,
+				       "setup: the pod does not say what it made");
 			return;
 		}
 		e->pods[pod].setup_ms += clock_boot_ms() - e->pods[pod].setup_began_ms;
@@ -663,10 +721,13 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 
 static enum batching batching_of(const char *word)
 {
-	return !strcmp(word, "padded") ? BATCHING_PADDED : !strcmp(word, "continuous") ? BATCHING_CONTINUOUS : BATCHING_NONE;
+	return !strcmp(word, "padded")       ? BATCHING_PADDED
+	       : !strcmp(word, "continuous") ? BATCHING_CONTINUOUS
+					     : BATCHING_NONE;
 }
 
-/* The pod is ready with its first worker, so that worker's times are kept; one that is started again later says nothing of that. */
+/* The pod is ready with its first worker, so that worker's times are kept; one that is started
+ * again later says nothing of that. */
 static void note_load(struct engine *e, int pod, const json_t *event)
 {
 	const json_t *phases = json_object_get(event, "phases");
@@ -675,7 +736,8 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 	if (core_pod_at(e->core, pod)->ready_at)
 		return;
 	for (int i = 0; i < LOAD_PHASES; i++) {
-		CLEANUP(free_text) char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
+		CLEANUP(free_text)
+		char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
 		double seconds = jsonx_number(phases, key, 0);
 		p->load_ms[i] = seconds > 0 ? (int64_t)(MIN(seconds, LOAD_MOST_S) * 1000) : 0;
 	}
@@ -685,19 +747,22 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 /* What to do about a card that is too small, by what the engine is known to need of it. */
 static void add_memory(struct str *to, const struct engine *e, const struct offer *o)
 {
-	double one_gib = MAX(e->needs->workers, 1) * (e->needs->prior.base_gib + e->needs->prior.each_gib);
+	double one_gib =
+		MAX(e->needs->workers, 1) * (e->needs->prior.base_gib + e->needs->prior.each_gib);
 
 	if (e->needs->prior.base_gib > 0)
-		str_addf(to, "; %s needs about %.1f GiB for one segment%s", e->needs->engine, one_gib, e->needs->workers > 1 ? " of each worker" : "");
+		str_addf(to, "; %s needs about %.1f GiB for one segment%s", e->needs->engine,
+			 one_gib, e->needs->workers > 1 ? " of each worker" : "");
 	const struct gpu *known = gpu_find(o->gpu);
 	int has_gb = MAX(o->gpus, 1) * (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0);
 	if (has_gb)
-		str_addf(to, "%s %s has %d GB", e->needs->prior.base_gib > 0 ? ", and" : ";", o->gpu, has_gb);
+		str_addf(to, "%s %s has %d GB", e->needs->prior.base_gib > 0 ? ", and" : ";",
+			 o->gpu, has_gb);
 	str_add(to, ": name GPUs with more memory in gpu");
 }
 
-/* unfit: what its worker blames: "card": it cannot run what the image has, which later runs are to know; "memory": it is too small; "":
- * nothing that another card would change. */
+/* unfit: what its worker blames: "card": it cannot run what the image has, which later runs are to
+ * know; "memory": it is too small; "": nothing that another card would change. */
 static void workers_failed(struct engine *e, int pod, const char *words, const char *unfit)
 {
 	const struct offer *o = &core_pod_at(e->core, pod)->offer;
@@ -709,8 +774,10 @@ static void workers_failed(struct engine *e, int pod, const char *words, const c
 
 	if (has_card && !strcmp(unfit, "card")) {
 		ev.number = of.image ? CARD_UNFIT_ANYWHERE : CARD_UNFIT;
-		str_addf(&advice, "; name another image than %s%s in pod.image, or leave %s out of gpu", of.image ? of.image : "the usual one of ",
-			 of.image ? "" : o->provider, o->gpu);
+		str_addf(&advice,
+			 "; name another image than %s%s in pod.image, or leave %s out of gpu",
+			 of.image ? of.image : "the usual one of ", of.image ? "" : o->provider,
+			 o->gpu);
 		past_card_unfit(e->setup->store, &of, o->provider, o->gpu, words, clock_wall_ms());
 	} else if (has_card && !strcmp(unfit, "memory")) {
 		ev.number = CARD_UNFIT_ANYWHERE;
@@ -738,7 +805,8 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 		p->workers_ready -= p->workers_ready > 0;
 		podlink_shown(words, sizeof(words), jsonx_text(event, "error", ""));
 		engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
-			   (long long)jsonx_int(event, "w", 0), (long long)jsonx_int(event, "code", 0), words[0] ? ": " : "", words);
+			   (long long)jsonx_int(event, "w", 0),
+			   (long long)jsonx_int(event, "code", 0), words[0] ? ": " : "", words);
 	} else if (!strcmp(state, "failed")) {
 		p->workers_failed++;
 		podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
@@ -751,7 +819,9 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 	} else {
 		return;
 	}
-	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
+	struct event ev = {.type = EV_WORKERS,
+			   .pod = pod,
+			   .number = p->workers_ready,
 			   .max_batch = (int)jsonx_bounded(event, "max_batch", 0, INT32_MAX),
 			   .batching = batching_of(jsonx_text(event, "batching", ""))};
 	if (ev.max_batch > 0)

@@ -10,16 +10,17 @@ enum {
 	ANSWER_LEAST_S = 20,
 	MARGIN_MOST_S = 60, /* for the way here, and for a worker that takes long to be killed */
 	MARGIN_LEAST_S = 5,
-	LOADING_S = 300, /* without a word, */
+	LOADING_S = 300,       /* without a word, */
 	LOADING_MOST_S = 1800, /* ... and with words */
-	INSTALLING_S = 120, /* the start script may install packages first */
-	FRUITLESS = 10, /* as many times as long when there are words */
+	INSTALLING_S = 120,    /* the start script may install packages first */
+	FRUITLESS = 10,        /* as many times as long when there are words */
 };
 
 /* Of the agent itself, or of the pod: no word of its work. */
 static bool is_of_agent(const char *what)
 {
-	static const char *const words[] = {"", "lease", "usage", "switch", "error", "mode", "hello"};
+	static const char *const words[] = {"",      "lease", "usage", "switch",
+					    "error", "mode",  "hello"};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (!strcmp(what, words[i]))
@@ -57,14 +58,17 @@ struct limits {
 static struct limits limits_of(const struct quiet *q, const struct quiet_now *now)
 {
 	int margin = bounded(now->lease_ms / 4000, MARGIN_LEAST_S, MARGIN_MOST_S);
-	int hang = bounded(MAX(now->hang_ms, 10 * q->est_ms) / 1000 + margin, 1, INT32_MAX / (2 * FRUITLESS));
+	int hang = bounded(MAX(now->hang_ms, 10 * q->est_ms) / 1000 + margin, 1,
+			   INT32_MAX / (2 * FRUITLESS));
 
 	switch (now->task) {
 	case QUIET_SETUP: return (struct limits){.all = QUIET_SETUP_S + INSTALLING_S + margin};
 	case QUIET_INSTALL: return (struct limits){.all = QUIET_INSTALL_S + INSTALLING_S + margin};
 	case QUIET_START: return (struct limits){.unheard = LOADING_S + margin};
 	case QUIET_BATCH:
-		return (struct limits){.unheard = now->loading ? MAX(hang, LOADING_S + margin) : hang, .fruitless = FRUITLESS * hang + LOADING_MOST_S};
+		return (struct limits){.unheard =
+					       now->loading ? MAX(hang, LOADING_S + margin) : hang,
+				       .fruitless = FRUITLESS * hang + LOADING_MOST_S};
 	case QUIET_NONE: break;
 	}
 	return (struct limits){0};
@@ -76,7 +80,8 @@ static bool is_over(int s, int limit, const char *what, char *why, size_t room)
 
 	if (!limit || s <= limit)
 		return false;
-	format_text(why, room, "%s for %s", what, duration_show(time, sizeof(time), (int64_t)s * 1000));
+	format_text(why, room, "%s for %s", what,
+		    duration_show(time, sizeof(time), (int64_t)s * 1000));
 	return true;
 }
 
@@ -91,7 +96,9 @@ bool quiet_tick(struct quiet *q, const struct quiet_now *now, char *why, size_t 
 	q->unheard_s++;
 	q->fruitless_s++;
 	q->task_s++;
-	return !is_over(q->unanswered_s, bounded(now->lease_ms / 3000, ANSWER_LEAST_S, ANSWER_MOST_S), "its agent has not answered", why, room) &&
+	return !is_over(q->unanswered_s,
+			bounded(now->lease_ms / 3000, ANSWER_LEAST_S, ANSWER_MOST_S),
+			"its agent has not answered", why, room) &&
 	       !is_over(q->unheard_s, most.unheard, "nothing was heard of its work", why, room) &&
 	       !is_over(q->fruitless_s, most.fruitless, "its work has not moved", why, room) &&
 	       !is_over(q->task_s, most.all, "its preparation has not ended", why, room);

@@ -1,5 +1,6 @@
-/* quiet.h - when a pod that is connected says nothing for so long that it is stuck, or pretends to work. Whoever asks counts in ticks
- * of a second, so that a machine that slept, or was busy, gives a pod the same chance again. */
+/* quiet.h - when a pod that is connected says nothing for so long that it is stuck, or pretends to
+ * work. Whoever asks counts in ticks of a second, so that a machine that slept, or was busy, gives
+ * a pod the same chance again. */
 #ifndef BURST_ENGINE_QUIET_H
 #define BURST_ENGINE_QUIET_H
 
@@ -8,17 +9,17 @@
 #include <stdint.h>
 
 enum quiet_task {
-	QUIET_NONE,    /* nothing is asked of it whose time is known */
-	QUIET_SETUP,   /* its agent ends them after a time that we gave */
+	QUIET_NONE,  /* nothing is asked of it whose time is known */
+	QUIET_SETUP, /* its agent ends them after a time that we gave */
 	QUIET_INSTALL,
-	QUIET_START,   /* its agent restarts a worker that is silent for 300 s before its hello */
-	QUIET_BATCH,   /* its agent restarts one that is silent for as long as a hang is */
+	QUIET_START, /* its agent restarts a worker that is silent for 300 s before its hello */
+	QUIET_BATCH, /* its agent restarts one that is silent for as long as a hang is */
 };
 
 struct quiet {
 	bool answer_due; /* a renewal of its lease was sent, which is answered at once */
 	int unanswered_s;
-	int unheard_s;	 /* no word of its work, its workers' lines included */
+	int unheard_s;   /* no word of its work, its workers' lines included */
 	int fruitless_s; /* nothing that brought the work further */
 	enum quiet_task task;
 	int task_s;
@@ -27,7 +28,7 @@ struct quiet {
 
 struct quiet_now {
 	enum quiet_task task;
-	int64_t hang_ms;  /* of the job */
+	int64_t hang_ms; /* of the job */
 	int64_t lease_ms;
 	bool loading; /* a worker of it is, or is about to be started again */
 };

@@ -1,6 +1,6 @@
-/* stage.c - the code on the volume before there is a pod: packed part by part, put there through the vendor's storage API,
- * unpacked by the agent. What takes longer than a pod takes to boot goes first, and no pod is rented meanwhile; nor where a pod
- * would not see it otherwise. */
+/* stage.c - the code on the volume before there is a pod: packed part by part, put there through
+ * the vendor's storage API, unpacked by the agent. What takes longer than a pod takes to boot goes
+ * first, and no pod is rented meanwhile; nor where a pod would not see it otherwise. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct stage {
 	struct engine *e;
 	int provider;
 	enum stage_state state;
-	bool wanted;	/* the volume is known; its event waits while `held` */
+	bool wanted; /* the volume is known; its event waits while `held` */
 	bool held;
 	struct caller_op *op;
 	struct op_want want;
@@ -98,7 +98,8 @@ static int pack_part(struct stage *s, int fd)
 		for (ssize_t at = 0; at < got;) {
 			ssize_t n = write(fd, room + at, (size_t)(got - at));
 			if (n < 0 && errno != EINTR)
-				return err_set(&s->err, ERR_LOCAL, "%s: %s", s->local, strerror(errno));
+				return err_set(&s->err, ERR_LOCAL, "%s: %s", s->local,
+					       strerror(errno));
 			at += MAX(n, 0);
 		}
 		s->part_bytes += got;
@@ -133,7 +134,9 @@ static void next_part(struct stage *s);
 static void given_up(struct stage *s, const struct err *err)
 {
 	if (err && err->kind != ERR_INTERRUPTED)
-		engine_log(s->e, LOG_INFO, "code: it could not be put on the volume without a pod (%s): it travels over SSH",
+		engine_log(s->e, LOG_INFO,
+			   "code: it could not be put on the volume without a pod (%s): it travels "
+			   "over SSH",
 			   err->msg);
 	s->state = STAGE_NOT;
 	clean(s);
@@ -162,8 +165,8 @@ static void part_put(void *ctx, struct op_result *result, const struct err *err)
 	}
 	sha256_finish(TAKE(s->sha), s->sha256);
 	s->state = STAGE_THERE;
-	engine_log(s->e, LOG_INFO, "code: %lld bytes put on volume %s without a pod", (long long)s->sent,
-		   s->e->volumes[s->provider].name);
+	engine_log(s->e, LOG_INFO, "code: %lld bytes put on volume %s without a pod",
+		   (long long)s->sent, s->e->volumes[s->provider].name);
 	clean(s);
 	let_volume_through(s);
 }
@@ -179,9 +182,13 @@ static void part_packed(void *arg)
 	}
 	free(s->path);
 	s->path = xasprintf("staged/%s.%d", s->e->code_tree->id, s->parts);
-	s->want = (struct op_want){.file = {.volume = s->e->volumes[s->provider], .path = s->path, .local = s->local,
-					    .max_bytes = s->part_bytes, .blocks = s->blocks}};
-	s->op = caller_begin(s->e->caller, &s->e->setup->providers[s->provider], OP_STAGE, &s->want, part_put, s);
+	s->want = (struct op_want){.file = {.volume = s->e->volumes[s->provider],
+					    .path = s->path,
+					    .local = s->local,
+					    .max_bytes = s->part_bytes,
+					    .blocks = s->blocks}};
+	s->op = caller_begin(s->e->caller, &s->e->setup->providers[s->provider], OP_STAGE, &s->want,
+			     part_put, s);
 }
 
 static void next_part(struct stage *s)
@@ -216,8 +223,8 @@ static void begin(struct stage *s)
 	s->held = s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->volume_lags;
 	if (s->held) {
 		vendor_volume_fills(e, s->provider);
-		engine_log(e, LOG_NOTE, "code: %lld kB go to volume %s before a pod is rented", (long long)(s->content + 1023) / 1024,
-			   v->name);
+		engine_log(e, LOG_NOTE, "code: %lld kB go to volume %s before a pod is rented",
+			   (long long)(s->content + 1023) / 1024, v->name);
 	} else {
 		vendor_volume_ready(e, s->provider);
 	}
@@ -228,7 +235,8 @@ static bool may_stage(const struct engine *e, int provider)
 {
 	const struct engine_provider *v = &e->setup->providers[provider];
 
-	return e->volumes[provider].id[0] && provider_can_stage(v->ops, v->handle, &e->volumes[provider]) &&
+	return e->volumes[provider].id[0] &&
+	       provider_can_stage(v->ops, v->handle, &e->volumes[provider]) &&
 	       !provider_pods_are_free(v->ops, v->handle);
 }
 
@@ -237,7 +245,8 @@ static bool worthwhile(struct stage *s)
 {
 	struct engine *e = s->e;
 
-	return e->code_tree && may_stage(e, s->provider) && !prepare_has_tree(e, s->provider, &e->volumes[s->provider]);
+	return e->code_tree && may_stage(e, s->provider) &&
+	       !prepare_has_tree(e, s->provider, &e->volumes[s->provider]);
 }
 
 void stage_volume(struct engine *e, int provider)

@@ -1,4 +1,5 @@
-/* trees.c - what is synced to the pods: the job's own files, and the code, which is walked while the first pod is being rented. */
+/* trees.c - what is synced to the pods: the job's own files, and the code, which is walked while
+ * the first pod is being rented. */
 #include <stdlib.h>
 
 #include "../base/crypto.h"
@@ -25,11 +26,13 @@ static void work_scan(void *arg)
 	struct scan_job *s = arg;
 	const char *root = s->e->setup->code_path;
 	const char *output_dir = s->e->setup->output_dir;
-	CLEANUP(free_text) char *output = output_dir ? path_below(root, output_dir) : NULL; /* it stays behind */
+	/* it stays behind */
+	CLEANUP(free_text) char *output = output_dir ? path_below(root, output_dir) : NULL;
 	const char *inside[2] = {output, NULL};
 
 	tree_load(&s->old, s->e->cache_path, NULL);
-	struct tree_scan_options opts = {.known = s->old, .exclude = inside, .skipped = told_skipped};
+	struct tree_scan_options opts = {
+		.known = s->old, .exclude = inside, .skipped = told_skipped};
 	if (tree_scan(&s->tree, root, &opts, &s->err) < 0)
 		return;
 	tree_save(s->tree, s->e->cache_path, NULL);
@@ -41,10 +44,12 @@ static void say_tree(struct engine *e, const struct tree *tree)
 
 	for (int i = 0; i < TREE_SKIP_KINDS; i++)
 		left_out += tree->skipped[i];
-	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld left out (-v names them)", tree->count, tree->count == 1 ? "entry" : "entries",
-		   (long long)(tree->bytes + 1023) / 1024, (long long)left_out);
+	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld left out (-v names them)", tree->count,
+		   tree->count == 1 ? "entry" : "entries", (long long)(tree->bytes + 1023) / 1024,
+		   (long long)left_out);
 	if (tree->skipped[TREE_SKIP_KEPT])
-		engine_log(e, LOG_NOTE, "code: %lld left behind: keys, or files of burst itself", (long long)tree->skipped[TREE_SKIP_KEPT]);
+		engine_log(e, LOG_NOTE, "code: %lld left behind: keys, or files of burst itself",
+			   (long long)tree->skipped[TREE_SKIP_KEPT]);
 }
 
 static void scanned(void *arg)
@@ -80,7 +85,8 @@ void trees_make(struct engine *e)
 		e->kit_tree = tree_new();
 		for (size_t i = 0; i < e->needs->file_count; i++) {
 			const struct job_file *f = &e->needs->files[i];
-			if (tree_add(e->kit_tree, f->name, f->data, f->len, (f->mode & 0100) != 0, &err) < 0)
+			if (tree_add(e->kit_tree, f->name, f->data, f->len, (f->mode & 0100) != 0,
+				     &err) < 0)
 				e->tree_error = err;
 		}
 	}

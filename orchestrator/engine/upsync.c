@@ -7,29 +7,38 @@
 #include "../sync/pack.h"
 
 enum {
-	SLICE = 512 << 10, /* smaller ones shrink less, and a near line waits while one thread hands them to the other */
+	/* smaller ones shrink less, and a near line waits while one thread hands them to the other
+	 */
+	SLICE = 512 << 10,
 	QUEUED_MAX = 1 << 20,
 	QUEUED_MAX_LANE = 512 << 10, /* per session, where there are several */
 	FRAME_HEAD = 12,
-	/* More sessions than the link's own are for lines on which sshd's window, and not the line, sets the pace: one session
-	 * carries that much a round trip. Opening them takes some twelve round trips, during which the first one sends. */
+	/* More sessions than the link's own are for lines on which sshd's window, and not the line,
+	 * sets the pace: one session carries that much a round trip. Opening them takes some twelve
+	 * round trips, during which the first one sends. */
 	WINDOW = 2 << 20,
-	FAR_MS = 5, /* from this round trip on a line is taken for slow until it has shown what it can */
+	/* from this round trip on a line is taken for slow until it has shown what it can */
+	FAR_MS = 5,
 	OPEN_ROUND_TRIPS = 12,
 	OPEN_MS = 200,
 	LANES_MAX = 7, /* sshd begins to refuse beyond ten that log in at once */
 	METER_MS = 100,
 	METER_ROUND_TRIPS = 2,
-	/* What does not shrink by a sixteenth is sent as it is, and so is as much after it: that it does not costs little to see. */
+	/* What does not shrink by a sixteenth is sent as it is, and so is as much after it: that it
+	   does not costs little to see. */
 	PLAIN_BYTES = 2 << 20,
-	TICKS = 8, /* of one silence; counted, so that a machine that slept gives it the same chance again */
-	UNPACK_BYTES_S = 5 << 20, /* at least, with all that is synced: a tenth of what slow volumes do */
+	/* of one silence; counted, so that a machine that slept gives it the same chance again */
+	TICKS = 8,
+	/* at least, with all that is synced: a tenth of what slow volumes do */
+	UNPACK_BYTES_S = 5 << 20,
 	UNPACK_FILES_S = 20,
-	LATE_MS = 20000, /* for the pod's word when all has gone, but for what a lost session may have had */
+	/* for the pod's word when all has gone, but for what a lost session may have had */
+	LATE_MS = 20000,
 };
 
-/* Bytes a second: what all sessions together should be able to carry; and a line that carries less is worth packing for. The
- * processor packs some 300 MB/s, and where pod and client share it, or it is a slow one, sending costs hardly more. */
+/* Bytes a second: what all sessions together should be able to carry; and a line that carries less
+ * is worth packing for. The processor packs some 300 MB/s, and where pod and client share it, or it
+ * is a slow one, sending costs hardly more. */
 static const int64_t CARRY_WANTED = 250 * 1000 * 1000;
 static const int64_t PACK_BELOW_NEAR = 50 * 1000 * 1000, PACK_BELOW_FAR = 150 * 1000 * 1000;
 
@@ -39,7 +48,8 @@ static const int64_t PACK_BELOW_NEAR = 50 * 1000 * 1000, PACK_BELOW_FAR = 150 * 
 struct carrier {
 	struct upsync *u;
 	struct lane *lane;
-	bool ready; /* the pod's end has joined the stream: what it is given now belongs to the stream */
+	/* the pod's end has joined the stream: what it is given now belongs to the stream */
+	bool ready;
 };
 
 struct upsync {
@@ -53,7 +63,7 @@ struct upsync {
 	int64_t sent;
 	bool busy, cancelled, remote_over, eof_sent;
 	bool lane_lost, link_lost; /* what may have taken frames with it */
-	bool alone;		   /* without further sessions: one was lost before */
+	bool alone;                /* without further sessions: one was lost before */
 	struct timer *late;
 	struct timer *tick;
 	int64_t moved; /* at the last tick: bytes that went over the line, and that the pod said */
@@ -63,14 +73,15 @@ struct upsync {
 	struct {
 		bool begun;
 		int64_t at_ms, from; /* since when, and with how many bytes gone, it measures */
-		bool starved;	     /* meanwhile the line had to wait for us */
-		bool window_left;    /* what the first window takes in says nothing but that the line is slow */
-		int64_t rate;	     /* bytes a second of the line, as last measured; -1: not yet */
+		bool starved;        /* meanwhile the line had to wait for us */
+		/* what the first window takes in says nothing but that the line is slow */
+		bool window_left;
+		int64_t rate; /* bytes a second of the line, as last measured; -1: not yet */
 	} meter;
-	bool packs;		   /* the line is worth packing for */
-	int64_t plain_left;	   /* what is still sent as it is after what did not shrink */
-	int64_t taken;		   /* of the tar stream */
-	uint64_t frame;		   /* the number of the next one */
+	bool packs;         /* the line is worth packing for */
+	int64_t plain_left; /* what is still sent as it is after what did not shrink */
+	int64_t taken;      /* of the tar stream */
+	uint64_t frame;     /* the number of the next one */
 	int exit_code;
 	struct err remote;
 	/* a worker thread's while busy */
@@ -80,7 +91,7 @@ struct upsync {
 	char *slice;
 	bool pack_slice; /* in: pack it if it shrinks; out: it is packed */
 	bool tried;
-	ssize_t got;	 /* of the tar stream */
+	ssize_t got; /* of the tar stream */
 	struct str packed;
 	struct err result;
 };
@@ -181,7 +192,8 @@ static void work_slice(void *arg)
 	u->tried = u->pack_slice;
 	u->got = pack_read(u->pack, u->slice, SLICE, &u->result);
 	str_reset(&u->packed);
-	u->pack_slice = u->tried && u->got > 0 && pack_squeeze(&u->packed, u->slice, (size_t)u->got) &&
+	u->pack_slice = u->tried && u->got > 0 &&
+			pack_squeeze(&u->packed, u->slice, (size_t)u->got) &&
 			u->packed.len <= (size_t)u->got - (size_t)u->got / 16;
 }
 
@@ -193,7 +205,8 @@ static struct ssh_channel *free_channel(struct upsync *u)
 	struct ssh_channel *best = u->channel;
 
 	for (int i = 0; i < u->carrier_count; i++) {
-		struct ssh_channel *c = u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
+		struct ssh_channel *c =
+			u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
 		if (c && ssh_queued(c) < ssh_queued(best))
 			best = c;
 	}
@@ -202,7 +215,8 @@ static struct ssh_channel *free_channel(struct upsync *u)
 
 static void more(struct upsync *u)
 {
-	if (u->staged || u->busy || u->eof_sent || u->remote_over || !u->channel || !free_channel(u))
+	if (u->staged || u->busy || u->eof_sent || u->remote_over || !u->channel ||
+	    !free_channel(u))
 		return;
 	u->busy = true;
 	u->pack_slice = u->packs && u->plain_left <= 0;
@@ -214,7 +228,8 @@ static void on_writable(void *ctx)
 	more(ctx);
 }
 
-static void send_frame(struct upsync *u, struct ssh_channel *to, const char *bytes, size_t len, bool packed)
+static void send_frame(struct upsync *u, struct ssh_channel *to, const char *bytes, size_t len,
+		       bool packed)
 {
 	unsigned char head[FRAME_HEAD];
 	uint32_t length = (uint32_t)len | (packed ? FRAME_PACKED : 0);
@@ -267,7 +282,8 @@ static void on_late(void *ctx)
 	cut(u);
 }
 
-/* One that never joined is no loss; one that did may have taken frames with it: then it all goes once more, over one. */
+/* One that never joined is no loss; one that did may have taken frames with it: then it all goes
+ * once more, over one. */
 static void on_lane_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
 {
 	struct carrier *c = ctx;
@@ -280,18 +296,21 @@ static void on_lane_closed(void *ctx, int exit_code, const char *signal, const s
 	u->lane_lost = true;
 	if (!u->eof_sent)
 		cut(u);
-	else if (!u->late) /* all was given to it, not all may have gone: the pod says whether that mattered, if it learns of it */
+	else if (!u->late) /* all was given to it, not all may have gone: the pod says whether that
+			      mattered, if it learns of it */
 		u->late = loop_timer(u->loop, LATE_MS, on_late, u);
 }
 
-static const struct ssh_channel_ops lane_ops = {.data = on_lane_data, .writable = on_lane_writable, .closed = on_lane_closed};
+static const struct ssh_channel_ops lane_ops = {
+	.data = on_lane_data, .writable = on_lane_writable, .closed = on_lane_closed};
 
 static int64_t bytes_gone(const struct upsync *u)
 {
 	int64_t queued = u->channel ? (int64_t)ssh_queued(u->channel) : 0;
 
 	for (int i = 0; i < u->carrier_count; i++) {
-		struct ssh_channel *c = u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
+		struct ssh_channel *c =
+			u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
 		queued += c ? (int64_t)ssh_queued(c) : 0;
 	}
 	return u->sent - queued;
@@ -300,7 +319,8 @@ static int64_t bytes_gone(const struct upsync *u)
 static void open_lanes(struct upsync *u, int64_t round_trip_ms)
 {
 	CLEANUP(str_free) struct str command = STR_INIT;
-	int64_t wanted = CARRY_WANTED / 1000 * round_trip_ms / WINDOW; /* beside the one that there is */
+	/* beside the one that there is */
+	int64_t wanted = CARRY_WANTED / 1000 * round_trip_ms / WINDOW;
 
 	u->carrier_count = (int)MIN(MIN(wanted, (int64_t)LANES_MAX), (int64_t)*u->want.lanes_left);
 	*u->want.lanes_left -= u->carrier_count;
@@ -315,10 +335,12 @@ static void open_lanes(struct upsync *u, int64_t round_trip_ms)
 /* How long what is left takes at the pace of now. */
 static int64_t left_ms(const struct upsync *u)
 {
-	int64_t all = u->diff.bytes + (int64_t)u->diff.changed_count * 1024; /* with headers and padding */
+	/* with headers and padding */
+	int64_t all = u->diff.bytes + (int64_t)u->diff.changed_count * 1024;
 	double shrunk = u->taken ? (double)u->sent / (double)u->taken : 1;
 
-	return (int64_t)((double)MAX(all - u->taken, 0) * shrunk * 1000 / (double)MAX(u->meter.rate, 1));
+	return (int64_t)((double)MAX(all - u->taken, 0) * shrunk * 1000 /
+			 (double)MAX(u->meter.rate, 1));
 }
 
 static void judge(struct upsync *u, bool first_window)
@@ -395,8 +417,8 @@ static void slice_ready(void *arg)
 	u->taken += u->got;
 	note_shrinking(u);
 	struct ssh_channel *to = free_channel(u);
-	send_frame(u, to ? to : u->channel, u->pack_slice ? u->packed.s : u->slice, u->pack_slice ? u->packed.len : (size_t)u->got,
-		   u->pack_slice);
+	send_frame(u, to ? to : u->channel, u->pack_slice ? u->packed.s : u->slice,
+		   u->pack_slice ? u->packed.len : (size_t)u->got, u->pack_slice);
 	more(u);
 }
 
@@ -421,12 +443,14 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 	if (err)
 		u->remote = *err;
 	else if (signal)
-		err_set(&u->remote, ERR_TRANSIENT, "unpacking %s was killed by SIG%.20s", u->want.dir, signal);
+		err_set(&u->remote, ERR_TRANSIENT, "unpacking %s was killed by SIG%.20s",
+			u->want.dir, signal);
 	atomic_store(&u->stop, true);
 	settle(u);
 }
 
-static const struct ssh_channel_ops tree_ops = {.data = on_data, .writable = on_writable, .closed = on_closed};
+static const struct ssh_channel_ops tree_ops = {
+	.data = on_data, .writable = on_writable, .closed = on_closed};
 
 /* ---- a pod that takes nothing ---- */
 
@@ -445,9 +469,12 @@ static bool unpacks(const struct upsync *u)
 
 static int ticks_most(const struct upsync *u)
 {
-	int64_t unpack_s = u->want.tree->bytes / UNPACK_BYTES_S + (int64_t)u->want.tree->count / UNPACK_FILES_S;
+	int64_t unpack_s = u->want.tree->bytes / UNPACK_BYTES_S +
+			   (int64_t)u->want.tree->count / UNPACK_FILES_S;
 
-	return TICKS + (int)MIN(unpacks(u) ? unpack_s * 1000 * TICKS / MAX(u->want.silent_ms, 1) : 0, (int64_t)1 << 20);
+	return TICKS +
+	       (int)MIN(unpacks(u) ? unpack_s * 1000 * TICKS / MAX(u->want.silent_ms, 1) : 0,
+			(int64_t)1 << 20);
 }
 
 static void on_tick(void *ctx)
@@ -478,8 +505,8 @@ static void start_channel(struct upsync *u)
 	if (u->with_base)
 		str_addf(&command, " --base %s", u->want.base->id);
 	if (u->staged)
-		str_addf(&command, " --from %s --parts %d --sha256 %s", u->want.tree->id, u->want.staged_parts,
-			 u->want.staged_sha256);
+		str_addf(&command, " --from %s --parts %d --sha256 %s", u->want.tree->id,
+			 u->want.staged_parts, u->want.staged_sha256);
 	else
 		str_add(&command, " --lanes");
 	u->remote_over = u->eof_sent = u->lane_lost = u->link_lost = false;
@@ -498,7 +525,8 @@ static void start_channel(struct upsync *u)
 		ssh_send_eof(u->channel);
 }
 
-struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *pool, const struct upsync_want *want)
+struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *pool,
+			    const struct upsync_want *want)
 {
 	struct upsync *u = xcalloc(1, sizeof(*u));
 

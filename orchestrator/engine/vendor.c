@@ -1,4 +1,5 @@
-/* vendor.c - the core's wishes that are operations of a provider: what is asked, and what the answer means as an event. */
+/* vendor.c - the core's wishes that are operations of a provider: what is asked, and what the
+ * answer means as an event. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +11,13 @@
 #include "impl.h"
 #include "past.h"
 
-enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, LAST_LOG_MS = 4000 /* less than the proof that it is gone takes */, FILES_AT_ONCE = 16, REGIONS_MOST = 64 };
+enum {
+	VOLUME_LOCK_MS = 300,
+	LOG_FRESH_MS = 5000,
+	LAST_LOG_MS = 4000 /* less than the proof that it is gone takes */,
+	FILES_AT_ONCE = 16,
+	REGIONS_MOST = 64
+};
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
@@ -28,9 +35,10 @@ struct asked { /* one operation under way, with what its want points to */
 	char **regions; /* NULL-terminated, or NULL */
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */
-	struct timer *timer; /* of a lock; of a log before a release: when that is not waited for any longer */
+	/* of a lock; of a log before a release: when that is not waited for any longer */
+	struct timer *timer;
 	bool released; /* of a log: the release does not wait for it any more */
-	bool told; /* of an image: people know that it is built */
+	bool told;     /* of an image: people know that it is built */
 	struct caller_op *op;
 };
 
@@ -81,7 +89,8 @@ void vendor_forget(struct engine *e)
 }
 
 static struct caller_op *begin(struct asked *a, enum op_kind kind,
-			       void (*done)(void *ctx, struct op_result *result, const struct err *err))
+			       void (*done)(void *ctx, struct op_result *result,
+					    const struct err *err))
 {
 	const struct engine_provider *v = &a->e->setup->providers[a->provider];
 
@@ -98,7 +107,8 @@ static void tell_remarks(struct engine *e, int provider, const char *text)
 	e->remarked[provider] = true;
 	while (*text) {
 		size_t n = strcspn(text, "\n");
-		engine_log(e, LOG_WARN, "%s: %.*s", e->setup->providers[provider].ops->name, (int)n, text);
+		engine_log(e, LOG_WARN, "%s: %.*s", e->setup->providers[provider].ops->name, (int)n,
+			   text);
 		text += n + (text[n] == '\n');
 	}
 }
@@ -119,7 +129,8 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
 		ev.floor_microusd_h = result->floor_microusd_h;
-		ev.past = past = past_of_offers(a->e->setup->store, &of, ev.offers, ev.count, clock_wall_ms());
+		ev.past = past = past_of_offers(a->e->setup->store, &of, ev.offers, ev.count,
+						clock_wall_ms());
 	}
 	post(a->e, &ev, err);
 	free(past);
@@ -145,7 +156,8 @@ void vendor_offers(struct engine *e, int provider)
 
 void vendor_volume_ready(struct engine *e, int provider)
 {
-	struct event ev = {.type = EV_VOLUME, .provider = provider, .volume = &e->volumes[provider]};
+	struct event ev = {
+		.type = EV_VOLUME, .provider = provider, .volume = &e->volumes[provider]};
 
 	post(e, &ev, NULL);
 }
@@ -166,9 +178,11 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 	if (result && result->volume_count) {
 		const struct volume *v = &result->volumes[0];
 		e->volumes[a->provider] = *v;
-		e->volumes[a->provider].apart = provider_can_fetch(e->setup->providers[a->provider].ops,
-								   e->setup->providers[a->provider].handle, v);
-		struct volume_row row = {.size_gb = v->size_gb, .price_microusd_month = v->price_microusd_month,
+		e->volumes[a->provider].apart =
+			provider_can_fetch(e->setup->providers[a->provider].ops,
+					   e->setup->providers[a->provider].handle, v);
+		struct volume_row row = {.size_gb = v->size_gb,
+					 .price_microusd_month = v->price_microusd_month,
 					 .seen_ms = clock_wall_ms()};
 		COPY_TEXT(row.provider, e->setup->providers[a->provider].ops->name);
 		COPY_TEXT(row.id, v->id);
@@ -176,14 +190,17 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 		COPY_TEXT(row.region, v->region);
 		store_put_volume(e->setup->store, &row, NULL);
 		if (v->price_microusd_month)
-			engine_log(e, LOG_NOTE, "volume %s: %lld GB, %s a month until it is removed", v->name,
-				   (long long)v->size_gb, money_show(price, sizeof(price), v->price_microusd_month));
+			engine_log(e, LOG_NOTE,
+				   "volume %s: %lld GB, %s a month until it is removed", v->name,
+				   (long long)v->size_gb,
+				   money_show(price, sizeof(price), v->price_microusd_month));
 		stage_volume(e, a->provider);
 	} else {
 		struct event ev = {.type = EV_VOLUME, .provider = a->provider};
 		struct err none;
 		if (!err)
-			err_set(&none, ERR_TRANSIENT, "%s named no volume", e->setup->providers[a->provider].ops->name);
+			err_set(&none, ERR_TRANSIENT, "%s named no volume",
+				e->setup->providers[a->provider].ops->name);
 		post(e, &ev, err ? err : &none);
 	}
 	asked_free(a);
@@ -204,7 +221,8 @@ static void ask_volume(void *ctx)
 	struct err err;
 
 	a->timer = NULL;
-	if (state_dir && a->want.volume.create && engine_lock_volumes(state_dir, &a->lock, &err) < 0 && err.kind == ERR_BUSY) {
+	if (state_dir && a->want.volume.create &&
+	    engine_lock_volumes(state_dir, &a->lock, &err) < 0 && err.kind == ERR_BUSY) {
 		a->timer = loop_timer(a->e->loop, VOLUME_LOCK_MS, ask_volume, a);
 		return;
 	}
@@ -247,8 +265,10 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
 
 	a->e->looks[a->provider] = NULL;
-	ev.ahead_ms = clock_wall_ms() - caller_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
-	ev.clock_known = caller_knows_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
+	ev.ahead_ms = clock_wall_ms() -
+		      caller_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
+	ev.clock_known =
+		caller_knows_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;
@@ -261,14 +281,16 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	asked_free(a);
 }
 
-/* By what is there, something is to be found, or proven gone. Before a release is answered there is nothing to prove. */
+/* By what is there, something is to be found, or proven gone. Before a release is answered there is
+ * nothing to prove. */
 static bool ends_pods(const struct engine *e, int provider)
 {
 	bool ends = e->setup->conf.reap;
 
 	for (int i = 0; i < e->pod_count && !ends; i++) {
 		const struct core_pod *p = core_pod_at(e->core, i);
-		ends = p->provider == provider && (p->phase == POD_AMBIGUOUS || p->phase == POD_CONFIRMING);
+		ends = p->provider == provider &&
+		       (p->phase == POD_AMBIGUOUS || p->phase == POD_CONFIRMING);
 	}
 	return ends;
 }
@@ -298,7 +320,10 @@ void vendor_press(struct engine *e)
 static void inspected(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
-	struct event ev = {.type = EV_INSPECTED, .pod = a->pod, .provider = a->provider, .asked_at = a->asked_at};
+	struct event ev = {.type = EV_INSPECTED,
+			   .pod = a->pod,
+			   .provider = a->provider,
+			   .asked_at = a->asked_at};
 	struct err none;
 
 	if (result && result->pod_count) {
@@ -337,16 +362,21 @@ static void start_env(struct asked *a, const struct core_pod *p, int64_t ahead_s
 	struct engine *e = a->e;
 	CLEANUP(str_free) struct str host_key = STR_INIT;
 
-	base64_add(&host_key, e->pods[a->pod].host.private_pem, strlen(e->pods[a->pod].host.private_pem));
+	base64_add(&host_key, e->pods[a->pod].host.private_pem,
+		   strlen(e->pods[a->pod].host.private_pem));
 	log_secret(str_text(&host_key));
 	add_env(a, "BURST_VENDOR", xstrdup(e->setup->providers[a->provider].ops->name), false);
 	add_env(a, "BURST_RUN", xstrdup(e->setup->run->id), false);
 	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt), false);
 	add_env(a, "BURST_MACHINE", xstrdup(e->setup->conf.machine), false);
-	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)), false);
-	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)), false);
-	add_env(a, "BURST_LATE_START_S", xasprintf("%lld", (long long)(core_late_start_ms(&e->setup->conf) / 1000)), false);
-	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)), false);
+	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)),
+		false);
+	add_env(a, "BURST_FIRST_LEASE_END",
+		xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)), false);
+	add_env(a, "BURST_LATE_START_S",
+		xasprintf("%lld", (long long)(core_late_start_ms(&e->setup->conf) / 1000)), false);
+	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)),
+		false);
 	add_env(a, "BURST_HOST_KEY_B64", str_detach(&host_key), true);
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(e->pods[a->pod].client.public_line), false);
 	add_env(a, "BURST_VOLUME", xstrdup("/workspace"), false);
@@ -358,11 +388,13 @@ static void add_recipe(struct engine *e, int provider, struct rent_request *r)
 	struct image_steps *steps = &e->image_steps[provider];
 
 	if (!steps->count && e->needs)
-		image_steps_make(steps, e->needs, image_wanted(e->setup, &e->setup->providers[provider], e->needs));
+		image_steps_make(steps, e->needs,
+				 image_wanted(e->setup, &e->setup->providers[provider], e->needs));
 	image_recipe(r, e->setup->image, e->needs, steps);
 }
 
-/* What was said of this image the last time is kept in the ledger, by account and by all that we put into it. */
+/* What was said of this image the last time is kept in the ledger, by account and by all that we
+ * put into it. */
 static void image_fact(struct engine *e, int provider, char name[IMAGE_FACT_MAX])
 {
 	struct rent_request r = {0};
@@ -395,7 +427,9 @@ static void image_said(void *ctx, const char *lines)
 	const char *name = e->setup->providers[a->provider].ops->name;
 
 	if (!a->told)
-		engine_log(e, LOG_NOTE, "%s: the pods' image is being built; it is kept there for the next runs", name);
+		engine_log(e, LOG_NOTE,
+			   "%s: the pods' image is being built; it is kept there for the next runs",
+			   name);
 	a->told = true;
 	for (const char *line = lines; *line;) {
 		size_t len = strcspn(line, "\n");
@@ -403,7 +437,8 @@ static void image_said(void *ctx, const char *lines)
 		str_add_printable(&shown, line, len, 300);
 		if (shown.len) {
 			engine_log(e, LOG_INFO, "%s: image: %s", name, str_text(&shown));
-			format_text(e->doing, sizeof(e->doing), "%s: image: %s", name, str_text(&shown));
+			format_text(e->doing, sizeof(e->doing), "%s: image: %s", name,
+				    str_text(&shown));
 		}
 		line += len + (line[len] == '\n');
 	}
@@ -419,8 +454,10 @@ static void image_done(void *ctx, struct op_result *result, const struct err *er
 	if (result) {
 		if (a->told || result->text.len) {
 			image_said(a, str_text(&result->text));
-			engine_log(e, LOG_NOTE, "%s: the image is built, in %s", e->setup->providers[a->provider].ops->name,
-				   duration_show(took, sizeof(took), clock_boot_ms() - a->asked_at));
+			engine_log(
+				e, LOG_NOTE, "%s: the image is built, in %s",
+				e->setup->providers[a->provider].ops->name,
+				duration_show(took, sizeof(took), clock_boot_ms() - a->asked_at));
 		}
 		keep_image(e, a->provider, result->image);
 	}
@@ -445,7 +482,8 @@ void vendor_image(struct engine *e, int provider)
 static void rent_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
-	struct event ev = {.type = err ? EV_RENT_FAILED : EV_RENTED, .pod = a->pod, .provider = a->provider};
+	struct event ev = {
+		.type = err ? EV_RENT_FAILED : EV_RENTED, .pod = a->pod, .provider = a->provider};
 
 	if (result) {
 		ev.views = result->pods;
@@ -464,7 +502,8 @@ void vendor_rent(struct engine *e, int pod)
 	struct err err = {0};
 
 	if (e->pods[pod].save_failed) {
-		err_set(&err, ERR_LOCAL, "the ledger cannot be written: nothing is rented without it");
+		err_set(&err, ERR_LOCAL,
+			"the ledger cannot be written: nothing is rented without it");
 		post_pod(e, EV_RENT_FAILED, pod, &err);
 		return;
 	}
@@ -479,8 +518,11 @@ void vendor_rent(struct engine *e, int pod)
 	}
 	struct asked *a = asked_new(e, p->provider, pod);
 	struct rent_request *r = &a->want.rent;
-	/* it ends itself by a clock that goes with its vendor's: not later than ours would have it */
-	int64_t ahead_s = (caller_clock_ahead_ms(e->caller, e->setup->providers[p->provider].ops) + 999) / 1000;
+	/* it ends itself by a clock that goes with its vendor's: not later than ours would have it
+	 */
+	int64_t ahead_s =
+		(caller_clock_ahead_ms(e->caller, e->setup->providers[p->provider].ops) + 999) /
+		1000;
 	r->offer = p->offer;
 	snprintf(r->name, sizeof(r->name), "burst-%s", p->attempt);
 	COPY_TEXT(r->marker.machine, e->setup->conf.machine);
@@ -519,7 +561,8 @@ static void tell_unpulled(struct engine *e, int pod, const char *text)
 	line += strlen("image: ");
 	str_add_printable(&shown, line, strcspn(line, "\n"), 120);
 	/* a registry's limit passes; an image that is not there does not come */
-	err_set(&err, strcasestr(line, "toomanyrequests") ? ERR_TRANSIENT : ERR_CONFIG, "%s", str_text(&shown));
+	err_set(&err, strcasestr(line, "toomanyrequests") ? ERR_TRANSIENT : ERR_CONFIG, "%s",
+		str_text(&shown));
 	post_pod(e, EV_UNPULLED, pod, &err);
 }
 
@@ -531,7 +574,8 @@ static void show_log(struct engine *e, int pod, const char *text)
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		str_add_printable(&shown, line, len, 300);
 		if (shown.len && !starts_with(line, "image: "))
-			engine_log(e, LOG_INFO, "pod %s: its provider's log: %s", pod_called(e, pod), str_text(&shown));
+			engine_log(e, LOG_INFO, "pod %s: its provider's log: %s",
+				   pod_called(e, pod), str_text(&shown));
 		line += len + (line[len] == '\n');
 	}
 }
@@ -556,7 +600,8 @@ static void logs_waited_for(void *ctx)
 	send_release(a->e, a->pod);
 }
 
-/* Has the provider written this line before? A container that ends and is started again, for ever, makes no progress. */
+/* Has the provider written this line before? A container that ends and is started again, for ever,
+ * makes no progress. */
 static bool is_new_line(struct epod *p, const char *line, size_t len)
 {
 	uint32_t hash = 2166136261u;
@@ -645,7 +690,10 @@ void vendor_billing(struct engine *e, int pod)
 static void release_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
-	struct event ev = {.type = EV_RELEASED, .pod = a->pod, .provider = a->provider, .number = err ? RELEASE_TAKEN : (int)result->release};
+	struct event ev = {.type = EV_RELEASED,
+			   .pod = a->pod,
+			   .provider = a->provider,
+			   .number = err ? RELEASE_TAKEN : (int)result->release};
 
 	post(a->e, &ev, err);
 	asked_free(a);
@@ -660,7 +708,8 @@ static void send_release(struct engine *e, int pod)
 	begin(a, OP_RELEASE, release_done);
 }
 
-/* Why a pod never came up stands, if anywhere, in its provider's log. Where that ends with the pod it is asked for first. */
+/* Why a pod never came up stands, if anywhere, in its provider's log. Where that ends with the pod
+ * it is asked for first. */
 void vendor_release(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -720,7 +769,8 @@ static void begin_files(struct engine *e)
 	}
 }
 
-static void begin_file(struct asked *a, void (*done)(void *ctx, struct op_result *result, const struct err *err))
+static void begin_file(struct asked *a,
+		       void (*done)(void *ctx, struct op_result *result, const struct err *err))
 {
 	struct engine *e = a->e;
 
@@ -748,7 +798,8 @@ static void salvage_done(void *ctx, struct op_result *result, const struct err *
 
 	if (!err) {
 		a->e->pods[a->pod].counted_to = a->e->pods[a->pod].last_event;
-		a->e->pods[a->pod].last_event = 0; /* read again from the start: what is known already is passed over */
+		/* read again from the start: what is known already is passed over */
+		a->e->pods[a->pod].last_event = 0;
 		read_events(a->e, a->pod, a->local);
 	}
 	/* no event log: the pod never came so far as to finish anything */
@@ -776,7 +827,8 @@ static struct asked *ask_file(struct engine *e, int pod, const char *path, const
 void vendor_salvage(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	CLEANUP(free_text) char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->attempt);
+	CLEANUP(free_text)
+	char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->attempt);
 	CLEANUP(free_text) char *name = xasprintf("%s.events", p->attempt);
 	struct asked *a = ask_file(e, pod, path, name);
 
@@ -794,13 +846,17 @@ static void fetched(void *ctx, struct op_result *result, const struct err *err)
 	(void)result;
 
 	if (!f || !f->under_way || f->turn != a->turn) {
-		path_remove_tree(a->local, NULL); /* the segment went elsewhere meanwhile, or the file is another one now */
+		/* the segment went elsewhere meanwhile, or the file is another one now */
+		path_remove_tree(a->local, NULL);
 		outfiles_stale(e, a->pod, a->segment, f);
 	} else if (err) {
 		struct segment_result *r = &e->setup->results[a->segment];
 		f->under_way = false;
-		format_text(r->reason, sizeof(r->reason), "finished, but not home from the volume (`burst %s %s` tries again): %s",
-			 e->needs && e->needs->command ? "resume" : "fetch", e->setup->run->id, err->msg);
+		format_text(
+			r->reason, sizeof(r->reason),
+			"finished, but not home from the volume (`burst %s %s` tries again): %s",
+			e->needs && e->needs->command ? "resume" : "fetch", e->setup->run->id,
+			err->msg);
 		struct event ev = {.type = EV_HOME_FAILED, .pod = a->pod, .segment = a->segment};
 		post(e, &ev, err);
 	} else {
@@ -818,7 +874,8 @@ void vendor_fetch(struct engine *e, int pod, uint32_t segment)
 	for (size_t i = 0; i < s->count; i++) {
 		if (s->files[i].under_way || s->files[i].r)
 			continue;
-		CLEANUP(free_text) char *name = xasprintf("%s-%u-%zu", core_pod_at(e->core, pod)->attempt, segment, i);
+		CLEANUP(free_text)
+		char *name = xasprintf("%s-%u-%zu", core_pod_at(e->core, pod)->attempt, segment, i);
 		struct asked *a = ask_file(e, pod, s->files[i].path, name);
 		a->segment = segment;
 		a->want.since_s = (int64_t)i; /* not used by FETCH: remembers which file it is */

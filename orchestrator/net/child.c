@@ -21,7 +21,7 @@ enum {
 	MANY_MS = 100,
 	EXEC_MOST_MS = 5000,
 	KILL_AFTER_MS = 2000,
-	LINGER_MS = 1000,    /* how long after its death its pipes may stay open */
+	LINGER_MS = 1000, /* how long after its death its pipes may stay open */
 };
 
 struct child {
@@ -322,8 +322,9 @@ static void become(const struct plan *plan)
 	_exit(127);
 }
 
-/* What the child says of its exec: an errno, or 0 when that went well. It takes about a millisecond; a program on a disk that
- * does not answer must not hold up the loop, by which leases are renewed: ETIMEDOUT. */
+/* What the child says of its exec: an errno, or 0 when that went well. It takes about a
+ * millisecond; a program on a disk that does not answer must not hold up the loop, by which leases
+ * are renewed: ETIMEDOUT. */
 static int exec_result(int report)
 {
 	struct pollfd heard = {.fd = report, .events = POLLIN};
@@ -390,7 +391,8 @@ static int open_input(const struct call *call, int in[2])
 {
 	if (!call->body_from && call->body.len)
 		return make_pipe(in);
-	in[0] = above_stdio(open(call->body_from ? call->body_from : "/dev/null", O_RDONLY | O_CLOEXEC));
+	in[0] = above_stdio(
+		open(call->body_from ? call->body_from : "/dev/null", O_RDONLY | O_CLOEXEC));
 	return in[0] < 0 ? -1 : 0;
 }
 
@@ -424,11 +426,13 @@ static int start_call(struct child *c, const struct call *call, struct err *err)
 	} else if (make_pipe(out) < 0 || make_pipe(errs) < 0 || make_pipe(report) < 0) {
 		err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(errno));
 	} else {
-		struct plan plan = {program, call->argv, guard_environ(), in[0], out[1], errs[1], report[1]};
+		struct plan plan = {program, call->argv, guard_environ(), in[0],
+				    out[1],  errs[1],    report[1]};
 		int why = start(c, &plan, report);
 		free(plan.envp);
 		if (why == ETIMEDOUT)
-			rc = err_set(err, ERR_LOCAL, "%s: did not start within %d s", c->name, EXEC_MOST_MS / 1000);
+			rc = err_set(err, ERR_LOCAL, "%s: did not start within %d s", c->name,
+				     EXEC_MOST_MS / 1000);
 		else
 			rc = why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
 	}

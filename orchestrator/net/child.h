@@ -2,7 +2,8 @@
  *
  * A child gets a process group of its own, so that a terminal's Ctrl-C does not reach it, the
  * default signal actions, the limit of descriptors that we began with, our environment without our
- * keys, and no descriptor of ours but its stdin, stdout and stderr. One thread: the loop's. Times in ms. */
+ * keys, and no descriptor of ours but its stdin, stdout and stderr. One thread: the loop's. Times
+ * in ms. */
 #ifndef BURST_NET_CHILD_H
 #define BURST_NET_CHILD_H
 

@@ -7,12 +7,19 @@
 #include "base/crypto.h"
 #include "base/log.h"
 
-enum { AGAIN_MOST = 3, AGAIN_FIRST_MS = 100, PUT_OFF_MS = 60000, OTHER_MOST = 4096, TIMEOUT_DIGITS_MOST = 99999999, TIMER_SLACK_MS = 10 };
+enum {
+	AGAIN_MOST = 3,
+	AGAIN_FIRST_MS = 100,
+	PUT_OFF_MS = 60000,
+	OTHER_MOST = 4096,
+	TIMEOUT_DIGITS_MOST = 99999999,
+	TIMER_SLACK_MS = 10
+};
 
 struct grpc_call {
 	struct http_call *http;
 	struct timer *timer; /* until a stream is hung up on, or until a refusal is told */
-	char *name;	     /* "SandboxCreate" */
+	char *name;          /* "SandboxCreate" */
 	int64_t timeout_ms;
 	bool stream, hung_up;
 	bool framed; /* the reply is gRPC's */
@@ -46,10 +53,12 @@ static bool is_grpc(const struct reply *r)
 {
 	char type[32];
 
-	return r->status == 200 && reply_header(r, "Content-Type", type, sizeof(type)) && !strncasecmp(type, "application/grpc", 16);
+	return r->status == 200 && reply_header(r, "Content-Type", type, sizeof(type)) &&
+	       !strncasecmp(type, "application/grpc", 16);
 }
 
-static int on_piece(void *ctx, const struct reply *so_far, const void *bytes, size_t len, struct err *err)
+static int on_piece(void *ctx, const struct reply *so_far, const void *bytes, size_t len,
+		    struct err *err)
 {
 	struct grpc_call *g = ctx;
 
@@ -68,7 +77,8 @@ static void describe(const struct grpc_call *g, struct reply *r, struct str *wor
 
 	log_redact(words);
 	if (words->len)
-		err_set(&r->err, grpc_err_kind(r->grpc_status), "%s: %s: %s", g->name, name, str_text(words));
+		err_set(&r->err, grpc_err_kind(r->grpc_status), "%s: %s: %s", g->name, name,
+			str_text(words));
 	else
 		err_set(&r->err, grpc_err_kind(r->grpc_status), "%s: %s", g->name, name);
 }
@@ -118,8 +128,10 @@ static void trace(const struct grpc_call *g, const struct reply *r)
 	http_trace_body(&other, g->other.s, g->other.len);
 	if (other.len)
 		log_line(LOG_TRACE, "< %s", str_text(&other));
-	log_line(LOG_TRACE, "< %s: %s, [%zu message%s, %zu bytes]%s%s", g->name, grpc_code_name(r->grpc_status), g->reader.messages,
-		 g->reader.messages == 1 ? "" : "s", r->body.len, g->hung_up ? ", hung up" : "", r->failed ? ", failed" : "");
+	log_line(LOG_TRACE, "< %s: %s, [%zu message%s, %zu bytes]%s%s", g->name,
+		 grpc_code_name(r->grpc_status), g->reader.messages,
+		 g->reader.messages == 1 ? "" : "s", r->body.len, g->hung_up ? ", hung up" : "",
+		 r->failed ? ", failed" : "");
 }
 
 static void on_http(void *ctx, struct reply *reply)
@@ -135,8 +147,10 @@ static void on_http(void *ctx, struct reply *reply)
 	if (!r.failed)
 		judge(g, &r);
 	else
-		r.grpc_status = r.err.kind == ERR_NETWORK && g->timeout_ms && r.wall_ms + TIMER_SLACK_MS >= g->timeout_ms ? GRPC_DEADLINE_EXCEEDED
-												      : grpc_code_of_kind(r.err.kind);
+		r.grpc_status = r.err.kind == ERR_NETWORK && g->timeout_ms &&
+						r.wall_ms + TIMER_SLACK_MS >= g->timeout_ms
+					? GRPC_DEADLINE_EXCEEDED
+					: grpc_code_of_kind(r.err.kind);
 	if (grpc_read_retry_policy(r.details.s, r.details.len, &after_ms))
 		r.retry_after_ms = after_ms;
 	r.err.retry_after_ms = r.err.kind ? r.retry_after_ms : 0;
@@ -164,7 +178,8 @@ static void on_limit(void *ctx)
 static void on_refusal(void *ctx)
 {
 	struct grpc_call *g = ctx;
-	struct reply r = {.failed = true, .err = g->refusal, .grpc_status = GRPC_RESOURCE_EXHAUSTED};
+	struct reply r = {
+		.failed = true, .err = g->refusal, .grpc_status = GRPC_RESOURCE_EXHAUSTED};
 
 	g->timer = NULL;
 	on_http(g, &r);
@@ -190,8 +205,9 @@ static void make_key(char key[40])
 	random_bytes(b, sizeof(b));
 	b[6] = (b[6] & 0x0f) | 0x40;
 	b[8] = (b[8] & 0x3f) | 0x80;
-	snprintf(key, 40, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
-		 b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	snprintf(key, 40, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+		 b[13], b[14], b[15]);
 }
 
 static void add_tries(struct call *to, const struct call *call, struct grpc_tries *t)
@@ -216,7 +232,8 @@ static void add_tries(struct call *to, const struct call *call, struct grpc_trie
 static void add_timeout(struct call *to, int64_t timeout_ms)
 {
 	if (timeout_ms > TIMEOUT_DIGITS_MOST)
-		call_header(to, "grpc-timeout: %lldS", (long long)MIN(timeout_ms / 1000, TIMEOUT_DIGITS_MOST));
+		call_header(to, "grpc-timeout: %lldS",
+			    (long long)MIN(timeout_ms / 1000, TIMEOUT_DIGITS_MOST));
 	else if (timeout_ms > 0)
 		call_header(to, "grpc-timeout: %lldm", (long long)timeout_ms);
 }
@@ -253,8 +270,9 @@ static char *method_name(const char *url)
 	return xstrdup(name.len ? str_text(&name) : "gRPC");
 }
 
-struct grpc_call *grpc_send(struct loop *loop, struct http *http, const struct call *call, struct grpc_tries *tries,
-			    void (*done)(void *ctx, struct reply *reply), void *ctx)
+struct grpc_call *grpc_send(struct loop *loop, struct http *http, const struct call *call,
+			    struct grpc_tries *tries, void (*done)(void *ctx, struct reply *reply),
+			    void *ctx)
 {
 	struct grpc_call *g = xcalloc(1, sizeof(*g));
 	size_t most = call->max_bytes ? MIN(call->max_bytes, GRPC_MOST_BYTES) : GRPC_MOST_BYTES;
@@ -266,14 +284,16 @@ struct grpc_call *grpc_send(struct loop *loop, struct http *http, const struct c
 	g->ctx = ctx;
 	g->reader = (struct grpc_reader){.stream = call->stream, .most = most, .to = &g->body};
 	if (call->body.len > GRPC_MOST_BYTES) {
-		err_set(&g->refusal, ERR_REFUSED, "%s: a request of %zu bytes is larger than the %d that gRPC calls may have", g->name,
-			call->body.len, GRPC_MOST_BYTES);
+		err_set(&g->refusal, ERR_REFUSED,
+			"%s: a request of %zu bytes is larger than the %d that gRPC calls may have",
+			g->name, call->body.len, GRPC_MOST_BYTES);
 		g->timer = loop_timer(loop, 0, on_refusal, g);
 		return g;
 	}
 	struct call inner;
 	build(&inner, call, tries);
-	inner.max_bytes = most / 4 * 5 + 1024; /* a frame has at most 5 bytes on the way for each 4 that are kept */
+	/* a frame has at most 5 bytes on the way for each 4 that are kept */
+	inner.max_bytes = most / 4 * 5 + 1024;
 	g->http = http_send_pieces(http, &inner, on_piece, on_http, g);
 	call_free(&inner);
 	if (call->stream && call->stream_limit_ms > 0)
@@ -312,7 +332,8 @@ int64_t grpc_again_ms(struct grpc_tries *t, const struct call *call, const struc
 		t->put_off++;
 		return after_ms;
 	}
-	bool repeats = call->may_repeat || (call->once_by_name && !r->failed && r->grpc_status == GRPC_UNAVAILABLE);
+	bool repeats = call->may_repeat ||
+		       (call->once_by_name && !r->failed && r->grpc_status == GRPC_UNAVAILABLE);
 	if (!repeats || t->again >= AGAIN_MOST || !can_pass(r) || r->retry_after_ms > most_ms)
 		return -1;
 	int64_t wait = (int64_t)AGAIN_FIRST_MS << t->again++;

@@ -101,17 +101,23 @@ static void end_message(struct grpc_reader *r)
 /* A prefix is whole: what follows it, and whether it may. */
 static int begin_message(struct grpc_reader *r, struct err *err)
 {
-	size_t len = (size_t)r->prefix[1] << 24 | (size_t)r->prefix[2] << 16 | (size_t)r->prefix[3] << 8 | r->prefix[4];
+	size_t len = (size_t)r->prefix[1] << 24 | (size_t)r->prefix[2] << 16 |
+		     (size_t)r->prefix[3] << 8 | r->prefix[4];
 	size_t extra = r->stream ? 4 : 0;
 
 	if (r->prefix[0] == 1)
-		return err_set(err, ERR_BUG, "the server sends a compressed message, which was not asked for");
+		return err_set(err, ERR_BUG,
+			       "the server sends a compressed message, which was not asked for");
 	if (r->prefix[0] > 1)
-		return err_set(err, ERR_BUG, "the reply is not framed as gRPC (flag %d)", r->prefix[0]);
+		return err_set(err, ERR_BUG, "the reply is not framed as gRPC (flag %d)",
+			       r->prefix[0]);
 	if (!r->stream && r->messages)
-		return err_set(err, ERR_BUG, "the server sends a second message where there is one");
+		return err_set(err, ERR_BUG,
+			       "the server sends a second message where there is one");
 	if (len > r->most || r->to->len + extra > r->most - len)
-		return err_set(err, ERR_UNTRUSTED, "a message of %zu bytes makes the reply larger than allowed (%zu)", len, r->most);
+		return err_set(err, ERR_UNTRUSTED,
+			       "a message of %zu bytes makes the reply larger than allowed (%zu)",
+			       len, r->most);
 	if (r->stream)
 		str_addn(r->to, r->prefix + 1, 4);
 	r->left = len;
@@ -286,7 +292,8 @@ static bool is_retry_policy(struct bytes url)
 	static const char name[] = "RPCRetryPolicy";
 	size_t len = sizeof(name) - 1, have = (size_t)(url.end - url.at);
 
-	return have > len && !memcmp(url.end - len, name, len) && (url.end[-(ptrdiff_t)len - 1] == '.' || url.end[-(ptrdiff_t)len - 1] == '/');
+	return have > len && !memcmp(url.end - len, name, len) &&
+	       (url.end[-(ptrdiff_t)len - 1] == '.' || url.end[-(ptrdiff_t)len - 1] == '/');
 }
 
 static bool read_policy(struct bytes policy, int64_t *after_ms)
@@ -298,7 +305,8 @@ static bool read_policy(struct bytes policy, int64_t *after_ms)
 		if (f.number != 1 || f.type != 5)
 			continue;
 		const unsigned char *p = f.value.at;
-		uint32_t bits = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+		uint32_t bits = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+				(uint32_t)p[3] << 24;
 		memcpy(&seconds, &bits, sizeof(seconds));
 	}
 	if (isnan(seconds))

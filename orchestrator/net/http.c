@@ -23,12 +23,12 @@
 
 enum {
 	CONNECT_MS = 15000,
-	BODY_MOST = 16 << 20, /* where the call names no max_bytes */
+	BODY_MOST = 16 << 20,   /* where the call names no max_bytes */
 	REFUSAL_MOST = 1 << 20, /* of a body that came instead of a file */
 	HEAD_MOST = 256 << 10,
 	RETRY_AFTER_MOST_S = 24 * 3600,
 	KEPT_CONNECTIONS = 16,
-	SILENCE_S = 60, /* of a file's transfer */
+	SILENCE_S = 60,            /* of a file's transfer */
 	ALONE_MS = 15 * 60 * 1000, /* by then the system has given up a connection to nobody */
 	PROBE_IDLE_S = 30, /* whether the other side of a kept gRPC connection is still there */
 	PROBE_GAP_S = 10,
@@ -51,7 +51,8 @@ static void load_curl(void)
 	static const struct late_function functions[] = {CURL_FUNCTIONS(ROW)};
 #undef ROW
 
-	if (late_load(CURL_LIBRARY, "libcurl4", functions, ARRAY_LEN(functions), &curl_error) == 0 &&
+	if (late_load(CURL_LIBRARY, "libcurl4", functions, ARRAY_LEN(functions), &curl_error) ==
+		    0 &&
 	    curl.global_init(CURL_GLOBAL_DEFAULT) != 0)
 		err_set(&curl_error, ERR_LOCAL, "libcurl cannot be set up");
 }
@@ -85,7 +86,8 @@ struct http_call {
 	struct transfer transfer; /* first */
 	struct http *http;
 	struct http_call *next;
-	struct timer *telling; /* refused before anything was sent, or hung up: told in the next turn */
+	/* refused before anything was sent, or hung up: told in the next turn */
+	struct timer *telling;
 	char *method, *shown_url, *to_path;
 	struct str body;
 	size_t body_sent; /* where it is read piece by piece */
@@ -95,7 +97,7 @@ struct http_call {
 	int64_t to_bytes; /* of the reply's body, to the file or to on_piece */
 	size_t max_bytes;
 	bool ranged;     /* a Range that does not begin at 0 */
-	bool once;	 /* never sent again by libcurl, though its connection may be a kept one */
+	bool once;       /* never sent again by libcurl, though its connection may be a kept one */
 	bool head_whole; /* its empty line was seen */
 	struct curl_slist *headers;
 	struct reply reply;
@@ -153,7 +155,6 @@ static void work_multi(void *ctx)
 		t->finish(t, rc);
 	}
 }
-
 
 struct http *http_new(struct loop *loop, const char *user_agent)
 {
@@ -404,7 +405,8 @@ static size_t on_upload(char *to, size_t size, size_t n, void *ctx)
 	size_t got = fread(to, 1, MIN(size * n, (size_t)c->from_left), c->from);
 
 	if (!got && c->from_left) {
-		fail_call(c, ERR_LOCAL, ferror(c->from) ? "its file cannot be read" : "its file became shorter");
+		fail_call(c, ERR_LOCAL,
+			  ferror(c->from) ? "its file cannot be read" : "its file became shorter");
 		return CURL_READFUNC_ABORT;
 	}
 	c->from_left -= (int64_t)got;
@@ -527,8 +529,8 @@ static void finish_call(struct transfer *t, CURLcode rc)
 	if (rc == CURLE_OK &&
 	    !c->head_whole) /* libcurl takes the end of the connection for the end of the head */
 		fail_call(c, ERR_NETWORK, "the connection was lost within the reply's head");
-	/* A stream of HTTP/2 that was waited for in vain leaves its connection as it is, and all that is said from then on
-	 * would be said into it, whether anybody is there or not. */
+	/* A stream of HTTP/2 that was waited for in vain leaves its connection as it is, and all
+	 * that is said from then on would be said into it, whether anybody is there or not. */
 	if (rc == CURLE_OPERATION_TIMEDOUT)
 		c->http->alone_until = clock_boot_ms() + ALONE_MS;
 	if (rc != CURLE_OK)
@@ -558,12 +560,14 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 		c->headers = curl.slist_append(
 			c->headers, empty ? semicolon : line); /* libcurl drops "Name:" */
 	}
-	/* libcurl before 8.3 signs also what is only named so that it is not sent, and no server can then verify that (curl's issue
-	 * 11664): whoever signs says the type of a body, and bears with an Expect. */
+	/* libcurl before 8.3 signs also what is only named so that it is not sent, and no server
+	 * can then verify that (curl's issue 11664): whoever signs says the type of a body, and
+	 * bears with an Expect. */
 	if (!call->sigv4) {
 		c->headers = curl.slist_append(c->headers, "Expect:");
 		if (!header_value(call, "Content-Type"))
-			c->headers = curl.slist_append(c->headers, "Content-Type:"); /* not libcurl's own guess */
+			c->headers = curl.slist_append(
+				c->headers, "Content-Type:"); /* not libcurl's own guess */
 	}
 	if (is_grpc(call)) { /* gRPC clients send neither */
 		c->headers = curl.slist_append(c->headers, "Accept:");
@@ -627,8 +631,8 @@ static int set_request(struct http_call *c, const struct call *call, struct err 
 	return 0;
 }
 
-/* libcurl 7.88 breaks the second request of a connection that is HTTP/2 from its first byte ("Error in the HTTP2 framing
- * layer", curl's issue 10634; mended in 8.0.0). Over TLS all is well. */
+/* libcurl 7.88 breaks the second request of a connection that is HTTP/2 from its first byte ("Error
+ * in the HTTP2 framing layer", curl's issue 10634; mended in 8.0.0). Over TLS all is well. */
 static bool keeps_plain_http2(void)
 {
 	unsigned version = curl.version_info(CURLVERSION_NOW)->version_num;
@@ -656,7 +660,8 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	curl.easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)MAX(call->timeout_ms, 0));
-	if (call->body_to || call->body_from) { /* its timeout allows for large files and slow lines */
+	/* its timeout allows for large files and slow lines */
+	if (call->body_to || call->body_from) {
 		curl.easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 		curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, c->http->silence_s);
 	}
@@ -665,7 +670,8 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	 * keeps it from doing so: for grpc.c says in their headers which try this is. */
 	c->once = grpc && call->body.len;
 	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat || c->once ? 0L : 1L);
-	if ((grpc && target->plain && !keeps_plain_http2()) || clock_boot_ms() < c->http->alone_until) {
+	if ((grpc && target->plain && !keeps_plain_http2()) ||
+	    clock_boot_ms() < c->http->alone_until) {
 		curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl.easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
 	}

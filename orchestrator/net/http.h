@@ -16,10 +16,11 @@ struct http_connect;
 
 /* Loads libcurl, once for the process. ERR_LOCAL: it is not installed. */
 int http_ready(struct err *err);
-/* The loop waits through libcurl from now on. user_agent is copied. Only after a http_ready() that succeeded. */
+/* The loop waits through libcurl from now on. user_agent is copied. Only after a http_ready() that
+ * succeeded. */
 struct http *http_new(struct loop *loop, const char *user_agent);
-/* A call that carries a file (body_to, body_from) fails with ERR_NETWORK once not a byte of it has moved for so long, whatever its
- * timeout_ms; 60 unless this is called. */
+/* A call that carries a file (body_to, body_from) fails with ERR_NETWORK once not a byte of it has
+ * moved for so long, whatever its timeout_ms; 60 unless this is called. */
 void http_set_silence(struct http *http, int seconds);
 /* Calls under way end without a callback. Before loop_free(), and not from inside a callback. NULL
  * is fine. */
@@ -41,19 +42,20 @@ void http_free(struct http *http);
  * with libcurl 7.88, over plain http each has its own).
  * Once a call has timed out each has its own, whatever its kind, for a quarter of an hour.
  * body_to is appended to only by a 200 or 206 reply (a 200 in answer to a Range that does not begin
- * at 0 is an error), of max_bytes at most; other replies' bodies, of 1 MiB at most, are in reply->body. */
+ * at 0 is an error), of max_bytes at most; other replies' bodies, of 1 MiB at most, are in
+ * reply->body. */
 struct http_call *http_send(struct http *http, const struct call *call,
 			    void (*done)(void *ctx, struct reply *reply), void *ctx);
-/* The same with the body of every reply going to on_piece(ctx) as it arrives, in pieces of any size,
- * instead of reply->body; max_bytes holds for all of them together. so_far has the status and the
- * head, without trailers. -1 with *err ends the call: it has failed with that. */
+/* The same with the body of every reply going to on_piece(ctx) as it arrives, in pieces of any
+ * size, instead of reply->body; max_bytes holds for all of them together. so_far has the status and
+ * the head, without trailers. -1 with *err ends the call: it has failed with that. */
 typedef int http_on_piece(void *ctx, const struct reply *so_far, const void *bytes, size_t len,
 			  struct err *err);
 struct http_call *http_send_pieces(struct http *http, const struct call *call,
 				   http_on_piece *on_piece,
 				   void (*done)(void *ctx, struct reply *reply), void *ctx);
-/* Ends the transfer here and now; done() comes in the next turn, with what has come until now and no
- * failure. Not from inside on_piece(). */
+/* Ends the transfer here and now; done() comes in the next turn, with what has come until now and
+ * no failure. Not from inside on_piece(). */
 void http_hang_up(struct http_call *call);
 /* No callback afterwards; the handle is dead after done(). NULL is fine. */
 void http_cancel(struct http_call *call);

@@ -226,7 +226,8 @@ void http_trace_call(const struct call *call, const char *shown_url)
 	for (size_t i = 0; i < call->header_count; i++)
 		trace_header('>', call->headers[i], strlen(call->headers[i]));
 	if (call->body_from && call->body_from_bytes)
-		log_line(LOG_TRACE, "> [%lld bytes of file %s, from %lld on]", (long long)call->body_from_bytes, call->body_from,
+		log_line(LOG_TRACE, "> [%lld bytes of file %s, from %lld on]",
+			 (long long)call->body_from_bytes, call->body_from,
 			 (long long)call->body_from_offset);
 	else if (call->body_from)
 		log_line(LOG_TRACE, "> [file %s]", call->body_from);

@@ -1,5 +1,5 @@
-/* http_trace.h - what --trace shows of HTTP: everything but secrets. For http.c, and for others who must know what a secret
- * is called. */
+/* http_trace.h - what --trace shows of HTTP: everything but secrets. For http.c, and for others who
+ * must know what a secret is called. */
 #ifndef BURST_NET_HTTP_TRACE_H
 #define BURST_NET_HTTP_TRACE_H
 

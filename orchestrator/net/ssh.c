@@ -23,6 +23,7 @@
 #else
 #define SSH_LIBRARY "libssh2.so.1"
 #endif
+/* clang-format off */
 #define SSH_FUNCTIONS(X) \
 	X(channel_eof) X(channel_free) X(channel_get_exit_signal) X(channel_get_exit_status) \
 	X(channel_open_ex) X(channel_process_startup) X(channel_read_ex) X(channel_send_eof) \
@@ -31,6 +32,7 @@
 	X(session_handshake) X(session_hostkey) X(session_init_ex) X(session_last_errno) \
 	X(session_last_error) X(session_method_pref) X(session_set_blocking) X(session_supported_algs) \
 	X(userauth_publickey_frommemory)
+/* clang-format on */
 
 /* libssh2, and the libcrypto that comes with it, are loaded when the first connection is made. */
 static struct {
@@ -333,7 +335,8 @@ static void check_host_key(struct ssh *s)
 	host_key_text(s, &shown);
 	if (!strcmp(str_text(&shown), s->host_key))
 		return;
-	str_add(&what, "somebody else answers in its place: the host key is not the one we made for it (");
+	str_add(&what,
+		"somebody else answers in its place: the host key is not the one we made for it (");
 	key_end(&what, str_text(&shown));
 	str_add(&what, ", not ");
 	key_end(&what, s->host_key);
@@ -348,8 +351,10 @@ static bool step_handshake(struct ssh *s)
 	if (would_block(rc))
 		return false;
 	if (rc == LIBSSH2_ERROR_KEX_FAILURE || rc == LIBSSH2_ERROR_KEY_EXCHANGE_FAILURE) {
-		fail_session(s, "ssh handshake: this server and burst may have no method in common; burst offers key exchange by "
-			"curve25519, ecdh-sha2 or diffie-hellman with SHA-2, AES-CTR or GCM, and hmac-sha2");
+		fail_session(s, "ssh handshake: this server and burst may have no method in "
+				"common; burst offers key exchange by "
+				"curve25519, ecdh-sha2 or diffie-hellman with SHA-2, AES-CTR or "
+				"GCM, and hmac-sha2");
 		return true;
 	}
 	if (rc) {
@@ -374,9 +379,8 @@ static void fail_auth(struct ssh *s, int rc, bool asked)
 static bool step_auth(struct ssh *s)
 {
 	bool asked = s->asked;
-	int rc =
-		lib.userauth_publickey_frommemory(s->session, s->user, strlen(s->user), NULL, 0,
-						      s->private_key, strlen(s->private_key), NULL);
+	int rc = lib.userauth_publickey_frommemory(s->session, s->user, strlen(s->user), NULL, 0,
+						   s->private_key, strlen(s->private_key), NULL);
 	s->asked = true;
 	if (would_block(rc))
 		return false;
@@ -435,15 +439,17 @@ static void add_probe(struct ssh *s)
 {
 	struct ssh_channel *c = xcalloc(1, sizeof(*c)), **at = &s->channels;
 
-	*c = (struct ssh_channel){.ssh = s, .orphan = true, .probe = true, .window = SSH_WINDOW_SMALL};
+	*c = (struct ssh_channel){
+		.ssh = s, .orphan = true, .probe = true, .window = SSH_WINDOW_SMALL};
 	while (*at)
 		at = &(*at)->next;
 	*at = c;
 }
 
-/* A server answers the first open only when it has finished with the login, which has nothing to do with the line (48 ms on
- * loopback); later ones it answers at once. So that there are later ones, a few are opened and closed again, each after the
- * other, and never before one that somebody waits for. */
+/* A server answers the first open only when it has finished with the login, which has nothing to do
+ * with the line (48 ms on loopback); later ones it answers at once. So that there are later ones, a
+ * few are opened and closed again, each after the other, and never before one that somebody waits
+ * for. */
 static void note_round_trip(struct ssh *s)
 {
 	int64_t took = clock_boot_ms() - s->opening_since;
@@ -477,7 +483,7 @@ static bool step_open(struct ssh_channel *c)
 	s->opening = c;
 	c->phase = CHANNEL_OPENING;
 	c->raw = lib.channel_open_ex(s->session, "session", sizeof("session") - 1, c->window,
-					 LIBSSH2_CHANNEL_PACKET_DEFAULT, NULL, 0);
+				     LIBSSH2_CHANNEL_PACKET_DEFAULT, NULL, 0);
 	int rc = c->raw ? 0 : lib.session_last_errno(s->session);
 	if (would_block(rc))
 		return false;
@@ -505,7 +511,7 @@ static bool step_start(struct ssh_channel *c)
 	s->starting = c;
 	c->phase = CHANNEL_STARTING;
 	int rc = lib.channel_process_startup(c->raw, "exec", sizeof("exec") - 1, c->command,
-						 (unsigned)strlen(c->command));
+					     (unsigned)strlen(c->command));
 	if (would_block(rc))
 		return false;
 	s->starting = NULL;
@@ -568,7 +574,8 @@ static bool write_slice(struct ssh_channel *c)
 	size_t wrote = 0;
 
 	while (ssh_queued(c) && wrote < SLICE_BYTES && out_pending(s) < OUT_FULL) {
-		ssize_t n = lib.channel_write_ex(c->raw, 0, c->queue.s + c->queue_at, ssh_queued(c));
+		ssize_t n =
+			lib.channel_write_ex(c->raw, 0, c->queue.s + c->queue_at, ssh_queued(c));
 		if (n < 0 && !would_block(n)) {
 			fail_session(s, "ssh: writing");
 			return true;
@@ -755,7 +762,8 @@ static void destroy(struct ssh *s)
 		flush_out(s);
 	}
 	s->phase = DEAD; /* from now on the socket is dead for libssh2: it waits for nothing */
-	for (int i = 0; s->session && i < FREE_TRIES && would_block(lib.session_free(s->session)); i++)
+	for (int i = 0; s->session && i < FREE_TRIES && would_block(lib.session_free(s->session));
+	     i++)
 		;
 	while (s->blocks.after != &s->blocks)
 		on_free(s->blocks.after + 1, (void **)&s);
@@ -887,7 +895,8 @@ static void load_library(void)
 	static const struct late_function functions[] = {SSH_FUNCTIONS(ROW)};
 #undef ROW
 
-	if (late_load(SSH_LIBRARY, "libssh2-1", functions, ARRAY_LEN(functions), &lib_error) == 0 && lib.init(0) != 0)
+	if (late_load(SSH_LIBRARY, "libssh2-1", functions, ARRAY_LEN(functions), &lib_error) == 0 &&
+	    lib.init(0) != 0)
 		err_set(&lib_error, ERR_LOCAL, "libssh2 cannot be set up");
 }
 
@@ -909,17 +918,24 @@ static char *key_words(const char *line)
 	return xasprintf("%.*s %.*s", (int)type, line, (int)data, line + type + gap);
 }
 
-/* What is offered, best first: nothing that rests on SHA-1 or MD5, and no block chaining. What this libssh2 does not know is left
- * out: Debian 12's has neither GCM, ChaCha20 nor "etm", so AES-CTR with HMAC-SHA-2 is what its sessions use. The last two
- * key exchanges are no methods: by them servers tell what else they can, and that nobody has removed packets. */
-static const char kex_methods[] = "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,"
-				  "diffie-hellman-group-exchange-sha256,diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,"
-				  "diffie-hellman-group14-sha256,ext-info-c,kex-strict-c-v00@openssh.com";
-static const char ciphers[] = "aes256-gcm@openssh.com,aes128-gcm@openssh.com,chacha20-poly1305@openssh.com,aes128-ctr,aes192-ctr,aes256-ctr";
-static const char macs[] = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
+/* What is offered, best first: nothing that rests on SHA-1 or MD5, and no block chaining. What this
+ * libssh2 does not know is left out: Debian 12's has neither GCM, ChaCha20 nor "etm", so AES-CTR
+ * with HMAC-SHA-2 is what its sessions use. The last two key exchanges are no methods: by them
+ * servers tell what else they can, and that nobody has removed packets. */
+static const char kex_methods[] =
+	"curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-"
+	"sha2-nistp521,"
+	"diffie-hellman-group-exchange-sha256,diffie-hellman-group16-sha512,diffie-hellman-group18-"
+	"sha512,"
+	"diffie-hellman-group14-sha256,ext-info-c,kex-strict-c-v00@openssh.com";
+static const char ciphers[] = "aes256-gcm@openssh.com,aes128-gcm@openssh.com,chacha20-poly1305@"
+			      "openssh.com,aes128-ctr,aes192-ctr,aes256-ctr";
+static const char macs[] =
+	"hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
 
-/* The names of `list` that this libssh2 knows, in their order; the caller frees the text. libssh2_session_method_pref() would drop
- * the others itself, but 1.10 moves overlapping text by memcpy() while it does. */
+/* The names of `list` that this libssh2 knows, in their order; the caller frees the text.
+ * libssh2_session_method_pref() would drop the others itself, but 1.10 moves overlapping text by
+ * memcpy() while it does. */
 static char *known_methods(struct ssh *s, int what, const char *list)
 {
 	const char **known = NULL;
@@ -944,16 +960,20 @@ static void offer_modern_methods(struct ssh *s)
 		int what;
 		const char *list;
 	} methods[] = {
-		{LIBSSH2_METHOD_KEX, kex_methods},	{LIBSSH2_METHOD_CRYPT_CS, ciphers}, {LIBSSH2_METHOD_CRYPT_SC, ciphers},
-		{LIBSSH2_METHOD_MAC_CS, macs},		{LIBSSH2_METHOD_MAC_SC, macs},	    {LIBSSH2_METHOD_HOSTKEY, "ssh-ed25519"},
-		{LIBSSH2_METHOD_COMP_CS, "none"},	{LIBSSH2_METHOD_COMP_SC, "none"},
+		{LIBSSH2_METHOD_KEX, kex_methods},  {LIBSSH2_METHOD_CRYPT_CS, ciphers},
+		{LIBSSH2_METHOD_CRYPT_SC, ciphers}, {LIBSSH2_METHOD_MAC_CS, macs},
+		{LIBSSH2_METHOD_MAC_SC, macs},      {LIBSSH2_METHOD_HOSTKEY, "ssh-ed25519"},
+		{LIBSSH2_METHOD_COMP_CS, "none"},   {LIBSSH2_METHOD_COMP_SC, "none"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		CLEANUP(free_text) char *known = known_methods(s, methods[i].what, methods[i].list);
 		if (!known[0] || lib.session_method_pref(s->session, methods[i].what, known) != 0)
-			fail(s, ERR_LOCAL, methods[i].what == LIBSSH2_METHOD_HOSTKEY ? "ssh: libssh2 knows no ed25519 keys" :
-				"ssh: libssh2 is too old: it knows none of the methods that burst uses");
+			fail(s, ERR_LOCAL,
+			     methods[i].what == LIBSSH2_METHOD_HOSTKEY
+				     ? "ssh: libssh2 knows no ed25519 keys"
+				     : "ssh: libssh2 is too old: it knows none of the methods that "
+				       "burst uses");
 	}
 }
 
@@ -962,7 +982,8 @@ static void check_setup(struct ssh *s)
 	if (!starts_with(s->host_key, "ssh-ed25519 AAAA"))
 		fail(s, ERR_CONFIG, "ssh: the expected host key is not an ed25519 key");
 	else if (!s->session)
-		fail(s, ERR_LOCAL, lib_error.kind ? lib_error.msg : "ssh: no session could be made");
+		fail(s, ERR_LOCAL,
+		     lib_error.kind ? lib_error.msg : "ssh: no session could be made");
 	else
 		offer_modern_methods(s);
 }

@@ -82,8 +82,9 @@ void ssh_pause(struct ssh_channel *channel, bool paused);
  * callback afterwards; the handle is dead. NULL is fine. */
 void ssh_channel_close(struct ssh_channel *channel);
 
-/* The shortest time in ms that the server took to open a channel, other than the first one: a round trip. (What the kernel
- * estimates ends at the next proxy.) Is measured without being asked for; -1: not known yet. */
+/* The shortest time in ms that the server took to open a channel, other than the first one: a round
+ * trip. (What the kernel estimates ends at the next proxy.) Is measured without being asked for;
+ * -1: not known yet. */
 int64_t ssh_round_trip_ms(const struct ssh *ssh);
 
 DEFINE_CLEANUP(ssh_close, struct ssh *)

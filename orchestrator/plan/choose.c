@@ -1,4 +1,5 @@
-/* choose.c - reckons through offers, widths and batch sizes and picks the plan that the user wants. */
+/* choose.c - reckons through offers, widths and batch sizes and picks the plan that the user wants.
+ */
 #include "choose.h"
 
 #include <math.h>
@@ -26,7 +27,8 @@ static double mean_of_longest(const double *sorted, size_t count, size_t size)
 	return sum / (double)batches;
 }
 
-void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batch_max, double audio_s)
+void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batch_max,
+		    double audio_s)
 {
 	*w = (struct plan_work){.count = count, .audio_s = audio_s};
 	qsort(lengths, count, sizeof(*lengths), longest_first);
@@ -56,7 +58,8 @@ static double mean_length(const struct plan_work *w)
 }
 
 /* Of batches of any size, from what is known of some sizes by a straight line between them. */
-static double between_sizes(const struct plan_work *w, double batch, double (*of)(const struct plan_work *w, int size))
+static double between_sizes(const struct plan_work *w, double batch,
+			    double (*of)(const struct plan_work *w, int size))
 {
 	int above = 0;
 
@@ -80,11 +83,12 @@ static double heaviest_batch(const struct plan_work *w, int size)
 	return w->heaviest[size];
 }
 
-/* How a pool of workers shares the segments: whole rounds of batches of one size, none larger than `most`. */
+/* How a pool of workers shares the segments: whole rounds of batches of one size, none larger than
+ * `most`. */
 struct rounds {
-	double rounds;	/* batches that each worker renders in turn */
+	double rounds;  /* batches that each worker renders in turn */
 	double batches; /* of all workers */
-	double batch;	/* segments in each */
+	double batch;   /* segments in each */
 };
 
 static struct rounds share_evenly(size_t count, int workers, int most)
@@ -96,15 +100,19 @@ static struct rounds share_evenly(size_t count, int workers, int most)
 	return r;
 }
 
-/* The longest segment of a batch, on average. A few batches are not all alike, so for them it is known exactly. */
+/* The longest segment of a batch, on average. A few batches are not all alike, so for them it is
+ * known exactly. */
 static double longest_of(const struct plan_work *w, const struct rounds *r)
 {
-	return r->batches <= PLAN_FEW_BATCHES ? w->few[(int)r->batches] : between_sizes(w, r->batch, mean_longest);
+	return r->batches <= PLAN_FEW_BATCHES ? w->few[(int)r->batches]
+					      : between_sizes(w, r->batch, mean_longest);
 }
 
-static double all_batches_s(const struct plan_work *w, const struct speed *s, const struct rounds *r, double share)
+static double all_batches_s(const struct plan_work *w, const struct speed *s,
+			    const struct rounds *r, double share)
 {
-	return r->batches * (s->once_s + s->longest_s * longest_of(w, r)) + s->each_s * w->sum * share;
+	return r->batches * (s->once_s + s->longest_s * longest_of(w, r)) +
+	       s->each_s * w->sum * share;
 }
 
 /* A few segments in the order of the script: their longest is a little longer than the mean. */
@@ -114,10 +122,13 @@ static double canary_s(const struct plan_work *w, const struct speed *s, size_t 
 {
 	double mean = mean_length(w);
 
-	return count ? speed_batch_s(s, MIN(mean * CANARY_LONGEST, w->longest_one), mean * (double)count) : 0;
+	return count ? speed_batch_s(s, MIN(mean * CANARY_LONGEST, w->longest_one),
+				     mean * (double)count)
+		     : 0;
 }
 
-/* When a pod that is rented after the canary pays: it has work for as long as it takes to come up (core/width.c). */
+/* When a pod that is rented after the canary pays: it has work for as long as it takes to come up
+ * (core/width.c). */
 static int staged_pods(int pods, double left_s, double coming_s)
 {
 	int most = coming_s > 0 ? (int)MIN(left_s / coming_s - 1, 1e6) : pods;
@@ -125,18 +136,22 @@ static int staged_pods(int pods, double left_s, double coming_s)
 	return MAX(MIN(pods, most), 1);
 }
 
-/* What the pods of a plan render and when, before it is priced. Seconds; all of them are of one pod or worker, but for `rest`. */
+/* What the pods of a plan render and when, before it is priced. Seconds; all of them are of one pod
+ * or worker, but for `rest`. */
 struct shape {
-	int pods;	  /* that are really rented */
+	int pods; /* that are really rented */
 	struct rounds rounds;
-	double canary;	  /* rendered by the first pod alone */
-	double rest;	  /* what all workers render after that, together */
+	double canary; /* rendered by the first pod alone */
+	double rest;   /* what all workers render after that, together */
 	double one_batch;
-	double coming;	  /* further pods come up for so long after the canary, while the first one works; 0: all come up at once */
-	double waited;	  /* what the others do not render meanwhile, shared by all */
+	/* further pods come up for so long after the canary, while the first one works; 0: all come
+	 * up at once */
+	double coming;
+	double waited; /* what the others do not render meanwhile, shared by all */
 };
 
-static double rest_of(const struct plan_work *w, const struct plan_machine *m, const struct rounds *r, size_t canary, double again)
+static double rest_of(const struct plan_work *w, const struct plan_machine *m,
+		      const struct rounds *r, size_t canary, double again)
 {
 	double share = w->count ? (double)(w->count - canary) / (double)w->count : 0;
 
@@ -146,7 +161,7 @@ static double rest_of(const struct plan_work *w, const struct plan_machine *m, c
 /* What all plans of one machine have in common. */
 struct common {
 	double cold_p50, cold_p90, cold_billed, setup; /* seconds */
-	double mean_length, full_gain;		       /* full_gain: of the largest batch */
+	double mean_length, full_gain;                 /* full_gain: of the largest batch */
 };
 
 static struct common common_of(const struct plan_work *w, const struct plan_machine *m)
@@ -159,20 +174,24 @@ static struct common common_of(const struct plan_work *w, const struct plan_mach
 		.mean_length = mean_length(w),
 	};
 
-	k.full_gain = speed_gain(&m->speed, k.mean_length, MIN((double)m->batch_max, (double)MAX(w->count, 1)));
+	k.full_gain = speed_gain(&m->speed, k.mean_length,
+				 MIN((double)m->batch_max, (double)MAX(w->count, 1)));
 	return k;
 }
 
-static struct shape shape_of(const struct plan_work *w, const struct plan_machine *m, const struct common *k, int pods, int batch_most,
+static struct shape shape_of(const struct plan_work *w, const struct plan_machine *m,
+			     const struct common *k, int pods, int batch_most,
 			     const struct plan_wish *wish)
 {
-	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0, count = w->count - canary;
+	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0,
+	       count = w->count - canary;
 	double again = cost_attempts(1, wish->failing_share), coming = k->cold_p50 - k->setup;
 	struct shape s = {.pods = pods, .canary = canary_s(w, &m->speed, canary) * again};
 
 	if (wish->staged && pods > 1) {
 		struct rounds alone = share_evenly(count, m->workers, batch_most);
-		s.pods = staged_pods(pods, rest_of(w, m, &alone, canary, again) / m->workers, coming);
+		s.pods = staged_pods(pods, rest_of(w, m, &alone, canary, again) / m->workers,
+				     coming);
 		s.coming = s.pods > 1 ? coming : 0;
 		s.waited = s.coming * (s.pods - 1) / s.pods;
 	}
@@ -182,35 +201,43 @@ static struct shape shape_of(const struct plan_work *w, const struct plan_machin
 	return s;
 }
 
-/* Of the worker that ends last. With several rounds, long batches share a worker with short ones; with one, it is the one with the
- * longest. */
-static double busiest_s(const struct plan_work *w, const struct plan_machine *m, const struct shape *s)
+/* Of the worker that ends last. With several rounds, long batches share a worker with short ones;
+ * with one, it is the one with the longest. */
+static double busiest_s(const struct plan_work *w, const struct plan_machine *m,
+			const struct shape *s)
 {
 	double rounds_s = s->rounds.rounds * s->one_batch;
 
 	if (s->rounds.rounds > 1)
 		return rounds_s;
-	return MAX(rounds_s, speed_batch_s(&m->speed, w->longest_one, between_sizes(w, s->rounds.batch, heaviest_batch)));
+	return MAX(rounds_s, speed_batch_s(&m->speed, w->longest_one,
+					   between_sizes(w, s->rounds.batch, heaviest_batch)));
 }
 
-static double billed_s(const struct plan_machine *m, const struct common *k, const struct shape *s, double mean_s, double end_s)
+static double billed_s(const struct plan_machine *m, const struct common *k, const struct shape *s,
+		       double mean_s, double end_s)
 {
-	double cold_s = k->cold_billed, first_s = cold_s + s->canary + mean_s + s->waited, other_s = first_s;
+	double cold_s = k->cold_billed, first_s = cold_s + s->canary + mean_s + s->waited,
+	       other_s = first_s;
 
 	if (s->coming > 0)
 		other_s = cold_s - k->setup + mean_s + s->waited - s->coming;
-	return cost_quantum_s(first_s + end_s, m->quantum_s) + (s->pods - 1) * cost_quantum_s(other_s + end_s, m->quantum_s);
+	return cost_quantum_s(first_s + end_s, m->quantum_s) +
+	       (s->pods - 1) * cost_quantum_s(other_s + end_s, m->quantum_s);
 }
 
 /* out->pods: how many it really comes to. */
-static void compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, const struct common *k, int machine, int pods,
-		   int batch_most, const struct plan_wish *wish)
+static void compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
+		    const struct common *k, int machine, int pods, int batch_most,
+		    const struct plan_wish *wish)
 {
 	struct shape s = shape_of(w, m, k, pods, batch_most, wish);
 	double mean_s = s.rest / (s.pods * m->workers), work_s = s.canary + mean_s, repeated_s = 0;
 
 	if (m->interrupted_every_s > 0)
-		repeated_s = cost_spot_billed_s(work_s, k->cold_billed, 0, s.one_batch, m->interrupted_every_s) - k->cold_billed - work_s;
+		repeated_s = cost_spot_billed_s(work_s, k->cold_billed, 0, s.one_batch,
+						m->interrupted_every_s) -
+			     k->cold_billed - work_s;
 	double after_s = s.canary + busiest_s(w, m, &s) + s.waited + repeated_s + m->tail_s;
 	*out = (struct plan){
 		.machine = machine,
@@ -224,11 +251,15 @@ static void compute(struct plan *out, const struct plan_work *w, const struct pl
 	out->pods_usd = cost_usd(m->price_h, out->billed_s);
 	out->cost_usd = out->pods_usd + m->per_run_usd;
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
-	out->seats = k->full_gain > 0 ? MIN(speed_gain(&m->speed, k->mean_length, s.rounds.batch) / k->full_gain, 1.0) : 0;
+	out->seats =
+		k->full_gain > 0
+			? MIN(speed_gain(&m->speed, k->mean_length, s.rounds.batch) / k->full_gain,
+			      1.0)
+			: 0;
 }
 
-void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, int machine, int pods, int batch_most,
-		  const struct plan_wish *wish)
+void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
+		  int machine, int pods, int batch_most, const struct plan_wish *wish)
 {
 	const struct common k = common_of(w, m);
 
@@ -258,7 +289,8 @@ static double badness(const struct plan *p, enum plan_goal goal, double value_h)
 	return 0;
 }
 
-static int widest(const struct plan_work *w, const struct plan_machine *m, const struct plan_wish *wish)
+static int widest(const struct plan_work *w, const struct plan_machine *m,
+		  const struct plan_wish *wish)
 {
 	int most = wish->pods_most > 0 ? wish->pods_most : PODS_MOST;
 
@@ -269,8 +301,8 @@ static int widest(const struct plan_work *w, const struct plan_machine *m, const
 
 typedef void visit_plan(void *ctx, const struct plan *p);
 
-static void visit_machine(const struct plan_work *w, const struct plan_machine *m, int index, const struct plan_wish *wish,
-			  visit_plan *visit, void *ctx)
+static void visit_machine(const struct plan_work *w, const struct plan_machine *m, int index,
+			  const struct plan_wish *wish, visit_plan *visit, void *ctx)
 {
 	int from = 1, to = widest(w, m, wish);
 	const struct common k = common_of(w, m);
@@ -295,7 +327,8 @@ struct search {
 	bool any_fitting, any_in_time, any_in_budget, any;
 };
 
-static void keep_better(struct plan *kept, bool *any, const struct plan *p, enum plan_goal goal, double value_h)
+static void keep_better(struct plan *kept, bool *any, const struct plan *p, enum plan_goal goal,
+			double value_h)
 {
 	if (*any && badness(kept, goal, value_h) <= badness(p, goal, value_h))
 		return;
@@ -309,7 +342,8 @@ static void consider(void *ctx, const struct plan *p)
 	bool time = in_time(p, s->wish), money = in_budget(p, s->wish), had = s->any;
 
 	if (time && money)
-		keep_better(&s->fitting, &s->any_fitting, p, s->wish->goal, s->wish->value_of_time_h);
+		keep_better(&s->fitting, &s->any_fitting, p, s->wish->goal,
+			    s->wish->value_of_time_h);
 	if (time)
 		keep_better(&s->in_time, &s->any_in_time, p, PLAN_COST, 0);
 	if (money)
@@ -318,7 +352,8 @@ static void consider(void *ctx, const struct plan *p)
 	keep_better(&s->cheapest, &s->any, p, PLAN_COST, 0);
 }
 
-enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w, const struct plan_machine *machines, size_t count,
+enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
+			      const struct plan_machine *machines, size_t count,
 			      const struct plan_wish *wish)
 {
 	struct search s = {.wish = wish};
@@ -362,8 +397,8 @@ static int cheapest_first(const void *a, const void *b)
 /* What a person would call another plan: one percent faster is not. */
 #define WORTH_SHOWING 0.99
 
-size_t plan_front(struct plan *out, size_t room, const struct plan_work *w, const struct plan_machine *machines, size_t count,
-		  const struct plan_wish *wish)
+size_t plan_front(struct plan *out, size_t room, const struct plan_work *w,
+		  const struct plan_machine *machines, size_t count, const struct plan_wish *wish)
 {
 	struct list all = {0};
 	size_t kept = 0;
@@ -382,7 +417,8 @@ size_t plan_front(struct plan *out, size_t room, const struct plan_work *w, cons
 	return kept;
 }
 
-size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w, const struct plan_machine *machines, size_t machine,
+size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
+		   const struct plan_machine *machines, size_t machine,
 		   const struct plan_wish *wish)
 {
 	const struct plan_machine *m = &machines[machine];
@@ -395,7 +431,8 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w, con
 		at.pods = pods;
 		at.deadline_s = at.budget_usd = 0;
 		at.goal = PLAN_COST;
-		at.staged = false; /* what each width costs, whether a run would come to it or not */
+		/* what each width costs, whether a run would come to it or not */
+		at.staged = false;
 		visit_machine(w, m, (int)machine, &at, consider, &s);
 		if (s.any)
 			out[kept++] = s.cheapest;
@@ -403,10 +440,12 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w, con
 	return kept;
 }
 
-enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_work *w, const struct plan_machine *m)
+enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_work *w,
+				     const struct plan_machine *m)
 {
 	double batches = ceil((double)w->count / p->batch);
-	double host_s = m->speed.once_s * batches, shared_s = m->speed.longest_s * between_sizes(w, p->batch, mean_longest) * batches;
+	double host_s = m->speed.once_s * batches,
+	       shared_s = m->speed.longest_s * between_sizes(w, p->batch, mean_longest) * batches;
 	double each_s = m->speed.each_s * w->sum;
 
 	if (p->pods * cold_billed_p50_s(&m->cold) > p->work_s)

@@ -1,5 +1,5 @@
-/* choose.h - chooses GPU, number of pods and batch size for a job: all plans, the best one, and the few worth showing.
- * Pure. Seconds and dollars are estimates in doubles; see cost.h. */
+/* choose.h - chooses GPU, number of pods and batch size for a job: all plans, the best one, and the
+ * few worth showing. Pure. Seconds and dollars are estimates in doubles; see cost.h. */
 #ifndef BURST_PLAN_CHOOSE_H
 #define BURST_PLAN_CHOOSE_H
 
@@ -15,84 +15,97 @@ enum { PLAN_BATCHES_MAX = 12, PLAN_FRONT_MAX = 16, PLAN_FEW_BATCHES = 64 };
 /* The lengths of the segments to render, summed up once for every batch size that is considered. */
 struct plan_work {
 	size_t count;
-	double sum;	     /* of all lengths */
-	double audio_s;	     /* of the rendered sound, 0: not known */
-	int sizes;	     /* batch sizes considered: 1, 2, 4, ... */
+	double sum;     /* of all lengths */
+	double audio_s; /* of the rendered sound, 0: not known */
+	int sizes;      /* batch sizes considered: 1, 2, 4, ... */
 	int size[PLAN_BATCHES_MAX];
-	double longest[PLAN_BATCHES_MAX]; /* sum over batches of that size, sorted by length, of the longest in each */
+	/* sum over batches of that size, sorted by length, of the longest in each */
+	double longest[PLAN_BATCHES_MAX];
 	double heaviest[PLAN_BATCHES_MAX]; /* all lengths in the first of these batches */
-	double few[PLAN_FEW_BATCHES + 1]; /* all in so many batches of one size, sorted by length: the mean of the longest in each */
+	/* all in so many batches of one size, sorted by length: the mean of the longest in each */
+	double few[PLAN_FEW_BATCHES + 1];
 	double longest_one;
 };
-/* lengths: of `count` segments, in any order; it gets sorted, the longest first. batch_max: the largest batch of any machine. */
-void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batch_max, double audio_s);
+/* lengths: of `count` segments, in any order; it gets sorted, the longest first. batch_max: the
+ * largest batch of any machine. */
+void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batch_max,
+		    double audio_s);
 
 /* One offer with all that is expected of it. */
 struct plan_machine {
 	int id; /* the caller's */
 	double price_h;
-	double quantum_s;	 /* of billing; 0: none */
-	double per_run_usd;	 /* egress, delivery: what does not grow with pods */
-	double interrupted_every_s; /* spot: mean time between interruptions; 0: it is not interrupted */
+	double quantum_s;   /* of billing; 0: none */
+	double per_run_usd; /* egress, delivery: what does not grow with pods */
+	/* spot: mean time between interruptions; 0: it is not interrupted */
+	double interrupted_every_s;
 	struct cold cold;
 	struct speed speed;
 	enum plan_source speed_source;
-	double host_share;	 /* of batch times that no GPU shortens; 1: the GPU plays no part */
-	int workers;		 /* processes per pod, at least 1 */
-	int batch_max;		 /* by engine and memory, at least 1; 0: does not fit */
-	int pods_max;		 /* that may be had; 0: any */
-	double tail_s;		 /* per pod, from its last batch to its last file */
-	double release_s;	 /* per pod, from then until it bills no more; below 0 where files come without it */
+	double host_share; /* of batch times that no GPU shortens; 1: the GPU plays no part */
+	int workers;       /* processes per pod, at least 1 */
+	int batch_max;     /* by engine and memory, at least 1; 0: does not fit */
+	int pods_max;      /* that may be had; 0: any */
+	double tail_s;     /* per pod, from its last batch to its last file */
+	/* per pod, from then until it bills no more; below 0 where files come without it */
+	double release_s;
 };
 
 struct plan_wish {
 	enum plan_goal goal;
 	double value_of_time_h; /* PLAN_BALANCED: what an hour of waiting costs */
-	double deadline_s;	/* 0: none. Kept with the slow tenth of cold starts in mind (p90) */
-	double budget_usd;	/* 0: none */
-	double failing_share;	/* of segments that are rendered again */
-	int pods;		/* exactly so many; 0: the planner chooses */
-	int pods_most;		/* at most so many; 0: 64 */
-	int canary;		/* so many segments are rendered alone, before all others */
-	bool staged;		/* further pods are rented only when these are good, and only if they have work for long enough */
+	double deadline_s;      /* 0: none. Kept with the slow tenth of cold starts in mind (p90) */
+	double budget_usd;      /* 0: none */
+	double failing_share;   /* of segments that are rendered again */
+	int pods;               /* exactly so many; 0: the planner chooses */
+	int pods_most;          /* at most so many; 0: 64 */
+	int canary;             /* so many segments are rendered alone, before all others */
+	/* further pods are rented only when these are good, and only if they have work for long
+	 * enough */
+	bool staged;
 };
 
 struct plan {
-	int machine; /* index */
+	int machine;     /* index */
 	int pods, batch; /* batch: segments in each */
-	double work_s;	     /* computing on all pods together */
+	double work_s;   /* computing on all pods together */
 	double makespan_p50_s, makespan_p90_s;
-	double billed_s;     /* all pods */
-	double pods_usd;     /* what caps and the ledger count */
-	double cost_usd;     /* with what the run costs beside its pods */
-	double used;	     /* share of billed time that computes */
-	double seats;	     /* throughput at this batch, of that at the largest batch that fits */
+	double billed_s; /* all pods */
+	double pods_usd; /* what caps and the ledger count */
+	double cost_usd; /* with what the run costs beside its pods */
+	double used;     /* share of billed time that computes */
+	double seats;    /* throughput at this batch, of that at the largest batch that fits */
 };
 
-/* One plan, reckoned through: all workers render the same number of batches, of equal size and none larger than `batch_most`. */
-void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, int machine, int pods, int batch_most,
-		  const struct plan_wish *wish);
+/* One plan, reckoned through: all workers render the same number of batches, of equal size and none
+ * larger than `batch_most`. */
+void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
+		  int machine, int pods, int batch_most, const struct plan_wish *wish);
 
 enum plan_verdict {
 	PLAN_FOUND,
 	PLAN_NOTHING_FITS, /* no machine has the memory */
-	PLAN_TOO_SLOW,	   /* no plan meets the deadline; *out is the fastest */
-	PLAN_TOO_DEAR,	   /* none is within the budget; *out is the cheapest */
-	PLAN_NEITHER,	   /* some meet the deadline and others the budget, none both; *out is the cheapest in time */
+	PLAN_TOO_SLOW,     /* no plan meets the deadline; *out is the fastest */
+	PLAN_TOO_DEAR,     /* none is within the budget; *out is the cheapest */
+	/* some meet the deadline and others the budget, none both; *out is the cheapest in time */
+	PLAN_NEITHER,
 };
-enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w, const struct plan_machine *machines, size_t count,
+enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w,
+			      const struct plan_machine *machines, size_t count,
 			      const struct plan_wish *wish);
 
-/* The plans that no other one beats in both time and cost, the cheapest first, each machine's best widths and batches included.
- * At most `room`; returns how many. */
-size_t plan_front(struct plan *out, size_t room, const struct plan_work *w, const struct plan_machine *machines, size_t count,
-		  const struct plan_wish *wish);
+/* The plans that no other one beats in both time and cost, the cheapest first, each machine's best
+ * widths and batches included. At most `room`; returns how many. */
+size_t plan_front(struct plan *out, size_t room, const struct plan_work *w,
+		  const struct plan_machine *machines, size_t count, const struct plan_wish *wish);
 /* The best plan of one machine for each number of pods 1, 2, 4, ...: the curve of cost per item. */
-size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w, const struct plan_machine *machines, size_t machine,
+size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w,
+		   const struct plan_machine *machines, size_t machine,
 		   const struct plan_wish *wish);
 
 /* What holds a plan back most. */
 enum plan_bottleneck { PLAN_BY_COLD_START, PLAN_BY_BANDWIDTH, PLAN_BY_COMPUTE, PLAN_BY_HOST };
-enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_work *w, const struct plan_machine *m);
+enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_work *w,
+				     const struct plan_machine *m);
 
 #endif

@@ -8,7 +8,9 @@
 
 const char *cold_phase_name(enum cold_phase phase)
 {
-	static const char *const names[] = {"queue", "boot", "connect", "sync", "setup", "unpack", "import", "read", "build", "warm-up", "probe", "load"};
+	static const char *const names[] = {"queue", "boot",    "connect", "sync",
+					    "setup", "unpack",  "import",  "read",
+					    "build", "warm-up", "probe",   "load"};
 
 	return phase < COLD_PHASES ? names[phase] : "";
 }
@@ -27,7 +29,8 @@ static double quantile(const double *sorted, size_t count, double q)
 	size_t below = (size_t)at;
 	double part = at - (double)below;
 
-	return below + 1 < count ? sorted[below] * (1 - part) + sorted[below + 1] * part : sorted[below];
+	return below + 1 < count ? sorted[below] * (1 - part) + sorted[below + 1] * part
+				 : sorted[below];
 }
 
 struct cold_time cold_learn(double *list, size_t count, struct cold_time prior)

@@ -91,7 +91,8 @@ double cost_daly_s(double save_s, double between_s)
 	if (save_s >= 2 * between_s)
 		return between_s;
 	double young = cost_young_s(save_s, between_s);
-	return young * (1 + sqrt(save_s / (2 * between_s)) / 3 + save_s / (18 * between_s)) - save_s;
+	return young * (1 + sqrt(save_s / (2 * between_s)) / 3 + save_s / (18 * between_s)) -
+	       save_s;
 }
 
 double cost_young_overhead(double save_s, double between_s)
@@ -99,7 +100,8 @@ double cost_young_overhead(double save_s, double between_s)
 	return sqrt(2 * save_s / between_s);
 }
 
-double cost_spot_billed_s(double work_s, double cold_s, double save_s, double every_s, double between_s)
+double cost_spot_billed_s(double work_s, double cold_s, double save_s, double every_s,
+			  double between_s)
 {
 	double saving = every_s > 0 ? save_s / every_s : 0;
 	double interruptions = between_s > 0 ? work_s / between_s : 0;
@@ -107,7 +109,8 @@ double cost_spot_billed_s(double work_s, double cold_s, double save_s, double ev
 	return work_s * (1 + saving) + cold_s + interruptions * (cold_s + every_s / 2);
 }
 
-double cost_spot_worth(double work_s, double cold_s, double save_s, double every_s, double between_s)
+double cost_spot_worth(double work_s, double cold_s, double save_s, double every_s,
+		       double between_s)
 {
 	double billed_s = cost_spot_billed_s(work_s, cold_s, save_s, every_s, between_s);
 

@@ -1,7 +1,9 @@
-/* cost.h - what renting costs: cold starts, billed seconds, width, deadlines, budgets, storage, spot. Pure.
+/* cost.h - what renting costs: cold starts, billed seconds, width, deadlines, budgets, storage,
+ * spot. Pure.
  *
- * Seconds and dollars are doubles here, since these are estimates; what is booked is in integer micro-dollars elsewhere. The
- * price of a pod is in dollars an hour. `cold_s` is the cold start of one pod, `work_s` the computing of a whole job on one. */
+ * Seconds and dollars are doubles here, since these are estimates; what is booked is in integer
+ * micro-dollars elsewhere. The price of a pod is in dollars an hour. `cold_s` is the cold start of
+ * one pod, `work_s` the computing of a whole job on one. */
 #ifndef BURST_PLAN_COST_H
 #define BURST_PLAN_COST_H
 
@@ -16,23 +18,27 @@ double cost_quantum_s(double seconds, double quantum_s);
 /* N pods share the work evenly. Each further pod costs one more cold start. */
 double cost_wide_billed_s(int pods, double cold_s, double work_s);
 double cost_wide_makespan_s(int pods, double cold_s, double work_s);
-/* The fewest pods that meet the deadline; 0: none does, since the cold start alone takes as long. */
+/* The fewest pods that meet the deadline; 0: none does, since the cold start alone takes as long.
+ */
 int cost_pods_for_deadline(double deadline_s, double cold_s, double work_s);
 /* The most pods that the budget pays for; 0: not even one. */
 int cost_pods_for_budget(double budget_usd, double price_h, double cold_s, double work_s);
-/* The width at which one more pod costs as much as the time is worth that it saves: sqrt(v W / (p C)), in dollars an hour. At
- * least 1. */
+/* The width at which one more pod costs as much as the time is worth that it saves: sqrt(v W / (p
+ * C)), in dollars an hour. At least 1. */
 double cost_pods_for_value(double value_h, double price_h, double cold_s, double work_s);
-/* Work, in seconds on the small card, from which on a tall card is cheaper: C (q - 1) / (1 - q/k), with q the ratio of prices
- * and k that of speeds. INFINITY: never (it is dearer than it is faster). */
+/* Work, in seconds on the small card, from which on a tall card is cheaper: C (q - 1) / (1 - q/k),
+ * with q the ratio of prices and k that of speeds. INFINITY: never (it is dearer than it is
+ * faster). */
 double cost_tall_from_s(double cold_s, double price_ratio, double speed_ratio);
-/* Share of billed time that computes, and the work that reaches a share of it (70 % needs 2.33 cold starts of work). */
+/* Share of billed time that computes, and the work that reaches a share of it (70 % needs 2.33 cold
+ * starts of work). */
 double cost_used(int pods, double cold_s, double work_s);
 double cost_work_for_used_s(double share, double cold_s);
 
 /* ---- a volume against downloads ---- */
 
-/* Renders a month from which on a volume pays: its price a month over what a render saves. INFINITY: it saves nothing. */
+/* Renders a month from which on a volume pays: its price a month over what a render saves.
+ * INFINITY: it saves nothing. */
 double cost_volume_break_even(double volume_usd_month, double without_usd, double with_usd);
 
 /* ---- retries ---- */
@@ -42,14 +48,19 @@ double cost_attempts(double items, double failing_share);
 
 /* ---- spot ---- */
 
-/* Young's interval between checkpoints that cost save_s, with this mean time between interruptions, and Daly's refinement. */
+/* Young's interval between checkpoints that cost save_s, with this mean time between interruptions,
+ * and Daly's refinement. */
 double cost_young_s(double save_s, double between_s);
 double cost_daly_s(double save_s, double between_s);
-double cost_young_overhead(double save_s, double between_s); /* share of the work that saving and repeating add */
-/* Billed seconds of work_s with interruptions every between_s on average: each one costs a cold start and half an interval.
- * Segments that are fetched as they finish are checkpoints that cost nothing: save_s 0, every_s the time of a batch. */
-double cost_spot_billed_s(double work_s, double cold_s, double save_s, double every_s, double between_s);
+/* share of the work that saving and repeating add */
+double cost_young_overhead(double save_s, double between_s);
+/* Billed seconds of work_s with interruptions every between_s on average: each one costs a cold
+ * start and half an interval. Segments that are fetched as they finish are checkpoints that cost
+ * nothing: save_s 0, every_s the time of a batch. */
+double cost_spot_billed_s(double work_s, double cold_s, double save_s, double every_s,
+			  double between_s);
 /* The share of the price that a spot offer must save to be worth it. */
-double cost_spot_worth(double work_s, double cold_s, double save_s, double every_s, double between_s);
+double cost_spot_worth(double work_s, double cold_s, double save_s, double every_s,
+		       double between_s);
 
 #endif

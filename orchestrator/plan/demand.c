@@ -1,4 +1,5 @@
-/* demand.c - sizes a pool of pods for arriving requests and compares renting with its alternatives. */
+/* demand.c - sizes a pool of pods for arriving requests and compares renting with its alternatives.
+ */
 #include "demand.h"
 
 #include <math.h>
@@ -28,7 +29,8 @@ double demand_mean_wait_s(int pods, double load, double service_s)
 
 double demand_waits_longer(int pods, double load, double service_s, double wait_s)
 {
-	return pods > load ? demand_waits(pods, load) * exp(-(pods - load) * wait_s / service_s) : 1;
+	return pods > load ? demand_waits(pods, load) * exp(-(pods - load) * wait_s / service_s)
+			   : 1;
 }
 
 double demand_wait_quantile_s(int pods, double load, double service_s, double share)
@@ -104,7 +106,8 @@ bool demand_read_goal(const char *text, struct demand_goal *out)
 	if (!equals || duration_parse(equals + 1, &ms, &(struct err){0}) < 0)
 		return false;
 	if (strncmp(text, "mean=", 5) != 0) {
-		if (text[0] != 'p' || strspn(text + 1, "0123456789.") != (size_t)(equals - text) - 1)
+		if (text[0] != 'p' ||
+		    strspn(text + 1, "0123456789.") != (size_t)(equals - text) - 1)
 			return false;
 		percent = strtod(text + 1, &end);
 		if (end != equals || !(percent > 0 && percent < 100))

@@ -1,6 +1,8 @@
-/* demand.h - how many pods a stream of requests needs, and when renting beats an API or an own machine. Pure.
+/* demand.h - how many pods a stream of requests needs, and when renting beats an API or an own
+ * machine. Pure.
  *
- * `load` is in erlang: requests a second times the seconds that each takes, the pods that are busy on average. */
+ * `load` is in erlang: requests a second times the seconds that each takes, the pods that are busy
+ * on average. */
 #ifndef BURST_PLAN_DEMAND_H
 #define BURST_PLAN_DEMAND_H
 
@@ -8,7 +10,8 @@
 
 #define DEMAND_LOAD_MOST 100000.0 /* above it, sizing takes long and tells nothing new */
 
-/* Erlang C: the chance that a request waits with N pods and exponential service times. 1 where N does not exceed the load. */
+/* Erlang C: the chance that a request waits with N pods and exponential service times. 1 where N
+ * does not exceed the load. */
 double demand_waits(int pods, double load);
 double demand_mean_wait_s(int pods, double load, double service_s);
 double demand_waits_longer(int pods, double load, double service_s, double wait_s);
@@ -22,7 +25,8 @@ int demand_pods_rule(double load);
 int demand_pods_for_wait(double load, double service_s, double share, double wait_s);
 /* The fewest with which the mean wait is no longer than wait_s. */
 int demand_pods_for_mean(double load, double service_s, double wait_s);
-/* "1/s", "20/min", "50/h", "50/d": requests a second. false: it is none of these, or not above 0. */
+/* "1/s", "20/min", "50/h", "50/d": requests a second. false: it is none of these, or not above 0.
+ */
 bool demand_read_rate(const char *text, double *per_s);
 /* What requests wait for at most: "p95=2s" (share .95), "mean=500ms" (share 0: the mean). */
 struct demand_goal {
@@ -30,7 +34,8 @@ struct demand_goal {
 };
 bool demand_read_goal(const char *text, struct demand_goal *out);
 
-/* One line of the table: a pool of so many pods. The quantiles are INFINITY where pods does not exceed the load. */
+/* One line of the table: a pool of so many pods. The quantiles are INFINITY where pods does not
+ * exceed the load. */
 struct demand_size {
 	int pods;
 	double used; /* share of the time that a pod is busy */

@@ -1,4 +1,5 @@
-/* goal.h - what a plan makes small: the cost, the time, or both by what an hour of waiting costs. */
+/* goal.h - what a plan makes small: the cost, the time, or both by what an hour of waiting costs.
+ */
 #ifndef BURST_PLAN_GOAL_H
 #define BURST_PLAN_GOAL_H
 

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "cost.h"
 
-/* What a change must save to be worth its trouble, of what is left to pay or to wait. Another GPU brings risks of its own. */
+/* What a change must save to be worth its trouble, of what is left to pay or to wait. Another GPU
+ * brings risks of its own. */
 #define GAIN_OF_WIDTH 0.10
 #define GAIN_OF_GPU   0.20
 
@@ -28,7 +29,7 @@ bool replan_price_is_off(double now_h, double planned_h)
 
 struct outcome {
 	struct replan_choice how; /* makespan by the median cold start */
-	double p90_s, new_usd;	  /* new_usd: what the pods that it rents cost */
+	double p90_s, new_usd;    /* new_usd: what the pods that it rents cost */
 };
 
 struct stream { /* pods that render from a moment on */
@@ -76,7 +77,8 @@ static double time_with(const struct replan_case *c, int less, double up_s, doub
 
 static struct outcome with_fewer(const struct replan_case *c, int less)
 {
-	struct outcome o = {.how = {.verb = less ? REPLAN_GIVE_BACK : REPLAN_KEEP, .offer = -1, .pods = less}};
+	struct outcome o = {
+		.how = {.verb = less ? REPLAN_GIVE_BACK : REPLAN_KEEP, .offer = -1, .pods = less}};
 
 	o.how.makespan_s = o.p90_s = time_with(c, less, 0, 0);
 	for (size_t i = 0; i + (size_t)less < c->pod_count; i++)
@@ -98,11 +100,14 @@ static struct outcome with_more(const struct replan_case *c, int offer, int more
 	return o;
 }
 
-/* Pods of other GPUs work on until the new ones are up, or, with `after`, end before those are rented. */
+/* Pods of other GPUs work on until the new ones are up, or, with `after`, end before those are
+ * rented. */
 static struct outcome with_gpu(const struct replan_case *c, int offer, int pods, bool after)
 {
 	const struct replan_offer *new = &c->offers[offer];
-	struct outcome o = {.how = {.verb = after ? REPLAN_REPLACE_AFTER : REPLAN_REPLACE, .offer = offer, .pods = pods}};
+	struct outcome o = {.how = {.verb = after ? REPLAN_REPLACE_AFTER : REPLAN_REPLACE,
+				    .offer = offer,
+				    .pods = pods}};
 	double kept_rate = 0, kept_price_h = 0, old_rate = 0, old_price_h = 0;
 
 	for (size_t i = 0; i < c->pod_count; i++) {
@@ -119,7 +124,8 @@ static struct outcome with_gpu(const struct replan_case *c, int offer, int pods,
 	o.how.makespan_s = p50_s;
 	o.p90_s = p90_s;
 	o.new_usd = cost_usd(pods * new->price_h, p50_s);
-	o.how.cost_usd = cost_usd(kept_price_h, p50_s) + cost_usd(old_price_h, new->cold_s) + o.new_usd;
+	o.how.cost_usd =
+		cost_usd(kept_price_h, p50_s) + cost_usd(old_price_h, new->cold_s) + o.new_usd;
 	return o;
 }
 
@@ -130,7 +136,8 @@ static double badness(const struct outcome *o, const struct plan_wish *wish)
 	switch (wish->goal) {
 	case PLAN_COST: return o->how.cost_usd + 1e-9 * o->how.makespan_s;
 	case PLAN_TIME: return o->how.makespan_s + 1e-3 * o->how.cost_usd;
-	case PLAN_BALANCED: return o->how.cost_usd + cost_usd(wish->value_of_time_h, o->how.makespan_s);
+	case PLAN_BALANCED:
+		return o->how.cost_usd + cost_usd(wish->value_of_time_h, o->how.makespan_s);
 	}
 	return 0;
 }
@@ -153,7 +160,8 @@ static bool in_budget(const struct replan_case *c, const struct outcome *o)
 
 static double gain_wanted(const struct outcome *o)
 {
-	return o->how.verb == REPLAN_REPLACE || o->how.verb == REPLAN_REPLACE_AFTER ? GAIN_OF_GPU : GAIN_OF_WIDTH;
+	return o->how.verb == REPLAN_REPLACE || o->how.verb == REPLAN_REPLACE_AFTER ? GAIN_OF_GPU
+										    : GAIN_OF_WIDTH;
 }
 
 struct search {
@@ -245,18 +253,22 @@ static bool one_more_pays(const struct replan_case *c)
 {
 	for (size_t i = 0; i < c->pod_count; i++) {
 		const struct replan_pod *p = &c->pods[i];
-		if (p->cold_s + p->one_s <= p->life_s && cost_usd(p->price_h, p->cold_s + p->one_s) <= c->wish.budget_usd)
+		if (p->cold_s + p->one_s <= p->life_s &&
+		    cost_usd(p->price_h, p->cold_s + p->one_s) <= c->wish.budget_usd)
 			return true;
 	}
 	for (size_t i = 0; i < c->offer_count; i++)
-		if (cost_usd(c->offers[i].price_h, c->offers[i].cold_s + c->offers[i].one_s) <= c->room_usd)
+		if (cost_usd(c->offers[i].price_h, c->offers[i].cold_s + c->offers[i].one_s) <=
+		    c->room_usd)
 			return true;
 	return false;
 }
 
-static bool is_clearly_better(const struct search *s, const struct outcome *o, double its, double keeps)
+static bool is_clearly_better(const struct search *s, const struct outcome *o, double its,
+			      double keeps)
 {
-	return o->how.verb != REPLAN_KEEP && its < keeps * (1 - gain_wanted(o)) && isfinite(its) && s->c->work > 0;
+	return o->how.verb != REPLAN_KEEP && its < keeps * (1 - gain_wanted(o)) && isfinite(its) &&
+	       s->c->work > 0;
 }
 
 static struct replan_choice decide(const struct search *s)
@@ -267,7 +279,9 @@ static struct replan_choice decide(const struct search *s)
 	bool in_time_now = in_time(c, keep), in_budget_now = in_budget(c, keep);
 
 	if (in_time_now && in_budget_now) {
-		bool better = s->any_fitting && is_clearly_better(s, &s->fitting, badness(&s->fitting, wish), badness(keep, wish));
+		bool better = s->any_fitting &&
+			      is_clearly_better(s, &s->fitting, badness(&s->fitting, wish),
+						badness(keep, wish));
 		return better ? s->fitting.how : keep->how;
 	}
 	if (!in_budget_now && c->is_measured && !one_more_pays(c))
@@ -276,10 +290,16 @@ static struct replan_choice decide(const struct search *s)
 		return s->fitting.how;
 	if (!in_time_now && !s->any_in_time && c->deadline_is_must && c->is_measured &&
 	    MIN(s->fastest.how.makespan_s, keep->how.makespan_s) > wish->deadline_s + c->late_ok_s)
-		return (struct replan_choice){.verb = REPLAN_STOP_DEADLINE, .makespan_s = s->fastest.how.makespan_s};
+		return (struct replan_choice){.verb = REPLAN_STOP_DEADLINE,
+					      .makespan_s = s->fastest.how.makespan_s};
 	if (!in_budget_now) /* it ends at the cap: with as much as can be had for the money */
-		return is_clearly_better(s, &s->cheapest, s->cheapest.how.cost_usd, keep->how.cost_usd) ? s->cheapest.how : keep->how;
-	return is_clearly_better(s, &s->fastest, s->fastest.how.makespan_s, keep->how.makespan_s) ? s->fastest.how : keep->how;
+		return is_clearly_better(s, &s->cheapest, s->cheapest.how.cost_usd,
+					 keep->how.cost_usd)
+			       ? s->cheapest.how
+			       : keep->how;
+	return is_clearly_better(s, &s->fastest, s->fastest.how.makespan_s, keep->how.makespan_s)
+		       ? s->fastest.how
+		       : keep->how;
 }
 
 void replan_choose(struct replan_choice *out, const struct replan_case *c)

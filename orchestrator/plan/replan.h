@@ -1,15 +1,17 @@
-/* replan.h - during a run whose measurements or prices are far from its plan: whether another width, or another GPU for the rest, is
- * clearly better than to go on, or whether going on is of no use. Pure.
+/* replan.h - during a run whose measurements or prices are far from its plan: whether another
+ * width, or another GPU for the rest, is clearly better than to go on, or whether going on is of no
+ * use. Pure.
  *
- * Work flows here: a pod renders `rate` of weight a second from when it is up until all is done, and bills all the while. What is
- * spent is spent; every cold start that is still to come is paid for. */
+ * Work flows here: a pod renders `rate` of weight a second from when it is up until all is done,
+ * and bills all the while. What is spent is spent; every cold start that is still to come is paid
+ * for. */
 #ifndef BURST_PLAN_REPLAN_H
 #define BURST_PLAN_REPLAN_H
 
 #include "choose.h"
 
-/* A plan is off when batches take more than this factor longer or shorter than planned, or an offer's price moved by more than this
- * share. */
+/* A plan is off when batches take more than this factor longer or shorter than planned, or an
+ * offer's price moved by more than this share. */
 #define REPLAN_SPEED_FACTOR 2.0
 #define REPLAN_PRICE_SHARE  0.10
 bool replan_speed_is_off(double measured_s, double planned_s);
@@ -17,11 +19,11 @@ bool replan_price_is_off(double now_h, double planned_h);
 
 struct replan_pod { /* one that is rented */
 	double price_h;
-	double rate;	/* weight a second, of all its workers */
-	double cold_s;	/* until it is up; 0: it works */
-	double one_s;	/* for the lightest segment that is left */
-	double life_s;	/* until it takes no more work */
-	int offer;	/* index of the offer that has its GPU; -1: none */
+	double rate;   /* weight a second, of all its workers */
+	double cold_s; /* until it is up; 0: it works */
+	double one_s;  /* for the lightest segment that is left */
+	double life_s; /* until it takes no more work */
+	int offer;     /* index of the offer that has its GPU; -1: none */
 };
 
 struct replan_offer { /* that could be rented now */
@@ -29,35 +31,39 @@ struct replan_offer { /* that could be rented now */
 };
 
 struct replan_case {
-	double work; /* weight that is left */
+	double work;                   /* weight that is left */
 	const struct replan_pod *pods; /* by cold_s: those that work first */
 	size_t pod_count;
 	const struct replan_offer *offers;
 	size_t offer_count;
-	struct plan_wish wish; /* goal and value of time; deadline and budget as what is left of them from now on */
-	bool is_measured;      /* this run has measured how fast its pods are; without that nothing is stopped */
+	/* goal and value of time; deadline and budget as what is left of them from now on */
+	struct plan_wish wish;
+	/* this run has measured how fast its pods are; without that nothing is stopped */
+	bool is_measured;
 	bool deadline_is_must; /* the user named it: no use to go on without it */
 	double late_ok_s;      /* so late is better than not at all */
 	double room_usd;       /* of the budget, what no pod holds; INFINITY: no budget */
-	int pods_most;	       /* at a time, those that are rented included */
+	int pods_most;         /* at a time, those that are rented included */
 	bool width_open;       /* fewer may do; else the user has named how many */
-	bool gpus_open;	       /* another GPU may take the place of those that work */
+	bool gpus_open;        /* another GPU may take the place of those that work */
 };
 
 enum replan_verb {
 	REPLAN_KEEP,
-	REPLAN_ADD,	      /* `pods` more, of `offer` */
-	REPLAN_GIVE_BACK,     /* `pods` of those that come up, the furthest first */
-	REPLAN_REPLACE,	      /* `pods` of `offer`; those of other GPUs are drained when these work */
-	REPLAN_REPLACE_AFTER, /* the old pods are drained first: pods or budget leave no room for both */
+	REPLAN_ADD,       /* `pods` more, of `offer` */
+	REPLAN_GIVE_BACK, /* `pods` of those that come up, the furthest first */
+	/* `pods` of `offer`; those of other GPUs are drained when these work */
+	REPLAN_REPLACE,
+	/* the old pods are drained first: pods or budget leave no room for both */
+	REPLAN_REPLACE_AFTER,
 	REPLAN_STOP_DEADLINE,
-	REPLAN_STOP_BUDGET,   /* it does not pay for one more segment */
+	REPLAN_STOP_BUDGET, /* it does not pay for one more segment */
 };
 
 struct replan_choice {
 	enum replan_verb verb;
 	int offer, pods;
-	double makespan_s, cost_usd;	       /* from now on */
+	double makespan_s, cost_usd;           /* from now on */
 	double keep_makespan_s, keep_cost_usd; /* if nothing is changed */
 };
 void replan_choose(struct replan_choice *out, const struct replan_case *of);

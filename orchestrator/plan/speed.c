@@ -1,4 +1,5 @@
-/* speed.c - predicts the time of a batch, from measured batches, another GPU or an engine's own figures. */
+/* speed.c - predicts the time of a batch, from measured batches, another GPU or an engine's own
+ * figures. */
 #include "speed.h"
 
 #include <math.h>
@@ -51,7 +52,9 @@ void speed_add(struct speed_sums *s, double longest, double sum, double seconds)
 void speed_add_share(struct speed_sums *s, double sum, double seconds)
 {
 	speed_add(s, 0, sum, seconds);
-	s->n += 1; /* no work takes no time: else what is alike in all of them would seem to be the price of a batch */
+	/* no work takes no time: else what is alike in all of them would seem to be the price of a
+	 * batch */
+	s->n += 1;
 }
 
 void speed_decay(struct speed_sums *s, double factor)
@@ -71,8 +74,10 @@ enum { PARTS = 3 };
 /* Two columns whose angle is smaller than this say nothing apart that noise would not drown. */
 #define COLLINEAR 1e-3
 
-/* Solves the normal equations for the parts in `use` (bits), the others 0. False: these batches do not tell them apart. */
-static bool solve(double x[PARTS], const double m[PARTS][PARTS], const double y[PARTS], unsigned use)
+/* Solves the normal equations for the parts in `use` (bits), the others 0. False: these batches do
+ * not tell them apart. */
+static bool solve(double x[PARTS], const double m[PARTS][PARTS], const double y[PARTS],
+		  unsigned use)
 {
 	int part[PARTS], n = 0;
 	double a[PARTS][PARTS + 1];
@@ -88,7 +93,8 @@ static bool solve(double x[PARTS], const double m[PARTS][PARTS], const double y[
 		a[i][n] = y[part[i]];
 	}
 	for (int i = 0; i < n; i++) {
-		if (a[i][i] <= m[part[i]][part[i]] * COLLINEAR) /* what the parts before it do not explain */
+		/* what the parts before it do not explain */
+		if (a[i][i] <= m[part[i]][part[i]] * COLLINEAR)
 			return false;
 		for (int row = i + 1; row < n; row++) {
 			double factor = a[row][i] / a[i][i];
@@ -105,7 +111,8 @@ static bool solve(double x[PARTS], const double m[PARTS][PARTS], const double y[
 	return true;
 }
 
-static double squared_error(const double x[PARTS], const double m[PARTS][PARTS], const double y[PARTS])
+static double squared_error(const double x[PARTS], const double m[PARTS][PARTS],
+			    const double y[PARTS])
 {
 	double error = 0; /* without the constant sum of t^2 */
 
@@ -117,7 +124,8 @@ static double squared_error(const double x[PARTS], const double m[PARTS][PARTS],
 	return error;
 }
 
-/* One part for "longest" and "each" together, in the ratio that `like` has. For batches of one size, which cannot tell them apart. */
+/* One part for "longest" and "each" together, in the ratio that `like` has. For batches of one
+ * size, which cannot tell them apart. */
 static bool fit_in_ratio(struct speed *out, const struct speed_sums *s, const struct speed *like)
 {
 	double p = like->longest_s, q = like->each_s;
@@ -156,7 +164,9 @@ bool speed_fit(struct speed *out, const struct speed_sums *s, const struct speed
 		like = &each_alone;
 	if (!solve(x, m, y, (1u << PARTS) - 1)) {
 		if (!fit_in_ratio(out, s, like))
-			*out = speed_scale(like, s->t / (like->once_s * s->n + like->longest_s * s->longest + like->each_s * s->sum));
+			*out = speed_scale(like, s->t / (like->once_s * s->n +
+							 like->longest_s * s->longest +
+							 like->each_s * s->sum));
 		return true;
 	}
 	/* With three parts, trying every subset is the whole of non-negative least squares. */
@@ -179,9 +189,11 @@ struct speed speed_scale(const struct speed *s, double factor)
 	return (struct speed){s->once_s * factor, s->longest_s * factor, s->each_s * factor};
 }
 
-struct speed speed_carry(const struct speed *measured, const struct gpu *from, const struct gpu *to, double host_share)
+struct speed speed_carry(const struct speed *measured, const struct gpu *from, const struct gpu *to,
+			 double host_share)
 {
-	double shared = (double)from->bandwidth_gb_s / to->bandwidth_gb_s, compute = from->tflops / to->tflops;
+	double shared = (double)from->bandwidth_gb_s / to->bandwidth_gb_s,
+	       compute = from->tflops / to->tflops;
 
 	if (host_share >= 1)
 		return *measured;

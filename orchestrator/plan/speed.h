@@ -1,12 +1,15 @@
-/* speed.h - how long an engine takes for a batch on a GPU, measured or carried over from another one.
+/* speed.h - how long an engine takes for a batch on a GPU, measured or carried over from another
+ * one.
  *
- * Pure: no I/O, no clock. Lengths are in the unit of segment.weight (characters for speech), times in seconds.
+ * Pure: no I/O, no clock. Lengths are in the unit of segment.weight (characters for speech), times
+ * in seconds.
  *
  *     t(batch) = once_s + longest_s * (longest length) + each_s * (sum of all lengths)
  *
- * `once_s` is host work per batch. `longest_s` is the part that a batch shares: a step of the model reads all weights once,
- * however many segments are in the batch, and there are as many steps as the longest segment needs. `each_s` grows with
- * every segment. For segments of one length this is the linear form t(b) = a + c b of published batch sweeps. */
+ * `once_s` is host work per batch. `longest_s` is the part that a batch shares: a step of the model
+ * reads all weights once, however many segments are in the batch, and there are as many steps as
+ * the longest segment needs. `each_s` grows with every segment. For segments of one length this is
+ * the linear form t(b) = a + c b of published batch sweeps. */
 #ifndef BURST_PLAN_SPEED_H
 #define BURST_PLAN_SPEED_H
 
@@ -18,7 +21,7 @@
 struct speed {
 	double once_s;
 	double longest_s; /* per unit of the longest segment */
-	double each_s;	  /* per unit of every segment */
+	double each_s;    /* per unit of every segment */
 };
 
 /* Where a number comes from, from the weakest to the strongest. Printed beside each estimate. */
@@ -41,22 +44,26 @@ struct speed_sums {
 #define SPEED_DECAY 0.9 /* the weight of an earlier run, per run */
 
 void speed_add(struct speed_sums *s, double longest, double sum, double seconds);
-/* Of an engine that renders batches side by side: the batch's share of the time, which depends on its segments alone. */
+/* Of an engine that renders batches side by side: the batch's share of the time, which depends on
+ * its segments alone. */
 void speed_add_share(struct speed_sums *s, double sum, double seconds);
 void speed_decay(struct speed_sums *s, double factor);
-/* Least squares with coefficients of at least 0. Batches of one size cannot tell the shared part from that of each segment: then
- * both keep the ratio that `like` has (NULL: nothing is shared, so that no gain from larger batches is promised), and where they
- * are all alike, `like` is scaled as a whole. False: no batch yet. */
+/* Least squares with coefficients of at least 0. Batches of one size cannot tell the shared part
+ * from that of each segment: then both keep the ratio that `like` has (NULL: nothing is shared, so
+ * that no gain from larger batches is promised), and where they are all alike, `like` is scaled as
+ * a whole. False: no batch yet. */
 bool speed_fit(struct speed *out, const struct speed_sums *s, const struct speed *like);
 /* From this many batches on, a fit is used instead of an estimate. */
 #define SPEED_MEASURED_MIN 3
 
 /* ---- other GPUs ---- */
 
-/* The same engine and model on another GPU by the roofline model: the shared part follows memory bandwidth, the part of
- * each segment the peak of dense FP16 matmuls, both down to `host_share` of it that no GPU shortens (launch latency, Python). Host work
- * per batch stays as it is. host_share 1: the host alone is the limit, so that all cards are alike. */
-struct speed speed_carry(const struct speed *measured, const struct gpu *from, const struct gpu *to, double host_share);
+/* The same engine and model on another GPU by the roofline model: the shared part follows memory
+ * bandwidth, the part of each segment the peak of dense FP16 matmuls, both down to `host_share` of
+ * it that no GPU shortens (launch latency, Python). Host work per batch stays as it is. host_share
+ * 1: the host alone is the limit, so that all cards are alike. */
+struct speed speed_carry(const struct speed *measured, const struct gpu *from, const struct gpu *to,
+			 double host_share);
 /* All parts times `factor`. */
 struct speed speed_scale(const struct speed *s, double factor);
 

@@ -1,30 +1,36 @@
-/* vram.h - what fits into the memory of a GPU. Pure. Sizes in GiB (2^30 bytes) unless the name says GB as sold. */
+/* vram.h - what fits into the memory of a GPU. Pure. Sizes in GiB (2^30 bytes) unless the name says
+ * GB as sold. */
 #ifndef BURST_PLAN_VRAM_H
 #define BURST_PLAN_VRAM_H
 
 #include <stdbool.h>
 
-/* Memory of an engine: weights and all that is there once, and what each segment of a batch adds. */
+/* Memory of an engine: weights and all that is there once, and what each segment of a batch adds.
+ */
 struct vram_need {
 	double base_gib;
 	double each_gib;
 };
 
-/* What a program can use of a card sold with so many GB: the least that a card reports of its label (93 %), less 1 GiB for
- * the driver's context and fragmentation. */
+/* What a program can use of a card sold with so many GB: the least that a card reports of its label
+ * (93 %), less 1 GiB for the driver's context and fragmentation. */
 double vram_usable_gib(double label_gb);
-/* The largest batch that fits; 0: not even one segment does. INT_MAX where a segment needs nothing. */
+/* The largest batch that fits; 0: not even one segment does. INT_MAX where a segment needs nothing.
+ */
 int vram_batch_max(const struct vram_need *need, double label_gb);
 bool vram_fits(double need_gib, double label_gb);
 
-/* "fp32" 4, "fp16" and "bf16" 2, "int8" and "fp8" 1, "int4" 0.5 bytes a parameter; 0: no such precision. */
+/* "fp32" 4, "fp16" and "bf16" 2, "int8" and "fp8" 1, "int4" 0.5 bytes a parameter; 0: no such
+ * precision. */
 double vram_precision_bytes(const char *precision);
-/* Before anything was measured: weights plus 30 % for activations and caches. billions: 7 for a 7B model. */
+/* Before anything was measured: weights plus 30 % for activations and caches. billions: 7 for a 7B
+ * model. */
 double vram_model_gib(double billions, double bytes_each);
 /* The key-value cache of one token: two tensors in each layer. */
 double vram_kv_mib_per_token(int layers, int kv_heads, int head_dim, double bytes_each);
 
-/* Memory is linear in the batch: least squares over measured peaks. False with fewer than two different batch sizes. */
+/* Memory is linear in the batch: least squares over measured peaks. False with fewer than two
+ * different batch sizes. */
 bool vram_fit(struct vram_need *out, const double *batch, const double *peak_gib, int count);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "base/mem.h"
 
-/* A start so late that the deadline is just kept: beside the planned time a tenth of it, and a minute. */
+/* A start so late that the deadline is just kept: beside the planned time a tenth of it, and a
+ * minute. */
 #define LEAD_MARGIN_MS 60000
 
 const char *when_name(enum when_why why)
@@ -43,7 +44,8 @@ static int64_t lead_ms(const struct when_work *work)
 }
 
 /* When it starts whatever it waits for; INT64_MAX: never by itself. */
-static int64_t latest_ms(const struct when_request *r, const struct when_work *work, int64_t now_ms, enum when_why *why)
+static int64_t latest_ms(const struct when_request *r, const struct when_work *work, int64_t now_ms,
+			 enum when_why *why)
 {
 	int64_t waited_ms = r->max_wait_ms ? created(r, now_ms) + r->max_wait_ms : INT64_MAX;
 	int64_t deadline_ms = r->by_ms ? r->by_ms - lead_ms(work) : INT64_MAX;
@@ -52,7 +54,8 @@ static int64_t latest_ms(const struct when_request *r, const struct when_work *w
 	return MIN(waited_ms, deadline_ms);
 }
 
-/* What this request waits for beside quiet; WHEN_READY: nothing. Where all is rendered there is nothing to pay for. */
+/* What this request waits for beside quiet; WHEN_READY: nothing. Where all is rendered there is
+ * nothing to pay for. */
 static enum when_why waits_for(const struct when_request *r, const struct when_work *work)
 {
 	if (work->segments == 0)
@@ -69,8 +72,9 @@ static enum when_why waits_for(const struct when_request *r, const struct when_w
 struct round {
 	const struct when_request *newest; /* of those that may start; NULL: there is none */
 	int64_t oldest_ms, now_ms;
-	enum when_why waits; /* of the newest that waits for more than quiet; WHEN_READY: none does */
-	bool ready;	     /* one of them waits for nothing but quiet */
+	/* of the newest that waits for more than quiet; WHEN_READY: none does */
+	enum when_why waits;
+	bool ready; /* one of them waits for nothing but quiet */
 	struct when_answer answer;
 };
 
@@ -102,13 +106,15 @@ static void look_at(struct round *round, const struct when_request *r, const str
 
 static bool quiet_is_over(struct round *r)
 {
-	int64_t end_ms = MIN(created(r->newest, r->now_ms) + r->newest->quiet_ms, r->oldest_ms + WHEN_QUIET_MOST_MS);
+	int64_t end_ms = MIN(created(r->newest, r->now_ms) + r->newest->quiet_ms,
+			     r->oldest_ms + WHEN_QUIET_MOST_MS);
 
 	wait_until(r, end_ms);
 	return end_ms <= r->now_ms;
 }
 
-/* When to start, where no time forces it and no request is expected at once. Rules about price, work and waiting belong here. */
+/* When to start, where no time forces it and no request is expected at once. Rules about price,
+ * work and waiting belong here. */
 static void judge(struct round *r)
 {
 	r->answer.start = r->ready;
@@ -117,9 +123,12 @@ static void judge(struct round *r)
 		wait_until(r, r->now_ms + WHEN_LOOK_AGAIN_MS);
 }
 
-struct when_answer when_start(const struct when_request *requests, size_t count, const struct when_work *work, int64_t now_ms)
+struct when_answer when_start(const struct when_request *requests, size_t count,
+			      const struct when_work *work, int64_t now_ms)
 {
-	struct round r = {.oldest_ms = INT64_MAX, .now_ms = now_ms, .answer = {.until_ms = INT64_MAX, .why = WHEN_EMPTY}};
+	struct round r = {.oldest_ms = INT64_MAX,
+			  .now_ms = now_ms,
+			  .answer = {.until_ms = INT64_MAX, .why = WHEN_EMPTY}};
 
 	for (size_t i = 0; i < count; i++) {
 		if (requests[i].not_before_ms > now_ms)

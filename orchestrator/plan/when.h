@@ -1,6 +1,7 @@
 /* when.h - decides when the requests that wait for one job's render start it. Pure.
  *
- * One run satisfies all requests that wait when it begins, so the first that may start takes the others along. Times are wall clock ms. */
+ * One run satisfies all requests that wait when it begins, so the first that may start takes the
+ * others along. Times are wall clock ms. */
 #ifndef BURST_PLAN_WHEN_H
 #define BURST_PLAN_WHEN_H
 
@@ -9,32 +10,33 @@
 #include <stdint.h>
 
 struct when_request {
-	int64_t created_ms;	  /* one in the future counts as now */
-	int64_t quiet_ms;	  /* of the newest request: no start until no other has come for so long */
-	int64_t max_wait_ms;	  /* start after so long whatever else it waits for; 0: no limit */
-	int64_t by_ms;		  /* when all should be done; 0: no deadline */
+	int64_t created_ms; /* one in the future counts as now */
+	/* of the newest request: no start until no other has come for so long */
+	int64_t quiet_ms;
+	int64_t max_wait_ms;      /* start after so long whatever else it waits for; 0: no limit */
+	int64_t by_ms;            /* when all should be done; 0: no deadline */
 	int64_t below_microusd_h; /* start below this price; 0: at any */
-	int64_t min_segments;	  /* start with so many segments to render; 0: with any number */
-	int64_t not_before_ms;	  /* a start failed, and this is when to try again; 0: none did */
+	int64_t min_segments;     /* start with so many segments to render; 0: with any number */
+	int64_t not_before_ms;    /* a start failed, and this is when to try again; 0: none did */
 };
 
 /* What the planner says of a run that starts now. */
 struct when_work {
-	int64_t segments;	  /* to render; -1: not known */
-	int64_t makespan_ms;	  /* kept nine times in ten; -1: not known */
+	int64_t segments;         /* to render; -1: not known */
+	int64_t makespan_ms;      /* kept nine times in ten; -1: not known */
 	int64_t price_microusd_h; /* of the pod that it would take; -1: not known */
 };
 
 enum when_why {
-	WHEN_READY,	 /* start: nothing is left to wait for */
-	WHEN_WAITED,	 /* start: --max-wait is over */
-	WHEN_DEADLINE,	 /* start: --by is near */
-	WHEN_EMPTY,	 /* wait: there is no request */
-	WHEN_QUIET,	 /* wait: another request may follow the newest one */
-	WHEN_RETRY,	 /* wait: the last start failed */
-	WHEN_PRICE,	 /* wait: the price is too high */
-	WHEN_NO_PRICE,	 /* wait: no price is known now */
-	WHEN_SEGMENTS,	 /* wait: more segments may come */
+	WHEN_READY,    /* start: nothing is left to wait for */
+	WHEN_WAITED,   /* start: --max-wait is over */
+	WHEN_DEADLINE, /* start: --by is near */
+	WHEN_EMPTY,    /* wait: there is no request */
+	WHEN_QUIET,    /* wait: another request may follow the newest one */
+	WHEN_RETRY,    /* wait: the last start failed */
+	WHEN_PRICE,    /* wait: the price is too high */
+	WHEN_NO_PRICE, /* wait: no price is known now */
+	WHEN_SEGMENTS, /* wait: more segments may come */
 };
 
 struct when_answer {
@@ -44,14 +46,17 @@ struct when_answer {
 };
 
 enum {
-	WHEN_QUIET_MOST_MS = 30 * 60 * 1000, /* requests in close order put a start off no longer than this */
-	WHEN_LOOK_AGAIN_MS = 60 * 1000,	     /* at prices, and at files that changed without a request */
-	WHEN_UNKNOWN_MS = 30 * 60 * 1000,    /* how long a run counts as where no plan says it */
+	/* requests in close order put a start off no longer than this */
+	WHEN_QUIET_MOST_MS = 30 * 60 * 1000,
+	/* at prices, and at files that changed without a request */
+	WHEN_LOOK_AGAIN_MS = 60 * 1000,
+	WHEN_UNKNOWN_MS = 30 * 60 * 1000, /* how long a run counts as where no plan says it */
 };
 
 /* Whether the answer depends on what the planner says: else `work` may be unknown throughout. */
 bool when_needs_work(const struct when_request *requests, size_t count);
-struct when_answer when_start(const struct when_request *requests, size_t count, const struct when_work *work, int64_t now_ms);
+struct when_answer when_start(const struct when_request *requests, size_t count,
+			      const struct when_work *work, int64_t now_ms);
 /* "price", ... for --json; static. */
 const char *when_name(enum when_why why);
 

@@ -136,52 +136,39 @@ static const struct column fact_columns[] = {C(name), C(value)};
 
 #define C(field) COLUMN(struct batch_row, field)
 static const struct column batch_columns[] = {
-	C(attempt), C(id), C(run), C(speed), C(segments), C(longest), C(sum), C(took_ms), C(done_ms), C(most), C(batching),
+	C(attempt), C(id),      C(run),     C(speed), C(segments), C(longest),
+	C(sum),     C(took_ms), C(done_ms), C(most),  C(batching),
 };
 #undef C
 
 #define C(field) COLUMN(struct speed_row, field)
 static const struct column speed_columns[] = {
-	C(key),	 C(n),	       C(longest), C(sum),     C(longest2),   C(longest_sum),
-	C(sum2), C(t),	       C(longest_t), C(sum_t), C(batches), C(updated_ms), C(most), C(batching),
+	C(key), C(n),         C(longest), C(sum),     C(longest2),   C(longest_sum), C(sum2),
+	C(t),   C(longest_t), C(sum_t),   C(batches), C(updated_ms), C(most),        C(batching),
 };
 #undef C
 
 #define C(field) COLUMN(struct request_row, field)
 static const struct column request_columns[] = {
-	C(id),
-	C(config),
-	C(state),
-	C(created_ms),
-	C(quiet_ms),
-	C(max_wait_ms),
-	C(by_ms),
-	C(below_microusd_h),
-	C(min_segments),
-	C(commit_id),
-	C(repo),
-	C(path),
-	C(run),
-	C(tries),
-	C(first_try_ms),
-	C(not_before_ms),
-	C(deaths),
-	C(ended_ms),
-	C(exit_status),
-	C(error),
+	C(id),           C(config),      C(state),        C(created_ms),
+	C(quiet_ms),     C(max_wait_ms), C(by_ms),        C(below_microusd_h),
+	C(min_segments), C(commit_id),   C(repo),         C(path),
+	C(run),          C(tries),       C(first_try_ms), C(not_before_ms),
+	C(deaths),       C(ended_ms),    C(exit_status),  C(error),
 };
 #undef C
 
 #define C(field) COLUMN(struct schedule_row, field)
 static const struct column schedule_columns[] = {
-	C(name),      C(rule),	 C(config),	    C(backend),	  C(environment), C(overlap), C(catch_up_ms),
-	C(jitter_ms), C(retries), C(retry_after_ms), C(window_ms), C(made_ms),
+	C(name),        C(rule),      C(config),  C(backend),        C(environment), C(overlap),
+	C(catch_up_ms), C(jitter_ms), C(retries), C(retry_after_ms), C(window_ms),   C(made_ms),
 };
 #undef C
 
 #define C(field) COLUMN(struct firing_row, field)
 static const struct column firing_columns[] = {
-	C(schedule), C(due), C(state), C(started_ms), C(ended_ms), C(tries), C(missed), C(run), C(exit_status), C(said),
+	C(schedule), C(due),    C(state), C(started_ms),  C(ended_ms),
+	C(tries),    C(missed), C(run),   C(exit_status), C(said),
 };
 #undef C
 

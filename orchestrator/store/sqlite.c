@@ -15,8 +15,8 @@
 
 #define APPLICATION_ID 0x62757273 /* "burs": how we know a ledger from any other database */
 #define PATIENCE_MS    10000      /* for other processes; their transactions take milliseconds */
-#define GLANCE_MS      5	  /* for one that only reads, for a prompt */
-#define IMPATIENCE_MS  100	  /* once it was in vain: releases must not wait behind it */
+#define GLANCE_MS      5          /* for one that only reads, for a prompt */
+#define IMPATIENCE_MS  100        /* once it was in vain: releases must not wait behind it */
 
 /* Step n brings a ledger from version n to n + 1. Steps are added, never changed. */
 static const char *const migrations[] = {
@@ -31,12 +31,16 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN vendor_asked_ms INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE pod ADD COLUMN gpu_offered TEXT NOT NULL DEFAULT '';",
 	/* what batches took, what was planned, and how busy GPUs were */
-	"CREATE TABLE batch (seq INTEGER PRIMARY KEY, attempt TEXT NOT NULL, id TEXT NOT NULL, run TEXT NOT NULL, speed TEXT NOT NULL,"
-	" segments INTEGER NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL, took_ms INTEGER NOT NULL, done_ms INTEGER NOT NULL,"
+	"CREATE TABLE batch (seq INTEGER PRIMARY KEY, attempt TEXT NOT NULL, id TEXT NOT NULL, run "
+	"TEXT NOT NULL, speed TEXT NOT NULL,"
+	" segments INTEGER NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL, took_ms INTEGER NOT "
+	"NULL, done_ms INTEGER NOT NULL,"
 	" UNIQUE (attempt, id));"
 	"CREATE INDEX batch_of_run ON batch (run);"
-	"CREATE TABLE speed (seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n REAL NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL,"
-	" longest2 REAL NOT NULL, longest_sum REAL NOT NULL, sum2 REAL NOT NULL, t REAL NOT NULL, longest_t REAL NOT NULL,"
+	"CREATE TABLE speed (seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n REAL NOT NULL, "
+	"longest REAL NOT NULL, sum REAL NOT NULL,"
+	" longest2 REAL NOT NULL, longest_sum REAL NOT NULL, sum2 REAL NOT NULL, t REAL NOT NULL, "
+	"longest_t REAL NOT NULL,"
 	" sum_t REAL NOT NULL, batches INTEGER NOT NULL, updated_ms INTEGER NOT NULL);"
 	"ALTER TABLE run ADD COLUMN planned_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE run ADD COLUMN planned_microusd INTEGER NOT NULL DEFAULT 0;"
@@ -64,20 +68,29 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN warm_up_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN probe_ms INTEGER NOT NULL DEFAULT 0;",
 	/* what waits to be rendered, and of which commit runs are */
-	"CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, config TEXT NOT NULL, state TEXT NOT NULL,"
-	" created_ms INTEGER NOT NULL, quiet_ms INTEGER NOT NULL, max_wait_ms INTEGER NOT NULL, by_ms INTEGER NOT NULL,"
-	" below_microusd_h INTEGER NOT NULL, min_segments INTEGER NOT NULL, commit_id TEXT NOT NULL, repo TEXT NOT NULL, path TEXT NOT NULL,"
-	" run TEXT NOT NULL, tries INTEGER NOT NULL, first_try_ms INTEGER NOT NULL, not_before_ms INTEGER NOT NULL, deaths INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+	"CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, config TEXT NOT "
+	"NULL, state TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL, quiet_ms INTEGER NOT NULL, max_wait_ms INTEGER NOT NULL, "
+	"by_ms INTEGER NOT NULL,"
+	" below_microusd_h INTEGER NOT NULL, min_segments INTEGER NOT NULL, commit_id TEXT NOT "
+	"NULL, repo TEXT NOT NULL, path TEXT NOT NULL,"
+	" run TEXT NOT NULL, tries INTEGER NOT NULL, first_try_ms INTEGER NOT NULL, not_before_ms "
+	"INTEGER NOT NULL, deaths INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
 	" exit_status INTEGER NOT NULL, error TEXT NOT NULL);"
 	"CREATE INDEX request_of_config ON request (config);"
 	"CREATE INDEX request_open ON request (config) WHERE state IN ('pending','running');"
 	"ALTER TABLE run ADD COLUMN commit_id TEXT NOT NULL DEFAULT '';",
 	/* schedules and their firings */
-	"CREATE TABLE schedule (seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rule TEXT NOT NULL, config TEXT NOT NULL,"
-	" backend TEXT NOT NULL, environment TEXT NOT NULL, overlap TEXT NOT NULL, catch_up_ms INTEGER NOT NULL, jitter_ms INTEGER NOT NULL,"
-	" retries INTEGER NOT NULL, retry_after_ms INTEGER NOT NULL, window_ms INTEGER NOT NULL, made_ms INTEGER NOT NULL);"
-	"CREATE TABLE firing (seq INTEGER PRIMARY KEY, schedule TEXT NOT NULL, due TEXT NOT NULL, state TEXT NOT NULL,"
-	" started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, tries INTEGER NOT NULL, missed INTEGER NOT NULL, run TEXT NOT NULL,"
+	"CREATE TABLE schedule (seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rule TEXT NOT "
+	"NULL, config TEXT NOT NULL,"
+	" backend TEXT NOT NULL, environment TEXT NOT NULL, overlap TEXT NOT NULL, catch_up_ms "
+	"INTEGER NOT NULL, jitter_ms INTEGER NOT NULL,"
+	" retries INTEGER NOT NULL, retry_after_ms INTEGER NOT NULL, window_ms INTEGER NOT NULL, "
+	"made_ms INTEGER NOT NULL);"
+	"CREATE TABLE firing (seq INTEGER PRIMARY KEY, schedule TEXT NOT NULL, due TEXT NOT NULL, "
+	"state TEXT NOT NULL,"
+	" started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, tries INTEGER NOT NULL, missed "
+	"INTEGER NOT NULL, run TEXT NOT NULL,"
 	" exit_status INTEGER NOT NULL, said TEXT NOT NULL, UNIQUE (schedule, due));",
 	/* environments unpacked to the pod's disk */
 	"ALTER TABLE pod ADD COLUMN unpack_ms INTEGER NOT NULL DEFAULT 0;"
@@ -119,13 +132,16 @@ static const char *advice(sqlite3 *db, int rc)
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_AUTH: return "cannot be written: check who owns it and its folder";
-	case SQLITE_CANTOPEN: /* and SQLITE_IOERR: SQLite loses the reason when it cannot open or sync */
-		return "cannot be opened: check who owns it and its folder, and that the disk is not full";
+	case SQLITE_CANTOPEN: /* and SQLITE_IOERR: SQLite loses the reason when it cannot open or
+				 sync */
+		return "cannot be opened: check who owns it and its folder, and that the disk is "
+		       "not full";
 	case SQLITE_NOTADB: return "is not a ledger: move it away, or set BURST_STATE_DIR";
 	case SQLITE_CORRUPT:
 		return "is damaged: move it away with its -wal; \"burst reap\" then lists pods "
 		       "that are left";
-	case SQLITE_IOERR: return "the disk failed, or is full: check it, and the folder's file system";
+	case SQLITE_IOERR:
+		return "the disk failed, or is full: check it, and the folder's file system";
 	}
 	return "the ledger failed";
 }
@@ -148,7 +164,8 @@ static int fail(struct sqlite *q, struct err *err)
 	/* SQLite says many things of it, according to what it tried first */
 	if ((rc & 0xff) != SQLITE_NOMEM && access(q->path, W_OK) < 0 && errno == EROFS)
 		return err_set(err, ERR_LOCAL,
-			       "%s: the file system is read-only: nothing is rented that could not be written down",
+			       "%s: the file system is read-only: nothing is rented that could not "
+			       "be written down",
 			       q->path);
 
 	return err_set(err, ERR_LOCAL, "%s: %s (%s)", q->path, advice(q->db, rc & 0xff),
@@ -170,7 +187,8 @@ static int check_name(const struct sqlite *q, struct err *err)
 	if (stat(q->path, &st) == 0 && st.st_ino == q->file && st.st_dev == q->device)
 		return 0;
 	return err_set(err, ERR_LOCAL,
-		       "%s: was removed or replaced while burst ran: what is written to it is lost; \"burst reap\" finds "
+		       "%s: was removed or replaced while burst ran: what is written to it is "
+		       "lost; \"burst reap\" finds "
 		       "pods without it",
 		       q->path);
 }
@@ -300,9 +318,10 @@ static const struct {
 	[QUERY_PODS_OPEN] = {TABLE_POD, "WHERE state NOT IN ('gone','failed') ORDER BY +seq"},
 	[QUERY_PODS_OPEN_OF] = {TABLE_POD,
 				"WHERE run=?1 AND state NOT IN ('gone','failed') ORDER BY +seq"},
-	[QUERY_PODS_SINCE] = {TABLE_POD,
-			      "WHERE state NOT IN ('gone','failed') OR create_ms+billed_ms>CAST(?1 AS INTEGER)"
-			      " OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq"},
+	[QUERY_PODS_SINCE] =
+		{TABLE_POD,
+		 "WHERE state NOT IN ('gone','failed') OR create_ms+billed_ms>CAST(?1 AS INTEGER)"
+		 " OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq"},
 	[QUERY_PODS_UP] = {TABLE_POD, "WHERE provider=?1 AND connected_ms>0 ORDER BY seq DESC"},
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, "WHERE run=?1 ORDER BY seq"},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, "ORDER BY seq"},
@@ -311,8 +330,10 @@ static const struct {
 	[QUERY_SPEEDS] = {TABLE_SPEED, "WHERE key>=?1 AND key<?1||x'ff' ORDER BY seq"},
 	[QUERY_REQUESTS] = {TABLE_REQUEST, "ORDER BY seq"},
 	[QUERY_REQUESTS_OF] = {TABLE_REQUEST, "WHERE config=?1 ORDER BY seq"},
-	[QUERY_REQUESTS_OPEN] = {TABLE_REQUEST, "WHERE state IN ('pending','running') ORDER BY +seq"},
-	[QUERY_REQUESTS_OPEN_OF] = {TABLE_REQUEST, "WHERE config=?1 AND state IN ('pending','running') ORDER BY +seq"},
+	[QUERY_REQUESTS_OPEN] = {TABLE_REQUEST,
+				 "WHERE state IN ('pending','running') ORDER BY +seq"},
+	[QUERY_REQUESTS_OPEN_OF] =
+		{TABLE_REQUEST, "WHERE config=?1 AND state IN ('pending','running') ORDER BY +seq"},
 	[QUERY_REQUESTS_NAMED] = {TABLE_REQUEST, "WHERE id>=?1 AND id<?1||x'ff' ORDER BY seq"},
 	[QUERY_SCHEDULE] = {TABLE_SCHEDULE, "WHERE name=?1"},
 	[QUERY_SCHEDULES] = {TABLE_SCHEDULE, "ORDER BY seq"},
@@ -632,7 +653,8 @@ static int open_database(struct sqlite *q, struct err *err)
 	if (sqlite3_open_v2(name, &q->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return fail(q, err);
 	if (stat(q->path, &st) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s; check who owns it", q->path, strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s: %s; check who owns it", q->path,
+			       strerror(errno));
 	q->device = st.st_dev;
 	q->file = st.st_ino;
 	sqlite3_extended_result_codes(q->db, 1);
@@ -689,15 +711,21 @@ static int begin_reading(struct sqlite *q, struct err *err)
 {
 	int application = 0, version = 0;
 
-	if (run_sql(q, "BEGIN", err) < 0 || read_number(q, "PRAGMA application_id", &application, err) < 0 || read_version(q, &version, err) < 0)
+	if (run_sql(q, "BEGIN", err) < 0 ||
+	    read_number(q, "PRAGMA application_id", &application, err) < 0 ||
+	    read_version(q, &version, err) < 0)
 		return -1;
 	if (!application && !version)
 		return err_set(err, ERR_NOT_FOUND, "%s: holds nothing yet", q->path);
 	if (application != APPLICATION_ID || version > NEWEST_VERSION)
-		return err_set(err, ERR_LOCAL, "%s: was written by %s: update burst, or set BURST_STATE_DIR", q->path,
+		return err_set(err, ERR_LOCAL,
+			       "%s: was written by %s: update burst, or set BURST_STATE_DIR",
+			       q->path,
 			       application != APPLICATION_ID ? "another program" : "a newer burst");
 	if (version < NEWEST_VERSION)
-		return err_set(err, ERR_LOCAL, "%s: was written by an older burst: `burst ps` brings it up to date", q->path);
+		return err_set(err, ERR_LOCAL,
+			       "%s: was written by an older burst: `burst ps` brings it up to date",
+			       q->path);
 	return prepare_finds(q, err);
 }
 

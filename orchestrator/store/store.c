@@ -238,7 +238,8 @@ int store_pods(struct store *s, const char *run, bool open_only, struct pod_row 
 	return list(s, queries[run != NULL][open_only], run, 0, (void **)out, count, err);
 }
 
-int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, size_t *count, struct err *err)
+int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, size_t *count,
+		     struct err *err)
 {
 	char text[24];
 
@@ -263,24 +264,29 @@ int store_volumes(struct store *s, struct volume_row **out, size_t *count, struc
 	return list(s, QUERY_VOLUMES, NULL, 0, (void **)out, count, err);
 }
 
-int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count, struct err *err)
+int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count,
+		  struct err *err)
 {
 	return list(s, QUERY_BATCHES, run, 0, (void **)out, count, err);
 }
 
-int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count, struct err *err)
+int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count,
+		 struct err *err)
 {
 	return list(s, QUERY_SPEEDS, prefix, 0, (void **)out, count, err);
 }
 
-int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out, size_t *count, struct err *err)
+int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out,
+		   size_t *count, struct err *err)
 {
-	static const enum query queries[2][2] = {{QUERY_REQUESTS, QUERY_REQUESTS_OPEN}, {QUERY_REQUESTS_OF, QUERY_REQUESTS_OPEN_OF}};
+	static const enum query queries[2][2] = {{QUERY_REQUESTS, QUERY_REQUESTS_OPEN},
+						 {QUERY_REQUESTS_OF, QUERY_REQUESTS_OPEN_OF}};
 
 	return list(s, queries[config != NULL][open_only], config, 0, (void **)out, count, err);
 }
 
-int store_requests_named(struct store *s, const char *prefix, struct request_row **out, size_t *count, struct err *err)
+int store_requests_named(struct store *s, const char *prefix, struct request_row **out,
+			 size_t *count, struct err *err)
 {
 	return list(s, QUERY_REQUESTS_NAMED, prefix, 0, (void **)out, count, err);
 }
@@ -316,7 +322,8 @@ int store_schedules(struct store *s, struct schedule_row **out, size_t *count, s
 	return list(s, QUERY_SCHEDULES, NULL, 0, (void **)out, count, err);
 }
 
-int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out, size_t *count, struct err *err)
+int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out,
+		  size_t *count, struct err *err)
 {
 	return list(s, QUERY_FIRINGS, schedule, most, (void **)out, count, err);
 }

@@ -1,11 +1,14 @@
-/* store.h - the ledger: what was run, which pods were rented for it and what became of them. SQLite behind store_open(), a
- * twin in memory behind store_memory() for the simulator; both pass the same conformance test.
+/* store.h - the ledger: what was run, which pods were rented for it and what became of them. SQLite
+ * behind store_open(), a twin in memory behind store_memory() for the simulator; both pass the same
+ * conformance test.
  *
- * Rows are plain structs; "put" writes the whole row under its key, new or not. A put has reached the disk when it returns
- * (synchronous=FULL) unless it is made between store_begin() and store_commit(), which then is that moment. Times are wall
- * clock ms, -1 or 0: not yet. All texts fit their fields (longer ones are cut). Numbers are those of times, bytes and money:
- * what lies beyond STORE_NUMBER_MOST, either way, was not written by us and comes back as that, so that sums and products of
- * what is read stay numbers; a fraction that is no number comes back as 0. Never a secret in here. */
+ * Rows are plain structs; "put" writes the whole row under its key, new or not. A put has reached
+ * the disk when it returns (synchronous=FULL) unless it is made between store_begin() and
+ * store_commit(), which then is that moment. Times are wall clock ms, -1 or 0: not yet. All texts
+ * fit their fields (longer ones are cut). Numbers are those of times, bytes and money: what lies
+ * beyond STORE_NUMBER_MOST, either way, was not written by us and comes back as that, so that sums
+ * and products of what is read stay numbers; a fraction that is no number comes back as 0. Never a
+ * secret in here. */
 #ifndef BURST_STORE_H
 #define BURST_STORE_H
 
@@ -21,20 +24,23 @@ struct store;
 
 struct run_row {
 	char id[24];
-	char job[64];	   /* its name */
+	char job[64]; /* its name */
 	char type[16];
-	char config[512];  /* real path of burst.cfg */
+	char config[512]; /* real path of burst.cfg */
 	char output[512];
 	char machine[20];
-	char status[16];   /* running | done | partial | failed | capped | interrupted | unreleased */
-	bool detached;	   /* the agents hold the queue and renew their own lease */
+	/* running | done | partial | failed | capped | interrupted | unreleased */
+	char status[16];
+	bool detached; /* the agents hold the queue and renew their own lease */
 	int64_t started_ms, ended_ms;
-	int64_t max_cost_microusd, deadline_ms; /* the caps it began with; deadline: wall ms, 0: none */
+	/* the caps it began with; deadline: wall ms, 0: none */
+	int64_t max_cost_microusd, deadline_ms;
 	int64_t total, rendered, cached, failed;
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
-	int64_t planned_ms, planned_microusd; /* makespan and cost as planned before it rented; 0: no plan */
-	int replans;	      /* how often it was planned again since */
-	char replanned[512];  /* why and how, a line for each */
+	/* makespan and cost as planned before it rented; 0: no plan */
+	int64_t planned_ms, planned_microusd;
+	int replans;         /* how often it was planned again since */
+	char replanned[512]; /* why and how, a line for each */
 	int exit_status;
 	char error_code[24];
 	char error[256];
@@ -42,10 +48,19 @@ struct run_row {
 };
 
 /* What workers may tell apart of the time before their hello (jobs/PROTOCOL.md). */
-enum load_phase { LOAD_UNPACK, LOAD_IMPORT, LOAD_READ, LOAD_BUILD, LOAD_WARM_UP, LOAD_PROBE, LOAD_PHASES };
+enum load_phase {
+	LOAD_UNPACK,
+	LOAD_IMPORT,
+	LOAD_READ,
+	LOAD_BUILD,
+	LOAD_WARM_UP,
+	LOAD_PROBE,
+	LOAD_PHASES
+};
 const char *load_phase_name(enum load_phase phase); /* "unpack", "import", ..., "warm_up", ... */
 
-enum { SYNCED_UNKNOWN = -1, SYNCED_BY_ANOTHER = -2 }; /* the second: it waited for the pod that prepared the volume */
+/* the second: it waited for the pod that prepared the volume */
+enum { SYNCED_UNKNOWN = -1, SYNCED_BY_ANOTHER = -2 };
 
 /* One attempt to rent one pod. Written before the create call, with state "intent". */
 struct pod_row {
@@ -54,43 +69,48 @@ struct pod_row {
 	char provider[24];
 	char account[64];
 	char name[64];
-	char id[80];	 /* the vendor's; empty until known */
-	char state[16];	 /* intent | ambiguous | live | releasing | gone | failed (never existed) */
+	char id[80];    /* the vendor's; empty until known */
+	char state[16]; /* intent | ambiguous | live | releasing | gone | failed (never existed) */
 	int slot;
-	char gpu[64];	      /* the one it has, where that has been seen */
+	char gpu[64];         /* the one it has, where that has been seen */
 	char gpu_offered[64]; /* the one that was asked for, and that the price is for */
 	char region[32];
 	bool spot;
-	bool preempted;	 /* its provider took it back */
+	bool preempted;   /* its provider took it back */
 	bool volume_safe; /* its finished files are on the volume for good */
 	char volume_id[80], volume_name[64];
-	int64_t price_microusd_h;      /* of the pod, as its vendor says; never less than it was offered for */
+	/* of the pod, as its vendor says; never less than it was offered for */
+	int64_t price_microusd_h;
 	int64_t price_list_microusd_h; /* of the offer it was rented by; 0: not known */
-	int64_t hard_end_s; /* epoch seconds */
+	int64_t hard_end_s;            /* epoch seconds */
 	char host[128];
 	int port;
 	char user[32];
-	/* wall ms of: create call, its reply, first seen running, TCP accepted, handshake done, synced, workers ready, last
-	 * batch done, last file safe, release sent, release accepted, confirmed gone */
-	int64_t create_ms, rented_ms, running_ms, reached_ms, connected_ms, synced_ms, ready_ms, worked_ms, safe_ms,
-		release_ms, released_ms, gone_ms;
-	int64_t vendor_started_ms; /* when its container started, by the vendor's clock and word; 0: it does not say */
+	/* wall ms of: create call, its reply, first seen running, TCP accepted, handshake done,
+	 * synced, workers ready, last batch done, last file safe, release sent, release accepted,
+	 * confirmed gone */
+	int64_t create_ms, rented_ms, running_ms, reached_ms, connected_ms, synced_ms, ready_ms,
+		worked_ms, safe_ms, release_ms, released_ms, gone_ms;
+	/* when its container started, by the vendor's clock and word; 0: it does not say */
+	int64_t vendor_started_ms;
 	int64_t compute_ms, wasted_ms, billed_ms, cost_microusd;
-	/* What its vendor billed, which stands beside our count; all 0: it has no record yet. cost_beside is the part of
-	 * cost_vendor that the price does not pay for (a disk that is billed beside the GPU). */
+	/* What its vendor billed, which stands beside our count; all 0: it has no record yet.
+	 * cost_beside is the part of cost_vendor that the price does not pay for (a disk that is
+	 * billed beside the GPU). */
 	int64_t billed_vendor_ms, cost_vendor_microusd, cost_beside_microusd;
-	bool vendor_reported;	 /* the seconds are the vendor's own; false: implied from its dollars and the price */
+	/* the seconds are the vendor's own; false: implied from its dollars and the price */
+	bool vendor_reported;
 	int64_t vendor_asked_ms; /* when it said so, or that it has no record; 0: never asked */
 	/* of the samples of its GPUs while workers rendered: how many, percent busy, MiB in use */
 	int gpu_samples, gpu_busy_p50, gpu_busy_p95;
 	int64_t gpu_memory_peak_mib;
-	/* how it was prepared: its image, a key of the setup script, what that took (0: it did not run there), and the bytes of code and
-	 * worker files that were sent to it */
+	/* how it was prepared: its image, a key of the setup script, what that took (0: it did not
+	 * run there), and the bytes of code and worker files that were sent to it */
 	char image[96], setup[20];
 	int64_t setup_ms;
 	int64_t synced_bytes; /* or one of the words above */
-	/* What came before the hello of its first worker, as that worker said; all 0: it did not say. The agent unpacked an environment of
-	 * unpack_bytes before it; 0: none. */
+	/* What came before the hello of its first worker, as that worker said; all 0: it did not
+	 * say. The agent unpacked an environment of unpack_bytes before it; 0: none. */
 	int64_t unpack_ms, unpack_bytes, import_ms, read_ms, build_ms, warm_up_ms, probe_ms;
 	int64_t event; /* last agent event that was dealt with */
 	char error[256];
@@ -120,49 +140,55 @@ struct volume_row {
 	char name[64];
 	char region[32];
 	int64_t size_gb, price_microusd_month, seen_ms;
-	char tree[65];	/* id of the newest code tree known to be there; "" : none */
+	char tree[65]; /* id of the newest code tree known to be there; "" : none */
 };
 
-/* One finished batch, from which burst learns how fast an engine is on a GPU. Lengths are segments' weights. */
+/* One finished batch, from which burst learns how fast an engine is on a GPU. Lengths are segments'
+ * weights. */
 struct batch_row {
 	char attempt[20]; /* of its pod; with id the key */
-	char id[24];	  /* the number that the core gave it */
+	char id[24];      /* the number that the core gave it */
 	char run[24];
 	char speed[160]; /* key of its speed_row */
 	int segments;
-	int most; /* that its worker takes in a batch; 0: not known */
+	int most;          /* that its worker takes in a batch; 0: not known */
 	char batching[12]; /* as its worker says: "none", "padded", "continuous"; "": not known */
-	double longest, sum; /* longest 0: rendered beside others, took_ms is its share of the time */
+	/* longest 0: rendered beside others, took_ms is its share of the time */
+	double longest, sum;
 	int64_t took_ms, done_ms;
 };
 
 /* What all batches of one kind taught, as sums for a least-squares fit; older runs count less. */
 struct speed_row {
-	char key[160]; /* engine, version, options, GPU, provider, cores: what the speed depends on */
+	/* engine, version, options, GPU, provider, cores: what the speed depends on */
+	char key[160];
 	double n, longest, sum, longest2, longest_sum, sum2, t, longest_t, sum_t;
 	int64_t batches, updated_ms;
 	int most; /* of the newest batch, as in batch_row */
 	char batching[12];
 };
 
-/* A trigger that waits to be rendered (`burst submit`). The run that it is bound to, when that has succeeded, satisfies it. */
+/* A trigger that waits to be rendered (`burst submit`). The run that it is bound to, when that has
+ * succeeded, satisfies it. */
 struct request_row {
 	char id[24];
 	char config[512]; /* real path of burst.cfg: the queue that it stands in */
-	char state[16];	  /* pending | running (bound to a run) | done | failed | removed */
+	char state[16];   /* pending | running (bound to a run) | done | failed | removed */
 	int64_t created_ms;
-	int64_t quiet_ms;	   /* no start until no request has come for so long */
-	int64_t max_wait_ms;	   /* started after so long whatever else it waits for; 0: no limit */
-	int64_t by_ms;		   /* when it should be done; 0: no deadline */
-	int64_t below_microusd_h;  /* the price that it waits for; 0: any */
-	int64_t min_segments;	   /* how many segments it waits for; 0: any number */
-	char commit_id[65];	   /* full id of the commit to render; "": the project's folder as it is then */
+	int64_t quiet_ms; /* no start until no request has come for so long */
+	/* started after so long whatever else it waits for; 0: no limit */
+	int64_t max_wait_ms;
+	int64_t by_ms;            /* when it should be done; 0: no deadline */
+	int64_t below_microusd_h; /* the price that it waits for; 0: any */
+	int64_t min_segments;     /* how many segments it waits for; 0: any number */
+	/* full id of the commit to render; "": the project's folder as it is then */
+	char commit_id[65];
 	char repo[512], path[512]; /* with a commit: its repository, and the config's path in it */
-	char run[24];		   /* bound to it before it began; may have no row yet */
-	int64_t tries;		   /* starts that have failed */
-	int64_t first_try_ms;	   /* when the first of them failed */
-	int64_t not_before_ms;	   /* the next one */
-	int64_t deaths;		   /* how often the client of its run died */
+	char run[24];              /* bound to it before it began; may have no row yet */
+	int64_t tries;             /* starts that have failed */
+	int64_t first_try_ms;      /* when the first of them failed */
+	int64_t not_before_ms;     /* the next one */
+	int64_t deaths;            /* how often the client of its run died */
 	int64_t ended_ms;
 	int exit_status; /* of its last run */
 	char error[256];
@@ -170,24 +196,25 @@ struct request_row {
 
 /* A job that runs by itself (`burst schedule`). */
 struct schedule_row {
-	char name[48]; /* key */
-	char rule[96]; /* when, as it was given (base/calendar.h) */
-	char config[512]; /* real path of burst.cfg */
-	char backend[12]; /* who wakes it: systemd | launchd | crontab */
+	char name[48];          /* key */
+	char rule[96];          /* when, as it was given (base/calendar.h) */
+	char config[512];       /* real path of burst.cfg */
+	char backend[12];       /* who wakes it: systemd | launchd | crontab */
 	char environment[3072]; /* of its runs, NAME=value lines */
-	char overlap[8]; /* while its job runs: "wait" | "skip" */
-	int64_t catch_up_ms; /* how late a missed run is still made up for; 0: never */
+	char overlap[8];        /* while its job runs: "wait" | "skip" */
+	int64_t catch_up_ms;    /* how late a missed run is still made up for; 0: never */
 	int64_t jitter_ms;
 	int retries; /* after exits 4 and 6 */
-	int64_t retry_after_ms, window_ms; /* the first wait, which doubles; no try begins later after it was due */
+	/* the first wait, which doubles; no try begins later after it was due */
+	int64_t retry_after_ms, window_ms;
 	int64_t made_ms;
 };
 
 /* One time that a schedule was due, or was run by hand. */
 struct firing_row {
 	char schedule[48]; /* key, with due */
-	char due[24];	   /* "2026-11-25T02:00:00Z" */
-	char state[12];	   /* running | done | failed | missed | skipped */
+	char due[24];      /* "2026-11-25T02:00:00Z" */
+	char state[12];    /* running | done | failed | missed | skipped */
 	int64_t started_ms, ended_ms;
 	int tries;
 	int missed; /* how many more were due since the one before and were not run */
@@ -196,17 +223,20 @@ struct firing_row {
 	char said[256]; /* why it was missed or skipped */
 };
 
-/* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or is from a newer burst. */
+/* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or
+ * is from a newer burst. */
 int store_open(struct store **out, const char *path, struct err *err);
-/* For questions only: makes, changes and migrates nothing, and what it answers is all of one moment. ERR_NOT_FOUND: there is no
- * ledger; ERR_BUSY: another process holds it, which is waited for no longer than a prompt may take. A put fails. */
+/* For questions only: makes, changes and migrates nothing, and what it answers is all of one
+ * moment. ERR_NOT_FOUND: there is no ledger; ERR_BUSY: another process holds it, which is waited
+ * for no longer than a prompt may take. A put fails. */
 int store_open_to_read(struct store **out, const char *path, struct err *err);
 struct store *store_memory(void);
 void store_close(struct store *s);
 
-/* Not nested (a bug). begin takes the write lock, waiting up to 10 s for other processes, so that what is read inside is still
- * true when it is written. A commit that fails has undone everything since begin. Closing rolls back; so does rollback, which
- * is fine when nothing is open. After a put inside has failed, roll back. */
+/* Not nested (a bug). begin takes the write lock, waiting up to 10 s for other processes, so that
+ * what is read inside is still true when it is written. A commit that fails has undone everything
+ * since begin. Closing rolls back; so does rollback, which is fine when nothing is open. After a
+ * put inside has failed, roll back. */
 int store_begin(struct store *s, struct err *err);
 int store_commit(struct store *s, struct err *err);
 void store_rollback(struct store *s);
@@ -221,7 +251,8 @@ int64_t pod_row_load_ms(const struct pod_row *row, enum load_phase phase);
 void pod_row_set_load(struct pod_row *row, const int64_t load_ms[LOAD_PHASES]);
 int store_put_pod(struct store *s, const struct pod_row *row, struct err *err);
 /* All of them or none. */
-int store_put_segments(struct store *s, const struct segment_row *rows, size_t count, struct err *err);
+int store_put_segments(struct store *s, const struct segment_row *rows, size_t count,
+		       struct err *err);
 int store_put_volume(struct store *s, const struct volume_row *row, struct err *err);
 int store_put_batch(struct store *s, const struct batch_row *row, struct err *err);
 int store_put_speed(struct store *s, const struct speed_row *row, struct err *err);
@@ -235,39 +266,52 @@ int store_put_firing(struct store *s, const struct firing_row *row, struct err *
 int store_remove_schedule(struct store *s, const char *name, struct err *err);
 int store_remove_firing(struct store *s, const struct firing_row *row, struct err *err);
 
-/* ERR_NOT_FOUND when absent. A run may be named by any unambiguous beginning of its id (ERR_USAGE when ambiguous). */
+/* ERR_NOT_FOUND when absent. A run may be named by any unambiguous beginning of its id (ERR_USAGE
+ * when ambiguous). */
 int store_run(struct store *s, const char *id, struct run_row *out, struct err *err);
 /* Whole names only. The attempt goes before the id, and of several with one id the newest. */
 int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, struct err *err);
 
 /* Lists into a new array (*out to be freed by the caller, NULL when empty). */
-/* Newest start first; job_config (the row's config) NULL: of all; most 0: all; only those with status "running" when running. */
-int store_runs(struct store *s, const char *job_config, bool running, size_t most, struct run_row **out, size_t *count,
-	       struct err *err);
-/* run NULL: of all runs; open_only: state neither gone nor failed. Here and below in the order of their first put. */
-int store_pods(struct store *s, const char *run, bool open_only, struct pod_row **out, size_t *count, struct err *err);
-/* Those that were billed at some moment after this one, or may be now; also those that maybe never were and count all the same. */
-int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, size_t *count, struct err *err);
+/* Newest start first; job_config (the row's config) NULL: of all; most 0: all; only those with
+ * status "running" when running. */
+int store_runs(struct store *s, const char *job_config, bool running, size_t most,
+	       struct run_row **out, size_t *count, struct err *err);
+/* run NULL: of all runs; open_only: state neither gone nor failed. Here and below in the order of
+ * their first put. */
+int store_pods(struct store *s, const char *run, bool open_only, struct pod_row **out,
+	       size_t *count, struct err *err);
+/* Those that were billed at some moment after this one, or may be now; also those that maybe never
+ * were and count all the same. */
+int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, size_t *count,
+		     struct err *err);
 /* Pods of this provider that were reached over SSH, newest put first; most 0: all. */
-int store_pods_up(struct store *s, const char *provider, size_t most, struct pod_row **out, size_t *count, struct err *err);
-int store_segments(struct store *s, const char *run, struct segment_row **out, size_t *count, struct err *err);
+int store_pods_up(struct store *s, const char *provider, size_t most, struct pod_row **out,
+		  size_t *count, struct err *err);
+int store_segments(struct store *s, const char *run, struct segment_row **out, size_t *count,
+		   struct err *err);
 int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err);
-int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count, struct err *err);
+int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count,
+		  struct err *err);
 /* Of one config (NULL: of all); open_only: pending or running. */
-int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out, size_t *count, struct err *err);
+int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out,
+		   size_t *count, struct err *err);
 /* Those whose ids begin so. */
-int store_requests_named(struct store *s, const char *prefix, struct request_row **out, size_t *count, struct err *err);
+int store_requests_named(struct store *s, const char *prefix, struct request_row **out,
+			 size_t *count, struct err *err);
 /* Those whose keys begin so ("": all). */
-int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count, struct err *err);
+int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count,
+		 struct err *err);
 
 /* ERR_NOT_FOUND when absent. */
 int store_schedule(struct store *s, const char *name, struct schedule_row *out, struct err *err);
 int store_schedules(struct store *s, struct schedule_row **out, size_t *count, struct err *err);
 /* The newest first; most 0: all. */
-int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out, size_t *count, struct err *err);
+int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out,
+		  size_t *count, struct err *err);
 
-/* Small facts under a name (machine id, measured medians, rate-limit windows): name below 96 bytes, value below 4096, else
- * ERR_BUG. get: false when absent or unreadable; cut to room. */
+/* Small facts under a name (machine id, measured medians, rate-limit windows): name below 96 bytes,
+ * value below 4096, else ERR_BUG. get: false when absent or unreadable; cut to room. */
 int store_put_fact(struct store *s, const char *name, const char *value, struct err *err);
 bool store_fact(struct store *s, const char *name, char *out, size_t room);
 

@@ -7,7 +7,19 @@
 
 #include "store.h"
 
-enum table_id { TABLE_RUN, TABLE_POD, TABLE_SEGMENT, TABLE_VOLUME, TABLE_FACT, TABLE_BATCH, TABLE_SPEED, TABLE_REQUEST, TABLE_SCHEDULE, TABLE_FIRING, TABLE_COUNT };
+enum table_id {
+	TABLE_RUN,
+	TABLE_POD,
+	TABLE_SEGMENT,
+	TABLE_VOLUME,
+	TABLE_FACT,
+	TABLE_BATCH,
+	TABLE_SPEED,
+	TABLE_REQUEST,
+	TABLE_SCHEDULE,
+	TABLE_FIRING,
+	TABLE_COUNT
+};
 
 enum column_type { COLUMN_TEXT, COLUMN_INT, COLUMN_INT64, COLUMN_BOOL, COLUMN_DOUBLE };
 
@@ -70,15 +82,15 @@ enum query {
 	QUERY_PODS_UP,      /* provider; last put first */
 	QUERY_SEGMENTS,     /* run */
 	QUERY_VOLUMES,
-	QUERY_FACT,	/* name */
-	QUERY_BATCHES,	/* run */
-	QUERY_SPEEDS,	/* beginning of a key */
+	QUERY_FACT,    /* name */
+	QUERY_BATCHES, /* run */
+	QUERY_SPEEDS,  /* beginning of a key */
 	QUERY_REQUESTS,
 	QUERY_REQUESTS_OF, /* config */
 	QUERY_REQUESTS_OPEN,
 	QUERY_REQUESTS_OPEN_OF, /* config */
-	QUERY_REQUESTS_NAMED,	/* beginning of an id */
-	QUERY_SCHEDULE,	/* name */
+	QUERY_REQUESTS_NAMED,   /* beginning of an id */
+	QUERY_SCHEDULE,         /* name */
 	QUERY_SCHEDULES,
 	QUERY_FIRINGS, /* schedule; last put first */
 	QUERY_COUNT

@@ -27,8 +27,8 @@ struct frame {
 };
 
 struct ignore {
-	char *root; /* for messages */
-	int dir;    /* its descriptor; -1: it is not there */
+	char *root;  /* for messages */
+	int dir;     /* its descriptor; -1: it is not there */
 	bool nested; /* .gitignore files below the root count */
 	struct frame *frames;
 	size_t count, cap;

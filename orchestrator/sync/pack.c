@@ -23,13 +23,16 @@
 #else
 #define ARCHIVE_LIBRARY "libarchive.so.13"
 #endif
+/* clang-format off */
 #define ARCHIVE_FUNCTIONS(X)                                                                                               \
 	X(set_error) X(error_string) X(entry_free) X(entry_new) X(entry_set_filetype) X(entry_set_mode) X(entry_set_mtime) \
 	X(entry_set_pathname) X(entry_set_size) X(entry_set_symlink) X(write_add_filter_zstd) X(write_close) X(write_data) \
 	X(write_free) X(write_header) X(write_new) X(write_open) X(write_set_bytes_per_block) X(write_set_filter_option)   \
 	X(write_set_format_pax_restricted) X(write_set_format_raw)
+/* clang-format on */
 
-/* libarchive, which brings ICU and eleven more libraries along, is loaded when something is packed. */
+/* libarchive, which brings ICU and eleven more libraries along, is loaded when something is packed.
+ */
 static struct {
 #define MEMBER(name) LATE_MEMBER(archive_, name)
 	ARCHIVE_FUNCTIONS(MEMBER)
@@ -183,9 +186,7 @@ static int write_header(struct pack *p, const struct tree_entry *e)
 	lib.entry_set_mtime(header, (time_t)(e->mtime_ns / NS_PER_S), 0);
 	lib.entry_set_size(header, e->size);
 	switch (e->type) {
-	case TREE_FILE:
-		lib.entry_set_mode(header, S_IFREG | (e->executable ? 0755 : 0644));
-		break;
+	case TREE_FILE: lib.entry_set_mode(header, S_IFREG | (e->executable ? 0755 : 0644)); break;
 	case TREE_FOLDER: lib.entry_set_mode(header, S_IFDIR | 0755); break;
 	case TREE_LINK:
 		lib.entry_set_mode(header, S_IFLNK | 0777);
@@ -372,11 +373,15 @@ bool pack_squeeze(struct str *out, const void *bytes, size_t len)
 	struct archive_entry *e = lib.entry_new();
 
 	lib.entry_set_filetype(e, AE_IFREG);
-	bool done = lib.write_set_format_raw(a) == ARCHIVE_OK && lib.write_add_filter_zstd(a) == ARCHIVE_OK &&
-		    lib.write_set_filter_option(a, "zstd", "compression-level", "1") == ARCHIVE_OK &&
-		    lib.write_set_bytes_per_block(a, 0) == ARCHIVE_OK && lib.write_open(a, out, NULL, append, NULL) == ARCHIVE_OK &&
-		    lib.write_header(a, e) == ARCHIVE_OK && lib.write_data(a, bytes, len) == (la_ssize_t)len &&
-		    lib.write_close(a) == ARCHIVE_OK;
+	bool done =
+		lib.write_set_format_raw(a) == ARCHIVE_OK &&
+		lib.write_add_filter_zstd(a) == ARCHIVE_OK &&
+		lib.write_set_filter_option(a, "zstd", "compression-level", "1") == ARCHIVE_OK &&
+		lib.write_set_bytes_per_block(a, 0) == ARCHIVE_OK &&
+		lib.write_open(a, out, NULL, append, NULL) == ARCHIVE_OK &&
+		lib.write_header(a, e) == ARCHIVE_OK &&
+		lib.write_data(a, bytes, len) == (la_ssize_t)len &&
+		lib.write_close(a) == ARCHIVE_OK;
 	lib.entry_free(e);
 	lib.write_free(a);
 	if (!done && out->len > before) {

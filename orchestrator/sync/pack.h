@@ -1,5 +1,5 @@
-/* pack.h - entries of a tree as one tar stream (pax where ustar does not do), pieces of which may be
- * packed with zstd level 1.
+/* pack.h - entries of a tree as one tar stream (pax where ustar does not do), pieces of which may
+ * be packed with zstd level 1.
  *
  * Pulled: each pack_read() reads as much of the files as it needs to fill the caller's buffer;
  * memory stays below that buffer's size and 1 MiB. It blocks on local files: call it in a worker
@@ -51,7 +51,8 @@ const char *pack_changed(const struct pack *p);
 int64_t pack_content_bytes(const struct pack *p);
 void pack_close(struct pack *p); /* at any time; NULL is fine */
 
-/* Appends `bytes` as one whole zstd frame; frames in a row unpack to one stream. False, and *out as it was: it could not be done. */
+/* Appends `bytes` as one whole zstd frame; frames in a row unpack to one stream. False, and *out as
+ * it was: it could not be done. */
 bool pack_squeeze(struct str *out, const void *bytes, size_t len);
 
 DEFINE_CLEANUP(pack_close, struct pack *)

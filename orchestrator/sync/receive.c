@@ -44,17 +44,18 @@ struct receive {
 	bool verified, kept;
 };
 
-/* This machine has no place for such a name: it is too long here, or something else stands there. Another pod would not help, nor
- * would stopping. */
+/* This machine has no place for such a name: it is too long here, or something else stands there.
+ * Another pod would not help, nor would stopping. */
 static bool is_about_name(int why)
 {
-	return why == ENAMETOOLONG || why == EILSEQ || why == EINVAL || why == ENOTDIR || why == EISDIR || why == ELOOP ||
-	       why == ENOTEMPTY || why == EEXIST;
+	return why == ENAMETOOLONG || why == EILSEQ || why == EINVAL || why == ENOTDIR ||
+	       why == EISDIR || why == ELOOP || why == ENOTEMPTY || why == EEXIST;
 }
 
 static int name_error(const struct receive *r, const char *what, struct err *err)
 {
-	return err_set(err, is_about_name(errno) ? ERR_JOB : ERR_LOCAL, "%s: %s: %s", r->path, what, strerror(errno));
+	return err_set(err, is_about_name(errno) ? ERR_JOB : ERR_LOCAL, "%s: %s: %s", r->path, what,
+		       strerror(errno));
 }
 
 static int local_error(const struct receive *r, const char *what, struct err *err)
@@ -252,7 +253,8 @@ int receive_open(struct receive **out, const char *output_dir, const char *name,
 	r->base = xstrdup(path_base(name));
 	r->part = beside(r->base, PATH_PART);
 	r->split = beside(r->base, PATH_SPLIT);
-	r->part_path = xasprintf("%.*s%s", (int)(strlen(r->path) - strlen(r->base)), r->path, r->part);
+	r->part_path =
+		xasprintf("%.*s%s", (int)(strlen(r->path) - strlen(r->base)), r->path, r->part);
 	COPY_TEXT(r->sha256, sha256);
 	r->bytes = bytes;
 	r->fd = -1;
@@ -279,7 +281,8 @@ int64_t receive_bytes(const struct receive *r)
 
 void receive_open_path(const struct receive *r, char to[32])
 {
-	(void)lseek(r->fd, 0, SEEK_SET); /* where such a name is not opened anew, this is shared; we read and write at places */
+	/* where such a name is not opened anew, this is shared; we read and write at places */
+	(void)lseek(r->fd, 0, SEEK_SET);
 	snprintf(to, 32, "/dev/fd/%d", r->fd);
 }
 
@@ -478,8 +481,10 @@ void receive_rest(struct receive *r)
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtime == b->st_mtime &&
-	       a->st_ctime == b->st_ctime; /* the number of a file that was removed is soon another's */
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtime == b->st_mtime &&
+	       a->st_ctime ==
+		       b->st_ctime; /* the number of a file that was removed is soon another's */
 }
 
 static int wake(struct receive *r, struct err *err)
@@ -496,7 +501,8 @@ static int wake(struct receive *r, struct err *err)
 		return 0;
 	r->verified = false;
 	r->kept = true; /* what is there is not ours to remove */
-	return err_set(err, ERR_LOCAL, "%s: somebody has taken it away after it was verified", r->part_path);
+	return err_set(err, ERR_LOCAL, "%s: somebody has taken it away after it was verified",
+		       r->part_path);
 }
 
 static int rename_into_place(struct receive *r, struct err *err)
@@ -515,15 +521,19 @@ static bool same_folder(const struct receive *a, const struct receive *b)
 {
 	struct stat x, y;
 
-	return fstat(a->dir, &x) == 0 && fstat(b->dir, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	return fstat(a->dir, &x) == 0 && fstat(b->dir, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
 }
 
-/* One command's thousands of outputs are kept in a row, and dropped afterwards: their descriptors go now. */
+/* One command's thousands of outputs are kept in a row, and dropped afterwards: their descriptors
+ * go now. */
 static int sync_folder(struct receive *r, struct err *err)
 {
 	/* some file systems refuse fsync on folders (EINVAL): nothing more can be done there */
-	int result = fsync(r->dir) < 0 && errno != EINVAL ?
-		err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", r->path, strerror(errno)) : 0;
+	int result = fsync(r->dir) < 0 && errno != EINVAL
+			     ? err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", r->path,
+				       strerror(errno))
+			     : 0;
 
 	if (result == 0)
 		close_both(r);

@@ -57,8 +57,9 @@ void receive_range(const struct receive *r, int index, int parts, int64_t *offse
  * (it is dropped; open again and ask for all). ERR_UNTRUSTED: what the pod sent is not what it
  * announced; the part is dropped. */
 int receive_finish(struct receive *r, struct err *err);
-/* After receive_finish(), for one that is to wait before it is kept: closes its descriptors, of which it has two. It is
- * opened again where it is kept or dropped, and must then still be the very file that was verified. */
+/* After receive_finish(), for one that is to wait before it is kept: closes its descriptors, of
+ * which it has two. It is opened again where it is kept or dropped, and must then still be the very
+ * file that was verified. */
 void receive_rest(struct receive *r);
 /* For others to read it by, whatever stands at that path by now: a name of its descriptor. */
 void receive_open_path(const struct receive *r, char to[32]);

@@ -105,7 +105,8 @@ static bool plain_text(const char *text)
 
 bool tree_path_ok(const char *path)
 {
-	return path_is_safe(path) && strcmp(path, TREE_DELETE_NAME) != 0 && strcmp(path, TREE_LISTING_NAME) != 0;
+	return path_is_safe(path) && strcmp(path, TREE_DELETE_NAME) != 0 &&
+	       strcmp(path, TREE_LISTING_NAME) != 0;
 }
 
 bool tree_target_fits(const char *target)

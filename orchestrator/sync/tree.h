@@ -19,7 +19,8 @@
 #define TREE_MANIFEST_MAX    (512u << 20)    /* bytes of a manifest's text */
 #define TREE_LINK_TARGET_MAX 1024            /* bytes */
 #define TREE_DELETE_NAME     ".burst-delete" /* at the root this name belongs to the pack format */
-#define TREE_LISTING_NAME    ".burst-tree"   /* ... and this one to the agent, for what the id is the hash of */
+#define TREE_LISTING_NAME                                                                          \
+	".burst-tree" /* ... and this one to the agent, for what the id is the hash of */
 
 enum tree_type { TREE_FILE, TREE_FOLDER, TREE_LINK };
 
@@ -79,8 +80,9 @@ struct tree_scan_options {
 	const atomic_bool *stop; /* set by another thread: give up with ERR_INTERRUPTED; or NULL */
 };
 
-/* Every scan from now on leaves out the file or folder that this path leads to, whatever its name there: it holds keys, or is
- * burst's own. Recognized by device and inode. Not while a scan runs. */
+/* Every scan from now on leaves out the file or folder that this path leads to, whatever its name
+ * there: it holds keys, or is burst's own. Recognized by device and inode. Not while a scan runs.
+ */
 void tree_keep_back(const char *path);
 
 /* Scans the folder. opts may be NULL. A file that changes while it is read is read again, up to

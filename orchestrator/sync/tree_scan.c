@@ -132,7 +132,8 @@ static void find_our_output(struct scan *s)
 	struct stat st;
 
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		    (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
 			s->written[s->written_count++] = st;
 }
 
@@ -152,7 +153,8 @@ static struct {
 static bool is_kept(const struct stat *st)
 {
 	for (size_t i = 0; i < held_back.count; i++)
-		if (held_back.list[i].st_dev == st->st_dev && held_back.list[i].st_ino == st->st_ino)
+		if (held_back.list[i].st_dev == st->st_dev &&
+		    held_back.list[i].st_ino == st->st_ino)
 			return true;
 	return false;
 }

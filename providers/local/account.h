@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* What a pod in namespaces calls its user, whatever this machine does: root, or "pod" for an ordinary user. */
+/* What a pod in namespaces calls its user, whatever this machine does: root, or "pod" for an
+ * ordinary user. */
 const char *account_in_pod(void);
 const char *account_home_in_pod(void);
 

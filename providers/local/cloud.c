@@ -212,11 +212,15 @@ static void fill_record(struct pod_record *record, const struct local_conf *conf
 
 static int no_namespaces(const struct err *why, struct err *err)
 {
-	const char *settings = geteuid() == 0 ? "" : ", kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns";
+	const char *settings = geteuid() == 0 ? ""
+					      : ", kernel.unprivileged_userns_clone and "
+						"kernel.apparmor_restrict_unprivileged_userns";
 
 	return err_set(err, ERR_CONFIG,
-		       "pods cannot have namespaces of their own here (%.200s): see the sysctls user.max_user_namespaces%s, or a container's "
-		       "rights; with isolation = \"process\" among providers.local of your own burst.cfg, or LOCAL_ISOLATION=process, jobs "
+		       "pods cannot have namespaces of their own here (%.200s): see the sysctls "
+		       "user.max_user_namespaces%s, or a container's "
+		       "rights; with isolation = \"process\" among providers.local of your own "
+		       "burst.cfg, or LOCAL_ISOLATION=process, jobs "
 		       "run as you do, and reach all your files",
 		       why->msg, settings);
 }
@@ -227,12 +231,13 @@ static int need_shell(struct err *err)
 	if (account_has_shell())
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "the password file gives the user %s no shell, so sshd lets nobody in: chsh -s /bin/sh %s, or isolation = \"namespaces\"",
+		       "the password file gives the user %s no shell, so sshd lets nobody in: chsh "
+		       "-s /bin/sh %s, or isolation = \"namespaces\"",
 		       account_name(), account_name());
 }
 
-/* True: namespaces. ERR_CONFIG when they do not work here: a job out of somebody's repository never gets a plain process that
- * was not asked for in one's own name. */
+/* True: namespaces. ERR_CONFIG when they do not work here: a job out of somebody's repository never
+ * gets a plain process that was not asked for in one's own name. */
 static int choose_isolation(const struct store *store, const struct local_conf *conf,
 			    bool *namespaces, struct err *err)
 {
@@ -263,7 +268,9 @@ static int need_proc(struct err *err)
 {
 	if (access("/proc/self/stat", R_OK) == 0)
 		return 0;
-	return err_set(err, ERR_LOCAL, "/proc is not mounted here: a local pod could not be ended (mount -t proc proc /proc)");
+	return err_set(err, ERR_LOCAL,
+		       "/proc is not mounted here: a local pod could not be ended (mount -t proc "
+		       "proc /proc)");
 }
 
 static int do_rent(const struct store *store, const json_t *request, json_t *answer,
@@ -474,12 +481,14 @@ static void check_containment(const struct local_conf *conf, struct str *to)
 	(void)ids_choose(&ids, NULL);
 	str_add(to, "ok: pods are namespaces of their own, with filtered system calls and ");
 	if (ids.count)
-		str_addf(to, "%u users of their own from %lu on", ids.count, (unsigned long)ids.first);
+		str_addf(to, "%u users of their own from %lu on", ids.count,
+			 (unsigned long)ids.first);
 	else
 		str_add(to, "you as their only user");
 	str_addf(to, " (%s network)\n", conf->shared_network ? "the machine's" : "private");
 	if (conf->shared_network && !lockdown_hides_sockets())
-		str_add(to, "warn: with network = \"host\" pods reach abstract sockets of this machine's programs (X11, D-Bus), since "
+		str_add(to, "warn: with network = \"host\" pods reach abstract sockets of this "
+			    "machine's programs (X11, D-Bus), since "
 			    "its kernel is older than Linux 6.12 or has no landlock\n");
 }
 
@@ -561,10 +570,18 @@ static const struct verb {
 	int (*run)(const struct store *store, const json_t *request, json_t *answer,
 		   struct err *err);
 } verbs[] = {
-	{"check", do_check},     {"offers", do_offers}, {"volume", do_volume},
-	{"volumes", do_volumes}, {"rent", do_rent},     {"volume-remove", do_volume_remove},
-	{"inspect", do_inspect}, {"list", do_list},     {"release", do_release},
-	{"billing", do_billing}, {"logs", do_logs},     {"volume-ls", do_volume_ls},
+	{"check", do_check},
+	{"offers", do_offers},
+	{"volume", do_volume},
+	{"volumes", do_volumes},
+	{"rent", do_rent},
+	{"volume-remove", do_volume_remove},
+	{"inspect", do_inspect},
+	{"list", do_list},
+	{"release", do_release},
+	{"billing", do_billing},
+	{"logs", do_logs},
+	{"volume-ls", do_volume_ls},
 	{"volume-delete", do_volume_delete},
 };
 

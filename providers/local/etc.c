@@ -13,8 +13,9 @@
 
 enum { FILE_MOST = 4 << 20, ALL_MOST = 64 << 20, DEPTH_MAX = 8 };
 
-/* What programs look up. Not here, though all may read it: what may hold passwords or tokens (pip.conf, environment, wgetrc),
- * and what says whose machine this is (machine-id, hostname, fstab). */
+/* What programs look up. Not here, though all may read it: what may hold passwords or tokens
+ * (pip.conf, environment, wgetrc), and what says whose machine this is (machine-id, hostname,
+ * fstab). */
 static const char *const shown[] = {
 	"ImageMagick-6",
 	"ImageMagick-7",
@@ -90,9 +91,11 @@ static int make_parents(const struct copy *c, const char *to, struct err *err)
 	return mkdir(dir, 0755) < 0 ? failed(err, dir) : ids_give(c->etc->ids, dir, err);
 }
 
-static int write_file(const struct copy *c, const char *to, const char *text, size_t len, struct err *err)
+static int write_file(const struct copy *c, const char *to, const char *text, size_t len,
+		      struct err *err)
 {
-	CLEANUP(fd_close) int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	CLEANUP(fd_close)
+	int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 	if (fd < 0 || fd_write_all(fd, text, len) < 0)
 		return failed(err, to);
@@ -106,7 +109,8 @@ static int copy_file(struct copy *c, const char *from, const char *to, struct er
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct stat st;
 
-	if (stat(from, &st) < 0 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH) || c->bytes + st.st_size > ALL_MOST)
+	if (stat(from, &st) < 0 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH) ||
+	    c->bytes + st.st_size > ALL_MOST)
 		return 0;
 	if (path_read(from, FILE_MOST, &text, NULL) < 0)
 		return 0;
@@ -114,7 +118,8 @@ static int copy_file(struct copy *c, const char *from, const char *to, struct er
 	return write_file(c, to, str_text(&text), text.len, err);
 }
 
-/* A link stays one, since most lead to /usr or elsewhere in /etc; one that leads to what the pod does not see becomes a copy. */
+/* A link stays one, since most lead to /usr or elsewhere in /etc; one that leads to what the pod
+ * does not see becomes a copy. */
 static int copy_link(struct copy *c, const char *from, const char *to, struct err *err)
 {
 	static const char *const seen[] = {"/usr/", "/lib", "/opt/", "/nix/", "/gnu/", "/etc/"};
@@ -137,7 +142,8 @@ static int copy_folder(struct copy *c, const char *from, const char *to, int dep
 {
 	DIR *dir = opendir(from);
 	struct dirent *entry;
-	int result = mkdir(to, 0755) < 0 && errno != EEXIST ? failed(err, to) : ids_give(c->etc->ids, to, err);
+	int result = mkdir(to, 0755) < 0 && errno != EEXIST ? failed(err, to)
+							    : ids_give(c->etc->ids, to, err);
 
 	while (result == 0 && dir && (entry = readdir(dir))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
@@ -170,7 +176,8 @@ static int copy_shown(struct copy *c, struct err *err)
 		CLEANUP(free_text) char *from = path_join("/etc", shown[i]);
 		CLEANUP(free_text) char *to = xasprintf("%s/etc/%s", c->root, shown[i]);
 		struct stat st;
-		if (lstat(from, &st) == 0 && (make_parents(c, to, err) < 0 || copy_any(c, from, to, 0, err) < 0))
+		if (lstat(from, &st) == 0 &&
+		    (make_parents(c, to, err) < 0 || copy_any(c, from, to, 0, err) < 0))
 			return -1;
 	}
 	return 0;
@@ -203,28 +210,33 @@ static int put_accounts(const struct copy *c, struct err *err)
 		/* sshd gives terminals to the group "tty", and ends the session when it cannot */
 		str_add(&groups, "tty:*:5:\n");
 	} else {
-		str_addf(&users, "%s:*:%ld:%ld::%s:%s\n", account_in_pod(), (long)geteuid(), (long)getegid(),
-			 account_home_in_pod(), shell());
+		str_addf(&users, "%s:*:%ld:%ld::%s:%s\n", account_in_pod(), (long)geteuid(),
+			 (long)getegid(), account_home_in_pod(), shell());
 		str_addf(&groups, "%s:*:%ld:\n", account_in_pod(), (long)getegid());
 	}
-	str_addf(&users, "sshd:*:74:%u::/run/sshd:/usr/sbin/nologin\nnobody:*:%u:%u::/nonexistent:/usr/sbin/nologin\n", last, last,
-		 last);
+	str_addf(&users,
+		 "sshd:*:74:%u::/run/sshd:/usr/sbin/nologin\nnobody:*:%u:%u::/nonexistent:/usr/"
+		 "sbin/nologin\n",
+		 last, last, last);
 	str_addf(&groups, "nogroup:*:%u:\n", last);
 	return put(c, "passwd", &users, err) < 0 ? -1 : put(c, "group", &groups, err);
 }
 
 static int put_names(const struct copy *c, struct err *err)
 {
-	CLEANUP(str_free) struct str hosts = STR_INIT, hostname = STR_INIT, order = STR_INIT, resolver = STR_INIT;
+	CLEANUP(str_free)
+	struct str hosts = STR_INIT, hostname = STR_INIT, order = STR_INIT, resolver = STR_INIT;
 
 	str_addf(&hosts, "127.0.0.1 localhost %s\n::1 localhost\n", c->etc->hostname);
 	str_addf(&hostname, "%s\n", c->etc->hostname);
-	str_add(&order, "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n");
+	str_add(&order, "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: "
+			"files\nprotocols: files\n");
 	if (c->etc->shared_network) {
 		(void)path_read("/etc/hosts", 1 << 20, &hosts, NULL);
 		(void)path_read("/etc/resolv.conf", 65536, &resolver, NULL);
 	}
-	if (put(c, "hosts", &hosts, err) < 0 || put(c, "hostname", &hostname, err) < 0 || put(c, "nsswitch.conf", &order, err) < 0)
+	if (put(c, "hosts", &hosts, err) < 0 || put(c, "hostname", &hostname, err) < 0 ||
+	    put(c, "nsswitch.conf", &order, err) < 0)
 		return -1;
 	return put(c, "resolv.conf", &resolver, err);
 }

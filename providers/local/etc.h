@@ -10,8 +10,9 @@ struct etc {
 	bool shared_network; /* with this machine's resolver and host table */
 };
 
-/* Fills the empty folder ROOT/etc: accounts and names made up for the pod, and copies of what programs look up (libraries,
- * certificates, fonts, time zone, ...). Nothing is copied that not every user of this machine may read. */
+/* Fills the empty folder ROOT/etc: accounts and names made up for the pod, and copies of what
+ * programs look up (libraries, certificates, fonts, time zone, ...). Nothing is copied that not
+ * every user of this machine may read. */
 int etc_fill(const struct etc *etc, const char *root, struct err *err);
 
 #endif

@@ -78,7 +78,8 @@ static int make_folder(int parent, const char *name, struct err *err)
 {
 	if (mkdirat(parent, name, 0755) < 0)
 		return 0; /* it is there, or opening it will tell */
-	CLEANUP(fd_close) int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(fd_close)
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? 0 : give_as_parent(parent, fd, err);
 }
 
@@ -145,7 +146,8 @@ static int fill_and_name(int dir, const char *temp, const char *last, int64_t ma
 
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
-	if (give_as_parent(dir, fd, err) < 0 || copy_bytes(STDIN_FILENO, fd, max ? max + 1 : 0, moved, err) < 0)
+	if (give_as_parent(dir, fd, err) < 0 ||
+	    copy_bytes(STDIN_FILENO, fd, max ? max + 1 : 0, moved, err) < 0)
 		return -1;
 	if (max && *moved > max)
 		return err_set(err, ERR_REFUSED, "more than %lld bytes", (long long)max);
@@ -250,8 +252,8 @@ json_t *volume_list(const struct store *store)
 		if (!volume_name_ok(entry->d_name))
 			continue;
 		count_below(dirfd(dir), entry->d_name, 0, &sum);
-		json_array_append_new(list,
-				      json_pack("{s:s, s:I}", "name", entry->d_name, "used_bytes", (json_int_t)sum.bytes));
+		json_array_append_new(list, json_pack("{s:s, s:I}", "name", entry->d_name,
+						      "used_bytes", (json_int_t)sum.bytes));
 	}
 	if (dir)
 		closedir(dir);
@@ -294,8 +296,8 @@ int volume_look(const struct store *store, const char *name, const char *path, j
 	return 0;
 }
 
-/* First out of the volume, where no pod can put a link into its way any more; a removal cut short is
- * ended by the next. */
+/* First out of the volume, where no pod can put a link into its way any more; a removal cut short
+ * is ended by the next. */
 static int throw_away(const struct store *store, const char *name, int parent, const char *last,
 		      struct err *err)
 {
@@ -318,7 +320,8 @@ int volume_delete(const struct store *store, const char *name, const char *path,
 	const char *last;
 	CLEANUP(fd_close) int parent = open_folder(store, name, path, false, &last, err);
 
-	if (parent < 0 && err->kind == ERR_NOT_FOUND && volume_ensure(store, name, false, err) == 0) {
+	if (parent < 0 && err->kind == ERR_NOT_FOUND &&
+	    volume_ensure(store, name, false, err) == 0) {
 		err_clear(err);
 		return 0;
 	}

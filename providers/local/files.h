@@ -22,8 +22,8 @@ int volume_stage(const struct store *store, const char *name, const char *path, 
 int volume_fetch(const struct store *store, const char *name, const char *path, int64_t offset,
 		 int64_t max, int64_t *moved, struct err *err);
 
-/* An array of {"name","folder","bytes","files","changed_s"}, one for each thing in the folder; those
- * of a folder count all below it. No link is followed. ERR_NOT_FOUND without the folder. */
+/* An array of {"name","folder","bytes","files","changed_s"}, one for each thing in the folder;
+ * those of a folder count all below it. No link is followed. ERR_NOT_FOUND without the folder. */
 int volume_look(const struct store *store, const char *name, const char *path, json_t **out,
 		struct err *err);
 /* The file, or the folder with all below it; absent is success. */

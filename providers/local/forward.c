@@ -158,8 +158,8 @@ static bool wants_read(const struct forward *f, const struct half *h)
 	return !h->ended && h->held < (f->round_trip_ms ? SLOW_BYTES : FAST_BYTES);
 }
 
-/* When the clock has something to do in this direction; INT64_MAX: never. Bytes that are due already
- * wait for their socket; an end waits for nothing else. */
+/* When the clock has something to do in this direction; INT64_MAX: never. Bytes that are due
+ * already wait for their socket; an end waits for nothing else. */
 static int64_t next_due(const struct forward *f, const struct half *h)
 {
 	if (h->first)

@@ -14,8 +14,8 @@
 #include "base/path.h"
 #include "process.h"
 
-/* FIRST: useradd, directory services (sssd: up to 2000200000), systemd and containers give out no users from there on, up to
- * 0x7ffdffff. LEAST: root, sshd and a worker. */
+/* FIRST: useradd, directory services (sssd: up to 2000200000), systemd and containers give out no
+ * users from there on, up to 0x7ffdffff. LEAST: root, sshd and a worker. */
 enum { FIRST = 0x7fb50000, COUNT = 65536, LEAST = 1024, DEPTH_MAX = 256 };
 
 static int failed(struct err *err, const char *what)
@@ -38,15 +38,18 @@ bool ids_choose_from(const char *uid_map, struct pod_ids *ids)
 	unsigned long inside, outside, count;
 	struct pod_ids best = {0};
 
-	for (const char *line = uid_map; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+	for (const char *line = uid_map; line && *line;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
 		if (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) != 3)
 			continue;
 		if (inside <= FIRST && inside + count >= (unsigned long)FIRST + COUNT) {
 			*ids = (struct pod_ids){FIRST, COUNT};
 			return true;
 		}
-		/* root of a container, with few users: the last of them, but never those that accounts have */
-		unsigned long end = inside + count, from = MAX(inside, end > COUNT ? end - COUNT : 0);
+		/* root of a container, with few users: the last of them, but never those that
+		 * accounts have */
+		unsigned long end = inside + count,
+			      from = MAX(inside, end > COUNT ? end - COUNT : 0);
 		from = MAX(from, inside + count / 2);
 		if (from >= 1000 && end - from >= LEAST && end - from > best.count)
 			best = (struct pod_ids){(uid_t)from, (unsigned)(end - from)};
@@ -66,7 +69,8 @@ int ids_choose(struct pod_ids *ids, struct err *err)
 		return -1;
 	if (ids_choose_from(str_text(&text), ids))
 		return 0;
-	return err_set(err, ERR_LOCAL, "root has no other users to run pods as: /proc/self/uid_map has too few");
+	return err_set(err, ERR_LOCAL,
+		       "root has no other users to run pods as: /proc/self/uid_map has too few");
 }
 
 /* ---- namespaces ---- */
@@ -81,7 +85,8 @@ static int map_child(const struct pod_ids *ids, pid_t pid, int *fd, struct err *
 	CLEANUP(free_text) char *uids = xasprintf("/proc/%ld/uid_map", (long)pid);
 	CLEANUP(free_text) char *gids = xasprintf("/proc/%ld/gid_map", (long)pid);
 	CLEANUP(free_text) char *ns = xasprintf("/proc/%ld/ns/user", (long)pid);
-	CLEANUP(free_text) char *line = xasprintf("0 %lu %u\n", (unsigned long)ids->first, ids->count);
+	CLEANUP(free_text)
+	char *line = xasprintf("0 %lu %u\n", (unsigned long)ids->first, ids->count);
 
 	if (write_map(uids, line, err) < 0 || write_map(gids, line, err) < 0)
 		return -1;
@@ -126,7 +131,8 @@ int ids_make_namespace(const struct pod_ids *ids, int *fd, struct err *err)
 	close(ends[0]);
 	said[MAX(n, 0)] = '\0';
 	int result = n > 0 && !said[0] ? map_child(ids, pid, fd, err)
-				       : err_set(err, ERR_LOCAL, "%s", n > 0 ? said : "no process for a user namespace");
+				       : err_set(err, ERR_LOCAL, "%s",
+						 n > 0 ? said : "no process for a user namespace");
 	close(hold[1]);
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
@@ -150,7 +156,8 @@ int ids_enter_own_namespace(struct err *err)
 	if (unshare_user(err) < 0)
 		return -1;
 	snprintf(line, sizeof(line), "%ld %ld 1\n", uid, uid);
-	if (write_map("/proc/self/uid_map", line, err) < 0 || write_map("/proc/self/setgroups", "deny", err) < 0)
+	if (write_map("/proc/self/uid_map", line, err) < 0 ||
+	    write_map("/proc/self/setgroups", "deny", err) < 0)
 		return -1;
 	snprintf(line, sizeof(line), "%ld %ld 1\n", gid, gid);
 	return write_map("/proc/self/gid_map", line, err);
@@ -178,20 +185,24 @@ int ids_give(const struct pod_ids *ids, const char *path, struct err *err)
 static int give_below(const struct pod_ids *ids, int fd, int depth, struct err *err);
 
 /* What vanishes meanwhile is another pod's business. */
-static int give_entry(const struct pod_ids *ids, int dir, const char *name, int depth, struct err *err)
+static int give_entry(const struct pod_ids *ids, int dir, const char *name, int depth,
+		      struct err *err)
 {
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : failed(err, name);
 	if ((!is_theirs(ids, st.st_uid) || !is_theirs(ids, st.st_gid)) &&
-	    fchownat(dir, name, ids_given(ids, st.st_uid), ids_given(ids, st.st_gid), AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+	    fchownat(dir, name, ids_given(ids, st.st_uid), ids_given(ids, st.st_gid),
+		     AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno != ENOENT)
 		return failed(err, name);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : failed(err, name);
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0
+									     : failed(err, name);
 	return depth < DEPTH_MAX ? give_below(ids, fd, depth + 1, err) : (close(fd), 0);
 }
 

@@ -19,14 +19,17 @@ static const struct option_spec options[] = {
 	{"round_trip", OPTION_DURATION, 0, "0",
 	 "a line as long as \"80ms\" lies before each pod (those with a network of their own)"},
 	{"storage", OPTION_BOOL, 0, "false",
-	 "volumes are used without a pod as with a vendor that bills: code goes there first, pods go before their files are home"},
+	 "volumes are used without a pod as with a vendor that bills: code goes there first, pods "
+	 "go before their files are home"},
 	{"capacity", OPTION_INT, 0, "16", "pods at a time; more are refused"},
 	{"gpu", OPTION_TEXT, 0, "none",
 	 "the GPU that pods have, or are said to have; they see the machine's own unless \"none\""},
 	{"vram_gb", OPTION_INT, 0, "0", "its memory; 0: as that GPU is sold"},
 	{"gpu_prices", OPTION_TEXTS, 0, NULL,
-	 "several GPUs that pods are said to have instead, with dollars an hour, as [\"T4=0.59\", \"L4=0.80\"]"},
-	{"egress_price", OPTION_MONEY, 0, "0", "what a GB fetched from a pod is said to cost, in plans"},
+	 "several GPUs that pods are said to have instead, with dollars an hour, as [\"T4=0.59\", "
+	 "\"L4=0.80\"]"},
+	{"egress_price", OPTION_MONEY, 0, "0",
+	 "what a GB fetched from a pod is said to cost, in plans"},
 	{"region", OPTION_TEXT, 0, "here", "the region that offers show"},
 	{"preempt_after", OPTION_DURATION, 0, "0",
 	 "a spot pod is taken away after this time; 0: never"},
@@ -37,7 +40,8 @@ static const struct option_spec options[] = {
 	 "\"private\": pods reach nothing but themselves; \"host\": they share the machine's "
 	 "network"},
 	{"isolation", OPTION_TEXT, OPTION_USER_ONLY, "namespaces",
-	 "\"namespaces\"; \"process\": pods reach all that you do; \"auto\": process where namespaces do not work"},
+	 "\"namespaces\"; \"process\": pods reach all that you do; \"auto\": process where "
+	 "namespaces do not work"},
 	{NULL},
 };
 
@@ -83,14 +87,17 @@ static int check_capacity(const struct section *s, struct err *err)
 {
 	if (section_int(s, "capacity") >= 0)
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s: capacity must not be negative", section_where(s, "capacity"));
+	return err_set(err, ERR_CONFIG, "%s: capacity must not be negative",
+		       section_where(s, "capacity"));
 }
 
 static int check_isolation(const struct section *s, struct err *err)
 {
 	enum isolation isolation;
 
-	return isolation_parse(section_text(s, "isolation"), &isolation) < 0 ? bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err) : 0;
+	return isolation_parse(section_text(s, "isolation"), &isolation) < 0
+		       ? bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err)
+		       : 0;
 }
 
 static int check_preempt(const struct section *s, struct err *err)
@@ -114,10 +121,13 @@ static int read_card(const char *text, struct card *card)
 	char name[GPU_MAX];
 	int count;
 
-	if (!equals || (size_t)(equals - text) >= sizeof(name) || money_parse(equals + 1, &card->price_microusd_h, NULL) < 0)
+	if (!equals || (size_t)(equals - text) >= sizeof(name) ||
+	    money_parse(equals + 1, &card->price_microusd_h, NULL) < 0)
 		return -1;
 	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
-	const struct gpu *known = gpu_parse(name, card->gpu, sizeof(card->gpu), &count) && count == 1 ? gpu_find(name) : NULL;
+	const struct gpu *known =
+		gpu_parse(name, card->gpu, sizeof(card->gpu), &count) && count == 1 ? gpu_find(name)
+										    : NULL;
 	card->vram_gb = known ? known->vram_gb : 0;
 	return known ? 0 : -1;
 }
@@ -128,11 +138,15 @@ static int check_cards(const struct section *s, struct err *err)
 	struct card card;
 
 	if (count > CARDS_MOST)
-		return err_set(err, ERR_CONFIG, "%s: gpu_prices has %zu GPUs: at most %d", section_where(s, "gpu_prices"), count, CARDS_MOST);
+		return err_set(err, ERR_CONFIG, "%s: gpu_prices has %zu GPUs: at most %d",
+			       section_where(s, "gpu_prices"), count, CARDS_MOST);
 	for (size_t i = 0; i < count; i++)
 		if (read_card(section_item(s, "gpu_prices", i), &card) < 0)
-			return err_set(err, ERR_CONFIG, "%s: gpu_prices: \"%.40s\" must be a GPU that burst knows and dollars an hour, as \"L4=0.80\"",
-				       section_where(s, "gpu_prices"), section_item(s, "gpu_prices", i));
+			return err_set(err, ERR_CONFIG,
+				       "%s: gpu_prices: \"%.40s\" must be a GPU that burst knows "
+				       "and dollars an hour, as \"L4=0.80\"",
+				       section_where(s, "gpu_prices"),
+				       section_item(s, "gpu_prices", i));
 	return 0;
 }
 
@@ -144,8 +158,8 @@ static void read_cards(const struct section *s, struct provider *p)
 
 static int local_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *s, struct err *err) = {check_capacity, check_isolation, check_preempt, check_network,
-										  check_cards};
+	static int (*const checks[])(const struct section *s, struct err *err) = {
+		check_capacity, check_isolation, check_preempt, check_network, check_cards};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -208,7 +222,8 @@ static bool is_no_gpu(const char *wish)
 	return !strcasecmp(wish, "none");
 }
 
-/* Local pods have no GPU, or the one of providers.local.gpu: this machine's own, or one that is only said. */
+/* Local pods have no GPU, or the one of providers.local.gpu: this machine's own, or one that is
+ * only said. */
 static bool fulfils(const char *gpu, const char *wish)
 {
 	char name[GPU_MAX];
@@ -216,7 +231,8 @@ static bool fulfils(const char *gpu, const char *wish)
 
 	if (is_no_gpu(wish))
 		return true;
-	return gpu_parse(wish, name, sizeof(name), &count) && count == 1 && (gpu_satisfies(name, gpu) || !strcmp(name, gpu));
+	return gpu_parse(wish, name, sizeof(name), &count) && count == 1 &&
+	       (gpu_satisfies(name, gpu) || !strcmp(name, gpu));
 }
 
 /* The first wish that is fulfilled; -1: none is. */
@@ -247,13 +263,17 @@ static int check_gpu(const struct provider *p, const struct op_want *want, struc
 	for (size_t i = 0; wishes[i] && i < 4; i++)
 		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
 	if (p->card_count) {
-		err_set(err, ERR_CONFIG, "gpu = [%s]: none of these is in providers.local.gpu_prices", str_text(&shown));
+		err_set(err, ERR_CONFIG,
+			"gpu = [%s]: none of these is in providers.local.gpu_prices",
+			str_text(&shown));
 		return err_about(err, "gpu");
 	}
 	err_set(err, ERR_CONFIG,
-		       "gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu (if the machine has none, pods "
-		       "run without it), or run without a GPU: --gpu none",
-		       str_text(&shown), is_no_gpu(conf->gpu) ? "no GPU" : "the GPU ", is_no_gpu(conf->gpu) ? "" : conf->gpu);
+		"gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu "
+		"(if the machine has none, pods "
+		"run without it), or run without a GPU: --gpu none",
+		str_text(&shown), is_no_gpu(conf->gpu) ? "no GPU" : "the GPU ",
+		is_no_gpu(conf->gpu) ? "" : conf->gpu);
 	return err_about(err, "gpu");
 }
 
@@ -265,8 +285,10 @@ static int check_vram(const struct provider *p, const struct op_want *want, stru
 	for (size_t i = 0; i < p->card_count; i++)
 		most_gb = MAX(most_gb, p->cards[i].vram_gb);
 	if (p->card_count && most_gb < wanted_gb) {
-		err_set(err, ERR_CONFIG, "the job needs a GPU with %d GB of memory, and the largest of providers.local.gpu_prices has %d GB", wanted_gb,
-			most_gb);
+		err_set(err, ERR_CONFIG,
+			"the job needs a GPU with %d GB of memory, and the largest of "
+			"providers.local.gpu_prices has %d GB",
+			wanted_gb, most_gb);
 		return err_about(err, "job.vram_gb");
 	}
 	if (p->card_count)
@@ -278,7 +300,8 @@ static int check_vram(const struct provider *p, const struct op_want *want, stru
 		return 0;
 	CLEANUP(free_text) char *less = xasprintf("%lld GB on %s", (long long)has_gb, conf->gpu);
 	err_set(err, ERR_CONFIG,
-		"the job needs a GPU with %d GB of memory, and pods on this machine have %s: see providers.local.gpu and providers.local.vram_gb",
+		"the job needs a GPU with %d GB of memory, and pods on this machine have %s: see "
+		"providers.local.gpu and providers.local.vram_gb",
 		wanted_gb, is_no_gpu(conf->gpu) ? "no GPU" : less);
 	return err_about(err, "job.vram_gb");
 }
@@ -287,7 +310,9 @@ static int check_spot(const struct provider *p, const struct op_want *want, stru
 {
 	if (!want->offers.spot || p->conf.spot_price_microusd_h >= 0)
 		return 0;
-	err_set(err, ERR_CONFIG, "spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour says what one costs");
+	err_set(err, ERR_CONFIG,
+		"spot = true: this machine has no spot pods unless "
+		"providers.local.spot_price_per_hour says what one costs");
 	return err_about(err, "spot");
 }
 
@@ -299,27 +324,32 @@ static int check_cpu(const struct provider *p, const struct op_want *want, struc
 	(void)p;
 	if (cpus <= 0 || want->offers.cpu <= cpus)
 		return 0;
-	err_set(err, ERR_CONFIG, "pod.cpu = %lld: this machine has %lld cores", (long long)want->offers.cpu, (long long)cpus);
+	err_set(err, ERR_CONFIG, "pod.cpu = %lld: this machine has %lld cores",
+		(long long)want->offers.cpu, (long long)cpus);
 	return err_about(err, "pod.cpu");
 }
 
 /* Memory is sold in round numbers, some of which the kernel keeps. */
 static int check_memory(const struct provider *p, const struct op_want *want, struct err *err)
 {
-	int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), has_gb = (bytes + 999999999) / 1000000000;
+	int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
+		has_gb = (bytes + 999999999) / 1000000000;
 
 	(void)p;
 	if (bytes <= 0 || want->offers.memory_gb <= has_gb)
 		return 0;
-	err_set(err, ERR_CONFIG, "pod.memory_gb = %lld: this machine has %lld GB", (long long)want->offers.memory_gb, (long long)has_gb);
+	err_set(err, ERR_CONFIG, "pod.memory_gb = %lld: this machine has %lld GB",
+		(long long)want->offers.memory_gb, (long long)has_gb);
 	return err_about(err, "pod.memory_gb");
 }
 
 /* What cannot be had here is no lack of capacity: it will not come by waiting. */
-static int check_wishes(const struct provider *p, const struct op_want *want, struct mistakes *m, struct err *err)
+static int check_wishes(const struct provider *p, const struct op_want *want, struct mistakes *m,
+			struct err *err)
 {
-	static int (*const checks[])(const struct provider *p, const struct op_want *want, struct err *err) = {check_gpu, check_vram, check_spot,
-													       check_cpu, check_memory};
+	static int (*const checks[])(const struct provider *p, const struct op_want *want,
+				     struct err *err) = {check_gpu, check_vram, check_spot,
+							 check_cpu, check_memory};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](p, want, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -327,7 +357,8 @@ static int check_wishes(const struct provider *p, const struct op_want *want, st
 	return 0;
 }
 
-static int local_check_wishes(const struct section *s, const struct op_want *want, struct mistakes *m, struct err *err)
+static int local_check_wishes(const struct section *s, const struct op_want *want,
+			      struct mistakes *m, struct err *err)
 {
 	struct provider p = {0};
 
@@ -482,7 +513,8 @@ static void spread_over_cards(const struct op *op, struct op_result *result)
 		for (size_t k = 0; k < p->card_count; k++) {
 			const struct card *card = &p->cards[k];
 			int wish = wish_of(card->gpu, op->want->offers.gpus);
-			if (result->offers[i].spot || wish < 0 || card->vram_gb < op->want->offers.vram_gb)
+			if (result->offers[i].spot || wish < 0 ||
+			    card->vram_gb < op->want->offers.vram_gb)
 				continue;
 			all[count] = result->offers[i];
 			COPY_TEXT(all[count].gpu, card->gpu);
@@ -494,7 +526,8 @@ static void spread_over_cards(const struct op *op, struct op_result *result)
 	result->floor_microusd_h = INT64_MAX;
 	for (size_t k = 0; k < p->card_count; k++)
 		if (wish_of(p->cards[k].gpu, op->want->offers.gpus) >= 0)
-			result->floor_microusd_h = MIN(result->floor_microusd_h, p->cards[k].price_microusd_h);
+			result->floor_microusd_h =
+				MIN(result->floor_microusd_h, p->cards[k].price_microusd_h);
 	free(result->offers);
 	result->offers = all;
 	result->offer_count = count;
@@ -511,7 +544,9 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 	result->offers = xcalloc(json_array_size(list), sizeof(*result->offers));
 	const struct local_conf *conf = &op->provider->conf;
 	bool cheap_spot = op->want->offers.spot && conf->spot_price_microusd_h >= 0;
-	result->floor_microusd_h = cheap_spot ? MIN(conf->price_microusd_h, conf->spot_price_microusd_h) : conf->price_microusd_h;
+	result->floor_microusd_h =
+		cheap_spot ? MIN(conf->price_microusd_h, conf->spot_price_microusd_h)
+			   : conf->price_microusd_h;
 	json_array_foreach (list, i, item) {
 		struct offer *offer = &result->offers[result->offer_count++];
 		COPY_TEXT(offer->provider, "local");

@@ -1,4 +1,5 @@
-/* lockdown.c - takes from a pod's first process what jobs need not have: capabilities, keyrings, system calls. */
+/* lockdown.c - takes from a pod's first process what jobs need not have: capabilities, keyrings,
+ * system calls. */
 #include "lockdown.h"
 
 #include <errno.h>
@@ -43,9 +44,11 @@ static void drop_more(void)
 
 /* ---- system calls ---- */
 
-/* The default profile of container runtimes (moby, podman), without what needs a capability that pods do not have, what reaches
- * into the kernel's young code (io_uring, userfaultfd), and what names mounts. Everything else answers ENOSYS, so that programs
- * and libc fall back as on an older kernel. */
+/* The default profile of container runtimes (moby, podman), without what needs a capability that
+ * pods do not have, what reaches into the kernel's young code (io_uring, userfaultfd), and what
+ * names mounts. Everything else answers ENOSYS, so that programs and libc fall back as on an older
+ * kernel. */
+/* clang-format off */
 static const char *const allowed[] = {
 	"accept", "accept4", "access", "adjtimex", "alarm", "arch_prctl", "bind", "brk", "cachestat", "capget", "capset", "chdir",
 	"chmod", "chown", "chroot", "clock_getres", "clock_gettime", "clock_nanosleep", "close", "close_range", "connect",
@@ -82,20 +85,66 @@ static const char *const allowed[] = {
 	"tkill", "truncate", "umask", "uname", "unlink", "unlinkat", "utime", "utimensat", "utimes", "vfork", "vmsplice", "wait4",
 	"waitid", "write", "writev",
 };
+/* clang-format on */
 
 /* Those that a program may take for missing permission rather than for an old kernel. */
 static const char *const refused[] = {
-	"acct", "add_key", "bpf", "clock_adjtime", "clock_settime", "delete_module", "fanotify_init", "finit_module",
-	"fsconfig", "fsmount", "fsopen", "fspick", "init_module", "io_uring_enter", "io_uring_register", "io_uring_setup", "ioperm",
-	"iopl", "kexec_file_load", "kexec_load", "keyctl", "lookup_dcookie", "migrate_pages", "mount", "mount_setattr",
-	"move_mount", "move_pages", "name_to_handle_at", "open_by_handle_at", "open_tree", "perf_event_open", "pidfd_getfd",
-	"pivot_root", "quotactl", "quotactl_fd", "reboot", "request_key", "setdomainname", "sethostname", "setns", "settimeofday",
-	"swapoff", "swapon", "syslog", "umount", "umount2", "unshare", "userfaultfd", "vhangup",
+	"acct",
+	"add_key",
+	"bpf",
+	"clock_adjtime",
+	"clock_settime",
+	"delete_module",
+	"fanotify_init",
+	"finit_module",
+	"fsconfig",
+	"fsmount",
+	"fsopen",
+	"fspick",
+	"init_module",
+	"io_uring_enter",
+	"io_uring_register",
+	"io_uring_setup",
+	"ioperm",
+	"iopl",
+	"kexec_file_load",
+	"kexec_load",
+	"keyctl",
+	"lookup_dcookie",
+	"migrate_pages",
+	"mount",
+	"mount_setattr",
+	"move_mount",
+	"move_pages",
+	"name_to_handle_at",
+	"open_by_handle_at",
+	"open_tree",
+	"perf_event_open",
+	"pidfd_getfd",
+	"pivot_root",
+	"quotactl",
+	"quotactl_fd",
+	"reboot",
+	"request_key",
+	"setdomainname",
+	"sethostname",
+	"setns",
+	"settimeofday",
+	"swapoff",
+	"swapon",
+	"syslog",
+	"umount",
+	"umount2",
+	"unshare",
+	"userfaultfd",
+	"vhangup",
 };
 
-#define LOW_32		UINT32_C(0xffffffff)
+#define LOW_32 UINT32_C(0xffffffff)
 /* every CLONE_NEW flag of clone(); CLONE_NEWTIME is one of clone3() and unshare() alone */
-#define CLONE_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+#define CLONE_NAMESPACES                                                                           \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
+	 CLONE_NEWPID | CLONE_NEWNET)
 enum { TERMINAL_INPUT = 0x5412 /* TIOCSTI */, CONSOLE = 0x541c /* TIOCLINUX */ };
 
 static int unavailable(struct err *err, int code)
@@ -103,7 +152,8 @@ static int unavailable(struct err *err, int code)
 	return err_set(err, ERR_LOCAL, "no seccomp filter: %s", strerror(-code));
 }
 
-static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const *names, size_t count)
+static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const *names,
+		     size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		int number = seccomp_syscall_resolve_name(names[i]);
@@ -123,9 +173,11 @@ static int allow_arguments(scmp_filter_ctx filter)
 	int code = 0;
 
 	for (size_t i = 0; code == 0 && i < ARRAY_LEN(families); i++)
-		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, families[i]));
+		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
+					SCMP_A0(SCMP_CMP_EQ, families[i]));
 	if (code == 0)
-		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
+					SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
 					SCMP_A2(SCMP_CMP_EQ, NETLINK_ROUTE));
 	for (size_t i = 0; code == 0 && i < ARRAY_LEN(personalities); i++)
 		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
@@ -136,7 +188,8 @@ static int allow_arguments(scmp_filter_ctx filter)
 	return code;
 }
 
-/* With a second filter, since one cannot say "all but": the kernel takes the stricter answer of the two. */
+/* With a second filter, since one cannot say "all but": the kernel takes the stricter answer of the
+ * two. */
 static int refuse_arguments(scmp_filter_ctx filter)
 {
 	static const int commands[] = {TERMINAL_INPUT, CONSOLE};
@@ -146,24 +199,28 @@ static int refuse_arguments(scmp_filter_ctx filter)
 	for (size_t i = 0; code == 0 && i < ARRAY_LEN(commands); i++)
 		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
 					SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_32, (uint64_t)commands[i]));
-	/* sshd takes only these errors for "no such thing here", and any other for a reason to turn everybody away */
+	/* sshd takes only these errors for "no such thing here", and any other for a reason to turn
+	 * everybody away */
 	for (uint64_t family = AF_INET + 1; code == 0 && family < 64; family++)
 		if (family != AF_INET6 && family != AF_NETLINK)
-			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-						SCMP_A0(SCMP_CMP_EQ, family));
+			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT),
+						SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, family));
 	if (code == 0)
-		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
-					SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_GT, NETLINK_ROUTE));
+		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket),
+					2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+					SCMP_A2(SCMP_CMP_GT, NETLINK_ROUTE));
 	for (uint64_t flag = 1; code == 0 && flag <= CLONE_NAMESPACES; flag <<= 1)
 		if (flag & CLONE_NAMESPACES)
 			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
 						SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
-	return code == 0 ? add_names(filter, SCMP_ACT_ERRNO(EPERM), refused, ARRAY_LEN(refused)) : code;
+	return code == 0 ? add_names(filter, SCMP_ACT_ERRNO(EPERM), refused, ARRAY_LEN(refused))
+			 : code;
 }
 
 static int load(scmp_filter_ctx filter)
 {
-	/* mitigations that a filter switched on in older kernels would slow down every computation; runtimes do without, too */
+	/* mitigations that a filter switched on in older kernels would slow down every computation;
+	 * runtimes do without, too */
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	return seccomp_load(filter);
@@ -171,7 +228,8 @@ static int load(scmp_filter_ctx filter)
 
 static int filter_calls(struct err *err)
 {
-	scmp_filter_ctx deny = seccomp_init(SCMP_ACT_ALLOW), allow = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	scmp_filter_ctx deny = seccomp_init(SCMP_ACT_ALLOW),
+			allow = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
 	int code = deny && allow ? refuse_arguments(deny) : -ENOMEM;
 
 	if (code == 0)
@@ -210,7 +268,8 @@ enum { RULESET_VERSION = 1, VERSION_WITH_SCOPES = 6, SCOPE_SOCKETS_AND_SIGNALS =
 
 bool lockdown_hides_sockets(void)
 {
-	return syscall(SYS_landlock_create_ruleset, NULL, 0, RULESET_VERSION) >= VERSION_WITH_SCOPES;
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, RULESET_VERSION) >=
+	       VERSION_WITH_SCOPES;
 }
 
 static int leave_sockets(struct err *err)
@@ -219,7 +278,8 @@ static int leave_sockets(struct err *err)
 
 	if (!lockdown_hides_sockets())
 		return 0;
-	CLEANUP(fd_close) int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+	CLEANUP(fd_close)
+	int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
 	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		return err_set(err, ERR_LOCAL, "landlock: %s", strerror(errno));
 	return 0;

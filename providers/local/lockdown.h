@@ -4,9 +4,10 @@
 
 #include "base/err.h"
 
-/* Of this process and all it starts: no gain of rights by programs, few capabilities, a session keyring of its own, the system
- * calls that container runtimes allow, no abstract socket of other programs (from Linux 6.12 on). Call it as the pod's user.
- * ERR_LOCAL if the kernel cannot do one of them, except the last and the keyring. */
+/* Of this process and all it starts: no gain of rights by programs, few capabilities, a session
+ * keyring of its own, the system calls that container runtimes allow, no abstract socket of other
+ * programs (from Linux 6.12 on). Call it as the pod's user. ERR_LOCAL if the kernel cannot do one
+ * of them, except the last and the keyring. */
 int lockdown(struct err *err);
 /* Whether this kernel keeps a pod off the abstract sockets of the network that it shares. */
 bool lockdown_hides_sockets(void);

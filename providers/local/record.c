@@ -191,7 +191,8 @@ int record_load(const struct store *store, const char *id, struct pod_record *re
 		struct stat st;
 		record->retired = true;
 		if (!record->ended_ms) /* the disk was full then; it was moved at its end */
-			record->ended_ms = stat(ended, &st) == 0 ? (int64_t)st.st_ctim.tv_sec * 1000 : clock_wall_ms();
+			record->ended_ms = stat(ended, &st) == 0 ? (int64_t)st.st_ctim.tv_sec * 1000
+								 : clock_wall_ms();
 		return 0;
 	}
 	if (why.kind == ERR_NOT_FOUND)
@@ -258,8 +259,8 @@ int record_retire(const struct store *store, const struct pod_record *record, st
 	CLEANUP(free_text) char *json_kept = record_ended_path(store, id, "json");
 	CLEANUP(free_text) char *log_kept = record_ended_path(store, id, "log");
 
-	/* On a full disk the pod's own files make room. If they do not, the record moves as it is: that the pod
-	 * has ended must be known, when exactly is worth less. */
+	/* On a full disk the pod's own files make room. If they do not, the record moves as it is:
+	 * that the pod has ended must be known, when exactly is worth less. */
 	int saved = record_save(store, record, NULL);
 	if (record_remove_tree(scratch, err) < 0)
 		return -1;

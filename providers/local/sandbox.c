@@ -27,12 +27,22 @@
 struct attr_change {
 	uint64_t set, clear, propagation, userns_fd;
 };
-enum { ATTR_RDONLY = 1, ATTR_NOSUID = 2, ATTR_NODEV = 4, ATTR_NOEXEC = 8, AT_RECURSIVE_TREE = 0x8000 };
+enum {
+	ATTR_RDONLY = 1,
+	ATTR_NOSUID = 2,
+	ATTR_NODEV = 4,
+	ATTR_NOEXEC = 8,
+	AT_RECURSIVE_TREE = 0x8000
+};
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
 /* a program of this machine in the pod: neither changed nor run as somebody else */
-enum { PROGRAMS = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, DATA = ATTR_NOSUID | ATTR_NODEV, DEVICE = ATTR_NOSUID | ATTR_NOEXEC };
+enum {
+	PROGRAMS = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV,
+	DATA = ATTR_NOSUID | ATTR_NODEV,
+	DEVICE = ATTR_NOSUID | ATTR_NOEXEC
+};
 
 static int failed(struct err *err, const char *what)
 {
@@ -49,11 +59,12 @@ static int loopback_up(struct err *err)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? failed(err, "loopback") : 0;
 }
 
-/* The pod's sshd listens at 22, and has no right to in a network that is not its user namespace's. Older kernels have no such
- * switch. */
+/* The pod's sshd listens at 22, and has no right to in a network that is not its user namespace's.
+ * Older kernels have no such switch. */
 static void open_low_ports(void)
 {
-	CLEANUP(fd_close) int fd = open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY | O_CLOEXEC);
+	CLEANUP(fd_close)
+	int fd = open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY | O_CLOEXEC);
 
 	(void)!write(fd, "0", 1);
 }
@@ -114,7 +125,8 @@ static int make_dir(const struct place *p, const char *path, mode_t mode, struct
 	return chmod(path, mode) < 0 ? failed(err, path) : 0;
 }
 
-static int make_file(const struct place *p, const char *path, const char *text, mode_t mode, struct err *err)
+static int make_file(const struct place *p, const char *path, const char *text, mode_t mode,
+		     struct err *err)
 {
 	CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
 	size_t len = strlen(text);
@@ -126,7 +138,8 @@ static int make_file(const struct place *p, const char *path, const char *text, 
 
 static int make_link(const struct place *p, const char *target, const char *path, struct err *err)
 {
-	return symlink(target, path) < 0 ? failed(err, path) : ids_give(&p->box->users.ids, path, err);
+	return symlink(target, path) < 0 ? failed(err, path)
+					 : ids_give(&p->box->users.ids, path, err);
 }
 
 /* With all that is mounted below it. */
@@ -134,9 +147,12 @@ static int set_attributes(const char *path, uint64_t attributes, struct err *err
 {
 	struct attr_change change = {.set = attributes};
 
-	if (syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE_TREE, &change, sizeof(change)) == 0)
+	if (syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE_TREE, &change,
+		    sizeof(change)) == 0)
 		return 0;
-	return errno == ENOSYS ? err_set(err, ERR_LOCAL, "the kernel cannot make mounts read-only with all below them (needs Linux 5.12)")
+	return errno == ENOSYS ? err_set(err, ERR_LOCAL,
+					 "the kernel cannot make mounts read-only with all below "
+					 "them (needs Linux 5.12)")
 			       : failed(err, path);
 }
 
@@ -147,11 +163,14 @@ static int bind_to(const char *from, const char *to, uint64_t attributes, struct
 	return set_attributes(to, attributes, err);
 }
 
-static int mount_memory(const struct place *p, const char *at, const char *more, unsigned long flags, struct err *err)
+static int mount_memory(const struct place *p, const char *at, const char *more,
+			unsigned long flags, struct err *err)
 {
 	CLEANUP(free_text) char *options = xasprintf("%s%s", more, p->options);
 
-	return mount("burst", at, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) < 0 ? failed(err, at) : 0;
+	return mount("burst", at, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) < 0
+		       ? failed(err, at)
+		       : 0;
 }
 
 /* ---- inside: what it shares with this machine ---- */
@@ -178,8 +197,9 @@ static int show_dir(const struct place *p, const char *name, struct err *err)
 
 static int show_programs(const struct place *p, struct err *err)
 {
-	/* no more of the latter two: beside their stores lie the sockets of daemons that act for whoever asks */
-	static const char *const names[] = {"usr",   "bin",    "sbin", "lib",	    "lib32",
+	/* no more of the latter two: beside their stores lie the sockets of daemons that act for
+	 * whoever asks */
+	static const char *const names[] = {"usr",   "bin",    "sbin", "lib",       "lib32",
 					    "lib64", "libx32", "opt",  "nix/store", "gnu/store"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -197,7 +217,8 @@ static int mask(const struct place *p, const char *path, struct err *err)
 	if (stat(at, &st) < 0)
 		return 0;
 	if (S_ISDIR(st.st_mode))
-		return mount("burst", at, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "mode=0555,size=4k") < 0
+		return mount("burst", at, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
+			     "mode=0555,size=4k") < 0
 			       ? failed(err, at)
 			       : 0;
 	return bind_to("/dev/null", at, DEVICE | ATTR_RDONLY, err);
@@ -218,16 +239,19 @@ static int mask_private(const struct place *p, struct err *err)
 
 /* ---- inside: /proc ---- */
 
-/* As in container runtimes, settings of the whole machine are read-only, and what tells about it is hidden. */
+/* As in container runtimes, settings of the whole machine are read-only, and what tells about it is
+ * hidden. */
 static int make_proc(const struct place *p, struct err *err)
 {
-	static const char *const read_only[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys", "proc/sysrq-trigger"};
+	static const char *const read_only[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys",
+						"proc/sysrq-trigger"};
 	/* not modules: NVIDIA's libraries look there for their own */
 	static const char *const hidden[] = {
-		"proc/acpi",	    "proc/asound",     "proc/cmdline",	     "proc/config.gz",	"proc/interrupts",
-		"proc/kallsyms",    "proc/kcore",      "proc/key-users",     "proc/keys",	"proc/kmsg",
-		"proc/kpagecgroup", "proc/kpagecount", "proc/kpageflags",    "proc/latency_stats", "proc/sched_debug",
-		"proc/scsi",	    "proc/swaps",      "proc/timer_list",    "proc/timer_stats",   "proc/vmallocinfo",
+		"proc/acpi",       "proc/asound",        "proc/cmdline",     "proc/config.gz",
+		"proc/interrupts", "proc/kallsyms",      "proc/kcore",       "proc/key-users",
+		"proc/keys",       "proc/kmsg",          "proc/kpagecgroup", "proc/kpagecount",
+		"proc/kpageflags", "proc/latency_stats", "proc/sched_debug", "proc/scsi",
+		"proc/swaps",      "proc/timer_list",    "proc/timer_stats", "proc/vmallocinfo",
 	};
 	CLEANUP(free_text) char *proc = in_root(p, "proc");
 
@@ -237,7 +261,8 @@ static int make_proc(const struct place *p, struct err *err)
 		return failed(err, "/proc");
 	for (size_t i = 0; i < ARRAY_LEN(read_only); i++) {
 		CLEANUP(free_text) char *at = in_root(p, read_only[i]);
-		if (path_exists(at) && bind_to(at, at, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC, err) < 0)
+		if (path_exists(at) &&
+		    bind_to(at, at, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC, err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
@@ -248,14 +273,18 @@ static int make_proc(const struct place *p, struct err *err)
 
 /* ---- inside: its disk and its volume ---- */
 
-/* The scratch folder as a file system of its own, whose mounts do not say where on this machine it lies: the options are
- * relative. Nothing on it is ever synced, since it goes with the pod. False where overlayfs does not work. */
+/* The scratch folder as a file system of its own, whose mounts do not say where on this machine it
+ * lies: the options are relative. Nothing on it is ever synced, since it goes with the pod. False
+ * where overlayfs does not work. */
 static bool mount_overlay(const struct place *p, const char *disk, const char *at)
 {
-	const char *options = p->box->users.ids.count ? "volatile,lowerdir=lower,upperdir=upper,workdir=work"
-						      : "volatile,userxattr,lowerdir=lower,upperdir=upper,workdir=work";
+	const char *options =
+		p->box->users.ids.count
+			? "volatile,lowerdir=lower,upperdir=upper,workdir=work"
+			: "volatile,userxattr,lowerdir=lower,upperdir=upper,workdir=work";
 
-	bool mounted = chdir(disk) == 0 && mount("burst", at, "overlay", MS_NOSUID | MS_NODEV, options) == 0;
+	bool mounted = chdir(disk) == 0 &&
+		       mount("burst", at, "overlay", MS_NOSUID | MS_NODEV, options) == 0;
 	return chdir("/") == 0 && mounted;
 }
 
@@ -276,7 +305,8 @@ static int mount_disk(const struct place *p, const char *at, struct err *err)
 }
 
 /* A folder on the pod's disk, seen at `at`. */
-static int place_dir(const struct place *p, const char *disk, const char *name, const char *at, mode_t mode, struct err *err)
+static int place_dir(const struct place *p, const char *disk, const char *name, const char *at,
+		     mode_t mode, struct err *err)
 {
 	CLEANUP(free_text) char *from = path_join(disk, name);
 	CLEANUP(free_text) char *to = in_root(p, at);
@@ -289,13 +319,16 @@ static int place_dir(const struct place *p, const char *disk, const char *name, 
 /* Below these are the machine's own folders and links, which might lead out of the new root. */
 static int check_mount(const char *mount, struct err *err)
 {
-	static const char *const taken[] = {"/usr", "/bin",	"/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt",
-					    "/nix", "/gnu",	"/etc",	 "/dev", "/proc",  "/sys",   "/var/run"};
+	static const char *const taken[] = {"/usr",   "/bin",    "/sbin", "/lib", "/lib32",
+					    "/lib64", "/libx32", "/opt",  "/nix", "/gnu",
+					    "/etc",   "/dev",    "/proc", "/sys", "/var/run"};
 
 	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
 		size_t len = strlen(taken[i]);
 		if (starts_with(mount, taken[i]) && (!mount[len] || mount[len] == '/'))
-			return err_set(err, ERR_LOCAL, "mount path %s: must not be %s or below it in a local pod", mount, taken[i]);
+			return err_set(err, ERR_LOCAL,
+				       "mount path %s: must not be %s or below it in a local pod",
+				       mount, taken[i]);
 	}
 	return 0;
 }
@@ -317,7 +350,8 @@ static int make_places(const struct place *p, struct err *err)
 
 	if (mount_disk(p, disk, err) < 0 || place_dir(p, disk, "tmp", "/tmp", 01777, err) < 0 ||
 	    place_dir(p, disk, "var-tmp", "/var/tmp", 01777, err) < 0 ||
-	    place_dir(p, disk, "home", account_home_in_pod(), 0700, err) < 0 || place_volume(p, disk, err) < 0)
+	    place_dir(p, disk, "home", account_home_in_pod(), 0700, err) < 0 ||
+	    place_volume(p, disk, err) < 0)
 		return -1;
 	return umount2(disk, MNT_DETACH) < 0 || rmdir(disk) < 0 ? failed(err, disk) : 0;
 }
@@ -339,8 +373,12 @@ static int show_device(const struct place *p, const char *path, struct err *err)
 /* What CUDA reads below /sys are devices, modules and huge pages. */
 static int show_sys(const struct place *p, struct err *err)
 {
-	static const char *const hidden[] = {"sys/firmware",	    "sys/fs",		   "sys/hypervisor",
-					     "sys/kernel/debug",    "sys/kernel/security", "sys/kernel/tracing",
+	static const char *const hidden[] = {"sys/firmware",
+					     "sys/fs",
+					     "sys/hypervisor",
+					     "sys/kernel/debug",
+					     "sys/kernel/security",
+					     "sys/kernel/tracing",
 					     "sys/devices/virtual/powercap"};
 
 	if (show_dir(p, "sys", err) < 0)
@@ -351,7 +389,8 @@ static int show_sys(const struct place *p, struct err *err)
 	return 0;
 }
 
-/* Makes a node for the same device, with the same mode, for the pod's root and groups: the machine's own are others. */
+/* Makes a node for the same device, with the same mode, for the pod's root and groups: the
+ * machine's own are others. */
 static int copy_node(const struct place *p, const char *nodes, const char *path, struct err *err)
 {
 	CLEANUP(free_text) char *node = path_join(nodes, path_base(path));
@@ -367,7 +406,8 @@ static int copy_node(const struct place *p, const char *nodes, const char *path,
 	return make_file(p, to, "", 0666, err) < 0 ? -1 : bind_to(node, to, DEVICE, err);
 }
 
-static int each_gpu_node(const struct place *p, const char *dir_path, const char *nodes, struct err *err)
+static int each_gpu_node(const struct place *p, const char *dir_path, const char *nodes,
+			 struct err *err)
 {
 	DIR *dir = opendir(dir_path);
 	struct dirent *entry;
@@ -382,7 +422,9 @@ static int each_gpu_node(const struct place *p, const char *dir_path, const char
 		if (!nodes)
 			result = show_device(p, path, err);
 		else if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
-			result = make_dir(p, to, 0755, err) < 0 ? -1 : each_gpu_node(p, path, nodes, err);
+			result = make_dir(p, to, 0755, err) < 0
+					 ? -1
+					 : each_gpu_node(p, path, nodes, err);
 		else
 			result = copy_node(p, nodes, path, err);
 	}
@@ -418,7 +460,8 @@ static int make_terminals(const struct place *p, struct err *err)
 	/* group 5 owns terminals on most systems; a pod with one user has no such group */
 	if (ids->count) {
 		free(TAKE(how));
-		how = xasprintf("newinstance,ptmxmode=0666,mode=0620,gid=%lu", (unsigned long)ids->first + 5);
+		how = xasprintf("newinstance,ptmxmode=0666,mode=0620,gid=%lu",
+				(unsigned long)ids->first + 5);
 	}
 	if (make_dir(p, pts, 0755, err) < 0)
 		return -1;
@@ -429,7 +472,8 @@ static int make_terminals(const struct place *p, struct err *err)
 
 static int make_devices(const struct place *p, struct err *err)
 {
-	static const char *const nodes[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
+	static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+					    "/dev/random", "/dev/urandom", "/dev/tty"};
 	static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"},
 					       {"/proc/self/fd/0", "dev/stdin"},
 					       {"/proc/self/fd/1", "dev/stdout"},
@@ -455,7 +499,8 @@ static int make_devices(const struct place *p, struct err *err)
 
 static int make_frame(const struct place *p, struct err *err)
 {
-	static const char *const empty[] = {"etc", "run/sshd", "run/lock", "var/empty", "var/log", "var/lib", "home", "mnt"};
+	static const char *const empty[] = {"etc",     "run/sshd", "run/lock", "var/empty",
+					    "var/log", "var/lib",  "home",     "mnt"};
 	CLEANUP(free_text) char *var_run = in_root(p, "var/run");
 	CLEANUP(free_text) char *script = in_root(p, SANDBOX_SCRIPT);
 
@@ -485,28 +530,34 @@ static int leave_machine(const struct sandbox *box, struct err *err)
 {
 	if (unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC) < 0)
 		return failed(err, "no mount, uts or ipc namespace");
-	(void)unshare(CLONE_NEWCGROUP); /* hides the name of the group alone; kernels may be built without */
+	/* hides the name of the group alone; kernels may be built without */
+	(void)unshare(CLONE_NEWCGROUP);
 	if (sethostname(box->hostname, strlen(box->hostname)) < 0)
 		return failed(err, "hostname");
-	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? failed(err, "private mounts") : 0;
+	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? failed(err, "private mounts")
+								     : 0;
 }
 
 int sandbox_build(const struct sandbox *box, struct err *err)
 {
 	CLEANUP(free_text) char *root = path_join(box->scratch, "root");
-	struct etc etc = {.ids = &box->users.ids, .hostname = box->hostname, .shared_network = box->shared_network};
+	struct etc etc = {.ids = &box->users.ids,
+			  .hostname = box->hostname,
+			  .shared_network = box->shared_network};
 	struct place p = {.box = box, .root = root};
 
 	if (box->users.ids.count)
-		snprintf(p.options, sizeof(p.options), ",uid=%lu,gid=%lu", (unsigned long)box->users.ids.first,
-			 (unsigned long)box->users.ids.first);
+		snprintf(p.options, sizeof(p.options), ",uid=%lu,gid=%lu",
+			 (unsigned long)box->users.ids.first, (unsigned long)box->users.ids.first);
 	if (leave_machine(box, err) < 0)
 		return -1;
 	umask(0);
-	if (path_mkdirs(root, 0755, err) < 0 || mount_memory(&p, root, "mode=0755,size=1g", 0, err) < 0)
+	if (path_mkdirs(root, 0755, err) < 0 ||
+	    mount_memory(&p, root, "mode=0755,size=1g", 0, err) < 0)
 		return -1;
-	if (show_programs(&p, err) < 0 || mask_private(&p, err) < 0 || make_frame(&p, err) < 0 || make_proc(&p, err) < 0 ||
-	    make_places(&p, err) < 0 || make_devices(&p, err) < 0 || etc_fill(&etc, root, err) < 0)
+	if (show_programs(&p, err) < 0 || mask_private(&p, err) < 0 || make_frame(&p, err) < 0 ||
+	    make_proc(&p, err) < 0 || make_places(&p, err) < 0 || make_devices(&p, err) < 0 ||
+	    etc_fill(&etc, root, err) < 0)
 		return -1;
 	return enter_root(root, err);
 }
@@ -527,7 +578,8 @@ static void report(int fd, const struct err *err)
 
 static int try_everything(const char *scratch, int report_fd)
 {
-	struct sandbox box = {.scratch = scratch, .mount = "/workspace", .hostname = "probe", .script = ""};
+	struct sandbox box = {
+		.scratch = scratch, .mount = "/workspace", .hostname = "probe", .script = ""};
 	struct err err = {0};
 	int status = 1;
 
@@ -572,7 +624,8 @@ static void sweep_probes(const char *path)
 	struct stat st;
 
 	while (dir && (entry = readdir(dir))) {
-		if (!starts_with(entry->d_name, "probe-") || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		if (!starts_with(entry->d_name, "probe-") ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    time(NULL) - st.st_mtim.tv_sec < PROBE_LIFE_S)
 			continue;
 		CLEANUP(free_text) char *left = path_join(path, entry->d_name);

@@ -33,16 +33,19 @@ struct supervisor {
 	struct forward *forward; /* NULL: the pod shares the network, or does not run yet */
 	char *scratch, *volume;  /* volume NULL: none */
 	struct sandbox_users users;
-	int output; /* what a pod in namespaces prints: a pipe, so that it holds no file of this machine; -1: none */
-	pid_t init;              /* 0: none; it may be gone already: see ended */
-	bool asked;              /* somebody wants it released */
-	bool ended;              /* init has been waited for */
+	/* what a pod in namespaces prints: a pipe, so that it holds no file of this machine; -1:
+	 * none */
+	int output;
+	pid_t init; /* 0: none; it may be gone already: see ended */
+	bool asked; /* somebody wants it released */
+	bool ended; /* init has been waited for */
 	int status;
 };
 
 /* ---- time and signals ---- */
 
-/* A script that prints without end must not fill the disk; it appends, so it goes on from the start. */
+/* A script that prints without end must not fill the disk; it appends, so it goes on from the
+ * start. */
 static void bound_log(void)
 {
 	struct stat st;
@@ -327,7 +330,8 @@ static void boot_in_namespaces(const struct supervisor *s, char **env, struct en
 	};
 	struct err err = {0};
 
-	if (sandbox_build(&box, &err) < 0 || take_own_files(ends.output, &err) < 0 || sandbox_confine(&box.users, &err) < 0) {
+	if (sandbox_build(&box, &err) < 0 || take_own_files(ends.output, &err) < 0 ||
+	    sandbox_confine(&box.users, &err) < 0) {
 		(void)!write(ends.report, err.msg, strlen(err.msg));
 		_exit(1);
 	}
@@ -452,8 +456,8 @@ static int start_init(struct supervisor *s, struct err *err)
 	return result;
 }
 
-/* A pod of root's has users of its own, who must own the volume. A process group runs as root: what it adds must be given to them
- * later. */
+/* A pod of root's has users of its own, who must own the volume. A process group runs as root: what
+ * it adds must be given to them later. */
 static int hand_over_volume(const struct supervisor *s, struct err *err)
 {
 	if (!s->volume)
@@ -470,7 +474,8 @@ static int start_pod(struct supervisor *s, struct err *err)
 {
 	if (mkdir(s->scratch, 0700) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", s->scratch, strerror(errno));
-	if (s->record->namespaces && sandbox_enter(s->plan->conf->shared_network, &s->users, err) < 0)
+	if (s->record->namespaces &&
+	    sandbox_enter(s->plan->conf->shared_network, &s->users, err) < 0)
 		return -1;
 	if (hand_over_volume(s, err) < 0)
 		return -1;
@@ -559,8 +564,12 @@ static bool live(struct supervisor *s, int64_t *last_beat_ms)
 int supervise(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
 	      int alive)
 {
-	struct supervisor s = {
-		.store = store, .record = record, .plan = plan, .alive = alive, .users = {.namespace = -1}, .output = -1};
+	struct supervisor s = {.store = store,
+			       .record = record,
+			       .plan = plan,
+			       .alive = alive,
+			       .users = {.namespace = -1},
+			       .output = -1};
 	struct err err = {0};
 	int64_t last_beat_ms = clock_boot_ms();
 	bool preempted = false;

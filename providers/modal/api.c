@@ -1,4 +1,5 @@
-/* api.c - how Modal is asked, and what its answers mean. What the API wants to hear from its clients is here alone. */
+/* api.c - how Modal is asked, and what its answers mean. What the API wants to hear from its
+ * clients is here alone. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -6,10 +7,17 @@
 
 #include "base/section.h"
 
-/* Of the vendor's JavaScript client, whose headers these calls bear, and of ours: as gRPC writes the name of a program. */
+/* Of the vendor's JavaScript client, whose headers these calls bear, and of ours: as gRPC writes
+ * the name of a program. */
 #define USER_AGENT "grpc-node-js/1.14.7 burst/" BURST_VERSION
 
-enum { ANSWER_MS = 30000, RELEASE_MS = 10000 /* asked again at once */, CREATE_MS = 60000, GRACE_MS = 20000, REPLY_MOST = 2 << 20 };
+enum {
+	ANSWER_MS = 30000,
+	RELEASE_MS = 10000 /* asked again at once */,
+	CREATE_MS = 60000,
+	GRACE_MS = 20000,
+	REPLY_MOST = 2 << 20
+};
 
 /* ---- asking ---- */
 
@@ -24,8 +32,8 @@ static void add_message(struct str *to, const ProtobufCMessage *message)
 	free(bytes);
 }
 
-static enum op_next begin_call(struct turn *t, enum call_class class, const char *method, const ProtobufCMessage *message,
-			       int64_t timeout_ms)
+static enum op_next begin_call(struct turn *t, enum call_class class, const char *method,
+			       const ProtobufCMessage *message, int64_t timeout_ms)
 {
 	const struct provider *p = t->op->provider;
 	const struct section *conf = p->conf;
@@ -35,7 +43,8 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 		.kind = CALL_GRPC,
 		.class = class,
 		.may_repeat = strcmp(method, "SandboxCreate") != 0,
-		.once_by_name = true, /* a second sandbox of a name is refused, and no name is used twice */
+		.once_by_name =
+			true, /* a second sandbox of a name is refused, and no name is used twice */
 		.timeout_ms = timeout_ms,
 		.put_off_ms = put_off_ms ? put_off_ms : -1,
 		.max_bytes = REPLY_MOST,
@@ -44,22 +53,28 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 	call_header(t->call, "user-agent: %s", USER_AGENT);
 	call_header(t->call, "x-modal-token-id: %s", section_text(conf, "token_id"));
 	call_header(t->call, "x-modal-token-secret: %s", section_text(conf, "token_secret"));
-	call_header(t->call, "x-modal-client-type: %lld", (long long)section_int(conf, "client_type"));
+	call_header(t->call, "x-modal-client-type: %lld",
+		    (long long)section_int(conf, "client_type"));
 	call_header(t->call, "x-modal-client-version: %s", section_text(conf, "client_version"));
-	call_header(t->call, "x-modal-libmodal-version: %s", section_text(conf, "libmodal_version"));
+	call_header(t->call, "x-modal-libmodal-version: %s",
+		    section_text(conf, "libmodal_version"));
 	call_header(t->call, "x-modal-host: %s", p->host);
 	add_message(&t->call->body, message);
 	return OP_CALL;
 }
 
-enum op_next modal_ask(struct turn *t, enum call_class class, const char *method, const ProtobufCMessage *message, int wait_s)
+enum op_next modal_ask(struct turn *t, enum call_class class, const char *method,
+		       const ProtobufCMessage *message, int wait_s)
 {
 	return begin_call(t, class, method, message,
-			  wait_s ? wait_s * 1000 + GRACE_MS : class == CALL_CREATE ? CREATE_MS :
-			  class == CALL_RELEASE ? RELEASE_MS : ANSWER_MS);
+			  wait_s                  ? wait_s * 1000 + GRACE_MS
+			  : class == CALL_CREATE  ? CREATE_MS
+			  : class == CALL_RELEASE ? RELEASE_MS
+						  : ANSWER_MS);
 }
 
-enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message, int wait_s)
+enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message,
+			      int wait_s)
 {
 	begin_call(t, CALL_POLL, method, message, wait_s * 1000 + GRACE_MS);
 	t->call->stream = true;
@@ -86,10 +101,11 @@ enum op_next modal_wait(struct turn *t, int64_t ms)
 static bool leaves_doubt(int code)
 {
 	switch (code) {
-	case 1:	 /* CANCELLED */
-	case 2:	 /* UNKNOWN */
-	case 4:	 /* DEADLINE_EXCEEDED */
-	case 6:	 /* ALREADY_EXISTS: of a name that nobody else uses, so an earlier try of ours was heard */
+	case 1:  /* CANCELLED */
+	case 2:  /* UNKNOWN */
+	case 4:  /* DEADLINE_EXCEEDED */
+	case 6:  /* ALREADY_EXISTS: of a name that nobody else uses, so an earlier try of ours was
+		    heard */
 	case 10: /* ABORTED */
 	case 13: /* INTERNAL */
 	case 14: /* UNAVAILABLE */
@@ -103,7 +119,8 @@ static const char *hint(const struct turn *t)
 	const struct reply *r = t->reply;
 
 	if (r->grpc_status == 9 && t->op->asking_token)
-		return " (providers.modal.client_version, client_type and libmodal_version say what it takes us for)";
+		return " (providers.modal.client_version, client_type and libmodal_version say "
+		       "what it takes us for)";
 	if (r->grpc_status == 16)
 		return " (are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)";
 	if (r->grpc_status == 7)
@@ -118,11 +135,14 @@ int modal_answered(struct turn *t, const char *doing)
 	if (!r->failed && r->grpc_status == 0)
 		return 0;
 	*t->err = r->err;
-	/* prices and bills may be for others, and one kind of GPU; the rest nobody else can do for us */
-	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS && t->op->kind != OP_BILLING)
+	/* prices and bills may be for others, and one kind of GPU; the rest nobody else can do for
+	 * us */
+	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS &&
+	    t->op->kind != OP_BILLING)
 		t->err->kind = ERR_CREDENTIALS;
 	/* whatever the last try was told, one before it may have made something */
-	if (t->op->creating && (r->sent_before || (r->failed ? r->was_sent : leaves_doubt(r->grpc_status))))
+	if (t->op->creating &&
+	    (r->sent_before || (r->failed ? r->was_sent : leaves_doubt(r->grpc_status))))
 		t->err->kind = ERR_AMBIGUOUS;
 	struct err said = *t->err;
 	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg, r->failed ? "" : hint(t));
@@ -135,10 +155,11 @@ void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescri
 	if (modal_answered(t, doing) < 0)
 		return NULL;
 	const struct str *body = &t->reply->body;
-	void *message = protobuf_c_message_unpack(type, NULL, body->len, (const uint8_t *)str_text(body));
+	void *message =
+		protobuf_c_message_unpack(type, NULL, body->len, (const uint8_t *)str_text(body));
 	if (!message)
-		err_set(t->err, t->op->creating ? ERR_AMBIGUOUS : ERR_TRANSIENT, "%s: the answer cannot be read (no %s)", doing,
-			type->short_name);
+		err_set(t->err, t->op->creating ? ERR_AMBIGUOUS : ERR_TRANSIENT,
+			"%s: the answer cannot be read (no %s)", doing, type->short_name);
 	return message;
 }
 

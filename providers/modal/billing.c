@@ -1,5 +1,5 @@
-/* billing.c - what a sandbox used: how long, by its container's own times; how much of what, where Modal counts it for one
- * sandbox; and the hours of its app, which are of all that ran in it. */
+/* billing.c - what a sandbox used: how long, by its container's own times; how much of what, where
+ * Modal counts it for one sandbox; and the hours of its app, which are of all that ran in it. */
 #include "impl.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 enum { ASKED_TASK = 1, ASKED_INFO, ASKED_USAGE, ASKED_RATES, ASKED_REPORT };
 enum { HOUR_S = 3600, HOURS_MOST = 48 };
-#define HOUR_NS 3600e9
+#define HOUR_NS     3600e9
 #define USE_NS_MOST 1e18 /* of the largest sandbox in its 24 hours it is less than half of this */
 
 static bool is_time(double at)
@@ -19,7 +19,8 @@ static bool is_time(double at)
 	return at > 0 && at < 1e11;
 }
 
-/* It may be missing from Modal, closed to this token, or not there for this sandbox: then there is no figure. */
+/* It may be missing from Modal, closed to this token, or not there for this sandbox: then there is
+ * no figure. */
 static bool is_withheld(const struct reply *r)
 {
 	return !r->failed && (r->grpc_status == 5 || r->grpc_status == 7 || r->grpc_status == 12);
@@ -30,7 +31,8 @@ static bool is_withheld(const struct reply *r)
 static enum op_next ask_info(struct turn *t)
 {
 	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
-	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "asking what a sandbox used",
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
+		      "asking what a sandbox used",
 		      modal__client__sandbox_get_task_id_response__descriptor);
 
 	if (!answer)
@@ -38,7 +40,8 @@ static enum op_next ask_info(struct turn *t)
 	if (!modal_text(answer->task_id)[0]) {
 		t->op->got.billing.reported = answer->task_result && answer->task_result->status;
 		if (t->op->got.billing.reported)
-			return modal_done(t); /* it ended before it had a machine: nothing was used */
+			return modal_done(
+				t); /* it ended before it had a machine: nothing was used */
 		err_set(t->err, ERR_NOT_FOUND, "sandbox %s has no machine yet", t->op->want->id);
 		return OP_FAILED;
 	}
@@ -62,7 +65,8 @@ static int take_info(struct turn *t)
 		return 0;
 	}
 	if (!over || !is_time(task->finished_at) || task->finished_at < task->started_at)
-		return err_set(t->err, ERR_NOT_FOUND, "Modal has no end of sandbox %s's time yet", t->op->want->id);
+		return err_set(t->err, ERR_NOT_FOUND, "Modal has no end of sandbox %s's time yet",
+			       t->op->want->id);
 	use->started_s = task->started_at;
 	use->ended_s = task->finished_at;
 	use->gpus = task->gpu_config ? task->gpu_config->count : 0;
@@ -77,7 +81,8 @@ static int take_info(struct turn *t)
 
 static enum op_next ask_usage(struct turn *t)
 {
-	Modal__Client__SandboxGetResourceUsageRequest request = MODAL__CLIENT__SANDBOX_GET_RESOURCE_USAGE_REQUEST__INIT;
+	Modal__Client__SandboxGetResourceUsageRequest request =
+		MODAL__CLIENT__SANDBOX_GET_RESOURCE_USAGE_REQUEST__INIT;
 
 	request.sandbox_id = (char *)t->op->want->id;
 	t->op->step = ASKED_USAGE;
@@ -87,7 +92,8 @@ static enum op_next ask_usage(struct turn *t)
 static int take_usage(struct turn *t)
 {
 	struct use *use = &t->op->use;
-	MODAL_MESSAGE(Modal__Client__SandboxGetResourceUsageResponse, answer, t, "asking what a sandbox used",
+	MODAL_MESSAGE(Modal__Client__SandboxGetResourceUsageResponse, answer, t,
+		      "asking what a sandbox used",
 		      modal__client__sandbox_get_resource_usage_response__descriptor);
 
 	if (!answer) {
@@ -100,13 +106,15 @@ static int take_usage(struct turn *t)
 	use->gib_ns = (double)answer->mem_gib_nanosecs;
 	use->gpu_ns = (double)answer->gpu_nanosecs;
 	COPY_TEXT(use->gpu, modal_text(answer->gpu_type));
-	use->counted = use->core_ns + use->gib_ns + use->gpu_ns > 0 && use->core_ns + use->gib_ns + use->gpu_ns < USE_NS_MOST;
+	use->counted = use->core_ns + use->gib_ns + use->gpu_ns > 0 &&
+		       use->core_ns + use->gib_ns + use->gpu_ns < USE_NS_MOST;
 	return 0;
 }
 
 static enum op_next ask_rates(struct turn *t)
 {
-	Modal__Client__WorkspaceBillingRatesRequest request = MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
+	Modal__Client__WorkspaceBillingRatesRequest request =
+		MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
 
 	t->op->step = ASKED_RATES;
 	return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
@@ -126,21 +134,26 @@ static int64_t dollars(int64_t rate, double ns)
 	return (int64_t)((double)rate * ns / HOUR_NS + 0.5);
 }
 
-/* Cores and memory are billed at what was used where that is more than what was asked for, and rates may change: that is no
- * fault of the bill. A GPU that is counted for longer than its container lived would be. */
+/* Cores and memory are billed at what was used where that is more than what was asked for, and
+ * rates may change: that is no fault of the bill. A GPU that is counted for longer than its
+ * container lived would be. */
 static void set_beside(struct turn *t, int64_t gpu_rate)
 {
 	struct op_bill *bill = &t->op->got.billing;
 	const struct use *use = &t->op->use;
-	int64_t price = t->op->want->bill.price_microusd_h, fair = money_for(price, bill->billed_ms);
+	int64_t price = t->op->want->bill.price_microusd_h,
+		fair = money_for(price, bill->billed_ms);
 	double gpu_fair_ns = (double)bill->billed_ms * 1e6 * use->gpus;
-	int64_t unfair = use->gpus && use->gpu_ns > gpu_fair_ns ? dollars(gpu_rate, use->gpu_ns - gpu_fair_ns) : 0;
+	int64_t unfair = use->gpus && use->gpu_ns > gpu_fair_ns
+				 ? dollars(gpu_rate, use->gpu_ns - gpu_fair_ns)
+				 : 0;
 	int64_t beside = bill->cost_microusd - fair - unfair;
 
 	if (price <= 0 || beside <= fair / 100 + money_for(price, 1000))
 		return;
 	bill->beside_microusd = beside;
-	COPY_TEXT(bill->beside_for, "cores and memory used above what was asked for, or rates that have changed");
+	COPY_TEXT(bill->beside_for,
+		  "cores and memory used above what was asked for, or rates that have changed");
 }
 
 static int take_rates(struct turn *t)
@@ -148,7 +161,8 @@ static int take_rates(struct turn *t)
 	struct op_bill *bill = &t->op->got.billing;
 	const struct section *conf = t->op->provider->conf;
 	const struct use *use = &t->op->use;
-	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t, "asking what it costs",
+	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t,
+		      "asking what it costs",
 		      modal__client__workspace_billing_rates_response__descriptor);
 
 	if (!answer && !is_withheld(t->reply))
@@ -157,12 +171,16 @@ static int take_rates(struct turn *t)
 	struct modal_rates rates = modal_read_rates(conf, answer, false);
 	int64_t gpu = use->gpu_ns > 0 ? modal_gpu_rate(&rates, priced_gpu(t)) : 0;
 	if (use->gpu_ns > 0 && !gpu) {
-		snprintf(bill->note, sizeof(bill->note), "what a second of its GPU costs is not known: set providers.modal.gpu_prices");
+		snprintf(bill->note, sizeof(bill->note),
+			 "what a second of its GPU costs is not known: set "
+			 "providers.modal.gpu_prices");
 		return 0;
 	}
 	if (use->gpu_ns > 0 && modal_is_list_rate(&rates, priced_gpu(t)))
-		snprintf(bill->note, sizeof(bill->note), "its GPU at Modal's list price of " MODAL_LIST_DAY);
-	bill->cost_microusd = dollars(rates.core, use->core_ns) + dollars(rates.gib, use->gib_ns) + dollars(gpu, use->gpu_ns);
+		snprintf(bill->note, sizeof(bill->note),
+			 "its GPU at Modal's list price of " MODAL_LIST_DAY);
+	bill->cost_microusd = dollars(rates.core, use->core_ns) + dollars(rates.gib, use->gib_ns) +
+			      dollars(gpu, use->gpu_ns);
 	set_beside(t, gpu);
 	return 0;
 }
@@ -199,8 +217,10 @@ static enum op_next ask_report(struct turn *t)
 {
 	const struct use *use = &t->op->use;
 	char *apps[] = {t->op->use.app_id};
-	Modal__Client__Timestamp start = MODAL__CLIENT__TIMESTAMP__INIT, end = MODAL__CLIENT__TIMESTAMP__INIT;
-	Modal__Client__WorkspaceBillingReportRequest request = MODAL__CLIENT__WORKSPACE_BILLING_REPORT_REQUEST__INIT;
+	Modal__Client__Timestamp start = MODAL__CLIENT__TIMESTAMP__INIT,
+				 end = MODAL__CLIENT__TIMESTAMP__INIT;
+	Modal__Client__WorkspaceBillingReportRequest request =
+		MODAL__CLIENT__WORKSPACE_BILLING_REPORT_REQUEST__INIT;
 	char at[32];
 
 	if (!use->app_id[0])
@@ -228,12 +248,13 @@ struct hours {
 	int64_t first_s, last_s;
 };
 
-static void add_hour(struct hours *h, const struct use *use, const Modal__Client__WorkspaceBillingReportItem *item)
+static void add_hour(struct hours *h, const struct use *use,
+		     const Modal__Client__WorkspaceBillingReportItem *item)
 {
 	int64_t at = item->interval ? item->interval->seconds : 0, cost;
 
-	if (strcmp(modal_text(item->object_id), use->app_id) || at < first_hour(use) || at >= end_of_hours(use) ||
-	    money_parse(modal_text(item->cost), &cost, NULL) < 0)
+	if (strcmp(modal_text(item->object_id), use->app_id) || at < first_hour(use) ||
+	    at >= end_of_hours(use) || money_parse(modal_text(item->cost), &cost, NULL) < 0)
 		return;
 	h->microusd += cost;
 	h->count++;
@@ -241,7 +262,8 @@ static void add_hour(struct hours *h, const struct use *use, const Modal__Client
 	h->last_s = MAX(h->last_s, at);
 }
 
-/* The app is shared, by pods of this run and of others: its dollars are an upper bound of one pod's, never its bill. */
+/* The app is shared, by pods of this run and of others: its dollars are an upper bound of one
+ * pod's, never its bill. */
 static enum op_next take_report(struct turn *t)
 {
 	const struct use *use = &t->op->use;
@@ -253,12 +275,15 @@ static enum op_next take_report(struct turn *t)
 	bool withheld = is_withheld(t->reply);
 
 	if (modal_answered(t, "asking for the hours of the app") < 0) {
-		err_clear(t->err); /* what is known of the sandbox itself is not lost for want of it */
-		note(t, withheld ? "Modal's report by the hour is not open to this token" : "Modal's report by the hour could not be had now");
+		/* what is known of the sandbox itself is not lost for want of it */
+		err_clear(t->err);
+		note(t, withheld ? "Modal's report by the hour is not open to this token"
+				 : "Modal's report by the hour could not be had now");
 		return modal_done(t);
 	}
 	while (modal_next_message(&t->reply->body, &at, &message, &len)) {
-		Modal__Client__WorkspaceBillingReportItem *item = modal__client__workspace_billing_report_item__unpack(NULL, len, message);
+		Modal__Client__WorkspaceBillingReportItem *item =
+			modal__client__workspace_billing_report_item__unpack(NULL, len, message);
 		if (!item)
 			continue;
 		add_hour(&h, use, item);
@@ -270,7 +295,9 @@ static enum op_next take_report(struct turn *t)
 	}
 	clock_rfc3339(from, sizeof(from), h.first_s * 1000);
 	clock_rfc3339(until, sizeof(until), (h.last_s + HOUR_S) * 1000);
-	note(t, "Modal's report has %s for its app \"%s\" from %.5s to %.5s UTC, with all else that ran in it",
+	note(t,
+	     "Modal's report has %s for its app \"%s\" from %.5s to %.5s UTC, with all else that "
+	     "ran in it",
 	     money_show(money, sizeof(money), h.microusd), app, from + 11, until + 11);
 	return modal_done(t);
 }
@@ -278,9 +305,7 @@ static enum op_next take_report(struct turn *t)
 enum op_next modal_billing_next(struct turn *t)
 {
 	switch (t->op->step) {
-	case 0:
-		t->op->step = ASKED_TASK;
-		return modal_ask_task(t);
+	case 0: t->op->step = ASKED_TASK; return modal_ask_task(t);
 	case ASKED_TASK: return ask_info(t);
 	case ASKED_INFO:
 		if (take_info(t) < 0)

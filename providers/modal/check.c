@@ -1,4 +1,5 @@
-/* check.c - what doctor wants to know: is the token accepted, and has the service something to say to its clients? */
+/* check.c - what doctor wants to know: is the token accepted, and has the service something to say
+ * to its clients? */
 #include "impl.h"
 
 enum { ASKED_TOKEN = 1, ASKED_HELLO, WARNINGS_MOST = 5, OLD_CLIENT = 1 };
@@ -17,7 +18,8 @@ enum op_next modal_check_failed(struct turn *t)
 	return modal_done(t);
 }
 
-/* A client that is called old works until the day that it does not: what burst passes for is in the user's hands. */
+/* A client that is called old works until the day that it does not: what burst passes for is in the
+ * user's hands. */
 static void warn(struct turn *t, const Modal__Client__Warning *warning)
 {
 	const struct section *conf = t->op->provider->conf;
@@ -25,14 +27,18 @@ static void warn(struct turn *t, const Modal__Client__Warning *warning)
 
 	str_add(&words, modal_text(warning->message));
 	if (warning->type == OLD_CLIENT)
-		str_addf(&words, " (burst passes for %s of version %s: update burst, or set libmodal_version and client_version in providers.modal)",
-			 section_text(conf, "libmodal_version"), section_text(conf, "client_version"));
+		str_addf(&words,
+			 " (burst passes for %s of version %s: update burst, or set "
+			 "libmodal_version and client_version in providers.modal)",
+			 section_text(conf, "libmodal_version"),
+			 section_text(conf, "client_version"));
 	say(t, "warn", "Modal says: ", str_text(&words));
 }
 
 static enum op_next take_hello(struct turn *t)
 {
-	MODAL_MESSAGE(Modal__Client__ClientHelloResponse, hello, t, "greeting Modal", modal__client__client_hello_response__descriptor);
+	MODAL_MESSAGE(Modal__Client__ClientHelloResponse, hello, t, "greeting Modal",
+		      modal__client__client_hello_response__descriptor);
 
 	if (!hello) /* an old client is refused here, in words that help */
 		return modal_check_failed(t);
@@ -61,9 +67,11 @@ enum op_next modal_check_next(struct turn *t)
 	}
 	if (t->op->step == ASKED_HELLO)
 		return take_hello(t);
-	MODAL_MESSAGE(Modal__Client__TokenInfoGetResponse, answer, t, "asking Modal whose token this is",
-		    modal__client__token_info_get_response__descriptor);
-	if (!answer && !t->reply->failed && t->reply->grpc_status == 12) { /* whose it is, Modal need not tell: it was accepted */
+	MODAL_MESSAGE(Modal__Client__TokenInfoGetResponse, answer, t,
+		      "asking Modal whose token this is",
+		      modal__client__token_info_get_response__descriptor);
+	/* whose it is, Modal need not tell: it was accepted */
+	if (!answer && !t->reply->failed && t->reply->grpc_status == 12) {
 		err_clear(t->err);
 		return greet(t);
 	}

@@ -1,5 +1,6 @@
-/* image.c - the image that sandboxes run: the app that it belongs to, the version of its builder, its recipe (sshd, what the
- * job needs from Debian, the agent), and its build with what that has to say. What was built once is only looked at again. */
+/* image.c - the image that sandboxes run: the app that it belongs to, the version of its builder,
+ * its recipe (sshd, what the job needs from Debian, the agent), and its build with what that has to
+ * say. What was built once is only looked at again. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -20,7 +21,15 @@ enum {
 	LINES_MOST = 5 + 2 * STEPS_MOST,
 };
 
-enum { ASKED_APP = 1, ASKED_BUILDER, ASKED_REGISTRY, ASKED_KNOWN, ASKED_IMAGE, ASKED_BUILT, BUILD_PAUSE };
+enum {
+	ASKED_APP = 1,
+	ASKED_BUILDER,
+	ASKED_REGISTRY,
+	ASKED_KNOWN,
+	ASKED_IMAGE,
+	ASKED_BUILT,
+	BUILD_PAUSE
+};
 
 static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
 {
@@ -33,12 +42,14 @@ static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
 enum op_next modal_ask_app(struct turn *t, bool create)
 {
 	const struct section *conf = t->op->provider->conf;
-	Modal__Client__AppGetOrCreateRequest request = MODAL__CLIENT__APP_GET_OR_CREATE_REQUEST__INIT;
+	Modal__Client__AppGetOrCreateRequest request =
+		MODAL__CLIENT__APP_GET_OR_CREATE_REQUEST__INIT;
 
 	request.app_name = (char *)section_text(conf, "app");
 	request.environment_name = (char *)section_text(conf, "environment");
 	request.has_object_creation_type = create;
-	request.object_creation_type = MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
+	request.object_creation_type =
+		MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
 	return modal_ask(t, CALL_POLL, "AppGetOrCreate", &request.base, 0);
 }
 
@@ -50,7 +61,8 @@ int modal_take_app(struct turn *t)
 	if (!answer)
 		return -1;
 	if (!modal_id_is_sound(answer->app_id, "ap-"))
-		return err_set(t->err, ERR_TRANSIENT, "looking for the app: the answer has no id that we can use");
+		return err_set(t->err, ERR_TRANSIENT,
+			       "looking for the app: the answer has no id that we can use");
 	COPY_TEXT(t->op->provider->app_id, answer->app_id);
 	return 0;
 }
@@ -59,7 +71,8 @@ int modal_take_app(struct turn *t)
 
 static enum op_next ask_builder(struct turn *t)
 {
-	Modal__Client__EnvironmentGetOrCreateRequest request = MODAL__CLIENT__ENVIRONMENT_GET_OR_CREATE_REQUEST__INIT;
+	Modal__Client__EnvironmentGetOrCreateRequest request =
+		MODAL__CLIENT__ENVIRONMENT_GET_OR_CREATE_REQUEST__INIT;
 
 	request.deployment_name = (char *)section_text(t->op->provider->conf, "environment");
 	t->op->step = ASKED_BUILDER;
@@ -68,16 +81,19 @@ static enum op_next ask_builder(struct turn *t)
 
 static int take_builder(struct turn *t)
 {
-	MODAL_MESSAGE(Modal__Client__EnvironmentGetOrCreateResponse, answer, t, "asking for the environment",
+	MODAL_MESSAGE(Modal__Client__EnvironmentGetOrCreateResponse, answer, t,
+		      "asking for the environment",
 		      modal__client__environment_get_or_create_response__descriptor);
-	const Modal__Client__EnvironmentSettings *settings = answer && answer->metadata ? answer->metadata->settings : NULL;
+	const Modal__Client__EnvironmentSettings *settings =
+		answer && answer->metadata ? answer->metadata->settings : NULL;
 	const char *version = settings ? modal_text(settings->image_builder_version) : "";
 
 	if (!answer)
 		return -1;
 	if (!*version || strlen(version) >= sizeof(t->op->provider->builder_version))
 		return err_set(t->err, ERR_TRANSIENT,
-			       "asking for the environment: it names no image builder (set MODAL_IMAGE_BUILDER_VERSION, as \"2025.06\")");
+			       "asking for the environment: it names no image builder (set "
+			       "MODAL_IMAGE_BUILDER_VERSION, as \"2025.06\")");
 	COPY_TEXT(t->op->provider->builder_version, version);
 	return 0;
 }
@@ -86,20 +102,23 @@ static int take_builder(struct turn *t)
 
 static const char *image_name(const struct op *op)
 {
-	return op->want->rent.image ? op->want->rent.image : section_text(op->provider->conf, "image");
+	return op->want->rent.image ? op->want->rent.image
+				    : section_text(op->provider->conf, "image");
 }
 
 /* "" where the image is public. */
 static const char *registry_secret(const struct op *op)
 {
-	const char *name = provider_registry_name(op->provider->conf, "registry_secrets", image_name(op));
+	const char *name =
+		provider_registry_name(op->provider->conf, "registry_secrets", image_name(op));
 
 	return name ? name : "";
 }
 
 static enum op_next ask_registry(struct turn *t)
 {
-	Modal__Client__SecretGetOrCreateRequest request = MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
+	Modal__Client__SecretGetOrCreateRequest request =
+		MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
 
 	request.deployment_name = (char *)registry_secret(t->op);
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
@@ -110,17 +129,22 @@ static enum op_next ask_registry(struct turn *t)
 static int take_registry(struct turn *t)
 {
 	const char *name = registry_secret(t->op);
-	MODAL_MESSAGE(Modal__Client__SecretGetOrCreateResponse, answer, t, "looking for the secret of the image's registry",
+	MODAL_MESSAGE(Modal__Client__SecretGetOrCreateResponse, answer, t,
+		      "looking for the secret of the image's registry",
 		      modal__client__secret_get_or_create_response__descriptor);
 
 	if (!answer && t->err->kind == ERR_NOT_FOUND)
 		return err_set(t->err, ERR_CONFIG,
-			       "%s: providers.modal.registry_secrets: Modal has no secret \"%s\" (make it there, with REGISTRY_USERNAME and REGISTRY_PASSWORD)",
+			       "%s: providers.modal.registry_secrets: Modal has no secret \"%s\" "
+			       "(make it there, with REGISTRY_USERNAME and REGISTRY_PASSWORD)",
 			       section_where(t->op->provider->conf, "registry_secrets"), name);
 	if (!answer)
 		return -1;
 	if (!modal_id_is_sound(answer->secret_id, "st-"))
-		return err_set(t->err, ERR_TRANSIENT, "looking for the secret \"%s\": the answer has no id that we can use", name);
+		return err_set(
+			t->err, ERR_TRANSIENT,
+			"looking for the secret \"%s\": the answer has no id that we can use",
+			name);
 	COPY_TEXT(t->op->registry_id, answer->secret_id);
 	return 0;
 }
@@ -143,32 +167,37 @@ static bool is_package(const char *name)
 	if (!islower((unsigned char)*name) && !isdigit((unsigned char)*name))
 		return false;
 	for (const char *p = name; *p; p++)
-		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && !strchr("+.-", *p))
+		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) &&
+		    !strchr("+.-", *p))
 			return false;
 	return strlen(name) <= PACKAGE_MOST;
 }
 
-/* A way to reach the pod is put into the image, with what the job needs, so that it is built once and not installed at each
- * start; where there is no apt the start script looks for one. */
+/* A way to reach the pod is put into the image, with what the job needs, so that it is built once
+ * and not installed at each start; where there is no apt the start script looks for one. */
 static int add_install(struct recipe *r, const char *const *packages, struct err *err)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 
-	str_add(&line, "RUN if command -v apt-get >/dev/null; then apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y "
+	str_add(&line, "RUN if command -v apt-get >/dev/null; then apt-get update && "
+		       "DEBIAN_FRONTEND=noninteractive apt-get install -y "
 		       "--no-install-recommends openssh-server rsync ca-certificates curl");
 	for (; packages && *packages; packages++) {
 		if (!is_package(*packages))
-			return err_set(err, ERR_CONFIG, "image: \"%s\" is not the name of a Debian package", *packages);
+			return err_set(err, ERR_CONFIG,
+				       "image: \"%s\" is not the name of a Debian package",
+				       *packages);
 		str_addf(&line, " %s", *packages);
 	}
-	str_add(&line, " && rm -f /etc/ssh/ssh_host_* && rm -rf /var/lib/apt/lists/*; fi; mkdir -p /run/sshd");
+	str_add(&line, " && rm -f /etc/ssh/ssh_host_* && rm -rf /var/lib/apt/lists/*; fi; mkdir -p "
+		       "/run/sshd");
 	r->line[r->count++] = str_detach(&line);
 	return 0;
 }
 
 #define AGENT_FILE "/.burst-agent" /* its name in the context of the build */
 
-#define STEP_FILE  "/.burst-step-%zu"
+#define STEP_FILE "/.burst-step-%zu"
 
 /* What the job's set-up would make on each volume. */
 static int add_steps(struct recipe *r, const struct rent_request *rent, struct err *err)
@@ -201,7 +230,8 @@ static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
 /* Two images with the same one are the same image. */
 static void recipe_name(const struct op *op, const struct recipe *r, char hex[SHA256_HEX])
 {
-	const char *const where[] = {op->provider->builder_version, modal_text(section_text(op->provider->conf, "environment")),
+	const char *const where[] = {op->provider->builder_version,
+				     modal_text(section_text(op->provider->conf, "environment")),
 				     registry_secret(op)};
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -318,7 +348,8 @@ static enum op_next ask_image(struct turn *t)
 	struct context context = {0};
 	Modal__Client__ImageRegistryConfig registry = MODAL__CLIENT__IMAGE_REGISTRY_CONFIG__INIT;
 	Modal__Client__Image image = MODAL__CLIENT__IMAGE__INIT;
-	Modal__Client__ImageGetOrCreateRequest request = MODAL__CLIENT__IMAGE_GET_OR_CREATE_REQUEST__INIT;
+	Modal__Client__ImageGetOrCreateRequest request =
+		MODAL__CLIENT__IMAGE_GET_OR_CREATE_REQUEST__INIT;
 
 	if (make_recipe(t->op, &recipe, t->err) < 0)
 		return OP_FAILED;
@@ -342,7 +373,8 @@ static enum op_next ask_image(struct turn *t)
 
 static enum op_next ask_built(struct turn *t)
 {
-	Modal__Client__ImageJoinStreamingRequest request = MODAL__CLIENT__IMAGE_JOIN_STREAMING_REQUEST__INIT;
+	Modal__Client__ImageJoinStreamingRequest request =
+		MODAL__CLIENT__IMAGE_JOIN_STREAMING_REQUEST__INIT;
 
 	if (clock_boot_ms() - t->op->build_began_ms > BUILD_MOST_MS)
 		return bad(t, ERR_CONFIG, "after an hour its build is not over");
@@ -381,7 +413,8 @@ static enum op_next image_ended(struct turn *t, const Modal__Client__GenericResu
 {
 	if (result->status == MODAL__CLIENT__GENERIC_STATUS__GENERIC_STATUS_SUCCESS)
 		return have_image(t);
-	if (result->status == MODAL__CLIENT__GENERIC_STATUS__GENERIC_STATUS_TERMINATED && t->op->rebuilds++ < REBUILDS_MOST)
+	if (result->status == MODAL__CLIENT__GENERIC_STATUS__GENERIC_STATUS_TERMINATED &&
+	    t->op->rebuilds++ < REBUILDS_MOST)
 		return ask_image(t);
 	return build_failed(t, modal_text(result->exception));
 }
@@ -430,7 +463,8 @@ static int32_t read_built(struct turn *t, enum op_next *what)
 	int32_t status = 0;
 
 	while (!status && modal_next_message(body, &at, &message, &len)) {
-		Modal__Client__ImageJoinStreamingResponse *m = modal__client__image_join_streaming_response__unpack(NULL, len, message);
+		Modal__Client__ImageJoinStreamingResponse *m =
+			modal__client__image_join_streaming_response__unpack(NULL, len, message);
 		if (!m)
 			continue;
 		for (size_t i = 0; i < m->n_task_logs; i++)
@@ -456,7 +490,8 @@ static enum op_next take_built(struct turn *t)
 	/* a stream that broke is opened again where it ended, a few times in a row */
 	if (modal_answered(t, "building the image") == 0)
 		t->op->broken = 0;
-	else if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) || ++t->op->broken > BROKEN_MOST)
+	else if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) ||
+		 ++t->op->broken > BROKEN_MOST)
 		return OP_FAILED;
 	err_clear(t->err);
 	t->op->step = BUILD_PAUSE;

@@ -6,16 +6,23 @@
 #include "modal.pb-c.h"
 #include "provider.h"
 
-enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64, MODAL_KNOWN = 256, MODAL_LOST = 16, MODAL_BLOCK_BYTES = 8 << 20 };
+enum {
+	MODAL_ID_MAX = 40,
+	MODAL_APP_MAX = 64,
+	MODAL_ADDRESSES = 64,
+	MODAL_KNOWN = 256,
+	MODAL_LOST = 16,
+	MODAL_BLOCK_BYTES = 8 << 20
+};
 enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, where the config does not say */
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
 
 /* the tags of our sandboxes */
-#define MODAL_TAG	  "burst"
+#define MODAL_TAG         "burst"
 #define MODAL_TAG_MACHINE "burst-machine"
-#define MODAL_TAG_RUN	  "burst-run"
+#define MODAL_TAG_RUN     "burst-run"
 #define MODAL_TAG_ATTEMPT "burst-attempt"
-#define MODAL_TAG_END	  "burst-hard-end"
+#define MODAL_TAG_END     "burst-hard-end"
 
 /* AuthTokenGet's answer, which every other call bears. Times of clock_boot_ms(). */
 struct auth_token {
@@ -32,21 +39,23 @@ struct address {
 	int port;
 };
 
-/* A sandbox that was listed or made here: once the list, which has the living alone, lacks it, it is asked how it ended. */
+/* A sandbox that was listed or made here: once the list, which has the living alone, lacks it, it
+ * is asked how it ended. */
 struct known {
 	struct pod_view view; /* as it was seen last; id empty: none */
-	bool ours;	      /* it was we who asked for its end */
-	bool scheduled;	      /* it has a task */
-	bool queued;	      /* Modal has said that it has none */
+	bool ours;            /* it was we who asked for its end */
+	bool scheduled;       /* it has a task */
+	bool queued;          /* Modal has said that it has none */
 	enum pod_state told;  /* by the list before */
-	/* clock_boot_ms() when it was seen first, and when an address of it was asked for while it was not said to run */
+	/* clock_boot_ms() when it was seen first, and when an address of it was asked for while it
+	 * was not said to run */
 	int64_t seen_ms, asked_ms;
 };
 
 struct provider {
 	const struct section *conf; /* borrowed */
-	char *root;		    /* of the API: no slash at its end */
-	char *host;		    /* of root, without the port */
+	char *root;                 /* of the API: no slash at its end */
+	char *host;                 /* of root, without the port */
 	char *account;
 	struct auth_token token;
 	/* what was learnt on the way and does not change: empty, not yet */
@@ -56,21 +65,22 @@ struct provider {
 	size_t next_address;
 	struct known known[MODAL_KNOWN];
 	size_t next_known;
-	struct { /* creates of whose fate nobody knows: found by their names where there is no list */
+	/* creates of whose fate nobody knows: found by their names where there is no list */
+	struct {
 		char name[POD_NAME_MAX]; /* empty: none */
 		struct marker marker;
 	} lost[MODAL_LOST];
 	size_t next_lost;
-	bool lists_v1;	  /* it has no SandboxListV2, or refuses it */
-	bool has_swept;	  /* the environment was looked through once, for what other apps hold */
+	bool lists_v1;  /* it has no SandboxListV2, or refuses it */
+	bool has_swept; /* the environment was looked through once, for what other apps hold */
 };
 
 /* What one sandbox used. */
 struct use {
 	double started_s, ended_s;
 	double core_ns, gib_ns, gpu_ns;
-	bool counted;	   /* these three are known */
-	uint32_t gpus;	   /* 0: not known */
+	bool counted;      /* these three are known */
+	uint32_t gpus;     /* 0: not known */
 	char gpu[GPU_MAX]; /* the one it had, in Modal's words */
 	char app_id[MODAL_ID_MAX];
 };
@@ -79,18 +89,21 @@ struct op {
 	struct provider *provider;
 	enum op_kind kind;
 	const struct op_want *want;
-	int step; /* which reply is awaited; each operation numbers its own, 0: nothing was asked yet */
+	/* which reply is awaited; each operation numbers its own, 0: nothing was asked yet */
+	int step;
 	bool creating; /* the call under way is the one that must not be carried twice */
 	bool asking_token;
 	struct call waiting; /* the call that waits for the token */
-	struct call bare;    /* the one under way, as it was before it got the token; url NULL: it is not sent with another one */
-	unsigned bears;	     /* ... which token that is */
-	bool again;	     /* it is under way for the second time, with a new one */
+	/* the one under way, as it was before it got the token; url NULL: it is not sent with
+	 * another one */
+	struct call bare;
+	unsigned bears;       /* ... which token that is */
+	bool again;           /* it is under way for the second time, with a new one */
 	struct op_result got; /* what was learnt so far; freed with the operation */
 	/* images, and renting */
 	char image_id[MODAL_ID_MAX], registry_id[MODAL_ID_MAX], last_entry[64];
 	char recipe[SHA256_HEX];
-	bool trusted;	    /* the image was taken from want.rent.known_image without a look */
+	bool trusted;       /* the image was taken from want.rent.known_image without a look */
 	struct err refusal; /* of a create, while that look is taken */
 	struct str said;    /* what the build said since it was last handed over; */
 	char tail[3][120];  /* ... and its last lines, the oldest at tail_at */
@@ -98,9 +111,9 @@ struct op {
 	int64_t build_began_ms;
 	int broken, rebuilds;
 	/* listing */
-	bool sweeping;	    /* this page is of the whole environment */
-	bool app_again;	    /* its app was looked for a second time */
-	char refused[200];  /* why there is no list; empty: there is one */
+	bool sweeping;     /* this page is of the whole environment */
+	bool app_again;    /* its app was looked for a second time */
+	char refused[200]; /* why there is no list; empty: there is one */
 	double before;
 	int pages, asked_tasks, asked_tunnels, asked_early;
 	size_t looked, looked_known, looked_task, looked_lost;
@@ -109,7 +122,7 @@ struct op {
 	char **urls;
 	size_t url_count, next_url;
 	int64_t expected; /* bytes in all */
-	int urls_again; /* asked for again in vain; also of what is put there */
+	int urls_again;   /* asked for again in vain; also of what is put there */
 	/* staging */
 	struct staged_block *staged; /* one of each of want.file.blocks */
 	size_t putting;
@@ -131,18 +144,24 @@ struct turn {
 
 /* ---- api.c: how it is asked, and what an answer means ---- */
 
-/* Fills t->call and gives OP_CALL: /modal.client.ModalClient/METHOD with this message. SandboxCreate is the one call that is
- * not carried twice, unless Modal says that it was not available: by its name it makes one sandbox. wait_s: how long the server itself may take to answer, at most (0: it answers at once). */
-enum op_next modal_ask(struct turn *t, enum call_class class, const char *method, const ProtobufCMessage *message, int wait_s);
+/* Fills t->call and gives OP_CALL: /modal.client.ModalClient/METHOD with this message.
+ * SandboxCreate is the one call that is not carried twice, unless Modal says that it was not
+ * available: by its name it makes one sandbox. wait_s: how long the server itself may take to
+ * answer, at most (0: it answers at once). */
+enum op_next modal_ask(struct turn *t, enum call_class class, const char *method,
+		       const ProtobufCMessage *message, int wait_s);
 /* The same for a stream, hung up on after wait_s. */
-enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message, int wait_s);
+enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message,
+			      int wait_s);
 /* What has been gathered in op->got is the result. */
 enum op_next modal_done(struct turn *t);
 enum op_next modal_wait(struct turn *t, int64_t ms);
 
-/* -1 and t->err unless the call ended with OK. A create whose fate is not known is ERR_AMBIGUOUS. */
+/* -1 and t->err unless the call ended with OK. A create whose fate is not known is ERR_AMBIGUOUS.
+ */
 int modal_answered(struct turn *t, const char *doing);
-/* The same, and its message; NULL on error. protobuf_c_message_free_unpacked() it, by MODAL_MESSAGE. */
+/* The same, and its message; NULL on error. protobuf_c_message_free_unpacked() it, by
+ * MODAL_MESSAGE. */
 void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type);
 
 static inline void modal_free_cleanup(void *variable)
@@ -152,14 +171,17 @@ static inline void modal_free_cleanup(void *variable)
 	if (message)
 		protobuf_c_message_free_unpacked(message, NULL);
 }
-/* MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "asking", modal__client__sandbox_wait_response__descriptor); */
-#define MODAL_MESSAGE(type, name, t, doing, descriptor)                                                                      \
-	__attribute__((cleanup(modal_free_cleanup))) type *name = modal_read(t, doing, &(descriptor))
+/* MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "asking",
+ * modal__client__sandbox_wait_response__descriptor); */
+#define MODAL_MESSAGE(type, name, t, doing, descriptor)                                            \
+	__attribute__((cleanup(modal_free_cleanup))) type *name =                                  \
+		modal_read(t, doing, &(descriptor))
 
 /* The next message of a stream's body; false at its end. *at begins at 0. */
 bool modal_next_message(const struct str *body, size_t *at, const void **message, size_t *len);
-bool modal_id_is_sound(const char *id, const char *prefix); /* "sb-" and letters, digits, '-', '_' after it */
-const char *modal_text(const char *text);			  /* "" for NULL */
+/* "sb-" and letters, digits, '-', '_' after it */
+bool modal_id_is_sound(const char *id, const char *prefix);
+const char *modal_text(const char *text); /* "" for NULL */
 
 /* ---- token.c: the token that every call bears ---- */
 
@@ -207,7 +229,8 @@ enum op_next modal_volume_remove_next(struct turn *t);
 enum op_next modal_volumes_next(struct turn *t);
 enum op_next modal_fetch_next(struct turn *t);
 void modal_volumes_op_free(struct op *op);
-/* Whether it may be asked for a block: of whoever keeps Modal's, not of other servers of this machine. */
+/* Whether it may be asked for a block: of whoever keeps Modal's, not of other servers of this
+ * machine. */
 bool modal_url_is_sound(const struct provider *p, const char *url);
 
 /* stage.c */
@@ -219,22 +242,28 @@ enum op_next modal_volume_ls_next(struct turn *t);
 enum op_next modal_volume_size_next(struct turn *t);
 enum op_next modal_volume_delete_next(struct turn *t);
 /* Asks for what is in a folder ("/": the whole volume), within wait_s. */
-enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive, int wait_s);
-/* Hands over each entry of the answer with its path below the folder ("" for the folder itself; folder "": the whole volume).
- * *cut: there is more than was told. */
-int modal_read_list(struct turn *t, const char *folder, void (*take)(struct op *op, const Modal__Client__FileEntry *e, const char *rest),
+enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive,
+			    int wait_s);
+/* Hands over each entry of the answer with its path below the folder ("" for the folder itself;
+ * folder "": the whole volume). *cut: there is more than was told. */
+int modal_read_list(struct turn *t, const char *folder,
+		    void (*take)(struct op *op, const Modal__Client__FileEntry *e,
+				 const char *rest),
 		    bool *cut);
 int64_t modal_entry_bytes(const Modal__Client__FileEntry *e);
 
-/* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said: NULL where it does not tell);
- * cautious: for a price that must not be too low */
+/* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said:
+ * NULL where it does not tell); cautious: for a price that must not be too low */
 struct modal_rates {
 	const struct section *conf;
 	const Modal__Client__WorkspaceBillingRatesResponse *said;
 	int64_t core, gib;
 };
-struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said, bool cautious);
-/* Of one, by Modal's name: the config's word, else Modal's, else, where Modal withholds its rates, its list price. 0: not known. */
+struct modal_rates modal_read_rates(const struct section *conf,
+				    const Modal__Client__WorkspaceBillingRatesResponse *said,
+				    bool cautious);
+/* Of one, by Modal's name: the config's word, else Modal's, else, where Modal withholds its rates,
+ * its list price. 0: not known. */
 int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu);
 bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu);
 /* prices.c */
@@ -244,6 +273,7 @@ enum op_next modal_offers_next(struct turn *t);
 /* How large a sandbox is made when so much is asked for (0: the default). */
 void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);
 int modal_check_prices(const struct section *conf, struct err *err);
-int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m, struct err *err);
+int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
+		       struct err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* modal.c - the provider itself: its keys, its account, the token of its calls, and which file answers for which operation. */
+/* modal.c - the provider itself: its keys, its account, the token of its calls, and which file
+ * answers for which operation. */
 #include "modal.h"
 
 #include <ctype.h>
@@ -11,25 +12,38 @@
 enum { TOKEN_MS = 5000 };
 
 static const struct option_spec options[] = {
-	{"token_id", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "the account's token: its id (ak-...)"},
+	{"token_id", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL,
+	 "the account's token: its id (ak-...)"},
 	{"token_id_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
-	{"token_secret", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "... and its secret (as-...)"},
-	{"token_secret_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
+	{"token_secret", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL,
+	 "... and its secret (as-...)"},
+	{"token_secret_command", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "a shell command that prints it"},
 	{"server_url", OPTION_TEXT, OPTION_USER_ONLY, "https://api.modal.com", "the API's root"},
-	{"environment", OPTION_TEXT, OPTION_USER_ONLY, NULL, "Modal's environment; the workspace's default one when absent"},
-	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL, "of its images; the environment's own when absent"},
+	{"environment", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "Modal's environment; the workspace's default one when absent"},
+	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "of its images; the environment's own when absent"},
 	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
 	{"registry_secrets", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
-	 "private images, as \"ghcr.io/me=NAME\": the secret at Modal that all below that name is read with"},
-	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
-	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says or lists"},
-	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, instead of what Modal says"},
+	 "private images, as \"ghcr.io/me=NAME\": the secret at Modal that all below that name is "
+	 "read with"},
+	{"app", OPTION_TEXT, 0, "burst",
+	 "the app that sandboxes belong to, made when it is missing"},
+	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "dollars an hour, as \"L40S=1.95\", instead of what Modal says or lists"},
+	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15",
+	 "dollars an hour of a CPU core, instead of what Modal says"},
 	{"memory_price", OPTION_MONEY, OPTION_USER_ONLY, "0.03", "... and of a GiB of memory"},
-	{"volume_price", OPTION_MONEY, OPTION_USER_ONLY, "0.09", "dollars a month of a GiB on a volume"},
-	{"max_throttle_wait", OPTION_DURATION, OPTION_USER_ONLY, "60s", "how long in all the server may put one call off; 0: not at all"},
-	{"client_type", OPTION_INT, OPTION_USER_ONLY, "8", "what the API takes us for: 8 is its JavaScript client, 9 Go"},
+	{"volume_price", OPTION_MONEY, OPTION_USER_ONLY, "0.09",
+	 "dollars a month of a GiB on a volume"},
+	{"max_throttle_wait", OPTION_DURATION, OPTION_USER_ONLY, "60s",
+	 "how long in all the server may put one call off; 0: not at all"},
+	{"client_type", OPTION_INT, OPTION_USER_ONLY, "8",
+	 "what the API takes us for: 8 is its JavaScript client, 9 Go"},
 	{"client_version", OPTION_TEXT, OPTION_USER_ONLY, "1.0.0", "... and of which version"},
-	{"libmodal_version", OPTION_TEXT, OPTION_USER_ONLY, "modal-js/0.11.1", "... and of which library"},
+	{"libmodal_version", OPTION_TEXT, OPTION_USER_ONLY, "modal-js/0.11.1",
+	 "... and of which library"},
 	{NULL},
 };
 
@@ -37,31 +51,36 @@ static const struct option_spec options[] = {
 
 static int complain(const struct section *s, const char *key, const char *must, struct err *err)
 {
-	return err_set(err, ERR_CONFIG, "%s: providers.modal.%s = \"%s\": must be %s", section_where(s, key), key, section_text(s, key),
-		       must);
+	return err_set(err, ERR_CONFIG, "%s: providers.modal.%s = \"%s\": must be %s",
+		       section_where(s, key), key, section_text(s, key), must);
 }
 
 static bool is_loopback(const char *host, size_t len)
 {
-	return (len == 9 && !strncmp(host, "localhost", len)) || (len == 5 && !strncmp(host, "[::1]", len)) ||
+	return (len == 9 && !strncmp(host, "localhost", len)) ||
+	       (len == 5 && !strncmp(host, "[::1]", len)) ||
 	       (len > 4 && !strncmp(host, "127.", 4) && strspn(host, "0123456789.") == len);
 }
 
-/* "https://host:443/" : the root without a slash, and its host. Several with commas between are the other clients' way of
- * spelling a fallback; the first is taken. */
+/* "https://host:443/" : the root without a slash, and its host. Several with commas between are the
+ * other clients' way of spelling a fallback; the first is taken. */
 static int read_server(const struct section *s, char **root, char **api_host, struct err *err)
 {
 	const char *url = section_text(s, "server_url");
-	size_t len = strcspn(url, ","), scheme = starts_with(url, "https://") ? 8 : starts_with(url, "http://") ? 7 : 0;
+	size_t len = strcspn(url, ","), scheme = starts_with(url, "https://")  ? 8
+						 : starts_with(url, "http://") ? 7
+									       : 0;
 
 	while (len && (url[len - 1] == '/' || url[len - 1] == ' '))
 		len--;
 	const char *host = url + scheme;
 	size_t host_len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/,");
-	if (!scheme || len <= scheme || host_len > len - scheme || !host_len || strcspn(url, " ?#@") < len)
+	if (!scheme || len <= scheme || host_len > len - scheme || !host_len ||
+	    strcspn(url, " ?#@") < len)
 		return complain(s, "server_url", "an address like https://host", err);
 	if (scheme == 7 && !is_loopback(host, host_len))
-		return complain(s, "server_url", "https: the token must not travel in the clear", err);
+		return complain(s, "server_url", "https: the token must not travel in the clear",
+				err);
 	if (root) {
 		*root = xstrndup(url, len);
 		*api_host = xstrndup(host, host_len);
@@ -109,13 +128,15 @@ static int check_plain(const struct section *s, const char *key, struct err *err
 
 static int check_versions(const struct section *s, struct err *err)
 {
-	return check_plain(s, "client_version", err) < 0 ? -1 : check_plain(s, "libmodal_version", err);
+	return check_plain(s, "client_version", err) < 0 ? -1
+							 : check_plain(s, "libmodal_version", err);
 }
 
 static int modal_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *s, struct err *err) = {check_app,   modal_check_prices, check_registries,
-										  check_image, check_versions,	   check_server};
+	static int (*const checks[])(const struct section *s, struct err *err) = {
+		check_app,   modal_check_prices, check_registries,
+		check_image, check_versions,     check_server};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -123,12 +144,14 @@ static int modal_check_conf(const struct section *s, struct mistakes *m, struct 
 	return 0;
 }
 
-/* Every burst that uses this token must come to the same name, and the name must not tell the token. An environment's sandboxes
- * are listed in it alone: whoever asks another one does not see them. */
+/* Every burst that uses this token must come to the same name, and the name must not tell the
+ * token. An environment's sandboxes are listed in it alone: whoever asks another one does not see
+ * them. */
 static char *account_name(const char *token_id, const char *environment)
 {
-	CLEANUP(free_text) char *text = xasprintf("burst modal account\n%s%s%s", token_id, environment ? "\n" : "",
-						  environment ? environment : "");
+	CLEANUP(free_text)
+	char *text = xasprintf("burst modal account\n%s%s%s", token_id, environment ? "\n" : "",
+			       environment ? environment : "");
 	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
@@ -146,13 +169,16 @@ static void modal_close(struct provider *p)
 	free(p);
 }
 
-static int modal_open(struct provider **out, const struct section *s, const char *state_dir, struct err *err)
+static int modal_open(struct provider **out, const struct section *s, const char *state_dir,
+		      struct err *err)
 {
 	const char *id = section_text(s, "token_id"), *secret = section_text(s, "token_secret");
 
 	(void)state_dir;
 	if (!id || !*id || !secret || !*secret)
-		return err_set(err, ERR_CREDENTIALS, "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
+		return err_set(err, ERR_CREDENTIALS,
+			       "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in "
+			       "with `modal token new`",
 			       !id || !*id ? "token_id" : "token_secret");
 	if (modal_check_conf(s, NULL, err) < 0)
 		return -1;
@@ -230,7 +256,8 @@ static enum op_next send_with_token(struct op *op, struct call *call)
 	return OP_CALL;
 }
 
-/* Every call but the one for the token bears it; a call for which it is not fresh enough waits until there is one. */
+/* Every call but the one for the token bears it; a call for which it is not fresh enough waits
+ * until there is one. */
 static enum op_next with_token(struct turn *t)
 {
 	struct op *op = t->op;
@@ -247,8 +274,9 @@ static enum op_next with_token(struct turn *t)
 	return send_with_token(op, t->call);
 }
 
-/* It was good when the call was made, and over when the call came there: a call that is sent again, after a sleep perhaps, bears
- * the token that it was made with. Nothing was carried out: it is made again, once, with a new one. */
+/* It was good when the call was made, and over when the call came there: a call that is sent again,
+ * after a sleep perhaps, bears the token that it was made with. Nothing was carried out: it is made
+ * again, once, with a new one. */
 static bool token_was_over(struct turn *t)
 {
 	struct op *op = t->op;
@@ -266,8 +294,9 @@ static bool token_was_over(struct turn *t)
 static int take_token(struct turn *t)
 {
 	struct auth_token *token = &t->op->provider->token;
-	MODAL_MESSAGE(Modal__Client__AuthTokenGetResponse, answer, t, "asking for a token of the session",
-		    modal__client__auth_token_get_response__descriptor);
+	MODAL_MESSAGE(Modal__Client__AuthTokenGetResponse, answer, t,
+		      "asking for a token of the session",
+		      modal__client__auth_token_get_response__descriptor);
 
 	const char *text = answer ? modal_text(answer->token) : "";
 	for (const char *p = text; *p; p++)
@@ -278,10 +307,13 @@ static int take_token(struct turn *t)
 		return 0;
 	}
 	if (answer)
-		err_set(t->err, ERR_TRANSIENT, "asking for a token of the session: there is none in the answer");
-	if (!answer && t->reply->grpc_status == 9) /* how we present ourselves is not taken any more */
+		err_set(t->err, ERR_TRANSIENT,
+			"asking for a token of the session: there is none in the answer");
+	/* how we present ourselves is not taken any more */
+	if (!answer && t->reply->grpc_status == 9)
 		t->err->kind = ERR_CONFIG;
-	if (t->reply->grpc_status == 16 || t->reply->grpc_status == 7 || !modal_token_is_usable(token))
+	if (t->reply->grpc_status == 16 || t->reply->grpc_status == 7 ||
+	    !modal_token_is_usable(token))
 		return -1;
 	modal_token_failed(token);
 	return 0;
@@ -289,17 +321,21 @@ static int take_token(struct turn *t)
 
 static bool names_a_sandbox(const struct op *op)
 {
-	return op->kind == OP_INSPECT || op->kind == OP_RELEASE || op->kind == OP_LOGS || op->kind == OP_BILLING;
+	return op->kind == OP_INSPECT || op->kind == OP_RELEASE || op->kind == OP_LOGS ||
+	       op->kind == OP_BILLING;
 }
 
-static enum op_next modal_next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-			       struct op_result *result, struct err *err)
+static enum op_next modal_next(struct op *op, const struct reply *reply, struct call *call,
+			       int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	struct turn t = {op, reply, call, wait_ms, result, err};
 
-	const char *prefix = names_a_sandbox(op) ? "sb-" : op->kind == OP_VOLUME_REMOVE ? "vo-" : NULL;
+	const char *prefix = names_a_sandbox(op)            ? "sb-"
+			     : op->kind == OP_VOLUME_REMOVE ? "vo-"
+							    : NULL;
 	if (prefix && !modal_id_is_sound(op->want->id, prefix)) {
-		err_set(err, ERR_REFUSED, "\"%s\" is not the id of a %s at Modal", op->want->id, *prefix == 's' ? "sandbox" : "volume");
+		err_set(err, ERR_REFUSED, "\"%s\" is not the id of a %s at Modal", op->want->id,
+			*prefix == 's' ? "sandbox" : "volume");
 		return OP_FAILED;
 	}
 	if (op->asking_token) {
@@ -357,5 +393,6 @@ const struct provider_ops provider_modal = {
 	.begin = modal_begin,
 	.next = modal_next,
 	.op_free = modal_op_free,
-	.caution = "Modal can take a sandbox with a GPU back at any time; what was not finished on it is rendered again elsewhere",
+	.caution = "Modal can take a sandbox with a GPU back at any time; what was not finished on "
+		   "it is rendered again elsewhere",
 };

@@ -1,5 +1,5 @@
-/* offers.c - what could be had, at what price: Modal lists no stock, so every GPU it has is an offer, priced by the account's own
- * rates. */
+/* offers.c - what could be had, at what price: Modal lists no stock, so every GPU it has is an
+ * offer, priced by the account's own rates. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -9,19 +9,27 @@
 #include "base/gpus.h"
 #include "base/section.h"
 
-enum { ASKED_RATES = 1, COUNT_MOST = 8, CORES_MOST = 256, MEMORY_GB_MOST = 4096, RATE_MOST_MICROUSD = 1000 * 1000000 };
+enum {
+	ASKED_RATES = 1,
+	COUNT_MOST = 8,
+	CORES_MOST = 256,
+	MEMORY_GB_MOST = 4096,
+	RATE_MOST_MICROUSD = 1000 * 1000000
+};
 
 /* ---- rates ---- */
 
-/* "gpu_a100_80gb" has the words of "A100-80GB" in it, one after the other; "gpu_l40s" has not those of "L4". */
+/* "gpu_a100_80gb" has the words of "A100-80GB" in it, one after the other; "gpu_l40s" has not those
+ * of "L4". */
 static bool has_words(const char *key, const char *words)
 {
 	for (const char *from = key; *from; from++) {
 		const char *k = from, *w = words;
 		if (from > key && isalnum((unsigned char)from[-1]))
 			continue;
-		while (*w && *k && (tolower((unsigned char)*k) == tolower((unsigned char)*w) ||
-				    (!isalnum((unsigned char)*k) && !isalnum((unsigned char)*w))))
+		while (*w && *k &&
+		       (tolower((unsigned char)*k) == tolower((unsigned char)*w) ||
+			(!isalnum((unsigned char)*k) && !isalnum((unsigned char)*w))))
 			k++, w++;
 		if (!*w && !isalnum((unsigned char)*k))
 			return true;
@@ -29,14 +37,17 @@ static bool has_words(const char *key, const char *words)
 	return false;
 }
 
-/* Of several that bear the words the dearest: what is said about money is never too little. 0: none. */
-static int64_t said_rate(const Modal__Client__WorkspaceBillingRatesResponse *said, const char *words)
+/* Of several that bear the words the dearest: what is said about money is never too little. 0:
+ * none. */
+static int64_t said_rate(const Modal__Client__WorkspaceBillingRatesResponse *said,
+			 const char *words)
 {
 	int64_t most = 0, price;
 
 	for (size_t i = 0; said && i < said->n_rates; i++)
 		if (has_words(modal_text(said->rates[i]->key), words) &&
-		    money_parse(modal_text(said->rates[i]->value), &price, NULL) == 0 && price > most && price <= RATE_MOST_MICROUSD)
+		    money_parse(modal_text(said->rates[i]->value), &price, NULL) == 0 &&
+		    price > most && price <= RATE_MOST_MICROUSD)
 			most = price;
 	return most;
 }
@@ -47,7 +58,8 @@ static int64_t own_rate(const struct section *conf, const char *gpu)
 	for (size_t i = 0; i < section_count(conf, "gpu_prices"); i++) {
 		const char *item = section_item(conf, "gpu_prices", i), *equals = strchr(item, '=');
 		int64_t price;
-		if (equals && (size_t)(equals - item) == strlen(gpu) && !strncasecmp(item, gpu, strlen(gpu)) &&
+		if (equals && (size_t)(equals - item) == strlen(gpu) &&
+		    !strncasecmp(item, gpu, strlen(gpu)) &&
 		    money_parse(equals + 1, &price, NULL) == 0)
 			return price;
 	}
@@ -59,8 +71,11 @@ int modal_check_prices(const struct section *conf, struct err *err)
 	for (size_t i = 0; i < section_count(conf, "gpu_prices"); i++) {
 		const char *item = section_item(conf, "gpu_prices", i), *equals = strchr(item, '=');
 		int64_t price = 0;
-		if (!equals || equals == item || money_parse(equals + 1, &price, NULL) < 0 || price <= 0)
-			return err_set(err, ERR_CONFIG, "%s: providers.modal.gpu_prices: \"%s\" is not like \"L40S=1.95\" (dollars an hour)",
+		if (!equals || equals == item || money_parse(equals + 1, &price, NULL) < 0 ||
+		    price <= 0)
+			return err_set(err, ERR_CONFIG,
+				       "%s: providers.modal.gpu_prices: \"%s\" is not like "
+				       "\"L40S=1.95\" (dollars an hour)",
 				       section_where(conf, "gpu_prices"), item);
 	}
 	return 0;
@@ -78,10 +93,11 @@ bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu)
 	return !rates->said && !own_rate(rates->conf, gpu) && modal_list_rate(gpu);
 }
 
-/* The config's word where it says one, else Modal's, else what sandboxes are known to cost. Modal's names are not settled: a
- * core of a function costs a third of a sandbox's, and whose the rate is may not be told. So a price that caps are held
- * against is no lower than what is known. */
-static int64_t rest_rate(const struct modal_rates *rates, const char *key, const char *words, bool cautious)
+/* The config's word where it says one, else Modal's, else what sandboxes are known to cost. Modal's
+ * names are not settled: a core of a function costs a third of a sandbox's, and whose the rate is
+ * may not be told. So a price that caps are held against is no lower than what is known. */
+static int64_t rest_rate(const struct modal_rates *rates, const char *key, const char *words,
+			 bool cautious)
 {
 	int64_t own = section_int(rates->conf, key), said = said_rate(rates->said, words);
 
@@ -90,7 +106,9 @@ static int64_t rest_rate(const struct modal_rates *rates, const char *key, const
 	return cautious ? MAX(own, said) : said;
 }
 
-struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said, bool cautious)
+struct modal_rates modal_read_rates(const struct section *conf,
+				    const Modal__Client__WorkspaceBillingRatesResponse *said,
+				    bool cautious)
 {
 	struct modal_rates rates = {.conf = conf, .said = said};
 
@@ -104,7 +122,8 @@ struct modal_rates modal_read_rates(const struct section *conf, const Modal__Cli
 void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb)
 {
 	*cores = MIN(cpu_wanted ? cpu_wanted : MODAL_CORES, (int64_t)CORES_MOST);
-	*memory_gb = MIN(memory_gb_wanted ? memory_gb_wanted : MODAL_MEMORY_GB, (int64_t)MEMORY_GB_MOST);
+	*memory_gb =
+		MIN(memory_gb_wanted ? memory_gb_wanted : MODAL_MEMORY_GB, (int64_t)MEMORY_GB_MOST);
 }
 
 static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish, int64_t price)
@@ -114,14 +133,19 @@ static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish
 
 	modal_size(t->op->want->offers.cpu, t->op->want->offers.memory_gb, &cores, &memory_gb);
 	for (size_t i = 0; i < got->offer_count; i++)
-		if (!strcmp(got->offers[i].gpu, gpu ? gpu->name : "none") && got->offers[i].gpus == count)
+		if (!strcmp(got->offers[i].gpu, gpu ? gpu->name : "none") &&
+		    got->offers[i].gpus == count)
 			return; /* an earlier wish has it */
 	got->offers = xrealloc(got->offers, (got->offer_count + 1) * sizeof(*got->offers));
 	struct offer *o = &got->offers[got->offer_count++];
-	*o = (struct offer){.gpus = count, .vram_gb = gpu ? gpu->vram_gb : 0, .price_microusd_h = price, .wish = wish};
+	*o = (struct offer){.gpus = count,
+			    .vram_gb = gpu ? gpu->vram_gb : 0,
+			    .price_microusd_h = price,
+			    .wish = wish};
 	COPY_TEXT(o->provider, "modal");
 	COPY_TEXT(o->gpu, gpu ? gpu->name : "none");
-	snprintf(o->with, sizeof(o->with), "%lld core%s, %lld GB", (long long)cores, cores == 1 ? "" : "s", (long long)memory_gb);
+	snprintf(o->with, sizeof(o->with), "%lld core%s, %lld GB", (long long)cores,
+		 cores == 1 ? "" : "s", (long long)memory_gb);
 	if (!gpu)
 		COPY_TEXT(o->id, "CPU");
 	else if (count == 1)
@@ -140,7 +164,8 @@ static int64_t rest_price(const struct turn *t, const struct modal_rates *rates)
 }
 
 /* Everything at Modal that fulfils one wish (NULL: anything with a GPU). */
-static void add_wish(struct turn *t, const struct modal_rates *rates, const char *wish, int nth, struct str *unpriced)
+static void add_wish(struct turn *t, const struct modal_rates *rates, const char *wish, int nth,
+		     struct str *unpriced)
 {
 	int64_t rest = rest_price(t, rates);
 	char name[GPU_MAX] = "";
@@ -153,7 +178,8 @@ static void add_wish(struct turn *t, const struct modal_rates *rates, const char
 	if (!strcasecmp(name, "none") && rest && !t->op->want->offers.vram_gb)
 		add_offer(t, NULL, 1, nth, rest);
 	for (; rows--; row++) {
-		if (!row->modal || row->vram_gb < t->op->want->offers.vram_gb || (wish && !gpu_satisfies(wish, row->name)))
+		if (!row->modal || row->vram_gb < t->op->want->offers.vram_gb ||
+		    (wish && !gpu_satisfies(wish, row->name)))
 			continue;
 		int64_t price = modal_gpu_rate(rates, row->modal);
 		if (price)
@@ -215,13 +241,16 @@ static int nothing_fits(const struct op_want *want, struct err *err)
 		any = any || at_modal(want->offers.gpus[i]);
 	}
 	if (!any)
-		err_set(err, ERR_CONFIG, "Modal has no GPU called %s%s%s%s", str_text(&wished), near ? "; did you mean \"" : "", near ? near : "",
-			near ? "\"?" : "");
+		err_set(err, ERR_CONFIG, "Modal has no GPU called %s%s%s%s", str_text(&wished),
+			near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 	else if (!want->offers.vram_gb)
-		err_set(err, ERR_CONFIG, "gpu = [%s]: no sandbox of Modal's has so many (%d at most)", str_text(&wished), COUNT_MOST);
+		err_set(err, ERR_CONFIG,
+			"gpu = [%s]: no sandbox of Modal's has so many (%d at most)",
+			str_text(&wished), COUNT_MOST);
 	else
-		err_set(err, ERR_CONFIG, "gpu = [%s]: Modal has none of these with the %d GB that this job needs", str_text(&wished),
-			want->offers.vram_gb);
+		err_set(err, ERR_CONFIG,
+			"gpu = [%s]: Modal has none of these with the %d GB that this job needs",
+			str_text(&wished), want->offers.vram_gb);
 	return err_about(err, "gpu");
 }
 
@@ -239,7 +268,8 @@ static int check_cores(const struct op_want *want, struct err *err)
 {
 	if (want->offers.cpu <= CORES_MOST)
 		return 0;
-	err_set(err, ERR_CONFIG, "no sandbox of Modal's has %lld cores: lower pod.cpu", (long long)want->offers.cpu);
+	err_set(err, ERR_CONFIG, "no sandbox of Modal's has %lld cores: lower pod.cpu",
+		(long long)want->offers.cpu);
 	return err_about(err, "pod.cpu");
 }
 
@@ -247,13 +277,17 @@ static int check_memory(const struct op_want *want, struct err *err)
 {
 	if (want->offers.memory_gb <= MEMORY_GB_MOST)
 		return 0;
-	err_set(err, ERR_CONFIG, "no sandbox of Modal's has %lld GiB of memory: lower pod.memory_gb", (long long)want->offers.memory_gb);
+	err_set(err, ERR_CONFIG,
+		"no sandbox of Modal's has %lld GiB of memory: lower pod.memory_gb",
+		(long long)want->offers.memory_gb);
 	return err_about(err, "pod.memory_gb");
 }
 
-int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m, struct err *err)
+int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,
+		       struct err *err)
 {
-	static int (*const checks[])(const struct op_want *want, struct err *err) = {check_gpus, check_cores, check_memory};
+	static int (*const checks[])(const struct op_want *want,
+				     struct err *err) = {check_gpus, check_cores, check_memory};
 
 	(void)conf;
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
@@ -270,8 +304,9 @@ static void add_remarks(struct op *op)
 	for (int i = 0; wishes && wishes[i]; i++) {
 		const char *near = nearest_gpu(wishes[i]);
 		if (!at_modal(wishes[i]) && !gpu_find(wishes[i]))
-			str_addf(&op->got.text, "Modal has no GPU called \"%.40s\"%s%s%s\n", wishes[i], near ? "; did you mean \"" : "",
-				 near ? near : "", near ? "\"?" : "");
+			str_addf(&op->got.text, "Modal has no GPU called \"%.40s\"%s%s%s\n",
+				 wishes[i], near ? "; did you mean \"" : "", near ? near : "",
+				 near ? "\"?" : "");
 	}
 }
 
@@ -283,13 +318,16 @@ static void add_list_prices(struct op *op, const struct modal_rates *rates)
 
 	for (size_t i = 0; i < op->got.offer_count; i++) {
 		const struct gpu *gpu = gpu_find(op->got.offers[i].gpu);
-		if (!gpu || !gpu->modal || !modal_is_list_rate(rates, gpu->modal) || strstr(str_text(&prices), gpu->modal))
+		if (!gpu || !gpu->modal || !modal_is_list_rate(rates, gpu->modal) ||
+		    strstr(str_text(&prices), gpu->modal))
 			continue;
-		str_addf(&prices, "%s%s %s", prices.len ? ", " : "", gpu->modal, money_show(price, sizeof(price), modal_list_rate(gpu->modal)));
+		str_addf(&prices, "%s%s %s", prices.len ? ", " : "", gpu->modal,
+			 money_show(price, sizeof(price), modal_list_rate(gpu->modal)));
 	}
 	if (prices.len)
 		str_addf(&op->got.text,
-			 "Modal does not tell this account its rates: its list prices of " MODAL_LIST_DAY " are used (%s an hour); "
+			 "Modal does not tell this account its rates: its list prices "
+			 "of " MODAL_LIST_DAY " are used (%s an hour); "
 			 "set providers.modal.gpu_prices where yours differ\n",
 			 str_text(&prices));
 }
@@ -304,9 +342,11 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 	for (int i = 0; wishes && wishes[i]; i++)
 		add_wish(t, rates, wishes[i], i, &unpriced);
 	if (t->op->got.offer_count) {
-		t->op->got.floor_microusd_h = INT64_MAX; /* Modal lists what it has, never what is free of it */
+		/* Modal lists what it has, never what is free of it */
+		t->op->got.floor_microusd_h = INT64_MAX;
 		for (size_t i = 0; i < t->op->got.offer_count; i++)
-			t->op->got.floor_microusd_h = MIN(t->op->got.floor_microusd_h, t->op->got.offers[i].price_microusd_h);
+			t->op->got.floor_microusd_h = MIN(t->op->got.floor_microusd_h,
+							  t->op->got.offers[i].price_microusd_h);
 		add_remarks(t->op);
 		add_list_prices(t->op, rates);
 		return modal_done(t);
@@ -318,14 +358,16 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 	if (!unpriced.len)
 		return modal_done(t);
 	err_set(t->err, ERR_CONFIG,
-		"Modal does not say what %s costs on this account: set providers.modal.gpu_prices, as [\"L40S=1.95\"] (dollars an hour)",
+		"Modal does not say what %s costs on this account: set providers.modal.gpu_prices, "
+		"as [\"L40S=1.95\"] (dollars an hour)",
 		str_text(&unpriced));
 	return OP_FAILED;
 }
 
 enum op_next modal_offers_next(struct turn *t)
 {
-	Modal__Client__WorkspaceBillingRatesRequest request = MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
+	Modal__Client__WorkspaceBillingRatesRequest request =
+		MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
 
 	if (!t->op->step) {
 		if (check_cores(t->op->want, t->err) < 0 || check_memory(t->op->want, t->err) < 0)
@@ -333,7 +375,8 @@ enum op_next modal_offers_next(struct turn *t)
 		t->op->step = ASKED_RATES;
 		return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
 	}
-	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t, "asking what it costs",
+	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t,
+		      "asking what it costs",
 		      modal__client__workspace_billing_rates_response__descriptor);
 	/* a plan or a token that may not see them: then the config's prices do, and Modal's list */
 	if (!answer && t->err->kind != ERR_REFUSED && t->err->kind != ERR_NOT_FOUND)

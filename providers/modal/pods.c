@@ -10,17 +10,33 @@
 
 enum {
 	PAGES_MOST = 200,
-	TUNNEL_S = 1,	/* how long one look for an address may take, of several: it is asked again with the next listing */
-	TUNNEL_ALONE_S = 5, /* ... and where one sandbox alone is coming up: its address is told as soon as there is one */
-	TUNNELS_MOST = 16, /* of one listing */
-	EARLY_MOST = 4,	   /* ... for those of which it does not say that they run */
+	/* how long one look for an address may take, of several: it is asked again with the next
+	   listing */
+	TUNNEL_S = 1,
+	/* ... and where one sandbox alone is coming up: its address is told as soon as there is one
+	 */
+	TUNNEL_ALONE_S = 5,
+	TUNNELS_MOST = 16,   /* of one listing */
+	EARLY_MOST = 4,      /* ... for those of which it does not say that they run */
 	EARLY_GAP_MS = 5000, /* between two such questions about the same one */
-	UNSCHEDULED_MS = 10000, /* no such question before, where the list does not tell whether it has a task */
+	/* no such question before, where the list does not tell whether it has a task */
+	UNSCHEDULED_MS = 10000,
 	TASKS_MOST = 32, /* of one listing: sandboxes that may be queued */
 	LOGS_S = 5,
 	LOG_MOST = 64 << 10,
 };
-enum { ASKED_LIST_APP = 1, ASKED_PAGE, ASKED_LOST, ASKED_MISSING, ASKED_MISSING_TASK, ASKED_MISSING_INFO, ASKED_LAST_TASK, ASKED_TASK, ASKED_TUNNELS }; /* of a listing */
+/* of a listing */
+enum {
+	ASKED_LIST_APP = 1,
+	ASKED_PAGE,
+	ASKED_LOST,
+	ASKED_MISSING,
+	ASKED_MISSING_TASK,
+	ASKED_MISSING_INFO,
+	ASKED_LAST_TASK,
+	ASKED_TASK,
+	ASKED_TUNNELS
+};
 
 struct pod_view *modal_add_pod(struct op *op)
 {
@@ -69,12 +85,14 @@ static struct address *address_of(struct provider *p, const char *id)
 }
 
 /* The raw way to port 22, if these tunnels have one. It does not change while the sandbox lives. */
-static void take_tunnels(struct provider *p, struct pod_view *view, Modal__Client__TunnelData *const *tunnels, size_t count)
+static void take_tunnels(struct provider *p, struct pod_view *view,
+			 Modal__Client__TunnelData *const *tunnels, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *host = modal_text(tunnels[i]->unencrypted_host);
 		uint32_t port = tunnels[i]->unencrypted_port;
-		if (tunnels[i]->container_port != 22 || !*host || strlen(host) >= sizeof(view->host) || !port || port > 65535)
+		if (tunnels[i]->container_port != 22 || !*host ||
+		    strlen(host) >= sizeof(view->host) || !port || port > 65535)
 			continue;
 		struct address *a = &p->addresses[p->next_address++ % ARRAY_LEN(p->addresses)];
 		COPY_TEXT(a->id, view->id);
@@ -98,7 +116,8 @@ static void set_address(struct provider *p, struct pod_view *view)
 
 static enum op_next ask_tunnels(struct turn *t, const char *id, int most_s)
 {
-	Modal__Client__SandboxGetTunnelsRequest request = MODAL__CLIENT__SANDBOX_GET_TUNNELS_REQUEST__INIT;
+	Modal__Client__SandboxGetTunnelsRequest request =
+		MODAL__CLIENT__SANDBOX_GET_TUNNELS_REQUEST__INIT;
 
 	request.sandbox_id = (char *)id;
 	request.has_timeout = true;
@@ -109,7 +128,8 @@ static enum op_next ask_tunnels(struct turn *t, const char *id, int most_s)
 /* Not up yet, ended meanwhile: nothing to wonder at, the next look says so. */
 static int read_tunnels(struct turn *t, struct pod_view *view)
 {
-	MODAL_MESSAGE(Modal__Client__SandboxGetTunnelsResponse, answer, t, "asking for a sandbox's address",
+	MODAL_MESSAGE(Modal__Client__SandboxGetTunnelsResponse, answer, t,
+		      "asking for a sandbox's address",
 		      modal__client__sandbox_get_tunnels_response__descriptor);
 
 	if (!answer) {
@@ -134,8 +154,8 @@ static const char *tag(Modal__Client__SandboxTag *const *tags, size_t count, con
 
 static void read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out)
 {
-	(void)marker_read(out, tag(tags, count, MODAL_TAG_MACHINE), tag(tags, count, MODAL_TAG_RUN), tag(tags, count, MODAL_TAG_ATTEMPT),
-			  tag(tags, count, MODAL_TAG_END));
+	(void)marker_read(out, tag(tags, count, MODAL_TAG_MACHINE), tag(tags, count, MODAL_TAG_RUN),
+			  tag(tags, count, MODAL_TAG_ATTEMPT), tag(tags, count, MODAL_TAG_END));
 }
 
 static int64_t seconds(double at)
@@ -143,8 +163,8 @@ static int64_t seconds(double at)
 	return at > 0 && at < EPOCH_MOST_S ? (int64_t)at : 0;
 }
 
-/* Modal has no word for "preempted": a sandbox that it takes back is terminated, as one that anybody ends. Only those with GPUs
- * are taken back, and those whose end we asked for were not. */
+/* Modal has no word for "preempted": a sandbox that it takes back is terminated, as one that
+ * anybody ends. Only those with GPUs are taken back, and those whose end we asked for were not. */
 static bool was_taken_back(struct provider *p, const struct pod_view *view)
 {
 	const struct known *k = known_of(p, view->id);
@@ -154,7 +174,8 @@ static bool was_taken_back(struct provider *p, const struct pod_view *view)
 }
 
 /* How it ended, for the core and for people. */
-static void set_ended(struct provider *p, struct pod_view *view, const Modal__Client__GenericResult *result)
+static void set_ended(struct provider *p, struct pod_view *view,
+		      const Modal__Client__GenericResult *result)
 {
 	static const struct {
 		enum pod_end end;
@@ -170,7 +191,8 @@ static void set_ended(struct provider *p, struct pod_view *view, const Modal__Cl
 		{POD_END_IDLE, "it was idle for too long"},
 		{POD_END_MEMORY, "it used more memory than it has: raise pod.memory_gb"},
 	};
-	int status = result->status > 0 && result->status < (int)ARRAY_LEN(ends) ? result->status : 0;
+	int status =
+		result->status > 0 && result->status < (int)ARRAY_LEN(ends) ? result->status : 0;
 	CLEANUP(str_free) struct str detail = STR_INIT;
 
 	view->state = POD_STATE_GONE;
@@ -178,7 +200,8 @@ static void set_ended(struct provider *p, struct pod_view *view, const Modal__Cl
 	view->preempted = was_taken_back(p, view);
 	str_add(&detail, ends[status].words);
 	if (view->preempted)
-		str_add(&detail, ", and not by us: Modal takes sandboxes with GPUs back when it needs them");
+		str_add(&detail,
+			", and not by us: Modal takes sandboxes with GPUs back when it needs them");
 	if (result->exitcode)
 		str_addf(&detail, " (exit code %d)", result->exitcode);
 	if (modal_text(result->exception)[0]) {
@@ -200,7 +223,8 @@ static void read_gpu(struct pod_view *view, const Modal__Client__TaskInfo *task)
 		COPY_TEXT(view->gpu, gpu ? gpu->name : type);
 }
 
-static void read_task(struct provider *p, struct pod_view *view, const Modal__Client__TaskInfo *task)
+static void read_task(struct provider *p, struct pod_view *view,
+		      const Modal__Client__TaskInfo *task)
 {
 	if (!task)
 		return;
@@ -217,9 +241,10 @@ static void read_task(struct provider *p, struct pod_view *view, const Modal__Cl
 
 /* ---- listing ---- */
 
-/* The sandboxes of our app that bear our tag and have not ended; newest first, page by page. A page begins with the last row of the
- * one before, so that none of the same moment is lost between them: what is not listed is taken for gone. Modal's own client lists
- * with SandboxListV2; SandboxList is the older call for it. */
+/* The sandboxes of our app that bear our tag and have not ended; newest first, page by page. A page
+ * begins with the last row of the one before, so that none of the same moment is lost between them:
+ * what is not listed is taken for gone. Modal's own client lists with SandboxListV2; SandboxList is
+ * the older call for it. */
 static enum op_next ask_page(struct turn *t)
 {
 	struct op *op = t->op;
@@ -239,7 +264,9 @@ static enum op_next ask_page(struct turn *t)
 	request.has_before_timestamp = op->before > 0;
 	request.before_timestamp = nextafter(op->before, INFINITY);
 	op->step = ASKED_PAGE;
-	return modal_ask(t, CALL_POLL, op->sweeping || op->provider->lists_v1 ? "SandboxList" : "SandboxListV2", &request.base, 0);
+	return modal_ask(t, CALL_POLL,
+			 op->sweeping || op->provider->lists_v1 ? "SandboxList" : "SandboxListV2",
+			 &request.base, 0);
 }
 
 static bool is_listed(const struct op *op, const char *id)
@@ -258,12 +285,14 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 	if (!marker.attempt[0] || (info->id && is_listed(t->op, info->id)))
 		return 0;
 	if (!modal_id_is_sound(info->id, "sb-"))
-		return err_set(t->err, ERR_TRANSIENT, "listing sandboxes: one has no id that we can use");
+		return err_set(t->err, ERR_TRANSIENT,
+			       "listing sandboxes: one has no id that we can use");
 	struct pod_view *view = modal_add_pod(t->op);
 	COPY_TEXT(view->id, info->id);
 	COPY_TEXT(view->name, modal_text(info->name));
 	view->marker = marker;
-	view->state = info->ready_at > 0 || info->n_tunnels ? POD_STATE_RUNNING : POD_STATE_CREATING;
+	view->state =
+		info->ready_at > 0 || info->n_tunnels ? POD_STATE_RUNNING : POD_STATE_CREATING;
 	view->created_at_s = seconds(info->created_at);
 	if (info->n_regions == 1)
 		COPY_TEXT(view->region, modal_text(info->regions[0]));
@@ -272,7 +301,8 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 		return 0; /* of another app: that the next list does not have it is no news */
 	modal_remember(t->op->provider, view);
 	struct known *k = known_of(t->op->provider, view->id);
-	k->scheduled = k->scheduled || (info->task_info && modal_text(info->task_info->id)[0]) || view->state == POD_STATE_RUNNING;
+	k->scheduled = k->scheduled || (info->task_info && modal_text(info->task_info->id)[0]) ||
+		       view->state == POD_STATE_RUNNING;
 	if (!address_of(t->op->provider, view->id))
 		take_tunnels(t->op->provider, view, info->tunnels, info->n_tunnels);
 	return 0;
@@ -281,7 +311,8 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 /* Not now or later: INVALID_ARGUMENT, PERMISSION_DENIED, FAILED_PRECONDITION, UNIMPLEMENTED. */
 static bool is_refused(const struct reply *r)
 {
-	return !r->failed && (r->grpc_status == 3 || r->grpc_status == 7 || r->grpc_status == 9 || r->grpc_status == 12);
+	return !r->failed && (r->grpc_status == 3 || r->grpc_status == 7 || r->grpc_status == 9 ||
+			      r->grpc_status == 12);
 }
 
 /* Whether there may be more: 1, 0, or -1. */
@@ -303,7 +334,9 @@ static int read_page(struct turn *t)
 	if (!answer->n_sandboxes || (t->op->before > 0 && !(oldest < t->op->before)))
 		return 0;
 	if (oldest <= 0)
-		return err_set(t->err, ERR_TRANSIENT, "listing sandboxes: the rows of Modal's list bear no times to go on by");
+		return err_set(
+			t->err, ERR_TRANSIENT,
+			"listing sandboxes: the rows of Modal's list bear no times to go on by");
 	t->op->before = oldest;
 	return 1;
 }
@@ -312,7 +345,8 @@ static int read_page(struct turn *t)
 
 static enum op_next ask_task(struct turn *t, const char *id)
 {
-	Modal__Client__SandboxGetTaskIdRequest request = MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
+	Modal__Client__SandboxGetTaskIdRequest request =
+		MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
 
 	request.sandbox_id = (char *)id;
 	return modal_ask(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
@@ -327,13 +361,15 @@ enum op_next modal_ask_task(struct turn *t)
 static int take_listed_task(struct turn *t, struct pod_view *view)
 {
 	struct known *k = known_of(t->op->provider, view->id);
-	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "asking whether a sandbox is queued",
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
+		      "asking whether a sandbox is queued",
 		      modal__client__sandbox_get_task_id_response__descriptor);
 
 	if (!answer) {
 		if (t->err->kind == ERR_CREDENTIALS || t->err->kind == ERR_BUG)
 			return -1;
-		if (t->err->kind == ERR_REFUSED || t->err->kind == ERR_NOT_FOUND) /* it does not tell, now or later */
+		/* it does not tell, now or later */
+		if (t->err->kind == ERR_REFUSED || t->err->kind == ERR_NOT_FOUND)
 			k->queued = false;
 		err_clear(t->err);
 		return 0;
@@ -349,7 +385,8 @@ static enum op_next next_task(struct turn *t)
 {
 	struct op *op = t->op;
 
-	for (; op->looked_task < op->got.pod_count && op->asked_tasks < TASKS_MOST; op->looked_task++) {
+	for (; op->looked_task < op->got.pod_count && op->asked_tasks < TASKS_MOST;
+	     op->looked_task++) {
 		const struct pod_view *view = &op->got.pods[op->looked_task];
 		const struct known *k = known_of(op->provider, view->id);
 		if (!k || k->scheduled || view->state != POD_STATE_CREATING)
@@ -402,7 +439,8 @@ static struct known *known_at(const struct op *op)
 	return &op->provider->known[op->looked_known];
 }
 
-/* The next of those that are known and not listed: they have ended, or the list is wrong. What has ended once stays so. */
+/* The next of those that are known and not listed: they have ended, or the list is wrong. What has
+ * ended once stays so. */
 static enum op_next next_missing(struct turn *t)
 {
 	struct op *op = t->op;
@@ -431,14 +469,17 @@ static enum op_next missing_is_seen(struct turn *t)
 	return next_missing(t);
 }
 
-/* It was ended from outside, or by its lifetime, and nobody has seen a task of it: it may have been queued all the time. */
+/* It was ended from outside, or by its lifetime, and nobody has seen a task of it: it may have been
+ * queued all the time. */
 static bool may_have_been_queued(const struct known *k)
 {
 	return !k->scheduled && k->view.state == POD_STATE_GONE && !k->view.started_at_s &&
-	       (k->view.end == POD_END_UNKNOWN || k->view.end == POD_END_OUTSIDE || k->view.end == POD_END_LIFETIME);
+	       (k->view.end == POD_END_UNKNOWN || k->view.end == POD_END_OUTSIDE ||
+		k->view.end == POD_END_LIFETIME);
 }
 
-/* Where SandboxWait is refused, its task tells whether it has ended. What is refused as well says nothing, so it is taken to live. */
+/* Where SandboxWait is refused, its task tells whether it has ended. What is refused as well says
+ * nothing, so it is taken to live. */
 static enum op_next take_missing_task(struct turn *t)
 {
 	struct known *k = known_at(t->op);
@@ -477,7 +518,8 @@ static enum op_next take_missing(struct turn *t)
 {
 	struct known *k = known_at(t->op);
 
-	if (!t->reply->failed && t->reply->grpc_status == 5) { /* so soon after its birth that may be no proof */
+	/* so soon after its birth that may be no proof */
+	if (!t->reply->failed && t->reply->grpc_status == 5) {
 		k->view.id[0] = '\0';
 		t->op->looked_known++;
 		return next_missing(t);
@@ -499,26 +541,31 @@ static enum op_next take_missing(struct turn *t)
 static enum op_next take_last_task(struct turn *t)
 {
 	struct known *k = known_at(t->op);
-	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "asking whether a sandbox was queued",
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
+		      "asking whether a sandbox was queued",
 		      modal__client__sandbox_get_task_id_response__descriptor);
 
-	if (answer && !modal_text(answer->task_id)[0] && answer->task_result && answer->task_result->status) {
+	if (answer && !modal_text(answer->task_id)[0] && answer->task_result &&
+	    answer->task_result->status) {
 		k->view.end = POD_END_QUEUED;
 		k->view.preempted = false;
-		COPY_TEXT(k->view.detail, "it ended while it was queued: Modal had no machine for it");
+		COPY_TEXT(k->view.detail,
+			  "it ended while it was queued: Modal had no machine for it");
 	}
-	err_clear(t->err); /* a figure that is not had is no reason to fail: what it has cost is then taken for more */
+	/* a figure that is not had is no reason to fail: what it has cost is then taken for more */
+	err_clear(t->err);
 	return missing_is_seen(t);
 }
 
-/* When a sandbox runs the list may well not say (no client of Modal's goes by started_at): it has an address then, and is asked for
- * it every now and then. */
+/* When a sandbox runs the list may well not say (no client of Modal's goes by started_at): it has
+ * an address then, and is asked for it every now and then. */
 static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 {
 	struct known *k = known_of(op->provider, view->id);
 	int64_t now = clock_boot_ms();
 
-	if (!k || view->state != POD_STATE_CREATING || op->asked_early == EARLY_MOST || now < k->asked_ms + EARLY_GAP_MS ||
+	if (!k || view->state != POD_STATE_CREATING || op->asked_early == EARLY_MOST ||
+	    now < k->asked_ms + EARLY_GAP_MS ||
 	    (!k->scheduled && now < k->seen_ms + UNSCHEDULED_MS))
 		return false;
 	k->asked_ms = now;
@@ -532,7 +579,8 @@ static bool is_alone(const struct op *op)
 	return op->got.pod_count == 1;
 }
 
-/* How long Modal may wait for the address of this one. News of it (it has a task now) is told at once. */
+/* How long Modal may wait for the address of this one. News of it (it has a task now) is told at
+ * once. */
 static int tunnel_patience_s(const struct op *op, const struct pod_view *view)
 {
 	struct known *k = known_of(op->provider, view->id);
@@ -573,9 +621,11 @@ static enum op_next pages_are_read(struct turn *t)
 static enum op_next next_lost(struct turn *t)
 {
 	struct op *op = t->op;
-	Modal__Client__SandboxGetFromNameRequest request = MODAL__CLIENT__SANDBOX_GET_FROM_NAME_REQUEST__INIT;
+	Modal__Client__SandboxGetFromNameRequest request =
+		MODAL__CLIENT__SANDBOX_GET_FROM_NAME_REQUEST__INIT;
 
-	while (op->looked_lost < ARRAY_LEN(op->provider->lost) && !op->provider->lost[op->looked_lost].name[0])
+	while (op->looked_lost < ARRAY_LEN(op->provider->lost) &&
+	       !op->provider->lost[op->looked_lost].name[0])
 		op->looked_lost++;
 	if (op->looked_lost == ARRAY_LEN(op->provider->lost))
 		return pages_are_read(t);
@@ -591,7 +641,8 @@ static enum op_next take_lost(struct turn *t)
 {
 	struct provider *p = t->op->provider;
 	size_t at = t->op->looked_lost++;
-	MODAL_MESSAGE(Modal__Client__SandboxGetFromNameResponse, answer, t, "looking for a sandbox by its name",
+	MODAL_MESSAGE(Modal__Client__SandboxGetFromNameResponse, answer, t,
+		      "looking for a sandbox by its name",
 		      modal__client__sandbox_get_from_name_response__descriptor);
 
 	err_clear(t->err);
@@ -607,8 +658,8 @@ static enum op_next take_lost(struct turn *t)
 
 /* ---- listing, from its beginning ---- */
 
-/* Once, `burst reap` above all may find what an earlier burst.cfg had rented in another app. Modal calls a list of the whole environment
- * deprecated, so it is done without where it is refused. */
+/* Once, `burst reap` above all may find what an earlier burst.cfg had rented in another app. Modal
+ * calls a list of the whole environment deprecated, so it is done without where it is refused. */
 static enum op_next sweep(struct turn *t)
 {
 	struct op *op = t->op;
@@ -629,7 +680,8 @@ static enum op_next take_swept_page(struct turn *t)
 	if (more > 0)
 		return ask_page(t);
 	op->provider->has_swept = !more || is_refused(t->reply);
-	bool needed = !op->provider->app_id[0] || t->err->kind == ERR_BUG || t->err->kind == ERR_CREDENTIALS;
+	bool needed = !op->provider->app_id[0] || t->err->kind == ERR_BUG ||
+		      t->err->kind == ERR_CREDENTIALS;
 	if (!op->provider->has_swept && needed)
 		return OP_FAILED;
 	err_clear(t->err);
@@ -642,8 +694,11 @@ static enum op_next lists_are_refused(struct turn *t)
 	struct op *op = t->op;
 
 	COPY_TEXT(op->refused, t->err->msg);
-	str_addf(&op->got.text, "Modal refuses to list sandboxes (%s): those that burst knows are looked up one by one (SandboxWait, "
-		 "where that is refused TaskGetInfo); others would not be found", op->refused);
+	str_addf(&op->got.text,
+		 "Modal refuses to list sandboxes (%s): those that burst knows are looked up one "
+		 "by one (SandboxWait, "
+		 "where that is refused TaskGetInfo); others would not be found",
+		 op->refused);
 	op->got.partial = true;
 	op->got.pod_count = 0;
 	err_clear(t->err);
@@ -784,7 +839,8 @@ enum op_next modal_inspect_next(struct turn *t)
 
 enum op_next modal_release_next(struct turn *t)
 {
-	Modal__Client__SandboxTerminateRequest request = MODAL__CLIENT__SANDBOX_TERMINATE_REQUEST__INIT;
+	Modal__Client__SandboxTerminateRequest request =
+		MODAL__CLIENT__SANDBOX_TERMINATE_REQUEST__INIT;
 
 	struct known *k = known_of(t->op->provider, t->op->want->id);
 
@@ -797,7 +853,8 @@ enum op_next modal_release_next(struct turn *t)
 	if (modal_answered(t, "ending a sandbox") < 0) {
 		if (t->err->kind != ERR_NOT_FOUND)
 			return OP_FAILED;
-		t->op->got.release = RELEASE_ABSENT; /* so soon after its birth that may be no proof */
+		/* so soon after its birth that may be no proof */
+		t->op->got.release = RELEASE_ABSENT;
 	}
 	err_clear(t->err);
 	return modal_done(t);
@@ -811,7 +868,8 @@ static void add_lines(struct str *to, const struct str *body)
 	size_t at = 0, len;
 
 	while (modal_next_message(body, &at, &message, &len)) {
-		Modal__Client__TaskLogsBatch *batch = modal__client__task_logs_batch__unpack(NULL, len, message);
+		Modal__Client__TaskLogsBatch *batch =
+			modal__client__task_logs_batch__unpack(NULL, len, message);
 		for (size_t i = 0; batch && i < batch->n_items; i++)
 			str_add(to, modal_text(batch->items[i]->data));
 		if (batch)
@@ -827,7 +885,8 @@ enum op_next modal_logs_next(struct turn *t)
 	static const int streams[] = {MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_INFO,
 				      MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_STDOUT,
 				      MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_STDERR};
-	Modal__Client__SandboxGetLogsRequest request = MODAL__CLIENT__SANDBOX_GET_LOGS_REQUEST__INIT;
+	Modal__Client__SandboxGetLogsRequest request =
+		MODAL__CLIENT__SANDBOX_GET_LOGS_REQUEST__INIT;
 
 	if (t->reply) {
 		if (modal_answered(t, "log of a sandbox") < 0 && !t->reply->body.len)

@@ -1,4 +1,5 @@
-/* prices.c - Modal's published prices on one day, for accounts that may not read their own rates. */
+/* prices.c - Modal's published prices on one day, for accounts that may not read their own rates.
+ */
 #include "impl.h"
 
 /* Of one GPU an hour: modal.com/pricing gives dollars a second. */
@@ -6,8 +7,12 @@ static const struct {
 	const char *gpu;
 	int64_t microusd_h;
 } list[] = {
-	{"T4", 590400},	       {"L4", 799200},	       {"A10", 1101600},	  {"A10G", 1101600}, {"L40S", 1951200},	 {"A100-40GB", 2098800},
-	{"A100-80GB", 2498400}, {"RTX-PRO-6000", 3031200}, {"H100", 3949200}, {"H200", 4539600},  {"B200", 6249600}, {"B300", 7099200},
+	{"T4", 590400},         {"L4", 799200},
+	{"A10", 1101600},       {"A10G", 1101600},
+	{"L40S", 1951200},      {"A100-40GB", 2098800},
+	{"A100-80GB", 2498400}, {"RTX-PRO-6000", 3031200},
+	{"H100", 3949200},      {"H200", 4539600},
+	{"B200", 6249600},      {"B300", 7099200},
 };
 
 int64_t modal_list_rate(const char *gpu)

@@ -1,5 +1,5 @@
-/* rent.c - a sandbox from nothing: its image (image.c), a secret that carries the environment, and at last the sandbox itself,
- * which is the only step that costs money. */
+/* rent.c - a sandbox from nothing: its image (image.c), a secret that carries the environment, and
+ * at last the sandbox itself, which is the only step that costs money. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/section.h"
 
 enum {
-	MARGIN_S = 120,	  /* the pod ends itself at its hard end; the service a little later */
+	MARGIN_S = 120, /* the pod ends itself at its hard end; the service a little later */
 	LIFE_LEAST_S = 60,
 	LIFE_MOST_S = 24 * 3600,
 	ARGS_MOST = 65536,
@@ -29,7 +29,8 @@ static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
 enum op_next modal_rent_on(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
-	Modal__Client__SecretGetOrCreateRequest request = MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
+	Modal__Client__SecretGetOrCreateRequest request =
+		MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
 	Modal__Client__TextEntry *entries = xcalloc(rent->env_count + 1, sizeof(*entries));
 	Modal__Client__TextEntry **list = xcalloc(rent->env_count + 1, sizeof(*list));
 
@@ -41,7 +42,8 @@ enum op_next modal_rent_on(struct turn *t)
 	}
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
 	request.has_object_creation_type = true;
-	request.object_creation_type = MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_EPHEMERAL;
+	request.object_creation_type =
+		MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_EPHEMERAL;
 	request.app_id = t->op->provider->app_id;
 	request.n_env_dict = rent->env_count;
 	request.env_dict = list;
@@ -77,7 +79,8 @@ static void set_resources(const struct rent_request *rent, Modal__Client__Resour
 	r->has_milli_cpu = r->has_memory_mb = true;
 	r->milli_cpu = (uint32_t)cores * 1000;
 	r->memory_mb = (uint32_t)memory_gb * 1024;
-	/* what is used beyond the request is billed: a pod must not cost more than its offer said */
+	/* what is used beyond the request is billed: a pod must not cost more than its offer said
+	 */
 	r->has_milli_cpu_max = r->has_memory_mb_max = true;
 	r->milli_cpu_max = r->milli_cpu;
 	r->memory_mb_max = r->memory_mb;
@@ -118,8 +121,8 @@ static enum op_next ask_sandbox(struct turn *t, const char *secret_id)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	const char *region = rent->offer.region;
-	char *args[] = {(char *)"/bin/sh", (char *)"-c", (char *)rent->start_script}, *secrets[] = {(char *)secret_id},
-	     *regions[] = {(char *)region}, gpu_type[GPU_MAX];
+	char *args[] = {(char *)"/bin/sh", (char *)"-c", (char *)rent->start_script},
+	     *secrets[] = {(char *)secret_id}, *regions[] = {(char *)region}, gpu_type[GPU_MAX];
 	Modal__Client__GPUConfig gpu = MODAL__CLIENT__GPUCONFIG__INIT;
 	Modal__Client__Resources resources = MODAL__CLIENT__RESOURCES__INIT;
 	Modal__Client__VolumeMount mount = MODAL__CLIENT__VOLUME_MOUNT__INIT, *mounts[] = {&mount};
@@ -168,7 +171,8 @@ static enum op_next ask_sandbox(struct turn *t, const char *secret_id)
 	sandbox.volume_mounts = mounts;
 	sandbox.open_ports = &open_ports;
 	sandbox.network_access = &network;
-	sandbox.scheduler_placement = region[0] ? &placement : NULL; /* one that is named costs half as much again */
+	/* one that is named costs half as much again */
+	sandbox.scheduler_placement = region[0] ? &placement : NULL;
 	sandbox.name = (char *)rent->name;
 	request.app_id = t->op->provider->app_id;
 	request.definition = &sandbox;
@@ -180,23 +184,27 @@ static enum op_next ask_sandbox(struct turn *t, const char *secret_id)
 
 static enum op_next take_secret(struct turn *t)
 {
-	MODAL_MESSAGE(Modal__Client__SecretGetOrCreateResponse, answer, t, "handing over the environment",
+	MODAL_MESSAGE(Modal__Client__SecretGetOrCreateResponse, answer, t,
+		      "handing over the environment",
 		      modal__client__secret_get_or_create_response__descriptor);
 
 	if (!answer)
 		return OP_FAILED;
 	if (!modal_id_is_sound(answer->secret_id, "st-"))
-		return bad(t, ERR_TRANSIENT, "the answer about the environment has no id that we can use");
+		return bad(t, ERR_TRANSIENT,
+			   "the answer about the environment has no id that we can use");
 	return ask_sandbox(t, answer->secret_id);
 }
 
-/* Modal has one status for limits on how fast sandboxes are made, which say for how long or name the rate, and for a GPU, or for all that
- * the account may have, being used up: then another GPU may be free. */
+/* Modal has one status for limits on how fast sandboxes are made, which say for how long or name
+ * the rate, and for a GPU, or for all that the account may have, being used up: then another GPU
+ * may be free. */
 static void no_room(struct turn *t)
 {
 	const struct reply *r = t->reply;
 
-	if (!r->failed && !r->sent_before && r->grpc_status == 8 && !r->retry_after_ms && !strcasestr(r->err.msg, "rate limit"))
+	if (!r->failed && !r->sent_before && r->grpc_status == 8 && !r->retry_after_ms &&
+	    !strcasestr(r->err.msg, "rate limit"))
 		t->err->kind = ERR_NO_CAPACITY;
 }
 

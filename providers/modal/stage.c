@@ -1,5 +1,6 @@
-/* stage.c - a file onto a volume without a sandbox: its blocks are named by their hashes, those that Modal lacks are put to the
- * addresses it gives, and what each PUT answers is brought back, until nothing is missing. */
+/* stage.c - a file onto a volume without a sandbox: its blocks are named by their hashes, those
+ * that Modal lacks are put to the addresses it gives, and what each PUT answers is brought back,
+ * until nothing is missing. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -39,12 +40,16 @@ static int check(struct turn *t)
 	const struct file_blocks *blocks = &want->file.blocks;
 
 	if (!modal_id_is_sound(want->file.volume.id, "vo-") || !path_is_safe(want->file.path))
-		return err_set(t->err, ERR_REFUSED, "\"%s\" of volume %s is not a file that can be put there", modal_text(want->file.path),
-			       want->file.volume.id);
-	if (blocks->bytes < 0 || blocks->count != (size_t)((blocks->bytes + MODAL_BLOCK_BYTES - 1) / MODAL_BLOCK_BYTES))
-		return err_set(t->err, ERR_BUG, "%s: %zu blocks for %lld bytes", want->file.path, blocks->count, (long long)blocks->bytes);
+		return err_set(t->err, ERR_REFUSED,
+			       "\"%s\" of volume %s is not a file that can be put there",
+			       modal_text(want->file.path), want->file.volume.id);
+	if (blocks->bytes < 0 ||
+	    blocks->count != (size_t)((blocks->bytes + MODAL_BLOCK_BYTES - 1) / MODAL_BLOCK_BYTES))
+		return err_set(t->err, ERR_BUG, "%s: %zu blocks for %lld bytes", want->file.path,
+			       blocks->count, (long long)blocks->bytes);
 	if (blocks->count > BLOCKS_MOST)
-		return err_set(t->err, ERR_REFUSED, "%s: %lld bytes are too many for one file", want->file.path, (long long)blocks->bytes);
+		return err_set(t->err, ERR_REFUSED, "%s: %lld bytes are too many for one file",
+			       want->file.path, (long long)blocks->bytes);
 	return 0;
 }
 
@@ -54,15 +59,22 @@ static enum op_next ask_missing(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	const struct file_blocks *blocks = &want->file.blocks;
-	Modal__Client__VolumePutFiles2Request__Block *all = xcalloc(blocks->count + 1, sizeof(*all)), **list = xcalloc(blocks->count + 1, sizeof(*list));
-	Modal__Client__VolumePutFiles2Request__File file = MODAL__CLIENT__VOLUME_PUT_FILES2_REQUEST__FILE__INIT, *files[] = {&file};
-	Modal__Client__VolumePutFiles2Request request = MODAL__CLIENT__VOLUME_PUT_FILES2_REQUEST__INIT;
+	Modal__Client__VolumePutFiles2Request__Block *all = xcalloc(blocks->count + 1,
+								    sizeof(*all)),
+						     **list = xcalloc(blocks->count + 1,
+								      sizeof(*list));
+	Modal__Client__VolumePutFiles2Request__File
+		file = MODAL__CLIENT__VOLUME_PUT_FILES2_REQUEST__FILE__INIT,
+		*files[] = {&file};
+	Modal__Client__VolumePutFiles2Request request =
+		MODAL__CLIENT__VOLUME_PUT_FILES2_REQUEST__INIT;
 
 	for (size_t i = 0; i < blocks->count; i++) {
 		struct staged_block *s = &t->op->staged[i];
 		modal__client__volume_put_files2_request__block__init(&all[i]);
 		all[i].has_contents_sha256 = true;
-		all[i].contents_sha256 = (ProtobufCBinaryData){sizeof(blocks->list[i].sha256), blocks->list[i].sha256};
+		all[i].contents_sha256 = (ProtobufCBinaryData){sizeof(blocks->list[i].sha256),
+							       blocks->list[i].sha256};
 		all[i].has_put_response = s->put;
 		all[i].put_response = (ProtobufCBinaryData){s->answer.len, (uint8_t *)s->answer.s};
 		list[i] = &all[i];
@@ -126,7 +138,8 @@ static enum op_next put_next(struct turn *t)
 static enum op_next take_missing(struct turn *t)
 {
 	struct op *op = t->op;
-	MODAL_MESSAGE(Modal__Client__VolumePutFiles2Response, answer, t, "putting a file on the volume",
+	MODAL_MESSAGE(Modal__Client__VolumePutFiles2Response, answer, t,
+		      "putting a file on the volume",
 		      modal__client__volume_put_files2_response__descriptor);
 
 	if (!answer)
@@ -134,9 +147,11 @@ static enum op_next take_missing(struct turn *t)
 	for (size_t i = 0; i < op->want->file.blocks.count; i++)
 		free(TAKE(op->staged[i].url));
 	for (size_t i = 0; i < answer->n_missing_blocks; i++) {
-		const Modal__Client__VolumePutFiles2Response__MissingBlock *m = answer->missing_blocks[i];
+		const Modal__Client__VolumePutFiles2Response__MissingBlock *m =
+			answer->missing_blocks[i];
 		if (m->file_index || m->block_index >= op->want->file.blocks.count)
-			return failed(t, ERR_UNTRUSTED, "Modal misses a block that it does not have");
+			return failed(t, ERR_UNTRUSTED,
+				      "Modal misses a block that it does not have");
 		if (!modal_url_is_sound(op->provider, m->put_url))
 			return failed(t, ERR_UNTRUSTED, "Modal names an address that is not https");
 		free(op->staged[m->block_index].url);
@@ -172,12 +187,14 @@ static enum op_next take_put(struct turn *t)
 	struct op *op = t->op;
 	const struct reply *r = t->reply;
 	CLEANUP(str_free) struct str words = STR_INIT;
-	bool passes = r->failed ? r->err.kind == ERR_NETWORK || r->err.kind == ERR_TRANSIENT : r->status == 429 || r->status >= 500;
+	bool passes = r->failed ? r->err.kind == ERR_NETWORK || r->err.kind == ERR_TRANSIENT
+				: r->status == 429 || r->status >= 500;
 
 	if (!r->failed && r->status >= 200 && r->status <= 299)
 		return was_put(t);
 	if (passes && op->broken++ < TRIES_MOST) {
-		int64_t wait = MIN((int64_t)WAIT_FIRST_MS << (op->broken - 1), (int64_t)WAIT_MOST_MS);
+		int64_t wait =
+			MIN((int64_t)WAIT_FIRST_MS << (op->broken - 1), (int64_t)WAIT_MOST_MS);
 		op->step = PAUSE;
 		return modal_wait(t, MAX(wait, r->retry_after_ms));
 	}
@@ -188,7 +205,8 @@ static enum op_next take_put(struct turn *t)
 	}
 	str_addf(&words, "HTTP %d ", r->status);
 	str_add_printable(&words, str_text(&r->body), r->body.len, 160);
-	if (r->status == 400 || r->status == 403 || r->status == 404 || r->status == 410) /* the address's time was over */
+	/* the address's time was over */
+	if (r->status == 400 || r->status == 403 || r->status == 404 || r->status == 410)
 		return ask_again(t, str_text(&words));
 	return failed(t, passes ? ERR_TRANSIENT : ERR_REFUSED, str_text(&words));
 }

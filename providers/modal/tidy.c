@@ -1,17 +1,26 @@
-/* tidy.c - what is in a folder of a volume, and its end. A listing is one stream, however deep the folder is. */
+/* tidy.c - what is in a folder of a volume, and its end. A listing is one stream, however deep the
+ * folder is. */
 #include "impl.h"
 
 #include <stdlib.h>
 
 #include "base/path.h"
 
-enum { LIST_MOST = 100000, LIST_MOST_BYTES = 32 << 20, LIST_S = 300, BROKEN_MOST = 3, BROKEN_MS = 1000 };
+enum {
+	LIST_MOST = 100000,
+	LIST_MOST_BYTES = 32 << 20,
+	LIST_S = 300,
+	BROKEN_MOST = 3,
+	BROKEN_MS = 1000
+};
 enum { FOLDER = 2 }; /* FileEntry.type */
 enum { ASKED_LIST = 1, PAUSE, ASKED_REMOVE };
 
-enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive, int wait_s)
+enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive,
+			    int wait_s)
 {
-	Modal__Client__VolumeListFilesRequest request = MODAL__CLIENT__VOLUME_LIST_FILES_REQUEST__INIT;
+	Modal__Client__VolumeListFilesRequest request =
+		MODAL__CLIENT__VOLUME_LIST_FILES_REQUEST__INIT;
 
 	request.volume_id = (char *)volume_id;
 	request.path = (char *)path;
@@ -25,7 +34,8 @@ enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *p
 	return OP_CALL;
 }
 
-/* What of an entry's path is below the folder: "" for the folder itself, NULL when it is not in it. */
+/* What of an entry's path is below the folder: "" for the folder itself, NULL when it is not in it.
+ */
 static const char *below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -38,7 +48,9 @@ static const char *below(const char *path, const char *folder)
 	return path + len + strspn(path + len, "/");
 }
 
-int modal_read_list(struct turn *t, const char *folder, void (*take)(struct op *op, const Modal__Client__FileEntry *e, const char *rest),
+int modal_read_list(struct turn *t, const char *folder,
+		    void (*take)(struct op *op, const Modal__Client__FileEntry *e,
+				 const char *rest),
 		    bool *cut)
 {
 	const struct str *body = &t->reply->body;
@@ -54,14 +66,18 @@ int modal_read_list(struct turn *t, const char *folder, void (*take)(struct op *
 		*cut = true;
 	}
 	while (modal_next_message(body, &at, &bytes, &len)) {
-		__attribute__((cleanup(modal_free_cleanup))) Modal__Client__VolumeListFilesResponse *m =
+		__attribute__((cleanup(modal_free_cleanup)))
+		Modal__Client__VolumeListFilesResponse *m =
 			modal__client__volume_list_files_response__unpack(NULL, len, bytes);
 		if (!m)
-			return err_set(t->err, ERR_UNTRUSTED, "listing the volume: the answer cannot be read");
+			return err_set(t->err, ERR_UNTRUSTED,
+				       "listing the volume: the answer cannot be read");
 		for (size_t i = 0; i < m->n_entries; i++, count++) {
 			const char *rest = below(modal_text(m->entries[i]->path), folder);
 			if (!rest)
-				return err_set(t->err, ERR_UNTRUSTED, "listing %s of the volume: Modal answers with a name that is not in it",
+				return err_set(t->err, ERR_UNTRUSTED,
+					       "listing %s of the volume: Modal answers with a "
+					       "name that is not in it",
 					       folder);
 			take(t->op, m->entries[i], rest);
 		}
@@ -85,18 +101,22 @@ static int check(struct turn *t)
 	const struct op_want *want = t->op->want;
 
 	if (!modal_id_is_sound(want->file.volume.id, "vo-") || !path_is_safe(want->file.path))
-		return err_set(t->err, ERR_REFUSED, "\"%s\" is not a path on volume %s", modal_text(want->file.path), want->file.volume.id);
+		return err_set(t->err, ERR_REFUSED, "\"%s\" is not a path on volume %s",
+			       modal_text(want->file.path), want->file.volume.id);
 	return 0;
 }
 
 static enum op_next ask(struct turn *t)
 {
 	t->op->step = ASKED_LIST;
-	return modal_ask_list(t, t->op->want->file.volume.id, t->op->want->file.path, t->op->kind != OP_VOLUME_LS, LIST_S);
+	return modal_ask_list(t, t->op->want->file.volume.id, t->op->want->file.path,
+			      t->op->kind != OP_VOLUME_LS, LIST_S);
 }
 
 /* Asks, and asks again when the stream breaks. OP_DONE: it was read. */
-static enum op_next look(struct turn *t, void (*take)(struct op *op, const Modal__Client__FileEntry *e, const char *rest), bool *cut)
+static enum op_next
+look(struct turn *t,
+     void (*take)(struct op *op, const Modal__Client__FileEntry *e, const char *rest), bool *cut)
 {
 	if (!t->op->step && check(t) < 0)
 		return OP_FAILED;
@@ -104,7 +124,8 @@ static enum op_next look(struct turn *t, void (*take)(struct op *op, const Modal
 		return ask(t);
 	if (modal_read_list(t, t->op->want->file.path, take, cut) == 0)
 		return OP_DONE;
-	if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) || t->op->broken++ >= BROKEN_MOST)
+	if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) ||
+	    t->op->broken++ >= BROKEN_MOST)
 		return OP_FAILED;
 	err_clear(t->err);
 	t->op->step = PAUSE;
@@ -116,11 +137,14 @@ static enum op_next look(struct turn *t, void (*take)(struct op *op, const Modal
 static void take_name(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
 {
 	bool folder = e->type == FOLDER;
-	struct volume_entry entry = {.folder = folder, .bytes = folder ? -1 : modal_entry_bytes(e), .files = folder ? -1 : 1,
+	struct volume_entry entry = {.folder = folder,
+				     .bytes = folder ? -1 : modal_entry_bytes(e),
+				     .files = folder ? -1 : 1,
 				     .changed_s = folder ? 0 : entry_changed_s(e)};
 
 	size_t len = strcspn(rest, "/");
-	if (!len || rest[len + strspn(rest + len, "/")] || len >= sizeof(entry.name)) /* half a name would be another's */
+	/* half a name would be another's */
+	if (!len || rest[len + strspn(rest + len, "/")] || len >= sizeof(entry.name))
 		return;
 	memcpy(entry.name, rest, len);
 	GROW(op->got.entries, op->got.entry_count, op->entry_cap);
@@ -188,7 +212,8 @@ static void take_bytes(struct op *op, const Modal__Client__FileEntry *e, const c
 
 static enum op_next ask_remove(struct turn *t)
 {
-	Modal__Client__VolumeRemoveFile2Request request = MODAL__CLIENT__VOLUME_REMOVE_FILE2_REQUEST__INIT;
+	Modal__Client__VolumeRemoveFile2Request request =
+		MODAL__CLIENT__VOLUME_REMOVE_FILE2_REQUEST__INIT;
 
 	request.volume_id = (char *)t->op->want->file.volume.id;
 	request.path = (char *)t->op->want->file.path;
@@ -202,7 +227,8 @@ enum op_next modal_volume_delete_next(struct turn *t)
 	bool cut = false;
 
 	if (t->op->step == ASKED_REMOVE) {
-		if (modal_answered(t, "removing from the volume") < 0 && t->err->kind != ERR_NOT_FOUND)
+		if (modal_answered(t, "removing from the volume") < 0 &&
+		    t->err->kind != ERR_NOT_FOUND)
 			return OP_FAILED;
 		err_clear(t->err);
 		return modal_done(t);

@@ -1,5 +1,5 @@
-/* token.c - the token that calls bear beside the two of the account: fetched with those, and again when a good half of its life
- * is over. */
+/* token.c - the token that calls bear beside the two of the account: fetched with those, and again
+ * when a good half of its life is over. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -9,7 +9,13 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 
-enum { LIFE_ASSUMED_S = 20 * 60, LIFE_MOST_S = 7 * 86400, BACKOFF_FIRST_MS = 500, BACKOFF_MOST_MS = 60000, JWT_MOST = 16384 };
+enum {
+	LIFE_ASSUMED_S = 20 * 60,
+	LIFE_MOST_S = 7 * 86400,
+	BACKOFF_FIRST_MS = 500,
+	BACKOFF_MOST_MS = 60000,
+	JWT_MOST = 16384
+};
 
 /* base64url without padding, as base64 with it */
 static void add_plain_base64(struct str *to, const char *text, size_t len)
@@ -76,7 +82,8 @@ void modal_token_drop(struct auth_token *token)
 
 void modal_token_failed(struct auth_token *token)
 {
-	token->backoff_ms = token->backoff_ms ? MIN(token->backoff_ms * 2, (int64_t)BACKOFF_MOST_MS) : BACKOFF_FIRST_MS;
+	token->backoff_ms = token->backoff_ms ? MIN(token->backoff_ms * 2, (int64_t)BACKOFF_MOST_MS)
+					      : BACKOFF_FIRST_MS;
 	token->refresh_at_ms = clock_boot_ms() + token->backoff_ms;
 }
 

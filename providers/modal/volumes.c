@@ -1,4 +1,5 @@
-/* volumes.c - volumes: found or made by name; their files without a sandbox, block by block from addresses that hold for a while. */
+/* volumes.c - volumes: found or made by name; their files without a sandbox, block by block from
+ * addresses that hold for a while. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -9,8 +10,20 @@
 #include "base/path.h"
 #include "base/section.h"
 
-enum { NAME_MOST = 64, BLOCK_MOST_BYTES = 16 << 20, BLOCK_MS = 10 * 60 * 1000, ADDRESSES_AGAIN_MOST = 3 };
-enum { PAGE_ROWS = 100, PAGES_MOST = 50, MEASURED_MOST = 20, MEASURE_S = 15, MEASURE_ALL_MS = 20000, CLOCK_S = 3600 };
+enum {
+	NAME_MOST = 64,
+	BLOCK_MOST_BYTES = 16 << 20,
+	BLOCK_MS = 10 * 60 * 1000,
+	ADDRESSES_AGAIN_MOST = 3
+};
+enum {
+	PAGE_ROWS = 100,
+	PAGES_MOST = 50,
+	MEASURED_MOST = 20,
+	MEASURE_S = 15,
+	MEASURE_ALL_MS = 20000,
+	CLOCK_S = 3600
+};
 #define GIB (INT64_C(1) << 30)
 
 /* ---- by name ---- */
@@ -21,22 +34,30 @@ static int check_name(const struct op *op, struct err *err)
 
 	for (const char *p = name; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
-			return err_set(err, ERR_CONFIG, "volume \"%s\": Modal takes letters, digits, '-', '_' and '.' in a volume's name", name);
+			return err_set(err, ERR_CONFIG,
+				       "volume \"%s\": Modal takes letters, digits, '-', '_' and "
+				       "'.' in a volume's name",
+				       name);
 	if (!*name || strlen(name) >= NAME_MOST)
-		return err_set(err, ERR_CONFIG, "volume \"%s\": a name of 1 to %d characters is needed", name, NAME_MOST - 1);
+		return err_set(err, ERR_CONFIG,
+			       "volume \"%s\": a name of 1 to %d characters is needed", name,
+			       NAME_MOST - 1);
 	return 0;
 }
 
-/* Version 2 only: files on it last from the moment `sync` has ended, on version 1 from the end of the sandbox. */
+/* Version 2 only: files on it last from the moment `sync` has ended, on version 1 from the end of
+ * the sandbox. */
 static enum op_next ask_volume(struct turn *t, bool create)
 {
 	const struct op_want *want = t->op->want;
-	Modal__Client__VolumeGetOrCreateRequest request = MODAL__CLIENT__VOLUME_GET_OR_CREATE_REQUEST__INIT;
+	Modal__Client__VolumeGetOrCreateRequest request =
+		MODAL__CLIENT__VOLUME_GET_OR_CREATE_REQUEST__INIT;
 
 	request.deployment_name = (char *)want->volume.name;
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
 	request.has_object_creation_type = request.has_version = create;
-	request.object_creation_type = MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
+	request.object_creation_type =
+		MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
 	request.version = MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2;
 	return modal_ask(t, CALL_POLL, "VolumeGetOrCreate", &request.base, 0);
 }
@@ -55,12 +76,17 @@ static enum op_next make_or_not(struct turn *t)
 	if (t->err->kind != ERR_NOT_FOUND || t->op->step)
 		return OP_FAILED;
 	if (!t->op->want->volume.create) {
-		err_set(t->err, ERR_NOT_FOUND, "no volume \"%s\" at Modal: `burst volume create %s`, or volume.create = true, makes it", name, name);
+		err_set(t->err, ERR_NOT_FOUND,
+			"no volume \"%s\" at Modal: `burst volume create %s`, or volume.create = "
+			"true, makes it",
+			name, name);
 		return OP_FAILED;
 	}
 	err_clear(t->err);
-	log_line(LOG_NOTE, "modal: making volume \"%s\": %s a month for each GiB that is on it, until it is removed", name,
-		 money_show(price, sizeof(price), volume_price(t->op, 1)));
+	log_line(LOG_NOTE,
+		 "modal: making volume \"%s\": %s a month for each GiB that is on it, until it is "
+		 "removed",
+		 name, money_show(price, sizeof(price), volume_price(t->op, 1)));
 	t->op->step = 1;
 	return ask_volume(t, true);
 }
@@ -75,14 +101,18 @@ enum op_next modal_volume_next(struct turn *t)
 		      modal__client__volume_get_or_create_response__descriptor);
 	if (!answer)
 		return make_or_not(t);
-	int version = answer->metadata && answer->metadata->version ? answer->metadata->version : answer->version;
+	int version = answer->metadata && answer->metadata->version ? answer->metadata->version
+								    : answer->version;
 	if (!modal_id_is_sound(answer->volume_id, "vo-")) {
-		err_set(t->err, ERR_TRANSIENT, "looking for the volume: the answer has no id that we can use");
+		err_set(t->err, ERR_TRANSIENT,
+			"looking for the volume: the answer has no id that we can use");
 		return OP_FAILED;
 	}
 	if (version != MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2) {
-		err_set(t->err, ERR_CONFIG, "volume \"%s\" is of version %d at Modal; burst needs version 2: choose another name", name,
-			MAX(version, 1));
+		err_set(t->err, ERR_CONFIG,
+			"volume \"%s\" is of version %d at Modal; burst needs version 2: choose "
+			"another name",
+			name, MAX(version, 1));
 		return OP_FAILED;
 	}
 	struct volume *v = t->op->got.volumes = xcalloc(1, sizeof(*v));
@@ -138,7 +168,8 @@ static enum op_next ask_size(struct turn *t)
 
 	if (!op->measure_until_ms)
 		op->measure_until_ms = clock_boot_ms() + MEASURE_ALL_MS;
-	if (op->looked == MIN(op->got.volume_count, (size_t)MEASURED_MOST) || clock_boot_ms() > op->measure_until_ms)
+	if (op->looked == MIN(op->got.volume_count, (size_t)MEASURED_MOST) ||
+	    clock_boot_ms() > op->measure_until_ms)
 		return modal_done(t);
 	op->step = ASKED_SIZE;
 	return modal_ask_list(t, op->got.volumes[op->looked].id, "/", true, MEASURE_S);
@@ -162,7 +193,8 @@ static enum op_next take_size(struct turn *t)
 		v->used_bytes = -1;
 		if (t->err->kind == ERR_CREDENTIALS)
 			return OP_FAILED;
-		log_line(LOG_DEBUG, "modal: volume %s: what is on it is not known: %s", v->id, t->err->msg);
+		log_line(LOG_DEBUG, "modal: volume %s: what is on it is not known: %s", v->id,
+			 t->err->msg);
 		err_clear(t->err);
 		return modal_done(t); /* the others would not be told sooner */
 	}
@@ -175,23 +207,28 @@ static enum op_next take_size(struct turn *t)
 static enum op_next take_page(struct turn *t)
 {
 	double before = t->op->before;
-	MODAL_MESSAGE(Modal__Client__VolumeListResponse, answer, t, "listing volumes", modal__client__volume_list_response__descriptor);
+	MODAL_MESSAGE(Modal__Client__VolumeListResponse, answer, t, "listing volumes",
+		      modal__client__volume_list_response__descriptor);
 
 	if (!answer)
 		return OP_FAILED;
 	for (size_t i = 0; i < answer->n_items; i++) {
 		const Modal__Client__VolumeListItem *item = answer->items[i];
 		if (!modal_id_is_sound(item->volume_id, "vo-")) {
-			err_set(t->err, ERR_TRANSIENT, "listing volumes: one without an id that we can use");
+			err_set(t->err, ERR_TRANSIENT,
+				"listing volumes: one without an id that we can use");
 			return OP_FAILED;
 		}
 		t->op->before = item->created_at;
 		/* others are none that burst makes or uses */
-		if (item->metadata && item->metadata->version == MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2 &&
+		if (item->metadata &&
+		    item->metadata->version ==
+			    MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2 &&
 		    strlen(modal_text(item->label)) < NAME_MOST)
 			add_volume(t->op, item);
 	}
-	if (answer->n_items < PAGE_ROWS || t->op->before >= before || t->op->before <= 0 || ++t->op->pages >= PAGES_MOST)
+	if (answer->n_items < PAGE_ROWS || t->op->before >= before || t->op->before <= 0 ||
+	    ++t->op->pages >= PAGES_MOST)
 		return ask_size(t);
 	return ask_page(t);
 }
@@ -236,7 +273,8 @@ void modal_volumes_op_free(struct op *op)
 static enum op_next ask_urls(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
-	Modal__Client__VolumeGetFile2Request request = MODAL__CLIENT__VOLUME_GET_FILE2_REQUEST__INIT;
+	Modal__Client__VolumeGetFile2Request request =
+		MODAL__CLIENT__VOLUME_GET_FILE2_REQUEST__INIT;
 	int64_t most = want->file.max_bytes;
 
 	request.volume_id = (char *)want->file.volume.id;
@@ -255,8 +293,8 @@ static enum op_next fetched(struct turn *t)
 
 	if (op->got.bytes == op->expected)
 		return modal_done(t);
-	err_set(t->err, ERR_TRANSIENT, "fetching %s: %lld of %lld bytes came", op->want->file.path, (long long)op->got.bytes,
-		(long long)op->expected);
+	err_set(t->err, ERR_TRANSIENT, "fetching %s: %lld of %lld bytes came", op->want->file.path,
+		(long long)op->got.bytes, (long long)op->expected);
 	return OP_FAILED;
 }
 
@@ -283,20 +321,23 @@ static enum op_next ask_block(struct turn *t)
 
 bool modal_url_is_sound(const struct provider *p, const char *url)
 {
-	return url && (starts_with(url, "https://") || (starts_with(url, "http://") && starts_with(p->root, "http://")));
+	return url && (starts_with(url, "https://") ||
+		       (starts_with(url, "http://") && starts_with(p->root, "http://")));
 }
 
 static enum op_next take_urls(struct turn *t)
 {
 	struct op *op = t->op;
-	MODAL_MESSAGE(Modal__Client__VolumeGetFile2Response, answer, t, "asking for a file of the volume",
+	MODAL_MESSAGE(Modal__Client__VolumeGetFile2Response, answer, t,
+		      "asking for a file of the volume",
 		      modal__client__volume_get_file2_response__descriptor);
 
 	if (!answer)
 		return OP_FAILED;
 	forget_urls(op);
 	int64_t offset = op->want->file.offset, most = op->want->file.max_bytes;
-	op->expected = MAX((int64_t)MIN(answer->size, (uint64_t)INT64_MAX / 4) - offset, (int64_t)0);
+	op->expected =
+		MAX((int64_t)MIN(answer->size, (uint64_t)INT64_MAX / 4) - offset, (int64_t)0);
 	if (most > 0)
 		op->expected = MIN(op->expected, most);
 	/* past its end there is nothing more of it */
@@ -307,14 +348,17 @@ static enum op_next take_urls(struct turn *t)
 	for (size_t i = 0; i < answer->n_get_urls; i++) {
 		op->urls[i] = xstrdup(modal_text(answer->get_urls[i]));
 		if (!modal_url_is_sound(op->provider, op->urls[i])) {
-			err_set(t->err, ERR_UNTRUSTED, "fetching %s: Modal names an address that is not https", op->want->file.path);
+			err_set(t->err, ERR_UNTRUSTED,
+				"fetching %s: Modal names an address that is not https",
+				op->want->file.path);
 			return OP_FAILED;
 		}
 	}
 	return ask_block(t);
 }
 
-/* What was written before a connection broke stays in the file: whoever asks again does so from there, so we do not. */
+/* What was written before a connection broke stays in the file: whoever asks again does so from
+ * there, so we do not. */
 static enum op_next take_block(struct turn *t)
 {
 	struct op *op = t->op;
@@ -325,10 +369,13 @@ static enum op_next take_block(struct turn *t)
 		err_wrap(t->err, "fetching %s", op->want->file.path);
 		return OP_FAILED;
 	}
-	if ((r->status == 403 || r->status == 400) && op->urls_again++ < ADDRESSES_AGAIN_MOST) /* its time was over */
+	/* its time was over */
+	if ((r->status == 403 || r->status == 400) && op->urls_again++ < ADDRESSES_AGAIN_MOST)
 		return ask_urls(t);
 	if (r->status != 200 && r->status != 206) {
-		enum err_kind kind = r->status == 429 ? ERR_RATE_LIMITED : r->status == 404 ? ERR_NOT_FOUND : ERR_TRANSIENT;
+		enum err_kind kind = r->status == 429   ? ERR_RATE_LIMITED
+				     : r->status == 404 ? ERR_NOT_FOUND
+							: ERR_TRANSIENT;
 		err_set(t->err, kind, "fetching %s: HTTP %d", op->want->file.path, r->status);
 		t->err->retry_after_ms = r->retry_after_ms;
 		return OP_FAILED;
@@ -344,9 +391,11 @@ enum op_next modal_fetch_next(struct turn *t)
 	const struct op_want *want = t->op->want;
 
 	if (!t->op->step) {
-		if (!modal_id_is_sound(want->file.volume.id, "vo-") || !path_is_safe(want->file.path) || want->file.offset < 0) {
-			err_set(t->err, ERR_REFUSED, "\"%s\" of volume %s is not a file that can be asked for", modal_text(want->file.path),
-				want->file.volume.id);
+		if (!modal_id_is_sound(want->file.volume.id, "vo-") ||
+		    !path_is_safe(want->file.path) || want->file.offset < 0) {
+			err_set(t->err, ERR_REFUSED,
+				"\"%s\" of volume %s is not a file that can be asked for",
+				modal_text(want->file.path), want->file.volume.id);
 			return OP_FAILED;
 		}
 		return ask_urls(t);

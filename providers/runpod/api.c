@@ -9,11 +9,21 @@
 
 #include "base/jsonx.h"
 
-enum { READ_MS = 30000, CREATE_MS = 120000, RELEASE_MS = 10000 /* asked again at once */, LIST_MS = 15000, REPLY_MOST = 8 << 20, LIST_MOST = 64 << 20, WORDS_MOST = 300, PAGES_MOST = 200 };
+enum {
+	READ_MS = 30000,
+	CREATE_MS = 120000,
+	RELEASE_MS = 10000 /* asked again at once */,
+	LIST_MS = 15000,
+	REPLY_MOST = 8 << 20,
+	LIST_MOST = 64 << 20,
+	WORDS_MOST = 300,
+	PAGES_MOST = 200
+};
 
 /* ---- asking ---- */
 
-static enum op_next begin_call(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path)
+static enum op_next begin_call(struct turn *t, enum call_class class, const char *method,
+			       json_t *body, const char *path)
 {
 	CLEANUP(free_text) char *line = body ? jsonx_line(body) : NULL;
 	bool unwritable = body && !line;
@@ -27,12 +37,15 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 		.kind = CALL_HTTP,
 		.class = class,
 		.may_repeat = class != CALL_CREATE,
-		.timeout_ms = class == CALL_CREATE ? CREATE_MS : class == CALL_RELEASE ? RELEASE_MS : READ_MS,
+		.timeout_ms = class == CALL_CREATE    ? CREATE_MS
+			      : class == CALL_RELEASE ? RELEASE_MS
+						      : READ_MS,
 		.max_bytes = REPLY_MOST,
 		.method = method,
 		.url = xasprintf("%s%s", t->op->provider->root, path),
 	};
-	call_header(t->call, "Authorization: Bearer %s", section_text(t->op->provider->conf, "api_key"));
+	call_header(t->call, "Authorization: Bearer %s",
+		    section_text(t->op->provider->conf, "api_key"));
 	if (line) {
 		call_header(t->call, "Content-Type: application/json");
 		str_add(&t->call->body, line);
@@ -40,7 +53,8 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 	return OP_CALL;
 }
 
-enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path, ...)
+enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body,
+		     const char *path, ...)
 {
 	CLEANUP(str_free) struct str whole = STR_INIT;
 	char *text = NULL;
@@ -60,7 +74,8 @@ static enum op_next ask_page(struct turn *t, const char *path)
 	CLEANUP(str_free) struct str cursor = STR_INIT;
 
 	api_escape(&cursor, t->op->cursor, "-_.~");
-	return api_ask(t, CALL_POLL, "GET", NULL, "%s%s%s", path, cursor.len ? "?cursor=" : "", str_text(&cursor));
+	return api_ask(t, CALL_POLL, "GET", NULL, "%s%s%s", path, cursor.len ? "?cursor=" : "",
+		       str_text(&cursor));
 }
 
 enum op_next api_ask_volumes(struct turn *t)
@@ -68,7 +83,8 @@ enum op_next api_ask_volumes(struct turn *t)
 	return ask_page(t, "/network-volumes");
 }
 
-/* Each pod is shown with all that it was asked for, its start command of 20 kB too, and there may be a thousand. */
+/* Each pod is shown with all that it was asked for, its start command of 20 kB too, and there may
+ * be a thousand. */
 enum op_next api_ask_pods(struct turn *t)
 {
 	enum op_next next = ask_page(t, "/pods");
@@ -78,7 +94,8 @@ enum op_next api_ask_pods(struct turn *t)
 	return next;
 }
 
-enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query, json_t *variables)
+enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query,
+			     json_t *variables)
 {
 	json_t *body = json_object();
 
@@ -103,14 +120,23 @@ enum op_next api_wait(struct turn *t, int64_t ms)
 
 /* ---- what an answer means ---- */
 
-/* There is no code for it: whoever reads the words knows it, and they change (runpod/containers looks for the same). */
+/* There is no code for it: whoever reads the words knows it, and they change (runpod/containers
+ * looks for the same). */
 bool api_is_capacity(const char *text)
 {
 	static const char *const words[] = {
-		"no longer any instances available", "no instances currently available", "no instances available",
-		"no machines available",	     "no gpus available",		 "no hosts available",
-		"no capacity available",	     "does not have the resources",	 "try a different machine",
-		"insufficient capacity",	     "not enough free gpus",		 "out of stock",
+		"no longer any instances available",
+		"no instances currently available",
+		"no instances available",
+		"no machines available",
+		"no gpus available",
+		"no hosts available",
+		"no capacity available",
+		"does not have the resources",
+		"try a different machine",
+		"insufficient capacity",
+		"not enough free gpus",
+		"out of stock",
 		"sold out",
 	};
 
@@ -122,31 +148,37 @@ bool api_is_capacity(const char *text)
 
 static bool is_passing(const char *text)
 {
-	return strcasestr(text, "something went wrong") || strcasestr(text, "try again later") || strcasestr(text, "please try again");
+	return strcasestr(text, "something went wrong") || strcasestr(text, "try again later") ||
+	       strcasestr(text, "please try again");
 }
 
-/* Said of a request that was looked at and not carried out; from a server in trouble it would mean nothing of the kind. */
+/* Said of a request that was looked at and not carried out; from a server in trouble it would mean
+ * nothing of the kind. */
 static bool is_unavailable(const char *text)
 {
 	return strcasestr(text, "unavailable") || strcasestr(text, "refresh and try again");
 }
 
-/* The server's own words: problem+json's detail and the list of what is wrong, else the body's first bytes. What a body
- * that is not JSON says is of no use to anybody when it is a page of HTML. */
+/* The server's own words: problem+json's detail and the list of what is wrong, else the body's
+ * first bytes. What a body that is not JSON says is of no use to anybody when it is a page of HTML.
+ */
 static void add_words(struct str *to, const struct reply *reply)
 {
-	CLEANUP(json_decref) json_t *body = jsonx_parse(str_text(&reply->body), reply->body.len, NULL);
+	CLEANUP(json_decref)
+	json_t *body = jsonx_parse(str_text(&reply->body), reply->body.len, NULL);
 	const json_t *list = json_object_get(body, "errors"), *item;
 	const char *detail = jsonx_text(body, "detail", NULL);
 	CLEANUP(str_free) struct str words = STR_INIT;
 	size_t i;
 
 	if (!detail)
-		detail = jsonx_text(body, "message", jsonx_text(body, "error", jsonx_text(body, "title", NULL)));
+		detail = jsonx_text(body, "message",
+				    jsonx_text(body, "error", jsonx_text(body, "title", NULL)));
 	if (detail)
 		str_add(&words, detail);
 	json_array_foreach (list, i, item) {
-		const char *text = json_is_string(item) ? json_string_value(item) : jsonx_text(item, "message", NULL);
+		const char *text = json_is_string(item) ? json_string_value(item)
+							: jsonx_text(item, "message", NULL);
 		/* a missing field makes others look wrong: it is named first, by the server too */
 		if (text && i < 4)
 			str_addf(&words, "%s%s", words.len ? (i ? "; " : ": ") : "", text);
@@ -189,11 +221,12 @@ static int limited(struct turn *t, const char *doing, const char *words)
 
 static bool is_create(const struct turn *t)
 {
-	return t->op->kind == OP_RENT || (t->op->kind == OP_VOLUME && t->op->want->volume.create && t->op->kept);
+	return t->op->kind == OP_RENT ||
+	       (t->op->kind == OP_VOLUME && t->op->want->volume.create && t->op->kept);
 }
 
-/* A create is refused so for what is wrong with it and for what is not to be had there: the next offer tells (OpenAPI file, POST
- * /v2/pods). */
+/* A create is refused so for what is wrong with it and for what is not to be had there: the next
+ * offer tells (OpenAPI file, POST /v2/pods). */
 static enum err_kind kind_of_400(bool rent, const char *words)
 {
 	if (api_is_capacity(words))
@@ -210,13 +243,16 @@ static enum err_kind kind_of_status(const struct turn *t, int status, const char
 	bool rent = t->op->kind == OP_RENT;
 
 	/* where GraphQL has changed or is gone there is no spot any more, and all else as ever */
-	if (rent && t->op->want->rent.offer.spot && (status == 404 || status == 410 || status == 422))
+	if (rent && t->op->want->rent.offer.spot &&
+	    (status == 404 || status == 410 || status == 422))
 		return ERR_REFUSED;
 	switch (status) {
 	case 400: return kind_of_400(rent, words);
 	case 401: return ERR_CREDENTIALS;
 	case 402: return ERR_BALANCE;
-	case 403: return rent ? ERR_REFUSED : ERR_CREDENTIALS; /* a pool that the account may not use */
+	case 403:
+		return rent ? ERR_REFUSED
+			    : ERR_CREDENTIALS; /* a pool that the account may not use */
 	case 404: return ERR_NOT_FOUND;
 	case 408: return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
 	case 409: return ERR_REFUSED;
@@ -255,8 +291,9 @@ int api_check(struct turn *t, const char *doing)
 	add_words(&words, r);
 	if (r->status == 429)
 		return limited(t, doing, str_text(&words));
-	return err_set(t->err, kind_of_status(t, r->status, str_text(&words)), "%s: HTTP %d from RunPod%s%s%s", doing, r->status,
-		       words.len ? ": " : "", str_text(&words), hint(r->status));
+	return err_set(t->err, kind_of_status(t, r->status, str_text(&words)),
+		       "%s: HTTP %d from RunPod%s%s%s", doing, r->status, words.len ? ": " : "",
+		       str_text(&words), hint(r->status));
 }
 
 json_t *api_object(struct turn *t, const char *doing)
@@ -267,8 +304,8 @@ json_t *api_object(struct turn *t, const char *doing)
 		return NULL;
 	json_t *object = jsonx_parse(str_text(&t->reply->body), t->reply->body.len, &why);
 	if (!object)
-		err_set(t->err, is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT, "%s: the answer cannot be read: %s",
-			doing, why.msg);
+		err_set(t->err, is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT,
+			"%s: the answer cannot be read: %s", doing, why.msg);
 	return object;
 }
 
@@ -301,13 +338,15 @@ json_t *api_data(struct turn *t, const char *doing, json_t **whole)
 		return NULL;
 	}
 	if (!json_is_object(data)) {
-		err_set(t->err, is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT, "%s: an answer without data", doing);
+		err_set(t->err, is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT,
+			"%s: an answer without data", doing);
 		return NULL;
 	}
 	return data;
 }
 
-/* ---- lists in pages: {"pods":[..],"pagination":{"hasNextPage":true,"nextCursor":".."}}, as other clients of v2 read them ---- */
+/* ---- lists in pages: {"pods":[..],"pagination":{"hasNextPage":true,"nextCursor":".."}}, as other
+ * clients of v2 read them ---- */
 
 void api_first_page(struct op *op)
 {
@@ -319,9 +358,10 @@ void api_first_page(struct op *op)
 /* What a page says of the next one. */
 struct further {
 	const char *cursor; /* NULL: none */
-	const char *word;   /* that there is one, in a way that we cannot follow; NULL: nothing of the kind */
-	bool none;	    /* in so many words */
-	int64_t rows;	    /* on all pages, by what the vendor counts */
+	/* that there is one, in a way that we cannot follow; NULL: nothing of the kind */
+	const char *word;
+	bool none;    /* in so many words */
+	int64_t rows; /* on all pages, by what the vendor counts */
 };
 
 static bool is_one_of(const char *key, const char *const *words)
@@ -340,18 +380,24 @@ static bool says_where(const json_t *value)
 
 static void look_for_further(const json_t *in, struct further *to)
 {
-	static const char *const where[] = {"cursor", "next", "nextpagetoken", "next_page_token", "nextpage", "next_page", "pagetoken",
-					    "page_token", "nexttoken", "next_token", "nextoffset", "next_offset", "nexturl", "next_url", NULL};
-	static const char *const whether[] = {"hasnextpage", "has_next_page", "hasnext", "has_next", "hasmore", "has_more", "more",
-					      "istruncated", "is_truncated", "truncated", NULL};
-	static const char *const totals[] = {"total", "totalcount", "total_count", "totalitems", "total_items", NULL};
-	static const char *const groups[] = {"page", "pagination", "paging", "pageinfo", "page_info", "metadata", "meta", "links", "_links",
-					     NULL};
+	static const char *const where[] = {
+		"cursor",     "next",        "nextpagetoken", "next_page_token", "nextpage",
+		"next_page",  "pagetoken",   "page_token",    "nexttoken",       "next_token",
+		"nextoffset", "next_offset", "nexturl",       "next_url",        NULL};
+	static const char *const whether[] = {
+		"hasnextpage", "has_next_page", "hasnext",      "has_next",  "hasmore", "has_more",
+		"more",        "istruncated",   "is_truncated", "truncated", NULL};
+	static const char *const totals[] = {"total",      "totalcount",  "total_count",
+					     "totalitems", "total_items", NULL};
+	static const char *const groups[] = {"page",      "pagination", "paging", "pageinfo",
+					     "page_info", "metadata",   "meta",   "links",
+					     "_links",    NULL};
 	const char *key;
 	json_t *value;
 
 	json_object_foreach ((json_t *)in, key, value) {
-		if ((!strcasecmp(key, "nextcursor") || !strcasecmp(key, "next_cursor")) && json_string_length(value))
+		if ((!strcasecmp(key, "nextcursor") || !strcasecmp(key, "next_cursor")) &&
+		    json_string_length(value))
 			to->cursor = json_string_value(value);
 		if (is_one_of(key, whether)) {
 			to->none = json_is_false(value);
@@ -374,7 +420,8 @@ static bool is_linked(const struct reply *r)
 	if (!reply_header(r, "Link", link, sizeof(link)))
 		return false;
 	for (char *p = link; (p = strcasestr(p, "rel=")); p++)
-		if ((!strncasecmp(p + 4, "next", 4) && !isalnum((unsigned char)p[8])) || !strncasecmp(p + 4, "\"next\"", 6))
+		if ((!strncasecmp(p + 4, "next", 4) && !isalnum((unsigned char)p[8])) ||
+		    !strncasecmp(p + 4, "\"next\"", 6))
 			return true;
 	return false;
 }
@@ -393,8 +440,11 @@ static int64_t rows_of(const json_t *page)
 static int lost_in_pages(struct turn *t, const char *what, const char *why)
 {
 	api_first_page(t->op);
-	return err_set(t->err, ERR_BUG, "RunPod's list of %s has further pages (%s), which this burst cannot ask for: look at RunPod's "
-		       "console, and get a newer burst", what, why);
+	return err_set(t->err, ERR_BUG,
+		       "RunPod's list of %s has further pages (%s), which this burst cannot ask "
+		       "for: look at RunPod's "
+		       "console, and get a newer burst",
+		       what, why);
 }
 
 int api_further_pages(struct turn *t, const json_t *page, const char *what)
@@ -405,10 +455,16 @@ int api_further_pages(struct turn *t, const json_t *page, const char *what)
 	look_for_further(page, &further);
 	op->rows += rows_of(page);
 	if (!further.cursor || further.none) {
-		CLEANUP(free_text) char *word = further.word ? xasprintf("\"%.40s\"", further.word) : NULL;
-		CLEANUP(free_text) char *total = xasprintf("%lld in all, %lld here", (long long)further.rows, (long long)op->rows);
+		CLEANUP(free_text)
+		char *word = further.word ? xasprintf("\"%.40s\"", further.word) : NULL;
+		CLEANUP(free_text)
+		char *total = xasprintf("%lld in all, %lld here", (long long)further.rows,
+					(long long)op->rows);
 		if (!further.none && (word || is_linked(t->reply) || further.rows > op->rows))
-			return lost_in_pages(t, what, word ? word : further.rows > op->rows ? total : "by its Link header");
+			return lost_in_pages(t, what,
+					     word                      ? word
+					     : further.rows > op->rows ? total
+								       : "by its Link header");
 		api_first_page(op);
 		return 0;
 	}

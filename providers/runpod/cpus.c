@@ -1,9 +1,11 @@
-/* cpus.c - pods without a GPU: a flavour of CPU and a number of vCPUs, from which their memory and their disk follow. */
+/* cpus.c - pods without a GPU: a flavour of CPU and a number of vCPUs, from which their memory and
+ * their disk follow. */
 #include "impl.h"
 
 #include "base/jsonx.h"
 
-/* vCPUs go by powers of two. What disk a flavour may have stands in no catalog; this much for each vCPU is given by all. */
+/* vCPUs go by powers of two. What disk a flavour may have stands in no catalog; this much for each
+ * vCPU is given by all. */
 enum { VCPUS_LEAST = 2, VCPUS_MOST = 256, DISK_GB_PER_VCPU = 10 };
 
 bool cpu_is_meant(const char *wish)
@@ -35,7 +37,8 @@ bool cpu_alone_is_wished(const struct op *op)
 
 static bool is_enough(const struct op *op, int vcpus)
 {
-	return vcpus >= op->want->offers.cpu && (int64_t)vcpus * DISK_GB_PER_VCPU >= op->want->offers.disk_gb;
+	return vcpus >= op->want->offers.cpu &&
+	       (int64_t)vcpus * DISK_GB_PER_VCPU >= op->want->offers.disk_gb;
 }
 
 /* What any flavour would have to have. */
@@ -52,11 +55,13 @@ static int vcpus_asked(const struct op *op)
 static int vcpus_of(const struct op *op, const json_t *flavour)
 {
 	const json_t *range = json_object_get(flavour, "vcpu");
-	int64_t least = jsonx_int(range, "min", VCPUS_LEAST), most = jsonx_int(range, "max", VCPUS_LEAST);
+	int64_t least = jsonx_int(range, "min", VCPUS_LEAST),
+		most = jsonx_int(range, "max", VCPUS_LEAST);
 	double ram_gb = jsonx_number(flavour, "ramGbPerVcpu", 0);
 	int n = vcpus_asked(op);
 
-	while (n <= most && n <= VCPUS_MOST && (n < least || n * ram_gb < (double)op->want->offers.memory_gb))
+	while (n <= most && n <= VCPUS_MOST &&
+	       (n < least || n * ram_gb < (double)op->want->offers.memory_gb))
 		n *= 2;
 	return n <= most && n <= VCPUS_MOST && is_enough(op, n) ? n : 0;
 }
@@ -70,19 +75,24 @@ static void none_is_so_large(struct op *op)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	str_addf(&text, "no CPU pod of RunPod's has %lld vCPUs", (long long)MAX(op->want->offers.cpu, (int64_t)VCPUS_LEAST));
+	str_addf(&text, "no CPU pod of RunPod's has %lld vCPUs",
+		 (long long)MAX(op->want->offers.cpu, (int64_t)VCPUS_LEAST));
 	if (op->want->offers.memory_gb)
 		str_addf(&text, ", %lld GB of memory", (long long)op->want->offers.memory_gb);
 	if (op->want->offers.disk_gb)
-		str_addf(&text, ", %lld GB of disk (%d GB for each vCPU)", (long long)op->want->offers.disk_gb, DISK_GB_PER_VCPU);
-	err_set(&op->first, ERR_CONFIG, "%s: lower pod.cpu, pod.memory_gb or pod.disk_gb", str_text(&text));
+		str_addf(&text, ", %lld GB of disk (%d GB for each vCPU)",
+			 (long long)op->want->offers.disk_gb, DISK_GB_PER_VCPU);
+	err_set(&op->first, ERR_CONFIG, "%s: lower pod.cpu, pod.memory_gb or pod.disk_gb",
+		str_text(&text));
 }
 
 /* ---- the catalog ---- */
 
 enum op_next cpus_ask(struct turn *t)
 {
-	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount=%d", vcpus_asked(t->op));
+	return api_ask(t, CALL_POLL, "GET", NULL,
+		       "/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount=%d",
+		       vcpus_asked(t->op));
 }
 
 /* False: it cannot be as large as is wanted. */
@@ -94,7 +104,8 @@ static bool read_flavour(struct op *op, const json_t *flavour)
 
 	if (!where.count || !id[0] || strlen(id) >= sizeof(where.type))
 		return where.count > 0;
-	offer.price_microusd_h = api_microusd(json_object_get(flavour, "price"), "securePerVcpu") * where.count;
+	offer.price_microusd_h =
+		api_microusd(json_object_get(flavour, "price"), "securePerVcpu") * where.count;
 	offers_floor(op, offer.price_microusd_h);
 	if (offer.price_microusd_h <= 0 || offers_sold_out(flavour))
 		return true;

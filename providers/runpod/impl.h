@@ -7,12 +7,12 @@
 #include "provider.h"
 
 enum { RUNPOD_TYPE_MAX = 100, RUNPOD_DISK_LEAST_GB = 20, RUNPOD_DISK_GB = 40 };
-#define RUNPOD_IMAGE	  "runpod/pytorch:1.0.2-cu1281-torch280-ubuntu2404"
+#define RUNPOD_IMAGE      "runpod/pytorch:1.0.2-cu1281-torch280-ubuntu2404"
 #define RUNPOD_IMAGE_CUDA "12.8"
 
 struct provider {
 	const struct section *conf; /* borrowed */
-	char *root;		    /* of the API: no slash at its end */
+	char *root;                 /* of the API: no slash at its end */
 	char *account;
 	bool secure, community; /* which clouds are wanted */
 };
@@ -21,15 +21,16 @@ struct op {
 	struct provider *provider;
 	enum op_kind kind;
 	const struct op_want *want;
-	int step;  /* which reply is awaited; each operation numbers its own, 0: nothing was asked yet */
-	int tries; /* of what an operation itself asks for again */
+	/* which reply is awaited; each operation numbers its own, 0: nothing was asked yet */
+	int step;
+	int tries;            /* of what an operation itself asks for again */
 	struct op_result got; /* what was learnt so far; freed with the operation */
-	json_t *kept;	      /* likewise */
+	json_t *kept;         /* likewise */
 	struct err first;     /* why the first way did not work, where there are several */
 	char cursor[512];     /* of a list's next page; "": the first one */
-	int pages;	      /* of this list, read until now */
-	int64_t rows; /* ... and what it held */
-	bool sold_out_spot; /* what it would cost on the spot market is not known */
+	int pages;            /* of this list, read until now */
+	int64_t rows;         /* ... and what it held */
+	bool sold_out_spot;   /* what it would cost on the spot market is not known */
 	struct volume made;
 };
 
@@ -45,35 +46,41 @@ struct turn {
 
 /* ---- api.c: how it is asked, and what an answer means ---- */
 
-/* Fills t->call and gives OP_CALL; path begins with a slash. body is taken (NULL: none). A call that must not be carried
- * twice has the class CALL_CREATE. */
-enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path, ...)
-	PRINTF(5, 6);
+/* Fills t->call and gives OP_CALL; path begins with a slash. body is taken (NULL: none). A call
+ * that must not be carried twice has the class CALL_CREATE. */
+enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body,
+		     const char *path, ...) PRINTF(5, 6);
 /* GET /pods, GET /network-volumes: the page at op->cursor */
 enum op_next api_ask_pods(struct turn *t);
 enum op_next api_ask_volumes(struct turn *t);
-/* Of a page of a list that was asked for so: 1: there are further ones, ask again; 0: that was all of it; -1: there are, and they
- * cannot be had. A page must not pass for the whole: what is missing in it would be taken for gone, or made a second time. */
+/* Of a page of a list that was asked for so: 1: there are further ones, ask again; 0: that was all
+ * of it; -1: there are, and they cannot be had. A page must not pass for the whole: what is missing
+ * in it would be taken for gone, or made a second time. */
 int api_further_pages(struct turn *t, const json_t *page, const char *what);
 void api_first_page(struct op *op); /* the list is asked for anew */
 /* POST /graphql; variables are taken (NULL: none). */
-enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query, json_t *variables);
+enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query,
+			     json_t *variables);
 /* What has been gathered in op->got is the result. */
 enum op_next api_done(struct turn *t);
 enum op_next api_wait(struct turn *t, int64_t ms);
 
-/* -1 and t->err unless the reply is a 2xx. A create whose reply was lost or is a 5xx is ERR_AMBIGUOUS. */
+/* -1 and t->err unless the reply is a 2xx. A create whose reply was lost or is a 5xx is
+ * ERR_AMBIGUOUS. */
 int api_check(struct turn *t, const char *doing);
-/* The same, and the object in its body; NULL on error. A create that was accepted in words that cannot be read is
- * ERR_AMBIGUOUS, anything else of the kind ERR_TRANSIENT. json_decref() it. */
+/* The same, and the object in its body; NULL on error. A create that was accepted in words that
+ * cannot be read is ERR_AMBIGUOUS, anything else of the kind ERR_TRANSIENT. json_decref() it. */
 json_t *api_object(struct turn *t, const char *doing);
-/* "data" of a GraphQL answer; NULL on error: HTTP, or errors in it. Borrowed from *whole, which is to be freed. */
+/* "data" of a GraphQL answer; NULL on error: HTTP, or errors in it. Borrowed from *whole, which is
+ * to be freed. */
 json_t *api_data(struct turn *t, const char *doing, json_t **whole);
 
 bool api_is_capacity(const char *text); /* the server's ways of saying: sold out */
-bool api_id_is_sound(const char *id);	/* may stand in a URL */
-void api_escape(struct str *to, const char *text, const char *keep); /* percent-encoded, all but letters, digits and keep */
-int64_t api_microusd(const json_t *object, const char *key);	      /* dollars there; 0 when absent or absurd */
+bool api_id_is_sound(const char *id);   /* may stand in a URL */
+/* percent-encoded, all but letters, digits and keep */
+void api_escape(struct str *to, const char *text, const char *keep);
+/* dollars there; 0 when absent or absurd */
+int64_t api_microusd(const json_t *object, const char *key);
 int64_t api_time(const char *rfc3339); /* epoch seconds; 0 when it is none */
 
 /* ---- the operations ---- */
@@ -108,28 +115,33 @@ bool s3_is_configured(const struct provider *p);
 bool s3_files_ready(const struct provider *p, const struct volume *v);
 /* -1: there are no keys, or this volume or path cannot be reached. */
 int s3_check(const struct op *op, struct err *err);
-/* Fills t->call. key: of an object, NULL: the volume itself; query: sorted and encoded as it is signed, NULL: none. */
-void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key, const char *query);
-/* Are the keys taken for this volume? ERR_CREDENTIALS: no; 0 also where that could not be found out. */
+/* Fills t->call. key: of an object, NULL: the volume itself; query: sorted and encoded as it is
+ * signed, NULL: none. */
+void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key,
+	    const char *query);
+/* Are the keys taken for this volume? ERR_CREDENTIALS: no; 0 also where that could not be found
+ * out. */
 enum op_next s3_try_keys(struct turn *t, const struct volume *v);
 int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err);
 /* Whether to ask again after a while: then *next is set. */
 bool s3_busy(struct turn *t, enum op_next *next);
-int s3_failure(struct turn *t, const char *doing, const char *path); /* -1: what the reply says went wrong */
+/* -1: what the reply says went wrong */
+int s3_failure(struct turn *t, const char *doing, const char *path);
 /* Whether the data centre's volumes can be read and written without a pod. */
 bool s3_reaches(const struct provider *p, const char *datacenter);
 
 /* ---- what they know of one another ---- */
 
-/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S", "SECURE/EU-RO-1/4 vCPU/cpu3c"; the data centre may be empty: anywhere. */
+/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S", "SECURE/EU-RO-1/4 vCPU/cpu3c"; the data centre may
+ * be empty: anywhere. */
 struct placement {
 	bool community, cpu;
 	char datacenter[REGION_MAX];
-	int count;		    /* of GPUs, or of vCPUs */
+	int count;                  /* of GPUs, or of vCPUs */
 	char type[RUNPOD_TYPE_MAX]; /* gpuTypeId, or a flavour of CPU */
 };
 int placement_write(const struct placement *p, char *to, size_t room); /* -1: does not fit */
-int placement_read(const char *id, struct placement *out);	       /* -1: none of ours */
+int placement_read(const char *id, struct placement *out);             /* -1: none of ours */
 
 /* As people write it: "RTX 4090" for "NVIDIA GeForce RTX 4090". */
 void gpu_shown(char to[GPU_MAX], const char *type, const char *name);
@@ -145,7 +157,8 @@ bool datacenter_is_wanted(const struct provider *p, const char *id);
 /* Adds an offer for each data centre where `item` of the catalog is free and where we may go. */
 void offers_place(struct op *op, const json_t *item, struct offer *offer, struct placement *where);
 bool offers_sold_out(const json_t *item);
-/* Something that is wanted costs so much, be it free or not: no cap below the least of these leaves an offer. */
+/* Something that is wanted costs so much, be it free or not: no cap below the least of these leaves
+ * an offer. */
 void offers_floor(struct op *op, int64_t price_microusd_h);
 
 /* ---- cpus.c: pods without a GPU, wished for as "none" ---- */
@@ -158,7 +171,8 @@ int cpus_read(struct turn *t);
 /* No more than such a pod may have. */
 int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus);
 
-/* Of the container, where so much is wanted (0: the default). It is billed beside what runs there, while that runs. */
+/* Of the container, where so much is wanted (0: the default). It is billed beside what runs there,
+ * while that runs. */
 int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where);
 int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where);
 

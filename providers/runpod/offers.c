@@ -1,4 +1,5 @@
-/* offers.c - what RunPod would rent now, from its live catalog; spot floors through GraphQL; and doctor's questions. */
+/* offers.c - what RunPod would rent now, from its live catalog; spot floors through GraphQL; and
+ * doctor's questions. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -20,13 +21,14 @@ bool gpu_meant(const char *wish, const char *type, const char *name)
 {
 	CLEANUP(free_text) char *longer = xasprintf("RTX %s", wish); /* "3090 Ti" */
 
-	return gpu_satisfies(wish, type) || gpu_satisfies(wish, name) || gpu_satisfies(longer, type) ||
-	       gpu_satisfies(longer, name);
+	return gpu_satisfies(wish, type) || gpu_satisfies(wish, name) ||
+	       gpu_satisfies(longer, type) || gpu_satisfies(longer, name);
 }
 
 int placement_write(const struct placement *p, char *to, size_t room)
 {
-	int n = snprintf(to, room, "%s/%s/%d%s/%s", p->community ? "COMMUNITY" : "SECURE", p->datacenter, p->count, p->cpu ? " vCPU" : "", p->type);
+	int n = snprintf(to, room, "%s/%s/%d%s/%s", p->community ? "COMMUNITY" : "SECURE",
+			 p->datacenter, p->count, p->cpu ? " vCPU" : "", p->type);
 
 	return n > 0 && (size_t)n < room ? 0 : -1;
 }
@@ -52,8 +54,8 @@ int placement_read(const char *id, struct placement *out)
 		p.cpu = true;
 		end += strlen(" vCPU");
 	}
-	if (end == at || *end != '/' || count < 1 || count > (p.cpu ? 1024 : 64) || (p.cpu && p.community) || !end[1] ||
-	    strlen(end + 1) >= sizeof(p.type))
+	if (end == at || *end != '/' || count < 1 || count > (p.cpu ? 1024 : 64) ||
+	    (p.cpu && p.community) || !end[1] || strlen(end + 1) >= sizeof(p.type))
 		return -1;
 	p.count = (int)count;
 	COPY_TEXT(p.type, end + 1);
@@ -85,7 +87,8 @@ bool datacenter_is_wanted(const struct provider *p, const char *id)
 	return !count;
 }
 
-/* ---- which questions: one for each number of GPUs wanted and each cloud, then one for CPU pods ---- */
+/* ---- which questions: one for each number of GPUs wanted and each cloud, then one for CPU pods
+ * ---- */
 
 struct question {
 	int gpus; /* 0: CPU pods */
@@ -114,7 +117,8 @@ static bool asked_before(const char *const *wishes, size_t i, int count)
 static bool question_at(const struct op *op, int index, struct question *out)
 {
 	static const char *const any[] = {"", NULL};
-	const char *const *wishes = op->want->offers.gpus && op->want->offers.gpus[0] ? op->want->offers.gpus : any;
+	const char *const *wishes =
+		op->want->offers.gpus && op->want->offers.gpus[0] ? op->want->offers.gpus : any;
 	const struct provider *p = op->provider;
 	bool volume = op->want->offers.volume.name[0];
 
@@ -142,7 +146,9 @@ static int check_names(const struct op *op, struct err *err)
 
 	for (size_t i = 0; wishes && wishes[i]; i++)
 		if (gpus_wished(wishes[i]) < 0) {
-			err_set(err, ERR_CONFIG, "gpu \"%s\": a name, or a name and how many as in \"L40S:2\"", wishes[i]);
+			err_set(err, ERR_CONFIG,
+				"gpu \"%s\": a name, or a name and how many as in \"L40S:2\"",
+				wishes[i]);
 			return err_about(err, "gpu");
 		}
 	return 0;
@@ -153,12 +159,16 @@ static int check_none(const struct op *op, struct err *err)
 	const struct op_want *want = op->want;
 
 	if (cpu_alone_is_wished(op) && want->offers.vram_gb) {
-		err_set(err, ERR_CONFIG, "gpu = [\"none\"], but this job needs a GPU with %d GB of memory: name one in gpu", want->offers.vram_gb);
+		err_set(err, ERR_CONFIG,
+			"gpu = [\"none\"], but this job needs a GPU with %d GB of memory: name one "
+			"in gpu",
+			want->offers.vram_gb);
 		return err_about(err, "gpu");
 	}
 	if (cpu_alone_is_wished(op) && !op->provider->secure)
 		return err_set(err, ERR_CONFIG,
-			       "%s: providers.runpod.cloud = \"COMMUNITY\", but CPU pods (gpu \"none\") are in the SECURE cloud alone: "
+			       "%s: providers.runpod.cloud = \"COMMUNITY\", but CPU pods (gpu "
+			       "\"none\") are in the SECURE cloud alone: "
 			       "change one of them",
 			       section_where(op->provider->conf, "cloud"));
 	return 0;
@@ -172,20 +182,24 @@ static int check_volume(const struct op *op, struct err *err)
 		return 0;
 	if (!op->provider->secure)
 		return err_set(err, ERR_CONFIG,
-			       "%s: providers.runpod.cloud = \"COMMUNITY\", but volume \"%s\" can only be attached in the SECURE "
+			       "%s: providers.runpod.cloud = \"COMMUNITY\", but volume \"%s\" can "
+			       "only be attached in the SECURE "
 			       "cloud: change one of them",
 			       section_where(op->provider->conf, "cloud"), volume->name);
 	if (volume->region[0] && !datacenter_is_wanted(op->provider, volume->region))
 		return err_set(err, ERR_CONFIG,
-			       "%s: volume \"%s\" is in %s, which providers.runpod.datacenters does not name: a volume cannot "
+			       "%s: volume \"%s\" is in %s, which providers.runpod.datacenters "
+			       "does not name: a volume cannot "
 			       "leave its data centre",
-			       section_where(op->provider->conf, "datacenters"), volume->name, volume->region);
+			       section_where(op->provider->conf, "datacenters"), volume->name,
+			       volume->region);
 	return 0;
 }
 
 int offers_check_wishes(const struct op *op, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct op *op, struct err *err) = {check_names, check_none, check_volume};
+	static int (*const checks[])(const struct op *op,
+				     struct err *err) = {check_names, check_none, check_volume};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](op, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -238,9 +252,11 @@ static void add_offer(struct op *op, const struct offer *offer)
 	op->got.offers[op->got.offer_count++] = *offer;
 }
 
-static void add_placed(struct op *op, struct offer *offer, struct placement *where, const char *datacenter, const json_t *stock)
+static void add_placed(struct op *op, struct offer *offer, struct placement *where,
+		       const char *datacenter, const json_t *stock)
 {
-	if (offers_sold_out(stock) || strlen(datacenter) >= sizeof(where->datacenter) || strchr(datacenter, '/'))
+	if (offers_sold_out(stock) || strlen(datacenter) >= sizeof(where->datacenter) ||
+	    strchr(datacenter, '/'))
 		return;
 	COPY_TEXT(where->datacenter, datacenter);
 	COPY_TEXT(offer->region, datacenter);
@@ -263,7 +279,8 @@ void offers_place(struct op *op, const json_t *from, struct offer *offer, struct
 	bool fixed = section_count(op->provider->conf, "datacenters") || volume->region[0];
 	size_t i;
 
-	/* naming data centres tends to prevent a COMMUNITY pod altogether; a list that the catalog leaves out: anywhere */
+	/* naming data centres tends to prevent a COMMUNITY pod altogether; a list that the catalog
+	 * leaves out: anywhere */
 	if (where->community || (!json_array_size(list) && !fixed)) {
 		if (!where->community || !section_count(op->provider->conf, "datacenters"))
 			add_placed(op, offer, where, "", from);
@@ -273,7 +290,8 @@ void offers_place(struct op *op, const json_t *from, struct offer *offer, struct
 		const char *id = jsonx_text(item, "id", "");
 		if (!id[0] || offers_sold_out(item))
 			continue;
-		if ((volume->region[0] && strcmp(volume->region, id)) || !datacenter_is_wanted(op->provider, id))
+		if ((volume->region[0] && strcmp(volume->region, id)) ||
+		    !datacenter_is_wanted(op->provider, id))
 			note_elsewhere(op, id);
 		else
 			add_placed(op, offer, where, id, item);
@@ -296,7 +314,8 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 	if (any && !strcmp(jsonx_text(gpu, "manufacturer", "NVIDIA"), "AMD"))
 		return;
 	offer.price_microusd_h = api_microusd(json_object_get(gpu, "price"), cloud) * q->gpus;
-	if (!jsonx_bool(gpu, cloud, true) || offer.price_microusd_h <= 0 || offer.vram_gb < op->want->offers.vram_gb ||
+	if (!jsonx_bool(gpu, cloud, true) || offer.price_microusd_h <= 0 ||
+	    offer.vram_gb < op->want->offers.vram_gb ||
 	    jsonx_int(json_object_get(gpu, "maxCount"), cloud, q->gpus) < q->gpus)
 		return;
 	offers_floor(op, offer.price_microusd_h);
@@ -334,8 +353,10 @@ static enum op_next ask_catalog(struct turn *t, const struct question *q)
 {
 	const char *cuda = cuda_floor(t->op->provider, t->op->want->offers.image);
 
-	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s", q->gpus,
-		       q->community ? "COMMUNITY" : "SECURE", cuda ? "&minCudaVersion=" : "", cuda ? cuda : "");
+	return api_ask(t, CALL_POLL, "GET", NULL,
+		       "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s",
+		       q->gpus, q->community ? "COMMUNITY" : "SECURE",
+		       cuda ? "&minCudaVersion=" : "", cuda ? cuda : "");
 }
 
 /* ---- spot ---- */
@@ -343,9 +364,10 @@ static enum op_next ask_catalog(struct turn *t, const struct question *q)
 static enum op_next ask_floors(struct turn *t, const struct question *q)
 {
 	CLEANUP(free_text)
-	char *query = xasprintf("query{gpuTypes{id lowestPrice(input:{gpuCount:%d,secureCloud:%s}){minimumBidPrice "
-				"uninterruptablePrice stockStatus}}}",
-				q->gpus, q->community ? "false" : "true");
+	char *query = xasprintf(
+		"query{gpuTypes{id lowestPrice(input:{gpuCount:%d,secureCloud:%s}){minimumBidPrice "
+		"uninterruptablePrice stockStatus}}}",
+		q->gpus, q->community ? "false" : "true");
 
 	return api_ask_graphql(t, CALL_POLL, query, NULL);
 }
@@ -353,7 +375,9 @@ static enum op_next ask_floors(struct turn *t, const struct question *q)
 /* What we would bid for a GPU whose floor this is; 0: no spot there for us. */
 static int64_t bid_for(const struct op *op, int64_t floor, int64_t on_demand)
 {
-	int64_t bid = section_has(op->provider->conf, "bid") ? section_int(op->provider->conf, "bid") : floor + floor / 10;
+	int64_t bid = section_has(op->provider->conf, "bid")
+			      ? section_int(op->provider->conf, "bid")
+			      : floor + floor / 10;
 
 	if (floor <= 0 || bid < floor)
 		return 0;
@@ -369,11 +393,13 @@ static void add_spot(struct op *op, const json_t *type, const struct question *q
 	for (size_t i = 0; i < count; i++) {
 		struct offer offer = op->got.offers[i];
 		struct placement where;
-		if (offer.spot || placement_read(offer.id, &where) < 0 || where.cpu || where.count != q->gpus ||
-		    where.community != q->community || strcmp(where.type, id) || !strcasecmp(stock, "none"))
+		if (offer.spot || placement_read(offer.id, &where) < 0 || where.cpu ||
+		    where.count != q->gpus || where.community != q->community ||
+		    strcmp(where.type, id) || !strcasecmp(stock, "none"))
 			continue;
 		int64_t disk = disk_microusd_h(op->want->offers.disk_gb, &where);
-		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"), (offer.price_microusd_h - disk) / q->gpus);
+		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"),
+				      (offer.price_microusd_h - disk) / q->gpus);
 		if (!bid)
 			continue;
 		offer.spot = true;
@@ -398,7 +424,8 @@ static int read_floors(struct turn *t, const struct question *q)
 /* ---- the result ---- */
 
 /* What the catalog does not have, and what it has that is called nearly so. */
-static void add_missing(struct str *to, const char *what, const char *word, const char *joint, const char *const *names)
+static void add_missing(struct str *to, const char *what, const char *word, const char *joint,
+			const char *const *names)
 {
 	const char *near = nearest_word(word, names);
 
@@ -431,7 +458,8 @@ static int unknown_gpu(struct turn *t)
 	return err_about(t->err, "gpu");
 }
 
-/* The largest memory among the GPUs that were wished for; more than any, where a pod without one would do. */
+/* The largest memory among the GPUs that were wished for; more than any, where a pod without one
+ * would do. */
 static int64_t most_vram_gb(const struct op *op)
 {
 	const char *const *wishes = op->want->offers.gpus;
@@ -443,7 +471,8 @@ static int64_t most_vram_gb(const struct op *op)
 		if (cpu_is_meant(wishes[w]))
 			return INT64_MAX;
 		json_array_foreach (op->kept, i, gpu)
-			if (gpu_meant(wishes[w], jsonx_text(gpu, "id", ""), jsonx_text(gpu, "name", "")))
+			if (gpu_meant(wishes[w], jsonx_text(gpu, "id", ""),
+				      jsonx_text(gpu, "name", "")))
 				most = MAX(most, jsonx_int(gpu, "memory", 0));
 	}
 	return wishes && wishes[0] ? most : INT64_MAX;
@@ -470,14 +499,16 @@ static bool find_wished(const struct op *op, const char *wish, struct str *place
 		known = true;
 		json_array_foreach (json_object_get(gpu, "dataCenters"), k, item) {
 			const char *id = jsonx_text(item, "id", "");
-			if (id[0] && !offers_sold_out(item) && !strstr(str_text(places), id) && places->len < 120)
+			if (id[0] && !offers_sold_out(item) && !strstr(str_text(places), id) &&
+			    places->len < 120)
 				str_addf(places, "%s%.40s", places->len ? ", " : "", id);
 		}
 	}
 	return known;
 }
 
-/* Something else is on offer, but what was wished for as well is misspelt, or only where we cannot go. */
+/* Something else is on offer, but what was wished for as well is misspelt, or only where we cannot
+ * go. */
 static void add_remarks(struct op *op)
 {
 	const struct volume *volume = &op->want->offers.volume;
@@ -491,8 +522,10 @@ static void add_remarks(struct op *op)
 		if (!known && !gpu_find(wishes[i])) /* else it may be another vendor's */
 			add_unknown(&op->got.text, op, wishes[i]);
 		else if (known && places.len && volume->region[0])
-			str_addf(&op->got.text, "%.60s is free in %s, but not in %s, where volume \"%s\" is: passed over", wishes[i],
-				 str_text(&places), volume->region, volume->name);
+			str_addf(&op->got.text,
+				 "%.60s is free in %s, but not in %s, where volume \"%s\" is: "
+				 "passed over",
+				 wishes[i], str_text(&places), volume->region, volume->name);
 		else
 			continue;
 		str_addc(&op->got.text, '\n');
@@ -531,7 +564,8 @@ static int nothing_free(struct turn *t)
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i] && i < 6; i++)
-		str_addf(&text, "%s%.40s", i ? ", " : "", cpu_is_meant(want->offers.gpus[i]) ? "CPU pod" : want->offers.gpus[i]);
+		str_addf(&text, "%s%.40s", i ? ", " : "",
+			 cpu_is_meant(want->offers.gpus[i]) ? "CPU pod" : want->offers.gpus[i]);
 	str_addf(&text, "%s is free at RunPod now", text.len ? "" : "GPU");
 	if (volume->region[0])
 		str_addf(&text, " in %s, where volume \"%s\" is", volume->region, volume->name);
@@ -554,8 +588,9 @@ static int nothing_offered(struct turn *t)
 	if (named && !op->tries && json_array_size(op->kept))
 		return unknown_gpu(t);
 	if (named && op->tries && most_gb < op->want->offers.vram_gb) {
-		err_set(t->err, ERR_CONFIG, "this job needs a GPU with %d GB of memory; those in gpu have %lld at most", op->want->offers.vram_gb,
-			(long long)most_gb);
+		err_set(t->err, ERR_CONFIG,
+			"this job needs a GPU with %d GB of memory; those in gpu have %lld at most",
+			op->want->offers.vram_gb, (long long)most_gb);
 		return err_about(t->err, "gpu");
 	}
 	return nothing_free(t);
@@ -580,7 +615,8 @@ static enum op_next conclude(struct turn *t)
 	return api_done(t);
 }
 
-/* Steps 1, 2, ...: the catalog; then, where spot is wanted, -1, -2, ...: the floors. CPU pods, asked for last, have none. */
+/* Steps 1, 2, ...: the catalog; then, where spot is wanted, -1, -2, ...: the floors. CPU pods,
+ * asked for last, have none. */
 enum op_next offers_next(struct turn *t)
 {
 	struct op *op = t->op;
@@ -605,7 +641,8 @@ enum op_next offers_next(struct turn *t)
 	}
 	if (op->step > 0)
 		op->step = 0;
-	if (op->want->offers.spot && op->got.offer_count && question_at(op, -op->step, &q) && q.gpus) {
+	if (op->want->offers.spot && op->got.offer_count && question_at(op, -op->step, &q) &&
+	    q.gpus) {
 		op->step--;
 		return ask_floors(t, &q);
 	}
@@ -618,16 +655,19 @@ static const char myself[] = "query{myself{clientBalance currentSpendPerHr spend
 
 static void add_spending(struct str *to, const json_t *me)
 {
-	int64_t spent = api_microusd(me, "currentSpendPerHr"), limit = api_microusd(me, "spendLimit");
+	int64_t spent = api_microusd(me, "currentSpendPerHr"),
+		limit = api_microusd(me, "spendLimit");
 	char spend[32], most[32];
 
 	money_show(most, sizeof(most), limit);
 	if (!json_is_number(json_object_get(me, "currentSpendPerHr")))
 		str_add(to, "warn: what is spent an hour now is not told,");
 	else if (limit && spent >= limit)
-		str_addf(to, "bad: spending %s an hour now, no more can be rented:", money_show(spend, sizeof(spend), spent));
+		str_addf(to, "bad: spending %s an hour now, no more can be rented:",
+			 money_show(spend, sizeof(spend), spent));
 	else
-		str_addf(to, "ok: spending %s an hour now,", money_show(spend, sizeof(spend), spent));
+		str_addf(to, "ok: spending %s an hour now,",
+			 money_show(spend, sizeof(spend), spent));
 	if (limit)
 		str_addf(to, " the account's limit is %s an hour\n", most);
 	else
@@ -642,7 +682,8 @@ static void add_purse(struct op *op, const json_t *me)
 		str_add(&op->got.text, "warn: the balance is not told\n");
 		return;
 	}
-	op->got.balance_microusd = balance > 0 ? (int64_t)(balance * 1e6) : 0; /* a debt buys no more than nothing */
+	/* a debt buys no more than nothing */
+	op->got.balance_microusd = balance > 0 ? (int64_t)(balance * 1e6) : 0;
 	if (op->got.balance_microusd <= 0)
 		str_add(&op->got.text, "bad: the account has no credit\n");
 	add_spending(&op->got.text, me);
@@ -657,7 +698,8 @@ enum op_next balance_next(struct turn *t)
 	const json_t *data = api_data(t, "balance", &whole);
 	if (data)
 		add_purse(t->op, json_object_get(data, "myself"));
-	else if (t->reply->failed || t->reply->status != 410) /* 410: the vendor has taken GraphQL away */
+	else if (t->reply->failed ||
+		 t->reply->status != 410) /* 410: the vendor has taken GraphQL away */
 		return OP_FAILED;
 	str_free(&t->op->got.text);
 	return api_done(t);
@@ -693,7 +735,8 @@ static enum op_next try_files(struct turn *t)
 	v = volume_to_try(op);
 	if (v)
 		return s3_try_keys(t, v);
-	str_add(&op->got.text, "ok: keys for files of a volume without a pod are set (there is no volume to try them on)\n");
+	str_add(&op->got.text, "ok: keys for files of a volume without a pod are set (there is no "
+			       "volume to try them on)\n");
 	return api_done(t);
 }
 
@@ -705,19 +748,25 @@ static void check_files(struct turn *t)
 	if (s3_keys_tried(t->reply, v, t->err) < 0)
 		str_addf(&op->got.text, "bad: %s\n", t->err->msg);
 	else if (t->reply->failed || t->reply->status < 200 || t->reply->status > 299)
-		str_addf(&op->got.text, "warn: keys for files of a volume without a pod are set, but could not be tried on volume \"%s\"\n",
+		str_addf(&op->got.text,
+			 "warn: keys for files of a volume without a pod are set, but could not be "
+			 "tried on volume \"%s\"\n",
 			 v->name);
 	else
-		str_addf(&op->got.text, "ok: keys for files of a volume without a pod are taken (volume \"%s\")\n", v->name);
+		str_addf(&op->got.text,
+			 "ok: keys for files of a volume without a pod are taken (volume \"%s\")\n",
+			 v->name);
 	err_clear(t->err);
 }
 
 static void no_files(struct op *op)
 {
-	str_add(&op->got.text, "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod must live until its last file is home\n");
+	str_add(&op->got.text, "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod must "
+			       "live until its last file is home\n");
 }
 
-/* A refused key is a finding, not a failure. Steps: the pods, the purse, the volumes, the files of one. */
+/* A refused key is a finding, not a failure. Steps: the pods, the purse, the volumes, the files of
+ * one. */
 enum op_next check_next(struct turn *t)
 {
 	struct op *op = t->op;

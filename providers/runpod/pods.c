@@ -9,7 +9,13 @@
 #include "base/jsonx.h"
 
 enum { DISK_GB_MICROUSD = 100000, MONTH_H = 730 }; /* a month */
-enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20, CLOCKS_APART_S = 120 };
+enum {
+	LOG_WAIT_MS = 8000,
+	LOG_LINES = 200,
+	LOG_MOST = 64 << 10,
+	BLOCK_MOST_BYTES = 1 << 20,
+	CLOCKS_APART_S = 120
+};
 
 /* ---- reading ---- */
 
@@ -19,8 +25,9 @@ static enum pod_state state_of(const char *status)
 		const char *word;
 		enum pod_state state;
 	} words[] = {
-		{"PROVISIONING", POD_STATE_CREATING}, {"STARTING", POD_STATE_CREATING}, {"RUNNING", POD_STATE_RUNNING},
-		{"EXITED", POD_STATE_STOPPED},	      {"ERROR", POD_STATE_FAILED},	{"TERMINATED", POD_STATE_GONE},
+		{"PROVISIONING", POD_STATE_CREATING}, {"STARTING", POD_STATE_CREATING},
+		{"RUNNING", POD_STATE_RUNNING},       {"EXITED", POD_STATE_STOPPED},
+		{"ERROR", POD_STATE_FAILED},          {"TERMINATED", POD_STATE_GONE},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
@@ -31,32 +38,37 @@ static enum pod_state state_of(const char *status)
 
 static void read_marker(const json_t *env, struct marker *out)
 {
-	(void)marker_read(out, jsonx_text(env, "BURST_MACHINE", ""), jsonx_text(env, "BURST_RUN", ""), jsonx_text(env, "BURST_ATTEMPT", ""),
+	(void)marker_read(out, jsonx_text(env, "BURST_MACHINE", ""),
+			  jsonx_text(env, "BURST_RUN", ""), jsonx_text(env, "BURST_ATTEMPT", ""),
 			  jsonx_text(env, "BURST_HARD_END", ""));
 }
 
 static void set_address(struct pod_view *view, const char *host, int64_t port, const char *user)
 {
-	if (!host[0] || strlen(host) >= sizeof(view->host) || port < 1 || port > 65535 || !user[0] ||
-	    strlen(user) >= sizeof(view->user))
+	if (!host[0] || strlen(host) >= sizeof(view->host) || port < 1 || port > 65535 ||
+	    !user[0] || strlen(user) >= sizeof(view->user))
 		return;
 	COPY_TEXT(view->host, host);
 	COPY_TEXT(view->user, user);
 	view->port = (int)port;
 }
 
-/* ssh.direct; where a server does not fill it in, the mapping of port 22. Never ssh.proxy: it carries no files. */
+/* ssh.direct; where a server does not fill it in, the mapping of port 22. Never ssh.proxy: it
+ * carries no files. */
 static void read_address(const json_t *from, struct pod_view *view)
 {
 	const json_t *direct = json_object_get(json_object_get(from, "ssh"), "direct"), *port;
 	size_t i;
 
-	set_address(view, jsonx_text(direct, "host", ""), jsonx_int(direct, "port", 0), jsonx_text(direct, "username", "root"));
+	set_address(view, jsonx_text(direct, "host", ""), jsonx_int(direct, "port", 0),
+		    jsonx_text(direct, "username", "root"));
 	if (view->port)
 		return;
 	json_array_foreach (json_object_get(json_object_get(from, "runtime"), "ports"), i, port)
-		if (jsonx_int(port, "private", 0) == 22 && !strcmp(jsonx_text(port, "type", "tcp"), "tcp"))
-			set_address(view, jsonx_text(port, "ip", ""), jsonx_int(port, "public", 0), "root");
+		if (jsonx_int(port, "private", 0) == 22 &&
+		    !strcmp(jsonx_text(port, "type", "tcp"), "tcp"))
+			set_address(view, jsonx_text(port, "ip", ""), jsonx_int(port, "public", 0),
+				    "root");
 }
 
 static void read_state(const json_t *from, struct pod_view *view)
@@ -65,10 +77,15 @@ static void read_state(const json_t *from, struct pod_view *view)
 	const json_t *gpu = json_object_get(from, "gpu");
 
 	view->state = state_of(status);
-	view->preempted = view->spot && (view->state == POD_STATE_STOPPED || view->state == POD_STATE_GONE);
+	view->preempted =
+		view->spot && (view->state == POD_STATE_STOPPED || view->state == POD_STATE_GONE);
 	switch (view->state) {
-	case POD_STATE_UNKNOWN: snprintf(view->detail, sizeof(view->detail), "RunPod's status is %.40s", status); break;
-	case POD_STATE_FAILED: COPY_TEXT(view->detail, "RunPod's status is ERROR: its container cannot run"); break;
+	case POD_STATE_UNKNOWN:
+		snprintf(view->detail, sizeof(view->detail), "RunPod's status is %.40s", status);
+		break;
+	case POD_STATE_FAILED:
+		COPY_TEXT(view->detail, "RunPod's status is ERROR: its container cannot run");
+		break;
 	case POD_STATE_STOPPED: COPY_TEXT(view->detail, "RunPod's status is EXITED"); break;
 	case POD_STATE_RUNNING:
 		if (gpu && !jsonx_int(gpu, "count", 1)) {
@@ -84,7 +101,8 @@ static void read_state(const json_t *from, struct pod_view *view)
 
 int pods_read(const json_t *from, struct pod_view *out, struct err *err)
 {
-	const char *id = jsonx_text(from, "id", ""), *type = jsonx_text(json_object_get(from, "gpu"), "id", "");
+	const char *id = jsonx_text(from, "id", ""),
+		   *type = jsonx_text(json_object_get(from, "gpu"), "id", "");
 	const json_t *env = json_object_get(from, "env");
 	struct pod_view view = {0};
 
@@ -121,17 +139,22 @@ static struct pod_view *add_pod(struct op *op)
 
 /* ---- renting ---- */
 
-/* As JSON, which sets both: a bare string would only be words for whatever entrypoint the image has, and that may never come to them
- * (docs.runpod.io, manage templates: container start command). A new string. */
+/* As JSON, which sets both: a bare string would only be words for whatever entrypoint the image
+ * has, and that may never come to them (docs.runpod.io, manage templates: container start command).
+ * A new string. */
 static char *start_command(const char *script)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	str_add(&text, "umask 077; echo ");
 	base64_add(&text, script, strlen(script));
-	str_add(&text, " >/tmp/burst-start.b64; base64 -d /tmp/burst-start.b64 >/tmp/burst-start || "
-		       "openssl base64 -d -A -in /tmp/burst-start.b64 -out /tmp/burst-start; exec sh /tmp/burst-start");
-	CLEANUP(json_decref) json_t *command = json_pack("{s:[s,s],s:[s]}", "entrypoint", "/bin/sh", "-c", "cmd", str_text(&text));
+	str_add(&text,
+		" >/tmp/burst-start.b64; base64 -d /tmp/burst-start.b64 >/tmp/burst-start || "
+		"openssl base64 -d -A -in /tmp/burst-start.b64 -out /tmp/burst-start; exec sh "
+		"/tmp/burst-start");
+	CLEANUP(json_decref)
+	json_t *command =
+		json_pack("{s:[s,s],s:[s]}", "entrypoint", "/bin/sh", "-c", "cmd", str_text(&text));
 	return jsonx_line(command);
 }
 
@@ -142,7 +165,8 @@ static json_t *start_env(const struct op *op)
 
 	for (size_t i = 0; i < rent->env_count; i++) {
 		json_object_set_new(env, rent->env[i].name, json_string(rent->env[i].value));
-		if (!strcmp(rent->env[i].name, "BURST_AUTHORIZED_KEY")) /* RunPod's own name for it */
+		/* RunPod's own name for it */
+		if (!strcmp(rent->env[i].name, "BURST_AUTHORIZED_KEY"))
 			json_object_set_new(env, "PUBLIC_KEY", json_string(rent->env[i].value));
 	}
 	/* the marker is read back from here, whatever else the caller sends */
@@ -184,13 +208,16 @@ static json_t *gpu_wanted(const struct op *op, const struct placement *where)
 	json_t *gpu = json_object();
 
 	json_object_set_new(gpu, "id", json_string(where->type));
-	json_object_set_new(gpu, "count", json_integer(where->count)); /* its documented default does not work */
+	/* its documented default does not work */
+	json_object_set_new(gpu, "count", json_integer(where->count));
 	if (cuda)
 		json_object_set_new(gpu, "minCudaVersion", json_string(cuda));
 	if (sends_filters(op) && rent->memory_gb)
-		json_object_set_new(gpu, "minRamPerGpu", json_integer(MAX(rent->memory_gb / where->count, (int64_t)1)));
+		json_object_set_new(gpu, "minRamPerGpu",
+				    json_integer(MAX(rent->memory_gb / where->count, (int64_t)1)));
 	if (sends_filters(op) && rent->cpu)
-		json_object_set_new(gpu, "minVcpuCountPerGpu", json_integer(MAX(rent->cpu / where->count, (int64_t)1)));
+		json_object_set_new(gpu, "minVcpuCountPerGpu",
+				    json_integer(MAX(rent->cpu / where->count, (int64_t)1)));
 	return gpu;
 }
 
@@ -208,14 +235,17 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 	if (where->datacenter[0])
 		json_object_set_new(body, "dataCenterIds", json_pack("[s]", where->datacenter));
 	if (where->cpu)
-		json_object_set_new(body, "cpu", json_pack("{s:s,s:i}", "id", where->type, "vcpuCount", where->count));
+		json_object_set_new(
+			body, "cpu",
+			json_pack("{s:s,s:i}", "id", where->type, "vcpuCount", where->count));
 	else
 		json_object_set_new(body, "gpu", gpu_wanted(op, where));
 	json_object_set_new(body, "disk", json_integer(disk_gb_of(rent->disk_gb, where)));
 	json_object_set_new(body, "ports", json_pack("[s]", "22/tcp"));
 	if (rent->volume.id[0])
 		json_object_set_new(body, "mounts",
-				    json_pack("{s:[{s:s,s:s}]}", "network", "volumeId", rent->volume.id, "path",
+				    json_pack("{s:[{s:s,s:s}]}", "network", "volumeId",
+					      rent->volume.id, "path",
 					      rent->mount ? rent->mount : "/workspace"));
 	if (registry)
 		json_object_set_new(body, "registry", json_string(registry));
@@ -255,16 +285,20 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 		json_array_append_new(pairs, json_pack("{s:s,s:O}", "key", name, "value", value));
 	json_object_set_new(input, "name", json_string(rent->name));
 	json_object_set_new(input, "imageName", json_string(image));
-	if (registry) /* not in its published specification; a server that did not know it would make no pod */
+	/* not in its published specification; a server that did not know it would make no pod */
+	if (registry)
 		json_object_set_new(input, "containerRegistryAuthId", json_string(registry));
 	json_object_set_new(input, "gpuTypeId", json_string(where->type));
 	json_object_set_new(input, "gpuCount", json_integer(where->count));
 	int64_t bid = rent->offer.price_microusd_h - disk_microusd_h(rent->disk_gb, where);
 	json_object_set_new(input, "bidPerGpu", json_real((double)(bid / where->count) / 1e6));
-	json_object_set_new(input, "cloudType", json_string(where->community ? "COMMUNITY" : "SECURE"));
-	json_object_set_new(input, "containerDiskInGb", json_integer(disk_gb_of(rent->disk_gb, where)));
+	json_object_set_new(input, "cloudType",
+			    json_string(where->community ? "COMMUNITY" : "SECURE"));
+	json_object_set_new(input, "containerDiskInGb",
+			    json_integer(disk_gb_of(rent->disk_gb, where)));
 	json_object_set_new(input, "volumeInGb", json_integer(0));
-	json_object_set_new(input, "volumeMountPath", json_string(rent->mount ? rent->mount : "/workspace"));
+	json_object_set_new(input, "volumeMountPath",
+			    json_string(rent->mount ? rent->mount : "/workspace"));
 	if (rent->volume.id[0])
 		json_object_set_new(input, "networkVolumeId", json_string(rent->volume.id));
 	if (where->datacenter[0])
@@ -272,7 +306,8 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	if (cuda)
 		json_object_set_new(input, "allowedCudaVersions", cuda_versions(cuda));
 	json_object_set_new(input, "ports", json_string("22/tcp"));
-	if (where->community) /* its hosts need not have an address of their own: no ssh.direct then */
+	/* its hosts need not have an address of their own: no ssh.direct then */
+	if (where->community)
 		json_object_set_new(input, "supportPublicIp", json_true());
 	json_object_set_new(input, "dockerArgs", json_string(args));
 	json_object_set_new(input, "env", pairs);
@@ -290,12 +325,14 @@ static int check_rent(const struct op *op, struct placement *where, struct err *
 	if (!rent->volume.id[0])
 		return 0;
 	if (where->community)
-		return err_set(err, ERR_CONFIG, "volume \"%s\" can only be attached in the SECURE cloud",
+		return err_set(err, ERR_CONFIG,
+			       "volume \"%s\" can only be attached in the SECURE cloud",
 			       rent->volume.name);
 	/* the volume decides, whatever the offer says */
-	if (where->datacenter[0] && rent->volume.region[0] && strcmp(where->datacenter, rent->volume.region))
-		return err_set(err, ERR_NO_CAPACITY, "volume \"%s\" is in %s, this offer in %s", rent->volume.name,
-			       rent->volume.region, where->datacenter);
+	if (where->datacenter[0] && rent->volume.region[0] &&
+	    strcmp(where->datacenter, rent->volume.region))
+		return err_set(err, ERR_NO_CAPACITY, "volume \"%s\" is in %s, this offer in %s",
+			       rent->volume.name, rent->volume.region, where->datacenter);
 	if (rent->volume.region[0])
 		COPY_TEXT(where->datacenter, rent->volume.region);
 	return 0;
@@ -303,12 +340,14 @@ static int check_rent(const struct op *op, struct placement *where, struct err *
 
 static enum op_next ask_rent(struct turn *t, const struct placement *where)
 {
-	static const char mutation[] = "mutation($input: PodRentInterruptableInput!){podRentInterruptable(input:$input)"
-				       "{id desiredStatus imageName machineId}}";
+	static const char mutation[] =
+		"mutation($input: PodRentInterruptableInput!){podRentInterruptable(input:$input)"
+		"{id desiredStatus imageName machineId}}";
 
 	if (!t->op->want->rent.offer.spot)
 		return api_ask(t, CALL_CREATE, "POST", create_body(t->op, where), "/pods");
-	return api_ask_graphql(t, CALL_CREATE, mutation, json_pack("{s:o}", "input", spot_input(t->op, where)));
+	return api_ask_graphql(t, CALL_CREATE, mutation,
+			       json_pack("{s:o}", "input", spot_input(t->op, where)));
 }
 
 /* The pod exists: whatever else the answer lacks, its id is what counts. */
@@ -346,7 +385,8 @@ static int read_rented(struct turn *t)
 		return -1;
 	const json_t *pod = json_object_get(data, "podRentInterruptable");
 	if (json_is_null(pod))
-		return err_set(t->err, ERR_NO_CAPACITY, "create of a spot pod: nothing at this bid");
+		return err_set(t->err, ERR_NO_CAPACITY,
+			       "create of a spot pod: nothing at this bid");
 	return take_rented(t, pod);
 }
 
@@ -354,7 +394,8 @@ static int read_rented(struct turn *t)
 static bool refuses_filters(const struct turn *t)
 {
 	return sends_filters(t->op) && !t->reply->failed && t->reply->status == 422 &&
-	       (strstr(str_text(&t->reply->body), "minRamPerGpu") || strstr(str_text(&t->reply->body), "minVcpuCountPerGpu"));
+	       (strstr(str_text(&t->reply->body), "minRamPerGpu") ||
+		strstr(str_text(&t->reply->body), "minVcpuCountPerGpu"));
 }
 
 enum op_next rent_next(struct turn *t)
@@ -392,13 +433,14 @@ enum op_next inspect_next(struct turn *t)
 	return api_done(t);
 }
 
-/* "burst-ATTEMPT": whoever has changed its environment at RunPod's console has not made another pod of it. What is not in the
- * list counts as gone. */
+/* "burst-ATTEMPT": whoever has changed its environment at RunPod's console has not made another pod
+ * of it. What is not in the list counts as gone. */
 static bool has_our_name(const json_t *pod)
 {
 	const char *name = jsonx_text(pod, "name", "");
 
-	return starts_with(name, "burst-") && strspn(name + 6, "0123456789abcdef") == 16 && !name[22];
+	return starts_with(name, "burst-") && strspn(name + 6, "0123456789abcdef") == 16 &&
+	       !name[22];
 }
 
 static bool is_listed(const struct op *op, const char *id)
@@ -425,7 +467,8 @@ static int read_page(struct turn *t, const json_t *answer)
 			continue; /* not one of burst's */
 		if (pods_read(item, &view, t->err) < 0)
 			return err_wrap(t->err, "listing pods");
-		if (!t->op->pages || !is_listed(t->op, view.id)) /* others came and went between two pages */
+		/* others came and went between two pages */
+		if (!t->op->pages || !is_listed(t->op, view.id))
 			*add_pod(t->op) = view;
 	}
 	return api_further_pages(t, answer, "pods");
@@ -462,18 +505,21 @@ enum op_next release_next(struct turn *t)
 	case 1:
 		if (is_gone(t, doing))
 			break;
-		if (t->err->kind != ERR_REFUSED && t->err->kind != ERR_CONFIG && t->err->kind != ERR_BUG)
+		if (t->err->kind != ERR_REFUSED && t->err->kind != ERR_CONFIG &&
+		    t->err->kind != ERR_BUG)
 			return OP_FAILED;
 		op->first = *t->err;
 		err_clear(t->err);
-		return api_ask(t, CALL_RELEASE, "PATCH", json_pack("{s:b}", "locked", 0), "/pods/%s", id);
+		return api_ask(t, CALL_RELEASE, "PATCH", json_pack("{s:b}", "locked", 0),
+			       "/pods/%s", id);
 	case 2: /* whatever it said */
 		return api_ask(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
 	case 3:
 		if (is_gone(t, doing))
 			break;
 		err_clear(t->err);
-		return api_ask(t, CALL_RELEASE, "POST", json_pack("{s:s}", "action", "terminate"), "/pods/%s/action", id);
+		return api_ask(t, CALL_RELEASE, "POST", json_pack("{s:s}", "action", "terminate"),
+			       "/pods/%s/action", id);
 	default:
 		if (is_gone(t, doing))
 			break;
@@ -486,12 +532,20 @@ enum op_next release_next(struct turn *t)
 
 /* ---- its log ---- */
 
-/* Docker's and the registries' words for: there is no such image for this account, however often it is asked for. */
+/* Docker's and the registries' words for: there is no such image for this account, however often it
+ * is asked for. */
 static bool pull_is_hopeless(const char *line)
 {
-	static const char *const words[] = {"manifest unknown", "manifest for ",	       "no matching manifest",	   "pull access denied",
-					    "repository does not exist", "unauthorized",	       "authentication required",
-					    "invalid reference format",	 "access to the resource is denied", "toomanyrequests"};
+	static const char *const words[] = {"manifest unknown",
+					    "manifest for ",
+					    "no matching manifest",
+					    "pull access denied",
+					    "repository does not exist",
+					    "unauthorized",
+					    "authentication required",
+					    "invalid reference format",
+					    "access to the resource is denied",
+					    "toomanyrequests"};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strcasestr(line, words[i]))
@@ -501,10 +555,12 @@ static bool pull_is_hopeless(const char *line)
 
 static bool pull_failed(const char *line)
 {
-	return strcasestr(line, "error pulling image") || strcasestr(line, "failed to pull") || pull_is_hopeless(line);
+	return strcasestr(line, "error pulling image") || strcasestr(line, "failed to pull") ||
+	       pull_is_hopeless(line);
 }
 
-/* Where a pull fails over and over, or in words that leave no hope, and nothing has come after it. */
+/* Where a pull fails over and over, or in words that leave no hope, and nothing has come after it.
+ */
 struct pulls {
 	int failures;
 	char last[300];
@@ -541,7 +597,8 @@ static void read_events(struct str *to, const char *text)
 	struct pulls pulls = {0};
 
 	while (*text) {
-		size_t len = strcspn(text, "\n"), shown = len && text[len - 1] == '\r' ? len - 1 : len;
+		size_t len = strcspn(text, "\n"),
+		       shown = len && text[len - 1] == '\r' ? len - 1 : len;
 		bool whole = text[len] == '\n';
 		if (!whole)
 			break; /* the connection was cut within this line */
@@ -565,15 +622,17 @@ static void read_events(struct str *to, const char *text)
 	str_addc(to, '\n');
 }
 
-/* The stream never ends by itself and says nothing, not even its head, before there is a line: the time limit ends it, and
- * what came until then is the log. */
+/* The stream never ends by itself and says nothing, not even its head, before there is a line: the
+ * time limit ends it, and what came until then is the log. */
 enum op_next logs_next(struct turn *t)
 {
 	if (!t->reply) {
-		enum op_next next = api_ask(t, CALL_POLL, "GET", NULL, "/pods/%s/logs?tail=%d", t->op->want->id, LOG_LINES);
+		enum op_next next = api_ask(t, CALL_POLL, "GET", NULL, "/pods/%s/logs?tail=%d",
+					    t->op->want->id, LOG_LINES);
 		call_header(t->call, "Accept: text/event-stream");
 		t->call->may_repeat = false;
-		t->call->timeout_ms = t->op->want->log_ms ? MIN(t->op->want->log_ms, LOG_WAIT_MS) : LOG_WAIT_MS;
+		t->call->timeout_ms =
+			t->op->want->log_ms ? MIN(t->op->want->log_ms, LOG_WAIT_MS) : LOG_WAIT_MS;
 		return next;
 	}
 	if ((!t->reply->failed || !t->reply->was_sent) && api_check(t, "log of a pod") < 0)
@@ -593,8 +652,8 @@ static enum op_next ask_bill(struct turn *t)
 
 	if (want->since_s > CLOCKS_APART_S)
 		clock_rfc3339(since, sizeof(since), (want->since_s - CLOCKS_APART_S) * 1000);
-	return api_ask(t, CALL_POLL, "GET", NULL, "/billing/pods?podId=%s&bucketSize=hour%s%s", want->id,
-		       since[0] ? "&startTime=" : "", since);
+	return api_ask(t, CALL_POLL, "GET", NULL, "/billing/pods?podId=%s&bucketSize=hour%s%s",
+		       want->id, since[0] ? "&startTime=" : "", since);
 }
 
 static int by_start(const void *a, const void *b)
@@ -614,7 +673,8 @@ static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 	bill->cost_microusd += hour->cost_microusd;
 }
 
-/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's price, which holds the disk's. */
+/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's price, which
+ * holds the disk's. */
 static void imply_seconds(struct op_bill *bill, const struct op_want *want)
 {
 	if (want->bill.price_microusd_h <= 0)
@@ -637,7 +697,8 @@ static int read_bill(struct turn *t, const json_t *answer)
 		take_hour(bill, item, &cap);
 	}
 	if (!bill->hour_count)
-		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet", t->op->want->id);
+		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet",
+			       t->op->want->id);
 	qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), by_start);
 	imply_seconds(bill, t->op->want);
 	return 0;

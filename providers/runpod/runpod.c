@@ -1,4 +1,5 @@
-/* runpod.c - the provider itself: its keys, its account, and which file answers for which operation. */
+/* runpod.c - the provider itself: its keys, its account, and which file answers for which
+ * operation. */
 #include "runpod.h"
 
 #include <ctype.h>
@@ -8,24 +9,29 @@
 #include "impl.h"
 
 static const struct option_spec options[] = {
-	{"api_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "the account's API key"},
+	{"api_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL,
+	 "the account's API key"},
 	{"api_key_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
 	{"api_url", OPTION_TEXT, OPTION_USER_ONLY, "https://api.runpod.io", "the API's root"},
 	{"cloud", OPTION_TEXT, 0, "SECURE", "\"SECURE\", \"COMMUNITY\" or \"ANY\""},
 	{"datacenters", OPTION_TEXTS, 0, NULL, "only in these, as \"EU-RO-1\"; any when absent"},
 	{"image", OPTION_TEXT, 0, RUNPOD_IMAGE, "what pods run when pod.image does not say"},
 	{"min_cuda", OPTION_TEXT, 0, NULL,
-	 "least CUDA version of the host, as \"12.8\"; the default image's own when absent, \"none\": any"},
+	 "least CUDA version of the host, as \"12.8\"; the default image's own when absent, "
+	 "\"none\": any"},
 	{"registry", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
 	 "as \"ghcr.io/me=ID\": the credential that pulls the private images below ghcr.io/me"},
-	{"bid", OPTION_MONEY, 0, NULL, "what a spot GPU may cost an hour; a tenth above the floor when absent"},
+	{"bid", OPTION_MONEY, 0, NULL,
+	 "what a spot GPU may cost an hour; a tenth above the floor when absent"},
 	{"placement_filters", OPTION_BOOL, 0, "false",
 	 "send pod.cpu and pod.memory_gb as the least a host must have for each GPU"},
 	{"s3_access_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY, NULL,
 	 "of the S3-compatible API: files of a volume without a pod"},
 	{"s3_secret_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY, NULL, "likewise"},
-	{"s3_secret_key_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
-	{"s3_url", OPTION_TEXT, OPTION_USER_ONLY, NULL, "its root; the data centre's own when absent"},
+	{"s3_secret_key_command", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "a shell command that prints it"},
+	{"s3_url", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "its root; the data centre's own when absent"},
 	{NULL},
 };
 
@@ -33,22 +39,25 @@ static const struct option_spec options[] = {
 
 static int complain(const struct section *s, const char *key, const char *must, struct err *err)
 {
-	return err_set(err, ERR_CONFIG, "%s: providers.runpod.%s = \"%s\": must be %s", section_where(s, key), key,
-		       section_text(s, key), must);
+	return err_set(err, ERR_CONFIG, "%s: providers.runpod.%s = \"%s\": must be %s",
+		       section_where(s, key), key, section_text(s, key), must);
 }
 
 static bool is_loopback(const char *host)
 {
 	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
 
-	return (len == 9 && !strncmp(host, "localhost", len)) || (len == 5 && !strncmp(host, "[::1]", len)) ||
+	return (len == 9 && !strncmp(host, "localhost", len)) ||
+	       (len == 5 && !strncmp(host, "[::1]", len)) ||
 	       (!strncmp(host, "127.", 4) && strspn(host, "0123456789.") == len);
 }
 
 static int check_url(const struct section *s, const char *key, struct err *err)
 {
 	const char *url = section_text(s, key);
-	const char *host = url && starts_with(url, "https://") ? url + 8 : url && starts_with(url, "http://") ? url + 7 : NULL;
+	const char *host = url && starts_with(url, "https://")  ? url + 8
+			   : url && starts_with(url, "http://") ? url + 7
+								: NULL;
 
 	if (!url)
 		return 0;
@@ -63,7 +72,8 @@ static bool is_cuda_version(const char *text)
 {
 	size_t major = strspn(text, "0123456789");
 
-	return major && text[major] == '.' && text[major + 1] && !text[major + 1 + strspn(text + major + 1, "0123456789")];
+	return major && text[major] == '.' && text[major + 1] &&
+	       !text[major + 1 + strspn(text + major + 1, "0123456789")];
 }
 
 static int check_datacenters(const struct section *s, struct err *err)
@@ -72,14 +82,18 @@ static int check_datacenters(const struct section *s, struct err *err)
 		const char *id = section_item(s, "datacenters", i);
 		/* taken in lower case by the server, with odd results */
 		for (const char *p = id; *p; p++)
-			if ((!isalnum((unsigned char)*p) && *p != '-') || islower((unsigned char)*p))
+			if ((!isalnum((unsigned char)*p) && *p != '-') ||
+			    islower((unsigned char)*p))
 				return err_set(err, ERR_CONFIG,
-					       "%s: providers.runpod.datacenters: \"%s\" is no data centre's id; they look like "
+					       "%s: providers.runpod.datacenters: \"%s\" is no "
+					       "data centre's id; they look like "
 					       "\"EU-RO-1\", in capitals",
 					       section_where(s, "datacenters"), id);
 		if (!*id || strlen(id) >= REGION_MAX)
-			return err_set(err, ERR_CONFIG, "%s: providers.runpod.datacenters: \"%s\" is no data centre's id",
-				       section_where(s, "datacenters"), id);
+			return err_set(
+				err, ERR_CONFIG,
+				"%s: providers.runpod.datacenters: \"%s\" is no data centre's id",
+				section_where(s, "datacenters"), id);
 	}
 	return 0;
 }
@@ -120,14 +134,16 @@ static int check_cuda(const struct section *s, struct err *err)
 static int check_bid(const struct section *s, struct err *err)
 {
 	if (section_has(s, "bid") && section_int(s, "bid") <= 0)
-		return err_set(err, ERR_CONFIG, "%s: providers.runpod.bid must be more than 0", section_where(s, "bid"));
+		return err_set(err, ERR_CONFIG, "%s: providers.runpod.bid must be more than 0",
+			       section_where(s, "bid"));
 	return 0;
 }
 
 static int runpod_check_conf(const struct section *s, struct mistakes *m, struct err *err)
 {
-	static int (*const checks[])(const struct section *s, struct err *err) = {check_urls,  check_datacenters, check_registries, check_image,
-										  check_cloud, check_cuda,	  check_bid};
+	static int (*const checks[])(const struct section *s, struct err *err) = {
+		check_urls,  check_datacenters, check_registries, check_image,
+		check_cloud, check_cuda,        check_bid};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
@@ -140,7 +156,8 @@ static int check_keys(const struct section *s, struct err *err)
 {
 	if (!section_text(s, "s3_access_key") != !section_text(s, "s3_secret_key"))
 		return err_set(err, ERR_CONFIG,
-			       "runpod: of s3_access_key and s3_secret_key only one is set (RUNPOD_S3_ACCESS_KEY, "
+			       "runpod: of s3_access_key and s3_secret_key only one is set "
+			       "(RUNPOD_S3_ACCESS_KEY, "
 			       "RUNPOD_S3_SECRET_KEY)");
 	return 0;
 }
@@ -164,7 +181,8 @@ static void set_cloud(struct provider *p, const struct section *s)
 	p->secure = strcmp(cloud, "COMMUNITY") != 0;
 }
 
-static int runpod_check_wishes(const struct section *s, const struct op_want *want, struct mistakes *m, struct err *err)
+static int runpod_check_wishes(const struct section *s, const struct op_want *want,
+			       struct mistakes *m, struct err *err)
 {
 	struct provider p = {0};
 	const struct op op = {.provider = &p, .kind = OP_OFFERS, .want = want};
@@ -173,7 +191,8 @@ static int runpod_check_wishes(const struct section *s, const struct op_want *wa
 	return offers_check_wishes(&op, m, err);
 }
 
-static int runpod_open(struct provider **out, const struct section *s, const char *state_dir, struct err *err)
+static int runpod_open(struct provider **out, const struct section *s, const char *state_dir,
+		       struct err *err)
 {
 	const char *key = section_text(s, "api_key");
 
@@ -255,8 +274,8 @@ static bool names_something(const struct op *op)
 	}
 }
 
-static enum op_next runpod_next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-				struct op_result *result, struct err *err)
+static enum op_next runpod_next(struct op *op, const struct reply *reply, struct call *call,
+				int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	struct turn t = {op, reply, call, wait_ms, result, err};
 

@@ -1,5 +1,6 @@
-/* s3.c - files of a network volume without a pod, through RunPod's S3-compatible API: the bucket is the volume, the key the
- * path on it. One file at a time and by its name: listings there are slow and repeat themselves (tidy.c is careful). */
+/* s3.c - files of a network volume without a pod, through RunPod's S3-compatible API: the bucket is
+ * the volume, the key the path on it. One file at a time and by its name: listings there are slow
+ * and repeat themselves (tidy.c is careful). */
 #include "impl.h"
 
 #include <ctype.h>
@@ -9,12 +10,20 @@
 #include "base/path.h"
 
 /* It answers 502 under load, for a while. */
-enum { HEAD_MS = 60000, TRY_MS = 20000, TRANSFER_MS = 3600000, TRIES_MOST = 12, LOST_MOST = 3, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000,
-       TOLD_MOST_MS = 60000 /* of what the storage asks for: pods wait for it */ };
+enum {
+	HEAD_MS = 60000,
+	TRY_MS = 20000,
+	TRANSFER_MS = 3600000,
+	TRIES_MOST = 12,
+	LOST_MOST = 3,
+	WAIT_FIRST_MS = 500,
+	WAIT_MOST_MS = 10000,
+	TOLD_MOST_MS = 60000 /* of what the storage asks for: pods wait for it */
+};
 
-static const char *const reached[] = {"EU-CZ-1",  "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
-				      "US-GA-2",  "US-IL-1", "US-KS-2",	 "US-MD-1",  "US-MO-1",
-				      "US-MO-2",  "US-NC-1", "US-NC-2",	 "US-NE-1",  "US-WA-1"};
+static const char *const reached[] = {"EU-CZ-1", "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
+				      "US-GA-2", "US-IL-1", "US-KS-2",  "US-MD-1",  "US-MO-1",
+				      "US-MO-2", "US-NC-1", "US-NC-2",  "US-NE-1",  "US-WA-1"};
 
 bool s3_is_configured(const struct provider *p)
 {
@@ -44,15 +53,18 @@ int s3_check(const struct op *op, struct err *err)
 
 	if (!s3_is_configured(op->provider))
 		return err_set(err, ERR_CREDENTIALS,
-			       "files of a volume without a pod need RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (made in "
+			       "files of a volume without a pod need RUNPOD_S3_ACCESS_KEY and "
+			       "RUNPOD_S3_SECRET_KEY (made in "
 			       "RunPod's console, Settings, S3 API Keys)");
 	if (!api_id_is_sound(v->id))
 		return err_set(err, ERR_REFUSED, "\"%s\" is not a volume's id", v->id);
 	if (!v->region[0] || !s3_reaches(op->provider, v->region))
-		return err_set(err, ERR_REFUSED, "volume \"%s\": data centre \"%s\" has no S3-compatible API", v->name,
-			       v->region);
+		return err_set(err, ERR_REFUSED,
+			       "volume \"%s\": data centre \"%s\" has no S3-compatible API",
+			       v->name, v->region);
 	if (!path_is_safe(op->want->file.path))
-		return err_set(err, ERR_REFUSED, "\"%s\" is not a path on a volume", op->want->file.path);
+		return err_set(err, ERR_REFUSED, "\"%s\" is not a path on a volume",
+			       op->want->file.path);
 	return 0;
 }
 
@@ -72,7 +84,8 @@ static void add_root(struct str *to, const struct provider *provider, const char
 	str_add(to, ".runpod.io");
 }
 
-static void ask_of(struct turn *t, const struct volume *v, const char *method, int64_t timeout_ms, const char *key, const char *query)
+static void ask_of(struct turn *t, const struct volume *v, const char *method, int64_t timeout_ms,
+		   const char *key, const char *query)
 {
 	const struct op *op = t->op;
 	CLEANUP(str_free) struct str url = STR_INIT;
@@ -99,10 +112,12 @@ static void ask_of(struct turn *t, const struct volume *v, const char *method, i
 		.password = xstrdup(section_text(op->provider->conf, "s3_secret_key")),
 	};
 	call_header(t->call, "x-amz-content-sha256: %s",
-		    put ? "UNSIGNED-PAYLOAD" : "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+		    put ? "UNSIGNED-PAYLOAD"
+			: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key, const char *query)
+void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key,
+	    const char *query)
 {
 	ask_of(t, &t->op->want->file.volume, method, timeout_ms, key, query);
 }
@@ -118,8 +133,10 @@ int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err
 	if (r->failed || (r->status != 401 && r->status != 403))
 		return 0; /* what else is wrong may be right in a moment */
 	return err_set(err, ERR_CREDENTIALS,
-		       "RunPod's storage refuses RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (HTTP %d for volume \"%s\"): make a new pair in "
-		       "RunPod's console, Settings, S3 API Keys, or unset both to go on without them; a clock that is wrong is refused, too",
+		       "RunPod's storage refuses RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY "
+		       "(HTTP %d for volume \"%s\"): make a new pair in "
+		       "RunPod's console, Settings, S3 API Keys, or unset both to go on without "
+		       "them; a clock that is wrong is refused, too",
 		       r->status, v->name);
 }
 
@@ -143,7 +160,9 @@ bool s3_busy(struct turn *t, enum op_next *next)
 {
 	struct op *op = t->op;
 
-	bool passes = t->reply->status == 429 || (t->reply->status >= 500 && t->reply->status != 507); /* 507: it is full */
+	/* 507: it is full */
+	bool passes =
+		t->reply->status == 429 || (t->reply->status >= 500 && t->reply->status != 507);
 	if (t->reply->failed || !passes || op->tries >= TRIES_MOST)
 		return false;
 	int64_t wait = MIN((int64_t)WAIT_FIRST_MS << MIN(op->tries, 8), (int64_t)WAIT_MOST_MS);
@@ -174,7 +193,8 @@ int s3_failure(struct turn *t, const char *doing, const char *path)
 		kind = ERR_NOT_FOUND;
 	else if (r->status == 429)
 		kind = ERR_RATE_LIMITED;
-	err_set(t->err, kind, "%s %s: HTTP %d from RunPod%s%s", doing, path, r->status, words.len ? ": " : "", str_text(&words));
+	err_set(t->err, kind, "%s %s: HTTP %d from RunPod%s%s", doing, path, r->status,
+		words.len ? ": " : "", str_text(&words));
 	t->err->retry_after_ms = r->retry_after_ms;
 	return -1;
 }
@@ -189,7 +209,8 @@ static int64_t length_told(const struct reply *r)
 	char text[32];
 	char *end;
 
-	if (!reply_header(r, "Content-Length", text, sizeof(text)) || !isdigit((unsigned char)text[0]))
+	if (!reply_header(r, "Content-Length", text, sizeof(text)) ||
+	    !isdigit((unsigned char)text[0]))
 		return -1;
 	long long n = strtoll(text, &end, 10);
 	return *end ? -1 : (int64_t)n;
@@ -204,12 +225,15 @@ static enum op_next stored(struct turn *t)
 	if (t->reply->failed || t->reply->status != 200) {
 		failure(t, "looking at");
 		if (t->err->kind == ERR_NOT_FOUND)
-			err_set(t->err, ERR_TRANSIENT, "uploading %s: accepted, but it is not there", op->want->file.path);
+			err_set(t->err, ERR_TRANSIENT,
+				"uploading %s: accepted, but it is not there", op->want->file.path);
 		return OP_FAILED;
 	}
 	t->op->got.bytes = length_told(t->reply);
-	if (t->op->got.bytes < 0 || (op->want->file.max_bytes > 0 && t->op->got.bytes > op->want->file.max_bytes)) {
-		err_set(t->err, ERR_TRANSIENT, "uploading %s: it has another size there", op->want->file.path);
+	if (t->op->got.bytes < 0 ||
+	    (op->want->file.max_bytes > 0 && t->op->got.bytes > op->want->file.max_bytes)) {
+		err_set(t->err, ERR_TRANSIENT, "uploading %s: it has another size there",
+			op->want->file.path);
 		return OP_FAILED;
 	}
 	return api_done(t);
@@ -262,13 +286,15 @@ static enum op_next ask_fetch(struct turn *t)
 	t->call->body_to = xstrdup(t->op->want->file.local);
 	t->call->max_bytes = most > 0 ? (size_t)most : SIZE_MAX;
 	if (offset > 0 && most > 0)
-		call_header(t->call, "Range: bytes=%lld-%lld", (long long)offset, (long long)(offset + most - 1));
+		call_header(t->call, "Range: bytes=%lld-%lld", (long long)offset,
+			    (long long)(offset + most - 1));
 	else if (offset > 0)
 		call_header(t->call, "Range: bytes=%lld-", (long long)offset);
 	return OP_CALL;
 }
 
-/* What was written before a connection broke stays in the file: whoever asks again does so from there, so we do not. */
+/* What was written before a connection broke stays in the file: whoever asks again does so from
+ * there, so we do not. */
 enum op_next fetch_next(struct turn *t)
 {
 	struct op *op = t->op;

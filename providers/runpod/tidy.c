@@ -1,6 +1,7 @@
-/* tidy.c - what is in a folder of a network volume, and its end, through the S3-compatible API. Listings there are slow, may
- * repeat themselves and may lack what is there: pages are counted, a token that comes again is refused, a page that is cut off
- * is none, and that a list is empty proves nothing. */
+/* tidy.c - what is in a folder of a network volume, and its end, through the S3-compatible API.
+ * Listings there are slow, may repeat themselves and may lack what is there: pages are counted, a
+ * token that comes again is refused, a page that is cut off is none, and that a list is empty
+ * proves nothing. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -8,12 +9,18 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 
-enum { LIST_MS = 300000, DELETE_MS = 60000, PAGE_KEYS = 1000, PAGE_MOST_BYTES = 8 << 20, LAG_MS = 2000 };
+enum {
+	LIST_MS = 300000,
+	DELETE_MS = 60000,
+	PAGE_KEYS = 1000,
+	PAGE_MOST_BYTES = 8 << 20,
+	LAG_MS = 2000
+};
 enum { CALLS_MOST = 5000, ROUNDS_MOST = 20000, STILL_THERE_MOST = 5 };
 
 /* One page of a list. */
 struct page {
-	json_t *files;	  /* of [key, bytes, changed_s] */
+	json_t *files;    /* of [key, bytes, changed_s] */
 	json_t *prefixes; /* of the folders in it */
 	bool more;
 	char *token;
@@ -81,7 +88,9 @@ static char *text_of(const char *text, const char *end, const char *tag)
 		return NULL;
 	for (size_t i = 0; i < len; i++) {
 		const char *stop = from[i] == '&' ? memchr(from + i, ';', len - i) : NULL;
-		if (from[i] == '<' || (from[i] == '&' && (!stop || add_entity(&out, from + i + 1, (size_t)(stop - from) - i - 1) < 0)))
+		if (from[i] == '<' ||
+		    (from[i] == '&' &&
+		     (!stop || add_entity(&out, from + i + 1, (size_t)(stop - from) - i - 1) < 0)))
 			return NULL;
 		if (stop)
 			i = (size_t)(stop - from);
@@ -91,14 +100,16 @@ static char *text_of(const char *text, const char *end, const char *tag)
 	return str_detach(&out);
 }
 
-/* A key below the prefix that names the same thing after its path was tidied on the way; a slash at its end is one. */
+/* A key below the prefix that names the same thing after its path was tidied on the way; a slash at
+ * its end is one. */
 static bool is_below(const char *key, const char *prefix)
 {
 	if (!key || !starts_with(key, prefix))
 		return false;
 	for (const char *at = key; *at;) {
 		size_t len = strcspn(at, "/");
-		if (!len || (len == 1 && at[0] == '.') || (len == 2 && at[0] == '.' && at[1] == '.'))
+		if (!len || (len == 1 && at[0] == '.') ||
+		    (len == 2 && at[0] == '.' && at[1] == '.'))
 			return false;
 		at += len + (at[len] == '/');
 	}
@@ -107,10 +118,12 @@ static bool is_below(const char *key, const char *prefix)
 
 static int strange(struct turn *t, const char *what)
 {
-	return err_set(t->err, ERR_UNTRUSTED, "listing %s: RunPod answers with %s", t->op->want->file.path, what);
+	return err_set(t->err, ERR_UNTRUSTED, "listing %s: RunPod answers with %s",
+		       t->op->want->file.path, what);
 }
 
-static int read_file(struct turn *t, const char *from, const char *end, const char *prefix, struct page *page)
+static int read_file(struct turn *t, const char *from, const char *end, const char *prefix,
+		     struct page *page)
 {
 	CLEANUP(free_text) char *key = text_of(from, end, "Key");
 	CLEANUP(free_text) char *size = text_of(from, end, "Size");
@@ -120,12 +133,14 @@ static int read_file(struct turn *t, const char *from, const char *end, const ch
 		return strange(t, "a name that is not in it");
 	long long bytes = size ? strtoll(size, NULL, 10) : 0;
 	json_array_append_new(page->files,
-			      json_pack("[o,I,I]", json_stringn_nocheck(key, strlen(key)), (json_int_t)MAX(MIN(bytes, 1LL << 50), 0LL),
+			      json_pack("[o,I,I]", json_stringn_nocheck(key, strlen(key)),
+					(json_int_t)MAX(MIN(bytes, 1LL << 50), 0LL),
 					(json_int_t)(changed ? api_time(changed) : 0)));
 	return 0;
 }
 
-static int read_folder(struct turn *t, const char *from, const char *end, const char *prefix, struct page *page)
+static int read_folder(struct turn *t, const char *from, const char *end, const char *prefix,
+		       struct page *page)
 {
 	CLEANUP(free_text) char *name = text_of(from, end, "Prefix");
 
@@ -135,8 +150,10 @@ static int read_folder(struct turn *t, const char *from, const char *end, const 
 	return 0;
 }
 
-static int read_all(struct turn *t, const char *body, const char *tag, const char *prefix, struct page *page,
-		    int (*read)(struct turn *t, const char *from, const char *end, const char *prefix, struct page *page))
+static int read_all(struct turn *t, const char *body, const char *tag, const char *prefix,
+		    struct page *page,
+		    int (*read)(struct turn *t, const char *from, const char *end,
+				const char *prefix, struct page *page))
 {
 	const char *end = body + strlen(body), *at = body;
 	size_t len = 0;
@@ -156,8 +173,11 @@ static int read_page(struct turn *t, const char *prefix, struct page *page)
 	CLEANUP(free_text) char *truncated = text_of(body, end, "IsTruncated");
 
 	*page = (struct page){.files = json_array(), .prefixes = json_array()};
-	if (!strstr(body, "<ListBucketResult") || !strstr(body, "</ListBucketResult>") || !truncated)
-		return err_set(t->err, ERR_TRANSIENT, "listing %s: RunPod's answer is not a whole list", t->op->want->file.path);
+	if (!strstr(body, "<ListBucketResult") || !strstr(body, "</ListBucketResult>") ||
+	    !truncated)
+		return err_set(t->err, ERR_TRANSIENT,
+			       "listing %s: RunPod's answer is not a whole list",
+			       t->op->want->file.path);
 	page->more = !strcmp(truncated, "true");
 	page->token = text_of(body, end, "NextContinuationToken");
 	if (read_all(t, body, "Contents", prefix, page, read_file) < 0)
@@ -176,7 +196,8 @@ static enum op_next ask_list(struct turn *t, const char *prefix, bool flat, cons
 		api_escape(&query, token, "-._~");
 		str_addc(&query, '&');
 	}
-	str_addf(&query, "%slist-type=2&max-keys=%d&prefix=", flat ? "" : "delimiter=%2F&", PAGE_KEYS);
+	str_addf(&query, "%slist-type=2&max-keys=%d&prefix=", flat ? "" : "delimiter=%2F&",
+		 PAGE_KEYS);
 	api_escape(&query, prefix, "-._~");
 	s3_ask(t, "GET", LIST_MS, NULL, str_text(&query));
 	t->call->max_bytes = PAGE_MOST_BYTES;
@@ -189,7 +210,9 @@ static int check_path(struct turn *t)
 
 	if (s3_check(t->op, t->err) < 0)
 		return -1;
-	return path_is_safe(path) ? 0 : err_set(t->err, ERR_REFUSED, "\"%s\" is not a path on a volume", path);
+	return path_is_safe(path)
+		       ? 0
+		       : err_set(t->err, ERR_REFUSED, "\"%s\" is not a path on a volume", path);
 }
 
 /* False: *next says what to do, an answer to be waited for or a failure. */
@@ -205,7 +228,8 @@ static bool answered(struct turn *t, enum op_next *next)
 	return false;
 }
 
-/* ---- folder by folder: kept is {queue: prefixes still to be listed, the first of them now; tokens: of its pages} ---- */
+/* ---- folder by folder: kept is {queue: prefixes still to be listed, the first of them now;
+ * tokens: of its pages} ---- */
 
 static const char *queue_head(const struct op *op)
 {
@@ -218,10 +242,12 @@ static enum op_next walk_ask(struct turn *t)
 	size_t count = json_array_size(tokens);
 
 	if (t->op->step++ >= CALLS_MOST) {
-		err_set(t->err, ERR_REFUSED, "listing %s: more than %d pages are in it", t->op->want->file.path, CALLS_MOST);
+		err_set(t->err, ERR_REFUSED, "listing %s: more than %d pages are in it",
+			t->op->want->file.path, CALLS_MOST);
 		return OP_FAILED;
 	}
-	return ask_list(t, queue_head(t->op), false, count ? json_string_value(json_array_get(tokens, count - 1)) : NULL);
+	return ask_list(t, queue_head(t->op), false,
+			count ? json_string_value(json_array_get(tokens, count - 1)) : NULL);
 }
 
 static int walk_begin(struct turn *t)
@@ -231,7 +257,8 @@ static int walk_begin(struct turn *t)
 	if (check_path(t) < 0)
 		return -1;
 	prefix = xasprintf("%s/", t->op->want->file.path);
-	t->op->kept = json_pack("{s:[o],s:[]}", "queue", json_stringn_nocheck(prefix, strlen(prefix)), "tokens");
+	t->op->kept = json_pack("{s:[o],s:[]}", "queue",
+				json_stringn_nocheck(prefix, strlen(prefix)), "tokens");
 	return 0;
 }
 
@@ -256,7 +283,8 @@ static int walk_on(struct turn *t, const struct page *page)
 	return 0;
 }
 
-static enum op_next walk(struct turn *t, void (*take)(struct op *op, const char *prefix, const struct page *page))
+static enum op_next walk(struct turn *t,
+			 void (*take)(struct op *op, const char *prefix, const struct page *page))
 {
 	CLEANUP(page_free) struct page page = {0};
 	enum op_next next;
@@ -276,9 +304,11 @@ static enum op_next walk(struct turn *t, void (*take)(struct op *op, const char 
 	return over ? OP_DONE : walk_ask(t);
 }
 
-static void add_entry(struct op *op, const char *prefix, const char *key, bool folder, int64_t bytes, int64_t changed_s)
+static void add_entry(struct op *op, const char *prefix, const char *key, bool folder,
+		      int64_t bytes, int64_t changed_s)
 {
-	struct volume_entry e = {.folder = folder, .bytes = bytes, .files = folder ? -1 : 1, .changed_s = changed_s};
+	struct volume_entry e = {
+		.folder = folder, .bytes = bytes, .files = folder ? -1 : 1, .changed_s = changed_s};
 	size_t len = strcspn(key + strlen(prefix), "/");
 
 	if (!len || len >= sizeof(e.name))
@@ -301,7 +331,8 @@ static void take_names(struct op *op, const char *prefix, const struct page *pag
 	json_array_foreach (page->files, i, item) {
 		const char *key = json_string_value(json_array_get(item, 0));
 		bool folder = ends_with(key, "/");
-		add_entry(op, prefix, key, folder, folder ? -1 : json_integer_value(json_array_get(item, 1)),
+		add_entry(op, prefix, key, folder,
+			  folder ? -1 : json_integer_value(json_array_get(item, 1)),
 			  folder ? 0 : json_integer_value(json_array_get(item, 2)));
 	}
 }
@@ -327,9 +358,11 @@ static void take_sizes(struct op *op, const char *prefix, const struct page *pag
 	(void)prefix;
 	json_array_extend(json_object_get(op->kept, "queue"), page->prefixes);
 	json_array_foreach (page->files, i, item) {
-		e->bytes = MIN(e->bytes + json_integer_value(json_array_get(item, 1)), INT64_MAX / 4);
+		e->bytes =
+			MIN(e->bytes + json_integer_value(json_array_get(item, 1)), INT64_MAX / 4);
 		e->files += !ends_with(json_string_value(json_array_get(item, 0)), "/");
-		e->changed_s = MAX(e->changed_s, (int64_t)json_integer_value(json_array_get(item, 2)));
+		e->changed_s =
+			MAX(e->changed_s, (int64_t)json_integer_value(json_array_get(item, 2)));
 	}
 }
 
@@ -349,8 +382,9 @@ enum op_next volume_size_next(struct turn *t)
 
 /* ---- the end of a file or a folder ---- */
 
-/* Always the first page: what was removed is not in it any more, so no token is ever needed. Folders are listed once they are
- * empty. kept is {files: of this page, still to be removed, the last of them now; first: key of the page before}. */
+/* Always the first page: what was removed is not in it any more, so no token is ever needed.
+ * Folders are listed once they are empty. kept is {files: of this page, still to be removed, the
+ * last of them now; first: key of the page before}. */
 enum { ASK_PAGE, ASK_REMOVE, ASK_LAST };
 
 static enum op_next delete_ask(struct turn *t)
@@ -363,7 +397,10 @@ static enum op_next delete_ask(struct turn *t)
 		CLEANUP(free_text) char *prefix = xasprintf("%s/", path);
 		return ask_list(t, prefix, true, NULL);
 	}
-	s3_ask(t, "DELETE", DELETE_MS, t->op->step == ASK_LAST ? path : json_string_value(json_array_get(json_array_get(files, count - 1), 0)),
+	s3_ask(t, "DELETE", DELETE_MS,
+	       t->op->step == ASK_LAST
+		       ? path
+		       : json_string_value(json_array_get(json_array_get(files, count - 1), 0)),
 	       NULL);
 	return OP_CALL;
 }
@@ -377,7 +414,8 @@ static bool still_there(struct turn *t, const char *first)
 
 	json_object_set_new(t->op->kept, "times", json_integer(same ? times + 1 : 0));
 	if (first)
-		json_object_set_new(t->op->kept, "first", json_stringn_nocheck(first, strlen(first)));
+		json_object_set_new(t->op->kept, "first",
+				    json_stringn_nocheck(first, strlen(first)));
 	return same;
 }
 
@@ -394,10 +432,13 @@ static enum op_next take_page(struct turn *t)
 		strange(t, "a list that goes on, but tells nothing");
 		return OP_FAILED;
 	}
-	const char *first = count ? json_string_value(json_array_get(json_array_get(page.files, 0), 0)) : NULL;
+	const char *first =
+		count ? json_string_value(json_array_get(json_array_get(page.files, 0), 0)) : NULL;
 	bool same = still_there(t, first);
 	if (rounds >= ROUNDS_MOST || jsonx_int(t->op->kept, "times", 0) > STILL_THERE_MOST) {
-		err_set(t->err, ERR_TRANSIENT, "removing %s: RunPod says that it is gone and goes on listing it", t->op->want->file.path);
+		err_set(t->err, ERR_TRANSIENT,
+			"removing %s: RunPod says that it is gone and goes on listing it",
+			t->op->want->file.path);
 		return OP_FAILED;
 	}
 	json_object_set_new(t->op->kept, "rounds", json_integer(rounds + 1));
@@ -413,14 +454,16 @@ static enum op_next removed(struct turn *t)
 	size_t count = json_array_size(files);
 
 	t->op->tries = 0;
-	if (t->reply->failed || (t->reply->status != 404 && (t->reply->status < 200 || t->reply->status > 299))) {
+	if (t->reply->failed ||
+	    (t->reply->status != 404 && (t->reply->status < 200 || t->reply->status > 299))) {
 		s3_failure(t, "removing", t->op->want->file.path);
 		return OP_FAILED;
 	}
 	if (t->op->step == ASK_LAST)
 		return api_done(t);
 	if (!jsonx_bool(t->op->kept, "again", false))
-		t->op->got.bytes += json_integer_value(json_array_get(json_array_get(files, count - 1), 1));
+		t->op->got.bytes +=
+			json_integer_value(json_array_get(json_array_get(files, count - 1), 1));
 	json_array_remove(files, count - 1);
 	if (count == 1)
 		t->op->step = ASK_PAGE;

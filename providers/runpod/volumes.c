@@ -1,4 +1,5 @@
-/* volumes.c - network volumes: found by name, made only when that is wanted, where most of the wanted GPUs are. */
+/* volumes.c - network volumes: found by name, made only when that is wanted, where most of the
+ * wanted GPUs are. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -7,8 +8,15 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 
-enum { SIZE_LEAST_GB = 10, SIZE_MOST_GB = 4096, FIRST_TB_GB = 1000, LOOK_AGAIN_MS = 3000, LOOKS_MOST = 5, KIND_WORTH = 1000000 };
-enum { LOOK_FOR_ANOTHER = 9, TRY_KEYS }; /* steps */
+enum {
+	SIZE_LEAST_GB = 10,
+	SIZE_MOST_GB = 4096,
+	FIRST_TB_GB = 1000,
+	LOOK_AGAIN_MS = 3000,
+	LOOKS_MOST = 5,
+	KIND_WORTH = 1000000
+};
+enum { LOOK_FOR_ANOTHER = 9, TRY_KEYS };                        /* steps */
 enum { GB_FIRST_MICROUSD = 70000, GB_BEYOND_MICROUSD = 50000 }; /* a month, STANDARD */
 
 static int64_t price_of(int64_t size_gb)
@@ -30,7 +38,8 @@ static int read_volume(const json_t *from, struct volume *out, struct err *err)
 	COPY_TEXT(v.name, jsonx_text(from, "name", ""));
 	COPY_TEXT(v.region, region);
 	/* what the faster tier costs depends on the data centre and is told nowhere */
-	if (strcmp(jsonx_text(from, "type", "STANDARD"), "HIGH_PERFORMANCE") && v.size_gb > 0 && v.size_gb <= SIZE_MOST_GB)
+	if (strcmp(jsonx_text(from, "type", "STANDARD"), "HIGH_PERFORMANCE") && v.size_gb > 0 &&
+	    v.size_gb <= SIZE_MOST_GB)
 		v.price_microusd_month = price_of(v.size_gb);
 	*out = v;
 	return 0;
@@ -91,7 +100,8 @@ enum op_next volumes_next(struct turn *t)
 enum op_next volume_remove_next(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask(t, CALL_POLL, "DELETE", NULL, "/network-volumes/%s", t->op->want->id);
+		return api_ask(t, CALL_POLL, "DELETE", NULL, "/network-volumes/%s",
+			       t->op->want->id);
 	if (api_check(t, "removing a volume") < 0 && t->err->kind != ERR_NOT_FOUND &&
 	    !strcasestr(t->err->msg, "nonexistent network volume"))
 		return OP_FAILED;
@@ -121,8 +131,9 @@ static int worth_of(const char *availability)
 	return !strcmp(availability, "LOW") ? 1 : 0;
 }
 
-/* Which of the wanted GPUs it has. A volume stays, and stock comes and goes: each kind counts, free now or sold out. Of equals the
- * one that has more of them free, of the dearer wishes first. A wish for none is one for CPU pods. */
+/* Which of the wanted GPUs it has. A volume stays, and stock comes and goes: each kind counts, free
+ * now or sold out. Of equals the one that has more of them free, of the dearer wishes first. A wish
+ * for none is one for CPU pods. */
 static int64_t score_of(const struct op *op, const json_t *datacenter)
 {
 	const char *const *wishes = op->want->volume.gpus;
@@ -134,9 +145,13 @@ static int64_t score_of(const struct op *op, const json_t *datacenter)
 		bool cpu = wishes && cpu_is_meant(wishes[w]);
 		bool there = false;
 		best = 0;
-		json_array_foreach (json_object_get(datacenter, cpu ? "cpuAvailability" : "gpuAvailability"), i, item) {
+		json_array_foreach (
+			json_object_get(datacenter, cpu ? "cpuAvailability" : "gpuAvailability"), i,
+			item) {
 			int64_t worth = worth_of(jsonx_text(item, "availability", ""));
-			if (wishes && !cpu && !gpu_meant(wishes[w], jsonx_text(item, "id", ""), jsonx_text(item, "name", "")))
+			if (wishes && !cpu &&
+			    !gpu_meant(wishes[w], jsonx_text(item, "id", ""),
+				       jsonx_text(item, "name", "")))
 				continue;
 			there = true;
 			best = wishes ? MAX(best, worth) : best + worth;
@@ -145,7 +160,9 @@ static int64_t score_of(const struct op *op, const json_t *datacenter)
 		score += best * 100 - (wishes && best ? MIN(w, 50) : 0);
 	}
 	/* then the one whose files can be had without a pod */
-	return kinds ? kinds * KIND_WORTH + score * 2 + s3_reaches(op->provider, jsonx_text(datacenter, "id", "")) : 0;
+	return kinds ? kinds * KIND_WORTH + score * 2 +
+			       s3_reaches(op->provider, jsonx_text(datacenter, "id", ""))
+		     : 0;
 }
 
 static bool is_offered(const struct op *op, const char *id)
@@ -171,7 +188,8 @@ static const char *choose_datacenter(struct turn *t, const json_t *list)
 
 	json_array_foreach (list, i, item) {
 		const char *id = jsonx_text(item, "id", "");
-		if (!id[0] || strlen(id) >= REGION_MAX || !is_standard(item) || !datacenter_is_wanted(op->provider, id))
+		if (!id[0] || strlen(id) >= REGION_MAX || !is_standard(item) ||
+		    !datacenter_is_wanted(op->provider, id))
 			continue;
 		takes_one = true;
 		if (!is_offered(op, id))
@@ -187,12 +205,16 @@ static const char *choose_datacenter(struct turn *t, const json_t *list)
 	for (i = 0; op->want->regions && op->want->regions[i] && i < 6; i++)
 		str_addf(&offered, "%s%.40s", i ? ", " : "", op->want->regions[i]);
 	if (!takes_one)
-		err_set(t->err, ERR_CONFIG, "no data centre%s takes a volume", configured ? " of providers.runpod.datacenters" : "");
+		err_set(t->err, ERR_CONFIG, "no data centre%s takes a volume",
+			configured ? " of providers.runpod.datacenters" : "");
 	else if (offered.len)
-		err_set(t->err, ERR_NO_CAPACITY, "what is wanted is free in %s, where no volume can be made", str_text(&offered));
+		err_set(t->err, ERR_NO_CAPACITY,
+			"what is wanted is free in %s, where no volume can be made",
+			str_text(&offered));
 	else
 		err_set(t->err, ERR_CONFIG,
-			"no data centre that takes a volume is known to have a GPU of gpu in burst.cfg: correct gpu, or name one in "
+			"no data centre that takes a volume is known to have a GPU of gpu in "
+			"burst.cfg: correct gpu, or name one in "
 			"providers.runpod.datacenters");
 	return NULL;
 }
@@ -213,10 +235,13 @@ static enum op_next ask_create(struct turn *t)
 	where = choose_datacenter(t, json_object_get(answer, "dataCenters"));
 	if (!where)
 		return OP_FAILED;
-	log_line(LOG_NOTE, "runpod: making volume \"%s\", %lld GB, in %s: %s a month until it is removed", name,
-		 (long long)size_of(t->op), where, money_show(price, sizeof(price), price_of(size_of(t->op))));
-	t->op->kept = json_pack("{s:s,s:I,s:s,s:s}", "name", name, "size", (json_int_t)size_of(t->op), "dataCenter", where,
-				"type", "STANDARD");
+	log_line(LOG_NOTE,
+		 "runpod: making volume \"%s\", %lld GB, in %s: %s a month until it is removed",
+		 name, (long long)size_of(t->op), where,
+		 money_show(price, sizeof(price), price_of(size_of(t->op))));
+	t->op->kept =
+		json_pack("{s:s,s:I,s:s,s:s}", "name", name, "size", (json_int_t)size_of(t->op),
+			  "dataCenter", where, "type", "STANDARD");
 	return api_ask(t, CALL_CREATE, "POST", json_incref(t->op->kept), "/network-volumes");
 }
 
@@ -227,9 +252,11 @@ static int several(struct turn *t)
 	CLEANUP(str_free) struct str ids = STR_INIT;
 
 	for (size_t i = 0; i < t->op->got.volume_count && i < 4; i++)
-		str_addf(&ids, "%s%s in %s", i ? ", " : "", t->op->got.volumes[i].id, t->op->got.volumes[i].region);
+		str_addf(&ids, "%s%s in %s", i ? ", " : "", t->op->got.volumes[i].id,
+			 t->op->got.volumes[i].region);
 	return err_set(t->err, ERR_CONFIG,
-		       "%zu volumes are called \"%s\" (%s): name the data centre in providers.runpod.datacenters, or remove "
+		       "%zu volumes are called \"%s\" (%s): name the data centre in "
+		       "providers.runpod.datacenters, or remove "
 		       "one (`burst volume rm ID`)",
 		       t->op->got.volume_count, t->op->want->volume.name, str_text(&ids));
 }
@@ -242,7 +269,8 @@ static bool in_one_place(const struct op *op)
 	return true;
 }
 
-/* Two machines made one at the same moment. All of them must take the same: the one whose id comes first. */
+/* Two machines made one at the same moment. All of them must take the same: the one whose id comes
+ * first. */
 static void take_first(struct op *op)
 {
 	struct volume *all = op->got.volumes, first = all[0];
@@ -254,7 +282,9 @@ static void take_first(struct op *op)
 	for (size_t i = 0; i < op->got.volume_count; i++)
 		if (strcmp(all[i].id, first.id))
 			str_addf(&spare, " `burst volume rm %s`", all[i].id);
-	log_line(LOG_WARN, "runpod: %zu volumes are called \"%s\" in %s, and all of them are billed: %s is used; what ends the rest:%s",
+	log_line(LOG_WARN,
+		 "runpod: %zu volumes are called \"%s\" in %s, and all of them are billed: %s is "
+		 "used; what ends the rest:%s",
 		 op->got.volume_count, first.name, first.region, first.id, str_text(&spare));
 	all[0] = first;
 	op->got.volume_count = 1;
@@ -286,7 +316,8 @@ static enum op_next found_or_not(struct turn *t)
 		return api_ask_volumes(t);
 	if (more < 0 || pick_one(t) < 0)
 		return OP_FAILED;
-	if (t->op->got.volume_count && want->volume.prove_files && s3_files_ready(t->op->provider, &t->op->got.volumes[0])) {
+	if (t->op->got.volume_count && want->volume.prove_files &&
+	    s3_files_ready(t->op->provider, &t->op->got.volumes[0])) {
 		t->op->step = TRY_KEYS;
 		return s3_try_keys(t, &t->op->got.volumes[0]);
 	}
@@ -294,8 +325,9 @@ static enum op_next found_or_not(struct turn *t)
 		return api_done(t);
 	if (!want->volume.create) {
 		err_set(t->err, ERR_NOT_FOUND,
-			"no volume \"%s\" at RunPod: `burst volume create %s`, or volume.create = true, makes it", want->volume.name,
-			want->volume.name);
+			"no volume \"%s\" at RunPod: `burst volume create %s`, or volume.create = "
+			"true, makes it",
+			want->volume.name, want->volume.name);
 		return OP_FAILED;
 	}
 	if (want->volume.size_gb > SIZE_MOST_GB) {
@@ -308,7 +340,8 @@ static enum op_next found_or_not(struct turn *t)
 	for (size_t i = 0; want->volume.gpus && want->volume.gpus[i]; i++)
 		cpu |= cpu_is_meant(want->volume.gpus[i]);
 	t->op->step++;
-	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/datacenters?include=GPU_AVAILABILITY%s", cpu ? ",CPU_AVAILABILITY" : "");
+	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/datacenters?include=GPU_AVAILABILITY%s",
+		       cpu ? ",CPU_AVAILABILITY" : "");
 }
 
 static enum op_next made_or_not(struct turn *t)
@@ -350,7 +383,8 @@ static enum op_next look_again(struct turn *t)
 	return OP_FAILED;
 }
 
-/* Another machine may have made one since we looked. Ours is known, whether it is in the list by now or not. */
+/* Another machine may have made one since we looked. Ours is known, whether it is in the list by
+ * now or not. */
 static enum op_next look_for_another(struct turn *t)
 {
 	struct op *op = t->op;
@@ -375,7 +409,9 @@ enum op_next volume_next(struct turn *t)
 	case 2: t->op->step++; return ask_create(t);
 	case 3: return made_or_not(t);
 	case LOOK_FOR_ANOTHER: return look_for_another(t);
-	case TRY_KEYS: return s3_keys_tried(t->reply, &t->op->got.volumes[0], t->err) < 0 ? OP_FAILED : api_done(t);
+	case TRY_KEYS:
+		return s3_keys_tried(t->reply, &t->op->got.volumes[0], t->err) < 0 ? OP_FAILED
+										   : api_done(t);
 	default: return look_again(t);
 	}
 }

@@ -1,5 +1,6 @@
-/* plan.c - how long the planner takes to choose among 200 offers x 64 pods x 12 batch sizes, and how far its choice is from the best. The
- * peer, in the same run: brute force, which plays out each of these plans batch by batch. Prints one line a game; tests nothing. */
+/* plan.c - how long the planner takes to choose among 200 offers x 64 pods x 12 batch sizes, and
+ * how far its choice is from the best. The peer, in the same run: brute force, which plays out each
+ * of these plans batch by batch. Prints one line a game; tests nothing. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +12,15 @@
 #include "plan/choose.h"
 #include "plan/cost.h"
 
-enum { OFFERS = 200, PODS = 64, SEGMENTS = 3000, BATCH_MAX = 2048, GAMES = 2, REPEATS = 21, CANARY = 3 };
+enum {
+	OFFERS = 200,
+	PODS = 64,
+	SEGMENTS = 3000,
+	BATCH_MAX = 2048,
+	GAMES = 2,
+	REPEATS = 21,
+	CANARY = 3
+};
 
 static uint64_t seed;
 
@@ -37,13 +46,18 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorted batches of at most b, as even as the dispatcher cuts them, go to the pod that is free first. staged: the first pod renders a canary, then the others come up. Returns
- * the cost. Times are from when the first pod is ready. */
-static double play(const double *lengths, const struct plan_machine *m, int pods, int b, bool staged)
+/* Sorted batches of at most b, as even as the dispatcher cuts them, go to the pod that is free
+ * first. staged: the first pod renders a canary, then the others come up. Returns the cost. Times
+ * are from when the first pod is ready. */
+static double play(const double *lengths, const struct plan_machine *m, int pods, int b,
+		   bool staged)
 {
 	double free_at[PODS] = {0}, cold_s = cold_p50_s(&m->cold), billed_s = 0;
-	int segments = SEGMENTS - (staged ? CANARY : 0), rounds = (segments + b * pods - 1) / (b * pods), batches = MIN(rounds * pods, segments);
-	double canary_s = staged ? speed_batch_s(&m->speed, lengths[SEGMENTS / 2], CANARY * lengths[SEGMENTS / 2]) : 0;
+	int segments = SEGMENTS - (staged ? CANARY : 0),
+	    rounds = (segments + b * pods - 1) / (b * pods), batches = MIN(rounds * pods, segments);
+	double canary_s = staged ? speed_batch_s(&m->speed, lengths[SEGMENTS / 2],
+						 CANARY * lengths[SEGMENTS / 2])
+				 : 0;
 
 	for (int i = 0; i < pods && staged; i++)
 		free_at[i] = canary_s + (i ? cold_s : 0);
@@ -60,7 +74,8 @@ static double play(const double *lengths, const struct plan_machine *m, int pods
 		free_at[next] += speed_batch_s(&m->speed, lengths[first], sum);
 	}
 	for (int i = 0; i < pods; i++)
-		billed_s += cost_quantum_s((staged && i ? -canary_s : cold_s) + free_at[i] + m->tail_s, m->quantum_s);
+		billed_s += cost_quantum_s(
+			(staged && i ? -canary_s : cold_s) + free_at[i] + m->tail_s, m->quantum_s);
 	return cost_usd(m->price_h, billed_s);
 }
 
@@ -93,7 +108,8 @@ static void game(int number, bool staged)
 {
 	struct plan_machine machines[OFFERS];
 	double lengths[SEGMENTS], took[REPEATS];
-	const struct plan_wish wish = {.goal = PLAN_COST, .canary = staged ? CANARY : 0, .staged = staged};
+	const struct plan_wish wish = {
+		.goal = PLAN_COST, .canary = staged ? CANARY : 0, .staged = staged};
 	struct plan_work w;
 	struct plan p;
 
@@ -102,17 +118,21 @@ static void game(int number, bool staged)
 		lengths[i] = random_between(30, 280);
 	for (int i = 0; i < OFFERS; i++)
 		random_machine(&machines[i]);
-	for (int i = 0; i < REPEATS; i++) { /* with the sums over all batch sizes, which a plan makes once */
+	/* with the sums over all batch sizes, which a plan makes once */
+	for (int i = 0; i < REPEATS; i++) {
 		double before = now_ms();
 		plan_work_init(&w, lengths, SEGMENTS, BATCH_MAX, 0);
 		plan_choose(&p, &w, machines, OFFERS, &wish);
 		took[i] = now_ms() - before;
 	}
 	qsort(took, REPEATS, sizeof(*took), by_size);
-	double before = now_ms(), best = brute_force(lengths, machines, staged), brute_ms = now_ms() - before;
+	double before = now_ms(), best = brute_force(lengths, machines, staged),
+	       brute_ms = now_ms() - before;
 	double usd = play(lengths, &machines[p.machine], p.pods, p.batch, staged);
-	printf("%d offers x %d pods x %d batch sizes, %d segments%s: %.2f ms; brute force %.0f ms, %.0f times that; its choice costs %+.2f %% of brute force's\n",
-	       OFFERS, PODS, w.sizes, SEGMENTS, staged ? ", a canary first" : "", took[REPEATS / 2], brute_ms, brute_ms / took[REPEATS / 2], 100 * (usd / best - 1));
+	printf("%d offers x %d pods x %d batch sizes, %d segments%s: %.2f ms; brute force %.0f ms, "
+	       "%.0f times that; its choice costs %+.2f %% of brute force's\n",
+	       OFFERS, PODS, w.sizes, SEGMENTS, staged ? ", a canary first" : "", took[REPEATS / 2],
+	       brute_ms, brute_ms / took[REPEATS / 2], 100 * (usd / best - 1));
 }
 
 int main(void)

@@ -3,17 +3,17 @@
  *
  * It reads JSON lines on stdin. The first says what the box is:
  *   {"dir":D, "root":"/", "hide":true, "hostname":H, "disk_mb":512, "tcp":[22], "api":[PORT],
- *    "mounts":[{"from":PATH,"to":PATH,"how":"rw|ro|full"}], "files":[{"path":P,"text":T (or "from":FILE),"mode":493}],
- *    "apart":true}
- * D is an existing folder on which a disk in memory is mounted (in a mount namespace of our own: it
- * goes when we go); root is the image, under an overlay; hide leaves out of the machine's own root
- * what is not system. Then, again and again:
+ *    "mounts":[{"from":PATH,"to":PATH,"how":"rw|ro|full"}], "files":[{"path":P,"text":T (or
+ * "from":FILE),"mode":493}], "apart":true} D is an existing folder on which a disk in memory is
+ * mounted (in a mount namespace of our own: it goes when we go); root is the image, under an
+ * overlay; hide leaves out of the machine's own root what is not system. Then, again and again:
  *   {"op":"start","argv":[..],"env":{..},"fresh":true}   fresh: on an empty disk
  *   {"op":"signal","signal":15}                          to the first process
  * It writes JSON lines on stdout: {"event":"ready","ports":{"22":PORT}} (where each port of the pod
  * can be reached on this machine's loopback), "started" (pid), "failed" (error), "exit" (code,
- * signal). What the container prints goes to descriptor 3, with "apart" its errors to 4. The pod's own loopback reaches this
- * machine's loopback at the ports of "api". When stdin ends, everything ends; nothing outlives us. */
+ * signal). What the container prints goes to descriptor 3, with "apart" its errors to 4. The pod's
+ * own loopback reaches this machine's loopback at the ports of "api". When stdin ends, everything
+ * ends; nothing outlives us. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,13 @@
 #include "providers/local/forward.h"
 #include "providers/local/lockdown.h"
 
-enum { PORTS_MAX = 8, LINE_MAX_BYTES = 8 << 20, FILE_MAX_BYTES = 64 << 20, OUTPUT_FD = 3, ERROR_FD = 4 };
+enum {
+	PORTS_MAX = 8,
+	LINE_MAX_BYTES = 8 << 20,
+	FILE_MAX_BYTES = 64 << 20,
+	OUTPUT_FD = 3,
+	ERROR_FD = 4
+};
 
 struct box {
 	const json_t *conf;
@@ -108,8 +114,9 @@ static void send_fd(int to, int fd)
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
 
-	*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){
-		.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+	*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+						.cmsg_level = SOL_SOCKET,
+						.cmsg_type = SCM_RIGHTS};
 	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
 	if (sendmsg(to, &msg, 0) != 1)
 		die("sendmsg");
@@ -214,7 +221,8 @@ static void hide_what_is_not_system(const char *upper, const char *root)
 		if (entry->d_name[0] == '.' || is_one_of(entry->d_name, SYSTEM, ARRAY_LEN(SYSTEM)))
 			continue;
 		if (is_one_of(entry->d_name, EMPTY, ARRAY_LEN(EMPTY)))
-			make_opaque(upper, entry->d_name, strcmp(entry->d_name, "tmp") ? 0755 : 01777);
+			make_opaque(upper, entry->d_name,
+				    strcmp(entry->d_name, "tmp") ? 0755 : 01777);
 		else if (mknod(hole, S_IFCHR, makedev(0, 0)) < 0)
 			die(hole);
 	}
@@ -228,8 +236,8 @@ static void hide_what_is_not_system(const char *upper, const char *root)
 static void new_disk(struct box *box)
 {
 	static const char *const names[] = {"upper", "work", "root"};
-	CLEANUP(free_text) char *how =
-		xasprintf("mode=0755,size=%dm", (int)jsonx_int(box->conf, "disk_mb", 512));
+	CLEANUP(free_text)
+	char *how = xasprintf("mode=0755,size=%dm", (int)jsonx_int(box->conf, "disk_mb", 512));
 
 	if (box->has_disk && umount2(box->disk, MNT_DETACH) < 0)
 		die("umount");
@@ -262,9 +270,9 @@ static int make_dir(const char *path, mode_t mode, struct err *err)
 
 static int mount_root(const struct box *box, const char *root, struct err *err)
 {
-	CLEANUP(free_text) char *how =
-		xasprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work",
-			  jsonx_text(box->conf, "root", "/"), box->disk, box->disk);
+	CLEANUP(free_text)
+	char *how = xasprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work",
+			      jsonx_text(box->conf, "root", "/"), box->disk, box->disk);
 
 	return mount("overlay", root, "overlay", 0, how) < 0 ? failed(err, how) : 0;
 }
@@ -363,7 +371,8 @@ static int make_file(const char *root, const json_t *conf, struct err *err)
 	CLEANUP(free_text) char *dir = path_dir(path);
 
 	str_add(&text, jsonx_text(conf, "text", ""));
-	if ((from && path_read(from, FILE_MAX_BYTES, &text, err) < 0) || path_mkdirs(dir, 0755, err) < 0)
+	if ((from && path_read(from, FILE_MAX_BYTES, &text, err) < 0) ||
+	    path_mkdirs(dir, 0755, err) < 0)
 		return -1;
 	unlink(path); /* in the image it may be a link out of it */
 	CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -495,7 +504,8 @@ static void start(struct box *box, const json_t *order)
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
 		die("pipe");
 	pid_t pid = (pid_t)syscall(
-		SYS_clone, CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | SIGCHLD, 0, 0, 0, 0);
+		SYS_clone, CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | SIGCHLD, 0, 0,
+		0, 0);
 	if (pid == 0) {
 		close(go[1]);
 		become_container(box, order, go[0], report[1]);

@@ -1,5 +1,5 @@
-/* conform.c - conform PROVIDER: the suite that every provider must pass, against the vendor (or the stand-in) that the
- * environment names, as `burst` itself would reach it. */
+/* conform.c - conform PROVIDER: the suite that every provider must pass, against the vendor (or the
+ * stand-in) that the environment names, as `burst` itself would reach it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -74,8 +74,11 @@ static void carry(void *ctx, const struct call *call, struct reply *reply)
 static void conforms(void **state)
 {
 	CLEANUP(config_free) struct config *config = NULL;
-	struct config_ask ask = {.user_only = true, .providers = provider_registry, .jobs = job_registry};
-	struct conformance c = {.carry = carry, .start_script = "while :; do sleep 1; done", .volume = "conformance"};
+	struct config_ask ask = {
+		.user_only = true, .providers = provider_registry, .jobs = job_registry};
+	struct conformance c = {.carry = carry,
+				.start_script = "while :; do sleep 1; done",
+				.volume = "conformance"};
 	struct err err;
 
 	(void)state;

@@ -1,10 +1,12 @@
-/* detour.c - a shared object for LD_PRELOAD: what the program under test believes to be a connection to a pod (a port of the
- * loopback from 1024 up) goes to relay.c, which is told first which port was meant. Nothing of it is in the product.
+/* detour.c - a shared object for LD_PRELOAD: what the program under test believes to be a
+ * connection to a pod (a port of the loopback from 1024 up) goes to relay.c, which is told first
+ * which port was meant. Nothing of it is in the product.
  *
  *     DETOUR="SOCKET PORT": the relay's datagram socket, and the port it listens on
  *     DETOUR_NOT=" PORT PORT ": these are no pods'
- *     DETOUR_AWAY=FILE: while it exists, the ports in it (" PORT PORT ", or "*": all) refuse connections
- *     DETOUR_NAMES=FILE: a name that ends in .test is this machine; while FILE exists no such name can be looked up */
+ *     DETOUR_AWAY=FILE: while it exists, the ports in it (" PORT PORT ", or "*": all) refuse
+ * connections DETOUR_NAMES=FILE: a name that ends in .test is this machine; while FILE exists no
+ * such name can be looked up */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,20 +21,24 @@
 
 typedef int connect_fn(int, const struct sockaddr *, socklen_t);
 
-/* The relay knows a connection by its source port, so that is settled and told before it is made. */
+/* The relay knows a connection by its source port, so that is settled and told before it is made.
+ */
 static int announce(int fd, const char *path, int meant)
 {
-	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in from = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	socklen_t len = sizeof(from);
 	char line[64];
 
-	if (bind(fd, (struct sockaddr *)&from, sizeof(from)) < 0 || getsockname(fd, (struct sockaddr *)&from, &len) < 0)
+	if (bind(fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&from, &len) < 0)
 		return -1;
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
 	int n = snprintf(line, sizeof(line), "%d %d", ntohs(from.sin_port), meant);
 	int out = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	ssize_t sent = out < 0 ? -1 : sendto(out, line, (size_t)n, 0, (struct sockaddr *)&to, sizeof(to));
+	ssize_t sent =
+		out < 0 ? -1 : sendto(out, line, (size_t)n, 0, (struct sockaddr *)&to, sizeof(to));
 	if (out >= 0)
 		close(out);
 	return sent == n ? 0 : -1;
@@ -52,9 +58,11 @@ static int is_away(int port)
 	return strchr(ports, '*') || strstr(ports, wanted);
 }
 
-int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out)
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+		struct addrinfo **out)
 {
-	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
+	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+		dlsym(RTLD_NEXT, "getaddrinfo");
 	const char *path = getenv("DETOUR_NAMES"), *end = name ? strstr(name, ".test") : NULL;
 
 	if (!path || !end || end[5])
@@ -70,7 +78,8 @@ int connect(int fd, const struct sockaddr *address, socklen_t len)
 	char path[108];
 	int port;
 
-	if (!detour || address->sa_family != AF_INET || sscanf(detour, "%107s %d", path, &port) != 2)
+	if (!detour || address->sa_family != AF_INET ||
+	    sscanf(detour, "%107s %d", path, &port) != 2)
 		return real(fd, address, len);
 	memcpy(&to, address, sizeof(to));
 	int meant = ntohs(to.sin_port);

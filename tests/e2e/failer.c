@@ -1,12 +1,14 @@
-/* failer.c - a shared object for LD_PRELOAD: the N-th call that needs the disk, on a file below the folders that are named, fails;
- * or it and all that come after it. The program's children are spared, and so is what stdio writes (the run's log).
+/* failer.c - a shared object for LD_PRELOAD: the N-th call that needs the disk, on a file below the
+ * folders that are named, fails; or it and all that come after it. The program's children are
+ * spared, and so is what stdio writes (the run's log).
  *
  *     FAIL_AT="once|on N ERROR"     ERROR: ENOSPC, EROFS or EIO. N 0: none fails
  *     FAIL_AT="late MS rename"      none fails, each rename takes so long
- *     FAIL_UNDER=FOLDER[:FOLDER]    absolute; a file's name does as well ("/state/ledger.db" is also its -wal)
- *     FAIL_LOG=FILE                 each such call is a line there: number, call, file
+ *     FAIL_UNDER=FOLDER[:FOLDER]    absolute; a file's name does as well ("/state/ledger.db" is
+ * also its -wal) FAIL_LOG=FILE                 each such call is a line there: number, call, file
  *
- * Calls that need the disk: open that makes a file, write, pwrite, fsync, fdatasync, ftruncate to more, rename, mkdir. */
+ * Calls that need the disk: open that makes a file, write, pwrite, fsync, fdatasync, ftruncate to
+ * more, rename, mkdir. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +28,8 @@ static atomic_int calls;
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *at = getenv("FAIL_AT"), *folders = getenv("FAIL_UNDER"), *log = getenv("FAIL_LOG");
+	const char *at = getenv("FAIL_AT"), *folders = getenv("FAIL_UNDER"),
+		   *log = getenv("FAIL_LOG");
 	char name[16] = "";
 
 	if (at && folders && sscanf(at, "%7s %d %15s", how, &number, name) == 3)
@@ -54,7 +57,7 @@ static bool is_below(const char *path)
 
 static ssize_t (*plain_write(void))(int, const void *, size_t)
 {
-	return (ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+	return (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
 }
 
 /* Is this the one, or one of those? */
@@ -128,42 +131,42 @@ typedef int on_length(int, off_t);
 typedef ssize_t on_write(int, const void *, size_t);
 typedef ssize_t on_bytes(int, const void *, size_t, off_t);
 
-#define OPEN(name)                                                                 \
-	int name(const char *path, int flags, ...)                                 \
-	{                                                                          \
-		va_list ap;                                                        \
-		va_start(ap, flags);                                               \
-		mode_t mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;            \
-		va_end(ap);                                                        \
-		if ((flags & O_CREAT) && fails_at("open", AT_FDCWD, path, true))   \
-			return -1;                                                 \
-		return REAL(on_open, #name)(path, flags, mode);                    \
+#define OPEN(name)                                                                                 \
+	int name(const char *path, int flags, ...)                                                 \
+	{                                                                                          \
+		va_list ap;                                                                        \
+		va_start(ap, flags);                                                               \
+		mode_t mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;                            \
+		va_end(ap);                                                                        \
+		if ((flags & O_CREAT) && fails_at("open", AT_FDCWD, path, true))                   \
+			return -1;                                                                 \
+		return REAL(on_open, #name)(path, flags, mode);                                    \
 	}
-#define OPENAT(name)                                                               \
-	int name(int dir, const char *path, int flags, ...)                        \
-	{                                                                          \
-		va_list ap;                                                        \
-		va_start(ap, flags);                                               \
-		mode_t mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;            \
-		va_end(ap);                                                        \
-		if ((flags & O_CREAT) && fails_at("open", dir, path, true))        \
-			return -1;                                                 \
-		return REAL(on_openat, #name)(dir, path, flags, mode);             \
+#define OPENAT(name)                                                                               \
+	int name(int dir, const char *path, int flags, ...)                                        \
+	{                                                                                          \
+		va_list ap;                                                                        \
+		va_start(ap, flags);                                                               \
+		mode_t mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;                            \
+		va_end(ap);                                                                        \
+		if ((flags & O_CREAT) && fails_at("open", dir, path, true))                        \
+			return -1;                                                                 \
+		return REAL(on_openat, #name)(dir, path, flags, mode);                             \
 	}
-#define PWRITE(name)                                                               \
-	ssize_t name(int fd, const void *bytes, size_t len, off_t at)              \
-	{                                                                          \
-		if (fails_fd("pwrite", fd))                                        \
-			return -1;                                                 \
-		return REAL(on_bytes, #name)(fd, bytes, len, at);                  \
+#define PWRITE(name)                                                                               \
+	ssize_t name(int fd, const void *bytes, size_t len, off_t at)                              \
+	{                                                                                          \
+		if (fails_fd("pwrite", fd))                                                        \
+			return -1;                                                                 \
+		return REAL(on_bytes, #name)(fd, bytes, len, at);                                  \
 	}
-#define FTRUNCATE(name)                                                            \
-	int name(int fd, off_t len)                                                \
-	{                                                                          \
-		struct stat st;                                                    \
-		if (fstat(fd, &st) == 0 && len > st.st_size && fails_fd("ftruncate", fd)) \
-			return -1;                                                 \
-		return REAL(on_length, #name)(fd, len);                            \
+#define FTRUNCATE(name)                                                                            \
+	int name(int fd, off_t len)                                                                \
+	{                                                                                          \
+		struct stat st;                                                                    \
+		if (fstat(fd, &st) == 0 && len > st.st_size && fails_fd("ftruncate", fd))          \
+			return -1;                                                                 \
+		return REAL(on_length, #name)(fd, len);                                            \
 	}
 OPEN(open)
 OPEN(open64)
@@ -196,7 +199,9 @@ int rename(const char *from, const char *to)
 
 int renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
-	return fails_at("rename", to_dir, to, false) ? -1 : REAL(on_paths_at, "renameat")(from_dir, from, to_dir, to);
+	return fails_at("rename", to_dir, to, false)
+		       ? -1
+		       : REAL(on_paths_at, "renameat")(from_dir, from, to_dir, to);
 }
 
 int mkdir(const char *path, mode_t mode)
@@ -206,5 +211,6 @@ int mkdir(const char *path, mode_t mode)
 
 int mkdirat(int dir, const char *path, mode_t mode)
 {
-	return fails_at("mkdir", dir, path, true) ? -1 : REAL(on_mode_at, "mkdirat")(dir, path, mode);
+	return fails_at("mkdir", dir, path, true) ? -1
+						  : REAL(on_mode_at, "mkdirat")(dir, path, mode);
 }

@@ -1,14 +1,16 @@
-/* killer.c - a shared object for LD_PRELOAD: the program dies of SIGKILL right before or after its N-th call of one kind,
- * whichever of its threads makes it. Its children do not: strace -f cannot tell them apart, and pods would die with it.
+/* killer.c - a shared object for LD_PRELOAD: the program dies of SIGKILL right before or after its
+ * N-th call of one kind, whichever of its threads makes it. Its children do not: strace -f cannot
+ * tell them apart, and pods would die with it.
  *
  *     KILL_AT="before|during|after CALL N"    N 0: it lives. CALL:
  *         rename (renameat too), fsync, fdatasync
  *         ledger    whatever changes one of the ledger's files or makes it durable
- *         net       a request to a vendor. Before it is sent; during: all of it has been sent, nothing of the reply read; after:
- *                   the reply has come, and burst has not looked at it. Connections to pods do not count
- *         order     a child process, as the local provider's orders are. During: it has been started
- *         agent     an order to an agent. Before it is given to the connection; after: it has been sent
- *     KILL_LOG=FILE    each such call is a line there: number, wall clock ms, call, file (net: method, path) */
+ *         net       a request to a vendor. Before it is sent; during: all of it has been sent,
+ * nothing of the reply read; after: the reply has come, and burst has not looked at it. Connections
+ * to pods do not count order     a child process, as the local provider's orders are. During: it
+ * has been started agent     an order to an agent. Before it is given to the connection; after: it
+ * has been sent KILL_LOG=FILE    each such call is a line there: number, wall clock ms, call, file
+ * (net: method, path) */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #undef curl_easy_setopt /* a macro that makes sure of three arguments */
@@ -84,7 +86,8 @@ static int counted(const char *call, const char *path)
 {
 	const char *file = base_name(path);
 
-	if (victim != getpid() || !(strcmp(which, "ledger") ? !strcmp(which, call) : !strncmp(file, "ledger.db", 9)))
+	if (victim != getpid() ||
+	    !(strcmp(which, "ledger") ? !strcmp(which, call) : !strncmp(file, "ledger.db", 9)))
 		return 0;
 	return one_more(call, file);
 }
@@ -103,12 +106,12 @@ static void die(const char *moment, int count)
 }
 
 /* The real function by its type, then the call between two chances to die. */
-#define AROUND(result_type, is_counted, real_name, type, ...)      \
-	type *real = (type *)dlsym(RTLD_NEXT, real_name);          \
-	int count = is_counted;                                    \
-	die("before", count);                                      \
-	result_type result = real(__VA_ARGS__);                    \
-	die("after", count);                                       \
+#define AROUND(result_type, is_counted, real_name, type, ...)                                      \
+	type *real = (type *)dlsym(RTLD_NEXT, real_name);                                          \
+	int count = is_counted;                                                                    \
+	die("before", count);                                                                      \
+	result_type result = real(__VA_ARGS__);                                                    \
+	die("after", count);                                                                       \
 	return result
 
 typedef int on_fd(int);
@@ -192,25 +195,29 @@ pid_t waitpid(pid_t pid, int *status, int options)
 }
 
 /* ---- orders to agents ----
- * Each is a line of JSON, the first of those that lie ready counts. One thread has all connections: what it sends next is that. */
+ * Each is a line of JSON, the first of those that lie ready counts. One thread has all connections:
+ * what it sends next is that. */
 
 static const char *refused; /* the connection had no room for it: it comes again */
 static int to_be_sent, refused_number;
 static void *libssh2;
 
-ssize_t libssh2_channel_write_ex(LIBSSH2_CHANNEL *channel, int stream, const char *bytes, size_t len)
+ssize_t libssh2_channel_write_ex(LIBSSH2_CHANNEL *channel, int stream, const char *bytes,
+				 size_t len)
 {
 	typedef ssize_t on_write(LIBSSH2_CHANNEL *, int, const char *, size_t);
 	static const char begins[] = "{\"op\":\"";
 	int count = 0;
 
-	if (victim == getpid() && !strcmp(which, "agent") && len > sizeof(begins) && !memcmp(bytes, begins, sizeof(begins) - 1)) {
+	if (victim == getpid() && !strcmp(which, "agent") && len > sizeof(begins) &&
+	    !memcmp(bytes, begins, sizeof(begins) - 1)) {
 		char name[17] = "";
 		sscanf(bytes + sizeof(begins) - 1, "%16[a-z_-]", name);
 		count = bytes == refused ? refused_number : one_more("agent", name);
 	}
 	die("before", count);
-	ssize_t n = ((on_write *)dlsym(libssh2, "libssh2_channel_write_ex"))(channel, stream, bytes, len);
+	ssize_t n = ((on_write *)dlsym(libssh2, "libssh2_channel_write_ex"))(channel, stream, bytes,
+									     len);
 	refused = count && n <= 0 ? bytes : NULL;
 	refused_number = count;
 	if (count && n > 0)
@@ -231,8 +238,8 @@ ssize_t send(int fd, const void *bytes, size_t len, int flags)
 }
 
 /* ---- requests ----
- * burst loads libcurl and libssh2 when it needs them, and looks their functions up in what it loaded: it gets all that is loaded,
- * where ours come first. */
+ * burst loads libcurl and libssh2 when it needs them, and looks their functions up in what it
+ * loaded: it gets all that is loaded, where ours come first. */
 
 enum { REQUESTS = 256 };
 
@@ -255,8 +262,10 @@ void *dlopen(const char *file, int flags)
 	typedef void *on_open(const char *, int);
 	on_open *real = (on_open *)dlsym(RTLD_NEXT, "dlopen");
 
-	void **ours = !file ? NULL : !strncmp(file, "libcurl.", 8) && !strcmp(which, "net") ? &libcurl
-		      : !strncmp(file, "libssh2.", 8) ? &libssh2 : NULL;
+	void **ours = !file                                                    ? NULL
+		      : !strncmp(file, "libcurl.", 8) && !strcmp(which, "net") ? &libcurl
+		      : !strncmp(file, "libssh2.", 8)                          ? &libssh2
+									       : NULL;
 
 	if (!ours)
 		return real(file, flags);
@@ -294,7 +303,9 @@ CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
 	switch ((int)option) {
 	case CURLOPT_CONNECT_ONLY: r->connects = value != NULL; break;
 	case CURLOPT_URL: note_url(r, value); break;
-	case CURLOPT_CUSTOMREQUEST: snprintf(r->method, sizeof(r->method), "%s", (const char *)value); break;
+	case CURLOPT_CUSTOMREQUEST:
+		snprintf(r->method, sizeof(r->method), "%s", (const char *)value);
+		break;
 	case CURLOPT_POSTFIELDSIZE_LARGE: r->body = (int64_t)(intptr_t)value; break;
 	}
 	return ((on_setopt *)dlsym(libcurl, "curl_easy_setopt"))(easy, option, value);
@@ -308,7 +319,8 @@ static int on_wire(CURL *easy, curl_infotype what, char *bytes, size_t len, void
 	(void)easy, (void)bytes;
 	if (what == CURLINFO_DATA_OUT)
 		r->sent += (int64_t)len;
-	if (what == CURLINFO_HEADER_IN || ((what == CURLINFO_HEADER_OUT || what == CURLINFO_DATA_OUT) && r->sent >= r->body))
+	if (what == CURLINFO_HEADER_IN ||
+	    ((what == CURLINFO_HEADER_OUT || what == CURLINFO_DATA_OUT) && r->sent >= r->body))
 		die("during", r->number);
 	return 0;
 }

@@ -1,4 +1,5 @@
-/* Prints what pods are told: `bootstrap`, `script`, `install ENGINE` or `setup ENGINE [VOICE...]`. For shell tests. */
+/* Prints what pods are told: `bootstrap`, `script`, `install ENGINE` or `setup ENGINE [VOICE...]`.
+ * For shell tests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,12 @@ int main(int argc, char **argv)
 	if (argc > 2 && !strcmp(argv[1], "install"))
 		return fputs(engine_find(argv[2])->install, stdout) < 0;
 	if (argc > 2 && !strcmp(argv[1], "setup")) {
-		char *setup = environment_setup(engine_find(argv[2]), (const char *const *)argv + 3, getenv("MIRROR"));
+		char *setup = environment_setup(engine_find(argv[2]), (const char *const *)argv + 3,
+						getenv("MIRROR"));
 		bool failed = fputs(setup, stdout) < 0;
 		free(setup);
 		return failed;
 	}
-	return fputs(argc > 1 && !strcmp(argv[1], "script") ? kit->start_script : kit->bootstrap, stdout) < 0;
+	return fputs(argc > 1 && !strcmp(argv[1], "script") ? kit->start_script : kit->bootstrap,
+		     stdout) < 0;
 }

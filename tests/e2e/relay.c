@@ -1,34 +1,35 @@
-/* relay.c - stands between the client and its pods (detour.c leads it here) and spoils connections to the byte.
+/* relay.c - stands between the client and its pods (detour.c leads it here) and spoils connections
+ * to the byte.
  *
  *     relay SOCKET LOG RULE...
  *
- * prints the port it listens on and runs until it is killed, or its parent ends. SIGUSR1: what stands to named ports is reset.
- * A rule is POD.CONN=ACTION: pods are numbered in the order in
- * which they are first connected to, connections of a pod in their order, from 1; * stands for any. One that the pod closes
- * without a word (its sshd does not run yet) does not count. The first rule that fits a connection holds for it, and without
- * one it passes as it is.
+ * prints the port it listens on and runs until it is killed, or its parent ends. SIGUSR1: what
+ * stands to named ports is reset. A rule is POD.CONN=ACTION: pods are numbered in the order in
+ * which they are first connected to, connections of a pod in their order, from 1; * stands for any.
+ * One that the pod closes without a word (its sshd does not run yet) does not count. The first rule
+ * that fits a connection holds for it, and without one it passes as it is.
  *
- * What is no pod has a name: with RELAY_NAMES="api:8080 s3:8081" in the environment `api.3` is the third connection to port
- * 8080, `pod.2` the second one to a pod, whichever. `api~TEXT.2` begins with the second request to it that has TEXT in
- * its head, on whatever connection it goes, and its bytes count from there: for HTTP/1.1 as it is written, for HTTP/2 by prior
- * knowledge TEXT is the path.
+ * What is no pod has a name: with RELAY_NAMES="api:8080 s3:8081" in the environment `api.3` is the
+ * third connection to port 8080, `pod.2` the second one to a pod, whichever. `api~TEXT.2` begins
+ * with the second request to it that has TEXT in its head, on whatever connection it goes, and its
+ * bytes count from there: for HTTP/1.1 as it is written, for HTTP/2 by prior knowledge TEXT is the
+ * path.
  *
- *     cut:DIR:N    DIR is up (to the pod) or down: after exactly N bytes of it both sides are closed
- *     reset:DIR:N  the same with a TCP reset
- *     stall:DIR:N[:MS]  after N bytes nothing passes any more, either way; nobody is told, or both sides are closed MS later
- *     flip:DIR:N   the byte at offset N arrives with its bits turned over
- *     bit:DIR:N    it arrives with its lowest bit turned over: one letter or digit becomes another
- *     drop:DIR:N:L  L bytes from offset N on do not arrive, what follows does
- *     dup:DIR:N:L  they arrive twice (as many of them as come in one piece)
- *     delay:MS     each way takes so long; the bandwidth is not limited
- *     silent       accepted, and never a byte
+ *     cut:DIR:N    DIR is up (to the pod) or down: after exactly N bytes of it both sides are
+ * closed reset:DIR:N  the same with a TCP reset stall:DIR:N[:MS]  after N bytes nothing passes any
+ * more, either way; nobody is told, or both sides are closed MS later flip:DIR:N   the byte at
+ * offset N arrives with its bits turned over bit:DIR:N    it arrives with its lowest bit turned
+ * over: one letter or digit becomes another drop:DIR:N:L  L bytes from offset N on do not arrive,
+ * what follows does dup:DIR:N:L  they arrive twice (as many of them as come in one piece) delay:MS
+ * each way takes so long; the bandwidth is not limited silent       accepted, and never a byte
  *     refuse       accepted by the system, and reset
  *     to:PORT      another server of the loopback answers
  *     run:PROGRAM  this program answers, with the connection as its stdin and stdout
  *
- * LOG has a line for what happens: "POD.CONN open PORT RULE", "POD.CONN meets RULE" where it is by a request's text,
- * "POD.CONN fired UP DOWN RULE", "POD.CONN over UP DOWN" (bytes), or "void" in place of over; and "POD.CONN asked UP DOWN" when a
- * request of HTTP/1.1 that a rule has named by its text is over and the next one begins, or the connection ends: its bytes. */
+ * LOG has a line for what happens: "POD.CONN open PORT RULE", "POD.CONN meets RULE" where it is by
+ * a request's text, "POD.CONN fired UP DOWN RULE", "POD.CONN over UP DOWN" (bytes), or "void" in
+ * place of over; and "POD.CONN asked UP DOWN" when a request of HTTP/1.1 that a rule has named by
+ * its text is over and the next one begins, or the connection ends: its bytes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -46,8 +47,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONNS_MAX = 64, PODS_MAX = 64, TOLD_MAX = 256, CHUNK = 64 << 10, HELD_MAX = 8 << 20, LINGER_MS = 2000 };
-enum { ANY = 0, POD = -1, NAMED = -2, NAMES_MAX = 8 }; /* of rule.pod and conn.pod: the name at i is NAMED - i */
+enum {
+	CONNS_MAX = 64,
+	PODS_MAX = 64,
+	TOLD_MAX = 256,
+	CHUNK = 64 << 10,
+	HELD_MAX = 8 << 20,
+	LINGER_MS = 2000
+};
+/* of rule.pod and conn.pod: the name at i is NAMED - i */
+enum { ANY = 0, POD = -1, NAMED = -2, NAMES_MAX = 8 };
 enum action { PASS, CUT, RESET, STALL, FLIP, BIT, DROP, DUP, DELAY, SILENT, REFUSE, TO, RUN };
 
 struct rule {
@@ -56,7 +65,7 @@ struct rule {
 	int down;
 	long long number, len;
 	const char *text, *program;
-	char request[80];	   /* what its head holds; "": the rule is for whole connections */
+	char request[80];         /* what its head holds; "": the rule is for whole connections */
 	unsigned char packed[80]; /* the same by HPACK's Huffman code */
 	size_t packed_len;
 	int met; /* such requests until now */
@@ -73,7 +82,7 @@ struct way { /* one direction */
 	struct chunk *first, **last;
 	size_t held;
 	long long taken, given; /* bytes */
-	long long base;		/* where the rule's counting begins */
+	long long base;         /* where the rule's counting begins */
 	bool ended, shut;
 };
 
@@ -83,7 +92,7 @@ struct conn {
 	const struct rule *rule;
 	struct way ways[2]; /* up, down */
 	bool fired, stalled;
-	bool asking; /* a request that a rule has named is under way */
+	bool asking;           /* a request that a rule has named is under way */
 	long long close_at_ms; /* 0: not yet */
 };
 
@@ -91,11 +100,18 @@ static struct rule *rules;
 static int rule_count;
 static struct conn conns[CONNS_MAX];
 static int conn_count;
-static struct { int port, conns; } pods[PODS_MAX];
+static struct {
+	int port, conns;
+} pods[PODS_MAX];
 static int pod_count;
-static struct { char name[16]; int port, conns; } names[NAMES_MAX];
+static struct {
+	char name[16];
+	int port, conns;
+} names[NAMES_MAX];
 static int name_count;
-static struct { int from, to; } told[TOLD_MAX];
+static struct {
+	int from, to;
+} told[TOLD_MAX];
 static int told_count;
 static FILE *events;
 static volatile sig_atomic_t cut_all;
@@ -119,15 +135,19 @@ static long long now_ms(void)
 
 static void names_read(const char *list)
 {
-	for (int used = 0; list && name_count < NAMES_MAX && sscanf(list, " %15[a-z0-9]:%d%n", names[name_count].name, &names[name_count].port, &used) == 2;
+	for (int used = 0; list && name_count < NAMES_MAX &&
+			   sscanf(list, " %15[a-z0-9]:%d%n", names[name_count].name,
+				  &names[name_count].port, &used) == 2;
 	     list += used)
 		name_count++;
 }
 
-/* RFC 7541, appendix B, as far as paths need it. What is short would also be found in what is sent as a file. */
+/* RFC 7541, appendix B, as far as paths need it. What is short would also be found in what is sent
+ * as a file. */
 static void pack(struct rule *r)
 {
-	static const char five[] = "012aceiost", six[] = " %-./3456789=A_bdfghlmnpru", seven[] = ":BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz";
+	static const char five[] = "012aceiost", six[] = " %-./3456789=A_bdfghlmnpru",
+			  seven[] = ":BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz";
 	unsigned bits = 0, count = 0;
 
 	for (const char *p = r->request; *p; p++) {
@@ -156,7 +176,8 @@ static bool where_read(struct rule *r, const char *text, size_t len)
 
 	snprintf(where, sizeof(where), "%.*s", (int)len, text);
 	char *conn = strrchr(where, '.'), *request = strchr(where, '~');
-	if (!conn || len >= sizeof(where) || sscanf(where, "%15[a-z0-9*]%n", who, &used) != 1 || (where[used] != '.' && where[used] != '~'))
+	if (!conn || len >= sizeof(where) || sscanf(where, "%15[a-z0-9*]%n", who, &used) != 1 ||
+	    (where[used] != '.' && where[used] != '~'))
 		return false;
 	*conn++ = '\0';
 	r->conn = atoi(conn);
@@ -173,14 +194,16 @@ static bool where_read(struct rule *r, const char *text, size_t len)
 
 static struct rule rule_read(const char *text)
 {
-	static const char *const words[] = {[CUT] = "cut", [RESET] = "reset", [STALL] = "stall", [FLIP] = "flip", [BIT] = "bit",
-					    [DROP] = "drop", [DUP] = "dup", [DELAY] = "delay", [SILENT] = "silent",
-					    [REFUSE] = "refuse", [TO] = "to", [RUN] = "run"};
+	static const char *const words[] = {
+		[CUT] = "cut",       [RESET] = "reset",   [STALL] = "stall", [FLIP] = "flip",
+		[BIT] = "bit",       [DROP] = "drop",     [DUP] = "dup",     [DELAY] = "delay",
+		[SILENT] = "silent", [REFUSE] = "refuse", [TO] = "to",       [RUN] = "run"};
 	char word[12], rest[200] = "";
 	struct rule r = {.text = text};
 	const char *action = strchr(text, '=');
 
-	if (!action || !where_read(&r, text, (size_t)(action - text)) || sscanf(action, "=%11[a-z]:%199s", word, rest) < 1) {
+	if (!action || !where_read(&r, text, (size_t)(action - text)) ||
+	    sscanf(action, "=%11[a-z]:%199s", word, rest) < 1) {
 		fprintf(stderr, "relay: %s: not a rule\n", text);
 		exit(2);
 	}
@@ -206,7 +229,8 @@ static bool is_about(const struct rule *r, int pod)
 static const struct rule *rule_for(int pod, int conn)
 {
 	for (int i = 0; i < rule_count; i++)
-		if (!*rules[i].request && is_about(&rules[i], pod) && (!rules[i].conn || rules[i].conn == conn))
+		if (!*rules[i].request && is_about(&rules[i], pod) &&
+		    (!rules[i].conn || rules[i].conn == conn))
 			return &rules[i];
 	return &pass;
 }
@@ -223,13 +247,15 @@ static const char *called(int pod)
 
 static void note(const struct conn *c, const char *what)
 {
-	fprintf(events, "%s.%d %s %lld %lld\n", called(c->pod), c->number, what, c->ways[0].given, c->ways[1].given);
+	fprintf(events, "%s.%d %s %lld %lld\n", called(c->pod), c->number, what, c->ways[0].given,
+		c->ways[1].given);
 	fflush(events);
 }
 
 static void note_fired(const struct conn *c)
 {
-	fprintf(events, "%s.%d fired %lld %lld %s\n", called(c->pod), c->number, c->ways[0].given, c->ways[1].given, c->rule->text);
+	fprintf(events, "%s.%d fired %lld %lld %s\n", called(c->pod), c->number, c->ways[0].given,
+		c->ways[1].given, c->rule->text);
 	fflush(events);
 }
 
@@ -237,7 +263,8 @@ static void note_fired(const struct conn *c)
 
 static int dial(int port)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)port),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
@@ -318,7 +345,8 @@ static void accept_one(int listener, int telling)
 {
 	struct sockaddr_in from;
 	socklen_t len = sizeof(from);
-	int on = 1, client = accept4(listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int on = 1, client = accept4(listener, (struct sockaddr *)&from, &len,
+				     SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (client < 0)
 		return;
@@ -351,8 +379,8 @@ static void accept_one(int listener, int telling)
 static void asked(struct conn *c)
 {
 	if (c->asking)
-		fprintf(events, "%s.%d asked %lld %lld\n", called(c->pod), c->number, c->ways[0].given - c->ways[0].base,
-			c->ways[1].given - c->ways[1].base);
+		fprintf(events, "%s.%d asked %lld %lld\n", called(c->pod), c->number,
+			c->ways[0].given - c->ways[0].base, c->ways[1].given - c->ways[1].base);
 	fflush(events);
 	c->asking = false;
 }
@@ -368,7 +396,8 @@ static void conn_free(struct conn *c)
 		if (c->fd[i] >= 0)
 			close(c->fd[i]);
 	}
-	bool spoke = c->pod <= NAMED || c->ways[1].taken > 0 || c->rule->action == SILENT || c->fired;
+	bool spoke =
+		c->pod <= NAMED || c->ways[1].taken > 0 || c->rule->action == SILENT || c->fired;
 	if (!spoke)
 		--*conns_of(c->pod);
 	asked(c);
@@ -384,7 +413,8 @@ static bool spoils(const struct conn *c, enum action a, int way)
 
 static bool holds(const struct chunk *k, const struct rule *r)
 {
-	return memmem(k->bytes, k->len, r->request, strlen(r->request)) || (r->packed_len && memmem(k->bytes, k->len, r->packed, r->packed_len));
+	return memmem(k->bytes, k->len, r->request, strlen(r->request)) ||
+	       (r->packed_len && memmem(k->bytes, k->len, r->packed, r->packed_len));
 }
 
 /* Something is sent: is it a request that a rule waits for? */
@@ -394,13 +424,15 @@ static void look_for_requests(struct conn *c, const struct chunk *k)
 		asked(c);
 	for (int i = 0; i < rule_count; i++) {
 		struct rule *r = &rules[i];
-		if (!*r->request || !is_about(r, c->pod) || !holds(k, r) || (++r->met != r->conn && r->conn))
+		if (!*r->request || !is_about(r, c->pod) || !holds(k, r) ||
+		    (++r->met != r->conn && r->conn))
 			continue;
 		if (c->rule != &pass && !c->fired)
 			continue; /* another one holds here */
 		c->rule = r;
 		c->fired = false;
-		c->asking = memmem(k->bytes, k->len, r->request, strlen(r->request)) != NULL; /* HTTP/1.1: its end can be told */
+		/* HTTP/1.1: its end can be told */
+		c->asking = memmem(k->bytes, k->len, r->request, strlen(r->request)) != NULL;
 		c->ways[0].base = c->ways[0].taken;
 		c->ways[1].base = c->ways[1].taken;
 		fprintf(events, "%s.%d meets %s\n", called(c->pod), c->number, r->text);
@@ -414,7 +446,8 @@ static void spoil(struct conn *c, int way, struct chunk *k)
 	const struct rule *r = c->rule;
 	long long at = c->ways[way].base + r->number - c->ways[way].taken;
 
-	if (!spoils(c, FLIP, way) && !spoils(c, BIT, way) && !spoils(c, DROP, way) && !spoils(c, DUP, way))
+	if (!spoils(c, FLIP, way) && !spoils(c, BIT, way) && !spoils(c, DROP, way) &&
+	    !spoils(c, DUP, way))
 		return;
 	bool within = at >= 0 && at < (long long)k->len;
 	if (r->action == DROP && at < 0 && at + r->len > 0) { /* the rest of what is left out */
@@ -486,7 +519,8 @@ static void fire(struct conn *c)
 		c->close_at_ms = 1;
 		return;
 	}
-	/* what was sent must arrive, so no close while something is unread here: that would be a reset */
+	/* what was sent must arrive, so no close while something is unread here: that would be a
+	 * reset */
 	shutdown(c->fd[0], SHUT_WR);
 	shutdown(c->fd[1], SHUT_WR);
 	c->close_at_ms = now_ms() + LINGER_MS;
@@ -496,7 +530,8 @@ static bool give(struct conn *c, int way)
 {
 	struct way *w = &c->ways[way];
 	int to = c->fd[!way];
-	bool limited = !c->fired && (spoils(c, CUT, way) || spoils(c, RESET, way) || spoils(c, STALL, way));
+	bool limited = !c->fired &&
+		       (spoils(c, CUT, way) || spoils(c, RESET, way) || spoils(c, STALL, way));
 	long long limit = w->base + c->rule->number;
 
 	while (w->first && w->first->due_ms <= now_ms() && !c->stalled && !c->close_at_ms) {
@@ -557,7 +592,8 @@ static int wait_ms(void)
 		if (c->close_at_ms && c->close_at_ms < until)
 			until = c->close_at_ms;
 		for (int k = 0; k < 2; k++)
-			if (c->rule->action == DELAY && c->ways[k].first && c->ways[k].first->due_ms < until)
+			if (c->rule->action == DELAY && c->ways[k].first &&
+			    c->ways[k].first->due_ms < until)
 				until = c->ways[k].first->due_ms;
 	}
 	return until > now_ms() ? (int)(until - now_ms()) : 0;
@@ -567,7 +603,8 @@ static struct pollfd entry(const struct conn *c, int side)
 {
 	const struct way *in = &c->ways[side], *out = &c->ways[!side];
 	bool ready = out->first && out->first->due_ms <= now_ms() && !c->stalled && !c->close_at_ms;
-	short events_wanted = (short)((!in->ended && in->held < HELD_MAX ? POLLIN : 0) | (ready ? POLLOUT : 0));
+	short events_wanted =
+		(short)((!in->ended && in->held < HELD_MAX ? POLLIN : 0) | (ready ? POLLOUT : 0));
 
 	return (struct pollfd){.fd = events_wanted ? c->fd[side] : -1, .events = events_wanted};
 }
@@ -643,7 +680,8 @@ int main(int argc, char **argv)
 	events = fopen(argv[2], "ae");
 	if (!events)
 		die(argv[2]);
-	if (snprintf(telling_at.sun_path, sizeof(telling_at.sun_path), "%s", argv[1]) >= (int)sizeof(telling_at.sun_path)) {
+	if (snprintf(telling_at.sun_path, sizeof(telling_at.sun_path), "%s", argv[1]) >=
+	    (int)sizeof(telling_at.sun_path)) {
 		errno = ENAMETOOLONG;
 		die(argv[1]);
 	}
@@ -651,8 +689,8 @@ int main(int argc, char **argv)
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (telling < 0 || bind(telling, (struct sockaddr *)&telling_at, sizeof(telling_at)) < 0)
 		die(argv[1]);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(listener, 64) < 0 ||
-	    getsockname(listener, (struct sockaddr *)&at, &len) < 0)
+	if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    listen(listener, 64) < 0 || getsockname(listener, (struct sockaddr *)&at, &len) < 0)
 		die("listen");
 	printf("%d\n", ntohs(at.sin_port));
 	fflush(stdout);

@@ -1,6 +1,7 @@
-/* fuzz_agent.c - foreign bytes into the agent: JSON and hashes (as jansson and libcrypto have them), environments, patterns, WAV
- * headers, tar streams, lines of a worker that holds batches and of its client, what nvidia-smi prints, streams in several lanes,
- * requests for files. The first byte chooses. */
+/* fuzz_agent.c - foreign bytes into the agent: JSON and hashes (as jansson and libcrypto have
+ * them), environments, patterns, WAV headers, tar streams, lines of a worker that holds batches and
+ * of its client, what nvidia-smi prints, streams in several lanes, requests for files. The first
+ * byte chooses. */
 #define main agent_main
 int agent_main(int argc, char **argv);
 #include "jobs/agent/agent.c"
@@ -23,8 +24,10 @@ static void remove_root(void)
 /* A second of silence, what is no sound, a folder, a link. */
 static void fill_root(int dir)
 {
-	static const char wav[44 + 64] = "RIFF\x64\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x20\0\0\0\x40\0\0\0\x02\0\x10\0data\x40\0\0\0";
-	static const char *const names[] = { "q1.wav", "d/q2.wav", "q3.txt" };
+	static const char wav[44 + 64] =
+		"RIFF\x64\0\0\0WAVEfmt "
+		"\x10\0\0\0\x01\0\x01\0\x20\0\0\0\x40\0\0\0\x02\0\x10\0data\x40\0\0\0";
+	static const char *const names[] = {"q1.wav", "d/q2.wav", "q3.txt"};
 	if (mkdirat(dir, "d", 0755) < 0 || symlinkat("q1.wav", dir, "link.wav") < 0)
 		abort();
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -39,7 +42,8 @@ static int open_root(void)
 {
 	bool made = root_path[0];
 	if (!made) {
-		snprintf(root_path, sizeof(root_path), "%s/burst-fuzz.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+		snprintf(root_path, sizeof(root_path), "%s/burst-fuzz.XXXXXX",
+			 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 		if (!mkdtemp(root_path) || atexit(remove_root) != 0)
 			abort();
 	}
@@ -65,25 +69,27 @@ static void must(bool well)
 
 static void same_json(const struct json *ours, json_t *theirs)
 {
-	static const enum json_type types[] = { [JSON_OBJECT] = J_OBJECT, [JSON_ARRAY] = J_LIST, [JSON_STRING] = J_TEXT,
-						[JSON_INTEGER] = J_INT,	  [JSON_REAL] = J_REAL,	 [JSON_TRUE] = J_TRUE,
-						[JSON_FALSE] = J_FALSE,	  [JSON_NULL] = J_NULL };
+	static const enum json_type types[] = {
+		[JSON_OBJECT] = J_OBJECT, [JSON_ARRAY] = J_LIST, [JSON_STRING] = J_TEXT,
+		[JSON_INTEGER] = J_INT,   [JSON_REAL] = J_REAL,  [JSON_TRUE] = J_TRUE,
+		[JSON_FALSE] = J_FALSE,   [JSON_NULL] = J_NULL};
 	const char *key;
 	json_t *value;
 	size_t i;
 	must(ours && ours->type == types[json_typeof(theirs)]);
 	if (json_is_object(theirs)) {
-		json_object_foreach(theirs, key, value)
+		json_object_foreach (theirs, key, value)
 			same_json(json_get(ours, key), value);
 	} else if (json_is_array(theirs)) {
 		const struct json *m = ours->first;
-		json_array_foreach(theirs, i, value) {
+		json_array_foreach (theirs, i, value) {
 			same_json(m, value);
 			m = m->next;
 		}
 		must(!m);
 	} else if (json_is_string(theirs)) {
-		must(ours->len == json_string_length(theirs) && !memcmp(ours->text, json_string_value(theirs), ours->len));
+		must(ours->len == json_string_length(theirs) &&
+		     !memcmp(ours->text, json_string_value(theirs), ours->len));
 	} else if (json_is_integer(theirs)) {
 		must(ours->integer == json_integer_value(theirs));
 	} else if (json_is_real(theirs)) {
@@ -91,8 +97,8 @@ static void same_json(const struct json *ours, json_t *theirs)
 	}
 }
 
-/* What we take jansson takes, and it means the same; what we refuse it refuses, unless it is deeper than we go, or has a NUL:
- * behind a number jansson (2.14) loses that. */
+/* What we take jansson takes, and it means the same; what we refuse it refuses, unless it is deeper
+ * than we go, or has a NUL: behind a number jansson (2.14) loses that. */
 static void as_jansson_does(const char *text, size_t len)
 {
 	struct json_doc doc;
@@ -132,17 +138,20 @@ static void as_libcrypto_does(const char *bytes, size_t len)
 /* A hello: what is passed on of it is one object with numbers that can be seconds. */
 static void fuzz_phases(const struct json *hello)
 {
-	struct buf b = { 0 };
+	struct buf b = {0};
 	const char *key;
 	json_t *value;
 	buf_char(&b, '{');
 	int64_t unpacked = hello ? (int64_t)hello->type : 0;
 	say_phases(&b, hello, unpacked * 1000, unpacked);
 	buf_char(&b, '}');
-	json_t *said = json_loadb(b.p, b.len, JSON_REJECT_DUPLICATES, NULL), *phases = json_object_get(said, "phases");
-	must(json_is_object(said) && json_object_size(said) == (phases ? 1 : 0) && json_object_size(phases) <= (unpacked ? 7 : 5));
-	json_object_foreach(phases, key, value)
-		must(json_is_number(value) && json_number_value(value) >= 0 && json_number_value(value) <= PHASE_MOST_S);
+	json_t *said = json_loadb(b.p, b.len, JSON_REJECT_DUPLICATES, NULL),
+	       *phases = json_object_get(said, "phases");
+	must(json_is_object(said) && json_object_size(said) == (phases ? 1 : 0) &&
+	     json_object_size(phases) <= (unpacked ? 7 : 5));
+	json_object_foreach (phases, key, value)
+		must(json_is_number(value) && json_number_value(value) >= 0 &&
+		     json_number_value(value) <= PHASE_MOST_S);
 	json_decref(said);
 	buf_free(&b);
 }
@@ -150,7 +159,7 @@ static void fuzz_phases(const struct json *hello)
 static void fuzz_json(const char *text, size_t len)
 {
 	struct json_doc doc;
-	struct buf b = { 0 };
+	struct buf b = {0};
 	const struct json *value = json_read(&doc, text, len);
 	json_int(value, "a", 0);
 	fuzz_phases(value);
@@ -171,7 +180,7 @@ static void fuzz_json(const char *text, size_t len)
 static void fuzz_listing(const char *bytes, size_t len)
 {
 	struct listing l;
-	struct buf text = { 0 }, again = { 0 };
+	struct buf text = {0}, again = {0};
 	buf_text(&text, LISTING_TITLE);
 	buf_add(&text, bytes, len);
 	char *copy = xcopy(text.p, text.len);
@@ -189,7 +198,7 @@ static void fuzz_texts(const char *bytes, size_t len)
 {
 	fuzz_listing(bytes, len);
 	char *text = xcopy(bytes, len), *name = strchr(text, '\n');
-	struct env env = { 0 };
+	struct env env = {0};
 	env_parse(&env, text);
 	env_free(&env);
 	if (name) {
@@ -250,7 +259,8 @@ static void fuzz_tar(const void *bytes, size_t len)
 /* What a client may ask for without a process being started or ended. */
 static void client_line(struct agent *a, const char *line, size_t len)
 {
-	static const char *const harmless[] = { "batch", "revoke", "drain", "handover", "takeover", "note", "renew" };
+	static const char *const harmless[] = {"batch",    "revoke", "drain", "handover",
+					       "takeover", "note",   "renew"};
 	struct json_doc doc;
 	const char *op = json_text(json_read(&doc, line, len), "op", "");
 	bool fine = false;
@@ -267,9 +277,11 @@ static void check_events(const struct agent *a)
 	char *text = xalloc((size_t)a->events_size + 1);
 	json_int_t n = 0;
 	must(pread(a->events, text, (size_t)a->events_size, 0) == a->events_size);
-	for (char *line = text, *nl; (nl = memchr(line, '\n', (size_t)(text + a->events_size - line))); line = nl + 1) {
+	for (char *line = text, *nl;
+	     (nl = memchr(line, '\n', (size_t)(text + a->events_size - line))); line = nl + 1) {
 		json_t *event = json_loadb(line, (size_t)(nl - line), JSON_REJECT_DUPLICATES, NULL);
-		must(json_is_object(event) && json_integer_value(json_object_get(event, "n")) == ++n);
+		must(json_is_object(event) &&
+		     json_integer_value(json_object_get(event, "n")) == ++n);
 		must(json_is_string(json_object_get(event, "ev")));
 		json_decref(event);
 	}
@@ -279,14 +291,27 @@ static void check_events(const struct agent *a)
 /* Lines of a worker; behind a '!' those of a client. */
 static void fuzz_worker(const char *bytes, size_t len)
 {
-	static const char batch[] = "{\"op\":\"batch\",\"id\":\"b\",\"segments\":[{\"id\":\"q1\"},{\"id\":\"q2\"},{\"id\":\"q3\"}]}";
+	static const char batch[] = "{\"op\":\"batch\",\"id\":\"b\",\"segments\":[{\"id\":\"q1\"},{"
+				    "\"id\":\"q2\"},{\"id\":\"q3\"}]}";
 	struct worker *w = xalloc(sizeof(*w));
-	struct agent a = { .run = "r", .attempt = "a", .events = memory_file("", 0), .dir_fd = open_root(), .listener = -1,
-			   .volume_fd = -1, .disk_fd = -1, .out_fd = open_root(), .task.out = -1, .sync_next_turn = -1,
-			   .signals = -1, .workers = w, .worker_count = 1, .place = { .home = root_path, .volume = root_path } };
+	struct agent a = {.run = "r",
+			  .attempt = "a",
+			  .events = memory_file("", 0),
+			  .dir_fd = open_root(),
+			  .listener = -1,
+			  .volume_fd = -1,
+			  .disk_fd = -1,
+			  .out_fd = open_root(),
+			  .task.out = -1,
+			  .sync_next_turn = -1,
+			  .signals = -1,
+			  .workers = w,
+			  .worker_count = 1,
+			  .place = {.home = root_path, .volume = root_path}};
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a.clients[i].fd = -1;
-	*w = (struct worker){ .state = WORKER_LOADING, .in = -1, .out = -1, .err = -1, .max_batch = 8 };
+	*w = (struct worker){
+		.state = WORKER_LOADING, .in = -1, .out = -1, .err = -1, .max_batch = 8};
 	events_index(&a, 0);
 	client_line(&a, batch, strlen(batch));
 	for (const char *p = bytes, *end = bytes + len; p < end;) {
@@ -323,9 +348,15 @@ static void fuzz_worker(const char *bytes, size_t len)
 
 static void fuzz_gpus(const char *bytes, size_t len)
 {
-	struct agent a = { .events = -1, .listener = -1, .signals = -1, .dir_fd = -1, .volume_fd = -1, .disk_fd = -1, .out_fd = -1,
-			   .task.out = -1 };
-	struct buf hello = { 0 };
+	struct agent a = {.events = -1,
+			  .listener = -1,
+			  .signals = -1,
+			  .dir_fd = -1,
+			  .volume_fd = -1,
+			  .disk_fd = -1,
+			  .out_fd = -1,
+			  .task.out = -1};
+	struct buf hello = {0};
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a.clients[i].fd = -1;
 	char *text = xcopy(bytes, len), *line = text;
@@ -347,11 +378,13 @@ static void fuzz_gpus(const char *bytes, size_t len)
 }
 
 /* The frames of this number, in whichever lane it comes first; 0: it does not come. */
-static size_t frame_of(uint64_t number, const unsigned char *p, size_t len, const unsigned char **bytes)
+static size_t frame_of(uint64_t number, const unsigned char *p, size_t len,
+		       const unsigned char **bytes)
 {
 	while (len >= FRAME_HEAD) {
 		uint64_t turn = 0;
-		size_t size = (size_t)(p[8] & 0x7f) << 24 | (size_t)p[9] << 16 | (size_t)p[10] << 8 | p[11];
+		size_t size = (size_t)(p[8] & 0x7f) << 24 | (size_t)p[9] << 16 |
+			      (size_t)p[10] << 8 | p[11];
 		for (int i = 0; i < 8; i++)
 			turn = turn << 8 | p[i];
 		if (turn == number && size <= len - FRAME_HEAD) {
@@ -367,15 +400,16 @@ static size_t frame_of(uint64_t number, const unsigned char *p, size_t len, cons
 	return 0;
 }
 
-/* Two lanes, split where the first two bytes say. A stream that ends well is its frames in the order of their numbers. */
+/* Two lanes, split where the first two bytes say. A stream that ends well is its frames in the
+ * order of their numbers. */
 static void fuzz_lanes(const char *bytes, size_t len)
 {
 	if (len < 2)
 		return;
 	size_t first = MIN((size_t)(unsigned char)bytes[0] << 8 | (unsigned char)bytes[1], len - 2);
-	const char *parts[] = { bytes + 2, bytes + 2 + first };
-	size_t sizes[] = { first, len - 2 - first }, at = 0;
-	struct lanes l = { .count = 2, .listener = -1, .out = memory_file("", 0) };
+	const char *parts[] = {bytes + 2, bytes + 2 + first};
+	size_t sizes[] = {first, len - 2 - first}, at = 0;
+	struct lanes l = {.count = 2, .listener = -1, .out = memory_file("", 0)};
 	for (int i = 0; i < 2; i++)
 		l.list[i].fd = memory_file(parts[i], sizes[i]);
 	char *piece = NULL;
@@ -391,8 +425,10 @@ static void fuzz_lanes(const char *bytes, size_t len)
 		size_t size[2];
 		bool fits = false;
 		for (int i = 0; i < 2; i++) {
-			size[i] = frame_of(turn, (const unsigned char *)parts[i], sizes[i], &frame[i]);
-			if (!fits && frame[i] && size[i] && size[i] <= (size_t)end - at && !memcmp(got + at, frame[i], size[i])) {
+			size[i] = frame_of(turn, (const unsigned char *)parts[i], sizes[i],
+					   &frame[i]);
+			if (!fits && frame[i] && size[i] && size[i] <= (size_t)end - at &&
+			    !memcmp(got + at, frame[i], size[i])) {
 				at += size[i];
 				fits = true;
 			}
@@ -409,14 +445,15 @@ static void fuzz_lanes(const char *bytes, size_t len)
 static void fuzz_send(const char *bytes, size_t len)
 {
 	static int quiet;
-	struct place place = { .volume = root_path };
-	struct buf in = { 0 };
+	struct place place = {.volume = root_path};
+	struct buf in = {0};
 	if (!quiet)
 		must(freopen("/dev/null", "w", stdout) != NULL);
 	quiet = 1;
 	close(open_root());
 	buf_add(&in, bytes, len);
-	if (!strstr(buf_str(&in), "\"/") && !strchr(buf_str(&in), '\\') && !strstr(buf_str(&in), ".."))
+	if (!strstr(buf_str(&in), "\"/") && !strchr(buf_str(&in), '\\') &&
+	    !strstr(buf_str(&in), ".."))
 		send_lines(&place, &in);
 	buf_free(&in);
 }
@@ -427,29 +464,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (!len)
 		return 0;
 	switch (data[0] % 8) {
-	case 0:
-		fuzz_json(rest, len - 1);
-		break;
-	case 1:
-		fuzz_texts(rest, len - 1);
-		break;
-	case 2:
-		fuzz_wav(rest, len - 1);
-		break;
-	case 3:
-		fuzz_tar(rest, len - 1);
-		break;
-	case 4:
-		fuzz_worker(rest, len - 1);
-		break;
-	case 5:
-		fuzz_gpus(rest, len - 1);
-		break;
-	case 6:
-		fuzz_lanes(rest, len - 1);
-		break;
-	default:
-		fuzz_send(rest, len - 1);
+	case 0: fuzz_json(rest, len - 1); break;
+	case 1: fuzz_texts(rest, len - 1); break;
+	case 2: fuzz_wav(rest, len - 1); break;
+	case 3: fuzz_tar(rest, len - 1); break;
+	case 4: fuzz_worker(rest, len - 1); break;
+	case 5: fuzz_gpus(rest, len - 1); break;
+	case 6: fuzz_lanes(rest, len - 1); break;
+	default: fuzz_send(rest, len - 1);
 	}
 	return 0;
 }

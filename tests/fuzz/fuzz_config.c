@@ -67,7 +67,10 @@ static void look(struct config *c)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static int fd = -1;
-	struct config_ask ask = {.file = path, .need_job = len % 2, .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {.file = path,
+				 .need_job = len % 2,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
 	struct config *c = NULL;
 	struct err err = {0};
 

@@ -1,7 +1,7 @@
 /* fuzz_grpc.c - any bytes as what a gRPC server sends. Input: a byte that chooses the reader, then
- *   0: a byte for the flavour (bit 0 stream), one for the size of the pieces, one for what is allowed, and the body of a reply
- *   1: the head of a reply with its trailers
- *   2: the details of a status */
+ *   0: a byte for the flavour (bit 0 stream), one for the size of the pieces, one for what is
+ * allowed, and the body of a reply 1: the head of a reply with its trailers 2: the details of a
+ * status */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* The messages that were read, framed again, are the bytes that came (a flag of 0 in front of each length). */
+/* The messages that were read, framed again, are the bytes that came (a flag of 0 in front of each
+ * length). */
 static void check_stream(const struct str *got, size_t messages, const uint8_t *data, size_t len)
 {
 	size_t at = 0, from = 0;
@@ -35,20 +36,23 @@ static void frames(const uint8_t *data, size_t len)
 
 	if (len < 3)
 		return;
-	struct grpc_reader r = {.stream = data[0] & 1, .most = (size_t)data[2] * 64, .to = &to}, once = r;
+	struct grpc_reader r = {.stream = data[0] & 1, .most = (size_t)data[2] * 64, .to = &to},
+			   once = r;
 	size_t step = 1 + data[1];
 	once.to = &whole;
 	data += 3;
 	len -= 3;
 	int got = 0;
 	for (size_t at = 0; at < len && got == 0; at += step) {
-		CLEANUP(free_text) char *piece = xmalloc(MIN(step, len - at)); /* exactly: what is read beyond it shows */
+		/* exactly: what is read beyond it shows */
+		CLEANUP(free_text) char *piece = xmalloc(MIN(step, len - at));
 		memcpy(piece, data + at, MIN(step, len - at));
 		got = grpc_read(&r, piece, MIN(step, len - at), &err);
 		assert(to.len <= r.most);
 	}
 	int all = grpc_read(&once, data, len, &same);
-	assert(all == got && err.kind == same.kind && r.messages == once.messages && r.whole == once.whole);
+	assert(all == got && err.kind == same.kind && r.messages == once.messages &&
+	       r.whole == once.whole);
 	if (got == 0)
 		got = grpc_read_end(&r, &err);
 	assert(got == 0 || err.kind == ERR_BUG || err.kind == ERR_UNTRUSTED);
@@ -70,7 +74,8 @@ static void head(const uint8_t *data, size_t len)
 	str_addn(&r.head, data, len);
 	if (grpc_read_status(&r, &code, &words, &details)) {
 		assert(code >= 0 && code <= GRPC_UNAUTHENTICATED);
-		assert(grpc_code_name(code)[0] && (code == GRPC_OK) == (grpc_err_kind(code) == ERR_NONE));
+		assert(grpc_code_name(code)[0] &&
+		       (code == GRPC_OK) == (grpc_err_kind(code) == ERR_NONE));
 		assert(words.len <= 4 * 300 && utf8_valid(str_text(&words), words.len));
 		for (size_t i = 0; i < words.len; i++)
 			assert((unsigned char)words.s[i] >= ' ' && words.s[i] != 127);

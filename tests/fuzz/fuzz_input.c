@@ -75,17 +75,21 @@ static void write_again(const struct manifest_entry *entry, const struct segment
 	struct manifest m = {0};
 	struct err err = {0};
 
-	assert(result->bytes >= 0 && result->seconds >= 0 && result->sample_rate >= 0 && result->tries >= 0);
+	assert(result->bytes >= 0 && result->seconds >= 0 && result->sample_rate >= 0 &&
+	       result->tries >= 0);
 	COPY_TEXT(segment.key, entry->key);
 	CLEANUP(json_decref) json_t *line = manifest_line(&segment, result, entry->file, "");
 	json_object_set_new(line, "seconds", json_real(result->seconds));
 	manifest_add_result(line, result);
 	CLEANUP(free_text) char *text = jsonx_line(line);
-	assert(text && manifest_parse("m", text, strlen(text), false, &m, &err) == 0 && m.count == 1);
+	assert(text && manifest_parse("m", text, strlen(text), false, &m, &err) == 0 &&
+	       m.count == 1);
 	manifest_restore(&m.entries[0], &back);
 	assert(!strcmp(m.entries[0].id, entry->id) && !strcmp(m.entries[0].file, entry->file));
-	assert(!strcmp(m.entries[0].key, entry->key) && !strcmp(back.sha256, result->sha256) && back.bytes == result->bytes);
-	assert(back.seconds == result->seconds && back.tries == result->tries && back.suspect == result->suspect);
+	assert(!strcmp(m.entries[0].key, entry->key) && !strcmp(back.sha256, result->sha256) &&
+	       back.bytes == result->bytes);
+	assert(back.seconds == result->seconds && back.tries == result->tries &&
+	       back.suspect == result->suspect);
 	manifest_free(&m);
 }
 
@@ -122,22 +126,29 @@ static FILE *file_of(const void *bytes, size_t len, char path[40])
 static void write_header(const struct wav_info *info)
 {
 	unsigned char header[WAV_HEADER_BYTES + 64] = {0};
-	uint32_t bytes = (uint32_t)(64 / wav_frame_bytes(&info->format) * wav_frame_bytes(&info->format));
+	uint32_t bytes =
+		(uint32_t)(64 / wav_frame_bytes(&info->format) * wav_frame_bytes(&info->format));
 	struct wav_info back;
 	char path[40];
 	struct err err;
 
 	wav_make_header(header, &info->format, bytes);
 	CLEANUP(file_close) FILE *f = file_of(header, WAV_HEADER_BYTES + bytes, path);
-	assert(wav_read_header(f, &back, &err) == 0 && wav_same_format(&back.format, &info->format));
-	assert(back.data_offset == WAV_HEADER_BYTES && back.frames * wav_frame_bytes(&back.format) == bytes);
+	assert(wav_read_header(f, &back, &err) == 0 &&
+	       wav_same_format(&back.format, &info->format));
+	assert(back.data_offset == WAV_HEADER_BYTES &&
+	       back.frames * wav_frame_bytes(&back.format) == bytes);
 }
 
 /* A sound is good, or what is wrong with it is said; and it is as long as its header has it. */
 static void judge(const char *path, const struct wav_info *info)
 {
-	static const struct check_limits limits = {.min_duration = 0.3, .max_duration = 3, .max_silence = 2, .max_clipped = 0.001,
-						   .cap_s = 40, .speed = 1};
+	static const struct check_limits limits = {.min_duration = 0.3,
+						   .max_duration = 3,
+						   .max_silence = 2,
+						   .max_clipped = 0.001,
+						   .cap_s = 40,
+						   .speed = 1};
 	struct check verdict = {0};
 	struct err err = {0};
 

@@ -1,10 +1,11 @@
-/* fuzz_ledger.c - a ledger that somebody else wrote in: rows with any values, of any type, and a file whose bytes were changed.
- * It is opened or refused with words; what shows it, or decides by it, takes whatever is in the rows, and prints no byte that
- * could drive a terminal.
+/* fuzz_ledger.c - a ledger that somebody else wrote in: rows with any values, of any type, and a
+ * file whose bytes were changed. It is opened or refused with words; what shows it, or decides by
+ * it, takes whatever is in the rows, and prints no byte that could drive a terminal.
  *
- * Input: a byte. Even: rows follow, each a byte for the table, then for each column a byte (0: as it would be; 1: a number of 8
- * bytes; 2: a text, its length in a byte; 3: bytes likewise; 4: a fraction; 5: nothing at all). Odd: changes follow, each two
- * bytes of a place in the file and one for what stands there. */
+ * Input: a byte. Even: rows follow, each a byte for the table, then for each column a byte (0: as
+ * it would be; 1: a number of 8 bytes; 2: a text, its length in a byte; 3: bytes likewise; 4: a
+ * fraction; 5: nothing at all). Odd: changes follow, each two bytes of a place in the file and one
+ * for what stands there. */
 #include <assert.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -47,18 +48,41 @@ static void remove_root(void)
 static void fill_good(struct store *s)
 {
 	struct err err;
-	struct run_row run = {.id = "r1", .job = "quiz", .type = "tts", .config = "/a/burst.cfg", .output = "/a/out",
-			      .status = "done", .started_ms = 1790000000000, .ended_ms = 1790000100000, .total = 4, .rendered = 4,
-			      .billed_ms = 100000, .compute_ms = 50000, .cost_microusd = 20000};
-	struct pod_row pod = {.attempt = "00000000000000a1", .run = "r1", .provider = "local", .id = "p1", .state = "live",
-			      .gpu = "L4", .price_microusd_h = 690000, .create_ms = 1790000000000, .connected_ms = 1790000009000};
-	struct segment_row segment = {.run = "r1", .id = "q1", .state = SEGMENT_ROW_SAFE, .file = "q1.wav"};
-	struct volume_row volume = {.provider = "local", .id = "v1", .name = "cache", .size_gb = 20};
-	struct request_row request = {.id = "q1", .config = "/a/burst.cfg", .state = "pending", .created_ms = 1790000000000};
+	struct run_row run = {.id = "r1",
+			      .job = "quiz",
+			      .type = "tts",
+			      .config = "/a/burst.cfg",
+			      .output = "/a/out",
+			      .status = "done",
+			      .started_ms = 1790000000000,
+			      .ended_ms = 1790000100000,
+			      .total = 4,
+			      .rendered = 4,
+			      .billed_ms = 100000,
+			      .compute_ms = 50000,
+			      .cost_microusd = 20000};
+	struct pod_row pod = {.attempt = "00000000000000a1",
+			      .run = "r1",
+			      .provider = "local",
+			      .id = "p1",
+			      .state = "live",
+			      .gpu = "L4",
+			      .price_microusd_h = 690000,
+			      .create_ms = 1790000000000,
+			      .connected_ms = 1790000009000};
+	struct segment_row segment = {
+		.run = "r1", .id = "q1", .state = SEGMENT_ROW_SAFE, .file = "q1.wav"};
+	struct volume_row volume = {
+		.provider = "local", .id = "v1", .name = "cache", .size_gb = 20};
+	struct request_row request = {.id = "q1",
+				      .config = "/a/burst.cfg",
+				      .state = "pending",
+				      .created_ms = 1790000000000};
 
 	must(store_put_run(s, &run, &err) == 0 && store_put_pod(s, &pod, &err) == 0 &&
-	     store_put_segments(s, &segment, 1, &err) == 0 && store_put_volume(s, &volume, &err) == 0 &&
-	     store_put_request(s, &request, &err) == 0 && store_put_fact(s, "machine", "0123456789abcdef", &err) == 0);
+	     store_put_segments(s, &segment, 1, &err) == 0 &&
+	     store_put_volume(s, &volume, &err) == 0 && store_put_request(s, &request, &err) == 0 &&
+	     store_put_fact(s, "machine", "0123456789abcdef", &err) == 0);
 }
 
 static void set_up(void)
@@ -68,7 +92,8 @@ static void set_up(void)
 
 	if (root[0])
 		return;
-	snprintf(root, sizeof(root), "%s/burst-fuzz.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	snprintf(root, sizeof(root), "%s/burst-fuzz.XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	must(mkdtemp(root) && atexit(remove_root) == 0);
 	snprintf(good_path, sizeof(good_path), "%s/ledger.db", root);
 	snprintf(changed_path, sizeof(changed_path), "%s/changed.db", root);
@@ -87,7 +112,12 @@ static void set_up(void)
 static void run_command(const struct cmd *cmd, struct store *s, const char *arg, bool json)
 {
 	const char *args[] = {arg, NULL}, *values[16] = {0};
-	struct cmd_context ctx = {.cmd = cmd, .args = args, .arg_count = arg != NULL, .json = json, .store = s, .values = values,
+	struct cmd_context ctx = {.cmd = cmd,
+				  .args = args,
+				  .arg_count = arg != NULL,
+				  .json = json,
+				  .store = s,
+				  .values = values,
 				  .state_dir = root};
 	struct err err = {0};
 	char *text = NULL;
@@ -104,7 +134,9 @@ static void run_command(const struct cmd *cmd, struct store *s, const char *arg,
 		assert((unsigned char)text[i] >= ' ' ? text[i] != 127 : text[i] == '\n');
 	assert(utf8_valid(text, len));
 	for (size_t i = 0; i < len; i++)
-		assert(text[i] == '\n' || !utf8_hostile((unsigned char *)text + i, utf8_sequence((unsigned char *)text + i, len - i)));
+		assert(text[i] == '\n' ||
+		       !utf8_hostile((unsigned char *)text + i,
+				     utf8_sequence((unsigned char *)text + i, len - i)));
 	if (json && result >= 0) {
 		json_t *value = json_loadb(text, len, 0, NULL);
 		assert(value);
@@ -123,7 +155,8 @@ static void judge_pods(struct store *s)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		struct bill_verdict verdict;
-		struct op_bill told = {.billed_ms = pods[i].billed_vendor_ms, .cost_microusd = pods[i].cost_vendor_microusd};
+		struct op_bill told = {.billed_ms = pods[i].billed_vendor_ms,
+				       .cost_microusd = pods[i].cost_vendor_microusd};
 		report_phases(&pods[i], now, phases);
 		bill_judge(&pods[i], &told, &verdict);
 		assert(utf8_valid(verdict.why, strlen(verdict.why)));
@@ -178,8 +211,10 @@ static void bind(sqlite3_stmt *stmt, int column, const struct column *c, struct 
 		if (c->type != COLUMN_TEXT)
 			sqlite3_bind_int64(stmt, column, 1790000000000);
 		else
-			sqlite3_bind_text(stmt, column, !strcmp(c->name, "run") || !strcmp(c->name, "id") ? "r1" : "local", -1,
-					  SQLITE_STATIC);
+			sqlite3_bind_text(
+				stmt, column,
+				!strcmp(c->name, "run") || !strcmp(c->name, "id") ? "r1" : "local",
+				-1, SQLITE_STATIC);
 		break;
 	case 1: sqlite3_bind_int64(stmt, column, number); break;
 	case 4:
@@ -221,7 +256,8 @@ static void put_row(const struct table *t, struct input *in)
 
 static void any_rows(struct input in)
 {
-	sql("BEGIN; DELETE FROM run; DELETE FROM pod; DELETE FROM segment; DELETE FROM volume; DELETE FROM fact");
+	sql("BEGIN; DELETE FROM run; DELETE FROM pod; DELETE FROM segment; DELETE FROM volume; "
+	    "DELETE FROM fact");
 	for (int i = 0; i < 8 && in.at < in.end; i++)
 		put_row(&store_tables[byte(&in) % TABLE_COUNT], &in);
 	sql("COMMIT");

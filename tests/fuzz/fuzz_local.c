@@ -1,7 +1,9 @@
-/* fuzz_local.c - any bytes as what the local vendor's own process answers, and as what it finds in a pod's record: an operation
- * ends, done or failed with words, and what it believes keeps the contract's bounds.
+/* fuzz_local.c - any bytes as what the local vendor's own process answers, and as what it finds in
+ * a pod's record: an operation ends, done or failed with words, and what it believes keeps the
+ * contract's bounds.
  *
- * Input: a byte for the operation (the last: a record), one for the exit status, then the answer. */
+ * Input: a byte for the operation (the last: a record), one for the exit status, then the answer.
+ */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -50,7 +52,8 @@ static void check_result(const struct op_result *r)
 		assert(pod_state_name(r->pods[i].state));
 	}
 	for (size_t i = 0; i < r->entry_count; i++)
-		assert(r->entries[i].name[0] && strlen(r->entries[i].name) < sizeof(r->entries[i].name));
+		assert(r->entries[i].name[0] &&
+		       strlen(r->entries[i].name) < sizeof(r->entries[i].name));
 }
 
 static void one_operation(enum op_kind kind, int status, const char *bytes, size_t len)
@@ -72,7 +75,8 @@ static void one_operation(enum op_kind kind, int status, const char *bytes, size
 		struct call call = {0};
 		int64_t wait_ms = 0;
 		assert(turns < 20);
-		next = provider_local.next(op, have ? &reply : NULL, &call, &wait_ms, &result, &err);
+		next = provider_local.next(op, have ? &reply : NULL, &call, &wait_ms, &result,
+					   &err);
 		have = next == OP_CALL;
 		assert(!have || call.kind == CALL_CHILD);
 		call_free(&call);
@@ -99,7 +103,8 @@ static void one_record(const char *bytes, size_t len)
 	}
 	CLEANUP(json_decref) json_t *written = record_answer(&record);
 	assert(written && record_read(written, &again, &err) == 0);
-	assert(!strcmp(again.view.id, record.view.id) && again.created_ms == record.created_ms && again.init.pid == record.init.pid);
+	assert(!strcmp(again.view.id, record.view.id) && again.created_ms == record.created_ms &&
+	       again.init.pid == record.init.pid);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

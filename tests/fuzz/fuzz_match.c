@@ -1,12 +1,13 @@
-/* fuzz_match.c - any bytes as patterns and as git's rules. burst and its agent must agree on what an output is; the star that
- * tries again must find what a search through all ways finds, in few steps; the last rule of a file decides.
+/* fuzz_match.c - any bytes as patterns and as git's rules. burst and its agent must agree on what
+ * an output is; the star that tries again must find what a search through all ways finds, in few
+ * steps; the last rule of a file decides.
  *
  * Input: a byte that chooses, then
- *   0: a pattern, a newline, a path             1: the same; the first bit of the pattern: git's way with two stars
- *   2: a path, a newline, a file of rules */
-#define main agent_main
+ *   0: a pattern, a newline, a path             1: the same; the first bit of the pattern: git's
+ * way with two stars 2: a path, a newline, a file of rules */
+#define main          agent_main
 #define pattern_match agent_pattern_match
-#define path_safe agent_path_safe
+#define path_safe     agent_path_safe
 int agent_main(int argc, char **argv);
 #include "jobs/agent/agent.c"
 #undef main
@@ -86,17 +87,20 @@ static bool try_all(struct search *s, size_t p, size_t t)
 
 	if (*known)
 		return *known == 2;
-	bool fits = *pattern == '*'   ? try_stars(s, p, t)
-		    : !*pattern	      ? !*text
-				      : take_one(&pattern, &text) && try_all(s, p + 1, t + 1);
+	bool fits = *pattern == '*' ? try_stars(s, p, t)
+		    : !*pattern     ? !*text
+				    : take_one(&pattern, &text) && try_all(s, p + 1, t + 1);
 	*known = fits ? 2 : 1;
 	return fits;
 }
 
 static void stars(const char *pattern, const char *text)
 {
-	struct search s = {.whole_parts = *pattern & 1, .pattern = pattern + 1, .text = text,
-			   .pattern_len = strlen(pattern + 1), .text_len = strlen(text)};
+	struct search s = {.whole_parts = *pattern & 1,
+			   .pattern = pattern + 1,
+			   .text = text,
+			   .pattern_len = strlen(pattern + 1),
+			   .text_len = strlen(text)};
 	struct glob_kind kind = {.one = take_one, .step = take_least, .whole_parts = s.whole_parts};
 
 	if (s.pattern_len > 40 || s.text_len > 200)
@@ -124,7 +128,8 @@ static void put_rules(const char *name, const char *text, size_t len)
 	char path[128];
 
 	if (!made) {
-		snprintf(rules_root, sizeof(rules_root), "%s/burst-fuzz.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+		snprintf(rules_root, sizeof(rules_root), "%s/burst-fuzz.XXXXXX",
+			 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 		if (!mkdtemp(rules_root) || atexit(remove_rules) != 0)
 			abort();
 	}
@@ -176,7 +181,8 @@ static void last_rule_decides(const char *path, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static void (*const readers[])(const char *, const char *) = {both_agree, stars, last_rule_decides};
+	static void (*const readers[])(const char *, const char *) = {both_agree, stars,
+								      last_rule_decides};
 
 	if (len < 3)
 		return 0;

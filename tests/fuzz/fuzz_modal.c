@@ -1,8 +1,9 @@
-/* fuzz_modal.c - any bytes as Modal's replies: an operation ends, done or failed with words, never asks for ever, and what it
- * believes keeps the contract's bounds.
+/* fuzz_modal.c - any bytes as Modal's replies: an operation ends, done or failed with words, never
+ * asks for ever, and what it believes keeps the contract's bounds.
  *
- * Input: one byte for the operation, one for the flavour, then replies: a byte for the status, two for the length, the body
- * (of a plain HTTP call: its head). When the replies run out, the connection breaks. */
+ * Input: one byte for the operation, one for the flavour, then replies: a byte for the status, two
+ * for the length, the body (of a plain HTTP call: its head). When the replies run out, the
+ * connection breaks. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 /* What two of the flavour's bits ask for, whatever the operation is. */
 enum {
 	ALONE = 64, /* one wish only: a CPU pod, or with 1 a GPU */
-	OWN = 128   /* prices, an image of one's own behind a registry's password, packages, an agent */
+	OWN = 128 /* prices, an image of one's own behind a registry's password, packages, an agent
+		   */
 };
 
 static const struct section *config(bool own)
@@ -67,7 +69,8 @@ static void know_image(struct provider *p, const struct op_want *want, char imag
 		int64_t wait_ms;
 		if (i)
 			str_add(&reply.body, good[i - 1]);
-		if (provider_modal.next(op, i ? &reply : NULL, &call, &wait_ms, &result, &err) != (i < count ? OP_CALL : OP_DONE))
+		if (provider_modal.next(op, i ? &reply : NULL, &call, &wait_ms, &result, &err) !=
+		    (i < count ? OP_CALL : OP_DONE))
 			abort();
 		reply_free(&reply);
 		call_free(&call);
@@ -85,12 +88,15 @@ static void check_said(const struct op_result *r)
 
 static void fill_want(struct op_want *want, uint8_t flavour)
 {
-	static const char *const gpus[] = {"RTX 4090", "L40S:2", "none", NULL}, *const cpu[] = {"none", NULL}, *const gpu[] = {"L40S:3", NULL};
+	static const char *const gpus[] = {"RTX 4090", "L40S:2", "none", NULL},
+				 *const cpu[] = {"none", NULL}, *const gpu[] = {"L40S:3", NULL};
 	static const char *const packages[] = {"espeak-ng", "ffmpeg", NULL};
 	static struct env_pair env = {(char *)"BURST_RUN", (char *)"r1", false};
 
 	COPY_TEXT(want->id, flavour & 8 ? "vo-1" : "sb-1");
-	want->offers.gpus = !(flavour & ALONE) ? (flavour & 1 ? gpus : NULL) : flavour & 1 ? gpu : cpu;
+	want->offers.gpus = !(flavour & ALONE) ? (flavour & 1 ? gpus : NULL)
+			    : flavour & 1      ? gpu
+					       : cpu;
 	want->volume.name = "cache";
 	want->volume.create = flavour & 1;
 	COPY_TEXT(want->rent.offer.id, flavour & 2 ? "L40S:2" : "CPU");
@@ -150,11 +156,14 @@ static void check_result(const struct op_result *r)
 		assert(!v->port == !v->host[0] && (!v->port || v->state == POD_STATE_RUNNING));
 	}
 	for (size_t i = 0; i < r->offer_count; i++)
-		assert(r->offers[i].price_microusd_h > 0 && r->offers[i].gpus > 0 && r->offers[i].id[0]);
+		assert(r->offers[i].price_microusd_h > 0 && r->offers[i].gpus > 0 &&
+		       r->offers[i].id[0]);
 	for (size_t i = 0; i < r->volume_count; i++)
-		assert(modal_id_is_sound(r->volumes[i].id, "vo-") && r->volumes[i].price_microusd_month >= 0 && r->volumes[i].used_bytes >= -1);
+		assert(modal_id_is_sound(r->volumes[i].id, "vo-") &&
+		       r->volumes[i].price_microusd_month >= 0 && r->volumes[i].used_bytes >= -1);
 	for (size_t i = 0; i < r->entry_count; i++)
-		assert(!strchr(r->entries[i].name, '/') && r->entries[i].name[0] && r->entries[i].bytes >= -1 && r->entries[i].changed_s >= 0);
+		assert(!strchr(r->entries[i].name, '/') && r->entries[i].name[0] &&
+		       r->entries[i].bytes >= -1 && r->entries[i].changed_s >= 0);
 	assert(r->billing.billed_ms >= 0 && r->bytes >= 0);
 }
 
@@ -181,13 +190,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	struct op *op = provider_modal.begin(p, kind, &want);
 	enum op_next next = OP_CALL;
-	size_t turns = 0, most = len + 300; /* a reply of three bytes and more each, and pauses between */
+	/* a reply of three bytes and more each, and pauses between */
+	size_t turns = 0, most = len + 300;
 	int creates = 0;
 	while (next == OP_CALL || next == OP_WAIT) {
 		struct call call = {0};
 		int64_t wait_ms = 0;
 		assert(turns++ < most);
-		next = provider_modal.next(op, have ? &reply : NULL, &call, &wait_ms, &result, &err);
+		next = provider_modal.next(op, have ? &reply : NULL, &call, &wait_ms, &result,
+					   &err);
 		reply_free(&reply);
 		have = next == OP_CALL;
 		if (have || next == OP_WAIT) {
@@ -196,19 +207,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		}
 		if (have) {
 			assert(call.url && starts_with(call.url, "https://"));
-			assert(call.kind == CALL_HTTP || starts_with(call.url, "https://api.modal.com/modal.client.ModalClient/"));
-			assert(call.kind == CALL_GRPC || !call.header_count || !strcmp(call.headers[0], "Content-Type: application/octet-stream"));
+			assert(call.kind == CALL_HTTP ||
+			       starts_with(call.url,
+					   "https://api.modal.com/modal.client.ModalClient/"));
+			assert(call.kind == CALL_GRPC || !call.header_count ||
+			       !strcmp(call.headers[0], "Content-Type: application/octet-stream"));
 			assert(call.header_count < 2 || call.kind == CALL_GRPC);
-			assert(call.body_from_offset + call.body_from_bytes <= want.file.blocks.bytes);
+			assert(call.body_from_offset + call.body_from_bytes <=
+			       want.file.blocks.bytes);
 			take_reply(&reply, &call, &data, &len);
-			/* who is not let in has made nothing, and asks once more with a new token */
-			creates += call.kind == CALL_GRPC && ends_with(call.url, "/SandboxCreate") && reply.grpc_status != UNAUTHENTICATED;
+			/* who is not let in has made nothing, and asks once more with a new token
+			 */
+			creates += call.kind == CALL_GRPC &&
+				   ends_with(call.url, "/SandboxCreate") &&
+				   reply.grpc_status != UNAUTHENTICATED;
 		}
 		assert(next != OP_WAIT || wait_ms > 0);
 		call_free(&call);
 	}
 	reply_free(&reply);
-	assert(creates <= 1 + (want.rent.known_image != NULL)); /* again only if the image was gone: then nothing was made */
+	/* again only if the image was gone: then nothing was made */
+	assert(creates <= 1 + (want.rent.known_image != NULL));
 	if (next == OP_FAILED)
 		assert(err.kind != ERR_NONE && err.msg[0]);
 	else

@@ -1,19 +1,20 @@
-/* fuzz_pod.c - a whole run, its engine and its core, against a pod that says anything: its agent's lines, its files, its ends.
- * Whatever it says, the run ends, every pod is given back, nothing is written outside the output folder, what lies there under
- * its final name is what was announced, and no word of it can drive a terminal.
+/* fuzz_pod.c - a whole run, its engine and its core, against a pod that says anything: its agent's
+ * lines, its files, its ends. Whatever it says, the run ends, every pod is given back, nothing is
+ * written outside the output folder, what lies there under its final name is what was announced,
+ * and no word of it can drive a terminal.
  *
- * Input: a byte for the flavour of the run (enum flavour), one for how long a worker thread takes, then lines; the first letter
- * of a line says what happens:
- *   {...   the agent says this line; \1 stands for the hash of a good file, \2 for 64 KiB of letters
- *   c, e   bytes of the agent's stdout, of its stderr        B, b   the bootstrap has the agent, needs it
- *   g      the oldest file asked for comes as it should      F, f   this line, these bytes in the channel of files
- *   K, k   the agent's channel, that of files ends           X      that of a tree ends, with this exit code
- *   W      that of a tree takes more                         w      bytes of its stderr
- *   E      a line of the event log on the volume             V      the vendor takes the pod away
- *   P{...  the vendor lists one more pod, S{... says this of the last one (keys: view_add(); numbers within what translators let
- *          pass)                                             R, r   what create, list say next: this kind of error
- *   T      time passes: 10^n ms                              L, U   the connection is lost, is not to be trusted
- *   1..9   from now on it is that connection that speaks */
+ * Input: a byte for the flavour of the run (enum flavour), one for how long a worker thread takes,
+ * then lines; the first letter of a line says what happens:
+ *   {...   the agent says this line; \1 stands for the hash of a good file, \2 for 64 KiB of
+ * letters c, e   bytes of the agent's stdout, of its stderr        B, b   the bootstrap has the
+ * agent, needs it g      the oldest file asked for comes as it should      F, f   this line, these
+ * bytes in the channel of files K, k   the agent's channel, that of files ends           X that of
+ * a tree ends, with this exit code W      that of a tree takes more                         w bytes
+ * of its stderr E      a line of the event log on the volume             V      the vendor takes
+ * the pod away P{...  the vendor lists one more pod, S{... says this of the last one (keys:
+ * view_add(); numbers within what translators let pass) R, r   what create, list say next: this
+ * kind of error T      time passes: 10^n ms                              L, U   the connection is
+ * lost, is not to be trusted 1..9   from now on it is that connection that speaks */
 #include "still.h"
 
 #include <dirent.h>
@@ -29,7 +30,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-enum flavour { COMMAND = 1, STREAM = 2, VOLUME = 4, TWO_PODS = 8, DETACHED = 16, SETUP = 32, GPU = 64, CANARY = 128 };
+enum flavour {
+	COMMAND = 1,
+	STREAM = 2,
+	VOLUME = 4,
+	TWO_PODS = 8,
+	DETACHED = 16,
+	SETUP = 32,
+	GPU = 64,
+	CANARY = 128
+};
 enum { SEGMENTS = 4, PODS_MAX = 64, RENTED_MAX = 64, KEPT_MAX = 4096, FILES_BYTES = 16 };
 
 static const char good_bytes[FILES_BYTES + 1] = "sixteen of these";
@@ -103,18 +113,21 @@ static const struct job_needs *job_needs_of(struct job *job)
 static json_t *job_task(struct job *job, size_t index, int attempt)
 {
 	(void)job;
-	return json_pack("{s:s, s:s, s:i}", "id", segments[index].id, "file", segments[index].file ? segments[index].file : "",
-			 "attempt", attempt);
+	return json_pack("{s:s, s:s, s:i}", "id", segments[index].id, "file",
+			 segments[index].file ? segments[index].file : "", "attempt", attempt);
 }
 
-static int job_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+static int job_check(const struct job *job, size_t index, const char *file, struct check *out,
+		     struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	(void)job, (void)index;
 	if (path_read(file, 1 << 20, &text, err) < 0)
 		return -1;
-	*out = (struct check){.ok = !(world.flavour & CANARY) || world.checked++, .seconds = 1, .sample_rate = 8000};
+	*out = (struct check){.ok = !(world.flavour & CANARY) || world.checked++,
+			      .seconds = 1,
+			      .sample_rate = 8000};
 	snprintf(out->reason, sizeof(out->reason), "the first one is always bad");
 	return 0;
 }
@@ -123,13 +136,15 @@ static void one_record(size_t index, const struct segment_result *result)
 {
 	const char *name = result->file ? result->file : segments[index].file;
 
-	assert(path_is_safe(name) && result->bytes >= 0 && result->seconds >= 0 && result->sample_rate >= 0);
+	assert(path_is_safe(name) && result->bytes >= 0 && result->seconds >= 0 &&
+	       result->sample_rate >= 0);
 	assert(world.kept_count < KEPT_MAX);
 	world.kept[world.kept_count].name = xstrdup(name);
 	COPY_TEXT(world.kept[world.kept_count++].sha256, result->sha256);
 }
 
-static int job_record(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err)
+static int job_record(struct job *job, size_t index, const struct segment_result *results,
+		      size_t count, struct err *err)
 {
 	(void)job, (void)err;
 	for (size_t i = 0; i < count; i++)
@@ -137,7 +152,8 @@ static int job_record(struct job *job, size_t index, const struct segment_result
 	return 0;
 }
 
-static int job_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+static int job_finish(struct job *job, const struct segment_result *results, struct str *notes,
+		      struct err *err)
 {
 	(void)job, (void)notes, (void)err;
 	for (int i = 0; i < SEGMENTS; i++)
@@ -145,25 +161,40 @@ static int job_finish(struct job *job, const struct segment_result *results, str
 	return 0;
 }
 
-static const struct job_ops job = {.abi = JOB_ABI, .type = "fuzz", .load = job_load, .segments = job_segments,
-				   .needs = job_needs_of, .task = job_task, .check = job_check, .record = job_record,
+static const struct job_ops job = {.abi = JOB_ABI,
+				   .type = "fuzz",
+				   .load = job_load,
+				   .segments = job_segments,
+				   .needs = job_needs_of,
+				   .task = job_task,
+				   .check = job_check,
+				   .record = job_record,
 				   .finish = job_finish};
 
 static void make_job(void)
 {
 	static char *const ids[SEGMENTS] = {(char *)"q1", (char *)"q2", (char *)"q3", (char *)"q4"};
-	static char *const files[SEGMENTS] = {(char *)"q1.wav", (char *)"q2.wav", (char *)"d/q3.wav", (char *)"q4.wav"};
+	static char *const files[SEGMENTS] = {(char *)"q1.wav", (char *)"q2.wav",
+					      (char *)"d/q3.wav", (char *)"q4.wav"};
 	static const char *const outputs[] = {"out/**", NULL};
 	static const struct job_file kit[] = {{"worker", "w", 1, 0755}};
 	bool command = world.flavour & COMMAND;
 
 	for (int i = 0; i < SEGMENTS; i++) {
-		segments[i] = (struct segment){.id = ids[i], .weight = i + 1, .est_seconds = 1, .group = (char *)"",
+		segments[i] = (struct segment){.id = ids[i],
+					       .weight = i + 1,
+					       .est_seconds = 1,
+					       .group = (char *)"",
 					       .file = command ? NULL : files[i]};
 		memset(segments[i].key, 'a', sizeof(segments[i].key) - 1);
 	}
-	needs = (struct job_needs){.engine = "fuzz", .workers = 2, .max_batch = command ? 1 : 2, .command = command,
-				   .stream = world.flavour & STREAM, .tries = 2, .gpu = world.flavour & GPU};
+	needs = (struct job_needs){.engine = "fuzz",
+				   .workers = 2,
+				   .max_batch = command ? 1 : 2,
+				   .command = command,
+				   .stream = world.flavour & STREAM,
+				   .tries = 2,
+				   .gpu = world.flavour & GPU};
 	if (command)
 		needs.outputs = outputs;
 	else
@@ -212,7 +243,9 @@ static void vendor_make(const struct rent_request *want, struct op_result *r)
 {
 	assert(world.pod_count < PODS_MAX + RENTED_MAX);
 	struct pod_view *v = &world.pods[world.pod_count];
-	*v = (struct pod_view){.marker = want->marker, .state = POD_STATE_RUNNING, .port = 22,
+	*v = (struct pod_view){.marker = want->marker,
+			       .state = POD_STATE_RUNNING,
+			       .port = 22,
 			       .price_microusd_h = want->offer.price_microusd_h};
 	snprintf(v->id, sizeof(v->id), "pod%d", ++world.pod_count);
 	COPY_TEXT(v->name, want->name);
@@ -244,7 +277,8 @@ static void view_change(struct pod_view *v, const json_t *from)
 	COPY_TEXT(v->detail, jsonx_text(from, "detail", ""));
 }
 
-/* Another pod is listed: of another run, of this one and nobody asked for it, or a twin ("of": the number of a pod). */
+/* Another pod is listed: of another run, of this one and nobody asked for it, or a twin ("of": the
+ * number of a pod). */
 static void view_add(const json_t *from)
 {
 	int64_t of = jsonx_int(from, "of", -1);
@@ -257,7 +291,8 @@ static void view_add(const json_t *from)
 	if (of >= 0 && of < world.pod_count - 1)
 		v->marker = world.pods[of].marker;
 	else
-		(void)marker_read(&v->marker, jsonx_text(from, "machine", ""), jsonx_text(from, "run", "r1"), jsonx_text(from, "attempt", ""),
+		(void)marker_read(&v->marker, jsonx_text(from, "machine", ""),
+				  jsonx_text(from, "run", "r1"), jsonx_text(from, "attempt", ""),
 				  jsonx_text(from, "hard_end", ""));
 	view_change(v, from);
 }
@@ -269,14 +304,16 @@ static enum err_kind chosen(const enum err_kind *kinds, size_t count, char lette
 
 static void vendor_says(const char *line, size_t len)
 {
-	static const enum err_kind create[] = {ERR_AMBIGUOUS, ERR_NO_CAPACITY, ERR_TRANSIENT, ERR_RATE_LIMITED, ERR_REFUSED, ERR_NETWORK,
-					       ERR_BALANCE, ERR_CREDENTIALS, ERR_CONFIG, ERR_LOCAL};
+	static const enum err_kind create[] = {
+		ERR_AMBIGUOUS, ERR_NO_CAPACITY, ERR_TRANSIENT,   ERR_RATE_LIMITED, ERR_REFUSED,
+		ERR_NETWORK,   ERR_BALANCE,     ERR_CREDENTIALS, ERR_CONFIG,       ERR_LOCAL};
 	static const enum err_kind list[] = {ERR_TRANSIENT, ERR_NETWORK, ERR_RATE_LIMITED};
 	CLEANUP(json_decref) json_t *said = jsonx_parse(line + 1, len - 1, NULL);
 
 	if (line[0] == 'P')
 		view_add(said);
-	else if (line[0] == 'S' && world.pod_count && world.pods[world.pod_count - 1].state != POD_STATE_GONE)
+	else if (line[0] == 'S' && world.pod_count &&
+		 world.pods[world.pod_count - 1].state != POD_STATE_GONE)
 		view_change(&world.pods[world.pod_count - 1], said);
 	else if (line[0] == 'V' && world.pod_count)
 		world.pods[world.pod_count - 1].state = POD_STATE_GONE;
@@ -323,8 +360,8 @@ static int vendor_fetch_file(const struct op_want *want, struct op_result *r, st
 	return path_write(want->file.local, bytes, (size_t)r->bytes, 0600, err);
 }
 
-static enum op_next vendor_next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-				struct op_result *r, struct err *err)
+static enum op_next vendor_next(struct op *op, const struct reply *reply, struct call *call,
+				int64_t *wait_ms, struct op_result *r, struct err *err)
 {
 	const struct op_want *want = op->want;
 
@@ -332,12 +369,17 @@ static enum op_next vendor_next(struct op *op, const struct reply *reply, struct
 	switch (op->kind) {
 	case OP_OFFERS:
 		r->offers = xcalloc(1, sizeof(*r->offers));
-		*r->offers = (struct offer){.provider = "fuzz", .id = "o", .gpu = "L4", .gpus = 1, .price_microusd_h = 690000};
+		*r->offers = (struct offer){.provider = "fuzz",
+					    .id = "o",
+					    .gpu = "L4",
+					    .gpus = 1,
+					    .price_microusd_h = 690000};
 		r->offer_count = 1;
 		return OP_DONE;
 	case OP_VOLUME:
 		r->volumes = xcalloc(1, sizeof(*r->volumes));
-		*r->volumes = (struct volume){.provider = "fuzz", .id = "v1", .name = "cache", .used_bytes = -1};
+		*r->volumes = (struct volume){
+			.provider = "fuzz", .id = "v1", .name = "cache", .used_bytes = -1};
 		r->volume_count = 1;
 		return OP_DONE;
 	case OP_RENT: return rent_out(&want->rent, r, err);
@@ -394,7 +436,8 @@ static void add_line(struct str *to, const char *text, size_t len)
 			str_addc(to, text[i]);
 }
 
-static void say(struct ssh *ssh, const char *channel, int stream, const char *text, size_t len, const char *end)
+static void say(struct ssh *ssh, const char *channel, int stream, const char *text, size_t len,
+		const char *end)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 
@@ -411,15 +454,17 @@ static void answer(struct ssh *ssh)
 	const char *end = c && c->written.len ? memchr(c->written.s, '\n', c->written.len) : NULL;
 
 	if (says)
-		fprintf(stderr, "%7lld send: %s", (long long)still.now_ms, c ? str_text(&c->written) : "no channel\n");
+		fprintf(stderr, "%7lld send: %s", (long long)still.now_ms,
+			c ? str_text(&c->written) : "no channel\n");
 	if (!end)
 		return;
-	CLEANUP(json_decref) json_t *ask = jsonx_parse(c->written.s, (size_t)(end - c->written.s), NULL);
+	CLEANUP(json_decref)
+	json_t *ask = jsonx_parse(c->written.s, (size_t)(end - c->written.s), NULL);
 	assert(ask && path_is_safe(jsonx_text(ask, "path", "..")));
 	int64_t offset = MIN(jsonx_int(ask, "offset", 0), (int64_t)FILES_BYTES);
 	str_drop(&c->written, (size_t)(end + 1 - c->written.s));
-	str_addf(&reply, "{\"path\":\"x\",\"offset\":%lld,\"bytes\":%lld}\n%s", (long long)offset, (long long)(FILES_BYTES - offset),
-		 good_bytes + offset);
+	str_addf(&reply, "{\"path\":\"x\",\"offset\":%lld,\"bytes\":%lld}\n%s", (long long)offset,
+		 (long long)(FILES_BYTES - offset), good_bytes + offset);
 	still_data(ssh, " send", 0, reply.s, reply.len);
 }
 
@@ -534,7 +579,8 @@ static bool was_announced(const char *name, const char *sha256)
 	return false;
 }
 
-/* Plain files alone, and each that has its final name is one that was recorded, with the hash that was announced. */
+/* Plain files alone, and each that has its final name is one that was recorded, with the hash that
+ * was announced. */
 static void check_folder(const char *dir, const char *below)
 {
 	DIR *d = opendir(dir);
@@ -544,7 +590,8 @@ static void check_folder(const char *dir, const char *below)
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
 		CLEANUP(free_text) char *path = path_join(dir, entry->d_name);
-		CLEANUP(free_text) char *name = *below ? path_join(below, entry->d_name) : xstrdup(entry->d_name);
+		CLEANUP(free_text)
+		char *name = *below ? path_join(below, entry->d_name) : xstrdup(entry->d_name);
 		struct stat st;
 		char hex[SHA256_HEX];
 		assert(lstat(path, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)));
@@ -565,7 +612,8 @@ static void check_root(void)
 	struct dirent *entry;
 
 	while ((entry = readdir(d)))
-		assert(entry->d_name[0] == '.' || !strcmp(entry->d_name, "out") || !strcmp(entry->d_name, "run"));
+		assert(entry->d_name[0] == '.' || !strcmp(entry->d_name, "out") ||
+		       !strcmp(entry->d_name, "run"));
 	closedir(d);
 }
 
@@ -597,7 +645,8 @@ static void make_root(void)
 	struct err err;
 
 	if (!root[0]) {
-		snprintf(root, sizeof(root), "%s/burst-fuzz.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+		snprintf(root, sizeof(root), "%s/burst-fuzz.XXXXXX",
+			 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 		if (!mkdtemp(root) || atexit(remove_root) != 0)
 			abort();
 		sha256_hex(good_bytes, FILES_BYTES, good_hash);
@@ -606,20 +655,31 @@ static void make_root(void)
 	}
 	CLEANUP(free_text) char *out = path_join(root, "out");
 	CLEANUP(free_text) char *run = path_join(root, "run");
-	if (path_remove_tree(out, &err) < 0 || path_remove_tree(run, &err) < 0 || mkdir(out, 0700) < 0 || mkdir(run, 0700) < 0)
+	if (path_remove_tree(out, &err) < 0 || path_remove_tree(run, &err) < 0 ||
+	    mkdir(out, 0700) < 0 || mkdir(run, 0700) < 0)
 		abort();
 }
 
 static void fill_setup(struct engine_setup *setup, struct provider_ops *vendor)
 {
-	*vendor = (struct provider_ops){.abi = PROVIDER_ABI, .name = "fuzz", .can_fetch = world.flavour & VOLUME, .poll_ms = 1000,
-					.account = vendor_account, .begin = vendor_begin, .next = vendor_next,
+	*vendor = (struct provider_ops){.abi = PROVIDER_ABI,
+					.name = "fuzz",
+					.can_fetch = world.flavour & VOLUME,
+					.poll_ms = 1000,
+					.account = vendor_account,
+					.begin = vendor_begin,
+					.next = vendor_next,
 					.op_free = vendor_op_free};
 	setup->providers[0] = (struct engine_provider){.ops = vendor};
 	setup->provider_count = 1;
-	setup->conf = (struct core_conf){.pods = world.flavour & TWO_PODS ? 2 : 1, .canary = world.flavour & CANARY,
-					 .detached = world.flavour & DETACHED, .wait_ms = 60000, .lease_ms = 600000,
-					 .boot_limit_ms = 120000, .check_tries = 2, .max_duration_ms = 1200000,
+	setup->conf = (struct core_conf){.pods = world.flavour & TWO_PODS ? 2 : 1,
+					 .canary = world.flavour & CANARY,
+					 .detached = world.flavour & DETACHED,
+					 .wait_ms = 60000,
+					 .lease_ms = 600000,
+					 .boot_limit_ms = 120000,
+					 .check_tries = 2,
+					 .max_duration_ms = 1200000,
 					 .max_cost_microusd = 5000000};
 	COPY_TEXT(setup->conf.run, setup->run->id);
 	COPY_TEXT(setup->conf.machine, "0123456789abcdef");
@@ -636,7 +696,11 @@ static void one_run(void)
 	struct run_row row = {.id = "r1", .status = "running"};
 	struct provider_ops vendor;
 	struct store *store = store_memory();
-	struct engine_setup setup = {.results = results, .store = store, .run = &row, .run_dir = run_dir, .output_dir = out};
+	struct engine_setup setup = {.results = results,
+				     .store = store,
+				     .run = &row,
+				     .run_dir = run_dir,
+				     .output_dir = out};
 	struct err err = {0};
 
 	fill_setup(&setup, &vendor);
@@ -644,9 +708,11 @@ static void one_run(void)
 	COPY_TEXT(e->life, "f");
 	int status = engine_run(e, &err);
 	if (says)
-		fprintf(stderr, "%7lld exit status %d: %s\n", (long long)still.now_ms, status, err.msg);
+		fprintf(stderr, "%7lld exit status %d: %s\n", (long long)still.now_ms, status,
+			err.msg);
 	if (status > 128)
-		_exit(status); /* somebody ends the fuzzer, and the run took the signal for its own */
+		_exit(status); /* somebody ends the fuzzer, and the run took the signal for its own
+				*/
 	check_end(&setup, status, &err);
 	engine_free(e);
 	store_close(store);

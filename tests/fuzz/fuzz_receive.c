@@ -1,9 +1,11 @@
-/* fuzz_receive.c - a pod that names a file and sends its bytes: whatever the name and however they come, nothing is written
- * outside the output folder, and under its final name the file is whole and what was announced.
+/* fuzz_receive.c - a pod that names a file and sends its bytes: whatever the name and however they
+ * come, nothing is written outside the output folder, and under its final name the file is whole
+ * and what was announced.
  *
- * Input: a byte for what is there before (enum before), the name, a newline, then pairs of a letter and a number:
- *   a: so many of its bytes, in order     x: so many others        r: some of its bytes, at this place
- *   f: finished     k: kept     d: given up (odd: its part stays), and announced once more */
+ * Input: a byte for what is there before (enum before), the name, a newline, then pairs of a letter
+ * and a number: a: so many of its bytes, in order     x: so many others        r: some of its
+ * bytes, at this place f: finished     k: kept     d: given up (odd: its part stays), and announced
+ * once more */
 #include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,7 +19,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-enum before { LINK_TO_FOLDER = 1, LINK_TO_FILE = 2, PART_IS_LINK = 4, PART_IS_LONG = 8, OTHER_HASH = 16, EMPTY = 32 };
+enum before {
+	LINK_TO_FOLDER = 1,
+	LINK_TO_FILE = 2,
+	PART_IS_LINK = 4,
+	PART_IS_LONG = 8,
+	OTHER_HASH = 16,
+	EMPTY = 32
+};
 enum { BYTES = 200 };
 
 static char root[64], out[80], elsewhere[80];
@@ -44,7 +53,8 @@ static void put(const char *dir, const char *name, const void *bytes, size_t len
 static void make_folders(uint8_t before)
 {
 	if (!root[0]) {
-		snprintf(root, sizeof(root), "%s/burst-fuzz.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+		snprintf(root, sizeof(root), "%s/burst-fuzz.XXXXXX",
+			 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 		must(mkdtemp(root) && atexit(remove_root) == 0);
 		snprintf(out, sizeof(out), "%s/out", root);
 		snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", root);
@@ -76,7 +86,8 @@ static void check_elsewhere(void)
 	while (readdir(d))
 		entries++;
 	closedir(d);
-	assert(entries == 3 && path_read(path, 100, &text, NULL) == 0 && !strcmp(str_text(&text), "before"));
+	assert(entries == 3 && path_read(path, 100, &text, NULL) == 0 &&
+	       !strcmp(str_text(&text), "before"));
 	d = opendir(root);
 	for (entries = 0; readdir(d);)
 		entries++;
@@ -95,12 +106,14 @@ static void check_final(const char *name, const char *hash, bool kept)
 		return;
 	}
 	if (kept)
-		assert(S_ISREG(st.st_mode) && sha256_file(path, hex, NULL, NULL) == 0 && !strcmp(hex, hash));
+		assert(S_ISREG(st.st_mode) && sha256_file(path, hex, NULL, NULL) == 0 &&
+		       !strcmp(hex, hash));
 	else
 		assert(!S_ISREG(st.st_mode)); /* what was there before */
 }
 
-struct try {
+struct
+try {
 	const char *name;
 	char bytes[BYTES], hash[SHA256_HEX];
 	int64_t size;
@@ -115,7 +128,8 @@ static bool begin(struct try *t)
 	t->r = NULL;
 	t->ranges = false;
 	if (receive_open(&t->r, out, t->name, t->size, t->hash, &err) < 0) {
-		assert(err.kind == ERR_UNTRUSTED || err.kind == ERR_JOB || err.kind == ERR_LOCAL || err.kind == ERR_BUSY);
+		assert(err.kind == ERR_UNTRUSTED || err.kind == ERR_JOB || err.kind == ERR_LOCAL ||
+		       err.kind == ERR_BUSY);
 		return false;
 	}
 	assert(path_is_safe(t->name));
@@ -140,7 +154,8 @@ static void one_step(struct try *t, char what, uint8_t number)
 		break;
 	case 'r':
 		t->ranges = true;
-		receive_add_at(t->r, place, t->bytes + place, (size_t)MIN(t->size - place, (int64_t)50), &err);
+		receive_add_at(t->r, place, t->bytes + place,
+			       (size_t)MIN(t->size - place, (int64_t)50), &err);
 		break;
 	case 'f':
 		if (receive_finish(t->r, &err) < 0)
@@ -180,7 +195,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (!newline)
 		return 0;
-	CLEANUP(free_text) char *name = xstrndup((const char *)data + 1, (size_t)(newline - data - 1));
+	CLEANUP(free_text)
+	char *name = xstrndup((const char *)data + 1, (size_t)(newline - data - 1));
 	for (int i = 0; i < BYTES; i++)
 		t.bytes[i] = (char)(i * 7);
 	if (data[0] & EMPTY)

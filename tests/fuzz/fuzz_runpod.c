@@ -1,8 +1,10 @@
-/* fuzz_runpod.c - any bytes as RunPod's replies: an operation ends, done or failed with words, never asks for ever, and what
- * it believes keeps the contract's bounds. Build: clang -fsanitize=fuzzer,address,undefined with the library's sources.
+/* fuzz_runpod.c - any bytes as RunPod's replies: an operation ends, done or failed with words,
+ * never asks for ever, and what it believes keeps the contract's bounds. Build: clang
+ * -fsanitize=fuzzer,address,undefined with the library's sources.
  *
- * Input: one byte for the operation, one for the flavour (spot, create ...), then replies: a byte for the status, two for
- * the length, the body, in front of which a head with an empty line may stand. When the replies run out, the connection breaks. */
+ * Input: one byte for the operation, one for the flavour (spot, create ...), then replies: a byte
+ * for the status, two for the length, the body, in front of which a head with an empty line may
+ * stand. When the replies run out, the connection breaks. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,11 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define SECRET "fuzzfuzz"
 
-static const int statuses[] = {200, 201, 204, 206, 400, 401, 402, 403, 404, 409, 410, 416, 422, 429, 500, 502};
+static const int statuses[] = {200, 201, 204, 206, 400, 401, 402, 403,
+			       404, 409, 410, 416, 422, 429, 500, 502};
 
 /* What the flavour's bits ask for, beside what they mean to single operations. */
 enum {
-	WISHES = 1,    /* by name, else any GPU */
+	WISHES = 1, /* by name, else any GPU */
 	SPOT = 2,
 	LARGE = 4,     /* much memory, many cores, a large disk */
 	ALONE = 8,     /* one wish only: a CPU pod, or with SPOT a GPU */
@@ -62,11 +65,15 @@ static struct provider *open_provider(uint8_t flavour)
 
 static void fill_want(struct op_want *want, uint8_t flavour)
 {
-	static const char *const gpus[] = {"RTX 4090", "L40S:2", "RTX 5091", "none", NULL}, *const cpu[] = {"none", NULL}, *const gpu[] = {"L40S", NULL};
+	static const char *const gpus[] = {"RTX 4090", "L40S:2", "RTX 5091", "none", NULL},
+				 *const cpu[] = {"none", NULL}, *const gpu[] = {"L40S", NULL};
 
 	COPY_TEXT(want->id, "pod1");
 	want->since_s = flavour;
-	want->offers.gpus = !(flavour & WISHES) ? NULL : !(flavour & ALONE) ? gpus : flavour & SPOT ? gpu : cpu;
+	want->offers.gpus = !(flavour & WISHES)  ? NULL
+			    : !(flavour & ALONE) ? gpus
+			    : flavour & SPOT     ? gpu
+						 : cpu;
 	want->offers.spot = flavour & SPOT;
 	if (flavour & LARGE) {
 		want->offers.memory_gb = 64;
@@ -75,11 +82,13 @@ static void fill_want(struct op_want *want, uint8_t flavour)
 	}
 	want->offers.vram_gb = flavour & MUCH_VRAM ? 48 : 0;
 	if (flavour & VOLUME)
-		want->offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "EU-RO-1"};
+		want->offers.volume =
+			(struct volume){.id = "vol1", .name = "cache", .region = "EU-RO-1"};
 	want->volume.name = "cache";
 	want->volume.create = flavour & 1;
 	want->volume.gpus = flavour & 2 ? gpus : NULL;
-	COPY_TEXT(want->rent.offer.id, flavour & 6 ? "SECURE/EU-RO-1/1/NVIDIA L40S" : "SECURE/EU-RO-1/2 vCPU/cpu3c");
+	COPY_TEXT(want->rent.offer.id,
+		  flavour & 6 ? "SECURE/EU-RO-1/1/NVIDIA L40S" : "SECURE/EU-RO-1/2 vCPU/cpu3c");
 	want->rent.offer.spot = flavour & 2;
 	want->rent.offer.price_microusd_h = 860000;
 	COPY_TEXT(want->rent.name, "burst-a");
@@ -117,15 +126,19 @@ static void check_result(const struct op_result *r)
 		const struct pod_view *v = &r->pods[i];
 		assert(v->id[0] && v->port >= 0 && v->port <= 65535 && v->price_microusd_h >= 0);
 		assert(!v->port == !v->host[0]);
-		assert(strspn(v->id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == strlen(v->id));
+		assert(strspn(v->id,
+			      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+		       strlen(v->id));
 	}
 	for (size_t i = 0; i < r->offer_count; i++)
-		assert(r->offers[i].price_microusd_h > 0 && (r->offers[i].gpus > 0) == (strcmp(r->offers[i].gpu, "none") != 0) &&
+		assert(r->offers[i].price_microusd_h > 0 &&
+		       (r->offers[i].gpus > 0) == (strcmp(r->offers[i].gpu, "none") != 0) &&
 		       r->offers[i].id[0]);
 	for (size_t i = 0; i < r->volume_count; i++)
 		assert(r->volumes[i].id[0] && r->volumes[i].price_microusd_month >= 0);
 	assert(r->billing.cost_microusd >= 0 && r->billing.billed_ms >= 0 && r->bytes >= 0);
-	assert(r->billing.beside_microusd >= 0 && r->billing.beside_microusd <= r->billing.cost_microusd);
+	assert(r->billing.beside_microusd >= 0 &&
+	       r->billing.beside_microusd <= r->billing.cost_microusd);
 	assert(!r->billing.hours == !r->billing.hour_count);
 	for (size_t i = 1; i < r->billing.hour_count; i++)
 		assert(r->billing.hours[i - 1].start_s <= r->billing.hours[i].start_s);
@@ -142,7 +155,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len < 2)
 		return 0;
 	enum op_kind kind = data[0] % (OP_VOLUME_SIZE + 1);
-	bool told = memmem(data, len, SECRET, strlen(SECRET)); /* the server may say it by chance; then it may come back */
+	/* the server may say it by chance; then it may come back */
+	bool told = memmem(data, len, SECRET, strlen(SECRET));
 	uint8_t flavour = data[1];
 	fill_want(&want, flavour);
 	data += 2;
@@ -155,11 +169,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		struct call call = {0};
 		int64_t wait_ms = 0;
 		assert(turns++ < (kind > OP_FETCH ? 70000 : 80));
-		next = provider_runpod.next(op, have ? &reply : NULL, &call, &wait_ms, &result, &err);
+		next = provider_runpod.next(op, have ? &reply : NULL, &call, &wait_ms, &result,
+					    &err);
 		reply_free(&reply);
 		have = next == OP_CALL;
 		if (have) {
-			assert(call.url && starts_with(call.url, "https://") && (told || !strstr(call.url, SECRET)));
+			assert(call.url && starts_with(call.url, "https://") &&
+			       (told || !strstr(call.url, SECRET)));
 			take_reply(&reply, &data, &len);
 		}
 		assert(next != OP_WAIT || wait_ms > 0);

@@ -1,9 +1,9 @@
-/* fuzz_speaker.c - any bytes as a line for the worker that speaks: it is picked apart without an end, and a task that is good
- * JSON is understood as jansson reads it. Nothing is spoken. */
+/* fuzz_speaker.c - any bytes as a line for the worker that speaks: it is picked apart without an
+ * end, and a task that is good JSON is understood as jansson reads it. Nothing is spoken. */
 #include <jansson.h>
 #include <unistd.h>
 
-#define main speaker_main
+#define main       speaker_main
 #define pipe(ends) (-1)
 int speaker_main(void);
 #include "jobs/workers/espeak.c"

@@ -1,5 +1,6 @@
-/* fuzz_text.c - any bytes as the small texts that come from elsewhere: times, money, dates, headers, names of GPUs, limits, numbers
- * of the user's, what is to be shown. The first byte chooses; what was read and can be written is read again as the same. */
+/* fuzz_text.c - any bytes as the small texts that come from elsewhere: times, money, dates,
+ * headers, names of GPUs, limits, numbers of the user's, what is to be shown. The first byte
+ * chooses; what was read and can be written is read again as the same. */
 #include <assert.h>
 #include <math.h>
 #include <stdint.h>
@@ -60,7 +61,9 @@ static void money(const char *text, size_t len)
 		return;
 	}
 	assert(amount >= 0 && amount <= INT64_C(1000000000000000));
-	CLEANUP(free_text) char *plain = xasprintf("%lld.%06lld", (long long)(amount / 1000000), (long long)(amount % 1000000));
+	CLEANUP(free_text)
+	char *plain = xasprintf("%lld.%06lld", (long long)(amount / 1000000),
+				(long long)(amount % 1000000));
 	assert(money_parse(plain, &again, &err) == 0 && again == amount);
 	check_line(money_show(shown, sizeof(shown), amount));
 	assert(money_for(amount, 3600000) == amount);
@@ -80,7 +83,8 @@ static void dates(const char *text, size_t len)
 	if (epoch_s >= INT64_C(253402300800))
 		return; /* the year 10000 */
 	CLEANUP(free_text)
-	char *date = xasprintf("Sun, %.2s %.3s %.4s %.8s GMT", shown + 8, months + 3 * (atoi(shown + 5) - 1), shown, shown + 11);
+	char *date = xasprintf("Sun, %.2s %.3s %.4s %.8s GMT", shown + 8,
+			       months + 3 * (atoi(shown + 5) - 1), shown, shown + 11);
 	assert(clock_http_date(date, &again) && again == epoch_s);
 }
 
@@ -105,11 +109,12 @@ static void reply_heads(const char *text, size_t len)
 	limits_read(&again, written);
 	assert(again.count == limits.count && again.blocked_until_ms == limits.blocked_until_ms);
 	for (size_t i = 0; i < limits.count; i++)
-		assert(!strcmp(limits.windows[i].name, again.windows[i].name) && limits.windows[i].left == again.windows[i].left &&
+		assert(!strcmp(limits.windows[i].name, again.windows[i].name) &&
+		       limits.windows[i].left == again.windows[i].left &&
 		       limits.windows[i].quota == again.windows[i].quota &&
 		       limits.windows[i].reset_at_ms == again.windows[i].reset_at_ms);
-	for (int class = CALL_RELEASE; class <= CALL_POLL; class++)
-		assert(limits_take(&limits, (enum call_class)class, now) >= 0);
+	for (int class = CALL_RELEASE; class <= CALL_POLL; class ++)
+		assert(limits_take(&limits, (enum call_class) class, now) >= 0);
 	reply_free(&r);
 }
 
@@ -208,10 +213,10 @@ static void traces(const char *text, size_t len)
 static void options(const char *text, size_t len)
 {
 	static const struct option_spec specs[] = {
-		{"i", OPTION_INT, 0, NULL, "", NULL}, {"d", OPTION_DECIMAL, 0, NULL, "", NULL},
-		{"b", OPTION_BOOL, 0, NULL, "", NULL}, {"t", OPTION_DURATION, 0, NULL, "", NULL},
+		{"i", OPTION_INT, 0, NULL, "", NULL},   {"d", OPTION_DECIMAL, 0, NULL, "", NULL},
+		{"b", OPTION_BOOL, 0, NULL, "", NULL},  {"t", OPTION_DURATION, 0, NULL, "", NULL},
 		{"m", OPTION_MONEY, 0, NULL, "", NULL}, {"l", OPTION_TEXTS, 0, NULL, "", NULL},
-		{"p", OPTION_PATH, 0, NULL, "", NULL}, {NULL},
+		{"p", OPTION_PATH, 0, NULL, "", NULL},  {NULL},
 	};
 	struct section *s = section_new(specs, "fuzz");
 	struct err err = {0};
@@ -256,8 +261,9 @@ static void json(const char *text, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static void (*const readers[])(const char *, size_t) = {durations, money,  dates, reply_heads, limit_facts, gpus,	voices,
-								paths,	   shown, traces, options,	base64,	    json};
+	static void (*const readers[])(const char *, size_t) = {
+		durations, money, dates,  reply_heads, limit_facts, gpus, voices,
+		paths,     shown, traces, options,     base64,      json};
 	if (!len)
 		return 0;
 	CLEANUP(free_text) char *text = xstrndup((const char *)data + 1, len - 1);

@@ -1,6 +1,6 @@
-/* replay.c - runs a fuzzer's reader once on each file that is named, or that lies in a folder that is named. Linked with
- * the fuzzer's own source in place of libFuzzer, it needs neither clang nor instrumentation: `make check` replays what
- * earlier searches found, `make fuzz` searches. */
+/* replay.c - runs a fuzzer's reader once on each file that is named, or that lies in a folder that
+ * is named. Linked with the fuzzer's own source in place of libFuzzer, it needs neither clang nor
+ * instrumentation: `make check` replays what earlier searches found, `make fuzz` searches. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -59,7 +59,8 @@ static int replay_folder(const char *path, DIR *dir)
 		char inside[4096];
 		if (entry->d_name[0] == '.')
 			continue;
-		if (snprintf(inside, sizeof(inside), "%s/%s", path, entry->d_name) >= (int)sizeof(inside))
+		if (snprintf(inside, sizeof(inside), "%s/%s", path, entry->d_name) >=
+		    (int)sizeof(inside))
 			return -1;
 		int n = replay(inside);
 		if (n < 0)

@@ -1,6 +1,7 @@
-/* still.h - clock, loop, pool, HTTP and SSH without a machine behind them, in the place of the true ones: time passes only when
- * nobody has anything to do, work is done at once, and what the other side says comes from still_step() of the fuzzer. It is
- * included once, by a fuzzer that links the library: none of the files it stands for is then taken from there. */
+/* still.h - clock, loop, pool, HTTP and SSH without a machine behind them, in the place of the true
+ * ones: time passes only when nobody has anything to do, work is done at once, and what the other
+ * side says comes from still_step() of the fuzzer. It is included once, by a fuzzer that links the
+ * library: none of the files it stands for is then taken from there. */
 #ifndef BURST_FUZZ_STILL_H
 #define BURST_FUZZ_STILL_H
 
@@ -18,9 +19,9 @@ static struct {
 	int64_t now_ms;
 	uint64_t order, dice;
 	int turns;
-	int64_t work_ms; /* how long a worker thread takes */
+	int64_t work_ms;     /* how long a worker thread takes */
 	int64_t quiet_until; /* nobody says a thing before */
-	bool refuses;	 /* nobody listens any more */
+	bool refuses;        /* nobody listens any more */
 } still;
 
 /* Says one thing; false when there is nothing to be said now, and then time passes. */
@@ -150,7 +151,8 @@ int64_t loop_gap_ms(const struct loop *loop)
 }
 
 /* Nothing here has a descriptor. */
-struct watch *loop_watch(struct loop *loop, int fd, short events, void (*ready)(void *ctx, short revents), void *ctx)
+struct watch *loop_watch(struct loop *loop, int fd, short events,
+			 void (*ready)(void *ctx, short revents), void *ctx)
 {
 	(void)loop, (void)fd, (void)events, (void)ready, (void)ctx;
 	abort();
@@ -290,12 +292,14 @@ void http_connect_cancel(struct http_connect *connect)
 }
 
 /* Who needs a vendor's API brings one that needs no call. */
-struct http_call *http_send(struct http *http, const struct call *call, void (*done)(void *ctx, struct reply *reply), void *ctx)
+struct http_call *http_send(struct http *http, const struct call *call,
+			    void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
 	(void)http, (void)call, (void)done, (void)ctx;
 	abort();
 }
-struct http_call *http_send_pieces(struct http *http, const struct call *call, http_on_piece *on_piece,
+struct http_call *http_send_pieces(struct http *http, const struct call *call,
+				   http_on_piece *on_piece,
 				   void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
 	(void)http, (void)call, (void)on_piece, (void)done, (void)ctx;
@@ -347,7 +351,8 @@ int ssh_ready(struct err *err)
 	return 0;
 }
 
-struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup, void (*up)(void *ctx, const struct err *err),
+struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup,
+		     void (*up)(void *ctx, const struct err *err),
 		     void (*lost)(void *ctx, const struct err *err), void *ctx)
 {
 	struct ssh *s = xcalloc(1, sizeof(*s));
@@ -386,7 +391,8 @@ void ssh_close(struct ssh *ssh)
 	free(ssh);
 }
 
-struct ssh_channel *ssh_exec(struct ssh *ssh, const char *command, const struct ssh_channel_ops *ops, void *ctx, bool big_window)
+struct ssh_channel *ssh_exec(struct ssh *ssh, const char *command,
+			     const struct ssh_channel_ops *ops, void *ctx, bool big_window)
 {
 	struct ssh_channel *c = xcalloc(1, sizeof(*c));
 	int i = 0;
@@ -457,7 +463,8 @@ static void still_data(struct ssh *ssh, const char *word, int stream, const void
 {
 	struct ssh_channel *c;
 
-	for (size_t at = 0; at < len && still_alive(ssh) && (c = still_channel(ssh, word)); at += 32768) {
+	for (size_t at = 0; at < len && still_alive(ssh) && (c = still_channel(ssh, word));
+	     at += 32768) {
 		size_t n = MIN(len - at, (size_t)32768);
 		char *piece = xmalloc(n);
 		memcpy(piece, (const char *)bytes + at, n);
@@ -466,7 +473,8 @@ static void still_data(struct ssh *ssh, const char *word, int stream, const void
 	}
 }
 
-static void still_close(struct ssh_channel *c, int exit_code, const char *signal, const struct err *err)
+static void still_close(struct ssh_channel *c, int exit_code, const char *signal,
+			const struct err *err)
 {
 	const struct ssh_channel_ops *ops = c->ops;
 	void *ctx = c->ctx;

@@ -1,11 +1,13 @@
-/* account.c - how often an account may be asked: what its vendor counts, and the limiters of the machines that share it. A
- * machine's clients share their counts through its ledger; machines know nothing of each other but what replies say.
+/* account.c - how often an account may be asked: what its vendor counts, and the limiters of the
+ * machines that share it. A machine's clients share their counts through its ledger; machines know
+ * nothing of each other but what replies say.
  *
- * What is promised, and checked here: a poll or a create is refused for the account's limit only where another machine asked
- * and this one did not know of all: within the same window (what a reply says is left knows nothing of calls that are on their
- * way, here or there); or ever, with a vendor that does not say what is left. A release waits for nothing but a 429, and, a
- * minute at most, for the end of a window that the vendor spoke of. After a 429 a machine leaves the account alone for as
- * long as it was told to. */
+ * What is promised, and checked here: a poll or a create is refused for the account's limit only
+ * where another machine asked and this one did not know of all: within the same window (what a
+ * reply says is left knows nothing of calls that are on their way, here or there); or ever, with a
+ * vendor that does not say what is left. A release waits for nothing but a 429, and, a minute at
+ * most, for the end of a window that the vendor spoke of. After a 429 a machine leaves the account
+ * alone for as long as it was told to. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -75,15 +77,18 @@ bool account_was_set(const struct client *cl)
 
 /* ---- the client's side ---- */
 
-static void check_asking(struct client *cl, const struct api_call *k, enum call_class class, int64_t wait)
+static void check_asking(struct client *cl, const struct api_call *k, enum call_class class,
+			 int64_t wait)
 {
 	struct sim *s = cl->sim;
 	int provider = k->call.provider;
-	bool set_since = cl->laptop->jumped_at >= cl->laptop->refused_at[provider]; /* the clock that it was told by */
+	/* the clock that it was told by */
+	bool set_since = cl->laptop->jumped_at >= cl->laptop->refused_at[provider];
 	bool quiet = s->now < cl->laptop->quiet_until[provider] && !set_since;
 
 	if (!wait && quiet && !(class == CALL_RELEASE && cl->laptop->takes_releases[provider]))
-		broke(s, "a call %lld ms before the time that a 429 named", (long long)(cl->laptop->quiet_until[provider] - s->now));
+		broke(s, "a call %lld ms before the time that a 429 named",
+		      (long long)(cl->laptop->quiet_until[provider] - s->now));
 	if (!wait || quiet || class != CALL_RELEASE || account_was_set(cl))
 		return;
 	if (s->now > cl->laptop->told_until[provider])
@@ -113,8 +118,9 @@ static void try_to_send(struct client *cl, struct api_call *k)
 	int provider = k->call.provider;
 	const struct vendor_plan *v = &s->plan->vendors[provider];
 	enum call_class class = class_of(k->call.what);
-	int64_t wait = limiter_take(cl->limiter, cl->job->conf.providers[provider].name, v->per_minute,
-				    plant(PLANT_RELEASE_WAITS) ? CALL_POLL : class, wall_now(cl));
+	int64_t wait =
+		limiter_take(cl->limiter, cl->job->conf.providers[provider].name, v->per_minute,
+			     plant(PLANT_RELEASE_WAITS) ? CALL_POLL : class, wall_now(cl));
 
 	if (plant(PLANT_NO_LIMITER))
 		wait = 0;
@@ -133,7 +139,10 @@ void account_send(struct client *cl, const struct happening *call, int64_t extra
 	const struct vendor_plan *v = &cl->sim->plan->vendors[call->provider];
 
 	if (!limited(cl->sim, call->provider)) {
-		put(client_later(cl, goes_there(call->what) ? v->latency_ms : 2 * v->latency_ms + extra, call->what), call);
+		put(client_later(cl,
+				 goes_there(call->what) ? v->latency_ms : 2 * v->latency_ms + extra,
+				 call->what),
+		    call);
 		return;
 	}
 	struct api_call *k = xcalloc(1, sizeof(*k));
@@ -146,7 +155,8 @@ void account_room(struct client *cl, struct happening *h)
 	try_to_send(cl, TAKE(h->data));
 }
 
-/* What an answer says of the account's windows reaches the limiter before it reaches anybody else. */
+/* What an answer says of the account's windows reaches the limiter before it reaches anybody else.
+ */
 void account_heard(struct client *cl, struct happening *h)
 {
 	struct sim *s = cl->sim;
@@ -159,19 +169,26 @@ void account_heard(struct client *cl, struct happening *h)
 		h->retry_ms = RETRY_MS;
 	r.retry_after_ms = h->retry_ms;
 	if (s->plan->vendors[h->provider].says_limit && h->reset_s)
-		str_addf(&r.head, "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: \"minute\";r=%d;t=%d\r\n",
+		str_addf(&r.head,
+			 "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: "
+			 "\"minute\";r=%d;t=%d\r\n",
 			 s->plan->vendors[h->provider].per_minute, h->left, h->reset_s);
 	if (r.head.len)
-		cl->laptop->told_until[h->provider] = MAX(cl->laptop->told_until[h->provider], s->now + (h->reset_s + 2) * 1000);
+		cl->laptop->told_until[h->provider] =
+			MAX(cl->laptop->told_until[h->provider], s->now + (h->reset_s + 2) * 1000);
 	if (!plant(PLANT_429_UNHEARD) || !refused)
 		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r,
-			      &(struct limit_call){.sent_ms = wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms,
-						   .now_ms = wall_now(cl), .class = h->what == W_RELEASED ? CALL_RELEASE : CALL_POLL});
+			      &(struct limit_call){
+				      .sent_ms = wall_now(cl) - (s->now - h->said_at) -
+						 s->plan->vendors[h->provider].latency_ms,
+				      .now_ms = wall_now(cl),
+				      .class = h->what == W_RELEASED ? CALL_RELEASE : CALL_POLL});
 	if (refused || h->what == W_RELEASED)
 		cl->laptop->takes_releases[h->provider] = !refused;
 	if (refused) {
 		cl->laptop->refused_at[h->provider] = s->now;
-		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
+		/* the newest word counts */
+		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms;
 	}
 	reply_free(&r);
 }
@@ -190,7 +207,8 @@ static void roll_over(struct account *a, int64_t now)
 static bool could_not_know(struct sim *s, const struct client *cl, int provider)
 {
 	const struct account *a = &s->accounts[provider];
-	/* where nothing is said, a window that another machine once began is out of step with ours for good */
+	/* where nothing is said, a window that another machine once began is out of step with ours
+	 * for good */
 	int64_t since = s->plan->vendors[provider].says_limit ? a->began : 0;
 
 	for (int i = 0; i < LAPTOPS_MAX; i++)
@@ -214,16 +232,20 @@ static void refuse(struct sim *s, struct happening *h, const struct api_call *k)
 	struct client *cl = &s->clients[h->client];
 	int64_t told = s->accounts[k->call.provider].began + WINDOW_MS - s->now;
 
-	/* where nothing is said, windows that were begun by a clock before it was set are out of step for good */
-	bool out_of_step = account_was_set(cl) || (cl->laptop->jumped_at >= 0 && !s->plan->vendors[k->call.provider].says_limit);
+	/* where nothing is said, windows that were begun by a clock before it was set are out of
+	 * step for good */
+	bool out_of_step = account_was_set(cl) || (cl->laptop->jumped_at >= 0 &&
+						   !s->plan->vendors[k->call.provider].says_limit);
 
 	s->refused++;
 	if (k->call.what == W_RELEASE)
 		cloud_asked(s, &s->machines[k->call.machine]);
-	if (class_of(k->call.what) != CALL_RELEASE && !out_of_step && !could_not_know(s, cl, k->call.provider))
+	if (class_of(k->call.what) != CALL_RELEASE && !out_of_step &&
+	    !could_not_know(s, cl, k->call.provider))
 		broke(s, "a call over the limit of %d a minute, and no other machine asked unheard",
 		      s->plan->vendors[k->call.provider].per_minute);
-	struct happening *r = reply_later(s, h, s->plan->vendors[k->call.provider].latency_ms, answer_to(k->call.what));
+	struct happening *r = reply_later(s, h, s->plan->vendors[k->call.provider].latency_ms,
+					  answer_to(k->call.what));
 	put(r, &k->call);
 	r->kind = ERR_RATE_LIMITED;
 	r->retry_ms = (told + 999) / 1000 * 1000;
@@ -246,7 +268,8 @@ void account_call(struct sim *s, struct happening *h)
 	a->asked[laptop] = true;
 	a->asked_at[laptop] = s->now;
 	if (!goes_there(k->call.what)) {
-		struct happening *r = reply_later(s, h, s->plan->vendors[provider].latency_ms + k->extra, k->call.what);
+		struct happening *r = reply_later(
+			s, h, s->plan->vendors[provider].latency_ms + k->extra, k->call.what);
 		put(r, &k->call);
 		say_limit(s, r, provider);
 		return;

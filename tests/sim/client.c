@@ -1,5 +1,5 @@
-/* client.c - burst itself as the core sees it: carries actions, tells what came of them, keeps the ledger, dies and comes
- * back; and after each step holds the core to what it must guarantee. */
+/* client.c - burst itself as the core sees it: carries actions, tells what came of them, keeps the
+ * ledger, dies and comes back; and after each step holds the core to what it must guarantee. */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ int64_t wall_now(const struct client *cl)
 /* By its boot clock; long ago: it never slept. */
 static int64_t woke_at(const struct client *cl)
 {
-	return cl->laptop->woke_at < 0 ? INT64_MIN / 2 : cl->laptop->woke_at + cl->laptop->boot_offset;
+	return cl->laptop->woke_at < 0 ? INT64_MIN / 2
+				       : cl->laptop->woke_at + cl->laptop->boot_offset;
 }
 
 struct happening *client_later(struct client *cl, int64_t delay, enum what what)
@@ -134,10 +135,16 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 {
 	const struct core_pod *o = &row->pod;
 	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
-	struct core_pod p = {.provider = o->provider, .offer = o->offer, .volume = o->volume,
-			     .price_microusd_h = o->price_microusd_h, .hard_end_ms = o->hard_end_ms + o->cut_ms + by,
-			     .hard_end_s = o->hard_end_s, .first_lease_end_s = o->first_lease_end_s,
-			     .detached = o->detached, .compute_ms = o->compute_ms, .wasted_ms = o->wasted_ms};
+	struct core_pod p = {.provider = o->provider,
+			     .offer = o->offer,
+			     .volume = o->volume,
+			     .price_microusd_h = o->price_microusd_h,
+			     .hard_end_ms = o->hard_end_ms + o->cut_ms + by,
+			     .hard_end_s = o->hard_end_s,
+			     .first_lease_end_s = o->first_lease_end_s,
+			     .detached = o->detached,
+			     .compute_ms = o->compute_ms,
+			     .wasted_ms = o->wasted_ms};
 
 	COPY_TEXT(p.attempt, o->attempt);
 	COPY_TEXT(p.id, o->id);
@@ -167,7 +174,8 @@ static int64_t spent_before(const struct client *cl)
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
 		if (ours(cl, &cl->laptop->rows[i]) && p->phase == POD_GONE)
-			sum += money_for(p->price_microusd_h, (p->gone_at - p->create_at + 999) / 1000 * 1000);
+			sum += money_for(p->price_microusd_h,
+					 (p->gone_at - p->create_at + 999) / 1000 * 1000);
 		if (ours(cl, &cl->laptop->rows[i]))
 			sum += core_may_have_cost(p);
 	}
@@ -209,7 +217,8 @@ static void step(struct client *cl, struct event *ev)
 	core_step(cl->core, ev, &cl->out);
 	if (cl->sim->measuring) {
 		clock_gettime(CLOCK_MONOTONIC, &b);
-		cl->sim->core_s += (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+		cl->sim->core_s +=
+			(double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 	}
 	count_events(cl);
 	plant_stepped(cl);
@@ -249,13 +258,19 @@ static void check_stop(struct client *cl)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (p->phase == POD_WORKING && p->connected && !p->unwanted && p->hard_end_ms > c->now + left)
-			rate += p->workers_ready / client_ms_of(cl, p->provider, atoi(p->offer.id), 1);
+		if (p->phase == POD_WORKING && p->connected && !p->unwanted &&
+		    p->hard_end_ms > c->now + left)
+			rate += p->workers_ready /
+				client_ms_of(cl, p->provider, atoi(p->offer.id), 1);
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
 		work += c->segs[i].state <= SEG_HELD ? cl->job->segments[i].weight : 0;
-	if (!cl->sim->wire && strstr(c->replan.stop.msg, "deadline") && left > 0 && rate > 0 && work / rate < (double)left / 2)
-		broke(cl->sim, "it stops, and its pods would keep the deadline: %.0f ms are left, and %lld to the deadline", work / rate, (long long)left);
+	if (!cl->sim->wire && strstr(c->replan.stop.msg, "deadline") && left > 0 && rate > 0 &&
+	    work / rate < (double)left / 2)
+		broke(cl->sim,
+		      "it stops, and its pods would keep the deadline: %.0f ms are left, and %lld "
+		      "to the deadline",
+		      work / rate, (long long)left);
 }
 
 static void tally_replan(struct client *cl, const char *said)
@@ -278,16 +293,20 @@ static void check_replans(struct client *cl)
 		const char *said = core_replan_said(c, cl->replans_seen);
 		tally_replan(cl, said);
 		if (++cl->replans > 2)
-			broke(cl->sim, "planned again %d times, and twice is the most", cl->replans);
+			broke(cl->sim, "planned again %d times, and twice is the most",
+			      cl->replans);
 		if (cl->replanned_at && c->now - cl->replanned_at < 60000)
-			broke(cl->sim, "planned again before the last plan has shown what it is good for");
+			broke(cl->sim,
+			      "planned again before the last plan has shown what it is good for");
 		cl->replanned_at = c->now;
 		cl->width_left = strstr(said, "releasing") ? active_now(cl, -1) : 0;
 	}
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (p->outgoing && p->draining && !p->unwanted && c->now < p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at))
-			broke(cl->sim, "pod %s is drained before another one has taken its place", p->id);
+		if (p->outgoing && p->draining && !p->unwanted &&
+		    c->now < p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at))
+			broke(cl->sim, "pod %s is drained before another one has taken its place",
+			      p->id);
 	}
 }
 
@@ -319,13 +338,16 @@ static bool pod_counted_right(const struct core *c, int pod)
 	}
 	for (size_t i = 0; i < c->batch_count; i++)
 		batches += c->batches[i].pod == pod && !c->batches[i].over;
-	return unhome == c->pods[pod].unhome && batches == c->pods[pod].batches && held == c->pods[pod].held;
+	return unhome == c->pods[pod].unhome && batches == c->pods[pod].batches &&
+	       held == c->pods[pod].held;
 }
 
 /* Of caps.max_duration, when this life began. */
 static int64_t duration_left(const struct client *cl)
 {
-	return MAX(cl->job->conf.max_duration_ms - (cl->core->began_at - cl->laptop->boot_offset - cl->began_at), 1);
+	return MAX(cl->job->conf.max_duration_ms -
+			   (cl->core->began_at - cl->laptop->boot_offset - cl->began_at),
+		   1);
 }
 
 static void check_pod(struct client *cl, int pod)
@@ -336,27 +358,35 @@ static void check_pod(struct client *cl, int pod)
 	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
 
 	if (!pod_counted_right(c, pod))
-		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod, p->batches, p->held, p->unhome);
+		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod,
+		      p->batches, p->held, p->unhome);
 	bool goes = p->unwanted && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
 	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), woke_at(cl)) + 2000)
-		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod, (long long)(c->now - p->look_at));
+		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
+		      (long long)(c->now - p->look_at));
 	if (p->phase >= POD_RELEASING || p->unwanted)
 		return;
-	int64_t found_at = MAX(p->create_at + 2 * cl->job->conf.boot_limit_ms, p->rented_at); /* by a list, after a lost reply */
+	/* by a list, after a lost reply */
+	int64_t found_at = MAX(p->create_at + 2 * cl->job->conf.boot_limit_ms, p->rented_at);
 	found_at = MAX(found_at, woke_at(cl) + WOKEN_BOOT_MS);
 	if (!p->boot_limit_ms) /* of an earlier life */
 		found_at = MAX(found_at, c->began_at + cl->job->conf.boot_limit_ms);
-	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at && !p->detached && c->now > found_at + LOG_WAIT_MS)
-		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod, (long long)(c->now - p->create_at) / 1000);
+	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
+	    !p->detached && c->now > found_at + LOG_WAIT_MS)
+		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod,
+		      (long long)(c->now - p->create_at) / 1000);
 	if (bare && !c->todo && c->started)
-		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
-	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) && !canary_waits &&
-	    !core_reads_old(c))
+		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
+		      pod_phase_name(p->phase));
+	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) &&
+	    !canary_waits && !core_reads_old(c))
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
-	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back since */
+	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
+	 * since */
 	if (p->hard_end_ms > p->create_at + 24 * (int64_t)HOUR_MS + 1 + 2 * cl->laptop->wall_error)
 		broke(cl->sim, "pod %d may live for more than a day", pod);
-	if (cl->job->conf.max_duration_ms && !c->conf.reap && p->hard_end_ms > c->began_at + duration_left(cl))
+	if (cl->job->conf.max_duration_ms && !c->conf.reap &&
+	    p->hard_end_ms > c->began_at + duration_left(cl))
 		broke(cl->sim, "pod %d may outlive caps.max_duration", pod);
 }
 
@@ -376,7 +406,8 @@ static void check_step(struct client *cl, const struct event *ev)
 		cl->settled_at = -1;
 	else if (cl->settled_at < 0)
 		cl->settled_at = cl->sim->now;
-	if (cl->settled_at >= 0 && cl->sim->now - MAX(cl->settled_at, cl->laptop->woke_at) > 15 * 60000)
+	if (cl->settled_at >= 0 &&
+	    cl->sim->now - MAX(cl->settled_at, cl->laptop->woke_at) > 15 * 60000)
 		broke(cl->sim, "the work is over since %lld s and the run does not end",
 		      (long long)(cl->sim->now - cl->settled_at) / 1000);
 }
@@ -404,7 +435,8 @@ static void take_caps(struct client *cl, bool reap)
 	cl->metered = bill(cl);
 	cl->unsure = reap;
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
-		cl->unsure = cl->unsure || (ours(cl, &cl->laptop->rows[i]) && !cl->laptop->rows[i].pod.id[0]);
+		cl->unsure = cl->unsure ||
+			     (ours(cl, &cl->laptop->rows[i]) && !cl->laptop->rows[i].pod.id[0]);
 }
 
 static struct core_conf conf_now(struct client *cl, bool reap)
@@ -421,7 +453,9 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 		any_safe = any_safe || (cl->safe[i] && !cl->job->segments[i].done);
 	conf.canary = conf.canary && !any_safe;
 	if (conf.max_cost_microusd) {
-		conf.max_cost_microusd = (plant(PLANT_CAP_AS_IT_WAS) ? conf.max_cost_microusd : cl->cap_now) - spent_before(cl);
+		conf.max_cost_microusd =
+			(plant(PLANT_CAP_AS_IT_WAS) ? conf.max_cost_microusd : cl->cap_now) -
+			spent_before(cl);
 		if (!conf.max_cost_microusd)
 			conf.max_cost_microusd = -1;
 	}
@@ -431,8 +465,10 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 	conf.plan.forecasts = cl->job->forecasts;
 	if (!cl->job->planned || cl->ever_crashed || reap) /* a resumed run has no plan */
 		memset(&conf.plan, 0, sizeof(conf.plan));
-	for (size_t i = 0; i < conf.plan.forecast_count; i++) /* by what its batches take at the usual speed */
-		((struct job_plan *)cl->job)->forecasts[i].speed.each_s = (double)cl->sim->plan->ms_per_weight / 10.0 / MAX(cl->job->off_percent, 1);
+	/* by what its batches take at the usual speed */
+	for (size_t i = 0; i < conf.plan.forecast_count; i++)
+		((struct job_plan *)cl->job)->forecasts[i].speed.each_s =
+			(double)cl->sim->plan->ms_per_weight / 10.0 / MAX(cl->job->off_percent, 1);
 	plant_conf(&conf);
 	return conf;
 }
@@ -443,7 +479,8 @@ static void adopt_rows(struct client *cl)
 		const struct core_pod *had = &cl->laptop->rows[i].pod;
 		if (!ours(cl, &cl->laptop->rows[i]))
 			continue;
-		if (!pod_may_bill(had) && (!had->durable || had->phase != POD_GONE || cl->core->conf.reap))
+		if (!pod_may_bill(had) &&
+		    (!had->durable || had->phase != POD_GONE || cl->core->conf.reap))
 			continue;
 		struct core_pod p = from_row(cl, &cl->laptop->rows[i]);
 		core_adopt(cl->core, &p);
@@ -464,7 +501,8 @@ void client_start(struct client *cl, bool reap)
 
 	for (size_t i = 0; i < cl->job->count; i++) {
 		segments[i] = cl->job->segments[i];
-		segments[i].done = cl->safe[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
+		segments[i].done =
+			cl->safe[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
 	}
 	memset(cl->affords, 0, sizeof(cl->affords));
 	cl->core = core_new(&conf, segments, reap ? 0 : cl->job->count);
@@ -492,12 +530,14 @@ void client_start(struct client *cl, bool reap)
 
 static void check_known(struct client *cl);
 
-/* What it knew and its ledger had no room for is known to nobody now: whoever comes next learns of such a pod from a list. */
+/* What it knew and its ledger had no room for is known to nobody now: whoever comes next learns of
+ * such a pod from a list. */
 static void forget_unsaved(struct client *cl)
 {
 	for (size_t i = 0; i < cl->sim->machine_count; i++) {
 		struct machine *m = &cl->sim->machines[i];
-		const struct row *row = m->client == cl->number && m->unsaved ? row_of(cl, m->attempt) : NULL;
+		const struct row *row =
+			m->client == cl->number && m->unsaved ? row_of(cl, m->attempt) : NULL;
 		if (row && !row->pod.id[0])
 			m->known_at = -1;
 	}
@@ -559,7 +599,11 @@ void client_crash(struct client *cl, const struct fault *f)
 		cl->ever_crashed = cl->dead_forever = true;
 		cl->died_at = cl->sim->now;
 		if (f->x % 3 == 0) /* somebody looks, a little later or, once, the next day */
-			later(cl->sim, f->x % 2 || cl->sim->now > HOUR_MS ? 1000 + f->x % 300000 : 24 * (int64_t)HOUR_MS + f->x % HOUR_MS, W_REAP)
+			later(cl->sim,
+			      f->x % 2 || cl->sim->now > HOUR_MS
+				      ? 1000 + f->x % 300000
+				      : 24 * (int64_t)HOUR_MS + f->x % HOUR_MS,
+			      W_REAP)
 				->client = cl->number;
 		return;
 	}
@@ -575,7 +619,8 @@ void client_restart(struct client *cl, struct happening *h)
 		client_start(cl, h->x == F_CRASH_REAP);
 		return;
 	}
-	struct happening *again = later(cl->sim, 60000, W_RESTART); /* `burst reap` is at it: the run is locked */
+	/* `burst reap` is at it: the run is locked */
+	struct happening *again = later(cl->sim, 60000, W_RESTART);
 	again->client = h->client;
 	again->x = h->x;
 }
@@ -587,7 +632,8 @@ static void release_live(struct client *cl)
 
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct row *row = &cl->laptop->rows[i];
-		const struct machine *m = ours(cl, row) ? cloud_machine(cl->sim, row->pod.id) : NULL;
+		const struct machine *m =
+			ours(cl, row) ? cloud_machine(cl->sim, row->pod.id) : NULL;
 		if (!m)
 			continue;
 		struct happening *h = later(cl->sim, 0, W_RELEASE);
@@ -610,7 +656,8 @@ bool client_wants(const struct client *cl, const struct machine *m)
 	for (int i = 0; cl->up && i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		if (!strcmp(p->id, m->id))
-			return pod_active(p) && !core_stopping(cl->core) && boot_now(cl) < p->hard_end_ms;
+			return pod_active(p) && !core_stopping(cl->core) &&
+			       boot_now(cl) < p->hard_end_ms;
 	}
 	return false;
 }
@@ -633,23 +680,28 @@ static bool crashes_now(struct client *cl)
 
 static bool in_doubt(const struct core_pod *p, const struct machine *m)
 {
-	return pod_may_bill(p) && (p->id[0] ? !strcmp(p->id, m->id) : !strcmp(p->attempt, m->attempt));
+	return pod_may_bill(p) &&
+	       (p->id[0] ? !strcmp(p->id, m->id) : !strcmp(p->attempt, m->attempt));
 }
 
-/* Of two pods of one create the one that was found first has the row of its attempt, the other one a row of its own. */
+/* Of two pods of one create the one that was found first has the row of its attempt, the other one
+ * a row of its own. */
 static bool is_known(struct client *cl, const struct machine *m)
 {
 	const struct row *row = row_of(cl, m->attempt);
 
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
-		if (!strcmp(cl->laptop->rows[i].pod.id, m->id) && in_doubt(&cl->laptop->rows[i].pod, m))
+		if (!strcmp(cl->laptop->rows[i].pod.id, m->id) &&
+		    in_doubt(&cl->laptop->rows[i].pod, m))
 			return true;
-	bool second = row && row->pod.id[0] && strcmp(row->pod.id, m->id) != 0 && cl->sim->hit[F_CREATE_TWICE];
+	bool second = row && row->pod.id[0] && strcmp(row->pod.id, m->id) != 0 &&
+		      cl->sim->hit[F_CREATE_TWICE];
 
 	return second || (row && in_doubt(&row->pod, m));
 }
 
-/* Whatever lives and is not the second of one create stands in the ledger as something that may bill. */
+/* Whatever lives and is not the second of one create stands in the ledger as something that may
+ * bill. */
 static void check_known(struct client *cl)
 {
 	for (size_t i = 0; i < cl->sim->machine_count; i++) {
@@ -675,17 +727,21 @@ static bool lost_sight(const struct client *cl)
 /* Nothing went wrong with a create, a listing or a release, and it was there all the time. */
 static bool all_was_well(const struct client *cl)
 {
-	static const enum fault_kind kinds[] = {F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE, F_SURFACES_LATE, F_RELEASE_FAILS,
-						F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER, F_POD_LOCKED, F_RELEASE_UNKNOWN, F_RELEASE_DENIED};
+	static const enum fault_kind kinds[] = {
+		F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE,    F_SURFACES_LATE,
+		F_RELEASE_FAILS,    F_RELEASE_LOST,        F_RELEASE_LINGERS, F_RELEASE_IGNORED,
+		F_RELEASE_NEVER,    F_POD_LOCKED,          F_RELEASE_UNKNOWN, F_RELEASE_DENIED};
 	const struct sim *s = cl->sim;
-	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 && !s->refused;
+	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 &&
+		    !s->refused;
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		well = well && !s->hit[kinds[i]];
 	for (int v = 0; v < VENDORS_MAX; v++)
 		well = well && s->unlisted_at[v] < 0;
 	for (int v = 0; v < s->plan->vendors_made; v++) /* whatever was ambiguous stays so */
-		well = well && (s->plan->vendors[v].wire != WIRE_MODAL || s->plan->vendors[v].lists != LISTS_NONE);
+		well = well && (s->plan->vendors[v].wire != WIRE_MODAL ||
+				s->plan->vendors[v].lists != LISTS_NONE);
 	return well;
 }
 
@@ -700,7 +756,8 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 	if (!cl->reaping && sum->safe != safe)
 		broke(cl->sim, "%zu segments are delivered, and %zu are reported", safe, sum->safe);
 	for (size_t i = 0; i < cl->sim->machine_count; i++)
-		all_gone = all_gone && (cl->sim->machines[i].is_over || cl->sim->machines[i].client != cl->number);
+		all_gone = all_gone && (cl->sim->machines[i].is_over ||
+					cl->sim->machines[i].client != cl->number);
 	for (int i = 0; i < core_pod_count(cl->core); i++)
 		open = open || pod_may_bill(core_pod_at(cl->core, i));
 	if (cl->exit_status != 9 && !all_gone)
@@ -713,11 +770,14 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		broke(cl->sim, "exit %d, and a pod is in doubt", cl->exit_status);
 	if (cl->exit_status == 0 && !all_safe && !cl->reaping)
 		broke(cl->sim, "exit 0, and a segment is missing");
-	if (cl->core->signals && cl->exit_status != 9 && cl->exit_status != 130 && cl->exit_status != 143)
+	if (cl->core->signals && cl->exit_status != 9 && cl->exit_status != 130 &&
+	    cl->exit_status != 143)
 		broke(cl->sim, "exit %d after a signal", cl->exit_status);
-	if (!cl->core->signals && all_safe && !cl->core->canary_bad_all && cl->exit_status != 0 && cl->exit_status != 9)
+	if (!cl->core->signals && all_safe && !cl->core->canary_bad_all && cl->exit_status != 0 &&
+	    cl->exit_status != 9)
 		broke(cl->sim, "exit %d, and all went well: %s", cl->exit_status, sum->err.msg);
-	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd && !cl->job->conf.max_duration_ms && !cl->core->replan.stop.kind)
+	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd &&
+	    !cl->job->conf.max_duration_ms && !cl->core->replan.stop.kind)
 		broke(cl->sim, "exit 5, and nothing was capped");
 	if (cl->exit_status == 3 && !cl->sim->hit[F_CREATE_CREDENTIALS])
 		broke(cl->sim, "exit 3, and no credentials were refused");
@@ -735,16 +795,18 @@ static void end(struct client *cl)
 	cl->exit_status = err_exit_status(&sum.err);
 	cl->ever_left = cl->ever_left || cl->core->signals > 2;
 	plant_exit(cl, &sum);
-	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl), sum.status, cl->exit_status, sum.err.msg);
+	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl), sum.status,
+	      cl->exit_status, sum.err.msg);
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		int64_t off = 2 * cl->laptop->wall_error; /* what an earlier life wrote down was by that clock */
+		/* what an earlier life wrote down was by that clock */
+		int64_t off = 2 * cl->laptop->wall_error;
 		const struct machine *m = p->unplaced ? machine_of(cl, i) : NULL;
 		if (m && !m->queued)
 			broke(cl->sim, "pod %s is not billed, and it was placed", p->id);
 		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) + off)
-			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->id, (long long)p->compute_ms,
-			      (long long)core_billed_ms(p, boot_now(cl)));
+			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->id,
+			      (long long)p->compute_ms, (long long)core_billed_ms(p, boot_now(cl)));
 	}
 	check_exit(cl, &sum);
 	if (cl->sim->wire)
@@ -764,7 +826,8 @@ void client_leaves(struct client *cl)
 
 /* ---- actions ---- */
 
-static struct happening *ask(struct client *cl, const struct action *a, int64_t delay, enum what what)
+static struct happening *ask(struct client *cl, const struct action *a, int64_t delay,
+			     enum what what)
 {
 	struct happening *h = client_later(cl, delay, what);
 
@@ -776,10 +839,16 @@ static struct happening *ask(struct client *cl, const struct action *a, int64_t 
 }
 
 /* To the vendor's API, within its limits. */
-static void call(struct client *cl, const struct action *a, enum what what, int64_t x, int machine, int64_t extra)
+static void call(struct client *cl, const struct action *a, enum what what, int64_t x, int machine,
+		 int64_t extra)
 {
-	struct happening h = {.what = what, .pod = a->pod, .provider = a->provider, .segment = a->segment, .batch = a->batch,
-			      .x = x, .machine = machine};
+	struct happening h = {.what = what,
+			      .pod = a->pod,
+			      .provider = a->provider,
+			      .segment = a->segment,
+			      .batch = a->batch,
+			      .x = x,
+			      .machine = machine};
 
 	account_send(cl, &h, extra);
 }
@@ -795,7 +864,8 @@ static int active_now(struct client *cl, int but)
 
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		/* a create without an answer, at a vendor that has not been able to say for two minutes what is there, is not waited for */
+		/* a create without an answer, at a vendor that has not been able to say for two
+		 * minutes what is there, is not waited for */
 		bool lost = p->phase == POD_AMBIGUOUS && cl->core->now - p->rented_at >= 120000 &&
 			    cl->core->vendors[p->provider].list_failures >= 5;
 		active += i != but && pod_active(p) && !lost;
@@ -803,7 +873,8 @@ static int active_now(struct client *cl, int but)
 	return active;
 }
 
-/* Of a pod that nothing goes wrong with, at the vendor where that is shortest, whatever the core takes it for. */
+/* Of a pod that nothing goes wrong with, at the vendor where that is shortest, whatever the core
+ * takes it for. */
 static int64_t least_cold_ms(const struct client *cl)
 {
 	int64_t least = INT64_MAX / 8;
@@ -813,8 +884,8 @@ static int64_t least_cold_ms(const struct client *cl)
 	return least + cl->sim->plan->load_ms;
 }
 
-/* Beside pods that work there is as much to do, by the time that it truly takes, as pays for another one that comes up. A pod that is
- * replaced works until then only. */
+/* Beside pods that work there is as much to do, by the time that it truly takes, as pays for
+ * another one that comes up. A pod that is replaced works until then only. */
 static void check_it_pays(struct client *cl, int pod)
 {
 	const struct core *c = cl->core;
@@ -824,18 +895,30 @@ static void check_it_pays(struct client *cl, int pod)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i == pod || p->phase != POD_WORKING || !p->connected || p->draining || p->unwanted)
+		if (i == pod || p->phase != POD_WORKING || !p->connected || p->draining ||
+		    p->unwanted)
 			continue;
 		works = true;
-		busy_ms += MIN(p->outgoing ? cold : 2 * cold, MAX(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) - c->now, 0));
+		busy_ms +=
+			MIN(p->outgoing ? cold : 2 * cold,
+			    MAX(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) -
+					c->now,
+				0));
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
-		left += c->segs[i].state <= SEG_HELD ? slowest_ms(cl, cl->job->segments[i].weight) : 0;
-	bool guesses = !c->cold_ms && cl->ever_crashed; /* it died before its ledger knew how long a pod had taken */
-	/* the first pace of a continuous engine counts what was finished meanwhile, and not the longer segments in its places */
+		left += c->segs[i].state <= SEG_HELD ? slowest_ms(cl, cl->job->segments[i].weight)
+						     : 0;
+	/* it died before its ledger knew how long a pod had taken */
+	bool guesses = !c->cold_ms && cl->ever_crashed;
+	/* the first pace of a continuous engine counts what was finished meanwhile, and not the
+	 * longer segments in its places */
 	double sure = cl->job->continuous ? 0.5 : 0.8;
-	if (works && !guesses && dispatch_rate(c) > 0 && left / c->conf.workers < sure * (double)busy_ms)
-		broke(cl->sim, "a pod without the work that pays for it: %.0f ms are left, and %lld are needed", left / c->conf.workers, (long long)busy_ms);
+	if (works && !guesses && dispatch_rate(c) > 0 &&
+	    left / c->conf.workers < sure * (double)busy_ms)
+		broke(cl->sim,
+		      "a pod without the work that pays for it: %.0f ms are left, and %lld are "
+		      "needed",
+		      left / c->conf.workers, (long long)busy_ms);
 	if (c->too_many > cl->job->conf.pods)
 		broke(cl->sim, "%d pods were rented and released while they came up", c->too_many);
 }
@@ -860,18 +943,22 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 	if (active >= most)
 		broke(cl->sim, "wider than pods = %d", most);
 	if (cl->width_left && active - core_outgoing(cl->core) >= cl->width_left)
-		broke(cl->sim, "it rents again what it gave back: %d pods were left", cl->width_left);
+		broke(cl->sim, "it rents again what it gave back: %d pods were left",
+		      cl->width_left);
 	if (!cl->sim->plan->vendors[p->provider].wire && cl->unfit[p->provider][atoi(p->offer.id)])
 		broke(cl->sim, "a card that cannot run the job is rented again");
 	if (core_stopping(cl->core))
 		broke(cl->sim, "a create while stopping");
-	if (cl->job->conf.max_cost_microusd && budget_committed(cl->core) > cl->core->conf.max_cost_microusd)
+	if (cl->job->conf.max_cost_microusd &&
+	    budget_committed(cl->core) > cl->core->conf.max_cost_microusd)
 		broke(cl->sim, "rented beyond the cap");
 	if (p->first_lease_end_s > p->hard_end_s)
 		broke(cl->sim, "the first lease is longer than the hard end");
-	int64_t patience = cl->core->conf.boot_limit_ms, first_lease = p->first_lease_end_s * 1000 - wall_now(cl);
+	int64_t patience = cl->core->conf.boot_limit_ms,
+		first_lease = p->first_lease_end_s * 1000 - wall_now(cl);
 	if (first_lease > patience + 30000)
-		broke(cl->sim, "the first lease is longer than boot_limit by more than half a minute");
+		broke(cl->sim,
+		      "the first lease is longer than boot_limit by more than half a minute");
 	if (p->first_lease_end_s < p->hard_end_s && first_lease < patience + 1500)
 		broke(cl->sim, "the first lease ends as the client gives the pod up");
 }
@@ -888,8 +975,12 @@ static void rent(struct client *cl, const struct action *a)
 		left_alone(cl, f);
 	GROW(cl->sim->creates, cl->sim->create_count, cl->sim->create_cap);
 	struct create *c = &cl->sim->creates[cl->sim->create_count++];
-	*c = (struct create){.client = cl->number, .provider = p->provider, .offer = atoi(p->offer.id),
-			     .price = p->offer.price_microusd_h, .hard_end_s = p->hard_end_s, .first_lease_end_s = p->first_lease_end_s,
+	*c = (struct create){.client = cl->number,
+			     .provider = p->provider,
+			     .offer = atoi(p->offer.id),
+			     .price = p->offer.price_microusd_h,
+			     .hard_end_s = p->hard_end_s,
+			     .first_lease_end_s = p->first_lease_end_s,
 			     .late_start_s = core_late_start_ms(&cl->job->conf) / 1000,
 			     .clock_error = llabs(cl->laptop->wall_offset)};
 	COPY_TEXT(c->attempt, p->attempt);
@@ -898,8 +989,10 @@ static void rent(struct client *cl, const struct action *a)
 	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
 }
 
-/* Rendered by a pod that was let go because all of its work was durable: only what was found bad is rendered again. */
-/* It was dealt out before the log of the pod that had finished it was read, and that pod's news came too late for it. */
+/* Rendered by a pod that was let go because all of its work was durable: only what was found bad is
+ * rendered again. */
+/* It was dealt out before the log of the pod that had finished it was read, and that pod's news
+ * came too late for it. */
 static bool was_dealt_before(const struct client *cl, const struct machine *m)
 {
 	return cl->ever_crashed && !cl->sim->plan->replay_first && m->reached_in == cl->life;
@@ -915,7 +1008,8 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 			continue;
 		for (size_t k = 0; k < cl->sim->machine_count; k++) {
 			const struct machine *m = &cl->sim->machines[k];
-			if (!strcmp(m->id, p->id) && m->files && m->files[segment] && !was_dealt_before(cl, m))
+			if (!strcmp(m->id, p->id) && m->files && m->files[segment] &&
+			    !was_dealt_before(cl, m))
 				return true;
 		}
 	}
@@ -931,7 +1025,8 @@ static void send_again(struct client *cl, const struct happening *said)
 	h->x = once.x;
 	h->batch = once.batch + 1000;
 	h->count = once.count;
-	h->data = memcpy(xcalloc(once.count, sizeof(uint32_t)), once.data, once.count * sizeof(uint32_t));
+	h->data = memcpy(xcalloc(once.count, sizeof(uint32_t)), once.data,
+			 once.count * sizeof(uint32_t));
 }
 
 static void command(struct client *cl, const struct action *a, enum command what)
@@ -940,7 +1035,8 @@ static void command(struct client *cl, const struct action *a, enum command what
 
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 	if (!p->connected && p->phase >= POD_RELEASING)
-		return; /* said before the connection was dropped in the same step: nobody hears it */
+		return; /* said before the connection was dropped in the same step: nobody hears it
+			 */
 	if (!p->connected)
 		broke(cl->sim, "a command (%d) to a pod without a connection", (int)what);
 	if (!m)
@@ -961,11 +1057,14 @@ static void command(struct client *cl, const struct action *a, enum command what
 		if (cl->safe[segments[i]])
 			broke(cl->sim, "segment %u is safe and is rendered again", segments[i]);
 		else if (on_a_volume(cl, segments[i]))
-			broke(cl->sim, "segment %u is safe on a volume and is rendered again", segments[i]);
+			broke(cl->sim, "segment %u is safe on a volume and is rendered again",
+			      segments[i]);
 	}
 	if (plant(PLANT_SEND_TWICE))
 		send_again(cl, h);
-	if (cl->job->conf.batch_size_count && core_pod_at(cl->core, a->pod)->batches > MAX(core_pod_at(cl->core, a->pod)->workers_ready, 1))
+	if (cl->job->conf.batch_size_count &&
+	    core_pod_at(cl->core, a->pod)->batches >
+		    MAX(core_pod_at(cl->core, a->pod)->workers_ready, 1))
 		broke(cl->sim, "a batch beside others that are measured");
 	if (b->count > (size_t)MAX(cl->job->conf.max_batch, 1) || !b->count)
 		broke(cl->sim, "a batch of %zu segments", b->count);
@@ -978,7 +1077,8 @@ static void fetch(struct client *cl, const struct action *a)
 
 	if (cl->safe[a->segment])
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
-	if (!p->via_volume && !p->connected && p->phase < POD_RELEASING) /* whose release follows in the same step: it is dropped */
+	/* whose release follows in the same step: it is dropped */
+	if (!p->via_volume && !p->connected && p->phase < POD_RELEASING)
 		broke(cl->sim, "a fetch from a pod without a connection");
 	if (p->via_volume && wire_fetch(cl, a->pod, a->segment))
 		return;
@@ -997,7 +1097,8 @@ static void sync_volume(struct client *cl, const struct action *a)
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
 	if (!p->connected && p->phase >= POD_RELEASING)
-		return; /* said before the connection was dropped in the same step, as other commands may be */
+		return; /* said before the connection was dropped in the same step, as other
+			   commands may be */
 	if (!p->connected || !m)
 		broke(cl->sim, "a sync of a pod without a connection");
 	if (!m)
@@ -1021,14 +1122,16 @@ static void release(struct client *cl, const struct action *a)
 	call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
 }
 
-/* By a connection of its own, unless it is to be the one that stood when its release was asked for. */
+/* By a connection of its own, unless it is to be the one that stood when its release was asked for.
+ */
 static void finish(struct client *cl, const struct action *a)
 {
 	struct machine *m = machine_of(cl, a->pod);
 
 	if (m && (!a->flag || m->stood))
-		later(cl->sim, a->flag ? cl->sim->plan->rtt_ms / 2 : 3 * cl->sim->plan->rtt_ms, W_FINISH)->machine =
-			(int)(m - cl->sim->machines);
+		later(cl->sim, a->flag ? cl->sim->plan->rtt_ms / 2 : 3 * cl->sim->plan->rtt_ms,
+		      W_FINISH)
+			->machine = (int)(m - cl->sim->machines);
 }
 
 static void close_connection(struct client *cl, const struct action *a)
@@ -1043,13 +1146,15 @@ static void close_connection(struct client *cl, const struct action *a)
 	}
 }
 
-/* Who began a detached run may be gone for good once its agents have the rest, and somebody may reap what it left. */
+/* Who began a detached run may be gone for good once its agents have the rest, and somebody may
+ * reap what it left. */
 static void may_die_soon(struct client *cl)
 {
 	const struct fault *f = strikes(cl->sim, F_CRASH_HANDED);
 
 	if (f)
-		client_later(cl, cl->sim->plan->rtt_ms + f->ms % 60000, W_CRASH)->x = f->x - (f->x % 4 ? f->x % 3 : 0);
+		client_later(cl, cl->sim->plan->rtt_ms + f->ms % 60000, W_CRASH)->x =
+			f->x - (f->x % 4 ? f->x % 3 : 0);
 }
 
 /* Its laptop is closed, or it ends and nobody comes back but, perhaps, a reap. */
@@ -1087,10 +1192,12 @@ static void check_handover(struct client *cl)
 		bool given = c->segs[i].state == SEG_SAFE || c->segs[i].state == SEG_FAILED;
 		for (size_t k = 0; k < cl->sim->machine_count && !given; k++) {
 			const struct machine *m = &cl->sim->machines[k];
-			given = m->client == cl->number && (m->files[i] || (m->was_detached && was_given(m, i)));
+			given = m->client == cl->number &&
+				(m->files[i] || (m->was_detached && was_given(m, i)));
 		}
 		if (!given)
-			broke(cl->sim, "the queue is handed over, and no pod was given segment %u", i);
+			broke(cl->sim, "the queue is handed over, and no pod was given segment %u",
+			      i);
 	}
 	if ((f = strikes(cl->sim, F_LEFT_GONE)) || (f = strikes(cl->sim, F_LEFT_FROZEN)))
 		left_alone(cl, f);
@@ -1106,10 +1213,12 @@ void client_check_list(struct client *cl, int provider)
 		return;
 	for (int i = 0; i < cl->core->pod_count; i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		if (p->provider == provider && ((p->phase == POD_BOOTING && p->rented_at && p->rented_at < failed) ||
-						(p->phase == POD_CONFIRMING && p->released_at && p->released_at < failed)))
-			broke(cl->sim, "pod %s is not looked for again for %lld ms after a list that failed", p->id,
-			      (long long)(boot_now(cl) - failed));
+		if (p->provider == provider &&
+		    ((p->phase == POD_BOOTING && p->rented_at && p->rented_at < failed) ||
+		     (p->phase == POD_CONFIRMING && p->released_at && p->released_at < failed)))
+			broke(cl->sim,
+			      "pod %s is not looked for again for %lld ms after a list that failed",
+			      p->id, (long long)(boot_now(cl) - failed));
 	}
 }
 
@@ -1122,7 +1231,8 @@ static bool makes_volume(const struct action *a)
 static void check_volume(struct client *cl, const struct action *a)
 {
 	if (makes_volume(a) && !cl->affords[a->provider])
-		broke(cl->sim, "%c: a volume is made at provider %d, where nothing can be rented", name_of(cl), a->provider);
+		broke(cl->sim, "%c: a volume is made at provider %d, where nothing can be rented",
+		      name_of(cl), a->provider);
 }
 
 static void take_offers(struct client *cl, const struct event *ev)
@@ -1145,7 +1255,9 @@ static void act(struct client *cl, const struct action *a)
 	switch (a->type) {
 	case ACT_OFFERS: call(cl, a, W_OFFERS, 0, -1, 0); break;
 	case ACT_VOLUME: call(cl, a, W_VOLUME, makes_volume(a), -1, 0); break;
-	case ACT_IMAGE: call(cl, a, W_IMAGE, 0, -1, cl->sim->plan->vendors[a->provider].boot_ms); break;
+	case ACT_IMAGE:
+		call(cl, a, W_IMAGE, 0, -1, cl->sim->plan->vendors[a->provider].boot_ms);
+		break;
 	case ACT_SAVE: save(cl, a->pod); break;
 	case ACT_RENT: rent(cl, a); break;
 	case ACT_LIST:
@@ -1166,7 +1278,8 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
 	case ACT_HANDOVER:
-		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached && !machine_of(cl, a->pod)->unsaved)
+		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached &&
+		    !machine_of(cl, a->pod)->unsaved)
 			broke(cl->sim, "handed over before the ledger knows");
 		command(cl, a, C_HANDOVER);
 		may_die_soon(cl);
@@ -1190,10 +1303,11 @@ static void act(struct client *cl, const struct action *a)
 
 static const char *action_name(enum action_type type)
 {
-	static const char *const names[] = {"OFFERS", "VOLUME", "IMAGE", "SAVE", "RENT", "LIST", "INSPECT", "LOG", "BAD_HOST",
-					    "GOOD_HOST", "CONNECT", "PREPARE", "SEND", "REVOKE",
-					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "SYNC", "RELEASE", "CLOSE", "FINISH",
-					    "NOTE", "END"};
+	static const char *const names[] = {
+		"OFFERS", "VOLUME",   "IMAGE",     "SAVE",    "RENT",    "LIST",    "INSPECT",
+		"LOG",    "BAD_HOST", "GOOD_HOST", "CONNECT", "PREPARE", "SEND",    "REVOKE",
+		"RENEW",  "HANDOVER", "TAKEOVER",  "FETCH",   "KEEP",    "DISCARD", "SALVAGE",
+		"SYNC",   "RELEASE",  "CLOSE",     "FINISH",  "NOTE",    "END"};
 
 	return names[type];
 }
@@ -1214,10 +1328,11 @@ static void perform(struct client *cl)
 		cl->sim->actions++;
 		if (cl->sim->tracing && a->type == ACT_SEND) {
 			const struct core_batch *b = core_batch_at(cl->core, a->batch);
-			trace(cl->sim, "  %c -> SEND pod %d batch %u: %zu segments from %u", name_of(cl), a->pod, a->batch, b->count, b->segments[0]);
+			trace(cl->sim, "  %c -> SEND pod %d batch %u: %zu segments from %u",
+			      name_of(cl), a->pod, a->batch, b->count, b->segments[0]);
 		} else if (cl->sim->tracing) {
-			trace(cl->sim, "  %c -> %s pod %d provider %d segment %u %s", name_of(cl), action_name(a->type), a->pod, a->provider,
-			      a->segment, a->text);
+			trace(cl->sim, "  %c -> %s pod %d provider %d segment %u %s", name_of(cl),
+			      action_name(a->type), a->pod, a->provider, a->segment, a->text);
 		}
 		if (!plant_act(cl, a))
 			act(cl, a);
@@ -1238,8 +1353,9 @@ static struct err trouble(enum err_kind kind, int64_t retry_ms)
 void client_told(struct client *cl, struct event *ev, const struct err *err)
 {
 	ev->err = err;
-	trace(cl->sim, "%c: event %d pod %d provider %d segment %u batch %d%s%s", name_of(cl), (int)ev->type, ev->pod, ev->provider, ev->segment,
-	      (int)ev->batch, err ? " " : "", err ? err->msg : "");
+	trace(cl->sim, "%c: event %d pod %d provider %d segment %u batch %d%s%s", name_of(cl),
+	      (int)ev->type, ev->pod, ev->provider, ev->segment, (int)ev->batch, err ? " " : "",
+	      err ? err->msg : "");
 	if (ev->type == EV_OFFERS)
 		take_offers(cl, ev);
 	step(cl, ev);
@@ -1265,8 +1381,12 @@ static void card_told(struct client *cl, const struct machine *m)
 static void entry_heard(struct client *cl, int machine, size_t n)
 {
 	const struct entry *e = &cl->sim->machines[machine].log[n];
-	struct event ev = {.type = e->type, .pod = pod_of(cl, machine), .segment = e->segment, .t = e->t,
-			   .batch = e->life == cl->life ? e->batch : UINT32_MAX, .elapsed_ms = e->elapsed_ms,
+	struct event ev = {.type = e->type,
+			   .pod = pod_of(cl, machine),
+			   .segment = e->segment,
+			   .t = e->t,
+			   .batch = e->life == cl->life ? e->batch : UINT32_MAX,
+			   .elapsed_ms = e->elapsed_ms,
 			   .number = e->number};
 	if (e->type == EV_WORKERS && (cl->job->padded || cl->job->continuous)) {
 		ev.max_batch = cl->job->conf.max_batch;
@@ -1279,7 +1399,8 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 	if (n != *seen)
 		return;
 	(*seen)++;
-	const struct row *row = ev.pod >= 0 ? row_of(cl, core_pod_at(cl->core, ev.pod)->attempt) : NULL;
+	const struct row *row =
+		ev.pod >= 0 ? row_of(cl, core_pod_at(cl->core, ev.pod)->attempt) : NULL;
 	bool counted = row && e->life != cl->life && n < row->seen;
 	if (counted && (e->type == EV_BATCH_STARTED || e->type == EV_BATCH_DONE))
 		return; /* its seconds stand in the row */
@@ -1309,7 +1430,9 @@ static void tell_running(struct client *cl, int machine, int pod)
 			continue;
 		struct work k = m->works[m->worker_work[w]];
 		for (size_t n = k.next; n < k.count && cl->life == life && cl->up; n++) {
-			struct event ev = {.type = EV_RUNNING, .pod = pod, .segment = k.segments[n],
+			struct event ev = {.type = EV_RUNNING,
+					   .pod = pod,
+					   .segment = k.segments[n],
 					   .t = cl->sim->now - m->created};
 			send_event(cl, &ev, ERR_NONE);
 		}
@@ -1318,7 +1441,9 @@ static void tell_running(struct client *cl, int machine, int pod)
 
 static void reached(struct client *cl, struct happening *h)
 {
-	struct event ev = {.type = EV_CONNECT_FAILED, .pod = h->pod, .t = boot_now(cl) - cl->sim->plan->rtt_ms};
+	struct event ev = {.type = EV_CONNECT_FAILED,
+			   .pod = h->pod,
+			   .t = boot_now(cl) - cl->sim->plan->rtt_ms};
 	struct machine *m = machine_of(cl, h->pod);
 	int machine = (int)(m - cl->sim->machines), life = cl->life;
 
@@ -1362,7 +1487,11 @@ static bool check_is_bad(struct client *cl, uint32_t segment)
 /* It is here, and what its hash says. */
 void client_home(struct client *cl, int pod, uint32_t segment)
 {
-	struct event ev = {.type = EV_HOME, .pod = pod, .segment = segment, .ok = true, .check_ok = !check_is_bad(cl, segment)};
+	struct event ev = {.type = EV_HOME,
+			   .pod = pod,
+			   .segment = segment,
+			   .ok = true,
+			   .check_ok = !check_is_bad(cl, segment)};
 
 	send_event(cl, &ev, ERR_NONE);
 }
@@ -1401,7 +1530,8 @@ static void kept(struct client *cl, struct happening *h)
 	cl->good_safe = cl->good_safe || !h->x;
 	send_event(cl, &ev, ERR_NONE);
 	if (plant(PLANT_FETCH_AGAIN) && cl->up)
-		fetch(cl, &(struct action){.pod = h->pod, .segment = h->segment, .provider = h->provider});
+		fetch(cl, &(struct action){
+				  .pod = h->pod, .segment = h->segment, .provider = h->provider});
 }
 
 static void salvaged(struct client *cl, struct happening *h)
@@ -1416,8 +1546,11 @@ static void salvaged(struct client *cl, struct happening *h)
 		return;
 	}
 	for (size_t n = 0; n < m->log_count && cl->life == life && cl->up; n++) {
-		struct event ev = {.type = EV_RENDERED, .pod = h->pod, .segment = m->log[n].segment,
-				   .t = m->log[n].t, .elapsed_ms = m->log[n].elapsed_ms};
+		struct event ev = {.type = EV_RENDERED,
+				   .pod = h->pod,
+				   .segment = m->log[n].segment,
+				   .t = m->log[n].t,
+				   .elapsed_ms = m->log[n].elapsed_ms};
 		if (m->log[n].type == EV_RENDERED && !plant(PLANT_VOLUME_FORGOTTEN))
 			send_event(cl, &ev, ERR_NONE);
 	}
@@ -1438,7 +1571,12 @@ static void inspected(struct client *cl, struct happening *h)
 {
 	const struct machine *m = machine_of(cl, h->pod);
 	struct pod_view view = {.state = POD_STATE_GONE};
-	struct event ev = {.type = EV_INSPECTED, .pod = h->pod, .provider = h->provider, .views = &view, .count = 1, .asked_at = h->x};
+	struct event ev = {.type = EV_INSPECTED,
+			   .pod = h->pod,
+			   .provider = h->provider,
+			   .views = &view,
+			   .count = 1,
+			   .asked_at = h->x};
 
 	if (m)
 		view = cloud_view(cl->sim, m);
@@ -1496,14 +1634,19 @@ static void created(struct client *cl, struct happening *h)
 
 static void listed(struct client *cl, struct happening *h)
 {
-	struct event ev = {.type = EV_LISTED, .provider = h->provider, .views = h->data, .count = h->count, .asked_at = h->x};
+	struct event ev = {.type = EV_LISTED,
+			   .provider = h->provider,
+			   .views = h->data,
+			   .count = h->count,
+			   .asked_at = h->x};
 
 	cl->list_failed[h->provider] = h->kind ? boot_now(cl) : 0;
 	ev.ahead_ms = cl->laptop->wall_offset;
 	ev.clock_known = true;
 	send_event(cl, &ev, h->kind);
 	if (h->kind && plant(PLANT_LIST_PATIENT))
-		cl->core->vendors[h->provider].list_not_before = cl->core->vendors[h->provider].list_at = boot_now(cl) + 600000;
+		cl->core->vendors[h->provider].list_not_before =
+			cl->core->vendors[h->provider].list_at = boot_now(cl) + 600000;
 }
 
 static void offered(struct client *cl, struct happening *h)
@@ -1511,7 +1654,10 @@ static void offered(struct client *cl, struct happening *h)
 	const struct vendor_plan *v = &cl->sim->plan->vendors[h->provider];
 	struct offer_past past[4] = {0};
 	struct offer offers[4];
-	struct event ev = {.type = EV_OFFERS, .provider = h->provider, .offers = offers, .count = (size_t)v->offer_count,
+	struct event ev = {.type = EV_OFFERS,
+			   .provider = h->provider,
+			   .offers = offers,
+			   .count = (size_t)v->offer_count,
 			   .past = past};
 
 	for (int i = 0; i < v->offer_count; i++) {
@@ -1540,10 +1686,15 @@ static void offered(struct client *cl, struct happening *h)
 
 static void volume_found(struct client *cl, struct happening *h)
 {
-	struct volume v = {.id = "vol", .name = "cache", .used_bytes = -1, .apart = cl->sim->plan->vendors[h->provider].apart};
+	struct volume v = {.id = "vol",
+			   .name = "cache",
+			   .used_bytes = -1,
+			   .apart = cl->sim->plan->vendors[h->provider].apart};
 	struct event ev = {.type = EV_VOLUME, .provider = h->provider, .volume = &v};
 
-	enum err_kind kind = h->kind ? h->kind : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE;
+	enum err_kind kind = h->kind                            ? h->kind
+			     : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT
+								: ERR_NONE;
 
 	if (!kind && h->x)
 		cl->sim->has_volume[h->provider] = true;
@@ -1556,7 +1707,10 @@ static void image_built(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_IMAGE, .provider = h->provider};
 
-	send_event(cl, &ev, h->kind ? h->kind : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
+	send_event(cl, &ev,
+		   h->kind                            ? h->kind
+		   : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT
+						      : ERR_NONE);
 }
 
 static void signalled(struct client *cl, struct happening *h)
@@ -1627,7 +1781,9 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_SIGNAL: signalled(cl, h); break;
 	case W_ROOM: account_room(cl, h); break;
 	case W_BILLED: client_leaves(cl); break;
-	case W_CRASH: client_crash(cl, &(struct fault){.kind = F_CRASH_FOREVER, .x = (int)h->x}); break;
+	case W_CRASH:
+		client_crash(cl, &(struct fault){.kind = F_CRASH_FOREVER, .x = (int)h->x});
+		break;
 	default: break;
 	}
 }
@@ -1645,7 +1801,8 @@ void client_sleeps(struct client *cl)
 	cloud_alone(cl, true);
 }
 
-/* What its pods took meanwhile, while they were rented by a higher cap, is spent: not what was beyond the later one before. */
+/* What its pods took meanwhile, while they were rented by a higher cap, is spent: not what was
+ * beyond the later one before. */
 void client_slept(struct client *cl)
 {
 	struct event ev = {.type = EV_SLEPT};

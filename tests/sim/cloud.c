@@ -1,4 +1,5 @@
-/* cloud.c - up to three vendors of pods: what they make, list, take back, charge for and get wrong. */
+/* cloud.c - up to three vendors of pods: what they make, list, take back, charge for and get wrong.
+ */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -22,16 +23,19 @@ static int number_of(const struct sim *s, const struct machine *m)
 
 struct machine *cloud_machine(struct sim *s, const char *id)
 {
-	const char *number = strrchr(id, 'm'); /* "m7"; "9k2m7" of RunPod's kind, "sb-0000m00007" of Modal's */
+	/* "m7"; "9k2m7" of RunPod's kind, "sb-0000m00007" of Modal's */
+	const char *number = strrchr(id, 'm');
 
 	return number ? &s->machines[atoi(number + 1)] : NULL;
 }
 
 /* ---- creating ---- */
 
-static void answer(struct sim *s, const struct happening *asked, enum err_kind kind, const struct machine *m)
+static void answer(struct sim *s, const struct happening *asked, enum err_kind kind,
+		   const struct machine *m)
 {
-	struct happening *h = reply_later(s, asked, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
+	struct happening *h =
+		reply_later(s, asked, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
 
 	account_says(s, h, asked->provider);
 	h->pod = asked->pod;
@@ -47,7 +51,8 @@ static void fit_card(struct sim *s, struct machine *m)
 	bool first = m->workers_never && (number_of(s, m) + (int)(s->plan->seed & 1)) % 2;
 
 	for (int i = 0; first && i < v->offer_count; i++)
-		s->unfit[m->vendor][i] = s->unfit[m->vendor][i] || !strcmp(v->offers[i].gpu, v->offers[m->offer].gpu);
+		s->unfit[m->vendor][i] = s->unfit[m->vendor][i] ||
+					 !strcmp(v->offers[i].gpu, v->offers[m->offer].gpu);
 	m->card_unfit = s->unfit[m->vendor][m->offer];
 	m->workers_never = m->workers_never || m->card_unfit;
 }
@@ -74,9 +79,12 @@ static void fit_faults(struct sim *s, struct machine *m)
 	m->ignores_release = strikes(s, F_RELEASE_IGNORED);
 	f = strikes(s, F_RELEASE_LINGERS);
 	m->linger = f ? 1 + f->ms % 60000 : vendor(s, m)->ends_ms;
-	f = job_of(s, m)->conf.providers[m->vendor].look_gap_ms ? strikes(s, F_RELEASE_DENIED) : NULL; /* else its list is the truth */
+	/* else its list is the truth */
+	f = job_of(s, m)->conf.providers[m->vendor].look_gap_ms ? strikes(s, F_RELEASE_DENIED)
+								: NULL;
 	m->denied_ms = f ? f->ms : 0;
-	static const enum fault_kind timed[] = {F_PREEMPTED, F_STOPPED, F_AGENT_RESTART, F_DROP, F_DROP_LONG};
+	static const enum fault_kind timed[] = {F_PREEMPTED, F_STOPPED, F_AGENT_RESTART, F_DROP,
+						F_DROP_LONG};
 	for (size_t i = 0; i < ARRAY_LEN(timed); i++) {
 		f = strikes(s, timed[i]);
 		if (!f)
@@ -90,12 +98,15 @@ static void fit_faults(struct sim *s, struct machine *m)
 
 static void name_machine(struct sim *s, struct machine *m)
 {
-	static const char *const forms[] = {[WIRE_NONE] = "m%d", [WIRE_RUNPOD] = "9k2m%d", [WIRE_MODAL] = "sb-0000000000000000m%05d"};
+	static const char *const forms[] = {[WIRE_NONE] = "m%d",
+					    [WIRE_RUNPOD] = "9k2m%d",
+					    [WIRE_MODAL] = "sb-0000000000000000m%05d"};
 	const char *form = forms[vendor(s, m)->wire];
 	size_t len = strcspn(form, "%");
 
 	memcpy(m->id, form, len);
-	snprintf(m->id + len, sizeof(m->id) - len, form[len + 1] == '0' ? "%05d" : "%d", number_of(s, m));
+	snprintf(m->id + len, sizeof(m->id) - len, form[len + 1] == '0' ? "%05d" : "%d",
+		 number_of(s, m));
 }
 
 struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate)
@@ -103,9 +114,18 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	GROW(s->machines, s->machine_count, s->machine_cap);
 	struct machine *m = &s->machines[s->machine_count++];
 
-	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
-			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1, .known_at = -1,
-			      .asked_at = -1, .alone_until = -1, .reached_in = -1};
+	*m = (struct machine){.client = c->client,
+			      .vendor = c->provider,
+			      .offer = c->offer,
+			      .created = s->now,
+			      .ended = -1,
+			      .duplicate = duplicate,
+			      .idle_since = -1,
+			      .release_asked = -1,
+			      .known_at = -1,
+			      .asked_at = -1,
+			      .alone_until = -1,
+			      .reached_in = -1};
 	name_machine(s, m);
 	COPY_TEXT(m->attempt, c->attempt);
 	m->offered = c->price;
@@ -118,8 +138,11 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
 	m->late_start = c->late_start_s * 1000;
-	struct fault *f = job_of(s, m)->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
-	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone */
+	struct fault *f = job_of(s, m)->conf.providers[c->provider].look_gap_ms
+				  ? strikes(s, F_SURFACES_LATE)
+				  : NULL;
+	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone
+	 */
 	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
 	m->files = xcalloc(job_of(s, m)->count, 1);
 	for (int w = 0; w < SLOTS_MAX; w++)
@@ -130,7 +153,8 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	s->in_use[c->provider][c->offer]++;
 	struct happening *h = later(s, m->runs_at - s->now, W_CONTAINER);
 	h->machine = number_of(s, m);
-	trace(s, "cloud: %s made at %s offer %d%s", m->id, job_of(s, m)->conf.providers[m->vendor].name, c->offer,
+	trace(s, "cloud: %s made at %s offer %d%s", m->id,
+	      job_of(s, m)->conf.providers[m->vendor].name, c->offer,
 	      duplicate ? " (a second time)" : "");
 	return m;
 }
@@ -141,15 +165,17 @@ enum err_kind cloud_refuses(struct sim *s, const struct create *c)
 		enum fault_kind fault;
 		enum err_kind kind;
 	} refusals[] = {
-		{F_CREATE_SOLD_OUT, ERR_NO_CAPACITY},	     {F_CREATE_RATE_LIMITED, ERR_RATE_LIMITED},
-		{F_CREATE_TRANSIENT, ERR_TRANSIENT},	     {F_CREATE_CREDENTIALS, ERR_CREDENTIALS},
-		{F_CREATE_REFUSED, ERR_REFUSED},	     {F_CREATE_LOST_NOTHING, ERR_AMBIGUOUS},
+		{F_CREATE_SOLD_OUT, ERR_NO_CAPACITY}, {F_CREATE_RATE_LIMITED, ERR_RATE_LIMITED},
+		{F_CREATE_TRANSIENT, ERR_TRANSIENT},  {F_CREATE_CREDENTIALS, ERR_CREDENTIALS},
+		{F_CREATE_REFUSED, ERR_REFUSED},      {F_CREATE_LOST_NOTHING, ERR_AMBIGUOUS},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
 		if (strikes(s, refusals[i].fault))
 			return refusals[i].kind;
-	return s->in_use[c->provider][c->offer] >= s->plan->vendors[c->provider].capacity[c->offer] ? ERR_NO_CAPACITY : ERR_NONE;
+	return s->in_use[c->provider][c->offer] >= s->plan->vendors[c->provider].capacity[c->offer]
+		       ? ERR_NO_CAPACITY
+		       : ERR_NONE;
 }
 
 void cloud_create(struct sim *s, struct happening *h)
@@ -175,8 +201,8 @@ void cloud_create(struct sim *s, struct happening *h)
 
 enum { ASKED_AGAIN_MS = 90000, FINISHED_MS = 15000, CALL_TAKES_MS = 120000 };
 
-/* One that is there waits for a release for a minute at most: for the end of a window that by the vendor's own word is used up, or
- * after a 429 that names hours. */
+/* One that is there waits for a release for a minute at most: for the end of a window that by the
+ * vendor's own word is used up, or after a 429 that names hours. */
 static bool may_wait(const struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
@@ -184,14 +210,19 @@ static bool may_wait(const struct sim *s, const struct machine *m)
 	return v->per_minute || v->quota || (v->wire && s->hit[F_CALL_429]);
 }
 
-/* Whatever its vendor answers, and whether it does what it says: until the pod is gone its release is asked for again. */
+/* Whatever its vendor answers, and whether it does what it says: until the pod is gone its release
+ * is asked for again. */
 static void check_asked(struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
-	int64_t most = ASKED_AGAIN_MS + 8 * v->latency_ms + (may_wait(s, m) ? 2 * RELEASED_WITHIN_MS : 0) + (v->wire ? CALL_TAKES_MS : 0);
+	int64_t most = ASKED_AGAIN_MS + 8 * v->latency_ms +
+		       (may_wait(s, m) ? 2 * RELEASED_WITHIN_MS : 0) +
+		       (v->wire ? CALL_TAKES_MS : 0);
 
-	if (m->asked_at >= 0 && !m->is_over && s->now - m->asked_at > most && s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->asked_at)
-		broke(s, "pod %s is not asked for its release again for %lld ms", m->id, (long long)(s->now - m->asked_at));
+	if (m->asked_at >= 0 && !m->is_over && s->now - m->asked_at > most &&
+	    s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->asked_at)
+		broke(s, "pod %s is not asked for its release again for %lld ms", m->id,
+		      (long long)(s->now - m->asked_at));
 }
 
 /* ---- a pod's life, as the vendor sees it ---- */
@@ -203,7 +234,9 @@ void cloud_container(struct sim *s, struct machine *m)
 	if (m->is_over || m->never_runs || m->failed)
 		return;
 	if (!m->running) /* as start.sh has it */
-		m->first_lease = MAX(m->first_lease, MIN(s->now + m->late_start, m->first_lease + job_of(s, m)->conf.lease_ms));
+		m->first_lease =
+			MAX(m->first_lease, MIN(s->now + m->late_start,
+						m->first_lease + job_of(s, m)->conf.lease_ms));
 	m->running = true;
 	trace(s, "cloud: %s runs", m->id);
 	pod_watch(s, m);
@@ -253,7 +286,8 @@ void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
 
 /* ---- releasing ---- */
 
-static struct happening *release_answered(struct sim *s, const struct happening *h, const struct machine *m, enum err_kind kind)
+static struct happening *release_answered(struct sim *s, const struct happening *h,
+					  const struct machine *m, enum err_kind kind)
 {
 	struct happening *r = reply_later(s, h, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
 
@@ -272,7 +306,8 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 
 	const struct client *owner = &s->clients[m->client];
 	if (by != m->client && client_wants(owner, m))
-		broke(s, "pod %s is released by another run than its own, which lives and wants it", m->id);
+		broke(s, "pod %s is released by another run than its own, which lives and wants it",
+		      m->id);
 	if (plant(PLANT_RELEASE_FAKED)) {
 		m->visible = INT64_MAX;
 		return ERR_NONE;
@@ -281,7 +316,8 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 	if (m->denied_ms && !m->denied_until && !m->is_over)
 		m->denied_until = s->now + m->denied_ms;
 	if (m->is_over || s->now < m->denied_until) {
-		trace(s, "cloud: release of %s: %s", m->id, m->is_over ? "already gone" : "denied, though it runs");
+		trace(s, "cloud: release of %s: %s", m->id,
+		      m->is_over ? "already gone" : "denied, though it runs");
 		kind = ERR_NOT_FOUND;
 	} else if (m->release_fails > 0) {
 		m->release_fails--;
@@ -368,10 +404,12 @@ enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms)
 	return kind;
 }
 
-/* Never twice in a row: that is proof for everybody. A twin that surfaces late was missed before. */
+/* Never twice in a row: that is proof for everybody. A twin that surfaces late was missed before.
+ */
 bool cloud_missed(struct sim *s, struct machine *m)
 {
-	bool lossy = job_of(s, m)->conf.providers[m->vendor].look_gap_ms, before = m->duplicate && m->visible > m->created && !m->shown;
+	bool lossy = job_of(s, m)->conf.providers[m->vendor].look_gap_ms,
+	     before = m->duplicate && m->visible > m->created && !m->shown;
 
 	m->missed = !m->missed && !before && lossy && strikes(s, F_LIST_MISSES_ONE);
 	m->shown = m->shown || !m->missed;
@@ -384,7 +422,8 @@ void cloud_list(struct sim *s, struct happening *h)
 {
 	int64_t slow_ms;
 	enum err_kind kind = cloud_list_fails(s, h->provider, &slow_ms);
-	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + slow_ms, W_LISTED);
+	struct happening *r =
+		reply_later(s, h, s->plan->vendors[h->provider].latency_ms + slow_ms, W_LISTED);
 
 	account_says(s, r, h->provider);
 	r->provider = h->provider;
@@ -427,7 +466,8 @@ void cloud_alone(struct client *cl, bool alone)
 	}
 }
 
-/* From then on a pod bills because its vendor cannot be told, or does not listen: that is not the client's to cap. */
+/* From then on a pod bills because its vendor cannot be told, or does not listen: that is not the
+ * client's to cap. */
 void cloud_asked(struct sim *s, struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
@@ -440,7 +480,8 @@ void cloud_asked(struct sim *s, struct machine *m)
 	}
 }
 
-/* By whole seconds at the price that was offered: a vendor that asks for more, or does not let go, is another test. */
+/* By whole seconds at the price that was offered: a vendor that asks for more, or does not let go,
+ * is another test. */
 static int64_t meter_until(const struct sim *s, const struct machine *m, int64_t most)
 {
 	int64_t end = MIN(m->is_over ? m->ended : s->now, most);
@@ -462,10 +503,12 @@ static bool immortal(const struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
 
-	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->exit_status == 9);
+	return (m->never_runs || m->failed || m->stopped) &&
+	       (cl->dead_forever || cl->exit_status == 9);
 }
 
-/* No answer of its vendor's since its create, or shortly before, was kept from those who look for it, and it was not late in them. */
+/* No answer of its vendor's since its create, or shortly before, was kept from those who look for
+ * it, and it was not late in them. */
 static bool was_shown(const struct sim *s, const struct machine *m)
 {
 	bool late = m->visible > m->created + s->plan->vendors[m->vendor].lag_ms;
@@ -473,7 +516,8 @@ static bool was_shown(const struct sim *s, const struct machine *m)
 	return !late && s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->created;
 }
 
-/* When its client lets it go: a tenth of its life before its end, at most 20 s, and a moment for that. */
+/* When its client lets it go: a tenth of its life before its end, at most 20 s, and a moment for
+ * that. */
 static int64_t near_end(const struct machine *m)
 {
 	return m->hard_end - MIN((m->hard_end - m->created) / 10, INT64_C(20000)) - 2000;
@@ -489,14 +533,15 @@ static bool was_known(const struct machine *m, int64_t off)
 static bool was_alone(const struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
-	bool unheard = m->reply_lost || cl->ever_crashed || cl->ever_left; /* of its create, nothing came to the ledger */
+	/* of its create, nothing came to the ledger */
+	bool unheard = m->reply_lost || cl->ever_crashed || cl->ever_left;
 	bool unseen = unheard && !was_known(m, 0) && !was_shown(s, m);
 
 	return m->alone || m->alone_until > near_end(m) || unseen;
 }
 
-/* Until its container runs only a client that knows of a pod can end it: else what comes after its end is nobody's to cap. Until
- * then it was reckoned with. */
+/* Until its container runs only a client that knows of a pod can end it: else what comes after its
+ * end is nobody's to cap. Until then it was reckoned with. */
 static int64_t owed(const struct sim *s, const struct machine *m)
 {
 	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
@@ -506,7 +551,8 @@ static int64_t owed(const struct sim *s, const struct machine *m)
 		return all;
 	if (was_alone(s, m))
 		return in_time;
-	return may_wait(s, m) ? in_time + all - meter_until(s, m, m->hard_end + RELEASED_WITHIN_MS) : all;
+	return may_wait(s, m) ? in_time + all - meter_until(s, m, m->hard_end + RELEASED_WITHIN_MS)
+			      : all;
 }
 
 static bool known_before(const struct machine *m, const struct machine *other)
@@ -514,27 +560,32 @@ static bool known_before(const struct machine *m, const struct machine *other)
 	return m->known_at >= 0 && (other->known_at < 0 || m->known_at < other->known_at);
 }
 
-/* Of the two pods of one create the client plans with the first that it hears of, whichever the vendor made first. Nothing but its own
- * hard end caps the cost of the other one while the client cannot see it: check_life(), check_twin(). */
+/* Of the two pods of one create the client plans with the first that it hears of, whichever the
+ * vendor made first. Nothing but its own hard end caps the cost of the other one while the client
+ * cannot see it: check_life(), check_twin(). */
 static bool is_spare(const struct sim *s, const struct machine *m)
 {
 	if (m->duplicate) /* made right behind its twin */
 		return !known_before(m, m - 1);
-	return number_of(s, m) + 1 < (int)s->machine_count && m[1].duplicate && known_before(m + 1, m);
+	return number_of(s, m) + 1 < (int)s->machine_count && m[1].duplicate &&
+	       known_before(m + 1, m);
 }
 
-/* A lower cap than the one that its pods were rented by is kept by the client alone, from when it is there again: what was spent by
- * then is spent. */
+/* A lower cap than the one that its pods were rented by is kept by the client alone, from when it
+ * is there again: what was spent by then is spent. */
 static void check_later_cap(struct sim *s, const struct client *cl, int64_t sum, int64_t slack)
 {
 	if (cl->cap_now >= cl->cap_most || cl->unsure || cl->dead_forever)
 		return;
 	if (sum > MAX(cl->cap_now, cl->metered) + slack)
-		broke(s, "the cloud's bill is %lld, %lld when it was resumed, and its later cap is %lld", (long long)sum,
-		      (long long)cl->metered, (long long)cl->cap_now);
+		broke(s,
+		      "the cloud's bill is %lld, %lld when it was resumed, and its later cap is "
+		      "%lld",
+		      (long long)sum, (long long)cl->metered, (long long)cl->cap_now);
 }
 
-/* Also at the price that was asked in the end, where its client was there to see it: dearer pods than offered go at once. */
+/* Also at the price that was asked in the end, where its client was there to see it: dearer pods
+ * than offered go at once. */
 static int64_t owed_really(const struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
@@ -545,7 +596,8 @@ static int64_t owed_really(const struct sim *s, const struct machine *m)
 		return owed(s, m);
 	if (m->release_asked >= 0)
 		end = MIN(end, m->release_asked);
-	int64_t ms = end - m->created - 4 * v->latency_ms - 2000 - (may_wait(s, m) ? RELEASED_WITHIN_MS : 0);
+	int64_t ms = end - m->created - 4 * v->latency_ms - 2000 -
+		     (may_wait(s, m) ? RELEASED_WITHIN_MS : 0);
 	if (m->spot) /* only a listing tells what it costs in the end */
 		ms -= m->visible - m->created + 6000;
 	return money_for(m->price, MAX(ms, 0));
@@ -562,22 +614,27 @@ static void check_money(struct sim *s, const struct client *cl)
 		sum += owed(s, m);
 		real += owed_really(s, m);
 		/* it went by a clock that may be off */
-		bool by_itself = m->alone || m->alone_until >= 0 || !was_known(m, cl->laptop->wall_error) || may_wait(s, m);
+		bool by_itself = m->alone || m->alone_until >= 0 ||
+				 !was_known(m, cl->laptop->wall_error) || may_wait(s, m);
 		int64_t off = 1000 + (by_itself ? m->clock_error : 0);
 		slack += money_for(m->price, off);
 		/* a vendor's turns until it has heard of the end */
-		int64_t heard = 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000 + (s->hit[F_CALL_SLOW] ? CALL_TAKES_MS : 0);
-		slack_later += money_for(m->price, off + heard + (may_wait(s, m) ? RELEASED_WITHIN_MS : 0));
+		int64_t heard = 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000 +
+				(s->hit[F_CALL_SLOW] ? CALL_TAKES_MS : 0);
+		slack_later += money_for(m->price,
+					 off + heard + (may_wait(s, m) ? RELEASED_WITHIN_MS : 0));
 	}
 	if (cap && sum > cap + slack)
 		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
 	if (cap && real > cap + slack)
-		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld", (long long)real, (long long)cap);
+		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld",
+		      (long long)real, (long long)cap);
 	if (cap)
 		check_later_cap(s, cl, sum, slack_later);
 }
 
-/* What its own switch promises, from the moment its container runs; before that only a client can end it. */
+/* What its own switch promises, from the moment its container runs; before that only a client can
+ * end it. */
 static void check_life(struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
@@ -590,24 +647,32 @@ static void check_life(struct sim *s, const struct machine *m)
 		broke(s, "pod %s outlived its hard end", m->id);
 	else if (late > MAX(MIN(lease, m->hard_end), m->runs_at))
 		broke(s, "pod %s outlived its lease", m->id);
-	else if (cl->dead_forever && !m->was_detached && m->renewed_at > cl->died_at + s->plan->rtt_ms)
+	else if (cl->dead_forever && !m->was_detached &&
+		 m->renewed_at > cl->died_at + s->plan->rtt_ms)
 		broke(s, "the lease of pod %s was renewed after its client had died", m->id);
 }
 
-/* Its vendor never ends it, its client was connected to it and is still there: the agent is told to end it. */
+/* Its vendor never ends it, its client was connected to it and is still there: the agent is told to
+ * end it. */
 static void check_finished(struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
 	int64_t end = m->is_over ? m->ended : s->now, took = end - m->release_asked;
-	bool there = !m->alone && m->alone_until < 0 && m->asked_at >= 0 && s->clients[m->client].laptop->woke_at < 0;
-	bool able = m->stood && m->running_then && !m->bad_switch && !m->bad_key && !m->unreachable && m->cut_until < m->release_asked;
-	int64_t most = FINISHED_MS + 8 * v->latency_ms + POD_SELF_END_MS + (v->wire ? CALL_TAKES_MS : 0);
+	bool there = !m->alone && m->alone_until < 0 && m->asked_at >= 0 &&
+		     s->clients[m->client].laptop->woke_at < 0;
+	bool able = m->stood && m->running_then && !m->bad_switch && !m->bad_key &&
+		    !m->unreachable && m->cut_until < m->release_asked;
+	int64_t most =
+		FINISHED_MS + 8 * v->latency_ms + POD_SELF_END_MS + (v->wire ? CALL_TAKES_MS : 0);
 
-	if (m->release_asked >= 0 && m->release_fails > 1000 && there && able && !may_wait(s, m) && took > most)
-		broke(s, "pod %s bills for %lld ms, and its agent is not told to end it", m->id, (long long)took);
+	if (m->release_asked >= 0 && m->release_fails > 1000 && there && able && !may_wait(s, m) &&
+	    took > most)
+		broke(s, "pod %s bills for %lld ms, and its agent is not told to end it", m->id,
+		      (long long)took);
 }
 
-/* A second pod of one create is in no plan. A client that is there lists pods until such a pod must have surfaced, and releases it. */
+/* A second pod of one create is in no plan. A client that is there lists pods until such a pod must
+ * have surfaced, and releases it. */
 static void check_twin(struct sim *s, const struct machine *m)
 {
 	int64_t end = m->is_over ? m->ended : s->now;
@@ -616,9 +681,12 @@ static void check_twin(struct sim *s, const struct machine *m)
 
 	if (m->known_at >= 0) /* its brother may be gone, and it works in his place */
 		end = MIN(end, m->known_at);
-	int64_t window = s->plan->vendors[m->vendor].wire ? 60000 : 0; /* within which no more than so many calls are sent, looks as well */
-	if (is_spare(s, m) && seen && end > m->visible + 32000 + window + 6 * s->plan->vendors[m->vendor].latency_ms)
-		broke(s, "pod %s, the second of one create, bills for %lld ms and nobody knows it", m->id, (long long)(end - m->visible));
+	/* within which no more than so many calls are sent, looks as well */
+	int64_t window = s->plan->vendors[m->vendor].wire ? 60000 : 0;
+	if (is_spare(s, m) && seen &&
+	    end > m->visible + 32000 + window + 6 * s->plan->vendors[m->vendor].latency_ms)
+		broke(s, "pod %s, the second of one create, bills for %lld ms and nobody knows it",
+		      m->id, (long long)(end - m->visible));
 }
 
 void cloud_check(struct sim *s)

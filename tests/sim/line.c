@@ -1,6 +1,7 @@
-/* line.c - what lies below the real engine/caller.c and net/grpc.c: a loop whose timers are happenings on the virtual clock, and
- * HTTP to servers in memory that read the very bytes (see the Makefile: --wrap). What goes wrong on the way goes wrong here, call
- * by call; and who stands here sees whether those two keep their own rules. */
+/* line.c - what lies below the real engine/caller.c and net/grpc.c: a loop whose timers are
+ * happenings on the virtual clock, and HTTP to servers in memory that read the very bytes (see the
+ * Makefile: --wrap). What goes wrong on the way goes wrong here, call by call; and who stands here
+ * sees whether those two keep their own rules. */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 enum { SILENCE_MS = 60000 }; /* as http.c has it */
 
-struct timer { /* the data of its happening */
+struct timer {                   /* the data of its happening */
 	void (*fire)(void *ctx); /* NULL: no more */
 	void *ctx;
 };
@@ -55,10 +56,13 @@ int64_t __wrap_clock_wall_ms(void);
 uint64_t __wrap_random_u64(void);
 void __wrap_random_bytes(void *to, size_t len);
 void __wrap_log_secret(const char *text);
-struct timer *__wrap_loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx), void *ctx);
+struct timer *__wrap_loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx),
+				void *ctx);
 void __wrap_loop_untimer(struct timer *t);
-struct http_call *__wrap_http_send(struct http *http, const struct call *call, void (*done)(void *ctx, struct reply *reply), void *ctx);
-struct http_call *__wrap_http_send_pieces(struct http *http, const struct call *call, http_on_piece *on_piece,
+struct http_call *__wrap_http_send(struct http *http, const struct call *call,
+				   void (*done)(void *ctx, struct reply *reply), void *ctx);
+struct http_call *__wrap_http_send_pieces(struct http *http, const struct call *call,
+					  http_on_piece *on_piece,
 					  void (*done)(void *ctx, struct reply *reply), void *ctx);
 void __wrap_http_hang_up(struct http_call *c);
 void __wrap_http_cancel(struct http_call *c);
@@ -102,7 +106,8 @@ void __wrap_log_secret(const char *text)
 
 /* ---- the loop ---- */
 
-struct timer *__wrap_loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx), void *ctx)
+struct timer *__wrap_loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx),
+				void *ctx)
 {
 	if (loop->cut)
 		return NULL;
@@ -186,14 +191,22 @@ static struct http_call *new_call(struct client *cl, struct op *op, const struct
 		GROW(l->calls, l->count, l->cap);
 		l->calls[l->count++] = c;
 	}
-	*c = (struct http_call){.slot = c->slot, .serial = ++l->serials, .cl = cl, .op = op, .provider = op->provider,
-				.sent_at = cl->sim->now, .sent_offset = cl->laptop->wall_offset, .wanted = true, .was_sent = true};
+	*c = (struct http_call){.slot = c->slot,
+				.serial = ++l->serials,
+				.cl = cl,
+				.op = op,
+				.provider = op->provider,
+				.sent_at = cl->sim->now,
+				.sent_offset = cl->laptop->wall_offset,
+				.wanted = true,
+				.was_sent = true};
 	c->number = (int)++wire_tally_of(cl->sim, op->provider)->calls;
 	copy_call(&c->call, call);
 	if (op->kind == OP_RELEASE)
 		COPY_TEXT(c->ends, op->want->id);
 	if (call->body_from)
-		wire_read_local(cl, call->body_from, call->body_from_offset, call->body_from_bytes, &c->call.body);
+		wire_read_local(cl, call->body_from, call->body_from_offset, call->body_from_bytes,
+				&c->call.body);
 	if (call->body_from || call->body_to) /* not a byte of it moves */
 		c->call.timeout_ms = MIN(c->call.timeout_ms, (int64_t)SILENCE_MS);
 	return c;
@@ -280,7 +293,8 @@ static void spoil_grpc(struct http_call *c)
 
 static void answer_failure(struct http_call *c, bool grpc)
 {
-	static const int http[] = {500, 502, 503, 504}, codes[] = {GRPC_UNAVAILABLE, GRPC_INTERNAL, GRPC_UNKNOWN};
+	static const int http[] = {500, 502, 503, 504},
+			 codes[] = {GRPC_UNAVAILABLE, GRPC_INTERNAL, GRPC_UNKNOWN};
 	struct answer *a = &c->answer;
 
 	answer_free(a);
@@ -299,9 +313,11 @@ static void serve(struct sim *s, struct http_call *c)
 	size_t machines = s->machine_count;
 
 	if (c->puts_off && grpc)
-		modal_put_off(&c->answer, GRPC_RESOURCE_EXHAUSTED, "slower, please", c->number % 7 ? 0.5 + c->number % 5 : 25);
+		modal_put_off(&c->answer, GRPC_RESOURCE_EXHAUSTED, "slower, please",
+			      c->number % 7 ? 0.5 + c->number % 5 : 25);
 	else if (c->puts_off)
-		runpod_put_off(s, &c->answer, c->number % 5 ? 1 + c->number % 4 : 900 * (1 + c->number % 8));
+		runpod_put_off(s, &c->answer,
+			       c->number % 5 ? 1 + c->number % 4 : 900 * (1 + c->number % 8));
 	else if (c->fails_before)
 		answer_failure(c, grpc);
 	else
@@ -336,7 +352,8 @@ static void add_date(struct sim *s, struct answer *a)
 static void note_release(struct sim *s, const struct http_call *c)
 {
 	struct machine *m = c->ends[0] ? wire_find(s, c->provider, c->ends) : NULL;
-	bool comes_there = !c->failed && !c->puts_off && !c->fails_before && c->answer.status != 429;
+	bool comes_there =
+		!c->failed && !c->puts_off && !c->fails_before && c->answer.status != 429;
 
 	if (m && !comes_there)
 		cloud_asked(s, m);
@@ -359,7 +376,8 @@ void line_arrives(struct sim *s, const struct happening *h)
 		c->answer.dated = true;
 		add_date(s, &c->answer);
 	}
-	int64_t took = s->now - c->sent_at + s->plan->vendors[h->provider].latency_ms + c->answer.delay_ms + c->slow_reply_ms;
+	int64_t took = s->now - c->sent_at + s->plan->vendors[h->provider].latency_ms +
+		       c->answer.delay_ms + c->slow_reply_ms;
 	if (took > c->call.timeout_ms)
 		break_off(c);
 	hear_later(c, MIN(took, c->call.timeout_ms) - (s->now - c->sent_at));
@@ -380,8 +398,10 @@ static void show_reply(struct http_call *c, const struct reply *r)
 	if (r->failed)
 		trace(c->cl->sim, "reply %d: failed: %s", c->number, r->err.msg);
 	else
-		trace(c->cl->sim, "reply %d: %d, %zu bytes%s%s%.80s", c->number, r->status, c->answer.body.len, c->hung_up ? ", hung up" : "",
-		      r->status >= 300 ? ": " : "", r->status >= 300 ? str_text(&c->answer.body) : "");
+		trace(c->cl->sim, "reply %d: %d, %zu bytes%s%s%.80s", c->number, r->status,
+		      c->answer.body.len, c->hung_up ? ", hung up" : "",
+		      r->status >= 300 ? ": " : "",
+		      r->status >= 300 ? str_text(&c->answer.body) : "");
 }
 
 /* The call is gone before its owner hears of it. */
@@ -440,7 +460,8 @@ static void take_in(struct http_call *c)
 void line_hears(struct sim *s, const struct happening *h)
 {
 	struct http_call *c = s->lines->calls[h->x];
-	bool late = s->now - c->sent_at > c->call.timeout_ms; /* the machine slept too long over it */
+	/* the machine slept too long over it */
+	bool late = s->now - c->sent_at > c->call.timeout_ms;
 
 	if (c->serial != (uint64_t)h->y)
 		return;
@@ -502,14 +523,16 @@ static void show_call(struct sim *s, const struct http_call *c)
 	if (!s->tracing)
 		return;
 	const char *name = c->on_piece ? strrchr(call->url, '/') + 1 : call->url;
-	trace(s, "call %d (op %llu): %s: %s %s, %zu bytes", c->number, (unsigned long long)c->op->serial,
-	      s->plan->jobs[0].conf.providers[c->provider].name, call->method, name, call->body.len);
+	trace(s, "call %d (op %llu): %s: %s %s, %zu bytes", c->number,
+	      (unsigned long long)c->op->serial, s->plan->jobs[0].conf.providers[c->provider].name,
+	      call->method, name, call->body.len);
 }
 
 /* The request is on its way, and nobody is there any more to hear the answer. */
 static void crash_now(struct client *cl)
 {
-	static const enum fault_kind kinds[] = {F_CRASH_RESUME, F_CRASH_REAP, F_CRASH_RESUME, F_CRASH_RESUME};
+	static const enum fault_kind kinds[] = {F_CRASH_RESUME, F_CRASH_REAP, F_CRASH_RESUME,
+						F_CRASH_RESUME};
 	const struct fault *f = strikes(cl->sim, F_CRASH_AT_CALL);
 
 	if (!f)
@@ -548,7 +571,8 @@ static void send_out(struct http_call *c)
 	crash_now(c->cl);
 }
 
-struct http_call *__wrap_http_send_pieces(struct http *http, const struct call *call, http_on_piece *on_piece,
+struct http_call *__wrap_http_send_pieces(struct http *http, const struct call *call,
+					  http_on_piece *on_piece,
 					  void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
 	struct client *cl = http->loop.cl;
@@ -566,7 +590,8 @@ struct http_call *__wrap_http_send_pieces(struct http *http, const struct call *
 	return c;
 }
 
-struct http_call *__wrap_http_send(struct http *http, const struct call *call, void (*done)(void *ctx, struct reply *reply), void *ctx)
+struct http_call *__wrap_http_send(struct http *http, const struct call *call,
+				   void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
 	return __wrap_http_send_pieces(http, call, NULL, done, ctx);
 }

@@ -1,4 +1,5 @@
-/* main.c - sim [--seeds N] [--from S] | --seed S | --plan 'SEED KNOB=VALUE...' [--trace] | --big SEGMENTS PODS */
+/* main.c - sim [--seeds N] [--from S] | --seed S | --plan 'SEED KNOB=VALUE...' [--trace] | --big
+ * SEGMENTS PODS */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -42,13 +43,15 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 			tally->wires[i].calls += wire_tallies(&s)[i].calls;
 		}
 		for (int i = 0; i < plan->client_count; i++)
-			tally->exits[s.clients[i].exit_status < 0 ? 255 : s.clients[i].exit_status]++;
+			tally->exits[s.clients[i].exit_status < 0 ? 255
+								  : s.clients[i].exit_status]++;
 	}
 	sim_free(&s);
 	return broken;
 }
 
-/* Shows a plan as it plays; one that breaks is made as small as can be first, unless it is to be left as it is. */
+/* Shows a plan as it plays; one that breaks is made as small as can be first, unless it is to be
+ * left as it is. */
 static int show(struct plan *plan, const char *program, bool tracing, bool as_it_is)
 {
 	struct sim s = {0};
@@ -64,10 +67,12 @@ static int show(struct plan *plan, const char *program, bool tracing, bool as_it
 	fflush(stdout);
 	if (!as_it_is && (broken || tracing))
 		breaks(plan, tracing, NULL, word, sizeof(word));
-	printf("sim: seed %llu: %s\n", (unsigned long long)plan->seed, broken ? word : "all invariants hold");
+	printf("sim: seed %llu: %s\n", (unsigned long long)plan->seed,
+	       broken ? word : "all invariants hold");
 	if (broken) {
 		CLEANUP(free_text) char *text = plan_text(plan);
-		printf("    the least of it, after %d tries: %s%s%s --trace --plan '%s'\n", tries, program, planted ? " --plant " : "",
+		printf("    the least of it, after %d tries: %s%s%s --trace --plan '%s'\n", tries,
+		       program, planted ? " --plant " : "",
 		       planted ? planted_defects[planted].name : "", text);
 	}
 	plan_free(plan);
@@ -109,33 +114,40 @@ static int never_replanned(const struct tally *t)
 
 static void summary(const struct tally *t, double took)
 {
-	printf("sim: %lld schedules, %lld events, %lld actions, %lld pods, %.1f s (%.0f schedules/s); exits",
-	       (long long)t->runs, (long long)t->events, (long long)t->actions, (long long)t->pods, took,
-	       (double)t->runs / took);
+	printf("sim: %lld schedules, %lld events, %lld actions, %lld pods, %.1f s (%.0f "
+	       "schedules/s); exits",
+	       (long long)t->runs, (long long)t->events, (long long)t->actions, (long long)t->pods,
+	       took, (double)t->runs / took);
 	for (int i = 0; i < 255; i++)
 		if (t->exits[i])
 			printf(" %d:%lld", i, (long long)t->exits[i]);
-	printf(" dead:%lld; re-plans more:%lld fewer:%lld other GPUs:%lld end:%lld; faults", (long long)t->exits[255], (long long)t->replans[0],
-	       (long long)t->replans[1], (long long)t->replans[2], (long long)t->replans[3]);
+	printf(" dead:%lld; re-plans more:%lld fewer:%lld other GPUs:%lld end:%lld; faults",
+	       (long long)t->exits[255], (long long)t->replans[0], (long long)t->replans[1],
+	       (long long)t->replans[2], (long long)t->replans[3]);
 	for (int i = 0; i < F_KINDS; i++)
 		printf(" %s:%lld", fault_names[i], (long long)t->faults[i]);
 	for (int i = WIRE_RUNPOD; i <= WIRE_MODAL; i++)
-		printf("; %s's translator: %lld schedules, %lld operations, %lld calls (%.0f calls/s)", i == WIRE_RUNPOD ? "RunPod" : "Modal",
-		       (long long)t->wires[i].runs, (long long)t->wires[i].ops, (long long)t->wires[i].calls, (double)t->wires[i].calls / took);
+		printf("; %s's translator: %lld schedules, %lld operations, %lld calls (%.0f "
+		       "calls/s)",
+		       i == WIRE_RUNPOD ? "RunPod" : "Modal", (long long)t->wires[i].runs,
+		       (long long)t->wires[i].ops, (long long)t->wires[i].calls,
+		       (double)t->wires[i].calls / took);
 	putchar('\n');
 }
 
 /* Each of these once broke an invariant. They run before any other. */
-static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 152613, 156596,
-				       169181, 181341, 184663, 219796, 247399, 286553, 298697, 642442, 1381229, 1557380,
-				       1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
+static const uint64_t once_broken[] = {
+	43776,   56916,   81743,   112106,  120304,  152613,       156596,      169181,
+	181341,  184663,  219796,  247399,  286553,  298697,       642442,      1381229,
+	1557380, 1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
 /* ... and these, of several clients. */
-static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232, 8000255729, 61605216611,
-						/* with real translators */
-						SEED_WIRE | 568, SEED_WIRE | 7744, SEED_WIRE | 1032864, SEED_WIRE | 5101163,
-						SEED_WIRE | 11018011, SEED_WIRE | 7000032828, SEED_WIRE | 3161605259600,
-						SEED_WIRE | 88161605480788};
+static const uint64_t once_broken_together[] = {
+	13205, 14280, 5007743, 5220232, 8000255729, 61605216611,
+	/* with real translators */
+	SEED_WIRE | 568, SEED_WIRE | 7744, SEED_WIRE | 1032864, SEED_WIRE | 5101163,
+	SEED_WIRE | 11018011, SEED_WIRE | 7000032828, SEED_WIRE | 3161605259600,
+	SEED_WIRE | 88161605480788};
 
 /* Every so manieth goes through real translators. */
 static uint64_t seed_of(uint64_t number, int wires_every)
@@ -143,7 +155,8 @@ static uint64_t seed_of(uint64_t number, int wires_every)
 	return wires_every && number % (uint64_t)wires_every == 0 ? number | SEED_WIRE : number;
 }
 
-static int many(const char *program, uint64_t from, uint64_t count, bool alone, uint64_t most_failures, int wires_every)
+static int many(const char *program, uint64_t from, uint64_t count, bool alone,
+		uint64_t most_failures, int wires_every)
 {
 	struct tally tally = {0};
 	double began = seconds();
@@ -152,13 +165,17 @@ static int many(const char *program, uint64_t from, uint64_t count, bool alone, 
 	char word[240];
 
 	for (uint64_t i = 0; i < known + count && failures < most_failures; i++) {
-		uint64_t seed = i < old ? once_broken[i] : i < known ? once_broken_together[i - old] : seed_of(from + i - known, wires_every);
+		uint64_t seed = i < old     ? once_broken[i]
+				: i < known ? once_broken_together[i - old]
+					    : seed_of(from + i - known, wires_every);
 		struct plan plan;
 		plan_make(&plan, seed, alone || i < old);
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
 			failures++;
 			if (most_failures > 1)
-				printf("sim: FAILED seed %llu%s: %s\n", (unsigned long long)seed, i < old && !alone ? " --alone" : "", word), fflush(stdout);
+				printf("sim: FAILED seed %llu%s: %s\n", (unsigned long long)seed,
+				       i < old && !alone ? " --alone" : "", word),
+					fflush(stdout);
 			else
 				one(seed, program, alone || i < old, true, false);
 		}
@@ -190,8 +207,10 @@ static void say_found(const struct plan *p, int tries)
 		runs += !p->jobs[i].off;
 		segments += p->jobs[i].off ? 0 : p->jobs[i].count;
 	}
-	printf("sim: planted %s: seed %llu; after %d tries %d faults, %d runs, %zu segments are left\n", planted_defects[planted].name,
-	       (unsigned long long)p->seed, tries, faults_left(p), runs, segments);
+	printf("sim: planted %s: seed %llu; after %d tries %d faults, %d runs, %zu segments are "
+	       "left\n",
+	       planted_defects[planted].name, (unsigned long long)p->seed, tries, faults_left(p),
+	       runs, segments);
 }
 
 /* What is printed for it plays the same again. */
@@ -208,11 +227,13 @@ static bool plays_again(struct plan *plan, const char *how)
 	sim_free(&s);
 	plan_free(&again);
 	if (!same)
-		printf("sim: planted %s: --plan '%s' does not play it again\n", planted_defects[planted].name, text);
+		printf("sim: planted %s: --plan '%s' does not play it again\n",
+		       planted_defects[planted].name, text);
 	return same;
 }
 
-/* Whether this seed shows it, by the invariant that it breaks; and whether few faults are needed for that. */
+/* Whether this seed shows it, by the invariant that it breaks; and whether few faults are needed
+ * for that. */
 static bool shows(uint64_t seed, bool *few)
 {
 	struct plan plan;
@@ -241,9 +262,11 @@ static bool is_found(uint64_t seeds)
 			return true;
 	}
 	if (shown)
-		printf("sim: planted %s: more than %d faults are left each time\n", planted_defects[planted].name, FAULTS_LEFT_MAX);
+		printf("sim: planted %s: more than %d faults are left each time\n",
+		       planted_defects[planted].name, FAULTS_LEFT_MAX);
 	else
-		printf("sim: planted %s: none of %llu seeds says \"%s\"\n", planted_defects[planted].name, (unsigned long long)seeds,
+		printf("sim: planted %s: none of %llu seeds says \"%s\"\n",
+		       planted_defects[planted].name, (unsigned long long)seeds,
 		       planted_defects[planted].says);
 	return false;
 }
@@ -261,8 +284,8 @@ static int find_planted(uint64_t seeds, const char *only)
 		missed += !is_found(seeds);
 		count++;
 	}
-	printf("sim: %d of %d planted defects found within %llu seeds each, %.1f s\n", count - missed, count, (unsigned long long)seeds,
-	       seconds() - began);
+	printf("sim: %d of %d planted defects found within %llu seeds each, %.1f s\n",
+	       count - missed, count, (unsigned long long)seeds, seconds() - began);
 	return missed || !count;
 }
 
@@ -281,7 +304,8 @@ static int big(size_t segments, int pods)
 	job->segments = xcalloc(segments, sizeof(*job->segments));
 	plan.ms_per_weight = 100;
 	for (size_t i = 0; i < segments; i++)
-		job->segments[i] = (struct core_segment){.weight = 1 + (double)(i * 7919 % 10), .est_s = 1};
+		job->segments[i] =
+			(struct core_segment){.weight = 1 + (double)(i * 7919 % 10), .est_s = 1};
 	struct core_conf *c = &job->conf;
 	c->provider_count = 1;
 	c->pods = pods;
@@ -292,9 +316,10 @@ static int big(size_t segments, int pods)
 	plan.vendors[0].offer_count = 1;
 	plan.vendors[0].capacity[0] = pods;
 	sim_run(&s, &plan, false);
-	printf("sim: %zu segments on %d pods: %lld events, %.2f s in all, %.3f s in the core, %.2f us an event; exit %d %s\n",
-	       segments, pods, (long long)s.events, seconds() - began, s.core_s, s.core_s * 1e6 / (double)s.events,
-	       s.clients[0].exit_status, s.broken);
+	printf("sim: %zu segments on %d pods: %lld events, %.2f s in all, %.3f s in the core, %.2f "
+	       "us an event; exit %d %s\n",
+	       segments, pods, (long long)s.events, seconds() - began, s.core_s,
+	       s.core_s * 1e6 / (double)s.events, s.clients[0].exit_status, s.broken);
 	int bad = s.clients[0].exit_status != 0;
 	sim_free(&s);
 	plan_free(&plan);
@@ -336,8 +361,11 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--big") && i + 2 < argc)
 			return big(strtoull(next, NULL, 10), atoi(argv[i + 2]));
 		else {
-			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] [--wires-every N] | --seed S | --plan 'SEED KNOB=VALUE...' "
-					"[--trace] [--as-it-is] [--alone] [--plant DEFECT] | --plants [--seeds N] [--plant DEFECT] | --big SEGMENTS PODS\n");
+			fprintf(stderr,
+				"usage: sim [--seeds N] [--from S] [--failures K] [--wires-every "
+				"N] | --seed S | --plan 'SEED KNOB=VALUE...' "
+				"[--trace] [--as-it-is] [--alone] [--plant DEFECT] | --plants "
+				"[--seeds N] [--plant DEFECT] | --big SEGMENTS PODS\n");
 			return 2;
 		}
 	}
@@ -350,5 +378,6 @@ int main(int argc, char **argv)
 		struct plan plan;
 		return plan_read(&plan, text) < 0 ? 2 : show(&plan, argv[0], tracing, true);
 	}
-	return single ? one(seed, argv[0], alone, tracing, as_it_is) : many(argv[0], from, seeds, alone, failures, wires_every);
+	return single ? one(seed, argv[0], alone, tracing, as_it_is)
+		      : many(argv[0], from, seeds, alone, failures, wires_every);
 }

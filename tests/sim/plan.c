@@ -115,15 +115,21 @@ static void make_segments(const struct plan *p, struct job_plan *job, int64_t mo
 /* A lid that is closed for a moment, for lunch, for the night: ms. */
 static int how_long(int x)
 {
-	uint64_t state = (uint64_t)x * 0x9e3779b97f4a7c15ull + 1, *r = &state; /* what else a seed means stays */
+	/* what else a seed means stays */
+	uint64_t state = (uint64_t)x * 0x9e3779b97f4a7c15ull + 1, *r = &state;
 
-	return (int)(roll_chance(r, 40) ? 1000 + x : roll_chance(r, 30) ? roll_spread(r, 1000, 10 * HOUR_MS) : roll_in(r, 60000, 10 * HOUR_MS));
+	return (int)(roll_chance(r, 40)   ? 1000 + x
+		     : roll_chance(r, 30) ? roll_spread(r, 1000, 10 * HOUR_MS)
+					  : roll_in(r, 60000, 10 * HOUR_MS));
 }
 
 static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 {
-	*f = (struct fault){.kind = (enum fault_kind)roll_in(r, 0, F_REAP - 1), .n = (int)roll_spread(r, 1, 12) - 1,
-			    .count = (int)roll_spread(r, 1, 6), .ms = roll_spread(r, 200, 900000), .x = (int)roll_in(r, 0, 1 << 20)};
+	*f = (struct fault){.kind = (enum fault_kind)roll_in(r, 0, F_REAP - 1),
+			    .n = (int)roll_spread(r, 1, 12) - 1,
+			    .count = (int)roll_spread(r, 1, 6),
+			    .ms = roll_spread(r, 200, 900000),
+			    .x = (int)roll_in(r, 0, 1 << 20)};
 	switch (f->kind) {
 	case F_POISON:
 	case F_CHECK_BAD:
@@ -133,13 +139,10 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 	case F_LIST_RATE_LIMITED:
 	case F_FETCH_UNTRUSTED:
 	case F_FETCH_DROPS:
-	case F_FILE_MISSING:
-		f->n = (int)roll_spread(r, 1, 40) - 1;
-		break;
-	case F_RELEASE_FAILS:
-		f->ms = roll_in(r, 1, 9);
-		break;
-	case F_LIST_MISSES_ONE: /* once: two listings in a row that both miss it are proof for everybody */
+	case F_FILE_MISSING: f->n = (int)roll_spread(r, 1, 40) - 1; break;
+	case F_RELEASE_FAILS: f->ms = roll_in(r, 1, 9); break;
+	case F_LIST_MISSES_ONE: /* once: two listings in a row that both miss it are proof for
+				   everybody */
 		f->n = (int)roll_spread(r, 1, 40) - 1;
 		f->count = 1;
 		break;
@@ -152,24 +155,20 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 		f->ms = roll_spread(r, 10, 600000);
 		f->x = (int)roll_in(r, 0, 3);
 		break;
-	case F_SLEEP:
-		f->x = how_long(f->x);
-		break;
-	case F_WALL_JUMP:
-		f->x = (f->x % 181 - 90) * 1000;
-		break;
+	case F_SLEEP: f->x = how_long(f->x); break;
+	case F_WALL_JUMP: f->x = (f->x % 181 - 90) * 1000; break;
 	case F_CRASH_RESUME:
 	case F_CRASH_REAP:
 	case F_CRASH_FOREVER:
 		f->n = (int)roll_spread(r, 1, 600) - 1;
 		f->count = 1;
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
-/* ---- others at the same account, from a stream of their own: what a seed means for the first client stays ---- */
+/* ---- others at the same account, from a stream of their own: what a seed means for the first
+ * client stays ---- */
 
 static void make_another(struct plan *p, int i, int *laptops, uint64_t *r)
 {
@@ -193,10 +192,13 @@ static void make_more_faults(struct plan *p, uint64_t *r)
 	for (int i = 0; i < p->fault_count; i++)
 		p->faults[i].who = (int)roll_in(r, 0, p->client_count - 1);
 	for (int i = 0; i < more; i++)
-		p->faults[p->fault_count++] =
-			(struct fault){.kind = (enum fault_kind)roll_in(r, F_REAP, F_FIRST_OF_WIRES - 1), .n = (int)roll_spread(r, 1, 12) - 1,
-				       .count = (int)roll_spread(r, 1, 50), .ms = roll_spread(r, 1000, 2 * HOUR_MS),
-				       .x = (int)roll_in(r, 0, 1 << 20), .who = (int)roll_in(r, 0, p->client_count - 1)};
+		p->faults[p->fault_count++] = (struct fault){
+			.kind = (enum fault_kind)roll_in(r, F_REAP, F_FIRST_OF_WIRES - 1),
+			.n = (int)roll_spread(r, 1, 12) - 1,
+			.count = (int)roll_spread(r, 1, 50),
+			.ms = roll_spread(r, 1000, 2 * HOUR_MS),
+			.x = (int)roll_in(r, 0, 1 << 20),
+			.who = (int)roll_in(r, 0, p->client_count - 1)};
 }
 
 static void make_company(struct plan *p, uint64_t seed)
@@ -222,35 +224,41 @@ static void make_company(struct plan *p, uint64_t seed)
 	make_more_faults(p, r);
 }
 
-/* ---- what runs that died or left in a hurry leave behind, with a reap that comes by while it is there ---- */
+/* ---- what runs that died or left in a hurry leave behind, with a reap that comes by while it is
+ * there ---- */
 
 static void add_leftover(struct plan *p, enum fault_kind kind, int n, int64_t ms, int x)
 {
-	p->faults[p->fault_count++] = (struct fault){.kind = kind, .n = n, .count = 1, .ms = ms, .x = x};
+	p->faults[p->fault_count++] =
+		(struct fault){.kind = kind, .n = n, .count = 1, .ms = ms, .x = x};
 }
 
 static void make_leftovers(struct plan *p, uint64_t seed)
 {
-	static const enum fault_kind kinds[] = {F_CREATE_TWICE, F_CREATE_LOST_MADE, F_RELEASE_IGNORED, F_RELEASE_NEVER, F_SURFACES_LATE};
+	static const enum fault_kind kinds[] = {F_CREATE_TWICE, F_CREATE_LOST_MADE,
+						F_RELEASE_IGNORED, F_RELEASE_NEVER,
+						F_SURFACES_LATE};
 	uint64_t state = seed * 0x8ebc6af09c88c6e3ull + 0x589965cc75374cc3ull, *r = &state;
 	struct core_conf *c = &p->jobs[0].conf;
 
 	if (!roll_chance(r, 3))
 		return;
 	for (int i = 0; i < 2; i++)
-		add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], (int)roll_in(r, 0, 2), roll_spread(r, 1000, 60000),
-			     (int)roll_in(r, 0, 99));
+		add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], (int)roll_in(r, 0, 2),
+			     roll_spread(r, 1000, 60000), (int)roll_in(r, 0, 99));
 	if (roll_chance(r, 60)) {
 		c->detached = c->want_volume = true;
 		p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 15000));
-		add_leftover(p, F_CRASH_HANDED, 0, roll_spread(r, 1, 10000), 3); /* and never comes back */
+		/* and never comes back */
+		add_leftover(p, F_CRASH_HANDED, 0, roll_spread(r, 1, 10000), 3);
 	} else {
 		add_leftover(p, F_SIGNAL, 0, roll_spread(r, 1000, 300000), 3);
 	}
 	add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
 }
 
-/* ---- vendors that deny a pod that runs, refuse their lists, or take long to end what they have accepted to end ---- */
+/* ---- vendors that deny a pod that runs, refuse their lists, or take long to end what they have
+ * accepted to end ---- */
 
 static void make_refusals(struct plan *p, uint64_t seed)
 {
@@ -260,18 +268,25 @@ static void make_refusals(struct plan *p, uint64_t seed)
 	for (int i = 0; i < VENDORS_MAX; i++)
 		p->vendors[i].ends_ms = roll_chance(r, 10) ? roll_in(r, 20000, 35000) : 0;
 	for (int i = 0; i < denials; i++)
-		add_leftover(p, F_RELEASE_DENIED, (int)roll_spread(r, 1, 4) - 1, roll_in(r, 1000, 55000), 0);
-	if (roll_chance(r, 1)) { /* files of a pod that is let go come from its volume, slowly, and their client dies meanwhile */
+		add_leftover(p, F_RELEASE_DENIED, (int)roll_spread(r, 1, 4) - 1,
+			     roll_in(r, 1000, 55000), 0);
+	/* files of a pod that is let go come from its volume, slowly, and their client dies
+	 * meanwhile */
+	if (roll_chance(r, 1)) {
 		p->jobs[0].conf.want_volume = p->vendors[0].apart = true;
-		p->faults[p->fault_count++] = (struct fault){.kind = F_FETCH_SLOW, .count = 100, .ms = roll_in(r, 1000, 30000)};
-		add_leftover(p, F_CRASH_RESUME, (int)roll_in(r, 20, 200), roll_spread(r, 1000, 60000), 0);
+		p->faults[p->fault_count++] = (struct fault){
+			.kind = F_FETCH_SLOW, .count = 100, .ms = roll_in(r, 1000, 30000)};
+		add_leftover(p, F_CRASH_RESUME, (int)roll_in(r, 20, 200),
+			     roll_spread(r, 1000, 60000), 0);
 	}
 	if (roll_chance(r, 8))
-		p->faults[p->fault_count++] = (struct fault){.kind = F_LIST_REFUSED, .n = (int)roll_spread(r, 1, 40) - 1,
+		p->faults[p->fault_count++] = (struct fault){.kind = F_LIST_REFUSED,
+							     .n = (int)roll_spread(r, 1, 40) - 1,
 							     .count = (int)roll_spread(r, 1, 20)};
 }
 
-/* ---- a laptop that is closed, or a client that ends, when `run -d` returns; with --no-wait that is before a pod is reached ---- */
+/* ---- a laptop that is closed, or a client that ends, when `run -d` returns; with --no-wait that
+ * is before a pod is reached ---- */
 
 static void make_left_alone(struct plan *p, uint64_t seed)
 {
@@ -282,9 +297,11 @@ static void make_left_alone(struct plan *p, uint64_t seed)
 	if (!roll_chance(r, 5))
 		return;
 	c->detached = c->want_volume = true;
-	p->ms_per_weight = roll_chance(r, 60) ? MAX(p->ms_per_weight, roll_in(r, 500, 15000)) : p->ms_per_weight;
+	p->ms_per_weight = roll_chance(r, 60) ? MAX(p->ms_per_weight, roll_in(r, 500, 15000))
+					      : p->ms_per_weight;
 	add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], roll_chance(r, 80) ? 0 : 1,
-		     roll_chance(r, 50) ? 0 : roll_spread(r, 1, 12000), (int)roll_in(r, 0, 1 << 20));
+		     roll_chance(r, 50) ? 0 : roll_spread(r, 1, 12000),
+		     (int)roll_in(r, 0, 1 << 20));
 	if (roll_chance(r, 30))
 		add_leftover(p, F_DROP, (int)roll_in(r, 0, 6), roll_spread(r, 100, 60000), 0);
 	if (roll_chance(r, 40))
@@ -298,10 +315,12 @@ static void make_later_caps(struct plan *p, uint64_t seed)
 	uint64_t state = seed * 0xda942042e4dd58b5ull + 0x2127599bf4325c37ull, *r = &state;
 
 	for (int i = 0; i < p->client_count; i++)
-		p->jobs[i].later_cap_percent = roll_chance(r, 70) ? 100 : (int)roll_spread(r, 5, 400);
+		p->jobs[i].later_cap_percent =
+			roll_chance(r, 70) ? 100 : (int)roll_spread(r, 5, 400);
 }
 
-/* ---- runs with a deadline may rent all pods at once; some engines render all of a batch at once, or take further segments meanwhile ---- */
+/* ---- runs with a deadline may rent all pods at once; some engines render all of a batch at once,
+ * or take further segments meanwhile ---- */
 
 static void make_planned(struct plan *p, uint64_t seed)
 {
@@ -312,7 +331,8 @@ static void make_planned(struct plan *p, uint64_t seed)
 		p->jobs[i].padded = !p->jobs[i].conf.command && roll_chance(r, 20);
 	}
 	for (int i = 0; i < p->client_count; i++)
-		p->jobs[i].continuous = !p->jobs[i].conf.command && !p->jobs[i].padded && roll_chance(r, 25);
+		p->jobs[i].continuous =
+			!p->jobs[i].conf.command && !p->jobs[i].padded && roll_chance(r, 25);
 }
 
 /* ---- speeds and prices that are not as planned ---- */
@@ -326,14 +346,18 @@ static void make_long(struct plan *p, struct job_plan *job, uint64_t *r)
 	job->segments = xcalloc(job->count, sizeof(*job->segments));
 	for (size_t i = 0; i < job->count; i++) {
 		double weight = (double)roll_in(r, 1, 10);
-		job->segments[i] = (struct core_segment){.weight = weight, .est_s = weight * (double)p->ms_per_weight / 1000, .group = (uint32_t)i % 2};
+		job->segments[i] =
+			(struct core_segment){.weight = weight,
+					      .est_s = weight * (double)p->ms_per_weight / 1000,
+					      .group = (uint32_t)i % 2};
 	}
 	job->conf.max_batch = job->conf.command ? 1 : (int)roll_in(r, 1, 4);
 	job->conf.max_duration_ms = job->conf.max_duration_ms ? 3 * (int64_t)HOUR_MS : 0;
 	job->conf.at_once = roll_chance(r, 50);
 	job->conf.plan.deadline_ms = roll_chance(r, 60) ? roll_in(r, 5 * 60000, HOUR_MS) : 0;
 	p->prepare_ms = MIN(p->prepare_ms, 20000);
-	if (roll_chance(r, 40)) { /* pods that are late are given back where the others are faster than planned */
+	/* pods that are late are given back where the others are faster than planned */
+	if (roll_chance(r, 40)) {
 		job->conf.at_once = job->conf.plan.pods_open = true;
 		job->conf.pods = (int)roll_in(r, 2, 4);
 		job->conf.plan.pods_most = 8;
@@ -368,7 +392,8 @@ static void make_forecast(struct plan *p, struct job_plan *job, uint64_t *r)
 			COPY_TEXT(f->gpu, p->vendors[v].offers[i].gpu);
 			f->measured = roll_chance(r, 30);
 			f->batch_max = job->conf.max_batch;
-			f->cold_p50_s = (double)(p->vendors[v].boot_ms + p->prepare_ms + p->load_ms) / 1000;
+			f->cold_p50_s =
+				(double)(p->vendors[v].boot_ms + p->prepare_ms + p->load_ms) / 1000;
 			f->cold_p90_s = f->cold_p50_s * (double)roll_in(r, 100, 300) / 100;
 		}
 }
@@ -386,7 +411,8 @@ static void make_replans(struct plan *p, uint64_t seed)
 		for (int i = 0; i < p->vendors[v].offer_count; i++)
 			p->vendors[v].slow[i] = roll_chance(r, 50) ? 0 : (int)roll_in(r, 20, 400);
 	for (int i = (int)roll_in(r, 0, PRICES_MAX); i-- > 0;)
-		add_leftover(p, F_PRICE_MOVES, 0, roll_spread(r, 10000, HOUR_MS), (int)roll_in(r, 0, 1 << 20));
+		add_leftover(p, F_PRICE_MOVES, 0, roll_spread(r, 10000, HOUR_MS),
+			     (int)roll_in(r, 0, 1 << 20));
 	if (roll_chance(r, 60) && p->jobs[0].planned)
 		make_long(p, &p->jobs[0], r);
 }
@@ -461,19 +487,27 @@ static void print_job(const struct job_plan *job, int i)
 {
 	const struct core_conf *c = &job->conf;
 
-	printf("  run %c on machine %d from %lld: %zu segments, %d providers, pods %d, workers %d, max_batch %d%s%s%s%s\n", 'A' + i,
-	       job->laptop, (long long)job->starts_at, job->count, c->provider_count, c->pods, c->workers, c->max_batch,
-	       c->canary ? ", canary" : "", c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
+	printf("  run %c on machine %d from %lld: %zu segments, %d providers, pods %d, workers %d, "
+	       "max_batch %d%s%s%s%s\n",
+	       'A' + i, job->laptop, (long long)job->starts_at, job->count, c->provider_count,
+	       c->pods, c->workers, c->max_batch, c->canary ? ", canary" : "",
+	       c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
 	       c->command ? ", command" : "");
 	if (c->at_once || job->padded || job->continuous)
-		printf("   %s%s%s\n", c->at_once ? " all pods at once" : "", job->padded ? " padded batches" : "",
+		printf("   %s%s%s\n", c->at_once ? " all pods at once" : "",
+		       job->padded ? " padded batches" : "",
 		       job->continuous ? " continuous batching" : "");
 	if (job->planned)
-		printf("    planned: batches take %d %% of that; goal %d, deadline %lld, pods at most %d%s%s\n", job->off_percent, (int)c->plan.goal,
-		       (long long)c->plan.deadline_ms, c->plan.pods_most, c->plan.pods_open ? ", pods open" : "", c->plan.gpus_open ? ", GPUs open" : "");
-	printf("    max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",
-	       (long long)c->max_cost_microusd, (long long)c->max_duration_ms, (long long)c->max_price_microusd_h,
-	       (long long)c->wait_ms, (long long)c->lease_ms, (long long)c->boot_limit_ms);
+		printf("    planned: batches take %d %% of that; goal %d, deadline %lld, pods at "
+		       "most %d%s%s\n",
+		       job->off_percent, (int)c->plan.goal, (long long)c->plan.deadline_ms,
+		       c->plan.pods_most, c->plan.pods_open ? ", pods open" : "",
+		       c->plan.gpus_open ? ", GPUs open" : "");
+	printf("    max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot "
+	       "limit %lld\n",
+	       (long long)c->max_cost_microusd, (long long)c->max_duration_ms,
+	       (long long)c->max_price_microusd_h, (long long)c->wait_ms, (long long)c->lease_ms,
+	       (long long)c->boot_limit_ms);
 	if (c->max_cost_microusd && job->later_cap_percent != 100)
 		printf("    a later life of it has %d %% of max_cost\n", job->later_cap_percent);
 }
@@ -486,11 +520,12 @@ void plan_print(const struct plan *p)
 			print_job(&p->jobs[i], i);
 	for (int i = 0; i < p->jobs[0].conf.provider_count; i++)
 		if (p->vendors[i].per_minute)
-			printf("  %s: %d calls a minute%s\n", p->jobs[0].conf.providers[i].name, p->vendors[i].per_minute,
+			printf("  %s: %d calls a minute%s\n", p->jobs[0].conf.providers[i].name,
+			       p->vendors[i].per_minute,
 			       p->vendors[i].says_limit ? ", and says what is left" : "");
 	for (int i = 0; i < p->fault_count; i++)
 		if (!p->faults[i].dropped)
-			printf("  fault %d: %s n=%d count=%d ms=%lld x=%d who=%c\n", i, fault_names[p->faults[i].kind],
-			       p->faults[i].n, p->faults[i].count, (long long)p->faults[i].ms, p->faults[i].x,
-			       'A' + p->faults[i].who);
+			printf("  fault %d: %s n=%d count=%d ms=%lld x=%d who=%c\n", i,
+			       fault_names[p->faults[i].kind], p->faults[i].n, p->faults[i].count,
+			       (long long)p->faults[i].ms, p->faults[i].x, 'A' + p->faults[i].who);
 }

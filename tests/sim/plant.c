@@ -1,5 +1,6 @@
-/* plant.c - defects, one for each invariant: of the client, the core, the pods or the vendor, each in force when it is named.
- * They show that the simulator finds such a defect, and how small a schedule it needs for that. */
+/* plant.c - defects, one for each invariant: of the client, the core, the pods or the vendor, each
+ * in force when it is named. They show that the simulator finds such a defect, and how small a
+ * schedule it needs for that. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -34,7 +35,8 @@ void plant_conf(struct core_conf *conf)
 	}
 }
 
-/* The client does what it should not, or not what it should, about an action; true: it is not carried out. */
+/* The client does what it should not, or not what it should, about an action; true: it is not
+ * carried out. */
 bool plant_act(struct client *cl, const struct action *a)
 {
 	struct core *c = cl->core;
@@ -48,10 +50,13 @@ bool plant_act(struct client *cl, const struct action *a)
 		c->canary_ok = c->canary_ok && !plant(PLANT_CANARY_ALONE);
 		c->signals += plant(PLANT_RENT_STOPPING);
 		p->price_microusd_h *= plant(PLANT_BEYOND_CAP) ? 100 : 1;
-		p->hard_end_ms += plant(PLANT_LONG_LIFE) && !c->conf.max_cost_microusd ? 48 * (int64_t)HOUR_MS : 0;
+		p->hard_end_ms += plant(PLANT_LONG_LIFE) && !c->conf.max_cost_microusd
+					  ? 48 * (int64_t)HOUR_MS
+					  : 0;
 		p->first_lease_end_s += plant(PLANT_LONG_FIRST_LEASE) ? 48 * 3600 : 0;
 		if (plant(PLANT_LEASE_BEHIND_BOOT))
-			p->first_lease_end_s = MIN(p->hard_end_s, p->first_lease_end_s + c->conf.lease_ms / 1000);
+			p->first_lease_end_s =
+				MIN(p->hard_end_s, p->first_lease_end_s + c->conf.lease_ms / 1000);
 		p->first_lease_end_s -= plant(PLANT_LEASE_OF_BOOT) ? 30 : 0;
 		break;
 	case ACT_SEND:
@@ -90,7 +95,8 @@ static void replans_on(struct client *cl)
 		return;
 	cl->replans_seen = c->replan.done = 1;
 	for (size_t i = 0; i < c->candidate_count && c->pod_count; i++)
-		c->candidates[i].offer.price_microusd_h = MAX(c->pods[c->pod_count - 1].price_microusd_h / 2, 1);
+		c->candidates[i].offer.price_microusd_h =
+			MAX(c->pods[c->pod_count - 1].price_microusd_h / 2, 1);
 }
 
 void plant_stepped(struct client *cl)
@@ -99,7 +105,9 @@ void plant_stepped(struct client *cl)
 
 	if (plant(PLANT_TICKS) && c->wake_at != NEVER)
 		c->wake_at = c->now;
-	for (int i = 0; plant(PLANT_LAST_LOOK) && core_stopping(c) && !c->ended && i < c->conf.provider_count; i++) {
+	for (int i = 0;
+	     plant(PLANT_LAST_LOOK) && core_stopping(c) && !c->ended && i < c->conf.provider_count;
+	     i++) {
 		c->vendors[i].listed_at = INT64_MIN / 2;
 		c->vendors[i].list_failures = 0;
 		c->vendors[i].used = true;

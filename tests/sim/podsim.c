@@ -1,4 +1,5 @@
-/* podsim.c - what runs on a pod: the dead-man's switch, the agent with its queue and its numbered log, the workers. */
+/* podsim.c - what runs on a pod: the dead-man's switch, the agent with its queue and its numbered
+ * log, the workers. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -62,7 +63,8 @@ void pod_watch(struct sim *s, struct machine *m)
 
 void pod_finish(struct sim *s, struct machine *m)
 {
-	if (m->is_over || !m->running || m->ending || m->unreachable || m->bad_key || m->bad_switch || m->cut_until > s->now)
+	if (m->is_over || !m->running || m->ending || m->unreachable || m->bad_key ||
+	    m->bad_switch || m->cut_until > s->now)
 		return;
 	trace(s, "pod %s: it is told to end itself", m->id);
 	m->ending = true;
@@ -149,7 +151,8 @@ void pod_gone(struct sim *s, struct machine *m)
 
 static int64_t next_work(struct machine *m)
 {
-	while (m->work_done < m->work_count && (m->works[m->work_done].begun || m->works[m->work_done].over))
+	while (m->work_done < m->work_count &&
+	       (m->works[m->work_done].begun || m->works[m->work_done].over))
 		m->work_done++;
 	for (size_t i = m->work_done; i < m->work_count; i++)
 		if (!m->works[i].begun && !m->works[i].over)
@@ -173,7 +176,8 @@ static void render_on(struct sim *s, struct machine *m, int w)
 {
 	struct work *k = &m->works[m->worker_work[w]];
 	struct client *cl = client_of(s, m);
-	double ms = client_ms_of(cl, m->vendor, m->offer, cl->job->segments[k->segments[k->next]].weight);
+	double ms = client_ms_of(cl, m->vendor, m->offer,
+				 cl->job->segments[k->segments[k->next]].weight);
 	struct happening *h = on_pod(s, m, 1 + (int64_t)ms, W_WORK);
 
 	h->x = w;
@@ -205,7 +209,8 @@ static void feed_workers(struct sim *s, struct machine *m)
 	finish_detached(s, m);
 }
 
-/* A file whose transfer breaks so often, the pod and its connection being well, is taken for lost. */
+/* A file whose transfer breaks so often, the pod and its connection being well, is taken for lost.
+ */
 bool drops_beyond_patience(const struct sim *s)
 {
 	enum { PATIENCE = 5 };
@@ -217,27 +222,32 @@ bool drops_beyond_patience(const struct sim *s)
 	return s->hit[F_FETCH_DROPS] && drops >= PATIENCE;
 }
 
-/* Whoever takes a pod over takes back what waits there. What is begun before he is heard is then done twice. */
+/* Whoever takes a pod over takes back what waits there. What is begun before he is heard is then
+ * done twice. */
 static bool crossed(const struct client *cl, const struct machine *m, const struct machine *k)
 {
 	int newest = cl->up ? cl->life : cl->life - 1;
 	int64_t until = cl->up ? cl->sim->now : cl->life_ended;
 	int64_t reached_at = k->reached_in == newest ? k->reached_at : until;
-	bool was_awaited = reached_at > cl->life_began + HEARD_WITHIN_MS - CONNECT_RETRY_MAX_MS; /* as long as anybody is */
+	/* as long as anybody is */
+	bool was_awaited = reached_at > cl->life_began + HEARD_WITHIN_MS - CONNECT_RETRY_MAX_MS;
 
 	return cl->ever_crashed && (m == k || !cl->sim->plan->replay_first || was_awaited);
 }
 
 /* It was rendered before, and nothing happened to what came of it. */
-static void check_paid_twice(struct sim *s, const struct machine *m, const struct work *work, uint32_t seg)
+static void check_paid_twice(struct sim *s, const struct machine *m, const struct work *work,
+			     uint32_t seg)
 {
 	const struct client *cl = client_of(s, m);
 
-	if (!cl->renders[seg] || work->crossed || m->let_go || cl->spoilt || s->measuring || drops_beyond_patience(s))
+	if (!cl->renders[seg] || work->crossed || m->let_go || cl->spoilt || s->measuring ||
+	    drops_beyond_patience(s))
 		return;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *k = &s->machines[i];
-		bool is_lost = k->is_over || k->let_go || (k->was_cut && !s->plan->replay_first) || crossed(cl, m, k) || k->files[seg] == 2;
+		bool is_lost = k->is_over || k->let_go || (k->was_cut && !s->plan->replay_first) ||
+			       crossed(cl, m, k) || k->files[seg] == 2;
 		if (k->client == m->client && k->files[seg] && is_lost)
 			return;
 	}
@@ -266,14 +276,17 @@ static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 	const struct client *cl = client_of(s, m);
 	uint32_t seg = k->segments[k->next];
 	s->hit[F_POISON] = s->hit[F_POISON] || cl->poison[seg];
-	enum err_kind kind = cl->poison[seg] ? ERR_JOB : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND : ERR_NONE;
+	enum err_kind kind = cl->poison[seg]              ? ERR_JOB
+			     : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND
+							  : ERR_NONE;
 	struct entry *e = note(s, m, kind ? EV_SEGMENT_FAILED : EV_RENDERED);
 
 	e->life = k->life;
 	e->batch = k->batch;
 	e->segment = seg;
 	e->kind = kind;
-	e->elapsed_ms = 1 + (int64_t)client_ms_of(cl, m->vendor, m->offer, cl->job->segments[seg].weight);
+	e->elapsed_ms =
+		1 + (int64_t)client_ms_of(cl, m->vendor, m->offer, cl->job->segments[seg].weight);
 	if (kind == ERR_NONE)
 		rendered(s, m, k, seg);
 	if (m->detached)
@@ -353,7 +366,8 @@ static void prepare(struct sim *s, struct machine *m, bool shared)
 	}
 	if (strikes(s, F_PREPARE_HANGS))
 		return;
-	struct happening *h = later(s, (shared ? s->plan->prepare_ms : 0) + s->plan->install_ms, W_PREPARED);
+	struct happening *h =
+		later(s, (shared ? s->plan->prepare_ms : 0) + s->plan->install_ms, W_PREPARED);
 	h->machine = number_of(s, m);
 	h->conn = m->conn;
 	h->x = shared;
@@ -393,8 +407,8 @@ static void take_batch(struct sim *s, struct machine *m, struct happening *h)
 	if (!s->measuring && known(m, h))
 		return;
 	GROW(m->works, m->work_count, m->work_cap);
-	m->works[m->work_count++] = (struct work){.life = h->life, .batch = h->batch, .count = h->count,
-						  .segments = TAKE(h->data)};
+	m->works[m->work_count++] = (struct work){
+		.life = h->life, .batch = h->batch, .count = h->count, .segments = TAKE(h->data)};
 	feed_workers(s, m);
 }
 

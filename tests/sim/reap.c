@@ -1,6 +1,7 @@
-/* reap.c - `burst reap`, a process of its own: gives back what dead runs of its machine left, then lists each account and ends
- * whatever the real rule (core/reap.h) says. Of vendors behind real translators it asks as the program does, with all that can
- * go wrong on the way; others show it their listing at once. */
+/* reap.c - `burst reap`, a process of its own: gives back what dead runs of its machine left, then
+ * lists each account and ends whatever the real rule (core/reap.h) says. Of vendors behind real
+ * translators it asks as the program does, with all that can go wrong on the way; others show it
+ * their listing at once. */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static bool run_detached(const struct laptop *l, int client)
 	return false;
 }
 
-static struct reap_known look_up(const struct sim *s, const struct laptop *l, const struct pod_view *view)
+static struct reap_known look_up(const struct sim *s, const struct laptop *l,
+				 const struct pod_view *view)
 {
 	for (size_t i = 0; i < l->row_count; i++) {
 		const struct core_pod *p = &l->rows[i].pod;
@@ -27,8 +29,11 @@ static struct reap_known look_up(const struct sim *s, const struct laptop *l, co
 			continue;
 		bool at_work = !strcmp(p->id, view->id) && p->phase < POD_RELEASING && p->ready_at;
 		const struct client *cl = &s->clients[client];
-		return (struct reap_known){.ours = true, .alive = cl->up, .ended = cl->exit_status >= 0 && !cl->dead_forever,
-					   .detached = run_detached(l, client), .at_work = at_work && !plant(PLANT_ORPHAN_ALL)};
+		return (struct reap_known){.ours = true,
+					   .alive = cl->up,
+					   .ended = cl->exit_status >= 0 && !cl->dead_forever,
+					   .detached = run_detached(l, client),
+					   .at_work = at_work && !plant(PLANT_ORPHAN_ALL)};
 	}
 	return (struct reap_known){0};
 }
@@ -60,18 +65,24 @@ static bool was_let_go(const struct laptop *l, const struct machine *m)
 }
 
 /* What the rule says, and whether it is right in truth. */
-static bool ends(struct client *reaper, const struct machine *m, const struct pod_view *view, int64_t now_ms)
+static bool ends(struct client *reaper, const struct machine *m, const struct pod_view *view,
+		 int64_t now_ms)
 {
 	struct sim *s = reaper->sim;
 	struct reap_known known = look_up(s, reaper->laptop, view);
-	enum reap_what what = plant(PLANT_SWEEP_ALL) && view->state != POD_STATE_GONE ? REAP_PAST : reap_pod(view, &known, false, now_ms);
+	enum reap_what what = plant(PLANT_SWEEP_ALL) && view->state != POD_STATE_GONE
+				      ? REAP_PAST
+				      : reap_pod(view, &known, false, now_ms);
 
 	if (what == REAP_PASS || what == REAP_LEAVE)
 		return false;
-	trace(s, "reap ends pod %s: %s", m->id, what == REAP_PAST ? "past its hard end" : "nothing to do");
+	trace(s, "reap ends pod %s: %s", m->id,
+	      what == REAP_PAST ? "past its hard end" : "nothing to do");
 	if (what == REAP_PAST && m->hard_end > s->now)
-		broke(s, "reap ends pod %s %lld s before its hard end", m->id, (long long)(m->hard_end - s->now) / 1000);
-	if (what == REAP_ORPHAN && m->detached && !m->is_over && !was_let_go(reaper->laptop, m) && !m->unsaved)
+		broke(s, "reap ends pod %s %lld s before its hard end", m->id,
+		      (long long)(m->hard_end - s->now) / 1000);
+	if (what == REAP_ORPHAN && m->detached && !m->is_over && !was_let_go(reaper->laptop, m) &&
+	    !m->unsaved)
 		broke(s, "reap ends pod %s, whose agent was given work", m->id);
 	return true;
 }
@@ -83,7 +94,8 @@ static void sweep_plain(struct client *reaper)
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
 		struct pod_view view = cloud_view(s, m);
-		if (wire_is(s, m->vendor) || !cloud_listed_now(s, m, m->vendor) || !ends(reaper, m, &view, WALL_EPOCH_MS + s->now))
+		if (wire_is(s, m->vendor) || !cloud_listed_now(s, m, m->vendor) ||
+		    !ends(reaper, m, &view, WALL_EPOCH_MS + s->now))
 			continue;
 		struct happening *h = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASE);
 		h->client = reaper->number;
@@ -128,7 +140,8 @@ static void swept(struct asked *a, struct op_result *result, const struct err *e
 	for (size_t i = 0; !err && i < result->pod_count; i++) {
 		const struct machine *m = wire_find(s, a->provider, result->pods[i].id);
 		if (!m)
-			broke(s, "a listing shows pod \"%s\", which nobody made", result->pods[i].id);
+			broke(s, "a listing shows pod \"%s\", which nobody made",
+			      result->pods[i].id);
 		else if (ends(a->cl, m, &result->pods[i], now_ms))
 			end_pod(a->cl, a->provider, m->id);
 	}

@@ -1,7 +1,8 @@
-/* rules.c - whether the real engine/caller.c and net/grpc.c keep their own rules, as seen from both sides of them: what a translator
- * wants carried, and what then goes over the line. A call that may not be repeated is carried once, any other a few times at
- * most; nobody asks before the time that an answer named; a release waits only where its vendor said so, and a create not for
- * long. The defects that break these rules are planted here: the two are lied to about what they carry. */
+/* rules.c - whether the real engine/caller.c and net/grpc.c keep their own rules, as seen from both
+ * sides of them: what a translator wants carried, and what then goes over the line. A call that may
+ * not be repeated is carried once, any other a few times at most; nobody asks before the time that
+ * an answer named; a release waits only where its vendor said so, and a create not for long. The
+ * defects that break these rules are planted here: the two are lied to about what they carry. */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 
 enum { TRIES_MAX = 4, SLACK_MS = 2000, RENT_WAIT_MS = 10000 };
 
-/* ---- between caller.c and a translator: what is wanted is written down, to be compared with what is sent ---- */
+/* ---- between caller.c and a translator: what is wanted is written down, to be compared with what
+ * is sent ---- */
 
 static struct op *shim_begin(struct provider *p, enum op_kind kind, const struct op_want *want)
 {
@@ -29,7 +31,10 @@ static struct op *shim_begin(struct provider *p, enum op_kind kind, const struct
 
 static bool same_call(const struct call *a, const struct call *b)
 {
-	return a->url && a->kind == b->kind && (a->kind == CALL_GRPC || !strcmp(a->method, b->method)) && !strcmp(a->url, b->url) && a->body.len == b->body.len && !memcmp(str_text(&a->body), str_text(&b->body), b->body.len);
+	return a->url && a->kind == b->kind &&
+	       (a->kind == CALL_GRPC || !strcmp(a->method, b->method)) && !strcmp(a->url, b->url) &&
+	       a->body.len == b->body.len &&
+	       !memcmp(str_text(&a->body), str_text(&b->body), b->body.len);
 }
 
 static void note_wish(struct op *o, struct call *call)
@@ -59,7 +64,8 @@ static void looks_again(struct op *o)
 }
 
 /* As if a translator tried again at once. */
-static enum op_next anew(struct op *o, struct call *call, int64_t *wait_ms, struct op_result *result, struct err *err)
+static enum op_next anew(struct op *o, struct call *call, int64_t *wait_ms,
+			 struct op_result *result, struct err *err)
 {
 	const struct provider_ops *ops = wire_ops(o->cl->sim, o->provider);
 
@@ -71,27 +77,31 @@ static enum op_next anew(struct op *o, struct call *call, int64_t *wait_ms, stru
 /* What a translator hears is what came over the line. */
 static void check_heard(const struct op *o, const struct reply *r)
 {
-	bool grpc = o->call.kind == CALL_GRPC, failed = o->said.failed || (grpc && o->said.cut && o->said.code == GRPC_OK);
+	bool grpc = o->call.kind == CALL_GRPC,
+	     failed = o->said.failed || (grpc && o->said.cut && o->said.code == GRPC_OK);
 
 	if (o->said.hung_up && grpc && r->failed && r->was_sent)
-		broke(o->cl->sim, "%s: hung up on, and taken for a failure: %s", o->call.url, r->err.msg);
+		broke(o->cl->sim, "%s: hung up on, and taken for a failure: %s", o->call.url,
+		      r->err.msg);
 	if (failed && !r->failed)
 		broke(o->cl->sim, "%s: broken off, and taken for an answer", o->call.url);
 	if (grpc && !failed && o->said.code == GRPC_OK && r->failed)
-		broke(o->cl->sim, "%s: answered, and taken for a failure: %s", o->call.url, r->err.msg);
+		broke(o->cl->sim, "%s: answered, and taken for a failure: %s", o->call.url,
+		      r->err.msg);
 	if (!grpc && o->call.may_repeat && o->failures && o->failures < TRIES_MAX)
 		broke(o->cl->sim, "%s: given up after %d tries", o->call.url, o->failures);
 	if (!failed && r->retry_after_ms < o->said.again_ms)
-		broke(o->cl->sim, "%s: is to be asked again in %lld ms, and %lld were said", o->call.url, (long long)r->retry_after_ms,
-		      (long long)o->said.again_ms);
-	if (r->status != o->said.status || (grpc && !r->failed && o->said.code >= 0 && r->grpc_status != o->said.code))
+		broke(o->cl->sim, "%s: is to be asked again in %lld ms, and %lld were said",
+		      o->call.url, (long long)r->retry_after_ms, (long long)o->said.again_ms);
+	if (r->status != o->said.status ||
+	    (grpc && !r->failed && o->said.code >= 0 && r->grpc_status != o->said.code))
 		broke(o->cl->sim, "%s: said %d, heard %d", o->call.url, o->said.status, r->status);
 	if ((r->failed || r->grpc_status) && !r->err.kind)
 		broke(o->cl->sim, "%s: a failure of no kind is heard", o->call.url);
 }
 
-static enum op_next shim_next(struct op *o, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
-			      struct err *err)
+static enum op_next shim_next(struct op *o, const struct reply *reply, struct call *call,
+			      int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	const struct provider_ops *ops = wire_ops(o->cl->sim, o->provider);
 
@@ -100,7 +110,8 @@ static enum op_next shim_next(struct op *o, const struct reply *reply, struct ca
 	enum op_next what = ops->next(o->inner, reply, call, wait_ms, result, err);
 
 	if (what == OP_FAILED)
-		trace(o->cl->sim, "op %llu (%s): %s: %s", (unsigned long long)o->serial, ops->name, err_kind_name(err->kind), err->msg);
+		trace(o->cl->sim, "op %llu (%s): %s: %s", (unsigned long long)o->serial, ops->name,
+		      err_kind_name(err->kind), err->msg);
 	if (what == OP_FAILED && plant(PLANT_TRIES_FOR_EVER) && o->kind != OP_RENT)
 		what = anew(o, call, wait_ms, result, err);
 	o->asks = false;
@@ -129,8 +140,8 @@ static bool is_its(const struct op *o, const struct call *call, const char *key)
 
 	if (o->key[0])
 		return !strcmp(o->key, key);
-	return o->asks && !o->flying && !strcmp(o->call.url, call->url) && sent->len == want->len + 5 &&
-	       !memcmp(sent->s + 5, str_text(want), want->len);
+	return o->asks && !o->flying && !strcmp(o->call.url, call->url) &&
+	       sent->len == want->len + 5 && !memcmp(sent->s + 5, str_text(want), want->len);
 }
 
 struct op *rules_asker(struct client *cl, const struct call *call)
@@ -138,7 +149,8 @@ struct op *rules_asker(struct client *cl, const struct call *call)
 	const char *key = call_header_of(call, "x-idempotency-key");
 
 	for (struct op *o = wire_line(cl)->ops; o; o = o->next) {
-		if (o->asks && o->call.kind == CALL_HTTP ? o->call.url != call->url : !is_its(o, call, key))
+		if (o->asks && o->call.kind == CALL_HTTP ? o->call.url != call->url
+							 : !is_its(o, call, key))
 			continue;
 		if (key[0] && !strcmp(key, o->last_key))
 			broke(cl->sim, "%s: bears the key of another call", call->url);
@@ -166,18 +178,25 @@ const struct provider_ops *rules_ops(const struct sim *s, int vendor)
 
 /* ---- what is sent, and heard ---- */
 
-/* What its vendor has told this machine: when not to be asked before, and until when its window is used up. */
+/* What its vendor has told this machine: when not to be asked before, and until when its window is
+ * used up. */
 static void check_quiet(struct http_call *c)
 {
 	const struct laptop *l = c->cl->laptop;
 	bool taken = c->op->call.class == CALL_RELEASE && l->takes_releases[c->provider];
-	bool pressing = c->call.class == CALL_RELEASE || c->call.class == CALL_LOOK; /* one a minute finds out */
-	int64_t quiet = pressing ? MIN(l->quiet_until[c->provider], l->refused_at[c->provider] + 60000) : l->quiet_until[c->provider];
-	bool set_since = l->jumped_at >= l->refused_at[c->provider]; /* the clock that it was told by */
-	int64_t now = c->cl->sim->now, until = MAX(taken || set_since ? 0 : quiet, c->op->not_before);
+	/* one a minute finds out */
+	bool pressing = c->call.class == CALL_RELEASE || c->call.class == CALL_LOOK;
+	int64_t quiet =
+		pressing ? MIN(l->quiet_until[c->provider], l->refused_at[c->provider] + 60000)
+			 : l->quiet_until[c->provider];
+	/* the clock that it was told by */
+	bool set_since = l->jumped_at >= l->refused_at[c->provider];
+	int64_t now = c->cl->sim->now,
+		until = MAX(taken || set_since ? 0 : quiet, c->op->not_before);
 
 	if (!c->call.unlimited && now < until)
-		broke(c->cl->sim, "%s: a call %lld ms before the time that was named for it", c->call.url, (long long)(until - now));
+		broke(c->cl->sim, "%s: a call %lld ms before the time that was named for it",
+		      c->call.url, (long long)(until - now));
 }
 
 static void check_release(struct http_call *c)
@@ -186,10 +205,12 @@ static void check_release(struct http_call *c)
 	const struct op *o = c->op;
 	int64_t now = c->cl->sim->now, waited = now - o->wants_since;
 
-	if (o->call.class != CALL_RELEASE || o->sends || !waited || account_was_set(c->cl) || l->woke_at >= o->wants_since)
+	if (o->call.class != CALL_RELEASE || o->sends || !waited || account_was_set(c->cl) ||
+	    l->woke_at >= o->wants_since)
 		return;
 	if (MAX(l->told_until[c->provider], l->quiet_until[c->provider] + SLACK_MS) < now)
-		broke(c->cl->sim, "a release has waited for %lld ms, though nobody told it to", (long long)waited);
+		broke(c->cl->sim, "a release has waited for %lld ms, though nobody told it to",
+		      (long long)waited);
 	/* its vendor may have said so again meanwhile, and 5 s later limit.c looks for room */
 	if (waited > RELEASED_WITHIN_MS && l->quiet_until[c->provider] + 5000 + SLACK_MS < now)
 		broke(c->cl->sim, "a release has waited for more than a minute");
@@ -200,14 +221,18 @@ static void check_tries(struct http_call *c)
 	struct op *o = c->op;
 
 	if (o->sends && !o->call.may_repeat && !o->refused)
-		broke(c->cl->sim, "%s: carried again, and nobody knows what came of it", c->call.url);
+		broke(c->cl->sim, "%s: carried again, and nobody knows what came of it",
+		      c->call.url);
 	if (o->failures >= TRIES_MAX)
-		broke(c->cl->sim, "%s: tried %d times and never answered, and tried again", c->call.url, o->failures);
+		broke(c->cl->sim, "%s: tried %d times and never answered, and tried again",
+		      c->call.url, o->failures);
 	if (o->put_off_ms > (o->call.put_off_ms ? o->call.put_off_ms : 60000))
-		broke(c->cl->sim, "%s: put off for %lld ms, and carried again", c->call.url, (long long)o->put_off_ms);
+		broke(c->cl->sim, "%s: put off for %lld ms, and carried again", c->call.url,
+		      (long long)o->put_off_ms);
 	if (o->call.class == CALL_CREATE && o->kind == OP_RENT && !o->sends &&
 	    c->cl->sim->now - MAX(o->wants_since, c->cl->laptop->woke_at) > 2 * RENT_WAIT_MS)
-		broke(c->cl->sim, "a create waited for %lld ms for its turn", (long long)(c->cl->sim->now - o->wants_since));
+		broke(c->cl->sim, "a create waited for %lld ms for its turn",
+		      (long long)(c->cl->sim->now - o->wants_since));
 }
 
 void rules_sent(struct http_call *c)
@@ -229,13 +254,15 @@ static int grpc_code(const struct reply *r)
 	return grpc_read_status(r, &code, &words, &details) ? code : -1;
 }
 
-/* Certain to have done nothing: not sent, or the server says so; or to do it once, if it is carried again. */
+/* Certain to have done nothing: not sent, or the server says so; or to do it once, if it is carried
+ * again. */
 static bool is_refusal(const struct http_call *c, const struct reply *r, int code)
 {
 	if (r->failed)
 		return !r->was_sent;
 	if (c->on_piece)
-		return code == GRPC_RESOURCE_EXHAUSTED || code == GRPC_UNAUTHENTICATED || (code == GRPC_UNAVAILABLE && c->op->call.once_by_name);
+		return code == GRPC_RESOURCE_EXHAUSTED || code == GRPC_UNAUTHENTICATED ||
+		       (code == GRPC_UNAVAILABLE && c->op->call.once_by_name);
 	return r->status >= 400 && r->status < 500;
 }
 
@@ -244,7 +271,8 @@ static bool is_failure(const struct http_call *c, const struct reply *r, int cod
 {
 	if (c->hung_up)
 		return false;
-	return r->failed || r->status >= 500 || code == GRPC_UNAVAILABLE || code == GRPC_INTERNAL || code == GRPC_UNKNOWN;
+	return r->failed || r->status >= 500 || code == GRPC_UNAVAILABLE || code == GRPC_INTERNAL ||
+	       code == GRPC_UNKNOWN;
 }
 
 static void note_limits(struct http_call *c, const struct reply *r)
@@ -256,14 +284,17 @@ static void note_limits(struct http_call *c, const struct reply *r)
 	if (r->failed || c->call.unlimited) /* another service's word is not the API's */
 		return;
 	if (reply_header(r, "RateLimit", text, sizeof(text)) && (t = strstr(text, ";t=")))
-		l->told_until[c->provider] = MAX(l->told_until[c->provider], c->cl->sim->now + (atoi(t + 3) + 2) * 1000);
+		l->told_until[c->provider] =
+			MAX(l->told_until[c->provider], c->cl->sim->now + (atoi(t + 3) + 2) * 1000);
 	if (c->op->call.class == CALL_RELEASE && r->status < 500 && !r->grpc_status)
-		l->takes_releases[c->provider] = true; /* until the next 429: a server that fails says nothing of limits */
+		l->takes_releases[c->provider] =
+			true; /* until the next 429: a server that fails says nothing of limits */
 	if (r->status != 429)
 		return;
 	l->takes_releases[c->provider] = false;
 	l->refused_at[c->provider] = c->cl->sim->now;
-	l->quiet_until[c->provider] = c->cl->sim->now + r->retry_after_ms; /* the newest word counts */
+	/* the newest word counts */
+	l->quiet_until[c->provider] = c->cl->sim->now + r->retry_after_ms;
 }
 
 /* How far the clock is off for certain, by what was heard. */
@@ -271,25 +302,35 @@ static void note_clock(struct http_call *c, const struct reply *r)
 {
 	int64_t off = llabs(c->cl->laptop->wall_offset) - (c->cl->sim->now - c->sent_at) - SLACK_MS;
 
-	if (!r->failed && c->answer.dated) /* nothing is certain of a clock that was set while the call was under way */
-		c->cl->heard_off_ms[c->provider] = c->sent_offset == c->cl->laptop->wall_offset ? off : 0;
+	/* nothing is certain of a clock that was set while the call was under way */
+	if (!r->failed && c->answer.dated)
+		c->cl->heard_off_ms[c->provider] =
+			c->sent_offset == c->cl->laptop->wall_offset ? off : 0;
 }
 
 void rules_heard(struct http_call *c, const struct reply *r)
 {
 	struct op *o = c->op;
 	int code = c->on_piece ? grpc_code(r) : -1;
-	int64_t took = c->cl->sim->now - c->sent_at, most = o->call.stream ? o->call.stream_limit_ms : 0;
+	int64_t took = c->cl->sim->now - c->sent_at,
+		most = o->call.stream ? o->call.stream_limit_ms : 0;
 
 	if (most && took > most && c->cl->laptop->woke_at < c->sent_at)
-		broke(c->cl->sim, "%s: listened to for %lld ms, and %lld were wanted", c->call.url, (long long)took, (long long)most);
+		broke(c->cl->sim, "%s: listened to for %lld ms, and %lld were wanted", c->call.url,
+		      (long long)took, (long long)most);
 	note_limits(c, r);
 	note_clock(c, r);
 	o->flying = false;
 	o->refused = is_refusal(c, r, code);
 	o->failures = is_failure(c, r, code) ? o->failures + !c->answer.again_ms : 0;
-	int64_t again_ms = r->failed || !r->status ? 0 : c->answer.again_ms; /* as far as it was heard */
+	/* as far as it was heard */
+	int64_t again_ms = r->failed || !r->status ? 0 : c->answer.again_ms;
 	o->not_before = c->on_piece && again_ms ? c->cl->sim->now + again_ms : 0;
 	o->put_off_ms += c->on_piece ? again_ms : 0;
-	o->said = (struct said){.failed = r->failed, .hung_up = c->hung_up, .cut = c->cut && !c->hung_up, .status = r->status, .code = code, .again_ms = again_ms};
+	o->said = (struct said){.failed = r->failed,
+				.hung_up = c->hung_up,
+				.cut = c->cut && !c->hung_up,
+				.status = r->status,
+				.code = code,
+				.again_ms = again_ms};
 }

@@ -1,5 +1,5 @@
-/* shrink.c - a plan as a list of knobs: what its seed makes of each, what is turned down while the same invariant still breaks,
- * and the short text that plays it again. */
+/* shrink.c - a plan as a list of knobs: what its seed makes of each, what is turned down while the
+ * same invariant still breaks, and the short text that plays it again. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -46,12 +46,14 @@ static void set(const struct knob *k, int64_t value)
 
 /* ---- which there are ---- */
 
-#define TYPE_OF(x) _Generic((x), int: K_INT, int64_t: K_LONG, bool: K_BOOL, size_t: K_SIZE)
-#define KNOB(ks, owner, field, least_, ...)                                                  \
-	do {                                                                                 \
-		struct knob *k_ = &(ks)->list[(ks)->count++];                                \
-		*k_ = (struct knob){.type = TYPE_OF((owner)->field), .at = &(owner)->field, .least = (least_)}; \
-		snprintf(k_->name, sizeof(k_->name), __VA_ARGS__);                           \
+#define TYPE_OF(x) _Generic((x), int : K_INT, int64_t : K_LONG, bool : K_BOOL, size_t : K_SIZE)
+#define KNOB(ks, owner, field, least_, ...)                                                        \
+	do {                                                                                       \
+		struct knob *k_ = &(ks)->list[(ks)->count++];                                      \
+		*k_ = (struct knob){.type = TYPE_OF((owner)->field),                               \
+				    .at = &(owner)->field,                                         \
+				    .least = (least_)};                                            \
+		snprintf(k_->name, sizeof(k_->name), __VA_ARGS__);                                 \
 	} while (0)
 
 static void fault_knobs(struct knobs *ks, struct plan *p)
@@ -170,12 +172,14 @@ struct recipe {
 static void settle(struct plan *p)
 {
 	for (int i = 1; i < p->client_count; i++) {
-		memcpy(p->jobs[i].conf.providers, p->jobs[0].conf.providers, sizeof(p->jobs[0].conf.providers));
+		memcpy(p->jobs[i].conf.providers, p->jobs[0].conf.providers,
+		       sizeof(p->jobs[0].conf.providers));
 		p->jobs[i].conf.provider_count = p->jobs[0].conf.provider_count;
 	}
 	for (int i = 0; i < p->client_count; i++)
 		for (size_t k = 0; p->jobs[i].plain && k < p->jobs[i].count; k++)
-			p->jobs[i].segments[k] = (struct core_segment){.weight = 1, .est_s = (double)p->ms_per_weight / 1000};
+			p->jobs[i].segments[k] = (struct core_segment){
+				.weight = 1, .est_s = (double)p->ms_per_weight / 1000};
 }
 
 static void build(const struct recipe *r, struct plan *p)
@@ -304,7 +308,8 @@ static bool one_pass(struct shrinking *sh, const struct knobs *ks)
 		if (is_idle(&sh->recipe, ks, k))
 			continue;
 		if (k->least != LEAVE && sh->recipe.values[i] != k->least)
-			less = (k->type == K_BOOL ? try_value(sh, i, k->least) : halve(sh, k, i)) || less;
+			less = (k->type == K_BOOL ? try_value(sh, i, k->least) : halve(sh, k, i)) ||
+			       less;
 		if (k->type != K_BOOL && sh->recipe.values[i] > 100)
 			less = make_round(sh, i, k->type == K_LONG) || less;
 	}
@@ -371,13 +376,15 @@ static int one_word(struct knobs *ks, struct recipe *r, const char *word)
 	const char *sign = strchr(word, '=');
 
 	for (int i = 0; sign && i < ks->count; i++)
-		if (strlen(ks->list[i].name) == (size_t)(sign - word) && !strncmp(ks->list[i].name, word, (size_t)(sign - word))) {
+		if (strlen(ks->list[i].name) == (size_t)(sign - word) &&
+		    !strncmp(ks->list[i].name, word, (size_t)(sign - word))) {
 			int64_t value = strtoll(sign + 1, NULL, 10);
 			bool bounded = ks->list[i].type == K_INT || ks->list[i].type == K_SIZE;
 			r->values[i] = bounded ? MAX(MIN(value, r->values[i]), 0) : value;
 			return 0;
 		}
-	fprintf(stderr, "sim: a plan is SEED [alone] KNOB=VALUE..., and this seed has no \"%s\"\n", word);
+	fprintf(stderr, "sim: a plan is SEED [alone] KNOB=VALUE..., and this seed has no \"%s\"\n",
+		word);
 	return -1;
 }
 

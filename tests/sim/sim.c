@@ -1,4 +1,5 @@
-/* sim.c - the virtual clock: one queue of everything that will happen, and one schedule from its first event to its last. */
+/* sim.c - the virtual clock: one queue of everything that will happen, and one schedule from its
+ * first event to its last. */
 #include "wire.h"
 
 #include <stdarg.h>
@@ -98,16 +99,21 @@ static size_t rise(struct sim *s, size_t i)
 	return i;
 }
 
-/* The caller fills in the rest (not the time: the place in the queue depends on it). Valid until the next call. */
+/* The caller fills in the rest (not the time: the place in the queue depends on it). Valid until
+ * the next call. */
 struct happening *later(struct sim *s, int64_t delay, enum what what)
 {
 	GROW(s->queue, s->queue_count, s->queue_cap);
-	s->queue[s->queue_count] = (struct happening){.at = s->now + MAX(delay, 0), .seq = s->seq++, .what = what,
-						      .machine = -1, .pod = -1};
+	s->queue[s->queue_count] = (struct happening){.at = s->now + MAX(delay, 0),
+						      .seq = s->seq++,
+						      .what = what,
+						      .machine = -1,
+						      .pod = -1};
 	return &s->queue[rise(s, s->queue_count++)];
 }
 
-struct happening *reply_later(struct sim *s, const struct happening *asked, int64_t delay, enum what what)
+struct happening *reply_later(struct sim *s, const struct happening *asked, int64_t delay,
+			      enum what what)
 {
 	int client = asked->client, life = asked->life;
 	struct happening *h = later(s, delay, what);
@@ -128,7 +134,8 @@ static struct happening take_first(struct sim *s)
 
 static void put_off(struct sim *s, struct happening *h)
 {
-	struct happening *again = later(s, s->clients[h->client].laptop->wakes_at - s->now, h->what);
+	struct happening *again =
+		later(s, s->clients[h->client].laptop->wakes_at - s->now, h->what);
 	int64_t at = again->at;
 	uint64_t seq = again->seq;
 
@@ -278,7 +285,9 @@ static void happens(struct sim *s, struct happening *h)
 	case W_RELEASE: cloud_release(s, h); break;
 	case W_FINISH: pod_finish(s, &s->machines[h->machine]); break;
 	case W_CONTAINER: cloud_container(s, &s->machines[h->machine]); break;
-	case W_ENDS: cloud_end(s, &s->machines[h->machine], "it ended itself, or a release took effect"); break;
+	case W_ENDS:
+		cloud_end(s, &s->machines[h->machine], "it ended itself, or a release took effect");
+		break;
 	case W_WATCH: pod_watch(s, &s->machines[h->machine]); break;
 	case W_STRUCK: cloud_struck(s, &s->machines[h->machine], h->x, h->y); break;
 	case W_COMMAND: pod_command(s, h); break;
@@ -313,7 +322,9 @@ static struct client *tick_is_next(struct sim *s, int64_t *at)
 	*at = INT64_MAX;
 	for (int i = 0; i < s->plan->client_count; i++) {
 		struct client *cl = &s->clients[i];
-		int64_t wake = cl->up && !cl->bills_open && !cl->laptop->asleep ? core_wake_at(cl->core) : INT64_MAX;
+		int64_t wake = cl->up && !cl->bills_open && !cl->laptop->asleep
+				       ? core_wake_at(cl->core)
+				       : INT64_MAX;
 		if (wake != INT64_MAX)
 			wake = MAX(wake - cl->laptop->boot_offset, s->now);
 		if (wake >= *at)
@@ -374,8 +385,13 @@ static void make_client(struct sim *s, int number)
 	struct client *cl = &s->clients[number];
 	const struct job_plan *job = &s->plan->jobs[number];
 
-	*cl = (struct client){.sim = s, .job = job, .number = number, .laptop = &s->laptops[job->laptop], .exit_status = -1,
-			      .settled_at = -1, .died_at = -1};
+	*cl = (struct client){.sim = s,
+			      .job = job,
+			      .number = number,
+			      .laptop = &s->laptops[job->laptop],
+			      .exit_status = -1,
+			      .settled_at = -1,
+			      .died_at = -1};
 	if (cl->laptop->facts)
 		cl->limiter = limiter_new(cl->laptop->facts);
 	cl->safe = xcalloc(job->count, sizeof(*cl->safe));
@@ -391,7 +407,10 @@ static void make_reaper(struct sim *s, int laptop)
 {
 	int number = CLIENTS_MAX + laptop;
 
-	s->clients[number] = (struct client){.sim = s, .job = &s->plan->jobs[0], .number = number, .laptop = &s->laptops[laptop]};
+	s->clients[number] = (struct client){.sim = s,
+					     .job = &s->plan->jobs[0],
+					     .number = number,
+					     .laptop = &s->laptops[laptop]};
 }
 
 static void play(struct sim *s)

@@ -1,6 +1,7 @@
-/* sim.h - one schedule of faults: the real core, clients that carry its actions as the engine would, a cloud in memory and the
- * agents on its pods, all against one virtual clock. A seed gives the surroundings and a list of faults; faults can
- * be dropped one at a time to find the fewest that still break an invariant. */
+/* sim.h - one schedule of faults: the real core, clients that carry its actions as the engine
+ * would, a cloud in memory and the agents on its pods, all against one virtual clock. A seed gives
+ * the surroundings and a list of faults; faults can be dropped one at a time to find the fewest
+ * that still break an invariant. */
 #ifndef BURST_TESTS_SIM_H
 #define BURST_TESTS_SIM_H
 
@@ -22,11 +23,15 @@ enum {
 	CLIENTS_MAX = 4,
 	LAPTOPS_MAX = 3,
 	CLIENTS_ALL = CLIENTS_MAX + LAPTOPS_MAX, /* and who reaps on each machine */
-	POD_SELF_END_MS = 9000, /* the longest that a pod takes to end itself once it has decided to, its vendor refusing once */
-	RELEASED_WITHIN_MS = 60000 + 5000 + 2000, /* a minute, the 5 s after which limit.c looks for room again, and a moment */
+	/* the longest that a pod takes to end itself once it has decided to, its vendor refusing
+	   once */
+	POD_SELF_END_MS = 9000,
+	/* a minute, the 5 s after which limit.c looks for room again, and a moment */
+	RELEASED_WITHIN_MS = 60000 + 5000 + 2000,
 	HOUR_MS = 3600 * 1000,
 };
 
+/* clang-format off */
 #define FAULT_KINDS(X)                                                                                                  \
 	X(CREATE_LOST_MADE) X(CREATE_LOST_NOTHING) X(CREATE_TWICE) X(CREATE_SOLD_OUT) X(CREATE_RATE_LIMITED)            \
 	X(CREATE_TRANSIENT) X(CREATE_CREDENTIALS) X(CREATE_REFUSED) X(PRICE_ABOVE_OFFER) X(SURFACES_LATE)               \
@@ -46,6 +51,7 @@ enum {
 	X(RELEASE_DENIED) X(LIST_REFUSED)                                                                               \
 	/* of who closes the laptop, or ends it, when `run -d` returns, or behind a create: likewise */                 \
 	X(LEFT_GONE) X(LEFT_FROZEN) X(LEFT_AT_RENT)
+/* clang-format on */
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 
@@ -68,18 +74,20 @@ struct fault {
 };
 
 enum wire_kind { WIRE_NONE, WIRE_RUNPOD, WIRE_MODAL };
-#define SEED_WIRE (1ull << 50) /* in a seed: one or two of its vendors are spoken to through their real translators */
+#define SEED_WIRE                                                                                  \
+	(1ull << 50) /* in a seed: one or two of its vendors are spoken to through their real      \
+			translators */
 
 struct vendor_plan {
 	struct offer offers[4];
 	int capacity[4], offer_count;
 	int64_t latency_ms, boot_ms, lag_ms, self_end_ms;
 	int64_t ends_ms; /* from a release that it accepted to the end of the pod */
-	bool apart;	 /* files of its volumes can be had without a pod */
+	bool apart;      /* files of its volumes can be had without a pod */
 	bool keeps_gone; /* its list shows pods that are gone for a while */
-	bool vague;	 /* create replies carry no address; the list does */
-	int per_minute;	 /* calls that an account may make; 0: any */
-	int slow[4];	 /* percent of ms_per_weight that a pod of this offer takes; 0: 100 */
+	bool vague;      /* create replies carry no address; the list does */
+	int per_minute;  /* calls that an account may make; 0: any */
+	int slow[4];     /* percent of ms_per_weight that a pod of this offer takes; 0: 100 */
 	bool says_limit; /* its replies tell what is left */
 	/* of a real translator's server */
 	enum wire_kind wire;
@@ -88,7 +96,8 @@ struct vendor_plan {
 	bool forgets; /* what its list does not show yet is not found either */
 	int quota;    /* calls a minute; 0: any */
 	int page_rows, token_s;
-	enum { LISTS_ALL, LISTS_V1, LISTS_NOT_WHOLE, LISTS_NONE } lists; /* at Modal: which lists it does not refuse */
+	/* at Modal: which lists it does not refuse */
+	enum { LISTS_ALL, LISTS_V1, LISTS_NOT_WHOLE, LISTS_NONE } lists;
 	bool full[4]; /* at Modal: what is made of this offer waits for ever */
 };
 
@@ -98,12 +107,14 @@ struct job_plan { /* one run: what one client is to do */
 	size_t count;
 	int laptop;
 	int64_t starts_at;
-	bool padded; /* its engine renders a batch at once */
+	bool padded;     /* its engine renders a batch at once */
 	bool continuous; /* it takes further segments while it renders */
-	bool planned; /* conf.plan counts: speeds were forecast, and batches take off_percent of that */
+	/* conf.plan counts: speeds were forecast, and batches take off_percent of that */
+	bool planned;
 	int off_percent;
 	struct core_forecast forecasts[VENDORS_MAX * 4];
-	int later_cap_percent; /* of conf.max_cost_microusd is the cap of each life after the first */
+	/* of conf.max_cost_microusd is the cap of each life after the first */
+	int later_cap_percent;
 	bool off;   /* left out */
 	bool plain; /* all segments alike, none done */
 };
@@ -117,10 +128,13 @@ struct plan {
 	struct vendor_plan vendors[VENDORS_MAX];
 	int64_t rtt_ms, prepare_ms, install_ms, load_ms, ms_per_weight, keep_latency_ms;
 	int64_t boot_clock_ms[LAPTOPS_MAX], wall_offset_ms[LAPTOPS_MAX];
-	bool knows_boots;  /* its ledger has seen such pods come up before */
-	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
-	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
-	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX + REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX];
+	bool knows_boots; /* its ledger has seen such pods come up before */
+	/* what the agent logged while we were away is dealt with before EV_CONNECTED */
+	bool replay_first;
+	/* a pod that prepares nothing shared says EV_SHARED_READY all the same */
+	bool own_ready;
+	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX +
+			    REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX];
 	int fault_count;
 };
 
@@ -131,11 +145,13 @@ void plan_free(struct plan *p);
 /* What a stream of random numbers gives next. */
 int64_t roll_in(uint64_t *stream, int64_t least, int64_t most);
 bool roll_chance(uint64_t *stream, int percent);
-int64_t roll_spread(uint64_t *stream, int64_t least, int64_t most); /* small values as likely as large ones; to about most */
+/* small values as likely as large ones; to about most */
+int64_t roll_spread(uint64_t *stream, int64_t least, int64_t most);
 void plan_print(const struct plan *p);
 
 /* shrink.c */
-/* Turns down whatever it can while the run still breaks for the same reason; how many runs that took. */
+/* Turns down whatever it can while the run still breaks for the same reason; how many runs that
+ * took. */
 int shrink(struct plan *p, const char *how, double most_s);
 char *plan_text(struct plan *p); /* what `sim --plan` takes; to be freed */
 int plan_read(struct plan *p, const char *text);
@@ -144,6 +160,7 @@ extern const char *const fault_names[F_KINDS];
 /* ---- defects planted to see that each invariant can fail ---- */
 
 /* name, and what the invariant says that it breaks */
+/* clang-format off */
 #define PLANTS(X) \
 	X(NONE, "") \
 	X(NO_LIMITER, "over the limit of") \
@@ -233,6 +250,7 @@ extern const char *const fault_names[F_KINDS];
 	X(ORPHAN_ALL, "whose agent was given work") \
 	X(QUEUE_UNSEEN, "and it waits for a machine") \
 	X(QUEUE_FREE, "and it was placed")
+/* clang-format on */
 
 enum plant {
 #define X(name, says) PLANT_##name,
@@ -254,13 +272,54 @@ static inline bool plant(enum plant p)
 /* ---- the queue ---- */
 
 enum what {
-	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
-	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_INSPECTED, W_SIGNAL, W_ROOM, W_BILLED, W_CRASH, W_WIRE_REPLY, W_WIRE_AGAIN,
+	/* to the client; dropped when the life that asked is over, put off while the machine sleeps
+	 */
+	W_OFFERS,
+	W_VOLUME,
+	W_IMAGE,
+	W_CREATED,
+	W_SAVE_FAILED,
+	W_LISTED,
+	W_REACHED,
+	W_LOST,
+	W_ENTRY,
+	W_SHARED,
+	W_PREPARE_FAILED,
+	W_FETCHED,
+	W_KEPT,
+	W_SALVAGED,
+	W_SYNCED,
+	W_RELEASED,
+	W_LOG,
+	W_INSPECTED,
+	W_SIGNAL,
+	W_ROOM,
+	W_BILLED,
+	W_CRASH,
+	W_WIRE_REPLY,
+	W_WIRE_AGAIN,
 	/* in the cloud and on the pods */
-	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_FINISH, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK, W_WIRE_CALL,
+	W_CALL,
+	W_CREATE,
+	W_LIST,
+	W_RELEASE,
+	W_FINISH,
+	W_CONTAINER,
+	W_ENDS,
+	W_WATCH,
+	W_STRUCK,
+	W_COMMAND,
+	W_PREPARED,
+	W_WORKER,
+	W_WORK,
+	W_WIRE_CALL,
 	/* to the machine that burst runs on */
-	W_SLEEP, W_WAKE, W_JUMP, W_RESTART, W_REAP, W_PRICE,
+	W_SLEEP,
+	W_WAKE,
+	W_JUMP,
+	W_RESTART,
+	W_REAP,
+	W_PRICE,
 };
 
 struct happening {
@@ -309,24 +368,27 @@ struct machine {
 	int client; /* whose create made it */
 	int vendor, offer;
 	char id[40], attempt[ATTEMPT_MAX];
-	int64_t price, offered; /* micro-dollars an hour */
+	int64_t price, offered;        /* micro-dollars an hour */
 	int64_t hard_end, first_lease; /* true time */
-	int64_t late_start;	       /* from the start of its container: if it starts late */
-	int64_t clock_error;	       /* how far off the clock was by which they were reckoned */
+	int64_t late_start;            /* from the start of its container: if it starts late */
+	int64_t clock_error;           /* how far off the clock was by which they were reckoned */
 	int64_t created, visible, runs_at, ended, release_asked;
 	int64_t known_at;    /* its client knows its id; -1: never */
 	int64_t alone_until; /* its client was not there; -1: it always was */
-	bool alone;	     /* ... and is not */
-	int64_t asked_at;    /* when its release was asked for last, by who is there since; -1: it was not */
-	bool unsaved;	     /* its row is not what its client knows */
-	bool running, is_over, stopped, failed, preempted, duplicate, never_runs, bad_key, bad_switch, no_gpu, unreachable;
-	bool card_unfit; /* no worker can start on any pod of its card */
+	bool alone;          /* ... and is not */
+	/* when its release was asked for last, by who is there since; -1: it was not */
+	int64_t asked_at;
+	bool unsaved; /* its row is not what its client knows */
+	bool running, is_over, stopped, failed, preempted, duplicate, never_runs, bad_key,
+		bad_switch, no_gpu, unreachable;
+	bool card_unfit;  /* no worker can start on any pod of its card */
 	bool reply_lost;  /* the answer to its create never came */
 	bool lease_shown; /* its lease was renewed at least once */
 	int release_fails;
 	int64_t linger;
-	int64_t denied_ms, denied_until; /* from its first release on, for so long, its vendor knows of no such pod */
-	bool running_then; /* when its release was asked for first */
+	/* from its first release on, for so long, its vendor knows of no such pod */
+	int64_t denied_ms, denied_until;
+	bool running_then;           /* when its release was asked for first */
 	bool ignores_release, stood; /* stood: its connection did when its release was asked for */
 	bool queued, evicted, life_over, spot; /* where there is a real translator */
 	int64_t odd_until;
@@ -336,7 +398,8 @@ struct machine {
 	int64_t lease, cut_until, watch_at;
 	int64_t reached_at; /* first in its client's life `reached_in` */
 	int reached_in;
-	int64_t renewed_at;    /* the newest reason for its lease: who holds it said so, or a segment done on its own */
+	/* the newest reason for its lease: who holds it said so, or a segment done on its own */
+	int64_t renewed_at;
 	bool was_detached, was_cut, let_go;
 	struct entry *log;
 	size_t log_count, log_cap;
@@ -345,8 +408,9 @@ struct machine {
 	int workers_started, workers_ready;
 	bool workers_never, workers_end;
 	int64_t worker_work[SLOTS_MAX]; /* index in works, -1: idle */
-	bool missed, shown;		  /* by the newest listing; by any */
-	uint8_t *files;			  /* finished segments on its volume; 2: of work that had crossed */
+	bool missed, shown;             /* by the newest listing; by any */
+	/* finished segments on its volume; 2: of work that had crossed */
+	uint8_t *files;
 	int64_t idle_since;
 };
 
@@ -356,7 +420,7 @@ struct row { /* of the ledger: the pod as saved, times on the wall clock */
 	int client;
 	struct core_pod pod;
 	int64_t wall_minus_boot, billed_ms; /* by then */
-	size_t seen; /* of its agent's log: what was counted already */
+	size_t seen;                        /* of its agent's log: what was counted already */
 };
 
 struct create { /* a request on its way */
@@ -370,13 +434,14 @@ struct laptop { /* one clock, one ledger */
 	bool asleep;
 	int64_t boot_offset, wall_offset, wakes_at;
 	int64_t woke_at, jumped_at; /* true time; -1: it never slept, its clock was never set */
-	int64_t off_until; /* it boots anew */
-	int64_t wall_error; /* the furthest that its wall clock was off */
+	int64_t off_until;          /* it boots anew */
+	int64_t wall_error;         /* the furthest that its wall clock was off */
 	struct row *rows;
 	size_t row_count, row_cap;
 	bool unfit[VENDORS_MAX][4]; /* by its ledger: offers whose card cannot run the job */
-	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
-	struct store *facts;		/* what its limiters share; NULL: no account is limited */
+	/* wall clock: offers that the ledger holds something against; 0: nothing */
+	int64_t bad_at[VENDORS_MAX][4];
+	struct store *facts;              /* what its limiters share; NULL: no account is limited */
 	int64_t quiet_until[VENDORS_MAX]; /* what a 429 asked for */
 	int64_t refused_at[VENDORS_MAX];
 	bool takes_releases[VENDORS_MAX]; /* it has accepted one since */
@@ -392,22 +457,24 @@ struct client {
 	bool began;
 	int64_t began_at, died_at;
 	int64_t life_began, life_ended; /* the newest life, and the newest that is over */
-	int64_t cap_now, cap_most; /* of this life, and the highest of all so far; 0: none. Not of a reap's */
+	/* of this life, and the highest of all so far; 0: none. Not of a reap's */
+	int64_t cap_now, cap_most;
 	int64_t metered;     /* by the cloud, when this life began, or its machine woke */
 	int64_t asleep_from; /* the cloud's meter then */
-	bool unsure;	     /* a create was open when this life began */
+	bool unsure;         /* a create was open when this life began */
 	struct limiter *limiter;
 	struct core *core;
 	struct actions out;
 	int life;
 	bool up, reaping, dead_forever, ever_crashed;
-	bool ever_left; /* at once, by a third signal: answers may have been under way */
+	bool ever_left;         /* at once, by a third signal: answers may have been under way */
 	size_t *seen, seen_cap; /* log entries dealt with, by machine */
-	bool *unsaved;		/* by pod of this life */
+	bool *unsaved;          /* by pod of this life */
 	size_t unsaved_cap;
-	bool spoilt;	/* one of its files was bad, or could not be had */
+	bool spoilt;      /* one of its files was bad, or could not be had */
 	bool handed_over; /* what was left when this life had given it all to its pods */
-	int replans, replans_seen, width_left; /* plans of this life beside the first; how many pods the newest left, if fewer */
+	/* plans of this life beside the first; how many pods the newest left, if fewer */
+	int replans, replans_seen, width_left;
 	int64_t replanned_at;
 	bool stop_seen;
 	bool good_safe; /* a segment with a good check was kept in this life */
@@ -418,10 +485,13 @@ struct client {
 	int busy_events, ticks_here;
 	int exit_status;
 	int64_t retry_ms; /* what came with the answer that is heard now */
-	bool affords[VENDORS_MAX]; /* in this life it was offered something that its cap on prices allows */
+	/* in this life it was offered something that its cap on prices allows */
+	bool affords[VENDORS_MAX];
 	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest went well */
-	int bills_open;	  /* the run is over, and asks what it cost; of a reaper: what it waits for */
-	int64_t heard_off_ms[VENDORS_MAX]; /* how far its clock is off at least, by the newest reply's date */
+	/* the run is over, and asks what it cost; of a reaper: what it waits for */
+	int bills_open;
+	/* how far its clock is off at least, by the newest reply's date */
+	int64_t heard_off_ms[VENDORS_MAX];
 };
 
 struct sim {
@@ -442,12 +512,13 @@ struct sim {
 	size_t create_count, create_cap;
 	int in_use[VENDORS_MAX][4];
 	int64_t prices[VENDORS_MAX][4]; /* as they are now */
-	bool unfit[VENDORS_MAX][4]; /* offers whose card no worker can start on */
-	bool has_volume[VENDORS_MAX];	/* of vendors without real translators */
+	bool unfit[VENDORS_MAX][4];     /* offers whose card no worker can start on */
+	bool has_volume[VENDORS_MAX];   /* of vendors without real translators */
 	struct account accounts[VENDORS_MAX];
-	int refused; /* for an account's limit */
+	int refused;    /* for an account's limit */
 	int replans[4]; /* more pods, fewer, other GPUs, an end */
-	int64_t unlisted_at[VENDORS_MAX]; /* a listing failed, or lacked what is there, or was slow */
+	/* a listing failed, or lacked what is there, or was slow */
+	int64_t unlisted_at[VENDORS_MAX];
 
 	struct wire *wire;   /* of vendors with real translators */
 	struct lines *lines; /* ... and the calls to them */
@@ -463,7 +534,8 @@ void broke(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
 void trace(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
 struct happening *later(struct sim *s, int64_t delay, enum what what);
 /* To whoever asked: client and life are copied. */
-struct happening *reply_later(struct sim *s, const struct happening *asked, int64_t delay, enum what what);
+struct happening *reply_later(struct sim *s, const struct happening *asked, int64_t delay,
+			      enum what what);
 struct fault *strikes(struct sim *s, enum fault_kind kind);
 uint64_t sim_random(struct sim *s);
 int64_t pick(struct sim *s, int64_t least, int64_t most);
@@ -480,16 +552,18 @@ void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms);
 void cloud_end(struct sim *s, struct machine *m, const char *why);
 struct machine *cloud_machine(struct sim *s, const char *id);
 /* What servers in memory do with it: */
-enum err_kind cloud_refuses(struct sim *s, const struct create *c); /* a create; ERR_NONE: not at all */
+/* a create; ERR_NONE: not at all */
+enum err_kind cloud_refuses(struct sim *s, const struct create *c);
 struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate);
 enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by); /* a release */
-int64_t cloud_patience(const struct vendor_plan *v);		     /* how long it wants not to be asked, when it cannot answer */
+/* how long it wants not to be asked, when it cannot answer */
+int64_t cloud_patience(const struct vendor_plan *v);
 enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms); /* a listing */
 bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
 bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */
 void cloud_alone(struct client *cl, bool alone);
 void cloud_asked(struct sim *s, struct machine *m); /* for its release */
-void cloud_check(struct sim *s); /* at the very end */
+void cloud_check(struct sim *s);                    /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
 struct pod_view cloud_view(struct sim *s, const struct machine *m);
 
@@ -514,8 +588,9 @@ void pod_worker(struct sim *s, struct happening *h);
 void pod_work(struct sim *s, struct happening *h);
 void pod_restart_agent(struct sim *s, struct machine *m);
 void pod_finish(struct sim *s, struct machine *m); /* its agent is told to end it */
-void pod_cut(struct sim *s, struct machine *m, int64_t ms); /* the connection drops; none again before ms are over */
-void pod_attach(struct sim *s, struct machine *m);	    /* a connection begins */
+/* the connection drops; none again before ms are over */
+void pod_cut(struct sim *s, struct machine *m, int64_t ms);
+void pod_attach(struct sim *s, struct machine *m); /* a connection begins */
 void pod_gone(struct sim *s, struct machine *m);
 void pod_stream(struct sim *s, struct machine *m, size_t from); /* log entries go to the client */
 bool drops_beyond_patience(const struct sim *s);
@@ -535,11 +610,12 @@ int64_t wall_now(const struct client *cl);
 struct happening *client_later(struct client *cl, int64_t delay, enum what what); /* of this life */
 void client_start(struct client *cl, bool reap);
 void client_tick(struct client *cl);
-double client_ms_of(const struct client *cl, int vendor, int offer, double weight); /* what a worker takes for it */
+/* what a worker takes for it */
+double client_ms_of(const struct client *cl, int vendor, int offer, double weight);
 void client_hears(struct client *cl, struct happening *h);
 void client_sleeps(struct client *cl);
 void client_slept(struct client *cl);
-void client_reap(struct client *cl);  /* `burst reap`: takes what a run left whose client is dead */
+void client_reap(struct client *cl); /* `burst reap`: takes what a run left whose client is dead */
 void client_restart(struct client *cl, struct happening *h);
 bool client_wants(const struct client *cl, const struct machine *m);
 void client_crash(struct client *cl, const struct fault *f);

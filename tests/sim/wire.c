@@ -1,5 +1,6 @@
-/* wire.c - a client's side of vendors that are spoken to through their real translators: the real engine/caller.c carries their
- * operations (over line.c), and what comes of them goes to the core as engine/vendor.c hands it on. */
+/* wire.c - a client's side of vendors that are spoken to through their real translators: the real
+ * engine/caller.c carries their operations (over line.c), and what comes of them goes to the core
+ * as engine/vendor.c hands it on. */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 enum { LOG_FRESH_MS = 5000 }; /* as in vendor.c */
 enum { BAD_MAX = 16, KINDS = WIRE_MODAL + 1 };
 
-const struct wire_gpu wire_gpus[2] = {{"NVIDIA L40S", "L40S", "L40S", 48}, {"NVIDIA L4", "L4", "L4", 24}};
+const struct wire_gpu wire_gpus[2] = {{"NVIDIA L40S", "L40S", "L40S", 48},
+				      {"NVIDIA L4", "L4", "L4", 24}};
 const char *const wire_datacenters[2] = {"EU-RO-1", "US-KS-2"};
 static const char *const wishes[] = {"L40S", "L4", NULL};
 
@@ -144,7 +146,8 @@ struct wired *wire_of(struct sim *s, const struct machine *m)
 	if (number >= w->machine_count) {
 		size_t count = MAX(2 * w->machine_count, number + 8);
 		w->machines = xrealloc(w->machines, count * sizeof(*w->machines));
-		memset(w->machines + w->machine_count, 0, (count - w->machine_count) * sizeof(*w->machines));
+		memset(w->machines + w->machine_count, 0,
+		       (count - w->machine_count) * sizeof(*w->machines));
 		w->machine_count = count;
 	}
 	return &w->machines[number];
@@ -170,7 +173,9 @@ void wire_serve(struct sim *s, int vendor, int client, const struct call *call, 
 
 static struct section *conf_of(const struct vendor_plan *v)
 {
-	struct section *conf = section_new(v->wire == WIRE_RUNPOD ? provider_runpod.options : provider_modal.options, "burst.cfg:1");
+	struct section *conf = section_new(v->wire == WIRE_RUNPOD ? provider_runpod.options
+								  : provider_modal.options,
+					   "burst.cfg:1");
 
 	if (v->wire == WIRE_MODAL) {
 		section_set_text(conf, "token_id", "ak-test1", "sim");
@@ -197,8 +202,11 @@ void wire_open(struct sim *s)
 		if (!w)
 			s->wire = w = xcalloc(1, sizeof(*w));
 		w->conf[i] = conf_of(&s->plan->vendors[i]);
-		w->servers[i] = (struct server){.vendor = i, .images = json_object(), .secrets = json_object(), .files = json_object(),
-					     .blocks = json_object()};
+		w->servers[i] = (struct server){.vendor = i,
+						.images = json_object(),
+						.secrets = json_object(),
+						.files = json_object(),
+						.blocks = json_object()};
 		w->servers[i].volumes = s->plan->vendors[i].has_volume;
 		w->tally[s->plan->vendors[i].wire].runs = 1;
 	}
@@ -253,7 +261,8 @@ static void leave(struct wire_life *l, struct client *was)
 		bury(l);
 }
 
-/* It may die in the middle of caller.c's work, which is then done to its end, but nothing comes of it. */
+/* It may die in the middle of caller.c's work, which is then done to its end, but nothing comes of
+ * it. */
 void wire_end_life(struct client *cl)
 {
 	struct wire_life *l = cl->sim->wire ? life_of(cl) : NULL;
@@ -305,7 +314,8 @@ void wire_begin_life(struct client *cl)
 	l->caller = caller_new(&l->line.loop, &l->line);
 	for (int i = 0; i < VENDORS_MAX; i++) {
 		cl->heard_off_ms[i] = 0;
-		if (wire_is(cl->sim, i) && wire_ops(cl->sim, i)->open(&l->line.handles[i], w->conf[i], "/", &err) < 0)
+		if (wire_is(cl->sim, i) &&
+		    wire_ops(cl->sim, i)->open(&l->line.handles[i], w->conf[i], "/", &err) < 0)
 			broke(cl->sim, "the provider cannot be opened: %s", err.msg);
 	}
 }
@@ -328,7 +338,13 @@ struct asked *wire_asked_new(struct client *cl, int provider, int pod)
 	struct wire_life *l = life_of(cl);
 	struct asked *a = xcalloc(1, sizeof(*a));
 
-	*a = (struct asked){.cl = cl, .life = l, .provider = provider, .pod = pod, .asked_at = boot_now(cl), .next = l->asked, .link = &l->asked};
+	*a = (struct asked){.cl = cl,
+			    .life = l,
+			    .provider = provider,
+			    .pod = pod,
+			    .asked_at = boot_now(cl),
+			    .next = l->asked,
+			    .link = &l->asked};
 	if (a->next)
 		a->next->link = &a->next;
 	return l->asked = a;
@@ -344,10 +360,12 @@ static void over(void *ctx, struct op_result *result, const struct err *err)
 }
 
 struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
-			     void (*done)(struct asked *a, struct op_result *result, const struct err *err))
+			     void (*done)(struct asked *a, struct op_result *result,
+					  const struct err *err))
 {
 	struct wire_life *l = life_of(a->cl);
-	struct engine_provider vendor = {rules_ops(a->cl->sim, a->provider), l->line.handles[a->provider], a->cl->laptop->facts};
+	struct engine_provider vendor = {rules_ops(a->cl->sim, a->provider),
+					 l->line.handles[a->provider], a->cl->laptop->facts};
 	struct client *was = enter(l);
 
 	a->done = done;
@@ -422,7 +440,8 @@ static void ask_offers(struct client *cl, int provider)
 
 void wire_tell_volume(struct client *cl, int provider)
 {
-	struct event ev = {.type = EV_VOLUME, .provider = provider, .volume = &life_of(cl)->volumes[provider]};
+	struct event ev = {
+		.type = EV_VOLUME, .provider = provider, .volume = &life_of(cl)->volumes[provider]};
 
 	client_told(cl, &ev, NULL);
 }
@@ -443,7 +462,8 @@ static void volume_done(struct asked *a, struct op_result *result, const struct 
 		return;
 	}
 	*v = result->volumes[0];
-	v->apart = provider_can_fetch(rules_ops(a->cl->sim, a->provider), a->life->line.handles[a->provider], v);
+	v->apart = provider_can_fetch(rules_ops(a->cl->sim, a->provider),
+				      a->life->line.handles[a->provider], v);
 	if (!wire_stage_begin(a->cl, a->provider, v))
 		wire_tell_volume(a->cl, a->provider);
 }
@@ -451,7 +471,8 @@ static void volume_done(struct asked *a, struct op_result *result, const struct 
 static void add_regions(struct asked *a)
 {
 	const char *names[ARRAY_LEN(wire_datacenters)];
-	size_t count = core_offer_regions(a->cl->core, a->provider, names, ARRAY_LEN(names)), kept = 0;
+	size_t count = core_offer_regions(a->cl->core, a->provider, names, ARRAY_LEN(names)),
+	       kept = 0;
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < ARRAY_LEN(wire_datacenters); k++)
@@ -480,7 +501,8 @@ static void list_done(struct asked *a, struct op_result *result, const struct er
 	a->life->looks[a->provider] = NULL;
 	a->cl->list_failed[a->provider] = err ? boot_now(a->cl) : 0;
 	ev.ahead_ms = wall_now(a->cl) - wire_time_there(a->cl, a->provider);
-	ev.clock_known = caller_knows_time_there(a->life->caller, rules_ops(a->cl->sim, a->provider));
+	ev.clock_known =
+		caller_knows_time_there(a->life->caller, rules_ops(a->cl->sim, a->provider));
 	if (result) {
 		plant_views(result->pods, result->pod_count);
 		ev.views = result->pods;
@@ -506,7 +528,8 @@ static bool has_to_prove(const struct client *cl, int provider)
 
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		has = has || (p->provider == provider && (p->phase == POD_AMBIGUOUS || p->phase == POD_CONFIRMING));
+		has = has || (p->provider == provider &&
+			      (p->phase == POD_AMBIGUOUS || p->phase == POD_CONFIRMING));
 	}
 	return has;
 }
@@ -565,7 +588,8 @@ static void ask_image(struct client *cl, int provider)
 
 static void rent_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = err ? EV_RENT_FAILED : EV_RENTED, .pod = a->pod, .provider = a->provider};
+	struct event ev = {
+		.type = err ? EV_RENT_FAILED : EV_RENTED, .pod = a->pod, .provider = a->provider};
 
 	if (result) {
 		plant_views(result->pods, result->pod_count);
@@ -573,7 +597,8 @@ static void rent_done(struct asked *a, struct op_result *result, const struct er
 		ev.count = 1;
 		keep_image(a->cl, a->provider, result->image);
 		if (!wire_find(a->cl->sim, a->provider, result->pods[0].id))
-			broke(a->cl->sim, "rented pod \"%s\", which nobody made", result->pods[0].id);
+			broke(a->cl->sim, "rented pod \"%s\", which nobody made",
+			      result->pods[0].id);
 	}
 	client_told(a->cl, &ev, err);
 }
@@ -598,7 +623,8 @@ bool wire_rent(struct client *cl, int pod)
 		return true;
 	}
 	if (cl->heard_off_ms[p->provider] > CALLER_CLOCK_OFF_MS)
-		broke(cl->sim, "a create by a clock that is off by %lld s and more", (long long)cl->heard_off_ms[p->provider] / 1000);
+		broke(cl->sim, "a create by a clock that is off by %lld s and more",
+		      (long long)cl->heard_off_ms[p->provider] / 1000);
 	struct asked *a = wire_asked_new(cl, p->provider, pod);
 	struct rent_request *r = &a->want.rent;
 	r->offer = p->offer;
@@ -608,7 +634,10 @@ bool wire_rent(struct client *cl, int pod)
 	COPY_TEXT(r->marker.attempt, p->attempt);
 	/* as vendor.c: it ends itself by a clock that goes with its vendor's */
 	struct client *was = line_enter(cl);
-	int64_t ahead_s = (caller_clock_ahead_ms(life_of(cl)->caller, rules_ops(cl->sim, p->provider)) + 999) / 1000;
+	int64_t ahead_s =
+		(caller_clock_ahead_ms(life_of(cl)->caller, rules_ops(cl->sim, p->provider)) +
+		 999) /
+		1000;
 	line_leave(was);
 	r->marker.hard_end_s = p->hard_end_s - ahead_s;
 	r->volume = p->volume;
@@ -621,8 +650,10 @@ bool wire_rent(struct client *cl, int pod)
 	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt));
 	add_env(a, "BURST_MACHINE", xstrdup(cl->job->conf.machine));
 	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)));
-	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)));
-	add_env(a, "BURST_LATE_START_S", xasprintf("%lld", (long long)(core_late_start_ms(&cl->job->conf) / 1000)));
+	add_env(a, "BURST_FIRST_LEASE_END",
+		xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)));
+	add_env(a, "BURST_LATE_START_S",
+		xasprintf("%lld", (long long)(core_late_start_ms(&cl->job->conf) / 1000)));
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup("ssh-ed25519 AAAA burst"));
 	r->env = a->env;
 	r->env_count = a->env_count;
@@ -678,7 +709,8 @@ static void log_done(struct asked *a, struct op_result *result, const struct err
 }
 
 static struct asked *about_pod(struct client *cl, int pod, enum op_kind kind,
-			       void (*done)(struct asked *a, struct op_result *result, const struct err *err))
+			       void (*done)(struct asked *a, struct op_result *result,
+					    const struct err *err))
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	struct asked *a = wire_asked_new(cl, p->provider, pod);
@@ -690,14 +722,20 @@ static struct asked *about_pod(struct client *cl, int pod, enum op_kind kind,
 
 static void release_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = EV_RELEASED, .pod = a->pod, .provider = a->provider, .number = err ? RELEASE_TAKEN : (int)result->release};
+	struct event ev = {.type = EV_RELEASED,
+			   .pod = a->pod,
+			   .provider = a->provider,
+			   .number = err ? RELEASE_TAKEN : (int)result->release};
 
 	client_told(a->cl, &ev, err);
 }
 
 static void inspected(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = EV_INSPECTED, .pod = a->pod, .provider = a->provider, .asked_at = a->asked_at};
+	struct event ev = {.type = EV_INSPECTED,
+			   .pod = a->pod,
+			   .provider = a->provider,
+			   .asked_at = a->asked_at};
 
 	ev.views = result ? result->pods : NULL;
 	ev.count = result ? 1 : 0;
@@ -805,12 +843,14 @@ void wire_freed(struct sim *s, int vendor, int offer)
 		const struct machine *m = &s->machines[i];
 		runs += m->vendor == vendor && m->offer == offer && !m->is_over && !m->queued;
 	}
-	for (size_t i = 0; i < s->machine_count && runs < s->plan->vendors[vendor].capacity[offer]; i++) {
+	for (size_t i = 0; i < s->machine_count && runs < s->plan->vendors[vendor].capacity[offer];
+	     i++) {
 		struct machine *m = &s->machines[i];
 		if (m->vendor != vendor || m->offer != offer || m->is_over || !m->queued)
 			continue;
 		m->queued = m->never_runs = false;
-		if (m->created < s->clients[m->client].life_began) /* its wait is metered now, and the client had reckoned with it */
+		/* its wait is metered now, and the client had reckoned with it */
+		if (m->created < s->clients[m->client].life_began)
 			s->clients[m->client].metered += meter(s, m);
 		m->runs_at = s->now + s->plan->vendors[vendor].boot_ms;
 		later(s, s->plan->vendors[vendor].boot_ms, W_CONTAINER)->machine = (int)i;

@@ -1,6 +1,7 @@
-/* wire.h - a vendor behind its real translator: what the core asks of RunPod or Modal goes through the provider's own begin()
- * and next(), its calls travel on the virtual clock to a server in memory that reads the very bytes, and what the translator
- * makes of the answers goes to the core as the engine would hand it on. */
+/* wire.h - a vendor behind its real translator: what the core asks of RunPod or Modal goes through
+ * the provider's own begin() and next(), its calls travel on the virtual clock to a server in
+ * memory that reads the very bytes, and what the translator makes of the answers goes to the core
+ * as the engine would hand it on. */
 #ifndef BURST_TESTS_SIM_WIRE_H
 #define BURST_TESTS_SIM_WIRE_H
 
@@ -12,21 +13,22 @@
 
 /* ---- a server's side ---- */
 
-struct answer { /* as it leaves the server */
-	int status;	    /* of HTTP; 0: none, the connection ends */
+struct answer {                /* as it leaves the server */
+	int status;            /* of HTTP; 0: none, the connection ends */
 	struct str head, body; /* gRPC: its trailers are in the head, its messages framed */
-	int64_t delay_ms;   /* it was thought about for so long */
-	bool endless;	    /* a stream that says no more, but does not end */
-	int64_t again_ms;   /* it names a time before which the same is not to be asked; 0: it does not */
+	int64_t delay_ms;      /* it was thought about for so long */
+	bool endless;          /* a stream that says no more, but does not end */
+	/* it names a time before which the same is not to be asked; 0: it does not */
+	int64_t again_ms;
 	bool dated;
 };
 
 struct wired { /* what a server keeps of a machine beside what the cloud knows */
 	char name[POD_NAME_MAX];
-	json_t *env;	 /* RunPod: as it was sent; Modal: of its secret */
-	json_t *tags;	 /* Modal: [[name, value]] */
-	char *text;	 /* RunPod: the part of its description that never changes */
-	bool locked;	 /* RunPod: until that is edited */
+	json_t *env;  /* RunPod: as it was sent; Modal: of its secret */
+	json_t *tags; /* Modal: [[name, value]] */
+	char *text;   /* RunPod: the part of its description that never changes */
+	bool locked;  /* RunPod: until that is edited */
 };
 
 struct server {
@@ -39,11 +41,11 @@ struct server {
 	/* Modal */
 	bool has_app;
 	char builder[16];
-	json_t *images;	 /* recipe -> [id, built at] */
+	json_t *images;  /* recipe -> [id, built at] */
 	json_t *secrets; /* id -> environment */
-	json_t *files;	 /* put there without a pod: path -> text, or its size */
-	json_t *blocks;	 /* by hash: true, or of what they are */
-	int made;	 /* ids given */
+	json_t *files;   /* put there without a pod: path -> text, or its size */
+	json_t *blocks;  /* by hash: true, or of what they are */
+	int made;        /* ids given */
 	int64_t token_made, second_began;
 	int token_number, second_creates;
 };
@@ -52,7 +54,8 @@ struct wire_gpu {
 	const char *runpod, *modal, *name;
 	int memory_gb;
 };
-extern const struct wire_gpu wire_gpus[2]; /* offers 0 and 1 of a vendor are the first kind, 2 and 3 the second */
+/* offers 0 and 1 of a vendor are the first kind, 2 and 3 the second */
+extern const struct wire_gpu wire_gpus[2];
 extern const char *const wire_datacenters[2];
 enum { MODAL_ADDRESS_MS = 20000 };
 
@@ -96,15 +99,15 @@ struct http_call { /* one trip of a call; its memory is used again */
 	int provider, number;
 	struct call call;
 	struct answer answer;
-	char ends[40];	 /* the pod that is to end by it */
+	char ends[40];   /* the pod that is to end by it */
 	int64_t sent_at; /* true time */
 	int64_t slow_reply_ms;
 	bool on_way, wanted; /* to its server; by who sent it */
 	bool failed, was_sent, cut, open, hung_up;
 	bool puts_off, fails_before, fails_after, loses_reply;
-	int garbage, x; /* 0: none */
+	int garbage, x;      /* 0: none */
 	int64_t sent_offset; /* of the wall clock */
-	struct reply reply; /* as far as it has come */
+	struct reply reply;  /* as far as it has come */
 	http_on_piece *on_piece;
 	void (*done)(void *ctx, struct reply *reply);
 	void *ctx;
@@ -112,13 +115,14 @@ struct http_call { /* one trip of a call; its memory is used again */
 
 void line_open(struct sim *s);
 void line_close(struct sim *s);
-/* Whose code runs from now on (its clock, its chance); returns whose ran before, for line_leave(). */
+/* Whose code runs from now on (its clock, its chance); returns whose ran before, for line_leave().
+ */
 struct client *line_enter(struct client *cl);
 void line_leave(struct client *was);
 struct client *line_caller(void);
 void line_arrives(struct sim *s, const struct happening *h); /* a call reaches its server */
 void line_hears(struct sim *s, const struct happening *h);   /* its answer is back */
-void line_fires(const struct happening *h);		     /* a timer */
+void line_fires(const struct happening *h);                  /* a timer */
 
 /* ---- the rules of calling: rules.c ---- */
 
@@ -137,9 +141,9 @@ struct op { /* of a translator, as caller.c has it in hand */
 	const struct op_want *want;
 	struct op *inner; /* the translator's own */
 	struct call call; /* what it wants carried, borrowed; */
-	bool asks;	  /* ... now */
+	bool asks;        /* ... now */
 	bool flying;
-	char key[40], last_key[40]; /* of a gRPC call that was sent, and of the one before */
+	char key[40], last_key[40];      /* of a gRPC call that was sent, and of the one before */
 	int64_t wants_since, not_before; /* true time */
 	int sends, failures;
 	int64_t put_off_ms;
@@ -175,7 +179,7 @@ struct asked { /* what an answer needs of its question */
 	char image[IMAGE_MAX];
 	const char *regions[3];
 	char *path, local[40]; /* of a file, there and here; */
-	struct str got;	       /* ... what is in it here */
+	struct str got;        /* ... what is in it here */
 	struct file_block blocks[3];
 	char **ids;
 	struct caller_op *op;
@@ -191,7 +195,8 @@ struct stage { /* the code on a volume, before there is a pod */
 struct asked *wire_asked(struct client *cl); /* the first */
 struct asked *wire_asked_new(struct client *cl, int provider, int pod);
 struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
-			     void (*done)(struct asked *a, struct op_result *result, const struct err *err));
+			     void (*done)(struct asked *a, struct op_result *result,
+					  const struct err *err));
 void wire_cancel(struct asked *a, struct caller_op *op);
 int64_t wire_time_there(struct client *cl, int provider); /* caller_time_there() */
 struct stage *wire_stage(struct client *cl, int provider);
@@ -211,11 +216,14 @@ bool wire_fetch(struct client *cl, int pod, uint32_t segment);
 bool wire_salvage(struct client *cl, int pod);
 bool wire_stage_begin(struct client *cl, int provider, const struct volume *v);
 void wire_stage_stop(struct client *cl, int provider);
-void wire_bill(struct client *cl); /* asks for the bills of pods that are gone; client_leaves() when they are there */
-void wire_read_local(struct client *cl, const char *local, int64_t offset, int64_t bytes, struct str *to);
+/* asks for the bills of pods that are gone; client_leaves() when they are there */
+void wire_bill(struct client *cl);
+void wire_read_local(struct client *cl, const char *local, int64_t offset, int64_t bytes,
+		     struct str *to);
 void wire_write_local(struct client *cl, const char *local, const void *bytes, size_t len);
 bool wire_mark_host(struct client *cl, int pod, int64_t at);
-void wire_hears(struct client *cl, const struct happening *h); /* a reply is back, or a timer is over */
+/* a reply is back, or a timer is over */
+void wire_hears(struct client *cl, const struct happening *h);
 /* A pod of Modal's ends: one that waits for its kind of GPU gets it. */
 void wire_freed(struct sim *s, int vendor, int offer);
 const struct wire_tally *wire_tallies(const struct sim *s); /* by enum wire_kind */

@@ -1,5 +1,6 @@
-/* wire_files.c - files of a volume without a pod, and bills, of vendors behind real translators: what engine/vendor.c and
- * engine/stage.c ask for, where the local files are texts in memory; and what servers hold on their volumes. */
+/* wire_files.c - files of a volume without a pod, and bills, of vendors behind real translators:
+ * what engine/vendor.c and engine/stage.c ask for, where the local files are texts in memory; and
+ * what servers hold on their volumes. */
 #include <stdlib.h>
 
 #include "orchestrator/base/clock.h"
@@ -21,11 +22,13 @@ static void add_segment(struct str *to, const char *attempt, unsigned segment)
 static bool add_log(const struct machine *m, struct str *to)
 {
 	for (size_t i = 0; i < m->log_count; i++)
-		str_addf(to, "%d %u %lld %lld\n", (int)m->log[i].type, m->log[i].segment, (long long)m->log[i].t, (long long)m->log[i].elapsed_ms);
+		str_addf(to, "%d %u %lld %lld\n", (int)m->log[i].type, m->log[i].segment,
+			 (long long)m->log[i].t, (long long)m->log[i].elapsed_ms);
 	return m->log_count > 0;
 }
 
-/* A create that was answered twice made two pods of one name: what is there is the work of either. */
+/* A create that was answered twice made two pods of one name: what is there is the work of either.
+ */
 static bool file_of_run(struct sim *s, const struct server *v, const char *path, struct str *to)
 {
 	char attempt[ATTEMPT_MAX] = "", name[32] = "";
@@ -39,7 +42,8 @@ static bool file_of_run(struct sim *s, const struct server *v, const char *path,
 		return false;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
-		if (m->vendor == v->vendor && !strcmp(m->attempt, attempt) && (log ? !of || m->log_count > of->log_count : m->files[segment]))
+		if (m->vendor == v->vendor && !strcmp(m->attempt, attempt) &&
+		    (log ? !of || m->log_count > of->log_count : m->files[segment]))
 			of = m;
 	}
 	if (log)
@@ -76,16 +80,20 @@ static struct asked *asked_with(struct client *cl, const char *local)
 	return a;
 }
 
-/* The code: blocks of a few bytes, and zeros to their end, where the vendor takes blocks; else those bytes alone. */
-void wire_read_local(struct client *cl, const char *local, int64_t offset, int64_t bytes, struct str *to)
+/* The code: blocks of a few bytes, and zeros to their end, where the vendor takes blocks; else
+ * those bytes alone. */
+void wire_read_local(struct client *cl, const char *local, int64_t offset, int64_t bytes,
+		     struct str *to)
 {
 	const struct asked *a = asked_with(cl, local);
 
 	if (!a)
 		return;
 	int64_t block = rules_ops(cl->sim, a->provider)->stage_block_bytes;
-	if (block && (offset % block || offset / block >= CODE_BLOCKS || bytes != a->want.file.blocks.list[offset / block].bytes))
-		broke(cl->sim, "a block that is none: %lld bytes from %lld on", (long long)bytes, (long long)offset);
+	if (block && (offset % block || offset / block >= CODE_BLOCKS ||
+		      bytes != a->want.file.blocks.list[offset / block].bytes))
+		broke(cl->sim, "a block that is none: %lld bytes from %lld on", (long long)bytes,
+		      (long long)offset);
 	str_addn(to, code_words, block ? (size_t)bytes : strlen(code_words));
 }
 
@@ -140,7 +148,8 @@ bool wire_fetch(struct client *cl, int pod, uint32_t segment)
 
 	if (!wire_is(cl->sim, p->provider))
 		return false;
-	struct asked *a = ask_file(cl, pod, xasprintf("runs/%s/%s/%u", cl->job->conf.run, p->attempt, segment));
+	struct asked *a = ask_file(
+		cl, pod, xasprintf("runs/%s/%s/%u", cl->job->conf.run, p->attempt, segment));
 	a->segment = segment;
 	a->want.file.max_bytes = 64;
 	wire_begin(a, OP_FETCH, fetch_done);
@@ -154,11 +163,14 @@ static void salvage_done(struct asked *a, struct op_result *result, const struct
 	int life = cl->life;
 	(void)result;
 
-	for (const char *line = str_text(&a->got); !err && *line && strchr(line, '\n') && cl->life == life; line = strchr(line, '\n') + 1) {
+	for (const char *line = str_text(&a->got);
+	     !err && *line && strchr(line, '\n') && cl->life == life;
+	     line = strchr(line, '\n') + 1) {
 		struct event ev = {.type = EV_RENDERED, .pod = a->pod};
 		long long t, elapsed;
 		int type;
-		if (sscanf(line, "%d %u %lld %lld", &type, &ev.segment, &t, &elapsed) != 4 || type != EV_RENDERED || plant(PLANT_VOLUME_FORGOTTEN))
+		if (sscanf(line, "%d %u %lld %lld", &type, &ev.segment, &t, &elapsed) != 4 ||
+		    type != EV_RENDERED || plant(PLANT_VOLUME_FORGOTTEN))
 			continue;
 		ev.t = t;
 		ev.elapsed_ms = elapsed;
@@ -174,7 +186,8 @@ bool wire_salvage(struct client *cl, int pod)
 
 	if (!wire_is(cl->sim, p->provider))
 		return false;
-	struct asked *a = ask_file(cl, pod, xasprintf("runs/%s/%s/events.jsonl", cl->job->conf.run, p->attempt));
+	struct asked *a = ask_file(
+		cl, pod, xasprintf("runs/%s/%s/events.jsonl", cl->job->conf.run, p->attempt));
 	a->want.file.max_bytes = 512 << 20;
 	wire_begin(a, OP_FETCH, salvage_done);
 	return true;
@@ -191,7 +204,8 @@ static void stage_done(struct asked *a, struct op_result *result, const struct e
 	stage->op = NULL;
 	stage->there = !err;
 	if (result && result->bytes != a->want.file.max_bytes)
-		broke(s, "%s: %lld bytes were put there, and %lld were to be", a->path, (long long)result->bytes, (long long)a->want.file.max_bytes);
+		broke(s, "%s: %lld bytes were put there, and %lld were to be", a->path,
+		      (long long)result->bytes, (long long)a->want.file.max_bytes);
 	if (result && (json_is_string(file) ? strcmp(json_string_value(file), code_words) != 0
 					    : json_integer_value(file) != a->want.file.max_bytes))
 		broke(s, "%s was put on the volume, and is not there", a->path);
@@ -214,13 +228,15 @@ static void make_blocks(struct asked *a, int64_t block)
 	a->want.file.max_bytes = b->bytes;
 }
 
-/* The code goes to the volume while there is no pod. True: and is waited for, since a pod would not see it otherwise. */
+/* The code goes to the volume while there is no pod. True: and is waited for, since a pod would not
+ * see it otherwise. */
 bool wire_stage_begin(struct client *cl, int provider, const struct volume *v)
 {
 	const struct provider_ops *ops = rules_ops(cl->sim, provider);
 	struct stage *stage = wire_stage(cl, provider);
 
-	if (cl->reaping || stage->op || stage->there || !provider_can_stage(ops, wire_line(cl)->handles[provider], v))
+	if (cl->reaping || stage->op || stage->there ||
+	    !provider_can_stage(ops, wire_line(cl)->handles[provider], v))
 		return false;
 	struct asked *a = wire_asked_new(cl, provider, -1);
 	snprintf(a->local, sizeof(a->local), "/local/%p", (void *)a);
@@ -240,7 +256,8 @@ bool wire_stage_begin(struct client *cl, int provider, const struct volume *v)
 /* What is not there by now is not waited for: the pod bills. */
 void wire_stage_stop(struct client *cl, int provider)
 {
-	struct stage *stage = cl->sim->wire && wire_is(cl->sim, provider) ? wire_stage(cl, provider) : NULL;
+	struct stage *stage =
+		cl->sim->wire && wire_is(cl->sim, provider) ? wire_stage(cl, provider) : NULL;
 
 	if (!stage || !stage->op || stage->holds)
 		return;
@@ -257,16 +274,21 @@ static void check_bill(struct asked *a, const struct op_bill *bill)
 	struct sim *s = a->cl->sim;
 	const struct machine *m = wire_find(s, a->provider, a->want.id);
 	bool modal = s->plan->vendors[a->provider].wire == WIRE_MODAL;
-	int64_t from = modal ? m->runs_at : m->created, ms = m->ended - from, cost = money_for(m->price, ms);
+	int64_t from = modal ? m->runs_at : m->created, ms = m->ended - from,
+		cost = money_for(m->price, ms);
 
 	if (!m->is_over || (modal && (m->never_runs || m->failed || m->runs_at >= m->ended)))
 		return;
 	if (modal && llabs(bill->billed_ms - ms) > 2)
-		broke(s, "sandbox %s ran for %lld ms, and its bill says %lld", m->id, (long long)ms, (long long)bill->billed_ms);
+		broke(s, "sandbox %s ran for %lld ms, and its bill says %lld", m->id, (long long)ms,
+		      (long long)bill->billed_ms);
 	if (!modal && llabs(bill->cost_microusd - cost) > 2 + (int64_t)bill->hour_count)
-		broke(s, "pod %s cost %lld, and its bill says %lld", m->id, (long long)cost, (long long)bill->cost_microusd);
-	if (!modal && a->want.bill.price_microusd_h == m->price && llabs(bill->billed_ms - ms) > 1000)
-		broke(s, "pod %s was there for %lld ms, and its bill says %lld", m->id, (long long)ms, (long long)bill->billed_ms);
+		broke(s, "pod %s cost %lld, and its bill says %lld", m->id, (long long)cost,
+		      (long long)bill->cost_microusd);
+	if (!modal && a->want.bill.price_microusd_h == m->price &&
+	    llabs(bill->billed_ms - ms) > 1000)
+		broke(s, "pod %s was there for %lld ms, and its bill says %lld", m->id,
+		      (long long)ms, (long long)bill->billed_ms);
 }
 
 static void bill_done(struct asked *a, struct op_result *result, const struct err *err)
@@ -282,7 +304,8 @@ void wire_bill(struct client *cl)
 {
 	for (int i = 0; i < core_pod_count(cl->core) && cl->bills_open < 16; i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		if (p->phase != POD_GONE || !p->create_at || !p->id[0] || !wire_is(cl->sim, p->provider))
+		if (p->phase != POD_GONE || !p->create_at || !p->id[0] ||
+		    !wire_is(cl->sim, p->provider))
 			continue;
 		struct asked *a = wire_asked_new(cl, p->provider, i);
 		COPY_TEXT(a->want.id, p->id);

@@ -1,5 +1,6 @@
-/* wire_modal.c - Modal in memory: the calls of modal.client.ModalClient that are used, each message unpacked from the very bytes
- * and answered with packed ones, over the machines of the cloud. What it would call an invalid argument is our own mistake. */
+/* wire_modal.c - Modal in memory: the calls of modal.client.ModalClient that are used, each message
+ * unpacked from the very bytes and answered with packed ones, over the machines of the cloud. What
+ * it would call an invalid argument is our own mistake. */
 #include "wire_modal.h"
 
 #include <stdlib.h>
@@ -95,7 +96,8 @@ void modal_yes(struct exchange *x, const ProtobufCMessage *message)
 
 void *modal_request(struct exchange *x, const ProtobufCMessageDescriptor *type)
 {
-	void *message = protobuf_c_message_unpack(type, NULL, x->call->body.len, (const uint8_t *)str_text(&x->call->body));
+	void *message = protobuf_c_message_unpack(type, NULL, x->call->body.len,
+						  (const uint8_t *)str_text(&x->call->body));
 
 	if (!message)
 		modal_malformed(x, type->short_name);
@@ -121,18 +123,22 @@ static char *session(struct exchange *x)
 {
 	CLEANUP(str_free) struct str middle = STR_INIT;
 	CLEANUP(free_text)
-	char *claims = xasprintf("{\"exp\":%lld,\"n\":%d}", (long long)(WALL_EPOCH_MS + x->s->now) / 1000 + x->plan->token_s, ++x->v->token_number);
+	char *claims = xasprintf("{\"exp\":%lld,\"n\":%d}",
+				 (long long)(WALL_EPOCH_MS + x->s->now) / 1000 + x->plan->token_s,
+				 ++x->v->token_number);
 
 	base64_add(&middle, claims, strlen(claims));
 	for (char *p = middle.s; p && *p; p++)
 		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p;
-	return xasprintf("eyJhbGciOiJIUzI1NiJ9.%.*s.%lld", (int)strcspn(str_text(&middle), "="), str_text(&middle), (long long)x->s->now);
+	return xasprintf("eyJhbGciOiJIUzI1NiJ9.%.*s.%lld", (int)strcspn(str_text(&middle), "="),
+			 str_text(&middle), (long long)x->s->now);
 }
 
 /* The moment it was made stands at its end. */
 static bool token_is_good(struct exchange *x)
 {
-	const char *token = call_header_of(x->call, "x-modal-auth-token"), *dot = strrchr(token, '.');
+	const char *token = call_header_of(x->call, "x-modal-auth-token"),
+		   *dot = strrchr(token, '.');
 
 	return dot && x->s->now - atoll(dot + 1) < x->plan->token_s * 1000;
 }
@@ -148,8 +154,10 @@ static void auth_token_get(struct exchange *x)
 
 static void app_get_or_create(struct exchange *x)
 {
-	REQUEST(Modal__Client__AppGetOrCreateRequest, r, x, modal__client__app_get_or_create_request__descriptor);
-	Modal__Client__AppGetOrCreateResponse answer = MODAL__CLIENT__APP_GET_OR_CREATE_RESPONSE__INIT;
+	REQUEST(Modal__Client__AppGetOrCreateRequest, r, x,
+		modal__client__app_get_or_create_request__descriptor);
+	Modal__Client__AppGetOrCreateResponse answer =
+		MODAL__CLIENT__APP_GET_OR_CREATE_RESPONSE__INIT;
 
 	if (!r)
 		return;
@@ -168,7 +176,8 @@ static void environment_get(struct exchange *x)
 {
 	Modal__Client__EnvironmentSettings settings = MODAL__CLIENT__ENVIRONMENT_SETTINGS__INIT;
 	Modal__Client__EnvironmentMetadata metadata = MODAL__CLIENT__ENVIRONMENT_METADATA__INIT;
-	Modal__Client__EnvironmentGetOrCreateResponse answer = MODAL__CLIENT__ENVIRONMENT_GET_OR_CREATE_RESPONSE__INIT;
+	Modal__Client__EnvironmentGetOrCreateResponse answer =
+		MODAL__CLIENT__ENVIRONMENT_GET_OR_CREATE_RESPONSE__INIT;
 
 	settings.image_builder_version = (char *)"2025.06";
 	metadata.settings = &settings;
@@ -189,7 +198,8 @@ static bool image_by_id(struct exchange *x, const char *id, struct built *out)
 	json_t *value;
 
 	json_object_foreach (x->v->images, recipe, value) {
-		*out = (struct built){json_string_value(json_array_get(value, 0)), json_integer_value(json_array_get(value, 1))};
+		*out = (struct built){json_string_value(json_array_get(value, 0)),
+				      json_integer_value(json_array_get(value, 1))};
 		if (!strcmp(out->id, id))
 			return true;
 	}
@@ -198,15 +208,18 @@ static bool image_by_id(struct exchange *x, const char *id, struct built *out)
 
 static void image_get_or_create(struct exchange *x)
 {
-	REQUEST(Modal__Client__ImageGetOrCreateRequest, r, x, modal__client__image_get_or_create_request__descriptor);
-	Modal__Client__ImageGetOrCreateResponse answer = MODAL__CLIENT__IMAGE_GET_OR_CREATE_RESPONSE__INIT;
+	REQUEST(Modal__Client__ImageGetOrCreateRequest, r, x,
+		modal__client__image_get_or_create_request__descriptor);
+	Modal__Client__ImageGetOrCreateResponse answer =
+		MODAL__CLIENT__IMAGE_GET_OR_CREATE_RESPONSE__INIT;
 	Modal__Client__GenericResult result = MODAL__CLIENT__GENERIC_RESULT__INIT;
 	CLEANUP(str_free) struct str recipe = STR_INIT;
 	char id[40];
 
 	if (!r)
 		return;
-	if (!x->v->has_app || !starts_with(plain(r->app_id), "ap-") || !r->image || !r->image->n_dockerfile_commands ||
+	if (!x->v->has_app || !starts_with(plain(r->app_id), "ap-") || !r->image ||
+	    !r->image->n_dockerfile_commands ||
 	    !starts_with(r->image->dockerfile_commands[0], "FROM ")) {
 		modal_malformed(x, "app_id, image");
 		return;
@@ -234,8 +247,11 @@ static void image_get_or_create(struct exchange *x)
 /* Says so at once when it is built, else for as long as it was asked to wait. */
 static void image_join(struct exchange *x)
 {
-	REQUEST(Modal__Client__ImageJoinStreamingRequest, r, x, modal__client__image_join_streaming_request__descriptor);
-	Modal__Client__ImageJoinStreamingResponse log = MODAL__CLIENT__IMAGE_JOIN_STREAMING_RESPONSE__INIT, end = log;
+	REQUEST(Modal__Client__ImageJoinStreamingRequest, r, x,
+		modal__client__image_join_streaming_request__descriptor);
+	Modal__Client__ImageJoinStreamingResponse
+		log = MODAL__CLIENT__IMAGE_JOIN_STREAMING_RESPONSE__INIT,
+		end = log;
 	Modal__Client__TaskLogs line = MODAL__CLIENT__TASK_LOGS__INIT, *lines[] = {&line};
 	Modal__Client__GenericResult result = MODAL__CLIENT__GENERIC_RESULT__INIT;
 	struct built image;
@@ -269,7 +285,8 @@ static void image_join(struct exchange *x)
 
 static void image_from_id(struct exchange *x)
 {
-	REQUEST(Modal__Client__ImageFromIdRequest, r, x, modal__client__image_from_id_request__descriptor);
+	REQUEST(Modal__Client__ImageFromIdRequest, r, x,
+		modal__client__image_from_id_request__descriptor);
 	Modal__Client__ImageFromIdResponse answer = MODAL__CLIENT__IMAGE_FROM_ID_RESPONSE__INIT;
 	struct built image;
 
@@ -287,8 +304,10 @@ static void image_from_id(struct exchange *x)
 
 static void secret_get_or_create(struct exchange *x)
 {
-	REQUEST(Modal__Client__SecretGetOrCreateRequest, r, x, modal__client__secret_get_or_create_request__descriptor);
-	Modal__Client__SecretGetOrCreateResponse answer = MODAL__CLIENT__SECRET_GET_OR_CREATE_RESPONSE__INIT;
+	REQUEST(Modal__Client__SecretGetOrCreateRequest, r, x,
+		modal__client__secret_get_or_create_request__descriptor);
+	Modal__Client__SecretGetOrCreateResponse answer =
+		MODAL__CLIENT__SECRET_GET_OR_CREATE_RESPONSE__INIT;
 	char id[40];
 
 	if (!r)
@@ -299,7 +318,8 @@ static void secret_get_or_create(struct exchange *x)
 	}
 	json_t *env = json_object();
 	for (size_t i = 0; i < r->n_env_dict; i++)
-		json_object_set_new(env, plain(r->env_dict[i]->key), json_string(plain(r->env_dict[i]->value)));
+		json_object_set_new(env, plain(r->env_dict[i]->key),
+				    json_string(plain(r->env_dict[i]->value)));
 	name_thing(x, id, sizeof(id), "st-");
 	json_object_set_new(x->v->secrets, id, env);
 	answer.secret_id = id;
@@ -322,7 +342,8 @@ static const char *check_definition(const Modal__Client__Sandbox *d)
 		return "entrypoint_args";
 	if (!d->network_access || d->network_access->network_access_type != 1)
 		return "network_access";
-	if (!d->open_ports || d->open_ports->n_ports != 1 || d->open_ports->ports[0]->port != 22 || !d->open_ports->ports[0]->unencrypted)
+	if (!d->open_ports || d->open_ports->n_ports != 1 || d->open_ports->ports[0]->port != 22 ||
+	    !d->open_ports->ports[0]->unencrypted)
 		return "open_ports";
 	if (!d->resources || !d->resources->milli_cpu || !d->resources->memory_mb)
 		return "resources";
@@ -335,7 +356,8 @@ static bool name_is_used(struct exchange *x, const char *name)
 {
 	for (size_t i = 0; i < x->s->machine_count; i++) {
 		const struct machine *m = &x->s->machines[i];
-		if (m->vendor == x->v->vendor && !m->is_over && !strcmp(wire_of(x->s, m)->name, name))
+		if (m->vendor == x->v->vendor && !m->is_over &&
+		    !strcmp(wire_of(x->s, m)->name, name))
 			return true;
 	}
 	return false;
@@ -363,21 +385,29 @@ static bool refused(struct exchange *x, const struct create *c)
 	case ERR_NO_CAPACITY: return false; /* it will wait for one */
 	case ERR_RATE_LIMITED:
 		if (x->s->now % 2)
-			modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "Sandbox creation rate limit (5/s) exceeded", 1.5);
+			modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED,
+				      "Sandbox creation rate limit (5/s) exceeded", 1.5);
 		else
-			modal_no(x, GRPC_RESOURCE_EXHAUSTED, "Sandbox creation rate limit (5/s) exceeded");
+			modal_no(x, GRPC_RESOURCE_EXHAUSTED,
+				 "Sandbox creation rate limit (5/s) exceeded");
 		break;
 	case ERR_TRANSIENT: modal_no(x, GRPC_UNAVAILABLE, "no worker can be asked"); break;
 	case ERR_CREDENTIALS: modal_no(x, GRPC_UNAUTHENTICATED, "Token missing or invalid"); break;
-	case ERR_REFUSED: modal_no(x, GRPC_FAILED_PRECONDITION, "Workspace budget limit reached"); break;
-	default: modal_no(x, x->s->now % 2 ? GRPC_INTERNAL : GRPC_DEADLINE_EXCEEDED, "internal error"); break;
+	case ERR_REFUSED:
+		modal_no(x, GRPC_FAILED_PRECONDITION, "Workspace budget limit reached");
+		break;
+	default:
+		modal_no(x, x->s->now % 2 ? GRPC_INTERNAL : GRPC_DEADLINE_EXCEEDED,
+			 "internal error");
+		break;
 	}
 	return true;
 }
 
 static int64_t price_of(struct exchange *x, int offer, const Modal__Client__Resources *r)
 {
-	return x->s->prices[x->v->vendor][offer] + (int64_t)r->milli_cpu * 150 + (int64_t)r->memory_mb * 30000 / 1024;
+	return x->s->prices[x->v->vendor][offer] + (int64_t)r->milli_cpu * 150 +
+	       (int64_t)r->memory_mb * 30000 / 1024;
 }
 
 static void too_late(struct exchange *x, struct machine *m, int64_t life_s)
@@ -388,17 +418,20 @@ static void too_late(struct exchange *x, struct machine *m, int64_t life_s)
 	h->x = F_LIFE_OVER;
 }
 
-static void make(struct exchange *x, const struct create *c, const Modal__Client__SandboxCreateRequest *r, json_t *env)
+static void make(struct exchange *x, const struct create *c,
+		 const Modal__Client__SandboxCreateRequest *r, json_t *env)
 {
 	const Modal__Client__Sandbox *d = r->definition;
 	Modal__Client__SandboxCreateResponse answer = MODAL__CLIENT__SANDBOX_CREATE_RESPONSE__INIT;
-	bool waits = x->plan->full[c->offer] || x->s->in_use[c->provider][c->offer] >= x->plan->capacity[c->offer];
+	bool waits = x->plan->full[c->offer] ||
+		     x->s->in_use[c->provider][c->offer] >= x->plan->capacity[c->offer];
 	struct machine *m = cloud_make(x->s, c, false);
 	struct wired *w = wire_of(x->s, m);
 
 	m->price = m->offered; /* what it asks in truth is told nobody */
 	if (c->price != price_of(x, c->offer, d->resources) && !x->s->hit[F_PRICE_MOVES])
-		broke(x->s, "a sandbox of %lld micro-dollars an hour was offered for %lld", (long long)price_of(x, c->offer, d->resources), (long long)c->price);
+		broke(x->s, "a sandbox of %lld micro-dollars an hour was offered for %lld",
+		      (long long)price_of(x, c->offer, d->resources), (long long)c->price);
 	if (waits) {
 		m->queued = m->never_runs = true;
 		m->runs_at = INT64_MAX / 2;
@@ -407,16 +440,19 @@ static void make(struct exchange *x, const struct create *c, const Modal__Client
 	w->env = json_incref(env);
 	w->tags = json_array();
 	for (size_t i = 0; i < r->n_tags; i++)
-		json_array_append_new(w->tags, json_pack("[s,s]", plain(r->tags[i]->tag_name), plain(r->tags[i]->tag_value)));
+		json_array_append_new(w->tags, json_pack("[s,s]", plain(r->tags[i]->tag_name),
+							 plain(r->tags[i]->tag_value)));
 	const struct fault *f = strikes(x->s, F_LIFE_OVER);
 	too_late(x, m, f ? 1 + f->ms / 1000 : d->timeout_secs);
 	m->reply_lost = strikes(x->s, F_CREATE_LOST_MADE);
 	answer.sandbox_id = m->id;
-	if (strikes(x->s, F_CREATE_TWICE)) { /* it came twice: the second time its name is in use, and that answer is what gets back */
+	/* it came twice: the second time its name is in use, and that answer is what gets back */
+	if (strikes(x->s, F_CREATE_TWICE)) {
 		m->reply_lost = true;
 		modal_no(x, GRPC_ALREADY_EXISTS, "Sandbox with this name already exists.");
 	} else if (m->reply_lost && x->s->now % 2)
-		modal_no(x, x->s->now % 4 == 1 ? GRPC_INTERNAL : GRPC_UNAVAILABLE, "internal error");
+		modal_no(x, x->s->now % 4 == 1 ? GRPC_INTERNAL : GRPC_UNAVAILABLE,
+			 "internal error");
 	else if (m->reply_lost)
 		x->a->status = 0;
 	else
@@ -425,7 +461,8 @@ static void make(struct exchange *x, const struct create *c, const Modal__Client
 
 static void sandbox_create(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxCreateRequest, r, x, modal__client__sandbox_create_request__descriptor);
+	REQUEST(Modal__Client__SandboxCreateRequest, r, x,
+		modal__client__sandbox_create_request__descriptor);
 	const Modal__Client__Sandbox *d = r ? r->definition : NULL;
 	const char *wrong = check_definition(d);
 	struct create *intent = NULL;
@@ -438,12 +475,15 @@ static void sandbox_create(struct exchange *x)
 	for (size_t i = 0; i < x->s->create_count; i++)
 		if (!strcmp(x->s->creates[i].attempt, attempt))
 			intent = &x->s->creates[i];
-	int offer = wrong || !d->resources->gpu_config ? -1 : offer_of(x, plain(d->resources->gpu_config->gpu_type));
+	int offer = wrong || !d->resources->gpu_config
+			    ? -1
+			    : offer_of(x, plain(d->resources->gpu_config->gpu_type));
 	if (wrong || !env || !intent || offer < 0 || r->n_tags != 5) {
 		modal_malformed(x, wrong ? wrong : "secret, attempt, gpu, tags");
 		return;
 	}
-	if (d->n_volume_mounts && (!x->v->volumes || strcmp(plain(d->volume_mounts[0]->volume_id), VOLUME_ID) != 0)) {
+	if (d->n_volume_mounts &&
+	    (!x->v->volumes || strcmp(plain(d->volume_mounts[0]->volume_id), VOLUME_ID) != 0)) {
 		modal_malformed(x, "volume");
 		return;
 	}
@@ -464,8 +504,10 @@ static void sandbox_create(struct exchange *x)
 	struct create c = *intent;
 	c.offer = offer;
 	c.hard_end_s = atoll(plain(json_string_value(json_object_get(env, "BURST_HARD_END"))));
-	c.first_lease_end_s = atoll(plain(json_string_value(json_object_get(env, "BURST_FIRST_LEASE_END"))));
-	c.late_start_s = atoll(plain(json_string_value(json_object_get(env, "BURST_LATE_START_S"))));
+	c.first_lease_end_s =
+		atoll(plain(json_string_value(json_object_get(env, "BURST_FIRST_LEASE_END"))));
+	c.late_start_s =
+		atoll(plain(json_string_value(json_object_get(env, "BURST_LATE_START_S"))));
 	if (refused(x, &c))
 		return;
 	if (x->s->now / 1000 != x->v->second_began) {
@@ -510,19 +552,22 @@ static bool bears(const struct wired *w, const char *name, const char *value)
 	size_t i;
 
 	json_array_foreach (w->tags, i, tag)
-		if (!strcmp(json_string_value(json_array_get(tag, 0)), name) && !strcmp(json_string_value(json_array_get(tag, 1)), value))
+		if (!strcmp(json_string_value(json_array_get(tag, 0)), name) &&
+		    !strcmp(json_string_value(json_array_get(tag, 1)), value))
 			return true;
 	return false;
 }
 
-static bool is_row(struct exchange *x, const struct machine *m, const Modal__Client__SandboxListRequest *r)
+static bool is_row(struct exchange *x, const struct machine *m,
+		   const Modal__Client__SandboxListRequest *r)
 {
 	if (m->is_over || !cloud_listed_now(x->s, m, x->v->vendor))
 		return false;
 	if (r->has_before_timestamp && !(made_at(x, m) < r->before_timestamp))
 		return false;
 	for (size_t i = 0; i < r->n_tags; i++)
-		if (!bears(wire_of(x->s, m), plain(r->tags[i]->tag_name), plain(r->tags[i]->tag_value)))
+		if (!bears(wire_of(x->s, m), plain(r->tags[i]->tag_name),
+			   plain(r->tags[i]->tag_value)))
 			return false;
 	return true;
 }
@@ -566,7 +611,8 @@ static void tell_row(struct exchange *x, struct machine *m, struct row_told *to)
 	to->info.tags = to->tags;
 	modal__client__task_info__init(&to->task);
 	to->task.gpu_type = (char *)wire_gpus[m->offer / 2].modal;
-	bool told = m->running && !(x->plan->vague && (m - x->s->machines) % 2); /* nobody has promised that it is */
+	/* nobody has promised that it is */
+	bool told = m->running && !(x->plan->vague && (m - x->s->machines) % 2);
 	to->task.has_started_at = told;
 	to->task.started_at = told ? modal_seconds(x, m, m->runs_at) : 0;
 	to->info.task_info = &to->task;
@@ -581,7 +627,8 @@ static void tell_row(struct exchange *x, struct machine *m, struct row_told *to)
 /* The newest first, a page at a time. */
 static void sandbox_list(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxListRequest, r, x, modal__client__sandbox_list_request__descriptor);
+	REQUEST(Modal__Client__SandboxListRequest, r, x,
+		modal__client__sandbox_list_request__descriptor);
 	Modal__Client__SandboxListResponse answer = MODAL__CLIENT__SANDBOX_LIST_RESPONSE__INIT;
 	struct row_told told[8];
 	Modal__Client__SandboxInfo *rows[8];
@@ -595,17 +642,23 @@ static void sandbox_list(struct exchange *x)
 	}
 	if (x->plan->lists == LISTS_NONE)
 		x->s->unlisted_at[x->v->vendor] = x->s->now; /* whoever knows no id sees no pod */
-	if (x->plan->lists == LISTS_NONE || (v2 && x->plan->lists == LISTS_V1) || (whole && x->plan->lists == LISTS_NOT_WHOLE)) {
+	if (x->plan->lists == LISTS_NONE || (v2 && x->plan->lists == LISTS_V1) ||
+	    (whole && x->plan->lists == LISTS_NOT_WHOLE)) {
 		modal_no(x, v2 ? GRPC_UNIMPLEMENTED : GRPC_FAILED_PRECONDITION, "no such list");
 		return;
 	}
 	switch ((int)cloud_list_fails(x->s, x->v->vendor, &x->a->delay_ms)) {
 	case ERR_NONE: break;
-	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 2); return;
+	case ERR_RATE_LIMITED:
+		modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 2);
+		return;
 	case ERR_CREDENTIALS: modal_no(x, GRPC_UNAUTHENTICATED, "no list for you"); return;
-	default: modal_no(x, GRPC_UNAVAILABLE, "the connection to the backend was lost: 50% of it"); return;
+	default:
+		modal_no(x, GRPC_UNAVAILABLE, "the connection to the backend was lost: 50% of it");
+		return;
 	}
-	for (size_t i = x->s->machine_count; i-- > 0 && answer.n_sandboxes < (size_t)x->plan->page_rows;) {
+	for (size_t i = x->s->machine_count;
+	     i-- > 0 && answer.n_sandboxes < (size_t)x->plan->page_rows;) {
 		struct machine *m = &x->s->machines[i];
 		if (!is_row(x, m, r) || cloud_missed(x->s, m))
 			continue;
@@ -619,14 +672,17 @@ static void sandbox_list(struct exchange *x)
 
 static void sandbox_get_from_name(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxGetFromNameRequest, r, x, modal__client__sandbox_get_from_name_request__descriptor);
-	Modal__Client__SandboxGetFromNameResponse answer = MODAL__CLIENT__SANDBOX_GET_FROM_NAME_RESPONSE__INIT;
+	REQUEST(Modal__Client__SandboxGetFromNameRequest, r, x,
+		modal__client__sandbox_get_from_name_request__descriptor);
+	Modal__Client__SandboxGetFromNameResponse answer =
+		MODAL__CLIENT__SANDBOX_GET_FROM_NAME_RESPONSE__INIT;
 
 	if (!r)
 		return;
 	for (size_t i = 0; i < x->s->machine_count; i++) {
 		const struct machine *m = &x->s->machines[i];
-		if (m->vendor == x->v->vendor && !m->is_over && !strcmp(wire_of(x->s, m)->name, plain(r->sandbox_name)))
+		if (m->vendor == x->v->vendor && !m->is_over &&
+		    !strcmp(wire_of(x->s, m)->name, plain(r->sandbox_name)))
 			answer.sandbox_id = (char *)m->id;
 	}
 	if (answer.sandbox_id)
@@ -637,8 +693,10 @@ static void sandbox_get_from_name(struct exchange *x)
 
 static void sandbox_get_tunnels(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxGetTunnelsRequest, r, x, modal__client__sandbox_get_tunnels_request__descriptor);
-	Modal__Client__SandboxGetTunnelsResponse answer = MODAL__CLIENT__SANDBOX_GET_TUNNELS_RESPONSE__INIT;
+	REQUEST(Modal__Client__SandboxGetTunnelsRequest, r, x,
+		modal__client__sandbox_get_tunnels_request__descriptor);
+	Modal__Client__SandboxGetTunnelsResponse answer =
+		MODAL__CLIENT__SANDBOX_GET_TUNNELS_RESPONSE__INIT;
 	Modal__Client__GenericResult result = MODAL__CLIENT__GENERIC_RESULT__INIT;
 	Modal__Client__TunnelData tunnel, *tunnels[] = {&tunnel};
 	const struct machine *m = r ? wire_find(x->s, x->v->vendor, plain(r->sandbox_id)) : NULL;
@@ -648,7 +706,8 @@ static void sandbox_get_tunnels(struct exchange *x)
 	result.has_status = true;
 	answer.result = &result;
 	if (!m || m->is_over) {
-		modal_no(x, m && x->s->now % 2 ? GRPC_FAILED_PRECONDITION : GRPC_NOT_FOUND, "Sandbox has already completed");
+		modal_no(x, m && x->s->now % 2 ? GRPC_FAILED_PRECONDITION : GRPC_NOT_FOUND,
+			 "Sandbox has already completed");
 		return;
 	}
 	if (m->running) {
@@ -665,7 +724,8 @@ static void sandbox_get_tunnels(struct exchange *x)
 
 static void sandbox_wait(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxWaitRequest, r, x, modal__client__sandbox_wait_request__descriptor);
+	REQUEST(Modal__Client__SandboxWaitRequest, r, x,
+		modal__client__sandbox_wait_request__descriptor);
 	Modal__Client__SandboxWaitResponse answer = MODAL__CLIENT__SANDBOX_WAIT_RESPONSE__INIT;
 	Modal__Client__GenericResult result = MODAL__CLIENT__GENERIC_RESULT__INIT;
 	const struct machine *m = r ? wire_find(x->s, x->v->vendor, plain(r->sandbox_id)) : NULL;
@@ -687,14 +747,17 @@ static void sandbox_wait(struct exchange *x)
 
 static void sandbox_terminate(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxTerminateRequest, r, x, modal__client__sandbox_terminate_request__descriptor);
-	Modal__Client__SandboxTerminateResponse answer = MODAL__CLIENT__SANDBOX_TERMINATE_RESPONSE__INIT;
+	REQUEST(Modal__Client__SandboxTerminateRequest, r, x,
+		modal__client__sandbox_terminate_request__descriptor);
+	Modal__Client__SandboxTerminateResponse answer =
+		MODAL__CLIENT__SANDBOX_TERMINATE_RESPONSE__INIT;
 	Modal__Client__GenericResult result = MODAL__CLIENT__GENERIC_RESULT__INIT;
 	struct machine *m = r ? wire_find(x->s, x->v->vendor, plain(r->sandbox_id)) : NULL;
 
 	if (!r)
 		return;
-	if (!m || (m->visible > x->s->now && x->plan->forgets) || (!m->is_over && strikes(x->s, F_RELEASE_UNKNOWN))) {
+	if (!m || (m->visible > x->s->now && x->plan->forgets) ||
+	    (!m->is_over && strikes(x->s, F_RELEASE_UNKNOWN))) {
 		if (m)
 			cloud_asked(x->s, m); /* it does not let go of it */
 		modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
@@ -712,7 +775,9 @@ static void sandbox_terminate(struct exchange *x)
 		else
 			modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
 		break;
-	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 3); break;
+	case ERR_RATE_LIMITED:
+		modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 3);
+		break;
 	default: modal_no(x, GRPC_INTERNAL, "internal error"); break;
 	}
 	if (strikes(x->s, F_RELEASE_LOST))
@@ -722,7 +787,8 @@ static void sandbox_terminate(struct exchange *x)
 /* What the service says of it, on the stream INFO; the entrypoint's own words on STDOUT. */
 static void sandbox_get_logs(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxGetLogsRequest, r, x, modal__client__sandbox_get_logs_request__descriptor);
+	REQUEST(Modal__Client__SandboxGetLogsRequest, r, x,
+		modal__client__sandbox_get_logs_request__descriptor);
 	const struct machine *m = r ? wire_find(x->s, x->v->vendor, plain(r->sandbox_id)) : NULL;
 
 	if (!r)
@@ -733,13 +799,16 @@ static void sandbox_get_logs(struct exchange *x)
 	}
 	int64_t loaded_ms = m->never_runs ? 0 : MIN(x->s->now, m->runs_at) - m->created;
 	modal_begin_head(x->a);
-	for (int64_t i = 0; i <= MIN(loaded_ms / 4000, INT64_C(100)) && r->file_descriptor != 2; i++) {
+	for (int64_t i = 0; i <= MIN(loaded_ms / 4000, INT64_C(100)) && r->file_descriptor != 2;
+	     i++) {
 		Modal__Client__TaskLogsBatch batch = MODAL__CLIENT__TASK_LOGS_BATCH__INIT;
 		Modal__Client__TaskLogs item = MODAL__CLIENT__TASK_LOGS__INIT, *items[] = {&item};
 		if (r->file_descriptor == 1 && (!m->running || i))
 			break;
 		CLEANUP(free_text)
-		char *line = r->file_descriptor == 1 ? xstrdup("burst: sshd is started\n") : xasprintf("loading image, %lld\n", (long long)i);
+		char *line = r->file_descriptor == 1
+				     ? xstrdup("burst: sshd is started\n")
+				     : xasprintf("loading image, %lld\n", (long long)i);
 		item.data = line;
 		batch.n_items = 1;
 		batch.items = items;
@@ -754,7 +823,8 @@ static void sandbox_get_logs(struct exchange *x)
 
 static void billing_rates(struct exchange *x)
 {
-	Modal__Client__WorkspaceBillingRatesResponse answer = MODAL__CLIENT__WORKSPACE_BILLING_RATES_RESPONSE__INIT;
+	Modal__Client__WorkspaceBillingRatesResponse answer =
+		MODAL__CLIENT__WORKSPACE_BILLING_RATES_RESPONSE__INIT;
 	Modal__Client__TextEntry entry[4], *entries[4];
 	char price[2][32];
 
@@ -772,7 +842,8 @@ static void billing_rates(struct exchange *x)
 	entry[1].key = (char *)"Memory";
 	entry[1].value = (char *)"0.03";
 	for (int i = 0; i < count; i++) {
-		snprintf(price[i], sizeof(price[i]), "%.6f", (double)x->s->prices[x->v->vendor][2 * i] / 1e6);
+		snprintf(price[i], sizeof(price[i]), "%.6f",
+			 (double)x->s->prices[x->v->vendor][2 * i] / 1e6);
 		entry[i + 2].key = (char *)wire_gpus[i].modal;
 		entry[i + 2].value = price[i];
 	}
@@ -783,8 +854,10 @@ static void billing_rates(struct exchange *x)
 
 static void volume_get_or_create(struct exchange *x)
 {
-	REQUEST(Modal__Client__VolumeGetOrCreateRequest, r, x, modal__client__volume_get_or_create_request__descriptor);
-	Modal__Client__VolumeGetOrCreateResponse answer = MODAL__CLIENT__VOLUME_GET_OR_CREATE_RESPONSE__INIT;
+	REQUEST(Modal__Client__VolumeGetOrCreateRequest, r, x,
+		modal__client__volume_get_or_create_request__descriptor);
+	Modal__Client__VolumeGetOrCreateResponse answer =
+		MODAL__CLIENT__VOLUME_GET_OR_CREATE_RESPONSE__INIT;
 	Modal__Client__VolumeMetadata metadata = MODAL__CLIENT__VOLUME_METADATA__INIT;
 
 	if (!r)
@@ -845,9 +918,11 @@ static bool unframe(struct exchange *x, struct call *bare)
 {
 	const unsigned char *p = (const unsigned char *)str_text(&bare->body);
 
-	if (strcmp(bare->method, "POST") || strcmp(call_header_of(bare, "Content-Type"), "application/grpc") ||
+	if (strcmp(bare->method, "POST") ||
+	    strcmp(call_header_of(bare, "Content-Type"), "application/grpc") ||
 	    strcmp(call_header_of(bare, "TE"), "trailers") || bare->body.len < 5 || p[0] ||
-	    bare->body.len - 5 != ((size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4])) {
+	    bare->body.len - 5 !=
+		    ((size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4])) {
 		modal_malformed(x, "that is not gRPC");
 		return false;
 	}
@@ -869,8 +944,10 @@ void modal_serve(struct sim *s, struct server *v, const struct call *framed, str
 	}
 	if (!unframe(&x, call))
 		return;
-	if (strcmp(call_header_of(call, "x-modal-token-id"), "ak-test1") || strcmp(call_header_of(call, "x-modal-token-secret"), "as-test2") ||
-	    strcmp(call_header_of(call, "x-modal-client-type"), "8") || !call_header_of(call, "x-modal-client-version")[0]) {
+	if (strcmp(call_header_of(call, "x-modal-token-id"), "ak-test1") ||
+	    strcmp(call_header_of(call, "x-modal-token-secret"), "as-test2") ||
+	    strcmp(call_header_of(call, "x-modal-client-type"), "8") ||
+	    !call_header_of(call, "x-modal-client-version")[0]) {
 		modal_malformed(&x, "who asks?");
 		return;
 	}

@@ -1,4 +1,5 @@
-/* wire_modal.h - what the two halves of Modal in memory share: pods (wire_modal.c), and files and bills (wire_modal_files.c). */
+/* wire_modal.h - what the two halves of Modal in memory share: pods (wire_modal.c), and files and
+ * bills (wire_modal_files.c). */
 #ifndef BURST_TESTS_SIM_WIRE_MODAL_H
 #define BURST_TESTS_SIM_WIRE_MODAL_H
 
@@ -11,7 +12,8 @@
 
 void *modal_request(struct exchange *x, const ProtobufCMessageDescriptor *type);
 void modal_request_free(void *variable);
-#define REQUEST(type, name, x, descriptor) __attribute__((cleanup(modal_request_free))) type *name = modal_request((x), &(descriptor))
+#define REQUEST(type, name, x, descriptor)                                                         \
+	__attribute__((cleanup(modal_request_free))) type *name = modal_request((x), &(descriptor))
 
 static inline const char *plain(const char *text)
 {

@@ -1,5 +1,6 @@
-/* wire_modal_files.c - Modal in memory, the files of its volumes and what a sandbox has used: a file is fetched from addresses that
- * are given for it, and put there block by block, each known by its hash. */
+/* wire_modal_files.c - Modal in memory, the files of its volumes and what a sandbox has used: a
+ * file is fetched from addresses that are given for it, and put there block by block, each known by
+ * its hash. */
 #include <stdlib.h>
 
 #include "orchestrator/base/crypto.h"
@@ -12,8 +13,10 @@
 /* What is asked for of it, in two blocks where there is enough; its size is that of all of it. */
 void modal_get_file(struct exchange *x)
 {
-	REQUEST(Modal__Client__VolumeGetFile2Request, r, x, modal__client__volume_get_file2_request__descriptor);
-	Modal__Client__VolumeGetFile2Response answer = MODAL__CLIENT__VOLUME_GET_FILE2_RESPONSE__INIT;
+	REQUEST(Modal__Client__VolumeGetFile2Request, r, x,
+		modal__client__volume_get_file2_request__descriptor);
+	Modal__Client__VolumeGetFile2Response answer =
+		MODAL__CLIENT__VOLUME_GET_FILE2_RESPONSE__INIT;
 	CLEANUP(str_free) struct str file = STR_INIT;
 	char *urls[2];
 
@@ -27,10 +30,12 @@ void modal_get_file(struct exchange *x)
 		modal_no(x, GRPC_NOT_FOUND, "No such file or directory");
 		return;
 	}
-	size_t start = MIN(r->start, file.len), end = r->len && r->len < file.len - start ? start + r->len : file.len;
+	size_t start = MIN(r->start, file.len),
+	       end = r->len && r->len < file.len - start ? start + r->len : file.len;
 	size_t cuts[] = {start, start + (end - start) / 2, end};
 	for (int i = 0; i < 2; i++)
-		urls[i] = xasprintf(MODAL_BLOBS "get/%zu-%zu/%s?at=%lld", cuts[i], cuts[i + 1], r->path, (long long)x->s->now);
+		urls[i] = xasprintf(MODAL_BLOBS "get/%zu-%zu/%s?at=%lld", cuts[i], cuts[i + 1],
+				    r->path, (long long)x->s->now);
 	answer.has_size = true;
 	answer.size = file.len;
 	answer.n_get_urls = start < end ? 2 : 0;
@@ -98,27 +103,35 @@ void modal_blob(struct exchange *x)
 		modal_malformed(x, "no such address");
 }
 
-static bool is_there(struct exchange *x, const Modal__Client__VolumePutFiles2Request__Block *b, char hex[SHA256_HEX])
+static bool is_there(struct exchange *x, const Modal__Client__VolumePutFiles2Request__Block *b,
+		     char hex[SHA256_HEX])
 {
 	for (size_t i = 0; i < 32; i++)
 		snprintf(hex + 2 * i, 3, "%02x", b->contents_sha256.data[i]);
 	CLEANUP(free_text) char *said = xasprintf("kept:%s", hex);
-	bool bears = b->has_put_response && b->put_response.len == strlen(said) && !memcmp(b->put_response.data, said, strlen(said));
-	/* what was put is known by its answer; of a file that is there already nothing is missing */
-	return (bears && json_object_get(x->v->blocks, hex)) || json_is_string(json_object_get(x->v->blocks, hex));
+	bool bears = b->has_put_response && b->put_response.len == strlen(said) &&
+		     !memcmp(b->put_response.data, said, strlen(said));
+	/* what was put is known by its answer; of a file that is there already nothing is missing
+	 */
+	return (bears && json_object_get(x->v->blocks, hex)) ||
+	       json_is_string(json_object_get(x->v->blocks, hex));
 }
 
 void modal_put_files(struct exchange *x)
 {
-	REQUEST(Modal__Client__VolumePutFiles2Request, r, x, modal__client__volume_put_files2_request__descriptor);
-	Modal__Client__VolumePutFiles2Response answer = MODAL__CLIENT__VOLUME_PUT_FILES2_RESPONSE__INIT;
-	const Modal__Client__VolumePutFiles2Request__File *f = r && r->n_files == 1 ? r->files[0] : NULL;
+	REQUEST(Modal__Client__VolumePutFiles2Request, r, x,
+		modal__client__volume_put_files2_request__descriptor);
+	Modal__Client__VolumePutFiles2Response answer =
+		MODAL__CLIENT__VOLUME_PUT_FILES2_RESPONSE__INIT;
+	const Modal__Client__VolumePutFiles2Request__File *f =
+		r && r->n_files == 1 ? r->files[0] : NULL;
 	Modal__Client__VolumePutFiles2Response__MissingBlock missing[8], *list[8];
 	char hex[8][SHA256_HEX], *urls[8];
 
 	if (!r)
 		return;
-	if (!f || f->n_blocks > ARRAY_LEN(missing) || strcmp(plain(r->volume_id), VOLUME_ID) || !plain(f->path)[0] || !f->has_size) {
+	if (!f || f->n_blocks > ARRAY_LEN(missing) || strcmp(plain(r->volume_id), VOLUME_ID) ||
+	    !plain(f->path)[0] || !f->has_size) {
 		modal_malformed(x, "volume_id, files");
 		return;
 	}
@@ -150,13 +163,16 @@ void modal_put_files(struct exchange *x)
 
 static bool ever_ran(const struct machine *m)
 {
-	return m->running || (m->is_over && !m->never_runs && !m->failed && !m->queued && m->runs_at < m->ended);
+	return m->running ||
+	       (m->is_over && !m->never_runs && !m->failed && !m->queued && m->runs_at < m->ended);
 }
 
 void modal_task_id(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxGetTaskIdRequest, r, x, modal__client__sandbox_get_task_id_request__descriptor);
-	Modal__Client__SandboxGetTaskIdResponse answer = MODAL__CLIENT__SANDBOX_GET_TASK_ID_RESPONSE__INIT;
+	REQUEST(Modal__Client__SandboxGetTaskIdRequest, r, x,
+		modal__client__sandbox_get_task_id_request__descriptor);
+	Modal__Client__SandboxGetTaskIdResponse answer =
+		MODAL__CLIENT__SANDBOX_GET_TASK_ID_RESPONSE__INIT;
 	Modal__Client__GenericResult result = MODAL__CLIENT__GENERIC_RESULT__INIT;
 	const struct machine *m = r ? wire_find(x->s, x->v->vendor, plain(r->sandbox_id)) : NULL;
 	char id[48];
@@ -179,12 +195,15 @@ void modal_task_id(struct exchange *x)
 
 void modal_task_info(struct exchange *x)
 {
-	REQUEST(Modal__Client__TaskGetInfoRequest, r, x, modal__client__task_get_info_request__descriptor);
+	REQUEST(Modal__Client__TaskGetInfoRequest, r, x,
+		modal__client__task_get_info_request__descriptor);
 	Modal__Client__TaskGetInfoResponse answer = MODAL__CLIENT__TASK_GET_INFO_RESPONSE__INIT;
 	Modal__Client__TaskInfo info = MODAL__CLIENT__TASK_INFO__INIT;
 	Modal__Client__GenericResult result = MODAL__CLIENT__GENERIC_RESULT__INIT;
 	Modal__Client__GPUConfig gpu = MODAL__CLIENT__GPUCONFIG__INIT;
-	const struct machine *m = r && starts_with(plain(r->task_id), "ta-") ? wire_find(x->s, x->v->vendor, r->task_id + 3) : NULL;
+	const struct machine *m = r && starts_with(plain(r->task_id), "ta-")
+					  ? wire_find(x->s, x->v->vendor, r->task_id + 3)
+					  : NULL;
 
 	if (!r)
 		return;
@@ -210,8 +229,10 @@ void modal_task_info(struct exchange *x)
 /* Of the GPU alone. */
 void modal_usage(struct exchange *x)
 {
-	REQUEST(Modal__Client__SandboxGetResourceUsageRequest, r, x, modal__client__sandbox_get_resource_usage_request__descriptor);
-	Modal__Client__SandboxGetResourceUsageResponse answer = MODAL__CLIENT__SANDBOX_GET_RESOURCE_USAGE_RESPONSE__INIT;
+	REQUEST(Modal__Client__SandboxGetResourceUsageRequest, r, x,
+		modal__client__sandbox_get_resource_usage_request__descriptor);
+	Modal__Client__SandboxGetResourceUsageResponse answer =
+		MODAL__CLIENT__SANDBOX_GET_RESOURCE_USAGE_RESPONSE__INIT;
 	const struct machine *m = r ? wire_find(x->s, x->v->vendor, plain(r->sandbox_id)) : NULL;
 
 	if (!r)

@@ -1,6 +1,6 @@
-/* wire_plan.c - which vendors of a schedule are spoken to through their real translators, how their servers are, and what goes
- * wrong with single calls. From a stream of random numbers of its own: the rest of the plan is what the same seed without
- * SEED_WIRE gives. */
+/* wire_plan.c - which vendors of a schedule are spoken to through their real translators, how their
+ * servers are, and what goes wrong with single calls. From a stream of random numbers of its own:
+ * the rest of the plan is what the same seed without SEED_WIRE gives. */
 #include "wire.h"
 
 #include "providers/modal/modal.h"
@@ -13,7 +13,8 @@ static void set_offers(struct vendor_plan *v, const char *name)
 		struct offer *o = &v->offers[i];
 		COPY_TEXT(o->provider, name);
 		COPY_TEXT(o->gpu, wire_gpus[i / 2].name);
-		o->price_microusd_h = i % 2 ? v->offers[i - 1].price_microusd_h : MAX(o->price_microusd_h, INT64_C(200000));
+		o->price_microusd_h = i % 2 ? v->offers[i - 1].price_microusd_h
+					    : MAX(o->price_microusd_h, INT64_C(200000));
 	}
 }
 
@@ -29,7 +30,8 @@ static void set_vendor(struct plan *p, uint64_t *r, int i, enum wire_kind kind)
 	v->boasts = roll_chance(r, 50);
 	v->forgets = roll_chance(r, 30);
 	v->quota = roll_chance(r, 80) ? 0 : (int)roll_in(r, 60, 400);
-	v->page_rows = (int)roll_in(r, 2, 5); /* a page begins with the last row of the one before */
+	/* a page begins with the last row of the one before */
+	v->page_rows = (int)roll_in(r, 2, 5);
 	v->token_s = roll_chance(r, 50) ? 1200 : (int)roll_in(r, 600, 3600);
 	v->lag_ms = v->lag_ms ? v->lag_ms : roll_in(r, 0, 1500);
 	set_offers(v, ops->name);
@@ -48,14 +50,19 @@ static void add_fault(struct plan *p, uint64_t *r)
 {
 	struct fault *f = &p->faults[p->fault_count++];
 
-	*f = (struct fault){.kind = (enum fault_kind)roll_in(r, F_FIRST_OF_WIRES, F_FIRST_OF_REFUSALS - 1), .n = (int)roll_spread(r, 1, 80) - 1,
-			    .count = (int)roll_spread(r, 1, 8), .ms = roll_spread(r, 200, 900000), .x = (int)roll_in(r, 0, 1 << 20)};
-	if (f->kind == F_ODD_STATE || f->kind == F_POD_LOCKED || f->kind == F_IMAGE_GONE || f->kind == F_LIFE_OVER ||
-	    f->kind == F_RELEASE_UNKNOWN)
+	*f = (struct fault){
+		.kind = (enum fault_kind)roll_in(r, F_FIRST_OF_WIRES, F_FIRST_OF_REFUSALS - 1),
+		.n = (int)roll_spread(r, 1, 80) - 1,
+		.count = (int)roll_spread(r, 1, 8),
+		.ms = roll_spread(r, 200, 900000),
+		.x = (int)roll_in(r, 0, 1 << 20)};
+	if (f->kind == F_ODD_STATE || f->kind == F_POD_LOCKED || f->kind == F_IMAGE_GONE ||
+	    f->kind == F_LIFE_OVER || f->kind == F_RELEASE_UNKNOWN)
 		f->n = (int)roll_spread(r, 1, 6) - 1;
 	f->who = (int)roll_in(r, 0, p->client_count - 1);
 	f->who = (int)roll_in(r, 0, p->client_count - 1);
-	if (f->kind == F_CRASH_HANDED) { /* there is a run to be handed over, and its agents have work for a while */
+	/* there is a run to be handed over, and its agents have work for a while */
+	if (f->kind == F_CRASH_HANDED) {
 		f->n = 0;
 		p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 15000));
 		p->jobs[f->who].conf.detached = p->jobs[f->who].conf.want_volume = true;
@@ -64,8 +71,8 @@ static void add_fault(struct plan *p, uint64_t *r)
 		f->count = roll_chance(r, 70) ? 1 : 2;
 }
 
-/* GPUs that Modal offers and never has, and lists that it refuses: by a stream of its own, so that the rest of the plan stays as it
- * was. */
+/* GPUs that Modal offers and never has, and lists that it refuses: by a stream of its own, so that
+ * the rest of the plan stays as it was. */
 static void set_modal(struct plan *p)
 {
 	uint64_t state = p->seed ^ 0x717565756564ull, *r = &state;
@@ -76,16 +83,19 @@ static void set_modal(struct plan *p)
 			p->vendors[i].full[k] = full && p->vendors[i].wire == WIRE_MODAL;
 		}
 	for (int i = 0; i < p->vendors_made; i++)
-		p->vendors[i].lists = roll_chance(r, 60) ? LISTS_ALL : (int)roll_in(r, LISTS_V1, LISTS_NONE);
+		p->vendors[i].lists =
+			roll_chance(r, 60) ? LISTS_ALL : (int)roll_in(r, LISTS_V1, LISTS_NONE);
 }
 
-/* Now and then a machine's clock is so far off, or jumps so far, that none of these vendors may be rented from by it. */
+/* Now and then a machine's clock is so far off, or jumps so far, that none of these vendors may be
+ * rented from by it. */
 static void set_clock(struct plan *p, uint64_t *r)
 {
 	bool all_tell = true; /* the time, which those without wires do not */
 
 	if (roll_chance(r, 4))
-		p->wall_offset_ms[roll_in(r, 0, p->laptops_made - 1)] = roll_in(r, 125000, 200000) * (roll_chance(r, 50) ? 1 : -1);
+		p->wall_offset_ms[roll_in(r, 0, p->laptops_made - 1)] =
+			roll_in(r, 125000, 200000) * (roll_chance(r, 50) ? 1 : -1);
 	for (int i = 0; i < p->jobs[0].conf.provider_count; i++)
 		all_tell = all_tell && p->vendors[i].wire;
 	for (int i = 0; i < p->fault_count && all_tell; i++)
@@ -101,8 +111,10 @@ void plan_wire(struct plan *p)
 
 	set_vendor(p, r, first, kind);
 	if (vendors > 1 && roll_chance(r, 40))
-		set_vendor(p, r, (first + 1) % vendors, kind == WIRE_RUNPOD ? WIRE_MODAL : WIRE_RUNPOD);
-	for (int left = roll_chance(r, 20) ? 0 : (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left; left--)
+		set_vendor(p, r, (first + 1) % vendors,
+			   kind == WIRE_RUNPOD ? WIRE_MODAL : WIRE_RUNPOD);
+	for (int left = roll_chance(r, 20) ? 0 : (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left;
+	     left--)
 		add_fault(p, r);
 	set_clock(p, r);
 	set_modal(p);

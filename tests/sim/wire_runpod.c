@@ -1,5 +1,6 @@
-/* wire_runpod.c - RunPod in memory: REST v2 and the little of GraphQL that is used, over the machines of the cloud. What a
- * request must be is held to what the vendor publishes: a request that RunPod would call malformed is our own mistake. */
+/* wire_runpod.c - RunPod in memory: REST v2 and the little of GraphQL that is used, over the
+ * machines of the cloud. What a request must be is held to what the vendor publishes: a request
+ * that RunPod would call malformed is our own mistake. */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -8,13 +9,16 @@
 #include "orchestrator/base/jsonx.h"
 
 #define RUNPOD_FILES "https://s3.example.org/"
-#define CAPACITY "There are no longer any instances available with the requested specifications. Please refresh and try again."
-#define PASSING	 "Something went wrong. Please try again later or contact support."
+#define CAPACITY                                                                                   \
+	"There are no longer any instances available with the requested specifications. Please "   \
+	"refresh and try again."
+#define PASSING "Something went wrong. Please try again later or contact support."
 
 static void say(struct exchange *x, int status)
 {
 	x->a->status = status;
-	str_addf(&x->a->head, "HTTP/1.1 %d X\r\nContent-Type: application/%sjson\r\n", status, status >= 400 ? "problem+" : "");
+	str_addf(&x->a->head, "HTTP/1.1 %d X\r\nContent-Type: application/%sjson\r\n", status,
+		 status >= 400 ? "problem+" : "");
 }
 
 static void problem(struct exchange *x, int status, const char *detail)
@@ -26,7 +30,8 @@ static void problem(struct exchange *x, int status, const char *detail)
 /* Ours must never be malformed. */
 static void malformed(struct exchange *x, const char *what)
 {
-	broke(x->s, "RunPod would refuse this as malformed: %s: %s %s", what, x->call->method, x->call->url);
+	broke(x->s, "RunPod would refuse this as malformed: %s: %s %s", what, x->call->method,
+	      x->call->url);
 	problem(x, 422, what);
 }
 
@@ -35,9 +40,13 @@ void runpod_put_off(struct sim *s, struct answer *a, int seconds)
 	(void)s;
 	a->again_ms = seconds * 1000;
 	a->status = 429;
-	str_addf(&a->head, "HTTP/1.1 429 X\r\nContent-Type: application/problem+json\r\nRetry-After: %d\r\n", seconds);
-	str_addf(&a->head, "RateLimit: \"minute\";r=0;t=%d, \"hour\";r=2800;t=1812\r\n", seconds + 1);
-	str_add(&a->body, "{\"title\":\"Too Many Requests\",\"status\":429,\"detail\":\"rate limit exceeded for the minute window\"}");
+	str_addf(&a->head,
+		 "HTTP/1.1 429 X\r\nContent-Type: application/problem+json\r\nRetry-After: %d\r\n",
+		 seconds);
+	str_addf(&a->head, "RateLimit: \"minute\";r=0;t=%d, \"hour\";r=2800;t=1812\r\n",
+		 seconds + 1);
+	str_add(&a->body, "{\"title\":\"Too Many Requests\",\"status\":429,\"detail\":\"rate limit "
+			  "exceeded for the minute window\"}");
 }
 
 /* ---- its window of a minute ---- */
@@ -60,8 +69,9 @@ static bool has_room(struct exchange *x)
 		x->a->status = 429;
 		x->s->refused++;
 	}
-	str_addf(&x->a->head, "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: \"minute\";r=%d;t=%lld\r\n", x->plan->quota,
-		 x->plan->quota - x->v->asked, (long long)left_s);
+	str_addf(&x->a->head,
+		 "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: \"minute\";r=%d;t=%lld\r\n",
+		 x->plan->quota, x->plan->quota - x->v->asked, (long long)left_s);
 	if (!room)
 		str_addf(&x->a->head, "Retry-After: %lld\r\n", (long long)left_s);
 	return room;
@@ -98,11 +108,15 @@ static void add_address(struct exchange *x, const struct machine *m)
 	if (!m->running)
 		str_add(to, "\"ssh\":{\"proxy\":null,\"direct\":null},\"runtime\":null,");
 	else if (x->plan->vague)
-		str_addf(to, "\"ssh\":{\"proxy\":null,\"direct\":null},\"runtime\":{\"uptime\":1,\"ports\":[{\"private\":22,\"public\":%zu,"
-			     "\"type\":\"tcp\",\"ip\":\"192.0.2.7\"}]},",
+		str_addf(to,
+			 "\"ssh\":{\"proxy\":null,\"direct\":null},\"runtime\":{\"uptime\":1,"
+			 "\"ports\":[{\"private\":22,\"public\":%zu,"
+			 "\"type\":\"tcp\",\"ip\":\"192.0.2.7\"}]},",
 			 10000 + (size_t)(m - x->s->machines) % 50000);
 	else
-		str_addf(to, "\"ssh\":{\"proxy\":null,\"direct\":{\"host\":\"192.0.2.7\",\"port\":%zu,\"username\":\"root\"}},\"runtime\":{},",
+		str_addf(to,
+			 "\"ssh\":{\"proxy\":null,\"direct\":{\"host\":\"192.0.2.7\",\"port\":%zu,"
+			 "\"username\":\"root\"}},\"runtime\":{},",
 			 10000 + (size_t)(m - x->s->machines) % 50000);
 }
 
@@ -111,8 +125,8 @@ static void add_pod(struct exchange *x, const struct machine *m)
 	struct str *to = &x->a->body;
 	bool bills = !m->is_over && !m->stopped;
 
-	str_addf(to, "%s\"status\":\"%s\",\"actions\":[\"terminate\"],\"cost\":%.6f,", wire_of(x->s, m)->text, status_of(x, m),
-		 bills ? (double)m->price / 1e6 : 0.0);
+	str_addf(to, "%s\"status\":\"%s\",\"actions\":[\"terminate\"],\"cost\":%.6f,",
+		 wire_of(x->s, m)->text, status_of(x, m), bills ? (double)m->price / 1e6 : 0.0);
 	add_address(x, m);
 	str_add(to, "\"createdAt\":");
 	add_time(to, m->created);
@@ -130,21 +144,28 @@ static bool surfaced(struct exchange *x, const struct machine *m)
 }
 
 /* All that is told of a pod and never changes. */
-static char *unchanging(const struct machine *m, const json_t *body, const char *dc, const char *cloud)
+static char *unchanging(const struct machine *m, const json_t *body, const char *dc,
+			const char *cloud)
 {
 	CLEANUP(free_text) char *env = jsonx_line(json_object_get(body, "env"));
 	const struct wire_gpu *gpu = &wire_gpus[m->offer / 2];
 
-	return xasprintf("{\"id\":\"%s\",\"name\":\"%s\",\"image\":\"%s\",\"args\":\"\",\"disk\":40,\"ports\":[\"22/tcp\"],\"env\":%s,"
-			 "\"registry\":null,\"mounts\":{},\"gpu\":{\"id\":\"%s\",\"count\":1},\"cloud\":\"%s\",\"dataCenterId\":\"%s\","
-			 "\"cudaVersion\":null,\"template\":null,\"locked\":false,\"globalNetworking\":{\"enabled\":false},",
-			 m->id, jsonx_text(body, "name", ""), jsonx_text(body, "image", ""), env, gpu->runpod, cloud, dc);
+	return xasprintf("{\"id\":\"%s\",\"name\":\"%s\",\"image\":\"%s\",\"args\":\"\",\"disk\":"
+			 "40,\"ports\":[\"22/tcp\"],\"env\":%s,"
+			 "\"registry\":null,\"mounts\":{},\"gpu\":{\"id\":\"%s\",\"count\":1},"
+			 "\"cloud\":\"%s\",\"dataCenterId\":\"%s\","
+			 "\"cudaVersion\":null,\"template\":null,\"locked\":false,"
+			 "\"globalNetworking\":{\"enabled\":false},",
+			 m->id, jsonx_text(body, "name", ""), jsonx_text(body, "image", ""), env,
+			 gpu->runpod, cloud, dc);
 }
 
 /* ---- creating ---- */
 
-static const char *const create_fields[] = {"name", "image", "gpu", "cpu", "cloud", "dataCenterIds", "mounts", "disk", "ports",
-					    "env", "args", "registry", "startSsh", "startJupyter", "templateId", "globalNetworking"};
+static const char *const create_fields[] = {
+	"name",       "image",           "gpu", "cpu",  "cloud",    "dataCenterIds", "mounts",
+	"disk",       "ports",           "env", "args", "registry", "startSsh",      "startJupyter",
+	"templateId", "globalNetworking"};
 
 static bool is_one_of(const char *word, const char *const *words, size_t count)
 {
@@ -156,7 +177,8 @@ static bool is_one_of(const char *word, const char *const *words, size_t count)
 
 static const char *check_body(const json_t *body)
 {
-	static const char *const gpu_fields[] = {"id", "count", "allowedCudaVersions", "minCudaVersion"};
+	static const char *const gpu_fields[] = {"id", "count", "allowedCudaVersions",
+						 "minCudaVersion"};
 	const json_t *gpu = json_object_get(body, "gpu"), *value;
 	const char *key;
 
@@ -176,7 +198,8 @@ static const char *check_body(const json_t *body)
 		return "disk, args";
 	if (json_array_size(json_object_get(body, "ports")) != 1)
 		return "ports";
-	if (!json_is_object(json_object_get(body, "env")) || json_object_size(json_object_get(body, "env")) > 50)
+	if (!json_is_object(json_object_get(body, "env")) ||
+	    json_object_size(json_object_get(body, "env")) > 50)
 		return "env";
 	json_object_foreach (json_object_get(body, "env"), key, value)
 		if (!json_is_string(value))
@@ -184,13 +207,15 @@ static const char *check_body(const json_t *body)
 	return NULL;
 }
 
-/* The kind of GPU and, where there is one, the data centre: which of the plan's offers that is; -1: none. */
+/* The kind of GPU and, where there is one, the data centre: which of the plan's offers that is; -1:
+ * none. */
 static int offer_of(struct exchange *x, const char *type, const char *dc)
 {
 	int first = -1;
 
 	for (int i = 0; i < x->plan->offer_count; i++) {
-		if (strcmp(wire_gpus[i / 2].runpod, type) || (dc[0] && strcmp(wire_datacenters[i % 2], dc)))
+		if (strcmp(wire_gpus[i / 2].runpod, type) ||
+		    (dc[0] && strcmp(wire_datacenters[i % 2], dc)))
 			continue;
 		if (x->s->in_use[x->v->vendor][i] < x->plan->capacity[i])
 			return i;
@@ -233,7 +258,8 @@ static bool refused(struct exchange *x, const struct create *c)
 
 enum { DISK_MICROUSD_H = 5480 }; /* 40 GB: in the pod's cost and on its bill, and in no catalog */
 
-static struct machine *make(struct exchange *x, const struct create *c, const json_t *body, const char *cloud, int64_t bid, bool twin)
+static struct machine *make(struct exchange *x, const struct create *c, const json_t *body,
+			    const char *cloud, int64_t bid, bool twin)
 {
 	struct machine *m = cloud_make(x->s, c, twin);
 	struct wired *w = wire_of(x->s, m);
@@ -246,7 +272,8 @@ static struct machine *make(struct exchange *x, const struct create *c, const js
 	COPY_TEXT(w->name, jsonx_text(body, "name", ""));
 	w->locked = strikes(x->s, F_POD_LOCKED) != NULL;
 	w->env = json_incref(json_object_get(body, "env"));
-	w->text = unchanging(m, body, cloud[0] == 'C' ? "US-XX-1" : wire_datacenters[c->offer % 2], cloud);
+	w->text = unchanging(m, body, cloud[0] == 'C' ? "US-XX-1" : wire_datacenters[c->offer % 2],
+			     cloud);
 	return m;
 }
 
@@ -269,9 +296,11 @@ static int volume_of(struct exchange *x, const char *id)
 static struct machine *create(struct exchange *x, const json_t *body, int64_t bid)
 {
 	const json_t *env = json_object_get(body, "env"), *gpu = json_object_get(body, "gpu");
-	const json_t *mount = json_array_get(json_object_get(json_object_get(body, "mounts"), "network"), 0);
+	const json_t *mount =
+		json_array_get(json_object_get(json_object_get(body, "mounts"), "network"), 0);
 	const char *cloud = jsonx_text(body, "cloud", "SECURE");
-	const char *dc = json_string_value(json_array_get(json_object_get(body, "dataCenterIds"), 0));
+	const char *dc =
+		json_string_value(json_array_get(json_object_get(body, "dataCenterIds"), 0));
 	const struct create *intent = intent_of(x, env);
 	int offer = offer_of(x, jsonx_text(gpu, "id", ""), dc ? dc : "");
 
@@ -286,7 +315,8 @@ static struct machine *create(struct exchange *x, const json_t *body, int64_t bi
 		malformed(x, "network volume not found");
 		return NULL;
 	}
-	if (mount && (strcmp(cloud, "SECURE") || !dc || strcmp(dc, wire_datacenters[x->v->volume_dc[volume]]) != 0)) {
+	if (mount && (strcmp(cloud, "SECURE") || !dc ||
+		      strcmp(dc, wire_datacenters[x->v->volume_dc[volume]]) != 0)) {
 		malformed(x, "the volume is elsewhere");
 		return NULL;
 	}
@@ -320,7 +350,8 @@ static void answer_create(struct exchange *x, const struct machine *m)
 
 static void create_pod(struct exchange *x)
 {
-	CLEANUP(json_decref) json_t *body = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
+	CLEANUP(json_decref)
+	json_t *body = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
 	const char *wrong = body ? check_body(body) : "no JSON";
 
 	if (wrong || strcmp(call_header_of(x->call, "Content-Type"), "application/json"))
@@ -362,11 +393,15 @@ static void get_logs(struct exchange *x, const struct machine *m)
 
 	say(x, 200);
 	x->a->endless = true;
-	str_add(to, "id: 1\r\ndata: {\"ts\":\"2026-06-01T12:02:03Z\",\"source\":\"system\",\"line\":\"create container\"}\r\n\r\n");
+	str_add(to, "id: 1\r\ndata: "
+		    "{\"ts\":\"2026-06-01T12:02:03Z\",\"source\":\"system\",\"line\":\"create "
+		    "container\"}\r\n\r\n");
 	for (int64_t i = 1; i <= MIN(pulled_ms / 4000, INT64_C(100)) && !m->failed; i++)
-		str_addf(to, "data: {\"source\":\"system\",\"line\":\"layer %lld is pulled\"}\n\n", (long long)i);
+		str_addf(to, "data: {\"source\":\"system\",\"line\":\"layer %lld is pulled\"}\n\n",
+			 (long long)i);
 	if (m->running)
-		str_add(to, "data: {\"source\":\"container\",\"line\":\"burst: sshd is started\"}\n\ndata: {\"source\":\"cont");
+		str_add(to, "data: {\"source\":\"container\",\"line\":\"burst: sshd is "
+			    "started\"}\n\ndata: {\"source\":\"cont");
 }
 
 /* ---- ending ---- */
@@ -398,7 +433,8 @@ static void delete_pod(struct exchange *x, struct machine *m)
 
 static void patch_pod(struct exchange *x, struct machine *m)
 {
-	CLEANUP(json_decref) json_t *body = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
+	CLEANUP(json_decref)
+	json_t *body = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
 
 	if (json_object_size(body) != 1 || !json_is_false(json_object_get(body, "locked"))) {
 		malformed(x, "not an edit of ours");
@@ -416,7 +452,8 @@ static void one_pod(struct exchange *x, const char *path)
 
 	memcpy(id, path, MIN(len, sizeof(id) - 1));
 	struct machine *m = wire_find(x->s, x->v->vendor, id);
-	if (!strcmp(x->call->method, "DELETE") || (!strcmp(x->call->method, "POST") && !strcmp(path + len, "/action")))
+	if (!strcmp(x->call->method, "DELETE") ||
+	    (!strcmp(x->call->method, "POST") && !strcmp(path + len, "/action")))
 		delete_pod(x, m);
 	else if (!m || m->is_over || !surfaced(x, m))
 		problem(x, 404, "pod not found");
@@ -458,14 +495,21 @@ static void list_gpus(struct exchange *x)
 	for (int i = 0; i < x->plan->offer_count; i += 2) {
 		const struct wire_gpu *gpu = &wire_gpus[i / 2];
 		double price = (double)x->s->prices[x->v->vendor][i] / 1e6;
-		str_addf(to, "%s{\"id\":\"%s\",\"name\":\"%s\",\"manufacturer\":\"NVIDIA\",\"memory\":%d,\"secure\":true,\"community\":%s,"
-			     "\"price\":{\"secure\":%.6f,\"community\":%.6f},\"maxCount\":{\"secure\":8,\"community\":2},\"availability\":\"%s\","
-			     "\"dataCenters\":[",
-			 i ? "," : "", gpu->runpod, gpu->name, gpu->memory_gb, x->plan->community ? "true" : "false", price, price,
+		str_addf(to,
+			 "%s{\"id\":\"%s\",\"name\":\"%s\",\"manufacturer\":\"NVIDIA\",\"memory\":%"
+			 "d,\"secure\":true,\"community\":%s,"
+			 "\"price\":{\"secure\":%.6f,\"community\":%.6f},\"maxCount\":{\"secure\":"
+			 "8,\"community\":2},\"availability\":\"%s\","
+			 "\"dataCenters\":[",
+			 i ? "," : "", gpu->runpod, gpu->name, gpu->memory_gb,
+			 x->plan->community ? "true" : "false", price, price,
 			 none ? "NONE" : "HIGH");
 		for (int k = i; k < MIN(i + 2, x->plan->offer_count); k++)
-			str_addf(to, "%s{\"id\":\"%s\",\"name\":\"x\",\"availability\":\"%s\"}", k > i ? "," : "", wire_datacenters[k % 2],
-				 none ? "NONE" : x->plan->boasts ? "HIGH" : stock(x, k));
+			str_addf(to, "%s{\"id\":\"%s\",\"name\":\"x\",\"availability\":\"%s\"}",
+				 k > i ? "," : "", wire_datacenters[k % 2],
+				 none              ? "NONE"
+				 : x->plan->boasts ? "HIGH"
+						   : stock(x, k));
 		str_add(to, "]}");
 	}
 	str_add(to, "]}");
@@ -478,16 +522,20 @@ static void list_datacenters(struct exchange *x)
 	say(x, 200);
 	str_add(to, "{\"dataCenters\":[");
 	for (int i = 0; i < MIN(x->plan->offer_count, 2); i++)
-		str_addf(to, "%s{\"id\":\"%s\",\"name\":\"x\",\"networkVolumeTypes\":[\"STANDARD\"],\"gpuAvailability\":[{\"id\":\"%s\",\"name\":\"%s\","
-			     "\"availability\":\"HIGH\"}]}",
+		str_addf(to,
+			 "%s{\"id\":\"%s\",\"name\":\"x\",\"networkVolumeTypes\":[\"STANDARD\"],"
+			 "\"gpuAvailability\":[{\"id\":\"%s\",\"name\":\"%s\","
+			 "\"availability\":\"HIGH\"}]}",
 			 i ? "," : "", wire_datacenters[i], wire_gpus[0].runpod, wire_gpus[0].name);
 	str_add(to, "]}");
 }
 
 static void add_volume(struct exchange *x, int i)
 {
-	str_addf(&x->a->body, "{\"id\":\"" VOLUME_ID "\",\"name\":\"cache\",\"size\":50,\"dataCenter\":\"%s\",\"type\":\"STANDARD\"}", i,
-		 wire_datacenters[x->v->volume_dc[i]]);
+	str_addf(&x->a->body,
+		 "{\"id\":\"" VOLUME_ID
+		 "\",\"name\":\"cache\",\"size\":50,\"dataCenter\":\"%s\",\"type\":\"STANDARD\"}",
+		 i, wire_datacenters[x->v->volume_dc[i]]);
 }
 
 static void list_volumes(struct exchange *x)
@@ -508,13 +556,15 @@ static void list_volumes(struct exchange *x)
 
 static void create_volume(struct exchange *x)
 {
-	CLEANUP(json_decref) json_t *body = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
+	CLEANUP(json_decref)
+	json_t *body = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
 	const char *dc = jsonx_text(body, "dataCenter", "");
 
-	/* of clients that begin at the same moment each may make one: its names are not unique. And what a dead client sent may come
-	 * after what its next life found and sent. */
+	/* of clients that begin at the same moment each may make one: its names are not unique. And
+	 * what a dead client sent may come after what its next life found and sent. */
 	bool overtaken = x->s->hit[F_CRASH_AT_CALL] && x->s->hit[F_CALL_SLOW];
-	if (!overtaken && x->v->volumes && (x->s->plan->client_count == 1 || x->v->volumes > x->s->plan->client_count))
+	if (!overtaken && x->v->volumes &&
+	    (x->s->plan->client_count == 1 || x->v->volumes > x->s->plan->client_count))
 		broke(x->s, "a second volume of one name is made at RunPod");
 	if (strcmp(jsonx_text(body, "name", ""), "cache") || jsonx_int(body, "size", 0) < 10 ||
 	    (strcmp(dc, wire_datacenters[0]) && strcmp(dc, wire_datacenters[1]))) {
@@ -533,8 +583,11 @@ static void floors(struct exchange *x)
 	say(x, 200);
 	str_add(&x->a->body, "{\"data\":{\"gpuTypes\":[");
 	for (int i = 0; i < x->plan->offer_count; i += 2)
-		str_addf(&x->a->body, "%s{\"id\":\"%s\",\"lowestPrice\":{\"minimumBidPrice\":%.6f,\"uninterruptablePrice\":1,\"stockStatus\":\"Low\"}}",
-			 i ? "," : "", wire_gpus[i / 2].runpod, (double)x->s->prices[x->v->vendor][i] / 2e6);
+		str_addf(&x->a->body,
+			 "%s{\"id\":\"%s\",\"lowestPrice\":{\"minimumBidPrice\":%.6f,"
+			 "\"uninterruptablePrice\":1,\"stockStatus\":\"Low\"}}",
+			 i ? "," : "", wire_gpus[i / 2].runpod,
+			 (double)x->s->prices[x->v->vendor][i] / 2e6);
 	str_add(&x->a->body, "]}}");
 }
 
@@ -542,19 +595,23 @@ static void floors(struct exchange *x)
 static json_t *in_new_words(const json_t *input)
 {
 	json_t *env = json_object(), *pair;
-	const char *dc = jsonx_text(input, "dataCenterId", NULL), *volume = jsonx_text(input, "networkVolumeId", NULL);
+	const char *dc = jsonx_text(input, "dataCenterId", NULL),
+		   *volume = jsonx_text(input, "networkVolumeId", NULL);
 	size_t i;
 
 	json_array_foreach (json_object_get(input, "env"), i, pair)
 		json_object_set(env, jsonx_text(pair, "key", "?"), json_object_get(pair, "value"));
-	json_t *body = json_pack("{s:s,s:s,s:{s:s,s:I},s:s,s:o}", "name", jsonx_text(input, "name", ""), "image",
-				 jsonx_text(input, "imageName", ""), "gpu", "id", jsonx_text(input, "gpuTypeId", ""), "count",
-				 (json_int_t)jsonx_int(input, "gpuCount", 0), "cloud", jsonx_text(input, "cloudType", ""), "env", env);
+	json_t *body = json_pack(
+		"{s:s,s:s,s:{s:s,s:I},s:s,s:o}", "name", jsonx_text(input, "name", ""), "image",
+		jsonx_text(input, "imageName", ""), "gpu", "id", jsonx_text(input, "gpuTypeId", ""),
+		"count", (json_int_t)jsonx_int(input, "gpuCount", 0), "cloud",
+		jsonx_text(input, "cloudType", ""), "env", env);
 	if (dc)
 		json_object_set_new(body, "dataCenterIds", json_pack("[s]", dc));
 	if (volume)
-		json_object_set_new(body, "mounts", json_pack("{s:[{s:s,s:s}]}", "network", "volumeId", volume, "path",
-							      jsonx_text(input, "volumeMountPath", "")));
+		json_object_set_new(body, "mounts",
+				    json_pack("{s:[{s:s,s:s}]}", "network", "volumeId", volume,
+					      "path", jsonx_text(input, "volumeMountPath", "")));
 	return body;
 }
 
@@ -564,7 +621,8 @@ static void spot(struct exchange *x, const json_t *whole)
 	CLEANUP(json_decref) json_t *body = in_new_words(input);
 	int64_t bid = (int64_t)(jsonx_number(input, "bidPerGpu", 0) * 1e6 + 0.5);
 
-	if (bid <= 0 || !jsonx_text(input, "dockerArgs", "")[0] || !jsonx_text(input, "name", "")[0]) {
+	if (bid <= 0 || !jsonx_text(input, "dockerArgs", "")[0] ||
+	    !jsonx_text(input, "name", "")[0]) {
 		malformed(x, "bidPerGpu, dockerArgs, name");
 		return;
 	}
@@ -575,7 +633,8 @@ static void spot(struct exchange *x, const json_t *whole)
 			str_reset(&x->a->body);
 			str_reset(&x->a->head);
 			say(x, 200);
-			str_add(&x->a->body, "{\"errors\":[{\"message\":\"" CAPACITY "\"}],\"data\":{\"podRentInterruptable\":null}}");
+			str_add(&x->a->body, "{\"errors\":[{\"message\":\"" CAPACITY
+					     "\"}],\"data\":{\"podRentInterruptable\":null}}");
 		}
 		return;
 	}
@@ -584,13 +643,16 @@ static void spot(struct exchange *x, const json_t *whole)
 		return;
 	}
 	say(x, 200);
-	str_addf(&x->a->body, "{\"data\":{\"podRentInterruptable\":{\"id\":\"%s\",\"desiredStatus\":\"RUNNING\",\"imageName\":\"x\",\"machineId\":\"y\"}}}",
+	str_addf(&x->a->body,
+		 "{\"data\":{\"podRentInterruptable\":{\"id\":\"%s\",\"desiredStatus\":\"RUNNING\","
+		 "\"imageName\":\"x\",\"machineId\":\"y\"}}}",
 		 m->id);
 }
 
 static void graphql(struct exchange *x)
 {
-	CLEANUP(json_decref) json_t *whole = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
+	CLEANUP(json_decref)
+	json_t *whole = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
 	const char *query = jsonx_text(whole, "query", "");
 
 	if (strstr(query, "podRentInterruptable"))
@@ -608,9 +670,11 @@ static void add_hours(struct exchange *x, const struct machine *m)
 	struct str *to = &x->a->body;
 
 	for (int64_t at = m->created; at < m->ended;) {
-		int64_t wall = WALL_EPOCH_MS + at, end = MIN(at + HOUR_MS - wall % HOUR_MS, m->ended);
+		int64_t wall = WALL_EPOCH_MS + at,
+			end = MIN(at + HOUR_MS - wall % HOUR_MS, m->ended);
 		double dollars = (double)m->price * (double)(end - at) / HOUR_MS / 1e6;
-		str_addf(to, "%s{\"podId\":\"%s\",\"startTime\":", at > m->created ? "," : "", m->id);
+		str_addf(to, "%s{\"podId\":\"%s\",\"startTime\":", at > m->created ? "," : "",
+			 m->id);
 		add_time(to, at - wall % HOUR_MS);
 		str_add(to, ",\"endTime\":");
 		add_time(to, at - wall % HOUR_MS + HOUR_MS);
@@ -651,7 +715,8 @@ static void say_s3(struct exchange *x, int status, const char *body, size_t len)
 
 static void no_s3(struct exchange *x, int status, const char *code)
 {
-	CLEANUP(free_text) char *body = xasprintf("<Error><Code>%s</Code><Message>no</Message></Error>", code);
+	CLEANUP(free_text)
+	char *body = xasprintf("<Error><Code>%s</Code><Message>no</Message></Error>", code);
 
 	say_s3(x, status, body, strlen(body));
 }
@@ -662,7 +727,8 @@ static void s3_file(struct exchange *x, const char *key)
 
 	if (!strcmp(x->call->method, "PUT")) {
 		if (x->s->now % 16) /* accepted, and now and then lost */
-			json_object_set_new(x->v->files, key, json_string(str_text(&x->call->body)));
+			json_object_set_new(x->v->files, key,
+					    json_string(str_text(&x->call->body)));
 		say_s3(x, 200, "", 0);
 	} else if (!wire_file(x->s, x->v, key, &file)) {
 		no_s3(x, 404, "NoSuchKey");
@@ -684,8 +750,10 @@ static void s3(struct exchange *x, const char *path)
 		malformed(x, "bucket, key");
 		return;
 	}
-	snprintf(region, sizeof(region), "aws:amz:%s:s3", wire_datacenters[x->v->volume_dc[volume]]);
-	if (!c->sigv4 || strcmp(c->sigv4, region) || strcmp(c->user ? c->user : "", "user_1") || strcmp(c->password ? c->password : "", "rps_1") ||
+	snprintf(region, sizeof(region), "aws:amz:%s:s3",
+		 wire_datacenters[x->v->volume_dc[volume]]);
+	if (!c->sigv4 || strcmp(c->sigv4, region) || strcmp(c->user ? c->user : "", "user_1") ||
+	    strcmp(c->password ? c->password : "", "rps_1") ||
 	    call_header_of(c, "Authorization")[0])
 		malformed(x, "who asks for a file?");
 	else
@@ -703,10 +771,13 @@ void runpod_serve(struct sim *s, struct server *v, const struct call *call, stru
 
 	if (starts_with(call->url, files))
 		s3(&x, call->url + strlen(files));
-	else if (!starts_with(call->url, root) || strcmp(call_header_of(call, "Authorization"), "Bearer rpa_key123"))
+	else if (!starts_with(call->url, root) ||
+		 strcmp(call_header_of(call, "Authorization"), "Bearer rpa_key123"))
 		malformed(&x, "who asks?");
 	else if (!has_room(&x))
-		str_add(&a->body, "{\"title\":\"Too Many Requests\",\"status\":429,\"detail\":\"rate limit exceeded for the minute window\"}");
+		str_add(&a->body,
+			"{\"title\":\"Too Many Requests\",\"status\":429,\"detail\":\"rate limit "
+			"exceeded for the minute window\"}");
 	else if (!strcmp(path, "/graphql") && post)
 		graphql(&x);
 	else if (!strcmp(path, "/v2/pods") && get)

@@ -1,4 +1,5 @@
-/* ledgers.h - what the migrations of each version were when it was released: a copy, so that one that is changed afterwards is noticed. */
+/* ledgers.h - what the migrations of each version were when it was released: a copy, so that one
+ * that is changed afterwards is noticed. */
 #ifndef BURST_TESTS_LEDGERS_H
 #define BURST_TESTS_LEDGERS_H
 
@@ -11,12 +12,16 @@ static const char *const ledger_steps[] = {
 	"ALTER TABLE pod ADD COLUMN vendor_reported INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN vendor_asked_ms INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE pod ADD COLUMN gpu_offered TEXT NOT NULL DEFAULT '';",
-	"CREATE TABLE batch (seq INTEGER PRIMARY KEY, attempt TEXT NOT NULL, id TEXT NOT NULL, run TEXT NOT NULL, speed TEXT NOT NULL,"
-	" segments INTEGER NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL, took_ms INTEGER NOT NULL, done_ms INTEGER NOT NULL,"
+	"CREATE TABLE batch (seq INTEGER PRIMARY KEY, attempt TEXT NOT NULL, id TEXT NOT NULL, run "
+	"TEXT NOT NULL, speed TEXT NOT NULL,"
+	" segments INTEGER NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL, took_ms INTEGER NOT "
+	"NULL, done_ms INTEGER NOT NULL,"
 	" UNIQUE (attempt, id));"
 	"CREATE INDEX batch_of_run ON batch (run);"
-	"CREATE TABLE speed (seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n REAL NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL,"
-	" longest2 REAL NOT NULL, longest_sum REAL NOT NULL, sum2 REAL NOT NULL, t REAL NOT NULL, longest_t REAL NOT NULL,"
+	"CREATE TABLE speed (seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n REAL NOT NULL, "
+	"longest REAL NOT NULL, sum REAL NOT NULL,"
+	" longest2 REAL NOT NULL, longest_sum REAL NOT NULL, sum2 REAL NOT NULL, t REAL NOT NULL, "
+	"longest_t REAL NOT NULL,"
 	" sum_t REAL NOT NULL, batches INTEGER NOT NULL, updated_ms INTEGER NOT NULL);"
 	"ALTER TABLE run ADD COLUMN planned_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE run ADD COLUMN planned_microusd INTEGER NOT NULL DEFAULT 0;"
@@ -40,19 +45,28 @@ static const char *const ledger_steps[] = {
 	"ALTER TABLE pod ADD COLUMN build_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN warm_up_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN probe_ms INTEGER NOT NULL DEFAULT 0;",
-	"CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, config TEXT NOT NULL, state TEXT NOT NULL,"
-	" created_ms INTEGER NOT NULL, quiet_ms INTEGER NOT NULL, max_wait_ms INTEGER NOT NULL, by_ms INTEGER NOT NULL,"
-	" below_microusd_h INTEGER NOT NULL, min_segments INTEGER NOT NULL, commit_id TEXT NOT NULL, repo TEXT NOT NULL, path TEXT NOT NULL,"
-	" run TEXT NOT NULL, tries INTEGER NOT NULL, first_try_ms INTEGER NOT NULL, not_before_ms INTEGER NOT NULL, deaths INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+	"CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, config TEXT NOT "
+	"NULL, state TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL, quiet_ms INTEGER NOT NULL, max_wait_ms INTEGER NOT NULL, "
+	"by_ms INTEGER NOT NULL,"
+	" below_microusd_h INTEGER NOT NULL, min_segments INTEGER NOT NULL, commit_id TEXT NOT "
+	"NULL, repo TEXT NOT NULL, path TEXT NOT NULL,"
+	" run TEXT NOT NULL, tries INTEGER NOT NULL, first_try_ms INTEGER NOT NULL, not_before_ms "
+	"INTEGER NOT NULL, deaths INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
 	" exit_status INTEGER NOT NULL, error TEXT NOT NULL);"
 	"CREATE INDEX request_of_config ON request (config);"
 	"CREATE INDEX request_open ON request (config) WHERE state IN ('pending','running');"
 	"ALTER TABLE run ADD COLUMN commit_id TEXT NOT NULL DEFAULT '';",
-	"CREATE TABLE schedule (seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rule TEXT NOT NULL, config TEXT NOT NULL,"
-	" backend TEXT NOT NULL, environment TEXT NOT NULL, overlap TEXT NOT NULL, catch_up_ms INTEGER NOT NULL, jitter_ms INTEGER NOT NULL,"
-	" retries INTEGER NOT NULL, retry_after_ms INTEGER NOT NULL, window_ms INTEGER NOT NULL, made_ms INTEGER NOT NULL);"
-	"CREATE TABLE firing (seq INTEGER PRIMARY KEY, schedule TEXT NOT NULL, due TEXT NOT NULL, state TEXT NOT NULL,"
-	" started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, tries INTEGER NOT NULL, missed INTEGER NOT NULL, run TEXT NOT NULL,"
+	"CREATE TABLE schedule (seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rule TEXT NOT "
+	"NULL, config TEXT NOT NULL,"
+	" backend TEXT NOT NULL, environment TEXT NOT NULL, overlap TEXT NOT NULL, catch_up_ms "
+	"INTEGER NOT NULL, jitter_ms INTEGER NOT NULL,"
+	" retries INTEGER NOT NULL, retry_after_ms INTEGER NOT NULL, window_ms INTEGER NOT NULL, "
+	"made_ms INTEGER NOT NULL);"
+	"CREATE TABLE firing (seq INTEGER PRIMARY KEY, schedule TEXT NOT NULL, due TEXT NOT NULL, "
+	"state TEXT NOT NULL,"
+	" started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, tries INTEGER NOT NULL, missed "
+	"INTEGER NOT NULL, run TEXT NOT NULL,"
 	" exit_status INTEGER NOT NULL, said TEXT NOT NULL, UNIQUE (schedule, due));",
 	"ALTER TABLE pod ADD COLUMN unpack_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN unpack_bytes INTEGER NOT NULL DEFAULT 0;",

@@ -213,7 +213,8 @@ static void rents_lists_and_releases(const struct conformance *c)
 	assert_false(find_listed(c, "00000000000000f1", &listed));
 	release(c, view.id); /* gone already: success */
 	/* its bill may take a while */
-	if (conformance_do(c, OP_BILLING, &want, &result, &err) == OP_FAILED && err.kind != ERR_NOT_FOUND)
+	if (conformance_do(c, OP_BILLING, &want, &result, &err) == OP_FAILED &&
+	    err.kind != ERR_NOT_FOUND)
 		fail_msg("%s: billing: %s", c->ops->name, err.msg);
 	assert_true(result.billing.billed_ms >= 0 && result.billing.cost_microusd >= 0);
 	op_result_free(&result);
@@ -285,7 +286,8 @@ static void volumes_come_and_go(const struct conformance *c)
 }
 
 /* A file on a volume, made without a pod. */
-static void stage(const struct conformance *c, struct op_want *want, const char *path, const char *bytes, size_t len)
+static void stage(const struct conformance *c, struct op_want *want, const char *path,
+		  const char *bytes, size_t len)
 {
 	char local[] = "/tmp/burst-conformance-XXXXXX";
 	CLEANUP(fd_close) int fd = mkstemp(local);
@@ -297,7 +299,9 @@ static void stage(const struct conformance *c, struct op_want *want, const char 
 	want->file.local = local;
 	want->file.max_bytes = (int64_t)len;
 	if (c->ops->stage_block_bytes)
-		assert_int_equal(blocks_of_file(&want->file.blocks, local, c->ops->stage_block_bytes, &err), 0);
+		assert_int_equal(
+			blocks_of_file(&want->file.blocks, local, c->ops->stage_block_bytes, &err),
+			0);
 	must(c, OP_STAGE, want, &result);
 	assert_int_equal(result.bytes, len);
 	op_result_free(&result);
@@ -308,7 +312,8 @@ static void stage(const struct conformance *c, struct op_want *want, const char 
 }
 
 /* What is fetched, from an offset on, is what was put there. */
-static void fetch(const struct conformance *c, struct op_want *want, const char *path, const char *bytes, size_t len, size_t from)
+static void fetch(const struct conformance *c, struct op_want *want, const char *path,
+		  const char *bytes, size_t len, size_t from)
 {
 	char local[] = "/tmp/burst-conformance-XXXXXX";
 	CLEANUP(fd_close) int fd = mkstemp(local);
@@ -324,7 +329,8 @@ static void fetch(const struct conformance *c, struct op_want *want, const char 
 	op_result_free(&result);
 	assert_int_equal(path_read(local, len + 1, &got, NULL), 0);
 	if (got.len != len - from || memcmp(str_text(&got), bytes + from, got.len))
-		fail_msg("%s: %s from %zu on: %zu bytes, or others", c->ops->name, path, from, got.len);
+		fail_msg("%s: %s from %zu on: %zu bytes, or others", c->ops->name, path, from,
+			 got.len);
 	want->file.local = NULL;
 	want->file.offset = 0;
 	unlink(local);
@@ -333,10 +339,12 @@ static void fetch(const struct conformance *c, struct op_want *want, const char 
 /* Files of several blocks, of none, and with zeros where a store may leave them out. */
 static void files_travel_unchanged(const struct conformance *c, struct op_want *want)
 {
-	size_t block = (size_t)(c->ops->stage_block_bytes ? c->ops->stage_block_bytes : 8 << 20), len = 3 * block + 1234;
+	size_t block = (size_t)(c->ops->stage_block_bytes ? c->ops->stage_block_bytes : 8 << 20),
+	       len = 3 * block + 1234;
 	CLEANUP(free_text) char *bytes = xcalloc(1, len);
 
-	random_bytes(bytes, 1000);			       /* the first block: a beginning and zeros */
+	/* the first block: a beginning and zeros */
+	random_bytes(bytes, 1000);
 	random_bytes(bytes + 2 * block, block + 1200); /* the second: only zeros; at the end some */
 	stage(c, want, "staged/large", bytes, len);
 	stage(c, want, "staged/empty", "", 0);
@@ -350,7 +358,8 @@ static void files_travel_unchanged(const struct conformance *c, struct op_want *
 }
 
 /* What is in a folder, asked for where the listing does not tell. */
-static struct volume_entry measured(const struct conformance *c, struct op_want *want, const struct volume_entry *e)
+static struct volume_entry measured(const struct conformance *c, struct op_want *want,
+				    const struct volume_entry *e)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s/%s", want->file.path, e->name);
 	struct op_want folder = *want;
@@ -399,11 +408,13 @@ static void a_folder_is_seen_and_deleted(const struct conformance *c, struct op_
 static void volumes_are_tidied(const struct conformance *c)
 {
 	static const char *const unsafe[] = {"../x", "/runs", "runs/../../x", "", "."};
-	struct op_want want = {.volume.name = c->volume, .volume.size_gb = 1, .volume.create = true};
+	struct op_want want = {
+		.volume.name = c->volume, .volume.size_gb = 1, .volume.create = true};
 	struct op_result result;
 
 	must(c, OP_VOLUME, &want, &result);
-	struct op_want file = {.file.volume = result.volumes[0]}, removal = of_pod(result.volumes[0].id);
+	struct op_want file = {.file.volume = result.volumes[0]},
+		       removal = of_pod(result.volumes[0].id);
 	op_result_free(&result);
 	if (c->ops->can_fetch)
 		files_travel_unchanged(c, &file);

@@ -16,8 +16,10 @@ struct conformance {
 	void *ctx;
 	const char *start_script; /* of a pod that does nothing but live */
 	const char *volume;       /* a volume's name that is free; NULL: the stand-in has none */
-	const char *stranger;     /* an id as the vendor's own, of no pod; NULL: any text may be one */
-	bool names_repeat; /* the vendor makes any number of pods of one name: it is burst that never does */
+	/* an id as the vendor's own, of no pod; NULL: any text may be one */
+	const char *stranger;
+	/* the vendor makes any number of pods of one name: it is burst that never does */
+	bool names_repeat;
 };
 
 /* Rents, looks, lists, releases; ends with nothing left at the stand-in. Fails the running cmocka

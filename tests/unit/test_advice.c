@@ -37,17 +37,22 @@ static void causes_are_named(void **state)
 	} cases[] = {
 		{"all is well", 10, 1, 90, 0, NULL},
 		{"exactly 70 %", 30, 0, 70, 0, NULL},
-		{"boot", 90, 5, 30, 0, "24% of the billed time computed; most of the rest went into coming up (72%)"},
-		{"what reaches 70 %", 90, 0, 30, 0, "70% takes 3m30s of work on 1 pod, this run had 30s"},
-		{"sync", 5, 60, 30, 0, "went into syncing and setting up (63%): fill the volume before"},
+		{"boot", 90, 5, 30, 0,
+		 "24% of the billed time computed; most of the rest went into coming up (72%)"},
+		{"what reaches 70 %", 90, 0, 30, 0,
+		 "70% takes 3m30s of work on 1 pod, this run had 30s"},
+		{"sync", 5, 60, 30, 0,
+		 "went into syncing and setting up (63%): fill the volume before"},
 		{"idle", 5, 5, 30, 60, "went into waiting for work (60%): use fewer pods"},
 		{"nothing computed", 90, 5, 0, 0, NULL},
-		{"enough work, lost elsewhere", 10, 0, 40, 60, "went into waiting for work (55%): use fewer pods"},
+		{"enough work, lost elsewhere", 10, 0, 40, 60,
+		 "went into waiting for work (55%): use fewer pods"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		CLEANUP(str_free) struct str text = STR_INIT;
-		struct pod_row p = pod_with(cases[i].boot_s, cases[i].sync_s, cases[i].compute_s, cases[i].idle_s);
+		struct pod_row p = pod_with(cases[i].boot_s, cases[i].sync_s, cases[i].compute_s,
+					    cases[i].idle_s);
 		advice_add(&text, &p, 1, NULL, 1000000);
 		if (cases[i].says ? !strstr(str_text(&text), cases[i].says) : text.len > 0)
 			fail_msg("%s: it says \"%s\"", cases[i].name, str_text(&text));
@@ -60,7 +65,9 @@ static void gpus_that_idle_or_are_pinned(void **state)
 	static const struct {
 		int p50[2], p95[2];
 		const char *says;
-	} cases[] = {{{1, 2}, {4, 6}, "at most 6% busy"}, {{1, 90}, {4, 99}, NULL}, {{99, 100}, {100, 100}, "always busy"}};
+	} cases[] = {{{1, 2}, {4, 6}, "at most 6% busy"},
+		     {{1, 90}, {4, 99}, NULL},
+		     {{99, 100}, {100, 100}, "always busy"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		CLEANUP(str_free) struct str text = STR_INIT;
@@ -84,11 +91,26 @@ static void width_that_pays(void **state)
 	static const struct {
 		const char *name;
 		int pods, boot_s, compute_s; /* of each */
-		const char *says[2];	     /* NULL: nothing (more) */
+		const char *says[2];         /* NULL: nothing (more) */
 	} cases[] = {
-		{"two pods instead of four", 4, 30, 40, {"70% takes 2 pods instead of 4 for this work", "4 pods were 2.7 times as fast as one (68% of 4)"}},
-		{"no number of pods", 4, 90, 30, {"70% takes 14m00s of work on 4 pods, this run had 2m00s", "4 pods were 1.8 times as fast as one (44% of 4): 2 pods cost less"}},
-		{"twenty pods for twenty lines", 20, 10, 2, {"70% takes 1 pod instead of 20", "20 pods were 4.2 times as fast as one (21% of 20): 4 pods cost less"}},
+		{"two pods instead of four",
+		 4,
+		 30,
+		 40,
+		 {"70% takes 2 pods instead of 4 for this work",
+		  "4 pods were 2.7 times as fast as one (68% of 4)"}},
+		{"no number of pods",
+		 4,
+		 90,
+		 30,
+		 {"70% takes 14m00s of work on 4 pods, this run had 2m00s",
+		  "4 pods were 1.8 times as fast as one (44% of 4): 2 pods cost less"}},
+		{"twenty pods for twenty lines",
+		 20,
+		 10,
+		 2,
+		 {"70% takes 1 pod instead of 20",
+		  "20 pods were 4.2 times as fast as one (21% of 20): 4 pods cost less"}},
 		{"all is well", 4, 10, 90, {NULL, NULL}},
 	};
 
@@ -101,12 +123,14 @@ static void width_that_pays(void **state)
 		if (i == 0) /* 68 % are enough */
 			assert_null(strstr(str_text(&text), cases[i].says[1]));
 		for (int k = 0; k < (i == 0 ? 1 : 2); k++)
-			if (cases[i].says[k] ? !strstr(str_text(&text), cases[i].says[k]) : text.len > 0)
+			if (cases[i].says[k] ? !strstr(str_text(&text), cases[i].says[k])
+					     : text.len > 0)
 				fail_msg("%s: it says \"%s\"", cases[i].name, str_text(&text));
 	}
 }
 
-/* A pod that took the place of another one when that had worked for a while is no second one beside it. */
+/* A pod that took the place of another one when that had worked for a while is no second one beside
+ * it. */
 static void replaced_pods_are_no_width(void **state)
 {
 	(void)state;
@@ -115,13 +139,16 @@ static void replaced_pods_are_no_width(void **state)
 		struct pod_row pods[2] = {pod_with(10, 0, 90, 0), pod_with(10, 0, 90, 0)};
 		int64_t later_ms = beside ? 0 : 95000;
 		pods[0].compute_ms = pods[1].compute_ms = 9000;
-		int64_t *marks[] = {&pods[1].create_ms, &pods[1].running_ms, &pods[1].reached_ms, &pods[1].connected_ms, &pods[1].synced_ms, &pods[1].ready_ms,
-				    &pods[1].worked_ms, &pods[1].safe_ms, &pods[1].release_ms, &pods[1].released_ms, &pods[1].gone_ms};
+		int64_t *marks[] = {&pods[1].create_ms,    &pods[1].running_ms, &pods[1].reached_ms,
+				    &pods[1].connected_ms, &pods[1].synced_ms,  &pods[1].ready_ms,
+				    &pods[1].worked_ms,    &pods[1].safe_ms,    &pods[1].release_ms,
+				    &pods[1].released_ms,  &pods[1].gone_ms};
 		for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 			*marks[i] += *marks[i] ? later_ms : 0;
 		advice_add(&text, pods, 2, NULL, 1000000);
 		if (beside != (strstr(str_text(&text), "2 pods were") != NULL))
-			fail_msg("%s: it says \"%s\"", beside ? "side by side" : "one after the other", str_text(&text));
+			fail_msg("%s: it says \"%s\"",
+				 beside ? "side by side" : "one after the other", str_text(&text));
 	}
 }
 
@@ -132,7 +159,9 @@ static void narrow_batches_are_a_cause(void **state)
 	static const struct {
 		int segments;
 		const char *says;
-	} cases[] = {{4, "in batches of 8 segments: 80, the most that the worker takes, are 4.3 times as fast; 70% of that takes batches of 37"}, {80, NULL}};
+	} cases[] = {{4, "in batches of 8 segments: 80, the most that the worker takes, are 4.3 "
+			 "times as fast; 70% of that takes batches of 37"},
+		     {80, NULL}};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		CLEANUP(str_free) struct str text = STR_INIT;
@@ -157,7 +186,8 @@ static void narrow_batches_are_a_cause(void **state)
 		advice_batches_of(&batches, s, "r");
 		advice_add(&text, &pod, 1, &batches, 1000000);
 		if (cases[i].says ? !strstr(str_text(&text), cases[i].says) : text.len > 0)
-			fail_msg("batches of %d: it says \"%s\"", cases[i].segments, str_text(&text));
+			fail_msg("batches of %d: it says \"%s\"", cases[i].segments,
+				 str_text(&text));
 		store_close(s);
 	}
 }
@@ -169,7 +199,9 @@ static void seats_of_engines_that_batch(void **state)
 	static const struct {
 		const char *name, *batching, *says;
 	} cases[] = {
-		{"padded", "padded", "used 50%, seats 48%: batches of 20 segments on average, where 80 fit; full batches without a cold start cost 4.2 times less\n"},
+		{"padded", "padded",
+		 "used 50%, seats 48%: batches of 20 segments on average, where 80 fit; full "
+		 "batches without a cold start cost 4.2 times less\n"},
 		{"one after the other", "none", NULL},
 		{"an old ledger", "", NULL},
 	};

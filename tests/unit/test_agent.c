@@ -1,5 +1,5 @@
-/* The agent's own readers and writers, held against jansson and libcrypto on made-up input, and its rules, table by table.
- * agent.c is one file without a header: it is included whole. */
+/* The agent's own readers and writers, held against jansson and libcrypto on made-up input, and its
+ * rules, table by table. agent.c is one file without a header: it is included whole. */
 #define main agent_main
 int agent_main(int argc, char **argv);
 #include "jobs/agent/agent.c"
@@ -57,8 +57,21 @@ static unsigned dice(unsigned sides)
 
 static void make_text(struct buf *b)
 {
-	static const char *const pieces[] = { "a", "id", "\\n", "\\u00e9", "\\ud83d\\ude00", "\xc3\xa9", "\xe2\x82\xac", "\\\"",
-					      "\\\\", "\\/", " ", "0", "\xf0\x9f\x98\x80", "\\b\\f\\r\\t", "\\u0041" };
+	static const char *const pieces[] = {"a",
+					     "id",
+					     "\\n",
+					     "\\u00e9",
+					     "\\ud83d\\ude00",
+					     "\xc3\xa9",
+					     "\xe2\x82\xac",
+					     "\\\"",
+					     "\\\\",
+					     "\\/",
+					     " ",
+					     "0",
+					     "\xf0\x9f\x98\x80",
+					     "\\b\\f\\r\\t",
+					     "\\u0041"};
 	buf_char(b, '"');
 	for (unsigned n = dice(5); n; n--)
 		buf_text(b, pieces[dice(ARRAY_LEN(pieces))]);
@@ -67,8 +80,19 @@ static void make_text(struct buf *b)
 
 static void make_json(struct buf *b, int depth)
 {
-	static const char *const plain[] = { "true", "false", "null", "0", "-0", "12", "-7.25", "1e3", "1E-2", "9223372036854775807",
-					     "-9223372036854775808", "0.1", "123456789.125" };
+	static const char *const plain[] = {"true",
+					    "false",
+					    "null",
+					    "0",
+					    "-0",
+					    "12",
+					    "-7.25",
+					    "1e3",
+					    "1E-2",
+					    "9223372036854775807",
+					    "-9223372036854775808",
+					    "0.1",
+					    "123456789.125"};
 	unsigned kind = dice(depth > 4 ? 2 : 4);
 	if (kind == 0) {
 		buf_text(b, plain[dice(ARRAY_LEN(plain))]);
@@ -96,24 +120,22 @@ static void spoil(struct buf *b)
 	for (unsigned n = 1 + dice(3); n && b->len > 1; n--) {
 		size_t at = dice((unsigned)b->len);
 		switch (dice(3)) {
-		case 0:
-			b->p[at] = bytes[dice(sizeof(bytes) - 1)];
-			break;
+		case 0: b->p[at] = bytes[dice(sizeof(bytes) - 1)]; break;
 		case 1:
 			memmove(b->p + at, b->p + at + 1, b->len - at);
 			b->len--;
 			break;
-		default:
-			buf_char(b, b->p[at]);
+		default: buf_char(b, b->p[at]);
 		}
 	}
 }
 
 static void same(const struct json *ours, json_t *theirs, const char *text)
 {
-	static const enum json_type types[] = { [JSON_OBJECT] = J_OBJECT, [JSON_ARRAY] = J_LIST, [JSON_STRING] = J_TEXT,
-						[JSON_INTEGER] = J_INT,	  [JSON_REAL] = J_REAL,	 [JSON_TRUE] = J_TRUE,
-						[JSON_FALSE] = J_FALSE,	  [JSON_NULL] = J_NULL };
+	static const enum json_type types[] = {
+		[JSON_OBJECT] = J_OBJECT, [JSON_ARRAY] = J_LIST, [JSON_STRING] = J_TEXT,
+		[JSON_INTEGER] = J_INT,   [JSON_REAL] = J_REAL,  [JSON_TRUE] = J_TRUE,
+		[JSON_FALSE] = J_FALSE,   [JSON_NULL] = J_NULL};
 	const char *key;
 	json_t *value;
 	size_t i;
@@ -121,11 +143,11 @@ static void same(const struct json *ours, json_t *theirs, const char *text)
 	if (!ours || ours->type != types[json_typeof(theirs)])
 		fail_msg("another type: %s", text);
 	if (json_is_object(theirs)) {
-		json_object_foreach(theirs, key, value)
+		json_object_foreach (theirs, key, value)
 			same(json_get(ours, key), value, text);
 	} else if (json_is_array(theirs)) {
 		const struct json *m = ours->first;
-		json_array_foreach(theirs, i, value) {
+		json_array_foreach (theirs, i, value) {
 			same(m, value, text);
 			m = m->next;
 		}
@@ -147,8 +169,8 @@ static void compare_json(const char *text, size_t len)
 	const struct json *ours = json_read(&doc, text, len);
 	json_t *theirs = json_loadb(text, len, JSON_DECODE_ANY, &error);
 	if (!ours != !theirs)
-		fail_msg("we %s, jansson %s (%s): %.*s", ours ? "take it" : "refuse it", theirs ? "takes it" : "refuses it",
-			 error.text, (int)len, text);
+		fail_msg("we %s, jansson %s (%s): %.*s", ours ? "take it" : "refuse it",
+			 theirs ? "takes it" : "refuses it", error.text, (int)len, text);
 	if (ours)
 		same(ours, theirs, text);
 	json_decref(theirs);
@@ -159,7 +181,7 @@ static void json_reads_as_jansson_does(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 30000; i++) {
-		struct buf b = { 0 };
+		struct buf b = {0};
 		make_json(&b, 0);
 		if (i % 3)
 			spoil(&b);
@@ -171,9 +193,31 @@ static void json_reads_as_jansson_does(void **state)
 static void json_refuses(void **state)
 {
 	(void)state;
-	static const char *const bad[] = { "", " ", "{", "[1,]", "{\"a\":1,}", "01", "1.", ".5", "+1", "1e", "\"\t\"", "\"\\x\"",
-					   "\"\\ud800\"", "\"\\udc00\"", "\"\\u0000\"", "\"\xff\"", "\"\xed\xa0\x80\"", "nul", "truex",
-					   "1 2", "9223372036854775808", "1e400", "{a:1}", "[1 2]", "\"" };
+	static const char *const bad[] = {"",
+					  " ",
+					  "{",
+					  "[1,]",
+					  "{\"a\":1,}",
+					  "01",
+					  "1.",
+					  ".5",
+					  "+1",
+					  "1e",
+					  "\"\t\"",
+					  "\"\\x\"",
+					  "\"\\ud800\"",
+					  "\"\\udc00\"",
+					  "\"\\u0000\"",
+					  "\"\xff\"",
+					  "\"\xed\xa0\x80\"",
+					  "nul",
+					  "truex",
+					  "1 2",
+					  "9223372036854775808",
+					  "1e400",
+					  "{a:1}",
+					  "[1 2]",
+					  "\""};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct json_doc doc;
 		if (json_read(&doc, bad[i], strlen(bad[i])))
@@ -181,7 +225,7 @@ static void json_refuses(void **state)
 		json_free(&doc);
 		compare_json(bad[i], strlen(bad[i]));
 	}
-	struct buf deep = { 0 };
+	struct buf deep = {0};
 	for (int i = 0; i < 100000; i++)
 		buf_char(&deep, '[');
 	struct json_doc doc;
@@ -195,7 +239,7 @@ static void json_written_is_json(void **state)
 	(void)state;
 	for (int i = 0; i < 5000; i++) {
 		char bytes[40];
-		struct buf b = { 0 };
+		struct buf b = {0};
 		size_t len = dice(sizeof(bytes)), at = 0;
 		for (size_t k = 0; k < len; k++)
 			bytes[k] = (char)(dice(2) ? dice(256) : 32 + dice(95));
@@ -203,7 +247,8 @@ static void json_written_is_json(void **state)
 		for (; at < len && valid; at += utf8_at((unsigned char *)bytes + at, len - at))
 			valid = bytes[at] && utf8_at((unsigned char *)bytes + at, len - at) > 0;
 		js_quote(&b, bytes, len);
-		json_t *value = json_loadb(b.p, b.len, JSON_DECODE_ANY, NULL); /* as burst reads it: a NUL would be no JSON */
+		/* as burst reads it: a NUL would be no JSON */
+		json_t *value = json_loadb(b.p, b.len, JSON_DECODE_ANY, NULL);
 		assert_non_null(value);
 		if (valid) {
 			assert_int_equal(json_string_length(value), len);
@@ -223,19 +268,26 @@ static void phases_of_a_hello(void **state)
 	static const struct {
 		const char *line, *said;
 	} cases[] = {
-		{ "{\"hello\":1}", "{" },
-		{ "{\"phases\":{}}", "{\"phases\":{}" },
-		{ "{\"phases\":{\"probe_s\":1,\"import_s\":2.1,\"read_s\":7.5,\"build_s\":0.4,\"warm_up_s\":5.2}}",
-		  "{\"phases\":{\"import_s\":2.1,\"read_s\":7.5,\"build_s\":0.4,\"warm_up_s\":5.2,\"probe_s\":1}" },
-		{ "{\"phases\":{\"import_s\":0,\"nap_s\":3,\"\\\"\":1}}", "{\"phases\":{\"import_s\":0}" },
-		{ "{\"phases\":{\"import_s\":-0.1,\"read_s\":86401,\"build_s\":1e300,\"warm_up_s\":\"5\",\"probe_s\":null}}", "{\"phases\":{}" },
-		{ "{\"phases\":{\"import_s\":[1],\"read_s\":{\"read_s\":1},\"build_s\":true,\"probe_s\":86400}}", "{\"phases\":{\"probe_s\":86400}" },
-		{ "{\"phases\":[1,2]}", "{" },
-		{ "{\"phases\":7}", "{" },
+		{"{\"hello\":1}", "{"},
+		{"{\"phases\":{}}", "{\"phases\":{}"},
+		{"{\"phases\":{\"probe_s\":1,\"import_s\":2.1,\"read_s\":7.5,\"build_s\":0.4,"
+		 "\"warm_up_s\":5.2}}",
+		 "{\"phases\":{\"import_s\":2.1,\"read_s\":7.5,\"build_s\":0.4,\"warm_up_s\":5.2,"
+		 "\"probe_s\":1}"},
+		{"{\"phases\":{\"import_s\":0,\"nap_s\":3,\"\\\"\":1}}",
+		 "{\"phases\":{\"import_s\":0}"},
+		{"{\"phases\":{\"import_s\":-0.1,\"read_s\":86401,\"build_s\":1e300,\"warm_up_s\":"
+		 "\"5\",\"probe_s\":null}}",
+		 "{\"phases\":{}"},
+		{"{\"phases\":{\"import_s\":[1],\"read_s\":{\"read_s\":1},\"build_s\":true,\"probe_"
+		 "s\":86400}}",
+		 "{\"phases\":{\"probe_s\":86400}"},
+		{"{\"phases\":[1,2]}", "{"},
+		{"{\"phases\":7}", "{"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct json_doc doc;
-		struct buf b = { 0 };
+		struct buf b = {0};
 		buf_char(&b, '{');
 		const struct json *line = json_read(&doc, cases[i].line, strlen(cases[i].line));
 		assert_non_null(line);
@@ -245,14 +297,15 @@ static void phases_of_a_hello(void **state)
 		buf_free(&b);
 	}
 	struct json_doc doc;
-	struct buf b = { 0 };
+	struct buf b = {0};
 	say_phases(&b, json_read(&doc, "{\"hello\":1}", 11), 1500, 7);
 	assert_string_equal(buf_str(&b), "\"phases\":{\"unpack_s\":1.5,\"unpack_bytes\":7}");
 	json_free(&doc);
 	buf_drop(&b, b.len);
 	static const char claim[] = "{\"phases\":{\"unpack_s\":9,\"unpack_bytes\":9,\"read_s\":2}}";
 	say_phases(&b, json_read(&doc, claim, strlen(claim)), 1500, 7);
-	assert_string_equal(buf_str(&b), "\"phases\":{\"unpack_s\":1.5,\"unpack_bytes\":7,\"read_s\":2}");
+	assert_string_equal(buf_str(&b),
+			    "\"phases\":{\"unpack_s\":1.5,\"unpack_bytes\":7,\"read_s\":2}");
 	json_free(&doc);
 	buf_free(&b);
 }
@@ -293,7 +346,8 @@ static void sha256_is_the_same_both_ways(void **state)
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (unsigned char)dice(256);
 		for (int k = 0; k < 8; k++)
-			plain.h[k] = fast.h[k] = (uint32_t)dice(256) << 24 | (uint32_t)dice(1 << 24);
+			plain.h[k] = fast.h[k] =
+				(uint32_t)dice(256) << 24 | (uint32_t)dice(1 << 24);
 		for (size_t k = 0; k < count; k++)
 			sha256_block(&plain, bytes + 64 * k);
 		sha256_blocks(&fast, bytes, count);
@@ -310,10 +364,10 @@ static void paths(void **state)
 		const char *path;
 		bool safe;
 	} cases[] = {
-		{ "a", true },	       { "a/b.wav", true },   { "\xc3\xa4/b", true }, { "..a/b", true },   { "", false },
-		{ "/a", false },       { "a//b", false },     { "a/", false },	      { ".", false },	   { "a/./b", false },
-		{ "..", false },       { "a/../b", false },   { "a/..", false },      { "a\nb", false },   { "a\x1b[31m", false },
-		{ "a\xff", false },
+		{"a", true},     {"a/b.wav", true}, {"\xc3\xa4/b", true}, {"..a/b", true},
+		{"", false},     {"/a", false},     {"a//b", false},      {"a/", false},
+		{".", false},    {"a/./b", false},  {"..", false},        {"a/../b", false},
+		{"a/..", false}, {"a\nb", false},   {"a\x1b[31m", false}, {"a\xff", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (path_safe(cases[i].path) != cases[i].safe)
@@ -325,12 +379,32 @@ bool path_is_safe(const char *path); /* what burst takes for one (base/path.h) *
 static void safe_is_what_burst_calls_safe(void **state)
 {
 	(void)state;
-	static const char *const bits[] = { "a", "/", ".", "..", "\\", "\n", "\x7f", "\xc2\x9b", "\xc2\xa0", "\xd8\x9c", "\xe2\x80\x8d",
-					    "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa5", "\xc3\xa4", "\xff", "\xed\xa0\x80", "\xf0\x9f\x98\x80",
-					    "\xf4\x90\x80\x80", " ", "-", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" };
+	static const char *const bits[] = {
+		"a",
+		"/",
+		".",
+		"..",
+		"\\",
+		"\n",
+		"\x7f",
+		"\xc2\x9b",
+		"\xc2\xa0",
+		"\xd8\x9c",
+		"\xe2\x80\x8d",
+		"\xe2\x80\xae",
+		"\xe2\x81\xa6",
+		"\xe2\x81\xa5",
+		"\xc3\xa4",
+		"\xff",
+		"\xed\xa0\x80",
+		"\xf0\x9f\x98\x80",
+		"\xf4\x90\x80\x80",
+		" ",
+		"-",
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"};
 	int safe = 0;
 	for (int i = 0; i < 200000; i++) {
-		struct buf b = { 0 };
+		struct buf b = {0};
 		for (unsigned k = dice(dice(4) ? 5 : 40); k; k--)
 			buf_text(&b, bits[dice(dice(2) ? ARRAY_LEN(bits) : 2)]);
 		const char *path = buf_str(&b);
@@ -349,9 +423,15 @@ static void links_stay_inside(void **state)
 		const char *path, *target;
 		bool inside;
 	} cases[] = {
-		{ "a", "b", true },	      { "a/b", "../c", true },	 { "a/b/c", "../../d/e", true }, { "a", "./b/../c", true },
-		{ "a", "../b", false },	      { "a/b", "../../c", false }, { "a", "/etc/passwd", false },  { "a", "", false },
-		{ "a/b", "../x/../../c", false },
+		{"a", "b", true},
+		{"a/b", "../c", true},
+		{"a/b/c", "../../d/e", true},
+		{"a", "./b/../c", true},
+		{"a", "../b", false},
+		{"a/b", "../../c", false},
+		{"a", "/etc/passwd", false},
+		{"a", "", false},
+		{"a/b", "../x/../../c", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (link_inside(cases[i].path, cases[i].target) != cases[i].inside)
@@ -365,21 +445,38 @@ static void patterns(void **state)
 		const char *pattern, *name;
 		bool match;
 	} cases[] = {
-		{ "out/**.mp4", "out/a.mp4", true },	{ "out/**.mp4", "out/b/c/a.mp4", true }, { "out/**.mp4", "in/a.mp4", false },
-		{ "out/*.mp4", "out/a.mp4", true },	{ "out/*.mp4", "out/b/a.mp4", false },	 { "*.wav", "a.wav", true },
-		{ "**/*.wav", "a.wav", true },		{ "**/*.wav", "x/y/a.wav", true },	 { "a/**/b", "a/b", true },
-		{ "a/**/b", "a/x/y/b", true },		{ "a/**/b", "a/xb", false },		 { "?.txt", "a.txt", true },
-		{ "?.txt", "/.txt", false },		{ "[a-c]?", "b1", true },		 { "[!a-c]", "b", false },
-		{ "a", "a", true },			{ "a", "ab", false },			 { "**", "x/y/z", true },
-		{ "*", "x/y", false },			{ "", "", true },			 { "a\\*", "a*", true },
-		{ "a\\*", "ab", false },		{ "*a*b*c*d*e*", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false },
+		{"out/**.mp4", "out/a.mp4", true},
+		{"out/**.mp4", "out/b/c/a.mp4", true},
+		{"out/**.mp4", "in/a.mp4", false},
+		{"out/*.mp4", "out/a.mp4", true},
+		{"out/*.mp4", "out/b/a.mp4", false},
+		{"*.wav", "a.wav", true},
+		{"**/*.wav", "a.wav", true},
+		{"**/*.wav", "x/y/a.wav", true},
+		{"a/**/b", "a/b", true},
+		{"a/**/b", "a/x/y/b", true},
+		{"a/**/b", "a/xb", false},
+		{"?.txt", "a.txt", true},
+		{"?.txt", "/.txt", false},
+		{"[a-c]?", "b1", true},
+		{"[!a-c]", "b", false},
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"**", "x/y/z", true},
+		{"*", "x/y", false},
+		{"", "", true},
+		{"a\\*", "a*", true},
+		{"a\\*", "ab", false},
+		{"*a*b*c*d*e*", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (pattern_match(cases[i].pattern, cases[i].name) != cases[i].match)
 			fail_msg("\"%s\" and \"%s\"", cases[i].pattern, cases[i].name);
 	for (size_t i = 0; i < ARRAY_LEN(pattern_cases); i++)
-		if (pattern_match(pattern_cases[i].pattern, pattern_cases[i].path) != pattern_cases[i].fits)
-			fail_msg("\"%s\" and \"%s\": want %d", pattern_cases[i].pattern, pattern_cases[i].path, pattern_cases[i].fits);
+		if (pattern_match(pattern_cases[i].pattern, pattern_cases[i].path) !=
+		    pattern_cases[i].fits)
+			fail_msg("\"%s\" and \"%s\": want %d", pattern_cases[i].pattern,
+				 pattern_cases[i].path, pattern_cases[i].fits);
 }
 
 static void folders_worth_watching(void **state)
@@ -389,14 +486,21 @@ static void folders_worth_watching(void **state)
 		const char *pattern, *folder;
 		bool may;
 	} cases[] = {
-		{ "out/**.mp4", "", true },	 { "out/**.mp4", "out", true },	   { "out/**.mp4", "out/a/b", true },
-		{ "out/**.mp4", "outside", false }, { "out/**.mp4", "ou", false },   { "a/b/*.x", "a", true },
-		{ "a/b/*.x", "a/b", true },	 { "a/b/*.x", "a/c", false },	   { "*.x", "any", true },
-		{ "a/b.txt", "a", true },	 { "a/b.txt", "b", false },
+		{"out/**.mp4", "", true},
+		{"out/**.mp4", "out", true},
+		{"out/**.mp4", "out/a/b", true},
+		{"out/**.mp4", "outside", false},
+		{"out/**.mp4", "ou", false},
+		{"a/b/*.x", "a", true},
+		{"a/b/*.x", "a/b", true},
+		{"a/b/*.x", "a/c", false},
+		{"*.x", "any", true},
+		{"a/b.txt", "a", true},
+		{"a/b.txt", "b", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char *outputs[] = { (char *)cases[i].pattern, NULL };
-		struct agent a = { .outputs = outputs };
+		char *outputs[] = {(char *)cases[i].pattern, NULL};
+		struct agent a = {.outputs = outputs};
 		if (may_hold_output(&a, cases[i].folder) != cases[i].may)
 			fail_msg("\"%s\" in \"%s\"", cases[i].pattern, cases[i].folder);
 	}
@@ -405,8 +509,9 @@ static void folders_worth_watching(void **state)
 static void environment_as_shells_quote_it(void **state)
 {
 	(void)state;
-	struct env env = { 0 };
-	env_parse(&env, "A='plain'\nB='it'\\''s'\nC='two\nlines'\nD=\"x \\\"y\\\" \\$z\"\nE=\nRUNPOD_API_KEY='k'\nnot a line\nF=a\\ b'c'\nG='open");
+	struct env env = {0};
+	env_parse(&env, "A='plain'\nB='it'\\''s'\nC='two\nlines'\nD=\"x \\\"y\\\" "
+			"\\$z\"\nE=\nRUNPOD_API_KEY='k'\nnot a line\nF=a\\ b'c'\nG='open");
 	assert_string_equal(env_get(&env, "A", "?"), "plain");
 	assert_string_equal(env_get(&env, "B", "?"), "it's");
 	assert_string_equal(env_get(&env, "C", "?"), "two\nlines");
@@ -423,9 +528,10 @@ struct maker {
 	struct buf b;
 };
 
-static void tar_put(struct maker *m, char type, const char *name, const char *link, const char *content, size_t len)
+static void tar_put(struct maker *m, char type, const char *name, const char *link,
+		    const char *content, size_t len)
 {
-	unsigned char h[512] = { 0 };
+	unsigned char h[512] = {0};
 	unsigned sum = 0;
 	memcpy(h, name, MIN(strlen(name), (size_t)100));
 	memcpy(h + 100, "0000644", 8);
@@ -488,7 +594,8 @@ static int copied(int to)
 	int n = 0;
 	for (int i = 0; i < COPY_TOP * (1 + COPY_BELOW); i++) {
 		char file[80];
-		snprintf(file, sizeof(file), i < COPY_TOP ? "d%d/file" : "d%d/e%d/file", i % COPY_TOP, i / COPY_TOP);
+		snprintf(file, sizeof(file), i < COPY_TOP ? "d%d/file" : "d%d/e%d/file",
+			 i % COPY_TOP, i / COPY_TOP);
 		n += faccessat(to, file, F_OK, 0) == 0;
 	}
 	return n;
@@ -508,7 +615,11 @@ static void copied_in_parts_while_folders_come(void **state)
 		}
 	}
 	for (int part = 0; part < COPY_PARTS; part++) {
-		assert_int_equal(copy_tree(from, to, &(struct copying){ .how = COPY_LINKS, .mine = part, .of = COPY_PARTS }), 0);
+		assert_int_equal(copy_tree(from, to,
+					   &(struct copying){.how = COPY_LINKS,
+							     .mine = part,
+							     .of = COPY_PARTS}),
+				 0);
 		int now = copied(to);
 		parts_at_work += now > before;
 		before = now;
@@ -538,12 +649,13 @@ static void copied_from_a_list_that_fails(void **state)
 	make_folder_with_a_file(from, "d/e");
 	for (int at = 1; at < 40; at++) {
 		for (int gone = 0; gone < 2; gone++) {
-			struct copying c = { .how = COPY_LINKS, .of = 1 };
+			struct copying c = {.how = COPY_LINKS, .of = 1};
 			int to = make_root(to_path);
 			readdir_fails_in = at;
 			readdir_errno = gone ? ENOENT : EIO;
 			int result = copy_tree(from, to, &c);
-			assert_int_equal(result, readdir_fails_in ? 0 : -1); /* there are not so many */
+			/* there are not so many */
+			assert_int_equal(result, readdir_fails_in ? 0 : -1);
 			assert_int_equal(c.lost, !readdir_fails_in && gone);
 			readdir_fails_in = 0;
 			close(to);
@@ -563,28 +675,29 @@ static void tar_hostile(void **state)
 		const char *name, *link;
 		int want;
 	} cases[] = {
-		{ "a plain file", '0', "a/b", "", 0 },
-		{ "a folder", '5', "d/", "", 0 },
-		{ "the root", '5', "./", "", 0 },
-		{ "a link inside", '2', "d/l", "../x", 0 },
-		{ "a parent", '0', "../x", "", -1 },
-		{ "an absolute path", '0', "/tmp/x", "", -1 },
-		{ "a parent inside", '0', "a/../../x", "", -1 },
-		{ "a link outside", '2', "l", "../x", -1 },
-		{ "an absolute link", '2', "l", "/etc", -1 },
-		{ "a hard link outside", '1', "h", "../../etc/passwd", -1 },
-		{ "a hard link absolute", '1', "h", "/etc/passwd", -1 },
-		{ "a hard link to nothing", '1', "h", "none", -1 },
-		{ "a device", '3', "dev", "", -1 },
-		{ "a fifo", '6', "fifo", "", -1 },
-		{ "no name", '0', "", "", -1 },
+		{"a plain file", '0', "a/b", "", 0},
+		{"a folder", '5', "d/", "", 0},
+		{"the root", '5', "./", "", 0},
+		{"a link inside", '2', "d/l", "../x", 0},
+		{"a parent", '0', "../x", "", -1},
+		{"an absolute path", '0', "/tmp/x", "", -1},
+		{"a parent inside", '0', "a/../../x", "", -1},
+		{"a link outside", '2', "l", "../x", -1},
+		{"an absolute link", '2', "l", "/etc", -1},
+		{"a hard link outside", '1', "h", "../../etc/passwd", -1},
+		{"a hard link absolute", '1', "h", "/etc/passwd", -1},
+		{"a hard link to nothing", '1', "h", "none", -1},
+		{"a device", '3', "dev", "", -1},
+		{"a fifo", '6', "fifo", "", -1},
+		{"no name", '0', "", "", -1},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct maker m = { 0 };
+		struct maker m = {0};
 		struct tar t;
 		char path[64];
 		int root = make_root(path);
-		tar_put(&m, cases[i].type, cases[i].name, cases[i].link, cases[i].type == '0' ? "x" : "", cases[i].type == '0');
+		tar_put(&m, cases[i].type, cases[i].name, cases[i].link,
+			cases[i].type == '0' ? "x" : "", cases[i].type == '0');
 		tar_finish(&m);
 		int got = fill_from(&t, &m.b, root);
 		if (got != cases[i].want || (got < 0 && !t.error[0]))
@@ -598,7 +711,7 @@ static void tar_hostile(void **state)
 static void tar_never_follows_its_own_links(void **state)
 {
 	(void)state;
-	struct maker m = { 0 };
+	struct maker m = {0};
 	struct tar t;
 	char path[64], file[128];
 	int root = make_root(path);
@@ -617,7 +730,7 @@ static void tar_never_follows_its_own_links(void **state)
 static void tar_cut_anywhere_is_an_error(void **state)
 {
 	(void)state;
-	struct maker m = { 0 };
+	struct maker m = {0};
 	char content[1200] = "content";
 	tar_put(&m, 'x', "pax", "", "30 path=a/long/name/of/a/file\n", 30);
 	tar_put(&m, '0', "short", "", content, sizeof(content));
@@ -625,7 +738,7 @@ static void tar_cut_anywhere_is_an_error(void **state)
 	size_t whole = m.b.len;
 	tar_finish(&m);
 	for (size_t cut = 0; cut < whole + 512; cut += cut < 600 ? 37 : 101) {
-		struct buf part = { .p = m.b.p, .len = cut };
+		struct buf part = {.p = m.b.p, .len = cut};
 		struct tar t;
 		char path[64];
 		int root = make_root(path);
@@ -676,19 +789,24 @@ static void lanes_are_one_stream(void **state)
 		size_t two_len;
 		const char *stream; /* NULL: refused */
 	} cases[] = {
-		{ "in turns", LANE(FRAME("\0", "\2") "ab" FRAME("\3", "\0")), LANE(FRAME("\1", "\1") "c" FRAME("\2", "\1") "d"), "abcd" },
-		{ "two carry one frame", LANE(FRAME("\0", "\7") "ab"), LANE(FRAME("\0", "\0")), NULL },
-		{ "two carry a later one", LANE(FRAME("\0", "\1") "a" FRAME("\1", "\1") "b"), LANE(FRAME("\1", "\1") "c" FRAME("\2", "\0")), NULL },
-		{ "one goes back", LANE(FRAME("\0", "\1") "a" FRAME("\0", "\1") "b"), LANE(""), NULL },
-		{ "one is missing", LANE(FRAME("\1", "\1") "a"), LANE(FRAME("\2", "\0")), NULL },
-		{ "cut", LANE(FRAME("\0", "\5") "ab"), LANE(""), NULL },
-		{ "a later one is cut", LANE(FRAME("\0", "\1") "a" FRAME("\2", "\0")), LANE(FRAME("\1", "\5") "ab"), NULL },
-		{ "a head is cut", LANE(FRAME("\0", "\1") "a\0\0\0"), LANE(""), NULL },
-		{ "no end", LANE(FRAME("\0", "\1") "a"), LANE(FRAME("\1", "\1") "b"), NULL },
+		{"in turns", LANE(FRAME("\0", "\2") "ab" FRAME("\3", "\0")),
+		 LANE(FRAME("\1", "\1") "c" FRAME("\2", "\1") "d"), "abcd"},
+		{"two carry one frame", LANE(FRAME("\0", "\7") "ab"), LANE(FRAME("\0", "\0")),
+		 NULL},
+		{"two carry a later one", LANE(FRAME("\0", "\1") "a" FRAME("\1", "\1") "b"),
+		 LANE(FRAME("\1", "\1") "c" FRAME("\2", "\0")), NULL},
+		{"one goes back", LANE(FRAME("\0", "\1") "a" FRAME("\0", "\1") "b"), LANE(""),
+		 NULL},
+		{"one is missing", LANE(FRAME("\1", "\1") "a"), LANE(FRAME("\2", "\0")), NULL},
+		{"cut", LANE(FRAME("\0", "\5") "ab"), LANE(""), NULL},
+		{"a later one is cut", LANE(FRAME("\0", "\1") "a" FRAME("\2", "\0")),
+		 LANE(FRAME("\1", "\5") "ab"), NULL},
+		{"a head is cut", LANE(FRAME("\0", "\1") "a\0\0\0"), LANE(""), NULL},
+		{"no end", LANE(FRAME("\0", "\1") "a"), LANE(FRAME("\1", "\1") "b"), NULL},
 	};
 #undef LANE
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct lanes l = { .count = 2, .listener = -1, .out = lane_of("", 0) };
+		struct lanes l = {.count = 2, .listener = -1, .out = lane_of("", 0)};
 		char got[64] = "";
 		l.list[0].fd = lane_of(cases[i].one, cases[i].one_len);
 		l.list[1].fd = lane_of(cases[i].two, cases[i].two_len);
@@ -703,7 +821,8 @@ static void lanes_are_one_stream(void **state)
 	}
 }
 
-/* What comes before its turn is taken from its connection and kept, as far as there is room: the other end does not stand. */
+/* What comes before its turn is taken from its connection and kept, as far as there is room: the
+ * other end does not stand. */
 static void lanes_wait_with_what_they_hold(void **state)
 {
 	(void)state;
@@ -712,8 +831,10 @@ static void lanes_wait_with_what_they_hold(void **state)
 	struct stat st;
 	assert_int_equal(pipe(one) | pipe(two), 0);
 	pid_t pid = fork();
-	if (pid == 0) { /* the second lane is written first, and whole but for what does not fit; then the frame that is awaited */
-		char *bytes = xalloc(LONG), head[FRAME_HEAD] = { 0 };
+	/* the second lane is written first, and whole but for what does not fit; then the frame
+	 * that is awaited */
+	if (pid == 0) {
+		char *bytes = xalloc(LONG), head[FRAME_HEAD] = {0};
 		alarm(60);
 		memset(bytes, 'b', LONG);
 		for (int i = 0; i < FRAMES; i++) {
@@ -721,7 +842,8 @@ static void lanes_wait_with_what_they_hold(void **state)
 			head[9] = LONG >> 16;
 			if (i == 1 && write_all(one[1], FRAME("\0", "\1") "a", FRAME_HEAD + 1) < 0)
 				_exit(1);
-			if (write_all(two[1], head, sizeof(head)) < 0 || write_all(two[1], bytes, LONG) < 0)
+			if (write_all(two[1], head, sizeof(head)) < 0 ||
+			    write_all(two[1], bytes, LONG) < 0)
 				_exit(1);
 		}
 		free(bytes);
@@ -729,7 +851,8 @@ static void lanes_wait_with_what_they_hold(void **state)
 	}
 	close(one[1]);
 	close(two[1]);
-	struct lanes l = { .list = { { .fd = one[0] }, { .fd = two[0] } }, .count = 2, .listener = -1, .out = out };
+	struct lanes l = {
+		.list = {{.fd = one[0]}, {.fd = two[0]}}, .count = 2, .listener = -1, .out = out};
 	alarm(60);
 	assert_int_equal(lanes_merge(&l), 0);
 	alarm(0);
@@ -749,7 +872,8 @@ static void lanes_end_with_their_sender(void **state)
 	assert_int_equal(pipe(quiet) | pipe(told), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
-		struct lanes l = { .list = { { .fd = quiet[0] } }, .count = 1, .listener = -1, .out = -1 };
+		struct lanes l = {
+			.list = {{.fd = quiet[0]}}, .count = 1, .listener = -1, .out = -1};
 		alarm(20);
 		dup2(told[1], 1);
 		close(told[0]);
@@ -765,7 +889,8 @@ static void lanes_end_with_their_sender(void **state)
 	close(quiet[1]);
 }
 
-/* What comes of it all is the file, or as many bytes: the other files on the channel must find their place. */
+/* What comes of it all is the file, or as many bytes: the other files on the channel must find
+ * their place. */
 static void sent_from_a_volume_that_fails(void **state)
 {
 	(void)state;
@@ -774,13 +899,13 @@ static void sent_from_a_volume_that_fails(void **state)
 		int fails, why;
 		bool right;
 	} cases[] = {
-		{ "it works", 0, 0, true },
-		{ "a signal", 1, EINTR, true },
-		{ "for a moment", 3, EIO, true },
-		{ "for good", 1000, EIO, false },
+		{"it works", 0, 0, true},
+		{"a signal", 1, EINTR, true},
+		{"for a moment", 3, EIO, true},
+		{"for good", 1000, EIO, false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char text[1000], got[2000], zeros[1000] = { 0 };
+		char text[1000], got[2000], zeros[1000] = {0};
 		int to[2], out = dup(1);
 		FILE *f = tmpfile();
 		memset(text, 'a', sizeof(text));
@@ -794,8 +919,10 @@ static void sent_from_a_volume_that_fails(void **state)
 		pread_fails = 0;
 		dup2(out, 1);
 		ssize_t n = read(to[0], got, sizeof(got));
-		if (failed || n != sizeof(text) || memcmp(got, cases[i].right ? text : zeros, sizeof(text)) != 0)
-			fail_msg("%s: failed %d, %zd bytes, the first one %d", cases[i].name, failed, n, got[0]);
+		if (failed || n != sizeof(text) ||
+		    memcmp(got, cases[i].right ? text : zeros, sizeof(text)) != 0)
+			fail_msg("%s: failed %d, %zd bytes, the first one %d", cases[i].name,
+				 failed, n, got[0]);
 		close(to[0]);
 		close(to[1]);
 		close(out);
@@ -813,30 +940,30 @@ static void listing_lines(void **state)
 		const char *text;
 		int entries; /* -1: it is none */
 	} cases[] = {
-		{ "burst-tree 1\n", 0 },
-		{ "burst-tree 1\nf " HASH " a\nd b\nx " HASH " b/c d\nl e\tb/c d\n", 4 },
-		{ "burst-tree 1\nl e\t/absolute\n", 1 },
-		{ "", -1 },
-		{ "burst-tree 1", -1 },
-		{ "burst-tree 2\n", -1 },
-		{ "burst-tree 1\nd b", -1 },		      /* cut */
-		{ "burst-tree 1\n\n", -1 },
-		{ "burst-tree 1\nf " HASH "\n", -1 },
-		{ "burst-tree 1\nf " HASH "0 a\n", -1 },
-		{ "burst-tree 1\nf 0123 a\n", -1 },
-		{ "burst-tree 1\nF " HASH " a\n", -1 },
-		{ "burst-tree 1\nd a\nd a\n", -1 },	      /* twice */
-		{ "burst-tree 1\nd b\nd a\n", -1 },	      /* in no order */
-		{ "burst-tree 1\nd ../a\n", -1 },
-		{ "burst-tree 1\nd /a\n", -1 },
-		{ "burst-tree 1\nd a//b\n", -1 },
-		{ "burst-tree 1\nl a\n", -1 },
-		{ "burst-tree 1\nl a\t\n", -1 },
+		{"burst-tree 1\n", 0},
+		{"burst-tree 1\nf " HASH " a\nd b\nx " HASH " b/c d\nl e\tb/c d\n", 4},
+		{"burst-tree 1\nl e\t/absolute\n", 1},
+		{"", -1},
+		{"burst-tree 1", -1},
+		{"burst-tree 2\n", -1},
+		{"burst-tree 1\nd b", -1}, /* cut */
+		{"burst-tree 1\n\n", -1},
+		{"burst-tree 1\nf " HASH "\n", -1},
+		{"burst-tree 1\nf " HASH "0 a\n", -1},
+		{"burst-tree 1\nf 0123 a\n", -1},
+		{"burst-tree 1\nF " HASH " a\n", -1},
+		{"burst-tree 1\nd a\nd a\n", -1}, /* twice */
+		{"burst-tree 1\nd b\nd a\n", -1}, /* in no order */
+		{"burst-tree 1\nd ../a\n", -1},
+		{"burst-tree 1\nd /a\n", -1},
+		{"burst-tree 1\nd a//b\n", -1},
+		{"burst-tree 1\nl a\n", -1},
+		{"burst-tree 1\nl a\t\n", -1},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char *copy = xcopy(cases[i].text, strlen(cases[i].text));
 		struct listing l;
-		struct buf again = { 0 };
+		struct buf again = {0};
 		int got = listing_parse(&l, copy, strlen(cases[i].text)) < 0 ? -1 : (int)l.count;
 		if (got != cases[i].entries)
 			fail_msg("%d entries, not %d: %s", got, cases[i].entries, cases[i].text);
@@ -853,8 +980,8 @@ static void listing_lines(void **state)
 static void listing_changes(void **state)
 {
 	(void)state;
-	struct listing l = { 0 };
-	struct buf text = { 0 };
+	struct listing l = {0};
+	struct buf text = {0};
 	listing_add(&l, 'd', "d", NULL, NULL);
 	listing_add(&l, 'f', "d/a", HASH, NULL);
 	listing_add(&l, 'f', "d-x", HASH, NULL);
@@ -870,7 +997,8 @@ static void listing_changes(void **state)
 	listing_free(&l);
 }
 
-/* A folder whose list ends early is not kept as if it were whole, nor taken for what it should be. */
+/* A folder whose list ends early is not kept as if it were whole, nor taken for what it should be.
+ */
 static void listing_of_a_folder_that_fails(void **state)
 {
 	(void)state;
@@ -879,7 +1007,8 @@ static void listing_of_a_folder_that_fails(void **state)
 	make_folder_with_a_file(from, "one");
 	make_folder_with_a_file(from, "two");
 	assert_int_equal(tree_keep(from, 0, to, "env", "e", id, bad, NULL), 0);
-	assert_int_equal(tree_keep(from, geteuid() + 1, to, "env", "s", id, bad, NULL), -1); /* somebody else's */
+	/* somebody else's */
+	assert_int_equal(tree_keep(from, geteuid() + 1, to, "env", "s", id, bad, NULL), -1);
 	assert_int_equal(tree_compare(to, "env/e", id), TAKEN);
 	assert_int_equal(tree_take(to, "env/e", id, from, "copy"), TAKEN);
 	for (int n = 1; n < 8; n++) {
@@ -898,21 +1027,27 @@ static void listing_of_a_folder_that_fails(void **state)
 
 /* ---- archives ---- */
 
-static void put_file(int root, const char *path, const char *text, size_t len, mode_t mode, time_t mtime_s)
+static void put_file(int root, const char *path, const char *text, size_t len, mode_t mode,
+		     time_t mtime_s)
 {
 	int fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	assert_true(fd >= 0 && write_all(fd, text, len) == 0);
-	assert_int_equal(futimens(fd, (struct timespec[]){ { .tv_sec = mtime_s }, { .tv_sec = mtime_s, .tv_nsec = 5 } }), 0);
+	assert_int_equal(futimens(fd, (struct timespec[]){{.tv_sec = mtime_s},
+							  {.tv_sec = mtime_s, .tv_nsec = 5}}),
+			 0);
 	close(fd);
 }
 
-/* Small files in folders, an empty one, some that fill more than a piece of the archive, and a large one that stays out of it. */
+/* Small files in folders, an empty one, some that fill more than a piece of the archive, and a
+ * large one that stays out of it. */
 static void make_environment(int root)
 {
 	static char part[ARCHIVE_PIECE / 2 + 7];
 	char name[40];
 	memset(part, 'p', sizeof(part));
-	assert_int_equal(mkdirat(root, "bin", 0755) | mkdirat(root, "lib", 0755) | mkdirat(root, "lib/empty", 0755), 0);
+	assert_int_equal(mkdirat(root, "bin", 0755) | mkdirat(root, "lib", 0755) |
+				 mkdirat(root, "lib/empty", 0755),
+			 0);
 	assert_int_equal(symlinkat("../lib/f7", root, "bin/link"), 0);
 	put_file(root, "bin/run", "#!/bin/sh\n", 10, 0755, 1000000000);
 	put_file(root, "none", "", 0, 0644, 1);
@@ -966,7 +1101,7 @@ static int unpack(const struct packed_env *e, char why[WHY_MAX])
 
 static void pack_end(struct packed_env *e)
 {
-	const char *paths[] = { e->from_path, e->volume_path, e->disk_path };
+	const char *paths[] = {e->from_path, e->volume_path, e->disk_path};
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
 		remove_at(AT_FDCWD, paths[i]);
 	close(e->from);
@@ -980,7 +1115,8 @@ static void is_alone(int dir, const char *name)
 	DIR *d = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY));
 	struct dirent *e;
 	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && (!name || strcmp(e->d_name, name)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+		    (!name || strcmp(e->d_name, name)))
 			fail_msg("%s was left", e->d_name);
 	closedir(d);
 }
@@ -992,7 +1128,8 @@ static void archive_is_what_was_packed(void **state)
 	struct stat st;
 	char why[WHY_MAX], target[200] = "";
 	pack(&e);
-	assert_int_equal(tree_compare(e.volume, "env/e", e.id), TAKEN); /* the folder serves as before */
+	/* the folder serves as before */
+	assert_int_equal(tree_compare(e.volume, "env/e", e.id), TAKEN);
 	assert_int_equal(fstatat(e.env, ARCHIVE_NAME, &st, 0), 0);
 	assert_true(st.st_size > ARCHIVE_PIECE * 5 && st.st_size < ARCHIVE_FILE_MOST);
 	/* all but the large file may be gone from the folder */
@@ -1009,7 +1146,9 @@ static void archive_is_what_was_packed(void **state)
 	assert_int_equal(strncmp(target, e.there, strlen(e.there)), 0);
 	/* with the large file in the place of its link it is the whole tree */
 	char id[65], bad[PATH_BYTES_MAX];
-	assert_int_equal(unlinkat(e.disk, "e/lib/large", 0) | linkat(e.env, "lib/large", e.disk, "e/lib/large", 0), 0);
+	assert_int_equal(unlinkat(e.disk, "e/lib/large", 0) |
+				 linkat(e.env, "lib/large", e.disk, "e/lib/large", 0),
+			 0);
 	int unpacked = openat(e.disk, "e", O_RDONLY | O_DIRECTORY);
 	assert_int_equal(tree_keep(unpacked, 0, e.volume, "again", "e", id, bad, NULL), 0);
 	assert_string_equal(id, e.id);
@@ -1023,19 +1162,19 @@ static void archive_that_is_broken(void **state)
 	(void)state;
 	static const struct {
 		const char *name;
-		off_t at;	/* what is written there, from the end if negative */
+		off_t at;          /* what is written there, from the end if negative */
 		const char *bytes; /* NULL: the file is cut there */
 		const char *why;
 	} cases[] = {
-		{ "title", 0, "B", "its archive is not what was put there" },
-		{ "length of the head", 16, "99999", "its archive is not what was put there" },
-		{ "a size", 29, "4", "its archive is not what was put there" },
-		{ "a line that is none", 29, "x", "its archive is not what was put there" },
-		{ "the last byte", -1, "?", "its archive is not what was put there" },
-		{ "a byte within", ARCHIVE_PIECE, "?", "its archive is not what was put there" },
-		{ "cut", ARCHIVE_PIECE, NULL, "its archive is not what was put there" },
-		{ "cut to nothing", 0, NULL, "its archive is not what was put there" },
-		{ "cut in its head", 40, NULL, "its archive is not what was put there" },
+		{"title", 0, "B", "its archive is not what was put there"},
+		{"length of the head", 16, "99999", "its archive is not what was put there"},
+		{"a size", 29, "4", "its archive is not what was put there"},
+		{"a line that is none", 29, "x", "its archive is not what was put there"},
+		{"the last byte", -1, "?", "its archive is not what was put there"},
+		{"a byte within", ARCHIVE_PIECE, "?", "its archive is not what was put there"},
+		{"cut", ARCHIVE_PIECE, NULL, "its archive is not what was put there"},
+		{"cut to nothing", 0, NULL, "its archive is not what was put there"},
+		{"cut in its head", 40, NULL, "its archive is not what was put there"},
 	};
 	struct packed_env e;
 	struct stat st;
@@ -1048,7 +1187,8 @@ static void archive_that_is_broken(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		off_t at = cases[i].at < 0 ? st.st_size + cases[i].at : cases[i].at;
 		if (cases[i].bytes)
-			assert_int_equal(pwrite(fd, cases[i].bytes, strlen(cases[i].bytes), at), strlen(cases[i].bytes));
+			assert_int_equal(pwrite(fd, cases[i].bytes, strlen(cases[i].bytes), at),
+					 strlen(cases[i].bytes));
 		else
 			assert_int_equal(ftruncate(fd, at), 0);
 		if (unpack(&e, why) == 0)
@@ -1062,7 +1202,9 @@ static void archive_that_is_broken(void **state)
 	assert_int_equal(remove_at(e.disk, "e"), 0);
 	assert_int_equal(pwrite(fd, "?", 1, st.st_size), 1);
 	assert_int_equal(unpack(&e, why), -1); /* more than its head says */
-	assert_int_equal(unlinkat(e.env, ARCHIVE_NAME, 0) | symlinkat("/etc/passwd", e.env, ARCHIVE_NAME), 0);
+	assert_int_equal(unlinkat(e.env, ARCHIVE_NAME, 0) |
+				 symlinkat("/etc/passwd", e.env, ARCHIVE_NAME),
+			 0);
 	assert_int_equal(unpack(&e, why), -1);
 	assert_string_equal(why, "its archive is not what was put there");
 	assert_int_equal(unlinkat(e.env, ARCHIVE_NAME, 0), 0);
@@ -1073,7 +1215,8 @@ static void archive_that_is_broken(void **state)
 	pack_end(&e);
 }
 
-/* The file that stays on the volume is compared too, and what the volume's listing is not is not taken for it. */
+/* The file that stays on the volume is compared too, and what the volume's listing is not is not
+ * taken for it. */
 static void archive_beside_a_changed_tree(void **state)
 {
 	(void)state;
@@ -1100,11 +1243,12 @@ static void archive_without_room(void **state)
 {
 	(void)state;
 	struct packed_env e;
-	struct rlimit before, little = { 0 };
+	struct rlimit before, little = {0};
 	char why[WHY_MAX], id[65], bad[PATH_BYTES_MAX];
 	pack(&e);
 	getrlimit(RLIMIT_FSIZE, &before);
-	little = (struct rlimit){ ARCHIVE_PIECE * 2 + 3, before.rlim_max }; /* each file fits, and the archive does not */
+	/* each file fits, and the archive does not */
+	little = (struct rlimit){ARCHIVE_PIECE * 2 + 3, before.rlim_max};
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(unlinkat(e.from, "lib/large", 0), 0);
 	setrlimit(RLIMIT_FSIZE, &little);
@@ -1118,9 +1262,9 @@ static void archive_without_room(void **state)
 	setrlimit(RLIMIT_FSIZE, &before);
 	assert_string_equal(why, strerror(EFBIG));
 	is_alone(e.disk, NULL);
-	struct archive ar = { .bytes = INT64_C(1) << 55 };
-	struct listing l = { 0 };
-	struct unpacking u = { .l = &l, .ar = &ar };
+	struct archive ar = {.bytes = INT64_C(1) << 55};
+	struct listing l = {0};
+	struct unpacking u = {.l = &l, .ar = &ar};
 	assert_int_equal(archive_unpack(&u, e.disk, "e", e.there, why), -1);
 	assert_non_null(strstr(why, "no room for its "));
 	is_alone(e.disk, NULL);
@@ -1130,7 +1274,9 @@ static void archive_without_room(void **state)
 static void wav_true_lengths(void **state)
 {
 	(void)state;
-	unsigned char h[44] = "RIFF....WAVEfmt \x10\0\0\0\1\0\1\0\x22\x56\0\0\x44\xac\0\0\2\0\x10\0data\xff\xff\xff\x7f";
+	unsigned char h[44] =
+		"RIFF....WAVEfmt "
+		"\x10\0\0\0\1\0\1\0\x22\x56\0\0\x44\xac\0\0\2\0\x10\0data\xff\xff\xff\x7f";
 	FILE *f = tmpfile();
 	fwrite(h, sizeof(h), 1, f);
 	for (int i = 0; i < 44100; i++)
@@ -1140,30 +1286,43 @@ static void wav_true_lengths(void **state)
 	int rate = 0;
 	assert_true(wav_look(fileno(f), 44 + 44100, &seconds, &rate));
 	assert_int_equal(rate, 22050);
-	assert_true(seconds > 0.999 && seconds < 1.001); /* what is there, not what the header claims */
+	/* what is there, not what the header claims */
+	assert_true(seconds > 0.999 && seconds < 1.001);
 	fclose(f);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_reads_as_jansson_does), cmocka_unit_test(json_refuses), cmocka_unit_test(phases_of_a_hello),
-		cmocka_unit_test(json_written_is_json),	      cmocka_unit_test(sha256_is_libcrypto_s),
+		cmocka_unit_test(json_reads_as_jansson_does),
+		cmocka_unit_test(json_refuses),
+		cmocka_unit_test(phases_of_a_hello),
+		cmocka_unit_test(json_written_is_json),
+		cmocka_unit_test(sha256_is_libcrypto_s),
 		cmocka_unit_test(sha256_is_the_same_both_ways),
-		cmocka_unit_test(paths),		      cmocka_unit_test(links_stay_inside),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(links_stay_inside),
 		cmocka_unit_test(safe_is_what_burst_calls_safe),
-		cmocka_unit_test(patterns),		      cmocka_unit_test(folders_worth_watching),
+		cmocka_unit_test(patterns),
+		cmocka_unit_test(folders_worth_watching),
 		cmocka_unit_test(environment_as_shells_quote_it),
-		cmocka_unit_test(listing_lines), cmocka_unit_test(listing_changes),
+		cmocka_unit_test(listing_lines),
+		cmocka_unit_test(listing_changes),
 		cmocka_unit_test(listing_of_a_folder_that_fails),
-		cmocka_unit_test(archive_is_what_was_packed), cmocka_unit_test(archive_that_is_broken),
-		cmocka_unit_test(archive_beside_a_changed_tree), cmocka_unit_test(archive_without_room),
-		cmocka_unit_test(copied_in_parts_while_folders_come), cmocka_unit_test(copied_from_a_list_that_fails),
+		cmocka_unit_test(archive_is_what_was_packed),
+		cmocka_unit_test(archive_that_is_broken),
+		cmocka_unit_test(archive_beside_a_changed_tree),
+		cmocka_unit_test(archive_without_room),
+		cmocka_unit_test(copied_in_parts_while_folders_come),
+		cmocka_unit_test(copied_from_a_list_that_fails),
 		cmocka_unit_test(tar_hostile),
-		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),
+		cmocka_unit_test(tar_never_follows_its_own_links),
+		cmocka_unit_test(tar_cut_anywhere_is_an_error),
 		cmocka_unit_test(lanes_are_one_stream),
-		cmocka_unit_test(lanes_wait_with_what_they_hold), cmocka_unit_test(lanes_end_with_their_sender),
-		cmocka_unit_test(sent_from_a_volume_that_fails), cmocka_unit_test(wav_true_lengths),
+		cmocka_unit_test(lanes_wait_with_what_they_hold),
+		cmocka_unit_test(lanes_end_with_their_sender),
+		cmocka_unit_test(sent_from_a_volume_that_fails),
+		cmocka_unit_test(wav_true_lengths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

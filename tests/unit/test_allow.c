@@ -1,4 +1,5 @@
-/* test_allow.c - caps over runs: what counts as spent and as reserved, what is left of a day, and days that a run crosses. */
+/* test_allow.c - caps over runs: what counts as spent and as reserved, what is left of a day, and
+ * days that a run crosses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +14,8 @@
 #include "../../cmd/spend.h"
 #include "base/mem.h"
 
-#define HOUR	 INT64_C(3600000)
-#define DOLLAR	 INT64_C(1000000)
+#define HOUR     INT64_C(3600000)
+#define DOLLAR   INT64_C(1000000)
 #define MIDNIGHT INT64_C(1795219200000) /* 2026-11-21T00:00:00Z */
 
 static void zone(const char *name)
@@ -26,7 +27,9 @@ static void zone(const char *name)
 /* A dollar an hour. */
 static struct pod_row living(int64_t create_ms, int64_t hard_end_ms)
 {
-	struct pod_row pod = {.create_ms = create_ms, .price_microusd_h = DOLLAR, .hard_end_s = hard_end_ms / 1000};
+	struct pod_row pod = {.create_ms = create_ms,
+			      .price_microusd_h = DOLLAR,
+			      .hard_end_s = hard_end_ms / 1000};
 
 	COPY_TEXT(pod.state, "live");
 	return pod;
@@ -45,13 +48,18 @@ static struct pod_row ended(int64_t create_ms, int64_t hours)
 
 static struct allowance cap_of(int64_t cap, int64_t spent, int64_t reserved)
 {
-	return (struct allowance){.key = "per_day", .where = "burst.cfg:3", .cap_microusd = cap, .spent_microusd = spent, .reserved_microusd = reserved,
+	return (struct allowance){.key = "per_day",
+				  .where = "burst.cfg:3",
+				  .cap_microusd = cap,
+				  .spent_microusd = spent,
+				  .reserved_microusd = reserved,
 				  .holders = reserved > 0};
 }
 
 static void a_day_gets_its_share_of_a_pod(void **state)
 {
-	struct pod_row pod = ended(MIDNIGHT - 2 * HOUR, 3), open = living(MIDNIGHT - HOUR, MIDNIGHT + 5 * HOUR);
+	struct pod_row pod = ended(MIDNIGHT - 2 * HOUR, 3),
+		       open = living(MIDNIGHT - HOUR, MIDNIGHT + 5 * HOUR);
 
 	(void)state;
 	assert_int_equal(allow_spent(&pod, MIDNIGHT, MIDNIGHT + 9 * HOUR), DOLLAR);
@@ -78,9 +86,11 @@ static void parts_of_days_sum_to_the_pod(void **state)
 	for (int64_t cost = 1; cost < 10000000; cost = cost * 3 + 1) {
 		struct pod_row pod = ended(MIDNIGHT - 7 * HOUR, 30);
 		pod.cost_microusd = cost;
-		int64_t all = allow_spent(&pod, 0, MIDNIGHT + 99 * HOUR), tail = allow_spent(&pod, MIDNIGHT, MIDNIGHT + 99 * HOUR);
+		int64_t all = allow_spent(&pod, 0, MIDNIGHT + 99 * HOUR),
+			tail = allow_spent(&pod, MIDNIGHT, MIDNIGHT + 99 * HOUR);
 		assert_int_equal(all, cost);
-		assert_true(tail >= cost * 23 / 30 && tail <= cost * 23 / 30 + 1); /* rounded up: never too little */
+		/* rounded up: never too little */
+		assert_true(tail >= cost * 23 / 30 && tail <= cost * 23 / 30 + 1);
 	}
 }
 
@@ -98,10 +108,14 @@ static void days_of_a_changed_clock_are_whole(void **state)
 	(void)state;
 	zone("Europe/Berlin");
 	for (size_t i = 0; i < ARRAY_LEN(days); i++) {
-		int64_t begins = spend_day_ms(days[i].noon_ms), ends = spend_next_day_ms(days[i].noon_ms);
-		struct pod_row pod = ended(begins - HOUR, days[i].hours + 2); /* a dollar an hour, from an hour before until an hour after it */
+		int64_t begins = spend_day_ms(days[i].noon_ms),
+			ends = spend_next_day_ms(days[i].noon_ms);
+		/* a dollar an hour, from an hour before until an hour after it */
+		struct pod_row pod = ended(begins - HOUR, days[i].hours + 2);
 		assert_int_equal(ends - begins, days[i].hours * HOUR);
-		assert_int_equal(allow_spent(&pod, begins, ends + 9 * HOUR) - allow_spent(&pod, ends, ends + 9 * HOUR), days[i].hours * DOLLAR);
+		assert_int_equal(allow_spent(&pod, begins, ends + 9 * HOUR) -
+					 allow_spent(&pod, ends, ends + 9 * HOUR),
+				 days[i].hours * DOLLAR);
 		assert_int_equal(allow_spent(&pod, ends, ends + 9 * HOUR), DOLLAR);
 	}
 }
@@ -113,7 +127,8 @@ static void a_run_holds_what_it_may_still_spend(void **state)
 	int64_t now = MIDNIGHT + 2 * HOUR;
 
 	(void)state;
-	/* 1 on the first pod, 1 on the second so far: 3 of its cap are left, whatever its pods' ends are */
+	/* 1 on the first pod, 1 on the second so far: 3 of its cap are left, whatever its pods'
+	 * ends are */
 	assert_int_equal(allow_reserved(&run, true, pods, 2, now), 3 * DOLLAR);
 	/* nobody rents for it any more: the second may live for an hour and ten seconds */
 	assert_int_equal(allow_reserved(&run, false, pods, 2, now), DOLLAR + 2778);
@@ -132,24 +147,38 @@ static void what_is_left_is_given(void **state)
 	static const struct {
 		int64_t cap, spent, reserved, wanted, least, given; /* cents */
 	} cases[] = {
-		{500, 0, 0, 200, 1, 200},     {500, 410, 0, 200, 1, 90},  {500, 200, 210, 200, 1, 90}, {500, 500, 0, 200, 1, 0},
-		{500, 700, 0, 200, 1, 0},     {500, 0, 500, 200, 1, 0},	  {500, 410, 0, 200, 100, 0},  {500, 410, 0, 200, 90, 90},
-		{500, 410, 0, 200, 0, 90},    {0, 0, 0, 200, 0, 0},	  {500, 410, 0, 90, 100, 90}, /* all that it wanted: not ours to judge */
+		{500, 0, 0, 200, 1, 200},
+		{500, 410, 0, 200, 1, 90},
+		{500, 200, 210, 200, 1, 90},
+		{500, 500, 0, 200, 1, 0},
+		{500, 700, 0, 200, 1, 0},
+		{500, 0, 500, 200, 1, 0},
+		{500, 410, 0, 200, 100, 0},
+		{500, 410, 0, 200, 90, 90},
+		/* all that it wanted: not ours to judge */
+		{500, 410, 0, 200, 0, 90},
+		{0, 0, 0, 200, 0, 0},
+		{500, 410, 0, 90, 100, 90},
 		{500, 410, 0, 90, 90, 90},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct allowance a = cap_of(cases[i].cap * 10000, cases[i].spent * 10000, cases[i].reserved * 10000);
-		if (allow_give(&a, 1, cases[i].wanted * 10000, cases[i].least * 10000) != cases[i].given * 10000)
-			fail_msg("case %zu: %lld", i, (long long)allow_give(&a, 1, cases[i].wanted * 10000, cases[i].least * 10000));
+		struct allowance a = cap_of(cases[i].cap * 10000, cases[i].spent * 10000,
+					    cases[i].reserved * 10000);
+		if (allow_give(&a, 1, cases[i].wanted * 10000, cases[i].least * 10000) !=
+		    cases[i].given * 10000)
+			fail_msg("case %zu: %lld", i,
+				 (long long)allow_give(&a, 1, cases[i].wanted * 10000,
+						       cases[i].least * 10000));
 	}
 	assert_int_equal(allow_give(NULL, 0, 7, 0), 7);
 }
 
 static void the_tightest_cap_decides(void **state)
 {
-	struct allowance list[] = {cap_of(5 * DOLLAR, DOLLAR, 0), cap_of(50 * DOLLAR, 48 * DOLLAR, 0), cap_of(9 * DOLLAR, 0, 0)};
+	struct allowance list[] = {cap_of(5 * DOLLAR, DOLLAR, 0),
+				   cap_of(50 * DOLLAR, 48 * DOLLAR, 0), cap_of(9 * DOLLAR, 0, 0)};
 
 	(void)state;
 	assert_ptr_equal(allow_tightest(list, 3), &list[1]);
@@ -157,7 +186,8 @@ static void the_tightest_cap_decides(void **state)
 	assert_null(allow_tightest(list, 0));
 }
 
-/* Whatever order runs begin, spend and end in, and whenever the day changes, no day costs more than its cap. */
+/* Whatever order runs begin, spend and end in, and whenever the day changes, no day costs more than
+ * its cap. */
 static void no_day_costs_more_than_its_cap(void **state)
 {
 	enum { RUNS = 40, STEPS = 4000 };
@@ -180,13 +210,15 @@ static void no_day_costs_more_than_its_cap(void **state)
 			} else if (!runs[at].on) {
 				struct allowance a = cap_of(day_cap, day, 0);
 				for (int i = 0; i < RUNS; i++)
-					a.reserved_microusd += runs[i].on ? runs[i].cap - runs[i].cost : 0;
+					a.reserved_microusd +=
+						runs[i].on ? runs[i].cap - runs[i].cost : 0;
 				int64_t given = allow_give(&a, 1, 2 * DOLLAR, DOLLAR / 100);
 				runs[at].on = given > 0;
 				runs[at].cap = given;
 				runs[at].cost = 0;
 			} else if (what < 80) {
-				int64_t more = (int64_t)(random >> 4) % (runs[at].cap - runs[at].cost + 1);
+				int64_t more =
+					(int64_t)(random >> 4) % (runs[at].cap - runs[at].cost + 1);
 				runs[at].cost += more;
 				day += more;
 			} else {
@@ -204,18 +236,22 @@ static void refusals_say_what_to_do(void **state)
 
 	(void)state;
 	zone("Europe/Berlin");
-	a.ends_ms = spend_next_day_ms(INT64_C(1792875600000)); /* 2026-10-24T20:20Z; a day of 25 hours follows */
+	/* 2026-10-24T20:20Z; a day of 25 hours follows */
+	a.ends_ms = spend_next_day_ms(INT64_C(1792875600000));
 	assert_int_equal(allow_refuse(&a, 2 * DOLLAR, &err), -1);
 	assert_int_equal(err.kind, ERR_CAP);
-	assert_string_equal(err.msg, "burst.cfg:3: $4.10 of $5.00 today are spent or reserved (caps.per_day); $1.00 of that is reserved by 1 run under way "
-				     "(`burst ps`); $0.9000 is left, and $2.00 is spent before a pod is up: wait until 2026-10-25 00:00 or until those have "
+	assert_string_equal(err.msg, "burst.cfg:3: $4.10 of $5.00 today are spent or reserved "
+				     "(caps.per_day); $1.00 of that is reserved by 1 run under way "
+				     "(`burst ps`); $0.9000 is left, and $2.00 is spent before a "
+				     "pod is up: wait until 2026-10-25 00:00 or until those have "
 				     "ended, or raise caps.per_day; nothing was rented");
 	a = cap_of(5 * DOLLAR, 6 * DOLLAR, 0);
 	a.key = "per_month";
 	a.project = true;
 	a.ends_ms = spend_next_month_ms(INT64_C(1792875600000));
 	allow_refuse(&a, 0, &err);
-	assert_string_equal(err.msg, "burst.cfg:3: $6.00 of $5.00 this month in this project are spent or reserved (caps.per_month): wait until 2026-11-01 "
+	assert_string_equal(err.msg, "burst.cfg:3: $6.00 of $5.00 this month in this project are "
+				     "spent or reserved (caps.per_month): wait until 2026-11-01 "
 				     "00:00, or raise caps.per_month; nothing was rented");
 }
 
@@ -229,7 +265,8 @@ static void months_begin_where_they_do_here(void **state)
 	assert_int_equal(spend_month_ms(INT64_C(1772341200000)), INT64_C(1772341200000));
 	assert_int_equal(spend_month_ms(INT64_C(1772341199999)), INT64_C(1769922000000));
 	zone("UTC");
-	assert_int_equal(spend_next_month_ms(INT64_C(1798761599000)), INT64_C(1798761600000)); /* the end of 2026 */
+	/* the end of 2026 */
+	assert_int_equal(spend_next_month_ms(INT64_C(1798761599000)), INT64_C(1798761600000));
 }
 
 int main(void)

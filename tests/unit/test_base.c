@@ -103,10 +103,10 @@ static void err_gives_the_exit_status(void **state)
 	} cases[] = {
 		{ERR_NONE, 0, 0},          {ERR_JOB, 0, 1},           {ERR_LOCAL, 0, 1},
 		{ERR_USAGE, 0, 2},         {ERR_CONFIG, 0, 2},        {ERR_CREDENTIALS, 0, 3},
-		{ERR_NO_ACCOUNT, 0, 3},
-		{ERR_NO_CAPACITY, 0, 4},   {ERR_CAP, 0, 5},           {ERR_NETWORK, 0, 6},
-		{ERR_AMBIGUOUS, 0, 6},     {ERR_BUSY, 0, 7},          {ERR_UNRELEASED, 0, 9},
-		{ERR_INTERRUPTED, 1, 129}, {ERR_INTERRUPTED, 2, 130}, {ERR_INTERRUPTED, 0, 143},
+		{ERR_NO_ACCOUNT, 0, 3},    {ERR_NO_CAPACITY, 0, 4},   {ERR_CAP, 0, 5},
+		{ERR_NETWORK, 0, 6},       {ERR_AMBIGUOUS, 0, 6},     {ERR_BUSY, 0, 7},
+		{ERR_UNRELEASED, 0, 9},    {ERR_INTERRUPTED, 1, 129}, {ERR_INTERRUPTED, 2, 130},
+		{ERR_INTERRUPTED, 0, 143},
 	};
 
 	(void)state;
@@ -675,9 +675,14 @@ static void texts_are_cut_between_characters(void **state)
 		size_t room;
 		const char *want;
 	} cases[] = {
-		{"abc", 4, "abc"},	 {"abcd", 4, "abc"},	{"ab\u00e9", 4, "ab"},
-		{"a\u00e9", 4, "a\u00e9"}, {"\u20ac\u20ac", 6, "\u20ac"}, {"\U0001f600\U0001f600", 8, "\U0001f600"},
-		{"\U0001f600", 4, ""},	 {"", 1, ""},
+		{"abc", 4, "abc"},
+		{"abcd", 4, "abc"},
+		{"ab\u00e9", 4, "ab"},
+		{"a\u00e9", 4, "a\u00e9"},
+		{"\u20ac\u20ac", 6, "\u20ac"},
+		{"\U0001f600\U0001f600", 8, "\U0001f600"},
+		{"\U0001f600", 4, ""},
+		{"", 1, ""},
 	};
 	char to[16];
 
@@ -714,7 +719,8 @@ static void only_plain_files_are_read(void **state)
 	assert_int_equal(path_read_plain(link, 100, &text, &err), -1);
 	assert_int_equal(err.kind, ERR_CONFIG);
 	assert_non_null(strstr(err.msg, "link: is a link"));
-	assert_int_equal(path_read_plain(fifo, 100, &text, &err), -1); /* at once: nobody writes to it */
+	/* at once: nobody writes to it */
+	assert_int_equal(path_read_plain(fifo, 100, &text, &err), -1);
 	assert_non_null(strstr(err.msg, "fifo: is not a regular file"));
 	assert_int_equal(path_read_plain("/dev/null", 100, &text, &err), -1);
 	assert_int_equal(path_read_plain(plain, 100, &text, &err), -1);
@@ -736,7 +742,8 @@ static void messages_hold_no_secret(void **state)
 	err_wrap(&err, "at %s", "hunter2hunter2");
 	assert_string_equal(err.msg, "at [secret]: it said [secret]");
 	memset(big, 'x', sizeof(big));
-	strcpy(big + sizeof(err.msg) - 6, "hunter2hunter2"); /* cut, it would not be known for one */
+	/* cut, it would not be known for one */
+	strcpy(big + sizeof(err.msg) - 6, "hunter2hunter2");
 	err_set(&err, ERR_JOB, "%s", big);
 	assert_null(strstr(err.msg, "hunt"));
 }
@@ -993,7 +1000,8 @@ static void arrays_grow_and_values_move(void **state)
 
 /* ---- programs ---- */
 
-#define PROGRAM(...) (&(struct program){.argv = (const char *const[]){__VA_ARGS__, NULL}, .limit_ms = 20000})
+#define PROGRAM(...)                                                                               \
+	(&(struct program){.argv = (const char *const[]){__VA_ARGS__, NULL}, .limit_ms = 20000})
 
 static void programs_tell_what_they_say_and_how_they_end(void **state)
 {
@@ -1001,11 +1009,16 @@ static void programs_tell_what_they_say_and_how_they_end(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(program_run(PROGRAM("sh", "-c", "echo one; echo two >&2; exit 3"), &out, &said, &err), 3);
+	assert_int_equal(program_run(PROGRAM("sh", "-c", "echo one; echo two >&2; exit 3"), &out,
+				     &said, &err),
+			 3);
 	assert_string_equal(str_text(&out), "one\n");
 	assert_string_equal(str_text(&said), "two\n");
-	assert_int_equal(program_run(PROGRAM("sh", "-c", "kill -TERM $$"), NULL, NULL, &err), 128 + SIGTERM);
-	assert_int_equal(program_must(PROGRAM("sh", "-c", "echo first >&2; echo last >&2; exit 1"), NULL, NULL, &err), -1);
+	assert_int_equal(program_run(PROGRAM("sh", "-c", "kill -TERM $$"), NULL, NULL, &err),
+			 128 + SIGTERM);
+	assert_int_equal(program_must(PROGRAM("sh", "-c", "echo first >&2; echo last >&2; exit 1"),
+				      NULL, NULL, &err),
+			 -1);
 	assert_int_equal(err.kind, ERR_LOCAL);
 	assert_string_equal(err.msg, "sh failed with exit status 1: last");
 	str_free(&out);

@@ -1,4 +1,5 @@
-/* test_bill.c - our count of a pod beside its vendor's bill: what is said of each difference, and what is too much. */
+/* test_bill.c - our count of a pod beside its vendor's bill: what is said of each difference, and
+ * what is too much. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@
 #define HOUR  (60 * MIN_)
 #define PRICE 720000 /* 0.72 an hour: 200 micro-dollars a second */
 
-/* Created at 12:10, its container started 40 s later, released after 10 minutes, gone 5 s after that. */
+/* Created at 12:10, its container started 40 s later, released after 10 minutes, gone 5 s after
+ * that. */
 static struct pod_row pod_of(int64_t billed_s, bool reported, int64_t asked_ms)
 {
 	struct pod_row pod = {
@@ -65,33 +67,46 @@ static void each_difference_is_told(void **state)
 		{"from the container's start", 560, false, NEXT_DAY, BILL_EXPLAINED,
 		 "it bills from the container's start, 40s after the create call"},
 		{"... and the hour goes on", 560, false, SOON, BILL_EXPLAINED,
-		 "it bills from the container's start, 40s after the create call; its last hour is not complete: ask again after "
+		 "it bills from the container's start, 40s after the create call; its last hour is "
+		 "not complete: ask again after "
 		 "13:15 UTC"},
 		{"a part of it, early", 300, false, SOON, BILL_EXPLAINED,
-		 "only a part is billed so far; its last hour is not complete: ask again after 13:15 UTC"},
+		 "only a part is billed so far; its last hour is not complete: ask again after "
+		 "13:15 UTC"},
 		{"a part of it, late", 300, false, LATER, BILL_EXPLAINED,
 		 "it bills less than we count, and may not be done: ask again after 14:30 UTC"},
-		{"a part of it, for good", 300, false, NEXT_DAY, BILL_EXPLAINED, "it bills 5m00s less than we count"},
-		{"up to the minute", 660, true, NEXT_DAY, BILL_EXPLAINED, "it rounds up to the minute"},
+		{"a part of it, for good", 300, false, NEXT_DAY, BILL_EXPLAINED,
+		 "it bills 5m00s less than we count"},
+		{"up to the minute", 660, true, NEXT_DAY, BILL_EXPLAINED,
+		 "it rounds up to the minute"},
 		{"more than a minute too much", 680, true, NEXT_DAY, BILL_EXCESS,
-		 "billed as if it had lived 11m20s at $0.7200 an hour, but from the create call until it was gone it was 10m05s"},
+		 "billed as if it had lived 11m20s at $0.7200 an hour, but from the create call "
+		 "until it was gone it was 10m05s"},
 		{"twice as much", 1200, false, SOON, BILL_EXCESS,
-		 "billed as if it had lived 20m00s at $0.7200 an hour, but from the create call until it was gone it was 10m05s"},
-		{"no record yet", 0, false, SOON, BILL_NOT_YET, "no record yet: ask again after 13:15 UTC"},
-		{"still none", 0, false, LATER, BILL_NOT_YET, "no record yet: ask again after 14:30 UTC"},
-		{"none for a day", 0, false, NEXT_DAY, BILL_NOT_YET, "no record 25h40m after its release: look at the vendor's console"},
+		 "billed as if it had lived 20m00s at $0.7200 an hour, but from the create call "
+		 "until it was gone it was 10m05s"},
+		{"no record yet", 0, false, SOON, BILL_NOT_YET,
+		 "no record yet: ask again after 13:15 UTC"},
+		{"still none", 0, false, LATER, BILL_NOT_YET,
+		 "no record yet: ask again after 14:30 UTC"},
+		{"none for a day", 0, false, NEXT_DAY, BILL_NOT_YET,
+		 "no record 25h40m after its release: look at the vendor's console"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct pod_row pod = pod_of(cases[i].billed_s, cases[i].reported, NOON + cases[i].asked_min * MIN_);
+		struct pod_row pod = pod_of(cases[i].billed_s, cases[i].reported,
+					    NOON + cases[i].asked_min * MIN_);
 		struct bill_hour hour = hour_at(NOON, pod.cost_vendor_microusd);
 		struct bill_verdict v;
 		bool hourly = !cases[i].reported && cases[i].billed_s;
-		bill_judge(&pod, &(struct op_bill){.hours = hourly ? &hour : NULL, .hour_count = hourly}, &v);
+		bill_judge(&pod,
+			   &(struct op_bill){.hours = hourly ? &hour : NULL, .hour_count = hourly},
+			   &v);
 		if (v.state != cases[i].state || strcmp(v.why, cases[i].why))
-			fail_msg("%s: %s \"%s\", want %s \"%s\"", cases[i].name, bill_state_name(v.state), v.why,
-				 bill_state_name(cases[i].state), cases[i].why);
+			fail_msg("%s: %s \"%s\", want %s \"%s\"", cases[i].name,
+				 bill_state_name(v.state), v.why, bill_state_name(cases[i].state),
+				 cases[i].why);
 		assert_int_equal(v.final, cases[i].billed_s && cases[i].asked_min == NEXT_DAY);
 		assert_int_equal(v.ask_again_ms % MIN_, 0);
 		if (!v.ask_again_ms != !strstr(v.why, "ask again"))
@@ -129,7 +144,9 @@ static void it_may_bill_until_the_pod_is_gone(void **state)
 	pod.gone_ms = pod.released_ms + 300 * S; /* it took its time */
 	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_EXPLAINED);
-	assert_string_equal(v.why, "it bills until the pod is gone, which was 5m00s after it accepted the release");
+	assert_string_equal(
+		v.why,
+		"it bills until the pod is gone, which was 5m00s after it accepted the release");
 }
 
 static void a_disk_is_billed_beside(void **state)
@@ -142,7 +159,8 @@ static void a_disk_is_billed_beside(void **state)
 	pod.cost_vendor_microusd += 900;
 	bill_judge(&pod, &(struct op_bill){.beside_for = "the disk"}, &v);
 	assert_int_equal(v.state, BILL_AGREES);
-	assert_string_equal(v.why, "agrees; $0.000900 of it is for the disk, billed beside the price");
+	assert_string_equal(v.why,
+			    "agrees; $0.000900 of it is for the disk, billed beside the price");
 }
 
 static void seconds_alone_are_a_record(void **state)
@@ -155,11 +173,14 @@ static void seconds_alone_are_a_record(void **state)
 	assert_true(bill_is_known(&pod) && !bill_has_dollars(&pod));
 	bill_judge(&pod, &(struct op_bill){.note = "its app was billed $0.20"}, &v);
 	assert_int_equal(v.state, BILL_AGREES);
-	assert_string_equal(v.why, "agrees; it tells no dollars of one pod; its app was billed $0.20");
-	pod.billed_vendor_ms = 300 * S; /* its own seconds are its last word, whenever they are asked for */
+	assert_string_equal(v.why,
+			    "agrees; it tells no dollars of one pod; its app was billed $0.20");
+	/* its own seconds are its last word, whenever they are asked for */
+	pod.billed_vendor_ms = 300 * S;
 	pod.vendor_asked_ms = NOON + 25 * MIN_;
 	bill_judge(&pod, NULL, &v);
-	assert_string_equal(v.why, "it bills 5m00s less than we count; it tells no dollars of one pod");
+	assert_string_equal(v.why,
+			    "it bills 5m00s less than we count; it tells no dollars of one pod");
 	pod.billed_vendor_ms = 0; /* no machine was found for it */
 	assert_true(bill_is_known(&pod) && bill_has_dollars(&pod));
 	bill_judge(&pod, NULL, &v);
@@ -177,7 +198,8 @@ static void what_is_beside_is_told_apart(void **state)
 	pod.cost_beside_microusd = 80000;
 	bill_judge(&pod, &(struct op_bill){.beside_for = "memory above what was asked for"}, &v);
 	assert_int_equal(v.state, BILL_AGREES);
-	assert_string_equal(v.why, "agrees; $0.0800 of it is for memory above what was asked for, billed beside the price");
+	assert_string_equal(v.why, "agrees; $0.0800 of it is for memory above what was asked for, "
+				   "billed beside the price");
 	bill_judge(&pod, NULL, &v);
 	assert_string_equal(v.why, "agrees; $0.0800 of it is billed beside the price");
 	pod.price_microusd_h = 0; /* without a price nothing is too dear */
@@ -194,7 +216,8 @@ static void rounded_dollars_are_no_difference(void **state)
 	(void)state;
 	pod.price_microusd_h = 10000;
 	pod.cost_vendor_microusd = 1767;
-	pod.billed_vendor_ms = 600 * S + 36 * S; /* the 0.0001 dollars that such an hour can be off by */
+	/* the 0.0001 dollars that such an hour can be off by */
+	pod.billed_vendor_ms = 600 * S + 36 * S;
 	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_AGREES);
 	pod.vendor_reported = true;
@@ -205,7 +228,8 @@ static void rounded_dollars_are_no_difference(void **state)
 static void what_is_billed_after_the_end_is_told(void **state)
 {
 	struct pod_row pod = pod_of(600, false, NOON + 30 * HOUR);
-	struct bill_hour hours[] = {hour_at(NOON, 120000), hour_at(NOON + HOUR, 0), hour_at(NOON + 2 * HOUR, 400)};
+	struct bill_hour hours[] = {hour_at(NOON, 120000), hour_at(NOON + HOUR, 0),
+				    hour_at(NOON + 2 * HOUR, 400)};
 	struct bill_verdict v;
 
 	(void)state;
@@ -213,7 +237,8 @@ static void what_is_billed_after_the_end_is_told(void **state)
 	assert_int_equal(v.state, BILL_AGREES); /* an hour of nothing is nothing */
 	bill_judge(&pod, &(struct op_bill){.hours = hours, .hour_count = 3}, &v);
 	assert_int_equal(v.state, BILL_EXCESS);
-	assert_string_equal(v.why, "$0.000400 is billed for the hour from 2026-11-21 14:00 UTC on, but it was seen gone at "
+	assert_string_equal(v.why, "$0.000400 is billed for the hour from 2026-11-21 14:00 UTC on, "
+				   "but it was seen gone at "
 				   "2026-11-21 12:20 UTC");
 	pod.gone_ms = NOON + 2 * HOUR - S; /* clocks are not that exact */
 	bill_judge(&pod, &(struct op_bill){.hours = hours, .hour_count = 3}, &v);
@@ -243,7 +268,8 @@ static void a_start_that_only_we_saw(void **state)
 	(void)state;
 	pod.vendor_started_ms = 0;
 	bill_judge(&pod, NULL, &v);
-	assert_string_equal(v.why, "it bills from the container's start, 42s after the create call");
+	assert_string_equal(v.why,
+			    "it bills from the container's start, 42s after the create call");
 	pod.running_ms = 0; /* it never ran */
 	bill_judge(&pod, NULL, &v);
 	assert_string_equal(v.why, "it bills 40s less than we count");

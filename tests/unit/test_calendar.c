@@ -1,4 +1,5 @@
-/* test_calendar.c - when schedules are due: what is read, what is refused, and days on which the clock changes. */
+/* test_calendar.c - when schedules are due: what is read, what is refused, and days on which the
+ * clock changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,13 +137,21 @@ static void the_last_moment_and_those_before(void **state)
 	(void)state;
 	zone("UTC");
 	c = read_it("daily 02:00");
-	same_moment(calendar_last(&c, utc("2026-11-20T12:00:00"), utc("2026-11-25T01:00:00"), &before), "2026-11-24T02:00:00Z");
+	same_moment(
+		calendar_last(&c, utc("2026-11-20T12:00:00"), utc("2026-11-25T01:00:00"), &before),
+		"2026-11-24T02:00:00Z");
 	assert_int_equal(before, 3);
-	same_moment(calendar_last(&c, utc("2026-11-24T02:00:00"), utc("2026-11-25T01:00:00"), &before), "never");
+	same_moment(
+		calendar_last(&c, utc("2026-11-24T02:00:00"), utc("2026-11-25T01:00:00"), &before),
+		"never");
 	assert_int_equal(before, 0);
-	same_moment(calendar_last(&c, utc("2026-11-25T01:59:00"), utc("2026-11-25T02:00:00"), &before), "2026-11-25T02:00:00Z");
+	same_moment(
+		calendar_last(&c, utc("2026-11-25T01:59:00"), utc("2026-11-25T02:00:00"), &before),
+		"2026-11-25T02:00:00Z");
 	c = read_it("every 1m");
-	same_moment(calendar_last(&c, utc("2025-11-25T01:59:00"), utc("2026-11-25T02:00:30"), &before), "2026-11-25T02:00:00Z");
+	same_moment(
+		calendar_last(&c, utc("2025-11-25T01:59:00"), utc("2026-11-25T02:00:30"), &before),
+		"2026-11-25T02:00:00Z");
 	assert_true(before >= 999);
 }
 
@@ -172,27 +181,34 @@ static void the_hour_that_comes_twice(void **state)
 	zone("Europe/Berlin");
 	next_is("daily 02:30", "2026-10-24T12:00:00", "2026-10-25T00:30:00Z");
 	next_is("daily 02:30", "2026-10-25T00:30:00", "2026-10-26T01:30:00Z");
-	next_is("every 15m", "2026-10-25T00:45:00", "2026-10-25T01:00:00Z"); /* what is not fixed goes by the clock */
+	/* what is not fixed goes by the clock */
+	next_is("every 15m", "2026-10-25T00:45:00", "2026-10-25T01:00:00Z");
 	c = read_it("hourly");
 	calendar_last(&c, utc("2026-10-24T22:00:00"), utc("2026-10-25T23:00:00"), &before);
 	assert_int_equal(before, 24); /* 25 hours */
 	c = read_it("daily 02:30");
-	same_moment(calendar_last(&c, utc("2026-10-24T12:00:00"), utc("2026-10-25T12:00:00"), &before), "2026-10-25T00:30:00Z");
+	same_moment(
+		calendar_last(&c, utc("2026-10-24T12:00:00"), utc("2026-10-25T12:00:00"), &before),
+		"2026-10-25T00:30:00Z");
 	assert_int_equal(before, 0);
 }
 
 /* A year, minute by minute as cron would: each schedule is due exactly where next says. */
 static void next_and_last_agree(void **state)
 {
-	static const char *const zones[] = {"UTC", "Europe/Berlin", "America/New_York", "Africa/Cairo", "Australia/Lord_Howe", "Asia/Kolkata"};
-	static const char *const whens[] = {"daily 02:30", "weekdays 00:00", "monthly 1 12:00", "every 6h", "30 1,2,3 * * sun"};
+	static const char *const zones[] = {
+		"UTC",          "Europe/Berlin",       "America/New_York",
+		"Africa/Cairo", "Australia/Lord_Howe", "Asia/Kolkata"};
+	static const char *const whens[] = {"daily 02:30", "weekdays 00:00", "monthly 1 12:00",
+					    "every 6h", "30 1,2,3 * * sun"};
 
 	(void)state;
 	for (size_t z = 0; z < ARRAY_LEN(zones); z++) {
 		zone(zones[z]);
 		for (size_t w = 0; w < ARRAY_LEN(whens); w++) {
 			struct calendar c = read_it(whens[w]);
-			int64_t begin = utc("2026-01-15T00:00:00"), at = begin, end = utc("2026-11-15T00:00:00");
+			int64_t begin = utc("2026-01-15T00:00:00"), at = begin,
+				end = utc("2026-11-15T00:00:00");
 			int count = 0, before;
 			while ((at = calendar_next(&c, at)) <= end) {
 				count++;
@@ -208,8 +224,12 @@ static void next_and_last_agree(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forms_are_read),	     cmocka_unit_test(the_next_moment),	      cmocka_unit_test(the_last_moment_and_those_before),
-		cmocka_unit_test(the_hour_that_is_skipped), cmocka_unit_test(the_hour_that_comes_twice), cmocka_unit_test(next_and_last_agree),
+		cmocka_unit_test(forms_are_read),
+		cmocka_unit_test(the_next_moment),
+		cmocka_unit_test(the_last_moment_and_those_before),
+		cmocka_unit_test(the_hour_that_is_skipped),
+		cmocka_unit_test(the_hour_that_comes_twice),
+		cmocka_unit_test(next_and_last_agree),
 	};
 
 	return cmocka_run_group_tests_name("calendar", tests, NULL, NULL);

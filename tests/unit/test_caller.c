@@ -1,5 +1,5 @@
-/* test_caller.c - what one call means for the next: whose limits a refusal speaks of, what does not wait as long as a vendor says,
- * and that a release waits for no look at a log. */
+/* test_caller.c - what one call means for the next: whose limits a refusal speaks of, what does not
+ * wait as long as a vendor says, and that a release waits for no look at a log. */
 #include "net_test.h"
 
 #include <pthread.h>
@@ -47,14 +47,18 @@ static const char *account(const struct provider *p)
 	return "tester";
 }
 
-static enum op_next ask_once(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
-			     struct err *err)
+static enum op_next ask_once(struct op *op, const struct reply *reply, struct call *call,
+			     int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	(void)wait_ms, (void)result;
 	if (!reply) {
-		*call = (struct call){.kind = CALL_HTTP, .method = "GET", .timeout_ms = PATIENCE_MS, .unlimited = op->p->unlimited,
+		*call = (struct call){.kind = CALL_HTTP,
+				      .method = "GET",
+				      .timeout_ms = PATIENCE_MS,
+				      .unlimited = op->p->unlimited,
 				      .may_repeat = op->p->may_repeat,
-				      .class = op->kind == OP_RELEASE ? CALL_RELEASE : op->p->class};
+				      .class =
+					      op->kind == OP_RELEASE ? CALL_RELEASE : op->p->class};
 		call->url = xasprintf("http://127.0.0.1:%d/", op->p->port);
 		return OP_CALL;
 	}
@@ -62,7 +66,11 @@ static enum op_next ask_once(struct op *op, const struct reply *reply, struct ca
 	return OP_FAILED;
 }
 
-static const struct provider_ops stored = {.abi = PROVIDER_ABI, .name = "stored", .account = account, .begin = begin, .next = ask_once,
+static const struct provider_ops stored = {.abi = PROVIDER_ABI,
+					   .name = "stored",
+					   .account = account,
+					   .begin = begin,
+					   .next = ask_once,
 					   .op_free = op_free};
 
 static void *refuse_once(void *arg)
@@ -71,7 +79,8 @@ static void *refuse_once(void *arg)
 	int fd = accept(*(int *)arg, NULL, NULL);
 
 	if (fd >= 0 && recv(fd, request, sizeof(request), 0) > 0)
-		dprintf(fd, "HTTP/1.1 429 Slow Down\r\nRetry-After: 3600\r\nRateLimit: \"minute\";r=0;t=60\r\nContent-Length: 0\r\n"
+		dprintf(fd, "HTTP/1.1 429 Slow Down\r\nRetry-After: 3600\r\nRateLimit: "
+			    "\"minute\";r=0;t=60\r\nContent-Length: 0\r\n"
 			    "Connection: close\r\n\r\n");
 	close(fd);
 	return NULL;
@@ -96,7 +105,9 @@ static void test_whose_limits(void **state)
 		pthread_t thread;
 		int listener = listen_on_loopback(&p.port);
 		pthread_create(&thread, NULL, refuse_once, &listener);
-		assert_int_equal(caller_ask(&(struct engine_provider){&stored, &p, store}, OP_FETCH, NULL, PATIENCE_MS, &result, &err), -1);
+		assert_int_equal(caller_ask(&(struct engine_provider){&stored, &p, store}, OP_FETCH,
+					    NULL, PATIENCE_MS, &result, &err),
+				 -1);
 		pthread_join(thread, NULL);
 		close(listener);
 		assert_string_equal(err.msg, "HTTP 429");
@@ -111,8 +122,8 @@ static void test_whose_limits(void **state)
 
 /* ---- a vendor, or a plug-in, whose answers cannot be right ---- */
 
-static enum op_next answer_oddly(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
-				 struct err *err)
+static enum op_next answer_oddly(struct op *op, const struct reply *reply, struct call *call,
+				 int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	(void)op, (void)reply, (void)call, (void)wait_ms, (void)err;
 	result->pods = xcalloc(1, sizeof(*result->pods));
@@ -121,7 +132,11 @@ static enum op_next answer_oddly(struct op *op, const struct reply *reply, struc
 	return OP_DONE;
 }
 
-static const struct provider_ops odd = {.abi = PROVIDER_ABI, .name = "odd", .account = account, .begin = begin, .next = answer_oddly,
+static const struct provider_ops odd = {.abi = PROVIDER_ABI,
+					.name = "odd",
+					.account = account,
+					.begin = begin,
+					.next = answer_oddly,
 					.op_free = op_free};
 
 static void test_answers_are_checked_once_for_all(void **state)
@@ -141,9 +156,12 @@ static void test_answers_are_checked_once_for_all(void **state)
 		struct provider p = {.unlimited = true};
 		struct op_result result = {0};
 		struct err err = {0};
-		assert_int_equal(caller_ask(&(struct engine_provider){&odd, &p, store}, cases[i].kind, NULL, PATIENCE_MS, &result, &err), -1);
+		assert_int_equal(caller_ask(&(struct engine_provider){&odd, &p, store},
+					    cases[i].kind, NULL, PATIENCE_MS, &result, &err),
+				 -1);
 		assert_int_equal(err.kind, cases[i].want);
-		assert_string_equal(err.msg, "odd: its answer cannot be trusted: it names a pod with an id that cannot be one");
+		assert_string_equal(err.msg, "odd: its answer cannot be trusted: it names a pod "
+					     "with an id that cannot be one");
 		assert_int_equal(result.pod_count, 0);
 	}
 	store_close(store);
@@ -157,7 +175,10 @@ static void *away_for_an_hour(void *arg)
 	for (int k = 0; k < 2; k++) {
 		int fd = accept(*(int *)arg, NULL, NULL);
 		if (fd >= 0 && recv(fd, request, sizeof(request), 0) > 0)
-			dprintf(fd, "HTTP/1.1 503 Away\r\nRetry-After: %d\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", k ? 3600 : 0);
+			dprintf(fd,
+				"HTTP/1.1 503 Away\r\nRetry-After: %d\r\nContent-Length: "
+				"0\r\nConnection: close\r\n\r\n",
+				k ? 3600 : 0);
 		close(fd);
 	}
 	return NULL;
@@ -175,10 +196,13 @@ static void test_a_pause_that_is_too_long(void **state)
 	(void)state;
 	int listener = listen_on_loopback(&p.port);
 	pthread_create(&thread, NULL, away_for_an_hour, &listener);
-	assert_int_equal(caller_ask(&(struct engine_provider){&stored, &p, store}, OP_LIST, NULL, PATIENCE_MS, &result, &err), -1);
+	assert_int_equal(caller_ask(&(struct engine_provider){&stored, &p, store}, OP_LIST, NULL,
+				    PATIENCE_MS, &result, &err),
+			 -1);
 	pthread_join(thread, NULL);
 	close(listener);
-	assert_string_equal(err.msg, "HTTP 503"); /* the second answer: the first was followed by another call */
+	/* the second answer: the first was followed by another call */
+	assert_string_equal(err.msg, "HTTP 503");
 	assert_true(clock_boot_ms() - began < PATIENCE_MS / 2);
 	store_close(store);
 }
@@ -196,8 +220,8 @@ static void *answer_all(void *arg)
 }
 
 /* A pod that is gone, and a list without it that is a call. */
-static enum op_next list_by_call(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
-				 struct err *err)
+static enum op_next list_by_call(struct op *op, const struct reply *reply, struct call *call,
+				 int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	if (op->kind == OP_LIST && !reply)
 		return ask_once(op, reply, call, wait_ms, result, err);
@@ -206,8 +230,12 @@ static enum op_next list_by_call(struct op *op, const struct reply *reply, struc
 	return OP_DONE;
 }
 
-static const struct provider_ops listed = {.abi = PROVIDER_ABI, .name = "listed", .account = account, .begin = begin,
-					   .next = list_by_call, .op_free = op_free};
+static const struct provider_ops listed = {.abi = PROVIDER_ABI,
+					   .name = "listed",
+					   .account = account,
+					   .begin = begin,
+					   .next = list_by_call,
+					   .op_free = op_free};
 
 /* A minute ago. */
 static void refuse_for_an_hour(struct store *store)
@@ -228,18 +256,36 @@ static void *interrupt(void *arg)
 	return NULL;
 }
 
-/* reap: it is what the run is for. Else its pod is waited for, and asked for, when it is interrupted. */
+/* reap: it is what the run is for. Else its pod is waited for, and asked for, when it is
+ * interrupted. */
 static int give_back(struct store *store, struct provider *p, bool reap, struct err *err)
 {
 	struct run_row run = {.id = "r1"};
-	struct pod_row row = {.attempt = "a1", .run = "r1", .provider = "listed", .account = "tester", .id = "pod1", .state = "live"};
+	struct pod_row row = {.attempt = "a1",
+			      .run = "r1",
+			      .provider = "listed",
+			      .account = "tester",
+			      .id = "pod1",
+			      .state = "live"};
 	char dir[] = "/tmp/burst-caller-XXXXXX";
 	struct segment_result results = {0};
 	pthread_t thread;
 	struct engine_setup setup = {
-		.conf = {.run = "r1", .machine = "m", .lease_ms = 60000, .boot_limit_ms = 60000, .pods = 1, .check_tries = 1,
-			 .reap = reap}, .providers = {{&listed, p, store}}, .job_ops = reap ? NULL : &small_job, .results = &results,
-		.provider_count = 1, .run = &run, .adopt = &row, .adopt_count = 1, .store = store,
+		.conf = {.run = "r1",
+			 .machine = "m",
+			 .lease_ms = 60000,
+			 .boot_limit_ms = 60000,
+			 .pods = 1,
+			 .check_tries = 1,
+			 .reap = reap},
+		.providers = {{&listed, p, store}},
+		.job_ops = reap ? NULL : &small_job,
+		.results = &results,
+		.provider_count = 1,
+		.run = &run,
+		.adopt = &row,
+		.adopt_count = 1,
+		.store = store,
 	};
 
 	setup.run_dir = mkdtemp(dir);
@@ -287,8 +333,10 @@ static void test_looks_that_end_pods(void **state)
 		p.releases = 0;
 		int64_t began = clock_boot_ms();
 		int status = give_back(another, &p, reap, &err);
-		if (status != (reap ? 0 : 130) || p.releases != 1 || (!reap && clock_boot_ms() - began > 30000))
-			fail_msg("%s: exit %d, %d releases after %lld ms: %s", reap ? "reap" : "a list waited already", status, p.releases,
+		if (status != (reap ? 0 : 130) || p.releases != 1 ||
+		    (!reap && clock_boot_ms() - began > 30000))
+			fail_msg("%s: exit %d, %d releases after %lld ms: %s",
+				 reap ? "reap" : "a list waited already", status, p.releases,
 				 (long long)(clock_boot_ms() - began), err.msg);
 		store_close(another);
 	}
@@ -300,8 +348,8 @@ static void test_looks_that_end_pods(void **state)
 
 /* ---- a list of several calls ---- */
 
-static enum op_next two_pages(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
-			      struct err *err)
+static enum op_next two_pages(struct op *op, const struct reply *reply, struct call *call,
+			      int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	if (reply && op->waited)
 		return OP_DONE;
@@ -309,8 +357,12 @@ static enum op_next two_pages(struct op *op, const struct reply *reply, struct c
 	return ask_once(op, NULL, call, wait_ms, result, err);
 }
 
-static const struct provider_ops paged = {.abi = PROVIDER_ABI, .name = "paged", .account = account, .begin = begin,
-					  .next = two_pages, .op_free = op_free};
+static const struct provider_ops paged = {.abi = PROVIDER_ABI,
+					  .name = "paged",
+					  .account = account,
+					  .begin = begin,
+					  .next = two_pages,
+					  .op_free = op_free};
 
 static void count_answer(void *ctx, struct op_result *result, const struct err *err)
 {
@@ -318,7 +370,8 @@ static void count_answer(void *ctx, struct op_result *result, const struct err *
 	*(int *)ctx += err ? 100 : 1;
 }
 
-/* What a list that is pressed while it waits shows is of now, unless a part of it was read before. */
+/* What a list that is pressed while it waits shows is of now, unless a part of it was read before.
+ */
 static void test_a_list_that_was_begun(void **state)
 {
 	struct provider p = {.class = CALL_POLL};
@@ -333,14 +386,19 @@ static void test_a_list_that_was_begun(void **state)
 	for (int begun = 0; begun < 2; begun++) {
 		struct limiter *l = limiter_new(store); /* room for as many polls */
 		CLEANUP(str_free) struct str head = STR_INIT;
-		str_addf(&head, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=%d;t=60\r\n", 18 + begun);
+		str_addf(&head,
+			 "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: "
+			 "\"minute\";r=%d;t=60\r\n",
+			 18 + begun);
 		struct reply reply = {.status = 200, .head = head};
-		limiter_learn(l, "tester", &reply, &(struct limit_call){clock_wall_ms(), clock_wall_ms(), 0, CALL_POLL});
+		limiter_learn(l, "tester", &reply,
+			      &(struct limit_call){clock_wall_ms(), clock_wall_ms(), 0, CALL_POLL});
 		limiter_free(l);
 		struct loop *loop = loop_new();
 		struct http *http = http_new(loop, "test");
 		struct caller *caller = caller_new(loop, http);
-		struct caller_op *op = caller_begin(caller, &at, OP_LIST, NULL, count_answer, &answers);
+		struct caller_op *op =
+			caller_begin(caller, &at, OP_LIST, NULL, count_answer, &answers);
 		for (int64_t until = clock_boot_ms() + 700; clock_boot_ms() < until;)
 			loop_turn(loop, 50);
 		assert_int_equal(caller_press(op), !begun);
@@ -371,7 +429,8 @@ static void note_turn(void *ctx, struct op_result *result, const struct err *err
 	t->at = ++*t->turns;
 }
 
-/* Of `count` that are all begun at once one is a look, the others are releases: which of them it was to be answered, from 1 on. */
+/* Of `count` that are all begun at once one is a look, the others are releases: which of them it
+ * was to be answered, from 1 on. */
 static int turn_of_the_look(const struct engine_provider *at, int count, int look, int64_t most_ms)
 {
 	struct turn turns[300];
@@ -383,7 +442,8 @@ static int turn_of_the_look(const struct engine_provider *at, int count, int loo
 	assert_in_range(count, 1, ARRAY_LEN(turns));
 	for (int i = 0; i < count; i++) {
 		turns[i] = (struct turn){&taken, 0};
-		caller_begin(caller, at, i == look ? OP_LIST : OP_RELEASE, NULL, note_turn, &turns[i]);
+		caller_begin(caller, at, i == look ? OP_LIST : OP_RELEASE, NULL, note_turn,
+			     &turns[i]);
 	}
 	for (int64_t until = clock_boot_ms() + most_ms; taken < count && clock_boot_ms() < until;)
 		loop_turn(loop, 50);
@@ -397,7 +457,8 @@ static int turn_of_the_look(const struct engine_provider *at, int count, int loo
 /* What is released is proven gone by a look, which gets its turn before all of them are through. */
 static void test_a_look_among_many_releases(void **state)
 {
-	static const char head[] = "RateLimit-Policy: \"minute\";q=5;w=2\r\nRateLimit: \"minute\";r=0;t=2\r\n";
+	static const char head[] =
+		"RateLimit-Policy: \"minute\";q=5;w=2\r\nRateLimit: \"minute\";r=0;t=2\r\n";
 	struct provider p = {.class = CALL_LOOK};
 	struct store *store = store_memory();
 	struct engine_provider at = {&stored, &p, store};
@@ -407,7 +468,8 @@ static void test_a_look_among_many_releases(void **state)
 	(void)state;
 	str_add(&reply.head, head);
 	struct limiter *l = limiter_new(store);
-	limiter_learn(l, "tester", &reply, &(struct limit_call){clock_wall_ms(), clock_wall_ms(), 0, CALL_POLL});
+	limiter_learn(l, "tester", &reply,
+		      &(struct limit_call){clock_wall_ms(), clock_wall_ms(), 0, CALL_POLL});
 	limiter_free(l);
 	reply_free(&reply);
 	int listener = listen_on_loopback(&p.port);
@@ -437,7 +499,8 @@ static void *answer_all_late(void *arg)
 	pthread_t threads[512];
 	size_t count = 0;
 
-	for (int fd; count < ARRAY_LEN(threads) && (fd = accept(*(int *)arg, NULL, NULL)) >= 0; count++) {
+	for (int fd; count < ARRAY_LEN(threads) && (fd = accept(*(int *)arg, NULL, NULL)) >= 0;
+	     count++) {
 		int *copy = xcalloc(1, sizeof(*copy));
 		*copy = fd;
 		pthread_create(&threads[count], NULL, answer_late, copy);
@@ -477,7 +540,10 @@ static void *refuse_two_hours_ago(void *arg)
 
 	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&then, &tm));
 	if (fd >= 0 && recv(fd, request, sizeof(request), 0) > 0)
-		dprintf(fd, "HTTP/1.1 401 No\r\nDate: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", date);
+		dprintf(fd,
+			"HTTP/1.1 401 No\r\nDate: %s\r\nContent-Length: 0\r\nConnection: "
+			"close\r\n\r\n",
+			date);
 	close(fd);
 	return NULL;
 }
@@ -526,8 +592,8 @@ static enum op_next rent(struct provider *p, struct op_result *result, struct er
 	return OP_DONE;
 }
 
-static enum op_next next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
-			 struct err *err)
+static enum op_next next(struct op *op, const struct reply *reply, struct call *call,
+			 int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	struct provider *p = op->p;
 	(void)reply, (void)call;
@@ -535,7 +601,8 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 	switch ((int)op->kind) {
 	case OP_OFFERS:
 		result->offers = xcalloc(1, sizeof(*result->offers));
-		result->offers[0] = (struct offer){.provider = "slow", .id = "1", .gpu = "none", .price_microusd_h = 3600000};
+		result->offers[0] = (struct offer){
+			.provider = "slow", .id = "1", .gpu = "none", .price_microusd_h = 3600000};
 		result->offer_count = 1;
 		return OP_DONE;
 	case OP_RENT: return rent(p, result, err);
@@ -557,12 +624,23 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 	}
 }
 
-static const struct provider_ops slow = {.abi = PROVIDER_ABI, .name = "slow", .account = account, .begin = begin, .next = next,
-					 .op_free = op_free, .poll_ms = 50};
+static const struct provider_ops slow = {.abi = PROVIDER_ABI,
+					 .name = "slow",
+					 .account = account,
+					 .begin = begin,
+					 .next = next,
+					 .op_free = op_free,
+					 .poll_ms = 50};
 
 /* Of one whose pods' logs can be read after their end. */
-static const struct provider_ops keeps = {.abi = PROVIDER_ABI, .name = "slow", .account = account, .begin = begin, .next = next,
-					  .op_free = op_free, .poll_ms = 50, .logs_outlive = true};
+static const struct provider_ops keeps = {.abi = PROVIDER_ABI,
+					  .name = "slow",
+					  .account = account,
+					  .begin = begin,
+					  .next = next,
+					  .op_free = op_free,
+					  .poll_ms = 50,
+					  .logs_outlive = true};
 
 static const struct {
 	const char *name;
@@ -582,8 +660,17 @@ static void test_release_waits_for_no_log(void **state)
 		struct run_row row = {.id = "r1"};
 		struct err err = {0};
 		struct engine_setup setup = {
-			.conf = {.run = "r1", .machine = "m", .pods = 1, .boot_limit_ms = 60000, .lease_ms = 60000, .check_tries = 1},
-			.providers = {{looks[i].ops, &p}}, .provider_count = 1, .job_ops = &small_job, .results = &result, .run = &row,
+			.conf = {.run = "r1",
+				 .machine = "m",
+				 .pods = 1,
+				 .boot_limit_ms = 60000,
+				 .lease_ms = 60000,
+				 .check_tries = 1},
+			.providers = {{looks[i].ops, &p}},
+			.provider_count = 1,
+			.job_ops = &small_job,
+			.results = &result,
+			.run = &row,
 		};
 		char dir[] = "/tmp/burst-caller-XXXXXX";
 		setup.run_dir = mkdtemp(dir);
@@ -595,8 +682,10 @@ static void test_release_waits_for_no_log(void **state)
 		store_close(setup.store);
 		path_remove_tree(dir, NULL);
 		int64_t took = p.released_at - p.failed_at;
-		if (!p.failed_at || p.releases != 1 || took < looks[i].least_ms || took > looks[i].most_ms)
-			fail_msg("%s: %d rents, %d releases, after %lld ms: %s", looks[i].name, p.rents, p.releases, (long long)took, err.msg);
+		if (!p.failed_at || p.releases != 1 || took < looks[i].least_ms ||
+		    took > looks[i].most_ms)
+			fail_msg("%s: %d rents, %d releases, after %lld ms: %s", looks[i].name,
+				 p.rents, p.releases, (long long)took, err.msg);
 	}
 }
 

@@ -1,4 +1,5 @@
-/* test_caps.c - many processes begin runs against one ledger at once: together they take no more than the day has. */
+/* test_caps.c - many processes begin runs against one ledger at once: together they take no more
+ * than the day has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,10 @@ static int make_top(void **state)
 		return -1;
 	setenv("HOME", top, 1);
 	setenv("XDG_CONFIG_HOME", top, 1);
-	return path_mkdirs("burst", 0700, &err) < 0 || path_mkdirs("a", 0700, &err) < 0 || path_mkdirs("b", 0700, &err) < 0 ? -1 : 0;
+	return path_mkdirs("burst", 0700, &err) < 0 || path_mkdirs("a", 0700, &err) < 0 ||
+			       path_mkdirs("b", 0700, &err) < 0
+		       ? -1
+		       : 0;
 }
 
 static int remove_top(void **state)
@@ -55,11 +59,15 @@ static void client_open(struct client *c, const char *config, const char *run)
 {
 	CLEANUP(free_text) char *path = path_join(top, config);
 	CLEANUP(free_text) char *ledger = path_join(top, "ledger.db");
-	struct config_ask ask = {.file = path, .need_job = true, .providers = provider_registry, .jobs = job_registry};
+	struct config_ask ask = {.file = path,
+				 .need_job = true,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
 	struct err err = {0};
 
 	*c = (struct client){.ctx = {.quiet = true, .state_dir = top}};
-	if (store_open(&c->ctx.store, ledger, &err) < 0 || config_open(&c->ctx.config, &ask, &err) < 0)
+	if (store_open(&c->ctx.store, ledger, &err) < 0 ||
+	    config_open(&c->ctx.config, &ask, &err) < 0)
 		fail_msg("%s", err.msg);
 	launch_init(&c->l, &c->ctx);
 	COPY_TEXT(c->l.run.id, run);
@@ -79,7 +87,8 @@ static void client_close(struct client *c)
 
 static void write_configs(const char *own, const char *a, const char *b)
 {
-	static const char rest[] = "provider = \"local\"; job = { type = \"command\"; run = \"true\"; };";
+	static const char rest[] =
+		"provider = \"local\"; job = { type = \"command\"; run = \"true\"; };";
 	CLEANUP(free_text) char *text_a = xasprintf("%s\n%s\n", a, rest);
 	CLEANUP(free_text) char *text_b = xasprintf("%s\n%s\n", b, rest);
 
@@ -102,7 +111,8 @@ static void be_client(const char *config, int number, int says, int waits)
 	client_open(&c, config, id);
 	int64_t began = clock_boot_ms();
 	int status = caps_begin(&c.l, &err);
-	int64_t said[3] = {status == 0 ? 0 : (int64_t)err.kind, c.l.run.max_cost_microusd, clock_boot_ms() - began};
+	int64_t said[3] = {status == 0 ? 0 : (int64_t)err.kind, c.l.run.max_cost_microusd,
+			   clock_boot_ms() - began};
 	if (status < 0 && err.kind != ERR_CAP)
 		fprintf(stderr, "%s\n", err.msg);
 	(void)!write(says, said, sizeof(said));
@@ -127,7 +137,8 @@ static int begin_at_once(int count, int64_t *given, int64_t *slowest_ms)
 	for (int i = 0; i < count; i++) {
 		int64_t said[3];
 		assert_int_equal(read(says[0], said, sizeof(said)), sizeof(said));
-		assert_true(said[0] == 0 || said[0] == ERR_CAP); /* no "busy", however many there are */
+		/* no "busy", however many there are */
+		assert_true(said[0] == 0 || said[0] == ERR_CAP);
 		began += said[0] == 0;
 		*given += said[0] == 0 ? said[1] : 0;
 		*slowest_ms = MAX(*slowest_ms, said[2]);
@@ -146,8 +157,10 @@ static void twenty_at_once_share_a_day(void **state)
 	int64_t given, slowest_ms;
 
 	(void)state;
-	write_configs("caps = { per_day = 5.00; };", "caps = { max_cost = 1.50; };", "caps = { max_cost = 1.50; };");
-	assert_int_equal(begin_at_once(20, &given, &slowest_ms), 4); /* three whole ones, and the rest of the day */
+	write_configs("caps = { per_day = 5.00; };", "caps = { max_cost = 1.50; };",
+		      "caps = { max_cost = 1.50; };");
+	/* three whole ones, and the rest of the day */
+	assert_int_equal(begin_at_once(20, &given, &slowest_ms), 4);
 	assert_int_equal(given, 5 * DOLLAR);
 	print_message("the slowest of 20 waited %lld ms for the ledger\n", (long long)slowest_ms);
 	/* their clients have ended without having rented anything: nothing of it is taken */
@@ -160,7 +173,8 @@ static void a_projects_file_lowers_and_never_raises(void **state)
 	int64_t given, slowest_ms;
 
 	(void)state;
-	write_configs("caps = { per_day = 5.00; };", "caps = { max_cost = 2.00; per_day = 1.00; };", "caps = { max_cost = 2.00; per_day = 100.00; };");
+	write_configs("caps = { per_day = 5.00; };", "caps = { max_cost = 2.00; per_day = 1.00; };",
+		      "caps = { max_cost = 2.00; per_day = 100.00; };");
 	begin_at_once(20, &given, &slowest_ms);
 	assert_int_equal(given, 5 * DOLLAR);
 	struct client c;
@@ -193,18 +207,31 @@ static void pods_count_where_they_were_paid(void **state)
 	struct caps caps;
 	struct err err = {0};
 	int64_t now = clock_wall_ms();
-	struct run_row run = {.id = "old", .type = "command", .status = "done", .started_ms = now - 1000};
-	struct pod_row pod = {.attempt = "0123456789abcdef", .run = "old", .state = "gone", .create_ms = now - 1000, .released_ms = now, .gone_ms = now,
-			      .billed_ms = 1000, .cost_microusd = 400000};
+	struct run_row run = {
+		.id = "old", .type = "command", .status = "done", .started_ms = now - 1000};
+	struct pod_row pod = {.attempt = "0123456789abcdef",
+			      .run = "old",
+			      .state = "gone",
+			      .create_ms = now - 1000,
+			      .released_ms = now,
+			      .gone_ms = now,
+			      .billed_ms = 1000,
+			      .cost_microusd = 400000};
 
 	(void)state;
-	write_configs("caps = { per_day = 5.00; per_month = 9.00; };", "caps = { per_day = 1.00; };", "caps = { per_day = 1.00; };");
+	write_configs("caps = { per_day = 5.00; per_month = 9.00; };",
+		      "caps = { per_day = 1.00; };", "caps = { per_day = 1.00; };");
 	CLEANUP(free_text) char *path = path_join(top, "a/burst.cfg");
 	COPY_TEXT(run.config, path);
 	client_open(&c, "a/burst.cfg", "new");
-	assert_int_equal(store_put_run(c.ctx.store, &run, &err) | store_put_pod(c.ctx.store, &pod, &err), 0);
+	assert_int_equal(
+		store_put_run(c.ctx.store, &run, &err) | store_put_pod(c.ctx.store, &pod, &err), 0);
 	/* another that nobody could prove gone: it may bill for an hour */
-	pod = (struct pod_row){.attempt = "1123456789abcdef", .run = "old", .state = "live", .create_ms = now - 1000, .price_microusd_h = 100000,
+	pod = (struct pod_row){.attempt = "1123456789abcdef",
+			       .run = "old",
+			       .state = "live",
+			       .create_ms = now - 1000,
+			       .price_microusd_h = 100000,
 			       .hard_end_s = now / 1000 + 3600};
 	assert_int_equal(store_put_pod(c.ctx.store, &pod, &err), 0);
 	assert_int_equal(caps_read(&caps, &c.l, "new", &err), 0);

@@ -1,4 +1,5 @@
-/* test_clocks.c - a machine whose clock is off: seen from the date of a vendor's replies, and from what a pod says first. */
+/* test_clocks.c - a machine whose clock is off: seen from the date of a vendor's replies, and from
+ * what a pod says first. */
 #include "net_test.h"
 
 #include <pthread.h>
@@ -37,7 +38,8 @@ static void test_http_dates(void **state)
 		if (!clock_http_date(dates[i].text, &got))
 			got = -1;
 		if (got != dates[i].epoch_s)
-			fail_msg("\"%s\": %lld, not %lld", dates[i].text, (long long)got, (long long)dates[i].epoch_s);
+			fail_msg("\"%s\": %lld, not %lld", dates[i].text, (long long)got,
+				 (long long)dates[i].epoch_s);
 	}
 }
 
@@ -68,7 +70,8 @@ static void test_replies(void **state)
 		struct reply r = {.head = STR_INIT};
 		int64_t off = 0;
 		str_addf(&r.head, "HTTP/1.1 200 OK\r\n%s", replies[i].head);
-		bool known = reply_clock_off(&r, noon_ms + replies[i].sent_ms, noon_ms + replies[i].now_ms, &off);
+		bool known = reply_clock_off(&r, noon_ms + replies[i].sent_ms,
+					     noon_ms + replies[i].now_ms, &off);
 		if (known != replies[i].known || off != replies[i].off_ms)
 			fail_msg("%s: %d, %lld ms", replies[i].name, known, (long long)off);
 		reply_free(&r);
@@ -98,8 +101,8 @@ static struct op *begin(struct provider *p, enum op_kind kind, const struct op_w
 	return op;
 }
 
-static enum op_next next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-			 struct op_result *result, struct err *err)
+static enum op_next next(struct op *op, const struct reply *reply, struct call *call,
+			 int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	(void)wait_ms;
 	if (op->kind == OP_LIST && !op->p->list_asks)
@@ -137,8 +140,12 @@ static const char *account(const struct provider *p)
 	return "tester";
 }
 
-static const struct provider_ops cloudy = {.abi = PROVIDER_ABI, .name = "cloudy", .account = account, .begin = begin,
-					   .next = next, .op_free = op_free};
+static const struct provider_ops cloudy = {.abi = PROVIDER_ABI,
+					   .name = "cloudy",
+					   .account = account,
+					   .begin = begin,
+					   .next = next,
+					   .op_free = op_free};
 
 struct server {
 	int listener;
@@ -155,14 +162,17 @@ static void *serve_once(void *arg)
 	int fd = accept(s->listener, NULL, NULL);
 	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
 	if (fd >= 0 && recv(fd, request, sizeof(request), 0) > 0)
-		dprintf(fd, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", date);
+		dprintf(fd,
+			"HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Length: 2\r\nConnection: "
+			"close\r\n\r\n{}",
+			date);
 	close(fd);
 	return NULL;
 }
 
 static const struct {
 	const char *name;
-	int64_t off_s; /* of the server's clock */
+	int64_t off_s;     /* of the server's clock */
 	const char *words; /* in what is said; NULL: nothing is */
 } clocks[] = {
 	{"right", 0, NULL},
@@ -184,17 +194,20 @@ static void test_clock_is_compared(void **state)
 		pthread_t thread;
 		s.listener = listen_on_loopback(&p.port);
 		pthread_create(&thread, NULL, serve_once, &s);
-		int got = caller_ask(&(struct engine_provider){&cloudy, &p, NULL}, OP_CHECK, NULL, PATIENCE_MS, &result, &err);
+		int got = caller_ask(&(struct engine_provider){&cloudy, &p, NULL}, OP_CHECK, NULL,
+				     PATIENCE_MS, &result, &err);
 		pthread_join(thread, NULL);
 		close(s.listener);
 		if (got < 0)
 			fail_msg("%s: %s", clocks[i].name, err.msg);
 		const char *text = str_text(&result.text);
-		if (clocks[i].words ? strncmp(text, "bad: this machine's", 19) || !strstr(text, clocks[i].words) :
-				      strcmp(text, "ok: the key is accepted\n"))
+		if (clocks[i].words ? strncmp(text, "bad: this machine's", 19) ||
+					      !strstr(text, clocks[i].words)
+				    : strcmp(text, "ok: the key is accepted\n"))
 			fail_msg("%s: \"%s\"", clocks[i].name, text);
 		if (!strstr(text, "ok: the key is accepted\n"))
-			fail_msg("%s: the provider's own words are missing in \"%s\"", clocks[i].name, text);
+			fail_msg("%s: the provider's own words are missing in \"%s\"",
+				 clocks[i].name, text);
 		op_result_free(&result);
 	}
 }
@@ -212,7 +225,8 @@ static void test_list_tells_their_time(void **state)
 		pthread_t thread;
 		s.listener = listen_on_loopback(&p.port);
 		pthread_create(&thread, NULL, serve_once, &s);
-		int got = caller_list(&(struct engine_provider){&cloudy, &p, NULL}, NULL, PATIENCE_MS, &result, &now_ms, &err);
+		int got = caller_list(&(struct engine_provider){&cloudy, &p, NULL}, NULL,
+				      PATIENCE_MS, &result, &now_ms, &err);
 		pthread_join(thread, NULL);
 		close(s.listener);
 		if (got < 0)
@@ -239,9 +253,17 @@ static void test_nothing_is_rented(void **state)
 		struct err err = {0};
 		pthread_t thread;
 		struct engine_setup setup = {
-			.conf = {.run = "r1", .machine = "m", .pods = 1, .max_duration_ms = LIFE_S * 1000, .boot_limit_ms = 60000, .lease_ms = 60000,
+			.conf = {.run = "r1",
+				 .machine = "m",
+				 .pods = 1,
+				 .max_duration_ms = LIFE_S * 1000,
+				 .boot_limit_ms = 60000,
+				 .lease_ms = 60000,
 				 .check_tries = 1},
-			.providers = {{&cloudy, &p}}, .provider_count = 1, .job_ops = &small_job, .results = &result,
+			.providers = {{&cloudy, &p}},
+			.provider_count = 1,
+			.job_ops = &small_job,
+			.results = &result,
 			.run = &row,
 		};
 		char dir[] = "/tmp/burst-clocks-XXXXXX";
@@ -261,7 +283,8 @@ static void test_nothing_is_rented(void **state)
 			fail_msg("%s: %d creates", clocks[i].name, p.rents);
 		int64_t end_s = time(NULL) + LIFE_S + MIN(clocks[i].off_s, 0);
 		if (p.rents && (p.hard_end_s > end_s + 2 || p.hard_end_s < end_s - 10))
-			fail_msg("%s: a pod would end %lld s late by its vendor's clock", clocks[i].name, (long long)(p.hard_end_s - end_s));
+			fail_msg("%s: a pod would end %lld s late by its vendor's clock",
+				 clocks[i].name, (long long)(p.hard_end_s - end_s));
 		if (clocks[i].words && (status != 2 || !strstr(err.msg, clocks[i].words)))
 			fail_msg("%s: exit %d, \"%s\"", clocks[i].name, status, err.msg);
 		if (!clocks[i].words && !strstr(err.msg, "not today"))
@@ -273,7 +296,7 @@ static const struct {
 	int64_t off_ms;
 	const char *words;
 } shown[] = {
-	{-61000, "1m01s behind"}, {95000, "1m35s ahead of"}, {-179200, "3m00s behind"},
+	{-61000, "1m01s behind"},      {95000, "1m35s ahead of"},   {-179200, "3m00s behind"},
 	{86399000, "24h00m ahead of"}, {-16200000, "4h30m behind"},
 };
 
@@ -283,7 +306,8 @@ static void test_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
-		assert_string_equal(clock_off_show(text, sizeof(text), shown[i].off_ms), shown[i].words);
+		assert_string_equal(clock_off_show(text, sizeof(text), shown[i].off_ms),
+				    shown[i].words);
 }
 
 /* ---- a pod's hello ---- */
@@ -297,7 +321,8 @@ static const struct {
 	{"two minutes behind", "{\"began_s\":1795175800,\"t\":80000}", -120000},
 	{"a day ahead", "{\"began_s\":1795262400,\"t\":0}", 86400000},
 	{"it does not say", "{\"t\":5}", 0},
-	{"no clock says that", "{\"began_s\":9223372036854775807,\"t\":9223372036854775807}", 2000000000000000 - 1795176000000},
+	{"no clock says that", "{\"began_s\":9223372036854775807,\"t\":9223372036854775807}",
+	 2000000000000000 - 1795176000000},
 	{"nor that", "{\"began_s\":-9223372036854775807,\"t\":-9223372036854775807}", 0},
 };
 
@@ -319,9 +344,13 @@ int main(void)
 	if (engine_ready(&err) < 0)
 		return 1;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_http_dates), cmocka_unit_test(test_replies),
-		cmocka_unit_test(test_clock_is_compared), cmocka_unit_test(test_list_tells_their_time),
-		cmocka_unit_test(test_nothing_is_rented), cmocka_unit_test(test_words), cmocka_unit_test(test_hello),
+		cmocka_unit_test(test_http_dates),
+		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_clock_is_compared),
+		cmocka_unit_test(test_list_tells_their_time),
+		cmocka_unit_test(test_nothing_is_rented),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_hello),
 	};
 
 	return cmocka_run_group_tests_name("clocks", tests, NULL, NULL);

@@ -56,7 +56,8 @@ static const struct {
 	{"-y where nothing is asked", "plain --yes -y", "yes"},
 	{"the last one counts", "render --max-cost 5 --max-cost=6", "max-cost=6"},
 	{"of a list all count", "render -p local --provider modal",
-	 "render: --provider is there twice: write one list, as --provider \"local,modal\" (see `burst help render`)"},
+	 "render: --provider is there twice: write one list, as --provider \"local,modal\" (see "
+	 "`burst help render`)"},
 	{"a value like a flag", "render --max-cost -5", "max-cost=-5"},
 	{"optional value left out", "render --keep a", "a keep="},
 	{"optional value", "render --keep=5m a", "a keep=5m"},
@@ -82,9 +83,11 @@ static const struct {
 	 "render: \"b\" is one argument too many (see `burst help render`)"},
 	{"none taken", "plain a", "plain: it takes no arguments (see `burst help plain`)"},
 	{"an empty argument", "render _",
-	 "render: an empty argument (a variable that is not set?) where [CONFIG] may stand (see `burst help render`)"},
+	 "render: an empty argument (a variable that is not set?) where [CONFIG] may stand (see "
+	 "`burst help render`)"},
 	{"an empty pod", "shell _ ls",
-	 "shell: an empty argument (a variable that is not set?) where POD [COMMAND...] may stand (see `burst help shell`)"},
+	 "shell: an empty argument (a variable that is not set?) where POD [COMMAND...] may stand "
+	 "(see `burst help shell`)"},
 	{"an empty word of another program", "shell pod grep _", "pod grep "},
 	{"help wins over an empty argument", "render -h _", "help"},
 	{"too few", "shell", "shell: it wants POD [COMMAND...] (see `burst help shell`)"},
@@ -342,11 +345,13 @@ static const struct {
 	 {2000, 500, 100, 1000, 400, 3500, 500, 0, 1000},
 	 9000},
 	{"cut off at work, and what was finished came home",
-	 {LIVED, .ready_ms = 5000, .safe_ms = 9000, .release_ms = 9000, .gone_ms = 10000, .compute_ms = 3500},
+	 {LIVED, .ready_ms = 5000, .safe_ms = 9000, .release_ms = 9000, .gone_ms = 10000,
+	  .compute_ms = 3500},
 	 {2000, 500, 100, 1000, 400, 3500, 0, 500, 1000},
 	 9000},
 	{"cut off in its second batch",
-	 {LIVED, .ready_ms = 5000, .worked_ms = 6000, .safe_ms = 9000, .release_ms = 9000, .gone_ms = 10000, .compute_ms = 3500},
+	 {LIVED, .ready_ms = 5000, .worked_ms = 6000, .safe_ms = 9000, .release_ms = 9000,
+	  .gone_ms = 10000, .compute_ms = 3500},
 	 {2000, 500, 100, 1000, 400, 3500, 0, 500, 1000},
 	 9000},
 	{"it lives and works",
@@ -407,27 +412,39 @@ static void test_json_of_odd_bytes(void **state)
 
 static void test_json_names_what_may_bill(void **state)
 {
-	struct run_row run = {.id = "r1", .status = "unreleased", .error_code = "unreleased", .error = "a pod is left"};
-	struct pod_row pods[] = {{.create_ms = 1, .id = "p1", .state = "gone", .gone_ms = 2, .error = "it stopped by itself"},
+	struct run_row run = {.id = "r1",
+			      .status = "unreleased",
+			      .error_code = "unreleased",
+			      .error = "a pod is left"};
+	struct pod_row pods[] = {{.create_ms = 1,
+				  .id = "p1",
+				  .state = "gone",
+				  .gone_ms = 2,
+				  .error = "it stopped by itself"},
 				 {.create_ms = 1, .id = "p2", .state = "live"}};
 	json_t *object = report_run_json(&run, pods, 2, 2000);
 	CLEANUP(free_text) char *line = output_json_line(object);
 
 	(void)state;
 	json_decref(object);
-	assert_non_null(strstr(line, "\"error\":{\"code\":\"unreleased\",\"message\":\"a pod is left\",\"pod\":\"p2\"}"));
-	assert_non_null(strstr(line, "\"errors\":[{\"code\":\"pod\",\"message\":\"it stopped by itself\",\"pod\":\"p1\"}]"));
+	assert_non_null(strstr(line, "\"error\":{\"code\":\"unreleased\",\"message\":\"a pod is "
+				     "left\",\"pod\":\"p2\"}"));
+	assert_non_null(strstr(line, "\"errors\":[{\"code\":\"pod\",\"message\":\"it stopped by "
+				     "itself\",\"pod\":\"p1\"}]"));
 }
 
 static void test_json_drives_no_terminal(void **state)
 {
-	static const char foreign[] = "\xc2\x9b""2J\x7f\xe2\x80\xae\xd8\x9c\xc3\xa4\xf0\x9f\x98\x80\033[m";
+	static const char foreign[] = "\xc2\x9b"
+				      "2J\x7f\xe2\x80\xae\xd8\x9c\xc3\xa4\xf0\x9f\x98\x80\033[m";
 	CLEANUP(json_decref) json_t *text = json_pack("{s:s}", "gpu", foreign);
 	CLEANUP(free_text) char *line = output_json_line(text);
 	CLEANUP(json_decref) json_t *again = json_loads(line, 0, NULL);
 
 	(void)state;
-	assert_string_equal(line, "{\"gpu\":\"\\u009b2J\\u007f\\u202e\\u061c\xc3\xa4\xf0\x9f\x98\x80\\u001B[m\"}");
+	assert_string_equal(
+		line,
+		"{\"gpu\":\"\\u009b2J\\u007f\\u202e\\u061c\xc3\xa4\xf0\x9f\x98\x80\\u001B[m\"}");
 	assert_string_equal(json_string_value(json_object_get(again, "gpu")), foreign);
 }
 

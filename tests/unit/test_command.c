@@ -88,9 +88,12 @@ static void settings(void **state)
 	} faults[] = {
 		{NULL, "out/*", "burst.cfg:1: job.run is missing: which command is to be run?"},
 		{"  ", "out/*", "burst.cfg:2: job.run is empty: which command is to be run?"},
-		{"x", NULL, "burst.cfg:1: job.outputs is missing: all that the command writes would be lost with its pod; name the files to "
-			    "bring home, as in [\"out/**\"], or set no_outputs = true"},
-		{"x", " ", "burst.cfg:3: job.outputs: entry 1 is empty; it wants a pattern, like \"out/**\""},
+		{"x", NULL,
+		 "burst.cfg:1: job.outputs is missing: all that the command writes would be lost "
+		 "with its pod; name the files to "
+		 "bring home, as in [\"out/**\"], or set no_outputs = true"},
+		{"x", " ",
+		 "burst.cfg:3: job.outputs: entry 1 is empty; it wants a pattern, like \"out/**\""},
 		{"x", "../*",
 		 "burst.cfg:3: outputs: \"../*\" must be a path inside the tree, without .. or a "
 		 "leading /"},
@@ -198,7 +201,8 @@ static void outputs_and_their_manifest(void **state)
 /* "**" matches what burst itself has in the folder, too, and a pod never writes there. */
 static void names_that_are_no_outputs(void **state)
 {
-	static const char *const own[] = {"out/a.txt.part", "out/f/b.split", "out/manifest.jsonl.tmp-1", "out/.burst-probe-1"};
+	static const char *const own[] = {"out/a.txt.part", "out/f/b.split",
+					  "out/manifest.jsonl.tmp-1", "out/.burst-probe-1"};
 	struct segment_result result = {.state = SEGMENT_SAFE, .attempt = "p0"};
 	struct err err = {0};
 

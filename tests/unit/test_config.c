@@ -161,7 +161,8 @@ static const struct {
 	{"negative money", "caps = { max_cost = -5; };",
 	 "burst.cfg:1: caps.max_cost: -5 is not an amount of dollars"},
 	{"number for a list", "gpu = 5090;",
-	 "burst.cfg:1: gpu is the number 5090; it wants a list of texts, like [\"abc\", ...], or \"auto\""},
+	 "burst.cfg:1: gpu is the number 5090; it wants a list of texts, like [\"abc\", ...], or "
+	 "\"auto\""},
 	{"number in a list", "gpu = (\"RTX 5090\", 4090);",
 	 "burst.cfg:1: gpu: entry 2 is the number 4090; it wants a text in quotes"},
 	{"mixed list", "gpu = [\"RTX 5090\", 4090];",
@@ -174,7 +175,8 @@ static const struct {
 	{"too many pods", "\n\npods = 1001;",
 	 "burst.cfg:3: pods is out of range: it must be 1 to 1000"},
 	{"an image that climbs", "pod = { image = \"ghcr.io/me/../other/evil\"; };",
-	 "burst.cfg:1: pod.image: \"ghcr.io/me/../other/evil\" is not the name of an image, like \"ghcr.io/me/voices:1\""},
+	 "burst.cfg:1: pod.image: \"ghcr.io/me/../other/evil\" is not the name of an image, like "
+	 "\"ghcr.io/me/voices:1\""},
 	{"no pods", "pods = 0;", "burst.cfg:1: pods is out of range: it must be 1 to 1000"},
 	{"short lease", "lease = \"9s\";",
 	 "burst.cfg:1: lease is out of range: it must be \"10s\" to \"24h\""},
@@ -207,10 +209,13 @@ static const struct {
 	 "burst.cfg:2: @include is not taken: write the settings in this file"},
 	{"not UTF-8", "pods = 1;\n# \xff\n", "burst.cfg:2: a byte that is not UTF-8"},
 	{"escapes in a text", "pods = \"\\x1b[2J\";",
-	 "burst.cfg:1: pods is the text \"\\x1b[2J\"; it wants a whole number, like 2, or \"auto\""},
-	{"a folder allowed by a project", "allow_paths = [\"/data\"];", "burst.cfg:1: allow_paths" KEEP_OUT},
+	 "burst.cfg:1: pods is the text \"\\x1b[2J\"; it wants a whole number, like 2, or "
+	 "\"auto\""},
+	{"a folder allowed by a project", "allow_paths = [\"/data\"];",
+	 "burst.cfg:1: allow_paths" KEEP_OUT},
 	{"a volume allowed by a project", "volumes = [\"v\"];", "burst.cfg:1: volumes" KEEP_OUT},
-	{"a size allowed by a project", "max_volume_gb = 4000;", "burst.cfg:1: max_volume_gb" KEEP_OUT},
+	{"a size allowed by a project", "max_volume_gb = 4000;",
+	 "burst.cfg:1: max_volume_gb" KEEP_OUT},
 	{"a command in a project", "on_exit = \"rm -rf ~\";", "burst.cfg:1: on_exit" KEEP_OUT},
 	{"a key's command in a project",
 	 "providers = { runpod = {\n api_key_command = \"x\"; }; };",
@@ -253,23 +258,37 @@ static void test_bad_files(void **state)
 	}
 }
 
-static const char many[] = "provider = [\"lcoal\"];\npods = 0;\nspott = true;\nwait = 10;\n"
-			   "caps = { max_cots = 1; max_cost = -4; };\nvolume = { name = \"my volume\"; create = true; };\n"
-			   "job = { type = \"tts\"; inptu = \"x\"; output = 3;\n join = { gapp = 1; gap = true; }; };\n"
-			   "providers = { local = { boot_dealy = \"1s\"; boot_delay = 7; };\n runpdo = {}; };\n";
-/* as they stand in the file, then what only the whole shows; what follows from one of them is no mistake of its own */
+static const char many[] =
+	"provider = [\"lcoal\"];\npods = 0;\nspott = true;\nwait = 10;\n"
+	"caps = { max_cots = 1; max_cost = -4; };\nvolume = { name = \"my volume\"; create = true; "
+	"};\n"
+	"job = { type = \"tts\"; inptu = \"x\"; output = 3;\n join = { gapp = 1; gap = true; }; "
+	"};\n"
+	"providers = { local = { boot_dealy = \"1s\"; boot_delay = 7; };\n runpdo = {}; };\n";
+/* as they stand in the file, then what only the whole shows; what follows from one of them is no
+ * mistake of its own */
 static const char *const all_of_them[] = {
-	"burst.cfg:3: unknown key \"spott\"", "burst.cfg:4: wait is the number 10", "burst.cfg:5: unknown key \"caps.max_cots\"",
-	"burst.cfg:5: caps.max_cost: -4 is not", "burst.cfg:7: unknown key \"job.inptu\"", "burst.cfg:7: job.output is the number 3",
-	"burst.cfg:8: unknown key \"job.join.gapp\"", "burst.cfg:8: job.join.gap is true", "burst.cfg:9: unknown key \"providers.local.boot_dealy\"",
-	"burst.cfg:9: providers.local.boot_delay is the number 7", "burst.cfg:10: no provider \"runpdo\"", "burst.cfg:2: pods is out of range",
-	"burst.cfg:6: volume.name: \"my volume\" cannot name a new volume", "burst.cfg:1: no provider \"lcoal\"",
+	"burst.cfg:3: unknown key \"spott\"",
+	"burst.cfg:4: wait is the number 10",
+	"burst.cfg:5: unknown key \"caps.max_cots\"",
+	"burst.cfg:5: caps.max_cost: -4 is not",
+	"burst.cfg:7: unknown key \"job.inptu\"",
+	"burst.cfg:7: job.output is the number 3",
+	"burst.cfg:8: unknown key \"job.join.gapp\"",
+	"burst.cfg:8: job.join.gap is true",
+	"burst.cfg:9: unknown key \"providers.local.boot_dealy\"",
+	"burst.cfg:9: providers.local.boot_delay is the number 7",
+	"burst.cfg:10: no provider \"runpdo\"",
+	"burst.cfg:2: pods is out of range",
+	"burst.cfg:6: volume.name: \"my volume\" cannot name a new volume",
+	"burst.cfg:1: no provider \"lcoal\"",
 };
 
 static void test_all_mistakes_at_once(void **state)
 {
 	struct mistakes m = {0};
-	struct config_ask ask = {.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
+	struct config_ask ask = {
+		.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
 	struct config *c;
 	struct err err = {0};
 
@@ -281,13 +300,15 @@ static void test_all_mistakes_at_once(void **state)
 	assert_string_equal(err.msg, m.list[0].err.msg);
 	for (size_t i = 0; i < ARRAY_LEN(all_of_them); i++)
 		if (i >= m.count || !starts_with(m.list[i].err.msg, all_of_them[i]))
-			fail_msg("mistake %zu: got %s, want %s", i, i < m.count ? m.list[i].err.msg : "none", all_of_them[i]);
+			fail_msg("mistake %zu: got %s, want %s", i,
+				 i < m.count ? m.list[i].err.msg : "none", all_of_them[i]);
 	assert_int_equal(m.count, ARRAY_LEN(all_of_them));
 	config_free(c);
 	mistakes_free(&m);
 }
 
-/* An error that says which key it is about gets the place of that key, where somebody has set it. */
+/* An error that says which key it is about gets the place of that key, where somebody has set it.
+ */
 static void test_errors_get_their_place(void **state)
 {
 	static const struct {
@@ -308,7 +329,8 @@ static void test_errors_get_their_place(void **state)
 
 	(void)state;
 	unlink("home/.config/burst/burst.cfg");
-	put("burst.cfg", "pods = 2;\njob = { type = \"tts\"; input = \"a\"; };\nproviders = { local = { boot_delay = \"1s\"; }; };\n");
+	put("burst.cfg", "pods = 2;\njob = { type = \"tts\"; input = \"a\"; };\nproviders = { "
+			 "local = { boot_delay = \"1s\"; }; };\n");
 	assert_int_equal(open_config(&c, true, &err), 0);
 	assert_int_equal(config_override(c, "caps.max_cost", "2", "--max-cost", &err), 0);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -328,7 +350,8 @@ static void test_errors_get_their_place(void **state)
 /* The word "auto" is what an absent key is, also over what a file before said. */
 static void test_auto(void **state)
 {
-	static const char *const absent[] = {"gpu = \"auto\";\npods = \"auto\";\n", "gpu = [\"auto\"];\npods = \"auto\";\n",
+	static const char *const absent[] = {"gpu = \"auto\";\npods = \"auto\";\n",
+					     "gpu = [\"auto\"];\npods = \"auto\";\n",
 					     "gpu = (\"auto\");\npods = \"auto\";\n"};
 	struct config *c;
 	struct err err = {0};
@@ -367,7 +390,8 @@ static void test_auto(void **state)
 static void test_no_job_beside_other_mistakes(void **state)
 {
 	struct mistakes m = {0};
-	struct config_ask ask = {.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
+	struct config_ask ask = {
+		.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
 	struct config *c;
 	struct err err = {0};
 
@@ -389,7 +413,8 @@ static void test_no_job_beside_other_mistakes(void **state)
 static void test_a_job_of_no_type_is_one_mistake(void **state)
 {
 	struct mistakes m = {0};
-	struct config_ask ask = {.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
+	struct config_ask ask = {
+		.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
 	struct config *c;
 	struct err err = {0};
 
@@ -400,7 +425,9 @@ static void test_a_job_of_no_type_is_one_mistake(void **state)
 	assert_int_equal(config_override(c, "job.output", "x", "--output", &err), 0);
 	assert_int_equal(config_check(c, &err), -1);
 	assert_int_equal(m.count, 1);
-	assert_string_equal(err.msg, "burst.cfg:1: job.type is the text \"sing\"; it must be \"tts\" or \"command\"");
+	assert_string_equal(
+		err.msg,
+		"burst.cfg:1: job.type is the text \"sing\"; it must be \"tts\" or \"command\"");
 	config_free(c);
 	mistakes_free(&m);
 }
@@ -586,7 +613,8 @@ static void test_a_broken_project_is_left_alone(void **state)
 	config_free(c);
 }
 
-/* Pods are given back whatever the user's file says about renting; an account that is not as it should be is in the way. */
+/* Pods are given back whatever the user's file says about renting; an account that is not as it
+ * should be is in the way. */
 static void test_mistakes_that_are_in_nobodys_way(void **state)
 {
 	static const struct {
@@ -613,7 +641,8 @@ static void test_mistakes_that_are_in_nobodys_way(void **state)
 		bool stops = config_open(&c, &ask, &err) < 0 || config_check(c, &err) < 0;
 		config_free(c);
 		if (stops != cases[i].stops)
-			fail_msg("%s: %s", cases[i].file, stops ? err.msg : "it is in nobody's way");
+			fail_msg("%s: %s", cases[i].file,
+				 stops ? err.msg : "it is in nobody's way");
 		if (stops)
 			continue;
 		unlink("burst.cfg");
@@ -700,10 +729,12 @@ static void test_overrides(void **state)
 	assert_string_equal(section_where(config_top(c), "spot"), "--flag");
 }
 
-/* What is allowed for once stands beside what one's own file allows, and a project's word for nothing. */
+/* What is allowed for once stands beside what one's own file allows, and a project's word for
+ * nothing. */
 static void test_what_is_allowed_adds_up(void **state)
 {
-	CLEANUP(config_free) struct config *c = must_open("allow_paths = [\"/data\"];\nvolumes = \"a\";\n", whole);
+	CLEANUP(config_free)
+	struct config *c = must_open("allow_paths = [\"/data\"];\nvolumes = \"a\";\n", whole);
 	CLEANUP(free_text) char *kept = config_added("allow_paths", "here,,/there,~/home");
 	CLEANUP(free_text) char *want = xasprintf("%s/here,/there,%s/home/home", root, root);
 	CLEANUP(free_text) char *here = xasprintf("%s/voices", root);
@@ -720,7 +751,8 @@ static void test_what_is_allowed_adds_up(void **state)
 	assert_int_equal(config_check(c, &err), 0);
 	assert_int_equal(config_override(c, "allow_paths", "/", "--allow-path", &err), 0);
 	assert_int_equal(config_check(c, &err), -1);
-	assert_string_equal(err.msg, "--allow-path: allow_paths: \"/\" contains your whole home folder: name folders in it");
+	assert_string_equal(err.msg, "--allow-path: allow_paths: \"/\" contains your whole home "
+				     "folder: name folders in it");
 	assert_true(config_is_project(c));
 	assert_true(config_is_projects(c, section_group(config_top(c), "volume"), "size_gb"));
 	assert_int_equal(config_override(c, "volume.size_gb", "9", "--flag", &err), 0);
@@ -769,7 +801,8 @@ static void test_state_dir(void **state)
 	(void)state;
 	setenv("BURST_STATE_DIR", "here/state", 1);
 	assert_null(config_state_dir(&err));
-	assert_non_null(strstr(err.msg, "BURST_STATE_DIR is \"here/state\": it must be an absolute path"));
+	assert_non_null(
+		strstr(err.msg, "BURST_STATE_DIR is \"here/state\": it must be an absolute path"));
 	assert_false(path_exists("here"));
 	CLEANUP(free_text) char *absolute = path_join(root, "here/state");
 	setenv("BURST_STATE_DIR", absolute, 1);

@@ -1,5 +1,5 @@
-/* test_core.c - single decisions of the pure core, one table a decision: events go in, actions and phases come out. What
- * whole runs do under faults is the simulator's to show (tests/sim). */
+/* test_core.c - single decisions of the pure core, one table a decision: events go in, actions and
+ * phases come out. What whole runs do under faults is the simulator's to show (tests/sim). */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,9 +15,9 @@
 /* ---- a run under test ---- */
 
 #define WALL_MS 1800000000000ll /* the wall clock at boot clock 0 */
-#define SECOND 1000ll
-#define MINUTE (60 * SECOND)
-#define HOUR (60 * MINUTE)
+#define SECOND  1000ll
+#define MINUTE  (60 * SECOND)
+#define HOUR    (60 * MINUTE)
 
 struct bench {
 	struct core_conf conf;
@@ -33,8 +33,17 @@ static void set_up(struct bench *b, size_t segments)
 {
 	*b = (struct bench){.now = 1000000, .count = segments};
 	b->conf = (struct core_conf){
-		.run = "r1", .machine = "0123456789abcdef", .provider_count = 1, .pods = 1, .workers = 1, .max_batch = 4,
-		.wait_ms = MINUTE, .lease_ms = 10 * MINUTE, .boot_limit_ms = 5 * MINUTE, .check_tries = 1, .seed = 7,
+		.run = "r1",
+		.machine = "0123456789abcdef",
+		.provider_count = 1,
+		.pods = 1,
+		.workers = 1,
+		.max_batch = 4,
+		.wait_ms = MINUTE,
+		.lease_ms = 10 * MINUTE,
+		.boot_limit_ms = 5 * MINUTE,
+		.check_tries = 1,
+		.seed = 7,
 		.providers = {{"alpha", false, 1000, 5000}, {"beta", false, 1000, 5000}},
 	};
 	for (size_t i = 0; i < segments; i++)
@@ -111,7 +120,8 @@ static const struct core_pod *pod(const struct bench *b, int i)
 static void check_phase(const struct bench *b, const char *name, int i, enum pod_phase want)
 {
 	if (pod(b, i)->phase != want)
-		fail_msg("%s: pod %d is %s, not %s", name, i, pod_phase_name(pod(b, i)->phase), pod_phase_name(want));
+		fail_msg("%s: pod %d is %s, not %s", name, i, pod_phase_name(pod(b, i)->phase),
+			 pod_phase_name(want));
 }
 
 static void check_int(const char *name, const char *what, long long got, long long want)
@@ -194,7 +204,8 @@ static void list_in(struct bench *b, enum pod_state state, int i, int k)
 		views[count++] = view_of(b, i, state);
 	if (k >= 0)
 		views[count++] = view_of(b, k, state);
-	tell(b, (struct event){.type = EV_LISTED, .views = views, .count = count, .asked_at = b->now});
+	tell(b,
+	     (struct event){.type = EV_LISTED, .views = views, .count = count, .asked_at = b->now});
 }
 
 static void list_running(struct bench *b, int i)
@@ -209,7 +220,11 @@ static void list_nothing(struct bench *b)
 
 static void connected(struct bench *b, int i)
 {
-	tell(b, (struct event){.type = EV_CONNECTED, .pod = i, .switch_ok = true, .switch_proven = true, .t = b->now});
+	tell(b, (struct event){.type = EV_CONNECTED,
+			       .pod = i,
+			       .switch_ok = true,
+			       .switch_proven = true,
+			       .t = b->now});
 }
 
 /* From rented to working in 15 s; b->out then holds what it was first given. */
@@ -220,8 +235,12 @@ static void bring_up(struct bench *b, int i)
 	list_running(b, i);
 	connected(b, i);
 	tell(b, (struct event){.type = EV_SHARED_READY, .pod = i});
-	tell(b, (struct event){.type = EV_WORKERS, .pod = i, .number = b->conf.workers, .max_batch = b->hello.max_batch,
-			       .batching = b->hello.batching, .speed = b->hello.speed});
+	tell(b, (struct event){.type = EV_WORKERS,
+			       .pod = i,
+			       .number = b->conf.workers,
+			       .max_batch = b->hello.max_batch,
+			       .batching = b->hello.batching,
+			       .speed = b->hello.speed});
 	check_phase(b, "brought up", i, POD_WORKING);
 }
 
@@ -232,12 +251,18 @@ static void began(struct bench *b, int i, uint32_t batch)
 
 static void rendered(struct bench *b, int i, uint32_t segment)
 {
-	tell(b, (struct event){.type = EV_RENDERED, .pod = i, .segment = segment, .t = b->now, .elapsed_ms = 100});
+	tell(b, (struct event){.type = EV_RENDERED,
+			       .pod = i,
+			       .segment = segment,
+			       .t = b->now,
+			       .elapsed_ms = 100});
 }
 
 static void safe(struct bench *b, int i, uint32_t segment, bool good)
 {
-	tell(b, (struct event){.type = EV_HOME, .pod = i, .segment = segment, .ok = true, .check_ok = good});
+	tell(b,
+	     (struct event){
+		     .type = EV_HOME, .pod = i, .segment = segment, .ok = true, .check_ok = good});
 	tell(b, (struct event){.type = EV_SAFE, .pod = i, .segment = segment});
 }
 
@@ -259,7 +284,8 @@ static void render_batch(struct bench *b, int i, uint32_t batch, int64_t ms, boo
 	done(b, i, batch);
 }
 
-/* Creates still under way succeed, releases are accepted, and pods not listed any more, until the run has ended. */
+/* Creates still under way succeed, releases are accepted, and pods not listed any more, until the
+ * run has ended. */
 static void end_well(struct bench *b)
 {
 	for (int round = 0; round < 20 && !core_ended(b->core); round++) {
@@ -278,7 +304,8 @@ static void end_well(struct bench *b)
 
 /* ---- renting ---- */
 
-/* The answer takes longer than its lease: by then it has ended itself, and only a list of before has told its id. */
+/* The answer takes longer than its lease: by then it has ended itself, and only a list of before
+ * has told its id. */
 static void test_listed_while_its_create_is_under_way(void **state)
 {
 	struct bench b;
@@ -304,8 +331,8 @@ static void test_listed_while_its_create_is_under_way(void **state)
 	tear_down(&b);
 }
 
-/* A create that hangs: a list is asked for, and the pod that it shows is put to work; the answer comes too late to matter. Before that
- * a list is no reason not to wait for the answer. */
+/* A create that hangs: a list is asked for, and the pod that it shows is put to work; the answer
+ * comes too late to matter. Before that a list is no reason not to wait for the answer. */
 static void test_create_that_hangs(void **state)
 {
 	struct bench b;
@@ -340,7 +367,8 @@ static void test_create_that_hangs(void **state)
 	tear_down(&b);
 }
 
-/* A list that is refused proves nothing of what it lacks, and is not waited for at the end. Pods are proven gone by their ids. */
+/* A list that is refused proves nothing of what it lacks, and is not waited for at the end. Pods
+ * are proven gone by their ids. */
 static void test_refused_list(void **state)
 {
 	struct bench b;
@@ -365,7 +393,11 @@ static void test_refused_list(void **state)
 	struct pod_view v = view_of(&b, 0, POD_STATE_GONE);
 	for (int k = 0; k < 2; k++) {
 		b.now += 10 * SECOND;
-		tell(&b, (struct event){.type = EV_LISTED, .partial = true, .views = &v, .count = 1, .asked_at = b.now});
+		tell(&b, (struct event){.type = EV_LISTED,
+					.partial = true,
+					.views = &v,
+					.count = 1,
+					.asked_at = b.now});
 	}
 	check_phase(&b, "looked up", 0, POD_GONE);
 	assert_true(core_ended(b.core));
@@ -424,7 +456,7 @@ static void test_image_before_pods(void **state)
 	start_with(&b, offers, 2);
 	assert_int_equal(did(&b, ACT_IMAGE, -1), 1);
 	assert_int_equal(core_pod_count(b.core), 0); /* nothing is billed while it is built */
-	wait_ms(&b, 15 * MINUTE);		     /* longer than anyone waits for capacity */
+	wait_ms(&b, 15 * MINUTE);                    /* longer than anyone waits for capacity */
 	assert_int_equal(did(&b, ACT_IMAGE, -1), 0);
 	image(&b, ERR_NETWORK);
 	assert_int_equal(did(&b, ACT_IMAGE, -1), 0); /* in a while */
@@ -513,7 +545,8 @@ static void left_alone(struct bench *b, int i, int turn)
 	tell(b, (struct event){.type = EV_LEFT_ALONE, .pod = i, .number = turn});
 }
 
-/* What is on its way to a pod is not with it: the agent answers for what came before the word, and that comes behind all work. */
+/* What is on its way to a pod is not with it: the agent answers for what came before the word, and
+ * that comes behind all work. */
 static void test_handover_is_answered(void **state)
 {
 	struct bench b;
@@ -537,7 +570,8 @@ static void test_handover_is_answered(void **state)
 	check_int("answered", "handover", core_handover(b.core), HANDOVER_DONE);
 	began(&b, 0, 0);
 	rendered(&b, 0, 0);
-	tell(&b, (struct event){.type = EV_HOME, .segment = 0, .ok = true, .check_ok = false}); /* it is rendered again */
+	/* it is rendered again */
+	tell(&b, (struct event){.type = EV_HOME, .segment = 0, .ok = true, .check_ok = false});
 	check_int("more work", "sent", did(&b, ACT_SEND, 0), 1);
 	check_int("more work", "told again", did(&b, ACT_HANDOVER, 0), 1);
 	check_int("more work", "handover", core_handover(b.core), HANDOVER_NOT_YET);
@@ -551,7 +585,8 @@ static void test_handover_is_answered(void **state)
 	tear_down(&b);
 }
 
-/* The pod that takes the place of one that was lost is left alone as well; before, its client had to live. */
+/* The pod that takes the place of one that was lost is left alone as well; before, its client had
+ * to live. */
 static void test_replacement_is_handed_over(void **state)
 {
 	struct bench b;
@@ -584,7 +619,8 @@ static void test_replacement_is_handed_over(void **state)
 	tear_down(&b);
 }
 
-/* Whether it could have another pod by a vendor that does not say what it offers is not waited for. */
+/* Whether it could have another pod by a vendor that does not say what it offers is not waited for.
+ */
 static void test_handover_beside_a_late_vendor(void **state)
 {
 	(void)state;
@@ -600,15 +636,21 @@ static void test_handover_beside_a_late_vendor(void **state)
 			wait_ms(&b, ASK_PATIENCE_MS + SECOND);
 			COPY_TEXT(o.provider, "beta");
 		}
-		tell(&b, (struct event){.type = EV_OFFERS, .provider = late, .offers = &o, .count = 1});
+		tell(&b,
+		     (struct event){.type = EV_OFFERS, .provider = late, .offers = &o, .count = 1});
 		b.core->pods[0].volume = v;
 		rented(&b, 0);
 		struct pod_view view = view_of(&b, 0, POD_STATE_RUNNING);
-		tell(&b, (struct event){.type = EV_LISTED, .provider = late, .views = &view, .count = 1, .asked_at = b.now});
+		tell(&b, (struct event){.type = EV_LISTED,
+					.provider = late,
+					.views = &view,
+					.count = 1,
+					.asked_at = b.now});
 		connected(&b, 0);
 		tell(&b, (struct event){.type = EV_SHARED_READY});
 		tell(&b, (struct event){.type = EV_WORKERS, .number = 1});
-		check_int(late ? "late" : "it answered", "handed over", did(&b, ACT_HANDOVER, 0), 1);
+		check_int(late ? "late" : "it answered", "handed over", did(&b, ACT_HANDOVER, 0),
+			  1);
 		tear_down(&b);
 	}
 }
@@ -617,9 +659,9 @@ static const struct {
 	const char *name;
 	enum err_kind kind;
 	enum pod_phase phase;
-	int rents;	/* creates that follow at once, of two offers */
+	int rents;      /* creates that follow at once, of two offers */
 	int64_t rest_s; /* of the offer; -1: not for this run */
-	int status;	/* of the run, when it is hopeless now; -1: it goes on */
+	int status;     /* of the run, when it is hopeless now; -1: it goes on */
 } refusals[] = {
 	{"sold out: the next offer", ERR_NO_CAPACITY, POD_NEVER, 1, 5, -1},
 	{"refused: the next offer, this one never again", ERR_REFUSED, POD_NEVER, 1, -1, -1},
@@ -652,7 +694,8 @@ static void test_refused_creates(void **state)
 		if (refusals[i].rest_s < 0)
 			check_int(name, "rests for ever", rest > b.now + 24 * HOUR, 1);
 		else
-			check_int(name, "rest", rest ? (rest - b.now) / 1000 : 0, refusals[i].rest_s);
+			check_int(name, "rest", rest ? (rest - b.now) / 1000 : 0,
+				  refusals[i].rest_s);
 		if (refusals[i].rents)
 			assert_string_equal(pod(&b, 1)->offer.id, "offer-1");
 		if (refusals[i].status >= 0) {
@@ -691,7 +734,9 @@ static void test_all_offers_are_refused(void **state)
 		start_with(&b, offers, ARRAY_LEN(offers));
 		for (int k = 0; k < 3 && !core_stopping(b.core); k++) {
 			if (core_pod_count(b.core) <= k)
-				wait_ms(&b, CORE_LOG_LOOK_MS + SECOND); /* a failed pod's log is waited for before another is rented */
+				wait_ms(&b, CORE_LOG_LOOK_MS +
+						    SECOND); /* a failed pod's log is waited for
+								before another is rented */
 			if (core_pod_count(b.core) <= k)
 				fail_msg("%s: no pod %d is rented", name, k);
 			if (all_refused[i].kinds[k]) {
@@ -700,7 +745,9 @@ static void test_all_offers_are_refused(void **state)
 			}
 			rented(&b, k);
 			list_in(&b, POD_STATE_FAILED, k, -1);
-			tell(&b, (struct event){.type = EV_OFFERS, .offers = offers + 1, .count = 2}); /* that one is not free any more */
+			/* that one is not free any more */
+			tell(&b,
+			     (struct event){.type = EV_OFFERS, .offers = offers + 1, .count = 2});
 		}
 		check_int(name, "stopping", core_stopping(b.core), all_refused[i].status >= 0);
 		if (core_stopping(b.core)) {
@@ -729,7 +776,10 @@ static void test_refused_by_one_vendor_of_two(void **state)
 	for (int k = 0; k < 99 && !core_ended(b.core); k++) {
 		int last = core_pod_count(b.core) - 1;
 		if (did(&b, ACT_OFFERS, -1))
-			tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
+			tell(&b, (struct event){.type = EV_OFFERS,
+						.provider = 1,
+						.offers = &other,
+						.count = 1});
 		else if (pod(&b, last)->phase == POD_RENTING)
 			tell_err(&b, EV_RENT_FAILED, last, ERR_NO_CAPACITY);
 		else
@@ -758,7 +808,8 @@ static void test_wide_runs_rent_a_few_at_once(void **state)
 	tear_down(&b);
 }
 
-/* No row and no try of its own for each create that there is no room for: one asks, and its success opens the way. */
+/* No row and no try of its own for each create that there is no room for: one asks, and its success
+ * opens the way. */
 static void test_limits_of_the_account(void **state)
 {
 	struct err err = {0};
@@ -778,7 +829,8 @@ static void test_limits_of_the_account(void **state)
 		tell(&b, (struct event){.type = EV_RENT_FAILED, .pod = i, .err = &err});
 		assert_int_equal(did(&b, ACT_RENT, -1), 0);
 	}
-	for (int k = 0; k < 6; k++) { /* a minute, in which it is found out now and then whether there is room again */
+	/* a minute, in which it is found out now and then whether there is room again */
+	for (int k = 0; k < 6; k++) {
 		wait_ms(&b, 5000);
 		assert_int_equal(did(&b, ACT_RENT, -1), 1);
 		assert_int_equal(did(&b, ACT_OFFERS, -1), 0); /* which costs requests, too */
@@ -795,7 +847,8 @@ static void test_limits_of_the_account(void **state)
 	tear_down(&b);
 }
 
-/* A vendor that says so of one kind of GPU, and not for how long: the other offers are tried, more and more slowly. */
+/* A vendor that says so of one kind of GPU, and not for how long: the other offers are tried, more
+ * and more slowly. */
 static void test_limits_that_do_not_end(void **state)
 {
 	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
@@ -842,7 +895,8 @@ static void ended_unplaced(struct bench *b, int i)
 	tell(b, (struct event){.type = EV_RELEASED, .pod = i});
 	for (int look = 0; look < 4 && pod(b, i)->phase != POD_GONE; look++) {
 		b->now += 5 * SECOND;
-		tell(b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
+		tell(b, (struct event){
+				.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
 	}
 	check_phase(b, "in the end", i, POD_GONE);
 }
@@ -873,7 +927,8 @@ static void test_queued_goes_to_the_next_offer(void **state)
 	tear_down(&b);
 }
 
-/* Nothing else is to be had: its place in the queue is kept, but not until its first lease would be over when it is placed. */
+/* Nothing else is to be had: its place in the queue is kept, but not until its first lease would be
+ * over when it is placed. */
 static void test_queued_without_another_offer(void **state)
 {
 	struct bench b;
@@ -954,7 +1009,8 @@ static void test_offers_do_not_come(void **state)
 	tear_down(&b);
 }
 
-/* Sixty a minute: the last of a thousand waits for a quarter of an hour, and is not given up before its turn. */
+/* Sixty a minute: the last of a thousand waits for a quarter of an hour, and is not given up before
+ * its turn. */
 static void test_releases_wait_for_their_turn(void **state)
 {
 	enum { PODS = 40 };
@@ -1002,7 +1058,8 @@ static void test_sold_out_rests_longer(void **state)
 	start_simply(&b);
 	for (size_t i = 0; i < ARRAY_LEN(rests_s); i++) {
 		tell_err(&b, EV_RENT_FAILED, (int)i, ERR_NO_CAPACITY);
-		check_int("rest", "s", (b.core->candidates[0].rest_until - b.now) / 1000, rests_s[i]);
+		check_int("rest", "s", (b.core->candidates[0].rest_until - b.now) / 1000,
+			  rests_s[i]);
 		b.now += rests_s[i] * 1000 - 1;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 		check_int("while it rests", "creates", did(&b, ACT_RENT, -1), 0);
@@ -1024,7 +1081,8 @@ static const struct {
 	int64_t floor; /* the least that anything wanted costs, as the vendor says */
 } unfit[] = {
 	{"nobody offers it", 0, 0, 0, 0, ERR_NONE, 60, 4},
-	{"all above caps.max_price_per_hour, as what is sold out is", 1, 1000000, 999999, 0, ERR_NONE, 0, 5, 1000000},
+	{"all above caps.max_price_per_hour, as what is sold out is", 1, 1000000, 999999, 0,
+	 ERR_NONE, 0, 5, 1000000},
 	{"sold out, and above it as well", 0, 0, 999999, 0, ERR_NONE, 0, 5, 1000000},
 	{"all above it but what is sold out", 1, 1000000, 999999, 0, ERR_NONE, 60, 4, 900000},
 	{"all above caps.max_price_per_hour", 1, 1000000, 999999, 0, ERR_NONE, 60, 4},
@@ -1051,8 +1109,11 @@ static void test_no_offer_fits(void **state)
 				if (unfit[i].failed)
 					tell_err(&b, EV_OFFERS, 0, unfit[i].failed);
 				else
-					tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = unfit[i].offers,
-								.floor_microusd_h = unfit[i].floor});
+					tell(&b,
+					     (struct event){.type = EV_OFFERS,
+							    .offers = &o,
+							    .count = unfit[i].offers,
+							    .floor_microusd_h = unfit[i].floor});
 			}
 			check_int(name, "creates", did(&b, ACT_RENT, -1), 0);
 			if (!core_ended(b.core))
@@ -1078,11 +1139,14 @@ static void test_one_vendor_of_two_has_never(void **state)
 		tell_err(&b, EV_OFFERS, 0, ERR_CONFIG);
 		for (int round = 0; round < 30 && !core_ended(b.core); round++) {
 			if (did(&b, ACT_OFFERS, -1) && both)
-				tell(&b, (struct event){.type = EV_OFFERS,
-							.provider = 1,
-							.err = &(struct err){.kind = ERR_CONFIG, .msg = "no such GPU"}});
+				tell(&b,
+				     (struct event){.type = EV_OFFERS,
+						    .provider = 1,
+						    .err = &(struct err){.kind = ERR_CONFIG,
+									 .msg = "no such GPU"}});
 			else if (did(&b, ACT_OFFERS, -1))
-				tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .count = 0});
+				tell(&b,
+				     (struct event){.type = EV_OFFERS, .provider = 1, .count = 0});
 			if (!core_ended(b.core))
 				wait_ms(&b, core_wake_at(b.core) - b.now);
 		}
@@ -1092,7 +1156,8 @@ static void test_one_vendor_of_two_has_never(void **state)
 	}
 }
 
-/* Code that goes to a volume first takes as long as it takes: nobody is late, and the wait for capacity has not begun. */
+/* Code that goes to a volume first takes as long as it takes: nobody is late, and the wait for
+ * capacity has not begun. */
 static void test_a_volume_that_is_filled(void **state)
 {
 	struct volume v = {.id = "v1"};
@@ -1109,7 +1174,9 @@ static void test_a_volume_that_is_filled(void **state)
 	tell(&b, (struct event){.type = EV_VOLUME_FILLS});
 	for (int k = 0; k < 20; k++) {
 		wait_ms(&b, MINUTE);
-		check_int("filled", "other questions", did(&b, ACT_VOLUME, -1) + did(&b, ACT_OFFERS, -1) + did(&b, ACT_NOTE, -1), 0);
+		check_int("filled", "other questions",
+			  did(&b, ACT_VOLUME, -1) + did(&b, ACT_OFFERS, -1) + did(&b, ACT_NOTE, -1),
+			  0);
 	}
 	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
 	check_int("full", "questions", did(&b, ACT_OFFERS, -1), 1);
@@ -1126,7 +1193,8 @@ static int first_renting(const struct bench *b)
 	return -1;
 }
 
-/* Whoever is asked for offers lists the same one, of which there is none left; whoever is asked for a volume has none. */
+/* Whoever is asked for offers lists the same one, of which there is none left; whoever is asked for
+ * a volume has none. */
 static int sell_out(struct bench *b, const struct offer *o, int creates, bool lists)
 {
 	for (bool more = true; more;) {
@@ -1134,7 +1202,10 @@ static int sell_out(struct bench *b, const struct offer *o, int creates, bool li
 		if (lists && did(b, ACT_OFFERS, -1))
 			tell(b, (struct event){.type = EV_OFFERS, .offers = o, .count = 1});
 		else if (did(b, ACT_VOLUME, -1))
-			tell(b, (struct event){.type = EV_VOLUME, .provider = 1, .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no answer"}});
+			tell(b, (struct event){.type = EV_VOLUME,
+					       .provider = 1,
+					       .err = &(struct err){.kind = ERR_TRANSIENT,
+								    .msg = "no answer"}});
 		else if (i >= 0)
 			tell_err(b, EV_RENT_FAILED, i, ERR_NO_CAPACITY), creates++;
 		else
@@ -1143,7 +1214,8 @@ static int sell_out(struct bench *b, const struct offer *o, int creates, bool li
 	return creates;
 }
 
-/* It may take an hour: who was sold out is asked again meanwhile, and the wait for capacity begins when it is over. */
+/* It may take an hour: who was sold out is asked again meanwhile, and the wait for capacity begins
+ * when it is over. */
 static void test_sold_out_beside_a_volume_that_is_filled(void **state)
 {
 	struct volume v = {.id = "v1"};
@@ -1164,7 +1236,8 @@ static void test_sold_out_beside_a_volume_that_is_filled(void **state)
 			tell_err(&b, EV_RENT_FAILED, creates++, ERR_NO_CAPACITY);
 		check_int("sold out", "the next vendor's volume", did(&b, ACT_VOLUME, -1), 1);
 		tell(&b, (struct event){.type = EV_VOLUME_FILLS, .provider = 1});
-		for (int64_t began_at = b.now; !core_stopping(b.core) && b.now < began_at + 60 * MINUTE;) {
+		for (int64_t began_at = b.now;
+		     !core_stopping(b.core) && b.now < began_at + 60 * MINUTE;) {
 			creates = sell_out(&b, &o, creates, lists);
 			check_int("filled", "time passes", core_wake_at(b.core) > b.now, true);
 			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
@@ -1173,7 +1246,10 @@ static void test_sold_out_beside_a_volume_that_is_filled(void **state)
 		check_int("filled", "stopping", core_stopping(b.core), false);
 		int64_t over_at = b.now;
 		creates = sell_out(&b, &o, creates, lists);
-		tell(&b, (struct event){.type = EV_VOLUME, .provider = 1, .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no answer"}});
+		tell(&b, (struct event){
+				 .type = EV_VOLUME,
+				 .provider = 1,
+				 .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no answer"}});
 		while (!core_stopping(b.core) && b.now < over_at + 60 * MINUTE) {
 			creates = sell_out(&b, &o, creates, lists);
 			if (!core_stopping(b.core))
@@ -1185,7 +1261,8 @@ static void test_sold_out_beside_a_volume_that_is_filled(void **state)
 	}
 }
 
-/* That no second pod was to be had while the first one worked is no reason to end when that one is lost. */
+/* That no second pod was to be had while the first one worked is no reason to end when that one is
+ * lost. */
 static void test_sold_out_while_a_pod_works(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -1216,7 +1293,8 @@ static void test_sold_out_while_a_pod_works(void **state)
 			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 	}
 	check_int("lost", "creates", creates > before, true);
-	check_int("lost", "waited s", (b.now - lost_at) / 1000, 75); /* the first refusal came after 15 s */
+	/* the first refusal came after 15 s */
+	check_int("lost", "waited s", (b.now - lost_at) / 1000, 75);
 	check_int("lost", "exit", exit_status(&b), 4);
 	tear_down(&b);
 }
@@ -1233,14 +1311,17 @@ static void test_next_vendor_is_told(void **state)
 	COPY_TEXT(b.conf.providers[0].name, "one");
 	COPY_TEXT(b.conf.providers[1].name, "two");
 	start(&b);
-	tell(&b, (struct event){.type = EV_OFFERS, .err = &(struct err){.kind = ERR_NO_CAPACITY, .msg = "nothing is free"}});
+	tell(&b, (struct event){
+			 .type = EV_OFFERS,
+			 .err = &(struct err){.kind = ERR_NO_CAPACITY, .msg = "nothing is free"}});
 	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
 	assert_int_equal(did(&b, ACT_RENT, -1), 1);
 	assert_string_equal(first(&b, ACT_NOTE)->text, "going on at two; one: nothing is free");
 	tear_down(&b);
 }
 
-/* The first question of all may wait for an hour, where limits are used up: the next vendor is asked, and its own answer is welcome. */
+/* The first question of all may wait for an hour, where limits are used up: the next vendor is
+ * asked, and its own answer is welcome. */
 static void test_offers_never_come(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -1254,11 +1335,15 @@ static void test_offers_never_come(void **state)
 		check_int("first", "questions", did(&b, ACT_OFFERS, -1), 1);
 		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
 		check_int("in vain", "questions", did(&b, ACT_OFFERS, -1), vendors - 1);
-		assert_string_equal(first(&b, ACT_NOTE)->text, "alpha has not said for 30 s what it offers (its limits may be used up)");
+		assert_string_equal(
+			first(&b, ACT_NOTE)->text,
+			"alpha has not said for 30 s what it offers (its limits may be used up)");
 		if (vendors == 2) {
 			check_int("the next", "whom", first(&b, ACT_OFFERS)->provider, 1);
 			COPY_TEXT(o.provider, "beta");
-			tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
+			tell(&b,
+			     (struct event){
+				     .type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
 			check_int("the next", "creates", did(&b, ACT_RENT, -1), 1);
 		} else {
 			wait_ms(&b, b.conf.wait_ms);
@@ -1269,7 +1354,8 @@ static void test_offers_never_come(void **state)
 	}
 }
 
-/* Whether the first vendor answers or not: the next one that is sold out is tried again, until the run has waited enough. */
+/* Whether the first vendor answers or not: the next one that is sold out is tried again, until the
+ * run has waited enough. */
 static void test_sold_out_beside_a_late_vendor(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -1288,7 +1374,10 @@ static void test_sold_out_beside_a_late_vendor(void **state)
 		COPY_TEXT(o.provider, "beta");
 		while (!core_stopping(b.core) && b.now < began_at + 20 * MINUTE) {
 			if (did(&b, ACT_OFFERS, -1))
-				tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
+				tell(&b, (struct event){.type = EV_OFFERS,
+							.provider = 1,
+							.offers = &o,
+							.count = 1});
 			while (did(&b, ACT_RENT, -1)) {
 				creates++;
 				tell_err(&b, EV_RENT_FAILED, next++, ERR_NO_CAPACITY);
@@ -1319,7 +1408,9 @@ static void test_avoided_offer_beside_a_late_vendor(void **state)
 	wait_ms(&b, ASK_PATIENCE_MS + SECOND);
 	COPY_TEXT(o.provider, "beta");
 	past.bad_until_ms = WALL_MS + b.now + HOUR;
-	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .past = &past, .count = 1});
+	tell(&b,
+	     (struct event){
+		     .type = EV_OFFERS, .provider = 1, .offers = &o, .past = &past, .count = 1});
 	check_int("nothing else is to be had", "creates", did(&b, ACT_RENT, -1), 1);
 	tear_down(&b);
 }
@@ -1358,10 +1449,12 @@ static void test_volume_is_missing(void **state)
 	tear_down(&b);
 }
 
-/* A volume bills until somebody removes it: offers first, and none where nothing could be rented. */
+/* A volume bills until somebody removes it: offers first, and none where nothing could be rented.
+ */
 static void test_volume_is_made_beside_an_offer(void **state)
 {
-	struct offer dear = offer(0, 9000000), o[3] = {offer(0, 1000000), offer(1, 900000), offer(0, 9000000)};
+	struct offer dear = offer(0, 9000000),
+		     o[3] = {offer(0, 1000000), offer(1, 900000), offer(0, 9000000)};
 	struct volume v = {.id = "v1", .region = "west"};
 	struct err sold_out = {.kind = ERR_NO_CAPACITY, .msg = "none is free"};
 	const char *regions[4];
@@ -1394,7 +1487,8 @@ static void test_volume_is_made_beside_an_offer(void **state)
 	assert_string_equal(regions[0], "west");
 	assert_string_equal(regions[1], "east");
 	wait_ms(&b, 1000);
-	check_int("meanwhile", "creates and volumes", did(&b, ACT_RENT, -1) + did(&b, ACT_VOLUME, -1), 0);
+	check_int("meanwhile", "creates and volumes",
+		  did(&b, ACT_RENT, -1) + did(&b, ACT_VOLUME, -1), 0);
 	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
 	check_int("made", "creates before it is known what is there", did(&b, ACT_RENT, -1), 0);
 	check_int("made", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
@@ -1404,7 +1498,8 @@ static void test_volume_is_made_beside_an_offer(void **state)
 	tear_down(&b);
 }
 
-/* Its create fails: it is looked for before another one is sent; meanwhile the next provider has its turn. */
+/* Its create fails: it is looked for before another one is sent; meanwhile the next provider has
+ * its turn. */
 static void test_volume_cannot_be_made(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -1433,7 +1528,8 @@ static void test_volume_cannot_be_made(void **state)
 static void test_order_of_offers(void **state)
 {
 	/* the wish counts before the price, the price before the region */
-	struct offer offers[] = {offer(1, 100000), offer(0, 900000), offer(0, 800000), offer(0, 800000)};
+	struct offer offers[] = {offer(1, 100000), offer(0, 900000), offer(0, 800000),
+				 offer(0, 800000)};
 	static const int want[] = {3, 2, 1, 0};
 	struct bench b;
 
@@ -1451,10 +1547,12 @@ static void test_order_of_offers(void **state)
 	tear_down(&b);
 }
 
-/* Three cheap spot offers and one on demand: after two refusals the one on demand goes first, and is kept to. */
+/* Three cheap spot offers and one on demand: after two refusals the one on demand goes first, and
+ * is kept to. */
 static void test_spot_refused_twice(void **state)
 {
-	struct offer offers[] = {offer(0, 300000), offer(0, 310000), offer(0, 320000), offer(0, 900000)};
+	struct offer offers[] = {offer(0, 300000), offer(0, 310000), offer(0, 320000),
+				 offer(0, 900000)};
 	static const int want[] = {0, 1, 3, 2};
 	struct bench b;
 
@@ -1465,7 +1563,8 @@ static void test_spot_refused_twice(void **state)
 	}
 	set_up(&b, 4);
 	start_with(&b, offers, 4);
-	for (int i = 0; i < 4; i++) { /* when that one is refused too, spot is better than nothing */
+	/* when that one is refused too, spot is better than nothing */
+	for (int i = 0; i < 4; i++) {
 		check_int("spot", "offer", atoi(pod(&b, i)->offer.id), want[i]);
 		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
 	}
@@ -1507,7 +1606,8 @@ static void test_price_of_what_came(void **state)
 		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
 		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
 		check_int(prices[i].name, "creates", did(&b, ACT_RENT, -1), 0);
-		check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h, MAX(prices[i].price, INT64_C(1000000)));
+		check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h,
+			  MAX(prices[i].price, INT64_C(1000000)));
 		tear_down(&b);
 	}
 }
@@ -1525,10 +1625,12 @@ static void test_price_of_a_listing(void **state)
 		struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
 		v.price_microusd_h = prices[i].price;
 		b.now += SECOND;
-		tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+		tell(&b,
+		     (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
 		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
 		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
-		check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h, MAX(prices[i].price, INT64_C(1000000)));
+		check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h,
+			  MAX(prices[i].price, INT64_C(1000000)));
 		tear_down(&b);
 	}
 }
@@ -1566,7 +1668,8 @@ static void test_ambiguous_is_adopted(void **state)
 	tear_down(&b);
 }
 
-/* Its client died before it heard of it, and it ended itself: vendors that list such pods have it for ever. */
+/* Its client died before it heard of it, and it ended itself: vendors that list such pods have it
+ * for ever. */
 static void test_ambiguous_is_found_when_it_is_over(void **state)
 {
 	struct bench b;
@@ -1612,7 +1715,9 @@ static const struct {
 } lost_creates[] = {
 	{"one look is no proof", {60}, POD_AMBIGUOUS},
 	{"two looks 59 s apart are none", {1, 60}, POD_AMBIGUOUS},
-	{"two looks 60 s apart are none: the first may have come too early", {1, 61}, POD_AMBIGUOUS},
+	{"two looks 60 s apart are none: the first may have come too early",
+	 {1, 61},
+	 POD_AMBIGUOUS},
 	{"nor with one soon after", {1, 61, 65}, POD_AMBIGUOUS},
 	{"two of them 60 s after the first are", {1, 61, 66}, POD_NEVER},
 	{"looks between do not matter", {1, 40, 61, 66}, POD_NEVER},
@@ -1635,15 +1740,19 @@ static void test_ambiguous_is_given_up(void **state)
 			tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked});
 		}
 		check_phase(&b, name, 0, lost_creates[i].phase);
-		/* it may have lived unseen all the time: the cap counts it until now, at $1 an hour */
+		/* it may have lived unseen all the time: the cap counts it until now, at $1 an hour
+		 */
 		bool over = lost_creates[i].phase == POD_NEVER;
-		int64_t most = money_for(1000000, over ? b.now - pod(&b, 0)->create_at : 24 * HOUR + SELF_END_MS);
-		check_int(name, "counted", b.core->spent_microusd + (over ? 0 : budget_committed(b.core)), most);
+		int64_t most = money_for(1000000, over ? b.now - pod(&b, 0)->create_at
+						       : 24 * HOUR + SELF_END_MS);
+		check_int(name, "counted",
+			  b.core->spent_microusd + (over ? 0 : budget_committed(b.core)), most);
 		/* only then may something else be rented, under a name of its own */
 		b.now += 3 * SECOND;
 		struct offer o = offer(0, 1000000);
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-		check_int(name, "creates", did(&b, ACT_RENT, -1), lost_creates[i].phase == POD_NEVER);
+		check_int(name, "creates", did(&b, ACT_RENT, -1),
+			  lost_creates[i].phase == POD_NEVER);
 		tear_down(&b);
 	}
 }
@@ -1722,7 +1831,8 @@ static void work_and_be_gone(struct bench *b)
 	check_phase(b, "gone", 0, POD_GONE);
 }
 
-/* A create whose answer was lost may have made two: one is found, does the work and is gone. When the answer was lost. */
+/* A create whose answer was lost may have made two: one is found, does the work and is gone. When
+ * the answer was lost. */
 static int64_t lose_sight_of_a_twin(struct bench *b)
 {
 	start_ambiguous(b);
@@ -1791,7 +1901,9 @@ static void test_late_twin_while_nothing_is_offered(void **state)
 	tell(&b, (struct event){.type = EV_OFFERS});
 	for (int turn = 0; turn < 200 && !seen; turn++) {
 		seen = b.now >= surfaces_at;
-		tell(&b, (struct event){.type = EV_LISTED, .views = &twin, .count = seen, .asked_at = b.now});
+		tell(&b,
+		     (struct event){
+			     .type = EV_LISTED, .views = &twin, .count = seen, .asked_at = b.now});
 		while (!seen && b.now < surfaces_at + MINUTE && !did(&b, ACT_LIST, -1)) {
 			int64_t wake_at = core_wake_at(b.core);
 			wait_ms(&b, MAX(wake_at - b.now, 1));
@@ -1823,7 +1935,8 @@ static void test_lost_sight_of_a_lost_create(void **state)
 	tear_down(&b);
 }
 
-/* ... nor by when the vendor, by its limits, may be asked again: the exit does not wait for that. */
+/* ... nor by when the vendor, by its limits, may be asked again: the exit does not wait for that.
+ */
 static void test_last_look_that_limits_keep_back(void **state)
 {
 	struct err err = {0};
@@ -1861,7 +1974,8 @@ static void test_ambiguous_and_a_signal(void **state)
 	tear_down(&b);
 }
 
-/* Its vendor cannot be asked any more: the work goes to the next one, and what it may cost stays counted. */
+/* Its vendor cannot be asked any more: the work goes to the next one, and what it may cost stays
+ * counted. */
 static void test_ambiguous_out_of_sight(void **state)
 {
 	struct offer o = offer(0, 1000000), other = offer(1, 2000000);
@@ -1877,7 +1991,8 @@ static void test_ambiguous_out_of_sight(void **state)
 	while (b.core->vendors[1].offers_ask == ASK_NOT) {
 		tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
 		wait_ms(&b, core_wake_at(b.core) - b.now);
-		assert_true(b.now < lost_at + OUT_OF_SIGHT_MS + 30 * SECOND && !did(&b, ACT_RENT, -1));
+		assert_true(b.now < lost_at + OUT_OF_SIGHT_MS + 30 * SECOND &&
+			    !did(&b, ACT_RENT, -1));
 	}
 	assert_true(b.now >= lost_at + OUT_OF_SIGHT_MS);
 	int64_t held = budget_committed(b.core);
@@ -1889,7 +2004,8 @@ static void test_ambiguous_out_of_sight(void **state)
 	tear_down(&b);
 }
 
-/* ... and where the cap leaves no room beside it, the run ends when it has waited as long as it was told to. */
+/* ... and where the cap leaves no room beside it, the run ends when it has waited as long as it was
+ * told to. */
 static void test_ambiguous_holds_the_cap(void **state)
 {
 	struct bench b;
@@ -1911,12 +2027,16 @@ static void test_ambiguous_holds_the_cap(void **state)
 	tear_down(&b);
 }
 
-/* An attempt of an earlier client whose key was another one: that this one sees nothing proves nothing, and it is no use to wait. */
+/* An attempt of an earlier client whose key was another one: that this one sees nothing proves
+ * nothing, and it is no use to wait. */
 static void test_lost_create_of_another_key(void **state)
 {
 	(void)state;
 	for (int late = 0; late < 2; late++) {
-		struct core_pod was = {.phase = POD_AMBIGUOUS, .attempt = "a1", .elsewhere = true, .price_microusd_h = 1000000};
+		struct core_pod was = {.phase = POD_AMBIGUOUS,
+				       .attempt = "a1",
+				       .elsewhere = true,
+				       .price_microusd_h = 1000000};
 		struct bench b;
 		set_up(&b, 0);
 		b.conf.reap = true;
@@ -1960,11 +2080,13 @@ static void test_canary_before_width(void **state)
 	assert_int_equal(did(&b, ACT_RENT, -1), 0);
 	safe(&b, 0, segment, true);
 	assert_true(did(&b, ACT_SEND, 0) > 0); /* the way is open */
-	assert_int_equal(did(&b, ACT_RENT, -1), 0); /* how long the rest will take is not known yet */
+	/* how long the rest will take is not known yet */
+	assert_int_equal(did(&b, ACT_RENT, -1), 0);
 	tear_down(&b);
 }
 
-/* A segment whose file is missing took its worker's time: it does not make the others look slow, so that a second pod is rented. */
+/* A segment whose file is missing took its worker's time: it does not make the others look slow, so
+ * that a second pod is rented. */
 static void test_a_failed_segment_is_measured(void **state)
 {
 	double rates[2], paces[2];
@@ -1983,7 +2105,10 @@ static void test_a_failed_segment_is_measured(void **state)
 			if (i == 1 && fails) {
 				struct err err;
 				err_set(&err, ERR_NOT_FOUND, "no such file");
-				tell(&b, (struct event){.type = EV_SEGMENT_FAILED, .pod = 0, .segment = k.segments[i], .err = &err});
+				tell(&b, (struct event){.type = EV_SEGMENT_FAILED,
+							.pod = 0,
+							.segment = k.segments[i],
+							.err = &err});
 			} else {
 				rendered(&b, 0, k.segments[i]);
 			}
@@ -2027,15 +2152,31 @@ static void test_all_at_once_for_a_deadline(void **state)
 
 /* A second for each segment, on either of two GPUs; pods come up in 15 s. */
 static const struct core_forecast forecasts[] = {
-	{.provider = "alpha", .gpu = "GPU 0", .speed.each_s = 1, .measured = true, .batch_max = 4, .cold_p50_s = 15, .cold_p90_s = 20},
-	{.provider = "alpha", .gpu = "GPU 1", .speed.each_s = 1, .measured = true, .batch_max = 4, .cold_p50_s = 15, .cold_p90_s = 20},
+	{.provider = "alpha",
+	 .gpu = "GPU 0",
+	 .speed.each_s = 1,
+	 .measured = true,
+	 .batch_max = 4,
+	 .cold_p50_s = 15,
+	 .cold_p90_s = 20},
+	{.provider = "alpha",
+	 .gpu = "GPU 1",
+	 .speed.each_s = 1,
+	 .measured = true,
+	 .batch_max = 4,
+	 .cold_p50_s = 15,
+	 .cold_p90_s = 20},
 };
 
 static void set_up_planned(struct bench *b, size_t segments, int64_t deadline_s)
 {
 	set_up(b, segments);
-	b->conf.plan = (struct core_plan){.forecasts = forecasts, .forecast_count = ARRAY_LEN(forecasts), .deadline_ms = deadline_s * SECOND,
-					  .pods_most = 4, .pods_open = true, .gpus_open = true};
+	b->conf.plan = (struct core_plan){.forecasts = forecasts,
+					  .forecast_count = ARRAY_LEN(forecasts),
+					  .deadline_ms = deadline_s * SECOND,
+					  .pods_most = 4,
+					  .pods_open = true,
+					  .gpus_open = true};
 }
 
 /* This pod renders so many of the batches that it has, each segment in so many ms. */
@@ -2053,8 +2194,13 @@ static void work_on(struct bench *b, int i, int batches, int64_t each_ms)
 
 static void check_said(const struct bench *b, const char *name, const char *words)
 {
-	if (!core_replans(b->core) || !strstr(core_replan_said(b->core, core_replans(b->core) - 1), words))
-		fail_msg("%s: it said \"%s\", not \"%s\"", name, core_replans(b->core) ? core_replan_said(b->core, core_replans(b->core) - 1) : "", words);
+	if (!core_replans(b->core) ||
+	    !strstr(core_replan_said(b->core, core_replans(b->core) - 1), words))
+		fail_msg("%s: it said \"%s\", not \"%s\"", name,
+			 core_replans(b->core)
+				 ? core_replan_said(b->core, core_replans(b->core) - 1)
+				 : "",
+			 words);
 }
 
 static void test_slower_or_faster_than_planned(void **state)
@@ -2067,7 +2213,9 @@ static void test_slower_or_faster_than_planned(void **state)
 		const char *said;
 	} cases[] = {
 		{"1.9 times as slow", 300, 1900, 1, false, NULL},
-		{"2.1 times as slow", 300, 2100, 2, false, "slower than planned: 2.1 s a segment on GPU 0 instead of 1 s; renting 1 more pod with GPU 0 to keep the deadline: about "},
+		{"2.1 times as slow", 300, 2100, 2, false,
+		 "slower than planned: 2.1 s a segment on GPU 0 instead of 1 s; renting 1 more pod "
+		 "with GPU 0 to keep the deadline: about "},
 		{"four times", 300, 4000, 4, false, "renting 3 more pods"},
 		{"there is time enough", 3000, 4000, 1, false, NULL},
 		{"nobody waits", 0, 4000, 1, false, NULL},
@@ -2085,7 +2233,8 @@ static void test_slower_or_faster_than_planned(void **state)
 		start_simply(&b);
 		bring_up(&b, 0);
 		work_on(&b, 0, 2, cases[i].each_ms);
-		check_int(cases[i].name, "re-plans after a worker's first batch, and one more of its batches",
+		check_int(cases[i].name,
+			  "re-plans after a worker's first batch, and one more of its batches",
 			  core_replans(b.core) && cases[i].each_ms < 5000, 0);
 		work_on(&b, 0, 1, cases[i].each_ms);
 		check_int(cases[i].name, "pods", core_pod_count(b.core), cases[i].pods);
@@ -2130,8 +2279,8 @@ static void test_stops_for_a_deadline(void **state)
 	tear_down(&b);
 }
 
-/* A price moves when one batch is done. By the forecast the deadline cannot be met; at the pace of that batch it can. Where batches are
- * as slow as that, it stops. */
+/* A price moves when one batch is done. By the forecast the deadline cannot be met; at the pace of
+ * that batch it can. Where batches are as slow as that, it stops. */
 static void test_does_not_stop_for_a_forecast(void **state)
 {
 	(void)state;
@@ -2145,7 +2294,8 @@ static void test_does_not_stop_for_a_forecast(void **state)
 		work_on(&b, 0, slow ? 3 : 1, slow ? 10000 : 200);
 		o.price_microusd_h = 1300000;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-		check_int(slow ? "slow" : "fast", "stops", b.core->replan.stop.kind != ERR_NONE, slow);
+		check_int(slow ? "slow" : "fast", "stops", b.core->replan.stop.kind != ERR_NONE,
+			  slow);
 		check_int(slow ? "slow" : "fast", "re-plans", core_replans(b.core), slow);
 		tear_down(&b);
 	}
@@ -2166,7 +2316,9 @@ static void test_gives_back_what_comes_up(void **state)
 	rented(&b, 1);
 	rented(&b, 2);
 	work_on(&b, 0, 3, 330);
-	check_said(&b, "faster", "faster than planned: 0.33 s a segment on GPU 0 instead of 1 s; releasing 2 pods that come up");
+	check_said(&b, "faster",
+		   "faster than planned: 0.33 s a segment on GPU 0 instead of 1 s; releasing 2 "
+		   "pods that come up");
 	check_phase(&b, "given back", 1, POD_RELEASING);
 	check_phase(&b, "given back", 2, POD_RELEASING);
 	wait_ms(&b, MINUTE);
@@ -2206,10 +2358,13 @@ static void test_prices_that_move(void **state)
 		check_int(cases[i].name, "re-plans", core_replans(b.core), cases[i].replaces);
 		check_int(cases[i].name, "pods", core_pod_count(b.core), 1 + cases[i].replaces);
 		if (cases[i].replaces) {
-			check_said(&b, cases[i].name, "the price of GPU 1 at alpha moved from $1.00 to $0.7000 an hour; going on with 1 pod of GPU 1");
+			check_said(&b, cases[i].name,
+				   "the price of GPU 1 at alpha moved from $1.00 to $0.7000 an "
+				   "hour; going on with 1 pod of GPU 1");
 			assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
 			work_on(&b, 0, 1, 1000);
-			assert_true(did(&b, ACT_SEND, 0) > 0); /* it works until the other one does */
+			/* it works until the other one does */
+			assert_true(did(&b, ACT_SEND, 0) > 0);
 			bring_up(&b, 1);
 			assert_int_equal(did(&b, ACT_REVOKE, 0), 1);
 			assert_int_equal(core_pod_count(b.core), 2);
@@ -2243,7 +2398,8 @@ static void test_replaces_within_pods(void **state)
 	tear_down(&b);
 }
 
-/* The second pod that the user allows was not worth it: while the old one works on, one new pod takes its place, not two. */
+/* The second pod that the user allows was not worth it: while the old one works on, one new pod
+ * takes its place, not two. */
 static void test_replaces_one_of_two(void **state)
 {
 	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
@@ -2266,7 +2422,8 @@ static void test_replaces_one_of_two(void **state)
 	tear_down(&b);
 }
 
-/* The better GPU is sold out until 25 s of work are left. A pod of it would come up in 15 s, while the old one works on: not worth it. */
+/* The better GPU is sold out until 25 s of work are left. A pod of it would come up in 15 s, while
+ * the old one works on: not worth it. */
 static void test_replaces_too_late(void **state)
 {
 	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
@@ -2367,19 +2524,24 @@ static void test_two_plans_are_the_most(void **state)
 		bring_up(&b, round);
 		for (int i = 0; i < 20 && pod(&b, round - 1)->phase == POD_WORKING; i++)
 			for (uint32_t n = 0; n < b.core->batch_count; n++)
-				if (core_batch_at(b.core, n)->pod == round - 1 && !core_batch_at(b.core, n)->over)
-					tell(&b, (struct event){.type = EV_REVOKED, .pod = round - 1, .batch = n});
+				if (core_batch_at(b.core, n)->pod == round - 1 &&
+				    !core_batch_at(b.core, n)->over)
+					tell(&b, (struct event){.type = EV_REVOKED,
+								.pod = round - 1,
+								.batch = n});
 		check_phase(&b, gpu, round - 1, POD_RELEASING);
 	}
 	tear_down(&b);
 }
 
-/* ---- whole runs by the virtual clock: pods come up in cold_ms, a worker takes ms_each for each unit of weight ---- */
+/* ---- whole runs by the virtual clock: pods come up in cold_ms, a worker takes ms_each for each
+ * unit of weight ---- */
 
 struct play {
 	struct bench *b;
 	int64_t cold_ms, ms_each;
-	int64_t next_at[16]; /* of each pod: its next segment is rendered; 0: it has no batch in hand */
+	/* of each pod: its next segment is rendered; 0: it has no batch in hand */
+	int64_t next_at[16];
 	uint32_t batch[16];
 	size_t segment[16];
 };
@@ -2398,7 +2560,8 @@ static void next_segment(struct play *p, int i)
 {
 	const struct core_batch *k = core_batch_at(p->b->core, p->batch[i]);
 
-	p->next_at[i] = p->b->now + (int64_t)(p->b->segments[k->segments[p->segment[i]]].weight * (double)p->ms_each);
+	p->next_at[i] = p->b->now + (int64_t)(p->b->segments[k->segments[p->segment[i]]].weight *
+					      (double)p->ms_each);
 }
 
 static void take_batch(struct play *p, int i)
@@ -2474,8 +2637,8 @@ static int64_t play(struct bench *b, int64_t cold_ms, int64_t ms_each)
 	return b->now - began_at;
 }
 
-/* 20 min of work, pods that take 90 s, a deadline of 5 min: six pods at once take 90 + 200 s, where a canary alone first would take
- * 2 x 90 + 200 s. */
+/* 20 min of work, pods that take 90 s, a deadline of 5 min: six pods at once take 90 + 200 s, where
+ * a canary alone first would take 2 x 90 + 200 s. */
 static void test_a_deadline_pays_one_cold_start(void **state)
 {
 	int64_t took[2];
@@ -2499,14 +2662,19 @@ static void test_a_deadline_pays_one_cold_start(void **state)
 	assert_in_range(took[0], 350 * SECOND, 400 * SECOND);
 }
 
-/* Ten minutes of work were planned for one pod, and a deadline of 15 min. It takes 2.5 times as long: more pods keep the deadline. */
+/* Ten minutes of work were planned for one pod, and a deadline of 15 min. It takes 2.5 times as
+ * long: more pods keep the deadline. */
 static void test_a_new_plan_keeps_the_deadline(void **state)
 {
 	static const struct {
 		int64_t deadline_s, ms_each;
 		int pods;
 		bool in_time;
-	} cases[] = {{900, 1000, 1, true}, {900, 2500, 2, true}, {900, 4000, 4, true}, {2400, 2500, 1, true}, {0, 2500, 1, false}};
+	} cases[] = {{900, 1000, 1, true},
+		     {900, 2500, 2, true},
+		     {900, 4000, 4, true},
+		     {2400, 2500, 1, true},
+		     {0, 2500, 1, false}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -2526,7 +2694,8 @@ static void test_a_new_plan_keeps_the_deadline(void **state)
 }
 
 /* Its segments are announced one by one, the first after the worker's start. */
-static void render_bit_by_bit(struct bench *b, int i, uint32_t batch, int64_t start_ms, int64_t each_ms)
+static void render_bit_by_bit(struct bench *b, int i, uint32_t batch, int64_t start_ms,
+			      int64_t each_ms)
 {
 	struct core_batch k = *core_batch_at(b->core, batch);
 
@@ -2546,8 +2715,10 @@ static void test_width_by_later_batches(void **state)
 	static const struct {
 		const char *name;
 		int64_t start_ms, each_ms;
-		bool at_once;			/* the results of a batch are announced at its end */
-		int after_canary, after_next; /* further pods rented then, of the two that are allowed */
+		/* the results of a batch are announced at its end */
+		bool at_once;
+		/* further pods rented then, of the two that are allowed */
+		int after_canary, after_next;
 	} cases[] = {
 		{"next to nothing to do", 0, 15, false, 0, 0},
 		{"not enough for a second one", 0, 220, false, 0, 0},
@@ -2570,17 +2741,21 @@ static void test_width_by_later_batches(void **state)
 		for (uint32_t k = 0; k < 2; k++) {
 			int64_t start_ms = k ? 0 : cases[i].start_ms;
 			if (cases[i].at_once)
-				render_batch(&b, 0, k, start_ms + (k ? 4 : 3) * cases[i].each_ms, true);
+				render_batch(&b, 0, k, start_ms + (k ? 4 : 3) * cases[i].each_ms,
+					     true);
 			else
 				render_bit_by_bit(&b, 0, k, start_ms, cases[i].each_ms);
-			check_int(cases[i].name, k ? "pods after the next batch" : "pods after the canary", core_pod_count(b.core),
+			check_int(cases[i].name,
+				  k ? "pods after the next batch" : "pods after the canary",
+				  core_pod_count(b.core),
 				  1 + (k ? cases[i].after_next : cases[i].after_canary));
 		}
 		tear_down(&b);
 	}
 }
 
-/* Seed 1126014068008172 of the simulator: nothing was known of how long it had taken, so another one seemed to come up at once. */
+/* Seed 1126014068008172 of the simulator: nothing was known of how long it had taken, so another
+ * one seemed to come up at once. */
 static void test_start_of_a_pod_whose_connection_was_lost_meanwhile(void **state)
 {
 	struct bench b;
@@ -2595,13 +2770,18 @@ static void test_start_of_a_pod_whose_connection_was_lost_meanwhile(void **state
 	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 	b.now += SECOND;
-	tell(&b, (struct event){.type = EV_CONNECTED, .pod = 0, .switch_ok = true, .workers_alive = true, .t = b.now});
+	tell(&b, (struct event){.type = EV_CONNECTED,
+				.pod = 0,
+				.switch_ok = true,
+				.workers_alive = true,
+				.t = b.now});
 	check_phase(&b, "connected again", 0, POD_WORKING);
 	assert_int_equal(budget_cold(b.core), 16 * SECOND);
 	tear_down(&b);
 }
 
-/* What the run's earlier life wrote down of it tells this one how long a further pod takes (seed 1126171735140936). */
+/* What the run's earlier life wrote down of it tells this one how long a further pod takes (seed
+ * 1126171735140936). */
 static void test_start_of_a_pod_that_is_taken_over(void **state)
 {
 	struct bench b;
@@ -2609,26 +2789,39 @@ static void test_start_of_a_pod_that_is_taken_over(void **state)
 	(void)state;
 	set_up(&b, 40);
 	b.core = core_new(&b.conf, b.segments, b.count);
-	struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .create_at = b.now - 100 * SECOND, .rented_at = b.now - 99 * SECOND,
-			     .connected_at = b.now - 80 * SECOND, .synced_at = b.now - 60 * SECOND, .ready_at = b.now - 50 * SECOND,
-			     .hard_end_ms = b.now + HOUR, .hard_end_s = (WALL_MS + b.now + HOUR) / 1000};
+	struct core_pod p = {.phase = POD_BOOTING,
+			     .id = "p0",
+			     .attempt = "a0",
+			     .create_at = b.now - 100 * SECOND,
+			     .rented_at = b.now - 99 * SECOND,
+			     .connected_at = b.now - 80 * SECOND,
+			     .synced_at = b.now - 60 * SECOND,
+			     .ready_at = b.now - 50 * SECOND,
+			     .hard_end_ms = b.now + HOUR,
+			     .hard_end_s = (WALL_MS + b.now + HOUR) / 1000};
 	core_adopt(b.core, &p);
 	tell(&b, (struct event){.type = EV_START});
 	assert_int_equal(budget_cold(b.core), COLD_GUESS_MS);
 	list_running(&b, 0);
-	tell(&b, (struct event){.type = EV_CONNECTED, .pod = 0, .switch_ok = true, .workers_alive = true, .t = b.now});
+	tell(&b, (struct event){.type = EV_CONNECTED,
+				.pod = 0,
+				.switch_ok = true,
+				.workers_alive = true,
+				.t = b.now});
 	check_phase(&b, "taken over", 0, POD_WORKING);
 	assert_int_equal(budget_cold(b.core), 50 * SECOND);
 	tear_down(&b);
 }
 
-/* The others are quicker than it seemed: what was rented may not be worth its start any more while it comes up, in 15 s. */
+/* The others are quicker than it seemed: what was rented may not be worth its start any more while
+ * it comes up, in 15 s. */
 static void test_pods_that_come_too_late_are_released(void **state)
 {
 	static const struct {
 		const char *name;
 		int64_t after_s; /* so long after it was rented ... */
-		int batches;	 /* ... so many are over, each in a fortieth of the time that one took */
+		/* ... so many are over, each in a fortieth of the time that one took */
+		int batches;
 		bool stays;
 	} cases[] = {
 		{"much is left", 2, 2, true},
@@ -2653,7 +2846,8 @@ static void test_pods_that_come_too_late_are_released(void **state)
 		for (int k = 0; k < cases[i].batches; k++)
 			render_batch(&b, 0, (uint32_t)k + 2, 100, true);
 		check_phase(&b, cases[i].name, 1, cases[i].stays ? POD_BOOTING : POD_RELEASING);
-		check_int(cases[i].name, "pods", core_pod_count(b.core), 2); /* none is rented in its place */
+		/* none is rented in its place */
+		check_int(cases[i].name, "pods", core_pod_count(b.core), 2);
 		tear_down(&b);
 	}
 }
@@ -2670,31 +2864,75 @@ static void test_what_a_further_pod_brings(void **state)
 		bool pays;
 	} cases[] = {
 		{"alone, all is for it", C, {{0}}, {C, EVER}, 0, C, true},
-		{"beside one, which works while it comes up and then on", 3 * C, {{0, EVER}}, {C, EVER}, 1, C, true},
+		{"beside one, which works while it comes up and then on",
+		 3 * C,
+		 {{0, EVER}},
+		 {C, EVER},
+		 1,
+		 C,
+		 true},
 		{"a little less to do", 3 * C - 1, {{0, EVER}}, {C, EVER}, 1, C, false},
 		{"beside two", 5 * C, {{0, EVER}, {0, EVER}}, {C, EVER}, 2, C, true},
-		{"beside two, a little less", 5 * C - 1, {{0, EVER}, {0, EVER}}, {C, EVER}, 2, C, false},
-		{"beside one and one that comes up as late", 4 * C, {{0, EVER}, {C, EVER}}, {C, EVER}, 2, C, true},
-		{"beside one that comes up, a little less", 4 * C - 1, {{0, EVER}, {C, EVER}}, {C, EVER}, 2, C, false},
-		{"others that come later take nothing from it", C, {{3 * C, EVER}}, {C, EVER}, 1, C, true},
+		{"beside two, a little less",
+		 5 * C - 1,
+		 {{0, EVER}, {0, EVER}},
+		 {C, EVER},
+		 2,
+		 C,
+		 false},
+		{"beside one and one that comes up as late",
+		 4 * C,
+		 {{0, EVER}, {C, EVER}},
+		 {C, EVER},
+		 2,
+		 C,
+		 true},
+		{"beside one that comes up, a little less",
+		 4 * C - 1,
+		 {{0, EVER}, {C, EVER}},
+		 {C, EVER},
+		 2,
+		 C,
+		 false},
+		{"others that come later take nothing from it",
+		 C,
+		 {{3 * C, EVER}},
+		 {C, EVER},
+		 1,
+		 C,
+		 true},
 		{"the other one's time is over soon", 2 * C, {{0, C}}, {C, EVER}, 1, C, true},
 		{"the other one takes no more work", C, {{0, -C}}, {C, EVER}, 1, C, true},
 		{"its own time is too short", 10 * C, {{0, EVER}}, {C, 2 * C - 1}, 1, C, false},
 		{"its own time is just enough", 10 * C, {{0, EVER}}, {C, 2 * C}, 1, C, true},
-		{"half up, and enough for a quarter of the rest", C, {{0, EVER}}, {C / 2, EVER}, 1, C / 8, true},
-		{"half up, and nothing left by then", C / 2, {{0, EVER}}, {C / 2, EVER}, 1, C / 8, false},
+		{"half up, and enough for a quarter of the rest",
+		 C,
+		 {{0, EVER}},
+		 {C / 2, EVER},
+		 1,
+		 C / 8,
+		 true},
+		{"half up, and nothing left by then",
+		 C / 2,
+		 {{0, EVER}},
+		 {C / 2, EVER},
+		 1,
+		 C / 8,
+		 false},
 		{"nothing to do", 0, {{0, EVER}}, {C, EVER}, 1, C, false},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		check_int(cases[i].name, "pays", width_pays(cases[i].work_ms, cases[i].others, cases[i].count, cases[i].one, cases[i].least_ms),
+		check_int(cases[i].name, "pays",
+			  width_pays(cases[i].work_ms, cases[i].others, cases[i].count,
+				     cases[i].one, cases[i].least_ms),
 			  cases[i].pays);
 }
 
 static const struct {
 	const char *name;
-	int bad;       /* of three first segments, how many come out bad */
+	int bad; /* of three first segments, how many come out bad */
 	int64_t took_s;
 	double est_s; /* each of the three */
 	bool stops;
@@ -2710,11 +2948,29 @@ static const struct {
 	{"a minute", 0, 60, 0.1, true},
 	{"three of a padded engine take about as long as 32", 0, 70, 1, false, BATCHING_PADDED},
 	{"20 times as long as 32", 0, 640, 1, true, BATCHING_PADDED},
-	{"three take 9.6 s as measured, 180 ms by the job's estimate", 0, 80, 0.06, false, BATCHING_PADDED, {3000, 600, 20}},
+	{"three take 9.6 s as measured, 180 ms by the job's estimate",
+	 0,
+	 80,
+	 0.06,
+	 false,
+	 BATCHING_PADDED,
+	 {3000, 600, 20}},
 	{"nearly 20 times that", 0, 191, 0.06, false, BATCHING_PADDED, {3000, 600, 20}},
 	{"20 times that", 0, 192, 0.06, true, BATCHING_PADDED, {3000, 600, 20}},
-	{"slower than the job's estimate, and as measured", 0, 600, 1, false, BATCHING_NONE, {100, 0, 1000}},
-	{"three alone in a worker of 32 places, each measured by its share", 0, 70, 0.06, false, BATCHING_CONTINUOUS, {0, 0, 100}},
+	{"slower than the job's estimate, and as measured",
+	 0,
+	 600,
+	 1,
+	 false,
+	 BATCHING_NONE,
+	 {100, 0, 1000}},
+	{"three alone in a worker of 32 places, each measured by its share",
+	 0,
+	 70,
+	 0.06,
+	 false,
+	 BATCHING_CONTINUOUS,
+	 {0, 0, 100}},
 	{"20 times as long as all 32 take", 0, 640, 0.06, true, BATCHING_CONTINUOUS, {0, 0, 100}},
 };
 
@@ -2728,7 +2984,9 @@ static void test_canary_judged(void **state)
 		b.conf.canary = true;
 		b.conf.pods = 2;
 		b.conf.max_batch = 32;
-		b.hello = (struct event){.max_batch = 32, .batching = canaries[i].batching, .speed = canaries[i].speed};
+		b.hello = (struct event){.max_batch = 32,
+					 .batching = canaries[i].batching,
+					 .speed = canaries[i].speed};
 		for (size_t s = 0; s < b.count; s++) {
 			b.segments[s].est_s = canaries[i].est_s;
 			b.segments[s].weight = 10;
@@ -2759,10 +3017,15 @@ static void test_expected_times(void **state)
 		const char *name;
 		enum batching batching;
 		struct batch_speed speed;
-		int64_t canary_ms, second_ms; /* of three segments and of 29, each of weight 10 and estimated as 2 s */
+		/* of three segments and of 29, each of weight 10 and estimated as 2 s */
+		int64_t canary_ms, second_ms;
 	} cases[] = {
 		{"one after the other", BATCHING_NONE, {0}, 6000, 0},
-		{"all at once: three take as long as 29, the most", BATCHING_PADDED, {0}, 58000, 58000},
+		{"all at once: three take as long as 29, the most",
+		 BATCHING_PADDED,
+		 {0},
+		 58000,
+		 58000},
 		{"as measured", BATCHING_PADDED, {1000, 100, 10}, 2300, 4900},
 		{"three alone where 29 have room", BATCHING_CONTINUOUS, {0}, 58000, 0},
 	};
@@ -2773,17 +3036,20 @@ static void test_expected_times(void **state)
 		set_up(&b, 32);
 		b.conf.canary = true;
 		b.conf.max_batch = 29;
-		b.hello = (struct event){.max_batch = 29, .batching = cases[i].batching, .speed = cases[i].speed};
+		b.hello = (struct event){
+			.max_batch = 29, .batching = cases[i].batching, .speed = cases[i].speed};
 		for (size_t s = 0; s < b.count; s++) {
 			b.segments[s].est_s = 2;
 			b.segments[s].weight = 10;
 		}
 		start_simply(&b);
 		bring_up(&b, 0);
-		check_int(cases[i].name, "canary", (long long)core_batch_expected_ms(b.core, 0), cases[i].canary_ms);
+		check_int(cases[i].name, "canary", (long long)core_batch_expected_ms(b.core, 0),
+			  cases[i].canary_ms);
 		if (cases[i].second_ms) {
 			render_batch(&b, 0, 0, 1000, true);
-			check_int(cases[i].name, "second batch", (long long)core_batch_expected_ms(b.core, 1), cases[i].second_ms);
+			check_int(cases[i].name, "second batch",
+				  (long long)core_batch_expected_ms(b.core, 1), cases[i].second_ms);
 		}
 		tear_down(&b);
 	}
@@ -2807,7 +3073,8 @@ static void test_batches_shrink(void **state)
 		size_t size = core_batch_at(b.core, batch)->count;
 		/* the first was measured by nothing; later ones follow what is left */
 		if (size > last)
-			fail_msg("batch %u has %zu segments, the one before it %zu", batch, size, last);
+			fail_msg("batch %u has %zu segments, the one before it %zu", batch, size,
+				 last);
 		last = size;
 		biggest = MAX(biggest, size);
 		sent += size;
@@ -2840,7 +3107,8 @@ static void test_batches_of_one_worker_do_not_shrink(void **state)
 	tear_down(&b);
 }
 
-/* 300 segments on two workers, whose engine takes so long for a batch and so much more for each of its segments. */
+/* 300 segments on two workers, whose engine takes so long for a batch and so much more for each of
+ * its segments. */
 static void test_batches_that_cost_by_themselves(void **state)
 {
 	static const struct {
@@ -2863,13 +3131,16 @@ static void test_batches_that_cost_by_themselves(void **state)
 		start_simply(&b);
 		bring_up(&b, 0);
 		for (uint32_t batch = 0; batch < b.core->batch_count; batch++) {
-			int64_t ms = cases[i].fixed_ms + (int64_t)core_batch_at(b.core, batch)->count * cases[i].each_ms;
+			int64_t ms =
+				cases[i].fixed_ms +
+				(int64_t)core_batch_at(b.core, batch)->count * cases[i].each_ms;
 			compute_ms += ms;
 			render_batch(&b, 0, batch, ms, true);
 		}
 		check_int(cases[i].name, "segments", (long long)summary(&b).safe, 300);
 		if (compute_ms > cases[i].most_ms)
-			fail_msg("%s: %lld ms in %zu batches, more than %lld", cases[i].name, (long long)compute_ms, b.core->batch_count,
+			fail_msg("%s: %lld ms in %zu batches, more than %lld", cases[i].name,
+				 (long long)compute_ms, b.core->batch_count,
 				 (long long)cases[i].most_ms);
 		tear_down(&b);
 	}
@@ -2890,7 +3161,8 @@ static void test_padded_batches(void **state)
 		{"a share for each of three", 60, 3, 80, 16, false, "20 20 20"},
 		{"and of a second round", 250, 3, 80, 16, false, "42 42 42 42 41 41"},
 		{"fewer segments than workers", 2, 3, 80, 16, false, "1 1"},
-		{"the worker can do less than the job assumes", 40, 1, 10, 16, false, "10 10 10 10"},
+		{"the worker can do less than the job assumes", 40, 1, 10, 16, false,
+		 "10 10 10 10"},
 		{"the user's word", 40, 1, 80, 16, true, "14 13 13"},
 	};
 
@@ -2902,15 +3174,20 @@ static void test_padded_batches(void **state)
 		b.conf.max_batch = cases[i].conf_max;
 		b.conf.max_batch_is_cap = cases[i].cap;
 		b.conf.workers = cases[i].workers;
-		b.hello = (struct event){.max_batch = cases[i].max_batch, .batching = BATCHING_PADDED};
+		b.hello = (struct event){.max_batch = cases[i].max_batch,
+					 .batching = BATCHING_PADDED};
 		start_simply(&b);
 		bring_up(&b, 0);
 		for (uint32_t batch = 0; batch < b.core->batch_count; batch++) {
-			str_addf(&sizes, "%s%zu", batch ? " " : "", core_batch_at(b.core, batch)->count);
-			render_batch(&b, 0, batch, 1000 + 20 * (int64_t)core_batch_at(b.core, batch)->count, true);
+			str_addf(&sizes, "%s%zu", batch ? " " : "",
+				 core_batch_at(b.core, batch)->count);
+			render_batch(&b, 0, batch,
+				     1000 + 20 * (int64_t)core_batch_at(b.core, batch)->count,
+				     true);
 		}
 		if (strcmp(str_text(&sizes), cases[i].sizes) != 0)
-			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sizes), cases[i].sizes);
+			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sizes),
+				 cases[i].sizes);
 		tear_down(&b);
 	}
 }
@@ -2952,7 +3229,9 @@ static void end_one(struct bench *b, int i, bool fails)
 	if (fails) {
 		struct err err;
 		err_set(&err, ERR_JOB, "no voice for it");
-		tell(b, (struct event){.type = EV_SEGMENT_FAILED, .pod = i, .segment = segment, .err = &err});
+		tell(b,
+		     (struct event){
+			     .type = EV_SEGMENT_FAILED, .pod = i, .segment = segment, .err = &err});
 	} else {
 		rendered(b, i, segment);
 	}
@@ -2968,7 +3247,8 @@ static void finish_one(struct bench *b, int i)
 	end_one(b, i, false);
 }
 
-/* All places of a worker, and half as many that wait with its agent; as one is finished, more are sent, before any batch is over. */
+/* All places of a worker, and half as many that wait with its agent; as one is finished, more are
+ * sent, before any batch is over. */
 static void test_continuous_is_kept_full(void **state)
 {
 	struct bench b;
@@ -2988,7 +3268,10 @@ static void test_continuous_is_kept_full(void **state)
 		}
 	check_int("while there is enough", "the most held", (long long)most, 24);
 	assert_true(least > 16); /* the agent has one for whoever asks */
-	check_int("finished", "segments", (long long)(b.core->seg_count - b.core->todo - pod(&b, 0)->held - pod(&b, 1)->held), 300);
+	check_int(
+		"finished", "segments",
+		(long long)(b.core->seg_count - b.core->todo - pod(&b, 0)->held - pod(&b, 1)->held),
+		300);
 	tear_down(&b);
 }
 
@@ -3007,9 +3290,12 @@ static void test_continuous_shares_the_end(void **state)
 			finish_one(&b, i);
 			long long a = (long long)pod(&b, 0)->held, z = (long long)pod(&b, 1)->held;
 			if (b.core->todo && llabs(a - z) > 6)
-				fail_msg("after %d rounds: %lld with one pod, %lld with the other, %zu with none", n, a, z, b.core->todo);
+				fail_msg("after %d rounds: %lld with one pod, %lld with the other, "
+					 "%zu with none",
+					 n, a, z, b.core->todo);
 		}
-	check_int("in the end", "left", (long long)(b.core->todo + pod(&b, 0)->held + pod(&b, 1)->held), 0);
+	check_int("in the end", "left",
+		  (long long)(b.core->todo + pod(&b, 0)->held + pod(&b, 1)->held), 0);
 	tear_down(&b);
 
 	start_continuous(&b, 8, 16);
@@ -3018,8 +3304,8 @@ static void test_continuous_shares_the_end(void **state)
 	tear_down(&b);
 }
 
-/* Places are filled by the user's word, if there is one. The pace is what a pod finishes, however its batches overlap; a segment that
- * fails took as long as another one. */
+/* Places are filled by the user's word, if there is one. The pace is what a pod finishes, however
+ * its batches overlap; a segment that fails took as long as another one. */
 static void test_continuous_pace(void **state)
 {
 	(void)state;
@@ -3033,18 +3319,22 @@ static void test_continuous_pace(void **state)
 		bring_up(&b, 0);
 		check_int("by the user's word", "held", (long long)pod(&b, 0)->held, 12);
 		for (int n = 0; n < 200; n++) {
-			b.now += 100; /* the batches of the worker's first eight segments began at 0: each one takes 800 ms */
+			/* the batches of the worker's first eight segments began at 0: each one
+			 * takes 800 ms */
+			b.now += 100;
 			end_one(&b, 0, n == fails);
 		}
 		double rate = dispatch_rate(b.core);
 		if (rate < 9 || rate > 11) /* segments weigh 1 */
-			fail_msg("segment %d fails: ten segments a second are measured as %.2f", fails, rate);
+			fail_msg("segment %d fails: ten segments a second are measured as %.2f",
+				 fails, rate);
 		assert_false(dispatch_rate_is_rough(b.core));
 		tear_down(&b);
 	}
 }
 
-/* A pod is lost with several batches begun: each of its segments goes to the other one, once, and wasted time counts once. */
+/* A pod is lost with several batches begun: each of its segments goes to the other one, once, and
+ * wasted time counts once. */
 static void test_continuous_pod_lost(void **state)
 {
 	struct bench b;
@@ -3059,7 +3349,8 @@ static void test_continuous_pod_lost(void **state)
 	size_t held = pod(&b, 0)->held, todo = b.core->todo;
 	tell_err(&b, EV_WORKERS_FAILED, 0, ERR_JOB);
 	check_int("lost", "held", (long long)pod(&b, 0)->held, 0);
-	check_int("lost", "open again", (long long)(b.core->todo + pod(&b, 1)->held), (long long)(held + todo + 24));
+	check_int("lost", "open again", (long long)(b.core->todo + pod(&b, 1)->held),
+		  (long long)(held + todo + 24));
 	assert_true(pod(&b, 0)->wasted_ms <= 6 * SECOND);
 	for (int n = 0; n < 94; n++) {
 		uint32_t segment = next_held(&b, 1);
@@ -3072,14 +3363,16 @@ static void test_continuous_pod_lost(void **state)
 	tear_down(&b);
 }
 
-/* To measure an engine: batches of sizes that the caller names, nothing else in flight beside them. */
+/* To measure an engine: batches of sizes that the caller names, nothing else in flight beside them.
+ */
 static void test_batches_of_given_sizes(void **state)
 {
 	static const struct {
 		const char *name;
 		int segments, workers, max_batch;
 		const int sizes[6];
-		const char *sent; /* a "|" wherever the pod was given nothing before all that it had was done */
+		/* a "|" wherever the pod was given nothing before all that it had was done */
+		const char *sent;
 	} cases[] = {
 		{"in their order", 16, 1, 8, {1, 1, 2, 4, 8}, "1|1|2|4|8"},
 		{"each worker gets one", 6, 2, 8, {1, 2}, "1 1|2 2"},
@@ -3098,23 +3391,32 @@ static void test_batches_of_given_sizes(void **state)
 		b.conf.max_batch = 16;
 		b.conf.canary = true;
 		b.conf.batch_sizes = cases[i].sizes;
-		while (b.conf.batch_size_count < ARRAY_LEN(cases[i].sizes) && cases[i].sizes[b.conf.batch_size_count])
+		while (b.conf.batch_size_count < ARRAY_LEN(cases[i].sizes) &&
+		       cases[i].sizes[b.conf.batch_size_count])
 			b.conf.batch_size_count++;
-		b.hello = (struct event){.max_batch = cases[i].max_batch, .batching = BATCHING_PADDED};
+		b.hello = (struct event){.max_batch = cases[i].max_batch,
+					 .batching = BATCHING_PADDED};
 		start_simply(&b);
 		bring_up(&b, 0);
 		while (done < b.core->batch_count) {
 			size_t count = b.core->batch_count;
 			for (uint32_t batch = (uint32_t)done; batch < count; batch++)
-				str_addf(&sent, "%s%zu", !batch ? "" : batch == done ? "|" : " ", core_batch_at(b.core, batch)->count);
+				str_addf(&sent, "%s%zu",
+					 !batch          ? ""
+					 : batch == done ? "|"
+							 : " ",
+					 core_batch_at(b.core, batch)->count);
 			for (; done < count; done++) {
-				check_int(cases[i].name, "batches while others are out", (long long)b.core->batch_count, (long long)count);
+				check_int(cases[i].name, "batches while others are out",
+					  (long long)b.core->batch_count, (long long)count);
 				render_batch(&b, 0, (uint32_t)done, 1000, true);
 			}
 		}
 		if (strcmp(str_text(&sent), cases[i].sent) != 0)
-			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sent), cases[i].sent);
-		check_int(cases[i].name, "segments", (long long)summary(&b).safe, cases[i].segments);
+			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sent),
+				 cases[i].sent);
+		check_int(cases[i].name, "segments", (long long)summary(&b).safe,
+			  cases[i].segments);
 		tear_down(&b);
 	}
 }
@@ -3162,15 +3464,19 @@ static void test_max_batch(void **state)
 		list_running(&b, 0);
 		connected(&b, 0);
 		tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
-		tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1, .max_batch = cases[i].worker});
-		check_int(cases[i].name, "size", (long long)core_batch_at(b.core, 0)->count, (long long)cases[i].most);
+		tell(&b, (struct event){.type = EV_WORKERS,
+					.pod = 0,
+					.number = 1,
+					.max_batch = cases[i].worker});
+		check_int(cases[i].name, "size", (long long)core_batch_at(b.core, 0)->count,
+			  (long long)cases[i].most);
 		check_int(cases[i].name, "batches", did(&b, ACT_SEND, 0), cases[i].command ? 1 : 2);
 		tear_down(&b);
 	}
 }
 
-/* What is said of a segment that does not come out. Splitting a batch that kills its worker is the agent's (test_agent): here
- * comes only its last word. */
+/* What is said of a segment that does not come out. Splitting a batch that kills its worker is the
+ * agent's (test_agent): here comes only its last word. */
 static const struct {
 	const char *name;
 	enum err_kind kind;
@@ -3196,7 +3502,8 @@ static void test_failed_segments(void **state)
 		bring_up(&b, 0);
 		err_set(&err, failures[i].kind, "it cannot be");
 		for (int k = 0; k < failures[i].times; k++) {
-			struct event ev = {.type = EV_SEGMENT_FAILED, .pod = 0, .segment = 0, .err = &err};
+			struct event ev = {
+				.type = EV_SEGMENT_FAILED, .pod = 0, .segment = 0, .err = &err};
 			tell(&b, ev);
 		}
 		enum core_seg_state got = core_seg_state(b.core, 0);
@@ -3208,7 +3515,8 @@ static void test_failed_segments(void **state)
 	}
 }
 
-/* Found by fuzzing a vendor's list: without its address a pod that was lost could not be tried again. */
+/* Found by fuzzing a vendor's list: without its address a pod that was lost could not be tried
+ * again. */
 static void test_address_that_a_list_leaves_out(void **state)
 {
 	struct bench b;
@@ -3231,7 +3539,8 @@ static void test_address_that_a_list_leaves_out(void **state)
 	tear_down(&b);
 }
 
-/* Found by fuzzing a pod: one whose agent never called its batch done was paid for until its hard end. */
+/* Found by fuzzing a pod: one whose agent never called its batch done was paid for until its hard
+ * end. */
 static void test_batch_that_never_ends(void **state)
 {
 	struct bench b;
@@ -3291,7 +3600,8 @@ static void list_over(struct bench *b, int i, enum pod_end end, bool preempted, 
 	tell(b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
 }
 
-/* When it ended is said by its vendor's clock, and ours may be wrong by two minutes: what it cost counts against the cap. */
+/* When it ended is said by its vendor's clock, and ours may be wrong by two minutes: what it cost
+ * counts against the cap. */
 static void test_ends_by_another_clock(void **state)
 {
 	static const struct {
@@ -3321,9 +3631,14 @@ static void test_ends_by_another_clock(void **state)
 		v.end = POD_END_OUTSIDE;
 		v.preempted = true;
 		v.ended_at_s = (WALL_MS + made_at + 75 * SECOND - cases[i].ahead_ms) / 1000;
-		tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now, .ahead_ms = cases[i].ahead_ms});
+		tell(&b, (struct event){.type = EV_LISTED,
+					.views = &v,
+					.count = 1,
+					.asked_at = b.now,
+					.ahead_ms = cases[i].ahead_ms});
 		check_phase(&b, cases[i].name, 0, POD_GONE);
-		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, cases[i].billed_s);
+		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
+			  cases[i].billed_s);
 		tear_down(&b);
 	}
 }
@@ -3336,12 +3651,17 @@ static void test_ends_are_told_apart(void **state)
 		bool preempted;
 		const char *detail, *reason;
 	} cases[] = {
-		{"preempted", POD_END_OUTSIDE, true, "it was terminated", "the vendor took it back (preempted)"},
-		{"ended by somebody else", POD_END_OUTSIDE, false, "it was terminated", "it was terminated"},
-		{"out of memory", POD_END_MEMORY, false, "raise pod.memory_gb", "raise pod.memory_gb"},
-		{"its lifetime", POD_END_LIFETIME, false, "its lifetime was over", "its lifetime was over"},
+		{"preempted", POD_END_OUTSIDE, true, "it was terminated",
+		 "the vendor took it back (preempted)"},
+		{"ended by somebody else", POD_END_OUTSIDE, false, "it was terminated",
+		 "it was terminated"},
+		{"out of memory", POD_END_MEMORY, false, "raise pod.memory_gb",
+		 "raise pod.memory_gb"},
+		{"its lifetime", POD_END_LIFETIME, false, "its lifetime was over",
+		 "its lifetime was over"},
 		{"nobody says", POD_END_UNKNOWN, false, "", "it is gone"},
-		{"the container was lost after it had come up", POD_END_SETUP, false, "no mount", "no mount"},
+		{"the container was lost after it had come up", POD_END_SETUP, false, "no mount",
+		 "no mount"},
 	};
 
 	(void)state;
@@ -3368,22 +3688,30 @@ static void test_ends_of_detached_pods(void **state)
 	static const struct {
 		enum pod_end end;
 		bool preempted, finished;
-	} cases[] = {{POD_END_UNKNOWN, false, true},  {POD_END_SCRIPT, false, true},   {POD_END_OUTSIDE, true, false},
-		     {POD_END_OUTSIDE, false, false}, {POD_END_MEMORY, false, false}, {POD_END_LIFETIME, false, false}};
+	} cases[] = {{POD_END_UNKNOWN, false, true}, {POD_END_SCRIPT, false, true},
+		     {POD_END_OUTSIDE, true, false}, {POD_END_OUTSIDE, false, false},
+		     {POD_END_MEMORY, false, false}, {POD_END_LIFETIME, false, false}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct bench b;
 		set_up(&b, 2);
 		b.core = core_new(&b.conf, b.segments, b.count);
-		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1000000, .detached = true,
-				     .create_at = b.now - MINUTE, .rented_at = b.now - MINUTE, .connected_at = b.now - MINUTE,
+		struct core_pod p = {.phase = POD_BOOTING,
+				     .id = "p0",
+				     .attempt = "a0",
+				     .price_microusd_h = 1000000,
+				     .detached = true,
+				     .create_at = b.now - MINUTE,
+				     .rented_at = b.now - MINUTE,
+				     .connected_at = b.now - MINUTE,
 				     .hard_end_ms = b.now + HOUR};
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});
 		list_over(&b, 0, cases[i].end, cases[i].preempted, "x");
 		check_phase(&b, "over", 0, POD_GONE);
-		check_int("fault", "of a pod that finished", pod(&b, 0)->fault == ERR_NONE, cases[i].finished);
+		check_int("fault", "of a pod that finished", pod(&b, 0)->fault == ERR_NONE,
+			  cases[i].finished);
 		tear_down(&b);
 	}
 }
@@ -3413,7 +3741,8 @@ static void test_container_that_cannot_be_made(void **state)
 	list_nothing(&b);
 	assert_true(core_ended(b.core));
 	assert_int_equal(exit_status(&b), 2);
-	assert_non_null(strstr(summary(&b).err.msg, "2 pods in a row could not be made, the last p1: it could not be set up: no such mount; "
+	assert_non_null(strstr(summary(&b).err.msg, "2 pods in a row could not be made, the last "
+						    "p1: it could not be set up: no such mount; "
 						    "look at pod.image"));
 	tear_down(&b);
 }
@@ -3505,9 +3834,12 @@ static void test_boot_limit_of_the_median(void **state)
 		int64_t began = pod(&b, 0)->create_at;
 		wait_ms(&b, cases[i].gives_up_ms - 1);
 		check_phase(&b, cases[i].name, 0, POD_BOOTING);
-		int early = cases[i].gives_up_ms / 2 > LOG_EARLY_MS + LOG_WAIT_MS; /* and at half time */
-		check_int(cases[i].name, "log read", did(&b, ACT_LOG, 0), early + (cases[i].gives_up_ms >= LOG_WORTH_MS));
-		tell_err(&b, EV_LOG, 0, ERR_NOT_FOUND); /* nobody has such a log: that gives nobody more time */
+		/* and at half time */
+		int early = cases[i].gives_up_ms / 2 > LOG_EARLY_MS + LOG_WAIT_MS;
+		check_int(cases[i].name, "log read", did(&b, ACT_LOG, 0),
+			  early + (cases[i].gives_up_ms >= LOG_WORTH_MS));
+		/* nobody has such a log: that gives nobody more time */
+		tell_err(&b, EV_LOG, 0, ERR_NOT_FOUND);
 		wait_ms(&b, 1);
 		check_phase(&b, cases[i].name, 0, POD_RELEASING);
 		check_int(cases[i].name, "after ms", b.now - began, cases[i].gives_up_ms);
@@ -3516,7 +3848,8 @@ static void test_boot_limit_of_the_median(void **state)
 	}
 }
 
-/* A median that is of no use, as with a new and larger image, does not give up one pod after the other. */
+/* A median that is of no use, as with a new and larger image, does not give up one pod after the
+ * other. */
 static void test_each_stuck_pod_gives_the_next_more_time(void **state)
 {
 	static const int64_t limits_s[] = {60, 120, 240};
@@ -3534,7 +3867,8 @@ static void test_each_stuck_pod_gives_the_next_more_time(void **state)
 		check_phase(&b, "given up", i, POD_RELEASING);
 		tell(&b, (struct event){.type = EV_RELEASED, .pod = i});
 		b.now += BAD_HOST_REST_MS;
-		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
+		tell(&b,
+		     (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
 		if (i == 2) /* one that comes up, and is lost */
 			bring_up(&b, 3);
 		else
@@ -3645,20 +3979,32 @@ static void test_avoided_offers_go_last(void **state)
 	static const struct {
 		const char *name;
 		int64_t bad_for_ms[2]; /* from now on */
-		bool dear;	       /* the second one is above the price cap */
+		bool dear;             /* the second one is above the price cap */
 		const char *takes, *says;
 	} cases[] = {
 		{"neither is bad", {0, 0}, false, "offer-0", NULL},
-		{"the first is", {MINUTE, 0}, false, "offer-1",
+		{"the first is",
+		 {MINUTE, 0},
+		 false,
+		 "offer-1",
 		 "alpha GPU 0: given up 12 min ago: sshd never spoke; others go before it"},
 		{"it was", {-1, 0}, false, "offer-0", NULL},
-		{"both are", {MINUTE, MINUTE}, false, "offer-0", "nothing else is to be had, so it is tried again"},
-		{"nothing else can be paid", {MINUTE, 0}, true, "offer-0", "nothing else is to be had, so it is tried again"},
+		{"both are",
+		 {MINUTE, MINUTE},
+		 false,
+		 "offer-0",
+		 "nothing else is to be had, so it is tried again"},
+		{"nothing else can be paid",
+		 {MINUTE, 0},
+		 true,
+		 "offer-0",
+		 "nothing else is to be had, so it is tried again"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct offer offers[] = {offer(0, 1000000), offer(1, cases[i].dear ? 9000000 : 1000000)};
+		struct offer offers[] = {offer(0, 1000000),
+					 offer(1, cases[i].dear ? 9000000 : 1000000)};
 		struct offer_past past[2] = {0};
 		struct bench b;
 		set_up(&b, 4);
@@ -3671,17 +4017,21 @@ static void test_avoided_offers_go_last(void **state)
 			COPY_TEXT(past[k].bad_why, "sshd never spoke");
 		}
 		start(&b);
-		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
+		tell(&b,
+		     (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
 		check_int(cases[i].name, "creates", did(&b, ACT_RENT, -1), 1);
 		if (strcmp(pod(&b, 0)->offer.id, cases[i].takes) != 0)
 			fail_msg("%s: took %s", cases[i].name, pod(&b, 0)->offer.id);
 		if (cases[i].says ? !note_of(&b, cases[i].says) : did(&b, ACT_NOTE, -1) > 0)
-			fail_msg("%s: %s", cases[i].name, did(&b, ACT_NOTE, -1) ? first(&b, ACT_NOTE)->text : "nothing is said");
+			fail_msg("%s: %s", cases[i].name,
+				 did(&b, ACT_NOTE, -1) ? first(&b, ACT_NOTE)->text
+						       : "nothing is said");
 		tear_down(&b);
 	}
 }
 
-/* Another vendor is asked before an avoided offer is taken; and that one is taken before the run waits in vain. */
+/* Another vendor is asked before an avoided offer is taken; and that one is taken before the run
+ * waits in vain. */
 static void test_avoided_offers_go_behind_other_vendors(void **state)
 {
 	struct offer o = offer(0, 1000000), other = offer(1, 1000000);
@@ -3694,10 +4044,13 @@ static void test_avoided_offers_go_behind_other_vendors(void **state)
 		b.conf.provider_count = 2;
 		past.bad_until_ms = WALL_MS + b.now + MINUTE;
 		start(&b);
-		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
+		tell(&b,
+		     (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
 		assert_int_equal(did(&b, ACT_RENT, -1), 0);
 		assert_int_equal(first(&b, ACT_OFFERS)->provider, 1);
-		tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = others});
+		tell(&b,
+		     (struct event){
+			     .type = EV_OFFERS, .provider = 1, .offers = &other, .count = others});
 		assert_int_equal(did(&b, ACT_RENT, -1), 1);
 		assert_int_equal(pod(&b, 0)->provider, others);
 		tear_down(&b);
@@ -3763,13 +4116,17 @@ static void test_lost_pods_work(void **state)
 			if (s == 0)
 				safe(&b, 0, s, true);
 			else if (s == 1)
-				tell(&b, (struct event){.type = EV_HOME, .segment = s, .ok = true, .check_ok = true});
+				tell(&b, (struct event){.type = EV_HOME,
+							.segment = s,
+							.ok = true,
+							.check_ok = true});
 			done(&b, 0, s);
 		}
 		tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 		list_in(&b, cases[i].seen, 0, -1);
 		for (uint32_t s = 0; s < 4; s++)
-			check_int(cases[i].name, "segment's state", core_seg_state(b.core, s), want[s]);
+			check_int(cases[i].name, "segment's state", core_seg_state(b.core, s),
+				  want[s]);
 		check_int(cases[i].name, "released", did(&b, ACT_RELEASE, 0), cases[i].release);
 		tell(&b, (struct event){.type = EV_SAFE, .segment = 1});
 		check_int(cases[i].name, "its file was home", core_seg_state(b.core, 1), SEG_SAFE);
@@ -3791,7 +4148,11 @@ static void test_lost_connection_is_not_a_lost_pod(void **state)
 	assert_int_equal(did(&b, ACT_CONNECT, 0), 1);
 	assert_int_equal(core_seg_state(b.core, core_batch_at(b.core, 0)->segments[0]), SEG_HELD);
 	b.now += SECOND;
-	tell(&b, (struct event){.type = EV_CONNECTED, .pod = 0, .switch_ok = true, .workers_alive = true, .t = b.now});
+	tell(&b, (struct event){.type = EV_CONNECTED,
+				.pod = 0,
+				.switch_ok = true,
+				.workers_alive = true,
+				.t = b.now});
 	check_phase(&b, "back", 0, POD_WORKING);
 	assert_int_equal(did(&b, ACT_SEND, 0), 1); /* the batch that had not begun is said again */
 	assert_int_equal(first(&b, ACT_SEND)->batch, 1);
@@ -3810,18 +4171,26 @@ static void take_over_busy_pod(struct bench *b)
 	set_up(b, 4);
 	b->conf.max_batch = 1;
 	b->core = core_new(&b->conf, b->segments, b->count);
-	struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1000000,
-			     .create_at = b->now - MINUTE, .rented_at = b->now - MINUTE, .connected_at = b->now - MINUTE,
+	struct core_pod p = {.phase = POD_BOOTING,
+			     .id = "p0",
+			     .attempt = "a0",
+			     .price_microusd_h = 1000000,
+			     .create_at = b->now - MINUTE,
+			     .rented_at = b->now - MINUTE,
+			     .connected_at = b->now - MINUTE,
 			     .hard_end_ms = b->now + HOUR};
 	core_adopt(b->core, &p);
 	tell(b, (struct event){.type = EV_START});
 	list_running(b, 0);
 	tell(b, (struct event){.type = EV_RUNNING, .segment = 0, .t = b->now});
-	tell(b, (struct event){.type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .t = b->now});
+	tell(b,
+	     (struct event){
+		     .type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .t = b->now});
 	check_phase(b, "taken over", 0, POD_WORKING);
 }
 
-/* Taken over while lists fail: it may wait for a machine still, so no host is blamed (seed 1125899907086616). One that was seen is. */
+/* Taken over while lists fail: it may wait for a machine still, so no host is blamed (seed
+ * 1125899907086616). One that was seen is. */
 static void test_unseen_pods_blame_no_host(void **state)
 {
 	(void)state;
@@ -3829,14 +4198,21 @@ static void test_unseen_pods_blame_no_host(void **state)
 		struct bench b;
 		set_up(&b, 4);
 		b.core = core_new(&b.conf, b.segments, b.count);
-		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1000000, .create_at = b.now - MINUTE,
-				     .rented_at = b.now - MINUTE, .hard_end_ms = b.now + HOUR};
+		struct core_pod p = {.phase = POD_BOOTING,
+				     .id = "p0",
+				     .attempt = "a0",
+				     .price_microusd_h = 1000000,
+				     .create_at = b.now - MINUTE,
+				     .rented_at = b.now - MINUTE,
+				     .hard_end_ms = b.now + HOUR};
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});
 		if (seen)
 			list_in(&b, POD_STATE_CREATING, 0, -1);
 		for (int i = 0; i < 40 && pod(&b, 0)->phase == POD_BOOTING; i++) {
-			tell(&b, (struct event){.type = EV_LISTED, .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no list for you"}});
+			tell(&b, (struct event){.type = EV_LISTED,
+						.err = &(struct err){.kind = ERR_TRANSIENT,
+								     .msg = "no list for you"}});
 			wait_ms(&b, 15 * SECOND);
 		}
 		check_phase(&b, "given up", 0, POD_RELEASING);
@@ -3909,7 +4285,8 @@ static void test_release_of_the_idle_one(void **state)
 	tear_down(&b);
 }
 
-/* A pod with one segment, rendered, whose file is on its way; its volume can be read without it, or not. */
+/* A pod with one segment, rendered, whose file is on its way; its volume can be read without it, or
+ * not. */
 static void all_but_home(struct bench *b, bool apart, bool free)
 {
 	struct volume v = {.id = "v1", .apart = apart};
@@ -3980,14 +4357,16 @@ static void test_a_transfer_that_breaks(void **state)
 
 	(void)state;
 	all_but_home(&b, false, true);
-	check_int("rendered", "fetches", did(&b, ACT_FETCH, 0), 0); /* with its event; this is of the batch's end */
+	/* with its event; this is of the batch's end */
+	check_int("rendered", "fetches", did(&b, ACT_FETCH, 0), 0);
 	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
 	check_int("broke once", "fetches", did(&b, ACT_FETCH, 0), 1);
 	for (size_t i = 0; i < ARRAY_LEN(pauses); i++) {
 		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
 		check_int("broke again", "fetches at once", did(&b, ACT_FETCH, 0), 0);
 		wait_ms(&b, pauses[i] - 100);
-		check_int("broke again", "fetches before its pause is over", did(&b, ACT_FETCH, 0), 0);
+		check_int("broke again", "fetches before its pause is over", did(&b, ACT_FETCH, 0),
+			  0);
 		wait_ms(&b, 200);
 		check_int("broke again", "fetches", did(&b, ACT_FETCH, 0), 1);
 	}
@@ -4002,7 +4381,8 @@ static void test_a_transfer_that_breaks(void **state)
 		wait_ms(&b, 5 * SECOND);
 	}
 	assert_int_equal(core_seg_state(b.core, 0), SEG_RENDERED);
-	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK); /* there is something about this file: it is rendered again */
+	/* there is something about this file: it is rendered again */
+	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
 	assert_int_not_equal(core_seg_state(b.core, 0), SEG_RENDERED);
 	tear_down(&b);
 
@@ -4017,14 +4397,17 @@ static void test_a_transfer_that_breaks(void **state)
 
 static void test_files_of_durable_pods_are_waited_for(void **state)
 {
-	static const enum err_kind kinds[] = {ERR_NOT_FOUND, ERR_NETWORK, ERR_CREDENTIALS, ERR_RATE_LIMITED};
+	static const enum err_kind kinds[] = {ERR_NOT_FOUND, ERR_NETWORK, ERR_CREDENTIALS,
+					      ERR_RATE_LIMITED};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		struct bench b;
 		int asked = 0;
 		all_but_home(&b, true, false);
-		tell(&b, (struct event){.type = EV_SYNCED, .number = first(&b, ACT_SYNC)->number, .ok = true});
+		tell(&b, (struct event){.type = EV_SYNCED,
+					.number = first(&b, ACT_SYNC)->number,
+					.ok = true});
 		tell(&b, (struct event){.type = EV_RELEASED});
 		for (int64_t until = b.now + 9 * MINUTE; b.now < until;) {
 			tell_err(&b, EV_HOME_FAILED, 0, kinds[i]);
@@ -4036,7 +4419,8 @@ static void test_files_of_durable_pods_are_waited_for(void **state)
 		assert_int_equal(core_seg_state(b.core, 0), SEG_RENDERED);
 		b.now += MINUTE + SECOND;
 		tell_err(&b, EV_HOME_FAILED, 0, kinds[i]);
-		assert_int_equal(core_seg_state(b.core, 0), SEG_FAILED); /* `burst fetch` may bring it yet */
+		/* `burst fetch` may bring it yet */
+		assert_int_equal(core_seg_state(b.core, 0), SEG_FAILED);
 		end_well(&b);
 		tear_down(&b);
 	}
@@ -4048,13 +4432,16 @@ static void test_slept_over_files_of_a_durable_pod(void **state)
 	for (int slept = 0; slept < 2; slept++) {
 		struct bench b;
 		all_but_home(&b, true, false);
-		tell(&b, (struct event){.type = EV_SYNCED, .number = first(&b, ACT_SYNC)->number, .ok = true});
+		tell(&b, (struct event){.type = EV_SYNCED,
+					.number = first(&b, ACT_SYNC)->number,
+					.ok = true});
 		tell(&b, (struct event){.type = EV_RELEASED});
 		b.now += HOUR;
 		if (slept)
 			tell(&b, (struct event){.type = EV_SLEPT});
 		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK); /* there is none yet */
-		check_int(slept ? "slept" : "an hour in vain", "state", core_seg_state(b.core, 0), slept ? SEG_RENDERED : SEG_FAILED);
+		check_int(slept ? "slept" : "an hour in vain", "state", core_seg_state(b.core, 0),
+			  slept ? SEG_RENDERED : SEG_FAILED);
 		if (slept) {
 			wait_ms(&b, SECOND);
 			check_int("slept", "fetches", did(&b, ACT_FETCH, 0), 1);
@@ -4066,7 +4453,10 @@ static void test_slept_over_files_of_a_durable_pod(void **state)
 static void test_durable_pods_of_an_earlier_life(void **state)
 {
 	struct bench b;
-	struct core_pod p = {.phase = POD_GONE, .id = "p0", .attempt = "a0", .durable = true,
+	struct core_pod p = {.phase = POD_GONE,
+			     .id = "p0",
+			     .attempt = "a0",
+			     .durable = true,
 			     .volume = {.id = "v1", .apart = true}};
 
 	(void)state;
@@ -4076,7 +4466,8 @@ static void test_durable_pods_of_an_earlier_life(void **state)
 	tell(&b, (struct event){.type = EV_START});
 	check_int("at the start", "salvages", did(&b, ACT_SALVAGE, 0), 1);
 	check_int("before its log is read", "questions for offers", did(&b, ACT_OFFERS, -1), 0);
-	tell_err(&b, EV_SALVAGED, 0, ERR_NETWORK); /* it is asked again, and nothing is rented meanwhile */
+	/* it is asked again, and nothing is rented meanwhile */
+	tell_err(&b, EV_SALVAGED, 0, ERR_NETWORK);
 	check_int("not to be had now", "questions for offers", did(&b, ACT_OFFERS, -1), 0);
 	wait_ms(&b, SECOND);
 	check_int("not to be had now", "salvages", did(&b, ACT_SALVAGE, 0), 1);
@@ -4089,7 +4480,8 @@ static void test_durable_pods_of_an_earlier_life(void **state)
 	tear_down(&b);
 }
 
-/* ... nor is what a pod finished that was handed over, and has had its time since: nobody needs to reach it for that. */
+/* ... nor is what a pod finished that was handed over, and has had its time since: nobody needs to
+ * reach it for that. */
 static void test_files_of_a_pod_whose_time_was_over(void **state)
 {
 	static const struct {
@@ -4110,8 +4502,14 @@ static void test_files_of_a_pod_whose_time_was_over(void **state)
 		struct bench b;
 		set_up(&b, 2);
 		b.now += 24 * HOUR;
-		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .detached = true, .volume = {.id = "v1", .apart = cases[i].apart},
-				     .create_at = b.now - 2 * HOUR, .rented_at = b.now - 2 * HOUR, .hard_end_ms = b.now + cases[i].hard_end_s * SECOND};
+		struct core_pod p = {.phase = POD_BOOTING,
+				     .id = "p0",
+				     .attempt = "a0",
+				     .detached = true,
+				     .volume = {.id = "v1", .apart = cases[i].apart},
+				     .create_at = b.now - 2 * HOUR,
+				     .rented_at = b.now - 2 * HOUR,
+				     .hard_end_ms = b.now + cases[i].hard_end_s * SECOND};
 		p.connected_at = cases[i].was_reached ? p.create_at + MINUTE : 0;
 		b.core = core_new(&b.conf, b.segments, b.count);
 		core_adopt(b.core, &p);
@@ -4154,7 +4552,8 @@ static void test_release_of_one_out_of_reach(void **state)
 	tear_down(&b);
 }
 
-/* A pod that was seen, then released at 0 s; when was it looked for, was it there, and what follows. */
+/* A pod that was seen, then released at 0 s; when was it looked for, was it there, and what
+ * follows. */
 static const struct {
 	const char *name;
 	int64_t gap_ms;
@@ -4169,8 +4568,16 @@ static const struct {
 	{"two looks too close", 5000, {{1000}, {5999}}, 2, POD_CONFIRMING},
 	{"two looks 5 s apart", 5000, {{1000}, {6000}}, 2, POD_GONE},
 	{"a look asked for before the release", 5000, {{-1000}, {4500}}, 2, POD_CONFIRMING},
-	{"seen in between: from the start", 5000, {{1000}, {4000, true}, {7000}}, 3, POD_CONFIRMING},
-	{"seen in between, then two clean ones", 5000, {{1000}, {4000, true}, {7000}, {12000}}, 4, POD_GONE},
+	{"seen in between: from the start",
+	 5000,
+	 {{1000}, {4000, true}, {7000}},
+	 3,
+	 POD_CONFIRMING},
+	{"seen in between, then two clean ones",
+	 5000,
+	 {{1000}, {4000, true}, {7000}, {12000}},
+	 4,
+	 POD_GONE},
 	{"one look where the list is the truth", 0, {{1000}}, 1, POD_GONE},
 	{"still there after 20 s: asked again", 5000, {{21000, true}}, 1, POD_RELEASING},
 };
@@ -4198,16 +4605,20 @@ static void test_two_looks(void **state)
 			int64_t asked = released_at + confirmations[i].looks[k].at_ms;
 			struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
 			b.now = MAX(b.now, asked);
-			tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = confirmations[i].looks[k].there,
+			tell(&b, (struct event){.type = EV_LISTED,
+						.views = &v,
+						.count = confirmations[i].looks[k].there,
 						.asked_at = asked});
 		}
 		check_phase(&b, confirmations[i].name, 0, confirmations[i].phase);
-		check_int(confirmations[i].name, "ended", core_ended(b.core), confirmations[i].phase == POD_GONE);
+		check_int(confirmations[i].name, "ended", core_ended(b.core),
+			  confirmations[i].phase == POD_GONE);
 		tear_down(&b);
 	}
 }
 
-/* A pod that its vendor never listed, released as soon as its create was answered: absence alone proves nothing yet. */
+/* A pod that its vendor never listed, released as soon as its create was answered: absence alone
+ * proves nothing yet. */
 static const struct {
 	const char *name;
 	int64_t gap_ms;
@@ -4249,7 +4660,8 @@ static void test_never_listed(void **state)
 	}
 }
 
-/* ... and it is looked for all that minute, so that it is released again when it surfaces, but not without a pause. */
+/* ... and it is looked for all that minute, so that it is released again when it surfaces, but not
+ * without a pause. */
 static void test_looks_for_the_never_listed(void **state)
 {
 	struct bench b;
@@ -4272,7 +4684,8 @@ static void test_looks_for_the_never_listed(void **state)
 	tear_down(&b);
 }
 
-/* ... and whoever knew of no such pod when it was released, so soon after its create, is asked once more before it counts as gone. */
+/* ... and whoever knew of no such pod when it was released, so soon after its create, is asked once
+ * more before it counts as gone. */
 static void test_released_before_it_was_known(void **state)
 {
 	struct bench b;
@@ -4298,8 +4711,9 @@ static void test_released_before_it_was_known(void **state)
 	tear_down(&b);
 }
 
-/* A pod whose release was answered with "no such pod", once: seconds from then to each list, and whether that shows it. Nothing was
- * ended, so it takes the gap of an ambiguous create, another release, and two lists after that. */
+/* A pod whose release was answered with "no such pod", once: seconds from then to each list, and
+ * whether that shows it. Nothing was ended, so it takes the gap of an ambiguous create, another
+ * release, and two lists after that. */
 static const struct {
 	const char *name;
 	int64_t gap_ms;
@@ -4311,12 +4725,22 @@ static const struct {
 	enum pod_phase phase;
 } denials[] = {
 	{"two lists 5 s apart prove nothing", 5000, {{1}, {7}}, 2, 0, POD_CONFIRMING},
-	{"nor do all of a minute", 5000, {{1}, {11}, {21}, {31}, {41}, {51}, {60}}, 7, 0, POD_CONFIRMING},
+	{"nor do all of a minute",
+	 5000,
+	 {{1}, {11}, {21}, {31}, {41}, {51}, {60}},
+	 7,
+	 0,
+	 POD_CONFIRMING},
 	{"after a minute it is released again", 5000, {{1}, {31}, {61}}, 3, 1, POD_CONFIRMING},
 	{"one list after that is not enough", 5000, {{1}, {31}, {61}, {62}}, 4, 1, POD_CONFIRMING},
 	{"two lists after that", 5000, {{1}, {31}, {61}, {62}, {67}}, 5, 1, POD_GONE},
 	{"it is there again after 20 s", 5000, {{1}, {11}, {21, true}}, 3, 1, POD_CONFIRMING},
-	{"then the minute begins anew", 5000, {{1}, {11}, {21, true}, {22}, {61}, {67}, {81}}, 7, 1, POD_CONFIRMING},
+	{"then the minute begins anew",
+	 5000,
+	 {{1}, {11}, {21, true}, {22}, {61}, {67}, {81}},
+	 7,
+	 1,
+	 POD_CONFIRMING},
 	{"where the list is the truth", 0, {{1}}, 1, 0, POD_GONE},
 };
 
@@ -4342,7 +4766,8 @@ static void test_denied_when_it_is_released(void **state)
 			if (!did(&b, ACT_RELEASE, 0))
 				continue;
 			releases++;
-			tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+			tell(&b, (struct event){
+					 .type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
 		}
 		check_phase(&b, name, 0, denials[i].phase);
 		check_int(name, "releases", releases, denials[i].releases);
@@ -4351,7 +4776,8 @@ static void test_denied_when_it_is_released(void **state)
 	}
 }
 
-/* A pod that was at work is released, and its provider answers so: is its agent told to end it, and over which connection? */
+/* A pod that was at work is released, and its provider answers so: is its agent told to end it, and
+ * over which connection? */
 static const struct {
 	const char *name;
 	enum err_kind kind;
@@ -4395,12 +4821,14 @@ static void test_its_agent_ends_what_its_provider_does_not(void **state)
 		}
 		check_int(release_refusals[i].name, "told", told, release_refusals[i].told);
 		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-		check_int(release_refusals[i].name, "closed once it is accepted", did(&b, ACT_CLOSE, 0), 1);
+		check_int(release_refusals[i].name, "closed once it is accepted",
+			  did(&b, ACT_CLOSE, 0), 1);
 		tear_down(&b);
 	}
 }
 
-/* Its provider ends it never and lists it no more: it has ended itself, and billed until the first list without it. */
+/* Its provider ends it never and lists it no more: it has ended itself, and billed until the first
+ * list without it. */
 static void test_gone_though_its_release_is_refused(void **state)
 {
 	struct bench b;
@@ -4424,12 +4852,14 @@ static void test_gone_though_its_release_is_refused(void **state)
 	wait_ms(&b, 10 * SECOND);
 	list_nothing(&b);
 	check_phase(&b, "a minute of lists without it", 0, POD_GONE);
-	assert_int_equal(core_billed_ms(pod(&b, 0), b.now) / 1000, (told_at + 10 * SECOND - pod(&b, 0)->create_at + 999) / 1000);
+	assert_int_equal(core_billed_ms(pod(&b, 0), b.now) / 1000,
+			 (told_at + 10 * SECOND - pod(&b, 0)->create_at + 999) / 1000);
 	check_int("then", "ended", core_ended(b.core), 1);
 	tear_down(&b);
 }
 
-/* Its address is known and its sshd does not answer yet: every quarter of a second counts, for half a minute. */
+/* Its address is known and its sshd does not answer yet: every quarter of a second counts, for half
+ * a minute. */
 static void test_connects_again_soon(void **state)
 {
 	struct bench b;
@@ -4459,7 +4889,8 @@ static void test_connects_again_soon(void **state)
 	tear_down(&b);
 }
 
-/* One that the list had shown, is denied twice, and then seen: it bills until its provider says that it ended it. */
+/* One that the list had shown, is denied twice, and then seen: it bills until its provider says
+ * that it ended it. */
 static void test_released_and_not_known_though_it_was_listed(void **state)
 {
 	struct bench b;
@@ -4570,7 +5001,8 @@ static void test_release_that_limits_keep_back(void **state)
 	tear_down(&b);
 }
 
-/* ... and no list that says for how long it wants to be left alone keeps a run from looking for its pods. */
+/* ... and no list that says for how long it wants to be left alone keeps a run from looking for its
+ * pods. */
 static void test_list_that_wants_to_be_left_alone(void **state)
 {
 	static const enum err_kind kinds[] = {ERR_TRANSIENT, ERR_RATE_LIMITED};
@@ -4711,8 +5143,8 @@ static void test_slept_over_the_last_look(void **state)
 
 static void test_committed(void **state)
 {
-	/* a pod at $3.60 an hour costs 1000 micro-dollars a second; its hard end is 100 s from now (and ending itself may take it
-	 * 5 s), it was asked for 10 s ago */
+	/* a pod at $3.60 an hour costs 1000 micro-dollars a second; its hard end is 100 s from now
+	 * (and ending itself may take it 5 s), it was asked for 10 s ago */
 	static const struct {
 		const char *name;
 		enum pod_phase phase;
@@ -4730,8 +5162,11 @@ static void test_committed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct core_pod p = {.phase = cases[i].phase, .price_microusd_h = 3600000, .create_at = 40000,
-				     .hard_end_ms = 150000, .released_at = cases[i].released ? 49000 : 0};
+		struct core_pod p = {.phase = cases[i].phase,
+				     .price_microusd_h = 3600000,
+				     .create_at = 40000,
+				     .hard_end_ms = 150000,
+				     .released_at = cases[i].released ? 49000 : 0};
 		struct core c = {.pods = &p, .pod_count = 1, .now = 50000, .spent_microusd = 7};
 		check_int(cases[i].name, "micro-dollars", budget_committed(&c), 7 + cases[i].want);
 	}
@@ -4765,12 +5200,15 @@ static void test_hard_end(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct core c = {.now = 5000, .spent_microusd = cases[i].spent,
-				 .deadline_at = cases[i].deadline_s ? 5000 + cases[i].deadline_s * 1000 : 0,
-				 .cold_ms = cases[i].cold_s * 1000};
+		struct core c = {
+			.now = 5000,
+			.spent_microusd = cases[i].spent,
+			.deadline_at = cases[i].deadline_s ? 5000 + cases[i].deadline_s * 1000 : 0,
+			.cold_ms = cases[i].cold_s * 1000};
 		c.conf.max_cost_microusd = cases[i].max_cost;
 		int64_t end = budget_hard_end(&c, cases[i].price, cases[i].more);
-		check_int(cases[i].name, "hard end", end < 0 ? -1 : (end - 5000) / 1000, cases[i].want_s);
+		check_int(cases[i].name, "hard end", end < 0 ? -1 : (end - 5000) / 1000,
+			  cases[i].want_s);
 	}
 }
 
@@ -4795,7 +5233,10 @@ static void test_shares_of_a_cap(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		check_int(cases[i].name, "shares", budget_shares(cases[i].left_s * SECOND, cases[i].most, cases[i].cold_s * SECOND), cases[i].want);
+		check_int(cases[i].name, "shares",
+			  budget_shares(cases[i].left_s * SECOND, cases[i].most,
+					cases[i].cold_s * SECOND),
+			  cases[i].want);
 }
 
 static void test_margin(void **state)
@@ -4816,7 +5257,8 @@ static void test_hard_end_of_a_pod(void **state)
 	int64_t hard_end = b.now + 100 * SECOND;
 	assert_int_equal(pod(&b, 0)->hard_end_ms, hard_end);
 	assert_int_equal(pod(&b, 0)->hard_end_s, (WALL_MS + hard_end) / 1000);
-	assert_int_equal(pod(&b, 0)->first_lease_end_s, pod(&b, 0)->hard_end_s); /* no lease beyond it */
+	/* no lease beyond it */
+	assert_int_equal(pod(&b, 0)->first_lease_end_s, pod(&b, 0)->hard_end_s);
 	bring_up(&b, 0);
 	wait_ms(&b, hard_end - 20 * SECOND - b.now - 1);
 	assert_int_equal(did(&b, ACT_REVOKE, 0), 0);
@@ -4828,7 +5270,8 @@ static void test_hard_end_of_a_pod(void **state)
 	tear_down(&b);
 }
 
-/* ... though there is work, and a pod that waits for it: what that has finished comes home, then it goes, and none is rented. */
+/* ... though there is work, and a pod that waits for it: what that has finished comes home, then it
+ * goes, and none is rented. */
 static void test_nothing_is_begun_beside_the_cap(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -4866,7 +5309,11 @@ static void test_first_lease_outlasts_the_boot_limit(void **state)
 	static const struct {
 		const char *name;
 		int64_t boot_limit_s, lease_s;
-	} cases[] = {{"shortest", 5, 8}, {"short", 30, 33}, {"a minute", 60, 66}, {"usual", 600, 630}, {"longest", 7200, 7230}};
+	} cases[] = {{"shortest", 5, 8},
+		     {"short", 30, 33},
+		     {"a minute", 60, 66},
+		     {"usual", 600, 630},
+		     {"longest", 7200, 7230}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -4876,7 +5323,8 @@ static void test_first_lease_outlasts_the_boot_limit(void **state)
 		b.conf.boot_limit_ms = cases[i].boot_limit_s * SECOND;
 		start_simply(&b);
 		int64_t created = b.now;
-		check_int(cases[i].name, "first lease", pod(&b, 0)->first_lease_end_s, (WALL_MS + created) / 1000 + cases[i].lease_s);
+		check_int(cases[i].name, "first lease", pod(&b, 0)->first_lease_end_s,
+			  (WALL_MS + created) / 1000 + cases[i].lease_s);
 		rented(&b, 0);
 		b.now += 10;
 		list_running(&b, 0);
@@ -4893,7 +5341,9 @@ static void test_lease(void **state)
 	(void)state;
 	set_up(&b, 8);
 	start_simply(&b);
-	assert_int_equal(pod(&b, 0)->first_lease_end_s, (WALL_MS + b.now + 5 * MINUTE + 30 * SECOND) / 1000); /* no lease behind boot_limit */
+	/* no lease behind boot_limit */
+	assert_int_equal(pod(&b, 0)->first_lease_end_s,
+			 (WALL_MS + b.now + 5 * MINUTE + 30 * SECOND) / 1000);
 	rented(&b, 0);
 	b.now += 10;
 	list_running(&b, 0);
@@ -4946,20 +5396,28 @@ static void test_caps_end_the_run(void **state)
 			wait_ms(&b, 10 * SECOND);
 		end_well(&b);
 		check_int(cases[i].name, "exit", exit_status(&b), cases[i].status);
-		check_int(cases[i].name, "below the cap", !cases[i].max_cost || summary(&b).cost_microusd <= cases[i].max_cost, 1);
+		check_int(cases[i].name, "below the cap",
+			  !cases[i].max_cost || summary(&b).cost_microusd <= cases[i].max_cost, 1);
 		check_int(cases[i].name, "pods", core_pod_count(b.core), 1);
 		tear_down(&b);
 	}
 }
 
-static const struct event alive_again = {.type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .number = 1};
+static const struct event alive_again = {
+	.type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .number = 1};
 
-/* Pods of an earlier life of the run that came up a minute ago and may live for four hours more, at $1 an hour each; listed as
- * running, not connected yet. */
+/* Pods of an earlier life of the run that came up a minute ago and may live for four hours more, at
+ * $1 an hour each; listed as running, not connected yet. */
 static void adopt_living(struct bench *b, int i, int64_t ready_at)
 {
-	struct core_pod p = {.phase = POD_BOOTING, .price_microusd_h = 1000000, .create_at = b->now - MINUTE, .rented_at = b->now - MINUTE,
-			     .running_at = b->now - MINUTE, .ready_at = ready_at, .listed = true, .hard_end_ms = b->now + 4 * HOUR,
+	struct core_pod p = {.phase = POD_BOOTING,
+			     .price_microusd_h = 1000000,
+			     .create_at = b->now - MINUTE,
+			     .rented_at = b->now - MINUTE,
+			     .running_at = b->now - MINUTE,
+			     .ready_at = ready_at,
+			     .listed = true,
+			     .hard_end_ms = b->now + 4 * HOUR,
 			     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
 
 	snprintf(p.id, sizeof(p.id), "p%d", i);
@@ -4988,7 +5446,8 @@ static void take_over(struct bench *b, int pods)
 	}
 }
 
-/* What two pods have in hand, and have done, is known before either is given work: the first to answer would do it again. */
+/* What two pods have in hand, and have done, is known before either is given work: the first to
+ * answer would do it again. */
 static void test_taken_over_one_after_the_other(void **state)
 {
 	static const struct {
@@ -5023,25 +5482,29 @@ static void test_taken_over_one_after_the_other(void **state)
 			check_int(cases[i].name, "sent too early", sent, 0);
 			b.now += SECOND;
 			rendered(&b, 1, 1);
-			tell(&b, (struct event){.type = EV_RUNNING, .pod = 1, .segment = 2, .t = b.now});
+			tell(&b, (struct event){
+					 .type = EV_RUNNING, .pod = 1, .segment = 2, .t = b.now});
 			ev.pod = 1;
 			tell(&b, ev);
 			check_int(cases[i].name, "sent to the first", did(&b, ACT_SEND, 0), 2);
 			check_int(cases[i].name, "sent to the second", did(&b, ACT_SEND, 1), 1);
-			check_int(cases[i].name, "is done", core_seg_state(b.core, 1), SEG_RENDERED);
+			check_int(cases[i].name, "is done", core_seg_state(b.core, 1),
+				  SEG_RENDERED);
 			check_int(cases[i].name, "is in hand", core_seg_state(b.core, 2), SEG_HELD);
 		} else {
 			while (!sent && b.now < listed_at + MINUTE) {
 				wait_ms(&b, SECOND);
 				sent = did(&b, ACT_SEND, 0);
 			}
-			check_int(cases[i].name, "sent after s", (b.now - listed_at) / 1000, cases[i].waits_s);
+			check_int(cases[i].name, "sent after s", (b.now - listed_at) / 1000,
+				  cases[i].waits_s);
 		}
 		tear_down(&b);
 	}
 }
 
-/* Whoever goes on with a run may have lowered its caps: they hold for the pods that he finds, too. */
+/* Whoever goes on with a run may have lowered its caps: they hold for the pods that he finds, too.
+ */
 static void test_lower_caps_hold_for_pods_taken_over(void **state)
 {
 	static const struct {
@@ -5050,7 +5513,8 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 		int64_t max_cost, max_duration_ms;
 		int64_t ends_s, margin_s; /* from now */
 	} cases[] = {
-		{"caps.max_cost: six minutes, one of them over", 1, 100000, 0, 300 - SELF_END_MS / 1000, 20},
+		{"caps.max_cost: six minutes, one of them over", 1, 100000, 0,
+		 300 - SELF_END_MS / 1000, 20},
 		{"... for two pods", 2, 100000, 0, 120 - SELF_END_MS / 1000, 17},
 		{"caps.max_cost is used up", 1, 10000, 0, 0, 0},
 		{"caps.max_duration", 1, 0, 10 * MINUTE, 600, 20},
@@ -5079,10 +5543,12 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 			fail_msg("%s: goes after %lld s", name, (long long)went_s);
 		for (int k = 0; k < cases[i].pods; k++) {
 			check_phase(&b, name, k, POD_RELEASING);
-			check_int(name, "its own end", pod(&b, k)->hard_end_ms + pod(&b, k)->cut_ms, began_at + 4 * HOUR);
+			check_int(name, "its own end", pod(&b, k)->hard_end_ms + pod(&b, k)->cut_ms,
+				  began_at + 4 * HOUR);
 		}
 		if (cases[i].ends_s && cases[i].max_cost)
-			check_int(name, "within the cap", summary(&b).cost_microusd <= cases[i].max_cost, 1);
+			check_int(name, "within the cap",
+				  summary(&b).cost_microusd <= cases[i].max_cost, 1);
 		if (cases[i].ends_s < HOUR / 1000) {
 			tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 			end_well(&b);
@@ -5092,14 +5558,16 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 	}
 }
 
-/* What a pod of an earlier life had cost was noted by a clock that may have been set back since. Its vendor's tells how old it is. */
+/* What a pod of an earlier life had cost was noted by a clock that may have been set back since.
+ * Its vendor's tells how old it is. */
 static void test_older_than_our_clock_says(void **state)
 {
 	static const struct {
 		const char *name;
-		int64_t older_s, ahead_ms; /* by its vendor's clock than by ours, which is so far ahead of it */
-		int64_t took_ms;	   /* its list */
-		bool untold;		   /* nobody knows its clock */
+		/* by its vendor's clock than by ours, which is so far ahead of it */
+		int64_t older_s, ahead_ms;
+		int64_t took_ms; /* its list */
+		bool untold;     /* nobody knows its clock */
 		int64_t billed_s;
 		bool goes;
 	} cases[] = {
@@ -5124,25 +5592,35 @@ static void test_older_than_our_clock_says(void **state)
 		take_over(&b, 1);
 		struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
 		/* so that by ours, put right, it is as old as its row says, or older */
-		int64_t made_ms = WALL_MS + pod(&b, 0)->create_at - cases[i].older_s * SECOND, asked_at = b.now;
+		int64_t made_ms = WALL_MS + pod(&b, 0)->create_at - cases[i].older_s * SECOND,
+			asked_at = b.now;
 		v.created_at_s = cases[i].older_s < 0 ? 0 : made_ms / 1000;
 		b.now += cases[i].took_ms;
-		tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = asked_at, .ahead_ms = cases[i].ahead_ms,
+		tell(&b, (struct event){.type = EV_LISTED,
+					.views = &v,
+					.count = 1,
+					.asked_at = asked_at,
+					.ahead_ms = cases[i].ahead_ms,
 					.clock_known = !cases[i].untold});
-		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, cases[i].billed_s);
-		check_int(cases[i].name, "saved", did(&b, ACT_SAVE, 0) > 0, pod(&b, 0)->create_at < asked_at - MINUTE);
+		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
+			  cases[i].billed_s);
+		check_int(cases[i].name, "saved", did(&b, ACT_SAVE, 0) > 0,
+			  pod(&b, 0)->create_at < asked_at - MINUTE);
 		if (cases[i].goes) {
 			wait_ms(&b, 1);
 			assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
 		} else {
 			check_int(cases[i].name, "within the cap",
-				  money_for(1000000, pod(&b, 0)->hard_end_ms + SELF_END_MS - pod(&b, 0)->create_at) <= 100000, 1);
+				  money_for(1000000, pod(&b, 0)->hard_end_ms + SELF_END_MS -
+							     pod(&b, 0)->create_at) <= 100000,
+				  1);
 		}
 		tear_down(&b);
 	}
 }
 
-/* A day away is not billed: one that has ended itself meanwhile takes nothing from another that works. */
+/* A day away is not billed: one that has ended itself meanwhile takes nothing from another that
+ * works. */
 static void test_one_that_ended_itself_shortens_no_other(void **state)
 {
 	struct bench b;
@@ -5153,11 +5631,19 @@ static void test_one_that_ended_itself_shortens_no_other(void **state)
 	b.conf.pods = 2;
 	b.conf.max_cost_microusd = 10000000;
 	b.core = core_new(&b.conf, b.segments, b.count);
-	for (int i = 0; i < 2; i++) { /* began 8 hours ago: for 4 hours at $1.20, for 10 at $0.50, which is 9.80 */
+	/* began 8 hours ago: for 4 hours at $1.20, for 10 at $0.50, which is 9.80 */
+	for (int i = 0; i < 2; i++) {
 		int64_t began = b.now - 8 * HOUR, end = began + (i ? 10 : 4) * HOUR;
-		struct core_pod p = {.phase = POD_BOOTING, .detached = true, .price_microusd_h = i ? 500000 : 1200000, .create_at = began,
-				     .rented_at = began, .running_at = began, .connected_at = began + MINUTE, .listed = true,
-				     .hard_end_ms = end, .hard_end_s = (WALL_MS + end) / 1000};
+		struct core_pod p = {.phase = POD_BOOTING,
+				     .detached = true,
+				     .price_microusd_h = i ? 500000 : 1200000,
+				     .create_at = began,
+				     .rented_at = began,
+				     .running_at = began,
+				     .connected_at = began + MINUTE,
+				     .listed = true,
+				     .hard_end_ms = end,
+				     .hard_end_s = (WALL_MS + end) / 1000};
 		snprintf(p.id, sizeof(p.id), "p%d", i);
 		snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
 		COPY_TEXT(p.offer.provider, "alpha");
@@ -5175,8 +5661,14 @@ static void test_one_that_ended_itself_shortens_no_other(void **state)
 
 static void adopt_of_four_hours(struct bench *b, int64_t end) /* at $1.20, to end itself then */
 {
-	struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1200000, .create_at = b->now - 4 * HOUR,
-			     .rented_at = b->now - 4 * HOUR, .hard_end_ms = end, .hard_end_s = (WALL_MS + end) / 1000};
+	struct core_pod p = {.phase = POD_BOOTING,
+			     .id = "p0",
+			     .attempt = "a0",
+			     .price_microusd_h = 1200000,
+			     .create_at = b->now - 4 * HOUR,
+			     .rented_at = b->now - 4 * HOUR,
+			     .hard_end_ms = end,
+			     .hard_end_s = (WALL_MS + end) / 1000};
 
 	b->conf.max_cost_microusd = 10000000;
 	b->conf.wait_ms = 10 * HOUR;
@@ -5185,7 +5677,8 @@ static void adopt_of_four_hours(struct bench *b, int64_t end) /* at $1.20, to en
 	tell(b, (struct event){.type = EV_START});
 }
 
-/* An outage: nobody can end it, not it itself either, and what it costs meanwhile is nobody else's. */
+/* An outage: nobody can end it, not it itself either, and what it costs meanwhile is nobody else's.
+ */
 static void test_what_cannot_be_ended_is_paid_for(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -5209,7 +5702,8 @@ static void test_what_cannot_be_ended_is_paid_for(void **state)
 	tear_down(&b);
 }
 
-/* Its container may never have run, and so not ended it: nothing is rented on the guess that it has. */
+/* Its container may never have run, and so not ended it: nothing is rented on the guess that it
+ * has. */
 static void test_nothing_is_rented_unseen(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -5256,14 +5750,16 @@ static void test_lower_price_for_a_pod_taken_over(void **state)
 	tear_down(&b);
 }
 
-/* A pod of an earlier life ended itself, and somebody looks 86 s after its create. Its provider has a record of how long it ran. */
+/* A pod of an earlier life ended itself, and somebody looks 86 s after its create. Its provider has
+ * a record of how long it ran. */
 static void test_booked_until_its_providers_end(void **state)
 {
 	static const struct {
 		const char *name;
 		bool listed; /* once in this life */
 		enum release_word word;
-		int64_t began_s, ran_s; /* began_s: after its create; 0: its provider does not say when */
+		/* began_s: after its create; 0: its provider does not say when */
+		int64_t began_s, ran_s;
 		int64_t billed_s;
 	} cases[] = {
 		{"ended after 20 s", false, RELEASE_TAKEN, 5, 15, 21},
@@ -5282,9 +5778,17 @@ static void test_booked_until_its_providers_end(void **state)
 		set_up(&b, 4);
 		b.conf.reap = true;
 		int64_t create_at = b.now - 86 * SECOND, hard_end = create_at + HOUR;
-		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 690000, .create_at = create_at,
-				     .rented_at = create_at, .hard_end_ms = hard_end, .hard_end_s = (WALL_MS + hard_end) / 1000, .detached = true};
-		p.vendor_started_s = cases[i].began_s ? (WALL_MS + create_at) / 1000 + cases[i].began_s : 0;
+		struct core_pod p = {.phase = POD_BOOTING,
+				     .id = "p0",
+				     .attempt = "a0",
+				     .price_microusd_h = 690000,
+				     .create_at = create_at,
+				     .rented_at = create_at,
+				     .hard_end_ms = hard_end,
+				     .hard_end_s = (WALL_MS + hard_end) / 1000,
+				     .detached = true};
+		p.vendor_started_s =
+			cases[i].began_s ? (WALL_MS + create_at) / 1000 + cases[i].began_s : 0;
 		b.core = core_new(&b.conf, b.segments, b.count);
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});
@@ -5292,7 +5796,8 @@ static void test_booked_until_its_providers_end(void **state)
 			list_in(&b, POD_STATE_RUNNING, 0, -1);
 		for (int k = 0; k < 60 && pod(&b, 0)->phase != POD_GONE; k++) {
 			if (pod(&b, 0)->phase == POD_RELEASING)
-				tell(&b, (struct event){.type = EV_RELEASED, .number = cases[i].word});
+				tell(&b,
+				     (struct event){.type = EV_RELEASED, .number = cases[i].word});
 			wait_ms(&b, 5 * SECOND);
 			list_nothing(&b);
 		}
@@ -5300,27 +5805,33 @@ static void test_booked_until_its_providers_end(void **state)
 		int64_t before_ms = core_billed_ms(pod(&b, 0), b.now);
 		bool sooner = core_ran_for(b.core, 0, cases[i].ran_s * SECOND);
 		check_int(name, "sooner", sooner, cases[i].billed_s > 0);
-		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, sooner ? cases[i].billed_s : before_ms / 1000);
+		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
+			  sooner ? cases[i].billed_s : before_ms / 1000);
 		tear_down(&b);
 	}
 }
 
-/* Power was cut twelve hours ago, with a pod that was to end itself an hour after its create; the boot clock began anew since. */
+/* Power was cut twelve hours ago, with a pod that was to end itself an hour after its create; the
+ * boot clock began anew since. */
 static void test_found_gone_the_next_day(void **state)
 {
 	static const struct {
 		const char *name;
-		int64_t hard_end_s; /* from its create */
+		int64_t hard_end_s;    /* from its create */
 		enum pod_state listed; /* UNKNOWN: not */
 		enum release_word word;
 		int64_t billed_s;
 	} cases[] = {
-		{"its vendor knows of none", 3600, POD_STATE_UNKNOWN, RELEASE_ABSENT, 3600 + SELF_END_MS / 1000},
-		{"... and does not say so, but lists none", 3600, POD_STATE_UNKNOWN, RELEASE_TAKEN, 3600 + SELF_END_MS / 1000},
-		{"its vendor calls it gone, and not since when", 3600, POD_STATE_GONE, RELEASE_TAKEN, 3600 + SELF_END_MS / 1000},
+		{"its vendor knows of none", 3600, POD_STATE_UNKNOWN, RELEASE_ABSENT,
+		 3600 + SELF_END_MS / 1000},
+		{"... and does not say so, but lists none", 3600, POD_STATE_UNKNOWN, RELEASE_TAKEN,
+		 3600 + SELF_END_MS / 1000},
+		{"its vendor calls it gone, and not since when", 3600, POD_STATE_GONE,
+		 RELEASE_TAKEN, 3600 + SELF_END_MS / 1000},
 		{"it was there until now", 3600, POD_STATE_UNKNOWN, RELEASE_ENDED, 12 * 3600 + 1},
 		{"it was listed", 3600, POD_STATE_RUNNING, RELEASE_TAKEN, 12 * 3600},
-		{"it was to end itself a minute ago, by a clock that may be off", 12 * 3600 - 60, POD_STATE_UNKNOWN, RELEASE_ABSENT, 12 * 3600 + 1},
+		{"it was to end itself a minute ago, by a clock that may be off", 12 * 3600 - 60,
+		 POD_STATE_UNKNOWN, RELEASE_ABSENT, 12 * 3600 + 1},
 	};
 	struct offer o = offer(0, 690000);
 
@@ -5330,9 +5841,16 @@ static void test_found_gone_the_next_day(void **state)
 		struct bench b;
 		set_up(&b, 4);
 		b.conf.max_cost_microusd = 5000000;
-		int64_t create_at = b.now - 12 * HOUR, hard_end = create_at + cases[i].hard_end_s * SECOND;
-		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 690000, .create_at = create_at,
-				     .rented_at = create_at, .hard_end_ms = hard_end, .hard_end_s = (WALL_MS + hard_end) / 1000};
+		int64_t create_at = b.now - 12 * HOUR,
+			hard_end = create_at + cases[i].hard_end_s * SECOND;
+		struct core_pod p = {.phase = POD_BOOTING,
+				     .id = "p0",
+				     .attempt = "a0",
+				     .price_microusd_h = 690000,
+				     .create_at = create_at,
+				     .rented_at = create_at,
+				     .hard_end_ms = hard_end,
+				     .hard_end_s = (WALL_MS + hard_end) / 1000};
 		b.core = core_new(&b.conf, b.segments, b.count);
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});
@@ -5341,12 +5859,14 @@ static void test_found_gone_the_next_day(void **state)
 		wait_ms(&b, SECOND);
 		for (int k = 0; k < 40 && pod(&b, 0)->phase != POD_GONE; k++) {
 			if (pod(&b, 0)->phase == POD_RELEASING)
-				tell(&b, (struct event){.type = EV_RELEASED, .number = cases[i].word});
+				tell(&b,
+				     (struct event){.type = EV_RELEASED, .number = cases[i].word});
 			wait_ms(&b, 5 * SECOND);
 			list_nothing(&b);
 		}
 		check_phase(&b, name, 0, POD_GONE);
-		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, cases[i].billed_s);
+		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
+			  cases[i].billed_s);
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 		check_int(name, "goes on", did(&b, ACT_RENT, -1), cases[i].billed_s < 4 * 3600);
 		tear_down(&b);
@@ -5425,7 +5945,8 @@ static void test_signal_while_renting(void **state)
 	tear_down(&b);
 }
 
-static const enum err_kind by_gravity[] = {ERR_CAP, ERR_CREDENTIALS, ERR_NETWORK, ERR_NO_CAPACITY, ERR_JOB};
+static const enum err_kind by_gravity[] = {ERR_CAP, ERR_CREDENTIALS, ERR_NETWORK, ERR_NO_CAPACITY,
+					   ERR_JOB};
 static const int statuses[] = {5, 3, 6, 4, 1};
 
 static void test_exit_precedence(void **state)
@@ -5438,20 +5959,23 @@ static void test_exit_precedence(void **state)
 			set_up(&b, 4);
 			start(&b);
 			tell_err(&b, EV_FAULT, 0, by_gravity[i]);
-			check_int(err_kind_name(by_gravity[i]), "exit", exit_status(&b), statuses[i]);
+			check_int(err_kind_name(by_gravity[i]), "exit", exit_status(&b),
+				  statuses[i]);
 			tear_down(&b);
 
 			set_up(&b, 4);
 			start_simply(&b);
 			tell_err(&b, EV_FAULT, 0, by_gravity[i]);
 			tell_err(&b, EV_FAULT, 0, by_gravity[k]);
-			check_int(err_kind_name(by_gravity[i]), err_kind_name(by_gravity[k]), exit_status(&b),
-				  statuses[MIN(i, k)]);
+			check_int(err_kind_name(by_gravity[i]), err_kind_name(by_gravity[k]),
+				  exit_status(&b), statuses[MIN(i, k)]);
 			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
-			check_int(err_kind_name(by_gravity[i]), "and a signal", exit_status(&b), 143);
+			check_int(err_kind_name(by_gravity[i]), "and a signal", exit_status(&b),
+				  143);
 			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
-			check_int(err_kind_name(by_gravity[i]), "and a pod left", exit_status(&b), 9);
+			check_int(err_kind_name(by_gravity[i]), "and a pod left", exit_status(&b),
+				  9);
 			tear_down(&b);
 		}
 }
@@ -5472,7 +5996,8 @@ static void test_no_work_no_pod(void **state)
 	tear_down(&b);
 }
 
-/* What an agent had logged before it began anew is told once more, and its pod seems to be at work. */
+/* What an agent had logged before it began anew is told once more, and its pod seems to be at work.
+ */
 static void test_failed_to_prepare_at_work(void **state)
 {
 	struct bench b;
@@ -5489,7 +6014,8 @@ static void test_failed_to_prepare_at_work(void **state)
 	tear_down(&b);
 }
 
-/* The volume of a pod fills up: others may have room for what it was to do. Where nothing was ever rendered none would. */
+/* The volume of a pod fills up: others may have room for what it was to do. Where nothing was ever
+ * rendered none would. */
 static void test_workers_cannot_go_on(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -5525,7 +6051,8 @@ static void test_workers_cannot_go_on(void **state)
 	}
 }
 
-/* A worker that blames its card: the next pod has another one, and none of that card is rented again, also by a new list. */
+/* A worker that blames its card: the next pod has another one, and none of that card is rented
+ * again, also by a new list. */
 static void test_unfit_card(void **state)
 {
 	static const struct {
@@ -5549,7 +6076,10 @@ static void test_unfit_card(void **state)
 		start_with(&b, offers, 2);
 		bring_up(&b, 0);
 		b.out.count = 0;
-		tell(&b, (struct event){.type = EV_WORKERS_FAILED, .pod = 0, .number = cases[i].number, .err = &err});
+		tell(&b, (struct event){.type = EV_WORKERS_FAILED,
+					.pod = 0,
+					.number = cases[i].number,
+					.err = &err});
 		check_int(cases[i].name, "releases", did(&b, ACT_RELEASE, 0), 1);
 		/* its agent ends with a word of its own */
 		tell(&b, (struct event){.type = EV_WORKERS_FAILED, .pod = 0, .err = &err});
@@ -5579,7 +6109,8 @@ static void test_card_known_as_unfit(void **state)
 		start(&b);
 		if (both)
 			COPY_TEXT(past[1].unfit, "no kernels either");
-		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
+		tell(&b,
+		     (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
 		wait_ms(&b, SECOND);
 		check_int("unfit", "pods", core_pod_count(b.core), !both);
 		if (!both)
@@ -5608,14 +6139,18 @@ static void test_unproven_pods_get_no_work(void **state)
 		rented(&b, 0);
 		b.now += 10;
 		list_running(&b, 0);
-		tell(&b, (struct event){.type = EV_CONNECTED, .pod = 0, .switch_ok = cases[i].switch_ok, .t = b.now});
+		tell(&b, (struct event){.type = EV_CONNECTED,
+					.pod = 0,
+					.switch_ok = cases[i].switch_ok,
+					.t = b.now});
 		check_int(cases[i].name, "prepared", did(&b, ACT_PREPARE, 0), cases[i].works);
 		check_int(cases[i].name, "released", did(&b, ACT_RELEASE, 0), !cases[i].works);
 		tear_down(&b);
 	}
 }
 
-/* It is the same image elsewhere: two pods tell enough, whether their provider calls them failed or lets them pull for ever. */
+/* It is the same image elsewhere: two pods tell enough, whether their provider calls them failed or
+ * lets them pull for ever. */
 static void test_images_that_cannot_be_pulled(void **state)
 {
 	struct offer o[] = {offer(0, 1000000), offer(0, 1100000), offer(0, 1200000)};
@@ -5632,22 +6167,31 @@ static void test_images_that_cannot_be_pulled(void **state)
 			rented(&b, i);
 			if (fails) {
 				list_in(&b, POD_STATE_FAILED, i, -1);
-				check_int("failed", "pods while its log is read", core_pod_count(b.core), i + 1);
-				tell(&b, (struct event){.type = EV_UNPULLED, .pod = i, .err = &why});
-				check_int("failed", "hosts that are no worse for it", did(&b, ACT_GOOD_HOST, i), 1);
+				check_int("failed", "pods while its log is read",
+					  core_pod_count(b.core), i + 1);
+				tell(&b,
+				     (struct event){.type = EV_UNPULLED, .pod = i, .err = &why});
+				check_int("failed", "hosts that are no worse for it",
+					  did(&b, ACT_GOOD_HOST, i), 1);
 			} else {
 				wait_ms(&b, LOG_EARLY_MS);
 				check_int("pulling", "logs read", did(&b, ACT_LOG, i), 1);
-				tell(&b, (struct event){.type = EV_UNPULLED, .pod = i, .err = &why});
+				tell(&b,
+				     (struct event){.type = EV_UNPULLED, .pod = i, .err = &why});
 				check_int("pulling", "bad hosts", did(&b, ACT_BAD_HOST, i), 0);
 			}
-			assert_string_equal(pod(&b, i)->reason, "its image cannot be pulled: manifest unknown");
-			tell(&b, (struct event){.type = EV_UNPULLED, .pod = i, .err = &why}); /* the log is read again at its end */
-			tell(&b, (struct event){.type = EV_RELEASED, .pod = i, .number = RELEASE_ENDED});
+			assert_string_equal(pod(&b, i)->reason,
+					    "its image cannot be pulled: manifest unknown");
+			/* the log is read again at its end */
+			tell(&b, (struct event){.type = EV_UNPULLED, .pod = i, .err = &why});
+			tell(&b, (struct event){
+					 .type = EV_RELEASED, .pod = i, .number = RELEASE_ENDED});
 		}
 		check_int("unpulled", "pods", core_pod_count(b.core), 2);
 		check_int("unpulled", "stopping", core_stopping(b.core), true);
-		assert_non_null(strstr(summary(&b).err.msg, "the image cannot be pulled: manifest unknown; look at pod.image"));
+		assert_non_null(
+			strstr(summary(&b).err.msg,
+			       "the image cannot be pulled: manifest unknown; look at pod.image"));
 		check_int("unpulled", "kind", summary(&b).err.kind, ERR_CONFIG);
 		tear_down(&b);
 	}
@@ -5662,10 +6206,15 @@ static void inspected(struct bench *b, enum pod_state state)
 	COPY_TEXT(view.user, "root");
 	COPY_TEXT(view.marker.attempt, pod(b, 0)->attempt);
 	COPY_TEXT(view.marker.run, b->conf.run);
-	tell(b, (struct event){.type = EV_INSPECTED, .pod = 0, .views = &view, .count = 1, .asked_at = b->now});
+	tell(b, (struct event){.type = EV_INSPECTED,
+			       .pod = 0,
+			       .views = &view,
+			       .count = 1,
+			       .asked_at = b->now});
 }
 
-/* Lists that omit a pod for good prove nothing of it: its provider is asked for it by its id, while it comes up and at its end. */
+/* Lists that omit a pod for good prove nothing of it: its provider is asked for it by its id, while
+ * it comes up and at its end. */
 static void test_a_pod_that_lists_omit(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -5707,7 +6256,8 @@ static void test_a_pod_that_lists_omit(void **state)
 	tear_down(&b);
 }
 
-/* Rights of an account's pods are the same for each of them: two tell enough, and none is needed where an earlier run was told. */
+/* Rights of an account's pods are the same for each of them: two tell enough, and none is needed
+ * where an earlier run was told. */
 static void test_accounts_whose_pods_cannot_end_themselves(void **state)
 {
 	struct offer o[] = {offer(0, 1000000), offer(0, 1100000), offer(0, 1200000)};
@@ -5816,13 +6366,16 @@ int main(void)
 		cmocka_unit_test(test_start_of_a_pod_that_is_taken_over),
 		cmocka_unit_test(test_pods_that_come_too_late_are_released),
 		cmocka_unit_test(test_what_a_further_pod_brings),
-		cmocka_unit_test(test_canary_judged), cmocka_unit_test(test_expected_times),
+		cmocka_unit_test(test_canary_judged),
+		cmocka_unit_test(test_expected_times),
 		cmocka_unit_test(test_batches_shrink),
 		cmocka_unit_test(test_batches_of_one_worker_do_not_shrink),
 		cmocka_unit_test(test_batches_that_cost_by_themselves),
 		cmocka_unit_test(test_padded_batches),
-		cmocka_unit_test(test_continuous_is_kept_full), cmocka_unit_test(test_continuous_shares_the_end),
-		cmocka_unit_test(test_continuous_pace),	       cmocka_unit_test(test_continuous_pod_lost),
+		cmocka_unit_test(test_continuous_is_kept_full),
+		cmocka_unit_test(test_continuous_shares_the_end),
+		cmocka_unit_test(test_continuous_pace),
+		cmocka_unit_test(test_continuous_pod_lost),
 		cmocka_unit_test(test_batches_of_given_sizes),
 		cmocka_unit_test(test_long_ones_first),
 		cmocka_unit_test(test_max_batch),
@@ -5835,7 +6388,9 @@ int main(void)
 		cmocka_unit_test(test_ends_of_detached_pods),
 		cmocka_unit_test(test_container_that_cannot_be_made),
 		cmocka_unit_test(test_container_that_was_made_in_between),
-		cmocka_unit_test(test_create_that_hangs), cmocka_unit_test(test_refused_list), cmocka_unit_test(test_limits_that_do_not_end),
+		cmocka_unit_test(test_create_that_hangs),
+		cmocka_unit_test(test_refused_list),
+		cmocka_unit_test(test_limits_that_do_not_end),
 		cmocka_unit_test(test_queued_goes_to_the_next_offer),
 		cmocka_unit_test(test_queued_without_another_offer),
 		cmocka_unit_test(test_queued_and_placed),
@@ -5856,7 +6411,8 @@ int main(void)
 		cmocka_unit_test(test_release_of_the_idle_one),
 		cmocka_unit_test(test_sync_before_the_files_are_home),
 		cmocka_unit_test(test_durable_pods_go_first),
-		cmocka_unit_test(test_a_transfer_that_breaks), cmocka_unit_test(test_files_of_durable_pods_are_waited_for),
+		cmocka_unit_test(test_a_transfer_that_breaks),
+		cmocka_unit_test(test_files_of_durable_pods_are_waited_for),
 		cmocka_unit_test(test_slept_over_files_of_a_durable_pod),
 		cmocka_unit_test(test_durable_pods_of_an_earlier_life),
 		cmocka_unit_test(test_files_of_a_pod_whose_time_was_over),
@@ -5866,10 +6422,10 @@ int main(void)
 		cmocka_unit_test(test_looks_for_the_never_listed),
 		cmocka_unit_test(test_released_before_it_was_known),
 		cmocka_unit_test(test_denied_when_it_is_released),
-	cmocka_unit_test(test_connects_again_soon),
-	cmocka_unit_test(test_its_agent_ends_what_its_provider_does_not),
-	cmocka_unit_test(test_gone_though_its_release_is_refused),
-	cmocka_unit_test(test_released_and_not_known_though_it_was_listed),
+		cmocka_unit_test(test_connects_again_soon),
+		cmocka_unit_test(test_its_agent_ends_what_its_provider_does_not),
+		cmocka_unit_test(test_gone_though_its_release_is_refused),
+		cmocka_unit_test(test_released_and_not_known_though_it_was_listed),
 		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
 		cmocka_unit_test(test_release_that_limits_keep_back),

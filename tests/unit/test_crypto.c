@@ -308,14 +308,16 @@ static void blocks_of_files(void **state)
 		assert_int_equal(path_write(path, files[i].bytes, files[i].len, 0600, NULL), 0);
 		assert_int_equal(blocks_of_file(&got, path, 4, &err), 0);
 		if (got.count != files[i].count || got.bytes != (int64_t)files[i].len)
-			fail_msg("%s: %zu blocks of %lld bytes", files[i].name, got.count, (long long)got.bytes);
+			fail_msg("%s: %zu blocks of %lld bytes", files[i].name, got.count,
+				 (long long)got.bytes);
 		for (size_t k = 0; k < got.count; k++) {
 			char want[SHA256_HEX], hex[SHA256_HEX];
 			sha256_hex(files[i].bytes + 4 * k, files[i].blocks[k], want);
 			for (size_t b = 0; b < 32; b++)
 				snprintf(hex + 2 * b, 3, "%02x", got.list[k].sha256[b]);
 			if (strcmp(hex, want) || got.list[k].bytes != (int64_t)files[i].blocks[k])
-				fail_msg("%s: block %zu: %s, %lld bytes", files[i].name, k, hex, (long long)got.list[k].bytes);
+				fail_msg("%s: block %zu: %s, %lld bytes", files[i].name, k, hex,
+					 (long long)got.list[k].bytes);
 		}
 		blocks_free(&got);
 	}

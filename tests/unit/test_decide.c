@@ -17,7 +17,8 @@
 enum { OFFERS_MOST = 8 };
 
 static const struct option_spec no_keys[] = {{NULL}};
-static const struct provider_ops local = {.abi = PROVIDER_ABI, .name = "local", .summary = "here", .options = no_keys};
+static const struct provider_ops local = {
+	.abi = PROVIDER_ABI, .name = "local", .summary = "here", .options = no_keys};
 static const struct provider_ops *const providers[] = {&local, NULL};
 static const struct job_ops *const jobs[] = {NULL};
 
@@ -44,7 +45,8 @@ static struct config *config_of(const char *text)
 	struct config *config;
 	struct err err = {0};
 
-	if (path_write("burst.cfg", text, strlen(text), 0600, &err) < 0 || config_open(&config, &ask, &err) < 0)
+	if (path_write("burst.cfg", text, strlen(text), 0600, &err) < 0 ||
+	    config_open(&config, &ask, &err) < 0)
 		fail_msg("%s: %s", text, err.msg);
 	return config;
 }
@@ -52,7 +54,7 @@ static struct config *config_of(const char *text)
 struct on_offer {
 	const char *gpu;
 	double price_h, each_s; /* a second of compute for each unit of length */
-	bool too_small;		/* no batch fits its memory */
+	bool too_small;         /* no batch fits its memory */
 };
 
 static const struct {
@@ -64,26 +66,54 @@ static const struct {
 	{"nothing is offered", "", true, {{NULL, 0, 0, false}}, NULL},
 	{"one", "", true, {{"A", 1, .01}}, "A"},
 	{"already in order", "", true, {{"A", 1, .01}, {"B", 2, .01}, {"C", 3, .01}}, "A B C"},
-	{"the cheapest comes last", "", true, {{"A", 3, .01}, {"B", 2, .01}, {"C", 1, .01}}, "C B A"},
+	{"the cheapest comes last",
+	 "",
+	 true,
+	 {{"A", 3, .01}, {"B", 2, .01}, {"C", 1, .01}},
+	 "C B A"},
 	{"equal: as they came", "", true, {{"A", 1, .01}, {"B", 1, .01}}, "A B"},
 	{"dearer by the hour, cheaper by the job", "", true, {{"A", 1, .04}, {"B", 2, .01}}, "B A"},
-	{"each GPU once", "", true, {{"A", 1, .01}, {"A", 2, .01}, {"B", 3, .01}, {"A", 4, .01}}, "A B"},
-	{"a cheaper offer of the last GPU moves it to the front", "", true,
-	 {{"A", 2, .01}, {"B", 3, .01}, {"C", 4, .01}, {"C", 1, .01}}, "C A B"},
-	{"a cheaper offer of one in the middle", "", true, {{"A", 2, .01}, {"B", 5, .01}, {"C", 6, .01}, {"B", 3, .01}}, "A B C"},
-	{"a dearer offer of the first changes nothing", "", true, {{"A", 2, .01}, {"B", 3, .01}, {"A", 9, .01}}, "A B"},
-	{"what does not fit is left out", "", true, {{"A", 1, .01, true}, {"B", 3, .01}, {"C", 2, .01}}, "C B"},
+	{"each GPU once",
+	 "",
+	 true,
+	 {{"A", 1, .01}, {"A", 2, .01}, {"B", 3, .01}, {"A", 4, .01}},
+	 "A B"},
+	{"a cheaper offer of the last GPU moves it to the front",
+	 "",
+	 true,
+	 {{"A", 2, .01}, {"B", 3, .01}, {"C", 4, .01}, {"C", 1, .01}},
+	 "C A B"},
+	{"a cheaper offer of one in the middle",
+	 "",
+	 true,
+	 {{"A", 2, .01}, {"B", 5, .01}, {"C", 6, .01}, {"B", 3, .01}},
+	 "A B C"},
+	{"a dearer offer of the first changes nothing",
+	 "",
+	 true,
+	 {{"A", 2, .01}, {"B", 3, .01}, {"A", 9, .01}},
+	 "A B"},
+	{"what does not fit is left out",
+	 "",
+	 true,
+	 {{"A", 1, .01, true}, {"B", 3, .01}, {"C", 2, .01}},
+	 "C B"},
 	{"nothing fits", "", true, {{"A", 1, .01, true}}, NULL},
 	{"the job needs none", "", false, {{"A", 3, .01}, {"B", 1, .01}}, NULL},
 	{"the config names one", "gpu = \"A\";", true, {{"A", 3, .01}}, NULL},
-	{"it names several, a cheaper one later", "gpu = [\"A\", \"B\"];", true, {{"A", 3, .01}, {"B", 1, .01}}, NULL},
+	{"it names several, a cheaper one later",
+	 "gpu = [\"A\", \"B\"];",
+	 true,
+	 {{"A", 3, .01}, {"B", 1, .01}},
+	 NULL},
 };
 
 /* Offers and machines of a case; free with estimate_free(). */
 static struct estimate estimate_of(const struct on_offer *given, struct offer *offers)
 {
 	double lengths[] = {100, 100, 100};
-	struct estimate e = {.offers = offers, .machines = xcalloc(OFFERS_MOST, sizeof(*e.machines))};
+	struct estimate e = {.offers = offers,
+			     .machines = xcalloc(OFFERS_MOST, sizeof(*e.machines))};
 
 	plan_work_init(&e.work, lengths, ARRAY_LEN(lengths), 1, 0);
 	for (; e.count < OFFERS_MOST && given[e.count].gpu; e.count++) {
@@ -121,7 +151,8 @@ static void gpus_are_ordered_by_what_the_job_costs(void **state)
 		struct estimate e = estimate_of(cases[i].offers, offers);
 		char **order = decide_gpu_order(config_top(config), cases[i].needs_gpu, &e);
 		CLEANUP(free_text) char *got = order ? joined(order) : NULL;
-		if (strcmp(got ? got : "as the config has it", cases[i].order ? cases[i].order : "as the config has it"))
+		if (strcmp(got ? got : "as the config has it",
+			   cases[i].order ? cases[i].order : "as the config has it"))
 			fail_msg("%s: %s, not %s", cases[i].name, got, cases[i].order);
 		estimate_free(&e);
 	}
@@ -141,7 +172,11 @@ static void no_gpu_of_many_is_left_out(void **state)
 	plan_work_init(&e.work, lengths, ARRAY_LEN(lengths), 1, 0);
 	for (int i = 0; i < MANY; i++) {
 		snprintf(offers[i].gpu, sizeof(offers[i].gpu), "G%d", i);
-		machines[i] = (struct plan_machine){.id = i, .price_h = MANY - i, .speed = {.each_s = .01}, .workers = 1, .batch_max = 1};
+		machines[i] = (struct plan_machine){.id = i,
+						    .price_h = MANY - i,
+						    .speed = {.each_s = .01},
+						    .workers = 1,
+						    .batch_max = 1};
 	}
 	char **order = decide_gpu_order(config_top(config), true, &e);
 	for (int i = 0; i < MANY; i++) {

@@ -1,4 +1,5 @@
-/* test_deliver_folder.c - what a delivery's pod is given of the output folder: plain files, and nothing that a link leads to. */
+/* test_deliver_folder.c - what a delivery's pod is given of the output folder: plain files, and
+ * nothing that a link leads to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ static void put(const char *name, const char *text)
 	struct err err = {0};
 	CLEANUP(free_text) char *dir = path_dir(name);
 
-	if (path_mkdirs(dir, 0700, &err) < 0 || path_write(name, text, strlen(text), 0600, &err) < 0)
+	if (path_mkdirs(dir, 0700, &err) < 0 ||
+	    path_write(name, text, strlen(text), 0600, &err) < 0)
 		fail_msg("%s", err.msg);
 }
 
@@ -31,7 +33,10 @@ static int make_root(void **state)
 	put("secret/key", "a private key");
 	put("out/manifest.jsonl", "");
 	put("out/fine/deep/x.txt", "fine");
-	return symlink("../secret", "out/folder") < 0 || symlink("../secret/key", "out/file") < 0 || mkfifo("out/pipe", 0600) < 0 ? -1 : 0;
+	return symlink("../secret", "out/folder") < 0 || symlink("../secret/key", "out/file") < 0 ||
+			       mkfifo("out/pipe", 0600) < 0
+		       ? -1
+		       : 0;
 }
 
 static int remove_root(void **state)
@@ -45,7 +50,8 @@ static int remove_root(void **state)
 static int make_with(const char *name, struct err *err)
 {
 	struct deliver_output output = {.name = (char *)name};
-	struct deliver_folder f = {.dir = "made", .output_dir = "out", .outputs = &output, .count = 1, .tree = ""};
+	struct deliver_folder f = {
+		.dir = "made", .output_dir = "out", .outputs = &output, .count = 1, .tree = ""};
 
 	return deliver_folder_make(&f, err);
 }
@@ -64,7 +70,8 @@ static void test_plain_files(void **state)
 
 static void test_nothing_else(void **state)
 {
-	static const char *const names[] = {"folder/key", "file", "pipe", "fine", "absent", "absent/x"};
+	static const char *const names[] = {"folder/key", "file",   "pipe",
+					    "fine",       "absent", "absent/x"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {

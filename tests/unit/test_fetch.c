@@ -1,4 +1,5 @@
-/* Files that come home over one channel, which here is the test's own: what it is asked is seen, what it answers is said. */
+/* Files that come home over one channel, which here is the test's own: what it is asked is seen,
+ * what it answers is said. */
 #include "sync_help.h"
 
 #include <signal.h>
@@ -24,7 +25,8 @@ struct ssh_channel {
 static struct ssh_channel channels[CHANNELS_MAX];
 static int channel_count;
 
-struct ssh_channel *ssh_exec(struct ssh *ssh, const char *command, const struct ssh_channel_ops *ops, void *ctx, bool big_window)
+struct ssh_channel *ssh_exec(struct ssh *ssh, const char *command,
+			     const struct ssh_channel_ops *ops, void *ctx, bool big_window)
 {
 	(void)ssh, (void)command, (void)big_window;
 	assert_true(channel_count < CHANNELS_MAX);
@@ -57,7 +59,8 @@ static int64_t room = -1; /* bytes free, as the file system says it; -1: plenty 
 int fstatvfs(int fd, struct statvfs *out)
 {
 	(void)fd;
-	*out = (struct statvfs){.f_frsize = 1, .f_bavail = room < 0 ? (fsblkcnt_t)1 << 40 : (fsblkcnt_t)room};
+	*out = (struct statvfs){.f_frsize = 1,
+				.f_bavail = room < 0 ? (fsblkcnt_t)1 << 40 : (fsblkcnt_t)room};
 	return 0;
 }
 
@@ -134,8 +137,14 @@ static void want(struct bench *b, struct file *f)
 	char hex[SHA256_HEX];
 
 	sha256_hex(bytes_of(f), f->len, hex);
-	struct fetch_want w = {.output_dir = b->dir, .name = f->name, .path = f->name, .bytes = (int64_t)f->len,
-			       .max_bytes = INT64_MAX, .sha256 = hex, .done = on_done, .ctx = f};
+	struct fetch_want w = {.output_dir = b->dir,
+			       .name = f->name,
+			       .path = f->name,
+			       .bytes = (int64_t)f->len,
+			       .max_bytes = INT64_MAX,
+			       .sha256 = hex,
+			       .done = on_done,
+			       .ctx = f};
 	fetcher_get(b->fetcher, &w);
 }
 
@@ -155,8 +164,8 @@ static void is_home(struct file *f)
 static void is_over(struct file *f, enum err_kind kind, const char *words)
 {
 	if (f->done != 1 || f->r || f->err.kind != kind || !strstr(f->err.msg, words))
-		fail_msg("%s: done %d times, %s (%s), want %s (%s)", f->name, f->done, err_kind_name(f->err.kind), f->err.msg,
-			 err_kind_name(kind), words);
+		fail_msg("%s: done %d times, %s (%s), want %s (%s)", f->name, f->done,
+			 err_kind_name(f->err.kind), f->err.msg, err_kind_name(kind), words);
 	free(f->bytes);
 }
 
@@ -194,7 +203,9 @@ static void say(struct ssh_channel *c, const void *bytes, size_t len)
 /* The answer to what was asked for: from there on, or as many bytes of it. */
 static void answer(struct ssh_channel *c, struct file *f, size_t offset, size_t len)
 {
-	CLEANUP(free_text) char *head = xasprintf("{\"path\":\"%s\",\"offset\":%zu,\"bytes\":%zu}\n", f->name, offset, f->len - offset);
+	CLEANUP(free_text)
+	char *head = xasprintf("{\"path\":\"%s\",\"offset\":%zu,\"bytes\":%zu}\n", f->name, offset,
+			       f->len - offset);
 
 	say(c, head, strlen(head));
 	say(c, bytes_of(f) + offset, MIN(len, f->len - offset));
@@ -209,7 +220,8 @@ static void what_is_asked_for_comes(void **state)
 	want(&b, &a);
 	want(&b, &c);
 	UNTIL(&b, channel_count && asked_for(&channels[0]) == 2);
-	bool in_order = strstr(str_text(&channels[0].asked), "\"a\"") < strstr(str_text(&channels[0].asked), "\"c\"");
+	bool in_order = strstr(str_text(&channels[0].asked), "\"a\"") <
+			strstr(str_text(&channels[0].asked), "\"c\"");
 	answer(&channels[0], in_order ? &a : &c, 0, SIZE_MAX);
 	answer(&channels[0], in_order ? &c : &a, 0, SIZE_MAX);
 	UNTIL(&b, a.done && c.done);
@@ -219,10 +231,12 @@ static void what_is_asked_for_comes(void **state)
 	end(&b);
 }
 
-/* Its pod lives and bills, its channel stands, and it says nothing. What came is kept for the next try. */
+/* Its pod lives and bills, its channel stands, and it says nothing. What came is kept for the next
+ * try. */
 static void a_channel_that_says_nothing_is_given_up(void **state)
 {
-	struct file a = {.name = "silent", .len = 900000}, again = {.name = "silent", .len = 900000};
+	struct file a = {.name = "silent", .len = 900000},
+		    again = {.name = "silent", .len = 900000};
 	struct bench b;
 
 	begin(&b, *state, SILENT_MS);
@@ -237,7 +251,9 @@ static void a_channel_that_says_nothing_is_given_up(void **state)
 	want(&b, &again);
 	UNTIL(&b, channel_count == 2 && asked_for(&channels[1]) == 1);
 	size_t offset = 0;
-	assert_int_equal(sscanf(strstr(str_text(&channels[1].asked), "\"offset\":"), "\"offset\":%zu", &offset), 1);
+	assert_int_equal(sscanf(strstr(str_text(&channels[1].asked), "\"offset\":"),
+				"\"offset\":%zu", &offset),
+			 1);
 	assert_true(offset > 0 && offset <= 600000);
 	answer(&channels[1], &again, offset, SIZE_MAX);
 	UNTIL(&b, again.done);
@@ -313,7 +329,8 @@ static void a_disk_with_room_for_the_rest(void **state)
 /* Its neighbours on the channel have no part in that, nor has the pod. */
 static void a_file_that_cannot_be_written(void **state)
 {
-	struct file large = {.name = "large", .len = 3000000}, small = {.name = "small", .len = 1000};
+	struct file large = {.name = "large", .len = 3000000},
+		    small = {.name = "small", .len = 1000};
 	struct rlimit was, little = {300000, RLIM_INFINITY};
 	struct bench b;
 
@@ -347,10 +364,12 @@ static bool is_named(const void *ctx, const void *name)
 	return !strcmp(((const struct file *)ctx)->name, name);
 }
 
-/* In the middle of its bytes, asked for, or waiting: its name is free for the next one, the others come. */
+/* In the middle of its bytes, asked for, or waiting: its name is free for the next one, the others
+ * come. */
 static void what_is_not_wanted_any_more(void **state)
 {
-	struct file first = {.name = "first", .len = 3000000}, second = {.name = "second", .len = 1000},
+	struct file first = {.name = "first", .len = 3000000},
+		    second = {.name = "second", .len = 1000},
 		    again = {.name = "first", .len = 3000}, third = {.name = "third", .len = 1000};
 	struct bench b;
 
@@ -391,13 +410,20 @@ static void what_is_not_wanted_any_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_asked_for_comes, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_channel_that_says_nothing_is_given_up, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(files_that_never_come, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_disk_with_room_for_the_rest, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_slow_channel_is_waited_for, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(what_is_asked_for_comes, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(a_channel_that_says_nothing_is_given_up,
+						scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(files_that_never_come, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(a_disk_with_room_for_the_rest, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(a_slow_channel_is_waited_for, scratch_make,
+						scratch_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

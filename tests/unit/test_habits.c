@@ -1,4 +1,5 @@
-/* test_habits.c - files that differ from their voice's others: repeated words, swallowed ends, another rate, a mean off zero. */
+/* test_habits.c - files that differ from their voice's others: repeated words, swallowed ends,
+ * another rate, a mean off zero. */
 #include "tts_helpers.h"
 
 #include "jobs/tts/check.h"
@@ -6,11 +7,14 @@
 
 #define TEXT "The quick brown fox jumps over the lazy dog." /* 35 letters */
 
-/* Teaches a voice: files of about 2.3 s for TEXT, some slower, some faster, that fade at their end. */
+/* Teaches a voice: files of about 2.3 s for TEXT, some slower, some faster, that fade at their end.
+ */
 static void teach(struct habits *h, size_t files)
 {
 	for (size_t i = 0; i < files; i++) {
-		struct heard heard = {.seconds = 2.3 + 0.1 * (double)(i % 5), .rate = 24000, .tail = 0.02 * (double)(i % 4)};
+		struct heard heard = {.seconds = 2.3 + 0.1 * (double)(i % 5),
+				      .rate = 24000,
+				      .tail = 0.02 * (double)(i % 4)};
 		char why[160];
 		assert_true(habits_judge(h, "en", TEXT, &heard, why, sizeof(why)));
 	}
@@ -26,10 +30,27 @@ static void what_is_unusual(void **state)
 	} rows[] = {
 		{"as always", TEXT, {2.6, 24000, 0.05}, 20, NULL},
 		{"a slow one", TEXT, {4.4, 24000, 0.05}, 20, NULL},
-		{"repeated", TEXT, {6.0, 24000, 0.05}, 20, "6.0 s where this voice takes about 2.5 s: something may be repeated"},
-		{"the end is missing", TEXT, {0.8, 24000, 0.05}, 20, "0.8 s where this voice takes about 2.5 s: something may be missing"},
-		{"cut off", TEXT, {2.5, 24000, 0.9}, 20, "it ends in full voice, where this voice's other files fade: the end may be cut off"},
-		{"another rate", TEXT, {2.5, 22050, 0.05}, 20, "22050 samples a second where this voice's other files have 24000"},
+		{"repeated",
+		 TEXT,
+		 {6.0, 24000, 0.05},
+		 20,
+		 "6.0 s where this voice takes about 2.5 s: something may be repeated"},
+		{"the end is missing",
+		 TEXT,
+		 {0.8, 24000, 0.05},
+		 20,
+		 "0.8 s where this voice takes about 2.5 s: something may be missing"},
+		{"cut off",
+		 TEXT,
+		 {2.5, 24000, 0.9},
+		 20,
+		 "it ends in full voice, where this voice's other files fade: the end may be cut "
+		 "off"},
+		{"another rate",
+		 TEXT,
+		 {2.5, 22050, 0.05},
+		 20,
+		 "22050 samples a second where this voice's other files have 24000"},
 		{"too few are known", TEXT, {6.0, 24000, 0.9}, 11, NULL},
 		{"too short to tell", "Wait!", {4.0, 24000, 0.9}, 20, NULL},
 		{"digits are long", "In 1984, 2,500,000 people.", {5.2, 24000, 0.05}, 20, NULL},
@@ -88,7 +109,9 @@ static void put_samples(const char *name, double offset, double fade)
 	wav_make_header(bytes, &format, 2 * FRAMES);
 	for (size_t i = 0; i < FRAMES; i++) {
 		double left = (FRAMES - (double)i) / RATE, level = left < fade ? left / fade : 1;
-		long v = lround(32767 * (offset + 0.4 * level * sin(6.283185307179586 * 400 * (double)i / RATE)));
+		long v = lround(
+			32767 *
+			(offset + 0.4 * level * sin(6.283185307179586 * 400 * (double)i / RATE)));
 		bytes[WAV_HEADER_BYTES + 2 * i] = (unsigned char)(v & 0xff);
 		bytes[WAV_HEADER_BYTES + 2 * i + 1] = (unsigned char)(v >> 8 & 0xff);
 	}
@@ -120,7 +143,12 @@ static void heard_in_a_file(void **state)
 static void an_offset_is_refused(void **state)
 {
 	CLEANUP(free_text) char *path = at("x.wav");
-	struct check_limits limits = {.min_duration = 0.35, .max_duration = 3, .max_silence = 2, .max_clipped = 0.01, .max_offset = 0.05, .speed = 1};
+	struct check_limits limits = {.min_duration = 0.35,
+				      .max_duration = 3,
+				      .max_silence = 2,
+				      .max_clipped = 0.01,
+				      .max_offset = 0.05,
+				      .speed = 1};
 	struct check check;
 	struct err err = {0};
 
@@ -137,10 +165,8 @@ static void an_offset_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_unusual),
-		cmocka_unit_test(loud_ends_may_be_usual),
-		cmocka_unit_test(bad_files_teach_little),
-		cmocka_unit_test(heard_in_a_file),
+		cmocka_unit_test(what_is_unusual),        cmocka_unit_test(loud_ends_may_be_usual),
+		cmocka_unit_test(bad_files_teach_little), cmocka_unit_test(heard_in_a_file),
 		cmocka_unit_test(an_offset_is_refused),
 	};
 

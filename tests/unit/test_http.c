@@ -587,14 +587,16 @@ static void test_files(void **state)
 	static const struct {
 		int64_t offset, bytes;
 		const char *sent; /* NULL: it is not that long */
-	} parts[] = {{5, 1, "a"}, {5, 0, "a file"}, {0, 4, "from"}, {7, 4, "file"}, {11, 0, ""}, {7, 5, NULL}, {12, 0, NULL}, {-1, 3, NULL}};
+	} parts[] = {{5, 1, "a"}, {5, 0, "a file"}, {0, 4, "from"}, {7, 4, "file"},
+		     {11, 0, ""}, {7, 5, NULL},     {12, 0, NULL},  {-1, 3, NULL}};
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		call = request("PUT", &ok);
 		call.body_from = xstrdup(from);
 		call.body_from_offset = parts[i].offset;
 		call.body_from_bytes = parts[i].bytes;
 		g = carry(&call);
-		if (g.reply.failed != !parts[i].sent || (g.reply.failed && (g.reply.err.kind != ERR_LOCAL || g.reply.was_sent)))
+		if (g.reply.failed != !parts[i].sent ||
+		    (g.reply.failed && (g.reply.err.kind != ERR_LOCAL || g.reply.was_sent)))
 			fail_msg("part %zu: %s", i, g.reply.err.msg);
 		if (parts[i].sent) {
 			const char *body = strstr(str_text(&server.heard), "\r\n\r\n");
@@ -647,7 +649,8 @@ static void test_only_what_is_sent_is_signed(void **state)
 		}
 		struct got g = carry(&call);
 		assert_int_equal(g.reply.status, 200);
-		const char *heard = str_text(&server.heard), *signed_ones = strstr(heard, "SignedHeaders=");
+		const char *heard = str_text(&server.heard),
+			   *signed_ones = strstr(heard, "SignedHeaders=");
 		assert_non_null(signed_ones);
 		signed_ones += strlen("SignedHeaders=");
 		CLEANUP(free_text) char *list = xstrndup(signed_ones, strcspn(signed_ones, ","));
@@ -665,7 +668,8 @@ static void test_only_what_is_sent_is_signed(void **state)
 /* The timeout of a file's transfer may be an hour: one that stands still is over long before. */
 static void test_files_that_stand_still(void **state)
 {
-	static const struct answer some = {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", HANG};
+	static const struct answer some = {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc",
+					   HANG};
 	char dir[] = "/tmp/burst-http-XXXXXX";
 	struct str text = STR_INIT;
 
@@ -677,7 +681,8 @@ static void test_files_that_stand_still(void **state)
 	struct got got[3] = {0};
 	for (int i = 0; i < 3; i++) {
 		struct call call = request(i == 1 ? "PUT" : "GET", &some);
-		call.timeout_ms = i == 2 ? 9000 : 3600000; /* of any other call its own timeout holds */
+		/* of any other call its own timeout holds */
+		call.timeout_ms = i == 2 ? 9000 : 3600000;
 		call.body_to = i == 0 ? path_join(dir, "came") : NULL;
 		call.body_from = i == 1 ? xstrdup(file) : NULL;
 		http_send(http, &call, on_done, &got[i]);

@@ -50,9 +50,10 @@ static void to_the_sample(void **state)
 	assert_int_equal(frames_of("joined.wav", &info),
 			 22050 + 8820 + 11025 + 2205 + 5513 + 8820 + 44100);
 	CLEANUP(free_text) char *srt = get_text("joined.srt");
-	assert_string_equal(srt, "1\n00:00:00,000 --> 00:00:01,000\nFirst.\n\n"
-				 "2\n00:00:01,400 --> 00:00:02,400\nSecond, cut. Its other piece.\n\n"
-				 "3\n00:00:02,650 --> 00:00:04,650\nThird -> <b>.\n\n");
+	assert_string_equal(srt,
+			    "1\n00:00:00,000 --> 00:00:01,000\nFirst.\n\n"
+			    "2\n00:00:01,400 --> 00:00:02,400\nSecond, cut. Its other piece.\n\n"
+			    "3\n00:00:02,650 --> 00:00:04,650\nThird -> <b>.\n\n");
 	CLEANUP(free_text) char *vtt = get_text("joined.vtt");
 	assert_true(starts_with(vtt, "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nFirst.\n\n"));
 	assert_non_null(strstr(vtt, "Third --&gt; &lt;b&gt;."));
@@ -240,9 +241,12 @@ static void other_formats_are_made(void **state)
 	if (join(pieces, 2, &options, &notes, &err) < 0)
 		fail_msg("%s", err.msg);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		CLEANUP(free_text) char *line = xasprintf(
-			"ffprobe -v error -show_chapters -show_entries format=duration -of default=nk=0 %s/joined.%s | "
-			"grep -cE '^(TAG:title=One|TAG:title=Two = 2; #.|duration=3.[5-9])'", folder, names[i]);
+		CLEANUP(free_text)
+		char *line = xasprintf(
+			"ffprobe -v error -show_chapters -show_entries format=duration -of "
+			"default=nk=0 %s/joined.%s | "
+			"grep -cE '^(TAG:title=One|TAG:title=Two = 2; #.|duration=3.[5-9])'",
+			folder, names[i]);
 		char said[16] = "";
 		FILE *p = popen(line, "re");
 		assert_non_null(p);
@@ -250,7 +254,8 @@ static void other_formats_are_made(void **state)
 		pclose(p);
 		int want = options.formats[i]->chapters ? 3 : 1;
 		if (atoi(said) != want)
-			fail_msg("joined.%s: %s of %d lines; %s", names[i], said, want, str_text(&notes));
+			fail_msg("joined.%s: %s of %d lines; %s", names[i], said, want,
+				 str_text(&notes));
 	}
 	assert_non_null(strstr(str_text(&notes), "joined.m4b: with its chapters\n"));
 	assert_false(is_there(".joined.work"));
@@ -335,20 +340,32 @@ static const struct {
 	struct cue cues[3];
 	const char *want; /* begin-end text; */
 } timings[] = {
-	{"each long enough", {{"One.", 0, 1000}, {"Two.", 1100, 2200}}, "0-1000 One.; 1100-2200 Two.; "},
-	{"short ones are shown together", {{"One.", 0, 400}, {"Two.", 500, 1200}, {"Three.", 1300, 2500}},
+	{"each long enough",
+	 {{"One.", 0, 1000}, {"Two.", 1100, 2200}},
+	 "0-1000 One.; 1100-2200 Two.; "},
+	{"short ones are shown together",
+	 {{"One.", 0, 400}, {"Two.", 500, 1200}, {"Three.", 1300, 2500}},
 	 "0-1200 One. Two.; 1300-2500 Three.; "},
 	{"a short one at the end", {{"One.", 0, 1500}, {"Two.", 1700, 2000}}, "0-2000 One. Two.; "},
-	{"too far apart: it stays", {{"One.", 0, 300}, {"Two.", 2000, 3500}}, "0-1000 One.; 2000-3500 Two.; "},
+	{"too far apart: it stays",
+	 {{"One.", 0, 300}, {"Two.", 2000, 3500}},
+	 "0-1000 One.; 2000-3500 Two.; "},
 	{"no room for both: it stays as long as it may",
-	 {{"Well.", 0, 300}, {"This takes two lines of forty-two letters, all of them to the brim.", 400, 4000}, {0}},
+	 {{"Well.", 0, 300},
+	  {"This takes two lines of forty-two letters, all of them to the brim.", 400, 4000},
+	  {0}},
 	 "0-4000 Well. This takes two lines of forty-two letters, all of them to the brim.; "},
 	{"three lines would be too many",
-	 {{"Well, there it is now.", 0, 300}, {"This takes two lines of forty-two letters, all of them to the brim.", 400, 4000}},
-	 "0-400 Well, there it is now.; 400-4000 This takes two lines of forty-two letters, all of them to the brim.; "},
+	 {{"Well, there it is now.", 0, 300},
+	  {"This takes two lines of forty-two letters, all of them to the brim.", 400, 4000}},
+	 "0-400 Well, there it is now.; 400-4000 This takes two lines of forty-two letters, all of "
+	 "them to the brim.; "},
 	{"one text in two halves, cut behind its comma",
-	 {{"The first half of a sentence that goes on for long, and then its other half follows at once.", 0, 8000}},
-	 "0-4434 The first half of a sentence that goes on for long,; 4434-8000 and then its other half follows at once.; "},
+	 {{"The first half of a sentence that goes on for long, and then its other half follows at "
+	   "once.",
+	   0, 8000}},
+	 "0-4434 The first half of a sentence that goes on for long,; 4434-8000 and then its other "
+	 "half follows at once.; "},
 };
 
 static void caption_times(void **state)
@@ -362,10 +379,12 @@ static void caption_times(void **state)
 			count++;
 		count = captions_make(&made, timings[i].cues, count, 1000);
 		for (size_t k = 0; k < count; k++)
-			str_addf(&got, "%lld-%lld %s; ", (long long)made[k].begin, (long long)made[k].end, made[k].text);
+			str_addf(&got, "%lld-%lld %s; ", (long long)made[k].begin,
+				 (long long)made[k].end, made[k].text);
 		captions_free(made, count);
 		if (strcmp(str_text(&got), timings[i].want))
-			fail_msg("%s: got \"%s\", want \"%s\"", timings[i].what, str_text(&got), timings[i].want);
+			fail_msg("%s: got \"%s\", want \"%s\"", timings[i].what, str_text(&got),
+				 timings[i].want);
 	}
 }
 
@@ -373,13 +392,17 @@ static void caption_times(void **state)
 static void captions_follow_the_voice(void **state)
 {
 	static const struct join_piece pieces[] = {
-		{"a.wav", "The first half of a sentence that goes on for long, and then its other half follows at once.", 0, -1}};
+		{"a.wav",
+		 "The first half of a sentence that goes on for long, and then its other half "
+		 "follows at once.",
+		 0, -1}};
 	struct join_options options = {.gap_s = 0.4, .subtitles = true};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 
 	(void)state;
 	clear_folder();
-	put_tone("a.wav", 22050, 1, 7.0, 0.5, 0.4); /* a pause from 3.5 s to 3.9 s; by letters the cut is at 4.10 s */
+	/* a pause from 3.5 s to 3.9 s; by letters the cut is at 4.10 s */
+	put_tone("a.wav", 22050, 1, 7.0, 0.5, 0.4);
 	assert_int_equal(join(pieces, 1, &options, &notes, NULL), 0);
 	CLEANUP(free_text) char *srt = get_text("joined.srt");
 	assert_non_null(strstr(srt, "00:00:00,000 --> 00:00:03,697\n"));

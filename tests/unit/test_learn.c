@@ -1,4 +1,5 @@
-/* test_learn.c - what the ledger teaches: keys, sums over runs, estimates from the nearest GPU, cold starts. */
+/* test_learn.c - what the ledger teaches: keys, sums over runs, estimates from the nearest GPU,
+ * cold starts. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,9 @@ static void add_run(struct store *s, const struct learn_what *what, double facto
 	assert_int_equal(learn_fold(s, rows, ARRAY_LEN(rows), true, wall_ms, &err), 0);
 }
 
-static enum plan_source speed_of(struct store *s, const struct learn_what *what, const struct speed *prior, struct speed *out, char from[LEARN_FROM])
+static enum plan_source speed_of(struct store *s, const struct learn_what *what,
+				 const struct speed *prior, struct speed *out,
+				 char from[LEARN_FROM])
 {
 	struct learned_speed got;
 
@@ -51,7 +54,9 @@ static void keys_are_whole(void **state)
 	(void)state;
 	char a[LEARN_KEY], b[LEARN_KEY];
 
-	learn_key(&(struct learn_what){"chatterbox", "ab12.w1", "NVIDIA GeForce RTX 4090", "runpod", "0.1.7"}, a);
+	learn_key(&(struct learn_what){"chatterbox", "ab12.w1", "NVIDIA GeForce RTX 4090", "runpod",
+				       "0.1.7"},
+		  a);
 	assert_string_equal(a, "chatterbox|ab12.w1|RTX_4090|runpod|0.1.7");
 	learn_key(&(struct learn_what){"e|vil\n", NULL, "none", "local", NULL}, b);
 	assert_string_equal(b, "e_vil_||none|local|");
@@ -71,7 +76,8 @@ static void the_nearest_measurement_is_taken(void **state)
 	(void)state;
 	struct store *s = store_memory();
 	const struct speed prior = {.each_s = .07};
-	struct learn_what l4 = {"eng", "o", "L4", "modal", "1"}, h200 = {"eng", "o", "H200", "modal", NULL};
+	struct learn_what l4 = {"eng", "o", "L4", "modal", "1"},
+			  h200 = {"eng", "o", "H200", "modal", NULL};
 	struct speed got;
 	char from[LEARN_FROM];
 
@@ -153,7 +159,8 @@ static void batches_of_one_kind_keep_the_ratio_of_another_gpu(void **state)
 {
 	(void)state;
 	struct store *s = store_memory();
-	struct learn_what l4 = {"eng", "o", "L4", "modal", "1"}, l40s = {"eng", "o", "L40S", "modal", "1"};
+	struct learn_what l4 = {"eng", "o", "L4", "modal", "1"},
+			  l40s = {"eng", "o", "L40S", "modal", "1"};
 	const struct speed none = {0};
 	struct batch_row rows[4] = {0};
 	struct speed carried, got;
@@ -165,7 +172,8 @@ static void batches_of_one_kind_keep_the_ratio_of_another_gpu(void **state)
 		learn_key(&l40s, rows[i].speed);
 		rows[i].longest = 100;
 		rows[i].sum = 1600;
-		rows[i].took_ms = (int64_t)(2000 * speed_batch_s(&carried, 100, 1600)); /* half as fast as carried over */
+		/* half as fast as carried over */
+		rows[i].took_ms = (int64_t)(2000 * speed_batch_s(&carried, 100, 1600));
 	}
 	assert_int_equal(learn_fold(s, rows, ARRAY_LEN(rows), true, 2, &err), 0);
 	assert_int_equal(speed_of(s, &l40s, &none, &got, NULL), PLAN_MEASURED);
@@ -179,7 +187,8 @@ static void two_batches_are_better_than_nothing(void **state)
 {
 	(void)state;
 	struct store *s = store_memory();
-	struct learn_what t4 = {"eng", "o", "T4", "modal", "1"}, l4 = {"eng", "o", "L4", "modal", "1"};
+	struct learn_what t4 = {"eng", "o", "T4", "modal", "1"},
+			  l4 = {"eng", "o", "L4", "modal", "1"};
 	struct batch_row rows[2] = {0};
 	struct learned_speed got;
 	struct err err = {0};
@@ -209,8 +218,10 @@ static void two_batches_are_better_than_nothing(void **state)
 static void cold_starts_by_gpu(void **state)
 {
 	(void)state;
-	const struct pod_row rows[] = {pod_that_took("RTX 4090", 2000, 30000), pod_that_took("NVIDIA GeForce RTX 4090", 4000, 50000),
-				       pod_that_took("RTX 4090", 3000, 40000), pod_that_took("H100 SXM", 1000, 90000)};
+	const struct pod_row rows[] = {pod_that_took("RTX 4090", 2000, 30000),
+				       pod_that_took("NVIDIA GeForce RTX 4090", 4000, 50000),
+				       pod_that_took("RTX 4090", 3000, 40000),
+				       pod_that_took("H100 SXM", 1000, 90000)};
 	struct cold c = {.phase = {[COLD_SETUP] = {7, 9, 0}}};
 
 	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "RTX 4090"}, &c);
@@ -230,7 +241,9 @@ static void interruptions_are_counted(void **state)
 {
 	(void)state;
 	struct pod_row rows[] = {
-		{.spot = true, .billed_ms = 3600000, .preempted = true}, {.spot = true, .billed_ms = 7200000}, {.spot = true, .billed_ms = 3600000, .preempted = true},
+		{.spot = true, .billed_ms = 3600000, .preempted = true},
+		{.spot = true, .billed_ms = 7200000},
+		{.spot = true, .billed_ms = 3600000, .preempted = true},
 		{.spot = false, .billed_ms = 36000000},
 	};
 	int taken;
@@ -241,7 +254,8 @@ static void interruptions_are_counted(void **state)
 	assert_int_equal(taken, 2);
 	assert_near(lived_s, 4 * 3600, 1e-6);
 	assert_near(learn_interrupted_s(rows, 0, true, 8 * 3600, &taken, &lived_s), 8 * 3600, 1e-6);
-	assert_near(learn_interrupted_s(rows, 4, false, 0, &taken, &lived_s), 0, 0); /* on demand, and none was taken */
+	/* on demand, and none was taken */
+	assert_near(learn_interrupted_s(rows, 4, false, 0, &taken, &lived_s), 0, 0);
 	rows[3].preempted = true;
 	assert_near(learn_interrupted_s(rows, 4, false, 0, &taken, &lived_s), 10 * 3600, 1e-6);
 }
@@ -251,8 +265,13 @@ static void hosts_decide_where_cards_do_not(void **state)
 {
 	(void)state;
 	struct store *s = store_memory();
-	const struct learn_what had = {.engine = "e", .options = "o", .gpu = "none", .provider = "local"};
-	struct learn_what what = {.engine = "e", .options = "o", .gpu = "H100", .provider = "runpod", .host_share = 1};
+	const struct learn_what had = {
+		.engine = "e", .options = "o", .gpu = "none", .provider = "local"};
+	struct learn_what what = {.engine = "e",
+				  .options = "o",
+				  .gpu = "H100",
+				  .provider = "runpod",
+				  .host_share = 1};
 	const struct speed prior = {.each_s = 1};
 	struct speed got;
 
@@ -260,11 +279,13 @@ static void hosts_decide_where_cards_do_not(void **state)
 	assert_int_equal(speed_of(s, &what, &prior, &got, NULL), PLAN_CARRIED);
 	assert_near(speed_batch_s(&got, 100, 800) / speed_batch_s(&truth, 100, 800), 1, .02);
 	what.host_share = 0;
-	assert_int_equal(speed_of(s, &what, &prior, &got, NULL), PLAN_PRIOR); /* no card to compare with */
+	/* no card to compare with */
+	assert_int_equal(speed_of(s, &what, &prior, &got, NULL), PLAN_PRIOR);
 	store_close(s);
 }
 
-static struct pod_row pod_prepared(const char *image, const char *setup, int64_t setup_ms, int64_t synced_bytes)
+static struct pod_row pod_prepared(const char *image, const char *setup, int64_t setup_ms,
+				   int64_t synced_bytes)
 {
 	struct pod_row row = pod_that_took("L4", 1000, 10000);
 
@@ -281,8 +302,12 @@ static void setup_is_a_phase_of_its_own(void **state)
 {
 	(void)state;
 	struct pod_row rows[] = {
-		pod_prepared("i", "s1", 90000, 1000), pod_prepared("i", "s1", 110000, 2000), pod_prepared("i", "s2", 7000, 3000),
-		pod_prepared("i", "s1", 0, 0),	      pod_prepared("i", "s1", 0, 0),	     pod_prepared("i", "s1", 0, 0),
+		pod_prepared("i", "s1", 90000, 1000),
+		pod_prepared("i", "s1", 110000, 2000),
+		pod_prepared("i", "s2", 7000, 3000),
+		pod_prepared("i", "s1", 0, 0),
+		pod_prepared("i", "s1", 0, 0),
+		pod_prepared("i", "s1", 0, 0),
 		pod_prepared("i", "s1", 0, SYNCED_BY_ANOTHER),
 	};
 	struct cold_what what = {.gpu = "L4", .image = "i", .setup = "s1"};
@@ -290,7 +315,8 @@ static void setup_is_a_phase_of_its_own(void **state)
 
 	rows[3].synced_ms = 0; /* its workers were started at once */
 	rows[3].ready_ms = rows[3].connected_ms + 5000;
-	rows[6].synced_ms = rows[6].connected_ms + 95000; /* it waited for the first one's setup: neither setup nor sync of its own */
+	/* it waited for the first one's setup: neither setup nor sync of its own */
+	rows[6].synced_ms = rows[6].connected_ms + 95000;
 	rows[6].ready_ms = rows[6].synced_ms + 5000;
 	learn_cold(rows, ARRAY_LEN(rows), &what, &c);
 	assert_int_equal(c.phase[COLD_SETUP].samples, 2);
@@ -320,7 +346,10 @@ static void loads_have_phases(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		rows[i] = pod_prepared("i", "", 0, 0);
 		rows[i].ready_ms = rows[i].synced_ms + 20000;
-		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = 2000, [LOAD_READ] = 7000, [LOAD_BUILD] = 1000, [LOAD_WARM_UP] = 5000});
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = 2000,
+								  [LOAD_READ] = 7000,
+								  [LOAD_BUILD] = 1000,
+								  [LOAD_WARM_UP] = 5000});
 	}
 	learn_cold(rows, 3, &what, &c);
 	assert_near(c.phase[COLD_IMPORT].p50_s, 2, 1e-9);
@@ -333,32 +362,40 @@ static void loads_have_phases(void **state)
 	assert_int_equal(cold_longest(&c), COLD_BOOT);
 	/* read while Python was imported: shares of the time that both took */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = 10000, [LOAD_READ] = 30000});
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){
+						   [LOAD_IMPORT] = 10000, [LOAD_READ] = 30000});
 	learn_cold(rows, 3, &what, &c);
 	assert_near(c.phase[COLD_IMPORT].p50_s, 5, 1e-9);
 	assert_near(c.phase[COLD_READ].p50_s, 15, 1e-9);
 	assert_near(c.phase[COLD_LOAD].p50_s, 0, 1e-9);
 	/* the agent's part, before the worker's */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_UNPACK] = 12000, [LOAD_IMPORT] = 3000});
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){
+						   [LOAD_UNPACK] = 12000, [LOAD_IMPORT] = 3000});
 	learn_cold(rows, 3, &what, &c);
 	assert_near(c.phase[COLD_UNPACK].p50_s, 12, 1e-9);
 	assert_near(c.phase[COLD_IMPORT].p50_s, 3, 1e-9);
 	assert_near(c.phase[COLD_LOAD].p50_s, 5, 1e-9);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = 10000, [LOAD_READ] = 30000});
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){
+						   [LOAD_IMPORT] = 10000, [LOAD_READ] = 30000});
 	learn_cold(rows, 3, &what, &c);
 	assert_int_equal(cold_longest(&c), COLD_READ);
-	/* a pod of an earlier burst, or of a worker that does not say: all of it is "load", and the sum stays true */
+	/* a pod of an earlier burst, or of a worker that does not say: all of it is "load", and the
+	 * sum stays true */
 	for (size_t i = 0; i < 3; i++)
 		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){0});
 	learn_cold(rows, 4, &what, &c);
 	assert_near(c.phase[COLD_LOAD].p50_s, 20, 1e-9);
 	assert_near(c.phase[COLD_READ].p50_s, 0, 1e-9);
 	/* numbers of a pod that lies */
-	pod_row_set_load(&rows[0], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = STORE_NUMBER_MOST, [LOAD_READ] = STORE_NUMBER_MOST, [LOAD_BUILD] = STORE_NUMBER_MOST});
+	pod_row_set_load(&rows[0], (int64_t[LOAD_PHASES]){[LOAD_IMPORT] = STORE_NUMBER_MOST,
+							  [LOAD_READ] = STORE_NUMBER_MOST,
+							  [LOAD_BUILD] = STORE_NUMBER_MOST});
 	learn_cold(rows, 1, &what, &c);
-	assert_true(c.phase[COLD_IMPORT].p50_s + c.phase[COLD_READ].p50_s + c.phase[COLD_BUILD].p50_s <= 20);
+	assert_true(c.phase[COLD_IMPORT].p50_s + c.phase[COLD_READ].p50_s +
+			    c.phase[COLD_BUILD].p50_s <=
+		    20);
 }
 
 static void images_come_up_apart(void **state)
@@ -373,7 +410,8 @@ static void images_come_up_apart(void **state)
 	}
 	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "L4", .image = "large"}, &c);
 	assert_near(c.phase[COLD_BOOT].p50_s, 200, 1e-9);
-	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "H100 SXM", .image = "small"}, &c);
+	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "H100 SXM", .image = "small"},
+		   &c);
 	assert_near(c.phase[COLD_BOOT].p50_s, 20, 1e-9); /* another GPU, the same image */
 	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "L4", .image = "new"}, &c);
 	assert_near(c.phase[COLD_BOOT].p50_s, 110, 1e-9);

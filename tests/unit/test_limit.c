@@ -1,4 +1,5 @@
-/* How often an account may be asked: what is kept for whom, what the vendor's headers overrule, and that processes share it. */
+/* How often an account may be asked: what is kept for whom, what the vendor's headers overrule, and
+ * that processes share it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@
 
 static struct limits a_minute(int64_t quota, int64_t left)
 {
-	return (struct limits){.windows = {{"minute", quota, 60000, left, NOW + 40000}}, .count = 1};
+	return (struct limits){.windows = {{"minute", quota, 60000, left, NOW + 40000}},
+			       .count = 1};
 }
 
 static struct reply answer(int status, const char *head, int64_t retry_after_ms)
@@ -56,7 +58,8 @@ static void each_class_leaves_something_to_those_before_it(void **state)
 		assert_int_equal(limits_take(&l, CALL_RELEASE, NOW), 0);
 	assert_int_equal(l.windows[0].left, 0);
 	int64_t wait = limits_take(&l, CALL_POLL, NOW);
-	assert_true(wait > 0 && wait <= 5000); /* looked at again soon: another process may know better */
+	/* looked at again soon: another process may know better */
+	assert_true(wait > 0 && wait <= 5000);
 	assert_int_equal(limits_take(&l, CALL_POLL, NOW + 40000), 0);
 	assert_int_equal(l.windows[0].left, 59);
 }
@@ -72,33 +75,38 @@ static void the_tightest_window_counts(void **state)
 	assert_int_equal(go_through(&l, CALL_CREATE, NOW), 59 - 6);
 }
 
-/* Sixty are on their way when the first of them is answered: the server has not counted the others yet, we have. */
+/* Sixty are on their way when the first of them is answered: the server has not counted the others
+ * yet, we have. */
 static void what_is_under_way_is_counted(void **state)
 {
 	struct limits l = {0};
 	struct reply late;
 
 	(void)state;
-	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=60;t=30\r\n", 0);
+	learn(&l, 200,
+	      "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=60;t=30\r\n", 0);
 	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 60);
 	late = answer(200, "RateLimit: \"minute\";r=59;t=30\r\n", 0);
 	limits_learn(&l, &late, &(struct limit_call){NOW, NOW + 20, 59, CALL_POLL});
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 21) > 0);
 	reply_free(&late);
-	late = answer(200, "RateLimit: \"minute\";r=50;t=60\r\n", 0); /* of the next minute, in which the rest may be counted */
+	/* of the next minute, in which the rest may be counted */
+	late = answer(200, "RateLimit: \"minute\";r=50;t=60\r\n", 0);
 	limits_learn(&l, &late, &(struct limit_call){NOW + 30000, NOW + 30000, 8, CALL_POLL});
 	assert_int_equal(l.windows[0].left, 42);
 	reply_free(&late);
 }
 
-/* A thousand of them at once: no more are sent than the vendor says that it will take, however long that takes. */
+/* A thousand of them at once: no more are sent than the vendor says that it will take, however long
+ * that takes. */
 static void releases_of_a_wide_run_keep_within_the_word(void **state)
 {
 	struct limits l = {0};
 	int sent = 0;
 
 	(void)state;
-	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=40;t=30\r\n", 0);
+	learn(&l, 200,
+	      "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=40;t=30\r\n", 0);
 	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 40);
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 29999) > 0);
 	for (int minute = 0; minute < 16; minute++) {
@@ -108,7 +116,8 @@ static void releases_of_a_wide_run_keep_within_the_word(void **state)
 	}
 	assert_int_equal(sent, 960);
 	/* an hour that is used up, or is said to be: one a minute finds out */
-	learn(&l, 200, "RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=3000\r\n", 0);
+	learn(&l, 200,
+	      "RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=3000\r\n", 0);
 	int64_t later = NOW + 20 * 60000;
 	assert_int_equal(go_through(&l, CALL_RELEASE, later), 1);
 	assert_int_equal(go_through(&l, CALL_RELEASE, later + 59000), 0);
@@ -135,7 +144,10 @@ static void headers_overrule(void **state)
 	struct limits l = a_minute(60, 60);
 
 	(void)state;
-	learn(&l, 200, "RateLimit-Policy: \"minute\";q=120;w=60, \"hour\";q=3000;w=3600\r\nratelimit: \"minute\";r=37;t=44, \"hour\";r=2800;t=1812\r\n", 0);
+	learn(&l, 200,
+	      "RateLimit-Policy: \"minute\";q=120;w=60, \"hour\";q=3000;w=3600\r\nratelimit: "
+	      "\"minute\";r=37;t=44, \"hour\";r=2800;t=1812\r\n",
+	      0);
 	assert_int_equal(l.count, 2);
 	assert_int_equal(l.windows[0].quota, 120);
 	assert_int_equal(l.windows[0].left, 37);
@@ -157,10 +169,12 @@ static void calls_on_their_way_count(void **state)
 	assert_int_equal(l.windows[0].left, 50);
 	learn(&l, 200, "RateLimit: \"minute\";r=30;t=40\r\n", 0); /* others ask too */
 	assert_int_equal(l.windows[0].left, 30);
-	learn(&l, 200, "RateLimit-Policy: \"minute\";q=100;w=60\r\nRateLimit: \"minute\";r=90;t=40\r\n", 0);
+	learn(&l, 200,
+	      "RateLimit-Policy: \"minute\";q=100;w=60\r\nRateLimit: \"minute\";r=90;t=40\r\n", 0);
 	assert_int_equal(l.windows[0].left, 70); /* and there is more than was thought */
 	struct reply slow = answer(200, "RateLimit: \"minute\";r=80;t=50\r\n", 0);
-	limits_learn(&l, &slow, &(struct limit_call){NOW - 10000, NOW, 0, CALL_POLL}); /* written when its call came */
+	/* written when its call came */
+	limits_learn(&l, &slow, &(struct limit_call){NOW - 10000, NOW, 0, CALL_POLL});
 	assert_int_equal(l.windows[0].left, 70);
 	assert_int_equal(l.windows[0].reset_at_ms, NOW + 40000);
 	reply_free(&slow);
@@ -175,8 +189,10 @@ static void a_refusal_is_waited_out(void **state)
 	(void)state;
 	learn(&l, 429, "RateLimit: \"minute\";r=0;t=12\r\n", 2000);
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 1999) > 0);
-	assert_true(limits_take(&l, CALL_RELEASE, NOW + 2000) == 0); /* none went through for a minute: what was said may be wrong */
-	assert_true(limits_take(&l, CALL_RELEASE, NOW + 2001) > 0);  /* ... and then it is waited for */
+	/* none went through for a minute: what was said may be wrong */
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 2000) == 0);
+	/* ... and then it is waited for */
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 2001) > 0);
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 11999) > 0);
 	assert_int_equal(limits_take(&l, CALL_RELEASE, NOW + 12000), 0);
 	assert_true(limits_take(&l, CALL_POLL, NOW + 11999) > 0);
@@ -195,8 +211,13 @@ static void nobody_keeps_a_pod_billing_for_an_hour(void **state)
 	(void)state;
 	for (int said = 0; said < 2; said++) {
 		struct limits l = {0};
-		learn(&l, 429, said ? "RateLimit: \"hour\";r=0;t=3600\r\nRateLimit-Policy: \"hour\";q=3000;w=3600\r\n" : "", 3600000);
-		for (size_t i = 0; i < ARRAY_LEN(pressing); i++) { /* neither takes the other's turn */
+		learn(&l, 429,
+		      said ? "RateLimit: \"hour\";r=0;t=3600\r\nRateLimit-Policy: "
+			     "\"hour\";q=3000;w=3600\r\n"
+			   : "",
+		      3600000);
+		/* neither takes the other's turn */
+		for (size_t i = 0; i < ARRAY_LEN(pressing); i++) {
 			assert_true(limits_take(&l, pressing[i], NOW + 59999) > 0);
 			assert_int_equal(go_through(&l, pressing[i], NOW + 60000), 1);
 			assert_true(limits_take(&l, pressing[i], NOW + 119999) > 0);
@@ -236,10 +257,14 @@ static void an_accepted_release_opens_the_way(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct limits l = {0};
-		struct reply r = {.status = cases[i].status, .failed = cases[i].failed, .grpc_status = cases[i].grpc_status};
+		struct reply r = {.status = cases[i].status,
+				  .failed = cases[i].failed,
+				  .grpc_status = cases[i].grpc_status};
 		learn(&l, 429, "", 3600000);
 		assert_int_equal(go_through(&l, CALL_RELEASE, NOW + 60000), 1);
-		limits_learn(&l, &r, &(struct limit_call){NOW + cases[i].sent_ms, NOW + 60100, 0, cases[i].class});
+		limits_learn(&l, &r,
+			     &(struct limit_call){NOW + cases[i].sent_ms, NOW + 60100, 0,
+						  cases[i].class});
 		int64_t wait = limits_take(&l, CALL_RELEASE, NOW + 60101);
 		if ((wait == 0) != cases[i].opens)
 			fail_msg("%s: the next one waits %lld ms", cases[i].name, (long long)wait);
@@ -248,10 +273,12 @@ static void an_accepted_release_opens_the_way(void **state)
 	}
 }
 
-/* ... also beyond a window that is used up by the vendor's own word, where it takes them all the same: each the next one. */
+/* ... also beyond a window that is used up by the vendor's own word, where it takes them all the
+ * same: each the next one. */
 static void an_accepted_release_opens_the_way_beyond_a_window(void **state)
 {
-	static const char head[] = "RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=1800\r\n";
+	static const char head[] =
+		"RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=1800\r\n";
 	struct limits l = {0};
 
 	(void)state;
@@ -270,13 +297,15 @@ static void an_accepted_release_opens_the_way_beyond_a_window(void **state)
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 62000) > 0);
 }
 
-/* ... while those that are accepted within it say nothing of what is beyond: the next one waits for the next minute. */
+/* ... while those that are accepted within it say nothing of what is beyond: the next one waits for
+ * the next minute. */
 static void releases_that_use_up_a_window_open_nothing(void **state)
 {
 	struct limits l = {0};
 
 	(void)state;
-	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=60;t=60\r\n", 0);
+	learn(&l, 200,
+	      "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=60;t=60\r\n", 0);
 	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 60);
 	for (int left = 59; left >= 0; left--) {
 		char head[64];
@@ -290,7 +319,8 @@ static void releases_that_use_up_a_window_open_nothing(void **state)
 	assert_int_equal(go_through(&l, CALL_RELEASE, NOW + 60100), 60);
 }
 
-/* A look is a poll as long as there is room for polls: it takes nothing of what is kept for releases but one a minute. */
+/* A look is a poll as long as there is room for polls: it takes nothing of what is kept for
+ * releases but one a minute. */
 static void a_look_is_a_poll_but_once_a_minute(void **state)
 {
 	struct limits l = a_minute(60, 60);
@@ -310,7 +340,8 @@ static void a_look_waits_for_a_window_that_opens_soon(void **state)
 		int goes;
 	} cases[] = {
 		{"RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=0;t=40\r\n", 0},
-		{"RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=1800\r\n", 1},
+		{"RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=1800\r\n",
+		 1},
 		{"RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=5;t=40\r\n", 1},
 	};
 
@@ -325,10 +356,17 @@ static void a_look_waits_for_a_window_that_opens_soon(void **state)
 static void nonsense_limits_nothing(void **state)
 {
 	static const char *const heads[] = {
-		"RateLimit: \r\n", "RateLimit: \"minute\"\r\n", "RateLimit: \"minute\";r=-5;t=3\r\n", "RateLimit: \"\";r=0;t=9\r\n",
-		"RateLimit: minute;r=0;t=9\r\n", "RateLimit: \"a b\";r=0;t=9\r\n", "RateLimit: \"minute\";r=0;t=99999999999999\r\n",
-		"RateLimit: \"a-name-that-is-far-too-long\";r=0;t=9\r\n", "RateLimit-Policy: \"minute\";q=0;w=60\r\n",
-		"RateLimit-Policy: \"minute\";q=9;w=0\r\n", "RateLimit: \"minute;r=0;t=9\r\n",
+		"RateLimit: \r\n",
+		"RateLimit: \"minute\"\r\n",
+		"RateLimit: \"minute\";r=-5;t=3\r\n",
+		"RateLimit: \"\";r=0;t=9\r\n",
+		"RateLimit: minute;r=0;t=9\r\n",
+		"RateLimit: \"a b\";r=0;t=9\r\n",
+		"RateLimit: \"minute\";r=0;t=99999999999999\r\n",
+		"RateLimit: \"a-name-that-is-far-too-long\";r=0;t=9\r\n",
+		"RateLimit-Policy: \"minute\";q=0;w=60\r\n",
+		"RateLimit-Policy: \"minute\";q=9;w=0\r\n",
+		"RateLimit: \"minute;r=0;t=9\r\n",
 	};
 
 	(void)state;
@@ -339,7 +377,10 @@ static void nonsense_limits_nothing(void **state)
 			fail_msg("%s", heads[i]);
 	}
 	struct limits l = {0};
-	learn(&l, 200, "RateLimit: \"a\";r=1;t=1, \"b\";r=1;t=1, \"c\";r=1;t=1, \"d\";r=1;t=1, \"e\";r=1;t=1\r\n", 0);
+	learn(&l, 200,
+	      "RateLimit: \"a\";r=1;t=1, \"b\";r=1;t=1, \"c\";r=1;t=1, \"d\";r=1;t=1, "
+	      "\"e\";r=1;t=1\r\n",
+	      0);
 	assert_int_equal(l.count, LIMIT_WINDOWS);
 }
 
@@ -355,10 +396,19 @@ static void a_clock_set_back_does_not_block(void **state)
 
 static void text_and_back(void **state)
 {
-	static const char *const bad[] = {"", "x", "1", "1 2 3 4 minute", "1 2 3 4 minute 3 4 5 6 1", "1 2 3 4 5 minute 3 4 5 6", "1 2 3 4 5 mi\"nute 1 2 3 4 1",
-					  "1 2 3 4 5 hour 9223372036854775807 3600000 5 9223372036854775807 1", "-9223372036854775808 2 3 4 5 hour 1 2 3 4 1",
-					  "1 2 3 4 5 minute 60 60000 12 5 1 hour 3000 9223372036854775807 1 4 1", "1 2 3 4 5 hour 3 4 -5 6 1",
-					  "1 2 3 4 -5 hour 3 4 5 6 1"};
+	static const char *const bad[] = {
+		"",
+		"x",
+		"1",
+		"1 2 3 4 minute",
+		"1 2 3 4 minute 3 4 5 6 1",
+		"1 2 3 4 5 minute 3 4 5 6",
+		"1 2 3 4 5 mi\"nute 1 2 3 4 1",
+		"1 2 3 4 5 hour 9223372036854775807 3600000 5 9223372036854775807 1",
+		"-9223372036854775808 2 3 4 5 hour 1 2 3 4 1",
+		"1 2 3 4 5 minute 60 60000 12 5 1 hour 3000 9223372036854775807 1 4 1",
+		"1 2 3 4 5 hour 3 4 -5 6 1",
+		"1 2 3 4 -5 hour 3 4 5 6 1"};
 	struct limits l = a_minute(60, 12), got;
 	char text[LIMIT_TEXT_MAX];
 
@@ -392,9 +442,11 @@ static void processes_share_it(void **state)
 	assert_int_equal(store_open(&one, path, &err), 0);
 	assert_int_equal(store_open(&two, path, &err), 0);
 	CLEANUP(limiter_free) struct limiter *a = limiter_new(one), *b = limiter_new(two);
-	CLEANUP(limiter_free) struct limiter *c = limiter_new(NULL); /* no ledger: for itself, and none refused for want of one */
+	/* no ledger: for itself, and none refused for want of one */
+	CLEANUP(limiter_free) struct limiter *c = limiter_new(NULL);
 	int n = 0;
-	while (n < 100 && limiter_take(n % 2 ? a : b, "runpod:x", 20, CALL_POLL, clock_wall_ms()) == 0)
+	while (n < 100 &&
+	       limiter_take(n % 2 ? a : b, "runpod:x", 20, CALL_POLL, clock_wall_ms()) == 0)
 		n++;
 	assert_int_equal(n, 14);
 	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL, clock_wall_ms()), 0);
@@ -412,21 +464,25 @@ static void processes_share_it(void **state)
 	assert_int_equal(system(str_text(&rm)), 0);
 }
 
-/* "Wait for ten minutes" was said by a clock that is set right since: that is no reason to let a pod bill for a day. */
+/* "Wait for ten minutes" was said by a clock that is set right since: that is no reason to let a
+ * pod bill for a day. */
 static void a_clock_set_back_blocks_nobody(void **state)
 {
 	struct limits l = {0}, read;
 	char text[LIMIT_TEXT_MAX];
 
 	(void)state;
-	learn(&l, 429, "HTTP/1.1 429 x\r\nRateLimit: \"hour\";r=0;t=600\r\nRateLimit-Policy: \"hour\";q=100;w=3600\r\n", 600000);
+	learn(&l, 429,
+	      "HTTP/1.1 429 x\r\nRateLimit: \"hour\";r=0;t=600\r\nRateLimit-Policy: "
+	      "\"hour\";q=100;w=3600\r\n",
+	      600000);
 	limits_write(&l, text);
 	limits_read(&read, text);
-	for (int class = 0; class <= CALL_LOOK; class++) {
+	for (int class = 0; class <= CALL_LOOK; class ++) {
 		struct limits again = read;
-		assert_true(limits_take(&again, (enum call_class)class, NOW + 59000) > 0);
+		assert_true(limits_take(&again, (enum call_class) class, NOW + 59000) > 0);
 		again = read;
-		assert_int_equal(limits_take(&again, (enum call_class)class, NOW - 86400000), 0);
+		assert_int_equal(limits_take(&again, (enum call_class) class, NOW - 86400000), 0);
 	}
 }
 

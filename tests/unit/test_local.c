@@ -182,7 +182,8 @@ static struct op_want a_want(enum op_kind kind)
 {
 	struct op_want want = kind == OP_RENT ? a_rent() : (struct op_want){0};
 
-	if (kind == OP_FETCH || kind == OP_STAGE || kind == OP_VOLUME_LS || kind == OP_VOLUME_DELETE) {
+	if (kind == OP_FETCH || kind == OP_STAGE || kind == OP_VOLUME_LS ||
+	    kind == OP_VOLUME_DELETE) {
 		want.file.path = "a/b";
 		want.file.local = "/tmp/x";
 		COPY_TEXT(want.file.volume.id, "v");
@@ -269,7 +270,8 @@ static void offers_are_read(void **state)
 	exchange_free(&x);
 }
 
-/* A wish that this machine cannot fulfil is a mistake, unless its keys say that it is to be played. */
+/* A wish that this machine cannot fulfil is a mistake, unless its keys say that it is to be played.
+ */
 static void wishes(void **state)
 {
 	static const struct {
@@ -281,35 +283,44 @@ static void wishes(void **state)
 		{"nothing", "none", NULL, NULL, 0, 0, false, false, NULL},
 		{"none where there is one", "L4", "none", NULL, 0, 0, false, false, NULL},
 		{"a GPU where there is none", "none", "RTX 4090", NULL, 0, 0, false, false,
-		 "gpu = [\"RTX 4090\"]: pods on this machine have no GPU: name the GPU in providers.local.gpu (if the machine has none, pods "
+		 "gpu = [\"RTX 4090\"]: pods on this machine have no GPU: name the GPU in "
+		 "providers.local.gpu (if the machine has none, pods "
 		 "run without it), or run without a GPU: --gpu none"},
 		{"another GPU", "L4", "RTX 4090", "H100", 0, 0, false, false,
-		 "gpu = [\"RTX 4090\", \"H100\"]: pods on this machine have the GPU L4: name the GPU in providers.local.gpu (if the machine has "
+		 "gpu = [\"RTX 4090\", \"H100\"]: pods on this machine have the GPU L4: name the "
+		 "GPU in providers.local.gpu (if the machine has "
 		 "none, pods run without it), or run without a GPU: --gpu none"},
-		{"the same by another name", "RTX 4090", "NVIDIA GeForce RTX 4090", NULL, 0, 0, false, false, NULL},
+		{"the same by another name", "RTX 4090", "NVIDIA GeForce RTX 4090", NULL, 0, 0,
+		 false, false, NULL},
 		{"the second", "RTX 4090", "H100", "4090", 0, 0, false, false, NULL},
 		{"two of it", "L4", "L4:2", NULL, 0, 0, false, false,
-		 "gpu = [\"L4:2\"]: pods on this machine have the GPU L4: name the GPU in providers.local.gpu (if the machine has none, pods "
+		 "gpu = [\"L4:2\"]: pods on this machine have the GPU L4: name the GPU in "
+		 "providers.local.gpu (if the machine has none, pods "
 		 "run without it), or run without a GPU: --gpu none"},
 		{"one that no catalogue has", "FPGA 3", "FPGA 3", NULL, 0, 0, false, false, NULL},
 		{"none at last", "none", "RTX 4090", "none", 0, 0, false, false, NULL},
 		{"memory where there is no GPU", "none", NULL, NULL, 0, 8, false, false,
-		 "the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU: see providers.local.gpu and "
+		 "the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU: "
+		 "see providers.local.gpu and "
 		 "providers.local.vram_gb"},
 		{"memory as it is sold", "L4", NULL, NULL, 0, 24, false, false, NULL},
 		{"too much of it", "L4", NULL, NULL, 0, 25, false, false,
-		 "the job needs a GPU with 25 GB of memory, and pods on this machine have 24 GB on L4: see providers.local.gpu and "
+		 "the job needs a GPU with 25 GB of memory, and pods on this machine have 24 GB on "
+		 "L4: see providers.local.gpu and "
 		 "providers.local.vram_gb"},
 		{"memory as it is said", "L4", NULL, NULL, 48, 25, false, false, NULL},
 		{"spot without its price", "none", NULL, NULL, 0, 0, false, true,
-		 "spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour says what one costs"},
+		 "spot = true: this machine has no spot pods unless "
+		 "providers.local.spot_price_per_hour says what one costs"},
 		{"spot with it", "none", NULL, NULL, 0, 0, true, true, NULL},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *gpus[] = {cases[i].wish, cases[i].wish2, NULL};
-		struct op_want want = {.offers = {.gpus = gpus, .vram_gb = cases[i].needs_gb, .spot = cases[i].spot}};
+		struct op_want want = {.offers = {.gpus = gpus,
+						  .vram_gb = cases[i].needs_gb,
+						  .spot = cases[i].spot}};
 		struct section *s;
 		struct provider *p;
 		struct call call = {0};
@@ -325,8 +336,10 @@ static void wishes(void **state)
 		assert_int_equal(provider_local.open(&p, s, "/state", &err), 0);
 		struct op *op = provider_local.begin(p, OP_OFFERS, &want);
 		enum op_next next = provider_local.next(op, NULL, &call, &wait, &result, &err);
-		if (next != (cases[i].message ? OP_FAILED : OP_CALL) || strcmp(err.msg, cases[i].message ? cases[i].message : ""))
-			fail_msg("%s: got \"%s\", want \"%s\"", cases[i].name, err.msg, cases[i].message ? cases[i].message : "an offer");
+		if (next != (cases[i].message ? OP_FAILED : OP_CALL) ||
+		    strcmp(err.msg, cases[i].message ? cases[i].message : ""))
+			fail_msg("%s: got \"%s\", want \"%s\"", cases[i].name, err.msg,
+				 cases[i].message ? cases[i].message : "an offer");
 		if (cases[i].message)
 			assert_int_equal(err.kind, ERR_CONFIG);
 		call_free(&call);
@@ -437,9 +450,15 @@ static void bad_words_name_their_line(void **state)
 /* All of them in one reading, each at its line; wishes by their keys. */
 static void all_mistakes_are_noted(void **state)
 {
-	static const char *const gpus[] = {"H100", NULL}, *const keys[] = {"gpu", "job.vram_gb", "spot", "pod.cpu", "pod.memory_gb"};
+	static const char *const gpus[] = {"H100", NULL}, *const keys[] = {"gpu", "job.vram_gb",
+									   "spot", "pod.cpu",
+									   "pod.memory_gb"};
 	struct section *s = section_new(provider_local.options, "burst.cfg:7");
-	struct op_want want = {.offers = {.gpus = gpus, .spot = true, .vram_gb = 80, .cpu = 1 << 20, .memory_gb = 1 << 20}};
+	struct op_want want = {.offers = {.gpus = gpus,
+					  .spot = true,
+					  .vram_gb = 80,
+					  .cpu = 1 << 20,
+					  .memory_gb = 1 << 20}};
 	struct mistakes m = {0};
 	struct err err = {0};
 

@@ -40,7 +40,7 @@ static const struct kind {
 	const char *name;
 	bool ordinary; /* as an ordinary user; else as whoever runs the test */
 	const char *isolation;
-	bool forbidden;	 /* the kernel says no to every namespace */
+	bool forbidden;  /* the kernel says no to every namespace */
 	bool unfiltered; /* it takes no filter of system calls */
 } kinds[] = {
 	{"namespaces", false, "namespaces"},
@@ -108,7 +108,8 @@ static void forbid(unsigned number, int first, unsigned error)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-		BPF_JUMP(BPF_JMP | (first < 0 ? BPF_JGE : BPF_JEQ) | BPF_K, first < 0 ? 0 : (unsigned)first, 0, 1),
+		BPF_JUMP(BPF_JMP | (first < 0 ? BPF_JGE : BPF_JEQ) | BPF_K,
+			 first < 0 ? 0 : (unsigned)first, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -485,7 +486,8 @@ static void there_is_so_much_room(void)
 {
 	CLEANUP(free_text) char *id = rent_pod(STAY, json_pack("{s:i}", "capacity", 1));
 	CLEANUP(json_decref)
-	json_t *offers = ask("offers", json_pack("{s:{s:i, s:s}}", "conf", "capacity", 1, "isolation", kind->isolation));
+	json_t *offers = ask("offers", json_pack("{s:{s:i, s:s}}", "conf", "capacity", 1,
+						 "isolation", kind->isolation));
 
 	assert_int_equal(json_array_size(json_object_get(offers, "offers")), 0);
 	refused("rent", order("burst-one-more", STAY, json_pack("{s:i}", "capacity", 1)),
@@ -676,7 +678,8 @@ static void tidying_follows_no_link(void)
 	CLEANUP(json_decref) json_t *seen = ask("volume-ls", at("runs"));
 	const json_t *entry = json_array_get(json_object_get(seen, "entries"), 0);
 	assert_string_equal(jsonx_text(entry, "name", ""), "r1");
-	assert_int_equal(jsonx_int(entry, "files", 0), 2); /* the file and the link, not what it leads to */
+	/* the file and the link, not what it leads to */
+	assert_int_equal(jsonx_int(entry, "files", 0), 2);
 	refused("volume-ls", at("links"), "local");
 	refused("volume-delete", at("links/kept"), "local");
 	refused("volume-delete", at("../vol"), "refused");
@@ -920,7 +923,8 @@ static void forwards_both_ways_and_half_closed(void **state)
 {
 	int door, inside;
 	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
-	pid_t echo = start_echo(inside_fd), forwarder = start_forwarder(door_fd, inside, inside_fd, 0);
+	pid_t echo = start_echo(inside_fd),
+	      forwarder = start_forwarder(door_fd, inside, inside_fd, 0);
 	char c;
 
 	(void)state;
@@ -1020,7 +1024,9 @@ static void carry(void *ctx, const struct call *call, struct reply *reply)
 	}
 	run_child(call->argv + 1, str_text(in), in->len, reply);
 	if (call->body_to) {
-		assert_int_equal(path_write(call->body_to, str_text(&reply->body), reply->body.len, 0600, &err), 0);
+		assert_int_equal(path_write(call->body_to, str_text(&reply->body), reply->body.len,
+					    0600, &err),
+				 0);
 		str_reset(&reply->body);
 	}
 }
@@ -1067,14 +1073,19 @@ static void (*const bodies[])(void) = {
 	conforms,
 };
 
-/* A plain process reaches all that its user does: unless somebody says so, there is no pod, nor an offer of one. */
+/* A plain process reaches all that its user does: unless somebody says so, there is no pod, nor an
+ * offer of one. */
 static void nothing_is_rented_unasked(void)
 {
 	CLEANUP(json_decref) json_t *said = ask("check", json_object());
 
-	assert_true(starts_with(jsonx_text(said, "text", ""), "bad: pods cannot have namespaces of their own here"));
+	assert_true(starts_with(jsonx_text(said, "text", ""),
+				"bad: pods cannot have namespaces of their own here"));
 	refused("offers", json_pack("{s:{}}", "conf"), "config");
-	refused("rent", json_pack("{s:s, s:s, s:{}, s:{}}", "name", "burst-u", "script", "true", "env", "conf"), "config");
+	refused("rent",
+		json_pack("{s:s, s:s, s:{}, s:{}}", "name", "burst-u", "script", "true", "env",
+			  "conf"),
+		"config");
 }
 
 /* False, said aloud: this machine cannot do this kind. */
@@ -1094,7 +1105,8 @@ static bool possible(void)
 		return false;
 	}
 	if (kind->forbidden) {
-		CLEANUP(json_decref) json_t *said = ask("check", json_pack("{s:{s:s}}", "conf", "isolation", "auto"));
+		CLEANUP(json_decref)
+		json_t *said = ask("check", json_pack("{s:{s:s}}", "conf", "isolation", "auto"));
 		assert_true(
 			starts_with(jsonx_text(said, "text", ""), "warn: pods are process groups"));
 		nothing_is_rented_unasked();

@@ -1,4 +1,5 @@
-/* test_local_ids.c - the users of a pod that root starts: which ones, and whose its files become. */
+/* test_local_ids.c - the users of a pod that root starts: which ones, and whose its files become.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,9 +37,11 @@ static void users_are_never_those_of_accounts(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
 		struct pod_ids ids = {1, 1};
 		bool found = ids_choose_from(maps[i].uid_map, &ids);
-		if (found != (maps[i].count > 0) || ids.first != maps[i].first || ids.count != maps[i].count)
-			fail_msg("%s: got %u from %lu, want %u from %lu", maps[i].name, ids.count, (unsigned long)ids.first,
-				 maps[i].count, (unsigned long)maps[i].first);
+		if (found != (maps[i].count > 0) || ids.first != maps[i].first ||
+		    ids.count != maps[i].count)
+			fail_msg("%s: got %u from %lu, want %u from %lu", maps[i].name, ids.count,
+				 (unsigned long)ids.first, maps[i].count,
+				 (unsigned long)maps[i].first);
 	}
 }
 
@@ -74,7 +77,9 @@ static void owned(const char *name, uid_t uid, gid_t gid)
 static void give_a_tree(void)
 {
 	const struct pod_ids ids = {0x7fb50000, 65536}, none = {0};
-	CLEANUP(free_text) char *volume = below("v"), *link = below("v/link"), *inner = below("v/a/link"), *gone = below("none");
+	CLEANUP(free_text)
+	char *volume = below("v"), *link = below("v/link"), *inner = below("v/a/link"),
+	     *gone = below("none");
 	CLEANUP(free_text) char *outside = below("outside");
 	struct err err = {0};
 

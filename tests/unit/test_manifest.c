@@ -11,7 +11,7 @@
 
 #define LINE(id, hash)                                                                             \
 	"{\"id\":\"" id "\",\"file\":\"" id ".wav\",\"key\":\"" KEY "\",\"sha256\":\"" hash "\"}"  \
-											    "\n"
+	"\n"
 
 static const struct {
 	const char *what, *bytes;
@@ -60,15 +60,18 @@ static void parse_files(void **state)
 
 static void odd_numbers(void **state)
 {
-	static const char bytes[] = "{\"id\":\"a\",\"file\":\"a\",\"key\":\"" KEY "\",\"sha256\":\"" HASH "\",\"bytes\":-5,"
-				    "\"seconds\":1e308,\"sample_rate\":-1,\"tries\":9223372036854775807}\n";
+	static const char bytes[] =
+		"{\"id\":\"a\",\"file\":\"a\",\"key\":\"" KEY "\",\"sha256\":\"" HASH
+		"\",\"bytes\":-5,"
+		"\"seconds\":1e308,\"sample_rate\":-1,\"tries\":9223372036854775807}\n";
 	struct segment_result result = {0};
 	struct manifest m = {0};
 
 	(void)state;
 	assert_int_equal(manifest_parse("m", bytes, strlen(bytes), false, &m, NULL), 0);
 	manifest_restore(&m.entries[0], &result);
-	assert_true(result.bytes == 0 && result.seconds == 1e9 && result.sample_rate == 0 && result.tries == 1000);
+	assert_true(result.bytes == 0 && result.seconds == 1e9 && result.sample_rate == 0 &&
+		    result.tries == 1000);
 	manifest_free(&m);
 }
 
@@ -344,16 +347,11 @@ static void read_only_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse_files),
-		cmocka_unit_test(odd_numbers),
-		cmocka_unit_test(latest_first),
-		cmocka_unit_test(a_run_and_another),
-		cmocka_unit_test(stale_and_foreign),
-		cmocka_unit_test(a_crash_before_the_rename),
-		cmocka_unit_test(a_cut_line_is_mended),
-		cmocka_unit_test(former_files_stay_ours),
-		cmocka_unit_test(bad_folders),
-		cmocka_unit_test(read_only_folder),
+		cmocka_unit_test(parse_files),          cmocka_unit_test(odd_numbers),
+		cmocka_unit_test(latest_first),         cmocka_unit_test(a_run_and_another),
+		cmocka_unit_test(stale_and_foreign),    cmocka_unit_test(a_crash_before_the_rename),
+		cmocka_unit_test(a_cut_line_is_mended), cmocka_unit_test(former_files_stay_ours),
+		cmocka_unit_test(bad_folders),          cmocka_unit_test(read_only_folder),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

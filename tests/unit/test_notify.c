@@ -18,9 +18,15 @@ static void ends_are_events(void **state)
 		bool failed_before;
 		enum notify_event event;
 	} cases[] = {
-		{"done", false, NOTIFY_DONE},		{"done", true, NOTIFY_RECOVERED},	{"partial", false, NOTIFY_FAILED},
-		{"failed", true, NOTIFY_FAILED},	{"capped", false, NOTIFY_CAPPED},	{"unreleased", true, NOTIFY_UNRELEASED},
-		{"interrupted", false, NOTIFY_NONE},	{"running", true, NOTIFY_NONE},		{"", false, NOTIFY_NONE},
+		{"done", false, NOTIFY_DONE},
+		{"done", true, NOTIFY_RECOVERED},
+		{"partial", false, NOTIFY_FAILED},
+		{"failed", true, NOTIFY_FAILED},
+		{"capped", false, NOTIFY_CAPPED},
+		{"unreleased", true, NOTIFY_UNRELEASED},
+		{"interrupted", false, NOTIFY_NONE},
+		{"running", true, NOTIFY_NONE},
+		{"", false, NOTIFY_NONE},
 	};
 
 	(void)state;
@@ -28,15 +34,19 @@ static void ends_are_events(void **state)
 		if (notify_event_of(cases[i].status, cases[i].failed_before) != cases[i].event)
 			fail_msg("%s", cases[i].status);
 	for (int event = 0; event < NOTIFY_EVENTS; event++)
-		assert_int_equal(notify_event_named(notify_event_name((enum notify_event)event)), event);
+		assert_int_equal(notify_event_named(notify_event_name((enum notify_event)event)),
+				 event);
 	assert_int_equal(notify_event_named("none"), NOTIFY_NONE);
 	assert_int_equal(notify_event_named(""), NOTIFY_NONE);
 }
 
 static const char run_text[] =
-	"{\"run\":\"1125-1\",\"job\":\"quiz\",\"commit\":\"c0ffee\",\"status\":\"failed\",\"output\":\"/o\",\"started_at\":\"2026-11-25T10:00:00Z\",\"ended_at\":null,"
-	"\"segments\":{\"total\":3,\"rendered\":2,\"cached\":0,\"failed\":1},\"billed_seconds\":75.0,\"compute_seconds\":1.5,\"cost_usd\":0.02,"
-	"\"pods\":[{},{}],\"error\":{\"code\":\"job\",\"message\":\"it said \\\"no\\\"\\nand {job} \\u0007\",\"pod\":null}}";
+	"{\"run\":\"1125-1\",\"job\":\"quiz\",\"commit\":\"c0ffee\",\"status\":\"failed\","
+	"\"output\":\"/o\",\"started_at\":\"2026-11-25T10:00:00Z\",\"ended_at\":null,"
+	"\"segments\":{\"total\":3,\"rendered\":2,\"cached\":0,\"failed\":1},\"billed_seconds\":75."
+	"0,\"compute_seconds\":1.5,\"cost_usd\":0.02,"
+	"\"pods\":[{},{}],\"error\":{\"code\":\"job\",\"message\":\"it said \\\"no\\\"\\nand {job} "
+	"\\u0007\",\"pod\":null}}";
 
 static void check_fill(const char *template, const char *want)
 {
@@ -57,11 +67,14 @@ static void templates_are_filled(void **state)
 	(void)state;
 	check_fill("", "");
 	check_fill("{commit}", "c0ffee");
-	check_fill("{event} {run} {job} {status} {output} {started} {ended}.", "failed 1125-1 quiz failed /o 2026-11-25T10:00:00Z .");
-	check_fill("{rendered}/{total} {cached} {failed} {pods} {cost} {billed} {compute} {code}", "2/3 0 1 2 $0.0200 1m15s 1.5s job");
+	check_fill("{event} {run} {job} {status} {output} {started} {ended}.",
+		   "failed 1125-1 quiz failed /o 2026-11-25T10:00:00Z .");
+	check_fill("{rendered}/{total} {cached} {failed} {pods} {cost} {billed} {compute} {code}",
+		   "2/3 0 1 2 $0.0200 1m15s 1.5s job");
 	/* values are not templates */
 	check_fill("<{error}>", "<it said \"no\"\nand {job} \a>");
-	check_fill(" {\"text\": \"{error}\", \"n\": {total}}", " {\"text\": \"it said \\\"no\\\"\\nand {job} \\u0007\", \"n\": 3}");
+	check_fill(" {\"text\": \"{error}\", \"n\": {total}}",
+		   " {\"text\": \"it said \\\"no\\\"\\nand {job} \\u0007\", \"n\": 3}");
 	check_fill("[\"{job}\"]", "[\"quiz\"]");
 	check_fill("{ {Job} {job {} {job", "{ {Job} {job {} {job");
 	check_fill("{rendered} of {total}: {error}", "2 of 3: it said \"no\"\nand {job} \a");
@@ -84,7 +97,8 @@ static void lines_are_lines(void **state)
 	assert_string_equal(str_text(&line), "burst: failed");
 	str_reset(&line);
 	notify_summary(&line, run);
-	assert_non_null(strstr(str_text(&line), "2 rendered, 0 cached, 1 failed of 3; $0.0200: it said \"no\""));
+	assert_non_null(strstr(str_text(&line),
+			       "2 rendered, 0 cached, 1 failed of 3; $0.0200: it said \"no\""));
 	assert_null(strpbrk(str_text(&line), "\n\a"));
 	str_reset(&line);
 	json_object_del(run, "error");

@@ -1,4 +1,5 @@
-/* What later runs know of an offer: the median of what its pods took to come up, and for how long it is avoided. */
+/* What later runs know of an offer: the median of what its pods took to come up, and for how long
+ * it is avoided. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,14 +32,38 @@ static void median_of_boots(void **state)
 		{"no pod yet", "L40S", {{0}}, 0},
 		{"two are too few", "L40S", {{"L40S", 30}, {"L40S", 40}}, 0},
 		{"an odd number", "L40S", {{"L40S", 30}, {"L40S", 600}, {"L40S", 40}}, 40},
-		{"an even number", "L40S", {{"L40S", 30}, {"L40S", 600}, {"L40S", 40}, {"L40S", 50}}, 45},
-		{"those that never came up do not count", "L40S", {{"L40S", 0}, {"L40S", 30}, {"L40S", 0}, {"L40S", 40}}, 0},
-		{"this GPU's before others", "L40S",
-		 {{"RTX 4090", 5}, {"L40S", 30}, {"RTX 4090", 5}, {"L40S", 40}, {"L40S", 50}, {"RTX 4090", 5}}, 40},
-		{"others' where there are too few", "L40S", {{"RTX 4090", 5}, {"L40S", 30}, {"RTX 4090", 8}, {"L40S", 40}}, 19},
-		{"as its driver calls it", "RTX 4090",
-		 {{"NVIDIA GeForce RTX 4090", 20}, {"L40S", 90}, {"NVIDIA GeForce RTX 4090", 21}, {"RTX 4090", 22}}, 21},
-		{"one that nobody knows", "Abacus 3", {{"Abacus 3", 8}, {"L40S", 90}, {"Abacus 3", 9}, {"Abacus 3", 10}}, 9},
+		{"an even number",
+		 "L40S",
+		 {{"L40S", 30}, {"L40S", 600}, {"L40S", 40}, {"L40S", 50}},
+		 45},
+		{"those that never came up do not count",
+		 "L40S",
+		 {{"L40S", 0}, {"L40S", 30}, {"L40S", 0}, {"L40S", 40}},
+		 0},
+		{"this GPU's before others",
+		 "L40S",
+		 {{"RTX 4090", 5},
+		  {"L40S", 30},
+		  {"RTX 4090", 5},
+		  {"L40S", 40},
+		  {"L40S", 50},
+		  {"RTX 4090", 5}},
+		 40},
+		{"others' where there are too few",
+		 "L40S",
+		 {{"RTX 4090", 5}, {"L40S", 30}, {"RTX 4090", 8}, {"L40S", 40}},
+		 19},
+		{"as its driver calls it",
+		 "RTX 4090",
+		 {{"NVIDIA GeForce RTX 4090", 20},
+		  {"L40S", 90},
+		  {"NVIDIA GeForce RTX 4090", 21},
+		  {"RTX 4090", 22}},
+		 21},
+		{"one that nobody knows",
+		 "Abacus 3",
+		 {{"Abacus 3", 8}, {"L40S", 90}, {"Abacus 3", 9}, {"Abacus 3", 10}},
+		 9},
 	};
 
 	(void)state;
@@ -48,11 +73,13 @@ static void median_of_boots(void **state)
 		for (; n < 8 && cases[i].pods[n].gpu; n++) {
 			COPY_TEXT(rows[n].gpu, cases[i].pods[n].gpu);
 			rows[n].create_ms = NOW;
-			rows[n].connected_ms = cases[i].pods[n].s ? NOW + cases[i].pods[n].s * 1000 : 0;
+			rows[n].connected_ms =
+				cases[i].pods[n].s ? NOW + cases[i].pods[n].s * 1000 : 0;
 		}
 		int64_t got = past_boot_ms(rows, n, cases[i].gpu);
 		if (got != cases[i].want_s * 1000)
-			fail_msg("%s: %lld ms, not %lld s", cases[i].name, (long long)got, (long long)cases[i].want_s);
+			fail_msg("%s: %lld ms, not %lld s", cases[i].name, (long long)got,
+				 (long long)cases[i].want_s);
 	}
 }
 
@@ -73,7 +100,8 @@ static void only_the_newest_twenty(void **state)
 
 static struct offer offer(const char *id, bool spot)
 {
-	struct offer o = {.provider = "runpod", .gpu = "RTX 4090", .region = "EU-RO-1", .spot = spot};
+	struct offer o = {
+		.provider = "runpod", .gpu = "RTX 4090", .region = "EU-RO-1", .spot = spot};
 
 	COPY_TEXT(o.id, id);
 	return o;
@@ -104,7 +132,8 @@ static void the_ledger_knows_boots(void **state)
 	COPY_TEXT(offers[1].gpu, "L40S");
 	COPY_TEXT(offers[2].provider, "modal");
 	for (int i = 0; i < 7; i++) {
-		struct pod_row row = {.create_ms = NOW, .connected_ms = NOW + (i < 3 ? 20000 : 60000)};
+		struct pod_row row = {.create_ms = NOW,
+				      .connected_ms = NOW + (i < 3 ? 20000 : 60000)};
 		snprintf(row.attempt, sizeof(row.attempt), "%016x", i);
 		COPY_TEXT(row.provider, "runpod");
 		COPY_TEXT(row.gpu, i < 3 ? "NVIDIA GeForce RTX 4090" : "L40S");
@@ -161,7 +190,8 @@ static void pods_side_by_side_are_one_lesson(void **state)
 static void only_that_offer_and_until_one_works(void **state)
 {
 	struct store *s = store_memory();
-	struct offer bad = offer("SECURE/EU-RO-1/1/X", false), community = offer("COMMUNITY//1/X", false),
+	struct offer bad = offer("SECURE/EU-RO-1/1/X", false),
+		     community = offer("COMMUNITY//1/X", false),
 		     spot = offer("SECURE/EU-RO-1/1/X", true), elsewhere = bad;
 
 	(void)state;
@@ -179,7 +209,8 @@ static void only_that_offer_and_until_one_works(void **state)
 	store_close(s);
 }
 
-/* Another process reads it from the file; a clock that was wrong, or what is no such fact, keeps nobody away. */
+/* Another process reads it from the file; a clock that was wrong, or what is no such fact, keeps
+ * nobody away. */
 static void it_is_in_the_file(void **state)
 {
 	char dir[] = "/tmp/burst-past-XXXXXX", why[200];
@@ -219,13 +250,22 @@ static void refused_switches_are_remembered(void **state)
 	} cases[] = {
 		{"nothing was said", {0}, 0, ""},
 		{"the key may not look", {"bad http 403 curl"}, HOUR, "http 403 curl"},
-		{"nor end it", {"bad ending this pod is refused: http 401 curl"}, HOUR, "http 401 curl"},
+		{"nor end it",
+		 {"bad ending this pod is refused: http 401 curl"},
+		 HOUR,
+		 "http 401 curl"},
 		{"a day later", {"bad http 403 curl"}, 24 * HOUR, ""},
 		{"our clock was set back", {"bad http 403 curl"}, -HOUR, ""},
 		{"no fault of the account's", {"bad no answer from the API in two minutes"}, 0, ""},
-		{"such a pod tells nothing of rights", {"bad http 403 curl", "bad no answer from the API (curl)"}, 0, "http 403 curl"},
+		{"such a pod tells nothing of rights",
+		 {"bad http 403 curl", "bad no answer from the API (curl)"},
+		 0,
+		 "http 403 curl"},
 		{"by now it may", {"bad http 403 curl", "unproven http 200 curl"}, 0, ""},
-		{"and not any more", {"unproven http 200 curl", "bad http 403 curl"}, 0, "http 403 curl"},
+		{"and not any more",
+		 {"unproven http 200 curl", "bad http 403 curl"},
+		 0,
+		 "http 403 curl"},
 	};
 
 	(void)state;
@@ -243,7 +283,8 @@ static void refused_switches_are_remembered(void **state)
 	}
 }
 
-/* A card that cannot run an image is left out for as long as image and set-up are the same, a fortnight at most. */
+/* A card that cannot run an image is left out for as long as image and set-up are the same, a
+ * fortnight at most. */
 static void unfit_cards(void **state)
 {
 	static const struct {
@@ -254,15 +295,40 @@ static void unfit_cards(void **state)
 		bool unfit;
 	} cases[] = {
 		{"the same", {"torch:1", "setup"}, "runpod", "RTX 5090", 0, true},
-		{"as its driver calls it", {"torch:1", "setup"}, "runpod", "NVIDIA GeForce RTX 5090", HOUR, true},
-		{"the image is the same elsewhere", {"torch:1", "setup"}, "modal", "RTX 5090", HOUR, true},
+		{"as its driver calls it",
+		 {"torch:1", "setup"},
+		 "runpod",
+		 "NVIDIA GeForce RTX 5090",
+		 HOUR,
+		 true},
+		{"the image is the same elsewhere",
+		 {"torch:1", "setup"},
+		 "modal",
+		 "RTX 5090",
+		 HOUR,
+		 true},
 		{"another image", {"torch:2", "setup"}, "runpod", "RTX 5090", HOUR, false},
 		{"no image of the user's", {NULL, "setup"}, "runpod", "RTX 5090", HOUR, false},
 		{"another set-up", {"torch:1", "setup 2"}, "runpod", "RTX 5090", HOUR, false},
 		{"another card", {"torch:1", "setup"}, "runpod", "RTX 4090", HOUR, false},
-		{"after thirteen days", {"torch:1", "setup"}, "runpod", "RTX 5090", 13 * 24 * HOUR, true},
-		{"after fifteen", {"torch:1", "setup"}, "runpod", "RTX 5090", 15 * 24 * HOUR, false},
-		{"by a clock that was wrong", {"torch:1", "setup"}, "runpod", "RTX 5090", -HOUR, false},
+		{"after thirteen days",
+		 {"torch:1", "setup"},
+		 "runpod",
+		 "RTX 5090",
+		 13 * 24 * HOUR,
+		 true},
+		{"after fifteen",
+		 {"torch:1", "setup"},
+		 "runpod",
+		 "RTX 5090",
+		 15 * 24 * HOUR,
+		 false},
+		{"by a clock that was wrong",
+		 {"torch:1", "setup"},
+		 "runpod",
+		 "RTX 5090",
+		 -HOUR,
+		 false},
 	};
 	const struct past_image of = {"torch:1", "setup"}, own = {NULL, NULL};
 	struct store *s = store_memory();
@@ -272,21 +338,29 @@ static void unfit_cards(void **state)
 	(void)state;
 	past_card_unfit(s, &of, "runpod", "RTX 5090", "no kernels\033[1m", NOW);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (past_card_is_unfit(s, &cases[i].of, cases[i].provider, cases[i].gpu, NOW + cases[i].after_ms, why, sizeof(why), &since) != cases[i].unfit)
-			fail_msg("%s: %s", cases[i].name, cases[i].unfit ? "not known" : "left out");
+		if (past_card_is_unfit(s, &cases[i].of, cases[i].provider, cases[i].gpu,
+				       NOW + cases[i].after_ms, why, sizeof(why),
+				       &since) != cases[i].unfit)
+			fail_msg("%s: %s", cases[i].name,
+				 cases[i].unfit ? "not known" : "left out");
 	assert_string_equal(why, "no kernels\\x1b[1m");
-	past_card_unfit(s, &own, "runpod", "RTX 5090", "no kernels", NOW); /* each provider has an image of its own */
-	assert_true(past_card_is_unfit(s, &own, "runpod", "RTX 5090", NOW, why, sizeof(why), &since));
+	/* each provider has an image of its own */
+	past_card_unfit(s, &own, "runpod", "RTX 5090", "no kernels", NOW);
+	assert_true(
+		past_card_is_unfit(s, &own, "runpod", "RTX 5090", NOW, why, sizeof(why), &since));
 	assert_int_equal(since, NOW);
-	assert_false(past_card_is_unfit(s, &own, "modal", "RTX 5090", NOW, why, sizeof(why), &since));
-	struct offer offers[] = {{.provider = "runpod", .gpu = "RTX 5090"}, {.provider = "runpod", .gpu = "none"}};
+	assert_false(
+		past_card_is_unfit(s, &own, "modal", "RTX 5090", NOW, why, sizeof(why), &since));
+	struct offer offers[] = {{.provider = "runpod", .gpu = "RTX 5090"},
+				 {.provider = "runpod", .gpu = "none"}};
 	struct offer_past *past = past_of_offers(s, &own, offers, 2, NOW);
 	assert_string_equal(past[0].unfit, "no kernels");
 	assert_string_equal(past[1].unfit, "");
 	free(past);
 	assert_true(past_card_forget(s, &of, "runpod", "RTX 5090"));
 	assert_false(past_card_forget(s, &of, "runpod", "RTX 5090"));
-	assert_false(past_card_is_unfit(s, &of, "runpod", "RTX 5090", NOW, why, sizeof(why), &since));
+	assert_false(
+		past_card_is_unfit(s, &of, "runpod", "RTX 5090", NOW, why, sizeof(why), &since));
 	store_close(s);
 }
 

@@ -1,4 +1,5 @@
-/* test_plan.c - the planner: fits from measured batches, other GPUs, memory, cold starts, and the choice against brute force. */
+/* test_plan.c - the planner: fits from measured batches, other GPUs, memory, cold starts, and the
+ * choice against brute force. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,8 @@ static double random_between(double least, double most)
 /* ---- speed ---- */
 
 static const int sweep[] = {1, 2, 4, 8};
-static const double sweep_s[] = {.976, 1.15, 1.75, 2.76}; /* Chatterbox Turbo on a P106-100, one length */
+/* Chatterbox Turbo on a P106-100, one length */
+static const double sweep_s[] = {.976, 1.15, 1.75, 2.76};
 
 static void a_published_sweep_is_fitted(void **state)
 {
@@ -61,11 +63,14 @@ static void three_parts_are_told_apart(void **state)
 	for (int i = 0; i < 60; i++) {
 		int b = 1 << (i % 7);
 		double longest = random_between(60, 240), sum = longest * b * random_between(.7, 1);
-		speed_add(&sums, longest, sum, speed_batch_s(&truth, longest, sum) * random_between(.97, 1.03));
+		speed_add(&sums, longest, sum,
+			  speed_batch_s(&truth, longest, sum) * random_between(.97, 1.03));
 	}
 	assert_true(speed_fit(&s, &sums, NULL));
 	for (int b = 1; b <= 128; b *= 4)
-		assert_near(speed_batch_s(&s, 150, 150.0 * b) / speed_batch_s(&truth, 150, 150.0 * b), 1, .05);
+		assert_near(speed_batch_s(&s, 150, 150.0 * b) /
+				    speed_batch_s(&truth, 150, 150.0 * b),
+			    1, .05);
 }
 
 static void batches_of_one_size_keep_a_known_shape(void **state)
@@ -101,7 +106,8 @@ static void one_by_one_promises_no_gain(void **state)
 	assert_near(s.longest_s, 0, 1e-9);
 }
 
-/* Batches of one size, each with its share of the time: five times as many take five times as long. */
+/* Batches of one size, each with its share of the time: five times as many take five times as long.
+ */
 static void shares_promise_no_gain(void **state)
 {
 	(void)state;
@@ -162,7 +168,8 @@ static void another_gpu_by_its_bandwidth_and_peak(void **state)
 	assert_near(s.each_s, .004 * 121 / 989, 1e-9);
 	s = speed_carry(&on_l4, l4, h200, .5); /* half of it is the host's */
 	assert_near(s.longest_s, .008, 1e-9);
-	s = speed_carry(&on_l4, l4, h200, 1); /* all of it is the host's: no card is faster, or slower */
+	/* all of it is the host's: no card is faster, or slower */
+	s = speed_carry(&on_l4, l4, h200, 1);
 	assert_near(s.longest_s, .016, 0);
 	assert_near(s.each_s, .004, 0);
 	assert_near(speed_carry(&on_l4, l4, h200, .5).each_s, .002, 1e-9);
@@ -182,7 +189,7 @@ static void memory_of_a_sweep(void **state)
 	assert_near(need.base_gib, 4.391, .002);
 	assert_near(need.each_gib, .1124, .0005);
 	assert_false(vram_fit(&need, b, peak, 1));
-	assert_int_equal(vram_batch_max(&need, 6), 1);	 /* 6 x .93 - 1 = 4.58 */
+	assert_int_equal(vram_batch_max(&need, 6), 1);    /* 6 x .93 - 1 = 4.58 */
 	assert_int_equal(vram_batch_max(&need, 24), 150); /* 21.32 */
 	assert_int_equal(vram_batch_max(&need, 4), 0);
 }
@@ -194,7 +201,9 @@ static void cold_starts_are_learned(void **state)
 	(void)state;
 	const struct cold_time prior = {30, 60, 0};
 	double none[1], two[] = {20, 10}, ten[] = {10, 9, 8, 7, 6, 5, 4, 3, 2, 100};
-	struct cold c = {.phase = {[COLD_QUEUE] = {5, 5, 3}, [COLD_BOOT] = {30, 60, 3}, [COLD_LOAD] = {10, 50, 3}}};
+	struct cold c = {.phase = {[COLD_QUEUE] = {5, 5, 3},
+				   [COLD_BOOT] = {30, 60, 3},
+				   [COLD_LOAD] = {10, 50, 3}}};
 
 	assert_near(cold_learn(none, 0, prior).p50_s, 30, 0);
 	assert_near(cold_learn(two, 2, prior).p50_s, 15, 0);
@@ -224,8 +233,10 @@ static int longest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Plays a plan out: sorted batches of at most b go to the worker that is free first. Returns its cost. */
-static double play(const double *lengths, size_t count, const struct plan_machine *m, int pods, int b, double *makespan_s)
+/* Plays a plan out: sorted batches of at most b go to the worker that is free first. Returns its
+ * cost. */
+static double play(const double *lengths, size_t count, const struct plan_machine *m, int pods,
+		   int b, double *makespan_s)
 {
 	int workers = pods * m->workers;
 	double free_at[WIDTHS * 4] = {0}, cold_s = cold_p50_s(&m->cold), billed_s = 0;
@@ -265,7 +276,8 @@ static void random_machine(struct plan_machine *m)
 	m->cold.phase[COLD_BOOT].p90_s = m->cold.phase[COLD_BOOT].p50_s;
 }
 
-static void make_game(double *lengths, size_t count, struct plan_machine machines[MACHINES], struct plan_work *w)
+static void make_game(double *lengths, size_t count, struct plan_machine machines[MACHINES],
+		      struct plan_work *w)
 {
 	for (size_t i = 0; i < count; i++)
 		lengths[i] = random_between(30, 200);
@@ -275,14 +287,16 @@ static void make_game(double *lengths, size_t count, struct plan_machine machine
 }
 
 /* The best that any batch size and width gives, by playing all of them. */
-static double brute_force(const double *lengths, size_t count, const struct plan_machine *machines, double deadline_s)
+static double brute_force(const double *lengths, size_t count, const struct plan_machine *machines,
+			  double deadline_s)
 {
 	double best = INFINITY;
 
 	for (int i = 0; i < MACHINES; i++)
 		for (int pods = 1; pods <= WIDTHS; pods++)
 			for (int b = 1; b <= machines[i].batch_max; b++) {
-				double makespan_s, usd = play(lengths, count, &machines[i], pods, b, &makespan_s);
+				double makespan_s, usd = play(lengths, count, &machines[i], pods, b,
+							      &makespan_s);
 				if (makespan_s <= deadline_s)
 					best = MIN(best, usd);
 			}
@@ -306,15 +320,19 @@ static void the_choice_is_within_one_percent(void **state)
 		make_game(lengths, count, machines, &w);
 		assert_int_equal(plan_choose(&p, &w, machines, MACHINES, &wish), PLAN_FOUND);
 		qsort(lengths, count, sizeof(*lengths), longest_first);
-		double usd = play(lengths, count, &machines[p.machine], p.pods, p.batch, &makespan_s);
+		double usd =
+			play(lengths, count, &machines[p.machine], p.pods, p.batch, &makespan_s);
 		double best = brute_force(lengths, count, machines, INFINITY);
-		assert_near(p.cost_usd / usd, 1, .05); /* what it says is what it gets, up to a billed second */
-		if (usd > best * 1.01 + cost_usd(machines[p.machine].price_h, p.pods)) /* a billed second may go either way */
+		/* what it says is what it gets, up to a billed second */
+		assert_near(p.cost_usd / usd, 1, .05);
+		/* a billed second may go either way */
+		if (usd > best * 1.01 + cost_usd(machines[p.machine].price_h, p.pods))
 			fail_msg("game %d: %.5f, brute force %.5f", (int)game, usd, best);
 		sum_over += usd / best - 1;
 		games++;
 	}
-	print_message("%d games: %.2f %% above brute force on average\n", games, 100 * sum_over / games);
+	print_message("%d games: %.2f %% above brute force on average\n", games,
+		      100 * sum_over / games);
 }
 
 static void deadlines_are_kept_when_played(void **state)
@@ -337,14 +355,16 @@ static void deadlines_are_kept_when_played(void **state)
 		qsort(lengths, count, sizeof(*lengths), longest_first);
 		play(lengths, count, &machines[p.machine], p.pods, p.batch, &makespan_s);
 		if (makespan_s > wish.deadline_s * 1.05)
-			fail_msg("game %d: %.1f s, the deadline is %.1f s", (int)game, makespan_s, wish.deadline_s);
+			fail_msg("game %d: %.1f s, the deadline is %.1f s", (int)game, makespan_s,
+				 wish.deadline_s);
 		wish.deadline_s = 1;
 		assert_int_equal(plan_choose(&p, &w, machines, MACHINES, &wish), PLAN_TOO_SLOW);
 		assert_near(p.makespan_p50_s, fastest.makespan_p50_s, 1e-6);
 	}
 }
 
-/* 100 segments of 1 s (3 s on the slow card) on pods that come up in 20 s: what is given beside all that there is. */
+/* 100 segments of 1 s (3 s on the slow card) on pods that come up in 20 s: what is given beside all
+ * that there is. */
 static void a_clearly_better_plan_is_found(void **state)
 {
 	enum { SLOW, FAST, EQUAL, CARDS };
@@ -373,16 +393,25 @@ static void a_clearly_better_plan_is_found(void **state)
 		lengths[i] = 100;
 	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
 	for (int i = 0; i < CARDS; i++) {
-		m[i] = (struct plan_machine){.price_h = 1, .speed = {.each_s = i == SLOW ? .03 : .01}, .workers = 1, .batch_max = 1};
+		m[i] = (struct plan_machine){.price_h = 1,
+					     .speed = {.each_s = i == SLOW ? .03 : .01},
+					     .workers = 1,
+					     .batch_max = 1};
 		m[i].cold.phase[COLD_BOOT] = (struct cold_time){20, 20, 3};
 	}
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct plan_wish wish = {.goal = cases[i].goal, .deadline_s = cases[i].deadline_s, .budget_usd = cases[i].budget_usd, .pods = cases[i].pods};
+		struct plan_wish wish = {.goal = cases[i].goal,
+					 .deadline_s = cases[i].deadline_s,
+					 .budget_usd = cases[i].budget_usd,
+					 .pods = cases[i].pods};
 		plan_compute(&given, &w, &m[cases[i].card], cases[i].card, cases[i].pods, 1, &wish);
 		bool found = plan_better(&other, &given, &w, m, CARDS, &wish);
-		if (found != (cases[i].better_pods > 0) || (found && (other.machine == SLOW || other.pods != cases[i].better_pods)))
-			fail_msg("%s: %s, %d pods of card %d: %.1f s, $%.4f; given: %.1f s, $%.4f", cases[i].name, found ? "found" : "none", other.pods,
-				 other.machine, other.makespan_p50_s, other.cost_usd, given.makespan_p50_s, given.cost_usd);
+		if (found != (cases[i].better_pods > 0) ||
+		    (found && (other.machine == SLOW || other.pods != cases[i].better_pods)))
+			fail_msg("%s: %s, %d pods of card %d: %.1f s, $%.4f; given: %.1f s, $%.4f",
+				 cases[i].name, found ? "found" : "none", other.pods, other.machine,
+				 other.makespan_p50_s, other.cost_usd, given.makespan_p50_s,
+				 given.cost_usd);
 	}
 	/* an hour that is worth a lot pays for pods */
 	struct plan_wish balanced = {.goal = PLAN_BALANCED, .value_of_time_h = 100, .pods = 1};
@@ -394,7 +423,8 @@ static void a_clearly_better_plan_is_found(void **state)
 	m[FAST].price_h = m[EQUAL].price_h = 1.3;
 	plan_compute(&given, &w, &m[SLOW], SLOW, 1, 1, &cheap);
 	assert_true(plan_better(&other, &given, &w, m, CARDS, &cheap));
-	assert_true(other.machine != SLOW && other.cost_usd <= given.cost_usd && other.makespan_p50_s <= .8 * given.makespan_p50_s);
+	assert_true(other.machine != SLOW && other.cost_usd <= given.cost_usd &&
+		    other.makespan_p50_s <= .8 * given.makespan_p50_s);
 	m[FAST].price_h = m[EQUAL].price_h = 1.4; /* now it costs more */
 	assert_false(plan_better(&other, &given, &w, m, CARDS, &cheap));
 	/* cents and seconds that nobody misses */
@@ -403,7 +433,8 @@ static void a_clearly_better_plan_is_found(void **state)
 	assert_false(plan_better(&other, &given, &w, &m[FAST], 1, &cheap));
 }
 
-/* 100 segments of one length, 1 s each; 20 s until a pod works, of which the first one's setup takes 8. */
+/* 100 segments of one length, 1 s each; 20 s until a pod works, of which the first one's setup
+ * takes 8. */
 static void the_canary_setup_and_width_are_counted(void **state)
 {
 	(void)state;
@@ -417,15 +448,23 @@ static void the_canary_setup_and_width_are_counted(void **state)
 		/* 3 segments in one batch cost what they cost in any: 1 s each */
 		{"one pod with a canary", 1, 3, false, 120, 121},
 		{"four at once wait for the first one's setup", 4, 0, false, 45, 184},
-		{"four at once wait for the canary, too", 4, 3, false, 20 + 3 + 25, 4 * (20 + 3 + 24.25) + 4},
-		/* 97 s of work at 12 s for each further pod: all four pay. 20 + 3 + 97/4 + 12 * 3/4 */
-		{"four in stages", 4, 3, true, 20 + 3 + 25 + 9, 20 + 3 + 24.25 + 9 + 3 * (12 + 24.25 + 9 - 12) + 4},
+		{"four at once wait for the canary, too", 4, 3, false, 20 + 3 + 25,
+		 4 * (20 + 3 + 24.25) + 4},
+		/* 97 s of work at 12 s for each further pod: all four pay. 20 + 3 + 97/4 + 12 * 3/4
+		 */
+		{"four in stages", 4, 3, true, 20 + 3 + 25 + 9,
+		 20 + 3 + 24.25 + 9 + 3 * (12 + 24.25 + 9 - 12) + 4},
 		/* a pod more than 97/12 - 1 = 7 of them would find too little to do */
-		{"sixty-four in stages are seven", 64, 3, true, 20 + 3 + 14 + 12 * 6 / 7., 20 + 3 + 6 * 12 + 97 + 7},
+		{"sixty-four in stages are seven", 64, 3, true, 20 + 3 + 14 + 12 * 6 / 7.,
+		 20 + 3 + 6 * 12 + 97 + 7},
 	};
 	double lengths[100];
 	struct plan_work w;
-	struct plan_machine m = {.price_h = 3600, .speed = {.each_s = .01}, .workers = 1, .batch_max = 1, .release_s = 1};
+	struct plan_machine m = {.price_h = 3600,
+				 .speed = {.each_s = .01},
+				 .workers = 1,
+				 .batch_max = 1,
+				 .release_s = 1};
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
 		lengths[i] = 100;
@@ -433,12 +472,15 @@ static void the_canary_setup_and_width_are_counted(void **state)
 	m.cold.phase[COLD_BOOT] = (struct cold_time){12, 12, 3};
 	m.cold.phase[COLD_SETUP] = (struct cold_time){8, 8, 3};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct plan_wish wish = {.canary = cases[i].canary, .staged = cases[i].staged};
+		const struct plan_wish wish = {.canary = cases[i].canary,
+					       .staged = cases[i].staged};
 		struct plan p;
 		plan_compute(&p, &w, &m, 0, cases[i].pods, 1, &wish);
-		if (fabs(p.makespan_p50_s - cases[i].makespan_s) > .01 || fabs(p.billed_s - cases[i].billed_s) > .01)
-			fail_msg("%s: %.2f s, billed %.2f s; expected %.2f s and %.2f s", cases[i].name, p.makespan_p50_s, p.billed_s,
-				 cases[i].makespan_s, cases[i].billed_s);
+		if (fabs(p.makespan_p50_s - cases[i].makespan_s) > .01 ||
+		    fabs(p.billed_s - cases[i].billed_s) > .01)
+			fail_msg("%s: %.2f s, billed %.2f s; expected %.2f s and %.2f s",
+				 cases[i].name, p.makespan_p50_s, p.billed_s, cases[i].makespan_s,
+				 cases[i].billed_s);
 		assert_near(p.cost_usd, p.billed_s, 1e-6);
 	}
 }
@@ -450,7 +492,11 @@ static void verdicts_name_what_is_missing(void **state)
 	struct plan_work w;
 	struct plan p;
 	struct plan_machine m[] = {
-		{.price_h = 1, .workers = 1, .batch_max = 1, .speed.each_s = 1, .cold.phase[COLD_BOOT] = {60, 60, 3}},
+		{.price_h = 1,
+		 .workers = 1,
+		 .batch_max = 1,
+		 .speed.each_s = 1,
+		 .cold.phase[COLD_BOOT] = {60, 60, 3}},
 		{.price_h = 1, .workers = 1, .batch_max = 0, .speed.each_s = .01},
 	};
 	struct plan_wish wish = {.goal = PLAN_COST};
@@ -476,7 +522,11 @@ static void time_has_a_price(void **state)
 	double lengths[1200];
 	struct plan_work w;
 	struct plan p;
-	struct plan_machine m = {.price_h = .69, .workers = 1, .batch_max = 1, .speed.each_s = 1, .cold.phase[COLD_BOOT] = {90, 90, 3}};
+	struct plan_machine m = {.price_h = .69,
+				 .workers = 1,
+				 .batch_max = 1,
+				 .speed.each_s = 1,
+				 .cold.phase[COLD_BOOT] = {90, 90, 3}};
 	struct plan_wish wish = {.goal = PLAN_BALANCED};
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
@@ -506,7 +556,8 @@ static void the_front_has_no_loser(void **state)
 		plan_choose(&cheapest, &w, machines, MACHINES, &wish);
 		assert_near(front[0].cost_usd, cheapest.cost_usd, 1e-9);
 		for (size_t i = 1; i < n; i++)
-			assert_true(front[i].cost_usd >= front[i - 1].cost_usd && front[i].makespan_p50_s < front[i - 1].makespan_p50_s);
+			assert_true(front[i].cost_usd >= front[i - 1].cost_usd &&
+				    front[i].makespan_p50_s < front[i - 1].makespan_p50_s);
 	}
 }
 
@@ -516,7 +567,11 @@ static void each_pod_more_costs_a_cold_start(void **state)
 	double lengths[64];
 	struct plan_work w;
 	struct plan widths[8];
-	struct plan_machine m = {.price_h = 3.6, .workers = 1, .batch_max = 1, .speed.each_s = 1, .cold.phase[COLD_BOOT] = {100, 100, 3}};
+	struct plan_machine m = {.price_h = 3.6,
+				 .workers = 1,
+				 .batch_max = 1,
+				 .speed.each_s = 1,
+				 .cold.phase[COLD_BOOT] = {100, 100, 3}};
 	const struct plan_wish wish = {.pods_most = 8};
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)

@@ -1,4 +1,5 @@
-/* What is believed of a provider's answer, whoever wrote the provider and whoever gave the answer. */
+/* What is believed of a provider's answer, whoever wrote the provider and whoever gave the answer.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,10 @@
 
 static struct pod_view good_pod(void)
 {
-	struct pod_view v = {.state = POD_STATE_RUNNING, .port = 22022, .price_microusd_h = 690000, .created_at_s = 1800000000};
+	struct pod_view v = {.state = POD_STATE_RUNNING,
+			     .port = 22022,
+			     .price_microusd_h = 690000,
+			     .created_at_s = 1800000000};
 
 	COPY_TEXT(v.id, "7h9k2m4n6p");
 	COPY_TEXT(v.host, "203.0.113.9");
@@ -42,12 +46,15 @@ static void addresses(void **state)
 		{"an IPv6 address", "2001:db8::1", "root", 22, NULL},
 		{"the loopback address", "::1", "", 22, NULL},
 		{"a user of a proxy", "ssh.example.com", "7h9k2m-64410a21", 22, NULL},
-		{"a user that is an option", "h", "-oProxyCommand=touch x", 22, "it names \"-oProxyCommand=touch x\" as its user for ssh"},
+		{"a user that is an option", "h", "-oProxyCommand=touch x", 22,
+		 "it names \"-oProxyCommand=touch x\" as its user for ssh"},
 		{"a user with a host", "h", "a@b", 22, "as its user"},
 		{"a user with a blank", "h", "a b", 22, "as its user"},
-		{"a user with a control character", "h", "a\033[2J", 22, "it names \"a\\x1b[2J\" as its user"},
+		{"a user with a control character", "h", "a\033[2J", 22,
+		 "it names \"a\\x1b[2J\" as its user"},
 		{"a user with a quote", "h", "a'b", 22, "as its user"},
-		{"a host that is an option", "-oProxyCommand=x", "root", 22, "it names \"-oProxyCommand=x\" as its host"},
+		{"a host that is an option", "-oProxyCommand=x", "root", 22,
+		 "it names \"-oProxyCommand=x\" as its host"},
 		{"a host with a blank", "h -o x", "root", 22, "as its host"},
 		{"a host with a user", "root@h", "root", 22, "as its host"},
 		{"a host with a percent sign", "fe80::1%eth0", "root", 22, "as its host"},
@@ -67,8 +74,10 @@ static void addresses(void **state)
 			fail_msg("%s: %s", cases[i].name, err.msg);
 		if (!cases[i].detail && (v.state != POD_STATE_RUNNING || v.port != cases[i].port))
 			fail_msg("%s: not believed: %s", cases[i].name, v.detail);
-		if (cases[i].detail && (v.state != POD_STATE_FAILED || v.port || v.host[0] || v.user[0] || !strstr(v.detail, cases[i].detail)))
-			fail_msg("%s: %s at %s@%s:%d: %s", cases[i].name, pod_state_name(v.state), v.user, v.host, v.port, v.detail);
+		if (cases[i].detail && (v.state != POD_STATE_FAILED || v.port || v.host[0] ||
+					v.user[0] || !strstr(v.detail, cases[i].detail)))
+			fail_msg("%s: %s at %s@%s:%d: %s", cases[i].name, pod_state_name(v.state),
+				 v.user, v.host, v.port, v.detail);
 	}
 }
 
@@ -85,16 +94,46 @@ static void a_pod_that_is_over_stays_over(void **state)
 	assert_int_equal(v.port, 0);
 }
 
-static void spoil_id(struct pod_view *v) { COPY_TEXT(v->id, "../../x"); }
-static void spoil_id_option(struct pod_view *v) { COPY_TEXT(v->id, "-rf"); }
-static void spoil_id_escape(struct pod_view *v) { COPY_TEXT(v->id, "a\033b"); }
-static void spoil_id_empty(struct pod_view *v) { v->id[0] = '\0'; }
-static void spoil_id_endless(struct pod_view *v) { memset(v->id, 'a', sizeof(v->id)); }
-static void spoil_name_endless(struct pod_view *v) { memset(v->name, 'a', sizeof(v->name)); }
-static void spoil_end(struct pod_view *v) { v->marker.hard_end_s = INT64_MAX; }
-static void spoil_price(struct pod_view *v) { v->price_microusd_h = -690000; }
-static void spoil_price_huge(struct pod_view *v) { v->price_microusd_h = INT64_MAX; }
-static void spoil_time(struct pod_view *v) { v->created_at_s = INT64_MIN; }
+static void spoil_id(struct pod_view *v)
+{
+	COPY_TEXT(v->id, "../../x");
+}
+static void spoil_id_option(struct pod_view *v)
+{
+	COPY_TEXT(v->id, "-rf");
+}
+static void spoil_id_escape(struct pod_view *v)
+{
+	COPY_TEXT(v->id, "a\033b");
+}
+static void spoil_id_empty(struct pod_view *v)
+{
+	v->id[0] = '\0';
+}
+static void spoil_id_endless(struct pod_view *v)
+{
+	memset(v->id, 'a', sizeof(v->id));
+}
+static void spoil_name_endless(struct pod_view *v)
+{
+	memset(v->name, 'a', sizeof(v->name));
+}
+static void spoil_end(struct pod_view *v)
+{
+	v->marker.hard_end_s = INT64_MAX;
+}
+static void spoil_price(struct pod_view *v)
+{
+	v->price_microusd_h = -690000;
+}
+static void spoil_price_huge(struct pod_view *v)
+{
+	v->price_microusd_h = INT64_MAX;
+}
+static void spoil_time(struct pod_view *v)
+{
+	v->created_at_s = INT64_MIN;
+}
 
 static void answers_that_cannot_be_right(void **state)
 {
@@ -102,11 +141,15 @@ static void answers_that_cannot_be_right(void **state)
 		const char *name;
 		void (*spoil)(struct pod_view *v);
 	} cases[] = {
-		{"an id that is a path", spoil_id},	 {"an id that is an option", spoil_id_option},
-		{"an id with an escape", spoil_id_escape}, {"no id", spoil_id_empty},
-		{"an id that does not end", spoil_id_endless}, {"a name that does not end", spoil_name_endless},
+		{"an id that is a path", spoil_id},
+		{"an id that is an option", spoil_id_option},
+		{"an id with an escape", spoil_id_escape},
+		{"no id", spoil_id_empty},
+		{"an id that does not end", spoil_id_endless},
+		{"a name that does not end", spoil_name_endless},
 		{"a hard end beyond all", spoil_end},
-		{"a price below zero", spoil_price},	 {"a price beyond all", spoil_price_huge},
+		{"a price below zero", spoil_price},
+		{"a price beyond all", spoil_price_huge},
 		{"a time beyond all", spoil_time},
 	};
 
@@ -115,7 +158,8 @@ static void answers_that_cannot_be_right(void **state)
 		struct pod_view v = good_pod();
 		struct err err = {0};
 		cases[i].spoil(&v);
-		if (check(&v, &err) == 0 || err.kind != ERR_UNTRUSTED || !strstr(err.msg, "acme: its answer cannot be trusted"))
+		if (check(&v, &err) == 0 || err.kind != ERR_UNTRUSTED ||
+		    !strstr(err.msg, "acme: its answer cannot be trusted"))
 			fail_msg("%s: %s", cases[i].name, err.msg);
 	}
 }
@@ -138,7 +182,8 @@ static void offers_and_volumes(void **state)
 	struct offer o = {.price_microusd_h = -1};
 	struct volume vol = {.size_gb = 1};
 	struct err err = {0};
-	struct op_result dear = {.offers = &o, .offer_count = 1}, odd = {.volumes = &vol, .volume_count = 1};
+	struct op_result dear = {.offers = &o, .offer_count = 1},
+			 odd = {.volumes = &vol, .volume_count = 1};
 
 	(void)state;
 	assert_int_equal(provider_check_answer("acme", &dear, &err), -1);
@@ -150,7 +195,8 @@ static void offers_and_volumes(void **state)
 
 static void images(void **state)
 {
-	static const struct option_spec table[] = {{"image", OPTION_TEXT, 0, NULL, "", NULL}, {NULL}};
+	static const struct option_spec table[] = {{"image", OPTION_TEXT, 0, NULL, "", NULL},
+						   {NULL}};
 	static const struct {
 		const char *image;
 		bool good;
@@ -180,7 +226,9 @@ static void images(void **state)
 		struct err err = {0};
 		section_set_text(s, "image", cases[i].image, "burst.cfg:3");
 		bool good = provider_check_image(s, "pod", "image", &err) == 0;
-		if (good != cases[i].good || (!good && (err.kind != ERR_CONFIG || !starts_with(err.msg, "burst.cfg:3: pod.image: "))))
+		if (good != cases[i].good ||
+		    (!good &&
+		     (err.kind != ERR_CONFIG || !starts_with(err.msg, "burst.cfg:3: pod.image: "))))
 			fail_msg("%s: %s", cases[i].image, err.msg);
 	}
 	CLEANUP(section_free) struct section *none = section_new(table, "burst.cfg:1");

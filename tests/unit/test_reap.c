@@ -9,9 +9,12 @@
 
 enum { NOW_S = 1800000000 };
 
-static const struct reap_known stranger = {0}, living = {.ours = true, .alive = true}, living_detached = {.ours = true, .alive = true, .detached = true},
-			       dead = {.ours = true}, working = {.ours = true, .detached = true, .at_work = true},
-			       over = {.ours = true, .ended = true}, again = {.ours = true, .ended = true, .alive = true},
+static const struct reap_known stranger = {0}, living = {.ours = true, .alive = true},
+			       living_detached = {.ours = true, .alive = true, .detached = true},
+			       dead = {.ours = true},
+			       working = {.ours = true, .detached = true, .at_work = true},
+			       over = {.ours = true, .ended = true},
+			       again = {.ours = true, .ended = true, .alive = true},
 			       idle = {.ours = true, .detached = true};
 
 static const struct {
@@ -23,21 +26,34 @@ static const struct {
 	enum reap_what want;
 } pods[] = {
 	{"gone already", &idle, POD_STATE_GONE, -9000, true, false, REAP_PASS},
-	{"its mark was taken from it: nobody knows until when it is wanted", &stranger, POD_STATE_RUNNING, -9000, false, true, REAP_LEAVE},
-	{"its mark was taken from it, and it was named", &stranger, POD_STATE_RUNNING, -9000, true, true, REAP_FORCED},
+	{"its mark was taken from it: nobody knows until when it is wanted", &stranger,
+	 POD_STATE_RUNNING, -9000, false, true, REAP_LEAVE},
+	{"its mark was taken from it, and it was named", &stranger, POD_STATE_RUNNING, -9000, true,
+	 true, REAP_FORCED},
 	{"of another machine", &stranger, POD_STATE_RUNNING, 600, false, false, REAP_LEAVE},
-	{"of another machine, at its hard end", &stranger, POD_STATE_RUNNING, -299, false, false, REAP_LEAVE},
-	{"of another machine, long past it", &stranger, POD_STATE_RUNNING, -301, false, false, REAP_PAST},
-	{"of another machine, and named", &stranger, POD_STATE_RUNNING, 600, true, false, REAP_FORCED},
-	{"long past it, and its client lives", &living, POD_STATE_STOPPED, -301, false, false, REAP_PAST},
+	{"of another machine, at its hard end", &stranger, POD_STATE_RUNNING, -299, false, false,
+	 REAP_LEAVE},
+	{"of another machine, long past it", &stranger, POD_STATE_RUNNING, -301, false, false,
+	 REAP_PAST},
+	{"of another machine, and named", &stranger, POD_STATE_RUNNING, 600, true, false,
+	 REAP_FORCED},
+	{"long past it, and its client lives", &living, POD_STATE_STOPPED, -301, false, false,
+	 REAP_PAST},
 	{"its client lives", &living, POD_STATE_CREATING, 600, false, false, REAP_LEAVE},
-	{"its client lives, and has handed over what was left", &living_detached, POD_STATE_CREATING, 600, false, false, REAP_LEAVE},
-	{"its client is dead: that run was given back before", &dead, POD_STATE_RUNNING, 600, false, false, REAP_LEAVE},
-	{"its run has ended: nobody waits for it", &over, POD_STATE_RUNNING, 600, false, false, REAP_ENDED},
-	{"its run has ended, and is at it again", &again, POD_STATE_RUNNING, 600, false, false, REAP_LEAVE},
-	{"its client is dead, and its agent works on", &working, POD_STATE_RUNNING, 600, false, false, REAP_LEAVE},
-	{"its client is dead, and it never came up", &idle, POD_STATE_CREATING, 600, false, false, REAP_ORPHAN},
-	{"its client is dead, and it was being released", &idle, POD_STATE_RUNNING, 600, false, false, REAP_ORPHAN},
+	{"its client lives, and has handed over what was left", &living_detached,
+	 POD_STATE_CREATING, 600, false, false, REAP_LEAVE},
+	{"its client is dead: that run was given back before", &dead, POD_STATE_RUNNING, 600, false,
+	 false, REAP_LEAVE},
+	{"its run has ended: nobody waits for it", &over, POD_STATE_RUNNING, 600, false, false,
+	 REAP_ENDED},
+	{"its run has ended, and is at it again", &again, POD_STATE_RUNNING, 600, false, false,
+	 REAP_LEAVE},
+	{"its client is dead, and its agent works on", &working, POD_STATE_RUNNING, 600, false,
+	 false, REAP_LEAVE},
+	{"its client is dead, and it never came up", &idle, POD_STATE_CREATING, 600, false, false,
+	 REAP_ORPHAN},
+	{"its client is dead, and it was being released", &idle, POD_STATE_RUNNING, 600, false,
+	 false, REAP_ORPHAN},
 	{"it works on, but was named", &working, POD_STATE_RUNNING, 600, true, false, REAP_FORCED},
 };
 
@@ -45,11 +61,15 @@ static void test_pods(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
-		struct pod_view view = {.id = "p1", .state = pods[i].state,
-					.marker = {.attempt = "a1", .run = "r1", .hard_end_s = NOW_S + pods[i].hard_end_s}};
+		struct pod_view view = {.id = "p1",
+					.state = pods[i].state,
+					.marker = {.attempt = "a1",
+						   .run = "r1",
+						   .hard_end_s = NOW_S + pods[i].hard_end_s}};
 		if (pods[i].unmarked)
 			view.marker.attempt[0] = '\0';
-		enum reap_what got = reap_pod(&view, pods[i].known, pods[i].forced, NOW_S * INT64_C(1000));
+		enum reap_what got =
+			reap_pod(&view, pods[i].known, pods[i].forced, NOW_S * INT64_C(1000));
 		if (got != pods[i].want)
 			fail_msg("%s: %d, not %d", pods[i].name, (int)got, (int)pods[i].want);
 	}
@@ -73,7 +93,8 @@ static void test_runs(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(runs); i++)
-		if (reap_run(runs[i].detached, runs[i].last_s ? NOW_S + runs[i].last_s : 0, NOW_S * INT64_C(1000)) != runs[i].want)
+		if (reap_run(runs[i].detached, runs[i].last_s ? NOW_S + runs[i].last_s : 0,
+			     NOW_S * INT64_C(1000)) != runs[i].want)
 			fail_msg("%s: not %d", runs[i].name, runs[i].want);
 }
 

@@ -166,7 +166,8 @@ static void many_are_kept_at_once(void **state)
 	assert_int_equal(files_open(), open);
 }
 
-/* What was verified is what is kept: nobody puts another file in its place while it rests, nor a link in the place of its folder. */
+/* What was verified is what is kept: nobody puts another file in its place while it rests, nor a
+ * link in the place of its folder. */
 static void one_that_rests_is_not_exchanged(void **state)
 {
 	struct receive *r = one_that_rests(*state, "sub/a");
@@ -233,11 +234,22 @@ static const struct {
 	{"the same in other letters", "Manifest.JSONL/x/y", 1, NULL},
 	{"what the manifest is written as", "manifest.jsonl.tmp-12", 1, NULL},
 	{"a probe of ours", ".burst-probe-1", 1, NULL},
-	{"a part too long", "a/bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-	 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-	 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", 1, NULL},
-	{"8-bit control", "a\xc2\x9b""2Jb", 1, NULL},
-	{"another direction", "a\xe2\x80\xae""b", 1, NULL},
+	{"a part too long",
+	 "a/"
+	 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	 "bbbbbbbbbbbbb"
+	 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	 "bbbbbbbbbbbbbbbbbb"
+	 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+	 1, NULL},
+	{"8-bit control",
+	 "a\xc2\x9b"
+	 "2Jb",
+	 1, NULL},
+	{"another direction",
+	 "a\xe2\x80\xae"
+	 "b",
+	 1, NULL},
 	{"negative", "a", -1, NULL},
 	{"least", "a", INT64_MIN, NULL},
 	{"no hash", "a", 1, ""},
@@ -263,9 +275,19 @@ static void hostile_announcements(void **state)
 
 static void names_of_every_safe_shape(void **state)
 {
-	static const char *const names[] = {
-		"a",         ".a",  "a b", "-rf", "\xc3\xa4/\xf0\x9f\x8e\xac.mp4",
-		"a/b/c/d/e", "...", "$(x)", ".gitignore", "a.git/b", "sub/manifest.jsonl", "manifest.jsonl2/x", "manifest/x"};
+	static const char *const names[] = {"a",
+					    ".a",
+					    "a b",
+					    "-rf",
+					    "\xc3\xa4/\xf0\x9f\x8e\xac.mp4",
+					    "a/b/c/d/e",
+					    "...",
+					    "$(x)",
+					    ".gitignore",
+					    "a.git/b",
+					    "sub/manifest.jsonl",
+					    "manifest.jsonl2/x",
+					    "manifest/x"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		CLEANUP(free_text) char *dir = xasprintf("%s/%zu", (char *)*state, i);
@@ -278,7 +300,8 @@ static void names_of_every_safe_shape(void **state)
 	}
 }
 
-/* Neither another pod nor stopping would help: a name that has no place here is the job's own affair. */
+/* Neither another pod nor stopping would help: a name that has no place here is the job's own
+ * affair. */
 static void a_folder_stands_in_its_place(void **state)
 {
 	CLEANUP(free_text) char *out = path_join(*state, "out");

@@ -1,4 +1,5 @@
-/* test_renders.c - the render cache: what it gives back, what it refuses, what goes when it is full, and many users at once. */
+/* test_renders.c - the render cache: what it gives back, what it refuses, what goes when it is
+ * full, and many users at once. */
 #include "tts_helpers.h"
 
 #include <errno.h>
@@ -77,7 +78,8 @@ static char *told(struct renders *r)
 static void kept_and_found(void **state)
 {
 	CLEANUP(free_text) char *dir = at("cache/renders");
-	CLEANUP(renders_free) struct renders *r = renders_new(dir, 10 << 20), *other = renders_new(dir, 10 << 20);
+	CLEANUP(renders_free)
+	struct renders *r = renders_new(dir, 10 << 20), *other = renders_new(dir, 10 << 20);
 	char sha256[SHA256_HEX], found[SHA256_HEX], *path = NULL;
 	struct stat st;
 
@@ -91,7 +93,8 @@ static void kept_and_found(void **state)
 	CLEANUP(fd_close) int fd = file_of(1, 1000, sha256);
 	CLEANUP(fd_close) int copy = renders_find(r, key, found, &path);
 	assert_string_equal(sha256, found);
-	assert_true(fstat(copy, &st) == 0 && st.st_size == 1000 && (st.st_mode & 0777) == 0600 && st.st_nlink == 1);
+	assert_true(fstat(copy, &st) == 0 && st.st_size == 1000 && (st.st_mode & 0777) == 0600 &&
+		    st.st_nlink == 1);
 	assert_true(stat(dir, &st) == 0 && (st.st_mode & 0777) == 0700);
 	free(path);
 	assert_null(renders_new(NULL, 1));
@@ -272,12 +275,9 @@ static void many_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kept_and_found),
-		cmocka_unit_test(damage_is_found),
-		cmocka_unit_test(rendered_anew),
-		cmocka_unit_test(least_recently_used_goes),
-		cmocka_unit_test(trouble_is_said_once),
-		cmocka_unit_test(many_at_once),
+		cmocka_unit_test(kept_and_found),       cmocka_unit_test(damage_is_found),
+		cmocka_unit_test(rendered_anew),        cmocka_unit_test(least_recently_used_goes),
+		cmocka_unit_test(trouble_is_said_once), cmocka_unit_test(many_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

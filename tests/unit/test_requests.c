@@ -1,4 +1,5 @@
-/* test_requests.c - the life of a request in the ledger; then random submits, kills and runs, against what must always hold. */
+/* test_requests.c - the life of a request in the ledger; then random submits, kills and runs,
+ * against what must always hold. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,11 +55,14 @@ static int bind(struct store *s, const char *run)
 	return count;
 }
 
-static void end(struct store *s, const char *run, int exit_status, const char *message, int64_t now_ms)
+static void end(struct store *s, const char *run, int exit_status, const char *message,
+		int64_t now_ms)
 {
 	struct err err = {0};
 
-	ok(requests_end(s, CONFIG, run, requests_judge(exit_status, false, false), exit_status, message, now_ms, &err), &err);
+	ok(requests_end(s, CONFIG, run, requests_judge(exit_status, false, false), exit_status,
+			message, now_ms, &err),
+	   &err);
 }
 
 static void exits(void **state)
@@ -68,14 +72,17 @@ static void exits(void **state)
 		int exit_status;
 		enum outcome outcome, stopped;
 	} rows[] = {
-		{0, OUTCOME_DONE, OUTCOME_DONE},      {1, OUTCOME_FAILED, OUTCOME_FAILED}, {2, OUTCOME_FAILED, OUTCOME_FAILED},
-		{3, OUTCOME_FAILED, OUTCOME_FAILED},  {4, OUTCOME_RETRY, OUTCOME_RETRY},   {5, OUTCOME_FAILED, OUTCOME_FAILED},
-		{6, OUTCOME_RETRY, OUTCOME_RETRY},    {7, OUTCOME_AGAIN, OUTCOME_AGAIN},   {9, OUTCOME_FAILED, OUTCOME_FAILED},
-		{127, OUTCOME_RETRY, OUTCOME_RETRY}, {143, OUTCOME_FAILED, OUTCOME_RESUME}, {130, OUTCOME_FAILED, OUTCOME_RESUME},
+		{0, OUTCOME_DONE, OUTCOME_DONE},       {1, OUTCOME_FAILED, OUTCOME_FAILED},
+		{2, OUTCOME_FAILED, OUTCOME_FAILED},   {3, OUTCOME_FAILED, OUTCOME_FAILED},
+		{4, OUTCOME_RETRY, OUTCOME_RETRY},     {5, OUTCOME_FAILED, OUTCOME_FAILED},
+		{6, OUTCOME_RETRY, OUTCOME_RETRY},     {7, OUTCOME_AGAIN, OUTCOME_AGAIN},
+		{9, OUTCOME_FAILED, OUTCOME_FAILED},   {127, OUTCOME_RETRY, OUTCOME_RETRY},
+		{143, OUTCOME_FAILED, OUTCOME_RESUME}, {130, OUTCOME_FAILED, OUTCOME_RESUME},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		assert_int_equal(requests_judge(rows[i].exit_status, false, false), rows[i].outcome);
+		assert_int_equal(requests_judge(rows[i].exit_status, false, false),
+				 rows[i].outcome);
 		assert_int_equal(requests_judge(rows[i].exit_status, false, true), rows[i].stopped);
 	}
 	assert_int_equal(requests_judge(128 + 9, true, false), OUTCOME_RESUME);
@@ -146,8 +153,9 @@ static void names(void **state)
 }
 
 /* ---- a world ----
- * Each submit adds a segment. A run reads them when its client starts, writes its row, and renders them one by one; what is home stays.
- * Anybody may die between any two steps. The runner goes through the same steps as cmd/queue_runner.c, on the same functions. */
+ * Each submit adds a segment. A run reads them when its client starts, writes its row, and renders
+ * them one by one; what is home stays. Anybody may die between any two steps. The runner goes
+ * through the same steps as cmd/queue_runner.c, on the same functions. */
 
 enum { SEGMENTS_MOST = 64, STEPS = 120 };
 
@@ -165,11 +173,14 @@ struct world {
 	bool home[SEGMENTS_MOST];
 	char asked[SEGMENTS_MOST][24]; /* the request that came with the segment */
 	struct client client;
-	bool runner; /* lives, and has the lock */
-	char own[24]; /* run that this runner started and waits for; "": none */
+	bool runner;     /* lives, and has the lock */
+	char own[24];    /* run that this runner started and waits for; "": none */
 	int exit_status; /* of the client that ended last; -1: it died */
 	int serial, removed;
-	struct { char id[24]; int until; } reads[4096]; /* what each run had read */
+	struct {
+		char id[24];
+		int until;
+	} reads[4096]; /* what each run had read */
 	int read_count;
 };
 
@@ -183,7 +194,8 @@ static void submit(struct world *w)
 {
 	if (w->segments == SEGMENTS_MOST)
 		return;
-	struct request_row row = {.created_ms = w->now_ms, .quiet_ms = chance(w, 3000), .max_wait_ms = 60000};
+	struct request_row row = {
+		.created_ms = w->now_ms, .quiet_ms = chance(w, 3000), .max_wait_ms = 60000};
 	struct err err = {0};
 
 	int segment = w->segments++; /* the file is written first */
@@ -243,7 +255,8 @@ static void client_step(struct world *w)
 		COPY_TEXT(w->reads[w->read_count].id, c->run);
 		w->reads[w->read_count++].until = c->until;
 		if (chance(w, 12) == 0)
-			end_client(w, 2, NULL); /* a mistake in the input; of a resumed run: it has changed */
+			end_client(w, 2, NULL); /* a mistake in the input; of a resumed run: it has
+						   changed */
 		else if (!c->resumed && all_home(w, c->until))
 			end_client(w, 0, NULL);
 		else if (!c->resumed && chance(w, 8) == 0)
@@ -275,7 +288,9 @@ static void judge_client(struct world *w, const char *run, int exit_status)
 
 	if (w->client.resumed && exit_status == 2)
 		outcome = OUTCOME_AGAIN;
-	ok(requests_end(w->s, CONFIG, run, outcome, exit_status, exit_status ? "why" : "", w->now_ms, &err), &err);
+	ok(requests_end(w->s, CONFIG, run, outcome, exit_status, exit_status ? "why" : "",
+			w->now_ms, &err),
+	   &err);
 }
 
 static void see_to(struct world *w, const char *id)
@@ -285,13 +300,16 @@ static void see_to(struct world *w, const char *id)
 	bool alive = w->client.alive && !strcmp(w->client.run, id);
 	bool known = store_run(w->s, id, &run, NULL) == 0;
 
-	/* between the start of a client and its row nobody sees it live: then the lock of the job stops the next one (exit 7) */
+	/* between the start of a client and its row nobody sees it live: then the lock of the job
+	 * stops the next one (exit 7) */
 	switch (requests_bound_step(known ? &run : NULL, alive && known)) {
 	case BOUND_FOLLOW: return;
 	case BOUND_UNBIND:
 	case BOUND_RESUME:
 		if (!known || requests_died(w->s, CONFIG, id, &err) == 0) {
-			ok(requests_end(w->s, CONFIG, id, known ? OUTCOME_FAILED : OUTCOME_AGAIN, 1, "died", w->now_ms, &err), &err);
+			ok(requests_end(w->s, CONFIG, id, known ? OUTCOME_FAILED : OUTCOME_AGAIN, 1,
+					"died", w->now_ms, &err),
+			   &err);
 			return;
 		}
 		if (!w->client.alive) {
@@ -302,7 +320,9 @@ static void see_to(struct world *w, const char *id)
 	case BOUND_ATTACH: fail_msg("nothing is detached here"); return;
 	case BOUND_END: break;
 	}
-	ok(requests_end(w->s, CONFIG, id, requests_judge(run.exit_status, false, false), run.exit_status, "", w->now_ms, &err), &err);
+	ok(requests_end(w->s, CONFIG, id, requests_judge(run.exit_status, false, false),
+			run.exit_status, "", w->now_ms, &err),
+	   &err);
 }
 
 static void start_run(struct world *w)
@@ -318,7 +338,9 @@ static void start_run(struct world *w)
 		return;
 	}
 	if (w->client.alive) { /* exit 7 */
-		ok(requests_end(w->s, CONFIG, id, requests_judge(7, false, false), 7, "", w->now_ms, &err), &err);
+		ok(requests_end(w->s, CONFIG, id, requests_judge(7, false, false), 7, "", w->now_ms,
+				&err),
+		   &err);
 		return;
 	}
 	start_client(w, id, false);
@@ -378,7 +400,8 @@ static void remove_somewhere(struct world *w)
 	int segment = w->segments ? (int)chance(w, (uint32_t)w->segments) : 0;
 
 	if (w->segments && w->asked[segment][0])
-		w->removed += requests_remove(w->s, w->asked[segment], false, w->now_ms, &row, NULL) == 0;
+		w->removed +=
+			requests_remove(w->s, w->asked[segment], false, w->now_ms, &row, NULL) == 0;
 }
 
 static void step(struct world *w, bool calm)
@@ -411,7 +434,8 @@ static bool is_drained(struct world *w)
 	return !count && !w->client.alive;
 }
 
-/* A done request is bound to a run that succeeded and had read what came with it, or to none where all was home. */
+/* A done request is bound to a run that succeeded and had read what came with it, or to none where
+ * all was home. */
 static void check_request(struct world *w, const struct request_row *row, int segment)
 {
 	struct run_row run;

@@ -1,4 +1,5 @@
-/* test_reuse.c - outputs by what they are: random edits of a script, with a crash at any rename, lose no render that is still wanted. */
+/* test_reuse.c - outputs by what they are: random edits of a script, with a crash at any rename,
+ * lose no render that is still wanted. */
 #include "tts_helpers.h"
 
 #include <fcntl.h>
@@ -121,7 +122,8 @@ static void render(struct job *job, size_t index, struct segment_result *result)
 	CLEANUP(free_text) char *sound = sound_of(s->key), *name = xasprintf("out/%s", s->file);
 	struct err err = {0};
 
-	*result = (struct segment_result){.state = SEGMENT_SAFE, .seconds = 1, .sample_rate = 8000, .tries = 1};
+	*result = (struct segment_result){
+		.state = SEGMENT_SAFE, .seconds = 1, .sample_rate = 8000, .tries = 1};
 	sha256_hex(sound, strlen(sound), result->sha256);
 	if (job_tts.record(job, index, result, 1, &err) < 0)
 		fail_msg("%s", err.msg);
@@ -138,7 +140,9 @@ static size_t check_results(struct job *job, const struct segment_result *result
 		open += results[i].state != SEGMENT_SAFE;
 		if (results[i].state != SEGMENT_SAFE)
 			continue;
-		CLEANUP(free_text) char *sound = sound_of(list[i].key), *name = xasprintf("out/%s", list[i].file), *is = get_text(name);
+		CLEANUP(free_text)
+		char *sound = sound_of(list[i].key), *name = xasprintf("out/%s", list[i].file),
+		     *is = get_text(name);
 		if (strcmp(sound, is))
 			fail_msg("%s holds \"%s\", want \"%s\"", name, is, sound);
 	}
@@ -172,7 +176,8 @@ static int find_and_bring(struct job *job, struct segment_result *results)
 	struct err err = {0};
 
 	memset(results, 0, LINES_MOST * sizeof(*results));
-	if (job_tts.find_cached(job, results, false, &err) < 0 || job_tts.bring(job, results, &notes, &err) < 0)
+	if (job_tts.find_cached(job, results, false, &err) < 0 ||
+	    job_tts.bring(job, results, &notes, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_string_equal(str_text(&notes), "");
 	str_free(&notes);
@@ -201,7 +206,9 @@ static bool die_in_it(struct job *job)
 /* After every step, by the manifest alone: each sound file is known by its hash. */
 static void all_is_known(void)
 {
-	CLEANUP(free_text) char *out = at("out"), *command = xasprintf("ls %s | grep -v -e manifest.jsonl -e '^.burst-copy'", out);
+	CLEANUP(free_text)
+	char *out = at("out"),
+	     *command = xasprintf("ls %s | grep -v -e manifest.jsonl -e '^.burst-copy'", out);
 	CLEANUP(manifest_free) struct manifest m = {0};
 	struct err err = {0};
 	char name[200];
@@ -271,7 +278,8 @@ static void random_edits_and_crashes(void **state)
 			edit(&lines);
 	}
 	if (crashes < 50 || reused_at_other_names < 200)
-		fail_msg("%d crashes, %d reused: too few to be a test", crashes, reused_at_other_names);
+		fail_msg("%d crashes, %d reused: too few to be a test", crashes,
+			 reused_at_other_names);
 }
 
 /* ---- what is not touched ---- */
@@ -324,15 +332,19 @@ static void lines_lead_nowhere_else(void **state)
 		clear_folder();
 		put_text("script.txt", "Word 0.\n");
 		put_text("elsewhere/x.wav", "mine");
-		CLEANUP(free_text) char *out = at("out"), *name = path_join(out, files[i]), *dir = path_dir(name), *to = at("elsewhere");
+		CLEANUP(free_text)
+		char *out = at("out"), *name = path_join(out, files[i]), *dir = path_dir(name),
+		     *to = at("elsewhere");
 		CLEANUP(free_text) char *file = at("elsewhere/x.wav");
 		char hash[SHA256_HEX];
 		mkdir(out, 0755);
 		assert_int_equal(strchr(files[i], '/') ? symlink(to, dir) : symlink(file, name), 0);
 		sha256_hex("mine", 4, hash);
 		struct job *job = load();
-		CLEANUP(free_text) char *line = xasprintf("{\"id\":\"001\",\"file\":\"%s\",\"key\":\"%s\",\"sha256\":\"%s\"}\n", files[i],
-							  job_tts.segments(job, &count)[0].key, hash);
+		CLEANUP(free_text)
+		char *line = xasprintf(
+			"{\"id\":\"001\",\"file\":\"%s\",\"key\":\"%s\",\"sha256\":\"%s\"}\n",
+			files[i], job_tts.segments(job, &count)[0].key, hash);
 		put_text("out/manifest.jsonl", line);
 		memset(results, 0, sizeof(results));
 		assert_int_equal(job_tts.find_cached(job, results, false, &err), 0);
@@ -360,9 +372,12 @@ static void stale_names(void **state)
 	struct job *job = load();
 	find_and_bring(job, results);
 	job_tts.changes(job, &c);
-	assert_true(c.added == 0 && c.changed == 0 && c.gone == 2 && c.unchanged == 2 && c.moved == 1 && c.stale == 2);
+	assert_true(c.added == 0 && c.changed == 0 && c.gone == 2 && c.unchanged == 2 &&
+		    c.moved == 1 && c.stale == 2);
 	assert_int_equal(job_tts.finish(job, results, &notes, &err), 0);
-	assert_string_equal(str_text(&notes), "2 old outputs without a segment: 003.wav, 004.wav (see `burst run --prune`)\n");
+	assert_string_equal(
+		str_text(&notes),
+		"2 old outputs without a segment: 003.wav, 004.wav (see `burst run --prune`)\n");
 	assert_true(is_there("out/003.wav") && is_there("out/004.wav") && is_there("out/009.wav"));
 	job_tts.free(job);
 	str_free(&notes);

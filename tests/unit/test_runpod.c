@@ -1,6 +1,6 @@
-/* test_runpod.c - the RunPod translator by literal replies: what is asked, and what is made of each answer. With
- * BURST_REQUESTS_TO=FILE every REST request that a test provokes is appended there, one JSON object a line, for
- * tests/e2e/runpod_schema.sh. */
+/* test_runpod.c - the RunPod translator by literal replies: what is asked, and what is made of each
+ * answer. With BURST_REQUESTS_TO=FILE every REST request that a test provokes is appended there,
+ * one JSON object a line, for tests/e2e/runpod_schema.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,9 @@ enum { CALLS_MAX = 20 };
 
 /* One answer of the other side, as a test writes it. */
 struct answer {
-	int status; /* 0: the reply is lost after the request was sent; -1: nothing could be sent; -2: this is a wait */
+	/* 0: the reply is lost after the request was sent; -1: nothing could be sent; -2: this is a
+	 * wait */
+	int status;
 	const char *body, *head;
 };
 
@@ -60,7 +62,8 @@ static void keep_request(const struct call *call)
 	CLEANUP(file_close) FILE *f = fopen(path, "ae");
 	json_t *body = call->body.len ? jsonx_parse(call->body.s, call->body.len, NULL) : NULL;
 	CLEANUP(json_decref)
-	json_t *line = json_pack("{s:s,s:s,s:o?}", "method", call->method, "url", call->url, "body", body);
+	json_t *line =
+		json_pack("{s:s,s:s,s:o?}", "method", call->method, "url", call->url, "body", body);
 	CLEANUP(free_text) char *text = jsonx_line(line);
 	assert_non_null(f);
 	fprintf(f, "%s\n", text);
@@ -68,7 +71,8 @@ static void keep_request(const struct call *call)
 
 static void fill_reply(struct reply *r, const struct answer *a)
 {
-	*r = (struct reply){.status = MAX(a->status, 0), .failed = a->status <= 0, .was_sent = a->status == 0};
+	*r = (struct reply){
+		.status = MAX(a->status, 0), .failed = a->status <= 0, .was_sent = a->status == 0};
 	if (r->failed)
 		err_set(&r->err, ERR_NETWORK, "the line was cut");
 	str_add(&r->body, a->body ? a->body : "");
@@ -76,7 +80,8 @@ static void fill_reply(struct reply *r, const struct answer *a)
 }
 
 /* Carries an operation through these answers; more calls than answers fail the test. */
-static struct played play(enum op_kind kind, const struct op_want *want, const struct answer *answers, int count)
+static struct played play(enum op_kind kind, const struct op_want *want,
+			  const struct answer *answers, int count)
 {
 	struct played p = {0};
 	struct provider *provider = NULL;
@@ -91,7 +96,8 @@ static struct played play(enum op_kind kind, const struct op_want *want, const s
 	for (int turn = 0; turn < 100; turn++) {
 		struct call call = {0};
 		int64_t wait_ms = 0;
-		p.last = provider_runpod.next(op, have ? &reply : NULL, &call, &wait_ms, &p.result, &p.err);
+		p.last = provider_runpod.next(op, have ? &reply : NULL, &call, &wait_ms, &p.result,
+					      &p.err);
 		reply_free(&reply);
 		have = false;
 		if (p.last == OP_WAIT) {
@@ -117,8 +123,9 @@ static struct played play(enum op_kind kind, const struct op_want *want, const s
 	assert_null(strstr(p.err.msg, "rpa_key123"));
 	return p;
 }
-#define PLAY(kind, want, ...)                                                                                              \
-	play((kind), (want), (const struct answer[]){__VA_ARGS__}, (int)ARRAY_LEN(((const struct answer[]){__VA_ARGS__})))
+#define PLAY(kind, want, ...)                                                                      \
+	play((kind), (want), (const struct answer[]){__VA_ARGS__},                                 \
+	     (int)ARRAY_LEN(((const struct answer[]){__VA_ARGS__})))
 
 static void played_free(struct played *p)
 {
@@ -130,7 +137,8 @@ static void played_free(struct played *p)
 static void check_failed(const char *what, struct played *p, enum err_kind kind)
 {
 	if (p->last != OP_FAILED || p->err.kind != kind)
-		fail_msg("%s: got %s (%s), want %s", what, p->last == OP_DONE ? "done" : err_kind_name(p->err.kind), p->err.msg,
+		fail_msg("%s: got %s (%s), want %s", what,
+			 p->last == OP_DONE ? "done" : err_kind_name(p->err.kind), p->err.msg,
 			 err_kind_name(kind));
 }
 
@@ -153,16 +161,29 @@ static void check_call(const struct played *p, int i, const char *method, const 
 /* ---- offers ---- */
 
 #define DC(id, stock) "{\"id\":\"" id "\",\"name\":\"" id "\",\"availability\":\"" stock "\"}"
-#define GPU(id, name, memory, secure, community, stock, dcs)                                                               \
-	"{\"id\":\"" id "\",\"name\":\"" name "\",\"pool\":null,\"manufacturer\":\"NVIDIA\",\"memory\":" memory               \
-	",\"secure\":true,\"community\":true,\"price\":{\"secure\":" secure ",\"community\":" community                       \
-	"},\"maxCount\":{\"secure\":8,\"community\":1},\"availability\":\"" stock "\",\"dataCenters\":[" dcs "]}"
-#define CATALOG                                                                                                            \
-	"{\"gpus\":[" GPU("NVIDIA GeForce RTX 4090", "RTX 4090", "24", "0.69", "0.34", "HIGH",                                \
-			  DC("EU-RO-1", "LOW") "," DC("US-KS-2", "HIGH") "," DC("US-TX-3", "NONE")) ","                       \
-		GPU("NVIDIA GeForce RTX 5090", "RTX 5090", "32", "0.99", "0.69", "MEDIUM", DC("US-KS-2", "MEDIUM")) ","         \
-		GPU("NVIDIA L40S", "L40S", "48", "0.86", "0.79", "NONE", "") ","                                               \
-		GPU("NVIDIA GeForce RTX 3090 Ti", "RTX 3090 Ti", "24", "0.46", "0.27", "LOW", DC("EU-RO-1", "LOW")) "]}"
+#define GPU(id, name, memory, secure, community, stock, dcs)                                       \
+	"{\"id\":\"" id "\",\"name\":\"" name                                                      \
+	"\",\"pool\":null,\"manufacturer\":\"NVIDIA\",\"memory\":" memory                          \
+	",\"secure\":true,\"community\":true,\"price\":{\"secure\":" secure                        \
+	",\"community\":" community                                                                \
+	"},\"maxCount\":{\"secure\":8,\"community\":1},\"availability\":\"" stock                  \
+	"\",\"dataCenters\":[" dcs "]}"
+#define CATALOG                                                                                    \
+	"{\"gpus\":[" GPU(                                                                         \
+		"NVIDIA GeForce RTX 4090", "RTX 4090", "24", "0.69", "0.34", "HIGH",               \
+		DC("EU-RO-1", "LOW") "," DC("US-KS-2", "HIGH") "," DC(                             \
+			"US-TX-3",                                                                 \
+			"NONE")) "," GPU("NVIDIA GeForce RTX 5090", "RTX 5090", "32", "0.99",      \
+					 "0.69", "MEDIUM",                                         \
+					 DC("US-KS-2",                                             \
+					    "MEDIUM")) "," GPU("NVIDIA L40S", "L40S", "48",        \
+							       "0.86", "0.79", "NONE",             \
+							       "") "," GPU("NVIDIA GeForce RTX "   \
+									   "3090 Ti",              \
+									   "RTX 3090 Ti", "24",    \
+									   "0.46", "0.27", "LOW",  \
+									   DC("EU-RO-1",           \
+									      "LOW")) "]}"
 /* what a container's disk costs an hour: of 40 GB, which is the default, and of 20 GB */
 enum { DISK_40 = 5480, DISK_20 = 2740 };
 
@@ -198,14 +219,16 @@ static void offers_are_read(void **state)
 	played_free(&p);
 }
 
-/* What caps.max_price_per_hour is held against before anybody waits: what is sold out comes back at its price. */
+/* What caps.max_price_per_hour is held against before anybody waits: what is sold out comes back at
+ * its price. */
 static void the_least_that_is_wanted(void **state)
 {
 	static const char *const gpus[] = {"RTX 5090", "L40S", NULL};
 	static const struct {
 		bool spot;
 		int64_t floor;
-	} cases[] = {{false, 860000 /* of the L40S, which is sold out */}, {true, 0 /* nobody says what that is on the spot market */}};
+	} cases[] = {{false, 860000 /* of the L40S, which is sold out */},
+		     {true, 0 /* nobody says what that is on the spot market */}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -226,8 +249,12 @@ static void names_are_taken_as_people_write_them(void **state)
 		int gpus, offers;
 		int64_t price;
 	} cases[] = {
-		{"RTX 5090", 1, 1, 990000}, {"5090", 1, 1, 990000},   {"NVIDIA GeForce RTX 5090", 1, 1, 990000},
-		{"rtx-5090:2", 2, 1, 1980000}, {"3090 ti", 1, 1, 460000}, {"RTX 4090:8", 8, 2, 5520000},
+		{"RTX 5090", 1, 1, 990000},
+		{"5090", 1, 1, 990000},
+		{"NVIDIA GeForce RTX 5090", 1, 1, 990000},
+		{"rtx-5090:2", 2, 1, 1980000},
+		{"3090 ti", 1, 1, 460000},
+		{"RTX 4090:8", 8, 2, 5520000},
 	};
 
 	(void)state;
@@ -236,7 +263,8 @@ static void names_are_taken_as_people_write_them(void **state)
 		struct op_want want = wanting(gpus);
 		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 		check_done(cases[i].wish, &p);
-		if ((int)p.result.offer_count != cases[i].offers || p.result.offers[0].gpus != cases[i].gpus ||
+		if ((int)p.result.offer_count != cases[i].offers ||
+		    p.result.offers[0].gpus != cases[i].gpus ||
 		    p.result.offers[0].price_microusd_h != cases[i].price + DISK_40)
 			fail_msg("%s: %zu offers", cases[i].wish, p.result.offer_count);
 		played_free(&p);
@@ -245,7 +273,8 @@ static void names_are_taken_as_people_write_them(void **state)
 
 static void what_cannot_be_offered_says_why(void **state)
 {
-	static const char *const sold_out[] = {"L40S", NULL}, *const unknown[] = {"RTX 5091", NULL}, *const odd[] = {"L40S:x", NULL};
+	static const char *const sold_out[] = {"L40S", NULL}, *const unknown[] = {"RTX 5091", NULL},
+				 *const odd[] = {"L40S:x", NULL};
 	static const char *const there[] = {"5090", NULL};
 	struct op_want want = wanting(sold_out);
 	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
@@ -263,7 +292,9 @@ static void what_cannot_be_offered_says_why(void **state)
 	want.offers.gpus = there;
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 	check_failed("too small", &p, ERR_CONFIG);
-	assert_string_equal(p.err.msg, "this job needs a GPU with 48 GB of memory; those in gpu have 32 at most");
+	assert_string_equal(
+		p.err.msg,
+		"this job needs a GPU with 48 GB of memory; those in gpu have 32 at most");
 	played_free(&p);
 	want = wanting(odd);
 	p = play(OP_OFFERS, &want, NULL, 0);
@@ -296,9 +327,11 @@ static void what_is_passed_over_is_said(void **state)
 	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 	check_done("one is there", &p);
 	assert_int_equal(p.result.offer_count, 1);
-	assert_string_equal(str_text(&p.result.text),
-			    "RunPod's catalog has no GPU called \"RTX 4900\"; did you mean \"RTX 4090\"?\n"
-			    "5090 is free in US-KS-2, but not in EU-RO-1, where volume \"cache\" is: passed over\n");
+	assert_string_equal(
+		str_text(&p.result.text),
+		"RunPod's catalog has no GPU called \"RTX 4900\"; did you mean \"RTX 4090\"?\n"
+		"5090 is free in US-KS-2, but not in EU-RO-1, where volume \"cache\" is: passed "
+		"over\n");
 	played_free(&p);
 }
 
@@ -329,14 +362,18 @@ static void clouds_and_datacenters_narrow_it(void **state)
 	section_add_item(conf, "datacenters", "US-KS-22", "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
 	check_failed("no such data centre", &p, ERR_NO_CAPACITY);
-	assert_string_equal(p.err.msg, "no RTX 4090 is free at RunPod now in the data centres of providers.runpod.datacenters (there is some in "
-				       "EU-RO-1, US-KS-2); its catalog has no data centre \"US-KS-22\", did you mean \"US-KS-2\"?");
+	assert_string_equal(p.err.msg, "no RTX 4090 is free at RunPod now in the data centres of "
+				       "providers.runpod.datacenters (there is some in "
+				       "EU-RO-1, US-KS-2); its catalog has no data centre "
+				       "\"US-KS-22\", did you mean \"US-KS-2\"?");
 	played_free(&p);
 }
 
-#define FLOORS                                                                                                             \
-	"{\"data\":{\"gpuTypes\":[{\"id\":\"NVIDIA GeForce RTX 4090\",\"lowestPrice\":{\"minimumBidPrice\":0.2,"             \
-	"\"uninterruptablePrice\":0.69,\"stockStatus\":\"High\"}},{\"id\":\"NVIDIA L40S\",\"lowestPrice\":null}]}}"
+#define FLOORS                                                                                     \
+	"{\"data\":{\"gpuTypes\":[{\"id\":\"NVIDIA GeForce RTX "                                   \
+	"4090\",\"lowestPrice\":{\"minimumBidPrice\":0.2,"                                         \
+	"\"uninterruptablePrice\":0.69,\"stockStatus\":\"High\"}},{\"id\":\"NVIDIA "               \
+	"L40S\",\"lowestPrice\":null}]}}"
 
 static void spot_is_a_tenth_above_the_floor(void **state)
 {
@@ -366,8 +403,8 @@ static void spot_is_a_tenth_above_the_floor(void **state)
 
 static struct op_want a_rent(void)
 {
-	static char name1[] = "BURST_AUTHORIZED_KEY", value1[] = "ssh-ed25519 AAAA burst", name2[] = "BURST_HOST_KEY_B64",
-		    value2[] = "aG9zdGtleQ==";
+	static char name1[] = "BURST_AUTHORIZED_KEY", value1[] = "ssh-ed25519 AAAA burst",
+		    name2[] = "BURST_HOST_KEY_B64", value2[] = "aG9zdGtleQ==";
 	static struct env_pair env[] = {{name1, value1, false}, {name2, value2, true}};
 	struct op_want want = {.rent = {.start_script = "#!/bin/sh\necho it\\'s \"me\" $HOME\n",
 					.mount = "/workspace",
@@ -381,22 +418,30 @@ static struct op_want a_rent(void)
 	COPY_TEXT(want.rent.marker.machine, "00000000000000aa");
 	COPY_TEXT(want.rent.marker.run, "1121-r1");
 	COPY_TEXT(want.rent.marker.attempt, "00000000000000f1");
-	want.rent.volume = (struct volume){.id = "agv6w2qcg7", .name = "cache", .region = "EU-RO-1"};
+	want.rent.volume =
+		(struct volume){.id = "agv6w2qcg7", .name = "cache", .region = "EU-RO-1"};
 	return want;
 }
 
-#define ENV                                                                                                                \
-	"\"env\":{\"BURST_MACHINE\":\"00000000000000aa\",\"BURST_RUN\":\"1121-r1\",\"BURST_ATTEMPT\":\"00000000000000f1\","    \
+#define ENV                                                                                        \
+	"\"env\":{\"BURST_MACHINE\":\"00000000000000aa\",\"BURST_RUN\":\"1121-r1\",\"BURST_"       \
+	"ATTEMPT\":\"00000000000000f1\","                                                          \
 	"\"BURST_HARD_END\":\"1800000000\"}"
-#define POD_OF(id, status, more)                                                                                           \
-	"{\"id\":\"" id "\",\"name\":\"burst-00000000000000f1\",\"status\":\"" status "\",\"actions\":[\"stop\"],"             \
-	"\"gpu\":{\"id\":\"NVIDIA GeForce RTX 4090\",\"count\":2},\"cloud\":\"SECURE\",\"dataCenterId\":\"EU-RO-1\","           \
-	"\"cost\":1.38,\"locked\":false,\"createdAt\":\"2026-11-20T23:10:00.123Z\",\"startedAt\":null,\"newMember\":[1]," ENV    \
-	",\"args\":\"\"" more "}"
-#define DIRECT                                                                                                             \
-	",\"runtime\":{\"uptime\":3},\"ssh\":{\"proxy\":{\"host\":\"ssh.runpod.io\",\"port\":22,\"username\":\"u-1\","         \
-	"\"command\":\"ssh\"},\"direct\":{\"host\":\"203.0.113.9\",\"port\":43210,\"username\":\"root\",\"command\":\"ssh\"}}"
-#define CREATED POD_OF("7h9k2m4n6p", "PROVISIONING", ",\"ssh\":{\"proxy\":null,\"direct\":null},\"runtime\":null")
+#define POD_OF(id, status, more)                                                                   \
+	"{\"id\":\"" id "\",\"name\":\"burst-00000000000000f1\",\"status\":\"" status              \
+	"\",\"actions\":[\"stop\"],"                                                               \
+	"\"gpu\":{\"id\":\"NVIDIA GeForce RTX "                                                    \
+	"4090\",\"count\":2},\"cloud\":\"SECURE\",\"dataCenterId\":\"EU-RO-1\","                   \
+	"\"cost\":1.38,\"locked\":false,\"createdAt\":\"2026-11-20T23:10:00.123Z\",\"startedAt\":" \
+	"null,\"newMember\":[1]," ENV ",\"args\":\"\"" more "}"
+#define DIRECT                                                                                     \
+	",\"runtime\":{\"uptime\":3},\"ssh\":{\"proxy\":{\"host\":\"ssh.runpod.io\",\"port\":22,"  \
+	"\"username\":\"u-1\","                                                                    \
+	"\"command\":\"ssh\"},\"direct\":{\"host\":\"203.0.113.9\",\"port\":43210,\"username\":"   \
+	"\"root\",\"command\":\"ssh\"}}"
+#define CREATED                                                                                    \
+	POD_OF("7h9k2m4n6p", "PROVISIONING",                                                       \
+	       ",\"ssh\":{\"proxy\":null,\"direct\":null},\"runtime\":null")
 
 static json_t *body_of(const struct call *call)
 {
@@ -413,7 +458,8 @@ static void check_start_command(const char *args, const char *script)
 	static const char before[] = "umask 077; echo ";
 	CLEANUP(str_free) struct str decoded = STR_INIT;
 	CLEANUP(json_decref) json_t *command = json_loads(args, 0, NULL);
-	const json_t *entrypoint = json_object_get(command, "entrypoint"), *cmd = json_object_get(command, "cmd");
+	const json_t *entrypoint = json_object_get(command, "entrypoint"),
+		     *cmd = json_object_get(command, "cmd");
 	struct err err;
 
 	assert_int_equal(json_object_size(command), 2);
@@ -440,7 +486,8 @@ static void a_create_says_all_that_it_must(void **state)
 	assert_int_equal(p.call[0].class, CALL_CREATE);
 	CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
 	const json_t *gpu = json_object_get(body, "gpu"), *env = json_object_get(body, "env");
-	const json_t *mount = json_array_get(json_object_get(json_object_get(body, "mounts"), "network"), 0);
+	const json_t *mount =
+		json_array_get(json_object_get(json_object_get(body, "mounts"), "network"), 0);
 	assert_int_equal(jsonx_int(gpu, "count", 0), 2);
 	assert_string_equal(jsonx_text(gpu, "id", ""), "NVIDIA GeForce RTX 4090");
 	assert_string_equal(jsonx_text(gpu, "minCudaVersion", ""), "12.8");
@@ -448,8 +495,11 @@ static void a_create_says_all_that_it_must(void **state)
 	assert_string_equal(jsonx_text(body, "cloud", ""), "SECURE");
 	assert_string_equal(jsonx_text(body, "name", ""), "burst-00000000000000f1");
 	assert_int_equal(jsonx_int(body, "disk", 0), 40);
-	assert_string_equal(json_string_value(json_array_get(json_object_get(body, "ports"), 0)), "22/tcp");
-	assert_string_equal(json_string_value(json_array_get(json_object_get(body, "dataCenterIds"), 0)), "EU-RO-1");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(body, "ports"), 0)),
+			    "22/tcp");
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(body, "dataCenterIds"), 0)),
+		"EU-RO-1");
 	assert_string_equal(jsonx_text(mount, "volumeId", ""), "agv6w2qcg7");
 	assert_string_equal(jsonx_text(mount, "path", ""), "/workspace");
 	assert_string_equal(jsonx_text(env, "PUBLIC_KEY", ""), "ssh-ed25519 AAAA burst");
@@ -490,10 +540,12 @@ static void filters_that_the_server_does_not_know_are_left_out(void **state)
 	(void)state;
 	section_set_bool(conf, "placement_filters", true, "test");
 	want.rent.memory_gb = 32;
-	struct played p = PLAY(OP_RENT, &want,
-			       {422, "{\"title\":\"Unprocessable Entity\",\"status\":422,\"detail\":\"Request validation failed.\","
-				     "\"errors\":[\"$.gpu: additional properties 'minRamPerGpu' not allowed\"]}"},
-			       {201, CREATED});
+	struct played p = PLAY(
+		OP_RENT, &want,
+		{422, "{\"title\":\"Unprocessable Entity\",\"status\":422,\"detail\":\"Request "
+		      "validation failed.\","
+		      "\"errors\":[\"$.gpu: additional properties 'minRamPerGpu' not allowed\"]}"},
+		{201, CREATED});
 	check_done("filters", &p);
 	assert_non_null(strstr(str_text(&p.call[0].body), "\"minRamPerGpu\":16"));
 	assert_null(strstr(str_text(&p.call[1].body), "minRamPerGpu"));
@@ -502,15 +554,26 @@ static void filters_that_the_server_does_not_know_are_left_out(void **state)
 
 /* ---- pods without a GPU ---- */
 
-#define CPU(id, most, ram, price, stock, dcs)                                                                              \
-	"{\"id\":\"" id "\",\"name\":\"Compute-Optimized\",\"group\":\"Gen 3\",\"vcpu\":{\"min\":2,\"max\":" most            \
-	"},\"ramGbPerVcpu\":" ram ",\"price\":{\"securePerVcpu\":" price ",\"serverlessPerVcpu\":0.9},\"availability\":\""     \
-	stock "\"" dcs "}"
-#define CPUS                                                                                                               \
-	"{\"cpus\":[" CPU("cpu3c", "32", "2.5", "0.04", "HIGH",                                                             \
-			  ",\"dataCenters\":[" DC("EU-RO-1", "LOW") "," DC("US-KS-2", "HIGH") "," DC("US-TX-3", "NONE") "]") "," \
-		CPU("cpu3m", "8", "8", "0.06", "MEDIUM", ",\"dataCenters\":[" DC("US-KS-2", "MEDIUM") "]") ","                 \
-		CPU("cpu5c", "32", "2", "0.01", "NONE", "") "," CPU("free", "32", "2", "0", "HIGH", "") "]}"
+#define CPU(id, most, ram, price, stock, dcs)                                                      \
+	"{\"id\":\"" id                                                                            \
+	"\",\"name\":\"Compute-Optimized\",\"group\":\"Gen 3\",\"vcpu\":{\"min\":2,\"max\":" most  \
+	"},\"ramGbPerVcpu\":" ram ",\"price\":{\"securePerVcpu\":" price                           \
+	",\"serverlessPerVcpu\":0.9},\"availability\":\"" stock "\"" dcs "}"
+#define CPUS                                                                                       \
+	"{\"cpus\":[" CPU(                                                                         \
+		"cpu3c", "32", "2.5", "0.04", "HIGH",                                              \
+		",\"dataCenters\":[" DC("EU-RO-1", "LOW") "," DC("US-KS-2", "HIGH") "," DC(        \
+			"US-TX-3",                                                                 \
+			"NONE") "]") "," CPU("cpu3m", "8", "8", "0.06", "MEDIUM",                  \
+					     ",\"dataCenters\":[" DC(                              \
+						     "US-KS-2",                                    \
+						     "MEDIUM") "]") "," CPU("cpu5c", "32", "2",    \
+									    "0.01", "NONE",        \
+									    "") "," CPU("free",    \
+											"32", "2", \
+											"0",       \
+											"HIGH",    \
+											"") "]}"
 #define CPUS_URL ROOT "/v2/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount="
 
 static const char *const no_gpu[] = {"none", NULL};
@@ -551,14 +614,18 @@ static void a_cpu_pod_is_as_large_as_it_must_be(void **state)
 	static const struct {
 		const char *name;
 		int64_t cpu, memory_gb, disk_gb;
-		const char *url, *first; /* first: id of the first offer; NULL: none is large enough */
+		/* first: id of the first offer; NULL: none is large enough */
+		const char *url, *first;
 		size_t offers;
 	} cases[] = {
 		{"a power of two", 3, 0, 0, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c", 3},
-		{"memory by the flavour's ratio", 0, 11, 0, CPUS_URL "2", "SECURE/EU-RO-1/8 vCPU/cpu3c", 3},
-		{"memory that is just there", 4, 10, 0, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c", 3},
+		{"memory by the flavour's ratio", 0, 11, 0, CPUS_URL "2",
+		 "SECURE/EU-RO-1/8 vCPU/cpu3c", 3},
+		{"memory that is just there", 4, 10, 0, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c",
+		 3},
 		{"a disk", 0, 0, 40, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c", 3},
-		{"more than one flavour has", 16, 0, 0, CPUS_URL "16", "SECURE/EU-RO-1/16 vCPU/cpu3c", 2},
+		{"more than one flavour has", 16, 0, 0, CPUS_URL "16",
+		 "SECURE/EU-RO-1/16 vCPU/cpu3c", 2},
 		{"more vCPUs than any", 33, 0, 0, CPUS_URL "64", NULL, 0},
 		{"more memory than any", 0, 81, 0, CPUS_URL "2", NULL, 0},
 		{"far too many vCPUs", 1024, 0, 0, CPUS_URL "256", NULL, 0},
@@ -578,8 +645,10 @@ static void a_cpu_pod_is_as_large_as_it_must_be(void **state)
 			assert_non_null(strstr(p.err.msg, "no CPU pod of RunPod's has"));
 		} else {
 			check_done(cases[i].name, &p);
-			if (p.result.offer_count != cases[i].offers || strcmp(p.result.offers[0].id, cases[i].first))
-				fail_msg("%s: %zu offers, first %s", cases[i].name, p.result.offer_count, p.result.offers[0].id);
+			if (p.result.offer_count != cases[i].offers ||
+			    strcmp(p.result.offers[0].id, cases[i].first))
+				fail_msg("%s: %zu offers, first %s", cases[i].name,
+					 p.result.offer_count, p.result.offers[0].id);
 		}
 		played_free(&p);
 	}
@@ -587,7 +656,10 @@ static void a_cpu_pod_is_as_large_as_it_must_be(void **state)
 
 static void a_cpu_pod_beside_gpus(void **state)
 {
-	static const char *const mixed[] = {"L40S", "none", "RTX 5090", NULL}, *const wrong[] = {"none", "RTX 5091", NULL};
+	static const char *const mixed[] = {"L40S", "none", "RTX 5090", NULL}, *const wrong[] = {
+										       "none",
+										       "RTX 5091",
+										       NULL};
 	struct op_want want = wanting(mixed);
 
 	(void)state;
@@ -613,7 +685,8 @@ static void a_cpu_pod_beside_gpus(void **state)
 	check_failed("none, with VRAM", &p, ERR_CONFIG);
 	assert_non_null(strstr(p.err.msg, "24 GB"));
 	want = wanting(no_gpu);
-	p = PLAY(OP_OFFERS, &want, {200, "{\"cpus\":[" CPU("cpu3c", "32", "2", "0.04", "NONE", "") "]}"});
+	p = PLAY(OP_OFFERS, &want,
+		 {200, "{\"cpus\":[" CPU("cpu3c", "32", "2", "0.04", "NONE", "") "]}"});
 	check_failed("sold out", &p, ERR_NO_CAPACITY);
 	assert_non_null(strstr(p.err.msg, "no CPU pod is free"));
 	played_free(&p);
@@ -643,9 +716,11 @@ static void a_cpu_pod_is_created(void **state)
 	want.rent.memory_gb = 5;
 	for (size_t i = 0; i < ARRAY_LEN(disks); i++) {
 		want.rent.disk_gb = disks[i].disk_gb;
-		struct played p = PLAY(OP_RENT, &want, {201, "{\"id\":\"c1\",\"name\":\"burst-00000000000000f1\",\"status\":"
-							     "\"PROVISIONING\",\"cpu\":{\"id\":\"cpu3c\",\"vcpuCount\":2,"
-							     "\"memory\":5},\"cost\":0.08," ENV "}"});
+		struct played p =
+			PLAY(OP_RENT, &want,
+			     {201, "{\"id\":\"c1\",\"name\":\"burst-00000000000000f1\",\"status\":"
+				   "\"PROVISIONING\",\"cpu\":{\"id\":\"cpu3c\",\"vcpuCount\":2,"
+				   "\"memory\":5},\"cost\":0.08," ENV "}"});
 		check_done("create", &p);
 		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
 		const json_t *cpu = json_object_get(body, "cpu");
@@ -656,9 +731,14 @@ static void a_cpu_pod_is_created(void **state)
 		assert_int_equal(jsonx_int(cpu, "vcpuCount", 0), 2);
 		assert_int_equal(jsonx_int(body, "disk", 0), disks[i].disk);
 		assert_string_equal(jsonx_text(body, "cloud", ""), "SECURE");
-		assert_string_equal(json_string_value(json_array_get(json_object_get(body, "dataCenterIds"), 0)), "EU-RO-1");
+		assert_string_equal(json_string_value(json_array_get(
+					    json_object_get(body, "dataCenterIds"), 0)),
+				    "EU-RO-1");
 		assert_null(json_object_get(mounts, "persistent"));
-		assert_string_equal(jsonx_text(json_array_get(json_object_get(mounts, "network"), 0), "volumeId", ""), "agv6w2qcg7");
+		assert_string_equal(
+			jsonx_text(json_array_get(json_object_get(mounts, "network"), 0),
+				   "volumeId", ""),
+			"agv6w2qcg7");
 		assert_string_equal(p.result.pods[0].gpu, "none");
 		assert_int_equal(p.result.pods[0].price_microusd_h, 80000);
 		played_free(&p);
@@ -677,37 +757,86 @@ static void a_cpu_pod_is_created(void **state)
 static const struct {
 	const char *name;
 	struct answer answer;
-	enum err_kind rent, list; /* what it means for a create, and for a question; ERR_NONE: not tried */
+	/* what it means for a create, and for a question; ERR_NONE: not tried */
+	enum err_kind rent, list;
 	const char *says;
 } failures[] = {
 	{"F5: no capacity",
-	 {400, PROBLEM(400, "There are no longer any instances available with the requested specifications.")},
-	 ERR_NO_CAPACITY, ERR_NONE, "no longer any instances"},
-	{"the machine is full", {400, PROBLEM(400, "This machine does not have the resources to deploy your pod.")},
-	 ERR_NO_CAPACITY, ERR_NONE, ""},
+	 {400, PROBLEM(400, "There are no longer any instances available with the requested "
+			    "specifications.")},
+	 ERR_NO_CAPACITY,
+	 ERR_NONE,
+	 "no longer any instances"},
+	{"the machine is full",
+	 {400, PROBLEM(400, "This machine does not have the resources to deploy your pod.")},
+	 ERR_NO_CAPACITY,
+	 ERR_NONE,
+	 ""},
 	{"no GPUs", {400, PROBLEM(400, "No GPUs available")}, ERR_NO_CAPACITY, ERR_NONE, ""},
-	{"no machines", {400, PROBLEM(400, "no machines available in EU-RO-1")}, ERR_NO_CAPACITY, ERR_NONE, ""},
-	{"unavailable", {400, PROBLEM(400, "this GPU type is unavailable")}, ERR_NO_CAPACITY, ERR_CONFIG, ""},
-	{"refresh", {400, PROBLEM(400, "Please refresh and try again.")}, ERR_NO_CAPACITY, ERR_CONFIG, ""},
+	{"no machines",
+	 {400, PROBLEM(400, "no machines available in EU-RO-1")},
+	 ERR_NO_CAPACITY,
+	 ERR_NONE,
+	 ""},
+	{"unavailable",
+	 {400, PROBLEM(400, "this GPU type is unavailable")},
+	 ERR_NO_CAPACITY,
+	 ERR_CONFIG,
+	 ""},
+	{"refresh",
+	 {400, PROBLEM(400, "Please refresh and try again.")},
+	 ERR_NO_CAPACITY,
+	 ERR_CONFIG,
+	 ""},
 	/* the next offer may be given all the same; to a question it is a no */
-	{"words of no kind", {400, PROBLEM(400, "request could not be processed")}, ERR_REFUSED, ERR_CONFIG, "could not be processed"},
-	{"a rule", {400, PROBLEM(400, "minCudaVersion and allowedCudaVersions are exclusive")}, ERR_REFUSED, ERR_CONFIG, "exclusive"},
-	{"no place", {400, PROBLEM(400, "Failed to find data center, please try again.")}, ERR_TRANSIENT, ERR_TRANSIENT, ""},
-	{"a hiccup", {400, PROBLEM(400, "Something went wrong. Please try again later or contact support.")}, ERR_TRANSIENT,
-	 ERR_TRANSIENT, ""},
-	{"401", {401, PROBLEM(401, "missing bearer token")}, ERR_CREDENTIALS, ERR_CREDENTIALS, "missing bearer token"},
+	{"words of no kind",
+	 {400, PROBLEM(400, "request could not be processed")},
+	 ERR_REFUSED,
+	 ERR_CONFIG,
+	 "could not be processed"},
+	{"a rule",
+	 {400, PROBLEM(400, "minCudaVersion and allowedCudaVersions are exclusive")},
+	 ERR_REFUSED,
+	 ERR_CONFIG,
+	 "exclusive"},
+	{"no place",
+	 {400, PROBLEM(400, "Failed to find data center, please try again.")},
+	 ERR_TRANSIENT,
+	 ERR_TRANSIENT,
+	 ""},
+	{"a hiccup",
+	 {400, PROBLEM(400, "Something went wrong. Please try again later or contact support.")},
+	 ERR_TRANSIENT,
+	 ERR_TRANSIENT,
+	 ""},
+	{"401",
+	 {401, PROBLEM(401, "missing bearer token")},
+	 ERR_CREDENTIALS,
+	 ERR_CREDENTIALS,
+	 "missing bearer token"},
 	{"F7: 402", {402, PROBLEM(402, "low")}, ERR_BALANCE, ERR_BALANCE, "add credit"},
-	{"F8: 403 on one pool", {403, PROBLEM(403, "access denied")}, ERR_REFUSED, ERR_CREDENTIALS, "access denied"},
+	{"F8: 403 on one pool",
+	 {403, PROBLEM(403, "access denied")},
+	 ERR_REFUSED,
+	 ERR_CREDENTIALS,
+	 "access denied"},
 	{"404", {404, PROBLEM(404, "resource not found")}, ERR_NOT_FOUND, ERR_NOT_FOUND, ""},
 	{"408", {408, ""}, ERR_AMBIGUOUS, ERR_TRANSIENT, ""},
 	{"409", {409, PROBLEM(409, "no")}, ERR_REFUSED, ERR_REFUSED, ""},
 	{"F30: 410", {410, "Gone"}, ERR_CONFIG, ERR_CONFIG, "RUNPOD_API_URL"},
 	{"422",
-	 {422, "{\"title\":\"U\",\"status\":422,\"detail\":\"Request validation failed.\",\"errors\":[\"$: missing property "
+	 {422, "{\"title\":\"U\",\"status\":422,\"detail\":\"Request validation "
+	       "failed.\",\"errors\":[\"$: missing property "
 	       "'name'\",\"$: additional properties 'x' not allowed\"]}"},
-	 ERR_CONFIG, ERR_CONFIG, "Request validation failed.: $: missing property 'name'; $: additional"},
+	 ERR_CONFIG,
+	 ERR_CONFIG,
+	 "Request validation failed.: $: missing property 'name'; $: additional"},
 	{"F1: 500", {500, PROBLEM(500, "oops")}, ERR_AMBIGUOUS, ERR_TRANSIENT, "oops"},
-	{"F21: a page of HTML", {502, "<html>\x1b[31m</html>"}, ERR_AMBIGUOUS, ERR_TRANSIENT, "HTTP 502"},
+	{"F21: a page of HTML",
+	 {502, "<html>\x1b[31m</html>"},
+	 ERR_AMBIGUOUS,
+	 ERR_TRANSIENT,
+	 "HTTP 502"},
 	{"F21: 200 that is HTML", {200, "<html>"}, ERR_AMBIGUOUS, ERR_TRANSIENT, ""},
 	{"F21: cut JSON", {201, "{\"id\":\"7h9k"}, ERR_AMBIGUOUS, ERR_TRANSIENT, ""},
 	{"an id that is none", {201, "{\"id\":\"../../x\"}"}, ERR_AMBIGUOUS, ERR_NONE, ""},
@@ -742,7 +871,9 @@ static void a_spot_pod_is_refused_by_http(void **state)
 		struct answer answer;
 		enum err_kind kind;
 	} refusals[] = {
-		{{400, "{\"errors\":[{\"message\":\"Unknown type \\\"PodRentInterruptableInput\\\".\"}]}"}, ERR_REFUSED},
+		{{400, "{\"errors\":[{\"message\":\"Unknown type "
+		       "\\\"PodRentInterruptableInput\\\".\"}]}"},
+		 ERR_REFUSED},
 		{{404, PROBLEM(404, "resource not found")}, ERR_REFUSED},
 		{{410, "Gone"}, ERR_REFUSED},
 		{{422, PROBLEM(422, "no")}, ERR_REFUSED},
@@ -760,7 +891,8 @@ static void a_spot_pod_is_refused_by_http(void **state)
 	}
 }
 
-/* The catalog hides no host from an image that could run there, and a create asks for the same floor. */
+/* The catalog hides no host from an image that could run there, and a create asks for the same
+ * floor. */
 static void the_image_decides_the_floor(void **state)
 {
 	static const struct {
@@ -776,9 +908,11 @@ static void the_image_decides_the_floor(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		CLEANUP(free_text) char *url = xasprintf(CATALOG_URL "&count=1&cloud=SECURE%s", cases[i].floor);
+		CLEANUP(free_text)
+		char *url = xasprintf(CATALOG_URL "&count=1&cloud=SECURE%s", cases[i].floor);
 		struct op_want want = wanting(gpus), rent = a_rent();
-		section_set_text(conf, "image", cases[i].conf ? cases[i].conf : RUNPOD_IMAGE, "test");
+		section_set_text(conf, "image", cases[i].conf ? cases[i].conf : RUNPOD_IMAGE,
+				 "test");
 		want.offers.image = rent.rent.image = cases[i].wanted;
 		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 		check_done("offers", &p);
@@ -786,7 +920,9 @@ static void the_image_decides_the_floor(void **state)
 		played_free(&p);
 		p = PLAY(OP_RENT, &rent, {201, "{\"id\":\"p1\"}"});
 		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
-		assert_int_equal(json_object_get(json_object_get(body, "gpu"), "minCudaVersion") != NULL, cases[i].floor[0] != '\0');
+		assert_int_equal(json_object_get(json_object_get(body, "gpu"), "minCudaVersion") !=
+					 NULL,
+				 cases[i].floor[0] != '\0');
 		played_free(&p);
 	}
 }
@@ -797,9 +933,15 @@ static void a_credential_is_for_its_own_images(void **state)
 	static const struct {
 		const char *image, *registry;
 	} cases[] = {
-		{"ghcr.io/acme/voices:1", "cred1"}, {"ghcr.io/acme/voices@sha256:0", "cred1"}, {"ghcr.io/acme", "cred1"},
-		{"ghcr.io/acmeevil/voices:1", NULL}, {"evil.example/ghcr.io/acme/voices:1", NULL}, {"evil.example/x", NULL},
-		{"acme/voices:1", "cred2"}, {"ghcr.io/ac", NULL}, {NULL, NULL},
+		{"ghcr.io/acme/voices:1", "cred1"},
+		{"ghcr.io/acme/voices@sha256:0", "cred1"},
+		{"ghcr.io/acme", "cred1"},
+		{"ghcr.io/acmeevil/voices:1", NULL},
+		{"evil.example/ghcr.io/acme/voices:1", NULL},
+		{"evil.example/x", NULL},
+		{"acme/voices:1", "cred2"},
+		{"ghcr.io/ac", NULL},
+		{NULL, NULL},
 	};
 	struct err err;
 
@@ -812,11 +954,17 @@ static void a_credential_is_for_its_own_images(void **state)
 		struct op_want want = a_rent();
 		want.rent.image = image;
 		want.rent.offer.spot = spot;
-		struct played p = PLAY(OP_RENT, &want, {spot ? 200 : 201, spot ? "{\"data\":{\"podRentInterruptable\":{\"id\":\"p1\"}}}" : "{\"id\":\"p1\"}"});
+		struct played p =
+			PLAY(OP_RENT, &want,
+			     {spot ? 200 : 201,
+			      spot ? "{\"data\":{\"podRentInterruptable\":{\"id\":\"p1\"}}}"
+				   : "{\"id\":\"p1\"}"});
 		check_done(image, &p);
 		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
-		const json_t *input = spot ? json_object_get(json_object_get(body, "variables"), "input") : body;
-		const char *got = json_string_value(json_object_get(input, spot ? "containerRegistryAuthId" : "registry"));
+		const json_t *input =
+			spot ? json_object_get(json_object_get(body, "variables"), "input") : body;
+		const char *got = json_string_value(
+			json_object_get(input, spot ? "containerRegistryAuthId" : "registry"));
 		if (!got != !registry || (got && strcmp(got, registry)))
 			fail_msg("%s, spot %d: %s", image, spot, got);
 		played_free(&p);
@@ -827,7 +975,8 @@ static void a_credential_is_for_its_own_images(void **state)
 	section_add_item(old, "registry", "cred1", "t:2");
 	assert_int_equal(provider_runpod.open(&opened, old, "/tmp", &err), -1);
 	assert_int_equal(err.kind, ERR_CONFIG);
-	assert_string_equal(err.msg, "t:2: providers.runpod.registry: \"cred1\" is not like \"ghcr.io/me=NAME\": the images it is for, "
+	assert_string_equal(err.msg, "t:2: providers.runpod.registry: \"cred1\" is not like "
+				     "\"ghcr.io/me=NAME\": the images it is for, "
 				     "and what reads them");
 }
 
@@ -835,8 +984,9 @@ static void a_credential_is_for_its_own_images(void **state)
 static void a_429_waits_for_every_window(void **state)
 {
 	struct op_want want = {0};
-	struct answer answer = {429, PROBLEM(429, "rate limit exceeded for the minute window"),
-				"HTTP/1.1 429\r\nRateLimit: \"minute\";r=0;t=12, \"hour\";r=2800;t=1812"};
+	struct answer answer = {
+		429, PROBLEM(429, "rate limit exceeded for the minute window"),
+		"HTTP/1.1 429\r\nRateLimit: \"minute\";r=0;t=12, \"hour\";r=2800;t=1812"};
 	struct played p = PLAY(OP_LIST, &want, answer);
 
 	(void)state;
@@ -852,20 +1002,28 @@ static void a_spot_pod_is_bid_for(void **state)
 	(void)state;
 	want.rent.offer.spot = true;
 	want.rent.offer.price_microusd_h = 440000 + DISK_40; /* the bid is for the GPUs alone */
-	struct played p = PLAY(OP_RENT, &want, {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\",\"desiredStatus\":"
-						     "\"RUNNING\",\"imageName\":\"x\",\"machineId\":\"m\"}}}"});
+	struct played p = PLAY(
+		OP_RENT, &want,
+		{200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\",\"desiredStatus\":"
+		      "\"RUNNING\",\"imageName\":\"x\",\"machineId\":\"m\"}}}"});
 	check_done("spot", &p);
 	check_call(&p, 0, "POST", ROOT "/graphql");
 	assert_false(p.call[0].may_repeat);
 	CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
 	const json_t *input = json_object_get(json_object_get(body, "variables"), "input");
 	assert_string_equal(jsonx_text(input, "gpuTypeId", ""), "NVIDIA GeForce RTX 4090");
-	assert_true(jsonx_number(input, "bidPerGpu", 0) > 0.2199 && jsonx_number(input, "bidPerGpu", 0) < 0.2201);
+	assert_true(jsonx_number(input, "bidPerGpu", 0) > 0.2199 &&
+		    jsonx_number(input, "bidPerGpu", 0) < 0.2201);
 	assert_string_equal(jsonx_text(input, "ports", ""), "22/tcp");
 	assert_null(json_object_get(input, "supportPublicIp")); /* SECURE hosts have one */
 	assert_string_equal(jsonx_text(input, "networkVolumeId", ""), "agv6w2qcg7");
-	assert_string_equal(jsonx_text(json_array_get(json_object_get(input, "allowedCudaVersions"), 0), "", "-"), "-");
-	assert_string_equal(json_string_value(json_array_get(json_object_get(input, "allowedCudaVersions"), 0)), "12.8");
+	assert_string_equal(
+		jsonx_text(json_array_get(json_object_get(input, "allowedCudaVersions"), 0), "",
+			   "-"),
+		"-");
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(input, "allowedCudaVersions"), 0)),
+		"12.8");
 	check_start_command(jsonx_text(input, "dockerArgs", ""), want.rent.start_script);
 	assert_true(p.result.pods[0].spot);
 	assert_int_equal(p.result.pods[0].price_microusd_h, 440000 + DISK_40);
@@ -875,11 +1033,14 @@ static void a_spot_pod_is_bid_for(void **state)
 		const char *body;
 		enum err_kind kind;
 	} cases[] = {
-		{"{\"errors\":[{\"message\":\"There are no longer any instances available with the requested specifications. Please "
+		{"{\"errors\":[{\"message\":\"There are no longer any instances available with the "
+		 "requested specifications. Please "
 		 "refresh and try again.\"}],\"data\":{\"podRentInterruptable\":null}}",
 		 ERR_NO_CAPACITY},
 		{"{\"data\":{\"podRentInterruptable\":null}}", ERR_NO_CAPACITY},
-		{"{\"errors\":[{\"message\":\"Something went wrong. Please try again later.\"}],\"data\":null}", ERR_AMBIGUOUS},
+		{"{\"errors\":[{\"message\":\"Something went wrong. Please try again "
+		 "later.\"}],\"data\":null}",
+		 ERR_AMBIGUOUS},
 		{"{\"errors\":[{\"message\":\"Your bid is below the minimum\"}]}", ERR_REFUSED},
 		{"{\"errors\":[{\"message\":\"insufficient funds\"}]}", ERR_BALANCE},
 		{"{\"data\":{\"podRentInterruptable\":{\"id\":\"\"}}}", ERR_AMBIGUOUS},
@@ -918,19 +1079,23 @@ static const struct {
 	{"F9: provisioning", "PROVISIONING", "", POD_STATE_CREATING, 0},
 	{"starting", "STARTING", DIRECT, POD_STATE_CREATING, 0},
 	{"running", "RUNNING", DIRECT, POD_STATE_RUNNING, 43210},
-	{"F10: running, no runtime", "RUNNING", ",\"runtime\":null,\"ssh\":{\"proxy\":null,\"direct\":null}", POD_STATE_RUNNING, 0},
+	{"F10: running, no runtime", "RUNNING",
+	 ",\"runtime\":null,\"ssh\":{\"proxy\":null,\"direct\":null}", POD_STATE_RUNNING, 0},
 	{"F10: running, empty runtime", "RUNNING", ",\"runtime\":{}", POD_STATE_RUNNING, 0},
 	{"by its mapping", "RUNNING",
-	 ",\"runtime\":{\"ports\":[{\"private\":8888,\"public\":1,\"type\":\"http\",\"ip\":\"x\"},{\"private\":22,\"public\":40022,"
+	 ",\"runtime\":{\"ports\":[{\"private\":8888,\"public\":1,\"type\":\"http\",\"ip\":\"x\"},{"
+	 "\"private\":22,\"public\":40022,"
 	 "\"type\":\"tcp\",\"ip\":\"203.0.113.9\"}]}",
 	 POD_STATE_RUNNING, 40022},
-	{"a port that is none", "RUNNING", ",\"ssh\":{\"direct\":{\"host\":\"h\",\"port\":70000,\"username\":\"root\"}}",
+	{"a port that is none", "RUNNING",
+	 ",\"ssh\":{\"direct\":{\"host\":\"h\",\"port\":70000,\"username\":\"root\"}}",
 	 POD_STATE_RUNNING, 0},
 	{"F15: exited, stale address", "EXITED", DIRECT, POD_STATE_STOPPED, 0},
 	{"F14: error", "ERROR", "", POD_STATE_FAILED, 0},
 	{"terminated", "TERMINATED", "", POD_STATE_GONE, 0},
 	{"F18: an unknown word", "RESTARTING", DIRECT, POD_STATE_UNKNOWN, 43210},
-	{"F25: no GPU", "RUNNING", ",\"gpu\":{\"id\":\"NVIDIA GeForce RTX 4090\",\"count\":0}", POD_STATE_FAILED, 0},
+	{"F25: no GPU", "RUNNING", ",\"gpu\":{\"id\":\"NVIDIA GeForce RTX 4090\",\"count\":0}",
+	 POD_STATE_FAILED, 0},
 	{"F27: locked", "RUNNING", ",\"locked\":true", POD_STATE_RUNNING, 0},
 };
 
@@ -942,14 +1107,17 @@ static void states_are_read(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(states); i++) {
 		/* the later of two members of one name counts */
 		CLEANUP(free_text)
-		char *body = xasprintf("{\"id\":\"7h9k2m4n6p\",\"name\":\"n\",\"status\":\"%s\"%s," ENV
-				       ",\"createdAt\":\"2026-11-20T23:10:00Z\",\"startedAt\":\"2026-11-21T00:10:01+01:00\"}",
-				       states[i].status, states[i].more);
+		char *body =
+			xasprintf("{\"id\":\"7h9k2m4n6p\",\"name\":\"n\",\"status\":\"%s\"%s," ENV
+				  ",\"createdAt\":\"2026-11-20T23:10:00Z\",\"startedAt\":\"2026-11-"
+				  "21T00:10:01+01:00\"}",
+				  states[i].status, states[i].more);
 		struct played p = PLAY(OP_INSPECT, &want, {200, body});
 		check_done(states[i].name, &p);
 		const struct pod_view *v = &p.result.pods[0];
 		if (v->state != states[i].state || v->port != states[i].port)
-			fail_msg("%s: %s, port %d", states[i].name, pod_state_name(v->state), v->port);
+			fail_msg("%s: %s, port %d", states[i].name, pod_state_name(v->state),
+				 v->port);
 		assert_int_equal(v->created_at_s, 1795216200);
 		assert_int_equal(v->started_at_s, 1795216201);
 		assert_int_equal(v->marker.hard_end_s, 1800000000);
@@ -960,7 +1128,9 @@ static void states_are_read(void **state)
 static void a_preempted_spot_pod_is_known(void **state)
 {
 	struct op_want want = {.id = "a"};
-	struct played p = PLAY(OP_INSPECT, &want, {200, "{\"id\":\"a\",\"status\":\"EXITED\",\"env\":{\"BURST_SPOT\":\"1\"}}"});
+	struct played p =
+		PLAY(OP_INSPECT, &want,
+		     {200, "{\"id\":\"a\",\"status\":\"EXITED\",\"env\":{\"BURST_SPOT\":\"1\"}}"});
 
 	(void)state;
 	assert_true(p.result.pods[0].preempted);
@@ -992,10 +1162,14 @@ static void a_thousand_pods_can_be_listed(void **state)
 
 static void only_marked_pods_are_listed(void **state)
 {
-	static const char list[] =
-		"{\"pods\":[" POD_OF("p1", "RUNNING", DIRECT) ",{\"id\":\"stranger\",\"status\":\"RUNNING\",\"env\":{}},"
-		"{\"id\":\"no/id of ours\",\"env\":{}},{\"id\":\"half\",\"env\":{\"BURST_RUN\":\"r\",\"BURST_ATTEMPT\":\"a\","
-		"\"BURST_MACHINE\":\"m\",\"BURST_HARD_END\":\"soon\"}}," POD_OF("p2", "RUNNING", "") "],\"unknown\":{\"x\":[]}}";
+	static const char list[] = "{\"pods\":[" POD_OF(
+		"p1", "RUNNING",
+		DIRECT) ",{\"id\":\"stranger\",\"status\":\"RUNNING\",\"env\":{}},"
+			"{\"id\":\"no/id of "
+			"ours\",\"env\":{}},{\"id\":\"half\",\"env\":{\"BURST_RUN\":\"r\",\"BURST_"
+			"ATTEMPT\":\"a\","
+			"\"BURST_MACHINE\":\"m\",\"BURST_HARD_END\":\"soon\"}}," POD_OF(
+				"p2", "RUNNING", "") "],\"unknown\":{\"x\":[]}}";
 	struct op_want want = {0};
 	struct played p = PLAY(OP_LIST, &want, {200, list});
 
@@ -1010,17 +1184,22 @@ static void only_marked_pods_are_listed(void **state)
 	assert_string_equal(p.result.pods[1].id, "p2");
 	played_free(&p);
 	/* an end beyond all time is one that can be reckoned with */
-	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[{\"id\":\"p6\",\"env\":{\"BURST_RUN\":\"r\",\"BURST_ATTEMPT\":\"a\",\"BURST_MACHINE\":\"m\","
-				       "\"BURST_HARD_END\":\"99999999999999999999\"}}]}"});
+	p = PLAY(OP_LIST, &want,
+		 {200, "{\"pods\":[{\"id\":\"p6\",\"env\":{\"BURST_RUN\":\"r\",\"BURST_ATTEMPT\":"
+		       "\"a\",\"BURST_MACHINE\":\"m\","
+		       "\"BURST_HARD_END\":\"99999999999999999999\"}}]}"});
 	check_done("no end", &p);
 	assert_int_equal(p.result.pod_count, 1);
 	assert_int_equal(p.result.pods[0].marker.hard_end_s, EPOCH_MOST_S);
 	assert_false(pod_is_overdue(p.result.pods[0].marker.hard_end_s, INT64_C(1800000000000)));
 	played_free(&p);
 	/* somebody has edited its environment: it bills all the same */
-	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[{\"id\":\"p3\",\"name\":\"burst-0123456789abcdef\",\"status\":\"RUNNING\",\"env\":{}},"
-				       "{\"id\":\"p4\",\"name\":\"burst-pipe\",\"status\":\"RUNNING\"},"
-				       "{\"id\":\"p5\",\"name\":\"burst-0123456789abcdef0\",\"status\":\"RUNNING\"}]}"});
+	p = PLAY(OP_LIST, &want,
+		 {200,
+		  "{\"pods\":[{\"id\":\"p3\",\"name\":\"burst-0123456789abcdef\",\"status\":"
+		  "\"RUNNING\",\"env\":{}},"
+		  "{\"id\":\"p4\",\"name\":\"burst-pipe\",\"status\":\"RUNNING\"},"
+		  "{\"id\":\"p5\",\"name\":\"burst-0123456789abcdef0\",\"status\":\"RUNNING\"}]}"});
 	check_done("its mark is gone", &p);
 	assert_int_equal(p.result.pod_count, 1);
 	assert_string_equal(p.result.pods[0].id, "p3");
@@ -1028,16 +1207,17 @@ static void only_marked_pods_are_listed(void **state)
 	played_free(&p);
 }
 
-#define POD_ROW(id) "{\"id\":\"" id "\",\"name\":\"burst-0123456789abcdef\",\"status\":\"RUNNING\"}"
+#define POD_ROW(id)      "{\"id\":\"" id "\",\"name\":\"burst-0123456789abcdef\",\"status\":\"RUNNING\"}"
 #define PAGE(rows, more) "{\"pods\":[" rows "],\"pagination\":" more "}"
-#define MORE(cursor) "{\"hasNextPage\":true,\"nextCursor\":\"" cursor "\"}"
+#define MORE(cursor)     "{\"hasNextPage\":true,\"nextCursor\":\"" cursor "\"}"
 
 static void a_list_of_several_pages_is_read_to_its_end(void **state)
 {
 	struct op_want want = {0};
-	struct played p = PLAY(OP_LIST, &want, {200, PAGE(POD_ROW("p1") "," POD_ROW("p2"), MORE("a+b/c="))},
-			       {200, PAGE(POD_ROW("p2") "," POD_ROW("p3"), MORE("z"))},
-			       {200, PAGE(POD_ROW("p4"), "{\"hasNextPage\":false,\"nextCursor\":null}")});
+	struct played p =
+		PLAY(OP_LIST, &want, {200, PAGE(POD_ROW("p1") "," POD_ROW("p2"), MORE("a+b/c="))},
+		     {200, PAGE(POD_ROW("p2") "," POD_ROW("p3"), MORE("z"))},
+		     {200, PAGE(POD_ROW("p4"), "{\"hasNextPage\":false,\"nextCursor\":null}")});
 
 	(void)state;
 	check_done("three pages", &p);
@@ -1056,20 +1236,30 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		bool failed;
 	} pages[] = {
 		{"the same page again", PAGE("", MORE("a")), true},
-		{"more, and not where", PAGE("", "{\"hasNextPage\":true,\"nextCursor\":null}"), true},
+		{"more, and not where", PAGE("", "{\"hasNextPage\":true,\"nextCursor\":null}"),
+		 true},
 		{"in a way of its own", PAGE("", "{\"next\":\"abc\"}"), true},
 		{"by a number", PAGE("", "{\"next\":2}"), true},
 		{"by a word alone", "{\"pods\":[],\"hasMore\":true}", true},
 		{"by a link", "{\"pods\":[],\"links\":{\"self\":\"/a\",\"next\":\"/b\"}}", true},
-		{"by a link that is an object", "{\"pods\":[],\"_links\":{\"next\":{\"href\":\"/b\"}}}", true},
+		{"by a link that is an object",
+		 "{\"pods\":[],\"_links\":{\"next\":{\"href\":\"/b\"}}}", true},
 		{"by how many there are", "{\"pods\":[" POD_ROW("p2") "],\"total\":3}", true},
-		{"all that there are", "{\"pods\":[" POD_ROW("p2") "," POD_ROW("p3") "],\"total\":3}", false},
-		{"no more", "{\"pods\":[],\"hasMore\":false,\"total\":900,\"links\":{\"next\":null}}", false},
-		{"the last one", "{\"pods\":[],\"nextCursor\":null,\"next\":\"\",\"hasNextPage\":false}", false},
-		{"the last one, which says where it is itself", "{\"pods\":[],\"pagination\":{\"cursor\":\"abc\",\"nextCursor\":\"abc\",\"hasNextPage\":false}}", false},
+		{"all that there are",
+		 "{\"pods\":[" POD_ROW("p2") "," POD_ROW("p3") "],\"total\":3}", false},
+		{"no more",
+		 "{\"pods\":[],\"hasMore\":false,\"total\":900,\"links\":{\"next\":null}}", false},
+		{"the last one",
+		 "{\"pods\":[],\"nextCursor\":null,\"next\":\"\",\"hasNextPage\":false}", false},
+		{"the last one, which says where it is itself",
+		 "{\"pods\":[],\"pagination\":{\"cursor\":\"abc\",\"nextCursor\":\"abc\","
+		 "\"hasNextPage\":false}}",
+		 false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-		p = PLAY(OP_LIST, &want, {200, "{\"pods\":[" POD_ROW("p1") "],\"nextCursor\":\"a\"}"}, {200, pages[i].page});
+		p = PLAY(OP_LIST, &want,
+			 {200, "{\"pods\":[" POD_ROW("p1") "],\"nextCursor\":\"a\"}"},
+			 {200, pages[i].page});
 		if (pages[i].failed) {
 			check_failed(pages[i].name, &p, ERR_BUG);
 			assert_non_null(strstr(p.err.msg, "has further pages"));
@@ -1079,8 +1269,10 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		played_free(&p);
 	}
 	static const struct answer linked[] = {
-		{200, "{\"pods\":[]}", "HTTP/1.1 200\r\nLink: </a>; rel=\"prev\", </b>; rel=\"next\""},
-		{200, "{\"pods\":[]}", "HTTP/1.1 200\r\nLink: </a>; rel=\"prev\", </b>; rel=\"nextdoor\""},
+		{200, "{\"pods\":[]}",
+		 "HTTP/1.1 200\r\nLink: </a>; rel=\"prev\", </b>; rel=\"next\""},
+		{200, "{\"pods\":[]}",
+		 "HTTP/1.1 200\r\nLink: </a>; rel=\"prev\", </b>; rel=\"nextdoor\""},
 	};
 	p = play(OP_LIST, &want, &linked[0], 1);
 	check_failed("by a header", &p, ERR_BUG);
@@ -1120,7 +1312,8 @@ static void a_release_is_done_when_accepted_or_gone(void **state)
 static void a_locked_pod_is_unlocked(void **state)
 {
 	struct op_want want = {.id = "a"};
-	struct played p = PLAY(OP_RELEASE, &want, {409, PROBLEM(409, "locked")}, {200, "{}"}, {204});
+	struct played p =
+		PLAY(OP_RELEASE, &want, {409, PROBLEM(409, "locked")}, {200, "{}"}, {204});
 
 	(void)state;
 	check_done("F27", &p);
@@ -1140,7 +1333,8 @@ static void a_locked_pod_is_unlocked(void **state)
 
 static void what_is_no_id_never_stands_in_a_url(void **state)
 {
-	static const enum op_kind kinds[] = {OP_INSPECT, OP_RELEASE, OP_LOGS, OP_BILLING, OP_VOLUME_REMOVE};
+	static const enum op_kind kinds[] = {OP_INSPECT, OP_RELEASE, OP_LOGS, OP_BILLING,
+					     OP_VOLUME_REMOVE};
 	static const char *const ids[] = {"", "../x", "a/b", "a?b", "a%2f", "a b"};
 
 	(void)state;
@@ -1157,10 +1351,13 @@ static void what_is_no_id_never_stands_in_a_url(void **state)
 
 static void logs_are_what_came_in_time(void **state)
 {
-	static const char stream[] = "id: 2026-06-01T12:02:03Z/000000000001\r\n"
-				     "data: {\"ts\":\"2026-06-01T12:02:03Z\",\"source\":\"system\",\"line\":\"start container\"}\r\n\r\n"
-				     ": comment\nid: 2\ndata: {\"source\":\"container\",\ndata: \"line\":\"Model\\nloaded.\"}\n\n"
-				     "data: nonsense\n\ndata: {\"source\":\"container\",\"li";
+	static const char stream[] =
+		"id: 2026-06-01T12:02:03Z/000000000001\r\n"
+		"data: {\"ts\":\"2026-06-01T12:02:03Z\",\"source\":\"system\",\"line\":\"start "
+		"container\"}\r\n\r\n"
+		": comment\nid: 2\ndata: {\"source\":\"container\",\ndata: "
+		"\"line\":\"Model\\nloaded.\"}\n\n"
+		"data: nonsense\n\ndata: {\"source\":\"container\",\"li";
 	struct op_want want = {.id = "a"};
 	struct played p = PLAY(OP_LOGS, &want, {0, stream});
 
@@ -1169,7 +1366,8 @@ static void logs_are_what_came_in_time(void **state)
 	check_call(&p, 0, "GET", ROOT "/v2/pods/a/logs?tail=200");
 	assert_false(p.call[0].may_repeat);
 	assert_true(p.call[0].timeout_ms <= 10000);
-	assert_string_equal(str_text(&p.result.text), "system: start container\ncontainer: Model loaded.\n");
+	assert_string_equal(str_text(&p.result.text),
+			    "system: start container\ncontainer: Model loaded.\n");
 	played_free(&p);
 	p = PLAY(OP_LOGS, &want, {0});
 	check_done("F20: no line yet", &p);
@@ -1180,22 +1378,35 @@ static void logs_are_what_came_in_time(void **state)
 	played_free(&p);
 }
 
-#define SYSTEM(line)	"data: {\"source\":\"system\",\"line\":\"" line "\"}\n\n"
+#define SYSTEM(line)    "data: {\"source\":\"system\",\"line\":\"" line "\"}\n\n"
 #define CONTAINER(line) "data: {\"source\":\"container\",\"line\":\"" line "\"}\n\n"
 
-/* A pull that fails once may go well the next time; one that fails over and over, or in words that leave no hope, will not. */
+/* A pull that fails once may go well the next time; one that fails over and over, or in words that
+ * leave no hope, will not. */
 static void logs_tell_what_cannot_be_pulled(void **state)
 {
 	static const struct {
 		const char *name, *stream, *why; /* NULL: nothing is wrong */
 	} cases[] = {
-		{"no such image", SYSTEM("pulling image a/b:1") SYSTEM("error pulling image: manifest unknown"), "error pulling image: manifest unknown"},
-		{"... and it tries again", SYSTEM("pull access denied for a/b") SYSTEM("pulling image a/b:1"), "pull access denied for a/b"},
+		{"no such image",
+		 SYSTEM("pulling image a/b:1") SYSTEM("error pulling image: manifest unknown"),
+		 "error pulling image: manifest unknown"},
+		{"... and it tries again",
+		 SYSTEM("pull access denied for a/b") SYSTEM("pulling image a/b:1"),
+		 "pull access denied for a/b"},
 		{"once, for another reason", SYSTEM("error pulling image: connection reset"), NULL},
-		{"twice", SYSTEM("failed to pull: reset") SYSTEM("pulling image") SYSTEM("failed to pull: i/o timeout"), "failed to pull: i/o timeout"},
-		{"in the end it came", SYSTEM("error pulling image: toomanyrequests") SYSTEM("image a/b:1 pulled") SYSTEM("create container"), NULL},
-		{"its own container says so", CONTAINER("manifest unknown") CONTAINER("pull access denied"), NULL},
-		{"between lines of its container", SYSTEM("unauthorized: no") CONTAINER("hello"), "unauthorized: no"},
+		{"twice",
+		 SYSTEM("failed to pull: reset") SYSTEM("pulling image")
+			 SYSTEM("failed to pull: i/o timeout"),
+		 "failed to pull: i/o timeout"},
+		{"in the end it came",
+		 SYSTEM("error pulling image: toomanyrequests") SYSTEM("image a/b:1 pulled")
+			 SYSTEM("create container"),
+		 NULL},
+		{"its own container says so",
+		 CONTAINER("manifest unknown") CONTAINER("pull access denied"), NULL},
+		{"between lines of its container", SYSTEM("unauthorized: no") CONTAINER("hello"),
+		 "unauthorized: no"},
 		{"a name with such a word", SYSTEM("pulling image me/fail-denied:unknown"), NULL},
 		{"lines in it", SYSTEM("manifest unknown\\nimage: x"), "manifest unknown image: x"},
 	};
@@ -1206,16 +1417,18 @@ static void logs_tell_what_cannot_be_pulled(void **state)
 		struct played p = PLAY(OP_LOGS, &want, {0, cases[i].stream});
 		check_done(cases[i].name, &p);
 		const char *text = str_text(&p.result.text), *found = strstr(text, "\nimage: ");
-		CLEANUP(free_text) char *line = cases[i].why ? xasprintf("\nimage: %s\n", cases[i].why) : NULL;
+		CLEANUP(free_text)
+		char *line = cases[i].why ? xasprintf("\nimage: %s\n", cases[i].why) : NULL;
 		if (line ? !found || strcmp(found, line) : found || starts_with(text, "image: "))
 			fail_msg("%s: \"%s\"", cases[i].name, text);
 		played_free(&p);
 	}
 }
 
-#define RECORD(pod, total, gpu)                                                                                            \
-	"{\"startTime\":\"2026-11-20T23:00:00Z\",\"endTime\":\"2026-11-21T00:00:00Z\",\"podId\":\"" pod                       \
-	"\",\"totalAmount\":" total ",\"gpuAmount\":" gpu ",\"cpuAmount\":0,\"diskAmount\":0.01}"
+#define RECORD(pod, total, gpu)                                                                    \
+	"{\"startTime\":\"2026-11-20T23:00:00Z\",\"endTime\":\"2026-11-21T00:00:00Z\",\"podId\":"  \
+	"\"" pod "\",\"totalAmount\":" total ",\"gpuAmount\":" gpu                                 \
+	",\"cpuAmount\":0,\"diskAmount\":0.01}"
 
 static void bills_are_dollars_and_imply_seconds(void **state)
 {
@@ -1224,7 +1437,8 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 
 	(void)state;
 	check_failed("no record yet", &p, ERR_NOT_FOUND);
-	check_call(&p, 0, "GET", ROOT "/v2/billing/pods?podId=a&bucketSize=hour&startTime=2026-11-20T23:08:00Z");
+	check_call(&p, 0, "GET",
+		   ROOT "/v2/billing/pods?podId=a&bucketSize=hour&startTime=2026-11-20T23:08:00Z");
 	played_free(&p);
 	p = PLAY(OP_BILLING, &want, {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "]}"});
 	check_done("a price that is not known implies nothing", &p);
@@ -1233,7 +1447,8 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 	played_free(&p);
 	want.bill.price_microusd_h = want.bill.list_microusd_h = 720000;
 	p = PLAY(OP_BILLING, &want,
-		 {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "," RECORD("a", "0.07", "0.06") "," RECORD("b", "9", "9") "]}"});
+		 {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "," RECORD(
+			       "a", "0.07", "0.06") "," RECORD("b", "9", "9") "]}"});
 	check_done("records", &p);
 	assert_int_equal(p.result.billing.cost_microusd, 200000);
 	assert_int_equal(p.result.billing.billed_ms, 1000000);
@@ -1244,10 +1459,13 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 	assert_int_equal(p.result.billing.hours[0].start_s, 1795215600);
 	assert_int_equal(p.result.billing.hours[0].end_s, 1795215600 + 3600);
 	played_free(&p);
-	p = PLAY(OP_BILLING, &want, {200, "{\"records\":[" RECORD("a", "999999", "999999") "," RECORD("a", "1e300", "-4") "]}"});
+	p = PLAY(OP_BILLING, &want,
+		 {200, "{\"records\":[" RECORD("a", "999999", "999999") "," RECORD("a", "1e300",
+										   "-4") "]}"});
 	check_done("absurd amounts", &p);
 	assert_int_equal(p.result.billing.cost_microusd, INT64_C(999999000000));
-	assert_true(p.result.billing.billed_ms > 0 && p.result.billing.billed_ms <= INT64_C(1000000000000000));
+	assert_true(p.result.billing.billed_ms > 0 &&
+		    p.result.billing.billed_ms <= INT64_C(1000000000000000));
 	played_free(&p);
 	p = PLAY(OP_BILLING, &want, {401, PROBLEM(401, "invalid token")});
 	check_failed("a wrong key", &p, ERR_CREDENTIALS);
@@ -1259,7 +1477,11 @@ static void a_price_pays_for_the_disk(void **state)
 {
 	static const struct {
 		int64_t disk_gb, price;
-	} cases[] = {{0, 690000 + DISK_40}, {40, 690000 + DISK_40}, {10, 690000 + DISK_20}, {500, 690000 + 68494}, {1000, 690000 + 136987}};
+	} cases[] = {{0, 690000 + DISK_40},
+		     {40, 690000 + DISK_40},
+		     {10, 690000 + DISK_20},
+		     {500, 690000 + 68494},
+		     {1000, 690000 + 136987}};
 	static const char *const gpus[] = {"RTX 4090", NULL};
 
 	(void)state;
@@ -1270,19 +1492,24 @@ static void a_price_pays_for_the_disk(void **state)
 		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
 		check_done("offers", &p);
 		assert_int_equal(p.result.offers[0].price_microusd_h, cases[i].price);
-		assert_int_equal(p.result.offers[2].price_microusd_h, cases[i].price - 690000 + 220000);
+		assert_int_equal(p.result.offers[2].price_microusd_h,
+				 cases[i].price - 690000 + 220000);
 		rent.rent.offer = p.result.offers[2];
 		rent.rent.volume.id[0] = '\0';
 		played_free(&p);
-		p = PLAY(OP_RENT, &rent, {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\"}}}"});
+		p = PLAY(OP_RENT, &rent,
+			 {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\"}}}"});
 		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
 		const json_t *input = json_object_get(json_object_get(body, "variables"), "input");
-		assert_int_equal((int64_t)(jsonx_number(input, "bidPerGpu", 0) * 1e6 + 0.5), 220000);
+		assert_int_equal((int64_t)(jsonx_number(input, "bidPerGpu", 0) * 1e6 + 0.5),
+				 220000);
 		played_free(&p);
 	}
 }
 
-#define MYSELF "{\"data\":{\"myself\":{\"clientBalance\":12.5,\"currentSpendPerHr\":0.69,\"spendLimit\":80}}}"
+#define MYSELF                                                                                     \
+	"{\"data\":{\"myself\":{\"clientBalance\":12.5,\"currentSpendPerHr\":0.69,\"spendLimit\":" \
+	"80}}}"
 
 static void the_balance_is_told(void **state)
 {
@@ -1301,7 +1528,8 @@ static void the_balance_is_told(void **state)
 	check_done("not told", &p);
 	assert_int_equal(p.result.balance_microusd, -1);
 	played_free(&p);
-	p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"}, {200, "{\"data\":{\"myself\":{\"clientBalance\":-0.5}}}"});
+	p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"},
+		 {200, "{\"data\":{\"myself\":{\"clientBalance\":-0.5}}}"});
 	assert_non_null(strstr(str_text(&p.result.text), "\nbad: the account has no credit\n"));
 	played_free(&p);
 	p = PLAY(OP_BALANCE, &want, {410});
@@ -1320,7 +1548,8 @@ static void doctor_hears_what_is_wrong(void **state)
 
 	(void)state;
 	check_done("check", &p);
-	assert_non_null(strstr(str_text(&p.result.text), "ok: " ROOT " accepts the key\nok: spending $0.69"));
+	assert_non_null(strstr(str_text(&p.result.text),
+			       "ok: " ROOT " accepts the key\nok: spending $0.69"));
 	assert_non_null(strstr(str_text(&p.result.text), "warn: no RUNPOD_S3_ACCESS_KEY"));
 	played_free(&p);
 	static const struct {
@@ -1331,13 +1560,16 @@ static void doctor_hears_what_is_wrong(void **state)
 		{"no limit", "\"currentSpendPerHr\":0,\"spendLimit\":null",
 		 "\nok: spending $0.00 an hour now, the account's limit is not told\n"},
 		{"no spending", "\"spendLimit\":80",
-		 "\nwarn: what is spent an hour now is not told, the account's limit is $80.00 an hour\n"},
+		 "\nwarn: what is spent an hour now is not told, the account's limit is $80.00 an "
+		 "hour\n"},
 		{"at the limit", "\"currentSpendPerHr\":80.5,\"spendLimit\":80",
-		 "\nbad: spending $80.50 an hour now, no more can be rented: the account's limit is $80.00 an hour\n"},
+		 "\nbad: spending $80.50 an hour now, no more can be rented: the account's limit "
+		 "is $80.00 an hour\n"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(purses); i++) {
-		CLEANUP(free_text) char *me =
-			xasprintf("{\"data\":{\"myself\":{\"clientBalance\":12.5,%s}}}", purses[i].me);
+		CLEANUP(free_text)
+		char *me = xasprintf("{\"data\":{\"myself\":{\"clientBalance\":12.5,%s}}}",
+				     purses[i].me);
 		p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"}, {200, me});
 		check_done(purses[i].name, &p);
 		if (!strstr(str_text(&p.result.text), purses[i].words))
@@ -1356,28 +1588,38 @@ static void doctor_hears_what_is_wrong(void **state)
 
 /* ---- volumes ---- */
 
-#define VOLUME(id, name, dc) "{\"id\":\"" id "\",\"name\":\"" name "\",\"size\":1500,\"dataCenter\":\"" dc "\",\"type\":\"STANDARD\"}"
-#define CENTRE(id, types, stock4090, stock5090)                                                                            \
-	"{\"id\":\"" id "\",\"name\":\"x\",\"region\":\"EUROPE\",\"globalNetwork\":true,\"networkVolumeTypes\":[" types         \
-	"],\"compliance\":[],\"gpuAvailability\":[{\"id\":\"NVIDIA GeForce RTX 4090\",\"name\":\"RTX 4090\",\"availability\":\""   \
-	stock4090 "\"},{\"id\":\"NVIDIA GeForce RTX 5090\",\"name\":\"RTX 5090\",\"availability\":\"" stock5090 "\"}]}"
-#define CENTRES                                                                                                            \
-	"{\"dataCenters\":[" CENTRE("AP-JP-1", "", "HIGH", "HIGH") "," CENTRE("US-TX-3", "\"STANDARD\"", "LOW", "MEDIUM") ","     \
-	CENTRE("EU-RO-1", "\"STANDARD\",\"HIGH_PERFORMANCE\"", "LOW", "MEDIUM") "," CENTRE("US-GA-1", "\"STANDARD\"", "HIGH",       \
-											  "NONE") "]}"
+#define VOLUME(id, name, dc)                                                                       \
+	"{\"id\":\"" id "\",\"name\":\"" name "\",\"size\":1500,\"dataCenter\":\"" dc              \
+	"\",\"type\":\"STANDARD\"}"
+#define CENTRE(id, types, stock4090, stock5090)                                                    \
+	"{\"id\":\"" id "\",\"name\":\"x\",\"region\":\"EUROPE\",\"globalNetwork\":true,"          \
+	"\"networkVolumeTypes\":[" types                                                           \
+	"],\"compliance\":[],\"gpuAvailability\":[{\"id\":\"NVIDIA GeForce RTX "                   \
+	"4090\",\"name\":\"RTX 4090\",\"availability\":\"" stock4090                               \
+	"\"},{\"id\":\"NVIDIA GeForce RTX 5090\",\"name\":\"RTX "                                  \
+	"5090\",\"availability\":\"" stock5090 "\"}]}"
+#define CENTRES                                                                                    \
+	"{\"dataCenters\":[" CENTRE("AP-JP-1", "", "HIGH", "HIGH") "," CENTRE(                     \
+		"US-TX-3", "\"STANDARD\"", "LOW",                                                  \
+		"MEDIUM") "," CENTRE("EU-RO-1", "\"STANDARD\",\"HIGH_PERFORMANCE\"", "LOW",        \
+				     "MEDIUM") "," CENTRE("US-GA-1", "\"STANDARD\"", "HIGH",       \
+							  "NONE") "]}"
 #define VOLUMES(list) "{\"networkVolumes\":[" list "]}"
 
 static struct op_want a_volume(bool create)
 {
 	static const char *const gpus[] = {"RTX 5090", "RTX 4090", NULL};
 
-	return (struct op_want){.volume = {.name = "cache", .size_gb = 20, .create = create, .gpus = gpus}};
+	return (struct op_want){
+		.volume = {.name = "cache", .size_gb = 20, .create = create, .gpus = gpus}};
 }
 
 static void a_volume_is_found_by_name(void **state)
 {
 	struct op_want want = a_volume(false);
-	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES(VOLUME("v1", "other", "EU-RO-1") "," VOLUME("v2", "cache", "US-KS-2"))});
+	struct played p = PLAY(OP_VOLUME, &want,
+			       {200, VOLUMES(VOLUME("v1", "other", "EU-RO-1") "," VOLUME(
+					     "v2", "cache", "US-KS-2"))});
 
 	(void)state;
 	check_done("found", &p);
@@ -1388,7 +1630,8 @@ static void a_volume_is_found_by_name(void **state)
 	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")});
 	check_failed("not wanted to be made", &p, ERR_NOT_FOUND);
 	played_free(&p);
-	const char *two = VOLUMES(VOLUME("v1", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "US-KS-2"));
+	const char *two =
+		VOLUMES(VOLUME("v1", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "US-KS-2"));
 	p = PLAY(OP_VOLUME, &want, {200, two});
 	check_failed("two of one name", &p, ERR_CONFIG);
 	played_free(&p);
@@ -1402,17 +1645,21 @@ static void a_volume_is_found_by_name(void **state)
 static void a_volume_is_made_near_the_gpus(void **state)
 {
 	struct op_want want = a_volume(true);
-	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")}, {200, VOLUMES("")});
+	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES},
+			       {201, VOLUME("v9", "cache", "EU-RO-1")}, {200, VOLUMES("")});
 
 	(void)state;
 	check_done("made", &p);
 	check_call(&p, 1, "GET", ROOT "/v2/catalog/datacenters?include=GPU_AVAILABILITY");
 	check_call(&p, 2, "POST", ROOT "/v2/network-volumes");
 	assert_false(p.call[2].may_repeat);
-	assert_string_equal(str_text(&p.call[2].body), "{\"name\":\"cache\",\"size\":20,\"dataCenter\":\"EU-RO-1\",\"type\":\"STANDARD\"}");
+	assert_string_equal(str_text(&p.call[2].body),
+			    "{\"name\":\"cache\",\"size\":20,\"dataCenter\":\"EU-RO-1\",\"type\":"
+			    "\"STANDARD\"}");
 	played_free(&p);
 	section_add_item(conf, "datacenters", "US-GA-1", "test");
-	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "US-GA-1")}, {500});
+	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES},
+		 {201, VOLUME("v9", "cache", "US-GA-1")}, {500});
 	assert_non_null(strstr(str_text(&p.call[2].body), "US-GA-1"));
 	played_free(&p);
 	section_clear_items(conf, "datacenters");
@@ -1422,10 +1669,12 @@ static void a_volume_is_made_near_the_gpus(void **state)
 	played_free(&p);
 }
 
-/* Where the wanted GPUs are, free or sold out, and within the regions of the offers that it is made for. */
+/* Where the wanted GPUs are, free or sold out, and within the regions of the offers that it is made
+ * for. */
 static void a_volume_is_made_where_pods_can_be(void **state)
 {
-	static const char *const ga[] = {"AP-JP-1", "US-GA-1", NULL}, *const tx[] = {"US-TX-3", NULL}, *const jp[] = {"AP-JP-1", NULL};
+	static const char *const ga[] = {"AP-JP-1", "US-GA-1", NULL},
+				 *const tx[] = {"US-TX-3", NULL}, *const jp[] = {"AP-JP-1", NULL};
 	static const char *const misspelt[] = {"RTX 4900", NULL};
 	static const struct {
 		const char *name;
@@ -1439,11 +1688,16 @@ static void a_volume_is_made_where_pods_can_be(void **state)
 		{"free where no volumes are", jp, NULL, CENTRES, NULL, ERR_NO_CAPACITY},
 		{"a name that no data centre knows", NULL, misspelt, CENTRES, NULL, ERR_CONFIG},
 		{"all sold out", NULL, NULL,
-		 "{\"dataCenters\":[{\"id\":\"CA-MTL-1\",\"networkVolumeTypes\":[\"STANDARD\"]},{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":["
-		 "\"STANDARD\"]}," CENTRE("US-TX-3", "\"STANDARD\"", "NONE", "NONE") "]}", "US-TX-3"},
+		 "{\"dataCenters\":[{\"id\":\"CA-MTL-1\",\"networkVolumeTypes\":[\"STANDARD\"]},{"
+		 "\"id\":\"EU-RO-1\",\"networkVolumeTypes\":["
+		 "\"STANDARD\"]}," CENTRE("US-TX-3", "\"STANDARD\"", "NONE", "NONE") "]}",
+		 "US-TX-3"},
 		{"one kind is free, the other sold out", NULL, NULL,
-		 "{\"dataCenters\":[{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":[\"STANDARD\"],\"gpuAvailability\":[{\"id\":\"x\",\"name\":"
-		 "\"RTX 4090\",\"availability\":\"HIGH\"}]}," CENTRE("US-TX-3", "\"STANDARD\"", "LOW", "NONE") "]}", "US-TX-3"},
+		 "{\"dataCenters\":[{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":[\"STANDARD\"],"
+		 "\"gpuAvailability\":[{\"id\":\"x\",\"name\":"
+		 "\"RTX 4090\",\"availability\":\"HIGH\"}]}," CENTRE("US-TX-3", "\"STANDARD\"",
+								     "LOW", "NONE") "]}",
+		 "US-TX-3"},
 	};
 
 	(void)state;
@@ -1451,8 +1705,9 @@ static void a_volume_is_made_where_pods_can_be(void **state)
 		struct op_want want = a_volume(true);
 		want.regions = cases[i].regions;
 		want.volume.gpus = cases[i].gpus ? cases[i].gpus : want.volume.gpus;
-		struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, cases[i].centres}, {201, VOLUME("v9", "cache", "US-TX-3")},
-				       {200, VOLUMES("")});
+		struct played p =
+			PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, cases[i].centres},
+			     {201, VOLUME("v9", "cache", "US-TX-3")}, {200, VOLUMES("")});
 		if (cases[i].where) {
 			check_done(cases[i].name, &p);
 			if (!strstr(str_text(&p.call[2].body), cases[i].where))
@@ -1474,7 +1729,11 @@ static void offers_for_a_volume_to_come(void **state)
 	(void)state;
 	check_failed("nothing is free", &p, ERR_NO_CAPACITY);
 	assert_non_null(strstr(p.err.msg, "volume \"cache\" is made only when there is one"));
-	check_call(&p, 0, "GET", ROOT "/v2/catalog/gpus?include=AVAILABILITY&product=POD&count=1&cloud=SECURE&minCudaVersion=12.8");
+	check_call(
+		&p, 0, "GET",
+		ROOT
+		"/v2/catalog/"
+		"gpus?include=AVAILABILITY&product=POD&count=1&cloud=SECURE&minCudaVersion=12.8");
 	assert_int_equal(p.calls, 1);
 	played_free(&p);
 }
@@ -1486,12 +1745,17 @@ static void a_volume_is_made_near_cpu_pods(void **state)
 	(void)state;
 	want.volume.gpus = no_gpu;
 	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")},
-			       {200, "{\"dataCenters\":[{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":[\"STANDARD\"],\"cpuAvailability\":[{"
-				     "\"id\":\"cpu3c\",\"availability\":\"LOW\"}]},{\"id\":\"US-TX-3\",\"networkVolumeTypes\":"
-				     "[\"STANDARD\"],\"cpuAvailability\":[{\"id\":\"cpu3c\",\"availability\":\"HIGH\"}]}]}"},
-			       {201, VOLUME("v9", "cache", "US-TX-3")}, {200, VOLUMES(VOLUME("v9", "cache", "US-TX-3"))});
+			       {200, "{\"dataCenters\":[{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":"
+				     "[\"STANDARD\"],\"cpuAvailability\":[{"
+				     "\"id\":\"cpu3c\",\"availability\":\"LOW\"}]},{\"id\":\"US-TX-"
+				     "3\",\"networkVolumeTypes\":"
+				     "[\"STANDARD\"],\"cpuAvailability\":[{\"id\":\"cpu3c\","
+				     "\"availability\":\"HIGH\"}]}]}"},
+			       {201, VOLUME("v9", "cache", "US-TX-3")},
+			       {200, VOLUMES(VOLUME("v9", "cache", "US-TX-3"))});
 	check_done("made", &p);
-	check_call(&p, 1, "GET", ROOT "/v2/catalog/datacenters?include=GPU_AVAILABILITY,CPU_AVAILABILITY");
+	check_call(&p, 1, "GET",
+		   ROOT "/v2/catalog/datacenters?include=GPU_AVAILABILITY,CPU_AVAILABILITY");
 	assert_non_null(strstr(str_text(&p.call[2].body), "US-TX-3"));
 	played_free(&p);
 }
@@ -1507,13 +1771,18 @@ static void a_volume_that_another_machine_made_too(void **state)
 {
 	static const struct {
 		const char *name, *list, *id; /* NULL: it fails */
-		const char *spare;	      /* what people are told ends the other one */
+		const char *spare;            /* what people are told ends the other one */
 	} cases[] = {
-		{"theirs comes first", VOLUMES(VOLUME("v9", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1")), "v2", "`burst volume rm v9`"},
-		{"ours comes first", VOLUMES(VOLUME("w1", "cache", "EU-RO-1") "," VOLUME("v9", "cache", "EU-RO-1")), "v9", "`burst volume rm w1`"},
+		{"theirs comes first",
+		 VOLUMES(VOLUME("v9", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1")),
+		 "v2", "`burst volume rm v9`"},
+		{"ours comes first",
+		 VOLUMES(VOLUME("w1", "cache", "EU-RO-1") "," VOLUME("v9", "cache", "EU-RO-1")),
+		 "v9", "`burst volume rm w1`"},
 		{"ours is not listed yet", VOLUMES(VOLUME("v2", "cache", "EU-RO-1")), "v2"},
 		{"another name", VOLUMES(VOLUME("v2", "other", "EU-RO-1")), "v9"},
-		{"elsewhere: people must say which", VOLUMES(VOLUME("v2", "cache", "US-KS-2")), NULL},
+		{"elsewhere: people must say which", VOLUMES(VOLUME("v2", "cache", "US-KS-2")),
+		 NULL},
 	};
 	struct op_want want = a_volume(true);
 	struct str told = STR_INIT;
@@ -1522,8 +1791,9 @@ static void a_volume_that_another_machine_made_too(void **state)
 	log_setup(LOG_WARN, keep_line, &told);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		str_reset(&told);
-		struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")},
-				       {200, cases[i].list});
+		struct played p =
+			PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES},
+			     {201, VOLUME("v9", "cache", "EU-RO-1")}, {200, cases[i].list});
 		if (cases[i].spare && !strstr(str_text(&told), cases[i].spare))
 			fail_msg("%s: told is \"%s\"", cases[i].name, str_text(&told));
 		if (cases[i].id) {
@@ -1537,10 +1807,13 @@ static void a_volume_that_another_machine_made_too(void **state)
 		played_free(&p);
 	}
 	want = a_volume(false);
-	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES(VOLUME("v3", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1"))});
+	struct played p = PLAY(OP_VOLUME, &want,
+			       {200, VOLUMES(VOLUME("v3", "cache", "EU-RO-1") "," VOLUME(
+					     "v2", "cache", "EU-RO-1"))});
 	check_done("both are there later on", &p);
 	assert_string_equal(p.result.volumes[0].id, "v2");
-	assert_non_null(strstr(str_text(&told), "v2 is used; what ends the rest: `burst volume rm v3`"));
+	assert_non_null(
+		strstr(str_text(&told), "v2 is used; what ends the rest: `burst volume rm v3`"));
 	played_free(&p);
 	log_setup(LOG_ERROR, NULL, NULL);
 	str_free(&told);
@@ -1549,15 +1822,16 @@ static void a_volume_that_another_machine_made_too(void **state)
 static void a_lost_volume_is_looked_for_never_made_twice(void **state)
 {
 	struct op_want want = a_volume(true);
-	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {0}, {200, VOLUMES("")},
-			       {200, VOLUMES(VOLUME("v9", "cache", "EU-RO-1"))});
+	struct played p =
+		PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {0}, {200, VOLUMES("")},
+		     {200, VOLUMES(VOLUME("v9", "cache", "EU-RO-1"))});
 
 	(void)state;
 	check_done("found after all", &p);
 	assert_int_equal(p.waits, 2);
 	played_free(&p);
-	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {500}, {200, VOLUMES("")}, {500}, {200, VOLUMES("")},
-		 {200, VOLUMES("")}, {200, VOLUMES("")});
+	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {500}, {200, VOLUMES("")},
+		 {500}, {200, VOLUMES("")}, {200, VOLUMES("")}, {200, VOLUMES("")});
 	check_failed("not found", &p, ERR_AMBIGUOUS);
 	played_free(&p);
 	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {402, ""});
@@ -1568,7 +1842,9 @@ static void a_lost_volume_is_looked_for_never_made_twice(void **state)
 static void volumes_are_listed_and_removed(void **state)
 {
 	struct op_want want = {.id = "v1"};
-	struct played p = PLAY(OP_VOLUMES, &want, {200, VOLUMES(VOLUME("v1", "a", "EU-RO-1") "," VOLUME("v2", "b", "US-KS-2"))});
+	struct played p =
+		PLAY(OP_VOLUMES, &want,
+		     {200, VOLUMES(VOLUME("v1", "a", "EU-RO-1") "," VOLUME("v2", "b", "US-KS-2"))});
 
 	(void)state;
 	assert_int_equal(p.result.volume_count, 2);
@@ -1589,31 +1865,37 @@ static void volumes_are_listed_and_removed(void **state)
 
 static struct op_want a_file(void)
 {
-	return (struct op_want){.file = {.volume = {.id = "vol1", .name = "cache", .region = "EU-RO-1"},
-					 .path = "runs/r 1/a#b.wav",
-					 .local = "/tmp/x",
-					 .max_bytes = 100}};
+	return (struct op_want){
+		.file = {.volume = {.id = "vol1", .name = "cache", .region = "EU-RO-1"},
+			 .path = "runs/r 1/a#b.wav",
+			 .local = "/tmp/x",
+			 .max_bytes = 100}};
 }
 
 /* It would be made a second time else, and billed for ever. */
 static void a_volume_on_a_later_page_is_found(void **state)
 {
 	struct op_want want = {.volume = {.name = "cache", .size_gb = 20, .create = true}};
-	struct played p = PLAY(OP_VOLUME, &want,
-			       {200, "{\"networkVolumes\":[" VOLUME("v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
-			       {200, VOLUMES(VOLUME("v2", "cache", "US-KS-2"))});
+	struct played p =
+		PLAY(OP_VOLUME, &want,
+		     {200, "{\"networkVolumes\":[" VOLUME(
+				   "v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
+		     {200, VOLUMES(VOLUME("v2", "cache", "US-KS-2"))});
 
 	(void)state;
 	check_done("found", &p);
 	check_call(&p, 1, "GET", ROOT "/v2/network-volumes?cursor=c2");
 	assert_string_equal(p.result.volumes[0].id, "v2");
 	played_free(&p);
-	p = PLAY(OP_VOLUMES, &want, {200, "{\"networkVolumes\":[" VOLUME("v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
+	p = PLAY(OP_VOLUMES, &want,
+		 {200, "{\"networkVolumes\":[" VOLUME(
+			       "v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
 		 {200, VOLUMES(VOLUME("v2", "cache", "US-KS-2"))});
 	check_done("all", &p);
 	assert_int_equal(p.result.volume_count, 2);
 	played_free(&p);
-	p = PLAY(OP_VOLUME, &want, {200, "{\"networkVolumes\":[],\"pagination\":{\"hasNextPage\":true}}"});
+	p = PLAY(OP_VOLUME, &want,
+		 {200, "{\"networkVolumes\":[],\"pagination\":{\"hasNextPage\":true}}"});
 	check_failed("more, and not where", &p, ERR_BUG);
 	played_free(&p);
 }
@@ -1657,7 +1939,8 @@ static void an_upload_is_looked_at_afterwards(void **state)
 
 	(void)state;
 	with_s3_keys();
-	struct played p = PLAY(OP_STAGE, &want, {502}, {502}, {200}, {502}, {200, "", "HTTP/1.1 200 OK\r\nContent-Length: 77"});
+	struct played p = PLAY(OP_STAGE, &want, {502}, {502}, {200}, {502},
+			       {200, "", "HTTP/1.1 200 OK\r\nContent-Length: 77"});
 	check_done("staged", &p);
 	check_call(&p, 2, "PUT", URL_OF_FILE);
 	check_call(&p, 4, "HEAD", URL_OF_FILE);
@@ -1682,7 +1965,9 @@ static void an_upload_is_looked_at_afterwards(void **state)
 	p = PLAY(OP_STAGE, &want, {200}, {200, "", "Content-Length: 101"});
 	check_failed("F23: another size", &p, ERR_TRANSIENT);
 	played_free(&p);
-	p = PLAY(OP_STAGE, &want, {403, "<Error><Code>RequestTimeTooSkewed</Code><Message>far off</Message></Error>"});
+	p = PLAY(OP_STAGE, &want,
+		 {403,
+		  "<Error><Code>RequestTimeTooSkewed</Code><Message>far off</Message></Error>"});
 	check_failed("F24", &p, ERR_CREDENTIALS);
 	assert_non_null(strstr(p.err.msg, "clock"));
 	played_free(&p);
@@ -1728,15 +2013,18 @@ static void a_fetch_goes_on_where_it_was(void **state)
 
 /* ---- tidying ---- */
 
-#define KEY(key, size, when) "<Contents><Key>" key "</Key><LastModified>" when "</LastModified><Size>" size "</Size></Contents>"
+#define KEY(key, size, when)                                                                       \
+	"<Contents><Key>" key "</Key><LastModified>" when "</LastModified><Size>" size             \
+	"</Size></Contents>"
 #define PREFIX(prefix) "<CommonPrefixes><Prefix>" prefix "</Prefix></CommonPrefixes>"
-#define LIST(more, inner)                                                                                                  \
-	"<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>vol1</Name>"       \
+#define LIST(more, inner)                                                                          \
+	"<?xml version=\"1.0\"?>\n<ListBucketResult "                                              \
+	"xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>vol1</Name>"                      \
 	"<IsTruncated>" more "</IsTruncated>" inner "</ListBucketResult>"
 #define TOKEN(token) "<NextContinuationToken>" token "</NextContinuationToken>"
-#define OF_VOLUME "https://s3api-eu-ro-1.runpod.io/vol1"
-#define DAY1 "2026-11-20T23:10:00.000Z"
-#define DAY2 "2026-11-21T23:10:00.000Z"
+#define OF_VOLUME    "https://s3api-eu-ro-1.runpod.io/vol1"
+#define DAY1         "2026-11-20T23:10:00.000Z"
+#define DAY2         "2026-11-21T23:10:00.000Z"
 
 static struct op_want a_folder(const char *path)
 {
@@ -1753,27 +2041,36 @@ static void a_folder_is_listed(void **state)
 	(void)state;
 	with_s3_keys();
 	struct played p = PLAY(OP_VOLUME_LS, &want, {502},
-			       {200, LIST("true", KEY("runs/a&amp;b.txt", "7", DAY1) PREFIX("runs/r1/") TOKEN("a/b="))},
-			       {200, LIST("false", PREFIX("runs/r1/") PREFIX("runs/r 2/") KEY("runs/", "0", DAY1))});
+			       {200, LIST("true", KEY("runs/a&amp;b.txt", "7", DAY1)
+							  PREFIX("runs/r1/") TOKEN("a/b="))},
+			       {200, LIST("false", PREFIX("runs/r1/") PREFIX("runs/r 2/")
+							   KEY("runs/", "0", DAY1))});
 	check_done("listed", &p);
-	check_call(&p, 0, "GET", OF_VOLUME "?delimiter=%2F&list-type=2&max-keys=1000&prefix=runs%2F");
-	check_call(&p, 2, "GET", OF_VOLUME "?continuation-token=a%2Fb%3D&delimiter=%2F&list-type=2&max-keys=1000&prefix=runs%2F");
+	check_call(&p, 0, "GET",
+		   OF_VOLUME "?delimiter=%2F&list-type=2&max-keys=1000&prefix=runs%2F");
+	check_call(&p, 2, "GET",
+		   OF_VOLUME "?continuation-token=a%2Fb%3D&delimiter=%2F&list-type=2&max-keys=1000&"
+			     "prefix=runs%2F");
 	assert_string_equal(p.call[0].sigv4, "aws:amz:EU-RO-1:s3");
 	assert_int_equal(p.result.entry_count, 3);
 	assert_string_equal(p.result.entries[0].name, "r1");
-	assert_true(p.result.entries[0].folder && p.result.entries[0].bytes == -1 && !p.result.entries[0].changed_s);
+	assert_true(p.result.entries[0].folder && p.result.entries[0].bytes == -1 &&
+		    !p.result.entries[0].changed_s);
 	assert_string_equal(p.result.entries[1].name, "a&b.txt");
 	assert_int_equal(p.result.entries[1].bytes, 7);
 	assert_int_equal(p.result.entries[1].changed_s, 1795216200);
 	assert_string_equal(p.result.entries[2].name, "r 2");
 	played_free(&p);
 	want = a_folder("runs/r1");
-	p = PLAY(OP_VOLUME_SIZE, &want,
-		 {200, LIST("true", KEY("runs/r1/log", "7", DAY2) PREFIX("runs/r1/p1/") TOKEN("t"))},
-		 {200, LIST("false", PREFIX("runs/r1/p2/"))}, {200, LIST("false", KEY("runs/r1/p1/a", "100", DAY1))},
-		 {200, LIST("false", KEY("runs/r1/p2/", "0", DAY1))});
+	p = PLAY(
+		OP_VOLUME_SIZE, &want,
+		{200, LIST("true", KEY("runs/r1/log", "7", DAY2) PREFIX("runs/r1/p1/") TOKEN("t"))},
+		{200, LIST("false", PREFIX("runs/r1/p2/"))},
+		{200, LIST("false", KEY("runs/r1/p1/a", "100", DAY1))},
+		{200, LIST("false", KEY("runs/r1/p2/", "0", DAY1))});
 	check_done("measured", &p);
-	check_call(&p, 2, "GET", OF_VOLUME "?delimiter=%2F&list-type=2&max-keys=1000&prefix=runs%2Fr1%2Fp1%2F");
+	check_call(&p, 2, "GET",
+		   OF_VOLUME "?delimiter=%2F&list-type=2&max-keys=1000&prefix=runs%2Fr1%2Fp1%2F");
 	assert_string_equal(p.result.entries[0].name, "r1");
 	assert_int_equal(p.result.entries[0].bytes, 107);
 	assert_int_equal(p.result.entries[0].files, 2);
@@ -1787,15 +2084,19 @@ static void a_list_that_cannot_be_trusted_is_none(void **state)
 		const char *name, *body;
 		enum err_kind kind;
 	} cases[] = {
-		{"cut off", "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>runs/r1/a</Key>", ERR_TRANSIENT},
+		{"cut off",
+		 "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>runs/r1/a</Key>",
+		 ERR_TRANSIENT},
 		{"a page of HTML", "<html>fine</html>", ERR_TRANSIENT},
 		{"nothing", "", ERR_TRANSIENT},
 		{"not said whether whole", "<ListBucketResult></ListBucketResult>", ERR_TRANSIENT},
 		{"more, and not where", LIST("true", KEY("runs/r1/a", "1", DAY1)), ERR_UNTRUSTED},
 		{"another folder's", LIST("false", KEY("env/h/.done", "1", DAY1)), ERR_UNTRUSTED},
 		{"a way out", LIST("false", KEY("runs/r1/../../env/h", "1", DAY1)), ERR_UNTRUSTED},
-		{"a way out, hidden", LIST("false", KEY("runs/r1/&#46;./x", "1", DAY1)), ERR_UNTRUSTED},
-		{"an entity of nobody's", LIST("false", KEY("runs/r1/&x;", "1", DAY1)), ERR_UNTRUSTED},
+		{"a way out, hidden", LIST("false", KEY("runs/r1/&#46;./x", "1", DAY1)),
+		 ERR_UNTRUSTED},
+		{"an entity of nobody's", LIST("false", KEY("runs/r1/&x;", "1", DAY1)),
+		 ERR_UNTRUSTED},
 		{"a folder that is no folder", LIST("false", PREFIX("runs/r1/p")), ERR_UNTRUSTED},
 		{"itself", LIST("false", PREFIX("runs/r1/")), ERR_UNTRUSTED},
 		{"nothing in it", LIST("false", ""), ERR_NOT_FOUND},
@@ -1809,7 +2110,8 @@ static void a_list_that_cannot_be_trusted_is_none(void **state)
 		check_failed(cases[i].name, &p, cases[i].kind);
 		played_free(&p);
 	}
-	struct played p = PLAY(OP_VOLUME_LS, &want, {200, LIST("true", KEY("runs/r1/a", "1", DAY1) TOKEN("t"))},
+	struct played p = PLAY(OP_VOLUME_LS, &want,
+			       {200, LIST("true", KEY("runs/r1/a", "1", DAY1) TOKEN("t"))},
 			       {200, LIST("true", KEY("runs/r1/b", "1", DAY1) TOKEN("u"))},
 			       {200, LIST("true", KEY("runs/r1/a", "1", DAY1) TOKEN("t"))});
 	check_failed("F23: a loop of tokens", &p, ERR_UNTRUSTED);
@@ -1829,23 +2131,29 @@ static void a_folder_is_removed_file_by_file(void **state)
 	check_failed("no keys", &p, ERR_CREDENTIALS);
 	assert_non_null(strstr(p.err.msg, "RunPod's console"));
 	with_s3_keys();
-	p = PLAY(OP_VOLUME_DELETE, &want, {200, LIST("true", KEY("runs/r1/a", "7", DAY1) KEY("runs/r1/p/b c", "5", DAY1) TOKEN("t"))},
-		 {204}, {502}, {404}, {200, LIST("false", KEY("runs/r1/p/", "0", DAY1))}, {204}, {200, LIST("false", "")}, {204});
+	p = PLAY(OP_VOLUME_DELETE, &want,
+		 {200, LIST("true", KEY("runs/r1/a", "7", DAY1) KEY("runs/r1/p/b c", "5", DAY1)
+					    TOKEN("t"))},
+		 {204}, {502}, {404}, {200, LIST("false", KEY("runs/r1/p/", "0", DAY1))}, {204},
+		 {200, LIST("false", "")}, {204});
 	check_done("removed", &p);
 	check_call(&p, 0, "GET", OF_VOLUME "?list-type=2&max-keys=1000&prefix=runs%2Fr1%2F");
 	check_call(&p, 1, "DELETE", OF_VOLUME "/runs/r1/p/b%20c");
 	check_call(&p, 3, "DELETE", OF_VOLUME "/runs/r1/a");
-	check_call(&p, 4, "GET", OF_VOLUME "?list-type=2&max-keys=1000&prefix=runs%2Fr1%2F"); /* no token */
+	/* no token */
+	check_call(&p, 4, "GET", OF_VOLUME "?list-type=2&max-keys=1000&prefix=runs%2Fr1%2F");
 	check_call(&p, 5, "DELETE", OF_VOLUME "/runs/r1/p/");
 	check_call(&p, 7, "DELETE", OF_VOLUME "/runs/r1");
 	assert_int_equal(p.result.bytes, 12);
 	played_free(&p);
-	p = PLAY(OP_VOLUME_DELETE, &want, {200, LIST("false", KEY("runs/r1/a", "7", DAY1))}, {403, "<Error><Code>AccessDenied</Code></Error>"});
+	p = PLAY(OP_VOLUME_DELETE, &want, {200, LIST("false", KEY("runs/r1/a", "7", DAY1))},
+		 {403, "<Error><Code>AccessDenied</Code></Error>"});
 	check_failed("refused", &p, ERR_CREDENTIALS);
 	played_free(&p);
 	struct answer stays[20];
 	for (size_t i = 0; i < ARRAY_LEN(stays); i++)
-		stays[i] = i % 2 ? (struct answer){204} : (struct answer){200, LIST("false", KEY("runs/r1/a", "7", DAY1))};
+		stays[i] = i % 2 ? (struct answer){204}
+				 : (struct answer){200, LIST("false", KEY("runs/r1/a", "7", DAY1))};
 	p = play(OP_VOLUME_DELETE, &want, stays, ARRAY_LEN(stays));
 	check_failed("listed for ever", &p, ERR_TRANSIENT);
 	assert_true(p.waits >= 4 && p.calls < 16);
@@ -1878,11 +2186,14 @@ static void the_section_is_checked(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
 		struct provider *p = NULL;
 		struct err err = {0};
-		CLEANUP(section_free) struct section *s = section_new(provider_runpod.options, "burst.cfg:3");
+		CLEANUP(section_free)
+		struct section *s = section_new(provider_runpod.options, "burst.cfg:3");
 		section_set_text(s, "api_key", "rpa_key123", "env");
 		section_set_text(s, settings[i].key, settings[i].text, "burst.cfg:5");
 		int result = provider_runpod.open(&p, s, "/state", &err);
-		if (settings[i].says ? result == 0 || err.kind != ERR_CONFIG || !strstr(err.msg, settings[i].says) : result < 0)
+		if (settings[i].says ? result == 0 || err.kind != ERR_CONFIG ||
+					       !strstr(err.msg, settings[i].says)
+				     : result < 0)
 			fail_msg("%s: %d, %s", settings[i].name, result, err.msg);
 		provider_runpod.close(p);
 	}
@@ -1892,7 +2203,8 @@ static void the_section_is_checked(void **state)
 static void all_mistakes_are_noted(void **state)
 {
 	static const char *const gpus[] = {"none", NULL}, *const nameless[] = {"", NULL};
-	CLEANUP(section_free) struct section *s = section_new(provider_runpod.options, "burst.cfg:3");
+	CLEANUP(section_free)
+	struct section *s = section_new(provider_runpod.options, "burst.cfg:3");
 	struct op_want want = {.offers = {.gpus = gpus}};
 	struct mistakes m = {0};
 	struct err err = {0};
@@ -1908,7 +2220,9 @@ static void all_mistakes_are_noted(void **state)
 	section_set_text(s, "cloud", "COMMUNITY", "burst.cfg:5");
 	assert_int_equal(provider_runpod.check_wishes(s, &want, &m, &err), 0);
 	assert_int_equal(m.count, 1);
-	assert_true(starts_with(m.list[0].err.msg, "burst.cfg:5: providers.runpod.cloud = \"COMMUNITY\", but CPU pods"));
+	assert_true(
+		starts_with(m.list[0].err.msg,
+			    "burst.cfg:5: providers.runpod.cloud = \"COMMUNITY\", but CPU pods"));
 	mistakes_free(&m);
 	want.offers.vram_gb = 8;
 	assert_int_equal(provider_runpod.check_wishes(s, &want, &m, &err), 0);

@@ -1,4 +1,5 @@
-/* test_schedule.c - what cron, systemd and launchd are told, and when a run is due, late or missed. */
+/* test_schedule.c - what cron, systemd and launchd are told, and when a run is due, late or missed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +34,9 @@ static struct calendar of(const char *rule)
 
 static void cron_gets_a_block_that_leaves_no_trace(void **state)
 {
-	static const char mine[] = "# mine\nMAILTO=me\n0 1 * * * backup\n", other[] = "# burst schedule nightly2: begin\nx\n# burst schedule nightly2: end\n";
+	static const char
+		mine[] = "# mine\nMAILTO=me\n0 1 * * * backup\n",
+		other[] = "# burst schedule nightly2: begin\nx\n# burst schedule nightly2: end\n";
 	struct schedule_row row = named("nightly", "daily 02:00", 12 * HOUR);
 	struct calendar c = of(row.rule);
 	struct str text = STR_INIT, rest = STR_INIT;
@@ -42,7 +45,9 @@ static void cron_gets_a_block_that_leaves_no_trace(void **state)
 	str_add(&text, mine);
 	schedule_cron_block(&text, &row, &c, "/opt/my tools/100%/burst", "/home/me/it's");
 	str_add(&text, other);
-	assert_non_null(strstr(str_text(&text), "\n0 2 * * * BURST_STATE_DIR='/home/me/it'\\''s' '/opt/my tools/100\\%/burst' schedule run nightly --due >"));
+	assert_non_null(strstr(str_text(&text),
+			       "\n0 2 * * * BURST_STATE_DIR='/home/me/it'\\''s' '/opt/my "
+			       "tools/100\\%/burst' schedule run nightly --due >"));
 	assert_non_null(strstr(str_text(&text), "\n*/15 * * * * BURST_STATE_DIR="));
 	assert_true(schedule_cron_without(&rest, str_text(&text), "nightly"));
 	assert_memory_equal(str_text(&rest), mine, strlen(mine));
@@ -64,7 +69,8 @@ static void systemd_gets_the_same_times(void **state)
 		{"daily 02:00", "\nOnCalendar=*-*-* 2:0:00\n"},
 		{"weekdays 07:30", "\nOnCalendar=Mon,Tue,Wed,Thu,Fri *-*-* 7:30:00\n"},
 		{"*/20 9,17 1 1-3 *", "\nOnCalendar=*-1,2,3-1 9,17:0,20,40:00\n"},
-		{"0 0 13 * 5", "\nOnCalendar=*-*-13 0:0:00\nOnCalendar=Fri *-*-* 0:0:00\n"}, /* either day */
+		/* either day */
+		{"0 0 13 * 5", "\nOnCalendar=*-*-13 0:0:00\nOnCalendar=Fri *-*-* 0:0:00\n"},
 		{"every 1m", "\nOnCalendar=*-*-* *:*:00\n"},
 	};
 	struct str text = STR_INIT;
@@ -82,8 +88,11 @@ static void systemd_gets_the_same_times(void **state)
 	struct schedule_row row = named("x", "daily 02:00", HOUR);
 	str_reset(&text);
 	schedule_systemd_service(&text, &row, "/a $b/100%/\"burst\"", "/home/50%$me");
-	assert_non_null(strstr(str_text(&text), "\nExecStart=\"/a $$b/100%%/\\\"burst\\\"\" schedule run x --due\n"));
-	assert_non_null(strstr(str_text(&text), "\nEnvironment=\"BURST_STATE_DIR=/home/50%%$me\"\n"));
+	assert_non_null(
+		strstr(str_text(&text),
+		       "\nExecStart=\"/a $$b/100%%/\\\"burst\\\"\" schedule run x --due\n"));
+	assert_non_null(
+		strstr(str_text(&text), "\nEnvironment=\"BURST_STATE_DIR=/home/50%%$me\"\n"));
 	str_free(&text);
 }
 
@@ -96,7 +105,10 @@ static void launchd_gets_each_time_or_a_tick(void **state)
 
 	(void)state;
 	schedule_launchd_plist(&text, &row, &c, "/a<b>&c", "/s");
-	for (const char *p = str_text(&text); (p = strstr(p, "<key>Minute</key><integer>30</integer><key>Hour</key><integer>7</integer><key>Weekday</key>")); p++)
+	for (const char *p = str_text(&text);
+	     (p = strstr(p, "<key>Minute</key><integer>30</integer><key>Hour</key><integer>7</"
+			    "integer><key>Weekday</key>"));
+	     p++)
 		times++;
 	assert_int_equal(times, 5);
 	assert_non_null(strstr(str_text(&text), "/a&lt;b>&amp;c"));
@@ -119,20 +131,28 @@ static void a_run_is_due_late_or_missed(void **state)
 	(void)state;
 	setenv("TZ", "UTC", 1);
 	tzset();
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR - 1, &due, &missed), SCHEDULE_NOT_DUE);
+	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR - 1, &due, &missed),
+			 SCHEDULE_NOT_DUE);
 	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR, &due, &missed), SCHEDULE_DUE);
 	assert_int_equal(due, day + 2 * HOUR);
 	assert_int_equal(missed, 0);
-	assert_int_equal(schedule_look(&row, &c, due, day + 2 * HOUR, &due, &missed), SCHEDULE_NOT_DUE); /* it was run */
-	assert_int_equal(schedule_look(&row, &c, day, day + 14 * HOUR, &due, &missed), SCHEDULE_DUE);
-	assert_int_equal(schedule_look(&row, &c, day, day + 14 * HOUR + 1, &due, &missed), SCHEDULE_TOO_LATE);
+	/* it was run */
+	assert_int_equal(schedule_look(&row, &c, due, day + 2 * HOUR, &due, &missed),
+			 SCHEDULE_NOT_DUE);
+	assert_int_equal(schedule_look(&row, &c, day, day + 14 * HOUR, &due, &missed),
+			 SCHEDULE_DUE);
+	assert_int_equal(schedule_look(&row, &c, day, day + 14 * HOUR + 1, &due, &missed),
+			 SCHEDULE_TOO_LATE);
 	/* three nights asleep: the last one is made up for, once */
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * DAY + 3 * HOUR, &due, &missed), SCHEDULE_DUE);
+	assert_int_equal(schedule_look(&row, &c, day, day + 2 * DAY + 3 * HOUR, &due, &missed),
+			 SCHEDULE_DUE);
 	assert_int_equal(due, day + 2 * DAY + 2 * HOUR);
 	assert_int_equal(missed, 2);
 	row.catch_up_ms = 0; /* still not by the minute: timers are late at times */
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR + 4 * MINUTE, &due, &missed), SCHEDULE_DUE);
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR + 6 * MINUTE, &due, &missed), SCHEDULE_TOO_LATE);
+	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR + 4 * MINUTE, &due, &missed),
+			 SCHEDULE_DUE);
+	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR + 6 * MINUTE, &due, &missed),
+			 SCHEDULE_TOO_LATE);
 }
 
 int main(void)

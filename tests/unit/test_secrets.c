@@ -272,12 +272,14 @@ static void test_failures_name_the_place_and_no_secret(void **state)
 
 /* Who never had an account is left out in silence; who has one whose key cannot be had is told. */
 static const struct {
-	const char *name, *file, *id, *secret_command; /* in the environment, in the config; NULL: nothing */
+	/* in the environment, in the config; NULL: nothing */
+	const char *name, *file, *id, *secret_command;
 	enum err_kind kind;
 } accounts[] = {
 	{"nothing at all", NULL, NULL, NULL, ERR_NO_ACCOUNT},
 	{"an empty variable", NULL, "", NULL, ERR_NO_ACCOUNT},
-	{"a file that holds no key", "[default]\nenvironment = \"x\"\n", NULL, NULL, ERR_NO_ACCOUNT},
+	{"a file that holds no key", "[default]\nenvironment = \"x\"\n", NULL, NULL,
+	 ERR_NO_ACCOUNT},
 	{"half of it in the environment", NULL, "ak-1", NULL, ERR_CREDENTIALS},
 	{"the other half by a command", NULL, NULL, "echo as-1", ERR_CREDENTIALS},
 	{"a command that fails", NULL, NULL, "exit 2", ERR_CREDENTIALS},
@@ -285,7 +287,8 @@ static const struct {
 	{"a bad character", NULL, "a b", NULL, ERR_CREDENTIALS},
 	{"half of it in the file", "[default]\ntoken_id = \"ak-1\"\n", NULL, NULL, ERR_CREDENTIALS},
 	{"an empty key in the file", "[default]\ntoken_id = \"\"\n", NULL, NULL, ERR_CREDENTIALS},
-	{"profiles, none of them in use", "[a]\ntoken_id = \"1\"\ntoken_secret = \"2\"\n[b]\ntoken_id = \"3\"\n", NULL, NULL,
+	{"profiles, none of them in use",
+	 "[a]\ntoken_id = \"1\"\ntoken_secret = \"2\"\n[b]\ntoken_id = \"3\"\n", NULL, NULL,
 	 ERR_CREDENTIALS},
 	{"a file that is no TOML", "[default\n", NULL, NULL, ERR_CREDENTIALS},
 	{"all of it", NULL, "ak-1", "echo as-1", ERR_NONE},
@@ -295,7 +298,8 @@ static void test_no_account_and_one_whose_key_cannot_be_had(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(accounts); i++) {
-		CLEANUP(section_free) struct section *s = section_new(modal_keys, "providers.modal");
+		CLEANUP(section_free)
+		struct section *s = section_new(modal_keys, "providers.modal");
 		struct err err = {0};
 
 		unlink(".modal.toml");
@@ -304,7 +308,8 @@ static void test_no_account_and_one_whose_key_cannot_be_had(void **state)
 		if (accounts[i].id)
 			setenv("MODAL_TOKEN_ID", accounts[i].id, 1);
 		if (accounts[i].secret_command)
-			section_set_text(s, "token_secret_command", accounts[i].secret_command, "user:7");
+			section_set_text(s, "token_secret_command", accounts[i].secret_command,
+					 "user:7");
 		secrets_fill("modal", s, "~/user", &err);
 		unsetenv("MODAL_TOKEN_ID");
 		if (err.kind != accounts[i].kind)

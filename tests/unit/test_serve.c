@@ -38,13 +38,15 @@ static void only_the_very_address_is_answered(void **state)
 		const char *request, *status;
 	} cases[] = {
 		{"GET /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n", "200 OK"},
-		{"GET /" TOKEN "/ HTTP/1.0\r\nhost:  localhost:4000\r\nAccept: */*\r\n\r\n", "200 OK"},
+		{"GET /" TOKEN "/ HTTP/1.0\r\nhost:  localhost:4000\r\nAccept: */*\r\n\r\n",
+		 "200 OK"},
 		{"HEAD /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n", "200 OK"},
 		{"GET / HTTP/1.1\r\n" HOST "\r\n", "404 Not Found"},
 		{"GET /" TOKEN " HTTP/1.1\r\n" HOST "\r\n", "404 Not Found"},
 		{"GET /" TOKEN "/x HTTP/1.1\r\n" HOST "\r\n", "404 Not Found"},
 		{"GET /" TOKEN "/?q HTTP/1.1\r\n" HOST "\r\n", "404 Not Found"},
-		{"GET /0123456789abcdef0123456789abcdee/ HTTP/1.1\r\n" HOST "\r\n", "404 Not Found"},
+		{"GET /0123456789abcdef0123456789abcdee/ HTTP/1.1\r\n" HOST "\r\n",
+		 "404 Not Found"},
 		{"GET /../" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n", "404 Not Found"},
 		/* a page elsewhere whose name was made to lead here */
 		{"GET /" TOKEN "/ HTTP/1.1\r\nHost: evil.example:4000\r\n\r\n", "403 Forbidden"},
@@ -65,7 +67,9 @@ static void only_the_very_address_is_answered(void **state)
 		CLEANUP(free_text) char *want = xasprintf("HTTP/1.1 %s\r\n", cases[i].status);
 		if (!starts_with(text, want))
 			fail_msg("%s: %.60s", cases[i].request, text);
-		assert_int_equal(strstr(text, "secret") != NULL, starts_with(cases[i].request, "GET") && !strcmp(cases[i].status, "200 OK"));
+		assert_int_equal(strstr(text, "secret") != NULL,
+				 starts_with(cases[i].request, "GET") &&
+					 !strcmp(cases[i].status, "200 OK"));
 		assert_non_null(strstr(text, "\r\nConnection: close\r\n"));
 		free(text);
 	}
@@ -74,13 +78,15 @@ static void only_the_very_address_is_answered(void **state)
 /* Scripts without the nonce do not run, and each answer has another. */
 static void the_page_runs_its_own_script_alone(void **state)
 {
-	char *one = answer("GET /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n"), *two = answer("GET /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n");
+	char *one = answer("GET /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n"),
+	     *two = answer("GET /" TOKEN "/ HTTP/1.1\r\n" HOST "\r\n");
 	char *nonce = strstr(one, "script-src 'nonce-"), *body = strstr(one, "\r\n\r\n<p>secret ");
 
 	(void)state;
 	assert_non_null(nonce);
 	assert_non_null(body);
-	assert_memory_equal(nonce + strlen("script-src 'nonce-"), body + strlen("\r\n\r\n<p>secret "), SERVE_NONCE - 1);
+	assert_memory_equal(nonce + strlen("script-src 'nonce-"),
+			    body + strlen("\r\n\r\n<p>secret "), SERVE_NONCE - 1);
 	assert_string_not_equal(one, two);
 	assert_non_null(strstr(one, "default-src 'none'"));
 	free(one);

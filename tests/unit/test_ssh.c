@@ -137,7 +137,7 @@ struct relay {
 	size_t chunk;            /* bytes at a time */
 	long down_most, up_most; /* cut (or freeze) after so many; -1: never */
 	bool freeze;
-	atomic_int turns; /* changes of direction */
+	atomic_int turns;   /* changes of direction */
 	atomic_int hold_ms; /* the next bytes of the server come so much later, once */
 	atomic_int stop;
 	pthread_t thread;
@@ -601,7 +601,8 @@ static void cut_at(long up_most, long down_most)
 	struct session s;
 	size_t len;
 	char *data = load_data(&len), command[128];
-	struct command down = {.data = data, .compare = true, .no_end = true}, /* `cat -` goes on until the cut */
+	/* `cat -` goes on until the cut */
+	struct command down = {.data = data, .compare = true, .no_end = true},
 		       up = {.data = data, .to_send = len, .discard = true, .no_end = true};
 
 	relay_start(&r);
@@ -875,7 +876,8 @@ static void test_many_channels(void **state)
 		refused += c[i].err.kind == ERR_REFUSED;
 		good += c[i].err.kind == ERR_NONE;
 		if (c[i].out.len || c[i].errs.len)
-			print_message("   channel %zu said \"%s\" \"%s\"\n", i, str_text(&c[i].out), str_text(&c[i].errs));
+			print_message("   channel %zu said \"%s\" \"%s\"\n", i, str_text(&c[i].out),
+				      str_text(&c[i].errs));
 		forget(&c[i]);
 	}
 	assert_int_equal(refused, 4);

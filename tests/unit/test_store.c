@@ -456,7 +456,11 @@ static void numbers_have_bounds(void **state)
 {
 	struct store *s = ((struct bed *)*state)->s;
 	struct run_row row = run_named("odd", "c", "running", INT64_MAX), back;
-	struct segment_row segment = {.run = "r", .id = "s", .bytes = INT64_MIN, .seconds = INFINITY}, *got;
+	struct segment_row segment = {.run = "r",
+				      .id = "s",
+				      .bytes = INT64_MIN,
+				      .seconds = INFINITY},
+			   *got;
 	struct err err = {0};
 	size_t n;
 
@@ -611,9 +615,11 @@ static void check_since(struct store *s, int64_t wall_ms, const char *want)
 	check_words("pods since then", &got, want);
 }
 
-static void put_billed(struct store *s, const char *attempt, const char *state, int64_t create_ms, int64_t billed_ms, int64_t released_ms)
+static void put_billed(struct store *s, const char *attempt, const char *state, int64_t create_ms,
+		       int64_t billed_ms, int64_t released_ms)
 {
-	struct pod_row row = {.create_ms = create_ms, .billed_ms = billed_ms, .released_ms = released_ms};
+	struct pod_row row = {
+		.create_ms = create_ms, .billed_ms = billed_ms, .released_ms = released_ms};
 	struct err err = {0};
 
 	COPY_TEXT(row.attempt, attempt);
@@ -891,7 +897,8 @@ static void random_change(struct store *s, uint32_t seed, bool *in_transaction)
 	static const char *const pod_states[] = {"intent",    "ambiguous", "live",
 						 "releasing", "gone",      "failed"};
 	static const char *const configs[] = {"x.cfg", "y.cfg"};
-	static const char *const request_states[] = {"pending", "running", "done", "failed", "removed"};
+	static const char *const request_states[] = {"pending", "running", "done", "failed",
+						     "removed"};
 	const char *id = pick(&seed, ids, ARRAY_LEN(ids)),
 		   *other = pick(&seed, ids, ARRAY_LEN(ids));
 	struct err err = {0};
@@ -945,7 +952,8 @@ static void everything(struct store *s, struct str *to)
 		add_rows(to, rows, n, TABLE_RUN);
 		store_pods(s, i & 1 ? "a" : NULL, i & 2, (struct pod_row **)&rows, &n, NULL);
 		add_rows(to, rows, n, TABLE_POD);
-		store_requests(s, i & 1 ? "x.cfg" : NULL, i & 2, (struct request_row **)&rows, &n, NULL);
+		store_requests(s, i & 1 ? "x.cfg" : NULL, i & 2, (struct request_row **)&rows, &n,
+			       NULL);
 		add_rows(to, rows, n, TABLE_REQUEST);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
@@ -1126,12 +1134,16 @@ static void a_ledger_of_version_1_is_brought_up(void **state)
 
 	if (system("command -v sqlite3 >/dev/null && test -r orchestrator/store/schema.sql") != 0)
 		skip();
-	CLEANUP(free_text) char *command =
-		xasprintf("{ cat orchestrator/store/schema.sql; echo 'PRAGMA application_id=%d; PRAGMA user_version=1;"
-			  "INSERT INTO pod VALUES (1,\"a1\",\"r1\",\"p\",\"acct\",\"burst-a1\",\"id1\",\"gone\",0,\"g\",\"eu\",0,1,"
-			  "\"\",\"\",690000,1800,\"h\",22,\"root\",1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,\"why\");'; } | "
-			  "tr '\"' \"'\" | sqlite3 %s",
-			  0x62757273, bed->path);
+	CLEANUP(free_text)
+	char *command = xasprintf(
+		"{ cat orchestrator/store/schema.sql; echo 'PRAGMA application_id=%d; PRAGMA "
+		"user_version=1;"
+		"INSERT INTO pod VALUES "
+		"(1,\"a1\",\"r1\",\"p\",\"acct\",\"burst-a1\",\"id1\",\"gone\",0,\"g\",\"eu\",0,1,"
+		"\"\",\"\",690000,1800,\"h\",22,\"root\",1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,"
+		"18,\"why\");'; } | "
+		"tr '\"' \"'\" | sqlite3 %s",
+		0x62757273, bed->path);
 	assert_int_equal(system(command), 0);
 	for (int i = 0; i < 2; i++) { /* what was brought up is opened again as it is */
 		open_file(bed);
@@ -1145,9 +1157,11 @@ static void a_ledger_of_version_1_is_brought_up(void **state)
 		assert_int_equal(pod.cost_microusd, 17);
 		assert_int_equal(pod.event, 18);
 		assert_string_equal(pod.error, "why");
-		assert_int_equal(pod.vendor_asked_ms + pod.cost_vendor_microusd + pod.cost_beside_microusd +
-				 pod.price_list_microusd_h + pod.vendor_started_ms + pod.vendor_reported + pod.gpu_samples +
-				 pod.gpu_memory_peak_mib + pod.preempted, i ? 44 : 0);
+		assert_int_equal(pod.vendor_asked_ms + pod.cost_vendor_microusd +
+					 pod.cost_beside_microusd + pod.price_list_microusd_h +
+					 pod.vendor_started_ms + pod.vendor_reported +
+					 pod.gpu_samples + pod.gpu_memory_peak_mib + pod.preempted,
+				 i ? 44 : 0);
 		pod.vendor_asked_ms = 44;
 		ok(store_put_pod(bed->s, &pod, &err), &err);
 		store_close(TAKE(bed->s));
@@ -1155,18 +1169,21 @@ static void a_ledger_of_version_1_is_brought_up(void **state)
 }
 
 /* An old ledger with three rows in each table, each column with a value of its own. */
-#define OLD_VALUES                                                                                                                  \
-	"import sqlite3, sys\n"                                                                                                     \
-	"flags = ('detached', 'spot', 'volume_safe', 'suspect', 'vendor_reported', 'preempted')\n"                                              \
-	"def value(c, row):\n"                                                                                                      \
-	"    if c[2] == 'TEXT': return '%s %d' % (c[1], row)\n"                                                                     \
+#define OLD_VALUES                                                                                 \
+	"import sqlite3, sys\n"                                                                    \
+	"flags = ('detached', 'spot', 'volume_safe', 'suspect', 'vendor_reported', 'preempted')\n" \
+	"def value(c, row):\n"                                                                     \
+	"    if c[2] == 'TEXT': return '%s %d' % (c[1], row)\n"                                    \
 	"    return row if c[1] == 'seq' else row % 2 if c[1] in flags else 1000 * row + c[0]\n"
 static const char *const make_old_ledger = OLD_VALUES
 	"path, version, steps = sys.argv[1], int(sys.argv[2]), sys.argv[3:]\n"
 	"db = sqlite3.connect(path)\n"
-	"db.executescript(open('orchestrator/store/schema.sql').read() + ''.join(steps[:version - 1])\n"
-	"                 + 'PRAGMA application_id=%d; PRAGMA user_version=%d;' % (0x62757273, version))\n"
-	"for (table,) in db.execute(\"select name from sqlite_master where type = 'table'\").fetchall():\n"
+	"db.executescript(open('orchestrator/store/schema.sql').read() + ''.join(steps[:version - "
+	"1])\n"
+	"                 + 'PRAGMA application_id=%d; PRAGMA user_version=%d;' % (0x62757273, "
+	"version))\n"
+	"for (table,) in db.execute(\"select name from sqlite_master where type = "
+	"'table'\").fetchall():\n"
 	"    columns = db.execute('pragma table_info(%s)' % table).fetchall()\n"
 	"    for row in range(1, 4):\n"
 	"        db.execute('insert into %s values (%s)' % (table, ','.join('?' * len(columns))),\n"
@@ -1178,11 +1195,15 @@ static const char *const check_old_ledger = OLD_VALUES
 	"assert db.execute('pragma user_version').fetchone()[0] == len(steps) + 1, 'version'\n"
 	"assert db.execute('pragma integrity_check').fetchone()[0] == 'ok', 'integrity'\n"
 	"old = sqlite3.connect(':memory:')\n"
-	"old.executescript(open('orchestrator/store/schema.sql').read() + ''.join(steps[:version - 1]))\n"
-	"for (table,) in old.execute(\"select name from sqlite_master where type = 'table'\").fetchall():\n"
+	"old.executescript(open('orchestrator/store/schema.sql').read() + ''.join(steps[:version - "
+	"1]))\n"
+	"for (table,) in old.execute(\"select name from sqlite_master where type = "
+	"'table'\").fetchall():\n"
 	"    columns = old.execute('pragma table_info(%s)' % table).fetchall()\n"
-	"    rows = db.execute('select %s from %s order by seq' % (','.join(c[1] for c in columns), table)).fetchall()\n"
-	"    assert rows == [tuple(value(c, row) for c in columns) for row in range(1, 4)], table\n";
+	"    rows = db.execute('select %s from %s order by seq' % (','.join(c[1] for c in "
+	"columns), table)).fetchall()\n"
+	"    assert rows == [tuple(value(c, row) for c in columns) for row in range(1, 4)], "
+	"table\n";
 
 static int run_python(const char *script, const char *path, int version)
 {
@@ -1201,7 +1222,8 @@ static int run_python(const char *script, const char *path, int version)
 	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* Whatever the version: each row is there, each column of it says what it said, and burst reads and writes it. */
+/* Whatever the version: each row is there, each column of it says what it said, and burst reads and
+ * writes it. */
 static void every_old_ledger_is_brought_up_whole(void **state)
 {
 	struct bed *bed = *state;
@@ -1219,7 +1241,8 @@ static void every_old_ledger_is_brought_up_whole(void **state)
 			ok(store_pods(bed->s, "run 2", false, &pods, &count, &err), &err);
 			assert_int_equal(count, 1);
 			assert_string_equal(pods[0].attempt, "attempt 2");
-			assert_int_equal(pods[0].synced_bytes, version < 6 ? SYNCED_UNKNOWN : pods[0].synced_bytes);
+			assert_int_equal(pods[0].synced_bytes,
+					 version < 6 ? SYNCED_UNKNOWN : pods[0].synced_bytes);
 			ok(store_put_pod(bed->s, &pods[0], &err), &err);
 			ok(store_run(bed->s, "id 3", &run, &err), &err);
 			assert_int_equal(run.planned_ms, version < 4 ? 0 : run.planned_ms);
@@ -1244,11 +1267,13 @@ static void numbers_of_others_have_bounds(void **state)
 	open_file(bed);
 	ok(store_put_run(bed->s, &run, &err), &err);
 	CLEANUP(free_text)
-	char *command = xasprintf("sqlite3 %s 'UPDATE run SET total=9223372036854775807, rendered=-9e18, cached=\"x\", cost_microusd=1e300'",
+	char *command = xasprintf("sqlite3 %s 'UPDATE run SET total=9223372036854775807, "
+				  "rendered=-9e18, cached=\"x\", cost_microusd=1e300'",
 				  bed->path);
 	assert_int_equal(system(command), 0);
 	ok(store_run(bed->s, "r1", &run, &err), &err);
-	assert_true(run.total == STORE_NUMBER_MOST && run.rendered == -STORE_NUMBER_MOST && run.cached == 0);
+	assert_true(run.total == STORE_NUMBER_MOST && run.rendered == -STORE_NUMBER_MOST &&
+		    run.cached == 0);
 	assert_true(run.cost_microusd == STORE_NUMBER_MOST);
 }
 
@@ -1266,7 +1291,10 @@ static void a_damaged_ledger_is_refused(void **state)
 /* The page on which a table begins, by the sqlite3 program; 0 without it. */
 static off_t first_page(const char *path, const char *table)
 {
-	CLEANUP(free_text) char *command = xasprintf("sqlite3 %s \"SELECT rootpage FROM sqlite_master WHERE name='%s'\" 2>/dev/null", path, table);
+	CLEANUP(free_text)
+	char *command = xasprintf(
+		"sqlite3 %s \"SELECT rootpage FROM sqlite_master WHERE name='%s'\" 2>/dev/null",
+		path, table);
 	FILE *f = popen(command, "r");
 	long page = 0;
 
@@ -1783,7 +1811,8 @@ static void who_only_reads_changes_nothing(void **state)
 	assert_int_equal(err.kind, ERR_BUG);
 	ok(store_put_run(bed->s, &row, &err), &err);
 	ok(store_commit(bed->s, &err), &err);
-	ok(store_runs(reader, NULL, false, 0, &runs, &count, &err), &err); /* as it was when it was opened */
+	/* as it was when it was opened */
+	ok(store_runs(reader, NULL, false, 0, &runs, &count, &err), &err);
 	assert_int_equal(count, 1);
 	free(runs);
 	store_close(reader);
@@ -1861,8 +1890,10 @@ int main(void)
 		OPENED(a_ledger_is_there_again),
 		CLOSED(nobody_else_can_read_it),
 		CLOSED(what_is_no_ledger_is_refused),
-		CLOSED(a_newer_ledger_is_refused), CLOSED(a_ledger_without_a_true_version_is_damaged),
-		CLOSED(a_ledger_of_version_1_is_brought_up), CLOSED(every_old_ledger_is_brought_up_whole),
+		CLOSED(a_newer_ledger_is_refused),
+		CLOSED(a_ledger_without_a_true_version_is_damaged),
+		CLOSED(a_ledger_of_version_1_is_brought_up),
+		CLOSED(every_old_ledger_is_brought_up_whole),
 		CLOSED(numbers_of_others_have_bounds),
 		CLOSED(a_damaged_ledger_is_refused),
 		CLOSED(damage_found_later_is_told),

@@ -1,5 +1,5 @@
-/* test_takeover.c - pods of an earlier client, as its ledger has them: whose they are, what they have cost, when they count as
- * gone. The vendor is one that answers at once, out of a table. */
+/* test_takeover.c - pods of an earlier client, as its ledger has them: whose they are, what they
+ * have cost, when they count as gone. The vendor is one that answers at once, out of a table. */
 #include "net_test.h"
 
 #include <stdlib.h>
@@ -31,8 +31,8 @@ static struct op *begin(struct provider *p, enum op_kind kind, const struct op_w
 	return op;
 }
 
-static enum op_next next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-			 struct op_result *result, struct err *err)
+static enum op_next next(struct op *op, const struct reply *reply, struct call *call,
+			 int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	struct provider *p = op->p;
 
@@ -65,8 +65,12 @@ static const char *account(const struct provider *p)
 	return "tester";
 }
 
-static const struct provider_ops cloudy = {.abi = PROVIDER_ABI, .name = "cloudy", .account = account, .begin = begin,
-					   .next = next, .op_free = op_free};
+static const struct provider_ops cloudy = {.abi = PROVIDER_ABI,
+					   .name = "cloudy",
+					   .account = account,
+					   .begin = begin,
+					   .next = next,
+					   .op_free = op_free};
 
 /* What became of a row whose pod was released by another process: the exit status. */
 static int give_back(struct provider *p, struct pod_row *row)
@@ -76,7 +80,11 @@ static int give_back(struct provider *p, struct pod_row *row)
 	char dir[] = "/tmp/burst-takeover-XXXXXX";
 	struct engine_setup setup = {
 		.conf = {.run = "r1", .machine = "m", .lease_ms = 60000, .reap = true},
-		.providers = {{&cloudy, p}}, .provider_count = 1, .run = &run, .adopt = row, .adopt_count = 1,
+		.providers = {{&cloudy, p}},
+		.provider_count = 1,
+		.run = &run,
+		.adopt = row,
+		.adopt_count = 1,
 	};
 
 	assert_non_null(mkdtemp(dir));
@@ -94,7 +102,11 @@ static int give_back(struct provider *p, struct pod_row *row)
 
 static struct pod_row row_of(const char *of)
 {
-	struct pod_row row = {.attempt = "a1", .run = "r1", .provider = "cloudy", .id = "pod1", .state = "live",
+	struct pod_row row = {.attempt = "a1",
+			      .run = "r1",
+			      .provider = "cloudy",
+			      .id = "pod1",
+			      .state = "live",
 			      .price_microusd_h = 3600000000};
 	int64_t now_ms = clock_wall_ms();
 
@@ -117,12 +129,18 @@ static const struct {
 } accounts[] = {
 	{"ours, not there any more", "tester", NOWHERE, RELEASE_ABSENT, DAY_MS, 0, "gone"},
 	{"of a ledger that does not know whose", "", NOWHERE, RELEASE_ABSENT, DAY_MS, 0, "gone"},
-	{"another key's: that we see nothing of it proves nothing", "somebody", NOWHERE, RELEASE_ABSENT, DAY_MS, 9, "releasing"},
-	{"... nor does it shortly after its hard end", "somebody", NOWHERE, RELEASE_ABSENT, -60000, 9, "releasing"},
-	{"... it has ended itself long ago", "somebody", NOWHERE, RELEASE_ABSENT, -DAY_MS, 0, "gone"},
-	{"the key was renewed: it is in our list", "somebody", UNTIL_RELEASED, RELEASE_ABSENT, DAY_MS, 0, "gone"},
-	{"the key was renewed: we could end it", "somebody", NOWHERE, RELEASE_ENDED, DAY_MS, 0, "gone"},
-	{"the key was renewed: its release is accepted", "somebody", NOWHERE, RELEASE_TAKEN, DAY_MS, 0, "gone"},
+	{"another key's: that we see nothing of it proves nothing", "somebody", NOWHERE,
+	 RELEASE_ABSENT, DAY_MS, 9, "releasing"},
+	{"... nor does it shortly after its hard end", "somebody", NOWHERE, RELEASE_ABSENT, -60000,
+	 9, "releasing"},
+	{"... it has ended itself long ago", "somebody", NOWHERE, RELEASE_ABSENT, -DAY_MS, 0,
+	 "gone"},
+	{"the key was renewed: it is in our list", "somebody", UNTIL_RELEASED, RELEASE_ABSENT,
+	 DAY_MS, 0, "gone"},
+	{"the key was renewed: we could end it", "somebody", NOWHERE, RELEASE_ENDED, DAY_MS, 0,
+	 "gone"},
+	{"the key was renewed: its release is accepted", "somebody", NOWHERE, RELEASE_TAKEN, DAY_MS,
+	 0, "gone"},
 };
 
 static void test_whose_pod_it_is(void **state)
@@ -134,8 +152,8 @@ static void test_whose_pod_it_is(void **state)
 		row.hard_end_s = (clock_wall_ms() + accounts[i].hard_end_ms) / 1000;
 		int status = give_back(&p, &row);
 		if (status != accounts[i].status || strcmp(row.state, accounts[i].state))
-			fail_msg("%s: exit %d and %s, not %d and %s", accounts[i].name, status, row.state, accounts[i].status,
-				 accounts[i].state);
+			fail_msg("%s: exit %d and %s, not %d and %s", accounts[i].name, status,
+				 row.state, accounts[i].status, accounts[i].state);
 		if (!p.releases)
 			fail_msg("%s: nobody tried to release it", accounts[i].name);
 		if (accounts[i].status && strcmp(row.account, accounts[i].of))
@@ -153,7 +171,8 @@ static const struct {
 } states[] = {
 	{"at work", "live", false, POD_BOOTING, false, false},
 	{"at work by itself", "live", true, POD_BOOTING, false, true},
-	{"its release was under way: it gets no work, and is released", "releasing", false, POD_BOOTING, true, false},
+	{"its release was under way: it gets no work, and is released", "releasing", false,
+	 POD_BOOTING, true, false},
 	{"its create was under way", "intent", true, POD_AMBIGUOUS, false, false},
 };
 
@@ -165,8 +184,13 @@ static void test_what_is_done_with_it(void **state)
 		struct run_row run = {.id = "r1"};
 		struct pod_row row = row_of("tester");
 		struct engine_setup setup = {
-			.conf = {.run = "r1", .machine = "m", .lease_ms = 60000}, .providers = {{&cloudy, &p}}, .provider_count = 1,
-			.run = &run, .adopt = &row, .adopt_count = 1, .handed_over = states[i].handed_over,
+			.conf = {.run = "r1", .machine = "m", .lease_ms = 60000},
+			.providers = {{&cloudy, &p}},
+			.provider_count = 1,
+			.run = &run,
+			.adopt = &row,
+			.adopt_count = 1,
+			.handed_over = states[i].handed_over,
 		};
 		COPY_TEXT(row.state, states[i].state);
 		if (!strcmp(row.state, "intent"))
@@ -176,8 +200,10 @@ static void test_what_is_done_with_it(void **state)
 		setup.store = store_memory();
 		struct engine *e = engine_new(&setup);
 		const struct core_pod *got = core_pod_at(engine_core(e), 0);
-		if (got->phase != states[i].phase || got->unwanted != states[i].unwanted || got->detached != states[i].detached)
-			fail_msg("%s: %s%s%s", states[i].name, pod_phase_name(got->phase), got->unwanted ? ", unwanted" : "",
+		if (got->phase != states[i].phase || got->unwanted != states[i].unwanted ||
+		    got->detached != states[i].detached)
+			fail_msg("%s: %s%s%s", states[i].name, pod_phase_name(got->phase),
+				 got->unwanted ? ", unwanted" : "",
 				 got->detached ? ", detached" : "");
 		engine_free(e);
 		store_close(setup.store);
@@ -211,8 +237,10 @@ static void test_clock_was_set_back(void **state)
 		if (clocks[i].released)
 			row.released_ms = row.create_ms + 50000;
 		int status = give_back(&p, &row);
-		if (status || row.billed_ms < clocks[i].least_ms || row.billed_ms > clocks[i].most_ms)
-			fail_msg("%s: exit %d, %lld ms are billed", clocks[i].name, status, (long long)row.billed_ms);
+		if (status || row.billed_ms < clocks[i].least_ms ||
+		    row.billed_ms > clocks[i].most_ms)
+			fail_msg("%s: exit %d, %lld ms are billed", clocks[i].name, status,
+				 (long long)row.billed_ms);
 		if (row.cost_microusd != row.billed_ms * 1000)
 			fail_msg("%s: it cost %lld", clocks[i].name, (long long)row.cost_microusd);
 	}

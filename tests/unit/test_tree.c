@@ -185,7 +185,8 @@ static void what_stays_behind(void **state)
 	assert_non_null(strstr(said_of.s, "pipe: a socket, pipe or device, 0\n"));
 }
 
-/* By what it is, so that neither a hard link nor a rule that takes it back helps; below the kept folder a scan goes on as ever. */
+/* By what it is, so that neither a hard link nor a rule that takes it back helps; below the kept
+ * folder a scan goes on as ever. */
 static void what_is_kept_back(void **state)
 {
 	CLEANUP(free_text) char *folder = path_join(*state, "conf");

@@ -1,4 +1,5 @@
-/* test_trust.c - which paths a project may name, by where the home folder, the project and the repository are. */
+/* test_trust.c - which paths a project may name, by where the home folder, the project and the
+ * repository are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,10 +25,21 @@ static void make_file(const char *name)
 
 static int make_root(void **state)
 {
-	static const char *const files[] = {
-		"home/.ssh/id", "home/.local/share/quiz/x", "home/.local/share/mail/x", "home/src/repo/.git/config", "home/src/repo/jobs/x",
-		"home/src/repo/.hidden/x", "home/src/other/x", "home/.config/burst/burst.cfg", "home/data/x", "home/data/.deep/x", "beside/x",
-		"conf/burst/burst.cfg", "home/.config/.git/config", "home/.config/quiz/x", "home/.config/gh/hosts.yml"};
+	static const char *const files[] = {"home/.ssh/id",
+					    "home/.local/share/quiz/x",
+					    "home/.local/share/mail/x",
+					    "home/src/repo/.git/config",
+					    "home/src/repo/jobs/x",
+					    "home/src/repo/.hidden/x",
+					    "home/src/other/x",
+					    "home/.config/burst/burst.cfg",
+					    "home/data/x",
+					    "home/data/.deep/x",
+					    "beside/x",
+					    "conf/burst/burst.cfg",
+					    "home/.config/.git/config",
+					    "home/.config/quiz/x",
+					    "home/.config/gh/hosts.yml"};
 
 	(void)state;
 	unsetenv("XDG_CONFIG_HOME");
@@ -35,7 +47,10 @@ static int make_root(void **state)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		make_file(files[i]);
-	return symlink("../../.ssh", "home/src/repo/keys") < 0 || symlink("/", "home/src/repo/disk") < 0 ? -1 : 0;
+	return symlink("../../.ssh", "home/src/repo/keys") < 0 ||
+			       symlink("/", "home/src/repo/disk") < 0
+		       ? -1
+		       : 0;
 }
 
 static int remove_root(void **state)
@@ -60,7 +75,7 @@ static void set_home(const char *home)
 }
 
 #define REPO "@/home/src/repo"
-#define MAY NULL
+#define MAY  NULL
 
 static const struct {
 	const char *home, *project, *path;
@@ -75,26 +90,31 @@ static const struct {
 	{"@/home", REPO, "@/home/src/other/x", false, NULL, "lies outside of the project"},
 	{"@/home", REPO, "@/home/src/repository", false, NULL, "lies outside of the project"},
 	{"@/home", REPO, "@/home/src/other/x", false, "@/home/src", MAY},
-	{"@/home", REPO, "@/home/src/other/x", false, "@/home/src/oth", "lies outside of the project"},
+	{"@/home", REPO, "@/home/src/other/x", false, "@/home/src/oth",
+	 "lies outside of the project"},
 	{"@/home", REPO, REPO "/../../src/./repo//jobs", false, NULL, MAY},
 	{"@/home", REPO, REPO "/keys/id", false, NULL, "holds keys"},
 	{"@/home", REPO, REPO "/keys/id", false, "@/home/.ssh", "holds keys"},
 	{"@/home", REPO, REPO "/keys/new", true, NULL, "holds keys"},
 	{"@/home", REPO, REPO "/disk", false, NULL, "is the whole disk"},
 	{"@/home", REPO, REPO "/disk/usr", false, NULL, "lies outside of the project"},
-	{"@/home", REPO, "@/home/data/.deep/x", false, "@/home/data", "is hidden in your home folder"},
+	{"@/home", REPO, "@/home/data/.deep/x", false, "@/home/data",
+	 "is hidden in your home folder"},
 	{"@/home", REPO, "@/home/data/.deep/x", false, "@/home/data/.deep", MAY},
 	{"@/home", REPO, "@/home", false, "@/home/data", "is your home folder"},
 	{"@/home", REPO, "@", false, NULL, "has your home folder in it"},
 	/* below a hidden folder */
 	{"@/home", "@/home/.local/share/quiz", "@/home/.local/share/quiz/.x", false, NULL, MAY},
-	{"@/home", "@/home/.local/share/quiz", "@/home/.local/share/mail/x", false, NULL, "lies outside of the project"},
+	{"@/home", "@/home/.local/share/quiz", "@/home/.local/share/mail/x", false, NULL,
+	 "lies outside of the project"},
 	{"@/home", "@/home/.config/quiz", "@/home/.config/quiz/x", false, NULL, MAY},
 	{"@/home", "@/home/.config/quiz", "@/home/.config/gh/hosts.yml", false, NULL, "holds keys"},
-	{"@/home", "@/home/.config/quiz", "@/home/.config/.git/config", false, NULL, "is git's own folder"},
+	{"@/home", "@/home/.config/quiz", "@/home/.config/.git/config", false, NULL,
+	 "is git's own folder"},
 	/* the home folder itself, and what is above it */
 	{"@/home", "@/home", "@/home/data/x", false, NULL, MAY},
-	{"@/home", "@/home", "@/home/.local/share/mail/x", false, NULL, "is hidden in your home folder"},
+	{"@/home", "@/home", "@/home/.local/share/mail/x", false, NULL,
+	 "is hidden in your home folder"},
 	{"@/home", "@/home", "@/home", true, NULL, "holds keys"},
 	{"@/home", "@", "@/beside/x", false, NULL, MAY},
 	{"@/home", "@", "@/home/data/.deep/x", false, NULL, "is hidden in your home folder"},
@@ -108,7 +128,8 @@ static const struct {
 	{"@/home", "/var", "/var/lib/x", false, NULL, MAY},
 	{"@/home", "/home", "/home/somebody/x", false, NULL, "lies outside of the project"},
 	{"@/home", "/home/somebody/p", "/home/somebody/p/x", false, NULL, MAY},
-	{"@/home", "/home/somebody/p", "/home/somebody/x", false, NULL, "lies outside of the project"},
+	{"@/home", "/home/somebody/p", "/home/somebody/x", false, NULL,
+	 "lies outside of the project"},
 	{"@/home", REPO, "/etc/fonts", false, "/etc/fonts", MAY},
 	/* a home that is none */
 	{"/", REPO, REPO "/x", false, NULL, MAY},
@@ -128,7 +149,8 @@ static void test_paths(void **state)
 		struct err err = {0};
 		CLEANUP(free_text) char *project = whole(cases[i].project);
 		CLEANUP(free_text) char *path = whole(cases[i].path);
-		CLEANUP(free_text) char *allowed = cases[i].allowed ? whole(cases[i].allowed) : NULL;
+		CLEANUP(free_text)
+		char *allowed = cases[i].allowed ? whole(cases[i].allowed) : NULL;
 		const char *list[] = {allowed, NULL};
 		struct trust trust = {.project = project, .allowed = list};
 		CLEANUP(free_text) char *conf = whole("@/conf");
@@ -136,10 +158,11 @@ static void test_paths(void **state)
 		set_home(cases[i].home);
 		int result = trust_path(&trust, "job.x", path, cases[i].written, &err);
 		if (!cases[i].why && result < 0)
-			fail_msg("home %s, project %s: %s: %s", cases[i].home, cases[i].project, cases[i].path, err.msg);
+			fail_msg("home %s, project %s: %s: %s", cases[i].home, cases[i].project,
+				 cases[i].path, err.msg);
 		if (cases[i].why && (result == 0 || !strstr(err.msg, cases[i].why)))
-			fail_msg("home %s, project %s: %s: \"%s\", not \"%s\"", cases[i].home, cases[i].project, cases[i].path, err.msg,
-				 cases[i].why);
+			fail_msg("home %s, project %s: %s: \"%s\", not \"%s\"", cases[i].home,
+				 cases[i].project, cases[i].path, err.msg, cases[i].why);
 	}
 }
 
@@ -148,8 +171,10 @@ static void test_what_may_be_allowed(void **state)
 	static const struct {
 		const char *folder;
 		bool fine;
-	} folders[] = {{"@/home/data", true}, {"@/none/yet", true}, {"/dev/shm", true}, {"@", false},	 {"@/home", false}, {"/", false},
-		       {"@/home/..", false},  {"data", false},	    {"", false},	{"/proc", false}, {"/dev", false}, {"/sys/x", false}};
+	} folders[] = {{"@/home/data", true}, {"@/none/yet", true}, {"/dev/shm", true},
+		       {"@", false},          {"@/home", false},    {"/", false},
+		       {"@/home/..", false},  {"data", false},      {"", false},
+		       {"/proc", false},      {"/dev", false},      {"/sys/x", false}};
 
 	(void)state;
 	set_home("@/home");

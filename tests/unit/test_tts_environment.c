@@ -1,4 +1,5 @@
-/* test_tts_environment.c - what an engine's environment is made of: the mirror of its weights, their terms, keys and pins. */
+/* test_tts_environment.c - what an engine's environment is made of: the mirror of its weights,
+ * their terms, keys and pins. */
 #include "tts_helpers.h"
 
 #include "jobs/tts/environment.h"
@@ -15,18 +16,25 @@ static const struct {
 	{"http://127.0.0.1:8000/", NULL},
 	{"http://localhost", NULL},
 	{"http://[::1]:80", NULL},
-	{"http://mirror.example", "weights_url \"http://mirror.example\": http is for this machine alone; others need https"},
-	{"http://127.0.0.1.example", "weights_url \"http://127.0.0.1.example\": http is for this machine alone; others need https"},
-	{"ftp://mirror.example", "weights_url \"ftp://mirror.example\": it must begin with https://"},
+	{"http://mirror.example", "weights_url \"http://mirror.example\": http is for this machine "
+				  "alone; others need https"},
+	{"http://127.0.0.1.example", "weights_url \"http://127.0.0.1.example\": http is for this "
+				     "machine alone; others need https"},
+	{"ftp://mirror.example",
+	 "weights_url \"ftp://mirror.example\": it must begin with https://"},
 	{"mirror.example", "weights_url \"mirror.example\": it must begin with https://"},
 	{"https://", "weights_url \"https://\": it names no host"},
 	{"https:///hub", "weights_url \"https:///hub\": it names no host"},
 	{"https://host:/hub", "weights_url \"https://host:/hub\": it names no host"},
 	{"https://host:80x/hub", "weights_url \"https://host:80x/hub\": it names no host"},
-	{"https://me:secret@host", "weights_url \"https://me:secret\": it must have no password, query or fragment"},
-	{"https://host/?key=1", "weights_url \"https://host/\": it must have no password, query or fragment"},
-	{"https://host/a b", "weights_url \"https://host/a b\": it has a character that no such address has"},
-	{"https://host/$(id)", "weights_url \"https://host/$(id)\": it has a character that no such address has"},
+	{"https://me:secret@host",
+	 "weights_url \"https://me:secret\": it must have no password, query or fragment"},
+	{"https://host/?key=1",
+	 "weights_url \"https://host/\": it must have no password, query or fragment"},
+	{"https://host/a b",
+	 "weights_url \"https://host/a b\": it has a character that no such address has"},
+	{"https://host/$(id)",
+	 "weights_url \"https://host/$(id)\": it has a character that no such address has"},
 };
 
 static void mirrors_are_checked(void **state)
@@ -35,8 +43,10 @@ static void mirrors_are_checked(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(mirrors); i++) {
 		struct err err = {0};
 		int result = mirror_check(mirrors[i].url, &err);
-		if (result != (mirrors[i].fault ? -1 : 0) || strcmp(err.msg, mirrors[i].fault ? mirrors[i].fault : ""))
-			fail_msg("%s: got \"%s\", want \"%s\"", mirrors[i].url, err.msg, mirrors[i].fault ? mirrors[i].fault : "");
+		if (result != (mirrors[i].fault ? -1 : 0) ||
+		    strcmp(err.msg, mirrors[i].fault ? mirrors[i].fault : ""))
+			fail_msg("%s: got \"%s\", want \"%s\"", mirrors[i].url, err.msg,
+				 mirrors[i].fault ? mirrors[i].fault : "");
 	}
 }
 
@@ -50,7 +60,11 @@ static struct job *load_job(const struct asked *a, struct err *err)
 	struct section *conf = section_new(job_tts.options, "burst.cfg:1");
 	CLEANUP(free_text) char *out = at("out");
 	CLEANUP(free_text) char *path = at("i.jsonl");
-	struct job_setup setup = {.conf = conf, .base_dir = folder, .output_dir = out, .name = "t", .weights_url = a->users_mirror};
+	struct job_setup setup = {.conf = conf,
+				  .base_dir = folder,
+				  .output_dir = out,
+				  .name = "t",
+				  .weights_url = a->users_mirror};
 	struct job *job = NULL;
 
 	put_text("i.jsonl", "{\"text\":\"a\"}");
@@ -87,11 +101,18 @@ static const struct {
 	struct asked a, b;
 	bool same_setup;
 } pairs[] = {
-	{"weights whose hashes are known are the same from a mirror", {.engine = "chatterbox"}, {.engine = "chatterbox", .mirror = "https://m.example"}, true},
-	{"so from two mirrors, one the user's own", {.engine = "chatterbox", .mirror = "https://m.example"},
-	 {.engine = "chatterbox", .users_mirror = "https://n.example"}, true},
-	{"a voice without a known hash is another one from a mirror", {.engine = "piper", .voice = "de_DE-thorsten-high"},
-	 {.engine = "piper", .voice = "de_DE-thorsten-high", .mirror = "https://m.example"}, false},
+	{"weights whose hashes are known are the same from a mirror",
+	 {.engine = "chatterbox"},
+	 {.engine = "chatterbox", .mirror = "https://m.example"},
+	 true},
+	{"so from two mirrors, one the user's own",
+	 {.engine = "chatterbox", .mirror = "https://m.example"},
+	 {.engine = "chatterbox", .users_mirror = "https://n.example"},
+	 true},
+	{"a voice without a known hash is another one from a mirror",
+	 {.engine = "piper", .voice = "de_DE-thorsten-high"},
+	 {.engine = "piper", .voice = "de_DE-thorsten-high", .mirror = "https://m.example"},
+	 false},
 };
 
 static void a_mirror_in_the_keys(void **state)
@@ -126,13 +147,15 @@ static void check_mirror_env(const struct asked *a, const char *url, const char 
 static void a_setup_with_torch_needs_memory(void **state)
 {
 	struct err err = {0};
-	struct job *with = load_job(&(struct asked){.engine = "chatterbox"}, &err), *without = load_job(&(struct asked){.engine = "piper"}, &err);
+	struct job *with = load_job(&(struct asked){.engine = "chatterbox"}, &err),
+		   *without = load_job(&(struct asked){.engine = "piper"}, &err);
 
 	(void)state;
 	assert_true(with && without);
 	assert_int_equal(job_tts.needs(with)->setup_memory_gb, 8);
 	assert_int_equal(job_tts.needs(without)->setup_memory_gb, 0);
-	assert_false(job_tts.needs(with)->setup_by_card); /* a CPU pod's environment is the GPU pod's */
+	/* a CPU pod's environment is the GPU pod's */
+	assert_false(job_tts.needs(with)->setup_by_card);
 	job_tts.free(with);
 	job_tts.free(without);
 }
@@ -142,14 +165,20 @@ static void whose_mirror_gets_the_token(void **state)
 {
 	(void)state;
 	check_mirror_env(&(struct asked){.engine = "chatterbox"}, "", "");
-	check_mirror_env(&(struct asked){.engine = "chatterbox", .mirror = "https://m.example"}, "BURST_WEIGHTS_URL=https://m.example", "");
-	check_mirror_env(&(struct asked){.engine = "chatterbox", .users_mirror = "https://n.example"}, "BURST_WEIGHTS_URL=https://n.example",
-			 "BURST_WEIGHTS_TRUSTED=1");
-	check_mirror_env(&(struct asked){.engine = "chatterbox", .mirror = "https://m.example", .users_mirror = "https://n.example"},
+	check_mirror_env(&(struct asked){.engine = "chatterbox", .mirror = "https://m.example"},
+			 "BURST_WEIGHTS_URL=https://m.example", "");
+	check_mirror_env(
+		&(struct asked){.engine = "chatterbox", .users_mirror = "https://n.example"},
+		"BURST_WEIGHTS_URL=https://n.example", "BURST_WEIGHTS_TRUSTED=1");
+	check_mirror_env(&(struct asked){.engine = "chatterbox",
+					 .mirror = "https://m.example",
+					 .users_mirror = "https://n.example"},
 			 "BURST_WEIGHTS_URL=https://m.example", "");
 	struct err err = {0};
-	assert_null(load_job(&(struct asked){.engine = "chatterbox", .mirror = "http://m.example"}, &err));
-	assert_string_equal(err.msg, "burst.cfg:5: weights_url \"http://m.example\": http is for this machine alone; others need https");
+	assert_null(load_job(&(struct asked){.engine = "chatterbox", .mirror = "http://m.example"},
+			     &err));
+	assert_string_equal(err.msg, "burst.cfg:5: weights_url \"http://m.example\": http is for "
+				     "this machine alone; others need https");
 }
 
 static void terms_need_the_users_word(void **state)
@@ -159,10 +188,14 @@ static void terms_need_the_users_word(void **state)
 	(void)state;
 	assert_null(load_job(&(struct asked){.engine = "piper", .voice = "en_US-ryan-high"}, &err));
 	assert_int_equal(err.kind, ERR_CONFIG);
-	assert_string_equal(err.msg, "burst.cfg:4: voice en_US-ryan-high: its licence (CC BY-NC-SA 4.0, "
-				     "https://huggingface.co/rhasspy/piper-voices/blob/v1.0.0/en/en_US/ryan/high/MODEL_CARD) forbids commercial use: set "
-				     "job.accept_license = true if you keep to that, or choose another");
-	struct job *job = load_job(&(struct asked){.engine = "piper", .voice = "en_US-ryan-high", .accepted = true}, &err);
+	assert_string_equal(err.msg,
+			    "burst.cfg:4: voice en_US-ryan-high: its licence (CC BY-NC-SA 4.0, "
+			    "https://huggingface.co/rhasspy/piper-voices/blob/v1.0.0/en/en_US/ryan/"
+			    "high/MODEL_CARD) forbids commercial use: set "
+			    "job.accept_license = true if you keep to that, or choose another");
+	struct job *job = load_job(
+		&(struct asked){.engine = "piper", .voice = "en_US-ryan-high", .accepted = true},
+		&err);
 	assert_non_null(job);
 	job_tts.free(job);
 }
@@ -176,7 +209,8 @@ static void no_engine_needs_it(void **state)
 	(void)state;
 	for (size_t i = 0; i < count; i++) {
 		assert_null(engines[i].terms);
-		assert_true(!engines[i].by_voice || !engines[i].voice || !engines[i].by_voice->terms(engines[i].voice));
+		assert_true(!engines[i].by_voice || !engines[i].voice ||
+			    !engines[i].by_voice->terms(engines[i].voice));
 	}
 }
 

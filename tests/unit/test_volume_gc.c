@@ -41,8 +41,8 @@ static struct op *begin(struct provider *p, enum op_kind kind, const struct op_w
 	return op;
 }
 
-static enum op_next next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-			 struct op_result *result, struct err *err)
+static enum op_next next(struct op *op, const struct reply *reply, struct call *call,
+			 int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	(void)reply;
 	(void)call;
@@ -87,8 +87,12 @@ static void op_free(struct op *op)
 	free(op);
 }
 
-static const struct provider_ops vendor = {
-	.abi = PROVIDER_ABI, .name = "mem", .can_tidy = true, .begin = begin, .next = next, .op_free = op_free};
+static const struct provider_ops vendor = {.abi = PROVIDER_ABI,
+					   .name = "mem",
+					   .can_tidy = true,
+					   .begin = begin,
+					   .next = next,
+					   .op_free = op_free};
 
 /* ---- what is there ---- */
 
@@ -98,14 +102,20 @@ static void put(const char *dir, const char *name, int64_t days_old)
 
 	assert_true(there_count < ARRAY_LEN(there));
 	there[there_count++].dir = dir;
-	*e = (struct volume_entry){.folder = true, .bytes = 5000, .files = 1,
+	*e = (struct volume_entry){.folder = true,
+				   .bytes = 5000,
+				   .files = 1,
 				   .changed_s = clock_wall_ms() / 1000 - days_old * DAY};
 	COPY_TEXT(e->name, name);
 }
 
-static void put_run(struct store *s, const char *id, const char *status, int64_t days_ago, int64_t total, int64_t cached)
+static void put_run(struct store *s, const char *id, const char *status, int64_t days_ago,
+		    int64_t total, int64_t cached)
 {
-	struct run_row row = {.total = total, .cached = cached, .ended_ms = days_ago < 0 ? 0 : clock_wall_ms() - days_ago * DAY * 1000};
+	struct run_row row = {.total = total,
+			      .cached = cached,
+			      .ended_ms =
+				      days_ago < 0 ? 0 : clock_wall_ms() - days_ago * DAY * 1000};
 	struct err err = {0};
 
 	COPY_TEXT(row.id, id);
@@ -143,33 +153,45 @@ static const struct {
 	int64_t ended_days;   /* -1: not ended */
 	int total, cached, safe, failed;
 	const char *pod; /* a pod of it in this state */
-	bool locked;	 /* its client lives */
+	bool locked;     /* its client lives */
 	bool goes, goes_by_force;
 } cases[] = {
 	{"done and old", "runs", "r1", 20, "done", 20, 3, 0, 3, 0, "gone", false, true, true},
 	{"done and young", "runs", "r1", 13, "done", 13, 3, 0, 3, 0, NULL, false, false, false},
-	{"failed in part, the rest home", "runs", "r1", 20, "partial", 20, 3, 0, 2, 1, NULL, false, true, true},
-	{"cached counts as home", "runs", "r1", 20, "failed", 20, 3, 2, 1, 0, NULL, false, true, true},
-	{"one output is not home", "runs", "r1", 20, "interrupted", 20, 3, 0, 2, 0, NULL, false, false, true},
+	{"failed in part, the rest home", "runs", "r1", 20, "partial", 20, 3, 0, 2, 1, NULL, false,
+	 true, true},
+	{"cached counts as home", "runs", "r1", 20, "failed", 20, 3, 2, 1, 0, NULL, false, true,
+	 true},
+	{"one output is not home", "runs", "r1", 20, "interrupted", 20, 3, 0, 2, 0, NULL, false,
+	 false, true},
 	{"not ended", "runs", "r1", 20, "running", -1, 3, 0, 3, 0, NULL, false, false, false},
 	{"its client lives", "runs", "r1", 20, "done", 20, 3, 0, 3, 0, NULL, true, false, false},
-	{"a pod of it may live", "runs", "r1", 20, "unreleased", 20, 3, 0, 3, 0, "releasing", false, false, false},
+	{"a pod of it may live", "runs", "r1", 20, "unreleased", 20, 3, 0, 3, 0, "releasing", false,
+	 false, false},
 	{"unknown and old", "runs", "x1", 20, NULL, 0, 0, 0, 0, 0, NULL, false, false, true},
 	{"unknown and young", "runs", "x1", 13, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
 	{"a name that leads out", "runs", "..", 90, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
-	{"a name with a folder in it", "runs", "r1/../..", 90, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
-	{"a name that drives terminals", "runs", "\033[2J", 90, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
-	{"a tree half built", "code", ".abc.00f1.77", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true, true},
-	{"a tree being built", "code", ".abc.00f1.77", 0, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
+	{"a name with a folder in it", "runs", "r1/../..", 90, NULL, 0, 0, 0, 0, 0, NULL, false,
+	 false, false},
+	{"a name that drives terminals", "runs", "\033[2J", 90, NULL, 0, 0, 0, 0, 0, NULL, false,
+	 false, false},
+	{"a tree half built", "code", ".abc.00f1.77", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true,
+	 true},
+	{"a tree being built", "code", ".abc.00f1.77", 0, NULL, 0, 0, 0, 0, 0, NULL, false, false,
+	 false},
 	{"a whole tree", "code", "abc", 90, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
-	{"code for a pod that never came", "staged", "abc.0", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true, true},
+	{"code for a pod that never came", "staged", "abc.0", 2, NULL, 0, 0, 0, 0, 0, NULL, false,
+	 true, true},
 	{"code on its way", "staged", "abc.0", 0, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
-	{"an environment half built", "env", ".h.00f1", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true, true},
-	{"an agent half copied", "agent", "abc.4711", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true, true},
+	{"an environment half built", "env", ".h.00f1", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true,
+	 true},
+	{"an agent half copied", "agent", "abc.4711", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true,
+	 true},
 	{"an agent", "agent", "abc", 90, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
 };
 
-static int tidy(struct store *store, const char *state_dir, const struct gc_want *want, struct err *err)
+static int tidy(struct store *store, const char *state_dir, const struct gc_want *want,
+		struct err *err)
 {
 	struct cmd_context ctx = {.store = store, .state_dir = (char *)state_dir};
 	struct engine_provider p = {.ops = &vendor};
@@ -195,7 +217,8 @@ static void check(size_t i, struct store *store, const char *dir, bool force)
 	if (tidy(store, dir, &want, &err) < 0)
 		fail_msg("%s: %s", cases[i].name, err.msg);
 	if (strcmp(str_text(&deleted), goes ? path : ""))
-		fail_msg("%s%s: got \"%s\", want \"%s\"", cases[i].name, force ? " (by force)" : "", str_text(&deleted), goes ? path : "");
+		fail_msg("%s%s: got \"%s\", want \"%s\"", cases[i].name, force ? " (by force)" : "",
+			 str_text(&deleted), goes ? path : "");
 }
 
 static void what_goes_and_what_stays(void **state)
@@ -215,11 +238,13 @@ static void what_goes_and_what_stays(void **state)
 		put(cases[i].dir, cases[i].entry, cases[i].changed_days);
 		assert_int_equal(path_mkdirs(run_dir, 0700, &err), 0);
 		if (cases[i].status)
-			put_run(store, "r1", cases[i].status, cases[i].ended_days, cases[i].total, cases[i].cached);
+			put_run(store, "r1", cases[i].status, cases[i].ended_days, cases[i].total,
+				cases[i].cached);
 		for (int k = 0; k < cases[i].safe + cases[i].failed; k++) {
 			char id[8];
 			snprintf(id, sizeof(id), "s%d", k);
-			put_segment(store, "r1", id, k < cases[i].safe ? SEGMENT_ROW_SAFE : SEGMENT_ROW_FAILED);
+			put_segment(store, "r1", id,
+				    k < cases[i].safe ? SEGMENT_ROW_SAFE : SEGMENT_ROW_FAILED);
 		}
 		if (cases[i].pod)
 			put_pod(store, "r1", cases[i].pod);
@@ -259,7 +284,12 @@ static void without_dates_a_pod_that_lives_keeps_it(void **state)
 		put(hearsay[i].dir, hearsay[i].entry, 0);
 		there[0].entry.bytes = there[0].entry.files = -1;
 		there[0].entry.changed_s = 0;
-		sized = (struct volume_entry){.folder = true, .bytes = 10, .changed_s = hearsay[i].days < 0 ? 0 : clock_wall_ms() / 1000 - hearsay[i].days * DAY};
+		sized = (struct volume_entry){.folder = true,
+					      .bytes = 10,
+					      .changed_s = hearsay[i].days < 0
+								   ? 0
+								   : clock_wall_ms() / 1000 -
+									     hearsay[i].days * DAY};
 		pods_live = hearsay[i].pod;
 		assert_int_equal(tidy(store, "/nonexistent", &want, &err), 0);
 		if (hearsay[i].goes != (str_text(&deleted)[0] != '\0'))

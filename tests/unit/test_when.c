@@ -1,4 +1,5 @@
-/* test_when.c - when queued requests start a render: each rule by a row, then random queues against what must always hold. */
+/* test_when.c - when queued requests start a render: each rule by a row, then random queues against
+ * what must always hold. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,14 +13,17 @@
 #include "base/mem.h"
 #include "plan/when.h"
 
-#define S  1000
-#define M  (60 * S)
-#define H  (60 * M)
-#define T0 (INT64_C(1000) * H) /* when the first request comes */
+#define S     1000
+#define M     (60 * S)
+#define H     (60 * M)
+#define T0    (INT64_C(1000) * H) /* when the first request comes */
 #define NEVER INT64_MAX
 
-#define WORK(segments, makespan, price) {segments, makespan, price}
-#define UNKNOWN			WORK(-1, -1, -1)
+#define WORK(segments, makespan, price)                                                            \
+	{                                                                                          \
+		segments, makespan, price                                                          \
+	}
+#define UNKNOWN WORK(-1, -1, -1)
 
 static const struct {
 	const char *name;
@@ -33,34 +37,167 @@ static const struct {
 	{"no request", {{0}}, UNKNOWN, 0, false, WHEN_EMPTY, NEVER},
 	{"quiet is awaited", {{T0, 20 * S, 30 * M}}, UNKNOWN, 5 * S, false, WHEN_QUIET, 20 * S},
 	{"quiet is over", {{T0, 20 * S, 30 * M}}, UNKNOWN, 20 * S, true, WHEN_READY},
-	{"quiet counts from the newest", {{T0, 20 * S, 30 * M}, {T0 + 15 * S, 20 * S, 30 * M}}, UNKNOWN, 25 * S, false, WHEN_QUIET, 35 * S},
-	{"the newest may be in no other order", {{T0 + 15 * S, 20 * S, 30 * M}, {T0, 20 * S, 30 * M}}, UNKNOWN, 25 * S, false, WHEN_QUIET, 35 * S},
-	{"the newest says how quiet", {{T0, 20 * S, 30 * M}, {T0 + S, 1, 30 * M}}, UNKNOWN, S + 1, true, WHEN_READY},
-	{"max-wait ends a quiet that never comes", {{T0, 20 * S, M}, {T0 + 59 * S, 20 * S, M}}, UNKNOWN, M, true, WHEN_WAITED},
-	{"so does half an hour", {{T0, 20 * S, 0}, {T0 + 30 * M - S, 20 * S, 0}}, UNKNOWN, 30 * M, true, WHEN_READY},
-	{"a request from the future is one of now", {{T0 + H, 20 * S, 30 * M}}, UNKNOWN, 0, false, WHEN_QUIET, 20 * S},
-	{"the price is too high", {{T0, 0, 0, 0, 400000}}, WORK(5, M, 690000), S, false, WHEN_PRICE, S + WHEN_LOOK_AGAIN_MS},
-	{"the same price is not below it", {{T0, 0, 0, 0, 400000}}, WORK(5, M, 400000), S, false, WHEN_PRICE, S + WHEN_LOOK_AGAIN_MS},
+	{"quiet counts from the newest",
+	 {{T0, 20 * S, 30 * M}, {T0 + 15 * S, 20 * S, 30 * M}},
+	 UNKNOWN,
+	 25 * S,
+	 false,
+	 WHEN_QUIET,
+	 35 * S},
+	{"the newest may be in no other order",
+	 {{T0 + 15 * S, 20 * S, 30 * M}, {T0, 20 * S, 30 * M}},
+	 UNKNOWN,
+	 25 * S,
+	 false,
+	 WHEN_QUIET,
+	 35 * S},
+	{"the newest says how quiet",
+	 {{T0, 20 * S, 30 * M}, {T0 + S, 1, 30 * M}},
+	 UNKNOWN,
+	 S + 1,
+	 true,
+	 WHEN_READY},
+	{"max-wait ends a quiet that never comes",
+	 {{T0, 20 * S, M}, {T0 + 59 * S, 20 * S, M}},
+	 UNKNOWN,
+	 M,
+	 true,
+	 WHEN_WAITED},
+	{"so does half an hour",
+	 {{T0, 20 * S, 0}, {T0 + 30 * M - S, 20 * S, 0}},
+	 UNKNOWN,
+	 30 * M,
+	 true,
+	 WHEN_READY},
+	{"a request from the future is one of now",
+	 {{T0 + H, 20 * S, 30 * M}},
+	 UNKNOWN,
+	 0,
+	 false,
+	 WHEN_QUIET,
+	 20 * S},
+	{"the price is too high",
+	 {{T0, 0, 0, 0, 400000}},
+	 WORK(5, M, 690000),
+	 S,
+	 false,
+	 WHEN_PRICE,
+	 S + WHEN_LOOK_AGAIN_MS},
+	{"the same price is not below it",
+	 {{T0, 0, 0, 0, 400000}},
+	 WORK(5, M, 400000),
+	 S,
+	 false,
+	 WHEN_PRICE,
+	 S + WHEN_LOOK_AGAIN_MS},
 	{"the price is fine", {{T0, 0, 0, 0, 400000}}, WORK(5, M, 399999), S, true, WHEN_READY},
-	{"the price is not known", {{T0, 0, 0, 0, 400000}}, UNKNOWN, S, false, WHEN_NO_PRICE, S + WHEN_LOOK_AGAIN_MS},
-	{"what is rendered costs nothing", {{T0, 0, 0, 0, 400000, 20}}, WORK(0, 0, -1), S, true, WHEN_READY},
-	{"max-wait ends the wait for a price", {{T0, 0, 8 * H, 0, 400000}}, WORK(5, M, 690000), 8 * H, true, WHEN_WAITED},
-	{"and is what it waits for at most", {{T0, 0, 8 * H, 0, 400000}}, WORK(5, M, 690000), 8 * H - S, false, WHEN_PRICE, 8 * H},
-	{"too few segments", {{T0, 0, 30 * M, 0, 0, 20}}, WORK(19, M, 690000), S, false, WHEN_SEGMENTS, S + WHEN_LOOK_AGAIN_MS},
+	{"the price is not known",
+	 {{T0, 0, 0, 0, 400000}},
+	 UNKNOWN,
+	 S,
+	 false,
+	 WHEN_NO_PRICE,
+	 S + WHEN_LOOK_AGAIN_MS},
+	{"what is rendered costs nothing",
+	 {{T0, 0, 0, 0, 400000, 20}},
+	 WORK(0, 0, -1),
+	 S,
+	 true,
+	 WHEN_READY},
+	{"max-wait ends the wait for a price",
+	 {{T0, 0, 8 * H, 0, 400000}},
+	 WORK(5, M, 690000),
+	 8 * H,
+	 true,
+	 WHEN_WAITED},
+	{"and is what it waits for at most",
+	 {{T0, 0, 8 * H, 0, 400000}},
+	 WORK(5, M, 690000),
+	 8 * H - S,
+	 false,
+	 WHEN_PRICE,
+	 8 * H},
+	{"too few segments",
+	 {{T0, 0, 30 * M, 0, 0, 20}},
+	 WORK(19, M, 690000),
+	 S,
+	 false,
+	 WHEN_SEGMENTS,
+	 S + WHEN_LOOK_AGAIN_MS},
 	{"enough segments", {{T0, 0, 30 * M, 0, 0, 20}}, WORK(20, M, 690000), S, true, WHEN_READY},
-	{"unknown segments", {{T0, 0, 30 * M, 0, 0, 20}}, UNKNOWN, S, false, WHEN_SEGMENTS, S + WHEN_LOOK_AGAIN_MS},
+	{"unknown segments",
+	 {{T0, 0, 30 * M, 0, 0, 20}},
+	 UNKNOWN,
+	 S,
+	 false,
+	 WHEN_SEGMENTS,
+	 S + WHEN_LOOK_AGAIN_MS},
 	{"one segment is no wait", {{T0, 0, 30 * M, 0, 0, 1}}, UNKNOWN, S, true, WHEN_READY},
 	/* a plan of 10 minutes, kept with a tenth and a minute to spare: 12 minutes */
-	{"the deadline is far", {{T0, 0, 0, T0 + H, 400000}}, WORK(5, 10 * M, 690000), 48 * M - 1, false, WHEN_PRICE, 48 * M},
-	{"the deadline is near", {{T0, 0, 0, T0 + H, 400000}}, WORK(5, 10 * M, 690000), 48 * M, true, WHEN_DEADLINE},
-	{"the deadline was missed", {{T0, 20 * S, 0, T0 - H, 400000}}, WORK(5, 10 * M, 690000), 0, true, WHEN_DEADLINE},
-	{"a deadline alone is no wait", {{T0, 0, 30 * M, T0 + 9 * H}}, UNKNOWN, S, true, WHEN_READY},
-	{"the first that may start takes the others along", {{T0, 0, 0, 0, 400000}, {T0, 0, 30 * M}}, WORK(5, M, 690000), S, true, WHEN_READY},
-	{"a failed start is tried later", {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}}, UNKNOWN, H, false, WHEN_RETRY, 2 * H},
-	{"and then at once", {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}}, UNKNOWN, 2 * H, true, WHEN_WAITED},
-	{"the first of two tries", {{T0, .not_before_ms = T0 + 2 * H}, {T0, .not_before_ms = T0 + H}}, UNKNOWN, 0, false, WHEN_RETRY, H},
-	{"a new request tries before", {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}, {T0 + M, S, 30 * M}}, UNKNOWN, M, false, WHEN_QUIET, M + S},
-	{"its quiet is its own", {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}, {T0 + M, S, 30 * M}}, UNKNOWN, M + S, true, WHEN_READY},
+	{"the deadline is far",
+	 {{T0, 0, 0, T0 + H, 400000}},
+	 WORK(5, 10 * M, 690000),
+	 48 * M - 1,
+	 false,
+	 WHEN_PRICE,
+	 48 * M},
+	{"the deadline is near",
+	 {{T0, 0, 0, T0 + H, 400000}},
+	 WORK(5, 10 * M, 690000),
+	 48 * M,
+	 true,
+	 WHEN_DEADLINE},
+	{"the deadline was missed",
+	 {{T0, 20 * S, 0, T0 - H, 400000}},
+	 WORK(5, 10 * M, 690000),
+	 0,
+	 true,
+	 WHEN_DEADLINE},
+	{"a deadline alone is no wait",
+	 {{T0, 0, 30 * M, T0 + 9 * H}},
+	 UNKNOWN,
+	 S,
+	 true,
+	 WHEN_READY},
+	{"the first that may start takes the others along",
+	 {{T0, 0, 0, 0, 400000}, {T0, 0, 30 * M}},
+	 WORK(5, M, 690000),
+	 S,
+	 true,
+	 WHEN_READY},
+	{"a failed start is tried later",
+	 {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}},
+	 UNKNOWN,
+	 H,
+	 false,
+	 WHEN_RETRY,
+	 2 * H},
+	{"and then at once",
+	 {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}},
+	 UNKNOWN,
+	 2 * H,
+	 true,
+	 WHEN_WAITED},
+	{"the first of two tries",
+	 {{T0, .not_before_ms = T0 + 2 * H}, {T0, .not_before_ms = T0 + H}},
+	 UNKNOWN,
+	 0,
+	 false,
+	 WHEN_RETRY,
+	 H},
+	{"a new request tries before",
+	 {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}, {T0 + M, S, 30 * M}},
+	 UNKNOWN,
+	 M,
+	 false,
+	 WHEN_QUIET,
+	 M + S},
+	{"its quiet is its own",
+	 {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}, {T0 + M, S, 30 * M}},
+	 UNKNOWN,
+	 M + S,
+	 true,
+	 WHEN_READY},
 };
 
 static void each_rule(void **state)
@@ -70,10 +207,14 @@ static void each_rule(void **state)
 		size_t count = 0;
 		while (count < 3 && rows[i].requests[count].created_ms)
 			count++;
-		struct when_answer a = when_start(rows[i].requests, count, &rows[i].work, T0 + rows[i].now_ms);
+		struct when_answer a =
+			when_start(rows[i].requests, count, &rows[i].work, T0 + rows[i].now_ms);
 		int64_t until = a.until_ms == NEVER ? NEVER : a.until_ms - T0;
-		if (a.start != rows[i].start || a.why != rows[i].why || (!a.start && until != rows[i].until_ms))
-			fail_msg("%s: %s: %s, until %lld s", rows[i].name, a.start ? "starts" : "waits", when_name(a.why), (long long)until / S);
+		if (a.start != rows[i].start || a.why != rows[i].why ||
+		    (!a.start && until != rows[i].until_ms))
+			fail_msg("%s: %s: %s, until %lld s", rows[i].name,
+				 a.start ? "starts" : "waits", when_name(a.why),
+				 (long long)until / S);
 	}
 }
 
@@ -95,7 +236,8 @@ static uint32_t next_random(uint32_t *seed)
 
 static struct when_request random_request(uint32_t *seed)
 {
-	struct when_request r = {.created_ms = T0 - next_random(seed) % (2 * H), .quiet_ms = next_random(seed) % (2 * M)};
+	struct when_request r = {.created_ms = T0 - next_random(seed) % (2 * H),
+				 .quiet_ms = next_random(seed) % (2 * M)};
 
 	if (next_random(seed) % 2)
 		r.max_wait_ms = 1 + next_random(seed) % H;
@@ -110,8 +252,10 @@ static struct when_request random_request(uint32_t *seed)
 	return r;
 }
 
-/* Whoever asks again at until_ms, and not before, misses nothing: the answer does not change in between, and it is never now. */
-static void check_until(const struct when_request *r, size_t count, const struct when_work *work, int64_t now_ms, uint32_t *seed)
+/* Whoever asks again at until_ms, and not before, misses nothing: the answer does not change in
+ * between, and it is never now. */
+static void check_until(const struct when_request *r, size_t count, const struct when_work *work,
+			int64_t now_ms, uint32_t *seed)
 {
 	struct when_answer a = when_start(r, count, work, now_ms);
 
@@ -122,7 +266,8 @@ static void check_until(const struct when_request *r, size_t count, const struct
 	for (int i = 0; i < 5; i++) {
 		int64_t between = now_ms + (int64_t)next_random(seed) % span;
 		if (when_start(r, count, work, between).start)
-			fail_msg("%zu requests: waits until %lld, and would start at %lld", count, (long long)a.until_ms, (long long)between);
+			fail_msg("%zu requests: waits until %lld, and would start at %lld", count,
+				 (long long)a.until_ms, (long long)between);
 	}
 }
 
@@ -144,7 +289,8 @@ static void random_queues(void **state)
 		uint32_t seed = n;
 		struct when_request list[4];
 		size_t count = 1 + next_random(&seed) % 4;
-		struct when_work work = {(int64_t)next_random(&seed) % 60 - 1, (int64_t)next_random(&seed) % (20 * M) - 1,
+		struct when_work work = {(int64_t)next_random(&seed) % 60 - 1,
+					 (int64_t)next_random(&seed) % (20 * M) - 1,
 					 (int64_t)next_random(&seed) % 1000000 - 1};
 		for (size_t i = 0; i < count; i++)
 			list[i] = random_request(&seed);

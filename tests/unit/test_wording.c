@@ -1,5 +1,5 @@
-/* test_wording.c - what a script's words become before an engine speaks them: pauses are taken out, words of the lexicon replaced,
- * long texts cut; what people read keeps the script's own words. */
+/* test_wording.c - what a script's words become before an engine speaks them: pauses are taken out,
+ * words of the lexicon replaced, long texts cut; what people read keeps the script's own words. */
 #include "tts_helpers.h"
 
 #include "jobs/tts/lexicon.h"
@@ -21,13 +21,25 @@ static void words_are_replaced(void **state)
 	static const struct {
 		const char *words, *text, *spoken;
 	} rows[] = {
-		{"nginx\tengine x\n", "nginx, not Nginx or nginxes.", "engine x, not Nginx or nginxes."},
+		{"nginx\tengine x\n", "nginx, not Nginx or nginxes.",
+		 "engine x, not Nginx or nginxes."},
 		{"AI\tA I\n", "AI said MAID, AI.", "A I said MAID, A I."},
-		{"New York\tNoo York\nNew\tNyoo\n", "New York is New.", "Noo York is Nyoo."}, /* the longest */
-		{"a\tb\nb\tc\n", "a b", "b c"},						      /* nothing is replaced twice */
-		{"C++\tC plus plus\n", "C++ and C++17", "C plus plus and C plus plus17"},    /* ends with no letter */
-		{"# no word\n\nStra\xc3\x9f""e\tstrasse\r\n", "Stra\xc3\x9f""e, Stra\xc3\x9f""en", "strasse, Stra\xc3\x9f""en"},
-		{"\xef\xbb\xbf""x\ty\n", "x", "y"},
+		/* the longest */
+		{"New York\tNoo York\nNew\tNyoo\n", "New York is New.", "Noo York is Nyoo."},
+		/* nothing is replaced twice */
+		{"a\tb\nb\tc\n", "a b", "b c"},
+		/* ends with no letter */
+		{"C++\tC plus plus\n", "C++ and C++17", "C plus plus and C plus plus17"},
+		{"# no word\n\nStra\xc3\x9f"
+		 "e\tstrasse\r\n",
+		 "Stra\xc3\x9f"
+		 "e, Stra\xc3\x9f"
+		 "en",
+		 "strasse, Stra\xc3\x9f"
+		 "en"},
+		{"\xef\xbb\xbf"
+		 "x\ty\n",
+		 "x", "y"},
 		{"", "as it is", "as it is"},
 	};
 
@@ -37,7 +49,8 @@ static void words_are_replaced(void **state)
 		CLEANUP(lexicon_text_free) struct lexicon_text t = {0};
 		lexicon_apply(l, rows[i].text, strlen(rows[i].text), &t);
 		assert_string_equal(t.spoken, rows[i].spoken);
-		CLEANUP(free_text) char *shown = lexicon_shown(&t, rows[i].text, 0, strlen(t.spoken));
+		CLEANUP(free_text)
+		char *shown = lexicon_shown(&t, rows[i].text, 0, strlen(t.spoken));
 		assert_string_equal(shown, rows[i].text);
 		lexicon_free(l);
 	}
@@ -52,10 +65,12 @@ static void a_cut_within_a_word_shows_it_once(void **state)
 	(void)state;
 	lexicon_apply(l, text, strlen(text), &t); /* "Ask engine x now" */
 	CLEANUP(free_text) char *first = lexicon_shown(&t, text, 0, strlen("Ask engine"));
-	CLEANUP(free_text) char *second = lexicon_shown(&t, text, strlen("Ask engine "), strlen(t.spoken));
+	CLEANUP(free_text)
+	char *second = lexicon_shown(&t, text, strlen("Ask engine "), strlen(t.spoken));
 	assert_string_equal(first, "Ask nginx");
 	assert_string_equal(second, "now");
-	CLEANUP(free_text) char *inside = lexicon_shown(&t, text, strlen("Ask engine "), strlen("Ask engine x"));
+	CLEANUP(free_text)
+	char *inside = lexicon_shown(&t, text, strlen("Ask engine "), strlen("Ask engine x"));
 	assert_string_equal(inside, "x"); /* never an empty subtitle */
 	lexicon_free(l);
 }
@@ -65,7 +80,8 @@ static void bad_lexicons_are_named(void **state)
 	static const struct {
 		const char *text, *message;
 	} rows[] = {
-		{"a\tb\nno tab\n", "words.tsv:2: no tab; write the word, a tab, and how to speak it"},
+		{"a\tb\nno tab\n",
+		 "words.tsv:2: no tab; write the word, a tab, and how to speak it"},
 		{"\tb\n", "words.tsv:1: no word before the tab"},
 		{"a\t \n", "words.tsv:1: nothing after the tab: how is \"a\" spoken?"},
 		{"a\tb\n\na\tc\n", "words.tsv:3: \"a\" is in line 1 already"},
@@ -76,7 +92,9 @@ static void bad_lexicons_are_named(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct lexicon *l = NULL;
 		struct err err = {0};
-		assert_int_equal(lexicon_read(&l, "words.tsv", rows[i].text, strlen(rows[i].text), &err), -1);
+		assert_int_equal(
+			lexicon_read(&l, "words.tsv", rows[i].text, strlen(rows[i].text), &err),
+			-1);
 		assert_string_equal(err.msg, rows[i].message);
 		assert_int_equal(err.kind, ERR_CONFIG);
 	}
@@ -115,7 +133,8 @@ static void pauses_are_cut_out(void **state)
 
 static void bad_pauses_are_found(void **state)
 {
-	static const char *const rows[] = {"[pause]", "[pause soon]", "[pause 1]", "[pause 1m]", "[pause 61s]", "[pause -1s]",
+	static const char *const rows[] = {"[pause]",          "[pause soon]",   "[pause 1]",
+					   "[pause 1m]",       "[pause 61s]",    "[pause -1s]",
 					   "[pause 1s extra]", "[pause 1.2.3s]", "[pause 1msx]"};
 
 	(void)state;
@@ -156,15 +175,20 @@ static void a_script_becomes_segments(void **state)
 	};
 	struct lexicon *l = lexicon("nginx\tengine x\n");
 	json_t *options = json_object();
-	struct speaker speaker = {.engine = "own", .worker = "w", .options = options, .limits = {40, 5}, .lexicon = l};
+	struct speaker speaker = {.engine = "own",
+				  .worker = "w",
+				  .options = options,
+				  .limits = {40, 5},
+				  .lexicon = l};
 	CLEANUP(script_free) struct script s = {0};
 	struct segments out = {0};
 	struct err err = {0};
 
 	(void)state;
 	clear_folder();
-	load(&s, "Ask nginx. [pause 1.5s] Then wait. [pause 1s] !\n[pause 2s]\nAfter a long pause.\n"
-		 "A sentence long enough, and nginx behind the middle.\n",
+	load(&s,
+	     "Ask nginx. [pause 1.5s] Then wait. [pause 1s] !\n[pause 2s]\nAfter a long pause.\n"
+	     "A sentence long enough, and nginx behind the middle.\n",
 	     INPUT_LINES);
 	assert_int_equal(segments_make(&out, &s, &speaker, &err), 0);
 	assert_int_equal(out.count, ARRAY_LEN(want));
@@ -179,17 +203,23 @@ static void a_script_becomes_segments(void **state)
 	json_decref(options);
 }
 
-/* Another pause is no other sound: nothing is rendered again for it. Another lexicon is, for the lines it changes. */
+/* Another pause is no other sound: nothing is rendered again for it. Another lexicon is, for the
+ * lines it changes. */
 static void keys_follow_what_is_spoken(void **state)
 {
-	static const char *const scripts[] = {"Ask nginx. [pause 1s] Wait.\n", "Ask nginx. [pause 3s] Wait.\n"};
+	static const char *const scripts[] = {"Ask nginx. [pause 1s] Wait.\n",
+					      "Ask nginx. [pause 3s] Wait.\n"};
 	struct lexicon *l = lexicon("nginx\tengine x\n");
 	json_t *options = json_object();
 	char keys[3][2][SHA256_HEX];
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		struct speaker speaker = {.engine = "own", .worker = "w", .options = options, .limits = {40, 5}, .lexicon = i == 2 ? l : NULL};
+		struct speaker speaker = {.engine = "own",
+					  .worker = "w",
+					  .options = options,
+					  .limits = {40, 5},
+					  .lexicon = i == 2 ? l : NULL};
 		CLEANUP(script_free) struct script s = {0};
 		struct segments out = {0};
 		struct err err = {0};
@@ -213,7 +243,8 @@ static void bad_pauses_name_their_line(void **state)
 	static const struct {
 		const char *text, *message;
 	} rows[] = {
-		{"Fine.\nBad [pause 9] here.\n", "s.txt:2: \"[pause 9]\" is no pause; write it as in [pause 0.5s], 60 s at most"},
+		{"Fine.\nBad [pause 9] here.\n",
+		 "s.txt:2: \"[pause 9]\" is no pause; write it as in [pause 0.5s], 60 s at most"},
 		{"[pause 2s]\n", "s.txt: there is nothing to speak in it"},
 	};
 	static const struct split_limits limits = {40, 5};
