@@ -17,7 +17,8 @@
 ## make chatterbox-wheels     the locked packages of chatterbox (some 210 MB, from PyPI), for the test of its set-up in a bare root
 ## make chatterbox-packages   the published Chatterbox and torch (some 5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
 ## make gpu-experiments [OUT=build/gpu.json]   times and memory of Chatterbox's shapes with random weights on the GPU here, and the prior that follows
-## make lint                  who includes whom, warnings of clang and musl, shellcheck
+## make lint                  who includes whom, layout, warnings of clang and musl, shellcheck
+## make format                lays all C files out as .clang-format says
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
 ## make clean                 removes build/
 ## V=1 shows the commands; BUILD=build/asan SANITIZE=1 makes the variant that the tests run.
@@ -32,7 +33,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo deps-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean format help demo deps-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -188,7 +189,7 @@ clean:
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
               libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates
-DEPS_TEST  := ffmpeg libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
+DEPS_TEST  := ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema python3-asyncssh \
               nodejs debootstrap openssl python3-venv python3-pip
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -276,6 +277,9 @@ check-all: deps-test
 
 lint:
 	@python3 tests/lint.py
+.PHONY: format
+format:
+	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
 bench: deps-test
 	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print $(BUILD)/bench/plan
 	@bash tests/bench/bench.sh $(BENCH)

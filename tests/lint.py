@@ -204,6 +204,12 @@ def commands():
         sources = [f for f in sources if f not in NEEDS_BUILD]
         for i in range(0, len(sources), 8):
             todo.append(("does not compile with clang", ["clang", *FLAGS, "-Wno-gnu", *shlex.split(cflags), "-Ibuild/gen", *sources[i:i + 8]]))
+    if shutil.which("clang-format"):
+        sources = git_files("*.c", "*.h")
+        for i in range(0, len(sources), 32):
+            todo.append(("not laid out as .clang-format says (make format)", ["clang-format", "--dry-run", "-Werror", *sources[i:i + 32]]))
+    else:
+        complain("clang-format is missing (make deps-test)")
     if shutil.which("shellcheck"):
         # the long ones first: one of them can take as long as all small ones
         scripts = sorted(git_files("*.sh", ".ci/run"), key=lambda f: -os.path.getsize(f))
