@@ -3,7 +3,7 @@
 
 Without arguments (`make check`): lint, all unit tests with sanitizers, the simulator, the replay of the fuzzers' inputs, and
 of the end-to-end cases the core set and one slice of eight. The core set is what tests/core.txt lists and the first test of
-each row of README's table about money. The slice follows from the commit's number, so that eight commits in a row cover all.
+each row of the table about money in tests/README.md. The slice follows from the commit's number, so that eight commits in a row cover all.
 --all (`make check-all`): every case, with sanitizers; unit tests under valgrind too; searching fuzzers.
 NAME (`make check T=NAME`): these alone, e.g. client/t_long_paths, unit/test_core, agent/test_oom; what begins so if there is
 no such name.
@@ -35,6 +35,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOGS = os.environ.get("CHECK_LOGS", "build/check")
 TIMES = "tests/times.txt"
 CORE = "tests/core.txt"
+TABLE = "tests/README.md"
 SLICES = 8
 FLAKY_MAX = 3
 RETRIES_MAX = 12
@@ -192,14 +193,16 @@ def slice_of_commit():
 
 
 def core_names():
-    """tests/core.txt, and the first test of each row about money in README."""
+    """tests/core.txt, and the first test of each row of the table about money."""
     names = set()
     with open(CORE, encoding="utf-8") as f:
         for line in f:
             names.update(line.partition("#")[0].split()[:1])
-    with open("README.md", encoding="utf-8") as f:
-        rows = re.search(r"^### What can cost money$(.*?)^##", f.read(), re.M | re.S)
-    for row in rows[1].splitlines() if rows else ():
+    with open(TABLE, encoding="utf-8") as f:
+        table = re.search(r"^### What can cost money$(.*?)(?=^##|\Z)", f.read(), re.M | re.S)
+    if not table:
+        sys.exit(f'check: {TABLE} has no table "What can cost money"')
+    for row in table[1].splitlines():
         names.update(re.findall(r"`([a-z_]+/[tc]_[a-z0-9_]+)`", row.split("|")[-2] if row.count("|") > 3 else "")[:1])
     return names
 
@@ -454,7 +457,7 @@ def chosen(options):
     core = core_names()
     unknown = sorted(n for n in core if n not in names)
     if unknown:
-        sys.exit(f"check: {CORE} or README's rows about money name what is no case: {' '.join(unknown)}")
+        sys.exit(f"check: {CORE} or the rows about money in {TABLE} name what is no case: {' '.join(unknown)}")
     if options.names:
         return pick(cases + whole + list(only_in_all()) * (not options.all), options.names), ""
     if options.all:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """lint.py - the rules that no compiler checks: which folder may include which, which place may use which third-party
-library, what README's tables claim; then portability (musl's headers, clang) and shellcheck. Compilers and shellcheck run
+library, what the pages claim of tests; then portability (musl's headers, clang) and shellcheck. Compilers and shellcheck run
 in parallel, one process per core. Prints "lint: fine", or one line per finding and exits with 1."""
 
 import concurrent.futures
@@ -129,7 +129,7 @@ def check_top_level():
             complain(f"{top}: no such top-level entry belongs here")
 
 
-# ---- what README says happens is what a named test shows ----
+# ---- what a page says happens is what a named test shows ----
 
 def read(path):
     try:
@@ -160,22 +160,38 @@ def is_shown(path, name):
     return re.search(rf"^{re.escape(name)}\(\) \{{", read(path), re.M)
 
 
-def check_readme():
-    text = read("README.md")
+def check_named_tests(path):
+    """Each test that a page names exists."""
+    text = read(path)
     for script, name in sorted(set(re.findall(r"`([a-z_]+)/([tc]_[a-z0-9_]+)`", text))):
         if not case_exists(script, name):
-            complain(f"README.md names the test {script}/{name}, which is not there")
-    table = re.search(r"^## What happens when.*?(?=^## )", text, re.M | re.S)[0]
-    rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith(("| when |", "| --- |"))]
-    one = r"(`[a-z_]+/[tc]_[a-z0-9_]+`|`tests/[^`]*`)"
+            complain(f"{path} names the test {script}/{name}, which does not exist")
+    for test in sorted(set(re.findall(r"`tests/([a-z0-9_/]+\.(?:c|sh) [^`]*)`", re.sub(r"\s+", " ", text)))):
+        file, _, name = test.partition(" ")
+        if not is_shown("tests/" + file, name):
+            complain(f'{path} names the test "tests/{test}", which does not exist')
+
+
+def check_promises():
+    """Each row of the table names tests, and nothing but tests, in its last column."""
+    path = "tests/README.md"
+    table = re.search(r"^## What happens when.*?(?=^## |\Z)", read(path), re.M | re.S)
+    rows = [line for line in table[0].splitlines() if line.startswith("| ") and not line.startswith(("| when |", "| --- |"))] if table else []
+    if len(rows) < 150:
+        complain(f'{path}: the table "What happens when" has {len(rows)} rows: some are missing')
+    one = r"(`[a-z_]+/[tc]_[a-z0-9_]+`|`tests/[a-z0-9_/]+\.[a-z]+ [^`]*`)"
     for row in rows:
-        last = row.split("|")[-2]
-        for test in re.findall(r"`tests/([^`]*)`", last):
-            path, _, name = test.partition(" ")
-            if not is_shown("tests/" + path, name):
-                complain(f'README.md names the test "tests/{path} {name}", which is not there')
         if not re.search(rf"\| {one}(, {one})* \|$", row):
-            complain(f"README.md: no test stands behind: {row}")
+            complain(f"{path}: no test stands behind: {row}")
+
+
+def check_pages():
+    for path in git_files("*.md"):
+        check_named_tests(path)
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", read(path)):
+            if not os.path.exists(os.path.join(os.path.dirname(path), link)):
+                complain(f"{path} links to {link}, which does not exist")
+    check_promises()
 
 
 # ---- compilers and shellcheck, in parallel ----
@@ -228,7 +244,7 @@ def main():
     os.chdir(ROOT)
     check_includes()
     check_top_level()
-    check_readme()
+    check_pages()
     check_tables()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for what, said in pool.map(run, commands()):

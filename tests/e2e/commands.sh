@@ -1216,15 +1216,15 @@ t_doctor() {
 	has out.txt 'a neural voice needs no GPU and no account: job.engine = "piper"'
 }
 
-t_readme_lists_the_engines() { # as `burst engines` does: what a user reads first must not promise another licence
+t_the_page_lists_the_engines() { # as `burst engines` does: a page must not promise another licence
 	local count=0 row
-	sed -n '/^### Voices$/,/^##* [^V]/p' "$ROOT/README.md" >voices.md
+	sed -n '/^## Voices$/,/^## [^V]/p' "$ROOT/jobs/README.md" >voices.md
 	burst engines --json
 	while read -r row; do
 		count=$((count + 1))
 		has voices.md "$row"
 	done < <(jq -r '.[] | "| `\(.engine)` | \(.code_licence) / \(.weights_licence) | \(.languages) | \(.clones_from // "-") | \(.ran) |"' out.txt)
-	is "$count" "$(grep -c '^| `' voices.md)" "engines in README's table"
+	is "$count" "$(grep -c '^| `' voices.md)" "engines in the table of jobs/README.md"
 	[ "$count" -ge 5 ] || complain "only $count engines"
 }
 
