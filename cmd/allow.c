@@ -1,3 +1,4 @@
+/* allow.c - computes what the caps over runs leave for one more run. */
 #include "allow.h"
 
 #include <stdio.h>

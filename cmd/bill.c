@@ -1,3 +1,5 @@
+/* bill.c - compares our count of a pod's cost with its vendor's bill and explains the difference.
+ */
 #include "bill.h"
 
 #include <stdarg.h>

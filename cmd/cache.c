@@ -1,3 +1,4 @@
+/* cache.c - `burst cache`: lists the render cache of this user and empties it. */
 #include <stdlib.h>
 
 #include "base/clock.h"

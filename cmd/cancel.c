@@ -1,3 +1,5 @@
+/* cancel.c - `burst cancel`: asks the client of a run to stop, or releases its pods where no client
+ * lives. */
 #include <signal.h>
 #include <stdlib.h>
 #include <poll.h>

@@ -1,3 +1,5 @@
+/* caps.c - reads from the ledger what counts against caps.per_day and caps.per_month, and reserves
+ * a run's share. */
 #include "caps.h"
 
 #include <stdlib.h>

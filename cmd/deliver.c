@@ -1,3 +1,5 @@
+/* deliver.c - the step after a render: one command on a pod without a GPU, beside the same volume.
+ */
 #include "deliver.h"
 
 #include <errno.h>

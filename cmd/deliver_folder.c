@@ -1,3 +1,4 @@
+/* deliver_folder.c - makes the folder that a delivery's pod gets as its code. */
 #include "deliver_folder.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* deliver_run.c - records in the ledger which run a delivery belongs to. */
 #include "deliver_run.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* detach.c - `run -d`: starts a background client and waits until the queue is on the pods. */
 #include "detach.h"
 
 #include <errno.h>

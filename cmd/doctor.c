@@ -1,3 +1,5 @@
+/* doctor.c - `burst doctor`: checks this machine, the keys, the balance and what the providers
+ * offer. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+/* fetch.c - `burst fetch`: copies the outputs of an ended run from its volume. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

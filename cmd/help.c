@@ -1,3 +1,4 @@
+/* help.c - `burst help`: prints the usage of all commands or of one. */
 #include "cmd.h"
 
 #include "text.h"

@@ -1,3 +1,4 @@
+/* init.c - `burst init`: writes a burst.cfg to start from. */
 #include "cmd.h"
 
 #include <errno.h>

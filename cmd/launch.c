@@ -1,3 +1,4 @@
+/* launch.c - opens what a run needs: providers, locks, volumes, the job and the engine. */
 #include "launch.h"
 
 #include <errno.h>

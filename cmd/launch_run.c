@@ -1,3 +1,4 @@
+/* launch_run.c - drives a run's engine to its end and reports the result. */
 #include "launch.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* ledger.c - `burst ledger`: shows runs and pods, and what they cost. */
 #include "cmd.h"
 
 #include <stdlib.h>

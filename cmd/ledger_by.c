@@ -1,3 +1,4 @@
+/* ledger_by.c - sums the ledger by day, project, GPU or provider, as a table, JSON or CSV. */
 #include "ledger_by.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* local_cloud.c - the hidden command that answers as the local provider's vendor. */
 #include "cmd.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* logs.c - `burst logs`: prints the log of a run and follows it. */
 #include "cmd.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* main.c - starts burst: standard files, options, config, providers, the command, and the one error
+ * at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

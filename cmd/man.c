@@ -1,3 +1,4 @@
+/* man.c - writes the man pages from the tables of commands, options and keys. */
 #include "cmd.h"
 
 #include "config/keys.h"

@@ -1,3 +1,4 @@
+/* notify.c - decides whether the end of a run is told to the user, and over which channels. */
 #include "notify.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* notify_send.c - sends one notification over HTTP, to a command, or to the desktop. */
 #include "notify_send.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* notify_words.c - writes the text of a notification from a template and the run's fields. */
 #include "notify_words.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* output.c - writes log lines and the final error to the terminal, without secrets or control
+ * characters. */
 #include "output.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* parse.c - reads the command line against the tables of commands and options. */
 #include "cmd.h"
 
 #include <errno.h>

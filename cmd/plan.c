@@ -1,3 +1,4 @@
+/* plan.c - `burst plan`: asks the providers for offers and shows what a run would rent and cost. */
 #include <stdlib.h>
 #include <sys/stat.h>
 

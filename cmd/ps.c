@@ -1,3 +1,4 @@
+/* ps.c - `burst ps`: lists the runs and pods of this machine that have not ended. */
 #include "cmd.h"
 
 #include <stdlib.h>

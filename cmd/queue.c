@@ -1,3 +1,4 @@
+/* queue.c - `burst queue`: lists and removes requests, and starts the client that renders them. */
 #include "queue.h"
 
 #include <stdlib.h>

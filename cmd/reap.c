@@ -1,3 +1,5 @@
+/* reap.c - `burst reap`: finds pods that no client looks after, releases them and proves that they
+ * are gone. */
 #include <poll.h>
 #include <stdlib.h>
 

@@ -1,3 +1,5 @@
+/* reconcile.c - `burst ledger --reconcile`: asks the vendors what they billed and records it beside
+ * our count. */
 #include "reconcile.h"
 
 #include <stdlib.h>

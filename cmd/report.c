@@ -1,3 +1,4 @@
+/* report.c - computes a pod's phases, and the JSON of runs and pods that several commands show. */
 #include "report.h"
 
 #include <stdlib.h>

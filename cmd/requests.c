@@ -1,3 +1,5 @@
+/* requests.c - keeps the requests of `burst submit` in the ledger: one transaction for each change.
+ */
 #include "requests.h"
 
 #include <stdlib.h>

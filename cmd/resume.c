@@ -1,3 +1,5 @@
+/* resume.c - `burst resume`: takes over a run whose client has died; `burst attach`: follows one
+ * that lives. */
 #include <poll.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* run.c - `burst run`: renders a job. */
 #include "cmd.h"
 
 #include <stdlib.h>

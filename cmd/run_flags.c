@@ -1,3 +1,5 @@
+/* run_flags.c - keeps the options of a run's command line beside the run, for clients that take it
+ * over. */
 #include "run_flags.h"
 
 #include <stdlib.h>

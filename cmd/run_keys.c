@@ -1,3 +1,4 @@
+/* run_keys.c - keeps the identity of each segment as it was when the run began. */
 #include "run_keys.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* runs.c - finds the run that an id or a config means, and says whether a client looks after it. */
 #include "runs.h"
 
 #include <fcntl.h>

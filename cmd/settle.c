@@ -1,3 +1,4 @@
+/* settle.c - settles runs whose client has died: releases their pods and closes their rows. */
 #include "settle.h"
 
 #include <stdlib.h>

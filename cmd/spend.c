@@ -1,3 +1,4 @@
+/* spend.c - sums what pods cost by day, project, GPU or provider. */
 #include "spend.h"
 
 #include <stdio.h>

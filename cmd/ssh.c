@@ -1,3 +1,4 @@
+/* ssh.c - `burst ssh`: opens a shell on a pod of a run. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* status.c - `burst status`: one line on the last success, what runs, what bills, and today's
+ * dollars. */
 #include "cmd.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* submit.c - `burst submit`: adds a request to the queue and starts the client that renders it. */
 #include "cmd.h"
 
 #include <stdlib.h>

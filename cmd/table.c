@@ -1,3 +1,4 @@
+/* table.c - prints tables for people: columns as wide as needed, numbers to the right. */
 #include "table.h"
 
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* takeover.c - reads an old run's pods from the ledger so that another client can look after them.
+ */
 #include "takeover.h"
 
 #include <stdlib.h>

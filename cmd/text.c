@@ -1,3 +1,4 @@
+/* text.c - wraps text to a width. */
 #include "text.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* volume.c - `burst volume`: lists, makes, warms, cleans and removes volumes. */
 #include <poll.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* volume_gc.c - `burst volume gc`: removes what no run needs any more from a volume. */
 #include "volume_gc.h"
 
 #include <stdlib.h>

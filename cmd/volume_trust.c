@@ -1,3 +1,4 @@
+/* volume_trust.c - decides which volumes a project's file may name. */
 #include "volume_trust.h"
 
 #include <inttypes.h>

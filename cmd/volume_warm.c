@@ -1,3 +1,4 @@
+/* volume_warm.c - `burst volume warm`: fills a volume from a pod without a GPU. */
 #include "volume_warm.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* example.c - writes the commented burst.cfg of `burst init` from the key tables. */
 #include "example.h"
 
 #include "keys.h"

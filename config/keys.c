@@ -1,3 +1,4 @@
+/* keys.c - the table of burst's own keys and the checks that need more than one key. */
 #include "keys.h"
 
 #include "base/clock.h"

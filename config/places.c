@@ -1,3 +1,4 @@
+/* places.c - finds this user's home and XDG folders, and shortens paths for people. */
 #include "places.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* scan.c - finds in a config's text what libconfig would accept in silence. */
 #include "scan.h"
 
 #include <ctype.h>

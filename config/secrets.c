@@ -1,3 +1,5 @@
+/* secrets.c - finds a provider's keys in the environment, the user's file, a command, or the
+ * vendor's own file. */
 #include "secrets.h"
 
 #include <ctype.h>

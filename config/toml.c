@@ -1,3 +1,4 @@
+/* toml.c - reads the simple TOML that the vendors' own tools write. */
 #include "toml.h"
 
 #include "base/str.h"

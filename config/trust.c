@@ -1,3 +1,4 @@
+/* trust.c - refuses paths of a project's file that lie where only the user's own files belong. */
 #include "trust.h"
 
 #include <errno.h>

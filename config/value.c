@@ -1,3 +1,4 @@
+/* value.c - reads one value, as a person or the environment writes it, into a section. */
 #include "value.h"
 
 #include <ctype.h>

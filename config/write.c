@@ -1,3 +1,4 @@
+/* write.c - writes settings as text in burst.cfg's syntax. */
 #include "write.h"
 
 #include <math.h>

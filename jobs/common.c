@@ -1,3 +1,5 @@
+/* common.c - what all job types share: common keys, lists of texts, and the check of the output
+ * folder. */
 #include "common.h"
 
 #include <ctype.h>

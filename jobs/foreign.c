@@ -1,3 +1,5 @@
+/* foreign.c - finds files of an output folder that no run of burst has made and that a run would
+ * overwrite. */
 #include "foreign.h"
 
 #include <dirent.h>

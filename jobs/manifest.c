@@ -1,3 +1,4 @@
+/* manifest.c - reads and writes manifest.jsonl, the list of the output folder's files. */
 #include "manifest.h"
 
 #include <errno.h>

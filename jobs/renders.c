@@ -1,3 +1,5 @@
+/* renders.c - the render cache: finished files by their identity, verified by hash, limited in
+ * size. */
 #include "renders.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* provider.c - checks what providers return, and the markers of pods. */
 #include "provider.h"
 
 #include "base/clock.h"

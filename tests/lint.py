@@ -123,6 +123,14 @@ def check_includes():
                     complain(f"{path}:{number}: orchestrator/core does I/O or reads a clock: {line.strip()}")
 
 
+def check_openings():
+    """Every C file opens with "NAME - what it is for"."""
+    for path in git_files("*.c", "*.h"):
+        name = re.escape(os.path.basename(path))
+        if not re.match(rf"/\* {name} - ", read(path)):
+            complain(f"{path}: the first line is not /* {os.path.basename(path)} - what it is for */")
+
+
 def check_top_level():
     for top in sorted({path.split("/")[0] for path in git_files()}):
         if top not in TOP_LEVEL and not top.startswith("."):
@@ -243,6 +251,7 @@ def run(item):
 def main():
     os.chdir(ROOT)
     check_includes()
+    check_openings()
     check_top_level()
     check_pages()
     check_tables()

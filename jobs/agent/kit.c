@@ -1,3 +1,4 @@
+/* kit.c - the agent and the workers as bytes inside burst. */
 #include "job.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* command.c - jobs of type "command": any shell command, once on each pod. */
 #include "command.h"
 
 #include <dirent.h>

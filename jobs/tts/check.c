@@ -1,3 +1,4 @@
+/* check.c - judges whether a finished WAV file fits its text. */
 #include "check.h"
 
 #include <ctype.h>

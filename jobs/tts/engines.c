@@ -1,3 +1,4 @@
+/* engines.c - the table of speech engines: packages, options, licences, memory, languages. */
 #include "engines.h"
 
 #include <strings.h>

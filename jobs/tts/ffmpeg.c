@@ -1,3 +1,4 @@
+/* ffmpeg.c - runs ffmpeg without a shell: conversion and loudness of WAV files. */
 #include "ffmpeg.h"
 
 #include <errno.h>

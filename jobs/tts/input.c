@@ -1,4 +1,5 @@
-/* The input of a tts job: which reader a file gets, and the readers of the two simplest formats. */
+/* input.c - the input of a tts job: which reader a file gets, and the readers of the two simplest
+ * formats. */
 #include "script.h"
 
 #include <dirent.h>

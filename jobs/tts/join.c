@@ -1,3 +1,4 @@
+/* join.c - joins the segments of a script into one track with subtitles and chapters. */
 #include "join.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* letters.c - finds which scripts a text is written in. */
 #include "letters.h"
 
 #include "base/mem.h"

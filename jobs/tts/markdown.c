@@ -1,5 +1,5 @@
-/* Markdown, as far as a voice needs it: headings become chapters, paragraphs and list items are
- * spoken, markup is taken off, code blocks and comments are left out. */
+/* markdown.c - Markdown, as far as a voice needs it: headings become chapters, paragraphs and list
+ * items are spoken, markup is taken off, code blocks and comments are left out. */
 #include "script.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* piper.c - the table of piper's voices. */
 #include "piper.h"
 
 #include <string.h>

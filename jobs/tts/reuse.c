@@ -1,3 +1,5 @@
+/* reuse.c - finds finished files of the output folder and the render cache that a script can reuse.
+ */
 #include "reuse.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* script.c - collects the items of a script and the complaints of its readers. */
 #include "script.h"
 
 #include <stdarg.h>

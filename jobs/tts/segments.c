@@ -1,3 +1,4 @@
+/* segments.c - turns the items of a script into segments, each with its voice, options and key. */
 #include "segments.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* split.c - cuts a text into pieces that an engine can speak in one go. */
 #include "split.h"
 
 #include <assert.h>

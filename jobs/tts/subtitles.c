@@ -1,3 +1,4 @@
+/* subtitles.c - writes SRT, WebVTT and FFMETADATA chapters from times in samples. */
 #include "subtitles.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Tables: CSV and TSV with a header (RFC 4180: quoted fields, newlines in them), and `id|text`
- * lines without one. */
+/* table.c - tables: CSV and TSV with a header (RFC 4180: quoted fields, newlines in them), and
+ * `id|text` lines without one. */
 #include "script.h"
 
 #include <stdlib.h>

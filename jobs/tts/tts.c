@@ -1,3 +1,5 @@
+/* tts.c - jobs of type "tts": checks the config, makes segments, judges and delivers their sound.
+ */
 #include "tts.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* voices.c - the voices of espeak-ng, so that a misspelt one is found before a pod is rented. */
 #include "voices.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* wav.c - reads WAV files and measures their sound in constant memory. */
 #include "wav.h"
 
 #include <errno.h>

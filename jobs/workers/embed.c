@@ -1,3 +1,4 @@
+/* embed.c - the Python workers as bytes inside burst. */
 #include "embed.h"
 
 #include "jobs/agent/incbin.h"

@@ -1,3 +1,4 @@
+/* blocks.c - cuts a file into blocks of one size, each with the hash of its bytes. */
 #include "blocks.h"
 
 #include <errno.h>

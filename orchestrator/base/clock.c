@@ -1,3 +1,4 @@
+/* clock.c - clocks, time zones, and how durations, times and money are written and read. */
 #include "clock.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* clone.c - copies a whole file, by sharing its blocks where the file system can. */
 #include "clone.h"
 
 #include <errno.h>

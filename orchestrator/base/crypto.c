@@ -1,3 +1,4 @@
+/* crypto.c - hashes, random bytes and SSH keys, by libcrypto. */
 #include "crypto.h"
 
 #include <assert.h>

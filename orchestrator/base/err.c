@@ -1,3 +1,4 @@
+/* err.c - errors: a kind for code, a sentence for people. */
 #include "err.h"
 
 #include <stdarg.h>

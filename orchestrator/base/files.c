@@ -1,3 +1,4 @@
+/* files.c - raises the limit of open descriptors, and restores it for children. */
 #include "files.h"
 
 #include <dirent.h>

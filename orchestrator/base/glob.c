@@ -1,3 +1,4 @@
+/* glob.c - the backtracking that all patterns with stars share. */
 #include "glob.h"
 
 #include <stddef.h>

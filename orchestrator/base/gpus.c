@@ -1,4 +1,6 @@
-/* Sources, as read in November 2026: NVIDIA's and AMD's data sheets, the accelerator tables of
+/* gpus.c - the table of GPUs.
+ *
+ * Sources, as read in November 2026: NVIDIA's and AMD's data sheets, the accelerator tables of
  * stas00/ml-engineering (August 2026), hmc-tech.com for the workstation cards; ids from RunPod's
  * published OpenAPI files and GPU page, and from modal.com's GPU guide. Where a sheet gives only a
  * figure with sparsity or FP8, the dense FP16 one was computed from it; GeForce cards run at half

@@ -1,3 +1,4 @@
+/* guard.c - protects the keys in this process's memory and environment. */
 #include "guard.h"
 
 #include <fcntl.h>

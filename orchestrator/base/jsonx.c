@@ -1,3 +1,4 @@
+/* jsonx.c - reads optional members of JSON objects. */
 #include "jsonx.h"
 
 #include "str.h"

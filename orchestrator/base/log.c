@@ -1,3 +1,4 @@
+/* log.c - formats log lines and removes secrets from them. */
 #include "log.h"
 
 #include <pthread.h>

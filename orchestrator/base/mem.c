@@ -1,3 +1,4 @@
+/* mem.c - memory that cannot fail, and clean-up of variables. */
 #include "mem.h"
 
 #include <stdarg.h>

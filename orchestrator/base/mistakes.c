@@ -1,3 +1,4 @@
+/* mistakes.c - collects all mistakes of one file. */
 #include "mistakes.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* path.c - reads, writes and locks files, and judges which names are safe. */
 #include "path.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* pattern.c - matches output patterns against file names. */
 #include "pattern.h"
 
 #include <stddef.h>

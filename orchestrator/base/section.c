@@ -1,3 +1,4 @@
+/* section.c - the values of one group of settings, checked against a table of keys. */
 #include "section.h"
 
 #include <assert.h>

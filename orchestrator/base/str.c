@@ -1,3 +1,4 @@
+/* str.c - growing text. */
 #include "str.h"
 
 #include <stdarg.h>

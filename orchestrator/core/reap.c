@@ -1,3 +1,4 @@
+/* reap.c - decides what `burst reap` does with a run and with each pod. */
 #include "reap.h"
 
 enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced,

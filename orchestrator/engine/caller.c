@@ -1,3 +1,5 @@
+/* caller.c - carries provider operations: sends each call, retries what may repeat, returns the
+ * result. */
 #include "caller.h"
 
 #include <stdlib.h>

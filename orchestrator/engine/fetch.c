@@ -1,3 +1,4 @@
+/* fetch.c - fetches finished files over one channel per pod, verified and written by threads. */
 #include "fetch.h"
 
 #include <errno.h>

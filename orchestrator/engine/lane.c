@@ -1,3 +1,4 @@
+/* lane.c - one more SSH session to a pod, for one command. */
 #include "lane.h"
 
 #include <stdlib.h>

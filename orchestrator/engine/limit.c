@@ -1,3 +1,4 @@
+/* limit.c - shares an account's API rate limit between burst processes, by the ledger. */
 #include "limit.h"
 
 #include <ctype.h>

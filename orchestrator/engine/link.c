@@ -1,3 +1,4 @@
+/* link.c - one connection to a pod's agent: TCP, SSH, the agent's upload, then JSON lines. */
 #include "link.h"
 
 #include <stdlib.h>

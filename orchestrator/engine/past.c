@@ -1,3 +1,5 @@
+/* past.c - what the ledger remembers of offers for later runs: boot times, bad hosts, unfit cards.
+ */
 #include "past.h"
 
 #include <stdlib.h>

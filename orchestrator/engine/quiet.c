@@ -1,3 +1,4 @@
+/* quiet.c - decides when a connected pod has been silent for too long. */
 #include "quiet.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* upsync.c - uploads a tree to a pod's volume as one tar stream, over several sessions where that
+ * pays. */
 #include "upsync.h"
 
 #include <stdatomic.h>

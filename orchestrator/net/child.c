@@ -1,3 +1,4 @@
+/* child.c - carries provider calls that are child processes. */
 #include "net/child.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* grpc.c - carries gRPC calls over HTTP/2. */
 #include "net/grpc.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* grpc_wire.c - encodes and decodes gRPC's frames and status. */
 #include "net/grpc_wire.h"
 
 #include <math.h>

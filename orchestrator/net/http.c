@@ -1,3 +1,4 @@
+/* http.c - carries HTTP calls and makes TCP connections, by libcurl. */
 #include "net/http.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* http_trace.c - prints HTTP for --trace, without secrets. */
 #include "net/http_trace.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* loop.c - the event loop: waits for descriptors and timers and calls their owners. */
 #include "net/loop.h"
 
 #include <errno.h>

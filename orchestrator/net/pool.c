@@ -1,3 +1,4 @@
+/* pool.c - runs blocking work in a few threads. */
 #include "net/pool.h"
 
 #include <assert.h>

@@ -1,4 +1,6 @@
-/* libssh2 1.10 keeps one half-sent packet per session and answers BAD_USE to every other call until
+/* ssh.c - SSH sessions and channels, by libssh2.
+ *
+ * libssh2 1.10 keeps one half-sent packet per session and answers BAD_USE to every other call until
  * the same call is repeated with the same buffer; it cannot rekey, keep alive or close in that
  * state either. It never gets there: its send callback takes every packet whole into s->out, and
  * the loop empties that into the socket. How much is there is bounded by us: no channel data is

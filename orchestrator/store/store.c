@@ -1,3 +1,4 @@
+/* store.c - the ledger's interface: checks and passes each call to SQLite or to memory. */
 #include "store.h"
 
 #include <assert.h>

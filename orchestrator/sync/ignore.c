@@ -1,3 +1,4 @@
+/* ignore.c - decides by .burstignore or .gitignore which paths of a tree are not synced. */
 #include "ignore.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* pack.c - packs entries of a tree as a tar stream, with zstd where wanted. */
 #include "pack.h"
 
 #include <archive.h>

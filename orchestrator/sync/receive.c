@@ -1,3 +1,4 @@
+/* receive.c - writes one fetched output: NAME.part, verified, synced, renamed. */
 #include "receive.h"
 
 #include <errno.h>

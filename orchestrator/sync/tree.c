@@ -1,3 +1,4 @@
+/* tree.c - lists a folder with the hash of each file and computes the tree's id. */
 #include "tree.h"
 
 #include <stdlib.h>

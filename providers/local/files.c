@@ -1,3 +1,4 @@
+/* files.c - volumes of the local provider: folders of this machine. */
 #include "files.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* forward.c - forwards TCP connections to a port inside a local pod. */
 #include "forward.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* pod.c - starts and ends a local pod: its supervisor and first process. */
 #include "pod.h"
 
 #include <errno.h>

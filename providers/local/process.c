@@ -1,3 +1,4 @@
+/* process.c - names processes so that a reused pid is never mistaken. */
 #include "process.h"
 
 #include <dirent.h>

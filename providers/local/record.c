@@ -1,3 +1,4 @@
+/* record.c - keeps the local provider's records of its pods on disk. */
 #include "record.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* supervise.c - the supervisor of a local pod, from its start to its end. */
 #include "supervise.h"
 
 #include <errno.h>

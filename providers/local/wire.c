@@ -1,3 +1,4 @@
+/* wire.c - the JSON between the local provider's translator and its vendor. */
 #include "wire.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* podbox - one container of a stand-in cloud: what a vendor's host does with an image and a start
+/* podbox.c - one container of a stand-in cloud: what a vendor's host does with an image and a start
  * command, by direct system calls. Root only.
  *
  * It reads JSON lines on stdin. The first says what the box is:

@@ -1,5 +1,5 @@
-/* Prints what pods are told: `bootstrap`, `script`, `install ENGINE` or `setup ENGINE [VOICE...]`.
- * For shell tests. */
+/* kit_print.c - prints what pods are told: `bootstrap`, `script`, `install ENGINE` or `setup ENGINE
+ * [VOICE...]`. For shell tests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

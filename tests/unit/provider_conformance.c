@@ -1,3 +1,4 @@
+/* provider_conformance.c - the suite that every provider must pass. */
 #include "provider_conformance.h"
 
 #include <setjmp.h>

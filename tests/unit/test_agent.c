@@ -1,5 +1,6 @@
-/* The agent's own readers and writers, held against jansson and libcrypto on made-up input, and its
- * rules, table by table. agent.c is one file without a header: it is included whole. */
+/* test_agent.c - the agent's own readers and writers, held against jansson and libcrypto on made-up
+ * input, and its rules, table by table. agent.c is one file without a header: it is included whole.
+ */
 #define main agent_main
 int agent_main(int argc, char **argv);
 #include "jobs/agent/agent.c"

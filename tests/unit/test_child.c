@@ -1,4 +1,4 @@
-/* child.c with the shell as the child. */
+/* test_child.c - child.c with the shell as the child. */
 #include "net_test.h"
 
 #include <pthread.h>

@@ -1,5 +1,4 @@
-/* Files that come home over one channel, which here is the test's own: what it is asked is seen,
- * what it answers is said. */
+/* test_fetch.c - files that are fetched over one channel, whose other end is the test. */
 #include "sync_help.h"
 
 #include <signal.h>

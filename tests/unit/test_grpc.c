@@ -1,5 +1,5 @@
-/* grpc.c and the caller above it against a server in Node that answers as each test tells it to
- * (grpc_server.js); and what is pure, without one. */
+/* test_grpc.c - grpc.c and the caller above it against a server in Node that answers as each test
+ * tells it to (grpc_server.js); and what is pure, without one. */
 #include "net_test.h"
 
 #include <jansson.h>

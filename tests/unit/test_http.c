@@ -1,5 +1,5 @@
-/* http.c against a small server on loopback that answers whatever the test's table says, well or
- * badly. */
+/* test_http.c - http.c against a small server on loopback that answers whatever the test's table
+ * says, well or badly. */
 #include "net_test.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* test_ignore.c - ignore rules against a table and against git itself. */
 #include "sync/ignore.h"
 
 #include "sync_help.h"

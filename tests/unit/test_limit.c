@@ -1,5 +1,5 @@
-/* How often an account may be asked: what is kept for whom, what the vendor's headers overrule, and
- * that processes share it. */
+/* test_limit.c - how often an account may be asked: what is kept for whom, what the vendor's
+ * headers overrule, and that processes share it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* loop.c and pool.c. */
+/* test_loop.c - loop.c and pool.c. */
 #include "net_test.h"
 
 #include <pthread.h>

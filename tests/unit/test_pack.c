@@ -1,3 +1,4 @@
+/* test_pack.c - tar streams: read back by tar and by our own reader. */
 #include "sync/pack.h"
 
 #include "sync_help.h"

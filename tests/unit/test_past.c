@@ -1,5 +1,5 @@
-/* What later runs know of an offer: the median of what its pods took to come up, and for how long
- * it is avoided. */
+/* test_past.c - what later runs know of an offer: the median of what its pods took to come up, and
+ * for how long it is avoided. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* test_pattern.c - output patterns against a table and a slow, plain matcher. */
 #include "base/pattern.h"
 
 #include <setjmp.h>

@@ -1,5 +1,4 @@
-/* What is believed of a provider's answer, whoever wrote the provider and whoever gave the answer.
- */
+/* test_provider.c - which answers of a provider are believed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* When a pod that says nothing, or pretends to work, counts as stuck: second by second. */
+/* test_quiet.c - when a pod that says nothing, or pretends to work, counts as stuck: second by
+ * second. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* test_receive.c - outputs as they arrive: hostile names, crashes, full disks. */
 #include "sync/receive.h"
 
 #include "sync_help.h"

@@ -1,5 +1,5 @@
-/* ssh.c against the real sshd of this machine, directly and through a relay that delays, cuts and
- * freezes. */
+/* test_ssh.c - ssh.c against the real sshd of this machine, directly and through a relay that
+ * delays, cuts and freezes. */
 #include "net_test.h"
 
 #include <errno.h>

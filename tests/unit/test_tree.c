@@ -1,3 +1,4 @@
+/* test_tree.c - trees: listings, ids, links that leave. */
 #include "sync/tree.h"
 
 #include "sync_help.h"
