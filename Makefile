@@ -275,7 +275,7 @@ check: deps-test
 check-all: deps-test
 	@$(CHECK) --all
 
-lint:
+lint: all
 	@python3 tests/lint.py
 .PHONY: format
 format:

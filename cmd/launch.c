@@ -19,6 +19,7 @@
 #include "config/trust.h"
 #include "deliver.h"
 #include "deliver_run.h"
+#include "jobs/agent/kit.h"
 #include "jobs/common.h"
 #include "net/http_trace.h"
 #include "run_flags.h"
@@ -32,6 +33,7 @@ void launch_init(struct launch *l, struct cmd_context *ctx)
 {
 	*l = (struct launch){
 		.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
+	l->setup.kit = pod_kit();
 	l->setup.run = &l->run;
 	l->setup.store = ctx->store;
 	l->setup.verbose = ctx->verbose > 0;

@@ -235,7 +235,8 @@ extern const struct job_ops *const job_registry[]; /* jobs/registry.c; NULL-term
 #define IMAGE_DIR      "/usr/local/lib/burst"
 #define IMAGE_KEY_FILE ".burst-key"
 
-/* What burst puts on every pod, whatever the job: carried inside the binary (jobs/agent/kit.c). */
+/* What burst puts on every pod, whatever the job. jobs/agent/kit.h has it; the commands hand it to
+ * the engine. */
 struct pod_kit {
 	const char *start_script;
 	const void *agent;
@@ -249,6 +250,5 @@ struct pod_kit {
 	 * attach`. */
 	char *bootstrap;
 };
-const struct pod_kit *pod_kit(void);
 
 #endif

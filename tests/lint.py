@@ -123,6 +123,29 @@ def check_includes():
                     complain(f"{path}:{number}: orchestrator/core does I/O or reads a clock: {line.strip()}")
 
 
+def object_symbols(path):
+    """(names that the object defines, names that it needs)."""
+    defines, needs = set(), set()
+    for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines():
+        kind, name = line.split()[-2:]
+        if kind.isupper():
+            (needs if kind == "U" else defines).add(name)
+    return defines, needs
+
+
+def check_links():
+    """What an object needs from another folder's object: a declaration of one's own would hide it from check_includes()."""
+    objects = {path: object_symbols(f"build/obj/{path[:-2]}.o") for path in git_files("*.c")
+               if not path.startswith("tests/") and os.path.exists(f"build/obj/{path[:-2]}.o")}
+    if not objects:
+        complain("nothing is built, so that no object can be looked at (make)")
+    owner = {name: path for path, (defines, _) in objects.items() for name in defines}
+    for path, (_, needs) in objects.items():
+        for name in sorted(needs & owner.keys()):
+            if not allowed(layer(path), layer(owner[name])):
+                complain(f"{path} uses {name}() of {owner[name]}: {layer(path)} may not know {layer(owner[name])}")
+
+
 def check_openings():
     """Every C file opens with "NAME - what it is for"."""
     for path in git_files("*.c", "*.h"):
@@ -251,6 +274,7 @@ def run(item):
 def main():
     os.chdir(ROOT)
     check_includes()
+    check_links()
     check_openings()
     check_top_level()
     check_pages()

@@ -1,5 +1,5 @@
 /* kit.c - the agent and the workers as bytes inside burst. */
-#include "job.h"
+#include "kit.h"
 
 #include <stdlib.h>
 

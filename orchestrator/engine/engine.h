@@ -24,6 +24,7 @@ struct engine_setup {
 	/* one per segment, `cached` filled in already; the engine fills in the rest */
 	struct segment_result *results;
 
+	const struct pod_kit *kit; /* what each pod gets */
 	struct store *store;
 	/* as it stands in the ledger (already put); the engine updates it */
 	struct run_row *run;

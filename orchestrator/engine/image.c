@@ -75,14 +75,14 @@ void image_steps_free(struct image_steps *steps)
 
 /* ---- where the vendor builds it ---- */
 
-void image_recipe(struct rent_request *to, const char *image, const struct job_needs *needs,
-		  const struct image_steps *steps)
+void image_recipe(struct rent_request *to, const struct engine_setup *setup,
+		  const struct job_needs *needs, const struct image_steps *steps)
 {
-	to->image = image;
+	to->image = setup->image;
 	to->packages = needs ? needs->packages : NULL;
-	to->agent = pod_kit()->agent;
-	to->agent_len = pod_kit()->agent_len;
-	to->agent_path = pod_kit()->agent_path;
+	to->agent = setup->kit->agent;
+	to->agent_len = setup->kit->agent_len;
+	to->agent_path = setup->kit->agent_path;
 	to->steps = steps->step;
 	to->step_count = steps->count;
 }
@@ -146,7 +146,7 @@ int image_build(const struct engine_setup *setup, const struct engine_provider *
 	if (!image_has_parts(needs))
 		has = IMAGE_HAS_ALL;
 	image_steps_make(&steps, needs, has);
-	image_recipe(&want.rent, setup->image, needs, &steps);
+	image_recipe(&want.rent, setup, needs, &steps);
 	image_known_name(provider, &want.rent, name);
 	if (store_fact(setup->store, name, known, sizeof(known)) && known[0])
 		want.rent.known_image = known;

@@ -30,8 +30,8 @@ static inline void image_steps_free_cleanup(struct image_steps *steps)
 
 /* Fills in what a provider that builds images needs for one. `steps` is borrowed until the request
  * has been used. */
-void image_recipe(struct rent_request *to, const char *image, const struct job_needs *needs,
-		  const struct image_steps *steps);
+void image_recipe(struct rent_request *to, const struct engine_setup *setup,
+		  const struct job_needs *needs, const struct image_steps *steps);
 /* Names the ledger's fact of what the provider said of this very image the last time
  * (rent_request.known_image). */
 void image_known_name(const struct engine_provider *provider, const struct rent_request *recipe,

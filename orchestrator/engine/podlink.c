@@ -774,7 +774,7 @@ static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_
 		.user = p->view.user[0] ? p->view.user : "root",
 		.host_key = e->pods[pod].host_public,
 		.private_key = e->pods[pod].client.private_pem,
-		.kit = pod_kit(),
+		.kit = e->setup->kit,
 		.from_event = e->pods[pod].last_event,
 		.deadline_ms = deadline_ms,
 	};

@@ -390,7 +390,7 @@ static void add_recipe(struct engine *e, int provider, struct rent_request *r)
 	if (!steps->count && e->needs)
 		image_steps_make(steps, e->needs,
 				 image_wanted(e->setup, &e->setup->providers[provider], e->needs));
-	image_recipe(r, e->setup->image, e->needs, steps);
+	image_recipe(r, e->setup, e->needs, steps);
 }
 
 /* What was said of this image the last time is kept in the ledger, by account and by all that we
@@ -536,7 +536,7 @@ void vendor_rent(struct engine *e, int pod)
 	r->memory_gb = e->setup->memory_gb;
 	add_recipe(e, a->provider, r);
 	hand_image(a);
-	r->start_script = pod_kit()->start_script;
+	r->start_script = e->setup->kit->start_script;
 	start_env(a, p, ahead_s);
 	r->env = a->env;
 	r->env_count = a->env_count;

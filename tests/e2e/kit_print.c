@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job.h"
+#include "jobs/agent/kit.h"
 #include "jobs/tts/environment.h"
 
 int main(int argc, char **argv)

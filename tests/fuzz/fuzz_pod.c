@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/path.h"
+#include "jobs/agent/kit.h"
 #include "orchestrator/base/log.h"
 #include "orchestrator/engine/impl.h"
 
@@ -696,7 +697,8 @@ static void one_run(void)
 	struct run_row row = {.id = "r1", .status = "running"};
 	struct provider_ops vendor;
 	struct store *store = store_memory();
-	struct engine_setup setup = {.results = results,
+	struct engine_setup setup = {.kit = pod_kit(),
+				     .results = results,
 				     .store = store,
 				     .run = &row,
 				     .run_dir = run_dir,

@@ -10,6 +10,7 @@
 #include "engine/impl.h"
 #include "engine/limit.h"
 #include "small_job.h"
+#include "jobs/agent/kit.h"
 
 /* ---- a vendor whose storage is another service ---- */
 
@@ -271,6 +272,7 @@ static int give_back(struct store *store, struct provider *p, bool reap, struct 
 	struct segment_result results = {0};
 	pthread_t thread;
 	struct engine_setup setup = {
+		.kit = pod_kit(),
 		.conf = {.run = "r1",
 			 .machine = "m",
 			 .lease_ms = 60000,
@@ -660,6 +662,7 @@ static void test_release_waits_for_no_log(void **state)
 		struct run_row row = {.id = "r1"};
 		struct err err = {0};
 		struct engine_setup setup = {
+			.kit = pod_kit(),
 			.conf = {.run = "r1",
 				 .machine = "m",
 				 .pods = 1,

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "engine/impl.h"
 #include "small_job.h"
+#include "jobs/agent/kit.h"
 
 static const struct {
 	const char *text;
@@ -253,6 +254,7 @@ static void test_nothing_is_rented(void **state)
 		struct err err = {0};
 		pthread_t thread;
 		struct engine_setup setup = {
+			.kit = pod_kit(),
 			.conf = {.run = "r1",
 				 .machine = "m",
 				 .pods = 1,

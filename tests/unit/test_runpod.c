@@ -13,7 +13,7 @@
 #include "base/crypto.h"
 #include "base/jsonx.h"
 #include "base/log.h"
-#include "job.h"
+#include "jobs/agent/kit.h"
 #include "providers/runpod/impl.h"
 #include "providers/runpod/runpod.h"
 

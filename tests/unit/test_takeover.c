@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "engine/impl.h"
+#include "jobs/agent/kit.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -79,6 +80,7 @@ static int give_back(struct provider *p, struct pod_row *row)
 	struct err err = {0};
 	char dir[] = "/tmp/burst-takeover-XXXXXX";
 	struct engine_setup setup = {
+		.kit = pod_kit(),
 		.conf = {.run = "r1", .machine = "m", .lease_ms = 60000, .reap = true},
 		.providers = {{&cloudy, p}},
 		.provider_count = 1,
@@ -184,6 +186,7 @@ static void test_what_is_done_with_it(void **state)
 		struct run_row run = {.id = "r1"};
 		struct pod_row row = row_of("tester");
 		struct engine_setup setup = {
+			.kit = pod_kit(),
 			.conf = {.run = "r1", .machine = "m", .lease_ms = 60000},
 			.providers = {{&cloudy, &p}},
 			.provider_count = 1,
