@@ -2,11 +2,8 @@
 # unwatched.sh - cron, systemd and git hook exactly as the pages print them, with nobody watching.
 . "$(dirname "$0")/lib.sh"
 
-printed() { # printed NAME: the block of cmd/README.md under <!-- test: NAME -->
-	awk -v mark="<!-- test: $1 -->" '$0 == mark { on = 1; next }
-		on && /^    / { print substr($0, 5); seen = 1; next }
-		on && /^$/ { print ""; next }
-		on && seen { exit }' "$ROOT/cmd/README.md"
+printed() { # printed NAME: the block of a page under <!-- test: NAME -->
+	python3 "$ROOT/tests/e2e/pages.py" named "$1"
 }
 cron_line() { # as cron runs it, with the program where it is here
 	printed cron | sed "s/^[^ ]* [^ ]* [^ ]* [^ ]* [^ ]* //; s|/usr/local/bin/burst|$BURST|"

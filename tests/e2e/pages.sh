@@ -1,0 +1,136 @@
+#!/bin/bash
+# pages.sh - what README.md and the other pages print works as printed: commands, flags, configs, targets of the Makefile.
+#
+# The comment above a block says how it is tested (pages.py reads it):
+#   <!-- test: run NAME -->      runs each line; blocks of one NAME share a folder, in the order of the pages
+#   <!-- test: parse NAME -->    cannot run here (an account, a network, a terminal): only commands and flags are checked
+#   <!-- test: config NAME -->   a whole burst.cfg: `burst plan` accepts it
+#   <!-- test: part NAME -->     keys that go into a burst.cfg
+#   <!-- test: own NAME -->      keys that go into the user's own file
+# Any other NAME is a block that another script takes (unwatched.sh).
+. "$(dirname "$0")/lib.sh"
+
+pages() {
+	python3 "$ROOT/tests/e2e/pages.py" "$@"
+}
+blocks() { # blocks KIND: "FILE PAGE:LINE NAME" of each block of that kind
+	mkdir -p blocks
+	pages blocks blocks | awk -v kind="$1" '$4 == kind { name = $5; for (i = 6; i <= NF; i++) name = name "-" $i; print "blocks/" $1, $2, name }'
+}
+with_burst() { # the program under the name that the pages use
+	mkdir -p "$T/bin"
+	ln -sf "$BURST" "$T/bin/burst"
+	PATH=$T/bin:$PATH
+}
+inputs() { # what configs of the pages name as input
+	script_lines 3
+	printf '# A chapter\n\nOne sentence. Another one.\n' | tee book.md >script.md
+	cp script.jsonl quiz.jsonl
+	printf 'One line.\nAnother line.\n' | tee notes.txt >lines.txt
+	printf 'Thoth\ttote\n' >words.tsv
+	mkdir -p voices
+}
+
+t_each_block_says_how_it_is_tested() {
+	local count=0 _ where language test
+	mkdir blocks
+	while read -r _ where language test; do
+		case $language:$test in
+		sh:- | cfg:-) complain "$where: a block of $language without <!-- test: ... --> above it" ;;
+		none:*) complain "$where: a block without a language (text, sh, cfg, c ...)" ;;
+		esac
+		case ${test%% *} in
+		- | run | parse | config | part | own) ;;
+		*) grep -qE "printed $test\\b" "$ROOT"/tests/e2e/*.sh || complain "$where: no script tests \"$test\"" ;;
+		esac
+		count=$((count + 1))
+	done < <(pages blocks blocks)
+	[ "$count" -ge 15 ] || complain "only $count blocks"
+}
+
+t_commands_and_flags_exist() {
+	local count=0 where line
+	while IFS=$'\t' read -r where line; do
+		case $line in
+		"burst help "* | "burst COMMAND"* | "burst --version" | "burst --help") continue ;;
+		burst*) ;;
+		*) continue ;;
+		esac
+		line=$(sed 's/[|>&;].*//; s/\.\.\.//g; s/[][]//g' <<<"${line#burst }")
+		count=$((count + 1))
+		# shellcheck disable=SC2086
+		eval "set -- $(sed 's/[$()<>{}*]/\\&/g' <<<"$line")"
+		"$BURST" "$@" --help >help.txt 2>&1 </dev/null || complain "$where: burst $line: $(tail -n 1 help.txt)"
+	done < <(pages commands)
+	[ "$count" -ge 60 ] || complain "only $count commands"
+}
+
+t_targets_exist() {
+	local where line word count=0
+	while IFS=$'\t' read -r where line; do
+		for word in $line; do
+			case $word in
+			make | -* | *=* | '"'* | *'"') continue ;;
+			esac
+			count=$((count + 1))
+			grep -qE "^(\.PHONY:.* $word( .*)?|$word|.* $word):?( |:|\$)" "$ROOT/Makefile" || complain "$where: make $word: the Makefile has no such target"
+		done
+	done < <(pages commands | grep $'\tmake ')
+	[ "$count" -ge 15 ] || complain "only $count targets"
+}
+
+t_blocks_run() {
+	local file where name dir count=0
+	with_burst
+	export XDG_CONFIG_HOME=$T/own HOME=$T/home
+	mkdir -p home
+	while read -r file where name; do
+		dir=$T/run/$name
+		[ -d "$dir" ] || { mkdir -p "$dir" && (cd "$dir" && case $name in first-sound) ;; *) inputs && config ;; esac); }
+		(cd "$dir" && timeout 120 bash -eu "$T/$file") >run.txt 2>&1 </dev/null || complain "$where: $(tail -n 2 run.txt | tr '\n' '|')"
+		count=$((count + 1))
+	done < <(blocks run)
+	[ "$count" -ge 1 ] || complain "no block was run"
+	is "$(wavs run/first-sound/hello/out)" 3 "files of the first sound"
+}
+
+plan_accepts() { # plan_accepts WHERE: the burst.cfg of this folder
+	local flags=
+	! grep -qE '^provider *= *.*(runpod|modal)' burst.cfg || flags=--list-prices
+	# shellcheck disable=SC2086
+	timeout 60 "$BURST" plan $flags >plan.txt 2>&1 </dev/null || complain "$1: $(grep '^burst:' plan.txt | head -n 2 | tr '\n' '|')"
+	has plan.txt segment
+}
+base_config() { # keys of a part come behind
+	grep -q '^provider *=' "$1" || echo 'provider = ["local"];'
+	grep -q '^job *=' "$1" || echo 'job = { name = "page"; type = "tts"; engine = "espeak"; input = "script.jsonl"; output = "out"; };'
+	grep -q '^caps *=' "$1" || echo 'caps = { max_cost = 1.00; max_duration = "5m"; };'
+}
+t_configs_are_accepted() {
+	local file where name count=0 kind
+	for kind in config part; do
+		while read -r file where name; do
+			mkdir -p "configs/$count"
+			cd "configs/$count" || return
+			inputs
+			{ [ $kind = config ] || base_config "$T/$file"; cat "$T/$file"; } >burst.cfg
+			plan_accepts "$where"
+			cd "$T" || return
+			count=$((count + 1))
+		done < <(blocks $kind)
+	done
+	[ "$count" -ge 2 ] || complain "only $count configs"
+}
+t_keys_of_ones_own_file_are_accepted() {
+	local file where name
+	export XDG_CONFIG_HOME=$T/own HOME=$T/home
+	mkdir -p own/burst home
+	inputs
+	: | base_config /dev/null >burst.cfg
+	while read -r file where name; do
+		cp "$file" own/burst/burst.cfg
+		plan_accepts "$where"
+	done < <(blocks own)
+}
+
+run_tests "$@"
