@@ -383,12 +383,21 @@ static void note_results(const struct job *job, const struct segment_result *res
 		}
 }
 
+/* "**": whatever it makes, be it nothing. */
+static bool takes_any(const struct job *job)
+{
+	for (char **pattern = job->outputs; *pattern; pattern++)
+		if (!strcmp(*pattern, "**"))
+			return true;
+	return false;
+}
+
 /* That nothing is there to be fetched is what a wrong pattern, or another folder, looks like from
  * here. */
 static int check_brought(const struct job *job, const struct segment_result *results, size_t files,
 			 struct err *err)
 {
-	if (files || !*job->outputs)
+	if (files || !*job->outputs || takes_any(job))
 		return 0;
 	for (size_t i = 0; i < job->count; i++)
 		if (results[i].state != SEGMENT_SAFE)
