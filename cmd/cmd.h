@@ -42,6 +42,7 @@ enum cmd_group { CMD_GROUP_RENDER, CMD_GROUP_RUNS, CMD_GROUP_SETUP, CMD_GROUP_OT
 
 struct cmd_context;
 struct commit_tree; /* commit_tree.h */
+struct quick;       /* quick.h */
 
 struct cmd {
 	const char *name;
@@ -52,9 +53,10 @@ struct cmd {
 	const struct opt *opts;
 	unsigned needs;
 	enum cmd_group group;
-	bool json;      /* takes --json */
-	bool hidden;    /* in no list */
-	bool raw;       /* argv is handed over unparsed: args[0] is what follows the name */
+	bool json;          /* takes --json */
+	bool hidden;        /* in no list */
+	bool raw;           /* argv is handed over unparsed: args[0] is what follows the name */
+	bool takes_command; /* what follows "--" is a command: ctx->command */
 	bool passes_on; /* behind the first argument nothing is a flag of ours ("ssh POD ls -l") */
 	/* The exit status (0-255), or -1 with *err set. */
 	int (*run)(struct cmd_context *ctx, struct err *err);
@@ -68,6 +70,8 @@ struct cmd_context {
 	char **argv;       /* as given, the command's name first after the program's */
 	const char **args; /* NULL-terminated */
 	int arg_count;
+	char **command;    /* of a cmd that takes_command: the words behind "--"; NULL: no "--" */
+	int command_count; /* 0 also where nothing follows "--" */
 	bool yes;          /* -y */
 	bool json_printed; /* the object of --json, by a command that failed after it */
 	bool json, quiet, trace, color; /* color: stderr may be coloured */
@@ -82,6 +86,8 @@ struct cmd_context {
 	struct config *config;
 	/* whose files config and job are read from; NULL: the working tree's */
 	struct commit_tree *tree;
+	struct quick
+		*quick; /* the config that the command line stands for; NULL: there is a file */
 	struct store *store;
 	struct err no_ledger;              /* LEDGER_IF_ANY: why there is none; else ERR_NONE */
 	const struct cmd *const *commands; /* NULL-terminated: all of them */

@@ -26,7 +26,7 @@ static const struct {
 static enum offer_kind offered(const char *word, char *out, size_t room)
 {
 	snprintf(out, room, "%s", "");
-	if (!strcmp(word, "CONFIG") || !strcmp(word, "FILE"))
+	if (starts_with(word, "CONFIG") || !strcmp(word, "FILE"))
 		return OFFER_FILES;
 	if (!strcmp(word, "DIR"))
 		return OFFER_DIRS;

@@ -22,6 +22,7 @@
 #include "jobs/agent/kit.h"
 #include "jobs/common.h"
 #include "net/http_trace.h"
+#include "quick.h"
 #include "run_flags.h"
 #include "run_keys.h"
 #include "runs.h"
@@ -491,7 +492,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	engine_hold_signals();
 	if (launch_take_run(l, RUN_CLIENT, err) < 0 ||
 	    run_keys_write(NULL, l->run_dir, list, segments, err) < 0 ||
-	    run_flags_write(ctx, l->run_dir, err) < 0)
+	    run_flags_write(ctx, l->run_dir, err) < 0 || quick_keep(ctx, l->run_dir, err) < 0)
 		return -1;
 	if (caps_begin(l, err) == 0)
 		return 0;

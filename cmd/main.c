@@ -17,6 +17,7 @@
 #include "net/child.h"
 #include "notify.h"
 #include "output.h"
+#include "quick.h"
 
 /* In the order of help. Adding a command is a file and a line here. */
 static const struct cmd *const commands[] = {
@@ -113,6 +114,12 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 	};
 
 	bool has_commit = ctx->cmd == &cmd_run || ctx->cmd == &cmd_plan;
+	if (has_commit && ask.handed_fd < 0 && quick_from_words(ctx, err) < 0)
+		return -1;
+	if (ctx->quick) {
+		ask.file = ctx->quick->path;
+		ask.text = ctx->quick->text;
+	}
 	if (cmd_open_config(ctx, &ask, has_commit ? opt_text(ctx, "commit") : NULL, err) < 0 ||
 	    cmd_apply_flags(ctx, err) < 0)
 		return -1;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "commit_tree.h"
 #include "output.h"
+#include "quick.h"
 
 enum {
 	COMMON_HELP,
@@ -197,6 +198,11 @@ static int take_words(struct parser *p)
 	while (p->at < p->argc) {
 		const char *word = p->argv[p->at++];
 		bool is_flag = !flags_over && word[0] == '-' && word[1];
+		if (is_flag && !strcmp(word, "--") && p->cmd->takes_command) {
+			ctx->command = p->argv + p->at;
+			ctx->command_count = p->argc - p->at;
+			return 0;
+		}
 		if (is_flag && !strcmp(word, "--"))
 			flags_over = true;
 		else if (is_flag && (word[1] == '-' ? take_long(p, word) : take_short(p, word)) < 0)
@@ -267,6 +273,7 @@ void cmd_context_free(struct cmd_context *ctx)
 	config_free(ctx->config);
 	commit_tree_free(ctx->tree);
 	mistakes_free(&ctx->mistakes);
+	quick_free(ctx->quick);
 	store_close(ctx->store);
 	*ctx = (struct cmd_context){0};
 }

@@ -14,6 +14,7 @@
 #include "launch.h"
 #include "output.h"
 #include "plan_parts.h"
+#include "quick.h"
 #include "refuse.h"
 #include "prior.h"
 #include "report.h"
@@ -560,6 +561,8 @@ static int run_plan(struct cmd_context *ctx, struct err *err)
 				   .what_if = opt_has(ctx, "what-if")};
 	struct launch l;
 
+	if (quick_tell(ctx, err) < 0)
+		return -1;
 	launch_init(&l, ctx);
 	int status = launch_look_at_job(&l, err);
 	if (status == 0 && opt_has(ctx, "offers") && opt_has(ctx, "list-prices"))
@@ -651,6 +654,10 @@ static const struct opt plan_opts[] = {
 	 NULL, false},
 	{0, "list-prices", NULL, "plan with RunPod's and Modal's list prices, asking no provider",
 	 NULL, false},
+	{0, "engine", "ENGINE", "what speaks", "job.engine", false},
+	{0, "voice", "VOICE", "voice of the lines that name none", "job.voice", false},
+	{0, "save", "FILE",
+	 "without a burst.cfg: write the one that does the same (default burst.cfg)", NULL, true},
 	{0, "commit", "COMMIT", "plan for this commit of git's, not for the files as they are now",
 	 NULL, false},
 	{0, "explain", NULL, "show every input of the plan and where it comes from", NULL, false},
@@ -680,10 +687,12 @@ static const struct opt opts[] = {
 
 const struct cmd cmd_plan = {
 	.name = "plan",
-	.args = "[CONFIG]",
+	.args = "[CONFIG|TEXT] [-- COMMAND...]",
 	.max_args = 1,
+	.takes_command = true,
 	.summary = "show what a run would rent, do and cost",
-	.details = "Rents nothing. Chooses the offer, the number of pods and the batch size for "
+	.details = "Rents nothing. TEXT and COMMAND stand for a burst.cfg, as in `burst help run`. "
+		   "Chooses the offer, the number of pods and the batch size for "
 		   "the goal, the deadline and the cost cap, and "
 		   "shows what limits the run. Batch times and cold starts are measured by earlier "
 		   "runs, carried over from another GPU, or a prior; "

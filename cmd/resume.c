@@ -9,6 +9,7 @@
 #include "deliver_run.h"
 #include "launch.h"
 #include "output.h"
+#include "quick.h"
 #include "report.h"
 #include "run_flags.h"
 #include "runs.h"
@@ -68,6 +69,10 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 	CLEANUP(free_text) char *run_dir = run_path(ctx, row->id, NULL);
 	config_free(ctx->config);
 	ctx->config = NULL;
+	if (quick_of_run(ctx, row->config, run_dir, err) < 0)
+		return -1;
+	if (ctx->quick)
+		ask.text = ctx->quick->text;
 	if (cmd_open_config(ctx, &ask, row->commit_id[0] ? row->commit_id : NULL, err) < 0)
 		return -1;
 	config_set_output(ctx->config, row->output);

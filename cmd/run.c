@@ -10,6 +10,7 @@
 #include "detach.h"
 #include "output.h"
 #include "plan_show.h"
+#include "quick.h"
 #include "runs.h"
 #include "settle.h"
 #include "volume_trust.h"
@@ -38,7 +39,11 @@ static const struct opt opts[] = {
 	 "render this commit of git's, not the files as they are now; outputs go to the working "
 	 "tree",
 	 NULL, false},
+	{0, "engine", "ENGINE", "what speaks", "job.engine", false},
+	{0, "voice", "VOICE", "voice of the lines that name none", "job.voice", false},
 	{'o', "output", "DIR", "where the files go", "job.output", false},
+	{0, "save", "FILE",
+	 "without a burst.cfg: write the one that does the same (default burst.cfg)", NULL, true},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
 	 "allow_paths", false},
 	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
@@ -182,6 +187,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 			       "--json` has the offers)");
 	if (opt_has(ctx, "no-wait") && !opt_has(ctx, "detach"))
 		return err_set(err, ERR_USAGE, "run: --no-wait goes with -d");
+	if (detach_starter() < 0 && quick_tell(ctx, err) < 0)
+		return -1;
 	if (opt_has(ctx, "detach") && !opt_has(ctx, "dry-run") && detach_starter() < 0)
 		return detach(ctx, err);
 	ctx->overwrite = opt_has(ctx, "force");
@@ -206,19 +213,26 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 const struct cmd cmd_run = {
 	.name = "run",
-	.args = "[CONFIG]",
+	.args = "[CONFIG|TEXT] [-- COMMAND...]",
 	.max_args = 1,
+	.takes_command = true,
 	.summary = "render a job on rented pods",
-	.details = "Reads burst.cfg, rents pods, renders what is neither in the output folder nor "
-		   "in the render cache (`burst cache`), fetches each file while the next ones "
-		   "render, releases the pods and proves that they are gone. Runs whose client "
-		   "died are settled first. With -d it "
-		   "returns once the pods have the queue, finish it and end themselves without "
-		   "this machine: exit 0, the run's id alone on "
-		   "stdout. Where a pod's files cannot be fetched without it (no volume), a client "
-		   "in the background stays until they are. A run "
-		   "that ends before that, or that a signal ends, gives its own exit status. "
-		   "`burst attach` fetches the files.",
+	.details =
+		"Reads burst.cfg. Without one, TEXT (.txt, .md, .csv, .tsv, .jsonl) is spoken by "
+		"espeak into TEXT-audio, and COMMAND runs in a copy of the current folder; what it "
+		"makes or changes comes to out. burst then prints the burst.cfg that does the "
+		"same, "
+		"and --save writes it.\n\n"
+		"Rents pods, renders what is neither in the output folder nor "
+		"in the render cache (`burst cache`), fetches each file while the next ones "
+		"render, releases the pods and proves that they are gone. Runs whose client "
+		"died are settled first. With -d it "
+		"returns once the pods have the queue, finish it and end themselves without "
+		"this machine: exit 0, the run's id alone on "
+		"stdout. Where a pod's files cannot be fetched without it (no volume), a client "
+		"in the background stays until they are. A run "
+		"that ends before that, or that a signal ends, gives its own exit status. "
+		"`burst attach` fetches the files.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL | TELLS_FAILURE,
 	.group = CMD_GROUP_RENDER,

@@ -222,11 +222,13 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 	int here = config_here(&config, err);
 	if (here < 0)
 		return -1;
-	int found = here ? newest_running(ctx, config, out, err) : 0;
-	if (found == 0 && here)
-		found = newest_with_pods(ctx, config, out, err);
-	if (found == 0 && here)
-		found = newest(ctx, config, out, err);
+	CLEANUP(free_text)
+	char *named = config_named(NULL); /* a run without a burst.cfg has it too */
+	int found = newest_running(ctx, here ? config : named, out, err);
+	if (found == 0)
+		found = newest_with_pods(ctx, here ? config : named, out, err);
+	if (found == 0)
+		found = newest(ctx, here ? config : named, out, err);
 	if (found == 0)
 		return none_here(ctx, config, err);
 	return found < 0 ? -1 : 0;

@@ -22,6 +22,7 @@
 #include "value.h"
 
 #define FILE_MAX_BYTES (1 << 20)
+#define GENERATED      "generated burst.cfg" /* as messages call a text that is no file */
 
 static const char *const run_caps[] = {"per_day", "per_month"}; /* of `caps` */
 
@@ -51,13 +52,14 @@ struct config {
 
 /* One file while it is read. */
 struct source {
-	char *path;    /* real path of what is read */
-	char *name;    /* the same in the working tree: by this the project is known */
-	char *shown;   /* as messages call it */
-	char *dir;     /* of name */
-	bool trusted;  /* the user's own */
-	bool has_job;  /* it may hold the job */
-	int handed_fd; /* above 2: read from there, not by its path */
+	char *path;       /* real path of what is read */
+	char *name;       /* the same in the working tree: by this the project is known */
+	char *shown;      /* as messages call it */
+	char *dir;        /* of name */
+	bool trusted;     /* the user's own */
+	bool has_job;     /* it may hold the job */
+	const char *text; /* NULL: it is read from the file */
+	int handed_fd;    /* above 2: read from there, not by its path */
 	uid_t owner;
 	bool open_to_others; /* anybody but its owner can read it */
 	/* a link led to it: whose words it holds is not known, and messages quote none */
@@ -639,7 +641,9 @@ static int read_source(struct config *c, struct source *source, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	if (read_file(source, &text, err) < 0)
+	if (source->text)
+		str_add(&text, source->text);
+	else if (read_file(source, &text, err) < 0)
 		return -1;
 	if (starts_with(str_text(&text), "\xef\xbb\xbf"))
 		str_drop(&text, 3);
@@ -763,6 +767,11 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 	if (ask->user_only)
 		return 0;
 	s->has_job = true;
+	if (ask->text) {
+		s->text = ask->text;
+		source_set(s, ask->file, GENERATED);
+		return 1;
+	}
 	if (ask->handed_fd > STDERR_FILENO) {
 		s->handed_fd = ask->handed_fd;
 		source_set(s, realpath(path, real) ? real : path, path);
@@ -876,13 +885,13 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 		return -1;
 	if (has_project)
 		set_project(c, &project);
-	if (has_user && has_project && !strcmp(user.path, project.path)) {
+	if (has_user && has_project && !project.text && !strcmp(user.path, project.path)) {
 		user.has_job = true; /* `burst run` of one's own file */
 		has_project = 0;
 	}
 	user.user_shown = project.user_shown = c->user_shown;
 	user.mistakes = project.mistakes = c->mistakes;
-	if (has_project && project.handed_fd <= STDERR_FILENO)
+	if (has_project && !project.text && project.handed_fd <= STDERR_FILENO)
 		c->project_shown = xstrdup(project.shown);
 	if (has_user && read_source(c, &user, err) < 0)
 		return -1;
@@ -980,7 +989,8 @@ static int finish(struct config *c, const struct config_ask *ask, struct err *er
 		return mistakes_note(c->mistakes, "job", err);
 	}
 	return err_set(err, ERR_CONFIG,
-		       "no burst.cfg in this folder: write one with `burst init`, or name it");
+		       "no burst.cfg in this folder: write one with `burst init`, name it, or name "
+		       "a text to speak (`burst run book.md`)");
 }
 
 static int load(struct config *c, const struct config_ask *ask, struct err *err)
@@ -1221,6 +1231,14 @@ static int check_allowed(struct config *c, struct err *err)
 bool config_is_project(const struct config *c)
 {
 	return c->project_shown != NULL;
+}
+
+bool config_is_users(const struct config *c, const struct section *s, const char *key)
+{
+	const char *where = section_where(s, key);
+
+	return section_has(s, key) && starts_with(where, c->user_shown) &&
+	       where[strlen(c->user_shown)] == ':';
 }
 
 bool config_is_projects(const struct config *c, const struct section *s, const char *key)

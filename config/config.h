@@ -32,6 +32,9 @@ struct config_ask {
 	 * names it. Its paths and its volume were checked by the parent. Only the user's own file
 	 * may have keys that are marked OPTION_USER_ONLY. */
 	int handed_fd;
+	/* The text itself, which the user's own words stand for: no file is read, and the paths it
+	 * names are the user's choice. `file`, an absolute path, says where it would stand. */
+	const char *text;
 	bool need_job; /* it is an error when no file has a `job` group */
 	/* Leave the project's file alone (reap must work beside a broken one); of the user's,
 	 * mistakes outside of the groups of providers that there are, are warnings: pods must be
@@ -69,6 +72,8 @@ bool config_in_bounds(const struct config *c);
 
 /* There is a project's file, and it is not the user's own. */
 bool config_is_project(const struct config *c);
+/* The user's own file sets the key. */
+bool config_is_users(const struct config *c, const struct section *s, const char *key);
 /* The project's file sets the key, or leaves it at its default; neither the user's file nor a flag
  * does. */
 bool config_is_projects(const struct config *c, const struct section *s, const char *key);

@@ -38,7 +38,9 @@ static const struct cmd shell = {.name = "shell",
 				 .passes_on = true};
 static const struct cmd raw = {
 	.name = "raw", .summary = "raw", .max_args = -1, .raw = true, .hidden = true};
-static const struct cmd *const commands[] = {&render, &plain, &shell, &raw, NULL};
+static const struct cmd job = {
+	.name = "job", .args = "[CONFIG]", .max_args = 1, .summary = "job", .takes_command = true};
+static const struct cmd *const commands[] = {&render, &plain, &shell, &raw, &job, NULL};
 
 static const struct {
 	const char *name, *line; /* words with blanks between; _: an empty one */
@@ -67,6 +69,8 @@ static const struct {
 	{"help wins over wrong arguments", "render a b c -h", "help"},
 	{"words of another program", "shell pod ls -l --all -- x", "pod ls -l --all -- x"},
 	{"flags before the pod are ours", "shell -q pod ls -q", "pod ls -q quiet"},
+	{"a command behind --", "job -q a.cfg -- ls -q -- b", "a.cfg quiet $ls $-q $-- $b"},
+	{"no command behind --", "job --", "$"},
 	{"raw", "raw --x -h --", "--x -h --"},
 	{"unknown long", "render --max-cots=1",
 	 "render: unknown flag --max-cots, did you mean --max-cost? (see `burst help render`)"},
@@ -120,6 +124,10 @@ static void show_result(struct str *to, const struct cmd_context *ctx, bool help
 		str_add(to, " quiet");
 	if (ctx->verbose)
 		str_addf(to, " verbose=%d", ctx->verbose);
+	for (int i = 0; i < ctx->command_count; i++)
+		str_addf(to, " $%s", ctx->command[i]);
+	if (ctx->command && !ctx->command_count)
+		str_add(to, " $");
 	if (help) {
 		str_reset(to);
 		str_add(to, " help");

@@ -462,7 +462,8 @@ static void test_odd_files(void **state)
 	unlink("burst.cfg");
 	assert_int_equal(open_config(&c, true, &err), -1);
 	assert_string_equal(err.msg,
-			    "no burst.cfg in this folder: write one with `burst init`, or name it");
+			    "no burst.cfg in this folder: write one with `burst init`, name it, or "
+			    "name a text to speak (`burst run book.md`)");
 	put("burst.cfg", "pods = 1;");
 	assert_int_equal(open_config(&c, true, &err), -1);
 	assert_string_equal(err.msg,

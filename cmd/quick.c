@@ -1,0 +1,280 @@
+/* quick.c - builds a config from a text's name or a command, prints it, saves it. */
+#include "quick.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "config/given.h"
+#include "config/write.h"
+#include "output.h"
+
+#define KEPT_AS "generated.cfg"
+
+enum { KEPT_MAX_BYTES = 1 << 20, NAME_MOST = 60 };
+
+/* ---- what the words mean ---- */
+
+static const char *extension(const char *path)
+{
+	const char *dot = strrchr(path_base(path), '.');
+
+	return dot && dot != path_base(path) ? dot + 1 : "";
+}
+
+static bool is_among(const char *word, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcasecmp(word, *list))
+			return true;
+	return false;
+}
+
+/* A text is spoken as a whole; a table holds lines that are used one by one. */
+static bool is_text(const char *path)
+{
+	static const char *const texts[] = {"txt", "text", "md", "markdown", NULL};
+
+	return is_among(extension(path), texts);
+}
+
+static bool is_table(const char *path)
+{
+	static const char *const tables[] = {"jsonl", "ndjson", "csv", "tsv", NULL};
+
+	return is_among(extension(path), tables);
+}
+
+/* A name for the job and its folder: what a shell and a config take without quotes stays. */
+static char *plain_name(const char *from, size_t len)
+{
+	char *name = xstrndup(from, utf8_fit(from, MIN(len, NAME_MOST)));
+
+	for (char *p = name; *p; p++)
+		if (strchr("/\\\"", *p) || (unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '-';
+	if (*name && *name != '.' && *name != '-' && utf8_valid(name, strlen(name)))
+		return name;
+	free(name);
+	return xstrdup("job");
+}
+
+static struct quick *quick_new(const char *dir, const char *save)
+{
+	struct quick *q = xcalloc(1, sizeof(*q));
+
+	q->path = path_join(dir, save && *save ? save : "burst.cfg");
+	return q;
+}
+
+static int speak(struct cmd_context *ctx, const char *file, struct err *err)
+{
+	CLEANUP(free_text) char *above = path_dir(file);
+	const char *base = path_base(file), *ext = extension(file);
+	CLEANUP(free_text) char *name = plain_name(base, strlen(base) - strlen(ext) - 1);
+	CLEANUP(free_text) char *output = xasprintf("%s-audio", name);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char dir[PATH_MAX];
+
+	if (!path_exists(file) || !realpath(above, dir))
+		return err_set(err, ERR_USAGE, "%s: %s", file, strerror(ENOENT));
+	str_add(&text, "job = { type = \"tts\"; name = ");
+	config_quote(&text, name);
+	str_add(&text, "; engine = \"espeak\"; input = ");
+	config_quote(&text, base);
+	str_add(&text, "; output = ");
+	config_quote(&text, output);
+	str_add(&text, is_text(file) ? "; join = { subtitles = true; }; };\n" : "; };\n");
+	ctx->quick = quick_new(dir, opt_text(ctx, "save"));
+	ctx->quick->text = str_detach(&text);
+	return 0;
+}
+
+/* Quotes only where the shell would see something else. */
+static void add_word(struct str *line, const char *word)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:,@%+=";
+
+	if (*word && !word[strspn(word, plain)])
+		str_add(line, word);
+	else
+		str_add_shell(line, word);
+}
+
+/* One word is a line for the shell, as with `sh -c`; several are the words of a command. */
+static char *command_line(const struct cmd_context *ctx)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	if (ctx->command_count == 1)
+		return xstrdup(ctx->command[0]);
+	for (int i = 0; i < ctx->command_count; i++) {
+		str_add(&line, i ? " " : "");
+		add_word(&line, ctx->command[i]);
+	}
+	return xstrdup(str_text(&line));
+}
+
+/* The folder travels to the pods as it is. */
+static int check_folder(const char *dir, struct err *err)
+{
+	const char *home = getenv("HOME");
+	char real[PATH_MAX];
+	bool is_home = home && realpath(home, real) && !strcmp(dir, real);
+
+	if (!is_home && strcmp(dir, "/") != 0)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: a command gets a copy of the current folder, and this one is %s: "
+		       "change to the project's folder first",
+		       dir, is_home ? "your whole home" : "the whole machine");
+}
+
+static int run_command(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(free_text) char *line = command_line(ctx);
+	const char *first = ctx->command[0];
+	CLEANUP(free_text) char *program = xstrndup(first, strcspn(first, " \t\n"));
+	const char *base = path_base(program);
+	CLEANUP(free_text) char *name = plain_name(base, strlen(base));
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char dir[PATH_MAX];
+
+	if (!line[strspn(line, " \t\n")])
+		return err_set(err, ERR_USAGE, "%s: the command behind \"--\" is empty",
+			       ctx->cmd->name);
+	if (!utf8_valid(line, strlen(line)))
+		return err_set(err, ERR_USAGE, "%s: the command behind \"--\" is not UTF-8 text",
+			       ctx->cmd->name);
+	if (!realpath(".", dir))
+		return err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
+	if (check_folder(dir, err) < 0)
+		return -1;
+	str_add(&text, "job = { type = \"command\"; name = ");
+	config_quote(&text, name);
+	str_add(&text, "; run = ");
+	config_quote(&text, line);
+	str_add(&text, "; outputs = [\"**\"]; output = \"out\"; };\ncode = { path = \".\"; };\n");
+	ctx->quick = quick_new(dir, opt_text(ctx, "save"));
+	ctx->quick->text = str_detach(&text);
+	return 0;
+}
+
+static int check_words(const struct cmd_context *ctx, struct err *err)
+{
+	const char *name = ctx->cmd->name, *save = opt_text(ctx, "save");
+
+	if (!ctx->quick && save)
+		return err_set(err, ERR_USAGE,
+			       "%s: --save is for a run without a burst.cfg: `burst %s book.md "
+			       "--save`, `burst %s --save -- COMMAND`",
+			       name, name, name);
+	if (!ctx->quick)
+		return 0;
+	if (opt_text(ctx, "commit"))
+		return err_set(err, ERR_USAGE,
+			       "%s: --commit needs a burst.cfg that the commit holds", name);
+	if (save && (strchr(save, '/') || (*save && !path_is_safe(save))))
+		return err_set(err, ERR_USAGE,
+			       "%s: --save=%s: it is saved beside the text: give a plain name, as "
+			       "in --save=book.cfg",
+			       name, save);
+	return 0;
+}
+
+int quick_from_words(struct cmd_context *ctx, struct err *err)
+{
+	const char *word = ctx->arg_count ? ctx->args[0] : NULL;
+	int status = 0;
+
+	if (ctx->command && !ctx->command_count)
+		return err_set(err, ERR_USAGE,
+			       "%s: behind \"--\" it wants a command, as in `burst %s -- ffmpeg -i "
+			       "in.mp4 out.mp3`",
+			       ctx->cmd->name, ctx->cmd->name);
+	if (ctx->command && word)
+		return err_set(err, ERR_USAGE,
+			       "%s: give either \"%.60s\" or, behind \"--\", a command, not both",
+			       ctx->cmd->name, word);
+	if (ctx->command)
+		status = run_command(ctx, err);
+	else if (word && (is_text(word) || is_table(word)))
+		status = speak(ctx, word, err);
+	return status < 0 ? -1 : check_words(ctx, err);
+}
+
+/* ---- the run's copy ---- */
+
+int quick_of_run(struct cmd_context *ctx, const char *config, const char *run_dir, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(run_dir, KEPT_AS);
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	quick_free(ctx->quick);
+	ctx->quick = NULL;
+	if (!path_exists(path))
+		return 0;
+	if (path_read(path, KEPT_MAX_BYTES, &text, err) < 0)
+		return -1;
+	ctx->quick = xcalloc(1, sizeof(*ctx->quick));
+	ctx->quick->path = xstrdup(config);
+	ctx->quick->text = xstrdup(str_text(&text));
+	return 0;
+}
+
+int quick_keep(const struct cmd_context *ctx, const char *run_dir, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(run_dir, KEPT_AS);
+
+	return ctx->quick ? path_write(path, ctx->quick->text, strlen(ctx->quick->text), 0600, err)
+			  : 0;
+}
+
+/* ---- telling the user ---- */
+
+static int save(const struct cmd_context *ctx, const struct str *text, struct err *err)
+{
+	const char *path = ctx->quick->path;
+
+	if (path_exists(path))
+		return err_set(err, ERR_USAGE,
+			       "%s is there already and was not changed: save under another name "
+			       "with --save=NAME.cfg",
+			       path);
+	if (path_write(path, str_text(text), text->len, 0644, err) < 0)
+		return -1;
+	log_line(LOG_NOTE, "wrote %s: `burst %s%s%s` does the same from now on", path,
+		 ctx->cmd->name, opt_text(ctx, "save")[0] ? " " : "", opt_text(ctx, "save"));
+	return 0;
+}
+
+int quick_tell(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (!ctx->quick)
+		return 0;
+	config_print_given(&text, ctx->config);
+	if (opt_has(ctx, "save"))
+		return save(ctx, &text, err);
+	if (ctx->quiet)
+		return 0;
+	output_line(stderr, "no burst.cfg needed; this one does the same (--save writes it):");
+	fputc('\n', stderr);
+	for (const char *line = str_text(&text); *line; line += strcspn(line, "\n") + 1)
+		output_line(stderr, "    %.*s", (int)strcspn(line, "\n"), line);
+	return 0;
+}
+
+void quick_free(struct quick *q)
+{
+	if (!q)
+		return;
+	free(q->path);
+	free(q->text);
+	free(q);
+}
