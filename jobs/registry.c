@@ -1,6 +1,6 @@
 /* registry.c - adding a type of job is one folder and one line here. */
-#include "command/command.h"
-#include "tts/tts.h"
+#include "jobs/command/command.h"
+#include "jobs/tts/tts.h"
 
 const struct job_ops *const job_registry[] = {
 	&job_tts,

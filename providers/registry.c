@@ -3,9 +3,9 @@
 
 #include "provider.h"
 
-#include "local/local.h"
-#include "modal/modal.h"
-#include "runpod/runpod.h"
+#include "providers/local/local.h"
+#include "providers/modal/modal.h"
+#include "providers/runpod/runpod.h"
 
 enum { BUILT_IN = 3 };
 

@@ -102,14 +102,24 @@ def resolve(source, name, known):
     return None
 
 
+def include_name(source, target):
+    """How a file includes another: its neighbour by name, others from orchestrator/ or from the top."""
+    if os.path.dirname(source) == os.path.dirname(target):
+        return os.path.basename(target)
+    return target.removeprefix("orchestrator/")
+
+
 def check_includes():
     files = git_files("*.c", "*.h")
     known = set(files)
     for path in files:
+        text = read(path)
+        for kind, name in INCLUDE.findall(text):
+            target = resolve(path, name, known) if kind == '"' else None
+            if target and name != include_name(path, target):
+                complain(f'{path} includes "{name}": write "{include_name(path, target)}"')
         if path.startswith("tests/"):
             continue
-        with open(path, encoding="utf-8") as f:
-            text = f.read()
         for kind, name in INCLUDE.findall(text):
             for pattern, places in ONLY_IN:
                 if re.match(pattern, name) and not path.startswith(tuple(places)):

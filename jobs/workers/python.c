@@ -1,5 +1,5 @@
 /* python.c - carries the Python files of jobs/workers/ inside burst. */
-#include "jobs/workers/python.h"
+#include "python.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/late.h"
+#include "late.h"
 
 #ifdef __APPLE__
 #define CRYPTO_LIBRARY "libcrypto.3.dylib"

@@ -1,5 +1,5 @@
 /* late.c - loads a library when it is needed. */
-#include "base/late.h"
+#include "late.h"
 
 #include <dlfcn.h>
 

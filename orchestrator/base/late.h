@@ -4,8 +4,8 @@
 #ifndef BURST_BASE_LATE_H
 #define BURST_BASE_LATE_H
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "err.h"
+#include "mem.h"
 
 struct late_function {
 	const char *name;

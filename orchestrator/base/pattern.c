@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "str.h"
 #include "glob.h"
 
 /* One character of a pattern or a path; bytes that are not UTF-8 stand for themselves. */

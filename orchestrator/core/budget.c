@@ -1,7 +1,7 @@
 /* budget.c - how long a pod may live so that the caps hold whatever happens to us afterwards. */
 #include "impl.h"
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 /* Time set aside before a hard end to let a pod go: a tenth of its life, at most 20 s. */
 int64_t budget_margin(int64_t life_ms)

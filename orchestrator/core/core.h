@@ -17,11 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/err.h"
-#include "../base/mem.h"
-#include "../plan/goal.h"
-#include "../plan/speed.h"
-#include "../provider.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "plan/goal.h"
+#include "plan/speed.h"
+#include "provider.h"
 
 enum { CORE_PROVIDERS_MAX = 8, CORE_CANARY = 3 };
 

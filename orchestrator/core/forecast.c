@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/gpus.h"
-#include "../plan/replan.h"
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "plan/replan.h"
 
 enum {
 	BATCHES_LEAST = 2, /* that are no worker's first, before they say something */

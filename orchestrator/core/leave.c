@@ -4,7 +4,7 @@
 
 #include <stdarg.h>
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 /* What it finished and is not home: from the volume, if that can be read without the pod; else it
  * is rendered again. */

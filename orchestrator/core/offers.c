@@ -2,7 +2,7 @@
  * price. */
 #include "impl.h"
 
-#include "../base/gpus.h"
+#include "base/gpus.h"
 
 #include <stdlib.h>
 

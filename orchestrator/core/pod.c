@@ -2,7 +2,7 @@
  * leave.c. */
 #include "impl.h"
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 /* ---- coming up, and what its provider's log says of it ---- */
 

@@ -2,7 +2,7 @@
  * its host is not to blame. How long it is waited for, and what is tried instead. */
 #include "impl.h"
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 /* Its first lease runs from the create: a pod that was placed much later would end itself before
  * burst could reach it. */

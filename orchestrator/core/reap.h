@@ -3,7 +3,7 @@
 #ifndef BURST_CORE_REAP_H
 #define BURST_CORE_REAP_H
 
-#include "../provider.h"
+#include "provider.h"
 
 enum reap_what {
 	REAP_PASS,  /* gone: not spoken of */

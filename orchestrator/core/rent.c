@@ -2,7 +2,7 @@
  */
 #include "impl.h"
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 void pod_name_attempt(struct core *c, struct core_pod *p)
 {

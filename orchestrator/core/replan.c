@@ -3,7 +3,7 @@
  * plan/replan.c; forecast.c and rest.c have its inputs. */
 #include <math.h>
 
-#include "../base/clock.h"
+#include "base/clock.h"
 #include "rest.h"
 
 enum {

@@ -4,8 +4,8 @@
 
 #include "impl.h"
 
-#include "../plan/choose.h"
-#include "../plan/replan.h"
+#include "plan/choose.h"
+#include "plan/replan.h"
 
 enum { OFFERS_MOST = 16 }; /* GPUs that are weighed */
 

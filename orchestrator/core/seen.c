@@ -2,7 +2,7 @@
  * there without being wanted; and when those are asked for. */
 #include "impl.h"
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 void pod_connect(struct core *c, struct core_pod *p)
 {

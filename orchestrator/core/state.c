@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 /* ---- actions ---- */
 

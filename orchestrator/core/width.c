@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 /* ---- how wide ---- */
 

@@ -1,9 +1,9 @@
 /* batches.c - records what each batch took and how busy the GPUs were, for learn.c and reports. */
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/jsonx.h"
-#include "../base/log.h"
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
 #include "impl.h"
 #include "learn.h"
 

@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/crypto.h"
-#include "../base/log.h"
-#include "../net/child.h"
-#include "../net/grpc.h"
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/log.h"
+#include "net/child.h"
+#include "net/grpc.h"
 #include "limit.h"
 
 enum {

@@ -6,10 +6,10 @@
 #ifndef BURST_ENGINE_CALLER_H
 #define BURST_ENGINE_CALLER_H
 
-#include "../net/http.h"
-#include "../net/loop.h"
-#include "../provider.h"
-#include "../store/store.h"
+#include "net/http.h"
+#include "net/loop.h"
+#include "provider.h"
+#include "store/store.h"
 
 enum {
 	CALLER_CLOCK_OFF_MS = 120 * 1000,

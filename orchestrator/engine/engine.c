@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/log.h"
-#include "../base/path.h"
-#include "../sync/pack.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "sync/pack.h"
 #include "impl.h"
 #include "past.h"
 

@@ -7,10 +7,10 @@
 #define BURST_ENGINE_H
 
 #include "caller.h"
-#include "../core/core.h"
-#include "../job.h"
-#include "../provider.h"
-#include "../store/store.h"
+#include "core/core.h"
+#include "job.h"
+#include "provider.h"
+#include "store/store.h"
 
 struct engine;
 

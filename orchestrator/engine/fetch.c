@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../base/clock.h"
-#include "../base/jsonx.h"
-#include "../base/path.h"
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/path.h"
 
 enum {
 	ASKED_MAX = 16, /* requests on their way at once */

@@ -8,9 +8,9 @@
 #ifndef BURST_ENGINE_FETCH_H
 #define BURST_ENGINE_FETCH_H
 
-#include "../net/pool.h"
-#include "../net/ssh.h"
-#include "../sync/receive.h"
+#include "net/pool.h"
+#include "net/ssh.h"
+#include "sync/receive.h"
 
 struct fetcher; /* one per connection */
 struct fetch;   /* one file */

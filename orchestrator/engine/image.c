@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/crypto.h"
-#include "../base/str.h"
+#include "base/crypto.h"
+#include "base/str.h"
 #include "caller.h"
 
 #define IMAGE_ENV     IMAGE_DIR "/env"

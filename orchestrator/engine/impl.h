@@ -2,11 +2,11 @@
 #ifndef BURST_ENGINE_IMPL_H
 #define BURST_ENGINE_IMPL_H
 
-#include "../net/http.h"
-#include "../net/loop.h"
-#include "../net/pool.h"
-#include "../sync/receive.h"
-#include "../sync/tree.h"
+#include "net/http.h"
+#include "net/loop.h"
+#include "net/pool.h"
+#include "sync/receive.h"
+#include "sync/tree.h"
 #include "caller.h"
 #include "engine.h"
 #include "fetch.h"

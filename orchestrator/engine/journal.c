@@ -1,8 +1,8 @@
 /* journal.c - what the ledger is told, and when. */
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "impl.h"
 #include "past.h"
 

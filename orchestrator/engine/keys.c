@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/log.h"
-#include "../base/path.h"
+#include "base/log.h"
+#include "base/path.h"
 #include "impl.h"
 
 static char *key_path(const struct engine *e, int pod, const char *what)

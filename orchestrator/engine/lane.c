@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/mem.h"
-#include "../base/str.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 enum { OPEN_LIMIT_MS = 20000, SILENCE_MS = 30000 };
 

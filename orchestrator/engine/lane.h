@@ -3,8 +3,8 @@
 #ifndef BURST_ENGINE_LANE_H
 #define BURST_ENGINE_LANE_H
 
-#include "../net/http.h"
-#include "../net/ssh.h"
+#include "net/http.h"
+#include "net/ssh.h"
 
 struct lane;
 

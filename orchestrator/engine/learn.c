@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/gpus.h"
-#include "../base/mem.h"
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "base/mem.h"
 
 enum { COLD_MOST = 40, COLD_LEAST = 3 };
 

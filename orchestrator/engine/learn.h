@@ -6,9 +6,9 @@
 #ifndef BURST_ENGINE_LEARN_H
 #define BURST_ENGINE_LEARN_H
 
-#include "../plan/cold.h"
-#include "../plan/speed.h"
-#include "../store/store.h"
+#include "plan/cold.h"
+#include "plan/speed.h"
+#include "store/store.h"
 
 enum { LEARN_KEY = 160, LEARN_FROM = 128 };
 

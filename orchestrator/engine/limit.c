@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "../base/crypto.h"
+#include "base/crypto.h"
 
 enum {
 	WAIT_MOST_MS = 5000,

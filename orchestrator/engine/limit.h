@@ -12,8 +12,8 @@
 #ifndef BURST_ENGINE_LIMIT_H
 #define BURST_ENGINE_LIMIT_H
 
-#include "../provider.h"
-#include "../store/store.h"
+#include "provider.h"
+#include "store/store.h"
 
 enum { LIMIT_WINDOWS = 4, LIMIT_TEXT_MAX = 512 };
 

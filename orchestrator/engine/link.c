@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/jsonx.h"
-#include "../base/log.h"
-#include "../net/http.h"
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "net/http.h"
 
 enum {
 	LINE_MAX_BYTES = 1 << 20,

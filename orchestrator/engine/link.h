@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "../job.h"
-#include "../net/http.h"
-#include "../net/ssh.h"
+#include "job.h"
+#include "net/http.h"
+#include "net/ssh.h"
 #include "lane.h"
 
 struct link;

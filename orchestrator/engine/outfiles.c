@@ -3,8 +3,8 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "../base/log.h"
-#include "../base/path.h"
+#include "base/log.h"
+#include "base/path.h"
 #include "impl.h"
 
 enum { KEEP_AT_ONCE = 256 };

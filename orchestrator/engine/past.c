@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/crypto.h"
-#include "../base/gpus.h"
-#include "../base/jsonx.h"
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
 
 enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
 

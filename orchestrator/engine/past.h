@@ -5,8 +5,8 @@
 #ifndef BURST_ENGINE_PAST_H
 #define BURST_ENGINE_PAST_H
 
-#include "../core/core.h"
-#include "../store/store.h"
+#include "core/core.h"
+#include "store/store.h"
 
 /* What decides whether a card can run a job: the pods' image (NULL: each provider's own), and what
  * is set up in it (NULL: nothing). */

@@ -1,12 +1,12 @@
 /* podlink.c - what passes between us and one agent: connecting, batches out, events in. */
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/gpus.h"
-#include "../base/jsonx.h"
-#include "../base/log.h"
-#include "../base/path.h"
-#include "../base/pattern.h"
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/pattern.h"
 #include "impl.h"
 #include "past.h"
 

@@ -2,8 +2,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "impl.h"
 
 /* ---- what people and the run's log hear ---- */

@@ -2,11 +2,11 @@
  * its environment, packages, its workers. */
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../base/crypto.h"
-#include "../base/gpus.h"
-#include "../base/jsonx.h"
-#include "../base/log.h"
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
+#include "base/log.h"
 #include "impl.h"
 #include "past.h"
 

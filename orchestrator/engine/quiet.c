@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "../base/clock.h"
-#include "../base/mem.h"
+#include "base/clock.h"
+#include "base/mem.h"
 
 enum {
 	ANSWER_MOST_S = 180, /* also while it syncs a large file on a slow volume */

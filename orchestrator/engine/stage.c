@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../base/log.h"
-#include "../base/path.h"
-#include "../sync/pack.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "sync/pack.h"
 #include "impl.h"
 
 enum {

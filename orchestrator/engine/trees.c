@@ -2,9 +2,9 @@
  * the first pod is being rented. */
 #include <stdlib.h>
 
-#include "../base/crypto.h"
-#include "../base/log.h"
-#include "../base/path.h"
+#include "base/crypto.h"
+#include "base/log.h"
+#include "base/path.h"
 #include "impl.h"
 
 struct scan_job {

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "../base/clock.h"
-#include "../sync/pack.h"
+#include "base/clock.h"
+#include "sync/pack.h"
 
 enum {
 	/* smaller ones shrink less, and a near line waits while one thread hands them to the other

@@ -6,8 +6,8 @@
 #ifndef BURST_ENGINE_UPSYNC_H
 #define BURST_ENGINE_UPSYNC_H
 
-#include "../net/pool.h"
-#include "../sync/tree.h"
+#include "net/pool.h"
+#include "sync/tree.h"
 #include "link.h"
 
 struct upsync;

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/clock.h"
-#include "../base/jsonx.h"
-#include "../base/log.h"
-#include "../base/path.h"
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "base/path.h"
 #include "impl.h"
 #include "past.h"
 

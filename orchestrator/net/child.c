@@ -1,5 +1,5 @@
 /* child.c - carries provider calls that are child processes. */
-#include "net/child.h"
+#include "child.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* grpc.c - carries gRPC calls over HTTP/2. */
-#include "net/grpc.h"
+#include "grpc.h"
 
 #include <stdlib.h>
 #include <strings.h>

@@ -6,8 +6,8 @@
 #ifndef BURST_NET_GRPC_H
 #define BURST_NET_GRPC_H
 
-#include "net/grpc_wire.h"
-#include "net/http.h"
+#include "grpc_wire.h"
+#include "http.h"
 
 /* of a message sent, and of a reply's body whatever call.max_bytes says */
 enum { GRPC_MOST_BYTES = 100 << 20 };

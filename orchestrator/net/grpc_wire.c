@@ -1,5 +1,5 @@
 /* grpc_wire.c - encodes and decodes gRPC's frames and status. */
-#include "net/grpc_wire.h"
+#include "grpc_wire.h"
 
 #include <math.h>
 #include <stdlib.h>

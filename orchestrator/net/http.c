@@ -1,5 +1,5 @@
 /* http.c - carries HTTP calls and makes TCP connections, by libcurl. */
-#include "net/http.h"
+#include "http.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -19,8 +19,8 @@
 #include "base/log.h"
 #include "base/late.h"
 #include "base/path.h"
-#include "net/http_curl.h"
-#include "net/http_trace.h"
+#include "http_curl.h"
+#include "http_trace.h"
 
 enum {
 	CONNECT_MS = 15000,

@@ -7,7 +7,7 @@
 #ifndef BURST_NET_HTTP_H
 #define BURST_NET_HTTP_H
 
-#include "net/loop.h"
+#include "loop.h"
 #include "provider.h"
 
 struct http;

@@ -1,12 +1,12 @@
 /* http_trace.c - prints HTTP for --trace, without secrets. */
-#include "net/http_trace.h"
+#include "http_trace.h"
 
 #include <stdlib.h>
 #include <strings.h>
 
 #include "base/jsonx.h"
 #include "base/log.h"
-#include "net/http.h"
+#include "http.h"
 
 enum { SHOWN_MOST = 4096, TEXT_MOST = 1024, DEPTH_MOST = 64 };
 

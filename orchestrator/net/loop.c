@@ -1,5 +1,5 @@
 /* loop.c - the event loop: waits for descriptors and timers and calls their owners. */
-#include "net/loop.h"
+#include "loop.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* pool.c - runs blocking work in a few threads. */
-#include "net/pool.h"
+#include "pool.h"
 
 #include <assert.h>
 #include <fcntl.h>

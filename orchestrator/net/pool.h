@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "net/loop.h"
+#include "loop.h"
 
 struct pool;
 

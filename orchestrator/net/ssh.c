@@ -6,7 +6,7 @@
  * the loop empties that into the socket. How much is there is bounded by us: no channel data is
  * written while it is full, and nothing is read (so nothing is answered) while it is far too full.
  * So libssh2 only ever waits for input, and any channel may be served next. */
-#include "net/ssh.h"
+#include "ssh.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "net/loop.h"
+#include "loop.h"
 
 /* Windows: how much the pod may send ahead of what was read. */
 #define SSH_WINDOW_SMALL (256u << 10)

@@ -1,5 +1,5 @@
 /* when.c - decides when queued requests of one job start a run. */
-#include "plan/when.h"
+#include "when.h"
 
 #include "base/mem.h"
 

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../base/clock.h"
-#include "../base/path.h"
+#include "base/clock.h"
+#include "base/path.h"
 #include "store_impl.h"
 
 #define APPLICATION_ID 0x62757273 /* "burs": how we know a ledger from any other database */

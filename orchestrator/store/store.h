@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/err.h"
+#include "base/err.h"
 
 #define STORE_NUMBER_MOST INT64_C(1000000000000000)
 

@@ -26,8 +26,8 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "jobs/agent/kit.h"
-#include "orchestrator/base/log.h"
-#include "orchestrator/engine/impl.h"
+#include "base/log.h"
+#include "engine/impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

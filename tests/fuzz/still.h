@@ -37,7 +37,7 @@ static int still_clock(clockid_t id, struct timespec *t)
 	return 0;
 }
 #define clock_gettime still_clock
-#include "orchestrator/base/clock.c"
+#include "base/clock.c"
 #undef clock_gettime
 
 int RAND_bytes(unsigned char *to, int len);

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "orchestrator/base/str.h"
+#include "base/str.h"
 
 enum { WINDOW_MS = 60000, RENT_QUEUE_MS = 10000, RETRY_MS = 5000, RELEASE_WAIT_MS = 60000 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "orchestrator/base/clock.h"
+#include "base/clock.h"
 
 int64_t boot_now(const struct client *cl)
 {

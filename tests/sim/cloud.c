@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "orchestrator/base/clock.h"
+#include "base/clock.h"
 
 static struct vendor_plan *vendor(struct sim *s, const struct machine *m)
 {

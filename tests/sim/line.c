@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "orchestrator/base/clock.h"
-#include "orchestrator/base/crypto.h"
-#include "orchestrator/engine/caller.h"
-#include "orchestrator/net/grpc.h"
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "engine/caller.h"
+#include "net/grpc.h"
 
 enum { SILENCE_MS = 60000 }; /* as http.c has it */
 

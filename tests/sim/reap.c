@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "orchestrator/core/reap.h"
-#include "orchestrator/engine/caller.h"
+#include "core/reap.h"
+#include "engine/caller.h"
 
 /* ---- what the ledger knows ---- */
 

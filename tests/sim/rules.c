@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "orchestrator/net/grpc.h"
+#include "net/grpc.h"
 
 enum { TRIES_MAX = 4, SLACK_MS = 2000, RENT_WAIT_MS = 10000 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "orchestrator/base/str.h"
+#include "base/str.h"
 
 enum { KNOBS_MAX = 400, TRIES_MAX = 6000, PASSES_MAX = 6 };
 

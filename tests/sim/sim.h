@@ -5,8 +5,8 @@
 #ifndef BURST_TESTS_SIM_H
 #define BURST_TESTS_SIM_H
 
-#include "orchestrator/core/impl.h"
-#include "orchestrator/engine/limit.h"
+#include "core/impl.h"
+#include "engine/limit.h"
 
 enum {
 	FAULTS_MAX = 12, /* of those that a lone client can meet */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "orchestrator/engine/caller.h"
+#include "engine/caller.h"
 #include "providers/modal/modal.h"
 #include "providers/runpod/runpod.h"
 

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-#include "orchestrator/net/http.h"
-#include "orchestrator/net/loop.h"
+#include "net/http.h"
+#include "net/loop.h"
 #include "sim.h"
 
 /* ---- a server's side ---- */

@@ -3,10 +3,10 @@
  * what servers hold on their volumes. */
 #include <stdlib.h>
 
-#include "orchestrator/base/clock.h"
-#include "orchestrator/base/crypto.h"
-#include "orchestrator/base/path.h"
-#include "orchestrator/engine/caller.h"
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/path.h"
+#include "engine/caller.h"
 #include "wire.h"
 
 enum { CODE_TAIL = 5, CODE_BLOCKS = 3 };

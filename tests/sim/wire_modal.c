@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-#include "orchestrator/base/clock.h"
-#include "orchestrator/base/crypto.h"
-#include "orchestrator/net/grpc_wire.h"
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "net/grpc_wire.h"
 
 #define APP_ID "ap-0000000000000000000001"
 enum { CREATES_PER_S = 5, DAY_S = 86400 };

@@ -4,7 +4,7 @@
 #define BURST_TESTS_SIM_WIRE_MODAL_H
 
 #include "modal.pb-c.h"
-#include "orchestrator/net/grpc_wire.h"
+#include "net/grpc_wire.h"
 #include "wire.h"
 
 #define VOLUME_ID   "vo-000000000000000001"

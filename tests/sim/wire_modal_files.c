@@ -3,9 +3,9 @@
  * its hash. */
 #include <stdlib.h>
 
-#include "orchestrator/base/crypto.h"
-#include "orchestrator/base/jsonx.h"
-#include "orchestrator/net/grpc_wire.h"
+#include "base/crypto.h"
+#include "base/jsonx.h"
+#include "net/grpc_wire.h"
 #include "wire_modal.h"
 
 /* ---- fetching ---- */

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "orchestrator/base/clock.h"
-#include "orchestrator/base/jsonx.h"
+#include "base/clock.h"
+#include "base/jsonx.h"
 
 #define RUNPOD_FILES "https://s3.example.org/"
 #define CAPACITY                                                                                   \

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../cmd/bill.h"
+#include "cmd/bill.h"
 #include "base/clock.h"
 
 #define NOON  1795262400000 /* 2026-11-21T12:00:00Z */

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../../cmd/caps.h"
-#include "../../cmd/runs.h"
+#include "cmd/caps.h"
+#include "cmd/runs.h"
 #include "base/clock.h"
 #include "base/path.h"
 

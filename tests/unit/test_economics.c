@@ -22,8 +22,8 @@
 #include "plan/demand.h"
 #include "plan/speed.h"
 #include "plan/vram.h"
-#include "../../cmd/advice.h"
-#include "../../cmd/prior.h"
+#include "cmd/advice.h"
+#include "cmd/prior.h"
 
 enum tolerance { ABSOLUTE, RELATIVE };
 
