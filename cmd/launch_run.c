@@ -35,7 +35,6 @@ static void draw(void *ctx, const struct engine *e)
 static void show_output(void *ctx, const char *pod, const char *line)
 {
 	(void)ctx;
-	progress_clear(shown);
 	output_line(stderr, "%s | %s", pod, line);
 }
 
@@ -240,9 +239,14 @@ int launch_deliver(struct launch *l, struct err *err)
 	return status;
 }
 
-static void line_in_between(void)
+static void before_line(void)
 {
 	progress_clear(shown);
+}
+
+static void after_line(void)
+{
+	progress_restore(shown);
 }
 
 /* A delivery that went well is not done again because nobody is sure of its pod, or somebody wanted
@@ -271,14 +275,17 @@ int launch_run(struct launch *l)
 	l->setup.output = show_output;
 	l->setup.ctx = l;
 	shown = p;
-	output_before_line(line_in_between);
+	output_around_lines(before_line, after_line);
+	output_stamp(!l->ctx->live);
 	l->had_work = l->setup.job && launch_open_segments(l) > 0;
 	struct engine *e = engine_new(&l->setup);
 	int status = engine_run(e, &l->err);
 	bool finished_well = engine_finished_well(e);
 	l->unsaved_count = engine_unsaved_pods(e, &l->unsaved);
+	progress_learn(p, e);
 	engine_free(e);
-	output_before_line(NULL);
+	output_stamp(false);
+	output_around_lines(NULL, NULL);
 	progress_free(p);
 	shown = NULL;
 	place_error(l);

@@ -5,32 +5,53 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-
-#define RED    "\033[31m"
-#define YELLOW "\033[33m"
-#define DIM    "\033[2m"
-#define PLAIN  "\033[0m"
+#include "table.h"
 
 static const char *colour_of(enum log_level level)
 {
 	switch (level) {
-	case LOG_ERROR: return RED;
-	case LOG_WARN: return YELLOW;
+	case LOG_ERROR: return COLOR_RED;
+	case LOG_WARN: return COLOR_YELLOW;
 	case LOG_NOTE: return "";
 	case LOG_INFO:
 	case LOG_DEBUG:
-	case LOG_TRACE: return DIM;
+	case LOG_TRACE: return COLOR_DIM;
 	}
 	return "";
 }
 
-static void (*before_line)(void);
+static void (*before_line)(void), (*after_line)(void);
+static bool stamped;
 
-void output_before_line(void (*fn)(void))
+void output_around_lines(void (*before)(void), void (*after)(void))
 {
-	before_line = fn;
+	before_line = before;
+	after_line = after;
+}
+
+void output_stamp(bool on)
+{
+	stamped = on;
+}
+
+static void add_stamp(struct str *to)
+{
+	char when[32];
+
+	str_addf(to, "%s ", clock_rfc3339(when, sizeof(when), clock_wall_ms()));
+}
+
+/* In one piece: others may write there too. */
+static void put_line(FILE *to, const struct str *line)
+{
+	if (to == stderr && before_line)
+		before_line();
+	fwrite(str_text(line), 1, line->len, to);
+	if (to == stderr && after_line)
+		after_line();
 }
 
 static void print(const struct cmd_context *ctx, enum log_level level, const char *front,
@@ -39,13 +60,13 @@ static void print(const struct cmd_context *ctx, enum log_level level, const cha
 	CLEANUP(str_free) struct str line = STR_INIT;
 	const char *colour = ctx->color ? colour_of(level) : "";
 
-	if (before_line)
-		before_line();
+	if (stamped)
+		add_stamp(&line);
 	str_add(&line, colour);
 	str_add(&line, front);
 	str_add_printable(&line, text, strlen(text), 0);
-	str_add(&line, *colour ? PLAIN "\n" : "\n");
-	fwrite(str_text(&line), 1, line.len, stderr); /* in one piece: others may write there too */
+	str_add(&line, *colour ? COLOR_OFF "\n" : "\n");
+	put_line(stderr, &line);
 }
 
 static void sink(void *ctx, enum log_level level, const char *line)
@@ -99,7 +120,7 @@ void output_safe_line(FILE *to, const char *text, size_t len)
 
 	str_add_printable(&line, text, len, 0);
 	str_addc(&line, '\n');
-	fwrite(str_text(&line), 1, line.len, to);
+	put_line(to, &line);
 }
 
 void output_line(FILE *to, const char *fmt, ...)
@@ -113,6 +134,22 @@ void output_line(FILE *to, const char *fmt, ...)
 	if (len >= 0)
 		output_safe_line(to, text, (size_t)len);
 	free(text);
+}
+
+void output_event(const char *fmt, ...)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	int len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	add_stamp(&line);
+	if (len >= 0)
+		str_add(&line, text);
+	free(text);
+	output_safe_line(stderr, str_text(&line), line.len);
 }
 
 void output_lines(FILE *to, const char *text)

@@ -14,8 +14,14 @@ void output_setup(struct cmd_context *ctx);
 void output_error(const struct cmd_context *ctx, const struct err *err);
 /* The same of each mistake in ctx, then of *err unless it is one of them. */
 void output_mistakes(const struct cmd_context *ctx, const struct err *err);
-/* Called before each line that goes to stderr: a live display takes itself away. NULL: nobody. */
-void output_before_line(void (*fn)(void));
+/* Called before and after each line that goes to stderr: a live display takes itself away, and
+ * comes back. NULL: nothing. */
+void output_around_lines(void (*before)(void), void (*after)(void));
+/* From now on log lines have the time in front, as output_event() has: "2026-11-21T00:41:07Z pod
+ * ...". */
+void output_stamp(bool on);
+/* A line of progress on stderr, with the time in front. */
+void output_event(const char *fmt, ...) PRINTF(1, 2);
 /* Text from outside as one safe line. */
 void output_safe_line(FILE *to, const char *text, size_t len);
 /* What may hold such text (names, paths, vendors' words), as one safe line; no newline at its end.

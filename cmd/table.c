@@ -17,7 +17,7 @@ struct column {
 	const char *title;
 	enum table_align align;
 	int spare;
-	int width;
+	int width, readable;
 	bool left_out;
 };
 
@@ -25,7 +25,8 @@ struct table {
 	struct column columns[COLUMNS_MAX];
 	int column_count;
 	char **cells;
-	size_t cell_count, cell_cap;
+	const char **colors; /* of the cells; NULL: none */
+	size_t cell_count, cell_cap, color_cap;
 };
 
 struct table *table_new(void)
@@ -40,14 +41,26 @@ void table_free(struct table *t)
 	for (size_t i = 0; i < t->cell_count; i++)
 		free(t->cells[i]);
 	free(t->cells);
+	free(t->colors);
 	free(t);
 }
 
 void table_column(struct table *t, const char *title, enum table_align align, int spare)
 {
 	if (t->column_count < COLUMNS_MAX)
-		t->columns[t->column_count++] =
-			(struct column){title, align, spare, text_width(title), false};
+		t->columns[t->column_count++] = (struct column){.title = title,
+								.align = align,
+								.spare = spare,
+								.width = text_width(title),
+								.readable = READABLE};
+}
+
+void table_readable(struct table *t, int width)
+{
+	struct column *last = &t->columns[t->column_count - 1];
+
+	last->readable = width;
+	last->width = MAX(last->width, width);
 }
 
 void table_cell(struct table *t, const char *fmt, ...)
@@ -63,7 +76,14 @@ void table_cell(struct table *t, const char *fmt, ...)
 	struct column *column = &t->columns[t->cell_count % (size_t)t->column_count];
 	column->width = MAX(column->width, text_width(str_text(&cell)));
 	GROW(t->cells, t->cell_count, t->cell_cap);
+	GROW(t->colors, t->cell_count, t->color_cap);
+	t->colors[t->cell_count] = NULL;
 	t->cells[t->cell_count++] = str_detach(&cell);
+}
+
+void table_cell_color(struct table *t, const char *color)
+{
+	t->colors[t->cell_count - 1] = color;
 }
 
 /* ---- widths ---- */
@@ -164,13 +184,14 @@ static struct column *widest(struct column *columns, int count, int least)
 	struct column *best = NULL;
 
 	for (int i = 0; i < count; i++)
-		if (columns[i].spare && !columns[i].left_out && columns[i].width > least &&
+		if (columns[i].spare && !columns[i].left_out &&
+		    columns[i].width > (least ? least : columns[i].readable) &&
 		    (!best || columns[i].width > best->width))
 			best = &columns[i];
 	return best;
 }
 
-/* True when it fits now. */
+/* True when it fits now. least 0: each column stays readable. */
 static bool shrink(struct column *columns, int count, int width, int least)
 {
 	struct column *c;
@@ -199,7 +220,7 @@ static void fit(const struct table *t, struct column *columns, int width)
 	struct column *c;
 
 	memcpy(columns, t->columns, sizeof(t->columns));
-	while (width && !shrink(columns, t->column_count, width, READABLE)) {
+	while (width && !shrink(columns, t->column_count, width, 0)) {
 		if (!(c = most_spare(columns, t->column_count))) {
 			shrink(columns, t->column_count, width, NARROWEST);
 			return;
@@ -210,19 +231,20 @@ static void fit(const struct table *t, struct column *columns, int width)
 	}
 }
 
-static void add_cell(struct str *line, const struct column *c, const char *text)
+static void add_cell(struct str *line, const struct column *c, const char *text, const char *color)
 {
 	CLEANUP(str_free) struct str fitted = STR_INIT;
 
 	text_fit(&fitted, text, c->width);
 	int blanks = c->width - text_width(str_text(&fitted));
-	if (c->align == TABLE_RIGHT)
-		str_addf(line, "%*s%s", blanks, "", str_text(&fitted));
-	else
-		str_addf(line, "%s%*s", str_text(&fitted), blanks, "");
+	str_addf(line, "%*s%s%s%s%*s", c->align == TABLE_RIGHT ? blanks : 0, "", color ? color : "",
+		 str_text(&fitted), color ? COLOR_OFF : "", c->align == TABLE_RIGHT ? 0 : blanks,
+		 "");
 }
 
-static void print_row(FILE *to, const struct column *columns, int count, char *const *cells)
+/* cells NULL: the titles. */
+static void add_row(struct str *to, const struct column *columns, int count, char *const *cells,
+		    const char *const *colors)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 
@@ -231,15 +253,17 @@ static void print_row(FILE *to, const struct column *columns, int count, char *c
 			continue;
 		if (line.len)
 			str_addf(&line, "%*s", BETWEEN, "");
-		add_cell(&line, &columns[i], cells ? cells[i] : columns[i].title);
+		add_cell(&line, &columns[i], cells ? cells[i] : columns[i].title,
+			 cells ? colors[i] : NULL);
 	}
 	size_t len = line.len;
 	while (len && line.s[len - 1] == ' ')
 		len--;
-	fprintf(to, "%.*s\n", (int)len, str_text(&line));
+	str_addn(to, str_text(&line), len);
+	str_addc(to, '\n');
 }
 
-void table_print(const struct table *t, FILE *to, int width)
+void table_add(const struct table *t, struct str *to, int width, bool titles)
 {
 	struct column columns[COLUMNS_MAX];
 	size_t count = (size_t)t->column_count;
@@ -247,7 +271,16 @@ void table_print(const struct table *t, FILE *to, int width)
 	if (!t->cell_count)
 		return;
 	fit(t, columns, width);
-	print_row(to, columns, t->column_count, NULL);
+	if (titles)
+		add_row(to, columns, t->column_count, NULL, NULL);
 	for (size_t i = 0; i + count <= t->cell_count; i += count)
-		print_row(to, columns, t->column_count, t->cells + i);
+		add_row(to, columns, t->column_count, t->cells + i, t->colors + i);
+}
+
+void table_print(const struct table *t, FILE *to, int width)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	table_add(t, &text, width, true);
+	fwrite(str_text(&text), 1, text.len, to);
 }

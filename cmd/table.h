@@ -7,6 +7,15 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+
+#define COLOR_RED    "\033[31m"
+#define COLOR_GREEN  "\033[32m"
+#define COLOR_YELLOW "\033[33m"
+#define COLOR_CYAN   "\033[36m"
+#define COLOR_BOLD   "\033[1m"
+#define COLOR_DIM    "\033[2m"
+#define COLOR_OFF    "\033[0m"
 
 struct table;
 
@@ -19,8 +28,14 @@ void table_free(struct table *t); /* NULL is fine */
  * largest number first. */
 enum { TABLE_WHOLE = 0, TABLE_SHRINKS = -1 };
 void table_column(struct table *t, const char *title, enum table_align align, int spare);
+/* The last column is at least this wide, and cut no shorter while another one can be left out. */
+void table_readable(struct table *t, int width);
 /* The next cell, row by row. What comes from outside is made printable. */
 void table_cell(struct table *t, const char *fmt, ...) PRINTF(2, 3);
+/* The last cell, where the terminal has colours: one of COLOR_*. */
+void table_cell_color(struct table *t, const char *color);
+/* Appends the rows to *to, each with a newline; without titles these take no room. */
+void table_add(const struct table *t, struct str *to, int width, bool titles);
 /* width 0: as wide as it likes. Nothing at all when there is no row. */
 void table_print(const struct table *t, FILE *to, int width);
 
@@ -30,7 +45,6 @@ int terminal_width(FILE *stream);
  * two, marks none. */
 int text_width(const char *text);
 /* Cuts printable text to this many columns, with an ellipsis at the end when something was cut. */
-struct str;
 void text_fit(struct str *to, const char *text, int columns);
 
 DEFINE_CLEANUP(table_free, struct table *)

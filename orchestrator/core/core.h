@@ -504,6 +504,19 @@ struct core_summary {
 	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */
 };
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *out);
+
+/* What is to be expected, by what was measured in this run or else by its plan. For displays alone.
+ */
+struct core_outlook {
+	int64_t render_ms; /* until the last segment is rendered, pods that boot included; -1: not
+			      known */
+	int64_t gone_ms;   /* until every pod is proven gone; -1: not known */
+	int64_t total_microusd; /* what all pods of this engine will have cost then; -1: not known
+				 */
+	int stops;              /* signals so far */
+	bool stopping;          /* no new work is begun */
+};
+void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out);
 /* For how long a pod ran that is gone, by its provider's own record. If nobody was there when it
  * ended itself, it was booked until somebody looked; true: it is booked until its provider's end
  * now, which is sooner. */

@@ -110,7 +110,7 @@ bool core_reads_old(const struct core *c)
 const char *pod_phase_name(enum pod_phase phase)
 {
 	switch (phase) {
-	case POD_WANTED: return "wanted";
+	case POD_WANTED: return "to rent";
 	case POD_RENTING: return "renting";
 	case POD_AMBIGUOUS: return "ambiguous";
 	case POD_BOOTING: return "booting";
@@ -120,7 +120,7 @@ const char *pod_phase_name(enum pod_phase phase)
 	case POD_LOADING: return "loading";
 	case POD_WORKING: return "working";
 	case POD_RELEASING: return "releasing";
-	case POD_CONFIRMING: return "confirming";
+	case POD_CONFIRMING: return "released";
 	case POD_GONE: return "gone";
 	case POD_NEVER: return "never existed";
 	}

@@ -11,6 +11,7 @@
 #include "sync/pack.h"
 #include "impl.h"
 #include "past.h"
+#include "pull.h"
 
 enum {
 	POOL_THREADS = 3,
@@ -254,6 +255,7 @@ static void finish_over(void *arg)
 	struct engine *e = arg;
 
 	e->finished = true;
+	e->finished_at = clock_boot_ms();
 }
 
 static void mark_failed(struct engine *e)
@@ -281,8 +283,20 @@ static void maybe_finish(struct engine *e, bool at_end)
 	if (!at_end && s.safe + s.failed < s.total)
 		return;
 	e->finishing = true;
+	e->finishing_at = clock_boot_ms();
 	mark_failed(e);
 	pool_run(e->pool, work_finish, finish_over, e);
+}
+
+/* Also while nothing is left for the core to do: the display shows that time passes. */
+static void show_progress(struct engine *e)
+{
+	int64_t now = clock_boot_ms();
+
+	if (!e->setup->progress || now < e->progress_at)
+		return;
+	e->progress_at = now + PROGRESS_MS;
+	e->setup->progress(e->setup->ctx, e);
 }
 
 /* A file that is on its way to its final name has its line in the manifest already: finish() would
@@ -294,11 +308,14 @@ static void finish_at_end(struct engine *e)
 	while (!pool_idle(e->pool) && clock_boot_ms() < until) {
 		loop_turn(e->loop, 100);
 		feed_all(e);
+		show_progress(e);
 	}
 	if (pool_idle(e->pool))
 		maybe_finish(e, true);
-	while (e->finishing && !e->finished)
-		loop_turn(e->loop, 1000);
+	while (e->finishing && !e->finished) {
+		loop_turn(e->loop, PROGRESS_MS);
+		show_progress(e);
+	}
 }
 
 static void say_notes(struct engine *e)
@@ -491,12 +508,8 @@ static void turn(struct engine *e)
 	feed_all(e);
 	maybe_finish(e, false);
 	podlink_watch(e);
-	now = clock_boot_ms();
-	note_work(e, now);
-	if (e->setup->progress && now >= e->progress_at) {
-		e->progress_at = now + PROGRESS_MS;
-		e->setup->progress(e->setup->ctx, e);
-	}
+	note_work(e, clock_boot_ms());
+	show_progress(e);
 }
 
 /* What the vendors say stands beside our own count; who has no record yet is not waited for, and a
@@ -510,8 +523,10 @@ static void ask_billing(struct engine *e)
 		if (core_pod_at(e->core, i)->phase == POD_GONE &&
 		    core_pod_at(e->core, i)->create_at)
 			vendor_billing(e, i);
-	while (e->billing_open && clock_boot_ms() < until)
-		loop_turn(e->loop, until - clock_boot_ms());
+	while (e->billing_open && clock_boot_ms() < until) {
+		loop_turn(e->loop, MIN(until - clock_boot_ms(), (int64_t)PROGRESS_MS));
+		show_progress(e);
+	}
 	for (int i = 0; i < e->pod_count; i++) {
 		const struct op_bill *bill = &e->pods[i].bill;
 		char ran[24];
@@ -704,6 +719,27 @@ int64_t engine_started_ms(const struct engine *e)
 const char *engine_phase_detail(const struct engine *e, int pod)
 {
 	return pod < e->pod_count ? e->pods[pod].detail : "";
+}
+
+int engine_image_percent(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? pull_percent(str_text(&e->pods[pod].log)) : -1;
+}
+
+bool engine_finishing(const struct engine *e)
+{
+	return e->finishing;
+}
+
+bool engine_finished(const struct engine *e)
+{
+	return e->finished;
+}
+
+int64_t engine_finishing_ms(const struct engine *e)
+{
+	return !e->finishing ? 0
+			     : (e->finished ? e->finished_at : clock_boot_ms()) - e->finishing_at;
 }
 
 const char *engine_doing(const struct engine *e)

@@ -93,6 +93,13 @@ int64_t engine_started_ms(const struct engine *e);                /* boot clock 
 const char *engine_phase_detail(const struct engine *e, int pod); /* "syncing code", "" */
 /* what the pods wait for before there are any: "modal: image: ...", "" */
 const char *engine_doing(const struct engine *e);
+/* How much of its image has been pulled, in percent, as its provider's log says; -1: it does not.
+ */
+int engine_image_percent(const struct engine *e, int pod);
+/* The job's finish() has been called, and has returned; for how long it has been at work, in ms. */
+bool engine_finishing(const struct engine *e);
+bool engine_finished(const struct engine *e);
+int64_t engine_finishing_ms(const struct engine *e);
 int engine_pod_rendered(const struct engine *e, int pod); /* segments it has finished */
 
 /* The ledger's row of one of the core's pods. */

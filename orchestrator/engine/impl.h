@@ -194,6 +194,7 @@ struct engine {
 
 	/* the end */
 	bool finishing, finished;
+	int64_t finishing_at, finished_at; /* boot clock */
 	int billing_open;
 	struct str notes;
 	struct err finish_error;

@@ -366,7 +366,7 @@ static void step_setup(struct engine *e, int pod)
 	p->step = PREP_SETUP;
 	env_name_build(e, pod);
 	p->setup_began_ms = clock_boot_ms();
-	podlink_detail(e, pod, "setting up the environment");
+	podlink_detail(e, pod, "environment setup");
 	podlink_say(e, pod,
 		    json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env_name,
 			      "script", e->needs->setup, "timeout_s", QUIET_SETUP_S, "root",
@@ -393,7 +393,7 @@ static void step_install(struct engine *e, int pod)
 		installed(e, pod);
 		return;
 	}
-	podlink_detail(e, pod, "installing packages");
+	podlink_detail(e, pod, "package install");
 	send_install(e, pod);
 }
 
@@ -546,7 +546,7 @@ static void step_trees(struct engine *e, int pod)
 	}
 	if (e->tree_scanning) {
 		e->tree_wanted = true;
-		podlink_detail(e, pod, "reading the code folder");
+		podlink_detail(e, pod, "reading code");
 		return;
 	}
 	if (e->tree_error.kind) {

@@ -142,7 +142,7 @@ t_no_capacity_in_time() {
 	is "$STATUS" 4 "exit status"
 	is "$(json .error.code)" no_capacity code
 	is "$(json '.pods | length')" 0 pods
-	grep -qE "^no capacity: nothing is on offer now; next try in [12]\.[0-9]s, giving up in [12]\.[0-9]s" err.txt || complain "the wait: $(grep capacity err.txt)"
+	grep -qE "Z no capacity: nothing is on offer now; next try in [12]\.[0-9]s, giving up in [12]\.[0-9]s" err.txt || complain "the wait: $(grep capacity err.txt)"
 }
 
 t_waiting_is_explained() { # and each pod has one name, from the first line that names it
@@ -151,9 +151,9 @@ t_waiting_is_explained() { # and each pod has one name, from the first line that
 	config 'wait = "60s";'
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
-	grep -qE "^no capacity, as fail_rents says \(1 of 1\); next try in [0-9.]+s, giving up in (5[0-9]|60|1m00)s?" err.txt ||
+	grep -qE "Z no capacity, as fail_rents says \(1 of 1\); next try in [0-9.]+s, giving up in (5[0-9]|60|1m00)s?" err.txt ||
 		complain "the wait: $(grep -F 'no capacity' err.txt)"
-	is "$(grep -oE '^pod [^ :]+' err.txt | sort -u)" "pod $(json '.pods[] | select(.cost_usd > 0) | .id')" "names of pods"
+	is "$(grep -oE 'Z pod [^ :]+' err.txt | sort -u)" "Z pod $(json '.pods[] | select(.cost_usd > 0) | .id')" "names of pods"
 }
 
 t_a_pod_that_is_not_up_in_time() {

@@ -162,7 +162,7 @@ t_image_on_a_terminal() {
 	md_fault slow_image '"ms":14000'
 	script -qefc "stty cols 160; exec '$BURST' run" /dev/null </dev/null >term.txt 2>&1 &
 	local run=$!
-	wait_for 13 "the build on the last line" grep -q "0/3 done .*modal: image: Step" term.txt
+	wait_for 13 "the build below the progress" grep -q "modal: image: Step" term.txt
 	wait $run
 	is $? 0 "exit status ($(tail -n 2 term.txt))"
 	is "$(wavs)" 3 files

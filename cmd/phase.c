@@ -1,0 +1,27 @@
+/* phase.c - reads a pod's phase from the times of its row. */
+#include "phase.h"
+
+#include <string.h>
+
+enum pod_phase phase_of_row(const struct pod_row *row)
+{
+	const struct {
+		int64_t since_ms;
+		enum pod_phase phase;
+	} times[] = {{row->released_ms, POD_CONFIRMING}, {row->release_ms, POD_RELEASING},
+		     {row->ready_ms, POD_WORKING},       {row->synced_ms, POD_LOADING},
+		     {row->connected_ms, POD_PREPARING}, {row->reached_ms, POD_CONNECTING}};
+
+	if (!strcmp(row->state, "gone"))
+		return POD_GONE;
+	if (!strcmp(row->state, "failed"))
+		return POD_NEVER;
+	if (!strcmp(row->state, "ambiguous"))
+		return POD_AMBIGUOUS;
+	for (size_t i = 0; i < ARRAY_LEN(times); i++)
+		if (times[i].since_ms > 0)
+			return times[i].phase;
+	if (!strcmp(row->state, "releasing"))
+		return POD_RELEASING;
+	return row->id[0] ? POD_BOOTING : POD_RENTING;
+}

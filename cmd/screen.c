@@ -1,0 +1,140 @@
+/* screen.c - draws lines over those that it drew before, each erased by itself: nothing flickers,
+ * and what scrolled away stays as it is. */
+#include "screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/str.h"
+#include "table.h"
+
+enum { COLUMNS_GUESS = 80, ROWS_GUESS = 24 };
+
+#define ERASE_LINE "\r\033[2K"
+#define ERASE_REST "\033[J"
+#define LINES_UP   "\033[%dA"
+
+struct screen {
+	struct str shown; /* the lines that were drawn last */
+	bool hidden;      /* they are not on the terminal now */
+};
+
+static void terminal_size(int *columns, int *rows)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0)
+		size = (struct winsize){0};
+	*columns = size.ws_col ? size.ws_col : COLUMNS_GUESS;
+	*rows = size.ws_row ? size.ws_row : ROWS_GUESS;
+}
+
+void screen_size(int *columns, int *rows)
+{
+	terminal_size(columns, rows);
+	*columns = MAX(*columns - 1, 1);
+	*rows = MAX(*rows - 1, 1);
+}
+
+struct screen *screen_new(void)
+{
+	struct screen *s = xcalloc(1, sizeof(*s));
+
+	s->hidden = true;
+	return s;
+}
+
+void screen_free(struct screen *s)
+{
+	if (!s)
+		return;
+	str_free(&s->shown);
+	free(s);
+}
+
+/* Colours take no columns. */
+static int width_of(const char *line, size_t len)
+{
+	CLEANUP(str_free) struct str plain = STR_INIT;
+
+	for (size_t i = 0; i < len; i++) {
+		if (line[i] == '\033')
+			i += strcspn(line + i, "m");
+		else
+			str_addc(&plain, line[i]);
+	}
+	return text_width(str_text(&plain));
+}
+
+/* How many rows the lines take now. A terminal that became narrower has wrapped those that no
+ * longer fit. */
+static int rows_of(const char *lines, int columns)
+{
+	int rows = 0;
+
+	for (const char *line = lines; *line;) {
+		size_t len = strcspn(line, "\n");
+		rows += 1 + MAX(width_of(line, len) - 1, 0) / columns;
+		line += len + (line[len] == '\n');
+	}
+	return rows;
+}
+
+static void add_way_up(struct screen *s, struct str *out)
+{
+	int columns, rows, up;
+
+	terminal_size(&columns, &rows);
+	if (s->hidden || !(up = rows_of(str_text(&s->shown), columns)))
+		return;
+	str_addf(out, "\r" LINES_UP, up);
+}
+
+static void put(const struct str *out)
+{
+	fflush(stderr);
+	(void)fd_write_all(STDERR_FILENO, str_text(out),
+			   out->len); /* in one piece: no half of it is seen */
+}
+
+void screen_draw(struct screen *s, const char *lines)
+{
+	CLEANUP(str_free) struct str out = STR_INIT;
+
+	add_way_up(s, &out);
+	for (const char *line = lines; *line;) {
+		size_t len = strcspn(line, "\n");
+		str_add(&out, ERASE_LINE);
+		str_addn(&out, line, len);
+		str_add(&out, "\r\n");
+		line += len + (line[len] == '\n');
+	}
+	str_add(&out, ERASE_REST);
+	put(&out);
+	if (lines != str_text(&s->shown)) {
+		str_reset(&s->shown);
+		str_add(&s->shown, lines);
+	}
+	s->hidden = false;
+}
+
+void screen_clear(struct screen *s)
+{
+	CLEANUP(str_free) struct str out = STR_INIT;
+
+	if (s->hidden)
+		return;
+	add_way_up(s, &out);
+	str_add(&out, "\r" ERASE_REST);
+	put(&out);
+	s->hidden = true;
+}
+
+void screen_restore(struct screen *s)
+{
+	if (s->hidden && s->shown.len)
+		screen_draw(s, str_text(&s->shown));
+}

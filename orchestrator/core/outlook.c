@@ -1,0 +1,150 @@
+/* outlook.c - how long the run will take from now on, and what it will have cost then: for
+ * displays, decides nothing. */
+#include "impl.h"
+
+#include <stdlib.h>
+
+#include "../base/clock.h"
+
+enum {
+	RELEASE_MS = 1500, /* from the release call to its answer, with the list that follows */
+	LEAST_SHARE = 4,   /* a pod that is overdue is expected after this part of the usual time */
+	OUTLOOK_MOST_S = 30 * 24 * 3600, /* beyond that it is not known */
+};
+
+struct helper { /* a pod that renders, or will */
+	double from_s, rate;
+};
+
+/* What a worker renders a second by the plan: the forecast of its GPU, else the job's own estimate
+ * of its segments. */
+static double planned_rate(const struct core *c, const struct core_pod *p)
+{
+	const struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
+	double mean = c->todo ? c->weight_todo / (double)c->todo : 0, est_s = 0, weight = 0;
+
+	if (f && mean > 0) {
+		double sum = mean *
+			     (double)MAX(MIN((size_t)MAX(f->of.batch_max, 1), c->todo), (size_t)1);
+		double batch_s = speed_batch_s(&f->of.speed, mean, sum);
+		if (batch_s > 0)
+			return sum / batch_s;
+	}
+	for (size_t i = 0; i < c->seg_count; i++)
+		if (c->segs[i].state <= SEG_HELD) {
+			est_s += c->segs[i].est_s;
+			weight += c->segs[i].weight;
+		}
+	return est_s > 0 ? weight / est_s : 0;
+}
+
+/* From now on. A pod that takes longer than expected is always expected soon. */
+static double ready_in_s(const struct core *c, const struct core_pod *p)
+{
+	const struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
+	int64_t cold_ms = c->cold_ms                  ? c->cold_ms
+			  : f && f->of.cold_p50_s > 0 ? (int64_t)(f->of.cold_p50_s * 1000)
+						      : COLD_GUESS_MS;
+
+	if (p->phase == POD_WORKING)
+		return 0;
+	return (double)MAX(cold_ms - (c->now - p->create_at), cold_ms / LEAST_SHARE) / 1000;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	double x = ((const struct helper *)a)->from_s, y = ((const struct helper *)b)->from_s;
+
+	return (x > y) - (x < y);
+}
+
+static size_t list_helpers(const struct core *c, struct helper *list)
+{
+	double measured = dispatch_rate(c), planned = 0;
+	size_t count = 0;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (!pod_active(p) || p->draining || p->phase == POD_AMBIGUOUS)
+			continue;
+		if (measured <= 0 && planned <= 0)
+			planned = planned_rate(c, p);
+		double rate = measured > 0 ? measured : planned;
+		int workers = p->workers_ready ? p->workers_ready : MAX(c->conf.workers, 1);
+		list[count++] = (struct helper){.from_s = ready_in_s(c, p), .rate = rate * workers};
+	}
+	qsort(list, count, sizeof(*list), by_start);
+	return count;
+}
+
+/* When so much weight is rendered, by helpers that join one after the other; negative: never. */
+static double done_in_s(const struct helper *list, size_t count, double weight)
+{
+	double rate = 0, at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double by_then = rate * (list[i].from_s - at);
+		if (by_then >= weight)
+			break;
+		weight -= by_then;
+		at = list[i].from_s;
+		rate += list[i].rate;
+	}
+	return rate > 0 ? at + weight / rate : -1;
+}
+
+/* Of pods that are released when the work is done: until the last of them is proven gone. */
+static int64_t gone_in_ms(const struct core *c, int64_t render_ms)
+{
+	int64_t last = 0;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (!pod_may_bill(p))
+			continue;
+		int64_t proof = c->conf.providers[p->provider].look_gap_ms + RELEASE_MS;
+		int64_t from = p->phase == POD_CONFIRMING && p->released_at
+				       ? p->released_at - c->now
+			       : p->phase == POD_RELEASING ? 0
+							   : render_ms;
+		last = MAX(last, MAX(from + proof, 0));
+	}
+	return last;
+}
+
+static double weight_left(const struct core *c)
+{
+	double left = 0;
+
+	for (size_t i = 0; i < c->seg_count; i++)
+		left += c->segs[i].state <= SEG_HELD ? c->segs[i].weight : 0;
+	return left;
+}
+
+void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out)
+{
+	double left = weight_left(c), render_s = 0;
+
+	*out = (struct core_outlook){.stops = c->signals,
+				     .stopping = core_stopping(c),
+				     .render_ms = -1,
+				     .gone_ms = -1,
+				     .total_microusd = -1};
+	if (left > 0 && !out->stopping) {
+		struct helper *list = xcalloc((size_t)c->pod_count + 1, sizeof(*list));
+		render_s = done_in_s(list, list_helpers(c, list), left);
+		free(list);
+	}
+	if (render_s < 0 || render_s > OUTLOOK_MOST_S)
+		return;
+	out->render_ms = (int64_t)(render_s * 1000);
+	out->gone_ms = gone_in_ms(c, out->render_ms);
+	out->total_microusd = 0;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		bool bills = p->phase <= POD_RELEASING && p->phase != POD_AMBIGUOUS;
+		out->total_microusd +=
+			core_cost(p, now_ms) +
+			(bills ? money_for(p->price_microusd_h, out->render_ms + RELEASE_MS) : 0);
+	}
+}
