@@ -17,6 +17,7 @@
 ## make chatterbox-wheels     the locked packages of chatterbox (some 210 MB, from PyPI), for the test of its set-up in a bare root
 ## make chatterbox-packages   the published Chatterbox and torch (some 5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
 ## make gpu-experiments [OUT=build/gpu.json]   times and memory of Chatterbox's shapes with random weights on the GPU here, and the prior that follows
+## make pages                 the tables of keys in config/README.md
 ## make lint                  who includes whom, layout, warnings of clang and musl, shellcheck
 ## make format                lays all C files out as .clang-format says
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -190,7 +191,7 @@ DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libs
               libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates
 DEPS_TEST  := ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
-              iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema python3-asyncssh \
+              iproute2 util-linux busybox cron faketime man-db mandoc tmux python3 python3-jsonschema python3-asyncssh \
               nodejs debootstrap openssl python3-venv python3-pip
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
@@ -307,26 +308,39 @@ soak: deps-test
 help:
 	@sed -n 's/^## //p' Makefile
 
+# The tables of config/README.md, from the key tables of the program; tests/e2e/pages.sh fails when they differ.
+.PHONY: pages
+pages: $(BUILD)/burst
+	$(Q)$(BUILD)/burst help burst.cfg --markdown >$(BUILD)/keys.md
+	$(Q)sed -i -e '/^<!-- keys: /,/^<!-- end of the keys/ { /^<!--/!d }' -e '/^<!-- keys: /r $(BUILD)/keys.md' config/README.md
+
 # ---- installing ----
 DESTDIR ?=
 # what a provider outside the tree is compiled with (-I PREFIX/include/burst)
 HEADERS := orchestrator/provider.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h jsonx.h log.h mem.h mistakes.h path.h section.h str.h)
 install-headers:
 	@for h in $(HEADERS:orchestrator/%=%); do install -D -m 644 orchestrator/$$h $(DESTDIR)$(PREFIX)/include/burst/$$h || exit 1; done
-install: all install-headers
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
-		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+# manual, examples and the protocol of workers
+SHARE    := $(DESTDIR)$(PREFIX)/share
+EXAMPLES := $(filter-out %/demo.sh,$(wildcard config/examples/*/*))
+.PHONY: install-docs
+install-docs: $(BUILD)/burst
+	$(Q)install -d $(SHARE)/man/man1 $(SHARE)/man/man5
+	$(Q)$(BUILD)/burst help --man >$(SHARE)/man/man1/burst.1
+	$(Q)$(BUILD)/burst help burst.cfg --man >$(SHARE)/man/man5/burst.cfg.5
+	$(Q)install -D -m 644 jobs/PROTOCOL.md $(SHARE)/doc/burst/PROTOCOL.md
+	$(Q)for f in $(EXAMPLES:config/%=%); do install -D -m 644 config/$$f $(SHARE)/doc/burst/$$f || exit 1; done
+install: all install-headers install-docs
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
+		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BUILD)/burst $(DESTDIR)$(PREFIX)/bin/burst
-	$(BUILD)/burst help --man > $(DESTDIR)$(PREFIX)/share/man/man1/burst.1
-	$(BUILD)/burst completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/burst
-	$(BUILD)/burst completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_burst
-	$(BUILD)/burst completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/burst.fish
+	$(BUILD)/burst completion bash > $(SHARE)/bash-completion/completions/burst
+	$(BUILD)/burst completion zsh > $(SHARE)/zsh/site-functions/_burst
+	$(BUILD)/burst completion fish > $(SHARE)/fish/vendor_completions.d/burst.fish
 uninstall:
-	rm -rf $(DESTDIR)$(PREFIX)/include/burst
-	rm -f $(DESTDIR)$(PREFIX)/bin/burst $(DESTDIR)$(PREFIX)/share/man/man1/burst.1 \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/burst \
-		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_burst \
-		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/burst.fish
+	rm -rf $(DESTDIR)$(PREFIX)/include/burst $(SHARE)/doc/burst
+	rm -f $(DESTDIR)$(PREFIX)/bin/burst $(SHARE)/man/man1/burst.1 $(SHARE)/man/man5/burst.cfg.5 \
+		$(SHARE)/bash-completion/completions/burst $(SHARE)/zsh/site-functions/_burst \
+		$(SHARE)/fish/vendor_completions.d/burst.fish
 
 -include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)

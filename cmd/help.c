@@ -1,6 +1,7 @@
 /* help.c - `burst help`: prints the usage of all commands or of one. */
 #include "cmd.h"
 
+#include "keys_page.h"
 #include "text.h"
 
 #define WIDTH 80
@@ -58,8 +59,9 @@ void help_all(FILE *to, const struct cmd *const *commands)
 		show_group(to, commands, (enum cmd_group)group);
 	fputs("\nFlags of every command\n", to);
 	show_common(to, false);
-	fputs("\nBegin with `burst init`, then `burst run`. `burst help COMMAND` tells more, and\n"
-	      "`burst help --man | man -l -` everything: exit statuses, files, environment.\n",
+	fputs("\nBegin with `burst init`, then `burst run`. `burst help COMMAND` explains a\n"
+	      "command, `burst help burst.cfg` every key of a config. The manual has examples,\n"
+	      "exit statuses, files and environment variables: `burst help --man | man -l -`.\n",
 	      to);
 }
 
@@ -82,7 +84,15 @@ void help_one(FILE *to, const struct cmd *cmd)
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	if (opt_has(ctx, "man")) {
+	bool man = opt_has(ctx, "man"), markdown = opt_has(ctx, "markdown");
+
+	if (ctx->arg_count && !strcmp(ctx->args[0], "burst.cfg")) {
+		(man ? keys_man : markdown ? keys_markdown : keys_text)(stdout);
+	} else if (markdown) {
+		return err_set(err, ERR_USAGE,
+			       "--markdown goes with burst.cfg alone: burst help "
+			       "burst.cfg --markdown");
+	} else if (man) {
 		man_print(stdout, ctx->commands);
 	} else if (ctx->arg_count == 0) {
 		help_all(stdout, ctx->commands);
@@ -96,16 +106,16 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "man", NULL, "the man page burst(1), as roff: burst help --man | man -l -", NULL,
-	 false},
+	{0, "man", NULL, "as a man page: burst help --man | man -l -", NULL, false},
+	{0, "markdown", NULL, "the keys of burst.cfg as tables in Markdown", NULL, false},
 	{0},
 };
 
 const struct cmd cmd_help = {
 	.name = "help",
-	.args = "[COMMAND]",
+	.args = "[COMMAND|burst.cfg]",
 	.max_args = 1,
-	.summary = "show what burst, or one command, does",
+	.summary = "show what burst, or one command, does; with burst.cfg, every key",
 	.opts = opts,
 	.group = CMD_GROUP_OTHER,
 	.run = run,

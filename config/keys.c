@@ -136,6 +136,21 @@ static const struct {
 };
 /* clang-format on */
 
+const char *keys_range(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+		const char *rest = path;
+		size_t len = bounds[i].group ? strlen(bounds[i].group) : 0;
+
+		if (len && (strncmp(path, bounds[i].group, len) != 0 || path[len] != '.'))
+			continue;
+		rest += len ? len + 1 : 0;
+		if (!strcmp(rest, bounds[i].key))
+			return bounds[i].wanted;
+	}
+	return NULL;
+}
+
 static int check_range(const struct section *top, size_t i, struct err *err)
 {
 	const char *group = bounds[i].group, *key = bounds[i].key;

@@ -74,13 +74,29 @@ says burst.1 "man page" '.TH BURST 1'
 for command in $("$burst" words commands); do
 	grep -q "^\.SS $command" burst.1 || fail "man page: $command is missing"
 done
-if command -v groff >/dev/null; then
-	groff -man -Tascii -P-cbou -ww burst.1 >page 2>warnings || fail "groff"
-	silent warnings "groff"
-	grep -q 'EXIT STATUS' page || fail "man page: exit statuses are missing"
-else
-	echo "cli: no groff here: the man page was not formatted" >&2
-fi
+expect 0 "man page of the config" "$burst" help burst.cfg --man
+cp out burst.cfg.5
+says burst.cfg.5 "man page of the config" '.TH BURST.CFG 5'
+for key in caps.max_cost job.engine job.outputs providers.modal.app; do
+	grep -qxF ".B $key" burst.cfg.5 || fail "man page of the config: $key is missing"
+done
+for page in burst.1 burst.cfg.5; do
+	if command -v groff >/dev/null; then
+		groff -man -Tascii -P-cbou -ww $page >page 2>warnings || fail "groff $page"
+		silent warnings "groff $page"
+		grep -q '^EXAMPLES' page || fail "$page: examples are missing"
+		grep -q '^SEE ALSO' page || fail "$page: SEE ALSO is missing"
+	else
+		echo "cli: no groff here: $page was not formatted" >&2
+	fi
+	# a page has no date: what it says goes with a version
+	! command -v mandoc >/dev/null || mandoc -Tlint -W warning $page 2>&1 | grep -v 'missing date' >warnings
+	silent warnings "mandoc $page"
+done
+grep -q 'EXIT STATUS' burst.1 || fail "man page: exit statuses are missing"
+expect 0 "keys as text" "$burst" help burst.cfg
+says out "keys as text" "caps.max_cost"
+expect 2 "Markdown of no page" "$burst" help run --markdown
 for shell in bash zsh fish; do
 	expect 0 "completion $shell" "$burst" completion $shell
 	if command -v $shell >/dev/null; then

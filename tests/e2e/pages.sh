@@ -133,4 +133,28 @@ t_keys_of_ones_own_file_are_accepted() {
 	done < <(blocks own)
 }
 
+t_the_tables_of_keys_are_fresh() {
+	"$BURST" help burst.cfg --markdown >want.md
+	sed -n '/^<!-- keys: /,/^<!-- end of the keys/ { /^<!--/!p }' "$ROOT/config/README.md" >got.md
+	cmp -s got.md want.md || complain "config/README.md is older than the key tables: run \`make pages\` ($(diff got.md want.md | grep '^[<>]' | head -n 2 | tr '\n' '|'))"
+	[ "$(grep -c '^| `' got.md)" -ge 100 ] || complain "only $(grep -c '^| `' got.md) keys"
+}
+
+t_the_manual_is_installed() {
+	make -s -C "$ROOT" install-docs BUILD="$(dirname "$BURST")" DESTDIR="$T/root" PREFIX=/usr >make.txt 2>&1 || complain "make: $(tail -n 1 make.txt)"
+	find root -type f | sed 's|^root/usr/share/||' | sort >files.txt
+	for file in man/man1/burst.1 man/man5/burst.cfg.5 doc/burst/PROTOCOL.md doc/burst/examples/quiz/burst.cfg doc/burst/examples/quiz/quiz.jsonl; do
+		grep -qxF "$file" files.txt || complain "$file is not installed"
+	done
+	if command -v man >/dev/null; then
+		for page in root/usr/share/man/man1/burst.1 root/usr/share/man/man5/burst.cfg.5; do
+			LC_ALL=C MANWIDTH=80 man -l --warnings $page >page.txt 2>warnings.txt || complain "man -l $page: exit $?"
+			is "$(cat warnings.txt)" "" "warnings of $page"
+		done
+		has page.txt "caps.max_cost"
+	fi
+	make -s -C "$ROOT" uninstall BUILD="$(dirname "$BURST")" DESTDIR="$T/root" PREFIX=/usr >make.txt 2>&1 || complain "uninstall: $(tail -n 1 make.txt)"
+	is "$(find root -type f)" "" "files that make uninstall leaves"
+}
+
 run_tests "$@"
