@@ -113,9 +113,9 @@ static const struct opt opts[] = {
 
 const struct cmd cmd_help = {
 	.name = "help",
-	.args = "[COMMAND|burst.cfg]",
+	.args = "[COMMAND]",
 	.max_args = 1,
-	.summary = "show what burst, or one command, does; with burst.cfg, every key",
+	.summary = "show what burst or one command does; burst.cfg: every key",
 	.opts = opts,
 	.group = CMD_GROUP_OTHER,
 	.run = run,

@@ -90,8 +90,11 @@ for page in burst.1 burst.cfg.5; do
 		echo "cli: no groff here: $page was not formatted" >&2
 	fi
 	# a page has no date: what it says goes with a version
-	! command -v mandoc >/dev/null || mandoc -Tlint -W warning $page 2>&1 | grep -v 'missing date' >warnings
-	silent warnings "mandoc $page"
+	if command -v mandoc >/dev/null; then
+		mandoc -Tlint -W warning $page >said 2>&1 || : # its status tells of the date, too
+		sed '/missing date/d' said >warnings
+		silent warnings "mandoc $page"
+	fi
 done
 grep -q 'EXIT STATUS' burst.1 || fail "man page: exit statuses are missing"
 expect 0 "keys as text" "$burst" help burst.cfg
