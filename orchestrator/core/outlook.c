@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "../base/clock.h"
+#include "base/clock.h"
 
 enum {
 	RELEASE_MS = 1500, /* from the release call to its answer, with the list that follows */

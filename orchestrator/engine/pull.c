@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/mem.h"
-#include "../base/str.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 enum { LAYERS_MOST = 64, LINE_MOST = 512, ID_MAX = 24, DOWNLOAD_SHARE = 70 };
 
