@@ -4116,6 +4116,102 @@ static void worker_failed_parts(struct agent *a, struct worker *w, const char *r
 	}
 }
 
+/* ---- what workers measured: cache/probe.jsonl on the volume ---- */
+
+#define PROBE_FILE     "cache/probe.jsonl"
+#define PROBE_MOST     (64 << 10) /* bytes of the file: some hundred cards and versions */
+#define PROBE_KEY_MOST 512
+
+/* The volume's list, whole lines only. Empty: there is none that can be read. */
+static void probe_read(int volume, struct buf *list)
+{
+	struct stat st;
+	int fd = open_below(volume, PROBE_FILE, &st);
+	if (fd < 0 || read_all(fd, PROBE_MOST, list) < 0)
+		buf_drop(list, list->len);
+	close_fd(&fd);
+	while (list->len && list->p[list->len - 1] != '\n')
+		list->len--;
+}
+
+/* Adds a line unless it is there; the oldest lines make room for it. False: it was there. */
+static bool probe_add(struct buf *list, const char *line)
+{
+	size_t len = strlen(line);
+	for (const char *at = buf_str(list); (at = strstr(at, line)); at++)
+		if (at == list->p || at[-1] == '\n')
+			return false;
+	while (list->len + len > PROBE_MOST) {
+		const char *end = memchr(list->p, '\n', list->len);
+		buf_drop(list, end ? (size_t)(end - list->p) + 1 : list->len);
+	}
+	buf_text(list, line);
+	return true;
+}
+
+/* Writes the list below root, whole or not at all: several pods may use the volume. */
+static void probe_write(const struct agent *a, int root, const char *path, struct buf *list)
+{
+	const char *name;
+	int dir = open_parent(root, path, true, &name);
+	char *temp = xprintf(".%s.%s", name, a->attempt);
+	int fd = dir < 0 ? -1
+			 : openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+				  0644);
+	bool written = fd >= 0 && write_all(fd, buf_str(list), list->len) == 0;
+	close_fd(&fd);
+	if (!written || renameat(dir, temp, dir, name) < 0)
+		unlinkat(dir, temp, 0);
+	close_fd(&dir);
+	free(temp);
+}
+
+static char *probe_path(const struct agent *a)
+{
+	return xprintf("tree/%d/probe.jsonl", a->starts);
+}
+
+/* Workers may not read the volume: they get a copy of the list on the container's disk. */
+static void probe_bring(struct agent *a)
+{
+	struct buf list = {0};
+	char *path = probe_path(a), *whole = xprintf("%s/%s", a->disk, path);
+	probe_read(a->volume_fd, &list);
+	if (list.len)
+		probe_write(a, a->disk_fd, path, &list);
+	env_set(&a->start_env, "BURST_PROBE", whole);
+	free(whole);
+	free(path);
+	buf_free(&list);
+}
+
+/* A worker's hello says what it measured. If the list cannot be written, the next pod measures
+ * again. */
+static void probe_keep(struct agent *a, const struct json *hello)
+{
+	const struct json *probe = json_get(hello, "probe");
+	if (!probe || probe->type != J_OBJECT)
+		return;
+	const char *key = json_text(probe, "key", "");
+	int64_t most = json_int(probe, "max_batch", 0);
+	if (!*key || strlen(key) > PROBE_KEY_MOST || most < 1 || most > (int64_t)1 << 20)
+		return;
+	struct buf line = {0}, list = {0};
+	buf_char(&line, '{');
+	js_text(&line, "key", key);
+	js_int(&line, "max_batch", most);
+	buf_text(&line, "}\n");
+	probe_read(a->volume_fd, &list);
+	if (probe_add(&list, buf_str(&line))) {
+		char *path = probe_path(a);
+		probe_write(a, a->volume_fd, PROBE_FILE, &list);
+		probe_write(a, a->disk_fd, path, &list);
+		free(path);
+	}
+	buf_free(&line);
+	buf_free(&list);
+}
+
 /* What took how long before hello, as the worker says it. Names of other phases, and what no time
  * can be, are left out. Before it comes what the agent did: unpack_bytes 0: nothing. */
 static void say_phases(struct buf *b, const struct json *line, int64_t unpack_ms,
@@ -4176,6 +4272,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	js_int(b, "load_ms", now_ms(a) - w->began_ms);
 	say_phases(b, line, a->unpack_ms, a->unpack_bytes);
 	event_end(a);
+	probe_keep(a, line);
 }
 
 static struct segment *held_segment(const struct worker *w, const char *id, struct part **part)
@@ -5939,6 +6036,7 @@ static void start_begin(struct agent *a, const struct json *op)
 	a->worker_root = json_yes(op, "root");
 	a->hang_ms = json_int(op, "hang_s", a->command ? 0 : HANG_DEFAULT_MS / 1000) * 1000;
 	start_read_env(a, op);
+	probe_bring(a);
 	start_read_outputs(a, op);
 	if (!a->command && !a->worker_command)
 		return say_error(a, "start needs a worker");

@@ -106,6 +106,16 @@ def has_kernels(archs: list[str], major: int, minor: int) -> bool:
     return False
 
 
+def driver_version(path: str = "/proc/driver/nvidia/version") -> str:
+    """Of NVIDIA's kernel module, such as "570.86.15". Empty: it is not said."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            found = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s", f.read(4096))
+    except OSError:
+        return ""
+    return found[1] if found else ""
+
+
 class Cuda:
     """The first card that torch sees."""
 
@@ -154,7 +164,7 @@ class Cuda:
         return self.torch.cuda.max_memory_allocated() / GIB
 
     def facts(self) -> str:
-        return f"{self.gpu} {self.total_gib():.1f} GiB torch {self.torch.__version__}"
+        return f"{self.gpu} {self.total_gib():.1f} GiB driver {driver_version() or '?'} torch {self.torch.__version__}"
 
 
 def in_bfloat16(torch: Any) -> tuple[str, Any, Device]:

@@ -1,10 +1,10 @@
-"""How many segments fit on the card at once: measured with rehearsals of 1 and 4, and kept for the other workers and the next
-start in this container."""
+"""How many segments fit on the card at once: measured with rehearsals of 1 and 4. Hello says the result, the agent keeps it on the
+volume, and the next worker on a card like this with the same versions starts without measuring."""
 from __future__ import annotations
 
 import json
 import os
-from typing import Optional
+from typing import Any, Optional
 
 from burst_device import kind_of
 from burst_engine import Engine
@@ -55,37 +55,38 @@ def measure(engine: Engine, device: object, workers: int) -> int:
     return max(b, 1)
 
 
-def cache_path() -> str:
-    home = os.environ.get("HOME", "/tmp")
-    return os.path.join(home, ".burst-probe.json")
-
-
-def read_cache() -> dict[str, int]:
+def known(key: str) -> int:
+    """What an earlier worker measured under this key, on any pod of this volume: the last such line of $BURST_PROBE. 0: nothing."""
+    most = 0
     try:
-        with open(cache_path(), encoding="utf-8") as f:
-            known = json.load(f)
-        return known if isinstance(known, dict) else {}
+        with open(os.environ.get("BURST_PROBE", ""), encoding="utf-8") as f:
+            for line in f:
+                most = read_line(line, key) or most
     except (OSError, ValueError):
-        return {}
+        pass  # the file is missing or not text: this worker measures again
+    return most
 
 
-def most_at_once(engine: Engine, device: object, versions: str) -> int:
-    """0: not even one segment fits. Without a card to probe: what the engine says."""
+def read_line(line: str, key: str) -> int:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return 0
+    most = found.get("max_batch") if isinstance(found, dict) and found.get("key") == key else 0
+    return most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else 0
+
+
+def most_at_once(engine: Engine, device: object, versions: str) -> tuple[int, Optional[dict[str, Any]]]:
+    """How many segments fit, and what hello says in "probe" if that was measured here: the agent keeps it on the volume.
+    0: not even one segment fits. Without a card to probe: what the engine says."""
     if not device.total_gib():
-        return engine.max_batch
+        return engine.max_batch, None
     workers = max(1, int(os.environ.get("BURST_WORKERS", "1") or 1))
     key = f"{engine.name} {versions} {device.facts()} workers {workers}{' graphs' if engine.held_gib() else ''}"
-    known = read_cache()
-    if isinstance(known.get(key), int) and known[key] > 0:
-        return min(known[key], engine.max_batch)
-    b = measure(engine, device, workers)
+    most = known(key)
+    if most:
+        log(f"memory: batches of {most} fit, as measured before on a card like this")
+        return min(most, engine.max_batch), None
+    most = measure(engine, device, workers)
     device.release()
-    known[key] = b
-    try:
-        beside = f"{cache_path()}.{os.getpid()}"
-        with open(beside, "w", encoding="utf-8") as f:
-            json.dump(known, f)
-        os.replace(beside, cache_path())
-    except OSError:
-        pass  # the next start measures again
-    return b
+    return most, {"key": key, "max_batch": most} if most else None

@@ -105,14 +105,14 @@ def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:
     versions = {p: version_of(p) or "?" for p in engine.packages}
     own = next(iter(versions.values()), "1")
     with phase("probe"):
-        most = most_at_once(engine, device, " ".join(f"{p}={v}" for p, v in versions.items()))
+        most, probe = most_at_once(engine, device, " ".join(f"{p}={v}" for p, v in versions.items()))
     if most < 1:
         raise CannotRun(TooSmall(f"{device.gpu}: {device.total_gib():.1f} GiB are not enough for one segment"))
     engine.expect(most)
     short = engine.weights()[:12]
     return device, {"version": f"{own} {short}".strip(), "versions": versions, "weights": engine.weights(),
                     "sample_rate": engine.sample_rate, "max_batch": most, "batching": engine.batching, "gpu": device.gpu,
-                    "phases": phase.facts()}
+                    "phases": phase.facts(), **({"probe": probe} if probe else {})}
 
 
 def explain(error: Exception) -> str:

@@ -32,6 +32,31 @@ t_the_harness_renders_in_batches() {
 	is "$(timings 'map(select(.tokens_ms < 50 or .total_ms < .tokens_ms)) | length')" 0 "batches without their times"
 	in_log 'memory: 3.00 GiB + 1.000 GiB a segment of 24.0 GiB: batches of 16'
 }
+t_the_next_pod_of_a_card_does_not_probe() {
+	local list
+	measured() { # measured TIMES: renders all once more; so often it was measured in all runs so far
+		rm -rf out
+		LIMIT=60 burst run
+		is "$STATUS" 0 "exit status of run $1 ($(tail -n 2 err.txt | tr '\n' '|'))"
+		is "$(cat "$BURST_STATE_DIR"/runs/*/log | grep -cF 'GiB a segment of 24.0 GiB: batches of 16')" "$1" "times that it was measured"
+	}
+	fake_job 35 CARD=24 BASE=3 SLOPE=1
+	measured 1
+	list=$(find "$BURST_STATE_DIR" -path '*/cache/probe.jsonl')
+	is "$(jq -r .max_batch "$list")" 16 "what the volume keeps"
+	has "$list" 'Fake 5090 24.0 GiB driver 570.86.15'
+	measured 1
+	in_log 'batches of 16 fit, as measured before'
+	is "$(timings 'map(.b) | sort')" '[3,3,16,16,16,16]' "the batches of both"
+	echo 'export DRIVER=575.51.02' >>code/settings # what was measured with another driver does not count
+	measured 2
+	is "$(jq -r .max_batch "$list" | paste -sd' ')" '16 16' "both are kept"
+	# a link in its place: measured again, and nothing is written through it
+	rm "$list"
+	ln -s "$T/elsewhere" "$list"
+	measured 3
+	[ ! -e elsewhere ] || complain "the agent followed a link on the volume"
+}
 t_out_of_memory_is_mended_in_halves() {
 	fake_job 19 CARD=24 BASE=3 SLOPE=1 MORE=1.8 # 16 take 32 GiB, 8 take 17
 	burst run

@@ -311,6 +311,27 @@ static void phases_of_a_hello(void **state)
 	buf_free(&b);
 }
 
+/* The list of what workers measured keeps each line once, and stays small. */
+static void probes_are_listed(void **state)
+{
+	(void)state;
+	char line[64], first[64] = "";
+	struct buf list = {0};
+	for (int i = 0; i < 5000; i++) {
+		snprintf(line, sizeof(line), "{\"key\":\"card %d\",\"max_batch\":8}\n", i);
+		assert_true(probe_add(&list, line));
+		assert_false(probe_add(&list, line));
+		assert_true(list.len <= PROBE_MOST);
+		if (!i)
+			memcpy(first, line, sizeof(first));
+	}
+	assert_true(list.len > PROBE_MOST - sizeof(line));
+	assert_int_equal(strncmp(buf_str(&list), "{\"key\":\"card ", 13), 0);
+	assert_null(strstr(buf_str(&list), first)); /* the oldest made room */
+	assert_true(!strcmp(list.p + list.len - strlen(line), line));
+	buf_free(&list);
+}
+
 static void sha256_is_libcrypto_s(void **state)
 {
 	(void)state;
@@ -1298,6 +1319,7 @@ int main(void)
 		cmocka_unit_test(json_reads_as_jansson_does),
 		cmocka_unit_test(json_refuses),
 		cmocka_unit_test(phases_of_a_hello),
+		cmocka_unit_test(probes_are_listed),
 		cmocka_unit_test(json_written_is_json),
 		cmocka_unit_test(sha256_is_libcrypto_s),
 		cmocka_unit_test(sha256_is_the_same_both_ways),

@@ -1,7 +1,7 @@
 """An engine for tests, with the timing, the memory and the faults of a GPU engine, and no GPU.
 
 The environment sets: ONCE, LONGEST, EACH (seconds: a batch takes ONCE + LONGEST x longest text + EACH x all texts), CARD, BASE,
-SLOPE (GiB: CARD of 0 is no GPU; a batch of b takes BASE + SLOPE x b, and MORE times the
+DRIVER, TORCH (versions that the card's facts name), SLOPE (GiB: CARD of 0 is no GPU; a batch of b takes BASE + SLOPE x b, and MORE times the
 slope when it is no rehearsal), WAVE_SLOPE (the same for the sound), ARCH (what "torch" was built for), LOAD_S, FAULTS.
 FAULTS is a list "TEXT:FAULT" of texts that make the batch they are in behave so: oom (RuntimeError), cuda, nan, empty, runaway,
 error, hang; with "?" behind it, only with the seed that the task came with; with "!" only when the text is not alone.
@@ -44,6 +44,9 @@ class FakeCard(Cpu):
 
     def peak_gib(self) -> float:
         return self.peak
+
+    def facts(self) -> str:
+        return f"{self.gpu} {self.card:.1f} GiB driver {os.environ.get('DRIVER', '570.86.15')} torch {os.environ.get('TORCH', '2.8.0')}"
 
     def take(self, gib: float) -> None:
         if self.card and self.used + gib > self.card:

@@ -245,12 +245,29 @@ class Probe(unittest.TestCase):
                                               (3, 3, 0.5, 64, 0), (4, 3, 0.5, 64, 1), (24, 3, 0, 48, 48)):
             self.assertEqual(burst_probe.fit(free, base, slope, most), want, (free, base, slope, most))
 
-    def test_hello_says_what_fits_and_the_next_start_remembers(self) -> None:
-        with Worker(CARD=24, BASE=3, SLOPE=0.5) as worker:
+    def test_hello_says_what_fits_and_how_that_is_kept(self) -> None:
+        card = {"CARD": 24, "BASE": 3, "SLOPE": 0.5}
+        with Worker(**card) as worker, tempfile.TemporaryDirectory() as folder:
             self.assertEqual((worker.hello["max_batch"], worker.hello["gpu"]), (32, "Fake 5090"))
             self.assertIn("memory: 3.00 GiB + 0.500 GiB a segment of 24.0 GiB: batches of 32", worker.log())
-            with open(f"{worker.out.name}/.burst-probe.json", encoding="utf-8") as f:
-                self.assertEqual(list(json.load(f).values()), [32])
+            measured = worker.hello["probe"]
+            self.assertEqual(measured["max_batch"], 32)
+            for wanted in ("fake", "Fake 5090 24.0 GiB", "driver 570.86.15", "torch 2.8.0"):
+                self.assertIn(wanted, measured["key"])
+            list_ = os.path.join(folder, "probe.jsonl")
+            known = {**measured, "max_batch": 24}
+            for lines, extra, most, probes in (
+                    ([known], {}, 24, False),  # another number than it would measure: it was read
+                    ([{**known, "max_batch": 8}, known], {}, 24, False),
+                    ([{**known, "max_batch": 1000}], {}, 64, False),  # never more than the engine takes
+                    ([known], {"DRIVER": "575.51.02"}, 32, True), ([known], {"TORCH": "2.9.0"}, 32, True),
+                    ([known], {"CARD": 12}, 16, True), ([known], {"BURST_WORKERS": 2}, 16, True),
+                    ([{**known, "max_batch": "24"}, {**known, "max_batch": 0}, {**known, "max_batch": True}, [1], "x"], {}, 32, True)):
+                with open(list_, "w", encoding="utf-8") as f:
+                    f.write("no JSON\n" + "".join(json.dumps(line) + "\n" for line in lines))
+                with self.subTest(lines=lines, extra=extra), Worker(**{**card, **extra}, BURST_PROBE=list_) as again:
+                    self.assertEqual((again.hello["max_batch"], "probe" in again.hello), (most, probes))
+                    self.assertEqual("GiB a segment" in again.log(), probes)
 
     def test_what_a_rehearsal_did_not_allocate_counts_too(self) -> None:
         with Worker(CARD=24, BASE=3, SLOPE=0.25, HELD=0.25) as worker:
@@ -270,6 +287,18 @@ class Device(unittest.TestCase):
         where, number, device = burst_device.in_bfloat16(torch)
         self.assertEqual((where, number, asked), ("cuda", "half", ["high"]))
         self.assertIsNone(device.self_test())
+
+    def test_the_version_of_the_driver(self) -> None:
+        said = "NVRM version: NVIDIA UNIX {}x86_64 Kernel Module  {}  Thu Jan 16 21:13:05 UTC 2025\nGCC version: gcc version 12.2.0\n"
+        for text, version in ((said.format("", "535.183.01"), "535.183.01"),
+                              (said.format("Open Kernel Module for ", "570.86.15").replace(" Kernel Module  ", "  "), "570.86.15"),
+                              ("no such words", ""), (None, "")):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "version")
+                if text is not None:
+                    with open(path, "w", encoding="utf-8") as f:
+                        f.write(text)
+                self.assertEqual(burst_device.driver_version(path), version)
 
     def test_kernels(self) -> None:
         has = burst_device.has_kernels
