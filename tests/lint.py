@@ -213,6 +213,14 @@ def check_named_tests(path):
             complain(f'{path} names the test "tests/{test}", which does not exist')
 
 
+def check_named_files(path):
+    """Each file of the tree that a page names exists, from the root, from the page's folder, or from orchestrator/."""
+    for name in sorted(set(re.findall(r"`([a-z_]+/[A-Za-z0-9_./-]+\.(?:c|h|sh|py|sql|js|md|txt|proto))`", read(path)))):
+        places = [at for at in ("", os.path.dirname(path), "orchestrator", "tests") if os.path.isdir(os.path.join(at, name.split("/")[0]))]
+        if places and "NAME" not in name and not any(os.path.exists(os.path.join(at, name)) for at in places):
+            complain(f"{path} names the file {name}, which does not exist")
+
+
 def check_promises():
     """Each row of the table names tests, and nothing but tests, in its last column."""
     path = "tests/README.md"
@@ -229,6 +237,7 @@ def check_promises():
 def check_pages():
     for path in git_files("*.md"):
         check_named_tests(path)
+        check_named_files(path)
         for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", read(path)):
             if not os.path.exists(os.path.join(os.path.dirname(path), link)):
                 complain(f"{path} links to {link}, which does not exist")

@@ -42,13 +42,13 @@ static int width_now(const struct core *c)
 	return (size_t)c->conf.pods < most ? c->conf.pods : (int)most;
 }
 
-/* The rule, which README tells under "How wide": `pods` is the most that are rented at once. A
- * further pod bills while it comes up and renders nothing, so it is rented only if it would then
- * have work for at least as long: below that it adds more to the cost than it takes from the time.
- * One that comes up is released again when there will be work for less than a quarter of the time
- * that it still needs. A worker's start is no work: first batches count only as far as they cannot
- * be too slow (dispatch_rate_at_best). With a deadline that takes several pods (conf.at_once) all
- * are rented at once; the canary runs on the first that is up. */
+/* The rule, which plan/README.md tells under "How wide": `pods` is the most that are rented at
+ * once. A further pod bills while it comes up and renders nothing, so it is rented only if it would
+ * then have work for at least as long: below that it adds more to the cost than it takes from the
+ * time. One that comes up is released again when there will be work for less than a quarter of the
+ * time that it still needs. A worker's start is no work: first batches count only as far as they
+ * cannot be too slow (dispatch_rate_at_best). With a deadline that takes several pods
+ * (conf.at_once) all are rented at once; the canary runs on the first that is up. */
 bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
 		int64_t least_ms)
 {
