@@ -35,25 +35,6 @@ static int end_line(struct toml *t)
 	return 0;
 }
 
-static void add_utf8(struct str *to, unsigned c)
-{
-	if (c < 0x80) {
-		str_addc(to, (char)c);
-	} else if (c < 0x800) {
-		str_addc(to, (char)(0xc0 | c >> 6));
-		str_addc(to, (char)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		str_addc(to, (char)(0xe0 | c >> 12));
-		str_addc(to, (char)(0x80 | (c >> 6 & 0x3f)));
-		str_addc(to, (char)(0x80 | (c & 0x3f)));
-	} else {
-		str_addc(to, (char)(0xf0 | c >> 18));
-		str_addc(to, (char)(0x80 | (c >> 12 & 0x3f)));
-		str_addc(to, (char)(0x80 | (c >> 6 & 0x3f)));
-		str_addc(to, (char)(0x80 | (c & 0x3f)));
-	}
-}
-
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -77,7 +58,7 @@ static int read_code_point(struct toml *t, struct str *to, int digits)
 	}
 	if (!c || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
 		return complain(t, "a \\u that is no character");
-	add_utf8(to, c);
+	str_add_utf8(to, c);
 	return 0;
 }
 

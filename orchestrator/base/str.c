@@ -46,6 +46,16 @@ void str_addc(struct str *to, char c)
 	str_addn(to, &c, 1);
 }
 
+void str_add_utf8(struct str *to, uint32_t c)
+{
+	static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+	int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+
+	str_addc(to, (char)(lead[more] | c >> 6 * more));
+	while (more--)
+		str_addc(to, (char)(0x80 | (c >> 6 * more & 0x3f)));
+}
+
 void str_addf(struct str *to, const char *fmt, ...)
 {
 	char small[512];

@@ -21,6 +21,8 @@ struct str {
 void str_add(struct str *to, const char *text);
 void str_addn(struct str *to, const void *bytes, size_t len);
 void str_addc(struct str *to, char c);
+/* One code point; c must be one: at most 0x10ffff and no surrogate. */
+void str_add_utf8(struct str *to, uint32_t c);
 void str_addf(struct str *to, const char *fmt, ...) PRINTF(2, 3);
 /* One word of a POSIX shell command, quoted so that the shell sees exactly these bytes. */
 void str_add_shell(struct str *to, const char *word);
