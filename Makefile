@@ -32,7 +32,7 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 VERSION := 0.1.0
 
-PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
+PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
 ifneq ($(filter-out deps deps-test clean format help demo deps-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
@@ -159,12 +159,13 @@ replay-build: $(REPLAYS)
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 
-# The agent with sanitizers for its own tests; what the kit prints, for shell tests.
+# The agent with sanitizers for its own tests; what prints the kit and a script's items, for shell tests.
 build/asan/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' $(WARN) -O1 -g -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -fno-omit-frame-pointer -o $@ jobs/agent/agent.c
-$(BUILD)/e2e/kit_print: tests/e2e/kit_print.c $(BUILD)/libburst.a
+PRINTERS := $(BUILD)/e2e/kit_print $(BUILD)/e2e/script_print
+$(PRINTERS): $(BUILD)/e2e/%: tests/e2e/%.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
 # What stands between a client and its pods in the end-to-end tests (connections are cut, held up and spoilt there), and
@@ -181,16 +182,16 @@ $(BUILD)/e2e/conform: tests/e2e/conform.c $(wildcard tests/unit/provider_conform
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a -lcmocka $(LIBS)
 .PHONY: e2e-tools
-e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform $(BUILD)/e2e/kit_print
+e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform $(PRINTERS)
 clean:
 	rm -rf build
 
 # ---- a fresh machine ----
 # Everything that building, the demo and the tests need, from Debian's packages; nothing is done when it is all there.
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
-              libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev protobuf-c-compiler
+              libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev libmd4c-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates
-DEPS_TEST  := ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
+DEPS_TEST  := cmark-gfm ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db mandoc tmux python3 python3-jsonschema python3-asyncssh \
               nodejs debootstrap openssl python3-venv python3-pip
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

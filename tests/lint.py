@@ -39,6 +39,7 @@ ONLY_IN = [
     (r"libconfig", ["config/config.c"]),
     (r"openssl/", ["orchestrator/base/crypto.c"]),
     (r"archive", ["orchestrator/sync/pack.c"]),
+    (r"md4c", ["jobs/tts/markdown.c"]),
     (r"(linux/)?seccomp\.h", ["providers/local/lockdown.c"]),
     (r"(protobuf-c/|modal\.pb-c)", ["providers/modal/"]),
     # Linux-only calls stay with the local provider and with programs for pods, and behind #ifdef in base/guard.c.
@@ -48,7 +49,7 @@ ONLY_IN = [
 CORE_IO = re.compile(r"\b(clock_(boot|wall)_ms|time|gettimeofday|fopen|open|read|write|socket|rand|random_(bytes|u64|hex))\(")
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DBURST_VERSION="lint"', "-Wall", "-Wextra", "-Werror", "-Wshadow",
          "-Wstrict-prototypes", "-Wno-missing-field-initializers", "-I.", "-Iorchestrator", "-fsyntax-only"]
-PACKAGES = ["libcurl", "libssh2", "jansson", "libconfig", "sqlite3", "libcrypto", "libarchive", "libprotobuf-c"]
+PACKAGES = ["libcurl", "libssh2", "jansson", "libconfig", "sqlite3", "libcrypto", "libarchive", "libprotobuf-c", "md4c"]
 POSIX_FILES = ["orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern,guard}.c", "orchestrator/core/*.c", "orchestrator/plan/*.c",
                "orchestrator/provider.c", "orchestrator/net/{loop,pool,child,grpc_wire}.c",
                "orchestrator/sync/{ignore,receive}.c", "jobs/agent/agent.c"]

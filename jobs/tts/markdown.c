@@ -1,492 +1,410 @@
-/* markdown.c - Markdown, as far as a voice needs it: headings become chapters, paragraphs and list
- * items are spoken, markup is taken off, code blocks and comments are left out. */
+/* markdown.c - reads Markdown for a voice. md4c parses it (CommonMark, GitHub's tables,
+ * strikethrough and task lists); this file says which parts are spoken: headings become chapters;
+ * paragraphs, list items and table rows become items; code, images and footnotes are left out and
+ * counted. */
 #include "script.h"
 
 #include <ctype.h>
+#include <md4c.h>
 #include <stdlib.h>
-#include <strings.h>
 
-#define LINK_DEPTH 8
-#define MARKUP_MAX ((ptrdiff_t)4096) /* bytes; what is not closed by then is text */
+#include "markdown_prepare.h"
+#include "markup.h"
 
-/* ---- within a paragraph ---- */
-
-static void strip_inline(struct str *to, const char *p, const char *end, int depth);
-
-static const struct {
-	const char *name, *text;
-} entities[] = {
-	{"&amp;", "&"},  {"&lt;", "<"},    {"&gt;", ">"},    {"&quot;", "\""}, {"&apos;", "'"},
-	{"&#39;", "'"},  {"&nbsp;", " "},  {"&mdash;", "—"}, {"&ndash;", "–"}, {"&hellip;", "…"},
-	{"&copy;", "©"}, {"&rsquo;", "’"}, {"&lsquo;", "‘"}, {"&ldquo;", "“"}, {"&rdquo;", "”"},
-};
-
-static const char *strip_entity(struct str *to, const char *p, const char *end)
-{
-	for (size_t i = 0; i < ARRAY_LEN(entities); i++) {
-		size_t n = strlen(entities[i].name);
-		if ((size_t)(end - p) >= n && !memcmp(p, entities[i].name, n)) {
-			str_add(to, entities[i].text);
-			return p + n;
-		}
-	}
-	str_addc(to, '&');
-	return p + 1;
-}
-
-/* The bracket that closes the one at p; NULL when there is none. */
-static const char *closing(const char *p, const char *end, char open, char close)
-{
-	int depth = 0;
-
-	end = end - p > MARKUP_MAX ? p + MARKUP_MAX : end;
-	for (; p < end; p++) {
-		if (*p == '\\' && p + 1 < end)
-			p++;
-		else if (*p == open)
-			depth++;
-		else if (*p == close && --depth == 0)
-			return p;
-	}
-	return NULL;
-}
-
-/* [text](target), [text][name], [^note], [text]: only the text stays; of an image nothing does. */
-static const char *strip_link(struct str *to, const char *p, const char *end, bool image, int depth)
-{
-	const char *close = depth < LINK_DEPTH ? closing(p, end, '[', ']') : NULL;
-	const char *after = close ? close + 1 : NULL;
-
-	if (!close) {
-		str_addc(to, '[');
-		return p + 1;
-	}
-	bool target = after < end && (*after == '(' || *after == '[');
-	if (target) {
-		const char *stop = closing(after, end, *after, *after == '(' ? ')' : ']');
-		after = stop ? stop + 1 : after;
-		target = stop != NULL;
-	}
-	if (image || (p + 1 < close && p[1] == '^'))
-		return after;
-	if (!target)
-		str_addc(to, '['); /* an aside in brackets, not a link */
-	strip_inline(to, p + 1, close, depth + 1);
-	if (!target)
-		str_addc(to, ']');
-	return after;
-}
-
-/* `code`, ``co`de``: what is inside stays as it is. */
-static const char *strip_code(struct str *to, const char *p, const char *end)
-{
-	size_t ticks = 0;
-
-	while (p + ticks < end && p[ticks] == '`')
-		ticks++;
-	const char *stop = end - p > MARKUP_MAX ? p + MARKUP_MAX : end;
-	for (const char *q = p + ticks; q < stop;) {
-		size_t n = 0;
-		while (q + n < end && q[n] == '`')
-			n++;
-		if (n == ticks) {
-			str_addn(to, p + ticks, (size_t)(q - p) - ticks);
-			return q + n;
-		}
-		q += n ? n : 1;
-	}
-	str_addn(to, p, ticks);
-	return p + ticks;
-}
-
-/* <b>, </b>, <br/>, <https://...>: tags go, addresses stay. A "<" that opens nothing stays. */
-static const char *strip_angle(struct str *to, const char *p, const char *end)
-{
-	const char *close = memchr(p, '>', (size_t)MIN(end - p, MARKUP_MAX));
-	bool tag = p + 1 < end &&
-		   (isalpha((unsigned char)p[1]) || p[1] == '/' || p[1] == '!' || p[1] == '?');
-
-	if (!tag || !close) {
-		str_addc(to, '<');
-		return p + 1;
-	}
-	size_t n = (size_t)(close - p) - 1;
-	if (p[1] != '/' && !memchr(p + 1, ' ', n) &&
-	    (memchr(p + 1, ':', n) || memchr(p + 1, '@', n)))
-		str_addn(to, p + 1, n);
-	else if (n >= 2 && !strncasecmp(p + 1, "br", 2))
-		str_addc(to, ' ');
-	return close + 1;
-}
-
-static bool is_word_byte(char c)
-{
-	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
-}
-
-/* A run of * or _ or ~~ is markup where it touches a word on one side only (or, for stars, any at
- * all). */
-static const char *strip_emphasis(struct str *to, const char *begin, const char *p, const char *end)
-{
-	size_t n = 1;
-
-	while (p + n < end && p[n] == *p)
-		n++;
-	bool before = p > begin && p[-1] != ' ', after = p + n < end && p[n] != ' ';
-	bool within = p > begin && is_word_byte(p[-1]) && p + n < end && is_word_byte(p[n]);
-	bool plain = (!before && !after) || (*p == '_' && within) || (*p == '~' && n < 2) ||
-		     (*p == '*' && within && n == 1 && isdigit((unsigned char)p[-1]) &&
-		      isdigit((unsigned char)p[n]));
-	if (plain)
-		str_addn(to, p, n);
-	return p + n;
-}
-
-static void strip_inline(struct str *to, const char *begin, const char *end, int depth)
-{
-	for (const char *p = begin; p < end;) {
-		if (*p == '\\' && p + 1 < end && ispunct((unsigned char)p[1])) {
-			str_addc(to, p[1]);
-			p += 2;
-		} else if (*p == '`') {
-			p = strip_code(to, p, end);
-		} else if (*p == '!' && p + 1 < end && p[1] == '[') {
-			p = strip_link(to, p + 1, end, true, depth);
-		} else if (*p == '[') {
-			p = strip_link(to, p, end, false, depth);
-		} else if (*p == '<') {
-			p = strip_angle(to, p, end);
-		} else if (*p == '&') {
-			p = strip_entity(to, p, end);
-		} else if (*p == '*' || *p == '_' || *p == '~') {
-			p = strip_emphasis(to, begin, p, end);
-		} else {
-			str_addc(to, *p++);
-		}
-	}
-}
-
-/* ---- blocks ---- */
+#define LINKS_MOST_BYTES ((size_t)16 << 20)
 
 struct reader {
 	struct script *script;
 	const char *source;
-	size_t line, began; /* began: where the paragraph does */
-	struct str paragraph;
+	const char *begin, *end; /* what md4c parses */
+	const char *at;          /* the place that `line` is known for */
+	size_t line;
+
+	struct str text; /* of the item that is being read */
+	struct str tag;  /* HTML within it, that may go on */
+	size_t began;    /* its line; 0: it has no text yet */
 	int chapter;
-	bool in_list;
-	char fence; /* '`' or '~' inside a code block, else 0 */
-	size_t fence_len, fence_line;
-	bool in_code, in_note; /* an indented block; the lines of a footnote */
-	bool after_blank;      /* within a footnote */
+	bool in_row, pending_comma; /* the cells of a table's row */
+	size_t lists;               /* how many the place is within */
+	size_t images;              /* the same; their text is not spoken */
+	enum { BLOCK_TEXT, BLOCK_HTML, BLOCK_CODE } block;
+	size_t block_line; /* where that of HTML or code began; 0: not known yet */
+	/* Footnotes: the rest of this block is one; an indented block after it belongs to it. */
+	enum { NOTE_NONE, NOTE_TEXT, NOTE_AFTER } note;
+	size_t link_bytes;
 };
 
-/* "![", but not "\\![". */
-static void count_images(struct reader *r)
-{
-	const char *text = str_text(&r->paragraph);
+/* ---- the line of a place ---- */
 
-	for (const char *p = strstr(text, "!["); p; p = strstr(p + 2, "!["))
-		r->script->silent.images += p == text || p[-1] != '\\';
+/* Text that md4c makes itself, like a newline, has no place. */
+static bool has_place(const struct reader *r, const char *p)
+{
+	return p >= r->begin && p < r->end;
 }
 
-static void flush(struct reader *r, bool heading)
+static size_t line_at(struct reader *r, const char *p)
 {
-	CLEANUP(str_free) struct str raw = STR_INIT;
-	CLEANUP(str_free) struct str text = STR_INIT;
-	struct script_item item = {
-		.source = r->source, .line = r->began, .heading = heading, .prose = true};
+	for (; has_place(r, p) && r->at < p; r->at++)
+		r->line += *r->at == '\n';
+	return r->line;
+}
 
-	if (!r->paragraph.len)
-		return;
-	count_images(r);
-	if (!utf8_valid(r->paragraph.s, r->paragraph.len)) {
-		script_complain(r->script, r->source, r->began, "the text is not valid UTF-8");
-		str_reset(&r->paragraph);
-		return;
+/* The line of the fence above the first line of a code block that is not blank. */
+static size_t line_of_fence(struct reader *r, const char *p)
+{
+	size_t line = line_at(r, p);
+	bool blank = true;
+
+	while (p > r->begin && p[-1] != '\n')
+		p--;
+	while (p > r->begin && blank) {
+		for (p--, line--; p > r->begin && p[-1] != '\n'; p--)
+			blank &= isspace((unsigned char)p[-1]) != 0;
 	}
-	strip_inline(&raw, r->paragraph.s, r->paragraph.s + r->paragraph.len, 0);
-	str_reset(&r->paragraph);
-	split_normalise(&text, str_text(&raw), raw.len);
+	return line;
+}
+
+/* ---- items ---- */
+
+/* md4c leaves the box of a task where the item before it has a quote. */
+static bool is_task(const char *text)
+{
+	return text[0] == '[' && text[1] && strchr(" xX", text[1]) && text[2] == ']' &&
+	       text[3] == ' ';
+}
+
+/* "{#name .class}" behind a heading is for links and style sheets. */
+static void drop_attributes(struct str *heading)
+{
+	const char *from = strrchr(str_text(heading), '{');
+
+	if (from && from > heading->s && from[-1] == ' ' && (from[1] == '#' || from[1] == '.') &&
+	    ends_with(from, "}")) {
+		heading->len = (size_t)(from - heading->s) - 1;
+		heading->s[heading->len] = '\0';
+	}
+}
+
+static void add_item(struct reader *r, const char *bytes, size_t len, size_t line, bool heading)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct script_item item = {.source = r->source,
+				   .line = line,
+				   .heading = heading,
+				   .prose = true,
+				   .ends_sentence =
+					   r->lists || r->in_row || r->block == BLOCK_HTML};
+
+	split_normalise(&text, bytes, len);
+	if (r->lists && is_task(str_text(&text)))
+		str_drop(&text, strlen("[ ] "));
+	if (heading)
+		drop_attributes(&text);
 	if (!split_has_words(str_text(&text)))
-		return; /* an image alone, a rule, a tag */
+		return; /* an image alone, a tag, END_MARK */
 	if (heading)
 		r->chapter = script_chapter(r->script, str_text(&text));
 	item.chapter = r->chapter;
 	script_add(r->script, &item, str_text(&text), text.len);
 }
 
-static void add_text(struct reader *r, const char *p, const char *end)
+/* A tag of several lines comes in several texts. */
+static void flush_tag(struct reader *r)
 {
-	if (!r->paragraph.len)
-		r->began = r->line;
-	else
-		str_addc(&r->paragraph, ' ');
-	str_addn(&r->paragraph, p, (size_t)(end - p));
+	struct markup_silent silent = {0};
+
+	if (!r->tag.len)
+		return;
+	markup_text(&r->text, str_text(&r->tag), r->tag.len, &silent);
+	r->script->silent.images += silent.images;
+	str_reset(&r->tag);
 }
 
-static size_t run_of(const char *p, const char *end, char c)
+static void flush(struct reader *r, bool heading)
 {
-	size_t n = 0;
-
-	while (p + n < end && p[n] == c)
-		n++;
-	return n;
+	flush_tag(r);
+	add_item(r, str_text(&r->text), r->text.len, r->began, heading);
+	str_reset(&r->text);
+	r->began = 0;
+	r->pending_comma = false;
 }
 
-/* Only these characters, at least `least` of the first; blanks between them. */
-static bool is_rule(const char *p, const char *end, size_t least)
+/* Each line of what HTML says is an item. */
+static void flush_html(struct reader *r)
 {
-	size_t count = 0;
-	char c = p < end ? *p : 0;
+	struct markup_silent silent = {0};
+	CLEANUP(str_free) struct str text = STR_INIT;
+	const char *line;
+	size_t len;
+
+	markup_text(&text, str_text(&r->text), r->text.len, &silent);
+	r->script->silent.images += silent.images;
+	r->script->silent.code_blocks += silent.code_blocks;
+	for (const char *at = str_text(&text), *end = at + text.len;
+	     next_line(&at, end, &line, &len);)
+		add_item(r, line, len, r->block_line, false);
+	str_reset(&r->text);
+}
+
+/* ---- text ---- */
+
+/* Before anything is added to an item that begins at p. */
+static void begin_text(struct reader *r, const char *p)
+{
+	if (!r->began)
+		r->began = line_at(r, p);
+	if (r->pending_comma)
+		str_add(&r->text, ", ");
+	r->pending_comma = false;
+}
+
+static void add_text(struct reader *r, const char *p, size_t len)
+{
+	if (!len)
+		return;
+	begin_text(r, p);
+	str_addn(&r->text, p, len);
+}
+
+/* Leaves out references to footnotes, and a footnote from its name to the end of its block. */
+static void add_plain(struct reader *r, const char *p, size_t len)
+{
+	const char *end = p + len, *from = p;
 
 	for (; p < end; p++) {
-		if (*p == c)
-			count++;
-		else if (*p != ' ' && *p != '\t')
-			return false;
-	}
-	return count >= least;
-}
-
-static bool read_fence(struct reader *r, const char *p, const char *end)
-{
-	char c = p < end ? *p : 0;
-	size_t n = c == '`' || c == '~' ? run_of(p, end, c) : 0;
-
-	if (r->fence) {
-		if (c == r->fence && n >= r->fence_len && is_rule(p, end, n))
-			r->fence = 0;
-		return true;
-	}
-	if (n < 3 || (c == '`' && memchr(p + n, '`', (size_t)(end - p) - n)))
-		return false;
-	flush(r, false);
-	r->script->silent.code_blocks++;
-	r->fence = c;
-	r->fence_len = n;
-	r->fence_line = r->line;
-	return true;
-}
-
-static bool read_heading(struct reader *r, const char *p, const char *end)
-{
-	size_t level = run_of(p, end, '#');
-
-	if (level == 0 || level > 6 || (p + level < end && p[level] != ' ' && p[level] != '\t'))
-		return false;
-	flush(r, false);
-	for (p += level; p < end && (*p == ' ' || *p == '\t');)
-		p++;
-	while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
-		end--;
-	const char *hashes = end;
-	while (hashes > p && hashes[-1] == '#')
-		hashes--;
-	if (hashes == p || hashes[-1] == ' ')
-		end = hashes;
-	if (p < end) {
-		add_text(r, p, end);
-		flush(r, true);
-	}
-	return true;
-}
-
-static const char *skip_bullet(const char *p, const char *end)
-{
-	const char *q = p;
-
-	if (q < end && strchr("-*+", *q) && *q) {
-		q++;
-	} else {
-		while (q < end && q - p < 9 && isdigit((unsigned char)*q))
-			q++;
-		if (q == p || q >= end || (*q != '.' && *q != ')'))
-			return NULL;
-		q++;
-	}
-	if (q >= end || (*q != ' ' && *q != '\t'))
-		return NULL;
-	while (q < end && (*q == ' ' || *q == '\t'))
-		q++;
-	if (end - q >= 4 && q[0] == '[' && strchr(" xX", q[1]) && q[1] && q[2] == ']' &&
-	    q[3] == ' ')
-		q += 4;
-	return q;
-}
-
-/* | a | b | is spoken as "a, b"; the line of dashes is not. */
-static void read_cells(struct reader *r, const char *p, const char *end)
-{
-	CLEANUP(str_free) struct str row = STR_INIT;
-
-	flush(r, false);
-	if (strspn(p, "|-: \t") >= (size_t)(end - p))
-		return;
-	while (p < end) {
-		const char *bar = memchr(p, '|', (size_t)(end - p));
-		const char *stop = bar ? bar : end;
-		const char *from = p + strspn(p, " \t");
-		if (from < stop) {
-			str_add(&row, row.len ? ", " : "");
-			str_addn(&row, from, (size_t)(stop - from));
-			while (row.len && row.s[row.len - 1] == ' ')
-				row.s[--row.len] = '\0';
+		size_t note =
+			markdown_note(p, end); /* md4c hands over "\\[" apart from what follows */
+		if (!note)
+			continue;
+		if (r->note != NOTE_TEXT)
+			add_text(r, from, (size_t)(p - from));
+		if (p + note < end && p[note] == NOTE_MARK) {
+			flush(r, false);
+			r->note = NOTE_TEXT;
+			r->script->silent.footnotes++;
 		}
-		p = bar ? bar + 1 : end;
+		from = p + note;
+		p = from - 1;
 	}
-	if (row.len)
-		add_text(r, row.s, row.s + row.len);
+	if (r->note != NOTE_TEXT)
+		add_text(r, from, (size_t)(end - from));
+}
+
+/* A bar within code within a table is escaped. */
+static void add_code(struct reader *r, const char *p, size_t len)
+{
+	const char *end = p + len, *bar;
+
+	while (r->in_row && (bar = memmem(p, (size_t)(end - p), "\\|", 2))) {
+		add_text(r, p, (size_t)(bar - p));
+		p = bar + 1;
+	}
+	add_text(r, p, (size_t)(end - p));
+}
+
+/* A line of a code block or of HTML. */
+static void read_raw(struct reader *r, const char *p, size_t len)
+{
+	if (!r->block_line && has_place(r, p))
+		r->block_line = r->block == BLOCK_CODE ? line_of_fence(r, p) : line_at(r, p);
+	if (memchr(p, END_MARK, len))
+		script_complain(r->script, r->source, r->block_line, "this %s is never closed",
+				r->block == BLOCK_CODE ? "code block" : "piece of HTML");
+	else if (r->block == BLOCK_HTML)
+		str_addn(&r->text, p, len);
+}
+
+static int on_text(MD_TEXTTYPE type, const MD_CHAR *p, MD_SIZE len, void *ctx)
+{
+	struct reader *r = ctx;
+
+	if (r->block != BLOCK_TEXT) {
+		read_raw(r, p, len);
+		return 0;
+	}
+	if (r->images || (r->note == NOTE_TEXT && type != MD_TEXT_NORMAL))
+		return 0;
+	if (type != MD_TEXT_HTML)
+		flush_tag(r);
+	switch (type) {
+	case MD_TEXT_NORMAL: add_plain(r, p, len); break;
+	case MD_TEXT_LATEXMATH:
+	case MD_TEXT_CODE: add_code(r, p, len); break;
+	case MD_TEXT_ENTITY:
+		begin_text(r, p);
+		markup_add_entity(&r->text, p, len);
+		break;
+	case MD_TEXT_HTML: str_addn(&r->tag, p, len); break;
+	case MD_TEXT_NULLCHAR:
+	case MD_TEXT_BR:
+	case MD_TEXT_SOFTBR: str_addc(&r->text, ' '); break;
+	}
+	return 0;
+}
+
+/* ---- structure ---- */
+
+static void enter_code(struct reader *r, const MD_BLOCK_CODE_DETAIL *code)
+{
+	bool of_note = r->note == NOTE_AFTER && !code->fence_char;
+
+	r->block = BLOCK_CODE;
+	r->block_line = 0;
+	r->script->silent.code_blocks += !of_note;
+	if (!of_note)
+		r->note = NOTE_NONE;
+}
+
+static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *ctx)
+{
+	struct reader *r = ctx;
+
+	if (type == MD_BLOCK_TH || type == MD_BLOCK_TD) {
+		r->pending_comma = r->text.len > 0;
+		return 0;
+	}
 	flush(r, false);
-}
-
-static bool is_definition(const char *p, const char *end)
-{
-	const char *close = p < end && *p == '[' && p + 1 < end && p[1] != '^'
-				    ? closing(p, end, '[', ']')
-				    : NULL;
-
-	return close && close + 1 < end && close[1] == ':';
-}
-
-/* [^name]: text of a footnote; it is read apart from the text, so it is not spoken in its middle.
- */
-static bool is_note(const char *p, const char *end)
-{
-	const char *close =
-		end - p > 2 && p[0] == '[' && p[1] == '^' ? closing(p, end, '[', ']') : NULL;
-
-	return close && close + 1 < end && close[1] == ':';
-}
-
-/* The line belongs to a footnote: it begins one, or goes on, or is an indented paragraph of it. */
-static bool read_note(struct reader *r, const char *text, const char *end, size_t indent)
-{
-	if (is_note(text, end)) {
-		flush(r, false);
-		r->script->silent.footnotes++;
-		r->in_note = true;
-		return true;
+	if (type == MD_BLOCK_CODE) {
+		enter_code(r, detail);
+		return 0;
 	}
-	bool blank = text == end;
-	if (r->in_note && (blank || indent >= 4 || (!r->after_blank && *text != '#'))) {
-		r->after_blank = blank;
-		return true;
+	r->note = NOTE_NONE;
+	r->lists += type == MD_BLOCK_UL || type == MD_BLOCK_OL;
+	r->in_row = type == MD_BLOCK_TR;
+	if (type == MD_BLOCK_HTML) {
+		r->block = BLOCK_HTML;
+		r->block_line = 0;
 	}
-	r->in_note = r->after_blank = false;
-	return false;
+	return 0;
 }
 
-/* In the middle of a paragraph a number is a line's first word and no list, unless it is 1
- * (CommonMark 0.31, 5.3). */
-static bool begins_list(const struct reader *r, const char *p)
+static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 {
-	return !r->paragraph.len || r->in_list || !isdigit((unsigned char)*p) ||
-	       (*p == '1' && !isdigit((unsigned char)p[1]));
+	struct reader *r = ctx;
+
+	(void)detail;
+	if (type == MD_BLOCK_TH || type == MD_BLOCK_TD)
+		return 0;
+	if (type == MD_BLOCK_HTML)
+		flush_html(r);
+	else
+		flush(r, type == MD_BLOCK_H);
+	r->lists -= type == MD_BLOCK_UL || type == MD_BLOCK_OL;
+	r->in_row = false;
+	r->block = BLOCK_TEXT;
+	if (r->note == NOTE_TEXT)
+		r->note = NOTE_AFTER;
+	return 0;
 }
 
-static void read_body(struct reader *r, const char *p, const char *end)
+/* md4c hands over a copy of its target with each link. A long one that many links share takes time
+ * with the square of the text's length. */
+static int count_link(struct reader *r, const MD_ATTRIBUTE *target, const MD_ATTRIBUTE *title)
 {
-	const char *item = begins_list(r, p) ? skip_bullet(p, end) : NULL;
-
-	if (r->paragraph.len && (*p == '=' || *p == '-') && is_rule(p, end, 1) &&
-	    !memchr(p, ' ', (size_t)(end - p)))
-		flush(r, true);
-	else if ((*p == '-' || *p == '*' || *p == '_') && is_rule(p, end, 3))
-		flush(r, false);
-	else if (item) {
-		flush(r, false);
-		r->in_list = true;
-		add_text(r, item, end);
-	} else if (*p == '|')
-		read_cells(r, p, end);
-	else if (r->paragraph.len || !is_definition(p, end))
-		add_text(r, p, end);
+	r->link_bytes += target->size + title->size;
+	if (r->link_bytes <= LINKS_MOST_BYTES)
+		return 0;
+	script_complain(r->script, r->source, r->line,
+			"all links together name more than 16 MiB: shorten what they point to");
+	return 1;
 }
 
-/* end points at the newline or the NUL behind the line, so strspn() stops there at the latest. */
-static void read_line(struct reader *r, const char *p, const char *end)
+static int on_enter_span(MD_SPANTYPE type, void *detail, void *ctx)
 {
-	const char *text = p;
-	size_t indent = 0;
+	struct reader *r = ctx;
 
-	for (; text < end && (*text == ' ' || *text == '\t'); text++)
-		indent += *text == '\t' ? 4 : 1;
-	while (end > text && (end[-1] == ' ' || end[-1] == '\t'))
-		end--;
-	if ((r->fence || indent < 4 || r->in_list) && read_fence(r, text, end))
-		return;
-	if (read_note(r, text, end, indent))
-		return;
-	if (text == end) {
-		flush(r, false);
-		return;
+	if (type == MD_SPAN_A) {
+		const MD_SPAN_A_DETAIL *link = detail;
+		return count_link(r, &link->href, &link->title);
 	}
-	if (indent >= 4 && !r->paragraph.len && !r->in_list) { /* indented code */
-		r->script->silent.code_blocks += !r->in_code;
-		r->in_code = true;
-		return;
-	}
-	r->in_code = false;
-	if (indent == 0 && !skip_bullet(text, end) && !r->paragraph.len)
-		r->in_list = false;
-	while (text < end && *text == '>')
-		for (text++; text < end && *text == ' ';)
-			text++;
-	if (text == end)
-		flush(r, false);
-	else if (!read_heading(r, text, end))
-		read_body(r, text, end);
+	if (type != MD_SPAN_IMG)
+		return 0;
+	const MD_SPAN_IMG_DETAIL *image = detail;
+	r->images++;
+	r->script->silent.images += r->note != NOTE_TEXT;
+	return count_link(r, &image->src, &image->title);
 }
 
-/* Settings between two lines of dashes at the very top. Returns where the text goes on. */
-static const char *skip_front_matter(const char *bytes, const char *end, size_t *lines)
+static int on_leave_span(MD_SPANTYPE type, void *detail, void *ctx)
+{
+	struct reader *r = ctx;
+
+	(void)detail;
+	r->images -= type == MD_SPAN_IMG;
+	return 0;
+}
+
+/* ---- before md4c ---- */
+
+/* Settings (YAML's or TOML's) between two lines of "---" or "+++" at the very top. Returns where
+ * the text goes on. */
+static const char *skip_front_matter(const char *bytes, const char *end)
 {
 	const char *at = bytes, *line;
-	size_t len, count = 0;
+	char fence[4] = "";
+	size_t len;
 
-	while (next_line(&at, end, &line, &len)) {
-		bool dashes = len == 3 && !memcmp(line, "---", 3);
-		if (++count == 1 && !dashes)
-			return bytes;
-		if (count > 1 && (dashes || (len == 3 && !memcmp(line, "...", 3)))) {
-			*lines = count;
+	if (!next_line(&at, end, &line, &len) || len != 3 ||
+	    (memcmp(line, "---", 3) != 0 && memcmp(line, "+++", 3) != 0))
+		return bytes;
+	memcpy(fence, line, 3);
+	for (bool first = true; next_line(&at, end, &line, &len); first = false) {
+		if (first && !len)
+			return bytes; /* a rule, and the text goes on below it */
+		if (len == 3 &&
+		    (!memcmp(line, fence, 3) || (fence[0] == '-' && !memcmp(line, "...", 3))))
 			return at;
-		}
 	}
 	return bytes;
 }
 
-/* Comments that are closed become blanks; line numbers stay. */
-static void blank_comments(char *text)
+/* Each line that is not UTF-8 is a mistake of its own. */
+static bool check_utf8(struct script *s, const char *source, const char *at, const char *end)
 {
-	for (char *p = strstr(text, "<!--"); p; p = strstr(p, "<!--")) {
-		char *close = strstr(p + 4, "-->");
-		if (!close)
-			return;
-		for (; p < close + 3; p++)
-			if (*p != '\n')
-				*p = ' ';
+	const char *line;
+	size_t len, number = 0, before = s->complaints;
+
+	while (next_line(&at, end, &line, &len)) {
+		number++;
+		if (!utf8_valid(line, len))
+			script_complain(s, source, number, "the text is not valid UTF-8");
 	}
+	return s->complaints == before;
+}
+
+static void parse(struct reader *r)
+{
+	const MD_PARSER parser = {
+		.flags = MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH | MD_FLAG_TASKLISTS,
+		.enter_block = on_enter_block,
+		.leave_block = on_leave_block,
+		.enter_span = on_enter_span,
+		.leave_span = on_leave_span,
+		.text = on_text,
+	};
+
+	if (md_parse(r->at, (MD_SIZE)(r->end - r->at), &parser, r) < 0)
+		script_complain(r->script, r->source, 0, "it cannot be parsed: out of memory");
+	str_free(&r->text);
+	str_free(&r->tag);
 }
 
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len)
 {
 	CLEANUP(free_text)
 	char *copy = xstrndup(bytes, len); /* up to a NUL byte, if there is one */
-	struct reader r = {.script = s, .source = source, .chapter = -1};
-	const char *line, *end = copy + strlen(copy), *at = skip_front_matter(copy, end, &r.line);
-	size_t n;
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct reader r = {.script = s, .source = source, .chapter = -1, .line = 1};
+	const char *end = copy + strlen(copy), *at = skip_front_matter(copy, end);
 
-	if (strlen(copy) != len)
+	if (end != copy + len)
 		script_complain(s, source, 0, "there are NUL bytes in it: is it text?");
-	blank_comments(copy);
-	while (next_line(&at, end, &line, &n)) {
-		r.line++;
-		read_line(&r, line, line + n);
-	}
-	flush(&r, false);
-	if (r.fence)
-		script_complain(s, source, r.fence_line, "this code block is never closed");
-	str_free(&r.paragraph);
+	if (!check_utf8(s, source, copy, end))
+		return;
+	for (const char *p = copy; p < at; p++)
+		r.line += *p == '\n';
+	markdown_prepare(&text, copy + (at - copy));
+	r.begin = r.at = str_text(&text);
+	r.end = r.begin + text.len;
+	parse(&r);
 }

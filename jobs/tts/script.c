@@ -223,12 +223,20 @@ int script_chapter(struct script *s, const char *title)
 	return (int)s->chapter_count - 1;
 }
 
+/* Two items of a list would run into each other without a stop between them. */
+static const char *between(const struct script_item *a, const struct script_item *b)
+{
+	return (a->ends_sentence || b->ends_sentence) && !split_ends_with_stop(a->text) ? ". "
+											: " ";
+}
+
 static bool may_merge(const struct script_item *a, const struct script_item *b,
 		      const struct split_limits *limits)
 {
 	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter &&
 	       b->before_s == 0 && !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
-	       split_chars(a->text, strlen(a->text)) + 1 + split_chars(b->text, strlen(b->text)) <=
+	       split_chars(a->text, strlen(a->text)) + strlen(between(a, b)) +
+			       split_chars(b->text, strlen(b->text)) <=
 		       limits->max_chars;
 }
 
@@ -239,10 +247,11 @@ static bool is_short(const struct script_item *item, const struct split_limits *
 
 static void merge_into(struct script_item *to, struct script_item *from)
 {
-	char *both = xasprintf("%s %s", to->text, from->text);
+	char *both = xasprintf("%s%s%s", to->text, between(to, from), from->text);
 
 	free(to->text);
 	to->text = both;
+	to->ends_sentence = from->ends_sentence;
 	drop_item(from);
 }
 

@@ -23,7 +23,8 @@ struct script_item {
 	int chapter; /* index, -1: before the first */
 	bool heading;
 	bool prose; /* its borders mean nothing to a listener: may be merged with a neighbour */
-	double before_s; /* a pause that stands alone before it */
+	bool ends_sentence; /* so does each of a list or table, with or without a stop */
+	double before_s;    /* a pause that stands alone before it */
 };
 
 struct script {

@@ -102,6 +102,17 @@ bool split_has_words(const char *text)
 	return false;
 }
 
+bool split_ends_with_stop(const char *text)
+{
+	bool stop = false;
+
+	while (*text) {
+		uint32_t c = code_point(&text);
+		stop = is_stop(c) || is_comma(c) || (stop && is_closing(c));
+	}
+	return stop;
+}
+
 size_t split_chars(const char *text, size_t len)
 {
 	size_t count = 0;
