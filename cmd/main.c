@@ -205,7 +205,7 @@ static bool is_one_of(const char *word, const char *a, const char *b)
 static int without_command(int argc, char **argv, struct err *err)
 {
 	for (int i = 1; i < argc; i++) {
-		if (is_one_of(argv[i], "--version", "-V")) {
+		if (is_one_of(argv[i], "--version", "-V") || !strcmp(argv[i], "version")) {
 			puts("burst " BURST_VERSION);
 			return cmd_flush(err);
 		}
@@ -242,7 +242,7 @@ int main(int argc, char **argv)
 	look_at_terminal(&ctx);
 	output_setup(&ctx);
 	int status;
-	if (index >= argc) {
+	if (index >= argc || !strcmp(argv[index], "version")) {
 		status = without_command(argc, argv, &err);
 	} else {
 		move_to_front(argv, index);

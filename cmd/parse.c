@@ -90,6 +90,8 @@ static const struct opt *find(const struct cmd *cmd, const char *name, size_t le
 {
 	const struct opt *found = find_in(opts_of(cmd), name, len, letter);
 
+	if (!found && name && len == strlen("dryrun") && !strncmp(name, "dryrun", len))
+		found = find_in(opts_of(cmd), "dry-run", strlen("dry-run"), 0);
 	if (!found)
 		found = find_in(common_opts, name, len, letter);
 	return found == &common_opts[COMMON_JSON] && !cmd->json ? NULL : found;
@@ -278,6 +280,36 @@ void cmd_context_free(struct cmd_context *ctx)
 	*ctx = (struct cmd_context){0};
 }
 
+/* Words of other tools, and the command of burst that is meant. */
+static const struct {
+	const char *word, *hint;
+} meant[] = {
+	{"list",
+	 "`burst ps` shows what runs now, `burst ledger` past runs, `burst volume ls` volumes"},
+	{"ls",
+	 "`burst ps` shows what runs now, `burst ledger` past runs, `burst volume ls` volumes"},
+	{"stop", "`burst cancel [RUN]` stops a run and releases its pods"},
+	{"kill", "`burst cancel [RUN]` stops a run and releases its pods"},
+	{"down", "`burst cancel [RUN]` stops a run and releases its pods, `burst reap` releases "
+		 "pods without a client"},
+	{"terminate", "`burst cancel [RUN]` stops a run and releases its pods, `burst reap` "
+		      "releases pods without a client"},
+	{"up", "`burst run` rents pods, renders the job and releases the pods"},
+	{"launch", "`burst run` rents pods, renders the job and releases the pods"},
+	{"start", "`burst run` rents pods, renders the job and releases the pods"},
+	{"exec",
+	 "`burst ssh POD COMMAND` runs a command on a pod, `burst run -- COMMAND` on a new one"},
+	{"cost", "`burst plan` says what a run would cost, `burst ledger` what runs have cost"},
+};
+
+static const char *hint_for(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(meant); i++)
+		if (!strcmp(meant[i].word, word))
+			return meant[i].hint;
+	return NULL;
+}
+
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err)
 {
 	const char *words[64];
@@ -290,6 +322,10 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
 			words[n++] = (*commands)->name;
 	}
 	words[n] = NULL;
+	if (hint_for(name)) {
+		err_set(err, ERR_USAGE, "unknown command \"%s\": %s", name, hint_for(name));
+		return NULL;
+	}
 	const char *near = nearest_word(name, words);
 	err_set(err, ERR_USAGE, "unknown command \"%.40s\"%s%s%s (`burst help` lists them)", name,
 		near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");

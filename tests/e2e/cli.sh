@@ -57,6 +57,22 @@ done
 expect 2 "unknown command" "$burst" pz
 says err "unknown command" 'burst: unknown command "pz", did you mean "ps"?'
 silent out "unknown command"
+while read -r word meant; do
+	expect 2 "$word" "$burst" "$word"
+	says err "$word" "burst: unknown command \"$word\": "
+	says err "$word" "\`burst $meant\`"
+	[ "$(wc -l <err)" = 1 ] || fail "$word: an error is one line"
+done <<'END'
+list ps
+stop cancel [RUN]
+down cancel [RUN]
+up run
+launch run
+exec ssh POD COMMAND
+END
+expect 0 "version" "$burst" version
+grep -q '^burst [0-9]' out || fail "version: $(cat out)"
+expect 0 "status" "$burst" status
 expect 2 "unknown flag" "$burst" ledger --mots 3
 says err "unknown flag" "did you mean --most?"
 expect 2 "unknown flag first" "$burst" --nonsense

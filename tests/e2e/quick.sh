@@ -135,6 +135,17 @@ t_it_is_resumed_from_anywhere() {
 	has err.txt "run $run"
 }
 
+t_a_dry_run_by_either_name_rents_nothing() {
+	local flag
+	book book.md
+	for flag in -n --dry-run --dryrun; do
+		burst run $flag book.md
+		is "$STATUS" 0 "exit status of run $flag ($(tail -n 2 err.txt))"
+		has out.txt "4 segments"
+	done
+	is "$("$BURST" ledger --json | jq length)" 0 "runs that were begun"
+}
+
 t_what_cannot_be_a_job() {
 	refused() { # refused TEXT WORD...
 		local text=$1

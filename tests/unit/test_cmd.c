@@ -20,6 +20,7 @@
 static const struct opt render_opts[] = {
 	{'p', "provider", "PROVIDER", "rent there", "provider", false},
 	{0, "max-cost", "USD", "stop there", "caps.max_cost", false},
+	{'n', "dry-run", NULL, "only show it", NULL, false},
 	{0, "keep", "TIME", "keep a failed pod", NULL, true},
 	{0},
 };
@@ -71,6 +72,9 @@ static const struct {
 	{"flags before the pod are ours", "shell -q pod ls -q", "pod ls -q quiet"},
 	{"a command behind --", "job -q a.cfg -- ls -q -- b", "a.cfg quiet $ls $-q $-- $b"},
 	{"no command behind --", "job --", "$"},
+	{"--dryrun is --dry-run", "render --dryrun", "dry-run="},
+	{"--dryrun where there is no --dry-run", "plain --dryrun",
+	 "plain: unknown flag --dryrun (see `burst help plain`)"},
 	{"raw", "raw --x -h --", "--x -h --"},
 	{"unknown long", "render --max-cots=1",
 	 "render: unknown flag --max-cots, did you mean --max-cost? (see `burst help render`)"},
