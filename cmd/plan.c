@@ -316,10 +316,26 @@ static json_t *changes_json(const struct launch *l)
 			 (json_int_t)c.from_cache, "stale_files", (json_int_t)c.stale);
 }
 
+/* A line, or "". */
+static void add_left_out(struct str *to, const struct launch *l)
+{
+	if (l->setup.job_ops->left_out)
+		l->setup.job_ops->left_out(l->setup.job, to);
+}
+
+static json_t *left_out_json(const struct launch *l)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	add_left_out(&text, l);
+	return text.len ? report_text(str_text(&text)) : json_null();
+}
+
 /* How many there are, with the end of that line; then what changed since the output folder was
  * written. */
 static void say_segments(const struct launch *l, const struct estimate *e, const char *tail)
 {
+	CLEANUP(str_free) struct str left_out = STR_INIT;
 	struct job_changes c;
 
 	if (e->open)
@@ -328,6 +344,9 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 	else
 		printf("all %zu segments are rendered already: a run would rent nothing\n",
 		       e->segments);
+	add_left_out(&left_out, l);
+	if (left_out.len)
+		puts(str_text(&left_out));
 	if (!changes_of(l, &c) || !(c.changed + c.gone + c.unchanged + c.stale)) /* all is new */
 		return;
 	printf("+%zu ~%zu -%zu =%zu (new, changed, gone, reused)", c.added, c.changed, c.gone,
@@ -367,6 +386,7 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		json_t *object = plan_to_json(&e, &pick, verdict, status < 0 ? err : NULL);
 		json_object_set_new(object, "better", better_json(&better));
 		json_object_set_new(object, "changes", changes_json(l));
+		json_object_set_new(object, "left_out", left_out_json(l));
 		json_object_set_new(object, "caps", caps_to_json(caps));
 		output_json(object);
 		ctx->json_printed = true;

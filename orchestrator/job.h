@@ -14,7 +14,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 12u
+#define JOB_ABI 13u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by
  * the job. */
@@ -193,6 +193,9 @@ struct job_ops {
 			   struct err *err);
 	/* What find_cached() found. NULL: this type reuses nothing. */
 	void (*changes)(const struct job *job, struct job_changes *out);
+	/* What of the input is not rendered, as a line without its end: "not spoken: 2 code blocks,
+	 * 1 image". Appends nothing if all of it is. NULL: this type leaves nothing out. */
+	void (*left_out)(const struct job *job, struct str *to);
 	/* After find_cached(), under the folder's lock: brings what it found elsewhere under the
 	 * names of the segments. A result may be open again. NULL: nothing to bring. */
 	int (*bring)(struct job *job, struct segment_result *results, struct str *notes,

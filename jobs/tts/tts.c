@@ -992,6 +992,15 @@ static void tts_changes(const struct job *job, struct job_changes *out)
 	reuse_count(job->reuse, out);
 }
 
+static void tts_left_out(const struct job *job, struct str *to)
+{
+	CLEANUP(str_free) struct str silent = STR_INIT;
+
+	script_tell_silent(&job->script, &silent);
+	if (silent.len)
+		str_addf(to, "not spoken: %s", str_text(&silent));
+}
+
 static int tts_bring(struct job *job, struct segment_result *results, struct str *notes,
 		     struct err *err)
 {
@@ -1108,11 +1117,11 @@ static int tend_stale(const struct job *job, const struct segment_result *result
 static int tts_finish(struct job *job, const struct segment_result *results, struct str *notes,
 		      struct err *err)
 {
-	CLEANUP(str_free) struct str silent = STR_INIT;
+	size_t before = notes->len;
 
-	script_tell_silent(&job->script, &silent);
-	if (silent.len)
-		str_addf(notes, "not spoken: %s\n", str_text(&silent));
+	tts_left_out(job, notes);
+	if (notes->len > before)
+		str_addc(notes, '\n');
 	note_some(job, results, false, notes);
 	note_some(job, results, true, notes);
 	renders_trim(job->renders);
@@ -1135,6 +1144,7 @@ const struct job_ops job_tts = {
 	.task = tts_task,
 	.find_cached = tts_find_cached,
 	.changes = tts_changes,
+	.left_out = tts_left_out,
 	.bring = tts_bring,
 	.check = tts_check,
 	.record = tts_record,
