@@ -7,204 +7,9 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "table.h"
+#include "view_words.h"
 
 enum { PARTS_MOST = 8, PART_MAX = 160, BAR_MOST = 40, BAR_LEAST = 6, PHASE_READABLE = 18 };
-
-/* ---- words ---- */
-
-char *view_rate_show(char *to, size_t room, double per_s)
-{
-	if (per_s <= 0)
-		snprintf(to, room, "%s", "");
-	else if (per_s >= 0.95)
-		snprintf(to, room, per_s < 9.95 ? "%.1f/s" : "%.0f/s", per_s);
-	else if (per_s * 60 >= 0.95)
-		snprintf(to, room, per_s * 60 < 9.95 ? "%.1f/min" : "%.0f/min", per_s * 60);
-	else
-		snprintf(to, room, "%.1f/h", per_s * 3600);
-	return to;
-}
-
-char *view_money_show(char *to, size_t room, int64_t microusd)
-{
-	double dollars = (double)microusd / 1e6;
-
-	if (microusd > 0 && microusd < 100) /* it is not nothing */
-		snprintf(to, room, "<$0.0001");
-	else if (microusd > 0 && microusd < 9950)
-		snprintf(to, room, "$%.4f", dollars);
-	else
-		snprintf(to, room, "$%.2f", dollars);
-	return to;
-}
-
-static const char *plural(int64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
-static bool is_over(const struct view_pod *p)
-{
-	return p->phase == POD_GONE || p->phase == POD_NEVER;
-}
-
-static int64_t count_live(const struct view *v)
-{
-	int64_t live = 0;
-
-	for (size_t i = 0; i < v->pod_count; i++)
-		live += !is_over(&v->pods[i]);
-	return live;
-}
-
-static int64_t count_in(const struct view *v, enum pod_phase from, enum pod_phase to)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < v->pod_count; i++)
-		count += v->pods[i].phase >= from && v->pods[i].phase <= to;
-	return count;
-}
-
-static bool is_settled(const struct view *v)
-{
-	return v->total > 0 && v->done + v->failed >= v->total;
-}
-
-/* While no pod works yet, the image that is nearest to being there is what they wait for. */
-static void add_image(struct str *out, const struct view *v)
-{
-	const struct view_pod *best = NULL;
-
-	for (size_t i = 0; i < v->pod_count; i++) {
-		const struct view_pod *p = &v->pods[i];
-		if (p->phase == POD_BOOTING && p->image_percent >= 0 &&
-		    (!best || p->image_percent > best->image_percent))
-			best = p;
-	}
-	if (best)
-		str_addf(out, "waiting for the %s%simage: %d %%",
-			 strcmp(best->gpu, "none") ? best->gpu : "",
-			 strcmp(best->gpu, "none") ? " " : "", best->image_percent);
-}
-
-static void add_release(struct str *out, const struct view *v, int64_t live)
-{
-	int64_t released = count_in(v, POD_CONFIRMING, POD_CONFIRMING);
-
-	if (!live)
-		str_add(out, v->pod_count ? "all pods gone" : "");
-	else if (released == live)
-		str_addf(out, "confirming that %lld pod%s %s gone", (long long)live, plural(live),
-			 live == 1 ? "is" : "are");
-	else
-		str_addf(out, "releasing %lld pod%s", (long long)(live - released),
-			 plural(live - released));
-}
-
-static void add_finish(struct str *out, const struct view *v, int64_t live)
-{
-	add_release(out, v, live);
-	if (v->finish != VIEW_FINISH_NOW)
-		return;
-	str_add(out, out->len ? "; " : "");
-	if (v->joins)
-		str_addf(out, "joining %lld file%s", (long long)v->done, plural(v->done));
-	else
-		str_add(out, "writing the manifest");
-}
-
-void view_status(struct str *out, const struct view *v)
-{
-	int64_t live = count_live(v);
-
-	if (is_settled(v) || v->finish == VIEW_FINISH_NOW)
-		add_finish(out, v, live);
-	else if (v->stopping && !live)
-		str_add(out, v->pod_count ? "stopped; all pods gone" : "stopped");
-	else if (v->stops > 1)
-		str_addf(out, "stopping: releasing %lld pod%s now", (long long)live, plural(live));
-	else if (v->stopping)
-		str_addf(out, "stopping: fetching finished files, then releasing %lld pod%s",
-			 (long long)live, plural(live));
-	else if (v->doing[0])
-		str_add(out, v->doing);
-	else if (!live)
-		str_add(out, v->pod_count ? "no pod now: waiting for an offer"
-					  : "no pod yet: waiting for an offer");
-	else if (!count_in(v, POD_WORKING, POD_WORKING))
-		add_image(out, v);
-}
-
-static int percent_of(const struct view *v)
-{
-	int64_t over = v->done + v->failed;
-
-	return v->total <= 0      ? 0
-	       : over >= v->total ? 100
-				  : (int)(100.0 * (double)over / (double)v->total);
-}
-
-/* In whole seconds, so that it ticks evenly. */
-static char *seconds_show(char *to, size_t room, int64_t ms)
-{
-	if (ms < 60 * 1000)
-		snprintf(to, room, "%llds", (long long)ms / 1000);
-	else
-		duration_show(to, room, ms - ms % 1000);
-	return to;
-}
-
-static void eta_show(char *to, size_t room, const struct view *v)
-{
-	char left[24];
-
-	if (v->eta_ms < 0)
-		snprintf(to, room, "ETA unknown");
-	else
-		snprintf(to, room, "ETA %s", seconds_show(left, sizeof(left), v->eta_ms + 999));
-}
-
-static void sound_show(char *to, size_t room, double seconds)
-{
-	char text[24];
-
-	snprintf(to, room, "%s of audio",
-		 seconds_show(text, sizeof(text), (int64_t)(seconds * 1000)));
-}
-
-/* "$0.03 of $1.00, about $0.06 in total" */
-static void cost_show(char *to, size_t room, const struct view *v, bool brief)
-{
-	char cost[32], cap[48] = "", most[32], total[48], about[32];
-
-	view_money_show(cost, sizeof(cost), v->cost_microusd);
-	if (v->max_cost_microusd)
-		snprintf(cap, sizeof(cap), brief ? "/%s" : " of %s",
-			 view_money_show(most, sizeof(most), v->max_cost_microusd));
-	if (v->total_microusd == VIEW_UNKNOWN)
-		snprintf(total, sizeof(total), brief ? ", ~?" : ", total unknown");
-	else
-		snprintf(total, sizeof(total), brief ? ", ~%s" : ", about %s in total",
-			 view_money_show(about, sizeof(about), v->total_microusd));
-	snprintf(to, room, "%s%s%s", cost, cap, total);
-}
-
-void view_total_line(struct str *out, const struct view *v)
-{
-	char text[200];
-
-	str_addf(out, "%lld/%lld (%d %%)", (long long)v->done, (long long)v->total, percent_of(v));
-	if (v->failed)
-		str_addf(out, ", %lld failed", (long long)v->failed);
-	sound_show(text, sizeof(text), v->sound_s);
-	if (v->sound_s > 0)
-		str_addf(out, ", %s", text);
-	eta_show(text, sizeof(text), v);
-	str_addf(out, ", %s", text);
-	cost_show(text, sizeof(text), v, false);
-	str_addf(out, ", %s", text);
-}
 
 /* ---- a line of parts ---- */
 
@@ -336,7 +141,7 @@ static size_t make_rows(const struct view *v, enum grouping by, struct row *rows
 
 	for (size_t i = 0; i < v->pod_count; i++) {
 		size_t at = 0;
-		if (is_over(&v->pods[i]))
+		if (view_pod_over(&v->pods[i]))
 			continue;
 		while (at < count && !same_group(&rows[at].sum, &v->pods[i], by))
 			at++;
@@ -427,10 +232,10 @@ static void add_summary(struct str *out, const struct view *v, int64_t live, str
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 
-	str_addf(&line, "%lld pod%s:", (long long)live, plural(live));
+	str_addf(&line, "%lld pod%s:", (long long)live, view_plural(live));
 	for (int phase = POD_WORKING, first = 1, step = 0; step < POD_GONE;
 	     step++, phase = (phase + 1) % POD_GONE) {
-		int64_t count = count_in(v, (enum pod_phase)phase, (enum pod_phase)phase);
+		int64_t count = view_count(v, (enum pod_phase)phase, (enum pod_phase)phase);
 		if (!count)
 			continue;
 		str_addf(&line, "%s %lld %s", first ? "" : ",", (long long)count,
@@ -443,7 +248,7 @@ static void add_summary(struct str *out, const struct view *v, int64_t live, str
 /* Each pod on a line of its own where there is room, else as few put together as must be. */
 static void add_pods(struct str *out, const struct view *v, int room, struct view_size size)
 {
-	int64_t live = count_live(v);
+	int64_t live = view_live(v);
 
 	if (!live || room < 1)
 		return;
@@ -489,7 +294,7 @@ static void add_header(struct str *out, const struct view *v, struct view_size s
 
 static void add_bar(struct str *out, const struct view *v, int width, bool color)
 {
-	int cells = width - 2, full = percent_of(v) * cells / 100;
+	int cells = width - 2, full = view_percent(v) * cells / 100;
 
 	str_addc(out, '[');
 	str_add(out, color ? COLOR_GREEN : "");
@@ -506,12 +311,12 @@ static void add_progress(struct str *out, const struct view *v, struct view_size
 	struct parts p = {0};
 	char age[24], eta[40];
 
-	part_add(&p, 0, NULL, "%d %%", percent_of(v));
+	part_add(&p, 0, NULL, "%d %%", view_percent(v));
 	part_add(&p, 0, NULL, "%lld/%lld", (long long)v->done, (long long)v->total);
 	if (v->failed)
 		part_add(&p, 1, COLOR_RED, "%lld failed", (long long)v->failed);
-	part_add(&p, 2, NULL, "%s", seconds_show(age, sizeof(age), v->age_ms));
-	eta_show(eta, sizeof(eta), v);
+	part_add(&p, 2, NULL, "%s", view_seconds_show(age, sizeof(age), v->age_ms));
+	view_eta_show(eta, sizeof(eta), v);
 	part_add(&p, 0, COLOR_BOLD, "%s", eta);
 	parts_fit(&p, size.columns);
 	int bar = MIN(size.columns - parts_width(&p) - 2, (int)BAR_MOST);
@@ -527,11 +332,11 @@ static void add_money(struct str *out, const struct view *v, struct view_size si
 	struct parts p = {0};
 	char cost[160], sound[40];
 
-	cost_show(cost, sizeof(cost), v, false);
+	view_cost_show(cost, sizeof(cost), v, false);
 	if (text_width(cost) > size.columns)
-		cost_show(cost, sizeof(cost), v, true);
+		view_cost_show(cost, sizeof(cost), v, true);
 	part_add(&p, 0, NULL, "%s", cost);
-	sound_show(sound, sizeof(sound), v->sound_s);
+	view_sound_show(sound, sizeof(sound), v->sound_s);
 	if (v->sound_s > 0)
 		part_add(&p, 1, NULL, "%s", sound);
 	if (v->cached)
@@ -559,7 +364,7 @@ static const char *const *hints(const struct view *v)
 
 	if (v->watched)
 		return watched;
-	if (is_settled(v))
+	if (view_settled(v))
 		return NULL;
 	return v->stops == 0 ? v->stopping ? NULL : first : v->stops == 1 ? second : third;
 }
@@ -578,7 +383,7 @@ void view_draw(struct str *out, const struct view *v, struct view_size size)
 	int room = size.rows - 2;
 
 	view_status(&status, v);
-	bool pods = count_live(v) && room-- > 0, header = room-- > 0,
+	bool pods = view_live(v) && room-- > 0, header = room-- > 0,
 	     has_status = status.len && room-- > 0;
 	bool has_hint = hint && room-- > 0;
 	if (header)
