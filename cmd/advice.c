@@ -45,11 +45,11 @@ static const struct {
 	const char *what, *then;
 	enum phase phases[4]; /* PHASES ends them */
 } causes[] = {
-	{"coming up",
+	{"booting",
 	 "render more in one run, or on fewer pods",
 	 {PHASE_QUEUE, PHASE_BOOT, PHASE_CONNECT, PHASES}},
 	{"syncing and setting up",
-	 "fill the volume before, with `burst volume warm`",
+	 "fill the volume beforehand with `burst volume warm`",
 	 {PHASE_SYNC, PHASES}},
 	{"loading the engine", "render more in one run, or on fewer pods", {PHASE_LOAD, PHASES}},
 	{"waiting for work", "use fewer pods", {PHASE_IDLE, PHASES}},
@@ -95,11 +95,11 @@ static void add_what_reaches_it(struct str *to, const struct totals *t)
 	if (cold_s <= 0 || t->compute_s >= work_s) /* enough of it, and another cause */
 		return;
 	if (pods >= 1 && pods < t->pods) {
-		str_addf(to, "; 70%% takes %d pod%s instead of %d for this work", pods,
+		str_addf(to, "; 70%% needs %d pod%s instead of %d for this work", pods,
 			 pods == 1 ? "" : "s", t->pods);
 		return;
 	}
-	str_addf(to, "; 70%% takes %s of work on %d pod%s, this run had %s",
+	str_addf(to, "; 70%% needs %s of work on %d pod%s, this run had %s",
 		 duration_show(work, sizeof(work), (int64_t)(1000 * work_s)), t->pods,
 		 t->pods == 1 ? "" : "s",
 		 duration_show(has, sizeof(has), (int64_t)(1000 * t->compute_s)));
@@ -108,9 +108,9 @@ static void add_what_reaches_it(struct str *to, const struct totals *t)
 static void add_narrow(struct str *to, const struct totals *t, const struct advice_batches *b)
 {
 	str_addf(to,
-		 "%.0f%% of the billed time computed, but in batches of %.0f segment%s: %d, the "
-		 "most that the worker takes, are %.1f times as fast; 70%% of that takes "
-		 "batches of %d: render more in one run, or on fewer pods\n",
+		 "%.0f%% of the billed time computed, but in batches of %.0f segment%s: the "
+		 "largest batch, %d, is %.1f times as fast; 70%% of that needs batches of %d: "
+		 "render more in one run, or on fewer pods\n",
 		 100 * MIN(t->compute_s / t->billed_s, 1.0), b->mean, b->mean < 1.5 ? "" : "s",
 		 b->most, 1 / b->seats, b->enough);
 }

@@ -88,13 +88,15 @@ int allow_refuse(const struct allowance *a, int64_t least, struct err *err)
 	allow_say_used(&why, a);
 	str_addf(&why, " (caps.%s)", a->key);
 	if (a->holders)
-		str_addf(&why, "; %s of that is reserved by %d run%s under way (`burst ps`)",
+		str_addf(&why,
+			 "; %s of that is reserved by %d run%s in progress (see `burst "
+			 "ps`)",
 			 money_show(money, sizeof(money), a->reserved_microusd), a->holders,
 			 a->holders == 1 ? "" : "s");
 	if (left)
 		str_addf(&why, "; %s is left", money_show(money, sizeof(money), left));
 	if (left && least > left)
-		str_addf(&why, ", and %s is spent before a pod is up",
+		str_addf(&why, ", but %s is spent before a pod is ready",
 			 money_show(money, sizeof(money), least));
 	str_addf(&why, ": wait until %s%s, or raise caps.%s; nothing was rented",
 		 clock_local(until, sizeof(until), "%Y-%m-%d %H:%M", a->ends_ms),

@@ -162,7 +162,9 @@ static bool billed_after_its_end(struct look *l)
 		char money[32], hour[40], gone[40];
 		if (h->cost_microusd <= 0 || h->start_s * 1000 < l->pod->gone_ms + GONE_OFF_MS)
 			continue;
-		clause(l, "%s is billed for the hour from %s on, but it was seen gone at %s",
+		clause(l,
+		       "%s is billed for the hour from %s, but the pod was confirmed gone at "
+		       "%s",
 		       bill_money(money, sizeof(money), h->cost_microusd),
 		       minute_show(hour, sizeof(hour), h->start_s * 1000, l->now_ms),
 		       minute_show(gone, sizeof(gone), l->pod->gone_ms, l->now_ms));
@@ -178,9 +180,7 @@ static bool billed_too_long(struct look *l)
 
 	if (pod->billed_vendor_ms <= round_up(lived_ms(pod), MINUTE_MS) + tolerance_ms(l))
 		return false;
-	clause(l,
-	       "billed as if it had lived %s at %s an hour, but from the create call until it was "
-	       "gone it was %s",
+	clause(l, "billed for %s at %s per hour, but from create to gone the pod lived %s",
 	       duration_show(billed, sizeof(billed), pod->billed_vendor_ms),
 	       money_show(price, sizeof(price), pod->price_microusd_h),
 	       duration_show(lived, sizeof(lived), lived_ms(pod)));
@@ -199,7 +199,7 @@ static bool billed_too_dear(struct look *l)
 	    dollars <= fair + fair / 100 + money_for(pod->price_microusd_h, SECOND_MS) +
 			       GRAIN_MICROUSD)
 		return false;
-	clause(l, "%s more than its seconds cost at %s an hour",
+	clause(l, "%s more than its seconds cost at %s per hour",
 	       bill_money(more, sizeof(more), dollars - fair),
 	       money_show(price, sizeof(price), pod->price_microusd_h));
 	return true;
@@ -212,10 +212,10 @@ static void explain_longer(struct look *l)
 
 	if (pod->billed_vendor_ms <= lived_ms(pod) + tolerance_ms(l))
 		clause(l,
-		       "it bills until the pod is gone, which was %s after it accepted the release",
+		       "the vendor bills until the pod is gone, %s after it accepted the release",
 		       duration_show(text, sizeof(text), pod->gone_ms - released_ms(pod)));
 	else
-		clause(l, "it rounds up to the minute");
+		clause(l, "the vendor rounds up to the minute");
 }
 
 static void explain_shorter(struct look *l)
@@ -227,15 +227,16 @@ static void explain_shorter(struct look *l)
 	char text[32];
 
 	if (started_ms(pod) > 0 && queue > 0 && missing >= queue - off && missing <= queue + off)
-		clause(l, "it bills from the container's start, %s after the create call",
+		clause(l, "the vendor bills from the container's start, %s after the create call",
 		       duration_show(text, sizeof(text), queue));
 	else if (l->out->final || pod->vendor_reported)
-		clause(l, "it bills %s less than we count",
+		clause(l, "the vendor bills %s less than burst counted",
 		       duration_show(text, sizeof(text), missing));
 	else if (l->now_ms >= complete_ms(pod))
-		ask_again(l, "it bills less than we count, and may not be done");
+		ask_again(l, "the vendor bills less than burst counted; its record may be "
+			     "incomplete");
 	else
-		clause(l, "only a part is billed so far");
+		clause(l, "only part of it is billed so far");
 }
 
 /* We count from before the create call until after the release; the vendor's own moments lie within
@@ -256,9 +257,9 @@ static void explain_time(struct look *l)
 
 	l->out->state = BILL_EXPLAINED;
 	if (!pod->billed_vendor_ms && pod->vendor_reported && !pod->cost_vendor_microusd) {
-		clause(l, "it never ran, and nothing is billed");
+		clause(l, "it never ran; nothing is billed");
 	} else if (!pod->billed_vendor_ms) {
-		clause(l, "its price is not known, so the dollars imply no seconds");
+		clause(l, "its price is unknown, so the cost implies no seconds");
 	} else if (more > tolerance_ms(l)) {
 		explain_longer(l);
 	} else if (-more > tolerance_ms(l) + within_calls_ms(pod)) {
@@ -284,11 +285,11 @@ static void judge_known(struct look *l)
 		       bill_money(money, sizeof(money), l->pod->cost_beside_microusd),
 		       *what ? "for " : "", what, *what ? ", " : "");
 	if (!bill_has_dollars(l->pod))
-		clause(l, "it tells no dollars of one pod");
+		clause(l, "the vendor reports no cost per pod");
 	if (l->told->note[0])
 		clause(l, "%s", l->told->note);
 	if (l->told->hour_count && l->now_ms < complete_ms(l->pod))
-		ask_again(l, "its last hour is not complete");
+		ask_again(l, "its last hour is incomplete");
 }
 
 static void judge_unknown(struct look *l)
@@ -300,7 +301,7 @@ static void judge_unknown(struct look *l)
 	if (since < DAY_MS)
 		ask_again(l, "no record yet");
 	else
-		clause(l, "no record %s after its release: look at the vendor's console",
+		clause(l, "no record %s after its release: check the vendor's console",
 		       duration_show(text, sizeof(text), since));
 }
 

@@ -65,8 +65,8 @@ static int read_own(const char *text, double *capex, double *opex, struct err *e
 	    *opex >= 0)
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "--own: \"%.40s\" must be what it costs to buy and to run, in dollars: "
-		       "18750+2000/y",
+		       "--own: \"%.40s\" must be the purchase price and the running cost in "
+		       "dollars, like 18750+2000/y",
 		       text);
 }
 
@@ -79,7 +79,8 @@ static int read_percent(const char *text, double *out, struct err *err)
 		end++;
 	if (*end || !(*out > 0 && *out < 1))
 		return err_set(err, ERR_USAGE,
-			       "--reserved: \"%.40s\" must be the saving in percent: 40%%", text);
+			       "--reserved: \"%.40s\" must be the saving in percent, like 40%%",
+			       text);
 	return 0;
 }
 
@@ -107,7 +108,7 @@ static bool from_ledger(struct cmd_context *ctx, struct source *out, double *dut
 			out->price_h = (double)runs[i].cost_microusd / 1e6 /
 				       ((double)runs[i].billed_ms / 3600000);
 			*duty = MIN((double)runs[i].compute_ms / (double)runs[i].billed_ms, 1.0);
-			snprintf(out->what, sizeof(out->what), "run %s of this ledger", runs[i].id);
+			snprintf(out->what, sizeof(out->what), "run %s in this ledger", runs[i].id);
 		}
 		free(batches);
 	}
@@ -157,11 +158,11 @@ static int read_api(const char *text, struct api *out, char name[48], struct err
 
 	if (equals) {
 		snprintf(name, 48, "%.*s", (int)MIN(equals - text, (ptrdiff_t)47), text);
-		*out = (struct api){name, strtod(equals + 1, &end), "your word"};
+		*out = (struct api){name, strtod(equals + 1, &end), "as given"};
 		if (*end || end == equals + 1 || !name[0] || !(out->usd > 0 && out->usd < 1e9))
 			return err_set(err, ERR_USAGE,
 				       "--api: \"%.60s\" must be a name and dollars per million "
-				       "characters: openai-tts-1=15",
+				       "characters, like openai-tts-1=15",
 				       text);
 		return 0;
 	}
@@ -173,8 +174,9 @@ static int read_api(const char *text, struct api *out, char name[48], struct err
 		str_addf(&all, "%s%s", i ? ", " : "", apis[i].name);
 	}
 	return err_set(err, ERR_USAGE,
-		       "--api: no price is known of \"%.40s\" (give it: %.40s=15); known: %s", text,
-		       text, str_text(&all));
+		       "--api: no known price for \"%.40s\" (write %.40s=15 to give one); "
+		       "known: %s",
+		       text, text, str_text(&all));
 }
 
 /* ---- spot ---- */
@@ -234,7 +236,7 @@ static int read_spot(struct cmd_context *ctx, struct spot *s, struct err *err)
 		*s = (struct spot){.cold_s = s->cold_s,
 				   .every_s = s->every_s,
 				   .work_s = s->work_s,
-				   .work_from = "what you gave"};
+				   .work_from = "as given"};
 	if (read_seconds(ctx, "work", &s->work_s, err) < 0 ||
 	    read_seconds(ctx, "cold", &s->cold_s, err) < 0 ||
 	    read_seconds(ctx, "interrupted", &s->every_s, err) < 0 ||
@@ -244,8 +246,8 @@ static int read_spot(struct cmd_context *ctx, struct spot *s, struct err *err)
 		s->every_s = prior_of_provider("")->interrupted_every_s;
 	if (s->work_s <= 0)
 		return err_set(err, ERR_USAGE,
-			       "--spot: no run of this ledger has computed yet: give --work TIME, "
-			       "what a run computes");
+			       "--spot: no run in this ledger has computed yet: give --work "
+			       "TIME (the compute time of a run)");
 	return 0;
 }
 
@@ -275,7 +277,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		   *reserved = opt_text(ctx, "reserved");
 	double capex = 0, opex = 0, saving = 0, years = 3, duty = 1, chars = 0, price = 0,
 	       given_duty = 0;
-	struct source s = {.what = "what you gave"};
+	struct source s = {.what = "as given"};
 	struct api only;
 	struct spot spot = {0};
 	char name[48];
@@ -291,14 +293,15 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return -1;
 	if ((!chars || !price) && !from_ledger(ctx, &s, &duty) && !chars)
 		return err_set(err, ERR_USAGE,
-			       "no run of this ledger has rendered speech at a price yet: give "
-			       "--price USD (an hour) and --chars-per-hour N");
+			       "no run in this ledger has rendered speech at a price yet: give "
+			       "--price USD (per hour) and --chars-per-hour N");
 	s.chars_per_hour = chars > 0 ? chars : s.chars_per_hour;
 	s.price_h = price > 0 ? price : s.price_h;
 	duty = given_duty > 0 ? MIN(given_duty > 1 ? given_duty / 100 : given_duty, 1.0) : duty;
 	if (s.price_h <= 0)
 		return err_set(err, ERR_USAGE,
-			       "the pods of this ledger cost nothing: give --price USD (an hour)");
+			       "the pods in this ledger cost nothing: give --price USD (per "
+			       "hour)");
 	printf("renting: $%.4f an hour, %.0f characters an hour of computing, %.0f%% of billed "
 	       "time used (%s)\n",
 	       s.price_h, s.chars_per_hour, 100 * duty, s.what);
@@ -326,24 +329,24 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "api", "NAME[=USD]",
-	 "compare with this API alone, at a price per million characters of your own", NULL, false},
-	{0, "price", "USD", "of a pod, an hour; of the newest run when left out", NULL, false},
-	{0, "chars-per-hour", "N",
-	 "that it renders while it computes; of the newest run when left out", NULL, false},
+	 "compare only with this API, at your own price per million characters", NULL, false},
+	{0, "price", "USD", "price of a pod per hour (default: the newest run)", NULL, false},
+	{0, "chars-per-hour", "N", "characters rendered per compute hour (default: the newest run)",
+	 NULL, false},
 	{0, "duty", "SHARE",
-	 "of billed time that computes, 0.6 or 60; of the newest run when left out", NULL, false},
-	{0, "own", "COST", "a card of your own: to buy and to run, as 18750+2000/y", NULL, false},
-	{0, "years", "N", "for --own: how long it lasts; 3 when left out", NULL, false},
+	 "share of billed time that computes, 0.6 or 60 (default: the newest run)", NULL, false},
+	{0, "own", "COST", "your own card: purchase price and running cost, like 18750+2000/y",
+	 NULL, false},
+	{0, "years", "N", "for --own: how long the card lasts (default 3)", NULL, false},
 	{0, "reserved", "PERCENT", "a reservation with this saving", NULL, false},
 	{0, "spot", NULL, "spot pods, with their interruptions", NULL, false},
-	{0, "work", "TIME", "for --spot: what a run computes; of the newest run when left out",
-	 NULL, false},
-	{0, "cold", "TIME", "for --spot: until a pod computes; of the newest run when left out",
-	 NULL, false},
-	{0, "interrupted", "TIME",
-	 "for --spot: between interruptions, on average; from the ledger when left out", NULL,
+	{0, "work", "TIME", "for --spot: compute time of a run (default: the newest run)", NULL,
 	 false},
-	{0, "checkpoint", "TIME", "for --spot: between files that are safe; 0 when left out", NULL,
+	{0, "cold", "TIME", "for --spot: time until a pod computes (default: the newest run)", NULL,
+	 false},
+	{0, "interrupted", "TIME",
+	 "for --spot: mean time between interruptions (default: from the ledger)", NULL, false},
+	{0, "checkpoint", "TIME", "for --spot: time between fetched files (default 0)", NULL,
 	 false},
 	{0},
 };
@@ -351,9 +354,10 @@ static const struct opt opts[] = {
 const struct cmd cmd_breakeven = {
 	.name = "breakeven",
 	.summary = "compare renting with APIs, owning and reserving",
-	.details = "Takes characters an hour, price and use from the newest run of this ledger "
-		   "that rendered speech at a price. API prices are dated list "
-		   "prices. \"Renting pays from\" is the share of billed time that must compute.",
+	.details = "Takes characters per hour, price and utilization from the newest run in the "
+		   "ledger that rendered speech at a price. API prices are list prices with "
+		   "their date. \"Renting pays from\" is the share of billed time that must "
+		   "compute.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

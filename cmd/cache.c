@@ -29,14 +29,14 @@ static int list(const struct cmd_context *ctx, const char *dir, struct err *err)
 		return 0;
 	}
 	if (!dir || !limit_bytes(ctx))
-		output_line(stdout, "renders are not kept (render_cache_mb in "
-				    "~/.config/burst/burst.cfg, and BURST_CACHE_DIR, say so)");
+		output_line(stdout, "the render cache is off (see render_cache_mb in "
+				    "~/.config/burst/burst.cfg, and BURST_CACHE_DIR)");
 	if (dir)
 		output_line(stdout, "%s: %zu file%s, %.1f of %.1f MB", dir, size.count,
 			    size.count == 1 ? "" : "s", (double)size.bytes / 1e6,
 			    (double)limit_bytes(ctx) / 1e6);
 	if (size.count)
-		output_line(stdout, "not used since %s: removed first",
+		output_line(stdout, "last used %s: removed first",
 			    clock_rfc3339(at, sizeof(at), size.oldest_s * 1000));
 	return 0;
 }
@@ -60,7 +60,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (strcmp(what, "ls") && strcmp(what, "clear"))
 		return err_set(err, ERR_USAGE,
-			       "cache: \"%s\": it wants ls or clear (see `burst help cache`)",
+			       "cache: \"%s\": expected ls or clear (see `burst help cache`)",
 			       what);
 	int status = strcmp(what, "ls") ? clear(ctx, dir, err) : list(ctx, dir, err);
 	return status < 0 ? -1 : cmd_flush(err);
@@ -71,13 +71,12 @@ const struct cmd cmd_cache = {
 	.args = "[ls|clear]",
 	.max_args = 1,
 	.summary = "show or empty the render cache",
-	.details = "Finished speech is kept in ~/.cache/burst/renders, for all projects, by what "
-		   "was said, the voice, the engine and their versions. "
-		   "A run takes from there what it would otherwise render. What was not used for "
-		   "the longest time goes when there is more than "
-		   "render_cache_mb. Jobs of type command are not kept, since their outputs depend "
-		   "on all that the project's files do; nor is "
-		   "speech of a worker of your own.",
+	.details = "Finished speech is kept in ~/.cache/burst/renders for all projects, keyed "
+		   "by text, voice, engine and versions. A run takes from there what it would "
+		   "otherwise render. When the cache exceeds render_cache_mb, burst removes the "
+		   "least recently used files. Jobs of type command are not cached, because "
+		   "their outputs depend on all of the project's files; nor is speech from your "
+		   "own worker.",
 	.needs = NEED_ACCOUNTS,
 	.group = CMD_GROUP_SETUP,
 	.json = true,

@@ -383,7 +383,7 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 		if (!c->why[0] && (double)left <= cold_usd(c) * 1e6) {
 			c->status = err_exit_status(&(struct err){.kind = ERR_CAP});
 			snprintf(c->why, sizeof(c->why),
-				 "%s is left of --max-cost, and coming up alone costs about %s",
+				 "%s of --max-cost is left, but booting alone costs about %s",
 				 money_show(text, sizeof(text), left),
 				 money_show(need, sizeof(need), (int64_t)(cold_usd(c) * 1e6)));
 		} else if (!c->why[0]) {
@@ -412,7 +412,7 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 		if (c->why[0])
 			log_line(LOG_WARN, "%s: %s%s", c->gpu, c->why,
 				 i + 1 < count && c->status < 128 && c->status != 9
-					 ? "; going on with the next"
+					 ? "; continuing with the next"
 					 : "");
 		if (c->status > 128 || c->status == 9)
 			break;
@@ -426,7 +426,10 @@ static int read_most(struct cmd_context *ctx, int64_t *out, struct err *err)
 	int64_t cap = section_int(section_group(config_top(ctx->config), "caps"), "max_cost");
 
 	if (money_parse(text, out, NULL) < 0 || *out <= 0)
-		return err_set(err, ERR_USAGE, "--max-cost: \"%s\" is no amount of dollars", text);
+		return err_set(err, ERR_USAGE,
+			       "--max-cost: \"%s\" is not an amount in dollars, "
+			       "like 1.50",
+			       text);
 	if (cap > 0)
 		*out = MIN(*out, cap);
 	return 0;
@@ -451,7 +454,7 @@ static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *
 	free(offers);
 	if (status == 0 && !*count)
 		return err_set(err, ERR_NO_CAPACITY,
-			       "no provider offers what the job wants now (see gpu, "
+			       "no provider offers what the job needs now (see gpu, "
 			       "caps.max_price_per_hour; `burst offers`)");
 	return status;
 }
@@ -465,10 +468,11 @@ static int calibrate(struct launch *l, struct err *err)
 	int status = launch_read_job(l, err);
 
 	if (status == 0 && l->setup.job_ops->needs(l->setup.job)->command)
-		status = err_set(
-			err, ERR_CONFIG,
-			"job \"%s\" is a command: only engines that render segments are calibrated",
-			config_job_name(ctx->config));
+		status =
+			err_set(err, ERR_CONFIG,
+				"job \"%s\" is a command: only engines that render segments can be "
+				"calibrated",
+				config_job_name(ctx->config));
 	if (status == 0 && (status = read_most(ctx, &most, err)) == 0 &&
 	    (status = launch_open_providers(l, err)) == 0)
 		status = choose_cards(l, cards, &count, err);
@@ -500,12 +504,11 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "rent from these", "provider", false},
+	{'p', "provider", "PROVIDER", "rent from these providers", "provider", false},
 	{0, "gpu", "GPU",
-	 "these GPUs, one after the other; those of the config, else the three cheapest that fit",
+	 "GPUs to measure, in order (default: the config's, else the three cheapest that fit)",
 	 "gpu", false},
-	{0, "max-cost", "USD", "the most that all of it may cost (default " MOST_USD ")", NULL,
-	 false},
+	{0, "max-cost", "USD", "cap on the total cost (default " MOST_USD ")", NULL, false},
 	{0, "spot", NULL, "rent spot pods", "spot", false},
 	{0, "allow-path", "DIR", "let the project read this folder, too", "allow_paths", false},
 	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
@@ -520,15 +523,14 @@ const struct cmd cmd_calibrate = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "measure the job's engine on each GPU, briefly",
-	.details = "Says what it will cost at most, asks, and rents one pod of each GPU, one after "
-		   "the other, as a run does. Each renders batches of "
-		   "1, 2, 4 and so on up to the largest that its worker takes, of the job's own "
-		   "texts; the files are thrown away. Cold starts and "
-		   "batch times go to the ledger, where plans find them. Prints the time and the "
-		   "cost of each batch size beside what was predicted.\n\n"
-		   "A GPU that cannot be had now is left out. Exit status 0: all were measured; 4: "
-		   "one could not be had; 5: --max-cost or another cap "
-		   "was reached; otherwise as for `burst run`.",
+	.details = "Shows the maximum cost, asks, and rents one pod of each GPU, one after the "
+		   "other, as a run does. Each pod renders batches of 1, 2, 4 and so on, up to "
+		   "the largest that its worker accepts, from the job's own texts; burst "
+		   "discards the files. Cold starts and batch times go to the ledger, where "
+		   "plans find them. Prints the time and the cost of each batch size beside the "
+		   "prediction.\n\nAn unavailable GPU is skipped. Exit status 0: all GPUs "
+		   "measured; 4: one was unavailable; 5: --max-cost or another cap was reached; "
+		   "otherwise as for `burst run`.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,

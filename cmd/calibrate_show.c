@@ -89,8 +89,8 @@ static void show_curve(FILE *to, const struct calibrate_card *c)
 		s->once_s, s->longest_s, s->each_s, c->after.machine.batch_max);
 	if (c->after.machine.batch_max > c->sizes[c->size_count - 1])
 		fprintf(to,
-			"its worker takes more than was measured: the next calibration goes up to "
-			"%d\n",
+			"the worker accepts larger batches than were measured: the next "
+			"calibration goes up to %d\n",
 			c->after.machine.batch_max);
 }
 

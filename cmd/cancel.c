@@ -71,13 +71,12 @@ static int still_held(const struct cmd_context *ctx, const char *run, long pid, 
 {
 	if (pid)
 		return err_set(err, ERR_UNRELEASED,
-			       "run %s: its client (process %ld) does not end: its pods may still "
-			       "be billing; end it with `kill -9 %ld`, "
-			       "then cancel again",
+			       "run %s: its client (process %ld) does not exit, and its pods "
+			       "may still be billing; run `kill -9 %ld`, then cancel again",
 			       run, pid, pid);
 	return err_set(err, ERR_UNRELEASED,
-		       "run %s: its pods may still be billing: %s holds %s/runs/%s/lock and does "
-		       "not let go; when it has ended, cancel again",
+		       "run %s: its pods may still be billing: %s still holds %s/runs/%s/lock; "
+		       "cancel again after it exits",
 		       run, holder, ctx->state_dir, run);
 }
 
@@ -85,15 +84,15 @@ static void say_waiting(const char *run, const char *place, long pid, const char
 {
 	if (pid)
 		log_line(LOG_NOTE,
-			 "run %s: its client (process %ld) was asked to stop; waiting for it to %s "
+			 "run %s: asked its client (process %ld) to stop; waiting for it to %s "
 			 "(%s)",
 			 run, pid,
-			 lost ? "find out what a create whose answer is lost has made, which takes "
+			 lost ? "find the pod of a create whose reply was lost, which takes "
 				"some minutes"
 			      : "release its pods",
 			 place);
 	else
-		log_line(LOG_NOTE, "run %s: waiting for who holds its lock: %s (%s)", run, holder,
+		log_line(LOG_NOTE, "run %s: waiting for its lock, held by %s (%s)", run, holder,
 			 place);
 }
 
@@ -155,7 +154,7 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 			store_put_run(ctx->store, row, NULL);
 		}
 		output_line(stderr, "run %s: %s; %s (%s)", row->id, row->status,
-			    delivers ? "its delivery is ended now" : "nothing of it bills", place);
+			    delivers ? "ending its delivery now" : "all pods gone", place);
 		return 0;
 	}
 	if (settle_release(ctx, row, "interrupted", err) < 0)
@@ -189,10 +188,10 @@ const struct cmd cmd_cancel = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "stop a run and release its pods",
-	.details = "Without RUN: the run of this folder's burst.cfg that is running, else the one "
-		   "whose pods may still bill, else the newest. Runs "
-		   "of other folders need their id. A delivery of what it rendered ends with it. "
-		   "Exit status 0: all its pods are gone. 9: one could not be confirmed gone.",
+	.details = "Without RUN: the active run of this folder's burst.cfg, else the one whose "
+		   "pods may still be billing, else the newest. Runs of other folders need "
+		   "their id. Cancelling a run also ends its delivery. Exit status 0: all its "
+		   "pods are gone. 9: a pod could not be confirmed gone.",
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
 	.run = run_cancel,

@@ -231,7 +231,7 @@ static int64_t own_cap(const struct launch *l)
  * too. */
 static int lower(struct launch *l, const struct allowance *a, int64_t given, struct err *err)
 {
-	CLEANUP(free_text) char *from = xasprintf("what caps.%s leaves", a->key);
+	CLEANUP(free_text) char *from = xasprintf("the remainder of caps.%s", a->key);
 	CLEANUP(free_text)
 	char *dollars = xasprintf("%lld.%06lld", (long long)(given / 1000000),
 				  (long long)(given % 1000000));
@@ -239,8 +239,7 @@ static int lower(struct launch *l, const struct allowance *a, int64_t given, str
 	char may[32], cap[32];
 
 	allow_say_used(&used, a);
-	log_line(LOG_NOTE,
-		 "%s (caps.%s): this run may cost %s, in place of its caps.max_cost of %s",
+	log_line(LOG_NOTE, "%s (caps.%s): this run may cost %s instead of its caps.max_cost of %s",
 		 str_text(&used), a->key, money_show(may, sizeof(may), given),
 		 money_show(cap, sizeof(cap), own_cap(l)));
 	snprintf(l->cap_words, sizeof(l->cap_words), "caps.%s (%s%s)", a->key,
@@ -375,7 +374,7 @@ int caps_go_on(struct launch *l, struct err *err)
 
 void caps_explain(const struct launch *l, struct err *err)
 {
-	static const char words[] = "; its cap was the rest of ";
+	static const char words[] = "; its cap was the remainder of ";
 	size_t len = strlen(err->msg);
 
 	if (err->kind == ERR_CAP && l->cap_words[0] &&

@@ -79,10 +79,10 @@ char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs)
 
 	to[0] = '\0';
 	if (needs->gpu && needs->prior.base_gib > 0 && needs->workers > 1)
-		format_text(to, CHECK_NEED, "%d workers of %s take %.1f GiB for one segment each",
+		format_text(to, CHECK_NEED, "%d workers of %s need %.1f GiB for one segment each",
 			    needs->workers, needs->engine, needs->workers * one_gib);
 	else if (needs->gpu && needs->prior.base_gib > 0)
-		format_text(to, CHECK_NEED, "%s takes %.1f GiB for one segment", needs->engine,
+		format_text(to, CHECK_NEED, "%s needs %.1f GiB for one segment", needs->engine,
 			    one_gib);
 	return to;
 }

@@ -67,7 +67,7 @@ static int make_place(struct commit_tree *t, struct err *err)
 	if (!dir)
 		return err_set(
 			err, ERR_LOCAL,
-			"no home folder: set XDG_CACHE_HOME to a folder for the files of commits");
+			"no home folder for the files of commits: set HOME or XDG_CACHE_HOME");
 	if (path_mkdirs(dir, 0700, err) < 0)
 		return -1;
 	tidy(dir);
@@ -326,7 +326,7 @@ static int open_tree(struct commit_tree *t, const char *config, const char *comm
 		return -1;
 	if (!place.top)
 		return err_set(err, ERR_CONFIG,
-			       "%s: the repository is bare: no working tree says where outputs go",
+			       "%s: the repository is bare and has no working tree for outputs",
 			       dir);
 	t->top = TAKE(place.top);
 	if (git_commit_id(t->top, commit, t->commit, err) < 0)

@@ -57,17 +57,19 @@ void deliver_check(const struct config *c, struct mistakes *m)
 		return;
 	if (!section_text(conf, "run") || !section_text(conf, "run")[0]) {
 		err_set(&err, ERR_CONFIG,
-			"%s: deliver needs run = \"...\": the command that delivers",
+			"%s: deliver needs run = \"...\", the command that delivers",
 			section_where(conf, NULL));
 		mistakes_note(m, NULL, &err);
 	}
 	if (strcmp(section_text(conf, "on"), "cpu")) {
-		err_set(&err, ERR_CONFIG, "%s: deliver.on is \"cpu\" or absent",
+		err_set(&err, ERR_CONFIG, "%s: deliver.on must be \"cpu\" or absent",
 			section_where(conf, "on"));
 		mistakes_note(m, NULL, &err);
 	}
 	if (!section_text(section_group(top, "volume"), "name")) {
-		err_set(&err, ERR_CONFIG, "%s: deliver needs a volume: the outputs are on it",
+		err_set(&err, ERR_CONFIG,
+			"%s: deliver needs a volume, which holds the outputs: "
+			"set volume.name",
 			section_where(conf, NULL));
 		mistakes_note(m, NULL, &err);
 	}
@@ -211,8 +213,8 @@ static int read_outputs(struct delivery *d, struct err *err)
 			continue;
 		if (!is_plain(e->file))
 			return err_set(err, ERR_JOB,
-				       "an output's name has a control character or a backslash in "
-				       "it: it cannot be delivered");
+				       "an output's name contains a control character or a "
+				       "backslash and cannot be delivered");
 		struct deliver_output *o = add_output(d, e->file, e->sha256);
 		o->path = path_there(d, e, command);
 		d->missing += !o->path;
@@ -509,7 +511,7 @@ static int run_it(struct delivery *d, json_t **object, struct err *err)
 		status == 9    ? ERR_UNRELEASED
 		: status > 128 ? ERR_INTERRUPTED
 			       : ERR_JOB,
-		"all outputs are home, but the delivery failed (exit status %d): %s", status,
+		"all outputs fetched, but the delivery failed (exit status %d): %s", status,
 		failure ? jsonx_text(failure, "message", "see above") : "see above");
 	if (status > 128)
 		err->signal = status - 128;
@@ -573,8 +575,8 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 
 	if (number) {
 		log_line(LOG_NOTE,
-			 "interrupted before the delivery: all outputs are home, and `burst %s` "
-			 "delivers them",
+			 "interrupted before the delivery: all outputs fetched; run `burst %s` "
+			 "to deliver them",
 			 what_delivers(d));
 		err_set(err, ERR_INTERRUPTED, "interrupted before the delivery");
 		err->signal = number;
@@ -585,7 +587,7 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 	    deliver_run_begins(d->l->ctx->store, d->key, d->l->run.id, d->state, err) < 0)
 		return -1;
 	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d->count,
-		 d->missing ? " (those that its volume does not have travel with it)" : "");
+		 d->missing ? " (files missing on the volume are uploaded with it)" : "");
 	fd_close(d->l->output_lock);
 	d->l->output_lock = -1;
 	return run_it(d, object, err);
@@ -613,8 +615,8 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 		return status;
 	err_clear(err);
 	log_line(LOG_NOTE,
-		 "%zu of what is needed was removed from the volume: it is delivered again, with "
-		 "that",
+		 "%zu of the needed files were removed from the volume: delivering again with "
+		 "copies from here",
 		 absent);
 	d->spent_microusd = (int64_t)(jsonx_number(*object, "cost_usd", 0) * 1e6 + 1);
 	json_t *first = TAKE(*object);
@@ -625,8 +627,8 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 		*object = first;
 	return read_absent(d) && err->kind == ERR_JOB
 		       ? err_set(err, ERR_JOB,
-				 "all outputs are home, but what its volume has goes while it is "
-				 "delivered")
+				 "all outputs fetched, but files keep disappearing from the "
+				 "volume during delivery")
 		       : status;
 }
 
@@ -721,13 +723,12 @@ static int may_go(struct delivery *d, struct err *err)
 		return -1;
 	if (found && run_is_alive(d->l->ctx, newest.id))
 		return err_set(err, ERR_BUSY,
-			       "all outputs are home, but run %s still delivers earlier ones (see "
-			       "`burst attach %s`); "
-			       "`burst %s` delivers these when it has ended",
+			       "all outputs fetched, but run %s still delivers earlier ones "
+			       "(see `burst attach %s`); run `burst %s` when it has ended",
 			       newest.id, newest.id, what_delivers(d));
 	return deliver_check_output(d->l, err) < 0 ? err_wrap(err,
-							      "all outputs are home, and nothing "
-							      "was delivered (`burst %s` does it)",
+							      "all outputs fetched, but not "
+							      "delivered (run `burst %s`)",
 							      what_delivers(d))
 						   : 0;
 }
@@ -758,8 +759,8 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 	struct err why;
 	if (mend_manifest(&d, &why) < 0)
 		log_line(LOG_WARN,
-			 "manifest.jsonl: what was rendered stands there as \"former\" until the "
-			 "next run: %s",
+			 "manifest.jsonl not updated: its entries stay \"former\" until the next "
+			 "run: %s",
 			 why.msg);
 	if (status == 0) {
 		/* of a delivery that outlived who waited for it */

@@ -148,8 +148,8 @@ int deliver_run_judge(struct launch *l, struct err *err)
 
 	if (absent)
 		return err_set(err, ERR_JOB,
-			       "nothing was delivered: %zu of what is needed is not on the volume "
-			       "any more",
+			       "nothing was delivered: %zu of the needed files are no longer on "
+			       "the volume",
 			       absent);
 	fact_name(name, "delivering", key);
 	if (!store_fact(l->ctx->store, name, state, sizeof(state)))
@@ -226,17 +226,17 @@ int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struc
 
 	if (!deliver_run_render(ctx, run, &parent))
 		return err_set(err, ERR_USAGE,
-			       "run %s is a delivery: `burst run` of its job does it again, if it "
-			       "did not go well",
+			       "run %s is a delivery; to deliver again, use `burst run` for its "
+			       "job",
 			       run->id);
 	if (!strcmp(parent.status, "done"))
 		return err_set(err, ERR_USAGE,
-			       "run %s is a delivery of run %s, which is done: `burst run %s` does "
-			       "it again, if it did not go well",
+			       "run %s is the delivery of run %s, which is done; to deliver "
+			       "again, run `burst run %s`",
 			       run->id, parent.id, parent.config);
 	return err_set(err, ERR_USAGE,
-		       "run %s is a delivery of run %s: `burst resume %s` does it again, if it did "
-		       "not go well",
+		       "run %s is the delivery of run %s; to deliver again, run `burst resume "
+		       "%s`",
 		       run->id, parent.id, parent.id);
 }
 

@@ -131,14 +131,13 @@ static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
 		return -1;
 	if (!count)
 		return err_set(err, ERR_LOCAL,
-			       "run %s: its client died before its pods had the queue: nothing of "
-			       "it bills; `burst resume %s` "
-			       "goes on with it",
+			       "run %s: its client died before the pods had the queue; no pods "
+			       "are billing; `burst resume %s` continues it",
 			       id, id);
 	return err_set(err, ERR_UNRELEASED,
-		       "run %s: its client died before its pods had the queue: %zu pod%s of it may "
-		       "still be billing: `burst resume %s` goes on "
-		       "with it, `burst cancel %s` ends it",
+		       "run %s: its client died before the pods had the queue; %zu pod%s may "
+		       "still be billing: `burst resume %s` continues it, `burst cancel %s` "
+		       "ends it",
 		       id, count, count == 1 ? "" : "s", id, id);
 }
 
@@ -155,8 +154,7 @@ static int client_ended(struct cmd_context *ctx, pid_t pid, const char *id, stru
 		return client_died(ctx, id, err);
 	if (!interrupted || (WIFEXITED(status) && WEXITSTATUS(status) <= 128))
 		return WEXITSTATUS(status);
-	err_set(err, ERR_INTERRUPTED,
-		"interrupted before the run was handed over: it has ended%s%s%s",
+	err_set(err, ERR_INTERRUPTED, "interrupted before the handover: the run has ended%s%s%s",
 		id[0] ? " (run " : "", id, id[0] ? ", whose pods are gone)" : "");
 	err->signal = interrupted;
 	return -1;
@@ -166,9 +164,9 @@ static void say_started(const struct cmd_context *ctx, const char *id, pid_t pid
 {
 	if (!ctx->quiet)
 		fprintf(stderr,
-			"run %s: goes on in the background (process %ld). Nothing is with a pod "
-			"yet: until then this machine has to stay "
-			"awake (`burst attach %s` shows how far it is)\n",
+			"run %s: continues in the background (process %ld); keep this machine "
+			"awake until the pods have the queue (`burst attach %s` shows "
+			"progress)\n",
 			id, (long)pid, id);
 }
 
@@ -222,7 +220,7 @@ int detach_starter(void)
 /* Nobody knows of it: nothing has been rented, and nothing is. */
 static int give_up(struct launch *l, struct err *err)
 {
-	err_set(err, ERR_LOCAL, "run %s: whoever started it is gone, and never had its id",
+	err_set(err, ERR_LOCAL, "run %s: the starting process exited before it had the run's id",
 		l->run.id);
 	COPY_TEXT(l->run.status, "interrupted");
 	COPY_TEXT(l->run.error_code, err_kind_name(ERR_INTERRUPTED));
@@ -280,15 +278,14 @@ static void say_handed_over(const struct launch *l, const struct engine *e, bool
 	size_t left = s.total - s.safe - s.failed;
 	if (!all)
 		log_line(LOG_WARN,
-			 "run %s: goes on in the background (process %ld), which has to live, on a "
-			 "machine that is awake, until it ends: "
-			 "not all of its pods can be left alone",
+			 "run %s: continues in the background (process %ld); keep this machine "
+			 "awake until it ends, because not all of its pods can run unattended",
 			 l->run.id, (long)getpid());
 	else if (!l->ctx->quiet)
 		output_line(stderr,
-			    "run %s: handed over: %zu segment%s %s with %d pod%s, to be finished "
-			    "also without this machine; `burst attach %s` "
-			    "shows it, and brings the files home",
+			    "run %s: handed over: %zu segment%s %s with %d pod%s, which finish "
+			    "without this machine; `burst attach %s` shows progress and fetches "
+			    "the files",
 			    l->run.id, left, left == 1 ? "" : "s", left == 1 ? "is" : "are", pods,
 			    pods == 1 ? "" : "s", l->run.id);
 }
@@ -306,10 +303,10 @@ void detach_look(struct launch *l, const struct engine *e)
 		return;
 	enum core_handover state = core_handover(engine_core(e));
 	if (is_gone(l->starter)) {
-		log_line(
-			LOG_WARN,
-			"run %s: whoever started it is gone before its pods had the queue: it ends",
-			l->run.id);
+		log_line(LOG_WARN,
+			 "run %s: the starting process exited before the pods had the queue; "
+			 "ending the run",
+			 l->run.id);
 		raise(SIGTERM);
 	} else if (state == HANDOVER_NOT_YET) {
 		return;
@@ -331,5 +328,5 @@ void detach_ends(struct launch *l)
 	struct pollfd closed = {.fd = l->starter, .events = POLLIN};
 	if (dprintf(l->starter, SAYS_ENDED "\n") > 0 && poll(&closed, 1, ENDED_WAIT_MS) > 0 &&
 	    read(l->starter, &byte, 1) < 0)
-		log_line(LOG_INFO, "its starter cannot be heard: %m");
+		log_line(LOG_INFO, "cannot read from the starting process: %m");
 }

@@ -49,7 +49,7 @@ static void check_renders(const struct cmd_context *ctx, struct findings *f)
 	if (!dir || !limit_mb)
 		say(f, "ok", "no render cache");
 	else if (renders_measure(dir, &size, &err) < 0)
-		say(f, "warn", "%s: no renders are kept", err.msg);
+		say(f, "warn", "%s: the render cache is off", err.msg);
 	else
 		say(f, "ok", "render cache in %s: %lld of %lld MB used", dir,
 		    (long long)(size.bytes / 1000000), (long long)limit_mb);
@@ -60,16 +60,15 @@ static void check_machine(struct cmd_context *ctx, struct findings *f)
 	int64_t room = path_free_bytes(ctx->state_dir);
 
 	if (room >= 0 && room < LEDGER_ROOM_BYTES)
-		say(f, "bad",
-		    "%s: only %lld MB free; nothing can be rented that cannot be written down",
+		say(f, "bad", "%s: only %lld MB free; burst rents nothing that it cannot record",
 		    ctx->state_dir, (long long)(room >> 20));
 	else
 		say(f, "ok", "ledger in %s", ctx->state_dir);
 	check_renders(ctx, f);
 	say(f, program_found("ffmpeg") ? "ok" : "warn",
 	    program_found("ffmpeg") ? "ffmpeg: joining can set the loudness"
-				    : "ffmpeg is not installed: joined tracks keep the loudness "
-				      "they have, and voice samples must be WAV files");
+				    : "ffmpeg is not installed: joined tracks keep their "
+				      "loudness, and voice samples must be WAV files");
 	say(f, program_found("ssh") ? "ok" : "warn",
 	    program_found("ssh")
 		    ? "ssh: `burst ssh` works"
@@ -191,7 +190,7 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 		    "caps.max_price_per_hour",
 		    name, money_show(price, sizeof(price), least));
 	else
-		say(f, "warn", "%s: nothing is on offer now", name);
+		say(f, "warn", "%s: no offers now", name);
 	op_result_free(&result);
 	return count || !offered;
 }
@@ -204,18 +203,18 @@ static void check_switch(struct launch *l, const char *provider, struct findings
 	snprintf(name, sizeof(name), "switch.%s", provider);
 	if (!store_fact(l->ctx->store, name, fact, sizeof(fact)) ||
 	    sscanf(fact, "%15s %15s", word, day) != 2)
-		say(f, "", "%s: no pod here has told yet whether it can end itself", provider);
+		say(f, "", "%s: no pod has reported yet whether it can end itself", provider);
 	else if (!strcmp(word, "bad"))
 		say(f, "warn",
-		    "%s: a pod could not have ended itself on %s (%s): such pods get no work, "
-		    "unless pod.allow_unproven_switch is true",
+		    "%s: on %s a pod could not end itself (%s): such pods get no work unless "
+		    "pod.allow_unproven_switch is true",
 		    provider, day, fact + MIN(strlen(fact), strlen(word) + strlen(day) + 2));
 	else if (!strcmp(word, "ok"))
-		say(f, "ok", "%s: its pods can end themselves, as seen on %s", provider, day);
+		say(f, "ok", "%s: its pods can end themselves (seen on %s)", provider, day);
 	else
 		say(f, "ok",
-		    "%s: its pods' own way to end themselves answered on %s; that one ended so was "
-		    "not seen",
+		    "%s: the pods' call to end themselves answered on %s; no pod was seen to "
+		    "end that way yet",
 		    provider, day);
 }
 
@@ -239,7 +238,7 @@ static void check_cards(struct launch *l, const char *provider, struct findings 
 			say(f, "ok", "%s: %s may be rented again", provider, cards[i].name);
 		else
 			say(f, "warn",
-			    "%s: %s is left out since %.10s: %s (--forget-cards: try it again)",
+			    "%s: %s skipped since %.10s: %s (--forget-cards: try it again)",
 			    provider, cards[i].name, clock_rfc3339(day, sizeof(day), since_ms),
 			    why);
 	}
@@ -257,16 +256,15 @@ static void check_pods(struct launch *l, const struct engine_provider *p, bool w
 
 	if (caller_list(p, ids, ASK_MS, &result, &now_ms, &err) < 0) {
 		if (!was_bad) /* else it was said */
-			say(f, "bad", "%s: its pods cannot be listed: %s", p->ops->name, err.msg);
+			say(f, "bad", "%s: cannot list its pods: %s", p->ops->name, err.msg);
 		return;
 	}
 	if (result.partial)
 		say(f, "warn", "%s", str_text(&result.text));
 	for (size_t i = 0; i < result.pod_count; i++)
 		live += result.pods[i].state != POD_STATE_GONE;
-	say(f, live ? "warn" : "ok", "%s: %d pod%s of burst there now%s%s", p->ops->name, live,
-	    live == 1 ? "" : "s",
-	    result.partial ? ", of those that this machine's ledger knows" : "",
+	say(f, live ? "warn" : "ok", "%s: %d pod%s with burst's marker now%s%s", p->ops->name, live,
+	    live == 1 ? "" : "s", result.partial ? ", among those in this machine's ledger" : "",
 	    live ? " (see `burst ps`, `burst reap`)" : "");
 	op_result_free(&result);
 }
@@ -377,19 +375,18 @@ static int run(struct cmd_context *ctx, struct err *err)
 		check_volume(&l, i, &f);
 	}
 	if (l.setup.provider_count > 1 && !f.usable)
-		say(&f, "bad", "none of these providers can be rented from");
+		say(&f, "bad", "none of these providers is ready to rent from");
 	recommend_voice(ctx, &f);
 	launch_free(&l);
-	printf("     before a pod's container runs only `burst` and `burst reap` can end it; from "
-	       "then on it ends itself\n");
+	printf("     until a pod's container runs, only `burst` and `burst reap` can release "
+	       "it; after that it ends itself\n");
 	report_volumes(ctx->store, stdout, NULL, NULL);
 	return cmd_flush(err) < 0 ? -1 : f.bad > 0;
 }
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "check these", "provider", false},
-	{0, "forget-cards", NULL,
-	 "rent again what the job's image could not run on, as a pod has said", NULL, false},
+	{'p', "provider", "PROVIDER", "check these providers", "provider", false},
+	{0, "forget-cards", NULL, "try GPUs again that could not run the job's image", NULL, false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
 	 "allow_paths", false},
 	{0},

@@ -75,10 +75,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (!ctx->json) {
 		print_all(engines, count);
-		printf("\nGPU memory is of one worker: what it always takes, and what each line of "
-		       "a batch adds. Downloads are "
-		       "about; torch comes with the image. Any other engine: a worker of your own "
-		       "(job.worker)\n");
+		printf("\nGPU memory is per worker: a fixed part, and a part per line of a "
+		       "batch. Download sizes are approximate; torch comes with the image. Any "
+		       "other engine: your own worker (job.worker)\n");
 		return cmd_flush(err);
 	}
 	json_t *list = json_array();
@@ -92,7 +91,7 @@ static const struct opt opts[] = {{0}};
 
 const struct cmd cmd_engines = {
 	.name = "engines",
-	.summary = "list speech engines: licence, memory, languages, what has been run",
+	.summary = "list speech engines: licence, memory, languages, what was tested",
 	.details = "Needs no account. `job.engine` names one of these, or, with `job.worker`, one "
 		   "of your own.",
 	.opts = opts,

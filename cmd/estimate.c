@@ -363,7 +363,9 @@ static void find_unfit(struct estimate *e, struct launch *l, size_t i)
 	if (strcmp(o->gpu, "none") != 0 &&
 	    past_card_is_unfit(l->ctx->store, &of, o->provider, o->gpu, now_ms, why, sizeof(why),
 			       &since_ms))
-		format_text(e->unfit[i], ESTIMATE_UNFIT, "%s (image %s, a pod said so on %.10s)",
+		format_text(e->unfit[i], ESTIMATE_UNFIT,
+			    "%s (image %s, reported by a pod on "
+			    "%.10s)",
 			    why, of.image ? of.image : "by default",
 			    clock_rfc3339(day, sizeof(day), since_ms));
 }

@@ -112,7 +112,7 @@ struct extra extras_interrupted(const char *provider, bool spot, const struct po
 		snprintf(e.from, sizeof(e.from), "measured: %d of these pods taken in %s", taken,
 			 duration_show(lived, sizeof(lived), (int64_t)(lived_s * 1000)));
 	else if (spot)
-		snprintf(e.from, sizeof(e.from), "a guess, until pods were taken");
+		snprintf(e.from, sizeof(e.from), "a guess until the first pods ran");
 	return e;
 }
 
@@ -162,7 +162,7 @@ struct extra extras_delivery(struct launch *l, double *seconds)
 		return e;
 	deliver_run_key(config_path(l->ctx->config), config_job_name(l->ctx->config), key);
 	if (deliver_run_newest(l->ctx, key, &run, NULL) != 1 || run.billed_ms <= 0) {
-		snprintf(e.from, sizeof(e.from), "not known before the first one");
+		snprintf(e.from, sizeof(e.from), "unknown before the first one");
 		return e;
 	}
 	*seconds = (double)run.billed_ms / 1000;

@@ -37,7 +37,7 @@ static char *from_volume(struct gather *g, const struct engine_provider *p,
 	struct op_result result = {0};
 
 	if (!path_is_safe(path)) {
-		err_set(err, ERR_UNTRUSTED, "the pod names a path that is not safe");
+		err_set(err, ERR_UNTRUSTED, "the pod named an unsafe path");
 		return NULL;
 	}
 	path_remove_tree(local, NULL);
@@ -146,8 +146,8 @@ static void take_segment(struct gather *g, const struct engine_provider *p,
 		return;
 	if (!run_keys_fit(g->keys, &g->segments[index])) {
 		log_line(LOG_WARN,
-			 "%s: the job's text or settings have changed since the run: not brought "
-			 "home (`burst run` renders it)",
+			 "%s: not fetched: the job's text or settings have changed since the "
+			 "run (`burst run` renders it)",
 			 g->segments[index].id);
 		g->lost++;
 		return;
@@ -201,8 +201,8 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 	COPY_TEXT(volume.region, pod->region);
 	if (!pod->volume_id[0] || !provider_can_fetch(p->ops, p->handle, &volume)) {
 		log_line(LOG_NOTE,
-			 "pod %s had no volume that can be read without a pod: nothing is left of "
-			 "it",
+			 "pod %s had no volume that can be read without a pod: its files are "
+			 "lost",
 			 pod_row_called(pod));
 		return 0;
 	}
@@ -228,7 +228,7 @@ static int gather_all(struct gather *g, struct err *err)
 
 	if (l->setup.job_ops->needs(l->setup.job)->command)
 		return err_set(err, ERR_USAGE,
-			       "run %s is a command: `burst resume %s` brings its files home",
+			       "run %s is a command: `burst resume %s` fetches its files",
 			       g->run->id, g->run->id);
 	CLEANUP(free_text) char *run_dir = run_path(l->ctx, g->run->id, NULL);
 	if (run_keys_read(&g->keys, run_dir, err) < 0)
@@ -249,7 +249,7 @@ static int gather_all(struct gather *g, struct err *err)
 	open = launch_open_segments(l);
 	output_lines(stderr, str_text(&notes));
 	output_line(stderr,
-		    "run %s: %zu file%s brought home, %zu of %zu segments still open; files in %s",
+		    "run %s: %zu file%s fetched, %zu of %zu segments still open; files in %s",
 		    g->run->id, g->home, g->home == 1 ? "" : "s", open, g->count, l->output_dir);
 	return g->lost ? 1 : 0;
 }
@@ -263,7 +263,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return -1;
 	if (run_is_alive(ctx, row.id))
 		return err_set(err, ERR_BUSY,
-			       "run %s brings its files home itself (see `burst attach %s`)",
+			       "run %s is active and fetches its files itself (see `burst "
+			       "attach %s`)",
 			       row.id, row.id);
 	if (launch_its_config(ctx, &row, err) < 0)
 		return -1;
@@ -283,10 +284,10 @@ const struct cmd cmd_fetch = {
 	.args = "RUN",
 	.min_args = 1,
 	.max_args = 1,
-	.summary = "bring home what a run's pods left on their volume",
-	.details = "Rents and renders nothing. Files are verified like any other; what was made of "
-		   "a text that has changed since is left. "
-		   "Exit status 1: a finished file was not brought home.",
+	.summary = "fetch what a run's pods left on their volume",
+	.details = "Rents and renders nothing. Files are verified as in a run; those whose text "
+		   "has changed since are skipped. Exit status 1: a finished file was not "
+		   "fetched.",
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
 	.run = run,

@@ -113,12 +113,12 @@ int git_call_with_index(const char *dir, const char *index, struct str *out, str
 	if (status < 0)
 		return -1;
 	if (out && out->over)
-		return err_set(err, ERR_LOCAL, "git said more than %d MiB", OUT_MAX_BYTES >> 20);
+		return err_set(err, ERR_LOCAL, "git printed more than %d MiB", OUT_MAX_BYTES >> 20);
 	if (!status)
 		return 0;
 	add_complaint(&complaint, &said);
 	err_set(err, ERR_LOCAL, "git: %s",
-		complaint.len ? str_text(&complaint) : "it failed without a word");
+		complaint.len ? str_text(&complaint) : "it failed without a message");
 	return status;
 }
 
@@ -174,8 +174,9 @@ int git_find(struct git_place *out, const char *dir, struct err *err)
 			 "--absolute-git-dir", "--git-common-dir", "--git-path", "hooks");
 	if (status > 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", dir,
-			       strstr(err->msg, "not a git repository") ? "is in no git repository"
-									: err->msg);
+			       strstr(err->msg, "not a git repository")
+				       ? "is not in a git repository"
+				       : err->msg);
 	if (status < 0)
 		return -1;
 	const char *at = str_text(&said);
@@ -184,8 +185,8 @@ int git_find(struct git_place *out, const char *dir, struct err *err)
 	p.hooks = real_line(&at);
 	if (!p.hooks[0])
 		return err_set(err, ERR_CONFIG,
-			       "%s: git does not say where its hooks are: it must be version 2.31 "
-			       "or later",
+			       "%s: git does not report its hooks folder: install git 2.31 or "
+			       "later",
 			       dir);
 	if (find_top(&p, dir, err) < 0)
 		return -1;

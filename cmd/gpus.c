@@ -209,7 +209,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "fits", "MODEL", "say what holds a model: 7B:fp16, 350M:int8, 13B:int4", NULL, false},
+	{0, "fits", "MODEL", "show which cards hold a model: 7B:fp16, 350M:int8, 13B:int4", NULL,
+	 false},
 	{0, "by", "ORDER",
 	 "name, vram, bandwidth, compute, price, bandwidth-per-dollar or compute-per-dollar", NULL,
 	 false},

@@ -37,7 +37,7 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 			       "status and remove want that DIR",
 			       t->place.common);
 	if (!trust_is_below(path, t->place.top))
-		return err_set(err, ERR_CONFIG, "%s lies in no working tree of git's", path);
+		return err_set(err, ERR_CONFIG, "%s is not in a git working tree", path);
 	t->config = trust_move(path, t->place.top, "");
 	memmove(t->config, t->config + 1, strlen(t->config));
 	return 0;
@@ -61,8 +61,8 @@ static int make_tree(struct hook_target *t, const char *into, const char *config
 			       "--into is for a bare repository: outputs of this one go to %s",
 			       bare.top);
 	if (config[0] == '/' || !path_is_safe(config))
-		return err_set(err, ERR_USAGE,
-			       "%s: name the config as it is called in the repository", config);
+		return err_set(err, ERR_USAGE, "%s: give the config's path inside the repository",
+			       config);
 	if (git_commit_id(bare.common, "HEAD", id, err) < 0)
 		return err_set(err, ERR_CONFIG,
 			       "%s has no commit yet: push one, then install the hook",
@@ -136,8 +136,8 @@ static int chosen_hooks(const struct cmd_context *ctx, const char *const *usual,
 	     name = strtok_r(NULL, ",", &rest)) {
 		if (!is_hook(name))
 			return err_set(err, ERR_USAGE,
-				       "--on %.40s: it must be of post-commit, post-merge, "
-				       "post-rewrite, pre-push, post-receive",
+				       "--on %.40s: expected post-commit, post-merge, "
+				       "post-rewrite, pre-push or post-receive",
 				       name);
 		names[count++] = name;
 	}
@@ -192,8 +192,8 @@ static void warn_of_folder(const struct hook_target *t)
 			 folder);
 	else
 		log_line(LOG_NOTE,
-			 "%s is another program's (core.hooksPath): if that writes it anew, "
-			 "install again (`burst hook status` tells)",
+			 "%s belongs to another program (core.hooksPath): if that program "
+			 "rewrites it, install again (see `burst hook status`)",
 			 folder);
 }
 
@@ -275,7 +275,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	bool installs = !strcmp(what, "install"), removes = !strcmp(what, "remove");
 	if ((!installs && !removes && strcmp(what, "status")) || ctx->arg_count > 2)
 		return err_set(err, ERR_USAGE,
-			       "hook: it wants install, status or remove (see `burst help hook`)");
+			       "hook: expected install, status or remove (see `burst help hook`)");
 	if (opt_has(ctx, "into") && !installs)
 		return err_set(err, ERR_USAGE,
 			       "hook: --into is a flag of install: name the folder itself, as in "
@@ -290,14 +290,16 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "on", "HOOKS",
-	 "these hooks: post-commit, post-merge, post-rewrite (all three when not said), pre-push, "
+	 "hooks to install: post-commit, post-merge, post-rewrite (the default), pre-push, "
 	 "post-receive",
 	 NULL, false},
 	{0, "branch", "NAMES", "only commits of these branches, as in main,release/*", NULL, false},
-	{0, "path", "PATHS", "only commits that change these paths, in place of what the job reads",
+	{0, "path", "PATHS",
+	 "only commits that change these paths, instead of the files that "
+	 "the job reads",
 	 NULL, false},
-	{0, "quiet", "TIME", "wait until no other commit has come for so long (20s)", NULL, false},
-	{0, "min-segments", "N", "wait until so many segments are to render", NULL, false},
+	{0, "quiet", "TIME", "wait until no other commit comes for this long (20s)", NULL, false},
+	{0, "min-segments", "N", "wait until this many segments need rendering", NULL, false},
 	{0, "max-wait", "TIME", "but no longer than this (30m)", NULL, false},
 	{0, "into", "DIR",
 	 "in a bare repository: the folder that stands for its working tree, for outputs", NULL,
@@ -312,14 +314,13 @@ const struct cmd cmd_hook = {
 	.max_args = 4,
 	.summary = "render what is committed, from git's hooks",
 	.details = "`burst hook install` writes hooks into the repository of CONFIG. After a "
-		   "commit, a merge or a rebase that changes what the job reads, "
-		   "they queue the committed files (`burst submit --commit`) and return at once; "
-		   "other commits start nothing. A hook that was there "
-		   "runs first. The hooks serve all working trees of the repository: each renders "
-		   "into its own output folder. `burst hook status` "
-		   "shows where they are, whether they are as this burst writes them, and what "
-		   "became of the last trigger. `burst hook remove` puts "
-		   "back what was there before, to the byte.",
+		   "commit, a merge or a rebase that changes what the job reads, they queue the "
+		   "committed files (`burst submit --commit`) and return at once; other commits "
+		   "start nothing. An existing hook runs first. The hooks serve all working "
+		   "trees of the repository: each renders into its own output folder. `burst "
+		   "hook status` shows where the hooks are, whether they are current, and the "
+		   "result of the last trigger. `burst hook remove` restores the previous hooks "
+		   "byte for byte.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_SETUP,

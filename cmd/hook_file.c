@@ -111,7 +111,7 @@ static int write_job(struct str *to, const struct hook_job *job, struct err *err
 		if (*field(job, i) &&
 		    json_object_set_new(object, fields[i].key, json_string(*field(job, i))) < 0)
 			return err_set(err, ERR_CONFIG,
-				       "%s: it is no UTF-8 text, and cannot stand in a hook",
+				       "%s: not UTF-8 text, so a hook cannot contain it",
 				       fields[i].key);
 	CLEANUP(free_text) char *line = jsonx_line(object);
 	str_addf(to, JOB_MARK "%s\n", line);

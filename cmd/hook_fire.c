@@ -176,8 +176,8 @@ static bool matters(struct trigger *t, const json_t *last)
 	char base[GIT_ID];
 
 	if (!branch_fits(t))
-		skip(t, t->tip.branch[0] ? "its branch is not one that the hook is for"
-					 : "HEAD is on no branch");
+		skip(t,
+		     t->tip.branch[0] ? "the hook is not for its branch" : "HEAD is on no branch");
 	else if (jsonx_bool(last, "owed", false))
 		return true;
 	else if (find_base(t, last, base), !strcmp(base, t->tip.commit))
@@ -263,7 +263,7 @@ static int record(const struct trigger *t, const json_t *last, struct err *err)
 				t->outcome, "why", str_text(&t->why), "request", t->request);
 
 	return now ? hook_record(t->ctx->store, t->target.path, now, err)
-		   : err_set(err, ERR_LOCAL, "the record of a trigger is no UTF-8 text");
+		   : err_set(err, ERR_LOCAL, "the record of a trigger is not UTF-8 text");
 }
 
 static int fire(struct trigger *t, struct err *err)
@@ -422,7 +422,7 @@ int hook_fire(struct cmd_context *ctx, struct err *err)
 
 	if (ctx->arg_count != 4)
 		return err_set(err, ERR_USAGE,
-			       "hook: it wants install, status or remove (see `burst help hook`)");
+			       "hook: expected install, status or remove (see `burst help hook`)");
 	struct trigger t = {.ctx = ctx, .hook = ctx->args[1]};
 	setsid(); /* programs that call git end what it has left in its group */
 	complete_path();

@@ -47,7 +47,7 @@ int hook_look(const char *folder, const char *name, enum hook_state *state, stru
 static int failed(const char *what, const char *path, struct err *err)
 {
 	const char *hint = errno == EACCES || errno == EPERM || errno == EROFS
-				   ? ": git's hooks folder must be yours to write"
+				   ? ": git's hooks folder must be writable"
 			   : errno == ENOTDIR ? ": core.hooksPath must name a folder"
 					      : "";
 
@@ -86,9 +86,9 @@ static int keep_before(const char *path, const char *before, struct err *err)
 		return 0;
 	if (errno == EEXIST)
 		return err_set(err, ERR_CONFIG,
-			       "%s and %s are both there: another program has replaced burst's "
-			       "hook. Keep the one that you want under "
-			       "the first name, remove the other, and install again",
+			       "%s and %s both exist: another program has replaced burst's "
+			       "hook; keep the one that you want under the first name, remove "
+			       "the other, and install again",
 			       path, before);
 	return rename(path, before) < 0 ? failed("rename", path, err) : 0;
 }
@@ -153,9 +153,9 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 		return -1;
 	if (state == HOOK_INERT)
 		return err_set(err, ERR_CONFIG,
-			       "%s is there but not executable, so git does not run it: it is left "
-			       "alone, and nothing is installed "
-			       "beside it. Make it executable or remove it, and install again",
+			       "%s exists but is not executable, so git does not run it; "
+			       "nothing was installed: make it executable or remove it, and "
+			       "install again",
 			       path);
 	f.made_folder = f.made_folder || made || is_made_by_us(folder);
 	hook_file_put(&f, job);

@@ -49,9 +49,9 @@ static const char *in_words(const json_t *hook)
 {
 	static const char *const words[][2] = {
 		{"installed", "installed, current"},
-		{"outdated", "installed, but not as this burst writes it: install again"},
+		{"outdated", "installed by another version of burst: install again"},
 		{"replaced", "replaced by another program since it was installed: install again"},
-		{"other", "another program's alone"},
+		{"other", "only another program's"},
 		{"none", "not installed"},
 	};
 
@@ -115,7 +115,7 @@ static void print_people(const struct hook_target *t, const json_t *hooks, const
 	json_array_foreach (hooks, i, hook)
 		output_line(stdout, "  %-13s %s%s", jsonx_text(hook, "name", ""), in_words(hook),
 			    json_is_true(json_object_get(hook, "runs_before"))
-				    ? "; runs the one that was there before"
+				    ? "; also runs the earlier hook"
 				    : "");
 	for (i = 0; i < ARRAY_LEN(flags) && job; i++)
 		if (jsonx_text(job, flags[i][0], NULL))

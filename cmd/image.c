@@ -41,10 +41,9 @@ static int choose_base(const struct cmd_context *ctx, const char **from, struct 
 			       "image: no provider of this config names an image to build on; name "
 			       "one: --from debian:bookworm");
 	if (!provider_is_image(*from))
-		return err_set(
-			err, ERR_USAGE,
-			"--from: \"%s\" is not the name of an image, like \"ghcr.io/me/voices:1\"",
-			*from);
+		return err_set(err, ERR_USAGE,
+			       "--from: \"%s\" is not an image name, like \"ghcr.io/me/voices:1\"",
+			       *from);
 	return 0;
 }
 
@@ -106,20 +105,20 @@ static int build_at_modal(struct launch *l, struct err *err)
 
 	if (opt_has(ctx, "from"))
 		return err_set(err, ERR_USAGE,
-			       "image: --modal builds on what pod.image or providers.modal.image "
-			       "names: --from is for Dockerfiles");
+			       "image: --modal builds on the image of pod.image or "
+			       "providers.modal.image; --from is for Dockerfiles only");
 	if (launch_read_job(l, err) < 0 || launch_open_provider(l, "modal", err) < 0)
 		return -1;
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
 	l->setup.image = section_text(section_group(config_top(ctx->config), "pod"), "image");
 	say_missing(needs, whole);
 	if (needs->setup && needs->env_names && needs->env_names[0])
-		log_line(LOG_NOTE, "job.env: its variables do not travel to Modal's build");
+		log_line(LOG_NOTE, "job.env: its variables are not sent to Modal's build");
 	if (image_build(&l->setup, &l->setup.providers[0], needs,
 			whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, hear, NULL, id, err) < 0)
 		return err_wrap(err, "modal");
 	output_line(stdout,
-		    "%s: runs of job \"%s\" at Modal use this image, until its set-up changes", id,
+		    "%s: runs of job \"%s\" at Modal use this image until its set-up changes", id,
 		    config_job_name(ctx->config));
 	return cmd_flush(err);
 }
@@ -138,8 +137,8 @@ static const struct opt opts[] = {
 	{0, "with-weights", NULL, "put the weights and voices into the image, too", NULL, false},
 	{0, "modal", NULL, "build the image at Modal, and use it in later runs of this job there",
 	 NULL, false},
-	{0, "from", "IMAGE",
-	 "build on this image; without it on the one that the job's pods have now", NULL, false},
+	{0, "from", "IMAGE", "base image (default: the one that the job's pods use now)", NULL,
+	 false},
 	{0},
 };
 
@@ -148,16 +147,14 @@ const struct cmd cmd_image = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "make an image whose pods need no set-up: a Dockerfile, or at Modal",
-	.details = "The image has sshd, the job's Debian packages and its Python packages, locked "
-		   "by their hashes, and with --with-weights the "
-		   "weights. Build it (`burst image | docker build -t YOU/NAME:1 -`, with Docker "
-		   "23 or later), push it, and name it in "
-		   "burst.cfg: pod = { image = \"YOU/NAME:1\"; }. A pod that finds its job's "
-		   "environment in its image skips the set-up, whatever "
-		   "its volume has. An image whose environment is for another set-up (another "
-		   "engine, another version of burst) is used "
-		   "as any other. With --modal, Modal builds the image and keeps it: nothing is "
-		   "printed, pushed or named.",
+	.details = "The image has sshd, the job's Debian packages and its Python packages, "
+		   "locked by their hashes, and with --with-weights the weights. Build it "
+		   "(`burst image | docker build -t YOU/NAME:1 -`, with Docker 23 or later), "
+		   "push it, and name it in burst.cfg: pod = { image = \"YOU/NAME:1\"; }. A pod "
+		   "that finds its job's environment in its image skips the set-up, whatever "
+		   "its volume has. An image made for another set-up (another engine, another "
+		   "version of burst) is used like any other image. With --modal, Modal builds "
+		   "the image and keeps it; nothing is printed, pushed or named.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
 	.group = CMD_GROUP_SETUP,

@@ -14,7 +14,7 @@ static const struct job_ops *find_type(const char *type, struct err *err)
 	for (const struct job_ops *const *j = job_registry; *j; j++)
 		if (!strcmp((*j)->type, type))
 			return *j;
-	err_set(err, ERR_USAGE, "--type: no kind of job is called \"%.40s\"", type);
+	err_set(err, ERR_USAGE, "--type: unknown job type \"%.40s\"", type);
 	return NULL;
 }
 
@@ -35,7 +35,7 @@ static char *job_name_for(const char *dir)
 static int write_new(const char *path, const char *text, struct err *err)
 {
 	if (path_exists(path))
-		return err_set(err, ERR_USAGE, "%s is there already; nothing was changed", path);
+		return err_set(err, ERR_USAGE, "%s already exists; nothing was changed", path);
 	if (path_write(path, text, strlen(text), 0644, err) < 0)
 		return -1;
 	log_line(LOG_NOTE, "wrote %s", path);
@@ -50,8 +50,8 @@ static int offer_script(struct cmd_context *ctx, const char *dir, struct err *er
 		return 0;
 	if (cmd_confirm(ctx, "Write %s with three lines to speak?", path))
 		return write_new(path, example_script, err);
-	log_line(LOG_NOTE, "the job speaks script.jsonl, which is not there yet (`burst init -y` "
-			   "writes a small one)");
+	log_line(LOG_NOTE, "the job speaks script.jsonl, which does not exist yet (`burst init "
+			   "-y` writes a small one)");
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'t', "type", "tts|command", "the kind of job (default tts)", NULL, false},
+	{'t', "type", "tts|command", "job type (default tts)", NULL, false},
 	{0},
 };
 

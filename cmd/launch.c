@@ -82,9 +82,7 @@ int launch_open_provider(struct launch *l, const char *name, struct err *err)
 			return 0;
 	if (!ops)
 		return err_set(err, ERR_CONFIG,
-			       "this burst has no provider \"%s\" (BURST_PROVIDER_PATH names "
-			       "objects that hold more)",
-			       name);
+			       "unknown provider \"%s\" (BURST_PROVIDER_PATH can name more)", name);
 	if (s->provider_count == CORE_PROVIDERS_MAX)
 		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
 	if (engine_ready(err) < 0)
@@ -107,7 +105,7 @@ int launch_open_providers(struct launch *l, struct err *err)
 			continue;
 		if (!err_is_credentials(err->kind) || count == 1)
 			return -1;
-		log_line(LOG_WARN, "%s; going on without it", err->msg);
+		log_line(LOG_WARN, "%s; continuing without it", err->msg);
 	}
 	if (!l->setup.provider_count)
 		return -1;
@@ -132,7 +130,7 @@ static int lock_job(struct launch *l, struct err *err)
 	if (path_lock(path, note, &l->job_lock, err) < 0) {
 		if (err->kind == ERR_BUSY)
 			err_set(err, ERR_BUSY,
-				"job \"%s\" is running already (see `burst ps`, `burst attach`)",
+				"job \"%s\" is already running (see `burst ps`, `burst attach`)",
 				config_job_name(ctx->config));
 		return -1;
 	}
@@ -182,8 +180,8 @@ static int check_env(const struct section *conf, const struct job_needs *needs, 
 			log_secret(value);
 		if (value && !utf8_valid(value, strlen(value)))
 			return err_set(err, ERR_CONFIG,
-				       "%s: job.env: the value of %s in your environment is no "
-				       "UTF-8 text, and cannot travel to pods",
+				       "%s: job.env: the value of %s in your environment is not "
+				       "UTF-8 text and cannot be sent to pods",
 				       section_where(conf, "env"), *name);
 	}
 	return 0;
@@ -351,10 +349,10 @@ int launch_take_run(struct launch *l, const char *who, struct err *err)
 	if (path_lock(lock, note, &l->run_lock, err) < 0) {
 		if (err->kind == ERR_BUSY && !strncmp(err->msg, RUN_CLIENT " ", sizeof(RUN_CLIENT)))
 			err_set(err, ERR_BUSY,
-				"run %s has a client already (see `burst attach %s`)", l->run.id,
+				"run %s already has a client (see `burst attach %s`)", l->run.id,
 				l->run.id);
 		else if (err->kind == ERR_BUSY)
-			err_wrap(err, "run %s: try again in a moment: its lock is held", l->run.id);
+			err_wrap(err, "run %s: its lock is held; try again in a moment", l->run.id);
 		return -1;
 	}
 	l->setup.run_dir = l->run_dir;
@@ -425,8 +423,8 @@ static int room_for_ledger(const struct launch *l, struct err *err)
 	int64_t wanted = LEDGER_ROOM_BYTES + (int64_t)segments * PER_SEGMENT_BYTES;
 	if (room >= 0 && room < wanted)
 		return err_set(err, ERR_LOCAL,
-			       "%s: only %lld MB free, the ledger needs %lld: nothing is rented "
-			       "that could not be written down",
+			       "%s: only %lld MB free, but the ledger needs %lld MB: free some "
+			       "space; nothing was rented",
 			       l->ctx->state_dir, (long long)(room >> 20),
 			       (long long)(wanted >> 20) + 1);
 	return 0;
@@ -438,8 +436,8 @@ static int fits_ledger(const char *what, const char *path, size_t room, struct e
 	if (strlen(path) < room)
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "%s has a path of %zu bytes, and the ledger takes %zu: move it, or name "
-		       "another: %.*s...",
+		       "%s has a path of %zu bytes, more than the ledger's limit of %zu: move "
+		       "it, or name another: %.*s...",
 		       what, strlen(path), room - 1, utf8_fit(path, 200), path);
 }
 
@@ -453,7 +451,7 @@ static int name_run(struct launch *l, struct err *err)
 		return 0;
 	}
 	if (store_run(l->ctx->store, l->queued.run, &same, NULL) == 0)
-		return err_set(err, ERR_BUG, "run %s of the queue has begun already",
+		return err_set(err, ERR_BUG, "run %s of the queue has already started",
 			       l->queued.run);
 	COPY_TEXT(l->run.id, l->queued.run);
 	return 0;
@@ -532,9 +530,8 @@ int launch_check_width(struct launch *l, struct err *err)
 	if (pods <= fit)
 		return 0;
 	err_set(err, ERR_CONFIG,
-		"pods: %lld are more than fit: this process may open %ld files (`ulimit -n`), "
-		"which is enough for %d pods; "
-		"ask for fewer, or raise that limit",
+		"pods: %lld are too many: this process may open %ld files (`ulimit -n`), enough "
+		"for %d pods; ask for fewer, or raise that limit",
 		(long long)pods, limit, fit);
 	return err_about(err, "pods");
 }
@@ -622,9 +619,9 @@ int launch_check_detached(const struct launch *l, struct err *err)
 		    strcmp(r->job, config_job_name(ctx->config)))
 			continue;
 		result = err_set(err, ERR_BUSY,
-				 "job \"%s\" is running already: pods of the detached run %s work "
-				 "on it (`burst attach %s` brings "
-				 "its files home, `burst cancel %s` ends it)",
+				 "job \"%s\" is already running: pods of the detached run %s "
+				 "work on it (`burst attach %s` fetches its files, `burst "
+				 "cancel %s` ends it)",
 				 r->job, r->id, r->id, r->id);
 	}
 	free(runs);

@@ -147,7 +147,7 @@ static void say_end(struct launch *l)
 		output_line(
 			stderr,
 			"run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s",
-			r->id, strcmp(r->status, "running") ? r->status : "all home",
+			r->id, strcmp(r->status, "running") ? r->status : "all fetched",
 			(long long)r->rendered, (long long)r->cached, (long long)r->failed,
 			(long long)r->total, r->output);
 	free(pods);
@@ -165,12 +165,11 @@ void launch_say_suspects(const struct launch *l)
 		}
 	if (suspects)
 		log_line(LOG_WARN,
-			 "%zu of %zu files sound%s wrong and %s kept all the same (%s%s: %s): "
-			 "\"suspect\" in manifest.jsonl; "
-			 "what is removed is rendered again",
-			 suspects, count, suspects == 1 ? "s" : "", suspects == 1 ? "was" : "were",
-			 list[first].id, suspects == 1 ? "" : " first",
-			 l->setup.results[first].reason);
+			 "%zu of %zu files %s suspect and %s kept (%s%s: %s): see \"suspect\" in "
+			 "manifest.jsonl; remove a file to render it again",
+			 suspects, count, suspects == 1 ? "is" : "are",
+			 suspects == 1 ? "was" : "were", list[first].id,
+			 suspects == 1 ? "" : " first", l->setup.results[first].reason);
 }
 
 void launch_print_json(struct launch *l)
@@ -219,7 +218,7 @@ static void write_end(struct launch *l, int status, const struct err *err)
 	r->ended_ms = clock_wall_ms();
 	engine_note_unfinished(l->ctx->store, r->id, status != 0);
 	if (store_put_run(l->ctx->store, r, &why) < 0)
-		log_line(LOG_ERROR, "the ledger could not be written: %s", why.msg);
+		log_line(LOG_ERROR, "cannot write the ledger: %s", why.msg);
 }
 
 int launch_deliver(struct launch *l, struct err *err)

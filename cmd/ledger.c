@@ -137,8 +137,8 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 		print_line("commit", run->commit_id);
 	if (has_no_client(ctx, run))
 		snprintf(text, sizeof(text),
-			 "running, but its client is gone: `burst resume %s` goes on with it, "
-			 "`burst reap` ends its pods",
+			 "running, but its client exited: `burst resume %s` continues it, "
+			 "`burst reap` releases its pods",
 			 run->id);
 	else if (!strcmp(run->status, "running"))
 		snprintf(text, sizeof(text), "running%s", run->detached ? ", detached" : "");
@@ -180,7 +180,7 @@ static void print_vendors(const struct pod_row *pods, size_t count)
 		ours += pods[i].cost_microusd;
 	}
 	if (known)
-		printf("%-10s%s billed, %s for %zu pod%s that we count as %s, %s (see "
+		printf("%-10s%s billed, %s for %zu pod%s that burst counts as %s, %s (see "
 		       "--reconcile)\n",
 		       "vendor", duration_show(text, sizeof(text), ms),
 		       money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
@@ -259,15 +259,15 @@ static int check_flags(const struct cmd_context *ctx, struct err *err)
 	bool sums = opt_has(ctx, "by"), csv = opt_has(ctx, "csv");
 
 	if (csv && ctx->json)
-		return err_set(err, ERR_USAGE, "--csv and --json exclude each other");
+		return err_set(err, ERR_USAGE, "--csv and --json cannot be used together");
 	if ((sums || csv) && opt_has(ctx, "reconcile"))
-		return err_set(err, ERR_USAGE, "--%s does not go with --reconcile",
+		return err_set(err, ERR_USAGE, "--%s cannot be used with --reconcile",
 			       sums ? "by" : "csv");
 	if ((sums || csv) && ctx->arg_count)
-		return err_set(err, ERR_USAGE, "--%s is about all runs: leave out %s",
+		return err_set(err, ERR_USAGE, "--%s covers all runs: leave out %s",
 			       sums ? "by" : "csv", ctx->args[0]);
 	if (sums && opt_has(ctx, "most"))
-		return err_set(err, ERR_USAGE, "--most lists runs: not with --by");
+		return err_set(err, ERR_USAGE, "--most lists runs and cannot be used with --by");
 	return 0;
 }
 
@@ -282,9 +282,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 			       ? -1
 			       : cmd_flush(err);
 	if (opt_has(ctx, "reconcile"))
-		return opt_has(ctx, "most")
-			       ? err_set(err, ERR_USAGE, "--most lists runs: not with --reconcile")
-			       : reconcile(ctx, id, err);
+		return opt_has(ctx, "most") ? err_set(err, ERR_USAGE,
+						      "--most lists runs and cannot be used "
+						      "with --reconcile")
+					    : reconcile(ctx, id, err);
 	int result = id ? one_run(ctx, id, err) : list_runs(ctx, err);
 
 	return result < 0 ? -1 : cmd_flush(err);
@@ -293,13 +294,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{'n', "most", "N", "the newest N runs (default 20, with --json or --csv all; 0: all)", NULL,
 	 false},
-	{0, "by", "day|project|gpu|provider", "what all pods took and cost, summed by this", NULL,
+	{0, "by", "day|project|gpu|provider", "sum the time and cost of all pods by this", NULL,
 	 false},
-	{0, "csv", NULL, "the runs, or with --by the sums, as CSV with a line of names", NULL,
-	 false},
+	{0, "csv", NULL, "the runs, or with --by the sums, as CSV with a header line", NULL, false},
 	{0, "reconcile", NULL,
-	 "ask the vendors what they billed, keep it, and say why it differs from our count", NULL,
-	 false},
+	 "ask the vendors what they billed, record it, and explain differences from burst's "
+	 "count",
+	 NULL, false},
 	{0},
 };
 
@@ -308,20 +309,17 @@ const struct cmd cmd_ledger = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "show past runs: billed seconds beside compute seconds, and the cost",
-	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by phase.\n\n"
-		   "`burst ledger --by day` sums pods by days of your time zone (TZ). A pod that "
-		   "was billed over midnight counts for each "
-		   "of its days, in proportion to its time there. A project is the folder of a "
-		   "config file.\n\n"
-		   "`burst ledger --reconcile` asks each vendor for the bill of every pod of the "
-		   "last 30 days (or of RUN) that was "
-		   "given back, until a day has passed since. What it says is kept beside our own "
-		   "count and never replaces it: its "
-		   "dollars, and its seconds, reported or implied by the dollars and the pod's "
-		   "price. Exit status 0 also while a "
-		   "vendor has no record yet; 1 when it bills more than can be explained; 3 when "
-		   "it refuses the key; 6 when it "
-		   "cannot be reached.",
+	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by "
+		   "phase.\n\n`burst ledger --by day` sums pods by days of your time zone (TZ). "
+		   "A pod that was billed over midnight counts for each of its days, in "
+		   "proportion to its time there. A project is the folder of a config "
+		   "file.\n\n`burst ledger --reconcile` asks each vendor for the bill of every "
+		   "pod that was released in the last 30 days (or of RUN), until a day has "
+		   "passed since its release. The vendor's figures are kept beside burst's own "
+		   "and never replace them: dollars, and seconds, reported or implied by the "
+		   "dollars and the pod's price. Exit status 0 also while a vendor has no "
+		   "record yet; 1 if it bills more than can be explained; 3 if it refuses the "
+		   "key; 6 if it cannot be reached.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_LEDGER,

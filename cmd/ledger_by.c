@@ -148,7 +148,7 @@ int ledger_by(struct cmd_context *ctx, const char *word, bool csv, struct err *e
 	enum spend_by by;
 
 	if (!spend_by_named(word, &by))
-		return err_set(err, ERR_USAGE, "--by %s: it takes day, project, gpu or provider",
+		return err_set(err, ERR_USAGE, "--by %s: expected day, project, gpu or provider",
 			       word);
 	int result = store_runs(ctx->store, NULL, false, 0, &runs, &run_count, err);
 	if (result == 0)

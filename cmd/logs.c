@@ -64,8 +64,8 @@ static void say_client_gone(struct cmd_context *ctx, const struct run_row *run)
 	CLEANUP(free_text) char *place = run_place(ctx, run);
 
 	log_line(LOG_NOTE,
-		 "run %s: its client is gone: it says no more (`burst resume %s` goes on with it, "
-		 "`burst reap` ends it) (%s)",
+		 "run %s: client exited; end of log (`burst resume %s` continues the run, "
+		 "`burst reap` releases its pods) (%s)",
 		 run->id, run->id, place);
 }
 
@@ -135,7 +135,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'f', "follow", NULL, "go on until the run has ended", NULL, false},
+	{'f', "follow", NULL, "follow the log until the run ends", NULL, false},
 	{0},
 };
 
@@ -143,9 +143,9 @@ const struct cmd cmd_logs = {
 	.name = "logs",
 	.args = "[RUN]",
 	.max_args = 1,
-	.summary = "show what a run has said, its workers included",
-	.details = "Without RUN: of the run of this folder's burst.cfg that is running, else of "
-		   "the one whose pods may still bill, else of the newest.",
+	.summary = "show a run's log, including its workers",
+	.details = "Without RUN: the active run of this folder's burst.cfg, else the one whose "
+		   "pods may still be billing, else the newest.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

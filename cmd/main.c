@@ -145,7 +145,7 @@ static void load_providers(const char *command)
 static void tell_bad_providers(void)
 {
 	for (const char *line = str_text(&bad_providers); *line; line += strcspn(line, "\n") + 1)
-		log_line(LOG_WARN, "BURST_PROVIDER_PATH: %.*s; going on without it",
+		log_line(LOG_WARN, "BURST_PROVIDER_PATH: %.*s; continuing without it",
 			 (int)strcspn(line, "\n"), line);
 }
 

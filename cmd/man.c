@@ -8,14 +8,14 @@ static const struct {
 	const char *name, *text;
 } statuses[] =
 	{
-		{"0", "All is done and every pod is confirmed gone."},
+		{"0", "Everything is done and every pod is confirmed gone."},
 		{"1", "The job failed, in part or as a whole, or this machine failed."},
 		{"2", "The command line or the config is wrong."},
 		{"3", "Credentials were refused, or the account cannot pay."},
 		{"4", "No capacity in time."},
 		{"5", "A cap was reached: cost or duration."},
 		{"6", "The provider or the network failed."},
-		{"7", "The same job is running already."},
+		{"7", "The same job is already running."},
 		{"9", "A release could not be confirmed: a pod may still bill. The message "
 		      "names the pod and the command that releases it."},
 		{"129, 130, 143", "Interrupted by a signal; the pods are confirmed gone."},
@@ -41,7 +41,7 @@ static const struct {
 	  {"RUNPOD_API_KEY", "The key of the RunPod account."},
 	  {"MODAL_TOKEN_ID, MODAL_TOKEN_SECRET", "The keys of the Modal account."},
 	  {"RUNPOD_API_URL, RUNPOD_S3_URL, MODAL_SERVER_URL", "Other endpoints, for tests."},
-	  {"RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY",
+	  {"Keys to read the files of a network volume without a pod.",
 	   "Keys of RunPod's S3-compatible API: files of a volume are read without a pod."},
 	  {"BURST_PROVIDER_PATH", "Providers outside this program: absolute paths of shared "
 				  "objects or of folders of them, with \":\" between."},

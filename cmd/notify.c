@@ -50,7 +50,7 @@ static void check_events(const struct section *conf, struct mistakes *m)
 		if (notify_event_named(name) != NOTIFY_NONE)
 			continue;
 		err_set(&err, ERR_CONFIG,
-			"%s: notify.on: \"%.40s\" is no event; there are \"done\", \"recovered\", "
+			"%s: notify.on: \"%.40s\" is not an event: use \"done\", \"recovered\", "
 			"\"failed\", \"capped\" and \"unreleased\"",
 			section_where(conf, "on"), name);
 		note(m, "on", &err);
@@ -68,8 +68,8 @@ void notify_check(const struct config *c, struct mistakes *m)
 	check_events(conf, m);
 	if (url && !starts_with(url, "https://") && !starts_with(url, "http://")) {
 		err_set(&err, ERR_CONFIG,
-			"%s: notify.url is no address: it must begin with https:// (http:// to "
-			"this machine alone)",
+			"%s: notify.url must begin with https:// (or http:// for this machine "
+			"only)",
 			section_where(conf, "url"));
 		note(m, "url", &err);
 	}

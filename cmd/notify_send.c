@@ -156,7 +156,7 @@ int notify_desktop(const struct notice *n, bool urgent, struct err *err)
 
 	if (!program_found(argv[0]))
 		return err_set(err, ERR_LOCAL,
-			       "there is no notify-send here (Debian: libnotify-bin)");
+			       "notify-send is not installed (Debian: libnotify-bin)");
 	/* cron gives its jobs no address of the session that the desktop listens to */
 	bool lacks_bus =
 		!getenv("DBUS_SESSION_BUS_ADDRESS") && stat(bus, &st) == 0 && S_ISSOCK(st.st_mode);

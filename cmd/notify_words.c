@@ -132,7 +132,7 @@ static int unknown_field(const char *name, size_t len, struct err *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		str_addf(&there, ", %s", fields[i].name);
-	return err_set(err, ERR_CONFIG, "{%.*s} is no field; there are event%s",
+	return err_set(err, ERR_CONFIG, "{%.*s} is not a field; known: event%s",
 		       (int)MIN(len, (size_t)40), name, str_text(&there));
 }
 

@@ -242,7 +242,7 @@ static void add_used(struct page *p)
 				       .legend = legend,
 				       .colors = colors},
 		  bars, count);
-	html_note(&p->html, "The tick is at 70%% of the billed time: computing should reach it.");
+	html_note(&p->html, "The tick marks 70%% of the billed time, the target for computing.");
 	html_section_end(&p->html);
 }
 
@@ -376,8 +376,7 @@ static int serve(struct wish *w, struct err *err)
 	int64_t port = 0;
 
 	if (opt_has(w->ctx, "output"))
-		return err_set(err, ERR_USAGE,
-			       "report: --live shows the page, -o writes it: give one of them");
+		return err_set(err, ERR_USAGE, "report: give --live or -o, not both");
 	if (opt_int(w->ctx, "port", 0, 65535, &port, err) < 0 || build(w, &html, NULL, err) < 0)
 		return -1;
 	s.port = (int)port;
@@ -396,7 +395,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (w.run && opt_has(ctx, "since"))
 		return err_set(err, ERR_USAGE, "report: give a run or --since, not both");
 	if (opt_has(ctx, "port") && !opt_has(ctx, "live"))
-		return err_set(err, ERR_USAGE, "report: --port goes with --live");
+		return err_set(err, ERR_USAGE, "report: --port needs --live");
 	if (opt_has(ctx, "live"))
 		return serve(&w, err);
 	int status = build(&w, &html, NULL, err);
@@ -408,9 +407,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "since", "TIME", "all runs of this time until now: 30d when left out", NULL, false},
-	{'o', "output", "FILE", "where the page goes: report.html when left out, - for stdout",
-	 NULL, false},
+	{0, "since", "TIME", "all runs from this long ago until now (default 30d)", NULL, false},
+	{'o', "output", "FILE", "output file (default report.html; - for stdout)", NULL, false},
 	{0, "live", NULL, "serve it to a browser on this machine and keep it up to date", NULL,
 	 false},
 	{0, "port", "N", "with --live: the port (default: any free one)", NULL, false},

@@ -382,13 +382,13 @@ static void add_cheaper(struct page *p, const struct run_row *run, const struct 
 	}
 	if (card_usd < 0.9 * was && card_usd < 0.95 * (width_usd > 0 ? width_usd : was)) {
 		html_note(&p->html, "%s: about $%.4f%s.", cards[0].name, card_usd,
-			  cards[0].guess ? ", if its speed and its list price hold" : "");
+			  cards[0].guess ? ", if its speed and list price hold" : "");
 		any = true;
 	}
 	size_t before = p->html.len;
 	add_advice(p, run);
 	if (!any && p->html.len == before)
-		html_note(&p->html, "Nothing that this ledger knows of.");
+		html_note(&p->html, "Nothing known from this ledger.");
 	html_section_end(&p->html);
 }
 

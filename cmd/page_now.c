@@ -91,7 +91,7 @@ static void add_pods(struct page *p)
 	size_t count = 0;
 
 	if (store_pods(p->ctx->store, NULL, true, &pods, &count, NULL) < 0 || !count) {
-		html_note(&p->html, "Nothing bills.");
+		html_note(&p->html, "No pods are billing.");
 		free(pods);
 		return;
 	}
@@ -113,7 +113,7 @@ void page_add_now(struct page *p)
 	str_addf(&p->html, "<p class=\"note\" id=\"made\" data-made=\"%lld\">As of %s.</p>\n",
 		 (long long)p->now_ms, clock_rfc3339(at, sizeof(at), p->now_ms));
 	if (store_runs(p->ctx->store, NULL, true, 0, &runs, &count, NULL) < 0 || !count) {
-		html_note(&p->html, "No run goes on.");
+		html_note(&p->html, "No active runs.");
 	} else {
 		html_table_begin(&p->html, "now-runs", heads);
 		for (size_t i = 0; i < count; i++)

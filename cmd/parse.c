@@ -27,8 +27,9 @@ const struct opt common_opts[] = {
 	[COMMON_HELP] = {'h', "help", NULL, "show what the command does", NULL, false},
 	[COMMON_JSON] = {0, "json", NULL, "results as JSON on stdout", NULL, false},
 	[COMMON_QUIET] = {'q', "quiet", NULL, "only warnings and errors", NULL, false},
-	[COMMON_YES] = {'y', "yes", NULL, "ask nothing: go on, but allow a project no more than before", NULL, false},
-	[COMMON_VERBOSE] = {'v', "verbose", NULL, "say more; twice: much more", NULL, false},
+	[COMMON_YES] = {'y', "yes", NULL, "ask nothing: continue, but grant a project nothing "
+		"new", NULL, false},
+	[COMMON_VERBOSE] = {'v', "verbose", NULL, "print more; twice: much more", NULL, false},
 	[COMMON_TRACE] = {0, "trace", NULL, "show every call to a provider, without secrets", NULL, false},
 	[COMMON_NO_COLOR] = {0, "no-color", NULL, "no colours (NO_COLOR does the same)", NULL, false},
 	[COMMON_COUNT] = {0},
@@ -141,7 +142,7 @@ static int take(struct parser *p, const struct opt *o, const char *value)
 	}
 	const char **at = &p->ctx->values[o - opts_of(p->cmd)];
 	if (is_list && *at && strcmp(*at, value) != 0)
-		return usage(p, "--%s is there twice: write one list, as --%s \"%.60s,%.60s\"",
+		return usage(p, "--%s is given twice: write one list, like --%s \"%.60s,%.60s\"",
 			     o->name, o->name, *at, value);
 	*at = value;
 	return 0;
@@ -164,7 +165,7 @@ static int take_long(struct parser *p, const char *word)
 		return usage(p, "--%s takes no value", o->name);
 	if (o->arg && !value && !o->optional) {
 		if (p->at >= p->argc)
-			return usage(p, "--%s wants a value: --%s %s", o->name, o->name, o->arg);
+			return usage(p, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
 		value = p->argv[p->at++];
 	}
 	return take(p, o, value ? value : "");
@@ -187,7 +188,7 @@ static int take_short(struct parser *p, const char *word)
 			return take(p, o, c[1] == '=' ? c + 2 : c + 1);
 		if (p->at < p->argc)
 			return take(p, o, p->argv[p->at++]);
-		return usage(p, "-%c wants a value: -%c %s", *c, *c, o->arg);
+		return usage(p, "-%c needs a value: -%c %s", *c, *c, o->arg);
 	}
 	return 0;
 }
@@ -225,9 +226,7 @@ static int check_empty(const struct parser *p)
 
 	for (int i = 0; i < n; i++)
 		if (!p->ctx->args[i][0])
-			return usage(p,
-				     "an empty argument (a variable that is not set?) where %s may "
-				     "stand",
+			return usage(p, "empty argument in place of %s (an unset variable?)",
 				     p->cmd->args);
 	return 0;
 }
@@ -239,11 +238,11 @@ static int check_args(const struct parser *p)
 	if (p->cmd->raw)
 		return 0;
 	if (n < p->cmd->min_args)
-		return usage(p, "it wants %s", p->cmd->args);
+		return usage(p, "needs %s", p->cmd->args);
 	if (p->cmd->max_args >= 0 && n > p->cmd->max_args)
-		return p->cmd->args ? usage(p, "\"%.60s\" is one argument too many",
+		return p->cmd->args ? usage(p, "unexpected argument \"%.60s\"",
 					    p->ctx->args[p->cmd->max_args])
-				    : usage(p, "it takes no arguments");
+				    : usage(p, "takes no arguments");
 	return check_empty(p);
 }
 
@@ -427,7 +426,7 @@ int cmd_flush(struct err *err)
 {
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
 		return 0;
-	return err_set(err, ERR_LOCAL, "writing the output: %s", strerror(errno));
+	return err_set(err, ERR_LOCAL, "cannot write the output: %s", strerror(errno));
 }
 
 int cmd_apply_flags(struct cmd_context *ctx, struct err *err)

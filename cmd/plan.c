@@ -106,7 +106,9 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 	}
 	err_clear(err);
 	COPY_TEXT(out->name, want.volume.name);
-	log_line(LOG_NOTE, "%s: a run would make volume \"%s\", and then rent only where that is",
+	log_line(LOG_NOTE,
+		 "%s: a run would create volume \"%s\", and then rent only where that "
+		 "is",
 		 p->ops->name, want.volume.name);
 	return 0;
 }
@@ -176,7 +178,7 @@ static int ask_offers(struct launch *l, bool as_run, struct known_offer **out, s
 		op_result_free(&result);
 	}
 	if (failed && failed == l->setup.provider_count)
-		return err_set(err, why, "none of the %d providers can be rented from", failed);
+		return err_set(err, why, "none of the %d providers is ready to rent from", failed);
 	if (*count)
 		qsort(*out, *count, sizeof(**out), as_run ? by_turn : by_price);
 	return 0;
@@ -258,7 +260,7 @@ static int keep_within_price(struct launch *l, struct known_offer *offers, size_
 	if (most && least && least->price_microusd_h > most) {
 		err_set(err, ERR_CAP,
 			"every offer is above caps.max_price_per_hour: the cheapest costs %s an "
-			"hour (%s); raise it, or want another GPU",
+			"hour (%s); raise the cap, or choose another GPU",
 			money_show(price, sizeof(price), least->price_microusd_h),
 			plan_offer(offer, least));
 		return err_about(err, "caps.max_price_per_hour");
@@ -342,7 +344,7 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 		printf("%zu segment%s, %zu to render%s\n", e->segments, e->segments == 1 ? "" : "s",
 		       e->open, tail);
 	else
-		printf("all %zu segments are rendered already: a run would rent nothing\n",
+		printf("all %zu segments are already rendered: a run would rent nothing\n",
 		       e->segments);
 	add_left_out(&left_out, l);
 	if (left_out.len)
@@ -611,7 +613,7 @@ static void read_need(struct launch *l)
 	struct err err = {0};
 
 	if (config_job(l->ctx->config) && launch_read_job(l, &err) < 0)
-		log_line(LOG_NOTE, "what the job needs is not known, so all offers are shown: %s",
+		log_line(LOG_NOTE, "the job's needs are unknown, so all offers are shown: %s",
 			 err.msg);
 	mistakes_free(&l->ctx->mistakes); /* no mistake of this command */
 }
@@ -658,14 +660,14 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt plan_opts[] = {
-	{'p', "provider", "PROVIDER", "ask these", "provider", false},
+	{'p', "provider", "PROVIDER", "ask these providers", "provider", false},
 	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
 	{0, "pods", "N|auto", "plan for exactly this many pods; auto: burst chooses", "pods",
 	 false},
 	{0, "spot", NULL, "plan with spot offers too", "spot", false},
 	{0, "goal", "GOAL", "what to minimize: cost, time or balanced", "goal", false},
-	{0, "deadline", "WHEN",
-	 "when all must be done: 20m from the start, or a time of day (07:00)", "deadline", false},
+	{0, "deadline", "WHEN", "deadline: 20m from the start, or a time of day (07:00)",
+	 "deadline", false},
 	{0, "max-cost", "USD", "the most that the run may cost", "caps.max_cost", false},
 	{0, "budget", "USD", "the same", "caps.max_cost", false},
 	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced",
@@ -678,8 +680,8 @@ static const struct opt plan_opts[] = {
 	{0, "voice", "VOICE", "voice of the lines that name none", "job.voice", false},
 	{0, "save", "FILE",
 	 "without a burst.cfg: write the one that does the same (default burst.cfg)", NULL, true},
-	{0, "commit", "COMMIT", "plan for this commit of git's, not for the files as they are now",
-	 NULL, false},
+	{0, "commit", "COMMIT", "plan for this git commit instead of the current files", NULL,
+	 false},
 	{0, "explain", NULL, "show every input of the plan and where it comes from", NULL, false},
 	{0, "what-if", NULL, "show plans for twice and ten times as many segments", NULL, false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
@@ -692,7 +694,7 @@ static const struct opt plan_opts[] = {
 };
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "ask these", "provider", false},
+	{'p', "provider", "PROVIDER", "ask these providers", "provider", false},
 	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
 	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
 	{0, "spot", NULL, "show spot offers too", "spot", false},
@@ -716,7 +718,7 @@ const struct cmd cmd_plan = {
 		   "the goal, the deadline and the cost cap, and "
 		   "shows what limits the run. Batch times and cold starts are measured by earlier "
 		   "runs, carried over from another GPU, or a prior; "
-		   "the plan says which. TIME is the median, 90% is kept nine times in ten.",
+		   "the plan says which. TIME is the median; nine runs in ten stay within 90%.",
 	.opts = plan_opts,
 	.json = true,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL,
@@ -728,10 +730,9 @@ const struct cmd cmd_plan = {
 const struct cmd cmd_offers = {
 	.name = "offers",
 	.summary = "show what the providers would rent now",
-	.details = "All vendors side by side, the cheapest first: what is large enough for the "
-		   "job, at the price of a pod with the "
-		   "cores and the memory that it asks for. `burst plan` shows them in the order in "
-		   "which a run takes them.",
+	.details = "All providers' offers that are large enough for the job, cheapest first, at "
+		   "the price of a pod with the requested cores and memory. `burst plan` shows "
+		   "them in the order in which a run tries them.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_CONFIG | NEED_LEDGER,

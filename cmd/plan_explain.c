@@ -40,11 +40,11 @@ static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick
 		plan_seconds(p50, t->p50_s);
 		plan_seconds(p90, t->p90_s);
 		if (t->samples)
-			plan_say(to, 4, "  %s: %s, slow tenth %s (measured: %d pod%s, %s)",
+			plan_say(to, 4, "  %s: %s, 90th percentile %s (measured: %d pod%s, %s)",
 				 cold_phase_name((enum cold_phase)i), p50, p90, t->samples,
 				 t->samples == 1 ? "" : "s", e->extras[pick->machine].pods_seen);
 		else
-			plan_say(to, 4, "  %s: %s, slow tenth %s (prior, %s)",
+			plan_say(to, 4, "  %s: %s, 90th percentile %s (prior, %s)",
 				 cold_phase_name((enum cold_phase)i), p50, p90, seen);
 	}
 	say_longest(to, cold);
@@ -66,7 +66,7 @@ static void say_batches(FILE *to, const struct estimate *e, const struct plan *p
 			 m->batch_max, e->need.base_gib, e->need.each_gib,
 			 estimate_usable_gib(&e->offers[pick->machine]));
 	else
-		plan_say(to, 4, "  largest batch: %d (the engine's own word)", m->batch_max);
+		plan_say(to, 4, "  largest batch: %d (as the engine reports)", m->batch_max);
 }
 
 static void say_extra_usd(FILE *to, const char *name, const struct extra *x)

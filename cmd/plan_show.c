@@ -106,7 +106,7 @@ static void print_misfits(FILE *to, const struct estimate *e)
 				 "used",
 				 plan_offer(offer, o), one_gib, estimate_usable_gib(o), o->vram_gb);
 		else
-			plan_say(to, 2, "does not fit: %s: %d GB needed, %d GB there",
+			plan_say(to, 2, "does not fit: %s: %d GB needed, %d GB available",
 				 plan_offer(offer, o), e->need_gb, o->vram_gb);
 	}
 }
@@ -273,8 +273,8 @@ static const char *verdict_name(enum plan_verdict verdict)
 	case PLAN_FOUND: return "found";
 	case PLAN_NOTHING_FITS: return "nothing fits";
 	case PLAN_TOO_SLOW: return "too slow";
-	case PLAN_TOO_DEAR: return "too dear";
-	case PLAN_NEITHER: return "too slow or too dear";
+	case PLAN_TOO_DEAR: return "too expensive";
+	case PLAN_NEITHER: return "too slow or too expensive";
 	}
 	return "";
 }

@@ -74,7 +74,7 @@ static const char *bottleneck_text(enum plan_bottleneck b)
 {
 	switch (b) {
 	case PLAN_BY_COLD_START:
-		return "cold start: pods take longer to come up than to render; more work a run, "
+		return "cold start: pods take longer to boot than to render; more work per run, "
 		       "or fewer pods, make a segment cheaper";
 	case PLAN_BY_BANDWIDTH:
 		return "memory bandwidth: larger batches, or a card with more bandwidth, are "
@@ -171,7 +171,7 @@ static void say_wide_or_tall(FILE *to, const struct estimate *e, const struct pl
 				 plan_seconds(time, t.from_s), e->offers[pick->machine].gpu,
 				 plan_seconds(has, pick->work_s));
 	} else if (e->count > 1) {
-		str_add(&text, "; no dearer offer renders this job faster");
+		str_add(&text, "; no more expensive offer renders this job faster");
 	}
 	plan_say(to, 2, "wide or tall: %s", str_text(&text));
 }
@@ -228,7 +228,7 @@ static void say_storage(FILE *to, const struct extra *storage, const struct plan
 	char cost[32], all[32];
 
 	if (storage->value > 0)
-		plan_say(to, 2, "storage: %s a run beside that, %s in all (%s)",
+		plan_say(to, 2, "storage: %s per run on top of that, %s in total (%s)",
 			 plan_dollars(cost, storage->value),
 			 plan_dollars(all, storage->value + pick->cost_usd), storage->from);
 }

@@ -105,12 +105,13 @@ static int print_people(struct cmd_context *ctx, const struct pod_row *pods, siz
 	int volumes = report_volumes(ctx->store, stdout, NULL, err);
 	if (!count && volumes >= 0)
 		log_line(LOG_NOTE,
-			 "by this ledger no pod bills now%s; `burst reap` asks the providers",
-			 volumes ? "" : ", and no volume");
+			 "no pods%s are billing according to this ledger; `burst reap` asks the "
+			 "providers",
+			 volumes ? "" : " or volumes");
 	if (alone)
 		log_line(LOG_NOTE,
-			 "%zu pod%s no client and may have ended: `burst attach`, or `burst reap`, "
-			 "asks the provider and closes the books",
+			 "%zu pod%s no client and may be gone: `burst attach` or `burst reap` "
+			 "asks the provider and updates the ledger",
 			 alone, alone == 1 ? " has" : "s have");
 	return volumes < 0 ? -1 : 0;
 }
@@ -132,11 +133,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 const struct cmd cmd_ps = {
 	.name = "ps",
 	.summary = "show the pods and volumes that cost money now",
-	.details = "Pods as the ledger of this machine knows them, with their age and what they "
-		   "have cost so far, and every "
-		   "volume with its price a month. A pod without a client is \"unwatched\", or "
-		   "\"over\" when its hard end is past. "
-		   "It asks no provider: `burst reap` does.",
+	.details = "Pods in this machine's ledger, with their age and cost so far, and every "
+		   "volume with its price per month. A pod without a client is \"unwatched\", "
+		   "or \"over\" after its hard end. burst ps asks no provider; `burst reap` "
+		   "does.",
 	.json = true,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

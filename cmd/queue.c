@@ -16,7 +16,8 @@
 enum { ENDED_SHOWN = 10 };
 
 static const struct opt opts[] = {
-	{'a', "all", NULL, "ls: also what ended long ago; rm: all that wait", NULL, false},
+	{'a', "all", NULL, "ls: also requests that ended long ago; rm: all waiting requests", NULL,
+	 false},
 	{0},
 };
 
@@ -69,7 +70,7 @@ static struct shown show(const struct cmd_context *ctx, const struct request_row
 	else
 		COPY_TEXT(s.why, row->error);
 	if (is_state(row, "done") && !row->run[0])
-		COPY_TEXT(s.why, "all was there already");
+		COPY_TEXT(s.why, "all already rendered");
 	return s;
 }
 
@@ -154,8 +155,8 @@ static void print_shown(const struct cmd_context *ctx, const struct shown *list,
 			alone = &list[i];
 	if (alone)
 		log_line(LOG_NOTE,
-			 "no client works on the queue of %s: `burst queue run` of it, or the next "
-			 "`burst submit`, goes on with it",
+			 "no client works on the queue of %s: `burst queue run`, or the next "
+			 "`burst submit`, continues it",
 			 alone->row->config);
 	else if (!count)
 		log_line(LOG_NOTE, "nothing is queued");
@@ -257,8 +258,8 @@ static int remove_requests(struct cmd_context *ctx, struct err *err)
 {
 	if (opt_has(ctx, "all") == (ctx->arg_count > 1))
 		return err_set(err, ERR_USAGE,
-			       "queue rm: name requests (`burst queue ls` lists them), or --all "
-			       "for those that wait");
+			       "queue rm: name requests (`burst queue ls` lists them), or give "
+			       "--all for all waiting ones");
 	if (opt_has(ctx, "all"))
 		return remove_all(ctx, err);
 	for (int i = 1; i < ctx->arg_count; i++)
@@ -306,21 +307,20 @@ static int run(struct cmd_context *ctx, struct err *err)
 			return result < 0 ? -1 : cmd_flush(err) < 0 ? -1 : result;
 		}
 	return err_set(err, ERR_USAGE,
-		       "queue: \"%s\": it wants ls, rm or run (see `burst help queue`)", what);
+		       "queue: \"%s\": expected ls, rm or run (see `burst help queue`)", what);
 }
 
 const struct cmd cmd_queue = {
 	.name = "queue",
 	.args = "ls|rm|run [CONFIG|REQUEST...]",
 	.max_args = -1,
-	.summary = "show, remove or work on what `burst submit` has queued",
-	.details = "ls [CONFIG]: the requests that are open and the newest that have ended, with "
-		   "their age, why they wait, and their run. "
-		   "rm REQUEST...: removes requests that wait; `burst cancel` ends a run. run "
-		   "[CONFIG]: works on the queue of this folder's burst.cfg in "
-		   "the foreground, until it is empty; unless a client does so already. Requests "
-		   "that a dead client left are gone on with: its "
-		   "run is resumed, not begun anew.",
+	.summary = "show, remove or work on queued requests",
+	.details = "ls [CONFIG]: open requests and the newest that have ended, with their age, "
+		   "why they wait, and their run. rm REQUEST...: removes waiting requests; "
+		   "`burst cancel` ends a run. run [CONFIG]: works on the queue of this "
+		   "folder's burst.cfg in the foreground until it is empty, unless another "
+		   "client does so already. Requests that a dead client left are continued: "
+		   "their run is resumed, not started again.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

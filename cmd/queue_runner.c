@@ -179,18 +179,17 @@ static void explain(const struct runner *r, const struct when_answer *a, char *t
 	switch (a->why) {
 	case WHEN_QUIET: snprintf(to, room, "another request may follow at once"); return;
 	case WHEN_RETRY:
-		snprintf(to, room, "the last start failed; tried again at %s",
+		snprintf(to, room, "the last start failed; next try at %s",
 			 clock_rfc3339(time, sizeof(time), a->until_ms));
 		return;
 	case WHEN_PRICE:
 		snprintf(to, room, "the price is %s/h",
 			 money_show(price, sizeof(price), r->work.price_microusd_h));
 		return;
-	case WHEN_NO_PRICE: snprintf(to, room, "no price is known now"); return;
+	case WHEN_NO_PRICE: snprintf(to, room, "the price is unknown now"); return;
 	case WHEN_SEGMENTS:
 		if (r->work.segments < 0)
-			snprintf(to, room,
-				 "how many segments there are to render is not known now");
+			snprintf(to, room, "the number of segments to render is unknown now");
 		else
 			snprintf(to, room, "%lld segment%s to render so far",
 				 (long long)r->work.segments, r->work.segments == 1 ? "" : "s");
@@ -210,9 +209,9 @@ static int end_run(struct runner *r, const char *run, enum outcome outcome, int 
 {
 	static const char *const words[] = {[OUTCOME_DONE] = "done",
 					    [OUTCOME_FAILED] = "failed",
-					    [OUTCOME_RETRY] = "is tried again later",
-					    [OUTCOME_AGAIN] = "has not begun",
-					    [OUTCOME_RESUME] = "goes on later"};
+					    [OUTCOME_RETRY] = "will be retried later",
+					    [OUTCOME_AGAIN] = "has not started",
+					    [OUTCOME_RESUME] = "continues later"};
 
 	say(r, "run %s: %s%s%s", run, words[outcome], message[0] ? ": " : "", message);
 	return requests_end(r->ctx->store, r->config, run, outcome, exit_status, message,
@@ -223,7 +222,7 @@ static int end_run(struct runner *r, const char *run, enum outcome outcome, int 
 
 static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 {
-	CLEANUP(free_text) char *text = xasprintf("run %s goes on", run);
+	CLEANUP(free_text) char *text = xasprintf("run %s continues", run);
 
 	if (note(r, "run", text, INT64_MAX, err) < 0)
 		return -1;
@@ -352,11 +351,10 @@ static int resume(struct runner *r, const struct run_row *run, struct err *err)
 	if (may < 0)
 		return -1;
 	if (!may)
-		return end_run(r, run->id, OUTCOME_FAILED, 1, "its client died again and again",
-			       err);
+		return end_run(r, run->id, OUTCOME_FAILED, 1, "its client died repeatedly", err);
 	if (note(r, NULL, "", 0, err) < 0)
 		return -1;
-	say(r, "run %s: its client is gone; going on with it", run->id);
+	say(r, "run %s: its client exited; continuing it", run->id);
 	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
 		return -1;
 	int result =
@@ -375,7 +373,7 @@ static int never_began(struct runner *r, const char *run, struct err *err)
 	if (may < 0)
 		return -1;
 	return may ? end_run(r, run, OUTCOME_AGAIN, 0, "", err)
-		   : end_run(r, run, OUTCOME_FAILED, 1, "its client died again and again", err);
+		   : end_run(r, run, OUTCOME_FAILED, 1, "its client died repeatedly", err);
 }
 
 static int see_to_bound(struct runner *r, const char *id, struct err *err)
@@ -466,7 +464,7 @@ static int turn_in_spite(struct runner *r, struct err *err)
 		r->failures = result >= 0 ? 0 : r->failures;
 		return result;
 	}
-	log_line(LOG_WARN, "%s; trying again", err->msg);
+	log_line(LOG_WARN, "%s; retrying", err->msg);
 	pause_ms(MIN((int64_t)TURN_MS << MIN(r->failures, 6), (int64_t)FAILURE_PAUSE_MS));
 	err_clear(err);
 	return 0;
@@ -476,8 +474,8 @@ static int stopped(struct runner *r, struct err *err)
 {
 	int number = queue_signal();
 
-	say(r, "interrupted: the requests stay in the queue, and the next `burst submit` or `burst "
-	       "queue run` goes on with them");
+	say(r, "interrupted: the requests stay in the queue, and the next `burst submit` or "
+	       "`burst queue run` continues them");
 	err_set(err, ERR_INTERRUPTED, "interrupted");
 	err->signal = number;
 	return -1;

@@ -121,8 +121,8 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 		bool once_more = doubtful && asked_at - clean_since >= DENIED_GAP_MS;
 		if (doubtful && !told)
 			log_line(LOG_NOTE,
-				 "pod %s: %s knows no such pod, and has ended none: looking for it "
-				 "for a minute",
+				 "pod %s: %s does not know this pod and has released none: "
+				 "checking for a minute",
 				 view->id, p->ops->name);
 		told = told || doubtful;
 		if (once_more)
@@ -215,7 +215,7 @@ static void write_gone(const struct launch *l, const struct engine_provider *p,
 	row.billed_ms = MAX(row.billed_ms, (row.released_ms - row.create_ms + 999) / 1000 * 1000);
 	row.cost_microusd = MAX(row.cost_microusd, money_for(row.price_microusd_h, row.billed_ms));
 	if (store_put_pod(ctx->store, &row, &err) < 0) {
-		log_line(LOG_WARN, "pod %s is gone, and the ledger could not be told: %s", view->id,
+		log_line(LOG_WARN, "pod %s: gone, but not recorded in the ledger: %s", view->id,
 			 err.msg);
 		return;
 	}
@@ -235,8 +235,8 @@ static void end_pod(const struct launch *l, const struct engine_provider *p,
 	int64_t asked_ms = clock_wall_ms(), accepted_ms = 0;
 
 	if (release_view(p, view, &accepted_ms, &failure) < 0) {
-		output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id,
-			    p->ops->name, failure.msg);
+		output_line(stderr, "burst: pod %s of %s: not released: %s", view->id, p->ops->name,
+			    failure.msg);
 		tally->failed++;
 		tally->failure = failure;
 		return;
@@ -258,10 +258,10 @@ static void judge(const struct launch *l, const struct engine_provider *p,
 	switch (reap_pod(view, &known, named(ctx, view) && opt_has(ctx, "force"), now_ms)) {
 	case REAP_PASS: return;
 	case REAP_PAST: end_pod(l, p, view, "past its hard end", tally); return;
-	case REAP_FORCED: end_pod(l, p, view, "as you asked", tally); return;
+	case REAP_FORCED: end_pod(l, p, view, "as requested", tally); return;
 	case REAP_ENDED: end_pod(l, p, view, "its run has ended", tally); return;
 	case REAP_ORPHAN:
-		end_pod(l, p, view, "its client is gone, and it has nothing to do", tally);
+		end_pod(l, p, view, "its client exited, and it has no work", tally);
 		return;
 	case REAP_LEAVE: break;
 	}
@@ -269,17 +269,17 @@ static void judge(const struct launch *l, const struct engine_provider *p,
 	tally->named_left = tally->named_left || named(ctx, view);
 	if (!view->marker.attempt[0]) {
 		output_line(stdout,
-			    "pod %s of %s: its name is %s, and its mark was taken from it; left "
-			    "alone (burst reap %s --force ends it)",
+			    "pod %s of %s: skipped: its name is %s, but its marker is missing "
+			    "(burst reap %s --force releases it)",
 			    view->id, p->ops->name, view->name, view->id);
 		return;
 	}
 	output_line(stdout,
-		    "pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s "
-		    "--force ends it)",
+		    "pod %s of %s: run %s of machine %s, hard end %s%s; skipped (burst reap %s "
+		    "--force releases it)",
 		    view->id, p->ops->name, view->marker.run, view->marker.machine,
 		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
-		    known.alive ? ", its client lives here" : "", view->id);
+		    known.alive ? ", its client runs here" : "", view->id);
 }
 
 /* A pod that was looked up by its id comes without its marker: the row that gave the id has it. */
@@ -365,7 +365,7 @@ static void open_one(struct launch *l, const char *name, bool asked_for, struct 
 
 	if (launch_open_provider(l, name, &why) == 0)
 		return;
-	err_wrap(&why, "%s was not looked at", name);
+	err_wrap(&why, "%s was not checked", name);
 	out_of_sight(l, name, &why);
 	if (why.kind != ERR_NO_ACCOUNT || asked_for)
 		note_failure(worst, &why);
@@ -405,15 +405,16 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 	    !strcmp(run.status, "unreleased")) {
 		run_end(&run, run_ended_as(ctx, &run));
 		COPY_TEXT(run.error,
-			  "a pod of it was written off: nobody could be asked whether it is gone");
+			  "a pod counts as gone without confirmation: its provider could not be "
+			  "asked");
 		if (store_put_run(ctx->store, &run, err) < 0)
 			return -1;
 	}
 	log_line(LOG_WARN,
-		 "pod %s of %s is written off: nobody was asked, and it may bill until %s",
+		 "pod %s of %s: counts as gone without confirmation; it may bill until %s",
 		 pod_row_called(pod), pod->provider,
 		 clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
-	return err_set(err, ERR_UNRELEASED, "pod %s: look at the console of %s whether it is gone",
+	return err_set(err, ERR_UNRELEASED, "pod %s: check in the console of %s that it is gone",
 		       pod_row_called(pod), pod->provider);
 }
 
@@ -435,8 +436,8 @@ static int check_named(struct cmd_context *ctx, struct launch *l, const struct t
 
 	if (tally->named_left)
 		return err_set(err, ERR_UNRELEASED,
-			       "pod %s was left alone and may still be billing; end it with: burst "
-			       "reap %s --force",
+			       "pod %s was skipped and may still be billing; release it with: "
+			       "burst reap %s --force",
 			       name, name);
 	if (!name || tally->named)
 		return 0;
@@ -454,8 +455,8 @@ static int check_named(struct cmd_context *ctx, struct launch *l, const struct t
 	}
 	add_names(&names, l);
 	return err_set(err, ERR_UNRELEASED,
-		       "pod %s: not among burst's pods at%s: gone, of another account, or "
-		       "misspelt; look at its provider's console",
+		       "pod %s: not among burst's pods at%s: gone, in another account, or "
+		       "misspelled; check the provider's console",
 		       name, str_text(&names));
 }
 
@@ -465,8 +466,8 @@ static void say_nothing_found(const struct launch *l, const struct tally *tally)
 
 	add_names(&names, l);
 	output_line(stderr,
-		    tally->unlisted ? "nothing that this machine's ledger knows is left at%s"
-				    : "nothing of burst's is left at%s",
+		    tally->unlisted ? "no pods of this machine's ledger are left at%s"
+				    : "no pods of burst are left at%s",
 		    str_text(&names));
 }
 
@@ -503,12 +504,11 @@ static int look_everywhere(struct launch *l, struct tally *tally, struct err *er
 static int without_ledger(const struct cmd_context *ctx, struct err *err)
 {
 	if (ctx->arg_count) {
-		log_line(LOG_WARN, "%s; pods were looked for by their marks alone",
-			 ctx->no_ledger.msg);
+		log_line(LOG_WARN, "%s; pods identified by their markers only", ctx->no_ledger.msg);
 		return 0;
 	}
 	*err = ctx->no_ledger;
-	return err_wrap(err, "pods were looked for by their marks alone");
+	return err_wrap(err, "no ledger: pods identified by their markers only");
 }
 
 static int run_reap(struct cmd_context *ctx, struct err *err)
@@ -519,8 +519,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 
 	if (opt_has(ctx, "force") && !ctx->arg_count)
 		return err_set(err, ERR_USAGE,
-			       "reap: --force wants the POD that is to be ended (`burst reap` "
-			       "lists them)");
+			       "reap: --force needs a POD (`burst reap` lists them)");
 	int settled = settle_runs(ctx, NULL, &left);
 	launch_init(&l, ctx);
 	bool wants_out = settle_wants_out(settled, &left);
@@ -554,7 +553,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt reap_opts[] = {
-	{'p', "provider", "PROVIDER", "look only there", "provider", false},
+	{'p', "provider", "PROVIDER", "check only these providers", "provider", false},
 	{0, "force", NULL, "release the named pod, even if another client rented it", NULL, false},
 	{0},
 };
@@ -563,7 +562,7 @@ const struct cmd cmd_reap = {
 	.name = "reap",
 	.args = "[POD]",
 	.max_args = 1,
-	.summary = "find pods without a living client and end them",
+	.summary = "find and release orphaned pods",
 	.details = "Ends the pods of this machine's dead runs (of a detached run only those whose "
 		   "agent has no work), what ended runs left, "
 		   "and pods of any machine that are five minutes past their hard end. Asks every "

@@ -89,9 +89,9 @@ static void say_which(const struct reconciliation *r)
 		log_line(LOG_NOTE, "asking for the bills of %zu pod%s of %zu run%s", r->count,
 			 r->count == 1 ? "" : "s", r->runs, r->runs == 1 ? "" : "s");
 	else
-		log_line(LOG_NOTE, "no pod waits for its vendor's last word");
+		log_line(LOG_NOTE, "no pod awaits its vendor's final record");
 	if (r->alive)
-		log_line(LOG_NOTE, "%zu pod%s not given back yet: `burst ps`", r->alive,
+		log_line(LOG_NOTE, "%zu pod%s not released yet: see `burst ps`", r->alive,
 			 r->alive == 1 ? " is" : "s are");
 	if (r->old)
 		log_line(LOG_NOTE,
@@ -172,13 +172,13 @@ static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_
 	bill_judge(&pod->row, &pod->told, &pod->verdict);
 	if (pod->verdict.state == BILL_NOT_YET && pod->other_key)
 		snprintf(pod->verdict.why, sizeof(pod->verdict.why),
-			 "no record for this key: it was rented with another one; if that was "
-			 "another account's, ask with it");
+			 "no record for this key: the pod was rented with another one; if that "
+			 "key is of another account, use it and ask again");
 	if (pod->verdict.state == BILL_EXCESS)
 		log_line(LOG_WARN,
-			 "pod %s of %s: %s; see that it is gone (`burst reap`, the vendor's "
-			 "console), then show its support the "
-			 "pod's id and times (`burst ledger %s --reconcile --json`)",
+			 "pod %s of %s: %s; confirm that it is gone (`burst reap`, the vendor's "
+			 "console), then send the vendor's support the pod's id and times "
+			 "(`burst ledger %s --reconcile --json`)",
 			 pod->row.id, pod->row.provider, pod->verdict.why, pod->row.run);
 	return 0;
 }

@@ -49,7 +49,7 @@ static int refuse_deadline(const struct section *top, const struct estimate *e,
 	if (!up_too_late && verdict != PLAN_TOO_SLOW)
 		return 0;
 	if (up_too_late)
-		str_addf(&why, "; a pod alone takes %s to come up (%s: %s)",
+		str_addf(&why, "; booting a pod alone takes %s (%s: %s)",
 			 duration_show(time, sizeof(time), (int64_t)(up_s * 1000)),
 			 plan_offer(offer, &e->offers[first]),
 			 plan_source_name(cold_source(&e->machines[first].cold)));
@@ -58,7 +58,7 @@ static int refuse_deadline(const struct section *top, const struct estimate *e,
 			 duration_show(time, sizeof(time), (int64_t)(pick->makespan_p90_s * 1000)),
 			 plan_sentence(text, sizeof(text), e, pick));
 	return err_set(err, ERR_CAP,
-		       "%s: deadline = \"%s\": no plan is done by then nine times in ten%s; "
+		       "%s: deadline = \"%s\": no plan finishes by then in nine runs of ten%s; "
 		       "nothing was rented",
 		       where, deadline, str_text(&why));
 }
@@ -114,8 +114,8 @@ static int refuse_budget(const struct launch *l, const struct estimate *e, struc
 	cap = lowered ? xasprintf("%s of %s is left, which", budget, l->cap_words)
 		      : xasprintf("caps.max_cost = %s", budget);
 	err_set(err, ERR_CAP,
-		"%s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: "
-		"%s); %s; nothing was rented",
+		"%s is spent before a pod is ready: booting takes %s and %s at least (%s, %s an "
+		"hour: %s); %s; nothing was rented",
 		cap, duration_show(time, sizeof(time), (int64_t)(s * 1000)),
 		plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]),
 		money_show(price, sizeof(price), e->offers[at].price_microusd_h),
@@ -134,8 +134,8 @@ int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *p
 	if (!cap || floor_microusd_h <= cap || section_bool(top, "retry_until_up"))
 		return 0;
 	err_set(err, ERR_CAP,
-		"caps.max_price_per_hour is %s, and the cheapest pod that is wanted costs %s an "
-		"hour (%s): raise it, or want another GPU",
+		"caps.max_price_per_hour is %s, but the cheapest matching pod costs %s an hour "
+		"(%s): raise the cap, or choose another GPU",
 		money_show(most, sizeof(most), cap),
 		money_show(price, sizeof(price), floor_microusd_h), provider);
 	err_about(err, "caps.max_price_per_hour");
@@ -221,7 +221,7 @@ int refuse_plan(const struct launch *l, const struct estimate *e, const struct p
 		return 0;
 	if (!e->count)
 		return err_set(err, ERR_NO_CAPACITY,
-			       "no provider offers what the job wants now (see gpu, spot, "
+			       "no provider offers what the job needs now (see gpu, spot, "
 			       "caps.max_price_per_hour; `burst offers`)");
 	if (e->never_fits)
 		return refuse_memory(l, e, err);
@@ -232,8 +232,8 @@ int refuse_plan(const struct launch *l, const struct estimate *e, const struct p
 	if (l->ctx->cmd == &cmd_run) /* -n: it would not be refused */
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "no estimate: how fast %s%s%s is, is not known on any of these offers yet; "
-		       "`burst calibrate` measures it, and so does `burst run`",
+		       "no estimate: the speed of %s%s%s is not known on any of these offers "
+		       "yet; `burst calibrate` measures it, and so does `burst run`",
 		       needs->command ? "this command" : "engine \"",
 		       needs->command ? "" : needs->engine, needs->command ? "" : "\"");
 }

@@ -512,8 +512,8 @@ void report_unreleased(const struct pod_row *pods, size_t count)
 	for (size_t i = 0; i < count; i++)
 		if (!pod_row_over(&pods[i]))
 			output_line(stderr,
-				    "burst: pod %s of %s may still be billing; end it with: burst "
-				    "reap %s --force",
+				    "burst: pod %s of %s may still be billing; release it with: "
+				    "burst reap %s --force",
 				    pod_row_called(&pods[i]), pods[i].provider,
 				    pod_row_called(&pods[i]));
 }

@@ -127,7 +127,7 @@ int requests_bind(struct store *s, const char *config, const char *run, struct r
 	struct run_row same;
 
 	if (store_run(s, run, &same, NULL) == 0)
-		return err_set(err, ERR_BUSY, "run %s: there is one already", run);
+		return err_set(err, ERR_BUSY, "run %s already exists", run);
 	return change_open(s, config, bind_row, &b, err) < 0 ? -1 : b.count;
 }
 
@@ -247,8 +247,8 @@ static int find_one(struct store *s, const char *name, struct request_row *out, 
 			       "more than one request begins with \"%s\": give more of its id",
 			       name);
 	return count ? 0
-		     : err_set(err, ERR_NOT_FOUND,
-			       "there is no request \"%s\" (see `burst queue ls`)", name);
+		     : err_set(err, ERR_NOT_FOUND, "no request \"%s\" (see `burst queue ls`)",
+			       name);
 }
 
 static int remove_one(struct store *s, const char *name, bool bound, int64_t now_ms,
@@ -262,7 +262,7 @@ static int remove_one(struct store *s, const char *name, bool bound, int64_t now
 			"request %s is being rendered by run %s: `burst cancel %s` ends that",
 			out->id, out->run, out->run);
 	if (strcmp(out->state, "pending") != 0 && strcmp(out->state, "running") != 0)
-		return err_set(err, ERR_USAGE, "request %s has ended already (%s)", out->id,
+		return err_set(err, ERR_USAGE, "request %s has already ended (%s)", out->id,
 			       out->state);
 	end_row(out, "removed", now_ms);
 	return store_put_request(s, out, err);

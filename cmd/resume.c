@@ -55,14 +55,13 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 
 	if (!strcmp(row->type, VOLUME_WARM))
 		return err_set(err, ERR_USAGE,
-			       "run %s filled a volume and has no files: `burst volume warm` does "
-			       "it again, `burst cancel %s` gives its "
-			       "pod back",
+			       "run %s filled a volume and has no files: `burst volume warm` "
+			       "fills it again, `burst cancel %s` releases its pod",
 			       row->id, row->id);
 	if (!strcmp(row->type, CALIBRATE))
 		return err_set(err, ERR_USAGE,
-			       "run %s measured an engine and has no files: `burst calibrate` does "
-			       "it again, `burst cancel %s` releases its pod",
+			       "run %s measured an engine and has no files: `burst calibrate` "
+			       "measures it again, `burst cancel %s` releases its pod",
 			       row->id, row->id);
 	if (deliver_run_is(ctx, row->config))
 		return deliver_run_refuse(ctx, row, err);
@@ -102,7 +101,7 @@ static int go_on(struct cmd_context *ctx, const struct run_row *row, const char 
 	if (launch_its_config(ctx, row, err) < 0)
 		return -1;
 	if (!ctx->quiet)
-		output_line(stderr, "run %s: going on with it (%s)", row->id, place);
+		output_line(stderr, "run %s: continuing (%s)", row->id, place);
 	return come_back(ctx, row, err);
 }
 
@@ -111,10 +110,10 @@ static int resume(struct cmd_context *ctx, const struct run_row *row, struct err
 	CLEANUP(free_text) char *place = run_place(ctx, row);
 
 	if (run_is_alive(ctx, row->id))
-		return err_set(err, ERR_BUSY, "run %s is running already (see `burst attach %s`)",
+		return err_set(err, ERR_BUSY, "run %s is already running (see `burst attach %s`)",
 			       row->id, row->id);
 	if (!strcmp(row->status, "done")) {
-		output_line(stderr, "run %s is done already (%s)", row->id, place);
+		output_line(stderr, "run %s is already done (%s)", row->id, place);
 		return tell_end(ctx, row, 0, err);
 	}
 	return go_on(ctx, row, place, err);
@@ -141,13 +140,13 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 		return -1;
 	if (count)
 		err_set(&why, ERR_UNRELEASED,
-			"run %s: its client died: %zu pod%s of it may still be billing: `burst "
-			"resume %s` goes on with it, `burst reap` ends it",
+			"run %s: its client died; %zu pod%s may still be billing: `burst resume "
+			"%s` continues it, `burst reap` releases its pods",
 			row->id, count, count == 1 ? "" : "s", row->id);
 	else
 		err_set(&why, ERR_JOB,
-			"run %s: its client died: nothing of it bills; `burst resume %s` goes on "
-			"with it",
+			"run %s: its client died; no pods are billing; `burst resume %s` "
+			"continues it",
 			row->id, row->id);
 	run_name_in(ctx, row, &why);
 	output_error(ctx, &why);
@@ -167,7 +166,7 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 	int64_t told = -1;
 
 	if (!ctx->quiet)
-		output_line(stderr, "run %s: watching it (%s)", row->id, place);
+		output_line(stderr, "run %s: attached (%s)", row->id, place);
 	if (log)
 		fseek(log, 0, SEEK_END);
 	while (run_is_alive(ctx, row->id)) {
@@ -181,7 +180,7 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 			return -1;
 		free(rows);
 		if ((int64_t)count != told && !ctx->quiet)
-			fprintf(stderr, "%zu/%lld home\n", count, (long long)row->total);
+			fprintf(stderr, "%zu/%lld fetched\n", count, (long long)row->total);
 		told = (int64_t)count;
 		poll(NULL, 0, 500);
 	}
@@ -202,9 +201,8 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 	if (run_is_alive(ctx, row->id) &&
 	    (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
 		return err_set(err, ERR_USAGE,
-			       "run %s has a client, which keeps to the caps that it was started "
-			       "with: `burst cancel %s` "
-			       "ends it, then `burst resume %s` takes other ones",
+			       "run %s has a client, whose caps cannot change: `burst cancel "
+			       "%s` ends it, then `burst resume %s` takes new ones",
 			       row->id, row->id, row->id);
 	if (run_is_alive(ctx, row->id))
 		return follow(ctx, row, place, err);
@@ -226,8 +224,7 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "max-cost", "USD", "go on until the run has cost so much in all", "caps.max_cost",
-	 false},
+	{0, "max-cost", "USD", "new cap on the run's total cost", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
 	 "allow_paths", false},
@@ -235,7 +232,8 @@ static const struct opt opts[] = {
 	 "volumes", false},
 	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
 	 "max_volume_gb", false},
-	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
+	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL,
+	 false},
 	{0},
 };
 
@@ -243,15 +241,13 @@ const struct cmd cmd_resume = {
 	.name = "resume",
 	.args = "[RUN]",
 	.max_args = 1,
-	.summary = "go on with a run whose client died or was stopped",
-	.details = "Takes over pods that still live, brings home what was finished, renders only "
-		   "what is not safe yet. A job "
-		   "whose text or settings have changed is not resumed. The flags that the run was "
-		   "started with, its caps among them, "
-		   "hold on, and what it has cost so far counts. Without RUN: the run of this "
-		   "folder's burst.cfg that is running, else the "
-		   "one whose pods may still bill, else the newest; where that is a delivery, the "
-		   "run that it delivers. Runs of other folders "
+	.summary = "continue a run whose client died or was stopped",
+	.details = "Takes over pods that are still running, fetches what they finished, and "
+		   "renders only the rest. A job whose text or settings have changed is not "
+		   "resumed. The run keeps the flags that it was started with, including its "
+		   "caps, and its cost so far counts. Without RUN: the active run of this "
+		   "folder's burst.cfg, else the one whose pods may still be billing, else the "
+		   "newest; for a delivery, the run that it delivers. Runs of other folders "
 		   "need their id.",
 	.opts = opts,
 	.needs = NEED_LEDGER | TELLS_FAILURE,
@@ -265,11 +261,10 @@ const struct cmd cmd_attach = {
 	.name = "attach",
 	.args = "[RUN]",
 	.max_args = 1,
-	.summary = "watch a run, or take it over if its client is gone",
-	.details = "While its client lives, shows what it says and ends with its exit status. A "
-		   "detached run whose client is "
-		   "gone is taken over, with the flags that it was started with: its files are "
-		   "brought home, its pods released. Without "
+	.summary = "watch a run, or take it over if its client exited",
+	.details = "While the run's client is alive, shows its log and ends with its exit "
+		   "status. A detached run without a client is taken over with the flags that "
+		   "it was started with: burst fetches its files and releases its pods. Without "
 		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",
 	.opts = opts,
 	.needs = NEED_LEDGER | TELLS_FAILURE,

@@ -16,13 +16,15 @@
 #include "volume_trust.h"
 
 static const struct opt opts[] = {
-	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and end", NULL,
+	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and exit", NULL,
 	 false},
 	{'d', "detach", NULL,
-	 "return when the pods have the queue and need this machine no more; print the run's id",
+	 "return when the pods have the queue and no longer need this machine; print the run's "
+	 "id",
 	 NULL, false},
 	{0, "no-wait", NULL, "with -d: return before anything is rented", NULL, false},
-	{'p', "provider", "PROVIDER", "rent from these, in this order", "provider", false},
+	{'p', "provider", "PROVIDER", "rent from these providers, in this order", "provider",
+	 false},
 	{0, "gpu", "GPU", "acceptable GPUs, in order of preference; auto: burst chooses", "gpu",
 	 false},
 	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
@@ -30,18 +32,17 @@ static const struct opt opts[] = {
 	{0, "max-cost", "USD", "stop before the run has cost this much", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
 	{0, "goal", "GOAL", "what to minimize: cost, time or balanced", "goal", false},
-	{0, "deadline", "WHEN", "when all must be done: 20m from now, or a time of day (07:00)",
-	 "deadline", false},
+	{0, "deadline", "WHEN", "deadline: 20m from now, or a time of day (07:00)", "deadline",
+	 false},
 	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced",
 	 "value_of_time", false},
 	{0, "retry-until-up", NULL, "wait for capacity without limit", "retry_until_up", false},
 	{0, "commit", "COMMIT",
-	 "render this commit of git's, not the files as they are now; outputs go to the working "
-	 "tree",
+	 "render this git commit instead of the current files; outputs go to the working tree",
 	 NULL, false},
 	{0, "engine", "ENGINE", "what speaks", "job.engine", false},
 	{0, "voice", "VOICE", "voice of the lines that name none", "job.voice", false},
-	{'o', "output", "DIR", "where the files go", "job.output", false},
+	{'o', "output", "DIR", "output folder", "job.output", false},
 	{0, "save", "FILE",
 	 "without a burst.cfg: write the one that does the same (default burst.cfg)", NULL, true},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
@@ -53,7 +54,7 @@ static const struct opt opts[] = {
 	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL,
 	 false},
 	{0, "anew", NULL,
-	 "render all segments: reuse nothing of the output folder and of the render cache", NULL,
+	 "render all segments, reusing neither the output folder nor the render cache", NULL,
 	 false},
 	{0, "prune", NULL, "once all is rendered, remove old outputs without a segment", NULL,
 	 false},
@@ -84,9 +85,7 @@ static int all_cached(struct launch *l, struct err *err)
 		return -1;
 	if (!l->ctx->quiet) {
 		output_lines(stderr, str_text(&notes));
-		output_line(stderr,
-			    "all %zu segments are there already: nothing to render, nothing rented",
-			    count);
+		output_line(stderr, "all %zu segments are already rendered: nothing rented", count);
 	}
 	launch_say_suspects(l);
 	int status = launch_deliver(l, &l->err);
@@ -145,9 +144,9 @@ static void name_resume(struct launch *l)
 	    strcmp(run->type, CALIBRATE) && !run->detached && !run_is_alive(l->ctx, run->id) &&
 	    waits_on_volume(l->ctx, run, volume, &alive))
 		log_line(LOG_WARN,
-			 "run %s of this job did not end well, and segments that it finished may "
-			 "wait on volume %s: `burst resume %s` takes them "
-			 "over; this run %srenders them again",
+			 "run %s of this job failed, and volume %s may hold segments that it "
+			 "finished: `burst resume %s` takes them over; this run %srenders them "
+			 "again",
 			 run->id, volume, run->id, alive ? "releases its pods and " : "");
 	free(runs);
 }
@@ -183,10 +182,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (opt_has(ctx, "dry-run") && ctx->json)
 		return err_set(err, ERR_USAGE,
-			       "run: -n shows a table, for people: not with --json (`burst offers "
-			       "--json` has the offers)");
+			       "run: -n cannot be used with --json (`burst offers --json` has "
+			       "the offers)");
 	if (opt_has(ctx, "no-wait") && !opt_has(ctx, "detach"))
-		return err_set(err, ERR_USAGE, "run: --no-wait goes with -d");
+		return err_set(err, ERR_USAGE, "run: --no-wait needs -d");
 	if (detach_starter() < 0 && quick_tell(ctx, err) < 0)
 		return -1;
 	if (opt_has(ctx, "detach") && !opt_has(ctx, "dry-run") && detach_starter() < 0)

@@ -56,7 +56,7 @@ int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct e
 		CLEANUP(free_text)
 		char *text = value_to_keep(ctx, flags, o[i].key, o[i].arg ? value : "true");
 		if (json_object_set_new(flags, o[i].key, json_string(text)) < 0)
-			return err_set(err, ERR_USAGE, "--%s: its value is no UTF-8 text",
+			return err_set(err, ERR_USAGE, "--%s: its value is not UTF-8 text",
 				       o[i].name);
 	}
 	if (ctx->overwrite)
@@ -80,7 +80,7 @@ int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *er
 		return -1;
 	json_object_foreach (flags, key, value) {
 		if (!json_is_string(value))
-			return err_set(err, ERR_LOCAL, "%s: %s is no text", path, key);
+			return err_set(err, ERR_LOCAL, "%s: %s is not text", path, key);
 		if (!strcmp(key, "force"))
 			ctx->overwrite = true;
 		else if (!strcmp(key, "anew"))

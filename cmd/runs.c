@@ -208,8 +208,7 @@ static int none_here(struct cmd_context *ctx, const char *config, struct err *er
 			"%s was never run by this user; name a run (`burst ledger` lists them)%s",
 			config, str_text(&elsewhere));
 	return err_set(err, ERR_USAGE,
-		       "no burst.cfg in this folder, and without RUN its run is meant: name a run "
-		       "(`burst ledger` lists them)%s",
+		       "no burst.cfg in this folder: name a run (`burst ledger` lists them)%s",
 		       str_text(&elsewhere));
 }
 

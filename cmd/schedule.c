@@ -24,8 +24,9 @@ static int check_name(const char *name, struct err *err)
 				*p == '-' || *p == '_');
 	return good ? 0
 		    : err_set(err, ERR_USAGE,
-			      "schedule: \"%s\" is no name: small letters, digits, \"-\" and "
-			      "\"_\", %d at most, a letter or a digit first",
+			      "schedule: \"%s\" is not a valid name: use lower-case letters, "
+			      "digits, \"-\" and \"_\", %d at most, beginning with a letter or "
+			      "a digit",
 			      name, NAME_MOST);
 }
 
@@ -48,8 +49,8 @@ static int open_project(struct cmd_context *ctx, struct err *err)
 		return -1;
 	if (!config_path(ctx->config))
 		return err_set(err, ERR_CONFIG,
-			       "there is no burst.cfg here: go to the job's folder, or name its "
-			       "file with --config");
+			       "no burst.cfg in this folder: change to the job's folder, or "
+			       "give its file with --config");
 	return 0;
 }
 
@@ -63,7 +64,7 @@ static int read_flags(const struct cmd_context *ctx, struct schedule_row *row, s
 	row->window_ms = 2 * HOUR_MS;
 	COPY_TEXT(row->overlap, overlap ? overlap : "wait");
 	if (strcmp(row->overlap, "wait") && strcmp(row->overlap, "skip"))
-		return err_set(err, ERR_USAGE, "--overlap %s: it wants wait or skip", overlap);
+		return err_set(err, ERR_USAGE, "--overlap %s: expected wait or skip", overlap);
 	if (opt_duration(ctx, "catch-up", &row->catch_up_ms, err) < 0 ||
 	    opt_duration(ctx, "jitter", &row->jitter_ms, err) < 0 ||
 	    opt_int(ctx, "retry", 0, 100, &retries, err) < 0 ||
@@ -71,7 +72,7 @@ static int read_flags(const struct cmd_context *ctx, struct schedule_row *row, s
 	    opt_duration(ctx, "window", &row->window_ms, err) < 0)
 		return -1;
 	if (row->retry_after_ms < 1000)
-		return err_set(err, ERR_USAGE, "--retry-after: it wants 1s or more");
+		return err_set(err, ERR_USAGE, "--retry-after: must be 1s or more");
 	row->retries = (int)retries;
 	return schedule_choose(opt_text(ctx, "backend"), row->backend, sizeof(row->backend), err);
 }
@@ -219,8 +220,8 @@ static int ls(struct cmd_context *ctx, struct err *err)
 	json_decref(list);
 	table_print(t, stdout, terminal_width(stdout));
 	if (!count)
-		output_line(stderr, "no schedule yet: `burst schedule add nightly daily 02:00` in "
-				    "a job's folder makes one");
+		output_line(stderr, "no schedule yet: `burst schedule add nightly daily 02:00` "
+				    "in a job's folder adds one");
 	return 0;
 }
 
@@ -308,12 +309,12 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (ctx->arg_count != 2 ||
 	    (strcmp(what, "rm") && strcmp(what, "log") && strcmp(what, "run")))
 		return err_set(err, ERR_USAGE,
-			       "schedule: it wants add NAME WHEN, ls, rm NAME, log NAME or run "
+			       "schedule: expected add NAME WHEN, ls, rm NAME, log NAME or run "
 			       "NAME (see `burst help schedule`)");
 	if (store_schedule(ctx->store, ctx->args[1], &row, err) < 0)
 		return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_USAGE,
-							    "there is no schedule \"%s\" (`burst "
-							    "schedule ls` lists them)",
+							    "no schedule \"%s\" (`burst schedule "
+							    "ls` lists them)",
 							    ctx->args[1])
 						  : -1;
 	if (!strcmp(what, "rm"))
@@ -325,7 +326,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "config", "FILE", "add: the project's file or folder, when it is not here", NULL,
+	{0, "config", "FILE", "add: the project's file or folder (default: this folder)", NULL,
 	 false},
 	{0, "catch-up", "TIME",
 	 "add: run the last missed time if it is no older than this (default 12h; 0: never)", NULL,

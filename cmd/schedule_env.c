@@ -133,9 +133,9 @@ static int check_provider(const struct cmd_context *ctx, const struct provider_o
 
 	if (result < 0)
 		err_set(err, ERR_CREDENTIALS,
-			"%s is set in this shell alone, where scheduled runs cannot see it: put "
-			"the key, or a command that prints it, into "
-			"~/.config/burst/burst.cfg, then add the schedule again",
+			"%s is set only in this shell, where scheduled runs cannot see it: put "
+			"the key, or a command that prints it, into ~/.config/burst/burst.cfg, "
+			"then add the schedule again",
 			hidden[0]);
 	for (size_t i = 0; i < count; i++) {
 		setenv(hidden[i], values[i], 1);

@@ -44,12 +44,12 @@ static const struct {
 	bool (*there)(void);
 	const char *lacks;
 } backends[] = {
-	{"launchd", has_launchd, "launchd is a part of macOS"},
+	{"launchd", has_launchd, "launchd exists only on macOS"},
 	{"systemd", has_systemd,
 	 "no systemd of this user answers (`systemctl --user show-environment`): log in on a "
-	 "system that runs one, or take crontab"},
+	 "system that runs one, or use --backend crontab"},
 	{"crontab", has_crontab,
-	 "there is no crontab program: install cron (Debian: apt install cron)"},
+	 "crontab is not installed: install cron (Debian: apt install cron)"},
 };
 
 int schedule_choose(const char *wish, char *out, size_t room, struct err *err)
@@ -65,12 +65,13 @@ int schedule_choose(const char *wish, char *out, size_t room, struct err *err)
 			return err_set(err, ERR_LOCAL, "%s", backends[i].lacks);
 	}
 	if (wish)
-		return err_set(err, ERR_USAGE, "--backend %s: it wants systemd, launchd or crontab",
+		return err_set(err, ERR_USAGE,
+			       "--backend %s: expected systemd, launchd or "
+			       "crontab",
 			       wish);
 	return err_set(err, ERR_LOCAL,
-		       "no timer found: no systemd of this user answers, and there is no crontab "
-		       "program: install cron "
-		       "(Debian: apt install cron)");
+		       "no timer found: no systemd of this user answers, and crontab is not "
+		       "installed: install cron (Debian: apt install cron)");
 }
 
 /* ---- crontab ---- */
@@ -83,7 +84,7 @@ static int read_crontab(struct str *text, struct err *err)
 
 	if (status == 0 || (status > 0 && strstr(str_text(&said), "no crontab for")))
 		return text->over ? err_set(err, ERR_LOCAL,
-					    "the crontab is larger than %d bytes: left as it is",
+					    "the crontab is larger than %d bytes: not changed",
 					    CRONTAB_MOST)
 				  : 0;
 	if (status < 0)
@@ -164,8 +165,7 @@ static char *plist_file(const char *name)
 static int write_file(const char *path, const struct str *text, struct err *err)
 {
 	if (!path)
-		return err_set(err, ERR_LOCAL,
-			       "there is no home folder for the schedule's files: set HOME");
+		return err_set(err, ERR_LOCAL, "no home folder for the schedule's files: set HOME");
 	CLEANUP(free_text) char *dir = path_dir(path);
 	return path_mkdirs(dir, 0755, err) < 0
 		       ? -1
@@ -276,7 +276,7 @@ int schedule_install(const struct cmd_context *ctx, const struct schedule_row *r
 
 	if (!child_self())
 		return err_set(err, ERR_LOCAL,
-			       "the path of this program is not known: call it by its full path");
+			       "the path of this program is unknown: call it by its full path");
 	if (calendar_parse(row->rule, &c, err) < 0)
 		return -1;
 	if (install(ctx, row, &c, note, err) == 0)

@@ -132,16 +132,16 @@ void serve_answer(const struct serve *s, int port, const char *token, const char
 	size_t len = strcspn(path, " \r\n");
 
 	if (!get && !head)
-		add_words(to, "405 Method Not Allowed", "this page can be read, and nothing else\n",
+		add_words(to, "405 Method Not Allowed", "this page is read-only\n",
 			  "Allow: GET, HEAD\r\n");
 	else if (!starts_with(path + len, " HTTP/1."))
-		add_words(to, "400 Bad Request", "this is no HTTP/1.1\n", "");
+		add_words(to, "400 Bad Request", "not an HTTP/1.1 request\n", "");
 	else if (!names_us(request, port))
-		add_words(to, "403 Forbidden",
-			  "ask by the address that `burst report --live` has printed\n", "");
+		add_words(to, "403 Forbidden", "use the URL that `burst report --live` printed\n",
+			  "");
 	else if (!is_same(path, len, want))
-		add_words(to, "404 Not Found",
-			  "ask by the address that `burst report --live` has printed\n", "");
+		add_words(to, "404 Not Found", "use the URL that `burst report --live` printed\n",
+			  "");
 	else
 		add_page(s, head, to);
 }
@@ -184,7 +184,7 @@ static void hear(struct host *h, struct guest *g)
 	}
 	str_addn(&g->head, buf, (size_t)n);
 	if (memchr(str_text(&g->head), '\0', g->head.len) || g->head.over)
-		add_words(&g->answer, "400 Bad Request", "this is no request of a browser\n", "");
+		add_words(&g->answer, "400 Bad Request", "not a browser's request\n", "");
 	else if (strstr(str_text(&g->head), "\r\n\r\n"))
 		serve_answer(h->s, h->port, h->token, str_text(&g->head), &g->answer);
 }
@@ -244,7 +244,7 @@ static int open_port(struct host *h, struct err *err)
 	int why = errno;
 	close(h->listening);
 	return err_set(err, ERR_LOCAL, "port %d of 127.0.0.1: %s%s", h->s->port, strerror(why),
-		       h->s->port ? "; --port 0 takes any that is free" : "");
+		       h->s->port ? "; --port 0 chooses a free one" : "");
 }
 
 int serve_until_told(const struct serve *s, struct err *err)

@@ -23,7 +23,7 @@ static int take_to_release(struct launch *l, const struct run_row *judged, struc
 	if (store_run(l->ctx->store, judged->id, &l->run, err) < 0)
 		return -1;
 	if (strcmp(l->run.status, judged->status) || l->run.detached != judged->detached) {
-		err_set(err, ERR_BUSY, "run %s: somebody else took it up meanwhile", judged->id);
+		err_set(err, ERR_BUSY, "run %s: another client took it over", judged->id);
 		return 1;
 	}
 	return takeover_pods(l, err);
@@ -67,17 +67,18 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 	if (l.out_of_reach) {
 		gone = false;
 		result = err_set(err, ERR_UNRELEASED,
-				 "a pod could not be asked for: it may still be billing");
+				 "a pod's provider could not be asked: the pod may still be "
+				 "billing");
 	}
 	if (!gone)
 		say_unreleased(&l);
 	run_end(&l.run, gone ? status : "unreleased");
 	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
 		snprintf(l.run.error, sizeof(l.run.error),
-			 "a pod could not be confirmed gone when it ended; it is gone now%s",
+			 "a pod could not be confirmed gone when the run ended; it is gone now%s",
 			 engine_is_unfinished(ctx->store, l.run.id)
-				 ? ", and what follows the render is left to be done: `burst "
-				   "resume` of it does it"
+				 ? "; the steps after the render are still to do: run `burst "
+				   "resume`"
 				 : "");
 	} else if (gone && !l.run.error[0]) {
 		COPY_TEXT(l.run.error_code, "interrupted");
@@ -153,9 +154,9 @@ static int settle_one(struct cmd_context *ctx, const struct run_row *run, const 
 	if (released <= 0 && store_run(ctx->store, run->id, &now, NULL) == 0)
 		notify_settled(ctx, &now, run->status);
 	if (released == 0)
-		log_line(LOG_NOTE, "run %s: nothing of it bills any more", run->id);
+		log_line(LOG_NOTE, "run %s: all pods released", run->id);
 	if (released > 0)
-		log_line(LOG_NOTE, "run %s: somebody else sees to it", run->id);
+		log_line(LOG_NOTE, "run %s: another client handles it", run->id);
 	if (released >= 0)
 		return result;
 	if (result == 0 || why.kind == ERR_UNRELEASED)
@@ -185,7 +186,9 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		if (seen || store_run(ctx->store, pods[i].run, &run, NULL) < 0 ||
 		    strcmp(run.status, "unreleased") || run_is_alive(ctx, run.id))
 			continue;
-		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it",
+		log_line(LOG_NOTE,
+			 "run %s: ended with a pod that may still be billing; "
+			 "releasing it",
 			 run.id);
 		result = settle_one(ctx, &run, run_ended_as(ctx, &run), result, err);
 	}
@@ -244,8 +247,7 @@ int settle_runs(struct cmd_context *ctx, const char *except, struct err *err)
 			continue;
 		if (!is_left(ctx, &runs[i]))
 			continue; /* its agents finish it; `burst attach` brings the files home */
-		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left",
-			 runs[i].id);
+		log_line(LOG_NOTE, "run %s: its client exited; releasing its pods", runs[i].id);
 		result = settle_one(ctx, &runs[i], "interrupted", result, err);
 	}
 	free(runs);

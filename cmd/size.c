@@ -30,7 +30,7 @@ static int read_price(const struct cmd_context *ctx, struct request *r, struct e
 		if (money_parse(price, &microusd, err) < 0)
 			return err_wrap(err, "--price");
 		r->price_h = (double)microusd / 1e6;
-		COPY_TEXT(r->price_from, "what you gave");
+		COPY_TEXT(r->price_from, "as given");
 		return 0;
 	}
 	if (!name)
@@ -60,8 +60,8 @@ static int read_request(const struct cmd_context *ctx, struct request *r, struct
 
 	if (!rate || !opt_has(ctx, "service"))
 		return err_set(err, ERR_USAGE,
-			       "give --rate, how many requests arrive, and --service, what one "
-			       "takes: --rate 1/s --service 10s");
+			       "give --rate (how many requests arrive) and --service (the time "
+			       "of one), like --rate 1/s --service 10s");
 	if (!demand_read_rate(rate, &r->per_s))
 		return err_set(
 			err, ERR_USAGE,
@@ -75,14 +75,14 @@ static int read_request(const struct cmd_context *ctx, struct request *r, struct
 	r->load = r->per_s * r->service_s;
 	if (r->load > DEMAND_LOAD_MOST)
 		return err_set(err, ERR_USAGE,
-			       "--rate %s with --service %gs keeps %.0f pods busy: more than %.0f "
-			       "are not sized",
+			       "--rate %s with --service %gs keeps %.0f pods busy: the limit is "
+			       "%.0f",
 			       rate, r->service_s, r->load, DEMAND_LOAD_MOST);
 	r->has_goal = wait != NULL;
 	if (wait && !demand_read_goal(wait, &r->goal))
 		return err_set(err, ERR_USAGE,
-			       "--wait: \"%.40s\" must be a share of the requests, or mean, and "
-			       "what they wait at most: p95=2s, mean=500ms",
+			       "--wait: \"%.40s\" must be a percentile or mean, and the longest "
+			       "wait, like p95=2s or mean=500ms",
 			       wait);
 	return read_price(ctx, r, err);
 }
@@ -162,13 +162,12 @@ static void print_all(const struct request *r, int pods)
 	else if (r->has_goal)
 		printf("the fewest with which the mean wait is at most %g s\n", r->goal.wait_s);
 	else
-		printf("about one request in ten waits; --wait p95=2s sizes for a wait of your "
-		       "own\n");
+		printf("about one request in ten waits; --wait p95=2s sizes for your own limit\n");
 	if (r->price_h > 0)
 		printf("price: $%g an hour and pod (%s), paid while pods are idle, too\n",
 		       r->price_h, r->price_from);
 	else
-		printf("without dollars: give --price USD (an hour and pod) or --gpu GPU\n");
+		printf("no cost shown: give --price USD (an hour and pod) or --gpu GPU\n");
 }
 
 static json_t *all_json(const struct request *r, int chosen)
@@ -207,9 +206,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{0, "rate", "RATE", "how many requests arrive: 1/s, 20/min, 50/h, 300/d", NULL, false},
-	{0, "service", "TIME", "what one request takes on a pod, on average", NULL, false},
+	{0, "service", "TIME", "mean time of one request on a pod", NULL, false},
 	{0, "wait", "GOAL", "size for this wait: p95=2s, p99=10s, mean=500ms", NULL, false},
-	{0, "price", "USD", "of a pod, an hour", NULL, false},
+	{0, "price", "USD", "price of a pod per hour", NULL, false},
 	{0, "gpu", "GPU", "take the lowest list price of this GPU", NULL, false},
 	{0},
 };

@@ -24,7 +24,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 					 ctx->args[0])
 			       : -1;
 	if (pod_row_over(&pod))
-		return err_set(err, ERR_USAGE, "pod %s is gone: nobody to talk to", ctx->args[0]);
+		return err_set(err, ERR_USAGE, "pod %s is gone", ctx->args[0]);
 	if (!pod.port)
 		return err_set(err, ERR_USAGE,
 			       "pod %s has no address yet (see `burst ps`): try again in a moment",
@@ -33,7 +33,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (wrong)
 		return err_set(
 			err, ERR_UNTRUSTED,
-			"pod %s: the provider's answer cannot be trusted: %s is none for ssh",
+			"pod %s: not connected: in the provider's answer %s is not valid for ssh",
 			ctx->args[0], wrong);
 	CLEANUP(free_text) char *dir = run_path(ctx, pod.run, NULL);
 	CLEANUP(free_text) char *key = xasprintf("%s/%s.key", dir, pod.attempt);

@@ -313,15 +313,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 const struct cmd cmd_status = {
 	.name = "status",
-	.summary = "say in one line how things stand, for a prompt or a status bar",
-	.details = "The last success and its age, what runs, what bills, and the dollars of today "
-		   "(since midnight here, of runs that began since "
-		   "the day before; with caps.per_day of your own file, where it is set). It reads "
-		   "the ledger of this machine, changes nothing and asks no provider. Pods of a "
-		   "run that has no client come "
-		   "first: they bill until `burst reap` or their hard end. No ledger yet, and one "
-		   "that another process has locked, are no "
-		   "errors.",
+	.summary = "print a one-line status for a prompt or a status bar",
+	.details = "The last success and its age, active runs, what is billing, and the dollars "
+		   "of today (since midnight here, of runs that began since the day before; "
+		   "with caps.per_day of your own file, where it is set). It reads the ledger "
+		   "of this machine, changes nothing and asks no provider. Pods of a run "
+		   "without a client come first: they bill until `burst reap` or their hard "
+		   "end. A missing or locked ledger is not an error.",
 	.json = true,
 	.needs = NEED_STATE,
 	.group = CMD_GROUP_RUNS,

@@ -15,14 +15,15 @@ enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
 
 static const struct opt opts[] = {
 	{0, "commit", "COMMIT",
-	 "render this commit of git's, not the files as they are then; of several the last", NULL,
+	 "render this git commit instead of the files at that time; of several requests the "
+	 "last one counts",
+	 NULL, false},
+	{0, "by", "WHEN", "deadline: a time of day (07:00, local time), or 2h from now", NULL,
 	 false},
-	{0, "by", "WHEN",
-	 "when all should be done: a time of day (07:00, local time), or 2h from now", NULL, false},
-	{0, "below", "USD", "wait until an hour of the pod costs less", NULL, false},
-	{0, "min-segments", "N", "wait until so many segments are to render", NULL, false},
-	{0, "quiet", "TIME", "start when no other request has come for so long (20s)", NULL, false},
-	{0, "max-wait", "TIME", "start after so long in any case (30m; with --below: no limit)",
+	{0, "below", "USD", "wait until the pod costs less per hour", NULL, false},
+	{0, "min-segments", "N", "wait until this many segments need rendering", NULL, false},
+	{0, "quiet", "TIME", "start when no other request comes for this long (20s)", NULL, false},
+	{0, "max-wait", "TIME", "start after this long in any case (30m; with --below: no limit)",
 	 NULL, false},
 	{0},
 };
@@ -40,7 +41,7 @@ static int read_by(const struct cmd_context *ctx, struct request_row *row, struc
 		return 0;
 	if (duration_parse(by, &ms, NULL) < 0 || ms <= 0)
 		return err_set(err, ERR_USAGE,
-			       "--by %s: it must be a time of day (07:00) or a duration (2h)", by);
+			       "--by %s: must be a time of day (07:00) or a duration (2h)", by);
 	row->by_ms = row->created_ms + ms;
 	return 0;
 }
@@ -55,7 +56,7 @@ static int read_below(const struct cmd_context *ctx, struct request_row *row, st
 		return err_wrap(err, "--below");
 	return row->below_microusd_h > 0
 		       ? 0
-		       : err_set(err, ERR_USAGE, "--below %s: it must be more than 0", below);
+		       : err_set(err, ERR_USAGE, "--below %s: must be more than 0", below);
 }
 
 static int read_flags(const struct cmd_context *ctx, struct request_row *row, struct err *err)
@@ -92,7 +93,7 @@ static int find_commit(const char *commit, struct request_row *row, struct err *
 	CLEANUP(str_free) struct str out = STR_INIT;
 
 	if (commit[0] == '-')
-		return err_set(err, ERR_USAGE, "--commit %.60s: it cannot name a commit", commit);
+		return err_set(err, ERR_USAGE, "--commit %.60s: not the name of a commit", commit);
 	int status = GIT(dir, &out, err, "rev-parse", "--show-toplevel", wanted);
 	const char *top = str_text(&out), *id = strchr(top, '\n');
 	size_t top_len = strcspn(top, "\n"), id_len = id ? strcspn(id + 1, "\n") : 0;
@@ -127,10 +128,10 @@ static int find_config(const struct cmd_context *ctx, struct request_row *row, s
 			       "no burst.cfg in this folder; name one (see `burst help submit`)");
 	}
 	if (strlen(path) >= sizeof(row->config))
-		return err_set(
-			err, ERR_CONFIG,
-			"burst.cfg has a path of %zu bytes, and the ledger takes %zu: move it",
-			strlen(path), sizeof(row->config) - 1);
+		return err_set(err, ERR_CONFIG,
+			       "burst.cfg has a path of %zu bytes, more than the ledger's limit of "
+			       "%zu: move it",
+			       strlen(path), sizeof(row->config) - 1);
 	COPY_TEXT(row->config, path);
 	return commit ? find_commit(commit, row, err) : check_config(path, err);
 }
@@ -201,8 +202,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	tell(ctx, &row);
 	if (start_runners(ctx, row.config, err) < 0) {
 		err_wrap(err,
-			 "request %s is queued, but no client could be started for it: `burst "
-			 "queue run` is one",
+			 "request %s is queued, but its client could not be started: run `burst "
+			 "queue run`",
 			 row.id);
 		output_error(ctx, err);
 		return 6;
@@ -216,15 +217,14 @@ const struct cmd cmd_submit = {
 	.max_args = 1,
 	.summary = "queue a render and return at once, for hooks and schedules",
 	.details = "Writes a request to the ledger and makes sure that one client in the "
-		   "background works on the job's queue. That client waits "
-		   "until no other request has come for --quiet, renders the newest state once for "
-		   "all of them, and looks again before it ends. "
-		   "While a `burst run` of the job goes on, it waits. If a run fails with exit 4 "
-		   "or 6, it tries again after 1 minute, then 2, 4 "
-		   "and so on up to 30, at most 12 times within 12 hours; other failures end the "
-		   "requests, and `burst queue ls` keeps their message. "
-		   "After a crash or a reboot, the next `burst submit` or `burst queue run` goes "
-		   "on with what was queued. Exit 6: nothing was queued.",
+		   "background works on the job's queue. That client waits until no other "
+		   "request comes for --quiet, renders the newest state once for all of them, "
+		   "and looks again before it ends. While a `burst run` of the job is active, "
+		   "it waits. If a run fails with exit 4 or 6, it retries after 1 minute, then "
+		   "2, 4 and so on up to 30, at most 12 times within 12 hours; other failures "
+		   "end the requests, and `burst queue ls` keeps their message. After a crash "
+		   "or a reboot, the next `burst submit` or `burst queue run` continues with "
+		   "the queue. Exit 6: nothing was queued.",
 	.opts = opts,
 	.group = CMD_GROUP_RENDER,
 	.json = true,

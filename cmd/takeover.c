@@ -73,7 +73,7 @@ int takeover_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err 
 	pod->cost_microusd =
 		MAX(pod->cost_microusd, money_for(pod->price_microusd_h, pod->billed_ms));
 	COPY_TEXT(pod->state, "gone");
-	COPY_TEXT(pod->error, "nobody could be asked whether it is gone");
+	COPY_TEXT(pod->error, "its provider could not be asked");
 	return store_put_pod(ctx->store, pod, err);
 }
 
@@ -88,7 +88,7 @@ static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err
 	if (takeover_write_off(l->ctx, pod, err) < 0)
 		return -1;
 	log_line(LOG_WARN,
-		 "pod %s of %s: %s; it was to end itself at %s and counts as gone: look at its "
+		 "pod %s of %s: %s; its hard end was %s, so it counts as gone: check the "
 		 "provider's console",
 		 pod_row_called(pod), pod->provider, why->msg,
 		 clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
@@ -157,8 +157,8 @@ static int adopt_providers(struct launch *l, struct err *err)
 	for (int i = 0; i < l->rented_at_count; i++) {
 		if (launch_open_provider(l, l->rented_at[i], &why) < 0) {
 			log_line(LOG_WARN,
-				 "%s: its account cannot be looked at for a pod that run %s may "
-				 "have left there: %s",
+				 "%s: cannot check its account for a pod that run %s may have "
+				 "left there: %s",
 				 l->rented_at[i], l->run.id, why.msg);
 			continue;
 		}
@@ -235,14 +235,14 @@ static int recall(struct launch *l, struct segment_row *rows, size_t count, stru
 		if (!row || row->state != SEGMENT_ROW_SAFE || results[k].state == SEGMENT_SAFE)
 			continue;
 		row->state = SEGMENT_ROW_FAILED;
-		COPY_TEXT(row->reason, "what it brought was changed or removed");
+		COPY_TEXT(row->reason, "its outputs were changed or removed");
 		again++;
 		if (store_put_segments(l->ctx->store, row, 1, err) < 0)
 			return -1;
 	}
 	if (again)
 		log_line(LOG_NOTE,
-			 "%zu of the command's segments run again: what they brought was changed "
+			 "%zu of the command's segments run again: their outputs were changed "
 			 "or removed",
 			 again);
 	return 0;

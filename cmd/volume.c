@@ -98,7 +98,8 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 	if (hits == 1)
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       hits ? "%s: several providers have one of that name; use -p"
+		       hits ? "%s: several providers have a volume of that name; choose one "
+			      "with -p"
 			    : "%s: no such volume (see `burst volume ls`)",
 		       name);
 }
@@ -203,8 +204,8 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 		COPY_TEXT(v.region, rows[i].region);
 		if (p && !provider_can_tidy(p->ops, p->handle, &v))
 			log_line(LOG_NOTE,
-				 "volume %s: %s cannot remove files %s without a pod%s: left as it "
-				 "is",
+				 "volume %s: %s cannot remove files %s without a pod%s: not "
+				 "changed",
 				 rows[i].name, rows[i].provider,
 				 rows[i].region[0] ? rows[i].region : "there",
 				 p->ops->can_tidy
@@ -232,9 +233,9 @@ static int tidy(struct launch *l, const char *name, struct err *err)
 	if (opt_duration(l->ctx, "older-than", &want.age_ms, err) < 0)
 		return -1;
 	if (want.force && !want.dry_run &&
-	    !cmd_confirm(
-		    l->ctx,
-		    "remove also what other machines left there, and outputs that are not home?"))
+	    !cmd_confirm(l->ctx,
+			 "also remove what other machines left there, and outputs that are not "
+			 "fetched?"))
 		return err_set(err, ERR_USAGE,
 			       "nothing was removed (-y with --force removes without asking; -n "
 			       "shows what)");
@@ -292,18 +293,18 @@ static int run(struct cmd_context *ctx, struct err *err)
 		status = fill(&l, name, err);
 	else
 		status = err_set(err, ERR_USAGE,
-				 "volume: it wants ls, create NAME, rm NAME, gc [NAME] or warm "
+				 "volume: expected ls, create NAME, rm NAME, gc [NAME] or warm "
 				 "NAME (see `burst help volume`)");
 	launch_free(&l);
 	return status ? status : cmd_flush(err);
 }
 
 static const struct opt opts[] = {
-	{'p', "provider", "PROVIDER", "only there", "provider", false},
-	{0, "older-than", "AGE", "gc: only runs that ended so long ago (\"14d\" when not said)",
+	{'p', "provider", "PROVIDER", "only at this provider", "provider", false},
+	{0, "older-than", "AGE", "gc: only runs that ended at least this long ago (default 14d)",
 	 NULL, false},
-	{'n', "dry-run", NULL, "gc: show what would go, and end", NULL, false},
-	{0, "config", "FILE", "the project's file or folder, when it is not here", NULL, false},
+	{'n', "dry-run", NULL, "gc: show what would be removed, and exit", NULL, false},
+	{0, "config", "FILE", "the project's file or folder (default: this folder)", NULL, false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
 	 "allow_paths", false},
 	{0, "max-volume-gb", "GB", "create: let the project's file choose a size up to this",
@@ -311,8 +312,7 @@ static const struct opt opts[] = {
 	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than 4 GB", NULL,
 	 false},
 	{0, "force", NULL,
-	 "gc: also old runs that this ledger does not know, and outputs that are not home", NULL,
-	 false},
+	 "gc: also old runs unknown to this ledger, and outputs that are not fetched", NULL, false},
 	{0},
 };
 
@@ -321,17 +321,15 @@ const struct cmd cmd_volume = {
 	.args = "ls|create|rm|gc|warm [NAME]",
 	.min_args = 1,
 	.max_args = 2,
-	.summary = "list, make, remove, tidy or fill volumes (they bill for ever)",
-	.details = "`burst volume gc [NAME]` removes from one volume, or from all, the folders of "
-		   "runs that ended 14 days ago and "
-		   "whose outputs are all home, and what an interrupted build left. A run that "
-		   "lives is never touched; code, "
-		   "environments and weights stay.\n\n"
-		   "`burst volume warm NAME` rents the cheapest pod without a GPU beside the "
-		   "volume, says first what it will cost at "
-		   "most, and puts there what the job needs before it can work: worker files, "
-		   "code, packages, the result of its setup. "
-		   "A run that follows finds all that and waits for no download.",
+	.summary = "list, create, remove, clean up or fill volumes (they bill until removed)",
+	.details = "`burst volume gc [NAME]` removes, from one volume or from all, the folders "
+		   "of runs that ended 14 days ago and whose outputs are all fetched, and what "
+		   "an interrupted build left. Active runs are never touched; code, "
+		   "environments and weights stay.\n\n`burst volume warm NAME` rents the "
+		   "cheapest pod without a GPU beside the volume, shows the maximum cost first, "
+		   "and stores what the job needs before it can start: worker files, code, "
+		   "packages, the result of its setup. A later run finds all that and waits for "
+		   "no download.",
 	.opts = opts,
 	.needs = NEED_LEDGER | NEED_CONFIG,
 	.group = CMD_GROUP_SETUP,

@@ -114,7 +114,7 @@ static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int6
 		return 0;
 	int working = dates_are_hearsay ? may_be_at_work(gc, err) : 0;
 	if (working > 0)
-		stays(gc, path, "a pod that lives may be at work there (see `burst ps`)");
+		stays(gc, path, "an active pod may be working there (see `burst ps`)");
 	return working < 0 ? -1 : !working;
 }
 
@@ -131,7 +131,7 @@ static int goes(struct gc *gc, const char *path, struct volume_entry *e, const c
 	int64_t bytes = e->bytes >= 0 ? e->bytes : result.bytes;
 	op_result_free(&result);
 	output_line(stdout, "%s: %s %s (%s): %s", gc->v->name, path,
-		    gc->want->dry_run ? "would go" : "is gone",
+		    gc->want->dry_run ? "would be removed" : "removed",
 		    bytes_show(size, sizeof(size), bytes), why);
 	gc->folders++;
 	gc->bytes += bytes;
@@ -220,7 +220,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	int64_t open = 0;
 
 	if (!hold(gc, e->name, &lock)) {
-		stays(gc, path, "the run lives");
+		stays(gc, path, "the run is active");
 		return 0;
 	}
 	/* read under the lock: what it says now stays so */
@@ -230,7 +230,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 		return -1;
 	if (pods || !strcmp(run.status, "running") || run.ended_ms <= 0) {
 		stays(gc, path,
-		      pods ? "pods of it may still live (see `burst ps`)"
+		      pods ? "its pods may still be active (see `burst ps`)"
 			   : "the run has not ended (`burst resume` or `burst reap`)");
 		return 0;
 	}
@@ -239,17 +239,18 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	clock_rfc3339(when, sizeof(when), run.ended_ms);
 	if (open && !gc->want->force) {
 		snprintf(why, sizeof(why),
-			 "%lld of %lld outputs are not home (`burst fetch %s`; --force removes "
-			 "them)",
+			 "%lld of %lld outputs are not fetched (`burst fetch %s`; --force "
+			 "removes them)",
 			 (long long)open, (long long)run.total, run.id);
 		stays(gc, path, why);
 		return 0;
 	}
 	if (open)
-		snprintf(why, sizeof(why), "%s, ended %.10s, %lld outputs never came home",
+		snprintf(why, sizeof(why), "%s, ended %.10s, %lld outputs never fetched",
 			 run.status, when, (long long)open);
 	else
-		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs home", run.status, when);
+		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs fetched", run.status,
+			 when);
 	/* noted before it goes: half of it is of no use either */
 	if (!gc->want->dry_run &&
 	    volume_gc_note(gc->ctx->store, run.id, gc->v->provider, gc->v->id, err) < 0)
@@ -329,7 +330,7 @@ static int half_builds(struct gc *gc, const char *dir, struct err *err)
 		if (!half_built(dir, e->name) || !path_is_safe(path))
 			continue;
 		int left = is_left(gc, path, e, DAY_MS, err);
-		status = left > 0 ? goes(gc, path, e, "half built and left", err) : left;
+		status = left > 0 ? goes(gc, path, e, "an unfinished build", err) : left;
 	}
 	op_result_free(&seen);
 	return status;
@@ -357,6 +358,6 @@ int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const st
 		return err_wrap(err, "volume %s", v->name);
 	output_line(stdout, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders,
 		    gc.folders == 1 ? "" : "s", bytes_show(size, sizeof(size), gc.bytes),
-		    want->dry_run ? "would go" : "freed");
+		    want->dry_run ? "would be removed" : "freed");
 	return 0;
 }

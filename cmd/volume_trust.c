@@ -441,7 +441,7 @@ int volume_trust(struct launch *l, const char *run, struct err *err)
 		}
 		if (err->kind == ERR_CONFIG || l->setup.provider_count == 1)
 			return -1;
-		log_line(LOG_WARN, "%s; going on without it", err->msg);
+		log_line(LOG_WARN, "%s; continuing without it", err->msg);
 		drop_provider(l, i);
 	}
 	err_clear(err);

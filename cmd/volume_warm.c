@@ -182,7 +182,7 @@ static void say_price(const struct launch *l, const struct volume_row *v, int64_
 		str_addf(&line, "a pod without a GPU for %s an hour",
 			 money_show(hour, sizeof(hour), least));
 	else
-		str_add(&line, "a pod without a GPU, of which none is free now");
+		str_add(&line, "a pod without a GPU, none of which is available now");
 	if (bound)
 		str_addf(&line, "; at most %s in all", money_show(all, sizeof(all), bound));
 	else
@@ -211,9 +211,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 
 	if (!config_job(l->ctx->config))
 		return err_set(err, ERR_CONFIG,
-			       "there is no job whose environment could be put on volume %s: name "
-			       "its burst.cfg with --config",
-			       v->name);
+			       "no job for volume %s: give its burst.cfg with --config", v->name);
 	keep_provider(l, v->provider);
 	if (load(l, err) < 0)
 		return -1;

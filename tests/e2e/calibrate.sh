@@ -76,7 +76,7 @@ t_what_cannot_be_had() {
 	E
 	burst calibrate -y
 	is "$STATUS" 2 "a command"
-	has err.txt "is a command: only engines that render segments are calibrated"
+	has err.txt "is a command: only engines that render segments can be calibrated"
 }
 
 t_the_cap_is_kept() {

@@ -77,7 +77,7 @@ t_a_day_has_its_dollars() {
 	own 'caps = { per_day = 0.50; };'
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
-	has err.txt 'are spent or reserved (caps.per_day): this run may cost $0.5000, in place of its caps.max_cost of $1.00'
+	has err.txt 'are spent or reserved (caps.per_day): this run may cost $0.5000 instead of its caps.max_cost of $1.00'
 	is "$(json '.cost_usd > 0 and .cost_usd <= 0.5')" true "within the day ($(json .cost_usd))"
 	local first
 	first=$(spent)
@@ -86,7 +86,7 @@ t_a_day_has_its_dollars() {
 	burst run --json
 	is "$STATUS" 5 "a little is left: exit status ($(tail -n 1 err.txt))"
 	has err.txt 'burst: $0.00050 of caps.per_day ($0.0'
-	has err.txt ' is left, which is spent before a pod is up'
+	has err.txt ' is left, which is spent before a pod is ready'
 	own "caps = { per_day = 0.01; };" # as if it had been spent
 	echo '{"id":"n1","text":"This one is new."}' >>script.jsonl
 	burst run --json
@@ -115,7 +115,7 @@ t_over_midnight() {
 	is "$STATUS" 5 "exit status ($(tail -n 1 err.txt))"
 	is "$(json .status)" capped status
 	has err.txt 'today are spent or reserved (caps.per_day): this run may cost $0.2000'
-	has err.txt '; its cap was the rest of caps.per_day ($0.2000)' # why it ended
+	has err.txt '; its cap was the remainder of caps.per_day ($0.2000)' # why it ended
 	is "$(json '.cost_usd > 0.1 and .cost_usd <= 0.20')" true "spending within the day ($(json .cost_usd))"
 	is "$("$BURST" ledger --by day --json | jq length)" 2 "days"
 	local pods new first
@@ -134,7 +134,7 @@ t_over_midnight() {
 	pods=$(ledger 'SELECT count(*) FROM pod')
 	burst resume --json
 	is "$STATUS" 5 "nothing left: exit status ($(tail -n 1 err.txt))"
-	has err.txt 'leaves no room for another pod; its cap was the rest of caps.per_day'
+	has err.txt 'leaves no room for another pod; its cap was the remainder of caps.per_day'
 	is "$(ledger 'SELECT count(*) FROM pod')" "$pods" "pods rented"
 	own
 	sed -i 's/price_per_hour = 20/price_per_hour = 1/' burst.cfg
@@ -181,7 +181,7 @@ t_a_queued_request_waits_for_money() {
 	burst submit --quiet 0
 	wait_for 30 "the refusal" request_is "tries = 1 and state = 'pending'"
 	burst queue ls
-	has out.txt 'tried again at'
+	has out.txt 'next try at'
 	own
 	burst submit --quiet 0 # a new request does not wait for that
 	wait_for 40 "the render" request_is "tries = 1 and state = 'done'"
@@ -215,7 +215,7 @@ t_eight_at_once() {
 	[ $fine -ge 2 ] || complain "only $fine of 8 ran"
 	[ $capped -ge 1 ] || complain "all of them ran"
 	[ "$(spent)" -le 500000 ] || complain "the day cost $(spent) micro-dollars"
-	grep -q 'is reserved by [12] runs* under way' p*/err.txt || complain "no refusal names the runs under way"
+	grep -q 'is reserved by [12] runs* in progress' p*/err.txt || complain "no refusal names the runs under way"
 	is "$(ledger "SELECT count(*) FROM run WHERE status != 'done'")" 0 "runs that did not end well"
 }
 

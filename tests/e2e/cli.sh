@@ -169,7 +169,7 @@ fi
 # ---- an empty ledger ----
 expect 0 "ps" "$burst" ps
 silent out "ps"
-says err "ps" "by this ledger no pod bills now, and no volume"
+says err "ps" "no pods or volumes are billing according to this ledger"
 expect 0 "ps -q" "$burst" ps -q
 silent err "ps -q"
 expect 0 "ps --json" "$burst" ps --json
@@ -187,7 +187,7 @@ expect 2 "closed stderr" sh -c "'$burst' nonsense <&- 2>&-"
 expect 0 "nearly no environment" env -i PATH="$PATH" HOME="$HOME" "$burst" ps
 if [ -w /dev/full ]; then
 	expect 1 "full output" sh -c "exec '$burst' help >/dev/full"
-	says err "full output" "writing the output"
+	says err "full output" "cannot write the output"
 fi
 expect 0 "a reader that goes away" sh -c "'$burst' help --man | true"
 expect 1 "no folder for the state" env BURST_STATE_DIR=/dev/null/x "$burst" ps
@@ -202,7 +202,7 @@ expect 0 "init" "$burst" init -y new
 cp new/burst.cfg before
 expect 2 "init again" "$burst" init -y new
 cmp -s before new/burst.cfg || fail "init changed a file"
-says err "init again" "is there already; nothing was changed"
+says err "init again" "already exists; nothing was changed"
 expect 2 "init of an unknown type" "$burst" init --type nonsense other
 
 [ "$failed" = 0 ] && echo "cli: all good"

@@ -327,7 +327,7 @@ t_detaching_is_interrupted() { # the client is in a session of its own, where no
 	burst_wait
 	: >go
 	is "$STATUS" 130 "exit status ($(tail -n 2 err.txt))"
-	has err.txt "interrupted before the run was handed over: it has ended"
+	has err.txt "interrupted before the handover: the run has ended"
 	is "$(cat out.txt)" "" "an id"
 	wait_for 10 "its processes to end" no_processes
 	is "$(runs_and_pods)" "0 0" "runs and pods"
@@ -371,7 +371,7 @@ t_detached_client_dies_as_it_returns() { # the laptop is closed at once: its pod
 	is "$(grep -cxE '[0-9]{4}-[0-9]{6}-[0-9a-f]{4}' out.txt) $(wc -l <out.txt)" "1 1" "the run's id, alone"
 	has err.txt "run $run: 20 of 20 segments to render"
 	has err.txt "run $run: handed over: "
-	has err.txt "\`burst attach $run\` shows it"
+	has err.txt "\`burst attach $run\` shows progress and fetches the files"
 	is "$(ledger 'select detached from run')" 1 "detached, by the ledger"
 	grep -qs '"mode":"detached"' state/volumes/v/runs/*/*/events.jsonl || complain "its agent does not know"
 	home=$(wavs)
@@ -438,7 +438,7 @@ t_detaching_is_interrupted_while_it_boots() {
 		kill -$signal -- "-$SHELL_PID"
 		burst_wait
 		is "$STATUS" "$status" "SIG$signal: exit status ($(tail -n 2 err.txt))"
-		has err.txt "interrupted before the run was handed over: it has ended (run $RUN, whose pods are gone)"
+		has err.txt "interrupted before the handover: the run has ended (run $RUN, whose pods are gone)"
 		is "$(cat out.txt)" "$RUN" "SIG$signal: stdout"
 		released_as "interrupted $status"
 		burst attach "$RUN"
@@ -457,7 +457,7 @@ t_detaching_and_its_client_is_killed_while_it_boots() { # who waits is told what
 	kill -9 "$(background_client "$RUN")"
 	burst_wait
 	is "$STATUS" 9 "exit status ($(tail -n 2 err.txt))"
-	has err.txt "run $RUN: its client died before its pods had the queue: 1 pod of it may still be billing: \`burst resume $RUN\` goes on with it, \`burst cancel $RUN\` ends it"
+	has err.txt "run $RUN: its client died before the pods had the queue; 1 pod may still be billing: \`burst resume $RUN\` continues it, \`burst cancel $RUN\` ends it"
 	is "$(cat out.txt)" "$RUN" stdout
 	burst cancel
 	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"
@@ -493,7 +493,7 @@ t_detached_pods_that_cannot_be_left_alone() { # without a volume their files go 
 	burst run -d
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	has err.txt "its files cannot be fetched without it, so it is not left alone"
-	has err.txt "run $(cat out.txt): goes on in the background (process $(background_client "$(cat out.txt)")), which has to live"
+	has err.txt "run $(cat out.txt): continues in the background (process $(background_client "$(cat out.txt)")); keep this machine awake until it ends"
 	is "$(ledger 'select detached from run')" 0 "detached, by the ledger"
 	burst attach
 	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
@@ -510,7 +510,7 @@ t_detaching_without_waiting() { # --no-wait: as soon as there is a run
 	local run
 	run=$(cat out.txt)
 	is "$run" "$(ledger 'select id from run')" stdout
-	has err.txt "run $run: goes on in the background"
+	has err.txt "run $run: continues in the background"
 	is "$(ledger 'select count(*) from pod where connected_ms > 0')" 0 "pods that were reached"
 	burst cancel
 	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"
@@ -669,7 +669,7 @@ t_long_paths() { # the ledger has them whole, or nothing is rented
 	pods=$(ledger 'select count(*) from pod')
 	burst run -o "$(deep 512)"
 	is "$STATUS" 2 "an output folder of 512 bytes: exit status"
-	has err.txt "the output folder has a path of 512 bytes, and the ledger takes 511"
+	has err.txt "the output folder has a path of 512 bytes, more than the ledger's limit of 511"
 	is "$(ledger 'select count(*) from pod')" "$pods" "pods"
 	out=$(dirname "$(deep 512)")
 	mkdir -p "$out"
@@ -710,13 +710,13 @@ t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said
 	fast_cancel "$run"
 	is "$STATUS" 9 "exit status"
 	[ $MINUTES -ge 6 ] && [ $MINUTES -lt 8 ] || complain "it was waited for $MINUTES minutes"
-	has err.txt "run $run: its client (process $wedged) was asked to stop; waiting for it to release its pods"
-	has err.txt "run $run: its client (process $wedged) does not end: its pods may still be billing; end it with \`kill -9 $wedged\`"
+	has err.txt "run $run: asked its client (process $wedged) to stop; waiting for it to release its pods"
+	has err.txt "run $run: its client (process $wedged) does not exit, and its pods may still be billing; run \`kill -9 $wedged\`"
 	: >"state/runs/$run/lock" # written on a full disk: nobody knows who it is, and no command is made up
 	STATUS=0
 	NO_FAKE_STAT=1 timeout -k 5 90 faketime -f '+0 x100' "$BURST" cancel "$run" >out.txt 2>err.txt </dev/null || STATUS=$?
 	is "$STATUS" 9 "exit status without a note"
-	has err.txt "its pods may still be billing: another process holds"
+	has err.txt "its pods may still be billing: another process still holds"
 	hasnt err.txt "kill -9"
 	kill -9 $wedged
 	wait $wedged 2>/dev/null
@@ -747,7 +747,7 @@ t_client_that_looks_for_a_lost_pod_on_cancel_clock() { # is waited for as long a
 		read -rt 3 <> <(:) || :
 	done
 	running_as $SHELL_PID || complain "it was not waited for ($(tail -n 1 err.txt))"
-	has err.txt "waiting for it to find out what a create whose answer is lost has made"
+	has err.txt "waiting for it to find the pod of a create whose reply was lost"
 	hasnt err.txt "kill -9"
 	: >free
 	burst_wait
@@ -812,7 +812,7 @@ t_settled_by_somebody_else_meanwhile() { # its row stays as that one wrote it
 	: >go
 	burst_wait
 	is "$STATUS" 0 "exit status ($(tail -n 2 a/err.txt))"
-	has a/err.txt "run $run: somebody else sees to it"
+	has a/err.txt "run $run: another client handles it"
 	is "$(ledger "select status || ' ' || ended_ms from run where id = '$run'")" "done 7" "its row"
 	is "$(ledger "select state from pod where id = 'rp1'")" live "its pod"
 	is "$(wavs a/out)" 3 files
@@ -829,7 +829,7 @@ t_settled_by_somebody_else_just_now() { # who holds its lock
 	burst_wait
 	exec 7>&-
 	is "$STATUS" 0 "exit status ($(tail -n 2 a/err.txt))"
-	has a/err.txt "run $run: somebody else sees to it"
+	has a/err.txt "run $run: another client handles it"
 	is "$(wavs a/out)" 3 files
 	# nobody does any more
 	cd b || return
@@ -845,7 +845,7 @@ t_dead_run_is_settled_by_the_next() {
 	dead_run
 	burst run
 	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
-	has err.txt "its client is gone; releasing what it left"
+	has err.txt "its client exited; releasing its pods"
 	all_right 300
 }
 

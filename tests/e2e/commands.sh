@@ -23,7 +23,7 @@ t_init_runs_as_is() {
 	is "$(wavs)" 3 files
 	burst init -y
 	is "$STATUS" 2 "init again"
-	has err.txt "is there already; nothing was changed"
+	has err.txt "already exists; nothing was changed"
 }
 
 t_init_of_a_command_runs_as_is() {
@@ -178,7 +178,7 @@ t_ps_with_live_pods() {
 	burst ps --json
 	is "$(cat out.txt)" "[]" "ps of nothing"
 	burst ps
-	has err.txt "by this ledger no pod bills now, and no volume"
+	has err.txt "no pods or volumes are billing according to this ledger"
 	living_run
 	"$BURST" ps --json >ps.json
 	"$BURST" ps >ps.txt
@@ -195,12 +195,12 @@ t_ps_with_live_pods() {
 	burst ledger
 	has out.txt "no client"
 	burst ledger "$RUN"
-	has out.txt "its client is gone: \`burst resume $RUN\`"
+	has out.txt "its client exited: \`burst resume $RUN\`"
 	burst ps --json
 	schema ps
 	is "$(json '[.[] | select(.kind == "pod") | .state] | unique | join(" ")')" unwatched "pods without a client"
 	burst ps
-	has err.txt "no client and may have ended"
+	has err.txt "no client and may be gone"
 	ledger "update pod set hard_end_s = hard_end_s - 1000000, create_ms = create_ms - 1000000000"
 	burst ps --json
 	schema ps
@@ -313,25 +313,25 @@ t_logs_of_a_run_whose_client_died() {
 	burst logs -f "$RUN"
 	is "$STATUS" 0 "logs -f ($(tail -n 1 err.txt))"
 	[ -s out.txt ] || complain "the log is empty"
-	has err.txt "run $RUN: its client is gone"
+	has err.txt "run $RUN: client exited; end of log"
 	burst reap
 	is "$STATUS" 0 reap
 	burst logs -f "$RUN"
 	is "$STATUS" 0 "logs -f of a run that was settled"
-	hasnt err.txt "its client is gone"
+	hasnt err.txt "client exited"
 }
 
 t_attach_when_the_client_dies() { # `burst attach && publish`: nothing is published
 	living_run
 	"$BURST" attach "$RUN" --json >attach.txt 2>attach-err.txt </dev/null &
 	local attached=$!
-	wait_for 20 "attach to show progress" grep -q "/800 home" attach-err.txt
+	wait_for 20 "attach to show progress" grep -q "/800 (" attach-err.txt
 	kill_it
 	STATUS=0
 	wait $attached || STATUS=$?
 	is "$STATUS" 9 "attach ($(tail -n 1 attach-err.txt))"
-	has attach-err.txt "run $RUN: its client died: "
-	has attach-err.txt "\`burst resume $RUN\` goes on with it, \`burst reap\` ends it"
+	has attach-err.txt "run $RUN: its client died; "
+	has attach-err.txt "\`burst resume $RUN\` continues it, \`burst reap\` releases its pods"
 	schema run attach.txt
 	is "$(jq -r '"\(.run) \(.status) \(.error.code) \(.pods | length > 0)"' attach.txt)" "$RUN unreleased unreleased true" "its object"
 	burst reap
@@ -376,7 +376,7 @@ t_without_run_this_folder_is_meant() { # in another project's folder `burst canc
 	echo 'gpu = ;' >>burst.cfg
 	burst cancel
 	is "$STATUS" 0 "cancel beside a broken burst.cfg ($(tail -n 2 err.txt))"
-	has err.txt "run $first: done; nothing of it bills (job \"done\" in $T/done)"
+	has err.txt "run $first: done; all pods gone (job \"done\" in $T/done)"
 	mv good.cfg burst.cfg
 	mkdir "$T/new" "$T/empty"
 	cp burst.cfg script.jsonl "$T/new"
@@ -396,12 +396,12 @@ t_without_run_this_folder_is_meant() { # in another project's folder `burst canc
 	cd "$T/lives" || return
 	"$BURST" attach >attach.txt 2>&1 </dev/null &
 	local attached=$!
-	wait_for 20 "attach" grep -q "run $run: going on with it (job \"lives\" in $T/lives)" attach.txt
+	wait_for 20 "attach" grep -q "run $run: continuing (job \"lives\" in $T/lives)" attach.txt
 	cd "$T/empty" || return
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel by its id ($(tail -n 2 err.txt))"
 	# by its client, or by cancel itself where that client had not begun yet
-	grep -qF -e "run $run: interrupted; nothing of it bills (job \"lives\" in $T/lives)" -e "run $run: its 1 pod is gone (job \"lives\" in $T/lives)" err.txt ||
+	grep -qF -e "run $run: interrupted; all pods gone (job \"lives\" in $T/lives)" -e "run $run: its 1 pod is gone (job \"lives\" in $T/lives)" err.txt ||
 		complain "cancel: $(tail -n 2 err.txt)"
 	wait $attached
 	is "$?" 143 "attach to a run that was cancelled"
@@ -427,7 +427,7 @@ t_resume_of_a_done_run() {
 	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
 	burst resume "$RUN"
 	is "$STATUS" 0 resume
-	has err.txt "run $RUN is done already"
+	has err.txt "run $RUN is already done"
 	burst attach "$RUN"
 	is "$STATUS" 0 attach
 	for how in resume attach; do
@@ -490,7 +490,7 @@ t_reconcile() { # this machine's own pods have a vendor too, which knows how lon
 	is "$STATUS" 0 "one run"
 	has out.txt ": agrees"
 	burst ledger "$RUN"
-	grep -q '^vendor .* billed, .* for [12] pods\? that we count as ' out.txt || complain "$(cat out.txt)"
+	grep -q '^vendor .* billed, .* for [12] pods\? that burst counts as ' out.txt || complain "$(cat out.txt)"
 	burst ledger nosuch --reconcile
 	is "$STATUS" 2 "a run that is none"
 	burst ledger --reconcile --most 3
@@ -539,12 +539,12 @@ t_reap_a_strangers_pod() {
 	rm -f state/ledger.db-wal state/ledger.db-shm
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
-	has out.txt "left alone (burst reap $pod --force ends it)"
+	has out.txt "skipped (burst reap $pod --force releases it)"
 	[ -n "$(pods_left)" ] || complain "a stranger's pod was ended"
 	for pod in $(pods_left); do
 		burst reap "$pod" --force
 		is "$STATUS" 0 "reap --force ($(tail -n 1 err.txt))"
-		has out.txt "pod $pod of local: gone (as you asked)"
+		has out.txt "pod $pod of local: gone (as requested)"
 	done
 	burst reap "$pod" --force
 	is "$STATUS" 9 "reap of one that is nowhere, and that this ledger never knew"
@@ -561,7 +561,7 @@ t_reap_tells_of_the_pod() { # that was named
 	kill_it
 	burst reap "$pod"
 	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
-	has err.txt "run $RUN: nothing of it bills any more"
+	has err.txt "run $RUN: all pods released"
 	has out.txt "pod $pod of local: gone (seen at "
 }
 
@@ -580,7 +580,7 @@ t_reap_a_pod_past_its_hard_end() {
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
 	has out.txt "pod $(jq -r '.pods[0].id' rent1.txt) of local: gone (past its hard end)"
-	has out.txt "left alone"
+	has out.txt "skipped (burst reap"
 	is "$(pods_left)" "$(jq -r '.pods[0].id' rent2.txt)" "who is left"
 	burst reap "$(pods_left)" --force
 	is "$STATUS" 0 "reap --force"
@@ -683,11 +683,11 @@ t_reap_of_an_empty_name() { # `burst reap "$POD" --force` with POD unset: it is 
 		IFS='|' read -ra words <<<"$command"
 		burst "${words[@]}" ""
 		is "$STATUS" 2 "$command of nothing"
-		has err.txt "an empty argument"
+		has err.txt "empty argument"
 	done
 	burst reap --force
 	is "$STATUS" 2 "reap --force without a name ($(cat err.txt))"
-	has err.txt "wants the POD"
+	has err.txt "needs a POD"
 	is "$(pods_left)" "$ID" "who is left"
 	burst reap "$ID" --force
 	is "$STATUS" 0 "by its id"
@@ -700,7 +700,7 @@ t_reap_leaves_the_one_that_is_named() { # somebody else's, and it was not to be 
 	is "$STATUS" 0 "reap of all that is to be reaped"
 	burst reap "$first"
 	is "$STATUS" 9 "reap without --force"
-	has err.txt "pod $first was left alone and may still be billing; end it with: burst reap $first --force"
+	has err.txt "pod $first was skipped and may still be billing; release it with: burst reap $first --force"
 	is "$(pods_left)" "$first" "who is left"
 	burst reap "$first" --force
 	is "$STATUS" 0 "reap --force"
@@ -715,7 +715,7 @@ t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot 
 	burst reap
 	is "$STATUS" 9 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
 	is "$(pods_left)" "" "pods here"
-	has err.txt "pod rp1 of runpod may still be billing; end it with: burst reap rp1 --force"
+	has err.txt "pod rp1 of runpod may still be billing; release it with: burst reap rp1 --force"
 	is "$("$BURST" ledger "$RUN" --json | jq -r .status)" unreleased "the run"
 	burst attach "$RUN"
 	is "$STATUS" 9 "attach to it"
@@ -723,21 +723,21 @@ t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot 
 not_looked_at() { # not_looked_at WHAT WHY: reap had an account there that it could not open
 	burst reap
 	is "$STATUS" 3 "$1 ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "runpod was not looked at: "
+	has err.txt "runpod was not checked: "
 	has err.txt "$2"
-	hasnt err.txt "nothing of burst's is left"
+	hasnt err.txt "no pods of burst are left"
 	burst reap -p runpod
 	is "$STATUS" 3 "$1, asked for by name"
 	burst reap -p local,runpod
 	is "$STATUS" 3 "$1, one of two that are asked for"
-	has err.txt "runpod was not looked at: "
+	has err.txt "runpod was not checked: "
 }
 t_reap_without_the_key_of_an_account() { # a password store that is locked, at night: that is not "nothing is left"
 	local user=$XDG_CONFIG_HOME/burst/burst.cfg
 	unset RUNPOD_API_KEY
 	burst reap
 	is "$STATUS" 0 "no account at all ($(cat err.txt))"
-	has err.txt "nothing of burst's is left at local"
+	has err.txt "no pods of burst are left at local"
 	burst reap -p runpod
 	is "$STATUS" 3 "no account, asked for by name"
 	mkdir -p "${user%/*}" "$HOME/.runpod"
@@ -755,7 +755,7 @@ t_reap_without_the_key_of_an_account() { # a password store that is locked, at n
 	strangers_pod r1 aaaaaaaaaaaaaaaa 00000000000000aa
 	burst reap "$ID" --force
 	is "$STATUS" 0 "a pod of another account, by its name ($(tail -n 2 err.txt))"
-	has err.txt "runpod was not looked at: "
+	has err.txt "runpod was not checked: "
 	rm "$HOME/.runpod/config.toml"
 	script_lines 2
 	config
@@ -793,7 +793,7 @@ t_cancel_stops_nobody_else() { # whose number stands in the lock for another rea
 	holding "volume gc, process $by"
 	"$BURST" cancel "$RUN" >cancel.txt 2>&1 </dev/null &
 	cancelling=$!
-	wait_for 30 "cancel to wait" grep -q "run $RUN: waiting for who holds its lock: volume gc, process $by" cancel.txt
+	wait_for 30 "cancel to wait" grep -q "run $RUN: waiting for its lock, held by volume gc, process $by" cancel.txt
 	running_as $by || complain "a bystander was ended"
 	let_go
 	STATUS=0
@@ -804,7 +804,7 @@ t_cancel_stops_nobody_else() { # whose number stands in the lock for another rea
 	holding "process $by"
 	burst cancel "$RUN"
 	is "$STATUS" 0 "cancel of a run that has ended"
-	has err.txt "run $RUN: interrupted; nothing of it bills"
+	has err.txt "run $RUN: interrupted; all pods gone"
 	running_as $by || complain "a bystander was ended by the cancel of a run that has ended"
 	let_go
 	kill $by
@@ -829,7 +829,7 @@ t_cancel_beside_a_run_that_settles_it() { # that run goes on
 	wait_for 60 "the second run to settle the first" settling "$first"
 	"$BURST" cancel "$first" >cancel.txt 2>&1 </dev/null &
 	cancelling=$!
-	wait_for 30 "cancel to wait" grep -q "waiting for who holds its lock: settled by process $PID" cancel.txt
+	wait_for 30 "cancel to wait" grep -q "waiting for its lock, held by settled by process $PID" cancel.txt
 	kill -CONT "$PID"
 	burst_wait
 	is "$STATUS" 0 "the run that settles ($(tail -n 2 err.txt | tr '\n' '|'))"
@@ -837,7 +837,7 @@ t_cancel_beside_a_run_that_settles_it() { # that run goes on
 	STATUS=0
 	wait $cancelling || STATUS=$?
 	is "$STATUS" 0 "cancel ($(tail -n 2 cancel.txt))"
-	has cancel.txt "run $first: interrupted; nothing of it bills"
+	has cancel.txt "run $first: interrupted; all pods gone"
 }
 t_outputs_that_match_nothing() { # the pod is gone with what it wrote: that is no success
 	cat >burst.cfg <<-'E2'
@@ -884,7 +884,7 @@ t_a_vendor_whose_key_is_gone() { # stops what comes after until the pod's hard e
 	burst run
 	is "$STATUS" 0 "a run after its hard end: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "pod rp1 of runpod: runpod: no api_key"
-	has err.txt "and counts as gone: look at its provider's console"
+	has err.txt "so it counts as gone: check the provider's console"
 	is "$(wavs)" 4 files
 	is "$(ledger "select state || ' ' || billed_ms || ' ' || cost_microusd from pod where id = 'rp1'")" "gone 600000 100000" "the pod"
 	is "$(ledger "select status from run where id = '$old'")" "done" "the old run"
@@ -895,7 +895,7 @@ t_a_vendor_whose_key_is_gone() { # stops what comes after until the pod's hard e
 	pod_out_of_reach rp2 600
 	burst reap rp2 --force
 	is "$STATUS" 9 "reap --force: exit status"
-	has err.txt "pod rp2 of runpod is written off: nobody was asked, and it may bill until 20"
+	has err.txt "pod rp2 of runpod: counts as gone without confirmation; it may bill until 20"
 	is "$(ledger "select state from pod where id = 'rp2'")" gone "the pod"
 	burst reap
 	is "$STATUS" 0 "reap afterwards ($(tail -n 2 err.txt | tr '\n' '|'))"
@@ -921,7 +921,7 @@ refused_keys() { # refused_keys TIMES: a run where RunPod refuses the key, and h
 	burst run
 	stub_over
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "HTTP 401 from RunPod (is the API key right, and not expired?); it was to end itself at"
+	has err.txt "HTTP 401 from RunPod (is the API key right, and not expired?); its hard end was"
 	is "$(grep -c "GET /v2/pods" asked)" "$1" "how often it was asked"
 	is "$(wavs)" 4 files
 	is "$(ledger "select group_concat(distinct state) from pod where id like 'rp%'")" gone "the pods"
@@ -972,8 +972,8 @@ t_reap_whatever_ones_file_says_of_renting() { # a vendor whose object is not loa
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 3 err.txt | tr '\n' '|'))"
 	is "$(pods_left)" "" "pods"
-	has err.txt 'no provider "mine"'
-	has err.txt 'unknown key "pots", did you mean "pods"?; going on without it'
+	has err.txt 'provider "mine"'
+	has err.txt 'unknown key "pots", did you mean "pods"?; continuing without it'
 	has err.txt 'lease is out of range'
 	burst cancel "$RUN"
 	is "$STATUS" 0 "cancel ($(tail -n 3 err.txt | tr '\n' '|'))"
@@ -999,18 +999,18 @@ t_attach_to_a_living_run() {
 	living_run
 	"$BURST" attach "$RUN" >attach.txt 2>attach-err.txt </dev/null &
 	local attached=$!
-	wait_for 10 "attach to show progress" grep -q "/800 home" attach-err.txt
+	wait_for 10 "attach to show progress" grep -q "/800 (" attach-err.txt
 	# it only looks on: an interrupt of it leaves the run alone
 	"$BURST" attach >second.txt 2>&1 </dev/null &
 	local second=$!
-	wait_for 10 "a second one" grep -q "/800 home" second.txt
+	wait_for 10 "a second one" grep -q "/800 (" second.txt
 	kill -TERM $second
 	wait $second 2>/dev/null
 	"$BURST" ps --json | jq -e 'any(.[]; .kind == "pod")' >/dev/null || complain "the pods went with it"
 	running_as "$PID" || complain "the run ended"
 	burst attach --max-cost 9 "$RUN"
 	is "$STATUS" 2 "attach with a cap, to a client that has its own"
-	has err.txt "run $RUN has a client, which keeps to the caps that it was started with"
+	has err.txt "run $RUN has a client, whose caps cannot change"
 	kill -INT "$PID"
 	burst_wait
 	is "$STATUS" 130 "the run"
@@ -1055,7 +1055,7 @@ t_fetch_leaves_what_has_changed() {
 	is "$STATUS" 1 "fetch ($(tail -n 1 err.txt))"
 	[ -s "out/$same.wav" ] || complain "$same is not home again"
 	[ ! -e "out/$other.wav" ] || complain "the old text's sound came home as $other"
-	has err.txt "$other: the job's text or settings have changed since the run: not brought home"
+	has err.txt "$other: not fetched: the job's text or settings have changed since the run"
 	burst resume "$RUN"
 	is "$STATUS" 2 "resume of a changed job ($(tail -n 1 err.txt))"
 	has err.txt "1 of the job's segments changed since run $RUN began ($other first)"
@@ -1116,12 +1116,12 @@ t_volume_gc() {
 	is "$(cat out.txt)" "v: 0 folders, 0.0 kB freed" "gc of a young run"
 	has "state/runs/$RUN/lock" "volume gc, process " # no client's: nothing for \`cancel\` to stop
 	burst volume gc v --older-than 0s -n
-	has out.txt "v: runs/$RUN would go ("
-	has out.txt "all outputs home"
+	has out.txt "v: runs/$RUN would be removed ("
+	has out.txt "all outputs fetched"
 	[ -d "$dir" ] || complain "a dry run removed it"
 	burst volume gc v --older-than 0s
 	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
-	has out.txt "v: runs/$RUN is gone ("
+	has out.txt "v: runs/$RUN removed ("
 	[ ! -e "$dir" ] || complain "$dir is still there"
 	[ -d state/volumes/v/agent ] || complain "the agent is gone too"
 	is "$(wavs)" 3 "files at home"
@@ -1135,19 +1135,19 @@ t_volume_gc() {
 
 t_volume_gc_keeps_what_is_needed() {
 	living_run
-	gc_stays "the run lives" --older-than 0s --force -y
+	gc_stays "the run is active" --older-than 0s --force -y
 	kill_it
-	gc_stays "pods of it may still live" --older-than 0s
+	gc_stays "its pods may still be active" --older-than 0s
 	burst cancel "$RUN"
 	gc_stays "" --older-than 0s
-	grep -q "of 800 outputs are not home (.burst fetch $RUN" gc.txt || complain "$(cat gc.txt)"
+	grep -q "of 800 outputs are not fetched (.burst fetch $RUN" gc.txt || complain "$(cat gc.txt)"
 	mkdir -p state/volumes/v/runs/strange state/volumes/v/code/.half outside
 	ln -s "$T/outside" state/volumes/v/runs/link
 	burst volume gc --older-than 0s --force
 	is "$STATUS" 2 "--force without -y"
 	burst volume gc --older-than 0s --force -y
 	is "$STATUS" 0 "--force -y ($(tail -n 1 err.txt))"
-	has out.txt "outputs never came home"
+	has out.txt "outputs never fetched"
 	[ ! -e "state/volumes/v/runs/$RUN" ] || complain "it is still there"
 	[ -d state/volumes/v/runs/strange ] && [ -d outside ] || complain "a stranger's run of today went"
 	[ -d state/volumes/v/code/.half ] || complain "a build of today went"
@@ -1190,11 +1190,11 @@ t_volume_warm_that_fails() { # with the setup's own words; nothing half made is 
 	is "$(ls -A state/volumes/v/env 2>/dev/null | wc -l)" 0 "environments"
 	burst resume
 	is "$STATUS" 2 "exit status of resume"
-	has err.txt 'filled a volume and has no files: `burst volume warm` does it again'
+	has err.txt 'filled a volume and has no files: `burst volume warm` fills it again'
 	sed -i '/job = /d' burst.cfg
 	burst volume warm v
 	is "$STATUS" 2 "exit status without a job"
-	has err.txt "there is no job whose environment could be put on volume v"
+	has err.txt "no job for volume v: give its burst.cfg"
 }
 
 t_doctor() {
@@ -1237,7 +1237,7 @@ t_doctor_fails_when_a_run_would() {
 	mkdir -p state
 	unshare -m sh -c "mount -t tmpfs -o size=1m,mode=700 none '$T/state' && exec '$BURST' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
 	is "$STATUS" 1 "exit status without room"
-	grep -q "^bad  .*MB free; nothing can be rented that cannot be written down" out.txt || complain "$(cat out.txt err.txt)"
+	grep -q "^bad  .*MB free; burst rents nothing that it cannot record" out.txt || complain "$(cat out.txt err.txt)"
 	STATUS=0
 	unshare -m sh -c "mount --bind /dev/null /usr/sbin/sshd && exec '$BURST' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
 	is "$STATUS" 1 "exit status without sshd"
@@ -1279,7 +1279,7 @@ t_doctor_knows_what_stops_a_run() {
 	config 'pods = 100;'
 	printf '#!/bin/sh\nulimit -n 128\nexec "%s" "$@"\n' "$BURST" >few && chmod 755 few
 	CLIENT=$T/few
-	told_by_both 2 'more than fit'
+	told_by_both 2 'are too many'
 	CLIENT=''
 	config
 	touch out
@@ -1490,11 +1490,11 @@ t_values_of_variables() { # arrive as they are, whatever text they are; others a
 	is "$(cat out/v.txt; echo .)" $'two\nlines "q" \'s\' \\ $x `id` é \001 .' "the value"
 	V=$'a\xff' burst run
 	is "$STATUS" 2 "no text: exit status"
-	has err.txt "the value of V in your environment is no UTF-8 text, and cannot travel to pods"
+	has err.txt "the value of V in your environment is not UTF-8 text and cannot be sent to pods"
 	burst volume create v
 	V=$'a\xff' burst volume warm v
 	is "$STATUS" 2 "no text, volume warm: exit status"
-	has err.txt "the value of V in your environment is no UTF-8 text"
+	has err.txt "the value of V in your environment is not UTF-8 text"
 	is "$("$BURST" ledger --json | jq length)" 1 "runs"
 }
 t_progress_bars() { # of a line that is written over the last state is told

@@ -102,7 +102,7 @@ t_no_such_commit() {
 	mkdir plain && cp repo/sub/burst.cfg plain
 	burst run plain --commit HEAD
 	is "$STATUS" 2 "no repository"
-	has err.txt "is in no git repository"
+	has err.txt "is not in a git repository"
 	mkdir empty && ln -s "$(command -v timeout)" empty/timeout
 	PATH=$T/empty burst run repo/sub --commit HEAD
 	is "$STATUS" 1 "no git"

@@ -46,7 +46,7 @@ t_it_fails_and_is_tried_again() {
 	is "$STATUS" 1 "exit status"
 	is "$(wavs)" 4 "files at home all the same"
 	is "$(json .status)" partial status
-	has err.txt "all outputs are home, but the delivery failed (exit status 1): the command ended with exit code 7"
+	has err.txt "all outputs fetched, but the delivery failed (exit status 1): the command ended with exit code 7"
 	has err.txt "no room at the other end"
 	: >now
 	burst run --json
@@ -75,7 +75,7 @@ t_what_is_not_on_the_volume_travels() {
 	burst run --allow-volume v
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
 	is "$(cat out/sum)" "$(cat out/*.wav | sha256sum)" "what they hold"
-	has err.txt "those that its volume does not have travel with it"
+	has err.txt "files missing on the volume are uploaded with it"
 }
 t_it_has_the_code_and_the_outputs_of_a_command() {
 	mkdir -p code/tools
@@ -178,19 +178,19 @@ again() { # again WHAT: one line more, and all of them are delivered
 t_what_is_gone_from_the_volume_travels() { # one's own gc is remembered; what others took is told by the pod, and goes with a second one
 	deliver_all
 	burst volume gc v --older-than 0s
-	has out.txt "all outputs home"
+	has out.txt "all outputs fetched"
 	again gc
-	has err.txt "those that its volume does not have travel with it"
+	has err.txt "files missing on the volume are uploaded with it"
 	is "$(runs)" 4 "runs in the ledger"
 	rm -rf "$BURST_STATE_DIR"/volumes/v/runs/*
 	again "others took the files"
-	has err.txt "1 of what is needed was removed from the volume: it is delivered again, with that"
+	has err.txt "1 of the needed files were removed from the volume: delivering again with copies from here"
 	rm -rf "$BURST_STATE_DIR"/volumes/v/code out/sum
 	sed -i 's/sh up.sh/sh up.sh; true/' burst.cfg # which renders nothing, and puts no code there again
 	burst run
 	is "$STATUS" 0 "exit status after others took the code ($(tail -n 3 err.txt))"
 	has err.txt "nothing to render"
-	has err.txt "1 of what is needed was removed"
+	has err.txt "1 of the needed files were removed"
 	is "$(cat out/sum)" "$(cat out/s*.wav | sha256sum)" "what was delivered after others took the code"
 	burst volume rm -y v
 	burst volume create v
@@ -250,21 +250,21 @@ t_whoever_resumes_means_the_render() { # not its delivery, which is the newest r
 	delivery=$(last_run)
 	burst resume "$delivery"
 	is "$STATUS" 2 "resume of the delivery ($(tail -n 1 err.txt))"
-	has err.txt "run $delivery is a delivery of run $(first_run): \`burst resume $(first_run)\` does it again"
+	has err.txt "run $delivery is the delivery of run $(first_run); to deliver again, run \`burst resume $(first_run)\`"
 	burst resume
 	is "$STATUS $(cat out/all)" "0 delivered" "resume ($(tail -n 3 err.txt))"
 	is "$(jq -r 'select(.former) | .file' out/manifest.jsonl)" "" "what is former after it"
 	is "$(runs "where status = 'done'")" 2 "runs that are done"
 	burst resume
 	is "$STATUS" 0 "resume of what is done"
-	has err.txt "run $(first_run) is done already"
+	has err.txt "run $(first_run) is already done"
 }
 t_what_its_volume_lacks_is_no_success() { # of the delivery's own run, which is followed by one that brings it
 	deliver_all
 	rm -rf "$BURST_STATE_DIR"/volumes/v/runs/*
 	again "others took the files"
 	is "$(ledger "select status from run where job = 'e2e-deliver' order by seq" | tr '\n' ' ')" "done partial done " "deliveries"
-	has err.txt "nothing was delivered: 4 of what is needed is not on the volume any more"
+	has err.txt "nothing was delivered: 4 of the needed files are no longer on the volume"
 	is "$(json '.deliver | "\(.billed_seconds * 1000 | round)"')" \
 		"$(ledger "select sum(billed_ms) from (select * from run where job = 'e2e-deliver' order by seq desc limit 2)")" "what both of them were billed"
 }
@@ -355,7 +355,7 @@ t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then not
 	ended_while_it_joins
 	is "$STATUS" 143 "exit status ($(tail -n 3 err.txt))"
 	is "$(json .status)" interrupted status
-	has err.txt "interrupted before the delivery: all outputs are home, and \`burst resume\` delivers them"
+	has err.txt "interrupted before the delivery: all outputs fetched; run \`burst resume\` to deliver them"
 	is "$(runs)" 1 runs
 	[ ! -e upload ] || complain "it was delivered"
 	burst resume
@@ -554,7 +554,7 @@ t_a_file_that_came_meanwhile_stays() { # while it was rendered: all is home, and
 	echo precious >out/joined.wav
 	burst_wait
 	is "$STATUS" 2 "exit status ($(tail -n 3 err.txt))"
-	has err.txt "all outputs are home, and nothing was delivered (\`burst resume\` does it): $T/out/joined.wav is there"
+	has err.txt "all outputs fetched, but not delivered (run \`burst resume\`): $T/out/joined.wav is there"
 	is "$(runs) $(wavs)" "1 3" "runs, and files rendered"
 	burst resume
 	is "$STATUS" 2 "exit status of resume"
@@ -574,7 +574,7 @@ t_another_render_while_it_goes_on() { # that of a client which was killed: each 
 	script_lines 5
 	burst run --output out2
 	is "$STATUS" 7 "exit status of the other ($(tail -n 3 err.txt))"
-	has err.txt "all outputs are home, but run"
+	has err.txt "all outputs fetched, but run"
 	is "$(find out2 -name '*.wav' | wc -l)" 5 "files of the other"
 	: >now
 	wait_for 60 "its end" delivery_is_done
@@ -595,7 +595,7 @@ t_refused() {
 	config 'deliver = { on = "cpu"; };'
 	burst run
 	is "$STATUS" 2 "without a command"
-	has err.txt 'deliver needs run = "...": the command that delivers'
+	has err.txt 'deliver needs run = "...", the command that delivers'
 	config 'deliver = { run = "true"; on = "gpu"; };'
 	burst run
 	is "$STATUS" 2 "on a GPU"

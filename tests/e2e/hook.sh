@@ -156,14 +156,14 @@ t_what_is_in_the_way() {
 	printf 'not executable\n' >repo/.git/hooks/post-merge
 	burst hook install repo/sub --on post-commit,post-merge
 	is "$STATUS" 1 "one of two"
-	has err.txt "post-merge is there but not executable"
+	has err.txt "post-merge exists but is not executable"
 	is "$(cat repo/.git/hooks/post-merge)" "not executable" "the file"
 	burst hook install repo/sub --on post-merge
 	is "$STATUS" 2 "none of one"
 	# another program writes its hook over ours
 	printf '#!/bin/sh\nexit 0\n' >repo/.git/hooks/post-commit
 	burst hook status repo/sub
-	has out.txt "post-commit   another program's alone"
+	has out.txt "post-commit   only another program's"
 	printf '#!/bin/sh\n# first\n' >repo/.git/hooks/post-rewrite
 	chmod +x repo/.git/hooks/post-rewrite repo/.git/hooks/post-commit
 	install repo --on post-rewrite
@@ -173,7 +173,7 @@ t_what_is_in_the_way() {
 	has out.txt "post-rewrite  replaced by another program"
 	burst hook install repo/sub --on post-rewrite
 	is "$STATUS" 2 "two old hooks"
-	has err.txt "are both there"
+	has err.txt "both exist"
 	# the very hook that it was before: as tools do that write theirs anew
 	cp repo/.git/hooks/post-rewrite.before-burst repo/.git/hooks/post-rewrite
 	install repo --on post-rewrite
@@ -181,7 +181,7 @@ t_what_is_in_the_way() {
 	sed -i "s|^burst=.*|burst='/nowhere/burst'|" repo/.git/hooks/post-rewrite
 	burst hook status repo/sub
 	is "$STATUS" 1 "status of an old one"
-	has out.txt "post-rewrite  installed, but not as this burst writes it"
+	has out.txt "post-rewrite  installed by another version of burst"
 	git -C repo commit -q --amend -m again 2>said.txt
 	has said.txt "burst: /nowhere/burst is gone, so nothing is rendered"
 	sed -i 's|^# job .*|# job {"config"|' repo/.git/hooks/post-rewrite
@@ -195,7 +195,7 @@ t_folders_that_cannot_be_used() {
 	mkdir plain && cp repo/sub/burst.cfg plain
 	burst hook install plain
 	is "$STATUS" 2 "no repository"
-	has err.txt "is in no git repository"
+	has err.txt "is not in a git repository"
 	burst hook install repo
 	is "$STATUS" 2 "no burst.cfg"
 	burst hook isntall repo/sub
@@ -220,7 +220,7 @@ t_folders_that_cannot_be_used() {
 	HOME=$T/other XDG_CONFIG_HOME=$T/other/.config BURST_STATE_DIR=$T/other/state setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$T/bin/burst" hook install repo/sub >out.txt 2>err.txt
 	is $? 1 "a folder of somebody else"
-	has err.txt "git's hooks folder must be yours to write"
+	has err.txt "git's hooks folder must be writable"
 	is "$(wc -l <err.txt)" 1 "lines of it"
 }
 
@@ -232,7 +232,7 @@ t_core_hooks_path() {
 	printf '#!/bin/sh\necho husky >>"%s/ran.txt"\n' "$T" >repo/.husky/post-commit
 	chmod +x repo/.husky/post-commit
 	install repo --quiet 1h
-	has err.txt "is another program's (core.hooksPath)"
+	has err.txt "belongs to another program (core.hooksPath)"
 	commit repo three
 	comes_to queued
 	is "$(cat ran.txt)" husky "the tool's own hook"
@@ -272,7 +272,7 @@ t_worktree_and_submodule() {
 	git -C repo worktree add -q -b other "$T/tree2"
 	commit tree2 "of another branch"
 	comes_to skipped tree2
-	is "$(last why tree2)" "its branch is not one that the hook is for" why
+	is "$(last why tree2)" "the hook is not for its branch" why
 	drop_requests
 	git init -q super && git -C super submodule --quiet add "$T/repo" lib && git -C super commit -qm sub
 	burst hook install super/lib/sub --quiet 1h

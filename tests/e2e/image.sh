@@ -54,7 +54,7 @@ t_a_dockerfile_holds_what_a_project_says() {
 	is "$(told '.labels["burst.engine"]')" null "a label of its engine"
 	burst image --from 'debian:12 AS x'
 	is "$STATUS" 2 "exit status for what is no image"
-	has err.txt '--from: "debian:12 AS x" is not the name of an image'
+	has err.txt '--from: "debian:12 AS x" is not an image name'
 }
 
 built_root() { # ./cache/root: the steps of ./Dockerfile in a bare Debian, with the packages of piper from a folder of its own

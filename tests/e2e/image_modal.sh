@@ -32,7 +32,7 @@ t_modal_builds_the_environment() {
 	hasnt out.txt 'set-up: none'
 	burst image --modal
 	is "$STATUS" 0 "exit status of image ($(tail -n 2 err.txt | tr '\n' '|'))"
-	grep -qE '^im-[A-Za-z0-9]+: runs of job "e2e" at Modal use this image, until its set-up changes$' out.txt || complain "it says: $(cat out.txt)"
+	grep -qE '^im-[A-Za-z0-9]+: runs of job "e2e" at Modal use this image until its set-up changes$' out.txt || complain "it says: $(cat out.txt)"
 	id=$(cut -d: -f1 out.txt)
 	has err.txt "modal: image: $id is being built"
 	burst plan

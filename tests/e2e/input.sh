@@ -437,7 +437,7 @@ t_one_job_runs_once() {
 	STATUS=0
 	"$BURST" run --json >out2.txt 2>err2.txt </dev/null || STATUS=$?
 	is "$STATUS" 7 "the same job again"
-	has err2.txt 'job "e2e" is running already'
+	has err2.txt 'job "e2e" is already running'
 	sed 's/name = "e2e"/name = "other"/' burst.cfg >other.cfg
 	STATUS=0
 	"$BURST" run other.cfg --json >out3.txt 2>err3.txt </dev/null || STATUS=$?
@@ -486,7 +486,7 @@ t_price_above_the_cap() {
 	sed -i 's/max_cost = 1.00;/max_cost = 1.00; max_price_per_hour = 0.10;/' burst.cfg
 	LIMIT=30 burst run --json # not ten minutes: it is no shortage
 	is "$STATUS" 5 "exit status ($(tail -n 1 err.txt))"
-	has err.txt 'burst.cfg:3: caps.max_price_per_hour is $0.1000, and the cheapest pod that is wanted costs $0.6900 an hour (local): raise it'
+	has err.txt 'burst.cfg:3: caps.max_price_per_hour is $0.1000, but the cheapest matching pod costs $0.6900 an hour (local): raise the cap'
 	last_json 5
 	is "$(json .cost_usd)" 0 cost
 	is "$(json .status)" capped status

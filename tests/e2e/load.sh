@@ -23,7 +23,7 @@ t_more_pods_than_fit() { # refused with the number that fits; and so many do fit
 	)
 	is "$(cat status)" 2 "exit status of too many"
 	is "$(wc -l <err.txt)" 1 "lines it says: $(tr '\n' '|' <err.txt)"
-	has err.txt 'pods: 500 are more than fit: this process may open 180 files (`ulimit -n`), which is enough for '
+	has err.txt 'pods: 500 are too many: this process may open 180 files (`ulimit -n`), enough for '
 	fit=$(sed -n 's/.* enough for \([0-9]*\) pods;.*/\1/p' err.txt)
 	[ "${fit:-0}" -ge 3 ] && [ "$fit" -le 12 ] || { complain "fit: $fit"; return; }
 	(

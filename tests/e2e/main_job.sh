@@ -140,7 +140,7 @@ t_detached_run_is_taken_over() { # its client died: who attaches keeps the pods 
 	sed -i 's/SLOW=0.3/SLOW=0/' burst.cfg
 	burst run
 	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
-	has err.txt "its client is gone; releasing what it left"
+	has err.txt "its client exited; releasing its pods"
 	is "$(wavs | tr -d ' ')" 60 files
 }
 
@@ -162,7 +162,7 @@ t_detached_run_is_reaped_in_part() { # its client died: what was being given bac
 	idle=$(ledger "update pod set state = 'releasing' where id = (select min(id) from pod); select min(id) from pod")
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
-	has out.txt "pod $idle of local: gone (its client is gone, and it has nothing to do)"
+	has out.txt "pod $idle of local: gone (its client exited, and it has no work)"
 	is "$(grep -c 'left alone' out.txt)" 1 "pods that work on"
 	is "$(ledger 'select status, detached from run')" 'running|1' "the run"
 	burst cancel "$(ledger 'select id from run')"

@@ -68,7 +68,7 @@ c_seconds_alone() { # where Modal does not count one sandbox's use
 	md_control settings '{"billing":{"usage":false}}' >/dev/null
 	rendered
 	is "$(json '.pods[0] | .billed_vendor_s > 0')" true "seconds at the end of the run"
-	reconciled 0 agrees "^agrees; it tells no dollars of one pod$LATER\$"
+	reconciled 0 agrees "^agrees; the vendor reports no cost per pod$LATER\$"
 	is "$(json '.[0] | "\(.cost_vendor_usd) \(.difference_usd) \(.billed_vendor_is)"')" "null null reported" "no dollars"
 	burst ledger --reconcile
 	grep -qE "$BOX .* reported +- +- *$" out.txt || complain "the table says $(grep "$BOX " out.txt | head -n 1)"
@@ -190,7 +190,7 @@ c_init_failure() { # wrong once, wrong twice, and that is enough
 	has err.txt "it could not be set up: failed to mount the image"
 	has err.txt "2 pods in a row could not be made"
 	has err.txt "look at pod.image"
-	reconciled 0 explained '^it never ran, and nothing is billed$'
+	reconciled 0 explained '^it never ran; nothing is billed$'
 	is "$(json '[.[].cost_vendor_usd] | add')" 0 "what it cost"
 }
 c_init_failure_once() {

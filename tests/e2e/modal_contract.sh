@@ -155,17 +155,17 @@ t_a_volume_is_tidied() {
 	echo old | tee "$folder/env/.half.00f1/lib/x" >"$folder/runs/strange/p/a b#c.wav"
 	find "$folder/env/.half.00f1" "$folder/runs/strange" -depth -exec touch -d '40 days ago' {} +
 	burst volume gc v --older-than 0s -n
-	has out.txt "v: runs/$run would go ("
-	has out.txt "v: env/.half.00f1 would go (0.0 kB): half built and left"
+	has out.txt "v: runs/$run would be removed ("
+	has out.txt "v: env/.half.00f1 would be removed (0.0 kB): an unfinished build"
 	[ -d "$folder/runs/$run" ] || complain "a dry run removed it"
 	burst volume gc v --older-than 0s
 	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
-	has out.txt "v: runs/$run is gone ("
+	has out.txt "v: runs/$run removed ("
 	has out.txt "runs/strange stays: not in this ledger"
 	[ ! -e "$folder/runs/$run" ] && [ ! -e "$folder/env/.half.00f1" ] || complain "it is still there"
 	[ -f "$folder/runs/strange/p/a b#c.wav" ] || complain "a stranger's run went"
 	burst volume gc v --older-than 0s --force -y
-	has out.txt "v: runs/strange is gone ("
+	has out.txt "v: runs/strange removed ("
 	[ ! -e "$folder/runs/strange" ] || complain "the stranger's run is still there"
 	md_stop
 }

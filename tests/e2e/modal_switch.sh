@@ -247,16 +247,16 @@ c_killed_and_lists_are_refused() { # what the ledger knows is looked up by its i
 	working
 	killed
 	burst doctor
-	has out.txt "modal: 1 pod of burst there now, of those that this machine's ledger knows"
-	hasnt out.txt "cannot be listed"
+	has out.txt "modal: 1 pod with burst's marker now, among those in this machine's ledger"
+	hasnt out.txt "cannot list its pods"
 	reap
 	is "$(asked SandboxTerminate)" 1 "ends asked for"
 	is "$(md_get "$ID" .ended)" TERMINATED "how it ended"
 	reap
 	has err.txt "Modal refuses to list sandboxes"
-	has err.txt "nothing that this machine's ledger knows is left at"
+	has err.txt "no pods of this machine's ledger are left at"
 	burst doctor
-	has out.txt "modal: 0 pods of burst there now, of those that this machine's ledger knows"
+	has out.txt "modal: 0 pods with burst's marker now, among those in this machine's ledger"
 }
 c_named_and_lists_are_refused() {
 	md_fault lists_refused '"times":-1'
@@ -264,7 +264,7 @@ c_named_and_lists_are_refused() {
 	kill -STOP "$PID"
 	burst reap "$ID"
 	is "$STATUS" 9 "reap of a pod whose client lives"
-	has out.txt "its client lives here; left alone"
+	has out.txt "its client runs here; skipped"
 	reap "$ID" --force
 	is "$(md_get "$ID" .ended)" TERMINATED "how it ended"
 	killed

@@ -148,9 +148,9 @@ t_what_a_project_may_say_of_it() {
 	own 'notify = { template = "{jbo}"; url = "ntfy.sh/x"; };'
 	burst run
 	is "$STATUS" 2 "mistakes: exit status"
-	has err.txt 'burst.cfg:4: notify.on: "dnoe" is no event; there are "done", '
-	has err.txt 'burst.cfg:1: notify.template: {jbo} is no field; there are event, run, job'
-	has err.txt 'burst.cfg:1: notify.url is no address'
+	has err.txt 'burst.cfg:4: notify.on: "dnoe" is not an event: use "done", '
+	has err.txt 'burst.cfg:1: notify.template: {jbo} is not a field; known: event, run, job'
+	has err.txt 'burst.cfg:1: notify.url must begin with https://'
 }
 
 ready() { [ "$(ledger 'SELECT count(*) FROM pod WHERE ready_ms > 0')" = 1 ]; }
@@ -240,7 +240,7 @@ t_on_the_desktop() {
 	command -v notify-send >/dev/null || {
 		burst run --anew
 		is "$STATUS" 0 "without notify-send: exit status"
-		has err.txt 'warning: notify.desktop: there is no notify-send here'
+		has err.txt 'warning: notify.desktop: notify-send is not installed'
 	}
 }
 

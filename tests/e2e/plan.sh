@@ -31,7 +31,7 @@ t_a_deadline_buys_width() {
 	config 'code = { path = "code"; };'
 	burst plan
 	is "$STATUS" 2 "a plan without an estimate"
-	has err.txt 'no estimate: how fast engine "test" is'
+	has err.txt 'no estimate: the speed of engine "test" is not known'
 	burst run -o first
 	is "$STATUS" 0 "first run ($(tail -n 1 err.txt))"
 	hasnt err.txt "plan: "
@@ -229,7 +229,7 @@ bad_plans() {
 		both|gpu|||2|burst.cfg:4: the job needs a GPU with 100 GB of memory, and the largest of providers.local.gpu_prices has 24 GB
 		both|chatterbox|||2|the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU;; chatterbox takes 3.7 GiB for one segment
 		plan|chatterbox||--offers small.json|4|no offer has enough GPU memory: the job needs 8 GB, and the most that is offered is 6 GB (RTX 3050 at runpod): 2 GB are missing
-		plan|own|||2|no estimate: how fast engine "test" is, is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
+		plan|own|||2|no estimate: the speed of engine "test" is not known, is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
 		plan|quick||--offers none.json|4|no provider offers what the job wants now
 	E
 }
@@ -422,7 +422,7 @@ t_the_parts_of_a_load_are_told_apart() {
 	script_lines 12 # with six that are new
 	burst plan --explain
 	is "$STATUS" 0 "the plan ($(tail -n 2 err.txt))"
-	has out.txt '  read: 2.2s, slow tenth '
+	has out.txt '  read: 2.2s, 90th percentile '
 	has out.txt '  longest part of a cold start: read, 2.2s of '
 	printf 'export LOAD=0\n' >code/settings
 	burst run --json
@@ -522,7 +522,7 @@ t_costs_beside_the_pods() {
 	JOB='worker = "SLOW=0.3 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; }; estimate = { each = 0.006; };'
 	config 'spot = true; pods = 1; code = { path = "code"; };'
 	burst plan --explain
-	has out.txt "interruptions: every 8h00m (a guess, until pods were taken)"
+	has out.txt "interruptions: every 8h00m (a guess until the first pods ran)"
 	has out.txt "a run (0.0"
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
@@ -566,7 +566,7 @@ t_gpus_and_what_fits() {
 t_breakeven() {
 	burst breakeven
 	is "$STATUS" 2 "without a run"
-	has err.txt "give --price USD (an hour) and --chars-per-hour N"
+	has err.txt "give --price USD (per hour) and --chars-per-hour N"
 	burst breakeven --price 0.22 --chars-per-hour 1480800 --reserved 40%
 	is "$STATUS" 0 "figures given ($(tail -n 1 err.txt))"
 	has out.txt "a million characters: \$0.149"
@@ -616,10 +616,10 @@ t_breakeven() {
 	config
 	burst run
 	burst breakeven --spot
-	has out.txt "(a guess, until pods were taken)"
+	has out.txt "(a guess until the first pods ran)"
 	burst breakeven
 	is "$STATUS" 0 "from the ledger ($(tail -n 1 err.txt))"
-	grep -q 'renting: \$0.6[89][0-9]* an hour, .* of this ledger)' out.txt || complain "what it took from the ledger: $(head -n 1 out.txt)"
+	grep -q 'renting: \$0.6[89][0-9]* an hour, .* in this ledger)' out.txt || complain "what it took from the ledger: $(head -n 1 out.txt)"
 	for flags in "--api nobody" "--api mine=much" "--spot --work soon" "--own much" "--reserved 140%" "--price 0"; do
 		# shellcheck disable=SC2086
 		burst breakeven $flags

@@ -41,7 +41,7 @@ t_a_vendor_of_ones_own() {
 	is "$("$BURST" words providers | tr '\n' ' ')" "local runpod modal twin " "what completion offers"
 	burst doctor
 	is "$STATUS" 0 "doctor ($(tail -n 2 err.txt))"
-	has out.txt "twin: 0 pods of burst there now"
+	has out.txt "twin: 0 pods with burst's marker now"
 	unset BURST_PROVIDER_PATH
 }
 t_its_pods_are_reaped() {
@@ -58,7 +58,7 @@ t_its_pods_are_reaped() {
 	unset BURST_PROVIDER_PATH
 	burst reap
 	is "$STATUS" 9 "reap without the object"
-	has err.txt 'this burst has no provider "twin" (BURST_PROVIDER_PATH names objects that hold more)'
+	has err.txt 'unknown provider "twin" (BURST_PROVIDER_PATH can name more)'
 	export BURST_PROVIDER_PATH=$T/twin.so
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
@@ -69,7 +69,7 @@ some_pod() { [ -n "$(pods_left)" ] && [ "$(ledger "select count(*) from pod wher
 
 refused() { # refused OBJECT WORDS: it is named, and a run goes on without it
 	BURST_PROVIDER_PATH=$1 "$BURST" plan >out.txt 2>err.txt </dev/null || complain "with $1: $(tail -n 1 err.txt)"
-	has err.txt "BURST_PROVIDER_PATH: $1: $2; going on without it"
+	has err.txt "BURST_PROVIDER_PATH: $1: $2; continuing without it"
 	is "$(grep -c BURST_PROVIDER_PATH err.txt)" 1 "lines about $1"
 }
 t_what_cannot_be_used() {

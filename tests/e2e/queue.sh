@@ -415,7 +415,7 @@ t_no_capacity_is_tried_again() {
 	burst queue ls --json
 	schema queue
 	is "$(json '.[0] | "\(.tries) \(.exit_status) \(.next_try_at != null)"')" "1 null true" "what ls says"
-	has out.txt "tried again at"
+	has out.txt "next try at"
 	LOCAL='' config
 	burst submit --quiet 0 # a new request does not wait for that
 	waits_for_the_queue

@@ -54,7 +54,7 @@ t_what_is_on_it() {
 	for id in figures gantt used curve cards cheaper days kinds audio planned runs runs-table curve-chart cards-chart planned-chart; do
 		grep -qw "$id" said.txt || complain "no section $id: $(cat said.txt)"
 	done
-	has report.html "The tick is at 70% of the billed time"
+	has report.html "The tick marks 70% of the billed time"
 	# predicted and measured on both cards, predicted by list prices on others
 	has report.html "at runpod</text>"
 	is "$(grep -c 'local</text>.*, was \$' report.html)" 2 "cards with what was measured"
@@ -137,7 +137,7 @@ t_live() {
 	slow_segments 24
 	live --since 1d
 	curl -sf "$URL" >page.html || complain "no page"
-	has page.html "No run goes on."
+	has page.html "No active runs."
 	burst_bg run
 	wait_for 60 "a segment" file_count out 2
 	curl -sf "$URL" >page.html || complain "no page of a run"
@@ -163,8 +163,8 @@ t_live() {
 	# shellcheck disable=SC2046
 	kill $(cat guests) 2>/dev/null
 	wait_for 20 "the page afterwards" curl -sf -o page.html "$URL"
-	has page.html "No run goes on."
-	has page.html "Nothing bills."
+	has page.html "No active runs."
+	has page.html "No pods are billing."
 	live_ends
 	"$BURST" report --live --port 70000 2>err.txt && complain "port 70000 was taken"
 	has err.txt "--port"

@@ -201,10 +201,10 @@ t_a_card_without_kernels_is_left_out() {
 	rm -rf out
 	burst plan
 	is "$STATUS" 0 "plan ($(tail -n 2 err.txt | tr '\n' '|'))"
-	grep -q '^left out: RTX 5090.*: torch 2.6.0 has no kernels for it (image host/tts:1, a pod said so on 20' out.txt || complain "the plan: $(grep -i 5090 out.txt)"
+	grep -q '^left out: RTX 5090.*: torch 2.6.0 has no kernels for it (image host/tts:1, reported by a pod on 20' out.txt || complain "the plan: $(grep -i 5090 out.txt)"
 	burst run --json
 	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 4090" "what the second run rented"
-	has err.txt 'left out: RTX 5090 at runpod: torch 2.6.0 has no kernels for it (image host/tts:1, a pod said so on 20'
+	has err.txt 'left out: RTX 5090 at runpod: torch 2.6.0 has no kernels for it (image host/tts:1, reported by a pod on 20'
 	all_done 6
 	# nothing else will do: nothing is rented
 	rm -rf out
@@ -214,7 +214,7 @@ t_a_card_without_kernels_is_left_out() {
 	has err.txt 'no card on offer can run the job: RTX 5090'
 	is "$(pods_ever)" 3 "pods that were made"
 	burst doctor
-	has out.txt 'runpod: RTX 5090 is left out since 20'
+	has out.txt 'runpod: RTX 5090 skipped since 20'
 	# another image may have them
 	sed -i 's|host/tts:1|host/tts:2|' burst.cfg
 	burst plan
@@ -242,7 +242,7 @@ t_a_warming_that_needs_a_gpu() {
 	sed -i 's/^caps/wait = "2s"; caps/' burst.cfg
 	burst volume warm v
 	is "$STATUS" 4 "exit status without a CPU pod"
-	has err.txt "a pod without a GPU, of which none is free now; at most \$2.00 in all"
+	has err.txt "a pod without a GPU, none of which is available now; at most \$2.00 in all"
 	has err.txt "no CPU pod is free at RunPod now"
 	cloud_over
 }
@@ -289,14 +289,14 @@ t_told_beforehand() { # what a run would rent, and what would stop it
 	burst doctor
 	is "$STATUS" 0 "exit status of doctor ($(grep ^bad out.txt))"
 	has out.txt "runpod: 2 offers for this job, first RTX 4090 at \$0.6955 an hour"
-	has out.txt "runpod: no pod here has told yet whether it can end itself"
+	has out.txt "runpod: no pod has reported yet whether it can end itself"
 	GPUS='"H100 SXM", "RTX 4900", "RTX 4090"' rp_config
 	burst run --json
 	all_done 3 1
 	has err.txt 'catalog has no GPU called "RTX 4900"; did you mean "RTX 4090"?'
 	has err.txt 'but not in US-TX-3, where volume "v" is: passed over'
 	burst doctor
-	has out.txt "runpod: its pods' own way to end themselves answered on"
+	has out.txt "runpod: the pods' call to end themselves answered on"
 	GPUS='"RTX 4900"' rp_config
 	rm -r out
 	for how in run plan doctor; do
@@ -337,19 +337,19 @@ t_a_volume_is_tidied() { # over S3, file by file; what lists say is not relied u
 	export RUNPOD_S3_SECRET_KEY=$keys RUNPOD_S3_ACCESS_KEY
 	RUNPOD_S3_ACCESS_KEY=$(cat "$RP_STATE/s3.access")
 	burst volume gc v --older-than 0s -n
-	has out.txt "v: runs/$run would go ("
-	has out.txt "v: env/.half.00f1 would go (0.0 kB): half built and left"
+	has out.txt "v: runs/$run would be removed ("
+	has out.txt "v: env/.half.00f1 would be removed (0.0 kB): an unfinished build"
 	[ -d "$folder/runs/$run" ] || complain "a dry run removed it"
 	rp_fault F23 '"times":2'
 	burst volume gc v --older-than 0s
 	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
-	has out.txt "v: runs/$run is gone ("
+	has out.txt "v: runs/$run removed ("
 	has out.txt "runs/strange stays: not in this ledger"
 	[ ! -e "$folder/runs/$run" ] && [ ! -e "$folder/env/.half.00f1" ] || complain "it is still there: $(find "$folder/runs" "$folder/env" | head -n 5 | tr '\n' ' ')"
 	[ -f "$folder/runs/strange/p/a b#c.wav" ] || complain "a stranger's run went"
 	[ -n "$(ls "$folder/agent")" ] || complain "the agent is gone too"
 	burst volume gc v --older-than 0s --force -y
-	has out.txt "v: runs/strange is gone ("
+	has out.txt "v: runs/strange removed ("
 	[ ! -e "$folder/runs/strange" ] || complain "the stranger's run is still there"
 	rp_fault F23 '"way":"loop","times":50'
 	mkdir -p "$folder/runs/other"

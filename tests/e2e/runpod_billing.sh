@@ -43,7 +43,7 @@ as_billed() { # what burst made of the bill is what the vendor knows it to be
 
 # ---- four ways to reckon ----
 
-AGAIN='; its last hour is not complete: ask again after [0-9-]* ?[0-2][0-9]:15 UTC'
+AGAIN='; its last hour is incomplete: ask again after [0-9-]* ?[0-2][0-9]:15 UTC'
 c_from_create_without_disk() {
 	PULL_MS=6000 rendered
 	reconciled 0 agrees "^agrees$AGAIN\$"
@@ -117,7 +117,7 @@ c_the_last_word() { # a day later the bill is final, and is not asked for again
 	has err.txt "asking for the bills of 1 pod of 1 run"
 	burst ledger --reconcile --json
 	is "$(cat out.txt)" "[]" "asked again"
-	has err.txt "no pod waits for its vendor's last word"
+	has err.txt "no pod awaits its vendor's final record"
 	burst ledger --reconcile "$RUN" --json
 	is "$(json '.[0].state')" agrees "asked by its name"
 	# older than a month, and never answered: told, not asked for
@@ -132,7 +132,7 @@ c_too_much() {
 	rp_control clock '{"advance_s":600}' >/dev/null
 	reconciled 1 excess '^(billed as if it had lived 10m[0-9]+s at \$0\.6955 an hour, but|\$0\.[0-9]+ is billed for the hour from)'
 	has err.txt "warning: pod $POD of runpod: "
-	has err.txt "see that it is gone (\`burst reap\`, the vendor's console)"
+	has err.txt "confirm that it is gone (\`burst reap\`, the vendor's console)"
 	burst ledger --reconcile
 	is "$STATUS" 1 "for people"
 	has out.txt "$POD: TOO MUCH: "

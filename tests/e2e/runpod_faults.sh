@@ -462,11 +462,11 @@ c_reap_names_what_is_left() {
 	left_at_once
 	is "$(grep -c "releasing it\|releasing what it left" err.txt)" 1 "how often it was tried"
 	is "$STATUS" 9 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "may still be billing; end it with: burst reap $id --force"
+	has err.txt "may still be billing; release it with: burst reap $id --force"
 	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
 	burst reap
 	is "$STATUS" 0 "exit status of reap again"
-	has err.txt "nothing of it bills any more"
+	has err.txt "all pods released"
 }
 c_reap_of_one_that_is_denied() { # nothing is known of it where its release is asked for; it is shown all the same
 	rp_fault F16 '"way":"appears","ms":20000'

@@ -300,7 +300,7 @@ c_left_by_another_machine() {
 	marked burst-0123456789abcded $((now - 400))
 	rp_api PATCH "/v2/pods/$ID" '{"env":{}}'
 	reap
-	has out.txt "pod $ID of runpod: its name is burst-0123456789abcded, and its mark was taken from it; left alone"
+	has out.txt "pod $ID of runpod: skipped: its name is burst-0123456789abcded, but its marker is missing"
 	is "$(rp_pods | wc -l)" 2 "pods that it left alone"
 	reap "$ID" --force
 	rp_api DELETE "/v2/pods/$(rp_pods | cut -d' ' -f1)"

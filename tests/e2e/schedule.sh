@@ -212,7 +212,7 @@ t_no_key_is_written() {
 	export HTTPS_PROXY=http://me:secretpass@proxy:3128
 	RUNPOD_API_KEY=rpa_0123456789abcdef burst schedule add nightly daily 02:00 --backend crontab
 	is "$STATUS" 3 "exit status"
-	has err.txt "RUNPOD_API_KEY is set in this shell alone"
+	has err.txt "RUNPOD_API_KEY is set only in this shell"
 	[ ! -e tab ] || complain "the crontab was written"
 	mkdir -p "$XDG_CONFIG_HOME/burst"
 	echo 'providers = { runpod = { api_key_command = "echo rpa_0123456789abcdef"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
@@ -240,9 +240,9 @@ t_bad_input() {
 		add nightly daily 02:00 --backend at|2|systemd, launchd or crontab
 		add nightly daily 02:00 --catch-up soon|2|--catch-up
 		add nightly daily 02:00 --config nowhere.cfg|2|nowhere.cfg
-		add nightly|2|it wants add NAME WHEN
+		add nightly|2|expected add NAME WHEN
 		run nightly|2|there is no schedule "nightly"
-		sing|2|it wants add NAME WHEN
+		sing|2|expected add NAME WHEN
 	E
 	is "$(ledger 'select count(*) from schedule')" 0 "schedules made"
 	mkdir empty

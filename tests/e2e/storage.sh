@@ -128,11 +128,11 @@ t_a_run_after_a_kill_names_resume() { # which pays for nothing twice
 	wait_for 60 "the pods to go" gone_in_the_ledger
 	kill -KILL "$PID"
 	burst_wait
-	local id words="segments that it finished may wait on volume v: \`burst resume"
+	local id words="volume v may hold segments that it finished: \`burst resume"
 	id=$(ledger 'select id from run limit 1')
 	burst run
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
-	has err.txt "run $id of this job did not end well, and $words $id\` takes them over; this run "
+	has err.txt "run $id of this job failed, and $words $id\` takes them over; this run "
 	rm -r out
 	burst run
 	hasnt err.txt "$words"

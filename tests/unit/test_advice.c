@@ -38,11 +38,11 @@ static void causes_are_named(void **state)
 		{"all is well", 10, 1, 90, 0, NULL},
 		{"exactly 70 %", 30, 0, 70, 0, NULL},
 		{"boot", 90, 5, 30, 0,
-		 "24% of the billed time computed; most of the rest went into coming up (72%)"},
+		 "24% of the billed time computed; most of the rest went into booting (72%)"},
 		{"what reaches 70 %", 90, 0, 30, 0,
-		 "70% takes 3m30s of work on 1 pod, this run had 30s"},
+		 "70% needs 3m30s of work on 1 pod, this run had 30s"},
 		{"sync", 5, 60, 30, 0,
-		 "went into syncing and setting up (63%): fill the volume before"},
+		 "went into syncing and setting up (63%): fill the volume beforehand"},
 		{"idle", 5, 5, 30, 60, "went into waiting for work (60%): use fewer pods"},
 		{"nothing computed", 90, 5, 0, 0, NULL},
 		{"enough work, lost elsewhere", 10, 0, 40, 60,
@@ -97,19 +97,19 @@ static void width_that_pays(void **state)
 		 4,
 		 30,
 		 40,
-		 {"70% takes 2 pods instead of 4 for this work",
+		 {"70% needs 2 pods instead of 4 for this work",
 		  "4 pods were 2.7 times as fast as one (68% of 4)"}},
 		{"no number of pods",
 		 4,
 		 90,
 		 30,
-		 {"70% takes 14m00s of work on 4 pods, this run had 2m00s",
+		 {"70% needs 14m00s of work on 4 pods, this run had 2m00s",
 		  "4 pods were 1.8 times as fast as one (44% of 4): 2 pods cost less"}},
 		{"twenty pods for twenty lines",
 		 20,
 		 10,
 		 2,
-		 {"70% takes 1 pod instead of 20",
+		 {"70% needs 1 pod instead of 20",
 		  "20 pods were 4.2 times as fast as one (21% of 20): 4 pods cost less"}},
 		{"all is well", 4, 10, 90, {NULL, NULL}},
 	};
@@ -159,8 +159,8 @@ static void narrow_batches_are_a_cause(void **state)
 	static const struct {
 		int segments;
 		const char *says;
-	} cases[] = {{4, "in batches of 8 segments: 80, the most that the worker takes, are 4.3 "
-			 "times as fast; 70% of that takes batches of 37"},
+	} cases[] = {{4, "in batches of 8 segments: the largest batch, 80, is 4.3 times as fast; "
+			 "70% of that needs batches of 37"},
 		     {80, NULL}};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

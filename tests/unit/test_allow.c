@@ -240,11 +240,12 @@ static void refusals_say_what_to_do(void **state)
 	a.ends_ms = spend_next_day_ms(INT64_C(1792875600000));
 	assert_int_equal(allow_refuse(&a, 2 * DOLLAR, &err), -1);
 	assert_int_equal(err.kind, ERR_CAP);
-	assert_string_equal(err.msg, "burst.cfg:3: $4.10 of $5.00 today are spent or reserved "
-				     "(caps.per_day); $1.00 of that is reserved by 1 run under way "
-				     "(`burst ps`); $0.9000 is left, and $2.00 is spent before a "
-				     "pod is up: wait until 2026-10-25 00:00 or until those have "
-				     "ended, or raise caps.per_day; nothing was rented");
+	assert_string_equal(
+		err.msg,
+		"burst.cfg:3: $4.10 of $5.00 today are spent or reserved (caps.per_day); $1.00 of "
+		"that is reserved by 1 run in progress (see `burst ps`); $0.9000 is left, but "
+		"$2.00 is spent before a pod is ready: wait until 2026-10-25 00:00 or until those "
+		"have ended, or raise caps.per_day; nothing was rented");
 	a = cap_of(5 * DOLLAR, 6 * DOLLAR, 0);
 	a.key = "per_month";
 	a.project = true;

@@ -62,35 +62,35 @@ static void each_difference_is_told(void **state)
 		{"to the second", 600, false, NEXT_DAY, BILL_AGREES, "agrees"},
 		{"a second is nothing", 601, true, NEXT_DAY, BILL_AGREES, "agrees"},
 		{"the hour goes on", 600, false, SOON, BILL_AGREES,
-		 "agrees; its last hour is not complete: ask again after 13:15 UTC"},
+		 "agrees; its last hour is incomplete: ask again after 13:15 UTC"},
 		{"a vendor that tells no hours", 600, true, SOON, BILL_AGREES, "agrees"},
 		{"from the container's start", 560, false, NEXT_DAY, BILL_EXPLAINED,
-		 "it bills from the container's start, 40s after the create call"},
+		 "the vendor bills from the container's start, 40s after the create call"},
 		{"... and the hour goes on", 560, false, SOON, BILL_EXPLAINED,
-		 "it bills from the container's start, 40s after the create call; its last hour is "
-		 "not complete: ask again after "
-		 "13:15 UTC"},
+		 "the vendor bills from the container's start, 40s after the create call; its last "
+		 "hour is incomplete: ask again after 13:15 UTC"},
 		{"a part of it, early", 300, false, SOON, BILL_EXPLAINED,
-		 "only a part is billed so far; its last hour is not complete: ask again after "
+		 "only part of it is billed so far; its last hour is incomplete: ask again after "
 		 "13:15 UTC"},
 		{"a part of it, late", 300, false, LATER, BILL_EXPLAINED,
-		 "it bills less than we count, and may not be done: ask again after 14:30 UTC"},
+		 "the vendor bills less than burst counted; its record may be incomplete: ask "
+		 "again after 14:30 UTC"},
 		{"a part of it, for good", 300, false, NEXT_DAY, BILL_EXPLAINED,
-		 "it bills 5m00s less than we count"},
+		 "the vendor bills 5m00s less than burst counted"},
 		{"up to the minute", 660, true, NEXT_DAY, BILL_EXPLAINED,
-		 "it rounds up to the minute"},
+		 "the vendor rounds up to the minute"},
 		{"more than a minute too much", 680, true, NEXT_DAY, BILL_EXCESS,
-		 "billed as if it had lived 11m20s at $0.7200 an hour, but from the create call "
-		 "until it was gone it was 10m05s"},
+		 "billed for 11m20s at $0.7200 per hour, but from create to gone the pod lived "
+		 "10m05s"},
 		{"twice as much", 1200, false, SOON, BILL_EXCESS,
-		 "billed as if it had lived 20m00s at $0.7200 an hour, but from the create call "
-		 "until it was gone it was 10m05s"},
+		 "billed for 20m00s at $0.7200 per hour, but from create to gone the pod lived "
+		 "10m05s"},
 		{"no record yet", 0, false, SOON, BILL_NOT_YET,
 		 "no record yet: ask again after 13:15 UTC"},
 		{"still none", 0, false, LATER, BILL_NOT_YET,
 		 "no record yet: ask again after 14:30 UTC"},
 		{"none for a day", 0, false, NEXT_DAY, BILL_NOT_YET,
-		 "no record 25h40m after its release: look at the vendor's console"},
+		 "no record 25h40m after its release: check the vendor's console"},
 	};
 
 	(void)state;
@@ -123,7 +123,7 @@ static void calls_take_their_time(void **state)
 	(void)state;
 	pod.vendor_started_ms = pod.running_ms = 0;
 	bill_judge(&pod, NULL, &v);
-	assert_string_equal(v.why, "it bills 10s less than we count");
+	assert_string_equal(v.why, "the vendor bills 10s less than burst counted");
 	pod.rented_ms = pod.create_ms + 2 * S;
 	pod.release_ms = pod.released_ms - S;
 	bill_judge(&pod, NULL, &v);
@@ -132,7 +132,7 @@ static void calls_take_their_time(void **state)
 	pod.billed_vendor_ms = 500 * S;
 	pod.cost_vendor_microusd = 100000;
 	bill_judge(&pod, NULL, &v);
-	assert_string_equal(v.why, "it bills 1m40s less than we count");
+	assert_string_equal(v.why, "the vendor bills 1m40s less than burst counted");
 }
 
 static void it_may_bill_until_the_pod_is_gone(void **state)
@@ -146,7 +146,7 @@ static void it_may_bill_until_the_pod_is_gone(void **state)
 	assert_int_equal(v.state, BILL_EXPLAINED);
 	assert_string_equal(
 		v.why,
-		"it bills until the pod is gone, which was 5m00s after it accepted the release");
+		"the vendor bills until the pod is gone, 5m00s after it accepted the release");
 }
 
 static void a_disk_is_billed_beside(void **state)
@@ -174,18 +174,18 @@ static void seconds_alone_are_a_record(void **state)
 	bill_judge(&pod, &(struct op_bill){.note = "its app was billed $0.20"}, &v);
 	assert_int_equal(v.state, BILL_AGREES);
 	assert_string_equal(v.why,
-			    "agrees; it tells no dollars of one pod; its app was billed $0.20");
+			    "agrees; the vendor reports no cost per pod; its app was billed $0.20");
 	/* its own seconds are its last word, whenever they are asked for */
 	pod.billed_vendor_ms = 300 * S;
 	pod.vendor_asked_ms = NOON + 25 * MIN_;
 	bill_judge(&pod, NULL, &v);
-	assert_string_equal(v.why,
-			    "it bills 5m00s less than we count; it tells no dollars of one pod");
+	assert_string_equal(v.why, "the vendor bills 5m00s less than burst counted; the vendor "
+				   "reports no cost per pod");
 	pod.billed_vendor_ms = 0; /* no machine was found for it */
 	assert_true(bill_is_known(&pod) && bill_has_dollars(&pod));
 	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_EXPLAINED);
-	assert_string_equal(v.why, "it never ran, and nothing is billed");
+	assert_string_equal(v.why, "it never ran; nothing is billed");
 }
 
 static void what_is_beside_is_told_apart(void **state)
@@ -237,9 +237,8 @@ static void what_is_billed_after_the_end_is_told(void **state)
 	assert_int_equal(v.state, BILL_AGREES); /* an hour of nothing is nothing */
 	bill_judge(&pod, &(struct op_bill){.hours = hours, .hour_count = 3}, &v);
 	assert_int_equal(v.state, BILL_EXCESS);
-	assert_string_equal(v.why, "$0.000400 is billed for the hour from 2026-11-21 14:00 UTC on, "
-				   "but it was seen gone at "
-				   "2026-11-21 12:20 UTC");
+	assert_string_equal(v.why, "$0.000400 is billed for the hour from 2026-11-21 14:00 UTC, "
+				   "but the pod was confirmed gone at 2026-11-21 12:20 UTC");
 	pod.gone_ms = NOON + 2 * HOUR - S; /* clocks are not that exact */
 	bill_judge(&pod, &(struct op_bill){.hours = hours, .hour_count = 3}, &v);
 	assert_int_equal(v.state, BILL_AGREES);
@@ -254,7 +253,7 @@ static void a_dearer_second_is_told(void **state)
 	pod.cost_vendor_microusd = 150000;
 	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_EXCESS);
-	assert_string_equal(v.why, "$0.0300 more than its seconds cost at $0.7200 an hour");
+	assert_string_equal(v.why, "$0.0300 more than its seconds cost at $0.7200 per hour");
 	pod.cost_vendor_microusd = 121000;
 	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_AGREES);
@@ -268,11 +267,11 @@ static void a_start_that_only_we_saw(void **state)
 	(void)state;
 	pod.vendor_started_ms = 0;
 	bill_judge(&pod, NULL, &v);
-	assert_string_equal(v.why,
-			    "it bills from the container's start, 42s after the create call");
+	assert_string_equal(
+		v.why, "the vendor bills from the container's start, 42s after the create call");
 	pod.running_ms = 0; /* it never ran */
 	bill_judge(&pod, NULL, &v);
-	assert_string_equal(v.why, "it bills 40s less than we count");
+	assert_string_equal(v.why, "the vendor bills 40s less than burst counted");
 }
 
 static void dollars_without_a_price(void **state)
@@ -285,7 +284,7 @@ static void dollars_without_a_price(void **state)
 	pod.cost_vendor_microusd = 5000;
 	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_EXPLAINED);
-	assert_string_equal(v.why, "its price is not known, so the dollars imply no seconds");
+	assert_string_equal(v.why, "its price is unknown, so the cost implies no seconds");
 }
 
 static void our_own_dollars_by_the_hour(void **state)

@@ -59,7 +59,7 @@ static const struct {
 	{"-y where nothing is asked", "plain --yes -y", "yes"},
 	{"the last one counts", "render --max-cost 5 --max-cost=6", "max-cost=6"},
 	{"of a list all count", "render -p local --provider modal",
-	 "render: --provider is there twice: write one list, as --provider \"local,modal\" (see "
+	 "render: --provider is given twice: write one list, like --provider \"local,modal\" (see "
 	 "`burst help render`)"},
 	{"a value like a flag", "render --max-cost -5", "max-cost=-5"},
 	{"optional value left out", "render --keep a", "a keep="},
@@ -82,23 +82,22 @@ static const struct {
 	 "plain: unknown flag --zzzzzzzz (see `burst help plain`)"},
 	{"unknown short", "render -z", "render: unknown flag -z (see `burst help render`)"},
 	{"value missing", "render --max-cost",
-	 "render: --max-cost wants a value: --max-cost USD (see `burst help render`)"},
+	 "render: --max-cost needs a value: --max-cost USD (see `burst help render`)"},
 	{"value missing, short", "render -p",
-	 "render: -p wants a value: -p PROVIDER (see `burst help render`)"},
+	 "render: -p needs a value: -p PROVIDER (see `burst help render`)"},
 	{"value for a switch", "render --yes=1",
 	 "render: --yes takes no value (see `burst help render`)"},
-	{"too many", "render a b",
-	 "render: \"b\" is one argument too many (see `burst help render`)"},
-	{"none taken", "plain a", "plain: it takes no arguments (see `burst help plain`)"},
+	{"too many", "render a b", "render: unexpected argument \"b\" (see `burst help render`)"},
+	{"none taken", "plain a", "plain: takes no arguments (see `burst help plain`)"},
 	{"an empty argument", "render _",
-	 "render: an empty argument (a variable that is not set?) where [CONFIG] may stand (see "
+	 "render: empty argument in place of [CONFIG] (an unset variable?) (see "
 	 "`burst help render`)"},
 	{"an empty pod", "shell _ ls",
-	 "shell: an empty argument (a variable that is not set?) where POD [COMMAND...] may stand "
+	 "shell: empty argument in place of POD [COMMAND...] (an unset variable?) "
 	 "(see `burst help shell`)"},
 	{"an empty word of another program", "shell pod grep _", "pod grep "},
 	{"help wins over an empty argument", "render -h _", "help"},
-	{"too few", "shell", "shell: it wants POD [COMMAND...] (see `burst help shell`)"},
+	{"too few", "shell", "shell: needs POD [COMMAND...] (see `burst help shell`)"},
 	{"no --json here", "plain --json", "plain: unknown flag --json (see `burst help plain`)"},
 };
 

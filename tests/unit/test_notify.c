@@ -58,7 +58,7 @@ static void check_fill(const char *template, const char *want)
 	int status = notify_fill(&got, template, NOTIFY_FAILED, run, &err);
 	if (want && status == 0)
 		assert_string_equal(str_text(&got), want);
-	else if (want || !strstr(err.msg, "is no field; there are event, run, job"))
+	else if (want || !strstr(err.msg, "is not a field; known: event, run, job"))
 		fail_msg("%s: %s", template, err.msg);
 }
 
