@@ -65,6 +65,13 @@ t_commands_and_flags_exist() {
 	[ "$count" -ge 60 ] || complain "only $count commands"
 }
 
+t_the_page_has_each_command() {
+	local word
+	for word in $("$BURST" words commands); do
+		sed -n '2,/^## /p' "$ROOT/cmd/README.md" | grep -qE "^\|.*\`${word}[\` ]" || complain "cmd/README.md lacks the command $word"
+	done
+}
+
 t_targets_exist() {
 	local where line word count=0
 	while IFS=$'\t' read -r where line; do
