@@ -83,32 +83,70 @@ static void print_table(FILE *to, const struct estimate *e, const struct plan *p
 	table_print(t, to, terminal_width(to));
 }
 
+/* Why the offer cannot run the job; false: it can, or no offer has a speed. */
+static bool misfit_why(const struct estimate *e, size_t i, char to[ESTIMATE_UNFIT])
+{
+	const struct offer *o = &e->offers[i];
+	const double one_gib = e->need.base_gib + e->need.each_gib,
+		     usable_gib = estimate_usable_gib(o);
+
+	if (e->machines[i].batch_max > 0 || !e->known)
+		return false;
+	if (e->unfit[i][0])
+		copy_text(to, ESTIMATE_UNFIT, e->unfit[i]);
+	else if (!strcmp(o->gpu, "none"))
+		copy_text(to, ESTIMATE_UNFIT, "the job needs a GPU");
+	else if (one_gib > usable_gib)
+		format_text(to, ESTIMATE_UNFIT, "%.2f GiB for a segment, %.2f of %d GB can be used",
+			    one_gib, usable_gib, o->vram_gb);
+	else
+		format_text(to, ESTIMATE_UNFIT, "%d GB needed, %d GB available", e->need_gb,
+			    o->vram_gb);
+	return true;
+}
+
+/* An offer before this one has the same card, and the same provider where that matters. */
+static bool card_came_before(const struct estimate *e, size_t i, bool same_provider)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(e->offers[k].gpu, e->offers[i].gpu) &&
+		    (!same_provider || !strcmp(e->offers[k].provider, e->offers[i].provider)))
+			return true;
+	return false;
+}
+
 /* What each offer that is too small lacks, once for each GPU. */
 static void print_misfits(FILE *to, const struct estimate *e)
 {
-	const double one_gib = e->need.base_gib + e->need.each_gib;
+	char offer[PLAN_TEXT], why[ESTIMATE_UNFIT];
 
 	for (size_t i = 0; i < e->count; i++) {
 		const struct offer *o = &e->offers[i];
-		char offer[PLAN_TEXT];
-		bool said = false;
-		for (size_t k = 0; k < i; k++)
-			said |= !strcmp(e->offers[k].gpu, o->gpu);
-		if (e->machines[i].batch_max > 0 || said || !e->known)
+		if (card_came_before(e, i, false) || !misfit_why(e, i, why))
 			continue;
-		if (e->unfit[i][0])
-			plan_say(to, 2, "left out: %s: %s", plan_offer(offer, o), e->unfit[i]);
-		else if (!strcmp(o->gpu, "none"))
+		if (!e->unfit[i][0] && !strcmp(o->gpu, "none"))
 			fprintf(to, "does not fit: a pod without a GPU\n");
-		else if (one_gib > estimate_usable_gib(o))
-			plan_say(to, 2,
-				 "does not fit: %s: %.2f GiB for a segment, %.2f of %d GB can be "
-				 "used",
-				 plan_offer(offer, o), one_gib, estimate_usable_gib(o), o->vram_gb);
 		else
-			plan_say(to, 2, "does not fit: %s: %d GB needed, %d GB available",
-				 plan_offer(offer, o), e->need_gb, o->vram_gb);
+			plan_say(to, 2, "%s: %s: %s", e->unfit[i][0] ? "left out" : "does not fit",
+				 plan_offer(offer, o), why);
 	}
+}
+
+/* The same as JSON, once for each GPU of a provider. */
+static json_t *misfits_json(const struct estimate *e)
+{
+	json_t *list = json_array();
+	char why[ESTIMATE_UNFIT];
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct offer *o = &e->offers[i];
+		if (!card_came_before(e, i, true) && misfit_why(e, i, why))
+			json_array_append_new(list, json_pack("{s:o,s:o,s:i,s:o}", "provider",
+							      report_text(o->provider), "gpu",
+							      report_text(o->gpu), "vram_gb",
+							      o->vram_gb, "why", report_text(why)));
+	}
+	return list;
 }
 
 /* ---- the curve ---- */
@@ -291,13 +329,14 @@ json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum pla
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, plan_json(e, &front[i]));
 	json_t *object = json_pack(
-		"{s:i,s:I,s:I,s:f,s:s,s:o,s:o}", "schema", 1, "segments", (json_int_t)e->segments,
-		"to_render", (json_int_t)e->open, "audio_s", e->audio_s, "verdict",
+		"{s:i,s:I,s:I,s:f,s:s,s:o,s:o,s:o}", "schema", 1, "segments",
+		(json_int_t)e->segments, "to_render", (json_int_t)e->open, "audio_s", e->audio_s,
+		"verdict",
 		!e->open                                  ? "nothing to render"
 		: !e->known && !e->never_fits && e->count ? "no estimate"
 							  : verdict_name(verdict),
 		"pick", e->open && verdict != PLAN_NOTHING_FITS ? plan_json(e, pick) : json_null(),
-		"front", list);
+		"front", list, "cards_left_out", misfits_json(e));
 	add_errors(object, NULL, err);
 	return object;
 }
@@ -306,7 +345,7 @@ json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
 {
 	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:n,s:n,s:[]}", "schema", 1,
 				   "segments", "to_render", "audio_s", "verdict", "refused", "pick",
-				   "front", "better", "changes", "caps");
+				   "front", "cards_left_out", "better", "changes", "caps");
 
 	add_errors(object, m, err);
 	return object;

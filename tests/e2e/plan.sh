@@ -448,6 +448,8 @@ t_memory_decides_on_cards() {
 	burst plan --json
 	schema plan
 	is "$(json '[.pick.gpu, .pick.pods] | @csv')" '"RTX 4090",1' "the pick"
+	is "$(json '.cards_left_out | map([.provider, .gpu, .vram_gb, .why] | @csv) | join(" ")')" \
+		'"local","T4",16,"17.06 GiB for a segment, 13.88 of 16 GB can be used"' "cards left out"
 	# two workers on a card have the weights twice
 	JOB="$JOB workers = 2;"
 	config

@@ -202,6 +202,9 @@ t_a_card_without_kernels_is_left_out() {
 	burst plan
 	is "$STATUS" 0 "plan ($(tail -n 2 err.txt | tr '\n' '|'))"
 	grep -q '^left out: RTX 5090.*: torch 2.6.0 has no kernels for it (image host/tts:1, reported by a pod on 20' out.txt || complain "the plan: $(grep -i 5090 out.txt)"
+	burst plan --json
+	is "$(json '.cards_left_out | map([.provider, .gpu] | join(" ")) | join(", ")')" "runpod RTX 5090" "what plan --json leaves out"
+	case $(json '.cards_left_out[0].why') in "torch 2.6.0 has no kernels for it (image host/tts:1, reported by a pod on 20"*) ;; *) complain "why: $(json '.cards_left_out[0].why')" ;; esac
 	burst run --json
 	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 4090" "what the second run rented"
 	has err.txt 'left out: RTX 5090 at runpod: torch 2.6.0 has no kernels for it (image host/tts:1, reported by a pod on 20'
