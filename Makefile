@@ -168,6 +168,10 @@ PRINTERS := $(BUILD)/e2e/kit_print $(BUILD)/e2e/script_print
 $(PRINTERS): $(BUILD)/e2e/%: tests/e2e/%.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
+# Fixed views on a terminal, for tests/e2e/view.sh.
+$(BUILD)/e2e/screen_play: tests/e2e/screen_play.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS)
 # What stands between a client and its pods in the end-to-end tests (connections are cut, held up and spoilt there), and
 # what kills it at a given call.
 E2E_TOOLS := build/e2e/relay build/e2e/detour.so build/e2e/killer.so build/e2e/failer.so
@@ -182,7 +186,7 @@ $(BUILD)/e2e/conform: tests/e2e/conform.c $(wildcard tests/unit/provider_conform
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a -lcmocka $(LIBS)
 .PHONY: e2e-tools
-e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform $(PRINTERS)
+e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform $(PRINTERS) $(BUILD)/e2e/screen_play
 clean:
 	rm -rf build
 

@@ -119,6 +119,20 @@ static bool brings_files(const struct run_row *run)
 	return strcmp(run->type, VOLUME_WARM) && strcmp(run->type, CALIBRATE);
 }
 
+/* Says how to continue where something is left to be rendered. */
+static void say_outputs(const struct run_row *r)
+{
+	bool stopped = !strcmp(r->status, "interrupted") || !strcmp(r->status, "capped");
+
+	output_line(stderr,
+		    "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s",
+		    r->id, strcmp(r->status, "running") ? r->status : "all fetched",
+		    (long long)r->rendered, (long long)r->cached, (long long)r->failed,
+		    (long long)r->total, r->output);
+	if (stopped && r->rendered + r->cached < r->total)
+		output_line(stderr, "run %s: continue with `burst resume %s`", r->id, r->id);
+}
+
 static void say_end(struct launch *l)
 {
 	size_t count = 0;
@@ -144,12 +158,7 @@ static void say_end(struct launch *l)
 	if (!strcmp(r->status, "unreleased"))
 		report_unreleased(pods, count);
 	if (!l->ctx->quiet && brings_files(r))
-		output_line(
-			stderr,
-			"run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s",
-			r->id, strcmp(r->status, "running") ? r->status : "all fetched",
-			(long long)r->rendered, (long long)r->cached, (long long)r->failed,
-			(long long)r->total, r->output);
+		say_outputs(r);
 	free(pods);
 }
 

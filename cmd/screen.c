@@ -83,14 +83,16 @@ static int rows_of(const char *lines, int columns)
 	return rows;
 }
 
-static void add_way_up(struct screen *s, struct str *out)
+/* To the first of the lines; returns how many rows that is. */
+static int add_way_up(struct screen *s, struct str *out)
 {
 	int columns, rows, up;
 
 	terminal_size(&columns, &rows);
-	if (s->hidden || !(up = rows_of(str_text(&s->shown), columns)))
-		return;
-	str_addf(out, "\r" LINES_UP, up);
+	up = s->hidden ? 0 : MIN(rows_of(str_text(&s->shown), columns), rows - 1);
+	if (up)
+		str_addf(out, "\r" LINES_UP, up);
+	return up;
 }
 
 static void put(const struct str *out)
@@ -121,14 +123,19 @@ void screen_draw(struct screen *s, const char *lines)
 	s->hidden = false;
 }
 
+/* Row by row: tmux keeps a copy of what is erased at once from the first row of the screen on. */
 void screen_clear(struct screen *s)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;
 
 	if (s->hidden)
 		return;
-	add_way_up(s, &out);
-	str_add(&out, "\r" ERASE_REST);
+	int rows = add_way_up(s, &out);
+	for (int i = 0; i < rows; i++)
+		str_add(&out, ERASE_LINE "\n");
+	str_add(&out, ERASE_LINE);
+	if (rows)
+		str_addf(&out, LINES_UP, rows);
 	put(&out);
 	s->hidden = true;
 }

@@ -9,7 +9,14 @@
 #include "table.h"
 #include "view_words.h"
 
-enum { PARTS_MOST = 8, PART_MAX = 160, BAR_MOST = 40, BAR_LEAST = 6, PHASE_READABLE = 18 };
+enum {
+	PARTS_MOST = 8,
+	PART_MAX = 160,
+	BAR_MOST = 40,
+	BAR_LEAST = 6,
+	PHASE_READABLE = 18,
+	PHASE_STEADY_FROM = 79
+};
 
 /* ---- a line of parts ---- */
 
@@ -221,7 +228,8 @@ static void add_table(struct str *out, const struct row *rows, size_t count, boo
 	table_column(t, heading ? "DONE" : "", TABLE_RIGHT, 2);
 	table_column(t, heading ? "RATE" : "", TABLE_RIGHT, 5);
 	table_column(t, heading ? "PHASE" : "", TABLE_LEFT, TABLE_SHRINKS);
-	table_readable(t, PHASE_READABLE);
+	if (size.columns >= PHASE_STEADY_FROM) /* so that a longer phase moves nothing */
+		table_readable(t, PHASE_READABLE);
 	for (size_t i = 0; i < count; i++)
 		add_row(t, &rows[i], size.color);
 	table_add(t, out, size.columns, heading);
@@ -230,22 +238,26 @@ static void add_table(struct str *out, const struct row *rows, size_t count, boo
 /* "100 pods: 62 working, 30 booting" */
 static void add_summary(struct str *out, const struct view *v, int64_t live, struct view_size size)
 {
+	static const enum pod_phase order[] = {
+		POD_WORKING,   POD_LOADING, POD_QUEUED, POD_PREPARING, POD_CONNECTING, POD_BOOTING,
+		POD_AMBIGUOUS, POD_RENTING, POD_WANTED, POD_RELEASING, POD_CONFIRMING};
 	CLEANUP(str_free) struct str line = STR_INIT;
+	bool first = true;
 
 	str_addf(&line, "%lld pod%s:", (long long)live, view_plural(live));
-	for (int phase = POD_WORKING, first = 1, step = 0; step < POD_GONE;
-	     step++, phase = (phase + 1) % POD_GONE) {
-		int64_t count = view_count(v, (enum pod_phase)phase, (enum pod_phase)phase);
+	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+		int64_t count = view_count(v, order[i], order[i]);
 		if (!count)
 			continue;
 		str_addf(&line, "%s %lld %s", first ? "" : ",", (long long)count,
-			 pod_phase_name((enum pod_phase)phase));
-		first = 0;
+			 pod_phase_name(order[i]));
+		first = false;
 	}
 	add_line(out, str_text(&line), NULL, size);
 }
 
-/* Each pod on a line of its own where there is room, else as few put together as must be. */
+/* Each pod on a line of its own where there is room, else as few put together as must be. The
+ * heading goes before that. */
 static void add_pods(struct str *out, const struct view *v, int room, struct view_size size)
 {
 	int64_t live = view_live(v);
@@ -254,18 +266,33 @@ static void add_pods(struct str *out, const struct view *v, int room, struct vie
 		return;
 	struct row *rows = xcalloc((size_t)live, sizeof(*rows));
 	enum grouping by = GROUP_NONE;
-	size_t count = 0;
-	for (; by < GROUP_ALL; by++)
-		if ((count = make_rows(v, by, rows)) + (room > 1) <= (size_t)room)
-			break;
+	size_t count = make_rows(v, by, rows);
+	while (count > (size_t)room && ++by < GROUP_ALL)
+		count = make_rows(v, by, rows);
 	if (by == GROUP_ALL)
 		add_summary(out, v, live, size);
 	else
-		add_table(out, rows, count, room > 1, size);
+		add_table(out, rows, count, count < (size_t)room, size);
 	free(rows);
 }
 
 /* ---- the other lines ---- */
+
+/* "30m", "1h30m": caps are round. */
+static char *cap_show(char *to, size_t room, int64_t ms)
+{
+	long long minutes = ms / 60000;
+
+	if (ms % 60000)
+		return duration_show(to, room, ms);
+	if (minutes < 60)
+		snprintf(to, room, "%lldm", minutes);
+	else if (minutes % 60)
+		snprintf(to, room, "%lldh%lldm", minutes / 60, minutes % 60);
+	else
+		snprintf(to, room, "%lldh", minutes / 60);
+	return to;
+}
 
 static void add_header(struct str *out, const struct view *v, struct view_size size)
 {
@@ -282,13 +309,12 @@ static void add_header(struct str *out, const struct view *v, struct view_size s
 	if (v->max_cost_microusd && v->max_duration_ms)
 		part_add(&p, 2, NULL, "cap %s, %s",
 			 view_money_show(cap, sizeof(cap), v->max_cost_microusd),
-			 duration_show(most, sizeof(most), v->max_duration_ms));
+			 cap_show(most, sizeof(most), v->max_duration_ms));
 	else if (v->max_cost_microusd)
 		part_add(&p, 2, NULL, "cap %s",
 			 view_money_show(cap, sizeof(cap), v->max_cost_microusd));
 	else if (v->max_duration_ms)
-		part_add(&p, 2, NULL, "cap %s",
-			 duration_show(most, sizeof(most), v->max_duration_ms));
+		part_add(&p, 2, NULL, "cap %s", cap_show(most, sizeof(most), v->max_duration_ms));
 	parts_add_line(out, &p, size);
 }
 

@@ -341,7 +341,7 @@ static void test_lines_of_half_a_run(void **state)
 {
 	static const char *const parts[] = {
 		"quiz  run 1125-162311-9f3a  started ",
-		"cap $1.00, 1h00m",
+		"cap $1.00, 1h",
 		"8fk2xq90abcdef  RTX 4090  runpod EU-RO-1  0.69   186  3.2/s  working",
 		"image 41 %",
 		"62 %  186/300  1m12s  ETA 1m40s",

@@ -1,0 +1,143 @@
+#!/bin/bash
+# view.sh - the live view on a terminal that tests/e2e/terminal.py emulates: its screens at three sizes, its redraws, a run, Ctrl-C;
+# and the plain lines where there is no terminal. UPDATE=1 writes the screens in tests/golden anew.
+# shellcheck disable=SC2119 # wavs takes a folder, or none
+. "$(dirname "$0")/lib.sh"
+
+PLAY=$ROOT/build/e2e/screen_play
+GOLDEN=$ROOT/tests/golden
+export TERM=xterm TZ=UTC
+
+# on_terminal COLUMNSxROWS STEP... -- COMMAND...: status in $STATUS, what was wrong in term.txt
+on_terminal() {
+	STATUS=0
+	timeout -k 5 "${LIMIT:-90}" python3 "$ROOT/tests/e2e/terminal.py" "$@" >term.txt 2>&1 || STATUS=$?
+}
+
+# ---- fixed views ----
+
+# golden_screen SCENE COLUMNSxROWS
+golden_screen() {
+	local file=$GOLDEN/$1-$2.txt
+	on_terminal "$2" 'once:ETA' end "shot:screen" -- "$PLAY" "$1"
+	is $STATUS 0 "$1 at $2: $(cat term.txt)"
+	[ -z "${UPDATE:-}" ] || cp screen "$file"
+	cmp -s screen "$file" || complain "$1 at $2 is not as in $file: $(diff "$file" screen | tr '\n' '|')"
+}
+t_screens_are_as_kept() {
+	[ -n "${CHECKING:-}" ] || make -s -C "$ROOT" build/e2e/screen_play || complain "screen_play cannot be built"
+	local scene size
+	for scene in half hundred joining; do
+		for size in 40x8 80x24 120x40; do
+			golden_screen $scene $size
+		done
+	done
+}
+t_colours_follow_the_state() {
+	on_terminal 120x40 end "color:screen" -- "$PLAY" half
+	has screen "{32}working{0}"
+	has screen "{33}image 41 %{0}"
+	has screen "{33}package install{0}"
+	has screen "{31}1 failed{0}"
+}
+# One view is on the screen whatever the window did between two draws; where it only became wider, there is one in all.
+t_the_window_changes() {
+	on_terminal 80x24 'once:ETA' send:a size:120x24 send:a 'expect:1m14s' size:120x40 send:a 'expect:1m15s' shot:wide \
+		size:100x40 send:a 'expect:1m16s' size:50x40 send:a 'expect:1m17s' size:40x40 send:a 'expect:1m18s' shot:narrow \
+		send:q end -- "$PLAY" keys
+	is $STATUS 0 "wider and narrower: $(cat term.txt)"
+	is "$(grep -c . wide)" 10 "lines of the wide one ($(cat wide))"
+	is "$(grep -c ETA narrow)" 1 "views on the narrow one ($(cat narrow))"
+	on_terminal 80x24 send:a 'expect:1m14s' size:80x8 send:a 'expect:1m15s' shot:low size:40x6 send:a 'expect:1m16s' shot:small \
+		size:200x50 send:a 'expect:1m17s' send:q end -- "$PLAY" keys
+	is $STATUS 0 "lower: $(cat term.txt)"
+	is "$(grep -c ETA low) $(grep -c ETA small)" "1 1" "views on the low one ($(cat low small))"
+}
+
+# ---- runs ----
+
+t_a_run() {
+	LOCAL='boot_delay = "1s";'
+	JOB='join = { gap = 0.1; };'
+	script_lines 120
+	config 'pods = 2;'
+	on_terminal 80x24 'once:ETA' 'expect:PHASE[^\n]*\n[^\n]* booting' shot:booting 'expect:working' 'expect:of audio' shot:working end shot:end -- \
+		"$BURST" run --anew
+	is $STATUS 0 "exit status: $(cat term.txt)"
+	is "$(wavs)" 120 files
+	has booting "e2e  run "
+	has booting "cap \$1.00, 10m"
+	has booting "Ctrl-C "
+	grep -qE '^\[[#.]+\]  [0-9]+ %  [0-9]+/120  [0-9]+s  ETA [0-9]+s$' working || complain "no progress: $(cat working)"
+	grep -qE '^\$0\.00[0-9]* of \$1\.00, about \$0\.0[0-9]+ in total  .* of audio$' working || complain "no cost: $(cat working)"
+	grep -qE '^local-[0-9a-f…]+ +no GPU +local here +0\.69 +[0-9]+ .*working$' working || complain "no pod: $(cat working)"
+	! grep -q 'ETA' end || complain "the view stays: $(cat end)"
+}
+t_a_run_in_a_small_window() {
+	script_lines 40
+	config 'pods = 2;'
+	on_terminal 40x6 'once:ETA' 'expect:[0-9]/40 .*ETA' shot:screen end -- "$BURST" run
+	is $STATUS 0 "exit status: $(cat term.txt)"
+	has screen " of \$1.00, "
+}
+t_ctrl_c_says_what_happens_next() {
+	slow_segments 40
+	on_terminal 100x24 'expect:working' 'send:\x03' 'expect:stopping: fetching' 'expect:Ctrl-C again releases the pods now' \
+		end shot:end -- "$BURST" run
+	is $STATUS 130 "exit status: $(cat term.txt)"
+	has end "stopping: fetching what is finished"
+	grep -q 'burst resume' end || complain "how to go on is not said: $(cat end)"
+}
+t_without_colours() {
+	script_lines 5
+	config
+	NO_COLOR=1 on_terminal 80x24 'expect:ETA' color:screen end -- "$BURST" run
+	hasnt screen "{"
+	on_terminal 80x24 'expect:ETA' color:screen end -- "$BURST" run --no-color --anew
+	hasnt screen "{"
+}
+t_a_dumb_terminal() {
+	LOCAL='boot_delay = "500ms";'
+	script_lines 5
+	config
+	TERM=dumb on_terminal 80x24 end color:screen -- "$BURST" run
+	is $STATUS 0 "exit status: $(cat term.txt)" # a sequence would end it
+	grep -qE '^20[0-9-]+T[0-9:]+Z pod local-[0-9a-f]+: (working|preparing|gone)$' screen || complain "no plain line: $(cat screen)"
+}
+t_piped() {
+	LOCAL='boot_delay = "500ms";'
+	script_lines 5
+	config
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	grep -qE '^20[0-9-]+T[0-9:]+Z renting a pod \(no GPU, local here, \$0\.6900 an hour\)$' err.txt || complain "no offer: $(cat err.txt)"
+	grep -qE '^20[0-9-]+T[0-9:]+Z 5/5 \(100 %\), [0-9]+s of audio, ETA [0-9]+s, \$0\.0[0-9]+ of \$1\.00, about \$0\.0[0-9]+ in total$' err.txt ||
+		complain "no total: $(cat err.txt)"
+	is "$(grep -oE 'Z pod [^ :]+' err.txt | sort -u | wc -l)" 1 "names of the pod"
+	LC_ALL=C grep -q $'\033' err.txt && complain "it drives a terminal"
+}
+t_by_script() {
+	command -v script >/dev/null || { skip "no script(1)"; return; }
+	script_lines 5
+	config
+	script -qefc "stty cols 100 rows 20; exec '$BURST' run" /dev/null </dev/null >typed.txt 2>&1
+	is $? 0 "exit status ($(tail -n 2 typed.txt))"
+	has typed.txt "5/5"
+}
+t_in_tmux() {
+	command -v tmux >/dev/null || { skip "no tmux"; return; }
+	slow_segments 12
+	tmux -S "$T/tmux" -f /dev/null new-session -d -x 80 -y 24 "'$BURST' run; echo \"exit \$?\"; sleep 60"
+	shown() { tmux -S "$T/tmux" capture-pane -p -S - | grep -c "$1"; }
+	shows() { [ "$(shown "$1")" -ge 1 ]; }
+	wait_for 30 "a pod at work" shows working
+	tmux -S "$T/tmux" resize-window -x 60 -y 20
+	tmux -S "$T/tmux" resize-window -x 110 -y 30
+	wait_for 20 "progress" shows "[1-9]/12"
+	is "$(shown ETA)" 1 "views ($(tmux -S "$T/tmux" capture-pane -p -S -))"
+	wait_for 30 "its end" shows "exit 0"
+	is "$(shown ETA)" 0 "views that are left ($(tmux -S "$T/tmux" capture-pane -p -S -))"
+	tmux -S "$T/tmux" kill-server
+}
+
+run_tests "$@"
