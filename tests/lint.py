@@ -222,6 +222,21 @@ def check_named_files(path):
             complain(f"{path} names the file {name}, which does not exist")
 
 
+def anchors(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", read(path), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^a-z0-9 _-]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def check_page_links(path):
+    for link, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", read(path)):
+        target = os.path.normpath(os.path.join(os.path.dirname(path), link)) if link else path
+        if not os.path.exists(target):
+            complain(f"{path} links to {link}, which does not exist")
+        elif anchor and anchor not in anchors(target):
+            complain(f"{path} links to {target}#{anchor}, which has no such heading")
+
+
 def check_promises():
     """Each row of the table names tests, and nothing but tests, in its last column."""
     path = "tests/README.md"
@@ -239,9 +254,7 @@ def check_pages():
     for path in git_files("*.md"):
         check_named_tests(path)
         check_named_files(path)
-        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", read(path)):
-            if not os.path.exists(os.path.join(os.path.dirname(path), link)):
-                complain(f"{path} links to {link}, which does not exist")
+        check_page_links(path)
     check_promises()
 
 

@@ -105,8 +105,9 @@ plan_accepts() { # plan_accepts WHERE: the burst.cfg of this folder
 	local flags=
 	! grep -qE '^provider *= *.*(runpod|modal)' burst.cfg || flags=--list-prices
 	# shellcheck disable=SC2086
-	timeout 60 "$BURST" plan $flags >plan.txt 2>&1 </dev/null || complain "$1: $(grep '^burst:' plan.txt | head -n 2 | tr '\n' '|')"
-	has plan.txt segment
+	timeout 60 "$BURST" plan $flags >plan.txt 2>&1 </dev/null || grep -q 'no estimate: the speed of this command' plan.txt ||
+		complain "$1: $(grep '^burst:' plan.txt | head -n 2 | tr '\n' '|')"
+	grep -qE 'segment|no estimate' plan.txt || complain "$1: no plan: $(tail -n 1 plan.txt)"
 }
 base_config() { # keys of a part come behind
 	grep -q '^provider *=' "$1" || echo 'provider = ["local"];'
