@@ -1,118 +1,209 @@
 /* captions.c - cuts and merges what is heard into captions that can be read. */
 #include "captions.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define SHORTEST_MS 1000
-#define APART_MS    500 /* two that are further apart stay two */
+#define APART_MS    500 /* cues that are further apart share a caption only if they must */
+#define ROOM        (CAPTION_WIDTH * CAPTION_LINES)
 
-struct list {
-	struct caption *items;
+/* What a caption costs: the cheapest way to cut the words is taken. */
+#define COST_SHORT   1e6  /* one that is not shown for a second, times the part that is missing */
+#define COST_SHARED  60.0 /* two cues in one */
+#define COST_APART   120.0
+#define COST_CAPTION 30.0
+#define COST_UNEVEN  20.0 /* times the square of the share of its room that is empty */
+
+/* The smallest part of a text that is not cut. */
+struct word {
+	const char *text;
+	size_t len;
+	int width;          /* columns */
+	bool blank;         /* there is one before it */
+	double cut;         /* cost of a caption that ends here */
+	int64_t begin, end; /* when a caption begins with it, and ends with it */
+	int64_t gap;        /* silence before a cue's first word; -1: it is another */
+};
+
+struct words {
+	struct word *list;
 	size_t count, cap;
 };
 
-size_t captions_wrap(const char *text, struct piece **out)
-{
-	struct piece *lines = NULL;
-	size_t count = 0, cap = 0;
+/* ---- words ---- */
 
-	while (*text) {
-		const char *cut = NULL, *p = text;
-		for (size_t chars = 0; *p; p++) {
-			if (*p == ' ' && (chars <= CAPTION_WIDTH || !cut))
-				cut = p;
-			chars += ((unsigned char)*p & 0xc0) != 0x80;
-			if (chars > CAPTION_WIDTH && cut)
-				break;
-		}
-		if (!*p && (!cut || split_chars(text, (size_t)(p - text)) <= CAPTION_WIDTH))
-			cut = p;
-		GROW(lines, count, cap);
-		lines[count++] = (struct piece){text, (size_t)(cut - text)};
-		text = cut + (*cut == ' ');
+/* Letters of East Asia and pictures take two columns; text may be cut between any two of them. */
+static bool is_wide(uint32_t c)
+{
+	return (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
+	       (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
+	       (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
+	       (c >= 0xffe0 && c <= 0xffe6) || (c >= 0x1f300 && c <= 0x1faff) ||
+	       (c >= 0x20000 && c <= 0x3fffd);
+}
+
+/* Marks and joiners that belong to the character before them. */
+static bool is_mark(uint32_t c)
+{
+	return (c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f) ||
+	       (c >= 0x20d0 && c <= 0x20ff) || (c >= 0x1f3fb && c <= 0x1f3ff) || c == 0xe31 ||
+	       (c >= 0xe34 && c <= 0xe3a) || (c >= 0xe47 && c <= 0xe4e);
+}
+
+static int width_of(uint32_t c)
+{
+	return is_mark(c) ? 0 : is_wide(c) ? 2 : 1;
+}
+
+/* No line begins with it. */
+static bool stays_behind(uint32_t c, const char *at, size_t len)
+{
+	return is_mark(c) || split_end(at, len) != SPLIT_WORD ||
+	       strchr(")]}\xbb", c < 0x100 ? (int)c : 'x') || c == 0x300d || c == 0x300f ||
+	       c == 0xff09 || c == 0x201d || c == 0x2019;
+}
+
+/* May a line end between two characters that no blank separates? */
+static bool may_part(uint32_t before, uint32_t after, const char *at, size_t len)
+{
+	return (is_wide(before) || is_wide(after)) && before != 0x200d &&
+	       !stays_behind(after, at, len);
+}
+
+static double cost_of_cut(const struct word *w)
+{
+	switch (split_end(w->text, w->len)) {
+	case SPLIT_STOP: return 2;
+	case SPLIT_COMMA: return 6;
+	case SPLIT_WORD: break;
 	}
-	*out = lines;
-	return count;
+	return w->width <= 3 ? 30 : 20; /* an article or a preposition goes with what follows */
 }
 
-static size_t lines_of(const char *text, size_t len)
+/* The word at *at, which moves behind it; false at the end of the text. */
+static bool next_word(const char **at, struct word *w)
 {
-	CLEANUP(free_text) char *copy = xstrndup(text, len);
-	struct piece *lines;
-	size_t count = captions_wrap(copy, &lines);
+	uint32_t before = 0;
 
-	free(lines);
-	return count;
+	*w = (struct word){.blank = **at == ' ', .gap = -1};
+	*at += w->blank;
+	w->text = *at;
+	while (**at && **at != ' ') {
+		const char *next = *at;
+		uint32_t c = utf8_next(&next);
+		if (w->len && (w->width + width_of(c) > CAPTION_WIDTH ||
+			       may_part(before, c, *at, (size_t)(next - *at))))
+			break;
+		w->width += width_of(c);
+		w->len += (size_t)(next - *at);
+		*at = next;
+		before = c;
+	}
+	w->cut = cost_of_cut(w);
+	return w->len > 0;
 }
 
-size_t captions_needed(const char *text)
+static void add_word(struct words *to, const struct word *w)
 {
-	return (lines_of(text, strlen(text)) + CAPTION_LINES - 1) / CAPTION_LINES;
+	GROW(to->list, to->count, to->cap);
+	to->list[to->count++] = *w;
 }
 
-/* ---- cutting ---- */
+/* ---- lines ---- */
 
-/* The blank nearest to the aim; one behind a comma or the like may be three times as far. NULL:
- * none. */
-static const char *cut_near(const char *from, const char *aim, const char *end)
+/* Adds a word to the last of the lines, else to a new one. */
+struct lines {
+	size_t count;
+	int width; /* of the last one */
+};
+
+static void lines_add(struct lines *l, const struct word *w)
 {
-	const char *best = NULL;
-	ptrdiff_t least = 0;
+	int width = l->width + (w->blank && l->width) + w->width;
 
-	for (const char *p = from + 1; p < end; p++) {
-		if (*p != ' ')
+	if (!l->count || width > CAPTION_WIDTH) {
+		l->count++;
+		width = w->width;
+	}
+	l->width = width;
+}
+
+static int width_between(const struct words *words, size_t from, size_t to)
+{
+	int width = 0;
+
+	for (size_t i = from; i < to; i++)
+		width += words->list[i].width + (i > from && words->list[i].blank);
+	return width;
+}
+
+/* The word that the second of two lines begins with; 0: the text does not fit into two. */
+static size_t best_break(const struct words *words)
+{
+	size_t best = 0;
+	double least = 0;
+
+	for (size_t i = 1; i < words->count; i++) {
+		int first = width_between(words, 0, i),
+		    second = width_between(words, i, words->count);
+		double cost = abs(first - second) + words->list[i - 1].cut;
+		if (first > CAPTION_WIDTH || second > CAPTION_WIDTH || (best && cost >= least))
 			continue;
-		ptrdiff_t far = p > aim ? p - aim : aim - p;
-		if (!strchr(".,;:!?)", p[-1]))
-			far = 3 * far + 6;
-		if (!best || far < least) {
-			best = p;
-			least = far;
-		}
+		best = i;
+		least = cost;
 	}
 	return best;
 }
 
-/* Cuts into `parts` of like length; false when one of them needs more lines than a caption has. */
-static bool cut_evenly(const char *text, size_t parts, struct piece *out)
+static struct piece line_of(const struct words *words, size_t from, size_t to)
 {
-	const char *from = text, *end = text + strlen(text);
+	const struct word *first = &words->list[from], *last = &words->list[to - 1];
 
-	for (size_t i = 0; i < parts; i++) {
-		const char *stop =
-			i + 1 == parts
-				? end
-				: cut_near(from, from + (end - from) / (ptrdiff_t)(parts - i), end);
-		if (!stop)
-			return false;
-		out[i] = (struct piece){from, (size_t)(stop - from)};
-		if (lines_of(from, out[i].len) > CAPTION_LINES)
-			return false;
-		from = stop + (*stop == ' ');
-	}
-	return true;
+	return (struct piece){first->text, (size_t)(last->text + last->len - first->text)};
 }
 
-static void cut_by_lines(const char *text, size_t parts, struct piece *out)
+size_t captions_wrap(const char *text, struct piece **out)
 {
-	struct piece *lines;
-	size_t count = captions_wrap(text, &lines);
+	struct words words = {0};
+	struct word w;
+	struct piece *pieces = NULL;
+	size_t count = 0, cap = 0, from = 0;
+	struct lines lines = {0};
 
-	for (size_t i = 0; i < parts; i++) {
-		const struct piece *last = &lines[MIN((i + 1) * CAPTION_LINES, count) - 1];
-		out[i].text = lines[i * CAPTION_LINES].text;
-		out[i].len = (size_t)(last->text + last->len - out[i].text);
+	while (next_word(&text, &w))
+		add_word(&words, &w);
+	int all = width_between(&words, 0, words.count);
+	size_t second = all > CAPTION_WIDTH && all <= ROOM + 1 ? best_break(&words) : 0;
+	for (size_t i = 0; i < words.count; i++) {
+		size_t before = lines.count;
+		lines_add(&lines, &words.list[i]);
+		if (i == 0 || (second ? i != second : lines.count == before))
+			continue;
+		GROW(pieces, count, cap);
+		pieces[count++] = line_of(&words, from, i);
+		from = i;
 	}
-	free(lines);
+	if (words.count) {
+		GROW(pieces, count, cap);
+		pieces[count++] = line_of(&words, from, words.count);
+	}
+	free(words.list);
+	*out = pieces;
+	return count;
 }
 
-/* The pause of the voice that is nearest, when one is near enough; else the time that the lengths
- * give. */
-static int64_t snap(const struct cue *cue, int64_t at, int64_t reach)
+/* ---- times ---- */
+
+/* The nearest pause of the voice if one is near enough, else the time that the lengths give. *from:
+ * the first pause that a later time may need, too. */
+static int64_t snap(const struct cue *cue, int64_t at, int64_t reach, size_t *from)
 {
 	int64_t best = at, least = reach;
 
-	for (size_t i = 0; i < cue->pause_count; i++) {
+	while (*from < cue->pause_count && cue->pauses[*from] <= at - reach)
+		++*from;
+	for (size_t i = *from; i < cue->pause_count && cue->pauses[i] < at + least; i++) {
 		int64_t far = llabs((long long)(cue->pauses[i] - at));
 		if (far < least) {
 			best = cue->pauses[i];
@@ -122,88 +213,164 @@ static int64_t snap(const struct cue *cue, int64_t at, int64_t reach)
 	return best;
 }
 
-static void add(struct list *to, const struct piece *text, int64_t begin, int64_t end)
+static void set_times(struct word *words, size_t count, const struct cue *cue, size_t captions)
 {
+	size_t all = split_chars(cue->text, strlen(cue->text)), done = 0, pause = 0;
+	int64_t length = cue->end - cue->begin, time = cue->begin;
+	const char *at = cue->text;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *stop = words[i].text + words[i].len;
+		done += split_chars(at, (size_t)(stop - at));
+		at = stop;
+		int64_t end = cue->begin + (int64_t)((double)length * (double)done / (double)all);
+		words[i].begin = time;
+		time = MAX(time, snap(cue, end, length / (int64_t)(3 * captions), &pause));
+		words[i].end = time;
+	}
+	words[count - 1].end = cue->end;
+}
+
+/* gap: the silence before it. */
+static void add_cue(struct words *to, const struct cue *cue, int64_t gap)
+{
+	const char *at = cue->text;
+	size_t first = to->count;
+	struct lines lines = {0};
+	struct word w;
+
+	while (next_word(&at, &w)) {
+		lines_add(&lines, &w);
+		add_word(to, &w);
+	}
+	if (to->count == first)
+		return;
+	set_times(&to->list[first], to->count - first, cue,
+		  (lines.count + CAPTION_LINES - 1) / CAPTION_LINES);
+	to->list[first].blank = true;
+	to->list[first].gap = gap;
+	to->list[to->count - 1].cut = 0;
+}
+
+/* ---- the cheapest cut ---- */
+
+/* Cues that may share captions. */
+struct group {
+	struct words words;
+	int64_t next;     /* when what follows begins; INT64_MAX: nothing does */
+	int64_t shortest; /* a second, and APART_MS */
+	int64_t apart;
+};
+
+/* Of a caption from one word to before another; gaps: cost of those within. */
+static double cost_of(const struct group *g, size_t from, size_t to, int width, double gaps)
+{
+	const struct word *first = &g->words.list[from], *last = &g->words.list[to - 1];
+	int64_t next = to < g->words.count    ? g->words.list[to].begin
+		       : g->next == INT64_MAX ? last->end /* better joined than left over */
+					      : g->next;
+	int64_t shown = MIN(MAX(last->end, first->begin + g->shortest), next) - first->begin;
+	double empty = 1 - MIN((double)width / ROOM, 1);
+	double cost = COST_CAPTION + COST_UNEVEN * empty * empty + last->cut + gaps;
+
+	if (shown < g->shortest)
+		cost += COST_SHORT * (double)(g->shortest - shown) / (double)g->shortest;
+	return cost;
+}
+
+/* Fills in, for each word, where the cheapest caption that ends with it begins. */
+static void cut_cheaply(const struct group *g, size_t *begins)
+{
+	size_t count = g->words.count;
+	double *least = xcalloc(count + 1, sizeof(*least));
+
+	for (size_t i = 1; i <= count; i++)
+		least[i] = INFINITY;
+	for (size_t from = 0; from < count; from++) {
+		struct lines lines = {0};
+		double gaps = 0;
+		int width = 0;
+		for (size_t i = from; i < count; i++) {
+			const struct word *w = &g->words.list[i];
+			lines_add(&lines, w);
+			if (lines.count > CAPTION_LINES)
+				break;
+			width += w->width + w->blank;
+			if (i > from && w->gap >= 0)
+				gaps += w->gap > g->apart ? COST_APART : COST_SHARED;
+			double cost = least[from] + cost_of(g, from, i + 1, width, gaps);
+			if (cost >= least[i + 1])
+				continue;
+			least[i + 1] = cost;
+			begins[i] = from;
+		}
+	}
+	free(least);
+}
+
+struct list {
+	struct caption *items;
+	size_t count, cap;
+};
+
+static void add_caption(struct list *to, const struct group *g, size_t from, size_t stop)
+{
+	const struct word *words = g->words.list;
+	struct str text = STR_INIT;
+
+	for (size_t i = from; i < stop; i++) {
+		str_add(&text, i > from && words[i].blank ? " " : "");
+		str_addn(&text, words[i].text, words[i].len);
+	}
+	int64_t next = stop < g->words.count ? words[stop].begin : g->next;
+	int64_t begin = words[from].begin, end = words[stop - 1].end;
+	end = MAX(end, MIN(begin + g->shortest, next));
 	GROW(to->items, to->count, to->cap);
-	to->items[to->count++] = (struct caption){xstrndup(text->text, text->len), begin, end};
+	to->items[to->count++] = (struct caption){str_detach(&text), begin, end};
 }
 
-static void add_cue(struct list *to, const struct cue *cue)
+static void add_group(struct list *to, struct group *g)
 {
-	size_t all = strlen(cue->text), parts = captions_needed(cue->text);
-	struct piece *pieces = xcalloc(MAX(parts, (size_t)1), sizeof(*pieces));
-	int64_t length = cue->end - cue->begin, begin = cue->begin;
+	size_t count = g->words.count, first = to->count;
+	size_t *begins = xcalloc(count + 1, sizeof(*begins));
 
-	if (parts > 1 && !cut_evenly(cue->text, parts, pieces))
-		cut_by_lines(cue->text, parts, pieces);
-	else if (parts == 1)
-		pieces[0] = (struct piece){cue->text, all};
-	for (size_t i = 0; i < parts; i++) {
-		double done = (double)(pieces[i].text + pieces[i].len - cue->text) / (double)all;
-		int64_t end = i + 1 == parts
-				      ? cue->end
-				      : snap(cue, cue->begin + (int64_t)((double)length * done),
-					     length / (int64_t)(3 * parts));
-		end = MAX(end, begin);
-		add(to, &pieces[i], begin, end);
-		begin = end;
+	cut_cheaply(g, begins);
+	for (size_t stop = count; stop > 0; stop = begins[stop - 1])
+		add_caption(to, g, begins[stop - 1], stop);
+	for (size_t a = first, b = to->count; a + 1 < b; a++, b--) { /* they came last to first */
+		struct caption swapped = to->items[a];
+		to->items[a] = to->items[b - 1];
+		to->items[b - 1] = swapped;
 	}
-	free(pieces);
+	free(begins);
+	g->words.count = 0;
 }
 
-/* ---- merging ---- */
-
-/* b is shown with a. */
-static bool merge(struct caption *a, struct caption *b, int64_t apart)
+/* Is the cue on screen for too short a time, if it has a caption of its own? */
+static bool is_short(const struct cue *cues, size_t count, size_t i, int64_t shortest)
 {
-	if (b->begin - a->end > apart)
-		return false;
-	CLEANUP(free_text) char *both = xasprintf("%s %s", a->text, b->text);
-	if (lines_of(both, strlen(both)) > CAPTION_LINES)
-		return false;
-	free(a->text);
-	free(b->text);
-	a->text = TAKE(both);
-	a->end = b->end;
-	*b = (struct caption){0};
-	return true;
-}
-
-/* As long as it may stay before the next one begins. */
-static void stay(struct caption *c, const struct caption *next, int64_t shortest)
-{
-	if (c->end - c->begin < shortest)
-		c->end = next ? MAX(c->end, MIN(c->begin + shortest, next->begin)) : c->end;
-}
-
-static void merge_short(struct list *list, int rate)
-{
-	int64_t shortest = (int64_t)rate * SHORTEST_MS / 1000,
-		apart = (int64_t)rate * APART_MS / 1000;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->count; i++) {
-		struct caption now = list->items[i], *last = kept ? &list->items[kept - 1] : NULL;
-		bool last_is_short = last && now.begin - last->begin < shortest &&
-				     last->end - last->begin < shortest;
-		bool is_short = now.end - now.begin < shortest;
-		bool ends = i + 1 == list->count || list->items[i + 1].begin - now.end > apart;
-		if (last && (last_is_short || (is_short && ends)) && merge(last, &now, apart))
-			continue;
-		list->items[kept++] = now;
-	}
-	list->count = kept;
-	for (size_t i = 0; i < kept; i++)
-		stay(&list->items[i], i + 1 < kept ? &list->items[i + 1] : NULL, shortest);
+	return (i + 1 < count ? cues[i + 1].begin : cues[i].end) - cues[i].begin < shortest;
 }
 
 size_t captions_make(struct caption **out, const struct cue *cues, size_t count, int rate)
 {
+	struct group g = {.shortest = (int64_t)rate * SHORTEST_MS / 1000,
+			  .apart = (int64_t)rate * APART_MS / 1000};
 	struct list list = {0};
 
-	for (size_t i = 0; i < count; i++)
-		add_cue(&list, &cues[i]);
-	merge_short(&list, rate);
+	for (size_t i = 0; i < count; i++) {
+		int64_t gap = i ? cues[i].begin - cues[i - 1].end : 0;
+		bool shares = i && gap < g.shortest &&
+			      (is_short(cues, count, i - 1, g.shortest) ||
+			       is_short(cues, count, i, g.shortest));
+		g.next = cues[i].begin;
+		if (!shares)
+			add_group(&list, &g);
+		add_cue(&g.words, &cues[i], gap);
+	}
+	g.next = INT64_MAX;
+	add_group(&list, &g);
+	free(g.words.list);
 	*out = list.items;
 	return list.count;
 }

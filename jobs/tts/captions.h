@@ -17,7 +17,7 @@ struct cue {
 	size_t pause_count;
 };
 
-#define CAPTION_WIDTH 42
+#define CAPTION_WIDTH 42 /* a character of Chinese, Japanese or Korean counts as two */
 #define CAPTION_LINES 2
 
 struct caption {
@@ -25,18 +25,17 @@ struct caption {
 	int64_t begin, end; /* samples */
 };
 
-/* A text of more than 2 lines becomes several captions of like length. They follow each other at a
- * pause of the voice where one is near, else by their lengths. One that would be shorter than a
- * second is shown with its neighbour, if both fit and half a second at most is between them, else
- * it stays until the next one begins. The count; *out is to be freed with captions_free(). */
+/* Each cue becomes one caption, or several if it needs more than two lines: they end behind a
+ * sentence, a comma or a word, and at a pause of the voice if one is near. Where one would be
+ * shorter than a second, it shares a caption with its neighbours: cues are joined and cut
+ * elsewhere. A caption stays until the next one begins if it takes that to last a second; the last
+ * one outlasts the track if it must. Only speech of more than 84 characters in a second breaks that
+ * rule. Returns the count; *out is to be freed with captions_free(). */
 size_t captions_make(struct caption **out, const struct cue *cues, size_t count, int rate);
 void captions_free(struct caption *captions, size_t count);
 
-/* How many captions a text becomes before short ones are merged. */
-size_t captions_needed(const char *text);
-
-/* Lines as full as they get; a word longer than a line stands alone on its own. *out is to be
- * freed; its texts are the text's. */
+/* Cuts a text into lines: two of like length if that is enough, else full ones. A word longer than
+ * a line is cut. *out is to be freed; its texts are the text's. Returns the count. */
 size_t captions_wrap(const char *text, struct piece **out);
 
 #endif

@@ -108,7 +108,7 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 	return open_wav(t->work, "convert.wav", out, info, err);
 }
 
-/* Where a text that needs several captions may be cut. What cannot be heard is cut by its length.
+/* Where a text of more than a line may be cut. What cannot be heard is cut by its length.
  */
 static void find_pauses(const struct track *t, FILE *f, const struct wav_info *info,
 			struct cue *cue)
@@ -116,7 +116,7 @@ static void find_pauses(const struct track *t, FILE *f, const struct wav_info *i
 	int64_t *pauses;
 	int count;
 
-	if (!t->subtitles || captions_needed(cue->text) < 2 ||
+	if (!t->subtitles || strlen(cue->text) <= CAPTION_WIDTH ||
 	    (count = wav_pauses(f, info, &pauses, NULL)) < 0)
 		return;
 	for (int i = 0; i < count; i++)

@@ -226,8 +226,10 @@ int script_chapter(struct script *s, const char *title)
 /* Two items of a list would run into each other without a stop between them. */
 static const char *between(const struct script_item *a, const struct script_item *b)
 {
-	return (a->ends_sentence || b->ends_sentence) && !split_ends_with_stop(a->text) ? ". "
-											: " ";
+	bool stop = (a->ends_sentence || b->ends_sentence) &&
+		    split_end(a->text, strlen(a->text)) == SPLIT_WORD;
+
+	return stop ? ". " : " ";
 }
 
 static bool may_merge(const struct script_item *a, const struct script_item *b,

@@ -5,19 +5,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* One code point; the text is valid UTF-8 and not at its end. */
-static uint32_t code_point(const char **text)
-{
-	const unsigned char *p = (const unsigned char *)*text;
-	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-	uint32_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
-
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | (p[i] & 0x3f);
-	*text += n;
-	return c;
-}
-
 static bool is_space(uint32_t c)
 {
 	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
@@ -74,7 +61,7 @@ void split_normalise(struct str *to, const char *text, size_t len)
 
 	for (const char *p = text, *end = text + len; p < end;) {
 		const char *from = p;
-		uint32_t c = code_point(&p);
+		uint32_t c = utf8_next(&p);
 		if (is_space(c)) {
 			blank = true;
 			continue;
@@ -91,7 +78,7 @@ void split_normalise(struct str *to, const char *text, size_t len)
 bool split_has_words(const char *text)
 {
 	for (const char *p = text; *p;) {
-		uint32_t c = code_point(&p);
+		uint32_t c = utf8_next(&p);
 		if (c < 0x80 ? isalnum((int)c) || strchr("%&+=@$#", (int)c)
 			     : c >= 0xa2 && !is_space(c) && !is_unseen(c) && !is_joined(c) &&
 				       !is_stop(c) && !is_comma(c) && !is_closing(c) &&
@@ -102,15 +89,16 @@ bool split_has_words(const char *text)
 	return false;
 }
 
-bool split_ends_with_stop(const char *text)
+enum split_end split_end(const char *text, size_t len)
 {
-	bool stop = false;
+	enum split_end found = SPLIT_WORD;
 
-	while (*text) {
-		uint32_t c = code_point(&text);
-		stop = is_stop(c) || is_comma(c) || (stop && is_closing(c));
+	for (const char *end = text + len; text < end;) {
+		uint32_t c = utf8_next(&text);
+		if (!is_closing(c))
+			found = is_stop(c) ? SPLIT_STOP : is_comma(c) ? SPLIT_COMMA : SPLIT_WORD;
 	}
-	return stop;
+	return found;
 }
 
 size_t split_chars(const char *text, size_t len)
@@ -178,10 +166,10 @@ static struct cuts find_cuts(const char *text, size_t window, size_t min)
 	bool after_stop = false;
 
 	for (size_t n = 0; n < window && *p; n++) {
-		uint32_t c = code_point(&p);
+		uint32_t c = utf8_next(&p);
 		const char *ahead = p;
 		after_stop = is_stop(c) || (after_stop && is_closing(c));
-		if (n + 1 < min || !*p || is_joined(code_point(&ahead)) || c == 0x200d)
+		if (n + 1 < min || !*p || is_joined(utf8_next(&ahead)) || c == 0x200d)
 			continue;
 		note_cut(&cuts, text, p, c, after_stop);
 	}

@@ -22,8 +22,9 @@ struct piece {
 void split_normalise(struct str *to, const char *text, size_t len);
 /* Is there anything in it that can be spoken: a letter, a digit, a symbol with a name? */
 bool split_has_words(const char *text);
-/* Does it end with a stop or a comma, quotes and brackets aside? */
-bool split_ends_with_stop(const char *text);
+/* What a valid text ends with, quotes and brackets aside. */
+enum split_end { SPLIT_WORD, SPLIT_COMMA, SPLIT_STOP };
+enum split_end split_end(const char *text, size_t len);
 size_t split_chars(const char *text, size_t len);
 
 /* Cuts a normalised text: at the last end of a sentence that fits, else at the last comma or its

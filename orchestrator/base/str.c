@@ -110,6 +110,18 @@ size_t utf8_sequence(const unsigned char *p, size_t left)
 	return len;
 }
 
+uint32_t utf8_next(const char **text)
+{
+	const unsigned char *p = (const unsigned char *)*text;
+	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	uint32_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	*text += n;
+	return c;
+}
+
 bool utf8_valid(const char *bytes, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)bytes;

@@ -50,6 +50,9 @@ bool ends_with(const char *text, const char *suffix);
 /* Length of the valid UTF-8 sequence at p (1-4), or 0 when there is none. Overlong forms and
  * surrogates are invalid. */
 size_t utf8_sequence(const unsigned char *p, size_t left);
+/* The code point at *text, which moves behind it. The text must be valid UTF-8 and not at its end.
+ */
+uint32_t utf8_next(const char **text);
 bool utf8_valid(const char *bytes, size_t len);
 /* Whether the valid sequence of this length at p would drive a terminal or turn text around:
  * control characters (C0, DEL, C1), line separators, and the marks of writing direction. */

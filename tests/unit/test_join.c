@@ -286,14 +286,20 @@ static const struct {
 } captions[] = {
 	{"one line", "Short.", "00:00:00,000 --> 00:00:10,000\nShort.\n"},
 	{"two lines", "This is a text that does not fit into one line of forty-two.",
-	 "00:00:00,000 --> 00:00:10,000\nThis is a text that does not fit into one\nline of "
+	 "00:00:00,000 --> 00:00:10,000\nThis is a text that does\nnot fit into one line of "
 	 "forty-two.\n"},
 	{"just 42", "123456789 123456789 123456789 123456789 12",
 	 "00:00:00,000 --> 00:00:10,000\n123456789 123456789 123456789 123456789 12\n"},
 	{"a word that is too long",
 	 "Short Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch here.",
 	 "00:00:00,000 --> "
-	 "00:00:10,000\nShort\nLlanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch\n"},
+	 "00:00:10,000\nShort\nLlanfairpwllgwyngyllgogerychwyrndrobwlllla\n"},
+	{"a line ends behind a comma", "When the wind had gone, they sat and looked at the sea.",
+	 "00:00:00,000 --> 00:00:10,000\nWhen the wind had gone,\nthey sat and looked at the "
+	 "sea.\n"},
+	{"a text without blanks", "昔々、あるところに、お爺さんとお婆さんが住んでいました。",
+	 "00:00:00,000 --> "
+	 "00:00:10,000\n昔々、あるところに、\nお爺さんとお婆さんが住んでいました。\n"},
 };
 
 static void caption_lines(void **state)
@@ -347,6 +353,9 @@ static const struct {
 	 {{"One.", 0, 400}, {"Two.", 500, 1200}, {"Three.", 1300, 2500}},
 	 "0-1200 One. Two.; 1300-2500 Three.; "},
 	{"a short one at the end", {{"One.", 0, 1500}, {"Two.", 1700, 2000}}, "0-2000 One. Two.; "},
+	{"the last one outlasts the track",
+	 {{"One.", 0, 1500}, {"Two.", 2600, 2900}},
+	 "0-1500 One.; 2600-3600 Two.; "},
 	{"too far apart: it stays",
 	 {{"One.", 0, 300}, {"Two.", 2000, 3500}},
 	 "0-1000 One.; 2000-3500 Two.; "},
@@ -358,8 +367,8 @@ static const struct {
 	{"three lines would be too many",
 	 {{"Well, there it is now.", 0, 300},
 	  {"This takes two lines of forty-two letters, all of them to the brim.", 400, 4000}},
-	 "0-400 Well, there it is now.; 400-4000 This takes two lines of forty-two letters, all of "
-	 "them to the brim.; "},
+	 "0-2656 Well, there it is now. This takes two lines of forty-two letters,; 2656-4000 all "
+	 "of them to the brim.; "},
 	{"one text in two halves, cut behind its comma",
 	 {{"The first half of a sentence that goes on for long, and then its other half follows at "
 	   "once.",
@@ -385,6 +394,74 @@ static void caption_times(void **state)
 		if (strcmp(str_text(&got), timings[i].want))
 			fail_msg("%s: got \"%s\", want \"%s\"", timings[i].what, str_text(&got),
 				 timings[i].want);
+	}
+}
+
+static uint32_t turn(uint32_t *state)
+{
+	return *state = *state * 1664525 + 1013904223;
+}
+
+/* A text of up to `most` words of up to 14 letters; some end a clause or a sentence. */
+static char *random_text(uint32_t *state, uint32_t most)
+{
+	static const char *const ends[] = {"", "", "", "", "", ",", ".", "!\""};
+	struct str text = STR_INIT;
+
+	for (uint32_t words = 1 + (turn(state) >> 8) % most; words; words--) {
+		str_add(&text, text.len ? " " : "");
+		for (uint32_t n = 1 + (turn(state) >> 8) % 14; n; n--)
+			str_addc(&text, (char)('a' + (turn(state) >> 8) % 26));
+		str_add(&text, ends[(turn(state) >> 8) % ARRAY_LEN(ends)]);
+	}
+	return str_detach(&text);
+}
+
+static void check_caption(const struct caption *c, const struct caption *next, uint32_t seed)
+{
+	struct piece *lines;
+	size_t count = captions_wrap(c->text, &lines);
+
+	for (size_t i = 0; i < count; i++)
+		if (lines[i].len > CAPTION_WIDTH)
+			fail_msg("seed %u: a line of %zu: %s", seed, lines[i].len, c->text);
+	free(lines);
+	if (count > CAPTION_LINES)
+		fail_msg("seed %u: %zu lines: %s", seed, count, c->text);
+	if (c->end - c->begin < 1000)
+		fail_msg("seed %u: only %lld ms: %s", seed, (long long)(c->end - c->begin),
+			 c->text);
+	if (next && c->end > next->begin)
+		fail_msg("seed %u: it ends after the next one begins: %s", seed, c->text);
+}
+
+/* Speech of any rhythm, at 20 characters in a second: no caption is too short, too long or lost. */
+static void captions_of_any_speech(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 1; seed <= 3000; seed++) {
+		uint32_t random = seed;
+		struct cue cues[12];
+		CLEANUP(str_free) struct str all = STR_INIT;
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		struct caption *made;
+		int64_t now = 0;
+		for (size_t i = 0; i < ARRAY_LEN(cues); i++) {
+			char *text = random_text(&random, i % 3 ? 3 : 40);
+			cues[i] =
+				(struct cue){text, now, now + (int64_t)strlen(text) * 50, NULL, 0};
+			now = cues[i].end + (turn(&random) >> 8) % 1200;
+			str_addf(&all, "%s%s", i ? " " : "", text);
+		}
+		size_t count = captions_make(&made, cues, ARRAY_LEN(cues), 1000);
+		for (size_t i = 0; i < count; i++) {
+			check_caption(&made[i], i + 1 < count ? &made[i + 1] : NULL, seed);
+			str_addf(&shown, "%s%s", i ? " " : "", made[i].text);
+		}
+		assert_string_equal(str_text(&shown), str_text(&all));
+		captions_free(made, count);
+		for (size_t i = 0; i < ARRAY_LEN(cues); i++)
+			free((void *)cues[i].text);
 	}
 }
 
@@ -423,6 +500,7 @@ int main(void)
 		cmocka_unit_test(caption_lines),
 		cmocka_unit_test(long_captions),
 		cmocka_unit_test(caption_times),
+		cmocka_unit_test(captions_of_any_speech),
 		cmocka_unit_test(captions_follow_the_voice),
 	};
 
