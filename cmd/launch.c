@@ -446,10 +446,8 @@ static int name_run(struct launch *l, struct err *err)
 {
 	struct run_row same;
 
-	if (!l->queued.run[0]) {
-		run_new_id(l->run.id);
-		return 0;
-	}
+	if (!l->queued.run[0])
+		return run_new_id(l->ctx->store, l->run.id, err);
 	if (store_run(l->ctx->store, l->queued.run, &same, NULL) == 0)
 		return err_set(err, ERR_BUG, "run %s of the queue has already started",
 			       l->queued.run);

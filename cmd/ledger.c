@@ -10,6 +10,7 @@
 #include "bill.h"
 #include "calibrate_job.h"
 #include "ledger_by.h"
+#include "names.h"
 #include "output.h"
 #include "reconcile.h"
 #include "report.h"
@@ -233,7 +234,7 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 	struct run_row run;
 	size_t count = 0;
 
-	if (report_find_run(ctx->store, id, &run, err) < 0 ||
+	if (named_run(ctx->store, id, &run, err) < 0 ||
 	    report_so_far(ctx->store, &run, now, err) < 0 ||
 	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
 		return -1;

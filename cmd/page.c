@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "cmd.h"
 #include "html.h"
+#include "names.h"
 #include "output.h"
 #include "page.h"
 #include "report.h"
@@ -76,7 +77,7 @@ static int gather(struct page *p, const char *run, int64_t since_ms, struct err 
 	if (run) {
 		rows = xcalloc(1, sizeof(*rows));
 		count = 1;
-		if (report_find_run(p->ctx->store, run, rows, err) < 0) {
+		if (named_run(p->ctx->store, run, rows, err) < 0) {
 			free(rows);
 			return -1;
 		}

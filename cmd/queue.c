@@ -7,6 +7,7 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "names.h"
 #include "output.h"
 #include "report.h"
 #include "requests.h"
@@ -222,17 +223,14 @@ static int list_requests(struct cmd_context *ctx, struct err *err)
 
 static int remove_one(struct cmd_context *ctx, const char *name, struct err *err)
 {
-	struct request_row *rows = NULL, row;
-	size_t count = 0;
-	bool bound = false;
+	struct request_row named, row;
 
-	if (store_requests_named(ctx->store, name, &rows, &count, err) < 0)
+	if (named_request(ctx->store, name, &named, err) < 0)
 		return -1;
-	if (count == 1) /* a dead run is nobody's to be cancelled */
-		bound = is_state(&rows[0], "running") && !queue_has_runner(ctx, rows[0].config) &&
-			!run_is_alive(ctx, rows[0].run);
-	free(rows);
-	if (requests_remove(ctx->store, name, bound, clock_wall_ms(), &row, err) < 0)
+	/* a dead run is nobody's to be cancelled */
+	bool bound = is_state(&named, "running") && !queue_has_runner(ctx, named.config) &&
+		     !run_is_alive(ctx, named.run);
+	if (requests_remove(ctx->store, named.id, bound, clock_wall_ms(), &row, err) < 0)
 		return -1;
 	if (!ctx->quiet)
 		output_line(stderr, "request %s: removed", row.id);

@@ -323,7 +323,8 @@ static int start(struct runner *r, struct err *err)
 	struct queued queued = {0};
 	struct queue_reply reply;
 
-	run_new_id(queued.run);
+	if (run_new_id(r->ctx->store, queued.run, err) < 0)
+		return -1;
 	int bound = requests_bind(r->ctx->store, r->config, queued.run, &newest, err);
 	if (bound <= 0)
 		return bound;

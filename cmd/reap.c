@@ -8,6 +8,7 @@
 #include "core/reap.h"
 #include "engine/caller.h"
 #include "launch.h"
+#include "names.h"
 #include "output.h"
 #include "runs.h"
 #include "settle.h"
@@ -511,6 +512,24 @@ static int without_ledger(const struct cmd_context *ctx, struct err *err)
 	return err_wrap(err, "no ledger: pods identified by their markers only");
 }
 
+/* A part of an id becomes the whole one. A pod that the ledger does not know is named by its
+ * vendor's id. */
+static int name_whole(struct cmd_context *ctx, struct err *err)
+{
+	static char whole[sizeof(((struct pod_row *)NULL)->id)];
+	struct pod_row pod;
+
+	if (!ctx->arg_count || ctx->no_ledger.kind)
+		return 0;
+	const char *name = ctx->args[0];
+	int found = name_find_pod(ctx->store, name, &pod, err);
+	if (found <= 0 || !strcmp(name, pod.id) || !strcmp(name, pod.attempt))
+		return found < 0 ? -1 : 0;
+	COPY_TEXT(whole, pod_row_called(&pod));
+	ctx->args[0] = whole;
+	return 0;
+}
+
 static int run_reap(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
@@ -520,6 +539,8 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	if (opt_has(ctx, "force") && !ctx->arg_count)
 		return err_set(err, ERR_USAGE,
 			       "reap: --force needs a POD (`burst reap` lists them)");
+	if (name_whole(ctx, err) < 0)
+		return -1;
 	int settled = settle_runs(ctx, NULL, &left);
 	launch_init(&l, ctx);
 	bool wants_out = settle_wants_out(settled, &left);

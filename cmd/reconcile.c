@@ -9,6 +9,7 @@
 #include "bill.h"
 #include "engine/caller.h"
 #include "launch.h"
+#include "names.h"
 #include "output.h"
 #include "report.h"
 #include "table.h"
@@ -66,7 +67,7 @@ static int find_pods(struct reconciliation *r, const char *run, struct err *err)
 	struct run_row row;
 	size_t count;
 
-	if ((run && report_find_run(store, run, &row, err) < 0) ||
+	if ((run && named_run(store, run, &row, err) < 0) ||
 	    store_pods(store, run ? row.id : NULL, false, &rows, &count, err) < 0)
 		return -1;
 	r->pods = xcalloc(count + 1, sizeof(*r->pods));

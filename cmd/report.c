@@ -407,15 +407,6 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 			print_load(to, &pods[i]);
 }
 
-int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err)
-{
-	if (store_run(store, id, out, err) == 0)
-		return 0;
-	return err->kind == ERR_NOT_FOUND
-		       ? err_set(err, ERR_USAGE, "no run \"%.24s\"; `burst ledger` lists them", id)
-		       : -1;
-}
-
 static int count_segments(struct store *store, struct run_row *run, struct err *err)
 {
 	struct segment_row *rows = NULL;

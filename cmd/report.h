@@ -52,9 +52,6 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 /* Names each pod that may still bill, and what ends it, on stderr. */
 void report_unreleased(const struct pod_row *pods, size_t count);
 
-/* The run that the user means: ERR_USAGE with a hint when there is none. */
-int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err);
-
 /* The billed, the computed and the wasted time of a run, and its cost, are those of its pods. */
 int report_sum(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);
 

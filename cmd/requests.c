@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/crypto.h"
+#include "names.h"
 
 enum outcome requests_judge(int exit_status, bool died, bool stopped)
 {
@@ -43,18 +43,16 @@ static int abandon(struct store *s)
 	return -1;
 }
 
-/* Sortable by time, unique by chance, and never a run's id: q1121-004107-9f3a. */
+/* Never a run's id, none of which begins with a q. */
 static int draw_id(struct store *s, struct request_row *row, struct err *err)
 {
 	struct request_row *same = NULL;
-	char when[32], random[5];
+	char drawn[NAME_LEN + 1];
 	size_t count = 1;
 
-	clock_rfc3339(when, sizeof(when), row->created_ms);
 	while (count) {
-		random_hex(random, 2);
-		snprintf(row->id, sizeof(row->id), "q%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8,
-			 when + 11, when + 14, when + 17, random);
+		name_draw(drawn);
+		snprintf(row->id, sizeof(row->id), "q%s", drawn);
 		if (store_requests_named(s, row->id, &same, &count, err) < 0)
 			return -1;
 		free(same);
@@ -232,29 +230,10 @@ int requests_died(struct store *s, const char *config, const char *run, struct e
 
 /* ---- removing, leaving ---- */
 
-static int find_one(struct store *s, const char *name, struct request_row *out, struct err *err)
-{
-	struct request_row *rows = NULL;
-	size_t count = 0;
-
-	if (store_requests_named(s, name, &rows, &count, err) < 0)
-		return -1;
-	if (count == 1)
-		*out = rows[0];
-	free(rows);
-	if (count > 1)
-		return err_set(err, ERR_USAGE,
-			       "more than one request begins with \"%s\": give more of its id",
-			       name);
-	return count ? 0
-		     : err_set(err, ERR_NOT_FOUND, "no request \"%s\" (see `burst queue ls`)",
-			       name);
-}
-
 static int remove_one(struct store *s, const char *name, bool bound, int64_t now_ms,
 		      struct request_row *out, struct err *err)
 {
-	if (find_one(s, name, out, err) < 0)
+	if (named_request(s, name, out, err) < 0)
 		return -1;
 	if (!strcmp(out->state, "running") && !bound)
 		return err_set(

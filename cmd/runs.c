@@ -11,6 +11,7 @@
 #include "base/crypto.h"
 #include "base/path.h"
 #include "deliver_run.h"
+#include "names.h"
 #include "engine/engine.h"
 #include "report.h"
 
@@ -23,14 +24,19 @@ char *run_path(const struct cmd_context *ctx, const char *run, const char *name)
 	return xasprintf("%s/runs/%s%s%s", ctx->state_dir, run, name ? "/" : "", name ? name : "");
 }
 
-void run_new_id(char id[24])
+int run_new_id(struct store *store, char id[24], struct err *err)
 {
-	char when[32], random[5];
+	struct run_row same;
+	char drawn[NAME_LEN + 1];
 
-	clock_rfc3339(when, sizeof(when), clock_wall_ms());
-	random_hex(random, 2);
-	snprintf(id, 24, "%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14,
-		 when + 17, random);
+	do
+		name_draw(drawn);
+	while (store_run(store, drawn, &same, err) == 0);
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	err_clear(err);
+	copy_text(id, 24, drawn);
+	return 0;
 }
 
 bool run_is_alive(const struct cmd_context *ctx, const char *run)
@@ -217,7 +223,7 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 	CLEANUP(free_text) char *config = NULL;
 
 	if (name)
-		return report_find_run(ctx->store, name, out, err);
+		return named_run(ctx->store, name, out, err);
 	int here = config_here(&config, err);
 	if (here < 0)
 		return -1;

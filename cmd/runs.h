@@ -8,8 +8,8 @@
 /* Of the folder where it keeps its lock, keys, flags and log (name NULL), or of one of those; the
  * caller frees it. */
 char *run_path(const struct cmd_context *ctx, const char *run, const char *name);
-/* A new one, sortable by time and unique by chance: 1121-004107-9f3a. */
-void run_new_id(char id[24]);
+/* One that no run of the ledger has: "k7x2fd". */
+int run_new_id(struct store *store, char id[24], struct err *err);
 /* Somebody holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number;
  * or, for a while, who settles it or removes its files. */
 #define RUN_CLIENT "process"

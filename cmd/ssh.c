@@ -7,6 +7,7 @@
 #include "base/guard.h"
 #include "base/path.h"
 #include "cmd.h"
+#include "names.h"
 #include "runs.h"
 
 extern char **environ;
@@ -17,24 +18,21 @@ static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct pod_row pod;
 
-	if (store_pod(ctx->store, ctx->args[0], &pod, err) < 0)
-		return err->kind == ERR_NOT_FOUND
-			       ? err_set(err, ERR_USAGE,
-					 "no pod \"%.60s\" in this ledger; `burst ps` lists them",
-					 ctx->args[0])
-			       : -1;
+	if (named_pod(ctx->store, ctx->args[0], &pod, err) < 0)
+		return -1;
+	const char *called = pod_row_called(&pod);
 	if (pod_row_over(&pod))
-		return err_set(err, ERR_USAGE, "pod %s is gone", ctx->args[0]);
+		return err_set(err, ERR_USAGE, "pod %s is gone", called);
 	if (!pod.port)
 		return err_set(err, ERR_USAGE,
 			       "pod %s has no address yet (see `burst ps`): try again in a moment",
-			       ctx->args[0]);
+			       called);
 	const char *wrong = provider_bad_address(pod.host, pod.port, pod.user);
 	if (wrong)
 		return err_set(
 			err, ERR_UNTRUSTED,
 			"pod %s: not connected: in the provider's answer %s is not valid for ssh",
-			ctx->args[0], wrong);
+			called, wrong);
 	CLEANUP(free_text) char *dir = run_path(ctx, pod.run, NULL);
 	CLEANUP(free_text) char *key = xasprintf("%s/%s.key", dir, pod.attempt);
 	CLEANUP(free_text) char *host = xasprintf("%s/%s.host", dir, pod.attempt);
@@ -43,8 +41,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	str_addf(&line, "burst-%s ", pod.attempt);
 	if (path_read(host, 4096, &line, err) < 0 || !path_exists(key))
-		return err_set(err, ERR_USAGE, "pod %s: its keys are not on this machine",
-			       ctx->args[0]);
+		return err_set(err, ERR_USAGE, "pod %s: its keys are not on this machine", called);
 	str_addc(&line, '\n');
 	if (path_write(known, line.s, line.len, 0600, err) < 0)
 		return -1;

@@ -330,7 +330,9 @@ static void create_hangs(struct core *c, struct core_pod *p, const struct pod_vi
 static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
 {
 	struct core_pod *p = pod_by_id(c, provider, view->id);
-	bool ours = !strcmp(view->marker.run, c->conf.run) && view->marker.attempt[0];
+	/* run ids are short: another machine may have drawn the same one */
+	bool ours = !strcmp(view->marker.run, c->conf.run) && view->marker.attempt[0] &&
+		    (!view->marker.machine[0] || !strcmp(view->marker.machine, c->conf.machine));
 
 	if (!p && ours) {
 		p = pod_by_attempt(c, provider, view->marker.attempt);

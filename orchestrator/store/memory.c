@@ -235,9 +235,9 @@ static bool all(const void *row, const char *text)
 	return true;
 }
 
-static bool run_begins(const void *row, const char *text)
+static bool run_named(const void *row, const char *text)
 {
-	return !strncmp(((const struct run_row *)row)->id, text, strlen(text));
+	return strstr(((const struct run_row *)row)->id, text) != NULL;
 }
 
 static bool run_of(const void *row, const char *text)
@@ -259,6 +259,13 @@ static bool running_of(const void *row, const char *text)
 static bool pod_has_id(const void *row, const char *text)
 {
 	return !strcmp(((const struct pod_row *)row)->id, text);
+}
+
+static bool pod_named(const void *row, const char *text)
+{
+	const struct pod_row *pod = row;
+
+	return strstr(pod->attempt, text) || strstr(pod->id, text) || strstr(pod->name, text);
 }
 
 static bool pod_of(const void *row, const char *text)
@@ -328,7 +335,7 @@ static bool request_open_of(const void *row, const char *text)
 
 static bool request_named(const void *row, const char *text)
 {
-	return !strncmp(((const struct request_row *)row)->id, text, strlen(text));
+	return strstr(((const struct request_row *)row)->id, text) != NULL;
 }
 
 static bool firing_of(const void *row, const char *text)
@@ -344,11 +351,11 @@ static const struct {
 	bool (*matches)(const void *row, const char *text); /* NULL: the text is the key */
 } questions[QUERY_COUNT] = {
 	[QUERY_RUN] = {TABLE_RUN},
-	[QUERY_RUN_PREFIX] = {TABLE_RUN, OLDEST_PUT, run_begins},
 	[QUERY_RUNS] = {TABLE_RUN, NEWEST_START, all},
 	[QUERY_RUNS_OF] = {TABLE_RUN, NEWEST_START, run_of},
 	[QUERY_RUNNING] = {TABLE_RUN, NEWEST_START, running},
 	[QUERY_RUNNING_OF] = {TABLE_RUN, NEWEST_START, running_of},
+	[QUERY_RUNS_NAMED] = {TABLE_RUN, OLDEST_PUT, run_named},
 	[QUERY_POD] = {TABLE_POD},
 	[QUERY_POD_ID] = {TABLE_POD, NEWEST_PUT, pod_has_id},
 	[QUERY_PODS] = {TABLE_POD, OLDEST_PUT, all},
@@ -356,6 +363,7 @@ static const struct {
 	[QUERY_PODS_OPEN] = {TABLE_POD, OLDEST_PUT, pod_open},
 	[QUERY_PODS_OPEN_OF] = {TABLE_POD, OLDEST_PUT, pod_open_of},
 	[QUERY_PODS_SINCE] = {TABLE_POD, OLDEST_PUT, pod_since},
+	[QUERY_PODS_NAMED] = {TABLE_POD, OLDEST_PUT, pod_named},
 	[QUERY_PODS_UP] = {TABLE_POD, NEWEST_PUT, pod_up},
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, OLDEST_PUT, segment_of},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, OLDEST_PUT, all},

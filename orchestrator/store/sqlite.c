@@ -296,6 +296,9 @@ static void remove_sql(struct str *sql, const struct table *t)
 	add_names(sql, t, 0, t->keys, "@=?", " AND ");
 }
 
+/* Byte by byte, whatever the bytes are. */
+#define HAS_PART(column) "instr(CAST(" column " AS BLOB),CAST(?1 AS BLOB))"
+
 /* The indexes of schema.sql are made for these; pod_open and run_running need their very words.
  * "+seq": few pods are open, sorting them costs less than the walk through all pods in their order,
  * which the planner would prefer. */
@@ -304,13 +307,13 @@ static const struct {
 	const char *where;
 } questions[QUERY_COUNT] = {
 	[QUERY_RUN] = {TABLE_RUN, "WHERE id=?1"},
-	[QUERY_RUN_PREFIX] = {TABLE_RUN, "WHERE id>=?1 AND id<?1||x'ff' ORDER BY id"},
 	[QUERY_RUNS] = {TABLE_RUN, "ORDER BY started_ms DESC, seq DESC"},
 	[QUERY_RUNS_OF] = {TABLE_RUN, "WHERE config=?1 ORDER BY started_ms DESC, seq DESC"},
 	[QUERY_RUNNING] = {TABLE_RUN, "WHERE status='running' ORDER BY started_ms DESC, seq DESC"},
 	[QUERY_RUNNING_OF] =
 		{TABLE_RUN,
 		 "WHERE status='running' AND config=?1 ORDER BY started_ms DESC, seq DESC"},
+	[QUERY_RUNS_NAMED] = {TABLE_RUN, "WHERE " HAS_PART("id") " ORDER BY seq"},
 	[QUERY_POD] = {TABLE_POD, "WHERE attempt=?1"},
 	[QUERY_POD_ID] = {TABLE_POD, "WHERE id=?1 ORDER BY seq DESC"},
 	[QUERY_PODS] = {TABLE_POD, "ORDER BY seq"},
@@ -322,6 +325,8 @@ static const struct {
 		{TABLE_POD,
 		 "WHERE state NOT IN ('gone','failed') OR create_ms+billed_ms>CAST(?1 AS INTEGER)"
 		 " OR released_ms>CAST(?1 AS INTEGER) ORDER BY seq"},
+	[QUERY_PODS_NAMED] = {TABLE_POD, "WHERE " HAS_PART("attempt") " OR " HAS_PART(
+						 "id") " OR " HAS_PART("name") " ORDER BY seq"},
 	[QUERY_PODS_UP] = {TABLE_POD, "WHERE provider=?1 AND connected_ms>0 ORDER BY seq DESC"},
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, "WHERE run=?1 ORDER BY seq"},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, "ORDER BY seq"},
@@ -334,7 +339,7 @@ static const struct {
 				 "WHERE state IN ('pending','running') ORDER BY +seq"},
 	[QUERY_REQUESTS_OPEN_OF] =
 		{TABLE_REQUEST, "WHERE config=?1 AND state IN ('pending','running') ORDER BY +seq"},
-	[QUERY_REQUESTS_NAMED] = {TABLE_REQUEST, "WHERE id>=?1 AND id<?1||x'ff' ORDER BY seq"},
+	[QUERY_REQUESTS_NAMED] = {TABLE_REQUEST, "WHERE " HAS_PART("id") " ORDER BY seq"},
 	[QUERY_SCHEDULE] = {TABLE_SCHEDULE, "WHERE name=?1"},
 	[QUERY_SCHEDULES] = {TABLE_SCHEDULE, "ORDER BY seq"},
 	[QUERY_FIRINGS] = {TABLE_FIRING, "WHERE schedule=?1 ORDER BY seq DESC"},

@@ -175,15 +175,10 @@ int store_run(struct store *s, const char *id, struct run_row *out, struct err *
 	size_t count;
 	int found = find_first(s, QUERY_RUN, TABLE_RUN, id, &row, &count, err);
 
-	if (found == 0 && id[0])
-		found = find_first(s, QUERY_RUN_PREFIX, TABLE_RUN, id, &row, &count, err);
 	if (found < 0)
 		return -1;
 	if (!found)
 		return err_set(err, ERR_NOT_FOUND, "there is no run \"%s\" in the ledger", id);
-	if (count > 1)
-		return err_set(err, ERR_USAGE,
-			       "more than one run begins with \"%s\": give more of its id", id);
 	*out = row;
 	return 0;
 }
@@ -286,10 +281,22 @@ int store_requests(struct store *s, const char *config, bool open_only, struct r
 	return list(s, queries[config != NULL][open_only], config, 0, (void **)out, count, err);
 }
 
-int store_requests_named(struct store *s, const char *prefix, struct request_row **out,
-			 size_t *count, struct err *err)
+int store_runs_named(struct store *s, const char *part, struct run_row **out, size_t *count,
+		     struct err *err)
 {
-	return list(s, QUERY_REQUESTS_NAMED, prefix, 0, (void **)out, count, err);
+	return list(s, QUERY_RUNS_NAMED, part, 0, (void **)out, count, err);
+}
+
+int store_pods_named(struct store *s, const char *part, struct pod_row **out, size_t *count,
+		     struct err *err)
+{
+	return list(s, QUERY_PODS_NAMED, part, 0, (void **)out, count, err);
+}
+
+int store_requests_named(struct store *s, const char *part, struct request_row **out, size_t *count,
+			 struct err *err)
+{
+	return list(s, QUERY_REQUESTS_NAMED, part, 0, (void **)out, count, err);
 }
 
 bool store_fact(struct store *s, const char *name, char *out, size_t room)

@@ -266,10 +266,9 @@ int store_put_firing(struct store *s, const struct firing_row *row, struct err *
 int store_remove_schedule(struct store *s, const char *name, struct err *err);
 int store_remove_firing(struct store *s, const struct firing_row *row, struct err *err);
 
-/* ERR_NOT_FOUND when absent. A run may be named by any unambiguous beginning of its id (ERR_USAGE
- * when ambiguous). */
+/* ERR_NOT_FOUND when absent. Whole ids only, here and below. */
 int store_run(struct store *s, const char *id, struct run_row *out, struct err *err);
-/* Whole names only. The attempt goes before the id, and of several with one id the newest. */
+/* The attempt goes before the id, and of several with one id the newest. */
 int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, struct err *err);
 
 /* Lists into a new array (*out to be freed by the caller, NULL when empty). */
@@ -296,9 +295,13 @@ int store_batches(struct store *s, const char *run, struct batch_row **out, size
 /* Of one config (NULL: of all); open_only: pending or running. */
 int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out,
 		   size_t *count, struct err *err);
-/* Those whose ids begin so. */
-int store_requests_named(struct store *s, const char *prefix, struct request_row **out,
-			 size_t *count, struct err *err);
+/* Those that have this part in their id; a pod also in its attempt or its name. */
+int store_runs_named(struct store *s, const char *part, struct run_row **out, size_t *count,
+		     struct err *err);
+int store_pods_named(struct store *s, const char *part, struct pod_row **out, size_t *count,
+		     struct err *err);
+int store_requests_named(struct store *s, const char *part, struct request_row **out, size_t *count,
+			 struct err *err);
 /* Those whose keys begin so ("": all). */
 int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count,
 		 struct err *err);

@@ -66,12 +66,12 @@ void row_copy(const struct table *table, void *to, const void *from);
 
 /* Every question that is ever asked; `text` is its one argument where it has one. */
 enum query {
-	QUERY_RUN,        /* id */
-	QUERY_RUN_PREFIX, /* beginning of an id */
-	QUERY_RUNS,       /* newest start first, as are the next three */
-	QUERY_RUNS_OF,    /* config */
+	QUERY_RUN,     /* id */
+	QUERY_RUNS,    /* newest start first, as are the next three */
+	QUERY_RUNS_OF, /* config */
 	QUERY_RUNNING,
 	QUERY_RUNNING_OF, /* config */
+	QUERY_RUNS_NAMED, /* part of an id; in order of their first put */
 	QUERY_POD,        /* attempt */
 	QUERY_POD_ID,     /* vendor's id; last written first */
 	QUERY_PODS,       /* in order of their first put, as is all that follows */
@@ -79,6 +79,7 @@ enum query {
 	QUERY_PODS_OPEN,
 	QUERY_PODS_OPEN_OF, /* run */
 	QUERY_PODS_SINCE,   /* wall ms in decimal */
+	QUERY_PODS_NAMED,   /* part of an attempt, an id or a name */
 	QUERY_PODS_UP,      /* provider; last put first */
 	QUERY_SEGMENTS,     /* run */
 	QUERY_VOLUMES,
@@ -89,7 +90,7 @@ enum query {
 	QUERY_REQUESTS_OF, /* config */
 	QUERY_REQUESTS_OPEN,
 	QUERY_REQUESTS_OPEN_OF, /* config */
-	QUERY_REQUESTS_NAMED,   /* beginning of an id */
+	QUERY_REQUESTS_NAMED,   /* part of an id */
 	QUERY_SCHEDULE,         /* name */
 	QUERY_SCHEDULES,
 	QUERY_FIRINGS, /* schedule; last put first */

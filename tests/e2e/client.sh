@@ -368,7 +368,7 @@ t_detached_client_dies_as_it_returns() { # the laptop is closed at once: its pod
 	local run home
 	run=$(cat out.txt)
 	kill -9 "$(background_client "$run")"
-	is "$(grep -cxE '[0-9]{4}-[0-9]{6}-[0-9a-f]{4}' out.txt) $(wc -l <out.txt)" "1 1" "the run's id, alone"
+	is "$(grep -cxE '[a-z0-9]{6}' out.txt) $(wc -l <out.txt)" "1 1" "the run's id, alone"
 	has err.txt "run $run: 20 of 20 segments to render"
 	has err.txt "run $run: handed over: "
 	has err.txt "\`burst attach $run\` shows progress and fetches the files"

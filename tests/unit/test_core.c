@@ -331,6 +331,28 @@ static void test_listed_while_its_create_is_under_way(void **state)
 	tear_down(&b);
 }
 
+/* Run ids are short: a pod of another machine's run may bear ours. It is that machine's to release.
+ */
+static void test_listed_pod_of_another_machine(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+	COPY_TEXT(v.id, "theirs");
+	COPY_TEXT(v.marker.attempt, "another");
+	COPY_TEXT(v.marker.machine, "elsewhere");
+	int before = core_pod_count(b.core);
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	check_int("another machine's", "pods", core_pod_count(b.core), before);
+	COPY_TEXT(v.marker.machine, "0123456789abcdef");
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	check_int("ours", "pods", core_pod_count(b.core), before + 1);
+	tear_down(&b);
+}
+
 /* A create that hangs: a list is asked for, and the pod that it shows is put to work; the answer
  * comes too late to matter. Before that a list is no reason not to wait for the answer. */
 static void test_create_that_hangs(void **state)
@@ -6296,6 +6318,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_journal_before_rent),
 		cmocka_unit_test(test_listed_while_its_create_is_under_way),
+		cmocka_unit_test(test_listed_pod_of_another_machine),
 		cmocka_unit_test(test_image_before_pods),
 		cmocka_unit_test(test_image_cannot_be_built),
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),

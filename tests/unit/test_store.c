@@ -496,41 +496,58 @@ static void an_empty_ledger_is_empty(void **state)
 	ok(store_put_segments(s, NULL, 0, &err), &err);
 }
 
-static void a_run_is_found_by_its_beginning(void **state)
+static void add_ids(struct str *to, const char *first, const char *second)
+{
+	str_addf(to, "%s%s%s%s", to->len ? " " : "", first, second[0] ? "/" : "", second);
+}
+
+static void ids_are_found_by_a_part(void **state)
 {
 	static const struct {
-		const char *name, *ask, *found; /* found NULL: *kind */
-		enum err_kind kind;
+		const char *name, *ask, *runs, *pods;
 	} cases[] = {
-		{"whole", "7f3a01", "7f3a01", 0},
-		{"enough of it", "7f3a", "7f3a01", 0},
-		{"one letter", "a", "abc", 0},
-		{"a whole id that begins another", "7f", "7f", 0},
-		{"several", "7", NULL, ERR_USAGE},
-		{"none", "b", NULL, ERR_NOT_FOUND},
-		{"longer than it", "abcd", NULL, ERR_NOT_FOUND},
-		{"empty", "", NULL, ERR_NOT_FOUND},
-		{"a pattern", "a%", NULL, ERR_NOT_FOUND},
-		{"another pattern", "a*", NULL, ERR_NOT_FOUND},
-		{"other case", "ABC", NULL, ERR_NOT_FOUND},
-		{"longer than any", "abcabcabcabcabcabcabcabcabcabc", NULL, ERR_NOT_FOUND},
-		{"not ASCII", "\xc3\xa9", "\xc3\xa9t\xc3\xa9", 0},
+		{"whole", "7f3a01", "7f3a01", "a1/x7f3a01"},
+		{"the beginning", "7f3", "7f3a01", "a1/x7f3a01"},
+		{"the middle", "3a", "7f3a01", "a1/x7f3a01"},
+		{"the end", "c", "abc", "a2"},
+		{"several", "7", "7f3a01 7f 7e", "a1/x7f3a01"},
+		{"an attempt", "a1", "", "a1/x7f3a01"},
+		{"a name", "urst-c", "", "a2"},
+		{"none", "q", "", ""},
+		{"longer than it", "abcd", "", ""},
+		{"a pattern", "a%", "", ""},
+		{"another pattern", "a*", "", ""},
+		{"other case", "ABC", "", ""},
+		{"not ASCII", "\xa9t", "\xc3\xa9t\xc3\xa9", ""},
 	};
 	struct store *s = ((struct bed *)*state)->s;
+	struct pod_row pod = {.attempt = "a2", .run = "abc", .name = "burst-c"};
+	struct err err = {0};
 
 	put_run(s, "7f3a01", "c", "done", 1);
 	put_run(s, "7f", "c", "done", 2);
 	put_run(s, "7e", "c", "done", 3);
 	put_run(s, "abc", "c", "done", 4);
 	put_run(s, "\xc3\xa9t\xc3\xa9", "c", "done", 5);
+	put_pod(s, "a1", "7f", "x7f3a01", "live");
+	ok(store_put_pod(s, &pod, &err), &err);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct run_row row = {0};
-		struct err err = {0};
-		store_run(s, cases[i].ask, &row, &err);
-		if (strcmp(row.id, cases[i].found ? cases[i].found : "") ||
-		    err.kind != cases[i].kind)
-			fail_msg("%s: got \"%s\", %s", cases[i].name, row.id,
-				 err_kind_name(err.kind));
+		CLEANUP(str_free) struct str got_runs = STR_INIT, got_pods = STR_INIT;
+		struct run_row *runs = NULL;
+		struct pod_row *pods = NULL;
+		size_t run_count, pod_count;
+		ok(store_runs_named(s, cases[i].ask, &runs, &run_count, &err), &err);
+		ok(store_pods_named(s, cases[i].ask, &pods, &pod_count, &err), &err);
+		for (size_t k = 0; k < run_count; k++)
+			add_ids(&got_runs, runs[k].id, "");
+		for (size_t k = 0; k < pod_count; k++)
+			add_ids(&got_pods, pods[k].attempt, pods[k].id);
+		if (strcmp(str_text(&got_runs), cases[i].runs) ||
+		    strcmp(str_text(&got_pods), cases[i].pods))
+			fail_msg("%s: got runs \"%s\", pods \"%s\"", cases[i].name,
+				 str_text(&got_runs), str_text(&got_pods));
+		free(runs);
+		free(pods);
 	}
 }
 
@@ -969,6 +986,10 @@ static void everything(struct store *s, struct str *to)
 		add_rows(to, rows, n, TABLE_SPEED);
 		store_requests_named(s, asks[i], (struct request_row **)&rows, &n, NULL);
 		add_rows(to, rows, n, TABLE_REQUEST);
+		store_runs_named(s, asks[i], (struct run_row **)&rows, &n, NULL);
+		add_rows(to, rows, n, TABLE_RUN);
+		store_pods_named(s, asks[i], (struct pod_row **)&rows, &n, NULL);
+		add_rows(to, rows, n, TABLE_POD);
 		store_run(s, asks[i], &run, &err);
 		str_addn(to, &run, sizeof(run));
 		store_pod(s, asks[i], &pod, &err);
@@ -1874,7 +1895,7 @@ int main(void)
 		BOTH(odd_values_come_back),
 		BOTH(numbers_have_bounds),
 		BOTH(an_empty_ledger_is_empty),
-		BOTH(a_run_is_found_by_its_beginning),
+		BOTH(ids_are_found_by_a_part),
 		BOTH(runs_are_listed_newest_first),
 		BOTH(pods_that_came_up_are_listed),
 		BOTH(pods_that_were_billed_since_are_listed),
