@@ -30,7 +30,7 @@ t_a_part_of_an_id_is_enough() {
 	has err.txt 'no pod "zzz" in this ledger'
 	burst reap local
 	is "$STATUS" 9 "reap of a pod whose client lives, by a part of its id"
-	has err.txt "pod $pod was left alone"
+	has err.txt "pod $pod was skipped"
 	names "run $run" cancel "${pod: -4}"
 	burst_wait
 }

@@ -19,7 +19,7 @@ t_a_text_is_spoken_without_a_config() {
 	[ -s book-audio/joined.wav ] && [ -s book-audio/joined.srt ] || complain "no joined track: $(ls book-audio)"
 	[ ! -e burst.cfg ] || complain "a burst.cfg was written without being asked for"
 	burst run book.md
-	has err.txt "nothing to render, nothing rented"
+	has err.txt "nothing rented"
 	printf 'id,text\na,One line.\nb,Another line.\n' >lines.csv
 	mkdir sub
 	cp lines.csv sub
@@ -72,7 +72,7 @@ t_saved_it_does_the_same() {
 	E
 	config_is burst.cfg
 	burst run
-	has err.txt "nothing to render, nothing rented"
+	has err.txt "nothing rented"
 	burst run book.md --save
 	is "$STATUS" 2 "a second --save"
 	has err.txt "burst.cfg is there already and was not changed"
@@ -125,7 +125,7 @@ t_it_is_resumed_from_anywhere() {
 	cd "$T/elsewhere" || return
 	"$BURST" resume "$run" >resume.txt 2>&1 </dev/null &
 	local resumed=$!
-	wait_for 60 "the run to go on" grep -q "$run: going on with it (job \"cat\" in $T)" resume.txt
+	wait_for 60 "the run to go on" grep -q "$run: continuing (job \"cat\" in $T)" resume.txt
 	wait_for 60 "a pod" test -n "$(pods_left)"
 	kill "$resumed"
 	wait "$resumed"
