@@ -260,19 +260,20 @@ static int bytewise(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* A whole file is one item; its name without .txt is the id. */
+/* A whole file is one item and one chapter; its name without .txt is the id and the title. */
 static int read_member(struct script *s, const char *dir, const char *dir_name, const char *file,
 		       struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(free_text) char *path = path_join(dir, file);
 	CLEANUP(free_text) char *name = path_join(dir_name, file);
-	struct script_item item = {.source = script_source(s, name), .line = 1, .chapter = -1};
+	struct script_item item = {.source = script_source(s, name), .line = 1};
 
 	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0 ||
 	    check_bytes(name, &text, err) < 0)
 		return -1;
 	item.id = xstrndup(file, strlen(file) - strlen(".txt"));
+	item.chapter = script_chapter(s, item.id);
 	script_add(s, &item, str_text(&text), text.len);
 	return 0;
 }

@@ -73,13 +73,13 @@ script_lines() { # script_lines N: N segments of different lengths
 	done >script.jsonl
 }
 # config [KEY=VALUE;]... : burst.cfg for the local provider. Lines are libconfig; LOCAL="...", JOB="..." and
-# POD="..." add to the groups.
+# POD="..." add to the groups; INPUT="..." is the script.
 config() {
 	cat >burst.cfg <<-E
 		provider = "local";
 		volume = { name = "v"; size_gb = 1; create = true; };
 		caps = { max_cost = 1.00; max_duration = "10m"; };
-		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
+		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "${INPUT:-script.jsonl}"; voice = "en"; output = "out"; ${JOB:-} };
 		providers = { local = { price_per_hour = 0.69; ${LOCAL:-} }; };${POD:+ pod = { $POD \};}
 		$*
 	E

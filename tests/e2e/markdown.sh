@@ -15,4 +15,47 @@ t_random_documents_are_read_as_github_reads_them() {
 	is "$(tail -n 1 differ.txt | cut -d' ' -f1)" 400 documents
 }
 
+chapters() { # chapters FILE: begin and title of each, as ffprobe reads them
+	ffprobe -v error -show_chapters -of json "$1" | jq -r '.chapters[] | "\(.start_time | tonumber | . * 10 | floor) \(.tags.title)"'
+}
+
+t_a_book_with_chapters() {
+	command -v ffprobe >/dev/null || { skip "ffprobe is not installed"; return; }
+	cp "$ROOT/tests/e2e/book.md" .
+	JOB='join = { subtitles = true; formats = ["m4b", "mp3"]; };' INPUT=book.md
+	config
+	burst plan
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	has out.txt "not spoken: 2 code blocks, 1 image, 3 footnotes"
+	burst plan --json
+	schema plan
+	is "$(json .left_out)" "not spoken: 2 code blocks, 1 image, 3 footnotes" "what the plan leaves out"
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	has err.txt "not spoken: 2 code blocks, 1 image, 3 footnotes"
+	chapters out/joined.m4b >m4b.txt
+	chapters out/joined.mp3 >mp3.txt
+	is "$(cut -d' ' -f2- m4b.txt)" "$(grep -h -A1 '^title=' out/chapters.txt | sed -n 's/^title=//p')" "titles in the m4b"
+	is "$(wc -l <m4b.txt)" 4 "chapters"
+	is "$(cat mp3.txt)" "$(cat m4b.txt)" "chapters of the mp3"
+	# each begins where its heading is seen
+	local title seen
+	while read -r _ title; do
+		seen=$(grep -B2 -xF "$title" out/joined.srt | sed -n 's/ --> .*//p')
+		is "$(grep -F " $title" m4b.txt | cut -d' ' -f1)" "$(echo "$seen" | awk -F'[:,]' '{ print int(($1 * 3600 + $2 * 60 + $3 + $4 / 1000) * 10) }')" "where \"$title\" begins"
+	done <m4b.txt
+	is "$(awk 'length > 42 && !/-->/' out/joined.srt)" "" "lines of more than 42 characters"
+}
+t_a_chapter_for_each_file() {
+	command -v ffprobe >/dev/null || { skip "ffprobe is not installed"; return; }
+	mkdir parts
+	echo "It began on a Monday." >"parts/1 - The beginning.txt"
+	echo "It ended on a Tuesday." >"parts/2 - The end.txt"
+	JOB='join = { formats = ["m4b"]; };' INPUT=parts
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	is "$(chapters out/joined.m4b | cut -d' ' -f2-)" "$(printf '1 - The beginning\n2 - The end')" chapters
+}
+
 run_tests "$@"

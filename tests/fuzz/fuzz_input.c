@@ -11,6 +11,7 @@
 #include "base/jsonx.h"
 #include "base/pattern.h"
 #include "jobs/manifest.h"
+#include "jobs/tts/captions.h"
 #include "jobs/tts/check.h"
 #include "jobs/tts/script.h"
 #include "jobs/tts/wav.h"
@@ -29,7 +30,27 @@ static void check_pieces(const char *text)
 	free(pieces);
 }
 
-static void check_script(struct script *s)
+/* What is heard in two seconds and then in a tenth of one is all shown, in two lines at a time. */
+static void check_captions(const char *text)
+{
+	const struct cue cues[] = {{text, 0, 2000, NULL, 0}, {text, 2100, 2200, NULL, 0}};
+	struct caption *made;
+	size_t count = captions_make(&made, cues, ARRAY_LEN(cues), 1000);
+
+	assert(count > 0 && made[0].begin == 0);
+	for (size_t i = 0; i < count; i++) {
+		struct piece *lines;
+		size_t n = captions_wrap(made[i].text, &lines);
+		assert(n > 0 && n <= CAPTION_LINES && made[i].begin <= made[i].end);
+		assert(utf8_valid(made[i].text, strlen(made[i].text)));
+		for (size_t k = 0; k < n; k++)
+			assert(utf8_valid(lines[k].text, lines[k].len));
+		free(lines);
+	}
+	captions_free(made, count);
+}
+
+static void check_script(struct script *s, size_t lines)
 {
 	const struct split_limits limits = {30, 8};
 	struct err err = {0};
@@ -45,9 +66,10 @@ static void check_script(struct script *s)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct script_item *item = &s->items[i];
 		assert(!script_id_fault(item->id) && utf8_valid(item->text, strlen(item->text)));
-		assert(split_has_words(item->text) && item->line > 0);
+		assert(split_has_words(item->text) && item->line > 0 && item->line <= lines);
 		assert(item->chapter < (int)s->chapter_count);
 		check_pieces(item->text);
+		check_captions(item->text);
 	}
 }
 
@@ -64,7 +86,10 @@ static void read_script(uint8_t kind, const char *bytes, size_t len)
 	case 4: input_read_table(&s, source, bytes, len, true); break;
 	default: input_read_markdown(&s, source, bytes, len); break;
 	}
-	check_script(&s);
+	size_t lines = 1;
+	for (size_t i = 0; i < len; i++)
+		lines += bytes[i] == '\n';
+	check_script(&s, lines);
 }
 
 /* A line that was taken is one that we could have written: written again it says the same. */

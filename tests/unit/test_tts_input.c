@@ -385,7 +385,7 @@ static void folders(void **state)
 	if (load("dir", INPUT_AUTO, &s, &err) < 0)
 		fail_msg("%s", err.msg);
 	show(&got, &s);
-	assert_string_equal(str_text(&got), "a:First.|b:Second, in two lines.");
+	assert_string_equal(str_text(&got), "a:First.#0|b:Second, in two lines.#1");
 	assert_int_equal(load("none", INPUT_AUTO, &none, &err), -1);
 	assert_string_equal(err.msg, "none: no .txt file is in this folder");
 	assert_int_equal(load("absent.txt", INPUT_AUTO, &none, &err), -1);
