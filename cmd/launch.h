@@ -127,10 +127,6 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 struct progress;
 struct progress *progress_new(const struct cmd_context *ctx);
 void progress_draw(struct progress *p, const struct engine *e);
-/* Takes the drawn lines away, so that something can be printed; restore, or the next draw, puts
- * them back. */
-void progress_clear(struct progress *p);
-void progress_restore(struct progress *p);
 /* At the end: how long joining took here is kept for later estimates. */
 void progress_learn(struct progress *p, const struct engine *e);
 void progress_free(struct progress *p);

@@ -247,16 +247,6 @@ int launch_deliver(struct launch *l, struct err *err)
 	return status;
 }
 
-static void before_line(void)
-{
-	progress_clear(shown);
-}
-
-static void after_line(void)
-{
-	progress_restore(shown);
-}
-
 /* A delivery that went well is not done again because nobody is sure of its pod, or somebody wanted
  * out while it was given back. */
 static void keep_what_went_well(struct launch *l)
@@ -283,7 +273,6 @@ int launch_run(struct launch *l)
 	l->setup.output = show_output;
 	l->setup.ctx = l;
 	shown = p;
-	output_around_lines(before_line, after_line);
 	output_stamp(!l->ctx->live);
 	l->had_work = l->setup.job && launch_open_segments(l) > 0;
 	struct engine *e = engine_new(&l->setup);
@@ -293,7 +282,6 @@ int launch_run(struct launch *l)
 	progress_learn(p, e);
 	engine_free(e);
 	output_stamp(false);
-	output_around_lines(NULL, NULL);
 	progress_free(p);
 	shown = NULL;
 	place_error(l);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "phase.h"
 #include "report.h"
 #include "runs.h"
 
@@ -51,22 +52,6 @@ static void add_run(struct page *p, struct run_row *run)
 	html_row_end(&p->html);
 }
 
-static const char *phase_of(const struct pod_row *pod)
-{
-	const struct {
-		int64_t since_ms;
-		const char *phase;
-	} phases[] = {{pod->release_ms, "releasing"}, {pod->worked_ms, "its work is done"},
-		      {pod->ready_ms, "working"},     {pod->synced_ms, "loading"},
-		      {pod->connected_ms, "syncing"}, {pod->reached_ms, "connecting"},
-		      {pod->running_ms, "booting"}};
-
-	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
-		if (phases[i].since_ms > 0)
-			return phases[i].phase;
-	return "waiting for its machine";
-}
-
 static void add_pod(struct page *p, const struct pod_row *pod)
 {
 	char text[32];
@@ -77,7 +62,7 @@ static void add_pod(struct page *p, const struct pod_row *pod)
 	html_cell(&p->html, "%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU");
 	html_cell(&p->html, "%s%s%s", pod->provider, pod->region[0] ? ", " : "", pod->region);
 	html_cell(&p->html, "%s/h", money_show(text, sizeof(text), pod->price_microusd_h));
-	html_cell(&p->html, "%s", phase_of(pod));
+	html_cell(&p->html, "%s", pod_phase_name(phase_of_row(pod)));
 	html_cell(&p->html, "%s",
 		  money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
 	html_row_end(&p->html);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "output.h"
+#include "phase.h"
 #include "report.h"
 #include "runs.h"
 #include "table.h"
@@ -85,7 +86,8 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 		table_cell(t, "%s", pod->region);
 		commit_of(ctx, pod, commit);
 		table_cell(t, "%.8s", commit);
-		table_cell(t, "%s", at.state);
+		bool live = !strcmp(at.state, "live");
+		table_cell(t, "%s", live ? pod_phase_name(phase_of_row(pod)) : at.state);
 		table_cell(t, "%s",
 			   duration_show(text, sizeof(text), report_wall_ms(pod, at.at_ms)));
 		table_cell(t, "%s", money_show(text, sizeof(text), pod->price_microusd_h));

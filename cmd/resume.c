@@ -1,6 +1,5 @@
 /* resume.c - `burst resume`: takes over a run whose client has died; `burst attach`: follows one
  * that lives. */
-#include <poll.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -17,6 +16,7 @@
 #include "takeover.h"
 #include "volume_trust.h"
 #include "volume_warm.h"
+#include "watch.h"
 
 /* Back into a run whose client is gone: its pods are taken over where they live, what they finished
  * is brought home, the rest is rendered. */
@@ -157,35 +157,12 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 	return tell_end(ctx, row, err_exit_status(&why), err);
 }
 
-/* A living client writes the run's log; we read along until it ends, and end as it did. */
+/* We watch until its client ends, and end as it did. */
 static int follow(struct cmd_context *ctx, struct run_row *row, const char *place, struct err *err)
 {
-	CLEANUP(free_text) char *path = run_path(ctx, row->id, "log");
-	CLEANUP(file_close) FILE *log = fopen(path, "re");
-	char line[4096];
-	int64_t told = -1;
-
 	if (!ctx->quiet)
 		output_line(stderr, "run %s: attached (%s)", row->id, place);
-	if (log)
-		fseek(log, 0, SEEK_END);
-	while (run_is_alive(ctx, row->id)) {
-		while (log && fgets(line, sizeof(line), log))
-			output_lines(stderr, line);
-		if (log)
-			clearerr(log);
-		struct segment_row *rows = NULL;
-		size_t count = 0;
-		if (store_segments(ctx->store, row->id, &rows, &count, err) < 0)
-			return -1;
-		free(rows);
-		if ((int64_t)count != told && !ctx->quiet)
-			fprintf(stderr, "%zu/%lld fetched\n", count, (long long)row->total);
-		told = (int64_t)count;
-		poll(NULL, 0, 500);
-	}
-	while (log && fgets(line, sizeof(line), log))
-		output_lines(stderr, line);
+	watch_run(ctx, row);
 	if (store_run(ctx->store, row->id, row, err) < 0)
 		return -1;
 	if (!strcmp(row->status, "running"))

@@ -304,7 +304,7 @@ t_client_dies_and_its_delivery_does_not() { # which nobody waits for: it is not 
 	burst resume
 	is "$STATUS" 7 "exit status of resume meanwhile"
 	burst_bg attach
-	wait_for 30 "attach to watch it" grep -q home err.txt
+	wait_for 30 "attach to watch it" grep -q "/1 (" err.txt
 	: >now
 	burst_wait
 	is "$STATUS" 0 "exit status of attach ($(tail -n 3 err.txt))"

@@ -140,4 +140,50 @@ t_in_tmux() {
 	tmux -S "$T/tmux" kill-server
 }
 
+# ---- attach ----
+
+# watched_run: a run in the background, half a second a segment; its id in $RUN
+watched_run() {
+	slow_segments 40
+	burst_bg run
+	wait_for 30 "a file" file_count out 1
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+}
+t_attach() {
+	watched_run
+	on_terminal 100x24 'once:ETA' 'expect:working' 'expect:[0-9]/40 .*ETA [0-9]' shot:screen 'expect:[1-3][0-9]/40' \
+		'send:\x03' end -- "$BURST" attach "$RUN"
+	is $STATUS 130 "exit status of attach: $(cat term.txt)"
+	has screen "code: 1 entry" # it was said before
+	has screen "e2e  run $RUN"
+	has screen "Ctrl-C stops watching; the run continues"
+	running_as "$PID" || complain "the run has ended"
+	"$BURST" cancel "$RUN" >/dev/null 2>&1
+	burst_wait
+	[ ! -e "$BURST_STATE_DIR/runs/$RUN/view" ] || complain "the copy of the view is left behind"
+}
+t_attach_without_a_copy() { # of another version, or on a full disk: what the ledger has
+	watched_run
+	rm -f "$BURST_STATE_DIR/runs/$RUN/view"
+	mkdir "$BURST_STATE_DIR/runs/$RUN/view"
+	on_terminal 100x24 'expect:working' 'expect:[0-9]/40 .*ETA unknown' 'send:\x03' end -- "$BURST" attach "$RUN"
+	is $STATUS 130 "exit status of attach: $(cat term.txt)"
+	"$BURST" cancel "$RUN" >/dev/null 2>&1
+	burst_wait
+}
+t_attach_piped() {
+	watched_run
+	"$BURST" attach "$RUN" >attach.txt 2>&1 </dev/null &
+	local attached=$!
+	wait_for 30 "a total" grep -qE '^20[0-9-]+T[0-9:]+Z [0-9]+/40 \([0-9]+ %\), .*ETA [0-9]+s, \$' attach.txt
+	has attach.txt "run $RUN: attached (job \"e2e\" in "
+	has attach.txt "code: 1 entry"
+	grep -qE '^20[0-9-]+T[0-9:]+Z pod local-[0-9a-f]+: working \(no GPU' attach.txt || complain "no pod: $(cat attach.txt)"
+	"$BURST" cancel "$RUN" >/dev/null 2>&1
+	burst_wait
+	wait $attached
+	is $? 143 "exit status of attach"
+	LC_ALL=C grep -q $'\033' attach.txt && complain "it drives a terminal"
+}
+
 run_tests "$@"

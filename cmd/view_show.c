@@ -1,0 +1,151 @@
+/* view_show.c - shows a view: drawn over and over on a terminal, elsewhere a line for each change
+ * of a pod's phase and, now and then, the total. */
+#include "view_show.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "output.h"
+#include "screen.h"
+
+enum { PLAIN_EVERY_MS = 10000, RESTORE_EVERY_MS = 100 };
+
+struct view_show {
+	const struct cmd_context *ctx;
+	struct screen *screen; /* NULL: plain lines */
+	int64_t restored_at, plain_at;
+	enum pod_phase *told; /* phases of the plain lines */
+	size_t told_count;
+	int64_t told_done;
+};
+
+/* ---- plain lines ---- */
+
+static void add_offer(struct str *to, const struct view_pod *pod)
+{
+	char price[32];
+
+	str_addf(to, "%s%s, %s%s%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU",
+		 pod->spot ? " spot" : "", pod->provider, pod->region[0] ? " " : "", pod->region);
+	if (pod->price_microusd_h)
+		str_addf(to, ", %s an hour",
+			 money_show(price, sizeof(price), pod->price_microusd_h));
+}
+
+/* A pod is named once it has the name that it keeps. */
+static void say_phase(const struct view_pod *pod, enum pod_phase before)
+{
+	CLEANUP(str_free) struct str offer = STR_INIT;
+
+	add_offer(&offer, pod);
+	if (!pod->name[0] && pod->phase == POD_RENTING)
+		output_event("renting a pod (%s)", str_text(&offer));
+	else if (pod->name[0] && before < POD_BOOTING)
+		output_event("pod %s: %s (%s)", pod->name, pod_phase_name(pod->phase),
+			     str_text(&offer));
+	else if (pod->name[0])
+		output_event("pod %s: %s", pod->name, pod_phase_name(pod->phase));
+}
+
+static void say_phases(struct view_show *s, const struct view *v)
+{
+	s->told = xrealloc(s->told, (v->pod_count + 1) * sizeof(*s->told));
+	for (; s->told_count < v->pod_count; s->told_count++)
+		s->told[s->told_count] = POD_WANTED;
+	for (size_t i = 0; i < v->pod_count; i++) {
+		const struct view_pod *pod = &v->pods[i];
+		enum pod_phase before = s->told[i];
+		if (before == pod->phase)
+			continue;
+		s->told[i] = pod->phase;
+		if (pod->phase != POD_NEVER && pod->phase != POD_QUEUED &&
+		    pod->phase != POD_LOADING)
+			say_phase(pod, before);
+	}
+}
+
+/* At most every 10 s, and when all is done. */
+static void draw_plain(struct view_show *s, const struct view *v, int64_t now)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	int64_t over = v->done + v->failed;
+	bool all = over == v->total && over != s->told_done;
+
+	say_phases(s, v);
+	if (!all && now < s->plain_at)
+		return;
+	if ((s->plain_at || v->watched) && over != s->told_done) {
+		view_total_line(&line, v);
+		output_event("%s", str_text(&line));
+		s->told_done = over;
+	}
+	s->plain_at = now + PLAIN_EVERY_MS;
+}
+
+/* ---- the live view ---- */
+
+static void draw_live(struct view_show *s, const struct view *v)
+{
+	CLEANUP(str_free) struct str lines = STR_INIT;
+	struct view_size size = {.color = s->ctx->color};
+
+	screen_size(&size.columns, &size.rows);
+	view_draw(&lines, v, size);
+	screen_draw(s->screen, str_text(&lines));
+}
+
+/* Set while there is a live view. */
+static struct view_show *shown;
+
+static void before_line(void)
+{
+	if (shown)
+		screen_clear(shown->screen);
+}
+
+/* Of many lines in a row only some are followed by the view: the next draw is near. */
+static void after_line(void)
+{
+	int64_t now = clock_boot_ms();
+
+	if (!shown || now < shown->restored_at + RESTORE_EVERY_MS)
+		return;
+	shown->restored_at = now;
+	screen_restore(shown->screen);
+}
+
+struct view_show *view_show_new(const struct cmd_context *ctx)
+{
+	struct view_show *s = xcalloc(1, sizeof(*s));
+
+	s->ctx = ctx;
+	s->told_done = -(int64_t)1;
+	if (ctx->live && !ctx->quiet) {
+		s->screen = screen_new();
+		shown = s;
+		output_around_lines(before_line, after_line);
+	}
+	return s;
+}
+
+void view_show_free(struct view_show *s)
+{
+	if (!s)
+		return;
+	if (shown == s) {
+		screen_clear(s->screen);
+		output_around_lines(NULL, NULL);
+		shown = NULL;
+	}
+	screen_free(s->screen);
+	free(s->told);
+	free(s);
+}
+
+void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms)
+{
+	if (s->screen)
+		draw_live(s, v);
+	else if (!s->ctx->quiet)
+		draw_plain(s, v, now_ms);
+}
