@@ -239,8 +239,9 @@ const struct cmd cmd_attach = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "watch a run, or take it over if its client exited",
-	.details = "While the run's client is alive, shows its log and ends with its exit "
-		   "status. A detached run without a client is taken over with the flags that "
+	.details = "While the run's client is alive, shows its log so far and its live view, and "
+		   "ends with its exit status; Ctrl-C ends only the watching. A detached run "
+		   "without a client is taken over with the flags that "
 		   "it was started with: burst fetches its files and releases its pods. Without "
 		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",
 	.opts = opts,
