@@ -67,13 +67,18 @@ Q := $(if $(V),,@)
 # ---- what the pod gets: the agent (static) and the workers that burst carries inside ----
 # musl gives a static agent of some 100 kB; glibc one of about 1 MB. Both have no dependencies.
 AGENT_CC     ?= $(shell command -v musl-gcc 2>/dev/null || echo $(CC))
-AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -static -s -fstack-protector-strong \
-                -Wl,-z,relro,-z,now $(WARN)
+AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -fstack-protector-strong \
+                -ffunction-sections -fdata-sections -I. -Iorchestrator $(WARN)
+AGENT_LDFLAGS := -static -s -Wl,-z,relro,-z,now -Wl,--gc-sections
+AGENT_SRC    := $(filter-out jobs/agent/kit.c,$(wildcard jobs/agent/*.c))
+AGENT_OBJ    := $(AGENT_SRC:%.c=build/kit/obj/%.o)
 KIT          := build/kit/burst-agent build/kit/espeak-worker
 
-build/kit/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
+build/kit/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(AGENT_CC) $(AGENT_CFLAGS) -o $@ jobs/agent/agent.c
+	$(Q)$(AGENT_CC) $(AGENT_CFLAGS) -MMD -MP -c -o $@ $<
+build/kit/burst-agent: $(AGENT_OBJ)
+	$(Q)$(AGENT_CC) $(AGENT_LDFLAGS) -o $@ $^
 build/kit/espeak-worker: jobs/workers/espeak.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -pie -Wl,-z,relro,-z,now -o $@ \
@@ -132,9 +137,17 @@ SIM_MODAL := $(BUILD)/obj/tests/sim/wire_modal.o $(BUILD)/obj/tests/sim/wire_mod
 $(SIM_MODAL): ALL_CFLAGS += -I$(BUILD)/gen
 $(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
+# The agent's files as this machine's compiler builds them, for the tests that call its functions.
+AGENT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/main.c,$(AGENT_SRC)))
+AGENT_TESTS := $(BUILD)/unit/test_agent $(foreach f,fuzz_agent fuzz_match,$(BUILD)/$f $(BUILD)/replay/$f)
+$(BUILD)/libagent.a: $(AGENT_LIB_OBJ)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+$(AGENT_TESTS): $(BUILD)/libagent.a
+$(AGENT_TESTS): AGENT_LIB := $(BUILD)/libagent.a
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
 $(BUILD)/bench/plan: tests/bench/plan.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
@@ -148,11 +161,11 @@ unit-build: $(UNIT)
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZERS:$(BUILD)/%=$(BUILD)/replay/%)
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
 # The same readers without libFuzzer, which replay known inputs; any compiler builds them.
 $(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
 .PHONY: fuzz-build replay-build
 fuzz-build: $(FUZZERS)
 replay-build: $(REPLAYS)
@@ -160,10 +173,8 @@ unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 
 # The agent with sanitizers for its own tests; what prints the kit and a script's items, for shell tests.
-build/asan/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
-	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' $(WARN) -O1 -g -fsanitize=address,undefined \
-		-fno-sanitize-recover=undefined -fno-omit-frame-pointer -o $@ jobs/agent/agent.c
+$(BUILD)/burst-agent: $(BUILD)/obj/jobs/agent/main.o $(BUILD)/libagent.a
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^
 PRINTERS := $(BUILD)/e2e/kit_print $(BUILD)/e2e/script_print
 $(PRINTERS): $(BUILD)/e2e/%: tests/e2e/%.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
@@ -348,4 +359,4 @@ uninstall:
 		$(SHARE)/bash-completion/completions/burst $(SHARE)/zsh/site-functions/_burst \
 		$(SHARE)/fish/vendor_completions.d/burst.fish
 
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)
+-include $(AGENT_OBJ:.o=.d) $(AGENT_LIB_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)

@@ -2,14 +2,47 @@
  * them), environments, patterns, WAV headers, tar streams, lines of a worker that holds batches and
  * of its client, what nvidia-smi prints, streams in several lanes, requests for files. The first
  * byte chooses. */
-#define main agent_main
-int agent_main(int argc, char **argv);
-#include "jobs/agent/agent.c"
-#undef main
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <jansson.h>
 #include <openssl/evp.h>
-#include <sys/mman.h>
+
+#include "jobs/agent/agent.h"
+#include "jobs/agent/answers.h"
+#include "jobs/agent/bounds.h"
+#include "jobs/agent/deal.h"
+#include "jobs/agent/entries.h"
+#include "jobs/agent/env.h"
+#include "jobs/agent/events.h"
+#include "jobs/agent/files.h"
+#include "jobs/agent/gpu.h"
+#include "jobs/agent/held.h"
+#include "jobs/agent/hello.h"
+#include "jobs/agent/jobs.h"
+#include "jobs/agent/json.h"
+#include "jobs/agent/lanes.h"
+#include "jobs/agent/listing.h"
+#include "jobs/agent/match.h"
+#include "jobs/agent/ops.h"
+#include "jobs/agent/place.h"
+#include "jobs/agent/queue.h"
+#include "jobs/agent/send.h"
+#include "jobs/agent/serve.h"
+#include "jobs/agent/sha256.h"
+#include "jobs/agent/stop.h"
+#include "jobs/agent/tar.h"
+#include "jobs/agent/text.h"
+#include "jobs/agent/todo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 bool path_is_safe(const char *path); /* what burst takes for one (base/path.h) */
@@ -123,12 +156,12 @@ static void as_libcrypto_does(const char *bytes, size_t len)
 	struct sha256 s;
 	unsigned char want[32];
 	char hex[65], want_hex[65];
-	sha256_start(&s);
+	sha_start(&s);
 	for (size_t at = 0, n; at < len; at += n) {
 		n = MIN(len - at, (size_t)(unsigned char)bytes[at] + 1);
-		sha256_add(&s, bytes + at, n);
+		sha_add(&s, bytes + at, n);
 	}
-	sha256_hex(&s, hex);
+	sha_hex(&s, hex);
 	must(EVP_Digest(bytes, len, want, NULL, EVP_sha256(), NULL) == 1);
 	for (int i = 0; i < 32; i++)
 		sprintf(want_hex + 2 * i, "%02x", want[i]);
@@ -203,7 +236,7 @@ static void fuzz_texts(const char *bytes, size_t len)
 	env_free(&env);
 	if (name) {
 		*name++ = 0;
-		pattern_match(text, name);
+		agent_pattern_match(text, name);
 		link_inside(text, name);
 		must(path_safe(name) == path_is_safe(name));
 	}

@@ -5,23 +5,20 @@
  * Input: a byte that chooses, then
  *   0: a pattern, a newline, a path             1: the same; the first bit of the pattern: git's
  * way with two stars 2: a path, a newline, a file of rules */
-#define main          agent_main
-#define pattern_match agent_pattern_match
-#define path_safe     agent_path_safe
-int agent_main(int argc, char **argv);
-#include "jobs/agent/agent.c"
-#undef main
-#undef pattern_match
-#undef MIN
-#undef MAX
-#undef ARRAY_LEN
-
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/glob.h"
 #include "base/path.h"
 #include "base/pattern.h"
 #include "base/str.h"
+#include "jobs/agent/match.h"
 #include "sync/ignore.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -1,20 +1,50 @@
 /* test_agent.c - the agent's own readers and writers, held against jansson and libcrypto on made-up
- * input, and its rules, table by table. agent.c is one file without a header: it is included whole.
- */
-#define main agent_main
-int agent_main(int argc, char **argv);
-#include "jobs/agent/agent.c"
-#undef main
-
+ * input, and its rules, table by table. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 #include <jansson.h>
 #include <openssl/evp.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 
-#include <sys/syscall.h>
-
+#include "jobs/agent/agent.h"
+#include "jobs/agent/answers.h"
+#include "jobs/agent/bounds.h"
+#include "jobs/agent/copy.h"
+#include "jobs/agent/entries.h"
+#include "jobs/agent/env.h"
+#include "jobs/agent/files.h"
+#include "jobs/agent/jobs.h"
+#include "jobs/agent/json.h"
+#include "jobs/agent/lanes.h"
+#include "jobs/agent/listing.h"
+#include "jobs/agent/match.h"
+#include "jobs/agent/outputs.h"
+#include "jobs/agent/packed.h"
+#include "jobs/agent/probe.h"
+#include "jobs/agent/send.h"
+#include "jobs/agent/sha256.h"
+#include "jobs/agent/take.h"
+#include "jobs/agent/tar.h"
+#include "jobs/agent/text.h"
+#include "jobs/agent/unpack.h"
 #include "pattern_cases.h"
 
 /* In place of the C library's: the one that comes after so many fails. 0: none. */
@@ -321,11 +351,11 @@ static void probes_are_listed(void **state)
 		snprintf(line, sizeof(line), "{\"key\":\"card %d\",\"max_batch\":8}\n", i);
 		assert_true(probe_add(&list, line));
 		assert_false(probe_add(&list, line));
-		assert_true(list.len <= PROBE_MOST);
+		assert_true(list.len <= PROBE_LIST_MOST);
 		if (!i)
 			memcpy(first, line, sizeof(first));
 	}
-	assert_true(list.len > PROBE_MOST - sizeof(line));
+	assert_true(list.len > PROBE_LIST_MOST - sizeof(line));
 	assert_int_equal(strncmp(buf_str(&list), "{\"key\":\"card ", 13), 0);
 	assert_null(strstr(buf_str(&list), first)); /* the oldest made room */
 	assert_true(!strcmp(list.p + list.len - strlen(line), line));
@@ -343,13 +373,13 @@ static void sha256_is_libcrypto_s(void **state)
 		size_t len = i < 300 ? (size_t)i : dice(sizeof(bytes));
 		for (size_t k = 0; k < len; k++)
 			bytes[k] = (unsigned char)dice(256);
-		sha256_start(&s);
+		sha_start(&s);
 		for (size_t at = 0; at < len;) {
 			size_t piece = dice(130) + 1, n = MIN(len - at, piece);
-			sha256_add(&s, bytes + at, n);
+			sha_add(&s, bytes + at, n);
 			at += n;
 		}
-		sha256_hex(&s, hex);
+		sha_hex(&s, hex);
 		assert_int_equal(EVP_Digest(bytes, len, want, NULL, EVP_sha256(), NULL), 1);
 		for (int k = 0; k < 32; k++)
 			sprintf(want_hex + 2 * k, "%02x", want[k]);
@@ -492,10 +522,10 @@ static void patterns(void **state)
 		{"*a*b*c*d*e*", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (pattern_match(cases[i].pattern, cases[i].name) != cases[i].match)
+		if (agent_pattern_match(cases[i].pattern, cases[i].name) != cases[i].match)
 			fail_msg("\"%s\" and \"%s\"", cases[i].pattern, cases[i].name);
 	for (size_t i = 0; i < ARRAY_LEN(pattern_cases); i++)
-		if (pattern_match(pattern_cases[i].pattern, pattern_cases[i].path) !=
+		if (agent_pattern_match(pattern_cases[i].pattern, pattern_cases[i].path) !=
 		    pattern_cases[i].fits)
 			fail_msg("\"%s\" and \"%s\": want %d", pattern_cases[i].pattern,
 				 pattern_cases[i].path, pattern_cases[i].fits);

@@ -1,0 +1,175 @@
+/* command.c - runs a segment that is a shell command in a private copy of the code. */
+#include "command.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bounds.h"
+#include "env.h"
+#include "files.h"
+#include "held.h"
+#include "lines.h"
+#include "outputs.h"
+#include "process.h"
+#include "queue.h"
+#include "room.h"
+#include "text.h"
+#include "todo.h"
+#include "users.h"
+
+enum {
+	COMMAND_LOG_MAX = 256 << 20,
+};
+
+void command_free(struct command *c)
+{
+	for (int i = 0; i < c->watches; i++)
+		free(c->watched[i]);
+	free(c->watched);
+	for (int i = 0; i < OUTPUT_ROWS; i++)
+		for (struct output *o = c->outputs[i], *next; o; o = next) {
+			next = o->next;
+			free(o->name);
+			free(o);
+		}
+	close_fd(&c->log_fd);
+	close_fd(&c->notify);
+	free(c->id);
+	free(c->dir);
+	free(c);
+}
+
+void command_start(struct agent *a, struct worker *w)
+{
+	struct segment *s = &w->parts->batch->seg[w->parts->at[0]];
+	struct command *c = xalloc(sizeof(*c));
+	struct env env = env_copy(&a->place.env);
+	char number[24];
+	int out = -1;
+	w->command = c;
+	c->id = xcopy(s->id, strlen(s->id));
+	c->try = s->tries;
+	c->dir = xprintf("%s/work/segment.%s", a->disk, s->id);
+	c->notify = -1;
+	remove_at(AT_FDCWD, c->dir);
+	char *log = xprintf("%s.log", s->id);
+	c->log_fd =
+		openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	free(log);
+	worker_env(a, &env, w->w);
+	snprintf(number, sizeof(number), "%lld", (long long)s->index);
+	env_set(&env, "BURST_INDEX", number);
+	snprintf(number, sizeof(number), "%lld", (long long)s->count);
+	env_set(&env, "BURST_COUNT", number);
+	env_set(&env, "BURST_SEGMENT", s->id);
+	struct spawn how = {.script = s->run ? s->run : "echo 'no command was given'; exit 125",
+			    .dir = c->dir,
+			    .copy = a->code,
+			    .own_dir = true,
+			    .uid = a->worker_root ? 0 : WORKER_UID,
+			    .env = &env,
+			    .in = -1};
+	w->pid = make_pipe(&w->out, &out) < 0 ? -1 : (how.out = how.err = out, spawn(a, &how));
+	close_fd(&out);
+	if (w->out >= 0)
+		nonblocking(w->out);
+	w->last_words[0] = 0;
+	w->line.len = 0;
+	w->skipping[0] = false;
+	env_free(&env);
+	if (w->pid < 0) {
+		c->exited = true;
+		c->code = 125;
+	}
+}
+
+/* False at the end of its output. */
+static bool command_read(struct agent *a, struct worker *w, int rounds)
+{
+	struct command *c = w->command;
+	char part[64 << 10];
+	ssize_t n = -1;
+	while (rounds-- > 0 && w->out >= 0 && (n = read(w->out, part, sizeof(part))) > 0) {
+		w->line_ms = now_ms(a);
+		keep_tail(w->last_words, sizeof(w->last_words), part, (size_t)n);
+		if (c->log_fd >= 0 && c->log_bytes < COMMAND_LOG_MAX &&
+		    write_all(c->log_fd, part, (size_t)n) < 0) {
+			close_fd(&c->log_fd);
+			check_volume(a);
+		}
+		c->log_bytes += n;
+		buf_add(&w->line, part, (size_t)n);
+		log_lines(a, &w->line, &w->skipping[0], w->w, c->id);
+	}
+	return n != 0;
+}
+
+void command_exited(struct agent *a, struct worker *w, int status)
+{
+	struct command *c = w->command;
+	c->exited = true;
+	c->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	/* a child of it may hold the pipe: what it has said by now is enough */
+	c->drain_until_ms = now_ms(a) + 500;
+	kill_group(w->pid);
+	w->pid = 0;
+}
+
+static void command_words(struct worker *w, struct job *j)
+{
+	const char *words = last_line(w->last_words);
+	if (j->code == 137 && w->killed_for)
+		j->name = xprintf("it was silent for too long and was ended");
+	else if (j->code == 137)
+		j->name = xprintf("it was killed, perhaps for want of memory");
+	else
+		j->name = xprintf("exit status %d%s%s", j->code, *words ? ": " : "", words);
+}
+
+static void command_finish(struct agent *a, struct worker *w)
+{
+	struct command *c = w->command;
+	struct batch *b = w->parts->batch;
+	if (w->line.len && !w->skipping[0])
+		event_log(a, w->w, c->id, w->line.p, w->line.len);
+	if (c->log_fd >= 0)
+		fsync(c->log_fd);
+	close_fd(&c->notify);
+	scan_folder(a, c, "", true);
+	struct job *j = job_add(a, JOB_COMMAND, c->id);
+	struct segment *s = &b->seg[w->parts->at[0]];
+	j->batch_id = xcopy(b->id, strlen(b->id));
+	j->dir = xcopy(c->dir, strlen(c->dir));
+	j->try = c->try;
+	j->code = c->code;
+	j->ms = now_ms(a) - w->began_ms;
+	j->outputs = c->output_count;
+	if (j->code)
+		command_words(w, j);
+	s->settled = true;
+	w->killed_for = NULL;
+	close_fd(&w->out);
+	command_free(c);
+	w->command = NULL;
+	w->line.len = 0;
+	free(worker_leave(a, w, b));
+	batch_settled(a, b);
+}
+
+void command_look(struct agent *a, struct worker *w)
+{
+	struct command *c = w->command;
+	command_watch(a, c);
+	bool more = command_read(a, w, 16);
+	if (c->notify >= 0)
+		command_watched(a, c);
+	if (c->exited && (!more || w->out < 0 || now_ms(a) >= c->drain_until_ms))
+		command_finish(a, w);
+	else if (!more)
+		close_fd(&w->out);
+}

@@ -1,0 +1,121 @@
+/* env.c - lists of environment variables, and the file of them that the start script leaves. */
+#include "env.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+void env_set(struct env *env, const char *name, const char *value)
+{
+	size_t len = strlen(name);
+	char *pair = xprintf("%s=%s", name, value);
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=') {
+			free(env->list[i]);
+			env->list[i] = pair;
+			return;
+		}
+	env->list = xresize(env->list, (env->count + 2) * sizeof(char *));
+	env->list[env->count++] = pair;
+	env->list[env->count] = NULL;
+}
+
+const char *env_get(const struct env *env, const char *name, const char *absent)
+{
+	size_t len = strlen(name);
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=')
+			return env->list[i] + len + 1;
+	return absent;
+}
+
+void env_free(struct env *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		free(env->list[i]);
+	free(env->list);
+	*env = (struct env){0};
+}
+
+struct env env_copy(const struct env *from)
+{
+	struct env to = {.list = xalloc((from->count + 1) * sizeof(char *)), .count = from->count};
+	for (size_t i = 0; i < from->count; i++)
+		to.list[i] = xcopy(from->list[i], strlen(from->list[i]));
+	return to;
+}
+
+/* One word in shell quoting ('..', "..", \x and plain, put together); stops at the end of the line.
+ */
+static const char *shell_word(const char *p, struct buf *out)
+{
+	while (*p && *p != '\n') {
+		if (*p == '\'') {
+			const char *close = strchr(p + 1, '\'');
+			if (!close)
+				return p + strlen(p);
+			buf_add(out, p + 1, (size_t)(close - p - 1));
+			p = close + 1;
+		} else if (*p == '"') {
+			for (p++; *p && *p != '"'; p++) {
+				if (*p == '\\' && p[1] && strchr("\"\\$`", p[1]))
+					p++;
+				buf_char(out, *p);
+			}
+			p += *p == '"';
+		} else {
+			p += *p == '\\' && p[1];
+			buf_char(out, *p++);
+		}
+	}
+	return p;
+}
+
+void env_parse(struct env *env, const char *text)
+{
+	static const char *const closed[] = {"RUNPOD_API_KEY",       "BURST_HOST_KEY_B64",
+					     "BURST_AUTHORIZED_KEY", "MODAL_TOKEN_ID",
+					     "MODAL_TOKEN_SECRET",   "MODAL_TASK_SECRET"};
+	for (const char *p = text; *p; p += *p == '\n') {
+		size_t n = strspn(
+			p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+		if (!n || p[n] != '=') {
+			p += strcspn(p, "\n");
+			continue;
+		}
+		char *name = xcopy(p, n);
+		struct buf value = {0};
+		p = shell_word(p + n + 1, &value);
+		bool open = true;
+		for (size_t i = 0; i < ARRAY_LEN(closed); i++)
+			open = open && strcmp(name, closed[i]);
+		if (open)
+			env_set(env, name, buf_str(&value));
+		free(name);
+		buf_free(&value);
+	}
+}
+
+void env_unset(struct env *env, const char *name)
+{
+	size_t len = strlen(name), kept = 0;
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=')
+			free(env->list[i]);
+		else
+			env->list[kept++] = env->list[i];
+	env->count = kept;
+	if (env->list)
+		env->list[kept] = NULL;
+}
+
+void env_add_object(struct env *env, const struct json *object)
+{
+	for (const struct json *m = object && object->type == J_OBJECT ? object->first : NULL; m;
+	     m = m->next)
+		if (m->type == J_TEXT && *m->key && !strchr(m->key, '='))
+			env_set(env, m->key, m->text);
+}

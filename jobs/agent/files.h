@@ -1,0 +1,51 @@
+/* files.h - opens, writes and removes files below a folder without following a link; which names
+ * are safe. */
+#ifndef BURST_JOBS_AGENT_FILES_H
+#define BURST_JOBS_AGENT_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "text.h"
+
+void close_fd(int *fd);
+int write_all(int fd, const void *bytes, size_t len);
+
+/* A relative name that stays in its folder: no "..", ".", empty part or leading '/'. */
+bool path_inside(const char *path);
+
+/* And it cannot confuse a terminal, a shell or a reader of JSON: what burst takes for a safe path,
+ * and no other. */
+bool path_safe(const char *path);
+bool name_safe(const char *name);
+int mkdirs(const char *path, mode_t mode);
+
+/* The folder that holds `path` below root, opened without following any link; `make` makes what is
+ * missing. *name points at the last part. */
+int open_parent(int root, const char *path, bool make, const char **name);
+
+/* A regular file below root, for reading, reached without following any link. ELOOP: something else
+ * is there. */
+int open_below(int root, const char *path, struct stat *st);
+
+/* The folder `path` below root, reached without following any link. */
+int open_folder(int root, const char *path, bool make);
+
+/* Everything in the folder `fd`, which is closed. */
+int remove_inside(int fd);
+
+/* A file or a whole tree; links are removed, not followed. 0 also when there was nothing. */
+int remove_at(int dir, const char *name);
+int write_beside(const char *path, const char *text, mode_t mode);
+int read_file(const char *path, size_t most, struct buf *out);
+bool is_hash(const char *text);
+int read_all(int fd, size_t most, struct buf *out);
+int pread_all(int fd, char *to, size_t len, int64_t offset);
+
+/* What goes from under its name at once and is removed afterwards, here. */
+void set_aside(int root, const char *path);
+
+#endif

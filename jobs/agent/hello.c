@@ -1,0 +1,86 @@
+/* hello.c - the hello to a client. */
+#include "hello.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "events.h"
+#include "files.h"
+#include "image.h"
+#include "json.h"
+#include "lease.h"
+#include "machine.h"
+
+enum {
+	PROTOCOL = 1, /* with clients */
+};
+
+void say_gpus(struct agent *a, struct buf *b)
+{
+	js_key(b, "gpus");
+	buf_char(b, '[');
+	for (int i = 0; i < a->gpu_count; i++) {
+		js_key(b, NULL);
+		buf_char(b, '{');
+		js_text(b, "name", a->gpus[i].name);
+		js_int(b, "memory_mb", a->gpus[i].memory_mb);
+		buf_char(b, '}');
+	}
+	buf_char(b, ']');
+}
+
+void read_switch(struct agent *a, char *to, size_t room)
+{
+	char *file = xprintf("%s/switch", a->place.home);
+	struct buf text = {0};
+	if (read_file(file, room - 1, &text) == 0 && text.len)
+		text.p[strcspn(text.p, "\n")] = 0;
+	snprintf(to, room, "%s", buf_str(&text));
+	buf_free(&text);
+	free(file);
+}
+
+/* What a client that comes back needs: how many workers stand, and which segments are in their
+ * hands. */
+static void say_work(const struct agent *a, struct buf *b)
+{
+	int standing = 0;
+	for (int i = 0; i < a->worker_count; i++)
+		standing += a->workers[i].state != WORKER_FAILED;
+	js_int(b, "workers", standing);
+	js_key(b, "running");
+	buf_char(b, '[');
+	for (const struct batch *q = a->queue; q; q = q->next)
+		for (size_t i = 0; q->begun && i < q->n; i++)
+			if (!q->seg[i].settled)
+				js_text(b, NULL, q->seg[i].id);
+	buf_char(b, ']');
+}
+
+void say_hello(struct agent *a, struct client *c)
+{
+	c->hello_due = false;
+	read_switch(a, a->switch_line, sizeof(a->switch_line));
+	struct buf *b = say_begin(a, "hello");
+	js_text(b, "agent", BURST_VERSION);
+	js_int(b, "protocol", PROTOCOL);
+	js_text(b, "run", a->run);
+	js_text(b, "attempt", a->attempt);
+	js_int(b, "began_s", a->began_s);
+	js_int(b, "next", (int64_t)a->next);
+	js_text(b, "switch", a->switch_line);
+	js_int(b, "lease_left_s", lease_left_s(a));
+	js_int(b, "cpus", cpu_count());
+	js_int(b, "memory_mb", memory_mb());
+	say_gpus(a, b);
+	js_bool(b, "zstd", have_program("zstd"));
+	js_int(b, "free_bytes", free_bytes(a->place.volume));
+	js_text(b, "mode", a->detached ? "detached" : "attached");
+	js_bool(b, "separate", a->separate);
+	say_work(a, b);
+	say_image(a, b);
+	buf_text(b, "}\n");
+	buf_add(&c->out, b->p, b->len);
+}

@@ -1,0 +1,14 @@
+/* hello.h - the hello to a client. */
+#ifndef BURST_JOBS_AGENT_HELLO_H
+#define BURST_JOBS_AGENT_HELLO_H
+
+#include <stddef.h>
+
+#include "agent.h"
+#include "text.h"
+
+void say_gpus(struct agent *a, struct buf *b);
+void read_switch(struct agent *a, char *to, size_t room);
+void say_hello(struct agent *a, struct client *c);
+
+#endif

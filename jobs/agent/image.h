@@ -1,0 +1,21 @@
+/* image.h - what the pod's image has: its Python, and environments that were made when it was
+ * built. */
+#ifndef BURST_JOBS_AGENT_IMAGE_H
+#define BURST_JOBS_AGENT_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent.h"
+#include "text.h"
+
+/* Which Python the image has, as its program is called behind all links ("python3.11"): an
+ * environment holds for one alone. "": none. Nothing is run for it. */
+void python_of_image(const struct agent *a, char *name, size_t room);
+char *image_path(const struct agent *a, const char *key);
+
+/* Complete, and made by who could have changed this image anyway. */
+bool image_has(const struct agent *a, const char *key);
+void say_image(const struct agent *a, struct buf *b);
+
+#endif

@@ -1,0 +1,339 @@
+/* jobs.c - slow work on files, one piece after the other, a slice at a time. */
+#include "jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bounds.h"
+#include "events.h"
+#include "files.h"
+#include "json.h"
+#include "lease.h"
+#include "lines.h"
+#include "outputs.h"
+#include "process.h"
+#include "queue.h"
+#include "room.h"
+#include "sha256.h"
+#include "sync.h"
+#include "text.h"
+#include "todo.h"
+
+enum {
+	/* written to the volume between two looks at what else is to be done */
+	FLUSH_BYTES = 32 << 20,
+};
+
+static uint32_t le32(const unsigned char *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+bool wav_look(int fd, int64_t file_bytes, double *seconds, int *rate)
+{
+	unsigned char h[24];
+	if (pread(fd, h, 12, 0) != 12 || memcmp(h, "RIFF", 4) || memcmp(h + 8, "WAVE", 4))
+		return false;
+	uint32_t per_second = 0;
+	int64_t at = 12;
+	for (int chunks = 0; chunks < 64 && pread(fd, h, 24, at) >= 8; chunks++) {
+		int64_t len = le32(h + 4);
+		if (!memcmp(h, "fmt ", 4) && len >= 16) {
+			*rate = (int)MIN(le32(h + 12), (uint32_t)10000000);
+			per_second = le32(h + 16);
+		} else if (!memcmp(h, "data", 4)) {
+			if (!per_second)
+				return false;
+			*seconds = (double)MIN(len, file_bytes - at - 8) / per_second;
+			return true;
+		}
+		at += 8 + len + (len & 1);
+	}
+	return false;
+}
+
+static bool job_read(struct agent *a, struct job *j, bool *end)
+{
+	char part[64 << 10];
+	for (size_t sum = 0; sum < SLICE;) {
+		ssize_t n = read(j->fd, part, sizeof(part));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		if (n == 0)
+			return *end = true;
+		sha_add(&j->sha, part, (size_t)n);
+		if (j->to >= 0 && write_all(j->to, part, (size_t)n) < 0) {
+			check_volume(a);
+			return false;
+		}
+		sum += (size_t)n;
+		j->bytes += n;
+	}
+	/* a large file is not flushed in one go at its end: nothing else is done meanwhile */
+	if (j->to >= 0 && j->bytes - j->flushed >= FLUSH_BYTES) {
+		j->flushed = j->bytes;
+		fdatasync(j->to);
+	}
+	return true;
+}
+
+static void segment_wrong(struct agent *a, struct job *j, const char *reason, const char *error)
+{
+	segment_failed(a, j->batch_id, j->id, j->try, reason, error);
+	job_done(a);
+}
+
+/* Workers write where they may make what they like, and the agent reads what they may not: a name
+ * there can belong to a file of ours (a hard link). Only what is theirs is taken. */
+static int open_theirs(const struct agent *a, int root, const char *path, struct stat *st)
+{
+	int fd = open_below(root, path, st);
+	if (fd >= 0 && a->separate && !a->worker_root && st->st_uid != WORKER_UID) {
+		close(fd);
+		errno = EPERM;
+		return -1;
+	}
+	return fd;
+}
+
+static void segment_lost(struct agent *a, struct job *j)
+{
+	int saved = errno;
+	if (j->to >= 0)
+		unlinkat(a->dir_fd, ".output.part", 0);
+	segment_wrong(a, j, "missing", strerror(saved));
+}
+
+static int job_output_begin(struct agent *a, struct job *j);
+
+static int job_output_close(struct agent *a, struct job *j, const char *path);
+
+/* The worker said that it has written this file: is it there, and what is it? It goes to the volume
+ * from where the worker can write. */
+static void job_segment(struct agent *a, struct job *j)
+{
+	bool end = false;
+	struct stat st;
+	if (j->fd < 0) {
+		j->fd = open_theirs(a, a->out_fd, j->name, &st);
+		if (j->fd < 0 && errno == ENOENT)
+			return segment_wrong(a, j, "missing",
+					     "the file that the worker reported is not there");
+		if (j->fd < 0)
+			return segment_wrong(a, j, "mismatch",
+					     "what the worker reported is not a regular file");
+		if (wav_look(j->fd, st.st_size, &j->seconds, &j->rate) && !st.st_size)
+			j->seconds = 0;
+	}
+	if (j->to < 0 && job_output_begin(a, j) < 0)
+		return segment_lost(a, j);
+	if (!job_read(a, j, &end))
+		return segment_lost(a, j);
+	if (!end)
+		return;
+	if (job_output_close(a, j, j->name) < 0)
+		return segment_lost(a, j);
+	const char *name;
+	int dir = open_parent(a->out_fd, j->name, false, &name);
+	if (dir >= 0)
+		unlinkat(dir, name, 0);
+	close_fd(&dir);
+	char hex[65];
+	sha_hex(&j->sha, hex);
+	if (j->claimed_bytes >= 0 && j->claimed_bytes != j->bytes)
+		return segment_wrong(a, j, "mismatch",
+				     "the file has another size than the worker reported");
+	if (j->claimed_sha256[0] && strcmp(j->claimed_sha256, hex))
+		return segment_wrong(a, j, "mismatch",
+				     "the file has another hash than the worker reported");
+	struct buf *b = event_begin(a, "segment");
+	js_text(b, "id", j->id);
+	js_text(b, "batch", j->batch_id);
+	js_int(b, "try", j->try);
+	js_bool(b, "ok", true);
+	js_text(b, "file", j->name);
+	js_key(b, "path");
+	char *path = xprintf("runs/%s/%s/%s", a->run, a->attempt, j->name);
+	js_quote(b, path, strlen(path));
+	free(path);
+	js_int(b, "bytes", j->bytes);
+	js_text(b, "sha256", hex);
+	js_real(b, "seconds", j->seconds);
+	js_int(b, "rate", j->rate);
+	js_int(b, "ms", j->ms);
+	event_end(a);
+	a->largest = MAX(a->largest, j->bytes);
+	if (a->detached)
+		lease_renew(a, a->lease_s);
+	job_done(a);
+}
+
+/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. Until it is
+ * whole it has this name in P: one is enough, since one after the other is copied. */
+static const char OUTPUT_PART[] = ".output.part";
+
+/* ENOENT: the command has taken it away again. */
+static int job_output_open(const struct agent *a, struct job *j)
+{
+	struct stat st;
+	int tree = open(j->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (tree < 0) {
+		errno = errno == ENOENT ? ESTALE : errno;
+		return -1;
+	}
+	j->fd = open_theirs(a, tree, j->name, &st);
+	int saved = errno;
+	close_fd(&tree);
+	errno = saved;
+	return j->fd < 0 ? -1 : 0;
+}
+
+static int job_output_begin(struct agent *a, struct job *j)
+{
+	sha_start(&j->sha);
+	j->to = openat(a->dir_fd, OUTPUT_PART,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (j->to < 0)
+		check_volume(a);
+	return j->to < 0 ? -1 : 0;
+}
+
+/* path: below P. Of a segment of speech it may be written again, and `sync` comes before anything
+ * relies on it. */
+static int job_output_close(struct agent *a, struct job *j, const char *path)
+{
+	const char *name;
+	int dir = open_parent(a->dir_fd, path, true, &name);
+	bool flush = j->kind == JOB_OUTPUT || a->detached;
+	int failed = dir < 0 || (flush && fsync(j->to) < 0) ||
+		     renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
+	int saved = errno;
+	close_fd(&dir);
+	errno = saved;
+	if (failed)
+		check_volume(a);
+	return failed ? -1 : 0;
+}
+
+static struct command *job_command_running(const struct agent *a, const struct job *j)
+{
+	for (int i = 0; i < a->worker_count; i++) {
+		struct command *c = a->workers[i].command;
+		if (c && !strcmp(c->id, j->id) && c->try == j->try)
+			return c;
+	}
+	return NULL;
+}
+
+/* While the command runs, the look at its exit offers what is still there once more. After that it
+ * is lost, and the command has not done what it was to do. */
+static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
+{
+	char *line = xprintf("output %s could not be kept: %s", j->name, why);
+	struct command *c = job_command_running(a, j);
+	struct job *end = j->next;
+	event_log(a, 0, j->id, line, strlen(line));
+	if (j->to >= 0)
+		unlinkat(a->dir_fd, OUTPUT_PART, 0);
+	while (end && (end->kind != JOB_COMMAND || strcmp(end->id, j->id) || end->try != j->try))
+		end = end->next;
+	if (c) {
+		output_forget(c, j->name);
+		c->output_count--;
+	} else if (end) {
+		end->outputs--;
+		end->lost += !gone;
+		if (!gone && !end->name)
+			end->name = xcopy(line, strlen(line));
+	}
+	free(line);
+	job_done(a);
+}
+
+static void job_output(struct agent *a, struct job *j)
+{
+	bool end = false;
+	if (j->fd < 0 && job_output_open(a, j) < 0)
+		return job_output_lost(a, j, strerror(errno), errno == ENOENT);
+	if (j->to < 0 && job_output_begin(a, j) < 0)
+		return job_output_lost(a, j, strerror(errno), false);
+	if (!job_read(a, j, &end))
+		return job_output_lost(a, j, strerror(errno), false);
+	if (!end)
+		return;
+	char *to = xprintf("out/%s/%s", j->id, j->name);
+	int failed = job_output_close(a, j, to), saved = errno;
+	free(to);
+	if (failed)
+		return job_output_lost(a, j, strerror(saved), false);
+	char hex[65];
+	sha_hex(&j->sha, hex);
+	struct buf *b = event_begin(a, "output");
+	js_text(b, "id", j->id);
+	js_text(b, "name", j->name);
+	char *path = xprintf("runs/%s/%s/out/%s/%s", a->run, a->attempt, j->id, j->name);
+	js_text(b, "path", path);
+	free(path);
+	js_int(b, "bytes", j->bytes);
+	js_text(b, "sha256", hex);
+	event_end(a);
+	job_done(a);
+}
+
+static void job_batch(struct agent *a, struct job *j)
+{
+	struct buf *b = event_begin(a, "batch");
+	js_text(b, "id", j->id);
+	js_text(b, "state", "done");
+	js_int(b, "busy_ms", j->ms);
+	event_end(a);
+	events_sync(a);
+	if (a->detached && now_ms(a) - a->synced_ms > 10000)
+		sync_alone(a);
+	job_done(a);
+}
+
+/* The command has exited, and what could be kept of its outputs is. */
+static void job_command(struct agent *a, struct job *j)
+{
+	if (j->code && volume_is_to_blame(a, j->name ? j->name : ""))
+		return;
+	remove_in_background(j->dir);
+	struct buf *b = event_begin(a, "segment");
+	js_text(b, "id", j->id);
+	js_text(b, "batch", j->batch_id);
+	js_int(b, "try", j->try);
+	js_bool(b, "ok", j->code == 0 && !j->lost);
+	js_int(b, "code", j->code);
+	js_int(b, "ms", j->ms);
+	js_int(b, "outputs", j->outputs);
+	char *log = xprintf("runs/%s/%s/%s.log", a->run, a->attempt, j->id);
+	js_text(b, "log", log);
+	free(log);
+	if (j->code || j->lost) {
+		js_text(b, "reason", j->code ? "worker" : "missing");
+		js_text(b, "error", j->name ? j->name : "");
+	}
+	event_end(a);
+	job_done(a);
+}
+
+void jobs_step(struct agent *a)
+{
+	struct job *j = a->jobs;
+	if (!j)
+		return;
+	switch (j->kind) {
+	case JOB_SEGMENT: return job_segment(a, j);
+	case JOB_OUTPUT: return job_output(a, j);
+	case JOB_BATCH: return job_batch(a, j);
+	case JOB_COMMAND: return job_command(a, j);
+	}
+}

@@ -1,0 +1,61 @@
+/* json.h - reads and writes JSON. Reading is strict: no NUL in texts, the last of equal keys
+ * counts. Writing makes valid texts of foreign bytes. */
+#ifndef BURST_JOBS_AGENT_JSON_H
+#define BURST_JOBS_AGENT_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "text.h"
+
+enum { J_DEPTH = 64 };
+
+enum json_type { J_NULL, J_TRUE, J_FALSE, J_INT, J_REAL, J_TEXT, J_LIST, J_OBJECT };
+
+struct json {
+	enum json_type type;
+	char *text; /* J_TEXT, NUL-terminated */
+	size_t len;
+	int64_t integer; /* J_INT */
+	double number;   /* J_INT and J_REAL */
+	const char *raw; /* as it stood in the input */
+	size_t raw_len;
+	char *key; /* inside an object */
+	struct json *first, *last, *next;
+};
+
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	char bytes[];
+};
+
+/* All of one document's nodes and texts; json_free() ends them together. */
+struct json_doc {
+	struct chunk *chunks;
+	const char *p, *end;
+	int depth;
+};
+
+void json_free(struct json_doc *doc);
+
+/* One value and nothing after it; NULL when it is not JSON. json_free(doc) in any case. Points into
+ * `text`. */
+struct json *json_read(struct json_doc *doc, const char *text, size_t len);
+const struct json *json_get(const struct json *object, const char *key);
+const char *json_text(const struct json *object, const char *key, const char *absent);
+double json_number(const struct json *object, const char *key, double absent);
+int64_t json_int(const struct json *object, const char *key, int64_t absent);
+bool json_yes(const struct json *object, const char *key);
+
+/* A NUL, which no text of C holds, is a byte that is none. */
+void js_quote(struct buf *b, const char *text, size_t len);
+void js_key(struct buf *b, const char *key);
+void js_textn(struct buf *b, const char *key, const char *text, size_t len);
+void js_text(struct buf *b, const char *key, const char *text);
+void js_int(struct buf *b, const char *key, int64_t value);
+void js_real(struct buf *b, const char *key, double value);
+void js_bool(struct buf *b, const char *key, bool value);
+
+#endif

@@ -1,0 +1,70 @@
+/* lanes.h - one stream over several connections. Each carries frames: the frame's number in the
+ * stream (8 bytes, big-endian), its length (4 bytes), its bytes; on one lane numbers only rise. The
+ * length's first bit says that the bytes are zstd's; frames in a row that are make zstd frames that
+ * are whole. A frame without bytes is the stream's end.
+ *
+ * What comes before its turn is read all the same and kept, up to LANE_ROOM for each lane: an sshd
+ * whose window is full of what nobody reads spends its time moving it about, and that of lanes that
+ * could go on with it. */
+#ifndef BURST_JOBS_AGENT_LANES_H
+#define BURST_JOBS_AGENT_LANES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Lanes: one stream over several connections. Each carries frames: the frame's number in the stream
+ * (8 bytes, big-endian), its length (4 bytes), its bytes; on one lane numbers only rise. The
+ * length's first bit says that the bytes are zstd's; frames in a row that are make zstd frames that
+ * are whole. A frame without bytes is the stream's end.
+ *
+ * What comes before its turn is read all the same and kept, up to LANE_ROOM for each lane: an sshd
+ * whose window is full of what nobody reads spends its time moving it about, and that of lanes that
+ * could go on with it. */
+enum {
+	LANES_MAX = 16,
+	FRAME_HEAD = 12,
+	LANE_ROOM = 2 << 20,
+	LANE_READ = 256 << 10,
+	LANE_JOIN_S = 5
+};
+
+struct lane {
+	int fd, joined; /* joined: the process that lent it waits for this to be closed; 0: none */
+	char *room;     /* what has come is from `at` to `end` */
+	size_t at, end;
+	bool over;     /* no more comes */
+	bool headed;   /* the head of the frame that is next in it was read */
+	uint64_t turn; /* its number */
+	uint32_t left; /* bytes of it that were not taken yet */
+	bool packed;
+};
+
+struct lanes {
+	struct lane list[LANES_MAX]; /* the first one is stdin */
+	int count, listener, out;
+	uint64_t turn; /* the number of the next frame */
+	size_t taken;  /* since it was last looked what has come */
+	bool ended, broken;
+	bool packed; /* what lanes_next() last gave */
+};
+
+/* The stream's next bytes, at *p until the next call. 0: it came to its end; -1: broken. */
+ssize_t lanes_next(struct lanes *l, char **p);
+void lanes_close(struct lanes *l);
+
+/* Frames in, the stream out, from the piece on that was given last. 0: it came to its end. */
+int lanes_merge_from(struct lanes *l, char *p, ssize_t n);
+void lanes_open(struct lanes *l, const char *id);
+void lanes_end(struct lanes *l, const char *id);
+
+/* From the first packed piece on, a child merges what is to come, and its stream is read from *fd:
+ * something must feed zstd while we take what it gives. */
+pid_t lanes_fork(struct lanes *l, char *p, ssize_t n, int *fd);
+
+/* What one lane's session runs: it lends its stdin to where the tree is built, and waits until that
+ * has done with it. */
+int agent_lane(const char *id);
+
+#endif

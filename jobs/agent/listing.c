@@ -1,0 +1,291 @@
+/* listing.c - what a tree holds: a line for each entry, sorted by path. */
+#include "listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "sha256.h"
+
+void listing_free(struct listing *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		free(l->list[i].path);
+		free(l->list[i].target);
+	}
+	free(l->list);
+	*l = (struct listing){0};
+}
+
+void listing_add(struct listing *l, char type, const char *path, const char *sha256,
+		 const char *target)
+{
+	if (l->count == l->cap) {
+		l->cap = l->cap ? l->cap * 2 : 64;
+		l->list = xresize(l->list, l->cap * sizeof(*l->list));
+	}
+	struct listed *e = &l->list[l->count];
+	*e = (struct listed){.type = type, .path = xcopy(path, strlen(path)), .turn = l->count++};
+	if (target)
+		e->target = xcopy(target, strlen(target));
+	if (sha256)
+		memcpy(e->sha256, sha256, 65);
+}
+
+static int listed_order(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+	return order ? order : x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+void listing_sort(struct listing *l)
+{
+	size_t kept = 0;
+	if (l->count)
+		qsort(l->list, l->count, sizeof(*l->list), listed_order);
+	for (size_t i = 0; i < l->count; i++) {
+		if (i + 1 < l->count && !strcmp(l->list[i].path, l->list[i + 1].path)) {
+			free(l->list[i].path);
+			free(l->list[i].target);
+		} else {
+			l->list[kept++] = l->list[i];
+		}
+	}
+	l->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		l->list[i].turn = i;
+}
+
+struct listed *listing_find(const struct listing *l, const char *path)
+{
+	size_t low = 0, high = l->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(l->list[mid].path, path);
+		if (!order)
+			return &l->list[mid];
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static bool lies_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+	return !strncmp(path, folder, len) && (path[len] == '/' || !path[len]);
+}
+
+void listing_remove(struct listing *l, const char *path)
+{
+	struct listed *e = listing_find(l, path);
+	bool folder = e && e->type == 'd';
+	size_t kept = e ? (size_t)(e - l->list) : l->count;
+	for (size_t i = kept; i < l->count; i++) {
+		struct listed *it = &l->list[i];
+		if (it == e || (folder && lies_below(it->path, path))) {
+			free(it->path);
+			free(it->target);
+			it->path = it->target = NULL;
+		}
+	}
+	for (size_t i = kept; i < l->count; i++)
+		if (l->list[i].path)
+			l->list[kept++] = l->list[i];
+	l->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		l->list[i].turn = i; /* what is added from now on comes after them */
+}
+
+void listing_text(const struct listing *l, struct buf *out)
+{
+	buf_text(out, LISTING_TITLE);
+	for (size_t i = 0; i < l->count; i++) {
+		const struct listed *e = &l->list[i];
+		buf_char(out, e->type);
+		buf_char(out, ' ');
+		if (e->type == 'f' || e->type == 'x') {
+			buf_add(out, e->sha256, 64);
+			buf_char(out, ' ');
+		}
+		buf_text(out, e->path);
+		if (e->type == 'l') {
+			buf_char(out, '\t');
+			buf_text(out, e->target);
+		}
+		buf_char(out, '\n');
+	}
+}
+
+static void text_hash(const char *text, size_t len, char hex[65])
+{
+	struct sha256 sha;
+	sha_start(&sha);
+	sha_add(&sha, text, len);
+	sha_hex(&sha, hex);
+}
+
+void listing_id(const struct listing *l, char hex[65])
+{
+	struct buf text = {0};
+	listing_text(l, &text);
+	text_hash(text.p, text.len, hex);
+	buf_free(&text);
+}
+
+/* One line without its end. -1: it is none. */
+static int listing_line(struct listing *l, char *line)
+{
+	char type = line[0], *path = line + 2, *hash = NULL, *target = NULL;
+	if (!type || !strchr("fxdl", type) || line[1] != ' ')
+		return -1;
+	if (type == 'f' || type == 'x') {
+		hash = path;
+		if (strspn(hash, "0123456789abcdef") != 64 || hash[64] != ' ')
+			return -1;
+		hash[64] = 0;
+		path = hash + 65;
+	} else if (type == 'l') {
+		target = strchr(path, '\t');
+		if (!target || !target[1])
+			return -1;
+		*target++ = 0;
+	}
+	if (!path_inside(path) || (l->count && strcmp(l->list[l->count - 1].path, path) >= 0))
+		return -1;
+	listing_add(l, type, path, hash, target);
+	return 0;
+}
+
+int listing_parse(struct listing *l, char *text, size_t len)
+{
+	size_t title = strlen(LISTING_TITLE);
+	*l = (struct listing){0};
+	if (len < title || memcmp(text, LISTING_TITLE, title) || text[len - 1] != '\n' ||
+	    memchr(text, 0, len))
+		return -1;
+	for (char *p = text + title, *nl; p < text + len; p = nl + 1) {
+		nl = memchr(p, '\n', (size_t)(text + len - p));
+		*nl = 0;
+		if (listing_line(l, p) < 0) {
+			listing_free(l);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int listing_read(struct listing *l, int dir, const char *id)
+{
+	struct stat st;
+	struct buf text = {0};
+	char hex[65];
+	*l = (struct listing){0};
+	int fd = open_below(dir, LISTING_NAME, &st);
+	int failed = fd < 0 || read_all(fd, LISTING_MAX, &text) < 0;
+	if (!failed) {
+		text_hash(buf_str(&text), text.len, hex);
+		failed = (id && strcmp(hex, id)) || listing_parse(l, text.p, text.len) < 0;
+		if (failed)
+			errno = EBADMSG;
+	}
+	int saved = errno == ELOOP ? EBADMSG : errno;
+	close_fd(&fd);
+	buf_free(&text);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+int listing_write(const struct listing *l, int dir)
+{
+	struct buf text = {0};
+	remove_at(dir, LISTING_NAME);
+	int fd = openat(dir, LISTING_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			0644);
+	listing_text(l, &text);
+	int failed = fd < 0 || write_all(fd, text.p, text.len) < 0;
+	buf_free(&text);
+	if (fd >= 0 && close(fd) < 0)
+		failed = 1;
+	return failed ? -1 : 0;
+}
+
+bool is_beside_tree(const char *name)
+{
+	return !strcmp(name, LISTING_NAME) || !strcmp(name, ARCHIVE_NAME);
+}
+
+int listing_walk(struct listing *l, int dir, const char *under, char bad[PATH_BYTES_MAX])
+{
+	DIR *d = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *e;
+	int failed = !d;
+	while (!failed && (errno = 0, e = readdir(d))) {
+		struct stat st;
+		char target[PATH_BYTES_MAX];
+		ssize_t n = 0;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    (!*under && is_beside_tree(e->d_name)))
+			continue;
+		char *path = xprintf("%s%s%s", under, *under ? "/" : "", e->d_name);
+		snprintf(bad, PATH_BYTES_MAX, "%s", path);
+		failed = strpbrk(path, "\n\t") || !path_inside(path)
+				 ? (errno = EINVAL, 1)
+				 : fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0;
+		if (!failed && S_ISREG(st.st_mode)) {
+			listing_add(l, st.st_mode & 0100 ? 'x' : 'f', path, NULL, NULL);
+		} else if (!failed && S_ISLNK(st.st_mode)) {
+			n = readlinkat(dir, e->d_name, target, sizeof(target) - 1);
+			target[MAX(n, (ssize_t)0)] = 0;
+			failed = n < 1 || strpbrk(target, "\n") ? (errno = EINVAL, 1) : 0;
+			if (!failed)
+				listing_add(l, 'l', path, NULL, target);
+		} else if (!failed && S_ISDIR(st.st_mode)) {
+			listing_add(l, 'd', path, NULL, NULL);
+			int below = openat(dir, e->d_name,
+					   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			failed = below < 0 || listing_walk(l, below, path, bad) < 0;
+			close_fd(&below);
+		}
+		free(path);
+	}
+	failed = failed || errno;
+	int saved = errno;
+	if (d)
+		closedir(d);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+int listing_frame(const struct listing *l, int to)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct listed *e = &l->list[i];
+		const char *name;
+		if (e->type != 'd' && e->type != 'l')
+			continue;
+		int dir = open_parent(to, e->path, false, &name);
+		int failed = dir < 0 || (e->type == 'd' ? mkdirat(dir, name, 0755)
+							: symlinkat(e->target, dir, name)) < 0;
+		int saved = errno;
+		close_fd(&dir);
+		errno = saved;
+		if (failed)
+			return -1;
+	}
+	return 0;
+}
+
+bool is_file(const struct listed *e)
+{
+	return e->type == 'f' || e->type == 'x';
+}

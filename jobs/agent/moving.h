@@ -1,0 +1,36 @@
+/* moving.h - copies the files of a listing from one folder to another by several processes, and
+ * compares them. */
+#ifndef BURST_JOBS_AGENT_MOVING_H
+#define BURST_JOBS_AGENT_MOVING_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "listing.h"
+
+/* The files of a listing on their way from one folder to another, by several processes: folders of
+ * the volume lie on file systems where each entry waits for the other side of a network, and
+ * hashing takes one core each. */
+struct moving {
+	const struct listing *l;
+	/* to -1: all is compared where it lies, and nothing else may lie there */
+	int from, to;
+	/* shared with the other processes: filled in; NULL: files must be as listed */
+	char (*hashes)[65];
+	uid_t owner; /* of all files of `from`; 0: whoever it is */
+	int mine, of;
+	char *parent; /* whose folders are open */
+	int from_dir, to_dir;
+};
+
+enum { MOVED, MOVED_CHANGED, MOVED_FAILED = 64 /* + errno */ };
+
+int moved_failed(void);
+int moving_parent(struct moving *m, const char *path, const char **name);
+int moving_file(struct moving *m, size_t at);
+
+/* A process that does a part of our work, and none once we are gone. */
+pid_t fork_share(void);
+int moving_wide(struct moving m);
+
+#endif

@@ -1,0 +1,21 @@
+/* place.h - where this pod keeps things, and how its volume is made to keep them. */
+#ifndef BURST_JOBS_AGENT_PLACE_H
+#define BURST_JOBS_AGENT_PLACE_H
+
+#include "env.h"
+
+struct place {
+	const char *home;   /* on the container's disk */
+	const char *volume; /* outlives the pod */
+	struct env env;     /* the pod's own */
+};
+
+void place_load(struct place *place);
+void place_free(struct place *place);
+char *on_volume(const struct place *place, const char *path);
+
+/* After this, what is on the volume outlives the pod. By each of the ways, since volumes differ in
+ * what they take as a wish: at Modal it is the program, as its documentation has it. */
+int volume_flush(const struct place *place);
+
+#endif

@@ -1,0 +1,103 @@
+/* probe.c - what workers measured, kept for the next pod: cache/probe.jsonl on the volume. */
+#include "probe.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "env.h"
+#include "files.h"
+
+#define PROBE_FILE "cache/probe.jsonl"
+
+#define PROBE_KEY_MOST 512
+
+/* The volume's list, whole lines only. Empty: there is none that can be read. */
+static void probe_read(int volume, struct buf *list)
+{
+	struct stat st;
+	int fd = open_below(volume, PROBE_FILE, &st);
+	if (fd < 0 || read_all(fd, PROBE_LIST_MOST, list) < 0)
+		buf_drop(list, list->len);
+	close_fd(&fd);
+	while (list->len && list->p[list->len - 1] != '\n')
+		list->len--;
+}
+
+bool probe_add(struct buf *list, const char *line)
+{
+	size_t len = strlen(line);
+	for (const char *at = buf_str(list); (at = strstr(at, line)); at++)
+		if (at == list->p || at[-1] == '\n')
+			return false;
+	while (list->len + len > PROBE_LIST_MOST) {
+		const char *end = memchr(list->p, '\n', list->len);
+		buf_drop(list, end ? (size_t)(end - list->p) + 1 : list->len);
+	}
+	buf_text(list, line);
+	return true;
+}
+
+/* Writes the list below root, whole or not at all: several pods may use the volume. */
+static void probe_write(const struct agent *a, int root, const char *path, struct buf *list)
+{
+	const char *name;
+	int dir = open_parent(root, path, true, &name);
+	char *temp = xprintf(".%s.%s", name, a->attempt);
+	int fd = dir < 0 ? -1
+			 : openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+				  0644);
+	bool written = fd >= 0 && write_all(fd, buf_str(list), list->len) == 0;
+	close_fd(&fd);
+	if (!written || renameat(dir, temp, dir, name) < 0)
+		unlinkat(dir, temp, 0);
+	close_fd(&dir);
+	free(temp);
+}
+
+static char *probe_path(const struct agent *a)
+{
+	return xprintf("tree/%d/probe.jsonl", a->starts);
+}
+
+void probe_bring(struct agent *a)
+{
+	struct buf list = {0};
+	char *path = probe_path(a), *whole = xprintf("%s/%s", a->disk, path);
+	probe_read(a->volume_fd, &list);
+	if (list.len)
+		probe_write(a, a->disk_fd, path, &list);
+	env_set(&a->start_env, "BURST_PROBE", whole);
+	free(whole);
+	free(path);
+	buf_free(&list);
+}
+
+void probe_keep(struct agent *a, const struct json *hello)
+{
+	const struct json *probe = json_get(hello, "probe");
+	if (!probe || probe->type != J_OBJECT)
+		return;
+	const char *key = json_text(probe, "key", "");
+	int64_t most = json_int(probe, "max_batch", 0);
+	if (!*key || strlen(key) > PROBE_KEY_MOST || most < 1 || most > (int64_t)1 << 20)
+		return;
+	struct buf line = {0}, list = {0};
+	buf_char(&line, '{');
+	js_text(&line, "key", key);
+	js_int(&line, "max_batch", most);
+	buf_text(&line, "}\n");
+	probe_read(a->volume_fd, &list);
+	if (probe_add(&list, buf_str(&line))) {
+		char *path = probe_path(a);
+		probe_write(a, a->volume_fd, PROBE_FILE, &list);
+		probe_write(a, a->disk_fd, path, &list);
+		free(path);
+	}
+	buf_free(&line);
+	buf_free(&list);
+}

@@ -1,0 +1,23 @@
+/* probe.h - what workers measured, kept for the next pod: cache/probe.jsonl on the volume. */
+#ifndef BURST_JOBS_AGENT_PROBE_H
+#define BURST_JOBS_AGENT_PROBE_H
+
+#include <stdbool.h>
+
+#include "agent.h"
+#include "json.h"
+#include "text.h"
+
+#define PROBE_LIST_MOST (64 << 10) /* bytes of the file: some hundred cards and versions */
+
+/* Adds a line unless it is there; the oldest lines make room for it. False: it was there. */
+bool probe_add(struct buf *list, const char *line);
+
+/* Workers may not read the volume: they get a copy of the list on the container's disk. */
+void probe_bring(struct agent *a);
+
+/* A worker's hello says what it measured. If the list cannot be written, the next pod measures
+ * again. */
+void probe_keep(struct agent *a, const struct json *hello);
+
+#endif

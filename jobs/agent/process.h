@@ -1,0 +1,38 @@
+/* process.h - starts processes and ends them. */
+#ifndef BURST_JOBS_AGENT_PROCESS_H
+#define BURST_JOBS_AGENT_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "agent.h"
+#include "env.h"
+
+/* It is out of the way at once: the same segment may come again, into a folder of this name. */
+void remove_in_background(const char *dir);
+
+struct spawn {
+	const char *script; /* for sh -c */
+	const char *dir;    /* NULL: $BURST_HOME */
+	const char *copy;   /* a folder whose copy `dir` shall be; NULL: dir is there */
+	/* a tree of the volume that shall lie in work/kept, where it is what it should be; or NULL
+	 */
+	const char *kept;
+	bool own_dir; /* dir is made, and is its own */
+	uid_t uid;    /* who it is, where the agent may choose; 0: the agent's own */
+	const struct env *env;
+	int in, out, err; /* in -1: /dev/null */
+};
+
+pid_t spawn(struct agent *a, const struct spawn *s);
+
+/* Work of our own that takes long, beside the loop: what it prints comes through `out`. */
+pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out);
+int make_pipe(int *read_end, int *write_end);
+void nonblocking(int fd);
+void kill_group(pid_t pid);
+
+/* Of a child that was not waited for: it may have left its group. */
+void kill_child(pid_t pid);
+
+#endif

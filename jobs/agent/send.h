@@ -1,0 +1,16 @@
+/* send.h - `send`: files of the volume, as asked for line by line. */
+#ifndef BURST_JOBS_AGENT_SEND_H
+#define BURST_JOBS_AGENT_SEND_H
+
+#include <stdint.h>
+
+#include "place.h"
+#include "text.h"
+
+/* Exactly `left` bytes, whatever happens to the file meanwhile: the hash at the other end will
+ * tell. */
+int send_bytes(int fd, int64_t offset, int64_t left);
+int send_lines(const struct place *place, struct buf *in);
+int agent_send(void);
+
+#endif

@@ -1,0 +1,296 @@
+/* serve.c - the loop of `serve`. */
+#include "serve.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "answers.h"
+#include "bounds.h"
+#include "clients.h"
+#include "command.h"
+#include "deal.h"
+#include "disk.h"
+#include "env.h"
+#include "events.h"
+#include "files.h"
+#include "gpu.h"
+#include "jobs.h"
+#include "lease.h"
+#include "machine.h"
+#include "ops.h"
+#include "place.h"
+#include "setup.h"
+#include "start.h"
+#include "stop.h"
+#include "sync.h"
+#include "task.h"
+#include "text.h"
+#include "tick.h"
+#include "worker.h"
+
+enum {
+	KILL_WAIT_S = 30, /* a process that does not end by then does not end at all */
+};
+
+static void child_ended(struct agent *a, pid_t pid, int status)
+{
+	if (a->task.kind && pid == a->task.pid)
+		return task_exited(a, status);
+	if (pid == a->sync_pid)
+		return sync_ended(a, status);
+	if (pid == a->gpu_pid) {
+		gpu_read(a, &a->gpu_out, &a->gpu_text, gpu_line);
+		close_fd(&a->gpu_out);
+		a->gpu_pid = 0;
+	} else if (pid == a->usage_pid) {
+		close_fd(&a->usage_out);
+		a->usage_pid = 0;
+	}
+	for (int i = 0; i < a->worker_count; i++) {
+		struct worker *w = &a->workers[i];
+		if (pid != w->pid)
+			continue;
+		if (w->command)
+			command_exited(a, w, status);
+		else
+			worker_exited(a, w, status);
+		return;
+	}
+}
+
+static void reap(struct agent *a)
+{
+	struct signalfd_siginfo info;
+	while (read(a->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo == SIGTERM)
+			a->quit = true;
+	pid_t pid;
+	int status;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		child_ended(a, pid, status);
+}
+
+struct polls {
+	struct pollfd list[2 + CLIENTS_MAX + 3 + 4 * WORKERS_MAX];
+	nfds_t count;
+};
+
+static void poll_add(struct polls *p, int fd, int events)
+{
+	if (fd >= 0)
+		p->list[p->count++] = (struct pollfd){.fd = fd, .events = (short)events};
+}
+
+static bool poll_ready(const struct polls *p, int fd)
+{
+	for (nfds_t i = 0; fd >= 0 && i < p->count; i++)
+		if (p->list[i].fd == fd)
+			return p->list[i].revents != 0;
+	return false;
+}
+
+static void wait_for_something(struct agent *a, struct polls *p)
+{
+	p->count = 0;
+	poll_add(p, a->signals, POLLIN);
+	poll_add(p, a->listener, POLLIN);
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		poll_add(p, a->clients[i].fd, POLLIN | (a->clients[i].out.len ? POLLOUT : 0));
+	for (int i = 0; i < a->worker_count; i++) {
+		const struct worker *w = &a->workers[i];
+		if (w->to.len)
+			poll_add(p, w->in, POLLOUT);
+		poll_add(p, w->out, POLLIN);
+		poll_add(p, w->err, POLLIN);
+		if (w->command)
+			poll_add(p, w->command->notify, POLLIN);
+	}
+	poll_add(p, a->task.kind ? a->task.out : -1, POLLIN);
+	poll_add(p, a->gpu_out, POLLIN);
+	poll_add(p, a->usage_out, POLLIN);
+	bool active = running_something(a) || a->worker_count || a->gpu_pid || attached_client(a);
+	poll(p->list, p->count, a->jobs ? 0 : active ? 100 : 1000);
+}
+
+static void worker_turn(struct agent *a, struct worker *w, const struct polls *p)
+{
+	if (w->command)
+		return command_look(a, w);
+	if (w->to.len && poll_ready(p, w->in))
+		worker_write(w);
+	if (poll_ready(p, w->out) && !worker_read_out(a, w, 4))
+		close_fd(&w->out);
+	if (poll_ready(p, w->err) && !worker_read_err(a, w, 4))
+		close_fd(&w->err);
+}
+
+static void stop_when_due(struct agent *a)
+{
+	if (!a->stop_due)
+		return;
+	a->stop_due = false;
+	stop_work(a);
+	events_sync(a);
+	if (a->detached)
+		end_pod(a, a->fatal_error);
+}
+
+static void serve_loop(struct agent *a)
+{
+	struct polls p;
+	while (!a->quit) {
+		wait_for_something(a, &p);
+		for (int i = 0; i < a->worker_count; i++)
+			worker_turn(a, &a->workers[i], &p);
+		if (a->task.kind && poll_ready(&p, a->task.out) && !task_read(a, 4))
+			close_fd(&a->task.out);
+		gpu_read(a, &a->gpu_out, &a->gpu_text, gpu_line);
+		gpu_read(a, &a->usage_out, &a->usage_text, usage_line);
+		reap(a);
+		if (poll_ready(&p, a->listener))
+			client_accept(a);
+		for (int i = 0; i < CLIENTS_MAX; i++)
+			if (poll_ready(&p, a->clients[i].fd))
+				client_read(&a->clients[i]);
+		jobs_step(a);
+		obey_deferred(a);
+		dispatch(a);
+		look_for_quiet(a);
+		tick(a);
+		for (int i = 0; i < CLIENTS_MAX; i++)
+			if (a->clients[i].fd >= 0)
+				client_turn(a, &a->clients[i]);
+		dispatch(a); /* what the client has just sent */
+		for (int i = 0; i < CLIENTS_MAX; i++)
+			client_tell(a, &a->clients[i]);
+		stop_when_due(a);
+	}
+	stop_work(a);
+	events_sync(a);
+}
+
+static int serve_listen(void)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "agent.sock"};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	unlink(at.sun_path);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 8) < 0)
+		return -1;
+	chmod(at.sun_path, 0600);
+	return fd;
+}
+
+static const char *marker(const struct agent *a, const char *name)
+{
+	const char *value = env_get(&a->place.env, name, getenv(name));
+	return value && name_safe(value) ? value : "unnamed";
+}
+
+static int serve_signals(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* too large a file is an error like others */
+	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void agent_init(struct agent *a)
+{
+	*a = (struct agent){.idle = true,
+			    .events = -1,
+			    .gpu_out = -1,
+			    .usage_out = -1,
+			    .task.out = -1,
+			    .volume_fd = -1,
+			    .disk_fd = -1,
+			    .env_fd = -1,
+			    .out_fd = -1,
+			    .sync_next_turn = -1};
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		a->clients[i].fd = -1;
+	place_load(&a->place);
+	a->run = marker(a, "BURST_RUN");
+	a->attempt = marker(a, "BURST_ATTEMPT");
+	a->began_ms = boot_ms();
+	a->began_s = time(NULL);
+	int64_t wait_s = atoll(env_get(&a->place.env, "BURST_KILL_WAIT_S", "0"));
+	a->kill_wait_ms = (wait_s > 0 && wait_s < KILL_WAIT_S ? wait_s : KILL_WAIT_S) * 1000;
+	lease_find(a);
+}
+
+void agent_free(struct agent *a)
+{
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		if (a->clients[i].fd >= 0)
+			client_close(&a->clients[i]);
+	start_forget(a);
+	close_fd(&a->events);
+	close_fd(&a->dir_fd);
+	close_fd(&a->volume_fd);
+	close_fd(&a->disk_fd);
+	close_fd(&a->out_fd);
+	task_forget(&a->task);
+	close_fd(&a->env_fd);
+	free(a->unpacked);
+	free(a->disk);
+	free(a->out_dir);
+	free(a->built);
+	close_fd(&a->listener);
+	close_fd(&a->signals);
+	free(a->offsets);
+	free(a->dir);
+	buf_free(&a->spill);
+	buf_free(&a->text);
+	buf_free(&a->gpu_text);
+	buf_free(&a->usage_text);
+	place_free(&a->place);
+}
+
+int agent_serve(void)
+{
+	struct agent a;
+	umask(022);
+	agent_init(&a);
+	int lock = chdir(a.place.home) < 0 ? -1
+					   : open("agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return place_free(&a.place), 1; /* another one serves */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	a.signals = serve_signals();
+	bool fine = serve_folder(&a);
+	serve_disk(&a);
+	serve_env(&a);
+	events_open(&a);
+	gpu_ask(&a);
+	a.listener = serve_listen();
+	if (a.listener < 0 || a.signals < 0)
+		return 1;
+	if (!fine || a.events < 0)
+		fatal(&a, "%s cannot be written", a.place.volume);
+	else if (a.out_fd < 0)
+		fatal(&a, "%s cannot be written", a.disk);
+	serve_loop(&a);
+	unlink("agent.sock");
+	agent_free(&a);
+	close(lock);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* stop.c - stops all work. */
+#include "stop.h"
+
+#include <stdlib.h>
+
+#include "command.h"
+#include "held.h"
+#include "process.h"
+#include "queue.h"
+#include "strays.h"
+#include "text.h"
+#include "todo.h"
+#include "worker.h"
+
+static void worker_stop(struct agent *a, struct worker *w)
+{
+	kill_child(w->pid);
+	worker_close(w);
+	if (w->command) {
+		remove_in_background(w->command->dir);
+		command_free(w->command);
+	}
+	worker_give_back(a, w);
+	buf_free(&w->to);
+	buf_free(&w->line);
+	buf_free(&w->err_line);
+}
+
+void stop_workers_only(struct agent *a)
+{
+	for (int i = 0; i < a->worker_count; i++)
+		worker_stop(a, &a->workers[i]);
+	free(a->workers);
+	a->workers = NULL;
+	a->worker_count = 0;
+}
+
+void stop_work(struct agent *a)
+{
+	stop_workers_only(a);
+	while (a->queue) {
+		struct batch *next = a->queue->next;
+		batch_free(a->queue);
+		a->queue = next;
+	}
+	while (a->jobs)
+		job_done(a);
+	while (a->deferred) {
+		struct deferred *next = a->deferred->next;
+		free(a->deferred->line);
+		free(a->deferred);
+		a->deferred = next;
+	}
+	a->task.cancelled = true;
+	kill_child(a->task.pid);
+	kill_strays(a);
+}

@@ -1,0 +1,12 @@
+/* stop.h - stops all work. */
+#ifndef BURST_JOBS_AGENT_STOP_H
+#define BURST_JOBS_AGENT_STOP_H
+
+#include "agent.h"
+
+void stop_workers_only(struct agent *a);
+
+/* No worker, no command, no queue, no script: as before the first `start`. */
+void stop_work(struct agent *a);
+
+#endif

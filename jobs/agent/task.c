@@ -1,0 +1,56 @@
+/* task.c - the one setup, install or start that is under way. */
+#include "task.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "lines.h"
+#include "process.h"
+#include "text.h"
+
+void task_forget(struct task *t)
+{
+	close_fd(&t->out);
+	buf_free(&t->line);
+	buf_free(&t->said);
+	free(t->hash);
+	free(t->build);
+	free(t->op);
+	*t = (struct task){.out = -1};
+}
+
+/* A child of our own says its result; scripts are logged. */
+static bool task_is_own(const struct task *t)
+{
+	return t->op || t->keeping;
+}
+
+bool task_read(struct agent *a, int rounds)
+{
+	struct task *t = &a->task;
+	char part[16 << 10];
+	ssize_t n = -1;
+	while (rounds-- > 0 && (n = read(t->out, part, sizeof(part))) > 0) {
+		if (task_is_own(t)) {
+			buf_add(&t->said, part, (size_t)n);
+			continue;
+		}
+		keep_tail(t->tail, sizeof(t->tail), part, (size_t)n);
+		buf_add(&t->line, part, (size_t)n);
+		log_lines(a, &t->line, &t->skipping, 0, t->kind);
+	}
+	return n != 0;
+}
+
+bool task_begin_own(struct agent *a, int (*work)(struct agent *))
+{
+	struct task *t = &a->task;
+	int out = -1;
+	close_fd(&t->out);
+	t->pid = make_pipe(&t->out, &out) < 0 ? -1 : spawn_own(a, work, out);
+	if (t->out >= 0)
+		nonblocking(t->out);
+	close_fd(&out);
+	return t->pid > 0;
+}

@@ -1,0 +1,136 @@
+/* tick.c - what is looked at ten times a second. */
+#include "tick.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "bounds.h"
+#include "deal.h"
+#include "events.h"
+#include "gpu.h"
+#include "hello.h"
+#include "json.h"
+#include "lease.h"
+#include "process.h"
+#include "setup.h"
+#include "sync.h"
+
+enum {
+	RENEW_EVERY_MS = 5 * 1000,
+};
+
+bool running_something(const struct agent *a)
+{
+	if (a->jobs || a->task.kind || a->deferred)
+		return true;
+	for (int i = 0; i < a->worker_count; i++) {
+		enum worker_state s = a->workers[i].state;
+		if (s == WORKER_BUSY ||
+		    (a->queue && !a->draining && (s == WORKER_LOADING || s == WORKER_RESTARTING)))
+			return true;
+	}
+	return false;
+}
+
+void look_for_quiet(struct agent *a)
+{
+	if (running_something(a))
+		return;
+	if (!a->queue && !a->idle) {
+		a->idle = true;
+		event_begin(a, "idle");
+		event_end(a);
+		events_sync(a);
+	}
+	if (a->draining && !a->drained) {
+		a->drained = true;
+		event_begin(a, "drained");
+		event_end(a);
+		events_sync(a);
+	}
+}
+
+/* Nobody watches: hold the lease while something moves, and end the pod when all is done and
+ * durable. */
+static void look_detached(struct agent *a)
+{
+	bool running = running_something(a);
+	if (!a->detached || a->over)
+		return;
+	if (running && now_ms(a) - a->renewed_ms > RENEW_EVERY_MS)
+		lease_renew(a, a->lease_s);
+	if (running || a->queue)
+		return;
+	if (sync_alone(a))
+		end_pod(a, "all work is done");
+}
+
+static void look_switch(struct agent *a)
+{
+	char line[sizeof(a->switch_line)];
+	struct client *c = attached_client(a);
+	if (!c || c->hello_due)
+		return;
+	read_switch(a, line, sizeof(line));
+	if (!strcmp(line, a->switch_line))
+		return;
+	memcpy(a->switch_line, line, sizeof(line));
+	js_text(say_begin(a, "switch"), "switch", line);
+	say_end(a);
+}
+
+/* What takes longest of what it is doing. */
+static const char *doing(const struct agent *a)
+{
+	bool loading = false, busy = false;
+	for (int i = 0; i < a->worker_count; i++) {
+		loading = loading || a->workers[i].state == WORKER_LOADING ||
+			  a->workers[i].state == WORKER_RESTARTING;
+		busy = busy || a->workers[i].state == WORKER_BUSY;
+	}
+	return a->task.keeping ? "keep"
+	       : a->task.kind  ? a->task.kind
+	       : busy          ? "batch"
+	       : a->jobs       ? "files"
+	       : loading       ? "load"
+	       : a->sync_pid   ? "sync"
+			       : "wait";
+}
+
+/* The client hears from us at least so often, whatever takes long here: one that hears nothing may
+ * give us up. */
+static void look_alive(struct agent *a)
+{
+	struct client *c = attached_client(a);
+	if (!c || c->hello_due || now_ms(a) - a->alive_ms < ALIVE_MS)
+		return;
+	a->alive_ms = now_ms(a);
+	js_text(say_begin(a, "alive"), "doing", doing(a));
+	say_end(a);
+}
+
+void tick(struct agent *a)
+{
+	int64_t now = now_ms(a);
+	if (now - a->ticked_ms < 100)
+		return;
+	a->ticked_ms = now;
+	for (int i = 0; i < a->worker_count; i++)
+		worker_look(a, &a->workers[i]);
+	if (a->task.kind && now > a->task.until_ms) {
+		a->task.timed_out = true;
+		kill_child(a->task.pid);
+	}
+	if (a->task.kind && now > a->task.until_ms + a->kill_wait_ms)
+		task_exited(a, SIGKILL);
+	if (a->gpu_pid && now > a->gpu_until_ms)
+		kill_child(a->gpu_pid);
+	usage_look(a);
+	look_switch(a);
+	look_alive(a);
+	look_detached(a);
+	/* where the start script cannot take us with it, we go by ourselves */
+	if (lease_left_s(a) < -60 || (a->over && now - a->over_ms > 30000))
+		a->quit = true;
+}

@@ -1,0 +1,13 @@
+/* tick.h - what is looked at ten times a second. */
+#ifndef BURST_JOBS_AGENT_TICK_H
+#define BURST_JOBS_AGENT_TICK_H
+
+#include <stdbool.h>
+
+#include "agent.h"
+
+bool running_something(const struct agent *a);
+void look_for_quiet(struct agent *a);
+void tick(struct agent *a);
+
+#endif

@@ -1,0 +1,14 @@
+/* worker.h - starts workers and ends them. */
+#ifndef BURST_JOBS_AGENT_WORKER_H
+#define BURST_JOBS_AGENT_WORKER_H
+
+#include "agent.h"
+
+/* unfit: what of the pod is to blame ("card"); NULL: nothing that the worker names. */
+void worker_failed(struct agent *a, struct worker *w, const char *error, const char *unfit);
+void worker_start(struct agent *a, struct worker *w);
+void worker_kill(struct agent *a, struct worker *w, const char *why);
+void worker_write(struct worker *w);
+void worker_close(struct worker *w);
+
+#endif
