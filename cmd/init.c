@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "config/example.h"
+#include "git.h"
 
 static const struct job_ops *find_type(const char *type, struct err *err)
 {
@@ -55,6 +56,32 @@ static int offer_script(struct cmd_context *ctx, const char *dir, struct err *er
 	return 0;
 }
 
+/* What a run writes is made from what git keeps. */
+static void say_ignore(const char *dir)
+{
+	struct err err = {0};
+
+	/* 1: git would take the folder in; others: it would not, or there is no repository */
+	if (GIT(dir, NULL, &err, "check-ignore", "-q", "out/") == 1)
+		log_line(LOG_NOTE, "keep the output out of git: echo out/ >>%s%s.gitignore",
+			 strcmp(dir, ".") ? dir : "", strcmp(dir, ".") ? "/" : "");
+}
+
+static void say_next(const char *dir)
+{
+	CLEANUP(str_free) struct str go = STR_INIT;
+
+	if (strcmp(dir, ".") != 0) {
+		str_add(&go, "cd ");
+		str_add_shell(&go, dir);
+		str_add(&go, ", then ");
+	}
+	log_line(LOG_NOTE,
+		 "next: %s`burst plan` shows what a run would rent and cost, `burst run` renders "
+		 "into out",
+		 str_text(&go));
+}
+
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	const char *dir = ctx->arg_count ? ctx->args[0] : ".";
@@ -67,14 +94,20 @@ static int run(struct cmd_context *ctx, struct err *err)
 	char *path = ctx->arg_count ? path_join(dir, "burst.cfg") : xstrdup("burst.cfg");
 	CLEANUP(free_text) char *name = job_name_for(dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
-	example_config(&text, name, job, provider_registry);
+	if (opt_has(ctx, "full") || !example_short(&text, name, job))
+		example_config(&text, name, job, provider_registry);
 	if (write_new(path, str_text(&text), err) < 0)
 		return -1;
-	return strcmp(type, "tts") ? 0 : offer_script(ctx, dir, err);
+	if (!strcmp(type, "tts") && offer_script(ctx, dir, err) < 0)
+		return -1;
+	say_ignore(dir);
+	say_next(dir);
+	return 0;
 }
 
 static const struct opt opts[] = {
 	{'t', "type", "tts|command", "job type (default tts)", NULL, false},
+	{0, "full", NULL, "write every key, with its default as a comment", NULL, false},
 	{0},
 };
 
@@ -82,7 +115,7 @@ const struct cmd cmd_init = {
 	.name = "init",
 	.args = "[DIR]",
 	.max_args = 1,
-	.summary = "write a commented burst.cfg to begin with",
+	.summary = "write a small burst.cfg to begin with",
 	.details = "It overwrites nothing. For a tts job -y writes a small script.jsonl, too.",
 	.opts = opts,
 	.group = CMD_GROUP_SETUP,

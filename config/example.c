@@ -193,6 +193,56 @@ static void add_providers(struct page *page, const struct provider_ops *const *p
 	page->commented = false;
 }
 
+/* ---- the short one ---- */
+
+static const char head[] =
+	"# What to render, and on what. `burst help burst.cfg` lists every key; accounts belong in "
+	"~/.config/burst/burst.cfg.\n"
+	"provider = [\"local\"];  # or [\"runpod\", \"modal\"], tried in this order; \"local\" "
+	"needs no "
+	"account\n"
+	"# gpu = [\"RTX 4090\", \"L40S\"];  # in order of preference; burst chooses when absent\n"
+	"pods = \"auto\";  # or the largest number of pods\n"
+	"caps = { max_cost = 5.00; max_duration = \"1h\"; };  # a run stops before it costs or "
+	"takes "
+	"more\n";
+
+static const char speech[] = "job = {\n"
+			     "\tname = %s;\n"
+			     "\ttype = \"tts\";\n"
+			     "\tengine = \"espeak\";  # `burst engines` lists the others\n"
+			     "\tinput = \"script.jsonl\";  # or .txt, .md, .csv, .tsv\n"
+			     "\toutput = \"out\";\n"
+			     "\tjoin = { subtitles = true; };  # one track of all segments\n"
+			     "};\n";
+
+static const char command[] =
+	"code = { path = \".\"; };  # what the pods get: this folder, without what .gitignore "
+	"names\n"
+	"job = {\n"
+	"\tname = %s;\n"
+	"\ttype = \"command\";\n"
+	"\trun = \"echo pod $BURST_INDEX of $BURST_COUNT >hello-$BURST_INDEX.txt\";  # your own "
+	"command\n"
+	"\toutputs = [\"*.txt\"];  # the files to fetch; \"**\": whatever the command makes\n"
+	"\toutput = \"out\";\n"
+	"};\n";
+
+bool example_short(struct str *to, const char *name, const struct job_ops *job)
+{
+	CLEANUP(str_free) struct str quoted = STR_INIT;
+	bool speaks = !strcmp(job->type, "tts");
+
+	if (!speaks && strcmp(job->type, "command") != 0)
+		return false;
+	add_quoted(&quoted, name);
+	str_add(to, head);
+	str_addf(to, speaks ? speech : command, str_text(&quoted));
+	return true;
+}
+
+/* ---- the full one ---- */
+
 void example_config(struct str *to, const char *name, const struct job_ops *job,
 		    const struct provider_ops *const *providers)
 {

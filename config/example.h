@@ -7,7 +7,9 @@
 #include "job.h"
 #include "provider.h"
 
-/* The whole file for a job of this type named `name`. */
+/* A file of at most 15 lines for a job of this type named `name`. false: this type has none. */
+bool example_short(struct str *to, const char *name, const struct job_ops *job);
+/* The same with every key and its default. */
 void example_config(struct str *to, const char *name, const struct job_ops *job,
 		    const struct provider_ops *const *providers);
 /* A script of three lines for it to speak. */

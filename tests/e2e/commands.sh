@@ -21,9 +21,29 @@ t_init_runs_as_is() {
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
 	is "$(wavs)" 3 files
+	[ "$(wc -l <burst.cfg)" -le 15 ] || complain "burst.cfg has $(wc -l <burst.cfg) lines"
 	burst init -y
 	is "$STATUS" 2 "init again"
 	has err.txt "already exists; nothing was changed"
+}
+
+t_init_says_what_to_do_next() {
+	burst init -y "a book"
+	is "$STATUS" 0 init
+	has err.txt "next: cd 'a book', then \`burst plan\` shows what a run would rent and cost, \`burst run\` renders into out"
+	hasnt err.txt gitignore
+	git init -q repo
+	burst init -y repo
+	has err.txt "keep the output out of git: echo out/ >>repo/.gitignore"
+	rm repo/burst.cfg
+	echo out/ >repo/.gitignore
+	burst init -y repo
+	hasnt err.txt "keep the output"
+	burst init -y --full full
+	grep -q '^# keep_on_failure = ' full/burst.cfg || complain "--full leaves out a key"
+	cd full || return
+	burst plan
+	is "$STATUS" 0 "plan of the full one ($(tail -n 1 err.txt))"
 }
 
 t_init_of_a_command_runs_as_is() {
@@ -32,6 +52,7 @@ t_init_of_a_command_runs_as_is() {
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
 	is "$(cat out/hello-0.txt)" "pod 0 of 1" "what came home"
+	[ "$(wc -l <burst.cfg)" -le 15 ] || complain "burst.cfg has $(wc -l <burst.cfg) lines"
 	sed -i 's/^pods = [^;]*;/pods = 2;/' burst.cfg
 	burst run --force
 	is "$STATUS" 0 "on two pods ($(tail -n 2 err.txt))"

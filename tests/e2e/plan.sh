@@ -168,7 +168,7 @@ t_auto_is_the_planners_choice() {
 	ENGINE=espeak JOB='' LOCAL='' config 'gpu = "auto"; pods = "auto";'
 	burst run --json
 	is "$STATUS $(json '.pods | length')" "0 1" "a run ($(tail -n 1 err.txt))"
-	burst init -y new
+	burst init -y --full new
 	is "$(grep -c '^pods = "auto";' new/burst.cfg)" 1 "what init writes"
 	grep -q '^# gpu = "auto"; .*burst chooses' new/burst.cfg || complain "what init says of gpu: $(grep gpu new/burst.cfg | head -n 1)"
 }

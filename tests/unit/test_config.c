@@ -773,6 +773,21 @@ static void test_example_opens(void **state)
 	assert_null(strstr(str_text(&text), "api_key"));
 }
 
+static void test_short_example(void **state)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct job_ops unknown = {.type = "unknown"};
+	int lines = 0;
+
+	(void)state;
+	assert_true(example_short(&text, "my \"job\"", &tts));
+	for (const char *p = str_text(&text); *p; p++)
+		lines += *p == '\n';
+	assert_in_range(lines, 8, 15);
+	assert_non_null(strstr(str_text(&text), "name = \"my \\\"job\\\"\";"));
+	assert_false(example_short(&text, "x", &unknown));
+}
+
 /* Every line that stands there as a comment can be taken into use. */
 static void test_example_uncommented_opens(void **state)
 {
@@ -844,6 +859,7 @@ int main(void)
 		cmocka_unit_test(test_overrides),
 		cmocka_unit_test(test_what_is_allowed_adds_up),
 		cmocka_unit_test(test_example_opens),
+		cmocka_unit_test(test_short_example),
 		cmocka_unit_test(test_example_uncommented_opens),
 		cmocka_unit_test(test_state_dir),
 	};
