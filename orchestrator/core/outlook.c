@@ -39,7 +39,7 @@ static double planned_rate(const struct core *c, const struct core_pod *p)
 }
 
 /* From now on. A pod that takes longer than expected is always expected soon. */
-static double ready_in_s(const struct core *c, const struct core_pod *p)
+static double ready_in_s(const struct core *c, const struct core_pod *p, int64_t now)
 {
 	const struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
 	int64_t cold_ms = c->cold_ms                  ? c->cold_ms
@@ -48,7 +48,7 @@ static double ready_in_s(const struct core *c, const struct core_pod *p)
 
 	if (p->phase == POD_WORKING)
 		return 0;
-	return (double)MAX(cold_ms - (c->now - p->create_at), cold_ms / LEAST_SHARE) / 1000;
+	return (double)MAX(cold_ms - (now - p->create_at), cold_ms / LEAST_SHARE) / 1000;
 }
 
 static int by_start(const void *a, const void *b)
@@ -58,7 +58,7 @@ static int by_start(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static size_t list_helpers(const struct core *c, struct helper *list)
+static size_t list_helpers(const struct core *c, int64_t now, struct helper *list)
 {
 	double measured = dispatch_rate(c), planned = 0;
 	size_t count = 0;
@@ -71,7 +71,8 @@ static size_t list_helpers(const struct core *c, struct helper *list)
 			planned = planned_rate(c, p);
 		double rate = measured > 0 ? measured : planned;
 		int workers = p->workers_ready ? p->workers_ready : MAX(c->conf.workers, 1);
-		list[count++] = (struct helper){.from_s = ready_in_s(c, p), .rate = rate * workers};
+		list[count++] =
+			(struct helper){.from_s = ready_in_s(c, p, now), .rate = rate * workers};
 	}
 	qsort(list, count, sizeof(*list), by_start);
 	return count;
@@ -94,7 +95,7 @@ static double done_in_s(const struct helper *list, size_t count, double weight)
 }
 
 /* Of pods that are released when the work is done: until the last of them is proven gone. */
-static int64_t gone_in_ms(const struct core *c, int64_t render_ms)
+static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 {
 	int64_t last = 0;
 
@@ -103,10 +104,9 @@ static int64_t gone_in_ms(const struct core *c, int64_t render_ms)
 		if (!pod_may_bill(p))
 			continue;
 		int64_t proof = c->conf.providers[p->provider].look_gap_ms + RELEASE_MS;
-		int64_t from = p->phase == POD_CONFIRMING && p->released_at
-				       ? p->released_at - c->now
-			       : p->phase == POD_RELEASING ? 0
-							   : render_ms;
+		int64_t from = p->phase == POD_CONFIRMING && p->released_at ? p->released_at - now
+			       : p->phase == POD_RELEASING                  ? 0
+									    : render_ms;
 		last = MAX(last, MAX(from + proof, 0));
 	}
 	return last;
@@ -132,13 +132,13 @@ void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out
 				     .total_microusd = -1};
 	if (left > 0 && !out->stopping) {
 		struct helper *list = xcalloc((size_t)c->pod_count + 1, sizeof(*list));
-		render_s = done_in_s(list, list_helpers(c, list), left);
+		render_s = done_in_s(list, list_helpers(c, now_ms, list), left);
 		free(list);
 	}
 	if (render_s < 0 || render_s > OUTLOOK_MOST_S)
 		return;
 	out->render_ms = (int64_t)(render_s * 1000);
-	out->gone_ms = gone_in_ms(c, out->render_ms);
+	out->gone_ms = gone_in_ms(c, now_ms, out->render_ms);
 	out->total_microusd = 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
