@@ -245,6 +245,7 @@ static void let_output_go(struct launch *l)
 	if (log >= 0 || null >= 0)
 		dup2(log >= 0 ? log : null, STDERR_FILENO);
 	l->ctx->live = l->ctx->color = false;
+	output_stamp(true);
 }
 
 int detach_begins(struct launch *l, int starter, struct err *err)
@@ -311,6 +312,7 @@ void detach_look(struct launch *l, const struct engine *e)
 	} else if (state == HANDOVER_NOT_YET) {
 		return;
 	} else {
+		l->ctx->live = false; /* the view disappears with the next line */
 		say_handed_over(l, e, state == HANDOVER_DONE);
 		let_output_go(l);
 		dprintf(l->starter, SAYS_HANDED "\n");

@@ -108,7 +108,7 @@ static void after_line(void)
 {
 	int64_t now = clock_boot_ms();
 
-	if (!shown || now < shown->restored_at + RESTORE_EVERY_MS)
+	if (!shown || !shown->ctx->live || now < shown->restored_at + RESTORE_EVERY_MS)
 		return;
 	shown->restored_at = now;
 	screen_restore(shown->screen);
@@ -128,22 +128,29 @@ struct view_show *view_show_new(const struct cmd_context *ctx)
 	return s;
 }
 
+static void end_live(struct view_show *s)
+{
+	if (s->ctx->live)
+		screen_clear(s->screen);
+	output_around_lines(NULL, NULL);
+	shown = NULL;
+	screen_free(TAKE(s->screen));
+}
+
 void view_show_free(struct view_show *s)
 {
 	if (!s)
 		return;
-	if (shown == s) {
-		screen_clear(s->screen);
-		output_around_lines(NULL, NULL);
-		shown = NULL;
-	}
-	screen_free(s->screen);
+	if (s->screen)
+		end_live(s);
 	free(s->told);
 	free(s);
 }
 
 void view_show_next(struct view_show *s, const struct view *v, int64_t now_ms)
 {
+	if (s->screen && !s->ctx->live)
+		end_live(s);
 	if (s->screen)
 		draw_live(s, v);
 	else if (!s->ctx->quiet)

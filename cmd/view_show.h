@@ -9,7 +9,7 @@
 struct view_show;
 
 /* Says nothing with ctx->quiet. ctx must outlive it, and other lines on stderr make room for it
- * until it is freed. Only one at a time. */
+ * until it is freed. Only one at a time. Once ctx->live is false, plain lines follow. */
 struct view_show *view_show_new(const struct cmd_context *ctx);
 /* A live view disappears. NULL is fine. */
 void view_show_free(struct view_show *s);

@@ -140,6 +140,18 @@ t_in_tmux() {
 	tmux -S "$T/tmux" kill-server
 }
 
+t_detached() { # what it shows until the pods have the queue disappears then
+	slow_segments 8
+	on_terminal 100x24 'once:ETA' 'expect:ETA' end shot:end -- "$BURST" run -d
+	is $STATUS 0 "exit status: $(cat term.txt)"
+	has end "handed over"
+	hasnt end ETA
+	hasnt end Ctrl-C
+	on_terminal 100x24 'expect:Ctrl-C stops watching' end -- "$BURST" attach
+	is $STATUS 0 "exit status of attach: $(cat term.txt)"
+	is "$(LC_ALL=C grep -c $'\033' "$BURST_STATE_DIR"/runs/*/client.log)" 0 "sequences in the client's log"
+}
+
 # ---- attach ----
 
 # watched_run: a run in the background, half a second a segment; its id in $RUN
