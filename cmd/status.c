@@ -14,7 +14,7 @@
 #include "runs.h"
 #include "spend.h"
 
-enum { RUNS_FIRST = 64, RUNS_MOST = 1024, BEFORE_MS = 24 * 3600 * 1000 };
+enum { RUNS_FIRST = 64, RUNS_MOST = 1024 };
 
 /* What the line says. */
 struct glance {
@@ -42,8 +42,8 @@ static const struct run_row *newest_success(const struct run_row *runs, size_t c
 	return NULL;
 }
 
-/* As many as it takes to see a success and all that began since the day before. */
-static int read_runs(struct glance *g, struct store *store, int64_t since, struct err *err)
+/* As many as it takes to see a success. */
+static int read_runs(struct glance *g, struct store *store, struct err *err)
 {
 	for (size_t most = RUNS_FIRST;; most *= 4) {
 		free(g->runs);
@@ -51,8 +51,7 @@ static int read_runs(struct glance *g, struct store *store, int64_t since, struc
 		if (store_runs(store, NULL, false, most, &g->runs, &g->count, err) < 0)
 			return -1;
 		g->success = newest_success(g->runs, g->count);
-		if (g->count < most || most >= RUNS_MOST ||
-		    (g->success && g->runs[g->count - 1].started_ms < since))
+		if (g->success || g->count < most || most >= RUNS_MOST)
 			return 0;
 	}
 }
@@ -66,25 +65,20 @@ static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnigh
 }
 
 static int add_today(const struct cmd_context *ctx, struct glance *g, struct store *store,
-		     int64_t midnight, struct err *err)
+		     struct err *err)
 {
-	for (size_t i = 0; i < g->count; i++) {
-		struct pod_row *pods = NULL;
-		size_t count = 0;
-		const struct run_row *run = &g->runs[i];
-		if (run->started_ms < midnight && run->ended_ms > 0 && run->ended_ms < midnight &&
-		    strcmp(run->status, "unreleased") != 0)
-			continue;
-		if (store_pods(store, run->id, false, &pods, &count, err) < 0)
-			return -1;
-		for (size_t p = 0; p < count; p++)
-			g->today_microusd += cost_since(
-				&pods[p],
-				pod_row_over(&pods[p]) ? g->now
-						       : run_pod_now(ctx, &pods[p], g->now).at_ms,
-				midnight);
-		free(pods);
+	int64_t midnight = spend_day_ms(g->now);
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods_since(store, midnight, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		int64_t at =
+			pod_row_over(&pods[i]) ? g->now : run_pod_now(ctx, &pods[i], g->now).at_ms;
+		g->today_microusd += cost_since(&pods[i], at, midnight);
 	}
+	free(pods);
 	return 0;
 }
 
@@ -167,13 +161,8 @@ static int add_queued(const struct cmd_context *ctx, struct glance *g, struct st
 static int ask(const struct cmd_context *ctx, struct glance *g, struct store *store,
 	       struct err *err)
 {
-	int64_t midnight = spend_day_ms(g->now);
-
-	if (add_queued(ctx, g, store, err) < 0)
-		return -1;
-
-	if (read_runs(g, store, midnight - BEFORE_MS, err) < 0 ||
-	    add_today(ctx, g, store, midnight, err) < 0 || add_running(ctx, g, store, err) < 0)
+	if (add_queued(ctx, g, store, err) < 0 || read_runs(g, store, err) < 0 ||
+	    add_today(ctx, g, store, err) < 0 || add_running(ctx, g, store, err) < 0)
 		return -1;
 	return add_bills(ctx, g, store, err);
 }
@@ -315,8 +304,8 @@ const struct cmd cmd_status = {
 	.name = "status",
 	.summary = "print a one-line status for a prompt or a status bar",
 	.details = "The last success and its age, active runs, what is billing, and the dollars "
-		   "of today (since midnight here, of runs that began since the day before; "
-		   "with caps.per_day of your own file, where it is set). It reads the ledger "
+		   "of today (since midnight here; with caps.per_day of your own file, where it is "
+		   "set). It reads the ledger "
 		   "of this machine, changes nothing and asks no provider. Pods of a run "
 		   "without a client come first: they bill until `burst reap` or their hard "
 		   "end. A missing or locked ledger is not an error.",

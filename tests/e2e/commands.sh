@@ -259,6 +259,11 @@ t_status_in_one_line() {
 	ledger "update run set started_ms = started_ms - 200000000, ended_ms = ended_ms - 200000000; update pod set create_ms = create_ms - 200000000"
 	burst status
 	has out.txt "| \$0.00 today"
+	# a run that began two days ago and whose pod billed until now
+	ledger "update run set ended_ms = 0, status = 'running'; update pod set billed_ms = $(date +%s)000 - create_ms, released_ms = $(date +%s)000, gone_ms = $(date +%s)000, price_microusd_h = 1000000, cost_microusd = 55000000"
+	burst status --json
+	schema status
+	[ "$(json '.today_usd * 100 | floor')" -ge "$(($(date +%-H) * 100))" ] || complain "a pod since the day before yesterday costs today: $(json .today_usd)"
 	ledger_locked burst status
 	is "$STATUS $(cat out.txt err.txt)" "0 the ledger is locked by another process" "status of a locked ledger"
 	ledger_locked burst status --json
