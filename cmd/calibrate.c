@@ -357,19 +357,6 @@ static void read_cold(struct store *store, struct calibrate_card *c)
 
 /* ---- all of them ---- */
 
-/* The one that matters most: 9, signals, 5, 3, 6, 4, 1. */
-static int worse(int a, int b)
-{
-	static const int order[] = {0, 1, 4, 6, 2, 3, 5};
-	int rank_a = a == 9 ? 99 : a > 128 ? 98 : 0, rank_b = b == 9 ? 99 : b > 128 ? 98 : 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
-		rank_a = order[i] == a ? (int)i : rank_a;
-		rank_b = order[i] == b ? (int)i : rank_b;
-	}
-	return rank_a >= rank_b ? a : b;
-}
-
 static int measure_all(struct launch *l, struct calibrate_card *cards, size_t count,
 		       int64_t most_microusd, struct err *err)
 {
@@ -402,7 +389,7 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 				COPY_TEXT(c->why, why.msg);
 			}
 		}
-		status = worse(status, c->status);
+		status = err_status_rank(c->status) > err_status_rank(status) ? c->status : status;
 		left = MAX(left - c->cost_microusd, 0);
 		if (c->had) {
 			read_points(l->ctx->store, c);

@@ -117,3 +117,17 @@ int err_exit_status(const struct err *err)
 	}
 	return 1;
 }
+
+int err_status_rank(int status)
+{
+	switch (status) {
+	case 9: return 9;
+	case 5: return 7;
+	case 3: return 6;
+	case 2:
+	case 6: return 5;
+	case 4: return 4;
+	case 1: return 3;
+	default: return status > 128 ? 8 : 0;
+	}
+}

@@ -44,21 +44,9 @@ uint64_t core_random(struct core *c)
 
 /* ---- stopping ---- */
 
-/* Which of two reasons decides the exit status: 9, signals, 5, 3, 6, 4, 1. */
 int core_gravity(enum err_kind kind)
 {
-	struct err err = {.kind = kind};
-
-	switch (err_exit_status(&err)) {
-	case 9: return 9;
-	case 5: return 7;
-	case 3: return 6;
-	case 2:
-	case 6: return 5;
-	case 4: return 4;
-	case 1: return 3;
-	default: return kind == ERR_INTERRUPTED ? 8 : 0;
-	}
+	return err_status_rank(err_exit_status(&(struct err){.kind = kind}));
 }
 
 bool core_stopping(const struct core *c)
