@@ -140,25 +140,47 @@ static void add_days(struct pieces *to, const struct pod_row *pod, const struct 
 	}
 }
 
-static void name_project(char *to, size_t room, const struct run_row *runs, size_t count,
-			 const char *id)
+/* Runs by their ids. */
+struct by_id {
+	const struct run_row **list;
+	size_t count;
+};
+
+static int by_run_id(const void *a, const void *b)
 {
-	copy_text(to, room, "");
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(runs[i].id, id) != 0)
-			continue;
-		copy_text(to, room, runs[i].config);
-		char *slash = strrchr(to, '/');
-		if (slash)
-			slash[slash == to] = 0;
-		break;
-	}
+	return strcmp((*(const struct run_row *const *)a)->id,
+		      (*(const struct run_row *const *)b)->id);
+}
+
+static struct by_id sort_by_id(const struct run_row *runs, size_t count)
+{
+	struct by_id sorted = {xcalloc(count + 1, sizeof(*sorted.list)), count};
+
+	for (size_t i = 0; i < count; i++)
+		sorted.list[i] = &runs[i];
+	qsort(sorted.list, count, sizeof(*sorted.list), by_run_id);
+	return sorted;
+}
+
+/* The folder of its config. */
+static void name_project(char *to, size_t room, const struct by_id *runs, const char *id)
+{
+	struct run_row wanted = {0};
+	const struct run_row *key = &wanted;
+
+	COPY_TEXT(wanted.id, id);
+	const struct run_row **found =
+		bsearch(&key, runs->list, runs->count, sizeof(*runs->list), by_run_id);
+	copy_text(to, room, found ? (*found)->config : "");
+	char *slash = strrchr(to, '/');
+	if (slash)
+		slash[slash == to] = 0;
 	if (!*to)
 		copy_text(to, room, "unknown");
 }
 
-static void add_pod(struct pieces *to, enum spend_by by, const struct run_row *runs,
-		    size_t run_count, const struct pod_row *pod, int64_t now_ms)
+static void add_pod(struct pieces *to, enum spend_by by, const struct by_id *runs,
+		    const struct pod_row *pod, int64_t now_ms)
 {
 	struct piece all = {.run = pod->run,
 			    .billed_ms = report_billed_ms(pod, now_ms),
@@ -170,9 +192,7 @@ static void add_pod(struct pieces *to, enum spend_by by, const struct run_row *r
 		return;
 	switch (by) {
 	case SPEND_BY_DAY: add_days(to, pod, &all); return;
-	case SPEND_BY_PROJECT:
-		name_project(all.key, sizeof(all.key), runs, run_count, pod->run);
-		break;
+	case SPEND_BY_PROJECT: name_project(all.key, sizeof(all.key), runs, pod->run); break;
 	case SPEND_BY_GPU:
 		COPY_TEXT(all.key, pod->gpu[0]           ? pod->gpu
 				   : pod->gpu_offered[0] ? pod->gpu_offered
@@ -221,13 +241,14 @@ struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t
 			    const struct pod_row *pods, size_t pod_count, int64_t now_ms,
 			    size_t *count)
 {
+	struct by_id sorted = sort_by_id(runs, run_count);
 	struct pieces pieces = {0};
 	struct spend_row *rows = NULL;
 	size_t cap = 0;
 
 	*count = 0;
 	for (size_t i = 0; i < pod_count; i++)
-		add_pod(&pieces, by, runs, run_count, &pods[i], now_ms);
+		add_pod(&pieces, by, &sorted, &pods[i], now_ms);
 	if (pieces.count)
 		qsort(pieces.list, pieces.count, sizeof(*pieces.list), by_key_and_run);
 	for (size_t i = 0; i < pieces.count; i++) {
@@ -246,5 +267,6 @@ struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t
 		qsort(rows, *count, sizeof(*rows),
 		      by == SPEND_BY_DAY ? newest_first : dearest_first);
 	free(pieces.list);
+	free(sorted.list);
 	return rows;
 }
