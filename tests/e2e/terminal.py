@@ -8,6 +8,7 @@ Steps, in this order:
   expect:REGEX     wait (60 s at most) until the screen has it
   shot:FILE        write the screen to FILE, without blanks at the ends
   color:FILE       the same with colours, as an SGR number before each run of cells: "{32}working{0}"
+  svg:FILE         the screen as a picture
   size:COLxROW     the user changes the size of the window
   send:TEXT        the user types it; \\x03 is Ctrl-C
   pause:SECONDS    the terminal goes on for so long
@@ -27,6 +28,8 @@ import sys
 import termios
 import time
 import unicodedata
+
+import terminal_svg
 
 WAIT_S = 60
 QUIET_S = 0.03
@@ -245,6 +248,10 @@ def play(session: Session, step: str) -> None:
     elif name == "color":
         session.settle()
         write(what, session.terminal.colored())
+    elif name == "svg":
+        session.settle()
+        shown = session.terminal.lines[session.terminal.top:]
+        write(what, terminal_svg.svg(shown, session.terminal.columns, "the live view of burst run").splitlines())
     elif name == "size":
         session.settle()
         session.resize(*size_of(what))

@@ -40,6 +40,17 @@ t_colours_follow_the_state() {
 	has screen "{33}package install{0}"
 	has screen "{31}1 failed{0}"
 }
+t_a_picture() { # as `make picture` draws it
+	on_terminal 96x24 end "svg:view.svg" -- "$PLAY" half
+	is $STATUS 0 "terminal: $(cat term.txt)"
+	python3 - <<-'E' 2>&1 >lines.txt || complain "not well formed: $(tail -n 1 lines.txt)"
+		import xml.etree.ElementTree as tree
+		for text in tree.parse("view.svg").getroot().iter("{http://www.w3.org/2000/svg}text"):
+		    print(text.get("fill"), text.text.replace("\u00a0", " "))
+	E
+	has lines.txt "#56d364 working"
+	has lines.txt "None \$0.03 of \$1.00, about \$0.06 in total"
+}
 # One view is on the screen whatever the window did between two draws; where it only became wider, there is one in all.
 t_the_window_changes() {
 	on_terminal 80x24 'once:ETA' send:a size:120x24 send:a 'expect:1m14s' size:120x40 send:a 'expect:1m15s' shot:wide \
