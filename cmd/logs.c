@@ -4,13 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "deliver_run.h"
 #include "output.h"
+#include "report.h"
 #include "runs.h"
+#include "timeline.h"
 
 #define LOOK_AGAIN_MS  200
 #define LINE_MAX_BYTES 65536
@@ -19,10 +23,21 @@ struct reader {
 	int fd;
 	off_t at;
 	struct str line; /* what has no newline yet */
+	struct timeline *phases;
 };
+
+/* Lines of the log begin with their time; others, of an output that was cut, stay where they are.
+ */
+static bool has_time(const struct str *line)
+{
+	return line->len >= sizeof("2026-11-25T17:05:48Z") - 1 && line->s[10] == 'T' &&
+	       line->s[19] == 'Z';
+}
 
 static void print_line(struct reader *r)
 {
+	if (has_time(&r->line))
+		timeline_print(r->phases, str_text(&r->line));
 	output_safe_line(stdout, str_text(&r->line), r->line.len);
 	str_reset(&r->line);
 }
@@ -42,10 +57,13 @@ static void take(struct reader *r, const char *bytes, size_t len)
 }
 
 /* All that is there now. */
-static int read_more(struct reader *r, const char *path, struct err *err)
+static int read_more(struct cmd_context *ctx, struct reader *r, const char *run, const char *path,
+		     struct err *err)
 {
 	char buf[65536];
 
+	if (timeline_read(r->phases, ctx->store, run, err) < 0)
+		return -1;
 	for (;;) {
 		ssize_t n = pread(r->fd, buf, sizeof(buf), r->at);
 		if (n < 0 && errno == EINTR)
@@ -92,9 +110,24 @@ static int follow(struct cmd_context *ctx, struct reader *r, const char *id, con
 {
 	for (bool running = true; running;) {
 		poll(NULL, 0, LOOK_AGAIN_MS);
-		if (is_running(ctx, id, &running, err) < 0 || read_more(r, path, err) < 0)
+		if (is_running(ctx, id, &running, err) < 0 || read_more(ctx, r, id, path, err) < 0)
 			return -1;
 	}
+	return 0;
+}
+
+/* What the log's phases add up to, pod by pod. */
+static int print_total(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(ctx->store, id, false, &pods, &count, err) < 0)
+		return -1;
+	if (count)
+		putchar('\n');
+	report_print_phases(stdout, pods, count, clock_wall_ms());
+	free(pods);
 	return 0;
 }
 
@@ -107,20 +140,41 @@ static int show(struct cmd_context *ctx, const char *id, const char *path, struc
 		return err_set(err, ERR_USAGE, "run %s has no log", id);
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	int result = read_more(&r, path, err);
+	r.phases = timeline_new();
+	int result = read_more(ctx, &r, id, path, err);
 	if (result == 0 && opt_has(ctx, "follow"))
 		result = follow(ctx, &r, id, path, err);
 	if (r.line.len)
 		print_line(&r);
+	timeline_print(r.phases, NULL);
+	timeline_free(r.phases);
 	str_free(&r.line);
-	return result;
+	return result < 0 ? -1 : print_total(ctx, id, err);
+}
+
+/* Reading a log changes nothing: where this folder has no run, the newest of all is shown. */
+static int find(struct cmd_context *ctx, struct run_row *out, struct err *err)
+{
+	struct run_row *rows = NULL;
+	struct err none = {0};
+	size_t count = 0;
+
+	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, out, err) == 0)
+		return 0;
+	if (ctx->arg_count || err->kind != ERR_USAGE ||
+	    store_runs(ctx->store, NULL, false, 1, &rows, &count, &none) < 0 || !count)
+		return -1;
+	*out = rows[0];
+	free(rows);
+	err_clear(err);
+	return 0;
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row, found;
 
-	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+	if (find(ctx, &row, err) < 0)
 		return -1;
 	found = row;
 	if (!ctx->arg_count && deliver_run_is(ctx, found.config) &&
@@ -144,8 +198,11 @@ const struct cmd cmd_logs = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "show a run's log, including its workers",
-	.details = "Without RUN: the active run of this folder's burst.cfg, else the one whose "
-		   "pods may still be billing, else the newest.",
+	.details =
+		"Without RUN: the active run of this folder's burst.cfg, else the one whose "
+		"pods may still be billing, else the newest; where this folder has none, the "
+		"newest of all. Each phase of a pod is a line: what it took, and what the pod had "
+		"cost by then. The table of all phases follows.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

@@ -318,6 +318,7 @@ t_cancel_a_living_run() {
 }
 
 t_logs() {
+	local phase lines
 	living_run
 	timeout 60 "$BURST" logs -f "$RUN" >follow.txt 2>&1 &
 	local follower=$!
@@ -328,7 +329,20 @@ t_logs() {
 	is "$STATUS" 0 "logs -f"
 	burst logs "$RUN"
 	is "$STATUS" 0 logs
-	[ -s out.txt ] || complain "the log is empty"
+	for phase in "requested: no GPU of local" queue: boot: connect: sync: load: "release: "; do
+		lines=$(grep -cE "^[0-9T:-]+Z pod [^ ]+: $phase" out.txt)
+		[ "$lines" -ge 1 ] || complain "the phase $phase has no line"
+		is "$(grep -cE "^[0-9T:-]+Z pod [^ ]+: $phase" follow.txt)" "$lines" "lines of the phase $phase that were followed"
+	done
+	grep -qE 'pod [^ ]+: load: [0-9.]+s, \$0\.[0-9]+ so far' out.txt || complain "the phase load has no time and price: $(grep load out.txt)"
+	grep -qE 'gone, [0-9.]+s billed, \$0\.[0-9]+$' out.txt || complain "the end has no bill: $(grep release out.txt)"
+	is "$(grep -oE '^[0-9-]+T[0-9:]+Z' out.txt | sort -c 2>&1)" "" "the order of the lines"
+	has out.txt "BILLED"
+	mkdir elsewhere && cd elsewhere || return
+	burst logs
+	is "$STATUS" 0 "logs where nothing ran"
+	has err.txt "run $RUN (job"
+	cd .. || return
 	burst logs nonsense
 	is "$STATUS" 2 "logs of nothing"
 }
@@ -376,9 +390,9 @@ folder_of_its_own() { # folder_of_its_own NAME N: a project with so many segment
 	config 'pods = 1;'
 	sed -i "s/name = \"\(e2e\|v\)\"/name = \"$1\"/" burst.cfg
 }
-without_run() { # without_run WHAT STATUS TEXT: each command that takes a RUN, without one, in this folder
+without_run() { # without_run WHAT STATUS TEXT: each command that acts on a RUN, without one, in this folder
 	local how
-	for how in attach resume cancel logs; do
+	for how in attach resume cancel; do
 		burst $how
 		is "$STATUS" "$2" "$how $1 ($(tail -n 2 err.txt))"
 		has err.txt "$3"
@@ -397,6 +411,7 @@ t_without_run_this_folder_is_meant() { # in another project's folder `burst canc
 	run=$(ledger "select id from run where job = 'lives'")
 	cd ../done || return
 	without_run "where it is done" 0 "(job \"done\" in $T/done)"
+	burst logs
 	has err.txt "run $first (job"
 	cp burst.cfg good.cfg
 	echo 'gpu = ;' >>burst.cfg

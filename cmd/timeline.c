@@ -1,0 +1,189 @@
+/* timeline.c - makes a line of each time mark in the rows of a run's pods. */
+#include "timeline.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "output.h"
+#include "report.h"
+
+enum { TIME_LEN = 32, MARKS = 10 };
+
+struct event {
+	int64_t at_ms;
+	char attempt[20];
+	int mark;
+	char *text;
+};
+
+struct timeline {
+	struct event *events; /* in order of time */
+	size_t count, cap;
+	struct printed {
+		char attempt[20];
+		unsigned marks; /* a bit for each */
+	} * printed;
+	size_t printed_count, printed_cap;
+};
+
+struct timeline *timeline_new(void)
+{
+	return xcalloc(1, sizeof(struct timeline));
+}
+
+static void forget_events(struct timeline *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->events[i].text);
+	t->count = 0;
+}
+
+void timeline_free(struct timeline *t)
+{
+	if (!t)
+		return;
+	forget_events(t);
+	free(t->events);
+	free(t->printed);
+	free(t);
+}
+
+/* ---- from rows to events ---- */
+
+static void add(struct timeline *t, const struct pod_row *pod, int mark, int64_t at_ms, char *text)
+{
+	GROW(t->events, t->count, t->cap);
+	struct event *e = &t->events[t->count++];
+	*e = (struct event){.at_ms = at_ms, .mark = mark, .text = text};
+	COPY_TEXT(e->attempt, pod->attempt);
+}
+
+static char *created(const struct pod_row *pod)
+{
+	char price[32];
+
+	return xasprintf("requested: %s%s of %s%s%s, %s/h",
+			 strcmp(pod->gpu, "none") ? pod->gpu : "no GPU", pod->spot ? " spot" : "",
+			 pod->provider, pod->region[0] ? " in " : "", pod->region,
+			 money_show(price, sizeof(price), pod->price_microusd_h));
+}
+
+static char *ended(const struct pod_row *pod, const char *phase, int64_t took_ms, int64_t at_ms)
+{
+	char took[32], cost[32];
+	int64_t until = pod->released_ms > 0 ? MIN(at_ms, pod->released_ms) : at_ms;
+
+	return xasprintf("%s: %s, %s so far", phase, duration_show(took, sizeof(took), took_ms),
+			 money_show(cost, sizeof(cost),
+				    money_for(pod->price_microusd_h, until - pod->create_ms)));
+}
+
+static char *gone(const struct pod_row *pod, int64_t took_ms)
+{
+	char took[32], billed[32], cost[32];
+
+	return xasprintf("release: %s; gone, %s billed, %s",
+			 duration_show(took, sizeof(took), took_ms),
+			 duration_show(billed, sizeof(billed), report_billed_ms(pod, pod->gone_ms)),
+			 money_show(cost, sizeof(cost), report_cost_microusd(pod, pod->gone_ms)));
+}
+
+static void add_phases(struct timeline *t, const struct pod_row *pod)
+{
+	const struct {
+		enum phase phase;
+		int64_t at_ms;
+	} marks[] = {{PHASE_QUEUE, pod->running_ms},     {PHASE_BOOT, pod->reached_ms},
+		     {PHASE_CONNECT, pod->connected_ms}, {PHASE_SYNC, pod->synced_ms},
+		     {PHASE_LOAD, pod->ready_ms},        {PHASE_COMPUTE, pod->worked_ms},
+		     {PHASE_FETCH, pod->safe_ms}};
+	int64_t before = pod->create_ms;
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+		if (marks[i].at_ms < before)
+			continue; /* not reached, or out of order */
+		add(t, pod, (int)i + 1, marks[i].at_ms,
+		    ended(pod, phase_names[marks[i].phase], marks[i].at_ms - before,
+			  marks[i].at_ms));
+		before = marks[i].at_ms;
+	}
+	if (pod->gone_ms > 0)
+		add(t, pod, MARKS - 1, pod->gone_ms,
+		    gone(pod, pod->gone_ms - MAX(before, pod->release_ms)));
+}
+
+static void add_pod(struct timeline *t, const struct pod_row *pod)
+{
+	if (pod->create_ms <= 0)
+		return;
+	add(t, pod, 0, pod->create_ms, created(pod));
+	if (!strcmp(pod->state, "failed"))
+		add(t, pod, MARKS - 2, MAX(pod->released_ms, pod->create_ms),
+		    xasprintf("not rented%s%s", pod->error[0] ? ": " : "", pod->error));
+	else
+		add_phases(t, pod);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->at_ms != y->at_ms)
+		return x->at_ms < y->at_ms ? -1 : 1;
+	int order = strcmp(x->attempt, y->attempt);
+	return order ? order : x->mark - y->mark;
+}
+
+int timeline_read(struct timeline *t, struct store *s, const char *run, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(s, run, false, &pods, &count, err) < 0)
+		return -1;
+	forget_events(t);
+	for (size_t i = 0; i < count; i++) {
+		size_t from = t->count;
+		add_pod(t, &pods[i]);
+		for (size_t k = from; k < t->count; k++) {
+			char *text = t->events[k].text;
+			t->events[k].text = xasprintf("pod %s: %s", pod_row_called(&pods[i]), text);
+			free(text);
+		}
+	}
+	free(pods);
+	if (t->count)
+		qsort(t->events, t->count, sizeof(*t->events), by_time);
+	return 0;
+}
+
+/* ---- printing ---- */
+
+static unsigned *printed_of(struct timeline *t, const char *attempt)
+{
+	for (size_t i = 0; i < t->printed_count; i++)
+		if (!strcmp(t->printed[i].attempt, attempt))
+			return &t->printed[i].marks;
+	GROW(t->printed, t->printed_count, t->printed_cap);
+	struct printed *p = &t->printed[t->printed_count++];
+	*p = (struct printed){.marks = 0};
+	COPY_TEXT(p->attempt, attempt);
+	return &p->marks;
+}
+
+void timeline_print(struct timeline *t, const char *until)
+{
+	char at[TIME_LEN];
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct event *e = &t->events[i];
+		clock_rfc3339(at, sizeof(at), e->at_ms);
+		if (until && strncmp(at, until, strlen("2026-11-25T17:05:48Z")) > 0)
+			return;
+		unsigned *marks = printed_of(t, e->attempt);
+		if (!(*marks & 1u << e->mark))
+			output_line(stdout, "%s %s", at, e->text);
+		*marks |= 1u << e->mark;
+	}
+}
