@@ -163,7 +163,7 @@ t_detached_run_is_reaped_in_part() { # its client died: what was being given bac
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
 	has out.txt "pod $idle of local: gone (its client exited, and it has no work)"
-	is "$(grep -c 'left alone' out.txt)" 1 "pods that work on"
+	is "$(grep -c 'skipped (burst reap' out.txt)" 1 "pods that work on"
 	is "$(ledger 'select status, detached from run')" 'running|1' "the run"
 	burst cancel "$(ledger 'select id from run')"
 	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"

@@ -96,7 +96,7 @@ t_a_run_in_the_way_is_waited_for() {
 	waits_for_the_queue
 	all_bound 300
 }
-waits_for_it() { "$BURST" queue ls 2>/dev/null | grep -q "goes on"; }
+waits_for_it() { "$BURST" queue ls 2>/dev/null | grep -q "continues"; }
 
 # Its pods work on without a client, and would be waited for until their hard end: the queue brings their files home.
 t_a_detached_run_is_attached_to() {
