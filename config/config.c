@@ -22,6 +22,7 @@
 #include "value.h"
 
 #define FILE_MAX_BYTES (1 << 20)
+#define PLAIN          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .:-"
 #define GENERATED      "generated burst.cfg" /* as messages call a text that is no file */
 
 static const char *const run_caps[] = {"per_day", "per_month"}; /* of `caps` */
@@ -143,9 +144,9 @@ static char *found(const struct place *at, char *to, size_t room, const config_s
 		s = config_setting_get_string(setting);
 		str_add_printable(&text, s, strlen(s), 40);
 		if (elsewhere)
-			snprintf(to, room, "a text");
+			snprintf(to, room, "a string");
 		else
-			snprintf(to, room, "the text \"%s\"", str_text(&text));
+			snprintf(to, room, "the string \"%s\"", str_text(&text));
 		break;
 	case CONFIG_TYPE_GROUP: snprintf(to, room, "a group"); break;
 	default: snprintf(to, room, "a list");
@@ -158,9 +159,9 @@ static int wrong_type(const struct place *at, const config_setting_t *setting,
 {
 	char is[200], wanted[160];
 
-	return complain(at, setting, err, "%s%s is %s; it wants %s", at->path, spec->key,
-			found(at, is, sizeof(is), setting),
-			value_wanted(wanted, sizeof(wanted), spec));
+	return complain(at, setting, err, "%s%s must be %s; found %s", at->path, spec->key,
+			value_wanted(wanted, sizeof(wanted), spec),
+			found(at, is, sizeof(is), setting));
 }
 
 static bool is_integer(const config_setting_t *setting)
@@ -208,12 +209,13 @@ static int read_items(const struct place *at, const config_setting_t *setting, s
 		char is[200];
 		if (!text_of(element))
 			return complain(at, element, err,
-					"%s%s: entry %d is %s; it wants a text in quotes", at->path,
-					spec->key, i + 1, found(at, is, sizeof(is), element));
+					"%s%s: entry %d is %s; it must be a string in quotes",
+					at->path, spec->key, i + 1,
+					found(at, is, sizeof(is), element));
 		if ((spec->flags & OPTION_AUTO) && !strcmp(text_of(element), VALUE_AUTO))
 			return complain(at, element, err,
-					"%s%s: \"auto\" stands alone: burst chooses", at->path,
-					spec->key);
+					"%s%s: \"auto\" cannot be combined with other values",
+					at->path, spec->key);
 		section_add_item(s, spec->key, text_of(element), where);
 	}
 	return 0;
@@ -226,10 +228,21 @@ static int read_money(const struct place *at, const config_setting_t *setting, s
 		return wrong_type(at, setting, spec, err);
 	double dollars = number_of(setting);
 	if (dollars < 0 || dollars > 1e9)
-		return complain(at, setting, err, "%s%s: %g is not an amount of dollars", at->path,
+		return complain(at, setting, err, "%s%s: %g is not an amount in dollars", at->path,
 				spec->key, dollars);
 	section_set_int(s, spec->key, (int64_t)(dollars * 1e6 + 0.5), where);
 	return 0;
+}
+
+/* It is in quotes already: say what is wrong with the words between them. */
+static int wrong_duration(const struct place *at, const config_setting_t *setting,
+			  const struct option_spec *spec, const struct err *why, struct err *err)
+{
+	const char *text = text_of(setting);
+
+	if (at->source->elsewhere || strspn(text, PLAIN) < strlen(text) || strlen(text) > 40)
+		return wrong_type(at, setting, spec, err);
+	return complain(at, setting, err, "%s%s: %s", at->path, spec->key, why->msg);
 }
 
 static int read_text(const struct place *at, const config_setting_t *setting, struct section *s,
@@ -240,7 +253,7 @@ static int read_text(const struct place *at, const config_setting_t *setting, st
 	if (!text_of(setting))
 		return wrong_type(at, setting, spec, err);
 	if (value_set(s, spec, text_of(setting), at->source->dir, where, &why) < 0)
-		return wrong_type(at, setting, spec, err);
+		return wrong_duration(at, setting, spec, &why, err);
 	return 0;
 }
 
@@ -306,7 +319,9 @@ static int read_value(const struct place *at, const config_setting_t *setting, s
 
 static void warn_of_open_key(const struct place *at, const config_setting_t *setting)
 {
-	log_line(LOG_WARN, "%s:%u: %s%s is a key, and others can read this file: chmod 600 %s",
+	log_line(LOG_WARN,
+		 "%s:%u: %s%s is a secret, and other users can read this file: chmod "
+		 "600 %s",
 		 at->source->shown, config_setting_source_line(setting), at->path, name_of(setting),
 		 at->source->shown);
 }
@@ -334,7 +349,7 @@ static int check_trust(const struct place *at, const config_setting_t *setting,
 	if (at->source->trusted || !(spec->flags & (OPTION_USER_ONLY | OPTION_SECRET)))
 		return 0;
 	return complain(at, setting, err,
-			"%s%s is taken from your own %s only: a project must not run commands "
+			"%s%s is allowed only in your own %s: a project must not run commands "
 			"here, redirect keys or grant itself access",
 			at->path, spec->key, at->source->user_shown);
 }
@@ -344,7 +359,7 @@ static int mistake(const struct config *c, struct err *err)
 {
 	if (!c->lenient)
 		return -1;
-	log_line(LOG_WARN, "%s; going on without it", err->msg);
+	log_line(LOG_WARN, "%s; continuing without it", err->msg);
 	err_clear(err);
 	return 0;
 }
@@ -397,10 +412,13 @@ static int no_provider(const struct config *c, const char *before, const char *n
 	names[n] = NULL;
 	const char *near = nearest_word(name, names);
 	if (near)
-		return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\", did you mean \"%s\"?",
+		return err_set(err, ERR_CONFIG,
+			       "%s: unknown provider \"%.40s\", did you mean "
+			       "\"%s\"?",
 			       before, name, near);
 	return err_set(err, ERR_CONFIG,
-		       "%s: no provider \"%.40s\" (there are %s; BURST_PROVIDER_PATH adds others)",
+		       "%s: unknown provider \"%.40s\" (known: %s; BURST_PROVIDER_PATH adds "
+		       "others)",
 		       before, name, str_text(&there));
 }
 
@@ -411,8 +429,8 @@ static int want_group(const struct place *at, const config_setting_t *setting, c
 
 	if (config_setting_type(setting) == CONFIG_TYPE_GROUP)
 		return 0;
-	return complain(at, setting, err, "%s%s is %s; it wants a group, like %s", at->path,
-			name_of(setting), found(at, is, sizeof(is), setting), example);
+	return complain(at, setting, err, "%s%s must be a group, like %s; found %s", at->path,
+			name_of(setting), example, found(at, is, sizeof(is), setting));
 }
 
 static int read_providers(struct config *c, const struct place *at, const config_setting_t *group,
@@ -479,8 +497,8 @@ static int read_job(struct config *c, const struct place *at, const config_setti
 				str_text(&types));
 	c->job_ops = text_of(type) ? find_type(c, text_of(type)) : NULL;
 	if (!c->job_ops)
-		return complain(at, type, err, "job.type is %s; it must be %s",
-				found(at, is, sizeof(is), type), str_text(&types));
+		return complain(at, type, err, "job.type must be %s; found %s", str_text(&types),
+				found(at, is, sizeof(is), type));
 	CLEANUP(free_text) char *where = where_of(at->source, group);
 	c->job = section_new(c->job_ops->options, where);
 	return read_group(&inner, group, c->job, err);
@@ -538,8 +556,7 @@ static int read_root(struct config *c, const struct source *source, const config
 static int check_own(const struct source *source, const struct stat *st, struct err *err)
 {
 	if ((st->st_uid != geteuid() && st->st_uid != 0) || (st->st_mode & S_IWOTH))
-		return err_set(err, ERR_CONFIG,
-			       "%s: others can write it; make it yours alone: chmod 600 %s",
+		return err_set(err, ERR_CONFIG, "%s: other users can write it: chmod 600 %s",
 			       source->shown, source->shown);
 	return 0;
 }
@@ -598,7 +615,7 @@ static const char *syntax_hint(const char *line)
 	if (!sign)
 		return " (write a setting as key = value;)";
 	const char *word = sign + 1 + strspn(sign + 1, " \t");
-	return isalpha((unsigned char)*word) ? " (texts and durations stand in quotes)" : "";
+	return isalpha((unsigned char)*word) ? " (strings and durations need quotes)" : "";
 }
 
 static int explain_syntax(const config_t *tree, const char *text, const struct source *source,
@@ -613,7 +630,7 @@ static int explain_syntax(const config_t *tree, const char *text, const struct s
 			       what ? what : "syntax error", source->path);
 	show_line(&line, text, number);
 	if (what && strstr(what, "duplicate"))
-		return err_set(err, ERR_CONFIG, "%s:%d: a key is set twice, here again: %s", shown,
+		return err_set(err, ERR_CONFIG, "%s:%d: a key is set a second time: %s", shown,
 			       number, str_text(&line));
 	if (what && strstr(what, "mismatched"))
 		return err_set(err, ERR_CONFIG,
@@ -712,7 +729,8 @@ static int check_place(const char *path, bool is_link, const char *real, struct 
 	}
 	if (state && trust_is_below(real, state))
 		return err_set(err, ERR_CONFIG,
-			       "%s lies in burst's own folder (%.200s), where no project may be",
+			       "%s is in burst's own folder (%.200s), where projects are not "
+			       "allowed",
 			       path, state);
 	return 0;
 }
@@ -780,7 +798,8 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 	if (ask->tree) {
 		CLEANUP(free_text) char *here = path_here(path);
 		return here ? find_in_tree(ask->tree, here, s, err)
-			    : err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
+			    : err_set(err, ERR_LOCAL, "cannot read the current folder: %s",
+				      strerror(errno));
 	}
 	if (is_folder(path)) {
 		char *inside = path_join(path, "burst.cfg");
@@ -967,7 +986,7 @@ static int name_job(struct config *c, struct err *err)
 	return err_set(err, ERR_CONFIG,
 		       "%s: the job's name must be a plain file name of less than 64 bytes%s",
 		       section_where(c->job, given ? "name" : NULL),
-		       given ? "" : "; the folder's name is not: set job.name");
+		       given ? "" : "; the folder's name is not one: set job.name");
 }
 
 static int finish(struct config *c, const struct config_ask *ask, struct err *err)
@@ -984,7 +1003,8 @@ static int finish(struct config *c, const struct config_ask *ask, struct err *er
 		return 0;
 	if (c->path) {
 		err_set(err, ERR_CONFIG,
-			"%s: it has no job: say what to render (`burst help init`)",
+			"%s: no job: add a job group that says what to render (see `burst help "
+			"init`)",
 			ask->file ? ask->file : "burst.cfg");
 		return mistakes_note(c->mistakes, "job", err);
 	}
@@ -1000,7 +1020,8 @@ static int load(struct config *c, const struct config_ask *ask, struct err *err)
 	c->user_shown = user ? places_show(user) : xstrdup("~/.config/burst/burst.cfg");
 	c->dir = getcwd(NULL, 0);
 	if (!c->dir)
-		return err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
+		return err_set(err, ERR_LOCAL, "cannot read the current folder: %s",
+			       strerror(errno));
 	c->top = section_new(config_keys, "burst.cfg");
 	c->jobs = ask->jobs;
 	c->providers = ask->providers;
@@ -1148,11 +1169,12 @@ int config_override(struct config *c, const char *key, const char *text, const c
 	if (!s && mistakes_about(c->mistakes, "job"))
 		return 0; /* config_check() will say why it could not be read */
 	if (!s)
-		return err_set(err, ERR_USAGE, "%s: there is no job here to set %s of", flag, key);
+		return err_set(err, ERR_USAGE, "%s: no job in this config, so %s cannot be set",
+			       flag, key);
 	s = descend(s, &rest, flag);
 	const struct option_spec *spec = s ? value_spec(section_table(s), rest) : NULL;
 	if (!spec)
-		return err_set(err, ERR_USAGE, "%s: this kind of job has no %s", flag, key);
+		return err_set(err, ERR_USAGE, "%s: this job type has no %s", flag, key);
 	if (value_set(s, spec, text, here ? here : "/", flag, err) < 0)
 		return err_wrap(err, "%s", flag);
 	return 0;
@@ -1171,7 +1193,7 @@ static int check_providers(const struct config *c, struct mistakes *m, struct er
 	}
 	if (count)
 		return 0;
-	err_set(err, ERR_CONFIG, "%s: provider is empty; it wants at least one, like [\"local\"]",
+	err_set(err, ERR_CONFIG, "%s: provider is empty; name at least one, like [\"local\"]",
 		where);
 	return mistakes_note(m, "provider", err);
 }
@@ -1469,7 +1491,7 @@ const struct section *config_account(struct config *c, const char *name, struct 
 	struct account *account = find_account(c, name);
 
 	if (!account) {
-		err_set(err, ERR_CONFIG, "no provider \"%.40s\"", name);
+		err_set(err, ERR_CONFIG, "unknown provider \"%.40s\"", name);
 		return NULL;
 	}
 	if (!account->looked_up && secrets_fill(name, account->section, c->user_shown, err) < 0)

@@ -7,10 +7,10 @@
 
 /* clang-format off */
 static const struct option_spec volume_keys[] = {
-	{"name", OPTION_TEXT, 0, NULL, "its name at the provider; no volume when absent", NULL},
-	{"size_gb", OPTION_INT, 0, "20", "size of a new one, in GB", NULL},
+	{"name", OPTION_TEXT, 0, NULL, "name at the provider (absent: no volume)", NULL},
+	{"size_gb", OPTION_INT, 0, "20", "size of a new volume, in GB", NULL},
 	{"create", OPTION_BOOL, 0, "false",
-	 "make it when it is missing (a volume bills for ever)", NULL},
+	 "create it if it is missing (a volume bills until removed)", NULL},
 	{NULL},
 };
 
@@ -18,39 +18,44 @@ static const struct option_spec caps_keys[] = {
 	{"max_cost", OPTION_MONEY, 0, "5.00", "stop before a run has cost this many dollars", NULL},
 	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this", NULL},
 	{"max_price_per_hour", OPTION_MONEY, 0, NULL,
-	 "take no offer dearer than this, in dollars", NULL},
+	 "skip offers above this price, in dollars", NULL},
 	{"per_day", OPTION_MONEY, 0, NULL,
-	 "dollars that all runs of a day may cost; in a project's file: that project's runs", NULL},
+	 "cap on the cost of all runs of a day, in dollars; in a project's file: of that "
+		"project's runs", NULL},
 	{"per_month", OPTION_MONEY, 0, NULL, "the same for a calendar month", NULL},
 	{NULL},
 };
 
 static const struct option_spec notify_keys[] = {
 	{"on", OPTION_TEXTS, 0, NULL, "\"failed\", \"capped\", \"unreleased\", \"recovered\" (these when absent), \"done\"", NULL},
-	{"desktop", OPTION_BOOL, 0, "false", "show it with notify-send", NULL},
-	{"command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "shell command that gets it on stdin", NULL},
-	{"url", OPTION_TEXT, OPTION_USER_ONLY | OPTION_SECRET, NULL, "where it is posted, like \"https://ntfy.sh/a-name-nobody-guesses\"", NULL},
+	{"desktop", OPTION_BOOL, 0, "false", "show the message with notify-send", NULL},
+	{"command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "shell command that gets the message "
+		"on stdin", NULL},
+	{"url", OPTION_TEXT, OPTION_USER_ONLY | OPTION_SECRET, NULL, "URL to post to, like "
+		"\"https://ntfy.sh/a-name-nobody-guesses\"", NULL},
 	{"git_note", OPTION_BOOL, OPTION_USER_ONLY, "false", "append a line to the note of a run's commit (git notes --ref=burst)", NULL},
-	{"template", OPTION_TEXT, OPTION_USER_ONLY, NULL, "what url and command get: text with {job}, {event}, {error}, {cost}; the run's JSON when absent", NULL},
+	{"template", OPTION_TEXT, OPTION_USER_ONLY, NULL, "text for url and command, with "
+		"{job}, {event}, {error}, {cost} "
+		"(default: the run's JSON)", NULL},
 	{NULL},
 };
 
 static const struct option_spec code_keys[] = {
 	{"path", OPTION_PATH, 0, NULL,
-	 "the folder that is synced to the pods; .burstignore says what stays", NULL},
+	 "folder synced to the pods; .burstignore lists what is not", NULL},
 	{NULL},
 };
 
 static const struct option_spec pod_keys[] = {
 	{"image", OPTION_TEXT, 0, NULL,
-	 "container image; the provider's own choice when absent", NULL},
+	 "container image (default: the provider's choice)", NULL},
 	{"disk_gb", OPTION_INT, 0, NULL, "disk of a pod's container, in GB", NULL},
-	{"cpu", OPTION_INT, 0, NULL, "CPU cores at least", NULL},
-	{"memory_gb", OPTION_INT, 0, NULL, "memory at least, in GB", NULL},
+	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores", NULL},
+	{"memory_gb", OPTION_INT, 0, NULL, "minimum memory, in GB", NULL},
 	{"worker_root", OPTION_BOOL, 0, "false",
 	 "run setup, workers and commands as root: they may install packages, and read the key that a provider gives its pods", NULL},
 	{"allow_unproven_switch", OPTION_BOOL, 0, "false",
-	 "give work to pods that could not show that they can end themselves", NULL},
+	 "give work to pods that cannot prove that they can end themselves", NULL},
 	{NULL},
 };
 
@@ -58,51 +63,59 @@ static const struct option_spec deliver_keys[] = {
 	{"run", OPTION_TEXT, 0, NULL,
 	 "shell command; $BURST_OUTPUTS holds the rendered files and manifest.jsonl", NULL},
 	{"on", OPTION_TEXT, 0, "cpu", "\"cpu\": a pod without a GPU, on the volume", NULL},
-	{"outputs", OPTION_TEXTS, 0, NULL, "patterns of files to bring home (\"*.mp3\")", NULL},
-	{"env", OPTION_TEXTS, 0, NULL, "variables that travel; those of job.env when absent", NULL},
-	{"image", OPTION_TEXT, 0, NULL, "container image; the provider's own choice when absent", NULL},
+	{"outputs", OPTION_TEXTS, 0, NULL, "patterns of files to fetch (\"*.mp3\")", NULL},
+	{"env", OPTION_TEXTS, 0, NULL, "variables sent to the pod (default: those of job.env)", NULL},
+	{"image", OPTION_TEXT, 0, NULL, "container image (default: the provider's choice)", NULL},
 	{"disk_gb", OPTION_INT, 0, NULL, "disk of its container, in GB", NULL},
-	{"cpu", OPTION_INT, 0, NULL, "CPU cores at least", NULL},
-	{"memory_gb", OPTION_INT, 0, NULL, "memory at least, in GB", NULL},
+	{"cpu", OPTION_INT, 0, NULL, "minimum number of CPU cores", NULL},
+	{"memory_gb", OPTION_INT, 0, NULL, "minimum memory, in GB", NULL},
 	{NULL},
 };
 
 const struct option_spec config_keys[] = {
 	{"provider", OPTION_TEXTS, 0, "local",
-	 "who rents the pods, tried in this order; \"local\" needs no account",
+	 "providers of pods, tried in this order; \"local\" needs no account",
 	 NULL},
 	{"gpu", OPTION_TEXTS, OPTION_AUTO, NULL,
-	 "acceptable GPUs, in order of preference, or \"none\": a pod without one; \"auto\" or absent: burst chooses", NULL},
+	 "acceptable GPUs, in order of preference; \"none\": a pod without one; \"auto\" or "
+		"absent: burst chooses", NULL},
 	{"pods", OPTION_INT, OPTION_AUTO, NULL,
-	 "pods at most; \"auto\" or absent: burst chooses. Fewer where more would hardly shorten the run", NULL},
-	{"goal", OPTION_TEXT, 0, "cost", "what the planner makes small: \"cost\", \"time\", or \"balanced\" (see value_of_time)", NULL},
-	{"value_of_time", OPTION_MONEY, 0, NULL, "what an hour of waiting costs you, in dollars, for goal = \"balanced\"", NULL},
-	{"deadline", OPTION_TEXT, 0, NULL, "when all is to be done: \"20m\" from the start, or a time of day (\"07:00\")", NULL},
-	{"spot", OPTION_BOOL, 0, "false", "take pods that may be taken away, for less money", NULL},
+	 "maximum number of pods; \"auto\" or absent: burst chooses; fewer if more would hardly "
+		"shorten the run", NULL},
+	{"goal", OPTION_TEXT, 0, "cost", "what the planner minimizes: \"cost\", \"time\", or "
+		"\"balanced\" (see value_of_time)", NULL},
+	{"value_of_time", OPTION_MONEY, 0, NULL, "cost of an hour of waiting, in dollars, for "
+		"goal = \"balanced\"", NULL},
+	{"deadline", OPTION_TEXT, 0, NULL, "deadline: \"20m\" from the start, or a time of day "
+		"(\"07:00\")", NULL},
+	{"spot", OPTION_BOOL, 0, "false", "use cheaper pods that the provider may reclaim", NULL},
 	{"wait", OPTION_DURATION, 0, "10m", "how long to wait for capacity", NULL},
-	{"retry_until_up", OPTION_BOOL, 0, "false", "wait for capacity without end", NULL},
+	{"retry_until_up", OPTION_BOOL, 0, "false", "wait for capacity without limit", NULL},
 	{"lease", OPTION_DURATION, 0, "10m",
-	 "a pod that hears nothing from us for so long ends itself", NULL},
+	 "a pod ends itself after this long without contact", NULL},
 	{"boot_limit", OPTION_DURATION, 0, "10m",
-	 "a pod that does not answer by then is given back, or ends itself; sooner after three times what such pods took so far", NULL},
+	 "release a pod that does not answer within this time; sooner after three times the "
+		"usual boot time", NULL},
 	{"keep_on_failure", OPTION_DURATION, 0, "0",
-	 "keep a pod on which the job failed for so long, to look at it (it bills); not with -d", NULL},
+	 "keep a pod on which the job failed for this long, to inspect it (it bills); not with "
+		"-d", NULL},
 	{"volume", OPTION_GROUP, 0, NULL,
 	 "storage that outlives the pods: models, environments, code", volume_keys},
 	{"caps", OPTION_GROUP, 0, NULL, "limits that stop a run", caps_keys},
 	{"code", OPTION_GROUP, 0, NULL, "what is synced", code_keys},
-	{"pod", OPTION_GROUP, 0, NULL, "what a pod must be like", pod_keys},
+	{"pod", OPTION_GROUP, 0, NULL, "requirements on a pod", pod_keys},
 	{"deliver", OPTION_GROUP, 0, NULL,
-	 "what follows when all is rendered and needs no GPU: joins, uploads", deliver_keys},
-	{"notify", OPTION_GROUP, 0, NULL, "who is told how a run ended, where nobody watches", notify_keys},
+	 "steps after the render that need no GPU: joins, uploads", deliver_keys},
+	{"notify", OPTION_GROUP, 0, NULL, "how to report the end of unattended runs", notify_keys},
 	{"allow_paths", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
 	 "folders outside of a project that projects may read, sync and write to", NULL},
 	{"volumes", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "volumes that all projects may use besides their own", NULL},
 	{"max_volume_gb", OPTION_INT, OPTION_USER_ONLY, "50", "largest volume that a project's file may create, in GB", NULL},
 	{"weights_url", OPTION_TEXT, OPTION_USER_ONLY, NULL,
-	 "where weights come from in place of huggingface.co: a server with the same paths, which gets HF_TOKEN too", NULL},
+	 "server for weights instead of huggingface.co, with the same paths; it also gets "
+		"HF_TOKEN", NULL},
 	{"render_cache_mb", OPTION_INT, OPTION_USER_ONLY, "2000",
-	 "renders kept in ~/.cache/burst/renders for all projects, in MB; 0: none", NULL},
+	 "size limit of the render cache ~/.cache/burst/renders, in MB; 0: no cache", NULL},
 	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "shell command that gets the run's JSON on stdin at the end",
 	 NULL},
@@ -120,7 +133,7 @@ static const struct {
 	const char *wanted;
 } bounds[] = {
 	{NULL, "pods", 1, 1000, "1 to 1000"},
-	{NULL, "wait", 0, 168 * HOUR, "at most \"168h\" (retry_until_up waits without end)"},
+	{NULL, "wait", 0, 168 * HOUR, "at most \"168h\" (retry_until_up waits without limit)"},
 	{NULL, "lease", 10 * SECOND, 24 * HOUR, "\"10s\" to \"24h\""},
 	{NULL, "boot_limit", 5 * SECOND, 2 * HOUR, "\"5s\" to \"2h\""},
 	{NULL, "keep_on_failure", 0, 24 * HOUR, "at most \"24h\""},
@@ -181,9 +194,8 @@ static int check_volume_name(const struct section *volume, struct err *err)
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, name, len, 80);
 	return err_set(err, ERR_CONFIG,
-		       "%s: volume.name: \"%s\" cannot name a new volume: a name has letters, "
-		       "digits, '.', '_' and '-' only, at most 63, and "
-		       "begins with none of '.' and '-'",
+		       "%s: volume.name: \"%s\" is not a valid volume name: use letters, "
+		       "digits, '.', '_' and '-', at most 63, not beginning with '.' or '-'",
 		       section_where(volume, "name"), str_text(&shown));
 }
 

@@ -108,12 +108,11 @@ static int check_ours(const char *path, struct err *err)
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return err_set(
 			err, ERR_LOCAL,
-			"%s: belongs to another user; set BURST_STATE_DIR to a folder of yours",
+			"%s: belongs to another user; set BURST_STATE_DIR to your own folder",
 			path);
 	if (st.st_mode & S_IWOTH)
-		return err_set(err, ERR_LOCAL,
-			       "%s: anybody can write there; make it private: chmod 700 %s", path,
-			       path);
+		return err_set(err, ERR_LOCAL, "%s: other users can write there: chmod 700 %s",
+			       path, path);
 	return 0;
 }
 

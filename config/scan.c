@@ -34,7 +34,7 @@ static int check_bytes(struct scan *s)
 		if (!n)
 			return complain(s, s->line, "a byte that is not UTF-8");
 		if (!*s->at)
-			return complain(s, s->line, "a NUL byte: this is not a text file");
+			return complain(s, s->line, "a NUL byte: not a text file");
 		step(s, n);
 	}
 	return 0;
@@ -48,7 +48,8 @@ static int check_include(struct scan *s)
 		const char *p = s->at + strspn(s->at, " \t");
 		if (starts_with(p, "@include"))
 			return complain(s, line,
-					"@include is not taken: write the settings in this file");
+					"@include is not supported: write the settings in this "
+					"file");
 		const char *next = memchr(s->at, '\n', (size_t)(s->end - s->at));
 		s->at = next ? next + 1 : s->end;
 	}
@@ -62,7 +63,7 @@ static int skip_string(struct scan *s)
 	for (step(s, 1); s->at < s->end && *s->at != '"';)
 		step(s, *s->at == '\\' ? 2 : 1);
 	if (s->at == s->end)
-		return complain(s, began, "a text begins here and has no closing quote");
+		return complain(s, began, "this string has no closing quote");
 	step(s, 1);
 	return 0;
 }
@@ -73,7 +74,7 @@ static int skip_long_comment(struct scan *s)
 	const char *close = strstr(s->at + 2, "*/");
 
 	if (!close)
-		return complain(s, began, "a comment begins here and has no end");
+		return complain(s, began, "this comment is never closed");
 	step(s, (size_t)(close + 2 - s->at));
 	return 0;
 }

@@ -149,7 +149,7 @@ static int read_command(const char *command, int64_t limit_ms, struct str *outpu
 			       (int)(limit_ms / 1000));
 	}
 	if (WIFSIGNALED(status))
-		return err_set(err, ERR_CREDENTIALS, "the command was ended by signal %d",
+		return err_set(err, ERR_CREDENTIALS, "the command was killed by signal %d",
 			       WTERMSIG(status));
 	if (WEXITSTATUS(status))
 		return err_set(err, ERR_CREDENTIALS, "the command failed with exit status %d",
@@ -165,8 +165,7 @@ static int check_secret(const char *text, struct err *err)
 	for (const char *p = text; *p; p++)
 		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f)
 			return err_set(err, ERR_CREDENTIALS,
-				       "it has a character that no key has (a blank, a control "
-				       "character)");
+				       "it contains a blank or a control character");
 	return 0;
 }
 
@@ -188,7 +187,7 @@ int secret_from_command(char **out, const char *command, int64_t limit_ms, struc
 	CLEANUP(free_text) char *secret = trimmed(str_text(&output));
 	log_secret(secret);
 	if (check_secret(secret, err) < 0)
-		return err_wrap(err, "what the command prints is no key");
+		return err_wrap(err, "the command's output is not a key");
 	*out = TAKE(secret);
 	return 0;
 }
@@ -311,7 +310,8 @@ static void warn_if_open(const char *path)
 	if (said || stat(path, &st) < 0 || !(st.st_mode & (S_IRGRP | S_IROTH)))
 		return;
 	said = true;
-	log_line(LOG_WARN, "%s has keys, and others can read it: chmod 600 %s", shown, shown);
+	log_line(LOG_WARN, "%s contains keys, and other users can read it: chmod 600 %s", shown,
+		 shown);
 }
 
 static int from_vendor(char **out, const char *provider, const char *key, struct err *err)

@@ -30,7 +30,7 @@ static int end_line(struct toml *t)
 {
 	skip_blanks(t);
 	if (!at_line_end(t))
-		return complain(t, "something stands behind the value");
+		return complain(t, "unexpected text after the value");
 	t->at += strcspn(t->at, "\n");
 	return 0;
 }
@@ -57,7 +57,7 @@ static int read_code_point(struct toml *t, struct str *to, int digits)
 		t->at++;
 	}
 	if (!c || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return complain(t, "a \\u that is no character");
+		return complain(t, "a \\u that is not a character");
 	str_add_utf8(to, c);
 	return 0;
 }
@@ -69,7 +69,7 @@ static int read_escape(struct toml *t, struct str *to)
 	const char *found = c ? strchr(from, c) : NULL;
 
 	if (!c)
-		return complain(t, "a text without its closing quote");
+		return complain(t, "a string without its closing quote");
 	t->at++;
 	if (c == 'u' || c == 'U')
 		return read_code_point(t, to, c == 'u' ? 4 : 8);
@@ -84,10 +84,10 @@ static int read_quoted(struct toml *t, struct str *to)
 	char quote = *t->at++;
 
 	if (t->at[0] == quote && t->at[1] == quote)
-		return complain(t, "a text of several lines is not read here");
+		return complain(t, "multi-line strings are not supported");
 	while (*t->at != quote) {
 		if (!*t->at || *t->at == '\n')
-			return complain(t, "a text without its closing quote");
+			return complain(t, "a string without its closing quote");
 		if (*t->at == '\\' && quote == '"') {
 			t->at++;
 			if (read_escape(t, to) < 0)
@@ -131,7 +131,7 @@ static int read_header(struct toml *t)
 {
 	t->at++;
 	if (*t->at == '[')
-		return complain(t, "lists of tables are not read here");
+		return complain(t, "arrays of tables are not supported");
 	str_reset(&t->table);
 	if (read_name(t, &t->table) < 0)
 		return -1;
@@ -152,7 +152,7 @@ static int read_plain(struct toml *t, struct str *to, bool *known)
 	if (!n)
 		return complain(t, "a value is missing");
 	if (!*known && t->at[n - 1] != (*t->at == '[' ? ']' : '}'))
-		return complain(t, "a value of several lines is not read here");
+		return complain(t, "multi-line values are not supported");
 	str_addn(to, t->at, n);
 	t->at += n;
 	return 0;
@@ -202,7 +202,7 @@ int toml_read(const char *text, size_t len, const char *shown, toml_each *each, 
 	struct toml t = {.at = text, .shown = shown, .line = 1, .err = err};
 
 	if (memchr(text, '\0', len) || !utf8_valid(text, len))
-		return complain(&t, "this is not a text file");
+		return complain(&t, "not a text file");
 	int result = read_lines(&t, each, ctx);
 	str_free(&t.table);
 	return result;

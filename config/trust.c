@@ -378,7 +378,7 @@ static const char *why_not(const struct judged *j, const char *const *allowed)
 	if (is_one_of(j->real, &j->homes) && (j->written || !inside))
 		return "is your home folder";
 	if (holds_one_of(j->real, &j->homes) && !inside)
-		return "has your home folder in it";
+		return "contains your home folder";
 	if (!inside && !may)
 		return "lies outside of the project";
 	if ((may || holds_one_of(j->root, &j->homes)) &&
@@ -421,7 +421,7 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
 	places_free(&j.kept);
 	if (whole_home)
 		log_line(LOG_WARN,
-			 "%s is your home folder: all of it except keys travels to the pods", key);
+			 "%s is your home folder: all of it except keys is sent to the pods", key);
 	if (!why)
 		return 0;
 	const char *what = written ? "write there" : "send that to pods";
@@ -457,7 +457,7 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 			"\"%.200s\" leads out of the project, to %.200s: name that folder itself",
 			folder, real);
 	if (is_kernels(real))
-		return err_set(err, ERR_CONFIG, "\"%.200s\" is a folder of the kernel", folder);
+		return err_set(err, ERR_CONFIG, "\"%.200s\" is a kernel folder", folder);
 	if (!strcmp(real, "/") || holds_one_of(real, &homes))
 		return err_set(err, ERR_CONFIG,
 			       "\"%.200s\" contains your whole home folder: name folders in it",
@@ -493,7 +493,7 @@ int trust_env(const char *path, const struct section *s, const char *key,
 			if (is_key_of(section_item(s, key, i), *p))
 				return err_set(err, ERR_CONFIG,
 					       "%s: %s%s: %s is a key of your account at %s: it "
-					       "does not travel to pods",
+					       "is not sent to pods",
 					       section_where(s, key), path, key,
 					       section_item(s, key, i), (*p)->name);
 	return 0;

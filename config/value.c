@@ -41,7 +41,7 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 
 	switch (spec->type) {
 	case OPTION_TEXT:
-		snprintf(to, room, "a text in quotes, like \"%s\"", def ? def : "abc");
+		snprintf(to, room, "a string in quotes, like \"%s\"", def ? def : "abc");
 		break;
 	case OPTION_PATH:
 		snprintf(to, room, "a path in quotes, like \"%s\"", def ? def : "folder/file");
@@ -56,9 +56,11 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 		snprintf(to, room, "a duration in quotes, like \"%s\"",
 			 def && strcmp(def, "0") ? def : "90s");
 		break;
-	case OPTION_MONEY: snprintf(to, room, "dollars, like %s", def ? def : "0.69"); break;
+	case OPTION_MONEY:
+		snprintf(to, room, "an amount in dollars, like %s", def ? def : "0.69");
+		break;
 	case OPTION_TEXTS:
-		snprintf(to, room, "a list of texts, like [\"%s\", ...]%s", def ? def : "abc",
+		snprintf(to, room, "a list of strings, like [\"%s\", ...]%s", def ? def : "abc",
 			 spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
 		break;
 	case OPTION_GROUP:
@@ -100,7 +102,9 @@ static int check_items(const struct section *s, const char *key, struct err *err
 {
 	for (size_t i = 0; i < section_count(s, key); i++)
 		if (!strcmp(section_item(s, key, i), VALUE_AUTO))
-			return err_set(err, ERR_USAGE, "\"auto\" stands alone: burst chooses");
+			return err_set(err, ERR_USAGE,
+				       "\"auto\" cannot be combined with other "
+				       "values");
 	return 0;
 }
 

@@ -161,27 +161,32 @@ static bool plain_decimal(const char *text, double *out, const char **end)
 	return *out <= 1e9;
 }
 
+static int not_a_duration(const char *text, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"", text);
+}
+
 int duration_parse(const char *text, int64_t *out_ms, struct err *err)
 {
 	static const struct {
 		const char *unit;
 		double ms;
-	} units[] = {{"", 1000},  {"ms", 1},     {"s", 1000},
-		     {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
+	} units[] = {{"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
 	const char *end;
 	double number;
 
 	if (!plain_decimal(text, &number, &end))
-		return err_set(err, ERR_USAGE,
-			       "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"",
-			       text);
+		return not_a_duration(text, err);
+	if (!*end && number > 0) /* seconds to some, minutes or hours to others */
+		return err_set(err, ERR_USAGE, "\"%s\" has no unit: write %ss, %sm or %sh", text,
+			       text, text, text);
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (!strcmp(end, units[i].unit)) {
+		if (!*end || !strcmp(end, units[i].unit)) {
 			*out_ms = (int64_t)(number * units[i].ms + 0.5);
 			return 0;
 		}
-	return err_set(err, ERR_USAGE,
-		       "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"", text);
+	return not_a_duration(text, err);
 }
 
 char *duration_show(char *to, size_t room, int64_t ms)

@@ -193,7 +193,7 @@ expect 0 "a reader that goes away" sh -c "'$burst' help --man | true"
 expect 1 "no folder for the state" env BURST_STATE_DIR=/dev/null/x "$burst" ps
 chmod 777 home/.local/state/burst
 expect 1 "a state folder for all" "$burst" ps
-says err "a state folder for all" "anybody can write there"
+says err "a state folder for all" "other users can write there"
 chmod 700 home/.local/state/burst
 
 # ---- init ----

@@ -785,10 +785,10 @@ t_reap_without_the_key_of_an_account() { # a password store that is locked, at n
 	echo 'providers = { runpod = { api_key_command = "exit 2"; }; };' >"$user"
 	not_looked_at "a command that fails" "/.config/burst/burst.cfg:1: api_key_command: the command failed with exit status 2"
 	echo 'providers = { runpod = { api_key_command = "true"; }; };' >"$user"
-	not_looked_at "a command that prints nothing" "/.config/burst/burst.cfg:1: api_key_command: what the command prints is no key: it is empty"
+	not_looked_at "a command that prints nothing" "/.config/burst/burst.cfg:1: api_key_command: the command's output is not a key: it is empty"
 	rm "$user"
 	export RUNPOD_API_KEY='a b'
-	not_looked_at "a key that is none" "RUNPOD_API_KEY: api_key: it has a character that no key has"
+	not_looked_at "a key that is none" "RUNPOD_API_KEY: api_key: it contains a blank or a control character"
 	unset RUNPOD_API_KEY
 	printf '[default\napi_key = "x"\n' >"$HOME/.runpod/config.toml"
 	not_looked_at "a file that cannot be read" "/.runpod/config.toml:1: a table's name must end with ]"

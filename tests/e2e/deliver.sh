@@ -53,7 +53,7 @@ t_it_fails_and_is_tried_again() {
 	is "$STATUS" 0 "exit status of the second run ($(tail -n 3 err.txt))"
 	is "$(json .segments.cached)" 4 "cached"
 	is "$(json .deliver.status)" "done" "the delivery"
-	has err.txt "nothing to render"
+	has err.txt "already rendered: nothing rented"
 }
 t_it_comes_back_for_what_changed() {
 	script_lines 4
@@ -139,7 +139,7 @@ t_it_has_the_code_without_a_render() { # as it is here by then: whoever mends it
 	echo 'cat deep/words; cat gone 2>/dev/null; true' >code/up.sh
 	burst run -v
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
-	has err.txt "nothing to render"
+	has err.txt "already rendered: nothing rented"
 	is "$(cat out/all)" these "what it delivered"
 	# nothing is known of the volume: all of the code travels
 	rm -rf "$BURST_STATE_DIR"/ledger.db*
@@ -189,7 +189,7 @@ t_what_is_gone_from_the_volume_travels() { # one's own gc is remembered; what ot
 	sed -i 's/sh up.sh/sh up.sh; true/' burst.cfg # which renders nothing, and puts no code there again
 	burst run
 	is "$STATUS" 0 "exit status after others took the code ($(tail -n 3 err.txt))"
-	has err.txt "nothing to render"
+	has err.txt "already rendered: nothing rented"
 	has err.txt "1 of the needed files were removed"
 	is "$(cat out/sum)" "$(cat out/s*.wav | sha256sum)" "what was delivered after others took the code"
 	burst volume rm -y v

@@ -31,11 +31,11 @@ t_unknown_key() {
 t_mistyped_key() {
 	script_lines 2
 	config 'pods = "two";'
-	refused 2 'burst.cfg:6: pods is the text "two"; it wants'
+	refused 2 'burst.cfg:6: pods must be a whole number'
 	config 'pods = 0;'
 	refused 2 'burst.cfg:6: pods is out of range: it must be 1 to 1000'
 	config 'wait = 10;'
-	refused 2 'burst.cfg:6: wait is the number 10; it wants'
+	refused 2 'burst.cfg:6: wait must be a duration in quotes'
 	config 'provider = "runpdo";'
 	refused 2 'burst.cfg:6'
 }
@@ -58,17 +58,17 @@ t_missing_key() {
 wrong_inputs() {
 	cat <<-'E'
 		top|spott = true;|2|burst.cfg:6: unknown key "spott", did you mean "spot"?
-		top|pods = "two";|2|burst.cfg:6: pods is the text "two"; it wants a whole number
+		top|pods = "two";|2|burst.cfg:6: pods must be a whole number, like 2, or "auto"; found the string "two"
 		top|pods = 0;|2|burst.cfg:6: pods is out of range: it must be 1 to 1000
-		top|wait = 10;|2|burst.cfg:6: wait is the number 10; it wants a duration in quotes
+		top|wait = 10;|2|burst.cfg:6: wait must be a duration in quotes, like \"10m\"; found the number 10
 		top|lease = "1s";|2|burst.cfg:6: lease is out of range
 		top|code = { path = "nowhere"; };|2|burst.cfg:6: code.path: ;/nowhere: No such file or directory
 		top|code = { path = "script.jsonl"; };|2|burst.cfg:6: code.path: ;script.jsonl is not a folder
 		top|pod = { memory_gb = 0; };|2|burst.cfg:6: pod.memory_gb is out of range
 		top|deliver = { on = "gpu"; };|2|burst.cfg:6: deliver needs run
-		volume|{ name = "my volume"; create = true; }|2|burst.cfg:2: volume.name: "my volume" cannot name a new volume
+		volume|{ name = "my volume"; create = true; }|2|burst.cfg:2: volume.name: "my volume" is not a valid volume name
 		volume|{ name = "../v"; create = true; }|2|burst.cfg:2: volume.name: "../v" cannot name a new volume
-		volume|{ name = "my volume"; }|2|a volume's name has letters, digits
+		volume|{ name = "my volume"; }|2|not a valid volume name: use letters, digits
 		volume|{ name = "v"; size_gb = 0; create = true; }|2|burst.cfg:2: volume.size_gb is out of range
 		job|options = ["speed=fast"];|2|burst.cfg:4: options: speed is "fast"; espeak wants a whole number from 80 to 900
 		job|options = ["speed=10"];|2|burst.cfg:4: options: speed is 10; espeak wants a whole number from 80 to 900
@@ -97,7 +97,7 @@ wrong_inputs() {
 		local|preempt = "never";|2|burst.cfg:5: preempt = "never": must be "spot" or "all"
 		local|preempt = "never"; capacity = -1; isolation = "auto";|2|burst.cfg:5: preempt = "never";burst.cfg:5: capacity must not;burst.cfg:5: providers.local.isolation is taken
 		top|gpu = "none"; spot = true; pod = { cpu = 1000; memory_gb = 60000; };|2|burst.cfg:6: spot = true;burst.cfg:6: pod.cpu = 1000;burst.cfg:6: pod.memory_gb = 60000
-		top|pods = "many";|2|burst.cfg:6: pods is the text "many"; it wants a whole number, like 2, or "auto"
+		top|pods = "many";|2|burst.cfg:6: pods must be a whole number, like 2, or "auto"; found the string "many"
 		top|gpu = ["auto", "none"];|2|burst.cfg:6: gpu: "auto" stands alone
 		flags|--gpu auto,none|2|--gpu: "auto" stands alone
 		top|goal = "speed";|2|burst.cfg:6: goal = "speed": it must be
@@ -240,7 +240,7 @@ cloned() { # cloned KEY-LINE: a clone of a project whose burst.cfg has this line
 stands_refused() { # stands_refused WHAT: the run in the clone is refused with the line, rents nothing, ran nothing
 	(cd clone && timeout 60 "$BURST" run >../out.txt 2>../err.txt </dev/null)
 	is "$?" 2 "exit status for $1"
-	grep -qE "^burst: burst.cfg:6: ($1 is taken from your own |unknown key \"$1\")" err.txt || complain "$1: $(head -n 2 err.txt)"
+	grep -qE "^burst: burst.cfg:6: ($1 is allowed only in your own |unknown key \"$1\")" err.txt || complain "$1: $(head -n 2 err.txt)"
 	[ ! -e "$T/pwned" ] || complain "the project's $1 ran a command here"
 }
 t_project_may_not_lead_keys_astray() {

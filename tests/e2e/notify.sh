@@ -133,12 +133,12 @@ t_what_a_project_may_say_of_it() {
 	job 'echo x >o' 'notify = { command = "true"; };'
 	burst run
 	is "$STATUS" 2 "a command: exit status"
-	has err.txt 'burst.cfg:4: notify.command is taken from your own ~/.config/burst/burst.cfg only'
+	has err.txt 'burst.cfg:4: notify.command is allowed only in your own ~/.config/burst/burst.cfg'
 	job 'echo x >o' 'notify = { url = "https://example.org/x"; template = "x"; };'
 	burst run
 	is "$STATUS" 2 "an address: exit status"
-	has err.txt 'burst.cfg:4: notify.url is taken from your own ~/.config/burst/burst.cfg only'
-	has err.txt 'burst.cfg:4: notify.template is taken from your own ~/.config/burst/burst.cfg only'
+	has err.txt 'burst.cfg:4: notify.url is allowed only in your own ~/.config/burst/burst.cfg'
+	has err.txt 'burst.cfg:4: notify.template is allowed only in your own ~/.config/burst/burst.cfg'
 	own "notify = { command = \"cat >$T/said\"; };"
 	job 'echo x >o' 'notify = { on = ["done"]; };'
 	burst run

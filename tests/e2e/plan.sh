@@ -613,7 +613,7 @@ t_breakeven() {
 	E
 	burst breakeven --price 1 --chars-per-hour 1000000 --api mine=2.5
 	has out.txt "40% used"
-	has out.txt "your word"
+	has out.txt "as given"
 	script_lines 40
 	config
 	burst run

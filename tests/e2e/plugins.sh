@@ -30,7 +30,7 @@ t_a_vendor_of_ones_own() {
 	twin plugins/twin.so
 	twin_config
 	burst doctor
-	has err.txt 'burst.cfg:5: no provider "twin" (there are local, runpod, modal; BURST_PROVIDER_PATH adds others)'
+	has err.txt 'burst.cfg:5: unknown provider "twin" (known: local, runpod, modal; BURST_PROVIDER_PATH adds others)'
 	export BURST_PROVIDER_PATH=$T/plugins
 	burst run
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"

@@ -127,7 +127,7 @@ t_what_is_allowed_is_no_more_than_said() {
 	tts 'input = "../../data/sub/script.jsonl";' 'allow_paths = ["/"];'
 	burst run
 	is "$STATUS" 2 "a project that allows itself: exit status"
-	has err.txt "allow_paths is taken from your own"
+	has err.txt "allow_paths is allowed only in your own"
 	has err.txt "job.input lies outside of the project" # it helps nothing: both are told
 	[ ! -e "$BURST_STATE_DIR/ledger.db" ] || is "$(ledger 'select count(*) from pod')" 0 "a project that allows itself: pods"
 	tts 'input = "../../data/sub/script.jsonl";'
@@ -579,7 +579,7 @@ t_a_volume_is_its_projects() {
 	sed -i '1i volumes = ["tts"];' burst.cfg
 	burst run
 	is "$STATUS" 2 "a project's own word: exit status"
-	has err.txt "volumes is taken from your own"
+	has err.txt "volumes is allowed only in your own"
 	sed -i 1d burst.cfg
 	rm -rf out
 	on_a_terminal n "$BURST" run --force
@@ -675,7 +675,7 @@ t_a_large_volume_needs_a_yes() { # it bills for ever, whatever the caps
 	is "$(find "$BURST_STATE_DIR/volumes" -name 'big*' | wc -l)" 0 "volumes"
 	sed -i '1i max_volume_gb = 5000;' burst.cfg
 	burst run
-	has err.txt "max_volume_gb is taken from your own"
+	has err.txt "max_volume_gb is allowed only in your own"
 	sed -i 1d burst.cfg
 	on_a_terminal n "$BURST" run
 	is "$STATUS" 2 "no on a terminal: exit status"
@@ -705,7 +705,7 @@ t_no_file_is_trusted_for_where_it_lies() { # what burst itself writes below its 
 		cp evil.cfg script.jsonl "$BURST_STATE_DIR/${how%/*}"
 		cp evil.cfg "$BURST_STATE_DIR/$how"
 		burst run "$BURST_STATE_DIR/$how"
-		refused "lies in burst's own folder" "$how, by its name"
+		refused "is in burst's own folder" "$how, by its name"
 		ln -sfn "$BURST_STATE_DIR/$how" burst.cfg
 		burst run
 		refused "is a link to" "$how, by a link"
@@ -717,7 +717,7 @@ t_no_file_is_trusted_for_where_it_lies() { # what burst itself writes below its 
 	BURST_STATE_DIR=state burst run state/jobs/evil.cfg
 	refused 'a project must not' "a relative state folder"
 	BURST_STATE_DIR=$PWD/state burst run state/jobs/evil.cfg
-	refused "lies in burst's own folder" "a state folder in the project"
+	refused "is in burst's own folder" "a state folder in the project"
 	# in the words that burst says to its own child
 	STATUS=0
 	BURST_DELIVERY_FD=3 timeout 30 "$BURST" run evil.cfg 3<evil.cfg >out.txt 2>err.txt </dev/null || STATUS=$?

@@ -228,26 +228,26 @@ t_files_that_others_can_read() { # are read, and told of
 	echo 'providers = { runpod = { api_key = "rpa_INAFILE0123456789"; api_url = "http://127.0.0.1:9"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
 	chmod 644 "$XDG_CONFIG_HOME/burst/burst.cfg"
 	burst offers -p runpod
-	has err.txt 'providers.runpod.api_key is a key, and others can read this file: chmod 600 ~/.config/burst/burst.cfg'
+	has err.txt 'providers.runpod.api_key is a secret, and other users can read this file: chmod 600 ~/.config/burst/burst.cfg'
 	hasnt err.txt INAFILE
 	chmod 600 "$XDG_CONFIG_HOME/burst/burst.cfg"
 	burst offers -p runpod
-	hasnt err.txt 'others can read'
+	hasnt err.txt 'other users can read'
 	chmod 666 "$XDG_CONFIG_HOME/burst/burst.cfg"
 	burst offers -p runpod
 	is "$STATUS" 2 "exit status of a file that others can write"
-	has err.txt 'others can write it'
+	has err.txt 'other users can write it'
 	echo 'providers = { runpod = { api_url = "http://127.0.0.1:9"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
 	chmod 644 "$XDG_CONFIG_HOME/burst/burst.cfg" # no key in it: nothing to tell
 	echo 'api_key = "rpa_INAFILE0123456789"' >"$HOME/.runpod/config.toml"
 	chmod 640 "$HOME/.runpod/config.toml"
 	burst offers -p runpod
-	is "$(grep -c 'others can read' err.txt)" 1 "warnings"
+	is "$(grep -c 'other users can read' err.txt)" 1 "warnings"
 	# shellcheck disable=SC2088
-	has err.txt '~/.runpod/config.toml has keys, and others can read it: chmod 600 ~/.runpod/config.toml'
+	has err.txt '~/.runpod/config.toml contains keys, and other users can read it: chmod 600 ~/.runpod/config.toml'
 	chmod 600 "$HOME/.runpod/config.toml"
 	burst offers -p runpod
-	hasnt err.txt 'others can read'
+	hasnt err.txt 'other users can read'
 }
 
 run_tests "$@"

@@ -121,8 +121,8 @@ static int remove_root(void **state)
 
 #define USER "~/.config/burst/burst.cfg"
 #define KEEP_OUT                                                                                   \
-	" is taken from your own " USER                                                            \
-	" only: a project must not run commands here, redirect keys or grant itself access"
+	" is allowed only in your own " USER                                                       \
+	": a project must not run commands here, redirect keys or grant itself access"
 
 static const struct {
 	const char *name, *text, *message;
@@ -137,41 +137,42 @@ static const struct {
 	{"unknown key deep down", "job = { type = \"tts\"; input = \"a\"; join = { gapp = 1; }; };",
 	 "burst.cfg:1: unknown key \"job.join.gapp\", did you mean \"gap\"?"},
 	{"unknown provider", "provider = [\"local\",\n \"runpdo\"];",
-	 "burst.cfg:1: no provider \"runpdo\", did you mean \"runpod\"?"},
+	 "burst.cfg:1: unknown provider \"runpdo\", did you mean \"runpod\"?"},
 	{"unknown provider's group", "providers = { loacl = {}; };",
-	 "burst.cfg:1: no provider \"loacl\", did you mean \"local\"?"},
+	 "burst.cfg:1: unknown provider \"loacl\", did you mean \"local\"?"},
 	{"unknown key of a provider", "providers = { runpod = { clod = \"x\"; }; };",
 	 "burst.cfg:1: unknown key \"providers.runpod.clod\", did you mean \"cloud\"?"},
 	{"no provider", "provider = [];",
-	 "burst.cfg:1: provider is empty; it wants at least one, like [\"local\"]"},
+	 "burst.cfg:1: provider is empty; name at least one, like [\"local\"]"},
 	{"text for a number", "pods = \"two\";",
-	 "burst.cfg:1: pods is the text \"two\"; it wants a whole number, like 2, or \"auto\""},
+	 "burst.cfg:1: pods must be a whole number, like 2, or \"auto\"; found the string \"two\""},
 	{"decimal for a number", "pods = 1.5;",
-	 "burst.cfg:1: pods is the number 1.5; it wants a whole number, like 2, or \"auto\""},
+	 "burst.cfg:1: pods must be a whole number, like 2, or \"auto\"; found the number 1.5"},
 	{"number for a text", "volume = { name = 5; };",
-	 "burst.cfg:1: volume.name is the number 5; it wants a text in quotes, like \"abc\""},
+	 "burst.cfg:1: volume.name must be a string in quotes, like \"abc\"; found the number 5"},
 	{"number for a duration", "wait = 600;",
-	 "burst.cfg:1: wait is the number 600; it wants a duration in quotes, like \"10m\""},
+	 "burst.cfg:1: wait must be a duration in quotes, like \"10m\"; found the number 600"},
 	{"text that is no duration", "wait = \"soon\";",
-	 "burst.cfg:1: wait is the text \"soon\"; it wants a duration in quotes, like \"10m\""},
+	 "burst.cfg:1: wait: \"soon\" is not a duration: write it like \"90s\", \"20m\" or \"2h\""},
 	{"number for a switch", "spot = 1;",
-	 "burst.cfg:1: spot is the number 1; it wants true or false"},
+	 "burst.cfg:1: spot must be true or false; found the number 1"},
 	{"text for money", "caps = { max_cost = \"5\"; };",
-	 "burst.cfg:1: caps.max_cost is the text \"5\"; it wants dollars, like 5.00"},
+	 "burst.cfg:1: caps.max_cost must be an amount in dollars, like 5.00; found the string "
+	 "\"5\""},
 	{"negative money", "caps = { max_cost = -5; };",
-	 "burst.cfg:1: caps.max_cost: -5 is not an amount of dollars"},
+	 "burst.cfg:1: caps.max_cost: -5 is not an amount in dollars"},
 	{"number for a list", "gpu = 5090;",
-	 "burst.cfg:1: gpu is the number 5090; it wants a list of texts, like [\"abc\", ...], or "
-	 "\"auto\""},
+	 "burst.cfg:1: gpu must be a list of strings, like [\"abc\", ...], or \"auto\"; found the "
+	 "number 5090"},
 	{"number in a list", "gpu = (\"RTX 5090\", 4090);",
-	 "burst.cfg:1: gpu: entry 2 is the number 4090; it wants a text in quotes"},
+	 "burst.cfg:1: gpu: entry 2 is the number 4090; it must be a string in quotes"},
 	{"mixed list", "gpu = [\"RTX 5090\", 4090];",
 	 "burst.cfg:1: the entries of one list must all be of one kind: gpu = [\"RTX 5090\", "
 	 "4090];"},
 	{"text for a group", "caps = \"x\";",
-	 "burst.cfg:1: caps is the text \"x\"; it wants a group, like { max_cost = ...; }"},
+	 "burst.cfg:1: caps must be a group, like { max_cost = ...; }; found the string \"x\""},
 	{"list for a group", "caps = (1);",
-	 "burst.cfg:1: caps is a list; it wants a group, like { max_cost = ...; }"},
+	 "burst.cfg:1: caps must be a group, like { max_cost = ...; }; found a list"},
 	{"too many pods", "\n\npods = 1001;",
 	 "burst.cfg:3: pods is out of range: it must be 1 to 1000"},
 	{"an image that climbs", "pod = { image = \"ghcr.io/me/../other/evil\"; };",
@@ -184,19 +185,18 @@ static const struct {
 	 "burst.cfg:1: caps.max_cost is out of range: it must be more than 0 and at most 1000000 "
 	 "dollars"},
 	{"duplicate", "pods = 1;\npods = 2;\n",
-	 "burst.cfg:2: a key is set twice, here again: pods = 2;"},
+	 "burst.cfg:2: a key is set a second time: pods = 2;"},
 	{"bare word", "provider = local;\n",
-	 "burst.cfg:1: syntax error at or just before: provider = local; (texts and durations "
-	 "stand in quotes)"},
+	 "burst.cfg:1: syntax error at or just before: provider = local; (strings and durations "
+	 "need quotes)"},
 	{"no value", "pods = 1;\nspot = ;\n",
 	 "burst.cfg:2: syntax error at or just before: spot = ;"},
 	{"open group", "caps = {\n max_cost = 1;\n",
 	 "burst.cfg:3: syntax error at or just before: the end of the file (write a setting as key "
 	 "= value;)"},
 	{"open text", "pods = 1;\non_exit = \"x;\n",
-	 "burst.cfg:2: a text begins here and has no closing quote"},
-	{"open comment", "pods = 1; /* x\ny\n",
-	 "burst.cfg:1: a comment begins here and has no end"},
+	 "burst.cfg:2: this string has no closing quote"},
+	{"open comment", "pods = 1; /* x\ny\n", "burst.cfg:1: this comment is never closed"},
 	{"a number that would be cut", "pods = 4294967297;",
 	 "burst.cfg:1: the number 4294967297 is too large"},
 	{"a hex number that would be cut", "pods = 0x100000001;",
@@ -206,11 +206,11 @@ static const struct {
 	{"an infinite number", "caps = { max_cost = 1e999; };",
 	 "burst.cfg:1: the number 1e999 is too large"},
 	{"include", "pods = 1;\n  @include \"/etc/passwd\"\n",
-	 "burst.cfg:2: @include is not taken: write the settings in this file"},
+	 "burst.cfg:2: @include is not supported: write the settings in this file"},
 	{"not UTF-8", "pods = 1;\n# \xff\n", "burst.cfg:2: a byte that is not UTF-8"},
 	{"escapes in a text", "pods = \"\\x1b[2J\";",
-	 "burst.cfg:1: pods is the text \"\\x1b[2J\"; it wants a whole number, like 2, or "
-	 "\"auto\""},
+	 "burst.cfg:1: pods must be a whole number, like 2, or \"auto\"; found the string "
+	 "\"\\x1b[2J\""},
 	{"a folder allowed by a project", "allow_paths = [\"/data\"];",
 	 "burst.cfg:1: allow_paths" KEEP_OUT},
 	{"a volume allowed by a project", "volumes = [\"v\"];", "burst.cfg:1: volumes" KEEP_OUT},
@@ -225,15 +225,15 @@ static const struct {
 	{"a key in a project", "providers = { runpod = { api_key = \"sk\"; }; };",
 	 "burst.cfg:1: providers.runpod.api_key" KEEP_OUT},
 	{"providers is no group", "providers = [\"local\"];",
-	 "burst.cfg:1: providers is a list; it wants a group, like { local = { ... }; }"},
+	 "burst.cfg:1: providers must be a group, like { local = { ... }; }; found a list"},
 	{"a provider is no group", "providers = { local = 1; };",
-	 "burst.cfg:1: providers.local is the number 1; it wants a group, like { key = value; }"},
+	 "burst.cfg:1: providers.local must be a group, like { key = value; }; found the number 1"},
 	{"job is no group", "job = \"tts\";",
-	 "burst.cfg:1: job is the text \"tts\"; it wants a group, like { type = \"tts\"; ... }"},
+	 "burst.cfg:1: job must be a group, like { type = \"tts\"; ... }; found the string \"tts\""},
 	{"job without a type", "pods = 1;\njob = { input = \"a\"; };",
 	 "burst.cfg:2: job.type is missing: it must be \"tts\" or \"command\""},
 	{"job of an unknown type", "job = { type = \"sing\"; };",
-	 "burst.cfg:1: job.type is the text \"sing\"; it must be \"tts\" or \"command\""},
+	 "burst.cfg:1: job.type must be \"tts\" or \"command\"; found the string \"sing\""},
 	{"job without its input", "job = { type = \"tts\"; };",
 	 "burst.cfg:1: job.input is missing: the script (a path in quotes, like \"folder/file\")"},
 	{"job with a path for a name", "job = { type = \"tts\"; input = \"a\"; name = \"a/b\"; };",
@@ -269,19 +269,19 @@ static const char many[] =
  * mistake of its own */
 static const char *const all_of_them[] = {
 	"burst.cfg:3: unknown key \"spott\"",
-	"burst.cfg:4: wait is the number 10",
+	"burst.cfg:4: wait must be a duration in quotes",
 	"burst.cfg:5: unknown key \"caps.max_cots\"",
 	"burst.cfg:5: caps.max_cost: -4 is not",
 	"burst.cfg:7: unknown key \"job.inptu\"",
-	"burst.cfg:7: job.output is the number 3",
+	"burst.cfg:7: job.output must be a path in quotes",
 	"burst.cfg:8: unknown key \"job.join.gapp\"",
-	"burst.cfg:8: job.join.gap is true",
+	"burst.cfg:8: job.join.gap must be a number",
 	"burst.cfg:9: unknown key \"providers.local.boot_dealy\"",
-	"burst.cfg:9: providers.local.boot_delay is the number 7",
-	"burst.cfg:10: no provider \"runpdo\"",
+	"burst.cfg:9: providers.local.boot_delay must be a duration in quotes",
+	"burst.cfg:10: unknown provider \"runpdo\"",
 	"burst.cfg:2: pods is out of range",
-	"burst.cfg:6: volume.name: \"my volume\" cannot name a new volume",
-	"burst.cfg:1: no provider \"lcoal\"",
+	"burst.cfg:6: volume.name: \"my volume\" is not a valid volume name",
+	"burst.cfg:1: unknown provider \"lcoal\"",
 };
 
 static void test_all_mistakes_at_once(void **state)
@@ -374,13 +374,14 @@ static void test_auto(void **state)
 	assert_false(section_has(config_top(c), "gpu"));
 	assert_false(section_has(config_top(c), "pods"));
 	assert_int_equal(config_override(c, "gpu", "L4,auto", "--gpu", &err), -1);
-	assert_string_equal(err.msg, "--gpu: \"auto\" stands alone: burst chooses");
+	assert_string_equal(err.msg, "--gpu: \"auto\" cannot be combined with other values");
 	assert_int_equal(config_override(c, "pods", "4", "--pods", &err), 0);
 	assert_int_equal(section_int(config_top(c), "pods"), 4);
 	config_free(c);
 	put("burst.cfg", "gpu = [\"L4\", \"auto\"];\n");
 	assert_int_equal(open_config(&c, false, &err), -1);
-	assert_string_equal(err.msg, "burst.cfg:1: gpu: \"auto\" stands alone: burst chooses");
+	assert_string_equal(err.msg,
+			    "burst.cfg:1: gpu: \"auto\" cannot be combined with other values");
 	put("burst.cfg", "wait = \"auto\";\n"); /* of these two keys alone */
 	assert_int_equal(open_config(&c, false, &err), -1);
 	unlink("home/.config/burst/burst.cfg");
@@ -401,10 +402,10 @@ static void test_no_job_beside_other_mistakes(void **state)
 	assert_int_equal(config_open(&c, &ask, &err), 0);
 	assert_int_equal(config_check(c, &err), -1);
 	assert_int_equal(m.count, 4);
-	assert_true(starts_with(m.list[0].err.msg, "burst.cfg: it has no job"));
+	assert_true(starts_with(m.list[0].err.msg, "burst.cfg: no job: add a job group"));
 	assert_true(starts_with(m.list[1].err.msg, "burst.cfg:2: pods is out of range"));
-	assert_true(starts_with(m.list[2].err.msg, "burst.cfg:1: no provider \"lcoal\""));
-	assert_true(starts_with(m.list[3].err.msg, "burst.cfg:1: no provider \"runpdo\""));
+	assert_true(starts_with(m.list[2].err.msg, "burst.cfg:1: unknown provider \"lcoal\""));
+	assert_true(starts_with(m.list[3].err.msg, "burst.cfg:1: unknown provider \"runpdo\""));
 	config_free(c);
 	mistakes_free(&m);
 }
@@ -427,7 +428,7 @@ static void test_a_job_of_no_type_is_one_mistake(void **state)
 	assert_int_equal(m.count, 1);
 	assert_string_equal(
 		err.msg,
-		"burst.cfg:1: job.type is the text \"sing\"; it must be \"tts\" or \"command\"");
+		"burst.cfg:1: job.type must be \"tts\" or \"command\"; found the string \"sing\"");
 	config_free(c);
 	mistakes_free(&m);
 }
@@ -440,7 +441,7 @@ static void test_nul_byte(void **state)
 	(void)state;
 	assert_int_equal(path_write("burst.cfg", "pods = 1;\n\0spot = 7;", 20, 0600, &err), 0);
 	assert_int_equal(open_config(&c, false, &err), -1);
-	assert_string_equal(err.msg, "burst.cfg:2: a NUL byte: this is not a text file");
+	assert_string_equal(err.msg, "burst.cfg:2: a NUL byte: not a text file");
 }
 
 static void test_odd_files(void **state)
@@ -466,8 +467,8 @@ static void test_odd_files(void **state)
 			    "name a text to speak (`burst run book.md`)");
 	put("burst.cfg", "pods = 1;");
 	assert_int_equal(open_config(&c, true, &err), -1);
-	assert_string_equal(err.msg,
-			    "burst.cfg: it has no job: say what to render (`burst help init`)");
+	assert_string_equal(err.msg, "burst.cfg: no job: add a job group that says what to render "
+				     "(see `burst help init`)");
 	struct config_ask ask = {.file = "nowhere.cfg", .providers = providers, .jobs = jobs};
 	assert_int_equal(config_open(&c, &ask, &err), -1);
 	assert_string_equal(err.msg, "nowhere.cfg: No such file or directory");
@@ -483,8 +484,7 @@ static void test_user_file_must_be_ours(void **state)
 	put("home/.config/burst/burst.cfg", "pods = 1;");
 	assert_int_equal(chmod("home/.config/burst/burst.cfg", 0666), 0);
 	assert_int_equal(open_config(&c, false, &err), -1);
-	assert_string_equal(err.msg,
-			    USER ": others can write it; make it yours alone: chmod 600 " USER);
+	assert_string_equal(err.msg, USER ": other users can write it: chmod 600 " USER);
 	put("home/.config/burst/burst.cfg", "job = { type = \"tts\"; };");
 	assert_int_equal(open_config(&c, false, &err), -1);
 	assert_string_equal(err.msg,
@@ -701,7 +701,7 @@ static const struct {
 	 "--flag: \"much\" is not an amount in dollars: write it like 5 or 0.69"},
 	{"no number", "pods", "2x", "--flag: \"2x\" is not a whole number, like 2, or \"auto\""},
 	{"no switch", "spot", "maybe", "--flag: \"maybe\" is not true or false"},
-	{"no such key of the job", "job.voice", "x", "--flag: this kind of job has no job.voice"},
+	{"no such key of the job", "job.voice", "x", "--flag: this job type has no job.voice"},
 };
 
 static void test_overrides(void **state)

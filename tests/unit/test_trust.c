@@ -102,7 +102,7 @@ static const struct {
 	 "is hidden in your home folder"},
 	{"@/home", REPO, "@/home/data/.deep/x", false, "@/home/data/.deep", MAY},
 	{"@/home", REPO, "@/home", false, "@/home/data", "is your home folder"},
-	{"@/home", REPO, "@", false, NULL, "has your home folder in it"},
+	{"@/home", REPO, "@", false, NULL, "contains your home folder"},
 	/* below a hidden folder */
 	{"@/home", "@/home/.local/share/quiz", "@/home/.local/share/quiz/.x", false, NULL, MAY},
 	{"@/home", "@/home/.local/share/quiz", "@/home/.local/share/mail/x", false, NULL,
