@@ -99,35 +99,11 @@ void output_error(const struct cmd_context *ctx, const struct err *err)
 	print(ctx, LOG_ERROR, "burst: ", str_text(&text));
 }
 
-/* The line of "burst.cfg:12: ..." when both are of one file, else 0. */
-static long line_of(const struct mistake *m, const struct mistake *other)
+void output_mistakes(const struct cmd_context *ctx, const struct err *err)
 {
-	size_t file = strcspn(m->err.msg, ":");
-
-	if (m->err.msg[file] != ':' || strncmp(m->err.msg, other->err.msg, file + 1))
-		return 0;
-	return strtol(m->err.msg + file + 1, NULL, 10);
-}
-
-/* By line: the readers find them key by key. Those without a line keep their place. */
-static void sort_mistakes(struct mistakes *m)
-{
-	for (size_t i = 1; i < m->count; i++)
-		for (size_t k = i; k > 0; k--) {
-			struct mistake *a = &m->list[k - 1], *b = &m->list[k], swap = *a;
-			if (line_of(a, b) <= line_of(b, a) || line_of(b, a) == 0)
-				break;
-			*a = *b;
-			*b = swap;
-		}
-}
-
-void output_mistakes(struct cmd_context *ctx, const struct err *err)
-{
-	struct mistakes *m = &ctx->mistakes;
+	const struct mistakes *m = &ctx->mistakes;
 	bool told = false;
 
-	sort_mistakes(m);
 	for (size_t i = 0; i < m->count; i++) {
 		output_error(ctx, &m->list[i].err);
 		told = told || !strcmp(m->list[i].err.msg, err->msg);

@@ -13,7 +13,7 @@ void output_setup(struct cmd_context *ctx);
 /* "burst: ..." on stderr. */
 void output_error(const struct cmd_context *ctx, const struct err *err);
 /* The same of each mistake in ctx, then of *err unless it is one of them. */
-void output_mistakes(struct cmd_context *ctx, const struct err *err);
+void output_mistakes(const struct cmd_context *ctx, const struct err *err);
 /* Called before and after each line that goes to stderr: a live display takes itself away, and
  * comes back. NULL: nothing. */
 void output_around_lines(void (*before)(void), void (*after)(void));

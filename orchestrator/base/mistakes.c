@@ -40,10 +40,35 @@ bool mistakes_any(const struct mistakes *m)
 	return m && m->count;
 }
 
-int mistakes_end(const struct mistakes *m, struct err *err)
+/* The line of "burst.cfg:12: ..." when both are of one file, else 0. */
+static long line_of(const struct mistake *m, const struct mistake *other)
+{
+	size_t file = strcspn(m->err.msg, ":");
+
+	if (m->err.msg[file] != ':' || strncmp(m->err.msg, other->err.msg, file + 1))
+		return 0;
+	return strtol(m->err.msg + file + 1, NULL, 10);
+}
+
+/* The readers find them key by key, people look for them line by line. Those of other files keep
+ * their place. */
+static void sort_mistakes(struct mistakes *m)
+{
+	for (size_t i = 1; i < m->count; i++)
+		for (size_t k = i; k > 0; k--) {
+			struct mistake *a = &m->list[k - 1], *b = &m->list[k], swap = *a;
+			if (line_of(a, b) <= line_of(b, a))
+				break;
+			*a = *b;
+			*b = swap;
+		}
+}
+
+int mistakes_end(struct mistakes *m, struct err *err)
 {
 	if (!mistakes_any(m))
 		return 0;
+	sort_mistakes(m);
 	*err = m->list[0].err;
 	return -1;
 }

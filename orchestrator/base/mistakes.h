@@ -23,8 +23,9 @@ int mistakes_note(struct mistakes *m, const char *key, struct err *err);
  * NULL. */
 bool mistakes_about(const struct mistakes *m, const char *key);
 bool mistakes_any(const struct mistakes *m);
-/* -1 with the first mistake in *err when there is one, else 0. m may be NULL. */
-int mistakes_end(const struct mistakes *m, struct err *err);
+/* Puts the mistakes into the order of their lines. -1 with the first in *err when there is one,
+ * else 0. m may be NULL. */
+int mistakes_end(struct mistakes *m, struct err *err);
 /* Notes all of `from` in m, and empties it. */
 void mistakes_move(struct mistakes *m, struct mistakes *from);
 void mistakes_free(struct mistakes *m);

@@ -365,7 +365,7 @@ t_attach_when_the_client_dies() { # `burst attach && publish`: nothing is publis
 	living_run
 	"$BURST" attach "$RUN" --json >attach.txt 2>attach-err.txt </dev/null &
 	local attached=$!
-	wait_for 20 "attach to show progress" grep -q "/800 (" attach-err.txt
+	wait_for 20 "attach to show progress" grep -q "/800 " attach-err.txt
 	kill_it
 	STATUS=0
 	wait $attached || STATUS=$?
@@ -1040,11 +1040,11 @@ t_attach_to_a_living_run() {
 	living_run
 	"$BURST" attach "$RUN" >attach.txt 2>attach-err.txt </dev/null &
 	local attached=$!
-	wait_for 10 "attach to show progress" grep -q "/800 (" attach-err.txt
+	wait_for 10 "attach to show progress" grep -q "/800 " attach-err.txt
 	# it only looks on: an interrupt of it leaves the run alone
 	"$BURST" attach >second.txt 2>&1 </dev/null &
 	local second=$!
-	wait_for 10 "a second one" grep -q "/800 (" second.txt
+	wait_for 10 "a second one" grep -q "/800 " second.txt
 	kill -TERM $second
 	wait $second 2>/dev/null
 	"$BURST" ps --json | jq -e 'any(.[]; .kind == "pod")' >/dev/null || complain "the pods went with it"

@@ -60,14 +60,14 @@ wrong_inputs() {
 		top|spott = true;|2|burst.cfg:6: unknown key "spott", did you mean "spot"?
 		top|pods = "two";|2|burst.cfg:6: pods must be a whole number, like 2, or "auto"; found the string "two"
 		top|pods = 0;|2|burst.cfg:6: pods is out of range: it must be 1 to 1000
-		top|wait = 10;|2|burst.cfg:6: wait must be a duration in quotes, like \"10m\"; found the number 10
+		top|wait = 10;|2|burst.cfg:6: wait must be a duration in quotes, like "10m"; found the number 10
 		top|lease = "1s";|2|burst.cfg:6: lease is out of range
 		top|code = { path = "nowhere"; };|2|burst.cfg:6: code.path: ;/nowhere: No such file or directory
 		top|code = { path = "script.jsonl"; };|2|burst.cfg:6: code.path: ;script.jsonl is not a folder
 		top|pod = { memory_gb = 0; };|2|burst.cfg:6: pod.memory_gb is out of range
 		top|deliver = { on = "gpu"; };|2|burst.cfg:6: deliver needs run
 		volume|{ name = "my volume"; create = true; }|2|burst.cfg:2: volume.name: "my volume" is not a valid volume name
-		volume|{ name = "../v"; create = true; }|2|burst.cfg:2: volume.name: "../v" cannot name a new volume
+		volume|{ name = "../v"; create = true; }|2|burst.cfg:2: volume.name: "../v" is not a valid volume name
 		volume|{ name = "my volume"; }|2|not a valid volume name: use letters, digits
 		volume|{ name = "v"; size_gb = 0; create = true; }|2|burst.cfg:2: volume.size_gb is out of range
 		job|options = ["speed=fast"];|2|burst.cfg:4: options: speed is "fast"; espeak wants a whole number from 80 to 900
@@ -162,7 +162,7 @@ t_all_mistakes_are_told_at_once() { # and once, whatever follows from one of the
 	has err.txt 'burst.cfg:4: unknown key "job.inptu", did you mean "input"?'
 	has err.txt 'burst.cfg:4: options: speed is "fast"'
 	has err.txt 'burst.cfg:4: workers must be'
-	has err.txt 'burst.cfg:5: providers.local.boot_delay is the number 3'
+	has err.txt 'burst.cfg:5: providers.local.boot_delay must be a duration in quotes'
 	has err.txt 'burst.cfg:6: unknown key "spott"'
 	has err.txt 'burst.cfg:6: pods is out of range'
 	is "$(json '.errors | length')" 6 "errors of the object"
@@ -393,7 +393,7 @@ t_no_room_for_the_ledger() {
 	small_disk "$T/state" 4m || return
 	burst run
 	[ "$STATUS" != 0 ] || complain "it ran"
-	has err.txt "nothing is rented that could not be written down"
+	has err.txt "free some space; nothing was rented"
 	umount "$T/state"
 }
 

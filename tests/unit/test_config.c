@@ -229,7 +229,8 @@ static const struct {
 	{"a provider is no group", "providers = { local = 1; };",
 	 "burst.cfg:1: providers.local must be a group, like { key = value; }; found the number 1"},
 	{"job is no group", "job = \"tts\";",
-	 "burst.cfg:1: job must be a group, like { type = \"tts\"; ... }; found the string \"tts\""},
+	 "burst.cfg:1: job must be a group, like { type = \"tts\"; ... }; found the string "
+	 "\"tts\""},
 	{"job without a type", "pods = 1;\njob = { input = \"a\"; };",
 	 "burst.cfg:2: job.type is missing: it must be \"tts\" or \"command\""},
 	{"job of an unknown type", "job = { type = \"sing\"; };",
@@ -265,13 +266,15 @@ static const char many[] =
 	"job = { type = \"tts\"; inptu = \"x\"; output = 3;\n join = { gapp = 1; gap = true; }; "
 	"};\n"
 	"providers = { local = { boot_dealy = \"1s\"; boot_delay = 7; };\n runpdo = {}; };\n";
-/* as they stand in the file, then what only the whole shows; what follows from one of them is no
- * mistake of its own */
+/* by line; what follows from one of them is no mistake of its own */
 static const char *const all_of_them[] = {
+	"burst.cfg:1: unknown provider \"lcoal\"",
+	"burst.cfg:2: pods is out of range",
 	"burst.cfg:3: unknown key \"spott\"",
 	"burst.cfg:4: wait must be a duration in quotes",
 	"burst.cfg:5: unknown key \"caps.max_cots\"",
 	"burst.cfg:5: caps.max_cost: -4 is not",
+	"burst.cfg:6: volume.name: \"my volume\" is not a valid volume name",
 	"burst.cfg:7: unknown key \"job.inptu\"",
 	"burst.cfg:7: job.output must be a path in quotes",
 	"burst.cfg:8: unknown key \"job.join.gapp\"",
@@ -279,9 +282,6 @@ static const char *const all_of_them[] = {
 	"burst.cfg:9: unknown key \"providers.local.boot_dealy\"",
 	"burst.cfg:9: providers.local.boot_delay must be a duration in quotes",
 	"burst.cfg:10: unknown provider \"runpdo\"",
-	"burst.cfg:2: pods is out of range",
-	"burst.cfg:6: volume.name: \"my volume\" is not a valid volume name",
-	"burst.cfg:1: unknown provider \"lcoal\"",
 };
 
 static void test_all_mistakes_at_once(void **state)
@@ -403,9 +403,9 @@ static void test_no_job_beside_other_mistakes(void **state)
 	assert_int_equal(config_check(c, &err), -1);
 	assert_int_equal(m.count, 4);
 	assert_true(starts_with(m.list[0].err.msg, "burst.cfg: no job: add a job group"));
-	assert_true(starts_with(m.list[1].err.msg, "burst.cfg:2: pods is out of range"));
-	assert_true(starts_with(m.list[2].err.msg, "burst.cfg:1: unknown provider \"lcoal\""));
-	assert_true(starts_with(m.list[3].err.msg, "burst.cfg:1: unknown provider \"runpdo\""));
+	assert_true(starts_with(m.list[3].err.msg, "burst.cfg:2: pods is out of range"));
+	assert_true(starts_with(m.list[1].err.msg, "burst.cfg:1: unknown provider \"lcoal\""));
+	assert_true(starts_with(m.list[2].err.msg, "burst.cfg:1: unknown provider \"runpdo\""));
 	config_free(c);
 	mistakes_free(&m);
 }
