@@ -88,6 +88,7 @@ struct worker {
 	int64_t share_at_ms;
 	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
 	int restarts, in_row, max_batch;
+	char *hello;            /* what its `ready` says of its engine; NULL: it said none */
 	bool said_oom;          /* since its last batch */
 	const char *killed_for; /* we killed it: why, and since when it should be gone */
 	int64_t killed_ms;
@@ -167,7 +168,8 @@ struct agent {
 	gid_t groups[GROUPS_MAX]; /* of the GPUs */
 	size_t group_count;
 	int starts; /* how often trees were copied: each time into a folder of their own */
-	const char *run, *attempt;
+	char *run;  /* that it works for now */
+	const char *attempt;
 	int64_t began_ms, began_s, hard_end_s, lease_end_up_s; /* the last in the pod's uptime */
 	int64_t lease_s, renewed_ms, kill_wait_ms;
 	bool detached, draining, drained, idle, stopped, over, quit;
@@ -194,6 +196,7 @@ struct agent {
 	struct env start_env;
 	char *worker_command, *code;
 	char **outputs;
+	char *started; /* the `start` that its workers run by; NULL: none, or of commands */
 	bool command, stream;
 	bool worker_root; /* the job wants to be what the agent is */
 	int64_t hang_ms;

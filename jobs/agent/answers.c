@@ -64,6 +64,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	struct buf *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
 	js_text(b, "state", "ready");
+	size_t from = b->len;
 	js_text(b, "engine", json_text(line, "engine", ""));
 	js_text(b, "version", json_text(line, "version", ""));
 	js_int(b, "sample_rate", json_int(line, "sample_rate", 0));
@@ -75,6 +76,8 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 		js_quote(b, gpu->text, gpu->len);
 	else
 		buf_text(b, gpu && gpu->type == J_TRUE ? "true" : "false");
+	free(w->hello);
+	w->hello = xcopy(b->p + from, b->len - from);
 	js_int(b, "load_ms", now_ms(a) - w->began_ms);
 	say_phases(b, line, a->unpack_ms, a->unpack_bytes);
 	event_end(a);

@@ -3,17 +3,21 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "bounds.h"
+#include "disk.h"
 #include "events.h"
 #include "files.h"
 #include "hello.h"
 #include "json.h"
 #include "ops.h"
+#include "stop.h"
 #include "text.h"
+#include "tick.h"
 
 void client_close(struct client *c)
 {
@@ -35,17 +39,46 @@ static void client_write(struct client *c)
 	}
 }
 
+/* The pod was handed to another run. Workers that have nothing to do are kept for it; what the last
+ * run left unfinished is stopped. Events begin anew, in that run's folder. */
+static void run_take(struct agent *a, const char *run)
+{
+	if (running_something(a) || a->queue)
+		stop_work(a);
+	events_sync(a);
+	close_fd(&a->events);
+	close_fd(&a->dir_fd);
+	free(a->run);
+	a->run = xcopy(run, strlen(run));
+	a->next = 0;
+	a->events_size = 0;
+	a->spill.len = 0;
+	a->events_dirty = a->detached = a->draining = a->drained = false;
+	a->log_total = 0;
+	bool fine = run_folder(a);
+	events_open(a);
+	if (a->fatal) {
+		js_text(event_begin(a, "fatal"), "error", a->fatal_error);
+		event_end(a);
+	} else if (!fine || a->events < 0) {
+		fatal(a, "%s cannot be written", a->place.volume);
+	}
+}
+
 static void client_attach(struct agent *a, struct client *c, const char *line, size_t len)
 {
 	struct json_doc doc;
 	const struct json *op = json_read(&doc, line, len);
 	int64_t from = json_int(op, "from", 0);
+	const char *run = json_text(op, "run", a->run);
 	if (strcmp(json_text(op, "op", ""), "attach")) {
 		c->closing = true;
 	} else {
 		struct client *before = attached_client(a);
 		if (before)
 			client_close(before);
+		if (strcmp(run, a->run) && name_safe(run))
+			run_take(a, run);
 		c->attached = c->hello_due = true;
 		c->cursor = from < 0 ? 1 : MIN((uint64_t)from + 1, a->next);
 	}

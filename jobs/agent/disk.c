@@ -15,12 +15,11 @@
 #include "text.h"
 #include "users.h"
 
-bool serve_folder(struct agent *a)
+bool run_folder(struct agent *a)
 {
 	char *path = xprintf("runs/%s/%s", a->run, a->attempt);
+	free(a->dir);
 	a->dir = xprintf("%s/%s", a->place.volume, path);
-	mkdirs(a->place.volume, 0755);
-	a->volume_fd = open(a->place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	a->dir_fd = a->volume_fd < 0 ? -1 : open_folder(a->volume_fd, path, true);
 	bool fine = a->dir_fd >= 0 && faccessat(a->dir_fd, ".", W_OK, 0) == 0;
 	free(path);
@@ -32,6 +31,13 @@ bool serve_folder(struct agent *a)
 		a->dir_fd = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	return fine;
+}
+
+bool serve_folder(struct agent *a)
+{
+	mkdirs(a->place.volume, 0755);
+	a->volume_fd = open(a->place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return run_folder(a);
 }
 
 static bool is_container(const struct agent *a)

@@ -6,8 +6,11 @@
 
 #include "agent.h"
 
-/* P; on the container's own disk when the volume takes nothing. False then. */
+/* The volume, and P of the run. */
 bool serve_folder(struct agent *a);
+
+/* P; on the container's own disk when the volume takes nothing. False then. */
+bool run_folder(struct agent *a);
 
 /* The container's disk: nothing of an agent before us counts any more. */
 void serve_disk(struct agent *a);

@@ -228,7 +228,7 @@ static void agent_init(struct agent *a)
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a->clients[i].fd = -1;
 	place_load(&a->place);
-	a->run = marker(a, "BURST_RUN");
+	a->run = xprintf("%s", marker(a, "BURST_RUN"));
 	a->attempt = marker(a, "BURST_ATTEMPT");
 	a->began_ms = boot_ms();
 	a->began_s = time(NULL);
@@ -258,6 +258,7 @@ void agent_free(struct agent *a)
 	close_fd(&a->signals);
 	free(a->offsets);
 	free(a->dir);
+	free(a->run);
 	buf_free(&a->spill);
 	buf_free(&a->text);
 	buf_free(&a->gpu_text);

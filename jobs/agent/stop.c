@@ -24,6 +24,8 @@ static void worker_stop(struct agent *a, struct worker *w)
 	buf_free(&w->to);
 	buf_free(&w->line);
 	buf_free(&w->err_line);
+	free(w->hello);
+	w->hello = NULL;
 }
 
 void stop_workers_only(struct agent *a)

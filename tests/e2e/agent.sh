@@ -1474,6 +1474,55 @@ test_environment_made_by_two_pods() {
 	rm -rf "$disk" "$disk-2"
 }
 
+# Handed to another run: its folder, its events from 1 on, the same process of the worker.
+test_another_run_takes_the_pod() {
+	start 1 '"CHATTY":"1"'
+	expect '"ev":"worker".*"state":"ready"'
+	batch b1 q1
+	expect '"ev":"batch","id":"b1","state":"done"'
+	pid=$(pgrep -f "$WORKER" -P "$(serve_pid)")
+	exec 3>&-
+	mkfifo "$dir/ask2"
+	"$AGENT" attach <"$dir/ask2" >"$dir/said2" 2>>"$dir/stderr" &
+	client=$!
+	exec 3>"$dir/ask2"
+	said=$dir/said2
+	tell '{"op":"attach","from":0,"run":"r2"}'
+	expect '"ev":"hello".*"run":"r2".*"next":1,.*"workers":1,'
+	start 1 '"CHATTY":"1"'
+	expect '"n":1,.*"ev":"worker","w":0,"state":"ready","engine":"test".*"load_ms":0'
+	batch b1 q1
+	expect '"ev":"batch","id":"b1","state":"done"'
+	expect "\"path\":\"runs/r2/$BURST_ATTEMPT/q1.wav\""
+	equal 'the worker' "$(pgrep -f "$WORKER" -P "$(serve_pid)")" "$pid"
+	[ -e "$dir/volume/runs/r2/$BURST_ATTEMPT/events.jsonl" ] || fail 'no log of the second run'
+	equal 'events of the first run' "$(grep -c '"ev":"segment"' "$P/events.jsonl")" 1
+	# another environment: another worker
+	start 1 '"CHATTY":"2"'
+	expect '"ev":"worker".*"state":"ready"' 2
+	[ "$(pgrep -f "$WORKER" -P "$(serve_pid)")" != "$pid" ] || fail 'a worker with another environment was kept'
+}
+
+# ... that had not finished: nothing of the first run comes to the second.
+test_another_run_takes_a_pod_at_work() {
+	start 1 '"SLOW":"5"'
+	expect '"ev":"worker".*"state":"ready"'
+	batch b1 q1 q2
+	expect '"ev":"batch","id":"b1","state":"started"'
+	exec 3>&-
+	mkfifo "$dir/ask2"
+	"$AGENT" attach <"$dir/ask2" >"$dir/said2" 2>>"$dir/stderr" &
+	client=$!
+	exec 3>"$dir/ask2"
+	said=$dir/said2
+	tell '{"op":"attach","from":0,"run":"r2"}'
+	expect '"ev":"hello".*"run":"r2".*"next":1,.*"workers":0,.*"running":\[\]'
+	start 1
+	batch b2 q9
+	expect '"ev":"batch","id":"b2","state":"done"'
+	refuse '"id":"q[12]"'
+}
+
 run() {
 	name=$1
 	[ -n "$ONLY" ] && [ "$ONLY" != "$name" ] && return
