@@ -258,7 +258,9 @@ static bool running_of(const void *row, const char *text)
 
 static bool pod_has_id(const void *row, const char *text)
 {
-	return !strcmp(((const struct pod_row *)row)->id, text);
+	const struct pod_row *pod = row;
+
+	return !strcmp(pod->id, text) && !pod->handed_to[0];
 }
 
 static bool pod_named(const void *row, const char *text)

@@ -47,6 +47,8 @@ static const struct column run_columns[] = {
 	C(error_code),
 	C(error),
 	C(commit_id),
+	C(wants),
+	C(wants_ms),
 };
 #undef C
 
@@ -111,6 +113,14 @@ static const struct column pod_columns[] = {
 	C(probe_ms),
 	C(unpack_ms),
 	C(unpack_bytes),
+	C(kept_ms),
+	C(kept_until_ms),
+	C(pool),
+	C(env),
+	C(cold_ms),
+	C(holds),
+	C(handed_from),
+	C(handed_to),
 	C(event),
 	C(error),
 };

@@ -95,6 +95,17 @@ static const char *const migrations[] = {
 	/* environments unpacked to the pod's disk */
 	"ALTER TABLE pod ADD COLUMN unpack_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN unpack_bytes INTEGER NOT NULL DEFAULT 0;",
+	/* pods that are kept, and handed from run to run */
+	"ALTER TABLE pod ADD COLUMN kept_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN kept_until_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN pool TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE pod ADD COLUMN env TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE pod ADD COLUMN cold_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN holds INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN handed_from TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE pod ADD COLUMN handed_to TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE run ADD COLUMN wants TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE run ADD COLUMN wants_ms INTEGER NOT NULL DEFAULT 0;",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 
@@ -315,7 +326,7 @@ static const struct {
 		 "WHERE status='running' AND config=?1 ORDER BY started_ms DESC, seq DESC"},
 	[QUERY_RUNS_NAMED] = {TABLE_RUN, "WHERE " HAS_PART("id") " ORDER BY seq"},
 	[QUERY_POD] = {TABLE_POD, "WHERE attempt=?1"},
-	[QUERY_POD_ID] = {TABLE_POD, "WHERE id=?1 ORDER BY seq DESC"},
+	[QUERY_POD_ID] = {TABLE_POD, "WHERE id=?1 AND handed_to='' ORDER BY seq DESC"},
 	[QUERY_PODS] = {TABLE_POD, "ORDER BY seq"},
 	[QUERY_PODS_OF] = {TABLE_POD, "WHERE run=?1 ORDER BY seq"},
 	[QUERY_PODS_OPEN] = {TABLE_POD, "WHERE state NOT IN ('gone','failed') ORDER BY +seq"},

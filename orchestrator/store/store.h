@@ -45,6 +45,10 @@ struct run_row {
 	char error_code[24];
 	char error[256];
 	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it was */
+	/* the pods that it would take over from another run, as pod_row.pool, while it waits for
+	 * capacity; said again while that lasts. "": none */
+	char wants[96];
+	int64_t wants_ms;
 };
 
 /* What workers may tell apart of the time before their hello (jobs/PROTOCOL.md). */
@@ -113,6 +117,17 @@ struct pod_row {
 	 * say. The agent unpacked an environment of unpack_bytes before it; 0: none. */
 	int64_t unpack_ms, unpack_bytes, import_ms, read_ms, build_ms, warm_up_ms, probe_ms;
 	int64_t event; /* last agent event that was dealt with */
+	/* A pod without work may be handed to another run: since when it is kept for one, until
+	 * when, and what it is good for (pool.h). 0, "": it is not on offer. */
+	int64_t kept_ms, kept_until_ms;
+	char pool[96];
+	/* its environment, so that the next run need not make it: name, id and Python */
+	char env[176];
+	int64_t cold_ms; /* from the create until its workers stood, in the run that rented it */
+	/* A pod has one row per run that held it. The newest keeps the attempt of the create and
+	 * begins where the one before ends; that one is "gone" under another attempt. */
+	int holds;                           /* runs that held it before */
+	char handed_from[24], handed_to[24]; /* runs; "": none */
 	char error[256];
 };
 
