@@ -395,9 +395,9 @@ static void write_providers(struct delivery *d, struct str *to)
 
 static int write_config(struct delivery *d, struct err *err)
 {
-	static const char *const own[] = {"provider", "gpu",  "pods", "spot", "keep_on_failure",
-					  "volume",   "caps", "code", "pod",  "deliver",
-					  NULL};
+	static const char *const own[] = {"provider",  "gpu",    "pods", "spot", "keep_on_failure",
+					  "keep_warm", "volume", "caps", "code", "pod",
+					  "deliver",   NULL};
 	const struct section *top = config_top(d->l->ctx->config);
 	CLEANUP(str_free) struct str to = STR_INIT;
 

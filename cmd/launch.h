@@ -40,7 +40,8 @@ struct launch {
 	/* pods as they are, where the ledger could not be told */
 	struct pod_row *unsaved;
 	size_t unsaved_count;
-	bool had_work; /* something was left to render when it went on */
+	bool keeper_started; /* who keeps the pods that it leaves (keep.h) */
+	bool had_work;       /* something was left to render when it went on */
 	/* what the delivery's own run said; NULL: there was none */
 	json_t *delivered;
 };

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "bill.h"
 #include "calibrate_job.h"
+#include "keep.h"
 #include "ledger_by.h"
 #include "names.h"
 #include "output.h"
@@ -196,7 +197,8 @@ static void print_advice(struct store *store, const struct run_row *run, const s
 	struct advice_batches batches;
 
 	advice_batches_of(&batches, store, run->id);
-	if (run->cost_microusd > 0 && strcmp(run->type, CALIBRATE) != 0)
+	if (run->cost_microusd > 0 && strcmp(run->type, CALIBRATE) != 0 &&
+	    strcmp(run->type, KEEP_RUN) != 0)
 		advice_add(&advice, pods, count, &batches, now);
 	advice_add_seats(&seats, pods, count, &batches, now);
 	if (seats.len)

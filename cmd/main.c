@@ -26,7 +26,7 @@ static const struct cmd *const commands[] = {
 	&cmd_size,    &cmd_calibrate,   &cmd_logs,   &cmd_attach,   &cmd_resume,     &cmd_cancel,
 	&cmd_reap,    &cmd_fetch,       &cmd_ssh,    &cmd_schedule, &cmd_init,       &cmd_hook,
 	&cmd_volume,  &cmd_image,       &cmd_cache,  &cmd_doctor,   &cmd_completion, &cmd_help,
-	&cmd_words,   &cmd_local_cloud, NULL,
+	&cmd_words,   &cmd_local_cloud, &cmd_keep,   NULL,
 };
 
 /* cron and daemons may start us with these closed; the ledger must not become file 2. */

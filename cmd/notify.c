@@ -13,6 +13,7 @@
 #include "commit_tree.h"
 #include "deliver_run.h"
 #include "git.h"
+#include "keep.h"
 #include "notify_send.h"
 #include "notify_words.h"
 #include "output.h"
@@ -272,7 +273,8 @@ static void tell(struct cmd_context *ctx, const struct config *config, const str
 static bool is_told(const struct cmd_context *ctx, const struct run_row *run,
 		    enum notify_event event)
 {
-	bool renders = strcmp(run->type, VOLUME_WARM) && strcmp(run->type, CALIBRATE);
+	bool renders = strcmp(run->type, VOLUME_WARM) && strcmp(run->type, CALIBRATE) &&
+		       strcmp(run->type, KEEP_RUN);
 
 	if (event == NOTIFY_UNRELEASED)
 		return true;

@@ -196,7 +196,7 @@ static void add_gantt(struct page *p)
 	const char *legend[PHASES + 1] = {0};
 	for (int k = 0; k < PHASES; k++)
 		legend[k] = phase_names[k];
-	static const int colors[PHASES] = {9, 2, 6, 1, 0, 3, 4, 7, 8};
+	static const int colors[PHASES] = {9, 2, 6, 1, 0, 3, 4, 7, 5, 8};
 	html_section(&p->html, "gantt",
 		     p->one ? "Pods, from create to gone"
 			    : "Pods of the newest run, from create to gone");

@@ -156,8 +156,12 @@ static void look_up(const struct launch *l, const struct pod_view *view, struct 
 	struct pod_row row;
 
 	*known = (struct reap_known){0};
-	if (strcmp(view->marker.machine, l->machine) ||
-	    store_run(ctx->store, view->marker.run, &run, NULL) < 0)
+	if (strcmp(view->marker.machine, l->machine))
+		return;
+	/* the run that rented it may have handed it to another one */
+	bool has_row = store_pod(ctx->store, view->marker.attempt, &row, NULL) == 0 &&
+		       !strcmp(row.id, view->id);
+	if (store_run(ctx->store, has_row ? row.run : view->marker.run, &run, NULL) < 0)
 		return;
 	known->ours = true;
 	known->alive = run_is_alive(ctx, run.id);
@@ -165,8 +169,7 @@ static void look_up(const struct launch *l, const struct pod_view *view, struct 
 	known->detached = run.detached;
 	/* a create that was answered twice has made another one of this attempt, which nobody
 	 * reaches */
-	known->at_work = store_pod(ctx->store, view->marker.attempt, &row, NULL) == 0 &&
-			 !strcmp(row.id, view->id) && !strcmp(row.state, "live") && row.ready_ms;
+	known->at_work = has_row && !strcmp(row.state, "live") && row.ready_ms;
 }
 
 struct tally {

@@ -8,8 +8,8 @@
 #include "output.h"
 #include "table.h"
 
-const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync",   "load",
-					 "compute", "idle", "fetch",   "release"};
+const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync", "load",
+					 "compute", "idle", "fetch",   "kept", "release"};
 
 /* ---- phases ---- */
 
@@ -70,6 +70,12 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 	memset(phase_ms, 0, PHASES * sizeof(*phase_ms));
 	if (pod->create_ms <= 0)
 		return;
+	int64_t release = pod->release_ms > 0 ? pod->release_ms : end;
+	if (pod->kept_ms > 0) { /* all that it was for in this run */
+		phase_ms[PHASE_KEPT] = MAX(MIN(release, end) - pod->create_ms, 0);
+		phase_ms[PHASE_RELEASE] = end - pod->create_ms - phase_ms[PHASE_KEPT];
+		return;
+	}
 	pass(&t, PHASE_QUEUE, pod->running_ms);
 	pass(&t, PHASE_BOOT, pod->reached_ms);
 	pass(&t, PHASE_CONNECT, pod->connected_ms);
@@ -77,7 +83,7 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 	pass(&t, PHASE_LOAD, pod->ready_ms);
 	pass(&t, PHASE_COMPUTE, pod->compute_ms > 0 ? work_ended_ms(pod) : pod->worked_ms);
 	pass(&t, PHASE_FETCH, pod->safe_ms);
-	pass_until_release(&t, pod->release_ms > 0 ? pod->release_ms : end);
+	pass_until_release(&t, release);
 	if (end > t.at_ms)
 		phase_ms[PHASE_RELEASE] += end - t.at_ms;
 	int64_t worked = MIN(pod->compute_ms, phase_ms[PHASE_COMPUTE]);
@@ -211,8 +217,9 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 	bool gone = !strcmp(pod->state, "gone");
 
 	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
-		text_or_null(pod->id), "name", report_text(pod->name), "provider",
+		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, "
+		"s:o}",
+		"id", text_or_null(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 		report_text(pod->region), "spot", pod->spot, "billed_seconds",
 		report_seconds(report_billed_ms(pod, now_ms)), "billed_vendor_s",
@@ -222,7 +229,8 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 		pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
 					      : json_null(),
 		"phases", phases_json(pod, now_ms), "load_phases", load_phases_json(pod), "gpu_use",
-		gpu_use_json(pod), "released", gone);
+		gpu_use_json(pod), "released", gone, "handed_from", text_or_null(pod->handed_from),
+		"handed_to", text_or_null(pod->handed_to));
 }
 
 json_t *report_error_json(const char *code, const char *message, const char *pod)
@@ -310,14 +318,15 @@ static void cell_duration(struct table *t, int64_t ms)
 	table_cell(t, "%s", duration_show(text, sizeof(text), ms));
 }
 
-static void phases_row(struct table *t, const char *name, const int64_t phase_ms[PHASES],
+static void phases_row(struct table *t, const char *name, bool kept, const int64_t phase_ms[PHASES],
 		       int64_t billed_ms, int64_t compute_ms, int64_t cost_microusd)
 {
 	char text[32];
 
 	table_cell(t, "%s", name);
 	for (int i = 0; i < PHASES; i++)
-		cell_duration(t, phase_ms[i]);
+		if (i != PHASE_KEPT || kept)
+			cell_duration(t, phase_ms[i]);
 	cell_duration(t, billed_ms);
 	table_cell(t, "%s", report_ratio(text, sizeof(text), compute_ms, billed_ms));
 	table_cell(t, "%s", money_show(text, sizeof(text), cost_microusd));
@@ -359,20 +368,24 @@ static void print_load(FILE *to, const struct pod_row *pod)
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	static const int spare[PHASES] = {
-		[PHASE_QUEUE] = 1, [PHASE_BOOT] = 2,  [PHASE_CONNECT] = 5,
-		[PHASE_SYNC] = 8,  [PHASE_LOAD] = 7,  [PHASE_COMPUTE] = TABLE_WHOLE,
-		[PHASE_IDLE] = 4,  [PHASE_FETCH] = 6, [PHASE_RELEASE] = 3};
+		[PHASE_QUEUE] = 1,  [PHASE_BOOT] = 2,  [PHASE_CONNECT] = 5,
+		[PHASE_SYNC] = 8,   [PHASE_LOAD] = 7,  [PHASE_COMPUTE] = TABLE_WHOLE,
+		[PHASE_IDLE] = 4,   [PHASE_FETCH] = 6, [PHASE_KEPT] = TABLE_WHOLE,
+		[PHASE_RELEASE] = 3};
 	CLEANUP(table_free) struct table *t = table_new();
 	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0, vendor = 0;
-	bool more = false;
+	bool more = false, kept = false;
 	size_t shown = 0;
 
 	for (size_t i = 0; i < count; i++)
 		more = more || (!never_existed(&pods[i]) && vendor_billed_more(&pods[i]));
+	for (size_t i = 0; i < count; i++)
+		kept = kept || pods[i].kept_ms > 0;
 
 	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
 	for (int i = 0; i < PHASES; i++)
-		table_column(t, phase_names[i], TABLE_RIGHT, spare[i]);
+		if (i != PHASE_KEPT || kept)
+			table_column(t, phase_names[i], TABLE_RIGHT, spare[i]);
 	table_column(t, "BILLED", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "USED", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
@@ -389,7 +402,7 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 		billed += report_billed_ms(pod, now_ms);
 		compute += pod->compute_ms;
 		cost += report_cost_microusd(pod, now_ms);
-		phases_row(t, pod->id[0] ? pod->id : pod->name, phase_ms,
+		phases_row(t, pod->id[0] ? pod->id : pod->name, kept, phase_ms,
 			   report_billed_ms(pod, now_ms), pod->compute_ms,
 			   report_cost_microusd(pod, now_ms));
 		if (more)
@@ -398,7 +411,7 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 		shown++;
 	}
 	if (shown > 1)
-		phases_row(t, "all", sum, billed, compute, cost);
+		phases_row(t, "all", kept, sum, billed, compute, cost);
 	if (shown > 1 && more)
 		cell_vendor(t, vendor);
 	table_print(t, to, terminal_width(to));

@@ -18,6 +18,7 @@ enum phase {
 	PHASE_COMPUTE, /* with at least one batch in work */
 	PHASE_IDLE,    /* ... and without */
 	PHASE_FETCH,   /* from the last batch to the last file safe */
+	PHASE_KEPT,    /* without work, for another run to take over */
 	PHASE_RELEASE, /* until it is confirmed gone */
 	PHASES
 };

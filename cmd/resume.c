@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "calibrate_job.h"
 #include "deliver_run.h"
+#include "keep.h"
 #include "launch.h"
 #include "output.h"
 #include "quick.h"
@@ -57,6 +58,11 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 		return err_set(err, ERR_USAGE,
 			       "run %s filled a volume and has no files: `burst volume warm` "
 			       "fills it again, `burst cancel %s` releases its pod",
+			       row->id, row->id);
+	if (!strcmp(row->type, KEEP_RUN))
+		return err_set(err, ERR_USAGE,
+			       "run %s keeps pods for other runs and has no files: `burst cancel "
+			       "%s` releases them",
 			       row->id, row->id);
 	if (!strcmp(row->type, CALIBRATE))
 		return err_set(err, ERR_USAGE,

@@ -8,6 +8,7 @@
 #include "caps.h"
 #include "decide.h"
 #include "detach.h"
+#include "keep.h"
 #include "output.h"
 #include "plan_show.h"
 #include "quick.h"
@@ -170,6 +171,8 @@ static int render(struct launch *l, struct err *err)
 		return -1;
 	if (detach_begins(l, starter, err) < 0)
 		return -1;
+	keep_pool(l);
+	keep_reuse(l);
 	if (!ctx->quiet)
 		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.id,
 			launch_open_segments(l), (long long)l->run.total);

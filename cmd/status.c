@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "calibrate_job.h"
+#include "keep.h"
 #include "output.h"
 #include "queue.h"
 #include "report.h"
@@ -37,7 +38,8 @@ struct glance {
 static const struct run_row *newest_success(const struct run_row *runs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(runs[i].status, "done") && strcmp(runs[i].type, CALIBRATE) != 0)
+		if (!strcmp(runs[i].status, "done") && strcmp(runs[i].type, CALIBRATE) != 0 &&
+		    strcmp(runs[i].type, KEEP_RUN) != 0)
 			return &runs[i];
 	return NULL;
 }

@@ -99,6 +99,9 @@ const struct option_spec config_keys[] = {
 	{"keep_on_failure", OPTION_DURATION, 0, "0",
 	 "keep a pod on which the job failed for this long, to inspect it (it bills); not with "
 		"-d", NULL},
+	{"keep_warm", OPTION_TEXT, 0, "0",
+	 "keep a pod without work for the next run for this long (it bills): \"5m\"; \"auto\": as "
+		"long as its cold start took; \"0\": release it", NULL},
 	{"volume", OPTION_GROUP, 0, NULL,
 	 "storage that outlives the pods: models, environments, code", volume_keys},
 	{"caps", OPTION_GROUP, 0, NULL, "limits that stop a run", caps_keys},
@@ -199,6 +202,23 @@ static int check_volume_name(const struct section *volume, struct err *err)
 		       section_where(volume, "name"), str_text(&shown));
 }
 
+static int check_keep_warm(const struct section *top, struct err *err)
+{
+	const char *text = section_text(top, "keep_warm");
+	int64_t ms;
+
+	if (!text || !strcmp(text, "auto"))
+		return 0;
+	if (duration_parse(text, &ms, NULL) == 0 && ms >= 0 && ms <= 24 * HOUR)
+		return 0;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_add_printable(&shown, text, strlen(text), 40);
+	return err_set(err, ERR_CONFIG,
+		       "%s: keep_warm: \"%s\" is neither \"auto\" nor a time up to \"24h\", like "
+		       "\"5m\"",
+		       section_where(top, "keep_warm"), str_text(&shown));
+}
+
 int keys_check_ranges(const struct section *top, struct mistakes *m, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
@@ -208,6 +228,8 @@ int keys_check_ranges(const struct section *top, struct mistakes *m, struct err 
 		if (check_range(top, i, err) < 0 && mistakes_note(m, path, err) < 0)
 			return -1;
 	}
+	if (check_keep_warm(top, err) < 0 && mistakes_note(m, "keep_warm", err) < 0)
+		return -1;
 	if (check_volume_name(section_group(top, "volume"), err) < 0 &&
 	    mistakes_note(m, "volume.name", err) < 0)
 		return -1;

@@ -257,6 +257,8 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_SALVAGED:
 	case EV_LEFT_ALONE:
 	case EV_SYNCED:
+	case EV_UNASKED:
+	case EV_TAKEN:
 	case EV_RELEASED: pod_event(c, ev); break;
 	case EV_RUNNING: dispatch_running(c, ev); break;
 	case EV_BATCH_STARTED: dispatch_started(c, ev); break;

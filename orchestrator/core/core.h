@@ -25,6 +25,8 @@
 
 enum { CORE_PROVIDERS_MAX = 8, CORE_CANARY = 3 };
 
+#define KEEP_WARM_AUTO (-1)
+
 struct core_provider {
 	char name[PROVIDER_NAME_MAX];
 	bool pods_are_free; /* they are not let go before all of their files are home */
@@ -126,6 +128,11 @@ struct core_conf {
 	 */
 	int64_t boot_limit_ms;
 	int64_t keep_ms; /* on failure, leave pods this long before they are released */
+	/* A pod whose work is over is offered to other runs (ACT_OFFER) before it is released. */
+	bool pooled;
+	/* ... and kept for one so long; 0: only given to one that waits. KEEP_WARM_AUTO: no longer
+	 * than its own cold start took. */
+	int64_t keep_warm_ms;
 	int check_tries; /* renders of a segment whose check is not satisfied */
 	struct core_plan plan;
 	uint64_t seed;
@@ -265,10 +272,15 @@ struct core_pod {
 	/* adopted, set by the caller: rented with another key than ours; that it is not seen proves
 	 * nothing */
 	bool elsewhere;
-	bool unprovable;    /* ... and it was not seen: reported */
-	bool unfit_card;    /* its card cannot run the job's image */
-	bool failed_here;   /* the job failed on it, in part or whole */
-	int64_t kept_until; /* for a look at what failed; 0: not kept */
+	/* set by the caller: another run rented it, and cold_ms is what its cold start took */
+	bool reused;
+	int64_t cold_ms;
+	bool handed;           /* another run has it: for this one it is gone */
+	int64_t offered_until; /* to other runs; 0: it was not */
+	bool unprovable;       /* ... and it was not seen: reported */
+	bool unfit_card;       /* its card cannot run the job's image */
+	bool failed_here;      /* the job failed on it, in part or whole */
+	int64_t kept_until;    /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
 	int begun;    /* batches, since its workers started */
 	size_t given; /* of conf.batch_sizes */
@@ -343,6 +355,8 @@ enum event_type {
 	/* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
 	EV_SYNCED,
 	EV_RELEASED, /* pod: accepted; number: enum release_word. Or err */
+	EV_UNASKED,  /* pod: no run waits for it, and none is expected */
+	EV_TAKEN,    /* pod: another run has it since t (boot clock), by the ledger */
 	/* number: which signal; the first asks, the second insists, the third leaves */
 	EV_SIGNAL,
 	EV_SLEPT, /* the machine slept: look before anything else */
@@ -414,10 +428,14 @@ enum action_type {
 	ACT_SALVAGE, /* pod: read its event log from the volume */
 	ACT_SYNC,    /* pod, number: the turn. What is finished there is made durable, unless the
 		      * little that is left to    fetch is here sooner */
-	ACT_RELEASE, /* pod */
-	ACT_CLOSE,   /* pod: drop the connection; its keys can go when it is gone. While its release
-		      * has no answer the engine may keep   a connection for ACT_FINISH, of which the
-		      * core hears nothing */
+	/* pod; number: ms for which it may be kept, 0: none. Its row says that another run may take
+	 * it. EV_TAKEN, EV_UNASKED, or no answer */
+	ACT_OFFER,
+	/* pod. Where another run has it by now it is not carried out: EV_TAKEN */
+	ACT_RELEASE,
+	ACT_CLOSE,  /* pod: drop the connection; its keys can go when it is gone. While its release
+		     * has no answer the engine may keep   a connection for ACT_FINISH, of which the
+		     * core hears nothing */
 	ACT_FINISH, /* pod: its release is refused, so its agent is told to end the pod by the pod's
 		     * own switch. Not answered. flag: only over a connection that still stands */
 	ACT_NOTE,   /* text: for people; level in number */
@@ -504,6 +522,8 @@ struct core_summary {
 	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */
 };
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *out);
+/* From the create call until its workers stood, in the run that rented it; 0: not known. */
+int64_t core_cold_ms(const struct core_pod *p);
 
 /* What is to be expected, by what was measured in this run or else by its plan. For displays alone.
  */

@@ -119,6 +119,10 @@ enum {
 	CONTINUOUS_BATCHES = 4, /* batches that a worker's places are filled with */
 	SLOW_CANARY_FACTOR = 20,
 	SLOW_CANARY_MIN_MS = 60 * 1000,
+	/* a run, or the client that keeps the pod, takes it within this or not at all */
+	OFFER_MS = 15 * 1000,
+	KEEP_WARM_LEAST_MS = 1000, /* it would be over before another run could begin */
+	KEEP_WARM_MOST_MS = 24 * 3600 * 1000,
 };
 
 struct seg {
@@ -458,6 +462,13 @@ void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t le
 void pod_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* Its host was of no use: its offer is left alone for a moment, and goes last for a while. */
 void pod_bad_host(struct core *c, int pod, const char *why);
+
+/* warm.c: a pod without work that other runs may take */
+/* True: it is on offer and not to be released yet. The first call offers it, if it may be. */
+bool pod_is_offered(struct core *c, int pod);
+int64_t warm_keep_ms(const struct core *c, const struct core_pod *p); /* 0: not at all */
+void pod_unasked(struct core *c, struct core_pod *p);
+void pod_taken(struct core *c, struct core_pod *p, int64_t at);
 
 /* queue.c: a pod that its vendor has accepted and not placed on a machine */
 /* a listing says so, or not any more */

@@ -141,7 +141,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	int pod = pod_index(c, p);
 
 	/* by the ledger; or its connection was lost while its workers started */
-	bool start_known = p->ready_at || !p->adopted;
+	bool start_known = (p->ready_at || !p->adopted) && !p->reused;
 	p->workers_ready = MAX(p->workers_ready, 1);
 	if (!p->ready_at)
 		p->ready_at = c->now;
@@ -244,7 +244,8 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	dispatch_refetch(c, pod);
 	if (p->adopted && !pod_can_be_paid(c, p)) /* the caps may be lower by now */
 		return;
-	if (ev->workers_alive) {
+	/* those of another run are kept where this one starts them in the same words */
+	if (ev->workers_alive && !(p->reused && !p->ready_at)) {
 		back_at_work(c, p);
 		return;
 	}
@@ -324,7 +325,8 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	volume_is_ready(c, p);
 	if (!p->ready_at) {
 		p->ready_at = c->now;
-		c->cold_ms = cold_start_of(c, p);
+		if (!p->reused)
+			c->cold_ms = cold_start_of(c, p);
 		pod_save(c, p);
 		good_host(c, p);
 	}
@@ -396,6 +398,8 @@ void pod_after_work(struct core *c, int pod)
 	dispatch_fill(c, pod);
 	if (p->batches || !pod_nothing_comes(c, p))
 		return;
+	if (p->unhome == 0 && pod_is_offered(c, pod))
+		return;
 	if (p->unhome == 0)
 		pod_let_go(c, pod, ERR_NONE, "done");
 	else
@@ -438,6 +442,8 @@ void pod_event(struct core *c, const struct event *ev)
 		break;
 	case EV_SYNCED: pod_synced(c, p, ev); break;
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
+	case EV_UNASKED: pod_unasked(c, p); break;
+	case EV_TAKEN: pod_taken(c, p, ev->t); break;
 	default: break;
 	}
 }
@@ -553,6 +559,8 @@ void pod_tick(struct core *c, int pod)
 		pod_release_now(c, pod);
 	if (p->kept_until && p->phase < POD_RELEASING && c->now >= p->kept_until)
 		pod_release_now(c, pod);
+	if (p->offered_until && p->phase == POD_WORKING && c->now >= p->offered_until)
+		pod_after_work(c, pod);
 	if (c->now >= p->wake_at) {
 		p->wake_at = NEVER;
 		if (p->phase == POD_CONNECTING)
@@ -589,6 +597,8 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 			at = MIN(at, p->deadline_at);
 		if (p->log_at && coming_up(p))
 			at = MIN(at, p->log_at);
+		if (p->offered_until)
+			at = MIN(at, MAX(p->offered_until, c->now));
 		if (p->kept_until)
 			at = MIN(at, MAX(p->kept_until, c->now));
 		else if (p->unwanted && p->look_at)

@@ -299,7 +299,9 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
 {
 	int64_t made_at = core_boot_of(c, p->provider, view->created_at_s) + CLOCK_NOISE_MS +
 			  c->now - asked_at;
-	bool odd = !view->created_at_s || view->created_at_s < p->hard_end_s - OLDEST_S;
+	/* one of another run has cost this run nothing before it took it over */
+	bool odd =
+		p->reused || !view->created_at_s || view->created_at_s < p->hard_end_s - OLDEST_S;
 	char more[24];
 
 	if (!pod_vendor(c, p)->clock_known || odd || p->create_at > c->began_at ||
@@ -363,7 +365,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		pod_rented(c, p, view);
 		return;
 	}
-	if (!p)
+	if (!p || p->handed)
 		return;
 	if (p->phase == POD_GONE || p->phase == POD_NEVER) {
 		if (view->state == POD_STATE_GONE || asked_at <= p->gone_at)

@@ -20,7 +20,8 @@ enum {
 	SLEPT_MS = 30 * 1000,
 	BILLING_MS = 3000,
 	BILLING_PODS = 16,
-	LAST_WORK_MS = 30 * 1000
+	LAST_WORK_MS = 30 * 1000,
+	KEEP_LOOK_MS = 100 /* while a pod is on offer */
 };
 
 /* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is
@@ -79,6 +80,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_DISCARD: outfiles_discard(e, a->segment); break;
 	case ACT_SALVAGE: vendor_salvage(e, a->pod); break;
 	case ACT_SYNC: podlink_sync(e, a->pod, a->number); break;
+	case ACT_OFFER: keep_offer(e, a->pod, a->number); break;
 	case ACT_RELEASE: vendor_release(e, a->pod); break;
 	case ACT_CLOSE: podlink_close(e, a->pod); break;
 	case ACT_FINISH: podlink_finish(e, a->pod, a->flag); break;
@@ -471,6 +473,11 @@ struct engine *engine_new(const struct engine_setup *setup)
 	return e;
 }
 
+static bool is_at_work(const struct engine *e, int pod)
+{
+	return core_pod_at(e->core, pod)->phase == POD_WORKING && !e->pods[pod].hold.offered;
+}
+
 /* Now and then the ledger learns what the pods at work have done so far: for those who look at the
  * run, and in case it dies. One transaction; where it cannot be had, the next time will do. */
 static void note_work(struct engine *e, int64_t now)
@@ -482,11 +489,11 @@ static void note_work(struct engine *e, int64_t now)
 		return;
 	e->note_at = now + NOTE_MS;
 	for (int i = 0; i < e->pod_count; i++)
-		working += core_pod_at(e->core, i)->phase == POD_WORKING;
+		working += is_at_work(e, i);
 	if (!working || store_begin(e->setup->store, NULL) < 0)
 		return;
 	for (int i = 0; i < e->pod_count && !failed; i++) {
-		if (core_pod_at(e->core, i)->phase != POD_WORKING)
+		if (!is_at_work(e, i))
 			continue;
 		journal_pod(e, i);
 		failed = e->pods[i].save_failed;
@@ -500,7 +507,9 @@ static void turn(struct engine *e)
 	int64_t now = clock_boot_ms();
 
 	set_wake(e);
-	loop_turn(e->loop, e->setup->progress ? MAX(e->progress_at - now, 0) : 1000);
+	loop_turn(e->loop, e->setup->progress ? MAX(e->progress_at - now, 0)
+			   : keep_waits(e)    ? KEEP_LOOK_MS
+					      : 1000);
 	/* before the ticks that were due meanwhile: what it could not see it must not judge */
 	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->over)
 		feed(e, &(struct event){.type = EV_SLEPT});
@@ -508,8 +517,17 @@ static void turn(struct engine *e)
 	feed_all(e);
 	maybe_finish(e, false);
 	podlink_watch(e);
+	keep_watch(e);
 	note_work(e, clock_boot_ms());
 	show_progress(e);
+}
+
+/* A vendor bills a pod as a whole, whatever runs shared it. */
+static bool has_own_bill(const struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return p->create_at && !p->reused && !p->handed;
 }
 
 /* What the vendors say stands beside our own count; who has no record yet is not waited for, and a
@@ -520,8 +538,7 @@ static void ask_billing(struct engine *e)
 	int64_t until = clock_boot_ms() + BILLING_MS;
 
 	for (int i = 0; i < e->pod_count && e->billing_open < BILLING_PODS; i++)
-		if (core_pod_at(e->core, i)->phase == POD_GONE &&
-		    core_pod_at(e->core, i)->create_at)
+		if (core_pod_at(e->core, i)->phase == POD_GONE && has_own_bill(e, i))
 			vendor_billing(e, i);
 	while (e->billing_open && clock_boot_ms() < until) {
 		loop_turn(e->loop, MIN(until - clock_boot_ms(), (int64_t)PROGRESS_MS));

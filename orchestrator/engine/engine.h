@@ -41,6 +41,8 @@ struct engine_setup {
 	int64_t disk_gb, cpu, memory_gb;
 	/* of `providers`: an earlier life of this run rented there */
 	bool used_before[CORE_PROVIDERS_MAX];
+	/* with conf.pooled: what this run's pods are good for (kept.h) */
+	char pool[96];
 	const struct pod_row *adopt; /* pods of an earlier life that may still bill */
 	size_t adopt_count;
 	bool handed_over;   /* that life had left them alone: their agents keep them alive */
@@ -53,6 +55,8 @@ struct engine_setup {
 
 	/* Called now and then, at least every 250 ms, for a display. May be NULL. */
 	void (*progress)(void *ctx, const struct engine *e);
+	/* A pod is on offer, to be kept: who keeps it is to take it. May be NULL. */
+	void (*keep)(void *ctx);
 	/* Lines that the job's programs print (command jobs). May be NULL. */
 	void (*output)(void *ctx, const char *pod, const char *line);
 	void *ctx;

@@ -62,6 +62,15 @@ struct gpu_use {              /* samples of its GPUs while its workers rendered 
 	int earlier_samples, earlier_p50, earlier_p95;
 };
 
+/* Where it stands between runs: as in its row. */
+struct holding {
+	int64_t kept_ms, kept_until_ms;
+	char pool[96], handed_from[24], handed_to[24];
+	int holds;
+	bool offered; /* another run may have it by now */
+	bool taken;   /* one has: from here on its row is that of a part */
+};
+
 struct epod {          /* beside core_pod */
 	struct at *at; /* context of its link's callbacks */
 	struct link *link;
@@ -111,6 +120,7 @@ struct epod {          /* beside core_pod */
 	char worker_version[40]; /* of the engine, as its workers say */
 	struct gpu_use use;
 	char account[64]; /* as its row says, where it was taken over; "": ours */
+	struct holding hold;
 	char detail[64];
 	char fault[200];
 	/* what it was called when it was last said that the ledger does not know of it */
@@ -199,7 +209,7 @@ struct engine {
 	struct str notes;
 	struct err finish_error;
 	FILE *log;
-	int64_t progress_at, watch_at, note_at;
+	int64_t progress_at, watch_at, note_at, keep_at;
 };
 
 /* post.c */
@@ -234,6 +244,17 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
 void batches_usage(struct engine *e, int pod, const json_t *event);
 void batches_use_of(const struct gpu_use *u, struct pod_row *row);
 void batches_flush(struct engine *e); /* to the ledger */
+
+/* keep.c: pods that other runs may take */
+void keep_offer(struct engine *e, int pod, int64_t keep_ms);
+/* Another run has it: the core is told. */
+bool keep_is_taken(struct engine *e, int pod);
+/* Writes its row; true: another run has the pod, and it was not written. */
+bool keep_put(struct engine *e, int pod, const struct pod_row *row, struct err *err, int *result);
+void keep_watch(struct engine *e); /* in each turn */
+/* Drops from a list what bears our mark and was handed on. */
+size_t keep_without_handed(struct engine *e, struct pod_view *views, size_t count);
+bool keep_waits(const struct engine *e); /* a pod is on offer: the loop turns soon */
 
 /* keys.c */
 int keys_make(struct engine *e, int pod, struct err *err);
@@ -294,6 +315,8 @@ void podlink_gpu_seen(struct epod *p, const char *said);
 /* prepare.c: what a pod needs before it can work. shared: also what its volume keeps for all pods.
  */
 void prepare_pod(struct engine *e, int pod, bool shared);
+/* The environment of a pod that another run has prepared, as its row says; "": none. */
+void prepare_env_of(struct epod *p, const char *env);
 /* The code folder has been read. */
 void prepare_tree_ready(struct engine *e);
 /* The agent is in place and has not said hello yet. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "impl.h"
+#include "kept.h"
 #include "past.h"
 
 /* Rows have wall clock times, the core boot clock times; both are of this machine. */
@@ -44,6 +45,23 @@ static const char *row_state(const struct core_pod *p)
 	return "live";
 }
 
+/* What a run that takes it over has to know. */
+static void keep_row(const struct epod *own, const struct core_pod *p, struct pod_row *row)
+{
+	const struct holding *h = &own->hold;
+
+	row->kept_ms = h->kept_ms;
+	row->kept_until_ms = p->handed ? 0 : h->kept_until_ms;
+	COPY_TEXT(row->pool, p->handed ? "" : h->pool);
+	COPY_TEXT(row->handed_from, h->handed_from);
+	COPY_TEXT(row->handed_to, h->handed_to);
+	row->holds = h->holds;
+	row->cold_ms = core_cold_ms(p);
+	if (own->env_tree[0])
+		snprintf(row->env, sizeof(row->env), "%s %s %s", own->env_name, own->env_tree,
+			 own->env_python);
+}
+
 struct pod_row engine_pod_row(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -52,6 +70,8 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 
 	COPY_TEXT(row.attempt, p->attempt);
 	COPY_TEXT(row.run, e->setup->run->id);
+	if (p->handed && pod < e->pod_count)
+		kept_part(p->attempt, e->pods[pod].hold.holds, row.attempt);
 	COPY_TEXT(row.provider, v->ops->name);
 	COPY_TEXT(row.account, pod < e->pod_count && e->pods[pod].account[0]
 				       ? e->pods[pod].account
@@ -111,6 +131,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 		row.synced_bytes = own->synced_bytes;
 		pod_row_set_load(&row, own->load_ms);
 		row.unpack_bytes = own->unpack_bytes;
+		keep_row(own, p, &row);
 	}
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);
@@ -143,6 +164,13 @@ void journal_adopt(struct engine *e, int pod, const struct pod_row *row)
 	p->use.earlier_samples = row->gpu_samples;
 	p->use.earlier_p50 = row->gpu_busy_p50;
 	p->use.earlier_p95 = row->gpu_busy_p95;
+	p->hold.kept_ms = row->kept_ms;
+	p->hold.kept_until_ms = row->kept_until_ms;
+	COPY_TEXT(p->hold.pool, row->pool);
+	COPY_TEXT(p->hold.handed_from, row->handed_from);
+	p->hold.holds = row->holds;
+	p->hold.offered = row->pool[0] != '\0';
+	prepare_env_of(p, row->env);
 }
 
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *p)
@@ -205,6 +233,8 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->release_at = past_boot(row->release_ms);
 	p->compute_ms = row->compute_ms;
 	p->wasted_ms = row->wasted_ms;
+	p->reused = row->handed_from[0] != '\0';
+	p->cold_ms = row->cold_ms;
 	COPY_TEXT(p->reason, row->error);
 }
 
@@ -237,7 +267,11 @@ void journal_pod(struct engine *e, int pod)
 	struct pod_row row = engine_pod_row(e, pod);
 	struct err err = {0};
 
-	e->pods[pod].save_failed = store_put_pod(e->setup->store, &row, &err) < 0;
+	int put = 0;
+
+	if (keep_put(e, pod, &row, &err, &put))
+		return;
+	e->pods[pod].save_failed = put < 0;
 	if (!e->pods[pod].save_failed) {
 		e->unwritten = false;
 		return;

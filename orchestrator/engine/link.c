@@ -20,7 +20,7 @@ struct link {
 	struct http *http;
 	const struct link_ops *ops;
 	void *ctx;
-	char *host, *user, *host_key, *private_key;
+	char *host, *user, *host_key, *private_key, *run;
 	int port;
 	const struct pod_kit *kit;
 	int64_t from_event, deadline_at, reached_ms;
@@ -184,7 +184,8 @@ static void on_up(void *ctx, const struct err *err)
 	}
 	l->control = ssh_exec(l->ssh, l->kit->bootstrap, &control_ops, l, false);
 	CLEANUP(free_text)
-	char *attach = xasprintf("{\"op\":\"attach\",\"from\":%lld}\n", (long long)l->from_event);
+	char *attach = xasprintf("{\"op\":\"attach\",\"from\":%lld,\"run\":\"%s\"}\n",
+				 (long long)l->from_event, l->run);
 	struct str rest = l->waiting;
 	l->waiting = STR_INIT;
 	str_add(&l->waiting, attach); /* always the first line */
@@ -240,6 +241,7 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	l->user = xstrdup(setup->user);
 	l->host_key = xstrdup(setup->host_key);
 	l->private_key = xstrdup(setup->private_key);
+	l->run = xstrdup(setup->run);
 	l->kit = setup->kit;
 	l->from_event = setup->from_event;
 	l->deadline_at = clock_boot_ms() + setup->deadline_ms;
@@ -291,6 +293,7 @@ static void free_later(void *ctx)
 	free(l->host);
 	free(l->user);
 	free(l->host_key);
+	free(l->run);
 	wipe(l->private_key);
 	free(l);
 }

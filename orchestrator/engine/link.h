@@ -20,6 +20,7 @@ struct link_setup {
 	const char *private_key; /* of the client */
 	const struct pod_kit *kit;
 	int64_t from_event;  /* events after this one are wanted */
+	const char *run;     /* an agent of another run is handed to this one */
 	int64_t deadline_ms; /* from now, until the agent has said hello */
 };
 

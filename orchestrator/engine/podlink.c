@@ -776,6 +776,7 @@ static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_
 		.private_key = e->pods[pod].client.private_pem,
 		.kit = e->setup->kit,
 		.from_event = e->pods[pod].last_event,
+		.run = e->setup->run->id,
 		.deadline_ms = deadline_ms,
 	};
 }
@@ -786,6 +787,8 @@ void podlink_connect(struct engine *e, int pod)
 	struct err err = {0};
 
 	stop_link(e, pod);
+	if (keep_is_taken(e, pod))
+		return;
 	if (keys_load(e, pod, &err) < 0) {
 		err_set(&err, ERR_REFUSED, "its keys are not on this machine any more");
 		post_pod(e, EV_CONNECT_FAILED, pod, &err);

@@ -210,6 +210,14 @@ static bool env_read(struct epod *p, char *value)
 	return true;
 }
 
+void prepare_env_of(struct epod *p, const char *env)
+{
+	char value[176];
+
+	COPY_TEXT(value, env);
+	env_read(p, value);
+}
+
 /* The environment that this pod's volume has for us: one made with a card like its own, else one
  * made without. False: none that we know. */
 static bool env_known(struct engine *e, int pod)
@@ -389,7 +397,8 @@ static void step_install(struct engine *e, int pod)
 	e->pods[pod].step = PREP_INSTALL;
 	if (!setup_due(e, pod))
 		post_pod(e, EV_SHARED_READY, pod, NULL);
-	if (!e->needs->install) {
+	/* what another run of this environment has installed in this very container is there */
+	if (!e->needs->install || core_pod_at(e->core, pod)->reused) {
 		installed(e, pod);
 		return;
 	}

@@ -271,7 +271,7 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 		caller_knows_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
 	if (result) {
 		ev.views = result->pods;
-		ev.count = result->pod_count;
+		ev.count = keep_without_handed(a->e, result->pods, result->pod_count);
 		ev.partial = result->partial;
 		if (result->partial && !a->e->list_refused[a->provider])
 			engine_log(a->e, LOG_WARN, "%s", str_text(&result->text));
@@ -715,6 +715,8 @@ void vendor_release(struct engine *e, int pod)
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct asked *a;
 
+	if (keep_is_taken(e, pod))
+		return;
 	if (e->pods[pod].logs_asked || !core_log_first(p, clock_boot_ms())) {
 		send_release(e, pod);
 		return;

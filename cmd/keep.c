@@ -1,0 +1,342 @@
+/* keep.c - pods that outlive their run: kept for a while by a client of their own, and taken over
+ * by the next run that can use them. */
+#include "keep.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "base/guard.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "net/child.h"
+#include "output.h"
+#include "report.h"
+#include "runs.h"
+#include "settle.h"
+
+enum {
+	LOOK_MS = 100,
+	FIRST_MS = 10 * 1000,     /* for the pods of a run that has just ended */
+	LEFT_LEAST_MS = 30 * 1000 /* of a pod's time, beside what is planned: else it is rented */
+};
+
+/* ---- settings ---- */
+
+int64_t keep_warm_ms(const struct config *config)
+{
+	const char *text = section_text(config_top(config), "keep_warm");
+	int64_t ms = 0;
+
+	if (text && !strcmp(text, "auto"))
+		return KEEP_WARM_AUTO;
+	return text && duration_parse(text, &ms, NULL) == 0 ? ms : 0;
+}
+
+/* ---- a client of their own ---- */
+
+/* In the child: a session of its own, which outlives the terminal and the run. */
+static void become_keeper(const struct launch *l, int log)
+{
+	const char *argv[] = {"burst", "keep", l->run.id, NULL};
+	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
+
+	setsid();
+	dup2(null, STDIN_FILENO);
+	dup2(log >= 0 ? log : null, STDOUT_FILENO);
+	dup2(log >= 0 ? log : null, STDERR_FILENO);
+	if (chdir("/") < 0)
+		_exit(127);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	guard_leave();
+	execv(child_self() ? child_self() : l->ctx->argv[0], (char **)argv);
+	_exit(127);
+}
+
+static void start_keeper(void *ctx)
+{
+	struct launch *l = ctx;
+
+	if (l->keeper_started)
+		return;
+	l->keeper_started = true;
+	CLEANUP(free_text) char *path = path_join(l->run_dir, "keep.log");
+	CLEANUP(fd_close) int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0)
+		become_keeper(l, log);
+	if (pid < 0)
+		log_line(LOG_WARN, "no pod is kept: fork: %m");
+}
+
+void keep_pool(struct launch *l)
+{
+	struct engine_setup *s = &l->setup;
+
+	s->conf.pooled = true;
+	s->conf.keep_warm_ms = keep_warm_ms(l->ctx->config);
+	s->keep = start_keeper;
+	kept_describe(s, s->pool);
+}
+
+/* ---- taking over ---- */
+
+static bool has_gpu(const struct launch *l, const struct pod_row *pod)
+{
+	const char *const *gpus = l->setup.gpus;
+
+	for (; gpus && *gpus; gpus++) {
+		const struct gpu *known = gpu_find(*gpus);
+		if (!strcmp(*gpus, pod->gpu_offered) ||
+		    (known && known == gpu_find(pod->gpu_offered)))
+			return true;
+	}
+	return !l->setup.gpus;
+}
+
+static bool is_of_account(const struct launch *l, const struct pod_row *pod)
+{
+	for (int i = 0; i < l->setup.provider_count; i++) {
+		const struct engine_provider *p = &l->setup.providers[i];
+		if (!strcmp(p->ops->name, pod->provider))
+			return !strcmp(p->ops->account(p->handle), pod->account);
+	}
+	return false;
+}
+
+/* It lives long enough for the work, and does not cost more than the run may. */
+static bool lasts(const struct launch *l, const struct pod_row *pod, int64_t now_ms)
+{
+	const struct core_conf *c = &l->setup.conf;
+	int64_t wanted_ms = l->run.planned_ms + l->run.planned_ms / 2 + LEFT_LEAST_MS;
+
+	if (c->max_price_microusd_h && pod->price_microusd_h > c->max_price_microusd_h)
+		return false;
+	if (c->max_cost_microusd &&
+	    money_for(pod->price_microusd_h, wanted_ms) > c->max_cost_microusd)
+		return false;
+	return pod->hard_end_s * 1000 - now_ms >= wanted_ms;
+}
+
+static bool is_of_use(const struct launch *l, const struct pod_row *pod, int64_t now_ms)
+{
+	return kept_is_offered(pod, now_ms) && kept_serves(pod->pool, l->setup.pool) &&
+	       has_gpu(l, pod) && (!pod->spot || l->setup.want_spot) && is_of_account(l, pod) &&
+	       lasts(l, pod, now_ms);
+}
+
+/* Its keys first: a run that owns a pod can always come back to it. */
+static int copy_keys(const struct cmd_context *ctx, const struct pod_row *pod, const char *to,
+		     struct err *err)
+{
+	static const char *const kinds[] = {"key", "host"};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		CLEANUP(free_text) char *name = xasprintf("%s.%s", pod->attempt, kinds[i]);
+		CLEANUP(free_text) char *from = run_path(ctx, pod->run, name);
+		CLEANUP(free_text) char *path = run_path(ctx, to, name);
+		CLEANUP(str_free) struct str text = STR_INIT;
+		if (path_read(from, 65536, &text, err) < 0 ||
+		    path_write(path, str_text(&text), text.len, 0600, err) < 0)
+			return -1;
+		explicit_bzero(text.s, text.len);
+	}
+	return 0;
+}
+
+static bool take(struct cmd_context *ctx, const char *to, const struct run_row *run, bool kept,
+		 struct pod_row *pod, struct err *err)
+{
+	if (copy_keys(ctx, pod, to, err) == 0 &&
+	    kept_take(ctx->store, to, run, kept, clock_wall_ms(), pod, err) == 0)
+		return true;
+	CLEANUP(free_text) char *dir = run_path(ctx, to, NULL);
+	engine_drop_keys(dir, pod->attempt);
+	return false;
+}
+
+static void reuse(struct launch *l, struct pod_row *pod)
+{
+	struct engine_setup *s = &l->setup;
+	struct err err = {0};
+
+	if (!take(l->ctx, l->run.id, NULL, false, pod, &err)) {
+		log_line(LOG_DEBUG, "pod %s: not taken over: %s", pod_row_called(pod), err.msg);
+		return;
+	}
+	l->adopted = xrealloc(l->adopted, (s->adopt_count + 1) * sizeof(*l->adopted));
+	l->adopted[s->adopt_count++] = *pod;
+	s->adopt = l->adopted;
+	log_line(LOG_NOTE, "pod %s: taken over from run %s, with no cold start",
+		 pod_row_called(pod), pod->handed_from);
+}
+
+void keep_reuse(struct launch *l)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int wanted = l->setup.conf.pods;
+
+	if (store_pods(l->ctx->store, NULL, true, &pods, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count && wanted > 0; i++)
+		if (is_of_use(l, &pods[i], clock_wall_ms())) {
+			size_t before = l->setup.adopt_count;
+			reuse(l, &pods[i]);
+			wanted -= l->setup.adopt_count > before;
+		}
+	free(pods);
+}
+
+/* ---- `burst keep RUN`: keeps the pods that a run leaves ---- */
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int number)
+{
+	told_to_end = number;
+}
+
+static void catch_signals(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction act = {.sa_handler = on_signal};
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaction(numbers[i], &act, NULL);
+}
+
+/* How many it has taken by now; the run's row is written with the first. */
+static int take_offered(struct launch *l, const char *from, int had)
+{
+	struct pod_row *pods = NULL;
+	struct err err = {0};
+	size_t count = 0;
+
+	if (store_pods(l->ctx->store, from, true, &pods, &count, NULL) < 0)
+		return had;
+	for (size_t i = 0; i < count; i++) {
+		if (!kept_is_offered(&pods[i], clock_wall_ms()))
+			continue;
+		if (take(l->ctx, l->run.id, had ? NULL : &l->run, true, &pods[i], &err)) {
+			had++;
+			log_line(LOG_NOTE, "pod %s: kept", pod_row_called(&pods[i]));
+		} else {
+			log_line(LOG_WARN, "pod %s: not kept: %s", pod_row_called(&pods[i]),
+				 err.msg);
+		}
+	}
+	free(pods);
+	return had;
+}
+
+/* Until when the last of those that it still has is kept; 0: it has none. Keys of those that were
+ * handed on are dropped. */
+static int64_t kept_until_ms(struct launch *l)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int64_t until_ms = 0;
+
+	if (store_pods(l->ctx->store, l->run.id, false, &pods, &count, NULL) < 0)
+		return INT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		char attempt[20];
+		snprintf(attempt, sizeof(attempt), "%.16s", pods[i].attempt);
+		if (pods[i].handed_to[0])
+			engine_drop_keys(l->run_dir, attempt);
+		else if (!pod_row_over(&pods[i]))
+			until_ms = MAX(until_ms, pods[i].kept_until_ms);
+	}
+	free(pods);
+	return until_ms;
+}
+
+static void watch(struct launch *l, const char *from)
+{
+	int64_t began_ms = clock_boot_ms(), until_ms = 0;
+	int had = 0;
+
+	while (!told_to_end) {
+		if (clock_boot_ms() - began_ms < FIRST_MS)
+			had = take_offered(l, from, had);
+		else if (!had)
+			return;
+		until_ms = had ? kept_until_ms(l) : INT64_MAX;
+		if (had && (!until_ms || clock_wall_ms() >= until_ms))
+			return;
+		poll(NULL, 0, LOOK_MS);
+	}
+}
+
+static int end(struct launch *l, struct err *err)
+{
+	size_t open = 0;
+
+	if (run_open_pods(l->ctx, l->run.id, &open, err) < 0)
+		return -1;
+	if (open) { /* as of a run whose client is gone: nothing else looks after them now */
+		struct run_row row = l->run;
+		fd_close(l->run_lock);
+		l->run_lock = -1;
+		return settle_release(l->ctx, &row, "done", err);
+	}
+	run_end(&l->run, "done");
+	if (report_sum(l->ctx->store, &l->run, clock_wall_ms(), err) < 0)
+		return -1;
+	return store_put_run(l->ctx->store, &l->run, err);
+}
+
+static int keep(struct launch *l, const char *from, struct err *err)
+{
+	struct run_row of;
+
+	if (store_run(l->ctx->store, from, &of, err) < 0)
+		return -1;
+	if (run_new_id(l->ctx->store, l->run.id, err) < 0)
+		return -1;
+	COPY_TEXT(l->run.job, of.job);
+	COPY_TEXT(l->run.type, KEEP_RUN);
+	COPY_TEXT(l->run.machine, l->machine);
+	COPY_TEXT(l->run.status, "running");
+	l->run.started_ms = clock_wall_ms();
+	l->run.max_cost_microusd = of.max_cost_microusd;
+	catch_signals();
+	if (launch_take_run(l, RUN_CLIENT, err) < 0)
+		return -1;
+	watch(l, of.id);
+	if (store_run(l->ctx->store, l->run.id, &l->run, NULL) < 0) {
+		path_remove_tree(l->run_dir, NULL);
+		return 0; /* nothing was left to keep */
+	}
+	return end(l, err);
+}
+
+static int run_keep(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+
+	launch_init(&l, ctx);
+	int status = keep(&l, ctx->args[0], err);
+	launch_free(&l);
+	return status;
+}
+
+const struct cmd cmd_keep = {
+	.name = "keep",
+	.args = "RUN",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "keep the pods that a run leaves for the next one",
+	.needs = NEED_LEDGER | NEED_ACCOUNTS,
+	.group = CMD_GROUP_OTHER,
+	.hidden = true,
+	.run = run_keep,
+};

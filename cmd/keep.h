@@ -1,0 +1,18 @@
+/* keep.h - pods that outlive their run: kept for a while by a client of their own, and taken over
+ * by the next run that can use them. */
+#ifndef BURST_CMD_KEEP_H
+#define BURST_CMD_KEEP_H
+
+#include "engine/kept.h"
+#include "launch.h"
+
+/* keep_warm as the core has it: ms, 0: none, KEEP_WARM_AUTO. */
+int64_t keep_warm_ms(const struct config *config);
+/* The pods of this run may be handed on, and those of others be taken. After
+ * launch_conf_from_config(). */
+void keep_pool(struct launch *l);
+/* Takes over kept pods that this run can use, as many as it wants, before its engine is made. Its
+ * run has begun. What cannot be taken is rented: no failure. */
+void keep_reuse(struct launch *l);
+
+#endif

@@ -1,0 +1,80 @@
+/* warm.c - a pod without work that is kept for another run, or handed to one. */
+#include "impl.h"
+
+#include <limits.h>
+
+/* Only once nothing is left to do for this run: until then a pod may get work again, or another
+ * one's files may have to be rendered anew. */
+static bool work_is_over(const struct core *c)
+{
+	if (c->todo)
+		return false;
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].batches || c->pods[i].unhome > 0)
+			return false;
+	return true;
+}
+
+static bool may_be_offered(const struct core *c, const struct core_pod *p)
+{
+	return c->conf.pooled && !core_stopping(c) && work_is_over(c) && p->phase == POD_WORKING &&
+	       p->connected && !p->detached && !p->unwanted && !p->draining && !p->failed_here &&
+	       !p->elsewhere && p->fault == ERR_NONE;
+}
+
+int64_t core_cold_ms(const struct core_pod *p)
+{
+	if (p->reused)
+		return p->cold_ms;
+	return p->ready_at ? MAX(p->ready_at - p->create_at, 0) : 0;
+}
+
+int64_t warm_keep_ms(const struct core *c, const struct core_pod *p)
+{
+	int64_t most = p->hard_end_ms - c->now - 3 * budget_margin(p->hard_end_ms - p->create_at);
+	/* Ski rental: by then the wait has cost as much as the cold start that it may save, so the
+	 * two together never exceed twice the better choice. */
+	int64_t ms =
+		c->conf.keep_warm_ms == KEEP_WARM_AUTO ? core_cold_ms(p) : c->conf.keep_warm_ms;
+
+	ms = MIN(MIN(ms, most), (int64_t)KEEP_WARM_MOST_MS);
+	return ms < KEEP_WARM_LEAST_MS ? 0 : ms;
+}
+
+bool pod_is_offered(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (p->offered_until)
+		return c->now < p->offered_until;
+	if (!may_be_offered(c, p) ||
+	    p->hard_end_ms - c->now < 3 * budget_margin(p->hard_end_ms - p->create_at))
+		return false;
+	p->offered_until = c->now + OFFER_MS;
+	core_act(c, ACT_OFFER, pod)->number = (int)warm_keep_ms(c, p);
+	return true;
+}
+
+void pod_unasked(struct core *c, struct core_pod *p)
+{
+	if (p->offered_until)
+		p->offered_until = MIN(p->offered_until, c->now);
+	pod_after_work(c, pod_index(c, p));
+}
+
+void pod_taken(struct core *c, struct core_pod *p, int64_t at)
+{
+	if (!pod_may_bill(p))
+		return;
+	p->handed = true;
+	p->fault = ERR_NONE;
+	p->released_at = p->gone_at = MAX(MIN(at, c->now), p->create_at);
+	if (!p->release_at || p->release_at > p->released_at)
+		p->release_at = p->released_at;
+	c->spent_microusd += core_cost(p, c->now);
+	snprintf(p->reason, sizeof(p->reason), "another run has it");
+	pod_enter(c, p, POD_GONE);
+	core_act(c, ACT_CLOSE, pod_index(c, p));
+	p->connected = false;
+	pod_save(c, p);
+}

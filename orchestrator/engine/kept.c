@@ -1,0 +1,176 @@
+/* kept.c - pods that pass from run to run: what a pod is good for, and the ledger's word on whose
+ * it is. */
+#include "kept.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/str.h"
+
+/* ---- what a pod is good for ---- */
+
+static const char *or_none(const char *text)
+{
+	return text ? text : "";
+}
+
+void kept_describe(const struct engine_setup *setup, char pool[96])
+{
+	const struct job_needs *n = setup->job_ops->needs(setup->job);
+	bool own = n->command || setup->worker_root;
+	char hex[SHA256_HEX];
+	CLEANUP(free_text)
+	char *text = xasprintf("%s\n%s\n%s\n%s\n%s\n%s", or_none(setup->image),
+			       or_none(setup->volume_name), or_none(n->setup), or_none(n->install),
+			       own ? setup->run->config : "", own ? setup->run->job : "");
+
+	sha256_hex(text, strlen(text), hex);
+	snprintf(pool, 96, "%.32s %d %lld %lld %lld", hex, !setup->gpus, (long long)setup->cpu,
+		 (long long)setup->memory_gb, (long long)setup->disk_gb);
+}
+
+struct described {
+	char key[33];
+	int any_gpu;
+	long long cpu, memory_gb, disk_gb;
+};
+
+static bool parse(const char *pool, struct described *d)
+{
+	return sscanf(pool, "%32s %d %lld %lld %lld", d->key, &d->any_gpu, &d->cpu, &d->memory_gb,
+		      &d->disk_gb) == 5;
+}
+
+bool kept_serves(const char *has, const char *wanted)
+{
+	struct described a, b;
+
+	return parse(has, &a) && parse(wanted, &b) && !strcmp(a.key, b.key) &&
+	       a.any_gpu >= b.any_gpu && a.cpu >= b.cpu && a.memory_gb >= b.memory_gb &&
+	       a.disk_gb >= b.disk_gb;
+}
+
+bool kept_is_offered(const struct pod_row *row, int64_t now_ms)
+{
+	return !strcmp(row->state, "live") && row->pool[0] && row->id[0] && row->host[0] &&
+	       now_ms < row->kept_until_ms && row->holds < KEPT_HOLDS_MOST;
+}
+
+/* ---- whose it is ---- */
+
+void kept_part(const char *attempt, int holds, char part[20])
+{
+	snprintf(part, 20, "%.16s-%02d", attempt, holds % 100);
+}
+
+/* What the run before keeps of it: its time until now, which is over. */
+static void end_part(struct pod_row *part, const char *to, int64_t now_ms)
+{
+	char name[20];
+
+	kept_part(part->attempt, part->holds, name);
+	COPY_TEXT(part->attempt, name);
+	COPY_TEXT(part->state, "gone");
+	COPY_TEXT(part->handed_to, to);
+	part->release_ms = part->released_ms = part->gone_ms = MAX(now_ms, part->create_ms);
+	part->billed_ms = (part->gone_ms - part->create_ms + 999) / 1000 * 1000;
+	part->cost_microusd = money_for(part->price_microusd_h, part->billed_ms);
+	part->kept_until_ms = 0;
+	part->pool[0] = '\0';
+}
+
+static void begin_part(struct pod_row *pod, const char *to, bool kept, int64_t now_ms)
+{
+	struct pod_row was = *pod;
+
+	COPY_TEXT(pod->handed_from, was.run);
+	COPY_TEXT(pod->run, to);
+	pod->holds++;
+	pod->slot = 0;
+	pod->create_ms = pod->rented_ms = pod->running_ms = now_ms;
+	pod->reached_ms = pod->connected_ms = pod->synced_ms = pod->ready_ms = pod->worked_ms = 0;
+	pod->safe_ms = pod->release_ms = pod->released_ms = pod->gone_ms = 0;
+	pod->volume_safe = false;
+	pod->compute_ms = pod->wasted_ms = pod->billed_ms = pod->cost_microusd = 0;
+	pod->billed_vendor_ms = pod->cost_vendor_microusd = pod->cost_beside_microusd = 0;
+	pod->vendor_asked_ms = pod->setup_ms = pod->event = 0;
+	pod->gpu_samples = pod->gpu_busy_p50 = pod->gpu_busy_p95 = 0;
+	pod->gpu_memory_peak_mib = 0;
+	pod->synced_bytes = SYNCED_UNKNOWN;
+	pod_row_set_load(pod, (int64_t[LOAD_PHASES]){0});
+	pod->unpack_bytes = 0;
+	pod->error[0] = '\0';
+	pod->kept_ms = kept ? now_ms : 0;
+	if (kept)
+		return;
+	pod->kept_until_ms = 0;
+	pod->pool[0] = '\0';
+}
+
+static int take(struct store *store, const char *to, const struct run_row *run, bool kept,
+		int64_t now_ms, struct pod_row *pod, struct err *err)
+{
+	struct pod_row now, part;
+
+	if (store_pod(store, pod->attempt, &now, err) < 0)
+		return -1;
+	if (strcmp(now.run, pod->run) || !kept_is_offered(&now, now_ms))
+		return err_set(err, ERR_NOT_FOUND, "pod %s is not on offer any more",
+			       pod_row_called(pod));
+	part = now;
+	end_part(&part, to, now_ms);
+	begin_part(&now, to, kept, part.gone_ms);
+	if ((run && store_put_run(store, run, err) < 0) || store_put_pod(store, &part, err) < 0 ||
+	    store_put_pod(store, &now, err) < 0)
+		return -1;
+	*pod = now;
+	return 0;
+}
+
+int kept_take(struct store *store, const char *to, const struct run_row *run, bool kept,
+	      int64_t now_ms, struct pod_row *pod, struct err *err)
+{
+	struct pod_row got = *pod;
+
+	if (store_begin(store, err) < 0)
+		return -1;
+	if (take(store, to, run, kept, now_ms, &got, err) < 0) {
+		store_rollback(store);
+		return -1;
+	}
+	if (store_commit(store, err) < 0)
+		return -1;
+	*pod = got;
+	return 0;
+}
+
+int64_t kept_taken_ms(struct store *store, const char *attempt, const char *run)
+{
+	struct pod_row row, part;
+	char name[20];
+
+	if (store_pod(store, attempt, &row, NULL) < 0 || !strcmp(row.run, run))
+		return 0;
+	/* it may have been handed on more than once since */
+	for (int holds = row.holds - 1; holds >= 0; holds--) {
+		kept_part(attempt, holds, name);
+		if (store_pod(store, name, &part, NULL) == 0 && !strcmp(part.run, run))
+			return part.gone_ms;
+	}
+	return MAX(row.create_ms, 1);
+}
+
+int kept_claim(struct store *store, const struct pod_row *row, int64_t *taken_ms, struct err *err)
+{
+	*taken_ms = 0;
+	if (store_begin(store, err) < 0)
+		return -1;
+	int64_t taken = kept_taken_ms(store, row->attempt, row->run);
+	if (taken || store_put_pod(store, row, err) < 0) {
+		store_rollback(store);
+		*taken_ms = taken;
+		return taken ? 0 : -1;
+	}
+	return store_commit(store, err);
+}
