@@ -326,8 +326,8 @@ static void recommend_voice(const struct cmd_context *ctx, struct findings *f)
 
 	if (!f->accounts && (!job || espeak))
 		say(f, "",
-		    "a neural voice needs no GPU and no account: job.engine = \"piper\" (README, "
-		    "\"Voices\")");
+		    "a neural voice needs no GPU and no account: job.engine = \"piper\" "
+		    "(jobs/README.md)");
 }
 
 /* A question that a run asks on a terminal stops a run under cron. */
