@@ -307,6 +307,24 @@ t_status_of_a_dead_run() {
 	has out.txt "nothing runs | nothing bills"
 }
 
+t_ps_shows_how_far_a_run_is() {
+	local done
+	slow_segments 60
+	burst_bg run
+	wait_for 60 "three files" file_count out 3
+	burst ps
+	is "$STATUS" 0 ps
+	is "$(head -n 1 out.txt | tr -s ' ' | cut -d' ' -f1,2,3)" "RUN JOB POD" "the first columns"
+	grep -qE "^$(ledger 'select id from run') +e2e +local-[0-9a-f]+ .* working +[0-9]+/60 +[0-9.]+s " out.txt || complain "ps says: $(sed -n 2p out.txt)"
+	burst ps --json
+	schema ps
+	done=$(json '.[0].segments.done')
+	[ "$done" -ge 3 ] && [ "$done" -lt 60 ] || complain "$done segments are done"
+	is "$(json '.[0] | [.job, .segments.total, .phase, (.eta_seconds > 1 and .eta_seconds < 120)] | @csv')" '"e2e",60,"working",true' "what --json says"
+	burst cancel
+	burst_wait
+}
+
 t_cancel_a_living_run() {
 	living_run
 	STATUS=0
