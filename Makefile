@@ -72,7 +72,9 @@ AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -fst
                 -ffunction-sections -fdata-sections -I. -Iorchestrator $(WARN)
 AGENT_LDFLAGS := -static -s -Wl,-z,relro,-z,now -Wl,--gc-sections
 AGENT_SRC    := $(filter-out jobs/agent/kit.c,$(wildcard jobs/agent/*.c))
-AGENT_OBJ    := $(AGENT_SRC:%.c=build/kit/obj/%.o)
+# of the library: what needs the C library alone
+AGENT_BASE   := $(patsubst %,orchestrator/base/%.c,mem str path glob pattern clock err log)
+AGENT_OBJ    := $(patsubst %.c,build/kit/obj/%.o,$(AGENT_SRC) $(AGENT_BASE))
 KIT          := build/kit/burst-agent build/kit/espeak-worker
 
 build/kit/obj/%.o: %.c
@@ -140,7 +142,7 @@ $(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
 # The agent's files as this machine's compiler builds them, for the tests that call its functions.
 AGENT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/main.c,$(AGENT_SRC)))
-AGENT_TESTS := $(BUILD)/unit/test_agent $(foreach f,fuzz_agent fuzz_match,$(BUILD)/$f $(BUILD)/replay/$f)
+AGENT_TESTS := $(BUILD)/unit/test_agent $(BUILD)/fuzz_agent $(BUILD)/replay/fuzz_agent
 $(BUILD)/libagent.a: $(AGENT_LIB_OBJ)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
@@ -174,7 +176,7 @@ unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 
 # The agent with sanitizers for its own tests; what prints the kit and a script's items, for shell tests.
-$(BUILD)/burst-agent: $(BUILD)/obj/jobs/agent/main.o $(BUILD)/libagent.a
+$(BUILD)/burst-agent: $(BUILD)/obj/jobs/agent/main.o $(BUILD)/libagent.a $(AGENT_BASE:%.c=$(BUILD)/obj/%.o)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^
 PRINTERS := $(BUILD)/e2e/kit_print $(BUILD)/e2e/script_print
 $(PRINTERS): $(BUILD)/e2e/%: tests/e2e/%.c $(BUILD)/libburst.a

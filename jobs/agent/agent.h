@@ -8,11 +8,11 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/str.h"
 #include "bounds.h"
 #include "env.h"
 #include "place.h"
 #include "sha256.h"
-#include "text.h"
 
 struct segment {
 	char *id, *file;
@@ -75,7 +75,7 @@ struct worker {
 	enum worker_state state;
 	pid_t pid;
 	int in, out, err;
-	struct buf to, line, err_line;
+	struct str to, line, err_line;
 	bool skipping[2]; /* the rest of an overlong log line */
 	char last_words[400];
 	struct part *parts; /* what it holds: one; a continuous worker any number, of any batches */
@@ -124,7 +124,7 @@ struct task {
 	const char *kind; /* "setup", "install"; NULL: none */
 	pid_t pid;
 	int out;
-	struct buf line;
+	struct str line;
 	bool skipping;
 	char tail[1024];
 	char *hash, *build;
@@ -132,7 +132,7 @@ struct task {
 	char *op;     /* `start`: what was asked for */
 	bool keeping; /* the script has done its part; what it left is put onto the volume */
 	bool cancelled;
-	struct buf said; /* by a child of our own */
+	struct str said; /* by a child of our own */
 	int64_t began_ms, until_ms;
 	bool timed_out;
 };
@@ -146,7 +146,7 @@ struct deferred {
 struct client {
 	int fd;
 	bool attached;
-	struct buf in, out;
+	struct str in, out;
 	uint64_t cursor; /* number of the next event to send */
 	bool hello_due, closing;
 };
@@ -179,9 +179,9 @@ struct agent {
 	off_t *offsets; /* of each event in the file, or -1 - offset in `spill` */
 	size_t offsets_cap;
 	off_t events_size;
-	struct buf spill;
+	struct str spill;
 	bool events_dirty;
-	struct buf text; /* the event being written */
+	struct str text; /* the event being written */
 	int64_t largest; /* of the files that workers made */
 	/* what the volume had room for, and for how long that is believed */
 	int64_t room_bytes, room_until_ms;
@@ -221,7 +221,7 @@ struct agent {
 	int sync_turn, sync_next_turn;
 	int64_t alive_ms;
 	int gpu_out, usage_out;
-	struct buf gpu_text, usage_text;
+	struct str gpu_text, usage_text;
 	struct gpu gpus[16];
 	int gpu_count;
 	int64_t gpu_until_ms, usage_mb;

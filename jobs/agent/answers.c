@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "events.h"
 #include "files.h"
@@ -21,7 +22,7 @@ enum {
 	WORKER_PROTOCOL = 2, /* 1 is spoken too */
 };
 
-void say_phases(struct buf *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
+void say_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
 {
 	static const char *const names[] = {"import_s", "read_s", "build_s", "warm_up_s",
 					    "probe_s"};
@@ -31,7 +32,7 @@ void say_phases(struct buf *b, const struct json *line, int64_t unpack_ms, int64
 	if (!phases && !unpack_bytes)
 		return;
 	js_key(b, "phases");
-	buf_char(b, '{');
+	str_addc(b, '{');
 	if (unpack_bytes) {
 		js_real(b, "unpack_s", (double)unpack_ms / 1000);
 		js_int(b, "unpack_bytes", unpack_bytes);
@@ -41,7 +42,7 @@ void say_phases(struct buf *b, const struct json *line, int64_t unpack_ms, int64
 		if (seconds >= 0 && seconds <= PHASE_MOST_S)
 			js_real(b, names[i], seconds);
 	}
-	buf_char(b, '}');
+	str_addc(b, '}');
 }
 
 static void worker_hello(struct agent *a, struct worker *w, const struct json *line)
@@ -51,7 +52,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	if (!error && (protocol < 1 || protocol > WORKER_PROTOCOL))
 		error = "it speaks another protocol";
 	if (error) {
-		char *copy = xcopy(error, strlen(error));
+		char *copy = xstrdup(error);
 		kill_child(w->pid);
 		worker_failed(a, w, copy, json_text(line, "unfit", NULL));
 		free(copy);
@@ -61,7 +62,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	const char *batching = json_text(line, "batching", "none");
 	w->continuous = protocol >= 2 && !strcmp(batching, "continuous");
 	w->state = WORKER_IDLE;
-	struct buf *b = event_begin(a, "worker");
+	struct str *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
 	js_text(b, "state", "ready");
 	size_t from = b->len;
@@ -75,9 +76,9 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	if (gpu && gpu->type == J_TEXT)
 		js_quote(b, gpu->text, gpu->len);
 	else
-		buf_text(b, gpu && gpu->type == J_TRUE ? "true" : "false");
+		str_add(b, gpu && gpu->type == J_TRUE ? "true" : "false");
 	free(w->hello);
-	w->hello = xcopy(b->p + from, b->len - from);
+	w->hello = xstrndup(b->s + from, b->len - from);
 	js_int(b, "load_ms", now_ms(a) - w->began_ms);
 	say_phases(b, line, a->unpack_ms, a->unpack_bytes);
 	event_end(a);
@@ -88,8 +89,8 @@ static void segment_finished(struct agent *a, struct worker *w, const struct seg
 			     const struct part *p, const char *file, const struct json *line)
 {
 	struct job *j = job_add(a, JOB_SEGMENT, s->id);
-	j->batch_id = xcopy(p->batch->id, strlen(p->batch->id));
-	j->name = xcopy(file, strlen(file));
+	j->batch_id = xstrdup(p->batch->id);
+	j->name = xstrdup(file);
 	j->try = s->tries;
 	j->seconds = json_number(line, "seconds", 0);
 	j->rate =
@@ -130,7 +131,7 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 	if (!json_yes(line, "ok"))
 		segment_failed(a, p->batch->id, s->id, s->tries, "worker",
 			       json_text(line, "error", "the worker does not say why"));
-	else if (!file || !path_safe(file))
+	else if (!file || !path_is_safe(file))
 		segment_failed(a, p->batch->id, s->id, s->tries, "mismatch",
 			       "the worker names no file below BURST_OUT");
 	else
@@ -229,17 +230,17 @@ bool worker_read_out(struct agent *a, struct worker *w, int rounds)
 	char part[64 << 10];
 	ssize_t n = -1;
 	while (rounds-- > 0 && (n = read(w->out, part, sizeof(part))) > 0) {
-		buf_add(&w->line, part, (size_t)n);
+		str_addn(&w->line, part, (size_t)n);
 		size_t from = 0;
 		char *nl;
-		while ((nl = memchr(w->line.p + from, '\n', w->line.len - from))) {
-			worker_line(a, w, w->line.p + from, (size_t)(nl - w->line.p) - from);
-			from = (size_t)(nl - w->line.p) + 1;
+		while ((nl = memchr(w->line.s + from, '\n', w->line.len - from))) {
+			worker_line(a, w, w->line.s + from, (size_t)(nl - w->line.s) - from);
+			from = (size_t)(nl - w->line.s) + 1;
 		}
-		buf_drop(&w->line, from);
+		str_drop(&w->line, from);
 		written_over(&w->line, LINE_MAX_BYTES);
 		if (w->line.len > LINE_MAX_BYTES) {
-			event_log(a, w->w, NULL, w->line.p, 200);
+			event_log(a, w->w, NULL, w->line.s, 200);
 			worker_kill(a, w, "garbage");
 			w->line.len = 0;
 		}
@@ -254,7 +255,7 @@ bool worker_read_err(struct agent *a, struct worker *w, int rounds)
 	while (rounds-- > 0 && (n = read(w->err, part, sizeof(part))) > 0) {
 		w->line_ms = now_ms(a);
 		keep_tail(w->last_words, sizeof(w->last_words), part, (size_t)n);
-		buf_add(&w->err_line, part, (size_t)n);
+		str_addn(&w->err_line, part, (size_t)n);
 		log_lines(a, &w->err_line, &w->skipping[1], w->w, NULL);
 	}
 	return n != 0;

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "agent.h"
+#include "base/str.h"
 #include "json.h"
-#include "text.h"
 
 enum {
 	PHASE_MOST_S = 86400, /* of what a worker says of its start */
@@ -16,7 +16,7 @@ enum {
 
 /* What took how long before hello, as the worker says it. Names of other phases, and what no time
  * can be, are left out. Before it comes what the agent did: unpack_bytes 0: nothing. */
-void say_phases(struct buf *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes);
+void say_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes);
 void worker_line(struct agent *a, struct worker *w, const char *line, size_t len);
 
 /* Reads what is there, at most `rounds` pieces. False at the end of the file. */

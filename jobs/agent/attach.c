@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "files.h"
 #include "place.h"
 
@@ -66,7 +67,7 @@ static bool relay(int from, int to)
 {
 	char part[64 << 10];
 	ssize_t n = read(from, part, sizeof(part));
-	return (n < 0 && errno == EINTR) || (n > 0 && write_all(to, part, (size_t)n) == 0);
+	return (n < 0 && errno == EINTR) || (n > 0 && fd_write_all(to, part, (size_t)n) == 0);
 }
 
 int agent_attach(void)

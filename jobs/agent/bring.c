@@ -13,13 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/path.h"
 #include "files.h"
 #include "image.h"
 #include "json.h"
 #include "machine.h"
 #include "packed.h"
 #include "take.h"
-#include "text.h"
 #include "unpack.h"
 
 enum { SAID_MAX = 400 };
@@ -29,7 +30,7 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 	const char *id = strrchr(path, '/');
 	if (!*path)
 		return true;
-	enum taken taken = !id || !path_safe(path) || !is_hash(id + 1)
+	enum taken taken = !id || !path_is_safe(path) || !is_hash(id + 1)
 				   ? TAKEN_MISSING
 				   : tree_take(a->volume_fd, path, id + 1, to, id + 1);
 	if (taken == TAKEN)
@@ -47,14 +48,14 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 /* Whether the image has what an environment leads to: .burst-needs names it, in one line. */
 static bool start_needs(const struct agent *a, const char *hash)
 {
-	char *path = env_path(a, hash), *file = xprintf("%s/.burst-needs", path);
-	struct buf text = {0};
+	char *path = env_path(a, hash), *file = xasprintf("%s/.burst-needs", path);
+	struct str text = {0};
 	bool fine = read_file(file, PATH_MAX, &text) < 0 || !text.len;
 	if (!fine) {
-		text.p[strcspn(text.p, "\n")] = 0;
-		fine = access(text.p, F_OK) == 0;
+		text.s[strcspn(text.s, "\n")] = 0;
+		fine = access(text.s, F_OK) == 0;
 	}
-	buf_free(&text);
+	str_free(&text);
 	free(file);
 	free(path);
 	return fine;
@@ -77,15 +78,16 @@ static void env_tidy(const struct agent *a)
 static bool start_unpack(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
 {
 	char why[WHY_MAX] = "it is in memory, or programs cannot run there";
-	char *path = xprintf("env/%s", hash), *there = xprintf("%s/env/%s", a->place.volume, hash);
-	int64_t began_ms = boot_ms(), bytes = 0;
+	char *path = xasprintf("env/%s", hash),
+	     *there = xasprintf("%s/env/%s", a->place.volume, hash);
+	int64_t began_ms = clock_boot_ms(), bytes = 0;
 	env_tidy(a);
 	bool fits = disk_fits(a->env_root),
 	     fine = fits &&
 		    archive_take(a->volume_fd, path, there, id, a->env_fd, hash, &bytes, why) == 0;
 	if (fine)
 		snprintf(said, SAID_MAX, "unpacked %lld %lld",
-			 (long long)MAX(boot_ms() - began_ms, (int64_t)1),
+			 (long long)MAX(clock_boot_ms() - began_ms, (int64_t)1),
 			 (long long)MAX(bytes, (int64_t)1));
 	else
 		snprintf(said, SAID_MAX,
@@ -101,7 +103,8 @@ static bool start_unpack(struct agent *a, const char *hash, const char *id, char
  * since it may hold its own path. */
 static bool start_use_in_place(struct agent *a, const char *hash, const char *id)
 {
-	char *path = xprintf("env/%s", hash), *there = xprintf("%s/env/%s", a->place.volume, hash);
+	char *path = xasprintf("env/%s", hash),
+	     *there = xasprintf("%s/env/%s", a->place.volume, hash);
 	enum taken taken = !name_safe(hash) || !is_hash(id) ? TAKEN_MISSING
 							    : tree_compare(a->volume_fd, path, id);
 	bool fine = taken == TAKEN &&
@@ -119,7 +122,7 @@ static bool start_use_in_place(struct agent *a, const char *hash, const char *id
  * may be running from it. */
 static bool start_bring(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
 {
-	char *known = xprintf("%s %s", hash, id);
+	char *known = xasprintf("%s %s", hash, id);
 	struct stat st;
 	bool here = a->unpacked && !strcmp(a->unpacked, known);
 	bool in_place = !a->env_root || !name_safe(hash) || !is_hash(id) ||
@@ -147,7 +150,7 @@ int start_check(struct agent *a)
 	const struct json *op = json_read(&doc, a->task.op, strlen(a->task.op));
 	const char *hash = json_text(op, "env_hash", ""), *id = json_text(op, "env_tree", ""),
 		   *image = json_text(op, "env_image", "");
-	char *dir = xprintf("tree/%d", a->starts + 1);
+	char *dir = xasprintf("tree/%d", a->starts + 1);
 	int to = open_folder(a->disk_fd, dir, true);
 	bool fine = to >= 0;
 	if (!fine)

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "bounds.h"
 #include "disk.h"
 #include "events.h"
@@ -16,26 +17,25 @@
 #include "json.h"
 #include "ops.h"
 #include "stop.h"
-#include "text.h"
 #include "tick.h"
 
 void client_close(struct client *c)
 {
 	close_fd(&c->fd);
-	buf_free(&c->in);
-	buf_free(&c->out);
+	str_free(&c->in);
+	str_free(&c->out);
 	*c = (struct client){.fd = -1};
 }
 
 static void client_write(struct client *c)
 {
 	while (c->fd >= 0 && c->out.len) {
-		ssize_t n = write(c->fd, c->out.p, c->out.len);
+		ssize_t n = write(c->fd, c->out.s, c->out.len);
 		if (n <= 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0)
 			return client_close(c);
-		buf_drop(&c->out, (size_t)n);
+		str_drop(&c->out, (size_t)n);
 	}
 }
 
@@ -49,7 +49,7 @@ static void run_take(struct agent *a, const char *run)
 	close_fd(&a->events);
 	close_fd(&a->dir_fd);
 	free(a->run);
-	a->run = xcopy(run, strlen(run));
+	a->run = xstrdup(run);
 	a->next = 0;
 	a->events_size = 0;
 	a->spill.len = 0;
@@ -90,8 +90,8 @@ static void client_lines(struct agent *a, struct client *c)
 	size_t from = 0;
 	char *nl;
 	while (c->fd >= 0 && !c->closing && !c->hello_due && c->in.len > from &&
-	       (nl = memchr(c->in.p + from, '\n', c->in.len - from))) {
-		const char *line = c->in.p + from;
+	       (nl = memchr(c->in.s + from, '\n', c->in.len - from))) {
+		const char *line = c->in.s + from;
 		size_t len = (size_t)(nl - line);
 		from += len + 1;
 		if (!c->attached)
@@ -100,8 +100,8 @@ static void client_lines(struct agent *a, struct client *c)
 			obey(a, line, len);
 	}
 	if (c->fd >= 0)
-		buf_drop(&c->in, from);
-	if (c->in.len > LINE_MAX_BYTES && !memchr(c->in.p, '\n', c->in.len))
+		str_drop(&c->in, from);
+	if (c->in.len > LINE_MAX_BYTES && !memchr(c->in.s, '\n', c->in.len))
 		c->closing = true;
 }
 
@@ -112,7 +112,7 @@ void client_read(struct client *c)
 		return;
 	ssize_t n = read(c->fd, part, sizeof(part));
 	if (n > 0)
-		buf_add(&c->in, part, (size_t)n);
+		str_addn(&c->in, part, (size_t)n);
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		client_close(c);
 }

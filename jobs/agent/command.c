@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "env.h"
 #include "files.h"
@@ -18,7 +19,6 @@
 #include "process.h"
 #include "queue.h"
 #include "room.h"
-#include "text.h"
 #include "todo.h"
 #include "users.h"
 
@@ -47,17 +47,17 @@ void command_free(struct command *c)
 void command_start(struct agent *a, struct worker *w)
 {
 	struct segment *s = &w->parts->batch->seg[w->parts->at[0]];
-	struct command *c = xalloc(sizeof(*c));
+	struct command *c = xcalloc(1, sizeof(*c));
 	struct env env = env_copy(&a->place.env);
 	char number[24];
 	int out = -1;
 	w->command = c;
-	c->id = xcopy(s->id, strlen(s->id));
+	c->id = xstrdup(s->id);
 	c->try = s->tries;
-	c->dir = xprintf("%s/work/segment.%s", a->disk, s->id);
+	c->dir = xasprintf("%s/work/segment.%s", a->disk, s->id);
 	c->notify = -1;
 	remove_at(AT_FDCWD, c->dir);
-	char *log = xprintf("%s.log", s->id);
+	char *log = xasprintf("%s.log", s->id);
 	c->log_fd =
 		openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	free(log);
@@ -98,12 +98,12 @@ static bool command_read(struct agent *a, struct worker *w, int rounds)
 		w->line_ms = now_ms(a);
 		keep_tail(w->last_words, sizeof(w->last_words), part, (size_t)n);
 		if (c->log_fd >= 0 && c->log_bytes < COMMAND_LOG_MAX &&
-		    write_all(c->log_fd, part, (size_t)n) < 0) {
+		    fd_write_all(c->log_fd, part, (size_t)n) < 0) {
 			close_fd(&c->log_fd);
 			check_volume(a);
 		}
 		c->log_bytes += n;
-		buf_add(&w->line, part, (size_t)n);
+		str_addn(&w->line, part, (size_t)n);
 		log_lines(a, &w->line, &w->skipping[0], w->w, c->id);
 	}
 	return n != 0;
@@ -124,11 +124,11 @@ static void command_words(struct worker *w, struct job *j)
 {
 	const char *words = last_line(w->last_words);
 	if (j->code == 137 && w->killed_for)
-		j->name = xprintf("it was silent for too long and was ended");
+		j->name = xasprintf("it was silent for too long and was ended");
 	else if (j->code == 137)
-		j->name = xprintf("it was killed, perhaps for want of memory");
+		j->name = xasprintf("it was killed, perhaps for want of memory");
 	else
-		j->name = xprintf("exit status %d%s%s", j->code, *words ? ": " : "", words);
+		j->name = xasprintf("exit status %d%s%s", j->code, *words ? ": " : "", words);
 }
 
 static void command_finish(struct agent *a, struct worker *w)
@@ -136,15 +136,15 @@ static void command_finish(struct agent *a, struct worker *w)
 	struct command *c = w->command;
 	struct batch *b = w->parts->batch;
 	if (w->line.len && !w->skipping[0])
-		event_log(a, w->w, c->id, w->line.p, w->line.len);
+		event_log(a, w->w, c->id, w->line.s, w->line.len);
 	if (c->log_fd >= 0)
 		fsync(c->log_fd);
 	close_fd(&c->notify);
 	scan_folder(a, c, "", true);
 	struct job *j = job_add(a, JOB_COMMAND, c->id);
 	struct segment *s = &b->seg[w->parts->at[0]];
-	j->batch_id = xcopy(b->id, strlen(b->id));
-	j->dir = xcopy(c->dir, strlen(c->dir));
+	j->batch_id = xstrdup(b->id);
+	j->dir = xstrdup(c->dir);
 	j->try = c->try;
 	j->code = c->code;
 	j->ms = now_ms(a) - w->began_ms;

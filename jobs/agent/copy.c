@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "files.h"
 #include "listing.h"
 #include "machine.h"
-#include "text.h"
 
 static int copy_bytes(int from, int to)
 {
@@ -28,11 +28,11 @@ static int copy_bytes(int from, int to)
 		if (n < 0)
 			break;
 	}
-	char *part = xalloc(SLICE);
+	char *part = xcalloc(1, SLICE);
 	ssize_t n;
 	int failed = 0;
 	while (!failed && (n = read(from, part, SLICE)) != 0)
-		failed = n < 0 ? errno != EINTR : write_all(to, part, (size_t)n) < 0;
+		failed = n < 0 ? errno != EINTR : fd_write_all(to, part, (size_t)n) < 0;
 	free(part);
 	return failed ? -1 : 0;
 }

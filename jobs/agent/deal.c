@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "answers.h"
+#include "base/str.h"
 #include "command.h"
 #include "events.h"
 #include "held.h"
@@ -17,7 +18,6 @@
 #include "lines.h"
 #include "process.h"
 #include "queue.h"
-#include "text.h"
 #include "worker.h"
 
 enum {
@@ -53,7 +53,7 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 	bool shrinks = w->parts ? oom && in_flight(w) > 1 : w->said_oom;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	worker_close(w);
-	struct buf *b = event_begin(a, "worker");
+	struct str *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
 	js_text(b, "state", "exited");
 	js_int(b, "code", code);
@@ -64,7 +64,7 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 		return;
 	if (!shrinks)
 		w->in_row++;
-	char *copy = xcopy(words, strlen(words));
+	char *copy = xstrdup(words);
 	worker_restart_or_fail(a, w, *copy ? copy : reason);
 	free(copy);
 }
@@ -132,7 +132,7 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 	for (size_t i = 0; i < p->n; i++)
 		b->seg[p->at[i]].tries++;
 	if (!told) {
-		struct buf *e = event_begin(a, "batch");
+		struct str *e = event_begin(a, "batch");
 		js_text(e, "id", b->id);
 		js_text(e, "state", "started");
 		js_int(e, "w", w->w);
@@ -141,15 +141,15 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 	}
 	if (a->command)
 		return;
-	buf_char(&w->to, '{');
+	str_addc(&w->to, '{');
 	js_text(&w->to, "batch", b->id);
 	js_key(&w->to, "segments");
-	buf_char(&w->to, '[');
+	str_addc(&w->to, '[');
 	for (size_t i = 0; i < p->n; i++) {
 		js_key(&w->to, NULL);
-		buf_text(&w->to, b->seg[p->at[i]].task);
+		str_add(&w->to, b->seg[p->at[i]].task);
 	}
-	buf_text(&w->to, "]}\n");
+	str_add(&w->to, "]}\n");
 	worker_write(w);
 }
 

@@ -8,25 +8,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "bounds.h"
 #include "env.h"
 #include "files.h"
 #include "machine.h"
-#include "text.h"
 #include "users.h"
 
 bool run_folder(struct agent *a)
 {
-	char *path = xprintf("runs/%s/%s", a->run, a->attempt);
+	char *path = xasprintf("runs/%s/%s", a->run, a->attempt);
 	free(a->dir);
-	a->dir = xprintf("%s/%s", a->place.volume, path);
+	a->dir = xasprintf("%s/%s", a->place.volume, path);
 	a->dir_fd = a->volume_fd < 0 ? -1 : open_folder(a->volume_fd, path, true);
 	bool fine = a->dir_fd >= 0 && faccessat(a->dir_fd, ".", W_OK, 0) == 0;
 	free(path);
 	if (!fine) {
 		close_fd(&a->dir_fd);
 		free(a->dir);
-		a->dir = xprintf("%s/out", a->place.home);
+		a->dir = xasprintf("%s/out", a->place.home);
 		mkdirs(a->dir, 0755);
 		a->dir_fd = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
@@ -55,13 +55,13 @@ static char *disk_find(const struct agent *a)
 	if (is_container(a) && !disk_fits(a->place.home))
 		for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 			struct stat st;
-			char *path = xprintf("%s/burst-%s", others[i], a->attempt);
+			char *path = xasprintf("%s/burst-%s", others[i], a->attempt);
 			if (disk_fits(others[i]) && (mkdir(path, 0711) == 0 || errno == EEXIST) &&
 			    lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
 				return path;
 			free(path);
 		}
-	return xcopy(a->place.home, strlen(a->place.home));
+	return xstrdup(a->place.home);
 }
 
 void serve_disk(struct agent *a)
@@ -74,7 +74,7 @@ void serve_disk(struct agent *a)
 		       {"home", WORKER_UID, 0700},
 		       {"setup-home", SETUP_UID, 0700}};
 	a->disk = disk_find(a);
-	a->out_dir = xprintf("%s/work/out", a->disk);
+	a->out_dir = xasprintf("%s/work/out", a->disk);
 	a->disk_fd = open(a->disk, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (a->disk_fd < 0)
 		return;

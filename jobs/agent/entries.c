@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "files.h"
 #include "sha256.h"
-#include "text.h"
 
 static void tree_forget_parent(struct tar *t)
 {
@@ -33,7 +33,7 @@ static int tree_parent(struct tar *t, const char **name)
 		return t->parent;
 	tree_forget_parent(t);
 	t->parent = open_parent(t->root, t->path, true, name);
-	t->parent_path = xcopy(t->path, len);
+	t->parent_path = xstrndup(t->path, len);
 	if (t->parent < 0)
 		tar_error(t, "%s: %s", t->path,
 			  errno == ELOOP || errno == ENOTDIR ? "a part of it is no folder"
@@ -81,7 +81,7 @@ static int tree_file(struct tar *t)
 	for (int64_t left = t->size; left > 0 && !failed;) {
 		char *p;
 		size_t n = tar_some(t, (size_t)MIN(left, (int64_t)SLICE), &p);
-		failed = n ? write_all(fd, p, n) : tar_error(t, "the stream ended early");
+		failed = n ? fd_write_all(fd, p, n) : tar_error(t, "the stream ended early");
 		sha_add(&sha, p, n);
 		left -= (int64_t)n;
 	}
@@ -241,7 +241,7 @@ int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct 
 			  .listing = listing,
 			  .parent = -1,
 			  .first = true,
-			  .room = xalloc(SLICE / 4)};
+			  .room = xcalloc(1, SLICE / 4)};
 	int more;
 	while ((more = tar_next(t)) == 1)
 		if (tree_entry(t) < 0) {

@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "base/str.h"
 
 void env_set(struct env *env, const char *name, const char *value)
 {
 	size_t len = strlen(name);
-	char *pair = xprintf("%s=%s", name, value);
+	char *pair = xasprintf("%s=%s", name, value);
 	for (size_t i = 0; i < env->count; i++)
 		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=') {
 			free(env->list[i]);
 			env->list[i] = pair;
 			return;
 		}
-	env->list = xresize(env->list, (env->count + 2) * sizeof(char *));
+	env->list = xrealloc(env->list, (env->count + 2) * sizeof(char *));
 	env->list[env->count++] = pair;
 	env->list[env->count] = NULL;
 }
@@ -42,33 +42,34 @@ void env_free(struct env *env)
 
 struct env env_copy(const struct env *from)
 {
-	struct env to = {.list = xalloc((from->count + 1) * sizeof(char *)), .count = from->count};
+	struct env to = {.list = xcalloc(1, (from->count + 1) * sizeof(char *)),
+			 .count = from->count};
 	for (size_t i = 0; i < from->count; i++)
-		to.list[i] = xcopy(from->list[i], strlen(from->list[i]));
+		to.list[i] = xstrdup(from->list[i]);
 	return to;
 }
 
 /* One word in shell quoting ('..', "..", \x and plain, put together); stops at the end of the line.
  */
-static const char *shell_word(const char *p, struct buf *out)
+static const char *shell_word(const char *p, struct str *out)
 {
 	while (*p && *p != '\n') {
 		if (*p == '\'') {
 			const char *close = strchr(p + 1, '\'');
 			if (!close)
 				return p + strlen(p);
-			buf_add(out, p + 1, (size_t)(close - p - 1));
+			str_addn(out, p + 1, (size_t)(close - p - 1));
 			p = close + 1;
 		} else if (*p == '"') {
 			for (p++; *p && *p != '"'; p++) {
 				if (*p == '\\' && p[1] && strchr("\"\\$`", p[1]))
 					p++;
-				buf_char(out, *p);
+				str_addc(out, *p);
 			}
 			p += *p == '"';
 		} else {
 			p += *p == '\\' && p[1];
-			buf_char(out, *p++);
+			str_addc(out, *p++);
 		}
 	}
 	return p;
@@ -86,16 +87,16 @@ void env_parse(struct env *env, const char *text)
 			p += strcspn(p, "\n");
 			continue;
 		}
-		char *name = xcopy(p, n);
-		struct buf value = {0};
+		char *name = xstrndup(p, n);
+		struct str value = {0};
 		p = shell_word(p + n + 1, &value);
 		bool open = true;
 		for (size_t i = 0; i < ARRAY_LEN(closed); i++)
 			open = open && strcmp(name, closed[i]);
 		if (open)
-			env_set(env, name, buf_str(&value));
+			env_set(env, name, str_text(&value));
 		free(name);
-		buf_free(&value);
+		str_free(&value);
 	}
 }
 

@@ -26,7 +26,7 @@ void events_index(struct agent *a, off_t offset)
 {
 	if (a->next == a->offsets_cap) {
 		a->offsets_cap = a->offsets_cap ? a->offsets_cap * 2 : 256;
-		a->offsets = xresize(a->offsets, a->offsets_cap * sizeof(off_t));
+		a->offsets = xrealloc(a->offsets, a->offsets_cap * sizeof(off_t));
 	}
 	a->offsets[a->next++] = offset;
 }
@@ -38,7 +38,7 @@ void events_open(struct agent *a)
 		openat(a->dir_fd, "events.jsonl", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (a->events < 0)
 		return;
-	char *part = xalloc(SLICE);
+	char *part = xcalloc(1, SLICE);
 	off_t at = 0, line = 0;
 	ssize_t n;
 	while ((n = pread(a->events, part, SLICE, at)) > 0) {
@@ -62,11 +62,11 @@ void events_sync(struct agent *a)
 	a->events_dirty = false;
 }
 
-struct buf *event_begin(struct agent *a, const char *name)
+struct str *event_begin(struct agent *a, const char *name)
 {
 	a->text.len = 0;
-	buf_printf(&a->text, "{\"n\":%llu,\"t\":%lld", (unsigned long long)a->next,
-		   (long long)now_ms(a));
+	str_addf(&a->text, "{\"n\":%llu,\"t\":%lld", (unsigned long long)a->next,
+		 (long long)now_ms(a));
 	js_text(&a->text, "ev", name);
 	return &a->text;
 }
@@ -75,7 +75,7 @@ static int events_append(struct agent *a)
 {
 	size_t done = 0;
 	while (a->events >= 0 && done < a->text.len) {
-		ssize_t n = pwrite(a->events, a->text.p + done, a->text.len - done,
+		ssize_t n = pwrite(a->events, a->text.s + done, a->text.len - done,
 				   a->events_size + (off_t)done);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -88,7 +88,7 @@ static int events_append(struct agent *a)
 
 void event_end(struct agent *a)
 {
-	buf_text(&a->text, "}\n");
+	str_add(&a->text, "}\n");
 	if (events_append(a) == 0) {
 		events_index(a, a->events_size);
 		a->events_size += (off_t)a->text.len;
@@ -103,7 +103,7 @@ void event_end(struct agent *a)
 		saved = errno;
 	close_fd(&a->events);
 	events_index(a, -1 - (off_t)a->spill.len);
-	buf_add(&a->spill, a->text.p, a->text.len);
+	str_addn(&a->spill, a->text.s, a->text.len);
 	if (first)
 		fatal(a, "the event log cannot be written: %s", strerror(saved));
 }
@@ -116,10 +116,10 @@ struct client *attached_client(struct agent *a)
 	return NULL;
 }
 
-struct buf *say_begin(struct agent *a, const char *name)
+struct str *say_begin(struct agent *a, const char *name)
 {
 	a->text.len = 0;
-	buf_printf(&a->text, "{\"t\":%lld", (long long)now_ms(a));
+	str_addf(&a->text, "{\"t\":%lld", (long long)now_ms(a));
 	js_text(&a->text, "ev", name);
 	return &a->text;
 }
@@ -127,9 +127,9 @@ struct buf *say_begin(struct agent *a, const char *name)
 void say_end(struct agent *a)
 {
 	struct client *c = attached_client(a);
-	buf_text(&a->text, "}\n");
+	str_add(&a->text, "}\n");
 	if (c && !c->hello_due && c->out.len < OUT_MAX)
-		buf_add(&c->out, a->text.p, a->text.len);
+		str_addn(&c->out, a->text.s, a->text.len);
 }
 
 void say_error(struct agent *a, const char *error)
@@ -143,8 +143,8 @@ void events_send(struct agent *a, struct client *c)
 	while (c->attached && !c->hello_due && c->out.len < OUT_LOW && c->cursor < a->next) {
 		off_t at = a->offsets[c->cursor];
 		if (at < 0) {
-			const char *line = a->spill.p + (-1 - at);
-			buf_add(&c->out, line, (size_t)(strchr(line, '\n') + 1 - line));
+			const char *line = a->spill.s + (-1 - at);
+			str_addn(&c->out, line, (size_t)(strchr(line, '\n') + 1 - line));
 			c->cursor++;
 			continue;
 		}
@@ -157,15 +157,16 @@ void events_send(struct agent *a, struct client *c)
 		size_t len = (size_t)(end - at);
 		int fd = a->events >= 0 ? dup(a->events)
 					: openat(a->dir_fd, "events.jsonl", O_RDONLY | O_CLOEXEC);
-		buf_room(&c->out, len);
-		ssize_t n = fd < 0 ? -1 : pread(fd, c->out.p + c->out.len, len, at);
+		char *lines = xmalloc(len);
+		ssize_t n = fd < 0 ? -1 : pread(fd, lines, len, at);
 		close_fd(&fd);
-		if (n != (ssize_t)len) {
+		if (n == (ssize_t)len)
+			str_addn(&c->out, lines, len);
+		else
 			c->closing = true; /* the volume does not give back what it took */
+		free(lines);
+		if (c->closing)
 			return;
-		}
-		c->out.len += len;
-		c->out.p[c->out.len] = 0;
 		c->cursor = upto;
 	}
 }

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "agent.h"
-#include "text.h"
+#include "base/str.h"
 
 void events_index(struct agent *a, off_t offset);
 
@@ -14,10 +14,10 @@ void events_index(struct agent *a, off_t offset);
  * exist. */
 void events_open(struct agent *a);
 void events_sync(struct agent *a);
-struct buf *event_begin(struct agent *a, const char *name);
+struct str *event_begin(struct agent *a, const char *name);
 void event_end(struct agent *a);
 struct client *attached_client(struct agent *a);
-struct buf *say_begin(struct agent *a, const char *name);
+struct str *say_begin(struct agent *a, const char *name);
 
 /* Unnumbered: for who listens now, never kept. */
 void say_end(struct agent *a);

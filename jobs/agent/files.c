@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 
 void close_fd(int *fd)
@@ -18,21 +19,6 @@ void close_fd(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
-}
-
-int write_all(int fd, const void *bytes, size_t len)
-{
-	const char *p = bytes;
-	while (len) {
-		ssize_t n = write(fd, p, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -1;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
 }
 
 bool path_inside(const char *path)
@@ -51,40 +37,14 @@ bool path_inside(const char *path)
 	return true;
 }
 
-/* Control characters, those of Unicode, and marks that turn the direction of what is read. */
-static bool char_hostile(const unsigned char *p, size_t n)
-{
-	if (n == 1)
-		return p[0] < 0x20 || p[0] == 0x7f;
-	if (n == 2)
-		return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c);
-	if (n != 3 || p[0] != 0xe2)
-		return false;
-	return (p[1] == 0x80 && (p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
-	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
-}
-
-bool path_safe(const char *path)
-{
-	size_t len = strlen(path);
-	for (size_t i = 0; i < len;) {
-		const unsigned char *p = (const unsigned char *)path + i;
-		size_t n = utf8_at(p, len - i);
-		if (!n || char_hostile(p, n) || *p == '\\')
-			return false;
-		i += n;
-	}
-	return len <= 1024 && path_inside(path);
-}
-
 bool name_safe(const char *name)
 {
-	return path_safe(name) && !strchr(name, '/') && strlen(name) <= 200;
+	return path_is_safe(name) && !strchr(name, '/') && strlen(name) <= 200;
 }
 
 int mkdirs(const char *path, mode_t mode)
 {
-	char *copy = xcopy(path, strlen(path));
+	char *copy = xstrdup(path);
 	for (char *p = copy + 1; *p; p++) {
 		if (*p != '/')
 			continue;
@@ -184,9 +144,9 @@ int remove_at(int dir, const char *name)
 
 int write_beside(const char *path, const char *text, mode_t mode)
 {
-	char *temp = xprintf("%s.new", path);
+	char *temp = xasprintf("%s.new", path);
 	int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
-	int failed = fd < 0 || write_all(fd, text, strlen(text)) < 0;
+	int failed = fd < 0 || fd_write_all(fd, text, strlen(text)) < 0;
 	if (fd >= 0)
 		close(fd);
 	if (!failed)
@@ -195,7 +155,7 @@ int write_beside(const char *path, const char *text, mode_t mode)
 	return failed ? -1 : 0;
 }
 
-int read_file(const char *path, size_t most, struct buf *out)
+int read_file(const char *path, size_t most, struct str *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -203,7 +163,7 @@ int read_file(const char *path, size_t most, struct buf *out)
 	char part[4096];
 	ssize_t n;
 	while (out->len < most && (n = read(fd, part, MIN(sizeof(part), most - out->len))) > 0)
-		buf_add(out, part, (size_t)n);
+		str_addn(out, part, (size_t)n);
 	close(fd);
 	return 0;
 }
@@ -213,7 +173,7 @@ bool is_hash(const char *text)
 	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-int read_all(int fd, size_t most, struct buf *out)
+int read_all(int fd, size_t most, struct str *out)
 {
 	char part[64 << 10];
 	ssize_t n;
@@ -224,7 +184,7 @@ int read_all(int fd, size_t most, struct buf *out)
 			return -1;
 		if (out->len + (size_t)n > most)
 			return errno = EBADMSG, -1;
-		buf_add(out, part, (size_t)n);
+		str_addn(out, part, (size_t)n);
 	}
 	return 0;
 }
@@ -248,7 +208,7 @@ void set_aside(int root, const char *path)
 {
 	const char *name;
 	int dir = open_parent(root, path, false, &name);
-	char *aside = xprintf(".%s.gone.%d", name, getpid());
+	char *aside = xasprintf(".%s.gone.%d", name, getpid());
 	if (dir >= 0 && renameat(dir, name, dir, aside) == 0)
 		remove_at(dir, aside);
 	close_fd(&dir);

@@ -9,17 +9,13 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "text.h"
+#include "base/str.h"
 
 void close_fd(int *fd);
-int write_all(int fd, const void *bytes, size_t len);
 
 /* A relative name that stays in its folder: no "..", ".", empty part or leading '/'. */
 bool path_inside(const char *path);
 
-/* And it cannot confuse a terminal, a shell or a reader of JSON: what burst takes for a safe path,
- * and no other. */
-bool path_safe(const char *path);
 bool name_safe(const char *name);
 int mkdirs(const char *path, mode_t mode);
 
@@ -40,9 +36,9 @@ int remove_inside(int fd);
 /* A file or a whole tree; links are removed, not followed. 0 also when there was nothing. */
 int remove_at(int dir, const char *name);
 int write_beside(const char *path, const char *text, mode_t mode);
-int read_file(const char *path, size_t most, struct buf *out);
+int read_file(const char *path, size_t most, struct str *out);
 bool is_hash(const char *text);
-int read_all(int fd, size_t most, struct buf *out);
+int read_all(int fd, size_t most, struct str *out);
 int pread_all(int fd, char *to, size_t len, int64_t offset);
 
 /* What goes from under its name at once and is removed afterwards, here. */

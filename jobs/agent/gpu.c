@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "events.h"
 #include "files.h"
 #include "json.h"
@@ -60,7 +61,7 @@ void usage_line(struct agent *a, const char *line)
 	a->usage_mb += MIN(MAX(atoll(comma + 1), (long long)0), (long long)1 << 32);
 	if (++a->usage_cards < MAX(a->gpu_count, 1))
 		return;
-	struct buf *b = say_begin(a, "usage");
+	struct str *b = say_begin(a, "usage");
 	js_int(b, "gpu", a->usage_percent / a->usage_cards);
 	js_int(b, "memory_mb", a->usage_mb);
 	say_end(a);
@@ -68,16 +69,16 @@ void usage_line(struct agent *a, const char *line)
 	a->usage_mb = 0;
 }
 
-void gpu_read(struct agent *a, int *fd, struct buf *b, void (*take)(struct agent *, const char *))
+void gpu_read(struct agent *a, int *fd, struct str *b, void (*take)(struct agent *, const char *))
 {
 	char part[4096], *nl;
 	ssize_t n = *fd < 0 ? -1 : read(*fd, part, sizeof(part));
 	if (n > 0)
-		buf_add(b, part, (size_t)n);
-	while (b->len && (nl = memchr(b->p, '\n', b->len))) {
+		str_addn(b, part, (size_t)n);
+	while (b->len && (nl = memchr(b->s, '\n', b->len))) {
 		*nl = 0;
-		take(a, b->p);
-		buf_drop(b, (size_t)(nl - b->p) + 1);
+		take(a, b->s);
+		str_drop(b, (size_t)(nl - b->s) + 1);
 	}
 	if (b->len > sizeof(part))
 		b->len = 0;

@@ -3,7 +3,7 @@
 #define BURST_JOBS_AGENT_GPU_H
 
 #include "agent.h"
-#include "text.h"
+#include "base/str.h"
 
 void gpu_ask(struct agent *a);
 void gpu_line(struct agent *a, const char *line);
@@ -11,7 +11,7 @@ void gpu_line(struct agent *a, const char *line);
 /* Several cards: the mean of their use, the sum of their memory. A round ends when as many lines
  * came as there are cards. */
 void usage_line(struct agent *a, const char *line);
-void gpu_read(struct agent *a, int *fd, struct buf *b, void (*take)(struct agent *, const char *));
+void gpu_read(struct agent *a, int *fd, struct str *b, void (*take)(struct agent *, const char *));
 
 /* What the card does matters only while workers use it. */
 void usage_look(struct agent *a);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "queue.h"
-#include "text.h"
 
 size_t part_open(const struct part *p)
 {
@@ -58,7 +58,7 @@ struct part *worker_leave(const struct agent *a, struct worker *w, struct batch 
 		if (p->batch != b)
 			continue;
 		worker_drop(a, w, p);
-		all = xresize(all, sizeof(*all) + (all->n + p->n) * sizeof(size_t));
+		all = xrealloc(all, sizeof(*all) + (all->n + p->n) * sizeof(size_t));
 		memcpy(all->at + all->n, p->at, p->n * sizeof(size_t));
 		all->n += p->n;
 		all->kills = MAX(all->kills, p->kills);

@@ -17,53 +17,53 @@ enum {
 	PROTOCOL = 1, /* with clients */
 };
 
-void say_gpus(struct agent *a, struct buf *b)
+void say_gpus(struct agent *a, struct str *b)
 {
 	js_key(b, "gpus");
-	buf_char(b, '[');
+	str_addc(b, '[');
 	for (int i = 0; i < a->gpu_count; i++) {
 		js_key(b, NULL);
-		buf_char(b, '{');
+		str_addc(b, '{');
 		js_text(b, "name", a->gpus[i].name);
 		js_int(b, "memory_mb", a->gpus[i].memory_mb);
-		buf_char(b, '}');
+		str_addc(b, '}');
 	}
-	buf_char(b, ']');
+	str_addc(b, ']');
 }
 
 void read_switch(struct agent *a, char *to, size_t room)
 {
-	char *file = xprintf("%s/switch", a->place.home);
-	struct buf text = {0};
+	char *file = xasprintf("%s/switch", a->place.home);
+	struct str text = {0};
 	if (read_file(file, room - 1, &text) == 0 && text.len)
-		text.p[strcspn(text.p, "\n")] = 0;
-	snprintf(to, room, "%s", buf_str(&text));
-	buf_free(&text);
+		text.s[strcspn(text.s, "\n")] = 0;
+	snprintf(to, room, "%s", str_text(&text));
+	str_free(&text);
 	free(file);
 }
 
 /* What a client that comes back needs: how many workers stand, and which segments are in their
  * hands. */
-static void say_work(const struct agent *a, struct buf *b)
+static void say_work(const struct agent *a, struct str *b)
 {
 	int standing = 0;
 	for (int i = 0; i < a->worker_count; i++)
 		standing += a->workers[i].state != WORKER_FAILED;
 	js_int(b, "workers", standing);
 	js_key(b, "running");
-	buf_char(b, '[');
+	str_addc(b, '[');
 	for (const struct batch *q = a->queue; q; q = q->next)
 		for (size_t i = 0; q->begun && i < q->n; i++)
 			if (!q->seg[i].settled)
 				js_text(b, NULL, q->seg[i].id);
-	buf_char(b, ']');
+	str_addc(b, ']');
 }
 
 void say_hello(struct agent *a, struct client *c)
 {
 	c->hello_due = false;
 	read_switch(a, a->switch_line, sizeof(a->switch_line));
-	struct buf *b = say_begin(a, "hello");
+	struct str *b = say_begin(a, "hello");
 	js_text(b, "agent", BURST_VERSION);
 	js_int(b, "protocol", PROTOCOL);
 	js_text(b, "run", a->run);
@@ -81,6 +81,6 @@ void say_hello(struct agent *a, struct client *c)
 	js_bool(b, "separate", a->separate);
 	say_work(a, b);
 	say_image(a, b);
-	buf_text(b, "}\n");
-	buf_add(&c->out, b->p, b->len);
+	str_add(b, "}\n");
+	str_addn(&c->out, b->s, b->len);
 }

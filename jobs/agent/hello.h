@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 #include "agent.h"
-#include "text.h"
+#include "base/str.h"
 
-void say_gpus(struct agent *a, struct buf *b);
+void say_gpus(struct agent *a, struct str *b);
 void read_switch(struct agent *a, char *to, size_t room);
 void say_hello(struct agent *a, struct client *c);
 

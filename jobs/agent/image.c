@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "env.h"
 #include "files.h"
 #include "json.h"
@@ -36,37 +37,37 @@ enum { IMAGE_ENVS_MOST = 32 };
 char *image_path(const struct agent *a, const char *key)
 {
 	const char *image = env_get(&a->place.env, "BURST_IMAGE", getenv("BURST_IMAGE"));
-	return xprintf("%s/env/%s", image && *image ? image : IMAGE_DIR, key);
+	return xasprintf("%s/env/%s", image && *image ? image : IMAGE_DIR, key);
 }
 
 bool image_has(const struct agent *a, const char *key)
 {
-	struct buf text = {0};
+	struct str text = {0};
 	struct stat st;
-	char *path = image_path(a, key), *file = xprintf("%s/.burst-key", path);
+	char *path = image_path(a, key), *file = xasprintf("%s/.burst-key", path);
 	bool there = is_hash(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
 		     (st.st_uid == 0 || st.st_uid == getuid()) &&
-		     read_file(file, 100, &text) == 0 && !strncmp(buf_str(&text), key, 64);
-	buf_free(&text);
+		     read_file(file, 100, &text) == 0 && !strncmp(str_text(&text), key, 64);
+	str_free(&text);
 	free(file);
 	free(path);
 	return there;
 }
 
-void say_image(const struct agent *a, struct buf *b)
+void say_image(const struct agent *a, struct str *b)
 {
 	char *path = image_path(a, "");
 	DIR *d = opendir(path);
 	struct dirent *e;
 	int count = 0;
 	js_key(b, "image_envs");
-	buf_char(b, '[');
+	str_addc(b, '[');
 	while (d && count < IMAGE_ENVS_MOST && (e = readdir(d)))
 		if (image_has(a, e->d_name)) {
 			js_text(b, NULL, e->d_name);
 			count++;
 		}
-	buf_char(b, ']');
+	str_addc(b, ']');
 	if (d)
 		closedir(d);
 	free(path);

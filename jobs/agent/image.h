@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "agent.h"
-#include "text.h"
+#include "base/str.h"
 
 /* Which Python the image has, as its program is called behind all links ("python3.11"): an
  * environment holds for one alone. "": none. Nothing is run for it. */
@@ -16,6 +16,6 @@ char *image_path(const struct agent *a, const char *key);
 
 /* Complete, and made by who could have changed this image anyway. */
 bool image_has(const struct agent *a, const char *key);
-void say_image(const struct agent *a, struct buf *b);
+void say_image(const struct agent *a, struct str *b);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "events.h"
 #include "files.h"
@@ -21,7 +22,6 @@
 #include "room.h"
 #include "sha256.h"
 #include "sync.h"
-#include "text.h"
 #include "todo.h"
 
 enum {
@@ -69,7 +69,7 @@ static bool job_read(struct agent *a, struct job *j, bool *end)
 		if (n == 0)
 			return *end = true;
 		sha_add(&j->sha, part, (size_t)n);
-		if (j->to >= 0 && write_all(j->to, part, (size_t)n) < 0) {
+		if (j->to >= 0 && fd_write_all(j->to, part, (size_t)n) < 0) {
 			check_volume(a);
 			return false;
 		}
@@ -153,14 +153,14 @@ static void job_segment(struct agent *a, struct job *j)
 	if (j->claimed_sha256[0] && strcmp(j->claimed_sha256, hex))
 		return segment_wrong(a, j, "mismatch",
 				     "the file has another hash than the worker reported");
-	struct buf *b = event_begin(a, "segment");
+	struct str *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);
 	js_int(b, "try", j->try);
 	js_bool(b, "ok", true);
 	js_text(b, "file", j->name);
 	js_key(b, "path");
-	char *path = xprintf("runs/%s/%s/%s", a->run, a->attempt, j->name);
+	char *path = xasprintf("runs/%s/%s/%s", a->run, a->attempt, j->name);
 	js_quote(b, path, strlen(path));
 	free(path);
 	js_int(b, "bytes", j->bytes);
@@ -236,7 +236,7 @@ static struct command *job_command_running(const struct agent *a, const struct j
  * is lost, and the command has not done what it was to do. */
 static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
 {
-	char *line = xprintf("output %s could not be kept: %s", j->name, why);
+	char *line = xasprintf("output %s could not be kept: %s", j->name, why);
 	struct command *c = job_command_running(a, j);
 	struct job *end = j->next;
 	event_log(a, 0, j->id, line, strlen(line));
@@ -251,7 +251,7 @@ static void job_output_lost(struct agent *a, struct job *j, const char *why, boo
 		end->outputs--;
 		end->lost += !gone;
 		if (!gone && !end->name)
-			end->name = xcopy(line, strlen(line));
+			end->name = xstrdup(line);
 	}
 	free(line);
 	job_done(a);
@@ -268,17 +268,17 @@ static void job_output(struct agent *a, struct job *j)
 		return job_output_lost(a, j, strerror(errno), false);
 	if (!end)
 		return;
-	char *to = xprintf("out/%s/%s", j->id, j->name);
+	char *to = xasprintf("out/%s/%s", j->id, j->name);
 	int failed = job_output_close(a, j, to), saved = errno;
 	free(to);
 	if (failed)
 		return job_output_lost(a, j, strerror(saved), false);
 	char hex[65];
 	sha_hex(&j->sha, hex);
-	struct buf *b = event_begin(a, "output");
+	struct str *b = event_begin(a, "output");
 	js_text(b, "id", j->id);
 	js_text(b, "name", j->name);
-	char *path = xprintf("runs/%s/%s/out/%s/%s", a->run, a->attempt, j->id, j->name);
+	char *path = xasprintf("runs/%s/%s/out/%s/%s", a->run, a->attempt, j->id, j->name);
 	js_text(b, "path", path);
 	free(path);
 	js_int(b, "bytes", j->bytes);
@@ -289,7 +289,7 @@ static void job_output(struct agent *a, struct job *j)
 
 static void job_batch(struct agent *a, struct job *j)
 {
-	struct buf *b = event_begin(a, "batch");
+	struct str *b = event_begin(a, "batch");
 	js_text(b, "id", j->id);
 	js_text(b, "state", "done");
 	js_int(b, "busy_ms", j->ms);
@@ -306,7 +306,7 @@ static void job_command(struct agent *a, struct job *j)
 	if (j->code && volume_is_to_blame(a, j->name ? j->name : ""))
 		return;
 	remove_in_background(j->dir);
-	struct buf *b = event_begin(a, "segment");
+	struct str *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);
 	js_int(b, "try", j->try);
@@ -314,7 +314,7 @@ static void job_command(struct agent *a, struct job *j)
 	js_int(b, "code", j->code);
 	js_int(b, "ms", j->ms);
 	js_int(b, "outputs", j->outputs);
-	char *log = xprintf("runs/%s/%s/%s.log", a->run, a->attempt, j->id);
+	char *log = xasprintf("runs/%s/%s/%s.log", a->run, a->attempt, j->id);
 	js_text(b, "log", log);
 	free(log);
 	if (j->code || j->lost) {

@@ -11,7 +11,7 @@ static void *doc_alloc(struct json_doc *doc, size_t size)
 	size = (size + 15) & ~(size_t)15;
 	if (!doc->chunks || doc->chunks->size - doc->chunks->used < size) {
 		size_t room = MAX(size, (size_t)8000);
-		struct chunk *c = xalloc(sizeof(*c) + room);
+		struct chunk *c = xcalloc(1, sizeof(*c) + room);
 		c->size = room;
 		c->next = doc->chunks;
 		doc->chunks = c;
@@ -131,7 +131,7 @@ static char *json_text_at(struct json_doc *doc, size_t *out_len)
 				return NULL;
 			continue;
 		}
-		size_t n = utf8_at((const unsigned char *)doc->p, (size_t)(close - doc->p));
+		size_t n = utf8_sequence((const unsigned char *)doc->p, (size_t)(close - doc->p));
 		if (!n)
 			return NULL;
 		memcpy(to + len, doc->p, n);
@@ -333,60 +333,60 @@ bool json_yes(const struct json *object, const char *key)
 	return m && m->type == J_TRUE;
 }
 
-void js_quote(struct buf *b, const char *text, size_t len)
+void js_quote(struct str *b, const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;
-	buf_char(b, '"');
+	str_addc(b, '"');
 	for (size_t i = 0; i < len;) {
-		size_t n = p[i] ? utf8_at(p + i, len - i) : 0;
+		size_t n = p[i] ? utf8_sequence(p + i, len - i) : 0;
 		if (p[i] == '"' || p[i] == '\\')
-			buf_printf(b, "\\%c", p[i]);
+			str_addf(b, "\\%c", p[i]);
 		else if (n == 1 && (p[i] < 0x20 || p[i] == 0x7f))
-			buf_printf(b, "\\u%04x", p[i]);
+			str_addf(b, "\\u%04x", p[i]);
 		else if (n)
-			buf_add(b, p + i, n);
+			str_addn(b, p + i, n);
 		else
-			buf_text(b, "\xef\xbf\xbd");
+			str_add(b, "\xef\xbf\xbd");
 		i += n ? n : 1;
 	}
-	buf_char(b, '"');
+	str_addc(b, '"');
 }
 
-void js_key(struct buf *b, const char *key)
+void js_key(struct str *b, const char *key)
 {
-	if (b->len && b->p[b->len - 1] != '{' && b->p[b->len - 1] != '[')
-		buf_char(b, ',');
+	if (b->len && b->s[b->len - 1] != '{' && b->s[b->len - 1] != '[')
+		str_addc(b, ',');
 	if (key) {
 		js_quote(b, key, strlen(key));
-		buf_char(b, ':');
+		str_addc(b, ':');
 	}
 }
 
-void js_textn(struct buf *b, const char *key, const char *text, size_t len)
+void js_textn(struct str *b, const char *key, const char *text, size_t len)
 {
 	js_key(b, key);
 	js_quote(b, text, len);
 }
 
-void js_text(struct buf *b, const char *key, const char *text)
+void js_text(struct str *b, const char *key, const char *text)
 {
 	js_textn(b, key, text, strlen(text));
 }
 
-void js_int(struct buf *b, const char *key, int64_t value)
+void js_int(struct str *b, const char *key, int64_t value)
 {
 	js_key(b, key);
-	buf_printf(b, "%lld", (long long)value);
+	str_addf(b, "%lld", (long long)value);
 }
 
-void js_real(struct buf *b, const char *key, double value)
+void js_real(struct str *b, const char *key, double value)
 {
 	js_key(b, key);
-	buf_printf(b, "%.6g", isfinite(value) ? value : 0.0);
+	str_addf(b, "%.6g", isfinite(value) ? value : 0.0);
 }
 
-void js_bool(struct buf *b, const char *key, bool value)
+void js_bool(struct str *b, const char *key, bool value)
 {
 	js_key(b, key);
-	buf_text(b, value ? "true" : "false");
+	str_add(b, value ? "true" : "false");
 }

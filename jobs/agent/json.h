@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text.h"
+#include "base/str.h"
 
 enum { J_DEPTH = 64 };
 
@@ -50,12 +50,12 @@ int64_t json_int(const struct json *object, const char *key, int64_t absent);
 bool json_yes(const struct json *object, const char *key);
 
 /* A NUL, which no text of C holds, is a byte that is none. */
-void js_quote(struct buf *b, const char *text, size_t len);
-void js_key(struct buf *b, const char *key);
-void js_textn(struct buf *b, const char *key, const char *text, size_t len);
-void js_text(struct buf *b, const char *key, const char *text);
-void js_int(struct buf *b, const char *key, int64_t value);
-void js_real(struct buf *b, const char *key, double value);
-void js_bool(struct buf *b, const char *key, bool value);
+void js_quote(struct str *b, const char *text, size_t len);
+void js_key(struct str *b, const char *key);
+void js_textn(struct str *b, const char *key, const char *text, size_t len);
+void js_text(struct str *b, const char *key, const char *text);
+void js_int(struct str *b, const char *key, int64_t value);
+void js_real(struct str *b, const char *key, double value);
+void js_bool(struct str *b, const char *key, bool value);
 
 #endif

@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "files.h"
 #include "place.h"
 #include "process.h"
-#include "text.h"
 
 #define FRAME_PACKED (UINT32_C(1) << 31)
 
@@ -71,7 +71,7 @@ static size_t lane_space(const struct lane *lane)
 static int lane_read(struct lanes *l, struct lane *lane)
 {
 	if (!lane->room)
-		lane->room = xalloc(LANE_ROOM);
+		lane->room = xcalloc(1, LANE_ROOM);
 	if (lane->at == lane->end) {
 		lane->at = lane->end = 0;
 	} else if (lane->at > LANE_ROOM / 2) {
@@ -251,8 +251,9 @@ int lanes_merge_from(struct lanes *l, char *p, ssize_t n)
 		else if (!l->packed && pid)
 			failed = unzstd_end(&pid, &in);
 		if (!failed)
-			failed = write_all(l->packed ? in : l->out, p,
-					   (size_t)n); /* the reader has its own words for that */
+			failed =
+				fd_write_all(l->packed ? in : l->out, p,
+					     (size_t)n); /* the reader has its own words for that */
 	}
 	return unzstd_end(&pid, &in) < 0 || failed || n < 0 ? -1 : 0;
 }

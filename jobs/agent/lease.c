@@ -6,12 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/str.h"
 #include "env.h"
 #include "events.h"
 #include "files.h"
 #include "json.h"
 #include "machine.h"
-#include "text.h"
 
 int64_t lease_left_s(const struct agent *a)
 {
@@ -29,7 +29,7 @@ void lease_renew(struct agent *a, int64_t lease_s)
 	char text[120];
 	snprintf(text, sizeof(text), "%s %lld %lld\n", a->attempt, (long long)(wall + left),
 		 (long long)(up + left));
-	char *file = xprintf("%s/lease", a->place.home);
+	char *file = xasprintf("%s/lease", a->place.home);
 	if (write_beside(file, text, 0600) == 0)
 		a->lease_end_up_s = up + left;
 	free(file);
@@ -41,11 +41,11 @@ static int64_t first_lease_end(const struct agent *a, int64_t end)
 {
 	int64_t late = atoll(env_get(&a->place.env, "BURST_LATE_START_S", "0")),
 		lease = atoll(env_get(&a->place.env, "BURST_LEASE_S", "0"));
-	char *file = xprintf("%s/born", a->place.home);
-	struct buf text = {0};
+	char *file = xasprintf("%s/born", a->place.home);
+	struct str text = {0};
 	if (late > 0 && read_file(file, 40, &text) == 0 && text.len)
-		end = MAX(end, MIN((int64_t)atoll(text.p) + late, end + lease));
-	buf_free(&text);
+		end = MAX(end, MIN((int64_t)atoll(text.s) + late, end + lease));
+	str_free(&text);
 	free(file);
 	return end;
 }
@@ -57,14 +57,14 @@ void lease_find(struct agent *a)
 	if (!first)
 		first = a->hard_end_s ? a->hard_end_s : time(NULL) + 600;
 	a->lease_end_up_s = uptime_s() + first_lease_end(a, first) - time(NULL);
-	char *file = xprintf("%s/lease", a->place.home), who[64];
-	struct buf text = {0};
+	char *file = xasprintf("%s/lease", a->place.home), who[64];
+	struct str text = {0};
 	long long wall, up;
 	if (read_file(file, 200, &text) == 0 && text.len &&
-	    sscanf(text.p, "%63s %lld %lld", who, &wall, &up) == 3 && !strcmp(who, a->attempt) &&
+	    sscanf(text.s, "%63s %lld %lld", who, &wall, &up) == 3 && !strcmp(who, a->attempt) &&
 	    wall > 0 && wall < 1ll << 40)
 		a->lease_end_up_s = MIN((int64_t)up, uptime_s() + (int64_t)wall - time(NULL));
-	buf_free(&text);
+	str_free(&text);
 	free(file);
 }
 

@@ -61,7 +61,7 @@ void event_log(struct agent *a, int w, const char *id, const char *line, size_t 
 	len = MIN(len, (size_t)LOG_LINE_MAX);
 	if (!len || !log_room(a, len + 48))
 		return;
-	struct buf *b = event_begin(a, "log");
+	struct str *b = event_begin(a, "log");
 	if (id)
 		js_text(b, "id", id);
 	else if (w >= 0)
@@ -70,28 +70,28 @@ void event_log(struct agent *a, int w, const char *id, const char *line, size_t 
 	event_end(a);
 }
 
-void written_over(struct buf *b, size_t most)
+void written_over(struct str *b, size_t most)
 {
-	const char *cr = b->len > most ? memrchr(b->p, '\r', b->len - 1) : NULL;
+	const char *cr = b->len > most ? memrchr(b->s, '\r', b->len - 1) : NULL;
 	if (cr)
-		buf_drop(b, (size_t)(cr - b->p));
+		str_drop(b, (size_t)(cr - b->s));
 }
 
-void log_lines(struct agent *a, struct buf *b, bool *skipping, int w, const char *id)
+void log_lines(struct agent *a, struct str *b, bool *skipping, int w, const char *id)
 {
 	size_t from = 0;
 	const char *nl;
-	while (b->len && (nl = memchr(b->p + from, '\n', b->len - from))) {
+	while (b->len && (nl = memchr(b->s + from, '\n', b->len - from))) {
 		if (!*skipping)
-			event_log(a, w, id, b->p + from, (size_t)(nl - b->p) - from);
+			event_log(a, w, id, b->s + from, (size_t)(nl - b->s) - from);
 		*skipping = false;
-		from = (size_t)(nl - b->p) + 1;
+		from = (size_t)(nl - b->s) + 1;
 	}
-	buf_drop(b, from);
+	str_drop(b, from);
 	written_over(b, 4 * LOG_LINE_MAX);
 	if (b->len > 4 * LOG_LINE_MAX) {
 		if (!*skipping)
-			event_log(a, w, id, b->p, b->len);
+			event_log(a, w, id, b->s, b->len);
 		*skipping = true;
 		b->len = 0;
 	}

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "agent.h"
-#include "text.h"
+#include "base/str.h"
 
 /* Of a line that was written over again and again (a progress bar) the last state, as a terminal
  * would show it. */
@@ -17,11 +17,11 @@ const char *last_state(const char *line, size_t *len);
 void event_log(struct agent *a, int w, const char *id, const char *line, size_t len);
 
 /* Of a line as long as that, not whole yet, only what it was written over with counts. */
-void written_over(struct buf *b, size_t most);
+void written_over(struct str *b, size_t most);
 
 /* Hands every whole line of `b` on. A log line that never ends is cut, what follows it is skipped,
  * unless it is written over. */
-void log_lines(struct agent *a, struct buf *b, bool *skipping, int w, const char *id);
+void log_lines(struct agent *a, struct str *b, bool *skipping, int w, const char *id);
 void keep_tail(char *tail, size_t room, const char *bytes, size_t len);
 
 /* The last non-empty line of what it said on stderr. */

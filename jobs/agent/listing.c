@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "files.h"
 #include "sha256.h"
 
@@ -28,12 +29,12 @@ void listing_add(struct listing *l, char type, const char *path, const char *sha
 {
 	if (l->count == l->cap) {
 		l->cap = l->cap ? l->cap * 2 : 64;
-		l->list = xresize(l->list, l->cap * sizeof(*l->list));
+		l->list = xrealloc(l->list, l->cap * sizeof(*l->list));
 	}
 	struct listed *e = &l->list[l->count];
-	*e = (struct listed){.type = type, .path = xcopy(path, strlen(path)), .turn = l->count++};
+	*e = (struct listed){.type = type, .path = xstrdup(path), .turn = l->count++};
 	if (target)
-		e->target = xcopy(target, strlen(target));
+		e->target = xstrdup(target);
 	if (sha256)
 		memcpy(e->sha256, sha256, 65);
 }
@@ -106,23 +107,23 @@ void listing_remove(struct listing *l, const char *path)
 		l->list[i].turn = i; /* what is added from now on comes after them */
 }
 
-void listing_text(const struct listing *l, struct buf *out)
+void listing_text(const struct listing *l, struct str *out)
 {
-	buf_text(out, LISTING_TITLE);
+	str_add(out, LISTING_TITLE);
 	for (size_t i = 0; i < l->count; i++) {
 		const struct listed *e = &l->list[i];
-		buf_char(out, e->type);
-		buf_char(out, ' ');
+		str_addc(out, e->type);
+		str_addc(out, ' ');
 		if (e->type == 'f' || e->type == 'x') {
-			buf_add(out, e->sha256, 64);
-			buf_char(out, ' ');
+			str_addn(out, e->sha256, 64);
+			str_addc(out, ' ');
 		}
-		buf_text(out, e->path);
+		str_add(out, e->path);
 		if (e->type == 'l') {
-			buf_char(out, '\t');
-			buf_text(out, e->target);
+			str_addc(out, '\t');
+			str_add(out, e->target);
 		}
-		buf_char(out, '\n');
+		str_addc(out, '\n');
 	}
 }
 
@@ -136,10 +137,10 @@ static void text_hash(const char *text, size_t len, char hex[65])
 
 void listing_id(const struct listing *l, char hex[65])
 {
-	struct buf text = {0};
+	struct str text = {0};
 	listing_text(l, &text);
-	text_hash(text.p, text.len, hex);
-	buf_free(&text);
+	text_hash(text.s, text.len, hex);
+	str_free(&text);
 }
 
 /* One line without its end. -1: it is none. */
@@ -187,33 +188,33 @@ int listing_parse(struct listing *l, char *text, size_t len)
 int listing_read(struct listing *l, int dir, const char *id)
 {
 	struct stat st;
-	struct buf text = {0};
+	struct str text = {0};
 	char hex[65];
 	*l = (struct listing){0};
 	int fd = open_below(dir, LISTING_NAME, &st);
 	int failed = fd < 0 || read_all(fd, LISTING_MAX, &text) < 0;
 	if (!failed) {
-		text_hash(buf_str(&text), text.len, hex);
-		failed = (id && strcmp(hex, id)) || listing_parse(l, text.p, text.len) < 0;
+		text_hash(str_text(&text), text.len, hex);
+		failed = (id && strcmp(hex, id)) || listing_parse(l, text.s, text.len) < 0;
 		if (failed)
 			errno = EBADMSG;
 	}
 	int saved = errno == ELOOP ? EBADMSG : errno;
 	close_fd(&fd);
-	buf_free(&text);
+	str_free(&text);
 	errno = saved;
 	return failed ? -1 : 0;
 }
 
 int listing_write(const struct listing *l, int dir)
 {
-	struct buf text = {0};
+	struct str text = {0};
 	remove_at(dir, LISTING_NAME);
 	int fd = openat(dir, LISTING_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			0644);
 	listing_text(l, &text);
-	int failed = fd < 0 || write_all(fd, text.p, text.len) < 0;
-	buf_free(&text);
+	int failed = fd < 0 || fd_write_all(fd, text.s, text.len) < 0;
+	str_free(&text);
 	if (fd >= 0 && close(fd) < 0)
 		failed = 1;
 	return failed ? -1 : 0;
@@ -236,7 +237,7 @@ int listing_walk(struct listing *l, int dir, const char *under, char bad[PATH_BY
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 		    (!*under && is_beside_tree(e->d_name)))
 			continue;
-		char *path = xprintf("%s%s%s", under, *under ? "/" : "", e->d_name);
+		char *path = xasprintf("%s%s%s", under, *under ? "/" : "", e->d_name);
 		snprintf(bad, PATH_BYTES_MAX, "%s", path);
 		failed = strpbrk(path, "\n\t") || !path_inside(path)
 				 ? (errno = EINVAL, 1)

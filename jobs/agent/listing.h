@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/str.h"
 #include "bounds.h"
-#include "text.h"
 
 #define LISTING_NAME  ".burst-tree"
 #define LISTING_TITLE "burst-tree 1\n"
@@ -41,7 +41,7 @@ struct listed *listing_find(const struct listing *l, const char *path);
 
 /* Only while it is sorted: a path, and all below it where it is a folder. */
 void listing_remove(struct listing *l, const char *path);
-void listing_text(const struct listing *l, struct buf *out);
+void listing_text(const struct listing *l, struct str *out);
 void listing_id(const struct listing *l, char hex[65]);
 
 /* `text` is changed. -1: no listing. */

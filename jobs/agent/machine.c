@@ -11,34 +11,27 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/str.h"
 #include "files.h"
-#include "text.h"
-
-int64_t boot_ms(void)
-{
-	struct timespec t;
-	if (clock_gettime(CLOCK_BOOTTIME, &t) < 0)
-		clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 int64_t uptime_s(void)
 {
-	struct buf text = {0};
-	int64_t s = read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.p)
-									  : boot_ms() / 1000;
-	buf_free(&text);
+	struct str text = {0};
+	int64_t s = read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.s)
+									  : clock_boot_ms() / 1000;
+	str_free(&text);
 	return s;
 }
 
 bool have_program(const char *name)
 {
 	const char *path = getenv("PATH");
-	char *copy = xcopy(path ? path : "", path ? strlen(path) : 0), *save = NULL;
+	char *copy = xstrdup(path ? path : ""), *save = NULL;
 	bool found = false;
 	for (char *dir = strtok_r(copy, ":", &save); dir && !found;
 	     dir = strtok_r(NULL, ":", &save)) {
-		char *file = xprintf("%s/%s", dir, name);
+		char *file = xasprintf("%s/%s", dir, name);
 		found = access(file, X_OK) == 0;
 		free(file);
 	}
@@ -50,12 +43,12 @@ int cpu_count(void)
 {
 	cpu_set_t set;
 	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-	struct buf text = {0};
+	struct str text = {0};
 	long long quota, period;
 	if (read_file("/sys/fs/cgroup/cpu.max", 100, &text) == 0 && text.len &&
-	    sscanf(text.p, "%lld %lld", &quota, &period) == 2 && period > 0 && quota > 0)
+	    sscanf(text.s, "%lld %lld", &quota, &period) == 2 && period > 0 && quota > 0)
 		count = (int)MIN((int64_t)count, MAX((quota + period - 1) / period, (long long)1));
-	buf_free(&text);
+	str_free(&text);
 	return count;
 }
 
@@ -65,11 +58,11 @@ int64_t memory_mb(void)
 	static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
 					     "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-		struct buf text = {0};
+		struct str text = {0};
 		if (read_file(limits[i], 100, &text) == 0 && text.len &&
-		    isdigit((unsigned char)text.p[0]))
-			mb = MIN(mb, (int64_t)(atoll(text.p) >> 20));
-		buf_free(&text);
+		    isdigit((unsigned char)text.s[0]))
+			mb = MIN(mb, (int64_t)(atoll(text.s) >> 20));
+		str_free(&text);
 	}
 	return mb;
 }

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-int64_t boot_ms(void);
 int64_t uptime_s(void);
 bool have_program(const char *name);
 int cpu_count(void);

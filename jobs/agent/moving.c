@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "files.h"
 #include "machine.h"
 #include "sha256.h"
-#include "text.h"
 
 int moved_failed(void)
 {
@@ -44,7 +44,7 @@ int moving_parent(struct moving *m, const char *path, const char **name)
 	close_fd(&m->from_dir);
 	close_fd(&m->to_dir);
 	free(m->parent);
-	m->parent = xcopy(path, len);
+	m->parent = xstrndup(path, len);
 	m->from_dir = open_parent(m->from, path, false, name);
 	m->to_dir = m->to >= 0 ? open_parent(m->to, path, false, name) : -1;
 	if (m->from_dir >= 0 && (m->to < 0 || m->to_dir >= 0))
@@ -63,7 +63,7 @@ static int moving_bytes(int in, int out, char hex[65])
 	while ((n = read(in, part, sizeof(part))) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 || (out >= 0 && write_all(out, part, (size_t)n) < 0))
+		if (n < 0 || (out >= 0 && fd_write_all(out, part, (size_t)n) < 0))
 			return -1;
 		sha_add(&sha, part, (size_t)n);
 	}
@@ -138,7 +138,7 @@ static int moving_folder(struct moving *m, const char *path)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 		    (!*path && is_beside_tree(e->d_name)))
 			continue;
-		char *below = xprintf("%s%s%s", path, *path ? "/" : "", e->d_name);
+		char *below = xasprintf("%s%s%s", path, *path ? "/" : "", e->d_name);
 		if (!listing_find(m->l, below))
 			result = MOVED_CHANGED;
 		free(below);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "events.h"
 #include "files.h"
 #include "json.h"
@@ -17,17 +18,16 @@
 #include "start.h"
 #include "stop.h"
 #include "sync.h"
-#include "text.h"
 
 static bool segment_read(const struct agent *a, struct segment *s, const struct json *task)
 {
 	const char *id = json_text(task, "id", "");
-	s->id = xcopy(id, strlen(id));
+	s->id = xstrdup(id);
 	s->file = put_text(task, "file");
 	s->run = put_text(task, "run");
 	s->index = json_int(task, "index", 0);
 	s->count = json_int(task, "count", 1);
-	s->task = xcopy(task->raw, task->raw_len);
+	s->task = xstrndup(task->raw, task->raw_len);
 	for (char *p = s->task; *p; p++)
 		if (*p == '\n' || *p == '\r')
 			*p = ' ';
@@ -38,8 +38,8 @@ static void op_batch(struct agent *a, const struct json *op)
 {
 	const struct json *list = json_get(op, "segments");
 	const char *id = json_text(op, "id", "");
-	struct batch *b = xalloc(sizeof(*b));
-	b->id = xcopy(id, strlen(id));
+	struct batch *b = xcalloc(1, sizeof(*b));
+	b->id = xstrdup(id);
 	b->estimate_s = json_number(op, "estimate_s", 0);
 	for (const struct batch *known = a->queue; known; known = known->next)
 		if (!strcmp(known->id, id)) { /* sent again after a reconnect */
@@ -48,7 +48,7 @@ static void op_batch(struct agent *a, const struct json *op)
 		}
 	bool fine = name_safe(id) && list && list->type == J_LIST;
 	for (const struct json *m = fine ? list->first : NULL; m && fine; m = m->next) {
-		b->seg = xresize(b->seg, (b->n + 1) * sizeof(struct segment));
+		b->seg = xrealloc(b->seg, (b->n + 1) * sizeof(struct segment));
 		b->seg[b->n] = (struct segment){0};
 		fine = segment_read(a, &b->seg[b->n++], m);
 	}
@@ -72,8 +72,8 @@ static void op_batch(struct agent *a, const struct json *op)
 static void op_revoke(struct agent *a, const struct json *op)
 {
 	const struct json *list = json_get(op, "ids");
-	struct buf taken = {0};
-	buf_char(&taken, '[');
+	struct str taken = {0};
+	str_addc(&taken, '[');
 	for (struct batch *b = json_yes(op, "all") ? a->queue : NULL, *next; b; b = next) {
 		next = b->next;
 		if (b->begun)
@@ -93,12 +93,12 @@ static void op_revoke(struct agent *a, const struct json *op)
 		batch_unlink(a, b);
 		batch_free(b);
 	}
-	buf_char(&taken, ']');
-	struct buf *e = event_begin(a, "revoked");
+	str_addc(&taken, ']');
+	struct str *e = event_begin(a, "revoked");
 	js_key(e, "ids");
-	buf_text(e, taken.p);
+	str_add(e, taken.s);
 	event_end(a);
-	buf_free(&taken);
+	str_free(&taken);
 }
 
 static void op_mode(struct agent *a, const struct json *op, bool detached)
@@ -108,7 +108,7 @@ static void op_mode(struct agent *a, const struct json *op, bool detached)
 		a->lease_s = MAX(json_int(op, "lease_s", 600), (int64_t)10);
 		lease_renew(a, a->lease_s);
 	}
-	struct buf *b = event_begin(a, "mode");
+	struct str *b = event_begin(a, "mode");
 	js_text(b, "mode", detached ? "detached" : "attached");
 	js_text(b, "id", json_text(op, "id", ""));
 	event_end(a);
@@ -194,8 +194,8 @@ static const struct {
 
 static void defer(struct agent *a, const char *line, size_t len)
 {
-	struct deferred *d = xalloc(sizeof(*d)), **at = &a->deferred;
-	d->line = xcopy(line, len);
+	struct deferred *d = xcalloc(1, sizeof(*d)), **at = &a->deferred;
+	d->line = xstrndup(line, len);
 	d->len = len;
 	while (*at)
 		at = &(*at)->next;

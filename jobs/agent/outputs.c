@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
+#include "base/pattern.h"
 #include "bounds.h"
 #include "copy.h"
 #include "events.h"
 #include "files.h"
 #include "json.h"
-#include "match.h"
-#include "text.h"
 #include "todo.h"
 
 enum {
@@ -25,7 +25,7 @@ enum {
 static bool is_output(const struct agent *a, const char *name)
 {
 	for (char **p = a->outputs; p && *p; p++)
-		if (agent_pattern_match(*p, name))
+		if (pattern_match(*p, name))
 			return true;
 	return false;
 }
@@ -77,7 +77,7 @@ void output_forget(struct command *c, const char *name)
 static bool is_input(const struct agent *a, const char *name, const struct stat *st)
 {
 	struct stat was;
-	char *path = a->code ? xprintf("%s/%s", a->code, name) : NULL;
+	char *path = a->code ? xasprintf("%s/%s", a->code, name) : NULL;
 	bool same = path && lstat(path, &was) == 0 && was.st_size == st->st_size &&
 		    was.st_mtim.tv_sec == st->st_mtim.tv_sec &&
 		    was.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
@@ -91,7 +91,7 @@ static void output_unfit(struct agent *a, struct command *c, const char *name)
 	if (c->unfit)
 		return;
 	c->unfit = true;
-	struct buf *b = event_begin(a, "output");
+	struct str *b = event_begin(a, "output");
 	js_text(b, "id", c->id);
 	js_text(b, "name", name);
 	js_text(b, "error", "name");
@@ -103,15 +103,15 @@ static void output_offer(struct agent *a, struct command *c, const char *name,
 {
 	if (!S_ISREG(st->st_mode) || !is_output(a, name) || is_input(a, name, st))
 		return;
-	if (!path_safe(name))
+	if (!path_is_safe(name))
 		return output_unfit(a, c, name);
 	struct output *o = output_find(c, name);
 	if (o && o->ino == st->st_ino && o->size == st->st_size &&
 	    o->mtime.tv_sec == st->st_mtim.tv_sec && o->mtime.tv_nsec == st->st_mtim.tv_nsec)
 		return;
 	if (!o) {
-		o = xalloc(sizeof(*o));
-		o->name = xcopy(name, strlen(name));
+		o = xcalloc(1, sizeof(*o));
+		o->name = xstrdup(name);
 		o->next = *output_row(c, name);
 		*output_row(c, name) = o;
 	}
@@ -121,8 +121,8 @@ static void output_offer(struct agent *a, struct command *c, const char *name,
 	c->output_count++;
 	struct job *j = job_add(a, JOB_OUTPUT, c->id);
 	j->try = c->try;
-	j->name = xcopy(name, strlen(name));
-	j->dir = xcopy(c->dir, strlen(c->dir));
+	j->name = xstrdup(name);
+	j->dir = xstrdup(c->dir);
 }
 
 /* Of its private tree; "" is the root. The command may put links where folders were, at any time:
@@ -149,7 +149,7 @@ void scan_folder(struct agent *a, struct command *c, const char *folder, bool of
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		char *name = xprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
+		char *name = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
 		if (S_ISDIR(st.st_mode) && strlen(name) < PATH_BYTES_MAX)
 			watch_folder(a, c, name, offer);
 		else if (offer)
@@ -166,18 +166,18 @@ static void watch_folder(struct agent *a, struct command *c, const char *folder,
 		return;
 	int fd = c->notify >= 0 && c->watches < WATCHES_MAX ? command_folder(c, folder) : -1;
 	if (fd >= 0) {
-		char *path = xprintf("/proc/self/fd/%d/.", fd);
+		char *path = xasprintf("/proc/self/fd/%d/.", fd);
 		int wd = inotify_add_watch(c->notify, path,
 					   IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
 		if (wd >= c->watches) {
-			c->watched = xresize(c->watched, ((size_t)wd + 1) * sizeof(char *));
+			c->watched = xrealloc(c->watched, ((size_t)wd + 1) * sizeof(char *));
 			memset(c->watched + c->watches, 0,
 			       ((size_t)wd + 1 - (size_t)c->watches) * sizeof(char *));
 			c->watches = wd + 1;
 		}
 		if (wd >= 0) {
 			free(c->watched[wd]);
-			c->watched[wd] = xcopy(folder, strlen(folder));
+			c->watched[wd] = xstrdup(folder);
 		}
 		free(path);
 		close(fd);
@@ -192,7 +192,7 @@ static void watched_event(struct agent *a, struct command *c, const struct inoti
 	if (e->wd < 0 || e->wd >= c->watches || !c->watched[e->wd] || !e->len)
 		return;
 	const char *folder = c->watched[e->wd];
-	char *name = xprintf("%s%s%s", folder, *folder ? "/" : "", e->name);
+	char *name = xasprintf("%s%s%s", folder, *folder ? "/" : "", e->name);
 	int fd = command_folder(c, folder);
 	struct stat st;
 	if (fd >= 0 && fstatat(fd, e->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {

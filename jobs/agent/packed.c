@@ -10,9 +10,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "bounds.h"
 #include "files.h"
-#include "text.h"
 
 #define ARCHIVE_MOST                                                                               \
 	(INT64_C(8) << 30) /* more is no environment of programs: it would fill volume and disk */
@@ -22,7 +22,7 @@
 /* What the archive of this folder will hold. -1: errno. */
 static int archive_measure(const struct listing *l, int from, struct archive *ar)
 {
-	ar->list = xalloc((l->count + 1) * sizeof(*ar->list));
+	ar->list = xcalloc(1, (l->count + 1) * sizeof(*ar->list));
 	for (size_t i = 0; i < l->count; i++) {
 		struct packed *p = &ar->list[i];
 		struct stat st;
@@ -43,20 +43,20 @@ static int archive_measure(const struct listing *l, int from, struct archive *ar
 	return 0;
 }
 
-static void archive_head(const struct listing *l, const struct archive *ar, struct buf *out)
+static void archive_head(const struct listing *l, const struct archive *ar, struct str *out)
 {
 	char title[40];
 	int len = snprintf(title, sizeof(title), ARCHIVE_TITLE, 0LL);
-	buf_add(out, title, (size_t)len);
+	str_addn(out, title, (size_t)len);
 	for (size_t i = 0; i < l->count; i++) {
 		const struct packed *p = &ar->list[i];
 		if (is_file(&l->list[i]) && p->offset < 0)
-			buf_text(out, "-\n");
+			str_add(out, "-\n");
 		else if (is_file(&l->list[i]))
-			buf_printf(out, "%lld %lld\n", (long long)p->size, (long long)p->mtime_s);
+			str_addf(out, "%lld %lld\n", (long long)p->size, (long long)p->mtime_s);
 	}
 	snprintf(title, sizeof(title), ARCHIVE_TITLE, (long long)out->len);
-	memcpy(out->p, title, (size_t)len);
+	memcpy(out->s, title, (size_t)len);
 }
 
 static int archive_add(FILE *to, int from, const char *path, int64_t size, char *part)
@@ -78,17 +78,17 @@ static int archive_add(FILE *to, int from, const char *path, int64_t size, char 
 
 static int archive_fill(const struct listing *l, const struct archive *ar, int from, FILE *to)
 {
-	struct buf head = {0};
-	char *part = xalloc(SLICE);
+	struct str head = {0};
+	char *part = xcalloc(1, SLICE);
 	archive_head(l, ar, &head);
-	int failed = fwrite(head.p, 1, head.len, to) != head.len;
+	int failed = fwrite(head.s, 1, head.len, to) != head.len;
 	for (size_t i = 0; i < l->count && !failed; i++)
 		if (ar->list[i].offset >= 0)
 			failed = archive_add(to, from, l->list[i].path, ar->list[i].size, part) < 0;
 	failed = failed || fflush(to) == EOF || fsync(fileno(to)) < 0;
 	int saved = errno;
 	free(part);
-	buf_free(&head);
+	str_free(&head);
 	errno = saved;
 	return failed ? -1 : 0;
 }
@@ -175,9 +175,9 @@ static int archive_head_read(int fd, const struct stat *st, const struct listing
 	if (strcmp(title, again) || head < len ||
 	    head > MIN((int64_t)ARCHIVE_HEAD_MOST, (int64_t)st->st_size))
 		return errno = EBADMSG, -1;
-	char *text = xalloc((size_t)head - (size_t)len + 1);
+	char *text = xcalloc(1, (size_t)head - (size_t)len + 1);
 	ar->head = head;
-	ar->list = xalloc((l->count + 1) * sizeof(*ar->list));
+	ar->list = xcalloc(1, (l->count + 1) * sizeof(*ar->list));
 	int failed = pread_all(fd, text, (size_t)(head - len), len) < 0;
 	if (!failed && (archive_lines(l, text, ar) < 0 || ar->head + ar->bytes != st->st_size))
 		errno = EBADMSG, failed = 1;

@@ -8,19 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "files.h"
-#include "text.h"
 
 void place_load(struct place *place)
 {
 	const char *home = getenv("BURST_HOME");
-	place->home = xcopy(home && *home ? home : "/run/burst",
-			    strlen(home && *home ? home : "/run/burst"));
-	char *file = xprintf("%s/env", place->home);
-	struct buf text = {0};
+	place->home = xstrdup(home && *home ? home : "/run/burst");
+	char *file = xasprintf("%s/env", place->home);
+	struct str text = {0};
 	if (read_file(file, 4 << 20, &text) == 0 && text.len)
-		env_parse(&place->env, text.p);
-	buf_free(&text);
+		env_parse(&place->env, text.s);
+	str_free(&text);
 	free(file);
 	const char *volume = env_get(&place->env, "BURST_VOLUME", getenv("BURST_VOLUME"));
 	place->volume = volume && *volume ? volume : "/workspace";
@@ -40,7 +39,7 @@ void place_free(struct place *place)
 
 char *on_volume(const struct place *place, const char *path)
 {
-	return path[0] == '/' ? xcopy(path, strlen(path)) : xprintf("%s/%s", place->volume, path);
+	return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", place->volume, path);
 }
 
 int volume_flush(const struct place *place)

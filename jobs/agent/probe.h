@@ -5,13 +5,13 @@
 #include <stdbool.h>
 
 #include "agent.h"
+#include "base/str.h"
 #include "json.h"
-#include "text.h"
 
 #define PROBE_LIST_MOST (64 << 10) /* bytes of the file: some hundred cards and versions */
 
 /* Adds a line unless it is there; the oldest lines make room for it. False: it was there. */
-bool probe_add(struct buf *list, const char *line);
+bool probe_add(struct str *list, const char *line);
 
 /* Workers may not read the volume: they get a copy of the list on the container's disk. */
 void probe_bring(struct agent *a);

@@ -12,16 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "copy.h"
 #include "files.h"
 #include "take.h"
-#include "text.h"
 #include "users.h"
 
 void remove_in_background(const char *dir)
 {
 	static unsigned gone;
-	char *aside = xprintf("%s.gone.%u.%d", dir, gone++, getpid());
+	char *aside = xasprintf("%s.gone.%u.%d", dir, gone++, getpid());
 	bool moved = rename(dir, aside) == 0;
 	if (fork() == 0) {
 		remove_at(AT_FDCWD, moved ? aside : dir);
@@ -84,7 +84,7 @@ static void child_offer_to_oom(void)
 /* Where it is not what the client named, there is none. */
 static void child_take_kept(const struct agent *a, const char *id)
 {
-	char *path = xprintf("debs/%s", id);
+	char *path = xasprintf("debs/%s", id);
 	int work = open_folder(a->disk_fd, "work", false);
 	remove_at(work, "kept");
 	if (is_hash(id) && tree_take(a->volume_fd, path, id, work, "kept") != TAKEN)

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "events.h"
 #include "json.h"
 #include "room.h"
-#include "text.h"
 #include "todo.h"
 
 void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
@@ -18,7 +18,7 @@ void segment_failed(struct agent *a, const char *batch, const char *id, int try,
 {
 	if (volume_is_to_blame(a, error))
 		return;
-	struct buf *b = event_begin(a, "segment");
+	struct str *b = event_begin(a, "segment");
 	js_text(b, "id", id);
 	js_text(b, "batch", batch);
 	js_int(b, "try", try);
@@ -56,7 +56,7 @@ void batch_unlink(struct agent *a, struct batch *b)
 
 struct part *part_new(size_t n, int kills)
 {
-	struct part *p = xalloc(sizeof(*p) + n * sizeof(size_t));
+	struct part *p = xcalloc(1, sizeof(*p) + n * sizeof(size_t));
 	p->n = n;
 	p->kills = kills;
 	return p;
@@ -92,7 +92,7 @@ void batch_settled(struct agent *a, struct batch *b)
 
 static void batch_retry_event(struct agent *a, const char *id, int w, const char *reason)
 {
-	struct buf *b = event_begin(a, "batch");
+	struct str *b = event_begin(a, "batch");
 	js_text(b, "id", id);
 	js_text(b, "state", "retry");
 	js_int(b, "w", w);

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "events.h"
 #include "files.h"
-#include "text.h"
 
 enum {
 	PROBE_PIECE = 64 << 10,
@@ -24,10 +24,10 @@ enum {
 
 static bool write_zeros(int fd, int64_t bytes)
 {
-	char *zeros = xalloc(PROBE_PIECE);
+	char *zeros = xcalloc(1, PROBE_PIECE);
 	bool fine = true;
 	for (; fine && bytes > 0; bytes -= PROBE_PIECE)
-		fine = write_all(fd, zeros, PROBE_PIECE) == 0;
+		fine = fd_write_all(fd, zeros, PROBE_PIECE) == 0;
 	fine = fine || errno == EFBIG; /* a limit of files is not one of the volume */
 	free(zeros);
 	return fine && fsync(fd) == 0;

@@ -10,31 +10,32 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "files.h"
 #include "json.h"
 
 static void send_error(const char *path, const char *error)
 {
-	struct buf b = {0};
-	buf_char(&b, '{');
+	struct str b = {0};
+	str_addc(&b, '{');
 	js_text(&b, "path", path);
 	js_text(&b, "error", error);
-	buf_text(&b, "}\n");
-	write_all(1, b.p, b.len);
-	buf_free(&b);
+	str_add(&b, "}\n");
+	fd_write_all(1, b.s, b.len);
+	str_free(&b);
 }
 
 static int send_header(const char *path, int64_t offset, int64_t bytes)
 {
-	struct buf b = {0};
-	buf_char(&b, '{');
+	struct str b = {0};
+	str_addc(&b, '{');
 	js_text(&b, "path", path);
 	js_int(&b, "offset", offset);
 	js_int(&b, "bytes", bytes);
-	buf_text(&b, "}\n");
-	int failed = write_all(1, b.p, b.len);
-	buf_free(&b);
+	str_add(&b, "}\n");
+	int failed = fd_write_all(1, b.s, b.len);
+	str_free(&b);
 	return failed;
 }
 
@@ -50,7 +51,7 @@ static ssize_t read_patiently(int fd, void *to, size_t len, int64_t offset, int 
 
 int send_bytes(int fd, int64_t offset, int64_t left)
 {
-	char *part = xalloc(SLICE);
+	char *part = xcalloc(1, SLICE);
 	int failed = 0, tries = 20;
 	posix_fadvise(fd, offset, left, POSIX_FADV_SEQUENTIAL);
 	while (left > 0 && !failed) {
@@ -60,7 +61,7 @@ int send_bytes(int fd, int64_t offset, int64_t left)
 			memset(part, 0, most);
 			n = (ssize_t)most;
 		}
-		failed = write_all(1, part, (size_t)n);
+		failed = fd_write_all(1, part, (size_t)n);
 		offset += n;
 		left -= n;
 	}
@@ -92,16 +93,16 @@ static int send_file(const struct place *place, const struct json *ask)
 	return result;
 }
 
-int send_lines(const struct place *place, struct buf *in)
+int send_lines(const struct place *place, struct str *in)
 {
 	char *nl;
-	while (in->len && (nl = memchr(in->p, '\n', in->len))) {
+	while (in->len && (nl = memchr(in->s, '\n', in->len))) {
 		struct json_doc doc;
-		int failed = send_file(place, json_read(&doc, in->p, (size_t)(nl - in->p)));
+		int failed = send_file(place, json_read(&doc, in->s, (size_t)(nl - in->s)));
 		json_free(&doc);
 		if (failed)
 			return -1;
-		buf_drop(in, (size_t)(nl - in->p) + 1);
+		str_drop(in, (size_t)(nl - in->s) + 1);
 	}
 	return in->len > LINE_MAX_BYTES ? -1 : 0;
 }
@@ -109,7 +110,7 @@ int send_lines(const struct place *place, struct buf *in)
 int agent_send(void)
 {
 	struct place place = {0};
-	struct buf in = {0};
+	struct str in = {0};
 	char part[16 << 10];
 	ssize_t n;
 	int failed = 0;
@@ -119,10 +120,10 @@ int agent_send(void)
 		if (n < 0 && errno != EINTR)
 			break;
 		if (n > 0)
-			buf_add(&in, part, (size_t)n);
+			str_addn(&in, part, (size_t)n);
 		failed = send_lines(&place, &in) < 0;
 	}
-	buf_free(&in);
+	str_free(&in);
 	place_free(&place);
 	return failed ? 1 : 0;
 }

@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
+#include "base/str.h"
 #include "place.h"
-#include "text.h"
 
 /* Exactly `left` bytes, whatever happens to the file meanwhile: the hash at the other end will
  * tell. */
 int send_bytes(int fd, int64_t offset, int64_t left);
-int send_lines(const struct place *place, struct buf *in);
+int send_lines(const struct place *place, struct str *in);
 int agent_send(void);
 
 #endif

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "answers.h"
+#include "base/clock.h"
+#include "base/str.h"
 #include "bounds.h"
 #include "clients.h"
 #include "command.h"
@@ -37,7 +39,6 @@
 #include "stop.h"
 #include "sync.h"
 #include "task.h"
-#include "text.h"
 #include "tick.h"
 #include "worker.h"
 
@@ -228,9 +229,9 @@ static void agent_init(struct agent *a)
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a->clients[i].fd = -1;
 	place_load(&a->place);
-	a->run = xprintf("%s", marker(a, "BURST_RUN"));
+	a->run = xasprintf("%s", marker(a, "BURST_RUN"));
 	a->attempt = marker(a, "BURST_ATTEMPT");
-	a->began_ms = boot_ms();
+	a->began_ms = clock_boot_ms();
 	a->began_s = time(NULL);
 	int64_t wait_s = atoll(env_get(&a->place.env, "BURST_KILL_WAIT_S", "0"));
 	a->kill_wait_ms = (wait_s > 0 && wait_s < KILL_WAIT_S ? wait_s : KILL_WAIT_S) * 1000;
@@ -259,10 +260,10 @@ void agent_free(struct agent *a)
 	free(a->offsets);
 	free(a->dir);
 	free(a->run);
-	buf_free(&a->spill);
-	buf_free(&a->text);
-	buf_free(&a->gpu_text);
-	buf_free(&a->usage_text);
+	str_free(&a->spill);
+	str_free(&a->text);
+	str_free(&a->gpu_text);
+	str_free(&a->usage_text);
 	place_free(&a->place);
 }
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "bounds.h"
 #include "env.h"
 #include "events.h"
@@ -26,13 +27,12 @@
 #include "strays.h"
 #include "take.h"
 #include "task.h"
-#include "text.h"
 #include "users.h"
 
 static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms,
 			const char *error, const char *id)
 {
-	struct buf *b = event_begin(a, kind);
+	struct str *b = event_begin(a, kind);
 	js_bool(b, "ok", ok);
 	js_bool(b, "skipped", skipped);
 	js_int(b, "ms", ms);
@@ -97,11 +97,11 @@ void task_start(struct agent *a, const char *kind, const struct json *op)
 	if (setup && a->built && !strcmp(a->built, hash))
 		return task_answer(a, kind, true, true, 0, NULL, a->built_id);
 	int out = -1;
-	char *file = xprintf("%s/%s.sh", a->place.home, kind), *run = xprintf(TASK_RUNS, kind);
+	char *file = xasprintf("%s/%s.sh", a->place.home, kind), *run = xasprintf(TASK_RUNS, kind);
 	*t = (struct task){.kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a)};
 	t->until_ms = now_ms(a) +
 		      MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
-	t->hash = setup ? xcopy(hash, strlen(hash)) : NULL;
+	t->hash = setup ? xstrdup(hash) : NULL;
 	t->uid = uid;
 	t->build = work_path(a, setup ? "env" : "keep");
 	remove_at(AT_FDCWD, t->build);
@@ -187,7 +187,7 @@ void task_exited(struct agent *a, int status)
 	if (t->op)
 		return start_checked(a, ok);
 	if (t->line.len)
-		event_log(a, 0, t->kind, t->line.p, t->line.len);
+		event_log(a, 0, t->kind, t->line.s, t->line.len);
 	t->line.len = 0;
 	char error[1200];
 	const char *id = "";
@@ -196,7 +196,7 @@ void task_exited(struct agent *a, int status)
 		t->keeping = true;
 		t->until_ms = MAX(t->until_ms, now_ms(a) + START_CHECK_S * 1000);
 		if (!t->hash && folder_is_empty(t->build))
-			buf_text(&t->said, "ok ");
+			str_add(&t->said, "ok ");
 		else if (task_begin_own(a, task_keep))
 			return;
 		else
@@ -205,10 +205,10 @@ void task_exited(struct agent *a, int status)
 	const char *words = task_words(t->tail);
 	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
 		 t->keeping ? "the result cannot be kept: " : "",
-		 t->keeping ? buf_str(&t->said) : words);
-	if (ok && !strncmp(buf_str(&t->said), "ok ", 3)) {
-		id = t->said.p + 3;
-		note_line(a, t->said.p);
+		 t->keeping ? str_text(&t->said) : words);
+	if (ok && !strncmp(str_text(&t->said), "ok ", 3)) {
+		id = t->said.s + 3;
+		note_line(a, t->said.s);
 	}
 	if (!ok && t->keeping && !t->hash) {
 		/* the packages are installed; only the next pod misses something */
@@ -217,7 +217,7 @@ void task_exited(struct agent *a, int status)
 	}
 	if (ok && t->hash) {
 		free(a->built);
-		a->built = xcopy(t->hash, strlen(t->hash));
+		a->built = xstrdup(t->hash);
 		snprintf(a->built_id, sizeof(a->built_id), "%s", id);
 	}
 	remove_in_background(t->build);

@@ -7,25 +7,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "files.h"
 #include "process.h"
 #include "sha256.h"
-#include "text.h"
 
 static char *staged_part(const struct tree_args *args, int part)
 {
-	return xprintf("%s/staged/%s.%d", args->volume, args->from, part);
+	return xasprintf("%s/staged/%s.%d", args->volume, args->from, part);
 }
 
 static int staged_copy(const char *path, int out, struct sha256 *sha)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	char *room = xalloc(SLICE);
+	char *room = xcalloc(1, SLICE);
 	ssize_t n = -1;
 	while (fd >= 0 && (n = read(fd, room, SLICE)) > 0) {
 		sha_add(sha, room, (size_t)n);
-		if (write_all(out, room, (size_t)n) < 0)
+		if (fd_write_all(out, room, (size_t)n) < 0)
 			break;
 	}
 	close_fd(&fd);

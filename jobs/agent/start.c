@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "bounds.h"
 #include "bring.h"
 #include "env.h"
@@ -18,7 +19,6 @@
 #include "room.h"
 #include "stop.h"
 #include "task.h"
-#include "text.h"
 #include "worker.h"
 
 enum {
@@ -28,7 +28,7 @@ enum {
 char *put_text(const struct json *op, const char *key)
 {
 	const char *text = json_text(op, key, NULL);
-	return text && *text ? xcopy(text, strlen(text)) : NULL;
+	return text && *text ? xstrdup(text) : NULL;
 }
 
 void start_forget(struct agent *a)
@@ -54,7 +54,7 @@ static void start_folder(struct agent *a, const char *variable, const char *path
 static char *start_tree(const struct agent *a, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	return slash ? xprintf("%s/tree/%d/%s", a->disk, a->starts, slash + 1) : NULL;
+	return slash ? xasprintf("%s/tree/%d/%s", a->disk, a->starts, slash + 1) : NULL;
 }
 
 static void start_read_env(struct agent *a, const struct json *op)
@@ -75,13 +75,13 @@ static void start_read_outputs(struct agent *a, const struct json *op)
 {
 	const struct json *list = json_get(op, "outputs");
 	size_t count = 0;
-	a->outputs = xalloc(sizeof(char *));
+	a->outputs = xcalloc(1, sizeof(char *));
 	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m;
 	     m = m->next) {
 		if (m->type != J_TEXT || !m->len)
 			continue;
-		a->outputs = xresize(a->outputs, (count + 2) * sizeof(char *));
-		a->outputs[count++] = xcopy(m->text, m->len);
+		a->outputs = xrealloc(a->outputs, (count + 2) * sizeof(char *));
+		a->outputs[count++] = xstrndup(m->text, m->len);
 		a->outputs[count] = NULL;
 	}
 }
@@ -89,7 +89,7 @@ static void start_read_outputs(struct agent *a, const struct json *op)
 static void command_slot_ready(struct agent *a, struct worker *w)
 {
 	w->state = WORKER_IDLE;
-	struct buf *b = event_begin(a, "worker");
+	struct str *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
 	js_text(b, "state", "ready");
 	js_text(b, "engine", "command");
@@ -104,7 +104,7 @@ static void command_slot_ready(struct agent *a, struct worker *w)
 static void start_lacks(struct agent *a, const char *said)
 {
 	const char *space = strchr(said, ' ');
-	struct buf *b = event_begin(a, "start");
+	struct str *b = event_begin(a, "start");
 	js_bool(b, "ok", false);
 	js_textn(b, "lacks", said, space ? (size_t)(space - said) : 0);
 	js_text(b, "error", space ? space + 1 : "the check of its files ended early");
@@ -113,7 +113,7 @@ static void start_lacks(struct agent *a, const char *said)
 
 static void trees_remove(struct agent *a, int number)
 {
-	char *dir = xprintf("%s/tree/%d", a->disk, number);
+	char *dir = xasprintf("%s/tree/%d", a->disk, number);
 	if (number > 0 && access(dir, F_OK) == 0)
 		remove_in_background(dir);
 	free(dir);
@@ -133,10 +133,10 @@ static void start_again(struct agent *a)
 {
 	a->draining = a->drained = false;
 	for (int i = 0; i < a->worker_count; i++) {
-		struct buf *b = event_begin(a, "worker");
+		struct str *b = event_begin(a, "worker");
 		js_int(b, "w", a->workers[i].w);
 		js_text(b, "state", "ready");
-		buf_text(b, a->workers[i].hello);
+		str_add(b, a->workers[i].hello);
 		js_int(b, "load_ms", 0);
 		event_end(a);
 	}
@@ -146,7 +146,7 @@ static void start_begin(struct agent *a, const struct json *op)
 {
 	stop_workers_only(a);
 	start_forget(a);
-	a->started = json_yes(op, "command") ? NULL : xcopy(op->raw, op->raw_len);
+	a->started = json_yes(op, "command") ? NULL : xstrndup(op->raw, op->raw_len);
 	trees_remove(a, a->starts++);
 	a->draining = a->drained = false;
 	a->part_limit = MIN(MAX(json_int(op, "max_batch", 0), (int64_t)0), (int64_t)1 << 20);
@@ -161,7 +161,7 @@ static void start_begin(struct agent *a, const struct json *op)
 	if (!a->command && !a->worker_command)
 		return say_error(a, "start needs a worker");
 	int count = (int)MIN(MAX(json_int(op, "workers", 1), (int64_t)1), (int64_t)WORKERS_MAX);
-	a->workers = xalloc((size_t)count * sizeof(struct worker));
+	a->workers = xcalloc(1, (size_t)count * sizeof(struct worker));
 	a->worker_count = count;
 	for (int i = 0; i < count; i++)
 		a->workers[i] =
@@ -185,8 +185,8 @@ static void start_unpacked(struct agent *a, const char *text, char *said)
 	char line[160];
 	if (sscanf(said, "unpacked %lld %lld", &ms, &bytes) == 2) {
 		free(a->unpacked);
-		a->unpacked = xprintf("%s %s", json_text(op, "env_hash", ""),
-				      json_text(op, "env_tree", ""));
+		a->unpacked = xasprintf("%s %s", json_text(op, "env_hash", ""),
+					json_text(op, "env_tree", ""));
 		a->unpack_ms = ms;
 		a->unpack_bytes = bytes;
 		snprintf(line, sizeof(line), "unpacked the environment: %lld MB in %.1f s",
@@ -207,14 +207,14 @@ void start_checked(struct agent *a, bool fine)
 	if (done.cancelled) {
 		trees_remove(a, a->starts + 1);
 	} else if (fine) {
-		buf_char(&done.said, 0);
-		start_unpacked(a, done.op, done.said.p);
+		str_addc(&done.said, 0);
+		start_unpacked(a, done.op, done.said.s);
 		start_begin(a, json_read(&doc, done.op, strlen(done.op)));
 		json_free(&doc);
 	} else {
 		trees_remove(a, a->starts + 1);
-		start_lacks(a, buf_str(&done.said));
-		check_volume_for(a, buf_str(&done.said));
+		start_lacks(a, str_text(&done.said));
+		check_volume_for(a, str_text(&done.said));
 	}
 	task_forget(&done);
 }
@@ -241,7 +241,7 @@ void op_start(struct agent *a, const struct json *op)
 	*t = (struct task){.kind = "start",
 			   .out = -1,
 			   .began_ms = now_ms(a),
-			   .op = xcopy(op->raw, op->raw_len)};
+			   .op = xstrndup(op->raw, op->raw_len)};
 	t->until_ms = now_ms(a) + START_CHECK_S * 1000;
 	if (!task_begin_own(a, start_check)) {
 		task_forget(t);

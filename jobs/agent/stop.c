@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
+#include "base/str.h"
 #include "command.h"
 #include "held.h"
 #include "process.h"
 #include "queue.h"
 #include "strays.h"
-#include "text.h"
 #include "todo.h"
 #include "worker.h"
 
@@ -21,9 +21,9 @@ static void worker_stop(struct agent *a, struct worker *w)
 		command_free(w->command);
 	}
 	worker_give_back(a, w);
-	buf_free(&w->to);
-	buf_free(&w->line);
-	buf_free(&w->err_line);
+	str_free(&w->to);
+	str_free(&w->line);
+	str_free(&w->err_line);
 	free(w->hello);
 	w->hello = NULL;
 }

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "files.h"
-#include "text.h"
 
 struct process {
 	pid_t pid, parent;
@@ -20,7 +20,7 @@ struct process {
 };
 
 /* All that live. */
-static void processes(struct buf *out)
+static void processes(struct str *out)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -28,17 +28,17 @@ static void processes(struct buf *out)
 		pid_t pid = atoi(e->d_name), parent = 0;
 		if (pid <= 1)
 			continue;
-		char *file = xprintf("/proc/%d/stat", pid), state = 0;
-		struct buf text = {0};
+		char *file = xasprintf("/proc/%d/stat", pid), state = 0;
+		struct str text = {0};
 		struct stat st;
 		const char *after;
 		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
 		    read_file(file, 1024, &text) == 0 && text.len &&
-		    (after = strrchr(text.p, ')')) &&
+		    (after = strrchr(text.s, ')')) &&
 		    sscanf(after, ") %c %d", &state, &parent) == 2 && state != 'Z')
-			buf_add(out, &(struct process){pid, parent, st.st_uid},
-				sizeof(struct process));
-		buf_free(&text);
+			str_addn(out, &(struct process){pid, parent, st.st_uid},
+				 sizeof(struct process));
+		str_free(&text);
 		free(file);
 	}
 	if (d)
@@ -72,17 +72,17 @@ static bool is_stray(const struct agent *a, const struct process *all, size_t n,
 void kill_strays(struct agent *a)
 {
 	for (int tries = 0; tries < 100; tries++) {
-		struct buf list = {0};
+		struct str list = {0};
 		size_t found = 0;
 		processes(&list);
-		const struct process *all = (const struct process *)list.p;
+		const struct process *all = (const struct process *)list.s;
 		size_t n = list.len / sizeof(*all);
 		for (size_t i = 0; i < n; i++)
 			if (is_stray(a, all, n, all[i])) {
 				kill(all[i].pid, SIGKILL);
 				found++;
 			}
-		buf_free(&list);
+		str_free(&list);
 		if (!found)
 			return;
 		nanosleep(&(struct timespec){.tv_nsec = 10 * 1000000}, NULL);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/inotify.h>
 
+#include "base/str.h"
 #include "events.h"
 #include "files.h"
 #include "json.h"
 #include "place.h"
 #include "process.h"
-#include "text.h"
 
 enum {
 	SYNC_AGAIN_MS = 3 * 1000,
@@ -49,7 +49,7 @@ void end_pod(struct agent *a, const char *reason)
 	a->over = true;
 	a->over_ms = now_ms(a);
 	volume_sync(a);
-	char *file = xprintf("%s/end", a->place.home), *text = xprintf("%s\n", reason);
+	char *file = xasprintf("%s/end", a->place.home), *text = xasprintf("%s\n", reason);
 	write_beside(file, text, 0600);
 	free(text);
 	free(file);
@@ -62,7 +62,7 @@ static int sync_work(struct agent *a)
 
 static void sync_say(struct agent *a, bool ok)
 {
-	struct buf *b = say_begin(a, "synced");
+	struct str *b = say_begin(a, "synced");
 	js_int(b, "turn", a->sync_turn);
 	js_bool(b, "ok", ok);
 	say_end(a);

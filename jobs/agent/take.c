@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "files.h"
 #include "moving.h"
 #include "packed.h"
-#include "text.h"
 
 static enum taken taken_of(int moved)
 {
@@ -42,7 +42,7 @@ enum taken tree_take(int root, const char *path, const char *id, int to, const c
 	enum taken result = open_listed(root, path, id, &from, &l);
 	if (result != TAKEN)
 		return result;
-	char *temp = xprintf(".%s.%d", name, getpid());
+	char *temp = xasprintf(".%s.%d", name, getpid());
 	remove_at(to, temp);
 	int dir = mkdirat(to, temp, 0755) < 0
 			  ? -1
@@ -90,7 +90,7 @@ int tree_keep(int from, uid_t owner, int root, const char *under, const char *na
 	char(*hashes)[65] =
 		mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int to = open_folder(root, under, true);
-	char *temp = xprintf(".kept.%ld.%d", (long)time(NULL), getpid());
+	char *temp = xasprintf(".kept.%ld.%d", (long)time(NULL), getpid());
 	int dir = to < 0 || mkdirat(to, temp, 0755) < 0
 			  ? -1
 			  : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -93,7 +93,7 @@ static bool tar_sum_fits(const unsigned char *h)
 static void tar_keep(char **field, const char *text, size_t len)
 {
 	free(*field);
-	*field = xcopy(text, strnlen(text, len));
+	*field = xstrndup(text, strnlen(text, len));
 }
 
 char *tar_content(struct tar *t, int64_t size, int64_t most)
@@ -102,7 +102,7 @@ char *tar_content(struct tar *t, int64_t size, int64_t most)
 		tar_error(t, "a header of absurd size");
 		return NULL;
 	}
-	char *text = xalloc((size_t)size + 1);
+	char *text = xcalloc(1, (size_t)size + 1);
 	if (tar_take(t, text, (size_t)size) < 0 || tar_pad(t, size) < 0) {
 		free(text);
 		return NULL;
@@ -169,7 +169,7 @@ static int tar_extended(struct tar *t, char type, int64_t size)
 static void tar_names(struct tar *t, const unsigned char *h)
 {
 	if (!t->path && h[345] && !memcmp(h + 257, "ustar", 6)) {
-		t->path = xprintf("%.155s/%.100s", (const char *)h + 345, (const char *)h);
+		t->path = xasprintf("%.155s/%.100s", (const char *)h + 345, (const char *)h);
 	} else if (!t->path) {
 		tar_keep(&t->path, (const char *)h, 100);
 	}

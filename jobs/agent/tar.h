@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/mem.h"
 #include "lanes.h"
 #include "listing.h"
-#include "text.h"
 
 enum { TAR_BLOCK = 512, DELETE_LIST_MAX = 64 << 20 };
 

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "files.h"
 #include "lines.h"
 #include "process.h"
-#include "text.h"
 
 void task_forget(struct task *t)
 {
 	close_fd(&t->out);
-	buf_free(&t->line);
-	buf_free(&t->said);
+	str_free(&t->line);
+	str_free(&t->said);
 	free(t->hash);
 	free(t->build);
 	free(t->op);
@@ -33,11 +33,11 @@ bool task_read(struct agent *a, int rounds)
 	ssize_t n = -1;
 	while (rounds-- > 0 && (n = read(t->out, part, sizeof(part))) > 0) {
 		if (task_is_own(t)) {
-			buf_add(&t->said, part, (size_t)n);
+			str_addn(&t->said, part, (size_t)n);
 			continue;
 		}
 		keep_tail(t->tail, sizeof(t->tail), part, (size_t)n);
-		buf_add(&t->line, part, (size_t)n);
+		str_addn(&t->line, part, (size_t)n);
 		log_lines(a, &t->line, &t->skipping, 0, t->kind);
 	}
 	return n != 0;

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "files.h"
-#include "text.h"
 
 struct job *job_add(struct agent *a, enum job_kind kind, const char *id)
 {
-	struct job *j = xalloc(sizeof(*j));
+	struct job *j = xcalloc(1, sizeof(*j));
 	j->kind = kind;
-	j->id = xcopy(id, strlen(id));
+	j->id = xstrdup(id);
 	j->fd = j->to = -1;
 	if (a->jobs_last)
 		a->jobs_last->next = j;

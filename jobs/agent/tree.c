@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "bounds.h"
 #include "copy.h"
 #include "entries.h"
@@ -25,7 +26,6 @@
 #include "process.h"
 #include "staged.h"
 #include "tar.h"
-#include "text.h"
 
 enum {
 	EXIT_NOT_STAGED = 97,
@@ -82,7 +82,7 @@ static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 	bool staged = args->from && args->parts && args->sha256;
 	if (!staged && (args->from || args->parts || args->sha256))
 		return false;
-	return args->dir && path_safe(args->dir) && args->id && name_safe(args->id) &&
+	return args->dir && path_is_safe(args->dir) && args->id && name_safe(args->id) &&
 	       args->id[0] != '.' && (!args->base || name_safe(args->base)) &&
 	       !(args->lanes && (args->zstd || staged)) &&
 	       (!staged || (name_safe(args->from) && atoi(args->parts) > 0));
@@ -246,16 +246,16 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 	/* sessions of our sshd have no more than two folders in their environment; on a volume that
 	 * several pods build on at once, a number of a process names nobody */
 	const char *attempt = env_get(&place->env, "BURST_ATTEMPT", "");
-	char *temp = xprintf(".%s.%.20s.%d", args->id, attempt, getpid());
+	char *temp = xasprintf(".%s.%.20s.%d", args->id, attempt, getpid());
 	struct tar t = {0};
 	remove_at(dir, temp);
 	int failed = tree_build(&t, dir, temp, args);
 	free(temp);
 	if (failed) {
-		struct buf text = {0};
+		struct str text = {0};
 		js_quote(&text, t.error, strlen(t.error));
-		fprintf(stderr, "burst-agent: tree: %.*s\n", (int)text.len - 2, text.p + 1);
-		buf_free(&text);
+		fprintf(stderr, "burst-agent: tree: %.*s\n", (int)text.len - 2, text.s + 1);
+		str_free(&text);
 		return args->unstaged ? EXIT_NOT_STAGED : args->baseless ? EXIT_NO_BASE : 1;
 	}
 	staged_remove(args);

@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "files.h"
 #include "machine.h"
 #include "moving.h"
 #include "sha256.h"
 #include "take.h"
-#include "text.h"
 
 #define ARCHIVE_SPARE (INT64_C(256) << 20) /* of the disk, for what workers write */
 
@@ -27,7 +27,7 @@
 static void stretches_cut(struct unpacking *u)
 {
 	const struct packed *p = u->ar->list;
-	u->stretches = xalloc((u->l->count + 1) * sizeof(*u->stretches));
+	u->stretches = xcalloc(1, (u->l->count + 1) * sizeof(*u->stretches));
 	for (size_t i = 0; i < u->l->count; i++)
 		if (is_file(&u->l->list[i]) && p[i].offset < 0)
 			u->stretches[u->count++] = (struct stretch){i, i + 1};
@@ -61,7 +61,7 @@ static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, c
 	for (int64_t done = 0, n; done < p->size && !failed; done += n) {
 		n = MIN(p->size - done, (int64_t)ARCHIVE_PIECE);
 		failed = (!ready && pread_all(u->fd, part, (size_t)n, p->offset + done) < 0) ||
-			 write_all(out, ready ? ready : part, (size_t)n) < 0;
+			 fd_write_all(out, ready ? ready : part, (size_t)n) < 0;
 		if (!failed)
 			sha_add(&sha, ready ? ready : part, (size_t)n);
 	}
@@ -106,7 +106,7 @@ static int unpack_stretch(const struct unpacking *u, struct moving *m, struct st
 static int unpack_share(const struct unpacking *u)
 {
 	struct moving m = {.l = u->l, .from = u->to, .to = u->to, .from_dir = -1, .to_dir = -1};
-	char *part = xalloc(ARCHIVE_PIECE);
+	char *part = xcalloc(1, ARCHIVE_PIECE);
 	int result = MOVED;
 	for (size_t i; result == MOVED && (i = atomic_fetch_add(u->next, 1)) < u->count;)
 		result = unpack_stretch(u, &m, u->stretches[i], part);
@@ -158,7 +158,7 @@ static int archive_links(const struct listing *l, const struct archive *ar, int 
 		const char *name;
 		if (!is_file(&l->list[i]) || ar->list[i].offset >= 0)
 			continue;
-		char *target = xprintf("%s/%s", there, l->list[i].path);
+		char *target = xasprintf("%s/%s", there, l->list[i].path);
 		int dir = open_parent(to, l->list[i].path, false, &name);
 		failed = dir < 0 || symlinkat(target, dir, name) < 0;
 		int saved = errno;
@@ -173,7 +173,7 @@ int archive_unpack(struct unpacking *u, int to, const char *name, const char *th
 		   char why[WHY_MAX])
 {
 	struct statvfs v;
-	char *temp = xprintf(".%s.%d", name, getpid());
+	char *temp = xasprintf(".%s.%d", name, getpid());
 	int64_t room = fstatvfs(to, &v) == 0
 			       ? (int64_t)v.f_bavail * (int64_t)v.f_frsize - ARCHIVE_SPARE
 			       : INT64_MAX;

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "bounds.h"
 #include "files.h"
-#include "text.h"
 
 int child_switch(const struct agent *a, uid_t uid)
 {
@@ -41,7 +41,7 @@ void env_user(const struct agent *a, struct env *env, uid_t uid)
 			env_set(env, "HOME", a->place.home);
 		return;
 	}
-	char *home = xprintf("%s/work/%s", a->disk, uid == SETUP_UID ? "setup-home" : "home");
+	char *home = xasprintf("%s/work/%s", a->disk, uid == SETUP_UID ? "setup-home" : "home");
 	for (size_t i = 0; i < ARRAY_LEN(roots); i++)
 		env_unset(env, roots[i]);
 	env_set(env, "HOME", home);
@@ -55,8 +55,7 @@ void worker_env(struct agent *a, struct env *env, int w)
 	char number[24];
 	env_user(a, env, a->worker_root ? 0 : WORKER_UID);
 	for (size_t i = 0; i < a->start_env.count; i++) {
-		char *pair = xcopy(a->start_env.list[i], strlen(a->start_env.list[i])),
-		     *eq = strchr(pair, '=');
+		char *pair = xstrdup(a->start_env.list[i]), *eq = strchr(pair, '=');
 		*eq = 0;
 		env_set(env, pair, eq + 1);
 		free(pair);
@@ -118,22 +117,22 @@ void passwd_add(struct agent *a)
 		const char *name, *home;
 	} users[] = {{WORKER_UID, "burst-worker", "home"},
 		     {SETUP_UID, "burst-setup", "setup-home"}};
-	struct buf text = {0};
+	struct str text = {0};
 	if (!strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") ||
 	    read_file("/etc/passwd", 1 << 20, &text) < 0)
 		return;
 	int fd = open("/etc/passwd", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 	for (size_t i = 0; fd >= 0 && i < ARRAY_LEN(users); i++) {
-		char *id = xprintf(":%d:", (int)users[i].uid);
-		if (!strstr(buf_str(&text), id))
+		char *id = xasprintf(":%d:", (int)users[i].uid);
+		if (!strstr(str_text(&text), id))
 			dprintf(fd, "%s%s:x:%d:%d::%s/work/%s:/bin/sh\n",
-				text.len && text.p[text.len - 1] != '\n' && !i ? "\n" : "",
+				text.len && text.s[text.len - 1] != '\n' && !i ? "\n" : "",
 				users[i].name, (int)users[i].uid, (int)users[i].uid, a->disk,
 				users[i].home);
 		free(id);
 	}
 	close_fd(&fd);
-	buf_free(&text);
+	str_free(&text);
 }
 
 bool can_separate(struct agent *a)

@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "copy.h"
 #include "files.h"
 #include "json.h"
 #include "place.h"
 #include "take.h"
-#include "text.h"
 
 int agent_copy(const char *path, const char *to)
 {
@@ -28,9 +28,9 @@ int agent_copy(const char *path, const char *to)
 	/* it may be one that cannot be listed */
 	int volume = open(place.volume, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int into = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tree = -1;
-	char *temp = xprintf(".burst-copy.%d", getpid());
+	char *temp = xasprintf(".burst-copy.%d", getpid());
 	enum taken taken = volume < 0 || into < 0 ? TAKEN_FAILED
-			   : !path_safe(path) || !id || !is_hash(id + 1)
+			   : !path_is_safe(path) || !id || !is_hash(id + 1)
 				   ? TAKEN_MISSING
 				   : tree_take(volume, path, id + 1, into, temp);
 	if (taken == TAKEN &&
@@ -87,15 +87,15 @@ int agent_ls(const char *path)
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		weigh(dirfd(d), e->d_name, &bytes, &files);
-		struct buf b = {0};
-		buf_char(&b, '{');
+		struct str b = {0};
+		str_addc(&b, '{');
 		js_text(&b, "name", e->d_name);
 		js_bool(&b, "folder", S_ISDIR(st.st_mode));
 		js_int(&b, "bytes", bytes);
 		js_int(&b, "files", files);
 		js_int(&b, "changed_s", st.st_mtim.tv_sec);
-		printf("%s}\n", b.p);
-		buf_free(&b);
+		printf("%s}\n", b.s);
+		str_free(&b);
 	}
 	int failed = !d;
 	if (d)
@@ -111,7 +111,7 @@ int agent_ls(const char *path)
 static int remove_whole(int dir, const char *path, const char *name)
 {
 	struct stat st;
-	char *aside = xprintf(".%s.gone.%d", name, getpid());
+	char *aside = xasprintf(".%s.gone.%d", name, getpid());
 	bool moves = (!strncmp(path, "code/", 5) || !strncmp(path, "env/", 4)) && name[0] != '.' &&
 		     fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
 		     renameat(dir, name, dir, aside) == 0;

@@ -7,19 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "bounds.h"
 #include "env.h"
 #include "events.h"
 #include "files.h"
 #include "json.h"
 #include "process.h"
-#include "text.h"
 #include "users.h"
 
 static void worker_event(struct agent *a, struct worker *w, const char *state, const char *error,
 			 const char *unfit)
 {
-	struct buf *b = event_begin(a, "worker");
+	struct str *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
 	js_text(b, "state", state);
 	if (error)
@@ -50,7 +50,7 @@ void worker_start(struct agent *a, struct worker *w)
 	int in = -1, out = -1, err = -1;
 	struct env env = env_copy(&a->place.env);
 	worker_env(a, &env, w->w);
-	char *work = xprintf("%s/work/worker%d", a->disk, w->w);
+	char *work = xasprintf("%s/work/worker%d", a->disk, w->w);
 	struct spawn s = {.script = a->worker_command,
 			  .dir = a->code ? a->code : work,
 			  .own_dir = !a->code,
@@ -92,9 +92,9 @@ void worker_kill(struct agent *a, struct worker *w, const char *why)
 
 void worker_write(struct worker *w)
 {
-	ssize_t n = write(w->in, w->to.p, w->to.len);
+	ssize_t n = write(w->in, w->to.s, w->to.len);
 	if (n > 0)
-		buf_drop(&w->to, (size_t)n);
+		str_drop(&w->to, (size_t)n);
 	else if (errno != EAGAIN && errno != EINTR)
 		w->to.len = 0; /* it is gone; its exit will tell */
 }

@@ -1,5 +1,5 @@
-/* pattern.h - which files are outputs of a command, as in outputs = ["renders/?*.mp4"]. The agent
- * has a copy of this rule; both are held against tests/unit/pattern_cases.h.
+/* pattern.h - which files are outputs of a command, as in outputs = ["renders/?*.mp4"]. burst and
+ * its agent use it alike.
  *
  *   *      any characters but '/'
  *   **     any characters, '/' included. At the start or after a '/', and before a '/', it stands

@@ -1,5 +1,5 @@
-/* fuzz_match.c - any bytes as patterns and as git's rules. burst and its agent must agree on what
- * an output is; the star that tries again must find what a search through all ways finds, in few
+/* fuzz_match.c - any bytes as patterns and as git's rules. A path whose every character is escaped
+ * fits itself; the star that tries again must find what a search through all ways finds, in few
  * steps; the last rule of a file decides.
  *
  * Input: a byte that chooses, then
@@ -18,16 +18,20 @@
 #include "base/path.h"
 #include "base/pattern.h"
 #include "base/str.h"
-#include "jobs/agent/match.h"
 #include "sync/ignore.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* ---- burst and its agent ---- */
+/* ---- outputs ---- */
 
-static void both_agree(const char *pattern, const char *path)
+static void outputs(const char *pattern, const char *path)
 {
-	assert(pattern_match(pattern, path) == agent_pattern_match(pattern, path));
+	CLEANUP(str_free) struct str escaped = STR_INIT;
+
+	pattern_match(pattern, path);
+	for (const char *p = path; *p; p++)
+		str_addf(&escaped, *p == '/' || *p & 0x80 ? "%c" : "\\%c", *p);
+	assert(pattern_match(str_text(&escaped), path));
 }
 
 /* ---- stars ---- */
@@ -178,7 +182,7 @@ static void last_rule_decides(const char *path, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static void (*const readers[])(const char *, const char *) = {both_agree, stars,
+	static void (*const readers[])(const char *, const char *) = {outputs, stars,
 								      last_rule_decides};
 
 	if (len < 3)

@@ -11,7 +11,7 @@
 #   the names and bytes of files that come home (sync/receive)                                                      receive, pod
 #   a pod's event log on its volume (engine/vendor)                                                                  pod
 #   tar streams, JSON, batches of lines, WAV headers, lanes, requests, nvidia-smi's lines (jobs/agent)               agent
-#   its patterns (jobs/agent) and burst's own (base/pattern, base/glob), git's rules (sync/ignore)                   match
+#   patterns of outputs (base/pattern, base/glob), git's rules (sync/ignore)                   match
 #   batches of lines (jobs/workers/espeak.c)                                                                         speaker
 #   a tree as text: of a volume, of an earlier run (sync/tree_text)                                                  tree
 #   RunPod's replies: REST, GraphQL, logs, S3 with its XML, bills, dates, rate limits (providers/runpod)             runpod

@@ -1,5 +1,4 @@
-/* pattern_cases.h - the rule of orchestrator/base/pattern.h, case by case. Held against burst's
- * matcher and the agent's. */
+/* pattern_cases.h - the rule of orchestrator/base/pattern.h, case by case. */
 #ifndef BURST_PATTERN_CASES_H
 #define BURST_PATTERN_CASES_H
 
@@ -150,6 +149,25 @@ static const struct pattern_case {
 	{"*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
 	{"**a**a**a**a**a**a**a**a**a**b", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a", false},
 	{"**/a/**/a/**/a/**/a/**/a/**/b", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a", false},
+	{"out/**.mp4", "out/b/c/a.mp4", true},
+	{"out/**.mp4", "in/a.mp4", false},
+	{"out/*.mp4", "out/b/a.mp4", false},
+	{"*.wav", "a.wav", true},
+	{"**/*.wav", "a.wav", true},
+	{"**/*.wav", "x/y/a.wav", true},
+	{"a/**/b", "a/b", true},
+	{"a/**/b", "a/x/y/b", true},
+	{"a/**/b", "a/xb", false},
+	{"?.txt", "a.txt", true},
+	{"?.txt", "/.txt", false},
+	{"[a-c]?", "b1", true},
+	{"a", "a", true},
+	{"a", "ab", false},
+	{"**", "x/y/z", true},
+	{"*", "x/y", false},
+	{"a\\*", "a*", true},
+	{"a\\*", "ab", false},
+	{"*a*b*c*d*e*", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
 };
 
 #endif
