@@ -5,12 +5,14 @@ in parallel, one process per core. Prints "lint: fine", or one line per finding 
 
 import concurrent.futures
 import glob
+import hashlib
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOP_LEVEL = {"Makefile", "README.md", "cmd", "orchestrator", "providers", "jobs", "config", "tests"}
@@ -277,39 +279,78 @@ def check_tables():
                 complain(f"{path}:{number}: a table's row without a table: remove the blank line before it")
 
 
+def closure(path, known, found):
+    """Adds the file and all files of ours that it includes, directly or not."""
+    if path in found:
+        return found
+    found.add(path)
+    for kind, name in INCLUDE.findall(read(path)):
+        target = resolve(path, name, known) if kind == '"' else None
+        if target:
+            closure(target, known, found)
+    return found
+
+
 def commands():
-    """(what failed if it fails, command) for each process to run."""
+    """(what failed if it fails, command, the files that its result follows from) for each process to run."""
     todo = []
+    known = set(git_files("*.c", "*.h")) | {"build/gen/modal.pb-c.h"}
     if shutil.which("musl-gcc"):
         for path in (f for pattern in POSIX_FILES for f in expand(pattern) if f not in NEEDS_BUILD):
-            todo.append((f"{path} does not compile with musl", ["musl-gcc", *FLAGS, "-Wno-format-truncation", path]))
+            todo.append((f"{path} does not compile with musl", ["musl-gcc", *FLAGS, "-Wno-format-truncation", path], closure(path, known, set())))
     else:
         complain("musl-gcc is missing (make deps)")
     if shutil.which("clang"):
         subprocess.run(["make", "-s", "build/gen/modal.pb-c.h"], check=True)
         cflags = subprocess.run(["pkg-config", "--cflags", *PACKAGES], check=True, capture_output=True, text=True).stdout
-        sources = git_files("cmd/*.c", "orchestrator/**/*.c", "providers/**/*.c", "config/*.c", "jobs/*.c", "jobs/**/*.c", "tests/fuzz/*.c")
-        sources = [f for f in sources if f not in NEEDS_BUILD]
-        for i in range(0, len(sources), 8):
-            todo.append(("does not compile with clang", ["clang", *FLAGS, "-Wno-gnu", *shlex.split(cflags), "-Ibuild/gen", *sources[i:i + 8]]))
+        for path in git_files("cmd/*.c", "orchestrator/**/*.c", "providers/**/*.c", "config/*.c", "jobs/*.c", "jobs/**/*.c", "tests/fuzz/*.c"):
+            if path not in NEEDS_BUILD:
+                todo.append(("does not compile with clang", ["clang", *FLAGS, "-Wno-gnu", *shlex.split(cflags), "-Ibuild/gen", path],
+                             closure(path, known, set())))
     if shutil.which("clang-format"):
         sources = git_files("*.c", "*.h")
-        for i in range(0, len(sources), 32):
-            todo.append(("not laid out as .clang-format says (make format)", ["clang-format", "--dry-run", "-Werror", *sources[i:i + 32]]))
+        for i in range(0, len(sources), 8):
+            group = sources[i:i + 8]
+            todo.append(("not laid out as .clang-format says (make format)", ["clang-format", "--dry-run", "-Werror", *group], [".clang-format", *group]))
     else:
         complain("clang-format is missing (make deps-test)")
     if shutil.which("shellcheck"):
         # the long ones first: one of them can take as long as all small ones
         scripts = sorted(git_files("*.sh", ".ci/run"), key=lambda f: -os.path.getsize(f))
         for path in scripts:
-            todo.append(("shellcheck", ["shellcheck", "-S", "warning", "-e", "SC2034,SC1010", path]))
+            todo.append(("shellcheck", ["shellcheck", "-S", "warning", "-e", "SC2034,SC1010", path], [path]))
     return todo
 
 
+PASSED = "build/lint"  # an empty file for each command that passed, named by the hash of all that its result follows from
+
+
+def passed_name(command, files):
+    program = shutil.which(command[0])
+    key = hashlib.sha256(repr((command, program, os.stat(program).st_mtime)).encode())
+    for path in sorted(files):
+        with open(path, "rb") as f:
+            key.update(path.encode() + b"\0" + hashlib.sha256(f.read()).digest())
+    return f"{PASSED}/{key.hexdigest()}"
+
+
 def run(item):
-    what, command = item
+    what, command, files = item
+    passed = passed_name(command, files)
+    if os.path.exists(passed):
+        os.utime(passed)
+        return None, ""
     result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if not result.returncode:
+        open(passed, "w").close()
     return what if result.returncode else None, result.stdout + result.stderr
+
+
+def forget_old():
+    """Names that no lint of the last week has needed."""
+    for entry in os.scandir(PASSED):
+        if entry.stat().st_mtime < time.time() - 7 * 86400:
+            os.unlink(entry.path)
 
 
 def main():
@@ -320,10 +361,12 @@ def main():
     check_top_level()
     check_pages()
     check_tables()
+    os.makedirs(PASSED, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for what, said in pool.map(run, commands()):
             if what:
                 complain(f"{what}:\n{said.rstrip()}")
+    forget_old()
     for text in findings:
         print(f"lint: {text}", file=sys.stderr)
     if not findings:
