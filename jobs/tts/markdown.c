@@ -8,6 +8,7 @@
 #include <md4c.h>
 #include <stdlib.h>
 
+#include "base/late.h"
 #include "markdown_prepare.h"
 #include "markup.h"
 
@@ -383,7 +384,13 @@ static void parse(struct reader *r)
 		.text = on_text,
 	};
 
-	if (md_parse(r->at, (MD_SIZE)(r->end - r->at), &parser, r) < 0)
+	static __typeof__(md_parse) *parse_with_md4c;
+	const struct late_function functions[] = {{"md_parse", &parse_with_md4c}};
+	struct err why = {0};
+
+	if (!parse_with_md4c && late_load("libmd4c.so.0", "libmd4c0", functions, 1, &why) < 0)
+		script_complain(r->script, r->source, 0, "%s", why.msg);
+	else if (parse_with_md4c(r->at, (MD_SIZE)(r->end - r->at), &parser, r) < 0)
 		script_complain(r->script, r->source, 0, "it cannot be parsed: out of memory");
 	str_free(&r->text);
 	str_free(&r->tag);
