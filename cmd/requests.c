@@ -35,6 +35,11 @@ enum bound_step requests_bound_step(const struct run_row *run, bool alive)
 	return strcmp(run->status, "interrupted") ? BOUND_END : BOUND_RESUME;
 }
 
+static bool has_ended(const struct request_row *row)
+{
+	return strcmp(row->state, "pending") != 0 && strcmp(row->state, "running") != 0;
+}
+
 /* ---- transactions ---- */
 
 static int abandon(struct store *s)
@@ -82,19 +87,26 @@ static int change_rows(struct store *s, struct request_row *rows, size_t count, 
 	return 0;
 }
 
-static int change_open(struct store *s, const char *config, change_fn *change, void *ctx,
-		       struct err *err)
+/* Within a transaction. */
+static int change_now(struct store *s, const char *config, change_fn *change, void *ctx,
+		      struct err *err)
 {
 	struct request_row *rows = NULL;
 	size_t count = 0;
-
-	if (store_begin(s, err) < 0)
-		return -1;
 	int result = store_requests(s, config, true, &rows, &count, err);
+
 	if (result == 0)
 		result = change_rows(s, rows, count, change, ctx, err);
 	free(rows);
-	return result < 0 ? abandon(s) : store_commit(s, err);
+	return result;
+}
+
+static int change_open(struct store *s, const char *config, change_fn *change, void *ctx,
+		       struct err *err)
+{
+	if (store_begin(s, err) < 0)
+		return -1;
+	return change_now(s, config, change, ctx, err) < 0 ? abandon(s) : store_commit(s, err);
 }
 
 /* ---- binding ---- */
@@ -193,6 +205,26 @@ static bool end_bound(struct request_row *row, void *ctx)
 	return true;
 }
 
+/* Removes the oldest of those that have ended, so that a hook of years leaves no ledger of years.
+ */
+static int forget_old(struct store *s, const char *config, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0, ended = 0;
+	int result = store_requests(s, config, false, &rows, &count, err);
+
+	for (size_t i = 0; i < count; i++)
+		ended += has_ended(&rows[i]);
+	for (size_t i = 0; result == 0 && ended > REQUESTS_KEPT && i < count; i++) {
+		if (!has_ended(&rows[i]))
+			continue;
+		result = store_remove_request(s, &rows[i], err);
+		ended--;
+	}
+	free(rows);
+	return result;
+}
+
 int requests_end(struct store *s, const char *config, const char *run, enum outcome outcome,
 		 int exit_status, const char *message, int64_t now_ms, struct err *err)
 {
@@ -200,7 +232,11 @@ int requests_end(struct store *s, const char *config, const char *run, enum outc
 	struct ending e = {run,     message,     store_run(s, run, &its, NULL) == 0,
 			   outcome, exit_status, now_ms};
 
-	return change_open(s, config, end_bound, &e, err);
+	if (store_begin(s, err) < 0)
+		return -1;
+	if (change_now(s, config, end_bound, &e, err) < 0 || forget_old(s, config, err) < 0)
+		return abandon(s);
+	return store_commit(s, err);
 }
 
 struct death {
@@ -240,7 +276,7 @@ static int remove_one(struct store *s, const char *name, bool bound, int64_t now
 			err, ERR_BUSY,
 			"request %s is being rendered by run %s: `burst cancel %s` ends that",
 			out->id, out->run, out->run);
-	if (strcmp(out->state, "pending") != 0 && strcmp(out->state, "running") != 0)
+	if (has_ended(out))
 		return err_set(err, ERR_USAGE, "request %s has already ended (%s)", out->id,
 			       out->state);
 	end_row(out, "removed", now_ms);

@@ -17,6 +17,9 @@ enum {
 	REQUEST_TRIES_MS = 12 * 60 * 60 * 1000, /* from the first of them */
 	REQUEST_RETRY_MS = 60 * 1000,           /* the first wait; doubled each time */
 	REQUEST_RETRY_MOST_MS = 30 * 60 * 1000,
+	/* ended requests that the ledger keeps of each queue: the end of a run removes older ones
+	 */
+	REQUESTS_KEPT = 1000,
 	REQUEST_DEATHS = 5, /* how often a run is resumed whose client died without a word */
 };
 

@@ -224,7 +224,8 @@ const struct cmd cmd_submit = {
 		   "2, 4 and so on up to 30, at most 12 times within 12 hours; other failures "
 		   "end the requests, and `burst queue ls` keeps their message. After a crash "
 		   "or a reboot, the next `burst submit` or `burst queue run` continues with "
-		   "the queue. Exit 6: nothing was queued.",
+		   "the queue. Of the requests that have ended, the ledger keeps the last 1,000 of "
+		   "each job. Exit 6: nothing was queued.",
 	.opts = opts,
 	.group = CMD_GROUP_RENDER,
 	.json = true,

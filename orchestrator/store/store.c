@@ -101,6 +101,11 @@ int store_put_request(struct store *s, const struct request_row *row, struct err
 	return put(s, TABLE_REQUEST, row, err);
 }
 
+int store_remove_request(struct store *s, const struct request_row *row, struct err *err)
+{
+	return s->ops->remove(s, TABLE_REQUEST, row, err);
+}
+
 int store_put_schedule(struct store *s, const struct schedule_row *row, struct err *err)
 {
 	return put(s, TABLE_SCHEDULE, row, err);

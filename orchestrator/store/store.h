@@ -272,6 +272,8 @@ int store_put_volume(struct store *s, const struct volume_row *row, struct err *
 int store_put_batch(struct store *s, const struct batch_row *row, struct err *err);
 int store_put_speed(struct store *s, const struct speed_row *row, struct err *err);
 int store_put_request(struct store *s, const struct request_row *row, struct err *err);
+/* By its id; absent is success. */
+int store_remove_request(struct store *s, const struct request_row *row, struct err *err);
 /* Absent is success. */
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err);
 

@@ -126,6 +126,36 @@ static void nor_for_more_than_half_a_day(void **state)
 	store_close(s);
 }
 
+/* Old ones go, in the order of their submission; those of other queues and open ones stay. */
+static void old_ones_are_forgotten(void **state)
+{
+	struct store *s = store_memory();
+	struct request_row other = {.config = "/home/me/other/burst.cfg", .state = "done"};
+	struct request_row first = add(s, T0), *rows = NULL;
+	struct err err = {0};
+	size_t count = 0;
+
+	(void)state;
+	COPY_TEXT(other.id, "q0");
+	ok(store_put_request(s, &other, &err), &err);
+	for (int i = 1; i < REQUESTS_KEPT + 3; i++)
+		add(s, T0 + i);
+	bind(s, "1");
+	struct request_row open = add(s, T0);
+	end(s, "1", 0, "", T0);
+	ok(store_requests(s, CONFIG, false, &rows, &count, &err), &err);
+	assert_int_equal(count, REQUESTS_KEPT + 1);
+	assert_int_equal(rows[0].created_ms, T0 + 3);
+	assert_string_equal(rows[REQUESTS_KEPT].id, open.id);
+	free(rows);
+	ok(store_requests_named(s, first.id, &rows, &count, &err), &err);
+	assert_int_equal(count, 0);
+	ok(store_requests_named(s, "q0", &rows, &count, &err), &err);
+	assert_int_equal(count, 1);
+	free(rows);
+	store_close(s);
+}
+
 static void names(void **state)
 {
 	struct store *s = store_memory();
@@ -499,6 +529,7 @@ int main(void)
 		cmocka_unit_test(exits),
 		cmocka_unit_test(a_failed_start_is_tried_within_bounds),
 		cmocka_unit_test(nor_for_more_than_half_a_day),
+		cmocka_unit_test(old_ones_are_forgotten),
 		cmocka_unit_test(names),
 		cmocka_unit_test(random_worlds),
 	};
