@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# hook plan dispatch learning billed load voices weights (dispatch and learning take two minutes each, billed, voices and weights some, load a quarter of an hour:
+# hook submit plan dispatch learning billed load voices weights (dispatch and learning take two minutes each, billed, voices and weights some, load a quarter of an hour:
 # these only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -350,7 +350,8 @@ hook_repo() { # hook_repo NAME: a repository with a job, and one commit
 		provider = "local";
 		job = { name = "hooked"; type = "tts"; engine = "espeak"; input = "lines.txt"; voice = "en"; };
 	E
-	git -C "$work/$1" init -q && git -C "$work/$1" add -A && git -C "$work/$1" commit -qm first
+	git -C "$work/$1" init -q && git -C "$work/$1" add -A &&
+		git -C "$work/$1" -c user.name=b -c user.email=b@b commit -qm first
 }
 hook_took() { # hook_took NAME: the hook alone, as git runs it
 	(cd "$work/$1" && took_ms .git/hooks/post-commit)
@@ -381,6 +382,27 @@ part_hook() {
 	for id in $("$burst" queue ls --json | jq -r '.[].request'); do "$burst" queue rm "$id" >/dev/null 2>&1; done
 }
 
+# ---- what `burst submit` takes ----
+
+insert_a_row() { # one durable row by sqlite3, as a request is
+	sqlite3 "$work/peer.db" "pragma synchronous = full; insert into request (text) values ('$serial')"
+}
+part_submit() {
+	echo "# what a trigger waits for (aim: burst submit returns in under 50 ms, also where it starts the queue's client)"
+	sqlite3 "$work/peer.db" "pragma journal_mode = wal; create table request (id integer primary key, text text)" >/dev/null
+	hook_repo busy
+	"$burst" submit "$work/busy" --quiet 1h 2>/dev/null
+	for i in $(seq 31); do # in turn, so that all meet the same noise
+		mkdir "$work/idle$i" && cp "$work/busy/burst.cfg" "$work/busy/lines.txt" "$work/idle$i"
+		echo "$(took_ms insert_a_row) $(took_ms "$burst" submit "$work/busy" --quiet 1h) $(took_ms "$burst" submit "$work/idle$i" --quiet 1h)"
+	done >"$work/rows"
+	local peer busy idle
+	peer=$(column "$work/rows" 1) busy=$(column "$work/rows" 2) idle=$(column "$work/rows" 3)
+	echo "sqlite3 writes a row in $peer ms; burst submit takes $busy ms while the queue has a client: $(ratio "$busy" "$peer") times that;" \
+		"$idle ms where it starts one: $(ratio "$idle" "$peer")"
+	for id in $("$burst" queue ls --json | jq -r '.[].request'); do "$burst" queue rm "$id" >/dev/null 2>&1; done
+}
+
 # ---- (k) the planner's choice ----
 
 part_plan() {
@@ -393,7 +415,7 @@ sync_volume=fresh
 pod_keys
 echo "burst $("$burst" --version | cut -d' ' -f2), $(nproc) cores, $(uname -sr)"
 if [ $# = 0 ]; then
-	set -- command job start memory sync runpod hook plan
+	set -- command job start memory sync runpod hook submit plan
 fi
 for part in "$@"; do "part_$part"; done
 exit $missed
