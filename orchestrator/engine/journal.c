@@ -51,7 +51,7 @@ static void keep_row(const struct epod *own, const struct core_pod *p, struct po
 	const struct holding *h = &own->hold;
 
 	row->kept_ms = h->kept_ms;
-	row->kept_until_ms = p->handed ? 0 : h->kept_until_ms;
+	row->kept_until_ms = h->kept_until_ms;
 	COPY_TEXT(row->pool, p->handed ? "" : h->pool);
 	COPY_TEXT(row->handed_from, h->handed_from);
 	COPY_TEXT(row->handed_to, h->handed_to);

@@ -65,21 +65,18 @@ bool keep_is_taken(struct engine *e, int pod)
 
 	if (!h->offered || h->taken)
 		return h->taken;
-	int64_t until_ms = h->kept_until_ms;
-	h->kept_until_ms = 0;
+	h->pool[0] = '\0';
 	struct pod_row row = engine_pod_row(e, pod);
 	struct err err = {0};
 	int put = 0;
 	if (keep_put(e, pod, &row, &err, &put))
 		return true;
 	if (put < 0) {
-		h->kept_until_ms = until_ms;
 		engine_log(e, LOG_WARN, "pod %s: the ledger could not be written: %s",
 			   pod_called(e, pod), err.msg);
 		return false;
 	}
 	h->offered = false;
-	h->pool[0] = '\0';
 	return false;
 }
 

@@ -76,7 +76,6 @@ static void end_part(struct pod_row *part, const char *to, int64_t now_ms)
 	part->release_ms = part->released_ms = part->gone_ms = MAX(now_ms, part->create_ms);
 	part->billed_ms = (part->gone_ms - part->create_ms + 999) / 1000 * 1000;
 	part->cost_microusd = money_for(part->price_microusd_h, part->billed_ms);
-	part->kept_until_ms = 0;
 	part->pool[0] = '\0';
 }
 
