@@ -11,7 +11,6 @@
 #include "sync/pack.h"
 #include "impl.h"
 #include "past.h"
-#include "pull.h"
 
 enum {
 	POOL_THREADS = 3,
@@ -45,7 +44,8 @@ static void match_pods(struct engine *e)
 {
 	while (e->pod_count < core_pod_count(e->core)) {
 		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
-		e->pods[e->pod_count] = (struct epod){.synced_bytes = SYNCED_UNKNOWN};
+		e->pods[e->pod_count] =
+			(struct epod){.synced_bytes = SYNCED_UNKNOWN, .image_percent = -1};
 		prepare_note(e, e->pod_count++);
 	}
 }
@@ -298,6 +298,8 @@ static void show_progress(struct engine *e)
 	if (!e->setup->progress || now < e->progress_at)
 		return;
 	e->progress_at = now + PROGRESS_MS;
+	if (!e->over)
+		vendor_watch_images(e);
 	e->setup->progress(e->setup->ctx, e);
 }
 
@@ -740,7 +742,7 @@ const char *engine_phase_detail(const struct engine *e, int pod)
 
 int engine_image_percent(const struct engine *e, int pod)
 {
-	return pod < e->pod_count ? pull_percent(str_text(&e->pods[pod].log)) : -1;
+	return pod < e->pod_count ? e->pods[pod].image_percent : -1;
 }
 
 bool engine_finishing(const struct engine *e)

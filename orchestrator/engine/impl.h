@@ -112,6 +112,7 @@ struct epod {          /* beside core_pod */
 	bool little_left; /* was waited for once, instead of a sync */
 	struct str log;   /* what its provider's log said when it was last read; */
 	int64_t log_read_at;
+	int image_percent; /* of its image, by that log; -1: not known */
 	/* ... and the hashes of all lines it ever had that were the provider's */
 	uint32_t *log_lines;
 	size_t log_line_count, log_line_cap;
@@ -167,6 +168,10 @@ struct engine {
 	struct image_steps image_steps[CORE_PROVIDERS_MAX];
 	/* by provider, as rent_request.known_image; empty: none */
 	char images[CORE_PROVIDERS_MAX][IMAGE_MAX];
+	/* by provider: the log of a pod that pulls its image is being read for the display; when
+	 * the next one may be */
+	bool watching_log[CORE_PROVIDERS_MAX];
+	int64_t watch_log_at[CORE_PROVIDERS_MAX];
 	char doing[200];
 	char life[8]; /* tells this client's batch ids from an earlier client's */
 
@@ -277,6 +282,8 @@ void vendor_rent(struct engine *e, int pod);
 void vendor_forget(struct engine *e); /* what was under way when the caller was freed */
 void vendor_release(struct engine *e, int pod);
 void vendor_log(struct engine *e, int pod);
+/* For the display: how far an image is that takes long. One log of each provider at a time. */
+void vendor_watch_images(struct engine *e);
 void vendor_inspect(struct engine *e, int pod);
 /* What the vendor says it billed, for the ledger; counts down e->billing_open when it has answered.
  */

@@ -10,10 +10,12 @@
 #include "base/path.h"
 #include "impl.h"
 #include "past.h"
+#include "pull.h"
 
 enum {
 	VOLUME_LOCK_MS = 300,
 	LOG_FRESH_MS = 5000,
+	WATCH_LOG_MS = 10 * 1000, /* for the display: from the create on, and between two looks */
 	LAST_LOG_MS = 4000 /* less than the proof that it is gone takes */,
 	FILES_AT_ONCE = 16,
 	REGIONS_MOST = 64
@@ -640,10 +642,52 @@ static void log_done(void *ctx, struct op_result *result, const struct err *err)
 		str_addn(&p->log, str_text(&result->text), result->text.len);
 		p->log_read_at = clock_boot_ms();
 		ev.number = count_new_lines(p, str_text(&p->log));
+		p->image_percent = pull_percent(str_text(&p->log));
 		tell_unpulled(a->e, a->pod, str_text(&p->log));
 	}
 	post(a->e, &ev, err);
 	asked_free(a);
+}
+
+/* What the core decides by the log is left alone: lines that are new to it stay new. */
+static void watch_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct epod *p = &a->e->pods[a->pod];
+
+	if (!err)
+		p->image_percent = pull_percent(str_text(&result->text));
+	a->e->watching_log[a->provider] = false;
+	a->e->watch_log_at[a->provider] = clock_boot_ms() + WATCH_LOG_MS;
+	asked_free(a);
+}
+
+static bool pulls_long(const struct engine *e, int pod, int provider, int64_t now)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return p->provider == provider && p->phase == POD_BOOTING && p->id[0] && !p->queued &&
+	       now - p->create_at > WATCH_LOG_MS;
+}
+
+void vendor_watch_images(struct engine *e)
+{
+	int64_t now = clock_boot_ms();
+
+	for (int v = 0; v < e->setup->provider_count; v++) {
+		int pod = 0;
+		if (e->watching_log[v] || now < e->watch_log_at[v] ||
+		    e->setup->providers[v].ops->makes_image)
+			continue;
+		while (pod < e->pod_count && !pulls_long(e, pod, v, now))
+			pod++;
+		if (pod == e->pod_count)
+			continue;
+		struct asked *a = asked_new(e, v, pod);
+		e->watching_log[v] = true;
+		COPY_TEXT(a->want.id, core_pod_at(e->core, pod)->id);
+		begin(a, OP_LOGS, watch_done);
+	}
 }
 
 void vendor_log(struct engine *e, int pod)

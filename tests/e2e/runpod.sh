@@ -362,6 +362,18 @@ t_a_volume_is_tidied() { # over S3, file by file; what lists say is not relied u
 	cloud_over
 }
 
+t_an_image_on_a_terminal() { # how far it is, as the pod's log says
+	cloud || return
+	script_lines 6
+	rp_config 'pods = 1;'
+	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"pull_ms":24000,"pull_says_ms":500,"pull_percent":1}}}' >/dev/null
+	TERM=xterm timeout -k 5 100 python3 "$ROOT/tests/e2e/terminal.py" 80x24 'expect:image [4-9][0-9] %' \
+		'expect:waiting for the RTX [45]090 image: [4-9][0-9] %' end -- "$BURST" run >term.txt 2>&1
+	is $? 0 "exit status ($(cat term.txt))"
+	is "$(wavs)" 6 files
+	cloud_over
+}
+
 t_keeps_the_contract_of_providers() {
 	local why
 	why=$(rp_can) || { skip "$why"; return; }

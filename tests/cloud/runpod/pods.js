@@ -10,6 +10,7 @@
 //   runs and bills   stale_port_ms the API shows the old port so long after a restart   cost what it says it costs
 //   no_gpu nvidia-smi finds none   volume "ro"|"full"   locked   pull_ms this pod's own
 //   pull_says_ms while it is pulled, its system log has another line so often
+//   pull_percent those lines say how much of it there is
 
 const fs = require('fs');
 const path = require('path');
@@ -127,7 +128,7 @@ class Pods {
 		if (pod.quirks.stuck === 'STARTING') return;
 		const ms = pod.quirks.pull_ms !== undefined ? pod.quirks.pull_ms : boot.pull_ms;
 		for (let n = 1, every = pod.quirks.pull_says_ms; every && n * every < ms; n++)
-			this.later(pod, n * every, () => this.say(pod, `layer ${n} of ${pod.image} downloaded`));
+			this.later(pod, n * every, () => this.say(pod, pod.quirks.pull_percent ? `pulling image ${pod.image}: ${Math.floor(100 * n * every / ms)}%` : `layer ${n} of ${pod.image} downloaded`));
 		if (pod.quirks.stuck === 'ERROR')
 			return this.later(pod, ms, () => {
 				this.say(pod, 'error creating container: failed to create task for container: OCI runtime create failed');
