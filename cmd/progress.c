@@ -11,7 +11,7 @@
 enum { FILE_EVERY_MS = 1000 };
 
 /* What joining takes for a second of sound, until this machine has measured it. */
-#define JOIN_MS_PER_S_PRIOR 3.0
+#define JOIN_MS_PER_S_PRIOR 8.0
 #define JOIN_FACT           "join_ms_per_s"
 
 struct progress {
