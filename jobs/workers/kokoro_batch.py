@@ -39,6 +39,16 @@ def real(lengths: Sequence[int], like: Tensor) -> Tensor:
     return (torch.arange(max(lengths), device=like.device) < ends).to(like.dtype)
 
 
+def whole_rows(mask: Tensor) -> bool:
+    """No row ends before the others; then nothing is to be cut. Of one row that is known without a look at the device."""
+    return mask.size(0) == 1
+
+
+def cut(x: Tensor, mask: Tensor) -> Tensor:
+    """Zero behind the end of each row, in place."""
+    return x if whole_rows(mask) else x.mul_(mask)
+
+
 def run_lstm(lstm: Any, x: Tensor, lengths: Sequence[int]) -> Tensor:
     """x: [rows, steps, width]. The backward half of each row begins at its own end."""
     packed = rnn.pack_padded_sequence(x, torch.tensor(list(lengths)), batch_first=True, enforce_sorted=False)
@@ -46,38 +56,47 @@ def run_lstm(lstm: Any, x: Tensor, lengths: Sequence[int]) -> Tensor:
 
 
 def ada_in(module: Any, x: Tensor, style: Tensor, mask: Tensor) -> Tensor:
-    """AdaIN1d with the mean and the variance of real frames; zero behind them."""
+    """AdaIN1d with the mean and the variance of real frames; zero behind them. Few passes over x: it is large, and on a processor
+    they cost more than the convolutions."""
     gamma, beta = module.fc(style)[:, :, None].chunk(2, 1)
     frames = mask.sum(-1, keepdim=True)
-    centred = (x - (x * mask).sum(-1, keepdim=True) / frames) * mask
-    variance = centred.square().sum(-1, keepdim=True) / frames
-    norm = centred * torch.rsqrt(variance + module.norm.eps) * module.norm.weight[:, None] + module.norm.bias[:, None]
-    return ((1 + gamma) * norm + beta) * mask
+    whole = whole_rows(mask)
+    centred = x - (x if whole else x * mask).sum(-1, keepdim=True) / frames
+    if not whole:
+        centred.mul_(mask)
+    variance = torch.linalg.vector_norm(centred, dim=-1, keepdim=True).square() / frames
+    scale = (1 + gamma) * module.norm.weight[:, None] * torch.rsqrt(variance + module.norm.eps)
+    shift = (1 + gamma) * module.norm.bias[:, None] + beta
+    return cut(torch.addcmul(shift, centred, scale), mask)
 
 
 def ada_block(block: Any, x: Tensor, style: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """AdainResBlk1d; returns the mask of its output too, which is twice as long where it doubles the frames."""
     wide = mask if block.upsample_type == "none" else mask.repeat_interleave(2, -1)
-    h = block.pool(block.actv(ada_in(block.norm1, x, style, mask))) * wide
-    h = block.conv1(h) * wide
-    h = block.conv2(block.actv(ada_in(block.norm2, h, style, wide))) * wide
-    return (h + block._shortcut(x)) * HALF * wide, wide
+    h = cut(block.pool(block.actv(ada_in(block.norm1, x, style, mask))), wide)
+    h = cut(block.conv1(h), wide)
+    h = cut(block.conv2(block.actv(ada_in(block.norm2, h, style, wide))), wide)
+    return cut(h.add_(block._shortcut(x)).mul_(HALF), wide), wide
 
 
 def snake(x: Tensor, alpha: Tensor) -> Tensor:
-    return x + torch.sin(alpha * x).square() / alpha
+    wave = (alpha * x).sin_()
+    return torch.addcmul(x, wave.mul_(wave), 1 / alpha)
 
 
 def wave_block(block: Any, x: Tensor, style: Tensor, mask: Tensor) -> Tensor:
     """AdaINResBlock1."""
     for i, (one, two) in enumerate(zip(block.convs1, block.convs2)):
-        h = one(snake(ada_in(block.adain1[i], x, style, mask), block.alpha1[i])) * mask
-        x = x + two(snake(ada_in(block.adain2[i], h, style, mask), block.alpha2[i])) * mask
+        h = cut(one(snake(ada_in(block.adain1[i], x, style, mask), block.alpha1[i])), mask)
+        h = cut(two(snake(ada_in(block.adain2[i], h, style, mask), block.alpha2[i])), mask)
+        x = h.add_(x)
     return x
 
 
 class Batch:
     """One call of a KModel: `ids` per row (with the marks at both ends), `styles` [rows, 256], `speeds` and `seeds` per row."""
+
+    rows_at_once = 0  # of the vocoder; 0: by the device
 
     def __init__(self, model: Any, ids: Sequence[Tensor], styles: Tensor, speeds: Sequence[float], seeds: Sequence[int]) -> None:
         self.model, self.device, self.seeds = model, styles.device, seeds
@@ -137,16 +156,28 @@ class Batch:
         return self.generate(x, pitch)
 
     def generate(self, x: Tensor, pitch: Tensor) -> list[Tensor]:
-        net, style = self.model.decoder.generator, self.voice
-        source = self.sources(pitch)
-        lengths = [2 * n for n in self.frames]
+        """A processor gains nothing by rows side by side: what does not fit into its caches costs more than it saves, and so does
+        padding. There each row goes alone."""
+        at_once = self.rows_at_once or (1 if self.device.type == "cpu" else len(self.frames))
+        waves = []
+        for at in range(0, len(self.frames), at_once):
+            rows = slice(at, at + at_once)
+            most = max(self.frames[rows])
+            waves += self.generate_rows(x[rows, :, :2 * most], pitch[rows, :, :2 * most], self.voice[rows], self.frames[rows], self.seeds[rows])
+        return waves
+
+    def generate_rows(self, x: Tensor, pitch: Tensor, style: Tensor, frames: Sequence[int], seeds: Sequence[int]) -> list[Tensor]:
+        net = self.model.decoder.generator
+        source = self.sources(pitch, frames, seeds)
+        lengths = [2 * n for n in frames]
         for i in range(net.num_upsamples):
             lengths = [n * net.ups[i].stride[0] for n in lengths]
-            x = net.ups[i](F.leaky_relu(x, 0.1)) * real(lengths, x)
+            x = net.ups[i](F.leaky_relu(x, 0.1))
+            x = cut(x, real(lengths, x))
             if i == net.num_upsamples - 1:
                 x, lengths = net.reflection_pad(x), [n + 1 for n in lengths]
             mask = real(lengths, x)
-            x = x + wave_block(net.noise_res[i], net.noise_convs[i](source) * mask, style, mask)
+            x = x.add_(wave_block(net.noise_res[i], cut(net.noise_convs[i](source), mask), style, mask))
             blocks = net.resblocks[i * net.num_kernels:(i + 1) * net.num_kernels]
             x = sum(wave_block(block, x, style, mask) for block in blocks) / net.num_kernels
         x = net.conv_post(F.leaky_relu(x))
@@ -154,10 +185,10 @@ class Batch:
         return [net.stft.inverse(torch.exp(row[None, :half, :n]), torch.sin(row[None, half:, :n])).reshape(-1)
                 for row, n in zip(x, lengths)]
 
-    def sources(self, pitch: Tensor) -> Tensor:
+    def sources(self, pitch: Tensor, frames: Sequence[int], seeds: Sequence[int]) -> Tensor:
         """The harmonic source's spectrum, row by row: its interpolation and its padding look at the end of a row."""
         net, rows = self.model.decoder.generator, []
-        for row, n, seed in zip(pitch, self.frames, self.seeds):
+        for row, n, seed in zip(pitch, frames, seeds):
             chance = torch.Generator(self.device if self.device.type == "cuda" else "cpu").manual_seed(seed)
             samples = net.f0_upsamp(row[None, :, :2 * n]).transpose(1, 2)
             rows.append(torch.cat(net.stft.transform(self.source(samples, chance)), 1)[0].T)

@@ -133,12 +133,21 @@ class AgainstPublished(unittest.TestCase):
             self.assertLess((wave - wanted).abs().max().item(), 1e-5 * wanted.abs().max().item(), f"text {i} of {len(order)}")
 
     def test_batches_equal_the_published_code_one_by_one(self) -> None:
-        for size in (2, 5, 16):
-            for at in range(0, 16, size):
-                self.check(list(range(16))[at:at + size])
+        """With the vocoder as a GPU runs it, all rows at once, and as a processor does."""
+        for rows, size in ((16, 2), (16, 5), (16, 16), (3, 5)):
+            with mock.patch.object(kokoro_batch.Batch, "rows_at_once", rows):
+                for at in range(0, 16, size):
+                    self.check(list(range(16))[at:at + size])
 
     def test_the_order_does_not_matter(self) -> None:
-        self.check([7, 3, 15, 0, 9, 12, 4, 1])
+        with mock.patch.object(kokoro_batch.Batch, "rows_at_once", 16):
+            self.check([7, 3, 15, 0, 9, 12, 4, 1])
+
+    def test_a_processor_takes_row_by_row(self) -> None:
+        batch = kokoro_batch.Batch(self.model, self.ids[:3], self.styles[:3], [1.0] * 3, [1, 2, 3])
+        with mock.patch.object(batch, "generate_rows", wraps=batch.generate_rows) as rows:
+            self.assertEqual(len(batch.speak()[0]), 3)
+        self.assertEqual(rows.call_count, 3)
 
     def test_the_twin_says_something(self) -> None:
         """Lengths differ, sounds are no constants, and another seed gives another sound."""
