@@ -14,6 +14,7 @@
 #include "plan_parts.h"
 #include "plan_show.h"
 #include "refuse.h"
+#include "warm_first.h"
 
 enum {
 	DECIDE_MS = 8000, /* what a slow provider may keep a run from starting */
@@ -182,7 +183,8 @@ static void say_left_out(const struct estimate *e)
 	}
 }
 
-int launch_decide(struct launch *l, struct err *err)
+/* Returns 1 if the volume was filled first: its pods now start sooner than was planned. */
+static int decide_once(struct launch *l, bool may_warm, struct err *err)
 {
 	struct asked asked;
 	struct estimate e = {0};
@@ -196,16 +198,27 @@ int launch_decide(struct launch *l, struct err *err)
 	if (status == 0)
 		status = estimate_make(&e, l, asked.offers, asked.count, err);
 	if (status == 0 && e.open) {
-		say_left_out(&e);
+		if (may_warm)
+			say_left_out(&e);
 		l->least_microusd = refuse_least_microusd(&e);
 		enum plan_verdict verdict = estimate_choose(&e, &pick);
+		bool found = verdict != PLAN_NOTHING_FITS;
 		status = delivers ? 0 : refuse_run(l, &e, &pick, verdict, err);
-		if (status == 0 && verdict != PLAN_NOTHING_FITS)
+		if (status == 0 && found && may_warm && warm_first_due(l, &e, &pick))
+			status = warm_first(l, &e, &pick, err);
+		if (status == 0 && found)
 			act_on(l, &e, &pick);
 	}
 	estimate_free(&e);
 	free(asked.offers);
 	return status;
+}
+
+int launch_decide(struct launch *l, struct err *err)
+{
+	int status = decide_once(l, true, err);
+
+	return status == 1 ? decide_once(l, false, err) : status;
 }
 
 void decide_say_replans(FILE *to, const struct run_row *run)

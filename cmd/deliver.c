@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/guard.h"
@@ -21,6 +19,7 @@
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"
 #include "net/child.h"
+#include "own_client.h"
 #include "report.h"
 #include "runs.h"
 #include "volume_gc.h"
@@ -421,37 +420,6 @@ static int write_config(struct delivery *d, struct err *err)
 
 /* ---- the run that delivers ---- */
 
-static volatile sig_atomic_t delivering;
-
-static void pass_on(int number)
-{
-	int saved = errno;
-
-	if (delivering > 0)
-		kill(delivering, number);
-	errno = saved;
-}
-
-static int wait_for(pid_t pid)
-{
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction was[ARRAY_LEN(numbers)],
-		act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-	int status = 0;
-
-	delivering = pid;
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		sigaction(numbers[i], &act, &was[i]);
-	engine_let_signals_in(); /* those that came since the render ended, too */
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	engine_hold_signals();
-	delivering = 0;
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		sigaction(numbers[i], &was[i], NULL);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 static void hand_output(const struct delivery *d)
 {
 	char number[16];
@@ -500,7 +468,7 @@ static int run_it(struct delivery *d, json_t **object, struct err *err)
 		return err_set(err, ERR_LOCAL, "fork: %m");
 	if (pid == 0)
 		become(d, out);
-	int status = wait_for(pid);
+	int status = own_client_wait(pid, true);
 	if (path_read(path, REPLY_MAX_BYTES, &said, NULL) == 0 && said.len)
 		*object = jsonx_parse(str_text(&said), said.len, NULL);
 	unlink(path);

@@ -432,6 +432,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 				 .need_gb = needs->vram_gb,
 				 .need = need_of(needs)};
 	out->setup_download_mb = needs->gpu && needs->setup ? needs->setup_download_mb : 0;
+	out->setup_by_card = needs->setup_by_card;
 	out->volume = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
 	char now[32];
 	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s",

@@ -33,6 +33,7 @@ struct estimate {
 	/* of a GPU job: what its set-up fetches on a pod where its environment is not there; 0: not
 	 * known */
 	int setup_download_mb;
+	bool setup_by_card; /* its set-up needs the card: a pod without a GPU cannot run it */
 	const char *volume; /* that the run would use; NULL: none */
 	/* why the card of each offer cannot run the job's image, as a pod has said; "": it may */
 	char (*unfit)[ESTIMATE_UNFIT];

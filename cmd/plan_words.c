@@ -209,7 +209,13 @@ static void say_setup(FILE *to, const struct estimate *e, const struct plan *pic
 		return;
 	plan_seconds(time, setup_s);
 	plan_dollars(cost, setup_s * m->price_h / 3600);
-	if (e->volume)
+	if (e->volume && !e->setup_by_card)
+		plan_say(to, 2,
+			 "set-up: a pod without a GPU fetches about %d MB to volume %s before GPUs "
+			 "are rented; if none is free, the first GPU pod does and bills %s, %s, "
+			 "meanwhile (the plan counts that)",
+			 e->setup_download_mb, e->volume, time, cost);
+	else if (e->volume)
 		plan_say(to, 2,
 			 "set-up: the first GPU pod fetches about %d MB and bills %s, %s, "
 			 "meanwhile; `burst volume warm %s` does it on a pod without a GPU",

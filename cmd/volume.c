@@ -1,15 +1,14 @@
 /* volume.c - `burst volume`: lists, makes, warms, cleans and removes volumes. */
-#include <poll.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/path.h"
 #include "engine/caller.h"
 #include "launch.h"
 #include "output.h"
 #include "report.h"
 #include "volume_gc.h"
+#include "volume_make.h"
 #include "volume_trust.h"
 #include "volume_warm.h"
 
@@ -32,19 +31,6 @@ static int ask(const struct engine_provider *p, enum op_kind kind, const struct 
 		       : 0;
 }
 
-static void remember(struct cmd_context *ctx, const char *provider, const struct volume *v)
-{
-	struct volume_row row = {.size_gb = v->size_gb,
-				 .price_microusd_month = v->price_microusd_month,
-				 .seen_ms = clock_wall_ms()};
-
-	COPY_TEXT(row.provider, provider);
-	COPY_TEXT(row.id, v->id);
-	COPY_TEXT(row.name, v->name);
-	COPY_TEXT(row.region, v->region);
-	store_put_volume(ctx->store, &row, NULL);
-}
-
 /* What the providers say replaces what we remember of them. */
 static int look(struct launch *l, struct err *err)
 {
@@ -65,7 +51,7 @@ static int look(struct launch *l, struct err *err)
 				store_remove_volume(l->ctx->store, rows[k].provider, rows[k].id,
 						    NULL);
 		for (size_t k = 0; k < result.volume_count; k++)
-			remember(l->ctx, p->ops->name, &result.volumes[k]);
+			volume_remember(l->ctx, p->ops->name, &result.volumes[k], NULL);
 		op_result_free(&result);
 	}
 	free(rows);
@@ -104,49 +90,21 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 		       name);
 }
 
-/* A run that starts now may make the same one. */
-static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *err)
-{
-	int64_t until = clock_boot_ms() + ASK_MS;
-
-	while (engine_lock_volumes(ctx->state_dir, lock, err) < 0) {
-		if (err->kind != ERR_BUSY || clock_boot_ms() >= until)
-			return -1;
-		poll(NULL, 0, 100);
-	}
-	return 0;
-}
-
 static int make(struct launch *l, const char *name, struct err *err)
 {
-	struct engine_provider *p = &l->setup.providers[0];
-	struct op_want want = {0};
-	struct op_result result = {0};
-	CLEANUP(fd_close) int lock = -1;
+	struct volume_row row;
 	char price[32];
 
-	if (volume_trust_size(l, name, err) < 0 || lock_volumes(l->ctx, &lock, err) < 0)
+	if (volume_trust_size(l, name, err) < 0)
 		return -1;
-	want.volume.name = name;
-	int was_there = volume_is_there(p, name, err);
-	if (was_there < 0)
+	int made = volume_make(l, &l->setup.providers[0], name, launch_gpus(l), &row, err);
+	if (made < 0)
 		return -1;
-	want.volume.create = true;
-	want.volume.gpus = launch_gpus(l);
-	want.volume.size_gb =
-		section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
-	if (ask(p, OP_VOLUME, &want, &result, err) < 0)
-		return -1;
-	if (result.volume_count) {
-		remember(l->ctx, p->ops->name, &result.volumes[0]);
-		output_line(
-			stdout, "volume %s of %s: %lld GB, %s a month", result.volumes[0].name,
-			p->ops->name, (long long)result.volumes[0].size_gb,
-			money_show(price, sizeof(price), result.volumes[0].price_microusd_month));
-	}
-	op_result_free(&result);
+	output_line(stdout, "volume %s of %s: %lld GB, %s a month", row.name, row.provider,
+		    (long long)row.size_gb,
+		    money_show(price, sizeof(price), row.price_microusd_month));
 	/* an existing volume may belong to another project: a run asks */
-	return was_there ? 0 : volume_trust_note(l, p->ops->name, name, err);
+	return made ? volume_trust_note(l, row.provider, name, err) : 0;
 }
 
 static int in_use(struct launch *l, const struct volume_row *v, struct err *err)
@@ -263,7 +221,8 @@ static int check_flags(const struct cmd_context *ctx, const char *what, struct e
 {
 	static const struct {
 		const char *flag, *of;
-	} flags[] = {{"older-than", "gc"}, {"dry-run", "gc"}, {"force", "gc"}, {"memory", "warm"}};
+	} flags[] = {{"older-than", "gc"}, {"dry-run", "gc"},    {"force", "gc"},
+		     {"memory", "warm"},   {"max-cost", "warm"}, {"engine", "warm"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
 		if (strcmp(what, flags[i].of) && opt_has(ctx, flags[i].flag))
@@ -311,6 +270,8 @@ static const struct opt opts[] = {
 	 "max_volume_gb", false},
 	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than 4 GB", NULL,
 	 false},
+	{0, "max-cost", "USD", "warm: stop before it has cost this much", "caps.max_cost", false},
+	{0, "engine", "ENGINE", "warm: for a job with this engine", "job.engine", false},
 	{0, "force", NULL,
 	 "gc: also old runs unknown to this ledger, and outputs that are not fetched", NULL, false},
 	{0},

@@ -129,10 +129,9 @@ static void keep_provider(struct launch *l, const char *name)
 	s->provider_count = kept;
 }
 
-/* The cheapest that is free now, and the dearest that could be rented in its place; 0, 0: none is
- * free. */
-static int ask_prices(struct launch *l, const struct volume_row *v, int64_t memory_gb,
-		      int64_t *least, int64_t *most, struct err *err)
+int volume_warm_prices(struct launch *l, const struct engine_provider *p,
+		       const struct volume_row *v, int64_t memory_gb, int64_t *least, int64_t *most,
+		       struct err *err)
 {
 	int64_t cap = section_int(section_group(config_top(l->ctx->config), "caps"),
 				  "max_price_per_hour");
@@ -147,7 +146,7 @@ static int ask_prices(struct launch *l, const struct volume_row *v, int64_t memo
 	COPY_TEXT(want.offers.volume.name, v->name);
 	COPY_TEXT(want.offers.volume.region, v->region);
 	*least = *most = 0;
-	if (caller_ask(&l->setup.providers[0], OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
+	if (caller_ask(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
 		if (err->kind != ERR_NO_CAPACITY)
 			return err_wrap(err, "%s", v->provider);
 		err_clear(err); /* it is waited for, as in any run */
@@ -203,6 +202,11 @@ static void use_cheapest(struct engine_setup *s, const struct volume_row *v, int
 	s->volume_create = false;
 }
 
+int64_t volume_warm_memory_gb(const struct job_needs *needs)
+{
+	return MAX(WARM_MEMORY_GB, needs->setup_memory_gb);
+}
+
 int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, struct err *err)
 {
 	int64_t least, most;
@@ -216,9 +220,8 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	if (load(l, err) < 0)
 		return -1;
 	if (smallest)
-		memory_gb =
-			MAX(WARM_MEMORY_GB, l->setup.job_ops->needs(l->setup.job)->setup_memory_gb);
-	if (ask_prices(l, v, memory_gb, &least, &most, err) < 0)
+		memory_gb = volume_warm_memory_gb(l->setup.job_ops->needs(l->setup.job));
+	if (volume_warm_prices(l, &l->setup.providers[0], v, memory_gb, &least, &most, err) < 0)
 		return -1;
 	say_price(l, v, least, most);
 	if (!l->setup.job_ops->needs(l->setup.job)->setup)

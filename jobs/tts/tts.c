@@ -105,6 +105,10 @@ static const struct option_spec options[] = {
 	 NULL},
 	{"vram_gb", OPTION_INT, 0, NULL,
 	 "GPU memory that your own worker needs; 0: it needs no GPU"},
+	{"setup_needs_gpu", OPTION_BOOL, 0, "true",
+	 "false: your own setup compiles nothing for the card, so that one of them serves all "
+	 "cards "
+	 "and a pod without a GPU can run it"},
 	{"estimate", OPTION_GROUP, 0, NULL, "what is known of the engine before it has run here",
 	 estimate_options},
 	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words"},
@@ -635,7 +639,8 @@ static void fill_needs(struct job *job, const struct section *conf)
 	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
 	/* what an engine of ours is set up with is the same for all cards: the image's torch, and
 	 * packages without kernels of their own */
-	n->setup_by_card = n->gpu && section_text(conf, "setup");
+	n->setup_by_card =
+		n->gpu && section_text(conf, "setup") && section_bool(conf, "setup_needs_gpu");
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;
 	job->env = job_texts(conf, "env");
 	n->env_names = (const char *const *)job->env;

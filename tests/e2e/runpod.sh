@@ -161,6 +161,61 @@ t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod find
 	cloud_over
 }
 
+created() { # what was created, in order: the card, or "cpu"
+	rp_control requests | jq -r '[.[] | select(.op == "createPod") | .body | if .cpu then "cpu" else "gpu" end] | join(" ")'
+}
+gpu_setup_job() { # gpu_setup_job SETUP: of a job that needs a GPU, by a setup that does not
+	script_lines 6
+	rp_slow_worker SLOW=0.1
+	JOB="$JOB"' vram_gb = 8; setup_needs_gpu = false; estimate = { each = 0.002; }; setup = "'"$1"'";' GPUS='"RTX 4090", "RTX 5090"' \
+		rp_config 'pods = 1; code = { path = "code"; };'
+}
+t_a_gpu_pod_never_downloads() { # the first run makes the volume, a CPU pod fills it, then a GPU is rented
+	cloud || return
+	local folder gpus='"RTX 5090"'
+	gpu_setup_job '{ echo once; command -v nvidia-smi; true; } >$BURST_ENV/where'
+	rp_control stock '{"gpu":"NVIDIA GeForce RTX 5090","dc":"CA-MTL-1","cloud":"SECURE","free":4}' >/dev/null
+	LIMIT=240 burst run --json
+	all_done 6
+	is "$(created)" "cpu gpu" "what was rented"
+	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 4090" "pods of the run"
+	folder=$(echo "$RP_STATE"/volumes/*)
+	is "$(cat "$folder"/env/*/where)" once "setups, on a pod without a GPU"
+	has err.txt 'volume v of runpod lacks what the job'"'"'s setup makes: a pod without a GPU fills it before GPUs are rented'
+	has err.txt 'volume v of runpod: ready for job "e2e", for $'
+	is "$(ledger "select group_concat(type, ' ') from (select type from run order by started_ms)")" "warm tts" "runs in the ledger"
+	is "$(ledger "select count(*) from run where type = 'tts' and max_cost_microusd < (select max_cost_microusd from run where type = 'warm')")" 1 \
+		"the warming counts toward max_cost"
+	rm -rf out
+	sed -i "s/^gpu .*/gpu = [$gpus];/" burst.cfg # another kind of card finds it, too
+	LIMIT=240 burst run --json
+	all_done 6
+	is "$(created)" "cpu gpu gpu" "what was rented by both runs"
+	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 5090" "pods of the second run"
+	cloud_over
+}
+t_without_a_cpu_pod_the_gpu_pod_downloads() {
+	cloud || return
+	gpu_setup_job 'echo once >>$BURST_ENV/where'
+	rp_control stock '{"cpu":0}' >/dev/null
+	burst run --json
+	all_done 6
+	is "$(created)" gpu "what was rented"
+	has err.txt 'no pod without a GPU is free beside volume v of runpod: the first GPU pod runs the setup'
+	cloud_over
+}
+t_a_setup_that_fails_rents_no_gpu() {
+	cloud || return
+	gpu_setup_job 'echo burst: no such weights >&2; exit 1'
+	burst run --json
+	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(created)" cpu "what was rented"
+	has err.txt 'no such weights'
+	has err.txt 'volume v of runpod could not be filled from a pod without a GPU (exit status 1): no GPU was rented'
+	is "$(jq -s length out.txt)" 1 "objects on stdout"
+	cloud_over
+}
+
 t_a_setup_is_of_one_kind_of_card() { # what the user's own setup compiles runs on cards of one architecture alone
 	cloud || return
 	script_lines 3
