@@ -233,54 +233,115 @@ static void fit(const struct table *t, struct column *columns, int width)
 
 static void add_cell(struct str *line, const struct column *c, const char *text, const char *color)
 {
-	CLEANUP(str_free) struct str fitted = STR_INIT;
+	int blanks = c->width - text_width(text);
 
-	text_fit(&fitted, text, c->width);
-	int blanks = c->width - text_width(str_text(&fitted));
 	str_addf(line, "%*s%s%s%s%*s", c->align == TABLE_RIGHT ? blanks : 0, "", color ? color : "",
-		 str_text(&fitted), color ? COLOR_OFF : "", c->align == TABLE_RIGHT ? 0 : blanks,
-		 "");
+		 text, color ? COLOR_OFF : "", c->align == TABLE_RIGHT ? 0 : blanks, "");
 }
 
-/* cells NULL: the titles. */
-static void add_row(struct str *to, const struct column *columns, int count, char *const *cells,
-		    const char *const *colors)
+/* As much of a cell as one line holds, up to a blank where there is one. *rest: what is left for
+ * the next line. */
+static void take_piece(struct str *to, const char **rest, int most)
 {
-	CLEANUP(str_free) struct str line = STR_INIT;
+	const char *text = *rest, *end = text, *blank = NULL;
+	int used = 0, columns;
 
-	for (int i = 0; i < count; i++) {
-		if (columns[i].left_out)
-			continue;
-		if (line.len)
-			str_addf(&line, "%*s", BETWEEN, "");
-		add_cell(&line, &columns[i], cells ? cells[i] : columns[i].title,
-			 cells ? colors[i] : NULL);
+	while (*end) {
+		size_t len = step(end, &columns);
+		if (used + columns > MAX(most, 2)) /* 2: a wide letter takes so much */
+			break;
+		used += columns;
+		blank = *end == ' ' ? end : blank;
+		end += len;
 	}
-	size_t len = line.len;
-	while (len && line.s[len - 1] == ' ')
+	if (*end && *end != ' ' && blank && blank > text)
+		end = blank;
+	str_addn(to, text, (size_t)(end - text));
+	*rest = end + strspn(end, " ");
+}
+
+static void add_line(struct str *to, const struct str *line)
+{
+	size_t len = line->len;
+
+	while (len && line->s[len - 1] == ' ')
 		len--;
-	str_addn(to, str_text(&line), len);
+	str_addn(to, str_text(line), len);
 	str_addc(to, '\n');
+}
+
+/* One line, or as many as its longest cell takes. cells NULL: the titles. */
+static void add_row(struct str *to, const struct column *columns, int count, char *const *cells,
+		    const char *const *colors, bool wraps)
+{
+	const char *rest[COLUMNS_MAX];
+	bool more = true;
+
+	for (int i = 0; i < count; i++)
+		rest[i] = cells ? cells[i] : columns[i].title;
+	while (more) {
+		CLEANUP(str_free) struct str line = STR_INIT;
+		more = false;
+		for (int i = 0; i < count; i++) {
+			CLEANUP(str_free) struct str piece = STR_INIT;
+			if (columns[i].left_out)
+				continue;
+			if (wraps)
+				take_piece(&piece, &rest[i], columns[i].width);
+			else
+				text_fit(&piece, rest[i], columns[i].width);
+			if (line.len)
+				str_addf(&line, "%*s", BETWEEN, "");
+			add_cell(&line, &columns[i], str_text(&piece), cells ? colors[i] : NULL);
+			more = more || (wraps && *rest[i]);
+		}
+		add_line(to, &line);
+	}
+}
+
+static void add_rows(const struct table *t, struct str *to, const struct column *columns,
+		     bool titles, bool wraps)
+{
+	size_t count = (size_t)t->column_count;
+
+	if (titles)
+		add_row(to, columns, t->column_count, NULL, NULL, wraps);
+	for (size_t i = 0; i + count <= t->cell_count; i += count)
+		add_row(to, columns, t->column_count, t->cells + i, t->colors + i, wraps);
 }
 
 void table_add(const struct table *t, struct str *to, int width, bool titles)
 {
 	struct column columns[COLUMNS_MAX];
-	size_t count = (size_t)t->column_count;
 
 	if (!t->cell_count)
 		return;
 	fit(t, columns, width);
-	if (titles)
-		add_row(to, columns, t->column_count, NULL, NULL);
-	for (size_t i = 0; i + count <= t->cell_count; i += count)
-		add_row(to, columns, t->column_count, t->cells + i, t->colors + i);
+	add_rows(t, to, columns, titles, false);
+}
+
+static void name_left_out(const struct table *t, struct str *to, const struct column *columns)
+{
+	const char *before = "(no room for ";
+
+	for (int i = 0; i < t->column_count; i++)
+		if (columns[i].left_out) {
+			str_addf(to, "%s%s", before, columns[i].title);
+			before = ", ";
+		}
+	if (before[0] == ',')
+		str_add(to, ": widen the terminal)\n");
 }
 
 void table_print(const struct table *t, FILE *to, int width)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
+	struct column columns[COLUMNS_MAX];
 
-	table_add(t, &text, width, true);
+	if (!t->cell_count)
+		return;
+	fit(t, columns, width);
+	add_rows(t, &text, columns, true, true);
+	name_left_out(t, &text, columns);
 	fwrite(str_text(&text), 1, text.len, to);
 }

@@ -24,8 +24,8 @@ enum table_align { TABLE_LEFT, TABLE_RIGHT };
 struct table *table_new(void);
 void table_free(struct table *t); /* NULL is fine */
 /* Before the first cell. spare: what becomes of the column when the terminal is too narrow:
- * TABLE_WHOLE stays as it is, TABLE_SHRINKS is cut (with an ellipsis), 1 and more is left out, the
- * largest number first. */
+ * TABLE_WHOLE stays as it is, TABLE_SHRINKS gets narrower, 1 and more is left out, the largest
+ * number first. */
 enum { TABLE_WHOLE = 0, TABLE_SHRINKS = -1 };
 void table_column(struct table *t, const char *title, enum table_align align, int spare);
 /* The last column is at least this wide, and cut no shorter while another one can be left out. */
@@ -34,9 +34,11 @@ void table_readable(struct table *t, int width);
 void table_cell(struct table *t, const char *fmt, ...) PRINTF(2, 3);
 /* The last cell, where the terminal has colours: one of COLOR_*. */
 void table_cell_color(struct table *t, const char *color);
-/* Appends the rows to *to, each with a newline; without titles these take no room. */
+/* Appends the rows to *to, each on one line, with its cells cut (with an ellipsis) where they must
+ * be. For a display that is redrawn. */
 void table_add(const struct table *t, struct str *to, int width, bool titles);
-/* width 0: as wide as it likes. Nothing at all when there is no row. */
+/* Cuts nothing: what is too long goes on in the next line, and columns for which there is no room
+ * are named below. width 0: as wide as it likes. Nothing at all when there is no row. */
 void table_print(const struct table *t, FILE *to, int width);
 
 /* Columns of the terminal behind this stream, 0 when it is none. */

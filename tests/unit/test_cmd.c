@@ -301,18 +301,23 @@ static void test_tables(void **state)
 	assert_string_equal(narrower, "POD             GPU                      REGION    COST\n"
 				      "zvdwjhfqffdxnp  NVIDIA GeForce RTX 4090  US-KS-2  $0.69\n"
 				      "POD             GPU             REGION    COST\n"
-				      "zvdwjhfqffdxnp  NVIDIA GeForc\xe2\x80\xa6  US-KS-2  $0.69\n"
+				      "zvdwjhfqffdxnp  NVIDIA GeForce  US-KS-2  $0.69\n"
+				      "                RTX 4090\n"
 				      "POD              COST\n"
 				      "zvdwjhfqffdxnp  $0.69\n"
+				      "(no room for GPU, REGION: widen the terminal)\n"
 				      "POD              COST\n"
-				      "zvdwjhfqffdxnp  $0.69\n");
+				      "zvdwjhfqffdxnp  $0.69\n"
+				      "(no room for GPU, REGION: widen the terminal)\n");
 
 	(void)state;
 	assert_string_equal(wide, "NAME                          $/H\n"
 				  "\xe5\xb1\xb1\xe5\xb1\xb1 a long name that wraps     1\n"
 				  "e\xcc\x81 \\x1b[2J                    1000\n");
 	assert_string_equal(narrow, "NAME         $/H\n"
-				    "\xe5\xb1\xb1\xe5\xb1\xb1 a lo\xe2\x80\xa6     1\n"
+				    "\xe5\xb1\xb1\xe5\xb1\xb1 a         1\n"
+				    "long name\n"
+				    "that wraps\n"
 				    "e\xcc\x81 \\x1b[2J   1000\n");
 	assert_string_equal(empty, "");
 }
