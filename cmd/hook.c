@@ -32,9 +32,9 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 		return -1;
 	if (!t->place.top)
 		return err_set(err, ERR_CONFIG,
-			       "%s is a bare repository: `burst hook install CONFIG --into DIR` "
-			       "there makes a working tree for outputs; "
-			       "status and remove want that DIR",
+			       "%s is a bare repository: outputs need a folder, so use `burst "
+			       "hook install CONFIG --into DIR` there, and DIR with status and "
+			       "remove",
 			       t->place.common);
 	if (!trust_is_below(path, t->place.top))
 		return err_set(err, ERR_CONFIG, "%s is not in a git working tree", path);
@@ -71,7 +71,13 @@ static int make_tree(struct hook_target *t, const char *into, const char *config
 	if (t->made_tree &&
 	    GIT(bare.common, NULL, err, "worktree", "add", "--detach", "--no-checkout", dir, id))
 		return err_wrap(err, "--into %s", into);
-	return set_target(t, path_join(dir, config), err);
+	if (set_target(t, path_join(dir, config), err) < 0)
+		return -1;
+	if (strcmp(t->place.common, bare.common) != 0)
+		return err_set(err, ERR_CONFIG,
+			       "--into %s: it is a working tree of another repository, %s", into,
+			       t->place.common);
+	return 0;
 }
 
 static int find_target(const struct cmd_context *ctx, struct hook_target *t, struct err *err)
@@ -283,9 +289,15 @@ static int run(struct cmd_context *ctx, struct err *err)
 			       what);
 	if (find_target(ctx, &t, err) < 0)
 		return -1;
-	return installs  ? install(ctx, &t, err)
-	       : removes ? remove_hooks(ctx, &t, err)
-			 : hook_status(ctx, &t, err);
+	if (removes)
+		return remove_hooks(ctx, &t, err);
+	if (!installs)
+		return hook_status(ctx, &t, err);
+	int result = install(ctx, &t, err);
+	struct err ignored = {0};
+	if (result < 0)
+		remove_tree(&t, &ignored); /* one that was made for it */
+	return result;
 }
 
 static const struct opt opts[] = {

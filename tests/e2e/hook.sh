@@ -319,6 +319,27 @@ t_bare_repository() {
 	burst hook install sub/burst.cfg --quiet 0
 	is "$STATUS" 2 "without a folder"
 	has err.txt "--into DIR"
+	local what status words flags
+	while IFS='|' read -r what status words flags; do
+		# shellcheck disable=SC2086
+		burst hook ${flags//SERVED/$T/served}
+		is "$STATUS" "$status" "$what ($(tail -n 1 err.txt))"
+		has err.txt "$words"
+		[ ! -e "$T/served" ] && [ ! -e worktrees ] && [ ! -e hooks/post-receive ] || complain "$what: something is left"
+		rm -rf "$T/served" worktrees
+	done <<-'E'
+		status without a folder|2|--into DIR|status
+		remove without a folder|2|--into DIR|remove sub/burst.cfg
+		a path of this machine|2|give the config's path inside the repository|install /sub/burst.cfg --into SERVED
+		a config that no commit has|2|has no nosuch/burst.cfg|install nosuch/burst.cfg --into SERVED
+		a duration that is none|2|"xx" is not a duration|install sub/burst.cfg --into SERVED --quiet xx
+		a hook that is none|2|--on nohook|install sub/burst.cfg --into SERVED --on nohook
+		a folder for status|2|--into is a flag of install|status --into SERVED
+	E
+	burst hook install sub/burst.cfg --into "$T/repo"
+	is "$STATUS" 2 "a working tree of another repository"
+	has err.txt "of another repository"
+	[ ! -e "$T/repo/.git/hooks/post-commit" ] && [ -e "$T/repo/.git" ] || complain "a hook in the other repository"
 	burst hook install sub/burst.cfg --into "$T/served" --quiet 0
 	is "$STATUS" 0 "install ($(tail -n 1 err.txt))"
 	[ -x hooks/post-receive ] && [ ! -e hooks/post-commit ] || complain "the wrong hooks"
