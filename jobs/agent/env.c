@@ -75,31 +75,6 @@ static const char *shell_word(const char *p, struct str *out)
 	return p;
 }
 
-void env_parse(struct env *env, const char *text)
-{
-	static const char *const closed[] = {"RUNPOD_API_KEY",       "BURST_HOST_KEY_B64",
-					     "BURST_AUTHORIZED_KEY", "MODAL_TOKEN_ID",
-					     "MODAL_TOKEN_SECRET",   "MODAL_TASK_SECRET"};
-	for (const char *p = text; *p; p += *p == '\n') {
-		size_t n = strspn(
-			p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
-		if (!n || p[n] != '=') {
-			p += strcspn(p, "\n");
-			continue;
-		}
-		char *name = xstrndup(p, n);
-		struct str value = {0};
-		p = shell_word(p + n + 1, &value);
-		bool open = true;
-		for (size_t i = 0; i < ARRAY_LEN(closed); i++)
-			open = open && strcmp(name, closed[i]);
-		if (open)
-			env_set(env, name, str_text(&value));
-		free(name);
-		str_free(&value);
-	}
-}
-
 void env_unset(struct env *env, const char *name)
 {
 	size_t len = strlen(name), kept = 0;
@@ -111,6 +86,36 @@ void env_unset(struct env *env, const char *name)
 	env->count = kept;
 	if (env->list)
 		env->list[kept] = NULL;
+}
+
+/* The start script's own keys, and what the provider names in BURST_HIDE. */
+static void hide_keys(struct env *env)
+{
+	char *names = xasprintf("BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY %s",
+				env_get(env, "BURST_HIDE", "")),
+	     *save = NULL;
+	for (char *name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save))
+		env_unset(env, name);
+	free(names);
+}
+
+void env_parse(struct env *env, const char *text)
+{
+	for (const char *p = text; *p; p += *p == '\n') {
+		size_t n = strspn(
+			p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+		if (!n || p[n] != '=') {
+			p += strcspn(p, "\n");
+			continue;
+		}
+		char *name = xstrndup(p, n);
+		struct str value = {0};
+		p = shell_word(p + n + 1, &value);
+		env_set(env, name, str_text(&value));
+		free(name);
+		str_free(&value);
+	}
+	hide_keys(env);
 }
 
 void env_add_object(struct env *env, const struct json *object)

@@ -17,8 +17,8 @@ const char *env_get(const struct env *env, const char *name, const char *absent)
 void env_free(struct env *env);
 struct env env_copy(const struct env *from);
 
-/* Reads the NAME='value' lines that the start script left. What opens doors is not for workers,
- * whoever wrote it there. */
+/* Reads the NAME='value' lines that the start script left. Drops the keys
+ * that workers must not have: the start script's and those that BURST_HIDE names. */
 void env_parse(struct env *env, const char *text);
 void env_unset(struct env *env, const char *name);
 

@@ -50,11 +50,12 @@ int volume_flush(const struct place *place)
 	int failed = syncfs(fd) < 0;
 	fsync(fd);
 	close(fd);
-	if (strcmp(env_get(&place->env, "BURST_VENDOR", ""), "modal") != 0)
+	const char *program = env_get(&place->env, "BURST_SYNC_CMD", "");
+	if (!*program)
 		return failed ? -1 : 0;
 	pid_t pid = fork();
 	if (pid == 0) {
-		execlp("sync", "sync", place->volume, (char *)NULL);
+		execlp(program, program, place->volume, (char *)NULL);
 		_exit(127);
 	}
 	if (failed || pid < 0 || waitpid(pid, &status, 0) < 0)

@@ -14,8 +14,8 @@ void place_load(struct place *place);
 void place_free(struct place *place);
 char *on_volume(const struct place *place, const char *path);
 
-/* After this, what is on the volume outlives the pod. By each of the ways, since volumes differ in
- * what they take as a wish: at Modal it is the program, as its documentation has it. */
+/* After this, what is on the volume outlives the pod. Calls the program of BURST_SYNC_CMD too, for
+ * providers whose volumes keep nothing without it. -1: errno. */
 int volume_flush(const struct place *place);
 
 #endif

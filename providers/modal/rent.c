@@ -26,18 +26,30 @@ static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
 
 /* ---- the environment ---- */
 
+/* For the agent: what it must not hand to workers, and the program by which Modal's documentation
+ * has a volume keep what was written (`sync FOLDER`). */
+static const struct {
+	const char *name, *value;
+} own_env[] = {
+	{"BURST_HIDE", "MODAL_TOKEN_ID MODAL_TOKEN_SECRET MODAL_TASK_SECRET"},
+	{"BURST_SYNC_CMD", "sync"},
+};
+
 enum op_next modal_rent_on(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	Modal__Client__SecretGetOrCreateRequest request =
 		MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
-	Modal__Client__TextEntry *entries = xcalloc(rent->env_count + 1, sizeof(*entries));
-	Modal__Client__TextEntry **list = xcalloc(rent->env_count + 1, sizeof(*list));
+	size_t count = rent->env_count + ARRAY_LEN(own_env);
+	Modal__Client__TextEntry *entries = xcalloc(count, sizeof(*entries));
+	Modal__Client__TextEntry **list = xcalloc(count, sizeof(*list));
 
-	for (size_t i = 0; i < rent->env_count; i++) {
+	for (size_t i = 0; i < count; i++) {
+		bool own = i >= rent->env_count;
+		size_t at = own ? i - rent->env_count : i;
 		modal__client__text_entry__init(&entries[i]);
-		entries[i].key = rent->env[i].name;
-		entries[i].value = rent->env[i].value;
+		entries[i].key = own ? (char *)own_env[at].name : rent->env[at].name;
+		entries[i].value = own ? (char *)own_env[at].value : rent->env[at].value;
 		list[i] = &entries[i];
 	}
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
@@ -45,7 +57,7 @@ enum op_next modal_rent_on(struct turn *t)
 	request.object_creation_type =
 		MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_EPHEMERAL;
 	request.app_id = t->op->provider->app_id;
-	request.n_env_dict = rent->env_count;
+	request.n_env_dict = count;
 	request.env_dict = list;
 	t->op->step = ASKED_SECRET;
 	enum op_next what = modal_ask(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);

@@ -177,6 +177,7 @@ static json_t *start_env(const struct op *op)
 	json_object_set_new(env, "BURST_ATTEMPT", json_string(rent->marker.attempt));
 	json_object_set_new(env, "BURST_HARD_END", json_string(hard_end));
 	json_object_set_new(env, "BURST_API_URL", json_string(op->provider->root));
+	json_object_set_new(env, "BURST_HIDE", json_string("RUNPOD_API_KEY"));
 	if (rent->offer.spot)
 		json_object_set_new(env, "BURST_SPOT", json_string("1"));
 	return env;

@@ -30,7 +30,7 @@ pod() {
 	[ "$SEPARATE" = no ] || chmod 755 "$top" "$dir" "$dir/home" "$dir/volume"
 	export BURST_HOME=$dir/home BURST_VOLUME=$dir/volume
 	P=$dir/volume/runs/r1/$BURST_ATTEMPT
-	printf "BURST_RUN='r1'\nBURST_ATTEMPT='%s'\nBURST_VOLUME='%s'\nBURST_HARD_END='%s'\nBURST_FIRST_LEASE_END='%s'\nPATH='%s'\nQUOTED='it'\\\\''s'\nRUNPOD_API_KEY='secret-key'\n" \
+	printf "BURST_RUN='r1'\nBURST_ATTEMPT='%s'\nBURST_VOLUME='%s'\nBURST_HARD_END='%s'\nBURST_FIRST_LEASE_END='%s'\nPATH='%s'\nQUOTED='it'\\\\''s'\nRUNPOD_API_KEY='secret-key'\nBURST_HIDE='RUNPOD_API_KEY'\n" \
 		$BURST_ATTEMPT "$BURST_VOLUME" $(($(date +%s) + 3600)) $(($(date +%s) + 600)) "$PATH" >"$BURST_HOME/env"
 	chmod 600 "$BURST_HOME/env"
 }

@@ -479,8 +479,10 @@ static void environment_as_shells_quote_it(void **state)
 {
 	(void)state;
 	struct env env = {0};
-	env_parse(&env, "A='plain'\nB='it'\\''s'\nC='two\nlines'\nD=\"x \\\"y\\\" "
-			"\\$z\"\nE=\nRUNPOD_API_KEY='k'\nnot a line\nF=a\\ b'c'\nG='open");
+	env_parse(&env, "MODAL_TOKEN_ID='t'\nA='plain'\nBURST_HIDE='MODAL_TOKEN_ID "
+			"RUNPOD_API_KEY'\nB='it'\\''s'\nC='two\nlines'\nD=\"x \\\"y\\\" "
+			"\\$z\"\nE=\nRUNPOD_API_KEY='k'\nBURST_HOST_KEY_B64='k'\nnot a line\nF=a\\ "
+			"b'c'\nG='open");
 	assert_string_equal(env_get(&env, "A", "?"), "plain");
 	assert_string_equal(env_get(&env, "B", "?"), "it's");
 	assert_string_equal(env_get(&env, "C", "?"), "two\nlines");
@@ -488,6 +490,8 @@ static void environment_as_shells_quote_it(void **state)
 	assert_string_equal(env_get(&env, "E", "?"), "");
 	assert_string_equal(env_get(&env, "F", "?"), "a bc");
 	assert_string_equal(env_get(&env, "RUNPOD_API_KEY", "none"), "none");
+	assert_string_equal(env_get(&env, "MODAL_TOKEN_ID", "none"), "none");
+	assert_string_equal(env_get(&env, "BURST_HOST_KEY_B64", "none"), "none");
 	env_free(&env);
 }
 

@@ -597,7 +597,10 @@ static void test_rent(void **state)
 	assert_string_equal(i->image->dockerfile_commands[0], "FROM " MODAL_IMAGE);
 	UNPACKED(SecretGetOrCreateRequest, s, &p.call[4], secret_get_or_create_request);
 	assert_int_equal(s->object_creation_type, 5);
-	assert_int_equal(s->n_env_dict, 2);
+	assert_int_equal(s->n_env_dict, 4);
+	assert_string_equal(s->env_dict[2]->key, "BURST_HIDE");
+	assert_string_equal(s->env_dict[3]->key, "BURST_SYNC_CMD");
+	assert_string_equal(s->env_dict[3]->value, "sync");
 	assert_string_equal(s->env_dict[1]->key, "BURST_HOST_KEY_B64");
 	assert_string_equal(s->env_dict[1]->value, "a2V5");
 	UNPACKED(SandboxCreateRequest, c, &p.call[5], sandbox_create_request);

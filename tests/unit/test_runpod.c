@@ -491,6 +491,7 @@ static void a_create_says_all_that_it_must(void **state)
 	assert_int_equal(jsonx_int(gpu, "count", 0), 2);
 	assert_string_equal(jsonx_text(gpu, "id", ""), "NVIDIA GeForce RTX 4090");
 	assert_string_equal(jsonx_text(gpu, "minCudaVersion", ""), "12.8");
+	assert_string_equal(jsonx_text(env, "BURST_HIDE", ""), "RUNPOD_API_KEY");
 	assert_string_equal(jsonx_text(body, "image", ""), RUNPOD_IMAGE);
 	assert_string_equal(jsonx_text(body, "cloud", ""), "SECURE");
 	assert_string_equal(jsonx_text(body, "name", ""), "burst-00000000000000f1");
