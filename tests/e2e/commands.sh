@@ -456,6 +456,7 @@ t_without_run_this_folder_is_meant() { # in another project's folder `burst canc
 	"$BURST" attach >attach.txt 2>&1 </dev/null &
 	local attached=$!
 	wait_for 20 "attach" grep -q "run $run: continuing (job \"lives\" in $T/lives)" attach.txt
+	wait_for 20 "attach to hold the run" grep -q "^process $attached" "$BURST_STATE_DIR/runs/$run/lock"
 	cd "$T/empty" || return
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel by its id ($(tail -n 2 err.txt))"
