@@ -1,31 +1,38 @@
 # burst - make (build), make demo, make check, make fuzz, make soak, make bench, make lint, make install PREFIX=, make clean;
 # `make help` says what each does.
 #
-## make                       the program: build/burst
-## make demo                  300 questions on local pods, in build/demo (installs what is missing from Debian)
-## make demo ENGINE=piper     30 lines by a neural voice on local pods, in build/demo-piper (its packages come from PyPI)
-## make picture               draws cmd/view.svg, the live view of a run on two local pods
-## make check [SLICE=all]     the tests that every commit runs: unit tests, the core end-to-end cases and one slice of eight
-## make check T=client/t_killed   one case, or all that begin so
-## make check-all             every test, with sanitizers, valgrind and searching fuzzers
-## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
-## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then clients killed at each write of
-##                            the ledger and around each request, full disks at each call, random faults and spoilt lines
-## make bench [BENCH="job load"]   measures, each beside a named peer; load (1,000 pods, 100,000 segments), billed, dispatch, learning, voices and weights only when they are named
-## make locks                 jobs/workers/lock/*.txt from *.in: versions and hashes of the engines' Python packages (from PyPI)
-## make kokoro-packages       the published Kokoro, beside Chatterbox's torch, for tests/workers/test_kokoro.py
-## make qwen3-packages        the published Qwen3-TTS and torch (some 5 GB), for tests/workers/test_qwen3.py and BENCH=voices
-## make chatterbox-wheels     the locked packages of chatterbox (some 210 MB, from PyPI), for the test of its set-up in a bare root
-## make chatterbox-packages   the published Chatterbox and torch (some 5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
-## make gpu-experiments [OUT=build/gpu.json]   times and memory of Chatterbox's shapes with random weights on the GPU here, and the prior that follows
-## make pages                 the tables of keys in config/README.md
-## make lint                  who includes whom, layout, warnings of clang and musl, shellcheck
-## make format                lays all C files out as .clang-format says
-## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
-## make clean                 removes build/
-## V=1 shows the commands; BUILD=build/asan SANITIZE=1 makes the variant that the tests run.
+## Use it
+##   make                 build the program, build/burst
+##   make demo            render 300 questions on local pods, in build/demo
+##   make demo ENGINE=piper     render 30 lines with a neural voice, in build/demo-piper (packages from PyPI)
+##   make install [PREFIX=/usr/local] [DESTDIR=]     install program, manual, examples and completions
+##   make uninstall       remove what make install wrote
+##   make deps            install what the build and local pods need, from Debian
+##   make clean           remove build/
+## Test it
+##   make check           the tests of every commit: unit tests, core end-to-end cases, one slice of eight of the others
+##   make check SLICE=all       the same with all end-to-end cases
+##   make check T=client/t_killed     one case, or all whose names begin so
+##   make check-all       every test, with sanitizers, valgrind and searching fuzzers
+##   make lint            check includes, layout, warnings, scripts and pages
+##   make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]     search with each fuzzer
+##   make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]     simulate random schedules, then kill clients, fill disks, inject faults
+##   make bench [BENCH="job load"]    measure, each beside a peer. Only when named: load, billed, dispatch, learning, voices, weights
+## Change it
+##   make format          lay out all C files as .clang-format says
+##   make pages           write the tables of keys in config/README.md
+##   make picture         draw cmd/view.svg, the live view of a run on two local pods
+##   make locks           write jobs/workers/lock/*.txt: versions and hashes of Python packages (from PyPI)
+## Packages for tests of speech engines (from PyPI)
+##   make chatterbox-packages   Chatterbox and torch (5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
+##   make qwen3-packages        Qwen3-TTS and torch (5 GB), for tests/workers/test_qwen3.py and BENCH=voices
+##   make kokoro-packages       Kokoro, beside Chatterbox's torch, for tests/workers/test_kokoro.py
+##   make chatterbox-wheels     its locked packages (210 MB), for the test of its set-up
+##   make gpu-experiments [OUT=build/gpu.json]     measure Chatterbox's shapes on the GPU of this machine
+##
+## V=1 shows the commands. BUILD=build/asan SANITIZE=1 builds the variant with sanitizers.
 #
-# Everything that is made is under build/.
+# Everything that make builds is below build/.
 
 CC      ?= cc
 CORES   := $(shell nproc 2>/dev/null || echo 2)
