@@ -80,7 +80,7 @@ t_targets_exist() {
 			make | -* | *=* | '"'* | *'"') continue ;;
 			esac
 			count=$((count + 1))
-			grep -qE "^(\.PHONY:.* $word( .*)?|$word|.* $word):?( |:|\$)" "$ROOT/Makefile" || complain "$where: make $word: the Makefile has no such target"
+			grep -qE "^([^#:]* )?$word( [^:]*)?:([^=]|\$)" "$ROOT/Makefile" || complain "$where: make $word: the Makefile has no such target"
 		done
 	done < <(pages commands | grep $'\tmake '; sed -n 's/^##   \(make [a-z0-9-]*\).*/Makefile\t\1/p' "$ROOT/Makefile")
 	[ "$count" -ge 35 ] || complain "only $count targets"
