@@ -130,6 +130,23 @@ t_configs_are_accepted() {
 	done
 	[ "$count" -ge 2 ] || complain "only $count configs"
 }
+expects() { # expects WORDS: README has this plan's time and cost, "3 min 51 s and $0.04"
+	local said time cost
+	"$BURST" plan --list-prices >plan.txt 2>&1 </dev/null
+	said=$(sed -n 's/^plan: .*: about \([0-9ms]*\), \(\$[0-9.]*\)$/\1 \2/p' plan.txt)
+	time=$(sed 's/m0*/ min /; s/s$/ s/' <<<"${said% *}")
+	cost=$(printf '$%.2f' "${said#* \$}")
+	tr '\n' ' ' <"$ROOT/README.md" | grep -qF "$time and $cost for $1" || complain "README does not say \"$time and $cost for $1\" ($said)"
+}
+t_readme_has_the_figures_of_its_plan() { # by priors and list prices; a prior that changes changes README
+	pages named "config cloud" >burst.cfg
+	cp "$ROOT/config/examples/book/lighthouse.md" one.md
+	cp one.md book.md
+	expects "the shipped example"
+	for _ in $(seq 180); do cat one.md; done >book.md
+	expects "a book of 400,000 characters"
+}
+
 t_keys_of_ones_own_file_are_accepted() {
 	local file where name
 	export XDG_CONFIG_HOME=$T/own HOME=$T/home
