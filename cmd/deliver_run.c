@@ -9,6 +9,7 @@
 
 #include "base/path.h"
 #include "deliver_folder.h"
+#include "report.h"
 #include "runs.h"
 
 /* Tells a delivery's client the descriptor of its config. */
@@ -218,6 +219,58 @@ int deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct ru
 	int found = deliver_run_newest(ctx, key, out, err);
 	return found > 0 ? deliver_run_render(ctx, out, &parent) && !strcmp(parent.id, run->id)
 			 : found;
+}
+
+/* When the next run of the same job began: later deliveries are of that one. */
+static int64_t next_began_ms(const struct run_row *rows, size_t count, const struct run_row *run)
+{
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rows[i].job, run->job) && rows[i].started_ms > run->started_ms)
+			next = MIN(next, rows[i].started_ms);
+	return next;
+}
+
+static int add_delivery(struct cmd_context *ctx, struct run_row *run, int64_t now_ms,
+			struct deliver_total *to, struct err *err)
+{
+	if (report_so_far(ctx->store, run, now_ms, err) < 0)
+		return -1;
+	if (!to->deliveries++)
+		COPY_TEXT(to->newest, run->id);
+	to->billed_ms += run->billed_ms;
+	to->compute_ms += run->compute_ms;
+	to->cost_microusd += run->cost_microusd;
+	return 0;
+}
+
+int deliver_run_total(struct cmd_context *ctx, const struct run_row *run, int64_t now_ms,
+		      struct deliver_total *out, struct err *err)
+{
+	CLEANUP(free_text) char *state = realpath(ctx->state_dir, NULL);
+	struct run_row *rows = NULL;
+	char key[DELIVER_KEY];
+	size_t count = 0;
+	int result = 0;
+
+	*out = (struct deliver_total){.billed_ms = run->billed_ms,
+				      .compute_ms = run->compute_ms,
+				      .cost_microusd = run->cost_microusd};
+	if (store_runs(ctx->store, run->config, false, 0, &rows, &count, err) < 0)
+		return -1;
+	int64_t next = next_began_ms(rows, count, run);
+	free(rows);
+	deliver_run_key(run->config, run->job, key);
+	CLEANUP(free_text)
+	char *config = xasprintf("%s/jobs/%s.cfg", state ? state : ctx->state_dir, key);
+	if (store_runs(ctx->store, config, false, 0, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (rows[i].started_ms >= run->started_ms && rows[i].started_ms < next)
+			result = add_delivery(ctx, &rows[i], now_ms, out, err);
+	free(rows);
+	return result;
 }
 
 int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)

@@ -37,6 +37,14 @@ bool deliver_run_is_of(struct cmd_context *ctx, const struct run_row *run, const
 bool deliver_run_render(struct cmd_context *ctx, const struct run_row *run, struct run_row *out);
 /* It went well for these very outputs, the last time that it did. */
 bool deliver_run_went_well(struct store *store, const char *key, const char *state);
+/* What a run and all deliveries of what it rendered took together. */
+struct deliver_total {
+	size_t deliveries;
+	char newest[24]; /* of them; "": none */
+	int64_t billed_ms, compute_ms, cost_microusd;
+};
+int deliver_run_total(struct cmd_context *ctx, const struct run_row *run, int64_t now_ms,
+		      struct deliver_total *out, struct err *err);
 /* A delivery's own client: its command has ended well, if it was begun at all. The exit status,
  * noted; -1 with *err. */
 int deliver_run_judge(struct launch *l, struct err *err);

@@ -57,6 +57,51 @@ static void add_failures(struct launch *l, json_t *errors)
 	}
 }
 
+static double with_delivery(const struct launch *l, const char *key, double own)
+{
+	return own + jsonx_number(l->delivered, key, 0);
+}
+
+/* The last line about what it took: the phases above are the render's alone. */
+static void say_total(const struct launch *l)
+{
+	const struct run_row *r = &l->run;
+	char billed[32], compute[32], cost[32];
+
+	if (!l->delivered || l->ctx->quiet)
+		return;
+	output_line(stderr, "run %s with its delivery: %s billed, %s compute, %s in total", r->id,
+		    duration_show(billed, sizeof(billed),
+				  (int64_t)(1000 * with_delivery(l, "billed_seconds",
+								 (double)r->billed_ms / 1000))),
+		    duration_show(compute, sizeof(compute),
+				  (int64_t)(1000 * with_delivery(l, "compute_seconds",
+								 (double)r->compute_ms / 1000))),
+		    money_show(cost, sizeof(cost),
+			       (int64_t)(1e6 * with_delivery(l, "cost_usd",
+							     (double)r->cost_microusd / 1e6) +
+					 0.5)));
+}
+
+static json_t *total_json(const struct launch *l)
+{
+	const struct run_row *r = &l->run;
+
+	return json_pack(
+		"{s:o, s:o, s:o}", "billed_seconds",
+		report_seconds((int64_t)(1000 * with_delivery(l, "billed_seconds",
+							      (double)r->billed_ms / 1000) +
+					 0.5)),
+		"compute_seconds",
+		report_seconds((int64_t)(1000 * with_delivery(l, "compute_seconds",
+							      (double)r->compute_ms / 1000) +
+					 0.5)),
+		"cost_usd",
+		report_dollars((int64_t)(1e6 * with_delivery(l, "cost_usd",
+							     (double)r->cost_microusd / 1e6) +
+					 0.5)));
+}
+
 static json_t *result_json(struct launch *l)
 {
 	size_t count = 0;
@@ -65,8 +110,10 @@ static json_t *result_json(struct launch *l)
 	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
 	free(pods);
 	add_failures(l, json_object_get(object, "errors"));
-	if (l->delivered)
+	if (l->delivered) {
 		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
+		json_object_set_new(object, "total", total_json(l));
+	}
 	return object;
 }
 
@@ -293,6 +340,7 @@ int launch_run(struct launch *l)
 	else if ((status == 9 || status > 128) && finished_well)
 		keep_what_went_well(l);
 	engine_let_signals_in();
+	say_total(l);
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);
 	on_exit_command(l);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "bill.h"
 #include "calibrate_job.h"
+#include "deliver_run.h"
 #include "keep.h"
 #include "ledger_by.h"
 #include "names.h"
@@ -165,6 +166,28 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	decide_say_replans(stdout, run);
 }
 
+/* What it took with the delivery of what it rendered. */
+static int print_with_delivery(struct cmd_context *ctx, const struct run_row *run, int64_t now,
+			       struct err *err)
+{
+	struct deliver_total total;
+	char billed[32], compute[32], cost[32];
+
+	if (deliver_run_total(ctx, run, now, &total, err) < 0)
+		return -1;
+	if (!total.deliveries)
+		return 0;
+	printf("%-10s", "delivery");
+	output_line(stdout, "%s%s", total.newest,
+		    total.deliveries > 1 ? ", the newest of several" : "");
+	printf("%-10s%s billed, %s compute, %s with its deliver%s\n", "total",
+	       duration_show(billed, sizeof(billed), total.billed_ms),
+	       duration_show(compute, sizeof(compute), total.compute_ms),
+	       money_show(cost, sizeof(cost), total.cost_microusd),
+	       total.deliveries > 1 ? "ies" : "y");
+	return 0;
+}
+
 /* What the vendors said so far. */
 static void print_vendors(const struct pod_row *pods, size_t count)
 {
@@ -244,6 +267,10 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 		output_json(report_run_json(&run, pods, count, now));
 	} else {
 		print_run(ctx, &run);
+		if (print_with_delivery(ctx, &run, now, err) < 0) {
+			free(pods);
+			return -1;
+		}
 		print_vendors(pods, count);
 		if (count)
 			putchar('\n');

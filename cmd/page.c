@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "deliver_run.h"
 #include "cmd.h"
 #include "html.h"
 #include "names.h"
@@ -69,15 +70,30 @@ static void add_pods(struct page *p, const char *run)
 	free(rows);
 }
 
+/* Room for two rows: a run, and the delivery of what it rendered, which its totals include. */
+static int find_with_delivery(struct page *p, const char *name, struct run_row rows[2],
+			      size_t *count, struct err *err)
+{
+	struct deliver_total total;
+
+	if (named_run(p->ctx->store, name, &rows[0], err) < 0 ||
+	    deliver_run_total(p->ctx, &rows[0], p->now_ms, &total, err) < 0)
+		return -1;
+	*count = 1;
+	if (total.deliveries && store_run(p->ctx->store, total.newest, &rows[1], err) < 0)
+		return -1;
+	*count += total.deliveries > 0;
+	return 0;
+}
+
 static int gather(struct page *p, const char *run, int64_t since_ms, struct err *err)
 {
 	struct run_row *rows = NULL;
 	size_t count = 0;
 
 	if (run) {
-		rows = xcalloc(1, sizeof(*rows));
-		count = 1;
-		if (named_run(p->ctx->store, run, rows, err) < 0) {
+		rows = xcalloc(2, sizeof(*rows));
+		if (find_with_delivery(p, run, rows, &count, err) < 0) {
 			free(rows);
 			return -1;
 		}

@@ -21,6 +21,17 @@ t_it_finds_what_was_rendered() {
 	is "$(json .deliver.status)" "done" "the delivery"
 	is "$(json .status)" "done" "the run"
 	is "$(json '.deliver.cost_usd > 0')" true "its cost"
+	is "$(json '(.total.cost_usd - .cost_usd - .deliver.cost_usd | fabs) < 0.000002')" true "the cost in total"
+	is "$(json '(.total.billed_seconds - .billed_seconds - .deliver.billed_seconds | fabs) < 0.002')" true "what was billed in total"
+	schema run
+	has err.txt "run $(json .run) with its delivery: "
+	local total
+	total=$(json '.total.cost_usd * 10000 | round / 10000')
+	"$BURST" ledger "$(json .run)" >ledger.txt
+	grep -qE "^delivery +$(json .deliver.run)" ledger.txt || complain "the ledger names no delivery: $(cat ledger.txt)"
+	grep -qE "^total .*, \\\$$total.* with its delivery" ledger.txt || complain "the ledger has no total of $total: $(grep total ledger.txt)"
+	"$BURST" report "$(json .run)" -o - >report.html 2>/dev/null
+	has report.html "$(json .deliver.run)"
 	is "$(runs)" 2 "runs in the ledger"
 	is "$(find "$BURST_STATE_DIR/jobs" -name '*.cfg*' | wc -l)" 0 "what is left of it"
 	# nothing changed: nothing is rendered, nothing delivered
