@@ -86,15 +86,6 @@ static void add_vtext(struct str *to, const char *fmt, va_list ap)
 	html_text(to, text);
 }
 
-void html_textf(struct str *to, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_vtext(to, fmt, ap);
-	va_end(ap);
-}
-
 void html_begin(struct str *to, const char *title, const char *subtitle, bool served)
 {
 	str_addf(to,

@@ -8,7 +8,6 @@
 /* Foreign text, so that it can be no markup: in elements and in quoted attributes. What is not
  * UTF-8 becomes visible escapes. */
 void html_text(struct str *to, const char *text);
-void html_textf(struct str *to, const char *fmt, ...) PRINTF(2, 3);
 
 /* The page's head with its style, up to and with <body>, <main> and its heading; and its end, after
  * </main>. served: the server's own words say what the page may load and run; a file says it

@@ -193,15 +193,6 @@ const struct ffmpeg_format *ffmpeg_format_find(const char *name)
 	return NULL;
 }
 
-const char *const *ffmpeg_format_names(void)
-{
-	static const char *names[ARRAY_LEN(formats) + 1];
-
-	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
-		names[i] = formats[i].name;
-	return names;
-}
-
 int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 		  const struct ffmpeg_format *format, struct err *err)
 {

@@ -29,9 +29,8 @@ struct ffmpeg_format {
 	const char *const *settings; /* of the coder; NULL ends them */
 	bool chapters;               /* it can hold them */
 };
-/* NULL: there is none of that name; ffmpeg_format_names() lists them, NULL ends the list. */
+/* NULL: there is none of that name. */
 const struct ffmpeg_format *ffmpeg_format_find(const char *name);
-const char *const *ffmpeg_format_names(void);
 /* Writes `to`, a name in the folder `dir`, from the WAV file `from`; chapters: a FFMETADATA file in
  * dir, NULL: none. ERR_JOB: ffmpeg is not there or cannot do it. */
 int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,

@@ -81,25 +81,6 @@ double cost_attempts(double items, double failing_share)
 
 /* ---- spot ---- */
 
-double cost_young_s(double save_s, double between_s)
-{
-	return sqrt(2 * save_s * between_s);
-}
-
-double cost_daly_s(double save_s, double between_s)
-{
-	if (save_s >= 2 * between_s)
-		return between_s;
-	double young = cost_young_s(save_s, between_s);
-	return young * (1 + sqrt(save_s / (2 * between_s)) / 3 + save_s / (18 * between_s)) -
-	       save_s;
-}
-
-double cost_young_overhead(double save_s, double between_s)
-{
-	return sqrt(2 * save_s / between_s);
-}
-
 double cost_spot_billed_s(double work_s, double cold_s, double save_s, double every_s,
 			  double between_s)
 {

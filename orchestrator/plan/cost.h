@@ -48,12 +48,6 @@ double cost_attempts(double items, double failing_share);
 
 /* ---- spot ---- */
 
-/* Young's interval between checkpoints that cost save_s, with this mean time between interruptions,
- * and Daly's refinement. */
-double cost_young_s(double save_s, double between_s);
-double cost_daly_s(double save_s, double between_s);
-/* share of the work that saving and repeating add */
-double cost_young_overhead(double save_s, double between_s);
 /* Billed seconds of work_s with interruptions every between_s on average: each one costs a cold
  * start and half an interval. Segments that are fetched as they finish are checkpoints that cost
  * nothing: save_s 0, every_s the time of a batch. */

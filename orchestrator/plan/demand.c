@@ -132,17 +132,6 @@ struct demand_size demand_size(int pods, double load, double service_s)
 	};
 }
 
-double demand_more_than(int pods, double load)
-{
-	double term = exp(-load), sum = term;
-
-	for (int k = 1; k <= pods; k++) {
-		term *= load / k;
-		sum += term;
-	}
-	return 1 - sum;
-}
-
 /* ---- against an API, a machine of one's own, a reservation ---- */
 
 double demand_usd_per_million(double price_h, double chars_per_hour, double duty)

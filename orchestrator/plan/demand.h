@@ -42,8 +42,6 @@ struct demand_size {
 	double waits, mean_s, p50_s, p95_s, p99_s;
 };
 struct demand_size demand_size(int pods, double load, double service_s);
-/* With no queue: the chance that more than N pods are busy at once (Poisson). */
-double demand_more_than(int pods, double load);
 
 /* ---- against an API, a machine of one's own, a reservation ---- */
 

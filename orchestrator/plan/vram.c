@@ -51,11 +51,6 @@ double vram_model_gib(double billions, double bytes_each)
 	return billions * 1e9 * bytes_each / GIB * 1.3;
 }
 
-double vram_kv_mib_per_token(int layers, int kv_heads, int head_dim, double bytes_each)
-{
-	return 2.0 * layers * kv_heads * head_dim * bytes_each / (1 << 20);
-}
-
 bool vram_fit(struct vram_need *out, const double *batch, const double *peak_gib, int count)
 {
 	double n = count, b = 0, p = 0, bb = 0, bp = 0;

@@ -26,8 +26,6 @@ double vram_precision_bytes(const char *precision);
 /* Before anything was measured: weights plus 30 % for activations and caches. billions: 7 for a 7B
  * model. */
 double vram_model_gib(double billions, double bytes_each);
-/* The key-value cache of one token: two tensors in each layer. */
-double vram_kv_mib_per_token(int layers, int kv_heads, int head_dim, double bytes_each);
 
 /* Memory is linear in the batch: least squares over measured peaks. False with fewer than two
  * different batch sizes. */

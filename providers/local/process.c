@@ -109,11 +109,6 @@ int process_open(const struct process *p)
 	return strcmp(boot, p->boot) ? -1 : open_exactly(p->pid, p->start);
 }
 
-bool process_alive(const struct process *p)
-{
-	return !process_wait_end(p, 0);
-}
-
 int process_signal(const struct process *p, int sig)
 {
 	CLEANUP(fd_close) int fd = process_open(p);

@@ -18,8 +18,6 @@ struct process {
 struct process process_of(pid_t pid);
 /* A pidfd of exactly this process, or -1 when it is gone. Close it. */
 int process_open(const struct process *p);
-/* True while it has not ended (a zombie has). */
-bool process_alive(const struct process *p);
 /* Sends the signal to exactly this process; -1 when it is gone. */
 int process_signal(const struct process *p, int sig);
 /* Waits at most ms for its end; true when it has ended. */

@@ -368,11 +368,6 @@ static void demand(void **state)
 		{15, .1020, .204, .0007, 1.43, 4.65},  {16, .0573, .096, .0001, .23, 2.91},
 		{17, .0309, .0442, .0000, 0, 1.61},    {18, .0159, .0199, .0000, 0, .58},
 	};
-	static const struct {
-		int pods;
-		double more;
-	} poisson[] = {{10, .417},  {11, .303},  {12, .208},  {13, .136}, {14, .0835},
-		       {15, .0487}, {16, .0270}, {17, .0143}, {18, .0072}};
 	struct row rows[160];
 	size_t n = 0;
 
@@ -396,13 +391,6 @@ static void demand(void **state)
 			"F-3",         "p99",    demand_wait_quantile_s(pods, 10, 10, 0.99),
 			erlang[i].p99, ABSOLUTE, 0.06};
 	}
-	for (size_t i = 0; i < ARRAY_LEN(poisson); i++)
-		rows[n++] = (struct row){"F-4",
-					 "P(more than N busy)",
-					 demand_more_than(poisson[i].pods, 10),
-					 poisson[i].more,
-					 RELATIVE,
-					 0.01};
 	const struct row more[] = {
 		{"F-1", "1 request a second, 10 s each, in erlang: one pod is not enough for",
 		 demand_waits(10, 1.0 * 10), 1, ABSOLUTE, 0},
@@ -514,47 +502,6 @@ static double kept_saving(double discount, double interruptions, double lost_min
 	double work_s = 20 * 3600.0;
 
 	return 1 - (1 - discount) * (1 + (lost_min * 60 + interruptions * cold_s) / work_s);
-}
-
-/* Young and his overhead for a checkpoint of s seconds and M hours between interruptions. */
-static void check_young(void)
-{
-	static const struct {
-		double save_s, every_s[4], percent[4];
-	} table[] = {
-		{10, {379.5, 693.0, 758.9, 848.5}, {5.27, 2.89, 2.64, 2.36}},
-		{30, {657.3, 1200.3, 1314.5, 1469.7}, {9.13, 5.00, 4.56, 4.08}},
-		{60, {929.5, 1697.5, 1859.0, 2078.5}, {12.91, 7.07, 6.45, 5.77}},
-	};
-	static const double hours[] = {2, 6.67, 8, 10};
-	struct row rows[ARRAY_LEN(table) * ARRAY_LEN(hours) * 2 + 2];
-	size_t n = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(table); i++)
-		for (size_t k = 0; k < ARRAY_LEN(hours); k++) {
-			rows[n++] = (struct row){"2.8",
-						 "Young",
-						 cost_young_s(table[i].save_s, hours[k] * 3600),
-						 table[i].every_s[k],
-						 ABSOLUTE,
-						 0.3};
-			rows[n++] = (struct row){
-				"2.8",
-				"overhead, %",
-				100 * cost_young_overhead(table[i].save_s, hours[k] * 3600),
-				table[i].percent[k],
-				ABSOLUTE,
-				0.006};
-		}
-	double s = 30, m = 8 * 3600, young = sqrt(2 * s * m);
-	rows[n++] = (struct row){"2.8",
-				 "Daly, 30 s and 8 h",
-				 cost_daly_s(s, m),
-				 young * (1 + sqrt(s / (2 * m)) / 3 + s / (18 * m)) - s,
-				 ABSOLUTE,
-				 1e-6};
-	rows[n++] = (struct row){"2.8", "Daly, s above 2 M", cost_daly_s(100, 40), 40, ABSOLUTE, 0};
-	check_rows("2.8", rows, n);
 }
 
 static void memory_and_owning(void **state)
@@ -669,13 +616,8 @@ static void memory_and_owning(void **state)
 		{"P-32", "an hour, over 90 h", 575 / 90.0, 6.39, ABSOLUTE, 0.005},
 		{"P-33", "egress of 10 GB at .09", 10 * 0.09, 0.90, ABSOLUTE, 1e-9},
 		{"P-36", "2.0004 s, whole seconds", cost_quantum_s(2.0004, 1), 3, ABSOLUTE, 0},
-		{"KV", "MiB a token of Chatterbox's T3", vram_kv_mib_per_token(30, 16, 64, 2),
-		 0.1172, ABSOLUTE, 0.0001},
-		{"KV", "of Turbo's", vram_kv_mib_per_token(24, 16, 64, 2), 0.0938, ABSOLUTE,
-		 0.0001},
 	};
 	check_rows("P", rows, ARRAY_LEN(rows));
-	check_young();
 }
 
 static void against_an_api(void **state)
