@@ -17,6 +17,7 @@ static void pod_of_engine(struct view_pod *to, const struct engine *e, int i, in
 	const struct core_pod *p = core_pod_at(engine_core(e), i);
 
 	*to = (struct view_pod){.spot = p->offer.spot,
+				.handed = p->handed,
 				.phase = p->phase,
 				.image_percent = p->phase == POD_BOOTING
 							 ? engine_image_percent(e, i)

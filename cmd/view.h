@@ -20,6 +20,7 @@ struct view_pod {
 	char provider[PROVIDER_NAME_MAX], gpu[GPU_MAX], region[REGION_MAX];
 	char detail[64]; /* of its phase: "package install"; "" */
 	bool spot;
+	bool handed; /* gone for this run alone: another one has it */
 	enum pod_phase phase;
 	int image_percent; /* of its image, as its provider's log says, or VIEW_UNKNOWN */
 	int64_t price_microusd_h, cost_microusd;

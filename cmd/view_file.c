@@ -17,12 +17,12 @@ enum { VIEW_FILE_MAX = 16 << 20, VIEW_PODS_MAX = 10000, PERCENT_MOST = 100 };
 
 static json_t *pod_json(const struct view_pod *p)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:I, s:f}", "name",
-			 p->name, "provider", p->provider, "gpu", p->gpu, "region", p->region,
-			 "detail", p->detail, "spot", p->spot, "phase", (int)p->phase, "image",
-			 p->image_percent, "price", (json_int_t)p->price_microusd_h, "cost",
-			 (json_int_t)p->cost_microusd, "done", (json_int_t)p->done, "rate",
-			 p->rate);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:i, s:i, s:I, s:I, s:I, s:f}",
+			 "name", p->name, "provider", p->provider, "gpu", p->gpu, "region",
+			 p->region, "detail", p->detail, "spot", p->spot, "handed", p->handed,
+			 "phase", (int)p->phase, "image", p->image_percent, "price",
+			 (json_int_t)p->price_microusd_h, "cost", (json_int_t)p->cost_microusd,
+			 "done", (json_int_t)p->done, "rate", p->rate);
 }
 
 static json_t *view_json(const struct view *v)
@@ -66,6 +66,7 @@ void view_put(const struct view *v, const char *path)
 static void pod_of_json(struct view_pod *p, const json_t *from)
 {
 	*p = (struct view_pod){.spot = jsonx_bool(from, "spot", false),
+			       .handed = jsonx_bool(from, "handed", false),
 			       .phase = (enum pod_phase)jsonx_bounded(from, "phase", 0, POD_NEVER),
 			       .image_percent = (int)MIN(jsonx_int(from, "image", VIEW_UNKNOWN),
 							 (int64_t)PERCENT_MOST),

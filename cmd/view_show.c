@@ -44,7 +44,8 @@ static void say_phase(const struct view_pod *pod, enum pod_phase before)
 		output_event("pod %s: %s (%s)", pod->name, pod_phase_name(pod->phase),
 			     str_text(&offer));
 	else if (pod->name[0])
-		output_event("pod %s: %s", pod->name, pod_phase_name(pod->phase));
+		output_event("pod %s: %s", pod->name,
+			     pod->handed ? "handed to another run" : pod_phase_name(pod->phase));
 }
 
 static void say_phases(struct view_show *s, const struct view *v)

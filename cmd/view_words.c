@@ -81,9 +81,14 @@ static void add_image(struct str *out, const struct view *v)
 
 static void add_release(struct str *out, const struct view *v, int64_t live)
 {
-	int64_t released = view_count(v, POD_CONFIRMING, POD_CONFIRMING);
+	int64_t released = view_count(v, POD_CONFIRMING, POD_CONFIRMING), handed = 0;
 
-	if (!live)
+	for (size_t i = 0; i < v->pod_count; i++)
+		handed += v->pods[i].handed;
+	if (!live && handed)
+		str_addf(out, "%lld pod%s handed to another run", (long long)handed,
+			 view_plural(handed));
+	else if (!live)
 		str_add(out, v->pod_count ? "all pods gone" : "");
 	else if (released == live)
 		str_addf(out, "confirming that %lld pod%s %s gone", (long long)live,

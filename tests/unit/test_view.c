@@ -274,6 +274,11 @@ static void stage_joining(struct view *v)
 	all_home(v);
 	set_phases(v, POD_GONE, POD_GONE);
 }
+static void stage_handed(struct view *v)
+{
+	stage_joining(v);
+	v->pods[1].handed = true;
+}
 static void stage_no_join(struct view *v)
 {
 	stage_joining(v);
@@ -313,6 +318,7 @@ static const struct {
 	{"joining while pods are released", stage_joining_beside,
 	 "releasing 1 pod; joining 300 files", NULL},
 	{"joining", stage_joining, "all pods gone; joining 300 files", NULL},
+	{"a pod is kept", stage_handed, "1 pod handed to another run; joining 300 files", NULL},
 	{"nothing to join", stage_no_join, "all pods gone; writing the manifest", NULL},
 	{"confirming", stage_confirming, "confirming that 1 pod is gone", NULL},
 	{"stopping", stage_stopping, "stopping: fetching finished files, then releasing 2 pods",
