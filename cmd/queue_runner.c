@@ -140,6 +140,15 @@ static int64_t number_or_unknown(const json_t *object, const char *name, double 
 	return json_is_number(value) ? (int64_t)(json_number_value(value) * factor + .5) : -1;
 }
 
+/* What is billed beside the rendering. */
+static int64_t cold_of(const json_t *pick)
+{
+	int64_t billed_ms = number_or_unknown(pick, "billed_s", 1000),
+		work_ms = number_or_unknown(pick, "work_s", 1000);
+
+	return billed_ms >= 0 && work_ms >= 0 ? MAX(billed_ms - work_ms, (int64_t)0) : -1;
+}
+
 static int plan_now(struct runner *r, struct err *err)
 {
 	const char *commit = r->rows[r->count - 1].commit_id;
@@ -155,6 +164,8 @@ static int plan_now(struct runner *r, struct err *err)
 		.segments = number_or_unknown(reply.said, "to_render", 1),
 		.makespan_ms = number_or_unknown(pick, "makespan_p90_s", 1000),
 		.price_microusd_h = number_or_unknown(pick, "price_usd_hour", 1e6),
+		.work_ms = number_or_unknown(pick, "work_s", 1000),
+		.cold_ms = cold_of(pick),
 	};
 	r->cannot_run = reply.exit_status == 2 || reply.exit_status == 3;
 	r->planned_ms = clock_boot_ms();
@@ -193,6 +204,11 @@ static void explain(const struct runner *r, const struct when_answer *a, char *t
 		else
 			snprintf(to, room, "%lld segment%s to render so far",
 				 (long long)r->work.segments, r->work.segments == 1 ? "" : "s");
+		return;
+	case WHEN_WORK:
+		snprintf(to, room, "%s of work so far; it starts with %s",
+			 duration_show(price, sizeof(price), r->work.work_ms),
+			 duration_show(time, sizeof(time), when_least_work_ms(r->work.cold_ms)));
 		return;
 	case WHEN_READY:
 	case WHEN_WAITED:
@@ -401,7 +417,7 @@ static int see_to_bound(struct runner *r, const char *id, struct err *err)
 static int wait_or_start(struct runner *r, struct err *err)
 {
 	struct when_request *requests = xcalloc(r->count, sizeof(*requests));
-	static const struct when_work unknown = {-1, -1, -1};
+	static const struct when_work unknown = {-1, -1, -1, -1, -1};
 	int64_t now_ms = clock_wall_ms();
 	char text[120];
 

@@ -317,6 +317,7 @@ struct when_request requests_when(const struct request_row *row, int64_t now_ms,
 		.by_ms = row->by_ms,
 		.below_microusd_h = row->below_microusd_h,
 		.min_segments = row->min_segments,
+		.fills_pod = row->fills_pod,
 		.not_before_ms = row->not_before_ms,
 	};
 }

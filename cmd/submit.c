@@ -23,8 +23,8 @@ static const struct opt opts[] = {
 	{0, "below", "USD", "wait until the pod costs less per hour", NULL, false},
 	{0, "min-segments", "N", "wait until this many segments need rendering", NULL, false},
 	{0, "quiet", "TIME", "start when no other request comes for this long (20s)", NULL, false},
-	{0, "max-wait", "TIME", "start after this long in any case (30m; with --below: no limit)",
-	 NULL, false},
+	{0, "max-wait", "TIME",
+	 "start after this long in any case (30m; with --below or --by: no limit)", NULL, false},
 	{0},
 };
 
@@ -63,11 +63,14 @@ static int read_flags(const struct cmd_context *ctx, struct request_row *row, st
 {
 	row->created_ms = clock_wall_ms();
 	row->quiet_ms = QUIET_MS;
-	row->max_wait_ms = opt_has(ctx, "below") ? 0 : MAX_WAIT_MS;
+	row->max_wait_ms = opt_has(ctx, "below") || opt_has(ctx, "by") ? 0 : MAX_WAIT_MS;
 	if (read_by(ctx, row, err) < 0 || read_below(ctx, row, err) < 0 ||
 	    opt_duration(ctx, "quiet", &row->quiet_ms, err) < 0 ||
 	    opt_duration(ctx, "max-wait", &row->max_wait_ms, err) < 0)
 		return -1;
+	/* who says until when it may take, or how many segments it wants, leaves the rest to us */
+	row->fills_pod =
+		(opt_has(ctx, "by") || opt_has(ctx, "max-wait")) && !opt_has(ctx, "min-segments");
 	return opt_int(ctx, "min-segments", 1, 1000000, &row->min_segments, err);
 }
 

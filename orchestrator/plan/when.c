@@ -19,14 +19,21 @@ const char *when_name(enum when_why why)
 	case WHEN_PRICE: return "price";
 	case WHEN_NO_PRICE: return "no_price";
 	case WHEN_SEGMENTS: return "segments";
+	case WHEN_WORK: return "work";
 	}
 	return "unknown";
+}
+
+int64_t when_least_work_ms(int64_t cold_ms)
+{
+	return (MAX(cold_ms, 0) * 7 + 2) / 3;
 }
 
 bool when_needs_work(const struct when_request *requests, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (requests[i].below_microusd_h || requests[i].min_segments > 1)
+		if (requests[i].below_microusd_h || requests[i].min_segments > 1 ||
+		    requests[i].fills_pod)
 			return true;
 	return false;
 }
@@ -66,6 +73,8 @@ static enum when_why waits_for(const struct when_request *r, const struct when_w
 		return WHEN_PRICE;
 	if (r->min_segments > 1 && work->segments < r->min_segments)
 		return WHEN_SEGMENTS;
+	if (r->fills_pod && work->work_ms >= 0 && work->work_ms < when_least_work_ms(work->cold_ms))
+		return WHEN_WORK;
 	return WHEN_READY;
 }
 

@@ -160,11 +160,27 @@ static const struct column speed_columns[] = {
 
 #define C(field) COLUMN(struct request_row, field)
 static const struct column request_columns[] = {
-	C(id),           C(config),      C(state),        C(created_ms),
-	C(quiet_ms),     C(max_wait_ms), C(by_ms),        C(below_microusd_h),
-	C(min_segments), C(commit_id),   C(repo),         C(path),
-	C(run),          C(tries),       C(first_try_ms), C(not_before_ms),
-	C(deaths),       C(ended_ms),    C(exit_status),  C(error),
+	C(id),
+	C(config),
+	C(state),
+	C(created_ms),
+	C(quiet_ms),
+	C(max_wait_ms),
+	C(by_ms),
+	C(below_microusd_h),
+	C(min_segments),
+	C(fills_pod),
+	C(commit_id),
+	C(repo),
+	C(path),
+	C(run),
+	C(tries),
+	C(first_try_ms),
+	C(not_before_ms),
+	C(deaths),
+	C(ended_ms),
+	C(exit_status),
+	C(error),
 };
 #undef C
 

@@ -196,6 +196,7 @@ struct request_row {
 	int64_t by_ms;            /* when it should be done; 0: no deadline */
 	int64_t below_microusd_h; /* the price that it waits for; 0: any */
 	int64_t min_segments;     /* how many segments it waits for; 0: any number */
+	bool fills_pod;           /* it waits for work that is worth a cold start */
 	/* full id of the commit to render; "": the project's folder as it is then */
 	char commit_id[65];
 	char repo[512], path[512]; /* with a commit: its repository, and the config's path in it */

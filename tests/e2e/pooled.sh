@@ -214,4 +214,27 @@ t_the_next_run_is_killed() {
 	no_gap
 }
 
+# ---- demand smoothing ----
+
+reason() { # what the oldest open request waits for
+	"$BURST" queue ls --json one | jq -r '[.[] | select(.state == "waiting")][0].why // ""'
+}
+waits_for() { [[ "$(reason)" = *"$1"* ]]; }
+
+# A request with a time to spare waits for as much work as a cold start is worth, and starts when its time is near.
+t_a_request_waits_for_work_that_fills_a_pod() {
+	LOCAL='boot_delay = "4s";'
+	job_in one 2
+	burst submit one --quiet 0 --max-wait 8s
+	is "$STATUS" 0 "submit ($(cat err.txt))"
+	wait_for 6 "it to wait for work" waits_for "of work so far"
+	is "$(ledger "select count(*) from run")" 0 "runs so far"
+	wait_for 60 "its run" all_done
+	is "$(ledger "select count(*) from run where status = 'done'")" 1 runs
+	is "$(ledger "select count(*) from run r join request q on q.run = r.id where r.started_ms - q.created_ms < 7500")" 0 "runs before their time"
+	wait_for 10 "the client to end" no_queue
+}
+all_done() { [ "$(ledger "select count(*) from request where state in ('pending', 'running')")" = 0 ]; }
+no_queue() { ! pgrep -f -- "queue run $T/" >/dev/null; }
+
 run_tests "$@"

@@ -80,6 +80,7 @@ static const char *const ledger_steps[] = {
 	"ALTER TABLE pod ADD COLUMN handed_to TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE run ADD COLUMN wants TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE run ADD COLUMN wants_ms INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE request ADD COLUMN fills_pod INTEGER NOT NULL DEFAULT 0;",
 };
 
 #endif

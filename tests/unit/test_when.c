@@ -21,7 +21,7 @@
 
 #define WORK(segments, makespan, price)                                                            \
 	{                                                                                          \
-		segments, makespan, price                                                          \
+		segments, makespan, price, -1, -1                                                  \
 	}
 #define UNKNOWN WORK(-1, -1, -1)
 
@@ -165,6 +165,51 @@ static const struct {
 	 S,
 	 true,
 	 WHEN_READY},
+	/* a cold start of 90 s wants 210 s of work */
+	{"too little work for a cold start",
+	 {{T0, 0, H, .fills_pod = true}},
+	 {5, M, 690000, 210 * S - 1, 90 * S},
+	 S,
+	 false,
+	 WHEN_WORK,
+	 S + WHEN_LOOK_AGAIN_MS},
+	{"enough work",
+	 {{T0, 0, H, .fills_pod = true}},
+	 {5, M, 690000, 210 * S, 90 * S},
+	 S,
+	 true,
+	 WHEN_READY},
+	{"work that the planner does not know is no wait",
+	 {{T0, 0, H, .fills_pod = true}},
+	 UNKNOWN,
+	 S,
+	 true,
+	 WHEN_READY},
+	{"max-wait ends the wait for work",
+	 {{T0, 0, H, .fills_pod = true}},
+	 {5, M, 690000, S, 90 * S},
+	 H,
+	 true,
+	 WHEN_WAITED},
+	{"so does a deadline",
+	 {{T0, 0, 0, T0 + H, .fills_pod = true}},
+	 {5, 10 * M, 690000, S, 90 * S},
+	 48 * M,
+	 true,
+	 WHEN_DEADLINE},
+	{"and it is what it waits for at most",
+	 {{T0, 0, 0, T0 + H, .fills_pod = true}},
+	 {5, 10 * M, 690000, S, 90 * S},
+	 48 * M - S,
+	 false,
+	 WHEN_WORK,
+	 48 * M},
+	{"no cold start, no wait",
+	 {{T0, 0, H, .fills_pod = true}},
+	 {5, M, 690000, 1, 0},
+	 S,
+	 true,
+	 WHEN_READY},
 	{"a failed start is tried later",
 	 {{T0, 0, 30 * M, .not_before_ms = T0 + 2 * H}},
 	 UNKNOWN,
@@ -224,6 +269,16 @@ static void what_needs_the_planner(void **state)
 	assert_false(when_needs_work(&(struct when_request){.by_ms = 5, .min_segments = 1}, 1));
 	assert_true(when_needs_work(&(struct when_request){.below_microusd_h = 1}, 1));
 	assert_true(when_needs_work(&(struct when_request){.min_segments = 2}, 1));
+	assert_true(when_needs_work(&(struct when_request){.fills_pod = true}, 1));
+}
+
+static void seventy_percent(void **state)
+{
+	(void)state;
+	assert_in_range(when_least_work_ms(10 * S), 23300, 23400);
+	assert_int_equal(when_least_work_ms(90 * S), 210 * S);
+	assert_int_equal(when_least_work_ms(15 * M), 35 * M);
+	assert_int_equal(when_least_work_ms(-1), 0);
 }
 
 /* ---- random queues ---- */
@@ -247,6 +302,7 @@ static struct when_request random_request(uint32_t *seed)
 		r.below_microusd_h = 1 + next_random(seed) % 900000;
 	if (next_random(seed) % 4 == 0)
 		r.min_segments = next_random(seed) % 50;
+	r.fills_pod = next_random(seed) % 4 == 0;
 	if (next_random(seed) % 4 == 0)
 		r.not_before_ms = T0 - H + next_random(seed) % (2 * H);
 	return r;
@@ -291,7 +347,9 @@ static void random_queues(void **state)
 		size_t count = 1 + next_random(&seed) % 4;
 		struct when_work work = {(int64_t)next_random(&seed) % 60 - 1,
 					 (int64_t)next_random(&seed) % (20 * M) - 1,
-					 (int64_t)next_random(&seed) % 1000000 - 1};
+					 (int64_t)next_random(&seed) % 1000000 - 1,
+					 (int64_t)next_random(&seed) % (10 * M) - 1,
+					 (int64_t)next_random(&seed) % (5 * M) - 1};
 		for (size_t i = 0; i < count; i++)
 			list[i] = random_request(&seed);
 		check_until(list, count, &work, T0 + next_random(&seed) % H, &seed);
@@ -304,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_rule),
 		cmocka_unit_test(what_needs_the_planner),
+		cmocka_unit_test(seventy_percent),
 		cmocka_unit_test(random_queues),
 	};
 
