@@ -12,8 +12,8 @@
 	{ "name", OPTION_TEXT, 0, NULL, "the job's name; the folder's name when absent" },         \
 	{ "type", OPTION_TEXT, OPTION_REQUIRED, NULL, "tts or command" },                          \
 	{ "output", OPTION_PATH, 0, "out", "folder that gets the results" },                       \
-	{ "setup", OPTION_TEXT, 0, NULL, "shell text run once per volume; what it leaves in $BURST_ENV is kept" }, \
-	{ "env", OPTION_TEXTS, 0, NULL, "names of variables that travel to the pod, as in [\"HF_TOKEN\"]" }
+	{ "setup", OPTION_TEXT, 0, NULL, "shell text that runs once per volume; what it leaves in $BURST_ENV is kept" }, \
+	{ "env", OPTION_TEXTS, 0, NULL, "environment variables that travel to the pod, as in [\"HF_TOKEN\"]" }
 /* clang-format on */
 
 /* The items of a TEXTS key as a NULL-terminated array of copies; free with job_texts_free(). */

@@ -12,35 +12,34 @@
 #include "wire.h"
 
 static const struct option_spec options[] = {
-	{"price_per_hour", OPTION_MONEY, 0, "0", "what an hour of a pod is said to cost"},
+	{"price_per_hour", OPTION_MONEY, 0, "0", "pretended price of an hour of a pod"},
 	{"spot_price_per_hour", OPTION_MONEY, 0, NULL,
-	 "the same for a spot pod; none are offered without it"},
-	{"boot_delay", OPTION_DURATION, 0, "0", "how long a pod stays in the making"},
+	 "the same for a spot pod; without it none are offered"},
+	{"boot_delay", OPTION_DURATION, 0, "0", "how long a pod takes to boot"},
 	{"round_trip", OPTION_DURATION, 0, "0",
-	 "a line as long as \"80ms\" lies before each pod (those with a network of their own)"},
+	 "round-trip time to a pod with its own network, as in \"80ms\""},
 	{"storage", OPTION_BOOL, 0, "false",
-	 "volumes are used without a pod as with a vendor that bills: code goes there first, pods "
-	 "go before their files are home"},
-	{"capacity", OPTION_INT, 0, "16", "pods at a time; more are refused"},
+	 "read and write volumes without a pod: code is uploaded first, and pods are released "
+	 "before their files are fetched"},
+	{"capacity", OPTION_INT, 0, "16", "largest number of pods at a time; more are refused"},
 	{"gpu", OPTION_TEXT, 0, "none",
-	 "the GPU that pods have, or are said to have; they see the machine's own unless \"none\""},
-	{"vram_gb", OPTION_INT, 0, "0", "its memory; 0: as that GPU is sold"},
+	 "GPU that pods have or pretend to have; unless \"none\", they see this machine's own"},
+	{"vram_gb", OPTION_INT, 0, "0", "memory of that GPU; 0: as it is sold"},
 	{"gpu_prices", OPTION_TEXTS, 0, NULL,
-	 "several GPUs that pods are said to have instead, with dollars an hour, as [\"T4=0.59\", "
+	 "several GPUs that pods pretend to have, with dollars an hour, as in [\"T4=0.59\", "
 	 "\"L4=0.80\"]"},
 	{"egress_price", OPTION_MONEY, 0, "0",
-	 "what a GB fetched from a pod is said to cost, in plans"},
-	{"region", OPTION_TEXT, 0, "here", "the region that offers show"},
+	 "pretended price of a GB fetched from a pod, in plans"},
+	{"region", OPTION_TEXT, 0, "here", "region that offers show"},
 	{"preempt_after", OPTION_DURATION, 0, "0",
 	 "a spot pod is taken away after this time; 0: never"},
 	{"preempt", OPTION_TEXT, 0, "spot", "which pods preempt_after takes: \"spot\" or \"all\""},
 	{"fail_rents", OPTION_INT, 0, "0",
-	 "this many rents fail for want of capacity before one succeeds"},
+	 "how many rents fail for lack of capacity before one succeeds"},
 	{"network", OPTION_TEXT, OPTION_USER_ONLY, "private",
-	 "\"private\": pods reach nothing but themselves; \"host\": they share the machine's "
-	 "network"},
+	 "\"private\": pods reach nothing outside; \"host\": they share this machine's network"},
 	{"isolation", OPTION_TEXT, OPTION_USER_ONLY, "namespaces",
-	 "\"namespaces\"; \"process\": pods reach all that you do; \"auto\": process where "
+	 "\"namespaces\"; \"process\": pods can reach all that you can; \"auto\": process where "
 	 "namespaces do not work"},
 	{NULL},
 };
