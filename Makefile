@@ -68,34 +68,57 @@ CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 
 .PHONY: all deps deps-test demo check check-all lint bench soak fuzz install install-headers uninstall clean unit unit-build sim podbox e2e help
-all: $(BUILD)/burst
+all: $(BUILD)/burst build/kit/burst-agent
 # `make V=1` shows every command
 Q := $(if $(V),,@)
 
 # ---- what the pod gets: the agent (static) and the workers that burst carries inside ----
-# musl gives a static agent of some 100 kB; glibc one of about 1 MB. Both have no dependencies.
+# musl gives a static agent of some 200 kB; glibc one of about 1 MB. Both have no dependencies. There is one for each kind of
+# machine that a pod may be, as `uname -m` calls it. For the kind that is not this machine's: the cross compiler of musl,
+# zig (which has musl), or Debian's gcc-aarch64-linux-gnu. Without one burst carries no agent for such pods.
+AGENT_MACHINES := x86_64 aarch64
+HOST_MACHINE := $(patsubst arm64,aarch64,$(shell uname -m))
 AGENT_CC     ?= $(shell command -v musl-gcc 2>/dev/null || echo $(CC))
 AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -fstack-protector-strong \
-                -ffunction-sections -fdata-sections -I. -Iorchestrator $(WARN)
+                -ffunction-sections -fdata-sections -I. -Iorchestrator $(WARN) -Wno-unknown-warning-option
 AGENT_LDFLAGS := -static -s -Wl,-z,relro,-z,now -Wl,--gc-sections
 AGENT_SRC    := $(filter-out jobs/agent/kit.c,$(wildcard jobs/agent/*.c))
 # of the library: what needs the C library alone
 AGENT_BASE   := $(patsubst %,orchestrator/base/%.c,mem str path glob pattern clock err log)
-AGENT_OBJ    := $(patsubst %.c,build/kit/obj/%.o,$(AGENT_SRC) $(AGENT_BASE))
-KIT          := build/kit/burst-agent build/kit/espeak-worker
+KIT          := $(AGENT_MACHINES:%=build/kit/burst-agent-%) build/kit/espeak-worker
+find_program  = $(shell command -v $(1) 2>/dev/null)
+zig_module    = $(shell python3 -c 'import ziglang' 2>/dev/null && echo python3 -m ziglang)
+with_zig      = $(if $(1),$(1) cc -target $(2)-linux-musl)
+cross_cc      = $(or $(call find_program,$(1)-linux-musl-gcc),$(call with_zig,$(call find_program,zig),$(1)),$(call \
+                find_program,$(1)-linux-gnu-gcc),$(call with_zig,$(zig_module),$(1)))
 
-build/kit/obj/%.o: %.c
-	@mkdir -p $(@D)
-	$(Q)$(AGENT_CC) $(AGENT_CFLAGS) -MMD -MP -c -o $@ $<
-build/kit/burst-agent: $(AGENT_OBJ)
-	$(Q)$(AGENT_CC) $(AGENT_LDFLAGS) -o $@ $^
+# The agent for one kind of machine. An empty file stands for one that cannot be built here.
+define agent_for
+ifeq ($$(origin AGENT_CC_$(1)),undefined)
+AGENT_CC_$(1) := $$(if $$(filter $(1),$$(HOST_MACHINE)),$$(AGENT_CC),$$(call cross_cc,$(1)))
+endif
+AGENT_OBJ_$(1) := $$(if $$(AGENT_CC_$(1)),$$(patsubst %.c,build/kit/$(1)/%.o,$$(AGENT_SRC) $$(AGENT_BASE)))
+$$(if $$(AGENT_CC_$(1)),$$(shell [ -s build/kit/burst-agent-$(1) ] || rm -f build/kit/burst-agent-$(1)))
+build/kit/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(Q)$$(AGENT_CC_$(1)) $$(AGENT_CFLAGS) -MMD -MP -c -o $$@ $$<
+build/kit/burst-agent-$(1): $$(AGENT_OBJ_$(1))
+	@mkdir -p $$(@D)
+	$$(Q)$$(if $$^,$$(AGENT_CC_$(1)) $$(AGENT_LDFLAGS) -o $$@ $$^,echo "    no compiler for $(1): burst gets no agent for such pods"; : >$$@)
+-include $$(AGENT_OBJ_$(1):.o=.d)
+endef
+$(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
+
+# the one that runs here, for tests
+build/kit/burst-agent: build/kit/burst-agent-$(HOST_MACHINE)
+	@cp $< $@
 build/kit/espeak-worker: jobs/workers/espeak.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -pie -Wl,-z,relro,-z,now -o $@ \
 		jobs/workers/espeak.c -ldl
 build/kit/kit_sizes.h: $(KIT)
-	@printf '#define KIT_BURST_AGENT_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
-		$$(wc -c <build/kit/burst-agent) $$(wc -c <build/kit/espeak-worker) >$@
+	@printf '#define KIT_AGENT_X86_64_BYTES %d\n#define KIT_AGENT_AARCH64_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
+		$$(wc -c <build/kit/burst-agent-x86_64) $$(wc -c <build/kit/burst-agent-aarch64) $$(wc -c <build/kit/espeak-worker) >$@
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh
 $(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
 $(BUILD)/obj/jobs/workers/python.o: $(wildcard jobs/workers/*.py jobs/workers/lock/*.txt)
@@ -216,7 +239,7 @@ clean:
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
               libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev libmd4c-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ca-certificates
-DEPS_TEST  := cmark-gfm ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
+DEPS_TEST  := cmark-gfm gcc-aarch64-linux-gnu libc6-dev-arm64-cross ffmpeg libcmocka-dev valgrind clang clang-format libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db mandoc tmux python3 python3-jsonschema python3-asyncssh \
               nodejs debootstrap openssl python3-venv python3-pip
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -379,4 +402,4 @@ uninstall:
 		$(SHARE)/bash-completion/completions/burst $(SHARE)/zsh/site-functions/_burst \
 		$(SHARE)/fish/vendor_completions.d/burst.fish
 
--include $(AGENT_OBJ:.o=.d) $(AGENT_LIB_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)
+-include $(AGENT_LIB_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)

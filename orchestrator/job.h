@@ -240,17 +240,25 @@ extern const struct job_ops *const job_registry[]; /* jobs/registry.c; NULL-term
 
 /* What burst puts on every pod, whatever the job. jobs/agent/kit.h has it; the commands hand it to
  * the engine. */
+struct pod_agent {
+	const char *machine; /* as `uname -m` calls it there */
+	const void *bytes;
+	size_t len; /* 0: this burst was built without it */
+	char hash[SHA256_HEX];
+};
+
+enum { POD_AGENTS = 2 };
+
 struct pod_kit {
 	const char *start_script;
-	const void *agent;
-	size_t agent_len;
-	char agent_hash[SHA256_HEX];
-	/* in an image of ours: where the bootstrap looks for it, beside the pod's disk and the
-	 * volume */
+	struct pod_agent
+		agents[POD_AGENTS]; /* the first one is for x86_64, as images of ours are */
+	/* in an image of ours: where the bootstrap looks for the first one, beside the pod's disk
+	 * and the volume */
 	const char *agent_path;
-	/* Shell command for the first SSH channel: prints "BURST have" or "BURST need" on a line of
-	 * its own, in the latter case reads agent_len bytes from stdin, then becomes `agent
-	 * attach`. */
+	/* Shell command for the first SSH channel: prints "BURST have", or "BURST need" and on the
+	 * same line the pod's machine (nothing: the first agent's), on a line of its own; then it
+	 * reads that agent's bytes from stdin, if it needs them, and becomes `agent attach`. */
 	char *bootstrap;
 };
 

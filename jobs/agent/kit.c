@@ -7,15 +7,16 @@
 #include "incbin.h"
 #include "kit_sizes.h"
 
-INCBIN(kit_agent, "build/kit/burst-agent");
+INCBIN(kit_agent_x86_64, "build/kit/burst-agent-x86_64");
+INCBIN(kit_agent_aarch64, "build/kit/burst-agent-aarch64");
 INCBIN(kit_start_script, "jobs/agent/start.sh");
 
-/* For the shell of the first SSH channel, after h=HASH n=BYTES. No single quote may stand in it.
- * The agent is looked for on the container's disk, in its image, then on the volume; else it comes
- * over stdin and is left on the volume in the background: a volume that is full, slow or read-only
- * costs only the next pod, and a copy whose hash cannot be checked is not run. dd takes exactly n
- * bytes and no more, since what follows is for the agent. Where the home is mounted noexec, /tmp is
- * tried. */
+/* For the shell of the first SSH channel, after h=HASH n=BYTES machine=NAME. No single quote may
+ * stand in it. The agent is looked for on the container's disk, in its image, then on the volume;
+ * else it comes over stdin and is left on the volume in the background: a volume that is full, slow
+ * or read-only costs only the next pod, and a copy whose hash cannot be checked is not run. dd
+ * takes exactly n bytes and no more, since what follows is for the agent. Where the home is mounted
+ * noexec, /tmp is tried. */
 static const char bootstrap_script[] =
 	"home=${BURST_HOME:-/run/burst} volume=${BURST_VOLUME:-/workspace}\n"
 	"export BURST_HOME=\"$home\" BURST_VOLUME=\"$volume\"\n"
@@ -45,7 +46,7 @@ static const char bootstrap_script[] =
 	"if fits \"$agent\" || take \"$image/$h\" || take \"$kept\"; then\n"
 	"	echo BURST have\n"
 	"else\n"
-	"	echo BURST need\n"
+	"	echo \"BURST need$machine\"\n"
 	"	receive\n"
 	"	keep </dev/null >/dev/null 2>&1 &\n"
 	"fi\n"
@@ -60,10 +61,43 @@ static const char bootstrap_script[] =
 	"ln -sf \"$agent\" \"$home/burst-agent\"\n" /* where further channels find it */
 	"exec \"$agent\" attach\n";
 
-static char *make_bootstrap(const char *hash)
+static const struct {
+	const char *names; /* what `uname -m` says there, as a pattern of the shell's `case` */
+	const char *machine;
+	const char *bytes;
+	size_t len;
+} built[POD_AGENTS] = {
+	{"*", "x86_64", kit_agent_x86_64, KIT_AGENT_X86_64_BYTES},
+	{"aarch64 | arm64", "aarch64", kit_agent_aarch64, KIT_AGENT_AARCH64_BYTES},
+};
+
+/* From the last to the first, whose names are all others. */
+static void add_choice(struct str *to, const struct pod_kit *kit)
+{
+	str_add(to, "case $(uname -m) in\n");
+	for (size_t i = POD_AGENTS; i-- > 0;) {
+		const struct pod_agent *agent = &kit->agents[i];
+		str_addf(to, "%s) ", built[i].names);
+		if (agent->len)
+			str_addf(to, "h=%s n=%zu machine=%s%s ;;\n", agent->hash, agent->len,
+				 i ? "\\ " : "", i ? agent->machine : "");
+		else
+			str_addf(
+				to,
+				"echo \"this burst was built without an agent for %s\" >&2; exit 1 "
+				";;\n",
+				agent->machine);
+	}
+	str_add(to, "esac\n");
+}
+
+static char *make_bootstrap(const struct pod_kit *kit)
 {
 	struct str s = STR_INIT;
-	str_addf(&s, "exec sh -c 'h=%s n=%d\n%s'", hash, KIT_BURST_AGENT_BYTES, bootstrap_script);
+
+	str_add(&s, "exec sh -c '");
+	add_choice(&s, kit);
+	str_addf(&s, "%s'", bootstrap_script);
 	return str_detach(&s);
 }
 
@@ -74,10 +108,14 @@ const struct pod_kit *pod_kit(void)
 	if (kit.bootstrap)
 		return &kit;
 	kit.start_script = kit_start_script;
-	kit.agent = kit_agent;
-	kit.agent_len = KIT_BURST_AGENT_BYTES;
-	sha256_hex(kit.agent, kit.agent_len, kit.agent_hash);
-	kit.agent_path = xasprintf(IMAGE_DIR "/%s", kit.agent_hash);
-	kit.bootstrap = make_bootstrap(kit.agent_hash);
+	for (size_t i = 0; i < POD_AGENTS; i++) {
+		struct pod_agent *agent = &kit.agents[i];
+		*agent = (struct pod_agent){
+			.machine = built[i].machine, .bytes = built[i].bytes, .len = built[i].len};
+		sha256_hex(agent->bytes, agent->len, agent->hash);
+	}
+	if (kit.agents[0].len)
+		kit.agent_path = xasprintf(IMAGE_DIR "/%s", kit.agents[0].hash);
+	kit.bootstrap = make_bootstrap(&kit);
 	return &kit;
 }

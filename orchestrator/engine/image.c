@@ -80,8 +80,8 @@ void image_recipe(struct rent_request *to, const struct engine_setup *setup,
 {
 	to->image = setup->image;
 	to->packages = needs ? needs->packages : NULL;
-	to->agent = setup->kit->agent;
-	to->agent_len = setup->kit->agent_len;
+	to->agent = setup->kit->agents[0].bytes;
+	to->agent_len = setup->kit->agents[0].len;
 	to->agent_path = setup->kit->agent_path;
 	to->steps = steps->step;
 	to->step_count = steps->count;
@@ -93,7 +93,8 @@ void image_known_name(const struct engine_provider *provider, const struct rent_
 	CLEANUP(str_free) struct str made_of = STR_INIT;
 	char hex[SHA256_HEX];
 
-	str_addf(&made_of, "%s\n%s\n", recipe->image ? recipe->image : "", recipe->agent_path);
+	str_addf(&made_of, "%s\n%s\n", recipe->image ? recipe->image : "",
+		 recipe->agent_path ? recipe->agent_path : "");
 	for (const char *const *p = recipe->packages; p && *p; p++)
 		str_addf(&made_of, "%s\n", *p);
 	for (size_t i = 0; i < recipe->step_count; i++)

@@ -76,16 +76,41 @@ void link_send(struct link *l, const json_t *line)
 	text_wipe(text);
 }
 
-static void agent_placed(struct link *l, bool needed)
+/* The agent for a machine of this name; "": the first one. NULL: burst carries none. */
+static const struct pod_agent *agent_for(const struct pod_kit *kit, const char *machine, size_t len)
+{
+	if (!len)
+		return &kit->agents[0];
+	for (size_t i = 0; i < POD_AGENTS; i++)
+		if (kit->agents[i].len && strlen(kit->agents[i].machine) == len &&
+		    !memcmp(kit->agents[i].machine, machine, len))
+			return &kit->agents[i];
+	return NULL;
+}
+
+static void agent_placed(struct link *l, const struct pod_agent *needed)
 {
 	if (l->ops->placed)
 		l->ops->placed(l->ctx);
 	l->placed = true;
 	if (needed)
-		ssh_write(l->control, l->kit->agent, l->kit->agent_len);
+		ssh_write(l->control, needed->bytes, needed->len);
 	if (l->waiting.len)
 		ssh_write(l->control, l->waiting.s, l->waiting.len);
 	str_free(&l->waiting);
+}
+
+/* "have", "need" or "need MACHINE". */
+static void take_need(struct link *l, const char *word, size_t len)
+{
+	bool needs = !memcmp(word, "need", 4);
+	size_t skip = len > 5 ? 5 : len;
+	const struct pod_agent *agent = needs ? agent_for(l->kit, word + skip, len - skip) : NULL;
+
+	if (needs && !agent)
+		fail(l, ERR_UNTRUSTED, "it asks for an agent that burst does not carry");
+	else
+		agent_placed(l, agent);
 }
 
 static void take_json(struct link *l, const char *line, size_t len)
@@ -118,7 +143,7 @@ static void take_line(struct link *l, const char *line, size_t len)
 		return;
 	}
 	if (!l->placed && len >= 10 && !memcmp(line, "BURST ", 6)) {
-		agent_placed(l, !memcmp(line + 6, "need", 4));
+		take_need(l, line + 6, len - 6);
 		return;
 	}
 	l->noise += len + 1;

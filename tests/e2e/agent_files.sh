@@ -472,5 +472,16 @@ fresh 5
 head -c 1000 "$AGENT" >"$top/part"
 { cat "$top/part" | sh -c "$command"; } >"$top/out" 2>"$top/err"
 check 'an agent that does not arrive whole' "$? $(cat "$top/out")" '1 BURST need'
+fresh 9
+printf '#!/bin/sh\necho aarch64\n' >"$top/bin-dash/uname"
+chmod 755 "$top/bin-dash/uname"
+arm=$here/build/kit/burst-agent-aarch64
+PATH=$top/bin-dash:$PATH sh -c "$command" <"$arm" >"$top/out" 2>"$top/err"
+if [ -s "$arm" ]; then
+	check 'an arm64 pod asks for an agent of its own' "$(head -n 1 "$top/out")" 'BURST need aarch64'
+	check '... and gets it' "$(cmp "$arm" "$BURST_HOME/burst-agent-$(sha256sum "$arm" | cut -d' ' -f1)" && echo same)" same
+else
+	check 'an arm64 pod hears that there is no agent for it' "$(cat "$top/err")" 'this burst was built without an agent for aarch64'
+fi
 fresh 6
 [ $fails = 0 ]
