@@ -51,4 +51,40 @@ t_what_several_ids_have_is_told() {
 	is "$STATUS" 0 "exit status of another part ($(tail -n 1 err.txt))"
 }
 
+t_ssh_forwards_a_port_and_writes_an_entry() {
+	local pod port
+	slow_segments 60
+	burst_bg run
+	wait_for 60 "a file" file_count out 1
+	pod=$(ledger 'select id from pod')
+	port=$((20000 + RANDOM % 20000))
+	timeout 60 "$BURST" ssh -L $port:$((port + 1)) "$pod" "echo from the pod >page; exec python3 -m http.server $((port + 1)) --bind 127.0.0.1" \
+		>ssh.txt 2>&1 </dev/null &
+	local ssh=$!
+	wait_for 20 "the forwarded port" curl -fsS -o got http://127.0.0.1:$port/page
+	is "$(cat got)" "from the pod" "what came through"
+	kill $ssh
+	wait $ssh
+	burst ssh -L nonsense "$pod" true
+	is "$STATUS" 2 "a port that is none"
+	has err.txt "ssh: -L nonsense: give a port"
+	mkdir -p dotfiles "$HOME/.ssh"
+	echo 'Host other' >dotfiles/config
+	ln -s "$T/dotfiles/config" "$HOME/.ssh/config"
+	burst ssh-config "${pod: -5}"
+	is "$STATUS" 2 "without a yes"
+	has err.txt "-y adds this line at its top"
+	is "$(cat dotfiles/config)" "Host other" "the user's file, untouched"
+	burst ssh-config -y "${pod: -5}"
+	is "$STATUS" 0 "ssh-config ($(tail -n 1 err.txt))"
+	is "$(cat out.txt)" "burst-$pod" "the host's name"
+	is "$(tail -n 1 dotfiles/config)" "Host other" "what was there"
+	is "$(grep -c Include dotfiles/config)" 1 "lines that include ours"
+	burst ssh-config -y "$pod"
+	is "$(grep -c Include dotfiles/config)" 1 "lines that include ours, the second time"
+	is "$(ssh -F "$HOME/.ssh/config" -o BatchMode=yes "burst-$pod" echo hello 2>ssh-err.txt)" hello "ssh by that name ($(tail -n 1 ssh-err.txt))"
+	burst cancel
+	burst_wait
+}
+
 run_tests "$@"
