@@ -184,6 +184,9 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 $(BUILD)/bench/plan: tests/bench/plan.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
+$(BUILD)/bench/slow_volume.so: tests/bench/slow_volume.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
 # what the stand-in clouds start their pods with (tests/cloud)
 $(BUILD)/tests/podbox: tests/cloud/podbox.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
@@ -341,7 +344,8 @@ lint: all
 format:
 	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
 bench: deps-test
-	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print $(BUILD)/bench/plan
+	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print $(BUILD)/bench/plan \
+		$(BUILD)/bench/slow_volume.so $(BUILD)/burst-agent
 	@bash tests/bench/bench.sh $(BENCH)
 
 # Each reader of foreign bytes for FUZZ_SECONDS, or only those in FUZZ ("toml config"). What they learn stays in build/fuzz/corpus.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# hook submit plan dispatch learning billed load voices weights (dispatch and learning take two minutes each, billed, voices and weights some, load a quarter of an hour:
+# hook submit plan dispatch learning billed load voices weights environment (dispatch and learning take two minutes each, billed, voices, weights and environment some, load a quarter of an hour:
 # these only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -340,6 +340,10 @@ part_voices() { python3 tests/bench/voices.py; python3 tests/bench/voices_qwen3.
 # ---- (m) reading Chatterbox's weights when a worker starts ----
 
 part_weights() { python3 tests/bench/weights.py; }
+
+# ---- (m2) an environment on the volume against one on the pod's disk ----
+
+part_environment() { python3 tests/bench/environment.py; }
 
 # ---- (n) what a commit waits for ----
 
