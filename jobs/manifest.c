@@ -344,7 +344,7 @@ int manifest_append(const char *dir, const struct manifest_lines *lines, struct 
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	ssize_t n = write(fd, str_text(&lines->text), lines->text.len);
 	if (n >= 0 && (size_t)n != lines->text.len)
-		return err_set(err, ERR_LOCAL, "%s: the disk is full: make room and try again",
+		return err_set(err, ERR_LOCAL, "%s: the disk is full: free some space and retry",
 			       path);
 	if (n < 0 || fsync(fd) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));

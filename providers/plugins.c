@@ -20,8 +20,8 @@ static int look(const char *path, struct stat *st, struct err *err)
 		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
 	if ((st->st_uid != geteuid() && st->st_uid != 0) || st->st_mode & (S_IWGRP | S_IWOTH))
 		return err_set(err, ERR_CONFIG,
-			       "%s: others can change it (it must be yours or root's, and writable "
-			       "by its owner alone)",
+			       "%s: other users can change it (it must belong to you or root, "
+			       "and be writable only by its owner)",
 			       path);
 	return 0;
 }
@@ -43,16 +43,18 @@ static int judge(const struct provider_ops *ops, const char *path, struct err *e
 			       "%u: build it again",
 			       path, (unsigned)ops->abi, PROVIDER_ABI);
 	if (!ops->name || !is_name(ops->name))
-		return err_set(err, ERR_CONFIG, "%s: its name is not of a-z, 0-9 and _, at most %d",
+		return err_set(err, ERR_CONFIG,
+			       "%s: its name may have only a-z, 0-9 and _, at "
+			       "most %d",
 			       path, PROVIDER_NAME_MAX - 1);
 	if (!ops->options || !ops->open || !ops->close || !ops->account || !ops->begin ||
 	    !ops->next || !ops->op_free)
 		return err_set(err, ERR_CONFIG,
-			       "%s: provider \"%s\" lacks options or a function that the contract "
-			       "asks for",
+			       "%s: provider \"%s\" lacks options or a function that the "
+			       "contract requires",
 			       path, ops->name);
 	if (provider_find(ops->name))
-		return err_set(err, ERR_CONFIG, "%s: there is a provider \"%s\" already", path,
+		return err_set(err, ERR_CONFIG, "%s: provider \"%s\" already exists", path,
 			       ops->name);
 	return 0;
 }
@@ -69,7 +71,7 @@ static int load(const char *path, struct err *err)
 	}
 	const struct provider_ops *ops = dlsym(object, PROVIDER_SYMBOL);
 	if (!ops)
-		err_set(err, ERR_CONFIG, "%s: no provider in it (no symbol %s)", path,
+		err_set(err, ERR_CONFIG, "%s: contains no provider (no symbol %s)", path,
 			PROVIDER_SYMBOL);
 	if (!ops || judge(ops, path, err) < 0) {
 		dlclose(object);

@@ -36,7 +36,7 @@ static int tree_parent(struct tar *t, const char **name)
 	t->parent_path = xstrndup(t->path, len);
 	if (t->parent < 0)
 		tar_error(t, "%s: %s", t->path,
-			  errno == ELOOP || errno == ENOTDIR ? "a part of it is no folder"
+			  errno == ELOOP || errno == ENOTDIR ? "a part of it is not a folder"
 							     : strerror(errno));
 	return t->parent;
 }

@@ -200,7 +200,7 @@ int tar_next(struct tar *t)
 			return 0;
 		int64_t size = tar_number(h + 124, 12);
 		if (!tar_sum_fits(h) || size < 0)
-			return tar_error(t, "this is no tar stream");
+			return tar_error(t, "not a tar stream");
 		t->type = (char)h[156];
 		if (!strchr("xgLK", t->type) || !t->type) {
 			if (!t->pax_size)

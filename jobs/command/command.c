@@ -133,20 +133,19 @@ static int check_has_outputs(const struct section *conf, struct err *err)
 	for (size_t i = 0; i < count; i++)
 		if (is_empty(section_item(conf, "outputs", i)))
 			return err_set(err, ERR_CONFIG,
-				       "%s: job.outputs: entry %zu is empty; it wants a pattern, "
+				       "%s: job.outputs: entry %zu is empty; write a pattern, "
 				       "like \"out/**\"",
 				       section_where(conf, "outputs"), i + 1);
 	if (count && section_bool(conf, "no_outputs"))
-		return err_set(
-			err, ERR_CONFIG,
-			"%s: job.no_outputs is true, but job.outputs names files to bring home",
-			section_where(conf, "no_outputs"));
+		return err_set(err, ERR_CONFIG,
+			       "%s: job.no_outputs is true, but job.outputs names files to fetch",
+			       section_where(conf, "no_outputs"));
 	if (count || section_bool(conf, "no_outputs"))
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "%s: job.outputs %s: all that the command writes would be lost with its "
-		       "pod; name the files to bring home, as in "
-		       "[\"out/**\"], or set no_outputs = true",
+		       "%s: job.outputs %s: everything that the command writes would be lost "
+		       "with its pod; name the files to fetch, like [\"out/**\"], or set "
+		       "no_outputs = true",
 		       section_where(conf, section_has(conf, "outputs") ? "outputs" : NULL),
 		       section_has(conf, "outputs") ? "is empty" : "is missing");
 }
@@ -403,8 +402,8 @@ static int check_brought(const struct job *job, const struct segment_result *res
 		if (results[i].state != SEGMENT_SAFE)
 			return 0; /* that has its own words */
 	return err_set(err, ERR_JOB,
-		       "the command went well, but no file of its folder matches outputs (%s%s): "
-		       "nothing came home",
+		       "the command succeeded, but no file of its folder matches outputs "
+		       "(%s%s): nothing was fetched",
 		       job->outputs[0], job->outputs[1] ? ", ..." : "");
 }
 

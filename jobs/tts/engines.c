@@ -374,9 +374,9 @@ int engine_check_option(const struct engine *engine, const char *name, const jso
 		return wrong_word(engine, o, json_string_value(value), str_text(&shown), err);
 	if (o->text_bytes)
 		return err_set(err, ERR_CONFIG,
-			       "options: %s is %s; %s wants a text of at most %zu bytes", name,
+			       "options: %s is %s; %s needs a string of at most %zu bytes", name,
 			       str_text(&shown), engine->name, o->text_bytes);
-	return err_set(err, ERR_CONFIG, "options: %s is %s; %s wants a %snumber from %g to %g",
+	return err_set(err, ERR_CONFIG, "options: %s is %s; %s needs a %snumber from %g to %g",
 		       name, str_text(&shown), engine->name, o->whole ? "whole " : "", o->least,
 		       o->most);
 }

@@ -161,12 +161,12 @@ static int check_length(const struct engine *engine, double seconds, const char 
 		return 0;
 	if (seconds <= engine->sample_least_s)
 		return err_set(err, ERR_CONFIG,
-			       "%.1f s are too short: %s wants a voice sample of more than %g s",
+			       "%.1f s are too short: %s needs a voice sample of more than %g s",
 			       seconds, engine->name, engine->sample_least_s);
 	if (engine->sample_most_s > 0 && seconds > engine->sample_most_s)
 		return err_set(err, ERR_CONFIG,
-			       "%.1f s are too long: %s wants a voice sample of at most %g s; to "
-			       "cut it: ffmpeg -ss 0 -t %g -i %s cut.wav",
+			       "%.1f s are too long: %s needs a voice sample of at most %g s; "
+			       "to cut it: ffmpeg -ss 0 -t %g -i %s cut.wav",
 			       seconds, engine->name, engine->sample_most_s,
 			       engine->sample_heard_s > 0 ? engine->sample_heard_s
 							  : engine->sample_most_s,

@@ -162,7 +162,8 @@ static bool has_words(struct script *s, const struct script_item *item, const ch
 	free(parts);
 	if (bad)
 		script_complain(s, item->source, item->line,
-				"\"%.*s\" is no pause; write it as in [pause 0.5s], %g s at most",
+				"\"%.*s\" is not a pause; write it like [pause 0.5s], %g s at "
+				"most",
 				(int)MIN(bad_len, (size_t)40), bad, PAUSE_MOST_S);
 	*only_pause = !words && count > 1 && !item->id && !bad;
 	if (*only_pause)

@@ -95,7 +95,8 @@ static int read_field(const struct field *f, const char *text, uint64_t *bits, b
 	if (*at || at == text || at[-1] == ',')
 		return err_set(
 			err, ERR_USAGE,
-			"\"%s\" is no %s (%d to %d, with lists, ranges and steps as in crontab)",
+			"\"%s\" is not a valid %s (%d to %d, with lists, ranges and steps as in "
+			"crontab)",
 			text, f->name, f->least, f->most);
 	return 0;
 }
@@ -212,10 +213,9 @@ static int parse_any(const char *when, struct calendar *out, struct err *err)
 		return read_fields(words, out, err);
 	if (!count || !in_words(words, count, form))
 		return err_set(err, ERR_USAGE,
-			       "\"%s\" is no time to run at: it wants \"daily 02:00\", \"weekdays "
-			       "07:30\", \"weekly mon 02:00\", \"monthly 1 02:00\", "
-			       "\"hourly\", \"every 15m\", or the five fields of a crontab (\"0 2 "
-			       "* * *\")",
+			       "\"%s\" is not a time to run at: use \"daily 02:00\", \"weekdays "
+			       "07:30\", \"weekly mon 02:00\", \"monthly 1 02:00\", \"hourly\", "
+			       "\"every 15m\", or the five fields of a crontab (\"0 2 * * *\")",
 			       when);
 	count = split(form, words);
 	return read_fields(words, out, err);
@@ -226,7 +226,9 @@ int calendar_parse(const char *when, struct calendar *out, struct err *err)
 	if (parse_any(when, out, err) < 0)
 		return -1;
 	if (calendar_next(out, clock_wall_ms()) < 0)
-		return err_set(err, ERR_USAGE, "\"%s\" never comes: no month of it has such a day",
+		return err_set(err, ERR_USAGE,
+			       "\"%s\" never occurs: no month of it has such a "
+			       "day",
 			       when);
 	return 0;
 }

@@ -49,7 +49,7 @@ json_t *jsonx_parse(const char *bytes, size_t len, struct err *err)
 		/* the library's words quote the bytes near the mistake, whatever they are */
 		CLEANUP(str_free) struct str words = STR_INIT;
 		const char *what = json_error_code(&where) == json_error_null_character
-					   ? "a text holds \\u0000, which no text of ours can"
+					   ? "a string contains \\u0000, which is not allowed"
 					   : where.text;
 		str_add_printable(&words, what, strlen(what), 0);
 		err_set(err, ERR_BUG, "not JSON: %s (byte %d)", str_text(&words), where.position);

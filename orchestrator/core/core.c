@@ -52,9 +52,8 @@ static bool lost_sight(struct core *c)
 			continue;
 		lost = true;
 		core_note(c, NOTE_WARN,
-			  "%s: no list of its pods could be had since the answer to a create was "
-			  "lost: a pod too many may be "
-			  "billing; `burst reap` looks again",
+			  "%s: its pods could not be listed since the reply to a create was "
+			  "lost: an extra pod may be billing; run `burst reap` to check again",
 			  c->conf.providers[i].name);
 	}
 	return lost;

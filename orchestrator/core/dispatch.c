@@ -742,7 +742,7 @@ static void canary_word(struct core *c, uint32_t i, bool good)
 	if (++c->canary_bad < MIN((size_t)CORE_CANARY, c->seg_count - c->cached))
 		return;
 	c->canary_bad_all = true;
-	err_set(&err, ERR_JOB, "the first segments all came out bad: stopped while it is cheap");
+	err_set(&err, ERR_JOB, "the first segments all failed: stopped while it is cheap");
 	core_fault(c, c->segs[i].pod, &err);
 }
 
@@ -861,8 +861,8 @@ static void count_bad_file(struct core *c, struct core_pod *p, const struct even
 {
 	if (p->phase >= POD_RELEASING || ++p->bad_files < BAD_FILES_MAX)
 		return;
-	pod_bad_host(c, ev->pod, "its files did not come home as it announced them");
-	pod_let_go(c, ev->pod, ERR_UNTRUSTED, "its files do not come home as it announces them: %s",
+	pod_bad_host(c, ev->pod, "its files do not match what it announced");
+	pod_let_go(c, ev->pod, ERR_UNTRUSTED, "its files do not match what it announces: %s",
 		   ev->err->msg);
 }
 

@@ -67,7 +67,7 @@ static void count_failure(struct core *c, const struct core_pod *p)
 	if (++c->pod_failures < 3 * c->conf.pods + 3)
 		return;
 	err_set(&err, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault,
-		"%d pods in a row were of no use; the last: %s", c->pod_failures, p->reason);
+		"%d pods in a row were unusable; the last: %s", c->pod_failures, p->reason);
 	core_fault(c, pod_index(c, p), &err);
 }
 
@@ -133,10 +133,10 @@ void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 	    !pod_nothing_comes(c, p))
 		return;
 	p->durable = p->via_volume = true;
-	snprintf(p->reason, sizeof(p->reason), "done; the rest of its files comes from its volume");
+	snprintf(p->reason, sizeof(p->reason), "done; its other files come from its volume");
 	core_note(c, NOTE_INFO,
-		  "pod %s: all is done and on its volume; %d of its files come from there while "
-		  "nothing bills",
+		  "pod %s: all segments done and on its volume; %d of its files are fetched "
+		  "from there after it is released",
 		  p->id, p->unhome);
 	p->unwanted = true;
 	pod_file_came(c, pod);
@@ -167,8 +167,8 @@ bool pod_kept(struct core *c, int pod)
 		if (c->now < p->kept_until)
 			core_note(
 				c, NOTE_WARN,
-				"pod %s is kept for a look until %s, and bills: `burst ssh %s`; "
-				"`burst cancel %s` ends it now",
+				"pod %s: kept for inspection until %s, and bills: `burst ssh "
+				"%s`; `burst cancel %s` ends it now",
 				p->id,
 				clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now),
 				p->id, c->conf.run);
@@ -272,8 +272,8 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	p->ended_unseen = true;
 	if (!finished && !c->conf.reap) {
 		p->fault = p->unplaced ? ERR_NO_CAPACITY : ERR_TRANSIENT;
-		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go elsewhere", p->id,
-			  how);
+		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go to other pods",
+			  p->id, how);
 		count_failure(c, p);
 	}
 	struct vendor *v = pod_vendor(c, p);
@@ -327,7 +327,7 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 		return;
 	v->dead = true;
 	err_set(&v->err, why->kind,
-		"%s: %d pods in a row could not be made: the image cannot be pulled: %s; look at "
+		"%s: %d pods in a row could not start: the image cannot be pulled: %s; check "
 		"pod.image",
 		c->conf.providers[p->provider].name, v->unmade, why->msg);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
@@ -347,7 +347,7 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 		return;
 	v->dead = true;
 	err_set(&v->err, ERR_CONFIG,
-		"%s: %d pods in a row could not be made, the last %s: %s; look at pod.image",
+		"%s: %d pods in a row could not start, the last %s: %s; check pod.image",
 		c->conf.providers[p->provider].name, v->unmade, p->id, how);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
@@ -397,8 +397,7 @@ static void finish_it_itself(struct core *c, struct core_pod *p, const struct er
 		return;
 	core_act(c, ACT_FINISH, pod_index(c, p));
 	if (!p->finished_too)
-		core_note(c, NOTE_NOTE,
-			  "pod %s: its release failed (%s); telling its agent to end it",
+		core_note(c, NOTE_NOTE, "pod %s: not released (%s); asking its agent to end it",
 			  core_pod_called(p), err->msg);
 	p->finished_too = true;
 }
@@ -432,9 +431,8 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 	finish_it_itself(c, p, err);
 	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->tries++ == 2)
-		core_note(c, NOTE_WARN,
-			  "pod %s: its release is asked for again until it is gone: %s", p->id,
-			  err->msg);
+		core_note(c, NOTE_WARN, "pod %s: not released yet, retrying until it is gone: %s",
+			  p->id, err->msg);
 	/* it bills: the vendor's word on when to come again may be off, and the limiter lets
 	 * through what there is room for */
 	p->wake_at = c->now + MAX(wait, MIN(err->retry_after_ms, (int64_t)RELEASE_AFTER_MOST_MS));

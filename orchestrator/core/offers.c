@@ -209,7 +209,7 @@ char *offer_past_show(char *to, size_t room, const struct offer_past *past, int6
 		 : minutes      ? "%d min ago"
 				: "just now",
 		 (int)(minutes >= 120 ? minutes / 60 : minutes));
-	snprintf(to, room, "given up %s: %s", when, past->bad_why);
+	snprintf(to, room, "gave up %s: %s", when, past->bad_why);
 	return to;
 }
 
@@ -233,8 +233,8 @@ void offers_tell(struct core *c, const struct candidate *chosen)
 		    offers_barred(c, k) || k->rest_until > c->now)
 			continue;
 		tell_avoided(c, k,
-			     k == chosen ? "nothing else is to be had, so it is tried again"
-					 : "others go before it");
+			     k == chosen ? "no other offer is left, so it is retried"
+					 : "others are tried before it");
 	}
 }
 

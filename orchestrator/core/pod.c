@@ -9,7 +9,7 @@
 static const char *never_came(const struct core_pod *p)
 {
 	if (p->phase == POD_CONNECTING)
-		return "sshd never spoke";
+		return "sshd never answered";
 	return p->running_at ? "it ran and never had an address" : "its container never ran";
 }
 
@@ -25,7 +25,7 @@ static void give_up(struct core *c, struct core_pod *p)
 		pod_bad_host(c, pod, never_came(p));
 	duration_show(took, sizeof(took), c->now - p->create_at);
 	COPY_TEXT(last, p->reason);
-	pod_let_go(c, pod, ERR_TRANSIENT, "it did not come up within %s%s%s", took,
+	pod_let_go(c, pod, ERR_TRANSIENT, "it did not boot within %s%s%s", took,
 		   last[0] ? ": " : "", last);
 }
 
@@ -82,8 +82,9 @@ static void log_was_read(struct core *c, struct core_pod *p, const struct event 
 	}
 	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
 	core_note(c, NOTE_NOTE,
-		  "pod %s: not up yet, but its provider's log moves on: it has another %s", p->id,
-		  duration_show(left, sizeof(left), p->deadline_at - c->now));
+		  "pod %s: still booting, but its provider's log shows progress: it gets "
+		  "another %s",
+		  p->id, duration_show(left, sizeof(left), p->deadline_at - c->now));
 }
 
 /* ---- with an agent on it ---- */
@@ -179,7 +180,7 @@ void switch_check(struct core *c, int provider)
 	v->dead = true;
 	if (v->no_switch)
 		err_set(&v->err, ERR_REFUSED,
-			"%s: %d pods in a row cannot end themselves should we vanish: "
+			"%s: %d pods in a row cannot end themselves if this client dies: "
 			"pod.allow_unproven_switch = true gives such pods work",
 			k->name, v->no_switch);
 	else
@@ -198,8 +199,8 @@ static void switch_is_bad(struct core *c, struct core_pod *p)
 		return;
 	pod_vendor(c, p)->no_switch++;
 	pod_let_go(c, pod_index(c, p), ERR_REFUSED,
-		   "it cannot end itself should we vanish, so it gets no work "
-		   "(pod.allow_unproven_switch = true gives it some)");
+		   "it cannot end itself if this client dies, so it gets no work "
+		   "(pod.allow_unproven_switch = true gives it work)");
 	switch_check(c, p->provider);
 }
 
@@ -233,10 +234,10 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		return;
 	}
 	if (c->conf.needs_gpu && !ev->gpus) {
-		err_set(&err, ERR_JOB, "pod %s has no GPU that works, and this engine needs one",
+		err_set(&err, ERR_JOB, "pod %s has no working GPU, and this engine needs one",
 			p->id);
-		pod_bad_host(c, pod, "no GPU could be seen on it");
-		pod_let_go(c, pod, ERR_JOB, "no GPU can be seen on it");
+		pod_bad_host(c, pod, "it showed no GPU");
+		pod_let_go(c, pod, ERR_JOB, "it shows no GPU");
 		core_fault(c, pod, &err);
 		return;
 	}
@@ -290,7 +291,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 		pod_let_go(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
 		return;
 	}
-	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); connecting again", p->id,
+	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->id,
 		  err ? err->msg : "closed");
 	p->lost = true;
 	dispatch_forget_fetches(c, pod_index(c, p));
@@ -461,8 +462,8 @@ void pod_take_over(struct core *c, int pod)
 		return;
 	if (p->cut_ms && !p->unwanted)
 		core_note(c, NOTE_NOTE,
-			  "pod %s: the caps leave it less time than it was rented for: it goes %s "
-			  "sooner",
+			  "pod %s: the caps leave it less time than it was rented for: its hard "
+			  "end is %s earlier",
 			  core_pod_called(p), duration_show(sooner, sizeof(sooner), p->cut_ms));
 	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
@@ -471,8 +472,8 @@ void pod_take_over(struct core *c, int pod)
 		if (c->conf.providers[p->provider].look_gap_ms)
 			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		core_note(c, NOTE_NOTE,
-			  "%s: a create of an earlier client was never answered; looking for its "
-			  "pod, for %d s or more",
+			  "%s: the create of an earlier client was never answered; looking for "
+			  "its pod for at least %d s",
 			  c->conf.providers[p->provider].name,
 			  (c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS
 								      : AMBIGUOUS_SHORT_MS) /
@@ -495,7 +496,7 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 	if (c->now >= p->hard_end_ms - margin) {
 		c->capped = c->capped || !dispatch_settled(c);
 		snprintf(p->reason, sizeof(p->reason),
-			 "its time was over (cap on cost or duration)");
+			 "its hard end has passed (cap on cost or duration)");
 		pod_release_now(c, pod);
 	} else if (c->now >= p->hard_end_ms - 2 * margin && !p->draining) {
 		p->draining = true;

@@ -28,7 +28,7 @@ static void tell_next_vendor(struct core *c, int provider)
 	const struct err *why = before && before->err.kind ? &before->err : &c->capacity;
 
 	if (before && !before->dead && !c->vendors[provider].used && why->kind)
-		core_note(c, NOTE_NOTE, "going on at %s; %s: %s", c->conf.providers[provider].name,
+		core_note(c, NOTE_NOTE, "trying %s; %s: %s", c->conf.providers[provider].name,
 			  c->conf.providers[provider - 1].name, why->msg);
 }
 
@@ -120,7 +120,7 @@ static void spot_refused(struct core *c, const struct core_pod *p)
 		return;
 	v->spot_refusals = 0;
 	v->spot_rest_until = c->now + SPOT_REST_MS;
-	core_note(c, NOTE_INFO, "%s: spot was refused twice: on demand goes before it for a while",
+	core_note(c, NOTE_INFO, "%s: spot was refused twice: trying on demand first for a while",
 		  p->offer.provider);
 }
 
@@ -193,8 +193,8 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 		return;
 	v->dead = true;
 	err_set(&v->err, err->kind,
-		"%s refuses what is asked for, at each of its offers (%d): look at pod and "
-		"providers.%s in burst.cfg: %s",
+		"%s refuses the request at each of its offers (%d): check pod and providers.%s "
+		"in burst.cfg: %s",
 		name, count, name, err->msg);
 }
 
@@ -219,7 +219,7 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		pod_save(c, p);
 		pod_look_soon(c, p->provider);
 		core_note(c, NOTE_WARN,
-			  "%s: the answer to a create was lost; looking for the pod, and for a "
+			  "%s: the reply to a create was lost; looking for the pod, and for a "
 			  "second one, until %.8s UTC or later: %s",
 			  c->conf.providers[p->provider].name,
 			  clock_rfc3339(until, sizeof(until),
@@ -278,7 +278,7 @@ bool pod_can_be_paid(struct core *c, struct core_pod *p)
 	if (!fits_cap(c, p)) {
 		pod_rest_offer(c, p, NEVER / 2);
 		pod_let_go(c, pod_index(c, p), ERR_CAP,
-			   "it is dearer than it was offered: caps.max_cost would not hold");
+			   "it costs more than was offered: caps.max_cost would be exceeded");
 		return false;
 	}
 	return true;

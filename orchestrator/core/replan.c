@@ -132,16 +132,16 @@ static void stop(struct core *c, enum replan_verb verb, const char *why,
 
 	if (verb == REPLAN_STOP_BUDGET) {
 		err_set(err, ERR_CAP,
-			"%s: what is left of caps.max_cost does not pay for one more segment; "
-			"`burst resume %s` goes on from here",
+			"%s: the rest of caps.max_cost does not pay for one more segment; "
+			"`burst resume %s` continues from here",
 			why, c->conf.run);
 		c->capped = true;
 		core_fault(c, -1, err);
 		return;
 	}
 	err_set(err, ERR_CAP,
-		"%s: the deadline cannot be met any more: the rest takes %s at least; `burst "
-		"resume %s` goes on from here",
+		"%s: the deadline cannot be met: the rest takes at least %s; `burst resume %s` "
+		"continues from here",
 		why,
 		duration_show(takes, sizeof(takes), (int64_t)(MIN(choice->makespan_s, 1e9) * 1000)),
 		c->conf.run);
@@ -151,7 +151,7 @@ static void stop(struct core *c, enum replan_verb verb, const char *why,
 		if (c->pods[i].phase == POD_WORKING)
 			drain(c, i);
 		else
-			pod_let_go(c, i, ERR_NONE, "the deadline cannot be met any more");
+			pod_let_go(c, i, ERR_NONE, "the deadline cannot be met");
 	}
 }
 
@@ -192,25 +192,23 @@ static void show_change(const struct core *c, const struct rest *v,
 			 late && c->conf.plan.deadline_ms ? " to keep the deadline" : "");
 		break;
 	case REPLAN_GIVE_BACK:
-		snprintf(what, sizeof(what), "releasing %d pod%s that come%s up", choice->pods, s,
+		snprintf(what, sizeof(what), "releasing %d pod%s that boot%s", choice->pods, s,
 			 *s ? "" : "s");
 		break;
 	case REPLAN_REPLACE:
 	case REPLAN_REPLACE_AFTER:
-		snprintf(what, sizeof(what), "going on with %d pod%s of %s", choice->pods, s, gpu);
+		snprintf(what, sizeof(what), "continuing with %d pod%s of %s", choice->pods, s,
+			 gpu);
 		break;
 	case REPLAN_STOP_DEADLINE:
 		snprintf(what, sizeof(what),
-			 "stopping when the batches in hand are done: the deadline cannot be met "
-			 "any more");
+			 "stopping when the current batches are done: the deadline cannot be met");
 		break;
 	case REPLAN_STOP_BUDGET:
 		snprintf(what, sizeof(what),
 			 "stopping: the budget does not pay for one more segment");
 		break;
-	case REPLAN_KEEP:
-		snprintf(what, sizeof(what), "nothing else would be clearly better");
-		break;
+	case REPLAN_KEEP: snprintf(what, sizeof(what), "no other plan is clearly better"); break;
 	}
 	if (choice->verb >= REPLAN_STOP_DEADLINE || choice->verb == REPLAN_KEEP)
 		snprintf(to, room, "%s; %s", why, what);
@@ -245,7 +243,7 @@ static void act(struct core *c, const struct rest *v, const struct replan_choice
 	case REPLAN_ADD: add(c, v, choice); break;
 	case REPLAN_GIVE_BACK:
 		c->conf.pods = MAX(active_pods(c) - choice->pods, 1);
-		give_back(c, v, choice->pods, "the others will have finished by then");
+		give_back(c, v, choice->pods, "the other pods will have finished by then");
 		break;
 	case REPLAN_REPLACE: replace(c, v, choice, false); break;
 	case REPLAN_REPLACE_AFTER: replace(c, v, choice, true); break;

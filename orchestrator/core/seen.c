@@ -60,7 +60,7 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 		break;
 	case POD_STATE_STOPPED:
 		pod_vanished(c, p,
-			     view->preempted ? "the vendor took it back (preempted)"
+			     view->preempted ? "the vendor reclaimed it (preempted)"
 					     : "it stopped by itself",
 			     false);
 		break;
@@ -80,7 +80,7 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 				   view->detail[0] ? view->detail : "the vendor does not say why");
 		else
 			pod_vanished(c, p,
-				     view->preempted   ? "the vendor took it back (preempted)"
+				     view->preempted   ? "the vendor reclaimed it (preempted)"
 				     : view->detail[0] ? view->detail
 						       : "it is gone",
 				     true);
@@ -121,9 +121,8 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
 		return true;
 	p->unprovable = true;
 	core_note(c, NOTE_WARN,
-		  "pod %s of %s was rented with another key, and the one in use sees nothing of "
-		  "it: it may still be billing; "
-		  "with that key `burst reap` ends it",
+		  "pod %s of %s was rented with another key, and the current one cannot see it: "
+		  "it may still be billing; `burst reap` with that key releases it",
 		  core_pod_called(p), p->offer.provider);
 	return true;
 }
@@ -262,8 +261,8 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	p->hard_end_s = view->marker.hard_end_s;
 	p->hard_end_ms = p->hard_end_s * 1000 - c->wall + c->now;
 	pod_enter(c, p, POD_BOOTING);
-	snprintf(p->reason, sizeof(p->reason), "a pod too many");
-	core_note(c, NOTE_WARN, "pod %s: bears this run's mark and is not wanted; releasing it",
+	snprintf(p->reason, sizeof(p->reason), "an extra pod");
+	core_note(c, NOTE_WARN, "pod %s: has this run's marker but is not needed; releasing it",
 		  p->id);
 	pod_release_now(c, pod_index(c, p));
 }
@@ -308,8 +307,8 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
 	    made_at >= p->create_at)
 		return;
 	core_note(c, NOTE_NOTE,
-		  "pod %s: by the clock of %s it is %s older than by ours, which was set back: "
-		  "that counts as billed",
+		  "pod %s: by the clock of %s it is %s older than by this machine's, which was "
+		  "set back: that counts as billed",
 		  core_pod_called(p), c->conf.providers[p->provider].name,
 		  duration_show(more, sizeof(more), p->create_at - made_at));
 	p->create_at = made_at ? made_at : -1;
@@ -324,9 +323,8 @@ static void create_hangs(struct core *c, struct core_pod *p, const struct pod_vi
 	if (c->conf.providers[p->provider].look_gap_ms)
 		pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 	core_note(c, NOTE_NOTE,
-		  "pod %s: %s has not answered its create for %d s and lists it: going on with it",
-		  view->id, c->conf.providers[p->provider].name,
-		  (int)((c->now - p->create_at) / 1000));
+		  "pod %s: %s has not answered its create for %d s but lists it: adopted", view->id,
+		  c->conf.providers[p->provider].name, (int)((c->now - p->create_at) / 1000));
 }
 
 static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
@@ -413,13 +411,13 @@ void seen_inspected(struct core *c, const struct event *ev)
 		if (p->phase == POD_CONFIRMING && p->unlisted && ev->asked_at >= p->released_at)
 			pod_mark_gone(c, p);
 		else if (p->phase < POD_RELEASING && p->unlisted && !p->connected)
-			pod_vanished(c, p, "its provider knows no such pod any more", false);
+			pod_vanished(c, p, "its provider no longer knows this pod", false);
 		return;
 	}
 	if (!p->unlisted && p->phase < POD_RELEASING) {
 		core_note(c, NOTE_INFO,
-			  "pod %s: %s leaves it out of its lists, and shows it when asked for it "
-			  "alone",
+			  "pod %s: %s omits it from its lists, but shows it when asked for it "
+			  "by id",
 			  p->id, c->conf.providers[p->provider].name);
 		p->unlisted = true;
 	}

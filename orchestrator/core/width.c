@@ -136,7 +136,7 @@ static void release_what_does_not_pay(struct core *c)
 		return;
 	c->too_many++;
 	core_note(c, NOTE_INFO,
-		  "pod %s: released before it is up: the others will have finished by then",
+		  "pod %s: released while booting: the other pods will have finished by then",
 		  core_pod_called(&c->pods[last]));
 	pod_let_go(c, last, ERR_NONE, "the work left would not have paid for its start");
 }
@@ -163,10 +163,10 @@ static void note_no_answer(struct core *c, int provider)
 
 	if (v->err.kind != ERR_NONE)
 		return;
-	err_set(&v->err, ERR_TRANSIENT, "%s: no answer to what it offers",
+	err_set(&v->err, ERR_TRANSIENT, "%s: no reply to the request for offers",
 		c->conf.providers[provider].name);
 	core_note(c, NOTE_WARN,
-		  "%s has not said for %d s what it offers (its limits may be used up)",
+		  "%s has not answered for %d s what it offers (its rate limit may be used up)",
 		  c->conf.providers[provider].name, ASK_PATIENCE_MS / 1000);
 }
 
@@ -355,7 +355,7 @@ void width_image(struct core *c, const struct event *ev)
 	}
 	if (!v->image_failures)
 		c->capacity_since = c->now; /* how long it took until now is not held against it */
-	core_note(c, NOTE_INFO, "%s: %s; trying again", name, ev->err->msg);
+	core_note(c, NOTE_INFO, "%s: %s; retrying", name, ev->err->msg);
 	err_set(&c->capacity, ev->err->kind, "%s: %s", name, ev->err->msg);
 	int64_t rest = MAX(ev->err->retry_after_ms, 2000LL << MIN(v->image_failures++, 5));
 	for (size_t i = 0; i < c->candidate_count; i++)
@@ -401,8 +401,8 @@ static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 	if (least == INT64_MAX)
 		return false;
 	err_set(err, ERR_CAP,
-		"caps.max_price_per_hour is %s, and the cheapest pod that is wanted costs %s an "
-		"hour (%s): raise it, or want another GPU",
+		"caps.max_price_per_hour is %s, but the cheapest matching pod costs %s an hour "
+		"(%s): raise the cap, or choose another GPU",
 		money_show(most, sizeof(most), cap), money_show(price, sizeof(price), least),
 		where);
 	err_about(err, "caps.max_price_per_hour");
@@ -417,8 +417,7 @@ static void note_wait(struct core *c, int64_t at, const char *why)
 
 	duration_show(next, sizeof(next), at - c->now);
 	if (c->conf.retry_until_up)
-		core_note(c, NOTE_NOTE, "%s%s; next try in %s, and so on without end", before, why,
-			  next);
+		core_note(c, NOTE_NOTE, "%s%s; next try in %s, without limit", before, why, next);
 	else if (a_volume_is_filled(c))
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s", before, why, next);
 	else
@@ -457,7 +456,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 			note_wait(c, at,
 				  c->capacity.msg[0] ? c->capacity.msg
 				  : err.msg[0]       ? err.msg
-						     : "nothing is on offer now");
+						     : "no offers now");
 		c->offers_again_at = at;
 		return;
 	}
@@ -467,9 +466,20 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 			    (c->capacity.kind == ERR_RATE_LIMITED && !c->capacity.retry_after_ms);
 		err_set(&err, full ? ERR_NO_CAPACITY : c->capacity.kind,
 			"no usable pod could be rented within %s: %s", waited,
-			c->capacity.msg[0] ? c->capacity.msg : "nobody offers what is wanted");
+			c->capacity.msg[0] ? c->capacity.msg
+					   : "no provider offers what the job needs");
 	}
 	core_fault(c, -1, &err);
+}
+
+/* No pod fits the caps. */
+static const char *why_no_pod(const struct core *c)
+{
+	if (c->deadline_at && !budget_useful(c, c->deadline_at))
+		return "caps.max_duration was reached";
+	return c->pod_count ? "caps.max_cost leaves no room for another pod"
+			    : "caps.max_cost does not pay for one pod: raise it, or choose a "
+			      "cheaper GPU";
 }
 
 /* What a pod on its way out can still cost is held back until it is confirmed gone; then most of
@@ -616,10 +626,7 @@ static void widen(struct core *c)
 			if (active || room_may_return(c))
 				return;
 			c->capped = true;
-			err_set(&err, ERR_CAP, "%s",
-				c->deadline_at && !budget_useful(c, c->deadline_at)
-					? "caps.max_duration was reached"
-					: "caps.max_cost leaves no room for another pod");
+			err_set(&err, ERR_CAP, "%s", why_no_pod(c));
 			core_fault(c, -1, &err);
 			return;
 		}
@@ -664,7 +671,7 @@ static void leave_settled(struct core *c)
 		return;
 	for (int i = 0; i < c->pod_count; i++)
 		if (pod_active(&c->pods[i]) && c->pods[i].batches > 0)
-			pod_let_go(c, i, ERR_NONE, "done, though its agent does not say so");
+			pod_let_go(c, i, ERR_NONE, "done, though its agent does not confirm it");
 }
 
 int64_t width_wake_at(const struct core *c)
@@ -732,8 +739,8 @@ static void hand_over(struct core *c)
 		if (!pod_files_outlive(p)) {
 			if (first)
 				core_note(c, NOTE_WARN,
-					  "pod %s: its files cannot be fetched without it, so it "
-					  "is not left alone",
+					  "pod %s: its files cannot be fetched without it, so "
+					  "this client stays attached",
 					  p->id);
 			continue;
 		}

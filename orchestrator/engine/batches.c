@@ -119,7 +119,7 @@ void batches_flush(struct engine *e)
 	if (put_rows(e->setup->store, e->batch_rows, e->batch_count) == 0 &&
 	    learn_fold(e->setup->store, e->batch_rows, e->batch_count, !e->batches_folded,
 		       clock_wall_ms(), &err) < 0)
-		engine_log(e, LOG_INFO, "the ledger keeps no measurements: %s", err.msg);
+		engine_log(e, LOG_INFO, "the ledger stores no measurements: %s", err.msg);
 	e->batches_folded = true;
 	e->batch_count = 0;
 }

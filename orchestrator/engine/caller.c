@@ -227,10 +227,9 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "this machine's clock is %s %s's, which says %s: pods would end at the "
-		       "wrong time, so none is rented "
-		       "there; set the clock (\"timedatectl set-ntp true\" as root, or by hand) "
-		       "and run this again",
+		       "this machine's clock is %s %s's, which shows %s: pods would end at the "
+		       "wrong time, so none is rented there; set the clock (\"timedatectl "
+		       "set-ntp true\" as root, or by hand) and retry",
 		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
 		       clock_rfc3339(now, sizeof(now), caller_time_there(caller, ops)));
 }
@@ -268,7 +267,7 @@ static void on_reply(void *ctx, struct reply *reply)
 						   o->call.class});
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
-		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,
+		log_line(LOG_DEBUG, "%s: retrying in %lld ms: %s", o->ops->name, (long long)wait,
 			 reply->err.kind ? reply->err.msg : "the server failed");
 		o->timer = loop_timer(c->loop, wait, on_repeat, o);
 		serve(c);

@@ -379,8 +379,7 @@ static bool fell_silent(struct fetcher *f)
 {
 	char time[24];
 	CLEANUP(free_text)
-	char *why = xasprintf("nothing of it came for %s",
-			      duration_show(time, sizeof(time), f->silent_ms));
+	char *why = xasprintf("no data for %s", duration_show(time, sizeof(time), f->silent_ms));
 
 	f->unheard_ticks = 0;
 	f->fresh = 0;
@@ -419,7 +418,7 @@ static void answered(struct fetcher *f, const char *line, size_t len)
 	CLEANUP(json_decref) json_t *head = jsonx_parse(line, len, &err);
 
 	if (!head || !x) {
-		broken(f, "the pod's answer makes no sense");
+		broken(f, "the pod sent an invalid answer");
 		return;
 	}
 	const char *error = jsonx_text(head, "error", NULL);
@@ -466,7 +465,7 @@ static size_t take_header(struct fetcher *f, const char *bytes, size_t len)
 
 	str_addn(&f->header, bytes, n);
 	if (f->header.len > HEADER_MAX) {
-		broken(f, "the pod's answer makes no sense");
+		broken(f, "the pod sent an invalid answer");
 		return len;
 	}
 	if (!end)
@@ -619,7 +618,7 @@ void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const voi
 	for (struct fetch *x = f->first, *next; x; x = next) {
 		next = x->next;
 		if (is_one(x->ctx, arg))
-			fetch_fail(x, ERR_INTERRUPTED, "not wanted any more");
+			fetch_fail(x, ERR_INTERRUPTED, "no longer needed");
 	}
 	f->failing = false;
 	pump(f);

@@ -243,7 +243,7 @@ static void unwritten(struct engine *e, struct err *err)
 {
 	struct event ev = {.type = EV_FAULT};
 
-	engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "the ledger could not be written: %s",
+	engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "cannot write the ledger: %s",
 		   err->msg);
 	e->unwritten = true;
 	err->kind = ERR_LOCAL;
@@ -258,7 +258,9 @@ static void say_unsaved(struct engine *e, int pod, const struct pod_row *row)
 	if (!strcmp(p->said_unsaved, pod_called(e, pod)))
 		return;
 	COPY_TEXT(p->said_unsaved, pod_called(e, pod));
-	engine_log(e, LOG_ERROR, "pod %s of %s goes on by this client's memory alone",
+	engine_log(e, LOG_ERROR,
+		   "pod %s of %s continues without the ledger, in this client's "
+		   "memory only",
 		   p->said_unsaved, row->provider);
 }
 
@@ -298,8 +300,8 @@ void journal_run(struct engine *e)
 	struct err err = {0};
 
 	if (store_put_run(e->setup->store, e->setup->run, &err) < 0)
-		engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR,
-			   "the ledger could not be written: %s", err.msg);
+		engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "cannot write the ledger: %s",
+			   err.msg);
 }
 
 void journal_replans(struct engine *e)
@@ -326,7 +328,9 @@ void journal_bad_host(struct engine *e, int pod, const char *why)
 
 	if (p->offer.id[0] && past_give_up(e->setup->store, &p->offer, p->view.host, why,
 					   to_wall(e, p->create_at), clock_wall_ms(), &err) < 0)
-		engine_log(e, LOG_WARN, "pod %s: later runs will not know that it was given up: %s",
+		engine_log(e, LOG_WARN,
+			   "pod %s: not recorded in the ledger that it was given "
+			   "up: %s",
 			   pod_called(e, pod), err.msg);
 }
 

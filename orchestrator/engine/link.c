@@ -148,7 +148,7 @@ static void take_line(struct link *l, const char *line, size_t len)
 	}
 	l->noise += len + 1;
 	if (l->noise > NOISE_MAX_BYTES)
-		fail(l, ERR_UNTRUSTED, "it floods us with text that no agent sends");
+		fail(l, ERR_UNTRUSTED, "it sends too much text that is not an agent's");
 }
 
 static void on_control(void *ctx, int stream, const void *bytes, size_t len)
@@ -161,7 +161,7 @@ static void on_control(void *ctx, int stream, const void *bytes, size_t len)
 		log_line(LOG_DEBUG, "pod's stderr: %s", str_text(&text));
 		l->noise += len;
 		if (l->noise > NOISE_MAX_BYTES)
-			fail(l, ERR_UNTRUSTED, "it floods us with text that no agent sends");
+			fail(l, ERR_UNTRUSTED, "it sends too much text that is not an agent's");
 		return;
 	}
 	str_addn(&l->in, bytes, len);

@@ -209,7 +209,7 @@ static int put_mark(struct store *store, const struct offer *offer, json_t *mark
 
 	fact_name(offer, name);
 	return line ? store_put_fact(store, name, line, err)
-		    : err_set(err, ERR_BUG, "what an offer is avoided for is no text");
+		    : err_set(err, ERR_BUG, "the reason to avoid an offer is not text");
 }
 
 int past_give_up(struct store *store, const struct offer *offer, const char *host, const char *why,

@@ -99,8 +99,8 @@ static void batch_event(struct engine *e, int pod, const json_t *event)
 	} else {
 		podlink_shown(id, sizeof(id), jsonx_text(event, "id", "?"));
 		podlink_shown(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
-		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod),
-			   id, reason);
+		engine_log(e, LOG_INFO, "pod %s: batch %s: retrying (%s)", pod_called(e, pod), id,
+			   reason);
 		return;
 	}
 	post(e, &ev, NULL);
@@ -213,7 +213,7 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 		refuse_file(e, pod, segment, name, what);
 		return NULL;
 	}
-	refuse_file(e, pod, segment, name, "a file that cannot be right");
+	refuse_file(e, pod, segment, name, "an invalid file");
 	return NULL;
 }
 
@@ -330,14 +330,14 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		return;
 	if (name && (jsonx_text(event, "error", NULL) || !path_may_be_output(name))) {
 		name_fails(e, pod, (uint32_t)segment, name,
-			   "which cannot come here by that name: rename it, or leave it out of "
+			   "which is not a valid name here: rename it, or leave it out of "
 			   "job.outputs");
 		return;
 	}
 	/* agents report nothing else; what else lies in the output folder is not theirs to replace
 	 */
 	if (name && !pattern_match_any(e->needs->outputs, name)) {
-		refuse_file(e, pod, (uint32_t)segment, name, "a file that nobody asked for");
+		refuse_file(e, pod, (uint32_t)segment, name, "a file that was not requested");
 		return;
 	}
 	begin_report(e, pod, (uint32_t)segment); /* what it claimed in an earlier try is free */
@@ -359,7 +359,7 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 	log_redact(&shown);
 	e->pods[pod].logged_bytes += (int64_t)shown.len;
 	if (e->pods[pod].logged_bytes > (int64_t)LOG_MAX_MB << 20) {
-		distrust(e, pod, "it floods us with log lines");
+		distrust(e, pod, "it sends too many log lines");
 		return;
 	}
 	/* no output of the job's */
@@ -408,7 +408,8 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
 
 	if (!ok)
 		engine_log(e, LOG_INFO,
-			   "pod %s: its volume cannot be synced: its files come by way of the pod",
+			   "pod %s: its volume cannot be synced: its files are fetched through "
+			   "the pod",
 			   pod_called(e, pod));
 	tell_synced(e, pod, (int)jsonx_bounded(event, "turn", 0, INT32_MAX), ok);
 }
@@ -479,7 +480,7 @@ static bool floods(struct engine *e, int pod, const char *what, const json_t *ev
 	if (p->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->segment_count || !p->link)
 		return false;
 	p->empty_events = 0;
-	distrust(e, pod, "it floods us with events that say nothing");
+	distrust(e, pod, "it sends too many empty events");
 	return true;
 }
 
@@ -599,8 +600,8 @@ static void compare_clocks(struct engine *e, int pod, const json_t *hello)
 		return;
 	e->pods[pod].clock_said = true;
 	engine_log(e, LOG_WARN,
-		   "pod %s: its clock is %s this machine's: should we vanish, it ends itself that "
-		   "much too %s",
+		   "pod %s: its clock is %s this machine's: if this client dies, it ends itself "
+		   "that much too %s",
 		   pod_called(e, pod), clock_off_show(off, sizeof(off), off_ms),
 		   off_ms < 0 ? "late" : "early");
 }
@@ -609,7 +610,7 @@ static void on_stuck(void *ctx, const char *why)
 {
 	struct at *at = ctx;
 	CLEANUP(free_text)
-	char *what = xasprintf("its files do not come: %s, again and again", why);
+	char *what = xasprintf("its files cannot be fetched: %s, repeatedly", why);
 
 	distrust(at->e, at->pod, what);
 }
@@ -626,7 +627,7 @@ static void say_who_works(struct engine *e, int pod, const json_t *hello)
 	else if (!jsonx_bool(hello, "separate", true))
 		engine_log(e, LOG_INFO,
 			   "pod %s: its agent cannot run workers as another user: they can read "
-			   "what is the pod's own",
+			   "the pod's own files",
 			   pod_called(e, pod));
 }
 
@@ -790,7 +791,7 @@ void podlink_connect(struct engine *e, int pod)
 	if (keep_is_taken(e, pod))
 		return;
 	if (keys_load(e, pod, &err) < 0) {
-		err_set(&err, ERR_REFUSED, "its keys are not on this machine any more");
+		err_set(&err, ERR_REFUSED, "its keys are no longer on this machine");
 		post_pod(e, EV_CONNECT_FAILED, pod, &err);
 		return;
 	}
@@ -805,7 +806,7 @@ static void spare_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	struct at *at = ctx;
 
 	(void)hello, (void)reached_ms;
-	engine_log(at->e, LOG_INFO, "pod %s: its agent answers, and is told to end it",
+	engine_log(at->e, LOG_INFO, "pod %s: its agent answers and was asked to end the pod",
 		   pod_called(at->e, at->pod));
 }
 
@@ -819,7 +820,7 @@ static void spare_down(void *ctx, const struct err *err)
 	struct at *at = ctx;
 
 	engine_log(at->e, LOG_DEBUG,
-		   "pod %s: the connection kept until its release is accepted is gone: %s",
+		   "pod %s: lost the connection kept until its release is accepted: %s",
 		   pod_called(at->e, at->pod), err->msg);
 	link_close(TAKE(at->e->pods[at->pod].spare));
 }

@@ -155,8 +155,8 @@ static void say_image(struct engine *e, int pod, const json_t *envs)
 			   pod_called(e, pod));
 	else if (json_array_size(envs))
 		engine_log(e, LOG_NOTE,
-			   "pod %s: its image has an environment, but not the one of this job and "
-			   "this burst: see `burst image`",
+			   "pod %s: its image has an environment, but for another job or "
+			   "version of burst: see `burst image`",
 			   pod_called(e, pod));
 }
 
@@ -286,7 +286,7 @@ static json_t *job_env(struct engine *e, bool warn)
 		if (value)
 			json_object_set_new(env, *name, json_string(value));
 		else if (warn)
-			engine_log(e, LOG_WARN, "%s is not in the environment and does not travel",
+			engine_log(e, LOG_WARN, "%s is not in the environment and is not sent",
 				   *name);
 	}
 	return env;
@@ -675,7 +675,7 @@ static void start_event(struct engine *e, int pod, const json_t *event)
 		return;
 	podlink_shown(lacks, sizeof(lacks), jsonx_text(event, "lacks", ""));
 	podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-	engine_log(e, LOG_INFO, "pod %s: %s: %s %s: it is put there again", pod_called(e, pod),
+	engine_log(e, LOG_INFO, "pod %s: %s: %s %s: storing it again", pod_called(e, pod),
 		   p->started_from_image && !strcmp(lacks, "env") ? "its image" : "its volume",
 		   lacks, words);
 	forget_lacking(e, pod, lacks);
@@ -689,7 +689,7 @@ static void start_event(struct engine *e, int pod, const json_t *event)
 	if (p->step != PREP_START)
 		return;
 	if (++p->lacked > LACKS_MOST || !strcmp(lacks, "disk")) {
-		prepare_failed(e, pod, ERR_JOB, "what it was given to run (%s) %s", lacks, words);
+		prepare_failed(e, pod, ERR_JOB, "its start command (%s) %s", lacks, words);
 		return;
 	}
 	p->shared_part = true;
@@ -716,7 +716,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	if (step == PREP_SETUP) {
 		if (!is_hash(tree)) {
 			prepare_failed(e, pod, ERR_UNTRUSTED,
-				       "setup: the pod does not say what it made");
+				       "setup: the pod does not report its result");
 			return;
 		}
 		e->pods[pod].setup_ms += clock_boot_ms() - e->pods[pod].setup_began_ms;

@@ -100,7 +100,7 @@ bool quiet_tick(struct quiet *q, const struct quiet_now *now, char *why, size_t 
 	return !is_over(q->unanswered_s,
 			bounded(now->lease_ms / 3000, ANSWER_LEAST_S, ANSWER_MOST_S),
 			"its agent has not answered", why, room) &&
-	       !is_over(q->unheard_s, most.unheard, "nothing was heard of its work", why, room) &&
-	       !is_over(q->fruitless_s, most.fruitless, "its work has not moved", why, room) &&
-	       !is_over(q->task_s, most.all, "its preparation has not ended", why, room);
+	       !is_over(q->unheard_s, most.unheard, "no sign of its work", why, room) &&
+	       !is_over(q->fruitless_s, most.fruitless, "its work has not advanced", why, room) &&
+	       !is_over(q->task_s, most.all, "its preparation has not finished", why, room);
 }

@@ -135,7 +135,7 @@ static void given_up(struct stage *s, const struct err *err)
 {
 	if (err && err->kind != ERR_INTERRUPTED)
 		engine_log(s->e, LOG_INFO,
-			   "code: it could not be put on the volume without a pod (%s): it travels "
+			   "code: cannot be stored on the volume without a pod (%s): sending it "
 			   "over SSH",
 			   err->msg);
 	s->state = STAGE_NOT;
@@ -165,7 +165,7 @@ static void part_put(void *ctx, struct op_result *result, const struct err *err)
 	}
 	sha256_finish(TAKE(s->sha), s->sha256);
 	s->state = STAGE_THERE;
-	engine_log(s->e, LOG_INFO, "code: %lld bytes put on volume %s without a pod",
+	engine_log(s->e, LOG_INFO, "code: %lld bytes stored on volume %s without a pod",
 		   (long long)s->sent, s->e->volumes[s->provider].name);
 	clean(s);
 	let_volume_through(s);
@@ -223,7 +223,9 @@ static void begin(struct stage *s)
 	s->held = s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->volume_lags;
 	if (s->held) {
 		vendor_volume_fills(e, s->provider);
-		engine_log(e, LOG_NOTE, "code: %lld kB go to volume %s before a pod is rented",
+		engine_log(e, LOG_NOTE,
+			   "code: storing %lld kB on volume %s before a pod is "
+			   "rented",
 			   (long long)(s->content + 1023) / 1024, v->name);
 	} else {
 		vendor_volume_ready(e, s->provider);

@@ -18,7 +18,7 @@ static void told_skipped(void *ctx, const char *path, enum tree_skip why, int64_
 	(void)ctx, (void)bytes;
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, path, strlen(path), 200);
-	log_line(LOG_INFO, "code: %s stays here (%s)", str_text(&shown), tree_skip_name(why));
+	log_line(LOG_INFO, "code: %s skipped (%s)", str_text(&shown), tree_skip_name(why));
 }
 
 static void work_scan(void *arg)
@@ -44,11 +44,11 @@ static void say_tree(struct engine *e, const struct tree *tree)
 
 	for (int i = 0; i < TREE_SKIP_KINDS; i++)
 		left_out += tree->skipped[i];
-	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld left out (-v names them)", tree->count,
+	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld skipped (-v names them)", tree->count,
 		   tree->count == 1 ? "entry" : "entries", (long long)(tree->bytes + 1023) / 1024,
 		   (long long)left_out);
 	if (tree->skipped[TREE_SKIP_KEPT])
-		engine_log(e, LOG_NOTE, "code: %lld left behind: keys, or files of burst itself",
+		engine_log(e, LOG_NOTE, "code: %lld skipped: keys, or files of burst itself",
 			   (long long)tree->skipped[TREE_SKIP_KEPT]);
 }
 

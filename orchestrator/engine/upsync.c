@@ -492,7 +492,7 @@ static void on_tick(void *ctx)
 		u->tick = loop_timer(u->loop, MAX(u->want.silent_ms / TICKS, 1), on_tick, u);
 		return;
 	}
-	err_set(&u->result, ERR_TRANSIENT, "nothing of it was taken for %s",
+	err_set(&u->result, ERR_TRANSIENT, "no progress for %s",
 		duration_show(time, sizeof(time), u->unmoved_ticks * (u->want.silent_ms / TICKS)));
 	cut(u);
 }

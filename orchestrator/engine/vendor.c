@@ -332,7 +332,7 @@ static void inspected(void *ctx, struct op_result *result, const struct err *err
 		ev.views = result->pods;
 		ev.count = 1;
 	} else if (!err) {
-		err_set(&none, ERR_TRANSIENT, "it says nothing of the pod");
+		err_set(&none, ERR_TRANSIENT, "it reports nothing about the pod");
 		err = &none;
 	}
 	post(a->e, &ev, err);
@@ -430,8 +430,7 @@ static void image_said(void *ctx, const char *lines)
 
 	if (!a->told)
 		engine_log(e, LOG_NOTE,
-			   "%s: the pods' image is being built; it is kept there for the next runs",
-			   name);
+			   "%s: building the pods' image; it is kept there for later runs", name);
 	a->told = true;
 	for (const char *line = lines; *line;) {
 		size_t len = strcspn(line, "\n");
@@ -457,7 +456,7 @@ static void image_done(void *ctx, struct op_result *result, const struct err *er
 		if (a->told || result->text.len) {
 			image_said(a, str_text(&result->text));
 			engine_log(
-				e, LOG_NOTE, "%s: the image is built, in %s",
+				e, LOG_NOTE, "%s: the image was built in %s",
 				e->setup->providers[a->provider].ops->name,
 				duration_show(took, sizeof(took), clock_boot_ms() - a->asked_at));
 		}
@@ -504,8 +503,7 @@ void vendor_rent(struct engine *e, int pod)
 	struct err err = {0};
 
 	if (e->pods[pod].save_failed) {
-		err_set(&err, ERR_LOCAL,
-			"the ledger cannot be written: nothing is rented without it");
+		err_set(&err, ERR_LOCAL, "cannot write the ledger: nothing is rented without it");
 		post_pod(e, EV_RENT_FAILED, pod, &err);
 		return;
 	}
@@ -898,11 +896,10 @@ static void fetched(void *ctx, struct op_result *result, const struct err *err)
 	} else if (err) {
 		struct segment_result *r = &e->setup->results[a->segment];
 		f->under_way = false;
-		format_text(
-			r->reason, sizeof(r->reason),
-			"finished, but not home from the volume (`burst %s %s` tries again): %s",
-			e->needs && e->needs->command ? "resume" : "fetch", e->setup->run->id,
-			err->msg);
+		format_text(r->reason, sizeof(r->reason),
+			    "finished, but not fetched from the volume (`burst %s %s` retries): %s",
+			    e->needs && e->needs->command ? "resume" : "fetch", e->setup->run->id,
+			    err->msg);
 		struct event ev = {.type = EV_HOME_FAILED, .pod = a->pod, .segment = a->segment};
 		post(e, &ev, err);
 	} else {

@@ -170,7 +170,7 @@ static void reap(struct child *c)
 		kill(-c->pid, SIGKILL); /* what is left of a group that was to end */
 	c->pid = 0;
 	if (pid < 0)
-		give_up(c, ERR_LOCAL, "somebody else has taken its exit status");
+		give_up(c, ERR_LOCAL, "another process has taken its exit status");
 	else
 		c->reply.status =
 			WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

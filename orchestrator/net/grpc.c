@@ -116,7 +116,7 @@ static void judge(struct grpc_call *g, struct reply *r)
 		return;
 	}
 	r->grpc_status = grpc_code_of_http(r->status);
-	str_addf(&words, "HTTP status %d and no word of gRPC", r->status);
+	str_addf(&words, "HTTP status %d without a gRPC status", r->status);
 	describe(g, r, &words);
 }
 

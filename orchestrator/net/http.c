@@ -256,9 +256,9 @@ static int check_url(const char *url, struct target *out, struct err *err)
 	if (!u || curl.url_set(u, CURLUPART_URL, url, 0) ||
 	    curl.url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
 	    curl.url_get(u, CURLUPART_HOST, &host, 0))
-		err_set(err, ERR_CONFIG, "not a URL we can use");
+		err_set(err, ERR_CONFIG, "not a usable URL");
 	else if (strcasecmp(scheme, "https") && strcasecmp(scheme, "http"))
-		err_set(err, ERR_CONFIG, "only https is spoken, not %s", scheme);
+		err_set(err, ERR_CONFIG, "unsupported URL scheme %s: only https", scheme);
 	else if (curl.url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK)
 		err_set(err, ERR_CONFIG, "a user name or password does not belong into a URL");
 	else
@@ -268,7 +268,8 @@ static int check_url(const char *url, struct target *out, struct err *err)
 		out->loopback = is_loopback(host);
 		if (out->plain && !out->loopback)
 			rc = err_set(err, ERR_CONFIG,
-				     "plain http is only for this machine, not for %s", host);
+				     "plain http is allowed only for this machine, not for %s",
+				     host);
 	}
 	curl.free(scheme);
 	curl.free(host);
@@ -867,7 +868,7 @@ struct http_connect *http_connect(struct http *http, const char *host, int port,
 	k->transfer.finish = finish_connect;
 	if (!is_host(host) || port < 1 || port > 65535) {
 		k->shown = xstrdup("connect");
-		err_set(&k->err, ERR_CONFIG, "not an address one can connect to");
+		err_set(&k->err, ERR_CONFIG, "not a usable address");
 		k->refusal = loop_timer(http->loop, 0, on_connect_refusal, k);
 		return k;
 	}

@@ -338,7 +338,7 @@ static void check_host_key(struct ssh *s)
 	if (!strcmp(str_text(&shown), s->host_key))
 		return;
 	str_add(&what,
-		"somebody else answers in its place: the host key is not the one we made for it (");
+		"not the expected pod: the host key is not the one that burst made for it (");
 	key_end(&what, str_text(&shown));
 	str_add(&what, ", not ");
 	key_end(&what, s->host_key);
@@ -371,9 +371,9 @@ static bool step_handshake(struct ssh *s)
 static void fail_auth(struct ssh *s, int rc, bool asked)
 {
 	if (rc == LIBSSH2_ERROR_AUTHENTICATION_FAILED || rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED)
-		fail(s, ERR_REFUSED, "ssh: the server does not accept our key");
+		fail(s, ERR_REFUSED, "ssh: the server rejects the key");
 	else if (!asked) /* libssh2 has many numbers for this */
-		fail(s, ERR_CONFIG, "ssh: our private key cannot be read");
+		fail(s, ERR_CONFIG, "ssh: cannot read the private key");
 	else
 		fail_session(s, "ssh authentication");
 }
@@ -816,7 +816,7 @@ static void pump(struct ssh *s)
 		peek(s);
 	s->readable = false;
 	if (s->memory > MEMORY_MOST)
-		fail(s, ERR_UNTRUSTED, "ssh: the server floods us with what nobody asked for");
+		fail(s, ERR_UNTRUSTED, "ssh: the server sends too many unrequested messages");
 	s->again = moved && s->phase != DEAD;
 	if (!moved && !s->gone)
 		notice_end(s);
@@ -883,7 +883,7 @@ static void on_tick(void *ctx)
 	s->heard_at = s->received;
 	s->moved = false;
 	if (s->unheard_ticks > TICKS && answer_due(s))
-		fail(s, ERR_NETWORK, "ssh: the server has gone silent");
+		fail(s, ERR_NETWORK, "ssh: the server does not answer");
 	else if (s->unheard_ticks >= TICKS / 2)
 		ping(s);
 	pump(s);

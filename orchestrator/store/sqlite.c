@@ -137,10 +137,10 @@ static bool disk_is_full(sqlite3 *db, int rc)
 static const char *advice(sqlite3 *db, int rc)
 {
 	if (disk_is_full(db, rc))
-		return "the disk is full: make room and try again";
+		return "the disk is full: free some space and retry";
 	switch (rc) {
 	case SQLITE_BUSY:
-	case SQLITE_LOCKED: return "another process holds it: try again when that has ended";
+	case SQLITE_LOCKED: return "locked by another process: retry when it has ended";
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_AUTH: return "cannot be written: check who owns it and its folder";
@@ -176,8 +176,8 @@ static int fail(struct sqlite *q, struct err *err)
 	/* SQLite says many things of it, according to what it tried first */
 	if ((rc & 0xff) != SQLITE_NOMEM && access(q->path, W_OK) < 0 && errno == EROFS)
 		return err_set(err, ERR_LOCAL,
-			       "%s: the file system is read-only: nothing is rented that could not "
-			       "be written down",
+			       "%s: the file system is read-only: burst rents nothing that it "
+			       "cannot record",
 			       q->path);
 
 	return err_set(err, ERR_LOCAL, "%s: %s (%s)", q->path, advice(q->db, rc & 0xff),
@@ -475,10 +475,11 @@ static int make_file(const char *path, struct err *err)
 	if (errno == EEXIST)
 		return 0;
 	if (errno == ENOSPC || errno == EDQUOT)
-		return err_set(err, ERR_LOCAL, "%s: the disk is full: make room and try again",
+		return err_set(err, ERR_LOCAL, "%s: the disk is full: free some space and retry",
 			       path);
 	return err_set(err, ERR_LOCAL,
-		       "%s: cannot be made: %s; check who owns the folder, or set BURST_STATE_DIR",
+		       "%s: cannot be created: %s; check who owns the folder, or set "
+		       "BURST_STATE_DIR",
 		       path, strerror(errno));
 }
 
@@ -733,7 +734,7 @@ static int begin_reading(struct sqlite *q, struct err *err)
 	    read_version(q, &version, err) < 0)
 		return -1;
 	if (!application && !version)
-		return err_set(err, ERR_NOT_FOUND, "%s: holds nothing yet", q->path);
+		return err_set(err, ERR_NOT_FOUND, "%s: is empty", q->path);
 	if (application != APPLICATION_ID || version > NEWEST_VERSION)
 		return err_set(err, ERR_LOCAL,
 			       "%s: was written by %s: update burst, or set BURST_STATE_DIR",
@@ -741,8 +742,7 @@ static int begin_reading(struct sqlite *q, struct err *err)
 			       application != APPLICATION_ID ? "another program" : "a newer burst");
 	if (version < NEWEST_VERSION)
 		return err_set(err, ERR_LOCAL,
-			       "%s: was written by an older burst: `burst ps` brings it up to date",
-			       q->path);
+			       "%s: was written by an older burst: `burst ps` updates it", q->path);
 	return prepare_finds(q, err);
 }
 
@@ -757,14 +757,14 @@ static int open_to_read(struct sqlite *q, struct err *err)
 		return 0;
 	int rc = sqlite3_errcode(q->db) & 0xff;
 	if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
-		return err_set(err, ERR_BUSY, "%s: another process holds it", q->path);
+		return err_set(err, ERR_BUSY, "%s: locked by another process", q->path);
 	return -1;
 }
 
 int store_open_to_read(struct store **out, const char *path, struct err *err)
 {
 	if (access(path, F_OK) < 0 && errno == ENOENT)
-		return err_set(err, ERR_NOT_FOUND, "%s: is not there yet", path);
+		return err_set(err, ERR_NOT_FOUND, "%s: does not exist yet", path);
 	struct sqlite *q = xcalloc(1, sizeof(*q));
 	q->base.ops = &sqlite_ops;
 	q->path = xstrdup(path);

@@ -150,7 +150,8 @@ int store_put_fact(struct store *s, const char *name, const char *value, struct 
 
 	/* cut in two it would be another fact */
 	if (strlen(name) >= sizeof(row.name) || strlen(value) >= sizeof(row.value))
-		return err_set(err, ERR_BUG, "fact \"%.40s\": longer than the ledger takes", name);
+		return err_set(err, ERR_BUG, "fact \"%.40s\": longer than the ledger's limit",
+			       name);
 	COPY_TEXT(row.name, name);
 	COPY_TEXT(row.value, value);
 	return put(s, TABLE_FACT, &row, err);
@@ -183,7 +184,7 @@ int store_run(struct store *s, const char *id, struct run_row *out, struct err *
 	if (found < 0)
 		return -1;
 	if (!found)
-		return err_set(err, ERR_NOT_FOUND, "there is no run \"%s\" in the ledger", id);
+		return err_set(err, ERR_NOT_FOUND, "no run \"%s\" in the ledger", id);
 	*out = row;
 	return 0;
 }
@@ -201,8 +202,7 @@ int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, s
 	if (found < 0)
 		return -1;
 	if (!found)
-		return err_set(err, ERR_NOT_FOUND, "there is no pod \"%s\" in the ledger",
-			       attempt_or_id);
+		return err_set(err, ERR_NOT_FOUND, "no pod \"%s\" in the ledger", attempt_or_id);
 	*out = row;
 	return 0;
 }
@@ -325,7 +325,7 @@ int store_schedule(struct store *s, const char *name, struct schedule_row *out, 
 	if (found < 0)
 		return -1;
 	if (!found)
-		return err_set(err, ERR_NOT_FOUND, "there is no schedule \"%s\"", name);
+		return err_set(err, ERR_NOT_FOUND, "no schedule \"%s\"", name);
 	*out = row;
 	return 0;
 }

@@ -79,7 +79,7 @@ static int check_foreign(const char *name, int64_t bytes, const char *sha256, st
 			       bytes);
 	if (strlen(sha256) != SHA256_HEX - 1 ||
 	    strspn(sha256, "0123456789abcdef") != SHA256_HEX - 1)
-		return err_set(err, ERR_UNTRUSTED, "%s: its hash is none", str_text(&shown));
+		return err_set(err, ERR_UNTRUSTED, "%s: its hash is invalid", str_text(&shown));
 	return 0;
 }
 
@@ -434,7 +434,7 @@ static int wrong_hash(struct receive *r, struct err *err)
 	r->poisoned = true;
 	if (r->resumed)
 		return err_set(err, ERR_TRANSIENT,
-			       "%s: what was kept from an earlier try does not fit", r->path);
+			       "%s: what was kept from an earlier attempt does not match", r->path);
 	return err_set(err, ERR_UNTRUSTED,
 		       "%s: what the pod sent is not what it announced (sha256)", r->path);
 }
@@ -446,11 +446,11 @@ int receive_finish(struct receive *r, struct err *err)
 	if (r->verified)
 		return 0;
 	if (r->poisoned)
-		return err_set(err, ERR_UNTRUSTED, "%s: its bytes are wrong", r->path);
+		return err_set(err, ERR_UNTRUSTED, "%s: its content is wrong", r->path);
 	if (end_split(r, err) < 0)
 		return -1;
 	if (r->offset < r->bytes)
-		return err_set(err, ERR_TRANSIENT, "%s: %" PRId64 " of %" PRId64 " bytes came",
+		return err_set(err, ERR_TRANSIENT, "%s: got %" PRId64 " of %" PRId64 " bytes",
 			       r->path, r->offset, r->bytes);
 	sha256_finish(TAKE(r->hash), hex);
 	if (strcmp(hex, r->sha256))
@@ -502,8 +502,7 @@ static int wake(struct receive *r, struct err *err)
 		return 0;
 	r->verified = false;
 	r->kept = true; /* what is there is not ours to remove */
-	return err_set(err, ERR_LOCAL, "%s: somebody has taken it away after it was verified",
-		       r->part_path);
+	return err_set(err, ERR_LOCAL, "%s: was removed after it was verified", r->part_path);
 }
 
 static int rename_into_place(struct receive *r, struct err *err)

@@ -43,7 +43,7 @@ const char *tree_skip_name(enum tree_skip why)
 	case TREE_SKIP_SPECIAL: return "a socket, pipe or device";
 	case TREE_SKIP_WRITTEN: return "what this command writes";
 	case TREE_SKIP_KEPT: return "keys, or files of burst itself";
-	case TREE_SKIP_NAME: return "a name that cannot travel";
+	case TREE_SKIP_NAME: return "a name that cannot be sent";
 	case TREE_SKIP_KINDS: break;
 	}
 	return "?";

@@ -173,7 +173,7 @@ static int read_order(const struct store *store, const json_t *request, struct p
 	plan->env = json_object_get(request, "env");
 	plan->mount = jsonx_text(request, "mount", "");
 	if (!record_id_ok(id) || strlen(id) > 63 || ends_with(id, "-"))
-		return err_set(err, ERR_REFUSED, "a pod's name must do for a host's");
+		return err_set(err, ERR_REFUSED, "a pod's name must be a valid host name");
 	if (!plan->script || check_env(plan->env, err) < 0)
 		return err_set(err, ERR_REFUSED,
 			       "a start script and an environment of texts are needed");
@@ -231,8 +231,8 @@ static int need_shell(struct err *err)
 	if (account_has_shell())
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "the password file gives the user %s no shell, so sshd lets nobody in: chsh "
-		       "-s /bin/sh %s, or isolation = \"namespaces\"",
+		       "the password file gives the user %s no shell, so sshd refuses all "
+		       "logins: chsh -s /bin/sh %s, or isolation = \"namespaces\"",
 		       account_name(), account_name());
 }
 
@@ -269,8 +269,8 @@ static int need_proc(struct err *err)
 	if (access("/proc/self/stat", R_OK) == 0)
 		return 0;
 	return err_set(err, ERR_LOCAL,
-		       "/proc is not mounted here: a local pod could not be ended (mount -t proc "
-		       "proc /proc)");
+		       "/proc is not mounted here, so local pods could not be ended: mount -t proc "
+		       "proc /proc");
 }
 
 static int do_rent(const struct store *store, const json_t *request, json_t *answer,
@@ -535,7 +535,7 @@ static void check_gpu(const struct local_conf *conf, struct str *to)
 	if (strcmp(conf->gpu, "none") && glob("/dev/nvidia[0-9]*", 0, NULL, &found) != 0)
 		str_addf(to,
 			 "warn: gpu = \"%s\", but this machine has no /dev/nvidia*: pods run "
-			 "without\n",
+			 "without a GPU\n",
 			 conf->gpu);
 	globfree(&found);
 }

@@ -26,7 +26,7 @@ static char *volume_path(const struct store *store, const char *name, struct err
 	if (volume_name_ok(name))
 		return path_join(store->volumes, name);
 	err_set(err, ERR_CONFIG,
-		"a volume's name has letters, digits, '.', '_' and '-' only, at most 63");
+		"a volume's name may have only letters, digits, '.', '_' and '-', at most 63");
 	return NULL;
 }
 

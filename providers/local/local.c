@@ -311,7 +311,7 @@ static int check_spot(const struct provider *p, const struct op_want *want, stru
 		return 0;
 	err_set(err, ERR_CONFIG,
 		"spot = true: this machine has no spot pods unless "
-		"providers.local.spot_price_per_hour says what one costs");
+		"providers.local.spot_price_per_hour is set");
 	return err_about(err, "spot");
 }
 
@@ -586,7 +586,7 @@ static int read_volumes(const struct op *op, const json_t *from, struct op_resul
 	size_t i;
 
 	if (!json_is_array(list) || (op->kind == OP_VOLUME && json_array_size(list) != 1))
-		return err_set(err, ERR_BUG, "volumes: not the list that was asked for");
+		return err_set(err, ERR_BUG, "volumes: not the list that was requested");
 	result->volumes = xcalloc(json_array_size(list), sizeof(*result->volumes));
 	json_array_foreach (list, i, item) {
 		if (read_volume(op, item, &result->volumes[result->volume_count++], err) < 0)
@@ -635,7 +635,7 @@ static int read_pods(const struct op *op, const json_t *from, struct op_result *
 	size_t i;
 
 	if (!json_is_array(list) || (op->kind != OP_LIST && json_array_size(list) != 1))
-		return err_set(err, ERR_BUG, "pods: not the list that was asked for");
+		return err_set(err, ERR_BUG, "pods: not the list that was requested");
 	result->pods = xcalloc(json_array_size(list), sizeof(*result->pods));
 	json_array_foreach (list, i, item) {
 		if (read_pod(item, &result->pods[result->pod_count++], err) < 0)
@@ -773,7 +773,7 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 
 	(void)wait_ms;
 	if (op->kind == OP_VOLUME_SIZE) {
-		err_set(err, ERR_BUG, "a local volume's list tells sizes at once");
+		err_set(err, ERR_BUG, "report sizes in lists of local volumes");
 		return OP_FAILED;
 	}
 	if (op->kind == OP_IMAGE) {

@@ -119,8 +119,8 @@ static const char *hint(const struct turn *t)
 	const struct reply *r = t->reply;
 
 	if (r->grpc_status == 9 && t->op->asking_token)
-		return " (providers.modal.client_version, client_type and libmodal_version say "
-		       "what it takes us for)";
+		return " (providers.modal.client_version, client_type and libmodal_version "
+		       "identify burst to Modal)";
 	if (r->grpc_status == 16)
 		return " (are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)";
 	if (r->grpc_status == 7)

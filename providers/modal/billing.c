@@ -172,7 +172,7 @@ static int take_rates(struct turn *t)
 	int64_t gpu = use->gpu_ns > 0 ? modal_gpu_rate(&rates, priced_gpu(t)) : 0;
 	if (use->gpu_ns > 0 && !gpu) {
 		snprintf(bill->note, sizeof(bill->note),
-			 "what a second of its GPU costs is not known: set "
+			 "the price of its GPU per second is unknown: set "
 			 "providers.modal.gpu_prices");
 		return 0;
 	}
@@ -277,8 +277,8 @@ static enum op_next take_report(struct turn *t)
 	if (modal_answered(t, "asking for the hours of the app") < 0) {
 		/* what is known of the sandbox itself is not lost for want of it */
 		err_clear(t->err);
-		note(t, withheld ? "Modal's report by the hour is not open to this token"
-				 : "Modal's report by the hour could not be had now");
+		note(t, withheld ? "Modal's hourly report is not open to this token"
+				 : "Modal's hourly report is not available now");
 		return modal_done(t);
 	}
 	while (modal_next_message(&t->reply->body, &at, &message, &len)) {

@@ -62,7 +62,7 @@ int modal_take_app(struct turn *t)
 		return -1;
 	if (!modal_id_is_sound(answer->app_id, "ap-"))
 		return err_set(t->err, ERR_TRANSIENT,
-			       "looking for the app: the answer has no id that we can use");
+			       "looking for the app: the answer has no usable id");
 	COPY_TEXT(t->op->provider->app_id, answer->app_id);
 	return 0;
 }
@@ -141,10 +141,8 @@ static int take_registry(struct turn *t)
 	if (!answer)
 		return -1;
 	if (!modal_id_is_sound(answer->secret_id, "st-"))
-		return err_set(
-			t->err, ERR_TRANSIENT,
-			"looking for the secret \"%s\": the answer has no id that we can use",
-			name);
+		return err_set(t->err, ERR_TRANSIENT,
+			       "looking for the secret \"%s\": the answer has no usable id", name);
 	COPY_TEXT(t->op->registry_id, answer->secret_id);
 	return 0;
 }
@@ -295,7 +293,7 @@ static enum op_next take_known(struct turn *t)
 	if (kind != ERR_NOT_FOUND && (again || kind != ERR_REFUSED))
 		return OP_FAILED;
 	err_clear(t->err);
-	str_addf(&t->op->said, "%s is gone: it is built again\n", t->op->image_id);
+	str_addf(&t->op->said, "%s is gone: building it again\n", t->op->image_id);
 	return ask_image(t);
 }
 
@@ -377,7 +375,7 @@ static enum op_next ask_built(struct turn *t)
 		MODAL__CLIENT__IMAGE_JOIN_STREAMING_REQUEST__INIT;
 
 	if (clock_boot_ms() - t->op->build_began_ms > BUILD_MOST_MS)
-		return bad(t, ERR_CONFIG, "after an hour its build is not over");
+		return bad(t, ERR_CONFIG, "its build has not finished after an hour");
 	request.image_id = t->op->image_id;
 	request.has_timeout = true;
 	request.timeout = JOIN_S;
@@ -393,7 +391,7 @@ static enum op_next build_failed(struct turn *t, const char *exception)
 	const struct op *op = t->op;
 	const char *between = ": ";
 
-	str_add(&words, "it cannot be built");
+	str_add(&words, "the image cannot be built");
 	if (*exception) {
 		str_add(&words, between);
 		str_add_printable(&words, exception, strlen(exception), DETAIL_MOST);
@@ -427,7 +425,7 @@ static enum op_next take_image(struct turn *t)
 	if (!answer)
 		return OP_FAILED;
 	if (!modal_id_is_sound(answer->image_id, "im-"))
-		return bad(t, ERR_TRANSIENT, "the answer has no id that we can use");
+		return bad(t, ERR_TRANSIENT, "the answer has no usable id");
 	COPY_TEXT(t->op->image_id, answer->image_id);
 	t->op->last_entry[0] = '\0';
 	t->op->build_began_ms = clock_boot_ms();

@@ -78,7 +78,7 @@ static int read_server(const struct section *s, char **root, char **api_host, st
 	size_t host_len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/,");
 	if (!scheme || len <= scheme || host_len > len - scheme || !host_len ||
 	    strcspn(url, " ?#@") < len)
-		return complain(s, "server_url", "an address like https://host", err);
+		return complain(s, "server_url", "a URL like https://host", err);
 	if (scheme == 7 && !is_loopback(host, host_len))
 		return complain(s, "server_url", "https: the token must not travel in the clear",
 				err);
@@ -394,6 +394,6 @@ const struct provider_ops provider_modal = {
 	.begin = modal_begin,
 	.next = modal_next,
 	.op_free = modal_op_free,
-	.caution = "Modal can take a sandbox with a GPU back at any time; what was not finished on "
-		   "it is rendered again elsewhere",
+	.caution = "Modal may reclaim a sandbox with a GPU at any time; its unfinished segments "
+		   "are rendered elsewhere",
 };

@@ -326,9 +326,9 @@ static void add_list_prices(struct op *op, const struct modal_rates *rates)
 	}
 	if (prices.len)
 		str_addf(&op->got.text,
-			 "Modal does not tell this account its rates: its list prices "
-			 "of " MODAL_LIST_DAY " are used (%s an hour); "
-			 "set providers.modal.gpu_prices where yours differ\n",
+			 "Modal does not report this account's rates: using its list prices "
+			 "of " MODAL_LIST_DAY " "
+			 "(%s an hour); set providers.modal.gpu_prices where yours differ\n",
 			 str_text(&prices));
 }
 

@@ -185,10 +185,10 @@ static void set_ended(struct provider *p, struct pod_view *view,
 		{POD_END_SCRIPT, "its start script ended"},
 		{POD_END_SCRIPT, "its start script failed"},
 		{POD_END_OUTSIDE, "it was terminated"},
-		{POD_END_LIFETIME, "its lifetime was over"},
+		{POD_END_LIFETIME, "its lifetime ended"},
 		{POD_END_SETUP, "it could not be set up"},
 		{POD_END_VENDOR, "Modal's own failure"},
-		{POD_END_IDLE, "it was idle for too long"},
+		{POD_END_IDLE, "it was idle too long"},
 		{POD_END_MEMORY, "it used more memory than it has: raise pod.memory_gb"},
 	};
 	int status =
@@ -201,7 +201,8 @@ static void set_ended(struct provider *p, struct pod_view *view,
 	str_add(&detail, ends[status].words);
 	if (view->preempted)
 		str_add(&detail,
-			", and not by us: Modal takes sandboxes with GPUs back when it needs them");
+			", and not by burst: Modal reclaims sandboxes with GPUs when it needs "
+			"them");
 	if (result->exitcode)
 		str_addf(&detail, " (exit code %d)", result->exitcode);
 	if (modal_text(result->exception)[0]) {
@@ -285,8 +286,7 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 	if (!marker.attempt[0] || (info->id && is_listed(t->op, info->id)))
 		return 0;
 	if (!modal_id_is_sound(info->id, "sb-"))
-		return err_set(t->err, ERR_TRANSIENT,
-			       "listing sandboxes: one has no id that we can use");
+		return err_set(t->err, ERR_TRANSIENT, "listing sandboxes: one has no usable id");
 	struct pod_view *view = modal_add_pod(t->op);
 	COPY_TEXT(view->id, info->id);
 	COPY_TEXT(view->name, modal_text(info->name));
@@ -336,7 +336,8 @@ static int read_page(struct turn *t)
 	if (oldest <= 0)
 		return err_set(
 			t->err, ERR_TRANSIENT,
-			"listing sandboxes: the rows of Modal's list bear no times to go on by");
+			"listing sandboxes: the rows of Modal's list have no times to continue "
+			"from");
 	t->op->before = oldest;
 	return 1;
 }
@@ -425,7 +426,7 @@ static int take_wait(struct turn *t, struct pod_view *view)
 	if (!answer) {
 		err_clear(t->err);
 		view->state = POD_STATE_GONE;
-		COPY_TEXT(view->detail, "Modal knows no such sandbox");
+		COPY_TEXT(view->detail, "Modal does not know this sandbox");
 	} else if (answer->result && answer->result->status) {
 		set_ended(t->op->provider, view, answer->result);
 	}

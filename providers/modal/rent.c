@@ -76,7 +76,7 @@ static int read_offer(struct turn *t, char type[GPU_MAX], int *count)
 
 	*count = !colon ? 1 : colon[1] && !colon[2] ? colon[1] - '0' : 0;
 	if (!len || len >= GPU_MAX || *count < 1 || *count > 8)
-		return err_set(t->err, ERR_BUG, "\"%s\" is not an offer of ours", id);
+		return err_set(t->err, ERR_BUG, "\"%s\" is not an offer of burst's", id);
 	copy_text(type, len + 1, id);
 	if (!strcmp(type, "CPU"))
 		*count = 0;
@@ -150,7 +150,7 @@ static enum op_next ask_sandbox(struct turn *t, const char *secret_id)
 	if (read_offer(t, gpu_type, &count) < 0)
 		return OP_FAILED;
 	if (strlen(rent->start_script) + 16 > ARGS_MOST)
-		return bad(t, ERR_BUG, "the start script is longer than Modal takes");
+		return bad(t, ERR_BUG, "the start script is longer than Modal's limit");
 	if (count) {
 		gpu.has_count = true;
 		gpu.count = (uint32_t)count;
@@ -203,8 +203,7 @@ static enum op_next take_secret(struct turn *t)
 	if (!answer)
 		return OP_FAILED;
 	if (!modal_id_is_sound(answer->secret_id, "st-"))
-		return bad(t, ERR_TRANSIENT,
-			   "the answer about the environment has no id that we can use");
+		return bad(t, ERR_TRANSIENT, "the answer about the environment has no usable id");
 	return ask_sandbox(t, answer->secret_id);
 }
 
@@ -242,7 +241,7 @@ static enum op_next take_sandbox(struct turn *t)
 		return t->err->kind == ERR_NOT_FOUND ? modal_image_doubted(t) : OP_FAILED;
 	}
 	if (!modal_id_is_sound(answer->sandbox_id, "sb-"))
-		return bad(t, ERR_AMBIGUOUS, "the answer has no id that we can use");
+		return bad(t, ERR_AMBIGUOUS, "the answer has no usable id");
 	struct pod_view *pod = modal_add_pod(t->op);
 	COPY_TEXT(pod->id, answer->sandbox_id);
 	COPY_TEXT(pod->name, rent->name);

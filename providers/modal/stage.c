@@ -41,7 +41,7 @@ static int check(struct turn *t)
 
 	if (!modal_id_is_sound(want->file.volume.id, "vo-") || !path_is_safe(want->file.path))
 		return err_set(t->err, ERR_REFUSED,
-			       "\"%s\" of volume %s is not a file that can be put there",
+			       "\"%s\" of volume %s is not a file that can be stored there",
 			       modal_text(want->file.path), want->file.volume.id);
 	if (blocks->bytes < 0 ||
 	    blocks->count != (size_t)((blocks->bytes + MODAL_BLOCK_BYTES - 1) / MODAL_BLOCK_BYTES))
@@ -113,7 +113,8 @@ static enum op_next put_next(struct turn *t)
 	while (i < blocks->count && !t->op->staged[i].url)
 		i++;
 	if (i == blocks->count)
-		return ask_again(t, "Modal takes its blocks and goes on missing them");
+		return ask_again(t, "Modal accepts the blocks but keeps reporting them as "
+				    "missing");
 	*t->call = (struct call){
 		.kind = CALL_HTTP,
 		.class = CALL_POLL,
@@ -151,7 +152,8 @@ static enum op_next take_missing(struct turn *t)
 			answer->missing_blocks[i];
 		if (m->file_index || m->block_index >= op->want->file.blocks.count)
 			return failed(t, ERR_UNTRUSTED,
-				      "Modal misses a block that it does not have");
+				      "Modal reports a block as missing that the file does not "
+				      "have");
 		if (!modal_url_is_sound(op->provider, m->put_url))
 			return failed(t, ERR_UNTRUSTED, "Modal names an address that is not https");
 		free(op->staged[m->block_index].url);

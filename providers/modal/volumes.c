@@ -35,8 +35,8 @@ static int check_name(const struct op *op, struct err *err)
 	for (const char *p = name; *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
 			return err_set(err, ERR_CONFIG,
-				       "volume \"%s\": Modal takes letters, digits, '-', '_' and "
-				       "'.' in a volume's name",
+				       "volume \"%s\": Modal allows letters, digits, '-', '_' "
+				       "and '.' in a volume's name",
 				       name);
 	if (!*name || strlen(name) >= NAME_MOST)
 		return err_set(err, ERR_CONFIG,
@@ -77,14 +77,14 @@ static enum op_next make_or_not(struct turn *t)
 		return OP_FAILED;
 	if (!t->op->want->volume.create) {
 		err_set(t->err, ERR_NOT_FOUND,
-			"no volume \"%s\" at Modal: `burst volume create %s`, or volume.create = "
-			"true, makes it",
+			"no volume \"%s\" at Modal: `burst volume create %s`, or volume.create "
+			"= true, creates it",
 			name, name);
 		return OP_FAILED;
 	}
 	err_clear(t->err);
 	log_line(LOG_NOTE,
-		 "modal: making volume \"%s\": %s a month for each GiB that is on it, until it is "
+		 "modal: creating volume \"%s\": %s a month for each GiB on it, until it is "
 		 "removed",
 		 name, money_show(price, sizeof(price), volume_price(t->op, 1)));
 	t->op->step = 1;
@@ -105,7 +105,7 @@ enum op_next modal_volume_next(struct turn *t)
 								    : answer->version;
 	if (!modal_id_is_sound(answer->volume_id, "vo-")) {
 		err_set(t->err, ERR_TRANSIENT,
-			"looking for the volume: the answer has no id that we can use");
+			"looking for the volume: the answer has no usable id");
 		return OP_FAILED;
 	}
 	if (version != MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2) {
@@ -193,7 +193,7 @@ static enum op_next take_size(struct turn *t)
 		v->used_bytes = -1;
 		if (t->err->kind == ERR_CREDENTIALS)
 			return OP_FAILED;
-		log_line(LOG_DEBUG, "modal: volume %s: what is on it is not known: %s", v->id,
+		log_line(LOG_DEBUG, "modal: volume %s: its size is unknown: %s", v->id,
 			 t->err->msg);
 		err_clear(t->err);
 		return modal_done(t); /* the others would not be told sooner */
@@ -215,8 +215,7 @@ static enum op_next take_page(struct turn *t)
 	for (size_t i = 0; i < answer->n_items; i++) {
 		const Modal__Client__VolumeListItem *item = answer->items[i];
 		if (!modal_id_is_sound(item->volume_id, "vo-")) {
-			err_set(t->err, ERR_TRANSIENT,
-				"listing volumes: one without an id that we can use");
+			err_set(t->err, ERR_TRANSIENT, "listing volumes: one without a usable id");
 			return OP_FAILED;
 		}
 		t->op->before = item->created_at;
@@ -293,7 +292,7 @@ static enum op_next fetched(struct turn *t)
 
 	if (op->got.bytes == op->expected)
 		return modal_done(t);
-	err_set(t->err, ERR_TRANSIENT, "fetching %s: %lld of %lld bytes came", op->want->file.path,
+	err_set(t->err, ERR_TRANSIENT, "fetching %s: got %lld of %lld bytes", op->want->file.path,
 		(long long)op->got.bytes, (long long)op->expected);
 	return OP_FAILED;
 }

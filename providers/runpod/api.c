@@ -267,10 +267,10 @@ static enum err_kind kind_of_status(const struct turn *t, int status, const char
 static const char *hint(int status)
 {
 	switch (status) {
-	case 401: return " (is the API key right, and not expired?)";
+	case 401: return " (is the API key correct and not expired?)";
 	case 402: return " (the account cannot pay: add credit at RunPod's console)";
 	case 403: return " (the API key or the account has no access to this)";
-	case 410: return " (this API is gone: is RUNPOD_API_URL the server's root?)";
+	case 410: return " (this API no longer exists: is RUNPOD_API_URL the server's root?)";
 	}
 	return "";
 }
@@ -334,7 +334,7 @@ json_t *api_data(struct turn *t, const char *doing, json_t **whole)
 	if (json_array_size(json_object_get(*whole, "errors"))) {
 		add_words(&words, t->reply);
 		err_set(t->err, kind_of_words(t, str_text(&words)), "%s: %s", doing,
-			words.len ? str_text(&words) : "refused without words");
+			words.len ? str_text(&words) : "refused without a message");
 		return NULL;
 	}
 	if (!json_is_object(data)) {
@@ -441,9 +441,8 @@ static int lost_in_pages(struct turn *t, const char *what, const char *why)
 {
 	api_first_page(t->op);
 	return err_set(t->err, ERR_BUG,
-		       "RunPod's list of %s has further pages (%s), which this burst cannot ask "
-		       "for: look at RunPod's "
-		       "console, and get a newer burst",
+		       "RunPod's list of %s has further pages (%s), which this version cannot "
+		       "read: check RunPod's console, and update burst",
 		       what, why);
 }
 

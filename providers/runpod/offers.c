@@ -168,8 +168,7 @@ static int check_none(const struct op *op, struct err *err)
 	if (cpu_alone_is_wished(op) && !op->provider->secure)
 		return err_set(err, ERR_CONFIG,
 			       "%s: providers.runpod.cloud = \"COMMUNITY\", but CPU pods (gpu "
-			       "\"none\") are in the SECURE cloud alone: "
-			       "change one of them",
+			       "\"none\") are only in the SECURE cloud: change one of them",
 			       section_where(op->provider->conf, "cloud"));
 	return 0;
 }
@@ -523,8 +522,8 @@ static void add_remarks(struct op *op)
 			add_unknown(&op->got.text, op, wishes[i]);
 		else if (known && places.len && volume->region[0])
 			str_addf(&op->got.text,
-				 "%.60s is free in %s, but not in %s, where volume \"%s\" is: "
-				 "passed over",
+				 "%.60s is available in %s, but not in %s, where volume \"%s\" "
+				 "is: skipped",
 				 wishes[i], str_text(&places), volume->region, volume->name);
 		else
 			continue;
@@ -566,7 +565,7 @@ static int nothing_free(struct turn *t)
 	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i] && i < 6; i++)
 		str_addf(&text, "%s%.40s", i ? ", " : "",
 			 cpu_is_meant(want->offers.gpus[i]) ? "CPU pod" : want->offers.gpus[i]);
-	str_addf(&text, "%s is free at RunPod now", text.len ? "" : "GPU");
+	str_addf(&text, "%s is available at RunPod now", text.len ? "" : "GPU");
 	if (volume->region[0])
 		str_addf(&text, " in %s, where volume \"%s\" is", volume->region, volume->name);
 	else if (section_count(t->op->provider->conf, "datacenters"))
@@ -575,7 +574,7 @@ static int nothing_free(struct turn *t)
 		str_addf(&text, " (there is some in %s)", str_text(&t->op->got.text));
 	add_unknown_datacenters(&text, t->op);
 	if (volume->name[0] && !volume->id[0])
-		str_addf(&text, "; volume \"%s\" is made only when there is one", volume->name);
+		str_addf(&text, "; volume \"%s\" is created only when there is one", volume->name);
 	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));
 }
 
@@ -661,7 +660,7 @@ static void add_spending(struct str *to, const json_t *me)
 
 	money_show(most, sizeof(most), limit);
 	if (!json_is_number(json_object_get(me, "currentSpendPerHr")))
-		str_add(to, "warn: what is spent an hour now is not told,");
+		str_add(to, "warn: the spending per hour is not reported,");
 	else if (limit && spent >= limit)
 		str_addf(to, "bad: spending %s an hour now, no more can be rented:",
 			 money_show(spend, sizeof(spend), spent));
@@ -671,7 +670,7 @@ static void add_spending(struct str *to, const json_t *me)
 	if (limit)
 		str_addf(to, " the account's limit is %s an hour\n", most);
 	else
-		str_add(to, " the account's limit is not told\n");
+		str_add(to, " the account's limit is not reported\n");
 }
 
 static void add_purse(struct op *op, const json_t *me)
@@ -679,7 +678,7 @@ static void add_purse(struct op *op, const json_t *me)
 	double balance = jsonx_number(me, "clientBalance", 0);
 
 	if (!json_is_number(json_object_get(me, "clientBalance")) || balance > 1e9) {
-		str_add(&op->got.text, "warn: the balance is not told\n");
+		str_add(&op->got.text, "warn: the balance is not reported\n");
 		return;
 	}
 	/* a debt buys no more than nothing */
@@ -754,15 +753,16 @@ static void check_files(struct turn *t)
 			 v->name);
 	else
 		str_addf(&op->got.text,
-			 "ok: keys for files of a volume without a pod are taken (volume \"%s\")\n",
+			 "ok: keys for files of a volume without a pod are accepted (volume "
+			 "\"%s\")\n",
 			 v->name);
 	err_clear(t->err);
 }
 
 static void no_files(struct op *op)
 {
-	str_add(&op->got.text, "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod must "
-			       "live until its last file is home\n");
+	str_add(&op->got.text, "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod "
+			       "must run until its last file is fetched\n");
 }
 
 /* A refused key is a finding, not a failure. Steps: the pods, the purse, the volumes, the files of

@@ -90,7 +90,7 @@ static void read_state(const json_t *from, struct pod_view *view)
 	case POD_STATE_RUNNING:
 		if (gpu && !jsonx_int(gpu, "count", 1)) {
 			view->state = POD_STATE_FAILED;
-			COPY_TEXT(view->detail, "it came up with no GPU");
+			COPY_TEXT(view->detail, "it booted without a GPU");
 		}
 		break;
 	case POD_STATE_CREATING:
@@ -320,9 +320,9 @@ static int check_rent(const struct op *op, struct placement *where, struct err *
 	const struct rent_request *rent = &op->want->rent;
 
 	if (placement_read(rent->offer.id, where) < 0)
-		return err_set(err, ERR_BUG, "\"%s\" is not an offer of ours", rent->offer.id);
+		return err_set(err, ERR_BUG, "\"%s\" is not an offer of burst's", rent->offer.id);
 	if (where->cpu && rent->offer.spot)
-		return err_set(err, ERR_BUG, "\"%s\": there is no spot CPU pod", rent->offer.id);
+		return err_set(err, ERR_BUG, "\"%s\": spot CPU pods do not exist", rent->offer.id);
 	if (!rent->volume.id[0])
 		return 0;
 	if (where->community)
@@ -426,7 +426,7 @@ enum op_next inspect_next(struct turn *t)
 		return OP_FAILED;
 	struct pod_view view = {.state = POD_STATE_GONE};
 	COPY_TEXT(view.id, t->op->want->id);
-	COPY_TEXT(view.detail, "RunPod knows no such pod");
+	COPY_TEXT(view.detail, "RunPod does not know this pod");
 	if (pod && pods_read(pod, &view, t->err) < 0)
 		return OP_FAILED;
 	err_clear(t->err);

@@ -66,7 +66,7 @@ static int check_url(const struct section *s, const char *key, struct err *err)
 	if (!url)
 		return 0;
 	if (!host || !*host || strpbrk(url, " ?#@"))
-		return complain(s, key, "an address like https://host", err);
+		return complain(s, key, "a URL like https://host", err);
 	if (starts_with(url, "http://") && !is_loopback(host))
 		return complain(s, key, "https: the key must not travel in the clear", err);
 	return 0;
@@ -89,14 +89,15 @@ static int check_datacenters(const struct section *s, struct err *err)
 			if ((!isalnum((unsigned char)*p) && *p != '-') ||
 			    islower((unsigned char)*p))
 				return err_set(err, ERR_CONFIG,
-					       "%s: providers.runpod.datacenters: \"%s\" is no "
-					       "data centre's id; they look like "
+					       "%s: providers.runpod.datacenters: \"%s\" is not "
+					       "the id of a data centre; ids look like "
 					       "\"EU-RO-1\", in capitals",
 					       section_where(s, "datacenters"), id);
 		if (!*id || strlen(id) >= REGION_MAX)
 			return err_set(
 				err, ERR_CONFIG,
-				"%s: providers.runpod.datacenters: \"%s\" is no data centre's id",
+				"%s: providers.runpod.datacenters: \"%s\" is not the id of a "
+				"data centre",
 				section_where(s, "datacenters"), id);
 	}
 	return 0;
@@ -160,9 +161,8 @@ static int check_keys(const struct section *s, struct err *err)
 {
 	if (!section_text(s, "s3_access_key") != !section_text(s, "s3_secret_key"))
 		return err_set(err, ERR_CONFIG,
-			       "runpod: of s3_access_key and s3_secret_key only one is set "
-			       "(RUNPOD_S3_ACCESS_KEY, "
-			       "RUNPOD_S3_SECRET_KEY)");
+			       "runpod: only one of s3_access_key and s3_secret_key is set "
+			       "(RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY)");
 	return 0;
 }
 

@@ -134,9 +134,9 @@ int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err
 		return 0; /* what else is wrong may be right in a moment */
 	return err_set(err, ERR_CREDENTIALS,
 		       "RunPod's storage refuses RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY "
-		       "(HTTP %d for volume \"%s\"): make a new pair in "
-		       "RunPod's console, Settings, S3 API Keys, or unset both to go on without "
-		       "them; a clock that is wrong is refused, too",
+		       "(HTTP %d for volume \"%s\"): make a new pair in RunPod's console, "
+		       "Settings, S3 API Keys, or unset both to continue without them; a wrong "
+		       "clock is refused, too",
 		       r->status, v->name);
 }
 
@@ -226,7 +226,8 @@ static enum op_next stored(struct turn *t)
 		failure(t, "looking at");
 		if (t->err->kind == ERR_NOT_FOUND)
 			err_set(t->err, ERR_TRANSIENT,
-				"uploading %s: accepted, but it is not there", op->want->file.path);
+				"uploading %s: accepted, but it does not exist there",
+				op->want->file.path);
 		return OP_FAILED;
 	}
 	t->op->got.bytes = length_told(t->reply);

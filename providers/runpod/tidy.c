@@ -242,7 +242,7 @@ static enum op_next walk_ask(struct turn *t)
 	size_t count = json_array_size(tokens);
 
 	if (t->op->step++ >= CALLS_MOST) {
-		err_set(t->err, ERR_REFUSED, "listing %s: more than %d pages are in it",
+		err_set(t->err, ERR_REFUSED, "listing %s: more than %d pages",
 			t->op->want->file.path, CALLS_MOST);
 		return OP_FAILED;
 	}
@@ -275,10 +275,10 @@ static int walk_on(struct turn *t, const struct page *page)
 		return !json_array_size(queue);
 	}
 	if (!page->token || !page->token[0])
-		return strange(t, "a list that goes on, but not where");
+		return strange(t, "a list that continues, but not where");
 	json_array_foreach (tokens, i, seen)
 		if (!strcmp(json_string_value(seen), page->token))
-			return strange(t, "the same page again and again");
+			return strange(t, "the same page repeatedly");
 	json_array_append_new(tokens, json_stringn_nocheck(page->token, strlen(page->token)));
 	return 0;
 }
@@ -429,7 +429,7 @@ static enum op_next take_page(struct turn *t)
 		return OP_FAILED;
 	size_t count = json_array_size(page.files);
 	if (!count && page.more) {
-		strange(t, "a list that goes on, but tells nothing");
+		strange(t, "a list that continues without content");
 		return OP_FAILED;
 	}
 	const char *first =
@@ -437,7 +437,7 @@ static enum op_next take_page(struct turn *t)
 	bool same = still_there(t, first);
 	if (rounds >= ROUNDS_MOST || jsonx_int(t->op->kept, "times", 0) > STILL_THERE_MOST) {
 		err_set(t->err, ERR_TRANSIENT,
-			"removing %s: RunPod says that it is gone and goes on listing it",
+			"removing %s: RunPod reports that it is gone but keeps listing it",
 			t->op->want->file.path);
 		return OP_FAILED;
 	}

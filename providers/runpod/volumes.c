@@ -209,7 +209,8 @@ static const char *choose_datacenter(struct turn *t, const json_t *list)
 			configured ? " of providers.runpod.datacenters" : "");
 	else if (offered.len)
 		err_set(t->err, ERR_NO_CAPACITY,
-			"what is wanted is free in %s, where no volume can be made",
+			"the GPUs of the config are available in %s, where no volume can be "
+			"created",
 			str_text(&offered));
 	else
 		err_set(t->err, ERR_CONFIG,
@@ -236,7 +237,7 @@ static enum op_next ask_create(struct turn *t)
 	if (!where)
 		return OP_FAILED;
 	log_line(LOG_NOTE,
-		 "runpod: making volume \"%s\", %lld GB, in %s: %s a month until it is removed",
+		 "runpod: creating volume \"%s\", %lld GB, in %s: %s a month until it is removed",
 		 name, (long long)size_of(t->op), where,
 		 money_show(price, sizeof(price), price_of(size_of(t->op))));
 	t->op->kept =
@@ -283,8 +284,8 @@ static void take_first(struct op *op)
 		if (strcmp(all[i].id, first.id))
 			str_addf(&spare, " `burst volume rm %s`", all[i].id);
 	log_line(LOG_WARN,
-		 "runpod: %zu volumes are called \"%s\" in %s, and all of them are billed: %s is "
-		 "used; what ends the rest:%s",
+		 "runpod: %zu volumes are called \"%s\" in %s, and all of them bill: using %s; "
+		 "to remove the rest:%s",
 		 op->got.volume_count, first.name, first.region, first.id, str_text(&spare));
 	all[0] = first;
 	op->got.volume_count = 1;
@@ -325,8 +326,8 @@ static enum op_next found_or_not(struct turn *t)
 		return api_done(t);
 	if (!want->volume.create) {
 		err_set(t->err, ERR_NOT_FOUND,
-			"no volume \"%s\" at RunPod: `burst volume create %s`, or volume.create = "
-			"true, makes it",
+			"no volume \"%s\" at RunPod: `burst volume create %s`, or volume.create "
+			"= true, creates it",
 			want->volume.name, want->volume.name);
 		return OP_FAILED;
 	}

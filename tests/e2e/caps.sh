@@ -134,7 +134,7 @@ t_over_midnight() {
 	pods=$(ledger 'SELECT count(*) FROM pod')
 	burst resume --json
 	is "$STATUS" 5 "nothing left: exit status ($(tail -n 1 err.txt))"
-	has err.txt 'leaves no room for another pod; its cap was the remainder of caps.per_day'
+	has err.txt 'does not pay for one pod: raise it, or choose a cheaper GPU; its cap was the remainder of caps.per_day'
 	is "$(ledger 'SELECT count(*) FROM pod')" "$pods" "pods rented"
 	own
 	sed -i 's/price_per_hour = 20/price_per_hour = 1/' burst.cfg

@@ -492,7 +492,7 @@ t_detached_pods_that_cannot_be_left_alone() { # without a volume their files go 
 	sed -i '/^volume/d' burst.cfg
 	burst run -d
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
-	has err.txt "its files cannot be fetched without it, so it is not left alone"
+	has err.txt "its files cannot be fetched without it, so this client stays attached"
 	has err.txt "run $(cat out.txt): continues in the background (process $(background_client "$(cat out.txt)")); keep this machine awake until it ends"
 	is "$(ledger 'select detached from run')" 0 "detached, by the ledger"
 	burst attach

@@ -906,7 +906,7 @@ t_outputs_that_match_nothing() { # the pod is gone with what it wrote: that is n
 	E2
 	burst run --quiet
 	is "$STATUS" 1 "exit status"
-	has err.txt 'no file of its folder matches outputs (*.mp4): nothing came home'
+	has err.txt 'no file of its folder matches outputs (*.mp4): nothing was fetched'
 	sed -i 's/film.MP4/film.mp4/' burst.cfg
 	burst run --quiet
 	is "$STATUS" 0 "one pod of two has one ($(tail -n 2 err.txt))"
@@ -981,7 +981,7 @@ refused_keys() { # refused_keys TIMES: a run where RunPod refuses the key, and h
 	burst run
 	stub_over
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "HTTP 401 from RunPod (is the API key right, and not expired?); its hard end was"
+	has err.txt "HTTP 401 from RunPod (is the API key correct and not expired?); its hard end was"
 	is "$(grep -c "GET /v2/pods" asked)" "$1" "how often it was asked"
 	is "$(wavs)" 4 files
 	is "$(ledger "select group_concat(distinct state) from pod where id like 'rp%'")" gone "the pods"
@@ -1431,8 +1431,8 @@ t_outputs_that_cannot_come() { # by the name they have: the segment fails at onc
 			mkdir -p f/.git; echo 1 >"\$(printf '$name')"; echo 2 >good.txt
 		E
 		is "$STATUS" 1 "$name: exit status ($(tail -n 2 err.txt))"
-		has err.txt "which cannot come here by that name: rename it, or leave it out of job.outputs"
-		is "$(grep -c 'cannot come here' err.txt)" 2 "$name: said" # as it happens, and at the end
+		has err.txt "which is not a valid name here: rename it, or leave it out of job.outputs"
+		is "$(grep -c 'not a valid name here' err.txt)" 2 "$name: said" # as it happens, and at the end
 		is "$(json '.pods | length')" 1 "$name: pods"
 	done
 }
@@ -1537,7 +1537,7 @@ t_a_log_beside_the_code() { # `burst run -v >log 2>&1` in the folder that travel
 	for round in 1 2; do
 		(cd code && timeout 60 "$BURST" run -v -o ../out >>log 2>&1 </dev/null) || complain "round $round: exit $? ($(tail -n 2 code/log))"
 	done
-	has code/log "code: log stays here (what this command writes)"
+	has code/log "code: log skipped (what this command writes)"
 	is "$(tr '\n' ' ' <out/names)" "burst.cfg names " "what travelled"
 }
 t_values_of_variables() { # arrive as they are, whatever text they are; others are no value

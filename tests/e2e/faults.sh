@@ -142,7 +142,7 @@ t_no_capacity_in_time() {
 	is "$STATUS" 4 "exit status"
 	is "$(json .error.code)" no_capacity code
 	is "$(json '.pods | length')" 0 pods
-	grep -qE "Z no capacity: nothing is on offer now; next try in [12]\.[0-9]s, giving up in [12]\.[0-9]s" err.txt || complain "the wait: $(grep capacity err.txt)"
+	grep -qE "Z no capacity: no offers now; next try in [12]\.[0-9]s, giving up in [12]\.[0-9]s" err.txt || complain "the wait: $(grep capacity err.txt)"
 }
 
 t_waiting_is_explained() { # and each pod has one name, from the first line that names it
@@ -163,7 +163,7 @@ t_a_pod_that_is_not_up_in_time() {
 	sed -i 's/ caps.max_duration = "20s";//; s/max_duration = "10m"/max_duration = "25s"/' burst.cfg
 	burst run --json
 	[ "$STATUS" != 0 ] || complain "exit status 0"
-	has err.txt "did not come up"
+	has err.txt "did not boot"
 	is "$(json '[.pods[].released] | all')" true "all released"
 }
 
@@ -229,9 +229,9 @@ failing_command() {
 }
 kept_pod() { # starts a run that keeps its pod so long; the pod in $POD
 	burst_bg run --keep-on-failure "$1"
-	wait_for 30 "a pod to be kept" grep -q "is kept for a look until" err.txt
+	wait_for 30 "a pod to be kept" grep -q "kept for inspection until" err.txt
 	POD=$(pods_left)
-	has err.txt "warning: pod $POD is kept for a look until 20"
+	has err.txt "warning: pod $POD: kept for inspection until 20"
 	has err.txt "and bills: \`burst ssh $POD\`; \`burst cancel $(ledger 'select id from run order by seq desc limit 1')\` ends it now"
 }
 
@@ -282,7 +282,7 @@ t_nothing_is_kept_of_a_success() {
 	config
 	burst run --keep-on-failure 10m
 	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
-	hasnt err.txt "kept for a look"
+	hasnt err.txt "kept for inspection"
 	is "$(pods_left)" "" pods
 }
 

@@ -139,7 +139,7 @@ t_failures_with_escapes() {
 t_a_hello_that_never_catches_up() {
 	hostile_job
 	echo 'boot_limit = "5s";' >>burst.cfg
-	seen_through hello_of_the_future "it did not come up"
+	seen_through hello_of_the_future "it did not boot"
 }
 
 quiet_pod() { # quiet_pod CASE WORDS: it bills, its connection stands, and nothing comes of it
@@ -193,7 +193,7 @@ t_names_that_nobody_asked_for() { # nobody's file is replaced by what no pattern
 	is "$(cat out/notes.md)" mine "the user's own file"
 	is "$(cat out/out/a.txt)" x "the output, of the next pod"
 	is "$(json '.pods | length')" 2 pods
-	has err.txt "reports a file that nobody asked for (notes.md)"
+	has err.txt "reports a file that was not requested (notes.md)"
 	! grep -q notes.md out/manifest.jsonl || complain "it stands in the manifest"
 }
 another_does() { # another_does CASE WORDS: the pod is let go at once, and the next one runs the command
@@ -270,7 +270,7 @@ t_files_that_never_come() { # its lease is renewed all the while: nothing but th
 	is "$(cat out/out/a.txt)" x "the file"
 	is "$(json '.pods | length')" 2 pods
 	is "$(json '[.pods[].released] | all')" true "released"
-	has err.txt "its files do not come: nothing of it came for 2.5s, again and again"
+	has err.txt "its files cannot be fetched: no data for 2.5s, repeatedly"
 	nothing_left
 }
 
@@ -378,7 +378,7 @@ t_a_planted_worker_does_not_run() {
 	rm -rf out
 	burst run -v
 	is "$STATUS $(wavs)" "0 3" "with a planted worker ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "its volume: kit is not what was put there: it is put there again"
+	has err.txt "its volume: kit is not what was put there: storing it again"
 }
 # Two projects, one volume: neither takes the other's environment for its own, though both are set up by the same words.
 t_each_project_has_an_environment_of_its_own() {

@@ -56,7 +56,7 @@ t_a_setup_that_fails_at_modal() {
 	setup_job 'echo no such package; exit 7'
 	burst image --modal
 	is "$STATUS" 2 "exit status"
-	has err.txt 'modal: image: it cannot be built: '
+	has err.txt 'modal: image: the image cannot be built: '
 	has err.txt 'no such package'
 	burst plan
 	hasnt out.txt 'set-up: none'

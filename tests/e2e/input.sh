@@ -70,8 +70,8 @@ wrong_inputs() {
 		volume|{ name = "../v"; create = true; }|2|burst.cfg:2: volume.name: "../v" is not a valid volume name
 		volume|{ name = "my volume"; }|2|not a valid volume name: use letters, digits
 		volume|{ name = "v"; size_gb = 0; create = true; }|2|burst.cfg:2: volume.size_gb is out of range
-		job|options = ["speed=fast"];|2|burst.cfg:4: options: speed is "fast"; espeak wants a whole number from 80 to 900
-		job|options = ["speed=10"];|2|burst.cfg:4: options: speed is 10; espeak wants a whole number from 80 to 900
+		job|options = ["speed=fast"];|2|burst.cfg:4: options: speed is "fast"; espeak needs a whole number from 80 to 900
+		job|options = ["speed=10"];|2|burst.cfg:4: options: speed is 10; espeak needs a whole number from 80 to 900
 		job|options = ["sped=160"];|2|burst.cfg:4: options: espeak has no option "sped", did you mean "speed"?
 		job|options = ["speed"];|2|burst.cfg:4: options: "speed" must be written as in "speed=160"
 		job|workers = 0;|2|burst.cfg:4: workers must be from 1 to 256
@@ -79,7 +79,7 @@ wrong_inputs() {
 		job|input_mode = "words";|2|burst.cfg:4: input_mode must be
 		job|env = ["A=1"];|2|burst.cfg:4: job.env: "A=1" is not the name of a variable
 		script|{"text":"One.","options":{"speed":"fast"}}|2|script.jsonl:3: options: speed is "fast"; espeak wants
-		script|{"text":"One.","options":{"pitch":120}}|2|script.jsonl:3: options: pitch is 120; espeak wants a whole number from 0 to 99
+		script|{"text":"One.","options":{"pitch":120}}|2|script.jsonl:3: options: pitch is 120; espeak needs a whole number from 0 to 99
 		script|{"text":"One.","options":{"sped":3}}|2|script.jsonl:3: options: espeak has no option "sped", did you mean "speed"?
 		script|{"text":"One.","options":["speed"]}|2|script.jsonl:3: "options" must be an object
 		command|run = "true";|2|burst.cfg:4: job.outputs is missing: all that the command writes would be lost with its pod
@@ -188,7 +188,7 @@ goal = "speed";
 pods = 0;'
 	lines=$(cat <<-'E'
 		burst.cfg:4: loudness must be from -70 to -5
-		burst.cfg:4: options: speed is "fast"; espeak wants a whole number from 80 to 900
+		burst.cfg:4: options: speed is "fast"; espeak needs a whole number from 80 to 900
 		burst.cfg:5: capacity must not be negative
 		burst.cfg:5: preempt = "never": must be "spot" or "all"
 		burst.cfg:6: unknown key "spott", did you mean "spot"?
@@ -196,7 +196,7 @@ pods = 0;'
 		burst.cfg:8: goal = "speed": it must be "cost", "time" or "balanced"
 		burst.cfg:9: pods is out of range: it must be 1 to 1000
 		script.jsonl:1: the text is empty
-		script.jsonl:2: options: speed is 1; espeak wants a whole number from 80 to 900
+		script.jsonl:2: options: speed is 1; espeak needs a whole number from 80 to 900
 	E
 	)
 	lines=${lines//'$PWD'/$PWD}
@@ -275,7 +275,7 @@ t_ledger_is_read_only() {
 	STATUS=0
 	unshare -m sh -c "mount --bind state state && mount -o remount,bind,ro state && exec '$BURST' run" >out.txt 2>err.txt </dev/null || STATUS=$?
 	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
-	has err.txt "state/ledger.db: the file system is read-only: nothing is rented that could not be written down"
+	has err.txt "state/ledger.db: the file system is read-only: burst rents nothing that it cannot record"
 	is "$(wc -l <err.txt)" 1 "lines"
 	is "$("$BURST" ledger --json)" "[]" runs
 	is "$(pods_left)" "" pods

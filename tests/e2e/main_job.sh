@@ -215,7 +215,7 @@ t_user_without_an_account() { # as in a container with a user of its own: the pa
 	LIMIT=20
 	burst run
 	is "$STATUS" 2 "as a plain process: exit status"
-	has err.txt "gives the user 54321 no shell, so sshd lets nobody in: chsh"
+	has err.txt "gives the user 54321 no shell, so sshd refuses all logins: chsh"
 	burst doctor
 	has out.txt "bad  local: the password file gives the user 54321 no shell"
 }

@@ -67,10 +67,10 @@ t_prices_that_are_withheld() { # list prices, said to be such; where none will d
 	md_fault unavailable '"op":"WorkspaceBillingRates","status":"PERMISSION_DENIED","times":-1'
 	GPUS='"L40S"' md_config
 	burst plan
-	has err.txt 'its list prices of 2026-09-01 are used (L40S $1.95 an hour); set providers.modal.gpu_prices'
+	has err.txt 'using its list prices of 2026-09-01 (L40S $1.95 an hour); set providers.modal.gpu_prices'
 	burst run --json
 	all_done 3 1
-	has err.txt 'its list prices of 2026-09-01 are used (L40S $1.95 an hour)'
+	has err.txt 'using its list prices of 2026-09-01 (L40S $1.95 an hour)'
 	is "$(md_control state | jq '.volumes | length')" 1 "volumes"
 	cloud_over
 }
@@ -83,13 +83,13 @@ t_image_is_built_once() {
 	burst run --json -v
 	all_done 3
 	is "$(asked ImageGetOrCreate) $(asked ImageFromId)" "1 0" "images built, looked for"
-	has err.txt "modal: the pods' image is being built; it is kept there for the next runs"
+	has err.txt "modal: building the pods' image; it is kept there for later runs"
 	is "$(find "$MD_STATE"/volumes -path '*/agent/*' | wc -l)" 0 "agents on the volume: it was in the image"
 	rm -r out
 	burst run --json -v
 	all_done 3
 	is "$(asked ImageGetOrCreate) $(asked ImageFromId) $(asked ImageJoinStreaming)" "1 1 1" "images built, looked for and joined by the second run"
-	hasnt err.txt "being built"
+	hasnt err.txt "building the pods' image"
 	rm -r out
 	md_control "images/$(md_control state | jq -r '.images[].id')" '{}' >/dev/null
 	burst run --json
@@ -127,7 +127,7 @@ t_image_build_fails() {
 	burst run --json
 	in_vain 2 0
 	is "$(json .error.code)" config "code"
-	has err.txt "it cannot be built: E: Unable to locate package; its log ends: Step "
+	has err.txt "the image cannot be built: E: Unable to locate package; its log ends: Step "
 	has err.txt " | Step 4: ENTRYPOINT []"
 	is "$(asked ImageGetOrCreate)" 1 "builds"
 	burst run --json # what failed is not kept
@@ -146,11 +146,11 @@ t_image_log() {
 	hasnt err.txt "Step 4: ENTRYPOINT"
 	wait $run
 	is "$(json .status)" done status
-	has err.txt "modal: the pods' image is being built"
+	has err.txt "modal: building the pods' image"
 	has err.txt "modal: image: Step 4: ENTRYPOINT []"
 	state_log >log.txt
 	has log.txt "modal: image: Step 2: COPY /.burst-agent /usr/local/lib/burst/"
-	has log.txt "modal: the image is built, in "
+	has log.txt "modal: the image was built in "
 	is "$(json '.pods[0].billed_seconds < 14')" true "it is not billed: $(json '.pods[0].billed_seconds') s"
 	cloud_over
 }
@@ -175,7 +175,7 @@ t_image_given_up() {
 	md_fault slow_image '"ms":60000'
 	"$BURST" run --json >out.txt 2>err.txt &
 	local run=$!
-	wait_for 20 "the build to begin" grep -q "being built" err.txt
+	wait_for 20 "the build to begin" grep -q "building the pods' image" err.txt
 	kill -INT $run
 	wait_for 5 "the run to end" eval "! running_as $run"
 	wait $run

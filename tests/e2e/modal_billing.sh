@@ -81,11 +81,11 @@ c_hours_of_the_app() { # two pods of one app: its hours are of both
 	reconciled 0 agrees '^agrees; Modal.s report has \$0\.[0-9]+ for its app "burst" from [0-2][0-9]:00 to [0-2][0-9]:00 UTC, with all else that ran in it$'
 	is "$(json '[.[].cost_vendor_usd > 0] | all')" true "dollars of each"
 	md_control settings '{"billing":{"allowed":false}}' >/dev/null
-	reconciled 0 agrees "^agrees; Modal's report by the hour is not open to this token\$"
+	reconciled 0 agrees "^agrees; Modal's hourly report is not open to this token\$"
 	md_control settings '{"billing":{"allowed":true,"lag_s":86400}}' >/dev/null
 	reconciled 0 agrees "^agrees; Modal's report has no such hour of its app yet\$"
 	md_fault unavailable '"op":"WorkspaceBillingReport","times":-1'
-	reconciled 0 agrees "^agrees; Modal's report by the hour could not be had now\$"
+	reconciled 0 agrees "^agrees; Modal's hourly report is not available now\$"
 }
 c_rates_of_ones_own() {
 	md_control settings '{"rates":{"CPU":0.36,"Memory":0.036}}' >/dev/null
@@ -147,7 +147,7 @@ t_what_is_billed() {
 
 # ---- how they end ----
 
-CAUTION="Modal can take a sandbox with a GPU back at any time"
+CAUTION="Modal may reclaim a sandbox with a GPU at any time"
 slowly() { # a run that has work for some seconds
 	slow_worker SLOW=0.5
 	md_config 'code = { path = "code"; };'
@@ -158,9 +158,9 @@ c_preempted() {
 	md_fault preempted '"ms":6000'
 	slowly
 	all_done 20 2
-	has err.txt "the vendor took it back (preempted); its unfinished segments go elsewhere"
+	has err.txt "the vendor reclaimed it (preempted); its unfinished segments go to other pods"
 	is "$(grep -c "$CAUTION" err.txt)" 1 "how often the caution is said"
-	is "$(ledger "select count(*) from pod where error = 'the vendor took it back (preempted)'")" 1 "the ledger"
+	is "$(ledger "select count(*) from pod where error = 'the vendor reclaimed it (preempted)'")" 1 "the ledger"
 	reconciled 0 agrees '^agrees'
 }
 c_ended_by_itself() { # a word of its own for each
@@ -175,12 +175,12 @@ c_ended_by_itself() { # a word of its own for each
 	wait "$pid"
 	STATUS=$?
 	all_done 20 2
-	has err.txt "$words; its unfinished segments go elsewhere"
+	has err.txt "$words; its unfinished segments go to other pods"
 	hasnt err.txt preempted
 }
 c_evicted() { c_ended_by_itself MEMORY_MANAGER_EVICTION "it used more memory than it has: raise pod.memory_gb"; }
 c_timeout() { c_ended_by_itself TIMEOUT "its lifetime was over"; }
-c_idle() { c_ended_by_itself IDLE_TIMEOUT "it was idle for too long"; }
+c_idle() { c_ended_by_itself IDLE_TIMEOUT "it was idle too long"; }
 c_modals_own_failure() { c_ended_by_itself INTERNAL_FAILURE "Modal's own failure"; }
 c_init_failure() { # wrong once, wrong twice, and that is enough
 	md_fault init_failure '"times":-1'
@@ -188,8 +188,8 @@ c_init_failure() { # wrong once, wrong twice, and that is enough
 	burst run --json
 	in_vain 2 2
 	has err.txt "it could not be set up: failed to mount the image"
-	has err.txt "2 pods in a row could not be made"
-	has err.txt "look at pod.image"
+	has err.txt "2 pods in a row could not start"
+	has err.txt "check pod.image"
 	reconciled 0 explained '^it never ran; nothing is billed$'
 	is "$(json '[.[].cost_vendor_usd] | add')" 0 "what it cost"
 }

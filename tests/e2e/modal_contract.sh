@@ -62,10 +62,10 @@ t_code_is_there_before_a_sandbox() { # in blocks; expired addresses are asked fo
 	burst run --json --trace
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(cut -c1-64 out/sum-0)" "$(sha256sum <code/large | cut -c1-64)" "what the job saw"
-	has err.txt 'modal: making volume "v": $0.0900 a month for each GiB that is on it, until it is removed'
-	has err.txt 'bytes put on volume v without a pod'
+	has err.txt 'modal: creating volume "v": $0.0900 a month for each GiB on it, until it is removed'
+	has err.txt 'bytes stored on volume v without a pod'
 	is "$(order 'VolumePutFiles2|SandboxCreate')" "VolumePutFiles2 SandboxCreate " "order of the calls"
-	hasnt err.txt 'travels over SSH'
+	hasnt err.txt 'sending it over SSH'
 	is "$(find "$MD_STATE"/volumes -path '*/staged/*' | wc -l)" 0 "what is left staged"
 	burst ps --json
 	is "$(json '.[] | select(.kind == "volume") | "\(.name) \(.size_gb) \(.price_usd_month)"')" "v 20 1.8" "the volume in ps"

@@ -415,7 +415,7 @@ c_queued_for_long() { # nothing else is wanted: it keeps its place
 	all_done 6 1
 }
 gave_it_up() { # the client, or the pod itself, whose first lease ends at the same moment
-	grep -qF -e "did not come up within" -e "its start script ended" err.txt || complain "why: $(grep warning err.txt | tr '\n' '|')"
+	grep -qF -e "did not boot within" -e "its start script ended" err.txt || complain "why: $(grep warning err.txt | tr '\n' '|')"
 }
 c_scheduled_and_never_starts() {
 	md_fault never_starts
@@ -484,7 +484,7 @@ c_every_one_cannot_be_set_up() { # and the next one could not either
 	md_fault init_failure '"times":-1'
 	render
 	in_vain 2 2
-	has err.txt "it could not be set up: failed to mount the image; look at pod.image"
+	has err.txt "it could not be set up: failed to mount the image; check pod.image"
 }
 c_listed_late() {
 	md_fault unlisted '"ms":8000'
@@ -549,7 +549,7 @@ c_preempted() {
 	slowly 20
 	burst run --json
 	all_done 20 2
-	has err.txt "the vendor took it back (preempted)"
+	has err.txt "the vendor reclaimed it (preempted)"
 	[ "$(json .wasted_seconds | cut -d. -f1)" -lt 10 ] || complain "wasted: $(json .wasted_seconds)"
 }
 c_evicted_for_its_memory() {
@@ -605,7 +605,7 @@ large_files() { # large_files: of one sandbox, 24 MB
 	is "$(pods_ever)" 1 "sandboxes that ever were"
 }
 from_the_volume() {
-	has err.txt "come from there while nothing bills"
+	has err.txt "are fetched from there after it is released"
 	[ "$(asked block:GET '.status == 200')" -ge 2 ] || complain "nothing was read from the volume"
 }
 c_files_come_from_the_volume() {
@@ -626,7 +626,7 @@ c_volume_is_away_at_first() {
 c_sync_fails() { # then nothing on the volume is safe: they come by way of the sandbox, which lives so long
 	md_fault sync_fails
 	large_files
-	has err.txt "cannot be synced: its files come by way of the pod"
+	has err.txt "cannot be synced: its files are fetched through the pod"
 	is "$(asked block:GET)" 0 "blocks read from the volume"
 }
 
@@ -674,7 +674,7 @@ c_end_is_refused_for_ever() { # its agent is told to end it, and the lists of a 
 	md_fault unavailable '"op":"SandboxTerminate","times":-1'
 	LIMIT=240 render
 	all_done 6 1
-	has err.txt "telling its agent to end it"
+	has err.txt "asking its agent to end it"
 	[ "$(json '.pods[0] | .billed_seconds - (.phases | .queue_s + .boot_s + .connect_s + .sync_s + .load_s + .compute_s + .idle_s + .fetch_s) | floor')" -lt 40 ] ||
 		complain "it billed for long after its work: $(json -c '.pods[0]')"
 }

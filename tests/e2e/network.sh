@@ -238,13 +238,13 @@ t_sshd_never_speaks() {
 	two_offers 'boot_limit = "5s";'
 	through '1.*=silent'
 	burst run --json
-	given_up_for_the_next "it did not come up within"
+	given_up_for_the_next "it did not boot within"
 }
 t_nobody_listens() {
 	two_offers 'boot_limit = "5s";'
 	through '1.*=refuse'
 	burst run --json
-	given_up_for_the_next "it did not come up within"
+	given_up_for_the_next "it did not boot within"
 }
 t_no_sshd_speaks_anywhere() {
 	two_offers 'boot_limit = "5s"; wait = "1s";'
@@ -253,7 +253,7 @@ t_no_sshd_speaks_anywhere() {
 	is "$STATUS" 6 "exit status"
 	is "$(json .status)" failed status
 	json .error.message >message.txt
-	has message.txt "did not come up within"
+	has message.txt "did not boot within"
 	is "$(json '[.pods[].released] | all')" true "all released"
 	is "$(wavs)" 0 files
 }

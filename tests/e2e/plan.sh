@@ -91,7 +91,7 @@ t_a_deadline_out_of_reach_ends_the_run() {
 	echo 4 >code/slow
 	burst run --deadline 20s
 	is "$STATUS" 5 "a run that cannot keep its deadline ($(tail -n 1 err.txt))"
-	has err.txt "the deadline cannot be met any more: the rest takes "
+	has err.txt "the deadline cannot be met: the rest takes "
 	has err.txt 'burst resume '
 	file_count out 3 || complain "$(find out -name '*.wav' | wc -l) files are kept"
 	is "$(pods_of_newest)" 1 "pods"
@@ -110,7 +110,7 @@ t_slower_than_planned_takes_another_card() {
 	burst run
 	is "$STATUS" 0 "a run that is slower than planned ($(tail -n 1 err.txt))"
 	has err.txt "slower than planned: "
-	has err.txt "going on with 1 pod of L4: "
+	has err.txt "continuing with 1 pod of L4: "
 	is "$(ledger "select group_concat(gpu_offered, ' ') from (select * from pod where run = (select id from run order by seq desc limit 1) order by create_ms)")" "T4 L4" "the cards"
 	is "$(ledger "select count(distinct p.gpu_offered) from batch b join pod p on p.attempt = b.attempt where b.run = (select id from run order by seq desc limit 1)")" 2 "cards that rendered"
 }

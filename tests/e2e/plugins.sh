@@ -90,16 +90,16 @@ t_what_cannot_be_used() {
 	echo "no object" >text.so
 	cp twin.so open.so
 	chmod 666 open.so
-	refused "$T/none.so" "no provider in it (no symbol burst_provider)"
+	refused "$T/none.so" "contains no provider (no symbol burst_provider)"
 	refused "$T/newer.so" "made for version 9 of the provider contract, this burst has 8: build it again"
-	refused "$T/again.so" 'there is a provider "local" already'
-	refused "$T/odd.so" "its name is not of a-z, 0-9 and _, at most 23"
-	refused "$T/less.so" 'provider "twin" lacks options or a function that the contract asks for'
-	refused "$T/open.so" "others can change it (it must be yours or root's, and writable by its owner alone)"
+	refused "$T/again.so" 'provider "local" already exists'
+	refused "$T/odd.so" "its name may have only a-z, 0-9 and _, at most 23"
+	refused "$T/less.so" 'provider "twin" lacks options or a function that the contract requires'
+	refused "$T/open.so" "other users can change it (it must belong to you or root, and be writable only by its owner)"
 	refused "$T/text.so" "file too short"
 	refused "$T/away.so" "No such file or directory"
 	refused "twin.so" "not an absolute path"
-	refused /dev/null "others can change it (it must be yours or root's, and writable by its owner alone)"
+	refused /dev/null "other users can change it (it must belong to you or root, and be writable only by its owner)"
 	mkdir many
 	for i in 1 2 3 4 5 6 7 8 9; do
 		sed "s/\.name = \"twin\"/.name = \"twin$i\"/" src/twin.c >src/n.c

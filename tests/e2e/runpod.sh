@@ -301,7 +301,7 @@ t_a_warming_that_needs_a_gpu() {
 	burst volume warm v
 	is "$STATUS" 4 "exit status without a CPU pod"
 	has err.txt "a pod without a GPU, none of which is available now; at most \$2.00 in all"
-	has err.txt "no CPU pod is free at RunPod now"
+	has err.txt "no CPU pod is available at RunPod now"
 	cloud_over
 }
 
@@ -352,7 +352,7 @@ t_told_beforehand() { # what a run would rent, and what would stop it
 	burst run --json
 	all_done 3 1
 	has err.txt 'catalog has no GPU called "RTX 4900"; did you mean "RTX 4090"?'
-	has err.txt 'but not in US-TX-3, where volume "v" is: passed over'
+	has err.txt 'but not in US-TX-3, where volume "v" is: skipped'
 	burst doctor
 	has out.txt "runpod: the pods' call to end themselves answered on"
 	GPUS='"RTX 4900"' rp_config
@@ -413,7 +413,7 @@ t_a_volume_is_tidied() { # over S3, file by file; what lists say is not relied u
 	mkdir -p "$folder/runs/other"
 	burst volume gc v --older-than 0s
 	is "$STATUS" 6 "exit status: pages in a loop"
-	has err.txt "the same page again and again"
+	has err.txt "the same page repeatedly"
 	cloud_over
 }
 

@@ -67,7 +67,7 @@ c_refused_at_every_offer() { # whatever it waits for capacity
 	in_vain 6 0
 	is "$(asked createPod)" 2 creates
 	is "$(json .error.code)" refused code
-	has err.txt "runpod refuses what is asked for, at each of its offers (2): look at pod and providers.runpod"
+	has err.txt "runpod refuses the request at each of its offers (2): check pod and providers.runpod"
 	has err.txt "request could not be processed"
 }
 c_sold_out_in_other_words() {
@@ -153,13 +153,13 @@ c_image_that_is_nowhere() {
 c_old_api() {
 	RUNPOD_API_URL=$RUNPOD_API_URL/v1 render
 	in_vain 2 0
-	has err.txt "this API is gone"
+	has err.txt "this API no longer exists"
 }
 c_two_pods_of_one_create() {
 	rp_fault F28
 	render
 	all_done 6 2
-	has err.txt "bears this run's mark and is not wanted"
+	has err.txt "has this run's marker but is not needed"
 }
 c_dearer_than_it_was_offered() {
 	rp_fault F22 '"cost":9.5'
@@ -172,7 +172,7 @@ c_so_dear_that_the_cap_would_break() {
 	rp_fault F22 '"cost":19.5'
 	render
 	all_done 6 2
-	has err.txt "caps.max_cost would not hold"
+	has err.txt "caps.max_cost would be exceeded"
 	[ "$(json .cost_usd | cut -d. -f1)" -lt 2 ] || complain "it cost $(json .cost_usd)"
 }
 # The vendor's meter runs for the disk too, whether the pod's price shows it or not: the caps hold by that meter.
@@ -219,32 +219,32 @@ another_did() { # another_did [WORDS]
 c_stuck_before_its_image() {
 	rp_fault F9
 	render 'boot_limit = "6s";'
-	another_did "did not come up within"
+	another_did "did not boot within"
 }
 c_stuck_with_its_image() {
 	rp_control fault "{\"when\":{\"op\":\"createPod\"},\"do\":{\"pod\":{\"stuck\":\"STARTING\"}}}" >/dev/null
 	render 'boot_limit = "6s";'
-	another_did "did not come up within"
+	another_did "did not boot within"
 }
 c_running_without_a_port() {
 	rp_fault F10
 	render 'boot_limit = "6s";'
-	another_did "did not come up within"
+	another_did "did not boot within"
 }
 c_running_with_an_empty_runtime() {
 	rp_fault F10 '"runtime":{}'
 	render 'boot_limit = "6s";'
-	another_did "did not come up within"
+	another_did "did not boot within"
 }
 c_port_without_sshd() {
 	rp_fault F11
 	render 'boot_limit = "8s";'
-	another_did "did not come up within"
+	another_did "did not boot within"
 }
 c_port_without_a_word() {
 	rp_fault F11 '"door":"silent"'
 	render 'boot_limit = "8s";'
-	another_did "did not come up within"
+	another_did "did not boot within"
 }
 c_somebody_elses_host_key() {
 	rp_fault F12
@@ -287,7 +287,7 @@ c_stuck_host_is_given_up_early_and_avoided() {
 	rp_fault F9
 	render
 	all_done 6 5
-	has err.txt "did not come up within 1m"
+	has err.txt "did not boot within 1m"
 	local lived
 	lived=$(rp_control state | jq '[.pods[] | .ended_ms - .created_ms] | .[3] / 1000 | floor')
 	[ "$lived" -ge 66 ] && [ "$lived" -lt 90 ] || complain "the stuck pod lived for $lived s"
@@ -301,11 +301,11 @@ c_stuck_host_is_given_up_early_and_avoided() {
 	render
 	all_done 6 6
 	is "$(gpus_used)" "L40S" "where the next run went"
-	has err.txt "its container never ran; others go before it"
+	has err.txt "its container never ran; others are tried before it"
 	rm -rf out
 	burst run --json --gpu "RTX 4090" # nothing else will do
 	all_done 6 7
-	has err.txt "nothing else is to be had, so it is tried again"
+	has err.txt "no other offer is left, so it is retried"
 	burst offers --json
 	is "$(json '[.[] | select(.avoided)] | length')" 0 "avoided once a pod of it has worked"
 }
@@ -316,7 +316,7 @@ c_pull_that_moves_is_waited_for() {
 	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"pull_ms":80000,"pull_says_ms":5000}}}' >/dev/null
 	render
 	all_done 6 4
-	has err.txt "its provider's log moves on"
+	has err.txt "its provider's log shows progress"
 }
 c_volume_that_cannot_be_written() {
 	rp_fault F26
@@ -343,9 +343,9 @@ c_image_that_no_registry_has() { # the pod stays as it is: only its log says so
 	render 'boot_limit = "40s"; wait = "5s";'
 	is "$STATUS" 2 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "its image cannot be pulled: error pulling image: manifest for nowhere/tts:9 not found: manifest unknown"
-	has err.txt "2 pods in a row could not be made"
-	has err.txt "look at pod.image"
-	hasnt err.txt "did not come up within"
+	has err.txt "2 pods in a row could not start"
+	has err.txt "check pod.image"
+	hasnt err.txt "did not boot within"
 	is "$(pods_ever)" 2 "pods that could not have worked"
 }
 
@@ -437,7 +437,7 @@ c_a_list_that_never_is_whole() {
 # ---- the end ----
 
 left_at_once() { # it is interrupted until it leaves, while a release is refused
-	wait_for 60 "the release to be refused" grep -q "asked for again until it is gone" err.txt
+	wait_for 60 "the release to be refused" grep -q "not released yet, retrying until it is gone" err.txt
 	local began=$SECONDS
 	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
 		kill -INT "$PID" 2>/dev/null
@@ -628,7 +628,7 @@ c_key_is_revoked_at_the_end() {
 	rp_control fault '{"times":-1,"when":{"key":"account"},"do":{"status":401,"detail":"unauthorized"}}' >/dev/null
 	wait_for 60 "the release to be refused" eval '[ "$(asked deletePod)" -gt 0 ]'
 	wait_for 25 "the pod to end itself" eval '[ -z "$(rp_pods)" ]'
-	has err.txt "telling its agent to end it"
+	has err.txt "asking its agent to end it"
 	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
 	burst_wait
 	all_done 12 1
@@ -705,7 +705,7 @@ c_taken_back_before_anybody_saw_it() {
 	is "$(rp_control billing | jq '[.[] | select(.unasked)] | length')" 1 "pods that nobody could learn of"
 	burst run --json
 	all_done 6 2
-	has err.txt "was never answered; looking for its pod, for 60 s or more"
+	has err.txt "was never answered; looking for its pod for at least 60 s"
 	is "$(in_ledger "select count(*) from pod where state not in ('gone', 'failed')")" 0 "pods that the ledger holds for open"
 }
 c_its_files_are_saved_from_the_volume() { # although the storage fails at first
@@ -765,7 +765,7 @@ c_quiz_on_four_pods() {
 	is "$(json .segments.rendered)" 300 rendered
 	[ "$(pods_ever)" -ge 5 ] || complain "only $(pods_ever) pods"
 	is "$(jq -r .id out/manifest.jsonl | sort -u | wc -l)" 300 "segments in the manifest"
-	has err.txt "did not come up within"
+	has err.txt "did not boot within"
 	is "$(asked createPod)" "$(pods_ever)" creates
 }
 

@@ -121,7 +121,7 @@ c_it_is_away_for_good() {
 	LIMIT=200 burst_bg run --json -v # exit 9 names the pod and the command; the next `burst run` or `reap` does it too
 	wait_for 60 "the first files" file_count out 3
 	away api
-	wait_for 90 "the first words of it" grep -q "asked for again until it is gone" err.txt
+	wait_for 90 "the first words of it" grep -q "not released yet, retrying until it is gone" err.txt
 	until has_ended; do # the first to stop, the second to do it at once, the third to leave it; more of them change nothing
 		kill -INT "$PID" 2>/dev/null
 		read -rt 0.002 <> <(:) || :

@@ -32,7 +32,7 @@ c_code_goes_first() {
 	hashing 12000
 	burst run --json -v
 	right_sum
-	has err.txt "kB go to volume v before a pod is rented"
+	has err.txt "kB on volume v before a pod is rented"
 	has err.txt ": code: on the volume already"
 	is "$(order)" "s3:PutObject s3:HeadObject createPod deletePod " "what was asked, in order"
 	is "$(on_the_volume)" 0 "what is left staged"
@@ -42,21 +42,21 @@ c_little_code_goes_meanwhile() {
 	burst run --json -v
 	right_sum
 	hasnt err.txt "before a pod is rented"
-	has err.txt "put on volume v without a pod"
+	has err.txt "stored on volume v without a pod"
 }
 c_an_upload_is_lost() { # accepted, and then it is not there
 	rp_control fault '{"when":{"op":"s3:PutObject"},"do":{"lose":true}}' >/dev/null
 	hashing 12000
 	burst run --json -v
 	right_sum
-	has err.txt "it travels over SSH"
+	has err.txt "sending it over SSH"
 }
 c_the_storage_is_full() {
 	rp_fault F23 '"way":"full","times":99'
 	hashing 12000
 	burst run --json -v
 	right_sum
-	has err.txt "it travels over SSH"
+	has err.txt "sending it over SSH"
 	is "$(asked s3:PutObject)" 1 "uploads tried"
 }
 c_the_storage_is_busy() {
@@ -71,7 +71,7 @@ c_keys_of_the_storage_are_refused() {
 	hashing 12000
 	burst run --json -v
 	right_sum
-	has err.txt "it travels over SSH"
+	has err.txt "sending it over SSH"
 }
 c_a_data_centre_without_storage() { # its volumes cannot be reached without a pod: nothing is built upon that
 	unset RUNPOD_S3_URL
@@ -92,7 +92,7 @@ c_pods_go_before_their_files() { # the line to the pods is slow, the storage is 
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
 	is "$(find out -name '*.bin' -size 4000000c | wc -l)" 12 files
 	is "$(pods_ever)" 2 "pods that ever were"
-	is "$(grep -c 'come from there while nothing bills' err.txt)" 2 "pods let go early"
+	is "$(grep -c 'are fetched from there after it is released' err.txt)" 2 "pods let go early"
 	[ "$(asked s3:GetObject '.status == 200')" -ge 2 ] || complain "nothing was read from the volume"
 	relay_stop
 }

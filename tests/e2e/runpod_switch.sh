@@ -171,11 +171,11 @@ c_key_without_rights() {
 	rp_config
 	burst run --json
 	is "$STATUS" 6 "exit status ($(tail -n 1 err.txt))"
-	has err.txt "it cannot end itself should we vanish, so it gets no work"
+	has err.txt "it cannot end itself if this client dies, so it gets no work"
 	is "$(wavs)" 0 files
 	is "$(json '[.pods[].released] | all')" true "all released"
 	is "$(pods_ever)" 2 "pods that could never have worked"
-	has err.txt "2 pods in a row cannot end themselves should we vanish: pod.allow_unproven_switch = true gives such pods work"
+	has err.txt "2 pods in a row cannot end themselves if this client dies: pod.allow_unproven_switch = true gives such pods work"
 	# which is so for the next run, too
 	burst run --json
 	is "$STATUS" 6 "exit status of the next run"
@@ -201,7 +201,7 @@ c_it_learns_late_that_it_may_not() { # whatever it asks with; what is left of th
 	working 16
 	burst_wait
 	all_done 16 2
-	has err.txt "it cannot end itself should we vanish, so it gets no work"
+	has err.txt "it cannot end itself if this client dies, so it gets no work"
 }
 c_image_without_curl() {
 	[ -e "$RP_IMAGE_CACHE/root/.complete" ] || { skip "the minimal image is not built (tests/cloud/minimal_root.sh $RP_IMAGE_CACHE)"; return; }

@@ -26,12 +26,12 @@ t_code_goes_first() { # what takes longer than a boot: no pod is rented before i
 	hashing
 	burst run -v
 	right_sum
-	has err.txt "kB go to volume v before a pod is rented"
-	has err.txt "bytes put on volume v without a pod"
+	has err.txt "kB on volume v before a pod is rented"
+	has err.txt "bytes stored on volume v without a pod"
 	has err.txt ": code: on the volume already"
 	is "$(ls "$BURST_STATE_DIR"/volumes/v/staged)" "" "what is left staged"
 	is "$(find "$BURST_STATE_DIR"/runs -name 'staged-*')" "" "what is left here"
-	[ "$(grep -n 'put on volume' err.txt | cut -d: -f1)" -lt "$(grep -n ': code:' err.txt | cut -d: -f1)" ] || complain "not first"
+	[ "$(grep -n 'stored on volume' err.txt | cut -d: -f1)" -lt "$(grep -n ': code:' err.txt | cut -d: -f1)" ] || complain "not first"
 }
 t_little_code_goes_meanwhile() {
 	code 200
@@ -39,7 +39,7 @@ t_little_code_goes_meanwhile() {
 	burst run -v
 	right_sum
 	hasnt err.txt "before a pod is rented"
-	has err.txt "bytes put on volume v without a pod"
+	has err.txt "bytes stored on volume v without a pod"
 	has err.txt ": code: on the volume already"
 }
 t_only_what_differs_goes() {
@@ -56,7 +56,7 @@ t_only_what_differs_goes() {
 	rm -r out
 	burst run -v
 	right_sum
-	hasnt err.txt "put on volume"
+	hasnt err.txt "stored on volume"
 }
 t_storage_that_fails() { # then the code travels as ever
 	code 12000
@@ -66,7 +66,7 @@ t_storage_that_fails() { # then the code travels as ever
 	echo in the way >"$BURST_STATE_DIR/volumes/v/staged"
 	burst run -v
 	right_sum
-	has err.txt "it travels over SSH"
+	has err.txt "sending it over SSH"
 }
 t_what_was_staged_is_spoilt() {
 	code 12000
@@ -106,7 +106,7 @@ t_pods_go_before_their_files_are_home() {
 	rendering
 	burst run --json -v
 	all_there
-	is "$(grep -c 'come from there while nothing bills' err.txt)" 2 "pods let go early"
+	is "$(grep -c 'are fetched from there after it is released' err.txt)" 2 "pods let go early"
 	is "$(ledger "select count(*) from pod where release_ms < $(last_file_ms)")" 2 "pods that did not wait for the last file"
 	is "$(ledger 'select sum(volume_safe) from pod')" 2 "what the ledger knows"
 }
@@ -195,7 +195,7 @@ t_storage_comes_back_too_late() { # after ten minutes in vain, of a clock that i
 	burst_wait
 	is "$STATUS" 1 "exit status ($(tail -n 3 err.txt))"
 	# to what asks for a file, too, five seconds are a quarter of one: on a busy machine the run may end with that
-	grep -qE "finished, but not home from the volume|did not start within 5 s" err.txt || complain "not told: $(tail -n 3 err.txt | tr '\n' '|')"
+	grep -qE "finished, but not fetched from the volume|did not start within 5 s" err.txt || complain "not told: $(tail -n 3 err.txt | tr '\n' '|')"
 	mv away "$BURST_STATE_DIR/volumes/v"
 	burst resume
 	all_there
@@ -208,6 +208,6 @@ t_little_is_waited_for() { # files that are here in a moment: no need to go by w
 	burst run --json -v
 	is "$STATUS" 0 "exit status"
 	is "$(wavs)" 12 files
-	hasnt err.txt "while nothing bills"
+	hasnt err.txt "after it is released"
 }
 run_tests "$@"

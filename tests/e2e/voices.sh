@@ -132,7 +132,7 @@ t_samples_are_judged_before_a_pod_is_rented() { # all of them at once, each with
 	has err.txt 'burst.cfg:4: voice "sond": '
 	has err.txt 'sond.wav: No such file or directory; did you mean "song"?'
 	has err.txt 'script.jsonl:3: voice "silent": '
-	has err.txt 'voices/short.flac: 3.0 s are too short: chatterbox-turbo wants a voice sample of more than 5 s'
+	has err.txt 'voices/short.flac: 3.0 s are too short: chatterbox-turbo needs a voice sample of more than 5 s'
 	has err.txt 'voices/text.wav: it is no WAV, FLAC, MP3, M4A or Ogg file'
 	has err.txt 'script.jsonl:6: voice "god": '
 	is "$(grep -c '^burst: .*voice "' err.txt)" 5 "lines about voices"

@@ -219,8 +219,8 @@ t_keys_and_burst_itself_stay_behind() { # wherever they lie in what is synced, a
 	is "$(cat out/fine)" "done" "its output"
 	is "$(cat out/found)" "" "what the pod had of keys and state"
 	grep -q 'script.jsonl' out/list || complain "the pod had no code: $(head -n 3 out/list)"
-	has err.txt "conf/burst stays here (keys, or files of burst itself)"
-	has err.txt "code: 4 left behind: keys, or files of burst itself"
+	has err.txt "conf/burst skipped (keys, or files of burst itself)"
+	has err.txt "code: 4 skipped: keys, or files of burst itself"
 	sed -i 's/path = "."/path = "conf\/burst"/' burst.cfg
 	XDG_CONFIG_HOME=$PWD/conf BURST_STATE_DIR=$PWD/state burst run
 	has err.txt "holds keys"

@@ -89,11 +89,11 @@ static void settings(void **state)
 		{NULL, "out/*", "burst.cfg:1: job.run is missing: which command is to be run?"},
 		{"  ", "out/*", "burst.cfg:2: job.run is empty: which command is to be run?"},
 		{"x", NULL,
-		 "burst.cfg:1: job.outputs is missing: all that the command writes would be lost "
-		 "with its pod; name the files to "
-		 "bring home, as in [\"out/**\"], or set no_outputs = true"},
+		 "burst.cfg:1: job.outputs is missing: everything that the command writes would be "
+		 "lost with its pod; name the files to fetch, like [\"out/**\"], or set no_outputs "
+		 "= true"},
 		{"x", " ",
-		 "burst.cfg:3: job.outputs: entry 1 is empty; it wants a pattern, like \"out/**\""},
+		 "burst.cfg:3: job.outputs: entry 1 is empty; write a pattern, like \"out/**\""},
 		{"x", "../*",
 		 "burst.cfg:3: outputs: \"../*\" must be a path inside the tree, without .. or a "
 		 "leading /"},

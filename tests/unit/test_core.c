@@ -1338,7 +1338,7 @@ static void test_next_vendor_is_told(void **state)
 			 .err = &(struct err){.kind = ERR_NO_CAPACITY, .msg = "nothing is free"}});
 	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
 	assert_int_equal(did(&b, ACT_RENT, -1), 1);
-	assert_string_equal(first(&b, ACT_NOTE)->text, "going on at two; one: nothing is free");
+	assert_string_equal(first(&b, ACT_NOTE)->text, "trying two; one: nothing is free");
 	tear_down(&b);
 }
 
@@ -1357,9 +1357,9 @@ static void test_offers_never_come(void **state)
 		check_int("first", "questions", did(&b, ACT_OFFERS, -1), 1);
 		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
 		check_int("in vain", "questions", did(&b, ACT_OFFERS, -1), vendors - 1);
-		assert_string_equal(
-			first(&b, ACT_NOTE)->text,
-			"alpha has not said for 30 s what it offers (its limits may be used up)");
+		assert_string_equal(first(&b, ACT_NOTE)->text,
+				    "alpha has not answered for 30 s what it offers (its rate "
+				    "limit may be used up)");
 		if (vendors == 2) {
 			check_int("the next", "whom", first(&b, ACT_OFFERS)->provider, 1);
 			COPY_TEXT(o.provider, "beta");
@@ -2308,7 +2308,7 @@ static void test_slower_or_faster_than_planned(void **state)
 		{"nobody waits", 0, 4000, 1, false, NULL},
 		{"the width is the user's", 700, 4000, 1, true, NULL}, /* a little late */
 		{"faster", 300, 300, 1, false, NULL},
-		{"out of reach", 100, 20000, 1, false, "the deadline cannot be met any more"},
+		{"out of reach", 100, 20000, 1, false, "the deadline cannot be met"},
 	};
 
 	(void)state;
@@ -2346,7 +2346,7 @@ static void test_stops_for_a_deadline(void **state)
 	began(&b, 0, 2);
 	b.now += 80 * SECOND;
 	done(&b, 0, 1);
-	check_said(&b, "stop", "stopping when the batches in hand are done");
+	check_said(&b, "stop", "stopping when the current batches are done");
 	assert_int_equal(did(&b, ACT_REVOKE, 0), 1);
 	check_phase(&b, "while it renders", 0, POD_WORKING);
 	b.now += SECOND;
@@ -2360,7 +2360,7 @@ static void test_stops_for_a_deadline(void **state)
 	end_well(&b);
 	assert_int_equal(exit_status(&b), 5);
 	assert_string_equal(summary(&b).status, "capped");
-	assert_non_null(strstr(summary(&b).err.msg, "`burst resume r1` goes on from here"));
+	assert_non_null(strstr(summary(&b).err.msg, "`burst resume r1` continues from here"));
 	assert_int_equal(summary(&b).safe, 4 + k.count);
 	assert_int_equal(core_pod_count(b.core), 1);
 	tear_down(&b);
@@ -2405,7 +2405,7 @@ static void test_gives_back_what_comes_up(void **state)
 	work_on(&b, 0, 3, 330);
 	check_said(&b, "faster",
 		   "faster than planned: 0.33 s a segment on GPU 0 instead of 1 s; releasing 2 "
-		   "pods that come up");
+		   "pods that boot");
 	check_phase(&b, "given back", 1, POD_RELEASING);
 	check_phase(&b, "given back", 2, POD_RELEASING);
 	wait_ms(&b, MINUTE);
@@ -2447,7 +2447,7 @@ static void test_prices_that_move(void **state)
 		if (cases[i].replaces) {
 			check_said(&b, cases[i].name,
 				   "the price of GPU 1 at alpha moved from $1.00 to $0.7000 an "
-				   "hour; going on with 1 pod of GPU 1");
+				   "hour; continuing with 1 pod of GPU 1");
 			assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
 			work_on(&b, 0, 1, 1000);
 			/* it works until the other one does */
@@ -2475,7 +2475,7 @@ static void test_replaces_within_pods(void **state)
 	work_on(&b, 0, 1, 1000);
 	offers[1].price_microusd_h = 500000;
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
-	check_said(&b, "replaced", "going on with 1 pod of GPU 1");
+	check_said(&b, "replaced", "continuing with 1 pod of GPU 1");
 	assert_int_equal(core_pod_count(b.core), 1);
 	tell(&b, (struct event){.type = EV_REVOKED, .pod = 0, .batch = 1});
 	tell(&b, (struct event){.type = EV_REVOKED, .pod = 0, .batch = 2});
@@ -2503,7 +2503,7 @@ static void test_replaces_one_of_two(void **state)
 	assert_int_equal(core_pod_count(b.core), 1);
 	offers[1].price_microusd_h = 300000;
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
-	check_said(&b, "replaced", "going on with 1 pod of GPU 1");
+	check_said(&b, "replaced", "continuing with 1 pod of GPU 1");
 	check_phase(&b, "the old one", 0, POD_WORKING);
 	check_int("in its place", "pods", core_pod_count(b.core), 2);
 	tear_down(&b);
@@ -2525,7 +2525,7 @@ static void test_replaces_too_late(void **state)
 	work_on(&b, 0, 2, 1000);
 	offers[1].price_microusd_h = 300000;
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
-	check_said(&b, "replaced", "going on with 1 pod of GPU 1");
+	check_said(&b, "replaced", "continuing with 1 pod of GPU 1");
 	assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
 	for (int i = 0; i < 3; i++) {
 		int newest = core_pod_count(b.core) - 1;
@@ -3739,7 +3739,7 @@ static void test_ends_are_told_apart(void **state)
 		const char *detail, *reason;
 	} cases[] = {
 		{"preempted", POD_END_OUTSIDE, true, "it was terminated",
-		 "the vendor took it back (preempted)"},
+		 "the vendor reclaimed it (preempted)"},
 		{"ended by somebody else", POD_END_OUTSIDE, false, "it was terminated",
 		 "it was terminated"},
 		{"out of memory", POD_END_MEMORY, false, "raise pod.memory_gb",
@@ -3828,9 +3828,9 @@ static void test_container_that_cannot_be_made(void **state)
 	list_nothing(&b);
 	assert_true(core_ended(b.core));
 	assert_int_equal(exit_status(&b), 2);
-	assert_non_null(strstr(summary(&b).err.msg, "2 pods in a row could not be made, the last "
-						    "p1: it could not be set up: no such mount; "
-						    "look at pod.image"));
+	assert_non_null(strstr(summary(&b).err.msg,
+			       "2 pods in a row could not start, the last p1: it "
+			       "could not be set up: no such mount; check pod.image"));
 	tear_down(&b);
 }
 
@@ -4074,18 +4074,18 @@ static void test_avoided_offers_go_last(void **state)
 		 {MINUTE, 0},
 		 false,
 		 "offer-1",
-		 "alpha GPU 0: given up 12 min ago: sshd never spoke; others go before it"},
+		 "alpha GPU 0: gave up 12 min ago: sshd never spoke; others are tried before it"},
 		{"it was", {-1, 0}, false, "offer-0", NULL},
 		{"both are",
 		 {MINUTE, MINUTE},
 		 false,
 		 "offer-0",
-		 "nothing else is to be had, so it is tried again"},
+		 "no other offer is left, so it is retried"},
 		{"nothing else can be paid",
 		 {MINUTE, 0},
 		 true,
 		 "offer-0",
-		 "nothing else is to be had, so it is tried again"},
+		 "no other offer is left, so it is retried"},
 	};
 
 	(void)state;
@@ -6278,7 +6278,7 @@ static void test_images_that_cannot_be_pulled(void **state)
 		check_int("unpulled", "stopping", core_stopping(b.core), true);
 		assert_non_null(
 			strstr(summary(&b).err.msg,
-			       "the image cannot be pulled: manifest unknown; look at pod.image"));
+			       "the image cannot be pulled: manifest unknown; check pod.image"));
 		check_int("unpulled", "kind", summary(&b).err.kind, ERR_CONFIG);
 		tear_down(&b);
 	}

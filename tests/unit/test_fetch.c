@@ -87,7 +87,7 @@ static void on_stuck(void *ctx, const char *why)
 {
 	struct bench *b = ctx;
 
-	assert_non_null(strstr(why, "nothing of it came"));
+	assert_non_null(strstr(why, "no data for"));
 	b->stuck++;
 	fetcher_close(b->fetcher);
 	b->fetcher = NULL;
@@ -244,7 +244,7 @@ static void a_channel_that_says_nothing_is_given_up(void **state)
 	answer(&channels[0], &a, 0, 600000);
 	int64_t from = clock_boot_ms();
 	UNTIL(&b, a.done);
-	is_over(&a, ERR_NETWORK, "nothing of it came for 0.2s");
+	is_over(&a, ERR_NETWORK, "no data for 0.2s");
 	assert_true(clock_boot_ms() - from >= SILENT_MS - SILENT_MS / 4);
 	assert_true(channels[0].closed);
 	want(&b, &again);
@@ -382,8 +382,8 @@ static void what_is_not_wanted_any_more(void **state)
 	fetcher_cancel(b.fetcher, is_named, "first");
 	fetcher_cancel(b.fetcher, is_named, "third");
 	UNTIL(&b, first.done && third.done);
-	is_over(&first, ERR_INTERRUPTED, "not wanted");
-	is_over(&third, ERR_INTERRUPTED, "not wanted");
+	is_over(&first, ERR_INTERRUPTED, "no longer needed");
+	is_over(&third, ERR_INTERRUPTED, "no longer needed");
 	assert_false(have(*state, "first.part"));
 	UNTIL(&b, channel_count == 2 && asked_for(&channels[1]) == 1);
 	want(&b, &again);
@@ -401,7 +401,7 @@ static void what_is_not_wanted_any_more(void **state)
 	UNTIL(&b, second.done && again.done && third.done);
 	is_home(&second);
 	is_home(&again);
-	is_over(&third, ERR_INTERRUPTED, "not wanted");
+	is_over(&third, ERR_INTERRUPTED, "no longer needed");
 	assert_int_equal(channel_count, 3);
 	end(&b);
 }

@@ -474,7 +474,7 @@ static const struct {
 	 16, "", 0, "HTTP status 401"},
 	{"a page instead",
 	 "{\"type\":\"text/html\",\"pieces\":[\"3c68746d6c3e\"],\"end\":\"none\"}", false, false,
-	 ERR_TRANSIENT, 2, "", 0, "HTTP status 200 and no word of gRPC"},
+	 ERR_TRANSIENT, 2, "", 0, "HTTP status 200 without a gRPC status"},
 	{"gRPC's status with HTTP's",
 	 "{\"status\":503,\"end\":\"only\",\"trailers\":{\"grpc-status\":\"8\"}}", false, false,
 	 ERR_RATE_LIMITED, 8, "", 0, "RESOURCE_EXHAUSTED"},

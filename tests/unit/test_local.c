@@ -311,7 +311,7 @@ static void wishes(void **state)
 		{"memory as it is said", "L4", NULL, NULL, 48, 25, false, false, NULL},
 		{"spot without its price", "none", NULL, NULL, 0, 0, false, true,
 		 "spot = true: this machine has no spot pods unless "
-		 "providers.local.spot_price_per_hour says what one costs"},
+		 "providers.local.spot_price_per_hour is set"},
 		{"spot with it", "none", NULL, NULL, 0, 0, true, true, NULL},
 	};
 

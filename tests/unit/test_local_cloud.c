@@ -289,7 +289,7 @@ static void wait_tagged(int at_least)
 
 	while (count_tagged("cmdline", NULL) < at_least) {
 		if (clock_boot_ms() > until)
-			fail_msg("%s: the pod's processes did not come up", kind->name);
+			fail_msg("%s: the pod's processes did not boot", kind->name);
 		usleep(5000);
 	}
 }

@@ -810,13 +810,13 @@ static void test_image_is_built(void **state)
 	struct answer fails[] = {UNBUILT, JOIN(0, &said, &bad)};
 	p = play(OP_RENT, &want, fails, 2);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
-	assert_string_equal(p.err.msg, "image: it cannot be built: no\\x0asuch tag; its log ends: "
-				       "Step 1 | E: no such \\x1bpackage");
+	assert_string_equal(p.err.msg, "image: the image cannot be built: no\\x0asuch tag; its log "
+				       "ends: Step 1 | E: no such \\x1bpackage");
 	played_free(&p);
 	struct answer says_why[] = {UNBUILT, JOIN(0, &said, &bad_too)};
 	p = play(OP_RENT, &want, says_why, 2);
 	assert_string_equal(p.err.msg,
-			    "image: it cannot be built: Step 1 | E: no such \\x1bpackage");
+			    "image: the image cannot be built: Step 1 | E: no such \\x1bpackage");
 	played_free(&p);
 	struct answer breaks[] = {UNBUILT, JOIN(-1, &said), JOIN(-1, &said), JOIN(14, &said),
 				  JOIN(-1, &said)};
@@ -1585,15 +1585,15 @@ static void test_ends(void **state)
 		{"exit 3", "L40S", 2, false, false, POD_END_SCRIPT, "its start script failed"},
 		{"by us", "L40S", 3, true, false, POD_END_OUTSIDE, "it was terminated"},
 		{"by Modal", "L40S", 3, false, true, POD_END_OUTSIDE,
-		 "it was terminated, and not by us: Modal takes sandboxes with GPUs back when it "
+		 "it was terminated, and not by burst: Modal reclaims sandboxes with GPUs when it "
 		 "needs them"},
 		{"without a GPU it is not taken back", NULL, 3, false, false, POD_END_OUTSIDE,
 		 "it was terminated"},
-		{"its timeout", "L40S", 4, false, false, POD_END_LIFETIME, "its lifetime was over"},
+		{"its timeout", "L40S", 4, false, false, POD_END_LIFETIME, "its lifetime ended"},
 		{"the image or a mount", "L40S", 5, false, false, POD_END_SETUP,
 		 "it could not be set up"},
 		{"Modal's own", "L40S", 6, false, false, POD_END_VENDOR, "Modal's own failure"},
-		{"idle", "L40S", 7, false, false, POD_END_IDLE, "it was idle for too long"},
+		{"idle", "L40S", 7, false, false, POD_END_IDLE, "it was idle too long"},
 		{"memory", "L40S", 8, false, false, POD_END_MEMORY,
 		 "it used more memory than it has: raise pod.memory_gb"},
 		{"a word of the future", "L40S", 77, false, false, POD_END_UNKNOWN, "it ended"},
@@ -2150,10 +2150,10 @@ static void test_billed_hours_of_the_app(void **state)
 		int code;
 		const char *note;
 	} without[] = {{0, "Modal's report has no such hour of its app yet"},
-		       {7, "Modal's report by the hour is not open to this token"},
-		       {12, "Modal's report by the hour is not open to this token"},
-		       {14, "Modal's report by the hour could not be had now"},
-		       {-1, "Modal's report by the hour could not be had now"}};
+		       {7, "Modal's hourly report is not open to this token"},
+		       {12, "Modal's hourly report is not open to this token"},
+		       {14, "Modal's hourly report is not available now"},
+		       {-1, "Modal's hourly report is not available now"}};
 	for (size_t i = 0; i < ARRAY_LEN(without); i++) {
 		told[3] = (struct answer){"WorkspaceBillingReport", without[i].code, NULL, NULL};
 		p = play(OP_BILLING, &want, told, 4);
@@ -2963,7 +2963,7 @@ static void test_offers(void **state)
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(offer_of(&p, "H100")->price_microusd_h, 3949200 + 4 * 150000 + 16 * 30000);
 	assert_non_null(strstr(str_text(&p.result.text),
-			       "its list prices of 2026-09-01 are used (H100 $3.95 an hour)"));
+			       "using its list prices of 2026-09-01 (H100 $3.95 an hour)"));
 	played_free(&p);
 	want.offers.gpus = cpu_alone;
 	p = play(OP_OFFERS, &want, hidden, 1);

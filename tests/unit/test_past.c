@@ -166,7 +166,7 @@ static void avoided_longer_each_time(void **state)
 		assert_true(offer_avoided(&past, now + minutes[i] * MINUTE - 1));
 		assert_false(offer_avoided(&past, now + minutes[i] * MINUTE));
 		assert_string_equal(offer_past_show(text, sizeof(text), &past, now + 12 * MINUTE),
-				    "given up 12 min ago: sshd never spoke");
+				    "gave up 12 min ago: sshd never spoke");
 		now += minutes[i] * MINUTE + MINUTE;
 	}
 	give_up(s, &o, now - MINUTE, now + 25 * HOUR); /* a day later it is the first again */

@@ -327,11 +327,10 @@ static void what_is_passed_over_is_said(void **state)
 	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 	check_done("one is there", &p);
 	assert_int_equal(p.result.offer_count, 1);
-	assert_string_equal(
-		str_text(&p.result.text),
-		"RunPod's catalog has no GPU called \"RTX 4900\"; did you mean \"RTX 4090\"?\n"
-		"5090 is free in US-KS-2, but not in EU-RO-1, where volume \"cache\" is: passed "
-		"over\n");
+	assert_string_equal(str_text(&p.result.text),
+			    "RunPod's catalog has no GPU called \"RTX 4900\"; did you mean \"RTX "
+			    "4090\"?\n5090 is available in US-KS-2, but not in EU-RO-1, where "
+			    "volume \"cache\" is: skipped\n");
 	played_free(&p);
 }
 
@@ -362,10 +361,10 @@ static void clouds_and_datacenters_narrow_it(void **state)
 	section_add_item(conf, "datacenters", "US-KS-22", "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
 	check_failed("no such data centre", &p, ERR_NO_CAPACITY);
-	assert_string_equal(p.err.msg, "no RTX 4090 is free at RunPod now in the data centres of "
-				       "providers.runpod.datacenters (there is some in "
-				       "EU-RO-1, US-KS-2); its catalog has no data centre "
-				       "\"US-KS-22\", did you mean \"US-KS-2\"?");
+	assert_string_equal(p.err.msg,
+			    "no RTX 4090 is available at RunPod now in the data centres of "
+			    "providers.runpod.datacenters (there is some in EU-RO-1, US-KS-2); its "
+			    "catalog has no data centre \"US-KS-22\", did you mean \"US-KS-2\"?");
 	played_free(&p);
 }
 
@@ -689,7 +688,7 @@ static void a_cpu_pod_beside_gpus(void **state)
 	p = PLAY(OP_OFFERS, &want,
 		 {200, "{\"cpus\":[" CPU("cpu3c", "32", "2", "0.04", "NONE", "") "]}"});
 	check_failed("sold out", &p, ERR_NO_CAPACITY);
-	assert_non_null(strstr(p.err.msg, "no CPU pod is free"));
+	assert_non_null(strstr(p.err.msg, "no CPU pod is available"));
 	played_free(&p);
 	want = wanting(wrong);
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, "{\"cpus\":[]}"});
@@ -1236,7 +1235,7 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		const char *name, *page;
 		bool failed;
 	} pages[] = {
-		{"the same page again", PAGE("", MORE("a")), true},
+		{"the same page repeatedly", PAGE("", MORE("a")), true},
 		{"more, and not where", PAGE("", "{\"hasNextPage\":true,\"nextCursor\":null}"),
 		 true},
 		{"in a way of its own", PAGE("", "{\"next\":\"abc\"}"), true},
@@ -1559,9 +1558,9 @@ static void doctor_hears_what_is_wrong(void **state)
 		{"all", "\"currentSpendPerHr\":0.69,\"spendLimit\":80",
 		 "\nok: spending $0.6900 an hour now, the account's limit is $80.00 an hour\n"},
 		{"no limit", "\"currentSpendPerHr\":0,\"spendLimit\":null",
-		 "\nok: spending $0.00 an hour now, the account's limit is not told\n"},
+		 "\nok: spending $0.00 an hour now, the account's limit is not reported\n"},
 		{"no spending", "\"spendLimit\":80",
-		 "\nwarn: what is spent an hour now is not told, the account's limit is $80.00 an "
+		 "\nwarn: the spending per hour is not reported, the account's limit is $80.00 an "
 		 "hour\n"},
 		{"at the limit", "\"currentSpendPerHr\":80.5,\"spendLimit\":80",
 		 "\nbad: spending $80.50 an hour now, no more can be rented: the account's limit "
@@ -1729,7 +1728,7 @@ static void offers_for_a_volume_to_come(void **state)
 
 	(void)state;
 	check_failed("nothing is free", &p, ERR_NO_CAPACITY);
-	assert_non_null(strstr(p.err.msg, "volume \"cache\" is made only when there is one"));
+	assert_non_null(strstr(p.err.msg, "volume \"cache\" is created only when there is one"));
 	check_call(
 		&p, 0, "GET",
 		ROOT
@@ -1814,7 +1813,7 @@ static void a_volume_that_another_machine_made_too(void **state)
 	check_done("both are there later on", &p);
 	assert_string_equal(p.result.volumes[0].id, "v2");
 	assert_non_null(
-		strstr(str_text(&told), "v2 is used; what ends the rest: `burst volume rm v3`"));
+		strstr(str_text(&told), "using v2; to remove the rest: `burst volume rm v3`"));
 	played_free(&p);
 	log_setup(LOG_ERROR, NULL, NULL);
 	str_free(&told);
@@ -2116,7 +2115,7 @@ static void a_list_that_cannot_be_trusted_is_none(void **state)
 			       {200, LIST("true", KEY("runs/r1/b", "1", DAY1) TOKEN("u"))},
 			       {200, LIST("true", KEY("runs/r1/a", "1", DAY1) TOKEN("t"))});
 	check_failed("F23: a loop of tokens", &p, ERR_UNTRUSTED);
-	assert_non_null(strstr(p.err.msg, "the same page again"));
+	assert_non_null(strstr(p.err.msg, "the same page repeatedly"));
 	played_free(&p);
 	want = a_folder("../x");
 	p = play(OP_VOLUME_DELETE, &want, NULL, 0);
@@ -2171,8 +2170,8 @@ static const struct {
 	{"plain http to a name like ours", "api_url", "http://127.0.0.1.example.com", "https"},
 	{"plain http at home", "api_url", "http://127.0.0.1:8080/", NULL},
 	{"plain http at home, v6", "api_url", "http://[::1]:8080", NULL},
-	{"a key in the address", "api_url", "https://user@host", "address"},
-	{"no address", "api_url", "api.runpod.io", "address"},
+	{"a key in the address", "api_url", "https://user@host", "URL"},
+	{"no address", "api_url", "api.runpod.io", "URL"},
 	{"plain http for files", "s3_url", "http://s3.example.com", "https"},
 	{"a cloud", "cloud", "ANY", NULL},
 	{"no cloud", "cloud", "secure", "SECURE"},

@@ -1364,7 +1364,7 @@ static void what_stands_in_its_place_is_named(void **state)
 	struct bed *bed = *state;
 	CLEANUP(free_text) char *below = path_join(bed->path, "ledger.db");
 
-	check_refused(below, "cannot be made"); /* no such folder */
+	check_refused(below, "cannot be created"); /* no such folder */
 	assert_int_equal(mkdir(bed->path, 0700), 0);
 	check_refused(bed->path, "is a folder");
 	assert_int_equal(rmdir(bed->path), 0);
@@ -1652,7 +1652,7 @@ static void child_fills_the_disk(const char *dir)
 	child_wants(store_open(&s, path, &err) == 0, err.msg);
 	fill_disk(filler);
 	int taken = put_until_full(s, 0, &err);
-	child_wants(err.kind == ERR_LOCAL && strstr(err.msg, "the disk is full: make room"),
+	child_wants(err.kind == ERR_LOCAL && strstr(err.msg, "the disk is full: free some space"),
 		    err.msg);
 	child_wants(count_segments(s) == (size_t)taken, "a row is missing or too many");
 	child_wants(store_open(&(struct store *){NULL}, late, &err) < 0, "opened on a full disk");

@@ -350,7 +350,7 @@ static void broken_json(void **state)
 	script_free(&s);
 	put_text("n.jsonl", "{\"text\":\"a\\u0000b\"}\n");
 	assert_int_equal(load("n.jsonl", INPUT_AUTO, &s, &err), -1);
-	assert_true(starts_with(err.msg, "n.jsonl:1: not JSON: a text holds \\u0000"));
+	assert_true(starts_with(err.msg, "n.jsonl:1: not JSON: a string contains \\u0000"));
 }
 
 static void modes(void **state)
@@ -479,15 +479,15 @@ static const struct {
 	{"an option whose value is a word",
 	 "{\"text\":\"a\"}",
 	 {"options", "speed=fast"},
-	 "burst.cfg:3: options: speed is \"fast\"; espeak wants a whole number from 80 to 900"},
+	 "burst.cfg:3: options: speed is \"fast\"; espeak needs a whole number from 80 to 900"},
 	{"an option out of its range",
 	 "{\"text\":\"a\"}",
 	 {"options", "pitch=100"},
-	 "burst.cfg:3: options: pitch is 100; espeak wants a whole number from 0 to 99"},
+	 "burst.cfg:3: options: pitch is 100; espeak needs a whole number from 0 to 99"},
 	{"an option with a fraction",
 	 "{\"text\":\"a\"}",
 	 {"options", "gap=1.5"},
-	 "burst.cfg:3: options: gap is 1.5; espeak wants a whole number from 0 to 1000"},
+	 "burst.cfg:3: options: gap is 1.5; espeak needs a whole number from 0 to 1000"},
 	{"an option that is misspelt",
 	 "{\"text\":\"a\"}",
 	 {"options", "sped=160"},
@@ -505,11 +505,11 @@ static const struct {
 	{"a line's option whose value is a word",
 	 "{\"text\":\"a\",\"options\":{\"speed\":\"fast\"}}",
 	 {"seed", "1"},
-	 "i.jsonl:1: options: speed is \"fast\"; espeak wants a whole number from 80 to 900"},
+	 "i.jsonl:1: options: speed is \"fast\"; espeak needs a whole number from 80 to 900"},
 	{"a line's option that is nothing",
 	 "{\"text\":\"a\",\"options\":{\"speed\":null}}",
 	 {"seed", "1"},
-	 "i.jsonl:1: options: speed is null; espeak wants a whole number from 80 to 900"},
+	 "i.jsonl:1: options: speed is null; espeak needs a whole number from 80 to 900"},
 	{"a line's option that is misspelt",
 	 "{\"text\":\"a\",\"options\":{\"pich\":3}}",
 	 {"seed", "1"},
@@ -643,7 +643,7 @@ static void voice_samples_are_long_enough(void **state)
 				 voices);
 	CLEANUP(free_text)
 	char *shorter = xasprintf("i.jsonl:1: voice \"bertha\": %s/bertha.wav: 5.0 s are too "
-				  "short: chatterbox-turbo wants a voice sample of more than 5 s",
+				  "short: chatterbox-turbo needs a voice sample of more than 5 s",
 				  voices);
 	struct setting settings[] = {{"engine", "chatterbox-turbo"}, {"voices", voices}};
 	struct err err = {0};

@@ -57,10 +57,10 @@ static const struct {
 	{{"qwen3", "{\"text\":\"a\"}", .option = "language=7"},
 	 "burst.cfg:5: options: language is 7; qwen3 has " KNOWN},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "top_k=1.5"},
-	 "burst.cfg:5: options: top_k is 1.5; qwen3 wants a whole number from 0 to 2048"},
+	 "burst.cfg:5: options: top_k is 1.5; qwen3 needs a whole number from 0 to 2048"},
 	{{"qwen3-1.7b", "{\"text\":\"a\"}", .option = "instruct=Sadly, and slowly."}, NULL},
 	{{"qwen3-1.7b", "{\"text\":\"a\"}", .option = "instruct=7"},
-	 "burst.cfg:5: options: instruct is 7; qwen3-1.7b wants a text of at most 500 bytes"},
+	 "burst.cfg:5: options: instruct is 7; qwen3-1.7b needs a string of at most 500 bytes"},
 	{{"qwen3", "{\"text\":\"a\"}", .option = "instruct=Sadly."},
 	 "burst.cfg:5: options: qwen3 has no option \"instruct\"; it has language, temperature, "
 	 "top_k, top_p, repetition_penalty, "
@@ -209,7 +209,7 @@ static void words_travel_with_their_sample(void **state)
 				voices);
 	CLEANUP(free_text)
 	char *shorter = xasprintf("i.jsonl:1: voice \"anna\": %s/anna.wav: 2.5 s are too short: "
-				  "qwen3-clone wants a voice sample of more than 2.9 s",
+				  "qwen3-clone needs a voice sample of more than 2.9 s",
 				  voices);
 	struct asked clone = {"qwen3-clone",
 			      "{\"text\":\"a\",\"voice\":\"anna\"}\n{\"text\":\"b\",\"voice\":"

@@ -132,18 +132,18 @@ static const struct {
 	 "anna.wav: 87.0 % of it is clipped: record it at a lower level, or choose another "
 	 "passage"},
 	{"half a second", half_a_second, "chatterbox",
-	 "anna.wav: 0.5 s are too short: chatterbox wants a voice sample of more than 0.5 s"},
+	 "anna.wav: 0.5 s are too short: chatterbox needs a voice sample of more than 0.5 s"},
 	{"five seconds for Turbo", five_seconds, "chatterbox-turbo",
-	 "anna.wav: 5.0 s are too short: chatterbox-turbo wants a voice sample of more than 5 s"},
+	 "anna.wav: 5.0 s are too short: chatterbox-turbo needs a voice sample of more than 5 s"},
 	{"five seconds", five_seconds, "chatterbox", NULL},
 	{"less than three for Qwen", three_seconds, "qwen3-clone",
-	 "anna.wav: 2.8 s are too short: qwen3-clone wants a voice sample of more than 2.9 s"},
+	 "anna.wav: 2.8 s are too short: qwen3-clone needs a voice sample of more than 2.9 s"},
 	{"forty for Qwen", forty_seconds, "qwen3-1.7b-clone",
-	 "anna.wav: 40.0 s are too long: qwen3-1.7b-clone wants a voice sample of at most 30 s; to "
+	 "anna.wav: 40.0 s are too long: qwen3-1.7b-clone needs a voice sample of at most 30 s; to "
 	 "cut it: ffmpeg -ss 0 -t 30 -i anna.wav cut.wav"},
 	{"forty", forty_seconds, "chatterbox-turbo", NULL},
 	{"three minutes", three_minutes, "chatterbox",
-	 "anna.wav: 180.0 s are too long: chatterbox wants a voice sample of at most 120 s; to cut "
+	 "anna.wav: 180.0 s are too long: chatterbox needs a voice sample of at most 120 s; to cut "
 	 "it: ffmpeg -ss 0 -t 10 -i anna.wav cut.wav"},
 	{"seven", seven_seconds, "qwen3-clone", NULL},
 	{"an ending in capitals", upper_case, "chatterbox", NULL},

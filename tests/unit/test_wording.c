@@ -244,7 +244,7 @@ static void bad_pauses_name_their_line(void **state)
 		const char *text, *message;
 	} rows[] = {
 		{"Fine.\nBad [pause 9] here.\n",
-		 "s.txt:2: \"[pause 9]\" is no pause; write it as in [pause 0.5s], 60 s at most"},
+		 "s.txt:2: \"[pause 9]\" is not a pause; write it like [pause 0.5s], 60 s at most"},
 		{"[pause 2s]\n", "s.txt: there is nothing to speak in it"},
 	};
 	static const struct split_limits limits = {40, 5};

@@ -167,9 +167,9 @@ c_ledger_locked_for_good() {
 	about_to_lock
 	at_work
 	locked
-	lives_on "ledger.db: another process holds it"
+	lives_on "ledger.db: locked by another process"
 	is "$STATUS" 1 "exit status"
-	has first.txt "ledger.db: another process holds it"
+	has first.txt "ledger.db: locked by another process"
 	unlocked
 	goes_on
 }
@@ -179,7 +179,7 @@ c_ledger_locked_from_the_start() {
 	locked
 	burst run --json
 	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt))"
-	has err.txt "ledger.db: another process holds it: try again when that has ended"
+	has err.txt "ledger.db: locked by another process: retry when it has ended"
 	is "$(pods_ever)" 0 "pods that ever were"
 	unlocked
 }
@@ -246,7 +246,7 @@ c_ledger_locked_and_killed() {
 	burst reap --provider "$VENDOR"
 	is "$STATUS" 0 "reap with a locked ledger ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(pods_alive)" "" "pods after it"
-	is "$(grep -c "ledger.db: another process holds it: try again when that has ended" err.txt)" 1 "times that it is said ($(tail -n 4 err.txt | tr '\n' '|'))"
+	is "$(grep -c "ledger.db: locked by another process: retry when it has ended" err.txt)" 1 "times that it is said ($(tail -n 4 err.txt | tr '\n' '|'))"
 	unlocked
 	reaped_as_ever
 	is "$(ledger "select count(*) from pod where state not in ('gone', 'failed')")" 0 "pods that live by the ledger"
@@ -256,14 +256,14 @@ c_ledger_held_and_killed() {
 	at_work
 	killed
 	held_whole
-	found_by_their_marks "ledger.db: another process holds it: try again when that has ended"
+	found_by_their_marks "ledger.db: locked by another process: retry when it has ended"
 	unlocked
 }
 c_ledger_held_and_killed_then_free() {
 	at_work
 	killed
 	held_whole
-	cannot_reap "ledger.db: another process holds it: try again when that has ended"
+	cannot_reap "ledger.db: locked by another process: retry when it has ended"
 	[ -n "$(pods_alive)" ] || complain "no pod was left to be ended"
 	unlocked
 	reaped_as_ever
