@@ -1,11 +1,10 @@
 /* completion.c - completion for three shells, from the command tables. What an argument offers
- * follows from its word: CONFIG and FILE files, DIR folders, RUN POD PROVIDER GPU COMMAND what
- * `burst words` lists, a|b|c these three, all else nothing. */
+ * follows from its word: CONFIG config files, FILE files, DIR folders, RUN POD PROVIDER GPU COMMAND
+ * and some others what `burst words` lists, a|b|c these three, all else nothing. */
 #include "cmd.h"
 
 #include <stdlib.h>
 
-#include "base/gpus.h"
 #include "text.h"
 
 struct shell {
@@ -13,28 +12,58 @@ struct shell {
 	const struct cmd *const *commands;
 };
 
-enum offer_kind { OFFER_NOTHING, OFFER_FILES, OFFER_DIRS, OFFER_LIST, OFFER_CHOICES };
-
-static const struct {
-	const char *word, *list;
-} lists[] = {
-	{"RUN", "runs"}, {"POD", "pods"},         {"PROVIDER", "providers"},
-	{"GPU", "gpus"}, {"COMMAND", "commands"},
+enum offer_kind {
+	OFFER_NOTHING,
+	OFFER_FILES,
+	OFFER_ENDINGS, /* files with one of these endings, and folders */
+	OFFER_DIRS,
+	OFFER_LIST,
+	OFFER_CHOICES
 };
 
-/* list_out: the argument of `burst words`, or the choices with blanks between. */
-static enum offer_kind offered(const char *word, char *out, size_t room)
+/* command NULL: of all commands that have no row of their own. */
+static const struct {
+	const char *word, *command, *list;
+} lists[] = {
+	{"RUN", "attach", "living"},
+	{"RUN", "cancel", "living"},
+	{"RUN", "keep", "living"},
+	{"RUN", NULL, "runs"},
+	{"POD", NULL, "pods"},
+	{"PROVIDER", NULL, "providers"},
+	{"GPU", NULL, "gpus"},
+	{"COMMAND", "help", "commands"},
+	{"NAME", "volume", "volumes"},
+	{"NAME", "schedule", "schedules"},
+	{"CONFIG|REQUEST", NULL, "requests"},
+};
+
+static const char *list_for(const char *command, const char *word)
 {
-	snprintf(out, room, "%s", "");
-	if (starts_with(word, "CONFIG") || !strcmp(word, "FILE"))
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		if (!strcmp(word, lists[i].word) &&
+		    (!lists[i].command || !strcmp(command, lists[i].command)))
+			return lists[i].list;
+	return NULL;
+}
+
+/* out: the argument of `burst words`, or the choices or endings with blanks between. */
+static enum offer_kind offered(const struct cmd *cmd, const char *word, char *out, size_t room)
+{
+	const char *list = list_for(cmd ? cmd->name : "", word);
+
+	snprintf(out, room, "%s", list ? list : "");
+	if (list)
+		return OFFER_LIST;
+	if (starts_with(word, "CONFIG")) {
+		snprintf(out, room, "%s",
+			 strcmp(word, "CONFIG|TEXT") ? "cfg" : "cfg txt md csv tsv jsonl");
+		return OFFER_ENDINGS;
+	}
+	if (!strcmp(word, "FILE"))
 		return OFFER_FILES;
 	if (!strcmp(word, "DIR"))
 		return OFFER_DIRS;
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-		if (!strcmp(word, lists[i].word)) {
-			snprintf(out, room, "%s", lists[i].list);
-			return OFFER_LIST;
-		}
 	if (starts_with(word, "N|")) /* any number */
 		word += 2;
 	else if (!strchr(word, '|'))
@@ -52,12 +81,13 @@ static bool takes(const struct cmd *cmd, const struct opt *common)
 
 /* ---- bash ---- */
 
-static void bash_offer(FILE *to, const char *word)
+static void bash_offer(FILE *to, const struct cmd *cmd, const char *word)
 {
 	char out[120];
 
-	switch (offered(word, out, sizeof(out))) {
+	switch (offered(cmd, word, out, sizeof(out))) {
 	case OFFER_NOTHING: fputs(":", to); break;
+	case OFFER_ENDINGS: fprintf(to, "_burst_files \"$cur\" %s", out); break;
 	case OFFER_FILES: fputs("COMPREPLY=($(compgen -f -- \"$cur\"))", to); break;
 	case OFFER_DIRS: fputs("COMPREPLY=($(compgen -d -- \"$cur\"))", to); break;
 	case OFFER_LIST: fprintf(to, "_burst_list \"$cur\" %s", out); break;
@@ -85,27 +115,46 @@ static void bash_values(FILE *to, const struct cmd *cmd)
 		if (o->letter)
 			fprintf(to, "-%c | ", o->letter);
 		fprintf(to, "--%s) ", o->name);
-		bash_offer(to, o->arg);
+		bash_offer(to, cmd, o->arg);
 		fputs("; return ;;\n", to);
 	}
 	fputs("\t\tesac\n", to);
 }
 
-static void bash_command(FILE *to, const struct cmd *cmd)
+/* Each argument by its place; the last one's offers hold for those behind it. */
+static void bash_arguments(FILE *to, const struct cmd *cmd)
 {
-	char word[60];
+	char word[2][60] = {"", ""};
 	const char *args = cmd->args;
 	int more;
 
+	for (int i = 0; i < 2 && text_arg(word[i], sizeof(word[i]), &args, &more); i++)
+		;
+	fputs("\t\t\t_burst_count \"", to);
+	for (const struct opt *o = cmd->opts; o && o->name; o++) {
+		if (o->arg && !o->optional)
+			fprintf(to, " --%s ", o->name);
+		if (o->arg && !o->optional && o->letter)
+			fprintf(to, " -%c ", o->letter);
+	}
+	fputs("\"\n\t\t\tcase $n in\n\t\t\t0) ", to);
+	bash_offer(to, cmd, word[0]);
+	fputs(" ;;\n\t\t\t*) ", to);
+	bash_offer(to, cmd, word[1]);
+	fputs(" ;;\n\t\t\tesac\n", to);
+}
+
+static void bash_command(FILE *to, const struct cmd *cmd)
+{
 	fprintf(to, "\t%s)\n", cmd->name);
 	if (cmd->opts && cmd->opts->name)
 		bash_values(to, cmd);
 	fputs("\t\tif [[ $cur == -* ]]; then\n\t\t\tCOMPREPLY=($(compgen -W '", to);
 	bash_flags(to, cmd->opts, cmd, false);
 	bash_flags(to, common_opts, cmd, true);
-	fputs("' -- \"$cur\"))\n\t\telse\n\t\t\t", to);
-	bash_offer(to, text_arg(word, sizeof(word), &args, &more) ? word : "");
-	fputs("\n\t\tfi\n\t\t;;\n", to);
+	fputs("' -- \"$cur\"))\n\t\telse\n", to);
+	bash_arguments(to, cmd);
+	fputs("\t\tfi\n\t\t;;\n", to);
 }
 
 static void print_bash(const struct shell *sh)
@@ -118,8 +167,22 @@ static void print_bash(const struct shell *sh)
 	      "\t\t[[ $word == \"$1\"* ]] && COMPREPLY+=(\"$(printf '%q' \"$word\")\")\n"
 	      "\tdone < <(burst words \"$2\" 2>/dev/null)\n"
 	      "}\n"
+	      "_burst_files() { # folders, and files with these endings\n"
+	      "\tlocal IFS=$'\\n' ending\n"
+	      "\tCOMPREPLY=($(compgen -d -- \"$1\"))\n"
+	      "\tfor ending in \"${@:2}\"; do\n"
+	      "\t\tCOMPREPLY+=($(compgen -f -X \"!*.$ending\" -- \"$1\"))\n"
+	      "\tdone\n"
+	      "}\n"
+	      "_burst_count() { # arguments before this one; $1: flags that take a value\n"
+	      "\tn=-1\n"
+	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	      "\t\t[[ ${COMP_WORDS[i]} == -* || $1 == *\" ${COMP_WORDS[i-1]} \"* ]] || n=$((n + "
+	      "1))\n"
+	      "\tdone\n"
+	      "}\n"
 	      "_burst() {\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd= i\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd= i n\n"
 	      "\tCOMPREPLY=()\n"
 	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	      "\t\t[[ ${COMP_WORDS[i]} != -* ]] && { cmd=${COMP_WORDS[i]}; break; }\n"
@@ -152,12 +215,17 @@ static void zsh_text(FILE *to, const char *text)
 	}
 }
 
-static void zsh_action(FILE *to, const char *word)
+static void zsh_action(FILE *to, const struct cmd *cmd, const char *word)
 {
 	char out[120];
 
-	switch (offered(word, out, sizeof(out))) {
+	switch (offered(cmd, word, out, sizeof(out))) {
 	case OFFER_NOTHING: fputs(" ", to); break;
+	case OFFER_ENDINGS:
+		for (char *p = out; (p = strchr(p, ' '));)
+			*p = '|';
+		fprintf(to, "_files -g \"*.(%s)\"", out);
+		break;
 	case OFFER_FILES: fputs("_files", to); break;
 	case OFFER_DIRS: fputs("_files -/", to); break;
 	case OFFER_LIST: fprintf(to, "_burst_list %s", out); break;
@@ -165,7 +233,7 @@ static void zsh_action(FILE *to, const char *word)
 	}
 }
 
-static void zsh_opt(FILE *to, const struct opt *o)
+static void zsh_opt(FILE *to, const struct cmd *cmd, const struct opt *o)
 {
 	if (o->letter)
 		fprintf(to, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s", o->letter, o->name, o->letter,
@@ -183,7 +251,7 @@ static void zsh_opt(FILE *to, const struct opt *o)
 			fputc(':', to);
 		zsh_text(to, o->arg);
 		fputc(':', to);
-		zsh_action(to, o->arg);
+		zsh_action(to, cmd, o->arg);
 	}
 	fputc('\'', to);
 }
@@ -196,15 +264,15 @@ static void zsh_command(FILE *to, const struct cmd *cmd)
 
 	fprintf(to, "\t\t%s)\n\t\t\t_arguments -s", cmd->name);
 	for (const struct opt *o = cmd->opts; o && o->name; o++)
-		zsh_opt(to, o);
+		zsh_opt(to, cmd, o);
 	for (const struct opt *o = common_opts; o->name; o++)
 		if (takes(cmd, o))
-			zsh_opt(to, o);
+			zsh_opt(to, cmd, o);
 	while (text_arg(word, sizeof(word), &args, &more)) {
 		fprintf(to, " \\\n\t\t\t'%s:", more ? "*" : "");
 		zsh_text(to, word);
 		fputc(':', to);
-		zsh_action(to, word);
+		zsh_action(to, cmd, word);
 		fputc('\'', to);
 		if (more)
 			break;
@@ -239,7 +307,7 @@ static void print_zsh(const struct shell *sh)
 	      "\t_arguments -C -A '-*' '--version[show the version]'",
 	      to);
 	for (const struct opt *o = common_opts; o->name; o++)
-		zsh_opt(to, o);
+		zsh_opt(to, NULL, o);
 	fputs(" \\\n\t\t'1:command:->command' '*::argument:->argument' && return\n"
 	      "\tcase $state in\n"
 	      "\tcommand) _describe command commands ;;\n"
@@ -268,12 +336,13 @@ static void fish_text(FILE *to, const char *text)
 	fputc('\'', to);
 }
 
-static void fish_offer(FILE *to, const char *word)
+static void fish_offer(FILE *to, const struct cmd *cmd, const char *word)
 {
 	char out[120];
 
-	switch (offered(word, out, sizeof(out))) {
+	switch (offered(cmd, word, out, sizeof(out))) {
 	case OFFER_NOTHING: break;
+	case OFFER_ENDINGS: fputs(" -k -a '(__fish_complete_suffix .cfg)'", to); break;
 	case OFFER_FILES: fputs(" -F", to); break;
 	case OFFER_DIRS: fputs(" -a '(__fish_complete_directories)'", to); break;
 	case OFFER_LIST: fprintf(to, " -a '(burst words %s 2>/dev/null)'", out); break;
@@ -291,7 +360,7 @@ static void fish_opt(FILE *to, const struct cmd *cmd, const struct opt *o)
 		fprintf(to, " -s %c", o->letter);
 	if (o->arg && !o->optional) {
 		fputs(" -r", to);
-		fish_offer(to, o->arg);
+		fish_offer(to, cmd, o->arg);
 	}
 	fputs(" -d ", to);
 	fish_text(to, o->help);
@@ -301,15 +370,27 @@ static void fish_opt(FILE *to, const struct cmd *cmd, const struct opt *o)
 static void fish_command(FILE *to, const struct cmd *cmd)
 {
 	const char *args = cmd->args;
-	char word[60];
+	char word[60], second[60], choices[120];
 	int more;
 
 	fprintf(to, "complete -c burst -n __fish_use_subcommand -a %s -d ", cmd->name);
 	fish_text(to, cmd->summary);
 	fputc('\n', to);
 	if (text_arg(word, sizeof(word), &args, &more)) {
-		fprintf(to, "complete -c burst -n '__fish_seen_subcommand_from %s'", cmd->name);
-		fish_offer(to, word);
+		bool first = offered(cmd, word, choices, sizeof(choices)) == OFFER_CHOICES &&
+			     text_arg(second, sizeof(second), &args, &more);
+		fprintf(to, "complete -c burst -n '__fish_seen_subcommand_from %s", cmd->name);
+		if (first)
+			fprintf(to, "; and not __fish_seen_subcommand_from %s", choices);
+		fputc('\'', to);
+		fish_offer(to, cmd, word);
+		if (first) {
+			fprintf(to,
+				"\ncomplete -c burst -n '__fish_seen_subcommand_from %s; and "
+				"__fish_seen_subcommand_from %s'",
+				cmd->name, choices);
+			fish_offer(to, cmd, second);
+		}
 		fputc('\n', to);
 	}
 	for (const struct opt *o = cmd->opts; o && o->name; o++)
@@ -360,75 +441,4 @@ const struct cmd cmd_completion = {
 		   "fish: burst completion fish > ~/.config/fish/completions/burst.fish",
 	.group = CMD_GROUP_SETUP,
 	.run = run,
-};
-
-/* ---- what there is to offer ---- */
-
-static int list_runs(const struct cmd_context *ctx, struct err *err)
-{
-	struct run_row *rows;
-	size_t count;
-
-	if (store_runs(ctx->store, NULL, false, 50, &rows, &count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		puts(rows[i].id);
-	free(rows);
-	return 0;
-}
-
-static int list_pods(const struct cmd_context *ctx, struct err *err)
-{
-	struct pod_row *rows;
-	size_t count;
-
-	if (store_pods(ctx->store, NULL, true, &rows, &count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		puts(pod_row_called(&rows[i]));
-	free(rows);
-	return 0;
-}
-
-static void list_gpus(void)
-{
-	size_t count;
-	const struct gpu *gpus = gpu_catalog(&count);
-
-	for (size_t i = 0; i < count; i++)
-		puts(gpus[i].name);
-	puts("none");
-	puts("auto");
-}
-
-static int run_words(struct cmd_context *ctx, struct err *err)
-{
-	const char *what = ctx->args[0];
-	int result = 0;
-
-	if (!strcmp(what, "runs"))
-		result = list_runs(ctx, err);
-	else if (!strcmp(what, "pods"))
-		result = list_pods(ctx, err);
-	else if (!strcmp(what, "gpus"))
-		list_gpus();
-	else if (!strcmp(what, "providers"))
-		for (const struct provider_ops *const *p = provider_registry; *p; p++)
-			puts((*p)->name);
-	else if (!strcmp(what, "commands"))
-		for (const struct cmd *const *c = ctx->commands; *c; c++)
-			if (!(*c)->hidden)
-				puts((*c)->name);
-	return result < 0 ? -1 : cmd_flush(err);
-}
-
-const struct cmd cmd_words = {
-	.name = "words",
-	.args = "runs|pods|gpus|providers|commands",
-	.min_args = 1,
-	.max_args = 1,
-	.summary = "list what completion may offer",
-	.needs = NEED_LEDGER,
-	.hidden = true,
-	.run = run_words,
 };

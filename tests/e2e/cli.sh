@@ -132,9 +132,11 @@ source ./bash-completion
 ask() { COMP_WORDS=("$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _burst; printf '%s\n' "${COMPREPLY[@]}"; }
 PATH=$1:$PATH
 ask burst le; ask burst ledger --mo; ask burst completion z; ask burst -q hel; ask burst help compl
+ask burst volume r; ask burst plan bi; ask burst plan -p local my.
 END
+	touch my.cfg my.c
 	bash ask.bash "$work/bin" >out 2>err || fail "asking bash"
-	printf 'ledger\n--most\nzsh\nhelp\ncompletion\n' | cmp -s - out || fail "bash completes: $(tr '\n' ' ' <out)"
+	printf 'ledger\n--most\nzsh\nhelp\ncompletion\nrm\nbin\nmy.cfg\n' | cmp -s - out || fail "bash completes: $(tr '\n' ' ' <out)"
 fi
 if command -v fish >/dev/null; then
 	"$burst" completion fish >completion.fish

@@ -1376,6 +1376,26 @@ t_completion_and_help() {
 	burst help fetch
 	has out.txt "usage: burst fetch RUN"
 }
+offers() { # offers WORD...: what bash completes behind `burst`
+	PATH=$(dirname "$BURST"):$PATH bash -c 'source <(burst completion bash)
+		COMP_WORDS=(burst "$@") COMP_CWORD=$# COMPREPLY=(); _burst; echo "${COMPREPLY[*]}"' - "$@"
+}
+t_completion_offers_what_there_is() {
+	script_lines 1
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	RUN=$(ledger "select id from run")
+	is "$(offers volume rm '')" v "volumes to remove"
+	is "$(offers logs '')" "$RUN" "runs with a log"
+	is "$(offers attach '')" "" "runs to attach to, when none lives"
+	ledger "update run set status = 'running'"
+	is "$(offers attach '') $(offers cancel '')" "$RUN $RUN" "living runs"
+	burst submit --quiet 1h
+	is "$(offers queue rm '')" "$(ledger "select id from request")" "requests to remove"
+	burst queue rm "$(ledger "select id from request")"
+	ledger "update run set status = 'done'"
+}
 
 t_a_job_in_another_folder() { # its outputs are beside its config where that does not say where, also when it is resumed from elsewhere
 	mkdir project
