@@ -167,6 +167,27 @@ def check_links():
                 complain(f"{path} uses {name}() of {owner[name]}: {layer(path)} may not know {layer(owner[name])}")
 
 
+def check_agent_circles():
+    """Modules of the agent (x.c and x.h) need each other in one direction alone."""
+    needs = {}
+    for path in git_files("jobs/agent/*.c", "jobs/agent/*.h"):
+        name = os.path.basename(path)[:-2]
+        quoted = {include[:-2] for kind, include in INCLUDE.findall(read(path)) if kind == '"' and "/" not in include}
+        needs.setdefault(name, set()).update(quoted - {name})
+    done = set()
+
+    def visit(name, way):
+        if name in way:
+            complain(f"jobs/agent: a circle of includes: {' -> '.join(way[way.index(name):] + [name])}")
+        elif name not in done:
+            for other in sorted(needs.get(name, ())):
+                visit(other, way + [name])
+            done.add(name)
+
+    for name in sorted(needs):
+        visit(name, [])
+
+
 def check_openings():
     """Every C file opens with "NAME - what it is for"."""
     for path in git_files("*.c", "*.h"):
@@ -357,6 +378,7 @@ def main():
     os.chdir(ROOT)
     check_includes()
     check_links()
+    check_agent_circles()
     check_openings()
     check_top_level()
     check_pages()
