@@ -22,6 +22,7 @@
 #   durations, money, numbers, names of GPUs and voices, paths, base64, JSON, what is shown (base/, config/value)    text
 #   burst.cfg (config/)                                                                                              config
 #   credential files (config/toml)                                                                                   toml
+#   image progress in a pod's log (engine/pull)                                                                      pull
 #   scripts: text, JSON lines, CSV, TSV, Markdown, and their splitting (jobs/tts)                                    input
 #   manifests of earlier runs, WAV files that came (jobs/manifest, jobs/tts/wav)                                     input
 #   the ledger: any rows, changed bytes (store/, engine/past, what shows them in cmd/)                               ledger
@@ -244,6 +245,10 @@ seeds_pod() {
 	# handed over; what else it may say
 	printf '\24\0B\n%s\n%s\n{"n":2,"t":6,"ev":"mode","mode":"detached"}\n%s\n{"n":20,"t":7,"ev":"synced","turn":1,"ok":true}\n{"n":21,"t":7,"ev":"revoked","ids":["f-1","f-2"]}\n{"ev":"switch","switch":"bad http 403"}\n{"n":22,"t":8,"ev":"batch","id":"f-1","state":"retry","reason":"oom"}\n{"ev":"usage","gpu":5}\n{"n":23,"t":9,"ev":"segment","id":"q1","ok":false,"reason":"poison","error":"x"}\n{"n":24,"t":9,"ev":"segment","id":"q2","ok":false,"reason":"mismatch","error":"x"}\n{"n":25,"t":9,"ev":"fatal","error":"full"}\nU\nT6\n' \
 		"$pod_hello" "$pod_ready" "$files" | seed pod
+}
+seeds_pull() {
+	printf 'pulling image a/b:1\npulling: 41.7 %%\n' | seed pull
+	printf '3f4a: Downloading [==>  ]  10MB/40MB\n3f4a: Pull complete\n77aa: Extracting [>  ] 30kB/60MiB\nimage a/b:1 pulled\n' | seed pull
 }
 seeds_receive() {
 	printf '\0b/c.wav\na\144a\144f\0' | seed receive
