@@ -193,7 +193,7 @@ int quick_from_words(struct cmd_context *ctx, struct err *err)
 
 	if (ctx->command && !ctx->command_count)
 		return err_set(err, ERR_USAGE,
-			       "%s: behind \"--\" it wants a command, as in `burst %s -- ffmpeg -i "
+			       "%s: give a command after \"--\", like `burst %s -- ffmpeg -i "
 			       "in.mp4 out.mp3`",
 			       ctx->cmd->name, ctx->cmd->name);
 	if (ctx->command && word)
@@ -242,7 +242,7 @@ static int save(const struct cmd_context *ctx, const struct str *text, struct er
 
 	if (path_exists(path))
 		return err_set(err, ERR_USAGE,
-			       "%s is there already and was not changed: save under another name "
+			       "%s already exists and was not changed: save under another name "
 			       "with --save=NAME.cfg",
 			       path);
 	if (path_write(path, str_text(text), text->len, 0644, err) < 0)

@@ -101,8 +101,8 @@ static bool claim_id(struct script *s, const struct script_item *item, size_t in
 		return true;
 	}
 	const struct script_item *first = &s->items[json_integer_value(other)];
-	script_complain(s, item->source, item->line, "id \"%s\" is there already (%s:%zu)",
-			item->id, first->source, first->line);
+	script_complain(s, item->source, item->line, "id \"%s\" already exists (%s:%zu)", item->id,
+			first->source, first->line);
 	return false;
 }
 

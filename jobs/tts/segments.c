@@ -276,7 +276,7 @@ static int id_is_free(const struct script *script, const struct script_item *ite
 		if (other)
 			return err_set(err, ERR_CONFIG,
 				       "%s:%zu: this text is cut into pieces, and the id of one, "
-				       "\"%s\", is there already "
+				       "\"%s\", already exists "
 				       "(line %zu)",
 				       item->source, item->line, id,
 				       script->items[json_integer_value(other)].line);

@@ -24,7 +24,7 @@ TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16
 
 
 class BadFile(OSError):
-    """This is no file of weights, or it was cut off."""
+    """This is not a file of weights, or it was cut off."""
 
 
 def read_block(fd: int, view: memoryview, at: int) -> None:
@@ -64,7 +64,7 @@ class Reader:
         try:
             return parse(self.data(path))
         except (ValueError, KeyError, TypeError, BadFile) as error:
-            raise BadFile(f"{path} is no file of weights: {error}") from error
+            raise BadFile(f"{path} is not a file of weights: {error}") from error
 
     def close(self) -> None:
         self.pool.shutdown()
@@ -118,7 +118,7 @@ def parse(data: bytearray) -> dict[str, Any]:
         raise BadFile("its header does not fit")
     header, body = json.loads(bytes(data[8:8 + length])), 8 + length
     if not isinstance(header, dict):
-        raise BadFile("its header is no list of tensors")
+        raise BadFile("its header is not a list of tensors")
     tensors = {}
     for name, about in header.items():
         if name == "__metadata__":

@@ -78,7 +78,7 @@ wrong_inputs() {
 		job|join = { loudness = 3; };|2|burst.cfg:4: loudness must be from -70 to -5
 		job|input_mode = "words";|2|burst.cfg:4: input_mode must be
 		job|env = ["A=1"];|2|burst.cfg:4: job.env: "A=1" is not the name of a variable
-		script|{"text":"One.","options":{"speed":"fast"}}|2|script.jsonl:3: options: speed is "fast"; espeak wants
+		script|{"text":"One.","options":{"speed":"fast"}}|2|script.jsonl:3: options: speed is "fast"; espeak needs
 		script|{"text":"One.","options":{"pitch":120}}|2|script.jsonl:3: options: pitch is 120; espeak needs a whole number from 0 to 99
 		script|{"text":"One.","options":{"sped":3}}|2|script.jsonl:3: options: espeak has no option "sped", did you mean "speed"?
 		script|{"text":"One.","options":["speed"]}|2|script.jsonl:3: "options" must be an object
@@ -93,13 +93,13 @@ wrong_inputs() {
 		top|pod = { cpu = 1000; };|2|burst.cfg:6: pod.cpu = 1000: this machine has
 		job|vram_gb = 24;|2|burst.cfg:4: the job needs a GPU with 24 GB of memory, and pods on this machine have no GPU: see providers.local.gpu
 		local|boot_dealy = "1s";|2|burst.cfg:5: unknown key "providers.local.boot_dealy", did you mean "boot_delay"?
-		local|isolation = "none";|2|burst.cfg:5: providers.local.isolation is taken from your own
+		local|isolation = "none";|2|burst.cfg:5: providers.local.isolation is allowed only in your own
 		local|preempt = "never";|2|burst.cfg:5: preempt = "never": must be "spot" or "all"
-		local|preempt = "never"; capacity = -1; isolation = "auto";|2|burst.cfg:5: preempt = "never";burst.cfg:5: capacity must not;burst.cfg:5: providers.local.isolation is taken
+		local|preempt = "never"; capacity = -1; isolation = "auto";|2|burst.cfg:5: preempt = "never";burst.cfg:5: capacity must not;burst.cfg:5: providers.local.isolation is allowed only
 		top|gpu = "none"; spot = true; pod = { cpu = 1000; memory_gb = 60000; };|2|burst.cfg:6: spot = true;burst.cfg:6: pod.cpu = 1000;burst.cfg:6: pod.memory_gb = 60000
 		top|pods = "many";|2|burst.cfg:6: pods must be a whole number, like 2, or "auto"; found the string "many"
-		top|gpu = ["auto", "none"];|2|burst.cfg:6: gpu: "auto" stands alone
-		flags|--gpu auto,none|2|--gpu: "auto" stands alone
+		top|gpu = ["auto", "none"];|2|burst.cfg:6: gpu: "auto" cannot be combined
+		flags|--gpu auto,none|2|--gpu: "auto" cannot be combined
 		top|goal = "speed";|2|burst.cfg:6: goal = "speed": it must be
 		top|goal = "balanced"; deadline = "soon";|2|burst.cfg:6: goal = "balanced" needs value_of_time;burst.cfg:6: deadline = "soon": it must be a duration
 		top|deadline = "0s";|2|burst.cfg:6: deadline = "0s": it must be longer than 0

@@ -75,7 +75,7 @@ t_saved_it_does_the_same() {
 	has err.txt "nothing rented"
 	burst run book.md --save
 	is "$STATUS" 2 "a second --save"
-	has err.txt "burst.cfg is there already and was not changed"
+	has err.txt "burst.cfg already exists and was not changed"
 	has err.txt "--save=NAME.cfg"
 	burst plan --save=sum.cfg -- wc -l book.md
 	is "$STATUS" 2 "exit status of a plan for a command that never ran"
@@ -156,7 +156,7 @@ t_what_cannot_be_a_job() {
 	}
 	book book.md
 	refused "nowhere.md: No such file or directory" nowhere.md
-	refused 'behind "--" it wants a command' --
+	refused 'give a command after "--"' --
 	refused 'give either "book.md" or, behind "--", a command' book.md -- true
 	refused 'the command behind "--" is empty' -- ' '
 	refused "--save is for a run without a burst.cfg" --save burst.cfg

@@ -245,10 +245,10 @@ static const struct {
 	{"duplicate ids", "b.jsonl",
 	 "{\"id\":\"x\",\"text\":\"a\"}\n{\"id\":\"y\",\"text\":\"b\"}\n{\"id\":\"x\",\"text\":"
 	 "\"c\"}\n",
-	 "b.jsonl:3: id \"x\" is there already (b.jsonl:1)"},
+	 "b.jsonl:3: id \"x\" already exists (b.jsonl:1)"},
 	{"a made id that is taken", "b.jsonl",
 	 "{\"id\":\"002\",\"text\":\"a\"}\n{\"text\":\"b\"}\n",
-	 "b.jsonl:2: id \"002\" is there already (b.jsonl:1)"},
+	 "b.jsonl:2: id \"002\" already exists (b.jsonl:1)"},
 	{"an id with a folder", "b.jsonl", "{\"id\":\"../x\",\"text\":\"a\"}",
 	 "b.jsonl:1: id \"../x\" cannot name a file: it is not a regular file name"},
 	{"an id that hides", "b.jsonl", "{\"id\":\".x\",\"text\":\"a\"}",
@@ -303,7 +303,7 @@ static const struct {
 	{"the line of a later row", "b.csv", "id,text\nx,\"One\n\n\"\ny,\n",
 	 "b.csv:5: the text is empty"},
 	{"duplicate ids in CSV", "b.csv", "id,text\nx,One\nx,Two\n",
-	 "b.csv:3: id \"x\" is there already (b.csv:2)"},
+	 "b.csv:3: id \"x\" already exists (b.csv:2)"},
 	{"a seed in CSV", "b.csv", "text,seed\nOne,x\n",
 	 "b.csv:2: seed must be a whole number from 0 to 2147483647"},
 	{"options in CSV", "b.csv", "text,options\nOne,x\n",
@@ -866,7 +866,7 @@ static void long_texts(void **state)
 			    "{\"id\":\"q-2\",\"text\":\"Short.\"}\n");
 	assert_null(load_job("l.jsonl", settings, 1, &err));
 	assert_string_equal(err.msg, "l.jsonl:1: this text is cut into pieces, and the id of one, "
-				     "\"q-2\", is there already (line 2)");
+				     "\"q-2\", already exists (line 2)");
 }
 
 static void needs_of_espeak(void **state)

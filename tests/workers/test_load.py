@@ -110,7 +110,7 @@ class Loading(unittest.TestCase):
         os.unlink(path)
         with open(path, "wb") as f:
             f.write(data[:-5])
-        with self.assertRaisesRegex(burst_read.BadFile, "ve.safetensors is no file of weights: .* does not fit"):
+        with self.assertRaisesRegex(burst_read.BadFile, "ve.safetensors is not a file of weights: .* does not fit"):
             load(self.folder, self.turbo, torch.float32)
 
     def test_a_file_that_lacks_a_tensor(self) -> None:
