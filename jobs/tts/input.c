@@ -278,13 +278,19 @@ static int read_member(struct script *s, const char *dir, const char *dir_name, 
 	return 0;
 }
 
+static int no_input(const char *name, struct err *err)
+{
+	err_set(err, ERR_CONFIG, "job.input: %s: %s", name, strerror(errno));
+	return err_about(err, "job.input");
+}
+
 static int read_folder(struct script *s, const char *path, const char *name, struct err *err)
 {
 	struct dirent **entries;
 	int count = scandir(path, &entries, is_text_file, bytewise), result = 0;
 
 	if (count < 0)
-		return err_set(err, ERR_CONFIG, "input: %s: %s", name, strerror(errno));
+		return no_input(name, err);
 	for (int i = 0; i < count; i++) {
 		if (result == 0)
 			result = read_member(s, path, name, entries[i]->d_name, err);
@@ -302,7 +308,7 @@ int script_load(struct script *s, const char *path, const char *name, enum input
 	struct stat st;
 
 	if (stat(path, &st) < 0)
-		return err_set(err, ERR_CONFIG, "input: %s: %s", name, strerror(errno));
+		return no_input(name, err);
 	if ((S_ISDIR(st.st_mode) ? read_folder(s, path, name, err)
 				 : read_file(s, path, name, mode, err)) < 0)
 		return -1;

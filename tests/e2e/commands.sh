@@ -1261,7 +1261,7 @@ t_doctor() {
 	config
 	burst doctor
 	is "$STATUS" 1 "exit status without the script"
-	has out.txt "bad  input: script.jsonl: No such file"
+	has out.txt "job.input: script.jsonl: No such file"
 	script_lines 2
 	burst doctor
 	is "$STATUS" 0 "doctor ($(grep bad out.txt))"

@@ -389,7 +389,7 @@ static void folders(void **state)
 	assert_int_equal(load("none", INPUT_AUTO, &none, &err), -1);
 	assert_string_equal(err.msg, "none: no .txt file is in this folder");
 	assert_int_equal(load("absent.txt", INPUT_AUTO, &none, &err), -1);
-	assert_string_equal(err.msg, "input: absent.txt: No such file or directory");
+	assert_string_equal(err.msg, "job.input: absent.txt: No such file or directory");
 }
 
 static void extras_are_kept(void **state)
