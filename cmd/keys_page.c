@@ -154,7 +154,7 @@ static const char cloud_example[] =
 	"};\n";
 
 static const char command_example[] = "provider = [\"runpod\"];\n"
-				      "gpu      = [\"none\"];\n"
+				      "gpu      = [\"RTX 4090\"];\n"
 				      "code     = { path = \".\"; };\n"
 				      "job = {\n"
 				      "    type    = \"command\";\n"
@@ -176,7 +176,7 @@ static void examples(FILE *to)
 		{"Speech on this machine:", local_example},
 		{"Speech by a neural voice on a rented GPU, with a volume that keeps its weights:",
 		 cloud_example},
-		{"A command on a rented pod without a GPU:", command_example},
+		{"A command on a rented GPU:", command_example},
 		{"Your own file, ~/.config/burst/burst.cfg:", own_example},
 	};
 

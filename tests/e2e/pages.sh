@@ -147,6 +147,39 @@ t_readme_has_the_figures_of_its_plan() { # by priors and list prices; a prior th
 	expects "a book of 400,000 characters"
 }
 
+examples_of() { # examples_of PAGE: each example of a man page, in examples/N
+	mkdir -p examples
+	"$BURST" help $1 --man | awk '/^\.nf$/ { on = 1; n++; next } /^\.fi$/ { on = 0 } on { gsub(/\\-/, "-"); print >"examples/" n }'
+}
+t_examples_of_the_manual_work() {
+	local file line count=0
+	export XDG_CONFIG_HOME=$T/own HOME=$T/home
+	mkdir -p own/burst home
+	inputs
+	examples_of burst.cfg
+	for file in examples/*; do
+		if grep -q '^job *=' "$file"; then
+			rm -f own/burst/burst.cfg
+			cp "$file" burst.cfg
+		else
+			base_config /dev/null >burst.cfg
+			cp "$file" own/burst/burst.cfg
+		fi
+		plan_accepts "burst.cfg(5), example ${file#*/}"
+		count=$((count + 1))
+	done
+	[ "$count" -ge 4 ] || complain "only $count examples of burst.cfg(5)"
+	rm -r examples
+	examples_of ""
+	count=0
+	while read -r _ line; do
+		count=$((count + 1))
+		# shellcheck disable=SC2086
+		"$BURST" $line --help >help.txt 2>&1 </dev/null || complain "burst(1): burst $line: $(tail -n 1 help.txt)"
+	done < <(cat examples/*)
+	[ "$count" -ge 9 ] || complain "only $count commands in burst(1)"
+}
+
 t_keys_of_ones_own_file_are_accepted() {
 	local file where name
 	export XDG_CONFIG_HOME=$T/own HOME=$T/home
