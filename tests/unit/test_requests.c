@@ -165,7 +165,8 @@ static void names(void **state)
 	(void)state;
 	assert_int_equal(requests_remove(s, "q", false, T0, &out, &err), -1);
 	assert_int_equal(err.kind, ERR_USAGE);
-	assert_int_equal(requests_remove(s, "x", false, T0, &out, &err), -1);
+	/* no id has a vowel */
+	assert_int_equal(requests_remove(s, "a", false, T0, &out, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	ok(requests_remove(s, first.id, false, T0, &out, &err), &err);
 	assert_int_equal(requests_remove(s, first.id, false, T0, &out, &err), -1);
