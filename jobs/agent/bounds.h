@@ -8,8 +8,10 @@ enum {
 	CLIENTS_MAX = 8,
 	SLICE = 1 << 20, /* bytes hashed or copied between two looks at the descriptors */
 	PATH_BYTES_MAX = 4096,
-	WORKER_UID = 61001, /* where the agent may: who workers and commands are, */
-	SETUP_UID = 61002,  /* ... and who a job's setup is: what it leaves no worker can change */
+	/* Where the agent is root: the user of workers and commands, and that of a job's setup, so
+	 * that no worker can change what the setup leaves. */
+	WORKER_UID = 61001,
+	SETUP_UID = 61002,
 	GROUPS_MAX = 16,
 	ALIVE_MS = 5 * 1000,
 	START_CHECK_S = 3600,

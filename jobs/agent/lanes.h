@@ -1,11 +1,10 @@
-/* lanes.h - one stream over several connections. Each carries frames: the frame's number in the
- * stream (8 bytes, big-endian), its length (4 bytes), its bytes; on one lane numbers only rise. The
- * length's first bit says that the bytes are zstd's; frames in a row that are make zstd frames that
- * are whole. A frame without bytes is the stream's end.
+/* lanes.h - one stream over several connections. Each lane carries frames: the frame's number in
+ * the stream (8 bytes, big-endian), its length (4 bytes), its bytes. On one lane numbers only rise.
+ * The length's first bit says that the bytes are packed by zstd; packed frames in a row form whole
+ * zstd frames. A frame without bytes ends the stream.
  *
- * What comes before its turn is read all the same and kept, up to LANE_ROOM for each lane: an sshd
- * whose window is full of what nobody reads spends its time moving it about, and that of lanes that
- * could go on with it. */
+ * A lane is read ahead of its turn, up to LANE_ROOM. Otherwise its sshd, whose window is full,
+ * would spend its time on moving that window, and take time from the lanes that could go on. */
 #ifndef BURST_JOBS_AGENT_LANES_H
 #define BURST_JOBS_AGENT_LANES_H
 
@@ -14,14 +13,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Lanes: one stream over several connections. Each carries frames: the frame's number in the stream
- * (8 bytes, big-endian), its length (4 bytes), its bytes; on one lane numbers only rise. The
- * length's first bit says that the bytes are zstd's; frames in a row that are make zstd frames that
- * are whole. A frame without bytes is the stream's end.
- *
- * What comes before its turn is read all the same and kept, up to LANE_ROOM for each lane: an sshd
- * whose window is full of what nobody reads spends its time moving it about, and that of lanes that
- * could go on with it. */
 enum {
 	LANES_MAX = 16,
 	FRAME_HEAD = 12,

@@ -17,7 +17,7 @@ struct moving {
 	int from, to;
 	/* shared with the other processes: filled in; NULL: files must be as listed */
 	char (*hashes)[65];
-	uid_t owner; /* of all files of `from`; 0: whoever it is */
+	uid_t owner; /* of all files of `from`; 0: any */
 	int mine, of;
 	char *parent; /* whose folders are open */
 	int from_dir, to_dir;

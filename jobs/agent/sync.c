@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 
 #include "base/str.h"
 #include "events.h"

@@ -6,14 +6,18 @@
 
 #include "agent.h"
 
-/* Nobody watches: true once all that there is outlives the pod. What fails is tried again for a
- * while, since work of hours may be at stake; a volume that keeps nothing by then is the end of
- * this pod's work. */
+/* For a pod without a client. True once everything is durable. A failed sync is retried for
+ * SYNC_PATIENCE_MS, since hours of work may be at stake; then fatal() ends the pod's work. Blocks
+ * while the volume syncs. */
 bool sync_alone(struct agent *a);
+
+/* Syncs, then asks the start script to end the pod. The first call counts. */
 void end_pod(struct agent *a, const char *reason);
+
+/* Syncs in a child, since the pod has more to do. `turn` is the client's number for it. */
 void sync_start(struct agent *a, int turn);
 
-/* A volume may take its time, and the pod has more to do. */
+/* That child has exited with `status`, as waitpid() gives it. */
 void sync_ended(struct agent *a, int status);
 
 #endif

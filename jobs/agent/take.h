@@ -25,8 +25,8 @@ enum taken tree_take(int root, const char *path, const char *id, int to, const c
 enum taken tree_compare(int root, const char *path, const char *id);
 
 /* Puts a folder of the container's disk onto the volume, as `name` (NULL: its id) of `under`.
- * Whoever filled it may have put hard links to files there that only the agent can read: with an
- * `owner` all files have to be its own. With `no_archive`, WHY_MAX bytes, an archive lies in it, or
+ * A script may have put hard links there, to files that only the agent can read: with an `owner`,
+ * every file must belong to it. With `no_archive`, WHY_MAX bytes, an archive lies in it, or
  * that says why not. -1: errno, *bad: on what. */
 int tree_keep(int from, uid_t owner, int root, const char *under, const char *name, char id[65],
 	      char bad[PATH_BYTES_MAX], char *no_archive);

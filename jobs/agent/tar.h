@@ -15,8 +15,8 @@ enum { TAR_BLOCK = 512, DELETE_LIST_MAX = 64 << 20 };
 
 struct tar {
 	int fd;
-	struct lanes *lanes; /* what is read comes from there; NULL: from fd */
-	pid_t merging;       /* ... by way of this child; 0: none */
+	struct lanes *lanes; /* the source; NULL: fd */
+	pid_t merging;       /* the child that merges the lanes into fd; 0: none */
 	char *bytes, *room;  /* what was read and not yet taken; where fd is read to */
 	size_t have, at;
 	char *path, *link; /* of the entry at hand; from an extended header before it, or its own */
@@ -25,7 +25,7 @@ struct tar {
 	int mode;
 	char type;
 	int root;                /* the folder that is being built */
-	struct listing *listing; /* of what it holds; NULL: nobody wants to know */
+	struct listing *listing; /* of what it holds; NULL: none is wanted */
 	char *parent_path;       /* the folder of the last entry, kept open */
 	int parent;
 	long files;

@@ -51,8 +51,8 @@ void look_for_quiet(struct agent *a)
 	}
 }
 
-/* Nobody watches: hold the lease while something moves, and end the pod when all is done and
- * durable. */
+/* Without a client, the agent renews the lease while work is running, and ends the pod once all
+ * work is done and durable. */
 static void look_detached(struct agent *a)
 {
 	bool running = running_something(a);

@@ -243,8 +243,8 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 	if (args->base &&
 	    (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
 		return EXIT_NO_BASE;
-	/* sessions of our sshd have no more than two folders in their environment; on a volume that
-	 * several pods build on at once, a number of a process names nobody */
+	/* Several pods may build on one volume at once, so a process id is not unique there. It is
+	 * read from the file, because sshd passes only two folders to its sessions. */
 	const char *attempt = env_get(&place->env, "BURST_ATTEMPT", "");
 	char *temp = xasprintf(".%s.%.20s.%d", args->id, attempt, getpid());
 	struct tar t = {0};

@@ -105,9 +105,9 @@ int agent_ls(const char *path)
 	return failed;
 }
 
-/* A tree or an environment goes from under its name before anything in it does: whoever meets the
- * name finds it whole. What is left when this is interrupted has the name of something half built,
- * and goes with such. */
+/* Renames a tree or an environment before it removes its contents: under its own name it is always
+ * whole. If this is interrupted, the rest has the name of a half-built tree and is removed with
+ * those. */
 static int remove_whole(int dir, const char *path, const char *name)
 {
 	struct stat st;
