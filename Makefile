@@ -17,7 +17,7 @@
 ##   make lint            check includes, layout, warnings, scripts and pages
 ##   make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]     search with each fuzzer
 ##   make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]     simulate random schedules, then kill clients, fill disks, inject faults
-##   make bench [BENCH="job load"]    measure, each beside a peer. Only when named: load, billed, dispatch, learning, voices, weights
+##   make bench [BENCH="job load"]    measure, each beside a peer. Only when named: load, billed, dispatch, learning, pooled, voices, weights
 ## Change it
 ##   make format          lay out all C files as .clang-format says
 ##   make pages           write the tables of keys in config/README.md

@@ -178,6 +178,14 @@ static void reuse(struct launch *l, struct pod_row *pod)
 		 pod_row_called(pod), pod->handed_from);
 }
 
+/* The last that was kept first: those that fewer runs need are released the sooner. */
+static int by_kept(const void *a, const void *b)
+{
+	int64_t x = ((const struct pod_row *)a)->kept_ms, y = ((const struct pod_row *)b)->kept_ms;
+
+	return x > y ? -1 : x < y;
+}
+
 void keep_reuse(struct launch *l)
 {
 	struct pod_row *pods = NULL;
@@ -186,6 +194,8 @@ void keep_reuse(struct launch *l)
 
 	if (store_pods(l->ctx->store, NULL, true, &pods, &count, NULL) < 0)
 		return;
+	if (count)
+		qsort(pods, count, sizeof(*pods), by_kept);
 	for (size_t i = 0; i < count && wanted > 0; i++)
 		if (is_of_use(l, &pods[i], clock_wall_ms())) {
 			size_t before = l->setup.adopt_count;

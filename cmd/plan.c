@@ -11,6 +11,7 @@
 #include "caps.h"
 #include "engine/caller.h"
 #include "engine/past.h"
+#include "keep.h"
 #include "launch.h"
 #include "output.h"
 #include "plan_parts.h"
@@ -361,6 +362,27 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 		       c.stale, c.stale == 1 ? "" : "s", c.stale == 1 ? "it" : "them");
 }
 
+/* What keep_warm may cost beside the plan. Of "auto", which follows the cold start that is
+ * measured, what is billed beside rendering stands for it. */
+static void say_kept(const struct launch *l, const struct estimate *e, const struct plan *pick)
+{
+	int64_t ms = keep_warm_ms(l->ctx->config);
+	bool by_start = ms == KEEP_WARM_AUTO;
+	char time[24], money[32];
+
+	if (by_start)
+		ms = (int64_t)(MAX(pick->billed_s - pick->work_s, 0.0) * 1000 / MAX(pick->pods, 1));
+	if (ms <= 0)
+		return;
+	plan_say(stdout, 2,
+		 "keep_warm: afterwards each pod waits for the next run, for %s%s: at most %s more "
+		 "for each, within the caps",
+		 by_start ? "as long as its cold start took, about " : "at most ",
+		 duration_show(time, sizeof(time), ms),
+		 money_show(money, sizeof(money),
+			    money_for((int64_t)(e->machines[pick->machine].price_h * 1e6), ms)));
+}
+
 /* caps: over runs; NULL: offers that are compared, not rented. */
 static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		     const struct plan_words *words, const struct caps *caps, struct err *err)
@@ -403,6 +425,8 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		if (better.found)
 			plan_say(stdout, 2, "better: %s", better.line);
 	}
+	if (!ctx->json && caps && e.open && verdict != PLAN_NOTHING_FITS)
+		say_kept(l, &e, &pick);
 	if (!ctx->json)
 		caps_show(stdout, caps);
 	fflush(stdout); /* what stands in its way comes last */

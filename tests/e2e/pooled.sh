@@ -94,6 +94,20 @@ t_auto_keeps_no_longer_than_a_cold_start() {
 	[ "$kept" -gt 0 ] && [ "$kept" -le "$cold" ] || complain "kept for $kept ms after a cold start of $cold ms"
 }
 
+t_the_plan_says_what_is_kept() {
+	job_in one 2 'keep_warm = "5m";'
+	burst plan one/burst.cfg
+	is "$STATUS" 0 "plan ($(cat err.txt))"
+	has out.txt 'for at most 5m00s: at most $0.0575 more for each'
+	sed -i 's/"5m"/"auto"/' one/burst.cfg
+	burst plan one/burst.cfg
+	has out.txt 'as long as its cold start took, about'
+	sed -i 's/"auto"/"soon"/' one/burst.cfg
+	burst plan one/burst.cfg
+	is "$STATUS" 2 "a word that is no time"
+	has err.txt 'keep_warm: "soon" is neither "auto" nor a time up to "24h"'
+}
+
 t_at_zero_nothing_is_kept() {
 	job_in one 2
 	run_in one
@@ -212,6 +226,78 @@ t_the_next_run_is_killed() {
 	is "$(file_count two/out 12 && echo all)" all "files"
 	is "$(open_pods)" 0 "pods left"
 	no_gap
+}
+
+# Every write of the ledger is where a client dies once: the run that offers a pod with the client that keeps it, and the run that takes
+# it over. The pod has one owner then, whom the next run settles; nothing is left, and no time is billed twice.
+killed() { # killed before|after N COMMAND...: at the ledger's N-th write; 137, or 0 where there were fewer
+	STATUS=0
+	{ timeout -k 5 90 env LD_PRELOAD="$ROOT/build/e2e/killer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
+		KILL_AT="$1 ledger $2" KILL_LOG="$PWD/points" "$BURST" "${@:3}" >out.txt 2>err.txt </dev/null || STATUS=$?; } 2>/dev/null
+	[ "$STATUS" = 137 ] || [ "$STATUS" = 0 ] || complain "killed $1 $2: exit $STATUS ($(tail -n 2 err.txt | tr '\n' '|'))"
+}
+some() { # some N: of 1..N all, or a spread sample
+	if [ "${KILL_POINTS:-}" = all ]; then seq "$1"; else awk -v n="$1" 'BEGIN {for (i = 0; i < 5 && i < n; i++) print int(n * (i + .5) / (n < 5 ? n : 5)) + 1}'; fi
+}
+fresh() { # fresh NAME: a ledger of its own, and two jobs
+	mkdir -p "$T/$1" && cd "$T/$1" || return
+	export BURST_STATE_DIR=$T/$1/state
+	job_in one 2 'keep_warm = "4s";'
+	job_in two 2
+}
+whole() { # whole WHAT: whoever comes next finds the pods of the dead, and renders both
+	run_in one
+	is "$STATUS" 0 "$1: the first job ($(cat err.txt))"
+	run_in two
+	is "$STATUS" 0 "$1: the second job ($(cat err.txt))"
+	is "$(find one/out -name '*.wav' | wc -l) $(find two/out -name '*.wav' | wc -l)" "2 2" "$1: files"
+	wait_for 30 "$1: all to be over" all_over
+	wait_for 20 "$1: who kept it to end" no_keeper
+	burst reap
+	is "$STATUS" 0 "$1: reap ($(cat err.txt))"
+	hasnt out.txt gone
+	is "$(ledger "select count(*) from (select attempt from pod where handed_to = '' and id != '' group by id having count(*) > 1)")" 0 "$1: pods with two owners"
+	no_gap
+}
+t_the_run_that_keeps_is_killed_at_any_write() {
+	local n count when
+	allow_volumes v
+	fresh count
+	killed before 0 run one/burst.cfg
+	count=$(wc -l <points)
+	[ "$count" -ge 8 ] || complain "only $count writes"
+	wait_for 20 "all to be over" all_over
+	for n in $(some "$count"); do
+		for when in before after; do
+			fresh "$when-$n"
+			killed "$when" "$n" run one/burst.cfg
+			whole "killed $when $n"
+			[ -z "$WHY" ] || return
+		done
+	done
+	echo "    $count writes"
+}
+t_the_run_that_takes_over_is_killed_at_any_write() {
+	local n count when
+	allow_volumes v
+	fresh count
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	killed before 0 run two/burst.cfg
+	has err.txt "taken over"
+	count=$(wc -l <points)
+	[ "$count" -ge 8 ] || complain "only $count writes"
+	for n in $(some "$count"); do
+		for when in before after; do
+			fresh "$when-$n"
+			run_in one
+			wait_for 10 "the pod to be kept" kept_now
+			killed "$when" "$n" run two/burst.cfg
+			whole "killed $when $n"
+			[ -z "$WHY" ] || return
+		done
+	done
+	echo "    $count writes"
 }
 
 # ---- demand smoothing ----
