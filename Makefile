@@ -21,6 +21,7 @@
 ## Change it
 ##   make format          lay out all C files as .clang-format says
 ##   make pages           write the tables of keys in config/README.md
+##   make strings         list all texts that people see in tests/strings.txt, for review
 ##   make picture         draw cmd/view.svg, the live view of a run on two local pods
 ##   make locks           write jobs/workers/lock/*.txt: versions and hashes of Python packages (from PyPI)
 ## Packages for tests of speech engines (from PyPI)
@@ -376,6 +377,11 @@ help:
 pages: $(BUILD)/burst
 	$(Q)$(BUILD)/burst help burst.cfg --markdown >$(BUILD)/keys.md
 	$(Q)sed -i -e '/^<!-- keys: /,/^<!-- end of the keys/ { /^<!--/!d }' -e '/^<!-- keys: /r $(BUILD)/keys.md' config/README.md
+
+# Every text that people see, as one checked file.
+.PHONY: strings
+strings:
+	@python3 tests/strings.py
 
 # ---- installing ----
 DESTDIR ?=

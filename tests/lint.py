@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+import strings
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOP_LEVEL = {"Makefile", "README.md", "cmd", "orchestrator", "providers", "jobs", "config", "tests"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
@@ -383,6 +385,8 @@ def main():
     check_top_level()
     check_pages()
     check_tables()
+    for text in strings.findings():
+        complain(text)
     os.makedirs(PASSED, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for what, said in pool.map(run, commands()):

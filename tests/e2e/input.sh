@@ -68,7 +68,7 @@ wrong_inputs() {
 		top|deliver = { on = "gpu"; };|2|burst.cfg:6: deliver needs run
 		volume|{ name = "my volume"; create = true; }|2|burst.cfg:2: volume.name: "my volume" is not a valid volume name
 		volume|{ name = "../v"; create = true; }|2|burst.cfg:2: volume.name: "../v" is not a valid volume name
-		volume|{ name = "my volume"; }|2|not a valid volume name: use letters, digits
+		volume|{ name = "my volume"; }|2|a volume's name may have only letters, digits
 		volume|{ name = "v"; size_gb = 0; create = true; }|2|burst.cfg:2: volume.size_gb is out of range
 		job|options = ["speed=fast"];|2|burst.cfg:4: options: speed is "fast"; espeak needs a whole number from 80 to 900
 		job|options = ["speed=10"];|2|burst.cfg:4: options: speed is 10; espeak needs a whole number from 80 to 900
