@@ -3,10 +3,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "engine/caller.h"
 #include "launch.h"
 #include "output.h"
 #include "report.h"
+#include "volume_files.h"
 #include "volume_gc.h"
 #include "volume_make.h"
 #include "volume_trust.h"
@@ -216,6 +218,64 @@ static int fill(struct launch *l, const char *name, struct err *err)
 	return volume_warm(l, &v, memory_gb, err);
 }
 
+/* The volume that "NAME:PATH" names; without NAME the one of the config. */
+static int find_place(struct launch *l, const char *text, struct volume_row *v, const char **path,
+		      struct err *err)
+{
+	CLEANUP(free_text) char *name = NULL;
+	const char *own = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
+
+	if (volume_split(text, &name, path, err) < 0)
+		return -1;
+	if (!name && !own)
+		return err_set(err, ERR_USAGE,
+			       "volume: no burst.cfg here names a volume: write VOLUME:PATH");
+	return find(l, name ? name : own, v, err);
+}
+
+static int list_folder(struct launch *l, const char *place, struct err *err)
+{
+	struct volume_row v;
+	const char *path;
+
+	if (find_place(l, place, &v, &path, err) < 0)
+		return -1;
+	if (!*path) /* no provider lists a whole volume */
+		return err_set(err, ERR_USAGE,
+			       "volume ls: name a folder, as in %s:runs (burst keeps env, code, "
+			       "agent and runs there)",
+			       v.name);
+	return volume_list_folder(provider_named(l, v.provider), &v, path, err);
+}
+
+static int get_file(struct launch *l, const char *place, const char *file, struct err *err)
+{
+	struct volume_row v;
+	const char *path;
+
+	if (find_place(l, place, &v, &path, err) < 0)
+		return -1;
+	if (!*path)
+		return err_set(err, ERR_USAGE, "volume get: %s names no file", place);
+	return volume_get_file(provider_named(l, v.provider), &v, path,
+			       file ? file : path_base(path), err);
+}
+
+/* Into a folder ("env/") under its own name. */
+static int put_file(struct launch *l, const char *file, const char *place, struct err *err)
+{
+	bool folder = !place || ends_with(place, ":") || ends_with(place, "/");
+	CLEANUP(free_text)
+	char *whole =
+		folder ? xasprintf("%s%s", place ? place : "", path_base(file)) : xstrdup(place);
+	struct volume_row v;
+	const char *path;
+
+	if (find_place(l, whole, &v, &path, err) < 0)
+		return -1;
+	return volume_put_file(provider_named(l, v.provider), &v, file, path, err);
+}
+
 /* Flags that only one of them has. */
 static int check_flags(const struct cmd_context *ctx, const char *what, struct err *err)
 {
@@ -235,6 +295,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
 	const char *what = ctx->args[0], *name = ctx->arg_count > 1 ? ctx->args[1] : NULL;
+	const char *third = ctx->arg_count > 2 ? ctx->args[2] : NULL;
 
 	launch_init(&l, ctx);
 	int status = check_flags(ctx, what, err) < 0 ? -1 : launch_open_providers(&l, err);
@@ -242,6 +303,15 @@ static int run(struct cmd_context *ctx, struct err *err)
 		;
 	else if (!strcmp(what, "ls") && !name)
 		status = list(&l, err);
+	else if (!strcmp(what, "ls") && !third)
+		status = list_folder(&l, name, err);
+	else if (!strcmp(what, "get") && name)
+		status = get_file(&l, name, third, err);
+	else if (!strcmp(what, "put") && name)
+		status = put_file(&l, name, third, err);
+	else if (third)
+		status = err_set(err, ERR_USAGE, "volume %s: \"%.60s\" is one argument too many",
+				 what, third);
 	else if (!strcmp(what, "create") && name)
 		status = make(&l, name, err);
 	else if (!strcmp(what, "rm") && name)
@@ -252,7 +322,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 		status = fill(&l, name, err);
 	else
 		status = err_set(err, ERR_USAGE,
-				 "volume: expected ls, create NAME, rm NAME, gc [NAME] or warm "
+				 "volume: expected ls [PATH], get PATH, put FILE, create NAME, rm "
+				 "NAME, gc [NAME] or warm "
 				 "NAME (see `burst help volume`)");
 	launch_free(&l);
 	return status ? status : cmd_flush(err);
@@ -279,11 +350,14 @@ static const struct opt opts[] = {
 
 const struct cmd cmd_volume = {
 	.name = "volume",
-	.args = "ls|create|rm|gc|warm [NAME]",
+	.args = "ls|get|put|create|rm|gc|warm [NAME] [PATH]",
 	.min_args = 1,
-	.max_args = 2,
+	.max_args = 3,
 	.summary = "list, create, remove, clean up or fill volumes (they bill until removed)",
-	.details = "`burst volume gc [NAME]` removes, from one volume or from all, the folders "
+	.details = "`burst volume ls VOLUME:PATH` lists a folder, `burst volume get VOLUME:PATH "
+		   "[FILE]` fetches a file, and `burst volume put FILE [VOLUME:PATH]` stores one, "
+		   "all without a pod. Without VOLUME: the volume of burst.cfg.\n\n`burst volume "
+		   "gc [NAME]` removes, from one volume or from all, the folders "
 		   "of runs that ended 14 days ago and whose outputs are all fetched, and what "
 		   "an interrupted build left. Active runs are never touched; code, "
 		   "environments and weights stay.\n\n`burst volume warm NAME` rents the "

@@ -87,4 +87,42 @@ t_ssh_forwards_a_port_and_writes_an_entry() {
 	burst_wait
 }
 
+t_files_of_a_volume() {
+	config
+	burst volume create v -y
+	echo hello >in.txt
+	burst volume put in.txt v:notes/
+	is "$STATUS" 0 "put ($(tail -n 1 err.txt))"
+	burst volume ls v:notes
+	is "$STATUS" 0 "ls ($(tail -n 1 err.txt))"
+	has out.txt in.txt
+	burst volume ls notes
+	has out.txt in.txt
+	mkdir elsewhere && cd elsewhere || return
+	burst volume get v:notes/in.txt
+	is "$STATUS $(cat in.txt)" "0 hello" "get ($(tail -n 1 err.txt))"
+	burst volume get v:notes/in.txt
+	is "$STATUS" 2 "get over a file"
+	has err.txt "in.txt already exists; nothing was changed"
+	burst volume get v:notes/in.txt copy.txt
+	is "$(cat copy.txt)" hello "under another name"
+	while read -r words; do
+		# shellcheck disable=SC2086 # words
+		burst volume $words
+		is "$STATUS" 2 "volume $words"
+	done <<-E
+		get v:notes/nothing
+		get v:../in.txt
+		get v:
+		get notes/in.txt
+		ls v:nothing
+		ls v:
+		ls w:notes
+		put nothing.txt v:notes/
+		rm v w
+	E
+	is "$("$BURST" volume ls 2>/dev/null | grep -c '^v ')" 1 "volumes, after all that"
+	[ ! -e nothing ] && [ ! -e nothing.part ] || complain "a file that is not there left something"
+}
+
 run_tests "$@"
