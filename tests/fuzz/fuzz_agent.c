@@ -334,7 +334,7 @@ static void fuzz_worker(const char *bytes, size_t len)
 	static const char batch[] = "{\"op\":\"batch\",\"id\":\"b\",\"segments\":[{\"id\":\"q1\"},{"
 				    "\"id\":\"q2\"},{\"id\":\"q3\"}]}";
 	struct worker *w = xcalloc(1, sizeof(*w));
-	struct agent a = {.run = "r",
+	struct agent a = {.run = xstrdup("r"),
 			  .attempt = "a",
 			  .events = memory_file("", 0),
 			  .dir_fd = open_root(),
