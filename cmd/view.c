@@ -6,6 +6,9 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 
+/* English at an ordinary pace: the example quiz has 0.07. */
+#define SOUND_S_PER_CHARACTER 0.07
+
 void view_free(struct view *v)
 {
 	free(v->pods);
@@ -57,18 +60,27 @@ static bool joins(const struct engine_setup *s)
 	return names && *names;
 }
 
-/* Joining goes on while pods are released. */
-static int64_t eta_of(const struct view *v, const struct engine *e, const struct core_outlook *o,
-		      double join_ms_per_s)
+/* Of all segments: as long as those that are done let expect, else by their characters. */
+static double sound_in_all(const struct view *v, double weight_left)
 {
-	double sound = v->done ? v->sound_s * (double)v->total / (double)v->done : 0;
-	int64_t join = v->joins && !v->stopping ? (int64_t)(sound * join_ms_per_s) : 0;
+	return v->done ? v->sound_s * (double)v->total / (double)v->done
+		       : weight_left * SOUND_S_PER_CHARACTER;
+}
 
+/* Joining goes on while pods are released. Where it takes longer than expected, nothing is known.
+ */
+static int64_t eta_of(const struct view *v, const struct engine *e, const struct core_outlook *o,
+		      int64_t join_ms)
+{
 	if (o->render_ms < 0)
 		return VIEW_UNKNOWN;
-	if (v->finish != VIEW_FINISH_NOT_YET)
-		join = MAX(join - engine_finishing_ms(e), 0);
-	return MAX(o->gone_ms, v->finish == VIEW_FINISH_OVER ? 0 : o->render_ms + join);
+	if (v->finish == VIEW_FINISH_OVER)
+		return o->gone_ms;
+	if (v->finish == VIEW_FINISH_NOW && v->joins) {
+		int64_t left = join_ms - engine_finishing_ms(e);
+		return left <= 0 ? VIEW_UNKNOWN : MAX(o->gone_ms, left);
+	}
+	return MAX(o->gone_ms, o->render_ms + join_ms);
 }
 
 void view_of_engine(struct view *v, const struct engine *e, double join_ms_per_s)
@@ -108,5 +120,8 @@ void view_of_engine(struct view *v, const struct engine *e, double join_ms_per_s
 	v->pods = xrealloc(pods, (v->pod_count + 1) * sizeof(*v->pods));
 	for (size_t i = 0; i < v->pod_count; i++)
 		pod_of_engine(&v->pods[i], e, (int)i, now);
-	v->eta_ms = eta_of(v, e, &o, join_ms_per_s);
+	bool will_join = v->joins && !v->stopping;
+	v->eta_ms =
+		eta_of(v, e, &o,
+		       will_join ? (int64_t)(sound_in_all(v, sum.weight_left) * join_ms_per_s) : 0);
 }
