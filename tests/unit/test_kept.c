@@ -1,0 +1,181 @@
+/* test_kept.c - pods that pass from run to run: which pod serves which run, and that its row has
+ * one owner whatever the two sides do, with the ledger in memory and in SQLite. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "engine/kept.h"
+
+static const struct {
+	const char *has, *wanted;
+	bool serves;
+} pairs[] = {
+	{"abc 0 0 0 0", "abc 0 0 0 0", true},
+	{"abc 0 0 0 0", "abd 0 0 0 0", false},
+	{"abc 0 4 16 40", "abc 0 2 8 20", true},
+	{"abc 0 2 16 40", "abc 0 4 16 40", false},
+	{"abc 0 4 8 40", "abc 0 4 16 40", false},
+	{"abc 0 4 16 20", "abc 0 4 16 40", false},
+	{"abc 1 0 0 0", "abc 0 0 0 0", true},
+	{"abc 0 0 0 0", "abc 1 0 0 0", false},
+	{"", "abc 0 0 0 0", false},
+	{"abc 0 0", "abc 0 0 0 0", false},
+};
+
+static void which_pod_serves(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
+		if (kept_serves(pairs[i].has, pairs[i].wanted) != pairs[i].serves)
+			fail_msg("\"%s\" for \"%s\"", pairs[i].has, pairs[i].wanted);
+}
+
+static struct pod_row offered(void)
+{
+	return (struct pod_row){.attempt = "0123456789abcdef",
+				.run = "a",
+				.provider = "local",
+				.id = "p1",
+				.state = "live",
+				.host = "h",
+				.port = 22,
+				.pool = "abc 0 0 0 0",
+				.price_microusd_h = 3600000,
+				.create_ms = 1000,
+				.rented_ms = 2000,
+				.ready_ms = 21000,
+				.compute_ms = 500,
+				.cold_ms = 20000,
+				.kept_until_ms = 100000};
+}
+
+static void each_store(void (*test)(struct store *s))
+{
+	char path[] = "/tmp/burst-kept-XXXXXX";
+	struct store *s = store_memory();
+	struct err err = {0};
+
+	test(s);
+	store_close(s);
+	close(mkstemp(path));
+	unlink(path);
+	assert_int_equal(store_open(&s, path, &err), 0);
+	test(s);
+	store_close(s);
+	for (const char *const *end = (const char *const[]){"", "-wal", "-shm", NULL}; *end;
+	     end++) {
+		CLEANUP(free_text) char *file = xasprintf("%s%s", path, *end);
+		unlink(file);
+	}
+}
+
+static void handed_on(struct store *s)
+{
+	struct pod_row pod = offered(), row, part;
+	struct run_row keeper = {.id = "k", .type = KEEP_RUN, .status = "running"}, run;
+	struct err err = {0};
+	int64_t taken;
+
+	assert_int_equal(store_put_pod(s, &pod, &err), 0);
+	struct pod_row stale = pod;
+	assert_int_equal(kept_take(s, "k", &keeper, true, 31400, &pod, &err), 0);
+	assert_int_equal(store_run(s, "k", &run, &err), 0);
+	assert_string_equal(pod.run, "k");
+	assert_string_equal(pod.handed_from, "a");
+	assert_int_equal(pod.create_ms, 31400);
+	assert_int_equal(pod.kept_ms, 31400);
+	assert_int_equal(pod.compute_ms, 0);
+	assert_int_equal(pod.cold_ms, 20000);
+	assert_int_equal(store_pod(s, "0123456789abcdef-00", &part, &err), 0);
+	assert_string_equal(part.run, "a");
+	assert_string_equal(part.handed_to, "k");
+	assert_true(pod_row_over(&part));
+	assert_int_equal(part.gone_ms, 31400);
+	assert_int_equal(part.billed_ms, 31000); /* 30.4 s, rounded up */
+	assert_int_equal(part.cost_microusd, 31000);
+	assert_int_equal(part.compute_ms, 500);
+	/* by its id the living row is meant */
+	assert_int_equal(store_pod(s, "p1", &row, &err), 0);
+	assert_string_equal(row.run, "k");
+	/* who was too late gets nothing, and who offered it writes nothing */
+	assert_int_equal(kept_take(s, "b", NULL, false, 31500, &stale, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	COPY_TEXT(stale.state, "releasing");
+	assert_int_equal(kept_claim(s, &stale, &taken, &err), 0);
+	assert_int_equal(taken, 31400);
+	assert_int_equal(store_pod(s, "p1", &row, &err), 0);
+	assert_string_equal(row.state, "live");
+	/* the next one; the first still finds out when its own time ended */
+	assert_int_equal(kept_take(s, "b", NULL, false, 40000, &pod, &err), 0);
+	assert_int_equal(pod.holds, 2);
+	assert_int_equal(pod.kept_until_ms, 0);
+	assert_string_equal(pod.pool, "");
+	assert_int_equal(kept_taken_ms(s, "0123456789abcdef", "a"), 31400);
+	assert_int_equal(kept_taken_ms(s, "0123456789abcdef", "k"), 40000);
+	assert_int_equal(kept_taken_ms(s, "0123456789abcdef", "b"), 0);
+}
+
+static void taken_back(struct store *s)
+{
+	struct pod_row pod = offered(), back = offered();
+	struct err err = {0};
+	int64_t taken;
+
+	assert_int_equal(store_put_pod(s, &pod, &err), 0);
+	back.pool[0] = '\0';
+	COPY_TEXT(back.state, "releasing");
+	assert_int_equal(kept_claim(s, &back, &taken, &err), 0);
+	assert_int_equal(taken, 0);
+	assert_int_equal(kept_take(s, "b", NULL, false, 31400, &pod, &err), -1);
+	assert_string_equal(pod.run, "a");
+}
+
+static void over_is_over(struct store *s)
+{
+	struct pod_row pod = offered();
+	struct err err = {0};
+
+	assert_int_equal(store_put_pod(s, &pod, &err), 0);
+	assert_int_equal(kept_take(s, "b", NULL, false, 100000, &pod, &err), -1);
+	pod.holds = KEPT_HOLDS_MOST;
+	assert_int_equal(store_put_pod(s, &pod, &err), 0);
+	assert_int_equal(kept_take(s, "b", NULL, false, 31400, &pod, &err), -1);
+}
+
+static void it_is_handed_on(void **state)
+{
+	(void)state;
+	each_store(handed_on);
+}
+
+static void it_is_taken_back(void **state)
+{
+	(void)state;
+	each_store(taken_back);
+}
+
+static void its_time_ends(void **state)
+{
+	(void)state;
+	each_store(over_is_over);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(which_pod_serves),
+		cmocka_unit_test(it_is_handed_on),
+		cmocka_unit_test(it_is_taken_back),
+		cmocka_unit_test(its_time_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
