@@ -99,6 +99,7 @@ seeds_input() {
 	printf 'id,text,voice\nq1,"Hello, ""you""",en\nq2,Bye,de\n' | seed input 3
 	printf 'id\ttext\nq1\tHello\n' | seed input 4
 	seed input 5 <config/examples/book/lighthouse.md
+	seed input 5 <tests/e2e/book.md # footnotes, tables, HTML, lists within lists
 	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"%064d","provider":"local","gpu":"L4","batch":"f-0","attempt":"a","tries":2,"suspect":true,"reason":"odd"}\n' 0 1 |
 		seed input 6
 	wav | seed input 7
