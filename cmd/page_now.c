@@ -62,7 +62,7 @@ static void add_pod(struct page *p, const struct pod_row *pod)
 	html_cell(&p->html, "%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU");
 	html_cell(&p->html, "%s%s%s", pod->provider, pod->region[0] ? ", " : "", pod->region);
 	html_cell(&p->html, "%s/h", money_show(text, sizeof(text), pod->price_microusd_h));
-	html_cell(&p->html, "%s", pod_phase_name(phase_of_row(pod)));
+	html_cell(&p->html, "%s", phase_word(pod));
 	html_cell(&p->html, "%s",
 		  money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
 	html_row_end(&p->html);

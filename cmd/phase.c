@@ -25,3 +25,10 @@ enum pod_phase phase_of_row(const struct pod_row *row)
 		return POD_RELEASING;
 	return row->id[0] ? POD_BOOTING : POD_RENTING;
 }
+
+const char *phase_word(const struct pod_row *row)
+{
+	bool kept = row->kept_ms > 0 && !row->release_ms && !strcmp(row->state, "live");
+
+	return kept ? "kept" : pod_phase_name(phase_of_row(row));
+}

@@ -6,5 +6,7 @@
 #include "store/store.h"
 
 enum pod_phase phase_of_row(const struct pod_row *row);
+/* The same in a word; "kept" while the pod waits for a run that can use it. */
+const char *phase_word(const struct pod_row *row);
 
 #endif

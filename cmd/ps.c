@@ -74,9 +74,9 @@ static json_t *pod_json(const struct its_run *run, const struct pod_row *pod, co
 		"id", report_text(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 		report_text(pod->region), "spot", pod->spot, "state", report_text(state), "phase",
-		report_text(pod_phase_name(phase_of_row(pod))), "created_at",
-		report_time(pod->create_ms), "hard_end", report_time(pod->hard_end_s * 1000),
-		"age_seconds", report_seconds(report_wall_ms(pod, now)), "price_usd_hour",
+		report_text(phase_word(pod)), "created_at", report_time(pod->create_ms), "hard_end",
+		report_time(pod->hard_end_s * 1000), "age_seconds",
+		report_seconds(report_wall_ms(pod, now)), "price_usd_hour",
 		report_dollars(pod->price_microusd_h), "cost_usd",
 		report_dollars(report_cost_microusd(pod, now)));
 	json_t *of = run_json(run);
@@ -140,7 +140,7 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 		table_cell(t, "%s", pod->region);
 		table_cell(t, "%.8s", its.row.commit_id);
 		bool live = !strcmp(at.state, "live");
-		table_cell(t, "%s", live ? pod_phase_name(phase_of_row(pod)) : at.state);
+		table_cell(t, "%s", live ? phase_word(pod) : at.state);
 		table_cell(t, "%lld/%lld", (long long)(its.row.rendered + its.row.cached),
 			   (long long)its.row.total);
 		table_cell(t, "%s",

@@ -44,6 +44,8 @@ t_two_jobs_share_one_pod() {
 	run_in one
 	is "$STATUS" 0 "the first ($(cat err.txt))"
 	wait_for 10 "the pod to be kept" kept_now
+	burst ps --json
+	is "$(json .phase)" kept "what ps says of it ($(cat out.txt))"
 	run_in two
 	is "$STATUS" 0 "the second ($(cat err.txt))"
 	has two.err "taken over from run"
