@@ -45,7 +45,7 @@ t_two_jobs_share_one_pod() {
 	is "$STATUS" 0 "the first ($(cat err.txt))"
 	wait_for 10 "the pod to be kept" kept_now
 	burst ps --json
-	is "$(json .phase)" kept "what ps says of it ($(cat out.txt))"
+	is "$(json ".[0].phase")" kept "what ps says of it ($(cat out.txt))"
 	run_in two
 	is "$STATUS" 0 "the second ($(cat err.txt))"
 	has two.err "taken over from run"
