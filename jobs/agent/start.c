@@ -126,7 +126,8 @@ static bool start_stands(const struct agent *a, const struct json *op)
 		    !memcmp(a->started, op->raw, op->raw_len);
 	for (int i = 0; same && i < a->worker_count; i++)
 		same = a->workers[i].state == WORKER_IDLE && a->workers[i].hello;
-	return same && a->worker_count && !a->queue && !a->fatal;
+	return same && a->worker_count && !a->queue && !a->fatal && !a->setup_failed &&
+	       !a->install_failed;
 }
 
 static void start_again(struct agent *a)
