@@ -69,7 +69,7 @@ t_phases_sum_to_wall_time() {
 	config
 	burst run --json
 	is "$STATUS" 0 "exit status"
-	is "$(json '.pods[0].phases | keys | length')" 9 phases
+	is "$(json '.pods[0].phases | keys | length')" 10 phases
 	is "$(json '.pods[0].compute_seconds <= .pods[0].billed_seconds')" true "compute within billed"
 	is "$(json '.cost_usd > 0')" true "it costs"
 	is "$(json '.pods[0].phases | .queue_s + .boot_s >= 1')" true "the boot delay is seen"

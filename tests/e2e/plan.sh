@@ -415,7 +415,7 @@ t_the_parts_of_a_load_are_told_apart() {
 	schema run
 	is "$(json '.pods[0].load_phases | tojson')" '{"unpack_s":0,"import_s":0.5,"read_s":2.25,"build_s":0,"warm_up_s":0,"probe_s":0,"unpack_bytes":0}' "what its worker said"
 	is "$(json '.pods[0] | .phases.load_s >= 2.75')" true "all of it is part of the load"
-	is "$(json '.pods[0].phases | keys | length')" 9 "the fixed phases"
+	is "$(json '.pods[0].phases | keys | length')" 10 "the fixed phases"
 	is "$(ledger 'select import_ms, read_ms, build_ms from pod')" '500|2250|0' "the ledger's row"
 	burst ledger "$(ledger 'select id from run')"
 	has out.txt 'import 0.5s, read 2.2s'
