@@ -82,7 +82,7 @@ wrong_inputs() {
 		script|{"text":"One.","options":{"pitch":120}}|2|script.jsonl:3: options: pitch is 120; espeak needs a whole number from 0 to 99
 		script|{"text":"One.","options":{"sped":3}}|2|script.jsonl:3: options: espeak has no option "sped", did you mean "speed"?
 		script|{"text":"One.","options":["speed"]}|2|script.jsonl:3: "options" must be an object
-		command|run = "true";|2|burst.cfg:4: job.outputs is missing: all that the command writes would be lost with its pod
+		command|run = "true";|2|burst.cfg:4: job.outputs is missing: everything that the command writes would be lost with its pod
 		command|run = "true"; outputs = [];|2|burst.cfg:4: job.outputs is empty
 		command|run = "true"; outputs = [""];|2|burst.cfg:4: job.outputs: entry 1 is empty
 		command|run = " "; outputs = ["x"];|2|burst.cfg:4: job.run is empty
