@@ -1305,8 +1305,8 @@ set_up() { # NAME [MORE]
 }
 
 # What the worker finds: where it is, whether its own path in it leads to it, and what is in it.
-use() { # NAME [TIMES]
-	tell '{"op":"start","workers":1,"worker":"cat $BURST_ENV/lib/m $BURST_ENV/lib/f200; $BURST_ENV/script; echo at $BURST_ENV $?; echo '\''{\"hello\":1,\"protocol\":1,\"engine\":\"t\",\"version\":\"1\"}'\''; sleep 100","env_hash":"'$1'","env_tree":"'$env'"}'
+use() { # NAME [TIMES]: workers are started anew, since the words of each start differ
+	tell '{"op":"start","workers":1,"hang_s":6'${2:-1}',"worker":"cat $BURST_ENV/lib/m $BURST_ENV/lib/f200; $BURST_ENV/script; echo at $BURST_ENV $?; echo '\''{\"hello\":1,\"protocol\":1,\"engine\":\"t\",\"version\":\"1\"}'\''; sleep 100","env_hash":"'$1'","env_tree":"'$env'"}'
 	expect "\"line\":\"at $disk/$1 7\"" $2
 	expect '"ev":"worker".*"state":"ready"' $2
 	equal 'what is in it' "$(count '"line":"good"') $(count '"line":"200"')" "${2:-1} ${2:-1}"
