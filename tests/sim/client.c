@@ -275,7 +275,7 @@ static void check_stop(struct client *cl)
 
 static void tally_replan(struct client *cl, const char *said)
 {
-	static const char *const words[] = {"more pod", "releasing", "going on with", "stopping"};
+	static const char *const words[] = {"more pod", "releasing", "continuing with", "stopping"};
 
 	trace(cl->sim, "client %c: plans again: %s", name_of(cl), said);
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)

@@ -104,7 +104,7 @@ ended_by_their_marks() { # ended_by_their_marks [STATUS]: of a reap that names n
 	burst reap --provider "$VENDOR"
 	is "$STATUS" "${1:-0}" "reap without a ledger ($(tail -n 2 err.txt))"
 	for id in $ids; do
-		has out.txt "burst reap $id --force ends it"
+		has out.txt "burst reap $id --force releases it"
 		STATUS=0
 		"${CLIENT:-$BURST}" reap "$id" --force --provider "$VENDOR" >forced.txt 2>&1 </dev/null || STATUS=$?
 		is "$STATUS" 0 "reap $id --force ($(tail -n 1 forced.txt))"
