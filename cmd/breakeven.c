@@ -214,7 +214,8 @@ static void spot_from_ledger(struct cmd_context *ctx, struct spot *s)
 			s->work_s = (double)runs[i].compute_ms / 1000;
 			snprintf(s->work_from, sizeof(s->work_from), "run %s", runs[i].id);
 			for (size_t k = 0; k < pod_count; k++)
-				if (pods[k].ready_ms > pods[k].create_ms && pods[k].create_ms > 0)
+				if (pods[k].ready_ms > pods[k].create_ms && pods[k].create_ms > 0 &&
+				    !pods[k].handed_from[0])
 					s->cold_s = (double)(pods[k].ready_ms - pods[k].create_ms) /
 						    1000;
 			if (pod_count) {

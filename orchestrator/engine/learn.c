@@ -340,6 +340,8 @@ static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 	int64_t synced_ms = at_once ? row->connected_ms : row->synced_ms;
 	int64_t load_ms = between(synced_ms, row->ready_ms);
 
+	if (row->handed_from[0]) /* it was warm */
+		return -1;
 	switch (phase) {
 	case COLD_QUEUE: return between(row->create_ms, row->running_ms);
 	case COLD_BOOT: return between(row->running_ms, row->reached_ms);

@@ -40,8 +40,9 @@ static size_t boots(const struct pod_row *rows, size_t count, const char *gpu,
 
 	for (size_t i = 0; i < count && n < BOOTS_MOST; i++) {
 		int64_t ms = rows[i].connected_ms - rows[i].create_ms;
-		if (rows[i].connected_ms > 0 && rows[i].create_ms > 0 && ms > 0 &&
-		    (!gpu || same_gpu(rows[i].gpu, gpu)))
+		bool booted = rows[i].connected_ms > 0 && rows[i].create_ms > 0 && ms > 0 &&
+			      !rows[i].handed_from[0];
+		if (booted && (!gpu || same_gpu(rows[i].gpu, gpu)))
 			out[n++] = ms;
 	}
 	return n;

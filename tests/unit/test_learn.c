@@ -218,12 +218,14 @@ static void two_batches_are_better_than_nothing(void **state)
 static void cold_starts_by_gpu(void **state)
 {
 	(void)state;
-	const struct pod_row rows[] = {pod_that_took("RTX 4090", 2000, 30000),
-				       pod_that_took("NVIDIA GeForce RTX 4090", 4000, 50000),
-				       pod_that_took("RTX 4090", 3000, 40000),
-				       pod_that_took("H100 SXM", 1000, 90000)};
+	struct pod_row rows[] = {pod_that_took("RTX 4090", 2000, 30000),
+				 pod_that_took("NVIDIA GeForce RTX 4090", 4000, 50000),
+				 pod_that_took("RTX 4090", 3000, 40000),
+				 pod_that_took("H100 SXM", 1000, 90000),
+				 pod_that_took("RTX 4090", 10, 10)};
 	struct cold c = {.phase = {[COLD_SETUP] = {7, 9, 0}}};
 
+	COPY_TEXT(rows[4].handed_from, "r1"); /* taken over warm: no cold start of its own */
 	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "RTX 4090"}, &c);
 	assert_near(c.phase[COLD_QUEUE].p50_s, 3, 1e-9);
 	assert_near(c.phase[COLD_BOOT].p50_s, 40, 1e-9);

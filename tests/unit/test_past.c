@@ -19,6 +19,21 @@
 
 /* ---- the median ---- */
 
+static void a_pod_taken_over_did_not_boot(void **state)
+{
+	struct pod_row rows[4] = {0};
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		COPY_TEXT(rows[i].gpu, "L40S");
+		rows[i].create_ms = NOW;
+		rows[i].connected_ms = NOW + 30000 + i;
+	}
+	rows[3].connected_ms = NOW + 100;
+	COPY_TEXT(rows[3].handed_from, "r1");
+	assert_int_equal(past_boot_ms(rows, 4, "L40S"), 30001);
+}
+
 static void median_of_boots(void **state)
 {
 	static const struct {
@@ -368,6 +383,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(median_of_boots),
+		cmocka_unit_test(a_pod_taken_over_did_not_boot),
 		cmocka_unit_test(only_the_newest_twenty),
 		cmocka_unit_test(the_ledger_knows_boots),
 		cmocka_unit_test(avoided_longer_each_time),
