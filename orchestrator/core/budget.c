@@ -11,7 +11,7 @@ int64_t budget_margin(int64_t life_ms)
 	return tenth < 20000 ? tenth : 20000;
 }
 
-/* What it can still cost, if it is there and nobody ever touches it again; 0: nothing more. */
+/* What the pod can still cost if it exists and gets no further contact; 0: nothing more. */
 static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 {
 	if (!pod_may_bill(p) || (p->released_at && !p->elsewhere))
@@ -31,7 +31,7 @@ static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
 	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->there_at));
 }
 
-/* What has been spent, and what living pods can still cost if nobody ever touches them again. */
+/* What has been spent, plus what living pods can still cost if they get no further contact. */
 int64_t budget_committed(const struct core *c)
 {
 	int64_t sum = c->spent_microusd;

@@ -130,8 +130,8 @@ struct core_conf {
 	int64_t keep_ms; /* on failure, leave pods this long before they are released */
 	/* A pod whose work is over is offered to other runs (ACT_OFFER) before it is released. */
 	bool pooled;
-	/* ... and kept for one so long; 0: only given to one that waits. KEEP_WARM_AUTO: no longer
-	 * than its own cold start took. */
+	/* How long a pooled pod is kept for another run. 0: it goes only to a run that already
+	 * waits. KEEP_WARM_AUTO: at most as long as its own cold start took. */
 	int64_t keep_warm_ms;
 	int check_tries; /* renders of a segment whose check is not satisfied */
 	struct core_plan plan;
@@ -197,18 +197,19 @@ struct core_pod {
 	/* by so much that is before the end that it knows itself, which is hard_end_s */
 	int64_t cut_ms;
 	int64_t hard_end_s; /* epoch */
-	/* of one that nobody has reached: a little more than boot_limit after its create */
+	/* the first lease, for a pod that no client has reached: a little more than boot_limit
+	 * after its create */
 	int64_t first_lease_end_s;
 	bool connected; /* the control channel is up */
 	bool mine_to_prepare;
 	bool detached; /* its agent renews the lease itself */
-	bool alone;    /* ... and has said so since it was given work last */
+	bool alone;    /* its agent has reported being detached since it last got work */
 	bool proven_switch;
 	bool via_volume; /* its files are fetched without it */
 	bool unwanted;   /* to be released as soon as its finished files are home */
 	bool salvaging;  /* gone or going; what it finished is being read from the volume */
 	bool kept;       /* was useful: rendered something */
-	/* all that it finished is on its volume for good, and can be had from there */
+	/* all that it finished is durable on its volume and can be fetched from there */
 	bool durable;
 	int workers_ready;
 	int max_batch; /* of its engine; 0: nothing said */
@@ -258,7 +259,7 @@ struct core_pod {
 	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
 	bool release_answered;
 	bool queued;       /* its vendor has assigned no machine to it: it costs nothing yet */
-	bool unplaced;     /* ... and it ended so: it cost nothing */
+	bool unplaced;     /* it ended while it was still queued: it cost nothing */
 	bool outgoing;     /* pods of a better GPU are to take its place: it works until they do */
 	bool unpulled;     /* its image cannot be pulled */
 	bool unlisted;     /* it is there, and lists omit it */
@@ -277,10 +278,11 @@ struct core_pod {
 	int64_t cold_ms;
 	bool handed;           /* another run has it: for this one it is gone */
 	int64_t offered_until; /* to other runs; 0: it was not */
-	bool unprovable;       /* ... and it was not seen: reported */
-	bool unfit_card;       /* its card cannot run the job's image */
-	bool failed_here;      /* the job failed on it, in part or whole */
-	int64_t kept_until;    /* for a look at what failed; 0: not kept */
+	/* the current key cannot see it, and no list has shown it: reported */
+	bool unprovable;
+	bool unfit_card;    /* its card cannot run the job's image */
+	bool failed_here;   /* the job failed on it, in part or whole */
+	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
 	int begun;    /* batches, since its workers started */
 	size_t given; /* of conf.batch_sizes */
@@ -296,10 +298,11 @@ enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
 struct core_batch {
 	int pod;
 	bool started, over;
-	bool first; /* of its worker, or nobody knows when it began */
+	bool first; /* the first of its worker, or its start time is unknown */
 	/* result_t: of its first result, newest_t: of the newest one */
 	int64_t started_t, result_t, newest_t, measured_t;
-	/* ... of it, and so much of that is in the measured pace */
+	/* weight of the batch, the part that is rendered, and the part that the measured pace
+	 * includes */
 	double weight, rendered, measured;
 	size_t count;
 	uint32_t *segments;
@@ -477,9 +480,9 @@ void core_step(struct core *c, const struct event *ev, struct actions *out);
 int64_t core_wake_at(const struct core *c);
 
 bool core_ended(const struct core *c);
-/* Of a detached run. DONE: all that is left is in the hands of pods that keep themselves alive, and
- * have said so; the client may die. IN_PART: the rest is with pods that cannot be left alone, as
- * their files cannot be had without them. */
+/* Of a detached run. DONE: all that is left is with pods that renew their own leases and have
+ * confirmed it; the client may exit. IN_PART: the rest is with pods that still need a client,
+ * because their files cannot be fetched without them. */
 enum core_handover { HANDOVER_NOT_YET, HANDOVER_DONE, HANDOVER_IN_PART };
 enum core_handover core_handover(const struct core *c);
 /* How long a pod has to be reached whose container starts when its first lease is all but over, or
@@ -537,19 +540,20 @@ struct core_outlook {
 	bool stopping;          /* no new work is begun */
 };
 void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out);
-/* For how long a pod ran that is gone, by its provider's own record. If nobody was there when it
- * ended itself, it was booked until somebody looked; true: it is booked until its provider's end
- * now, which is sooner. */
+/* How long a gone pod ran, by its provider's own record. If it ended itself while no client
+ * watched, it was booked until a client looked. Returns true if it is now booked until its
+ * provider's end, which is earlier. */
 bool core_ran_for(struct core *c, int pod, int64_t ran_ms);
-/* How people know it: its id, else its attempt. */
+/* The name that messages use for the pod: its id, else its attempt. */
 const char *core_pod_called(const struct core_pod *p);
 /* Create call to accepted release (or gone, or now), whole seconds upward, in ms; and its price. */
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
 /* With at least one batch in work, up to the last that was heard of it. */
 int64_t core_compute_ms(const struct core_pod *p);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);
-/* What was made by a create whose answer was lost, if anything was, and ended while nobody knew it:
- * no cost of the run's, but the cap counts it as spent, in later lives, too. 0 of all others. */
+/* The possible cost of a pod whose create reply was lost and that ended before its id was known.
+ * The run's cost does not include it. max_cost counts it as spent, in later lives, too. 0 for all
+ * other pods. */
 int64_t core_may_have_cost(const struct core_pod *p);
 const char *pod_phase_name(enum pod_phase phase);
 

@@ -68,7 +68,7 @@ static void make_todo(struct core *c, uint32_t i)
 	struct heap *h = &c->heaps[s->group];
 
 	leave_pod(c, s);
-	c->dirty = true; /* somebody may be waiting for work */
+	c->dirty = true; /* an idle worker may be waiting for work */
 	s->state = SEG_TODO;
 	s->arrived = false;
 	s->pod = -1;
@@ -310,10 +310,10 @@ static void note_size(struct core *c, const struct core_batch *b, double ms)
 			  f->weight_ms * 0.9 + b->weight * ms};
 }
 
-/* A share of what is left, so that sizes shrink toward the end and all workers finish together; not
- * so small that the round trips show, and not so large that a lost pod hurts. A worker that is
- * alone has nobody to finish together with: small batches would only cost an engine that renders a
- * batch at once. */
+/* A share of what is left, so that sizes shrink toward the end and all workers finish together. It
+ * is not so small that the round trips show, and not so large that a lost pod hurts. A single
+ * worker has no other worker to finish together with: small batches would only slow an engine that
+ * renders a whole batch at once. */
 static double batch_weight(const struct core *c)
 {
 	int slots = worker_slots(c);
@@ -772,7 +772,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 		held_here = true;
 	}
 	if (!held_here) {
-		/* somebody else has it or has done it, or it cannot be had */
+		/* another pod has it or has done it, or its file cannot be fetched */
 		p->wasted_ms += ev->elapsed_ms;
 		return;
 	}
@@ -880,7 +880,7 @@ void dispatch_home_failed(struct core *c, const struct event *ev)
 		pod_after_work(c, ev->pod);
 		return;
 	}
-	/* it has no place here by its name: nobody else would make another one */
+	/* its name cannot be stored here: a render on another pod would have the same name */
 	if (ev->err->kind == ERR_JOB) {
 		p->unhome--;
 		p->failed_here = true;
@@ -1005,7 +1005,7 @@ void dispatch_lost(struct core *c, int pod)
 	}
 }
 
-/* Its finished files cannot be had (any more) either. */
+/* Its finished files cannot be fetched (any more) either. */
 void dispatch_lost_files(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++) {

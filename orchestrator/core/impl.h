@@ -1,4 +1,4 @@
-/* impl.h - the state of a run, shared by the files of core/ and seen by nobody else. */
+/* impl.h - the state of a run, shared by the files of core/ and private to them. */
 #ifndef BURST_CORE_IMPL_H
 #define BURST_CORE_IMPL_H
 
@@ -11,7 +11,7 @@ enum {
 	CONNECT_RETRY_MAX_MS = 2000,
 	/* where it listens is known, so its sshd is about to: it bills */
 	CONNECT_RETRY_SOON_MS = 250,
-	CONNECT_RETRIES_SOON = 120, /* ... after so many it may well be stuck */
+	CONNECT_RETRIES_SOON = 120, /* after this many retries its sshd may well be stuck */
 	/* from when a pod that is taken over can be reached until it is not waited for any more */
 	HEARD_WITHIN_MS = 20 * 1000,
 	/* a pod the vendor calls running, that we cannot reach again */
@@ -22,7 +22,8 @@ enum {
 	OUT_OF_SIGHT_MS = 2 * 60 * 1000,
 	/* a run that could end is not kept by it for longer: exit 9 */
 	AMBIGUOUS_LIMIT_MS = 5 * 60 * 1000,
-	/* ... where the vendor's list is the truth: only a create still on its way is waited for */
+	/* replaces AMBIGUOUS_GAP_MS where the vendor's list is the truth: covers a create still
+	 * under way */
 	AMBIGUOUS_SHORT_MS = 5 * 1000,
 	/* from the create until a pod that lists omit is asked for by its id */
 	UNLISTED_MS = 5 * 1000,
@@ -41,10 +42,12 @@ enum {
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
 	/* a release that its provider puts off for longer: the pod is told to end itself */
 	FINISH_AFTER_MS = 5 * 1000,
-	LIMITED_RELEASES_MAX = 3, /* ... or this often, however soon it says each time */
+	/* after this many rate-limited releases the pod is told, however short their delays */
+	LIMITED_RELEASES_MAX = 3,
 	/* longer than that no vendor's word keeps a release from being asked for again */
 	RELEASE_AFTER_MOST_MS = 60 * 1000,
-	LIST_AFTER_MOST_MS = 60 * 1000,   /* ... nor its pods from being looked for */
+	/* a vendor cannot put off the search for its pods for longer */
+	LIST_AFTER_MOST_MS = 60 * 1000,
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000, /* after that it is reported, exit 9 */
 	/* after an answer that says so, and not for how long; twice that after the next one */
 	RATE_LIMITED_MS = 1000,
@@ -64,11 +67,12 @@ enum {
 	SPOT_REFUSALS = 2,
 	SPOT_REST_MS = 10 * 60 * 1000,
 	OFFER_REST_MS = 60 * 1000, /* a sold-out offer is not asked again before this */
-	/* ... and after that, for AVOID_MS, only where nothing else is to be had */
+	/* rest of an offer after a bad host; then, for AVOID_MS, it is used only if no other is
+	 * available */
 	BAD_HOST_REST_MS = 60 * 1000,
 	AVOID_MS = 30 * 60 * 1000,     /* longer for those that do it again: engine/past.c */
 	BOOT_FACTOR = 3,               /* a pod may take this many times the median boot */
-	BOOT_LIMIT_MIN_MS = 60 * 1000, /* ... and at least this */
+	BOOT_LIMIT_MIN_MS = 60 * 1000, /* a pod may take at least this long to boot */
 	/* with less time than this to come up, its provider's log is not waited for */
 	LOG_WORTH_MS = 30 * 1000,
 	/* most pods are up by then: whose image cannot be pulled is given up */
@@ -80,9 +84,10 @@ enum {
 	ASK_PATIENCE_MS = 30 * 1000,
 	/* after a sleep a pod that is coming up is looked at for so long at least */
 	WOKEN_BOOT_MS = 30 * 1000,
-	LIST_FAILURES_MAX = 5,          /* in a row: no listing can be had before the exit */
+	LIST_FAILURES_MAX = 5,          /* in a row: no listing will succeed before the exit */
 	UNPROVABLE_LOOK_MS = 60 * 1000, /* at pods that may be another account's */
-	/* ... nor when one is under way for so long: its limits may leave no room for an hour */
+	/* a listing under way for longer is not waited for: its limits may leave no room for an
+	 * hour */
 	LAST_LOOK_MS = 30 * 1000,
 	LOSSES_MAX = 4, /* pods a segment may be lost with */
 	/* of one file, where the transfer broke and the pod did not */
@@ -152,7 +157,7 @@ struct candidate {
 	int refusals;
 	bool refused; /* for good */
 	struct offer_past past;
-	bool told; /* people know that it is avoided */
+	bool told; /* the log has reported that it is avoided */
 	int rank;  /* of its GPU: as it was wished for, unless a re-plan puts another one first */
 	int64_t planned_microusd_h; /* its price when the run was planned last */
 };
@@ -199,19 +204,19 @@ struct vendor { /* what the run knows of one provider */
 	int image_failures; /* in a row */
 	struct volume volume;
 	bool used; /* a create was sent there */
-	/* ... and one was carried out: what we ask for is not wrong in itself */
+	/* a create was carried out there: the request itself is valid */
 	bool accepted;
 	bool listing;                   /* a list call is under way */
 	int64_t listing_since, list_at; /* when to ask again */
 	int64_t list_not_before;        /* the vendor wants to be left alone until then */
 	int64_t listed_at;              /* when the newest complete listing was asked for */
 	int64_t ahead_ms;               /* our wall clock, of its */
-	bool clock_known;               /* ... as far as it has said what time it is */
+	bool clock_known;               /* the vendor has reported its time, so ahead_ms holds */
 	int64_t created_at;             /* when the newest create was answered */
 	/* when all that a create with a lost answer made, once or twice, is in the list */
 	int64_t surfaced_at;
 	int list_failures;
-	bool list_refused; /* the newest one: it may never be had */
+	bool list_refused; /* the newest one was refused: a listing may never succeed */
 	/* fewer after the account's limits left no room for one, twice as many after each success;
 	 * 0: all */
 	int rents_at_once;
@@ -299,7 +304,7 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRIN
 /* No new work from now on; what is finished is fetched, pods are let go. The first reason is kept,
  * a graver one replaces it. */
 void core_fault(struct core *c, int pod, const struct err *err);
-void core_stop(struct core *c); /* ... without a reason of its own */
+void core_stop(struct core *c); /* like core_fault(), without an error */
 int core_gravity(enum err_kind kind);
 uint64_t core_random(struct core *c);
 bool core_stopping(const struct core *c);
@@ -398,7 +403,8 @@ void dispatch_fill(struct core *c, int pod);             /* gives the pod what i
 void dispatch_requeue(struct core *c, uint32_t segment); /* HELD or RENDERED -> TODO */
 /* all that the pod holds and has not finished goes back */
 void dispatch_lost(struct core *c, int pod);
-void dispatch_lost_files(struct core *c, int pod); /* ... and what it finished but is not home */
+/* its finished files that are not fetched go back, too */
+void dispatch_lost_files(struct core *c, int pod);
 /* asks for what is finished there and not home or on its way */
 void dispatch_refetch(struct core *c, int pod);
 /* the transfers under way ended with their connection */
@@ -448,14 +454,15 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
 void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
-/* `at` (boot clock), or earlier: nobody may have asked for a day, after a power cut or a sleep, and
- * a pod that was seen by none since its hard end has ended itself then; the time from then on is
- * not billed. */
+/* Returns `at` (boot clock) or an earlier time. After a power cut or a sleep, no client may have
+ * looked for a day. A pod that no list has shown since its hard end ended itself then, and the time
+ * from then on is not billed. */
 int64_t pod_billed_until(const struct core_pod *p, int64_t at);
 bool pod_can_be_paid(struct core *c, struct core_pod *p); /* at its price; false: it was let go */
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
 void pod_name_attempt(struct core *c, struct core_pod *p);
-/* Its offer is not taken for so long; ... longer each time, at least so long. */
+/* Its offer is not taken for this long. After trouble the rest grows each time; least_ms is its
+ * minimum. */
 void pod_rest_offer(struct core *c, const struct core_pod *p, int64_t ms);
 void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* 5 s at first, a minute at most */

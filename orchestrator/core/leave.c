@@ -28,14 +28,14 @@ void pod_salvage(struct core *c, struct core_pod *p)
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
-/* Nobody has read in this life of the run what it finished in an earlier one. */
+/* This life of the run has not yet read what the pod finished in an earlier one. */
 static bool is_unread(const struct core *c, const struct core_pod *p)
 {
 	return p->adopted && !p->heard && !p->salvaging && pod_files_outlive(p) &&
 	       (p->connected_at || p->listed) && p->fault != ERR_UNTRUSTED && !core_stopping(c);
 }
 
-/* Files are not rendered again because they cannot be had just now. */
+/* Files that cannot be fetched just now are not rendered again. */
 void pod_file_delayed(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];

@@ -45,8 +45,8 @@ static void read_log(struct core *c, struct core_pod *p)
 	c->dirty = true;
 }
 
-/* Whatever its log says, its time is over then: the switch that nobody has reached yet would end it
- * soon after. */
+/* When the boot ends, whatever its log says: the switch that no client has reached yet would end
+ * the pod soon after. */
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
 {
 	return p->create_at + c->conf.boot_limit_ms +

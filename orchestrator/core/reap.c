@@ -6,7 +6,7 @@ enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *kn
 {
 	if (view->state == POD_STATE_GONE)
 		return REAP_PASS;
-	if (!view->marker.attempt[0]) /* nobody knows whose it was, nor until when */
+	if (!view->marker.attempt[0]) /* without a marker, its owner and its hard end are unknown */
 		return forced ? REAP_FORCED : REAP_LEAVE;
 	if (pod_is_overdue(view->marker.hard_end_s, now_ms))
 		return REAP_PAST;

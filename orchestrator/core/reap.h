@@ -8,7 +8,7 @@
 enum reap_what {
 	REAP_PASS,  /* gone: not spoken of */
 	REAP_LEAVE, /* told of, and left alone */
-	REAP_PAST,  /* ended: past its hard end, whoever made it */
+	REAP_PAST,  /* ended: past its hard end, whichever client made it */
 	/* ended: its run is over: a second pod of one create, or one that surfaced late */
 	REAP_ENDED,
 	REAP_ORPHAN, /* ended: its client is dead, and no agent on it was left with work */
@@ -16,11 +16,11 @@ enum reap_what {
 };
 
 struct reap_known {    /* what our ledger says of it */
-	bool ours;     /* this machine made it, and its run stands there; */
-	bool alive;    /* ... whose client lives */
-	bool ended;    /* ... which has ended */
-	bool detached; /* ... whose agents go on with what was left */
-	/* this pod's, too: its workers were ready, and nobody had asked for its release */
+	bool ours;     /* this machine made it and has its run in the ledger */
+	bool alive;    /* the client of that run lives */
+	bool ended;    /* that run has ended */
+	bool detached; /* agents of that run go on with what was left */
+	/* this pod's agent, too: its workers were ready, and its release had not been asked for */
 	bool at_work;
 };
 

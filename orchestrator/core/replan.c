@@ -269,7 +269,8 @@ static void plan_again(struct core *c, const char *why)
 
 /* ---- in each step ---- */
 
-/* Those that take the place of others work by now: as many as are wanted, or as can be had. */
+/* Releases the outgoing pods once their replacements work: as many as are wanted, or as many as are
+ * available. */
 static void let_outgoing_go(struct core *c)
 {
 	int working = 0, coming = 0;
@@ -295,7 +296,7 @@ bool replan_passes_over(const struct core *c, const struct candidate *k)
 	return core_outgoing(c) && strcmp(k->offer.gpu, c->replan.gpu) != 0;
 }
 
-/* A price that has moved is seen only where somebody looks. */
+/* burst sees a moved price only if it asks for offers. */
 static void look_at_prices(struct core *c)
 {
 	if (!c->conf.plan.gpus_open || !may_replan(c))

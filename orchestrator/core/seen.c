@@ -336,7 +336,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 
 	if (!p && ours) {
 		p = pod_by_attempt(c, provider, view->marker.attempt);
-		/* it lived and ended while nobody knew its id */
+		/* it lived and ended before its id was known */
 		bool over = view->state == POD_STATE_GONE;
 		if (!p && !over)
 			stray(c, provider, view);

@@ -8,8 +8,8 @@
 
 /* ---- how wide ---- */
 
-/* A create whose answer was lost, at a vendor that cannot be asked: nobody knows when there will be
- * word of it. What it may cost is held back; the work goes elsewhere. */
+/* A create whose answer was lost, at a vendor that cannot be asked: its outcome may stay unknown.
+ * Its possible cost is held back; the work goes elsewhere. */
 static bool is_out_of_sight(const struct core *c, const struct core_pod *p)
 {
 	return p->phase == POD_AMBIGUOUS && c->now - p->rented_at >= OUT_OF_SIGHT_MS &&
@@ -191,7 +191,7 @@ static bool a_volume_is_filled(const struct core *c)
 	return false;
 }
 
-/* True: one is asked that may answer in time. Who is late is not waited for. */
+/* Returns true while some provider may still answer in time; overdue ones are skipped. */
 static bool ask_next_vendor(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
@@ -221,7 +221,7 @@ static bool ask_next_vendor(struct core *c)
 	return false;
 }
 
-/* Nobody else is there to be asked than those that are late. */
+/* Every provider has been asked; only overdue answers are left to wait for. */
 static bool all_are_asked(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -514,8 +514,8 @@ static bool has_image(struct core *c, int provider)
 	return v->image_ask == ASK_HAVE;
 }
 
-/* A volume is billed until somebody removes it, and ties its pods to its region: none is made
- * before a pod could be rented there. */
+/* A volume is billed until a user removes it, and it ties its pods to its region. burst makes no
+ * volume before a pod could be rented there. */
 static bool has_volume(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -587,8 +587,8 @@ static void widen(struct core *c)
 	struct err err;
 
 	if (has_a_pod(c))
-		c->capacity_since = 0; /* how long another one is not to be had is no reason to end
-					  when this one is lost */
+		/* if this pod is lost, the time without another one must not end the run */
+		c->capacity_since = 0;
 	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c) || why_is_read(c))
 		return;
 	/* those that it replaces count until they go */
@@ -713,8 +713,9 @@ static bool is_not_left_yet(const struct core *c)
 	return false;
 }
 
-/* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep
- * themselves alive. So is what comes back later: it does not wait here for room in a queue. */
+/* Detached: once as many pods work as are available, all that is left is dealt out and the agents
+ * renew their own leases. So is what comes back later: it does not wait here for room in a
+ * queue. */
 static void hand_over(struct core *c)
 {
 	int working, coming;
