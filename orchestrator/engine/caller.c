@@ -25,7 +25,7 @@ enum {
 struct vendor_clock {
 	const struct provider_ops *ops;
 	int64_t off_ms;           /* ours is ahead of it so much at least */
-	int64_t ahead_of_boot_ms; /* it is ahead so much of our boot clock, which nobody sets */
+	int64_t ahead_of_boot_ms; /* it is ahead so much of our boot clock, which never gets set */
 };
 
 /* Calls of one sort that wait to be sent, first come, first served within a class. Only the first
@@ -179,7 +179,7 @@ static int64_t again_ms(struct caller_op *o, const struct reply *r)
 		      : o->call.kind != CALL_HTTP || r->status < 500)
 		return -1;
 	if (r->retry_after_ms > REPEAT_AFTER_MOST_MS)
-		return -1; /* whoever asked has a better use for the time, and may ask sooner */
+		return -1; /* the caller has a better use for the time, and may ask sooner */
 	int64_t wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
 	wait += (int64_t)(random_u64() % (uint64_t)wait);
 	return MAX(wait, r->retry_after_ms);
@@ -344,7 +344,7 @@ static bool has_room(struct caller_op *o, struct row *r)
 	return false;
 }
 
-/* A create is not kept waiting for long, since nobody could stop it: nothing was sent, and the core
+/* A create does not wait long, since a queued one cannot be stopped: nothing was sent, and the core
  * may want something else by then. */
 static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 {
@@ -363,8 +363,8 @@ static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 	return true;
 }
 
-/* Nobody is known to be gone without a look, and a thousand releases fill every window, and every
- * line, for a quarter of an hour: once it has waited for a while one goes before them. */
+/* A pod is confirmed gone only by a look, and a thousand releases fill every window and every line
+ * for a quarter of an hour. A look that has waited for a while goes before them. */
 static void serve_look(struct row *r)
 {
 	struct caller_op *o = r->first[CALL_LOOK];
@@ -552,7 +552,7 @@ struct answer {
 	bool have;
 	struct op_result *result;
 	struct err err;
-	void (*said)(void *ctx, const char *lines); /* NULL: nobody hears what is said on the way */
+	void (*said)(void *ctx, const char *lines); /* NULL: progress lines are dropped */
 	void *ctx;
 };
 

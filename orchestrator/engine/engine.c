@@ -212,8 +212,8 @@ static void signals_take(struct engine *e)
 	signals_mask(SIG_UNBLOCK);
 }
 
-/* Whoever wants out has been heard, and the command is about to end: one more would but take away
- * its true exit status. Where more is to come they wait for who does that. */
+/* The user's signal has been handled, and the command is about to end: a further signal would only
+ * replace its true exit status. If more is to come, signals stay held for the code that does it. */
 static void signals_give_back(const struct engine *e, bool for_good)
 {
 	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
@@ -480,8 +480,8 @@ static bool is_at_work(const struct engine *e, int pod)
 	return core_pod_at(e->core, pod)->phase == POD_WORKING && !e->pods[pod].hold.offered;
 }
 
-/* Now and then the ledger learns what the pods at work have done so far: for those who look at the
- * run, and in case it dies. One transaction; where it cannot be had, the next time will do. */
+/* Now and then the ledger learns what the pods at work have done so far: for commands that show the
+ * run, and in case it dies. One transaction; if the ledger is busy, the next time will do. */
 static void note_work(struct engine *e, int64_t now)
 {
 	bool failed = false;
@@ -598,8 +598,8 @@ static void judge_finish(struct engine *e, struct core_summary *s)
 	s->status = "partial";
 }
 
-/* While more is to come the run has not ended: whoever asks for it, or finds it without a client,
- * is not told that it is done. */
+/* While more is to come the run has not ended: a command that looks it up, or finds it without a
+ * client, must not see it as done. */
 static void write_end(struct engine *e, const struct core_summary *s, int status)
 {
 	struct run_row *run = e->setup->run;

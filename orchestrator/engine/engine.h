@@ -48,8 +48,7 @@ struct engine_setup {
 	bool handed_over;   /* that life had left them alone: their agents keep them alive */
 	bool ignore_hangup; /* a background client outlives its terminal */
 	bool verbose;
-	/* when all is home, whoever set this up has more to do (a delivery), and writes the run's
-	 * end */
+	/* when all is fetched, the caller has more to do (a delivery), and writes the run's end */
 	bool more_to_come;
 	long files; /* descriptors that may be opened; 0: as many as are wanted */
 

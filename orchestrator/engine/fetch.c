@@ -14,10 +14,10 @@ enum {
 	ASKED_MAX = 16, /* requests on their way at once */
 	/* files of one connection that are open, for those and for what they become */
 	OPEN_MAX = 32,
-	HELD_MAX = 16 << 20,      /* bytes waiting for the disk before the channel is paused, */
-	HELD_ALL_MAX = 128 << 20, /* ... of all channels; */
+	HELD_MAX = 16 << 20,      /* bytes waiting for the disk before a channel is paused */
+	HELD_ALL_MAX = 128 << 20, /* the same for all channels together */
 	SLICE = 256 << 10,        /* written at once */
-	/* ... so many are always let in: when they are there, some of them are being written */
+	/* bytes that are always accepted: when they are there, some of them are being written */
 	HELD_FREE = 2 * SLICE,
 	HEADER_MAX = 4096,
 	/* in which a channel must bring something; counted, so that a machine that slept gives it
@@ -117,8 +117,8 @@ static void forget_channel(struct fetcher *f)
 	f->arriving = NULL;
 }
 
-/* Nobody wants the rest of a file that is on its way: the others are asked for on a new channel,
- * from where they are. */
+/* The rest of a file that is on its way is no longer wanted: the others are asked for on a new
+ * channel, from where they are. */
 static void begin_anew(struct fetcher *f)
 {
 	ssh_channel_close(f->channel);
@@ -487,7 +487,7 @@ static void on_data(void *ctx, int stream, const void *bytes, size_t len)
 		return;
 	f->heard = true;
 	const struct ssh_channel *of = f->channel;
-	while (len && f->channel == of) { /* what is left over from one that broke is nobody's */
+	while (len && f->channel == of) { /* what is left over from a broken channel is dropped */
 		size_t n = f->arriving ? take_bytes(f, p, len) : take_header(f, p, len);
 		p += n;
 		len -= n;

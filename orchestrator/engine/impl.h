@@ -95,7 +95,7 @@ struct epod {          /* beside core_pod */
 	/* the environment of its job on its volume; "": none yet */
 	char env_name[64], env_tree[SHA256_HEX];
 	char env_python[32]; /* what made it; "": not known */
-	/* its image has the environment of its job; people know what it has */
+	/* its image has the environment of its job; the log has reported what the image has */
 	bool env_in_image, image_said;
 	bool started_from_image; /* the last start named that one */
 	int lacked;              /* how often its volume did not have what it should */
@@ -110,10 +110,10 @@ struct epod {          /* beside core_pod */
 	enum prepare_step step;
 	bool logs_asked;  /* of its provider, before it was released */
 	bool little_left; /* was waited for once, instead of a sync */
-	struct str log;   /* what its provider's log said when it was last read; */
+	struct str log;   /* what its provider's log said when it was last read */
 	int64_t log_read_at;
 	int image_percent; /* of its image, by that log; -1: not known */
-	/* ... and the hashes of all lines it ever had that were the provider's */
+	/* the hashes of all lines of that log that were the provider's */
 	uint32_t *log_lines;
 	size_t log_line_count, log_line_cap;
 	int workers_ready, workers_failed, rendered;

@@ -210,7 +210,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->hard_end_ms = to_boot(row->hard_end_s * 1000);
 	p->first_lease_end_s = row->hard_end_s;
 	p->detached = known && e->setup->handed_over;
-	/* nobody knows whether it got through: once more */
+	/* the release may not have got through: once more */
 	p->unwanted = known && !strcmp(row->state, "releasing");
 	p->elsewhere = p->provider >= 0 && is_elsewhere(e, p->provider, row);
 	p->released_at = past_boot(row->released_ms);

@@ -80,7 +80,7 @@ bool keep_is_taken(struct engine *e, int pod)
 	return false;
 }
 
-/* Its lease lasts until it is released by whoever keeps it, who need not talk to it. */
+/* The lease lasts until the keeper releases the pod; the keeper need not talk to it. */
 static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 {
 	podlink_say(e, pod,

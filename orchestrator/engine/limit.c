@@ -18,9 +18,9 @@ enum {
 
 /* ---- counting ---- */
 
-/* How much of a window this class leaves to those before it. Of a long one less and less toward its
- * end, so that whoever has used up his part of an hour asks more rarely from then on, and not
- * never. */
+/* How much of a window this class leaves to those before it. Of a long window it leaves less and
+ * less toward the end. A class that has used up its part of an hour then calls more rarely, but
+ * never stops. */
 static int64_t kept_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	int64_t quota = w->quota;
@@ -40,7 +40,7 @@ static int64_t kept_back(const struct limit_window *w, enum call_class class, in
 
 static void roll_over(struct limit_window *w, int64_t now_ms)
 {
-	/* a reset far ahead of what the window can be long: somebody's clock was set back */
+	/* a reset further ahead than the window is long: a clock was set back */
 	bool odd = w->length_ms && w->reset_at_ms - now_ms > w->length_ms;
 
 	if (!w->quota || (now_ms < w->reset_at_ms && !odd))
@@ -253,7 +253,7 @@ void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 	}
 }
 
-/* Of a ledger that somebody else wrote in, nothing is known. */
+/* False: another program wrote this ledger value, so it tells nothing. */
 static bool sound(long long ms, const struct limit_window *w)
 {
 	return ms >= 0 && ms <= STORE_NUMBER_MOST &&
@@ -333,7 +333,7 @@ static const char *fact_name(struct limiter *l, const char *account)
 	return l->name;
 }
 
-/* False: there is no ledger to share, or it cannot be had now. */
+/* False: there is no ledger to share, or it is not available now. */
 static bool open_shared(struct limiter *l, const char *account, const char **name,
 			struct limits *limits)
 {

@@ -28,12 +28,14 @@ struct limit_window {
 struct limits {
 	struct limit_window windows[LIMIT_WINDOWS];
 	size_t count;
-	int64_t refused_at_ms;    /* when the newest 429 was heard */
-	int64_t refused_until_ms; /* after a 429: nobody asks, or one a minute of what ends pods */
-	int64_t blocked_until_ms; /* ... and nobody but a release, which comes again soon enough */
-	int64_t released_ms;      /* when the newest release was let through, */
-	bool beyond;              /* ... and for that one there was no room */
-	int64_t looked_ms;        /* when the newest look was, for which there was no room */
+	int64_t refused_at_ms; /* when the newest 429 was heard */
+	/* after a 429: no calls until then, or one a minute that ends pods */
+	int64_t refused_until_ms;
+	/* no calls until then but releases, which are retried soon enough */
+	int64_t blocked_until_ms;
+	int64_t released_ms; /* when the newest release was let through */
+	bool beyond;         /* there was no room for that release */
+	int64_t looked_ms;   /* when the newest look was, for which there was no room */
 };
 
 /* One call that was answered. */

@@ -14,8 +14,8 @@ enum {
 	LOG_MAX_MB = 96,           /* an agent keeps 64 of what its workers print */
 	LITTLE_BYTES = 4 << 20,    /* here before a volume has been asked to keep it */
 	FILES_MAX = 100000,        /* of one segment */
-	NAMES_MOST_MB = 64,        /* that one pod's names and paths of outputs may take here, */
-	NAMES_MORE_KB = 256,       /* ... and for each segment of the job */
+	NAMES_MOST_MB = 64,        /* room here for the names and paths of one pod's outputs */
+	NAMES_MORE_KB = 256,       /* additional room for each segment of the job */
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
 	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease where that is less */
@@ -71,7 +71,7 @@ static struct at *at_new(struct engine *e, int pod)
 
 /* ---- events of the agent ---- */
 
-/* "LIFE-NUMBER": a batch of an earlier client has another LIFE and is nobody's here. */
+/* "LIFE-NUMBER": a batch of an earlier client has another LIFE and does not count here. */
 static uint32_t batch_number(const struct engine *e, const json_t *event, const char *key)
 {
 	const char *id = jsonx_text(event, key, "");
@@ -532,7 +532,7 @@ static void drop_link(struct engine *e, int pod)
 	upsync_cancel(p->kit_sync);
 	upsync_cancel(p->code_sync);
 	p->kit_sync = p->code_sync = NULL;
-	struct fetcher *fetcher = TAKE(p->fetcher); /* first, so that nobody asks it again */
+	struct fetcher *fetcher = TAKE(p->fetcher); /* first, so that it is not asked again */
 	fetcher_close(fetcher);
 	p->link = NULL;
 	p->helloed = p->early = false;
@@ -662,8 +662,8 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 			   .t = reached_ms,
 			   .number = (int)workers,
 			   .workers_alive = workers > 0};
-	/* what happened while nobody listened comes first: only then is it known what is left to be
-	 * done there */
+	/* Events from the time without a client come first: only then is it known what is left to
+	 * be done there. */
 	p->greeting = ev;
 	p->caught_up_at = jsonx_bounded(hello, "next", 1, INT64_MAX) - 1;
 	p->running = json_incref(json_object_get(hello, "running"));

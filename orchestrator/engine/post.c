@@ -26,7 +26,7 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 	str_add(&text, raw);
 	free(raw);
 	log_redact(&text);
-	/* a vendor's and a pod's words are in it, and whoever reads the file has a terminal, too */
+	/* it has a vendor's and a pod's words in it, and the file may be read on a terminal, too */
 	str_add_printable(&shown, str_text(&text), text.len, 0);
 	if (e->log && level <= LOG_INFO) {
 		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()),

@@ -248,8 +248,8 @@ static void env_made(struct engine *e, int pod, const json_t *event)
 	made_remember(e, pod, "made-env", e->needs->setup, env_card(e, pod), value);
 }
 
-/* Each build has a name of its own: nothing that lies on the volume already is taken for it, and
- * nobody's is replaced. */
+/* Each build has a name of its own: it never takes what lies on the volume already for its own, and
+ * never replaces another build. */
 static void env_name_build(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];

@@ -11,8 +11,8 @@ enum {
 	ANSWER_LEAST_S = 20,
 	MARGIN_MOST_S = 60, /* for the way here, and for a worker that takes long to be killed */
 	MARGIN_LEAST_S = 5,
-	LOADING_S = 300,       /* without a word, */
-	LOADING_MOST_S = 1800, /* ... and with words */
+	LOADING_S = 300,       /* without any message */
+	LOADING_MOST_S = 1800, /* with messages */
 	INSTALLING_S = 120,    /* the start script may install packages first */
 	FRUITLESS = 10,        /* as many times as long when there are words */
 };

@@ -1,6 +1,6 @@
 /* quiet.h - when a pod that is connected says nothing for so long that it is stuck, or pretends to
- * work. Whoever asks counts in ticks of a second, so that a machine that slept, or was busy, gives
- * a pod the same chance again. */
+ * work. The caller counts in ticks of a second, so that a machine that slept, or was busy, gives a
+ * pod the same chance again. */
 #ifndef BURST_ENGINE_QUIET_H
 #define BURST_ENGINE_QUIET_H
 

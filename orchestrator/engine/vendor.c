@@ -40,7 +40,7 @@ struct asked { /* one operation under way, with what its want points to */
 	/* of a lock; of a log before a release: when that is not waited for any longer */
 	struct timer *timer;
 	bool released; /* of a log: the release does not wait for it any more */
-	bool told;     /* of an image: people know that it is built */
+	bool told;     /* of an image: the log has reported that it is built */
 	struct caller_op *op;
 };
 
@@ -547,7 +547,7 @@ void vendor_rent(struct engine *e, int pod)
 
 static void send_release(struct engine *e, int pod);
 
-/* Its last line may say that the image cannot be had. */
+/* Its last line may say that the image cannot be pulled. */
 static void tell_unpulled(struct engine *e, int pod, const char *text)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
