@@ -24,11 +24,11 @@ struct allowance {
 /* What a pod has cost since that moment, as of at_ms. One that maybe never was counts as in
  * core/budget.c. */
 int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms);
-/* What it still costs at most, if nobody ever touches it again. */
+/* What it still costs at most, if it gets no further contact. */
 int64_t allow_to_come(const struct pod_row *pod, int64_t at_ms);
 /* What a run has reserved beside what it has cost. With a client it may rent until its own cap is
- * spent, and asks nobody before it does; without one, only pods that are there cost more, up to
- * their hard ends. pods: all of it. */
+ * spent, without another check. Without a client, only existing pods cost more, up to their hard
+ * ends. pods: all of the run's. */
 int64_t allow_reserved(const struct run_row *run, bool has_client, const struct pod_row *pods,
 		       size_t count, int64_t at_ms);
 

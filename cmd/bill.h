@@ -12,7 +12,7 @@ enum bill_state {
 	   tell */
 	BILL_AGREES,
 	BILL_EXPLAINED, /* they differ as they may */
-	BILL_EXCESS,    /* more than can be explained: somebody must look */
+	BILL_EXCESS,    /* more than can be explained: the user must look */
 };
 const char *bill_state_name(enum bill_state state); /* "not_yet" ... */
 
@@ -29,7 +29,7 @@ void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bi
 /* The vendor's last word is in the row. */
 bool bill_is_final(const struct pod_row *pod);
 bool bill_is_known(const struct pod_row *pod); /* the vendor has a record of it */
-/* ... which says what it cost, not only how long it was */
+/* The vendor's record says what it cost, not only how long it was. */
 bool bill_has_dollars(const struct pod_row *pod);
 /* "$0.0123" as elsewhere, but what is below a cent to the micro-dollar: "$0.000041". Returns `to`.
  */

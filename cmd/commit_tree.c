@@ -19,8 +19,8 @@ enum { PATHS_MAX = 32, LFS_POINTER_MAX_BYTES = 1024, TRIES = 5 };
 
 /* ---- folders, and who reads them ---- */
 
-/* It is there, and this lock is on it: whoever tidied up before we held it has removed another one.
- */
+/* The folder is still there, and this lock is on it: a cleanup before we held the lock has removed
+ * another folder. */
 static bool is_still(const char *path, int fd)
 {
 	struct stat by_path, by_fd;

@@ -6,8 +6,8 @@
  * nothing here: what a job reads is there, as it was committed. The files of submodules are not in
  * a commit, and are absent. The working tree, its index and its hooks are left alone.
  *
- * The folder lies below the user's cache (config_trees_dir()). A kernel lock says that somebody
- * reads it; what a process left behind that died is removed by the next one. */
+ * The folder lies below the user's cache (config_trees_dir()). Each reader holds a
+ * kernel lock on it; the next command removes what a dead process left behind. */
 #ifndef BURST_CMD_COMMIT_TREE_H
 #define BURST_CMD_COMMIT_TREE_H
 

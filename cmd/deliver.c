@@ -35,7 +35,7 @@ struct delivery {
 	size_t count, cap, missing;
 	struct volume_row *volumes; /* all that are known */
 	size_t volume_count;
-	char provider[PROVIDER_NAME_MAX]; /* whose volume has the outputs; "": nobody's */
+	char provider[PROVIDER_NAME_MAX]; /* whose volume has the outputs; "": none */
 	struct pod_row pod;               /* the one that path_there() asked for last */
 	bool pod_counts;                  /* the volume has what it rendered */
 	char tree[SHA256_HEX];            /* the job's code on that volume; "": it is not there */
@@ -486,7 +486,7 @@ static int run_it(struct delivery *d, json_t **object, struct err *err)
 	return status;
 }
 
-/* ---- what the volume lacked after all: somebody else removed it ---- */
+/* ---- what the volume lacks because another command or user removed it ---- */
 
 /* The next delivery asks no pod for what its run has left there. */
 static void let_go(struct delivery *d, struct deliver_output *o)

@@ -155,12 +155,12 @@ int deliver_run_judge(struct launch *l, struct err *err)
 	fact_name(name, "delivering", key);
 	if (!store_fact(l->ctx->store, name, state, sizeof(state)))
 		return 0;
-	/* here, and not where it was waited for: nobody may be waiting any more */
+	/* here, and not in the command that waited for it: that may have ended */
 	fact_name(name, "delivered", key);
 	return store_put_fact(l->ctx->store, name, state, err);
 }
 
-/* ---- whoever looks for a run ---- */
+/* ---- how commands find a run ---- */
 
 bool deliver_run_render(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
 {

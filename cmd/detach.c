@@ -120,7 +120,7 @@ static void listen_to(int fd, bool no_wait, struct heard *h)
 	}
 }
 
-/* Killed, from outside or by a third Ctrl-C: what it had rented is nobody's now. */
+/* The client was killed, from outside or by a third Ctrl-C: its pods have no client now. */
 static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	size_t count = 0;
@@ -217,7 +217,7 @@ int detach_starter(void)
 	return fd;
 }
 
-/* Nobody knows of it: nothing has been rented, and nothing is. */
+/* The starter does not know the run: nothing has been rented, and nothing will be. */
 static int give_up(struct launch *l, struct err *err)
 {
 	err_set(err, ERR_LOCAL, "run %s: the starting process exited before it had the run's id",
@@ -231,8 +231,8 @@ static int give_up(struct launch *l, struct err *err)
 	return -1;
 }
 
-/* Whoever reads what the starter prints waits for nothing of ours: from now on words go to the
- * run's folder. */
+/* A reader of the starter's output must not wait for us: from now on messages go to the run's
+ * folder. */
 static void let_output_go(struct launch *l)
 {
 	CLEANUP(free_text) char *path = path_join(l->run_dir, "client.log");

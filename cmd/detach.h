@@ -12,8 +12,8 @@ int detach_starter(void);
  * that. Returns the exit status: 0, or that of a run that has ended by then. */
 int detach(struct cmd_context *ctx, struct err *err);
 
-/* In the client, which does nothing here where nobody waits. There is a run. -1: the starter is
- * gone, and nothing is rented. */
+/* In the client; does nothing if no starter waits. There is a run. -1: the starter is gone, and
+ * nothing is rented. */
 int detach_begins(struct launch *l, int starter, struct err *err);
 /* Now and then while it runs: lets the starter go once the pods have the queue; stops the run if
  * the starter is gone before. */

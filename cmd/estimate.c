@@ -26,7 +26,7 @@ enum {
 	      */
 /* From the last batch to the last file, and from then to the accepted release. */
 static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
-/* A setup of its own: packages, weights. Nobody knows how long it takes until it has run once. */
+/* A setup of its own: packages, weights. How long it takes is unknown until it has run once. */
 static const struct cold_time setup_prior = {120, 600, 0};
 
 /* ---- deadline and goal ---- */

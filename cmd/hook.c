@@ -98,7 +98,7 @@ static bool is_bare(const struct hook_target *t)
 	       starts_with(str_text(&said), "true");
 }
 
-/* A mistake in it is told now, while somebody reads it. */
+/* Reports a mistake in the job now, while the user reads the output. */
 static int check_job(const struct hook_target *t, bool bare, struct err *err)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;

@@ -23,8 +23,8 @@ void hook_target_free(struct hook_target *t);
 
 enum hook_state {
 	HOOK_NONE,    /* no such hook */
-	HOOK_FOREIGN, /* somebody else's, which git runs */
-	HOOK_INERT,   /* somebody else's, which git does not run: it is not executable */
+	HOOK_FOREIGN, /* another program's hook, which git runs */
+	HOOK_INERT,   /* another program's hook, which git does not run: it is not executable */
 	HOOK_OURS,
 };
 /* The hook NAME of this folder; a file of ours is read into *out. */

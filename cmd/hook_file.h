@@ -37,7 +37,7 @@ extern const char *const hook_names[];
 bool hook_has_lines(const char *name);
 
 bool hook_file_is_ours(const char *text);
-/* ERR_CONFIG: somebody has changed a line of settings. */
+/* ERR_CONFIG: a line of settings was edited by hand. */
 int hook_file_parse(struct hook_file *out, const char *text, struct err *err);
 /* program: absolute path of burst. ERR_CONFIG: a path is no UTF-8 text. */
 int hook_file_write(struct str *to, const struct hook_file *f, const char *name,

@@ -329,7 +329,7 @@ static int set_target(struct trigger *t, const struct git_place *here, struct er
 	return 0;
 }
 
-/* Nobody reads what a hook in the background prints. */
+/* The output of a hook in the background is lost, so its failure goes to the ledger. */
 static void record_failure(struct trigger *t, const struct err *why)
 {
 	CLEANUP(json_decref)

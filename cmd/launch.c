@@ -315,7 +315,7 @@ int launch_look_at_job(struct launch *l, struct err *err)
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
 	    check_delivered(l, err) == 0)
 		return 0;
-	/* a file that came after the manifest was read is a living run's, and nobody else's */
+	/* a file that came after the manifest was read belongs to a living run */
 	if (err->kind != ERR_CONFIG || !is_locked(l->output_dir))
 		return -1;
 	err_clear(err);

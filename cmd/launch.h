@@ -34,7 +34,7 @@ struct launch {
 	int64_t least_microusd; /* what is spent before a pod of it is up; 0: not known */
 	/* the cap over runs whose rest is its max_cost; "": it has its own */
 	char cap_words[256];
-	/* detach.h: who waits for the pods to have the queue; -1: nobody */
+	/* detach.h: the starter that waits for the pods to have the queue; -1: none */
 	int starter;
 	struct err err; /* of the run, once it has ended */
 	/* pods as they are, where the ledger could not be told */
@@ -49,9 +49,9 @@ struct launch {
 void launch_init(struct launch *l, struct cmd_context *ctx);
 void launch_free(struct launch *l);
 
-/* Opens the providers of the config (all that are named) or one by its name. Without
- * ERR_NO_ACCOUNT: there is one, even if its key cannot be had now. Either is a warning, of one of
- * several. */
+/* Opens the providers of the config (all that are named) or one by its name. Any error but
+ * ERR_NO_ACCOUNT means that there is an account, even if its key is not available now. A missing
+ * account or key of one of several providers is only a warning. */
 int launch_open_providers(struct launch *l, struct err *err);
 int launch_open_provider(struct launch *l, const char *name, struct err *err);
 
@@ -65,8 +65,8 @@ int launch_check_output(const struct launch *l, struct err *err);
 /* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is
  * running. */
 int launch_load_job(struct launch *l, struct err *err);
-/* ... and ERR_CONFIG where there is something to render and a file of one's own is in the way of
- * its delivery. */
+/* Like launch_load_job(). ERR_CONFIG, too: there is something to render, and a file of the user's
+ * own is in the way of its delivery. */
 int launch_load_to_render(struct launch *l, struct err *err);
 size_t launch_open_segments(const struct launch *l); /* not done yet */
 
@@ -97,8 +97,8 @@ struct pod_row *launch_pods(const struct launch *l, size_t *count);
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns
  * the exit status. */
 int launch_run(struct launch *l);
-/* A warning, where files were kept that never sounded right: they are done for the exit status, not
- * for whoever listens. */
+/* Warns about kept files that failed every audio check: they count as done for the exit status, but
+ * may sound wrong. */
 void launch_say_suspects(const struct launch *l);
 /* What is left to do when all segments are safe: the delivery. The exit status; the run's row says
  * then how it ended. Signals are held when it returns. */

@@ -257,9 +257,9 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	cmd_flush(NULL);
 }
 
-/* Written once: whoever reads the row before, or finds that we died, sees a run that has not ended.
- * A pod that may still bill is the delivery's, whose own run says so until it is settled: of this
- * one there is only a look left to be done. */
+/* Written once: a command that reads the row before, or after we died, sees a run that has not
+ * ended. A pod that may still bill belongs to the delivery, whose own run says so until it is
+ * settled. This run has only a look left to do. */
 static void write_end(struct launch *l, int status, const struct err *err)
 {
 	struct run_row *r = &l->run;
@@ -294,8 +294,8 @@ int launch_deliver(struct launch *l, struct err *err)
 	return status;
 }
 
-/* A delivery that went well is not done again because nobody is sure of its pod, or somebody wanted
- * out while it was given back. */
+/* A delivery that succeeded is not done again because its pod's release is unconfirmed, or because
+ * a signal came while the pod was released. */
 static void keep_what_went_well(struct launch *l)
 {
 	struct err none;

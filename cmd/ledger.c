@@ -58,7 +58,7 @@ static void time_cell(struct table *t, int64_t wall_ms)
 	table_cell(t, "%.16s", text);
 }
 
-/* Its client died: nobody watches it, and its pods bill until their leases end. */
+/* Its client died: its pods have no client and bill until their leases end. */
 static bool has_no_client(const struct cmd_context *ctx, const struct run_row *run)
 {
 	return !strcmp(run->status, "running") && !run->detached && !run_is_alive(ctx, run->id);

@@ -268,8 +268,8 @@ static void tell(struct cmd_context *ctx, const struct config *config, const str
 
 /* ---- who tells ---- */
 
-/* Of a delivery its parent tells, but for a pod that may still bill; of what fills a volume or
- * measures, nobody waits for the success. */
+/* A delivery is reported by its parent, unless a pod may still bill. A run that fills a volume or
+ * measures is not reported when it succeeds. */
 static bool is_told(const struct cmd_context *ctx, const struct run_row *run,
 		    enum notify_event event)
 {
@@ -299,7 +299,7 @@ void notify_settled(struct cmd_context *ctx, const struct run_row *run, const ch
 	if (!ctx->config || !has_channel(conf_of(ctx->config)) || !strcmp(run->status, was))
 		return;
 	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
-	if (!strcmp(run->status, "interrupted")) /* its client died: nobody has told of that */
+	if (!strcmp(run->status, "interrupted")) /* its client died before it could report that */
 		event = NOTIFY_FAILED;
 	if (!is_told(ctx, run, event) ||
 	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)

@@ -1,4 +1,4 @@
-/* notify.h - tells the user how a run ended, where nobody watches: a command, the desktop, a web
+/* notify.h - tells the user how an unattended run ended: by a command, on the desktop, or to a web
  * address (`notify` of burst.cfg).
  *
  * Nothing here changes an exit status: what fails is a warning and a line of the run's log. */
@@ -13,7 +13,7 @@
 void notify_check(const struct config *c, struct mistakes *m);
 /* The client of a run, at its end: `said` is its object of --json. */
 void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json_t *said);
-/* Somebody else has settled a run, whose row it has read anew; was: its status before. */
+/* Another command has settled a run, whose row it has read anew; was: its status before. */
 void notify_settled(struct cmd_context *ctx, const struct run_row *run, const char *was);
 /* A command that was to run something has failed before there was a run. Without a terminal alone:
  * there, its user reads the message. The same failure is told again after twelve hours. */

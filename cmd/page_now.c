@@ -9,8 +9,8 @@
 #include "report.h"
 #include "runs.h"
 
-/* Asks for the page again, puts its parts in place of these, and says so when nobody answers any
- * more. A page that takes long to make, of many runs, is asked for less often. */
+/* Asks for the page again, puts its parts in place of these, and shows a notice when the server no
+ * longer answers. A page that takes long to make, of many runs, is asked for less often. */
 static const char script[] =
 	"const again=async()=>{const t=performance.now();try{const r=await "
 	"fetch(location.href,{cache:'no-store'});if(!r.ok)throw 0;"

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 
 /* Cold starts: seconds, median and slow tenth. RunPod and Modal bill by the second and charge
- * nothing for what is fetched. Nobody publishes how often spot pods are taken: eight hours is our
- * guess, until this ledger has seen some. */
+ * nothing for what is fetched. No vendor publishes how often spot pods are reclaimed: eight hours
+ * is our guess, until this ledger has seen some. */
 #define SPOT_GUESS_S (8 * 3600.0)
 static const struct prior_provider providers[] = {
 	{"local",

@@ -29,7 +29,7 @@ struct shown {
 	const char *state; /* pending | waiting | running | done | failed | removed */
 	char why[300];     /* or how it failed */
 	int64_t until_ms;  /* 0: not known */
-	bool runner;       /* somebody works on its queue */
+	bool runner;       /* a client works on its queue */
 };
 
 static bool is_state(const struct request_row *row, const char *state)
@@ -227,7 +227,7 @@ static int remove_one(struct cmd_context *ctx, const char *name, struct err *err
 
 	if (named_request(ctx->store, name, &named, err) < 0)
 		return -1;
-	/* a dead run is nobody's to be cancelled */
+	/* a dead run has no client that could be cancelled: only its request is removed */
 	bool bound = is_state(&named, "running") && !queue_has_runner(ctx, named.config) &&
 		     !run_is_alive(ctx, named.run);
 	if (requests_remove(ctx->store, named.id, bound, clock_wall_ms(), &row, err) < 0)

@@ -68,8 +68,8 @@ bool queue_has_runner(const struct cmd_context *ctx, const char *config)
 
 /* ---- the runner in the background ---- */
 
-/* In the child: nothing of whoever submitted stays open, since a hook's caller may wait for its
- * pipes to close. */
+/* In the child: it keeps none of the submitter's descriptors open, since a hook's caller may wait
+ * for its pipes to close. */
 static void become_runner(const struct cmd_context *ctx, const char *config, int log)
 {
 	const char *argv[] = {"burst", "queue", "run", config, NULL};

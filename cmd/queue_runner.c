@@ -14,7 +14,7 @@
 
 enum {
 	TURN_MS = 1000,  /* between two looks at the ledger while it waits */
-	FOLLOW_MS = 500, /* between two looks at a run of somebody else */
+	FOLLOW_MS = 500, /* between two looks at a run of another client */
 	FAILURES_MOST = 60,
 	FAILURE_PAUSE_MS = 60000,
 	BUSY_MOST_MS = 15000 /* before the next start where something is in the way and nothing
@@ -382,7 +382,8 @@ static int resume(struct runner *r, const struct run_row *run, struct err *err)
 	return result;
 }
 
-/* It never began, or began and found all there, and whoever knew is gone. */
+/* The run never began, or it began and found all outputs there; the client that knew which has
+ * died. */
 static int never_began(struct runner *r, const char *run, struct err *err)
 {
 	int may = requests_died(r->ctx->store, r->config, run, err);

@@ -79,8 +79,8 @@ static int is_unlisted(const struct engine_provider *p, const struct op_want *wa
 	return gone;
 }
 
-/* Where nobody took its release, and so nobody may know it by its id yet, the list must not show it
- * either. */
+/* Where the provider accepted no release, it may not know the pod by its id yet: the list must not
+ * show the pod either. */
 static int looks_gone(const struct engine_provider *p, const struct op_want *want,
 		      const struct asked *asked, struct err *err)
 {
@@ -167,7 +167,7 @@ static void look_up(const struct launch *l, const struct pod_view *view, struct 
 	known->alive = run_is_alive(ctx, run.id);
 	known->ended = strcmp(run.status, "running") != 0;
 	known->detached = run.detached;
-	/* a create that was answered twice has made another one of this attempt, which nobody
+	/* a create that was answered twice has made a second pod of this attempt, which no client
 	 * reaches */
 	known->at_work = has_row && !strcmp(row.state, "live") && row.ready_ms;
 }
@@ -176,8 +176,8 @@ struct tally {
 	int ended, left, failed;
 	/* a provider refuses its list: only what the ledger knows was looked up */
 	bool unlisted;
-	bool named;          /* the pod that was asked for was among them, */
-	bool named_left;     /* ... and was left alone */
+	bool named;          /* the pod that was asked for was among them */
+	bool named_left;     /* the pod that was asked for was left alone */
 	char (*touched)[24]; /* runs whose rows say now that a pod of theirs is gone */
 	size_t touched_count;
 	struct err failure; /* of the last one that could not be ended */
@@ -345,8 +345,7 @@ static void sweep(const struct launch *l, struct tally *tally, struct err *worst
 			note_failure(worst, &why);
 }
 
-/* Of pods that are nobody's now, if the ledger has one there: it cannot be looked at, and may bill.
- */
+/* For pods without a client: if the ledger has one there, it cannot be looked at, and may bill. */
 static void out_of_sight(const struct launch *l, const char *provider, struct err *why)
 {
 	struct pod_row *pods = NULL;
@@ -361,8 +360,8 @@ static void out_of_sight(const struct launch *l, const char *provider, struct er
 	free(pods);
 }
 
-/* One account that cannot be opened, or does not answer, keeps nobody from looking at the others.
- */
+/* One account that cannot be opened, or does not answer, must not keep the others from being
+ * checked. */
 static void open_one(struct launch *l, const char *name, bool asked_for, struct err *worst)
 {
 	struct err why = {0};
@@ -375,8 +374,8 @@ static void open_one(struct launch *l, const char *name, bool asked_for, struct 
 		note_failure(worst, &why);
 }
 
-/* What is to be found may be of another folder's job, or of another machine: wherever there is an
- * account. One whose key cannot be had is there all the same. */
+/* What is to be found may be of another folder's job, or of another machine: burst looks wherever
+ * there is an account. An account whose key is not available counts, too. */
 static void open_accounts(struct launch *l, struct err *worst)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -395,8 +394,8 @@ static void add_names(struct str *to, const struct launch *l)
 		str_addf(to, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
 }
 
-/* What no account of ours reaches would keep every later run from ending well: whoever names it
- * takes it upon himself. */
+/* A pod that no account of ours reaches would keep every later run from ending well. The user who
+ * names it takes the risk. */
 static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
 {
 	struct run_row run;
@@ -429,7 +428,7 @@ static bool out_of_reach(const struct cmd_context *ctx, struct launch *l, const 
 	return launch_open_provider(l, pod->provider, &why) < 0 && !run_is_alive(ctx, pod->run);
 }
 
-/* Whoever names a pod wants to know what became of that one. */
+/* A user who names a pod wants to know what became of that one. */
 static int check_named(struct cmd_context *ctx, struct launch *l, const struct tally *tally,
 		       struct err *err)
 {
@@ -492,7 +491,7 @@ static int look_everywhere(struct launch *l, struct tally *tally, struct err *er
 	open_accounts(l, &unseen);
 	sweep(l, tally, &unseen);
 	settle_touched(l->ctx, tally, &worst);
-	if (l->ctx->arg_count && unseen.kind) /* whoever names a pod is told of that one */
+	if (l->ctx->arg_count && unseen.kind) /* a user who named a pod gets that pod's result */
 		log_line(LOG_WARN, "%s", unseen.msg);
 	else if (unseen.kind)
 		note_failure(&worst, &unseen);

@@ -22,7 +22,7 @@ struct asked_pod {
 	struct op_bill told;         /* with the hours */
 	bool asked, other_key;       /* other_key: it was not rented with this one */
 	struct bill_verdict verdict; /* when asked */
-	char why_not[560];           /* ... else */
+	char why_not[560];           /* why there is no verdict, when not asked */
 };
 
 struct reconciliation {
@@ -133,8 +133,7 @@ static void give_up(struct reconciliation *r, const char *provider, const struct
 		r->failure = *why;
 }
 
-/* Nobody else writes to the row of a pod that is gone but its own client at its end, with the same
- * figures. */
+/* Only the client of a gone pod also writes to its row, at its end, with the same figures. */
 static int remember(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill,
 		    struct err *err)
 {

@@ -16,7 +16,7 @@ enum phase {
 	PHASE_SYNC,    /* until everything is there */
 	PHASE_LOAD,    /* until the workers are ready */
 	PHASE_COMPUTE, /* with at least one batch in work */
-	PHASE_IDLE,    /* ... and without */
+	PHASE_IDLE,    /* without a batch in work */
 	PHASE_FETCH,   /* from the last batch to the last file safe */
 	PHASE_KEPT,    /* without work, for another run to take over */
 	PHASE_RELEASE, /* until it is confirmed gone */

@@ -42,7 +42,7 @@ enum outcome requests_judge(int exit_status, bool died, bool stopped);
  * now. */
 enum bound_step {
 	BOUND_FOLLOW, /* wait until its client ends */
-	BOUND_UNBIND, /* it never began, or found all there and nobody wrote that down */
+	BOUND_UNBIND, /* it never began, or found all there and died before it recorded that */
 	BOUND_ATTACH, /* its pods work without a client */
 	BOUND_RESUME, /* its client died */
 	BOUND_END,    /* it has ended as its row says */
@@ -72,7 +72,7 @@ int requests_remove(struct store *s, const char *name, bool bound, int64_t now_m
 int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx,
 		   struct err *err);
 
-/* For plan/when.h. seen_for_ms: how long somebody has watched it wait by a clock that does not
+/* For plan/when.h. seen_for_ms: how long a client has watched it wait by a clock that does not
  * jump. */
 struct when_request requests_when(const struct request_row *row, int64_t now_ms,
 				  int64_t seen_for_ms);

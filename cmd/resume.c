@@ -135,7 +135,7 @@ static int run_resume(struct cmd_context *ctx, struct err *err)
 	return status < 0 ? run_name_in(ctx, &row, err) : status;
 }
 
-/* Before our eyes: what it had rented is nobody's now. */
+/* Its client died while we watched: its pods have no client now. */
 static int client_died(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
 	struct err why = {0};

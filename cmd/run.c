@@ -99,9 +99,9 @@ static int all_cached(struct launch *l, struct err *err)
 
 /* ---- what an earlier run of this job has left ---- */
 
-/* The name of a volume that may hold finished segments of it which are not home; false: none does.
- * Of a pod that was given back only what was made durable counts; one that may still be there is
- * looked at by whoever resumes the run. */
+/* The name of a volume that may hold finished segments of it which are not fetched; false: none
+ * does. Of a released pod only durable segments count. A pod that may still be there is checked
+ * when the run is resumed. */
 static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64],
 			    bool *alive)
 {

@@ -1,7 +1,7 @@
 /* run_flags.h - what a run was told on its command line over what its config says: runs/ID/flags,
  * one JSON object of config keys and the words they were given ("caps.max_cost": "0.10"); "force"
- * is no key, and says that foreign files may be written over. Whoever comes back to the run keeps
- * to it. */
+ * is no key, and says that foreign files may be written over. Every command that goes on with the
+ * run keeps to it. */
 #ifndef BURST_CMD_RUN_FLAGS_H
 #define BURST_CMD_RUN_FLAGS_H
 

@@ -101,8 +101,8 @@ char **run_pod_ids(const struct cmd_context *ctx, const char *provider)
 	return ids;
 }
 
-/* Whoever asks an ended run how it ended (`attach && publish`) gets what its client would have
- * said. */
+/* A command that asks an ended run how it ended (`attach && publish`) gets what its client would
+ * have said. */
 void run_end(struct run_row *run, const char *status)
 {
 	static const struct {

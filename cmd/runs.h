@@ -1,5 +1,5 @@
-/* runs.h - runs as the ledger and their locks show them: which one is meant, whether somebody sees
- * to it, how it ended. */
+/* runs.h - runs as the ledger and their locks show them: which one is meant, whether a client
+ * drives it, how it ended. */
 #ifndef BURST_CMD_RUNS_H
 #define BURST_CMD_RUNS_H
 
@@ -10,8 +10,8 @@
 char *run_path(const struct cmd_context *ctx, const char *run, const char *name);
 /* One that no run of the ledger has: "k7x2fd". */
 int run_new_id(struct store *store, char id[24], struct err *err);
-/* Somebody holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number;
- * or, for a while, who settles it or removes its files. */
+/* A process holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number;
+ * or, for a while, a command that settles it or removes its files. */
 #define RUN_CLIENT "process"
 bool run_is_alive(const struct cmd_context *ctx, const char *run);
 /* As above, and it is no other who settles it. */

@@ -17,7 +17,7 @@
 enum { GUESTS = 16, HEAD_MOST = 8192, PATIENCE_MS = 10000, TURN_MS = 250 };
 
 struct guest {
-	int fd; /* -1: nobody */
+	int fd; /* -1: the place is free */
 	int64_t since_ms;
 	struct str head;   /* what it has said */
 	struct str answer; /* what is left to be sent */

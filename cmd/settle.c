@@ -11,8 +11,8 @@
 #include "runs.h"
 #include "takeover.h"
 
-/* The run is ours from here on: 0. Its row may have been read long ago: 1, where somebody else has
- * settled it since, or does, or it is no longer what it was judged as. */
+/* Takes the run over. 0: done. 1: its row was read long ago, and meanwhile another command has
+ * settled it, is settling it, or its state has changed. */
 static int take_to_release(struct launch *l, const struct run_row *judged, struct err *err)
 {
 	l->setup.conf.reap = true;
@@ -95,9 +95,9 @@ int settle_release(struct cmd_context *ctx, const struct run_row *run, const cha
 	return release_run(ctx, run, status, err) ? -1 : 0;
 }
 
-/* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work.
- * Who cannot be asked now is asked the next time; where there is nobody to ask ours must do. Who
- * refuses the key tells the time all the same. */
+/* By its provider's clock: ours, by which the run is over, may be wrong, and then its pods are at
+ * work. A provider that does not answer is asked the next time; without a provider, our clock must
+ * do. A provider that refuses the key tells the time all the same. */
 static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
 {
 	char *no_ids[] = {NULL}; /* only the time is wanted: a refused list tells it, too */
@@ -196,8 +196,8 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 	return result;
 }
 
-/* A pod of it was ended when the run had ended without it. Whoever takes the run up meanwhile
- * writes its row himself. */
+/* A pod of it was released after the run had ended. A client that takes the run over meanwhile
+ * writes its row itself. */
 static int sum_up(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	struct run_row run;

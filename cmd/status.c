@@ -26,7 +26,7 @@ struct glance {
 	const struct run_row *success; /* the newest that is done; NULL: none among them */
 	json_t *running;
 	int unwatched_runs; /* of those: no client, and not handed over */
-	int bill, alone;    /* pods; alone: of a run that nobody sees to */
+	int bill, alone;    /* pods; alone: of a run without a client */
 	int64_t price_microusd_h, today_microusd;
 	/* requests that wait or are rendered; alone: no client works on their queue */
 	int queued, queued_alone;
@@ -188,7 +188,7 @@ static int look(const struct cmd_context *ctx, struct glance *g, struct err *err
 	return 0;
 }
 
-/* A file with mistakes is no reason to say nothing: whoever rents is told of them. */
+/* A file with mistakes must not hide the status: commands that rent report them. */
 static struct config_cap read_cap(struct cmd_context *ctx)
 {
 	struct mistakes mistakes = {0};

@@ -76,7 +76,7 @@ static int read_flags(const struct cmd_context *ctx, struct request_row *row, st
 
 /* ---- what to render ---- */
 
-/* A mistake in a file that is rendered as it is is told now, while somebody reads it. */
+/* If the file itself is rendered, reports its mistakes now, while the user reads the output. */
 static int check_config(const char *config, struct err *err)
 {
 	CLEANUP(config_free) struct config *c = NULL;

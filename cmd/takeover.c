@@ -77,8 +77,7 @@ int takeover_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err 
 	return store_put_pod(ctx->store, pod, err);
 }
 
-/* It has ended itself long ago, if ever it was; and whoever could be asked cannot be opened, maybe
- * for ever. */
+/* The pod ended itself long ago, if it ever existed. Its provider may never open again. */
 static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err *why,
 			 struct err *err)
 {

@@ -84,7 +84,7 @@ static int measure(const struct gc *gc, const char *path, struct volume_entry *e
 	return 0;
 }
 
-/* Where the dates of files are whatever an archive made them, age is no proof that nobody is at
+/* Where the dates of files are whatever an archive made them, age does not prove that no pod is at
  * work there: any pod of burst's on this account may be. */
 static int may_be_at_work(struct gc *gc, struct err *err)
 {
@@ -101,7 +101,7 @@ static int may_be_at_work(struct gc *gc, struct err *err)
 	return gc->pods_live;
 }
 
-/* 1: nothing in it changed for so long, and nobody is at work there. */
+/* 1: nothing in it changed for this long, and no pod is at work there. */
 static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms,
 		   struct err *err)
 {
@@ -170,8 +170,8 @@ static int has_pods(const struct gc *gc, const char *run, struct err *err)
 	return count > 0;
 }
 
-/* The lock of a run that is over, so that nobody resumes it meanwhile; -1 in *fd when its folder
- * here is gone. */
+/* The lock of a run that is over, so that no command resumes it meanwhile; -1 in *fd when its
+ * folder here is gone. */
 static bool hold(const struct gc *gc, const char *run, int *fd)
 {
 	CLEANUP(free_text) char *path = run_path(gc->ctx, run, "lock");
@@ -262,7 +262,7 @@ static int unknown_run(struct gc *gc, const char *path, struct volume_entry *e, 
 {
 	char why[100], when[32];
 
-	/* somebody else's run may be at work there, whatever age was asked for */
+	/* a run of another user or machine may be at work there, whatever age was asked for */
 	int left = is_left(gc, path, e, MAX(gc->want->age_ms, DAY_MS), err);
 	if (left <= 0)
 		return left;

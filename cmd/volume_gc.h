@@ -1,5 +1,5 @@
-/* volume_gc.h - what nobody needs any more on a volume: folders of runs that are over and home, and
- * what was built by half. */
+/* volume_gc.h - finds what is no longer needed on a volume: folders of runs that are over and
+ * fetched, and partial builds. */
 #ifndef BURST_CMD_VOLUME_GC_H
 #define BURST_CMD_VOLUME_GC_H
 
