@@ -110,7 +110,7 @@ static void check_address(struct pod_view *v)
 
 	if (!v->port && !host[0] && !user[0])
 		return;
-	if (!v->port) { /* not yet; nobody connects */
+	if (!v->port) { /* no address yet, so no connection */
 		v->host[0] = v->user[0] = '\0';
 		return;
 	}

@@ -6,7 +6,7 @@
  * micro-dollars, epochs in seconds.
  *
  * An operation is a little state machine: next(op, NULL) first, then next(op, reply) after each
- * call, until OP_DONE or OP_FAILED. Whoever began it ends it with op_free(). */
+ * call, until OP_DONE or OP_FAILED. The caller that began it ends it with op_free(). */
 #ifndef BURST_PROVIDER_H
 #define BURST_PROVIDER_H
 
@@ -62,7 +62,7 @@ struct marker {
  * none. */
 bool marker_read(struct marker *out, const char *machine, const char *run, const char *attempt,
 		 const char *hard_end_s);
-/* By now it has ended itself, whoever made it, or never will: `burst reap` ends it. */
+/* Whichever client made it, the pod has ended itself by now or never will: `burst reap` ends it. */
 bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms);
 
 enum pod_state {
@@ -82,12 +82,12 @@ const char *pod_state_name(enum pod_state state);
 
 /* Why a pod is over, where the vendor says so. */
 enum pod_end {
-	POD_END_UNKNOWN, /* it is not over, or nobody says why */
+	POD_END_UNKNOWN, /* it is not over, or the vendor does not say why */
 	POD_END_SCRIPT,  /* its start script ended or failed */
-	/* it was ended by somebody: by us, or, where `preempted` is set, by the vendor */
+	/* it was ended from outside: by us, or, where `preempted` is set, by the vendor */
 	POD_END_OUTSIDE,
 	POD_END_LIFETIME, /* the vendor's own limit on its life was reached */
-	POD_END_IDLE,     /* ... or on how long it may do nothing */
+	POD_END_IDLE,     /* the vendor's own limit on its idle time was reached */
 	POD_END_MEMORY,   /* it used more memory than it has */
 	/* its container could not be made: the image or the mounts are at fault, another host would
 	   not help */
@@ -124,7 +124,7 @@ struct volume {
 	int64_t size_gb;
 	int64_t used_bytes; /* -1: not known */
 	int64_t price_microusd_month;
-	bool apart; /* set by the engine: its files can be had without a pod */
+	bool apart; /* set by the engine: its files can be fetched without a pod */
 };
 
 /* One thing in a folder of a volume. */
@@ -134,9 +134,9 @@ struct volume_entry {
 	bool folder;
 	/* of a folder: all below it; -1: that is dear to know here, ask OP_VOLUME_SIZE */
 	int64_t bytes, files;
-	/* when something in it last came or changed; 0: not known. No date that an archive brought
-	 * along, but where bytes were -1: there it is the newest date of its files, whoever set it
-	 */
+	/* When something in it last came or changed; 0: not known. It is not a date that an archive
+	 * brought along, except where bytes were -1: there it is the newest date of its files,
+	 * whatever set it. */
 	int64_t changed_s;
 };
 
@@ -153,9 +153,10 @@ enum op_kind {
 	/* want.offers -> result.offers; result.text: lines for people about GPUs that were wished
 	   for and are not among them */
 	OP_OFFERS,
-	OP_VOLUME,  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND
-		     * otherwise.  ERR_NO_CAPACITY: none can be made where pods are to be had */
-	OP_VOLUMES, /* -> result.volumes, all of ours */
+	/* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise.
+	 * ERR_NO_CAPACITY: none can be made where pods are available */
+	OP_VOLUME,
+	OP_VOLUMES,       /* -> result.volumes, all of ours */
 	OP_VOLUME_REMOVE, /* want.id */
 	/* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
 	OP_RENT,
@@ -169,9 +170,9 @@ enum op_kind {
 	 * ERR_NOT_FOUND while the vendor has no record */
 	OP_BILLING,
 	OP_BALANCE, /* -> result.balance_microusd, -1 where there is none */
-	/* want.id -> result.text: the log of the pod, for people; lines that its own container
+	/* want.id -> result.text: the log of the pod, as text to show. Lines that its own container
 	 * wrote begin with "container: ", all others are the vendor's. A last line that begins with
-	 * "image: " says why its image cannot be had, wherever a pod is */
+	 * "image: " says why its image cannot be pulled, on any pod. */
 	OP_LOGS,
 	OP_STAGE, /* want.file: put one local file on a volume without a pod */
 	/* want.file: get one file of a volume without a pod, from want.file.offset on */
@@ -283,8 +284,8 @@ struct op_bill {
 	int64_t billed_ms;
 	/* all of it; 0 where the pod has a price: seconds are all the vendor tells */
 	int64_t cost_microusd;
-	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for */
-	char beside_for[80];     /* ... which is "its use above what was asked for" */
+	int64_t beside_microusd; /* the part of the cost that the pod's price does not pay for */
+	char beside_for[80];     /* what that part pays for: "its use above what was asked for" */
 	/* the vendor said how long (0 ms: it never ran); false: implied from dollars and the price
 	 */
 	bool reported;
@@ -369,7 +370,7 @@ struct call {
 	/* CALL_GRPC (with url, headers and body above): url is SERVER/package.Service/Method, body
 	 * the request message without any framing, headers the metadata */
 	bool stream; /* the server sends any number of messages */
-	/* ... and is hung up on after this long, which is no failure; 0: it must end by itself */
+	/* a stream is closed after this long, which is no failure; 0: it must end by itself */
 	int64_t stream_limit_ms;
 	/* how long in all the server may put this call off; 0: a minute, below: not at all */
 	int64_t put_off_ms;
@@ -392,8 +393,8 @@ void call_header(struct call *c, const char *fmt, ...) PRINTF(2, 3);
 void call_arg(struct call *c, const char *word);
 
 struct reply {
-	bool failed;    /* no reply: err says why; */
-	bool was_sent;  /* ... and the request may have reached the other side */
+	bool failed;    /* no reply: err says why */
+	bool was_sent;  /* after a failure: the request may have reached the other side */
 	struct err err; /* GRPC: also the words of a status that is not OK, its kind by the code */
 	/* GRPC: the status code of the call (0: OK; else google.rpc.Status bytes in details), with
 	 * `failed` the one that comes nearest; body is the reply message, or of a stream every
@@ -482,7 +483,7 @@ struct provider_ops {
 	int (*check_wishes)(const struct section *conf, const struct op_want *want,
 			    struct mistakes *m, struct err *err);
 };
-/* Files of this volume (NULL: of some) can be had, or put there, without a pod. */
+/* Files of this volume (NULL: of some) can be fetched, or put there, without a pod. */
 bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p,
 			const struct volume *v);
 bool provider_can_stage(const struct provider_ops *ops, const struct provider *p,

@@ -11,7 +11,7 @@
 
 #include "provider.h"
 
-/* What stands at a path, when it is nobody else's to change. */
+/* What stands at a path, if no other user can change it. */
 static int look(const char *path, struct stat *st, struct err *err)
 {
 	if (path[0] != '/')

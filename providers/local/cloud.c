@@ -236,8 +236,8 @@ static int need_shell(struct err *err)
 		       account_name(), account_name());
 }
 
-/* True: namespaces. ERR_CONFIG when they do not work here: a job out of somebody's repository never
- * gets a plain process that was not asked for in one's own name. */
+/* True: namespaces. ERR_CONFIG when they do not work here: a job from a foreign repository never
+ * runs as a plain process of this user unless the settings ask for that. */
 static int choose_isolation(const struct store *store, const struct local_conf *conf,
 			    bool *namespaces, struct err *err)
 {

@@ -28,8 +28,8 @@ struct half { /* one direction */
 	struct piece *first, **last;
 	size_t held;
 	int64_t end_due_ms;
-	bool ended; /* the reading side said its last */
-	bool shut;  /* ... and the writing side has been told */
+	bool ended; /* the reading side has reached its end */
+	bool shut;  /* the writing side has been shut down after that end */
 };
 
 enum stage { WAITING, CONNECTING, OPEN };

@@ -342,7 +342,7 @@ static int check_memory(const struct provider *p, const struct op_want *want, st
 	return err_about(err, "pod.memory_gb");
 }
 
-/* What cannot be had here is no lack of capacity: it will not come by waiting. */
+/* A wish that this machine cannot meet is no lack of capacity: waiting does not help. */
 static int check_wishes(const struct provider *p, const struct op_want *want, struct mistakes *m,
 			struct err *err)
 {
@@ -672,10 +672,10 @@ static int read_answer(const struct op *op, const json_t *from, struct op_result
 		result->bytes = jsonx_int(from, "bytes", -1);
 		return result->bytes < 0 ? err_set(err, ERR_BUG, "no count of bytes") : 0;
 	case OP_VOLUME_LS: return read_entries(from, result, err);
-	case OP_VOLUME_SIZE: /* LS says it at once: nobody asks */
+	case OP_VOLUME_SIZE: /* LS reports it already: never asked */
 	case OP_VOLUME_DELETE:
 	case OP_VOLUME_REMOVE:
-	case OP_IMAGE: /* there are none here: nobody asks */
+	case OP_IMAGE: /* there are no images here: never asked */
 	case OP_RELEASE:
 	case OP_BALANCE: return 0;
 	}

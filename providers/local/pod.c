@@ -36,8 +36,8 @@ static void stand_alone(const struct store *store, const struct pod_record *reco
 	umask(077);
 }
 
-/* The grandchild: from here on nobody waits for us. That we live can be told by the lock on alive,
- * whatever happens to those who started us. */
+/* The grandchild: from here on no process waits for us. The lock on alive shows that we live,
+ * whatever happens to the processes that started us. */
 static void become_supervisor(const struct store *store, struct pod_record *record,
 			      const struct pod_plan *plan, int alive, int ready)
 {
@@ -78,7 +78,7 @@ int pod_launch(const struct store *store, struct pod_record *record, const struc
 
 /* ---- end ---- */
 
-/* When nobody saw the end: no later than a beat after the supervisor's last. */
+/* When no process saw the end: no later than a beat after the supervisor's last. */
 static int64_t likely_end_ms(const struct store *store, const char *id)
 {
 	CLEANUP(free_text) char *alive = record_path(store, id, "alive");

@@ -134,7 +134,7 @@ bool process_wait_end(const struct process *p, int64_t ms)
 	}
 }
 
-/* ---- everything below somebody ---- */
+/* ---- all descendants of a process ---- */
 
 struct family {
 	struct member {
@@ -234,8 +234,8 @@ static void reap_all(void)
 		;
 }
 
-/* One look that finds nobody proves little: a child that was seen below a parent which had died by
- * the time that one was looked at belongs to nobody. The second look sees it below us. */
+/* One look that finds no process proves little: it misses a child whose parent lived when the child
+ * was read, and had died when the parent was read. The second look sees the child below us. */
 static int kill_all(const char *assignment, int64_t ms)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};

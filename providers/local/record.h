@@ -1,13 +1,15 @@
 /* record.h - what the local vendor remembers of its pods.
  *
- *	STATE/local/lock	held by whoever rents, lists or settles: short
+ *	STATE/local/lock	held briefly by each command that rents, lists or settles
  *	STATE/local/pods/ID/	a pod that has not ended: pod.json, alive (locked by its supervisor
- *for as long as it lives), log (what the start script prints), scratch/ (its disk)
- *	STATE/local/ended/ID.*	what is left of it: .json for the bill, .log for people; pruned
- *after 30 days STATE/volumes/NAME/	volumes
+ *				for as long as it lives), log (what the start script prints),
+ *				scratch/ (its disk)
+ *	STATE/local/ended/ID.*	what is left of it: .json for the bill, .log for the user; pruned
+ *				after 30 days
+ *	STATE/volumes/NAME/	volumes
  *
- * A record has one writer: whoever holds the lock on `alive`. Files are replaced by rename but not
- *fsynced: a machine that loses its power loses the pods as well. */
+ * A record has one writer: the process that holds the lock on `alive`. Files are replaced by rename
+ * but not fsynced: a machine that loses its power loses the pods as well. */
 #ifndef BURST_PROVIDERS_LOCAL_RECORD_H
 #define BURST_PROVIDERS_LOCAL_RECORD_H
 
@@ -53,7 +55,7 @@ int record_save(const struct store *store, const struct pod_record *record, stru
 /* Of a living or an ended pod. ERR_NOT_FOUND. */
 int record_load(const struct store *store, const char *id, struct pod_record *record,
 		struct err *err);
-/* The lock on `alive`: *fd >= 0 when nobody else holds it, else -1. */
+/* The lock on `alive`: *fd >= 0 when no other process holds it, else -1. */
 int record_claim(const struct store *store, const char *id, int *fd, struct err *err);
 /* Keeps record and log in ended/, deletes the pod's folder. Call it with `alive` claimed and
  * ended_ms set. */

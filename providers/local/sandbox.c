@@ -37,7 +37,7 @@ enum {
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
-/* a program of this machine in the pod: neither changed nor run as somebody else */
+/* a program of this machine in the pod: neither changed nor run as another user */
 enum {
 	PROGRAMS = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV,
 	DATA = ATTR_NOSUID | ATTR_NODEV,
@@ -197,8 +197,8 @@ static int show_dir(const struct place *p, const char *name, struct err *err)
 
 static int show_programs(const struct place *p, struct err *err)
 {
-	/* no more of the latter two: beside their stores lie the sockets of daemons that act for
-	 * whoever asks */
+	/* no more of the latter two: beside their stores lie the sockets of daemons that serve
+	 * every caller */
 	static const char *const names[] = {"usr",   "bin",    "sbin", "lib",       "lib32",
 					    "lib64", "libx32", "opt",  "nix/store", "gnu/store"};
 

@@ -3,8 +3,8 @@
  *
  * What the pod sees: the machine's programs read-only, an /etc made up for it, a root, /run and
  * /dev of its own in memory, /tmp and its home on its scratch folder, its volume at the mount path.
- * Its users are unprivileged ones of this machine (ids.h): a range that nobody else has if root
- * starts it, else the user who does. */
+ * Its users are unprivileged ones of this machine (ids.h): a range of their own if root starts
+ * it, else the user who does. */
 #ifndef BURST_PROVIDERS_LOCAL_SANDBOX_H
 #define BURST_PROVIDERS_LOCAL_SANDBOX_H
 

@@ -38,7 +38,7 @@ struct supervisor {
 	 * none */
 	int output;
 	pid_t init; /* 0: none; it may be gone already: see ended */
-	bool asked; /* somebody wants it released */
+	bool asked; /* a client wants it released */
 	bool ended; /* init has been waited for */
 	int status;
 };
@@ -547,7 +547,7 @@ static void wait_until(struct supervisor *s, int64_t until_ms, int64_t *last_bea
 		turn_and_beat(s, until_ms, last_beat_ms);
 }
 
-/* True when the pod was preempted; else somebody asked, or its script ended. */
+/* True when the pod was preempted; false when a client released it, or its script ended. */
 static bool live(struct supervisor *s, int64_t *last_beat_ms)
 {
 	const struct local_conf *conf = s->plan->conf;

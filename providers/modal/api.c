@@ -97,15 +97,14 @@ enum op_next modal_wait(struct turn *t, int64_t ms)
 
 /* ---- what an answer means ---- */
 
-/* Codes of google.rpc.Code after which nobody knows whether it was done. */
+/* Codes of google.rpc.Code that leave unknown whether the call was carried out. */
 static bool leaves_doubt(int code)
 {
 	switch (code) {
 	case 1:  /* CANCELLED */
 	case 2:  /* UNKNOWN */
 	case 4:  /* DEADLINE_EXCEEDED */
-	case 6:  /* ALREADY_EXISTS: of a name that nobody else uses, so an earlier try of ours was
-		    heard */
+	case 6:  /* ALREADY_EXISTS: our names are unique, so an earlier try of ours was received */
 	case 10: /* ABORTED */
 	case 13: /* INTERNAL */
 	case 14: /* UNAVAILABLE */
@@ -135,8 +134,8 @@ int modal_answered(struct turn *t, const char *doing)
 	if (!r->failed && r->grpc_status == 0)
 		return 0;
 	*t->err = r->err;
-	/* prices and bills may be for others, and one kind of GPU; the rest nobody else can do for
-	 * us */
+	/* A token that may not read prices or bills, or use one kind of GPU, can still do the rest.
+	 * Any other refusal means that its credentials do not suffice. */
 	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS &&
 	    t->op->kind != OP_BILLING)
 		t->err->kind = ERR_CREDENTIALS;

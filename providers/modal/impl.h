@@ -65,7 +65,7 @@ struct provider {
 	size_t next_address;
 	struct known known[MODAL_KNOWN];
 	size_t next_known;
-	/* creates of whose fate nobody knows: found by their names where there is no list */
+	/* creates with an unknown outcome: found by their names where there is no list */
 	struct {
 		char name[POD_NAME_MAX]; /* empty: none */
 		struct marker marker;
@@ -94,10 +94,10 @@ struct op {
 	bool creating; /* the call under way is the one that must not be carried twice */
 	bool asking_token;
 	struct call waiting; /* the call that waits for the token */
-	/* the one under way, as it was before it got the token; url NULL: it is not sent with
-	 * another one */
+	/* the call under way, as it was before it got the token; url NULL: it is not sent with
+	 * another token */
 	struct call bare;
-	unsigned bears;       /* ... which token that is */
+	unsigned bears;       /* the token that the call under way bears */
 	bool again;           /* it is under way for the second time, with a new one */
 	struct op_result got; /* what was learnt so far; freed with the operation */
 	/* images, and renting */
@@ -105,8 +105,8 @@ struct op {
 	char recipe[SHA256_HEX];
 	bool trusted;       /* the image was taken from want.rent.known_image without a look */
 	struct err refusal; /* of a create, while that look is taken */
-	struct str said;    /* what the build said since it was last handed over; */
-	char tail[3][120];  /* ... and its last lines, the oldest at tail_at */
+	struct str said;    /* what the build said since it was last handed over */
+	char tail[3][120];  /* the last lines of the build, the oldest at tail_at */
 	size_t tail_at;
 	int64_t build_began_ms;
 	int broken, rebuilds;
@@ -229,8 +229,8 @@ enum op_next modal_volume_remove_next(struct turn *t);
 enum op_next modal_volumes_next(struct turn *t);
 enum op_next modal_fetch_next(struct turn *t);
 void modal_volumes_op_free(struct op *op);
-/* Whether it may be asked for a block: of whoever keeps Modal's, not of other servers of this
- * machine. */
+/* Whether this URL may be asked for a block: Modal's storage may, other servers of this machine may
+ * not. */
 bool modal_url_is_sound(const struct provider *p, const char *url);
 
 /* stage.c */

@@ -145,8 +145,8 @@ static int modal_check_conf(const struct section *s, struct mistakes *m, struct 
 	return 0;
 }
 
-/* Every burst that uses this token must come to the same name, and the name must not tell the
- * token. An environment's sandboxes are listed in it alone: whoever asks another one does not see
+/* Every burst that uses this token must come to the same name, and the name must not reveal the
+ * token. An environment's sandboxes are listed in it alone: a list of another environment omits
  * them. */
 static char *account_name(const char *token_id, const char *environment)
 {

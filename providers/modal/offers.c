@@ -1,5 +1,5 @@
-/* offers.c - what could be had, at what price: Modal lists no stock, so every GPU it has is an
- * offer, priced by the account's own rates. */
+/* offers.c - what Modal offers, at what price: it lists no stock, so every GPU it has is an offer,
+ * priced by the account's own rates. */
 #include "impl.h"
 
 #include <ctype.h>

@@ -10,15 +10,16 @@
 
 enum {
 	PAGES_MOST = 200,
-	/* how long one look for an address may take, of several: it is asked again with the next
-	   listing */
+	/* How long one look for an address may take, if there are several. It is asked again with
+	 * the next listing. */
 	TUNNEL_S = 1,
-	/* ... and where one sandbox alone is coming up: its address is told as soon as there is one
-	 */
+	/* the same if one sandbox alone is coming up: its address is reported as soon as there is
+	 * one */
 	TUNNEL_ALONE_S = 5,
-	TUNNELS_MOST = 16,   /* of one listing */
-	EARLY_MOST = 4,      /* ... for those of which it does not say that they run */
-	EARLY_GAP_MS = 5000, /* between two such questions about the same one */
+	TUNNELS_MOST = 16, /* of one listing */
+	/* of one listing: looks for sandboxes that it does not show as running */
+	EARLY_MOST = 4,
+	EARLY_GAP_MS = 5000, /* between two such looks for the same sandbox */
 	/* no such question before, where the list does not tell whether it has a task */
 	UNSCHEDULED_MS = 10000,
 	TASKS_MOST = 32, /* of one listing: sandboxes that may be queued */
@@ -470,7 +471,7 @@ static enum op_next missing_is_seen(struct turn *t)
 	return next_missing(t);
 }
 
-/* It was ended from outside, or by its lifetime, and nobody has seen a task of it: it may have been
+/* It was ended from outside, or by its lifetime, and no task of it was ever seen: it may have been
  * queued all the time. */
 static bool may_have_been_queued(const struct known *k)
 {
@@ -574,7 +575,7 @@ static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 	return true;
 }
 
-/* It is the only one that is listed: nobody else's look waits for its address. */
+/* It is the only one that is listed: no other sandbox's look waits for its address. */
 static bool is_alone(const struct op *op)
 {
 	return op->got.pod_count == 1;

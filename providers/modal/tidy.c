@@ -233,7 +233,7 @@ enum op_next modal_volume_delete_next(struct turn *t)
 		err_clear(t->err);
 		return modal_done(t);
 	}
-	/* how much it is, which nobody tells afterwards */
+	/* its size, which is unknown after the removal */
 	enum op_next next = look(t, take_bytes, &cut);
 	if (next == OP_DONE)
 		return ask_remove(t);

@@ -356,8 +356,8 @@ static enum op_next take_urls(struct turn *t)
 	return ask_block(t);
 }
 
-/* What was written before a connection broke stays in the file: whoever asks again does so from
- * there, so we do not. */
+/* What was written before a connection broke stays in the file. The caller retries from there, so
+ * we do not. */
 static enum op_next take_block(struct turn *t)
 {
 	struct op *op = t->op;

@@ -120,8 +120,8 @@ enum op_next api_wait(struct turn *t, int64_t ms)
 
 /* ---- what an answer means ---- */
 
-/* There is no code for it: whoever reads the words knows it, and they change (runpod/containers
- * looks for the same). */
+/* There is no code for it, only words for a reader, and they change (runpod/containers looks for
+ * the same). */
 bool api_is_capacity(const char *text)
 {
 	static const char *const words[] = {
@@ -225,7 +225,7 @@ static bool is_create(const struct turn *t)
 	       (t->op->kind == OP_VOLUME && t->op->want->volume.create && t->op->kept);
 }
 
-/* A create is refused so for what is wrong with it and for what is not to be had there: the next
+/* A create gets this status for its own mistakes and for what is not available there: the next
  * offer tells (OpenAPI file, POST /v2/pods). */
 static enum err_kind kind_of_400(bool rent, const char *words)
 {

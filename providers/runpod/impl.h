@@ -28,8 +28,8 @@ struct op {
 	json_t *kept;         /* likewise */
 	struct err first;     /* why the first way did not work, where there are several */
 	char cursor[512];     /* of a list's next page; "": the first one */
-	int pages;            /* of this list, read until now */
-	int64_t rows;         /* ... and what it held */
+	int pages;            /* pages of this list that have been read */
+	int64_t rows;         /* rows that those pages held */
 	bool sold_out_spot;   /* what it would cost on the spot market is not known */
 	struct volume made;
 };
@@ -53,9 +53,9 @@ enum op_next api_ask(struct turn *t, enum call_class class, const char *method, 
 /* GET /pods, GET /network-volumes: the page at op->cursor */
 enum op_next api_ask_pods(struct turn *t);
 enum op_next api_ask_volumes(struct turn *t);
-/* Of a page of a list that was asked for so: 1: there are further ones, ask again; 0: that was all
- * of it; -1: there are, and they cannot be had. A page must not pass for the whole: what is missing
- * in it would be taken for gone, or made a second time. */
+/* Of a page of a list: 1: there are further pages, ask again; 0: that was all of it; -1: there are
+ * further pages, but they cannot be read. A page must not pass for the whole: what is missing in it
+ * would be taken for gone, or made a second time. */
 int api_further_pages(struct turn *t, const json_t *page, const char *what);
 void api_first_page(struct op *op); /* the list is asked for anew */
 /* POST /graphql; variables are taken (NULL: none). */

@@ -434,8 +434,8 @@ enum op_next inspect_next(struct turn *t)
 	return api_done(t);
 }
 
-/* "burst-ATTEMPT": whoever has changed its environment at RunPod's console has not made another pod
- * of it. What is not in the list counts as gone. */
+/* "burst-ATTEMPT": the name stays when a user changes the environment of the pod at RunPod's
+ * console. What is not in the list counts as gone. */
 static bool has_our_name(const json_t *pod)
 {
 	const char *name = jsonx_text(pod, "name", "");

@@ -259,7 +259,7 @@ static enum op_next step(struct turn *t)
 	case OP_VOLUME_LS: return volume_ls_next(t);
 	case OP_VOLUME_SIZE: return volume_size_next(t);
 	case OP_VOLUME_DELETE: return volume_delete_next(t);
-	case OP_IMAGE: break; /* pods run images as they are: nobody asks */
+	case OP_IMAGE: break; /* pods run images as they are: never asked */
 	}
 	err_set(t->err, ERR_BUG, "no such operation");
 	return OP_FAILED;
@@ -307,7 +307,8 @@ const struct provider_ops provider_runpod = {
 	.can_stage = true,
 	.can_fetch = true,
 	.can_tidy = true,
-	.poll_ms = 2500, /* one listing for all pods; a pod that is up bills while nobody looks */
+	/* one listing for all pods; a pod that is up bills until a listing shows it */
+	.poll_ms = 2500,
 	.look_gap_ms = 5000,
 	.calls_per_minute = 60, /* the published example; each reply says what it really is */
 	.open = runpod_open,

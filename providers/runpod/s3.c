@@ -294,8 +294,8 @@ static enum op_next ask_fetch(struct turn *t)
 	return OP_CALL;
 }
 
-/* What was written before a connection broke stays in the file: whoever asks again does so from
- * there, so we do not. */
+/* What was written before a connection broke stays in the file. The caller retries from there, so
+ * we do not. */
 enum op_next fetch_next(struct turn *t)
 {
 	struct op *op = t->op;

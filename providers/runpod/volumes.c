@@ -159,7 +159,7 @@ static int64_t score_of(const struct op *op, const json_t *datacenter)
 		kinds += there;
 		score += best * 100 - (wishes && best ? MIN(w, 50) : 0);
 	}
-	/* then the one whose files can be had without a pod */
+	/* then the one whose files can be fetched without a pod */
 	return kinds ? kinds * KIND_WORTH + score * 2 +
 			       s3_reaches(op->provider, jsonx_text(datacenter, "id", ""))
 		     : 0;
@@ -357,7 +357,7 @@ static enum op_next made_or_not(struct turn *t)
 	}
 	if (t->err->kind != ERR_AMBIGUOUS && !answer)
 		return OP_FAILED;
-	/* it may have been made: whoever asked again blindly would pay for two */
+	/* it may have been made: a blind retry could pay for two */
 	t->op->first = *t->err;
 	t->op->first.kind = ERR_AMBIGUOUS;
 	err_clear(t->err);
