@@ -46,9 +46,9 @@ static bool is_container(const struct agent *a)
 	       !strcmp(a->place.home, "/run/burst");
 }
 
-/* Where workers write, and what they run lies: below $BURST_HOME, or where that does not do, where
- * a container has its disk. A pod that is a mere group of processes on somebody's machine has its
- * home elsewhere, and looks for nothing. */
+/* Where workers write, and what they run lies: below $BURST_HOME, or, if that does not do, where a
+ * container has its disk. A pod that is only a group of processes on a user's machine has its home
+ * elsewhere, and needs no search. */
 static char *disk_find(const struct agent *a)
 {
 	static const char *const others[] = {"/var/tmp", "/tmp"};

@@ -13,8 +13,8 @@
 void check_volume_for(struct agent *a, const char *words);
 void check_volume(struct agent *a);
 
-/* On a full volume whatever is tried fails: that is this pod's end and no fault of the segment,
- * which can be had elsewhere. */
+/* On a full volume every attempt fails. That ends this pod and is no fault of the segment, which
+ * another pod can render. */
 bool volume_is_to_blame(struct agent *a, const char *words);
 
 #endif

@@ -8,7 +8,7 @@
 #include "bounds.h"
 #include "listing.h"
 
-/* Why a tree cannot be had: `missing` or `changed` are the volume's fault, and to put the tree
+/* Why a tree cannot be taken: `missing` or `changed` are the volume's fault, and to put the tree
  * there anew helps. */
 enum taken { TAKEN, TAKEN_MISSING, TAKEN_CHANGED, TAKEN_FAILED };
 

@@ -264,9 +264,9 @@ static bool is_of(const struct manifest_entry *line, const char *attempt)
 	return !strcmp(jsonx_text(json, "attempt", ""), attempt);
 }
 
-/* Within a run what is safe is not run again: each file that it brought has a line, and is still
- * that line's. A folder that was moved away has no lines, and where somebody else has written the
- * file since, the newest line is his. */
+/* Within a run, fetched segments are not run again: each file of theirs has a line and still
+ * matches it. A folder that was moved away has no lines. If another run has written the file since,
+ * the newest line is that run's. */
 static int command_recall(struct job *job, struct segment_result *results, struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};

@@ -107,7 +107,7 @@ static const struct engine_option piper_options[] = {
 /* clang-format on */
 
 /* As published: S3Gen hears the first 10 s, T3 6 s (Turbo 15). The timbre is taken from all of a
- * sample: two minutes of it are no passage that somebody chose. */
+ * sample: a sample of over two minutes is unlikely to be a chosen passage. */
 #define CHATTERBOX_SAMPLE .sample_usual_s = 6, .sample_heard_s = 10, .sample_most_s = 120
 
 static const struct engine engines[] = {

@@ -118,8 +118,8 @@ static void voice_weights(const char *const *voices, const char *mirror, json_t 
 /* Voices whose MODEL_CARD in REPOSITORY names a licence that forbids some use. Read 2026-11 in
  * three projects that list these cards independently of each other; vivos also in
  * OHF-Voice/piper1-gpl issue 211, lessac in k2-fsa/sherpa-onnx issue 3947. The cards of en_US-amy,
- * en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence at all: whoever
- * publishes with them has to ask. What is not listed here was not checked. */
+ * en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence at all: users who
+ * publish with them have to ask. What is not listed here was not checked. */
 #define CARD(PATH) "https://huggingface.co/" REPOSITORY "/blob/" REVISION "/" PATH "/MODEL_CARD"
 #define COMMERCIAL "commercial use"
 static const struct {

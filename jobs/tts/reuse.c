@@ -202,7 +202,7 @@ static size_t first_of_key(const struct reuse *r, const char *key)
 	return low;
 }
 
-/* A file of this key: one that nobody has yet, else one that is shared; NULL: there is none. */
+/* A file of this key: one that no segment has yet, else one that is shared; NULL: there is none. */
 static int find_of_key(struct reuse *r, const char *key, const struct manifest_entry **entry,
 		       struct owned **out, struct err *err)
 {

@@ -7,7 +7,7 @@
  * so that at each moment each file is whole and known to the manifest. A file whose name is another
  * segment's is renamed; from a name that no segment has, and from the cache, files are copied. What
  * is in the way of each other (a swap) is parked under a name of its own, with a line of its own.
- * Whoever comes after a crash finds all of it by reuse_find(). */
+ * After a crash, reuse_find() finds all of it. */
 #ifndef BURST_JOBS_TTS_REUSE_H
 #define BURST_JOBS_TTS_REUSE_H
 

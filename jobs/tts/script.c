@@ -205,7 +205,7 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	bool good = set_text(s, item, raw, len);
 	good = check_voice(s, item) && good;
 	good = check_options(s, item) && good;
-	/* only what is kept may claim an id: the index of others is somebody else's */
+	/* only a kept item may claim an id: the index of a dropped one goes to the next item */
 	if (!good || (item->id && !check_id(s, item))) {
 		drop_item(item);
 		return;

@@ -826,7 +826,7 @@ static const char *const *tts_finish_names(struct job *job)
 	return job->joined_names;
 }
 
-/* In a folder without a manifest they can only be somebody else's. */
+/* In a folder without a manifest, files of these names cannot be this job's. */
 static int check_joined_names(const struct job *job, struct err *err)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
@@ -868,7 +868,7 @@ static int tts_check(const struct job *job, size_t index, const char *file, stru
 {
 	if (check_file(job, index, file, job->check.habits, out, err) < 0)
 		return -1;
-	/* a file that is no sound at all is refused even when nobody wants to listen */
+	/* a file that is no audio at all is refused even when checks are off */
 	if (!job->check_enabled && out->sample_rate)
 		out->ok = true;
 	return 0;

@@ -522,7 +522,7 @@ static int64_t clock_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Into x.tmp, then under its name: whoever sees the name sees a whole file. */
+/* Writes x.tmp, then renames it: a file under its final name is whole. */
 static int render(const struct task *t, char *error, size_t room)
 {
 	const char *out = getenv("BURST_OUT");
