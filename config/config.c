@@ -48,7 +48,7 @@ struct config {
 	struct mistakes *mistakes; /* the asker's; NULL: the first one ends it */
 	struct config_cap user_caps[ARRAY_LEN(run_caps)]; /* as run_caps; where is our own copy */
 	bool out_of_bounds; /* it leads somewhere that its project may not go */
-	bool lenient; /* pods are to be given back: what says how to rent them is in nobody's way */
+	bool lenient; /* only to release pods: wrong settings for renting must not prevent that */
 };
 
 /* One file while it is read. */

@@ -12,9 +12,9 @@
 #include "provider.h"
 
 /* Fills the OPTION_SECRET keys of the provider's section that are still empty, and what else the
- * vendor's file says about keys of the section. ERR_NO_ACCOUNT when no required one is anywhere;
- * ERR_CREDENTIALS when some are, or one cannot be had: its command fails, its file cannot be read,
- * what is found is no key. user_shown: how messages call the user's file. */
+ * vendor's file says about keys of the section. ERR_NO_ACCOUNT when no required one is anywhere.
+ * ERR_CREDENTIALS when only some are, or one cannot be read: its command fails, its file is
+ * unreadable, or what is found is no key. user_shown: how messages call the user's file. */
 int secrets_fill(const char *provider, struct section *s, const char *user_shown, struct err *err);
 
 /* "RUNPOD_API_KEY" for "runpod" and "api_key"; to be freed. */

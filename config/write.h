@@ -7,8 +7,8 @@
 #include "base/str.h"
 
 /* All that the files and the flags said, "key = value;" a line. Secrets and what only the user's
- * own file may say are left out: whoever reads the text reads that file too. leave_out: further
- * keys, NULL-terminated; or NULL. */
+ * own file may say are left out: a client that reads the text reads that file too. leave_out:
+ * further keys, NULL-terminated; or NULL. */
 void config_print(struct str *to, const struct section *s, const char *const *leave_out);
 /* One text in quotes. */
 void config_quote(struct str *to, const char *text);
