@@ -32,7 +32,7 @@ enum err_kind {
 	ERR_UNRELEASED,  /* a pod could not be confirmed gone */
 	ERR_INTERRUPTED, /* a signal; see err.signal */
 	ERR_BUG,         /* we or the vendor broke the protocol */
-	/* nobody has given us a key for this vendor, anywhere: there is nothing to be refused */
+	/* no key for this vendor is set anywhere, so the vendor has refused nothing */
 	ERR_NO_ACCOUNT,
 };
 

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /* Once, at the start. No core dump from here on. closed: nor may another process of this user look
- * into this one (Linux); whoever makes user namespaces cannot be closed, since it writes its own
- * /proc/self/uid_map. */
+ * into this one (Linux). A process that makes user namespaces cannot be closed, since it writes its
+ * own /proc/self/uid_map. */
 void guard_begin(bool closed);
 /* In a child between fork and exec: it may dump core, and open as many files, as the user has it.
  * Calls nothing that is not safe there. */

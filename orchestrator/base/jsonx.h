@@ -12,7 +12,7 @@
 const char *jsonx_text(const json_t *object, const char *key, const char *absent); /* borrowed */
 /* takes 3 and 3.0 */
 int64_t jsonx_int(const json_t *object, const char *key, int64_t absent);
-/* ... brought into the range from 0 to most: a number of somebody else's */
+/* like jsonx_int(), but brought into the range from 0 to most: for foreign numbers */
 int64_t jsonx_bounded(const json_t *object, const char *key, int64_t absent, int64_t most);
 double jsonx_number(const json_t *object, const char *key, double absent);
 bool jsonx_bool(const json_t *object, const char *key, bool absent);

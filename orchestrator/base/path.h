@@ -63,8 +63,8 @@ int path_open_below(int dir, const char *name, int flags);
 /* The folder that it lies in; *base: the last part of name. */
 int path_open_parent(int dir, const char *name, const char **base);
 /* An exclusive kernel lock (flock) on the file, made if needed; freed when *fd is closed or the
- * process dies. ERR_BUSY when somebody holds it. The file's text is replaced by note (who holds
- * it), for people. */
+ * process dies. ERR_BUSY when another process holds it. The file's text is replaced by note (which
+ * process holds it), for messages. */
 int path_lock(const char *path, const char *note, int *fd, struct err *err);
 /* For appending, made if needed (0600). One of more than `most` bytes is first renamed to "PATH.1".
  * A descriptor, or -1 and errno. */

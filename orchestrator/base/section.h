@@ -2,8 +2,8 @@
  * burst.cfg.
  *
  * Providers and jobs publish an option_spec table; config/ reads the file against it (unknown keys
- * and wrong types are its errors) and hands over a section. Nobody else knows what syntax the file
- * has. */
+ * and wrong types are its errors) and hands over a section. No other folder knows the syntax of the
+ * file. */
 #ifndef BURST_BASE_SECTION_H
 #define BURST_BASE_SECTION_H
 

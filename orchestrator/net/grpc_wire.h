@@ -25,7 +25,7 @@ enum grpc_code {
 	GRPC_DATA_LOSS,
 	GRPC_UNAUTHENTICATED,
 };
-/* "UNAVAILABLE"; codes that nobody has defined are UNKNOWN. Static. */
+/* "UNAVAILABLE"; undefined codes are UNKNOWN. Static. */
 const char *grpc_code_name(int code);
 /* What a call that ended so means to us; ERR_NONE for OK. */
 enum err_kind grpc_err_kind(int code);

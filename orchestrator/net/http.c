@@ -29,8 +29,9 @@ enum {
 	HEAD_MOST = 256 << 10,
 	RETRY_AFTER_MOST_S = 24 * 3600,
 	KEPT_CONNECTIONS = 16,
-	SILENCE_S = 60,            /* of a file's transfer */
-	ALONE_MS = 15 * 60 * 1000, /* by then the system has given up a connection to nobody */
+	SILENCE_S = 60, /* of a file's transfer */
+	/* by then the system has given up a connection whose peer is gone */
+	ALONE_MS = 15 * 60 * 1000,
 	PROBE_IDLE_S = 30, /* whether the other side of a kept gRPC connection is still there */
 	PROBE_GAP_S = 10,
 };
@@ -563,8 +564,8 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 			c->headers, empty ? semicolon : line); /* libcurl drops "Name:" */
 	}
 	/* libcurl before 8.3 signs also what is only named so that it is not sent, and no server
-	 * can then verify that (curl's issue 11664): whoever signs says the type of a body, and
-	 * bears with an Expect. */
+	 * can then verify that (curl's issue 11664). A signed call therefore sets the type of its
+	 * body and keeps libcurl's Expect. */
 	if (!call->sigv4) {
 		c->headers = curl.slist_append(c->headers, "Expect:");
 		if (!header_value(call, "Content-Type"))

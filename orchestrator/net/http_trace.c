@@ -21,7 +21,7 @@ static bool contains_any(const char *text, size_t len, const char *const *words)
 	return false;
 }
 
-/* Headers, query keys and JSON keys with such a name have values that nobody is to see. */
+/* Headers, query keys and JSON keys with such a name have secret values. */
 static bool is_secret_name(const char *name, size_t len)
 {
 	static const char *const words[] = {"auth",     "token",     "secret",     "cookie",

@@ -13,7 +13,7 @@ void http_trace_reply(const char *method, const char *shown_url, const struct re
 /* The URL with the values of query keys that look like credentials replaced; to be freed. For
  * messages, too. */
 char *http_trace_url(const char *url);
-/* Whether a header, a key or a variable of this name has a value that nobody is to see. */
+/* Whether a header, a key or a variable of this name has a secret value. */
 bool http_trace_hides(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* loop.h - the one loop that owns every descriptor: it waits, then calls whoever is concerned.
+/* loop.h - the one loop that owns every descriptor: it waits, then makes the calls that are due.
  *
  * Everything here except loop_wake() belongs to the loop's thread. Callbacks run inside
  * loop_turn(), one after the other, and may add, change and remove watches and timers, their own
@@ -16,7 +16,7 @@ struct loop;
 struct watch; /* one descriptor */
 struct timer; /* one call in the future */
 
-/* Ignores SIGPIPE in the whole process if nobody handles it: a peer that goes away is an error
+/* Ignores SIGPIPE in the whole process if it has no handler: a peer that goes away is an error
  * code, not our death. */
 struct loop *loop_new(void);
 /* Watches and timers left over are freed without a call, then what loop_at_free() was given is
@@ -37,8 +37,8 @@ void loop_unwatch(struct watch *watch); /* no call afterwards; NULL is fine */
 struct timer *loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx), void *ctx);
 void loop_untimer(struct timer *timer); /* no call afterwards; NULL is fine */
 
-/* Waits until something is ready, a timer is due, somebody wakes the loop, or most_ms are over (0:
- * only looks; negative: for as long as it takes), then calls everyone concerned once. */
+/* Waits until something is ready, a timer is due, loop_wake() is called, or most_ms are over (0:
+ * only looks; negative: for as long as it takes), then makes each due callback once. */
 void loop_turn(struct loop *loop, int64_t most_ms);
 /* Ends the wait of the present or next loop_turn(). From any thread and from signal handlers. */
 void loop_wake(struct loop *loop);
@@ -48,9 +48,9 @@ int64_t loop_gap_ms(const struct loop *loop);
 
 /* ---- for the other files of net/ ---- */
 
-/* Somebody else does the waiting (http.c, because libcurl waits for descriptors of its own). wait()
- * returns when one of the n descriptors is ready, one of its own is, or most_ms are over; it need
- * not fill in revents. work() is called in each turn after the wait. NULL: the loop waits with
+/* Another module does the waiting (http.c, because libcurl waits for descriptors of its own).
+ * wait() returns when one of the n descriptors is ready, one of its own is, or most_ms are over; it
+ * need not fill in revents. work() is called in each turn after the wait. NULL: the loop waits with
  * poll() again. */
 struct loop_waiter {
 	void (*wait)(void *ctx, struct pollfd *fds, size_t n, int most_ms);

@@ -78,7 +78,7 @@ struct ssh_channel {
 	struct ssh_channel *next;
 	enum channel_phase phase;
 	LIBSSH2_CHANNEL *raw;
-	bool orphan; /* nobody to call: it was given up, or had its closed() */
+	bool orphan; /* no callbacks any more: it was given up, or had its closed() */
 	bool probe;  /* opened for the round trip alone */
 	char *command;
 	const struct ssh_channel_ops *ops;
@@ -89,8 +89,8 @@ struct ssh_channel {
 	bool eof_wanted, eof_sent, paused, writable_due;
 };
 
-/* In front of each piece of libssh2's memory: it is counted, since packets that nobody reads pile
- * up there, and freed with the session, since a handshake that is broken off leaves some behind. */
+/* In front of each piece of libssh2's memory. Pieces are counted, since unread packets pile up
+ * there, and freed with the session, since a handshake that is broken off leaves some behind. */
 struct block {
 	_Alignas(max_align_t) struct block *before;
 	struct block *after;
@@ -119,7 +119,7 @@ struct ssh {
 	size_t in_left; /* of this turn */
 	int64_t received, sent;
 	bool readable; /* the loop said so */
-	bool deaf;     /* something to read, but nobody in libssh2 who would read it */
+	bool deaf;     /* something to read, but no channel of libssh2 would read it */
 
 	struct ssh_channel *channels;
 	struct ssh_channel *opening, *starting;
@@ -450,7 +450,7 @@ static void add_probe(struct ssh *s)
 
 /* A server answers the first open only when it has finished with the login, which has nothing to do
  * with the line (48 ms on loopback); later ones it answers at once. So that there are later ones, a
- * few are opened and closed again, each after the other, and never before one that somebody waits
+ * few are opened and closed again, each after the other, and never before one that a caller waits
  * for. */
 static void note_round_trip(struct ssh *s)
 {
@@ -782,8 +782,8 @@ static void destroy(struct ssh *s)
 	free(s);
 }
 
-/* Something came, yet nobody in libssh2 read it (there is no channel, or its pod has said all): see
- * whether it was the end, and do not listen again before there is more to do. */
+/* Something came, yet libssh2 did not read it (there is no channel, or its pod has said all).
+ * Checks whether it was the end, and does not listen again before there is more to do. */
 static void peek(struct ssh *s)
 {
 	char one;
@@ -923,7 +923,7 @@ static char *key_words(const char *line)
 /* What is offered, best first: nothing that rests on SHA-1 or MD5, and no block chaining. What this
  * libssh2 does not know is left out: Debian 12's has neither GCM, ChaCha20 nor "etm", so AES-CTR
  * with HMAC-SHA-2 is what its sessions use. The last two key exchanges are no methods: by them
- * servers tell what else they can, and that nobody has removed packets. */
+ * servers tell what else they can, and that no packets were removed on the way. */
 static const char kex_methods[] =
 	"curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-"
 	"sha2-nistp521,"

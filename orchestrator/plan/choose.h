@@ -45,7 +45,7 @@ struct plan_machine {
 	double host_share; /* of batch times that no GPU shortens; 1: the GPU plays no part */
 	int workers;       /* processes per pod, at least 1 */
 	int batch_max;     /* by engine and memory, at least 1; 0: does not fit */
-	int pods_max;      /* that may be had; 0: any */
+	int pods_max;      /* pods at most; 0: no limit */
 	double tail_s;     /* per pod, from its last batch to its last file */
 	/* per pod, from then until it bills no more; below 0 where files come without it */
 	double release_s;

@@ -147,7 +147,7 @@ static bool in_time(const struct replan_case *c, const struct outcome *o)
 	return c->wish.deadline_s == 0 || o->p90_s <= c->wish.deadline_s + 1e-9;
 }
 
-/* What working pods hold of the budget cannot be had for others before they end. */
+/* The budget that working pods hold is not available to others before they end. */
 static bool has_room(const struct replan_case *c, const struct outcome *o)
 {
 	return o->how.verb == REPLAN_REPLACE_AFTER || o->new_usd <= c->room_usd + 1e-9;
@@ -292,7 +292,7 @@ static struct replan_choice decide(const struct search *s)
 	    MIN(s->fastest.how.makespan_s, keep->how.makespan_s) > wish->deadline_s + c->late_ok_s)
 		return (struct replan_choice){.verb = REPLAN_STOP_DEADLINE,
 					      .makespan_s = s->fastest.how.makespan_s};
-	if (!in_budget_now) /* it ends at the cap: with as much as can be had for the money */
+	if (!in_budget_now) /* it ends at the cap: with as much as the money buys */
 		return is_clearly_better(s, &s->cheapest, s->cheapest.how.cost_usd,
 					 keep->how.cost_usd)
 			       ? s->cheapest.how

@@ -116,7 +116,7 @@ struct sqlite {
 	char *path;
 	dev_t device; /* of the file that was opened */
 	ino_t file;
-	bool impatient; /* somebody held it for longer than PATIENCE_MS, and may still */
+	bool impatient; /* another process held it for longer than PATIENCE_MS, and may still */
 	sqlite3_stmt *put[TABLE_COUNT], *remove[TABLE_COUNT], *find[QUERY_COUNT];
 };
 
@@ -191,7 +191,7 @@ static int run_sql(struct sqlite *q, const char *sql, struct err *err)
 
 /* ---- transactions ---- */
 
-/* A file without a name takes all that is written to it, and nobody will ever read it. */
+/* A deleted file takes all that is written to it, and the data is lost. */
 static int check_name(const struct sqlite *q, struct err *err)
 {
 	struct stat st;

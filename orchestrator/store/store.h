@@ -258,7 +258,7 @@ int store_commit(struct store *s, struct err *err);
 void store_rollback(struct store *s);
 
 int store_put_run(struct store *s, const struct run_row *row, struct err *err);
-/* How people know it: its id, else its attempt. */
+/* The name that messages use for the pod: its id, else its attempt. */
 const char *pod_row_called(const struct pod_row *row);
 /* It is gone, or never existed: it bills no more. */
 bool pod_row_over(const struct pod_row *row);

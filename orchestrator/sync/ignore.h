@@ -17,8 +17,8 @@
 struct ignore;
 
 /* Reads the rules at the root of the tree `root`. A rules file over 1 MiB or an unreadable one is
- * an error (ERR_CONFIG, ERR_LOCAL): what was meant to stay here must not travel because nobody
- * could read the rules. ignore_free() it. */
+ * an error (ERR_CONFIG, ERR_LOCAL): without its rules, files that must stay here would travel.
+ * ignore_free() it. */
 int ignore_open(struct ignore **out, const char *root, struct err *err);
 /* A walker says which folder (path below the root) it enters, and calls ignore_leave() when it is
  * done with it. Adds the folder's own `.gitignore` where those are in force. After an error the

@@ -17,7 +17,7 @@
 
 #define READ_ROOM   (256u << 10)
 #define RANGE_ALIGN (INT64_C(1) << 20)
-#define OPEN_TRIES  8 /* of a part that somebody else renames or removes meanwhile */
+#define OPEN_TRIES  8 /* of a part that another process renames or removes meanwhile */
 
 /* Bytes [from, to) that came by receive_add_at(). */
 struct span {
@@ -140,7 +140,7 @@ static int clear_odd_part(const struct receive *r, struct err *err)
 	return 0;
 }
 
-/* Is the open file still the one under this name? Whoever held the lock before us may have moved
+/* Is the open file still the one under this name? The previous holder of the lock may have moved
  * it. */
 static bool still_there(const struct receive *r)
 {
@@ -359,8 +359,8 @@ static void add_span(struct receive *r, struct span new)
 	r->spans[at] = new;
 }
 
-/* The first range: from now on the file has holes, and must not be taken for a prefix by whoever
- * comes after a crash. */
+/* The first range: from now on the file has holes. After a crash, it must not be taken for a
+ * prefix. */
 static int begin_split(struct receive *r, struct err *err)
 {
 	if (r->is_split)

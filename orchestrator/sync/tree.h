@@ -19,8 +19,8 @@
 #define TREE_MANIFEST_MAX    (512u << 20)    /* bytes of a manifest's text */
 #define TREE_LINK_TARGET_MAX 1024            /* bytes */
 #define TREE_DELETE_NAME     ".burst-delete" /* at the root this name belongs to the pack format */
-#define TREE_LISTING_NAME                                                                          \
-	".burst-tree" /* ... and this one to the agent, for what the id is the hash of */
+/* at the root this name belongs to the agent: the listing whose hash is the tree's id */
+#define TREE_LISTING_NAME ".burst-tree"
 
 enum tree_type { TREE_FILE, TREE_FOLDER, TREE_LINK };
 
