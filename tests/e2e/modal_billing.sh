@@ -60,7 +60,7 @@ c_counted() {
 c_from_its_start() {
 	md_fault late_schedule '"ms":12000'
 	rendered
-	reconciled 0 explained "^it bills from the container's start, [0-9.]+s after the create call$LATER\$"
+	reconciled 0 explained "^the vendor bills from the container's start, [0-9.]+s after the create call$LATER\$"
 	as_billed
 	is "$(json '.[0].billed_seconds - .[0].billed_vendor_s > 10')" true "the queue is not billed"
 }

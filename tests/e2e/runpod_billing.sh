@@ -57,7 +57,7 @@ c_from_create_with_disk() {
 	as_billed
 	is "$(json '.[0] | .price_usd_hour == .price_list_usd_hour and .cost_beside_usd == 0')" true "the disk is in the price"
 }
-FROM_START='^it bills from the container.s start, [0-9.]+s after the create call'
+FROM_START='^the vendor bills from the container.s start, [0-9.]+s after the create call'
 c_from_running_without_disk() {
 	bills '{"from":"running"}'
 	PULL_MS=9000 rendered

@@ -29,6 +29,8 @@
 #include "base/log.h"
 #include "engine/impl.h"
 
+#define MACHINE "0123456789abcdef"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 enum flavour {
@@ -327,7 +329,10 @@ static void vendor_says(const char *line, size_t len)
 /* What is still there is of no concern to this run. */
 static bool is_anothers(const struct pod_view *v)
 {
-	return !v->marker.attempt[0] || strcmp(v->marker.run, "r1") != 0;
+	const struct marker *m = &v->marker;
+
+	return !m->attempt[0] || strcmp(m->run, "r1") != 0 ||
+	       (m->machine[0] && strcmp(m->machine, MACHINE) != 0);
 }
 
 /* True: it fails, as was said it would, this once. */
@@ -683,7 +688,7 @@ static void fill_setup(struct engine_setup *setup, struct provider_ops *vendor)
 					 .max_duration_ms = 1200000,
 					 .max_cost_microusd = 5000000};
 	COPY_TEXT(setup->conf.run, setup->run->id);
-	COPY_TEXT(setup->conf.machine, "0123456789abcdef");
+	COPY_TEXT(setup->conf.machine, MACHINE);
 	setup->job_ops = &job;
 	setup->output = on_output;
 	setup->volume_name = world.flavour & VOLUME ? "cache" : NULL;
