@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """lint.py - the rules that no compiler checks: which folder may include which, which place may use which third-party
-library, what the pages claim of tests; then portability (musl's headers, clang) and shellcheck. Compilers and shellcheck run
+library, how comments are written, what the pages claim of tests; then portability (musl's headers, clang) and shellcheck. Compilers and shellcheck run
 in parallel, one process per core. Prints "lint: fine", or one line per finding and exits with 1."""
 
 import concurrent.futures
@@ -198,6 +198,31 @@ def check_openings():
             complain(f"{path}: the first line is not /* {os.path.basename(path)} - what it is for */")
 
 
+# a people word hides which part acts, and "can be had" hides what it does
+COMMENT_WORDS = re.compile(r"\b([Ww]hos?ever|[Nn]obody|[Ss]omebody|[Ww]ho is late|[Pp]eople know|is had|be had)\b")
+
+
+def comment_faults(source):
+    """Yields (line, fault) for each comment of a C source that cannot be read alone, or does not name who acts."""
+    line = 1
+    for token in strings.C_TOKEN.findall(source):
+        if token.startswith(("/*", "//")):
+            text = re.sub(r"\s*\n[ \t]*(\*(?!/))?[ \t]*", " ", token)
+            found = COMMENT_WORDS.search(text)
+            if re.match(r"/[*/]+ ?\.\.\.", text):
+                yield line, 'the comment begins with "...": make it stand alone'
+            if found:
+                yield line, f'the comment says "{found[0]}": name the user, client, pod, process or command that acts'
+        line += token.count("\n")
+
+
+def check_comments():
+    for path in git_files("*.c", "*.h"):
+        if not path.startswith("tests/"):
+            for line, fault in comment_faults(read(path)):
+                complain(f"{path}:{line}: {fault}")
+
+
 def check_top_level():
     for top in sorted({path.split("/")[0] for path in git_files()}):
         if top not in TOP_LEVEL and not top.startswith("."):
@@ -382,6 +407,7 @@ def main():
     check_links()
     check_agent_circles()
     check_openings()
+    check_comments()
     check_top_level()
     check_pages()
     check_tables()
