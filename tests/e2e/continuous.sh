@@ -11,8 +11,8 @@ continuous_job() { # continuous_job SEGMENTS [VARIABLES of the worker]
 	JOB='worker = "EACH='${EACH:-0.001}' LONGEST=0.002 LIMIT=8 '${2:-}' python3 \"$BURST_CODE/continuous.py\""; '${CAP:-}'check = { enabled = false; };'
 	config "pods = ${PODS:-1};" 'code = { path = "code"; };'
 }
-begun() { # as the workers of all runs say: "SEGMENT IN_FLIGHT" in each line. A client that comes back reads, and writes, all of it again
-	cat "$BURST_STATE_DIR"/runs/*/log | sed -n 's/.*begin \(s[0-9]*\) \([0-9]*\) \([0-9.]*\)$/\1 \2 \3/p' | awk '!seen[$0]++'
+begun() { # as the workers of all runs say, run after run: "SEGMENT IN_FLIGHT" in each line. A client that comes back reads, and writes, all of it again
+	ls -tr "$BURST_STATE_DIR"/runs/*/log | xargs cat | sed -n 's/.*begin \(s[0-9]*\) \([0-9]*\) \([0-9.]*\)$/\1 \2 \3/p' | awk '!seen[$0]++'
 }
 most_in_flight() { begun | cut -d' ' -f2 | sort -n | tail -n 1; }
 begun_twice() { begun | cut -d' ' -f1 | sort | uniq -d | tr '\n' ' '; }

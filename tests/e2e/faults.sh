@@ -108,10 +108,10 @@ t_what_sounds_wrong_is_kept_and_told() { # the best that could be had; nobody ma
 	burst run --json --quiet
 	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
 	is "$(jq -r 'select(.suspect) | "\(.id) \(.tries)"' out/manifest.jsonl)" "s005 2" "what is suspect, and after how many tries"
-	has err.txt "warning: 1 of 6 files sounds wrong and was kept all the same"
+	has err.txt "warning: 1 of 6 files is suspect and was kept"
 	has err.txt "s005"
 	burst run --quiet
-	has err.txt "warning: 1 of 6 files sounds wrong"
+	has err.txt "warning: 1 of 6 files is suspect"
 }
 
 t_pod_vanishes_in_the_middle() {

@@ -149,8 +149,8 @@ quiet_pod() { # quiet_pod CASE WORDS: it bills, its connection stands, and nothi
 	seen_through "$1" "$2"
 }
 t_an_agent_that_says_hello_and_nothing_more() { quiet_pod only_hello "its agent has not answered for"; }
-t_an_agent_that_begins_no_batch() { quiet_pod only_leases "nothing was heard of its work for"; }
-t_a_pod_that_takes_no_code() { quiet_pod no_tree "code: nothing of it was taken for"; }
+t_an_agent_that_begins_no_batch() { quiet_pod only_leases "no sign of its work for"; }
+t_a_pod_that_takes_no_code() { quiet_pod no_tree "code: no progress for"; }
 
 # ---- names of outputs, which a command chooses ----
 command_job() { # command_job [PATTERN]

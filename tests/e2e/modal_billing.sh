@@ -179,7 +179,7 @@ c_ended_by_itself() { # a word of its own for each
 	hasnt err.txt preempted
 }
 c_evicted() { c_ended_by_itself MEMORY_MANAGER_EVICTION "it used more memory than it has: raise pod.memory_gb"; }
-c_timeout() { c_ended_by_itself TIMEOUT "its lifetime was over"; }
+c_timeout() { c_ended_by_itself TIMEOUT "its lifetime ended"; }
 c_idle() { c_ended_by_itself IDLE_TIMEOUT "it was idle too long"; }
 c_modals_own_failure() { c_ended_by_itself INTERNAL_FAILURE "Modal's own failure"; }
 c_init_failure() { # wrong once, wrong twice, and that is enough

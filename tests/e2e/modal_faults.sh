@@ -566,7 +566,7 @@ ended_at_work() { # ended_at_work STATUS WORDS [MEMBERS]: by the service, in a b
 	all_done 20 2
 	has err.txt "$2"
 }
-c_its_lifetime_is_over() { ended_at_work TIMEOUT "its lifetime was over"; }
+c_its_lifetime_is_over() { ended_at_work TIMEOUT "its lifetime ended"; }
 c_it_fails_inside() { ended_at_work INTERNAL_FAILURE "worker lost" ',"exception":"worker lost"'; }
 c_its_start_script_is_killed() {
 	at_work 20

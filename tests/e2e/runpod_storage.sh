@@ -121,7 +121,7 @@ c_a_wrong_secret() { # is found before a pod counts on it: doctor says bad, a ru
 	burst volume create v
 	is "$STATUS" 0 "the volume ($(tail -n 2 err.txt))"
 	burst doctor
-	has out.txt 'ok   runpod: keys for files of a volume without a pod are taken (volume "v")'
+	has out.txt 'ok   runpod: keys for files of a volume without a pod are accepted (volume "v")'
 	local -x RUNPOD_S3_SECRET_KEY=rps_not_the_one_that_was_made
 	burst doctor
 	is "$STATUS" 1 "doctor's exit status"
