@@ -177,7 +177,7 @@ static int wait_for(pid_t pid, const sigset_t *mask)
 	int status = 0;
 
 	called = pid;
-	if (signalled) /* it came before there was anyone to pass it on to */
+	if (signalled) /* it came before there was a child to pass it on to */
 		kill(pid, signalled);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

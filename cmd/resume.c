@@ -156,7 +156,7 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 			row->id, row->id);
 	run_name_in(ctx, row, &why);
 	output_error(ctx, &why);
-	/* as far as anybody can say now: it is not written down */
+	/* the status as it is known now; it does not go to the ledger */
 	COPY_TEXT(row->status, count ? "unreleased" : "interrupted");
 	COPY_TEXT(row->error_code, err_kind_name(why.kind));
 	COPY_TEXT(row->error, why.msg);

@@ -62,7 +62,7 @@ struct source {
 	const char *text; /* NULL: it is read from the file */
 	int handed_fd;    /* above 2: read from there, not by its path */
 	uid_t owner;
-	bool open_to_others; /* anybody but its owner can read it */
+	bool open_to_others; /* users other than its owner can read it */
 	/* a link led to it: whose words it holds is not known, and messages quote none */
 	bool elsewhere;
 	const char *user_shown;

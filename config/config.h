@@ -1,4 +1,4 @@
-/* config.h - burst.cfg as everybody reads it: the user's file, then the project's, then the
+/* config.h - burst.cfg as all commands read it: the user's file, then the project's, then the
  * environment and the flags, each over the one before, checked against the key tables of
  * config/keys.c, of the providers and of the job types.
  *

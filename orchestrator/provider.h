@@ -466,7 +466,7 @@ struct provider_ops {
 	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they
 	 * may hang on keys, and on where it is. NULL: they do. */
 	bool (*files_ready)(const struct provider *p, const struct volume *v);
-	/* What everybody who rents there should know, said once by a run and by `burst offers`;
+	/* What each user who rents there should know; a run and `burst offers` report it once.
 	 * NULL: nothing. */
 	const char *caution;
 	bool logs_outlive; /* OP_LOGS tells of a pod that was released as well, for a while */

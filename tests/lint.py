@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """lint.py - the rules that no compiler checks: which folder may include which, which place may use which third-party
-library, how comments are written, what the pages claim of tests; then portability (musl's headers, clang) and shellcheck. Compilers and shellcheck run
-in parallel, one process per core. Prints "lint: fine", or one line per finding and exits with 1."""
+library, how comments are written, what the pages claim of tests; then portability (musl's headers, clang) and
+shellcheck. Compilers and shellcheck run in parallel, one process per core. Prints "lint: fine", or one line per finding and exits with 1."""
 
 import concurrent.futures
 import glob
@@ -199,7 +199,8 @@ def check_openings():
 
 
 # a people word hides which part acts, and "can be had" hides what it does
-COMMENT_WORDS = re.compile(r"\b([Ww]hos?ever|[Nn]obody|[Ss]omebody|[Ww]ho is late|[Pp]eople know|is had|be had)\b")
+COMMENT_WORDS = re.compile(
+    r"\b([Ww]hos?ever|[Nn]obody|[Ss]omebody|[Aa]nybody|[Ee]verybody|[Ww]ho is late|[Pp]eople know|is had|be had)\b")
 
 
 def comment_faults(source):

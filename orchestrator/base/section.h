@@ -41,7 +41,7 @@ struct option_spec {
 	const struct option_spec *group; /* OPTION_GROUP: its table, ended by a NULL key */
 };
 
-struct section; /* values of one group; made by config/, read by everyone */
+struct section; /* values of one group; made by config/, read by all folders */
 
 /* The getters take only keys of the section's table (anything else is a bug and aborts) and give
  * the default where the file says nothing: 0, false or NULL when there is none. Texts are borrowed

@@ -177,7 +177,7 @@ static void reap(struct child *c)
 }
 
 /* Looks at the child and either ends the call or comes back: there is no SIGCHLD, which would
- * belong to everybody. */
+ * concern the whole process. */
 static void on_look(void *ctx)
 {
 	struct child *c = ctx;

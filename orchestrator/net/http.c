@@ -532,8 +532,8 @@ static void finish_call(struct transfer *t, CURLcode rc)
 	if (rc == CURLE_OK &&
 	    !c->head_whole) /* libcurl takes the end of the connection for the end of the head */
 		fail_call(c, ERR_NETWORK, "the connection was lost within the reply's head");
-	/* A stream of HTTP/2 that was waited for in vain leaves its connection as it is, and all
-	 * that is said from then on would be said into it, whether anybody is there or not. */
+	/* After a timeout, a stream of HTTP/2 leaves its connection open. Later calls would use
+	 * that connection, even if its peer is gone. */
 	if (rc == CURLE_OPERATION_TIMEDOUT)
 		c->http->alone_until = clock_boot_ms() + ALONE_MS;
 	if (rc != CURLE_OK)

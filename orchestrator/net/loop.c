@@ -210,8 +210,8 @@ void loop_untimer(struct timer *timer)
 	free(timer);
 }
 
-/* Only those made before this turn: a timer of 0 ms that makes the next one must not keep everybody
- * else waiting. */
+/* Only those made before this turn: a timer of 0 ms that makes the next one must not keep all other
+ * timers waiting. */
 static void fire_timers(struct loop *loop)
 {
 	int64_t now = clock_boot_ms();

@@ -54,7 +54,7 @@ int volume_remove(const struct store *store, const char *name, struct err *err)
 	if (!path || volume_ensure(store, name, false, err) < 0)
 		return -1;
 	/* renamed first, so that a removal cut short leaves no half volume; '.' hides it from
-	 * everybody */
+	 * listings */
 	CLEANUP(free_text) char *trash = xasprintf("%s/.removed-%s", store->volumes, name);
 	if (record_remove_tree(trash, err) < 0)
 		return -1;

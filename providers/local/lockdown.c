@@ -199,8 +199,8 @@ static int refuse_arguments(scmp_filter_ctx filter)
 	for (size_t i = 0; code == 0 && i < ARRAY_LEN(commands); i++)
 		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
 					SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_32, (uint64_t)commands[i]));
-	/* sshd takes only these errors for "no such thing here", and any other for a reason to turn
-	 * everybody away */
+	/* sshd takes only these errors for "no such thing here", and any other for a reason to
+	 * refuse all logins */
 	for (uint64_t family = AF_INET + 1; code == 0 && family < 64; family++)
 		if (family != AF_INET6 && family != AF_NETLINK)
 			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT),

@@ -164,8 +164,8 @@ static int64_t seconds(double at)
 	return at > 0 && at < EPOCH_MOST_S ? (int64_t)at : 0;
 }
 
-/* Modal has no word for "preempted": a sandbox that it takes back is terminated, as one that
- * anybody ends. Only those with GPUs are taken back, and those whose end we asked for were not. */
+/* Modal has no word for "preempted": a sandbox that it takes back is terminated, like one that a
+ * client ends. Only those with GPUs are taken back, and those whose end we asked for were not. */
 static bool was_taken_back(struct provider *p, const struct pod_view *view)
 {
 	const struct known *k = known_of(p, view->id);

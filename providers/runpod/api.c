@@ -160,8 +160,7 @@ static bool is_unavailable(const char *text)
 }
 
 /* The server's own words: problem+json's detail and the list of what is wrong, else the body's
- * first bytes. What a body that is not JSON says is of no use to anybody when it is a page of HTML.
- */
+ * first bytes. A page of HTML has no useful words. */
 static void add_words(struct str *to, const struct reply *reply)
 {
 	CLEANUP(json_decref)
