@@ -261,32 +261,34 @@ bool ends_with(const char *text, const char *suffix)
 	return a >= b && memcmp(text + a - b, suffix, b) == 0;
 }
 
+/* Two neighbours in the wrong order count as one mistake. */
 static size_t edit_distance(const char *a, const char *b)
 {
-	size_t n = strlen(a), m = strlen(b);
-	size_t row[64];
+	enum { LEN_MOST = 60 };
+	size_t n = strlen(a), m = strlen(b), d[LEN_MOST + 1][LEN_MOST + 1];
 
-	if (n > 60 || m > 60)
+	if (n > LEN_MOST || m > LEN_MOST)
 		return 100;
 	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
+		d[0][j] = j;
 	for (size_t i = 1; i <= n; i++) {
-		size_t diagonal = row[0];
-		row[0] = i;
+		d[i][0] = i;
 		for (size_t j = 1; j <= m; j++) {
-			size_t above = row[j];
-			size_t change = diagonal + (a[i - 1] != b[j - 1]);
-			row[j] = MIN(change, MIN(above, row[j - 1]) + 1);
-			diagonal = above;
+			bool swapped =
+				i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+			d[i][j] = MIN(d[i - 1][j - 1] + (a[i - 1] != b[j - 1]),
+				      MIN(d[i - 1][j], d[i][j - 1]) + 1);
+			if (swapped)
+				d[i][j] = MIN(d[i][j], d[i - 2][j - 2] + 1);
 		}
 	}
-	return row[m];
+	return d[n][m];
 }
 
 const char *nearest_word(const char *word, const char *const *words)
 {
 	const char *best = NULL;
-	size_t least = strlen(word) / 2 + 1;
+	size_t least = MAX((strlen(word) + 1) / 3, 1) + 1;
 
 	for (; *words; words++) {
 		size_t distance = edit_distance(word, *words);

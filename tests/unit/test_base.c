@@ -284,6 +284,8 @@ static void nearest_word_is_near(void **state)
 	(void)state;
 	assert_string_equal(nearest_word("provder", words), "provider");
 	assert_string_equal(nearest_word("pod", words), "pods");
+	assert_string_equal(nearest_word("pdos", words), "pods");
+	assert_null(nearest_word("pfff", words));
 	assert_null(nearest_word("zzzzzz", words));
 	assert_null(nearest_word("", words));
 }
