@@ -115,7 +115,7 @@ c_rates_have_changed() { # that is no fault of the bill
 c_too_much() {
 	rendered
 	md_control sandboxes/"$BOX" '{"shift_s":[0,600]}' >/dev/null
-	reconciled 1 excess '^billed as if it had lived 10m[0-9]+s at \$[0-9.]+ an hour, but from the create call until it was gone it was '
+	reconciled 1 excess '^billed for 10m[0-9]+s at \$[0-9.]+ per hour, but from create to gone the pod lived '
 	has err.txt "warning: pod $BOX of modal: "
 	burst ledger --reconcile
 	is "$STATUS" 1 "for people"

@@ -130,7 +130,7 @@ c_too_much() {
 	rendered
 	rp_control pods/"$POD" '{"bill_shift_s":[0,600]}' >/dev/null
 	rp_control clock '{"advance_s":600}' >/dev/null
-	reconciled 1 excess '^(billed as if it had lived 10m[0-9]+s at \$0\.6955 an hour, but|\$0\.[0-9]+ is billed for the hour from)'
+	reconciled 1 excess '^(billed for 10m[0-9]+s at \$0\.6955 per hour, but|\$0\.[0-9]+ is billed for the hour from)'
 	has err.txt "warning: pod $POD of runpod: "
 	has err.txt "confirm that it is gone (\`burst reap\`, the vendor's console)"
 	burst ledger --reconcile
@@ -139,7 +139,7 @@ c_too_much() {
 	# and in an hour that it did not see
 	rp_control pods/"$POD" '{"bill_shift_s":[0,7200]}' >/dev/null
 	rp_control clock '{"advance_s":7200}' >/dev/null
-	reconciled 1 excess '^\$0\.[0-9]+ is billed for the hour from .* on, but it was seen gone at '
+	reconciled 1 excess '^\$0\.[0-9]+ is billed for the hour from .*, but the pod was confirmed gone at '
 }
 c_keys() {
 	rendered
