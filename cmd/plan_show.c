@@ -343,9 +343,10 @@ json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum pla
 
 json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
 {
-	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:n,s:n,s:[]}", "schema", 1,
-				   "segments", "to_render", "audio_s", "verdict", "refused", "pick",
-				   "front", "cards_left_out", "better", "changes", "caps");
+	json_t *object =
+		json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[],s:[],s:n,s:n,s:n,s:[]}", "schema", 1,
+			  "segments", "to_render", "audio_s", "verdict", "refused", "pick", "front",
+			  "cards_left_out", "better", "changes", "left_out", "caps");
 
 	add_errors(object, m, err);
 	return object;

@@ -125,7 +125,7 @@ t_impossible_wishes_rent_nothing() {
 		is "$STATUS" "$status" "run $flags"
 		has err.txt "$words"
 	done <<-'E'
-		--deadline 1s|5|no plan is done by then nine times in ten
+		--deadline 1s|5|no plan finishes by then in nine runs of ten
 		--deadline soon|2|it must be a duration ("20m") or a time of day ("07:00")
 		--deadline 24:61|2|it must be a duration
 		--goal speed|2|it must be "cost", "time" or "balanced"
@@ -221,16 +221,16 @@ bad_plans() {
 		both|quick||--deadline -5m|2|--deadline: deadline = "-5m": it must be
 		both|quick||--deadline PAST|5|--deadline: deadline = "PAST": that was ; ago; give a later time;nothing was rented
 		both|quick|deadline = "PAST";||5|burst.cfg:6: deadline = "PAST": that was
-		both|quick||--deadline 1s|5|no plan is done by then nine times in ten; a pod alone takes ; to come up (no GPU at local: prior);the fastest plan takes;nothing was rented
-		both|own||--deadline 1s|5|no plan is done by then nine times in ten; a pod alone takes
-		both|quick||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is up: that takes;(no GPU at local, $0.6900 an hour: prior); raise it
-		both|own||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is up
+		both|quick||--deadline 1s|5|no plan finishes by then in nine runs of ten; booting a pod alone takes ;(no GPU at local: prior);the fastest plan takes;nothing was rented
+		both|own||--deadline 1s|5|no plan finishes by then in nine runs of ten; booting a pod alone takes
+		both|quick||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is ready: booting takes;(no GPU at local, $0.6900 an hour: prior); raise it
+		both|own||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is ready
 		both|quick|pod = { cpu = 1; }; caps = { max_cost = 1.00; max_price_per_hour = 0.10; };||5|burst.cfg:6: ;caps.max_price_per_hour;$0.6900 an hour
 		both|gpu|||2|burst.cfg:4: the job needs a GPU with 100 GB of memory, and the largest of providers.local.gpu_prices has 24 GB
-		both|chatterbox|||2|the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU;; chatterbox takes 3.7 GiB for one segment
+		both|chatterbox|||2|the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU;; chatterbox needs 3.7 GiB for one segment
 		plan|chatterbox||--offers small.json|4|no offer has enough GPU memory: the job needs 8 GB, and the most that is offered is 6 GB (RTX 3050 at runpod): 2 GB are missing
-		plan|own|||2|no estimate: the speed of engine "test" is not known, is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
-		plan|quick||--offers none.json|4|no provider offers what the job wants now
+		plan|own|||2|no estimate: the speed of engine "test" is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
+		plan|quick||--offers none.json|4|no provider offers what the job needs now
 	E
 }
 bad_plan() { # bad_plan COMMAND KIND LINE FLAGS STATUS WORDS

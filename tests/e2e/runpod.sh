@@ -123,11 +123,11 @@ t_no_volume_without_an_offer() { # it bills for ever and ties the job to its dat
 	no_volume 2 "can only be attached in the SECURE cloud" "the COMMUNITY cloud"
 	rp_control stock "{\"gpu\":\"$RTX4090\",\"cloud\":\"SECURE\",\"free\":0}" >/dev/null
 	GPUS='"RTX 4090"' rp_config 'wait = "3s";'
-	no_volume 4 'volume "v" is made only when there is one' "a GPU that is in the COMMUNITY cloud alone"
+	no_volume 4 'volume "v" is created only when there is one' "a GPU that is in the COMMUNITY cloud alone"
 	rp_control stock "{\"gpu\":\"$RTX4090\",\"free\":0}" >/dev/null
-	no_volume 4 'volume "v" is made only when there is one' "a GPU that is sold out"
+	no_volume 4 'volume "v" is created only when there is one' "a GPU that is sold out"
 	rp_control stock "{\"gpu\":\"$RTX4090\",\"dc\":\"AP-JP-1\",\"free\":4}" >/dev/null
-	no_volume 4 "what is wanted is free in AP-JP-1, where no volume can be made" "a GPU where no volumes are"
+	no_volume 4 "the GPUs of the config are available in AP-JP-1, where no volume can be created" "a GPU where no volumes are"
 	rp_control stock "{\"gpu\":\"$RTX4090\",\"dc\":\"US-KS-2\",\"cloud\":\"SECURE\",\"free\":4}" >/dev/null
 	burst run --json
 	all_done 3 1

@@ -267,7 +267,7 @@ c_no_gpu_in_it() {
 	has err.txt "no GPU"
 	is "$(pods_ever)" 1 "pods that ever were"
 	burst offers --json
-	is "$(json '[.[] | select(.avoided) | .avoided.reason] | join(",")')" "no GPU could be seen on it" "avoided"
+	is "$(json '[.[] | select(.avoided) | .avoided.reason] | join(",")')" "it showed no GPU" "avoided"
 }
 # Three runs that go well, whose pods took so many seconds to come up, as far as the ledger knows.
 pods_came_up_in() {

@@ -233,7 +233,7 @@ t_bad_input() {
 		has err.txt "$words"
 		is "$(wc -l <err.txt)" 1 "lines of \"$line\""
 	done <<-E
-		add nightly tomorrow|2|is no time to run at
+		add nightly tomorrow|2|is not a time to run at
 		add nightly 0 0 31 2 *x|2|no day of the week
 		add Nightly daily 02:00|2|is no name
 		add nightly daily 02:00 --overlap maybe|2|wait or skip

@@ -72,7 +72,7 @@ t_what_was_staged_is_spoilt() {
 	code 12000
 	hashing 'boot_delay = "3s";'
 	burst_bg run -v
-	wait_for 30 "the code to be there" grep -q "bytes put on volume" err.txt
+	wait_for 30 "the code to be there" grep -q "bytes stored on volume" err.txt
 	printf spoilt | dd of="$(echo "$BURST_STATE_DIR"/volumes/v/staged/*.0)" bs=1 seek=3000000 conv=notrunc status=none
 	burst_wait
 	right_sum
