@@ -234,14 +234,14 @@ t_bad_input() {
 		is "$(wc -l <err.txt)" 1 "lines of \"$line\""
 	done <<-E
 		add nightly tomorrow|2|is not a time to run at
-		add nightly 0 0 31 2 *x|2|no day of the week
-		add Nightly daily 02:00|2|is no name
+		add nightly 0 0 31 2 *x|2|is not a valid day of the week
+		add Nightly daily 02:00|2|is not a valid name
 		add nightly daily 02:00 --overlap maybe|2|wait or skip
 		add nightly daily 02:00 --backend at|2|systemd, launchd or crontab
 		add nightly daily 02:00 --catch-up soon|2|--catch-up
 		add nightly daily 02:00 --config nowhere.cfg|2|nowhere.cfg
 		add nightly|2|expected add NAME WHEN
-		run nightly|2|there is no schedule "nightly"
+		run nightly|2|no schedule "nightly"
 		sing|2|expected add NAME WHEN
 	E
 	is "$(ledger 'select count(*) from schedule')" 0 "schedules made"
