@@ -12,7 +12,7 @@ continuous_job() { # continuous_job SEGMENTS [VARIABLES of the worker]
 	config "pods = ${PODS:-1};" 'code = { path = "code"; };'
 }
 begun() { # as the workers of all runs say, run after run: "SEGMENT IN_FLIGHT" in each line. A client that comes back reads, and writes, all of it again
-	ls -tr "$BURST_STATE_DIR"/runs/*/log | xargs cat | sed -n 's/.*begin \(s[0-9]*\) \([0-9]*\) \([0-9.]*\)$/\1 \2 \3/p' | awk '!seen[$0]++'
+	find "$BURST_STATE_DIR"/runs -name log -printf '%T@ %p\n' | sort -n | cut -d' ' -f2- | while read -r log; do cat "$log"; done | sed -n 's/.*begin \(s[0-9]*\) \([0-9]*\) \([0-9.]*\)$/\1 \2 \3/p' | awk '!seen[$0]++'
 }
 most_in_flight() { begun | cut -d' ' -f2 | sort -n | tail -n 1; }
 begun_twice() { begun | cut -d' ' -f1 | sort | uniq -d | tr '\n' ' '; }

@@ -476,7 +476,7 @@ t_cards_that_are_too_small_are_told() {
 		# shellcheck disable=SC2086 # words
 		burst $command
 		is "$STATUS" 2 "$command: exit status ($(tail -n 2 err.txt))"
-		has err.txt 'burst.cfg:6: the job needs a card with 12 GB of memory, and RTX 3070 has 8 GB, RTX 3070 has 8 GB; qwen3-1.7b takes 6.6 GiB for one segment'
+		has err.txt 'burst.cfg:6: the job needs a card with 12 GB of memory, and RTX 3070 has 8 GB, RTX 3070 has 8 GB; qwen3-1.7b needs 6.6 GiB for one segment'
 	done
 	sed -i 's/"RTX 3070:1"/"RTX 3070:2"/' burst.cfg
 	burst plan
@@ -486,7 +486,7 @@ t_cards_that_are_too_small_are_told() {
 	hasnt err.txt 'the job needs a card'
 	sed -i 's/, "Abacus 9"//' burst.cfg
 	burst plan
-	has err.txt 'the job needs a card with 21 GB of memory, and RTX 3070 has 8 GB; 4 workers of qwen3 take 18.5 GiB for one segment each'
+	has err.txt 'the job needs a card with 21 GB of memory, and RTX 3070 has 8 GB; 4 workers of qwen3 need 18.5 GiB for one segment each'
 }
 
 # A GPU that waits for downloads bills for nothing; a volume can be filled by a pod without one.
