@@ -728,7 +728,7 @@ t_reap_a_pod_that_nobody_knows() { # whoever names a pod is told of that one
 	burst reap nosuchpod --force
 	is "$STATUS" 9 "a pod that is nowhere"
 	has err.txt "pod nosuchpod: not among burst's pods at local"
-	has err.txt "misspelt"
+	has err.txt "misspelled"
 	burst reap "$(ledger 'select id from pod')" --force
 	is "$STATUS" 0 "one that the ledger knows is gone ($(tail -n 1 err.txt))"
 	has out.txt ": gone"
