@@ -260,7 +260,7 @@ t_status_in_one_line() {
 	burst status
 	has out.txt "| \$0.00 today"
 	# a run that began two days ago and whose pod billed until now
-	ledger "update run set ended_ms = 0, status = 'running'; update pod set billed_ms = $(date +%s)000 - create_ms, released_ms = $(date +%s)000, gone_ms = $(date +%s)000, price_microusd_h = 1000000, cost_microusd = 55000000"
+	ledger "update run set ended_ms = 0, status = 'running'; update pod set billed_ms = $(date +%s)000 - create_ms, released_ms = $(date +%s)000, gone_ms = $(date +%s)000, price_microusd_h = 1000000, cost_microusd = 56000000"
 	burst status --json
 	schema status
 	[ "$(json '.today_usd * 100 | floor')" -ge "$(($(date +%-H) * 100))" ] || complain "a pod since the day before yesterday costs today: $(json .today_usd)"
