@@ -49,6 +49,18 @@ static void spawn_exec(char **argv, int fd, const sigset_t *mask)
 	_exit(127);
 }
 
+void detach_child(int log)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	dup2(null, STDIN_FILENO);
+	dup2(log >= 0 ? log : null, STDOUT_FILENO);
+	dup2(log >= 0 ? log : null, STDERR_FILENO);
+	if (chdir("/") < 0)
+		_exit(127);
+}
+
 /* Until the pods have the queue the starter's signals are the client's, where no Ctrl-C comes. A
  * terminal that closes stops neither. */
 static volatile sig_atomic_t client, interrupted;

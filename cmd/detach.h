@@ -11,6 +11,10 @@ int detach_starter(void);
  * pods have the queue (with --no-wait: as soon as there is a run), or the run has ended without
  * that. Returns the exit status: 0, or that of a run that has ended by then. */
 int detach(struct cmd_context *ctx, struct err *err);
+/* In a forked child that is about to become a background client: gives it a session of its own, the
+ * root as its folder, /dev/null as stdin, and the log as stdout and stderr (-1: /dev/null). Exits
+ * with 127 if it cannot leave its folder. */
+void detach_child(int log);
 
 /* In the client; does nothing if no starter waits. There is a run. -1: the starter is gone, and
  * nothing is rented. */

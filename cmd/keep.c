@@ -13,6 +13,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "detach.h"
 #include "net/child.h"
 #include "output.h"
 #include "report.h"
@@ -43,15 +44,9 @@ int64_t keep_warm_ms(const struct config *config)
 static void become_keeper(const struct launch *l, int log)
 {
 	const char *argv[] = {"burst", "keep", l->run.id, NULL};
-	int null = open("/dev/null", O_RDWR);
 	sigset_t none;
 
-	setsid();
-	dup2(null, STDIN_FILENO);
-	dup2(log >= 0 ? log : null, STDOUT_FILENO);
-	dup2(log >= 0 ? log : null, STDERR_FILENO);
-	if (chdir("/") < 0)
-		_exit(127);
+	detach_child(log);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	guard_leave();

@@ -14,6 +14,7 @@
 #include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/path.h"
+#include "detach.h"
 #include "git.h"
 #include "net/child.h"
 
@@ -73,14 +74,8 @@ bool queue_has_runner(const struct cmd_context *ctx, const char *config)
 static void become_runner(const struct cmd_context *ctx, const char *config, int log)
 {
 	const char *argv[] = {"burst", "queue", "run", config, NULL};
-	int null = open("/dev/null", O_RDWR);
 
-	setsid();
-	dup2(null, STDIN_FILENO);
-	dup2(log >= 0 ? log : null, STDOUT_FILENO);
-	dup2(log >= 0 ? log : null, STDERR_FILENO);
-	if (chdir("/") < 0)
-		_exit(127);
+	detach_child(log);
 	git_leave();
 	guard_exec();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
