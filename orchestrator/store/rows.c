@@ -47,8 +47,6 @@ static const struct column run_columns[] = {
 	C(error_code),
 	C(error),
 	C(commit_id),
-	C(wants),
-	C(wants_ms),
 };
 #undef C
 

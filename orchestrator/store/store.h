@@ -45,10 +45,6 @@ struct run_row {
 	char error_code[24];
 	char error[256];
 	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it was */
-	/* the pods that it would take over from another run, as pod_row.pool, while it waits for
-	 * capacity; said again while that lasts. "": none */
-	char wants[96];
-	int64_t wants_ms;
 };
 
 /* What workers may tell apart of the time before their hello (jobs/PROTOCOL.md). */
