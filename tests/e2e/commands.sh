@@ -1395,6 +1395,7 @@ t_completion_offers_what_there_is() {
 	is "$(offers queue rm '')" "$(ledger "select id from request")" "requests to remove"
 	burst queue rm "$(ledger "select id from request")"
 	ledger "update run set status = 'done'"
+	wait_for 10 "the queue's client to end" eval '! pgrep -f -- "queue run $T/" >/dev/null'
 }
 
 t_a_job_in_another_folder() { # its outputs are beside its config where that does not say where, also when it is resumed from elsewhere
