@@ -85,32 +85,69 @@ static const char *user_of(const struct pod_row *pod)
 
 /* ---- burst ssh ---- */
 
-/* "8080", or "8080:9090" for another port there: to a service of the pod's that listens on itself.
- */
-static char *forward_of(const char *text, struct err *err)
+/* The most ports that one command forwards. */
+enum { FORWARDS_MAX = 16 };
+
+struct forwards {
+	char *spec[FORWARDS_MAX]; /* as ssh's -L takes it */
+	int count;
+};
+
+static void forwards_free(struct forwards *f)
 {
+	for (int i = 0; i < f->count; i++)
+		free(f->spec[i]);
+}
+
+static inline void forwards_free_cleanup(struct forwards *f)
+{
+	forwards_free(f);
+}
+
+/* "8080", or "8080:9090" for another port there: to a service of the pod's that listens on itself.
+ * NULL: it is neither. */
+static char *forward_of(const char *text, size_t length)
+{
+	CLEANUP(free_text) char *word = xasprintf("%.*s", (int)length, text);
 	unsigned here = 0, there = 0;
 	int end = 0;
 
-	if (sscanf(text, "%5u%n", &here, &end) == 1 && !text[end])
+	if (sscanf(word, "%5u%n", &here, &end) == 1 && !word[end])
 		there = here;
-	else if (sscanf(text, "%5u:%5u%n", &here, &there, &end) != 2 || text[end])
+	else if (sscanf(word, "%5u:%5u%n", &here, &there, &end) != 2 || word[end])
 		here = 0;
-	if (here && there && here < 65536 && there < 65536)
-		return xasprintf("127.0.0.1:%u:127.0.0.1:%u", here, there);
-	err_set(err, ERR_USAGE,
-		"ssh: -L %.40s: give a port, as in -L 8080, or two, as in -L 8080:80 (here, on the "
-		"pod)",
-		text);
-	return NULL;
+	if (!here || !there || here > 65535 || there > 65535)
+		return NULL;
+	return xasprintf("127.0.0.1:%u:127.0.0.1:%u", here, there);
+}
+
+/* "8080,9000:90": with commas between. ERR_USAGE names the word that is no port. */
+static int read_forwards(struct forwards *f, const char *text, struct err *err)
+{
+	while (text) {
+		const char *comma = strchrnul(text, ',');
+		size_t length = (size_t)(comma - text);
+
+		if (f->count == FORWARDS_MAX)
+			return err_set(err, ERR_USAGE, "ssh: -L forwards at most %d ports",
+				       FORWARDS_MAX);
+		if (!(f->spec[f->count] = forward_of(text, length)))
+			return err_set(err, ERR_USAGE,
+				       "ssh: -L %.*s: give a port, as in -L 8080, two, as in -L "
+				       "8080:80 (here, on the pod), or several with commas between",
+				       (int)MIN(length, (size_t)40), text);
+		f->count++;
+		text = *comma ? comma + 1 : NULL;
+	}
+	return 0;
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(way_free) struct way w = {.dir = NULL};
-	CLEANUP(free_text) char *forward = NULL;
+	CLEANUP(forwards_free) struct forwards forwards = {.count = 0};
 
-	if (opt_has(ctx, "forward") && !(forward = forward_of(opt_text(ctx, "forward"), err)))
+	if (read_forwards(&forwards, opt_text(ctx, "forward"), err) < 0)
 		return -1;
 	if (named_pod(ctx->store, ctx->args[0], &w.pod, err) < 0 || open_way(ctx, &w, err) < 0)
 		return -1;
@@ -148,12 +185,13 @@ static int run(struct cmd_context *ctx, struct err *err)
 			       alias,
 			       "-o",
 			       file};
-	const char **argv = xcalloc(ARRAY_LEN(fixed) + (size_t)ctx->arg_count + 5, sizeof(*argv));
+	const char **argv = xcalloc(
+		ARRAY_LEN(fixed) + (size_t)ctx->arg_count + 3 + 2 * FORWARDS_MAX, sizeof(*argv));
 	size_t n = ARRAY_LEN(fixed);
 	memcpy(argv, fixed, sizeof(fixed));
-	if (forward) {
+	for (int i = 0; i < forwards.count; i++) {
 		argv[n++] = "-L";
-		argv[n++] = forward;
+		argv[n++] = forwards.spec[i];
 	}
 	argv[n++] = "--";
 	argv[n++] = w.pod.host;
@@ -172,8 +210,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'L', "forward", "PORT[:PORT]",
-	 "make a port of the pod's (the second, or the same) a port of this machine", NULL, false},
+	{'L', "forward", "PORT[:PORT],...",
+	 "forward a port of this machine to a port of the pod (the second, or the same); several "
+	 "with commas between",
+	 NULL, false},
 	{0},
 };
 

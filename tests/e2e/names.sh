@@ -51,23 +51,28 @@ t_what_several_ids_have_is_told() {
 	is "$STATUS" 0 "exit status of another part ($(tail -n 1 err.txt))"
 }
 
-t_ssh_forwards_a_port_and_writes_an_entry() {
+t_ssh_forwards_ports_and_writes_an_entry() {
 	local pod port
 	slow_segments 60
 	burst_bg run
 	wait_for 60 "a file" file_count out 1
 	pod=$(ledger 'select id from pod')
-	port=$((20000 + RANDOM % 20000))
-	timeout 60 "$BURST" ssh -L $port:$((port + 1)) "$pod" "echo from the pod >page; exec python3 -m http.server $((port + 1)) --bind 127.0.0.1" \
+	port=$((20000 + RANDOM % 12000))
+	timeout 60 "$BURST" ssh -L $port:$((port + 1)),$((port + 2)):$((port + 1)) "$pod" "echo from the pod >page; exec python3 -m http.server $((port + 1)) --bind 127.0.0.1" \
 		>ssh.txt 2>&1 </dev/null &
 	local ssh=$!
 	wait_for 20 "the forwarded port" curl -fsS -o got http://127.0.0.1:$port/page
 	is "$(cat got)" "from the pod" "what came through"
+	curl -fsS -o got http://127.0.0.1:$((port + 2))/page
+	is "$(cat got)" "from the pod" "what came through the second port"
 	kill $ssh
 	wait $ssh
 	burst ssh -L nonsense "$pod" true
 	is "$STATUS" 2 "a port that is none"
 	has err.txt "ssh: -L nonsense: give a port"
+	burst ssh -L 8080,99999 "$pod" true
+	is "$STATUS" 2 "a list with a port that is none"
+	has err.txt "ssh: -L 99999: give a port"
 	mkdir -p dotfiles "$HOME/.ssh"
 	echo 'Host other' >dotfiles/config
 	ln -s "$T/dotfiles/config" "$HOME/.ssh/config"
