@@ -105,7 +105,7 @@ build/kit/$(1)/%.o: %.c
 	$$(Q)$$(AGENT_CC_$(1)) $$(AGENT_CFLAGS) -MMD -MP -c -o $$@ $$<
 build/kit/burst-agent-$(1): $$(AGENT_OBJ_$(1))
 	@mkdir -p $$(@D)
-	$$(Q)$$(if $$^,$$(AGENT_CC_$(1)) $$(AGENT_LDFLAGS) -o $$@ $$^,echo "    no compiler for $(1): burst gets no agent for such pods"; : >$$@)
+	$$(Q)$$(if $$^,$$(AGENT_CC_$(1)) $$(AGENT_LDFLAGS) -o $$@ $$^,echo "    no compiler for $(1): burst will carry no agent for such pods"; : >$$@)
 -include $$(AGENT_OBJ_$(1):.o=.d)
 endef
 $(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
@@ -310,7 +310,7 @@ piper-wheels:
 # a network, so the demo has one.
 ENGINE ?= espeak
 demo:
-	@case "$(ENGINE)" in espeak|piper) ;; *) echo "make demo: ENGINE=$(ENGINE): it wants espeak or piper" >&2; exit 2 ;; esac
+	@case "$(ENGINE)" in espeak|piper) ;; *) echo "make demo: ENGINE=$(ENGINE): must be espeak or piper" >&2; exit 2 ;; esac
 	@echo "1/3 the packages that are missing, from Debian"
 	@$(MAKE) --no-print-directory deps $(if $(filter piper,$(ENGINE)),deps-piper)
 	@echo "2/3 building burst with $(CORES) processes (about a minute of one core)"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """strings.py - lists the texts that burst shows to people, as "FILE: TEXT" lines, and checks their words.
 
-A text is a string literal of two words or more in C or Python; adjacent literals are one text. SQL, shell, HTML and
-the formats of vendors are left out. `make strings` writes the list to tests/strings.txt, so that a review sees each
+A text is a string literal of two words or more in C or Python; adjacent literals are one text. In a shell script or the
+Makefile it is what echo, printf and the like print. SQL, scripts in literals, HTML and the formats of vendors are left
+out. `make strings` writes the list to tests/strings.txt, so that a review sees each
 change of a message. `make lint` fails if that file is stale, or if a text has a word that the glossary forbids."""
 
 import ast
@@ -19,6 +20,7 @@ NO_TEXTS = {"cmd/completion.c", "cmd/html.c", "cmd/prior.c", "jobs/tts/apt.h", "
 
 C_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|\s+|.', re.S)
 MACRO = re.compile(r"[A-Z][A-Z0-9]*_?[A-Za-z0-9_]*$")
+SHELL_PRINTS = re.compile(r'''(?:\b(?:echo|printf|say|die|fail)\s+|\breason=)("(?:\\.|[^"\\])*"|'[^']*')''')
 TWO_WORDS = re.compile(r"[A-Za-z]{2,}[`\"',:;.)]{0,3} (?:\S* )?[`\"'(\\]{0,3}[A-Za-z]{2,}")
 CODE = re.compile(
     r"^\s*(SELECT|INSERT|UPDATE [a-z_]+ SET|DELETE FROM|CREATE (TABLE|INDEX|TRIGGER)|ALTER|PRAGMA|BEGIN|WITH [a-z]+ AS|REPLACE INTO)\b"
@@ -62,10 +64,21 @@ def python_texts(source):
                 yield node.value.replace("\n", "\\n")
 
 
+def shell_texts(source):
+    """Yields what a script's lines print, quoted; comments are skipped."""
+    for line in source.splitlines():
+        if not line.lstrip(" \t@").startswith("#"):
+            for match in SHELL_PRINTS.finditer(line):
+                yield match[1][1:-1]
+
+
+READERS = {".c": c_texts, ".h": c_texts, ".py": python_texts, ".sh": shell_texts, "Makefile": shell_texts}
+
+
 def sources():
-    out = subprocess.run(["git", "ls-files", "-z", "--", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
+    out = subprocess.run(["git", "ls-files", "-z", "--", "Makefile", *FOLDERS], cwd=ROOT, check=True, capture_output=True, text=True)
     return [path for path in out.stdout.split("\0")
-            if path.endswith((".c", ".h", ".py")) and path not in NO_TEXTS and os.path.isfile(os.path.join(ROOT, path))]
+            if path.endswith(tuple(READERS)) and path not in NO_TEXTS and os.path.isfile(os.path.join(ROOT, path))]
 
 
 def all_texts():
@@ -73,7 +86,8 @@ def all_texts():
     for path in sources():
         with open(os.path.join(ROOT, path), encoding="utf-8") as f:
             source = f.read()
-        for text in python_texts(source) if path.endswith(".py") else c_texts(source):
+        reader = next(READERS[end] for end in READERS if path.endswith(end))
+        for text in reader(source):
             if not CODE.search(text):
                 yield path, text
 
@@ -88,7 +102,7 @@ FORBIDDEN = [
     (r"\b(is|be|was) had\b", "available"),
     (r"\blets? go\b", "release"),
     (r"\b(gives?|given) back\b|\bgives? (its|each|the) pods? back", "release, released"),
-    (r"\bhome\b(?! folder)", "fetched"),
+    (r"(?<!\$)\bhome\b(?! folder)", "fetched"),
     (r"\b([Nn]obody|[Ss]omebody|[Ww]hoever)\b", "name the actor"),
     (r"\bsays? no more\b|\bwithout (a word|words)\b|\bno word of\b", "no message"),
     (r"\bis told\b|\bcannot be told\b", "name who reports it"),

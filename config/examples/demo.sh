@@ -13,7 +13,7 @@ plain=
 if ! mkdir -p "$BURST_STATE_DIR" || ! "$burst" local-cloud check "$BURST_STATE_DIR" </dev/null 2>/dev/null | grep -q 'ok: pods are namespaces'; then
 	plain='LOCAL_ISOLATION=auto '
 	export LOCAL_ISOLATION="${LOCAL_ISOLATION:-auto}"
-	echo "    this machine has no user namespaces: the local pods are plain processes, which see all files of yours"
+	echo "    this machine has no user namespaces: the local pods are plain processes, which can read all your files"
 fi
 
 if [ "$name" = piper ]; then
