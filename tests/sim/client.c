@@ -223,6 +223,9 @@ static void step(struct client *cl, struct event *ev)
 	count_events(cl);
 	plant_stepped(cl);
 	check_replans(cl);
+	if (by_pod)
+		digest_by_pod(&cl->out);
+	digest_actions(cl);
 	perform(cl);
 	wire_press(cl);
 	if (cl->up && !cl->sim->measuring)

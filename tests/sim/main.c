@@ -1,5 +1,5 @@
-/* main.c - sim [--seeds N] [--from S] | --seed S | --plan 'SEED KNOB=VALUE...' [--trace] | --big
- * SEGMENTS PODS */
+/* main.c - sim [--seeds N] [--from S] | --digest [--by-pod] [--seeds N] [--from S] | --seed S |
+ * --plan 'SEED KNOB=VALUE...' [--trace] | --big SEGMENTS PODS */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -185,6 +185,25 @@ static int many(const char *program, uint64_t from, uint64_t count, bool alone,
 	return failures || (count >= 10000 && (never_hit(&tally) | never_replanned(&tally)));
 }
 
+/* One line a seed. Run by two builds, they differ where the two decide differently. Actions for
+ * several pods in one step may change places: with by_pod that makes no difference. */
+static int digests(uint64_t from, uint64_t count, bool alone, int wires_every)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t seed = seed_of(from + i, wires_every);
+		struct plan plan;
+		struct sim s = {0};
+		plan_make(&plan, seed, alone);
+		sim_run(&s, &plan, false);
+		printf("%llu %016llx %lld%s%s\n", (unsigned long long)seed,
+		       (unsigned long long)s.digest, (long long)s.actions, s.broken[0] ? " " : "",
+		       s.broken);
+		sim_free(&s);
+		plan_free(&plan);
+	}
+	return 0;
+}
+
 /* ---- planted defects ---- */
 
 enum { FAULTS_LEFT_MAX = 3, SHOWN_MAX = 4 };
@@ -331,13 +350,17 @@ int main(int argc, char **argv)
 	uint64_t seeds = 1000, from = 1, seed = 0, failures = 1;
 	const char *text = NULL, *defect = NULL;
 	bool planting = false;
-	bool tracing = false, as_it_is = false, single = false, alone = false;
+	bool tracing = false, as_it_is = false, single = false, alone = false, digesting = false;
 	int wires_every = 4;
 
 	for (int i = 1; i < argc; i++) {
 		const char *next = i + 1 < argc ? argv[i + 1] : "0";
 		if (!strcmp(argv[i], "--trace"))
 			tracing = true;
+		else if (!strcmp(argv[i], "--digest"))
+			digesting = true;
+		else if (!strcmp(argv[i], "--by-pod"))
+			by_pod = true;
 		else if (!strcmp(argv[i], "--alone"))
 			alone = true;
 		else if (!strcmp(argv[i], "--as-it-is"))
@@ -363,12 +386,15 @@ int main(int argc, char **argv)
 		else {
 			fprintf(stderr,
 				"usage: sim [--seeds N] [--from S] [--failures K] [--wires-every "
-				"N] | --seed S | --plan 'SEED KNOB=VALUE...' "
+				"N] | --digest [--by-pod] [--seeds N] [--from S] | --seed S | "
+				"--plan 'SEED KNOB=VALUE...' "
 				"[--trace] [--as-it-is] [--alone] [--plant DEFECT] | --plants "
 				"[--seeds N] [--plant DEFECT] | --big SEGMENTS PODS\n");
 			return 2;
 		}
 	}
+	if (digesting)
+		return digests(from, seeds, alone, wires_every);
 	if (planting)
 		return find_planted(seeds, defect);
 	for (int i = 0; defect && i < PLANTS_COUNT; i++)

@@ -525,6 +525,7 @@ struct sim {
 	struct laptop laptops[LAPTOPS_MAX];
 	struct client clients[CLIENTS_ALL];
 	int64_t actions, events;
+	uint64_t digest;
 	double core_s; /* spent in core_step, when measured */
 	bool measuring;
 };
@@ -603,6 +604,11 @@ void plant_stepped(struct client *cl);
 void plant_exit(struct client *cl, struct core_summary *sum);
 void plant_heard(struct client *cl, struct happening *h);
 void plant_views(struct pod_view *views, size_t count);
+
+/* digest.c */
+extern bool by_pod;                      /* the actions of a step are carried out pod by pod */
+void digest_actions(struct client *cl);  /* those of its newest step */
+void digest_by_pod(struct actions *out); /* each pod's own order stays */
 
 /* client.c */
 int64_t boot_now(const struct client *cl);
