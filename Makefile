@@ -179,9 +179,14 @@ $(BUILD)/libagent.a: $(AGENT_LIB_OBJ)
 	$(Q)ar rcs $@ $^
 $(AGENT_TESTS): $(BUILD)/libagent.a
 $(AGENT_TESTS): AGENT_LIB := $(BUILD)/libagent.a
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
+# What several unit tests share: the files of tests/unit that are no test.
+UNIT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out tests/unit/test_%.c tests/unit/provider_conformance.c,$(wildcard tests/unit/*.c)))
+$(BUILD)/libunit.a: $(UNIT_LIB_OBJ)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libunit.a $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libunit.a $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
 $(BUILD)/bench/plan: tests/bench/plan.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
@@ -412,4 +417,4 @@ uninstall:
 		$(SHARE)/bash-completion/completions/burst $(SHARE)/zsh/site-functions/_burst \
 		$(SHARE)/fish/vendor_completions.d/burst.fish
 
--include $(AGENT_LIB_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)
+-include $(AGENT_LIB_OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(UNIT_LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)

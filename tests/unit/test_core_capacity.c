@@ -1,0 +1,493 @@
+/* test_core_capacity.c - no capacity: queued pods, providers that are sold out, answer late or
+ * never, and how long a run waits. */
+#include "core_bench.h"
+
+static void queued(struct bench *b, int i)
+{
+	rented_as(b, i, view_of(b, i, POD_STATE_QUEUED));
+}
+
+/* Released, and listed as what it was: never placed. */
+static void ended_unplaced(struct bench *b, int i)
+{
+	struct pod_view v = view_of(b, i, POD_STATE_GONE);
+
+	v.end = POD_END_QUEUED;
+	check_phase(b, "let go", i, POD_RELEASING);
+	tell(b, (struct event){.type = EV_RELEASED, .pod = i});
+	for (int look = 0; look < 4 && pod(b, i)->phase != POD_GONE; look++) {
+		b->now += 5 * SECOND;
+		tell(b, (struct event){
+				.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
+	}
+	check_phase(b, "in the end", i, POD_GONE);
+}
+
+static void test_queued_goes_to_the_next_offer(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = 10 * MINUTE;
+	start_with(&b, offers, 2);
+	queued(&b, 0);
+	wait_ms(&b, 59 * SECOND);
+	check_phase(&b, "within its time", 0, POD_BOOTING);
+	wait_ms(&b, 2 * SECOND);
+	check_phase(&b, "after it", 0, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_BAD_HOST, -1), 0);
+	assert_int_equal(did(&b, ACT_LOG, -1), 0);
+	check_int("the next offer", "creates", did(&b, ACT_RENT, 1), 1);
+	assert_string_equal(pod(&b, 1)->offer.id, "offer-1");
+	ended_unplaced(&b, 0);
+	assert_int_equal(core_billed_ms(pod(&b, 0), b.now), 0);
+	assert_int_equal(core_cost(pod(&b, 0), b.now), 0);
+	bring_up(&b, 1);
+	check_int("the one that came up", "pod", first(&b, ACT_SEND)->pod, 1);
+	tear_down(&b);
+}
+
+/* Nothing else is to be had: its place in the queue is kept, but not until its first lease would be
+ * over when it is placed. */
+static void test_queued_without_another_offer(void **state)
+{
+	struct bench b;
+	int pods = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = 10 * MINUTE;
+	start_simply(&b);
+	int64_t began_at = b.now;
+	queued(&b, 0);
+	wait_ms(&b, 2 * MINUTE);
+	check_phase(&b, "nothing else", 0, POD_BOOTING);
+	for (int k = 0; k < 999 && !core_ended(b.core); k++) {
+		int last = core_pod_count(b.core) - 1;
+		struct offer o = offer(0, 1000000);
+		if (did(&b, ACT_OFFERS, -1))
+			tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		else if (pod(&b, last)->phase == POD_RENTING)
+			queued(&b, last);
+		else if (pod(&b, last)->phase == POD_RELEASING)
+			ended_unplaced(&b, last);
+		else if (did(&b, ACT_LIST, -1) && pod(&b, last)->phase == POD_BOOTING)
+			list_in(&b, POD_STATE_QUEUED, last, -1);
+		else if (did(&b, ACT_LIST, -1))
+			list_nothing(&b);
+		else
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+		pods = core_pod_count(b.core);
+	}
+	assert_true(core_ended(b.core));
+	assert_in_range(b.now - began_at, 10 * MINUTE, 12 * MINUTE);
+	assert_int_equal(exit_status(&b), 4);
+	assert_in_range(pods, 2, 6);
+	assert_int_equal(summary(&b).billed_ms, 0);
+	tear_down(&b);
+}
+
+/* From then on it boots, and has its time for that; what it costs counts from its create. */
+static void test_queued_and_placed(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = 10 * MINUTE;
+	start_simply(&b);
+	queued(&b, 0);
+	wait_ms(&b, 100 * SECOND);
+	list_in(&b, POD_STATE_CREATING, 0, -1);
+	wait_ms(&b, 4 * MINUTE);
+	check_phase(&b, "it boots", 0, POD_BOOTING);
+	wait_ms(&b, 62 * SECOND);
+	check_phase(&b, "stuck", 0, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_BAD_HOST, 0), 1);
+	assert_true(core_billed_ms(pod(&b, 0), b.now) >= 6 * MINUTE);
+	tear_down(&b);
+}
+
+/* Limits that are used up for an hour keep back the offers, too, which are asked for anew. */
+static void test_offers_do_not_come(void **state)
+{
+	struct err err = {0};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = MINUTE;
+	start_simply(&b);
+	err_set(&err, ERR_RATE_LIMITED, "no room");
+	err.retry_after_ms = 30 * MINUTE;
+	tell(&b, (struct event){.type = EV_RENT_FAILED, .pod = 0, .err = &err});
+	wait_ms(&b, 59 * SECOND);
+	assert_false(core_stopping(b.core));
+	wait_ms(&b, 2 * SECOND);
+	assert_true(core_stopping(b.core));
+	assert_int_equal(exit_status(&b), 6);
+	tear_down(&b);
+}
+
+static void test_sold_out_rests_longer(void **state)
+{
+	static const int64_t rests_s[] = {5, 10, 20, 40, 60, 60};
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.retry_until_up = true;
+	start_simply(&b);
+	for (size_t i = 0; i < ARRAY_LEN(rests_s); i++) {
+		tell_err(&b, EV_RENT_FAILED, (int)i, ERR_NO_CAPACITY);
+		check_int("rest", "s", (b.core->candidates[0].rest_until - b.now) / 1000,
+			  rests_s[i]);
+		b.now += rests_s[i] * 1000 - 1;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int("while it rests", "creates", did(&b, ACT_RENT, -1), 0);
+		b.now += 1;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int("after its rest", "creates", did(&b, ACT_RENT, -1), 1);
+	}
+	tear_down(&b);
+}
+
+/* When no offer fits: what the run waits for, and how it ends if nothing changes. */
+static const struct {
+	const char *name;
+	size_t offers;
+	int64_t price, max_price, max_cost;
+	enum err_kind failed; /* the offers could not be read */
+	int64_t waits_s;
+	int status;
+	int64_t floor; /* the least that anything wanted costs, as the vendor says */
+} unfit[] = {
+	{"nobody offers it", 0, 0, 0, 0, ERR_NONE, 60, 4},
+	{"all above caps.max_price_per_hour, as what is sold out is", 1, 1000000, 999999, 0,
+	 ERR_NONE, 0, 5, 1000000},
+	{"sold out, and above it as well", 0, 0, 999999, 0, ERR_NONE, 0, 5, 1000000},
+	{"all above it but what is sold out", 1, 1000000, 999999, 0, ERR_NONE, 60, 4, 900000},
+	{"all above caps.max_price_per_hour", 1, 1000000, 999999, 0, ERR_NONE, 60, 4},
+	{"caps.max_cost has no room for 10 s", 1, 3600000, 0, 14000, ERR_NONE, 0, 5},
+	{"credentials refused", 0, 0, 0, 0, ERR_CREDENTIALS, 0, 3},
+	{"the vendor cannot be asked", 0, 0, 0, 0, ERR_NETWORK, 60, 6},
+	{"a wrong key in the config", 0, 0, 0, 0, ERR_CONFIG, 0, 2},
+};
+
+static void test_no_offer_fits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(unfit); i++) {
+		const char *name = unfit[i].name;
+		struct offer o = offer(0, unfit[i].price);
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.max_price_microusd_h = unfit[i].max_price;
+		b.conf.max_cost_microusd = unfit[i].max_cost;
+		start(&b);
+		int64_t began_at = b.now;
+		for (int round = 0; round < 30 && !core_ended(b.core); round++) {
+			if (!round || did(&b, ACT_OFFERS, -1)) {
+				if (unfit[i].failed)
+					tell_err(&b, EV_OFFERS, 0, unfit[i].failed);
+				else
+					tell(&b,
+					     (struct event){.type = EV_OFFERS,
+							    .offers = &o,
+							    .count = unfit[i].offers,
+							    .floor_microusd_h = unfit[i].floor});
+			}
+			check_int(name, "creates", did(&b, ACT_RENT, -1), 0);
+			if (!core_ended(b.core))
+				wait_ms(&b, core_wake_at(b.core) - b.now);
+		}
+		check_int(name, "ended", core_ended(b.core), true);
+		check_int(name, "waited", (b.now - began_at) / 1000, unfit[i].waits_s);
+		check_int(name, "exit", exit_status(&b), unfit[i].status);
+		tear_down(&b);
+	}
+}
+
+/* The one names what it never has; that is the run's end only where nobody else could have it. */
+static void test_one_vendor_of_two_has_never(void **state)
+{
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		start(&b);
+		int64_t began_at = b.now;
+		tell_err(&b, EV_OFFERS, 0, ERR_CONFIG);
+		for (int round = 0; round < 30 && !core_ended(b.core); round++) {
+			if (did(&b, ACT_OFFERS, -1) && both)
+				tell(&b,
+				     (struct event){.type = EV_OFFERS,
+						    .provider = 1,
+						    .err = &(struct err){.kind = ERR_CONFIG,
+									 .msg = "no such GPU"}});
+			else if (did(&b, ACT_OFFERS, -1))
+				tell(&b,
+				     (struct event){.type = EV_OFFERS, .provider = 1, .count = 0});
+			if (!core_ended(b.core))
+				wait_ms(&b, core_wake_at(b.core) - b.now);
+		}
+		check_int("two vendors", "exit", exit_status(&b), both ? 2 : 4);
+		check_int("two vendors", "waited", (b.now - began_at) / 1000, both ? 0 : 60);
+		tear_down(&b);
+	}
+}
+
+static int first_renting(const struct bench *b)
+{
+	for (int i = 0; i < core_pod_count(b->core); i++)
+		if (pod(b, i)->phase == POD_RENTING)
+			return i;
+	return -1;
+}
+
+/* Whoever is asked for offers lists the same one, of which there is none left; whoever is asked for
+ * a volume has none. */
+static int sell_out(struct bench *b, const struct offer *o, int creates, bool lists)
+{
+	for (bool more = true; more;) {
+		int i = first_renting(b);
+		if (lists && did(b, ACT_OFFERS, -1))
+			tell(b, (struct event){.type = EV_OFFERS, .offers = o, .count = 1});
+		else if (did(b, ACT_VOLUME, -1))
+			tell(b, (struct event){.type = EV_VOLUME,
+					       .provider = 1,
+					       .err = &(struct err){.kind = ERR_TRANSIENT,
+								    .msg = "no answer"}});
+		else if (i >= 0)
+			tell_err(b, EV_RENT_FAILED, i, ERR_NO_CAPACITY), creates++;
+		else
+			more = false;
+	}
+	return creates;
+}
+
+/* It may take an hour: who was sold out is asked again meanwhile, and the wait for capacity begins
+ * when it is over. */
+static void test_sold_out_beside_a_volume_that_is_filled(void **state)
+{
+	struct volume v = {.id = "v1"};
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (int lists = 0; lists < 2; lists++) { /* the second time it is asked, too */
+		struct bench b;
+		int creates = 0;
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		b.conf.want_volume = true;
+		b.conf.wait_ms = 10 * MINUTE;
+		start(&b);
+		tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		while (did(&b, ACT_RENT, -1))
+			tell_err(&b, EV_RENT_FAILED, creates++, ERR_NO_CAPACITY);
+		check_int("sold out", "the next vendor's volume", did(&b, ACT_VOLUME, -1), 1);
+		tell(&b, (struct event){.type = EV_VOLUME_FILLS, .provider = 1});
+		for (int64_t began_at = b.now;
+		     !core_stopping(b.core) && b.now < began_at + 60 * MINUTE;) {
+			creates = sell_out(&b, &o, creates, lists);
+			check_int("filled", "time passes", core_wake_at(b.core) > b.now, true);
+			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+		}
+		check_int("filled", "creates", creates >= 50, true);
+		check_int("filled", "stopping", core_stopping(b.core), false);
+		int64_t over_at = b.now;
+		creates = sell_out(&b, &o, creates, lists);
+		tell(&b, (struct event){
+				 .type = EV_VOLUME,
+				 .provider = 1,
+				 .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no answer"}});
+		while (!core_stopping(b.core) && b.now < over_at + 60 * MINUTE) {
+			creates = sell_out(&b, &o, creates, lists);
+			if (!core_stopping(b.core))
+				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+		}
+		check_int("over", "waited", (b.now - over_at) / 1000, 600);
+		check_int("over", "exit", exit_status(&b), 6);
+		tear_down(&b);
+	}
+}
+
+/* That no second pod was to be had while the first one worked is no reason to end when that one is
+ * lost. */
+static void test_sold_out_while_a_pod_works(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+	int creates = 2;
+
+	(void)state;
+	set_up(&b, 400);
+	b.conf.pods = 2;
+	start_with(&b, &o, 1);
+	check_int("at first", "creates", did(&b, ACT_RENT, -1), 2);
+	bring_up(&b, 0);
+	tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
+	for (int64_t until = b.now + 5 * MINUTE; b.now < until; wait_ms(&b, 5 * SECOND)) {
+		creates = sell_out(&b, &o, creates, true);
+		list_running(&b, 0);
+		creates = sell_out(&b, &o, creates, true);
+	}
+	check_int("meanwhile", "creates", creates >= 5, true);
+	check_phase(&b, "meanwhile", 0, POD_WORKING);
+	list_in(&b, POD_STATE_GONE, 0, -1);
+	check_phase(&b, "lost", 0, POD_GONE);
+	check_int("lost", "stopping", core_stopping(b.core), false);
+	int64_t lost_at = b.now, before = creates;
+	while (!core_stopping(b.core) && b.now < lost_at + 10 * MINUTE) {
+		creates = sell_out(&b, &o, creates, true);
+		if (!core_stopping(b.core))
+			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+	}
+	check_int("lost", "creates", creates > before, true);
+	/* the first refusal came after 15 s */
+	check_int("lost", "waited s", (b.now - lost_at) / 1000, 75);
+	check_int("lost", "exit", exit_status(&b), 4);
+	tear_down(&b);
+}
+
+/* It may be dearer, and then nobody likes to learn it from the bill. */
+static void test_next_vendor_is_told(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	COPY_TEXT(b.conf.providers[0].name, "one");
+	COPY_TEXT(b.conf.providers[1].name, "two");
+	start(&b);
+	tell(&b, (struct event){
+			 .type = EV_OFFERS,
+			 .err = &(struct err){.kind = ERR_NO_CAPACITY, .msg = "nothing is free"}});
+	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	assert_string_equal(first(&b, ACT_NOTE)->text, "trying two; one: nothing is free");
+	tear_down(&b);
+}
+
+/* The first question of all may wait for an hour, where limits are used up: the next vendor is
+ * asked, and its own answer is welcome. */
+static void test_offers_never_come(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	for (int vendors = 1; vendors <= 2; vendors++) {
+		set_up(&b, 4);
+		b.conf.provider_count = vendors;
+		start(&b);
+		check_int("first", "questions", did(&b, ACT_OFFERS, -1), 1);
+		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		check_int("in vain", "questions", did(&b, ACT_OFFERS, -1), vendors - 1);
+		assert_string_equal(first(&b, ACT_NOTE)->text,
+				    "alpha has not answered for 30 s what it offers (its rate "
+				    "limit may be used up)");
+		if (vendors == 2) {
+			check_int("the next", "whom", first(&b, ACT_OFFERS)->provider, 1);
+			COPY_TEXT(o.provider, "beta");
+			tell(&b,
+			     (struct event){
+				     .type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
+			check_int("the next", "creates", did(&b, ACT_RENT, -1), 1);
+		} else {
+			wait_ms(&b, b.conf.wait_ms);
+			check_int("alone", "stopping", core_stopping(b.core), true);
+			check_int("alone", "exit", exit_status(&b), 6);
+		}
+		tear_down(&b);
+	}
+}
+
+/* Whether the first vendor answers or not: the next one that is sold out is tried again, until the
+ * run has waited enough. */
+static void test_sold_out_beside_a_late_vendor(void **state)
+{
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (int for_ever = 0; for_ever < 2; for_ever++) {
+		struct bench b;
+		int creates = 0, next = 0;
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		b.conf.wait_ms = 10 * MINUTE;
+		b.conf.retry_until_up = for_ever;
+		start(&b);
+		int64_t began_at = b.now;
+		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		COPY_TEXT(o.provider, "beta");
+		while (!core_stopping(b.core) && b.now < began_at + 20 * MINUTE) {
+			if (did(&b, ACT_OFFERS, -1))
+				tell(&b, (struct event){.type = EV_OFFERS,
+							.provider = 1,
+							.offers = &o,
+							.count = 1});
+			while (did(&b, ACT_RENT, -1)) {
+				creates++;
+				tell_err(&b, EV_RENT_FAILED, next++, ERR_NO_CAPACITY);
+			}
+			if (!core_stopping(b.core))
+				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+		}
+		check_int("sold out", "creates", creates >= (for_ever ? 18 : 9), true);
+		check_int("sold out", "stopping", core_stopping(b.core), !for_ever);
+		if (!for_ever) {
+			check_int("sold out", "waited", (b.now - began_at) / 1000, 600);
+			check_int("sold out", "exit", exit_status(&b), 6);
+		}
+		tear_down(&b);
+	}
+}
+
+static void test_avoided_offer_beside_a_late_vendor(void **state)
+{
+	struct offer_past past = {.bad_why = "sshd never spoke"};
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	start(&b);
+	wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+	COPY_TEXT(o.provider, "beta");
+	past.bad_until_ms = WALL_MS + b.now + HOUR;
+	tell(&b,
+	     (struct event){
+		     .type = EV_OFFERS, .provider = 1, .offers = &o, .past = &past, .count = 1});
+	check_int("nothing else is to be had", "creates", did(&b, ACT_RENT, -1), 1);
+	tear_down(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_queued_goes_to_the_next_offer),
+		cmocka_unit_test(test_queued_without_another_offer),
+		cmocka_unit_test(test_queued_and_placed),
+		cmocka_unit_test(test_offers_do_not_come),
+		cmocka_unit_test(test_sold_out_rests_longer),
+		cmocka_unit_test(test_no_offer_fits),
+		cmocka_unit_test(test_one_vendor_of_two_has_never),
+		cmocka_unit_test(test_sold_out_beside_a_volume_that_is_filled),
+		cmocka_unit_test(test_sold_out_while_a_pod_works),
+		cmocka_unit_test(test_next_vendor_is_told),
+		cmocka_unit_test(test_offers_never_come),
+		cmocka_unit_test(test_sold_out_beside_a_late_vendor),
+		cmocka_unit_test(test_avoided_offer_beside_a_late_vendor),
+	};
+
+	return cmocka_run_group_tests_name("core capacity", tests, NULL, NULL);
+}

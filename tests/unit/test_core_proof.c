@@ -1,0 +1,300 @@
+/* test_core_proof.c - when a released pod counts as gone. */
+#include "core_bench.h"
+#include <signal.h>
+
+/* A pod that was seen, then released at 0 s; when was it looked for, was it there, and what
+ * follows. */
+static const struct {
+	const char *name;
+	int64_t gap_ms;
+	struct {
+		int64_t at_ms;
+		bool there;
+	} looks[4];
+	int count;
+	enum pod_phase phase;
+} confirmations[] = {
+	{"one look is not enough", 5000, {{1000}}, 1, POD_CONFIRMING},
+	{"two looks too close", 5000, {{1000}, {5999}}, 2, POD_CONFIRMING},
+	{"two looks 5 s apart", 5000, {{1000}, {6000}}, 2, POD_GONE},
+	{"a look asked for before the release", 5000, {{-1000}, {4500}}, 2, POD_CONFIRMING},
+	{"seen in between: from the start",
+	 5000,
+	 {{1000}, {4000, true}, {7000}},
+	 3,
+	 POD_CONFIRMING},
+	{"seen in between, then two clean ones",
+	 5000,
+	 {{1000}, {4000, true}, {7000}, {12000}},
+	 4,
+	 POD_GONE},
+	{"one look where the list is the truth", 0, {{1000}}, 1, POD_GONE},
+	{"still there after 20 s: asked again", 5000, {{21000, true}}, 1, POD_RELEASING},
+};
+
+static void release_seen_pod(struct bench *b, int64_t gap_ms)
+{
+	set_up(b, 1);
+	b->conf.providers[0].look_gap_ms = gap_ms;
+	start_simply(b);
+	bring_up(b, 0);
+	render_batch(b, 0, 0, SECOND, true);
+	check_phase(b, "done", 0, POD_RELEASING);
+	tell(b, (struct event){.type = EV_RELEASED, .pod = 0});
+	check_phase(b, "accepted", 0, POD_CONFIRMING);
+}
+
+static void test_two_looks(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(confirmations); i++) {
+		struct bench b;
+		release_seen_pod(&b, confirmations[i].gap_ms);
+		int64_t released_at = b.now;
+		for (int k = 0; k < confirmations[i].count; k++) {
+			int64_t asked = released_at + confirmations[i].looks[k].at_ms;
+			struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+			b.now = MAX(b.now, asked);
+			tell(&b, (struct event){.type = EV_LISTED,
+						.views = &v,
+						.count = confirmations[i].looks[k].there,
+						.asked_at = asked});
+		}
+		check_phase(&b, confirmations[i].name, 0, confirmations[i].phase);
+		check_int(confirmations[i].name, "ended", core_ended(b.core),
+			  confirmations[i].phase == POD_GONE);
+		tear_down(&b);
+	}
+}
+
+/* A pod that its vendor never listed, released as soon as its create was answered: absence alone
+ * proves nothing yet. */
+static const struct {
+	const char *name;
+	int64_t gap_ms;
+	struct {
+		int64_t at_s; /* after the answer to the create */
+		bool there;
+	} looks[4];
+	int count;
+	enum pod_phase phase;
+} surfacings[] = {
+	{"two clean looks within a minute", 5000, {{2}, {59}}, 2, POD_CONFIRMING},
+	{"... and one when it would have surfaced", 5000, {{2}, {59}, {60}}, 3, POD_GONE},
+	{"two looks, both after a minute", 5000, {{61}, {66}}, 2, POD_GONE},
+	{"one look after a minute", 5000, {{61}}, 1, POD_CONFIRMING},
+	{"it surfaced: two looks will do", 5000, {{2}, {7, true}, {12}, {17}}, 4, POD_GONE},
+	{"where the list is the truth", 0, {{2}}, 1, POD_GONE},
+};
+
+static void test_never_listed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(surfacings); i++) {
+		const char *name = surfacings[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.providers[0].look_gap_ms = surfacings[i].gap_ms;
+		start_simply(&b);
+		tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+		rented(&b, 0);
+		int64_t rented_at = b.now;
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+		for (int k = 0; k < surfacings[i].count; k++) {
+			wait_ms(&b, rented_at + surfacings[i].looks[k].at_s * SECOND - b.now);
+			list_in(&b, POD_STATE_RUNNING, surfacings[i].looks[k].there ? 0 : -1, -1);
+		}
+		check_phase(&b, name, 0, surfacings[i].phase);
+		check_int(name, "ended", core_ended(b.core), surfacings[i].phase == POD_GONE);
+		tear_down(&b);
+	}
+}
+
+/* ... and it is looked for all that minute, so that it is released again when it surfaces, but not
+ * without a pause. */
+static void test_looks_for_the_never_listed(void **state)
+{
+	struct bench b;
+	int looks = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+	rented(&b, 0);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+	while (!core_ended(b.core) && looks < 1000) {
+		b.now += 100;
+		list_nothing(&b);
+		looks++;
+		if (!did(&b, ACT_LIST, -1) && !core_ended(b.core))
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+	}
+	check_int("a minute", "looks", looks >= 10 && looks <= 20, 1);
+	tear_down(&b);
+}
+
+/* ... and whoever knew of no such pod when it was released, so soon after its create, is asked once
+ * more before it counts as gone. */
+static void test_released_before_it_was_known(void **state)
+{
+	struct bench b;
+	int releases = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+	rented(&b, 0);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+	for (int k = 0; k < 40 && !core_ended(b.core); k++) {
+		b.now += 4 * SECOND;
+		list_nothing(&b);
+		if (!did(&b, ACT_RELEASE, 0))
+			continue;
+		releases++;
+		check_phase(&b, "asked once more", 0, POD_RELEASING);
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+	}
+	check_phase(&b, "in the end", 0, POD_GONE);
+	check_int("before it counts as gone", "releases", releases, 1);
+	tear_down(&b);
+}
+
+/* A pod whose release was answered with "no such pod", once: seconds from then to each list, and
+ * whether that shows it. Nothing was ended, so it takes the gap of an ambiguous create, another
+ * release, and two lists after that. */
+static const struct {
+	const char *name;
+	int64_t gap_ms;
+	struct {
+		int64_t at_s;
+		bool there;
+	} looks[8];
+	int count, releases;
+	enum pod_phase phase;
+} denials[] = {
+	{"two lists 5 s apart prove nothing", 5000, {{1}, {7}}, 2, 0, POD_CONFIRMING},
+	{"nor do all of a minute",
+	 5000,
+	 {{1}, {11}, {21}, {31}, {41}, {51}, {60}},
+	 7,
+	 0,
+	 POD_CONFIRMING},
+	{"after a minute it is released again", 5000, {{1}, {31}, {61}}, 3, 1, POD_CONFIRMING},
+	{"one list after that is not enough", 5000, {{1}, {31}, {61}, {62}}, 4, 1, POD_CONFIRMING},
+	{"two lists after that", 5000, {{1}, {31}, {61}, {62}, {67}}, 5, 1, POD_GONE},
+	{"it is there again after 20 s", 5000, {{1}, {11}, {21, true}}, 3, 1, POD_CONFIRMING},
+	{"then the minute begins anew",
+	 5000,
+	 {{1}, {11}, {21, true}, {22}, {61}, {67}, {81}},
+	 7,
+	 1,
+	 POD_CONFIRMING},
+	{"where the list is the truth", 0, {{1}}, 1, 0, POD_GONE},
+};
+
+static void test_denied_when_it_is_released(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(denials); i++) {
+		const char *name = denials[i].name;
+		struct bench b;
+		int releases = 0;
+		set_up(&b, 1);
+		b.conf.providers[0].look_gap_ms = denials[i].gap_ms;
+		start_simply(&b);
+		bring_up(&b, 0);
+		list_running(&b, 0);
+		render_batch(&b, 0, 0, SECOND, true);
+		check_phase(&b, name, 0, POD_RELEASING);
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+		int64_t denied_at = b.now;
+		for (int k = 0; k < denials[i].count; k++) {
+			wait_ms(&b, denied_at + denials[i].looks[k].at_s * SECOND - b.now);
+			list_in(&b, POD_STATE_RUNNING, denials[i].looks[k].there ? 0 : -1, -1);
+			if (!did(&b, ACT_RELEASE, 0))
+				continue;
+			releases++;
+			tell(&b, (struct event){
+					 .type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+		}
+		check_phase(&b, name, 0, denials[i].phase);
+		check_int(name, "releases", releases, denials[i].releases);
+		check_int(name, "ended", core_ended(b.core), denials[i].phase == POD_GONE);
+		tear_down(&b);
+	}
+}
+
+/* One that the list had shown, is denied twice, and then seen: it bills until its provider says
+ * that it ended it. */
+static void test_released_and_not_known_though_it_was_listed(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1);
+	start_simply(&b);
+	bring_up(&b, 0);
+	render_batch(&b, 0, 0, SECOND, true);
+	check_phase(&b, "all is home", 0, POD_RELEASING);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+	b.now += SECOND;
+	list_nothing(&b);
+	b.now += 61 * SECOND;
+	list_nothing(&b);
+	check_phase(&b, "asked once more", 0, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+	b.now += SECOND;
+	list_running(&b, 0);
+	check_phase(&b, "there it is", 0, POD_RELEASING);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
+	for (int k = 0; k < 3; k++) {
+		b.now += 6 * SECOND;
+		list_nothing(&b);
+	}
+	check_phase(&b, "in the end", 0, POD_GONE);
+	tear_down(&b);
+}
+
+/* ... and no list that says for how long it wants to be left alone keeps a run from looking for its
+ * pods. */
+static void test_list_that_wants_to_be_left_alone(void **state)
+{
+	static const enum err_kind kinds[] = {ERR_TRANSIENT, ERR_RATE_LIMITED};
+	struct err err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		start_simply(&b);
+		rented(&b, 0);
+		err_set(&err, kinds[i], "HTTP 503");
+		err.retry_after_ms = 24 * HOUR;
+		tell(&b, (struct event){.type = EV_LISTED, .err = &err});
+		wait_ms(&b, 20 * SECOND);
+		check_int("asked for a little patience", "lists", did(&b, ACT_LIST, -1), 0);
+		wait_ms(&b, 41 * SECOND);
+		check_int("... and for a day", "lists", did(&b, ACT_LIST, -1), 1);
+		list_running(&b, 0);
+		check_phase(&b, "seen", 0, POD_CONNECTING);
+		tear_down(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_two_looks),
+		cmocka_unit_test(test_never_listed),
+		cmocka_unit_test(test_looks_for_the_never_listed),
+		cmocka_unit_test(test_released_before_it_was_known),
+		cmocka_unit_test(test_denied_when_it_is_released),
+		cmocka_unit_test(test_released_and_not_known_though_it_was_listed),
+		cmocka_unit_test(test_list_that_wants_to_be_left_alone),
+	};
+
+	return cmocka_run_group_tests_name("core proof", tests, NULL, NULL);
+}
