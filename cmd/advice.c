@@ -8,6 +8,7 @@
 #include "engine/learn.h"
 #include "plan/cost.h"
 #include "report.h"
+#include "store/pod_cost.h"
 
 enum { IDLE_GPU_PERCENT = 10, PINNED_GPU_PERCENT = 99 };
 #define USED_GOAL    0.7
@@ -26,10 +27,10 @@ static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t
 
 	for (size_t i = 0; i < count; i++) {
 		int64_t phase_ms[PHASES];
-		if (pods[i].create_ms <= 0 || report_billed_ms(&pods[i], now_ms) <= 0)
+		if (pods[i].create_ms <= 0 || pod_row_billed_ms(&pods[i], now_ms) <= 0)
 			continue;
 		t.pods++;
-		t.billed_s += (double)report_billed_ms(&pods[i], now_ms) / 1000;
+		t.billed_s += (double)pod_row_billed_ms(&pods[i], now_ms) / 1000;
 		t.compute_s += (double)pods[i].compute_ms / 1000;
 		first_ms = MIN(first_ms, pods[i].create_ms);
 		last_ms = MAX(last_ms, MAX(pods[i].worked_ms, pods[i].safe_ms));

@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "report.h"
 #include "spend.h"
+#include "store/pod_cost.h"
 
 enum { SELF_END_MS = 10 * 1000 }; /* as core/ reckons a pod that ends itself */
 
 int64_t allow_spent(const struct pod_row *pod, int64_t begins_ms, int64_t at_ms)
 {
-	int64_t maybe = report_may_have_cost(pod);
-	int64_t cost = maybe ? maybe : report_cost_microusd(pod, at_ms);
-	int64_t billed = maybe ? pod->released_ms - pod->create_ms : report_billed_ms(pod, at_ms);
+	int64_t maybe = pod_row_may_have_cost(pod);
+	int64_t cost = maybe ? maybe : pod_row_cost(pod, at_ms);
+	int64_t billed = maybe ? pod->released_ms - pod->create_ms : pod_row_billed_ms(pod, at_ms);
 
 	return spend_since(cost, billed, pod->create_ms, begins_ms);
 }
@@ -33,7 +33,7 @@ int64_t allow_reserved(const struct run_row *run, bool has_client, const struct 
 	int64_t cost = 0, to_come = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		cost += report_cost_microusd(&pods[i], at_ms) + report_may_have_cost(&pods[i]);
+		cost += pod_row_cost(&pods[i], at_ms) + pod_row_may_have_cost(&pods[i]);
 		to_come += allow_to_come(&pods[i], at_ms);
 	}
 	return has_client ? MAX(run->max_cost_microusd - cost, to_come) : to_come;

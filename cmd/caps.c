@@ -11,6 +11,7 @@
 #include "report.h"
 #include "runs.h"
 #include "spend.h"
+#include "store/pod_cost.h"
 
 /* ---- which caps there are ---- */
 
@@ -353,7 +354,7 @@ static int go_on(struct launch *l, struct err *err)
 		return -1;
 	for (size_t i = 0; i < s->adopt_count; i++) {
 		to_come += allow_to_come(&s->adopt[i], now);
-		spent += pod_row_over(&s->adopt[i]) ? 0 : report_cost_microusd(&s->adopt[i], now);
+		spent += pod_row_over(&s->adopt[i]) ? 0 : pod_row_cost(&s->adopt[i], now);
 	}
 	const struct allowance *a = allow_tightest(caps.list, caps.count);
 	int64_t wanted = MAX(s->conf.max_cost_microusd - spent, 0);

@@ -20,8 +20,8 @@
 #include "jobs/manifest.h"
 #include "net/child.h"
 #include "own_client.h"
-#include "report.h"
 #include "runs.h"
+#include "store/pod_cost.h"
 #include "volume_gc.h"
 #include "volume_trust.h"
 
@@ -351,7 +351,7 @@ static void write_caps(struct delivery *d, struct str *to)
 	if (d->l->run.id[0] &&
 	    store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) == 0)
 		for (size_t i = 0; i < count; i++)
-			left -= report_may_have_cost(&pods[i]);
+			left -= pod_row_may_have_cost(&pods[i]);
 	free(pods);
 
 	write_group(to, top, "caps", own);

@@ -16,6 +16,7 @@
 #include "page.h"
 #include "report.h"
 #include "serve.h"
+#include "store/pod_cost.h"
 
 #define DAY_MS    INT64_C(86400000)
 #define USED_GOAL 0.7
@@ -205,7 +206,7 @@ static void add_gantt(struct page *p)
 		for (int k = 0; k < PHASES; k++)
 			b->part[k] = (double)phase_ms[k] / 1000;
 		snprintf(b->value, sizeof(b->value), "%s",
-			 money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
+			 money_show(text, sizeof(text), pod_row_cost(pod, p->now_ms)));
 	}
 	if (!count)
 		return;

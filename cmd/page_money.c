@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "output.h"
 #include "page.h"
-#include "report.h"
+#include "store/pod_cost.h"
 
 enum { DAYS_SHOWN = 60, KINDS_MOST = 64, KINDS_COLORED = HTML_PARTS - 1 };
 
@@ -58,8 +58,8 @@ static size_t group_kinds(const struct page *p, struct group kinds[KINDS_MOST])
 	for (size_t i = 0; i < p->pod_count; i++) {
 		kind_of(name, &p->pods[i]);
 		add_to_group(&kinds[group_at(kinds, &count, KINDS_MOST, name)],
-			     report_cost_microusd(&p->pods[i], p->now_ms),
-			     report_billed_ms(&p->pods[i], p->now_ms));
+			     pod_row_cost(&p->pods[i], p->now_ms),
+			     pod_row_billed_ms(&p->pods[i], p->now_ms));
 	}
 	qsort(kinds, count, sizeof(*kinds), dearest_first);
 	return count;
@@ -84,11 +84,11 @@ static size_t group_days(const struct page *p, const struct group *kinds, size_t
 
 	for (size_t i = 0; i < p->pod_count; i++) {
 		const struct pod_row *pod = &p->pods[i];
-		int64_t cost = report_cost_microusd(pod, p->now_ms);
+		int64_t cost = pod_row_cost(pod, p->now_ms);
 		page_time(time, pod->create_ms);
 		time[10] = '\0';
 		struct group *day = &days[group_at(days, &count, DAYS_SHOWN, time)];
-		add_to_group(day, cost, report_billed_ms(pod, p->now_ms));
+		add_to_group(day, cost, pod_row_billed_ms(pod, p->now_ms));
 		day->part[color_of(kinds, kind_count, pod)] += cost;
 	}
 	return count;

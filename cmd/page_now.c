@@ -8,6 +8,7 @@
 #include "phase.h"
 #include "report.h"
 #include "runs.h"
+#include "store/pod_cost.h"
 
 /* Asks for the page again, puts its parts in place of these, and shows a notice when the server no
  * longer answers. A page that takes long to make, of many runs, is asked for less often. */
@@ -63,8 +64,7 @@ static void add_pod(struct page *p, const struct pod_row *pod)
 	html_cell(&p->html, "%s%s%s", pod->provider, pod->region[0] ? ", " : "", pod->region);
 	html_cell(&p->html, "%s/h", money_show(text, sizeof(text), pod->price_microusd_h));
 	html_cell(&p->html, "%s", phase_word(pod));
-	html_cell(&p->html, "%s",
-		  money_show(text, sizeof(text), report_cost_microusd(pod, p->now_ms)));
+	html_cell(&p->html, "%s", money_show(text, sizeof(text), pod_row_cost(pod, p->now_ms)));
 	html_row_end(&p->html);
 }
 

@@ -9,6 +9,7 @@
 #include "phase.h"
 #include "report.h"
 #include "runs.h"
+#include "store/pod_cost.h"
 #include "table.h"
 
 /* What a pod's run is about, and how far it is. */
@@ -78,7 +79,7 @@ static json_t *pod_json(const struct its_run *run, const struct pod_row *pod, co
 		report_time(pod->hard_end_s * 1000), "age_seconds",
 		report_seconds(report_wall_ms(pod, now)), "price_usd_hour",
 		report_dollars(pod->price_microusd_h), "cost_usd",
-		report_dollars(report_cost_microusd(pod, now)));
+		report_dollars(pod_row_cost(pod, now)));
 	json_t *of = run_json(run);
 
 	json_object_update(object, of);
@@ -148,8 +149,7 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 		table_cell(t, "%s",
 			   duration_show(text, sizeof(text), report_wall_ms(pod, at.at_ms)));
 		table_cell(t, "%s", money_show(text, sizeof(text), pod->price_microusd_h));
-		table_cell(t, "%s",
-			   money_show(text, sizeof(text), report_cost_microusd(pod, at.at_ms)));
+		table_cell(t, "%s", money_show(text, sizeof(text), pod_row_cost(pod, at.at_ms)));
 	}
 	table_print(t, stdout, terminal_width(stdout));
 	return alone;

@@ -12,6 +12,7 @@
 #include "output.h"
 #include "runs.h"
 #include "settle.h"
+#include "store/pod_cost.h"
 #include "takeover.h"
 
 /* Longer than the account's limits may keep such a question waiting: a minute each. */
@@ -216,8 +217,7 @@ static void write_gone(const struct launch *l, const struct engine_provider *p,
 	row.release_ms = row.release_ms > 0 ? row.release_ms : asked_ms;
 	row.released_ms = row.released_ms > 0 ? row.released_ms : accepted_ms;
 	row.gone_ms = clock_wall_ms();
-	row.billed_ms = MAX(row.billed_ms, (row.released_ms - row.create_ms + 999) / 1000 * 1000);
-	row.cost_microusd = MAX(row.cost_microusd, money_for(row.price_microusd_h, row.billed_ms));
+	pod_row_bill(&row, row.released_ms);
 	if (store_put_pod(ctx->store, &row, &err) < 0) {
 		log_line(LOG_WARN, "pod %s: gone, but not recorded in the ledger: %s", view->id,
 			 err.msg);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "output.h"
+#include "store/pod_cost.h"
 #include "table.h"
 
 const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync", "load",
@@ -99,33 +100,6 @@ static bool never_existed(const struct pod_row *pod)
 int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms)
 {
 	return pod->create_ms > 0 ? end_of(pod, now_ms) - pod->create_ms : 0;
-}
-
-int64_t report_billed_ms(const struct pod_row *pod, int64_t now_ms)
-{
-	if (never_existed(pod))
-		return 0;
-	if (pod->released_ms > 0 || pod->gone_ms > 0)
-		return pod->billed_ms;
-	return MAX(pod->billed_ms, now_ms - pod->create_ms);
-}
-
-int64_t report_cost_microusd(const struct pod_row *pod, int64_t now_ms)
-{
-	if (never_existed(pod))
-		return 0;
-	if (pod->released_ms > 0 || pod->gone_ms > 0)
-		return pod->cost_microusd;
-	return MAX(pod->cost_microusd,
-		   money_for(pod->price_microusd_h, report_billed_ms(pod, now_ms)));
-}
-
-int64_t report_may_have_cost(const struct pod_row *pod)
-{
-	bool maybe = !strcmp(pod->state, "failed") && pod->create_ms > 0 &&
-		     pod->released_ms > pod->create_ms;
-
-	return maybe ? money_for(pod->price_microusd_h, pod->released_ms - pod->create_ms) : 0;
 }
 
 /* ---- JSON ---- */
@@ -222,10 +196,10 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 		"id", text_or_null(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 		report_text(pod->region), "spot", pod->spot, "billed_seconds",
-		report_seconds(report_billed_ms(pod, now_ms)), "billed_vendor_s",
+		report_seconds(pod_row_billed_ms(pod, now_ms)), "billed_vendor_s",
 		pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms) : json_null(),
 		"compute_seconds", report_seconds(pod->compute_ms), "cost_usd",
-		report_dollars(report_cost_microusd(pod, now_ms)), "cost_vendor_usd",
+		report_dollars(pod_row_cost(pod, now_ms)), "cost_vendor_usd",
 		pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
 					      : json_null(),
 		"phases", phases_json(pod, now_ms), "load_phases", load_phases_json(pod), "gpu_use",
@@ -399,12 +373,12 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 		report_phases(pod, now_ms, phase_ms);
 		for (int p = 0; p < PHASES; p++)
 			sum[p] += phase_ms[p];
-		billed += report_billed_ms(pod, now_ms);
+		billed += pod_row_billed_ms(pod, now_ms);
 		compute += pod->compute_ms;
-		cost += report_cost_microusd(pod, now_ms);
+		cost += pod_row_cost(pod, now_ms);
 		phases_row(t, pod->id[0] ? pod->id : pod->name, kept, phase_ms,
-			   report_billed_ms(pod, now_ms), pod->compute_ms,
-			   report_cost_microusd(pod, now_ms));
+			   pod_row_billed_ms(pod, now_ms), pod->compute_ms,
+			   pod_row_cost(pod, now_ms));
 		if (more)
 			cell_vendor(t, pod->billed_vendor_ms);
 		vendor += pod->billed_vendor_ms;
@@ -445,8 +419,8 @@ int report_sum(struct store *store, struct run_row *run, int64_t now_ms, struct 
 		return -1;
 	run->billed_ms = run->cost_microusd = run->compute_ms = run->wasted_ms = 0;
 	for (size_t i = 0; i < count; i++) {
-		run->billed_ms += report_billed_ms(&pods[i], now_ms);
-		run->cost_microusd += report_cost_microusd(&pods[i], now_ms);
+		run->billed_ms += pod_row_billed_ms(&pods[i], now_ms);
+		run->cost_microusd += pod_row_cost(&pods[i], now_ms);
 		run->compute_ms += pods[i].compute_ms;
 		run->wasted_ms += pods[i].wasted_ms;
 	}

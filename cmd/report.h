@@ -25,12 +25,6 @@ enum phase {
 extern const char *const phase_names[PHASES]; /* "queue" ... */
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES]);
 
-/* Billed time so far, for pods that still live too. */
-int64_t report_billed_ms(const struct pod_row *pod, int64_t now_ms);
-int64_t report_cost_microusd(const struct pod_row *pod, int64_t now_ms);
-/* Of one that maybe never was, and so has no cost: what caps count all the same
- * (core_may_have_cost()). */
-int64_t report_may_have_cost(const struct pod_row *pod);
 int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
 
 /* The objects of `run --json` (tests/schema); new references. */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "report.h"
+#include "store/pod_cost.h"
 
 /* What one pod took under one key. */
 struct piece {
@@ -183,10 +183,10 @@ static void add_pod(struct pieces *to, enum spend_by by, const struct by_id *run
 		    const struct pod_row *pod, int64_t now_ms)
 {
 	struct piece all = {.run = pod->run,
-			    .billed_ms = report_billed_ms(pod, now_ms),
+			    .billed_ms = pod_row_billed_ms(pod, now_ms),
 			    .compute_ms = pod->compute_ms,
 			    .wasted_ms = pod->wasted_ms,
-			    .cost_microusd = report_cost_microusd(pod, now_ms)};
+			    .cost_microusd = pod_row_cost(pod, now_ms)};
 
 	if (all.billed_ms <= 0)
 		return;

@@ -14,6 +14,7 @@
 #include "report.h"
 #include "runs.h"
 #include "spend.h"
+#include "store/pod_cost.h"
 
 enum { RUNS_FIRST = 64, RUNS_MOST = 1024 };
 
@@ -61,7 +62,7 @@ static int read_runs(struct glance *g, struct store *store, struct err *err)
 /* The part of its cost that falls on the time since midnight. */
 static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnight)
 {
-	int64_t cost = report_cost_microusd(pod, at), billed = report_billed_ms(pod, at);
+	int64_t cost = pod_row_cost(pod, at), billed = pod_row_billed_ms(pod, at);
 
 	return billed > 0 ? spend_since(cost, billed, pod->create_ms, midnight) : cost;
 }

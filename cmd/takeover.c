@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "caps.h"
 #include "core/reap.h"
-#include "report.h"
 #include "run_flags.h"
 #include "run_keys.h"
 #include "runs.h"
+#include "store/pod_cost.h"
 
 static void note_provider(struct launch *l, const char *name)
 {
@@ -51,7 +51,7 @@ static int read_pods(struct launch *l, struct err *err)
 		if (!over)
 			continue;
 		add_up(&l->run, &pod);
-		maybe += report_may_have_cost(&pod);
+		maybe += pod_row_may_have_cost(&pod);
 	}
 	if (s->conf.max_cost_microusd)
 		s->conf.max_cost_microusd =
@@ -66,12 +66,9 @@ static int read_pods(struct launch *l, struct err *err)
 int takeover_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
 {
 	int64_t now_ms = clock_wall_ms(), end_ms = MIN(now_ms, pod->hard_end_s * 1000);
-	int64_t most_ms = pod->create_ms ? MAX(end_ms - pod->create_ms, 0) : 0;
 
 	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
-	pod->billed_ms = MAX(pod->billed_ms, (most_ms + 999) / 1000 * 1000);
-	pod->cost_microusd =
-		MAX(pod->cost_microusd, money_for(pod->price_microusd_h, pod->billed_ms));
+	pod_row_bill(pod, pod->gone_ms);
 	COPY_TEXT(pod->state, "gone");
 	COPY_TEXT(pod->error, "its provider could not be asked");
 	return store_put_pod(ctx->store, pod, err);

@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 
+#include "base/billed.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "output.h"
 #include "report.h"
+#include "store/pod_cost.h"
 
 enum { TIME_LEN = 32, MARKS = 10 };
 
@@ -76,17 +78,17 @@ static char *ended(const struct pod_row *pod, const char *phase, int64_t took_ms
 
 	return xasprintf("%s: %s, %s so far", phase, duration_show(took, sizeof(took), took_ms),
 			 money_show(cost, sizeof(cost),
-				    money_for(pod->price_microusd_h, until - pod->create_ms)));
+				    billed_microusd(pod->price_microusd_h, pod->create_ms, until)));
 }
 
 static char *gone(const struct pod_row *pod, int64_t took_ms)
 {
 	char took[32], billed[32], cost[32];
 
-	return xasprintf("release: %s; gone, %s billed, %s",
-			 duration_show(took, sizeof(took), took_ms),
-			 duration_show(billed, sizeof(billed), report_billed_ms(pod, pod->gone_ms)),
-			 money_show(cost, sizeof(cost), report_cost_microusd(pod, pod->gone_ms)));
+	return xasprintf(
+		"release: %s; gone, %s billed, %s", duration_show(took, sizeof(took), took_ms),
+		duration_show(billed, sizeof(billed), pod_row_billed_ms(pod, pod->gone_ms)),
+		money_show(cost, sizeof(cost), pod_row_cost(pod, pod->gone_ms)));
 }
 
 static void add_phases(struct timeline *t, const struct pod_row *pod)

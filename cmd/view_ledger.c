@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "phase.h"
 #include "report.h"
+#include "store/pod_cost.h"
 
 static void pod_of_row(struct view_pod *to, const struct pod_row *row, int64_t now)
 {
@@ -13,7 +14,7 @@ static void pod_of_row(struct view_pod *to, const struct pod_row *row, int64_t n
 				.phase = phase_of_row(row),
 				.image_percent = VIEW_UNKNOWN,
 				.price_microusd_h = row->price_microusd_h,
-				.cost_microusd = report_cost_microusd(row, now)};
+				.cost_microusd = pod_row_cost(row, now)};
 	COPY_TEXT(to->name, row->id);
 	COPY_TEXT(to->provider, row->provider);
 	COPY_TEXT(to->gpu, row->gpu);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "base/billed.h"
 #include "base/clock.h"
 
 /* ---- actions ---- */
@@ -203,17 +204,15 @@ int64_t core_compute_ms(const struct core_pod *p)
 
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 {
-	if (p->phase == POD_NEVER || !p->create_at || p->unplaced)
+	if (p->phase == POD_NEVER || p->unplaced)
 		return 0;
-	int64_t end = p->released_at ? p->released_at : now_ms;
-	int64_t ms = end - p->create_at;
-	return ms <= 0 ? 0 : (ms + 999) / 1000 * 1000;
+	return billed_ms(p->create_at, p->released_at ? p->released_at : now_ms);
 }
 
 int64_t core_may_have_cost(const struct core_pod *p)
 {
 	return p->phase == POD_NEVER && p->released_at
-		       ? money_for(p->price_microusd_h, p->released_at - p->create_at)
+		       ? billed_microusd(p->price_microusd_h, p->create_at, p->released_at)
 		       : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/str.h"
+#include "store/pod_cost.h"
 
 /* ---- what a pod is good for ---- */
 
@@ -74,8 +75,7 @@ static void end_part(struct pod_row *part, const char *to, int64_t now_ms)
 	COPY_TEXT(part->state, "gone");
 	COPY_TEXT(part->handed_to, to);
 	part->release_ms = part->released_ms = part->gone_ms = MAX(now_ms, part->create_ms);
-	part->billed_ms = (part->gone_ms - part->create_ms + 999) / 1000 * 1000;
-	part->cost_microusd = money_for(part->price_microusd_h, part->billed_ms);
+	pod_row_bill(part, part->gone_ms);
 	part->pool[0] = '\0';
 }
 

@@ -1,0 +1,51 @@
+/* pod_cost.c - reads from, and writes into, a pod's row what the pod cost. */
+#include "pod_cost.h"
+
+#include <string.h>
+
+#include "base/billed.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+static bool never_existed(const struct pod_row *row)
+{
+	return !strcmp(row->state, "failed") || row->create_ms <= 0;
+}
+
+static bool is_recorded(const struct pod_row *row)
+{
+	return row->released_ms > 0 || row->gone_ms > 0;
+}
+
+int64_t pod_row_billed_ms(const struct pod_row *row, int64_t now_ms)
+{
+	if (never_existed(row))
+		return 0;
+	if (is_recorded(row))
+		return row->billed_ms;
+	return MAX(row->billed_ms, billed_ms(row->create_ms, now_ms));
+}
+
+int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms)
+{
+	if (never_existed(row))
+		return 0;
+	if (is_recorded(row))
+		return row->cost_microusd;
+	return MAX(row->cost_microusd,
+		   money_for(row->price_microusd_h, pod_row_billed_ms(row, now_ms)));
+}
+
+int64_t pod_row_may_have_cost(const struct pod_row *row)
+{
+	bool maybe = !strcmp(row->state, "failed") && row->create_ms > 0 && row->released_ms > 0;
+
+	return maybe ? billed_microusd(row->price_microusd_h, row->create_ms, row->released_ms) : 0;
+}
+
+void pod_row_bill(struct pod_row *row, int64_t end_ms)
+{
+	row->billed_ms = MAX(row->billed_ms, billed_ms(row->create_ms, end_ms));
+	row->cost_microusd =
+		MAX(row->cost_microusd, money_for(row->price_microusd_h, row->billed_ms));
+}

@@ -1,0 +1,19 @@
+/* pod_cost.h - what the ledger's row of a pod says that it cost (base/billed.h has the rule). A pod
+ * that several runs held has a row for each of them, and each row has its own share. Pure. */
+#ifndef BURST_STORE_POD_COST_H
+#define BURST_STORE_POD_COST_H
+
+#include "store.h"
+
+/* Billed time in ms and its cost in micro-dollars: as recorded once the pod is released, until now
+ * while it bills. 0 for a pod that never existed. */
+int64_t pod_row_billed_ms(const struct pod_row *row, int64_t now_ms);
+int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms);
+/* The possible cost of a pod whose create reply was lost and that may have ended before its id was
+ * known. pod_row_cost() does not include it; caps count it as spent. 0 for all other pods. */
+int64_t pod_row_may_have_cost(const struct pod_row *row);
+/* Records that the pod was billed until end_ms (wall clock). What was recorded before stands if it
+ * is more: a clock that was set back makes nothing cheaper. */
+void pod_row_bill(struct pod_row *row, int64_t end_ms);
+
+#endif
