@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "deliver_run.h"
 #include "output.h"
-#include "runs.h"
+#include "find_run.h"
 #include "settle.h"
 
 /* How long nothing happens to the pods of a client that is well. */
@@ -54,7 +54,7 @@ static void look_at_pods(const struct cmd_context *ctx, const char *run, struct 
  * it may be empty). */
 static long holder_of(const struct cmd_context *ctx, const char *run, char *note, size_t room)
 {
-	CLEANUP(free_text) char *path = run_path(ctx, run, "lock");
+	CLEANUP(free_text) char *path = run_path(&ctx->runs, run, "lock");
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	long pid = 0;
@@ -108,7 +108,7 @@ static int wait_for_holder(const struct cmd_context *ctx, const char *run, const
 	long pid = 0;
 	int said = 0; /* 2: that it looks for a pod */
 
-	for (; run_is_alive(ctx, run) &&
+	for (; run_is_alive(&ctx->runs, run) &&
 	       now - MAX(seen.since, began) < (seen.lost ? LOST_MS : CLIENT_STOP_MS);
 	     now = clock_boot_ms()) {
 		if (!pid && (pid = holder_of(ctx, run, holder, sizeof(holder)))) {
@@ -126,7 +126,7 @@ static int wait_for_holder(const struct cmd_context *ctx, const char *run, const
 		poll(NULL, 0, 100);
 	}
 	str_free(&seen.text);
-	return run_is_alive(ctx, run) ? still_held(ctx, run, pid, holder, err) : 0;
+	return run_is_alive(&ctx->runs, run) ? still_held(ctx, run, pid, holder, err) : 0;
 }
 
 static bool has_ended(const struct run_row *run)
@@ -140,12 +140,12 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 	CLEANUP(free_text) char *place = run_place(ctx, row);
 	size_t count = 0;
 
-	if (run_open_pods(ctx, row->id, &count, err) < 0)
+	if (run_open_pods(&ctx->runs, row->id, &count, err) < 0)
 		return -1;
-	if ((count || !has_ended(row)) && run_is_alive(ctx, row->id)) {
+	if ((count || !has_ended(row)) && run_is_alive(&ctx->runs, row->id)) {
 		if (wait_for_holder(ctx, row->id, place, err) < 0 ||
 		    store_run(ctx->store, row->id, row, err) < 0 ||
-		    run_open_pods(ctx, row->id, &count, err) < 0)
+		    run_open_pods(&ctx->runs, row->id, &count, err) < 0)
 			return -1;
 	}
 	if (!count) {

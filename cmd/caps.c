@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "deliver_run.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "spend.h"
 #include "store/pod_cost.h"
 
@@ -104,7 +104,7 @@ static void add_reserved(struct tally *t, bool ours, int64_t microusd, bool anot
  */
 static int64_t cost_moment(const struct tally *t, const struct pod_row *pod)
 {
-	return pod_row_over(pod) ? t->now : run_pod_now(t->ctx, pod, t->now).at_ms;
+	return pod_row_over(pod) ? t->now : run_pod_now(&t->ctx->runs, pod, t->now).at_ms;
 }
 
 static bool is_covered(const struct tally *t, const struct run_row *run)
@@ -115,7 +115,7 @@ static bool is_covered(const struct tally *t, const struct run_row *run)
 		return true;
 	for (size_t i = 0; i < t->running_count; i++)
 		if (deliver_run_is(t->ctx, t->running[i].config) &&
-		    run_is_alive(t->ctx, t->running[i].id) &&
+		    run_is_alive(&t->ctx->runs, t->running[i].id) &&
 		    deliver_run_render(t->ctx, &t->running[i], &render) &&
 		    !strcmp(render.id, run->id))
 			return true;
@@ -194,7 +194,8 @@ static int count_pods(struct tally *t, struct err *err)
 static int count_all(struct tally *t, struct err *err)
 {
 	for (size_t i = 0; i < t->running_count; i++)
-		if (count_run(t, &t->running[i], run_has_client(t->ctx, t->running[i].id), err) < 0)
+		if (count_run(t, &t->running[i], run_has_client(&t->ctx->runs, t->running[i].id),
+			      err) < 0)
 			return -1;
 	return count_pods(t, err);
 }

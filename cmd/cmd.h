@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "config/config.h"
+#include "runs/runs.h"
 #include "store/store.h"
 
 /* The last line of a table has no name. */
@@ -89,7 +90,8 @@ struct cmd_context {
 	struct quick
 		*quick; /* the config that the command line stands for; NULL: there is a file */
 	struct store *store;
-	struct err no_ledger;              /* LEDGER_IF_ANY: why there is none; else ERR_NONE */
+	struct err no_ledger; /* LEDGER_IF_ANY: why there is none; else ERR_NONE */
+	struct runs runs; /* the library's view of store, state_dir and config: cmd_open_runs() */
 	const struct cmd *const *commands; /* NULL-terminated: all of them */
 	/* One per line of cmd->opts: its argument, "" for a switch, NULL: not given. */
 	const char **values;
@@ -119,6 +121,9 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
  * ctx->tree. */
 int cmd_open_config(struct cmd_context *ctx, struct config_ask *ask, const char *commit,
 		    struct err *err);
+
+/* Fills ctx->runs; to be called once state_dir and store are there. ctx must not move then. */
+void cmd_open_runs(struct cmd_context *ctx);
 
 /* Sets the config keys that flags stand for in ctx->config: the user's word over the files'. */
 int cmd_apply_flags(struct cmd_context *ctx, struct err *err);

@@ -20,7 +20,7 @@
 #include "jobs/manifest.h"
 #include "net/child.h"
 #include "own_client.h"
-#include "runs.h"
+#include "find_run.h"
 #include "store/pod_cost.h"
 #include "volume_gc.h"
 #include "volume_trust.h"
@@ -689,7 +689,7 @@ static int may_go(struct delivery *d, struct err *err)
 	int found = deliver_run_newest(d->l->ctx, d->key, &newest, err);
 	if (found < 0 || volume_trust(d->l, d->l->run.id, err) < 0)
 		return -1;
-	if (found && run_is_alive(d->l->ctx, newest.id))
+	if (found && run_is_alive(&d->l->ctx->runs, newest.id))
 		return err_set(err, ERR_BUSY,
 			       "all outputs fetched, but run %s still delivers earlier ones "
 			       "(see `burst attach %s`); run `burst %s` when it has ended",

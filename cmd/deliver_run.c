@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "deliver_folder.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 
 /* Tells a delivery's client the descriptor of its config. */
 #define HANDED_FD_NAME "BURST_DELIVERY_FD"
@@ -304,9 +304,9 @@ int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *
 		return 0;
 	found = *out;
 	bool known = deliver_run_render(ctx, &found, out);
-	if (known && run_is_alive(ctx, out->id))
+	if (known && run_is_alive(&ctx->runs, out->id))
 		return 0;
-	if (run_is_alive(ctx, found.id)) { /* it is all that can be watched */
+	if (run_is_alive(&ctx->runs, found.id)) { /* it is all that can be watched */
 		*out = found;
 		return 0;
 	}

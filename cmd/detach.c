@@ -16,7 +16,7 @@
 #include "base/path.h"
 #include "net/child.h"
 #include "output.h"
-#include "runs.h"
+#include "find_run.h"
 
 /* Tells a detached client the descriptor of the socket that leads to its starter. */
 #define CLIENT_FD_NAME "BURST_CLIENT_FD"
@@ -139,7 +139,7 @@ static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
 
 	if (!id[0])
 		return err_set(err, ERR_LOCAL, "the detached client died at once");
-	if (run_open_pods(ctx, id, &count, err) < 0)
+	if (run_open_pods(&ctx->runs, id, &count, err) < 0)
 		return -1;
 	if (!count)
 		return err_set(err, ERR_LOCAL,

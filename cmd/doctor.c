@@ -13,7 +13,7 @@
 #include "launch.h"
 #include "output.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "volume_trust.h"
 
 enum { ASK_MS = 30000, LEDGER_ROOM_BYTES = 64 << 20 };
@@ -248,7 +248,7 @@ static void check_cards(struct launch *l, const char *provider, struct findings 
 static void check_pods(struct launch *l, const struct engine_provider *p, bool was_bad,
 		       struct findings *f)
 {
-	CLEANUP(core_ids_free) char **ids = run_pod_ids(l->ctx, p->ops->name);
+	CLEANUP(core_ids_free) char **ids = run_pod_ids(&l->ctx->runs, p->ops->name);
 	struct op_result result = {0};
 	struct err err = {0};
 	int64_t now_ms;
@@ -348,7 +348,7 @@ static void check_ledger(struct cmd_context *ctx, struct findings *f)
 	if (store_pods(ctx->store, NULL, true, &pods, &count, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count; i++)
-		orphans += !run_is_alive(ctx, pods[i].run);
+		orphans += !run_is_alive(&ctx->runs, pods[i].run);
 	free(pods);
 	if (orphans)
 		say(f, "warn", "%zu pod%s of runs without a client: `burst resume` or `burst reap`",

@@ -12,7 +12,7 @@
 #include "launch.h"
 #include "output.h"
 #include "run_keys.h"
-#include "runs.h"
+#include "find_run.h"
 #include "sync/receive.h"
 
 enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, FILE_MAX_BYTES = 256 << 20 };
@@ -230,10 +230,10 @@ static int gather_all(struct gather *g, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "run %s is a command: `burst resume %s` fetches its files",
 			       g->run->id, g->run->id);
-	CLEANUP(free_text) char *run_dir = run_path(l->ctx, g->run->id, NULL);
+	CLEANUP(free_text) char *run_dir = run_path(&l->ctx->runs, g->run->id, NULL);
 	if (run_keys_read(&g->keys, run_dir, err) < 0)
 		return -1;
-	g->dir = run_path(l->ctx, g->run->id, "gather");
+	g->dir = run_path(&l->ctx->runs, g->run->id, "gather");
 	g->segments = l->setup.job_ops->segments(l->setup.job, &g->count);
 	if (path_mkdirs(g->dir, 0700, err) < 0 ||
 	    store_pods(l->ctx->store, g->run->id, false, &pods, &pod_count, err) < 0)
@@ -261,7 +261,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (run_find(ctx, ctx->args[0], &row, err) < 0)
 		return -1;
-	if (run_is_alive(ctx, row.id))
+	if (run_is_alive(&ctx->runs, row.id))
 		return err_set(err, ERR_BUSY,
 			       "run %s is active and fetches its files itself (see `burst "
 			       "attach %s`)",

@@ -17,7 +17,7 @@
 #include "net/child.h"
 #include "output.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "settle.h"
 
 enum {
@@ -135,8 +135,8 @@ static int copy_keys(const struct cmd_context *ctx, const struct pod_row *pod, c
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		CLEANUP(free_text) char *name = xasprintf("%s.%s", pod->attempt, kinds[i]);
-		CLEANUP(free_text) char *from = run_path(ctx, pod->run, name);
-		CLEANUP(free_text) char *path = run_path(ctx, to, name);
+		CLEANUP(free_text) char *from = run_path(&ctx->runs, pod->run, name);
+		CLEANUP(free_text) char *path = run_path(&ctx->runs, to, name);
 		CLEANUP(str_free) struct str text = STR_INIT;
 		if (path_read(from, 65536, &text, err) < 0 ||
 		    path_write(path, str_text(&text), text.len, 0600, err) < 0)
@@ -152,7 +152,7 @@ static bool take(struct cmd_context *ctx, const char *to, const struct run_row *
 	if (copy_keys(ctx, pod, to, err) == 0 &&
 	    kept_take(ctx->store, to, run, kept, clock_wall_ms(), pod, err) == 0)
 		return true;
-	CLEANUP(free_text) char *dir = run_path(ctx, to, NULL);
+	CLEANUP(free_text) char *dir = run_path(&ctx->runs, to, NULL);
 	engine_drop_keys(dir, pod->attempt);
 	return false;
 }
@@ -285,7 +285,7 @@ static int end(struct launch *l, struct err *err)
 {
 	size_t open = 0;
 
-	if (run_open_pods(l->ctx, l->run.id, &open, err) < 0)
+	if (run_open_pods(&l->ctx->runs, l->run.id, &open, err) < 0)
 		return -1;
 	if (open) { /* as of a run whose client is gone: nothing else looks after them now */
 		struct run_row row = l->run;
@@ -305,7 +305,7 @@ static int keep(struct launch *l, const char *from, struct err *err)
 
 	if (store_run(l->ctx->store, from, &of, err) < 0)
 		return -1;
-	if (run_new_id(l->ctx->store, l->run.id, err) < 0)
+	if (run_new_id(&l->ctx->runs, l->run.id, err) < 0)
 		return -1;
 	COPY_TEXT(l->run.job, of.job);
 	COPY_TEXT(l->run.type, KEEP_RUN);

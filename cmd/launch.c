@@ -19,13 +19,12 @@
 #include "config/trust.h"
 #include "deliver.h"
 #include "deliver_run.h"
-#include "jobs/agent/kit.h"
 #include "jobs/common.h"
 #include "net/http_trace.h"
 #include "quick.h"
 #include "run_flags.h"
 #include "run_keys.h"
-#include "runs.h"
+#include "find_run.h"
 #include "sync/tree.h"
 
 enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, SECRET_LEAST = 8, PODS_MOST = 1000 };
@@ -34,7 +33,7 @@ void launch_init(struct launch *l, struct cmd_context *ctx)
 {
 	*l = (struct launch){
 		.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
-	l->setup.kit = pod_kit();
+	l->setup.kit = ctx->runs.kit;
 	l->setup.run = &l->run;
 	l->setup.store = ctx->store;
 	l->setup.verbose = ctx->verbose > 0;
@@ -75,23 +74,19 @@ void launch_free(struct launch *l)
 int launch_open_provider(struct launch *l, const char *name, struct err *err)
 {
 	struct engine_setup *s = &l->setup;
-	const struct provider_ops *ops = provider_find(name);
 
 	for (int i = 0; i < s->provider_count; i++)
 		if (!strcmp(s->providers[i].ops->name, name))
 			return 0;
-	if (!ops)
-		return err_set(err, ERR_CONFIG,
-			       "unknown provider \"%s\" (BURST_PROVIDER_PATH can name more)", name);
 	if (s->provider_count == CORE_PROVIDERS_MAX)
 		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
 	if (engine_ready(err) < 0)
 		return -1;
-	const struct section *conf = config_account(l->ctx->config, name, err);
-	struct provider *handle = NULL;
-	if (!conf || ops->open(&handle, conf, l->ctx->state_dir, err) < 0)
+	const struct runs *rs = &l->ctx->runs;
+	struct engine_provider account = {.store = rs->store};
+	if (rs->open_account(rs->ctx, name, &account, err) < 0)
 		return -1;
-	s->providers[s->provider_count++] = (struct engine_provider){ops, handle, l->ctx->store};
+	s->providers[s->provider_count++] = account;
 	return 0;
 }
 
@@ -341,7 +336,7 @@ int launch_take_run(struct launch *l, const char *who, struct err *err)
 	CLEANUP(free_text) char *lock = NULL;
 	char note[64];
 
-	l->run_dir = run_path(l->ctx, l->run.id, NULL);
+	l->run_dir = run_path(&l->ctx->runs, l->run.id, NULL);
 	if (path_mkdirs(l->run_dir, 0700, err) < 0)
 		return -1;
 	lock = path_join(l->run_dir, "lock");
@@ -447,7 +442,7 @@ static int name_run(struct launch *l, struct err *err)
 	struct run_row same;
 
 	if (!l->queued.run[0])
-		return run_new_id(l->ctx->store, l->run.id, err);
+		return run_new_id(&l->ctx->runs, l->run.id, err);
 	if (store_run(l->ctx->store, l->queued.run, &same, NULL) == 0)
 		return err_set(err, ERR_BUG, "run %s of the queue has already started",
 			       l->queued.run);

@@ -12,11 +12,11 @@
 #include "deliver_run.h"
 #include "keep.h"
 #include "ledger_by.h"
-#include "names.h"
+#include "runs/runs.h"
 #include "output.h"
 #include "reconcile.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "table.h"
 
 /* ---- all runs ---- */
@@ -61,7 +61,8 @@ static void time_cell(struct table *t, int64_t wall_ms)
 /* Its client died: its pods have no client and bill until their leases end. */
 static bool has_no_client(const struct cmd_context *ctx, const struct run_row *run)
 {
-	return !strcmp(run->status, "running") && !run->detached && !run_is_alive(ctx, run->id);
+	return !strcmp(run->status, "running") && !run->detached &&
+	       !run_is_alive(&ctx->runs, run->id);
 }
 
 static void print_table(const struct cmd_context *ctx, const struct run_row *runs, size_t count)

@@ -13,7 +13,7 @@
 #include "deliver_run.h"
 #include "output.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "timeline.h"
 
 #define LOOK_AGAIN_MS  200
@@ -94,7 +94,7 @@ static int is_running(struct cmd_context *ctx, const char *id, bool *running, st
 	if (store_run(ctx->store, id, &run, err) < 0)
 		return -1;
 	*running = !strcmp(run.status, "running");
-	if (*running && !run_is_alive(ctx, run.id)) {
+	if (*running && !run_is_alive(&ctx->runs, run.id)) {
 		/* it may have ended since its row was read */
 		if (store_run(ctx->store, id, &run, err) < 0)
 			return -1;
@@ -180,7 +180,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (!ctx->arg_count && deliver_run_is(ctx, found.config) &&
 	    !deliver_run_render(ctx, &found, &row))
 		row = found;
-	CLEANUP(free_text) char *path = run_path(ctx, row.id, "log");
+	CLEANUP(free_text) char *path = run_path(&ctx->runs, row.id, "log");
 	if (!ctx->arg_count && !ctx->quiet) {
 		CLEANUP(free_text) char *place = run_place(ctx, &row);
 		output_line(stderr, "run %s (%s)", row.id, place);

@@ -85,6 +85,7 @@ static int open_state(struct cmd_context *ctx, struct err *err)
 		}
 	}
 	umask(before);
+	cmd_open_runs(ctx);
 	return result;
 }
 

@@ -18,7 +18,7 @@
 #include "notify_words.h"
 #include "output.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "volume_warm.h"
 
 enum { RUNS_BEFORE = 16 };
@@ -174,7 +174,7 @@ static void remember(struct cmd_context *ctx, const struct run_row *run, enum no
 static void complain(const struct cmd_context *ctx, const char *run, const char *channel,
 		     const struct err *err)
 {
-	CLEANUP(free_text) char *path = *run ? run_path(ctx, run, "log") : NULL;
+	CLEANUP(free_text) char *path = *run ? run_path(&ctx->runs, run, "log") : NULL;
 	CLEANUP(file_close) FILE *log = path ? fopen(path, "ae") : NULL;
 	CLEANUP(str_free) struct str line = STR_INIT;
 	char when[32];

@@ -11,7 +11,7 @@
 #include "deliver_run.h"
 #include "cmd.h"
 #include "html.h"
-#include "names.h"
+#include "runs/runs.h"
 #include "output.h"
 #include "page.h"
 #include "report.h"

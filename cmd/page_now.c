@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "phase.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "store/pod_cost.h"
 
 /* Asks for the page again, puts its parts in place of these, and shows a notice when the server no
@@ -41,9 +41,9 @@ static void add_run(struct page *p, struct run_row *run)
 	html_cell(&p->html, "%s", run->id);
 	html_cell(&p->html, "%s", run->job);
 	html_cell(&p->html, "%s",
-		  run_is_alive(p->ctx, run->id) ? "this machine"
-		  : run->detached               ? "its pods"
-						: "no client: `burst resume` or `burst cancel`");
+		  run_is_alive(&p->ctx->runs, run->id) ? "this machine"
+		  : run->detached                      ? "its pods"
+				  : "no client: `burst resume` or `burst cancel`");
 	html_cell(&p->html, "%lld/%lld (%lld%%)", (long long)done, (long long)run->total,
 		  (long long)(run->total ? 100 * done / run->total : 0));
 	html_cell(&p->html, "%s",

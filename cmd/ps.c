@@ -8,7 +8,7 @@
 #include "output.h"
 #include "phase.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "store/pod_cost.h"
 #include "table.h"
 
@@ -95,7 +95,7 @@ static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_
 
 	for (size_t i = 0; i < count; i++) {
 		look_up(ctx, pods, count, i, now, &its);
-		struct run_pod_now at = run_pod_now(ctx, &pods[i], now);
+		struct run_pod_now at = run_pod_now(&ctx->runs, &pods[i], now);
 		json_array_append_new(list, pod_json(&its, &pods[i], at.state, at.at_ms));
 	}
 	if (report_volumes(ctx->store, NULL, list, err) < 0) {
@@ -130,7 +130,7 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 	table_column(t, "SO FAR", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
-		struct run_pod_now at = run_pod_now(ctx, pod, now);
+		struct run_pod_now at = run_pod_now(&ctx->runs, pod, now);
 		alone += !strcmp(at.state, "over") || !strcmp(at.state, "unwatched");
 		look_up(ctx, pods, count, i, now, &its);
 		table_cell(t, "%s", pod->run);

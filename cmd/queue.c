@@ -7,11 +7,11 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "names.h"
+#include "runs/runs.h"
 #include "output.h"
 #include "report.h"
 #include "requests.h"
-#include "runs.h"
+#include "find_run.h"
 #include "table.h"
 
 enum { ENDED_SHOWN = 10 };
@@ -66,7 +66,7 @@ static struct shown show(const struct cmd_context *ctx, const struct request_row
 
 	if (is_state(row, "pending"))
 		explain_pending(ctx, &s);
-	else if (is_state(row, "running") && !s.runner && !run_is_alive(ctx, row->run))
+	else if (is_state(row, "running") && !s.runner && !run_is_alive(&ctx->runs, row->run))
 		COPY_TEXT(s.why, "no client works on the queue");
 	else
 		COPY_TEXT(s.why, row->error);
@@ -229,7 +229,7 @@ static int remove_one(struct cmd_context *ctx, const char *name, struct err *err
 		return -1;
 	/* a dead run has no client that could be cancelled: only its request is removed */
 	bool bound = is_state(&named, "running") && !queue_has_runner(ctx, named.config) &&
-		     !run_is_alive(ctx, named.run);
+		     !run_is_alive(&ctx->runs, named.run);
 	if (requests_remove(ctx->store, named.id, bound, clock_wall_ms(), &row, err) < 0)
 		return -1;
 	if (!ctx->quiet)

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "queue.h"
 #include "requests.h"
-#include "runs.h"
+#include "find_run.h"
 
 enum {
 	TURN_MS = 1000,  /* between two looks at the ledger while it waits */
@@ -242,7 +242,7 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 
 	if (note(r, "run", text, INT64_MAX, err) < 0)
 		return -1;
-	while (run_is_alive(r->ctx, run) && !queue_signal())
+	while (run_is_alive(&r->ctx->runs, run) && !queue_signal())
 		pause_ms(FOLLOW_MS);
 	return 0;
 }
@@ -278,7 +278,7 @@ static int wait_for_other(struct runner *r, struct err *err)
 	if (store_runs(r->ctx->store, r->config, true, 0, &runs, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count && result == 0; i++) {
-		if (run_is_alive(r->ctx, runs[i].id))
+		if (run_is_alive(&r->ctx->runs, runs[i].id))
 			result = wait_while_alive(r, runs[i].id, err) < 0 ? -1 : 1;
 		else if (runs[i].detached)
 			result = attach_to(r, runs[i].id, err) < 0 ? -1 : 1;
@@ -339,7 +339,7 @@ static int start(struct runner *r, struct err *err)
 	struct queued queued = {0};
 	struct queue_reply reply;
 
-	if (run_new_id(r->ctx->store, queued.run, err) < 0)
+	if (run_new_id(&r->ctx->runs, queued.run, err) < 0)
 		return -1;
 	int bound = requests_bind(r->ctx->store, r->config, queued.run, &newest, err);
 	if (bound <= 0)
@@ -397,7 +397,8 @@ static int never_began(struct runner *r, const char *run, struct err *err)
 static int see_to_bound(struct runner *r, const char *id, struct err *err)
 {
 	struct run_row run;
-	bool alive = run_is_alive(r->ctx, id), known = store_run(r->ctx->store, id, &run, err) == 0;
+	bool alive = run_is_alive(&r->ctx->runs, id),
+	     known = store_run(r->ctx->store, id, &run, err) == 0;
 
 	if (!known && err->kind != ERR_NOT_FOUND)
 		return -1;

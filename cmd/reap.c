@@ -8,9 +8,9 @@
 #include "core/reap.h"
 #include "engine/caller.h"
 #include "launch.h"
-#include "names.h"
+#include "runs/runs.h"
 #include "output.h"
-#include "runs.h"
+#include "find_run.h"
 #include "settle.h"
 #include "store/pod_cost.h"
 #include "takeover.h"
@@ -165,7 +165,7 @@ static void look_up(const struct launch *l, const struct pod_view *view, struct 
 	if (store_run(ctx->store, has_row ? row.run : view->marker.run, &run, NULL) < 0)
 		return;
 	known->ours = true;
-	known->alive = run_is_alive(ctx, run.id);
+	known->alive = run_is_alive(&ctx->runs, run.id);
 	known->ended = strcmp(run.status, "running") != 0;
 	known->detached = run.detached;
 	/* a create that was answered twice has made a second pod of this attempt, which no client
@@ -206,9 +206,9 @@ static void write_gone(const struct launch *l, const struct engine_provider *p,
 	struct pod_row row;
 	struct err err = {0};
 
-	if (!row_of(ctx, p, view, &row) || run_is_alive(ctx, row.run))
+	if (!row_of(ctx, p, view, &row) || run_is_alive(&ctx->runs, row.run))
 		return;
-	CLEANUP(free_text) char *dir = run_path(ctx, row.run, NULL);
+	CLEANUP(free_text) char *dir = run_path(&ctx->runs, row.run, NULL);
 	/* given up as one that never was: what its row says of its end is a guess */
 	if (!strcmp(row.state, "failed"))
 		row.release_ms = row.released_ms = 0;
@@ -307,7 +307,7 @@ static void mark_by_row(const struct launch *l, const struct engine_provider *p,
 static int sweep_one(const struct launch *l, const struct engine_provider *p, struct tally *tally,
 		     struct err *err)
 {
-	CLEANUP(core_ids_free) char **ids = run_pod_ids(l->ctx, p->ops->name);
+	CLEANUP(core_ids_free) char **ids = run_pod_ids(&l->ctx->runs, p->ops->name);
 	struct op_result result = {0};
 	int64_t now_ms;
 
@@ -354,7 +354,8 @@ static void out_of_sight(const struct launch *l, const char *provider, struct er
 	if (store_pods(l->ctx->store, NULL, true, &pods, &count, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count && why->kind != ERR_UNRELEASED; i++)
-		if (!strcmp(pods[i].provider, provider) && !run_is_alive(l->ctx, pods[i].run))
+		if (!strcmp(pods[i].provider, provider) &&
+		    !run_is_alive(&l->ctx->runs, pods[i].run))
 			err_set(why, ERR_UNRELEASED, "%s; pod %s of %s may still be billing",
 				why->msg, pod_row_called(&pods[i]), provider);
 	free(pods);
@@ -402,11 +403,12 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 	size_t count;
 	char when[32];
 
-	if (takeover_write_off(ctx, pod, err) < 0 || run_open_pods(ctx, pod->run, &count, err) < 0)
+	if (takeover_write_off(ctx, pod, err) < 0 ||
+	    run_open_pods(&ctx->runs, pod->run, &count, err) < 0)
 		return -1;
 	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 &&
 	    !strcmp(run.status, "unreleased")) {
-		run_end(&run, run_ended_as(ctx, &run));
+		run_end(&run, run_ended_as(&ctx->runs, &run));
 		COPY_TEXT(run.error,
 			  "a pod counts as gone without confirmation: its provider could not be "
 			  "asked");
@@ -425,7 +427,8 @@ static bool out_of_reach(const struct cmd_context *ctx, struct launch *l, const 
 {
 	struct err why = {0};
 
-	return launch_open_provider(l, pod->provider, &why) < 0 && !run_is_alive(ctx, pod->run);
+	return launch_open_provider(l, pod->provider, &why) < 0 &&
+	       !run_is_alive(&ctx->runs, pod->run);
 }
 
 /* A user who names a pod wants to know what became of that one. */

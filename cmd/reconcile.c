@@ -9,7 +9,7 @@
 #include "bill.h"
 #include "engine/caller.h"
 #include "launch.h"
-#include "names.h"
+#include "runs/runs.h"
 #include "output.h"
 #include "report.h"
 #include "table.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "names.h"
+#include "runs/runs.h"
 
 enum outcome requests_judge(int exit_status, bool died, bool stopped)
 {

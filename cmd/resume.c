@@ -12,12 +12,12 @@
 #include "quick.h"
 #include "report.h"
 #include "run_flags.h"
-#include "runs.h"
+#include "find_run.h"
 #include "settle.h"
 #include "takeover.h"
 #include "volume_trust.h"
 #include "volume_warm.h"
-#include "watch.h"
+#include "follow.h"
 
 /* Back into a run whose client is gone: its pods are taken over where they live, what they finished
  * is brought home, the rest is rendered. */
@@ -71,7 +71,7 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 			       row->id, row->id);
 	if (deliver_run_is(ctx, row->config))
 		return deliver_run_refuse(ctx, row, err);
-	CLEANUP(free_text) char *run_dir = run_path(ctx, row->id, NULL);
+	CLEANUP(free_text) char *run_dir = run_path(&ctx->runs, row->id, NULL);
 	config_free(ctx->config);
 	ctx->config = NULL;
 	if (quick_of_run(ctx, row->config, run_dir, err) < 0)
@@ -115,7 +115,7 @@ static int resume(struct cmd_context *ctx, const struct run_row *row, struct err
 {
 	CLEANUP(free_text) char *place = run_place(ctx, row);
 
-	if (run_is_alive(ctx, row->id))
+	if (run_is_alive(&ctx->runs, row->id))
 		return err_set(err, ERR_BUSY, "run %s is already running (see `burst attach %s`)",
 			       row->id, row->id);
 	if (!strcmp(row->status, "done")) {
@@ -142,7 +142,7 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 	size_t count;
 
 	if (report_so_far(ctx->store, row, clock_wall_ms(), err) < 0 ||
-	    run_open_pods(ctx, row->id, &count, err) < 0)
+	    run_open_pods(&ctx->runs, row->id, &count, err) < 0)
 		return -1;
 	if (count)
 		err_set(&why, ERR_UNRELEASED,
@@ -168,7 +168,7 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 {
 	if (!ctx->quiet)
 		output_line(stderr, "run %s: attached (%s)", row->id, place);
-	watch_run(ctx, row);
+	follow_run(ctx, row);
 	if (store_run(ctx->store, row->id, row, err) < 0)
 		return -1;
 	if (!strcmp(row->status, "running"))
@@ -181,13 +181,13 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *place = run_place(ctx, row);
 
-	if (run_is_alive(ctx, row->id) &&
+	if (run_is_alive(&ctx->runs, row->id) &&
 	    (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
 		return err_set(err, ERR_USAGE,
 			       "run %s has a client, whose caps cannot change: `burst cancel "
 			       "%s` ends it, then `burst resume %s` takes new ones",
 			       row->id, row->id, row->id);
-	if (run_is_alive(ctx, row->id))
+	if (run_is_alive(&ctx->runs, row->id))
 		return follow(ctx, row, place, err);
 	if (strcmp(row->status, "running")) {
 		output_line(stderr, "run %s has ended: %s (%s)", row->id, row->status, place);

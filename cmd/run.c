@@ -12,7 +12,7 @@
 #include "output.h"
 #include "plan_show.h"
 #include "quick.h"
-#include "runs.h"
+#include "find_run.h"
 #include "settle.h"
 #include "volume_trust.h"
 
@@ -142,8 +142,8 @@ static void name_resume(struct launch *l)
 		return;
 	const struct run_row *run = &runs[0];
 	if (!strcmp(run->job, config_job_name(l->ctx->config)) && strcmp(run->status, "done") &&
-	    strcmp(run->type, CALIBRATE) && !run->detached && !run_is_alive(l->ctx, run->id) &&
-	    waits_on_volume(l->ctx, run, volume, &alive))
+	    strcmp(run->type, CALIBRATE) && !run->detached &&
+	    !run_is_alive(&l->ctx->runs, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
 		log_line(LOG_WARN,
 			 "run %s of this job failed, and volume %s may hold segments that it "
 			 "finished: `burst resume %s` takes them over; this run %srenders them "

@@ -8,7 +8,7 @@
 #include "core/reap.h"
 #include "notify.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "takeover.h"
 
 /* Takes the run over. 0: done. 1: its row was read long ago, and meanwhile another command has
@@ -184,13 +184,13 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		for (size_t k = 0; k < i && !seen; k++)
 			seen = !strcmp(pods[k].run, pods[i].run);
 		if (seen || store_run(ctx->store, pods[i].run, &run, NULL) < 0 ||
-		    strcmp(run.status, "unreleased") || run_is_alive(ctx, run.id))
+		    strcmp(run.status, "unreleased") || run_is_alive(&ctx->runs, run.id))
 			continue;
 		log_line(LOG_NOTE,
 			 "run %s: ended with a pod that may still be billing; "
 			 "releasing it",
 			 run.id);
-		result = settle_one(ctx, &run, run_ended_as(ctx, &run), result, err);
+		result = settle_one(ctx, &run, run_ended_as(&ctx->runs, &run), result, err);
 	}
 	free(pods);
 	return result;
@@ -218,12 +218,13 @@ int settle_run(struct cmd_context *ctx, const char *id, struct err *err)
 	struct run_row run;
 	size_t count;
 
-	if (store_run(ctx->store, id, &run, err) < 0 || run_open_pods(ctx, run.id, &count, err) < 0)
+	if (store_run(ctx->store, id, &run, err) < 0 ||
+	    run_open_pods(&ctx->runs, run.id, &count, err) < 0)
 		return -1;
-	if (count || run_is_alive(ctx, run.id))
+	if (count || run_is_alive(&ctx->runs, run.id))
 		return 0;
 	if (!strcmp(run.status, "unreleased"))
-		return settle_one(ctx, &run, run_ended_as(ctx, &run), 0, err);
+		return settle_one(ctx, &run, run_ended_as(&ctx->runs, &run), 0, err);
 	if (!strcmp(run.status, "running"))
 		return settle_one(ctx, &run, "interrupted", 0, err);
 	return sum_up(ctx, id, err);
@@ -243,7 +244,7 @@ int settle_runs(struct cmd_context *ctx, const char *except, struct err *err)
 	for (size_t i = 0; i < count && !settle_wants_out(result, err); i++) {
 		if (except && !strcmp(runs[i].id, except))
 			continue;
-		if (run_is_alive(ctx, runs[i].id))
+		if (run_is_alive(&ctx->runs, runs[i].id))
 			continue;
 		if (!is_left(ctx, &runs[i]))
 			continue; /* its agents finish it; `burst attach` brings the files home */

@@ -8,9 +8,9 @@
 #include "base/guard.h"
 #include "base/path.h"
 #include "cmd.h"
-#include "names.h"
+#include "runs/runs.h"
 #include "output.h"
-#include "runs.h"
+#include "find_run.h"
 
 extern char **environ;
 
@@ -62,7 +62,7 @@ static int open_way(struct cmd_context *ctx, struct way *w, struct err *err)
 
 	if (check_address(pod, err) < 0)
 		return -1;
-	w->dir = run_path(ctx, pod->run, NULL);
+	w->dir = run_path(&ctx->runs, pod->run, NULL);
 	w->key = xasprintf("%s/%s.key", w->dir, pod->attempt);
 	w->known = xasprintf("%s/%s.known", w->dir, pod->attempt);
 	CLEANUP(free_text) char *host = xasprintf("%s/%s.host", w->dir, pod->attempt);

@@ -12,7 +12,7 @@
 #include "output.h"
 #include "queue.h"
 #include "report.h"
-#include "runs.h"
+#include "find_run.h"
 #include "spend.h"
 #include "store/pod_cost.h"
 
@@ -77,8 +77,9 @@ static int add_today(const struct cmd_context *ctx, struct glance *g, struct sto
 	if (store_pods_since(store, midnight, &pods, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		int64_t at =
-			pod_row_over(&pods[i]) ? g->now : run_pod_now(ctx, &pods[i], g->now).at_ms;
+		int64_t at = pod_row_over(&pods[i])
+				     ? g->now
+				     : run_pod_now(&ctx->runs, &pods[i], g->now).at_ms;
 		g->today_microusd += cost_since(&pods[i], at, midnight);
 	}
 	free(pods);
@@ -94,7 +95,7 @@ static int add_running(const struct cmd_context *ctx, struct glance *g, struct s
 	if (store_runs(store, NULL, true, 0, &runs, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		bool client = run_is_alive(ctx, runs[i].id);
+		bool client = run_is_alive(&ctx->runs, runs[i].id);
 		g->unwatched_runs += !client && !runs[i].detached;
 		json_array_append_new(g->running,
 				      json_pack("{s:o, s:o, s:o, s:b, s:b}", "run",
@@ -131,11 +132,12 @@ static int add_bills(const struct cmd_context *ctx, struct glance *g, struct sto
 	if (store_pods(store, NULL, true, &pods, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (!strcmp(run_pod_now(ctx, &pods[i], g->now).state, "over"))
+		if (!strcmp(run_pod_now(&ctx->runs, &pods[i], g->now).state, "over"))
 			continue;
 		g->bill++;
 		g->price_microusd_h += pods[i].price_microusd_h;
-		g->alone += !run_is_alive(ctx, pods[i].run) && !is_handed_over(g, pods[i].run);
+		g->alone +=
+			!run_is_alive(&ctx->runs, pods[i].run) && !is_handed_over(g, pods[i].run);
 	}
 	free(pods);
 	return 0;

@@ -151,6 +151,7 @@ static int add(struct cmd_context *ctx, struct request_row *row, struct err *err
 	path = path_join(ctx->state_dir, "ledger.db");
 	if (store_open(&ctx->store, path, err) < 0)
 		return -1;
+	cmd_open_runs(ctx);
 	return requests_add(ctx->store, row, err);
 }
 

@@ -10,7 +10,7 @@
 #include "core/reap.h"
 #include "run_flags.h"
 #include "run_keys.h"
-#include "runs.h"
+#include "find_run.h"
 #include "store/pod_cost.h"
 
 static void note_provider(struct launch *l, const char *name)

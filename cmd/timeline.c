@@ -12,7 +12,7 @@
 
 enum { TIME_LEN = 32, MARKS = 10 };
 
-struct event {
+struct entry {
 	int64_t at_ms;
 	char attempt[20];
 	int mark;
@@ -20,7 +20,7 @@ struct event {
 };
 
 struct timeline {
-	struct event *events; /* in order of time */
+	struct entry *events; /* in order of time */
 	size_t count, cap;
 	struct printed {
 		char attempt[20];
@@ -56,8 +56,8 @@ void timeline_free(struct timeline *t)
 static void add(struct timeline *t, const struct pod_row *pod, int mark, int64_t at_ms, char *text)
 {
 	GROW(t->events, t->count, t->cap);
-	struct event *e = &t->events[t->count++];
-	*e = (struct event){.at_ms = at_ms, .mark = mark, .text = text};
+	struct entry *e = &t->events[t->count++];
+	*e = (struct entry){.at_ms = at_ms, .mark = mark, .text = text};
 	COPY_TEXT(e->attempt, pod->attempt);
 }
 
@@ -129,7 +129,7 @@ static void add_pod(struct timeline *t, const struct pod_row *pod)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct event *x = a, *y = b;
+	const struct entry *x = a, *y = b;
 
 	if (x->at_ms != y->at_ms)
 		return x->at_ms < y->at_ms ? -1 : 1;
@@ -179,7 +179,7 @@ void timeline_print(struct timeline *t, const char *until)
 	char at[TIME_LEN];
 
 	for (size_t i = 0; i < t->count; i++) {
-		const struct event *e = &t->events[i];
+		const struct entry *e = &t->events[i];
 		clock_rfc3339(at, sizeof(at), e->at_ms);
 		if (until && strncmp(at, until, strlen("2026-11-25T17:05:48Z")) > 0)
 			return;

@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "engine/caller.h"
 #include "output.h"
-#include "runs.h"
+#include "find_run.h"
 
 enum { ASK_MS = 3600000, LIST_MS = 60000 };
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
@@ -174,7 +174,7 @@ static int has_pods(const struct gc *gc, const char *run, struct err *err)
  * folder here is gone. */
 static bool hold(const struct gc *gc, const char *run, int *fd)
 {
-	CLEANUP(free_text) char *path = run_path(gc->ctx, run, "lock");
+	CLEANUP(free_text) char *path = run_path(&gc->ctx->runs, run, "lock");
 
 	char note[64];
 

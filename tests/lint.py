@@ -36,6 +36,7 @@ MAY_INCLUDE = {
     "sync": {"base"},
     "store": {"base"},
     "engine": {"plan", "core", "net", "sync", "store", "base", "contract"},
+    "runs": {"engine", "plan", "core", "net", "sync", "store", "base", "contract"},
 }
 # A pattern of system includes, and the only places that may have them.
 ONLY_IN = [

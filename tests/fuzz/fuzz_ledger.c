@@ -125,6 +125,7 @@ static void run_command(const struct cmd *cmd, struct store *s, const char *arg,
 	FILE *was = stdout, *to = open_memstream(&text, &len);
 
 	must(to);
+	cmd_open_runs(&ctx);
 	stdout = to;
 	int result = cmd->run(&ctx, &err);
 	stdout = was;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "cmd/caps.h"
-#include "cmd/runs.h"
+#include "runs/runs.h"
 #include "base/clock.h"
 #include "base/path.h"
 
@@ -69,6 +69,7 @@ static void client_open(struct client *c, const char *config, const char *run)
 	if (store_open(&c->ctx.store, ledger, &err) < 0 ||
 	    config_open(&c->ctx.config, &ask, &err) < 0)
 		fail_msg("%s", err.msg);
+	cmd_open_runs(&c->ctx);
 	launch_init(&c->l, &c->ctx);
 	COPY_TEXT(c->l.run.id, run);
 	COPY_TEXT(c->l.run.status, "running");

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "cmd/names.h"
+#include "runs/runs.h"
 
 static struct err err;
 

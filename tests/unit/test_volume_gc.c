@@ -197,6 +197,7 @@ static int tidy(struct store *store, const char *state_dir, const struct gc_want
 	struct engine_provider p = {.ops = &vendor};
 	struct volume_row v = {.provider = "mem", .id = "v-1", .name = "v"};
 
+	cmd_open_runs(&ctx);
 	str_reset(&deleted);
 	*err = (struct err){0};
 	int status = volume_gc(&ctx, &p, &v, want, err);

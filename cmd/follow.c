@@ -1,13 +1,13 @@
-/* watch.c - follows a run that another process drives: prints its log, and shows the view that the
+/* follow.c - follows a run that another process drives: prints its log, and shows the view that the
  * client keeps in the run's folder; while there is none, what the ledger knows. */
-#include "watch.h"
+#include "follow.h"
 
 #include <poll.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "output.h"
-#include "runs.h"
+#include "find_run.h"
 #include "view_ledger.h"
 #include "view_show.h"
 
@@ -20,7 +20,7 @@ enum {
 	LINE_MAX_BYTES = 4096
 };
 
-struct watch {
+struct follower {
 	struct cmd_context *ctx;
 	const char *run;
 	FILE *log;  /* NULL: there is none */
@@ -32,7 +32,7 @@ struct watch {
 
 /* ---- the log ---- */
 
-static void print_more(struct watch *w)
+static void print_more(struct follower *w)
 {
 	char line[LINE_MAX_BYTES];
 
@@ -44,7 +44,7 @@ static void print_more(struct watch *w)
 }
 
 /* What happened before: the last lines. */
-static void print_before(struct watch *w)
+static void print_before(struct follower *w)
 {
 	char line[LINE_MAX_BYTES];
 	size_t lines = 0, skip;
@@ -64,7 +64,7 @@ static void print_before(struct watch *w)
 
 /* ---- the view ---- */
 
-static void read_view(struct watch *w, int64_t now)
+static void read_view(struct follower *w, int64_t now)
 {
 	if (now < w->next_at)
 		return;
@@ -82,7 +82,7 @@ static void read_view(struct watch *w, int64_t now)
 }
 
 /* Between two readings the clock goes on. */
-static void show(struct watch *w, struct view_show *to, int64_t now)
+static void show(struct follower *w, struct view_show *to, int64_t now)
 {
 	struct view v = w->view;
 	int64_t since = now - w->read_at;
@@ -94,19 +94,21 @@ static void show(struct watch *w, struct view_show *to, int64_t now)
 	view_show_next(to, &v, now);
 }
 
-void watch_run(struct cmd_context *ctx, const struct run_row *run)
+void follow_run(struct cmd_context *ctx, const struct run_row *run)
 {
-	CLEANUP(free_text) char *path = run_path(ctx, run->id, "log");
+	CLEANUP(free_text) char *path = run_path(&ctx->runs, run->id, "log");
 	CLEANUP(file_close) FILE *log = fopen(path, "re");
-	struct watch w = {
-		.ctx = ctx, .run = run->id, .log = log, .file = run_path(ctx, run->id, VIEW_FILE)};
+	struct follower w = {.ctx = ctx,
+			     .run = run->id,
+			     .log = log,
+			     .file = run_path(&ctx->runs, run->id, VIEW_FILE)};
 
 	if (!ctx->quiet)
 		print_before(&w);
 	else if (log)
 		fseek(log, 0, SEEK_END);
 	struct view_show *to = view_show_new(ctx);
-	while (run_is_alive(ctx, run->id)) {
+	while (run_is_alive(&ctx->runs, run->id)) {
 		int64_t now = clock_boot_ms();
 		print_more(&w);
 		read_view(&w, now);

@@ -1,5 +1,5 @@
 /* names.c - finds the row that a whole id, or a part of one, stands for. */
-#include "names.h"
+#include "runs.h"
 
 #include <stdlib.h>
 

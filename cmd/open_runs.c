@@ -1,0 +1,36 @@
+/* open_runs.c - hands the library of runs what a command has: its ledger, the user's accounts, the
+ * log. */
+#include "cmd.h"
+#include "jobs/agent/kit.h"
+
+static void note(void *ctx, enum log_level level, const char *text)
+{
+	(void)ctx;
+	log_line(level, "%s", text);
+}
+
+static int open_account(void *at, const char *name, struct engine_provider *out, struct err *err)
+{
+	struct cmd_context *ctx = at;
+	const struct provider_ops *ops = provider_find(name);
+
+	if (!ops)
+		return err_set(err, ERR_CONFIG,
+			       "unknown provider \"%s\" (BURST_PROVIDER_PATH can name more)", name);
+	const struct section *conf = config_account(ctx->config, name, err);
+	out->ops = ops;
+	return conf ? ops->open(&out->handle, conf, ctx->state_dir, err) : -1;
+}
+
+void cmd_open_runs(struct cmd_context *ctx)
+{
+	ctx->runs = (struct runs){
+		.state_dir = ctx->state_dir,
+		.store = ctx->store,
+		.no_ledger = ctx->no_ledger.kind != ERR_NONE,
+		.kit = pod_kit(),
+		.watch = {.note = note},
+		.open_account = open_account,
+		.ctx = ctx,
+	};
+}

@@ -1,0 +1,121 @@
+/* query.c - says what the ledger and the locks know of a run: where it is, whether a client drives
+ * it, which of its pods may bill, how it ended. */
+#include "runs.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+
+/* as core/ takes a pod for ended by itself */
+enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 };
+
+char *run_path(const struct runs *rs, const char *run, const char *name)
+{
+	return xasprintf("%s/runs/%s%s%s", rs->state_dir, run, name ? "/" : "", name ? name : "");
+}
+
+int run_new_id(const struct runs *rs, char id[24], struct err *err)
+{
+	struct run_row same;
+	char drawn[NAME_LEN + 1];
+
+	do
+		name_draw(drawn);
+	while (store_run(rs->store, drawn, &same, err) == 0);
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	err_clear(err);
+	copy_text(id, 24, drawn);
+	return 0;
+}
+
+bool run_is_alive(const struct runs *rs, const char *run)
+{
+	CLEANUP(free_text) char *path = run_path(rs, run, "lock");
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	/* shared, so that two queries at once do not take each other for a client */
+	bool alive = flock(fd, LOCK_SH | LOCK_NB) < 0;
+	close(fd);
+	return alive;
+}
+
+/* A note that cannot be read yet may be a client's. */
+bool run_has_client(const struct runs *rs, const char *run)
+{
+	CLEANUP(free_text) char *path = run_path(rs, run, "lock");
+	CLEANUP(str_free) struct str note = STR_INIT;
+
+	if (!run_is_alive(rs, run))
+		return false;
+	return path_read(path, 128, &note, NULL) < 0 || !note.len ||
+	       starts_with(str_text(&note), RUN_CLIENT " ");
+}
+
+struct run_pod_now run_pod_now(const struct runs *rs, const struct pod_row *pod, int64_t now)
+{
+	int64_t end = pod->hard_end_s * 1000;
+
+	if (run_is_alive(rs, pod->run))
+		return (struct run_pod_now){pod->state, now};
+	if (end && now > end + PAST_END_MS)
+		return (struct run_pod_now){"over", MAX(end + SELF_END_MS, pod->create_ms)};
+	return (struct run_pod_now){!strcmp(pod->state, "live") ? "unwatched" : pod->state, now};
+}
+
+int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct err *err)
+{
+	struct pod_row *pods = NULL;
+
+	if (store_pods(rs->store, run, true, &pods, count, err) < 0)
+		return -1;
+	free(pods);
+	return 0;
+}
+
+char **run_pod_ids(const struct runs *rs, const char *provider)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0, n = 0;
+
+	if (rs->no_ledger || store_pods(rs->store, NULL, true, &pods, &count, NULL) < 0)
+		return NULL;
+	char **ids = xcalloc(count + 1, sizeof(*ids));
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].id[0] && !strcmp(pods[i].provider, provider))
+			ids[n++] = xstrdup(pods[i].id);
+	free(pods);
+	return ids;
+}
+
+/* A command that asks an ended run how it ended (`attach && publish`) gets what its client would
+ * have said. */
+void run_end(struct run_row *run, const char *status)
+{
+	static const struct {
+		const char *status;
+		int exit_status;
+	} ends[] = {{"done", 0}, {"partial", 1}, {"interrupted", 128 + SIGTERM}, {"unreleased", 9}};
+
+	COPY_TEXT(run->status, status);
+	run->exit_status = 1;
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		if (!strcmp(ends[i].status, status))
+			run->exit_status = ends[i].exit_status;
+	run->detached = false;
+	run->ended_ms = run->ended_ms ? run->ended_ms : clock_wall_ms();
+}
+
+const char *run_ended_as(const struct runs *rs, const struct run_row *run)
+{
+	return run->rendered + run->cached < run->total || engine_is_unfinished(rs->store, run->id)
+		       ? "partial"
+		       : "done";
+}

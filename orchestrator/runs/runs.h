@@ -1,0 +1,86 @@
+/* runs.h - the library under the commands: runs, their pods and what they cost.
+ *
+ * No function here prints, reads argv or exits. What a user is to hear goes to struct watch; what
+ * depends on the config comes as values; accounts of providers are opened by a callback. All runs
+ * on the calling thread, and what asks a provider waits for its answer. */
+#ifndef BURST_RUNS_H
+#define BURST_RUNS_H
+
+#include "base/log.h"
+#include "engine/engine.h"
+#include "store/store.h"
+
+/* ---- open: one state folder, and who reaches the accounts of its runs ---- */
+
+/* What happens on the way. Callbacks may be NULL. */
+struct watch {
+	void (*note)(void *ctx, enum log_level level, const char *text); /* one line */
+	void *ctx;
+};
+
+/* Filled by the caller, who keeps all of it alive. */
+struct runs {
+	const char *state_dir; /* absolute */
+	struct store *store;
+	bool no_ledger;            /* the store stands in for one that cannot be opened */
+	const struct pod_kit *kit; /* what each pod gets */
+	struct watch watch;
+	/* Opens the user's account at a provider: ops and handle of *out, which the library closes
+	 * with ops->close(). Any error but ERR_NO_ACCOUNT means that there is an account, even if
+	 * its key is not available now. */
+	int (*open_account)(void *ctx, const char *provider, struct engine_provider *out,
+			    struct err *err);
+	void *ctx;
+};
+
+/* ---- queries: runs as the ledger and their locks show them ---- */
+
+/* The folder of a run's lock, keys, flags and log (name NULL), or one of those; the caller frees
+ * it. */
+char *run_path(const struct runs *rs, const char *run, const char *name);
+/* An id that no run of the ledger has: "k7x2fd". */
+int run_new_id(const struct runs *rs, char id[24], struct err *err);
+/* A process holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number;
+ * or, for a while, a command that settles it or removes its files. */
+#define RUN_CLIENT "process"
+bool run_is_alive(const struct runs *rs, const char *run);
+/* As above, and that process is a client. */
+bool run_has_client(const struct runs *rs, const char *run);
+/* The time at which its age and cost are counted, and its state ("unwatched" and "over" beside the
+ * ledger's words). Without a client the ledger learns nothing more of a pod: one that was handed
+ * over may have ended itself, and past its hard end every pod has. */
+struct run_pod_now {
+	const char *state;
+	int64_t at_ms;
+};
+struct run_pod_now run_pod_now(const struct runs *rs, const struct pod_row *pod, int64_t now);
+/* How many of its pods may still bill. */
+int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct err *err);
+/* The ids of a provider's pods that may bill, of all runs of the ledger: NULL-terminated; free with
+ * core_ids_free(). NULL: the ledger cannot be read. */
+char **run_pod_ids(const struct runs *rs, const char *provider);
+/* Writes into the row that the run has ended so, and with which exit status. */
+void run_end(struct run_row *run, const char *status);
+/* What an unreleased run is when its pods are gone: "done" or "partial". */
+const char *run_ended_as(const struct runs *rs, const struct run_row *run);
+
+/* ---- names: what the user means by the id of a run, a pod or a request, or by any part of one
+ * ----
+ *
+ * A whole id goes before the beginning of one, and that before any other part. What several ids
+ * have is ERR_USAGE, and the message lists them; so is what none has. */
+
+/* Where no run has it: the run of a pod, or of a request, that has it. */
+int named_run(struct store *s, const char *text, struct run_row *out, struct err *err);
+/* By its vendor's id, its name or its attempt; pods that may bill go before others. Where no pod
+ * has it: the only such pod of a run. */
+int named_pod(struct store *s, const char *text, struct pod_row *out, struct err *err);
+/* The same of pods alone. 1: *out is set, 0: this ledger has none, -1: *err is set. */
+int name_find_pod(struct store *s, const char *text, struct pod_row *out, struct err *err);
+int named_request(struct store *s, const char *text, struct request_row *out, struct err *err);
+/* A new id that no row has, as people type it: LEN letters and digits that are not taken for one
+ * another. */
+enum { NAME_LEN = 6 };
+void name_draw(char id[NAME_LEN + 1]);
+
+#endif
