@@ -23,7 +23,7 @@
 
 #define FILE_MAX_BYTES (1 << 20)
 #define PLAIN          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .:-"
-#define GENERATED      "generated burst.cfg" /* as messages call a text that is no file */
+#define GENERATED      "generated burst.cfg" /* what messages call a text that is not a file */
 
 static const char *const run_caps[] = {"per_day", "per_month"}; /* of `caps` */
 
@@ -37,33 +37,34 @@ struct config {
 	struct section *top, *job;
 	const struct job_ops *job_ops;
 	char *path, *dir, *job_name, *user_shown;
-	char *read_path, *read_dir;     /* where the file is read: with a tree, in its copy */
+	char *read_path, *read_dir; /* the path that is read: with a tree, the one in its copy */
 	const struct config_tree *tree; /* the asker's */
-	char *project_shown;            /* NULL: no project's file, or one that is the user's own */
+	char *project_shown; /* NULL: there is no project's file, or it is the user's own */
 	uid_t project_owner;
 	const struct provider_ops *const *providers;
 	struct account *accounts;
 	size_t account_count;
 	const struct job_ops *const *jobs;
-	struct mistakes *mistakes; /* the asker's; NULL: the first one ends it */
-	struct config_cap user_caps[ARRAY_LEN(run_caps)]; /* as run_caps; where is our own copy */
-	bool out_of_bounds; /* it leads somewhere that its project may not go */
+	struct mistakes *mistakes; /* the caller's; NULL: reading ends at the first mistake */
+	struct config_cap user_caps[ARRAY_LEN(
+		run_caps)]; /* like run_caps; `where` is the config's own copy */
+	bool out_of_bounds; /* it is a link to a place that its project may not use */
 	bool lenient; /* only to release pods: wrong settings for renting must not prevent that */
 };
 
 /* One file while it is read. */
 struct source {
-	char *path;       /* real path of what is read */
-	char *name;       /* the same in the working tree: by this the project is known */
-	char *shown;      /* as messages call it */
+	char *path;       /* real path of the file that is read */
+	char *name;       /* the same in the working tree; it identifies the project */
+	char *shown;      /* what messages call it */
 	char *dir;        /* of name */
 	bool trusted;     /* the user's own */
-	bool has_job;     /* it may hold the job */
+	bool has_job;     /* it may have the `job` group */
 	const char *text; /* NULL: it is read from the file */
-	int handed_fd;    /* above 2: read from there, not by its path */
+	int handed_fd;    /* above 2: the text is read from this descriptor, not from the path */
 	uid_t owner;
 	bool open_to_others; /* users other than its owner can read it */
-	/* a link led to it: whose words it holds is not known, and messages quote none */
+	/* a link leads to it: its text may belong to someone else, so messages quote none of it */
 	bool elsewhere;
 	const char *user_shown;
 	struct mistakes *mistakes; /* of the config */
@@ -89,8 +90,7 @@ static inline void config_destroy_cleanup(config_t *tree)
 
 /* ---- one setting ---- */
 
-struct place { /* where in which file, for messages; the path is that of the group it is in: "caps."
-		*/
+struct place { /* where a key stands, for messages; the path is that of its group: "caps." */
 	const struct source *source;
 	const char *path;
 };
@@ -122,7 +122,7 @@ static const char *name_of(const config_setting_t *setting)
 	return name ? name : "";
 }
 
-/* "the text "two"": what stands there. */
+/* "the text "two"": the value as written. */
 static char *found(const struct place *at, char *to, size_t room, const config_setting_t *setting)
 {
 	bool elsewhere = at->source->elsewhere;
@@ -234,7 +234,7 @@ static int read_money(const struct place *at, const config_setting_t *setting, s
 	return 0;
 }
 
-/* It is in quotes already: say what is wrong with the words between them. */
+/* The value already stands in quotes: report what is wrong with the text inside. */
 static int wrong_duration(const struct place *at, const config_setting_t *setting,
 			  const struct option_spec *spec, const struct err *why, struct err *err)
 {
@@ -286,7 +286,7 @@ static int read_value(const struct place *at, const config_setting_t *setting, s
 	CLEANUP(free_text) char *where = where_of(at->source, setting);
 
 	if ((spec->flags & OPTION_AUTO) && is_auto(setting)) {
-		section_unset(s, spec->key); /* also what a file before this one said */
+		section_unset(s, spec->key); /* also what an earlier file set */
 		return 0;
 	}
 	switch (spec->type) {
@@ -326,7 +326,7 @@ static void warn_of_open_key(const struct place *at, const config_setting_t *set
 		 at->source->shown);
 }
 
-/* Goes on after a mistake in AT.KEY when all of them are asked for: 0; else -1. */
+/* After a mistake in AT.KEY: 0 to continue, if all mistakes are wanted; else -1. */
 static int note(const struct place *at, const char *key, struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s%s", at->path, key);
@@ -354,7 +354,7 @@ static int check_trust(const struct place *at, const config_setting_t *setting,
 			at->path, spec->key, at->source->user_shown);
 }
 
-/* A mistake that is in the way; else a warning. */
+/* An error; the other kind is a warning. */
 static int mistake(const struct config *c, struct err *err)
 {
 	if (!c->lenient)
@@ -397,7 +397,7 @@ static struct account *find_account(const struct config *c, const char *name)
 	return NULL;
 }
 
-/* `before`: what stands in front of it in the message ("burst.cfg:3"). */
+/* `before` begins the message ("burst.cfg:3"). */
 static int no_provider(const struct config *c, const char *before, const char *name,
 		       struct err *err)
 {
@@ -561,7 +561,7 @@ static int check_own(const struct source *source, const struct stat *st, struct 
 	return 0;
 }
 
-/* The path is a real one: O_NOFOLLOW refuses a link that took its place since. */
+/* The path has no links. O_NOFOLLOW refuses one that was put there since. */
 static int read_file(struct source *source, struct str *text, struct err *err)
 {
 	const char *shown = source->shown;
@@ -607,7 +607,7 @@ static void show_line(struct str *to, const char *text, int line)
 	str_add_printable(to, text, len, 60);
 }
 
-/* A bare word after the sign is the most usual slip. */
+/* A value without quotes is the most frequent mistake. */
 static const char *syntax_hint(const char *line)
 {
 	const char *sign = strpbrk(line, "=:");
@@ -652,8 +652,8 @@ static int parse(struct config *c, const struct source *source, const char *text
 	return read_root(c, source, config_root_setting(&tree), err);
 }
 
-/* Windows editors put a mark in front, and some people have no last newline: libconfig stumbles
- * over both. */
+/* Windows editors begin a file with a byte order mark, and some files lack the last newline.
+ * libconfig accepts neither. */
 static int read_source(struct config *c, struct source *source, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -682,7 +682,7 @@ static void source_set(struct source *s, const char *real, const char *shown)
 	s->dir = path_dir(real);
 }
 
-/* 1: there is one, 0: there is none. */
+/* 1: it exists, 0: it does not. */
 static int find_user(struct source *s)
 {
 	CLEANUP(free_text) char *path = config_user_file();
@@ -750,8 +750,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The file of the commit that stands in for this one, which the working tree may not have any more.
- */
+/* The same file of the commit. The working tree may not have it any more. */
 static int find_in_tree(const struct config_tree *tree, const char *path, struct source *s,
 			struct err *err)
 {
@@ -850,14 +849,14 @@ static void set_project(struct config *c, const struct source *project)
 
 static bool is_projects_word(const struct config *c, const struct section *s, const char *key);
 
-/* Whether it is a path that the job reads, and that the project's file names. */
+/* Whether the key is a path that the job reads and that the project's file names. */
 static bool is_read(const struct config *c, const struct section *s, const struct option_spec *spec)
 {
 	return spec->type == OPTION_PATH && strcmp(spec->key, "output") &&
 	       section_text(s, spec->key) && is_projects_word(c, s, spec->key);
 }
 
-/* What the project reads is the commit's, under the same name. */
+/* The project reads the commit's files, under the same names. */
 static void move_paths_of(struct config *c, struct section *s)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
@@ -905,7 +904,7 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 	if (has_project)
 		set_project(c, &project);
 	if (has_user && has_project && !project.text && !strcmp(user.path, project.path)) {
-		user.has_job = true; /* `burst run` of one's own file */
+		user.has_job = true; /* `burst run FILE` with a file of the user's own */
 		has_project = 0;
 	}
 	user.user_shown = project.user_shown = c->user_shown;
@@ -1167,7 +1166,7 @@ int config_override(struct config *c, const char *key, const char *text, const c
 	if (config_adds(key))
 		return add_to(c, key, text, flag, err);
 	if (!s && mistakes_about(c->mistakes, "job"))
-		return 0; /* config_check() will say why it could not be read */
+		return 0; /* config_check() reports why it could not be read */
 	if (!s)
 		return err_set(err, ERR_USAGE, "%s: no job in this config, so %s cannot be set",
 			       flag, key);
@@ -1198,8 +1197,8 @@ static int check_providers(const struct config *c, struct mistakes *m, struct er
 	return mistakes_note(m, "provider", err);
 }
 
-/* What the project's file says or leaves at its default; what a flag says is the user's own word.
- */
+/* Whether the project's file sets the key or leaves it at its default. A flag is the user's own
+ * choice. */
 static bool is_projects_word(const struct config *c, const struct section *s, const char *key)
 {
 	const char *where = section_where(s, key);
@@ -1208,7 +1207,7 @@ static bool is_projects_word(const struct config *c, const struct section *s, co
 	       (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
 }
 
-/* The folders that the user allows, as trust.h wants them; free with allowed_free(). */
+/* The folders that the user allows, in the form of trust.h; free with allowed_free(). */
 static char **allowed_folders(const struct config *c)
 {
 	size_t count = section_count(c->top, "allow_paths");
@@ -1229,7 +1228,7 @@ static void allowed_free(char **list)
 	free(list);
 }
 
-/* Notes what a project may not do; 0: goes on. */
+/* Notes each thing that a project may not do; 0: reading continues. */
 static int note_trust(struct config *c, struct err *err)
 {
 	c->out_of_bounds = true;
@@ -1306,7 +1305,7 @@ int config_may_read(const struct config *c, const char *key, const char *real, s
 	return check_path(c, c->job, "job", key, real, err);
 }
 
-/* The file's owner can change what is spent and which variables of the environment travel. */
+/* The owner of the file can change what is spent and which variables are sent to pods. */
 static int check_owner(const struct config *c, struct err *err)
 {
 	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
@@ -1339,7 +1338,7 @@ static int check_trusted(struct config *c, struct err *err)
 		return -1;
 	if (check_allowed(c, err) < 0)
 		return -1;
-	/* the paths may be meant by what was to be allowed */
+	/* these paths may be the ones that the user wanted to allow */
 	if (!c->project_shown || c->out_of_bounds)
 		return 0;
 	if (check_owner(c, err) < 0 && note_trust(c, err) < 0)
@@ -1349,7 +1348,7 @@ static int check_trusted(struct config *c, struct err *err)
 	return check_paths_of(c, section_group(c->top, "code"), "code", err);
 }
 
-/* What the user's own file says of renting is no matter here; a flag is. */
+/* Renting keys of the user's own file do not matter here; a flag does. */
 static int check_leniently(const struct config *c, struct err *err)
 {
 	bool by_flag = starts_with(section_where(c->top, "provider"), "--");
@@ -1436,7 +1435,7 @@ struct inputs {
 	size_t count, cap;
 };
 
-/* Takes the path of what lies in the tree. */
+/* Replaces the path by the one in the tree. */
 static void add_input(const struct config *c, struct inputs *in, const char *path)
 {
 	size_t len = strlen(c->tree->copy);

@@ -17,31 +17,31 @@
 
 struct config;
 
-/* The files of a commit that stand in for those of the working tree: what a project's file and its
- * job read lies in `copy`, what they write goes below `top`. Both are real paths, and hold the same
- * names. */
+/* The files of a commit, which replace those of the working tree. The project's file and its job
+ * read below `copy` and write below `top`. Both are real paths and hold the same names. */
 struct config_tree {
 	const char *top, *copy;
 };
 
 struct config_ask {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
-	/* NULL: the working tree. `file` then need not be there. It must outlive the config */
+	/* NULL: the working tree. With a tree, `file` need not exist in the working tree. It must
+	 * outlive the config */
 	const struct config_tree *tree;
-	/* Above 2: the text comes from this descriptor, which our parent handed over; `file` only
-	 * names it. Its paths and its volume were checked by the parent. Only the user's own file
-	 * may have keys that are marked OPTION_USER_ONLY. */
+	/* Above 2: the text comes from this descriptor, which the parent process opened; `file` is
+	 * its name in messages. The parent has checked its paths and its volume. Only the user's
+	 * own file may have keys that are marked OPTION_USER_ONLY. */
 	int handed_fd;
-	/* The text itself, which the user's own words stand for: no file is read, and the paths it
-	 * names are the user's choice. `file`, an absolute path, says where it would stand. */
+	/* The text itself, made from the command line: no file is read, and the user chose the
+	 * paths in it. `file`, an absolute path, says where it would stand. */
 	const char *text;
-	bool need_job; /* it is an error when no file has a `job` group */
-	/* Leave the project's file alone (reap must work beside a broken one); of the user's,
-	 * mistakes outside of the groups of providers that there are, are warnings: pods must be
-	 * given back. */
+	bool need_job; /* a config without a `job` group is an error */
+	/* Do not read the project's file, since reap must work beside a broken one. Mistakes of the
+	 * user's file outside the groups of known providers are warnings: pods must be released. */
 	bool user_only;
-	/* Gets every mistake of the files: config_open() then goes on after one, and config_check()
-	 * is what fails. It must outlive the config. NULL: the first mistake ends the reading. */
+	/* Collects every mistake of the files: config_open() continues after one, and
+	 * config_check() fails. It must outlive the config. NULL: the first mistake ends the
+	 * reading. */
 	struct mistakes *mistakes;
 	const struct provider_ops *const *providers; /* NULL-terminated */
 	const struct job_ops *const *jobs;           /* NULL-terminated */
@@ -51,47 +51,47 @@ struct config_ask {
 int config_open(struct config **out, const struct config_ask *ask, struct err *err);
 void config_free(struct config *c);
 
-/* A value from the command line, over what the files say: key is a path as in "caps.max_cost", text
- * is written as on a command line (lists with commas, relative paths from the current folder), flag
- * ("--max-cost") is for messages: ERR_USAGE. A key of config_adds() adds to what the user's file
- * says. */
+/* Sets a value from the command line over those of the files. key is a path as in "caps.max_cost";
+ * text is in the form of a command line (lists with commas, relative paths from the current
+ * folder); flag ("--max-cost") is for messages. ERR_USAGE. A key of config_adds() adds to the value
+ * of the user's file. */
 int config_override(struct config *c, const char *key, const char *text, const char *flag,
 		    struct err *err);
-/* Replaces job.output by the folder that a run began with. It stays the project's word, and is
- * checked again: it may be a link now. */
+/* Replaces job.output by the folder that the run began with. It still counts as the project's value
+ * and is checked again: it may be a link by now. */
 void config_set_output(struct config *c, const char *path);
 bool config_adds(const char *key);
-/* The value of such a key with absolute paths. To be freed. */
+/* The value of a key that names paths, with absolute paths. To be freed. */
 char *config_added(const char *key, const char *text);
-/* What no single key can show (ranges, known providers, what the type of job asks for); to be
- * called once after the overrides. */
+/* Checks what no single key can show: ranges, known providers, what the job type needs. Call it
+ * once, after the overrides. */
 int config_check(struct config *c, struct err *err);
-/* After config_check() has failed: whether what the config names may be looked at all the same, for
+/* After config_check() has failed: whether the files that the config names may be read to find
  * further mistakes. */
 bool config_in_bounds(const struct config *c);
 
-/* There is a project's file, and it is not the user's own. */
+/* Whether the project has a file that is not the user's own. */
 bool config_is_project(const struct config *c);
 /* The user's own file sets the key. */
 bool config_is_users(const struct config *c, const struct section *s, const char *key);
-/* The project's file sets the key, or leaves it at its default; neither the user's file nor a flag
- * does. */
+/* The project's file sets the key or leaves it at its default; neither the user's file nor a flag
+ * sets it. */
 bool config_is_projects(const struct config *c, const struct section *s, const char *key);
 
-/* job.KEY names a folder in which a link leads to this real path: ERR_CONFIG when a project's file
- * named the folder, and may not name that path itself (trust.h). */
+/* job.KEY names a folder in which a link leads to this real path. ERR_CONFIG if a project's file
+ * named the folder and may not name that path (trust.h). */
 int config_may_read(const struct config *c, const char *key, const char *real, struct err *err);
 
 /* config_ask.mistakes: collects further mistakes. NULL: reading ends at the first one. */
 struct mistakes *config_mistakes(const struct config *c);
-/* Puts the file and line of the key that an error is about (err_about()) in front of its message,
- * where the config has that key. */
+/* Puts file and line of the key that an error is about (err_about()) in front of its message, if
+ * the config has that key. */
 void config_place_error(const struct config *c, struct err *err);
 
 /* All that config/keys.c lists, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);
-/* caps.per_day and caps.per_month, of each file by itself: the user's own bounds all runs, a
- * project's those of that project, and neither replaces the other. Borrowed. */
+/* caps.per_day and caps.per_month of each file: the user's own bound all runs, a project's bound
+ * its own runs, and neither replaces the other. Borrowed. */
 struct config_cap {
 	bool set;
 	int64_t microusd;
@@ -108,38 +108,40 @@ const char *config_job_name(const struct config *c);
 const char *config_path(const struct config *c);
 /* Its folder, absolute; the current folder when there is no file. */
 const char *config_dir(const struct config *c);
-/* The same folder where the project's files are read: with config_ask.tree, that of the commit. */
+/* The folder that the project's files are read from: with config_ask.tree, that of the commit. */
 const char *config_read_dir(const struct config *c);
 /* What the project's file and its job read, as paths below config_ask.tree's top, NULL-terminated:
  * the file itself first. */
 char **config_inputs(const struct config *c);
 void config_inputs_free(char **inputs); /* NULL is fine */
 
-/* The section of a provider as the files and the environment say it (RUNPOD_API_URL is `api_url` of
- * "runpod", and so on for every key that is secret or the user's own). NULL: no such provider. */
+/* The section of a provider with the values of the files and the environment (RUNPOD_API_URL is
+ * `api_url` of "runpod"; likewise for every key that is secret or the user's own). NULL: no such
+ * provider. */
 const struct section *config_provider(const struct config *c, const char *name);
-/* The same with its secrets looked up (config/secrets.h), commands run where need be: only for
- * providers that are about to be used. ERR_NO_ACCOUNT when a required one is nowhere: the message
- * says where it was looked for. */
+/* The same with its secrets looked up (config/secrets.h), which may run commands: only for
+ * providers that will be used. ERR_NO_ACCOUNT if no place has a required secret; the message names
+ * the places. */
 const struct section *config_account(struct config *c, const char *name, struct err *err);
 
 /* ${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}, made 0700; absolute; to be freed.
  * NULL on error. */
 char *config_state_dir(struct err *err);
-/* ${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders, whether it is there or not; to be
- * freed. NULL: no cache, since BURST_CACHE_DIR is set and empty, or there is no home. */
+/* ${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders; it need not exist; to be freed.
+ * NULL: no cache, since BURST_CACHE_DIR is set and empty, or there is no home folder. */
 char *config_renders_dir(void);
-/* Beside it, for the files of commits while runs read them; to be freed. An empty BURST_CACHE_DIR
- * changes nothing, since nothing is kept there. NULL: there is no home. */
+/* The folder beside it for the files of commits while runs read them; to be freed. It does not
+ * depend on an empty BURST_CACHE_DIR, since nothing is kept there. NULL: there is no home folder.
+ */
 char *config_trees_dir(void);
-/* Real path of the current folder's burst.cfg, which is not read: 1, and *path to be freed; 0:
- * there is none; -1: no run can have been started with it, as it is a link out of the project. */
+/* Real path of the current folder's burst.cfg, without reading it. 1: *path is to be freed; 0: it
+ * does not exist; -1: it is a link out of the project, so no run can have been started with it. */
 int config_here(char **path, struct err *err);
-/* The same of a named file or folder; NULL: of the current folder. One that is named and is not
- * there is an error. */
+/* The same of a named file or folder; NULL: the current folder. A name that does not exist is an
+ * error. */
 int config_find(const char *file, char **path, struct err *err);
-/* The path of a project's file by its name alone (a file or a folder; NULL: of the current folder),
- * whether it is there or not: a commit, or the ledger, may know it all the same. To be freed. */
+/* The path of a project's file by name alone (a file or a folder; NULL: the current folder). It
+ * need not exist: a commit or the ledger may know it. To be freed. */
 char *config_named(const char *file);
 /* ${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg; to be freed. NULL when there is no home. */
 char *config_user_file(void);

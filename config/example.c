@@ -4,7 +4,7 @@
 #include "keys.h"
 #include "value.h"
 
-/* What the file says at once; every other key stands there as a comment. */
+/* The keys that the file sets; every other key is in it as a comment. */
 static const struct {
 	const char *path, *value;
 } chosen[] = {
@@ -70,7 +70,7 @@ static void add_default(struct str *to, const struct option_spec *spec)
 	}
 }
 
-/* Where there is no default, a value that does when the mark of the comment is taken away. */
+/* A key without a default gets a value that works once the comment's mark is removed. */
 static const char *sensible(const char *key)
 {
 	static const struct {
@@ -108,12 +108,12 @@ void example_line(struct str *to, const struct option_spec *spec, const char *va
 struct page {
 	struct str *to;
 	const char *type, *name; /* values of job.type and job.name */
-	bool commented;          /* inside a group that is itself a comment */
+	bool commented;          /* inside a group that is commented out */
 };
 
 #define HELP_COLUMN 42
 
-/* Taking the "# " at the left away makes a setting of a comment, also inside a group. */
+/* Removing "# " at the left makes a setting of a comment, also inside a group. */
 static void add_line(const struct page *page, int depth, bool commented, const char *text,
 		     const char *help)
 {

@@ -182,8 +182,8 @@ static int check_range(const struct section *top, size_t i, struct err *err)
 		       bounds[i].wanted);
 }
 
-/* A new volume gets a name that every provider takes. One that is there already may have another:
- * its provider says so if not. */
+/* A new volume gets a name that every provider accepts. An existing volume may have another name;
+ * its provider reports a bad one. */
 static int check_volume_name(const struct section *volume, struct err *err)
 {
 	const char *name = section_text(volume, "name");

@@ -9,12 +9,11 @@
 
 extern const struct option_spec config_keys[];
 
-/* The values that a key ("caps.max_cost") may have, for messages and help; NULL: all of its type.
- */
+/* The allowed values of a key ("caps.max_cost"), for messages and help; NULL: all of its type. */
 const char *keys_range(const char *path);
 
-/* Bounds that hold for some of them, and names that no provider takes; paths as in "caps.max_cost".
- * Mistakes go to m, and 0 is returned; with m == NULL the first one is an error. */
+/* Checks bounds of single keys, and names that no provider accepts; paths as in "caps.max_cost".
+ * Mistakes go to m and the result is 0; with m == NULL the first one is an error. */
 int keys_check_ranges(const struct section *top, struct mistakes *m, struct err *err);
 
 #endif

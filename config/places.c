@@ -98,7 +98,7 @@ char *config_trees_dir(void)
 	return dir ? path_join(dir, "burst/trees") : NULL;
 }
 
-/* Another user who can write here could make us release, or forget, pods. */
+/* Another user who can write here could make burst release pods, or lose track of them. */
 static int check_ours(const char *path, struct err *err)
 {
 	struct stat st;

@@ -1,16 +1,15 @@
-/* places.h - where things of this user are: the home folder, folders of the XDG kind, and paths as
- * people like to see them. */
+/* places.h - finds this user's folders (home, XDG) and shortens paths for people. */
 #ifndef BURST_CONFIG_PLACES_H
 #define BURST_CONFIG_PLACES_H
 
-/* $HOME, else what the password file says; NULL when there is neither. To be freed. */
+/* $HOME, else the home of the password file; NULL if there is neither. To be freed. */
 char *places_home(void);
-/* By the password file alone, which differs from $HOME under `sudo -E`. NULL: it has none. To be
- * freed. */
+/* The home of the password file alone, which differs from $HOME under `sudo -E`. NULL: it has none.
+ * To be freed. */
 char *places_account_home(void);
 /* $name when it is an absolute path, else home + "/" + below. NULL without a home. To be freed. */
 char *places_xdg(const char *name, const char *below);
-/* The folder of our own state, absolute; it need not be there. NULL without a home, or where
+/* The folder of burst's state, absolute; it need not exist. NULL without a home, or if
  * BURST_STATE_DIR is relative. To be freed. */
 char *places_state(void);
 /* With the home folder written as "~". To be freed. */

@@ -1,5 +1,5 @@
-/* reference.h - the key tables as a reader wants them: help, the man page and config/README.md are
- * written from this. */
+/* reference.h - the key tables for readers: help, the man page and config/README.md are written
+ * from it. */
 #ifndef BURST_CONFIG_REFERENCE_H
 #define BURST_CONFIG_REFERENCE_H
 
@@ -10,13 +10,13 @@
 struct reference_row {
 	const char *path;  /* "caps.max_cost" */
 	const char *kind;  /* "dollars" */
-	const char *value; /* the default as burst.cfg would have it; NULL: none */
+	const char *value; /* the default in the form of burst.cfg; NULL: none */
 	const char *help;
-	const char *range; /* values that are allowed; NULL: the help says it, or all are */
+	const char *range; /* the allowed values; NULL: the help text says it, or all are allowed */
 	unsigned flags;    /* enum option_flag */
 };
 
-/* What the reader makes of them. Texts live until the function returns. */
+/* Texts made for the reader. They live until the function returns. */
 struct reference_reader {
 	void *ctx;
 	void (*section)(void *ctx, const char *title, const char *text); /* before its rows */

@@ -1,4 +1,4 @@
-/* scan.c - finds in a config's text what libconfig would accept in silence. */
+/* scan.c - finds in a config's text what libconfig would accept without a warning. */
 #include "scan.h"
 
 #include <ctype.h>
@@ -40,8 +40,7 @@ static int check_bytes(struct scan *s)
 	return 0;
 }
 
-/* libconfig obeys @include at the beginning of a line only, so a line is all that must be looked
- * at. */
+/* libconfig obeys @include only at the beginning of a line. */
 static int check_include(struct scan *s)
 {
 	for (int line = 1; s->at < s->end; line++) {

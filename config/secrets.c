@@ -23,7 +23,7 @@
 #define SECRET_MAX_BYTES 16384
 #define COMMAND_LIMIT_MS 30000
 
-/* What the vendors' own tools leave behind. A key is read under our name for it, or under its other
+/* The files of the vendors' own tools. A key is read under burst's name for it, or under its other
  * name. */
 static const struct vendor_file {
 	const char *provider, *below_home;
@@ -100,7 +100,7 @@ static int start(const char *command, pid_t *pid, int *from, struct err *err)
 	return 0;
 }
 
-/* Until the end of its output; false when the time is up. */
+/* Reads to the end of the output; false if the time is over. */
 static bool drain(int from, struct str *output, int64_t until_ms)
 {
 	char buf[4096];
@@ -122,7 +122,7 @@ static bool drain(int from, struct str *output, int64_t until_ms)
 	return true;
 }
 
-/* It may have closed its output and go on: it gets what is left of the time. */
+/* A command may close its output and continue: it gets the rest of the time. */
 static bool await(pid_t pid, int *status, int64_t until_ms)
 {
 	while (waitpid(pid, status, WNOHANG) == 0) {
@@ -157,7 +157,7 @@ static int read_command(const char *command, int64_t limit_ms, struct str *outpu
 	return 0;
 }
 
-/* A key with a control character in it would break out of the header it is sent in. */
+/* A key with a control character could end the header that carries it. */
 static int check_secret(const char *text, struct err *err)
 {
 	if (!*text)
@@ -300,7 +300,7 @@ static bool vendor_has(const struct vendor_file *file, const char *key)
 	return false;
 }
 
-/* Said once: a file has several keys. */
+/* Reported once: a file has several keys. */
 static void warn_if_open(const char *path)
 {
 	static bool said;
@@ -343,7 +343,7 @@ static const char *command_for(const struct section *s, const char *key)
 	return spec && spec->type == OPTION_TEXT ? section_text(s, name) : NULL;
 }
 
-/* The first place that has it; *where (to be freed) says which. *out NULL: nowhere. */
+/* The first place that has it; *where (to be freed) names it. *out NULL: no place has it. */
 static int look_up(char **out, char **where, const char *provider, const struct section *s,
 		   const struct option_spec *spec, struct err *err)
 {
@@ -379,7 +379,7 @@ static bool note_anywhere(void *ctx, const char *table, const char *key, const c
 	return !s->several;
 }
 
-/* The vendor's file has the key, if not in the profile that is in use. */
+/* The vendor's file has the key, but not in the active profile. */
 static bool in_another_profile(const struct vendor_file *file, const char *key)
 {
 	CLEANUP(free_text) char *path = vendor_path(file);
@@ -390,7 +390,7 @@ static bool in_another_profile(const struct vendor_file *file, const char *key)
 	       toml_read(str_text(&text), text.len, "", note_anywhere, &s, NULL) == 0 && s.several;
 }
 
-/* A vendor of which we have a part of what it takes has an account here, and pods there may be. */
+/* A vendor for which some of the secrets exist has an account here, and may have pods. */
 static bool has_account(const char *provider, const struct section *s)
 {
 	const struct vendor_file *file = vendor_file(provider);

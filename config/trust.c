@@ -58,9 +58,9 @@ static char *behind_link(const char *link, const char *rest)
 						    : NULL;
 }
 
-/* Where it really is, or will be once the folders that are missing are made: links are followed
- * part by part, since ".." behind a missing folder leads to links that exist, and a link may lead
- * to nothing yet. */
+/* The real path, or the one that it will have once the missing folders are made. Links are followed
+ * part by part: ".." behind a missing folder can lead to existing links, and a link can lead to
+ * nothing yet. */
 static char *real_place(const char *path)
 {
 	CLEANUP(free_text) char *rest = xstrdup(path);
@@ -98,7 +98,7 @@ static bool is_below(const char *path, const char *folder)
 
 /* ---- what no project may name ---- */
 
-/* Below a home folder; those in .config also below XDG_CONFIG_HOME. */
+/* Names below a home folder; those in .config also below XDG_CONFIG_HOME. */
 static const char *const kept_at_home[] = {
 	".ssh",
 	".gnupg",
@@ -139,7 +139,7 @@ struct places {
 	size_t count, cap;
 };
 
-/* find_kept() lists burst's own folders first. */
+/* find_kept() puts burst's own folders first. */
 enum { KEPT_OWN = 2 };
 
 static void places_free(struct places *p)
@@ -221,7 +221,8 @@ static bool is_repository(const char *folder)
 	       path_base(folder)[0] != '.';
 }
 
-/* A repository that holds the whole home folder, or is hidden itself (~/.config), is no project. */
+/* A repository that holds the whole home folder, or is itself hidden (~/.config), does not count as
+ * a project. */
 static char *project_root(const char *project, const struct places *homes)
 {
 	CLEANUP(free_text) char *at = xstrdup(project);
@@ -269,7 +270,7 @@ bool trust_is_below(const char *real, const char *folder)
 	return false;
 }
 
-/* An output folder must not contain them either: a pod chooses the names below it. */
+/* An output folder must not contain them either: a pod chooses the names of outputs. */
 static bool is_kept(const char *real, bool written, const struct places *kept)
 {
 	for (size_t i = 0; i < kept->count; i++)
@@ -280,7 +281,7 @@ static bool is_kept(const char *real, bool written, const struct places *kept)
 	return false;
 }
 
-/* System folders and other users' homes are no part of a project that lies above them. */
+/* System folders and other users' homes do not belong to a project that lies above them. */
 static bool is_apart(const char *real, const char *root)
 {
 	static const char *const folders[] = {"/bin",   "/boot",  "/dev",  "/etc",  "/lib",
@@ -303,7 +304,7 @@ static bool is_apart(const char *real, const char *root)
 	return false;
 }
 
-/* A hidden name below base and in a home folder, unless the project itself lies below it. */
+/* A hidden name below base and in a home folder, unless the project itself lies below that name. */
 static bool is_hidden(const char *real, const char *base, const struct places *homes,
 		      const char *project)
 {
@@ -354,8 +355,8 @@ static const char *allowed_base(const struct judged *j, const char *const *allow
 	return base;
 }
 
-/* It holds the names and passwords of remotes, and programs that git runs. To read it can be
- * allowed. */
+/* It holds names and passwords of remotes, and programs that git runs. The user can allow reading
+ * it. */
 static bool is_gits(const struct judged *j, const char *may)
 {
 	if (!path_in_git_folder(j->real + 1) || path_in_git_folder(j->project + 1))

@@ -1,6 +1,6 @@
-/* trust.h - what a project's file may name. It comes with a cloned repository: what it has read
- * travels to pods, and what it has written lies on this machine, so neither may be where only its
- * user's own things are. */
+/* trust.h - what a project's file may name. It comes with a cloned repository. What it makes burst
+ * read is sent to pods, and what it makes burst write lies on this machine: neither may be a place
+ * for the user's own things. */
 #ifndef BURST_CONFIG_TRUST_H
 #define BURST_CONFIG_TRUST_H
 
@@ -14,29 +14,29 @@ struct trust {
 	const char *project; /* real path of the config's folder */
 	/* real paths of the folders that the user allows beside it; NULL-terminated; or NULL */
 	const char *const *allowed;
-	/* What lies below copy is judged by the same name below top: the files of a commit are the
+	/* A path below copy is judged by the same name below top: the files of a commit are the
 	 * project's. Real paths; NULL: none. */
 	const char *top, *copy;
 };
 
-/* May the project's file name this path? key: as messages call it, "job.output"; path: absolute;
- * written: it is written to. ERR_CONFIG, without file and line, unless the path leads into the
+/* May the project's file name this path? key: its name in messages, "job.output"; path: absolute;
+ * written: burst writes to it. ERR_CONFIG, without file and line, unless the path leads into the
  * project or into an allowed folder. Refused even there:
  * - files with the user's keys (~/.ssh, ~/.netrc, the vendors' own), burst's config and state;
- * - what is hidden in the home folder, below the allowed folder or a project that holds the home
- * folder;
+ * - hidden files of the home folder, below the allowed folder or a project that holds the home
+ *   folder;
  * - system folders and other users' homes, in a project that lies above them;
- * - git's own folder, unless it is to be read and the user allows that very folder. */
+ * - git's own folder, unless burst only reads it and the user allows that very folder. */
 int trust_path(const struct trust *t, const char *key, const char *path, bool written,
 	       struct err *err);
-/* May the user allow this folder? ERR_CONFIG, without file and line: it is no absolute path,
- * contains the home folder, or leads through a link of this project to a folder outside of it. */
+/* May the user allow this folder? ERR_CONFIG, without file and line, if its path is relative, if it
+ * contains the home folder, or if it leads through a link of this project to a folder outside. */
 int trust_check_allowed(const char *folder, const char *project, struct err *err);
 /* The path with links followed, also of a file that does not exist yet. To be freed. */
 char *trust_real(const char *path);
 /* "/a/./b//../c" is "/a/c". To be freed. */
 char *trust_plain(const char *path);
-/* The path as it is called below `to`, where it lies below `from` (both real); else a copy. To be
+/* The path as it is named below `to`, if it lies below `from` (both real); else a copy. To be
  * freed. */
 char *trust_move(const char *path, const char *from, const char *to);
 /* Calls keep() for each place that must never be synced: files with the user's keys, burst's config
@@ -50,8 +50,8 @@ bool trust_is_below(const char *real, const char *folder);
  * folder itself. To be freed. */
 char *trust_root(const char *project);
 
-/* ERR_CONFIG when this list of variables that travel to pods names a key of one of these providers
- * (NULL-terminated). */
+/* ERR_CONFIG if this list of variables for pods names a key of one of these providers (NULL-
+ * terminated). */
 int trust_env(const char *path, const struct section *s, const char *key,
 	      const struct provider_ops *const *providers, struct err *err);
 
