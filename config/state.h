@@ -1,0 +1,83 @@
+/* state.h - what a config is while it is read and checked. Private to config/. */
+#ifndef BURST_CONFIG_STATE_H
+#define BURST_CONFIG_STATE_H
+
+#include <sys/types.h>
+
+#include "config.h"
+
+enum { CONFIG_RUN_CAPS = 2 };
+/* caps.per_day and caps.per_month: bounds over several runs. */
+extern const char *const config_run_caps[CONFIG_RUN_CAPS];
+
+struct account {
+	const struct provider_ops *ops;
+	struct section *section;
+	bool looked_up;
+};
+
+struct config {
+	struct section *top, *job;
+	const struct job_ops *job_ops;
+	char *path, *dir, *job_name, *user_shown;
+	char *read_path, *read_dir; /* the path that is read: with a tree, the one in its copy */
+	const struct config_tree *tree; /* the asker's */
+	char *project_shown; /* NULL: there is no project's file, or it is the user's own */
+	uid_t project_owner;
+	const struct provider_ops *const *providers;
+	struct account *accounts;
+	size_t account_count;
+	const struct job_ops *const *jobs;
+	struct mistakes *mistakes; /* the caller's; NULL: reading ends at the first mistake */
+	struct config_cap user_caps[CONFIG_RUN_CAPS]; /* like config_run_caps; `where` is the
+							 config's own copy */
+	bool out_of_bounds; /* it is a link to a place that its project may not use */
+	bool lenient; /* only to release pods: wrong settings for renting must not prevent that */
+};
+
+/* One file while it is read. */
+struct source {
+	char *path;       /* real path of the file that is read */
+	char *name;       /* the same in the working tree; it identifies the project */
+	char *shown;      /* what messages call it */
+	char *dir;        /* of name */
+	bool trusted;     /* the user's own */
+	bool has_job;     /* it may have the `job` group */
+	const char *text; /* NULL: it is read from the file */
+	int handed_fd;    /* above 2: the text is read from this descriptor, not from the path */
+	uid_t owner;
+	bool open_to_others; /* users other than its owner can read it */
+	/* a link leads to it: its text may belong to someone else, so messages quote none of it */
+	bool elsewhere;
+	const char *user_shown;
+	struct mistakes *mistakes; /* of the config */
+};
+
+void config_source_free(struct source *s);
+static inline void config_source_free_cleanup(struct source *s)
+{
+	config_source_free(s);
+}
+
+/* parse.c: reads a source's text into the config. ERR_CONFIG. */
+int config_read_source(struct config *c, struct source *source, struct err *err);
+/* ERR_CONFIG: there is no provider of that name. `before` begins the message ("burst.cfg:3"). */
+int config_no_provider(const struct config *c, const char *before, const char *name,
+		       struct err *err);
+/* 0: the config is only for releasing pods, and the mistake is told as a warning; else -1. */
+int config_mistake(const struct config *c, struct err *err);
+
+/* sources.c: finds the user's file and the project's, and reads both. ERR_CONFIG. */
+int config_read_both(struct config *c, const struct config_ask *ask, struct err *err);
+/* Whether the key is a path that the job reads and that the project's file names. */
+bool config_is_read(const struct config *c, const struct section *s,
+		    const struct option_spec *spec);
+
+/* config.c. NULL: there is no such provider. */
+struct account *config_find_account(const struct config *c, const char *name);
+
+/* check.c: whether the project's file sets the key or leaves it at its default. A flag is the
+ * user's own choice. Only for a config with a project's file. */
+bool config_is_projects_word(const struct config *c, const struct section *s, const char *key);
+
+#endif
