@@ -1,4 +1,6 @@
 /* batches.c - records what each batch took and how busy the GPUs were, for learn.c and reports. */
+#include "batches.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -6,6 +8,7 @@
 #include "base/log.h"
 #include "impl.h"
 #include "learn.h"
+#include "post.h"
 
 enum {
 	/* rows; a run that dies loses what it could have learned from these, nothing else */

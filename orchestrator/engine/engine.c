@@ -9,8 +9,32 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "sync/pack.h"
+#include "batches.h"
+#include "claims.h"
+#include "ending.h"
+#include "handed.h"
 #include "impl.h"
+#include "journal.h"
+#include "keep.h"
+#include "keys.h"
+#include "orders.h"
+#include "outfiles.h"
 #include "past.h"
+#include "place.h"
+#include "pod_image.h"
+#include "pod_log.h"
+#include "pod_rows.h"
+#include "podlink.h"
+#include "post.h"
+#include "prepare.h"
+#include "release.h"
+#include "request.h"
+#include "salvage.h"
+#include "signals.h"
+#include "stage.h"
+#include "trees.h"
+#include "vendor.h"
+#include "volumes.h"
 
 enum {
 	POOL_THREADS = 3,
@@ -18,7 +42,6 @@ enum {
 	NOTE_MS = 5000,
 	SLEPT_MS = 30 * 1000,
 	BILLING_MS = 3000,
-	BILLING_PODS = 16,
 	LAST_WORK_MS = 30 * 1000,
 	KEEP_LOOK_MS = 100 /* while a pod is on offer */
 };
@@ -54,8 +77,8 @@ static void carry_out(struct engine *e, const struct action *a)
 {
 	switch (a->type) {
 	case ACT_OFFERS: vendor_offers(e, a->provider); break;
-	case ACT_VOLUME: vendor_volume(e, a->provider, a->flag); break;
-	case ACT_IMAGE: vendor_image(e, a->provider); break;
+	case ACT_VOLUME: volumes_get(e, a->provider, a->flag); break;
+	case ACT_IMAGE: pod_image_get(e, a->provider); break;
 	case ACT_SAVE:
 		journal_pod(e, a->pod);
 		if (core_pod_at(e->core, a->pod)->phase == POD_GONE ||
@@ -65,23 +88,23 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_RENT: vendor_rent(e, a->pod); break;
 	case ACT_LIST: vendor_list(e, a->provider); break;
 	case ACT_INSPECT: vendor_inspect(e, a->pod); break;
-	case ACT_LOG: vendor_log(e, a->pod); break;
+	case ACT_LOG: pod_log_read(e, a->pod); break;
 	case ACT_BAD_HOST: journal_bad_host(e, a->pod, a->text); break;
 	case ACT_GOOD_HOST: journal_good_host(e, a->pod); break;
 	case ACT_CONNECT: podlink_connect(e, a->pod); break;
 	case ACT_PREPARE: prepare_pod(e, a->pod, a->flag); break;
-	case ACT_SEND: podlink_send(e, a->pod, a->batch); break;
-	case ACT_REVOKE: podlink_revoke(e, a->pod); break;
-	case ACT_RENEW: podlink_renew(e, a->pod); break;
-	case ACT_HANDOVER: podlink_handover(e, a->pod, a->number); break;
-	case ACT_TAKEOVER: podlink_takeover(e, a->pod); break;
+	case ACT_SEND: orders_send(e, a->pod, a->batch); break;
+	case ACT_REVOKE: orders_revoke(e, a->pod); break;
+	case ACT_RENEW: orders_renew(e, a->pod); break;
+	case ACT_HANDOVER: orders_handover(e, a->pod, a->number); break;
+	case ACT_TAKEOVER: orders_takeover(e, a->pod); break;
 	case ACT_FETCH: outfiles_fetch(e, a->pod, a->segment); break;
-	case ACT_KEEP: outfiles_keep(e, a->segment, a->flag); break;
+	case ACT_KEEP: place_files(e, a->segment, a->flag); break;
 	case ACT_DISCARD: outfiles_discard(e, a->segment); break;
-	case ACT_SALVAGE: vendor_salvage(e, a->pod); break;
-	case ACT_SYNC: podlink_sync(e, a->pod, a->number); break;
+	case ACT_SALVAGE: salvage_pod(e, a->pod); break;
+	case ACT_SYNC: orders_sync(e, a->pod, a->number); break;
 	case ACT_OFFER: keep_offer(e, a->pod, a->number); break;
-	case ACT_RELEASE: vendor_release(e, a->pod); break;
+	case ACT_RELEASE: release_pod(e, a->pod); break;
 	case ACT_CLOSE: podlink_close(e, a->pod); break;
 	case ACT_FINISH: podlink_finish(e, a->pod, a->flag); break;
 	case ACT_NOTE: engine_log(e, a->number, "%s", a->text); break;
@@ -101,7 +124,7 @@ static void feed(struct engine *e, const struct event *given)
 		carry_out(e, &e->actions.list[i]);
 	e->actions.count = 0;
 	journal_replans(e);
-	vendor_press(e);
+	vendor_prioritize(e);
 }
 
 static void feed_all(struct engine *e)
@@ -140,155 +163,7 @@ static void set_wake(struct engine *e)
 				  : loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
 }
 
-/* ---- signals ---- */
-
-static struct {
-	volatile sig_atomic_t count, last, seen;
-	struct loop *loop;
-	struct sigaction was[3];
-} signals;
-
-static const int signal_numbers[3] = {SIGINT, SIGTERM, SIGHUP};
-
-static void on_signal(int number)
-{
-	int saved = errno;
-
-	signals.count++;
-	signals.last = number;
-	if (signals.loop)
-		loop_wake(signals.loop);
-	errno = saved;
-}
-
-static void signals_mask(int how)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (int i = 0; i < 3; i++)
-		sigaddset(&set, signal_numbers[i]);
-	pthread_sigmask(how, &set, NULL);
-}
-
-void engine_hold_signals(void)
-{
-	signals_mask(SIG_BLOCK);
-}
-
-void engine_let_signals_in(void)
-{
-	signals_mask(SIG_UNBLOCK);
-}
-
-int engine_held_signal(void)
-{
-	sigset_t pending, one;
-	int number = 0;
-
-	sigpending(&pending);
-	for (int i = 0; i < 3; i++) {
-		struct sigaction now;
-		if (!sigismember(&pending, signal_numbers[i]) ||
-		    sigaction(signal_numbers[i], NULL, &now) < 0 || now.sa_handler == SIG_IGN)
-			continue;
-		sigemptyset(&one);
-		sigaddset(&one, signal_numbers[i]);
-		return sigwait(&one, &number) == 0 ? number : 0;
-	}
-	return 0;
-}
-
-static void signals_take(struct engine *e)
-{
-	signals.count = signals.seen = 0;
-	signals.loop = e->loop;
-	for (int i = 0; i < 3; i++) {
-		struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-		if (signal_numbers[i] == SIGHUP && e->setup->ignore_hangup)
-			act.sa_handler = SIG_IGN;
-		sigaction(signal_numbers[i], &act, &signals.was[i]);
-	}
-	signals_mask(SIG_UNBLOCK);
-}
-
-/* The user's signal has been handled, and the command is about to end: a further signal would only
- * replace its true exit status. If more is to come, signals stay held for the code that does it. */
-static void signals_give_back(const struct engine *e, bool for_good)
-{
-	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
-
-	if (e->setup->more_to_come)
-		engine_hold_signals();
-	for (int i = 0; i < 3; i++)
-		sigaction(signal_numbers[i], for_good ? &deaf : &signals.was[i], NULL);
-	signals.loop = NULL;
-}
-
-/* One that came since the core has ended, while what needs no pod was done: it stops what would
- * come now. */
-static void signals_pass_on(void)
-{
-	if (signals.seen < signals.count)
-		raise(signals.last);
-}
-
-static void signals_look(struct engine *e)
-{
-	while (signals.seen < signals.count) {
-		signals.seen++;
-		struct event ev = {.type = EV_SIGNAL, .number = signals.last};
-		post(e, &ev, NULL);
-	}
-}
-
-/* ---- what needs no pod ---- */
-
-static void work_finish(void *arg)
-{
-	struct engine *e = arg;
-	const struct engine_setup *setup = e->setup;
-
-	setup->job_ops->finish(setup->job, setup->results, &e->notes, &e->finish_error);
-}
-
-static void finish_over(void *arg)
-{
-	struct engine *e = arg;
-
-	e->finished = true;
-	e->finished_at = clock_boot_ms();
-}
-
-static void mark_failed(struct engine *e)
-{
-	for (uint32_t i = 0; i < e->segment_count; i++) {
-		struct segment_result *r = &e->setup->results[i];
-		if (core_seg_state(e->core, i) != SEG_FAILED)
-			continue;
-		r->state = SEGMENT_FAILED;
-		if (!r->reason[0])
-			snprintf(r->reason, sizeof(r->reason),
-				 "it could not be rendered on any pod");
-	}
-}
-
-/* Joining, loudness and subtitles need no pod: they begin when the last segment is settled, while
- * pods are let go. */
-static void maybe_finish(struct engine *e, bool at_end)
-{
-	struct core_summary s;
-
-	if (e->finishing || !e->setup->job_ops)
-		return;
-	core_summary(e->core, clock_boot_ms(), &s);
-	if (!at_end && s.safe + s.failed < s.total)
-		return;
-	e->finishing = true;
-	e->finishing_at = clock_boot_ms();
-	mark_failed(e);
-	pool_run(e->pool, work_finish, finish_over, e);
-}
+/* ---- the end ---- */
 
 /* Also while nothing is left for the core to do: the display shows that time passes. */
 static void show_progress(struct engine *e)
@@ -299,7 +174,7 @@ static void show_progress(struct engine *e)
 		return;
 	e->progress_at = now + PROGRESS_MS;
 	if (!e->over)
-		vendor_watch_images(e);
+		pod_log_watch(e);
 	e->setup->progress(e->setup->ctx, e);
 }
 
@@ -315,20 +190,10 @@ static void finish_at_end(struct engine *e)
 		show_progress(e);
 	}
 	if (pool_idle(e->pool))
-		maybe_finish(e, true);
+		ending_finish(e, true);
 	while (e->finishing && !e->finished) {
 		loop_turn(e->loop, PROGRESS_MS);
 		show_progress(e);
-	}
-}
-
-static void say_notes(struct engine *e)
-{
-	for (const char *line = str_text(&e->notes); *line;) {
-		size_t len = strcspn(line, "\n");
-		if (len)
-			engine_log(e, LOG_NOTE, "%.*s", (int)len, line);
-		line += len + (line[len] == '\n');
 	}
 }
 
@@ -406,7 +271,7 @@ static void make_core(struct engine *e)
 			continue;
 		int at = core_adopt(e->core, &pod);
 		match_pods(e);
-		journal_adopt(e, at, &e->setup->adopt[i]);
+		pod_rows_adopt(e, at, &e->setup->adopt[i]);
 	}
 }
 
@@ -517,112 +382,24 @@ static void turn(struct engine *e)
 		feed(e, &(struct event){.type = EV_SLEPT});
 	signals_look(e);
 	feed_all(e);
-	maybe_finish(e, false);
+	ending_finish(e, false);
 	podlink_watch(e);
-	keep_watch(e);
+	handed_watch(e);
 	note_work(e, clock_boot_ms());
 	show_progress(e);
 }
 
-/* A vendor bills a pod as a whole, whatever runs shared it. */
-static bool has_own_bill(const struct engine *e, int pod)
-{
-	const struct core_pod *p = core_pod_at(e->core, pod);
-
-	return p->create_at && !p->reused && !p->handed;
-}
-
-/* What the vendors say stands beside our own count; who has no record yet is not waited for, and a
- * wide run does not spend the account's requests on it: `burst ledger --reconcile` asks for the
- * rest. */
-static void ask_billing(struct engine *e)
+/* Who has no record yet is not waited for. */
+static void wait_for_bills(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + BILLING_MS;
 
-	for (int i = 0; i < e->pod_count && e->billing_open < BILLING_PODS; i++)
-		if (core_pod_at(e->core, i)->phase == POD_GONE && has_own_bill(e, i))
-			vendor_billing(e, i);
+	ending_ask_bills(e);
 	while (e->billing_open && clock_boot_ms() < until) {
 		loop_turn(e->loop, MIN(until - clock_boot_ms(), (int64_t)PROGRESS_MS));
 		show_progress(e);
 	}
-	for (int i = 0; i < e->pod_count; i++) {
-		const struct op_bill *bill = &e->pods[i].bill;
-		char ran[24];
-		if (bill->reported && core_ran_for(e->core, i, bill->billed_ms))
-			engine_log(e, LOG_NOTE,
-				   "pod %s: it ended itself after %s, by its provider's record: it "
-				   "is booked until then",
-				   pod_called(e, i),
-				   duration_show(ran, sizeof(ran), bill->billed_ms));
-		if (e->pods[i].bill_asked_ms)
-			journal_pod(e, i);
-	}
-}
-
-static void unfinished_name(char name[48], const char *run)
-{
-	snprintf(name, 48, "unfinished:%s", run);
-}
-
-void engine_note_unfinished(struct store *store, const char *run, bool unfinished)
-{
-	char name[48];
-
-	unfinished_name(name, run);
-	if (unfinished || engine_is_unfinished(store, run))
-		store_put_fact(store, name, unfinished ? "1" : "0", NULL);
-}
-
-bool engine_is_unfinished(struct store *store, const char *run)
-{
-	char name[48], value[4];
-
-	unfinished_name(name, run);
-	return store_fact(store, name, value, sizeof(value)) && !strcmp(value, "1");
-}
-
-/* What finish() says counts where nothing worse has happened, and is said in any case. */
-static void judge_finish(struct engine *e, struct core_summary *s)
-{
-	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
-		engine_note_unfinished(e->setup->store, e->setup->run->id,
-				       e->finish_error.kind || e->setup->more_to_come);
-	if (!e->finish_error.kind)
-		return;
-	if (s->err.kind != ERR_NONE) {
-		engine_log(e, LOG_ERROR, "%s", e->finish_error.msg);
-		return;
-	}
-	s->err = e->finish_error;
-	s->status = "partial";
-}
-
-/* While more is to come the run has not ended: a command that looks it up, or finds it without a
- * client, must not see it as done. */
-static void write_end(struct engine *e, const struct core_summary *s, int status)
-{
-	struct run_row *run = e->setup->run;
-	bool goes_on = status == 0 && e->setup->more_to_come;
-
-	COPY_TEXT(run->status, goes_on ? "running" : s->status);
-	run->ended_ms = goes_on ? 0 : clock_wall_ms();
-	run->exit_status = status;
-	run->total = (int64_t)s->total;
-	run->cached = 0; /* what this very run rendered in an earlier life is not cached */
-	for (size_t i = 0; i < e->segment_count; i++)
-		run->cached +=
-			e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;
-	run->rendered = (int64_t)s->safe - run->cached;
-	run->failed = (int64_t)s->failed;
-	run->billed_ms += s->billed_ms;
-	run->compute_ms += s->compute_ms;
-	run->wasted_ms += s->wasted_ms;
-	run->cost_microusd += s->cost_microusd;
-	run->detached = false;
-	COPY_TEXT(run->error_code, s->err.kind ? err_kind_name(s->err.kind) : "");
-	COPY_TEXT(run->error, s->err.msg);
-	journal_run(e);
+	ending_note_bills(e);
 }
 
 int engine_run(struct engine *e, struct err *err)
@@ -640,20 +417,20 @@ int engine_run(struct engine *e, struct err *err)
 		podlink_close(e, i);
 	core_summary(e->core, clock_boot_ms(), &s);
 	finish_at_end(e);
-	ask_billing(e);
+	wait_for_bills(e);
 	core_summary(e->core, clock_boot_ms(), &s); /* bills may say when a pod ended itself */
 	batches_flush(e);
 	signals_give_back(e, s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);
-	say_notes(e);
-	judge_finish(e, &s);
+	ending_notes(e);
+	ending_judge(e, &s);
 	if (s.err.kind == ERR_JOB && e->needs && e->needs->command && e->command_code)
 		err_set(&s.err, ERR_JOB, "the command ended with exit code %d", e->command_code);
 	*err = s.err;
 	int status = err_exit_status(&s.err);
 	if (e->setup->job_ops)
-		write_end(e, &s, status);
+		ending_write(e, &s, status);
 	if (status == 0 && e->setup->more_to_come)
 		signals_pass_on();
 	return status;
@@ -673,7 +450,7 @@ void engine_free(struct engine *e)
 	for (int i = 0; i < CORE_PROVIDERS_MAX; i++)
 		stage_stop(e, i);
 	caller_free(e->caller);
-	vendor_forget(e);
+	requests_forget(e);
 	for (int i = 0; i < CORE_PROVIDERS_MAX; i++)
 		image_steps_free(&e->image_steps[i]);
 	while (!pool_idle(e->pool))
@@ -702,7 +479,7 @@ void engine_free(struct engine *e)
 	}
 	core_free(e->core);
 	stage_free(e);
-	outfiles_free_claims(e);
+	claims_free(e);
 	tree_free(e->kit_tree);
 	tree_free(e->code_tree);
 	tree_free(e->code_base);

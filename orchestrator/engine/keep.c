@@ -1,91 +1,20 @@
-/* keep.c - pods of this run that other runs may take: offers them, and finds out that one was
- * taken.
- */
+/* keep.c - offers pods of this run to other runs. */
+#include "keep.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "impl.h"
-#include "kept.h"
-
-enum { LOOK_MS = 100 };
-
-static int64_t boot_of(int64_t wall_ms)
-{
-	return MIN(wall_ms - clock_wall_ms() + clock_boot_ms(), clock_boot_ms());
-}
-
-static void tell_taken(struct engine *e, int pod, int64_t since_ms)
-{
-	struct holding *h = &e->pods[pod].hold;
-	struct event ev = {.type = EV_TAKEN, .pod = pod, .t = boot_of(since_ms)};
-	struct pod_row row = {0};
-	struct run_row run = {0};
-	char until[32];
-
-	if (h->taken)
-		return;
-	h->taken = true;
-	if (store_pod(e->setup->store, core_pod_at(e->core, pod)->attempt, &row, NULL) == 0)
-		COPY_TEXT(h->handed_to, row.run);
-	if (store_run(e->setup->store, row.run, &run, NULL) == 0 && !strcmp(run.type, KEEP_RUN))
-		engine_log(e, LOG_NOTE,
-			   "pod %s: kept for the next run until %s, and bills: `burst cancel %s` "
-			   "releases it now",
-			   pod_called(e, pod),
-			   clock_rfc3339(until, sizeof(until), row.kept_until_ms), run.id);
-	else
-		engine_log(e, LOG_NOTE, "pod %s: handed to run %s", pod_called(e, pod), row.run);
-	post(e, &ev, NULL);
-}
-
-bool keep_put(struct engine *e, int pod, const struct pod_row *row, struct err *err, int *result)
-{
-	struct holding *h = &e->pods[pod].hold;
-	int64_t taken_ms;
-
-	/* until the core knows, what it says of the pod is not ours to write */
-	if (h->taken && !core_pod_at(e->core, pod)->handed)
-		return true;
-	if (!h->offered || h->taken) {
-		*result = store_put_pod(e->setup->store, row, err);
-		return false;
-	}
-	*result = kept_claim(e->setup->store, row, &taken_ms, err);
-	if (*result == 0 && taken_ms)
-		tell_taken(e, pod, taken_ms);
-	return *result == 0 && taken_ms;
-}
-
-/* Its row is taken back from what other runs may take. Where the ledger cannot be written nothing
- * can be taken by it either: the release goes out. */
-bool keep_is_taken(struct engine *e, int pod)
-{
-	struct holding *h = &e->pods[pod].hold;
-
-	if (!h->offered || h->taken)
-		return h->taken;
-	h->pool[0] = '\0';
-	struct pod_row row = engine_pod_row(e, pod);
-	struct err err = {0};
-	int put = 0;
-	if (keep_put(e, pod, &row, &err, &put))
-		return true;
-	if (put < 0) {
-		engine_log(e, LOG_WARN, "pod %s: the ledger could not be written: %s",
-			   pod_called(e, pod), err.msg);
-		return false;
-	}
-	h->offered = false;
-	return false;
-}
+#include "journal.h"
+#include "post.h"
 
 /* The lease lasts until the keeper releases the pod; the keeper need not talk to it. */
 static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 {
-	podlink_say(e, pod,
-		    json_pack("{s:s,s:I}", "op", "renew", "lease_s",
-			      (json_int_t)((keep_ms + e->setup->conf.lease_ms) / 1000)));
+	pod_say(e, pod,
+		json_pack("{s:s,s:I}", "op", "renew", "lease_s",
+			  (json_int_t)((keep_ms + e->setup->conf.lease_ms) / 1000)));
 }
 
 void keep_offer(struct engine *e, int pod, int64_t keep_ms)
@@ -120,45 +49,4 @@ bool keep_waits(const struct engine *e)
 		if (e->pods[i].hold.offered && !e->pods[i].hold.taken)
 			return true;
 	return false;
-}
-
-void keep_watch(struct engine *e)
-{
-	int64_t now = clock_boot_ms();
-
-	if (now < e->keep_at)
-		return;
-	e->keep_at = now + LOOK_MS;
-	for (int i = 0; i < e->pod_count; i++) {
-		const struct holding *h = &e->pods[i].hold;
-		if (!h->offered || h->taken)
-			continue;
-		int64_t since_ms = kept_taken_ms(e->setup->store, core_pod_at(e->core, i)->attempt,
-						 e->setup->run->id);
-		if (since_ms)
-			tell_taken(e, i, since_ms);
-	}
-}
-
-static bool is_known(const struct engine *e, const struct pod_view *view)
-{
-	for (int i = 0; i < e->pod_count; i++)
-		if (!strcmp(core_pod_at(e->core, i)->attempt, view->marker.attempt))
-			return true;
-	return false;
-}
-
-size_t keep_without_handed(struct engine *e, struct pod_view *views, size_t count)
-{
-	const char *run = e->setup->run->id;
-	size_t n = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct marker *m = &views[i].marker;
-		bool handed = !strcmp(m->run, run) && !is_known(e, &views[i]) &&
-			      kept_taken_ms(e->setup->store, m->attempt, run);
-		if (!handed)
-			views[n++] = views[i];
-	}
-	return n;
 }

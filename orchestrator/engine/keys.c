@@ -1,6 +1,8 @@
 /* keys.c - the two SSH keys of each attempt: ours to log in with, and the pod's own to be known by.
  * They live in the run's folder (0600) so that another life of the run can come back, and are
  * removed when the pod is gone or never was. */
+#include "keys.h"
+
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

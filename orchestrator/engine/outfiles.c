@@ -1,13 +1,13 @@
-/* outfiles.c - from finished on a pod to safe here: fetched, verified, checked, renamed, recorded.
- */
-#include <search.h>
+/* outfiles.c - outputs on their way from a pod to this machine: fetched, verified, checked. */
+#include "outfiles.h"
+
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/path.h"
+#include "claims.h"
 #include "impl.h"
-
-enum { KEEP_AT_ONCE = 256 };
+#include "post.h"
+#include "volume_files.h"
 
 struct getting { /* one file under way: the context of its fetch */
 	struct engine *e;
@@ -19,150 +19,13 @@ struct getting { /* one file under way: the context of its fetch */
 	bool checked;
 };
 
-/* Commands: which segment an output's name belongs to, from the first one that reported it, and
- * which of its files it is; or a folder that outputs lie in. */
-struct claim {
-	uint32_t segment;
-	bool is_file;
-	size_t file;
-	size_t below; /* files in this folder, and further below */
-	char name[];
-};
-
-static int claim_order(const void *a, const void *b)
-{
-	const struct claim *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-static void free_claim_cleanup(struct claim **c)
-{
-	free(*c);
-}
-
-static struct claim *claim_new(const char *name, size_t len)
-{
-	struct claim *c = xcalloc(1, sizeof(*c) + len + 1);
-
-	memcpy(c->name, name, len);
-	return c;
-}
-
-/* One command may have a hundred thousand. len: of the part of name that is meant. */
-static struct claim *claim_find(const struct engine *e, const char *name, size_t len)
-{
-	CLEANUP(free_claim) struct claim *wanted = claim_new(name, len);
-	struct claim **found = tfind(wanted, &e->claims, claim_order);
-
-	return found ? *found : NULL;
-}
-
-static struct claim *claim_make(struct engine *e, const char *name, size_t len)
-{
-	struct claim *mine = claim_new(name, len);
-	struct claim **found = tsearch(mine, &e->claims, claim_order);
-
-	if (!found)
-		abort();
-	if (*found != mine)
-		free(mine);
-	return *found;
-}
-
-static void claim_drop(struct engine *e, struct claim *c)
-{
-	if (c->is_file || c->below)
-		return;
-	tdelete(c, &e->claims, claim_order);
-	free(c);
-}
-
-/* The folders that a name leads through, one after the other: the length of each. 0: no more. */
-static size_t next_folder(const char *name, size_t len)
-{
-	const char *slash = strchr(name + (len ? len + 1 : 0), '/');
-
-	return slash ? (size_t)(slash - name) : 0;
-}
-
-/* A name that is a file's is no folder's. */
-static const struct claim *in_the_way(const struct engine *e, const char *name)
-{
-	const struct claim *c = claim_find(e, name, strlen(name));
-
-	if (c && c->below)
-		return c;
-	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
-		c = claim_find(e, name, len);
-		if (c && c->is_file)
-			return c;
-	}
-	return NULL;
-}
-
-enum claim_answer outfiles_claim(struct engine *e, uint32_t segment, const char *name,
-				 uint32_t *owner)
-{
-	struct claim *c = claim_find(e, name, strlen(name));
-
-	if (c && c->is_file) {
-		*owner = c->segment;
-		return c->segment == segment ? CLAIM_TAKEN : CLAIM_OF_ANOTHER;
-	}
-	const struct claim *other = in_the_way(e, name);
-	if (other) {
-		*owner = other->segment;
-		return CLAIM_IN_THE_WAY;
-	}
-	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
-		struct claim *folder = claim_make(e, name, len);
-		folder->segment = folder->below++ ? folder->segment : segment;
-	}
-	c = claim_make(e, name, strlen(name));
-	c->is_file = true;
-	c->segment = segment;
-	return CLAIM_TAKEN;
-}
-
-void outfiles_unclaim(struct engine *e, uint32_t segment, const char *name)
-{
-	struct claim *c = claim_find(e, name, strlen(name));
-
-	if (!c || !c->is_file || c->segment != segment)
-		return;
-	c->is_file = false;
-	claim_drop(e, c);
-	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
-		c = claim_find(e, name, len);
-		c->below--;
-		claim_drop(e, c);
-	}
-}
-
-void outfiles_free_claims(struct engine *e)
-{
-	while (e->claims) {
-		struct claim *c = *(struct claim **)e->claims;
-		tdelete(c, &e->claims, claim_order);
-		free(c);
-	}
-}
-
-static struct claim *claim_of(struct engine *e, uint32_t segment, const char *name)
-{
-	struct claim *c = claim_find(e, name, strlen(name));
-
-	return c && c->is_file && c->segment == segment ? c : NULL;
-}
-
 void outfiles_disclaim(struct engine *e, int pod)
 {
 	for (uint32_t i = 0; e->needs && e->needs->command && i < e->segment_count; i++) {
 		const struct seg_state *s = &e->segs[i];
 		for (size_t k = 0;
 		     s->pod == pod && core_seg_state(e->core, i) != SEG_SAFE && k < s->count; k++)
-			outfiles_unclaim(e, i, s->files[k].name);
+			claims_drop(e, i, s->files[k].name);
 	}
 }
 
@@ -209,16 +72,16 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 			     int64_t bytes, const char *sha256, bool is_new)
 {
 	struct seg_state *s = &e->segs[segment];
-	struct claim *claim = e->needs->command ? claim_of(e, segment, name) : NULL;
-	size_t at = claim ? claim->file : 0;
+	size_t *noted = e->needs->command ? claims_file(e, segment, name) : NULL;
+	size_t at = noted ? *noted : 0;
 
 	if (at < s->count && !strcmp(s->files[at].name, name)) {
 		if (is_new && !s->reported)
 			supersede(e, s, &s->files[at], path, bytes, sha256);
 		return &s->files[at]; /* else it is told twice (an event log read again) */
 	}
-	if (claim)
-		claim->file = s->count;
+	if (noted)
+		*noted = s->count;
 	GROW(s->files, s->count, s->cap);
 	struct outfile *f = &s->files[s->count++];
 	*f = (struct outfile){.name = xstrdup(name), .path = xstrdup(path), .bytes = bytes};
@@ -245,7 +108,7 @@ void outfiles_reset(struct engine *e, uint32_t segment)
 		receive_drop(s->files[i].r, false);
 		count_names(e, s, &s->files[i], -1);
 		if (e->needs->command)
-			outfiles_unclaim(e, segment, s->files[i].name);
+			claims_drop(e, segment, s->files[i].name);
 		free(s->files[i].name);
 		free(s->files[i].path);
 	}
@@ -292,8 +155,7 @@ static void announce_home(struct engine *e, uint32_t segment)
 
 static void fetch_one(struct engine *e, int pod, uint32_t segment, size_t file);
 
-/* ERR_JOB: its segment fails for it. */
-static void file_failed(struct engine *e, uint32_t segment, const struct err *why)
+void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why)
 {
 	if (why->kind == ERR_JOB)
 		COPY_TEXT(e->setup->results[segment].reason, why->msg);
@@ -325,7 +187,7 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 		/* the connection is gone: all that is not home is asked for when it is back */
 		f->under_way = false;
 		if (core_pod_at(e->core, g->pod)->via_volume && !e->over)
-			vendor_fetch(e, g->pod, g->segment);
+			volume_files_get(e, g->pod, g->segment);
 	} else if (err && err->kind == ERR_NETWORK && f->retries++ < 3) {
 		f->under_way = false; /* only the channel broke */
 		fetch_one(e, g->pod, g->segment, g->file);
@@ -336,7 +198,7 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 		if (why.kind == ERR_BUSY)
 			why.kind = ERR_TRANSIENT; /* of our own making: what holds it is about to
 						     end */
-		file_failed(e, g->segment, &why);
+		outfiles_failed(e, g->segment, &why);
 		post(e, &ev, &why);
 	} else {
 		f->under_way = false;
@@ -408,7 +270,7 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 		return;
 	}
 	if (p->via_volume) {
-		vendor_fetch(e, pod, segment);
+		volume_files_get(e, pod, segment);
 	} else if (e->pods[pod].fetcher) {
 		for (size_t i = 0; i < s->count; i++)
 			fetch_one(e, pod, segment, i);
@@ -428,124 +290,6 @@ int64_t outfiles_left(const struct engine *e, int pod)
 			bytes += s->files[k].r ? 0 : s->files[k].bytes;
 	}
 	return bytes;
-}
-
-/* ---- under its final name ---- */
-
-struct keeping {
-	struct engine *e;
-	uint32_t segment;
-	bool suspect;
-	bool command;
-	struct receive **list;
-	char **names, (*hashes)[SHA256_HEX]; /* commands: of each output */
-	size_t count;
-	struct segment_result result;
-	struct err err;
-};
-
-static struct segment_result result_of(const struct keeping *k, size_t file)
-{
-	struct segment_result result = k->result;
-
-	if (k->command) {
-		result.file = k->names[file];
-		COPY_TEXT(result.sha256, k->hashes[file]);
-		result.bytes = receive_bytes(k->list[file]);
-	}
-	return result;
-}
-
-/* The manifest's lines first, then the renames: a line without its file is harmless, a file without
- * a line looks foreign. Both are synced for so many files at once. */
-static int record_and_keep(struct keeping *k, size_t from, size_t count)
-{
-	const struct engine_setup *setup = k->e->setup;
-	struct segment_result *results = xcalloc(count, sizeof(*results));
-
-	for (size_t i = 0; i < count; i++)
-		results[i] = result_of(k, from + i);
-	int done = setup->job_ops->record(setup->job, k->segment, results, count, &k->err);
-	free(results);
-	if (done < 0 || receive_keep_all(k->list + from, count, &k->err) < 0)
-		return -1;
-	if (setup->job_ops->kept)
-		setup->job_ops->kept(setup->job, k->segment, &k->result);
-	return 0;
-}
-
-static void work_keep(void *arg)
-{
-	struct keeping *k = arg;
-
-	k->result.state = SEGMENT_SAFE;
-	for (size_t at = 0; at < k->count; at += KEEP_AT_ONCE)
-		if (record_and_keep(k, at, MIN(k->count - at, (size_t)KEEP_AT_ONCE)) < 0)
-			return;
-}
-
-static void kept(void *arg)
-{
-	struct keeping *k = arg;
-	struct engine *e = k->e;
-
-	for (size_t i = 0; i < k->count; i++)
-		receive_drop(k->list[i], false);
-	if (k->err.kind) {
-		struct event ev = {.type = EV_HOME_FAILED,
-				   .pod = e->segs[k->segment].pod,
-				   .segment = k->segment};
-		if (k->err.kind != ERR_JOB)
-			k->err.kind = ERR_LOCAL;
-		file_failed(e, k->segment, &k->err);
-		post(e, &ev, &k->err);
-	} else {
-		e->setup->results[k->segment] = k->result;
-		journal_safe(e, k->segment, k->suspect);
-	}
-	for (size_t i = 0; i < k->count; i++)
-		free(k->names[i]);
-	free(k->names);
-	free(k->hashes);
-	free(k->list);
-	free(k);
-}
-
-void outfiles_keep(struct engine *e, uint32_t segment, bool suspect)
-{
-	struct seg_state *s = &e->segs[segment];
-	const struct core_pod *p = core_pod_at(e->core, s->pod);
-	struct keeping *k = xcalloc(1, sizeof(*k));
-
-	k->e = e;
-	k->segment = segment;
-	k->suspect = suspect;
-	k->count = s->count;
-	k->list = xcalloc(s->count, sizeof(*k->list));
-	k->names = xcalloc(s->count, sizeof(*k->names));
-	k->hashes = xcalloc(s->count, sizeof(*k->hashes));
-	k->command = e->needs->command;
-	for (size_t i = 0; i < s->count; i++) {
-		k->list[i] = TAKE(s->files[i].r);
-		k->names[i] = xstrdup(s->files[i].name);
-		COPY_TEXT(k->hashes[i], s->files[i].sha256);
-	}
-	struct segment_result *r = &k->result;
-	r->suspect = suspect;
-	if (suspect)
-		COPY_TEXT(r->reason, s->check.reason);
-	if (s->count) {
-		COPY_TEXT(r->sha256, s->files[0].sha256);
-		r->bytes = s->files[0].bytes;
-	}
-	r->seconds = s->check.seconds > 0 ? s->check.seconds : s->seconds;
-	r->sample_rate = s->check.sample_rate > 0 ? s->check.sample_rate : s->rate;
-	r->tries = core_seg_tries(e->core, segment) + 1;
-	COPY_TEXT(r->provider, e->setup->providers[p->provider].ops->name);
-	COPY_TEXT(r->gpu, e->pods[s->pod].gpu_seen[0] ? e->pods[s->pod].gpu_seen : p->offer.gpu);
-	COPY_TEXT(r->attempt, p->attempt);
-	COPY_TEXT(r->batch, s->batch);
-	pool_run(e->pool, work_keep, kept, k);
 }
 
 void outfiles_discard(struct engine *e, uint32_t segment)

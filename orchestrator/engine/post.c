@@ -1,8 +1,11 @@
 /* post.c - what all files of engine/ say: to people, to the run's log, to the core. */
+#include "post.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/log.h"
 #include "impl.h"
 
@@ -111,4 +114,60 @@ int64_t segment_by_id(const struct engine *e, const char *id)
 			high = mid;
 	}
 	return -1;
+}
+
+/* ---- the provider's volume ---- */
+
+void post_volume_ready(struct engine *e, int provider)
+{
+	struct event ev = {
+		.type = EV_VOLUME, .provider = provider, .volume = &e->volumes[provider]};
+
+	post(e, &ev, NULL);
+}
+
+void post_volume_fills(struct engine *e, int provider)
+{
+	struct event ev = {.type = EV_VOLUME_FILLS, .provider = provider};
+
+	post(e, &ev, NULL);
+}
+
+/* ---- a pod: on the display, to its agent ---- */
+
+void pod_detail(struct engine *e, int pod, const char *text)
+{
+	COPY_TEXT(e->pods[pod].detail, text);
+}
+
+void pod_shown(char *to, size_t room, const char *from)
+{
+	CLEANUP(str_free) struct str text = STR_INIT, shown = STR_INIT;
+
+	str_add(&text, from);
+	log_redact(&text); /* before it is cut: the rest of a secret would not be known for one */
+	str_add_printable(&shown, str_text(&text), text.len, room - 8);
+	copy_text(to, room, str_text(&shown));
+}
+
+void pod_gpu_seen(struct epod *p, const char *said)
+{
+	const struct gpu *known = gpu_find(said);
+
+	if (said[0])
+		pod_shown(p->gpu_seen, sizeof(p->gpu_seen), known ? known->name : said);
+}
+
+void pod_say(struct engine *e, int pod, json_t *line)
+{
+	if (e->pods[pod].link && line)
+		link_send(e->pods[pod].link, line);
+	json_decref(line);
+}
+
+void post_synced(struct engine *e, int pod, int turn, bool ok)
+{
+	struct event ev = {.type = EV_SYNCED, .pod = pod, .number = turn, .ok = ok};
+
+	post(e, &ev, NULL);
 }

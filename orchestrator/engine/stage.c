@@ -1,6 +1,8 @@
 /* stage.c - the code on the volume before there is a pod: packed part by part, put there through
  * the vendor's storage API, unpacked by the agent. What takes longer than a pod takes to boot goes
  * first, and no pod is rented meanwhile; nor where a pod would not see it otherwise. */
+#include "stage.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,6 +12,8 @@
 #include "base/path.h"
 #include "sync/pack.h"
 #include "impl.h"
+#include "known.h"
+#include "post.h"
 
 enum {
 	PART_BYTES = 256 << 20, /* S3-compatible stores take some hundred MB in one piece */
@@ -61,7 +65,7 @@ static void let_volume_through(struct stage *s)
 	if (!s->held)
 		return;
 	s->held = false;
-	vendor_volume_ready(s->e, s->provider);
+	post_volume_ready(s->e, s->provider);
 }
 
 static void clean(struct stage *s)
@@ -210,7 +214,7 @@ static void begin(struct stage *s)
 	struct engine *e = s->e;
 	const struct volume *v = &e->volumes[s->provider];
 
-	s->base = prepare_known_base(e, s->provider, v);
+	s->base = known_base(e, s->provider, v);
 	tree_diff(&s->diff, s->base, e->code_tree);
 	s->content = s->diff.bytes;
 	s->state = STAGE_UNDER_WAY;
@@ -222,13 +226,13 @@ static void begin(struct stage *s)
 	s->local = xasprintf("%s/staged-%d", e->setup->run_dir, s->provider);
 	s->held = s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->volume_lags;
 	if (s->held) {
-		vendor_volume_fills(e, s->provider);
+		post_volume_fills(e, s->provider);
 		engine_log(e, LOG_NOTE,
 			   "code: storing %lld kB on volume %s before a pod is "
 			   "rented",
 			   (long long)(s->content + 1023) / 1024, v->name);
 	} else {
-		vendor_volume_ready(e, s->provider);
+		post_volume_ready(e, s->provider);
 	}
 	next_part(s);
 }
@@ -248,7 +252,7 @@ static bool worthwhile(struct stage *s)
 	struct engine *e = s->e;
 
 	return e->code_tree && may_stage(e, s->provider) &&
-	       !prepare_has_tree(e, s->provider, &e->volumes[s->provider]);
+	       !known_has_tree(e, s->provider, &e->volumes[s->provider]);
 }
 
 void stage_volume(struct engine *e, int provider)
@@ -256,18 +260,18 @@ void stage_volume(struct engine *e, int provider)
 	struct stage *s = stage_of(e, provider);
 
 	if (s->state != STAGE_NOT || s->wanted || !e->needs || e->setup->conf.reap) {
-		vendor_volume_ready(e, provider);
+		post_volume_ready(e, provider);
 		return;
 	}
 	if (e->tree_scanning && may_stage(e, provider)) {
 		s->wanted = true; /* stage_tree_ready() */
-		vendor_volume_fills(e, provider);
+		post_volume_fills(e, provider);
 		return;
 	}
 	if (worthwhile(s))
 		begin(s);
 	else
-		vendor_volume_ready(e, provider);
+		post_volume_ready(e, provider);
 }
 
 void stage_tree_ready(struct engine *e)
@@ -280,7 +284,7 @@ void stage_tree_ready(struct engine *e)
 		if (worthwhile(s))
 			begin(s);
 		else
-			vendor_volume_ready(e, i);
+			post_volume_ready(e, i);
 	}
 }
 

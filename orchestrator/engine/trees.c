@@ -1,11 +1,16 @@
 /* trees.c - what is synced to the pods: the job's own files, and the code, which is walked while
  * the first pod is being rented. */
+#include "trees.h"
+
 #include <stdlib.h>
 
 #include "base/crypto.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "impl.h"
+#include "post.h"
+#include "prepare.h"
+#include "stage.h"
 
 struct scan_job {
 	struct engine *e;

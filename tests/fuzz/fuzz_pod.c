@@ -28,6 +28,7 @@
 #include "jobs/agent/kit.h"
 #include "base/log.h"
 #include "engine/impl.h"
+#include "engine/keys.h"
 
 #define MACHINE "0123456789abcdef"
 

@@ -7,7 +7,9 @@
 
 #include "base/path.h"
 #include "base/str.h"
-#include "engine/impl.h"
+#include "engine/caller.h"
+#include "engine/engine.h"
+#include "engine/podlink.h"
 #include "small_job.h"
 #include "jobs/agent/kit.h"
 

@@ -1,0 +1,22 @@
+/* batches.h - what is learned from a run. */
+#ifndef BURST_ENGINE_BATCHES_H
+#define BURST_ENGINE_BATCHES_H
+
+#include <jansson.h>
+
+#include "core/core.h"
+#include "store/store.h"
+
+struct engine;
+struct gpu_use;
+
+/* What agents say of their times is bounded, and decides nothing but later plans. */
+/* By the ledger, for this pod's GPU and its worker's version; all 0: not known. */
+struct batch_speed batches_speed(const struct engine *e, int pod);
+void batches_begun(struct engine *e, int pod, uint32_t batch);
+void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
+void batches_usage(struct engine *e, int pod, const json_t *event);
+void batches_use_of(const struct gpu_use *u, struct pod_row *row);
+void batches_flush(struct engine *e); /* to the ledger */
+
+#endif

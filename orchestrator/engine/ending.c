@@ -1,0 +1,167 @@
+/* ending.c - the end of a run: what needs no pod, bills, the run's last row. */
+#include "ending.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "impl.h"
+#include "journal.h"
+#include "post.h"
+#include "vendor.h"
+
+enum { BILLING_PODS = 16 };
+
+static void work_finish(void *arg)
+{
+	struct engine *e = arg;
+	const struct engine_setup *setup = e->setup;
+
+	setup->job_ops->finish(setup->job, setup->results, &e->notes, &e->finish_error);
+}
+
+static void finish_over(void *arg)
+{
+	struct engine *e = arg;
+
+	e->finished = true;
+	e->finished_at = clock_boot_ms();
+}
+
+static void mark_failed(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->segment_count; i++) {
+		struct segment_result *r = &e->setup->results[i];
+		if (core_seg_state(e->core, i) != SEG_FAILED)
+			continue;
+		r->state = SEGMENT_FAILED;
+		if (!r->reason[0])
+			snprintf(r->reason, sizeof(r->reason),
+				 "it could not be rendered on any pod");
+	}
+}
+
+/* Joining, loudness and subtitles need no pod: they begin when the last segment is settled, while
+ * pods are let go. */
+void ending_finish(struct engine *e, bool at_end)
+{
+	struct core_summary s;
+
+	if (e->finishing || !e->setup->job_ops)
+		return;
+	core_summary(e->core, clock_boot_ms(), &s);
+	if (!at_end && s.safe + s.failed < s.total)
+		return;
+	e->finishing = true;
+	e->finishing_at = clock_boot_ms();
+	mark_failed(e);
+	pool_run(e->pool, work_finish, finish_over, e);
+}
+
+void ending_notes(struct engine *e)
+{
+	for (const char *line = str_text(&e->notes); *line;) {
+		size_t len = strcspn(line, "\n");
+		if (len)
+			engine_log(e, LOG_NOTE, "%.*s", (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+}
+
+/* A vendor bills a pod as a whole, whatever runs shared it. */
+static bool has_own_bill(const struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return p->create_at && !p->reused && !p->handed;
+}
+
+/* What the vendors say stands beside our own count. A wide run does not spend the account's
+ * requests on it: `burst ledger --reconcile` asks for the rest. */
+void ending_ask_bills(struct engine *e)
+{
+	for (int i = 0; i < e->pod_count && e->billing_open < BILLING_PODS; i++)
+		if (core_pod_at(e->core, i)->phase == POD_GONE && has_own_bill(e, i))
+			vendor_billing(e, i);
+}
+
+void ending_note_bills(struct engine *e)
+{
+	for (int i = 0; i < e->pod_count; i++) {
+		const struct op_bill *bill = &e->pods[i].bill;
+		char ran[24];
+		if (bill->reported && core_ran_for(e->core, i, bill->billed_ms))
+			engine_log(e, LOG_NOTE,
+				   "pod %s: it ended itself after %s, by its provider's record: it "
+				   "is booked until then",
+				   pod_called(e, i),
+				   duration_show(ran, sizeof(ran), bill->billed_ms));
+		if (e->pods[i].bill_asked_ms)
+			journal_pod(e, i);
+	}
+}
+
+static void unfinished_name(char name[48], const char *run)
+{
+	snprintf(name, 48, "unfinished:%s", run);
+}
+
+void engine_note_unfinished(struct store *store, const char *run, bool unfinished)
+{
+	char name[48];
+
+	unfinished_name(name, run);
+	if (unfinished || engine_is_unfinished(store, run))
+		store_put_fact(store, name, unfinished ? "1" : "0", NULL);
+}
+
+bool engine_is_unfinished(struct store *store, const char *run)
+{
+	char name[48], value[4];
+
+	unfinished_name(name, run);
+	return store_fact(store, name, value, sizeof(value)) && !strcmp(value, "1");
+}
+
+/* What finish() says counts where nothing worse has happened, and is said in any case. */
+void ending_judge(struct engine *e, struct core_summary *s)
+{
+	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
+		engine_note_unfinished(e->setup->store, e->setup->run->id,
+				       e->finish_error.kind || e->setup->more_to_come);
+	if (!e->finish_error.kind)
+		return;
+	if (s->err.kind != ERR_NONE) {
+		engine_log(e, LOG_ERROR, "%s", e->finish_error.msg);
+		return;
+	}
+	s->err = e->finish_error;
+	s->status = "partial";
+}
+
+/* While more is to come the run has not ended: a command that looks it up, or finds it without a
+ * client, must not see it as done. */
+void ending_write(struct engine *e, const struct core_summary *s, int status)
+{
+	struct run_row *run = e->setup->run;
+	bool goes_on = status == 0 && e->setup->more_to_come;
+
+	COPY_TEXT(run->status, goes_on ? "running" : s->status);
+	run->ended_ms = goes_on ? 0 : clock_wall_ms();
+	run->exit_status = status;
+	run->total = (int64_t)s->total;
+	run->cached = 0; /* what this very run rendered in an earlier life is not cached */
+	for (size_t i = 0; i < e->segment_count; i++)
+		run->cached +=
+			e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;
+	run->rendered = (int64_t)s->safe - run->cached;
+	run->failed = (int64_t)s->failed;
+	run->billed_ms += s->billed_ms;
+	run->compute_ms += s->compute_ms;
+	run->wasted_ms += s->wasted_ms;
+	run->cost_microusd += s->cost_microusd;
+	run->detached = false;
+	COPY_TEXT(run->error_code, s->err.kind ? err_kind_name(s->err.kind) : "");
+	COPY_TEXT(run->error, s->err.msg);
+	journal_run(e);
+}

@@ -1,0 +1,23 @@
+/* ending.h - the end of a run: what needs no pod, bills, the run's last row. */
+#ifndef BURST_ENGINE_ENDING_H
+#define BURST_ENGINE_ENDING_H
+
+#include "core/core.h"
+
+struct engine;
+
+/* Joining, loudness and subtitles need no pod: they begin when the last segment is settled, while
+ * pods are let go. at_end: begins them in any case. */
+void ending_finish(struct engine *e, bool at_end);
+/* Says what the job's finish() noted. */
+void ending_notes(struct engine *e);
+/* Asks providers what they billed for the pods that are gone. */
+void ending_ask_bills(struct engine *e);
+/* Records what they answered. */
+void ending_note_bills(struct engine *e);
+/* What finish() says counts where nothing worse has happened, and is said in any case. */
+void ending_judge(struct engine *e, struct core_summary *s);
+/* The run's row as it stays. */
+void ending_write(struct engine *e, const struct core_summary *s, int status);
+
+#endif

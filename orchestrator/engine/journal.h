@@ -1,0 +1,18 @@
+/* journal.h - writes to the ledger what a run does. */
+#ifndef BURST_ENGINE_JOURNAL_H
+#define BURST_ENGINE_JOURNAL_H
+
+#include "store/store.h"
+
+struct engine;
+
+void journal_pod(struct engine *e, int pod);
+void journal_run(struct engine *e);
+void journal_replans(struct engine *e); /* of this life, that the ledger does not have */
+/* Of its offer, for later runs. */
+void journal_bad_host(struct engine *e, int pod, const char *why);
+void journal_good_host(struct engine *e, int pod);
+void journal_safe(struct engine *e, uint32_t segment, bool suspect);
+void journal_flush(struct engine *e); /* safe rows reach the disk, then the core hears of them */
+
+#endif

@@ -1,0 +1,13 @@
+/* keys.h - the two SSH keys of each attempt. */
+#ifndef BURST_ENGINE_KEYS_H
+#define BURST_ENGINE_KEYS_H
+
+#include "base/err.h"
+
+struct engine;
+
+int keys_make(struct engine *e, int pod, struct err *err);
+int keys_load(struct engine *e, int pod, struct err *err);
+void keys_drop(struct engine *e, int pod);
+
+#endif

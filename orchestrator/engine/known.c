@@ -1,0 +1,345 @@
+/* known.c - what the ledger knows of volumes and images: the trees they were given, the
+ * environments and packages that pods of this job left there. */
+#include "known.h"
+
+#include <stdlib.h>
+
+#include "base/crypto.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "image.h"
+#include "impl.h"
+#include "post.h"
+
+/* ---- what setup and install left on a volume ----
+ * Other pods may write to a volume, so that nothing on it is used but what this ledger knows by its
+ * hash. The hash came from a pod, and a pod answers for its own job alone: another job makes its
+ * own, as does another machine. */
+
+/* What scripts make depends on the image that they ran in, and where they compile, on the
+ * architecture of the pod's card ("": of none). Which Python the image has is not known before a
+ * pod of it runs: the agent compares that. */
+static void made_key(const struct engine_setup *setup, const char *kind, const char *script,
+		     const char *card, char hex[SHA256_HEX])
+{
+	const struct run_row *job = setup->run;
+	CLEANUP(free_text)
+	char *text = xasprintf("%s\n%s\n%s\n%s\n%s%s%s", kind, job->config, job->job,
+			       setup->image ? setup->image : "", script, *card ? "\n" : "", card);
+
+	sha256_hex(text, strlen(text), hex);
+}
+
+static void made_name(const struct engine_setup *setup, const char *provider, const char *volume_id,
+		      const char *kind, const char *script, const char *card, char name[64])
+{
+	char hex[SHA256_HEX];
+
+	made_key(setup, kind, script, card, hex);
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", hex, provider, volume_id);
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "%s:%.40s", kind, hex);
+}
+
+bool known_made(const struct engine *e, int pod, const char *kind, const char *script,
+		const char *card, char name[64])
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	if (p->volume.id[0])
+		made_name(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind,
+			  script, card, name);
+	return p->volume.id[0] != '\0';
+}
+
+/* A pod without a card compiles for none in particular: what it made serves all. */
+static const char *card_of(const struct job_needs *needs, const char *gpu)
+{
+	return needs->setup_by_card && strcmp(gpu, "none") != 0 ? gpu_architecture(gpu) : "";
+}
+
+bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs,
+		      const char *gpu, const char *provider, const char *volume_id)
+{
+	const char *const cards[] = {card_of(needs, gpu), ""};
+	char name[64], value[200];
+
+	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++) {
+		made_name(setup, provider, volume_id, "made-env", needs->setup, cards[i], name);
+		if (store_fact(setup->store, name, value, sizeof(value)) && value[0])
+			return true;
+	}
+	return false;
+}
+
+void known_made_put(struct engine *e, int pod, const char *kind, const char *script,
+		    const char *card, const char *value)
+{
+	char name[64];
+
+	if (known_made(e, pod, kind, script, card, name))
+		store_put_fact(e->setup->store, name, value, NULL);
+}
+
+const char *known_env_card(const struct engine *e, int pod)
+{
+	return card_of(e->needs, core_pod_at(e->core, pod)->offer.gpu);
+}
+
+bool known_is_hash(const char *hex)
+{
+	return strlen(hex) == SHA256_HEX - 1 && strspn(hex, "0123456789abcdef") == SHA256_HEX - 1;
+}
+
+/* The ledger's word for an environment: its name, its hash, and the Python that it was made with.
+ */
+static bool env_read(struct epod *p, char *value)
+{
+	char *tree = strchr(value, ' '), *python = tree ? strchr(tree + 1, ' ') : NULL;
+
+	if (python)
+		*python++ = '\0';
+	if (!tree || !known_is_hash(tree + 1))
+		return false;
+	*tree = '\0';
+	COPY_TEXT(p->env_name, value);
+	COPY_TEXT(p->env_tree, tree + 1);
+	COPY_TEXT(p->env_python, python ? python : "");
+	return true;
+}
+
+void known_env_of(struct epod *p, const char *env)
+{
+	char value[176];
+
+	COPY_TEXT(value, env);
+	env_read(p, value);
+}
+
+/* The environment that this pod's volume has for us: one made with a card like its own, else one
+ * made without. False: none that we know. */
+bool known_env(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+	const char *const cards[] = {known_env_card(e, pod), ""};
+	char name[64], value[200];
+
+	if (p->env_in_image || p->env_tree[0])
+		return true;
+	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++)
+		if (known_made(e, pod, "made-env", e->needs->setup, cards[i], name) &&
+		    store_fact(e->setup->store, name, value, sizeof(value)) && env_read(p, value))
+			return true;
+	return false;
+}
+
+void known_env_made(struct engine *e, int pod, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+	const char *tree = jsonx_text(event, "tree", ""), *python = jsonx_text(event, "python", "");
+
+	COPY_TEXT(p->env_tree, tree);
+	COPY_TEXT(p->env_python, strpbrk(python, " \n") ? "" : python);
+	CLEANUP(free_text)
+	char *value = xasprintf("%s %s%s%s", p->env_name, tree, p->env_python[0] ? " " : "",
+				p->env_python);
+	known_made_put(e, pod, "made-env", e->needs->setup, known_env_card(e, pod), value);
+}
+
+/* Each build has a name of its own: it never takes what lies on the volume already for its own, and
+ * never replaces another build. */
+void known_env_name(struct engine *e, int pod)
+{
+	char hex[SHA256_HEX];
+
+	made_key(e->setup, "made-env", e->needs->setup, known_env_card(e, pod), hex);
+	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex,
+		 core_pod_at(e->core, pod)->attempt);
+}
+
+void engine_setup_key(const char *script, char key[20])
+{
+	char hex[SHA256_HEX];
+
+	key[0] = '\0';
+	if (!script)
+		return;
+	sha256_hex(script, strlen(script), hex);
+	snprintf(key, 20, "%.16s", hex);
+}
+
+/* ---- what an image has ----
+ * The image is the user's word, and its pods' agents say what it has. An image whose name is the
+ * same may be another tomorrow: what was seen the last time is tried, and a start says what it
+ * lacks. */
+
+/* Of the environment of this script in this image (NULL: the provider's own). */
+static void image_name(const struct engine_setup *setup, const char *provider, const char *script,
+		       char name[64])
+{
+	char key[SHA256_HEX], hex[SHA256_HEX];
+
+	sha256_hex(script, strlen(script), key);
+	CLEANUP(free_text)
+	char *text = xasprintf("%s\n%s\n%s", provider, setup->image ? setup->image : "", key);
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "image-env:%.40s", hex);
+}
+
+bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs,
+			 const char *provider)
+{
+	char name[64], value[4];
+
+	image_name(setup, provider, needs->setup, name);
+	return store_fact(setup->store, name, value, sizeof(value)) && value[0];
+}
+
+void known_image_put(struct engine *e, int pod, bool there)
+{
+	const char *provider = e->setup->providers[core_pod_at(e->core, pod)->provider].ops->name;
+	char name[64];
+
+	if (there == engine_env_in_image(e->setup, e->needs, provider))
+		return;
+	image_name(e->setup, provider, e->needs->setup, name);
+	store_put_fact(e->setup->store, name, there ? "yes" : "", NULL);
+}
+
+static bool image_lists(const json_t *envs, const char *script)
+{
+	char key[SHA256_HEX];
+
+	sha256_hex(script, strlen(script), key);
+	for (size_t i = 0; i < json_array_size(envs); i++) {
+		const char *has = json_string_value(json_array_get(envs, i));
+		if (has && !strcmp(has, key))
+			return true;
+	}
+	return false;
+}
+
+static void say_image(struct engine *e, int pod, const json_t *envs)
+{
+	const struct epod *p = &e->pods[pod];
+	const char *packages = e->needs->setup_packages;
+
+	if (p->env_in_image)
+		engine_log(e, LOG_NOTE, "pod %s: its image has the job's environment: no set-up",
+			   pod_called(e, pod));
+	else if (packages && image_lists(envs, packages))
+		engine_log(e, LOG_INFO,
+			   "pod %s: its image has the job's packages, without its weights",
+			   pod_called(e, pod));
+	else if (json_array_size(envs))
+		engine_log(e, LOG_NOTE,
+			   "pod %s: its image has an environment, but for another job or "
+			   "version of burst: see `burst image`",
+			   pod_called(e, pod));
+}
+
+void known_image_seen(struct engine *e, int pod, const json_t *hello)
+{
+	const json_t *envs = json_object_get(hello, "image_envs");
+	struct epod *p = &e->pods[pod];
+
+	if (!e->needs || !e->needs->setup)
+		return;
+	p->env_in_image = image_lists(envs, e->needs->setup);
+	known_image_put(e, pod, p->env_in_image);
+	if (!p->image_said)
+		say_image(e, pod, envs);
+	p->image_said = true;
+}
+
+/* ---- which trees a volume was given ---- */
+
+/* The ledger's word for what of a kind ("kit", "tree", "env") a volume was last given. */
+static char *volume_fact(const struct engine *e, int provider, const struct volume *v,
+			 const char *kind)
+{
+	return v->id[0]
+		       ? xasprintf("%s:%s:%s", kind, e->setup->providers[provider].ops->name, v->id)
+		       : NULL;
+}
+
+void known_tree_put(struct engine *e, int pod, const char *kind, const char *id)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	CLEANUP(free_text) char *fact = volume_fact(e, p->provider, &p->volume, kind);
+
+	if (fact)
+		store_put_fact(e->setup->store, fact, id, NULL);
+}
+
+static bool volume_has(const struct engine *e, int provider, const struct volume *v,
+		       const char *kind, const char *id)
+{
+	CLEANUP(free_text) char *fact = volume_fact(e, provider, v, kind);
+	char known[SHA256_HEX];
+
+	return fact && store_fact(e->setup->store, fact, known, sizeof(known)) &&
+	       !strcmp(known, id);
+}
+
+bool known_tree_is(const struct engine *e, int pod, const char *kind, const char *id)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return volume_has(e, p->provider, &p->volume, kind, id);
+}
+
+/* What was put there last may be another job's; this is what pods of this one had. */
+static void code_fact(const struct run_row *job, const char *provider, const char *volume_id,
+		      char name[64])
+{
+	CLEANUP(free_text)
+	char *text = xasprintf("%s\n%s\n%s\n%s", job->config, job->job, provider, volume_id);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "code:%.40s", hex);
+}
+
+void known_code_put(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	char name[64];
+
+	if (!p->volume.id[0])
+		return;
+	code_fact(e->setup->run, e->setup->providers[p->provider].ops->name, p->volume.id, name);
+	store_put_fact(e->setup->store, name, e->code_tree->id, NULL);
+}
+
+bool engine_code_there(struct store *store, const struct run_row *job, const char *provider,
+		       const char *volume_id, char tree[SHA256_HEX])
+{
+	char name[64];
+
+	code_fact(job, provider, volume_id, name);
+	return store_fact(store, name, tree, SHA256_HEX) && strlen(tree) == SHA256_HEX - 1;
+}
+
+/* A delivery, or another project, may have put its own there since. */
+bool known_code(const struct engine *e, int provider, const struct volume *v,
+		const struct tree *tree)
+{
+	const char *name = e->setup->providers[provider].ops->name;
+	char known[SHA256_HEX];
+
+	return volume_has(e, provider, v, "tree", tree->id) ||
+	       (v->id[0] && engine_code_there(e->setup->store, e->setup->run, name, v->id, known) &&
+		!strcmp(known, tree->id));
+}
+
+bool known_has_tree(const struct engine *e, int provider, const struct volume *volume)
+{
+	return known_code(e, provider, volume, e->code_tree);
+}
+
+const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume)
+{
+	return e->code_base && known_code(e, provider, volume, e->code_base) ? e->code_base : NULL;
+}

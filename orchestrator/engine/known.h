@@ -1,0 +1,47 @@
+/* known.h - what the ledger knows of volumes and images. */
+#ifndef BURST_ENGINE_KNOWN_H
+#define BURST_ENGINE_KNOWN_H
+
+#include <jansson.h>
+
+#include "engine.h"
+#include "sync/tree.h"
+
+struct epod;
+
+/* The name of the ledger's fact of what a script of this kind left on the pod's volume. card: see
+ * known_env_card(); "": for any. False: the pod has no volume. */
+bool known_made(const struct engine *e, int pod, const char *kind, const char *script,
+		const char *card, char name[64]);
+/* Records it; value "": it is not there. */
+void known_made_put(struct engine *e, int pod, const char *kind, const char *script,
+		    const char *card, const char *value);
+bool known_is_hash(const char *hex);
+
+/* The architecture of the pod's card, where the job's environment depends on it; else "". */
+const char *known_env_card(const struct engine *e, int pod);
+/* Finds the environment that this pod's image or volume has for the job; false: none is known. */
+bool known_env(struct engine *e, int pod);
+/* The pod reports the environment that it made. */
+void known_env_made(struct engine *e, int pod, const json_t *event);
+/* Names the environment that this pod is about to make. */
+void known_env_name(struct engine *e, int pod);
+/* The environment of a pod that another run has prepared, as its row says; "": none. */
+void known_env_of(struct epod *p, const char *env);
+
+/* What the pod's agent says of its image. */
+void known_image_seen(struct engine *e, int pod, const json_t *hello);
+void known_image_put(struct engine *e, int pod, bool there);
+
+/* Whether the pod's volume was last given this tree. kind: "kit", "tree" (code). */
+bool known_tree_is(const struct engine *e, int pod, const char *kind, const char *id);
+void known_tree_put(struct engine *e, int pod, const char *kind, const char *id);
+void known_code_put(struct engine *e, int pod);
+/* Whether a volume has this code tree. */
+bool known_code(const struct engine *e, int provider, const struct volume *v,
+		const struct tree *tree);
+bool known_has_tree(const struct engine *e, int provider, const struct volume *volume);
+/* The code tree that a volume was last given, NULL where it is not known. */
+const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume);
+
+#endif

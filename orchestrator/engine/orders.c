@@ -1,0 +1,79 @@
+/* orders.c - sends the core's orders to agents. */
+#include "orders.h"
+
+#include "base/clock.h"
+#include "impl.h"
+#include "journal.h"
+#include "outfiles.h"
+#include "post.h"
+
+enum { LITTLE_BYTES = 4 << 20 }; /* here before a volume has been asked to keep it */
+
+void orders_send(struct engine *e, int pod, uint32_t batch)
+{
+	const struct core_batch *b = core_batch_at(e->core, batch);
+	json_t *tasks = json_array();
+	double estimate = 0;
+
+	for (size_t i = 0; i < b->count; i++) {
+		uint32_t s = b->segments[i];
+		outfiles_reset(e, s);
+		e->segs[s].pod = -1;
+		e->segs[s].refused = false;
+		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s,
+								     core_seg_tries(e->core, s)));
+		estimate += e->segments[s].est_seconds;
+	}
+	/* a few segments take an engine that renders many at once about as long as many: that is no
+	 * hang */
+	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
+	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
+	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
+		   core_pod_at(e->core, pod)->batches <= 1);
+	pod_say(e, pod,
+		json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate,
+			  "segments", tasks));
+}
+
+void orders_revoke(struct engine *e, int pod)
+{
+	pod_say(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
+}
+
+void orders_renew(struct engine *e, int pod)
+{
+	e->pods[pod].quiet.answer_due = true;
+	pod_say(e, pod,
+		json_pack("{s:s,s:I}", "op", "renew", "lease_s",
+			  (json_int_t)(e->setup->conf.lease_ms / 1000)));
+}
+
+void orders_handover(struct engine *e, int pod, int turn)
+{
+	CLEANUP(free_text) char *id = xasprintf("%s-%d", e->life, turn);
+
+	pod_say(e, pod,
+		json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s",
+			  (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	if (!e->setup->run->detached) {
+		e->setup->run->detached = true;
+		journal_run(e);
+	}
+}
+
+void orders_sync(struct engine *e, int pod, int turn)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!p->little_left && outfiles_left(e, pod) < LITTLE_BYTES) {
+		p->little_left = true;
+		post_synced(e, pod, turn, false);
+		return;
+	}
+	pod_say(e, pod, json_pack("{s:s,s:i}", "op", "sync", "turn", turn));
+}
+
+void orders_takeover(struct engine *e, int pod)
+{
+	pod_say(e, pod, json_pack("{s:s}", "op", "takeover"));
+}

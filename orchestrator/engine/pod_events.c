@@ -1,0 +1,491 @@
+/* pod_events.c - what an agent reports becomes events for the core. */
+#include "pod_events.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/pattern.h"
+#include "batches.h"
+#include "claims.h"
+#include "impl.h"
+#include "outfiles.h"
+#include "past.h"
+#include "podlink.h"
+#include "post.h"
+#include "prepare.h"
+
+enum {
+	LOG_MAX_MB = 96,           /* an agent keeps 64 of what its workers print */
+	FILES_MAX = 100000,        /* of one segment */
+	NAMES_MOST_MB = 64,        /* room here for the names and paths of one pod's outputs */
+	NAMES_MORE_KB = 256,       /* additional room for each segment of the job */
+	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
+};
+
+/* A time that it has measured: it cannot have begun before it was rented. */
+static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
+{
+	return jsonx_bounded(event, key, 0,
+			     MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
+}
+
+/* "LIFE-NUMBER": a batch of an earlier client has another LIFE and does not count here. */
+static uint32_t batch_number(const struct engine *e, const json_t *event, const char *key)
+{
+	const char *id = jsonx_text(event, key, "");
+	size_t len = strlen(e->life);
+
+	if (strncmp(id, e->life, len) || id[len] != '-')
+		return UINT32_MAX;
+	return (uint32_t)strtoul(id + len + 1, NULL, 10);
+}
+
+static void batch_event(struct engine *e, int pod, const json_t *event)
+{
+	const char *state = jsonx_text(event, "state", "");
+	struct event ev = {.pod = pod,
+			   .batch = batch_number(e, event, "id"),
+			   .t = measured_ms(e, pod, event, "t")};
+	char id[60], reason[60];
+
+	if (!strcmp(state, "started")) {
+		ev.type = EV_BATCH_STARTED;
+		batches_begun(e, pod, ev.batch);
+	} else if (!strcmp(state, "done")) {
+		ev.type = EV_BATCH_DONE;
+		batches_done(e, pod, ev.batch, jsonx_bounded(event, "busy_ms", 0, INT64_MAX));
+	} else {
+		pod_shown(id, sizeof(id), jsonx_text(event, "id", "?"));
+		pod_shown(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
+		engine_log(e, LOG_INFO, "pod %s: batch %s: retrying (%s)", pod_called(e, pod), id,
+			   reason);
+		return;
+	}
+	post(e, &ev, NULL);
+}
+
+static enum err_kind failure_kind(const char *reason)
+{
+	return !strcmp(reason, "mismatch")  ? ERR_UNTRUSTED
+	       : !strcmp(reason, "missing") ? ERR_NOT_FOUND
+					    : ERR_JOB;
+}
+
+static void segment_failed(struct engine *e, int pod, uint32_t segment, const json_t *event)
+{
+	const char *reason = jsonx_text(event, "reason", "worker");
+	struct segment_result *result = &e->setup->results[segment];
+	char words[160], cause[40], story[256];
+	struct err err;
+
+	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	pod_shown(cause, sizeof(cause), reason);
+	if (e->needs->command) {
+		int64_t said = jsonx_int(event, "code", -1);
+		int code = said >= -255 && said <= 255 ? (int)said : -1;
+		format_text(story, sizeof(story), "the command ended with exit code %d%s%s", code,
+			    code <= 0 && words[0] ? ": " : "", code <= 0 ? words : "");
+		e->command_code = code;
+	} else {
+		format_text(story, sizeof(story), "%s: %s", cause, words);
+	}
+	COPY_TEXT(result->reason, story);
+	err_set(&err, failure_kind(reason), "%s: %s", e->segments[segment].id, result->reason);
+	engine_log(e, LOG_WARN, "%s", err.msg);
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	post(e, &ev, &err);
+}
+
+static bool good_hash(const char *hex)
+{
+	return strlen(hex) == 64 && strspn(hex, "0123456789abcdef") == 64;
+}
+
+/* It says what no agent of ours would say: whatever else it says is not listened to. */
+void pod_distrust(struct engine *e, int pod, const char *what)
+{
+	struct err err;
+
+	err_set(&err, ERR_UNTRUSTED, "%s", what);
+	outfiles_disclaim(e, pod);
+	podlink_down(e, pod, &err);
+}
+
+static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name,
+			const char *what)
+{
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	struct err err;
+	char shown[100];
+
+	pod_shown(shown, sizeof(shown), name ? name : "without a name");
+	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched",
+		e->segments[segment].id, what, shown);
+	e->segs[segment].refused = true;
+	/* a name may be the job's own doing; what the agent says of the file itself is not */
+	if (name && path_may_be_output(name) && e->pods[pod].link) {
+		pod_distrust(e, pod, err.msg);
+		return;
+	}
+	engine_log(e, LOG_WARN, "%s", err.msg);
+	post(e, &ev, &err);
+}
+
+static int64_t names_most(const struct engine *e)
+{
+	return ((int64_t)NAMES_MOST_MB << 20) +
+	       ((int64_t)NAMES_MORE_KB << 10) * (int64_t)e->segment_count;
+}
+
+/* The pod names the file; what it is called here is ours to say (speech) or must be a safe path
+ * (commands). NULL: it is not taken. */
+static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event,
+				 const char *name)
+{
+	const char *path = jsonx_text(event, "path", "");
+	const char *hash = jsonx_text(event, "sha256", "");
+	int64_t bytes = jsonx_int(event, "bytes", -1);
+
+	if (e->segs[segment].count >= FILES_MAX) {
+		pod_distrust(e, pod, "it reports more files than any segment has");
+		return NULL;
+	}
+	if (e->pods[pod].named_bytes > names_most(e)) {
+		CLEANUP(free_text)
+		char *why = xasprintf("the names of its outputs take more than %lld MB",
+				      (long long)(names_most(e) >> 20));
+		pod_distrust(e, pod, why);
+		return NULL;
+	}
+	if (name && path_may_be_output(name) && path_is_safe(path) && good_hash(hash) &&
+	    bytes >= 0 && bytes <= outfiles_most_bytes(e, pod)) {
+		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
+		return outfiles_add(e, segment, name, path, bytes, hash, is_new);
+	}
+	if (name && bytes > outfiles_most_bytes(e, pod)) {
+		CLEANUP(free_text)
+		char *what =
+			xasprintf("a file of %lld bytes, more than it can have", (long long)bytes);
+		refuse_file(e, pod, segment, name, what);
+		return NULL;
+	}
+	refuse_file(e, pod, segment, name, "an invalid file");
+	return NULL;
+}
+
+static void begin_report(struct engine *e, int pod, uint32_t segment)
+{
+	struct seg_state *s = &e->segs[segment];
+
+	if (s->pod == pod && s->count && !s->reported)
+		return; /* outputs of this very report came before */
+	outfiles_reset(e, segment);
+	s->pod = pod;
+}
+
+static bool settled(const struct engine *e, uint32_t segment, int pod)
+{
+	enum core_seg_state state = core_seg_state(e->core, segment);
+	int holder = core_seg_holder(e->core, segment);
+
+	if (state == SEG_SAFE || state == SEG_FAILED)
+		return true;
+	if (holder >= 0 && holder != pod)
+		return true; /* a pod has no say in another one's work: its words would replace the
+				outputs that came from there */
+	if (e->segs[segment].pod == pod && e->segs[segment].reported)
+		return true; /* said twice, the core may not have heard of the first yet */
+	return state == SEG_RENDERED && e->segs[segment].pod >= 0 &&
+	       (e->segs[segment].pod != pod || e->segs[segment].reported);
+}
+
+static void segment_event(struct engine *e, int pod, const json_t *event)
+{
+	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
+	struct event ev = {.type = EV_RENDERED,
+			   .pod = pod,
+			   .t = measured_ms(e, pod, event, "t"),
+			   .elapsed_ms = measured_ms(e, pod, event, "ms")};
+
+	if (segment < 0)
+		return;
+	ev.segment = (uint32_t)segment;
+	if (settled(e, ev.segment, pod)) {
+		post(e, &ev, NULL); /* counted as wasted by the core */
+		return;
+	}
+	struct seg_state *s = &e->segs[segment];
+	if (s->refused)
+		return;
+	if (!jsonx_bool(event, "ok", false)) {
+		segment_failed(e, pod, ev.segment, event);
+		return;
+	}
+	if (!e->needs->command) {
+		outfiles_reset(e, ev.segment);
+		s->pod = pod;
+		if (!take_file(e, pod, ev.segment, event, e->segments[segment].file))
+			return;
+	} else if (s->pod != pod) {
+		outfiles_reset(e, ev.segment);
+		s->pod = pod;
+	}
+	s->reported = true;
+	e->pods[pod].rendered++;
+	pod_shown(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
+	s->seconds = MAX(jsonx_number(event, "seconds", 0), 0);
+	s->rate = (int)jsonx_bounded(event, "rate", 0, 1 << 24);
+	post(e, &ev, NULL);
+}
+
+/* It makes a file of this name, and that is the job's own doing: another try would do the same. */
+static void name_fails(struct engine *e, int pod, uint32_t segment, const char *name,
+		       const char *why)
+{
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	struct segment_result *result = &e->setup->results[segment];
+	char shown[80];
+	struct err err;
+
+	pod_shown(shown, sizeof(shown), name);
+	format_text(result->reason, sizeof(result->reason), "makes %s, %s", shown, why);
+	err_set(&err, ERR_JOB, "%s: %s", e->segments[segment].id, result->reason);
+	engine_log(e, LOG_WARN, "%s", err.msg);
+	post(e, &ev, &err);
+}
+
+/* Two parts of a command that write the same name, or one a file where the other has a folder: one
+ * of the two would be lost. In one part no folder has that: then it is the pod that says so. */
+static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const char *name)
+{
+	uint32_t owner;
+
+	switch (claims_take(e, segment, name, &owner)) {
+	case CLAIM_TAKEN: return false;
+	case CLAIM_IN_THE_WAY:
+		if (owner == segment) {
+			refuse_file(e, pod, segment, name,
+				    "a file below another one, or where a folder is");
+			return true;
+		}
+		break;
+	case CLAIM_OF_ANOTHER: break;
+	}
+	CLEANUP(free_text)
+	char *why = xasprintf("as %s does: put $BURST_INDEX into the name", e->segments[owner].id);
+	name_fails(e, pod, segment, name, why);
+	return true;
+}
+
+static void output_event(struct engine *e, int pod, const json_t *event)
+{
+	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
+	const char *name = jsonx_text(event, "name", NULL);
+
+	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->segs[segment].refused)
+		return;
+	if (name && (jsonx_text(event, "error", NULL) || !path_may_be_output(name))) {
+		name_fails(e, pod, (uint32_t)segment, name,
+			   "which is not a valid name here: rename it, or leave it out of "
+			   "job.outputs");
+		return;
+	}
+	/* agents report nothing else; what else lies in the output folder is not theirs to replace
+	 */
+	if (name && !pattern_match_any(e->needs->outputs, name)) {
+		refuse_file(e, pod, (uint32_t)segment, name, "a file that was not requested");
+		return;
+	}
+	begin_report(e, pod, (uint32_t)segment); /* what it claimed in an earlier try is free */
+	if (name && name_is_taken(e, pod, (uint32_t)segment, name))
+		return;
+	const struct outfile *f = take_file(e, pod, (uint32_t)segment, event, name);
+	if (!f && name)
+		claims_drop(e, (uint32_t)segment, name);
+	if (f && e->needs->stream)
+		outfiles_stream(e, pod, (uint32_t)segment, f);
+}
+
+static void log_event(struct engine *e, int pod, const json_t *event)
+{
+	const char *line = jsonx_text(event, "line", "");
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	str_add_printable(&shown, line, strlen(line), 4096);
+	log_redact(&shown);
+	e->pods[pod].logged_bytes += (int64_t)shown.len;
+	if (e->pods[pod].logged_bytes > (int64_t)LOG_MAX_MB << 20) {
+		pod_distrust(e, pod, "it sends too many log lines");
+		return;
+	}
+	/* no output of the job's */
+	bool of_agent = !json_object_get(event, "w") && !json_object_get(event, "id");
+	bool output = e->setup->output && e->needs && e->needs->command && !of_agent;
+	if (output)
+		e->setup->output(e->setup->ctx, pod_called(e, pod), str_text(&shown));
+	else
+		engine_log(e, LOG_INFO, "pod %s: | %s", pod_called(e, pod), str_text(&shown));
+	if (output && e->log)
+		fprintf(e->log, "pod %s: | %s\n", pod_called(e, pod), str_text(&shown));
+}
+
+static void revoked_event(struct engine *e, int pod, const json_t *event)
+{
+	const json_t *ids = json_object_get(event, "ids");
+
+	for (size_t i = 0; i < json_array_size(ids); i++) {
+		CLEANUP(json_decref) json_t *one = json_pack("{s:O}", "id", json_array_get(ids, i));
+		struct event ev = {
+			.type = EV_REVOKED, .pod = pod, .batch = batch_number(e, one, "id")};
+		post(e, &ev, NULL);
+	}
+}
+
+static void fatal_event(struct engine *e, int pod, const json_t *event)
+{
+	char words[300];
+	struct err err;
+
+	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	err_set(&err, ERR_JOB, "%s", words);
+	post_pod(e, EV_WORKERS_FAILED, pod, &err);
+}
+
+static void synced_event(struct engine *e, int pod, const json_t *event)
+{
+	bool ok = jsonx_bool(event, "ok", false);
+
+	if (!ok)
+		engine_log(e, LOG_INFO,
+			   "pod %s: its volume cannot be synced: its files are fetched through "
+			   "the pod",
+			   pod_called(e, pod));
+	post_synced(e, pod, (int)jsonx_bounded(event, "turn", 0, INT32_MAX), ok);
+}
+
+/* For doctor: the last word of this vendor's pods, and when it changed. One that ended itself is
+ * not outdone by one that has only been let in. */
+static void remember_switch(struct engine *e, int pod, const char *how)
+{
+	const struct engine_provider *v = &e->setup->providers[core_pod_at(e->core, pod)->provider];
+	const char *provider = v->ops->name;
+	char name[64], old[200] = "", fresh[200], when[32], words[120];
+
+	if (!starts_with(how, "ok") && !starts_with(how, "bad") && !starts_with(how, "unproven"))
+		return;
+	pod_shown(words, sizeof(words), how);
+	past_switch_said(e->setup->store, v->ops->account(v->handle), words, clock_wall_ms());
+	snprintf(name, sizeof(name), "switch.%s", provider);
+	store_fact(e->setup->store, name, old, sizeof(old));
+	size_t word = strcspn(how, " ");
+	if ((old[0] && !strncmp(old, how, word) && old[word] == ' ') ||
+	    (starts_with(old, "ok") && starts_with(how, "unproven")))
+		return;
+	pod_shown(words, sizeof(words), how + word + (how[word] == ' '));
+	snprintf(fresh, sizeof(fresh), "%.*s %.10s %s", (int)word, how,
+		 clock_rfc3339(when, sizeof(when), clock_wall_ms()), words);
+	store_put_fact(e->setup->store, name, fresh, NULL);
+}
+
+/* Nothing yet is not bad: it is still asking. */
+bool pod_switch_works(struct engine *e, int pod, const char *how)
+{
+	char words[160];
+
+	remember_switch(e, pod, how);
+	if (!starts_with(how, "bad"))
+		return true;
+	pod_shown(words, sizeof(words), how);
+	engine_log(e, LOG_WARN, "pod %s: its dead-man's switch: %s", pod_called(e, pod), words);
+	return false;
+}
+
+static void mode_event(struct engine *e, int pod, const json_t *event)
+{
+	struct event ev = {
+		.type = EV_LEFT_ALONE, .pod = pod, .number = (int)batch_number(e, event, "id")};
+
+	if (!strcmp(jsonx_text(event, "mode", ""), "detached"))
+		post(e, &ev, NULL);
+}
+
+static bool says_something(const struct engine *e, int pod, const char *what, const json_t *event)
+{
+	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
+
+	return (!strcmp(what, "segment") || !strcmp(what, "output")) && segment >= 0 &&
+	       !settled(e, (uint32_t)segment, pod);
+}
+
+/* Lines of a log have a bound of their own. */
+static bool floods(struct engine *e, int pod, const char *what, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (says_something(e, pod, what, event))
+		p->empty_events = 0;
+	else if (strcmp(what, "log"))
+		p->empty_events++;
+	if (p->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->segment_count || !p->link)
+		return false;
+	p->empty_events = 0;
+	pod_distrust(e, pod, "it sends too many empty events");
+	return true;
+}
+
+/* What it says of its work that was not known. */
+bool pod_event_advances(const struct engine *e, int pod, const char *what, const json_t *event)
+{
+	if (says_something(e, pod, what, event))
+		return true;
+	if (strcmp(what, "batch"))
+		return false;
+	uint32_t number = batch_number(e, event, "id");
+	const char *state = jsonx_text(event, "state", "");
+	bool known = core_has_batch(e->core, number, pod);
+	return known && ((!strcmp(state, "started") && !core_batch_at(e->core, number)->started) ||
+			 (!strcmp(state, "done") && !core_batch_at(e->core, number)->over));
+}
+
+void pod_event_take(struct engine *e, int pod, const json_t *event)
+{
+	const char *what = jsonx_text(event, "ev", "");
+	int64_t number = jsonx_int(event, "n", 0);
+
+	if (number) {
+		if (number <= e->pods[pod].last_event)
+			return;
+		e->pods[pod].last_event = number;
+	}
+	if (!e->needs || floods(e, pod, what, event))
+		return;
+	bool replayed = core_pod_at(e->core, pod)->via_volume;
+	if (!strcmp(what, "segment"))
+		segment_event(e, pod, event);
+	else if (!strcmp(what, "output"))
+		output_event(e, pod, event);
+	else if (!strcmp(what, "batch") && number > e->pods[pod].counted_to)
+		batch_event(e, pod, event);
+	else if (replayed)
+		return; /* the rest was for the living */
+	else if (prepare_event(e, pod, what, event))
+		return;
+	else if (!strcmp(what, "log"))
+		log_event(e, pod, event);
+	else if (!strcmp(what, "usage"))
+		batches_usage(e, pod, event);
+	else if (!strcmp(what, "revoked"))
+		revoked_event(e, pod, event);
+	else if (!strcmp(what, "mode"))
+		mode_event(e, pod, event);
+	else if (!strcmp(what, "synced"))
+		synced_event(e, pod, event);
+	else if (!strcmp(what, "fatal"))
+		fatal_event(e, pod, event);
+	else if (!strcmp(what, "switch") &&
+		 !pod_switch_works(e, pod, jsonx_text(event, "switch", "")))
+		post_pod(e, EV_SWITCH_BAD, pod, NULL);
+}

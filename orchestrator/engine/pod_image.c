@@ -1,0 +1,105 @@
+/* pod_image.c - asks a provider that builds images for the image of this run's pods. */
+#include "pod_image.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "image.h"
+#include "impl.h"
+#include "post.h"
+#include "request.h"
+
+/* What the pod's image is made of, where the vendor builds one. */
+void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
+{
+	struct image_steps *steps = &e->image_steps[provider];
+
+	if (!steps->count && e->needs)
+		image_steps_make(steps, e->needs,
+				 image_wanted(e->setup, &e->setup->providers[provider], e->needs));
+	image_recipe(r, e->setup, e->needs, steps);
+}
+
+/* What was said of this image the last time is kept in the ledger, by account and by all that we
+ * put into it. */
+static void image_fact(struct engine *e, int provider, char name[IMAGE_FACT_MAX])
+{
+	struct rent_request r = {0};
+
+	pod_image_recipe(e, provider, &r);
+	image_known_name(&e->setup->providers[provider], &r, name);
+}
+
+void pod_image_keep(struct engine *e, int provider, const char *image)
+{
+	char name[IMAGE_FACT_MAX];
+
+	if (!image[0] || !strcmp(image, e->images[provider]))
+		return;
+	COPY_TEXT(e->images[provider], image);
+	image_fact(e, provider, name);
+	store_put_fact(e->setup->store, name, image, NULL);
+}
+
+void pod_image_hand(struct request *a)
+{
+	COPY_TEXT(a->image, a->e->images[a->provider]);
+	a->want.rent.known_image = a->image[0] ? a->image : NULL;
+}
+
+static void image_said(void *ctx, const char *lines)
+{
+	struct request *a = ctx;
+	struct engine *e = a->e;
+	const char *name = e->setup->providers[a->provider].ops->name;
+
+	if (!a->told)
+		engine_log(e, LOG_NOTE,
+			   "%s: building the pods' image; it is kept there for later runs", name);
+	a->told = true;
+	for (const char *line = lines; *line;) {
+		size_t len = strcspn(line, "\n");
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, line, len, 300);
+		if (shown.len) {
+			engine_log(e, LOG_INFO, "%s: image: %s", name, str_text(&shown));
+			format_text(e->doing, sizeof(e->doing), "%s: image: %s", name,
+				    str_text(&shown));
+		}
+		line += len + (line[len] == '\n');
+	}
+}
+
+static void image_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct request *a = ctx;
+	struct engine *e = a->e;
+	struct event ev = {.type = EV_IMAGE, .provider = a->provider};
+	char took[24];
+
+	if (result) {
+		if (a->told || result->text.len) {
+			image_said(a, str_text(&result->text));
+			engine_log(
+				e, LOG_NOTE, "%s: the image was built in %s",
+				e->setup->providers[a->provider].ops->name,
+				duration_show(took, sizeof(took), clock_boot_ms() - a->asked_at));
+		}
+		pod_image_keep(e, a->provider, result->image);
+	}
+	e->doing[0] = '\0';
+	post(e, &ev, err);
+	request_free(a);
+}
+
+void pod_image_get(struct engine *e, int provider)
+{
+	struct request *a = request_new(e, provider, -1);
+	char name[IMAGE_FACT_MAX];
+
+	image_fact(e, provider, name);
+	if (!store_fact(e->setup->store, name, e->images[provider], sizeof(e->images[provider])))
+		e->images[provider][0] = '\0';
+	pod_image_recipe(e, provider, &a->want.rent);
+	pod_image_hand(a);
+	caller_listen(request_begin(a, OP_IMAGE, image_done), image_said);
+}

@@ -1,0 +1,18 @@
+/* pod_image.h - asks a provider that builds images for the image of this run's pods. */
+#ifndef BURST_ENGINE_POD_IMAGE_H
+#define BURST_ENGINE_POD_IMAGE_H
+
+#include "provider.h"
+
+struct engine;
+struct request;
+
+void pod_image_get(struct engine *e, int provider);
+/* Fills in what the pod's image is made of, where the provider builds one. */
+void pod_image_recipe(struct engine *e, int provider, struct rent_request *r);
+/* Hands the image that is known to a request to rent. */
+void pod_image_hand(struct request *a);
+/* Records what the provider says of its image; "": nothing. */
+void pod_image_keep(struct engine *e, int provider, const char *image);
+
+#endif

@@ -1,0 +1,238 @@
+/* pod_rows.c - between a pod of the core and its row in the ledger. */
+#include "pod_rows.h"
+
+#include "base/clock.h"
+#include "batches.h"
+#include "impl.h"
+#include "kept.h"
+#include "known.h"
+
+/* Rows have wall clock times, the core boot clock times; both are of this machine. */
+int64_t pod_rows_wall_ms(int64_t boot_ms)
+{
+	return boot_ms ? boot_ms - clock_boot_ms() + clock_wall_ms() : 0;
+}
+
+static int64_t to_boot(int64_t wall_ms)
+{
+	return wall_ms ? wall_ms - clock_wall_ms() + clock_boot_ms() : 0;
+}
+
+/* Of what has happened: not in the future, though the clock was set back since. */
+static int64_t past_boot(int64_t wall_ms)
+{
+	return MIN(to_boot(wall_ms), clock_boot_ms());
+}
+
+static const char *row_state(const struct core_pod *p)
+{
+	switch (p->phase) {
+	case POD_WANTED:
+	case POD_RENTING: return "intent";
+	case POD_AMBIGUOUS: return "ambiguous";
+	case POD_BOOTING:
+	case POD_CONNECTING:
+	case POD_PREPARING:
+	case POD_QUEUED:
+	case POD_LOADING:
+	case POD_WORKING: return "live";
+	case POD_RELEASING:
+	case POD_CONFIRMING: return "releasing";
+	case POD_GONE: return "gone";
+	case POD_NEVER: return "failed";
+	}
+	return "live";
+}
+
+/* What a run that takes it over has to know. */
+static void keep_row(const struct epod *own, const struct core_pod *p, struct pod_row *row)
+{
+	const struct holding *h = &own->hold;
+
+	row->kept_ms = h->kept_ms;
+	row->kept_until_ms = h->kept_until_ms;
+	COPY_TEXT(row->pool, p->handed ? "" : h->pool);
+	COPY_TEXT(row->handed_from, h->handed_from);
+	COPY_TEXT(row->handed_to, h->handed_to);
+	row->holds = h->holds;
+	row->cold_ms = core_cold_ms(p);
+	if (own->env_tree[0])
+		snprintf(row->env, sizeof(row->env), "%s %s %s", own->env_name, own->env_tree,
+			 own->env_python);
+}
+
+struct pod_row engine_pod_row(const struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	const struct engine_provider *v = &e->setup->providers[p->provider];
+	struct pod_row row = {0};
+
+	COPY_TEXT(row.attempt, p->attempt);
+	COPY_TEXT(row.run, e->setup->run->id);
+	if (p->handed && pod < e->pod_count)
+		kept_part(p->attempt, e->pods[pod].hold.holds, row.attempt);
+	COPY_TEXT(row.provider, v->ops->name);
+	COPY_TEXT(row.account, pod < e->pod_count && e->pods[pod].account[0]
+				       ? e->pods[pod].account
+				       : v->ops->account(v->handle));
+	snprintf(row.name, sizeof(row.name), "burst-%s", p->attempt);
+	COPY_TEXT(row.id, p->id);
+	COPY_TEXT(row.state, row_state(p));
+	row.slot = pod;
+	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen
+			   : p->view.gpu[0]                               ? p->view.gpu
+									  : p->offer.gpu);
+	COPY_TEXT(row.gpu_offered, p->offer.gpu);
+	COPY_TEXT(row.region, p->view.region[0] ? p->view.region : p->offer.region);
+	row.spot = p->offer.spot;
+	row.preempted = p->view.preempted;
+	row.volume_safe = p->durable;
+	COPY_TEXT(row.volume_id, p->volume.id);
+	COPY_TEXT(row.volume_name, p->volume.name);
+	row.price_microusd_h = p->price_microusd_h;
+	row.price_list_microusd_h = p->offer.price_microusd_h;
+	row.hard_end_s = p->hard_end_s;
+	COPY_TEXT(row.host, p->view.host);
+	row.port = p->view.port;
+	COPY_TEXT(row.user, p->view.user);
+	row.create_ms = pod_rows_wall_ms(p->create_at);
+	row.rented_ms = pod_rows_wall_ms(p->rented_at);
+	row.running_ms = pod_rows_wall_ms(p->running_at);
+	row.reached_ms = pod_rows_wall_ms(p->reached_at);
+	row.connected_ms = pod_rows_wall_ms(p->connected_at);
+	row.synced_ms = pod_rows_wall_ms(p->synced_at);
+	row.ready_ms = pod_rows_wall_ms(p->ready_at);
+	row.worked_ms = pod_rows_wall_ms(p->worked_at);
+	row.safe_ms = pod_rows_wall_ms(p->safe_at);
+	row.release_ms = pod_rows_wall_ms(p->release_at);
+	row.released_ms = pod_rows_wall_ms(p->released_at);
+	row.gone_ms = pod_rows_wall_ms(p->gone_at);
+	row.compute_ms = core_compute_ms(p);
+	row.wasted_ms = p->wasted_ms;
+	row.billed_ms = core_billed_ms(p, clock_boot_ms());
+	row.cost_microusd = core_cost(p, clock_boot_ms());
+	row.vendor_started_ms = p->vendor_started_s * 1000;
+	if (pod < e->pod_count) {
+		row.billed_vendor_ms = e->pods[pod].bill.billed_ms;
+		row.cost_vendor_microusd = e->pods[pod].bill.cost_microusd;
+		row.cost_beside_microusd = e->pods[pod].bill.beside_microusd;
+		row.vendor_reported = e->pods[pod].bill.reported;
+		row.vendor_asked_ms = e->pods[pod].bill_asked_ms;
+	}
+	row.event = pod < e->pod_count ? e->pods[pod].last_event : 0;
+	row.synced_bytes = SYNCED_UNKNOWN;
+	if (pod < e->pod_count) {
+		const struct epod *own = &e->pods[pod];
+		batches_use_of(&own->use, &row);
+		COPY_TEXT(row.image, own->image);
+		COPY_TEXT(row.setup, own->setup);
+		row.setup_ms = own->setup_ms;
+		row.synced_bytes = own->synced_bytes;
+		pod_row_set_load(&row, own->load_ms);
+		row.unpack_bytes = own->unpack_bytes;
+		keep_row(own, p, &row);
+	}
+	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
+		COPY_TEXT(row.error, p->reason);
+	return row;
+}
+
+/* A key may have been renewed, or be another account's: only what is seen with it is known to be
+ * within its reach. */
+static bool is_elsewhere(const struct engine *e, int provider, const struct pod_row *row)
+{
+	const struct engine_provider *v = &e->setup->providers[provider];
+
+	return row->account[0] && strcmp(row->account, v->ops->account(v->handle)) != 0;
+}
+
+/* What of a row is not the core's. */
+void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row)
+{
+	struct epod *p = &e->pods[pod];
+
+	COPY_TEXT(p->account, row->account);
+	COPY_TEXT(p->image, row->image);
+	COPY_TEXT(p->setup, row->setup);
+	p->setup_ms = row->setup_ms;
+	p->synced_bytes = row->synced_bytes;
+	for (int i = 0; i < LOAD_PHASES; i++)
+		p->load_ms[i] = pod_row_load_ms(row, (enum load_phase)i);
+	p->unpack_bytes = row->unpack_bytes;
+	p->use.memory_peak_mib = row->gpu_memory_peak_mib;
+	p->use.earlier_samples = row->gpu_samples;
+	p->use.earlier_p50 = row->gpu_busy_p50;
+	p->use.earlier_p95 = row->gpu_busy_p95;
+	p->hold.kept_ms = row->kept_ms;
+	p->hold.kept_until_ms = row->kept_until_ms;
+	COPY_TEXT(p->hold.pool, row->pool);
+	COPY_TEXT(p->hold.handed_from, row->handed_from);
+	p->hold.holds = row->holds;
+	p->hold.offered = row->pool[0] != '\0';
+	known_env_of(p, row->env);
+}
+
+void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->provider = -1;
+	for (int i = 0; i < e->setup->provider_count; i++)
+		if (!strcmp(e->setup->providers[i].ops->name, row->provider))
+			p->provider = i;
+	bool known = row->id[0] != '\0';
+	p->phase = known ? POD_BOOTING : POD_AMBIGUOUS;
+	COPY_TEXT(p->attempt, row->attempt);
+	COPY_TEXT(p->id, row->id);
+	COPY_TEXT(p->offer.provider, row->provider);
+	COPY_TEXT(p->offer.gpu, row->gpu_offered[0] ? row->gpu_offered : row->gpu);
+	COPY_TEXT(p->offer.region, row->region);
+	p->offer.spot = row->spot;
+	p->view.preempted = row->preempted;
+	COPY_TEXT(p->volume.id, row->volume_id);
+	COPY_TEXT(p->volume.name, row->volume_name);
+	COPY_TEXT(p->volume.provider, row->provider);
+	COPY_TEXT(p->volume.region, row->region);
+	if (p->provider >= 0)
+		p->volume.apart =
+			provider_can_fetch(e->setup->providers[p->provider].ops,
+					   e->setup->providers[p->provider].handle, &p->volume);
+	p->durable = row->volume_safe;
+	if (!strcmp(row->state, "gone")) {
+		p->phase = POD_GONE; /* only what is on its volume is wanted of it */
+		return;
+	}
+	p->price_microusd_h = row->price_microusd_h;
+	p->offer.price_microusd_h =
+		row->price_list_microusd_h ? row->price_list_microusd_h : row->price_microusd_h;
+	p->vendor_started_s = row->vendor_started_ms / 1000;
+	p->hard_end_s = row->hard_end_s;
+	p->hard_end_ms = to_boot(row->hard_end_s * 1000);
+	p->first_lease_end_s = row->hard_end_s;
+	p->detached = known && e->setup->handed_over;
+	/* the release may not have got through: once more */
+	p->unwanted = known && !strcmp(row->state, "releasing");
+	p->elsewhere = p->provider >= 0 && is_elsewhere(e, p->provider, row);
+	p->released_at = past_boot(row->released_ms);
+	/* whatever the clock says by now, it has cost what was written down */
+	p->create_at = MIN(past_boot(row->create_ms),
+			   (row->released_ms ? p->released_at : clock_boot_ms()) - row->billed_ms);
+	/* where its agent may be told to end it, whatever a list says */
+	COPY_TEXT(p->view.host, row->host);
+	p->view.port = row->port;
+	COPY_TEXT(p->view.user, row->user);
+	p->rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms)
+			     : clock_boot_ms();
+	p->running_at = past_boot(row->running_ms);
+	/* that it runs was said by a listing, unless the create's reply said so */
+	p->listed = known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms);
+	p->reached_at = past_boot(row->reached_ms);
+	p->connected_at = past_boot(row->connected_ms);
+	p->synced_at = past_boot(row->synced_ms);
+	p->ready_at = past_boot(row->ready_ms);
+	p->release_at = past_boot(row->release_ms);
+	p->compute_ms = row->compute_ms;
+	p->wasted_ms = row->wasted_ms;
+	p->reused = row->handed_from[0] != '\0';
+	p->cold_ms = row->cold_ms;
+	COPY_TEXT(p->reason, row->error);
+}

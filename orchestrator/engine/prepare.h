@@ -1,0 +1,20 @@
+/* prepare.h - what a pod needs before it can work. */
+#ifndef BURST_ENGINE_PREPARE_H
+#define BURST_ENGINE_PREPARE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct engine;
+
+/* shared: also what its volume keeps for all pods. */
+void prepare_pod(struct engine *e, int pod, bool shared);
+/* The code folder has been read. */
+void prepare_tree_ready(struct engine *e);
+/* The agent is in place and has not said hello yet. */
+void prepare_early(struct engine *e, int pod);
+void prepare_note(struct engine *e, int pod); /* what a new pod will be prepared with */
+/* An event of its agent. False: not one of these. */
+bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event);
+
+#endif

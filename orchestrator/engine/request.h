@@ -1,0 +1,42 @@
+/* request.h - one operation of a provider that is under way, with what its want points to. */
+#ifndef BURST_ENGINE_REQUEST_H
+#define BURST_ENGINE_REQUEST_H
+
+#include "caller.h"
+
+struct engine;
+
+struct request {
+	struct engine *e;
+	struct request *next, **link;
+	struct request *next_file; /* in e->file_first's row */
+	void (*file_done)(void *ctx, struct op_result *result, const struct err *err);
+	int provider, pod;
+	uint32_t segment;
+	unsigned turn; /* of its file, when that was asked for */
+	int64_t asked_at;
+	struct op_want want;
+	struct env_pair env[24];
+	size_t env_count;
+	char *local, *path, **ids;
+	char **regions; /* NULL-terminated, or NULL */
+	char image[IMAGE_MAX];
+	int lock; /* while a volume may be made; 0: none */
+	/* of a lock; of a log before a release: when that is not waited for any longer */
+	struct timer *timer;
+	bool released; /* of a log: the release does not wait for it any more */
+	bool told;     /* of an image: the log has reported that it is built */
+	struct caller_op *op;
+};
+
+/* pod: -1, of none. */
+struct request *request_new(struct engine *e, int provider, int pod);
+void request_free(struct request *a);
+/* done(a) is called once; it frees the request. */
+struct caller_op *request_begin(struct request *a, enum op_kind kind,
+				void (*done)(void *ctx, struct op_result *result,
+					     const struct err *err));
+/* Frees what was under way when the caller was freed. */
+void requests_forget(struct engine *e);
+
+#endif

@@ -1,0 +1,123 @@
+/* workers.c - what a pod's workers report: that they are ready, that they failed, and why. */
+#include "workers.h"
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "batches.h"
+#include "impl.h"
+#include "past.h"
+#include "post.h"
+
+#define LOAD_MOST_S 86400.0 /* of one phase; a pod can say anything */
+
+static enum batching batching_of(const char *word)
+{
+	return !strcmp(word, "padded")       ? BATCHING_PADDED
+	       : !strcmp(word, "continuous") ? BATCHING_CONTINUOUS
+					     : BATCHING_NONE;
+}
+
+/* The pod is ready with its first worker, so that worker's times are kept; one that is started
+ * again later says nothing of that. */
+static void note_load(struct engine *e, int pod, const json_t *event)
+{
+	const json_t *phases = json_object_get(event, "phases");
+	struct epod *p = &e->pods[pod];
+
+	if (core_pod_at(e->core, pod)->ready_at)
+		return;
+	for (int i = 0; i < LOAD_PHASES; i++) {
+		CLEANUP(free_text)
+		char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
+		double seconds = jsonx_number(phases, key, 0);
+		p->load_ms[i] = seconds > 0 ? (int64_t)(MIN(seconds, LOAD_MOST_S) * 1000) : 0;
+	}
+	p->unpack_bytes = jsonx_bounded(phases, "unpack_bytes", 0, STORE_NUMBER_MOST);
+}
+
+/* What to do about a card that is too small, by what the engine is known to need of it. */
+static void add_memory(struct str *to, const struct engine *e, const struct offer *o)
+{
+	double one_gib =
+		MAX(e->needs->workers, 1) * (e->needs->prior.base_gib + e->needs->prior.each_gib);
+
+	if (e->needs->prior.base_gib > 0)
+		str_addf(to, "; %s needs about %.1f GiB for one segment%s", e->needs->engine,
+			 one_gib, e->needs->workers > 1 ? " of each worker" : "");
+	const struct gpu *known = gpu_find(o->gpu);
+	int has_gb = MAX(o->gpus, 1) * (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0);
+	if (has_gb)
+		str_addf(to, "%s %s has %d GB", e->needs->prior.base_gib > 0 ? ", and" : ";",
+			 o->gpu, has_gb);
+	str_add(to, ": name GPUs with more memory in gpu");
+}
+
+/* unfit: what its worker blames: "card": it cannot run what the image has, which later runs are to
+ * know; "memory": it is too small; "": nothing that another card would change. */
+static void workers_failed(struct engine *e, int pod, const char *words, const char *unfit)
+{
+	const struct offer *o = &core_pod_at(e->core, pod)->offer;
+	const struct past_image of = {e->setup->image, e->needs->setup};
+	struct event ev = {.type = EV_WORKERS_FAILED, .pod = pod};
+	CLEANUP(str_free) struct str advice = STR_INIT;
+	bool has_card = strcmp(o->gpu, "none") != 0;
+	struct err err;
+
+	if (has_card && !strcmp(unfit, "card")) {
+		ev.number = of.image ? CARD_UNFIT_ANYWHERE : CARD_UNFIT;
+		str_addf(&advice,
+			 "; name another image than %s%s in pod.image, or leave %s out of gpu",
+			 of.image ? of.image : "the usual one of ", of.image ? "" : o->provider,
+			 o->gpu);
+		past_card_unfit(e->setup->store, &of, o->provider, o->gpu, words, clock_wall_ms());
+	} else if (has_card && !strcmp(unfit, "memory")) {
+		ev.number = CARD_UNFIT_ANYWHERE;
+		add_memory(&advice, e, o);
+	}
+	err_set(&err, ERR_JOB, "no worker can run there: %s%s", words, str_text(&advice));
+	post(e, &ev, &err);
+}
+
+void workers_event(struct engine *e, int pod, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+	const char *state = jsonx_text(event, "state", "");
+	char words[300];
+
+	if (!strcmp(state, "ready")) {
+		if (!p->workers_ready)
+			note_load(e, pod, event);
+		p->workers_ready++;
+		p->step = PREP_DONE;
+		pod_detail(e, pod, "");
+		pod_gpu_seen(p, jsonx_text(event, "gpu", ""));
+		COPY_TEXT(p->worker_version, jsonx_text(event, "version", ""));
+	} else if (!strcmp(state, "exited")) {
+		p->workers_ready -= p->workers_ready > 0;
+		pod_shown(words, sizeof(words), jsonx_text(event, "error", ""));
+		engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
+			   (long long)jsonx_int(event, "w", 0),
+			   (long long)jsonx_int(event, "code", 0), words[0] ? ": " : "", words);
+	} else if (!strcmp(state, "failed")) {
+		p->workers_failed++;
+		pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+		engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
+			   (long long)jsonx_int(event, "w", 0), words);
+		if (p->workers_failed >= e->needs->workers) {
+			workers_failed(e, pod, words, jsonx_text(event, "unfit", ""));
+		}
+		return;
+	} else {
+		return;
+	}
+	struct event ev = {.type = EV_WORKERS,
+			   .pod = pod,
+			   .number = p->workers_ready,
+			   .max_batch = (int)jsonx_bounded(event, "max_batch", 0, INT32_MAX),
+			   .batching = batching_of(jsonx_text(event, "batching", ""))};
+	if (ev.max_batch > 0)
+		ev.speed = batches_speed(e, pod);
+	post(e, &ev, NULL);
+}
