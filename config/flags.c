@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/path.h"
 #include "keys.h"
 #include "state.h"
 #include "value.h"

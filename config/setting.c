@@ -2,11 +2,9 @@
  * table. */
 #include "setting.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "value.h"
 

@@ -1,0 +1,286 @@
+/* finished.c - files that exist already: reused, recorded, listed; then the manifest and the joined
+ * track. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "state.h"
+#include "jobs/manifest.h"
+
+#define LISTED_MOST  20
+#define STALE_LISTED 5
+
+/* In a folder without a manifest, files of these names cannot be this job's. */
+static int check_joined_names(const struct job *job, struct err *err)
+{
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	struct stat st;
+
+	for (const char *const *name = job->joined_names;
+	     folder >= 0 && !manifest_is_there(folder) && *name; name++) {
+		CLEANUP(free_text) char *path = path_join(job->output, *name);
+		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return err_set(err, ERR_CONFIG,
+				       "%s is there and was not made by this job; use --force to "
+				       "overwrite it, or another output folder",
+				       path);
+	}
+	return 0;
+}
+
+static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)
+{
+	const struct segment *segment = &job->segments.list[index];
+	const struct spoken *spoken = &job->segments.spoken[index];
+	const struct script_item *item = &job->script.items[spoken->item];
+	json_t *line = manifest_line(segment, result, segment->file, job->commit);
+
+	json_object_set_new(line, "text", json_string(spoken->shown));
+	if (strcmp(spoken->shown, spoken->text))
+		json_object_set_new(line, "spoken", json_string(spoken->text));
+	json_object_set_new(line, "seconds", json_real(result->seconds));
+	json_object_set_new(line, "sample_rate", json_integer(result->sample_rate));
+	json_object_set_new(line, "engine", json_string(job->engine_name));
+	json_object_set_new(line, "voice", json_string(spoken->voice ? spoken->voice : ""));
+	manifest_add_result(line, result);
+	if (strcmp(item->id, segment->id))
+		json_object_set_new(line, "item", json_string(item->id));
+	if (item->chapter >= 0)
+		json_object_set_new(line, "chapter",
+				    json_string(job->script.chapters[item->chapter]));
+	json_object_update_missing(line, item->extra);
+	return line;
+}
+
+int tts_record(struct job *job, size_t index, const struct segment_result *results, size_t count,
+	       struct err *err)
+{
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
+
+	for (size_t i = 0; i < count; i++)
+		manifest_lines_add(&lines, line_of(job, index, &results[i]));
+	return manifest_append(job->output, &lines, err);
+}
+
+/* In the render cache, a segment is called by all that made it: another image may speak in another
+ * way. Not by the engine's set-up, which names all voices of the job; its versions are in the
+ * segment's key. */
+static void name_render(const struct job *job, size_t index, char key[SHA256_HEX])
+{
+	CLEANUP(free_text)
+	char *all = xasprintf("%s\n%s", job->segments.list[index].key, job->made_by);
+
+	sha256_hex(all, strlen(all), key);
+}
+
+/* As reuse_want.cached. What another job found good enough need not be so for this one. */
+static int open_render(const struct job *job, size_t index, struct segment_result *result)
+{
+	char key[SHA256_HEX], sha256[SHA256_HEX];
+	CLEANUP(free_text) char *path = NULL;
+	struct check check = {0};
+	struct stat st;
+	struct err err;
+
+	name_render(job, index, key);
+	int fd = renders_find(job->renders, key, sha256, &path);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0 || tts_check_file(job, index, path, NULL, &check, &err) < 0 ||
+	    !check.ok) {
+		close(fd);
+		return -1;
+	}
+	*result = (struct segment_result){.state = SEGMENT_SAFE,
+					  .cached = true,
+					  .bytes = st.st_size,
+					  .seconds = check.seconds,
+					  .sample_rate = check.sample_rate,
+					  .tries = 1,
+					  .provider = "cache"};
+	COPY_TEXT(result->sha256, sha256);
+	return fd;
+}
+
+void tts_kept(struct job *job, size_t index, const struct segment_result *result)
+{
+	char key[SHA256_HEX];
+
+	if (!job->renders || !job->check_enabled || result->suspect)
+		return;
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	CLEANUP(fd_close)
+	int fd =
+		folder < 0 ? -1 : path_open_below(folder, job->segments.list[index].file, O_RDONLY);
+	name_render(job, index, key);
+	if (fd >= 0)
+		renders_put(job->renders, key, fd, result->sha256, job->anew);
+}
+
+static struct reuse_want what_is_wanted(const struct job *job)
+{
+	return (struct reuse_want){
+		.job = job,
+		.segments = job->segments.list,
+		.count = job->segments.count,
+		.dir = job->output,
+		.anew = job->anew,
+		.cached = job->renders ? open_render : NULL,
+		.line = line_of,
+	};
+}
+
+int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
+{
+	struct reuse_want want = what_is_wanted(job);
+
+	want.force = force;
+	reuse_free(TAKE(job->reuse));
+	if (!force && check_joined_names(job, err) < 0)
+		return -1;
+	return reuse_find(&job->reuse, &want, results, err);
+}
+
+void tts_changes(const struct job *job, struct job_changes *out)
+{
+	reuse_count(job->reuse, out);
+}
+
+void tts_left_out(const struct job *job, struct str *to)
+{
+	CLEANUP(str_free) struct str silent = STR_INIT;
+
+	script_tell_silent(&job->script, &silent);
+	if (silent.len)
+		str_addf(to, "not spoken: %s", str_text(&silent));
+}
+
+int tts_bring(struct job *job, struct segment_result *results, struct str *notes, struct err *err)
+{
+	int result = reuse_bring(job->reuse, results, notes, err);
+
+	renders_tell(job->renders, notes);
+	return result;
+}
+
+static int write_manifest(const struct job *job, const struct segment_result *results,
+			  struct err *err)
+{
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
+
+	for (size_t i = 0; i < job->segments.count; i++)
+		if (results[i].state == SEGMENT_SAFE)
+			manifest_lines_add(&lines, line_of(job, i, &results[i]));
+	return manifest_rewrite(job->output, &lines, err);
+}
+
+static void note_some(const struct job *job, const struct segment_result *results, bool suspects,
+		      struct str *notes)
+{
+	size_t listed = 0, all = 0;
+
+	for (size_t i = 0; i < job->segments.count; i++) {
+		const struct segment_result *r = &results[i];
+		bool bad = suspects ? r->state == SEGMENT_SAFE && r->suspect
+				    : r->state == SEGMENT_FAILED;
+		all += bad;
+		if (!bad || listed == LISTED_MOST)
+			continue;
+		listed++;
+		str_addf(notes, "%s: %s: ", job->segments.list[i].id,
+			 suspects ? "kept, but" : "failed");
+		str_add_printable(notes, r->reason, strlen(r->reason), 0);
+		str_addc(notes, '\n');
+	}
+	if (all > listed)
+		str_addf(notes, "and %zu more %s\n", all - listed,
+			 suspects ? "kept with doubts" : "failed");
+}
+
+static int join(const struct job *job, const struct segment_result *results, struct str *notes,
+		struct err *err)
+{
+	struct join_piece *pieces = xcalloc(job->segments.count, sizeof(*pieces));
+	size_t count = 0;
+
+	for (size_t i = 0; i < job->segments.count; i++) {
+		const struct spoken *spoken = &job->segments.spoken[i];
+		if (results[i].state == SEGMENT_SAFE)
+			pieces[count++] = (struct join_piece){
+				job->segments.list[i].file, spoken->shown, spoken->item,
+				job->script.items[spoken->item].chapter, spoken->before_s};
+	}
+	int result =
+		join_pieces(job->output, pieces, count, (const char *const *)job->script.chapters,
+			    job->script.chapter_count, &job->join_as, notes, err);
+	if (count < job->segments.count)
+		str_addf(notes, "%zu of %zu segments are not in the joined track\n",
+			 job->segments.count - count, job->segments.count);
+	free(pieces);
+	return result;
+}
+
+static bool all_are_safe(const struct job *job, const struct segment_result *results)
+{
+	for (size_t i = 0; i < job->segments.count; i++)
+		if (results[i].state != SEGMENT_SAFE)
+			return false;
+	return true;
+}
+
+static void note_stale(const struct reuse_names *names, bool pruned, struct str *notes)
+{
+	if (!names->count)
+		return;
+	str_addf(notes, "%s%zu old output%s without a segment: ", pruned ? "removed " : "",
+		 names->count, names->count == 1 ? "" : "s");
+	for (size_t i = 0; i < MIN(names->count, (size_t)STALE_LISTED); i++) {
+		str_add(notes, i ? ", " : "");
+		str_add_printable(notes, names->list[i], strlen(names->list[i]), 60);
+	}
+	str_addf(notes, "%s%s\n", names->count > STALE_LISTED ? ", ..." : "",
+		 pruned ? "" : " (see `burst run --prune`)");
+}
+
+/* Only what is just as the manifest says; while something is still to be rendered, what is old may
+ * be all there is. */
+static int tend_stale(const struct job *job, const struct segment_result *results,
+		      struct str *notes, struct err *err)
+{
+	CLEANUP(reuse_names_free) struct reuse_names names = {0};
+	struct reuse_want want = what_is_wanted(job);
+	bool prune = job->prune && all_are_safe(job, results);
+
+	if (reuse_stale(&want, &names, err) < 0)
+		return -1;
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	for (size_t i = 0; prune && i < names.count; i++) {
+		const char *base;
+		CLEANUP(fd_close) int parent = path_open_parent(folder, names.list[i], &base);
+		if (parent >= 0 && unlinkat(parent, base, 0) < 0 && errno != ENOENT)
+			return err_set(err, ERR_LOCAL, "%s/%s: cannot be removed: %s", job->output,
+				       names.list[i], strerror(errno));
+	}
+	note_stale(&names, prune, notes);
+	return 0;
+}
+
+int tts_finish(struct job *job, const struct segment_result *results, struct str *notes,
+	       struct err *err)
+{
+	size_t before = notes->len;
+
+	tts_left_out(job, notes);
+	if (notes->len > before)
+		str_addc(notes, '\n');
+	note_some(job, results, false, notes);
+	note_some(job, results, true, notes);
+	renders_trim(job->renders);
+	renders_tell(job->renders, notes);
+	if (tend_stale(job, results, notes, err) < 0 || write_manifest(job, results, err) < 0)
+		return -1;
+	return job->join ? join(job, results, notes, err) : 0;
+}
