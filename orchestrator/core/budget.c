@@ -151,7 +151,7 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 		return -1;
 	/* A pod holds its share until it ends: where more pods may be wanted in a hurry, they need
 	 * one too. */
-	if (replan_may_add(c) && left / 2 >= c->conf.plan.cost_microusd / 2 * 3)
+	if (core_may_add_pods(c) && left / 2 >= c->conf.plan.cost_microusd / 2 * 3)
 		left /= 2;
 	if (c->conf.max_cost_microusd && price_microusd_h) {
 		int64_t left_ms =

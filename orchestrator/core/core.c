@@ -48,7 +48,7 @@ static bool lost_sight(struct core *c)
 
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (!seen_awaits_twin(v) || c->signals > 1)
+		if (!listing_awaits_twin(v) || c->signals > 1)
 			continue;
 		lost = true;
 		core_note(c, NOTE_WARN,
@@ -90,11 +90,11 @@ static bool pods_over(struct core *c)
 static void try_to_end(struct core *c)
 {
 	if (c->signals < 3) {
-		bool done = core_stopping(c) || dispatch_settled(c);
-		if (!done || any_active(c) || !pods_over(c) || !seen_all_looked(c))
+		bool done = core_stopping(c) || segments_settled(c);
+		if (!done || any_active(c) || !pods_over(c) || !listing_all_looked(c))
 			return;
 		/* files that outlive their pod may still be on their way home */
-		if (!core_stopping(c) && !dispatch_settled(c))
+		if (!core_stopping(c) && !segments_settled(c))
 			return;
 		if (core_stopping(c) && c->signals < 2 && c->now < c->grace_until)
 			for (int i = 0; i < c->pod_count; i++)
@@ -112,7 +112,7 @@ static void check_caps(struct core *c)
 {
 	struct err err;
 
-	if (!c->deadline_at || c->now < c->deadline_at || core_stopping(c) || dispatch_settled(c))
+	if (!c->deadline_at || c->now < c->deadline_at || core_stopping(c) || segments_settled(c))
 		return;
 	c->capped = true;
 	err_set(&err, ERR_CAP, "caps.max_duration was reached");
@@ -125,14 +125,14 @@ static void advance(struct core *c)
 		return;
 	check_caps(c);
 	if (c->offers_again_at && c->now >= c->offers_again_at && !core_stopping(c))
-		width_ask_again(c);
+		ask_again(c);
 	if (!core_stopping(c))
 		width_advance(c);
 	if (core_stopping(c)) /* by now */
 		let_all_go(c);
 	try_to_end(c);
 	if (!c->ended)
-		seen_ask(c);
+		listing_ask(c);
 }
 
 static void note_wake(struct core *c)
@@ -143,8 +143,8 @@ static void note_wake(struct core *c)
 		at = MIN(at, pod_wake_at(c, &c->pods[i]));
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (seen_give_up_at(c, v) > c->now)
-			at = MIN(at, seen_give_up_at(c, v));
+		if (listing_give_up_at(c, v) > c->now)
+			at = MIN(at, listing_give_up_at(c, v));
 		if (!v->listing && v->list_at != NEVER)
 			at = MIN(at, MAX(v->list_at, v->list_not_before));
 		if (v->rent_not_before > c->now)
@@ -152,7 +152,7 @@ static void note_wake(struct core *c)
 	}
 	if (c->offers_again_at && !core_stopping(c))
 		at = MIN(at, c->offers_again_at);
-	if (c->deadline_at && !core_stopping(c) && !dispatch_settled(c))
+	if (c->deadline_at && !core_stopping(c) && !segments_settled(c))
 		at = MIN(at, c->deadline_at);
 	if (c->capacity_since && !core_stopping(c) && c->capacity_since + c->conf.wait_ms > c->now)
 		at = MIN(at, c->capacity_since + c->conf.wait_ms);
@@ -197,7 +197,7 @@ static void start(struct core *c)
 
 static void slept(struct core *c)
 {
-	width_slept(c);
+	ask_slept(c);
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
 		if (v->used)
@@ -236,11 +236,11 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_START: start(c); break;
 	case EV_TICK: tick(c); break;
 	case EV_OFFERS:
-	case EV_VOLUME: width_answered(c, ev); break;
-	case EV_VOLUME_FILLS: width_volume_fills(c, ev); break;
-	case EV_IMAGE: width_image(c, ev); break;
+	case EV_VOLUME: ask_answered(c, ev); break;
+	case EV_VOLUME_FILLS: ask_volume_fills(c, ev); break;
+	case EV_IMAGE: ask_image_answered(c, ev); break;
 	case EV_INSPECTED: seen_inspected(c, ev); break;
-	case EV_LISTED: seen_listed(c, ev); break;
+	case EV_LISTED: listing_came(c, ev); break;
 	case EV_RENTED:
 	case EV_RENT_FAILED:
 	case EV_CONNECTED:
@@ -265,9 +265,9 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_REVOKED: dispatch_revoked(c, ev); break;
 	case EV_RENDERED: dispatch_rendered(c, ev); break;
 	case EV_SEGMENT_FAILED: dispatch_failed(c, ev); break;
-	case EV_HOME: dispatch_home(c, ev); break;
-	case EV_HOME_FAILED: dispatch_home_failed(c, ev); break;
-	case EV_SAFE: dispatch_safe(c, ev); break;
+	case EV_HOME: home_arrived(c, ev); break;
+	case EV_HOME_FAILED: home_not_arrived(c, ev); break;
+	case EV_SAFE: home_safe(c, ev); break;
 	case EV_SIGNAL: take_signal(c, ev->number); break;
 	case EV_SLEPT: slept(c); break;
 	case EV_FAULT: core_fault(c, -1, ev->err); break;
@@ -311,7 +311,7 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 		c->vendors[i].listing_since = INT64_MIN / 2;
 		c->vendors[i].created_at = c->vendors[i].surfaced_at = INT64_MIN / 4;
 	}
-	dispatch_init(c);
+	segments_init(c);
 	forecast_init(c);
 	return c;
 }
@@ -430,6 +430,6 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 		if (p->phase == POD_WORKING)
 			slots += p->workers_ready;
 	}
-	s->rate = dispatch_rate(c) * slots;
+	s->rate = pace_rate(c) * slots;
 	verdict(c, s);
 }

@@ -321,6 +321,15 @@ int pod_index(const struct core *c, const struct core_pod *p);
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
 void pod_save(struct core *c, const struct core_pod *p);
 void pod_look_soon(struct core *c, int provider);
+void pod_connect(struct core *c, struct core_pod *p);
+void pod_name_attempt(struct core *c, struct core_pod *p);
+int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
+/* what a re-plan has changed */
+/* while it replaces pods, only the better GPU is of use */
+bool core_passes_over(const struct core *c, const struct candidate *k);
+bool core_may_add_pods(const struct core *c); /* money is kept for it */
+int core_pods_most(const struct core *c);     /* at a time, with those that are replaced */
+int core_outgoing(const struct core *c);      /* pods that work until others take their place */
 
 /* offers.c */
 /* past: one for each offer, or NULL: then what was known of them stays. */
@@ -390,25 +399,23 @@ void forecast_correct(struct core *c); /* by what is known now */
 /* replan.c: the rest is planned again */
 void replan_advance(struct core *c);
 int64_t replan_wake_at(const struct core *c);
-/* while it replaces pods, only the better GPU is of use */
-bool replan_passes_over(const struct core *c, const struct candidate *k);
-bool replan_may_add(const struct core *c);  /* money is kept for it */
-int replan_pods_most(const struct core *c); /* at a time, with those that are replaced */
-int core_outgoing(const struct core *c);    /* pods that work until others take their place */
+
+/* segments.c */
+void segments_init(struct core *c);
+bool segments_settled(const struct core *c); /* every segment is safe or failed */
+/* The heaviest open segment of a group; -1: there is none. */
+int64_t segments_top(struct core *c, struct heap *h);
+void segment_reopen(struct core *c, uint32_t i);                                /* -> TODO */
+void segment_take(struct core *c, uint32_t i, enum core_seg_state to, int pod); /* TODO -> */
+void segment_settle(struct core *c, uint32_t i, enum core_seg_state to); /* -> SAFE or FAILED */
+void segment_leave_pod(struct core *c, struct seg *s);
+void segment_lost(struct core *c, uint32_t i); /* with its pod */
 
 /* dispatch.c */
-void dispatch_init(struct core *c);
 void dispatch_free(struct core *c);
-void dispatch_fill(struct core *c, int pod);             /* gives the pod what it should hold now */
-void dispatch_requeue(struct core *c, uint32_t segment); /* HELD or RENDERED -> TODO */
+void dispatch_fill(struct core *c, int pod); /* gives the pod what it should hold now */
 /* all that the pod holds and has not finished goes back */
 void dispatch_lost(struct core *c, int pod);
-/* its finished files that are not fetched go back, too */
-void dispatch_lost_files(struct core *c, int pod);
-/* asks for what is finished there and not home or on its way */
-void dispatch_refetch(struct core *c, int pod);
-/* the transfers under way ended with their connection */
-void dispatch_forget_fetches(struct core *c, int pod);
 void dispatch_resend(struct core *c, int pod); /* batches that may not have arrived */
 /* all that is left, evenly to the pods that work */
 void dispatch_deal(struct core *c);
@@ -418,20 +425,46 @@ void dispatch_done(struct core *c, const struct event *ev);
 void dispatch_revoked(struct core *c, const struct event *ev);
 void dispatch_rendered(struct core *c, const struct event *ev);
 void dispatch_failed(struct core *c, const struct event *ev);
-void dispatch_home(struct core *c, const struct event *ev);
-void dispatch_home_failed(struct core *c, const struct event *ev);
-void dispatch_safe(struct core *c, const struct event *ev);
-double dispatch_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
+
+/* home.c */
+void home_arrived(struct core *c, const struct event *ev);
+void home_not_arrived(struct core *c, const struct event *ev);
+void home_safe(struct core *c, const struct event *ev);
+void home_fetch(struct core *c, int pod, uint32_t i);
+void home_fail(struct core *c, uint32_t i); /* the segment will not succeed */
+/* asks for what is finished on the pod and neither home nor on its way */
+void home_refetch(struct core *c, int pod);
+/* the transfers under way ended with their connection */
+void home_forget_fetches(struct core *c, int pod);
+/* the pod's finished files that are not home cannot be fetched: they are rendered again */
+void home_lost(struct core *c, int pod);
+/* what is not home of it is asked for again later */
+void home_delayed(struct core *c, int pod);
+void home_came(struct core *c, int pod);
+
+/* sizes.c */
+double size_weight(const struct core *c);                          /* of the next batch, at most */
+size_t size_count(const struct core *c, const struct core_pod *p); /* its segments, at most */
+bool size_wants_more(const struct core *c, const struct core_pod *p);
+
+/* pace.c */
+double pace_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
 /* only the first batches are known: it may be several times too low */
-bool dispatch_rate_is_rough(const struct core *c);
-double dispatch_rate_at_best(const struct core *c); /* as high as it may turn out to be */
-double dispatch_held(const struct core *c);         /* weight that is with pods and not rendered */
-/* how many segments a batch for this pod may have */
-size_t dispatch_batch_most(const struct core *c, const struct core_pod *p);
-bool dispatch_settled(const struct core *c); /* every segment is safe or failed */
+bool pace_is_rough(const struct core *c);
+double pace_at_best(const struct core *c);     /* as high as the rate may turn out to be */
+double pace_weight_held(const struct core *c); /* with pods and not rendered */
+/* What a batch costs by itself, as the weight that its time would render; 0: unknown, or next to
+ * nothing. */
+double pace_fixed_weight(const struct core *c);
+void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t);
+void pace_segment(struct core *c, const struct event *ev); /* it is rendered */
+void pace_failed(struct core *c, const struct event *ev);
+void pace_note_size(struct core *c, const struct core_batch *b, double ms);
 
 /* speed.c */
-/* as dispatch_rate(), by the measurements of earlier runs; 0: there are none */
+/* how many segments a batch for this pod may have */
+size_t speed_batch_most(const struct core *c, const struct core_pod *p);
+/* as pace_rate(), by the measurements of earlier runs; 0: there are none */
 double speed_rate(const struct core *c);
 /* far too slow: the run stops while it is cheap */
 void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms);
@@ -452,7 +485,6 @@ void pod_after_queue(struct core *c, int pod);
 /* rent.c: from the wish to the answer */
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
-int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
 void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
 /* Returns `at` (boot clock) or an earlier time. After a power cut or a sleep, no client may have
  * looked for a day. A pod that no list has shown since its hard end ended itself then, and the time
@@ -460,15 +492,16 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
 int64_t pod_billed_until(const struct core_pod *p, int64_t at);
 bool pod_can_be_paid(struct core *c, struct core_pod *p); /* at its price; false: it was let go */
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
-void pod_name_attempt(struct core *c, struct core_pod *p);
+/* resting.c */
 /* Its offer is not taken for this long. After trouble the rest grows each time; least_ms is its
  * minimum. */
-void pod_rest_offer(struct core *c, const struct core_pod *p, int64_t ms);
-void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
+void resting_for(struct core *c, const struct core_pod *p, int64_t ms);
+void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* 5 s at first, a minute at most */
-void pod_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
+void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms);
 /* Its host was of no use: its offer is left alone for a moment, and goes last for a while. */
-void pod_bad_host(struct core *c, int pod, const char *why);
+void resting_bad_host(struct core *c, int pod, const char *why);
+void resting_spot_refused(struct core *c, const struct core_pod *p);
 
 /* warm.c: a pod without work that other runs may take */
 /* True: it is on offer and not to be released yet. The first call offers it, if it may be. */
@@ -483,14 +516,7 @@ void queue_seen(struct core *c, struct core_pod *p, enum pod_state state);
 /* its deadline has come */
 void queue_watch(struct core *c, struct core_pod *p);
 
-/* speed.c */
-/* as dispatch_rate(), from what earlier runs have measured; 0: unknown */
-double speed_rate(const struct core *c);
-/* far too slow: the run stops while it is cheap */
-void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms);
-
 /* width.c: how many pods */
-bool width_has_waited(const struct core *c); /* `wait` is over */
 struct stint { /* of a pod, in ms from now: when it takes up work, and when it takes no more */
 	int64_t from_ms, to_ms;
 };
@@ -498,36 +524,71 @@ struct stint { /* of a pod, in ms from now: when it takes up work, and when it t
  * work_ms: what is left, as the time that one pod would take for it. */
 bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one,
 		int64_t least_ms);
-/* what was sent to it before is in its queue when it answers */
-void pod_leave_alone(struct core *c, int pod);
+int width_count_active(const struct core *c, int *working, int *coming);
+/* The rate is not known well enough to tell how wide. */
+bool width_is_open(const struct core *c, int active);
 /* rents what is worth renting, gives each pod its work, hands over */
 void width_advance(struct core *c);
 /* when it has something to do next, beside what its pods have */
 int64_t width_wake_at(const struct core *c);
-void width_slept(struct core *c);
-void width_ask_again(struct core *c);                        /* every vendor, what it has now */
-void width_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
-void width_volume_fills(struct core *c, const struct event *ev);
-void width_image(struct core *c, const struct event *ev);
 
-/* seen.c: when the vendors are asked for their listings, and what those say */
-void seen_ask(struct core *c);
-void seen_listed(struct core *c, const struct event *ev);
+/* handover.c */
+/* what was sent to it before is in its queue when it answers */
+void handover_tell(struct core *c, int pod);
+void handover_begin(struct core *c);
+/* What a pod that was left alone was given since is behind the last word to it. */
+void handover_again(struct core *c);
+
+/* ask.c */
+/* For its volume or its offers, without an answer until now. */
+bool ask_is_open(const struct vendor *v);
+bool ask_is_late(const struct core *c, const struct vendor *v);
+/* When an answer becomes late; NEVER: none is waited for, or it fills a volume. */
+int64_t ask_patient_until(const struct vendor *v);
+bool ask_fills_volume(const struct core *c); /* some vendor does */
+bool ask_makes_volume(const struct core *c); /* likewise: the next pod is rented there */
+/* Returns true while some provider may still answer in time; overdue ones are skipped. */
+bool ask_next(struct core *c);
+bool ask_all_asked(const struct core *c);      /* only overdue answers are left to wait for */
+bool ask_other_answered(const struct core *c); /* a vendor that fills no volume, or is late */
+bool ask_any_left(const struct core *c);
+bool ask_has_waited(const struct core *c); /* `wait` is over */
+/* False: it is asked for. */
+bool ask_has_image(struct core *c, int provider);
+bool ask_has_volume(struct core *c, int provider);
+void ask_slept(struct core *c);
+void ask_again(struct core *c);                            /* every vendor, what it has now */
+void ask_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
+void ask_volume_fills(struct core *c, const struct event *ev);
+void ask_image_answered(struct core *c, const struct event *ev);
+
+/* seen.c: what the vendors' listings say */
+void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
+		int64_t asked_at, bool partial);
 void seen_inspected(struct core *c, const struct event *ev);
-/* A create whose answer was lost may have made a second pod, and no list has been had since that
- * pod must be in it. */
-bool seen_awaits_twin(const struct vendor *v);
-/* Every account that was used has been looked at since nothing more can turn up there, or cannot
- * be. */
-bool seen_all_looked(struct core *c);
-/* When it is not waited for its listing any more before the exit; NEVER: it can be asked for at
- * once. */
-int64_t seen_give_up_at(const struct core *c, const struct vendor *v);
 void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
-void pod_connect(struct core *c, struct core_pod *p);
+
+/* proof.c */
+/* A look at a released pod, at one whose release is refused, or at a create without an answer that
+ * no listing shows. */
+void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked_at);
+void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t asked_at);
+void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at);
 /* When (boot clock) a listing without it must have been asked for to prove it gone, once
  * p->clean_at is known. */
-int64_t pod_proof_at(const struct core *c, const struct core_pod *p);
+int64_t proof_at(const struct core *c, const struct core_pod *p);
+
+/* listing.c: when the vendors are asked for their listings */
+void listing_ask(struct core *c);
+void listing_came(struct core *c, const struct event *ev);
+/* A create whose answer was lost may have made a second pod, and no list has been had since that
+ * pod must be in it. */
+bool listing_awaits_twin(const struct vendor *v);
+/* Every account that was used has been looked at since nothing more can turn up there, or cannot
+ * be. */
+bool listing_all_looked(struct core *c);
+/* When its listing is no longer waited for before the exit; NEVER: it can be asked for at once. */
+int64_t listing_give_up_at(const struct core *c, const struct vendor *v);
 
 /* leave.c: on its way out */
 /* It is not needed (any more), or no good: let it go. fault ERR_NONE: its work is done. */
@@ -548,10 +609,7 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word,
 void pod_ask_durable(struct core *c, struct core_pod *p);
 void pod_synced(struct core *c, struct core_pod *p, const struct event *ev);
 void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err);
-/* what is not home of it is asked for again later */
-void pod_file_delayed(struct core *c, int pod);
 /* its log, which is on the volume, says what it finished */
 void pod_salvage(struct core *c, struct core_pod *p);
-void pod_file_came(struct core *c, int pod);
 
 #endif

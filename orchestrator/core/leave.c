@@ -14,16 +14,16 @@ static void rescue_files(struct core *c, struct core_pod *p)
 		return;
 	if (pod_files_outlive(p)) {
 		p->via_volume = true;
-		dispatch_forget_fetches(c, pod_index(c, p));
-		dispatch_refetch(c, pod_index(c, p));
+		home_forget_fetches(c, pod_index(c, p));
+		home_refetch(c, pod_index(c, p));
 	} else {
-		dispatch_lost_files(c, pod_index(c, p));
+		home_lost(c, pod_index(c, p));
 	}
 }
 
 void pod_salvage(struct core *c, struct core_pod *p)
 {
-	dispatch_forget_fetches(c, pod_index(c, p));
+	home_forget_fetches(c, pod_index(c, p));
 	p->salvaging = p->via_volume = true;
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
@@ -33,23 +33,6 @@ static bool is_unread(const struct core *c, const struct core_pod *p)
 {
 	return p->adopted && !p->heard && !p->salvaging && pod_files_outlive(p) &&
 	       (p->connected_at || p->listed) && p->fault != ERR_UNTRUSTED && !core_stopping(c);
-}
-
-/* Files that cannot be fetched just now are not rendered again. */
-void pod_file_delayed(struct core *c, int pod)
-{
-	struct core_pod *p = &c->pods[pod];
-
-	if (!p->refetch_at)
-		p->refetch_at = c->now + MIN((int64_t)REFETCH_MIN_MS << MIN(p->refetches++, 6),
-					     (int64_t)REFETCH_MAX_MS);
-	c->dirty = true;
-}
-
-void pod_file_came(struct core *c, int pod)
-{
-	c->pods[pod].refetches = 0;
-	c->pods[pod].rescue_until = c->now + RESCUE_LIMIT_MS;
 }
 
 static void count_failure(struct core *c, const struct core_pod *p)
@@ -139,7 +122,7 @@ void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 		  "from there after it is released",
 		  p->id, p->unhome);
 	p->unwanted = true;
-	pod_file_came(c, pod);
+	home_came(c, pod);
 	if (!pod_kept(c, pod))
 		pod_release_now(c, pod);
 }
@@ -297,7 +280,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 		pod_salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
-		dispatch_lost_files(c, pod);
+		home_lost(c, pod);
 	}
 }
 
@@ -342,7 +325,7 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 	pod_vanished(c, p, how, true);
 	if (c->conf.reap)
 		return;
-	pod_rest_after_trouble(c, p, 0);
+	resting_after_trouble(c, p, 0);
 	if (++v->unmade < UNMADE_MOST)
 		return;
 	v->dead = true;
@@ -360,15 +343,15 @@ void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 		return;
 	if (err && p->durable && c->now < p->rescue_until && c->signals == 0) {
 		/* it is there: what it holds is not rendered again for want of a moment */
-		pod_file_delayed(c, pod);
+		home_delayed(c, pod);
 		return;
 	}
 	p->salvaging = false;
 	dispatch_lost(c, pod);
 	if (err)
-		dispatch_lost_files(c, pod);
+		home_lost(c, pod);
 	else
-		dispatch_refetch(c, pod);
+		home_refetch(c, pod);
 	c->dirty = true;
 }
 

@@ -146,7 +146,7 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 		struct candidate *k = &c->candidates[i];
 		const struct vendor *v = &c->vendors[k->provider];
 		if (v->dead || (c->conf.want_volume && v->volume_ask != ASK_HAVE) ||
-		    replan_passes_over(c, k))
+		    core_passes_over(c, k))
 			continue;
 		if (k->past.unfit[0]) {
 			if (c->capacity.kind == ERR_NONE)

@@ -60,7 +60,7 @@ static int by_start(const void *a, const void *b)
 
 static size_t list_helpers(const struct core *c, int64_t now, struct helper *list)
 {
-	double measured = dispatch_rate(c), planned = 0;
+	double measured = pace_rate(c), planned = 0;
 	size_t count = 0;
 
 	for (int i = 0; i < c->pod_count; i++) {

@@ -22,7 +22,7 @@ static void give_up(struct core *c, struct core_pod *p)
 	/* no answer has shown this pod yet (a crash, then lists that fail): do not blame a host
 	 * that it may not have */
 	if (p->view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
-		pod_bad_host(c, pod, never_came(p));
+		resting_bad_host(c, pod, never_came(p));
 	duration_show(took, sizeof(took), c->now - p->create_at);
 	COPY_TEXT(last, p->reason);
 	pod_let_go(c, pod, ERR_TRANSIENT, "it did not boot within %s%s%s", took,
@@ -43,14 +43,6 @@ static void read_log(struct core *c, struct core_pod *p)
 	p->log_at = half > c->now + LOG_WAIT_MS ? half : 0;
 	core_act(c, ACT_LOG, pod_index(c, p));
 	c->dirty = true;
-}
-
-/* When the boot ends, whatever its log says: the switch that no client has reached yet would end
- * the pod soon after. */
-int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
-{
-	return p->create_at + c->conf.boot_limit_ms +
-	       MIN(c->conf.boot_limit_ms, c->conf.lease_ms - c->conf.lease_ms / 10);
 }
 
 /* At its deadline: an image that is still being pulled is no stuck host. */
@@ -165,7 +157,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	else
 		dispatch_resend(c, pod);
 	if (p->detached)
-		pod_leave_alone(c, pod);
+		handover_tell(c, pod);
 	pod_after_work(c, pod);
 }
 
@@ -225,7 +217,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		pod_save(c, p);
 	}
 	if (p->unwanted) { /* it is only still there for the files that are not home */
-		dispatch_refetch(c, pod);
+		home_refetch(c, pod);
 		pod_after_work(c, pod);
 		return;
 	}
@@ -236,13 +228,13 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	if (c->conf.needs_gpu && !ev->gpus) {
 		err_set(&err, ERR_JOB, "pod %s has no working GPU, and this engine needs one",
 			p->id);
-		pod_bad_host(c, pod, "it showed no GPU");
+		resting_bad_host(c, pod, "it showed no GPU");
 		pod_let_go(c, pod, ERR_JOB, "it shows no GPU");
 		core_fault(c, pod, &err);
 		return;
 	}
 	pod_vendor(c, p)->no_switch = 0;
-	dispatch_refetch(c, pod);
+	home_refetch(c, pod);
 	if (p->adopted && !pod_can_be_paid(c, p)) /* the caps may be lower by now */
 		return;
 	/* those of another run are kept where this one starts them in the same words */
@@ -266,7 +258,7 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 	if (p->phase != POD_CONNECTING)
 		return;
 	if (err->kind == ERR_UNTRUSTED || err->kind == ERR_REFUSED) {
-		pod_bad_host(c, pod_index(c, p), err->msg);
+		resting_bad_host(c, pod_index(c, p), err->msg);
 		pod_let_go(c, pod_index(c, p), err->kind, "%s", err->msg);
 		return;
 	}
@@ -287,14 +279,14 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	if (p->phase >= POD_RELEASING)
 		return;
 	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
-		pod_bad_host(c, pod_index(c, p), err->msg);
+		resting_bad_host(c, pod_index(c, p), err->msg);
 		pod_let_go(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
 		return;
 	}
 	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->id,
 		  err ? err->msg : "closed");
 	p->lost = true;
-	dispatch_forget_fetches(c, pod_index(c, p));
+	home_forget_fetches(c, pod_index(c, p));
 	/* a pod that keeps itself alive may work on out of our sight; its lease ends it if it does
 	 * not */
 	p->deadline_at = p->detached ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
@@ -455,7 +447,7 @@ void pod_take_over(struct core *c, int pod)
 	char sooner[24];
 
 	if (p->durable && !c->conf.reap && pod_files_outlive(p)) {
-		pod_file_came(c, pod);
+		home_came(c, pod);
 		pod_salvage(c, p);
 	}
 	if (p->phase == POD_GONE)
@@ -494,7 +486,7 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 	if (p->phase >= POD_RELEASING || p->phase <= POD_AMBIGUOUS)
 		return;
 	if (c->now >= p->hard_end_ms - margin) {
-		c->capped = c->capped || !dispatch_settled(c);
+		c->capped = c->capped || !segments_settled(c);
 		snprintf(p->reason, sizeof(p->reason),
 			 "its hard end has passed (cap on cost or duration)");
 		pod_release_now(c, pod);
@@ -543,7 +535,7 @@ void pod_tick(struct core *c, int pod)
 		if (p->salvaging)
 			core_act(c, ACT_SALVAGE, pod);
 		else if (p->connected || p->via_volume)
-			dispatch_refetch(c, pod);
+			home_refetch(c, pod);
 		c->dirty = true;
 	}
 	if (p->sync_at && c->now >= p->sync_at) {

@@ -58,11 +58,11 @@ void queue_watch(struct core *c, struct core_pod *p)
 {
 	char waited[24];
 
-	if (c->now < latest(c, p) && !width_has_waited(c) && !offers_other_than(c, p)) {
+	if (c->now < latest(c, p) && !ask_has_waited(c) && !offers_other_than(c, p)) {
 		watch_from_now(c, p);
 		return;
 	}
-	pod_rest_sold_out(c, p, 0);
+	resting_sold_out(c, p, 0);
 	duration_show(waited, sizeof(waited), c->now - p->create_at);
 	pod_let_go(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
 		   p->offer.gpu, p->offer.provider, waited);

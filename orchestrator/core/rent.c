@@ -4,11 +4,6 @@
 
 #include "base/clock.h"
 
-void pod_name_attempt(struct core *c, struct core_pod *p)
-{
-	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
-}
-
 /* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. Unless
  * the median is of no use, as with an image that is new and large: each pod given up by it gives
  * the next ones twice the time. */
@@ -79,59 +74,6 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	pod_vendor(c, p)->used = true;
 }
 
-void pod_rest_offer(struct core *c, const struct core_pod *p, int64_t ms)
-{
-	struct candidate *k = offers_of(c, p);
-
-	if (k)
-		k->rest_until = c->now + ms;
-}
-
-void pod_bad_host(struct core *c, int pod, const char *why)
-{
-	struct candidate *k = offers_of(c, &c->pods[pod]);
-
-	if (k) {
-		k->rest_until = c->now + BAD_HOST_REST_MS;
-		k->past.bad_at_ms = c->wall;
-		k->past.bad_until_ms = MAX(k->past.bad_until_ms, c->wall + AVOID_MS);
-		COPY_TEXT(k->past.bad_why, why);
-		k->told = false;
-	}
-	COPY_TEXT(core_act(c, ACT_BAD_HOST, pod)->text, why);
-}
-
-/* Sold out may last a moment or a day. */
-void pod_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
-{
-	struct candidate *k = offers_of(c, p);
-
-	if (k)
-		k->rest_until = c->now + MAX(least_ms, MIN(5000LL << MIN(k->refusals++, 5),
-							   (int64_t)OFFER_REST_MS));
-}
-
-/* There may be spot offers in thirty places, each as little worth as the last one. */
-static void spot_refused(struct core *c, const struct core_pod *p)
-{
-	struct vendor *v = pod_vendor(c, p);
-
-	if (!p->offer.spot || ++v->spot_refusals < SPOT_REFUSALS)
-		return;
-	v->spot_refusals = 0;
-	v->spot_rest_until = c->now + SPOT_REST_MS;
-	core_note(c, NOTE_INFO, "%s: spot was refused twice: trying on demand first for a while",
-		  p->offer.provider);
-}
-
-void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
-{
-	struct candidate *k = offers_of(c, p);
-
-	if (k)
-		k->rest_until = c->now + MAX(least_ms, 2000LL << MIN(k->refusals++, 5));
-}
-
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why)
 {
 	pod_enter(c, p, POD_NEVER);
@@ -171,7 +113,7 @@ static void rate_limited(struct core *c, const struct core_pod *p, const struct 
 	v->rent_not_before = MAX(v->rent_not_before, c->now + MAX(err->retry_after_ms, wait));
 	v->rents_at_once = 1;
 	if (again && v->rate_refusals >= RATE_REFUSALS)
-		pod_rest_sold_out(c, p, 0);
+		resting_sold_out(c, p, 0);
 }
 
 /* The next offer may be given. Where all of a vendor's are refused, and none ever was given, it is
@@ -185,10 +127,10 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 
 	core_note(c, NOTE_WARN, "%s %s%s%s: %s", p->offer.provider, p->offer.gpu,
 		  p->offer.region[0] ? " in " : "", p->offer.region, err->msg);
-	pod_rest_offer(c, p, NEVER / 2);
+	resting_for(c, p, NEVER / 2);
 	if (k)
 		k->refused = true;
-	spot_refused(c, p);
+	resting_spot_refused(c, p);
 	if (v->accepted || !all_are_refused(c, p->provider, &count))
 		return;
 	v->dead = true;
@@ -230,8 +172,8 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 			  err->msg);
 		return;
 	case ERR_NO_CAPACITY:
-		pod_rest_sold_out(c, p, err->retry_after_ms);
-		spot_refused(c, p);
+		resting_sold_out(c, p, err->retry_after_ms);
+		resting_spot_refused(c, p);
 		core_note(c, NOTE_INFO, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
 		break;
 	case ERR_CREDENTIALS:
@@ -245,7 +187,7 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	case ERR_BUG: core_fault(c, pod_index(c, p), err); break;
 	case ERR_RATE_LIMITED: rate_limited(c, p, err); break;
 	case ERR_TRANSIENT:
-	case ERR_NETWORK: pod_rest_after_trouble(c, p, err->retry_after_ms); break;
+	case ERR_NETWORK: resting_after_trouble(c, p, err->retry_after_ms); break;
 	default: refused(c, p, err); break;
 	}
 	pod_never_existed(c, p, err);
@@ -270,13 +212,13 @@ static bool fits_cap(struct core *c, struct core_pod *p)
 bool pod_can_be_paid(struct core *c, struct core_pod *p)
 {
 	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h) {
-		pod_rest_offer(c, p, NEVER / 2);
+		resting_for(c, p, NEVER / 2);
 		pod_let_go(c, pod_index(c, p), ERR_CAP,
 			   "its price is above caps.max_price_per_hour");
 		return false;
 	}
 	if (!fits_cap(c, p)) {
-		pod_rest_offer(c, p, NEVER / 2);
+		resting_for(c, p, NEVER / 2);
 		pod_let_go(c, pod_index(c, p), ERR_CAP,
 			   "it costs more than was offered: caps.max_cost would be exceeded");
 		return false;

@@ -23,36 +23,11 @@ const char *core_replan_said(const struct core *c, int which)
 	return c->replan.said[which];
 }
 
-int core_outgoing(const struct core *c)
-{
-	int count = 0;
-
-	for (int i = 0; i < c->pod_count; i++)
-		count += c->pods[i].outgoing && pod_active(&c->pods[i]);
-	return count;
-}
-
-/* ---- what is there ---- */
-
-int replan_pods_most(const struct core *c)
-{
-	return MAX(c->conf.plan.pods_most, c->conf.pods);
-}
-
 static bool may_replan(const struct core *c)
 {
 	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && c->canary_ok && c->todo &&
 	       !c->conf.detached && !core_stopping(c) && !core_reads_old(c) &&
 	       !c->replan.stop.kind && !core_outgoing(c);
-}
-
-bool replan_may_add(const struct core *c)
-{
-	const struct core_plan *plan = &c->conf.plan;
-	bool hurry = plan->deadline_ms || plan->goal != PLAN_COST;
-
-	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && hurry &&
-	       plan->pods_most > c->conf.pods && !c->conf.detached;
 }
 
 /* ---- what follows ---- */
@@ -95,7 +70,7 @@ static void give_back(struct core *c, const struct rest *v, int count, const cha
 
 static void add(struct core *c, const struct rest *v, const struct replan_choice *choice)
 {
-	c->conf.pods = MAX(c->conf.pods, MIN(active_pods(c) + choice->pods, replan_pods_most(c)));
+	c->conf.pods = MAX(c->conf.pods, MIN(active_pods(c) + choice->pods, core_pods_most(c)));
 	c->conf.at_once = true;
 	prefer(c, v->candidates[choice->offer]);
 }
@@ -291,11 +266,6 @@ static void let_outgoing_go(struct core *c)
 			drain(c, i);
 }
 
-bool replan_passes_over(const struct core *c, const struct candidate *k)
-{
-	return core_outgoing(c) && strcmp(k->offer.gpu, c->replan.gpu) != 0;
-}
-
 /* burst sees a moved price only if it asks for offers. */
 static void look_at_prices(struct core *c)
 {
@@ -320,7 +290,7 @@ static void end_when_drained(struct core *c)
 	for (int i = 0; i < c->pod_count; i++)
 		if (pod_active(&c->pods[i]) || c->pods[i].unhome > 0)
 			return;
-	if (dispatch_settled(c))
+	if (segments_settled(c))
 		return;
 	c->capped = true;
 	core_fault(c, -1, &c->replan.stop);

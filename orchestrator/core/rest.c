@@ -167,7 +167,7 @@ static void view_wishes(const struct core *c, struct rest *v)
 			MAX((double)(c->conf.max_cost_microusd - budget_spent(c)) / 1e6, 1e-9);
 		v->of.room_usd = (double)(c->conf.max_cost_microusd - budget_committed(c)) / 1e6;
 	}
-	v->of.pods_most = replan_pods_most(c);
+	v->of.pods_most = core_pods_most(c);
 	v->of.width_open = plan->pods_open;
 	v->of.gpus_open = plan->gpus_open;
 }

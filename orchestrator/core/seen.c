@@ -4,14 +4,6 @@
 
 #include "base/clock.h"
 
-void pod_connect(struct core *c, struct core_pod *p)
-{
-	pod_enter(c, p, POD_CONNECTING);
-	p->tries = 0;
-	pod_save(c, p); /* where it listens: `burst ssh`, and a client that takes over, need it */
-	core_act(c, ACT_CONNECT, pod_index(c, p));
-}
-
 /* The answer to a create may not say it, or not the last word of it. False: the pod is too dear,
  * and let go. */
 static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microusd_h)
@@ -65,8 +57,8 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 			     false);
 		break;
 	case POD_STATE_FAILED:
-		pod_bad_host(c, pod_index(c, p),
-			     view->detail[0] ? view->detail : "it failed to start");
+		resting_bad_host(c, pod_index(c, p),
+				 view->detail[0] ? view->detail : "it failed to start");
 		pod_let_go(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
 			   view->detail[0] ? view->detail : "the vendor does not say why");
 		if (core_log_first(p, c->now)) /* what that says may be true of the next pod, too */
@@ -74,7 +66,7 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 		break;
 	case POD_STATE_GONE:
 		if (view->end == POD_END_QUEUED)
-			pod_rest_sold_out(c, p, 0);
+			resting_sold_out(c, p, 0);
 		if (view->end == POD_END_SETUP && !p->connected_at)
 			pod_unmade(c, p,
 				   view->detail[0] ? view->detail : "the vendor does not say why");
@@ -85,133 +77,6 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 						       : "it is gone",
 				     true);
 		break;
-	}
-}
-
-/* A list that lags shows a new pod late: until it has shown it once, or has had its time since the
- * create to do so, that it does not show it proves nothing. Where the list is the truth there is no
- * such time. */
-static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
-{
-	/* of one that lists omit the provider's word on its id decides */
-	if (p->listed || p->unlisted || !c->conf.providers[p->provider].look_gap_ms)
-		return INT64_MIN;
-	return MAX(p->create_at, p->rented_at) + SURFACE_LIMIT_MS;
-}
-
-/* A provider that denies a pod has not ended it, and its list may miss that pod for as long: a
- * denial takes the gap that closes an ambiguous create. The second denial comes after that gap and
- * needs no further one. */
-int64_t pod_proof_at(const struct core *c, const struct core_pod *p)
-{
-	int64_t look_gap_ms = c->conf.providers[p->provider].look_gap_ms;
-	int64_t gap_ms =
-		look_gap_ms && p->absent && !p->asked_twice ? AMBIGUOUS_GAP_MS : look_gap_ms;
-
-	return MAX(p->clean_at + gap_ms, surfaced_by(c, p));
-}
-
-/* Nothing was seen of a pod that this key may have no right to see. After its hard end it has ended
- * itself. */
-static bool cannot_be_told(struct core *c, struct core_pod *p)
-{
-	if (!p->elsewhere || c->wall >= p->hard_end_s * 1000 + PAST_HARD_END_MS)
-		return false;
-	if (p->unprovable)
-		return true;
-	p->unprovable = true;
-	core_note(c, NOTE_WARN,
-		  "pod %s of %s was rented with another key, and the current one cannot see it: "
-		  "it may still be billing; `burst reap` with that key releases it",
-		  core_pod_called(p), p->offer.provider);
-	return true;
-}
-
-/* A provider may deny a pod that bills, and lists may miss it twice: release it once more before
- * trusting them. */
-static bool asks_again(struct core *c, struct core_pod *p)
-{
-	if (!p->absent || p->asked_twice || !c->conf.providers[p->provider].look_gap_ms)
-		return false;
-	p->asked_twice = true;
-	core_act(c, ACT_RELEASE, pod_index(c, p));
-	pod_enter(c, p, POD_RELEASING);
-	return true;
-}
-
-static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
-{
-	if (asked_at < p->released_at)
-		return;
-	if (there) {
-		p->clean_looks = 0;
-		if (p->absent ||
-		    (c->now - p->released_at > 20000 && c->now - p->release_at > 20000)) {
-			/* it is still there: ask again, and until then it bills */
-			p->release_at = c->now;
-			p->released_at = 0;
-			p->asked_twice = false;
-			core_act(c, ACT_RELEASE, pod_index(c, p));
-			pod_enter(c, p, POD_RELEASING);
-		}
-		return;
-	}
-	if (p->clean_looks++ == 0)
-		p->clean_at = asked_at;
-	if (p->absent && p->stood && !p->asked_twice && p->clean_looks <= 2)
-		p->released_at = asked_at; /* denied while it answered: it was there, and its agent
-					      takes a moment to end it */
-	c->dirty = true;
-	if (asked_at < pod_proof_at(c, p) || asks_again(c, p) || cannot_be_told(c, p))
-		return;
-	if (p->unlisted)
-		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing of it */
-	else
-		pod_mark_gone(c, p);
-}
-
-/* Its release is refused: that it ended itself, or was ended elsewhere, only lists can tell. */
-static void refused_look(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
-{
-	bool lags = c->conf.providers[p->provider].look_gap_ms > 0;
-
-	if (!p->tries || asked_at < p->release_at)
-		return;
-	p->clean_looks = there ? 0 : p->clean_looks + 1;
-	if (p->clean_looks == 1)
-		p->clean_at = asked_at;
-	c->dirty = true;
-	if (p->clean_looks < (lags ? 3 : 1) || cannot_be_told(c, p))
-		return;
-	if (asked_at < MAX(p->clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
-		return;
-	p->released_at = MAX(p->clean_at, p->create_at);
-	pod_mark_gone(c, p);
-}
-
-static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
-{
-	int64_t look_gap_ms = c->conf.providers[p->provider].look_gap_ms;
-	int64_t gap_ms = look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
-	struct err err;
-
-	if (asked_at < p->rented_at)
-		return;
-	/* the first one may have come before the list shows what is new, and a list may miss a pod
-	 * for once: of those that come late enough it takes two as well */
-	if (p->clean_looks++ == 0) {
-		p->clean_at = asked_at;
-	} else if (asked_at - p->clean_at >= gap_ms && !p->late_clean_at && look_gap_ms) {
-		p->late_clean_at = asked_at;
-	} else if (asked_at - p->clean_at >= gap_ms && asked_at - p->late_clean_at >= look_gap_ms &&
-		   !cannot_be_told(c, p)) {
-		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
-		pod_rest_after_trouble(c, p, 0);
-		/* it may have lived between two looks, or before it would have been listed: the cap
-		 * counts all that as spent */
-		p->released_at = pod_billed_until(p, asked_at);
-		pod_never_existed(c, p, &err);
-		c->spent_microusd += core_may_have_cost(p);
 	}
 }
 
@@ -230,7 +95,7 @@ static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 		c->dirty = true;
 		return;
 	}
-	if (asked_at >= pod_proof_at(c, p))
+	if (asked_at >= proof_at(c, p))
 		pod_vanished(c, p, p->connected_at ? "it is gone" : "the vendor no longer lists it",
 			     false);
 }
@@ -388,9 +253,9 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 	if (view->state == POD_STATE_GONE)
 		p->unplaced = view->end == POD_END_QUEUED;
 	if (p->phase == POD_CONFIRMING)
-		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
+		proof_confirm(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
-		refused_look(c, p, true, asked_at);
+		proof_refused(c, p, true, asked_at);
 	else if (p->phase == POD_RELEASING && p->tries) /* by its provider's own word */
 		pod_take_end(c, p, view);
 	else if (asked_at >= p->rented_at)
@@ -424,7 +289,7 @@ void seen_inspected(struct core *c, const struct event *ev)
 	p->there_at = MAX(p->there_at, ev->asked_at);
 	take_age(c, p, view, ev->asked_at);
 	if (p->phase == POD_CONFIRMING)
-		confirm_look(c, p, true, ev->asked_at);
+		proof_confirm(c, p, true, ev->asked_at);
 	else
 		pod_take_view(c, p, view);
 }
@@ -438,8 +303,8 @@ static bool in_list(const struct core_pod *p, const struct pod_view *views, size
 	return false;
 }
 
-static void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count,
-		     int64_t asked_at, bool partial)
+void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
+		int64_t asked_at, bool partial)
 {
 	for (size_t i = 0; i < count; i++)
 		one_seen(c, provider, &views[i], asked_at);
@@ -451,185 +316,12 @@ static void pod_seen(struct core *c, int provider, const struct pod_view *views,
 		if (p->provider != provider || in_list(p, views, count))
 			continue;
 		if (p->phase == POD_AMBIGUOUS)
-			ambiguous_look(c, p, asked_at);
+			proof_ambiguous(c, p, asked_at);
 		else if (p->phase == POD_CONFIRMING)
-			confirm_look(c, p, false, asked_at);
+			proof_confirm(c, p, false, asked_at);
 		else if (p->phase == POD_RELEASING)
-			refused_look(c, p, false, asked_at);
+			proof_refused(c, p, false, asked_at);
 		else if (p->phase >= POD_BOOTING && p->phase <= POD_WORKING)
 			missing(c, p, asked_at);
 	}
-}
-
-/* ---- one listing for all pods of an account ---- */
-
-static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
-{
-	const struct core_provider *k = &c->conf.providers[p->provider];
-	int64_t age = c->now - p->create_at;
-
-	if (p->unprovable)
-		return UNPROVABLE_LOOK_MS;
-	switch (p->phase) {
-	case POD_BOOTING:
-	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
-	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited
-			       for */
-		return p->late_clean_at
-			       ? MAX(k->look_gap_ms, 1000)
-			       : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
-	case POD_CONFIRMING:
-		/* its provider is asked for it with each of them */
-		if (p->clean_looks && p->unlisted)
-			return MAX(k->look_gap_ms, 1000);
-		if (p->clean_looks)
-			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0),
-				   MAX(p->absent ? (int64_t)10000 : 5000, k->look_gap_ms));
-		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms),
-			   MAX((int64_t)5000, k->poll_ms));
-	case POD_PREPARING:
-	case POD_QUEUED:
-	case POD_LOADING:
-	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
-	case POD_RELEASING: /* while its release is refused it may end itself; a second pod of its
-			       create is told all the same */
-		return !p->tries ? NEVER : p->finished_too ? 10000 : 30000;
-	case POD_RENTING: { /* one look when its answer is late, and then more and more seldom */
-		int64_t last = MAX(v->listed_at, v->listing_since);
-		return MAX(p->create_at + HUNG_CREATE_MS, last + MAX((int64_t)5000, age / 4)) -
-		       last;
-	}
-	case POD_WANTED:
-	case POD_GONE:
-	case POD_NEVER: break;
-	}
-	return NEVER;
-}
-
-bool seen_awaits_twin(const struct vendor *v)
-{
-	return v->used && v->surfaced_at >= 0 && v->listed_at < v->surfaced_at;
-}
-
-/* It may surface when no other pod needs a listing, and while nothing can be rented. */
-static int64_t twin_look_at(const struct vendor *v)
-{
-	if (!seen_awaits_twin(v) || v->list_refused)
-		return NEVER;
-	return MIN(MAX(v->listed_at, v->listing_since) + TWIN_LOOK_MS, v->surfaced_at);
-}
-
-void seen_ask(struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++) {
-		struct vendor *v = &c->vendors[i];
-		int64_t at = MIN(v->list_at, twin_look_at(v));
-		for (int k = 0; k < c->pod_count; k++) {
-			if (c->pods[k].provider != i)
-				continue;
-			int64_t interval = list_interval(c, v, &c->pods[k]);
-			if (interval != NEVER)
-				at = MIN(at, MAX(v->listed_at, v->listing_since) + interval);
-		}
-		v->list_at = at;
-		if (v->listing || MAX(at, v->list_not_before) > c->now)
-			continue;
-		v->listing = true;
-		v->listing_since = c->now;
-		v->list_at = NEVER;
-		core_act(c, ACT_LIST, -1)->provider = i;
-	}
-}
-
-/* Without its list no pod comes up and none is known to be gone. A list that burst cannot read
- * stays so. */
-static void note_no_list(struct core *c, int provider, const struct err *err)
-{
-	int failures = c->vendors[provider].list_failures;
-
-	if (failures == (err->kind == ERR_BUG || err->kind == ERR_CREDENTIALS ? 0 : 2))
-		core_note(c, NOTE_WARN, "%s: %s", c->conf.providers[provider].name, err->msg);
-	if (err->kind == ERR_BUG && failures + 1 >= LIST_FAILURES_MAX)
-		core_fault(c, -1, err);
-}
-
-static bool any_ambiguous(const struct core *c, int provider)
-{
-	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && c->pods[i].phase == POD_AMBIGUOUS)
-			return true;
-	return false;
-}
-
-/* No pod is proven absent by it, and nothing is waited for that only a list could tell. Pods are
- * seen by their ids; what a lost create made has none that is known. */
-static void list_is_refused(struct core *c, int provider)
-{
-	struct vendor *v = &c->vendors[provider];
-
-	v->list_failures = LIST_FAILURES_MAX;
-	if (any_ambiguous(c, provider))
-		v->rent_not_before = MAX(v->rent_not_before, c->now + LAST_LOOK_MS);
-}
-
-void seen_listed(struct core *c, const struct event *ev)
-{
-	struct vendor *v = &c->vendors[ev->provider];
-
-	v->listing = false;
-	c->dirty = true;
-	if (ev->err) {
-		note_no_list(c, ev->provider, ev->err);
-		v->list_failures += ev->err->kind == ERR_CREDENTIALS ? LIST_FAILURES_MAX : 1;
-		v->list_at = v->list_not_before =
-			c->now +
-			MAX(MIN(ev->err->retry_after_ms, (int64_t)LIST_AFTER_MOST_MS),
-			    MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
-		/* what would be made there could not be seen */
-		if (v->list_failures >= LIST_FAILURES_MAX)
-			v->rent_not_before =
-				MAX(v->rent_not_before, v->list_not_before + LAST_LOOK_MS);
-		return;
-	}
-	v->list_failures = 0;
-	v->list_refused = ev->partial;
-	if (ev->partial)
-		list_is_refused(c, ev->provider);
-	else
-		v->listed_at = ev->asked_at;
-	v->ahead_ms = ev->ahead_ms;
-	v->clock_known = ev->clock_known;
-	pod_seen(c, ev->provider, ev->views, ev->count, ev->asked_at, ev->partial);
-}
-
-/* From when on a listing of this vendor counts as the last look. */
-static int64_t last_look_from(const struct core *c, const struct vendor *v)
-{
-	return c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
-}
-
-int64_t seen_give_up_at(const struct core *c, const struct vendor *v)
-{
-	bool waits = v->listing || v->list_not_before > c->now;
-
-	return waits && v->used ? MAX(v->listing_since, last_look_from(c, v)) + LAST_LOOK_MS
-				: NEVER;
-}
-
-bool seen_all_looked(struct core *c)
-{
-	bool all = true;
-
-	/* the listing before the exit: nothing of ours may be there that we do not know of */
-	for (int i = 0; i < c->conf.provider_count; i++) {
-		struct vendor *v = &c->vendors[i];
-		int64_t from = last_look_from(c, v);
-		if (!v->used || v->listed_at >= from)
-			continue;
-		if (v->list_failures >= LIST_FAILURES_MAX || c->now >= seen_give_up_at(c, v))
-			continue;
-		all = false;
-		v->list_at = MIN(v->list_at, MAX(c->now, from));
-	}
-	return all;
 }

@@ -28,7 +28,7 @@ double speed_rate(const struct core *c)
 	if (!p || !c->todo)
 		return 0;
 	double mean = c->weight_todo / (double)c->todo,
-	       sum = mean * (double)MIN(dispatch_batch_most(c, p), c->todo);
+	       sum = mean * (double)MIN(speed_batch_most(c, p), c->todo);
 	double ms = batch_ms(&p->speed, mean, sum); /* batches hold segments of like length */
 	return ms > 0 ? sum * 1000 / ms : 0;
 }
@@ -40,7 +40,7 @@ static double alone(const struct core *c, const struct core_batch *b)
 {
 	double count = (double)b->count;
 
-	return b->count ? MAX((double)dispatch_batch_most(c, &c->pods[b->pod]), count) / count : 1;
+	return b->count ? MAX((double)speed_batch_most(c, &c->pods[b->pod]), count) / count : 1;
 }
 
 static double expected_ms(const struct core *c, const struct core_batch *b)
@@ -75,4 +75,16 @@ void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms)
 		"(is the GPU in use?)",
 		(double)ms / 1000, expected / 1000);
 	core_fault(c, b->pod, &err);
+}
+
+/* How many segments a batch for this pod may have. An engine that renders one after the other gains
+ * nothing from more than the job names. */
+size_t speed_batch_most(const struct core *c, const struct core_pod *p)
+{
+	int most = c->conf.max_batch;
+
+	if (p->max_batch > 0 &&
+	    (p->max_batch < most || (p->batching != BATCHING_NONE && !c->conf.max_batch_is_cap)))
+		most = p->max_batch;
+	return (size_t)MAX(most, 1);
 }

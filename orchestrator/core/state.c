@@ -171,6 +171,27 @@ void pod_look_soon(struct core *c, int provider)
 	c->dirty = true;
 }
 
+void pod_name_attempt(struct core *c, struct core_pod *p)
+{
+	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
+}
+
+/* When the boot ends, whatever its log says: the switch that no client has reached yet would end
+ * the pod soon after. */
+int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
+{
+	return p->create_at + c->conf.boot_limit_ms +
+	       MIN(c->conf.boot_limit_ms, c->conf.lease_ms - c->conf.lease_ms / 10);
+}
+
+void pod_connect(struct core *c, struct core_pod *p)
+{
+	pod_enter(c, p, POD_CONNECTING);
+	p->tries = 0;
+	pod_save(c, p); /* where it listens: `burst ssh`, and a client that takes over, need it */
+	core_act(c, ACT_CONNECT, pod_index(c, p));
+}
+
 const char *core_pod_called(const struct core_pod *p)
 {
 	return p->id[0] ? p->id : p->attempt;
@@ -193,6 +214,36 @@ void core_ids_free(char **ids)
 	for (char **id = ids; id && *id; id++)
 		free(*id);
 	free(ids);
+}
+
+/* ---- what a re-plan has changed ---- */
+
+int core_outgoing(const struct core *c)
+{
+	int count = 0;
+
+	for (int i = 0; i < c->pod_count; i++)
+		count += c->pods[i].outgoing && pod_active(&c->pods[i]);
+	return count;
+}
+
+int core_pods_most(const struct core *c)
+{
+	return MAX(c->conf.plan.pods_most, c->conf.pods);
+}
+
+bool core_may_add_pods(const struct core *c)
+{
+	const struct core_plan *plan = &c->conf.plan;
+	bool hurry = plan->deadline_ms || plan->goal != PLAN_COST;
+
+	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && hurry &&
+	       plan->pods_most > c->conf.pods && !c->conf.detached;
+}
+
+bool core_passes_over(const struct core *c, const struct candidate *k)
+{
+	return core_outgoing(c) && strcmp(k->offer.gpu, c->replan.gpu) != 0;
 }
 
 /* ---- what it costs ---- */

@@ -1,5 +1,5 @@
-/* width.c - how many pods: what the vendors are asked for, when another pod is worth its cold
- * start, what becomes of those that have nothing to do, and when a detached run is handed over. */
+/* width.c - how many pods: when another one is worth its cold start, which offer it is rented from,
+ * and why none is. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static bool is_out_of_sight(const struct core *c, const struct core_pod *p)
 	       c->vendors[p->provider].list_failures >= LIST_FAILURES_MAX;
 }
 
-static int count_active(const struct core *c, int *working, int *coming)
+int width_count_active(const struct core *c, int *working, int *coming)
 {
 	int active = 0;
 
@@ -77,8 +77,7 @@ static struct stint stint_of(const struct core *c, const struct core_pod *p)
 /* What is left, as the time that one pod would take for it. */
 static double work_left_ms(const struct core *c)
 {
-	return (c->weight_todo + dispatch_held(c)) * 1000 /
-	       (dispatch_rate_at_best(c) * c->conf.workers);
+	return (c->weight_todo + pace_weight_held(c)) * 1000 / (pace_at_best(c) * c->conf.workers);
 }
 
 static bool pays(const struct core *c, int but, struct stint one, int64_t least_ms)
@@ -103,7 +102,7 @@ static bool worth_another(const struct core *c, int working, int64_t end)
 
 	if (c->conf.at_once)
 		return life > 0;
-	if (dispatch_rate(c) <= 0)
+	if (pace_rate(c) <= 0)
 		return !working || !c->conf.canary; /* the canary has only begun to tell how long
 						       the rest will take */
 	return pays(c, -1, (struct stint){cold, life - 2 * budget_margin(life)},
@@ -116,9 +115,9 @@ static void release_what_does_not_pay(struct core *c)
 {
 	int working, coming, last = -1;
 
-	count_active(c, &working, &coming);
+	width_count_active(c, &working, &coming);
 	if (c->conf.at_once || !working || !coming || !c->canary_ok || !c->todo ||
-	    dispatch_rate(c) <= 0 || dispatch_rate_is_rough(c))
+	    pace_rate(c) <= 0 || pace_is_rough(c))
 		return;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
@@ -142,240 +141,17 @@ static void release_what_does_not_pay(struct core *c)
 }
 
 /* The rate is not known well enough to tell. */
-static bool width_is_open(const struct core *c, int active)
+bool width_is_open(const struct core *c, int active)
 {
-	return c->todo && c->conf.canary && active < width_now(c) && dispatch_rate_is_rough(c);
-}
-
-/* ---- what the vendors have ---- */
-
-/* For its volume or its offers, without an answer until now. */
-static bool is_asked(const struct vendor *v)
-{
-	return v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED;
-}
-
-/* Its answer may not come for an hour, where limits are used up: the next one is asked, and it is
- * welcome when it comes. */
-static void note_no_answer(struct core *c, int provider)
-{
-	struct vendor *v = &c->vendors[provider];
-
-	if (v->err.kind != ERR_NONE)
-		return;
-	err_set(&v->err, ERR_TRANSIENT, "%s: no reply to the request for offers",
-		c->conf.providers[provider].name);
-	core_note(c, NOTE_WARN,
-		  "%s has not answered for %d s what it offers (its rate limit may be used up)",
-		  c->conf.providers[provider].name, ASK_PATIENCE_MS / 1000);
-}
-
-/* Until when its answer is waited for; NEVER: it is not asked, or has what it is asked for and
- * fills it. */
-static int64_t patient_until(const struct vendor *v)
-{
-	return is_asked(v) && !v->filling ? v->asked_at + ASK_PATIENCE_MS : NEVER;
-}
-
-static bool is_late(const struct core *c, const struct vendor *v)
-{
-	return c->now >= patient_until(v);
-}
-
-/* Nothing can be rented there until all of it is there, and that takes as long as it takes. */
-static bool a_volume_is_filled(const struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (c->vendors[i].filling && !c->vendors[i].dead)
-			return true;
-	return false;
-}
-
-/* Returns true while some provider may still answer in time; overdue ones are skipped. */
-static bool ask_next_vendor(struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++) {
-		struct vendor *v = &c->vendors[i];
-		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
-			continue;
-		if (v->looking && v->offers_ask == ASK_NOT) { /* that answer will do */
-			v->looking = false;
-			v->offers_ask = ASK_ASKED;
-			v->asked_at = c->now;
-		}
-		if (is_asked(v)) {
-			if (!is_late(c, v))
-				return true;
-			note_no_answer(c, i);
-			continue;
-		}
-		enum action_type what =
-			c->conf.want_volume && v->volume_ask == ASK_NOT ? ACT_VOLUME : ACT_OFFERS;
-		if (what == ACT_OFFERS && v->offers_ask != ASK_NOT)
-			continue;
-		*(what == ACT_VOLUME ? &v->volume_ask : &v->offers_ask) = ASK_ASKED;
-		v->asked_at = c->now;
-		core_act(c, what, -1)->provider = i;
-		return true;
-	}
-	return false;
-}
-
-/* Every provider has been asked; only overdue answers are left to wait for. */
-static bool all_are_asked(const struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (!c->vendors[i].dead && !is_asked(&c->vendors[i]))
-			return false;
-	return true;
-}
-
-/* Beside those whose volume is filled there is one that has answered, or is late. */
-static bool another_had_its_say(const struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++) {
-		const struct vendor *v = &c->vendors[i];
-		if (!v->dead && !v->filling &&
-		    (is_late(c, v) || v->offers_ask >= ASK_HAVE || v->volume_ask == ASK_FAILED))
-			return true;
-	}
-	return false;
-}
-
-/* Answers to what was asked before a sleep may be here and not have been read; those that are not
- * have their time from now on. */
-void width_slept(struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (is_asked(&c->vendors[i]))
-			c->vendors[i].asked_at = c->now;
-	if (c->capacity_since)
-		c->capacity_since =
-			MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - ASK_PATIENCE_MS, 0));
-}
-
-static bool any_vendor_left(const struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (!c->vendors[i].dead)
-			return true;
-	return false;
-}
-
-void width_ask_again(struct core *c)
-{
-	c->offers_again_at = 0;
-	for (int i = 0; i < c->conf.provider_count; i++) {
-		struct vendor *v = &c->vendors[i];
-		if (v->offers_ask != ASK_ASKED)
-			v->offers_ask = ASK_NOT;
-		if (v->volume_ask == ASK_FAILED)
-			v->volume_ask = ASK_NOT;
-	}
-	c->dirty = true;
-}
-
-void width_volume_fills(struct core *c, const struct event *ev)
-{
-	c->vendors[ev->provider].filling = true;
-	c->dirty = true;
-}
-
-void width_answered(struct core *c, const struct event *ev)
-{
-	struct vendor *v = &c->vendors[ev->provider];
-	enum ask *ask = ev->type == EV_VOLUME ? &v->volume_ask : &v->offers_ask;
-
-	c->dirty = true;
-	bool looked = ev->type == EV_OFFERS && v->looking;
-	v->looking = v->looking && !looked;
-	if (looked && ev->err) /* it was for prices alone */
-		return;
-	if (v->filling && ev->type == EV_VOLUME) {
-		v->filling = false;
-		/* nothing could be rented there until now */
-		c->capacity_since = c->capacity_since ? c->now : 0;
-	}
-	if (ev->type == EV_VOLUME && ev->err && ev->err->kind == ERR_NOT_FOUND &&
-	    c->conf.make_volume && !v->to_make) {
-		*ask = ASK_HAVE;
-		v->to_make = true;
-		memset(&v->err, 0, sizeof(v->err));
-		return;
-	}
-	bool made = ev->type == EV_VOLUME && v->to_make;
-	v->to_make = v->to_make && !made;
-	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
-	if (ev->err) {
-		v->err = *ev->err;
-		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
-			v->err.kind = ERR_CONFIG; /* it will not come by itself */
-		v->dead = v->err.kind == ERR_CREDENTIALS || v->err.kind == ERR_CONFIG;
-		/* where it is the last one, this is what the run ends with */
-		core_note(c, v->dead && any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
-			  c->conf.providers[ev->provider].name, ev->err->msg);
-		return;
-	}
-	if (!v->dead) /* why it is stays, whatever was still under way */
-		memset(&v->err, 0, sizeof(v->err));
-	if (ev->type == EV_VOLUME)
-		v->volume = *ev->volume;
-	if (made) { /* only some of them are where it is */
-		offers_take(c, ev->provider, NULL, NULL, 0);
-		v->offers_ask = ASK_NOT;
-	}
-	if (ev->type == EV_OFFERS)
-		v->floor_microusd_h = ev->floor_microusd_h;
-	if (ev->type == EV_OFFERS)
-		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
-}
-
-/* A recipe that cannot be built is wrong whichever offer is taken; all else may be better in a
- * while. */
-void width_image(struct core *c, const struct event *ev)
-{
-	struct vendor *v = &c->vendors[ev->provider];
-	const char *name = c->conf.providers[ev->provider].name;
-
-	c->dirty = true;
-	if (!ev->err) {
-		v->image_ask = ASK_HAVE;
-		v->image_failures = 0;
-		c->capacity_since = c->now; /* nothing could be rented until now */
-		return;
-	}
-	v->image_ask = ASK_NOT;
-	if (ev->err->kind == ERR_CONFIG || ev->err->kind == ERR_CREDENTIALS ||
-	    ev->err->kind == ERR_REFUSED) {
-		v->dead = true;
-		v->err = *ev->err;
-		core_note(c, any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name,
-			  ev->err->msg);
-		return;
-	}
-	if (!v->image_failures)
-		c->capacity_since = c->now; /* how long it took until now is not held against it */
-	core_note(c, NOTE_INFO, "%s: %s; retrying", name, ev->err->msg);
-	err_set(&c->capacity, ev->err->kind, "%s: %s", name, ev->err->msg);
-	int64_t rest = MAX(ev->err->retry_after_ms, 2000LL << MIN(v->image_failures++, 5));
-	for (size_t i = 0; i < c->candidate_count; i++)
-		if (c->candidates[i].provider == ev->provider)
-			c->candidates[i].rest_until =
-				MAX(c->candidates[i].rest_until, c->now + rest);
+	return c->todo && c->conf.canary && active < width_now(c) && pace_is_rough(c);
 }
 
 /* ---- renting ---- */
 
-bool width_has_waited(const struct core *c)
-{
-	return !c->conf.retry_until_up && !a_volume_is_filled(c) && c->capacity_since &&
-	       c->now - c->capacity_since >= c->conf.wait_ms;
-}
-
 /* Offers may be listed for ever while every create says that they are sold out. */
 static bool out_of_patience(const struct core *c)
 {
-	return width_has_waited(c) && c->capacity.kind != ERR_NONE;
+	return ask_has_waited(c) && c->capacity.kind != ERR_NONE;
 }
 
 /* All that is wanted costs more than the cap, also what is sold out now: no waiting helps. When a
@@ -418,7 +194,7 @@ static void note_wait(struct core *c, int64_t at, const char *why)
 	duration_show(next, sizeof(next), at - c->now);
 	if (c->conf.retry_until_up)
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s, without limit", before, why, next);
-	else if (a_volume_is_filled(c))
+	else if (ask_fills_volume(c))
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s", before, why, next);
 	else
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s, giving up in %s", before, why, next,
@@ -438,7 +214,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	}
 	if (!c->capacity_since && !active)
 		c->capacity_since = c->now;
-	bool hopeless = !any_vendor_left(c);
+	bool hopeless = !ask_any_left(c);
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct err *why = &c->vendors[i].err;
 		/* what one vendor cannot have at all is no reason while another one could */
@@ -448,11 +224,11 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		    (hopeless || !never))
 			err = *why;
 	}
-	if (active || (!width_has_waited(c) && !hopeless)) {
+	if (active || (!ask_has_waited(c) && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
-		if (!c->conf.retry_until_up && !active && !a_volume_is_filled(c))
+		if (!c->conf.retry_until_up && !active && !ask_fills_volume(c))
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
-		if (!active && !all_are_asked(c))
+		if (!active && !ask_all_asked(c))
 			note_wait(c, at,
 				  c->capacity.msg[0] ? c->capacity.msg
 				  : err.msg[0]       ? err.msg
@@ -492,50 +268,9 @@ static bool room_may_return(const struct core *c)
 		const struct core_pod *p = &c->pods[i];
 		bool in_vain = c->vendors[p->provider].list_refused &&
 			       c->now - p->rented_at >= AMBIGUOUS_LIMIT_MS;
-		if (is_out_of_sight(c, p) && (in_vain || width_has_waited(c)))
+		if (is_out_of_sight(c, p) && (in_vain || ask_has_waited(c)))
 			continue;
 		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
-			return true;
-	}
-	return false;
-}
-
-/* No pod is there, and nothing is billed, while its image is built. */
-static bool has_image(struct core *c, int provider)
-{
-	struct vendor *v = &c->vendors[provider];
-
-	if (!c->conf.providers[provider].makes_image)
-		return true;
-	if (v->image_ask == ASK_NOT) {
-		v->image_ask = ASK_ASKED;
-		core_act(c, ACT_IMAGE, -1)->provider = provider;
-	}
-	return v->image_ask == ASK_HAVE;
-}
-
-/* A volume is billed until a user removes it, and it ties its pods to its region. burst makes no
- * volume before a pod could be rented there. */
-static bool has_volume(struct core *c, int provider)
-{
-	struct vendor *v = &c->vendors[provider];
-
-	if (!v->to_make)
-		return true;
-	v->volume_ask = ASK_ASKED;
-	v->asked_at = c->now;
-	struct action *a = core_act(c, ACT_VOLUME, -1);
-	a->provider = provider;
-	a->flag = true;
-	return false;
-}
-
-/* The pod that it is made for is rented next: no other one meanwhile. */
-static bool a_volume_is_made(const struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++) {
-		const struct vendor *v = &c->vendors[i];
-		if (v->to_make && v->volume_ask == ASK_ASKED && !v->filling && !is_late(c, v))
 			return true;
 	}
 	return false;
@@ -581,7 +316,7 @@ static bool has_a_pod(const struct core *c)
 
 static void widen(struct core *c)
 {
-	int working, coming, active = count_active(c, &working, &coming),
+	int working, coming, active = width_count_active(c, &working, &coming),
 			     outgoing = core_outgoing(c);
 	int64_t again_at;
 	struct err err;
@@ -589,17 +324,17 @@ static void widen(struct core *c)
 	if (has_a_pod(c))
 		/* if this pod is lost, the time without another one must not end the run */
 		c->capacity_since = 0;
-	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c) || why_is_read(c))
+	if (core_reads_old(c) || !budget_is_known(c) || ask_makes_volume(c) || why_is_read(c))
 		return;
 	/* those that it replaces count until they go */
-	while (active - outgoing < width_now(c) && active < replan_pods_most(c)) {
+	while (active - outgoing < width_now(c) && active < core_pods_most(c)) {
 		if (active && !worth_another(c, working, NEVER / 2))
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
-		if (!k && ask_next_vendor(c)) {
+		if (!k && ask_next(c)) {
 			if (!active && out_of_patience(c))
 				no_capacity(c, active, again_at);
-			else if (a_volume_is_filled(c) && another_had_its_say(c) &&
+			else if (ask_fills_volume(c) && ask_other_answered(c) &&
 				 c->now >= c->offers_again_at && !(active && limits_shut(c)))
 				no_capacity(
 					c, active,
@@ -632,8 +367,8 @@ static void widen(struct core *c)
 		}
 		if (active && !worth_another(c, working, end))
 			return;
-		if (!has_image(c, k->provider) || rents_enough(c, k->provider) ||
-		    !has_volume(c, k->provider))
+		if (!ask_has_image(c, k->provider) || rents_enough(c, k->provider) ||
+		    !ask_has_volume(c, k->provider))
 			return;
 		pod_rent(c, k, end);
 		active++;
@@ -661,7 +396,7 @@ static void use_pods(struct core *c)
  */
 static void leave_settled(struct core *c)
 {
-	if (!dispatch_settled(c)) {
+	if (!segments_settled(c)) {
 		c->settled_at = 0;
 		return;
 	}
@@ -684,97 +419,9 @@ int64_t width_wake_at(const struct core *c)
 		if (c->vendors[i].why_until > c->now)
 			at = MIN(at, c->vendors[i].why_until);
 	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
-		if (!is_late(c, &c->vendors[i]))
-			at = MIN(at, patient_until(&c->vendors[i]));
+		if (!ask_is_late(c, &c->vendors[i]))
+			at = MIN(at, ask_patient_until(&c->vendors[i]));
 	return at;
-}
-
-void pod_leave_alone(struct core *c, int pod)
-{
-	struct core_pod *p = &c->pods[pod];
-
-	p->alone = false;
-	p->alone_said = true;
-	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->alone_turn;
-}
-
-static bool can_be_told(const struct core_pod *p)
-{
-	return p->phase == POD_WORKING && p->connected && !p->unwanted && !p->draining;
-}
-
-/* Another pod took the place of one that was lost after the others had been handed over. */
-static bool is_not_left_yet(const struct core *c)
-{
-	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && !c->pods[i].detached &&
-		    pod_files_outlive(&c->pods[i]))
-			return true;
-	return false;
-}
-
-/* Detached: once as many pods work as are available, all that is left is dealt out and the agents
- * renew their own leases. So is what comes back later: it does not wait here for room in a
- * queue. */
-static void hand_over(struct core *c)
-{
-	int working, coming;
-
-	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_old(c) ||
-	    (c->handed_over && !c->todo && !is_not_left_yet(c)))
-		return;
-	bool asking = false;
-	int active = count_active(c, &working, &coming);
-	for (int i = 0; i < c->conf.provider_count; i++)
-		asking = asking || (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i])) ||
-			 c->vendors[i].image_ask == ASK_ASKED;
-	if (!working || coming || asking || width_is_open(c, active))
-		return;
-	bool first = !c->handed_over;
-	c->handed_over = true;
-	dispatch_deal(c);
-	for (int i = 0; i < c->pod_count; i++) {
-		struct core_pod *p = &c->pods[i];
-		if (!can_be_told(p) || p->detached)
-			continue;
-		if (!pod_files_outlive(p)) {
-			if (first)
-				core_note(c, NOTE_WARN,
-					  "pod %s: its files cannot be fetched without it, so "
-					  "this client stays attached",
-					  p->id);
-			continue;
-		}
-		p->detached = true;
-		core_act(c, ACT_SAVE, i);
-		pod_leave_alone(c, i);
-	}
-}
-
-/* What a pod that was left alone was given since is behind the last word to it. */
-static void leave_alone_again(struct core *c)
-{
-	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && c->pods[i].detached && !c->pods[i].alone_said)
-			pod_leave_alone(c, i);
-}
-
-enum core_handover core_handover(const struct core *c)
-{
-	enum core_handover result = HANDOVER_DONE;
-
-	if (!c->handed_over || c->todo || core_stopping(c) || dispatch_settled(c))
-		return HANDOVER_NOT_YET;
-	for (int i = 0; i < c->pod_count; i++) {
-		const struct core_pod *p = &c->pods[i];
-		if ((!p->batches && !p->unhome) || p->durable ||
-		    (pod_active(p) && p->detached && p->alone))
-			continue;
-		if (!pod_active(p) || p->detached || pod_files_outlive(p))
-			return HANDOVER_NOT_YET;
-		result = HANDOVER_IN_PART;
-	}
-	return result;
 }
 
 void width_advance(struct core *c)
@@ -786,9 +433,9 @@ void width_advance(struct core *c)
 		return;
 	if (!c->replan.stop.kind)
 		widen(c);
-	hand_over(c);
+	handover_begin(c);
 	if (!c->todo)
 		use_pods(c); /* the last of the work was just dealt out */
-	leave_alone_again(c);
+	handover_again(c);
 	leave_settled(c);
 }

@@ -404,7 +404,7 @@ static void check_step(struct client *cl, const struct event *ev)
 		broke(cl->sim, "segments miscounted after event %d", (int)ev->type);
 	for (int i = 0; i < c->pod_count; i++)
 		check_pod(cl, i);
-	bool settled = dispatch_settled(c) || core_stopping(c);
+	bool settled = segments_settled(c) || core_stopping(c);
 	if (!settled)
 		cl->settled_at = -1;
 	else if (cl->settled_at < 0)
@@ -916,7 +916,7 @@ static void check_it_pays(struct client *cl, int pod)
 	/* the first pace of a continuous engine counts what was finished meanwhile, and not the
 	 * longer segments in its places */
 	double sure = cl->job->continuous ? 0.5 : 0.8;
-	if (works && !guesses && dispatch_rate(c) > 0 &&
+	if (works && !guesses && pace_rate(c) > 0 &&
 	    left / c->conf.workers < sure * (double)busy_ms)
 		broke(cl->sim,
 		      "a pod without the work that pays for it: %.0f ms are left, and %lld are "

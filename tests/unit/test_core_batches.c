@@ -269,11 +269,11 @@ static void test_continuous_pace(void **state)
 			b.now += 100;
 			end_one(&b, 0, n == fails);
 		}
-		double rate = dispatch_rate(b.core);
+		double rate = pace_rate(b.core);
 		if (rate < 9 || rate > 11) /* segments weigh 1 */
 			fail_msg("segment %d fails: ten segments a second are measured as %.2f",
 				 fails, rate);
-		assert_false(dispatch_rate_is_rough(b.core));
+		assert_false(pace_is_rough(b.core));
 		tear_down(&b);
 	}
 }

@@ -56,8 +56,8 @@ static void test_a_failed_segment_is_measured(void **state)
 				rendered(&b, 0, k.segments[i]);
 			}
 		}
-		rates[fails] = dispatch_rate(b.core);
-		paces[fails] = dispatch_rate_at_best(b.core);
+		rates[fails] = pace_rate(b.core);
+		paces[fails] = pace_at_best(b.core);
 		tear_down(&b);
 	}
 	assert_true(rates[0] > 0 && rates[1] == rates[0]);

@@ -469,11 +469,11 @@ static int64_t play(struct bench *b, int64_t cold_ms, int64_t ms_each)
 	struct play p = {.b = b, .cold_ms = cold_ms, .ms_each = ms_each};
 	int64_t began_at = b->now;
 
-	for (int turns = 0; !dispatch_settled(b->core) && !core_stopping(b->core); turns++) {
+	for (int turns = 0; !segments_settled(b->core) && !core_stopping(b->core); turns++) {
 		assert_true(turns < 100000);
 		for (int i = 0; i < core_pod_count(b->core); i++)
 			play_pod(&p, i);
-		if (dispatch_settled(b->core))
+		if (segments_settled(b->core))
 			break;
 		int64_t at = core_wake_at(b->core);
 		for (int i = 0; i < core_pod_count(b->core); i++)

@@ -1,0 +1,264 @@
+/* ask.c - what the vendors are asked for before a pod is rented, and what they answer: offers, a
+ * volume, an image. */
+#include "impl.h"
+
+/* For its volume or its offers, without an answer until now. */
+bool ask_is_open(const struct vendor *v)
+{
+	return v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED;
+}
+
+/* Its answer may not come for an hour, where limits are used up: the next one is asked, and it is
+ * welcome when it comes. */
+static void note_no_answer(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (v->err.kind != ERR_NONE)
+		return;
+	err_set(&v->err, ERR_TRANSIENT, "%s: no reply to the request for offers",
+		c->conf.providers[provider].name);
+	core_note(c, NOTE_WARN,
+		  "%s has not answered for %d s what it offers (its rate limit may be used up)",
+		  c->conf.providers[provider].name, ASK_PATIENCE_MS / 1000);
+}
+
+/* Until when its answer is waited for; NEVER: it is not asked, or has what it is asked for and
+ * fills it. */
+int64_t ask_patient_until(const struct vendor *v)
+{
+	return ask_is_open(v) && !v->filling ? v->asked_at + ASK_PATIENCE_MS : NEVER;
+}
+
+bool ask_is_late(const struct core *c, const struct vendor *v)
+{
+	return c->now >= ask_patient_until(v);
+}
+
+/* Nothing can be rented there until all of it is there, and that takes as long as it takes. */
+bool ask_fills_volume(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (c->vendors[i].filling && !c->vendors[i].dead)
+			return true;
+	return false;
+}
+
+/* Returns true while some provider may still answer in time; overdue ones are skipped. */
+bool ask_next(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
+			continue;
+		if (v->looking && v->offers_ask == ASK_NOT) { /* that answer will do */
+			v->looking = false;
+			v->offers_ask = ASK_ASKED;
+			v->asked_at = c->now;
+		}
+		if (ask_is_open(v)) {
+			if (!ask_is_late(c, v))
+				return true;
+			note_no_answer(c, i);
+			continue;
+		}
+		enum action_type what =
+			c->conf.want_volume && v->volume_ask == ASK_NOT ? ACT_VOLUME : ACT_OFFERS;
+		if (what == ACT_OFFERS && v->offers_ask != ASK_NOT)
+			continue;
+		*(what == ACT_VOLUME ? &v->volume_ask : &v->offers_ask) = ASK_ASKED;
+		v->asked_at = c->now;
+		core_act(c, what, -1)->provider = i;
+		return true;
+	}
+	return false;
+}
+
+/* Every provider has been asked; only overdue answers are left to wait for. */
+bool ask_all_asked(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead && !ask_is_open(&c->vendors[i]))
+			return false;
+	return true;
+}
+
+/* Beside those whose volume is filled there is one that has answered, or is late. */
+bool ask_other_answered(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (!v->dead && !v->filling &&
+		    (ask_is_late(c, v) || v->offers_ask >= ASK_HAVE || v->volume_ask == ASK_FAILED))
+			return true;
+	}
+	return false;
+}
+
+/* Answers to what was asked before a sleep may be here and not have been read; those that are not
+ * have their time from now on. */
+void ask_slept(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (ask_is_open(&c->vendors[i]))
+			c->vendors[i].asked_at = c->now;
+	if (c->capacity_since)
+		c->capacity_since =
+			MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - ASK_PATIENCE_MS, 0));
+}
+
+bool ask_any_left(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead)
+			return true;
+	return false;
+}
+
+void ask_again(struct core *c)
+{
+	c->offers_again_at = 0;
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->offers_ask != ASK_ASKED)
+			v->offers_ask = ASK_NOT;
+		if (v->volume_ask == ASK_FAILED)
+			v->volume_ask = ASK_NOT;
+	}
+	c->dirty = true;
+}
+
+void ask_volume_fills(struct core *c, const struct event *ev)
+{
+	c->vendors[ev->provider].filling = true;
+	c->dirty = true;
+}
+
+void ask_answered(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+	enum ask *ask = ev->type == EV_VOLUME ? &v->volume_ask : &v->offers_ask;
+
+	c->dirty = true;
+	bool looked = ev->type == EV_OFFERS && v->looking;
+	v->looking = v->looking && !looked;
+	if (looked && ev->err) /* it was for prices alone */
+		return;
+	if (v->filling && ev->type == EV_VOLUME) {
+		v->filling = false;
+		/* nothing could be rented there until now */
+		c->capacity_since = c->capacity_since ? c->now : 0;
+	}
+	if (ev->type == EV_VOLUME && ev->err && ev->err->kind == ERR_NOT_FOUND &&
+	    c->conf.make_volume && !v->to_make) {
+		*ask = ASK_HAVE;
+		v->to_make = true;
+		memset(&v->err, 0, sizeof(v->err));
+		return;
+	}
+	bool made = ev->type == EV_VOLUME && v->to_make;
+	v->to_make = v->to_make && !made;
+	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
+	if (ev->err) {
+		v->err = *ev->err;
+		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
+			v->err.kind = ERR_CONFIG; /* it will not come by itself */
+		v->dead = v->err.kind == ERR_CREDENTIALS || v->err.kind == ERR_CONFIG;
+		/* where it is the last one, this is what the run ends with */
+		core_note(c, v->dead && ask_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
+			  c->conf.providers[ev->provider].name, ev->err->msg);
+		return;
+	}
+	if (!v->dead) /* why it is stays, whatever was still under way */
+		memset(&v->err, 0, sizeof(v->err));
+	if (ev->type == EV_VOLUME)
+		v->volume = *ev->volume;
+	if (made) { /* only some of them are where it is */
+		offers_take(c, ev->provider, NULL, NULL, 0);
+		v->offers_ask = ASK_NOT;
+	}
+	if (ev->type == EV_OFFERS)
+		v->floor_microusd_h = ev->floor_microusd_h;
+	if (ev->type == EV_OFFERS)
+		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
+}
+
+/* A recipe that cannot be built is wrong whichever offer is taken; all else may be better in a
+ * while. */
+void ask_image_answered(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+	const char *name = c->conf.providers[ev->provider].name;
+
+	c->dirty = true;
+	if (!ev->err) {
+		v->image_ask = ASK_HAVE;
+		v->image_failures = 0;
+		c->capacity_since = c->now; /* nothing could be rented until now */
+		return;
+	}
+	v->image_ask = ASK_NOT;
+	if (ev->err->kind == ERR_CONFIG || ev->err->kind == ERR_CREDENTIALS ||
+	    ev->err->kind == ERR_REFUSED) {
+		v->dead = true;
+		v->err = *ev->err;
+		core_note(c, ask_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name, ev->err->msg);
+		return;
+	}
+	if (!v->image_failures)
+		c->capacity_since = c->now; /* how long it took until now is not held against it */
+	core_note(c, NOTE_INFO, "%s: %s; retrying", name, ev->err->msg);
+	err_set(&c->capacity, ev->err->kind, "%s: %s", name, ev->err->msg);
+	int64_t rest = MAX(ev->err->retry_after_ms, 2000LL << MIN(v->image_failures++, 5));
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (c->candidates[i].provider == ev->provider)
+			c->candidates[i].rest_until =
+				MAX(c->candidates[i].rest_until, c->now + rest);
+}
+
+bool ask_has_waited(const struct core *c)
+{
+	return !c->conf.retry_until_up && !ask_fills_volume(c) && c->capacity_since &&
+	       c->now - c->capacity_since >= c->conf.wait_ms;
+}
+
+/* No pod is there, and nothing is billed, while its image is built. */
+bool ask_has_image(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (!c->conf.providers[provider].makes_image)
+		return true;
+	if (v->image_ask == ASK_NOT) {
+		v->image_ask = ASK_ASKED;
+		core_act(c, ACT_IMAGE, -1)->provider = provider;
+	}
+	return v->image_ask == ASK_HAVE;
+}
+
+/* A volume is billed until a user removes it, and it ties its pods to its region. burst makes no
+ * volume before a pod could be rented there. */
+bool ask_has_volume(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (!v->to_make)
+		return true;
+	v->volume_ask = ASK_ASKED;
+	v->asked_at = c->now;
+	struct action *a = core_act(c, ACT_VOLUME, -1);
+	a->provider = provider;
+	a->flag = true;
+	return false;
+}
+
+/* The pod that it is made for is rented next: no other one meanwhile. */
+bool ask_makes_volume(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (v->to_make && v->volume_ask == ASK_ASKED && !v->filling && !ask_is_late(c, v))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,92 @@
+/* handover.c - a detached run: once its pods have all the work, their agents renew the leases
+ * themselves. */
+#include "impl.h"
+
+void handover_tell(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	p->alone = false;
+	p->alone_said = true;
+	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->alone_turn;
+}
+
+static bool can_be_told(const struct core_pod *p)
+{
+	return p->phase == POD_WORKING && p->connected && !p->unwanted && !p->draining;
+}
+
+/* Another pod took the place of one that was lost after the others had been handed over. */
+static bool is_not_left_yet(const struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (can_be_told(&c->pods[i]) && !c->pods[i].detached &&
+		    pod_files_outlive(&c->pods[i]))
+			return true;
+	return false;
+}
+
+/* Detached: once as many pods work as are available, all that is left is dealt out and the agents
+ * renew their own leases. So is what comes back later: it does not wait here for room in a
+ * queue. */
+void handover_begin(struct core *c)
+{
+	int working, coming;
+
+	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_old(c) ||
+	    (c->handed_over && !c->todo && !is_not_left_yet(c)))
+		return;
+	bool asking = false;
+	int active = width_count_active(c, &working, &coming);
+	for (int i = 0; i < c->conf.provider_count; i++)
+		asking = asking ||
+			 (ask_is_open(&c->vendors[i]) && !ask_is_late(c, &c->vendors[i])) ||
+			 c->vendors[i].image_ask == ASK_ASKED;
+	if (!working || coming || asking || width_is_open(c, active))
+		return;
+	bool first = !c->handed_over;
+	c->handed_over = true;
+	dispatch_deal(c);
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (!can_be_told(p) || p->detached)
+			continue;
+		if (!pod_files_outlive(p)) {
+			if (first)
+				core_note(c, NOTE_WARN,
+					  "pod %s: its files cannot be fetched without it, so "
+					  "this client stays attached",
+					  p->id);
+			continue;
+		}
+		p->detached = true;
+		core_act(c, ACT_SAVE, i);
+		handover_tell(c, i);
+	}
+}
+
+/* What a pod that was left alone was given since is behind the last word to it. */
+void handover_again(struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (can_be_told(&c->pods[i]) && c->pods[i].detached && !c->pods[i].alone_said)
+			handover_tell(c, i);
+}
+
+enum core_handover core_handover(const struct core *c)
+{
+	enum core_handover result = HANDOVER_DONE;
+
+	if (!c->handed_over || c->todo || core_stopping(c) || segments_settled(c))
+		return HANDOVER_NOT_YET;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if ((!p->batches && !p->unhome) || p->durable ||
+		    (pod_active(p) && p->detached && p->alone))
+			continue;
+		if (!pod_active(p) || p->detached || pod_files_outlive(p))
+			return HANDOVER_NOT_YET;
+		result = HANDOVER_IN_PART;
+	}
+	return result;
+}

@@ -1,0 +1,205 @@
+/* home.c - a segment from rendered to safe: its file is fetched, checked and kept, or it is
+ * rendered again. */
+#include "impl.h"
+
+/* The first good file opens the way for more pods; as many bad ones as the canary has segments end
+ * the run. */
+static void home_canary(struct core *c, uint32_t i, bool good)
+{
+	struct err err;
+
+	if (c->canary_ok)
+		return;
+	if (good) {
+		c->canary_ok = true;
+		c->dirty = true;
+		return;
+	}
+	if (++c->canary_bad < MIN((size_t)CORE_CANARY, c->seg_count - c->cached))
+		return;
+	c->canary_bad_all = true;
+	err_set(&err, ERR_JOB, "the first segments all failed: stopped while it is cheap");
+	core_fault(c, c->segs[i].pod, &err);
+}
+
+void home_fetch(struct core *c, int pod, uint32_t i)
+{
+	c->segs[i].fetching = true;
+	core_act(c, ACT_FETCH, pod)->segment = i;
+}
+
+void home_fail(struct core *c, uint32_t i)
+{
+	segment_settle(c, i, SEG_FAILED);
+	home_canary(c, i, false);
+}
+
+static bool on_its_way(const struct core *c, const struct event *ev)
+{
+	const struct seg *s = &c->segs[ev->segment];
+
+	return s->state == SEG_RENDERED && s->pod == ev->pod && !s->arrived;
+}
+
+static void render_again(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+
+	p->unhome--;
+	p->wasted_ms += c->segs[ev->segment].elapsed_ms;
+	segment_reopen(c, ev->segment);
+	c->dirty = true;
+	pod_after_work(c, ev->pod);
+}
+
+void home_arrived(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+
+	if (!on_its_way(c, ev))
+		return;
+	s->fetching = false;
+	bool again = !ev->check_ok && s->tries + 1 < c->conf.check_tries && !core_stopping(c);
+	if (again) {
+		s->tries++;
+		core_act(c, ACT_DISCARD, ev->pod)->segment = ev->segment;
+		render_again(c, ev);
+		return;
+	}
+	s->arrived = true;
+	s->suspect = !ev->check_ok;
+	struct action *a = core_act(c, ACT_KEEP, ev->pod);
+	a->segment = ev->segment;
+	a->flag = !ev->check_ok;
+}
+
+/* One segment's file may be spoilt by its worker; when it is one after the other, the pod is. */
+static void count_bad_file(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	if (p->phase >= POD_RELEASING || ++p->bad_files < BAD_FILES_MAX)
+		return;
+	resting_bad_host(c, ev->pod, "its files do not match what it announced");
+	pod_let_go(c, ev->pod, ERR_UNTRUSTED, "its files do not match what it announces: %s",
+		   ev->err->msg);
+}
+
+void home_not_arrived(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+	struct core_pod *p = &c->pods[ev->pod];
+
+	if (s->state != SEG_RENDERED || s->pod != ev->pod)
+		return;
+	if (ev->err->kind == ERR_LOCAL) {
+		core_fault(c, ev->pod, ev->err);
+		p->unhome--;
+		segment_reopen(c, ev->segment);
+		pod_after_work(c, ev->pod);
+		return;
+	}
+	/* its name cannot be stored here: a render on another pod would have the same name */
+	if (ev->err->kind == ERR_JOB) {
+		p->unhome--;
+		p->failed_here = true;
+		home_fail(c, ev->segment);
+		pod_after_work(c, ev->pod);
+		return;
+	}
+	if (s->arrived)
+		return;
+	s->fetching = false;
+	if (p->durable && p->via_volume && c->now < p->rescue_until &&
+	    (ev->err->kind != ERR_UNTRUSTED || ++s->fetch_tries < FETCH_TRIES_MAX)) {
+		home_delayed(c, ev->pod);
+		return;
+	}
+	if (p->durable && p->via_volume && ev->err->kind != ERR_UNTRUSTED) {
+		p->unhome--;
+		home_fail(c, ev->segment); /* it can be fetched later */
+		return;
+	}
+	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
+	if (drop && !p->via_volume && !p->connected)
+		return; /* asked for again when the connection is back: pod.c */
+	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
+		if (s->fetch_tries == 1)
+			home_fetch(c, ev->pod, ev->segment);
+		else
+			home_delayed(c, ev->pod); /* what broke twice may need a moment */
+		return;
+	}
+	bool first = s->home_tries == 0;
+	if (++s->home_tries < HOME_TRIES_MAX) {
+		render_again(c, ev);
+		if (first)
+			count_bad_file(c, p, ev);
+		return;
+	}
+	p->unhome--;
+	home_fail(c, ev->segment);
+	pod_after_work(c, ev->pod);
+}
+
+void home_safe(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+
+	if (s->state != SEG_RENDERED)
+		return;
+	int pod = s->pod;
+	segment_settle(c, ev->segment, SEG_SAFE);
+	c->pods[pod].unhome--;
+	c->pods[pod].safe_at = c->now;
+	c->pods[pod].bad_files = 0;
+	home_came(c, pod);
+	c->pod_failures = 0;
+	home_canary(c, ev->segment, !s->suspect);
+	pod_after_work(c, pod);
+}
+
+void home_forget_fetches(struct core *c, int pod)
+{
+	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++)
+		if (c->segs[i].pod == pod)
+			c->segs[i].fetching = false;
+}
+
+void home_refetch(struct core *c, int pod)
+{
+	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++) {
+		const struct seg *s = &c->segs[i];
+		if (s->state == SEG_RENDERED && s->pod == pod && !s->arrived && !s->fetching)
+			home_fetch(c, pod, i);
+	}
+}
+
+/* Its finished files cannot be fetched (any more) either. */
+void home_lost(struct core *c, int pod)
+{
+	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++) {
+		struct seg *s = &c->segs[i];
+		if (s->pod != pod || s->state != SEG_RENDERED || s->arrived)
+			continue;
+		c->pods[pod].wasted_ms += s->elapsed_ms;
+		c->pods[pod].unhome--;
+		segment_lost(c, i);
+	}
+	c->dirty = true;
+}
+
+/* Files that cannot be fetched just now are not rendered again. */
+void home_delayed(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (!p->refetch_at)
+		p->refetch_at = c->now + MIN((int64_t)REFETCH_MIN_MS << MIN(p->refetches++, 6),
+					     (int64_t)REFETCH_MAX_MS);
+	c->dirty = true;
+}
+
+void home_came(struct core *c, int pod)
+{
+	c->pods[pod].refetches = 0;
+	c->pods[pod].rescue_until = c->now + RESCUE_LIMIT_MS;
+}

@@ -1,0 +1,173 @@
+/* listing.c - when the vendors are asked for their listings: one for all pods of an account. */
+#include "impl.h"
+
+static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
+{
+	const struct core_provider *k = &c->conf.providers[p->provider];
+	int64_t age = c->now - p->create_at;
+
+	if (p->unprovable)
+		return UNPROVABLE_LOOK_MS;
+	switch (p->phase) {
+	case POD_BOOTING:
+	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
+	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited
+			       for */
+		return p->late_clean_at
+			       ? MAX(k->look_gap_ms, 1000)
+			       : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
+	case POD_CONFIRMING:
+		/* its provider is asked for it with each of them */
+		if (p->clean_looks && p->unlisted)
+			return MAX(k->look_gap_ms, 1000);
+		if (p->clean_looks)
+			return MIN(MAX(proof_at(c, p) - v->listed_at, 0),
+				   MAX(p->absent ? (int64_t)10000 : 5000, k->look_gap_ms));
+		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms),
+			   MAX((int64_t)5000, k->poll_ms));
+	case POD_PREPARING:
+	case POD_QUEUED:
+	case POD_LOADING:
+	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
+	case POD_RELEASING: /* while its release is refused it may end itself; a second pod of its
+			       create is told all the same */
+		return !p->tries ? NEVER : p->finished_too ? 10000 : 30000;
+	case POD_RENTING: { /* one look when its answer is late, and then more and more seldom */
+		int64_t last = MAX(v->listed_at, v->listing_since);
+		return MAX(p->create_at + HUNG_CREATE_MS, last + MAX((int64_t)5000, age / 4)) -
+		       last;
+	}
+	case POD_WANTED:
+	case POD_GONE:
+	case POD_NEVER: break;
+	}
+	return NEVER;
+}
+
+bool listing_awaits_twin(const struct vendor *v)
+{
+	return v->used && v->surfaced_at >= 0 && v->listed_at < v->surfaced_at;
+}
+
+/* It may surface when no other pod needs a listing, and while nothing can be rented. */
+static int64_t twin_look_at(const struct vendor *v)
+{
+	if (!listing_awaits_twin(v) || v->list_refused)
+		return NEVER;
+	return MIN(MAX(v->listed_at, v->listing_since) + TWIN_LOOK_MS, v->surfaced_at);
+}
+
+void listing_ask(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		int64_t at = MIN(v->list_at, twin_look_at(v));
+		for (int k = 0; k < c->pod_count; k++) {
+			if (c->pods[k].provider != i)
+				continue;
+			int64_t interval = list_interval(c, v, &c->pods[k]);
+			if (interval != NEVER)
+				at = MIN(at, MAX(v->listed_at, v->listing_since) + interval);
+		}
+		v->list_at = at;
+		if (v->listing || MAX(at, v->list_not_before) > c->now)
+			continue;
+		v->listing = true;
+		v->listing_since = c->now;
+		v->list_at = NEVER;
+		core_act(c, ACT_LIST, -1)->provider = i;
+	}
+}
+
+/* Without its list no pod comes up and none is known to be gone. A list that burst cannot read
+ * stays so. */
+static void note_no_list(struct core *c, int provider, const struct err *err)
+{
+	int failures = c->vendors[provider].list_failures;
+
+	if (failures == (err->kind == ERR_BUG || err->kind == ERR_CREDENTIALS ? 0 : 2))
+		core_note(c, NOTE_WARN, "%s: %s", c->conf.providers[provider].name, err->msg);
+	if (err->kind == ERR_BUG && failures + 1 >= LIST_FAILURES_MAX)
+		core_fault(c, -1, err);
+}
+
+static bool any_ambiguous(const struct core *c, int provider)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && c->pods[i].phase == POD_AMBIGUOUS)
+			return true;
+	return false;
+}
+
+/* No pod is proven absent by it, and nothing is waited for that only a list could tell. Pods are
+ * seen by their ids; what a lost create made has none that is known. */
+static void list_is_refused(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	v->list_failures = LIST_FAILURES_MAX;
+	if (any_ambiguous(c, provider))
+		v->rent_not_before = MAX(v->rent_not_before, c->now + LAST_LOOK_MS);
+}
+
+/* From when on a listing of this vendor counts as the last look. */
+static int64_t last_look_from(const struct core *c, const struct vendor *v)
+{
+	return c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
+}
+
+int64_t listing_give_up_at(const struct core *c, const struct vendor *v)
+{
+	bool waits = v->listing || v->list_not_before > c->now;
+
+	return waits && v->used ? MAX(v->listing_since, last_look_from(c, v)) + LAST_LOOK_MS
+				: NEVER;
+}
+
+bool listing_all_looked(struct core *c)
+{
+	bool all = true;
+
+	/* the listing before the exit: nothing of ours may be there that we do not know of */
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		int64_t from = last_look_from(c, v);
+		if (!v->used || v->listed_at >= from)
+			continue;
+		if (v->list_failures >= LIST_FAILURES_MAX || c->now >= listing_give_up_at(c, v))
+			continue;
+		all = false;
+		v->list_at = MIN(v->list_at, MAX(c->now, from));
+	}
+	return all;
+}
+
+void listing_came(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+
+	v->listing = false;
+	c->dirty = true;
+	if (ev->err) {
+		note_no_list(c, ev->provider, ev->err);
+		v->list_failures += ev->err->kind == ERR_CREDENTIALS ? LIST_FAILURES_MAX : 1;
+		v->list_at = v->list_not_before =
+			c->now +
+			MAX(MIN(ev->err->retry_after_ms, (int64_t)LIST_AFTER_MOST_MS),
+			    MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
+		/* what would be made there could not be seen */
+		if (v->list_failures >= LIST_FAILURES_MAX)
+			v->rent_not_before =
+				MAX(v->rent_not_before, v->list_not_before + LAST_LOOK_MS);
+		return;
+	}
+	v->list_failures = 0;
+	v->list_refused = ev->partial;
+	if (ev->partial)
+		list_is_refused(c, ev->provider);
+	else
+		v->listed_at = ev->asked_at;
+	v->ahead_ms = ev->ahead_ms;
+	v->clock_known = ev->clock_known;
+	seen_views(c, ev->provider, ev->views, ev->count, ev->asked_at, ev->partial);
+}
