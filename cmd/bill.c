@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "store/pod_cost.h"
 
 enum {
 	SECOND_MS = 1000,
@@ -95,6 +96,71 @@ int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t en
 	int64_t until = MIN(pod->create_ms + pod->billed_ms, end_s * 1000);
 
 	return until > from ? money_for(pod->price_microusd_h, until - from) : 0;
+}
+
+/* ---- a pod that several runs held ---- */
+
+struct pod_row bill_whole(const struct pod_row *shares, size_t count)
+{
+	struct pod_row whole = shares[count - 1];
+
+	if (count == 1)
+		return whole;
+	whole.create_ms = shares[0].create_ms;
+	whole.rented_ms = shares[0].rented_ms;
+	whole.running_ms = shares[0].running_ms;
+	whole.vendor_started_ms = shares[0].vendor_started_ms;
+	whole.billed_ms = whole.cost_microusd = 0;
+	whole.billed_vendor_ms = whole.cost_vendor_microusd = whole.cost_beside_microusd = 0;
+	for (size_t i = 0; i < count; i++) {
+		whole.billed_vendor_ms += shares[i].billed_vendor_ms;
+		whole.cost_vendor_microusd += shares[i].cost_vendor_microusd;
+		whole.cost_beside_microusd += shares[i].cost_beside_microusd;
+	}
+	/* each share is rounded up by itself: the vendor rounds once */
+	pod_row_bill(&whole, released_ms(&whole));
+	return whole;
+}
+
+/* What of an amount falls to [from, until) of `all` ms. Parts that follow each other sum to it. */
+static int64_t part_of(int64_t amount, int64_t from, int64_t until, int64_t all)
+{
+	return (int64_t)((__int128)amount * until / all) - (int64_t)((__int128)amount * from / all);
+}
+
+void bill_split(const struct pod_row *whole, struct pod_row *shares, size_t count)
+{
+	int64_t all = 0, from = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all += shares[i].billed_ms;
+	all = MAX(all, INT64_C(1)); /* of a pod that was never billed the last run has all */
+	for (size_t i = 0; i < count; i++) {
+		struct pod_row *s = &shares[i];
+		int64_t until = i + 1 < count ? from + s->billed_ms : all;
+		s->billed_vendor_ms = part_of(whole->billed_vendor_ms, from, until, all);
+		s->cost_vendor_microusd = part_of(whole->cost_vendor_microusd, from, until, all);
+		s->cost_beside_microusd = part_of(whole->cost_beside_microusd, from, until, all);
+		s->vendor_reported = whole->vendor_reported;
+		s->vendor_asked_ms = whole->vendor_asked_ms;
+		from = until;
+	}
+}
+
+int64_t bill_hour_of(const struct pod_row *shares, size_t count, const struct pod_row *share,
+		     const struct bill_hour *hour)
+{
+	int64_t before = 0, own = 0, all = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t ours = bill_ours_between(&shares[i], hour->start_s, hour->end_s);
+		before += &shares[i] < share ? ours : 0;
+		own += &shares[i] == share ? ours : 0;
+		all += ours;
+	}
+	if (!all) /* an hour in which no run held it is the last one's */
+		return share == &shares[count - 1] ? hour->cost_microusd : 0;
+	return part_of(hour->cost_microusd, before, before + own, all);
 }
 
 char *bill_money(char *to, size_t room, int64_t microusd)

@@ -34,6 +34,17 @@ bool bill_has_dollars(const struct pod_row *pod);
 /* "$0.0123" as elsewhere, but what is below a cent to the micro-dollar: "$0.000041". Returns `to`.
  */
 char *bill_money(char *to, size_t room, int64_t microusd);
+/* A pod that several runs held, one after the other, has a row for each of them: its shares, oldest
+ * first. Its vendor bills the pod as a whole: from the first run's create call to the last one's
+ * release. One share is its own whole. */
+struct pod_row bill_whole(const struct pod_row *shares, size_t count);
+/* Divides what the vendor billed for the whole among the shares, by their billed time. The parts
+ * sum to the whole. */
+void bill_split(const struct pod_row *whole, struct pod_row *shares, size_t count);
+/* What the vendor billed in an hour, the part of this share: as much of it as its run had of our
+ * count of that hour. */
+int64_t bill_hour_of(const struct pod_row *shares, size_t count, const struct pod_row *share,
+		     const struct bill_hour *hour);
 /* What we count in [start_s, end_s), in micro-dollars. */
 int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t end_s);
 

@@ -18,7 +18,9 @@ enum { ASK_MS = 120000, AGE_DAYS = 30 };
 #define AGE_MS (INT64_C(24) * 3600 * 1000 * AGE_DAYS)
 
 struct asked_pod {
-	struct pod_row row;
+	struct pod_row *shares; /* a row for each run that held it, oldest first */
+	size_t share_count;
+	struct pod_row whole;        /* what its vendor bills: the pod from first to last */
 	struct op_bill told;         /* with the hours */
 	bool asked, other_key;       /* other_key: it was not rented with this one */
 	struct bill_verdict verdict; /* when asked */
@@ -27,8 +29,9 @@ struct asked_pod {
 
 struct reconciliation {
 	struct launch l;
+	char run[24]; /* only its shares are shown; "": all */
 	struct asked_pod *pods;
-	size_t count, runs;
+	size_t count;
 	/* left out: no record and too old to ask for by itself, and not given back yet */
 	size_t old, alive;
 	struct err failure; /* the first of a vendor: what it says of its pods is not known */
@@ -38,26 +41,83 @@ struct reconciliation {
 
 /* ---- which pods ---- */
 
-static bool may_be_billed(const struct pod_row *pod)
+static bool is_shared(const struct pod_row *row)
 {
-	return pod->id[0] && !strcmp(pod->state, "gone");
+	return row->holds > 0 || row->handed_to[0] || row->handed_from[0];
 }
 
-static bool is_wanted(struct reconciliation *r, const struct pod_row *pod, bool named,
-		      int64_t now_ms)
+static int by_holds(const void *a, const void *b)
 {
-	if (!may_be_billed(pod)) {
-		r->alive += pod->id[0] && strcmp(pod->state, "failed");
+	return ((const struct pod_row *)a)->holds - ((const struct pod_row *)b)->holds;
+}
+
+/* The rows of the pod that this row is of, one for each run that held it. */
+static int read_shares(struct store *store, const struct pod_row *row, struct asked_pod *pod,
+		       struct err *err)
+{
+	size_t count = 0, kept = 0;
+
+	if (!is_shared(row)) {
+		pod->shares = xcalloc(1, sizeof(*pod->shares));
+		pod->shares[pod->share_count++] = *row;
+		return 0;
+	}
+	if (store_pods_named(store, row->id, &pod->shares, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(pod->shares[i].id, row->id) &&
+		    !strcmp(pod->shares[i].provider, row->provider))
+			pod->shares[kept++] = pod->shares[i];
+	qsort(pod->shares, kept, sizeof(*pod->shares), by_holds);
+	pod->share_count = kept;
+	return 0;
+}
+
+/* Whether to ask for it; counts it if not, once however many of its rows are read. */
+static bool is_wanted(struct reconciliation *r, const struct asked_pod *pod,
+		      const struct pod_row *row, int64_t now_ms)
+{
+	/* the run that held it last has the row that says whether it is gone */
+	const struct pod_row *last = &pod->shares[pod->share_count - 1];
+	bool counts = r->run[0] || row->holds == last->holds;
+
+	if (strcmp(last->state, "gone")) {
+		r->alive += counts;
 		return false;
 	}
-	if (named)
+	if (r->run[0])
 		return true;
-	if (bill_is_final(pod))
+	if (bill_is_final(&pod->whole))
 		return false;
-	if (pod->gone_ms >= now_ms - AGE_MS)
+	if (pod->whole.gone_ms >= now_ms - AGE_MS)
 		return true;
-	r->old++;
+	r->old += counts;
 	return false;
+}
+
+static bool is_known_already(const struct reconciliation *r, const struct pod_row *row)
+{
+	for (size_t i = 0; is_shared(row) && i < r->count; i++)
+		if (!strcmp(r->pods[i].whole.id, row->id) &&
+		    !strcmp(r->pods[i].whole.provider, row->provider))
+			return true;
+	return false;
+}
+
+static int add_pod(struct reconciliation *r, const struct pod_row *row, struct err *err)
+{
+	struct asked_pod pod = {0};
+
+	if (!row->id[0] || !strcmp(row->state, "failed") || is_known_already(r, row))
+		return 0;
+	if (read_shares(r->l.ctx->store, row, &pod, err) < 0)
+		return -1;
+	pod.whole = bill_whole(pod.shares, pod.share_count);
+	if (is_wanted(r, &pod, row, clock_wall_ms()))
+		r->pods[r->count++] = pod;
+	else
+		free(pod.shares);
+	return 0;
 }
 
 static int find_pods(struct reconciliation *r, const char *run, struct err *err)
@@ -66,29 +126,56 @@ static int find_pods(struct reconciliation *r, const char *run, struct err *err)
 	struct pod_row *rows = NULL;
 	struct run_row row;
 	size_t count;
+	int status = 0;
 
 	if ((run && named_run(store, run, &row, err) < 0) ||
 	    store_pods(store, run ? row.id : NULL, false, &rows, &count, err) < 0)
 		return -1;
+	COPY_TEXT(r->run, run ? row.id : "");
 	r->pods = xcalloc(count + 1, sizeof(*r->pods));
-	for (size_t i = 0; i < count; i++) {
-		if (!is_wanted(r, &rows[i], run, clock_wall_ms()))
-			continue;
-		bool first = true;
-		for (size_t k = 0; k < r->count && first; k++)
-			first = strcmp(r->pods[k].row.run, rows[i].run) != 0;
-		r->runs += first;
-		r->pods[r->count++].row = rows[i];
-	}
+	for (size_t i = 0; i < count && status == 0; i++)
+		status = add_pod(r, &rows[i], err);
 	free(rows);
-	return 0;
+	return status;
+}
+
+static bool is_shown(const struct reconciliation *r, const struct pod_row *share)
+{
+	return !r->run[0] || !strcmp(share->run, r->run);
+}
+
+static bool is_first_of_run(const struct reconciliation *r, size_t pod, const struct pod_row *share)
+{
+	for (size_t i = 0; i <= pod; i++)
+		for (size_t k = 0; k < r->pods[i].share_count; k++) {
+			const struct pod_row *other = &r->pods[i].shares[k];
+			if (other == share)
+				return true;
+			if (!strcmp(other->run, share->run))
+				return false;
+		}
+	return true;
+}
+
+/* Of how many runs. */
+static size_t count_runs(const struct reconciliation *r)
+{
+	size_t runs = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		for (size_t k = 0; k < r->pods[i].share_count; k++)
+			runs += is_shown(r, &r->pods[i].shares[k]) &&
+				is_first_of_run(r, i, &r->pods[i].shares[k]);
+	return runs;
 }
 
 static void say_which(const struct reconciliation *r)
 {
+	size_t runs = count_runs(r);
+
 	if (r->count)
 		log_line(LOG_NOTE, "asking for the bills of %zu pod%s of %zu run%s", r->count,
-			 r->count == 1 ? "" : "s", r->runs, r->runs == 1 ? "" : "s");
+			 r->count == 1 ? "" : "s", runs, runs == 1 ? "" : "s");
 	else
 		log_line(LOG_NOTE, "no pod awaits its vendor's final record");
 	if (r->alive)
@@ -133,6 +220,28 @@ static void give_up(struct reconciliation *r, const char *provider, const struct
 		r->failure = *why;
 }
 
+/* As its shares are now in the ledger, with what the vendor said; NULL: that it has no record. */
+static int write_shares(struct store *store, struct asked_pod *pod, const struct op_bill *bill,
+			struct err *err)
+{
+	for (size_t i = 0; i < pod->share_count; i++)
+		if (store_pod(store, pod->shares[i].attempt, &pod->shares[i], err) < 0)
+			return -1;
+	pod->whole = bill_whole(pod->shares, pod->share_count);
+	pod->whole.vendor_asked_ms = clock_wall_ms();
+	if (bill) { /* a record that was there once is not forgotten */
+		pod->whole.billed_vendor_ms = bill->billed_ms;
+		pod->whole.cost_vendor_microusd = bill->cost_microusd;
+		pod->whole.cost_beside_microusd = bill->beside_microusd;
+		pod->whole.vendor_reported = bill->reported;
+	}
+	bill_split(&pod->whole, pod->shares, pod->share_count);
+	for (size_t i = 0; i < pod->share_count; i++)
+		if (store_put_pod(store, &pod->shares[i], err) < 0)
+			return -1;
+	return 0;
+}
+
 /* Only the client of a gone pod also writes to its row, at its end, with the same figures. */
 static int remember(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill,
 		    struct err *err)
@@ -141,22 +250,21 @@ static int remember(struct reconciliation *r, struct asked_pod *pod, const struc
 
 	if (store_begin(store, err) < 0)
 		return -1;
-	if (store_pod(store, pod->row.attempt, &pod->row, err) < 0) {
-		store_rollback(store);
-		return -1;
-	}
-	pod->row.vendor_asked_ms = clock_wall_ms();
-	if (bill) { /* a record that was there once is not forgotten */
-		pod->row.billed_vendor_ms = bill->billed_ms;
-		pod->row.cost_vendor_microusd = bill->cost_microusd;
-		pod->row.cost_beside_microusd = bill->beside_microusd;
-		pod->row.vendor_reported = bill->reported;
-	}
-	if (store_put_pod(store, &pod->row, err) < 0) {
+	if (write_shares(store, pod, bill, err) < 0) {
 		store_rollback(store);
 		return -1;
 	}
 	return store_commit(store, err);
+}
+
+static void say_shares(struct asked_pod *pod)
+{
+	size_t len = strlen(pod->verdict.why);
+
+	if (pod->share_count > 1)
+		snprintf(pod->verdict.why + len, sizeof(pod->verdict.why) - len,
+			 "; %zu runs held this pod, so its bill is split by their billed time",
+			 pod->share_count);
 }
 
 static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_bill *bill,
@@ -169,7 +277,7 @@ static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_
 		bill->hours = NULL;
 	}
 	pod->asked = true;
-	bill_judge(&pod->row, &pod->told, &pod->verdict);
+	bill_judge(&pod->whole, &pod->told, &pod->verdict);
 	if (pod->verdict.state == BILL_NOT_YET && pod->other_key)
 		snprintf(pod->verdict.why, sizeof(pod->verdict.why),
 			 "no record for this key: the pod was rented with another one; if that "
@@ -179,7 +287,8 @@ static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_
 			 "pod %s of %s: %s; confirm that it is gone (`burst reap`, the vendor's "
 			 "console), then send the vendor's support the pod's id and times "
 			 "(`burst ledger %s --reconcile --json`)",
-			 pod->row.id, pod->row.provider, pod->verdict.why, pod->row.run);
+			 pod->whole.id, pod->whole.provider, pod->verdict.why, pod->whole.run);
+	say_shares(pod);
 	return 0;
 }
 
@@ -198,22 +307,22 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 {
 	const struct engine_provider *provider;
 	struct op_result result = {0};
-	struct op_want want = {.since_s = pod->row.create_ms / 1000};
+	struct op_want want = {.since_s = pod->whole.create_ms / 1000};
 	struct err why = {0};
 
-	if (has_failed(r, pod->row.provider)) {
+	if (has_failed(r, pod->whole.provider)) {
 		COPY_TEXT(pod->why_not, "not asked: its vendor did not answer for another pod");
 		return 0;
 	}
-	if (open_provider(r, pod->row.provider, &provider, &why) == 0) {
+	if (open_provider(r, pod->whole.provider, &provider, &why) == 0) {
 		/* a new key of the same account knows its pods too */
 		pod->other_key =
-			pod->row.account[0] &&
-			strcmp(pod->row.account, provider->ops->account(provider->handle)) != 0;
-		COPY_TEXT(want.id, pod->row.id);
-		want.bill.price_microusd_h = pod->row.price_microusd_h;
-		want.bill.list_microusd_h = pod->row.price_list_microusd_h;
-		COPY_TEXT(want.bill.gpu, pod->row.gpu_offered);
+			pod->whole.account[0] &&
+			strcmp(pod->whole.account, provider->ops->account(provider->handle)) != 0;
+		COPY_TEXT(want.id, pod->whole.id);
+		want.bill.price_microusd_h = pod->whole.price_microusd_h;
+		want.bill.list_microusd_h = pod->whole.price_list_microusd_h;
+		COPY_TEXT(want.bill.gpu, pod->whole.gpu_offered);
 		if (caller_ask(provider, OP_BILLING, &want, ASK_MS, &result, &why) == 0) {
 			int status = take_bill(r, pod, &result.billing, err);
 			op_result_free(&result);
@@ -221,10 +330,10 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 		}
 		if (why.kind == ERR_NOT_FOUND)
 			return take_bill(r, pod, NULL, err);
-		err_wrap(&why, "%s: pod %s", pod->row.provider, pod->row.id);
+		err_wrap(&why, "%s: pod %s", pod->whole.provider, pod->whole.id);
 	}
 	snprintf(pod->why_not, sizeof(pod->why_not), "not known: %s", why.msg);
-	give_up(r, pod->row.provider, &why);
+	give_up(r, pod->whole.provider, &why);
 	return 0;
 }
 
@@ -235,25 +344,19 @@ struct sums {
 	size_t known, with_dollars;
 };
 
-static struct sums sum_of(const struct reconciliation *r)
+static void add_up(struct sums *s, const struct pod_row *share)
 {
-	struct sums s = {0};
-
-	for (size_t i = 0; i < r->count; i++) {
-		const struct pod_row *pod = &r->pods[i].row;
-		if (!bill_is_known(pod))
-			continue;
-		s.known++;
-		s.billed_ms += pod->billed_ms;
-		s.cost += pod->cost_microusd;
-		s.vendor_ms += pod->billed_vendor_ms;
-		s.vendor_cost += pod->cost_vendor_microusd;
-		if (bill_has_dollars(pod)) {
-			s.with_dollars++;
-			s.more += pod->cost_vendor_microusd - pod->cost_microusd;
-		}
-	}
-	return s;
+	if (!bill_is_known(share))
+		return;
+	s->known++;
+	s->billed_ms += share->billed_ms;
+	s->cost += share->cost_microusd;
+	s->vendor_ms += share->billed_vendor_ms;
+	s->vendor_cost += share->cost_vendor_microusd;
+	if (!bill_has_dollars(share))
+		return;
+	s->with_dollars++;
+	s->more += share->cost_vendor_microusd - share->cost_microusd;
 }
 
 static void cell_difference(struct table *t, int64_t microusd)
@@ -303,10 +406,20 @@ static void print_pod(struct table *t, const struct pod_row *pod)
 			 pod->cost_vendor_microusd - pod->cost_microusd);
 }
 
+static void print_why(const struct asked_pod *pod)
+{
+	CLEANUP(free_text)
+	char *line = xasprintf("%s: %s%s", pod->whole.id,
+			       pod->verdict.state == BILL_EXCESS ? "TOO MUCH: " : "",
+			       pod->asked ? pod->verdict.why : pod->why_not);
+
+	output_safe_line(stdout, line, strlen(line));
+}
+
 static void print_table(const struct reconciliation *r)
 {
 	CLEANUP(table_free) struct table *t = table_new();
-	struct sums sums = sum_of(r);
+	struct sums sums = {0};
 
 	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
 	table_column(t, "RUN", TABLE_LEFT, 4);
@@ -317,7 +430,13 @@ static void print_table(const struct reconciliation *r)
 	table_column(t, "ITS COST", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "MORE", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < r->count; i++)
-		print_pod(t, &r->pods[i].row);
+		for (size_t k = 0; k < r->pods[i].share_count; k++) {
+			const struct pod_row *share = &r->pods[i].shares[k];
+			if (!is_shown(r, share))
+				continue;
+			print_pod(t, share);
+			add_up(&sums, share);
+		}
 	if (sums.known > 1) {
 		cell_ours(t, "on a bill", "", sums.billed_ms, sums.cost);
 		table_cell(t, "%.1fs", (double)sums.vendor_ms / 1000);
@@ -327,14 +446,8 @@ static void print_table(const struct reconciliation *r)
 	table_print(t, stdout, terminal_width(stdout));
 	if (r->count)
 		putchar('\n');
-	for (size_t i = 0; i < r->count; i++) {
-		const struct asked_pod *pod = &r->pods[i];
-		CLEANUP(free_text)
-		char *line = xasprintf("%s: %s%s", pod->row.id,
-				       pod->verdict.state == BILL_EXCESS ? "TOO MUCH: " : "",
-				       pod->asked ? pod->verdict.why : pod->why_not);
-		output_safe_line(stdout, line, strlen(line));
-	}
+	for (size_t i = 0; i < r->count; i++)
+		print_why(&r->pods[i]);
 }
 
 /* ---- for scripts ---- */
@@ -349,7 +462,8 @@ static json_t *times_json(const struct pod_row *pod)
 			 report_time(pod->gone_ms));
 }
 
-static json_t *hours_json(const struct asked_pod *pod)
+/* Of an hour in which several runs held the pod, each has its part of the vendor's dollars. */
+static json_t *hours_json(const struct asked_pod *pod, const struct pod_row *share)
 {
 	json_t *list = json_array();
 
@@ -357,18 +471,18 @@ static json_t *hours_json(const struct asked_pod *pod)
 		const struct bill_hour *h = &pod->told.hours[i];
 		json_array_append_new(
 			list,
-			json_pack(
-				"{s:o, s:o, s:o, s:o}", "from", report_time(h->start_s * 1000),
-				"to", report_time(h->end_s * 1000), "cost_usd",
-				report_dollars(bill_ours_between(&pod->row, h->start_s, h->end_s)),
-				"cost_vendor_usd", report_dollars(h->cost_microusd)));
+			json_pack("{s:o, s:o, s:o, s:o}", "from", report_time(h->start_s * 1000),
+				  "to", report_time(h->end_s * 1000), "cost_usd",
+				  report_dollars(bill_ours_between(share, h->start_s, h->end_s)),
+				  "cost_vendor_usd",
+				  report_dollars(
+					  bill_hour_of(pod->shares, pod->share_count, share, h))));
 	}
 	return list;
 }
 
-static json_t *pod_json(const struct asked_pod *pod)
+static json_t *share_json(const struct asked_pod *pod, const struct pod_row *row)
 {
-	const struct pod_row *row = &pod->row;
 	bool known = bill_has_dollars(row), timed = row->billed_vendor_ms || row->vendor_reported;
 
 	return json_pack(
@@ -392,7 +506,7 @@ static json_t *pod_json(const struct asked_pod *pod)
 		report_text(pod->asked ? pod->verdict.why : pod->why_not), "final",
 		pod->asked && pod->verdict.final, "asked_at", report_time(row->vendor_asked_ms),
 		"ask_again_at", pod->asked ? report_time(pod->verdict.ask_again_ms) : json_null(),
-		"hours", hours_json(pod), "times", times_json(row));
+		"hours", hours_json(pod, row), "times", times_json(row));
 }
 
 static void print_json(const struct reconciliation *r)
@@ -400,7 +514,10 @@ static void print_json(const struct reconciliation *r)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < r->count; i++)
-		json_array_append_new(list, pod_json(&r->pods[i]));
+		for (size_t k = 0; k < r->pods[i].share_count; k++)
+			if (is_shown(r, &r->pods[i].shares[k]))
+				json_array_append_new(
+					list, share_json(&r->pods[i], &r->pods[i].shares[k]));
 	output_json(list);
 }
 
@@ -419,7 +536,7 @@ static int ask_all(struct reconciliation *r, struct err *err)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (ask(r, &r->pods[i], err) < 0)
-			return err_wrap(err, "pod %s", r->pods[i].row.id);
+			return err_wrap(err, "pod %s", r->pods[i].whole.id);
 	return 0;
 }
 
@@ -454,8 +571,10 @@ int reconcile(struct cmd_context *ctx, const char *run, struct err *err)
 	}
 	if (status == 0)
 		status = verdict(&r, err);
-	for (size_t i = 0; i < r.count; i++)
+	for (size_t i = 0; i < r.count; i++) {
 		free(r.pods[i].told.hours);
+		free(r.pods[i].shares);
+	}
 	free(r.pods);
 	launch_free(&r.l);
 	return status;

@@ -60,6 +60,37 @@ t_two_jobs_share_one_pod() {
 	schema run
 }
 
+# The vendor bills a pod as a whole: each run that held it has its part of the bill, and the parts sum to it.
+t_the_bill_of_a_shared_pod_is_split() {
+	allow_volumes v
+	job_in one 3 "$KEEP"
+	job_in two 4 'keep_warm = "0";'
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	burst ledger --reconcile --json
+	is "$STATUS $(json length)" "0 0" "while a run holds it nothing is asked ($(cat out.txt err.txt))"
+	has err.txt "1 pod is not released yet"
+	run_in two
+	is "$STATUS" 0 "the second ($(cat err.txt))"
+	wait_for 20 "all to be over" all_over
+	wait_for 20 "who kept it to end" no_keeper
+	burst ledger --reconcile --json
+	is "$STATUS" 0 "reconciled ($(cat err.txt))"
+	schema reconcile
+	has err.txt "asking for the bills of 1 pod of 3 runs"
+	is "$(json 'length')" 3 "a share for each run, the keeping one too"
+	is "$(json '[.[].run] | join(" ")')" "$(jq -r .run one.json) $(keeper) $(jq -r .run two.json)" "whose they are"
+	is "$(json '[.[].state] | unique | join(" ")')" agrees "state ($(json '.[0].why'))"
+	has out.txt "3 runs held this pod, so its bill is split by their billed time"
+	is "$(json '[.[].billed_vendor_s > 0] | all')" true "each has its part"
+	is "$(json '([.[].billed_vendor_s] | add) - ([.[].billed_seconds] | add) | fabs < 3')" true "what they sum to ($(cat out.txt))"
+	is "$(ledger "select count(*) from pod where vendor_asked_ms > 0 and billed_vendor_ms > 0 and vendor_reported")" 3 "rows with their part"
+	burst ledger "$(jq -r .run two.json)" --reconcile --json
+	is "$(json '[.[].run] | join(" ")')" "$(jq -r .run two.json)" "of a named run"
+	burst ledger --reconcile
+	is "$(grep -c "3 runs held this pod" out.txt)" 1 "said once"
+}
+
 # Nobody takes it: it goes when its time is over, and what that cost is the keeping run's, as its own phase.
 t_a_kept_pod_goes_when_its_time_is_over() {
 	job_in one 2 'keep_warm = "3s";'

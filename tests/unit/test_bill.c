@@ -10,6 +10,7 @@
 
 #include "cmd/bill.h"
 #include "base/clock.h"
+#include "store/pod_cost.h"
 
 #define NOON  1795262400000 /* 2026-11-21T12:00:00Z */
 #define S     INT64_C(1000)
@@ -322,10 +323,113 @@ static void numbers_that_nobody_wrote_overflow_nothing(void **state)
 	}
 }
 
+/* ---- a pod that several runs held ---- */
+
+/* The pod of pod_of(), held by three runs: for 4:00.2, 1:00 and 4:59.8. */
+static void shares_of(struct pod_row shares[3])
+{
+	static const int64_t until_ms[] = {240200, 300200, 600000};
+	struct pod_row pod = pod_of(0, false, 0);
+	int64_t from_ms = 0;
+
+	for (int i = 0; i < 3; i++) {
+		struct pod_row *s = &shares[i];
+		*s = pod;
+		s->holds = i;
+		snprintf(s->run, sizeof(s->run), "r%d", i);
+		s->create_ms = pod.create_ms + from_ms;
+		if (i)
+			s->rented_ms = s->running_ms = s->create_ms;
+		if (i < 2)
+			s->release_ms = s->released_ms = s->gone_ms = pod.create_ms + until_ms[i];
+		s->billed_ms = s->cost_microusd = 0;
+		pod_row_bill(s, pod.create_ms + until_ms[i]);
+		from_ms = until_ms[i];
+	}
+}
+
+static void the_whole_is_what_its_vendor_bills(void **state)
+{
+	struct pod_row shares[3], alone = pod_of(600, true, NOON);
+	struct bill_verdict verdict;
+
+	(void)state;
+	shares_of(shares);
+	struct pod_row whole = bill_whole(shares, 3);
+	assert_int_equal(whole.create_ms, NOON + 10 * MIN_);
+	assert_int_equal(whole.rented_ms, NOON + 10 * MIN_ + S);
+	assert_int_equal(whole.gone_ms, NOON + 20 * MIN_ + 5 * S);
+	assert_int_equal(whole.billed_ms, 600 * S); /* its shares are 601 s, each rounded up */
+	assert_int_equal(whole.cost_microusd, 120000);
+	whole.billed_vendor_ms = 600 * S;
+	whole.cost_vendor_microusd = 120000;
+	whole.vendor_asked_ms = NOON + 26 * HOUR;
+	bill_judge(&whole, NULL, &verdict);
+	assert_string_equal(verdict.why, "agrees");
+	assert_true(verdict.final);
+	whole = bill_whole(&alone, 1);
+	assert_memory_equal(&whole, &alone, sizeof(whole));
+}
+
+static void a_bill_is_split_by_time(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t billed_ms, cost;
+		int64_t ms[3], usd[3];
+	} cases[] = {
+		{"as counted", 601000, 120200, {241000, 60000, 300000}, {48200, 12000, 60000}},
+		{"nothing yet", 0, 0, {0, 0, 0}, {0, 0, 0}},
+		{"a rest that no share divides", 7, 5, {2, 1, 4}, {2, 0, 3}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct pod_row shares[3];
+		shares_of(shares);
+		struct pod_row whole = bill_whole(shares, 3);
+		whole.billed_vendor_ms = cases[i].billed_ms;
+		whole.cost_vendor_microusd = cases[i].cost;
+		whole.vendor_reported = true;
+		whole.vendor_asked_ms = NOON + HOUR;
+		bill_split(&whole, shares, 3);
+		for (int k = 0; k < 3; k++)
+			if (shares[k].billed_vendor_ms != cases[i].ms[k] ||
+			    shares[k].cost_vendor_microusd != cases[i].usd[k] ||
+			    !shares[k].vendor_reported || shares[k].vendor_asked_ms != NOON + HOUR)
+				fail_msg("%s: share %d is %lld ms and %lld", cases[i].name, k,
+					 (long long)shares[k].billed_vendor_ms,
+					 (long long)shares[k].cost_vendor_microusd);
+		struct pod_row again = bill_whole(shares, 3);
+		assert_int_equal(again.billed_vendor_ms, cases[i].billed_ms);
+		assert_int_equal(again.cost_vendor_microusd, cases[i].cost);
+	}
+}
+
+static void an_hour_is_split_by_what_ran_in_it(void **state)
+{
+	struct pod_row shares[3];
+	struct bill_hour hour = hour_at(NOON, 120200), later = hour_at(NOON + HOUR, 77);
+	int64_t sum = 0;
+
+	(void)state;
+	shares_of(shares);
+	for (int i = 0; i < 3; i++)
+		sum += bill_hour_of(shares, 3, &shares[i], &hour);
+	assert_int_equal(sum, 120200);
+	assert_int_equal(bill_hour_of(shares, 3, &shares[1], &hour), 12000);
+	/* no run held it then: it is the last one's to explain */
+	assert_int_equal(bill_hour_of(shares, 3, &shares[0], &later), 0);
+	assert_int_equal(bill_hour_of(shares, 3, &shares[2], &later), 77);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_difference_is_told),
+		cmocka_unit_test(the_whole_is_what_its_vendor_bills),
+		cmocka_unit_test(a_bill_is_split_by_time),
+		cmocka_unit_test(an_hour_is_split_by_what_ran_in_it),
 		cmocka_unit_test(calls_take_their_time),
 		cmocka_unit_test(it_may_bill_until_the_pod_is_gone),
 		cmocka_unit_test(a_disk_is_billed_beside),
