@@ -18,10 +18,10 @@ static struct offer *all_offers(struct launch *l, const struct estimate *e, int6
 	*count = e->count;
 	launch_want_offers(l, &want);
 	want.offers.gpus = NULL;
-	for (int i = 0; i < l->setup.provider_count; i++) {
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, ask_ms, &result,
+		if (caller_ask(&l->run.setup.providers[i], OP_OFFERS, &want, ask_ms, &result,
 			       &ignored) == 0)
 			launch_keep_offers(l, &result, &all, count);
 	}
@@ -73,8 +73,8 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 {
 	const struct section *top = config_top(l->ctx->config);
 	bool gpus_given = section_has(top, "gpu"),
-	     pods_given =
-		     section_has(top, "pods") && !l->setup.job_ops->needs(l->setup.job)->command;
+	     pods_given = section_has(top, "pods") &&
+			  !l->run.setup.job_ops->needs(l->run.setup.job)->command;
 	const struct offer *given = &e->offers[pick->machine];
 	struct err ignored = {0};
 	struct estimate all;
@@ -82,7 +82,7 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 
 	*out = (struct better){0};
 	if (!gpus_given || !ask_ms) {
-		if (gpus_given || pods_given || l->setup.provider_count > 1)
+		if (gpus_given || pods_given || l->run.setup.provider_count > 1)
 			compare(out, pick, given, e);
 		return;
 	}

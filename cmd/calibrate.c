@@ -41,12 +41,12 @@ static int gather_offers(struct launch *l, struct offer **all, size_t *count, st
 {
 	int failed = 0;
 
-	for (int i = 0; i < l->setup.provider_count; i++) {
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		if (add_offers(l, i, all, count, err) == 0)
 			continue;
-		if (err->kind != ERR_NO_CAPACITY && ++failed == l->setup.provider_count)
-			return err_wrap(err, "%s", l->setup.providers[i].ops->name);
-		log_line(LOG_WARN, "%s: %s", l->setup.providers[i].ops->name, err->msg);
+		if (err->kind != ERR_NO_CAPACITY && ++failed == l->run.setup.provider_count)
+			return err_wrap(err, "%s", l->run.setup.providers[i].ops->name);
+		log_line(LOG_WARN, "%s: %s", l->run.setup.providers[i].ops->name, err->msg);
 		err_clear(err);
 	}
 	return 0;
@@ -159,9 +159,9 @@ static double cold_usd(const struct calibrate_card *c)
 
 static int expect(struct launch *l, struct calibrate_card *c, struct err *err)
 {
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	size_t count = 0;
-	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &count);
 	double length = 0, seconds = 0;
 
 	if (look_at(l, &c->offer, &c->before, err) < 0)
@@ -251,15 +251,15 @@ static int load_job(struct launch *l, const struct calibrate_card *c, struct err
 
 	if (launch_read_job(l, err) < 0)
 		return -1;
-	real = TAKE(l->setup.job);
-	const struct job_ops *ops = l->setup.job_ops;
+	real = TAKE(l->run.setup.job);
+	const struct job_ops *ops = l->run.setup.job_ops;
 	size_t count = segments_of(c, ops->needs(real));
 	if (calibrate_job(&job, ops, real, count, err) < 0)
 		return -1;
-	l->setup.job_ops = &calibrate_ops;
-	l->setup.job = job;
-	l->setup.results = xcalloc(count, sizeof(*l->setup.results));
-	l->setup.output_dir = l->output_dir;
+	l->run.setup.job_ops = &calibrate_ops;
+	l->run.setup.job = job;
+	l->run.setup.results = xcalloc(count, sizeof(*l->run.setup.results));
+	l->run.setup.output_dir = l->run.output_dir;
 	return 0;
 }
 
@@ -270,12 +270,12 @@ static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 	    settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_check_files(l, err) < 0 || launch_begin(l, false, err) < 0)
 		return -1;
-	struct core_conf *conf = &l->setup.conf;
+	struct core_conf *conf = &l->run.setup.conf;
 	conf->canary = conf->at_once = false;
 	conf->batch_sizes = c->sizes;
 	conf->batch_size_count = c->size_count;
-	l->setup.more_to_come = false;
-	COPY_TEXT(c->run, l->run.id);
+	l->run.setup.more_to_come = false;
+	COPY_TEXT(c->run, l->run.row.id);
 	c->had = true;
 	return launch_run(l);
 }
@@ -297,9 +297,10 @@ static int rent_card(struct cmd_context *ctx, struct calibrate_card *c, int64_t 
 	launch_init(&l, ctx);
 	int status = run_card(&l, c, err);
 	ctx->json = json;
-	c->cost_microusd = l.run.cost_microusd;
+	c->cost_microusd = l.run.row.cost_microusd;
 	if (status > 0)
-		copy_text(c->why, sizeof(c->why), l.err.msg[0] ? l.err.msg : l.run.error);
+		copy_text(c->why, sizeof(c->why),
+			  l.run.err.msg[0] ? l.run.err.msg : l.run.row.error);
 	launch_free(&l);
 	path_remove_tree(folder, NULL);
 	fd_close(fd);
@@ -425,7 +426,7 @@ static int read_most(struct cmd_context *ctx, int64_t *out, struct err *err)
 static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
 			struct err *err)
 {
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	struct offer *offers = NULL;
 	size_t offer_count = 0;
 	int status = gather_offers(l, &offers, &offer_count, err);
@@ -454,7 +455,7 @@ static int calibrate(struct launch *l, struct err *err)
 	int64_t most = 0;
 	int status = launch_read_job(l, err);
 
-	if (status == 0 && l->setup.job_ops->needs(l->setup.job)->command)
+	if (status == 0 && l->run.setup.job_ops->needs(l->run.setup.job)->command)
 		status =
 			err_set(err, ERR_CONFIG,
 				"job \"%s\" is a command: only engines that render segments can be "

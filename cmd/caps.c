@@ -319,10 +319,10 @@ static int begin(struct launch *l, struct err *err)
 {
 	struct caps caps;
 
-	if (caps_read(&caps, l, l->run.id, err) < 0 || take_share(l, &caps, err) < 0)
+	if (caps_read(&caps, l, l->run.row.id, err) < 0 || take_share(l, &caps, err) < 0)
 		return -1;
-	l->setup.conf.max_cost_microusd = l->run.max_cost_microusd = own_cap(l);
-	return store_put_run(l->ctx->store, &l->run, err);
+	l->run.setup.conf.max_cost_microusd = l->run.row.max_cost_microusd = own_cap(l);
+	return store_put_run(l->ctx->store, &l->run.row, err);
 }
 
 static int in_transaction(struct launch *l, int (*step)(struct launch *l, struct err *err),
@@ -346,12 +346,12 @@ int caps_begin(struct launch *l, struct err *err)
  * already. */
 static int go_on(struct launch *l, struct err *err)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	struct caps caps;
 	int64_t now = clock_wall_ms(), to_come = 0, spent = 0,
 		over = own_cap(l) - s->conf.max_cost_microusd;
 
-	if (caps_read(&caps, l, l->run.id, err) < 0)
+	if (caps_read(&caps, l, l->run.row.id, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->adopt_count; i++) {
 		to_come += allow_to_come(&s->adopt[i], now);
@@ -365,8 +365,8 @@ static int go_on(struct launch *l, struct err *err)
 		if (lower(l, a, over + s->conf.max_cost_microusd, err) < 0)
 			return -1;
 	}
-	l->run.max_cost_microusd = own_cap(l);
-	return store_put_run(l->ctx->store, &l->run, err);
+	l->run.row.max_cost_microusd = own_cap(l);
+	return store_put_run(l->ctx->store, &l->run.row, err);
 }
 
 int caps_go_on(struct launch *l, struct err *err)

@@ -92,7 +92,8 @@ char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs)
 static void check_memory(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
-	const struct job_needs *needs = l->setup.job ? l->setup.job_ops->needs(l->setup.job) : NULL;
+	const struct job_needs *needs =
+		l->run.setup.job ? l->run.setup.job_ops->needs(l->run.setup.job) : NULL;
 	CLEANUP(str_free) struct str cards = STR_INIT;
 	char name[64], need[CHECK_NEED];
 	struct err err = {0};
@@ -136,9 +137,9 @@ static void check_wishes(struct launch *l)
 					  &err);
 		able += !mistakes_any(&own);
 		for (size_t k = 0; k < own.count; k++) {
-			if (l->setup.job)
+			if (l->run.setup.job)
 				add_own_need(&own.list[k].err,
-					     l->setup.job_ops->needs(l->setup.job));
+					     l->run.setup.job_ops->needs(l->run.setup.job));
 			if (count > 1)
 				err_wrap(&own.list[k].err, "%s", ops->name);
 			config_place_error(l->ctx->config, &own.list[k].err);
@@ -195,17 +196,17 @@ int check_all(struct launch *l, bool renders, struct err *err)
 	}
 	if (renders && providers_fine)
 		check_wishes(l);
-	if (renders && l->output_dir && launch_check_output(l, err) < 0)
+	if (renders && l->run.output_dir && launch_check_output(l, err) < 0)
 		note(l, err);
 	return mistakes_end(m, err);
 }
 
 void check_rest(struct cmd_context *ctx)
 {
-	struct launch l = {
-		.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
+	struct launch l;
 	struct err first = {0};
 
+	launch_init(&l, ctx);
 	check_all(&l, true, &first);
 	launch_free(&l);
 }

@@ -37,7 +37,7 @@ static void ask_all(struct launch *l, struct asked *out)
 	bool all_say = true;
 
 	*out = (struct asked){0};
-	for (int i = 0; i < l->setup.provider_count; i++) {
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
 		if (launch_ask_offers(l, i, false, DECIDE_MS, &result, &ignored) < 0) {
@@ -47,7 +47,7 @@ static void ask_all(struct launch *l, struct asked *out)
 		all_say = all_say && result.floor_microusd_h > 0;
 		if (!out->floor_at || result.floor_microusd_h < out->floor_microusd_h) {
 			out->floor_microusd_h = result.floor_microusd_h;
-			out->floor_at = l->setup.providers[i].ops->name;
+			out->floor_at = l->run.setup.providers[i].ops->name;
 		}
 		launch_keep_offers(l, &result, &out->offers, &out->count);
 	}
@@ -129,8 +129,9 @@ static void hand_on(struct launch *l, const struct estimate *e, const struct pla
 	*p = (struct core_plan){.goal = e->wish.goal,
 				.value_of_time_h = e->wish.value_of_time_h,
 				.cost_microusd = (int64_t)llround(pick->pods_usd * 1e6),
-				.pods_open = !section_has(top, "pods") &&
-					     !l->setup.job_ops->needs(l->setup.job)->command,
+				.pods_open =
+					!section_has(top, "pods") &&
+					!l->run.setup.job_ops->needs(l->run.setup.job)->command,
 				.gpus_open = !section_has(top, "gpu")};
 	double left_s;
 	if (estimate_has_deadline(top) &&
@@ -146,15 +147,15 @@ static void hand_on(struct launch *l, const struct estimate *e, const struct pla
 static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	const struct section *top = config_top(l->ctx->config);
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	char sentence[256];
 
 	if (!section_has(top, "pods") && !needs->command)
 		l->chosen_pods = pick->pods;
 	l->chosen_gpus = decide_gpu_order(top, needs->gpu, e);
 	l->at_once = pick->pods > 1 && !e->wish.staged;
-	l->run.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
-	l->run.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
+	l->run.row.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
+	l->run.row.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
 	hand_on(l, e, pick);
 	if (l->ctx->quiet)
 		return;

@@ -85,13 +85,13 @@ int deliver_check_output(const struct launch *l, struct err *err)
 
 	if (l->ctx->overwrite || !section_count(conf, "outputs"))
 		return 0;
-	if (manifest_read(l->output_dir, false, &m, err) < 0)
+	if (manifest_read(l->run.output_dir, false, &m, err) < 0)
 		return -1;
-	const char *const *also = m.present && l->setup.job_ops->finish_names
-					  ? l->setup.job_ops->finish_names(l->setup.job)
+	const char *const *also = m.present && l->run.setup.job_ops->finish_names
+					  ? l->run.setup.job_ops->finish_names(l->run.setup.job)
 					  : NULL;
 	char **patterns = job_texts(conf, "outputs");
-	int result = foreign_check(l->output_dir, (const char *const *)patterns, &m, also, err);
+	int result = foreign_check(l->run.output_dir, (const char *const *)patterns, &m, also, err);
 	job_texts_free(patterns);
 	return result;
 }
@@ -201,10 +201,10 @@ static bool is_former(const struct manifest_entry *e)
 /* The manifest is in the order of the script and has a line for each file. */
 static int read_outputs(struct delivery *d, struct err *err)
 {
-	bool command = d->l->setup.job_ops->needs(d->l->setup.job)->command;
+	bool command = d->l->run.setup.job_ops->needs(d->l->run.setup.job)->command;
 
 	if (store_volumes(d->l->ctx->store, &d->volumes, &d->volume_count, err) < 0 ||
-	    manifest_read(d->l->output_dir, true, &d->was, err) < 0)
+	    manifest_read(d->l->run.output_dir, true, &d->was, err) < 0)
 		return -1;
 	for (size_t i = 0; i < d->was.count; i++) {
 		const struct manifest_entry *e = &d->was.entries[i];
@@ -228,8 +228,8 @@ static bool had_volume(struct delivery *d, const struct volume_row *v)
 	size_t count = 0;
 	bool had = false;
 
-	if (!d->l->run.id[0] ||
-	    store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) < 0)
+	if (!d->l->run.row.id[0] ||
+	    store_pods(d->l->ctx->store, d->l->run.row.id, false, &pods, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		had = had || (!strcmp(pods[i].provider, v->provider) &&
@@ -255,8 +255,8 @@ static void find_code(struct delivery *d)
 	if (!newest)
 		return;
 	COPY_TEXT(d->provider, newest->provider);
-	d->as_rendered = d->l->had_work && had_volume(d, newest);
-	if (!engine_code_there(d->l->ctx->store, &d->l->run, d->provider, newest->id, d->tree))
+	d->as_rendered = d->l->run.had_work && had_volume(d, newest);
+	if (!engine_code_there(d->l->ctx->store, &d->l->run.row, d->provider, newest->id, d->tree))
 		d->tree[0] = '\0';
 }
 
@@ -288,7 +288,7 @@ static int make_folder(struct delivery *d, struct err *err)
 	CLEANUP(free_text)
 	char *scan = code && !d->as_rendered ? engine_scan_path(runs, code) : NULL;
 	struct deliver_folder f = {.dir = d->dir,
-				   .output_dir = d->l->output_dir,
+				   .output_dir = d->l->run.output_dir,
 				   .outputs = d->outputs,
 				   .count = d->count,
 				   .code_path = code,
@@ -312,7 +312,7 @@ static void write_job(struct delivery *d, struct str *to)
 			       config_job_name(c));
 	config_quote(to, name);
 	str_add(to, ";\noutput = ");
-	config_quote(to, d->l->output_dir);
+	config_quote(to, d->l->run.output_dir);
 	str_add(to, ";\nrun = ");
 	config_quote(to, str_text(&run));
 	str_add(to, ";\noutputs = [");
@@ -344,12 +344,12 @@ static void write_caps(struct delivery *d, struct str *to)
 	static const char *const own[] = {"max_cost", NULL};
 	const struct section *top = config_top(d->l->ctx->config);
 	int64_t left = section_int(section_group(top, "caps"), "max_cost") -
-		       d->l->run.cost_microusd - d->spent_microusd;
+		       d->l->run.row.cost_microusd - d->spent_microusd;
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	if (d->l->run.id[0] &&
-	    store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) == 0)
+	if (d->l->run.row.id[0] &&
+	    store_pods(d->l->ctx->store, d->l->run.row.id, false, &pods, &count, NULL) == 0)
 		for (size_t i = 0; i < count; i++)
 			left -= pod_row_may_have_cost(&pods[i]);
 	free(pods);
@@ -423,7 +423,7 @@ static int write_config(struct delivery *d, struct err *err)
 static void hand_output(const struct delivery *d)
 {
 	char number[16];
-	int fd = path_open_dir(d->l->output_dir);
+	int fd = path_open_dir(d->l->run.output_dir);
 
 	snprintf(number, sizeof(number), "%d", fd);
 	if (fd < 0 || fcntl(fd, F_SETFD, 0) < 0 || setenv(OUTPUT_FD_NAME, number, 1) < 0)
@@ -506,7 +506,7 @@ static void let_go(struct delivery *d, struct deliver_output *o)
 /* How many of ours are told. The numbers are the pod's word. */
 static size_t read_absent(struct delivery *d)
 {
-	CLEANUP(fd_close) int folder = path_open_dir(d->l->output_dir);
+	CLEANUP(fd_close) int folder = path_open_dir(d->l->run.output_dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t told = 0;
 
@@ -533,12 +533,12 @@ static size_t read_absent(struct delivery *d)
  * again. */
 static const char *what_delivers(const struct delivery *d)
 {
-	return d->l->run.id[0] ? "resume" : "run";
+	return d->l->run.row.id[0] ? "resume" : "run";
 }
 
 static int go(struct delivery *d, json_t **object, struct err *err)
 {
-	CLEANUP(fd_close) int folder = path_open_dir(d->l->output_dir);
+	CLEANUP(fd_close) int folder = path_open_dir(d->l->run.output_dir);
 	int number = engine_held_signal();
 
 	if (number) {
@@ -552,12 +552,12 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 	}
 	unlinkat(folder, DELIVER_ABSENT, 0);
 	if (make_folder(d, err) < 0 || write_config(d, err) < 0 ||
-	    deliver_run_begins(d->l->ctx->store, d->key, d->l->run.id, d->state, err) < 0)
+	    deliver_run_begins(d->l->ctx->store, d->key, d->l->run.row.id, d->state, err) < 0)
 		return -1;
 	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d->count,
 		 d->missing ? " (files missing on the volume are uploaded with it)" : "");
-	fd_close(d->l->output_lock);
-	d->l->output_lock = -1;
+	fd_close(d->l->run.output_lock);
+	d->l->run.output_lock = -1;
 	return run_it(d, object, err);
 }
 
@@ -644,8 +644,8 @@ static int add_delivered(const struct delivery *d, const struct manifest *now,
 		bool absent;
 		if (!manifest_is_latest(now, i) || !is_delivered(latest, pods, count))
 			continue;
-		if (manifest_match(now, d->l->output_dir, latest->file, latest->key, &kept, &absent,
-				   err) < 0)
+		if (manifest_match(now, d->l->run.output_dir, latest->file, latest->key, &kept,
+				   &absent, err) < 0)
 			return -1;
 		if (kept != latest)
 			continue;
@@ -665,19 +665,19 @@ static int mend_manifest(struct delivery *d, struct err *err)
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	if (l->output_lock < 0)
-		l->output_lock = path_open_dir(l->output_dir);
-	if (flock(l->output_lock, LOCK_EX | LOCK_NB) < 0)
+	if (l->run.output_lock < 0)
+		l->run.output_lock = path_open_dir(l->run.output_dir);
+	if (flock(l->run.output_lock, LOCK_EX | LOCK_NB) < 0)
 		return 0; /* another job has begun there, and writes it anew */
 	int status = its_pods(d, &pods, &count, err);
 	if (status == 0)
-		status = manifest_read(l->output_dir, true, &now, err);
+		status = manifest_read(l->run.output_dir, true, &now, err);
 	if (status == 0) {
 		add_rendered(d, &now, pods, count, &lines);
 		status = add_delivered(d, &now, pods, count, &lines, err);
 	}
 	free(pods);
-	return status < 0 ? -1 : manifest_rewrite(l->output_dir, &lines, err);
+	return status < 0 ? -1 : manifest_rewrite(l->run.output_dir, &lines, err);
 }
 
 /* Whose client was killed goes on for itself, with what was rendered then: what it has begun with
@@ -687,7 +687,7 @@ static int may_go(struct delivery *d, struct err *err)
 	struct run_row newest;
 
 	int found = deliver_run_newest(d->l->ctx, d->key, &newest, err);
-	if (found < 0 || volume_trust(d->l, d->l->run.id, err) < 0)
+	if (found < 0 || volume_trust(d->l, d->l->run.row.id, err) < 0)
 		return -1;
 	if (found && run_is_alive(&d->l->ctx->runs, newest.id))
 		return err_set(err, ERR_BUSY,

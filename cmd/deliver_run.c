@@ -129,7 +129,7 @@ int deliver_run_handed(void)
 /* How much of what it needs its pod did not find. */
 static size_t count_absent(const struct launch *l)
 {
-	CLEANUP(fd_close) int folder = path_open_dir(l->output_dir);
+	CLEANUP(fd_close) int folder = path_open_dir(l->run.output_dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t lines = 0;
 
@@ -143,7 +143,7 @@ static size_t count_absent(const struct launch *l)
 
 int deliver_run_judge(struct launch *l, struct err *err)
 {
-	CLEANUP(free_text) char *key = key_of(l->ctx, l->run.config);
+	CLEANUP(free_text) char *key = key_of(l->ctx, l->run.row.config);
 	char name[64], state[SHA256_HEX];
 	size_t absent = count_absent(l);
 

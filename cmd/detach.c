@@ -233,13 +233,13 @@ int detach_starter(void)
 static int give_up(struct launch *l, struct err *err)
 {
 	err_set(err, ERR_LOCAL, "run %s: the starting process exited before it had the run's id",
-		l->run.id);
-	COPY_TEXT(l->run.status, "interrupted");
-	COPY_TEXT(l->run.error_code, err_kind_name(ERR_INTERRUPTED));
-	COPY_TEXT(l->run.error, err->msg);
-	l->run.ended_ms = clock_wall_ms();
-	l->run.exit_status = err_exit_status(err);
-	store_put_run(l->ctx->store, &l->run, NULL);
+		l->run.row.id);
+	COPY_TEXT(l->run.row.status, "interrupted");
+	COPY_TEXT(l->run.row.error_code, err_kind_name(ERR_INTERRUPTED));
+	COPY_TEXT(l->run.row.error, err->msg);
+	l->run.row.ended_ms = clock_wall_ms();
+	l->run.row.exit_status = err_exit_status(err);
+	store_put_run(l->ctx->store, &l->run.row, NULL);
 	return -1;
 }
 
@@ -247,7 +247,7 @@ static int give_up(struct launch *l, struct err *err)
  * folder. */
 static void let_output_go(struct launch *l)
 {
-	CLEANUP(free_text) char *path = path_join(l->run_dir, "client.log");
+	CLEANUP(free_text) char *path = path_join(l->run.dir, "client.log");
 	CLEANUP(fd_close) int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	CLEANUP(fd_close) int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
@@ -267,10 +267,10 @@ int detach_begins(struct launch *l, int starter, struct err *err)
 	if (starter < 0)
 		return 0;
 	l->starter = starter;
-	l->setup.ignore_hangup = true;
+	l->run.setup.ignore_hangup = true;
 	if (no_wait)
 		let_output_go(l);
-	if (dprintf(starter, "%s\n", l->run.id) <= 0)
+	if (dprintf(starter, "%s\n", l->run.row.id) <= 0)
 		return give_up(l, err);
 	if (no_wait) {
 		close(l->starter);
@@ -293,14 +293,14 @@ static void say_handed_over(const struct launch *l, const struct engine *e, bool
 		log_line(LOG_WARN,
 			 "run %s: continues in the background (process %ld); keep this machine "
 			 "awake until it ends, because not all of its pods can run unattended",
-			 l->run.id, (long)getpid());
+			 l->run.row.id, (long)getpid());
 	else if (!l->ctx->quiet)
 		output_line(stderr,
 			    "run %s: handed over: %zu segment%s %s with %d pod%s, which finish "
 			    "without this machine; `burst attach %s` shows progress and fetches "
 			    "the files",
-			    l->run.id, left, left == 1 ? "" : "s", left == 1 ? "is" : "are", pods,
-			    pods == 1 ? "" : "s", l->run.id);
+			    l->run.row.id, left, left == 1 ? "" : "s", left == 1 ? "is" : "are",
+			    pods, pods == 1 ? "" : "s", l->run.row.id);
 }
 
 static bool is_gone(int starter)
@@ -319,7 +319,7 @@ void detach_look(struct launch *l, const struct engine *e)
 		log_line(LOG_WARN,
 			 "run %s: the starting process exited before the pods had the queue; "
 			 "ending the run",
-			 l->run.id);
+			 l->run.row.id);
 		raise(SIGTERM);
 	} else if (state == HANDOVER_NOT_YET) {
 		return;

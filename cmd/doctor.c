@@ -95,14 +95,15 @@ static void print_check(struct findings *f, const char *provider, const char *te
 /* One of several that cannot be rented from keeps no run from its work. */
 static const char *stops(const struct launch *l)
 {
-	return l->setup.provider_count > 1 ? "warn" : "bad";
+	return l->run.setup.provider_count > 1 ? "warn" : "bad";
 }
 
 static bool check_balance(struct launch *l, const struct engine_provider *p, struct findings *f)
 {
-	int64_t cap = l->setup.job ? section_int(section_group(config_top(l->ctx->config), "caps"),
-						 "max_cost")
-				   : 0;
+	int64_t cap =
+		l->run.setup.job
+			? section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost")
+			: 0;
 	struct op_result result = {0};
 	struct err err = {0};
 	char text[32], most[32];
@@ -166,12 +167,12 @@ static void say_best(struct findings *f, const char *provider, const struct offe
 /* What this job would rent. */
 static bool check_offers(struct launch *l, int provider, struct findings *f)
 {
-	const char *name = l->setup.providers[provider].ops->name;
+	const char *name = l->run.setup.providers[provider].ops->name;
 	struct op_result result = {0};
 	struct err err = {0};
 	char price[32];
 
-	if (!l->setup.job)
+	if (!l->run.setup.job)
 		return true;
 	if (launch_ask_offers(l, provider, true, LAUNCH_ASK_MS, &result, &err) < 0) {
 		say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name, err.msg);
@@ -223,13 +224,13 @@ static void check_cards(struct launch *l, const char *provider, struct findings 
 {
 	const struct past_image of = {
 		section_text(section_group(config_top(l->ctx->config), "pod"), "image"),
-		l->setup.job ? l->setup.job_ops->needs(l->setup.job)->setup : NULL};
+		l->run.setup.job ? l->run.setup.job_ops->needs(l->run.setup.job)->setup : NULL};
 	size_t count;
 	const struct gpu *cards = gpu_catalog(&count);
 	char why[200], day[32];
 	int64_t since_ms;
 
-	for (size_t i = 0; l->setup.job && i < count; i++) {
+	for (size_t i = 0; l->run.setup.job && i < count; i++) {
 		if (!past_card_is_unfit(l->ctx->store, &of, provider, cards[i].name,
 					clock_wall_ms(), why, sizeof(why), &since_ms))
 			continue;
@@ -271,7 +272,7 @@ static void check_pods(struct launch *l, const struct engine_provider *p, bool w
 
 static void check_provider(struct launch *l, int provider, struct findings *f)
 {
-	const struct engine_provider *p = &l->setup.providers[provider];
+	const struct engine_provider *p = &l->run.setup.providers[provider];
 	struct op_result result = {0};
 	struct err err = {0};
 	int before = f->bad;
@@ -306,11 +307,11 @@ static void check_job(struct launch *l, struct findings *f)
 			say(f, "bad", "%s", err.msg);
 		/* what it would rent can be told all the same, unless it is the job that cannot be
 		 * read */
-		if (!l->output_dir)
+		if (!l->run.output_dir)
 			launch_read_job(l, &err);
 		return;
 	}
-	l->setup.job_ops->segments(l->setup.job, &count);
+	l->run.setup.job_ops->segments(l->run.setup.job, &count);
 	say(f, "ok", "job \"%s\": %zu segment%s", config_job_name(l->ctx->config), count,
 	    count == 1 ? "" : "s");
 }
@@ -370,11 +371,11 @@ static int run(struct cmd_context *ctx, struct err *err)
 		say(&f, "bad", "%s", err->msg);
 		err_clear(err);
 	}
-	for (int i = 0; i < l.setup.provider_count; i++) {
+	for (int i = 0; i < l.run.setup.provider_count; i++) {
 		check_provider(&l, i, &f);
 		check_volume(&l, i, &f);
 	}
-	if (l.setup.provider_count > 1 && !f.usable)
+	if (l.run.setup.provider_count > 1 && !f.usable)
 		say(&f, "bad", "none of these providers is ready to rent from");
 	recommend_voice(ctx, &f);
 	launch_free(&l);

@@ -150,11 +150,12 @@ static int read_wish(const struct section *top, struct plan_wish *wish, struct e
 
 static double *open_lengths(struct launch *l, struct estimate *out, double *estimated_s)
 {
-	const struct segment *segments = l->setup.job_ops->segments(l->setup.job, &out->segments);
+	const struct segment *segments =
+		l->run.setup.job_ops->segments(l->run.setup.job, &out->segments);
 	double *lengths = xcalloc(out->segments + 1, sizeof(*lengths));
 
 	for (size_t i = 0; i < out->segments; i++) {
-		if (l->setup.results && l->setup.results[i].state == SEGMENT_SAFE)
+		if (l->run.setup.results && l->run.setup.results[i].state == SEGMENT_SAFE)
 			continue;
 		lengths[out->open++] = segments[i].weight;
 		out->sum += segments[i].weight;
@@ -229,7 +230,7 @@ static bool volume_ready(const struct learned *pods, const char *image)
 /* The job as the engine sees it, for the ledger's facts of what it has where. */
 static struct engine_setup as_engine(struct launch *l, struct run_row *run, const char *image)
 {
-	struct engine_setup setup = l->setup;
+	struct engine_setup setup = l->run.setup;
 
 	*run = (struct run_row){0};
 	setup.run = run;
@@ -352,7 +353,7 @@ static void say_prior(const struct job_prior *p, const struct offer *o, char to[
 /* As a pod with such a card has said in an earlier run. */
 static void find_unfit(struct estimate *e, struct launch *l, size_t i)
 {
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	const struct past_image of = {
 		section_text(section_group(config_top(l->ctx->config), "pod"), "image"),
 		needs->setup};
@@ -373,7 +374,7 @@ static void find_unfit(struct estimate *e, struct launch *l, size_t i)
 static void make_machine(struct estimate *e, struct launch *l, size_t i,
 			 const struct speed *of_segments, const struct learned *pods)
 {
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	const struct offer *o = &e->offers[i];
 	struct plan_machine *m = &e->machines[i];
 	const struct speed prior = prior_for(needs, of_segments, o);
@@ -420,7 +421,7 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i,
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count,
 		  struct err *err)
 {
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	struct learned pods = {0};
 	struct speed prior = {0};
 	double estimated_s = 0;

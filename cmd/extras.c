@@ -66,9 +66,9 @@ struct extra extras_storage(struct launch *l, const char *provider, const struct
 /* A provider may have the key; most charge nothing. */
 static bool own_egress(struct launch *l, const char *provider, double *usd_gb)
 {
-	for (int i = 0; i < l->setup.provider_count; i++) {
-		const struct option_spec *o = l->setup.providers[i].ops->options;
-		if (strcmp(l->setup.providers[i].ops->name, provider) != 0)
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		const struct option_spec *o = l->run.setup.providers[i].ops->options;
+		if (strcmp(l->run.setup.providers[i].ops->name, provider) != 0)
 			continue;
 		while (o->key && strcmp(o->key, "egress_price") != 0)
 			o++;

@@ -94,13 +94,13 @@ static int remember(struct gather *g, const struct segment *s, const struct segm
 static int keep(struct gather *g, size_t index, const char *local, struct segment_result *result,
 		struct err *err)
 {
-	struct engine_setup *setup = &g->l->setup;
+	struct engine_setup *setup = &g->l->run.setup;
 	const struct segment *s = &g->segments[index];
 	struct receive *r = NULL;
 	struct check check = {0};
 
 	int status =
-		receive_open(&r, g->l->output_dir, s->file, result->bytes, result->sha256, err);
+		receive_open(&r, g->l->run.output_dir, s->file, result->bytes, result->sha256, err);
 	if (status == 0)
 		status = copy_in(r, local, err);
 	if (status == 0)
@@ -127,7 +127,7 @@ static int64_t find_open(const struct gather *g, const char *id)
 {
 	for (size_t i = 0; i < g->count; i++)
 		if (!strcmp(g->segments[i].id, id) && g->segments[i].file)
-			return g->l->setup.results[i].state == SEGMENT_SAFE ? -1 : (int64_t)i;
+			return g->l->run.setup.results[i].state == SEGMENT_SAFE ? -1 : (int64_t)i;
 	return -1;
 }
 
@@ -164,7 +164,7 @@ static void take_segment(struct gather *g, const struct engine_provider *p,
 		g->lost++;
 		return;
 	}
-	g->l->setup.results[index] = result;
+	g->l->run.setup.results[index] = result;
 	g->home++;
 }
 
@@ -184,13 +184,13 @@ static void take_events(struct gather *g, const struct engine_provider *p,
 
 static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *err)
 {
-	struct engine_setup *setup = &g->l->setup;
+	struct engine_setup *setup = &g->l->run.setup;
 	const struct engine_provider *p = NULL;
 	CLEANUP(free_text)
 	char *path = xasprintf("runs/%s/%s/events.jsonl", pod->run, pod->attempt);
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	if (launch_open_provider(g->l, pod->provider, err) < 0)
+	if (run_open_account(&g->l->run, pod->provider, err) < 0)
 		return -1;
 	for (int i = 0; i < setup->provider_count; i++)
 		if (!strcmp(setup->providers[i].ops->name, pod->provider))
@@ -226,7 +226,7 @@ static int gather_all(struct gather *g, struct err *err)
 	size_t pod_count = 0, open;
 	int status = 0;
 
-	if (l->setup.job_ops->needs(l->setup.job)->command)
+	if (l->run.setup.job_ops->needs(l->run.setup.job)->command)
 		return err_set(err, ERR_USAGE,
 			       "run %s is a command: `burst resume %s` fetches its files",
 			       g->run->id, g->run->id);
@@ -234,7 +234,7 @@ static int gather_all(struct gather *g, struct err *err)
 	if (run_keys_read(&g->keys, run_dir, err) < 0)
 		return -1;
 	g->dir = run_path(&l->ctx->runs, g->run->id, "gather");
-	g->segments = l->setup.job_ops->segments(l->setup.job, &g->count);
+	g->segments = l->run.setup.job_ops->segments(l->run.setup.job, &g->count);
 	if (path_mkdirs(g->dir, 0700, err) < 0 ||
 	    store_pods(l->ctx->store, g->run->id, false, &pods, &pod_count, err) < 0)
 		return -1;
@@ -244,13 +244,14 @@ static int gather_all(struct gather *g, struct err *err)
 	path_remove_tree(g->dir, NULL);
 	if (status < 0)
 		return -1;
-	if (g->home && l->setup.job_ops->finish(l->setup.job, l->setup.results, &notes, err) < 0)
+	if (g->home &&
+	    l->run.setup.job_ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
 		return -1;
 	open = launch_open_segments(l);
 	output_lines(stderr, str_text(&notes));
-	output_line(stderr,
-		    "run %s: %zu file%s fetched, %zu of %zu segments still open; files in %s",
-		    g->run->id, g->home, g->home == 1 ? "" : "s", open, g->count, l->output_dir);
+	output_line(
+		stderr, "run %s: %zu file%s fetched, %zu of %zu segments still open; files in %s",
+		g->run->id, g->home, g->home == 1 ? "" : "s", open, g->count, l->run.output_dir);
 	return g->lost ? 1 : 0;
 }
 

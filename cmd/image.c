@@ -68,7 +68,7 @@ static int print_dockerfile(struct launch *l, struct err *err)
 
 	if (choose_base(ctx, &want.from, err) < 0 || launch_read_job(l, err) < 0)
 		return -1;
-	want.needs = l->setup.job_ops->needs(l->setup.job);
+	want.needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	str_addf(&command, "burst image%s", whole ? " --with-weights" : "");
 	if (opt_has(ctx, "from"))
 		str_addf(&command, " --from %s", want.from);
@@ -107,14 +107,14 @@ static int build_at_modal(struct launch *l, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "image: --modal builds on the image of pod.image or "
 			       "providers.modal.image; --from is for Dockerfiles only");
-	if (launch_read_job(l, err) < 0 || launch_open_provider(l, "modal", err) < 0)
+	if (launch_read_job(l, err) < 0 || run_open_account(&l->run, "modal", err) < 0)
 		return -1;
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
-	l->setup.image = section_text(section_group(config_top(ctx->config), "pod"), "image");
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	l->run.setup.image = section_text(section_group(config_top(ctx->config), "pod"), "image");
 	say_missing(needs, whole);
 	if (needs->setup && needs->env_names && needs->env_names[0])
 		log_line(LOG_NOTE, "job.env: its variables are not sent to Modal's build");
-	if (image_build(&l->setup, &l->setup.providers[0], needs,
+	if (image_build(&l->run.setup, &l->run.setup.providers[0], needs,
 			whole ? IMAGE_HAS_ALL : IMAGE_HAS_PACKAGES, hear, NULL, id, err) < 0)
 		return err_wrap(err, "modal");
 	output_line(stdout,

@@ -43,7 +43,7 @@ int64_t keep_warm_ms(const struct config *config)
 /* In the child: a session of its own, which outlives the terminal and the run. */
 static void become_keeper(const struct launch *l, int log)
 {
-	const char *argv[] = {"burst", "keep", l->run.id, NULL};
+	const char *argv[] = {"burst", "keep", l->run.row.id, NULL};
 	sigset_t none;
 
 	detach_child(log);
@@ -61,7 +61,7 @@ static void start_keeper(void *ctx)
 	if (l->keeper_started)
 		return;
 	l->keeper_started = true;
-	CLEANUP(free_text) char *path = path_join(l->run_dir, "keep.log");
+	CLEANUP(free_text) char *path = path_join(l->run.dir, "keep.log");
 	CLEANUP(fd_close) int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	fflush(NULL);
 	pid_t pid = fork();
@@ -73,7 +73,7 @@ static void start_keeper(void *ctx)
 
 void keep_pool(struct launch *l)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 
 	s->conf.pooled = true;
 	s->conf.keep_warm_ms = keep_warm_ms(l->ctx->config);
@@ -85,7 +85,7 @@ void keep_pool(struct launch *l)
 
 static bool has_gpu(const struct launch *l, const struct pod_row *pod)
 {
-	const char *const *gpus = l->setup.gpus;
+	const char *const *gpus = l->run.setup.gpus;
 
 	for (; gpus && *gpus; gpus++) {
 		const struct gpu *known = gpu_find(*gpus);
@@ -93,13 +93,13 @@ static bool has_gpu(const struct launch *l, const struct pod_row *pod)
 		    (known && known == gpu_find(pod->gpu_offered)))
 			return true;
 	}
-	return !l->setup.gpus;
+	return !l->run.setup.gpus;
 }
 
 static bool is_of_account(const struct launch *l, const struct pod_row *pod)
 {
-	for (int i = 0; i < l->setup.provider_count; i++) {
-		const struct engine_provider *p = &l->setup.providers[i];
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		const struct engine_provider *p = &l->run.setup.providers[i];
 		if (!strcmp(p->ops->name, pod->provider))
 			return !strcmp(p->ops->account(p->handle), pod->account);
 	}
@@ -109,8 +109,8 @@ static bool is_of_account(const struct launch *l, const struct pod_row *pod)
 /* It lives long enough for the work, and does not cost more than the run may. */
 static bool lasts(const struct launch *l, const struct pod_row *pod, int64_t now_ms)
 {
-	const struct core_conf *c = &l->setup.conf;
-	int64_t wanted_ms = l->run.planned_ms + l->run.planned_ms / 2 + LEFT_LEAST_MS;
+	const struct core_conf *c = &l->run.setup.conf;
+	int64_t wanted_ms = l->run.row.planned_ms + l->run.row.planned_ms / 2 + LEFT_LEAST_MS;
 
 	if (c->max_price_microusd_h && pod->price_microusd_h > c->max_price_microusd_h)
 		return false;
@@ -122,8 +122,8 @@ static bool lasts(const struct launch *l, const struct pod_row *pod, int64_t now
 
 static bool is_of_use(const struct launch *l, const struct pod_row *pod, int64_t now_ms)
 {
-	return kept_is_offered(pod, now_ms) && kept_serves(pod->pool, l->setup.pool) &&
-	       has_gpu(l, pod) && (!pod->spot || l->setup.want_spot) && is_of_account(l, pod) &&
+	return kept_is_offered(pod, now_ms) && kept_serves(pod->pool, l->run.setup.pool) &&
+	       has_gpu(l, pod) && (!pod->spot || l->run.setup.want_spot) && is_of_account(l, pod) &&
 	       lasts(l, pod, now_ms);
 }
 
@@ -159,16 +159,16 @@ static bool take(struct cmd_context *ctx, const char *to, const struct run_row *
 
 static void reuse(struct launch *l, struct pod_row *pod)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	struct err err = {0};
 
-	if (!take(l->ctx, l->run.id, NULL, false, pod, &err)) {
+	if (!take(l->ctx, l->run.row.id, NULL, false, pod, &err)) {
 		log_line(LOG_DEBUG, "pod %s: not taken over: %s", pod_row_called(pod), err.msg);
 		return;
 	}
-	l->adopted = xrealloc(l->adopted, (s->adopt_count + 1) * sizeof(*l->adopted));
-	l->adopted[s->adopt_count++] = *pod;
-	s->adopt = l->adopted;
+	l->run.adopted = xrealloc(l->run.adopted, (s->adopt_count + 1) * sizeof(*l->run.adopted));
+	l->run.adopted[s->adopt_count++] = *pod;
+	s->adopt = l->run.adopted;
 	log_line(LOG_NOTE, "pod %s: taken over from run %s, with no cold start",
 		 pod_row_called(pod), pod->handed_from);
 }
@@ -185,7 +185,7 @@ void keep_reuse(struct launch *l)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
-	int wanted = l->setup.conf.pods;
+	int wanted = l->run.setup.conf.pods;
 
 	if (store_pods(l->ctx->store, NULL, true, &pods, &count, NULL) < 0)
 		return;
@@ -193,9 +193,9 @@ void keep_reuse(struct launch *l)
 		qsort(pods, count, sizeof(*pods), by_kept);
 	for (size_t i = 0; i < count && wanted > 0; i++)
 		if (is_of_use(l, &pods[i], clock_wall_ms())) {
-			size_t before = l->setup.adopt_count;
+			size_t before = l->run.setup.adopt_count;
 			reuse(l, &pods[i]);
-			wanted -= l->setup.adopt_count > before;
+			wanted -= l->run.setup.adopt_count > before;
 		}
 	free(pods);
 }
@@ -230,7 +230,7 @@ static int take_offered(struct launch *l, const char *from, int had)
 	for (size_t i = 0; i < count; i++) {
 		if (!kept_is_offered(&pods[i], clock_wall_ms()))
 			continue;
-		if (take(l->ctx, l->run.id, had ? NULL : &l->run, true, &pods[i], &err)) {
+		if (take(l->ctx, l->run.row.id, had ? NULL : &l->run.row, true, &pods[i], &err)) {
 			had++;
 			log_line(LOG_NOTE, "pod %s: kept", pod_row_called(&pods[i]));
 		} else {
@@ -250,13 +250,13 @@ static int64_t kept_until_ms(struct launch *l)
 	size_t count = 0;
 	int64_t until_ms = 0;
 
-	if (store_pods(l->ctx->store, l->run.id, false, &pods, &count, NULL) < 0)
+	if (store_pods(l->ctx->store, l->run.row.id, false, &pods, &count, NULL) < 0)
 		return INT64_MAX;
 	for (size_t i = 0; i < count; i++) {
 		char attempt[20];
 		snprintf(attempt, sizeof(attempt), "%.16s", pods[i].attempt);
 		if (pods[i].handed_to[0])
-			engine_drop_keys(l->run_dir, attempt);
+			engine_drop_keys(l->run.dir, attempt);
 		else if (!pod_row_over(&pods[i]))
 			until_ms = MAX(until_ms, pods[i].kept_until_ms);
 	}
@@ -285,18 +285,18 @@ static int end(struct launch *l, struct err *err)
 {
 	size_t open = 0;
 
-	if (run_open_pods(&l->ctx->runs, l->run.id, &open, err) < 0)
+	if (run_open_pods(&l->ctx->runs, l->run.row.id, &open, err) < 0)
 		return -1;
 	if (open) { /* as of a run whose client is gone: nothing else looks after them now */
-		struct run_row row = l->run;
-		fd_close(l->run_lock);
-		l->run_lock = -1;
+		struct run_row row = l->run.row;
+		fd_close(l->run.lock);
+		l->run.lock = -1;
 		return settle_release(l->ctx, &row, "done", err);
 	}
-	run_end(&l->run, "done");
-	if (report_sum(l->ctx->store, &l->run, clock_wall_ms(), err) < 0)
+	run_end(&l->run.row, "done");
+	if (report_sum(l->ctx->store, &l->run.row, clock_wall_ms(), err) < 0)
 		return -1;
-	return store_put_run(l->ctx->store, &l->run, err);
+	return store_put_run(l->ctx->store, &l->run.row, err);
 }
 
 static int keep(struct launch *l, const char *from, struct err *err)
@@ -305,20 +305,20 @@ static int keep(struct launch *l, const char *from, struct err *err)
 
 	if (store_run(l->ctx->store, from, &of, err) < 0)
 		return -1;
-	if (run_new_id(&l->ctx->runs, l->run.id, err) < 0)
+	if (run_new_id(&l->ctx->runs, l->run.row.id, err) < 0)
 		return -1;
-	COPY_TEXT(l->run.job, of.job);
-	COPY_TEXT(l->run.type, KEEP_RUN);
-	COPY_TEXT(l->run.machine, l->machine);
-	COPY_TEXT(l->run.status, "running");
-	l->run.started_ms = clock_wall_ms();
-	l->run.max_cost_microusd = of.max_cost_microusd;
+	COPY_TEXT(l->run.row.job, of.job);
+	COPY_TEXT(l->run.row.type, KEEP_RUN);
+	COPY_TEXT(l->run.row.machine, l->run.machine);
+	COPY_TEXT(l->run.row.status, "running");
+	l->run.row.started_ms = clock_wall_ms();
+	l->run.row.max_cost_microusd = of.max_cost_microusd;
 	catch_signals();
-	if (launch_take_run(l, RUN_CLIENT, err) < 0)
+	if (run_take(&l->run, RUN_CLIENT, err) < 0)
 		return -1;
 	watch(l, of.id);
-	if (store_run(l->ctx->store, l->run.id, &l->run, NULL) < 0) {
-		path_remove_tree(l->run_dir, NULL);
+	if (store_run(l->ctx->store, l->run.row.id, &l->run.row, NULL) < 0) {
+		path_remove_tree(l->run.dir, NULL);
 		return 0; /* nothing was left to keep */
 	}
 	return end(l, err);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/crypto.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -31,64 +30,25 @@ enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, SECRET_LEAST = 8,
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
-	*l = (struct launch){
-		.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
-	l->setup.kit = ctx->runs.kit;
-	l->setup.run = &l->run;
-	l->setup.store = ctx->store;
-	l->setup.verbose = ctx->verbose > 0;
-	if (!store_fact(ctx->store, "machine", l->machine, sizeof(l->machine))) {
-		random_hex(l->machine, 8);
-		store_put_fact(ctx->store, "machine", l->machine, NULL);
-	}
-	COPY_TEXT(l->setup.conf.machine, l->machine);
+	*l = (struct launch){.ctx = ctx, .starter = -1};
+	run_init(&l->run, &ctx->runs);
+	l->run.setup.verbose = ctx->verbose > 0;
 	trust_keep_back(tree_keep_back);
 }
 
 void launch_free(struct launch *l)
 {
-	for (int i = 0; i < l->setup.provider_count; i++)
-		l->setup.providers[i].ops->close(l->setup.providers[i].handle);
-	if (l->setup.job)
-		l->setup.job_ops->free(l->setup.job);
-	free(l->setup.results);
-	free(l->run_dir);
-	free(l->output_dir);
+	run_free(&l->run);
 	free(l->renders_dir);
 	free(l->gpus);
 	for (char **gpu = l->chosen_gpus; gpu && *gpu; gpu++)
 		free(*gpu);
 	free(l->chosen_gpus);
 	free(l->forecasts);
-	free(l->adopted);
-	free(l->unsaved);
-	fd_close(l->run_lock);
-	fd_close(l->job_lock);
-	fd_close(l->output_lock);
-	path_hold_dir(NULL, -1);
 	json_decref(l->delivered);
 }
 
 /* ---- providers ---- */
-
-int launch_open_provider(struct launch *l, const char *name, struct err *err)
-{
-	struct engine_setup *s = &l->setup;
-
-	for (int i = 0; i < s->provider_count; i++)
-		if (!strcmp(s->providers[i].ops->name, name))
-			return 0;
-	if (s->provider_count == CORE_PROVIDERS_MAX)
-		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
-	if (engine_ready(err) < 0)
-		return -1;
-	const struct runs *rs = &l->ctx->runs;
-	struct engine_provider account = {.store = rs->store};
-	if (rs->open_account(rs->ctx, name, &account, err) < 0)
-		return -1;
-	s->providers[s->provider_count++] = account;
-	return 0;
-}
 
 int launch_open_providers(struct launch *l, struct err *err)
 {
@@ -96,13 +56,13 @@ int launch_open_providers(struct launch *l, struct err *err)
 	size_t count = section_count(top, "provider");
 
 	for (size_t i = 0; i < count; i++) {
-		if (launch_open_provider(l, section_item(top, "provider", i), err) == 0)
+		if (run_open_account(&l->run, section_item(top, "provider", i), err) == 0)
 			continue;
 		if (!err_is_credentials(err->kind) || count == 1)
 			return -1;
 		log_line(LOG_WARN, "%s; continuing without it", err->msg);
 	}
-	if (!l->setup.provider_count)
+	if (!l->run.setup.provider_count)
 		return -1;
 	err_clear(err);
 	return 0;
@@ -122,7 +82,7 @@ static int lock_job(struct launch *l, struct err *err)
 			config_job_name(ctx->config), key);
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.lock", dir, key);
 	snprintf(note, sizeof(note), "process %ld\n", (long)getpid());
-	if (path_lock(path, note, &l->job_lock, err) < 0) {
+	if (path_lock(path, note, &l->run.job_lock, err) < 0) {
 		if (err->kind == ERR_BUSY)
 			err_set(err, ERR_BUSY,
 				"job \"%s\" is already running (see `burst ps`, `burst attach`)",
@@ -148,19 +108,20 @@ static int given_output(void)
 
 static int lock_output(struct launch *l, struct err *err)
 {
-	if (path_mkdirs(l->output_dir, 0777, err) < 0) {
+	if (path_mkdirs(l->run.output_dir, 0777, err) < 0) {
 		err->kind = ERR_CONFIG;
 		return err_wrap(err, "output");
 	}
-	l->output_lock = given_output();
-	if (l->output_lock < 0)
-		l->output_lock = open(l->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (l->output_lock < 0 || faccessat(l->output_lock, ".", W_OK | X_OK, 0) < 0)
-		return err_set(err, ERR_CONFIG, "output %s: cannot be written: %m", l->output_dir);
-	if (flock(l->output_lock, LOCK_EX | LOCK_NB) < 0)
+	l->run.output_lock = given_output();
+	if (l->run.output_lock < 0)
+		l->run.output_lock = open(l->run.output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->run.output_lock < 0 || faccessat(l->run.output_lock, ".", W_OK | X_OK, 0) < 0)
+		return err_set(err, ERR_CONFIG, "output %s: cannot be written: %m",
+			       l->run.output_dir);
+	if (flock(l->run.output_lock, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, ERR_BUSY, "output %s: another run is writing there",
-			       l->output_dir);
-	path_hold_dir(l->output_dir, l->output_lock);
+			       l->run.output_dir);
+	path_hold_dir(l->run.output_dir, l->run.output_lock);
 	return 0;
 }
 
@@ -191,16 +152,16 @@ int launch_read_job(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	const struct section *top = config_top(ctx->config);
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	const struct section *job = config_job(ctx->config);
 
-	l->output_dir = path_join(config_dir(ctx->config), section_text(job, "output"));
+	l->run.output_dir = path_join(config_dir(ctx->config), section_text(job, "output"));
 	free(l->renders_dir);
 	l->renders_dir = config_renders_dir();
 	struct job_setup setup = {
 		.conf = job,
 		.base_dir = config_read_dir(ctx->config),
-		.output_dir = l->output_dir,
+		.output_dir = l->run.output_dir,
 		.name = config_job_name(ctx->config),
 		.pods = section_has(top, "pods")
 				? (int)MIN(MAX(section_int(top, "pods"), 1), PODS_MOST)
@@ -229,12 +190,12 @@ int launch_read_job(struct launch *l, struct err *err)
 /* renders: what only a new pod needs is checked as well. */
 static int read_whole_job(struct launch *l, bool renders, struct err *err)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	size_t count;
 
 	if (check_all(l, renders, err) < 0)
 		return -1;
-	s->output_dir = l->output_dir;
+	s->output_dir = l->run.output_dir;
 	s->job_ops->segments(s->job, &count);
 	s->results = xcalloc(count, sizeof(*s->results));
 	return 0;
@@ -242,7 +203,7 @@ static int read_whole_job(struct launch *l, bool renders, struct err *err)
 
 static int find_cached(struct launch *l, struct err *err)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	CLEANUP(str_free) struct str notes = STR_INIT;
 
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) < 0)
@@ -256,7 +217,7 @@ static int find_cached(struct launch *l, struct err *err)
 int launch_load_job(struct launch *l, struct err *err)
 {
 	if (read_whole_job(l, l->ctx->cmd == &cmd_run, err) < 0 || lock_job(l, err) < 0 ||
-	    lock_output(l, err) < 0 || job_check_output(l->output_dir, err) < 0)
+	    lock_output(l, err) < 0 || job_check_output(l->run.output_dir, err) < 0)
 		return -1;
 	return find_cached(l, err);
 }
@@ -275,7 +236,7 @@ int launch_load_to_render(struct launch *l, struct err *err)
 
 int launch_check_output(const struct launch *l, struct err *err)
 {
-	CLEANUP(free_text) char *path = xstrdup(l->output_dir);
+	CLEANUP(free_text) char *path = xstrdup(l->run.output_dir);
 
 	while (!path_exists(path) && strcmp(path, "/") && strcmp(path, ".")) {
 		char *above = path_dir(path);
@@ -285,8 +246,8 @@ int launch_check_output(const struct launch *l, struct err *err)
 	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0 && access(path, W_OK | X_OK) == 0)
 		return 0;
-	if (strcmp(path, l->output_dir))
-		err_set(err, ERR_CONFIG, "output %s: %s: cannot be written: %m", l->output_dir,
+	if (strcmp(path, l->run.output_dir))
+		err_set(err, ERR_CONFIG, "output %s: %s: cannot be written: %m", l->run.output_dir,
 			path);
 	else
 		err_set(err, ERR_CONFIG, "output %s: cannot be written: %m", path);
@@ -302,7 +263,7 @@ static bool is_locked(const char *dir)
 
 int launch_look_at_job(struct launch *l, struct err *err)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	size_t count;
 
 	if (read_whole_job(l, true, err) < 0)
@@ -311,7 +272,7 @@ int launch_look_at_job(struct launch *l, struct err *err)
 	    check_delivered(l, err) == 0)
 		return 0;
 	/* a file that came after the manifest was read belongs to a living run */
-	if (err->kind != ERR_CONFIG || !is_locked(l->output_dir))
+	if (err->kind != ERR_CONFIG || !is_locked(l->run.output_dir))
 		return -1;
 	err_clear(err);
 	s->job_ops->segments(s->job, &count);
@@ -323,37 +284,13 @@ size_t launch_open_segments(const struct launch *l)
 {
 	size_t count, open = 0;
 
-	l->setup.job_ops->segments(l->setup.job, &count);
+	l->run.setup.job_ops->segments(l->run.setup.job, &count);
 	for (size_t i = 0; i < count; i++)
-		open += l->setup.results[i].state != SEGMENT_SAFE;
+		open += l->run.setup.results[i].state != SEGMENT_SAFE;
 	return open;
 }
 
 /* ---- runs in the ledger ---- */
-
-int launch_take_run(struct launch *l, const char *who, struct err *err)
-{
-	CLEANUP(free_text) char *lock = NULL;
-	char note[64];
-
-	l->run_dir = run_path(&l->ctx->runs, l->run.id, NULL);
-	if (path_mkdirs(l->run_dir, 0700, err) < 0)
-		return -1;
-	lock = path_join(l->run_dir, "lock");
-	snprintf(note, sizeof(note), "%s %ld\n", who, (long)getpid());
-	if (path_lock(lock, note, &l->run_lock, err) < 0) {
-		if (err->kind == ERR_BUSY && !strncmp(err->msg, RUN_CLIENT " ", sizeof(RUN_CLIENT)))
-			err_set(err, ERR_BUSY,
-				"run %s already has a client (see `burst attach %s`)", l->run.id,
-				l->run.id);
-		else if (err->kind == ERR_BUSY)
-			err_wrap(err, "run %s: its lock is held; try again in a moment", l->run.id);
-		return -1;
-	}
-	l->setup.run_dir = l->run_dir;
-	COPY_TEXT(l->setup.conf.run, l->run.id);
-	return 0;
-}
 
 const char *const *launch_gpus(struct launch *l)
 {
@@ -372,7 +309,7 @@ void launch_conf_from_config(struct launch *l)
 	const struct section *top = config_top(l->ctx->config);
 	const struct section *caps = section_group(top, "caps"), *pod = section_group(top, "pod");
 	const struct section *volume = section_group(top, "volume");
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	struct core_conf *c = &s->conf;
 	size_t segments = 0;
 
@@ -414,7 +351,7 @@ static int room_for_ledger(const struct launch *l, struct err *err)
 	size_t segments = 0;
 	int64_t room = path_free_bytes(l->ctx->state_dir);
 
-	l->setup.job_ops->segments(l->setup.job, &segments);
+	l->run.setup.job_ops->segments(l->run.setup.job, &segments);
 	int64_t wanted = LEDGER_ROOM_BYTES + (int64_t)segments * PER_SEGMENT_BYTES;
 	if (room >= 0 && room < wanted)
 		return err_set(err, ERR_LOCAL,
@@ -442,72 +379,55 @@ static int name_run(struct launch *l, struct err *err)
 	struct run_row same;
 
 	if (!l->queued.run[0])
-		return run_new_id(&l->ctx->runs, l->run.id, err);
+		return run_new_id(&l->ctx->runs, l->run.row.id, err);
 	if (store_run(l->ctx->store, l->queued.run, &same, NULL) == 0)
 		return err_set(err, ERR_BUG, "run %s of the queue has already started",
 			       l->queued.run);
-	COPY_TEXT(l->run.id, l->queued.run);
+	COPY_TEXT(l->run.row.id, l->queued.run);
 	return 0;
 }
 
 int launch_begin(struct launch *l, bool detached, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
-	struct run_row *r = &l->run;
+	struct run_row *r = &l->run.row;
 	size_t segments = 0;
 
 	const char *config = config_path(ctx->config) ? config_path(ctx->config) : "";
 	launch_conf_from_config(l);
-	l->setup.conf.detached = detached;
+	l->run.setup.conf.detached = detached;
 	if (fits_ledger("burst.cfg", config, sizeof(r->config), err) < 0 ||
-	    fits_ledger("the output folder", l->output_dir, sizeof(r->output), err) < 0 ||
+	    fits_ledger("the output folder", l->run.output_dir, sizeof(r->output), err) < 0 ||
 	    room_for_ledger(l, err) < 0)
 		return -1;
-	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
+	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &segments);
 	if (name_run(l, err) < 0)
 		return -1;
 	COPY_TEXT(r->job, config_job_name(ctx->config));
-	COPY_TEXT(r->type, l->setup.job_ops->type);
+	COPY_TEXT(r->type, l->run.setup.job_ops->type);
 	COPY_TEXT(r->config, config);
-	COPY_TEXT(r->output, l->output_dir);
-	COPY_TEXT(r->machine, l->machine);
+	COPY_TEXT(r->output, l->run.output_dir);
+	COPY_TEXT(r->machine, l->run.machine);
 	COPY_TEXT(r->commit_id, ctx->tree ? ctx->tree->commit : "");
 	COPY_TEXT(r->status, "running");
 	r->started_ms = clock_wall_ms();
-	r->max_cost_microusd = l->setup.conf.max_cost_microusd;
-	r->deadline_ms =
-		l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
+	r->max_cost_microusd = l->run.setup.conf.max_cost_microusd;
+	r->deadline_ms = l->run.setup.conf.max_duration_ms
+				 ? r->started_ms + l->run.setup.conf.max_duration_ms
+				 : 0;
 	r->total = (int64_t)segments;
 	/* from here on the ledger says that it runs: the engine will hear them, and say how it
 	 * ended */
 	engine_hold_signals();
-	if (launch_take_run(l, RUN_CLIENT, err) < 0 ||
-	    run_keys_write(NULL, l->run_dir, list, segments, err) < 0 ||
-	    run_flags_write(ctx, l->run_dir, err) < 0 || quick_keep(ctx, l->run_dir, err) < 0)
+	if (run_take(&l->run, RUN_CLIENT, err) < 0 ||
+	    run_keys_write(NULL, l->run.dir, list, segments, err) < 0 ||
+	    run_flags_write(ctx, l->run.dir, err) < 0 || quick_keep(ctx, l->run.dir, err) < 0)
 		return -1;
 	if (caps_begin(l, err) == 0)
 		return 0;
 	if (err->kind == ERR_CAP) /* there is no such run: it has left no trace */
-		path_remove_tree(l->run_dir, NULL);
+		path_remove_tree(l->run.dir, NULL);
 	return -1;
-}
-
-struct pod_row *launch_pods(const struct launch *l, size_t *count)
-{
-	struct pod_row *pods = NULL;
-	size_t n = 0, at;
-
-	if (!l->run.id[0] || store_pods(l->ctx->store, l->run.id, false, &pods, &n, NULL) < 0)
-		pods = NULL, n = 0;
-	pods = xrealloc(pods, (n + l->unsaved_count + 1) * sizeof(*pods));
-	for (size_t i = 0; i < l->unsaved_count; i++) {
-		for (at = 0; at < n && strcmp(pods[at].attempt, l->unsaved[i].attempt); at++)
-			;
-		pods[at] = l->unsaved[i];
-		n += at == n;
-	}
-	*count = n;
-	return pods;
 }
 
 /* ---- descriptors ---- */
@@ -519,7 +439,7 @@ int launch_check_width(struct launch *l, struct err *err)
 	long limit = files_raise();
 	int open = files_open(), fit = engine_pods_fit(limit, open);
 
-	l->setup.files = limit - open;
+	l->run.setup.files = limit - open;
 	if (pods <= fit)
 		return 0;
 	err_set(err, ERR_CONFIG,
@@ -535,7 +455,7 @@ enum { BALANCE_MS = 10000 };
 
 int launch_check_balance(struct launch *l, struct err *err)
 {
-	const struct engine_setup *s = &l->setup;
+	const struct engine_setup *s = &l->run.setup;
 	int64_t cap_microusd =
 		section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
 	struct err worst = {0};
@@ -570,7 +490,7 @@ int launch_check_balance(struct launch *l, struct err *err)
  * else fails here, the run finds out. */
 int launch_check_files(struct launch *l, struct err *err)
 {
-	const struct engine_setup *s = &l->setup;
+	const struct engine_setup *s = &l->run.setup;
 	const char *volume =
 		section_text(section_group(config_top(l->ctx->config), "volume"), "name");
 	struct op_want want = {.volume = {.name = volume, .prove_files = true}};

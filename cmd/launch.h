@@ -13,10 +13,8 @@
 
 struct launch {
 	struct cmd_context *ctx;
-	struct engine_setup setup;
-	struct run_row run;
-	char machine[20];
-	char *run_dir, *output_dir, *renders_dir;
+	struct run run;
+	char *renders_dir;
 	const char **gpus;
 	/* by decide.c, where the config leaves them open; 0 and NULL (else NULL-terminated): as it
 	 * says */
@@ -25,23 +23,13 @@ struct launch {
 	char **chosen_gpus;
 	struct core_plan plan; /* what a run may change later; its forecasts are the launch's own */
 	struct core_forecast *forecasts;
-	struct pod_row *adopted;
-	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
-	int rented_at_count;
-	int out_of_reach;                    /* pods to give back whose account cannot be opened */
-	struct queued queued;                /* set where the runner of a queue started us */
-	int run_lock, job_lock, output_lock; /* -1: not held */
+	struct queued queued;   /* set where the runner of a queue started us */
 	int64_t least_microusd; /* what is spent before a pod of it is up; 0: not known */
 	/* the cap over runs whose rest is its max_cost; "": it has its own */
 	char cap_words[256];
 	/* detach.h: the starter that waits for the pods to have the queue; -1: none */
 	int starter;
-	struct err err; /* of the run, once it has ended */
-	/* pods as they are, where the ledger could not be told */
-	struct pod_row *unsaved;
-	size_t unsaved_count;
 	bool keeper_started; /* who keeps the pods that it leaves (keep.h) */
-	bool had_work;       /* something was left to render when it went on */
 	/* what the delivery's own run said; NULL: there was none */
 	json_t *delivered;
 };
@@ -49,11 +37,9 @@ struct launch {
 void launch_init(struct launch *l, struct cmd_context *ctx);
 void launch_free(struct launch *l);
 
-/* Opens the providers of the config (all that are named) or one by its name. Any error but
- * ERR_NO_ACCOUNT means that there is an account, even if its key is not available now. A missing
- * account or key of one of several providers is only a warning. */
+/* Opens the providers that the config names. A missing account or key of one of several providers
+ * is only a warning. */
 int launch_open_providers(struct launch *l, struct err *err);
-int launch_open_provider(struct launch *l, const char *name, struct err *err);
 
 /* The job of the config as it is, without locks: for its needs alone. */
 int launch_read_job(struct launch *l, struct err *err);
@@ -85,15 +71,8 @@ int launch_check_detached(const struct launch *l, struct err *err);
 const char *const *launch_gpus(struct launch *l);
 /* What the config says, for the engine; the job has been read. */
 void launch_conf_from_config(struct launch *l);
-/* Makes and locks the folder of l->run. who: RUN_CLIENT, or what else holds it; `cancel` stops
- * clients. ERR_BUSY: it is held. */
-int launch_take_run(struct launch *l, const char *who, struct err *err);
 /* A new run in the ledger, with its folder and its lock. */
 int launch_begin(struct launch *l, bool detached, struct err *err);
-/* The run's pods as the ledger has them, and as they are where it could not be told; the caller
- * frees them. */
-struct pod_row *launch_pods(const struct launch *l, size_t *count);
-
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns
  * the exit status. */
 int launch_run(struct launch *l);

@@ -41,7 +41,7 @@ static void show_output(void *ctx, const char *pod, const char *line)
 /* What failed, and why; of very many the first ones. */
 static void add_failures(struct launch *l, json_t *errors)
 {
-	const struct engine_setup *s = &l->setup;
+	const struct engine_setup *s = &l->run.setup;
 	const struct segment *list;
 	size_t count = 0;
 
@@ -65,7 +65,7 @@ static double with_delivery(const struct launch *l, const char *key, double own)
 /* The last line about what it took: the phases above are the render's alone. */
 static void say_total(const struct launch *l)
 {
-	const struct run_row *r = &l->run;
+	const struct run_row *r = &l->run.row;
 	char billed[32], compute[32], cost[32];
 
 	if (!l->delivered || l->ctx->quiet)
@@ -85,7 +85,7 @@ static void say_total(const struct launch *l)
 
 static json_t *total_json(const struct launch *l)
 {
-	const struct run_row *r = &l->run;
+	const struct run_row *r = &l->run.row;
 
 	return json_pack(
 		"{s:o, s:o, s:o}", "billed_seconds",
@@ -105,9 +105,9 @@ static json_t *total_json(const struct launch *l)
 static json_t *result_json(struct launch *l)
 {
 	size_t count = 0;
-	struct pod_row *pods = launch_pods(l, &count);
+	struct pod_row *pods = run_pods(&l->run, &count);
 
-	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
+	json_t *object = report_run_json(&l->run.row, pods, count, clock_wall_ms());
 	free(pods);
 	add_failures(l, json_object_get(object, "errors"));
 	if (l->delivered) {
@@ -157,7 +157,7 @@ static void tell_end(struct launch *l)
 {
 	CLEANUP(json_decref) json_t *said = result_json(l);
 
-	notify_ended(l->ctx, &l->run, said);
+	notify_ended(l->ctx, &l->run.row, said);
 }
 
 /* Else it fills a volume or measures an engine. */
@@ -183,8 +183,8 @@ static void say_outputs(const struct run_row *r)
 static void say_end(struct launch *l)
 {
 	size_t count = 0;
-	struct pod_row *pods = launch_pods(l, &count);
-	struct run_row *r = &l->run;
+	struct pod_row *pods = run_pods(&l->run, &count);
+	struct run_row *r = &l->run.row;
 	CLEANUP(str_free) struct str advice = STR_INIT;
 	char compared[200];
 
@@ -212,10 +212,11 @@ static void say_end(struct launch *l)
 void launch_say_suspects(const struct launch *l)
 {
 	size_t count = 0, suspects = 0, first = 0;
-	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &count);
 
 	for (size_t i = count; i-- > 0;)
-		if (l->setup.results[i].state == SEGMENT_SAFE && l->setup.results[i].suspect) {
+		if (l->run.setup.results[i].state == SEGMENT_SAFE &&
+		    l->run.setup.results[i].suspect) {
 			suspects++;
 			first = i;
 		}
@@ -225,7 +226,7 @@ void launch_say_suspects(const struct launch *l)
 			 "manifest.jsonl; remove a file to render it again",
 			 suspects, count, suspects == 1 ? "is" : "are",
 			 suspects == 1 ? "was" : "were", list[first].id,
-			 suspects == 1 ? "" : " first", l->setup.results[first].reason);
+			 suspects == 1 ? "" : " first", l->run.setup.results[first].reason);
 }
 
 void launch_print_json(struct launch *l)
@@ -239,12 +240,12 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 {
 	struct launch l = {.ctx = ctx};
 
-	COPY_TEXT(l.run.status, err->kind == ERR_INTERRUPTED  ? "interrupted"
-				: err->kind == ERR_UNRELEASED ? "unreleased"
-				: err->kind == ERR_CAP        ? "capped"
-							      : "failed");
-	COPY_TEXT(l.run.error_code, err_kind_name(err->kind));
-	COPY_TEXT(l.run.error, err->msg);
+	COPY_TEXT(l.run.row.status, err->kind == ERR_INTERRUPTED  ? "interrupted"
+				    : err->kind == ERR_UNRELEASED ? "unreleased"
+				    : err->kind == ERR_CAP        ? "capped"
+								  : "failed");
+	COPY_TEXT(l.run.row.error_code, err_kind_name(err->kind));
+	COPY_TEXT(l.run.row.error, err->msg);
 	json_t *result = result_json(&l), *errors = json_object_get(result, "errors");
 	for (size_t i = 0; i < ctx->mistakes.count; i++)
 		json_array_append_new(
@@ -262,7 +263,7 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
  * settled. This run has only a look left to do. */
 static void write_end(struct launch *l, int status, const struct err *err)
 {
-	struct run_row *r = &l->run;
+	struct run_row *r = &l->run.row;
 	struct err why = {0};
 
 	COPY_TEXT(r->status, status == 0 ? "done" : status > 128 ? "interrupted" : "partial");
@@ -282,12 +283,12 @@ int launch_deliver(struct launch *l, struct err *err)
 	/* the delivery's own run hears of them; what came when there was nothing left to stop is
 	 * forgotten */
 	engine_hold_signals();
-	int status = deliver_run_is(l->ctx, l->run.config) ? deliver_run_judge(l, err)
-							   : deliver(l, &l->delivered, err);
+	int status = deliver_run_is(l->ctx, l->run.row.config) ? deliver_run_judge(l, err)
+							       : deliver(l, &l->delivered, err);
 
 	if (status < 0)
 		status = err_exit_status(err);
-	if (status || !strcmp(l->run.status, "running"))
+	if (status || !strcmp(l->run.row.status, "running"))
 		write_end(l, status, err);
 	while (engine_held_signal())
 		;
@@ -300,49 +301,50 @@ static void keep_what_went_well(struct launch *l)
 {
 	struct err none;
 
-	if (deliver_run_is(l->ctx, l->run.config) &&
-	    l->run.rendered + l->run.cached == l->run.total && deliver_run_judge(l, &none) == 0)
-		engine_note_unfinished(l->ctx->store, l->run.id, false);
+	if (deliver_run_is(l->ctx, l->run.row.config) &&
+	    l->run.row.rendered + l->run.row.cached == l->run.row.total &&
+	    deliver_run_judge(l, &none) == 0)
+		engine_note_unfinished(l->ctx->store, l->run.row.id, false);
 }
 
 static void place_error(struct launch *l)
 {
-	config_place_error(l->ctx->config, &l->err);
-	if (l->err.kind && l->run.error[0])
-		COPY_TEXT(l->run.error, l->err.msg);
+	config_place_error(l->ctx->config, &l->run.err);
+	if (l->run.err.kind && l->run.row.error[0])
+		COPY_TEXT(l->run.row.error, l->run.err.msg);
 }
 
 int launch_run(struct launch *l)
 {
 	struct progress *p = progress_new(l->ctx);
 
-	l->setup.progress = draw;
-	l->setup.output = show_output;
-	l->setup.ctx = l;
+	l->run.setup.progress = draw;
+	l->run.setup.output = show_output;
+	l->run.setup.ctx = l;
 	shown = p;
 	output_stamp(!l->ctx->live);
-	l->had_work = l->setup.job && launch_open_segments(l) > 0;
-	struct engine *e = engine_new(&l->setup);
-	int status = engine_run(e, &l->err);
+	l->run.had_work = l->run.setup.job && launch_open_segments(l) > 0;
+	struct engine *e = engine_new(&l->run.setup);
+	int status = engine_run(e, &l->run.err);
 	bool finished_well = engine_finished_well(e);
-	l->unsaved_count = engine_unsaved_pods(e, &l->unsaved);
+	l->run.unsaved_count = engine_unsaved_pods(e, &l->run.unsaved);
 	progress_learn(p, e);
 	engine_free(e);
 	output_stamp(false);
 	progress_free(p);
 	shown = NULL;
 	place_error(l);
-	caps_explain(l, &l->err);
+	caps_explain(l, &l->run.err);
 	say_end(l);
 	launch_say_suspects(l);
-	if (status == 0 && brings_files(&l->run))
-		status = launch_deliver(l, &l->err);
+	if (status == 0 && brings_files(&l->run.row))
+		status = launch_deliver(l, &l->run.err);
 	else if ((status == 9 || status > 128) && finished_well)
 		keep_what_went_well(l);
 	engine_let_signals_in();
 	say_total(l);
-	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
-		output_error(l->ctx, &l->err);
+	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
+		output_error(l->ctx, &l->run.err);
 	on_exit_command(l);
 	tell_end(l);
 	detach_ends(l);

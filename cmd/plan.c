@@ -125,8 +125,8 @@ void launch_want_offers(struct launch *l, struct op_want *want)
 	want->offers.memory_gb = section_int(pod, "memory_gb");
 	want->offers.disk_gb = section_int(pod, "disk_gb");
 	want->offers.image = section_text(pod, "image");
-	if (l->setup.job)
-		want->offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
+	if (l->run.setup.job)
+		want->offers.vram_gb = l->run.setup.job_ops->needs(l->run.setup.job)->vram_gb;
 }
 
 void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all,
@@ -145,7 +145,7 @@ void launch_keep_offers(const struct launch *l, struct op_result *from, struct o
 int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
 		      struct op_result *out, struct err *err)
 {
-	const struct engine_provider *p = &l->setup.providers[provider];
+	const struct engine_provider *p = &l->run.setup.providers[provider];
 	struct op_want want;
 
 	launch_want_offers(l, &want);
@@ -162,11 +162,11 @@ static int ask_offers(struct launch *l, bool as_run, struct known_offer **out, s
 
 	*out = NULL;
 	*count = 0;
-	for (int i = 0; i < l->setup.provider_count; i++) {
-		const char *name = l->setup.providers[i].ops->name;
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		const char *name = l->run.setup.providers[i].ops->name;
 		struct op_result result = {0};
 		if (launch_ask_offers(l, i, as_run, LAUNCH_ASK_MS, &result, err) < 0) {
-			if (l->setup.provider_count == 1 && err->kind != ERR_NO_CAPACITY)
+			if (l->run.setup.provider_count == 1 && err->kind != ERR_NO_CAPACITY)
 				return err_wrap(err, "%s", name);
 			log_line(LOG_WARN, "%s: %s", name, err->msg);
 			failed += err->kind != ERR_NO_CAPACITY;
@@ -178,7 +178,7 @@ static int ask_offers(struct launch *l, bool as_run, struct known_offer **out, s
 		add_offers(l, i, &result, out, count);
 		op_result_free(&result);
 	}
-	if (failed && failed == l->setup.provider_count)
+	if (failed && failed == l->run.setup.provider_count)
 		return err_set(err, why, "none of the %d providers is ready to rent from", failed);
 	if (*count)
 		qsort(*out, *count, sizeof(**out), as_run ? by_turn : by_price);
@@ -278,7 +278,7 @@ static int keep_within_price(struct launch *l, struct known_offer *offers, size_
 
 static void warn_of_volumes(struct launch *l)
 {
-	for (int i = 0; i < l->setup.provider_count; i++) {
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct err why = {0};
 		if (volume_trust_look(l, i, &why) < 0 && why.kind == ERR_CONFIG)
 			log_line(LOG_WARN, "%s", why.msg);
@@ -299,11 +299,11 @@ static json_t *better_json(const struct better *b)
 /* False: jobs of this type reuse nothing. */
 static bool changes_of(const struct launch *l, struct job_changes *out)
 {
-	const struct job_ops *ops = l->setup.job_ops;
+	const struct job_ops *ops = l->run.setup.job_ops;
 
 	*out = (struct job_changes){0};
 	if (ops->changes)
-		ops->changes(l->setup.job, out);
+		ops->changes(l->run.setup.job, out);
 	return ops->changes != NULL;
 }
 
@@ -322,8 +322,8 @@ static json_t *changes_json(const struct launch *l)
 /* A line, or "". */
 static void add_left_out(struct str *to, const struct launch *l)
 {
-	if (l->setup.job_ops->left_out)
-		l->setup.job_ops->left_out(l->setup.job, to);
+	if (l->run.setup.job_ops->left_out)
+		l->run.setup.job_ops->left_out(l->run.setup.job, to);
 }
 
 static json_t *left_out_json(const struct launch *l)
@@ -442,10 +442,10 @@ static size_t add_too_small(struct launch *l, struct offer **offers, size_t coun
 	launch_want_offers(l, &want);
 	const int needed_gb = want.offers.vram_gb;
 	want.offers.vram_gb = 0;
-	for (int i = 0; needed_gb && i < l->setup.provider_count; i++) {
+	for (int i = 0; needed_gb && i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS, &result,
+		if (caller_ask(&l->run.setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS, &result,
 			       &ignored) < 0)
 			continue;
 		*offers = xrealloc(*offers, (count + result.offer_count + 1) * sizeof(**offers));
@@ -648,7 +648,7 @@ static void say_cautions(const struct launch *l, const struct known_offer *offer
 
 	for (size_t i = 0; i < count; i++) {
 		int k = offers[i].provider;
-		const char *caution = l->setup.providers[k].ops->caution;
+		const char *caution = l->run.setup.providers[k].ops->caution;
 		if (!strcmp(offers[i].offer.gpu, "none"))
 			continue;
 		if (caution && !said[k])

@@ -157,7 +157,7 @@ static void look_up(const struct launch *l, const struct pod_view *view, struct 
 	struct pod_row row;
 
 	*known = (struct reap_known){0};
-	if (strcmp(view->marker.machine, l->machine))
+	if (strcmp(view->marker.machine, l->run.machine))
 		return;
 	/* the run that rented it may have handed it to another one */
 	bool has_row = store_pod(ctx->store, view->marker.attempt, &row, NULL) == 0 &&
@@ -299,7 +299,7 @@ static void mark_by_row(const struct launch *l, const struct engine_provider *p,
 	    !strcmp(row.state, "gone"))
 		return;
 	COPY_TEXT(view->marker.run, row.run);
-	COPY_TEXT(view->marker.machine, l->machine);
+	COPY_TEXT(view->marker.machine, l->run.machine);
 	COPY_TEXT(view->marker.attempt, row.attempt);
 	view->marker.hard_end_s = row.hard_end_s;
 }
@@ -340,8 +340,8 @@ static void sweep(const struct launch *l, struct tally *tally, struct err *worst
 {
 	struct err why = {0};
 
-	for (int i = 0; i < l->setup.provider_count; i++)
-		if (sweep_one(l, &l->setup.providers[i], tally, &why) < 0)
+	for (int i = 0; i < l->run.setup.provider_count; i++)
+		if (sweep_one(l, &l->run.setup.providers[i], tally, &why) < 0)
 			note_failure(worst, &why);
 }
 
@@ -367,7 +367,7 @@ static void open_one(struct launch *l, const char *name, bool asked_for, struct 
 {
 	struct err why = {0};
 
-	if (launch_open_provider(l, name, &why) == 0)
+	if (run_open_account(&l->run, name, &why) == 0)
 		return;
 	err_wrap(&why, "%s was not checked", name);
 	out_of_sight(l, name, &why);
@@ -391,8 +391,8 @@ static void open_accounts(struct launch *l, struct err *worst)
 
 static void add_names(struct str *to, const struct launch *l)
 {
-	for (int i = 0; i < l->setup.provider_count; i++)
-		str_addf(to, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
+	for (int i = 0; i < l->run.setup.provider_count; i++)
+		str_addf(to, "%s %s", i ? "," : "", l->run.setup.providers[i].ops->name);
 }
 
 /* A pod that no account of ours reaches would keep every later run from ending well. The user who
@@ -427,7 +427,7 @@ static bool out_of_reach(const struct cmd_context *ctx, struct launch *l, const 
 {
 	struct err why = {0};
 
-	return launch_open_provider(l, pod->provider, &why) < 0 &&
+	return run_open_account(&l->run, pod->provider, &why) < 0 &&
 	       !run_is_alive(&ctx->runs, pod->run);
 }
 

@@ -192,9 +192,9 @@ static void say_which(const struct reconciliation *r)
 
 static const struct engine_provider *provider_of(struct reconciliation *r, const char *name)
 {
-	for (int i = 0; i < r->l.setup.provider_count; i++)
-		if (!strcmp(r->l.setup.providers[i].ops->name, name))
-			return &r->l.setup.providers[i];
+	for (int i = 0; i < r->l.run.setup.provider_count; i++)
+		if (!strcmp(r->l.run.setup.providers[i].ops->name, name))
+			return &r->l.run.setup.providers[i];
 	return NULL;
 }
 
@@ -296,7 +296,7 @@ static int open_provider(struct reconciliation *r, const char *name,
 			 const struct engine_provider **out, struct err *err)
 {
 	*out = provider_of(r, name);
-	if (!*out && launch_open_provider(&r->l, name, err) == 0)
+	if (!*out && run_open_account(&r->l.run, name, err) == 0)
 		*out = provider_of(r, name);
 	return *out ? 0 : -1;
 }

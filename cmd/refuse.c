@@ -193,7 +193,7 @@ static int refuse_memory(const struct launch *l, const struct estimate *e, struc
 	double need_gib = e->need.base_gib + e->need.each_gib,
 	       usable_gib = estimate_usable_gib(largest);
 	plan_offer(offer, largest);
-	check_say_need(need, l->setup.job_ops->needs(l->setup.job));
+	check_say_need(need, l->run.setup.job_ops->needs(l->run.setup.job));
 	if (e->need_gb > has_gb)
 		err_set(err, ERR_NO_CAPACITY,
 			"no offer has enough GPU memory: the job needs %d GB, and the most that is "
@@ -215,7 +215,7 @@ static int refuse_memory(const struct launch *l, const struct estimate *e, struc
 int refuse_plan(const struct launch *l, const struct estimate *e, const struct plan *pick,
 		enum plan_verdict verdict, struct err *err)
 {
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 
 	if (!e->open)
 		return 0;

@@ -71,28 +71,29 @@ static const struct opt opts[] = {
 static int all_cached(struct launch *l, struct err *err)
 {
 	CLEANUP(str_free) struct str notes = STR_INIT;
-	const struct job_ops *ops = l->setup.job_ops;
+	const struct job_ops *ops = l->run.setup.job_ops;
 	size_t count = 0;
 
 	if (settle_runs(l->ctx, NULL, err) < 0)
 		return -1;
-	ops->segments(l->setup.job, &count);
-	l->run.total = l->run.cached = (int64_t)count;
-	COPY_TEXT(l->run.job, config_job_name(l->ctx->config));
-	COPY_TEXT(l->run.config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
-	COPY_TEXT(l->run.output, l->output_dir);
-	COPY_TEXT(l->run.status, "done");
-	if (ops->finish(l->setup.job, l->setup.results, &notes, err) < 0)
+	ops->segments(l->run.setup.job, &count);
+	l->run.row.total = l->run.row.cached = (int64_t)count;
+	COPY_TEXT(l->run.row.job, config_job_name(l->ctx->config));
+	COPY_TEXT(l->run.row.config,
+		  config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
+	COPY_TEXT(l->run.row.output, l->run.output_dir);
+	COPY_TEXT(l->run.row.status, "done");
+	if (ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
 		return -1;
 	if (!l->ctx->quiet) {
 		output_lines(stderr, str_text(&notes));
 		output_line(stderr, "all %zu segments are already rendered: nothing rented", count);
 	}
 	launch_say_suspects(l);
-	int status = launch_deliver(l, &l->err);
+	int status = launch_deliver(l, &l->run.err);
 	engine_let_signals_in();
-	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
-		output_error(l->ctx, &l->err);
+	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
+		output_error(l->ctx, &l->run.err);
 	launch_print_json(l);
 	return status;
 }
@@ -174,8 +175,8 @@ static int render(struct launch *l, struct err *err)
 	keep_pool(l);
 	keep_reuse(l);
 	if (!ctx->quiet)
-		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.id,
-			launch_open_segments(l), (long long)l->run.total);
+		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.row.id,
+			launch_open_segments(l), (long long)l->run.row.total);
 	return launch_run(l);
 }
 

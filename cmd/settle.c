@@ -15,14 +15,14 @@
  * settled it, is settling it, or its state has changed. */
 static int take_to_release(struct launch *l, const struct run_row *judged, struct err *err)
 {
-	l->setup.conf.reap = true;
-	l->setup.conf.lease_ms = 600000;
-	l->run = *judged;
-	if (launch_take_run(l, "settled by process", err) < 0)
+	l->run.setup.conf.reap = true;
+	l->run.setup.conf.lease_ms = 600000;
+	l->run.row = *judged;
+	if (run_take(&l->run, "settled by process", err) < 0)
 		return err->kind == ERR_BUSY ? 1 : -1;
-	if (store_run(l->ctx->store, judged->id, &l->run, err) < 0)
+	if (store_run(l->ctx->store, judged->id, &l->run.row, err) < 0)
 		return -1;
-	if (strcmp(l->run.status, judged->status) || l->run.detached != judged->detached) {
+	if (strcmp(l->run.row.status, judged->status) || l->run.row.detached != judged->detached) {
 		err_set(err, ERR_BUSY, "run %s: another client took it over", judged->id);
 		return 1;
 	}
@@ -32,7 +32,7 @@ static int take_to_release(struct launch *l, const struct run_row *judged, struc
 static void say_unreleased(const struct launch *l)
 {
 	size_t count = 0;
-	struct pod_row *pods = launch_pods(l, &count);
+	struct pod_row *pods = run_pods(&l->run, &count);
 
 	report_unreleased(pods, count);
 	free(pods);
@@ -51,20 +51,20 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 		launch_free(&l);
 		return result;
 	}
-	if (l.setup.provider_count) {
-		struct engine *e = engine_new(&l.setup);
+	if (l.run.setup.provider_count) {
+		struct engine *e = engine_new(&l.run.setup);
 		int exit_status = engine_run(e, err);
 		struct core_summary s;
 		core_summary(engine_core(e), clock_boot_ms(), &s);
-		l.run.billed_ms += s.billed_ms;
-		l.run.cost_microusd += s.cost_microusd;
-		l.run.compute_ms += s.compute_ms;
-		l.run.wasted_ms += s.wasted_ms;
+		l.run.row.billed_ms += s.billed_ms;
+		l.run.row.cost_microusd += s.cost_microusd;
+		l.run.row.compute_ms += s.compute_ms;
+		l.run.row.wasted_ms += s.wasted_ms;
 		result = exit_status ? -1 : 0;
 		gone = strcmp(s.status, "unreleased") != 0; /* also when a signal came in between */
 		engine_free(e);
 	}
-	if (l.out_of_reach) {
+	if (l.run.out_of_reach) {
 		gone = false;
 		result = err_set(err, ERR_UNRELEASED,
 				 "a pod's provider could not be asked: the pod may still be "
@@ -72,19 +72,19 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 	}
 	if (!gone)
 		say_unreleased(&l);
-	run_end(&l.run, gone ? status : "unreleased");
-	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
-		snprintf(l.run.error, sizeof(l.run.error),
+	run_end(&l.run.row, gone ? status : "unreleased");
+	if (gone && !strcmp(l.run.row.error_code, err_kind_name(ERR_UNRELEASED))) {
+		snprintf(l.run.row.error, sizeof(l.run.row.error),
 			 "a pod could not be confirmed gone when the run ended; it is gone now%s",
-			 engine_is_unfinished(ctx->store, l.run.id)
+			 engine_is_unfinished(ctx->store, l.run.row.id)
 				 ? "; the steps after the render are still to do: run `burst "
 				   "resume`"
 				 : "");
-	} else if (gone && !l.run.error[0]) {
-		COPY_TEXT(l.run.error_code, "interrupted");
-		COPY_TEXT(l.run.error, "its client ended before the run did");
+	} else if (gone && !l.run.row.error[0]) {
+		COPY_TEXT(l.run.row.error_code, "interrupted");
+		COPY_TEXT(l.run.row.error, "its client ended before the run did");
 	}
-	store_put_run(ctx->store, &l.run, NULL);
+	store_put_run(ctx->store, &l.run.row, NULL);
 	launch_free(&l);
 	return result;
 }
@@ -107,8 +107,8 @@ static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t
 	int64_t now_ms = clock_wall_ms();
 
 	launch_init(&l, ctx);
-	bool told = launch_open_provider(&l, provider, &err) < 0 ||
-		    caller_list(&l.setup.providers[0], no_ids, OVERDUE_ASK_MS, &result, &now_ms,
+	bool told = run_open_account(&l.run, provider, &err) < 0 ||
+		    caller_list(&l.run.setup.providers[0], no_ids, OVERDUE_ASK_MS, &result, &now_ms,
 				&err) == 0 ||
 		    err.kind == ERR_CREDENTIALS;
 	op_result_free(&result);

@@ -15,11 +15,11 @@
 
 static void note_provider(struct launch *l, const char *name)
 {
-	for (int i = 0; i < l->rented_at_count; i++)
-		if (!strcmp(l->rented_at[i], name))
+	for (int i = 0; i < l->run.rented_at_count; i++)
+		if (!strcmp(l->run.rented_at[i], name))
 			return;
-	if (l->rented_at_count < CORE_PROVIDERS_MAX)
-		COPY_TEXT(l->rented_at[l->rented_at_count++], name);
+	if (l->run.rented_at_count < CORE_PROVIDERS_MAX)
+		COPY_TEXT(l->run.rented_at[l->run.rented_at_count++], name);
 }
 
 static void add_up(struct run_row *run, const struct pod_row *pod)
@@ -34,14 +34,15 @@ static void add_up(struct run_row *run, const struct pod_row *pod)
  * some of them finished may still be on its volume only. */
 static int read_pods(struct launch *l, struct err *err)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	struct pod_row *pods = NULL;
 	size_t count, open = 0;
 	int64_t maybe = 0;
 
-	if (store_pods(l->ctx->store, l->run.id, false, &pods, &count, err) < 0)
+	if (store_pods(l->ctx->store, l->run.row.id, false, &pods, &count, err) < 0)
 		return -1;
-	l->run.billed_ms = l->run.compute_ms = l->run.wasted_ms = l->run.cost_microusd = 0;
+	l->run.row.billed_ms = l->run.row.compute_ms = l->run.row.wasted_ms =
+		l->run.row.cost_microusd = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row pod = pods[i];
 		bool over = pod_row_over(&pod);
@@ -50,14 +51,14 @@ static int read_pods(struct launch *l, struct err *err)
 			pods[open++] = pod;
 		if (!over)
 			continue;
-		add_up(&l->run, &pod);
+		add_up(&l->run.row, &pod);
 		maybe += pod_row_may_have_cost(&pod);
 	}
 	if (s->conf.max_cost_microusd)
 		s->conf.max_cost_microusd =
-			MAX(s->conf.max_cost_microusd - l->run.cost_microusd - maybe, 1);
-	l->adopted = pods;
-	s->handed_over = l->run.detached;
+			MAX(s->conf.max_cost_microusd - l->run.row.cost_microusd - maybe, 1);
+	l->run.adopted = pods;
+	s->handed_over = l->run.row.detached;
 	s->adopt = pods;
 	s->adopt_count = open;
 	return 0;
@@ -78,7 +79,7 @@ int takeover_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err 
 static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err *why,
 			 struct err *err)
 {
-	struct core_conf *conf = &l->setup.conf;
+	struct core_conf *conf = &l->run.setup.conf;
 	char when[32];
 
 	if (takeover_write_off(l->ctx, pod, err) < 0)
@@ -88,7 +89,7 @@ static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err
 		 "provider's console",
 		 pod_row_called(pod), pod->provider, why->msg,
 		 clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
-	add_up(&l->run, pod);
+	add_up(&l->run.row, pod);
 	if (conf->max_cost_microusd)
 		conf->max_cost_microusd = MAX(conf->max_cost_microusd - pod->cost_microusd, 1);
 	return 0;
@@ -107,12 +108,12 @@ static bool is_refused_past(struct launch *l, const struct pod_row *pod, struct 
 {
 	int i = 0;
 
-	while (strcmp(l->setup.providers[i].ops->name, pod->provider))
+	while (strcmp(l->run.setup.providers[i].ops->name, pod->provider))
 		i++;
 	if (!words->asked[i]) {
 		struct op_result result = {0};
 		words->now_ms[i] = clock_wall_ms();
-		caller_list(&l->setup.providers[i], NULL, OVERDUE_ASK_MS, &result,
+		caller_list(&l->run.setup.providers[i], NULL, OVERDUE_ASK_MS, &result,
 			    &words->now_ms[i], &words->told[i]);
 		op_result_free(&result);
 		words->asked[i] = true;
@@ -125,42 +126,42 @@ static bool is_refused_past(struct launch *l, const struct pod_row *pod, struct 
  * answered twice, or late, may have left a pod that no row names. */
 static int adopt_providers(struct launch *l, struct err *err)
 {
-	size_t count = l->setup.adopt_count;
+	size_t count = l->run.setup.adopt_count;
 	struct key_words words = {0};
 	struct err why = {0};
 
-	l->setup.adopt_count = 0;
+	l->run.setup.adopt_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct pod_row *pod = &l->adopted[i];
+		struct pod_row *pod = &l->run.adopted[i];
 		bool past = strcmp(pod->state, "gone") != 0 &&
 			    pod_is_overdue(pod->hard_end_s, clock_wall_ms());
-		bool reached = launch_open_provider(l, pod->provider, &why) == 0;
+		bool reached = run_open_account(&l->run, pod->provider, &why) == 0;
 		if (past && (!reached || is_refused_past(l, pod, &words, &why))) {
 			if (take_for_gone(l, pod, &why, err) < 0)
 				return -1;
 			continue;
 		}
-		l->adopted[l->setup.adopt_count++] = *pod;
+		l->run.adopted[l->run.setup.adopt_count++] = *pod;
 		if (reached)
 			continue;
 		*err = why;
 		err_wrap(err, "pod %s", pod_row_called(pod));
-		if (!l->setup.conf.reap)
+		if (!l->run.setup.conf.reap)
 			return -1;
 		log_line(LOG_WARN, "%s", err->msg); /* the others are given back all the same */
-		l->out_of_reach++;
+		l->run.out_of_reach++;
 	}
-	for (int i = 0; i < l->rented_at_count; i++) {
-		if (launch_open_provider(l, l->rented_at[i], &why) < 0) {
+	for (int i = 0; i < l->run.rented_at_count; i++) {
+		if (run_open_account(&l->run, l->run.rented_at[i], &why) < 0) {
 			log_line(LOG_WARN,
 				 "%s: cannot check its account for a pod that run %s may have "
 				 "left there: %s",
-				 l->rented_at[i], l->run.id, why.msg);
+				 l->run.rented_at[i], l->run.row.id, why.msg);
 			continue;
 		}
-		for (int k = 0; k < l->setup.provider_count; k++)
-			if (!strcmp(l->setup.providers[k].ops->name, l->rented_at[i]))
-				l->setup.used_before[k] = true;
+		for (int k = 0; k < l->run.setup.provider_count; k++)
+			if (!strcmp(l->run.setup.providers[k].ops->name, l->run.rented_at[i]))
+				l->run.setup.used_before[k] = true;
 	}
 	return 0;
 }
@@ -175,9 +176,9 @@ static int check_keys(struct launch *l, struct err *err)
 {
 	CLEANUP(run_keys_free) struct run_keys *keys = NULL;
 	size_t count = 0, changed = 0, first = 0;
-	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &count);
 
-	if (run_keys_read(&keys, l->run_dir, err) < 0)
+	if (run_keys_read(&keys, l->run.dir, err) < 0)
 		return -1;
 	for (size_t i = count; i-- > 0;)
 		if (!run_keys_fit(keys, &list[i])) {
@@ -189,8 +190,8 @@ static int check_keys(struct launch *l, struct err *err)
 			       "%zu of the job's segments changed since run %s began (%s first): "
 			       "`burst cancel %s` ends it, "
 			       "then `burst run` renders what is new",
-			       changed, l->run.id, list[first].id, l->run.id);
-	return run_keys_write(keys, l->run_dir, list, count, err);
+			       changed, l->run.row.id, list[first].id, l->run.row.id);
+	return run_keys_write(keys, l->run.dir, list, count, err);
 }
 
 static int by_row_id(const void *a, const void *b)
@@ -210,10 +211,10 @@ static struct segment_row *row_of(struct segment_row *rows, size_t count,
 /* What is open again is so by the ledger, too: this life may end before it is safe anew. */
 static int recall(struct launch *l, struct segment_row *rows, size_t count, struct err *err)
 {
-	const struct job_ops *ops = l->setup.job_ops;
-	struct segment_result *results = l->setup.results;
+	const struct job_ops *ops = l->run.setup.job_ops;
+	struct segment_result *results = l->run.setup.results;
 	size_t segments, again = 0;
-	const struct segment *list = ops->segments(l->setup.job, &segments);
+	const struct segment *list = ops->segments(l->run.setup.job, &segments);
 
 	for (size_t k = 0; k < segments; k++) {
 		const struct segment_row *row = row_of(rows, count, &list[k]);
@@ -224,7 +225,7 @@ static int recall(struct launch *l, struct segment_row *rows, size_t count, stru
 		results[k].seconds = row->seconds;
 		results[k].tries = row->tries;
 	}
-	if (ops->recall(l->setup.job, results, err) < 0)
+	if (ops->recall(l->run.setup.job, results, err) < 0)
 		return -1;
 	for (size_t k = 0; k < segments; k++) {
 		struct segment_row *row = row_of(rows, count, &list[k]);
@@ -248,35 +249,35 @@ static int recall_segments(struct launch *l, struct err *err)
 {
 	struct segment_row *rows = NULL;
 	size_t count = 0, segments = 0;
-	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
+	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &segments);
 
-	if (store_segments(l->ctx->store, l->run.id, &rows, &count, err) < 0)
+	if (store_segments(l->ctx->store, l->run.row.id, &rows, &count, err) < 0)
 		return -1;
 	if (count)
 		qsort(rows, count, sizeof(*rows), by_row_id);
 	for (size_t k = 0; k < segments; k++)
 		if (row_of(rows, count, &list[k])) /* what this very run rendered is not "cached" */
-			l->setup.results[k].cached = false;
+			l->run.setup.results[k].cached = false;
 		else if (l->ctx->anew)
-			l->setup.results[k] = (struct segment_result){0};
-	l->setup.conf.canary = l->setup.conf.canary && !count;
-	int status = l->setup.job_ops->recall ? recall(l, rows, count, err) : 0;
+			l->run.setup.results[k] = (struct segment_result){0};
+	l->run.setup.conf.canary = l->run.setup.conf.canary && !count;
+	int status = l->run.setup.job_ops->recall ? recall(l, rows, count, err) : 0;
 	free(rows);
 	return status;
 }
 
 int takeover_resume(struct launch *l, const struct run_row *run, struct err *err)
 {
-	l->run = *run;
+	l->run.row = *run;
 	launch_conf_from_config(l);
 	engine_hold_signals();
-	if (launch_take_run(l, RUN_CLIENT, err) < 0 || check_keys(l, err) < 0 ||
-	    run_flags_write(l->ctx, l->run_dir, err) < 0 || takeover_pods(l, err) < 0 ||
+	if (run_take(&l->run, RUN_CLIENT, err) < 0 || check_keys(l, err) < 0 ||
+	    run_flags_write(l->ctx, l->run.dir, err) < 0 || takeover_pods(l, err) < 0 ||
 	    recall_segments(l, err) < 0)
 		return -1;
-	COPY_TEXT(l->run.status, "running");
-	l->run.ended_ms = 0;
+	COPY_TEXT(l->run.row.status, "running");
+	l->run.row.ended_ms = 0;
 	/* its pods are ours to keep alive, and to be settled should we die */
-	l->run.detached = false;
+	l->run.row.detached = false;
 	return caps_go_on(l, err);
 }

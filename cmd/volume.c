@@ -19,9 +19,9 @@ enum { ASK_MS = 60000 };
 
 static struct engine_provider *provider_named(struct launch *l, const char *name)
 {
-	for (int i = 0; i < l->setup.provider_count; i++)
-		if (!strcmp(l->setup.providers[i].ops->name, name))
-			return &l->setup.providers[i];
+	for (int i = 0; i < l->run.setup.provider_count; i++)
+		if (!strcmp(l->run.setup.providers[i].ops->name, name))
+			return &l->run.setup.providers[i];
 	return NULL;
 }
 
@@ -41,8 +41,8 @@ static int look(struct launch *l, struct err *err)
 
 	if (store_volumes(l->ctx->store, &rows, &count, err) < 0)
 		return -1;
-	for (int i = 0; i < l->setup.provider_count; i++) {
-		const struct engine_provider *p = &l->setup.providers[i];
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		const struct engine_provider *p = &l->run.setup.providers[i];
 		struct op_result result = {0};
 		if (ask(p, OP_VOLUMES, NULL, &result, err) < 0) {
 			free(rows);
@@ -99,7 +99,7 @@ static int make(struct launch *l, const char *name, struct err *err)
 
 	if (volume_trust_size(l, name, err) < 0)
 		return -1;
-	int made = volume_make(l, &l->setup.providers[0], name, launch_gpus(l), &row, err);
+	int made = volume_make(l, &l->run.setup.providers[0], name, launch_gpus(l), &row, err);
 	if (made < 0)
 		return -1;
 	output_line(stdout, "volume %s of %s: %lld GB, %s a month", row.name, row.provider,

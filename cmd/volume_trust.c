@@ -384,7 +384,7 @@ static int check(struct question *q, struct err *err)
 
 static void drop_provider(struct launch *l, int i)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 
 	s->providers[i].ops->close(s->providers[i].handle);
 	memmove(&s->providers[i], &s->providers[i + 1],
@@ -429,17 +429,17 @@ int volume_trust(struct launch *l, const char *run, struct err *err)
 	rule_since_ms(l->ctx->store);
 	if (!is_asked(l, &q) || all_granted(&q))
 		return 0;
-	if (!l->setup.provider_count && launch_open_providers(l, err) < 0)
+	if (!l->run.setup.provider_count && launch_open_providers(l, err) < 0)
 		return -1;
-	for (int i = 0; i < l->setup.provider_count;) {
-		q.p = &l->setup.providers[i];
+	for (int i = 0; i < l->run.setup.provider_count;) {
+		q.p = &l->run.setup.providers[i];
 		int result = check(&q, err);
 		claim_free(&q.claim);
 		if (result == 0) {
 			i++;
 			continue;
 		}
-		if (err->kind == ERR_CONFIG || l->setup.provider_count == 1)
+		if (err->kind == ERR_CONFIG || l->run.setup.provider_count == 1)
 			return -1;
 		log_line(LOG_WARN, "%s; continuing without it", err->msg);
 		drop_provider(l, i);
@@ -450,7 +450,7 @@ int volume_trust(struct launch *l, const char *run, struct err *err)
 
 int volume_trust_look(struct launch *l, int provider, struct err *err)
 {
-	struct question q = {.l = l, .p = &l->setup.providers[provider], .show = true};
+	struct question q = {.l = l, .p = &l->run.setup.providers[provider], .show = true};
 
 	if (!is_asked(l, &q))
 		return 0;
@@ -462,7 +462,7 @@ int volume_trust_look(struct launch *l, int provider, struct err *err)
 int volume_trust_size(struct launch *l, const char *name, struct err *err)
 {
 	CLEANUP(claim_free) struct claim c = {0};
-	const char *provider = l->setup.providers[0].ops->name;
+	const char *provider = l->run.setup.providers[0].ops->name;
 
 	claim_of(&c, l, provider, name);
 	if (!too_large(l, &c) || says_yes_to_size(l, provider, name))

@@ -90,8 +90,8 @@ static int load(struct launch *l, struct err *err)
 	if (launch_read_job(l, err) < 0)
 		return -1;
 	struct job *job = xcalloc(1, sizeof(*job));
-	job->ops = l->setup.job_ops;
-	job->real = l->setup.job;
+	job->ops = l->run.setup.job_ops;
+	job->real = l->run.setup.job;
 	job->segment = (struct segment){.id = id, .weight = 1, .group = group};
 	sha256_hex(id, strlen(id), job->segment.key);
 	job->needs = *job->ops->needs(job->real);
@@ -103,11 +103,11 @@ static int load(struct launch *l, struct err *err)
 	job->needs.worker = NULL;
 	job->needs.outputs = NULL;
 	job->needs.hang_ms = 0;
-	l->setup.job_ops = &warm_ops;
-	l->setup.job = job;
-	l->setup.results = xcalloc(1, sizeof(*l->setup.results));
+	l->run.setup.job_ops = &warm_ops;
+	l->run.setup.job = job;
+	l->run.setup.results = xcalloc(1, sizeof(*l->run.setup.results));
 	/* nothing is written there: what a run's output folder is does not travel with the code */
-	l->setup.output_dir = l->output_dir;
+	l->run.setup.output_dir = l->run.output_dir;
 	return 0;
 }
 
@@ -117,7 +117,7 @@ static const char *const no_gpu[] = {"none", NULL};
 
 static void keep_provider(struct launch *l, const char *name)
 {
-	struct engine_setup *s = &l->setup;
+	struct engine_setup *s = &l->run.setup;
 	int kept = 0;
 
 	for (int i = 0; i < s->provider_count; i++) {
@@ -138,7 +138,7 @@ int volume_warm_prices(struct launch *l, const struct engine_provider *p,
 	struct op_want want = {.offers = {.gpus = no_gpu,
 					  .cpu = WARM_CPU,
 					  .memory_gb = memory_gb,
-					  .image = l->setup.image}};
+					  .image = l->run.setup.image}};
 	struct op_result result = {0};
 
 	COPY_TEXT(want.offers.volume.provider, v->provider);
@@ -220,23 +220,23 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	if (load(l, err) < 0)
 		return -1;
 	if (smallest)
-		memory_gb = volume_warm_memory_gb(l->setup.job_ops->needs(l->setup.job));
-	if (volume_warm_prices(l, &l->setup.providers[0], v, memory_gb, &least, &most, err) < 0)
+		memory_gb = volume_warm_memory_gb(l->run.setup.job_ops->needs(l->run.setup.job));
+	if (volume_warm_prices(l, &l->run.setup.providers[0], v, memory_gb, &least, &most, err) < 0)
 		return -1;
 	say_price(l, v, least, most);
-	if (!l->setup.job_ops->needs(l->setup.job)->setup)
+	if (!l->run.setup.job_ops->needs(l->run.setup.job)->setup)
 		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and "
 				   "its code are put there");
 	if (settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, false, err) < 0)
 		return -1;
-	l->setup.more_to_come = false; /* a delivery is of files, and it makes none */
-	use_cheapest(&l->setup, v, memory_gb);
+	l->run.setup.more_to_come = false; /* a delivery is of files, and it makes none */
+	use_cheapest(&l->run.setup, v, memory_gb);
 	int status = launch_run(l);
 	if (status == 0)
 		output_line(stdout, "volume %s of %s: ready for job \"%s\", for %s", v->name,
-			    v->provider, l->run.job,
-			    money_show(cost, sizeof(cost), l->run.cost_microusd));
+			    v->provider, l->run.row.job,
+			    money_show(cost, sizeof(cost), l->run.row.cost_microusd));
 	if (status == 1 && smallest)
 		log_line(LOG_NOTE,
 			 "if its setup ran out of the pod's %lld GB of memory: burst volume warm "

@@ -19,7 +19,7 @@ enum { ASK_MS = 60000, ARGS_MOST = 24, NO_CAPACITY_STATUS = 4 };
 
 bool warm_first_due(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 
 	return needs->gpu && !needs->setup_by_card && e->volume && e->volume[0] &&
 	       config_path(l->ctx->config) && cold_setup_s(&e->machines[pick->machine].cold) > 0;
@@ -29,9 +29,9 @@ bool warm_first_due(struct launch *l, const struct estimate *e, const struct pla
 
 static const struct engine_provider *provider_of(const struct launch *l, const char *name)
 {
-	for (int i = 0; i < l->setup.provider_count; i++)
-		if (!strcmp(l->setup.providers[i].ops->name, name))
-			return &l->setup.providers[i];
+	for (int i = 0; i < l->run.setup.provider_count; i++)
+		if (!strcmp(l->run.setup.providers[i].ops->name, name))
+			return &l->run.setup.providers[i];
 	return NULL;
 }
 
@@ -154,7 +154,7 @@ static int failed(const struct volume_row *v, int status, struct err *err)
 
 int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick, struct err *err)
 {
-	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	const struct engine_provider *p = provider_of(l, e->offers[pick->machine].provider);
 	int64_t least, most, began_ms = clock_wall_ms();
 	struct volume_row v;

@@ -33,6 +33,40 @@ struct runs {
 	void *ctx;
 };
 
+/* ---- a run: one life of it, in this process ---- */
+
+/* From run_init() to run_free() it does not move. */
+struct run {
+	const struct runs *runs;
+	struct run_row row;        /* as it stands in the ledger */
+	struct engine_setup setup; /* setup.run is &row; its providers and its job are the run's */
+	char machine[20];
+	char *dir, *output_dir;          /* dir: its state folder, once it is taken */
+	int lock, job_lock, output_lock; /* -1: not held */
+	bool had_work;                   /* something was left to render when it went on */
+	/* of an earlier life: its pods, and where it rented */
+	struct pod_row *adopted;
+	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX];
+	int rented_at_count;
+	int out_of_reach; /* pods to release whose account cannot be opened */
+	/* once it has ended */
+	struct err err;
+	struct pod_row *unsaved; /* pods as they are, where the ledger could not be written */
+	size_t unsaved_count;
+};
+
+/* Without rs->store only to look at a job. */
+void run_init(struct run *run, const struct runs *rs);
+void run_free(struct run *run);
+/* Opens an account of the user's, unless the run has it open already. */
+int run_open_account(struct run *run, const char *provider, struct err *err);
+/* Makes and locks the folder of run->row. who: RUN_CLIENT, or what else holds it; `cancel` stops
+ * clients. ERR_BUSY: it is held. */
+int run_take(struct run *run, const char *who, struct err *err);
+/* The run's pods as the ledger has them, and as they are where it could not be written; the caller
+ * frees them. */
+struct pod_row *run_pods(const struct run *run, size_t *count);
+
 /* ---- queries: runs as the ledger and their locks show them ---- */
 
 /* The folder of a run's lock, keys, flags and log (name NULL), or one of those; the caller frees

@@ -71,11 +71,11 @@ static void client_open(struct client *c, const char *config, const char *run)
 		fail_msg("%s", err.msg);
 	cmd_open_runs(&c->ctx);
 	launch_init(&c->l, &c->ctx);
-	COPY_TEXT(c->l.run.id, run);
-	COPY_TEXT(c->l.run.status, "running");
-	COPY_TEXT(c->l.run.config, path);
-	c->l.run.started_ms = clock_wall_ms();
-	if (launch_take_run(&c->l, RUN_CLIENT, &err) < 0)
+	COPY_TEXT(c->l.run.row.id, run);
+	COPY_TEXT(c->l.run.row.status, "running");
+	COPY_TEXT(c->l.run.row.config, path);
+	c->l.run.row.started_ms = clock_wall_ms();
+	if (run_take(&c->l.run, RUN_CLIENT, &err) < 0)
 		fail_msg("%s", err.msg);
 }
 
@@ -112,7 +112,7 @@ static void be_client(const char *config, int number, int says, int waits)
 	client_open(&c, config, id);
 	int64_t began = clock_boot_ms();
 	int status = caps_begin(&c.l, &err);
-	int64_t said[3] = {status == 0 ? 0 : (int64_t)err.kind, c.l.run.max_cost_microusd,
+	int64_t said[3] = {status == 0 ? 0 : (int64_t)err.kind, c.l.run.row.max_cost_microusd,
 			   clock_boot_ms() - began};
 	if (status < 0 && err.kind != ERR_CAP)
 		fprintf(stderr, "%s\n", err.msg);
@@ -189,7 +189,7 @@ static void a_projects_file_lowers_and_never_raises(void **state)
 	assert_int_equal(caps.list[1].cap_microusd, DOLLAR);
 	assert_true(caps.list[1].project);
 	assert_int_equal(caps_begin(&c.l, &err), 0);
-	assert_int_equal(c.l.run.max_cost_microusd, DOLLAR);
+	assert_int_equal(c.l.run.row.max_cost_microusd, DOLLAR);
 	/* the other project has its own dollars, within those of all */
 	struct client other;
 	client_open(&other, "b/burst.cfg", "y");
@@ -197,7 +197,7 @@ static void a_projects_file_lowers_and_never_raises(void **state)
 	assert_int_equal(caps.list[0].reserved_microusd, DOLLAR);
 	assert_int_equal(caps.list[1].reserved_microusd, 0);
 	assert_int_equal(caps_begin(&other.l, &err), 0);
-	assert_int_equal(other.l.run.max_cost_microusd, 2 * DOLLAR);
+	assert_int_equal(other.l.run.row.max_cost_microusd, 2 * DOLLAR);
 	client_close(&other);
 	client_close(&c);
 }
