@@ -40,10 +40,10 @@ struct batch {
 	double estimate_s;
 	struct segment *seg;
 	size_t n;
-	/* not begun; those that run are with one worker: one, or with a continuous one any number
-	 */
+	/* segments that no worker has begun; running ones are with one worker, or with a continuous
+	 * one any number */
 	struct part *parts;
-	bool begun, told; /* told: that it has started, since it was last tried again */
+	bool begun, told; /* `started` was reported since the batch was last tried again */
 	int running;      /* parts */
 	double busy_ms;
 };
@@ -58,13 +58,13 @@ struct command {
 	int try;
 	int log_fd;
 	int64_t log_bytes;
-	int notify;     /* inotify, -1 when there is none */
+	int notify;     /* inotify; -1 if the pod has none */
 	char **watched; /* folder of each watch descriptor */
 	int watches;
-	/* reported so far, by a hash of the name: there may be a hundred thousand */
+	/* outputs reported so far, by a hash of the name: there may be a hundred thousand */
 	struct output *outputs[OUTPUT_ROWS];
-	long output_count; /* less those that could not be kept */
-	bool unfit;        /* one that cannot be fetched by its name was reported */
+	long output_count; /* without those that could not be kept */
+	bool unfit;        /* a file that cannot be fetched by its name was reported */
 	bool exited;
 	int code;
 	int64_t drain_until_ms;
@@ -78,24 +78,25 @@ struct worker {
 	struct str to, line, err_line;
 	bool skipping[2]; /* the rest of an overlong log line */
 	char last_words[400];
-	struct part *parts; /* what it holds: one; a continuous worker any number, of any batches */
-	bool continuous;    /* it takes further segments while it renders */
+	struct part *parts; /* the parts that it holds: one; a continuous worker any number, of any
+			       batches */
+	bool continuous;    /* it accepts further segments while it renders */
 	/* segments that a continuous worker may still be given before it asks again */
 	int64_t room;
-	/* of a continuous one: the time for which it held something, each ms divided by the
+	/* of a continuous worker: the time for which it held something, each ms divided by the
 	 * segments that it held then */
 	double share_ms;
 	int64_t share_at_ms;
 	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
 	int restarts, in_row, max_batch;
-	char *hello;            /* what its `ready` says of its engine; NULL: it said none */
+	char *hello;            /* what its `ready` says of its engine; NULL: nothing */
 	bool said_oom;          /* since its last batch */
-	const char *killed_for; /* we killed it: why, and since when it should be gone */
+	const char *killed_for; /* the agent killed it: why, and by when it should be gone */
 	int64_t killed_ms;
 	struct command *command;
 };
 
-struct output { /* what was last reported under a name */
+struct output { /* the last report under a name */
 	struct output *next;
 	char *name;
 	ino_t ino;
@@ -103,7 +104,7 @@ struct output { /* what was last reported under a name */
 	struct timespec mtime;
 };
 
-/* Slow things with files, one after the other, a slice at a time. */
+/* Slow work on files, one piece after the other, a slice at a time. */
 enum job_kind { JOB_SEGMENT, JOB_OUTPUT, JOB_BATCH, JOB_COMMAND };
 
 struct job {
@@ -128,11 +129,11 @@ struct task {
 	bool skipping;
 	char tail[1024];
 	char *hash, *build;
-	uid_t uid;    /* who runs the script; 0: the agent's own user */
-	char *op;     /* `start`: what was asked for */
-	bool keeping; /* the script has done its part; what it left is put onto the volume */
+	uid_t uid;    /* the user that runs the script; 0: the agent's own */
+	char *op;     /* the request of `start` */
+	bool keeping; /* the script has ended; its results are being put onto the volume */
 	bool cancelled;
-	struct str said; /* by a child of our own */
+	struct str said; /* a child process of the agent does the work */
 	int64_t began_ms, until_ms;
 	bool timed_out;
 };
@@ -164,17 +165,18 @@ struct agent {
 	 * change */
 	char *disk, *out_dir;
 	int disk_fd, out_fd;
-	bool separate;            /* workers are another user than the agent */
+	bool separate;            /* workers run as another user than the agent */
 	gid_t groups[GROUPS_MAX]; /* of the GPUs */
 	size_t group_count;
-	int starts; /* how often trees were copied: each time into a folder of their own */
-	char *run;  /* that it works for now */
+	int starts; /* number of tree copies so far: each goes into a folder of its own */
+	char *run;  /* the run that it works for now */
 	const char *attempt;
-	int64_t began_ms, began_s, hard_end_s, lease_end_up_s; /* the last in the pod's uptime */
+	int64_t began_ms, began_s, hard_end_s,
+		lease_end_up_s; /* the latest end of the pod, in its uptime */
 	int64_t lease_s, renewed_ms, kill_wait_ms;
 	bool detached, draining, drained, idle, stopped, over, quit;
 
-	int events; /* file; -1 when it cannot be written any more */
+	int events; /* the event file; -1 if it cannot be written any more */
 	uint64_t next;
 	off_t *offsets; /* of each event in the file, or -1 - offset in `spill` */
 	size_t offsets_cap;
@@ -183,7 +185,7 @@ struct agent {
 	bool events_dirty;
 	struct str text; /* the event being written */
 	int64_t largest; /* of the files that workers made */
-	/* what the volume had room for, and for how long that is believed */
+	/* the size that the volume accepted last, and how long that is believed */
 	int64_t room_bytes, room_until_ms;
 	int64_t log_second, log_bytes, log_total;
 	long log_dropped;
@@ -196,28 +198,27 @@ struct agent {
 	struct env start_env;
 	char *worker_command, *code;
 	char **outputs;
-	char *started; /* the `start` that its workers run by; NULL: none, or of commands */
+	char *started; /* the `start` that its workers run by; NULL: none, or one for commands */
 	bool command, stream;
-	bool worker_root; /* the job wants to be what the agent is */
+	bool worker_root; /* the job asks for the agent's own user */
 	int64_t hang_ms;
-	int64_t part_limit; /* the user's, or learned from out-of-memory; 0: none */
+	int64_t part_limit; /* the user's limit, or the one learned from out-of-memory; 0: none */
 	struct batch *queue;
 	struct job *jobs, *jobs_last;
 	struct task task;
 	struct deferred *deferred;
 	bool fatal, stop_due, setup_failed, install_failed; /* the last of its kind */
 	char *built, built_id[65]; /* the environment that this pod's setup made, and its id */
-	/* environments lie there on the container's disk, unpacked or as links to the volume: in
-	 * each pod under the same name. NULL: this is no container, and they are used where they
-	 * lie on the volume */
+	/* environments are on the container's disk, unpacked or as links to the volume, under the
+	 * same name in each pod. NULL: this is no container, and they are used on the volume */
 	const char *env_root;
 	int env_fd;
-	char *unpacked; /* "NAME ID" of the environment that lies there unpacked */
+	char *unpacked; /* "NAME ID" of the environment that is unpacked there */
 	int64_t unpack_ms, unpack_bytes;
 	char fatal_error[400];
 
 	pid_t gpu_pid, usage_pid, sync_pid;
-	/* of the sync under way; of the one asked for meanwhile, -1: none */
+	/* turn of the sync that runs; of the one requested meanwhile, -1: none */
 	int sync_turn, sync_next_turn;
 	int64_t alive_ms;
 	int gpu_out, usage_out;
@@ -225,10 +226,10 @@ struct agent {
 	struct gpu gpus[16];
 	int gpu_count;
 	int64_t gpu_until_ms, usage_mb;
-	int usage_cards, usage_percent; /* of the round of lines that is coming in */
+	int usage_cards, usage_percent; /* of the round of lines that is arriving */
 	char switch_line[200];
 	int64_t ticked_ms, synced_ms, over_ms;
-	int64_t unsynced_ms; /* since when syncs fail; 0: the last one did not */
+	int64_t unsynced_ms; /* since when syncs fail; 0: the last one succeeded */
 };
 
 int64_t now_ms(const struct agent *a);

@@ -1,4 +1,4 @@
-/* answers.c - reads what workers say. */
+/* answers.c - reads what workers send. */
 #include "answers.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "worker.h"
 
 enum {
-	WORKER_PROTOCOL = 2, /* 1 is spoken too */
+	WORKER_PROTOCOL = 2, /* protocol 1 is understood too */
 };
 
 void say_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
@@ -107,7 +107,7 @@ static void segment_finished(struct agent *a, struct worker *w, const struct seg
 	w->in_row = 0;
 }
 
-/* A continuous worker does not say that a batch is over: its answers do. */
+/* A continuous worker does not report the end of a batch: its answers show it. */
 static void part_answered(struct agent *a, struct worker *w, struct part *p)
 {
 	struct batch *b = p->batch;
@@ -119,7 +119,7 @@ static void part_answered(struct agent *a, struct worker *w, struct part *p)
 	batch_settled(a, b);
 }
 
-/* False: it speaks of a segment that it does not hold. */
+/* False: it names a segment that it does not hold. */
 static bool worker_segment(struct agent *a, struct worker *w, const struct json *line)
 {
 	struct part *p;
@@ -142,12 +142,12 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 	return true;
 }
 
-/* The worker has done with a batch: what it never mentioned is missing. */
+/* The worker has finished a batch: segments that it never mentioned are missing. */
 static bool worker_batch(struct agent *a, struct worker *w, const struct json *line)
 {
 	struct batch *b = held_batch(w, json_text(line, "batch", ""));
 	if (!b)
-		return w->continuous; /* it was over with its last segment */
+		return w->continuous; /* its last segment ended it */
 	struct part *p = worker_leave(a, w, b);
 	if (!json_yes(line, "done")) {
 		part_failed(a, w, p, p->n, "worker", json_text(line, "error", ""));
@@ -168,7 +168,7 @@ static bool worker_batch(struct agent *a, struct worker *w, const struct json *l
 	return true;
 }
 
-/* False: that is no number of segments. */
+/* False: that is not a number of segments. */
 static bool worker_take(struct worker *w, const struct json *line)
 {
 	int64_t n = json_int(line, "take", -1);
@@ -183,8 +183,8 @@ static bool is_text(const struct json *value)
 	return value && value->type == J_TEXT;
 }
 
-/* One line of its stdout. True: it belongs to the protocol; else it is log, as what libraries print
- * often is. */
+/* One line of the worker's stdout. True: a line of the protocol; false: log text, as libraries
+ * often print. */
 static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *line)
 {
 	bool fine = true;
@@ -214,7 +214,7 @@ void worker_line(struct agent *a, struct worker *w, const char *line, size_t len
 	w->line_ms = now_ms(a);
 	struct json_doc doc = {0};
 	bool obeyed = false;
-	/* a library's progress bar may stand before what the worker says */
+	/* a library's progress bar may stand before the worker's own line */
 	line = last_state(line, &len);
 	if (len && line[0] == '{' && w->state != WORKER_FAILED && !w->killed_for) {
 		const struct json *value = json_read(&doc, line, len);

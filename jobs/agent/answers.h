@@ -1,4 +1,4 @@
-/* answers.h - reads what workers say. */
+/* answers.h - reads what workers send. */
 #ifndef BURST_JOBS_AGENT_ANSWERS_H
 #define BURST_JOBS_AGENT_ANSWERS_H
 
@@ -11,15 +11,15 @@
 #include "json.h"
 
 enum {
-	PHASE_MOST_S = 86400, /* of what a worker says of its start */
+	PHASE_MOST_S = 86400, /* from a worker's hello */
 };
 
-/* What took how long before hello, as the worker says it. Names of other phases, and what no time
- * can be, are left out. Before it comes what the agent did: unpack_bytes 0: nothing. */
+/* The times of the steps before hello, as the worker reports them. Unknown phases and impossible
+ * times are left out. The agent's own unpacking comes first; unpack_bytes 0: there was none. */
 void say_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes);
 void worker_line(struct agent *a, struct worker *w, const char *line, size_t len);
 
-/* Reads what is there, at most `rounds` pieces. False at the end of the file. */
+/* Reads the available bytes, at most `rounds` pieces. False at the end of the file. */
 bool worker_read_out(struct agent *a, struct worker *w, int rounds);
 bool worker_read_err(struct agent *a, struct worker *w, int rounds);
 

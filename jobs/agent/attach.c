@@ -62,7 +62,7 @@ static int connect_or_start(void)
 	return fd;
 }
 
-/* One piece from here to there; false when either end is gone. */
+/* One piece from one side to the other; false if either side is closed. */
 static bool relay(int from, int to)
 {
 	char part[64 << 10];

@@ -1,4 +1,4 @@
-/* bounds.h - sizes and times that several files of the agent keep to. */
+/* bounds.h - limits of size and time that several files of the agent share. */
 #ifndef BURST_JOBS_AGENT_BOUNDS_H
 #define BURST_JOBS_AGENT_BOUNDS_H
 
@@ -6,10 +6,10 @@ enum {
 	LINE_MAX_BYTES = 1 << 20, /* of one JSON line, both ways */
 	WORKERS_MAX = 256,
 	CLIENTS_MAX = 8,
-	SLICE = 1 << 20, /* bytes hashed or copied between two looks at the descriptors */
+	SLICE = 1 << 20, /* bytes hashed or copied before the loop looks at its descriptors again */
 	PATH_BYTES_MAX = 4096,
-	/* Where the agent is root: the user of workers and commands, and that of a job's setup, so
-	 * that no worker can change what the setup leaves. */
+	/* If the agent is root: the user of workers and commands, and the user of a job's setup.
+	 * They differ, so that no worker can change what the setup leaves. */
 	WORKER_UID = 61001,
 	SETUP_UID = 61002,
 	GROUPS_MAX = 16,

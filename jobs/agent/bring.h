@@ -4,10 +4,10 @@
 
 #include "agent.h"
 
-/* In a child. What workers run lies on the volume, where other pods can write: it is copied to the
- * container's disk and runs only if what arrived is what the client named. An environment without
- * an archive is too large for that and is compared where it lies. Prints what the volume lacks,
- * else what became of the environment and a line for the log. */
+/* Runs in a child. Other pods can write to the volume, so what workers run is copied to the
+ * container's disk, and used only if the copy is what the client named. An environment without an
+ * archive is too large for that and is compared on the volume. Prints what the volume lacks, else
+ * what became of the environment and a line for the log. */
 int start_check(struct agent *a);
 
 #endif

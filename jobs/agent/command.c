@@ -114,7 +114,7 @@ void command_exited(struct agent *a, struct worker *w, int status)
 	struct command *c = w->command;
 	c->exited = true;
 	c->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	/* a child of it may hold the pipe: what it has said by now is enough */
+	/* a child of the command may still hold the pipe: what was printed so far is enough */
 	c->drain_until_ms = now_ms(a) + 500;
 	kill_group(w->pid);
 	w->pid = 0;

@@ -39,7 +39,7 @@ static int copy_bytes(int from, int to)
 
 #define FICLONE_REQUEST _IOW(0x94, 9, int)
 
-/* One plain file: by reflink or hard link where that is asked for and possible, else its bytes. */
+/* One plain file: by reflink or hard link if that is wanted and possible, else by its bytes. */
 static int copy_plain(int from, int to, const char *name, const struct stat *st, enum copy_how how)
 {
 	if (how == COPY_LINKS && linkat(from, name, to, name, 0) == 0)
@@ -128,8 +128,8 @@ static int copy_listed(int from, int to, const struct dirent *e, struct copying 
 	struct stat st;
 	if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !files_too)
 		return 0;
-	/* no look at what can be linked unseen: on a network's file system each costs a round trip
-	 */
+	/* it links without a look at the file: on a network's file system each look costs a round
+	 * trip */
 	if (e->d_type == DT_REG && c->how == COPY_LINKS &&
 	    linkat(from, e->d_name, to, e->d_name, 0) == 0)
 		return 0;
@@ -142,8 +142,8 @@ static int copy_listed(int from, int to, const struct dirent *e, struct copying 
 	return files_too && S_ISREG(st.st_mode) ? copy_plain(from, to, e->d_name, &st, c->how) : 0;
 }
 
-/* Workers run in such trees, and what they write beside the code (__pycache__) comes and goes. But
- * so does what is in a tree that is being removed, and nothing tells the one from the other. */
+/* Workers run in such trees, and files that they write beside the code (__pycache__) come and go.
+ * So do the entries of a tree that is being removed, and nothing distinguishes the two. */
 static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
 {
 	struct stat st;

@@ -1,4 +1,4 @@
-/* deal.c - deals batches to workers, and watches over these. */
+/* deal.c - gives batches to workers, and watches the workers. */
 #include "deal.h"
 
 #include <signal.h>
@@ -69,8 +69,8 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 	free(copy);
 }
 
-/* SIGKILL does not end it: a driver or a file system holds it. That is this machine's fault and no
- * segment's. */
+/* SIGKILL does not end it: a driver or a file system holds it. This machine is to blame, not a
+ * segment. */
 static void worker_undead(struct agent *a, struct worker *w)
 {
 	if (w->command)
@@ -153,7 +153,8 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 	worker_write(w);
 }
 
-/* So many segments it may be given now. A part that may have ended its worker is tried alone. */
+/* How many segments the worker may be given now. A part that may have ended its worker is tried
+ * alone. */
 static int64_t worker_room(const struct agent *a, const struct worker *w)
 {
 	int64_t most = a->command      ? 1
@@ -168,7 +169,7 @@ static int64_t worker_room(const struct agent *a, const struct worker *w)
 	return MAX(MIN(w->room, most - (int64_t)in_flight(w)), (int64_t)0);
 }
 
-/* The batch that this worker is given some of next. */
+/* The batch from which this worker is given segments next. */
 static struct batch *next_batch(const struct agent *a, const struct worker *w)
 {
 	struct batch *b = a->queue;
@@ -177,7 +178,7 @@ static struct batch *next_batch(const struct agent *a, const struct worker *w)
 	return b && b->parts->kills && w->parts ? NULL : b;
 }
 
-/* A part of more segments than that is cut; the rest stays in front. */
+/* A part with more segments than that is cut; the rest stays in front. */
 static void part_fit(struct batch *b, size_t most)
 {
 	struct part *p = b->parts;

@@ -1,4 +1,4 @@
-/* deal.h - deals batches to workers, and watches over these. */
+/* deal.h - gives batches to workers, and watches the workers. */
 #ifndef BURST_JOBS_AGENT_DEAL_H
 #define BURST_JOBS_AGENT_DEAL_H
 
@@ -6,7 +6,7 @@
 
 void worker_exited(struct agent *a, struct worker *w, int status);
 
-/* Silence is a hang; so is talk without any progress for ten times as long. */
+/* Silence is a hang. So is output without progress for ten times as long. */
 void worker_look(struct agent *a, struct worker *w);
 void dispatch(struct agent *a);
 

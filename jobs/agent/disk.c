@@ -46,9 +46,9 @@ static bool is_container(const struct agent *a)
 	       !strcmp(a->place.home, "/run/burst");
 }
 
-/* Where workers write, and what they run lies: below $BURST_HOME, or, if that does not do, where a
+/* Workers write, and their programs lie, below $BURST_HOME if that is suitable, else where a
  * container has its disk. A pod that is only a group of processes on a user's machine has its home
- * elsewhere, and needs no search. */
+ * elsewhere and needs no search. */
 static char *disk_find(const struct agent *a)
 {
 	static const char *const others[] = {"/var/tmp", "/tmp"};
@@ -90,14 +90,14 @@ void serve_disk(struct agent *a)
 	a->out_fd = work < 0 ? -1 : open_folder(work, "out", false);
 	close_fd(&work);
 	if (geteuid() == 0)
-		fchmod(a->disk_fd, 0711); /* what is not for others there has modes of its own */
+		fchmod(a->disk_fd,
+		       0711); /* folders that others must not enter have modes of their own */
 	groups_find(a);
 	a->separate = can_separate(a);
 	if (a->separate) {
 		struct stat st;
 		chmod(a->place.home, 0711);
-		/* environments lie below it; who can write to it could put another folder in the
-		 * place of one of ours */
+		/* environments are below it; a user who can write to it could replace one */
 		if (a->volume_fd >= 0 && fstat(a->volume_fd, &st) == 0 && (st.st_mode & 03) != 01)
 			fchmod(a->volume_fd, ((st.st_mode & 07777) | 0111) & ~02u);
 		passwd_add(a);

@@ -9,14 +9,14 @@
 /* The volume, and P of the run. */
 bool serve_folder(struct agent *a);
 
-/* P; on the container's own disk when the volume takes nothing. False then. */
+/* P; on the container's own disk if the volume accepts no files. False then. */
 bool run_folder(struct agent *a);
 
-/* The container's disk: nothing of an agent before us counts any more. */
+/* Clears the container's disk of everything that an earlier agent left. */
 void serve_disk(struct agent *a);
 
-/* A folder that is ours alone, by a name that is the same in all containers. What an agent before
- * us left there is removed. */
+/* A folder for the agent alone, with the same name in all containers. What an earlier agent left
+ * there is removed. */
 void serve_env(struct agent *a);
 
 #endif

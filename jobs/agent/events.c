@@ -1,5 +1,5 @@
-/* events.c - events: numbered ones are kept in P/events.jsonl and sent from there; others are for
- * who listens now. */
+/* events.c - events: numbered ones are kept in P/events.jsonl and sent from there; the others go
+ * only to the attached client. */
 #include "events.h"
 
 #include <errno.h>
@@ -95,8 +95,7 @@ void event_end(struct agent *a)
 		a->events_dirty = true;
 		return;
 	}
-	/* the volume takes no more: the rest is kept in memory, and it is the end of this pod's
-	 * work */
+	/* the volume accepts no more: further events stay in memory, and this pod's work ends */
 	int saved = errno;
 	bool first = a->events >= 0;
 	if (first && ftruncate(a->events, a->events_size) < 0)
@@ -163,7 +162,7 @@ void events_send(struct agent *a, struct client *c)
 		if (n == (ssize_t)len)
 			str_addn(&c->out, lines, len);
 		else
-			c->closing = true; /* the volume does not give back what it took */
+			c->closing = true; /* the volume cannot read back what it accepted */
 		free(lines);
 		if (c->closing)
 			return;
@@ -183,7 +182,7 @@ void fatal(struct agent *a, const char *fmt, ...)
 	va_end(args);
 	js_text(event_begin(a, "fatal"), "error", error);
 	event_end(a);
-	/* callers are deep inside what stopping would free: the loop does it */
+	/* callers still use what stopping would free, so the loop stops the work */
 	snprintf(a->fatal_error, sizeof(a->fatal_error), "%s", error);
 	a->stop_due = true;
 }

@@ -1,5 +1,5 @@
-/* events.h - events: numbered ones are kept in P/events.jsonl and sent from there; others are for
- * who listens now. */
+/* events.h - events: numbered ones are kept in P/events.jsonl and sent from there; the others go
+ * only to the attached client. */
 #ifndef BURST_JOBS_AGENT_EVENTS_H
 #define BURST_JOBS_AGENT_EVENTS_H
 
@@ -10,8 +10,8 @@
 
 void events_index(struct agent *a, off_t offset);
 
-/* An agent before us may have written some: count them, cut off a torn last line. Event 0 does not
- * exist. */
+/* An earlier agent may have written some: count them, and cut off a torn last line. There is no
+ * event 0. */
 void events_open(struct agent *a);
 void events_sync(struct agent *a);
 struct str *event_begin(struct agent *a, const char *name);
@@ -19,11 +19,11 @@ void event_end(struct agent *a);
 struct client *attached_client(struct agent *a);
 struct str *say_begin(struct agent *a, const char *name);
 
-/* Unnumbered: for who listens now, never kept. */
+/* Unnumbered: for the attached client, never kept. */
 void say_end(struct agent *a);
 void say_error(struct agent *a, const char *error);
 
-/* What the client has not seen yet, from the file into its buffer. */
+/* Moves events that the client has not seen from the file into its buffer. */
 void events_send(struct agent *a, struct client *c);
 void fatal(struct agent *a, const char *fmt, ...) PRINTF(2, 3);
 

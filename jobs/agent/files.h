@@ -19,12 +19,12 @@ bool path_inside(const char *path);
 bool name_safe(const char *name);
 int mkdirs(const char *path, mode_t mode);
 
-/* The folder that holds `path` below root, opened without following any link; `make` makes what is
- * missing. *name points at the last part. */
+/* The folder that holds `path` below root, opened without following any link; `make` creates
+ * missing folders. *name points at the last part. */
 int open_parent(int root, const char *path, bool make, const char **name);
 
-/* A regular file below root, for reading, reached without following any link. ELOOP: something else
- * is there. */
+/* A regular file below root, for reading, reached without following any link. ELOOP: it is
+ * something else. */
 int open_below(int root, const char *path, struct stat *st);
 
 /* The folder `path` below root, reached without following any link. */
@@ -33,7 +33,7 @@ int open_folder(int root, const char *path, bool make);
 /* Everything in the folder `fd`, which is closed. */
 int remove_inside(int fd);
 
-/* A file or a whole tree; links are removed, not followed. 0 also when there was nothing. */
+/* A file or a whole tree; links are removed, not followed. 0 also if it does not exist. */
 int remove_at(int dir, const char *name);
 int write_beside(const char *path, const char *text, mode_t mode);
 int read_file(const char *path, size_t most, struct str *out);
@@ -41,7 +41,7 @@ bool is_hash(const char *text);
 int read_all(int fd, size_t most, struct str *out);
 int pread_all(int fd, char *to, size_t len, int64_t offset);
 
-/* What goes from under its name at once and is removed afterwards, here. */
+/* Renames a tree out of the way, then removes it here. */
 void set_aside(int root, const char *path);
 
 #endif

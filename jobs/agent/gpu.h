@@ -8,12 +8,12 @@
 void gpu_ask(struct agent *a);
 void gpu_line(struct agent *a, const char *line);
 
-/* Several cards: the mean of their use, the sum of their memory. A round ends when as many lines
- * came as there are cards. */
+/* Several cards: the mean of their use, the sum of their memory. A round ends once each card has
+ * sent its line. */
 void usage_line(struct agent *a, const char *line);
 void gpu_read(struct agent *a, int *fd, struct str *b, void (*take)(struct agent *, const char *));
 
-/* What the card does matters only while workers use it. */
+/* The card's use matters only while workers use it. */
 void usage_look(struct agent *a);
 
 #endif

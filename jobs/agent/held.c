@@ -1,4 +1,4 @@
-/* held.c - what a worker holds: its parts, and how long it took for them. */
+/* held.c - the parts that a worker holds, and how long it took for them. */
 #include "held.h"
 
 #include <fcntl.h>

@@ -42,8 +42,7 @@ void read_switch(struct agent *a, char *to, size_t room)
 	free(file);
 }
 
-/* What a client that comes back needs: how many workers stand, and which segments are in their
- * hands. */
+/* For a client that comes back: how many workers are alive, and which segments they hold. */
 static void say_work(const struct agent *a, struct str *b)
 {
 	int standing = 0;

@@ -9,12 +9,13 @@
 #include "agent.h"
 #include "base/str.h"
 
-/* Which Python the image has, as its program is called behind all links ("python3.11"): an
- * environment holds for one alone. "": none. Nothing is run for it. */
+/* The image's Python, by the name of its program behind all links ("python3.11"): an environment
+ * works for one version alone. "": none. No program is run to find out. */
 void python_of_image(const struct agent *a, char *name, size_t room);
 char *image_path(const struct agent *a, const char *key);
 
-/* Complete, and made by who could have changed this image anyway. */
+/* Whether the environment is complete, and made by a user who could have changed this image anyway.
+ */
 bool image_has(const struct agent *a, const char *key);
 void say_image(const struct agent *a, struct str *b);
 

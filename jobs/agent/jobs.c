@@ -25,7 +25,7 @@
 #include "todo.h"
 
 enum {
-	/* written to the volume between two looks at what else is to be done */
+	/* bytes written to the volume before the loop looks for other work */
 	FLUSH_BYTES = 32 << 20,
 };
 
@@ -76,7 +76,8 @@ static bool job_read(struct agent *a, struct job *j, bool *end)
 		sum += (size_t)n;
 		j->bytes += n;
 	}
-	/* a large file is not flushed in one go at its end: nothing else is done meanwhile */
+	/* a large file is not flushed all at once at its end: nothing else would be done meanwhile
+	 */
 	if (j->to >= 0 && j->bytes - j->flushed >= FLUSH_BYTES) {
 		j->flushed = j->bytes;
 		fdatasync(j->to);
@@ -90,8 +91,9 @@ static void segment_wrong(struct agent *a, struct job *j, const char *reason, co
 	job_done(a);
 }
 
-/* Workers write where they may make what they like, and the agent reads what they may not: a name
- * there can belong to a file of ours (a hard link). Only what is theirs is taken. */
+/* Workers write where they can make any entry, and the agent can read what they cannot: a name
+ * there can belong to one of the agent's files (a hard link). Only files of the workers' user are
+ * accepted. */
 static int open_theirs(const struct agent *a, int root, const char *path, struct stat *st)
 {
 	int fd = open_below(root, path, st);
@@ -115,8 +117,8 @@ static int job_output_begin(struct agent *a, struct job *j);
 
 static int job_output_close(struct agent *a, struct job *j, const char *path);
 
-/* The worker said that it has written this file: is it there, and what is it? It goes to the volume
- * from where the worker can write. */
+/* The worker reports a written file. Checks that it exists and reads its kind, then copies it from
+ * the worker's folder to the volume. */
 static void job_segment(struct agent *a, struct job *j)
 {
 	bool end = false;
@@ -175,11 +177,12 @@ static void job_segment(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. Until it is
- * whole it has this name in P: one is enough, since one after the other is copied. */
+/* A command's output goes from its private tree to P/out/SEGMENT/NAME, whole or not at all. Until
+ * it is whole it has this name in P. One name is enough, since outputs are copied one after the
+ * other. */
 static const char OUTPUT_PART[] = ".output.part";
 
-/* ENOENT: the command has taken it away again. */
+/* ENOENT: the command has removed it since. */
 static int job_output_open(const struct agent *a, struct job *j)
 {
 	struct stat st;
@@ -205,8 +208,8 @@ static int job_output_begin(struct agent *a, struct job *j)
 	return j->to < 0 ? -1 : 0;
 }
 
-/* path: below P. Of a segment of speech it may be written again, and `sync` comes before anything
- * relies on it. */
+/* path: below P. A segment of speech may be written again, and `sync` runs before anything relies
+ * on it. */
 static int job_output_close(struct agent *a, struct job *j, const char *path)
 {
 	const char *name;
@@ -232,8 +235,8 @@ static struct command *job_command_running(const struct agent *a, const struct j
 	return NULL;
 }
 
-/* While the command runs, the look at its exit offers what is still there once more. After that it
- * is lost, and the command has not done what it was to do. */
+/* While the command runs, the scan at its exit tries remaining files once more. After that the file
+ * is lost, and the command has failed. */
 static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
 {
 	char *line = xasprintf("output %s could not be kept: %s", j->name, why);
@@ -300,7 +303,7 @@ static void job_batch(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-/* The command has exited, and what could be kept of its outputs is. */
+/* The command has exited, and all outputs that could be kept are copied. */
 static void job_command(struct agent *a, struct job *j)
 {
 	if (j->code && volume_is_to_blame(a, j->name ? j->name : ""))

@@ -7,7 +7,7 @@
 
 #include "agent.h"
 
-/* Seconds and rate of a RIFF/WAVE file, from what is really in it; false: it is none. */
+/* Seconds and rate of a RIFF/WAVE file, from its contents; false: it is not one. */
 bool wav_look(int fd, int64_t file_bytes, double *seconds, int *rate);
 void jobs_step(struct agent *a);
 

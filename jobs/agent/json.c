@@ -111,7 +111,7 @@ static int json_escape_char(struct json_doc *doc, char *to, size_t *len)
 	return 0;
 }
 
-/* At the opening quote. The text is never longer than what stands in the input. */
+/* At the opening quote. The text is never longer than its source. */
 static char *json_text_at(struct json_doc *doc, size_t *out_len)
 {
 	const char *close = ++doc->p;

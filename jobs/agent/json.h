@@ -31,7 +31,7 @@ struct chunk {
 	char bytes[];
 };
 
-/* All of one document's nodes and texts; json_free() ends them together. */
+/* All nodes and texts of one document; json_free() frees them together. */
 struct json_doc {
 	struct chunk *chunks;
 	const char *p, *end;
@@ -40,8 +40,8 @@ struct json_doc {
 
 void json_free(struct json_doc *doc);
 
-/* One value and nothing after it; NULL when it is not JSON. json_free(doc) in any case. Points into
- * `text`. */
+/* One value and nothing after it; NULL if the text is not JSON. json_free(doc) in any case. Points
+ * into `text`. */
 struct json *json_read(struct json_doc *doc, const char *text, size_t len);
 const struct json *json_get(const struct json *object, const char *key);
 const char *json_text(const struct json *object, const char *key, const char *absent);
@@ -49,7 +49,7 @@ double json_number(const struct json *object, const char *key, double absent);
 int64_t json_int(const struct json *object, const char *key, int64_t absent);
 bool json_yes(const struct json *object, const char *key);
 
-/* A NUL, which no text of C holds, is a byte that is none. */
+/* A NUL cannot be part of a C text, and counts as an invalid byte. */
 void js_quote(struct str *b, const char *text, size_t len);
 void js_key(struct str *b, const char *key);
 void js_textn(struct str *b, const char *key, const char *text, size_t len);

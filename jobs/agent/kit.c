@@ -11,12 +11,12 @@ INCBIN(kit_agent_x86_64, "build/kit/burst-agent-x86_64");
 INCBIN(kit_agent_aarch64, "build/kit/burst-agent-aarch64");
 INCBIN(kit_start_script, "jobs/agent/start.sh");
 
-/* For the shell of the first SSH channel, after h=HASH n=BYTES machine=NAME. No single quote may
- * stand in it. The agent is looked for on the container's disk, in its image, then on the volume;
- * else it comes over stdin and is left on the volume in the background: a volume that is full, slow
- * or read-only costs only the next pod, and a copy whose hash cannot be checked is not run. dd
- * takes exactly n bytes and no more, since what follows is for the agent. Where the home is mounted
- * noexec, /tmp is tried. */
+/* Runs in the shell of the first SSH channel, after h=HASH n=BYTES machine=NAME. It must not
+ * contain a single quote. It looks for the agent on the container's disk, in its image, then on the
+ * volume. Otherwise the agent comes over stdin and is copied to the volume in the background: a
+ * volume that is full, slow or read-only costs only the next pod, and a copy whose hash cannot be
+ * checked is not run. dd reads exactly n bytes, since the agent's own input follows. If the home is
+ * mounted noexec, /tmp is tried. */
 static const char bootstrap_script[] =
 	"home=${BURST_HOME:-/run/burst} volume=${BURST_VOLUME:-/workspace}\n"
 	"export BURST_HOME=\"$home\" BURST_VOLUME=\"$volume\"\n"
@@ -55,14 +55,14 @@ static const char bootstrap_script[] =
 	"	{ mkdir -m 711 \"$elsewhere\" 2>/dev/null || { [ -O \"$elsewhere\" ] && [ ! -L "
 	"\"$elsewhere\" ]; }; } &&\n"
 	"	put \"$agent\" \"$elsewhere/agent\" && agent=$elsewhere/agent\n" /* in no folder
-										    that others
-										    write to */
+										    that other users
+										    can write to */
 	"fi\n"
-	"ln -sf \"$agent\" \"$home/burst-agent\"\n" /* where further channels find it */
+	"ln -sf \"$agent\" \"$home/burst-agent\"\n" /* further channels find it there */
 	"exec \"$agent\" attach\n";
 
 static const struct {
-	const char *names; /* what `uname -m` says there, as a pattern of the shell's `case` */
+	const char *names; /* the output of `uname -m` there, as a pattern of the shell's `case` */
 	const char *machine;
 	const char *bytes;
 	size_t len;
@@ -71,7 +71,7 @@ static const struct {
 	{"aarch64 | arm64", "aarch64", kit_agent_aarch64, KIT_AGENT_AARCH64_BYTES},
 };
 
-/* From the last to the first, whose names are all others. */
+/* Searches from the last to the first, the only one whose pattern matches every name. */
 static void add_choice(struct str *to, const struct pod_kit *kit)
 {
 	str_add(to, "case $(uname -m) in\n");

@@ -33,14 +33,13 @@ static int lane_broken(struct lanes *l, const char *what)
 	return -1;
 }
 
-/* Only such a lane can have the next frame: where numbers rise, what comes behind a later one is
- * later still. */
+/* Only such a lane can have the next frame: numbers rise on each lane. */
 static bool lane_may_have_next(const struct lanes *l, const struct lane *lane)
 {
 	return !lane->over && (!lane->headed || lane->turn == l->turn);
 }
 
-/* 1: a head was read; 0: not all of it is there; -1: broken. */
+/* 1: a head was read; 0: it is not complete yet; -1: broken. */
 static int lane_head(struct lanes *l, struct lane *lane)
 {
 	if (lane->headed || lane->end - lane->at < FRAME_HEAD)
@@ -96,7 +95,7 @@ static bool lane_cut(const struct lanes *l, const struct lane *lane)
 	return lane->headed ? have < lane->left : have ? have < FRAME_HEAD : lane == l->list;
 }
 
-/* The descriptor that a lane's session lends us. */
+/* The descriptor that a lane's session lends to the builder of the tree. */
 static int lane_borrow(int from)
 {
 	char byte, space[CMSG_SPACE(sizeof(int))] = "";
@@ -130,7 +129,7 @@ static void lane_accept(struct lanes *l)
 		close_fd(&joined);
 }
 
-/* Reads what has come; waits for something when the next frame is not there. */
+/* Reads the available bytes; waits if the next frame has not arrived. */
 static int lanes_hear(struct lanes *l, bool wait)
 {
 	struct pollfd set[2 + LANES_MAX] = {{.fd = l->listener, .events = POLLIN}};
@@ -142,13 +141,13 @@ static int lanes_hear(struct lanes *l, bool wait)
 					     .events = POLLIN};
 		may_come = may_come || lane_may_have_next(l, lane);
 	}
-	set[1 + count] = (struct pollfd){.fd = 1}; /* who hears what becomes of it */
+	set[1 + count] = (struct pollfd){.fd = 1}; /* the session that hears how the stream ended */
 	int ready = poll(set, (nfds_t)(2 + count), wait && may_come ? -1 : 0);
 	if (ready < 0 && errno == EINTR)
 		return 0;
 	if (set[1 + count].revents & (POLLERR | POLLHUP))
 		return lane_broken(l, "the sender has given up");
-	/* who has a frame had joined before it was sent */
+	/* a session that has a frame joined before the frame was sent */
 	if (ready < 0 || (wait && !may_come && !set[0].revents))
 		return lane_broken(l, "a part of the stream is missing");
 	l->taken = 0;
@@ -250,9 +249,9 @@ int lanes_merge_from(struct lanes *l, char *p, ssize_t n)
 		else if (!l->packed && pid)
 			failed = unzstd_end(&pid, &in);
 		if (!failed)
-			failed =
-				fd_write_all(l->packed ? in : l->out, p,
-					     (size_t)n); /* the reader has its own words for that */
+			failed = fd_write_all(
+				l->packed ? in : l->out, p,
+				(size_t)n); /* the reader reports that error in its own words */
 	}
 	return unzstd_end(&pid, &in) < 0 || failed || n < 0 ? -1 : 0;
 }
@@ -268,7 +267,7 @@ void lanes_open(struct lanes *l, const char *id)
 	unlink(at.sun_path);
 	if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
 	    listen(l->listener, LANES_MAX) < 0)
-		close_fd(&l->listener); /* no lane will come, and the sender is told so */
+		close_fd(&l->listener); /* no lane will come, and the sender is informed */
 	else
 		chmod(at.sun_path, 0600);
 }

@@ -22,13 +22,13 @@ enum {
 };
 
 struct lane {
-	int fd, joined; /* joined: the process that lent it waits for this to be closed; 0: none */
-	char *room;     /* what has come is from `at` to `end` */
+	int fd, joined; /* joined: the process that lent it waits until this is closed; 0: none */
+	char *room;     /* the received bytes are from `at` to `end` */
 	size_t at, end;
 	bool over;     /* no more comes */
 	bool headed;   /* the head of the frame that is next in it was read */
 	uint64_t turn; /* its number */
-	uint32_t left; /* bytes of it that were not taken yet */
+	uint32_t left; /* bytes of it that were not delivered yet */
 	bool packed;
 };
 
@@ -36,26 +36,26 @@ struct lanes {
 	struct lane list[LANES_MAX]; /* the first one is stdin */
 	int count, listener, out;
 	uint64_t turn; /* the number of the next frame */
-	size_t taken;  /* since it was last looked what has come */
+	size_t taken;  /* since the last wait */
 	bool ended, broken;
-	bool packed; /* what lanes_next() last gave */
+	bool packed; /* the last result of lanes_next() */
 };
 
-/* The stream's next bytes, at *p until the next call. 0: it came to its end; -1: broken. */
+/* The stream's next bytes, at *p until the next call. 0: the stream has ended; -1: it is broken. */
 ssize_t lanes_next(struct lanes *l, char **p);
 void lanes_close(struct lanes *l);
 
-/* Frames in, the stream out, from the piece on that was given last. 0: it came to its end. */
+/* Frames in, the stream out, beginning with the last result. 0: the stream has ended. */
 int lanes_merge_from(struct lanes *l, char *p, ssize_t n);
 void lanes_open(struct lanes *l, const char *id);
 void lanes_end(struct lanes *l, const char *id);
 
-/* From the first packed piece on, a child merges what is to come, and its stream is read from *fd:
- * something must feed zstd while we take what it gives. */
+/* From the first packed piece on, a child merges the lanes, and the merged stream is read from *fd:
+ * something must feed zstd while this process reads its output. */
 pid_t lanes_fork(struct lanes *l, char *p, ssize_t n, int *fd);
 
-/* What one lane's session runs: it lends its stdin to where the tree is built, and waits until that
- * has done with it. */
+/* What one lane's session runs: it lends its stdin to the builder of the tree, and waits until the
+ * builder has finished. */
 int agent_lane(const char *id);
 
 #endif

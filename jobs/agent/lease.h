@@ -9,9 +9,9 @@
 int64_t lease_left_s(const struct agent *a);
 void lease_renew(struct agent *a, int64_t lease_s);
 
-/* Until we write one, the lease is what the start script was told, or what an agent before us
- * wrote: by the wall clock, or by the uptime where that is over sooner, since it may have begun
- * anew meanwhile. */
+/* Until this agent writes a lease, the lease is the one of the start script or of an earlier agent:
+ * by the wall clock, or by the uptime if that ends sooner, since the uptime may have begun anew
+ * meanwhile. */
 void lease_find(struct agent *a);
 void lease_say(struct agent *a);
 

@@ -1,5 +1,5 @@
-/* lines.c - what programs print, line by line, as log events: so many bytes a second, so many in
- * all. */
+/* lines.c - what programs print, line by line, as log events, with a limit per second and in all.
+ */
 #include "lines.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* listing.c - what a tree holds: a line for each entry, sorted by path. */
+/* listing.c - the listing of a tree: a line for each entry, sorted by path. */
 #include "listing.h"
 
 #include <dirent.h>
@@ -104,7 +104,7 @@ void listing_remove(struct listing *l, const char *path)
 			l->list[kept++] = l->list[i];
 	l->count = kept;
 	for (size_t i = 0; i < kept; i++)
-		l->list[i].turn = i; /* what is added from now on comes after them */
+		l->list[i].turn = i; /* entries added from now on come after them */
 }
 
 void listing_text(const struct listing *l, struct str *out)
@@ -143,7 +143,7 @@ void listing_id(const struct listing *l, char hex[65])
 	str_free(&text);
 }
 
-/* One line without its end. -1: it is none. */
+/* One line without its end. -1: it is not a valid line. */
 static int listing_line(struct listing *l, char *line)
 {
 	char type = line[0], *path = line + 2, *hash = NULL, *target = NULL;

@@ -11,7 +11,7 @@ int cpu_count(void);
 int64_t memory_mb(void);
 int64_t free_bytes(const char *path);
 
-/* Programs have to run there, and what is in memory is not there for files. */
+/* Whether programs can run from there, and it is not in memory. */
 bool disk_fits(const char *path);
 
 #endif

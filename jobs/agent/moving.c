@@ -26,7 +26,7 @@ int moved_failed(void)
 	return MOVED_FAILED + (errno > 0 && errno < 190 ? errno : 0);
 }
 
-/* What is gone, or of another kind, was changed; anything else is the machine's fault. */
+/* A file that is gone, or of another kind, was changed; any other error is the machine's. */
 static int moved_lacks(void)
 {
 	return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO
@@ -80,7 +80,7 @@ int moving_file(struct moving *m, size_t at)
 	if (moving_parent(m, e->path, &name) < 0)
 		return moved_lacks();
 	int in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	/* another machine is about to give it back */
+	/* another machine is about to release it */
 	for (int tries = 0; in < 0 && errno == EAGAIN && tries < 1000; tries++) {
 		poll(NULL, 0, 50);
 		in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -124,7 +124,7 @@ static int moving_link(struct moving *m, const struct listed *e)
 	return strcmp(target, e->target) ? MOVED_CHANGED : MOVED;
 }
 
-/* Everything in this folder ("" is the root) has to be listed. */
+/* Every entry of this folder ("" is the root) must be listed. */
 static int moving_folder(struct moving *m, const char *path)
 {
 	int fd = *path ? open_folder(m->from, path, false)

@@ -8,14 +8,14 @@
 
 #include "listing.h"
 
-/* The files of a listing on their way from one folder to another, by several processes: folders of
- * the volume lie on file systems where each entry waits for the other side of a network, and
- * hashing takes one core each. */
+/* The files of a listing on their way from one folder to another, by several processes: on a
+ * network's file system each entry costs a round trip, and hashing takes a core for each process.
+ */
 struct moving {
 	const struct listing *l;
-	/* to -1: all is compared where it lies, and nothing else may lie there */
+	/* to -1: everything is compared in place, and nothing else may be there */
 	int from, to;
-	/* shared with the other processes: filled in; NULL: files must be as listed */
+	/* shared with the other processes: filled in; NULL: files must match the listing */
 	char (*hashes)[65];
 	uid_t owner; /* of all files of `from`; 0: any */
 	int mine, of;
@@ -29,7 +29,7 @@ int moved_failed(void);
 int moving_parent(struct moving *m, const char *path, const char **name);
 int moving_file(struct moving *m, size_t at);
 
-/* A process that does a part of our work, and none once we are gone. */
+/* A child process that does a part of the work, and ends when its parent does. */
 pid_t fork_share(void);
 int moving_wide(struct moving m);
 

@@ -1,4 +1,4 @@
-/* outputs.c - finds the outputs of a command, while it runs and when it has exited. */
+/* outputs.c - finds the outputs of a command while it runs and after it has exited. */
 #include "outputs.h"
 
 #include <dirent.h>
@@ -73,7 +73,7 @@ void output_forget(struct command *c, const char *name)
 	free(o);
 }
 
-/* It came with the code and is as it came (copying keeps the times). */
+/* It came with the code and is unchanged (copying keeps the times). */
 static bool is_input(const struct agent *a, const char *name, const struct stat *st)
 {
 	struct stat was;
@@ -85,7 +85,7 @@ static bool is_input(const struct agent *a, const char *name, const struct stat 
 	return same;
 }
 
-/* It is wanted, and has a name by which it cannot be fetched: said, once for a command. */
+/* A wanted file whose name cannot be fetched: reported once for each command. */
 static void output_unfit(struct agent *a, struct command *c, const char *name)
 {
 	if (c->unfit)
@@ -125,8 +125,8 @@ static void output_offer(struct agent *a, struct command *c, const char *name,
 	j->dir = xstrdup(c->dir);
 }
 
-/* Of its private tree; "" is the root. The command may put links where folders were, at any time:
- * none is followed. */
+/* Scans a command's private tree; "" is the root. The command can put links in place of folders at
+ * any time, so none is followed. */
 static int command_folder(const struct command *c, const char *folder)
 {
 	int root = open(c->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -185,8 +185,8 @@ static void watch_folder(struct agent *a, struct command *c, const char *folder,
 	scan_folder(a, c, folder, offer);
 }
 
-/* A file renamed into a matching name is whole; what is merely created may still grow and waits for
- * the exit. */
+/* A file renamed to a matching name is whole; a file that is only created may still grow and waits
+ * for the exit. */
 static void watched_event(struct agent *a, struct command *c, const struct inotify_event *e)
 {
 	if (e->wd < 0 || e->wd >= c->watches || !c->watched[e->wd] || !e->len)

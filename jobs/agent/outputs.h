@@ -1,4 +1,4 @@
-/* outputs.h - finds the outputs of a command, while it runs and when it has exited. */
+/* outputs.h - finds the outputs of a command while it runs and after it has exited. */
 #ifndef BURST_JOBS_AGENT_OUTPUTS_H
 #define BURST_JOBS_AGENT_OUTPUTS_H
 
@@ -10,16 +10,16 @@
  * beginning of each pattern. */
 bool may_hold_output(const struct agent *a, const char *dir);
 
-/* As if it had not been seen yet. */
+/* Forgets that the file was seen. */
 void output_forget(struct command *c, const char *name);
 
-/* Everything below `folder` ("" is the root): offered when `offer`, watched when there is something
- * to watch with. */
+/* Scans everything below `folder` ("" is the root): offered if `offer`, watched if the pod can
+ * watch. */
 void scan_folder(struct agent *a, struct command *c, const char *folder, bool offer);
 void command_watched(struct agent *a, struct command *c);
 
-/* Its folder appears while the copy is made: watch from the moment it is there. Nothing renamed
- * before that is lost, since the exit looks at everything. */
+/* Its folder appears while the copy is made: watches from that moment. A file renamed before is not
+ * lost, since the scan at the exit finds it. */
 void command_watch(struct agent *a, struct command *c);
 
 #endif

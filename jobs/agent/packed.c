@@ -1,4 +1,4 @@
-/* packed.c - the files of a tree in one file beside its listing. */
+/* packed.c - the archive of a tree: its files in one file beside its listing. */
 #include "packed.h"
 
 #include <errno.h>
@@ -15,11 +15,12 @@
 #include "files.h"
 
 #define ARCHIVE_MOST                                                                               \
-	(INT64_C(8) << 30) /* more is no environment of programs: it would fill volume and disk */
+	(INT64_C(8) << 30) /* a larger one is not an environment of programs, and would fill       \
+			      volume and disk */
 
 #define ARCHIVE_TITLE "burst-archive 1 %012lld\n"
 
-/* What the archive of this folder will hold. -1: errno. */
+/* Plans the archive of this folder. -1: errno. */
 static int archive_measure(const struct listing *l, int from, struct archive *ar)
 {
 	ar->list = xcalloc(1, (l->count + 1) * sizeof(*ar->list));
@@ -124,7 +125,7 @@ void archive_write(const struct listing *l, int from, int dir, char why[WHY_MAX]
 	free(ar.list);
 }
 
-/* A number and what ends it; -1: it is none, or not in [least, most]. */
+/* A number and the byte that ends it; -1: it is not one, or not in [least, most]. */
 static int archive_number(const char **at, char end, int64_t least, int64_t most, int64_t *out)
 {
 	char *after;
@@ -158,7 +159,7 @@ static int archive_lines(const struct listing *l, const char *at, struct archive
 	return *at ? -1 : 0;
 }
 
-/* What comes before the bytes; `st` is the file's. */
+/* The head that stands before the bytes; `st` is the file's. */
 static int archive_head_read(int fd, const struct stat *st, const struct listing *l,
 			     struct archive *ar)
 {

@@ -1,4 +1,4 @@
-/* place.c - where this pod keeps things, and how its volume is made to keep them. */
+/* place.c - where this pod keeps its files, and how its volume is made durable. */
 #include "place.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* place.h - where this pod keeps things, and how its volume is made to keep them. */
+/* place.h - where this pod keeps its files, and how its volume is made durable. */
 #ifndef BURST_JOBS_AGENT_PLACE_H
 #define BURST_JOBS_AGENT_PLACE_H
 
@@ -14,8 +14,8 @@ void place_load(struct place *place);
 void place_free(struct place *place);
 char *on_volume(const struct place *place, const char *path);
 
-/* After this, what is on the volume outlives the pod. Calls the program of BURST_SYNC_CMD too, for
- * providers whose volumes keep nothing without it. -1: errno. */
+/* Makes what is on the volume durable. Also runs the program of BURST_SYNC_CMD, for providers whose
+ * volumes keep nothing without it. -1: errno. */
 int volume_flush(const struct place *place);
 
 #endif

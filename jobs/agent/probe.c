@@ -17,7 +17,7 @@
 
 #define PROBE_KEY_MOST 512
 
-/* The volume's list, whole lines only. Empty: there is none that can be read. */
+/* The volume's list, whole lines only. Empty: it cannot be read. */
 static void probe_read(int volume, struct str *list)
 {
 	struct stat st;

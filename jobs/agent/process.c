@@ -36,8 +36,8 @@ static void child_say(const char *what, const char *name)
 	_exit(125);
 }
 
-/* Whole, or not at all: a tree that is not there any more at the end may have been on its way out
- * at the beginning. */
+/* Copies all or nothing: a tree that is gone at the end may have been on its way out at the
+ * beginning. */
 static bool child_copied(const char *from, int to, struct copying *c)
 {
 	struct stat st;
@@ -64,7 +64,7 @@ static void child_copy(const char *from, const char *to)
 			close(out);
 			return;
 		}
-		/* the folder itself stays: it may be watched already */
+		/* the folder itself stays, since it may be watched already */
 		remove_inside(out);
 		poll(NULL, 0, PAUSE_MS << i);
 	}
@@ -72,7 +72,7 @@ static void child_copy(const char *from, const char *to)
 	_exit(125);
 }
 
-/* When memory runs out, the kernel should take a worker and leave the agent and the watch. */
+/* When memory runs out, the kernel should kill a worker and spare the agent and the watch. */
 static void child_offer_to_oom(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -81,7 +81,7 @@ static void child_offer_to_oom(void)
 	close_fd(&fd);
 }
 
-/* Where it is not what the client named, there is none. */
+/* A copy that differs from what the client named is removed. */
 static void child_take_kept(const struct agent *a, const char *id)
 {
 	char *path = xasprintf("debs/%s", id);

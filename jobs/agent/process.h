@@ -8,25 +8,25 @@
 #include "agent.h"
 #include "env.h"
 
-/* It is out of the way at once: the same segment may come again, into a folder of this name. */
+/* Renames the folder at once, then removes it: the same segment may come again, into a folder of
+ * this name. */
 void remove_in_background(const char *dir);
 
 struct spawn {
 	const char *script; /* for sh -c */
 	const char *dir;    /* NULL: $BURST_HOME */
-	const char *copy;   /* a folder whose copy `dir` shall be; NULL: dir is there */
-	/* a tree of the volume that shall lie in work/kept, where it is what it should be; or NULL
-	 */
+	const char *copy;   /* a folder to copy to `dir`; NULL: dir exists */
+	/* a tree of the volume to copy to work/kept, if it matches; or NULL */
 	const char *kept;
 	bool own_dir; /* dir is made, and is its own */
-	uid_t uid;    /* who it is, where the agent may choose; 0: the agent's own */
+	uid_t uid;    /* the user, if the agent can choose; 0: the agent's own */
 	const struct env *env;
 	int in, out, err; /* in -1: /dev/null */
 };
 
 pid_t spawn(struct agent *a, const struct spawn *s);
 
-/* Work of our own that takes long, beside the loop: what it prints comes through `out`. */
+/* Long work of the agent's own, beside the loop; its output comes through `out`. */
 pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out);
 int make_pipe(int *read_end, int *write_end);
 void nonblocking(int fd);

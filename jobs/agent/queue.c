@@ -1,4 +1,4 @@
-/* queue.c - batches, their parts, and what becomes of a part that did not end well. */
+/* queue.c - batches, their parts, and what becomes of a part that failed. */
 #include "queue.h"
 
 #include <stdbool.h>
@@ -62,7 +62,8 @@ struct part *part_new(size_t n, int kills)
 	return p;
 }
 
-/* Behind the others of its batch: the innocent are rendered before a suspect is tried again. */
+/* Puts it behind the other parts of its batch: these are rendered before a suspect part is tried
+ * again. */
 static void part_add(struct batch *b, struct part *p)
 {
 	struct part **at = &b->parts;

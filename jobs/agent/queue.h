@@ -1,4 +1,4 @@
-/* queue.h - batches, their parts, and what becomes of a part that did not end well. */
+/* queue.h - batches, their parts, and what becomes of a part that failed. */
 #ifndef BURST_JOBS_AGENT_QUEUE_H
 #define BURST_JOBS_AGENT_QUEUE_H
 
@@ -15,10 +15,10 @@ void part_add_slice(struct batch *b, const struct part *of, size_t from, size_t 
 void batch_settled(struct agent *a, struct batch *b);
 struct part *part_unsettled(const struct batch *b, const struct part *p);
 
-/* What a part that did not end well becomes. reason: crash, hang, oom, garbage, or "worker" (it
- * lives and says no). in_flight: so many segments its worker held. A continuous worker that ran out
- * of memory is given fewer at a time; which of them ended it otherwise is found by trying their
- * parts alone (worker_room). */
+/* Decides what a failed part becomes. reason: crash, hang, oom, garbage, or "worker" (it lives and
+ * reports an error). in_flight: how many segments its worker held. A continuous worker that ran out
+ * of memory is given fewer at a time; if it ended otherwise, the parts are tried alone to find the
+ * cause (worker_room). */
 void part_failed(struct agent *a, const struct worker *w, struct part *p, size_t in_flight,
 		 const char *reason, const char *words);
 

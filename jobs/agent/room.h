@@ -7,14 +7,14 @@
 
 #include "agent.h"
 
-/* What failed is gone again, and with it what it took: there has to be room for a file like the
- * others, or for a far larger one where it was said that there was none. Leaves errno as it is:
- * callers have something to tell. */
+/* The failed file was removed and its space is free again: there must be room for a file like the
+ * others, or for a far larger one if the error said that there was no room. Keeps errno: callers
+ * report it. */
 void check_volume_for(struct agent *a, const char *words);
 void check_volume(struct agent *a);
 
-/* On a full volume every attempt fails. That ends this pod and is no fault of the segment, which
- * another pod can render. */
+/* On a full volume every attempt fails. That ends this pod's work, and the segment is not to blame:
+ * another pod can render it. */
 bool volume_is_to_blame(struct agent *a, const char *words);
 
 #endif

@@ -1,4 +1,4 @@
-/* send.c - `send`: files of the volume, as asked for line by line. */
+/* send.c - `send`: files of the volume, requested line by line. */
 #include "send.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static int send_header(const char *path, int64_t offset, int64_t bytes)
 	return failed;
 }
 
-/* A volume over a network may fail for a moment; tries: so many more of the whole file. */
+/* A network volume may fail for a moment; tries: how many more of the whole file. */
 static ssize_t read_patiently(int fd, void *to, size_t len, int64_t offset, int *tries)
 {
 	ssize_t n;

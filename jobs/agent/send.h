@@ -1,4 +1,4 @@
-/* send.h - `send`: files of the volume, as asked for line by line. */
+/* send.h - `send`: files of the volume, requested line by line. */
 #ifndef BURST_JOBS_AGENT_SEND_H
 #define BURST_JOBS_AGENT_SEND_H
 
@@ -7,8 +7,8 @@
 #include "base/str.h"
 #include "place.h"
 
-/* Exactly `left` bytes, whatever happens to the file meanwhile: the hash at the other end will
- * tell. */
+/* Sends exactly `left` bytes, whatever happens to the file meanwhile: the receiver checks the hash.
+ */
 int send_bytes(int fd, int64_t offset, int64_t left);
 int send_lines(const struct place *place, struct str *in);
 int agent_send(void);

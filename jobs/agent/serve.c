@@ -43,7 +43,7 @@
 #include "worker.h"
 
 enum {
-	KILL_WAIT_S = 30, /* a process that does not end by then does not end at all */
+	KILL_WAIT_S = 30, /* a process that has not ended by then will not end */
 };
 
 static void child_ended(struct agent *a, pid_t pid, int status)
@@ -210,7 +210,7 @@ static int serve_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* too large a file is an error like others */
+	signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an ordinary error */
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 

@@ -1,4 +1,4 @@
-/* setup.c - `setup` and `install`: run a script, and keep on the volume what it made. */
+/* setup.c - `setup` and `install`: run a script, and keep its results on the volume. */
 #include "setup.h"
 
 #include <dirent.h>
@@ -52,9 +52,9 @@ static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped
 		a->install_failed = !ok;
 }
 
-/* What the two scripts find: `setup` fills $BURST_ENV, `install` finds what was kept in $BURST_KEPT
- * and leaves what is to be kept in $BURST_KEEP. All of it is on the container's disk; the agent
- * brings it to the volume. */
+/* What the two scripts find. `setup` fills $BURST_ENV. `install` finds earlier results in
+ * $BURST_KEPT and leaves new ones in $BURST_KEEP. All are on the container's disk; the agent copies
+ * them to the volume. */
 static void task_env(struct agent *a, struct env *env, uid_t uid)
 {
 	struct task *t = &a->task;
@@ -73,7 +73,7 @@ static void task_env(struct agent *a, struct env *env, uid_t uid)
 	free(final);
 }
 
-/* After what the start script is installing: packages are installed by one at a time. */
+/* Waits for what the start script is installing: one package manager runs at a time. */
 #define TASK_RUNS                                                                                  \
 	"n=0; while [ -e \"$BURST_HOME/installing\" ] && [ $n -lt 120 ]; do n=$((n + 1)); sleep "  \
 	"1; done; "                                                                                \
@@ -133,8 +133,8 @@ void task_start(struct agent *a, const char *kind, const struct json *op)
 	}
 }
 
-/* In a child: what the script left goes to the volume. Prints "ok ID" and what there is to note in
- * a second line, or why not. */
+/* In a child: puts the script's results onto the volume. Prints "ok ID" and a note in a second
+ * line, or the reason why not. */
 static int task_keep(struct agent *a)
 {
 	const struct task *t = &a->task;
@@ -169,8 +169,8 @@ static bool folder_is_empty(const char *path)
 	return empty;
 }
 
-/* What is told of a script that failed: its last line alone if that begins with "burst: ", else the
- * last that it printed. */
+/* The report of a failed script: its last line alone if that begins with "burst: ", else the last
+ * lines that it printed. */
 static const char *task_words(char *tail)
 {
 	const char *last = last_line(tail);
@@ -192,7 +192,7 @@ void task_exited(struct agent *a, int status)
 	char error[1200];
 	const char *id = "";
 	if (ok && !t->keeping) {
-		kill_strays(a); /* nothing changes any more what is kept */
+		kill_strays(a); /* from now on nothing changes the results */
 		t->keeping = true;
 		t->until_ms = MAX(t->until_ms, now_ms(a) + START_CHECK_S * 1000);
 		if (!t->hash && folder_is_empty(t->build))
@@ -211,7 +211,7 @@ void task_exited(struct agent *a, int status)
 		note_line(a, t->said.s);
 	}
 	if (!ok && t->keeping && !t->hash) {
-		/* the packages are installed; only the next pod misses something */
+		/* the packages are installed; only the next pod lacks the copy */
 		event_log(a, 0, t->kind, error, strlen(error));
 		ok = true;
 	}

@@ -1,4 +1,4 @@
-/* sha256.c - SHA-256 (FIPS 180-4), by the processor's own instructions where it has them. */
+/* sha256.c - SHA-256 (FIPS 180-4), by the processor's own instructions if it has them. */
 #include "sha256.h"
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static uint32_t turn(uint32_t x, int n)
 	return x >> n | x << (32 - n);
 }
 
-/* One round; the working variables keep their places and their names go round instead. */
+/* One round. The values of the working variables stay in place; their names rotate instead. */
 static inline void sha256_round(uint32_t v[8], int at, uint32_t kw)
 {
 #define V(n) v[((n)-at) & 7]
@@ -67,7 +67,7 @@ void sha256_block(struct sha256 *s, const unsigned char *p)
 		s->h[i] += v[i];
 }
 
-/* The processor's own instructions are four to five times as fast; not every processor has them. */
+/* The processor's own instructions are four to five times as fast; some processors lack them. */
 #ifdef __x86_64__
 static bool sha256_by_processor(void)
 {

@@ -1,4 +1,4 @@
-/* sha256.h - SHA-256 (FIPS 180-4), by the processor's own instructions where it has them. */
+/* sha256.h - SHA-256 (FIPS 180-4), by the processor's own instructions if it has them. */
 #ifndef BURST_JOBS_AGENT_SHA256_H
 #define BURST_JOBS_AGENT_SHA256_H
 

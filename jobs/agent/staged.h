@@ -8,15 +8,15 @@
 
 struct tree_args {
 	const char *dir, *id, *base;
-	/* a stream that lies in parts on the volume, and what it must be */
+	/* a stream in parts on the volume, and the hash that it must have */
 	const char *from, *sha256;
 	const char *parts;
 	const char *volume;
 	bool zstd, lanes, unstaged, baseless;
 };
 
-/* A child that reads the parts; they become our stdin. It fails unless they are what was put there.
- */
+/* A child that reads the parts; its output becomes stdin. It fails if they differ from what was put
+ * there. */
 pid_t staged_start(const struct tree_args *args);
 void staged_remove(const struct tree_args *args);
 

@@ -1,4 +1,4 @@
-/* start.c - `start`: brings what workers need, then starts them. */
+/* start.c - `start`: copies what workers need, then starts them. */
 #include "start.h"
 
 #include <stdint.h>
@@ -50,7 +50,7 @@ static void start_folder(struct agent *a, const char *variable, const char *path
 		env_set(&a->start_env, variable, path);
 }
 
-/* Where a tree of the volume lies on the container's disk. NULL: none is named. */
+/* Where a tree of the volume is on the container's disk. NULL: none is named. */
 static char *start_tree(const struct agent *a, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -119,7 +119,7 @@ static void trees_remove(struct agent *a, int number)
 	free(dir);
 }
 
-/* Its workers run by these very words and have nothing to do: they are as good as new ones. */
+/* Its workers run with the same settings and have no work: they are as good as new ones. */
 static bool start_stands(const struct agent *a, const struct json *op)
 {
 	bool same = a->started && strlen(a->started) == op->raw_len &&
@@ -177,7 +177,7 @@ static void start_begin(struct agent *a, const struct json *op)
 	}
 }
 
-/* What the check says of an environment that is there. */
+/* The result of comparing an environment that exists. */
 static void start_unpacked(struct agent *a, const char *text, char *said)
 {
 	struct json_doc doc;

@@ -1,4 +1,4 @@
-/* start.h - `start`: brings what workers need, then starts them. */
+/* start.h - `start`: copies what workers need, then starts them. */
 #ifndef BURST_JOBS_AGENT_START_H
 #define BURST_JOBS_AGENT_START_H
 

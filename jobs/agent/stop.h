@@ -6,7 +6,7 @@
 
 void stop_workers_only(struct agent *a);
 
-/* No worker, no command, no queue, no script: as before the first `start`. */
+/* Ends all workers, commands, scripts and the queue: the state before the first `start`. */
 void stop_work(struct agent *a);
 
 #endif

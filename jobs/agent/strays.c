@@ -1,4 +1,4 @@
-/* strays.c - ends what workers left behind. */
+/* strays.c - ends processes that workers left behind. */
 #include "strays.h"
 
 #include <dirent.h>
@@ -53,7 +53,8 @@ static bool is_known(const struct agent *a, pid_t pid)
 	return pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid || pid == a->sync_pid;
 }
 
-/* Does it descend from us (PR_SET_CHILD_SUBREAPER), and from nothing that we know? */
+/* Whether it descends from the agent (PR_SET_CHILD_SUBREAPER), and from no process that the agent
+ * knows. */
 static bool is_stray(const struct agent *a, const struct process *all, size_t n, struct process p)
 {
 	for (size_t steps = 0; steps < n && !is_known(a, p.pid); steps++) {

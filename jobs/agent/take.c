@@ -1,5 +1,5 @@
-/* take.c - takes trees from the volume to the container's disk, compared with their id, and puts
- * them there. */
+/* take.c - copies trees between the volume and the container's disk, and compares them with their
+ * id. */
 #include "take.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@ struct tar {
 	int fd;
 	struct lanes *lanes; /* the source; NULL: fd */
 	pid_t merging;       /* the child that merges the lanes into fd; 0: none */
-	char *bytes, *room;  /* what was read and not yet taken; where fd is read to */
+	char *bytes, *room;  /* bytes that were read and not yet used; fd is read into it */
 	size_t have, at;
 	char *path, *link; /* of the entry at hand; from an extended header before it, or its own */
 	bool pax_size, first;
@@ -25,7 +25,7 @@ struct tar {
 	int mode;
 	char type;
 	int root;                /* the folder that is being built */
-	struct listing *listing; /* of what it holds; NULL: none is wanted */
+	struct listing *listing; /* the listing of it; NULL: none is wanted */
 	char *parent_path;       /* the folder of the last entry, kept open */
 	int parent;
 	long files;
@@ -42,7 +42,8 @@ int tar_pad(struct tar *t, int64_t size);
 int64_t tar_number(const unsigned char *p, size_t len);
 char *tar_content(struct tar *t, int64_t size, int64_t most);
 
-/* The next entry that is one. 1: there is one; 0: the archive has ended; -1: t->error. */
+/* The next entry of a file, folder or link. 1: there is one; 0: the archive has ended; -1:
+ * t->error. */
 int tar_next(struct tar *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* task.c - the one setup, install or start that is under way. */
+/* task.c - the one setup, install or start that is running. */
 #include "task.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void task_forget(struct task *t)
 	*t = (struct task){.out = -1};
 }
 
-/* A child of our own says its result; scripts are logged. */
+/* A child of the agent's own prints its result; the output of scripts is logged. */
 static bool task_is_own(const struct task *t)
 {
 	return t->op || t->keeping;

@@ -1,4 +1,4 @@
-/* task.h - the one setup, install or start that is under way. */
+/* task.h - the one setup, install or start that is running. */
 #ifndef BURST_JOBS_AGENT_TASK_H
 #define BURST_JOBS_AGENT_TASK_H
 

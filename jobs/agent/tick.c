@@ -1,4 +1,4 @@
-/* tick.c - what is looked at ten times a second. */
+/* tick.c - the checks of `serve` that run ten times a second. */
 #include "tick.h"
 
 #include <signal.h>
@@ -80,7 +80,7 @@ static void look_switch(struct agent *a)
 	say_end(a);
 }
 
-/* What takes longest of what it is doing. */
+/* The longest of the tasks that are running. */
 static const char *doing(const struct agent *a)
 {
 	bool loading = false, busy = false;
@@ -98,8 +98,8 @@ static const char *doing(const struct agent *a)
 			       : "wait";
 }
 
-/* The client hears from us at least so often, whatever takes long here: one that hears nothing may
- * give us up. */
+/* The client hears from the agent at least this often, whatever takes long here: a client without
+ * news may release the pod. */
 static void look_alive(struct agent *a)
 {
 	struct client *c = attached_client(a);
@@ -130,7 +130,7 @@ void tick(struct agent *a)
 	look_switch(a);
 	look_alive(a);
 	look_detached(a);
-	/* where the start script cannot take us with it, we go by ourselves */
+	/* if the start script cannot end the agent with the pod, the agent exits */
 	if (lease_left_s(a) < -60 || (a->over && now - a->over_ms > 30000))
 		a->quit = true;
 }

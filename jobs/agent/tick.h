@@ -1,4 +1,4 @@
-/* tick.h - what is looked at ten times a second. */
+/* tick.h - the checks of `serve` that run ten times a second. */
 #ifndef BURST_JOBS_AGENT_TICK_H
 #define BURST_JOBS_AGENT_TICK_H
 

@@ -1,4 +1,4 @@
-/* tree.c - `tree`: a tar stream becomes a folder of the volume. */
+/* tree.c - `tree`: makes a folder of the volume from a tar stream. */
 #include "tree.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ enum {
 	EXIT_NO_BASE = 99,
 };
 
-/* Who waits for a tree hears that it is being built, whatever takes long. */
+/* A client that waits for a tree hears that it is being built, whatever takes long. */
 static void say_alive(int signal_number)
 {
 	static const char line[] = "{\"alive\":true}\n";
@@ -116,7 +116,7 @@ static int tree_from_lanes(struct tar *t, int root, const char *id, struct listi
 	int result = tree_fill_from(t, -1, &l, root, listing);
 	bool ended = l.ended;
 	if (t->merging > 0) {
-		close_fd(&t->fd); /* a child that still writes ends */
+		close_fd(&t->fd); /* a child that still writes is ended */
 		ended = waitpid(t->merging, &status, 0) == t->merging && status == 0;
 	}
 	lanes_end(&l, id);
@@ -133,7 +133,7 @@ static int tree_receive(struct tar *t, int root, struct tree_args *args, struct 
 	pid_t pid = staged_start(args);
 	int result = pid < 0 ? tar_error(t, "staged: %s", strerror(errno))
 			     : tree_unpack(t, root, args->zstd, listing);
-	close(0); /* a child that still writes ends */
+	close(0); /* a child that still writes is ended */
 	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status != 0)) {
 		args->unstaged = true;
 		result = tar_error(t, "what was put on the volume is not all there");
@@ -141,10 +141,10 @@ static int tree_receive(struct tar *t, int root, struct tree_args *args, struct 
 	return result;
 }
 
-/* Hard links of the base where the volume has them (what runs is a copy of them on the container's
- * disk, and compared there); tree entries replace files, they never write into one. The difference
- * brings nothing that the base should have had: one that lost something meanwhile, or was removed
- * under its name, is as good as none. */
+/* Makes hard links of the base if the volume has them (workers run a copy on the container's disk,
+ * compared there). Entries of the stream replace files and never write into one. The stream
+ * contains only the differences: a base that lost files meanwhile, or was removed, counts as none.
+ */
 static int tree_from_base(int dir, const char *base, int root, struct listing *listing)
 {
 	struct stat was, st;
@@ -174,7 +174,7 @@ static void sync_in_background(const struct place *place)
 	_exit(0);
 }
 
-/* Its listing lies in it; one with the name of a hash must be what that says. */
+/* Writes its listing into it; a tree whose name is a hash must match it. */
 static int tree_listing_fits(struct tar *t, int root, const struct listing *l,
 			     struct tree_args *args)
 {
@@ -188,7 +188,7 @@ static int tree_listing_fits(struct tar *t, int root, const struct listing *l,
 					  : 0;
 }
 
-/* The new tree in `temp`, then under its name. */
+/* Builds the new tree in `temp`, then renames it. */
 static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args *args)
 {
 	struct listing listing = {0};
@@ -216,8 +216,8 @@ static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args
 	return failed;
 }
 
-/* Is it there? What has its name and not its listing is removed. What its files hold is seen when
- * they are to run. */
+/* Whether it exists. A folder with its name and without its listing is removed. Its files are
+ * compared when they are to run. */
 static bool tree_is_there(int dir, const char *id)
 {
 	struct listing l;
@@ -243,8 +243,8 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 	if (args->base &&
 	    (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
 		return EXIT_NO_BASE;
-	/* Several pods may build on one volume at once, so a process id is not unique there. It is
-	 * read from the file, because sshd passes only two folders to its sessions. */
+	/* Several pods may build on one volume at once, so a process id is not unique there. The
+	 * attempt is read from the file, because sshd passes only two folders to its sessions. */
 	const char *attempt = env_get(&place->env, "BURST_ATTEMPT", "");
 	char *temp = xasprintf(".%s.%.20s.%d", args->id, attempt, getpid());
 	struct tar t = {0};

@@ -1,4 +1,4 @@
-/* tree.h - `tree`: a tar stream becomes a folder of the volume. */
+/* tree.h - `tree`: makes a folder of the volume from a tar stream. */
 #ifndef BURST_JOBS_AGENT_TREE_H
 #define BURST_JOBS_AGENT_TREE_H
 

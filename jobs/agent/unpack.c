@@ -21,9 +21,11 @@
 #include "sha256.h"
 #include "take.h"
 
-#define ARCHIVE_SPARE (INT64_C(256) << 20) /* of the disk, for what workers write */
+#define ARCHIVE_SPARE                                                                              \
+	(INT64_C(256) << 20) /* room of the disk that is left for what workers write */
 
-/* What stays where it is comes first: it is large, and takes one process the longest. */
+/* Files that stay on the volume come first: they are large, and one of them takes a process the
+ * longest. */
 static void stretches_cut(struct unpacking *u)
 {
 	const struct packed *p = u->ar->list;
@@ -43,7 +45,7 @@ static void stretches_cut(struct unpacking *u)
 	}
 }
 
-/* One file. part[] holds it already, at *ready, or takes its pieces one after the other. */
+/* One file. part[] holds it already, at *ready, or is filled piece by piece. */
 static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, char *part,
 		       const char *ready)
 {
@@ -111,7 +113,7 @@ static int unpack_share(const struct unpacking *u)
 	for (size_t i; result == MOVED && (i = atomic_fetch_add(u->next, 1)) < u->count;)
 		result = unpack_stretch(u, &m, u->stretches[i], part);
 	if (result != MOVED)
-		atomic_store(u->next, u->count); /* the others have nothing to go on for */
+		atomic_store(u->next, u->count); /* the other processes end too */
 	free(part);
 	close_fd(&m.from_dir);
 	close_fd(&m.to_dir);
@@ -137,7 +139,7 @@ static int unpack_wide(struct unpacking *u)
 	for (int i = 1; i < of; i++) {
 		int status = 0, result = MOVED_FAILED + EIO;
 		if (pids[i] < 0)
-			result = MOVED; /* the others did its part */
+			result = MOVED; /* another process did its part */
 		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
 			result = WEXITSTATUS(status);
 		worst = MAX(worst, result);
@@ -149,7 +151,7 @@ static int unpack_wide(struct unpacking *u)
 	return worst;
 }
 
-/* Links to what stays in the folder `there` on the volume. */
+/* Makes links to the files that stay in the folder `there` on the volume. */
 static int archive_links(const struct listing *l, const struct archive *ar, int to,
 			 const char *there)
 {

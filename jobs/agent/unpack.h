@@ -9,7 +9,8 @@
 #include "listing.h"
 #include "packed.h"
 
-/* Some files that follow each other in the archive, read at once; or one that stays where it is. */
+/* Several files that follow each other in the archive, read at once; or one that stays on the
+ * volume. */
 struct stretch {
 	size_t first, past;
 };
@@ -17,7 +18,7 @@ struct stretch {
 struct unpacking {
 	const struct listing *l;
 	const struct archive *ar;
-	int fd, from, to; /* the archive, the folder that it is of, and the one to fill */
+	int fd, from, to; /* the archive, the folder that it belongs to, and the folder to fill */
 	struct stretch *stretches;
 	size_t count;
 	_Atomic size_t *next; /* shared by all processes; `count` ends them */
@@ -27,9 +28,9 @@ struct unpacking {
 int archive_unpack(struct unpacking *u, int to, const char *name, const char *there,
 		   char why[WHY_MAX]);
 
-/* The tree `id`, which lies in `path` below `root` (`there` as an absolute path), on the pod's own
- * disk: the folder `name` of `to`, whole and what the id says; files too large for an archive are
- * links to where they lie, and compared there. -1: why[] says why not. */
+/* Puts the tree `id`, which is in `path` below `root` (`there` as an absolute path), onto the pod's
+ * own disk: the folder `name` of `to`, whole and matching its id. Files too large for an archive
+ * become links to the volume and are compared there. -1: why[] says why not. */
 int archive_take(int root, const char *path, const char *there, const char *id, int to,
 		 const char *name, int64_t *bytes, char why[WHY_MAX]);
 

@@ -1,4 +1,4 @@
-/* users.c - the users that workers and scripts are, and what these find in their environment. */
+/* users.c - the users of workers and scripts, and the environment that these get. */
 #include "users.h"
 
 #include <dirent.h>
@@ -60,8 +60,7 @@ void worker_env(struct agent *a, struct env *env, int w)
 		env_set(env, pair, eq + 1);
 		free(pair);
 	}
-	/* what is on the volume is compared with what was put there: nothing is to be added beside
-	 * it */
+	/* the volume is compared with what was put there, so nothing may be added */
 	if (env_get(env, "BURST_ENV", NULL) && !env_get(env, "PYTHONDONTWRITEBYTECODE", NULL))
 		env_set(env, "PYTHONDONTWRITEBYTECODE", "1");
 	env_set(env, "BURST_OUT", a->out_dir);
@@ -71,8 +70,8 @@ void worker_env(struct agent *a, struct env *env, int w)
 	env_set(env, "BURST_WORKERS", number);
 }
 
-/* Whose device it is may use it; in a container of ours, where that is root's group alone, all may.
- */
+/* The group of a device may use it; in a container made by burst, where only root's group owns it,
+ * every user may. */
 static void group_of_device(struct agent *a, int dir, const char *name)
 {
 	struct stat st;

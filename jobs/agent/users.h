@@ -1,4 +1,4 @@
-/* users.h - the users that workers and scripts are, and what these find in their environment. */
+/* users.h - the users of workers and scripts, and the environment that these get. */
 #ifndef BURST_JOBS_AGENT_USERS_H
 #define BURST_JOBS_AGENT_USERS_H
 
@@ -8,12 +8,12 @@
 #include "agent.h"
 #include "env.h"
 
-/* Another user for good: no program here makes it root again. What it was given to read and write
- * becomes its own first, since /dev/stdout and the like are opened anew. */
+/* Becomes another user; no program can make it root again. What it was given to read and write
+ * becomes its own first, since /dev/stdout and the like are opened again. */
 int child_switch(const struct agent *a, uid_t uid);
 
-/* Who it is and where it keeps things. What an image has set for its root is not another user's to
- * write. */
+/* Sets its name and its folders. The folders that an image sets for its root are not writable for
+ * another user. */
 void env_user(const struct agent *a, struct env *env, uid_t uid);
 void worker_env(struct agent *a, struct env *env, int w);
 void groups_find(struct agent *a);
@@ -21,7 +21,7 @@ void groups_find(struct agent *a);
 /* Some programs want to know who they are. */
 void passwd_add(struct agent *a);
 
-/* True where another user can be, and can work where workers are to work. */
+/* Whether another user is possible, and can work in the workers' folders. */
 bool can_separate(struct agent *a);
 
 #endif

@@ -25,7 +25,7 @@ int agent_copy(const char *path, const char *to)
 	const char *id = strrchr(path, '/');
 	place_load(&place);
 	umask(022);
-	/* it may be one that cannot be listed */
+	/* a folder that cannot be listed, perhaps */
 	int volume = open(place.volume, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int into = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tree = -1;
 	char *temp = xasprintf(".burst-copy.%d", getpid());
@@ -106,8 +106,7 @@ int agent_ls(const char *path)
 }
 
 /* Renames a tree or an environment before it removes its contents: under its own name it is always
- * whole. If this is interrupted, the rest has the name of a half-built tree and is removed with
- * those. */
+ * whole. An interruption leaves the name of a half-built tree, which is removed like those. */
 static int remove_whole(int dir, const char *path, const char *name)
 {
 	struct stat st;

@@ -96,7 +96,7 @@ void worker_write(struct worker *w)
 	if (n > 0)
 		str_drop(&w->to, (size_t)n);
 	else if (errno != EAGAIN && errno != EINTR)
-		w->to.len = 0; /* it is gone; its exit will tell */
+		w->to.len = 0; /* the process has ended; its exit status tells */
 }
 
 void worker_close(struct worker *w)
