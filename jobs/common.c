@@ -86,7 +86,7 @@ int job_load_noting(struct job **out, const struct job_setup *setup,
 	return result;
 }
 
-/* The folder was looked at when the config was read; what lies in it under its own name is part of
+/* The folder was checked when the config was read; what lies in it under its own name is part of
  * it. */
 static bool is_link(const char *path, const char *real)
 {
@@ -110,7 +110,7 @@ int job_read_member(const struct job_setup *setup, const char *key, const char *
 	if (setup && setup->may_read && is_link(path, real) &&
 	    setup->may_read(setup->ctx, key, real, err) < 0)
 		return -1;
-	/* whatever it is, it does not hold us up; and it is still no link */
+	/* other kinds of files do not block, and a link is still refused */
 	if (path_read_plain_at(AT_FDCWD, real, path, max, out, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s", why.msg);
 	return 0;
@@ -126,7 +126,7 @@ int job_check_output(const char *dir, struct err *err)
 			       dir);
 	if (path_mkdirs(dir, 0777, &why) < 0)
 		return err_set(err, ERR_CONFIG, "output folder: %s", why.msg);
-	/* a probe file: access() says yes to root on a read-only mount of some kinds */
+	/* writes a probe file: access() allows root everything on some read-only mounts */
 	CLEANUP(free_text) char *probe = xasprintf(".burst-probe-%ld", (long)getpid());
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 	int fd = folder < 0 ? -1 : path_open_new_at(folder, probe, O_WRONLY, 0600);

@@ -1,5 +1,5 @@
 /* common.h - what all types of job share: the keys that each `job` group has, lists of texts, and
- * the look at the output folder before any money is spent. */
+ * the check of the output folder before any money is spent. */
 #ifndef BURST_JOBS_COMMON_H
 #define BURST_JOBS_COMMON_H
 
@@ -23,17 +23,16 @@ void job_texts_free(char **texts);
 int job_check_outputs(const struct section *conf, struct err *err);
 /* ERR_CONFIG naming a variable of `env` whose name no shell would take. */
 int job_check_env(const struct section *conf, struct err *err);
-/* Calls `load` with mistakes of its own, whatever else was noted before, and adds them to setup's.
- * For job_ops.load: with setup->mistakes == NULL `load` ends at the first one. */
+/* Calls `load` with a list of mistakes of its own, and adds these to setup's. For job_ops.load:
+ * with setup->mistakes == NULL `load` ends at the first one. */
 int job_load_noting(struct job **out, const struct job_setup *setup,
 		    int (*load)(struct job **out, const struct job_setup *setup, struct err *err),
 		    struct err *err);
-/* A file of the folder that `key` of the config names: a plain one, and where it is a link, one
- * that may be read. setup NULL: all may. ERR_CONFIG. */
+/* A file of the folder that `key` of the config names: a plain one, or a link to one that may be
+ * read. setup NULL: all may be read. ERR_CONFIG. */
 int job_read_member(const struct job_setup *setup, const char *key, const char *path, size_t max,
 		    struct str *out, struct err *err);
-/* Makes the output folder if needed; ERR_CONFIG when it is a file or nothing can be written there.
- */
+/* Makes the output folder if needed; ERR_CONFIG if it is a file or cannot be written. */
 int job_check_output(const char *dir, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* foreign.c - finds files of an output folder that no run of burst has made and that a run would
+/* foreign.c - finds files of an output folder that no run of burst made and that a run would
  * overwrite. */
 #include "foreign.h"
 
@@ -28,7 +28,7 @@ static bool is_among(const char *const *names, const char *name)
 	return false;
 }
 
-/* What joining leaves where it was killed. */
+/* What an interrupted join leaves. */
 static bool is_left_over(const char *path)
 {
 	static const char *const begun[] = {".joined.", "joined.srt.tmp-", "joined.vtt.tmp-",

@@ -231,7 +231,7 @@ json_t *manifest_line(const struct segment *segment, const struct segment_result
 	return line;
 }
 
-/* What a pod reports may hold any bytes; a manifest is JSON. */
+/* A pod's report may hold any bytes; a manifest is JSON. */
 static json_t *text_of(const char *foreign)
 {
 	struct str clean = STR_INIT;
@@ -257,7 +257,7 @@ void manifest_add_result(json_t *line, const struct segment_result *result)
 		json_object_set_new(line, "reason", text_of(result->reason));
 }
 
-/* 12 digits are enough for a sample, and 3.289 stays 3.289. */
+/* 12 digits are enough for a sample, and keep 3.289 as 3.289. */
 static char *compact_line(const json_t *line)
 {
 	return json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12));
@@ -276,8 +276,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The line of each old file that lies in the folder, is still what the line says, and is not among
- * the new lines. */
+/* The line of each old file that still lies in the folder unchanged and is not among the new lines.
+ */
 static int add_former(struct str *text, const char *dir, const struct manifest *old,
 		      const struct manifest_lines *now, struct err *err)
 {
@@ -320,7 +320,7 @@ void manifest_lines_free(struct manifest_lines *lines)
 int manifest_append(const char *dir, const struct manifest_lines *lines, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
-	/* a repository may bring a link along, to a file that others believe */
+	/* a repository may contain a link in its place, to a file outside */
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 	CLEANUP(fd_close)
 	int fd = folder < 0

@@ -1,9 +1,9 @@
-/* manifest.h - OUT/manifest.jsonl: which files of the output folder are ours, and what they are.
+/* manifest.h - OUT/manifest.jsonl: which files of the output folder burst made, and what they are.
  *
  * One JSON object a line. While a run lasts, lines are appended; at the end the file is written
- * anew in the order of the script. It lies in the user's folder, so its bytes are foreign: capped,
- * checked line by line, a cut last line is dropped. Several lines may speak of one file; a file is
- * ours when its hash is that of any of them. */
+ * anew in the order of the script. It lies in the user's folder, so its bytes are not trusted: they
+ * are capped and checked line by line, and a cut last line is dropped. Several lines may name one
+ * file; a file belongs to burst if its hash is that of any of them. */
 #ifndef BURST_JOBS_MANIFEST_H
 #define BURST_JOBS_MANIFEST_H
 
@@ -13,54 +13,54 @@
 struct manifest_entry {
 	const char *id, *file; /* inside line */
 	char key[SHA256_HEX], sha256[SHA256_HEX];
-	char *line; /* as text, which takes a tenth of the room; id and file stand behind it */
+	char *line; /* as text, which takes a tenth of the memory; id and file stand behind it */
 };
 
 struct manifest {
-	bool present;                   /* there is a manifest at all */
+	bool present;                   /* whether there is a manifest at all */
 	struct manifest_entry *entries; /* in the order of the file */
 	size_t count, cap;
-	size_t bad_line; /* lenient reading only: the first line that could not be used; 0: none */
+	size_t bad_line; /* lenient reading only: the first line that could not be read; 0: none */
 	struct manifest_entry **by_file; /* sorted by file, later lines first */
 };
 
 /* Reads dir/manifest.jsonl; an absent one is an empty manifest. A bad line is ERR_CONFIG unless
  * lenient, which skips it. */
 int manifest_read(const char *dir, bool lenient, struct manifest *out, struct err *err);
-/* The same from bytes; name is for messages. */
+/* The same from bytes; name is what messages call it. */
 int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient,
 		   struct manifest *out, struct err *err);
 void manifest_free(struct manifest *m);
-/* Is there one in this folder, whatever is in it? */
+/* Whether the folder has one, whatever it holds. */
 bool manifest_is_there(int folder);
 
-/* by_file[i] is the latest line about its file. */
+/* by_file[i] is the newest line of its file. */
 bool manifest_is_latest(const struct manifest *m, size_t i);
-/* The lines about a file, latest first: the first one and how many follow; NULL when there is none.
- */
+/* The lines of a file, newest first: the first one and how many follow; NULL: there are none. */
 struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file,
 					    size_t *count);
 
-/* A file that is there: the entry with its very hash (one with this key preferred; key may be
- * NULL), or NULL when the file is not ours. -1 when it cannot be read. An absent file gives NULL
- * and *absent. */
+/* A file that exists: the entry with its very hash (one with this key preferred; key may be NULL),
+ * or NULL if burst did not make the file. -1: it cannot be read. An absent file gives NULL and
+ * *absent. */
 int manifest_match(const struct manifest *m, const char *dir, const char *file, const char *key,
 		   const struct manifest_entry **out, bool *absent, struct err *err);
 
-/* All that the line says. New reference. */
+/* Everything that the line says. New reference. */
 json_t *manifest_entry_json(const struct manifest_entry *entry);
 
-/* Fills the result of a segment whose file is kept from an earlier run. */
+/* Fills the result of a segment whose file is reused from an earlier run. */
 void manifest_restore(const struct manifest_entry *entry, struct segment_result *result);
 
-/* A line begun: the fields that every type writes in the same way. commit: of job_setup; "": none.
+/* Begins a line: the fields that every type writes in the same way. commit: of job_setup; "": none.
  * New reference. */
 json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
 		      const char *file, const char *commit);
-/* Adds what comes from the result alone: provider, gpu, batch, attempt, cached, tries, suspect. */
+/* Adds the fields that come from the result alone: provider, gpu, batch, attempt, cached, tries,
+ * suspect. */
 void manifest_add_result(json_t *line, const struct segment_result *result);
 
-/* Lines to be written; {0} is none. There may be a hundred thousand: they are kept as text. */
+/* Lines to be written; {0} is none. There may be a hundred thousand, so they are kept as text. */
 struct manifest_lines {
 	struct str text;
 	char **files;
@@ -68,7 +68,7 @@ struct manifest_lines {
 };
 void manifest_lines_add(struct manifest_lines *lines, json_t *line); /* line is taken */
 void manifest_lines_free(struct manifest_lines *lines);
-/* At the end of the file, in one write, synced. Safe from several threads and processes at once. */
+/* Appends in one write, synced. Safe from several threads and processes at once. */
 int manifest_append(const char *dir, const struct manifest_lines *lines, struct err *err);
 /* Writes the whole file anew: the given lines (whose files are sorted here), then those of old
  * files that are still there and not among them, marked "former", so that they stay known as ours.

@@ -15,8 +15,8 @@
 #include "base/clone.h"
 #include "base/path.h"
 
-#define BEGUN      "tmp-"              /* what a file is called until it is whole */
-#define ROOM_BYTES ((int64_t)64 << 20) /* left to the rest of the disk */
+#define BEGUN      "tmp-"              /* the end of a file's name until the file is whole */
+#define ROOM_BYTES ((int64_t)64 << 20) /* room that is left on the disk */
 enum {
 	KEY_CHARS = SHA256_HEX - 1,
 	NAME_CHARS = 2 * KEY_CHARS + 1,
@@ -30,7 +30,7 @@ struct renders {
 	int64_t max_bytes;
 	pthread_mutex_t lock; /* for what follows */
 	int64_t added;        /* bytes since the last trim */
-	bool off;             /* something is wrong with it: no further file is kept */
+	bool off;             /* an error occurred: no further file is kept */
 	size_t damaged;
 	struct str trouble;
 };
@@ -56,7 +56,7 @@ void renders_free(struct renders *r)
 	free(r);
 }
 
-/* The first one counts: those that follow have the same cause. */
+/* The first error counts: those that follow have the same cause. */
 static void note(struct renders *r, const char *why)
 {
 	pthread_mutex_lock(&r->lock);
@@ -101,8 +101,8 @@ static int open_shard(int root, const char *key)
 	return openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Names of a folder that satisfy `wanted`, NULL-terminated copies. The descriptor stays the
- * caller's. */
+/* Names of a folder that satisfy `wanted`, NULL-terminated copies. The caller closes the
+ * descriptor. */
 static char **names_in(int folder, bool (*wanted)(const char *name), const char *begin)
 {
 	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -133,7 +133,7 @@ static void names_free(char **names)
 
 /* ---- use ---- */
 
-/* Only a private folder of this user is believed: its files become outputs. */
+/* Only a private folder of this user is trusted: its files become outputs. */
 static bool is_private(int fd)
 {
 	struct stat st;
@@ -141,7 +141,7 @@ static bool is_private(int fd)
 	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* A verified file, or -1: it is not what its name says, and is removed. */
+/* A verified file, or -1: its contents differ from its name, and it is removed. */
 static int open_verified(struct renders *r, int shard, const char *name)
 {
 	int fd = openat(shard, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -202,7 +202,7 @@ static int open_root(struct renders *r)
 	return root;
 }
 
-/* Whole, or not there at all. */
+/* Writes it whole, or not at all. */
 static int write_entry(int root, int shard, const char *name, int fd)
 {
 	char temporary[sizeof(BEGUN) + 16], random[17];
@@ -231,7 +231,7 @@ static bool has_room(struct renders *r, int root, int64_t bytes)
 	return false;
 }
 
-/* Of this key, all but `name`. */
+/* Removes all files of this key but `name`. */
 static void drop_others(int shard, const char *key, const char *name)
 {
 	char **names = names_in(shard, is_entry, key);
@@ -242,7 +242,7 @@ static void drop_others(int shard, const char *key, const char *name)
 	names_free(names);
 }
 
-/* Whether it is there already; then it has been used now. */
+/* Whether the file exists; if so, it counts as used now. */
 static bool is_there(int shard, const char *key)
 {
 	char **names = names_in(shard, is_entry, key);
@@ -373,7 +373,7 @@ static bool is_begun(const char *name)
 	return !strncmp(name, BEGUN, sizeof(BEGUN) - 1);
 }
 
-/* What a process that died has left. Younger ones may be another process's. */
+/* What a dead process left. Younger files may be another process's. */
 static void drop_begun(int root, int64_t older_than_s)
 {
 	char **names = names_in(root, is_begun, "");
@@ -408,7 +408,7 @@ void renders_trim(struct renders *r)
 	CLEANUP(fd_close)
 	int root = r && r->added ? open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (root < 0 || flock(root, LOCK_EX | LOCK_NB) < 0) /* another process is at it */
+	if (root < 0 || flock(root, LOCK_EX | LOCK_NB) < 0) /* another process is trimming */
 		return;
 	pthread_mutex_lock(&r->lock);
 	r->added = 0;
@@ -419,7 +419,7 @@ void renders_trim(struct renders *r)
 	if (bytes <= r->max_bytes)
 		return;
 	qsort(all.list, all.count, sizeof(*all.list), by_use);
-	/* some more than it must, so that the next file does not begin all over again */
+	/* removes more than it must, so that the next file does not start another trim */
 	for (size_t i = 0; i < all.count && bytes > r->max_bytes - r->max_bytes / TRIM_SHARE; i++) {
 		remove_entry(root, &all.list[i]);
 		bytes -= all.list[i].bytes;

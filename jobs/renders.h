@@ -1,11 +1,11 @@
 /* renders.h - finished files by what they are, for all jobs and projects of this user: the render
  * cache.
  *
- * DIR/KK/KEY.SHA256 is one file: KEY says what was rendered, SHA256 what came of it, KK begins KEY.
- * Files are written beside and renamed in, and verified by their hash whenever they are used, so a
- * crash or a bad disk costs one render. Several processes may use the folder at once. When it holds
- * more than its limit, what was used least recently goes. The cache is never worth a failure: what
- * goes wrong is noted once, and the job goes on without it. */
+ * DIR/KK/KEY.SHA256 is one file: KEY says what was rendered, SHA256 is the hash of the result, KK
+ * begins KEY. Files are written beside and renamed, and verified by their hash at each use, so a
+ * crash or a bad disk costs one render. Several processes may use the folder at once. When it
+ * exceeds its limit, the least recently used files are removed. The cache never fails a job: an
+ * error is noted once, and the job continues without it. */
 #ifndef BURST_JOBS_RENDERS_H
 #define BURST_JOBS_RENDERS_H
 
@@ -15,20 +15,20 @@
 
 struct renders; /* has its own lock: worker threads may use it */
 
-/* NULL: no cache (dir NULL or empty, or a limit of 0). Makes nothing before the first
+/* NULL: no cache (dir NULL or empty, or a limit of 0). Creates nothing before the first
  * renders_put(). */
 struct renders *renders_new(const char *dir, int64_t max_bytes);
 void renders_free(struct renders *r);
 
-/* What is there of this key, and unharmed; a descriptor, and its path. A damaged one is removed.
- * -1: nothing. r may be NULL. */
+/* An undamaged file of this key: a descriptor, and its path. A damaged file is removed. -1: there
+ * is none. r may be NULL. */
 int renders_find(struct renders *r, const char *key, char sha256[SHA256_HEX], char **path);
-/* Keeps a copy of the file. Nothing changes where the key is there already, unless `anew`. r may be
+/* Keeps a copy of the file. If the key exists already, nothing changes, unless `anew`. r may be
  * NULL. */
 void renders_put(struct renders *r, const char *key, int fd, const char *sha256, bool anew);
-/* Removes what is above the limit, if this process has added anything. r may be NULL. */
+/* Trims to the limit, if this process has added anything. r may be NULL. */
 void renders_trim(struct renders *r);
-/* Adds a line for people on what went wrong since the last call; nothing where nothing did. */
+/* Adds a line for people about an error since the last call, if there was one. */
 void renders_tell(struct renders *r, struct str *notes);
 
 struct renders_size {

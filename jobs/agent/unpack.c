@@ -21,8 +21,8 @@
 #include "sha256.h"
 #include "take.h"
 
-#define ARCHIVE_SPARE                                                                              \
-	(INT64_C(256) << 20) /* room of the disk that is left for what workers write */
+/* room of the disk that is left for what workers write */
+#define ARCHIVE_SPARE (INT64_C(256) << 20)
 
 /* Files that stay on the volume come first: they are large, and one of them takes a process the
  * longest. */

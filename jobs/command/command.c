@@ -37,7 +37,7 @@ struct job {
 	struct segment *segments;
 	size_t count;
 	struct job_needs needs;
-	char commit[65]; /* whose files were read; "": the working tree's */
+	char commit[65]; /* the commit whose files were read; "": the working tree's */
 };
 
 static void command_free(struct job *job)
@@ -70,7 +70,7 @@ static bool is_empty(const char *text)
 	return !text || text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/* What a command is; the tree it runs in is added by the engine. Each pod's share has a key of its
+/* What a command is; the engine adds the tree that it runs in. Each pod's share has a key of its
  * own. */
 static void make_key(const struct job *job, struct segment *segment)
 {
@@ -96,7 +96,7 @@ static void make_segments(struct job *job, int pods)
 	}
 }
 
-/* A command is its own engine; each of several pods does its share of it. */
+/* A command counts as an engine of its own; each of several pods does its share of it. */
 static char *name_speed(const struct job *job)
 {
 	char hex[SHA256_HEX];
@@ -124,8 +124,8 @@ static void fill_needs(struct job *job, const struct section *conf)
 	};
 }
 
-/* A pod is gone after its command, and all that it wrote: a job that brings nothing home must say
- * that it means it. */
+/* A pod is gone after its command, and everything that it wrote with it: a job without outputs must
+ * say so on purpose. */
 static int check_has_outputs(const struct section *conf, struct err *err)
 {
 	size_t count = section_count(conf, "outputs");
@@ -213,15 +213,15 @@ static const struct job_needs *command_needs(struct job *job)
 
 static json_t *command_task(struct job *job, size_t index, int attempt)
 {
-	(void)attempt; /* a command is told nothing of earlier tries */
+	(void)attempt; /* a command does not learn of earlier tries */
 	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segments[index].id, "run", job->run,
 			 "index", (json_int_t)index, "count", (json_int_t)job->count);
 }
 
 /* ---- the output folder ---- */
 
-/* Each run runs it anew (a resumed one not all of it: command_recall()); only what its outputs
- * would overwrite is looked at. */
+/* Each run runs it again (a resumed one only in part: command_recall()); only files that its
+ * outputs would overwrite are checked. */
 static int command_find_cached(struct job *job, struct segment_result *results, bool force,
 			       struct err *err)
 {
@@ -244,7 +244,7 @@ static size_t segment_of(const struct job *job, const char *id, size_t guess)
 	return job->count;
 }
 
-/* A line of this attempt's: is its file another one by now, or gone? */
+/* Whether the file of a line of this attempt was changed or removed since. */
 static int is_missing(const struct job *job, const struct manifest *m,
 		      const struct manifest_entry *line, bool *missing, struct err *err)
 {
@@ -264,7 +264,7 @@ static bool is_of(const struct manifest_entry *line, const char *attempt)
 	return !strcmp(jsonx_text(json, "attempt", ""), attempt);
 }
 
-/* Within a run, fetched segments are not run again: each file of theirs has a line and still
+/* Within a run, fetched segments are not run again: each of their files has a line and still
  * matches it. A folder that was moved away has no lines. If another run has written the file since,
  * the newest line is that run's. */
 static int command_recall(struct job *job, struct segment_result *results, struct err *err)
@@ -301,7 +301,7 @@ static int command_recall(struct job *job, struct segment_result *results, struc
 	return status;
 }
 
-/* What a command writes is its own affair; the file must only be there. */
+/* burst does not judge what a command writes; the file must only exist. */
 static int command_check(const struct job *job, size_t index, const char *file, struct check *out,
 			 struct err *err)
 {
@@ -328,14 +328,14 @@ static int command_record(struct job *job, size_t index, const struct segment_re
 	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
 	for (size_t i = 0; i < count; i++)
-		if (results[i].file) /* the command itself is no file */
+		if (results[i].file) /* the command itself is not a file */
 			manifest_lines_add(&lines, line_of(job, index, &results[i]));
 	return lines.count ? manifest_append(job->output, &lines, err) : 0;
 }
 
 /* ---- the end ---- */
 
-/* Is this the line of a file that the attempt of its segment brought home? */
+/* Whether this is the line of a file that the attempt of its segment fetched. */
 static bool is_current(const struct job *job, const struct segment_result *results, size_t index,
 		       const struct manifest_entry *e)
 {
@@ -362,7 +362,8 @@ static int current_lines(const struct job *job, const struct manifest *m,
 			if (entry != latest)
 				continue;
 			json_t *line = manifest_entry_json(entry);
-			/* this run's own: so called by a delivery that was not mended */
+			/* of this run: the name that a delivery uses until its lines are corrected
+			 */
 			if (results[s].attempt[0])
 				json_object_del(line, "former");
 			manifest_lines_add(lines, line);
@@ -382,7 +383,7 @@ static void note_results(const struct job *job, const struct segment_result *res
 		}
 }
 
-/* "**": whatever it makes, be it nothing. */
+/* "**": everything that it makes, or nothing. */
 static bool takes_any(const struct job *job)
 {
 	for (char **pattern = job->outputs; *pattern; pattern++)
@@ -391,8 +392,7 @@ static bool takes_any(const struct job *job)
 	return false;
 }
 
-/* That nothing is there to be fetched is what a wrong pattern, or another folder, looks like from
- * here. */
+/* A wrong pattern, or another folder, shows in the same way: there is nothing to fetch. */
 static int check_brought(const struct job *job, const struct segment_result *results, size_t files,
 			 struct err *err)
 {
@@ -400,7 +400,7 @@ static int check_brought(const struct job *job, const struct segment_result *res
 		return 0;
 	for (size_t i = 0; i < job->count; i++)
 		if (results[i].state != SEGMENT_SAFE)
-			return 0; /* that has its own words */
+			return 0; /* the other case has its own message */
 	return err_set(err, ERR_JOB,
 		       "the command succeeded, but no file of its folder matches outputs "
 		       "(%s%s): nothing was fetched",

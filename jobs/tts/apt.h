@@ -10,8 +10,8 @@
 #ifndef BURST_JOBS_TTS_APT_H
 #define BURST_JOBS_TTS_APT_H
 
-/* HAVE: the body of a shell function that succeeds when it is there. DEBS: patterns for dpkg-query.
- * WHAT names it for people. */
+/* HAVE: the body of a shell function that succeeds if the program exists. DEBS: patterns for dpkg-
+ * query. WHAT names it for people. */
 #define APT_INSTALL(WHAT, HAVE, DEBS, PACKAGES)                                                    \
 	"have() {\n" HAVE "}\n"                                                                    \
 	"half() {\n"                                                                               \

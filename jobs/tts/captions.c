@@ -1,4 +1,4 @@
-/* captions.c - cuts and merges what is heard into captions that can be read. */
+/* captions.c - cuts and merges the spoken text into captions that can be read. */
 #include "captions.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #define ROOM        (CAPTION_WIDTH * CAPTION_LINES)
 
 /* What a caption costs: the cheapest way to cut the words is taken. */
-#define COST_SHORT   1e6  /* one that is not shown for a second, times the part that is missing */
+#define COST_SHORT   1e6  /* a caption on screen for less than a second, times the missing part */
 #define COST_SHARED  60.0 /* two cues in one */
 #define COST_APART   120.0
 #define COST_CAPTION 30.0
@@ -20,10 +20,10 @@ struct word {
 	const char *text;
 	size_t len;
 	int width;          /* columns */
-	bool blank;         /* there is one before it */
+	bool blank;         /* a caption ends before it */
 	double cut;         /* cost of a caption that ends here */
 	int64_t begin, end; /* when a caption begins with it, and ends with it */
-	int64_t gap;        /* silence before a cue's first word; -1: it is another */
+	int64_t gap;        /* silence before a cue's first word; -1: not a first word */
 };
 
 struct words {
@@ -56,7 +56,7 @@ static int width_of(uint32_t c)
 	return is_mark(c) ? 0 : is_wide(c) ? 2 : 1;
 }
 
-/* No line begins with it. */
+/* A line must not begin with it. */
 static bool stays_behind(uint32_t c, const char *at, size_t len)
 {
 	return is_mark(c) || split_end(at, len) != SPLIT_WORD ||
@@ -64,7 +64,7 @@ static bool stays_behind(uint32_t c, const char *at, size_t len)
 	       c == 0xff09 || c == 0x201d || c == 0x2019;
 }
 
-/* May a line end between two characters that no blank separates? */
+/* May a line end between two characters without a blank between them? */
 static bool may_part(uint32_t before, uint32_t after, const char *at, size_t len)
 {
 	return (is_wide(before) || is_wide(after)) && before != 0x200d &&
@@ -78,10 +78,10 @@ static double cost_of_cut(const struct word *w)
 	case SPLIT_COMMA: return 6;
 	case SPLIT_WORD: break;
 	}
-	return w->width <= 3 ? 30 : 20; /* an article or a preposition goes with what follows */
+	return w->width <= 3 ? 30 : 20; /* an article or a preposition stays with the next word */
 }
 
-/* The word at *at, which moves behind it; false at the end of the text. */
+/* The word at *at, which moves behind the word; false at the end of the text. */
 static bool next_word(const char **at, struct word *w)
 {
 	uint32_t before = 0;
@@ -138,7 +138,7 @@ static int width_between(const struct words *words, size_t from, size_t to)
 	return width;
 }
 
-/* The word that the second of two lines begins with; 0: the text does not fit into two. */
+/* The word that begins the second of two lines; 0: the text does not fit into two. */
 static size_t best_break(const struct words *words)
 {
 	size_t best = 0;
@@ -195,8 +195,8 @@ size_t captions_wrap(const char *text, struct piece **out)
 
 /* ---- times ---- */
 
-/* The nearest pause of the voice if one is near enough, else the time that the lengths give. *from:
- * the first pause that a later time may need, too. */
+/* The nearest pause of the voice if one is close enough, else the time that the lengths give.
+ * *from: the first pause that a later time may need. */
 static int64_t snap(const struct cue *cue, int64_t at, int64_t reach, size_t *from)
 {
 	int64_t best = at, least = reach;
@@ -257,18 +257,19 @@ static void add_cue(struct words *to, const struct cue *cue, int64_t gap)
 /* Cues that may share captions. */
 struct group {
 	struct words words;
-	int64_t next;     /* when what follows begins; INT64_MAX: nothing does */
+	int64_t next;     /* when the next sound begins; INT64_MAX: nothing follows */
 	int64_t shortest; /* a second, and APART_MS */
 	int64_t apart;
 };
 
-/* Of a caption from one word to before another; gaps: cost of those within. */
+/* Cost of a caption from one word to before another; gaps: cost of the gaps inside. */
 static double cost_of(const struct group *g, size_t from, size_t to, int width, double gaps)
 {
 	const struct word *first = &g->words.list[from], *last = &g->words.list[to - 1];
-	int64_t next = to < g->words.count    ? g->words.list[to].begin
-		       : g->next == INT64_MAX ? last->end /* better joined than left over */
-					      : g->next;
+	int64_t next = to < g->words.count ? g->words.list[to].begin
+		       : g->next == INT64_MAX
+			       ? last->end /* a joined caption is better than a remainder */
+			       : g->next;
 	int64_t shown = MIN(MAX(last->end, first->begin + g->shortest), next) - first->begin;
 	double empty = 1 - MIN((double)width / ROOM, 1);
 	double cost = COST_CAPTION + COST_UNEVEN * empty * empty + last->cut + gaps;
@@ -346,7 +347,7 @@ static void add_group(struct list *to, struct group *g)
 	g->words.count = 0;
 }
 
-/* Is the cue on screen for too short a time, if it has a caption of its own? */
+/* Whether the cue is too short on screen for a caption of its own. */
 static bool is_short(const struct cue *cues, size_t count, size_t i, int64_t shortest)
 {
 	return (i + 1 < count ? cues[i + 1].begin : cues[i].end) - cues[i].begin < shortest;

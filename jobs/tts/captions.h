@@ -1,5 +1,5 @@
-/* captions.h - what is read while a text is heard: at most 2 lines of 42 characters, on screen for
- * a second at least. Pure. */
+/* captions.h - the captions of a spoken text: at most 2 lines of 42 characters, on screen for at
+ * least a second. Pure. */
 #ifndef BURST_JOBS_TTS_CAPTIONS_H
 #define BURST_JOBS_TTS_CAPTIONS_H
 
@@ -7,12 +7,12 @@
 
 #include "split.h"
 
-/* What is heard from sample `begin` to sample `end` of the joined track. */
+/* The text that is heard from sample `begin` to sample `end` of the joined track. */
 struct cue {
 	const char *text;
 	int64_t begin, end;
-	/* The middles of its pauses, in order: where a long text may be cut. NULL: not known.
-	 * Borrowed. */
+	/* The middles of its pauses, in order: places where a long text may be cut. NULL: not
+	 * known. Borrowed. */
 	const int64_t *pauses;
 	size_t pause_count;
 };

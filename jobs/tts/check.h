@@ -1,5 +1,5 @@
-/* check.h - does a finished WAV file sound like its text? Reads the file in constant memory; what
- * it remembers of a voice is in its habits. */
+/* check.h - whether a finished WAV file sounds like its text. Reads the file in constant memory;
+ * the voice's habits hold what it remembers. */
 #ifndef BURST_JOBS_TTS_CHECK_H
 #define BURST_JOBS_TTS_CHECK_H
 
@@ -7,13 +7,13 @@
 #include "job.h"
 
 struct check_limits {
-	double min_duration, max_duration; /* times what the text should take */
+	double min_duration, max_duration; /* factor on the time that the text should take */
 	double max_silence;                /* seconds, inside */
 	double max_clipped;                /* share of the samples */
 	double max_offset;                 /* of the mean from zero; 1.0 = full scale */
 	struct habits *habits;             /* of the run's voices; NULL: files are not compared */
 	const char *voice;                 /* which of them: the voice and its settings */
-	double cap_s; /* the engine stops here without a word; 0: it does not */
+	double cap_s; /* the engine stops here without a message; 0: it does not */
 	double speed; /* times the usual rate of speech */
 };
 

@@ -84,7 +84,7 @@ static const struct engine_option piper_options[] = {
 #define QWEN3_LETTERS                                                                              \
 	(LETTERS_LATIN | LETTERS_CYRILLIC | LETTERS_HAN | LETTERS_KANA | LETTERS_HANGUL)
 
-/* What the four rows of Qwen3-TTS share: all of them, by size, and by where a voice comes from. */
+/* What the four rows of Qwen3-TTS share: all of them, by size, and by the source of the voice. */
 /* clang-format off */
 #define QWEN3_ALIKE \
 	.letters = QWEN3_LETTERS, .gpu = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
@@ -106,8 +106,8 @@ static const struct engine_option piper_options[] = {
 #define QWEN3_WORKER "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 "
 /* clang-format on */
 
-/* As published: S3Gen hears the first 10 s, T3 6 s (Turbo 15). The timbre is taken from all of a
- * sample: a sample of over two minutes is unlikely to be a chosen passage. */
+/* As published: S3Gen hears the first 10 s, T3 6 s (Turbo 15). All of a sample gives the timbre; a
+ * sample of over two minutes is unlikely to be a chosen passage. */
 #define CHATTERBOX_SAMPLE .sample_usual_s = 6, .sample_heard_s = 10, .sample_most_s = 120
 
 static const struct engine engines[] = {
@@ -118,7 +118,7 @@ static const struct engine engines[] = {
 		.named_voices = true,
 		.max_batch = 64,
 		.max_batch_weight =
-			64 * 320, /* a few MB of samples; more only delays the files' way home */
+			64 * 320, /* a few MB of samples; larger files only delay the fetching */
 		.seconds_per_char = 0.0001, /* some 700 times as fast as speech */
 		.seconds_each = 0.005,
 		.prior = {.host_share = 1, .source = "espeak-ng on one core, 2026-11"},
@@ -251,8 +251,8 @@ static const struct engine engines[] = {
 	 .options = qwen3_options},
 	{
 		.name = "kokoro",
-		/* its phonemes come from espeak-ng; 28 MB are its 54 voices, whose exact sizes are
-		   not known here */
+		/* its phonemes come from espeak-ng; its 54 voices are 28 MB, whose exact sizes are
+		 * unknown here */
 		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "7", NULL, 24000,
 			  "tests with random weights, on a processor; no GPU yet"},
 		.voice = KOKORO_VOICE,
@@ -264,8 +264,8 @@ static const struct engine engines[] = {
 		.max_batch = 64,
 		.seconds_per_char = 0.05 / 15,
 		.seconds_each = 0.2,
-		/* some 55 GFLOP for a second of sound, and as long again for its norms; 130 s of
-		   sound at once */
+		/* some 55 GFLOP for a second of sound, and as much again for its norms; 130 s of
+		 * sound at once */
 		.prior = {.once_s = 0.1,
 			  .longest_s = 0.0002,
 			  .each_s = 0.0007,

@@ -14,7 +14,7 @@
 
 /* The beginning of each script. `install FILE [--target DIR]` installs the packages of a lock file,
  * whose hashes must match. A failure prints one line that begins with "burst: "; the agent reports
- * that line alone. pip and uv use the image's certificates, since their own lack those of a proxy
+ * only that line. pip and uv use the image's certificates, since their own lack those of a proxy
  * that the image was made for. */
 static const char preamble[] =
 	"set -e\n"
@@ -44,15 +44,15 @@ static const char preamble[] =
 	"	tail -n 4 \"$log\" >&2\n"
 	"	exit 1\n"
 	"}\n"
-	/* uv reads none of pip's settings: where there are any, pip reads them. What lies on the
-	   volume is never compiled later. */
+	/* uv reads none of pip's settings, so pip installs if there are any. Files on the volume
+	 * are never compiled later. */
 	"pip_is_plain() { [ -z \"$PIP_NO_INDEX$PIP_INDEX_URL$PIP_EXTRA_INDEX_URL$PIP_FIND_LINKS\" "
 	"] && ! [ -e /etc/pip.conf ]; }\n"
 	"pip_install() {\n"
 	"	python -m pip --disable-pip-version-check --no-cache-dir -q --retries 2 install "
 	"--no-deps --require-hashes -r \"$@\"\n"
 	"}\n"
-	/* of packages that come as source: what builds them is there, and is not fetched */
+	/* of packages that come as source: what builds them is installed and not fetched */
 	"build() { pip_install \"$@\" --no-build-isolation >\"$log\" 2>&1 || failed; }\n"
 	"install() {\n"
 	"	if pip_is_plain && command -v uv >/dev/null; then\n"
@@ -64,8 +64,8 @@ static const char preamble[] =
 	"	fi\n"
 	"}\n";
 
-/* Dozens of packages come faster by uv; where neither the image has it nor pip brings it, pip does
- * all. */
+/* uv installs dozens of packages faster. If neither the image has it nor pip can install it, pip
+ * installs everything. */
 static const char bring_uv[] =
 	"if pip_is_plain && ! command -v uv >/dev/null; then\n"
 	"	pip_install \"$BORROWED/uv.txt\" --target \"$BORROWED/uv\" >\"$log\" 2>&1 || echo "
@@ -91,7 +91,7 @@ static const char torch_after[] = "torch_after=$(torch)\n"
 				  "[ \"$torch_after\" = \"$torch_before\" ] || say \"the packages "
 				  "replaced torch $torch_before by $torch_after\"\n";
 
-/* A program or a list of ours, as a file in $BORROWED. */
+/* Writes one of burst's programs or lists as a file in $BORROWED. */
 static void add_file(struct str *to, const char *name, const char *text)
 {
 	size_t len = strlen(text);
@@ -152,8 +152,8 @@ char *environment_packages(const struct engine *engine)
 	return str_detach(&s);
 }
 
-/* An image that `burst image` described may have them already. The agent compares what .burst-needs
- * names: the next image of that name may lack it. */
+/* An image that `burst image` described may have the packages already. The agent compares what
+ * .burst-needs names with the image: the next image of that name may lack it. */
 static void add_packages_or_link(struct str *to, const struct engine *engine)
 {
 	CLEANUP(free_text) char *packages = environment_packages(engine);
@@ -171,7 +171,7 @@ static void add_packages_or_link(struct str *to, const struct engine *engine)
 	str_add(to, "fi\n");
 }
 
-/* What makes the voices, and is not kept. */
+/* The program that makes the voices; it is not kept. */
 static void add_borrowed(struct str *to, const struct engine *engine, const char *const *voices,
 			 const char *mirror)
 {
@@ -259,7 +259,7 @@ static void add_pins(struct str *to, const char *lock)
 		at += strlen(pinned);
 		CLEANUP(free_text) char *start = xasprintf("\n%.*s==", (int)strcspn(at, "\n"), at);
 		const char *line = strstr(text, start);
-		assert(line); /* tests/unit: what a lock file pins it contains */
+		assert(line); /* for tests/unit: the packages that a lock file pins */
 		str_addf(to, " --pin %.*s", (int)strcspn(line + 1, " \n"), line + 1);
 	}
 }

@@ -17,7 +17,7 @@
 #define DECODED_MAX_BYTES ((size_t)256 << 20)
 enum { DECODE_LIMIT_MS = 60 * 1000 };
 
-/* What a run of ffmpeg reads, and the folder that it works in. */
+/* What one run of ffmpeg reads, and the folder that it works in. */
 struct place {
 	int from, dir;
 };
@@ -54,8 +54,7 @@ static int render(const struct place *place, const char *to, const struct wav_fo
 
 	snprintf(rate, sizeof(rate), "%d", format->rate);
 	snprintf(channels, sizeof(channels), "%d", format->channels);
-	/* a file of a pod's is what it was checked to be, a WAV, and no list of other files or
-	 * addresses */
+	/* a pod's file was checked to be a WAV, and not a list of other files or addresses */
 	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats",
 				    "-y",     "-f",       "wav",          "-protocol_whitelist",
 				    "pipe",   "-i",       "pipe:0"};
@@ -102,7 +101,7 @@ int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *f
 	return render(&(struct place){from, dir}, to, format, NULL, &said, err);
 }
 
-/* The number behind a label in the summary that ends what the ebur128 filter prints. */
+/* The number behind a label in the summary that the ebur128 filter prints at its end. */
 static double summed_up(const struct str *said, const char *label)
 {
 	const char *summary = NULL, *next = str_text(said);
@@ -132,9 +131,9 @@ static int measure(const struct place *place, const struct wav_format *format, s
 	return 0;
 }
 
-/* One gain for the whole track, so that the level never moves through the pauses as loudnorm's
- * dynamic mode lets it; where the peaks leave no room for it, a limiter at four times the rate
- * takes them down. ebur128 measures what comes out. */
+/* Applies one gain to the whole track, so that the level never changes in the pauses as in
+ * loudnorm's dynamic mode. If the peaks leave no room, a limiter at four times the rate reduces
+ * them. ebur128 measures the result. */
 static int apply(const struct place *place, const char *to, const struct wav_format *format,
 		 double gain, double peak, double *lufs, struct err *err)
 {
@@ -168,7 +167,7 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 		return -1;
 	if (fabs(target - *lufs) <= TOLERANCE_LU)
 		return 0;
-	/* the limiter took away some of it: once more with that added */
+	/* the limiter took some of it away: once more with that added */
 	return apply(&place, to, format, gain + target - *lufs, in.peak, lufs, err);
 }
 
@@ -226,8 +225,8 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 	return err_set(err, ERR_JOB, "%s", why.msg);
 }
 
-/* In a folder of its own: an MP4 file can be read only where it can be sought in, and the program
- * opens no other file. */
+/* Works in a folder of its own: an MP4 file must be seekable to be read, and the program opens no
+ * other file. */
 static int decode_in(const char *dir, const char *kind, int rate, struct str *said, struct err *err)
 {
 	static const char *const head[] = {

@@ -11,18 +11,18 @@
 #define JUDGE_FROM    12
 #define RATE_FROM     3
 #define LETTERS_LEAST 24
-#define LONG_TIMES    1.9 /* of the voice's median for as much text */
+#define LONG_TIMES    1.9 /* factors on the median of the voice for a text of that length */
 #define SHORT_TIMES   0.5
 #define SLACK_S       0.6
 #define TAIL_LOUD     0.5  /* ends at full voice */
-#define TAIL_USUAL    0.25 /* where most files of the voice end lower than this */
+#define TAIL_USUAL    0.25 /* most files of the voice end more quietly than this */
 
 /* One voice: the newest files, in a ring. */
 struct voice {
 	char *name;
 	double per_letter[NEWEST], tail[NEWEST];
 	size_t count;      /* of both rings, ever */
-	int rate;          /* that of most files so far */
+	int rate;          /* the rate of most files so far */
 	size_t rate_votes; /* for it, less those against it */
 	size_t files;
 };
@@ -62,8 +62,8 @@ static struct voice *voice_of(struct habits *h, const char *name)
 	return &h->voices[h->count++];
 }
 
-/* How much is spoken: letters of every script count once, digits as the words that they are read
- * as. */
+/* How much is spoken: a letter of any script counts once, a digit as the words that are read for
+ * it. */
 static double letters_of(const char *text)
 {
 	double letters = 0;
@@ -90,7 +90,7 @@ static double quantile(const double *ring, size_t count, double part)
 	return sorted[(size_t)((double)(n - 1) * part)];
 }
 
-/* The rate of the majority, by counting votes for and against the one that leads. */
+/* The rate of the majority, by counting votes for and against the leader. */
 static bool usual_rate(struct voice *v, int rate, char *why, size_t size)
 {
 	bool differs = v->files >= RATE_FROM && rate != v->rate;

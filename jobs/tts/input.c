@@ -24,8 +24,8 @@ static bool is_blank(const char *line, size_t len)
 
 /* ---- plain text: a line or a paragraph each ---- */
 
-/* Paragraphs it is when a blank line stands between two texts, one of which has more than one line.
- */
+/* The text has paragraphs if a blank line stands between two texts, one of which has more than one
+ * line. */
 static enum input_mode guess_mode(const char *bytes, const char *end)
 {
 	const char *line;
@@ -165,7 +165,7 @@ static void add_object(struct script *s, const char *source, size_t line, json_t
 		take_extra(&item, object);
 		script_add(s, &item, json_string_value(text), json_string_length(text));
 	}
-	free_fields(&item); /* empty when the script took it */
+	free_fields(&item); /* empty if the script took it */
 	json_decref(text);
 }
 

@@ -16,7 +16,8 @@
 
 #define WAV_MAX_DATA ((int64_t)UINT32_MAX - WAV_HEADER_BYTES)
 
-#define WORK_NAME ".joined.work" /* a folder of our own in the output folder, while it lasts */
+/* a folder of burst's own in the output folder, while joining lasts */
+#define WORK_NAME ".joined.work"
 
 struct track {
 	const char *dir;
@@ -98,7 +99,7 @@ static int open_wav(int dir, const char *name, FILE **out, struct wav_info *info
 	return 0;
 }
 
-/* A piece of another rate, number of channels or coding. */
+/* Converts a piece of another rate, number of channels or coding. */
 static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_info *info,
 			  struct err *err)
 {
@@ -108,7 +109,7 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 	return open_wav(t->work, "convert.wav", out, info, err);
 }
 
-/* Where a text of more than a line may be cut. What cannot be heard is cut by its length.
+/* The places where a text of more than one line may be cut. Without pauses it is cut by its length.
  */
 static void find_pauses(const struct track *t, FILE *f, const struct wav_info *info,
 			struct cue *cue)
@@ -160,7 +161,7 @@ static int64_t gap_before(const struct track *t, const struct join_piece *pieces
 	return llround(MAX(seconds, pieces[i].before_s) * t->format.rate);
 }
 
-/* A chapter goes from the first sound of its first piece to the beginning of the next. */
+/* A chapter lasts from the first sound of its first piece to the beginning of the next chapter. */
 static void mark_chapter(struct track *t, int chapter, int64_t at, size_t chapter_count)
 {
 	if (chapter < 0 || (size_t)chapter >= chapter_count)
@@ -206,7 +207,7 @@ static int check_length(int dir, const char *file, int64_t frames, struct err *e
 	return 0;
 }
 
-/* The track at the wanted loudness takes the place of the plain one. */
+/* Replaces the plain track by the one at the wanted loudness. */
 static int normalise(struct track *t, double target, double *lufs, struct err *err)
 {
 	CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
@@ -254,7 +255,7 @@ static int set_loudness(struct track *t, const struct join_options *options, str
 	return 0;
 }
 
-/* The chapters as ffmpeg reads them, in our own folder; false: there are none. */
+/* The chapters for ffmpeg, in burst's own folder; false: there are none. */
 static bool put_chapters(const struct track *t, size_t chapter_count)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -269,8 +270,8 @@ static bool put_chapters(const struct track *t, size_t chapter_count)
 			     0600, NULL) == 0;
 }
 
-/* joined.m4b and the like from the finished track. What cannot be made is told, and is no failure:
- * the track is there. */
+/* Makes joined.m4b and the like from the finished track. A format that cannot be made is noted and
+ * is not a failure, since the track exists. */
 static int encode(const struct track *t, size_t chapter_count, const struct join_options *options,
 		  struct str *notes, struct err *err)
 {
@@ -329,7 +330,7 @@ static int write_texts(const struct track *t, size_t count, size_t chapter_count
 	return put(t, "chapters.txt", &chapters, err);
 }
 
-/* What an earlier one that was killed has left there is removed, whatever it is. */
+/* Removes what an interrupted join has left there, whatever it is. */
 static int open_work(struct track *t, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(t->dir, WORK_NAME);

@@ -28,10 +28,10 @@ struct join_options {
 	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST];
 };
 
-/* Writes dir/joined.wav, and as asked joined.srt, joined.vtt, chapters.txt (when there are chapter
- * titles). Constant memory; each file is renamed into place when it is whole. The format is that of
- * the first piece; others are converted by ffmpeg. Without ffmpeg the loudness stays as it is, and
- * a note says so; so it does for each of `formats` that could not be made. */
+/* Writes dir/joined.wav and, if wanted, joined.srt, joined.vtt, chapters.txt (if there are chapter
+ * titles). Constant memory; each file is renamed into place once it is whole. The format is that of
+ * the first piece; ffmpeg converts the others. Without ffmpeg the loudness is unchanged, and a note
+ * says so, as for each of `formats` that could not be made. */
 int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err);

@@ -1,5 +1,5 @@
-/* kokoro.c - what Kokoro-82M takes and what its weights are. Hashes and sizes are those that
- * several projects pin for this revision; the voices, 0.5 MB each, have none that is known here. */
+/* kokoro.c - the voices of Kokoro-82M, and its weights. Hashes and sizes are those that several
+ * projects pin for this revision; the voices, 0.5 MB each, have no hash that is known here. */
 #include "kokoro.h"
 
 #include <string.h>

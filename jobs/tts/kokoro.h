@@ -11,7 +11,7 @@ extern const struct engine_option kokoro_options[];
 
 /* ERR_CONFIG names the nearest voice that there is, or says that its language is not spoken here.
  */
-/* enum letters: what the language of this voice is written in. */
+/* enum letters: the script of this voice's language. */
 unsigned kokoro_letters(const char *voice);
 int kokoro_check_voice(const char *voice, struct err *err);
 

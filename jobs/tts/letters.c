@@ -4,8 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Ranges of letters, by script. Signs and digits are left out where they have ranges of their own.
- */
+/* Ranges of letters, by script. Signs and digits are left out if they have ranges of their own. */
 static const struct {
 	uint32_t first, last;
 	enum letters letters;

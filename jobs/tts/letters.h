@@ -1,5 +1,5 @@
-/* letters.h - which scripts a text is written in, so that an engine is not paid for reading letters
- * it has never seen. */
+/* letters.h - which scripts a text is written in, so that no engine is paid for reading letters
+ * that it does not know. */
 #ifndef BURST_JOBS_TTS_LETTERS_H
 #define BURST_JOBS_TTS_LETTERS_H
 

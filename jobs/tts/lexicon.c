@@ -17,7 +17,7 @@ struct entry {
 struct lexicon {
 	struct entry *entries; /* by first byte, the longest first */
 	size_t count, cap;
-	size_t first[257]; /* where those of a first byte begin */
+	size_t first[257]; /* where the entries of a first byte begin */
 };
 
 void lexicon_free(struct lexicon *l)
@@ -122,8 +122,7 @@ int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size
 	return 0;
 }
 
-/* All that is not ASCII counts as a letter: it is one in most scripts, and a sign beside a word is
- * rare. */
+/* Every character outside ASCII counts as a letter: most are, and a sign beside a word is rare. */
 static bool is_wordy(char c)
 {
 	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
@@ -185,7 +184,7 @@ char *lexicon_shown(const struct lexicon_text *t, const char *text, size_t from,
 			str_addc(&shown, t->spoken[at++]);
 			continue;
 		}
-		if (s->spoken >= from) /* else its word is with the piece before */
+		if (s->spoken >= from) /* otherwise its word belongs to the piece before */
 			str_addn(&shown, text + s->shown, s->shown_len);
 		at = s->spoken + s->spoken_len;
 	}
@@ -194,7 +193,7 @@ char *lexicon_shown(const struct lexicon_text *t, const char *text, size_t from,
 		first++;
 	while (end > first && end[-1] == ' ')
 		end--;
-	/* a piece of what is spoken for one word shows that */
+	/* a piece of the text spoken for one word shows that word */
 	return first < end ? xstrndup(first, (size_t)(end - first))
 			   : xstrndup(t->spoken + from, to - from);
 }

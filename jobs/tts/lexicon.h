@@ -15,7 +15,7 @@ int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size
 		 struct err *err);
 void lexicon_free(struct lexicon *lexicon);
 
-/* A word of the script that another one stands for, as byte ranges. */
+/* A word of the script that is spoken as another text, as byte ranges. */
 struct lexicon_swap {
 	size_t spoken, spoken_len;
 	size_t shown, shown_len;
@@ -27,9 +27,9 @@ struct lexicon_text {
 	size_t count, cap;
 };
 
-/* Replaces the words of a normalised text; where several begin at one place, the longest. A word
- * that begins (ends) with a letter or a digit is none where a letter or a digit stands before
- * (behind) it. lexicon NULL: the text as it is. Free with lexicon_text_free(). */
+/* Replaces the words of a normalised text; of several that begin at one place, the longest. A word
+ * that begins (ends) with a letter or a digit does not match behind (in front of) a letter or a
+ * digit. lexicon NULL: the text is unchanged. Free with lexicon_text_free(). */
 void lexicon_apply(const struct lexicon *lexicon, const char *text, size_t len,
 		   struct lexicon_text *out);
 /* The script's own words for a range of the spoken text: those that begin in it. To be freed. */

@@ -1,7 +1,7 @@
 /* markdown.c - reads Markdown for a voice. md4c parses it (CommonMark, GitHub's tables,
- * strikethrough and task lists); this file says which parts are spoken: headings become chapters;
- * paragraphs, list items and table rows become items; code, images and footnotes are left out and
- * counted. */
+ * strikethrough and task lists); this file decides which parts are spoken. Headings become
+ * chapters; paragraphs, list items and table rows become items; code, images and footnotes are left
+ * out and counted. */
 #include "script.h"
 
 #include <ctype.h>
@@ -22,14 +22,14 @@ struct reader {
 	size_t line;
 
 	struct str text; /* of the item that is being read */
-	struct str tag;  /* HTML within it, that may go on */
+	struct str tag;  /* HTML inside it that may continue */
 	size_t began;    /* its line; 0: it has no text yet */
 	int chapter;
 	bool in_row, pending_comma; /* the cells of a table's row */
-	size_t lists;               /* how many the place is within */
-	size_t images;              /* the same; their text is not spoken */
+	size_t lists;               /* how many levels enclose the place */
+	size_t images;              /* the same for blocks whose text is not spoken */
 	enum { BLOCK_TEXT, BLOCK_HTML, BLOCK_CODE } block;
-	size_t block_line; /* where that of HTML or code began; 0: not known yet */
+	size_t block_line; /* where the text of HTML or code began; 0: not known yet */
 	/* Footnotes: the rest of this block is one; an indented block after it belongs to it. */
 	enum { NOTE_NONE, NOTE_TEXT, NOTE_AFTER } note;
 	size_t link_bytes;
@@ -67,7 +67,7 @@ static size_t line_of_fence(struct reader *r, const char *p)
 
 /* ---- items ---- */
 
-/* md4c leaves the box of a task where the item before it has a quote. */
+/* md4c leaves out the box of a task if the item before it has a quote. */
 static bool is_task(const char *text)
 {
 	return text[0] == '[' && text[1] && strchr(" xX", text[1]) && text[2] == ']' &&
@@ -130,7 +130,7 @@ static void flush(struct reader *r, bool heading)
 	r->pending_comma = false;
 }
 
-/* Each line of what HTML says is an item. */
+/* Each line of HTML's text is an item. */
 static void flush_html(struct reader *r)
 {
 	struct markup_silent silent = {0};
@@ -149,7 +149,7 @@ static void flush_html(struct reader *r)
 
 /* ---- text ---- */
 
-/* Before anything is added to an item that begins at p. */
+/* Called before text is added to an item that begins at p. */
 static void begin_text(struct reader *r, const char *p)
 {
 	if (!r->began)
@@ -298,8 +298,8 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 	return 0;
 }
 
-/* md4c hands over a copy of its target with each link. A long one that many links share takes time
- * with the square of the text's length. */
+/* md4c copies its target for each link. Many links to one long target take time with the square of
+ * the text's length. */
 static int count_link(struct reader *r, const MD_ATTRIBUTE *target, const MD_ATTRIBUTE *title)
 {
 	r->link_bytes += target->size + title->size;
@@ -338,7 +338,7 @@ static int on_leave_span(MD_SPANTYPE type, void *detail, void *ctx)
 /* ---- before md4c ---- */
 
 /* Settings (YAML's or TOML's) between two lines of "---" or "+++" at the very top. Returns where
- * the text goes on. */
+ * the text continues. */
 static const char *skip_front_matter(const char *bytes, const char *end)
 {
 	const char *at = bytes, *line;
@@ -351,7 +351,7 @@ static const char *skip_front_matter(const char *bytes, const char *end)
 	memcpy(fence, line, 3);
 	for (bool first = true; next_line(&at, end, &line, &len); first = false) {
 		if (first && !len)
-			return bytes; /* a rule, and the text goes on below it */
+			return bytes; /* a rule, and the text continues below it */
 		if (len == 3 &&
 		    (!memcmp(line, fence, 3) || (fence[0] == '-' && !memcmp(line, "...", 3))))
 			return at;

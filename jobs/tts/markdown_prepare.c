@@ -1,4 +1,4 @@
-/* markdown_prepare.c - writes Markdown as GitHub reads it in the way that md4c does: footnotes, and
+/* markdown_prepare.c - rewrites Markdown so that md4c reads it as GitHub does: footnotes, and
  * tables right below a paragraph. */
 #include "markdown_prepare.h"
 
@@ -15,7 +15,7 @@ size_t markdown_note(const char *p, const char *end)
 	return n > 2 && p + n < end && p[n] == ']' ? n + 1 : 0;
 }
 
-/* Behind the marks of quotes and list items at the beginning of a line. */
+/* Behind the markers of quotes and list items at the beginning of a line. */
 static const char *skip_containers(const char *p)
 {
 	for (;;) {
@@ -31,7 +31,7 @@ static const char *skip_containers(const char *p)
 	}
 }
 
-/* The colon behind the name of a footnote that begins in this line; NULL: none does. */
+/* The colon behind the name of a footnote that begins in this line; NULL: the line begins none. */
 static const char *colon_of_note(const char *line, const char *end)
 {
 	const char *p = skip_containers(line);
@@ -49,7 +49,7 @@ static bool is_rule_of_table(const char *line, const char *end)
 	       memchr(line, '|', len) && !starts_with(line, "- "); /* an item of a list */
 }
 
-/* md4c wants three dashes for each column, GitHub one. */
+/* md4c requires three dashes for each column, GitHub one. */
 static void add_rule_of_table(struct str *to, const char *line, const char *end)
 {
 	for (const char *p = line; p < end; p++)
@@ -65,13 +65,12 @@ struct lines {
 	bool html;
 	bool comment;      /* one has begun, and not ended yet */
 	bool comment_over; /* it ended in the line before */
-	bool in_note;      /* since a footnote began, there was no other text */
-	bool note_code;    /* they began indented within a footnote: md4c takes them for code */
+	bool in_note;      /* no other text since a footnote began */
+	bool note_code;    /* they began indented within a footnote: md4c would read them as code */
 };
 
-/* Does a block begin here that needs no blank line above it at GitHub, but at md4c? Footnotes do,
- * and tables; so does code that is indented below a comment.
- */
+/* Whether a block begins here that needs a blank line above it in md4c but not at GitHub:
+ * footnotes, tables, and code that is indented below a comment. */
 static bool needs_blank_line(const struct lines *above, const char *line, const char *end)
 {
 	const char *next = end + (*end == '\n');
@@ -86,7 +85,8 @@ static bool needs_blank_line(const struct lines *above, const char *line, const 
 	       is_rule_of_table(next, strchrnul(next, '\n'));
 }
 
-/* May this line be a paragraph's next? Some that may begin with a block's mark, and are denied. */
+/* Whether this line may continue a paragraph. Some lines that begin with a block's marker are
+ * refused. */
 static bool may_go_on(const char *line)
 {
 	return !strchr("#>-+*`~|<[=:_0123456789 \t\r\n", *line);

@@ -1,4 +1,4 @@
-/* markdown_prepare.h - what is done to Markdown before md4c parses it. Pure. */
+/* markdown_prepare.h - rewrites Markdown before md4c parses it. Pure. */
 #ifndef BURST_JOBS_TTS_MARKDOWN_PREPARE_H
 #define BURST_JOBS_TTS_MARKDOWN_PREPARE_H
 
@@ -7,13 +7,13 @@
 #include "base/str.h"
 
 /* md4c knows no footnotes. NOTE_MARK takes the place of the colon of "[^name]:", so that the line
- * stays text. A paragraph with END_MARK follows the whole text: what swallows it was never closed.
- * Neither byte is spoken, and both are removed from the text itself. */
+ * stays text. A paragraph with END_MARK follows the whole text: a block that swallows it was never
+ * closed. Neither byte is spoken, and both are removed from the text itself. */
 #define NOTE_MARK '\x02'
 #define END_MARK  '\x03'
 
-/* Appends what md4c is to parse. It has the lines of `text`, counted by LF: a blank line that md4c
- * needs and GitHub does not ends with CR alone. The text is changed. */
+/* Appends the text for md4c. It has the lines of `text`, counted by LF: a blank line that md4c
+ * needs and GitHub does not ends with CR alone. `text` is changed. */
 void markdown_prepare(struct str *to, char *text);
 
 /* The length of "[^name]" at p; 0: there is none. */

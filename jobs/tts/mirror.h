@@ -1,4 +1,4 @@
-/* mirror.h - a server that holds the weights in place of the hub that publishes them. */
+/* mirror.h - a server that has the weights in place of the hub that publishes them. */
 #ifndef BURST_JOBS_TTS_MIRROR_H
 #define BURST_JOBS_TTS_MIRROR_H
 

@@ -64,8 +64,7 @@ int piper_check_voice(const char *voice, struct err *err)
 		       near ? "\"?" : "");
 }
 
-/* The package brings the default voice, unless a mirror is named: then all voices come from there.
- */
+/* The package contains the default voice. If a mirror is named, all voices come from there. */
 static bool packaged(const char *voice, const char *mirror)
 {
 	return !mirror && !strcmp(voice, PIPER_VOICE);
@@ -116,10 +115,10 @@ static void voice_weights(const char *const *voices, const char *mirror, json_t 
 }
 
 /* Voices whose MODEL_CARD in REPOSITORY names a licence that forbids some use. Read 2026-11 in
- * three projects that list these cards independently of each other; vivos also in
- * OHF-Voice/piper1-gpl issue 211, lessac in k2-fsa/sherpa-onnx issue 3947. The cards of en_US-amy,
- * en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence at all: users who
- * publish with them have to ask. What is not listed here was not checked. */
+ * three projects that list these cards independently of each other; vivos also in OHF-
+ * Voice/piper1-gpl issue 211, lessac in k2-fsa/sherpa-onnx issue 3947. The cards of en_US-amy,
+ * en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence: users who
+ * publish with them must ask. Voices that are not listed here were not checked. */
 #define CARD(PATH) "https://huggingface.co/" REPOSITORY "/blob/" REVISION "/" PATH "/MODEL_CARD"
 #define COMMERCIAL "commercial use"
 static const struct {

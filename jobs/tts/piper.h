@@ -1,10 +1,11 @@
-/* piper.h - the engine `piper`: its voices, and how a pod is given them. */
+/* piper.h - the engine `piper`: its voices, and how a pod gets them. */
 #ifndef BURST_JOBS_TTS_PIPER_H
 #define BURST_JOBS_TTS_PIPER_H
 
 #include "engines.h"
 
-#define PIPER_VOICE "en_US-joe-medium" /* a Python package carries it: it needs no other server */
+/* a Python package contains it, so it needs no other server */
+#define PIPER_VOICE "en_US-joe-medium"
 
 extern const struct engine_voices piper_voices;
 

@@ -1,5 +1,5 @@
 /* qwen3.h - the engines `qwen3` and `qwen3-1.7b`, which have nine voices, and their -clone twins,
- * which speak like a sample. */
+ * which imitate a sample. */
 #ifndef BURST_JOBS_TTS_QWEN3_H
 #define BURST_JOBS_TTS_QWEN3_H
 
@@ -12,7 +12,7 @@ extern const struct engine_weight qwen3_weights[], qwen3_large_weights[];
 /* for samples */
 extern const struct engine_weight qwen3_clone_weights[], qwen3_large_clone_weights[];
 extern const struct engine_option qwen3_options[];
-/* and `instruct`, which the small model does not know */
+/* and `instruct`, which the small model lacks */
 extern const struct engine_option qwen3_large_options[];
 
 /* ERR_CONFIG names the nearest voice that there is. */

@@ -19,15 +19,15 @@
 
 enum { NOBODY = -1 };
 
-/* A name of the manifest, and what lies there. */
+/* A name of the manifest, and the file that has it. */
 struct owned {
 	const char *file;
 	enum { NOT_LOOKED_AT, ABSENT, FOREIGN, OURS } state;
 	char sha256[SHA256_HEX];
 	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
-	ssize_t segment;                    /* whose name it is; NOBODY */
-	bool in_place;                      /* its segment wants just this */
-	size_t wanted;                      /* by segments of other names */
+	ssize_t segment;                    /* the segment that has the name; NOBODY */
+	bool in_place;                      /* its segment needs exactly this file */
+	size_t wanted;                      /* segments of other names that need it */
 	ssize_t first;                      /* the first of these */
 };
 
@@ -35,7 +35,7 @@ struct owned {
 struct origin {
 	enum { NOWHERE, IN_PLACE, FROM_FOLDER, FROM_CACHE } where;
 	size_t owned;     /* FROM_FOLDER */
-	ssize_t next;     /* the next segment that wants the same */
+	ssize_t next;     /* the next segment that needs the same file */
 	ssize_t own_name; /* which of `owned` has its name; NOBODY */
 };
 
@@ -146,7 +146,8 @@ static void restore(const struct manifest_entry *e, const struct segment *s,
 		COPY_TEXT(result->key, e->key);
 }
 
-/* What lies under its own name. A line with its present key goes before one with its former key. */
+/* The file under the segment's own name. A line with the present key is preferred to one with the
+ * former key. */
 static void match_in_place(struct reuse *r, size_t i, struct owned *o,
 			   struct segment_result *result)
 {
@@ -166,7 +167,7 @@ static void match_in_place(struct reuse *r, size_t i, struct owned *o,
 	r->origins[i].where = IN_PLACE;
 }
 
-/* Fills *foreign with the first file that is in the way. */
+/* Fills *foreign with the first file in the way. */
 static int match_own_names(struct reuse *r, struct segment_result *results, const char **foreign,
 			   size_t *more, struct err *err)
 {
@@ -202,7 +203,7 @@ static size_t first_of_key(const struct reuse *r, const char *key)
 	return low;
 }
 
-/* A file of this key: one that no segment has yet, else one that is shared; NULL: there is none. */
+/* A file of this key: one that no segment uses yet, else a shared one; NULL: there is none. */
 static int find_of_key(struct reuse *r, const char *key, const struct manifest_entry **entry,
 		       struct owned **out, struct err *err)
 {
@@ -268,8 +269,7 @@ static bool is_parked_name(const char *file)
 	return !strncmp(file, PARK, sizeof(PARK) - 1) && !strchr(file, '/');
 }
 
-/* Not what a delivery brought, nor another type of job. *former: it was without a segment before.
- */
+/* Leaves out what a delivery fetched, and other types of job. *former: it had no segment before. */
 static bool is_speech(const struct manifest_entry *e, bool *former)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
@@ -353,8 +353,8 @@ int reuse_find(struct reuse **out, const struct reuse_want *want, struct segment
 struct step {
 	enum { RENAME, COPY, FETCH, PARK_IT } how;
 	char *from, *to;                    /* FETCH: from is NULL */
-	ssize_t segment;                    /* whose name `to` is; NOBODY: it is parked */
-	const struct manifest_entry *entry; /* of what is parked */
+	ssize_t segment;                    /* the owner of the name `to`; NOBODY: it is parked */
+	const struct manifest_entry *entry; /* of a parked file */
 };
 
 struct moving {
@@ -388,8 +388,7 @@ static void add_step(struct moving *m, struct step step)
 	m->steps[m->count++] = step;
 }
 
-/* What lies under the segment's name, where another segment still wants it; NULL: the name is free.
- */
+/* The file under the segment's name, if another segment still needs it; NULL: the name is free. */
 static struct owned *in_the_way(const struct moving *m, size_t i)
 {
 	ssize_t k = m->r->origins[i].own_name;
@@ -404,7 +403,7 @@ static void take_from_folder(struct moving *m, size_t i)
 	size_t k = r->origins[i].owned;
 	struct owned *o = &r->owned[k];
 	const char *from = m->parked[k] ? m->parked[k] : o->file;
-	/* A name that no segment has may be another job's, in whose eyes the file would be gone. */
+	/* A name that no segment has may be another job's, which would find its file gone. */
 	bool ours =
 		m->parked[k] || is_parked_name(o->file) || (o->segment != NOBODY && !o->in_place);
 	bool last = --o->wanted == 0;
@@ -445,7 +444,7 @@ static void take_ready(struct moving *m)
 		take(m, m->ready[--m->ready_count]);
 }
 
-/* All that are left wait for each other: what lies under this one's name makes way. */
+/* All remaining ones wait for each other: the file under this one's name is parked. */
 static void park(struct moving *m, size_t i)
 {
 	struct owned *o = in_the_way(m, i);
@@ -460,7 +459,7 @@ static void park(struct moving *m, size_t i)
 	m->ready[m->ready_count++] = i;
 }
 
-/* The steps in an order in which none destroys what a later one needs. */
+/* Orders the steps so that none destroys a file that a later one needs. */
 static void order_steps(struct moving *m)
 {
 	struct reuse *r = m->r;
@@ -487,8 +486,8 @@ static void order_steps(struct moving *m)
 	}
 }
 
-/* The lines of all new names, before the first file has one: a line without its file is harmless, a
- * file without a line is foreign. */
+/* Writes the lines of all new names before the first file has one: a line without its file is
+ * harmless, a file without a line counts as foreign. */
 static int write_lines(const struct moving *m, const struct segment_result *results,
 		       struct err *err)
 {
@@ -512,7 +511,7 @@ static int write_lines(const struct moving *m, const struct segment_result *resu
 	return manifest_append(m->r->want.dir, &lines, err);
 }
 
-/* Whole and synced beside, then renamed. *full: why it could not be written. */
+/* Writes it whole and synced beside, then renames it. *full: why it could not be written. */
 static int copy_to(int folder, int from, const char *to, struct err *full)
 {
 	CLEANUP(free_text) char *begun = xasprintf(BEGUN "%s", to);
@@ -540,7 +539,7 @@ static int open_origin(const struct reuse *r, int folder, const struct step *ste
 	return -1;
 }
 
-/* A copy that fails costs a render, and a rename that fails nothing: all is where it was. */
+/* A failed copy costs one render, and a failed rename nothing: everything is where it was. */
 static int act(const struct reuse *r, int folder, const struct step *step,
 	       struct segment_result *results, struct err *full, struct err *err)
 {
@@ -587,7 +586,7 @@ int reuse_bring(struct reuse *r, struct segment_result *results, struct str *not
 	for (size_t s = 0; s < m.count; s++)
 		if (act(r, folder, &m.steps[s], results, &full, err) < 0)
 			return -1;
-	(void)fsync(folder); /* the lines of both names are there, whichever survives */
+	(void)fsync(folder); /* the lines of both names exist, whichever file survives */
 	if (full.kind)
 		str_addf(notes,
 			 "%s/%s: renders that are there cannot all be copied, so they are rendered "

@@ -1,4 +1,5 @@
-/* sample.c - judges voice samples on this machine: what a worker cannot use must not cost a pod. */
+/* sample.c - judges voice samples on this machine: a sample that no worker can use must not cost a
+ * pod. */
 #include "sample.h"
 
 #include <dirent.h>
@@ -18,10 +19,10 @@
 #define SAMPLE_MAX_BYTES ((size_t)32 << 20)
 #define WORDS_MAX_BYTES  ((size_t)16 << 10)
 #define SILENT_PEAK      0.001 /* -60 dBFS */
-#define CLIPPED_MOST     0.01  /* as check.clipping has it for what is rendered */
+#define CLIPPED_MOST     0.01  /* the limit of check.clipping for rendered files */
 #define LOUD_LEAST       0.4   /* of a sample's length: pauses of speech take less than the rest */
 
-/* In order of preference, where a voice has several. */
+/* In order of preference, if a voice has several. */
 static const char *const endings[] = {"wav", "flac", "mp3", "m4a", "ogg", "opus", NULL};
 
 static size_t ending_of(const char *ending)
@@ -33,8 +34,8 @@ static size_t ending_of(const char *ending)
 	return i;
 }
 
-/* The file's stem, where its ending is one of ours; *rank: of its ending. To be freed; NULL: it is
- * no sample. */
+/* The file's stem, if its ending is a known one; *rank: of its ending. To be freed; NULL: it is not
+ * a sample. */
 static char *stem_of(const char *file, size_t *rank)
 {
 	const char *dot = strrchr(file, '.');
@@ -95,8 +96,8 @@ static int missing(const struct sample_wants *wants, const char *voice, struct e
 		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* What the first bytes say that it is: ffmpeg's word for it; NULL: nothing that we know. A name may
- * say anything. */
+/* The kind of the first bytes, by ffmpeg's name for it; NULL: unknown. A file's name may be wrong.
+ */
 static const char *kind_of(const struct str *file)
 {
 	const unsigned char *p = (const unsigned char *)str_text(file);
@@ -123,7 +124,7 @@ static int read_header(const struct str *bytes, struct wav_info *info, struct er
 	return f ? wav_read_header(f, info, err) : err_set(err, ERR_JOB, "the file is empty");
 }
 
-/* Makes it a WAV file that we can read, if it is none. NOTE gets what was done. */
+/* Converts it to a WAV file that burst can read, if it is not one. NOTE gets what was done. */
 static int make_wav(struct sample *s, const struct sample_wants *wants, const char *path,
 		    struct str *note, struct err *err)
 {
@@ -219,7 +220,7 @@ static void note_format(const struct engine *engine, const struct wav_format *fo
 			 engine->name, engine->facts.sample_rate);
 }
 
-/* What is said in a sample, from a text file beside it, if there is one: the engine then knows more
+/* The words of a sample, from a text file beside it, if there is one: the engine then knows more
  * than its timbre. */
 static int read_words(struct sample *s, const struct sample_wants *wants, const char *name,
 		      struct err *err)

@@ -144,7 +144,7 @@ static bool check_options(struct script *s, const struct script_item *item)
 	return false;
 }
 
-/* Is there anything to say beside the pauses? A pause alone is kept for the next item. */
+/* Whether there is anything to say beside the pauses. A pause alone is kept for the next item. */
 static bool has_words(struct script *s, const struct script_item *item, const char *text,
 		      bool *only_pause)
 {
@@ -205,7 +205,7 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	bool good = set_text(s, item, raw, len);
 	good = check_voice(s, item) && good;
 	good = check_options(s, item) && good;
-	/* only a kept item may claim an id: the index of a dropped one goes to the next item */
+	/* only a kept item may claim an id: the index of a dropped item goes to the next one */
 	if (!good || (item->id && !check_id(s, item))) {
 		drop_item(item);
 		return;
@@ -224,7 +224,7 @@ int script_chapter(struct script *s, const char *title)
 	return (int)s->chapter_count - 1;
 }
 
-/* Two items of a list would run into each other without a stop between them. */
+/* Without a stop between them, two items of a list would be read as one. */
 static const char *between(const struct script_item *a, const struct script_item *b)
 {
 	bool stop = (a->ends_sentence || b->ends_sentence) &&
@@ -264,7 +264,7 @@ void script_merge(struct script *s, const struct split_limits *limits)
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct script_item *last = kept ? &s->items[kept - 1] : NULL, *next = &s->items[i];
-		/* a short one joins what follows; at the end of a chapter, what was before */
+		/* a short item joins the next one; at the end of a chapter, the one before */
 		bool ends = i + 1 == s->count || !may_merge(next, &s->items[i + 1], limits);
 		if (last && may_merge(last, next, limits) &&
 		    (is_short(last, limits) || (ends && is_short(next, limits)))) {

@@ -6,7 +6,7 @@
 #include "letters.h"
 #include "pause.h"
 
-#define KEY_VERSION     "burst-tts-1" /* another one makes every earlier file stale */
+#define KEY_VERSION     "burst-tts-1" /* a change of this makes every earlier file stale */
 #define CONTENT_VERSION "burst-tts-2"
 
 static bool voices_are_files(const struct speaker *speaker)
@@ -33,7 +33,7 @@ int segments_check_voice(void *ctx, const char *voice, struct err *err)
 	}
 	if (speaker->known && !speaker->worker && speaker->known->check_voice)
 		return speaker->known->check_voice(voice, err);
-	return 0; /* a worker of the user's own knows its voices */
+	return 0; /* the user's own worker knows its voices */
 }
 
 static void add_file(struct segments *s, const char *name, const struct str *bytes)
@@ -42,8 +42,7 @@ static void add_file(struct segments *s, const char *name, const struct str *byt
 	s->files[s->file_count++] = (struct job_file){xstrdup(name), bytes->s, bytes->len, 0644};
 }
 
-/* Once for each voice that a segment speaks with; the name of its file, which is not the caller's.
- */
+/* Once for each voice that a segment uses; the name of its file, which is borrowed. */
 static const char *travel(struct segments *s, const struct sample *sample)
 {
 	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", sample->voice);
@@ -80,16 +79,16 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 	add_field(h, options);
 	add_field(h, seed);
 	if (speaker->worker && speaker->setup)
-		add_field(h, speaker->setup); /* it names the versions of its engine */
+		add_field(h, speaker->setup); /* its key names the versions of its engine */
 	if (speaker->pins)
 		add_field(h, speaker->pins);
 	sha256_finish(h, segment->former_key);
 	free(options);
 }
 
-/* What is said twice in the same way is told apart by which time it is, whatever stands in between:
- * each has a seed of its own, so that it need not sound the same. Under the former key, the seed
- * followed from the place in the script. */
+/* Repetitions of the same text with the same voice are numbered, whatever stands between them: each
+ * has a seed of its own, so that they need not sound the same. The former key took the seed from
+ * the place in the script. */
 static void make_content_key(struct segment *segment, struct spoken *spoken,
 			     const struct script_item *item, json_t *times)
 {
@@ -135,7 +134,7 @@ static void append(struct segments *s, struct segment *segment, struct spoken *s
 	s->spoken[s->count++] = *spoken;
 }
 
-/* One piece of an item, and the words of the script that it stands for. Both owned. */
+/* One piece of an item, and the words of the script that it covers. Both owned. */
 struct cut {
 	char *spoken, *shown;
 	double before_s;
@@ -160,7 +159,7 @@ static inline void cuts_free_cleanup(struct cut_list *list)
 	cuts_free(list);
 }
 
-/* What stands between two pauses: its words replaced, then cut to the engine's length. */
+/* The text between two pauses: words replaced, then cut to the engine's length. */
 static void cut_part(struct cut_list *to, const struct pause_part *part, double before_s,
 		     const struct speaker *speaker)
 {
@@ -200,7 +199,7 @@ static void cut_item(struct cut_list *to, const struct script_item *item,
 	free(parts);
 }
 
-/* One foreign name in a text stops nothing: most letters must be foreign. */
+/* A foreign name in a text does not matter: most letters must be foreign. */
 static int check_letters(const char *text, const struct script_item *item, const char *voice,
 			 const struct speaker *speaker, struct err *err)
 {

@@ -20,7 +20,7 @@ struct piece {
 /* White space becomes single blanks, control and zero-width characters go. The text must be valid
  * UTF-8. */
 void split_normalise(struct str *to, const char *text, size_t len);
-/* Is there anything in it that can be spoken: a letter, a digit, a symbol with a name? */
+/* Whether it holds anything that can be spoken: a letter, a digit, a symbol with a name. */
 bool split_has_words(const char *text);
 /* What a valid text ends with, quotes and brackets aside. */
 enum split_end { SPLIT_WORD, SPLIT_COMMA, SPLIT_STOP };

@@ -62,8 +62,8 @@ static void end_field(struct str *field)
 		field->s[--field->len] = '\0';
 }
 
-/* Pipes and tabs are written by programs that do not quote: there a quote that goes on behind its
- * end is just text. */
+/* Programs that write pipes and tabs do not quote: a quote that continues behind its end is
+ * ordinary text. */
 static const char *read_field(struct reader *r, struct str *field)
 {
 	struct reader begin = *r;
@@ -266,8 +266,8 @@ static void read_rows(struct script *s, const char *source, struct reader *r,
 	}
 }
 
-/* How many pipes each line has when all have the same number, 1 or 2, behind something like an id;
- * else 0. */
+/* The number of pipes in each line, if all have the same number, 1 or 2, behind something like an
+ * id; else 0. */
 static int count_pipes(const char *bytes, const char *end)
 {
 	const char *line;

@@ -1,4 +1,4 @@
-/* terms.c - weights whose licence forbids some use need the user's word first. */
+/* terms.c - weights whose licence forbids some use need the user's consent first. */
 #include "terms.h"
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
-/* wav.h - WAV files as speech engines write them: the header, the samples as a stream, and what can
- * be heard in them. */
+/* wav.h - WAV files as speech engines write them: the header, the samples as a stream, and measures
+ * of the sound. */
 #ifndef BURST_JOBS_TTS_WAV_H
 #define BURST_JOBS_TTS_WAV_H
 
@@ -21,15 +21,15 @@ struct wav_info {
 	int64_t frames; /* samples of one channel */
 };
 
-/* Thresholds: quiet is below -50 dBFS, silent all through below -60 dBFS. */
+/* Thresholds: quiet is below -50 dBFS, silent everywhere is below -60 dBFS. */
 struct wav_sound {
 	double peak;          /* 1.0 = full scale */
 	double inner_silence; /* seconds: the longest quiet stretch between sounds */
 	double clipped;       /* share of samples in runs of 3 or more at full scale */
-	/* mean of all samples: what a sound should not have; 1.0 = full scale */
+	/* mean of all samples, which a sound should not have; 1.0 = full scale */
 	double offset;
 	double loud_s; /* seconds that are not quiet */
-	/* loudness of the last 20 ms, as a share of that of all that is not quiet */
+	/* loudness of the last 20 ms, as a share of that of everything that is not quiet */
 	double tail;
 };
 
@@ -37,9 +37,9 @@ struct wav_sound {
  * ("the file is cut:
  * ..."), ERR_LOCAL that it cannot be read. */
 int wav_read_header(FILE *f, struct wav_info *out, struct err *err);
-/* Is the coding of this WAV file one that is read here? True where its header does not say. */
+/* Whether the coding of this WAV file is one that burst reads. True if its header does not say. */
 bool wav_coding_known(const void *bytes, size_t len);
-/* Reads all samples; constant memory. f stands anywhere. */
+/* Reads all samples; constant memory. f may be at any position. */
 int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err);
 
 /* The middles (frames) of all pauses of 80 ms or more between sounds, in order; *out is to be

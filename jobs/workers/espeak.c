@@ -68,7 +68,7 @@ static int sample_rate = 22050;
 static bool by_library;
 static char version[64] = "unknown";
 
-/* What is being spoken; the library calls us back with pieces of it. */
+/* The text that is being spoken; the library calls back with pieces of its sound. */
 static short *samples;
 static size_t sample_count, sample_room;
 static bool too_long;
@@ -196,7 +196,7 @@ static size_t read_escape(struct cursor *c, char *to)
 	return put_utf8(to, code);
 }
 
-/* A text at the cursor, to be freed; NULL when there is none. */
+/* A text at the cursor, to be freed; NULL: there is none. */
 static char *read_text(struct cursor *c)
 {
 	if (!at(c, '"'))
@@ -391,7 +391,7 @@ static int write_wav(const char *path, char *error, size_t room)
 	return fine ? 0 : fail(error, room, "%s: %s", path, strerror(errno));
 }
 
-/* A voice's languages: each a byte of priority and a text, a zero byte ends the list. */
+/* A voice's languages: a byte of priority and a text for each, ended by a zero byte. */
 static bool speaks(const struct voice *v, const char *language)
 {
 	for (const char *p = v->languages; p && *p; p += strlen(p) + 1)
@@ -401,8 +401,8 @@ static bool speaks(const struct voice *v, const char *language)
 }
 
 /* By the name of a voice's file ("en-us"), else by language ("en-gb", "fr-fr"), as the espeak-ng
- * program does. A variant
- * ("+f3") goes only with a file's name: the language's voice tells us its own. */
+ * program does. A variant ("+f3") works only with a file's name, which the language's voice gives.
+ */
 static bool choose_voice(const char *name)
 {
 	char language[64], full[128];
@@ -417,7 +417,7 @@ static bool choose_voice(const char *name)
 	if (espeak.set_voice_like(&wanted) != EE_FINE)
 		return false;
 	const struct voice *found = espeak.current_voice();
-	/* it takes the nearest language there is; only one that bears the name will do */
+	/* the library takes the nearest language; only a voice of that name is accepted */
 	if (!found || !found->identifier || !speaks(found, language))
 		return false;
 	snprintf(full, sizeof(full), "%s%s", found->identifier, name + plain);
@@ -453,9 +453,9 @@ static int load_voice(const char *voice, char *error, size_t room)
 	return 0;
 }
 
-/* What espeak-ng has said before changes what it says next, by some per cent of its length. So each
- * segment is spoken by a child of this process, which loads voices and never speaks: the same task
- * gives the same file, whatever came before. */
+/* What espeak-ng has spoken before changes the length of what follows by some per cent. So a child
+ * of this process, which loads voices and never speaks, speaks each segment: the same task gives
+ * the same file, whatever came before. */
 static int speak_by_library(const struct task *t, const char *path, char *error, size_t room)
 {
 	int p[2], status = 0;
@@ -592,7 +592,7 @@ static void render_batch(const char *line, size_t len)
 
 int main(void)
 {
-	signal(SIGPIPE, SIG_IGN); /* from an espeak-ng that does not read its text */
+	signal(SIGPIPE, SIG_IGN); /* of an espeak-ng that does not read its text */
 	by_library = load_library();
 	if (!by_library && !find_program()) {
 		printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\","

@@ -1,5 +1,4 @@
-/* python.h - the Python workers that burst carries inside: the harness, and what each engine adds
- * to it. */
+/* python.h - the Python workers that burst contains: the harness, and the files of each engine. */
 #ifndef BURST_JOBS_WORKERS_PYTHON_H
 #define BURST_JOBS_WORKERS_PYTHON_H
 
@@ -7,9 +6,9 @@
 
 enum { PYTHON_FILES_MAX = 24 }; /* of one engine, with the harness */
 
-/* What starts the harness; a worker of the user's own that names it gets the harness with it. */
+/* What starts the harness. A worker of the user's own that names it gets the harness too. */
 extern const char python_harness_main[];
-/* NULL-terminated: what every worker of the harness needs beside its engine. */
+/* NULL-terminated: the files that every worker of the harness needs beside its engine. */
 extern const char *const python_harness[];
 
 /* A file of jobs/workers/, or a lock file of jobs/workers/lock/, by its name there. Its data ends
