@@ -35,7 +35,8 @@ static const char *const chatterbox_python[] = {"engine_chatterbox.py",  "burst_
 						"chatterbox_prepare.py", "chatterbox_slots.py",
 						"chatterbox_sound.py",   "chatterbox_t3.py",
 						"chatterbox_weights.py", NULL};
-static const char *const kokoro_python[] = {"engine_kokoro.py", "kokoro_batch.py", NULL};
+static const char *const kokoro_python[] = {"engine_kokoro.py", "kokoro_batch.py", "kokoro_text.py",
+					    NULL};
 static const char *const qwen3_python[] = {"engine_qwen3.py", "qwen3_blocks.py", "qwen3_talk.py",
 					   NULL};
 static const char *const piper_python[] = {"engine_piper.py", NULL};
@@ -251,13 +252,13 @@ static const struct engine engines[] = {
 	 .options = qwen3_options},
 	{
 		.name = "kokoro",
-		/* its phonemes come from espeak-ng; its 54 voices are 28 MB, whose exact sizes are
-		 * unknown here */
-		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "7", NULL, 24000,
+		/* part of its phonemes come from espeak-ng; its 54 voices are 28 MB, whose exact
+		 * sizes are unknown here */
+		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "8", NULL, 24000,
 			  "tests with random weights, on a processor; no GPU yet"},
 		.voice = KOKORO_VOICE,
 		.named_voices = true,
-		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI | LETTERS_HAN,
+		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI | LETTERS_HAN | LETTERS_KANA,
 		.letters_of = kokoro_letters,
 		.gpu = true,
 		.vram_gb = 6,
@@ -277,7 +278,7 @@ static const struct engine engines[] = {
 				  "computed from the model's shapes, 2026-11; never run on a GPU"},
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" kokoro",
 		.lock = "kokoro",
-		.sources = "kokoro-zh",
+		.sources = "kokoro-source",
 		.torch = true,
 		.weights = kokoro_weights,
 		.install = python_install,

@@ -39,6 +39,7 @@ const struct engine_option kokoro_options[] = {{"speed", false, 0.5, 2}, {0}};
 unsigned kokoro_letters(const char *voice)
 {
 	return voice[0] == 'z'   ? LETTERS_HAN
+	       : voice[0] == 'j' ? LETTERS_HAN | LETTERS_KANA
 	       : voice[0] == 'h' ? LETTERS_LATIN | LETTERS_DEVANAGARI
 				 : LETTERS_LATIN;
 }
@@ -50,12 +51,6 @@ int kokoro_check_voice(const char *voice, struct err *err)
 
 	for (size_t i = 0; voices[i] && !known; i++)
 		known = !strcmp(voices[i], voice);
-	if (known && voice[0] == 'j')
-		return err_set(err, ERR_CONFIG,
-			       "voice \"%s\" speaks Japanese, which kokoro reads by the dictionary "
-			       "UniDic, and PyPI has no package"
-			       " with that; take engine = \"qwen3\"",
-			       voice);
 	if (known)
 		return 0;
 	const char *near = nearest_word(voice, voices);

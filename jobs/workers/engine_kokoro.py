@@ -1,31 +1,24 @@
 """Kokoro-82M (hexgrad/kokoro): small, with 54 voices of its own, the first letter of whose name is their language.
 
-Phonemes come from espeak-ng by the published mapping (misaki.espeak), in threads beside the GPU; kokoro_batch.py makes the sound of many
-texts at once. Texts in English go to espeak-ng whole: the published way looks words up in a dictionary first, with a spaCy model that is
-no package of PyPI. Chinese goes the published way. Japanese needs a dictionary that is no package of PyPI either, and is refused.
+kokoro_text.py turns texts into phonemes, in a thread beside the GPU; kokoro_batch.py makes the sound of many texts at once.
 """
 from __future__ import annotations
 
 import concurrent.futures
-import logging
 import os
-import threading
-from types import SimpleNamespace
 from typing import Any, Callable, Optional, Sequence
 
 from burst_device import Cuda, Device
 from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, nearest, weights_folder
 from burst_read import Coming, Reader, bare
+from kokoro_text import phonemizer
 
-LANGUAGES = {"z": "", "a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
-NOT_SPOKEN = {"j": "Japanese"}
 WEIGHTS = "kokoro-v1_0.pth"
 PHONEMES_MOST = 510        # of one row: a voice has so many styles
 BREAKS = ("!.?…", ":;", ",—", " ")  # where a longer text is cut, best first
 LONGEST = 400              # phonemes of a rehearsal
 PART_SEED = 1_000_003      # the parts of a long text draw other noise
 SEED_MOST = (1 << 63) - 1
-THREADS = 3
 
 
 def parts(phonemes: str) -> list[str]:
@@ -40,45 +33,9 @@ def parts(phonemes: str) -> list[str]:
     return [p for p in [*found, phonemes] if p]
 
 
-def chinese() -> Callable[[str], tuple[str, Any]]:
-    import jieba
-    from misaki.zh import ZHG2P
-
-    jieba.setLogLevel(logging.WARNING)
-    jieba.initialize()  # of all threads, before the first of them reads
-    return ZHG2P()
-
-
-class Phonemizer:
-    """Text to phonemes for one language. Not for two threads at once."""
-
-    def __init__(self, letter: str) -> None:
-        self.english = letter in "ab"
-        if letter == "z":
-            self.published = chinese()
-            return
-        from misaki import espeak
-        from phonemizer.backend import EspeakBackend
-
-        if self.english:
-            self.published = espeak.EspeakFallback(british=letter == "b")
-            self.published.backend = EspeakBackend(LANGUAGES[letter], preserve_punctuation=True, with_stress=True, tie="^",
-                                                   language_switch="remove-flags")
-        else:
-            self.published = espeak.EspeakG2P(LANGUAGES[letter])
-
-    def __call__(self, text: str) -> str:
-        text = " ".join(text.split())
-        if not self.english:
-            return self.published(text)[0]
-        # Brackets would be taken for the marks of another language. As for the other languages, which the published code treats so.
-        text = text.replace("«", "“").replace("»", "”").replace("(", "«").replace(")", "»")
-        return (self.published(SimpleNamespace(text=text))[0] or "").replace("«", "(").replace("»", ")")
-
-
 class Kokoro(Engine):
     name = "kokoro"
-    packages = ("kokoro", "torch", "misaki", "phonemizer-fork", "espeakng-loader")
+    packages = ("kokoro", "torch", "misaki", "phonemizer-fork", "espeakng-loader", "spacy")
     sample_rate = 24000
     options = {"speed": Option(0.5, 2, 1.0)}
     wave_batch = 16
@@ -87,8 +44,8 @@ class Kokoro(Engine):
 
     def __init__(self) -> None:
         self.packs: dict[str, Any] = {}
-        self.own = threading.local()  # each thread's phonemizers
-        self.pool = concurrent.futures.ThreadPoolExecutor(THREADS)
+        self.phonemizers: dict[str, Callable[[str], str]] = {}
+        self.reading = concurrent.futures.ThreadPoolExecutor(1)  # a phonemizer is not for two threads at once
 
     # ---- loading ----
 
@@ -120,6 +77,7 @@ class Kokoro(Engine):
             make = model_class()
             from loguru import logger
         logger.disable("kokoro")  # it would write the whole vocabulary
+        self.reading.submit(self.phonemizer, self.warm_up_voice[0])
         self.voices = sorted(f[:-len(".pt")] for f in os.listdir(os.path.join(self.folder, "voices")) if f.endswith(".pt"))
         if self.warm_up_voice not in self.voices:
             raise CannotRun(f"there is no voice {self.warm_up_voice} in {self.folder}: the engine's set-up is incomplete")
@@ -139,8 +97,6 @@ class Kokoro(Engine):
             raise BadTask(f"voice {name!r}: kokoro has voices of its own alone and takes no sample")
         if name not in self.voices:
             raise BadTask(f"unknown voice {name!r}{nearest(name, self.voices)}")
-        if name[0] not in LANGUAGES:
-            raise BadTask(f"voice {name!r} speaks {NOT_SPOKEN.get(name[0], 'a language')} that it cannot read here")
 
     def pack(self, name: str) -> Any:
         """The styles of a voice: one for each number of phonemes."""
@@ -153,16 +109,16 @@ class Kokoro(Engine):
     # ---- text to phonemes ----
 
     def phonemizer(self, letter: str) -> Callable[[str], str]:
-        if not hasattr(self.own, letter):
-            setattr(self.own, letter, Phonemizer(letter))
-        return getattr(self.own, letter)
+        if letter not in self.phonemizers:
+            self.phonemizers[letter] = phonemizer(letter)
+        return self.phonemizers[letter]
 
     def phonemes(self, task: Task) -> list[str]:
         return parts(self.phonemizer(self.voice(task)[0])(task.text))
 
     def tokens(self, tasks: Sequence[Task]) -> Sequence[Any]:
-        """Begun in threads: while the first rows are on the GPU, the phonemes of the others come."""
-        return [self.pool.submit(self.phonemes, task) for task in tasks]
+        """Begun in a thread: while the first rows are on the GPU, the phonemes of the others come."""
+        return [self.reading.submit(self.phonemes, task) for task in tasks]
 
     # ---- phonemes to sound ----
 

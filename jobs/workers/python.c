@@ -26,6 +26,7 @@ INCBIN(python_chatterbox_t3, "jobs/workers/chatterbox_t3.py");
 INCBIN(python_chatterbox_weights, "jobs/workers/chatterbox_weights.py");
 INCBIN(python_kokoro, "jobs/workers/engine_kokoro.py");
 INCBIN(python_kokoro_batch, "jobs/workers/kokoro_batch.py");
+INCBIN(python_kokoro_text, "jobs/workers/kokoro_text.py");
 INCBIN(python_piper, "jobs/workers/engine_piper.py");
 INCBIN(python_piper_voice, "jobs/workers/piper_voice.py");
 INCBIN(python_qwen3, "jobs/workers/engine_qwen3.py");
@@ -35,7 +36,7 @@ INCBIN(python_weights, "jobs/workers/burst_weights.py");
 /* made by `make locks` */
 INCBIN(lock_chatterbox, "jobs/workers/lock/chatterbox.txt");
 INCBIN(lock_kokoro, "jobs/workers/lock/kokoro.txt");
-INCBIN(lock_kokoro_zh, "jobs/workers/lock/kokoro-zh.txt");
+INCBIN(lock_kokoro_source, "jobs/workers/lock/kokoro-source.txt");
 INCBIN(lock_piper, "jobs/workers/lock/piper.txt");
 INCBIN(lock_piper_joe, "jobs/workers/lock/piper-joe.txt");
 INCBIN(lock_piper_voice, "jobs/workers/lock/piper-voice.txt");
@@ -73,13 +74,14 @@ const struct job_file *python_file(const char *name)
 		{"chatterbox_t3.py", python_chatterbox_t3, 0, 0644},
 		{"engine_kokoro.py", python_kokoro, 0, 0644},
 		{"kokoro_batch.py", python_kokoro_batch, 0, 0644},
+		{"kokoro_text.py", python_kokoro_text, 0, 0644},
 		{"engine_qwen3.py", python_qwen3, 0, 0644},
 		{"qwen3_blocks.py", python_qwen3_blocks, 0, 0644},
 		{"qwen3_talk.py", python_qwen3_talk, 0, 0644},
 		{"burst_weights.py", python_weights, 0, 0644},
 		{"chatterbox.txt", lock_chatterbox, 0, 0644},
 		{"kokoro.txt", lock_kokoro, 0, 0644},
-		{"kokoro-zh.txt", lock_kokoro_zh, 0, 0644},
+		{"kokoro-source.txt", lock_kokoro_source, 0, 0644},
 		{"piper.txt", lock_piper, 0, 0644},
 		{"piper-joe.txt", lock_piper_joe, 0, 0644},
 		{"piper-voice.txt", lock_piper_voice, 0, 0644},

@@ -15,9 +15,7 @@ static void voices_are_checked(void **state)
 		{"af_hart", "voice \"af_hart\" is unknown to kokoro; did you mean \"af_heart\"?"},
 		{"somebody else", "voice \"somebody else\" is unknown to kokoro, which has 54, as "
 				  "af_heart, bm_george, ef_dora and ff_siwis"},
-		{"jf_alpha",
-		 "voice \"jf_alpha\" speaks Japanese, which kokoro reads by the dictionary UniDic, "
-		 "and PyPI has no package with that; take engine = \"qwen3\""},
+		{"jf_alpha", NULL},
 		{"zm_yunxi", NULL},
 	};
 
@@ -51,9 +49,10 @@ static void weights_and_versions(void **state)
 	/* built by what is locked, after it */
 	assert_non_null(
 		strstr(strstr(setup, "setuptools==80.9.0 --hash="), "jieba==0.42.1 --hash="));
-	assert_non_null(strstr(setup, "build \"$BORROWED/kokoro-zh.txt\""));
-	assert_non_null(strstr(worker, " --pin jieba==0.42.1"));
+	assert_non_null(strstr(setup, "build \"$BORROWED/kokoro-source.txt\""));
+	assert_non_null(strstr(worker, " --pin jieba==0.42.1 --pin unidic-lite==1.0.8"));
 	assert_int_equal(kokoro->letters_of("zm_yunxi"), LETTERS_HAN);
+	assert_int_equal(kokoro->letters_of("jf_alpha"), LETTERS_HAN | LETTERS_KANA);
 	assert_int_equal(kokoro->letters_of("af_heart"), LETTERS_LATIN);
 }
 

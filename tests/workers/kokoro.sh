@@ -5,9 +5,9 @@
 set -eu
 dir=$1
 lock=$(cd "$(dirname "$0")/../.." && pwd)/jobs/workers/lock
-cat "$lock/kokoro.txt" "$lock/kokoro-zh.txt" | cmp -s - "$dir/.complete" && exit 0
+cat "$lock/kokoro.txt" "$lock/kokoro-source.txt" | cmp -s - "$dir/.complete" && exit 0
 rm -rf "$dir"
 pip() { python3 -m pip --disable-pip-version-check -q install --no-deps --require-hashes --target "$dir" "$@"; }
 pip -r "$lock/kokoro.txt"
-PYTHONPATH=$dir pip --no-build-isolation -r "$lock/kokoro-zh.txt"
-cat "$lock/kokoro.txt" "$lock/kokoro-zh.txt" >"$dir/.complete"
+PYTHONPATH=$dir pip --no-build-isolation -r "$lock/kokoro-source.txt"
+cat "$lock/kokoro.txt" "$lock/kokoro-source.txt" >"$dir/.complete"
