@@ -89,7 +89,7 @@ static const struct engine_option piper_options[] = {
 /* clang-format off */
 #define QWEN3_ALIKE \
 	.letters = QWEN3_LETTERS, .gpu = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
-	.torch = true, .torchaudio = true, .install = python_install, .packages = python_packages, .python = qwen3_python
+	.sources = "qwen3-source", .torch = true, .torchaudio = true, .install = python_install, .packages = python_packages, .python = qwen3_python
 /* .83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and one of the talker; sound at some
  * 50 GFLOP a second. Memory: weights, the longest row's cache of .11 GiB, 1,300 frames of sound at once */
 #define QWEN3_PRIOR(LONGEST_S, BASE_GIB, SOURCE) \

@@ -41,6 +41,7 @@ INCBIN(lock_piper, "jobs/workers/lock/piper.txt");
 INCBIN(lock_piper_joe, "jobs/workers/lock/piper-joe.txt");
 INCBIN(lock_piper_voice, "jobs/workers/lock/piper-voice.txt");
 INCBIN(lock_qwen3, "jobs/workers/lock/qwen3.txt");
+INCBIN(lock_qwen3_source, "jobs/workers/lock/qwen3-source.txt");
 INCBIN(lock_torchaudio, "jobs/workers/lock/torchaudio.txt");
 INCBIN(lock_uv, "jobs/workers/lock/uv.txt");
 
@@ -86,6 +87,7 @@ const struct job_file *python_file(const char *name)
 		{"piper-joe.txt", lock_piper_joe, 0, 0644},
 		{"piper-voice.txt", lock_piper_voice, 0, 0644},
 		{"qwen3.txt", lock_qwen3, 0, 0644},
+		{"qwen3-source.txt", lock_qwen3_source, 0, 0644},
 		{"torchaudio.txt", lock_torchaudio, 0, 0644},
 		{"uv.txt", lock_uv, 0, 0644},
 	};

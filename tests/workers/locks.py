@@ -4,7 +4,8 @@ and the SHA-256 of the files that a pod may install. For `make locks`; needs PyP
 
 Pods are x86-64 Linux with glibc 2.31 or later and CPython 3.10 to 3.13. torch is the image's: neither it nor what only it needs is
 listed. In NAME.in a line is a requirement; after "#", "alone" leaves its dependencies out, "pinned" makes the worker check the
-version and every segment's key contain it, and "each" allows several versions of one package, of which the set-up chooses.
+version and every segment's key contain it, and "each" allows several versions of one package, of which the set-up chooses. Packages
+that come as source alone are in NAME-source.in: otherwise a pod would fetch what builds them, in any version.
 """
 from __future__ import annotations
 
@@ -95,6 +96,11 @@ def name_of(file: dict[str, Any]) -> str:
     return file.get("name") or file["url"].rsplit("/", 1)[1]
 
 
+def check_built(package: dict[str, Any], name: str) -> None:
+    if not package.get("wheels") and not name.endswith("-source"):
+        sys.exit(f"{name}.in: {package['name']} comes as source alone: move it to {name}-source.in")
+
+
 def usable(package: dict[str, Any], pythons: list[int]) -> Iterator[dict[str, Any]]:
     """Of the files of a package, one for each Python: compiled before not, then what runs on the oldest system."""
     for python in pythons:
@@ -128,6 +134,7 @@ def lock(uv: str, name: str) -> None:
     for package in found:
         line, largest = line_of(package)
         if line and line not in lines:
+            check_built(package, name)
             lines[line] = None
             size += largest
     with open(f"{FOLDER}/{name}.txt", "w", encoding="utf-8") as f:
