@@ -211,8 +211,27 @@ enum op_next modal_image_doubted(struct turn *t);
 enum op_next modal_ask_app(struct turn *t, bool create);
 int modal_take_app(struct turn *t); /* into provider->app_id */
 
-/* pods.c */
+/* sandbox.c */
 void modal_remember(struct provider *p, const struct pod_view *view);
+struct known *modal_known_of(struct provider *p, const char *id);
+struct address *modal_address_of(struct provider *p, const char *id);
+/* The raw way to port 22, if these tunnels have one. It does not change while the sandbox lives. */
+void modal_take_tunnels(struct provider *p, struct pod_view *view,
+			Modal__Client__TunnelData *const *tunnels, size_t count);
+void modal_set_address(struct provider *p, struct pod_view *view);
+enum op_next modal_ask_tunnels(struct turn *t, const char *id, int most_s);
+/* Not up yet, ended meanwhile: nothing to wonder at, the next look says so. */
+int modal_read_tunnels(struct turn *t, struct pod_view *view);
+const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name);
+void modal_read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out);
+int64_t modal_seconds(double at);
+/* How it ended, for the core and for people. */
+void modal_set_ended(struct provider *p, struct pod_view *view,
+		     const Modal__Client__GenericResult *result);
+void modal_read_task(struct provider *p, struct pod_view *view,
+		     const Modal__Client__TaskInfo *task);
+
+/* pods.c */
 struct pod_view *modal_add_pod(struct op *op); /* empty, the last of op->got.pods */
 enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);

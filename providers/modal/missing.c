@@ -1,0 +1,274 @@
+/* missing.c - the end of a listing: asks about sandboxes that the pages lack or say too little of:
+ * has it ended, is it queued, where is its sshd? */
+#include "list.h"
+
+#include "base/clock.h"
+
+enum {
+	/* MODAL_TUNNEL_S if only one sandbox is booting: its address is reported at once. */
+	TUNNEL_ALONE_S = 5,
+	/* At most this many questions in one listing: */
+	TUNNELS_MOST = 16,   /* for addresses */
+	EARLY_MOST = 4,      /* for addresses of sandboxes that are not shown as running */
+	TASKS_MOST = 32,     /* whether sandboxes are queued */
+	EARLY_GAP_MS = 5000, /* between two early questions about the same sandbox */
+	/* no early question before, if the list does not show whether it has a task */
+	UNSCHEDULED_MS = 10000,
+};
+
+enum op_next modal_ask_task_of(struct turn *t, const char *id)
+{
+	Modal__Client__SandboxGetTaskIdRequest request =
+		MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
+
+	request.sandbox_id = (char *)id;
+	return modal_ask(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
+}
+
+int modal_take_listed_task(struct turn *t, struct pod_view *view)
+{
+	struct known *k = modal_known_of(t->op->provider, view->id);
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
+		      "asking whether a sandbox is queued",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer) {
+		if (t->err->kind == ERR_CREDENTIALS || t->err->kind == ERR_BUG)
+			return -1;
+		/* it does not tell, now or later */
+		if (t->err->kind == ERR_REFUSED || t->err->kind == ERR_NOT_FOUND)
+			k->queued = false;
+		err_clear(t->err);
+		return 0;
+	}
+	k->scheduled = modal_text(answer->task_id)[0];
+	k->queued = !k->scheduled;
+	return 0;
+}
+
+enum op_next modal_next_task(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked_task < op->got.pod_count && op->asked_tasks < TASKS_MOST;
+	     op->looked_task++) {
+		const struct pod_view *view = &op->got.pods[op->looked_task];
+		const struct known *k = modal_known_of(op->provider, view->id);
+		if (!k || k->scheduled || view->state != POD_STATE_CREATING)
+			continue;
+		op->asked_tasks++;
+		return modal_ask_task_of(t, view->id);
+	}
+	for (size_t i = 0; i < op->got.pod_count; i++) {
+		struct pod_view *view = &op->got.pods[i];
+		const struct known *k = modal_known_of(op->provider, view->id);
+		if (k && k->queued && !k->scheduled && view->state == POD_STATE_CREATING)
+			view->state = POD_STATE_QUEUED;
+	}
+	op->step = ASKED_TUNNELS;
+	return modal_next_address(t);
+}
+
+enum op_next modal_ask_wait(struct turn *t, const char *id)
+{
+	Modal__Client__SandboxWaitRequest request = MODAL__CLIENT__SANDBOX_WAIT_REQUEST__INIT;
+
+	request.sandbox_id = (char *)id;
+	request.has_timeout = true; /* 0: as it is now */
+	return modal_ask(t, CALL_POLL, "SandboxWait", &request.base, 0);
+}
+
+int modal_take_wait(struct turn *t, struct pod_view *view)
+{
+	MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_wait_response__descriptor);
+
+	if (!answer && t->err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (!answer) {
+		err_clear(t->err);
+		view->state = POD_STATE_GONE;
+		COPY_TEXT(view->detail, "Modal does not know this sandbox");
+	} else if (answer->result && answer->result->status) {
+		modal_set_ended(t->op->provider, view, answer->result);
+	}
+	return 0;
+}
+
+static struct known *known_at(const struct op *op)
+{
+	return &op->provider->known[op->looked_known];
+}
+
+/* The next of those that are known and not listed: they have ended, or the list is wrong. What has
+ * ended once stays so. */
+static enum op_next next_missing(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked_known < ARRAY_LEN(op->provider->known); op->looked_known++) {
+		const struct pod_view *view = &known_at(op)->view;
+		if (!view->id[0] || modal_is_listed(op, view->id))
+			continue;
+		if (view->state != POD_STATE_GONE)
+			return modal_ask_wait(t, view->id);
+		*modal_add_pod(op) = *view;
+	}
+	op->step = ASKED_TASK;
+	return modal_next_task(t);
+}
+
+static enum op_next missing_is_seen(struct turn *t)
+{
+	struct pod_view *view = modal_add_pod(t->op);
+
+	*view = known_at(t->op)->view;
+	if (view->state == POD_STATE_QUEUED)
+		view->state = POD_STATE_CREATING; /* whether it still is, is asked next */
+	t->op->looked_known++;
+	t->op->step = ASKED_MISSING;
+	return next_missing(t);
+}
+
+/* It was ended from outside, or by its lifetime, and no task of it was ever seen: it may have been
+ * queued all the time. */
+static bool may_have_been_queued(const struct known *k)
+{
+	return !k->scheduled && k->view.state == POD_STATE_GONE && !k->view.started_at_s &&
+	       (k->view.end == POD_END_UNKNOWN || k->view.end == POD_END_OUTSIDE ||
+		k->view.end == POD_END_LIFETIME);
+}
+
+enum op_next modal_take_missing_task(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer && !modal_is_refused(t->reply))
+		return OP_FAILED;
+	err_clear(t->err);
+	if (answer && answer->task_result && answer->task_result->status) {
+		modal_set_ended(t->op->provider, &k->view, answer->task_result);
+	} else if (answer && modal_text(answer->task_id)[0]) {
+		request.task_id = answer->task_id;
+		t->op->step = ASKED_MISSING_INFO;
+		return modal_ask(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
+	}
+	return missing_is_seen(t);
+}
+
+enum op_next modal_take_missing_info(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	MODAL_MESSAGE(Modal__Client__TaskGetInfoResponse, answer, t, "looking at a sandbox",
+		      modal__client__task_get_info_response__descriptor);
+
+	if (!answer && !modal_is_refused(t->reply))
+		return OP_FAILED;
+	err_clear(t->err);
+	k->scheduled = true;
+	modal_read_task(t->op->provider, &k->view, answer ? answer->info : NULL);
+	return missing_is_seen(t);
+}
+
+enum op_next modal_take_missing(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+
+	/* so soon after its birth that may be no proof */
+	if (!t->reply->failed && t->reply->grpc_status == 5) {
+		k->view.id[0] = '\0';
+		t->op->looked_known++;
+		return next_missing(t);
+	}
+	if (modal_is_refused(t->reply)) {
+		err_clear(t->err);
+		t->op->step = ASKED_MISSING_TASK;
+		return modal_ask_task_of(t, k->view.id);
+	}
+	if (modal_take_wait(t, &k->view) < 0)
+		return OP_FAILED;
+	if (!may_have_been_queued(k))
+		return missing_is_seen(t);
+	t->op->step = ASKED_LAST_TASK;
+	return modal_ask_task_of(t, k->view.id);
+}
+
+enum op_next modal_take_last_task(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
+		      "asking whether a sandbox was queued",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (answer && !modal_text(answer->task_id)[0] && answer->task_result &&
+	    answer->task_result->status) {
+		k->view.end = POD_END_QUEUED;
+		k->view.preempted = false;
+		COPY_TEXT(k->view.detail,
+			  "it ended while it was queued: Modal had no machine for it");
+	}
+	/* a figure that is not had is no reason to fail: what it has cost is then taken for more */
+	err_clear(t->err);
+	return missing_is_seen(t);
+}
+
+/* When a sandbox runs the list may well not say (no client of Modal's goes by started_at): it has
+ * an address then, and is asked for it every now and then. */
+static bool is_worth_a_try(struct op *op, const struct pod_view *view)
+{
+	struct known *k = modal_known_of(op->provider, view->id);
+	int64_t now = clock_boot_ms();
+
+	if (!k || view->state != POD_STATE_CREATING || op->asked_early == EARLY_MOST ||
+	    now < k->asked_ms + EARLY_GAP_MS ||
+	    (!k->scheduled && now < k->seen_ms + UNSCHEDULED_MS))
+		return false;
+	k->asked_ms = now;
+	op->asked_early++;
+	return true;
+}
+
+/* It is the only one that is listed: no other sandbox's look waits for its address. */
+static bool is_alone(const struct op *op)
+{
+	return op->got.pod_count == 1;
+}
+
+/* How long Modal may wait for the address of this one. News of it (it has a task now) is told at
+ * once. */
+static int tunnel_patience_s(const struct op *op, const struct pod_view *view)
+{
+	struct known *k = modal_known_of(op->provider, view->id);
+	bool news = !k || k->told != view->state;
+
+	if (k)
+		k->told = view->state;
+	return is_alone(op) && !news ? TUNNEL_ALONE_S : MODAL_TUNNEL_S;
+}
+
+enum op_next modal_next_address(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked < op->got.pod_count && op->asked_tunnels < TUNNELS_MOST; op->looked++) {
+		struct pod_view *view = &op->got.pods[op->looked];
+		if (modal_address_of(op->provider, view->id))
+			continue;
+		if (view->state == POD_STATE_RUNNING || is_worth_a_try(op, view)) {
+			op->asked_tunnels++;
+			return modal_ask_tunnels(t, view->id, tunnel_patience_s(op, view));
+		}
+	}
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		modal_set_address(op->provider, &op->got.pods[i]);
+	return modal_done(t);
+}
+
+enum op_next modal_ask_missing(struct turn *t)
+{
+	t->op->step = ASKED_MISSING;
+	return next_missing(t);
+}

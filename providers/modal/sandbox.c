@@ -1,0 +1,190 @@
+/* sandbox.c - what Modal's answers say of one sandbox: its address, its state, its GPU. */
+#include "impl.h"
+
+#include "base/clock.h"
+#include "base/gpus.h"
+
+struct known *modal_known_of(struct provider *p, const char *id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(p->known); i++)
+		if (!strcmp(p->known[i].view.id, id))
+			return &p->known[i];
+	return NULL;
+}
+
+void modal_remember(struct provider *p, const struct pod_view *view)
+{
+	struct known *k = modal_known_of(p, view->id);
+	char gpu[GPU_MAX] = "";
+
+	if (k) {
+		COPY_TEXT(gpu, k->view.gpu);
+	} else {
+		k = &p->known[p->next_known++ % ARRAY_LEN(p->known)];
+		*k = (struct known){.seen_ms = clock_boot_ms()};
+	}
+	k->view = *view;
+	k->queued = k->queued || view->state == POD_STATE_QUEUED;
+	if (!view->gpu[0])
+		COPY_TEXT(k->view.gpu, gpu);
+}
+
+struct address *modal_address_of(struct provider *p, const char *id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(p->addresses); i++)
+		if (!strcmp(p->addresses[i].id, id))
+			return &p->addresses[i];
+	return NULL;
+}
+
+void modal_take_tunnels(struct provider *p, struct pod_view *view,
+			Modal__Client__TunnelData *const *tunnels, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *host = modal_text(tunnels[i]->unencrypted_host);
+		uint32_t port = tunnels[i]->unencrypted_port;
+		if (tunnels[i]->container_port != 22 || !*host ||
+		    strlen(host) >= sizeof(view->host) || !port || port > 65535)
+			continue;
+		struct address *a = &p->addresses[p->next_address++ % ARRAY_LEN(p->addresses)];
+		COPY_TEXT(a->id, view->id);
+		COPY_TEXT(a->host, host);
+		a->port = (int)port;
+		return;
+	}
+}
+
+void modal_set_address(struct provider *p, struct pod_view *view)
+{
+	const struct address *a = modal_address_of(p, view->id);
+
+	if (!a || view->state == POD_STATE_GONE)
+		return;
+	view->state = POD_STATE_RUNNING;
+	COPY_TEXT(view->host, a->host);
+	COPY_TEXT(view->user, "root");
+	view->port = a->port;
+}
+
+enum op_next modal_ask_tunnels(struct turn *t, const char *id, int most_s)
+{
+	Modal__Client__SandboxGetTunnelsRequest request =
+		MODAL__CLIENT__SANDBOX_GET_TUNNELS_REQUEST__INIT;
+
+	request.sandbox_id = (char *)id;
+	request.has_timeout = true;
+	request.timeout = (float)most_s;
+	return modal_ask(t, CALL_POLL, "SandboxGetTunnels", &request.base, most_s);
+}
+
+int modal_read_tunnels(struct turn *t, struct pod_view *view)
+{
+	MODAL_MESSAGE(Modal__Client__SandboxGetTunnelsResponse, answer, t,
+		      "asking for a sandbox's address",
+		      modal__client__sandbox_get_tunnels_response__descriptor);
+
+	if (!answer) {
+		bool passes = t->err->kind != ERR_CREDENTIALS && t->err->kind != ERR_BUG;
+		if (passes)
+			err_clear(t->err);
+		return passes ? 0 : -1;
+	}
+	modal_take_tunnels(t->op->provider, view, answer->tunnels, answer->n_tunnels);
+	return 0;
+}
+
+const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(modal_text(tags[i]->tag_name), name))
+			return modal_text(tags[i]->tag_value);
+	return "";
+}
+
+void modal_read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out)
+{
+	(void)marker_read(out, modal_tag(tags, count, MODAL_TAG_MACHINE),
+			  modal_tag(tags, count, MODAL_TAG_RUN),
+			  modal_tag(tags, count, MODAL_TAG_ATTEMPT),
+			  modal_tag(tags, count, MODAL_TAG_END));
+}
+
+int64_t modal_seconds(double at)
+{
+	return at > 0 && at < EPOCH_MOST_S ? (int64_t)at : 0;
+}
+
+/* Modal has no word for "preempted": a sandbox that it takes back is terminated, like one that a
+ * client ends. Only those with GPUs are taken back, and those whose end we asked for were not. */
+static bool was_taken_back(struct provider *p, const struct pod_view *view)
+{
+	const struct known *k = modal_known_of(p, view->id);
+	const char *gpu = view->gpu[0] || !k ? view->gpu : k->view.gpu;
+
+	return view->end == POD_END_OUTSIDE && *gpu && strcmp(gpu, "none") != 0 && !(k && k->ours);
+}
+
+void modal_set_ended(struct provider *p, struct pod_view *view,
+		     const Modal__Client__GenericResult *result)
+{
+	static const struct {
+		enum pod_end end;
+		const char *words;
+	} ends[] = {
+		{POD_END_UNKNOWN, "it ended"},
+		{POD_END_SCRIPT, "its start script ended"},
+		{POD_END_SCRIPT, "its start script failed"},
+		{POD_END_OUTSIDE, "it was terminated"},
+		{POD_END_LIFETIME, "its lifetime ended"},
+		{POD_END_SETUP, "it could not be set up"},
+		{POD_END_VENDOR, "Modal's own failure"},
+		{POD_END_IDLE, "it was idle too long"},
+		{POD_END_MEMORY, "it used more memory than it has: raise pod.memory_gb"},
+	};
+	int status =
+		result->status > 0 && result->status < (int)ARRAY_LEN(ends) ? result->status : 0;
+	CLEANUP(str_free) struct str detail = STR_INIT;
+
+	view->state = POD_STATE_GONE;
+	view->end = ends[status].end;
+	view->preempted = was_taken_back(p, view);
+	str_add(&detail, ends[status].words);
+	if (view->preempted)
+		str_add(&detail,
+			", and not by burst: Modal reclaims sandboxes with GPUs when it needs "
+			"them");
+	if (result->exitcode)
+		str_addf(&detail, " (exit code %d)", result->exitcode);
+	if (modal_text(result->exception)[0]) {
+		str_add(&detail, ": ");
+		str_add_printable(&detail, result->exception, strlen(result->exception), 120);
+	}
+	COPY_TEXT(view->detail, str_text(&detail));
+}
+
+/* Modal may give a better GPU than was asked for, at the same price: gpu_type is the one it has. */
+static void modal_read_gpu(struct pod_view *view, const Modal__Client__TaskInfo *task)
+{
+	const char *type = modal_text(task->gpu_type);
+
+	if (!*type && task->gpu_config)
+		type = modal_text(task->gpu_config->gpu_type);
+	const struct gpu *gpu = *type ? gpu_find(type) : NULL;
+	if (*type)
+		COPY_TEXT(view->gpu, gpu ? gpu->name : type);
+}
+
+void modal_read_task(struct provider *p, struct pod_view *view, const Modal__Client__TaskInfo *task)
+{
+	if (!task)
+		return;
+	view->started_at_s = modal_seconds(task->started_at);
+	view->ended_at_s = modal_seconds(task->finished_at);
+	modal_read_gpu(view, task);
+	if (view->started_at_s)
+		view->state = POD_STATE_RUNNING;
+	if (task->result && task->result->status)
+		modal_set_ended(p, view, task->result);
+	else if (view->ended_at_s)
+		view->state = POD_STATE_GONE;
+}
