@@ -141,8 +141,8 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 MODAL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard providers/modal/*.c))
-$(MODAL_OBJ): | $(BUILD)/gen/modal.pb-c.h
-$(MODAL_OBJ) $(BUILD)/unit/test_modal $(BUILD)/fuzz_modal $(BUILD)/replay/fuzz_modal: ALL_CFLAGS += -I$(BUILD)/gen
+$(MODAL_OBJ) $(BUILD)/obj/tests/unit/modal_play.o: | $(BUILD)/gen/modal.pb-c.h
+$(MODAL_OBJ) $(BUILD)/unit/test_modal_% $(BUILD)/obj/tests/unit/modal_play.o $(BUILD)/fuzz_modal $(BUILD)/replay/fuzz_modal: ALL_CFLAGS += -I$(BUILD)/gen
 
 # ---- the library of everything, and the program ----
 $(BUILD)/obj/%.o: %.c

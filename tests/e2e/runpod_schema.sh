@@ -5,10 +5,12 @@
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 BURST=${BURST:-$here/build/asan/burst}
-test=$(dirname "$BURST")/unit/test_runpod
+tests=$(for source in "$here"/tests/unit/test_runpod_*.c; do basename "$source" .c; done)
 openapi=${OPENAPI:-$here/../shared/reference/runpod-openapi-v2.json}
 [ -r "$openapi" ] || { echo "skip runpod_schema: no $openapi"; exit 0; }
-[ -x "$test" ] || { echo "FAILED runpod_schema/t_build: $test was not built"; exit 1; }
+for test in $tests; do
+	[ -x "$(dirname "$BURST")/unit/$test" ] || { echo "FAILED runpod_schema/t_build: $test was not built"; exit 1; }
+done
 for python in python3 /usr/bin/python3; do
 	"$python" -c 'import jsonschema; jsonschema.Draft202012Validator' 2>/dev/null && break
 	python=
@@ -16,7 +18,10 @@ done
 [ -n "$python" ] || { echo "skip runpod_schema: python3 has no jsonschema with Draft 2020-12"; exit 0; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/burst-schema.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-BURST_REQUESTS_TO=$dir/requests timeout 120 "$test" >"$dir/log" 2>&1 || { echo "FAILED runpod_schema/t_requests: $test"; exit 1; }
+for test in $tests; do
+	BURST_REQUESTS_TO=$dir/requests timeout 120 "$(dirname "$BURST")/unit/$test" >"$dir/log" 2>&1 ||
+		{ echo "FAILED runpod_schema/t_requests: $test"; exit 1; }
+done
 timeout 120 "$python" - "$openapi" "$dir/requests" <<'END'
 import json, re, sys
 from urllib.parse import urlsplit, parse_qsl

@@ -1,0 +1,525 @@
+/* test_runpod_offers.c - what RunPod offers: GPUs, CPU pods, spot, data centers, prices. */
+#include "runpod_play.h"
+
+#define DC(id, stock) "{\"id\":\"" id "\",\"name\":\"" id "\",\"availability\":\"" stock "\"}"
+#define GPU(id, name, memory, secure, community, stock, dcs)                                       \
+	"{\"id\":\"" id "\",\"name\":\"" name                                                      \
+	"\",\"pool\":null,\"manufacturer\":\"NVIDIA\",\"memory\":" memory                          \
+	",\"secure\":true,\"community\":true,\"price\":{\"secure\":" secure                        \
+	",\"community\":" community                                                                \
+	"},\"maxCount\":{\"secure\":8,\"community\":1},\"availability\":\"" stock                  \
+	"\",\"dataCenters\":[" dcs "]}"
+#define CATALOG                                                                                    \
+	"{\"gpus\":[" GPU(                                                                         \
+		"NVIDIA GeForce RTX 4090", "RTX 4090", "24", "0.69", "0.34", "HIGH",               \
+		DC("EU-RO-1", "LOW") "," DC("US-KS-2", "HIGH") "," DC(                             \
+			"US-TX-3",                                                                 \
+			"NONE")) "," GPU("NVIDIA GeForce RTX 5090", "RTX 5090", "32", "0.99",      \
+					 "0.69", "MEDIUM",                                         \
+					 DC("US-KS-2",                                             \
+					    "MEDIUM")) "," GPU("NVIDIA L40S", "L40S", "48",        \
+							       "0.86", "0.79", "NONE",             \
+							       "") "," GPU("NVIDIA GeForce RTX "   \
+									   "3090 Ti",              \
+									   "RTX 3090 Ti", "24",    \
+									   "0.46", "0.27", "LOW",  \
+									   DC("EU-RO-1",           \
+									      "LOW")) "]}"
+#define CATALOG_URL ROOT "/v2/catalog/gpus?include=AVAILABILITY&product=POD"
+
+static struct op_want wanting(const char *const *gpus)
+{
+	return (struct op_want){.offers.gpus = gpus};
+}
+
+static void offers_are_read(void **state)
+{
+	static const char *const gpus[] = {"5090", "NVIDIA GeForce RTX 4090", NULL};
+	struct op_want want = wanting(gpus);
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+
+	(void)state;
+	check_done("offers", &p);
+	check_call(&p, 0, "GET", CATALOG_URL "&count=1&cloud=SECURE&minCudaVersion=12.8");
+	assert_string_equal(p.call[0].headers[0], "Authorization: Bearer rpa_key123");
+	assert_true(p.call[0].may_repeat);
+	assert_int_equal(p.result.offer_count, 3);
+	const struct offer *o = &p.result.offers[0];
+	assert_string_equal(o->id, "SECURE/EU-RO-1/1/NVIDIA GeForce RTX 4090");
+	assert_string_equal(o->gpu, "RTX 4090");
+	assert_string_equal(o->region, "EU-RO-1");
+	assert_string_equal(o->stock, "low");
+	assert_int_equal(o->price_microusd_h, 690000 + DISK_40);
+	assert_int_equal(o->vram_gb, 24);
+	assert_int_equal(o->wish, 1);
+	assert_string_equal(p.result.offers[1].region, "US-KS-2");
+	assert_int_equal(p.result.offers[2].wish, 0);
+	runpod_played_free(&p);
+}
+
+/* What caps.max_price_per_hour is held against before anybody waits: what is sold out comes back at
+ * its price. */
+static void the_least_that_is_wanted(void **state)
+{
+	static const char *const gpus[] = {"RTX 5090", "L40S", NULL};
+	static const struct {
+		bool spot;
+		int64_t floor;
+	} cases[] = {{false, 860000 /* of the L40S, which is sold out */},
+		     {true, 0 /* nobody says what that is on the spot market */}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = wanting(gpus);
+		want.offers.spot = cases[i].spot;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, "{\"data\":{}}"});
+		check_done("the least", &p);
+		assert_int_equal(p.result.offer_count, 1);
+		assert_int_equal(p.result.floor_microusd_h, cases[i].floor);
+		runpod_played_free(&p);
+	}
+}
+
+static void names_are_taken_as_people_write_them(void **state)
+{
+	static const struct {
+		const char *wish;
+		int gpus, offers;
+		int64_t price;
+	} cases[] = {
+		{"RTX 5090", 1, 1, 990000},
+		{"5090", 1, 1, 990000},
+		{"NVIDIA GeForce RTX 5090", 1, 1, 990000},
+		{"rtx-5090:2", 2, 1, 1980000},
+		{"3090 ti", 1, 1, 460000},
+		{"RTX 4090:8", 8, 2, 5520000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *const gpus[] = {cases[i].wish, NULL};
+		struct op_want want = wanting(gpus);
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+		check_done(cases[i].wish, &p);
+		if ((int)p.result.offer_count != cases[i].offers ||
+		    p.result.offers[0].gpus != cases[i].gpus ||
+		    p.result.offers[0].price_microusd_h != cases[i].price + DISK_40)
+			fail_msg("%s: %zu offers", cases[i].wish, p.result.offer_count);
+		runpod_played_free(&p);
+	}
+}
+
+static void what_cannot_be_offered_says_why(void **state)
+{
+	static const char *const sold_out[] = {"L40S", NULL}, *const unknown[] = {"RTX 5091", NULL},
+				 *const odd[] = {"L40S:x", NULL};
+	static const char *const there[] = {"5090", NULL};
+	struct op_want want = wanting(sold_out);
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+
+	(void)state;
+	check_failed("sold out", &p, ERR_NO_CAPACITY);
+	assert_non_null(strstr(p.err.msg, "L40S"));
+	runpod_played_free(&p);
+	want = wanting(unknown);
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_failed("unknown", &p, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "did you mean \"RTX 5090\"?"));
+	runpod_played_free(&p);
+	want.offers.vram_gb = 48;
+	want.offers.gpus = there;
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_failed("too small", &p, ERR_CONFIG);
+	assert_string_equal(
+		p.err.msg,
+		"this job needs a GPU with 48 GB of memory; those in gpu have 32 at most");
+	runpod_played_free(&p);
+	want = wanting(odd);
+	p = runpod_play(OP_OFFERS, &want, NULL, 0);
+	check_failed("no count", &p, ERR_CONFIG);
+	/* elsewhere, but not beside the volume: said so */
+	want = wanting(there);
+	want.offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "EU-RO-1"};
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_failed("not beside the volume", &p, ERR_NO_CAPACITY);
+	assert_non_null(strstr(p.err.msg, "where volume \"cache\" is (there is some in US-KS-2)"));
+	runpod_played_free(&p);
+	section_set_text(runpod_conf, "cloud", "COMMUNITY", "burst.cfg:7");
+	p = runpod_play(OP_OFFERS, &want, NULL, 0);
+	check_failed("a volume with COMMUNITY", &p, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "burst.cfg:7"));
+	section_set_text(runpod_conf, "cloud", "ANY", "burst.cfg:7");
+	section_add_item(runpod_conf, "datacenters", "US-KS-2", "burst.cfg:8");
+	p = runpod_play(OP_OFFERS, &want, NULL, 0);
+	check_failed("a volume elsewhere", &p, ERR_CONFIG);
+}
+
+/* Something can be had; what was wished for besides, and cannot, is not passed over in silence. */
+static void what_is_passed_over_is_said(void **state)
+{
+	static const char *const gpus[] = {"RTX 4900", "5090", "L40S", "B300", "RTX 4090", NULL};
+	struct op_want want = wanting(gpus);
+
+	(void)state;
+	want.offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "EU-RO-1"};
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_done("one is there", &p);
+	assert_int_equal(p.result.offer_count, 1);
+	assert_string_equal(str_text(&p.result.text),
+			    "RunPod's catalog has no GPU called \"RTX 4900\"; did you mean \"RTX "
+			    "4090\"?\n5090 is available in US-KS-2, but not in EU-RO-1, where "
+			    "volume \"cache\" is: skipped\n");
+	runpod_played_free(&p);
+}
+
+static void clouds_and_datacenters_narrow_it(void **state)
+{
+	static const char *const gpus[] = {"RTX 4090", NULL};
+	struct op_want want = wanting(gpus);
+
+	(void)state;
+	section_set_text(runpod_conf, "cloud", "ANY", "test");
+	section_set_text(runpod_conf, "min_cuda", "none", "test");
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
+	check_done("any cloud", &p);
+	check_call(&p, 0, "GET", CATALOG_URL "&count=1&cloud=SECURE");
+	check_call(&p, 1, "GET", CATALOG_URL "&count=1&cloud=COMMUNITY");
+	assert_int_equal(p.result.offer_count, 3);
+	/* naming data centres keeps a COMMUNITY pod from being placed at all */
+	assert_string_equal(p.result.offers[2].id, "COMMUNITY//1/NVIDIA GeForce RTX 4090");
+	assert_int_equal(p.result.offers[2].price_microusd_h, 340000 + DISK_40);
+	runpod_played_free(&p);
+	section_add_item(runpod_conf, "datacenters", "US-KS-2", "test");
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
+	check_done("a data centre", &p);
+	assert_int_equal(p.result.offer_count, 1);
+	assert_string_equal(p.result.offers[0].region, "US-KS-2");
+	runpod_played_free(&p);
+	section_clear_items(runpod_conf, "datacenters");
+	section_add_item(runpod_conf, "datacenters", "US-KS-22", "test");
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
+	check_failed("no such data centre", &p, ERR_NO_CAPACITY);
+	assert_string_equal(p.err.msg,
+			    "no RTX 4090 is available at RunPod now in the data centres of "
+			    "providers.runpod.datacenters (there is some in EU-RO-1, US-KS-2); its "
+			    "catalog has no data centre \"US-KS-22\", did you mean \"US-KS-2\"?");
+	runpod_played_free(&p);
+}
+
+#define FLOORS                                                                                     \
+	"{\"data\":{\"gpuTypes\":[{\"id\":\"NVIDIA GeForce RTX "                                   \
+	"4090\",\"lowestPrice\":{\"minimumBidPrice\":0.2,"                                         \
+	"\"uninterruptablePrice\":0.69,\"stockStatus\":\"High\"}},{\"id\":\"NVIDIA "               \
+	"L40S\",\"lowestPrice\":null}]}}"
+
+static void spot_is_a_tenth_above_the_floor(void **state)
+{
+	static const char *const gpus[] = {"4090", NULL};
+	struct op_want want = wanting(gpus);
+
+	(void)state;
+	want.offers.spot = true;
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
+	check_done("spot", &p);
+	check_call(&p, 1, "POST", ROOT "/graphql");
+	assert_int_equal(p.result.offer_count, 4);
+	assert_true(p.result.offers[2].spot);
+	assert_int_equal(p.result.offers[2].price_microusd_h, 220000 + DISK_40);
+	runpod_played_free(&p);
+	section_set_int(runpod_conf, "bid", 150000, "test");
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
+	assert_int_equal(p.result.offer_count, 2); /* below the floor: none */
+	runpod_played_free(&p);
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {410, "gone"});
+	check_done("GraphQL is gone", &p);
+	assert_int_equal(p.result.offer_count, 2);
+	runpod_played_free(&p);
+}
+
+#define CPU(id, most, ram, price, stock, dcs)                                                      \
+	"{\"id\":\"" id                                                                            \
+	"\",\"name\":\"Compute-Optimized\",\"group\":\"Gen 3\",\"vcpu\":{\"min\":2,\"max\":" most  \
+	"},\"ramGbPerVcpu\":" ram ",\"price\":{\"securePerVcpu\":" price                           \
+	",\"serverlessPerVcpu\":0.9},\"availability\":\"" stock "\"" dcs "}"
+#define CPUS                                                                                       \
+	"{\"cpus\":[" CPU(                                                                         \
+		"cpu3c", "32", "2.5", "0.04", "HIGH",                                              \
+		",\"dataCenters\":[" DC("EU-RO-1", "LOW") "," DC("US-KS-2", "HIGH") "," DC(        \
+			"US-TX-3",                                                                 \
+			"NONE") "]") "," CPU("cpu3m", "8", "8", "0.06", "MEDIUM",                  \
+					     ",\"dataCenters\":[" DC(                              \
+						     "US-KS-2",                                    \
+						     "MEDIUM") "]") "," CPU("cpu5c", "32", "2",    \
+									    "0.01", "NONE",        \
+									    "") "," CPU("free",    \
+											"32", "2", \
+											"0",       \
+											"HIGH",    \
+											"") "]}"
+#define CPUS_URL ROOT "/v2/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount="
+
+static void cpu_pods_are_offered(void **state)
+{
+	struct op_want want = wanting(no_gpu);
+	struct played p = PLAY(OP_OFFERS, &want, {200, CPUS});
+
+	(void)state;
+	check_done("CPU pods", &p);
+	check_call(&p, 0, "GET", CPUS_URL "2");
+	assert_int_equal(p.result.offer_count, 3);
+	const struct offer *o = &p.result.offers[0];
+	assert_string_equal(o->id, "SECURE/EU-RO-1/2 vCPU/cpu3c");
+	assert_string_equal(o->gpu, "none");
+	assert_string_equal(o->region, "EU-RO-1");
+	assert_string_equal(o->stock, "low");
+	assert_int_equal(o->gpus, 0);
+	assert_int_equal(o->vram_gb, 0);
+	assert_int_equal(o->price_microusd_h, 80000 + DISK_20);
+	assert_string_equal(p.result.offers[2].id, "SECURE/US-KS-2/2 vCPU/cpu3m");
+	assert_int_equal(p.result.offers[2].price_microusd_h, 120000 + DISK_20);
+	runpod_played_free(&p);
+	/* spot is not asked for: there is none */
+	want.offers.spot = true;
+	want.offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "US-KS-2"};
+	p = PLAY(OP_OFFERS, &want, {200, CPUS});
+	check_done("beside a volume", &p);
+	assert_int_equal(p.result.offer_count, 2);
+	assert_string_equal(p.result.offers[0].region, "US-KS-2");
+	assert_false(p.result.offers[0].spot || p.result.offers[1].spot);
+	runpod_played_free(&p);
+}
+
+static void a_cpu_pod_is_as_large_as_it_must_be(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t cpu, memory_gb, disk_gb;
+		/* first: id of the first offer; NULL: none is large enough */
+		const char *url, *first;
+		size_t offers;
+	} cases[] = {
+		{"a power of two", 3, 0, 0, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c", 3},
+		{"memory by the flavour's ratio", 0, 11, 0, CPUS_URL "2",
+		 "SECURE/EU-RO-1/8 vCPU/cpu3c", 3},
+		{"memory that is just there", 4, 10, 0, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c",
+		 3},
+		{"a disk", 0, 0, 40, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c", 3},
+		{"more than one flavour has", 16, 0, 0, CPUS_URL "16",
+		 "SECURE/EU-RO-1/16 vCPU/cpu3c", 2},
+		{"more vCPUs than any", 33, 0, 0, CPUS_URL "64", NULL, 0},
+		{"more memory than any", 0, 81, 0, CPUS_URL "2", NULL, 0},
+		{"far too many vCPUs", 1024, 0, 0, CPUS_URL "256", NULL, 0},
+		{"far too much disk", 0, 0, 100000, CPUS_URL "256", NULL, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = wanting(no_gpu);
+		want.offers.cpu = cases[i].cpu;
+		want.offers.memory_gb = cases[i].memory_gb;
+		want.offers.disk_gb = cases[i].disk_gb;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CPUS});
+		check_call(&p, 0, "GET", cases[i].url);
+		if (!cases[i].first) {
+			check_failed(cases[i].name, &p, ERR_CONFIG);
+			assert_non_null(strstr(p.err.msg, "no CPU pod of RunPod's has"));
+		} else {
+			check_done(cases[i].name, &p);
+			if (p.result.offer_count != cases[i].offers ||
+			    strcmp(p.result.offers[0].id, cases[i].first))
+				fail_msg("%s: %zu offers, first %s", cases[i].name,
+					 p.result.offer_count, p.result.offers[0].id);
+		}
+		runpod_played_free(&p);
+	}
+}
+
+static void a_cpu_pod_beside_gpus(void **state)
+{
+	static const char *const mixed[] = {"L40S", "none", "RTX 5090", NULL}, *const wrong[] = {
+										       "none",
+										       "RTX 5091",
+										       NULL};
+	struct op_want want = wanting(mixed);
+
+	(void)state;
+	want.offers.spot = true;
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CPUS}, {200, FLOORS});
+	check_done("mixed", &p);
+	assert_int_equal(p.result.offer_count, 4);
+	assert_string_equal(p.result.offers[0].gpu, "RTX 5090");
+	assert_int_equal(p.result.offers[0].wish, 2);
+	assert_string_equal(p.result.offers[1].gpu, "none");
+	assert_int_equal(p.result.offers[1].wish, 1);
+	runpod_played_free(&p);
+	/* a job that needs a GPU does not get a pod without one */
+	want.offers.spot = false;
+	want.offers.vram_gb = 24;
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_done("mixed, with VRAM", &p);
+	assert_int_equal(p.result.offer_count, 1);
+	runpod_played_free(&p);
+	want = wanting(no_gpu);
+	want.offers.vram_gb = 24;
+	p = runpod_play(OP_OFFERS, &want, NULL, 0);
+	check_failed("none, with VRAM", &p, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "24 GB"));
+	want = wanting(no_gpu);
+	p = PLAY(OP_OFFERS, &want,
+		 {200, "{\"cpus\":[" CPU("cpu3c", "32", "2", "0.04", "NONE", "") "]}"});
+	check_failed("sold out", &p, ERR_NO_CAPACITY);
+	assert_non_null(strstr(p.err.msg, "no CPU pod is available"));
+	runpod_played_free(&p);
+	want = wanting(wrong);
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, "{\"cpus\":[]}"});
+	check_failed("an unknown GPU beside", &p, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "no GPU called \"RTX 5091\""));
+	runpod_played_free(&p);
+	section_set_text(runpod_conf, "cloud", "COMMUNITY", "burst.cfg:7");
+	want = wanting(no_gpu);
+	p = runpod_play(OP_OFFERS, &want, NULL, 0);
+	check_failed("in COMMUNITY", &p, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "burst.cfg:7"));
+}
+
+static void a_cpu_pod_is_created(void **state)
+{
+	static const struct {
+		int64_t disk_gb;
+		int disk;
+	} disks[] = {{0, 20}, {5, 20}, {20, 20}};
+	struct op_want want = a_rent();
+
+	(void)state;
+	COPY_TEXT(want.rent.offer.id, "SECURE/EU-RO-1/2 vCPU/cpu3c");
+	section_set_bool(runpod_conf, "placement_filters", true, "test");
+	want.rent.memory_gb = 5;
+	for (size_t i = 0; i < ARRAY_LEN(disks); i++) {
+		want.rent.disk_gb = disks[i].disk_gb;
+		struct played p =
+			PLAY(OP_RENT, &want,
+			     {201, "{\"id\":\"c1\",\"name\":\"burst-00000000000000f1\",\"status\":"
+				   "\"PROVISIONING\",\"cpu\":{\"id\":\"cpu3c\",\"vcpuCount\":2,"
+				   "\"memory\":5},\"cost\":0.08," ENV "}"});
+		check_done("create", &p);
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		const json_t *cpu = json_object_get(body, "cpu");
+		const json_t *mounts = json_object_get(body, "mounts");
+		assert_null(json_object_get(body, "gpu"));
+		assert_int_equal(json_object_size(cpu), 2);
+		assert_string_equal(jsonx_text(cpu, "id", ""), "cpu3c");
+		assert_int_equal(jsonx_int(cpu, "vcpuCount", 0), 2);
+		assert_int_equal(jsonx_int(body, "disk", 0), disks[i].disk);
+		assert_string_equal(jsonx_text(body, "cloud", ""), "SECURE");
+		assert_string_equal(json_string_value(json_array_get(
+					    json_object_get(body, "dataCenterIds"), 0)),
+				    "EU-RO-1");
+		assert_null(json_object_get(mounts, "persistent"));
+		assert_string_equal(
+			jsonx_text(json_array_get(json_object_get(mounts, "network"), 0),
+				   "volumeId", ""),
+			"agv6w2qcg7");
+		assert_string_equal(p.result.pods[0].gpu, "none");
+		assert_int_equal(p.result.pods[0].price_microusd_h, 80000);
+		runpod_played_free(&p);
+	}
+	want.rent.offer.spot = true;
+	struct played p = runpod_play(OP_RENT, &want, NULL, 0);
+	check_failed("spot", &p, ERR_BUG);
+	want.rent.offer.spot = false;
+	COPY_TEXT(want.rent.offer.id, "COMMUNITY//2 vCPU/cpu3c");
+	p = runpod_play(OP_RENT, &want, NULL, 0);
+	check_failed("COMMUNITY", &p, ERR_BUG);
+}
+
+/* The catalog hides no host from an image that could run there, and a create asks for the same
+ * floor. */
+static void the_image_decides_the_floor(void **state)
+{
+	static const struct {
+		const char *conf, *wanted, *floor;
+	} cases[] = {
+		{NULL, NULL, "&minCudaVersion=12.8"},
+		{NULL, RUNPOD_IMAGE, "&minCudaVersion=12.8"},
+		{NULL, "me/mine:1", ""},
+		{"me/mine:1", NULL, ""},
+		{"me/mine:1", RUNPOD_IMAGE, "&minCudaVersion=12.8"},
+	};
+	static const char *const gpus[] = {"RTX 4090", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(free_text)
+		char *url = xasprintf(CATALOG_URL "&count=1&cloud=SECURE%s", cases[i].floor);
+		struct op_want want = wanting(gpus), rent = a_rent();
+		section_set_text(runpod_conf, "image", cases[i].conf ? cases[i].conf : RUNPOD_IMAGE,
+				 "test");
+		want.offers.image = rent.rent.image = cases[i].wanted;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+		check_done("offers", &p);
+		check_call(&p, 0, "GET", url);
+		runpod_played_free(&p);
+		p = PLAY(OP_RENT, &rent, {201, "{\"id\":\"p1\"}"});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		assert_int_equal(json_object_get(json_object_get(body, "gpu"), "minCudaVersion") !=
+					 NULL,
+				 cases[i].floor[0] != '\0');
+		runpod_played_free(&p);
+	}
+}
+
+/* The disk is in each offer's price, for what was asked for. */
+static void a_price_pays_for_the_disk(void **state)
+{
+	static const struct {
+		int64_t disk_gb, price;
+	} cases[] = {{0, 690000 + DISK_40},
+		     {40, 690000 + DISK_40},
+		     {10, 690000 + DISK_20},
+		     {500, 690000 + 68494},
+		     {1000, 690000 + 136987}};
+	static const char *const gpus[] = {"RTX 4090", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = wanting(gpus), rent = a_rent();
+		want.offers.disk_gb = rent.rent.disk_gb = cases[i].disk_gb;
+		want.offers.spot = true;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
+		check_done("offers", &p);
+		assert_int_equal(p.result.offers[0].price_microusd_h, cases[i].price);
+		assert_int_equal(p.result.offers[2].price_microusd_h,
+				 cases[i].price - 690000 + 220000);
+		rent.rent.offer = p.result.offers[2];
+		rent.rent.volume.id[0] = '\0';
+		runpod_played_free(&p);
+		p = PLAY(OP_RENT, &rent,
+			 {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\"}}}"});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		const json_t *input = json_object_get(json_object_get(body, "variables"), "input");
+		assert_int_equal((int64_t)(jsonx_number(input, "bidPerGpu", 0) * 1e6 + 0.5),
+				 220000);
+		runpod_played_free(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(offers_are_read),
+		T(the_least_that_is_wanted),
+		T(names_are_taken_as_people_write_them),
+		T(what_cannot_be_offered_says_why),
+		T(what_is_passed_over_is_said),
+		T(clouds_and_datacenters_narrow_it),
+		T(spot_is_a_tenth_above_the_floor),
+		T(cpu_pods_are_offered),
+		T(a_cpu_pod_is_as_large_as_it_must_be),
+		T(a_cpu_pod_beside_gpus),
+		T(a_cpu_pod_is_created),
+		T(the_image_decides_the_floor),
+		T(a_price_pays_for_the_disk),
+	};
+
+	return cmocka_run_group_tests_name("runpod offers", tests, NULL, NULL);
+}
