@@ -173,7 +173,7 @@ $(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
 # The agent's files as this machine's compiler builds them, for the tests that call its functions.
 AGENT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/main.c,$(AGENT_SRC)))
-AGENT_TESTS := $(BUILD)/unit/test_agent $(BUILD)/fuzz_agent $(BUILD)/replay/fuzz_agent
+AGENT_TESTS := $(filter $(BUILD)/unit/test_agent_%,$(UNIT)) $(BUILD)/fuzz_agent $(BUILD)/replay/fuzz_agent
 $(BUILD)/libagent.a: $(AGENT_LIB_OBJ)
 	@rm -f $@
 	$(Q)ar rcs $@ $^

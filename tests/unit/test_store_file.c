@@ -2,7 +2,6 @@
 #include "store_bed.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

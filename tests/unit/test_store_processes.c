@@ -1,15 +1,12 @@
 /* test_store_processes.c - several processes at one ledger, killed writers, full disks. */
 #include "store_bed.h"
 
-#include <fcntl.h>
 #ifdef __linux__
 #include <sched.h>
 #include <sys/mount.h>
 #endif
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SKIPPED 77
 

@@ -2,9 +2,7 @@
  * on disk. */
 #include "store_bed.h"
 
-#include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static void a_commit_keeps(void **state)
 {

@@ -2,7 +2,6 @@
 #include "store_bed.h"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "ledgers.h"
 
