@@ -47,6 +47,7 @@ static const struct column run_columns[] = {
 	C(error_code),
 	C(error),
 	C(commit_id),
+	C(wants),
 };
 #undef C
 

@@ -105,6 +105,7 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN handed_from TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE pod ADD COLUMN handed_to TEXT NOT NULL DEFAULT '';",
 	"ALTER TABLE request ADD COLUMN fills_pod INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE run ADD COLUMN wants TEXT NOT NULL DEFAULT '';",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 

@@ -45,6 +45,8 @@ struct run_row {
 	char error_code[24];
 	char error[256];
 	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it was */
+	/* while it waits for capacity: which pods of other runs it would take (kept.h); "": none */
+	char wants[512];
 };
 
 /* What workers may tell apart of the time before their hello (jobs/PROTOCOL.md). */

@@ -79,6 +79,7 @@ static const char *const ledger_steps[] = {
 	"ALTER TABLE pod ADD COLUMN handed_from TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE pod ADD COLUMN handed_to TEXT NOT NULL DEFAULT '';",
 	"ALTER TABLE request ADD COLUMN fills_pod INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE run ADD COLUMN wants TEXT NOT NULL DEFAULT '';",
 };
 
 #endif
