@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/gpus.h"
 #include "base/guard.h"
+#include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "detach.h"
@@ -22,8 +22,7 @@
 
 enum {
 	LOOK_MS = 100,
-	FIRST_MS = 10 * 1000,     /* for the pods of a run that has just ended */
-	LEFT_LEAST_MS = 30 * 1000 /* of a pod's time, beside what is planned: else it is rented */
+	FIRST_MS = 10 * 1000, /* for the pods of a run that has just ended */
 };
 
 /* ---- settings ---- */
@@ -71,61 +70,7 @@ static void start_keeper(void *ctx)
 		log_line(LOG_WARN, "no pod is kept: fork: %m");
 }
 
-void keep_pool(struct launch *l)
-{
-	struct engine_setup *s = &l->run.setup;
-
-	s->conf.pooled = true;
-	s->conf.keep_warm_ms = keep_warm_ms(l->ctx->config);
-	s->keep = start_keeper;
-	kept_describe(s, s->pool);
-}
-
 /* ---- taking over ---- */
-
-static bool has_gpu(const struct launch *l, const struct pod_row *pod)
-{
-	const char *const *gpus = l->run.setup.gpus;
-
-	for (; gpus && *gpus; gpus++) {
-		const struct gpu *known = gpu_find(*gpus);
-		if (!strcmp(*gpus, pod->gpu_offered) ||
-		    (known && known == gpu_find(pod->gpu_offered)))
-			return true;
-	}
-	return !l->run.setup.gpus;
-}
-
-static bool is_of_account(const struct launch *l, const struct pod_row *pod)
-{
-	for (int i = 0; i < l->run.setup.provider_count; i++) {
-		const struct engine_provider *p = &l->run.setup.providers[i];
-		if (!strcmp(p->ops->name, pod->provider))
-			return !strcmp(p->ops->account(p->handle), pod->account);
-	}
-	return false;
-}
-
-/* It lives long enough for the work, and does not cost more than the run may. */
-static bool lasts(const struct launch *l, const struct pod_row *pod, int64_t now_ms)
-{
-	const struct core_conf *c = &l->run.setup.conf;
-	int64_t wanted_ms = l->run.row.planned_ms + l->run.row.planned_ms / 2 + LEFT_LEAST_MS;
-
-	if (c->max_price_microusd_h && pod->price_microusd_h > c->max_price_microusd_h)
-		return false;
-	if (c->max_cost_microusd &&
-	    money_for(pod->price_microusd_h, wanted_ms) > c->max_cost_microusd)
-		return false;
-	return pod->hard_end_s * 1000 - now_ms >= wanted_ms;
-}
-
-static bool is_of_use(const struct launch *l, const struct pod_row *pod, int64_t now_ms)
-{
-	return kept_is_offered(pod, now_ms) && kept_serves(pod->pool, l->run.setup.pool) &&
-	       has_gpu(l, pod) && (!pod->spot || l->run.setup.want_spot) && is_of_account(l, pod) &&
-	       lasts(l, pod, now_ms);
-}
 
 /* Its keys first: a run that owns a pod can always come back to it. */
 static int copy_keys(const struct cmd_context *ctx, const struct pod_row *pod, const char *to,
@@ -157,22 +102,6 @@ static bool take(struct cmd_context *ctx, const char *to, const struct run_row *
 	return false;
 }
 
-static void reuse(struct launch *l, struct pod_row *pod)
-{
-	struct engine_setup *s = &l->run.setup;
-	struct err err = {0};
-
-	if (!take(l->ctx, l->run.row.id, NULL, false, pod, &err)) {
-		log_line(LOG_DEBUG, "pod %s: not taken over: %s", pod_row_called(pod), err.msg);
-		return;
-	}
-	l->run.adopted = xrealloc(l->run.adopted, (s->adopt_count + 1) * sizeof(*l->run.adopted));
-	l->run.adopted[s->adopt_count++] = *pod;
-	s->adopt = l->run.adopted;
-	log_line(LOG_NOTE, "pod %s: taken over from run %s, with no cold start",
-		 pod_row_called(pod), pod->handed_from);
-}
-
 /* The last that was kept first: those that fewer runs need are released the sooner. */
 static int by_kept(const void *a, const void *b)
 {
@@ -181,23 +110,60 @@ static int by_kept(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-void keep_reuse(struct launch *l)
+static bool take_what_fits(void *ctx, const json_t *want, struct pod_row *pod)
 {
+	struct launch *l = ctx;
 	struct pod_row *pods = NULL;
+	struct err err = {0};
 	size_t count = 0;
-	int wanted = l->run.setup.conf.pods;
+	bool taken = false;
 
 	if (store_pods(l->ctx->store, NULL, true, &pods, &count, NULL) < 0)
-		return;
+		return false;
 	if (count)
 		qsort(pods, count, sizeof(*pods), by_kept);
-	for (size_t i = 0; i < count && wanted > 0; i++)
-		if (is_of_use(l, &pods[i], clock_wall_ms())) {
-			size_t before = l->run.setup.adopt_count;
-			reuse(l, &pods[i]);
-			wanted -= l->run.setup.adopt_count > before;
-		}
+	for (size_t i = 0; i < count && !taken; i++) {
+		if (!kept_fits(want, &pods[i], clock_wall_ms()))
+			continue;
+		*pod = pods[i];
+		taken = take(l->ctx, l->run.row.id, NULL, false, pod, &err);
+		if (!taken)
+			log_line(LOG_DEBUG, "pod %s: not taken over: %s", pod_row_called(pod),
+				 err.msg);
+	}
 	free(pods);
+	return taken;
+}
+
+static bool is_wanted(void *ctx, const struct pod_row *pod)
+{
+	struct launch *l = ctx;
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	bool wanted = false;
+
+	if (store_runs(l->ctx->store, NULL, true, 0, &runs, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !wanted; i++) {
+		CLEANUP(json_decref)
+		json_t *want = jsonx_parse(runs[i].wants, strlen(runs[i].wants), NULL);
+		wanted = kept_fits(want, pod, clock_wall_ms()) &&
+			 run_has_client(&l->ctx->runs, runs[i].id);
+	}
+	free(runs);
+	return wanted;
+}
+
+void keep_pool(struct launch *l)
+{
+	struct engine_setup *s = &l->run.setup;
+
+	s->conf.pooled = true;
+	s->conf.keep_warm_ms = keep_warm_ms(l->ctx->config);
+	s->keep = start_keeper;
+	s->wanted = is_wanted;
+	s->take = take_what_fits;
+	kept_describe(s, s->pool);
 }
 
 /* ---- `burst keep RUN`: keeps the pods that a run leaves ---- */

@@ -8,11 +8,8 @@
 
 /* keep_warm as the core has it: ms, 0: none, KEEP_WARM_AUTO. */
 int64_t keep_warm_ms(const struct config *config);
-/* The pods of this run may be handed on, and those of others be taken. After
+/* The pods of this run may be handed on, and those of others be taken over. After
  * launch_conf_from_config(). */
 void keep_pool(struct launch *l);
-/* Takes over kept pods that this run can use, as many as it wants, before its engine is made. Its
- * run has begun. What cannot be taken is rented: no failure. */
-void keep_reuse(struct launch *l);
 
 #endif

@@ -38,8 +38,10 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 		status = settle_runs(ctx, row->id, err);
 	if (status == 0)
 		status = takeover_resume(&l, row, err);
-	if (status == 0)
+	if (status == 0) {
+		keep_pool(&l);
 		status = launch_run(&l);
+	}
 	launch_free(&l);
 	return status;
 }

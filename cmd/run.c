@@ -173,7 +173,6 @@ static int render(struct launch *l, struct err *err)
 	if (detach_begins(l, starter, err) < 0)
 		return -1;
 	keep_pool(l);
-	keep_reuse(l);
 	if (!ctx->quiet)
 		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.row.id,
 			launch_open_segments(l), (long long)l->run.row.total);

@@ -56,6 +56,12 @@ int64_t budget_spent(const struct core *c)
 	return sum;
 }
 
+int64_t core_money_left(const struct core *c)
+{
+	return c->conf.max_cost_microusd ? c->conf.max_cost_microusd - budget_committed(c)
+					 : INT64_MAX;
+}
+
 bool budget_is_known(const struct core *c)
 {
 	for (int i = 0; c->conf.max_cost_microusd && i < c->pod_count; i++) {

@@ -158,7 +158,7 @@ static void note_wake(struct core *c)
 		at = MIN(at, c->capacity_since + c->conf.wait_ms);
 	if (core_stopping(c) && c->grace_until > c->now)
 		at = MIN(at, c->grace_until);
-	at = MIN(at, MIN(width_wake_at(c), replan_wake_at(c)));
+	at = MIN(at, MIN(MIN(width_wake_at(c), warm_wake_at(c)), replan_wake_at(c)));
 	c->wake_at = c->ended ? NEVER : at;
 }
 
@@ -259,6 +259,8 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_UNASKED:
 	case EV_TAKEN:
 	case EV_RELEASED: pod_event(c, ev); break;
+	case EV_HANDED:
+	case EV_SOUGHT: warm_event(c, ev); break;
 	case EV_RUNNING: dispatch_running(c, ev); break;
 	case EV_BATCH_STARTED: dispatch_started(c, ev); break;
 	case EV_BATCH_DONE: dispatch_done(c, ev); break;
@@ -336,7 +338,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	*p = *pod;
 	if (p->phase != POD_GONE && !p->create_at)
 		p->create_at = -1; /* that very ms; 0 means never */
-	p->wake_at = NEVER;
+	p->wake_at = p->deadline_at = NEVER;
 	p->last_group = UINT32_MAX;
 	p->adopted = true;
 	return c->pod_count++;

@@ -128,7 +128,8 @@ struct core_conf {
 	 */
 	int64_t boot_limit_ms;
 	int64_t keep_ms; /* on failure, leave pods this long before they are released */
-	/* A pod whose work is over is offered to other runs (ACT_OFFER) before it is released. */
+	/* A pod whose work is over is offered to other runs (ACT_OFFER) before it is released, and
+	 * pods that other runs offer are taken over before one is rented (ACT_SEEK). */
 	bool pooled;
 	/* How long a pooled pod is kept for another run. 0: it goes only to a run that already
 	 * waits. KEEP_WARM_AUTO: at most as long as its own cold start took. */
@@ -360,6 +361,9 @@ enum event_type {
 	EV_RELEASED, /* pod: accepted; number: enum release_word. Or err */
 	EV_UNASKED,  /* pod: no run waits for it, and none is expected */
 	EV_TAKEN,    /* pod: another run has it since t (boot clock), by the ledger */
+	/* pod, added by core_adopt() a moment ago: it was another run's and is ours now */
+	EV_HANDED,
+	EV_SOUGHT, /* ACT_SEEK was carried out; an EV_HANDED for each pod came before */
 	/* number: which signal; the first asks, the second insists, the third leaves */
 	EV_SIGNAL,
 	EV_SLEPT, /* the machine slept: look before anything else */
@@ -434,6 +438,9 @@ enum action_type {
 	/* pod; number: ms for which it may be kept, 0: none. Its row says that another run may take
 	 * it. EV_TAKEN, EV_UNASKED, or no answer */
 	ACT_OFFER,
+	/* number: take over up to so many pods that other runs offer; EV_SOUGHT, at once.
+	 * core_waits() tells whether other runs are to hear that this one waits for a pod */
+	ACT_SEEK,
 	/* pod. Where another run has it by now it is not carried out: EV_TAKEN */
 	ACT_RELEASE,
 	ACT_CLOSE,  /* pod: drop the connection; its keys can go when it is gone. While its release
@@ -465,10 +472,11 @@ struct core;
 struct core *core_new(const struct core_conf *conf, const struct core_segment *segments,
 		      size_t count);
 void core_free(struct core *c);
-/* Takes over a pod of an earlier life of this run (or of a dead run, with conf.reap), before
- * EV_START. The pod's ids, times (boot clock; may be negative), prices and phase (AMBIGUOUS,
- * BOOTING for "it was there", or GONE for one that is durable and may have files that are not home;
- * that one has no times) are set by the caller. Returns its number. */
+/* Takes over a pod of an earlier life of this run (or of a dead run, with conf.reap) before
+ * EV_START, or one of another run at ACT_SEEK. The pod's ids, times (boot clock; may be negative),
+ * prices and phase (AMBIGUOUS, BOOTING for "it was there", or GONE for one that is durable and may
+ * have files that are not home; that one has no times) are set by the caller. Returns its number.
+ */
 int core_adopt(struct core *c, const struct core_pod *pod);
 /* The ids of a provider's pods that may bill: NULL-terminated, to be freed with core_ids_free(). */
 char **core_pod_ids(const struct core *c, int provider);
@@ -480,6 +488,10 @@ void core_step(struct core *c, const struct event *ev, struct actions *out);
 int64_t core_wake_at(const struct core *c);
 
 bool core_ended(const struct core *c);
+/* It needs a pod and could rent none: a pod that another run has finished with would be of use. */
+bool core_waits(const struct core *c);
+/* Of max_cost, less what is spent and what living pods can still cost; INT64_MAX: no cap. */
+int64_t core_money_left(const struct core *c);
 /* Of a detached run. DONE: all that is left is with pods that renew their own leases and have
  * confirmed it; the client may exit. IN_PART: the rest is with pods that still need a client,
  * because their files cannot be fetched without them. */

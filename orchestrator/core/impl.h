@@ -128,6 +128,8 @@ enum {
 	OFFER_MS = 15 * 1000,
 	KEEP_WARM_LEAST_MS = 1000, /* it would be over before another run could begin */
 	KEEP_WARM_MOST_MS = 24 * 3600 * 1000,
+	/* how long the answer holds that no run offers a pod; a run that waits asks this often */
+	SEEK_MS = 250,
 };
 
 struct seg {
@@ -268,6 +270,9 @@ struct core {
 	int pod_failures; /* in a row, without a segment safe */
 	bool capped, handed_over, unreleased;
 	bool kept_something; /* some segment was rendered in this life of the run */
+	bool seeking;        /* ACT_SEEK was not answered yet */
+	bool waits;          /* it wants a pod, and could rent none */
+	int64_t sought_at;   /* 0: never */
 	struct err capacity; /* the newest reason why nothing could be rented */
 	/* of workers; and of the first batch of each, which counts until there is another one */
 	struct pace pace, first_pace;
@@ -476,7 +481,8 @@ void pod_event(struct core *c, const struct event *ev);
 void switch_check(struct core *c, int provider);
 void pod_tick(struct core *c, int pod);
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
-void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
+/* adopted: what it needs at the start of this life, or when another run hands it over */
+void pod_take_over(struct core *c, int pod);
 /* something of its work ended: feed it, or let it go */
 void pod_after_work(struct core *c, int pod);
 /* it waits for the volume: is it its turn, or ready? */
@@ -503,7 +509,11 @@ void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms
 void resting_bad_host(struct core *c, int pod, const char *why);
 void resting_spot_refused(struct core *c, const struct core_pod *p);
 
-/* warm.c: a pod without work that other runs may take */
+/* warm.c: pods that pass from run to run */
+/* Before `wanted` pods are rented: false while other runs' offers are being looked at. */
+bool warm_sought(struct core *c, int wanted);
+void warm_event(struct core *c, const struct event *ev); /* EV_HANDED, EV_SOUGHT */
+int64_t warm_wake_at(const struct core *c);
 /* True: it is on offer and not to be released yet. The first call offers it, if it may be. */
 bool pod_is_offered(struct core *c, int pod);
 int64_t warm_keep_ms(const struct core *c, const struct core_pod *p); /* 0: not at all */

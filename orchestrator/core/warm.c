@@ -1,4 +1,5 @@
-/* warm.c - a pod without work that is kept for another run, or handed to one. */
+/* warm.c - pods that pass from run to run: one without work is offered, one that another run offers
+ * is taken over before a pod is rented. */
 #include "impl.h"
 
 #include <limits.h>
@@ -77,4 +78,55 @@ void pod_taken(struct core *c, struct core_pod *p, int64_t at)
 	core_act(c, ACT_CLOSE, pod_index(c, p));
 	p->connected = false;
 	pod_save(c, p);
+}
+
+/* ---- of other runs ---- */
+
+bool core_waits(const struct core *c)
+{
+	return c->waits && !core_stopping(c);
+}
+
+bool warm_sought(struct core *c, int wanted)
+{
+	if (!c->conf.pooled)
+		return true;
+	if (c->seeking)
+		return false;
+	if (c->sought_at && c->now - c->sought_at < SEEK_MS)
+		return true;
+	c->seeking = true;
+	core_act(c, ACT_SEEK, -1)->number = wanted;
+	return false;
+}
+
+int64_t warm_wake_at(const struct core *c)
+{
+	return c->conf.pooled && core_waits(c) && !c->seeking ? c->sought_at + SEEK_MS : NEVER;
+}
+
+/* The caps may leave it less time than it was rented for. A run that stopped a moment ago releases
+ * it like the others. */
+static void handed(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	c->waits = false;
+	c->vendors[p->provider].used = true;
+	pod_look_soon(c, p->provider);
+	if (p->phase >= POD_RELEASING)
+		return;
+	budget_fit_adopted(c);
+	pod_take_over(c, pod);
+}
+
+void warm_event(struct core *c, const struct event *ev)
+{
+	c->dirty = true;
+	if (ev->type == EV_HANDED) {
+		handed(c, ev->pod);
+		return;
+	}
+	c->seeking = false;
+	c->sought_at = c->now;
 }

@@ -329,6 +329,8 @@ static void widen(struct core *c)
 	/* those that it replaces count until they go */
 	while (active - outgoing < width_now(c) && active < core_pods_most(c)) {
 		if (active && !worth_another(c, working, NEVER / 2))
+			break;
+		if (!warm_sought(c, MIN(width_now(c) + outgoing, core_pods_most(c)) - active))
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
 		if (!k && ask_next(c)) {
@@ -346,6 +348,7 @@ static void widen(struct core *c)
 		if (!k && active && limits_shut(c))
 			return; /* it is no lack of pods */
 		if (!k) {
+			c->waits = true;
 			if (c->now >= c->offers_again_at)
 				no_capacity(c, active, again_at);
 			return;
@@ -373,6 +376,7 @@ static void widen(struct core *c)
 		pod_rent(c, k, end);
 		active++;
 	}
+	c->waits = false;
 }
 
 /* ---- those that are there ---- */

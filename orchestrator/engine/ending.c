@@ -161,6 +161,7 @@ void ending_write(struct engine *e, const struct core_summary *s, int status)
 	run->wasted_ms += s->wasted_ms;
 	run->cost_microusd += s->cost_microusd;
 	run->detached = false;
+	run->wants[0] = '\0';
 	COPY_TEXT(run->error_code, s->err.kind ? err_kind_name(s->err.kind) : "");
 	COPY_TEXT(run->error, s->err.msg);
 	journal_run(e);

@@ -30,6 +30,7 @@
 #include "release.h"
 #include "request.h"
 #include "salvage.h"
+#include "seek.h"
 #include "signals.h"
 #include "stage.h"
 #include "trees.h"
@@ -63,7 +64,7 @@ enum {
 /* ---- events and actions ---- */
 
 /* The core may have made new pods in this step. */
-static void match_pods(struct engine *e)
+void engine_match_pods(struct engine *e)
 {
 	while (e->pod_count < core_pod_count(e->core)) {
 		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
@@ -104,6 +105,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_SALVAGE: salvage_pod(e, a->pod); break;
 	case ACT_SYNC: orders_sync(e, a->pod, a->number); break;
 	case ACT_OFFER: keep_offer(e, a->pod, a->number); break;
+	case ACT_SEEK: seek_pods(e, a->number); break;
 	case ACT_RELEASE: release_pod(e, a->pod); break;
 	case ACT_CLOSE: podlink_close(e, a->pod); break;
 	case ACT_FINISH: podlink_finish(e, a->pod, a->flag); break;
@@ -119,7 +121,7 @@ static void feed(struct engine *e, const struct event *given)
 	ev.now_ms = clock_boot_ms();
 	ev.wall_ms = clock_wall_ms();
 	core_step(e->core, &ev, &e->actions);
-	match_pods(e);
+	engine_match_pods(e);
 	for (size_t i = 0; i < e->actions.count; i++)
 		carry_out(e, &e->actions.list[i]);
 	e->actions.count = 0;
@@ -270,7 +272,7 @@ static void make_core(struct engine *e)
 		if (pod.provider < 0)
 			continue;
 		int at = core_adopt(e->core, &pod);
-		match_pods(e);
+		engine_match_pods(e);
 		pod_rows_adopt(e, at, &e->setup->adopt[i]);
 	}
 }
@@ -385,6 +387,7 @@ static void turn(struct engine *e)
 	ending_finish(e, false);
 	podlink_watch(e);
 	handed_watch(e);
+	seek_watch(e);
 	note_work(e, clock_boot_ms());
 	show_progress(e);
 }

@@ -6,6 +6,8 @@
 #ifndef BURST_ENGINE_H
 #define BURST_ENGINE_H
 
+#include <jansson.h>
+
 #include "caller.h"
 #include "core/core.h"
 #include "job.h"
@@ -54,8 +56,13 @@ struct engine_setup {
 
 	/* Called now and then, at least every 250 ms, for a display. May be NULL. */
 	void (*progress)(void *ctx, const struct engine *e);
-	/* A pod is on offer, to be kept: who keeps it is to take it. May be NULL. */
+	/* A pod is on offer, to be kept: the client that keeps it is to take it. May be NULL. */
 	void (*keep)(void *ctx);
+	/* With conf.pooled. Whether a living run that waits for capacity would take this pod. */
+	bool (*wanted)(void *ctx, const struct pod_row *pod);
+	/* With conf.pooled. Takes over a pod that another run offers and that fits want (kept.h),
+	 * by the ledger and with its keys; false: there is none. */
+	bool (*take)(void *ctx, const json_t *want, struct pod_row *pod);
 	/* Lines that the job's programs print (command jobs). May be NULL. */
 	void (*output)(void *ctx, const char *pod, const char *line);
 	void *ctx;

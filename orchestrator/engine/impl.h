@@ -217,4 +217,7 @@ struct engine {
 	int64_t progress_at, watch_at, note_at, keep_at;
 };
 
+/* engine.c: makes what stands beside each of the core's pods. */
+void engine_match_pods(struct engine *e);
+
 #endif

@@ -9,6 +9,8 @@
 #include "journal.h"
 #include "post.h"
 
+enum { WANTED_MS = 10 * 1000 }; /* for a run that waits, which looks several times a second */
+
 /* The lease lasts until the keeper releases the pod; the keeper need not talk to it. */
 static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 {
@@ -17,27 +19,49 @@ static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 			  (json_int_t)((keep_ms + e->setup->conf.lease_ms) / 1000)));
 }
 
-void keep_offer(struct engine *e, int pod, int64_t keep_ms)
+/* By a run that waits for one now, as the row would then offer it. */
+static bool is_wanted(struct engine *e, int pod)
+{
+	struct pod_row row = engine_pod_row(e, pod);
+
+	COPY_TEXT(row.pool, e->setup->pool);
+	row.kept_until_ms = clock_wall_ms() + WANTED_MS;
+	return e->setup->wanted && e->setup->wanted(e->setup->ctx, &row);
+}
+
+/* False: the ledger could not be written, so no run will take it. */
+static bool offer_for(struct engine *e, int pod, int64_t ms)
 {
 	struct holding *h = &e->pods[pod].hold;
-	int64_t now = clock_wall_ms();
-	char span[24];
 
-	if (!keep_ms || !e->setup->keep) {
-		post_pod(e, EV_UNASKED, pod, NULL);
-		return;
-	}
-	lengthen_lease(e, pod, keep_ms);
-	h->kept_until_ms = now + keep_ms;
+	lengthen_lease(e, pod, ms);
+	h->kept_until_ms = clock_wall_ms() + ms;
 	COPY_TEXT(h->pool, e->setup->pool);
 	journal_pod(e, pod);
-	if (e->pods[pod].save_failed) {
-		h->kept_until_ms = 0;
-		h->pool[0] = '\0';
+	h->offered = !e->pods[pod].save_failed;
+	if (h->offered)
+		return true;
+	h->kept_until_ms = 0;
+	h->pool[0] = '\0';
+	return false;
+}
+
+void keep_offer(struct engine *e, int pod, int64_t keep_ms)
+{
+	char span[24];
+
+	if (!e->setup->keep)
+		keep_ms = 0;
+	bool wanted = is_wanted(e, pod);
+	if ((!keep_ms && !wanted) || !offer_for(e, pod, MAX(keep_ms, wanted ? WANTED_MS : 0))) {
 		post_pod(e, EV_UNASKED, pod, NULL);
 		return;
 	}
-	h->offered = true;
+	if (!keep_ms) {
+		engine_log(e, LOG_INFO, "pod %s: offered to a run that waits for one",
+			   pod_called(e, pod));
+		return;
+	}
 	engine_log(e, LOG_INFO, "pod %s: kept for another run for %s", pod_called(e, pod),
 		   duration_show(span, sizeof(span), keep_ms));
 	e->setup->keep(e->setup->ctx);

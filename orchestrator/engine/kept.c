@@ -6,8 +6,12 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
 #include "base/str.h"
 #include "store/pod_cost.h"
+
+enum { LEFT_LEAST_MS = 30 * 1000 }; /* of a pod's time, beside what is planned */
 
 /* ---- what a pod is good for ---- */
 
@@ -56,6 +60,86 @@ bool kept_is_offered(const struct pod_row *row, int64_t now_ms)
 {
 	return !strcmp(row->state, "live") && row->pool[0] && row->id[0] && row->host[0] &&
 	       now_ms < row->kept_until_ms && row->holds < KEPT_HOLDS_MOST;
+}
+
+/* ---- what a run wants ---- */
+
+static json_t *accounts_of(const struct engine_setup *setup)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < setup->provider_count; i++) {
+		const struct engine_provider *p = &setup->providers[i];
+		json_array_append_new(list, json_pack("{s:s,s:s}", "provider", p->ops->name,
+						      "account", p->ops->account(p->handle)));
+	}
+	return list;
+}
+
+static json_t *gpus_of(const struct engine_setup *setup)
+{
+	json_t *list = json_array();
+
+	for (const char *const *gpu = setup->gpus; gpu && *gpu; gpu++)
+		json_array_append_new(list, json_string(*gpu));
+	return list;
+}
+
+json_t *kept_want(const struct engine_setup *setup, int64_t left_microusd)
+{
+	int64_t planned_ms = setup->run->planned_ms;
+
+	return json_pack("{s:s,s:o,s:o,s:b,s:I,s:I,s:I,s:I}", "pool", setup->pool, "accounts",
+			 accounts_of(setup), "gpus", gpus_of(setup), "spot", setup->want_spot,
+			 "price", (json_int_t)setup->conf.max_price_microusd_h, "ms",
+			 (json_int_t)(planned_ms + planned_ms / 2 + LEFT_LEAST_MS), "lease_ms",
+			 (json_int_t)setup->conf.lease_ms, "cost", (json_int_t)left_microusd);
+}
+
+static bool has_gpu(const json_t *want, const struct pod_row *pod)
+{
+	const json_t *gpus = json_object_get(want, "gpus"), *gpu;
+	size_t i;
+
+	json_array_foreach (gpus, i, gpu) {
+		const char *name = json_string_value(gpu);
+		const struct gpu *known = name ? gpu_find(name) : NULL;
+		if (name && (!strcmp(name, pod->gpu_offered) ||
+			     (known && known == gpu_find(pod->gpu_offered))))
+			return true;
+	}
+	return !json_array_size(gpus);
+}
+
+static bool is_of_account(const json_t *want, const struct pod_row *pod)
+{
+	const json_t *account;
+	size_t i;
+
+	json_array_foreach (json_object_get(want, "accounts"), i, account)
+		if (!strcmp(jsonx_text(account, "provider", ""), pod->provider))
+			return !strcmp(jsonx_text(account, "account", ""), pod->account);
+	return false;
+}
+
+/* It lives long enough for the work. Should the client die at the end of it, the pod bills until
+ * its lease is over, or its hard end: that much must be within the cap, too. */
+static bool lasts(const json_t *want, const struct pod_row *pod, int64_t now_ms)
+{
+	int64_t price_most = jsonx_int(want, "price", 0), left_ms = pod->hard_end_s * 1000 - now_ms,
+		wanted_ms = jsonx_int(want, "ms", 0),
+		most_ms = MIN(wanted_ms + jsonx_int(want, "lease_ms", 0), left_ms);
+
+	return left_ms >= wanted_ms && (!price_most || pod->price_microusd_h <= price_most) &&
+	       money_for(pod->price_microusd_h, most_ms) <= jsonx_int(want, "cost", 0);
+}
+
+bool kept_fits(const json_t *want, const struct pod_row *row, int64_t now_ms)
+{
+	return want && kept_is_offered(row, now_ms) &&
+	       kept_serves(row->pool, jsonx_text(want, "pool", "")) && has_gpu(want, row) &&
+	       (!row->spot || jsonx_bool(want, "spot", false)) && is_of_account(want, row) &&
+	       lasts(want, row, now_ms);
 }
 
 /* ---- whose it is ---- */

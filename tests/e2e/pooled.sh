@@ -212,6 +212,96 @@ t_a_commands_pod_stays_with_its_job() {
 	wait_for 20 "all to be over" all_over
 }
 
+# ---- a run that waits for capacity ----
+
+# slow_in FOLDER N [CONFIG...]: a job whose segments take half a second each, on one pod
+slow_in() {
+	local dir=$1 n=$2
+	shift 2
+	mkdir -p "$dir"
+	(
+		cd "$dir" || exit
+		slow_segments "$n" "$@"
+		sed -i "s/name = \"e2e\"/name = \"$dir\"/" burst.cfg
+	)
+}
+start_in() { # start_in FOLDER [FLAG...]: in the background; its pid in $PID
+	"$BURST" run "$1/burst.cfg" --json "${@:2}" >"$1.json" 2>"$1.err" </dev/null &
+	PID=$!
+}
+ends() { # ends PID FOLDER STATUS
+	STATUS=0
+	{ wait "$1" || STATUS=$?; } 2>/dev/null
+	is "$STATUS" "$3" "$2 ($(tail -n 4 "$2.err" | tr '\n' '|'))"
+}
+waits_for_a_pod() { [ "$(ledger "select count(*) from run where wants != '' and status = 'running'")" = "${1:-1}" ]; }
+
+# Nothing is kept for runs to come, and the only pod goes from the run that has finished to the run that waits.
+t_a_waiting_run_gets_the_pod() {
+	local one two
+	allow_volumes v
+	LOCAL='capacity = 1; boot_delay = "1s";'
+	slow_in one 12
+	slow_in two 3 'wait = "60s";'
+	start_in one
+	one=$PID
+	wait_for 20 "the first run's files" file_count one/out 1
+	start_in two
+	two=$PID
+	wait_for 20 "the second to wait" waits_for_a_pod
+	ends "$one" one 0
+	ends "$two" two 0
+	has two.err "taken over from run"
+	is "$(creates)" 1 "pods created"
+	is "$(file_count one/out 12 && file_count two/out 3 && echo all)" all "files"
+	is "$(open_pods)" 0 "pods left"
+	is "$(ledger "select count(*) from run where wants != ''")" 0 "runs that still wait"
+	is "$(ledger "select count(*) from run where type = 'keep'")" 0 "clients that kept it"
+	is "$(ledger "select handed_to from pod where id != '' and run = (select id from run where job = 'one')")" "$(ledger "select id from run where job = 'two'")" "to which run it went"
+	no_gap
+}
+
+# What waits for another kind of pod, or may not pay for this one, gets nothing: the pod is released at once.
+t_a_pod_that_no_waiting_run_can_use_is_released() {
+	local one two
+	allow_volumes v
+	LOCAL='capacity = 1;'
+	slow_in one 10
+	slow_in two 2 'wait = "60s"; pod = { cpu = 2; };'
+	start_in one
+	one=$PID
+	wait_for 20 "the first run's files" file_count one/out 1
+	start_in two
+	two=$PID
+	wait_for 20 "the second to wait" waits_for_a_pod
+	ends "$one" one 0
+	hasnt one.err "offered to a run"
+	is "$(open_pods)" 0 "pods left"
+	kill -INT "$two"
+	ends "$two" two 130
+	hasnt two.err "taken over"
+}
+
+# A run that died while it waited is no reason to hold a pod.
+t_a_dead_run_gets_nothing() {
+	local one two
+	allow_volumes v
+	LOCAL='capacity = 1;'
+	slow_in one 10
+	slow_in two 2 'wait = "60s";'
+	start_in one
+	one=$PID
+	wait_for 20 "the first run's files" file_count one/out 1
+	start_in two
+	two=$PID
+	wait_for 20 "the second to wait" waits_for_a_pod
+	kill -9 "$two"
+	ends "$two" two 137
+	ends "$one" one 0
+	hasnt one.err "offered to a run"
+	is "$(open_pods)" 0 "pods left"
+}
+
 # ---- who dies ----
 
 # The client that keeps it: the pod is an orphan, and the next run settles it.
@@ -269,8 +359,9 @@ killed() { # killed before|after N COMMAND...: at the ledger's N-th write; 137, 
 		KILL_AT="$1 ledger $2" KILL_LOG="$PWD/points" "$BURST" "${@:3}" >out.txt 2>err.txt </dev/null || STATUS=$?; } 2>/dev/null
 	[ "$STATUS" = 137 ] || [ "$STATUS" = 0 ] || complain "killed $1 $2: exit $STATUS ($(tail -n 2 err.txt | tr '\n' '|'))"
 }
-some() { # some N: of 1..N all, or a spread sample
-	if [ "${KILL_POINTS:-}" = all ]; then seq "$1"; else awk -v n="$1" 'BEGIN {for (i = 0; i < 5 && i < n; i++) print int(n * (i + .5) / (n < 5 ? n : 5)) + 1}'; fi
+some() { # some N [M]: of 1..N all, or a spread sample of KILL_POINTS or else M
+	local most=${KILL_POINTS:-${2:-5}}
+	if [ "$most" = all ]; then seq "$1"; else awk -v n="$1" -v m="$most" 'BEGIN {for (i = 0; i < m && i < n; i++) print int(n * (i + .5) / (n < m ? n : m)) + 1}'; fi
 }
 fresh() { # fresh NAME: a ledger of its own, and two jobs
 	mkdir -p "$T/$1" && cd "$T/$1" || return
@@ -278,12 +369,12 @@ fresh() { # fresh NAME: a ledger of its own, and two jobs
 	job_in one 2 'keep_warm = "4s";'
 	job_in two 2
 }
-whole() { # whole WHAT: whoever comes next finds the pods of the dead, and renders both
+whole() { # whole WHAT [FILES]: the next runs settle the pods of the dead, and render both jobs
 	run_in one
 	is "$STATUS" 0 "$1: the first job ($(cat err.txt))"
 	run_in two
 	is "$STATUS" 0 "$1: the second job ($(cat err.txt))"
-	is "$(find one/out -name '*.wav' | wc -l) $(find two/out -name '*.wav' | wc -l)" "2 2" "$1: files"
+	is "$(find one/out -name '*.wav' | wc -l) $(find two/out -name '*.wav' | wc -l)" "${2:-2 2}" "$1: files"
 	wait_for 30 "$1: all to be over" all_over
 	wait_for 20 "$1: who kept it to end" no_keeper
 	burst reap
@@ -327,6 +418,73 @@ t_the_run_that_takes_over_is_killed_at_any_write() {
 			wait_for 10 "the pod to be kept" kept_now
 			killed "$when" "$n" run two/burst.cfg
 			whole "killed $when $n"
+			[ -z "$WHY" ] || return
+		done
+	done
+	echo "    $count writes"
+}
+
+# The same for a pod that goes to a run that waits: the run that finishes with it dies, or the run that waits for it.
+fresh_to_wait() { # fresh_to_wait NAME: the first has the only pod for some seconds, the second waits for it
+	mkdir -p "$T/$1" && cd "$T/$1" || return
+	export BURST_STATE_DIR=$T/$1/state
+	LOCAL='capacity = 1;'
+	slow_in one 6
+	slow_in two 2 'wait = "8s";'
+}
+one_works() { # the first job renders, or its client is gone
+	file_count one/out 1 || ! running_as "$1"
+}
+t_the_run_that_waits_is_killed_at_any_write() {
+	local n count when one
+	allow_volumes v
+	fresh_to_wait count
+	start_in one
+	one=$PID
+	wait_for 20 "the first run's files" file_count one/out 1
+	killed before 0 run two/burst.cfg
+	ends "$one" one 0
+	has err.txt "taken over"
+	count=$(wc -l <points)
+	[ "$count" -ge 8 ] || complain "only $count writes"
+	for n in $(some "$count" 3); do
+		for when in before after; do
+			fresh_to_wait "$when-$n"
+			start_in one
+			one=$PID
+			wait_for 20 "the first run's files" file_count one/out 1
+			killed "$when" "$n" run two/burst.cfg
+			ends "$one" one 0
+			whole "killed $when $n" "6 2"
+			[ -z "$WHY" ] || return
+		done
+	done
+	echo "    $count writes"
+}
+hand_on() { # hand_on WHEN N: the first job dies at its N-th write while the second waits, which may then find no capacity
+	local one two
+	fresh_to_wait "$1-$2"
+	(killed "$1" "$2" run one/burst.cfg && [ -z "$WHY" ]) &
+	one=$!
+	wait_for 20 "the first run's files" one_works "$one"
+	start_in two
+	two=$PID
+	wait "$one" || complain "killed $1 $2: the first run"
+	STATUS=0
+	wait "$two" || STATUS=$?
+	[ "$STATUS" = 0 ] || [ "$STATUS" = 4 ] || complain "killed $1 $2: the second run: exit $STATUS ($(tail -n 3 two.err | tr '\n' '|'))"
+}
+t_the_run_that_hands_on_is_killed_at_any_write() {
+	local n count when
+	allow_volumes v
+	hand_on before 0
+	has two.err "taken over"
+	count=$(wc -l <points)
+	[ "$count" -ge 8 ] || complain "only $count writes"
+	for n in $(some "$count" 3); do
+		for when in before after; do
+			hand_on "$when" "$n"
+			whole "killed $when $n" "6 2"
 			[ -z "$WHY" ] || return
 		done
 	done

@@ -1296,7 +1296,8 @@ static void act(struct client *cl, const struct action *a)
 			ask(cl, a, 2 * api(cl, a), W_SALVAGED);
 		break;
 	case ACT_SYNC: sync_volume(cl, a); break;
-	case ACT_OFFER: break; /* only with conf.pooled */
+	case ACT_OFFER:
+	case ACT_SEEK: break; /* only with conf.pooled */
 	case ACT_RELEASE: release(cl, a); break;
 	case ACT_CLOSE: close_connection(cl, a); break;
 	case ACT_FINISH: finish(cl, a); break;

@@ -277,3 +277,22 @@ void check_saved_first(const struct bench *b, const char *name, enum action_type
 	}
 	fail_msg("%s: not done at all", name);
 }
+
+void adopt_living(struct bench *b, int i, int64_t ready_at)
+{
+	struct core_pod p = {.phase = POD_BOOTING,
+			     .price_microusd_h = 1000000,
+			     .create_at = b->now - MINUTE,
+			     .rented_at = b->now - MINUTE,
+			     .running_at = b->now - MINUTE,
+			     .ready_at = ready_at,
+			     .listed = true,
+			     .hard_end_ms = b->now + 4 * HOUR,
+			     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
+
+	snprintf(p.id, sizeof(p.id), "p%d", i);
+	snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
+	COPY_TEXT(p.offer.provider, "alpha");
+	p.offer.price_microusd_h = p.price_microusd_h;
+	core_adopt(b->core, &p);
+}

@@ -87,4 +87,8 @@ void end_well(struct bench *b);
 /* Fails unless the ledger's row for the pod was written right before this action. */
 void check_saved_first(const struct bench *b, const char *name, enum action_type type, int i);
 
+/* Pods of an earlier life of the run that came up a minute ago and may live for four hours more, at
+ * $1 an hour each; listed as running, not connected yet. */
+void adopt_living(struct bench *b, int i, int64_t ready_at);
+
 #endif

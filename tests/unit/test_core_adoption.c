@@ -7,27 +7,6 @@
 static const struct event alive_again = {
 	.type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .number = 1};
 
-/* Pods of an earlier life of the run that came up a minute ago and may live for four hours more, at
- * $1 an hour each; listed as running, not connected yet. */
-static void adopt_living(struct bench *b, int i, int64_t ready_at)
-{
-	struct core_pod p = {.phase = POD_BOOTING,
-			     .price_microusd_h = 1000000,
-			     .create_at = b->now - MINUTE,
-			     .rented_at = b->now - MINUTE,
-			     .running_at = b->now - MINUTE,
-			     .ready_at = ready_at,
-			     .listed = true,
-			     .hard_end_ms = b->now + 4 * HOUR,
-			     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
-
-	snprintf(p.id, sizeof(p.id), "p%d", i);
-	snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
-	COPY_TEXT(p.offer.provider, "alpha");
-	p.offer.price_microusd_h = p.price_microusd_h;
-	core_adopt(b->core, &p);
-}
-
 static void find_living(struct bench *b, int pods)
 {
 	b->core = core_new(&b->conf, b->segments, b->count);

@@ -1,12 +1,24 @@
 /* test_core_pooled.c - pods that other runs may take. */
 #include "core_bench.h"
 
+/* A run with one offer at $1 an hour, which no other run offers a pod. */
+static void start_pooled(struct bench *b)
+{
+	struct offer o = offer(0, 1000000);
+
+	b->conf.pooled = true;
+	start(b);
+	assert_int_equal(did(b, ACT_SEEK, -1), 1);
+	assert_int_equal(did(b, ACT_OFFERS, -1), 0);
+	tell(b, (struct event){.type = EV_SOUGHT});
+	tell(b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+}
+
 static void work_with_offer(struct bench *b, int64_t keep_ms)
 {
 	set_up(b, 4);
-	b->conf.pooled = true;
 	b->conf.keep_warm_ms = keep_ms;
-	start_simply(b);
+	start_pooled(b);
 	bring_up(b, 0);
 	render_batch(b, 0, 0, 2 * SECOND, true);
 }
@@ -71,14 +83,109 @@ static void test_a_signal_offers_nothing(void **state)
 
 	(void)state;
 	set_up(&b, 4);
-	b.conf.pooled = true;
 	b.conf.keep_warm_ms = MINUTE;
-	start_simply(&b);
+	start_pooled(&b);
 	bring_up(&b, 0);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = 2});
 	render_batch(&b, 0, 0, 2 * SECOND, true);
 	assert_int_equal(did(&b, ACT_OFFER, 0), 0);
 	end_well(&b);
+	tear_down(&b);
+}
+
+/* As the engine does it at ACT_SEEK: the pod is the core's before the core hears of it. */
+static void hand_over_pod(struct bench *b)
+{
+	adopt_living(b, core_pod_count(b->core), 0);
+	tell(b, (struct event){.type = EV_HANDED, .pod = core_pod_count(b->core) - 1});
+	assert_int_equal(did(b, ACT_OFFERS, -1) + did(b, ACT_RENT, -1), 0);
+	tell(b, (struct event){.type = EV_SOUGHT});
+}
+
+static void test_offered_pods_go_before_renting(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.pooled = true;
+	start(&b);
+	assert_int_equal(first(&b, ACT_SEEK)->number, 1);
+	hand_over_pod(&b);
+	assert_int_equal(did(&b, ACT_OFFERS, -1) + did(&b, ACT_RENT, -1), 0);
+	assert_false(core_waits(b.core));
+	list_running(&b, 0);
+	check_phase(&b, "listed", 0, POD_CONNECTING);
+	tear_down(&b);
+}
+
+/* Every create is refused: the run looks for a pod of another run several times a second, and rents
+ * none once it has one. */
+static void test_a_pod_for_a_run_that_waits(void **state)
+{
+	struct bench b;
+	int seeks = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	start_pooled(&b);
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	assert_false(core_waits(b.core));
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_NO_CAPACITY);
+	for (int i = 0; i < 40; i++) {
+		assert_true(core_waits(b.core));
+		wait_ms(&b, 100);
+		if (!did(&b, ACT_SEEK, -1))
+			continue;
+		seeks++;
+		tell(&b, (struct event){.type = EV_SOUGHT});
+	}
+	assert_in_range(seeks, 8, 20);
+	while (!did(&b, ACT_SEEK, -1))
+		wait_ms(&b, 50);
+	hand_over_pod(&b);
+	assert_false(core_waits(b.core));
+	wait_ms(&b, 10 * SECOND);
+	assert_int_equal(did(&b, ACT_RENT, -1) + did(&b, ACT_SEEK, -1), 0);
+	list_running(&b, 1);
+	check_phase(&b, "listed", 1, POD_CONNECTING);
+	tear_down(&b);
+}
+
+/* A signal between the two: the pod is released like any other, and looked for at the end. */
+static void test_handed_to_a_run_that_stops(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.pooled = true;
+	start(&b);
+	adopt_living(&b, 0, 0);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = 2});
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
+	tell(&b, (struct event){.type = EV_HANDED, .pod = 0});
+	tell(&b, (struct event){.type = EV_SOUGHT});
+	check_phase(&b, "released", 0, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_SEEK, -1) + did(&b, ACT_RENT, -1), 0);
+	end_well(&b);
+	tear_down(&b);
+}
+
+/* Its own hard end is hours away, and the cap of the run that takes it over is spent sooner. */
+static void test_handed_within_the_cap(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.pooled = true;
+	b.conf.max_cost_microusd = 100000; /* $0.10 at $1 an hour: 6 minutes */
+	start(&b);
+	hand_over_pod(&b);
+	assert_in_range(pod(&b, 0)->hard_end_ms - b.now, 4 * MINUTE, 6 * MINUTE);
+	wait_ms(&b, 7 * MINUTE);
+	check_phase(&b, "its share is spent", 0, POD_RELEASING);
 	tear_down(&b);
 }
 
@@ -89,6 +196,10 @@ int main(void)
 		cmocka_unit_test(test_offered_pod_that_nobody_takes),
 		cmocka_unit_test(test_unasked_pod_goes_at_once),
 		cmocka_unit_test(test_a_signal_offers_nothing),
+		cmocka_unit_test(test_offered_pods_go_before_renting),
+		cmocka_unit_test(test_a_pod_for_a_run_that_waits),
+		cmocka_unit_test(test_handed_to_a_run_that_stops),
+		cmocka_unit_test(test_handed_within_the_cap),
 	};
 
 	return cmocka_run_group_tests_name("core pooled", tests, NULL, NULL);

@@ -77,6 +77,55 @@ static void each_store(void (*test)(struct store *s))
 	}
 }
 
+/* One change to what a run wants, or to the pod on offer. */
+static void which_run_takes_it(void **state)
+{
+	static const struct {
+		const char *name, *key, *value;
+		bool fits;
+	} wants[] = {
+		{"the same", "pool", "\"abc 0 0 0 0\"", true},
+		{"another environment", "pool", "\"abd 0 0 0 0\"", false},
+		{"another account", "accounts", "[{\"provider\":\"local\",\"account\":\"b\"}]",
+		 false},
+		{"another provider", "accounts", "[{\"provider\":\"modal\",\"account\":\"a\"}]",
+		 false},
+		{"this GPU", "gpus", "[\"RTX 3090\",\"RTX 4090\"]", true},
+		{"another GPU", "gpus", "[\"L40S\"]", false},
+		{"a lower price", "price", "3500000", false},
+		{"a price that it has", "price", "3600000", true},
+		{"more time than it has", "ms", "69000", false},
+		{"all of its time", "ms", "68000", true},
+		/* $3.60 an hour: until the lease would end, or its hard end */
+		{"a cap that its work exceeds", "cost", "59000", false},
+		{"a cap for the work and the lease", "cost", "65000", true},
+		{"a cap that the lease exceeds", "cost", "64000", false},
+	};
+	struct pod_row pod = offered();
+
+	(void)state;
+	pod.hard_end_s = 100;
+	COPY_TEXT(pod.account, "a");
+	COPY_TEXT(pod.gpu_offered, "RTX 4090");
+	for (size_t i = 0; i < ARRAY_LEN(wants); i++) {
+		json_t *want = json_loads(
+			"{\"pool\":\"abc 0 0 0 0\",\"accounts\":[{\"provider\":\"local\","
+			"\"account\":\"a\"}],\"gpus\":[],\"spot\":false,\"price\":0,"
+			"\"ms\":60000,\"lease_ms\":5000,\"cost\":1000000}",
+			0, NULL);
+		json_object_set_new(want, wants[i].key,
+				    json_loads(wants[i].value, JSON_DECODE_ANY, NULL));
+		if (kept_fits(want, &pod, 32000) != wants[i].fits)
+			fail_msg("%s", wants[i].name);
+		pod.spot = true;
+		if (kept_fits(want, &pod, 32000))
+			fail_msg("%s: spot", wants[i].name);
+		pod.spot = false;
+		json_decref(want);
+	}
+	assert_false(kept_fits(NULL, &pod, 32000));
+}
+
 static void handed_on(struct store *s)
 {
 	struct pod_row pod = offered(), row, part;
@@ -171,9 +220,8 @@ static void its_time_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(which_pod_serves),
-		cmocka_unit_test(it_is_handed_on),
-		cmocka_unit_test(it_is_taken_back),
+		cmocka_unit_test(which_pod_serves), cmocka_unit_test(which_run_takes_it),
+		cmocka_unit_test(it_is_handed_on),  cmocka_unit_test(it_is_taken_back),
 		cmocka_unit_test(its_time_ends),
 	};
 

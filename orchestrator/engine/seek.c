@@ -1,0 +1,63 @@
+/* seek.c - takes over pods that other runs offer, and tells those runs what this one waits for. */
+#include "seek.h"
+
+#include <stdlib.h>
+
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "impl.h"
+#include "journal.h"
+#include "kept.h"
+#include "pod_rows.h"
+#include "post.h"
+
+static void take_in(struct engine *e, const struct pod_row *row)
+{
+	struct core_pod pod;
+
+	core_pod_of_row(e, row, &pod);
+	pod.detached = false; /* whatever an earlier life of this run was */
+	int at = core_adopt(e->core, &pod);
+	engine_match_pods(e);
+	pod_rows_adopt(e, at, row);
+	post_pod(e, EV_HANDED, at, NULL);
+	engine_log(e, LOG_NOTE, "pod %s: taken over from run %s, with no cold start",
+		   pod_called(e, at), row->handed_from);
+}
+
+static void write_wants(struct engine *e, const char *text)
+{
+	struct run_row *run = e->setup->run;
+
+	if (!strcmp(run->wants, text))
+		return;
+	COPY_TEXT(run->wants, text);
+	journal_run(e);
+}
+
+/* What does not fit the row is not written: the run then takes what happens to be on offer. */
+static void tell_wants(struct engine *e, const json_t *want)
+{
+	CLEANUP(free_text) char *text = jsonx_line(want);
+
+	write_wants(e, strlen(text) < sizeof(e->setup->run->wants) ? text : "");
+}
+
+void seek_pods(struct engine *e, int wanted)
+{
+	struct event ev = {.type = EV_SOUGHT};
+	CLEANUP(json_decref) json_t *want = kept_want(e->setup, core_money_left(e->core));
+	struct pod_row row;
+
+	if (core_waits(e->core))
+		tell_wants(e, want);
+	while (wanted-- > 0 && e->setup->take && e->setup->take(e->setup->ctx, want, &row))
+		take_in(e, &row);
+	post(e, &ev, NULL);
+}
+
+void seek_watch(struct engine *e)
+{
+	if (e->setup->conf.pooled && !core_waits(e->core))
+		write_wants(e, "");
+}
