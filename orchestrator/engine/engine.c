@@ -35,6 +35,7 @@
 #include "stage.h"
 #include "trees.h"
 #include "vendor.h"
+#include "volume_files.h"
 #include "volumes.h"
 
 enum {
@@ -454,6 +455,7 @@ void engine_free(struct engine *e)
 		stage_stop(e, i);
 	caller_free(e->caller);
 	requests_forget(e);
+	volume_files_stop(e);
 	for (int i = 0; i < CORE_PROVIDERS_MAX; i++)
 		image_steps_free(&e->image_steps[i]);
 	while (!pool_idle(e->pool))

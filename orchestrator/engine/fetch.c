@@ -39,6 +39,7 @@ struct fetch {
 	char *output_dir, *name, *path, *sha256, *local;
 	int64_t bytes, max_bytes;
 	void (*inspect)(void *ctx, const char *part_path);
+	bool (*wanted)(const void *ctx);
 	void (*done)(void *ctx, struct receive *r, const struct err *err);
 	void *ctx;
 	enum stage stage;
@@ -69,7 +70,7 @@ struct fetcher {
 	/* in the order of asking, which is the order of the answers */
 	struct fetch *asked[ASKED_MAX];
 	int asked_first, asked_count;
-	size_t count, held;
+	size_t held;
 	bool paused, closed;
 	bool failing; /* nothing new is asked for before all that was asked for is settled */
 	struct str header;
@@ -148,7 +149,6 @@ static void unlink_fetch(struct fetch *x)
 		*p = x->next;
 		if (f->last == &x->next)
 			f->last = p;
-		f->count--;
 	}
 	set_held(f, f->held - x->in.len);
 	if (f->channel && is_asked_for(f, x))
@@ -593,6 +593,7 @@ static struct fetch *fetch_new(const struct fetch_want *want, struct loop *loop,
 	x->bytes = want->bytes;
 	x->max_bytes = want->max_bytes;
 	x->inspect = want->inspect;
+	x->wanted = want->wanted;
 	x->done = want->done;
 	x->ctx = want->ctx;
 	return x;
@@ -605,7 +606,6 @@ void fetcher_get(struct fetcher *f, const struct fetch_want *want)
 	x->fetcher = f;
 	*f->last = x;
 	f->last = &x->next;
-	f->count++;
 	if (!f->waiting)
 		f->waiting = x;
 	open_more(f);
@@ -622,11 +622,6 @@ void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const voi
 	}
 	f->failing = false;
 	pump(f);
-}
-
-size_t fetcher_pending(const struct fetcher *f)
-{
-	return f->count;
 }
 
 void fetcher_close(struct fetcher *f)
@@ -692,12 +687,33 @@ static void local_over(void *arg)
 	fetch_end(x, err.kind ? &err : NULL);
 }
 
-void fetch_local(struct pool *pool, struct loop *loop, const char *local,
-		 const struct fetch_want *want)
+struct fetch *fetch_local_new(struct pool *pool, struct loop *loop, const struct fetch_want *want)
 {
 	struct fetch *x = fetch_new(want, loop, pool);
 
-	x->local = xstrdup(local);
 	x->stage = ST_FINISHING;
-	pool_run(pool, work_local, local_over, x);
+	return x;
+}
+
+bool fetch_local_wanted(const struct fetch *x)
+{
+	return !x->wanted || x->wanted(x->ctx);
+}
+
+void fetch_local_begin(struct fetch *x, const char *local)
+{
+	struct err err;
+
+	x->local = xstrdup(local);
+	if (fetch_local_wanted(x)) {
+		pool_run(x->pool, work_local, local_over, x);
+		return;
+	}
+	err_set(&err, ERR_INTERRUPTED, "%s: no longer needed", x->name);
+	fetch_end(x, &err);
+}
+
+void fetch_local_fail(struct fetch *x, const struct err *err)
+{
+	fetch_end(x, err);
 }

@@ -23,6 +23,9 @@ struct fetch_want {
 	/* In a worker thread, when length and hash are right and before the rename: looks at the
 	 * file. May be NULL. */
 	void (*inspect)(void *ctx, const char *part_path);
+	/* For fetch_local_new() alone. In the loop, before the file is read: false, it is not
+	 * wanted any more. May be NULL. */
+	bool (*wanted)(const void *ctx);
 	/* In the loop, exactly once. err NULL: *r is the verified file under its .part name, now
 	 * the callee's, and rests (receive_rest). Otherwise ERR_NETWORK (connection lost: what
 	 * arrived is kept for the next try), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL, ERR_BUSY (an
@@ -51,11 +54,15 @@ void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const voi
 		    const void *arg);
 /* The connection is gone or going: all that is under way ends with ERR_NETWORK. NULL is fine. */
 void fetcher_close(struct fetcher *f);
-size_t fetcher_pending(const struct fetcher *f);
 
-/* The same steps for a file that a provider has already put on this disk: verifies `local` into
- * place under .part. */
-void fetch_local(struct pool *pool, struct loop *loop, const char *local,
-		 const struct fetch_want *want);
+/* The same steps for a file that a provider is about to put on this disk. Strings are copied. One
+ * of the two functions below has to follow. */
+struct fetch *fetch_local_new(struct pool *pool, struct loop *loop, const struct fetch_want *want);
+/* As want->wanted() says. */
+bool fetch_local_wanted(const struct fetch *x);
+/* It is there: verifies `local` into place under .part, and removes it. */
+void fetch_local_begin(struct fetch *x, const char *local);
+/* It does not come: done(), with a copy of *err. */
+void fetch_local_fail(struct fetch *x, const struct err *err);
 
 #endif

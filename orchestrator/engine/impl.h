@@ -147,11 +147,9 @@ struct engine {
 	struct request *asked; /* operations under way (vendor.c) */
 	struct pool *pool;
 	struct fetch_share fetching;
-	unsigned fetch_turns; /* given to fetches; none is given twice */
-	int lanes_left;       /* further connections that may be open */
-	/* files on volumes that are to be fetched without a pod, in a row: vendor.c */
-	struct request *file_first, **file_last;
-	int files_asked;
+	unsigned fetch_turns;              /* given to fetches; none is given twice */
+	int lanes_left;                    /* further connections that may be open */
+	struct volume_files *volume_files; /* volume_files.c */
 	struct actions actions;
 	struct queued *first, **last;
 	struct timer *wake;

@@ -5,9 +5,9 @@
 
 #include "base/log.h"
 #include "claims.h"
+#include "file_source.h"
 #include "impl.h"
 #include "post.h"
-#include "volume_files.h"
 
 struct getting { /* one file under way: the context of its fetch */
 	struct engine *e;
@@ -100,7 +100,6 @@ static bool is_of(const void *ctx, const void *segment)
 void outfiles_reset(struct engine *e, uint32_t segment)
 {
 	struct seg_state *s = &e->segs[segment];
-	struct fetcher *fetcher = s->pod >= 0 ? e->pods[s->pod].fetcher : NULL;
 	bool under_way = false;
 
 	for (size_t i = 0; i < s->count; i++) {
@@ -116,9 +115,9 @@ void outfiles_reset(struct engine *e, uint32_t segment)
 	s->files = NULL;
 	s->count = s->cap = s->home = 0;
 	s->reported = s->announced = false;
-	if (under_way && fetcher)
-		fetcher_cancel(fetcher, is_of,
-			       &segment); /* they would keep the next try's files from coming */
+	/* they would keep the next try's files from coming */
+	if (under_way && s->pod >= 0)
+		file_source_of(e, s->pod)->cancel(e, s->pod, is_of, &segment);
 }
 
 /* In a worker thread. */
@@ -153,8 +152,6 @@ static void announce_home(struct engine *e, uint32_t segment)
 	post(e, &ev, NULL);
 }
 
-static void fetch_one(struct engine *e, int pod, uint32_t segment, size_t file);
-
 void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why)
 {
 	if (why->kind == ERR_JOB)
@@ -163,102 +160,141 @@ void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why)
 		   why->msg);
 }
 
-void outfiles_stale(struct engine *e, int pod, uint32_t segment, struct outfile *f)
+/* The file that was asked for. NULL: the segment went elsewhere meanwhile. */
+static struct outfile *file_of(const struct getting *g)
 {
+	struct seg_state *s = &g->e->segs[g->segment];
+
+	return s->pod == g->pod && g->file < s->count ? &s->files[g->file] : NULL;
+}
+
+/* Else the segment went elsewhere, or the file is another one now. */
+static bool is_current(const void *ctx)
+{
+	const struct getting *g = ctx;
+	const struct outfile *f = file_of(g);
+
+	return f && f->under_way && f->turn == g->turn;
+}
+
+static void fetch_file(struct engine *e, int pod, uint32_t segment, size_t file);
+
+static void fetch_files(struct engine *e, int pod, uint32_t segment)
+{
+	for (size_t i = 0; i < e->segs[segment].count; i++)
+		fetch_file(e, pod, segment, i);
+}
+
+/* What came, or did not, was asked for before the file was another one: that is asked for now. */
+static void ask_anew(const struct getting *g)
+{
+	struct outfile *f = file_of(g);
+
 	if (!f || !f->superseded)
 		return;
 	f->superseded = f->under_way = false;
-	outfiles_stream(e, pod, segment, f);
+	outfiles_stream(g->e, g->pod, g->segment, f);
+}
+
+/* True: no failure of the file's own, and it comes in another try. */
+static bool tries_again(const struct getting *g, struct outfile *f, const struct err *err)
+{
+	struct engine *e = g->e;
+
+	if (err->kind == ERR_INTERRUPTED && e->over)
+		return true; /* nothing needs it any more */
+	if (err->kind != ERR_NETWORK)
+		return false;
+	if (!e->pods[g->pod].fetcher) {
+		/* the connection is gone: all that is not here is asked for when it is back, or
+		 * comes from the volume */
+		if (!e->over)
+			fetch_files(e, g->pod, g->segment);
+		return true;
+	}
+	if (f->retries++ >= 3)
+		return false;
+	fetch_file(e, g->pod, g->segment, g->file); /* only the channel broke */
+	return true;
+}
+
+static void file_failed(const struct getting *g, const struct err *err)
+{
+	struct event ev = {.type = EV_HOME_FAILED, .pod = g->pod, .segment = g->segment};
+	struct err why = *err;
+
+	if (why.kind == ERR_BUSY)
+		why.kind = ERR_TRANSIENT; /* of our own making: what holds it is about to end */
+	outfiles_failed(g->e, g->segment, &why);
+	post(g->e, &ev, &why);
+}
+
+static void file_came(const struct getting *g, struct outfile *f, struct receive *r)
+{
+	struct seg_state *s = &g->e->segs[g->segment];
+
+	f->r = r;
+	s->home++;
+	if (g->checked && (g->file == 0 || !g->check.ok))
+		s->check = g->check;
+	announce_home(g->e, g->segment);
 }
 
 static void arrived(void *ctx, struct receive *r, const struct err *err)
 {
 	struct getting *g = ctx;
-	struct engine *e = g->e;
-	struct seg_state *s = &e->segs[g->segment];
-	struct outfile *f = s->pod == g->pod && g->file < s->count ? &s->files[g->file] : NULL;
-	bool current = f && f->under_way && f->turn == g->turn;
+	struct outfile *f = file_of(g);
 
-	if (!current) {
-		/* the segment went elsewhere meanwhile, or the file is another one now */
+	if (!is_current(g)) {
 		receive_drop(r, false);
-		outfiles_stale(e, g->pod, g->segment, f);
-	} else if (err && err->kind == ERR_NETWORK && !e->pods[g->pod].fetcher) {
-		/* the connection is gone: all that is not home is asked for when it is back */
-		f->under_way = false;
-		if (core_pod_at(e->core, g->pod)->via_volume && !e->over)
-			volume_files_get(e, g->pod, g->segment);
-	} else if (err && err->kind == ERR_NETWORK && f->retries++ < 3) {
-		f->under_way = false; /* only the channel broke */
-		fetch_one(e, g->pod, g->segment, g->file);
-	} else if (err) {
-		f->under_way = false;
-		struct event ev = {.type = EV_HOME_FAILED, .pod = g->pod, .segment = g->segment};
-		struct err why = *err;
-		if (why.kind == ERR_BUSY)
-			why.kind = ERR_TRANSIENT; /* of our own making: what holds it is about to
-						     end */
-		outfiles_failed(e, g->segment, &why);
-		post(e, &ev, &why);
+		ask_anew(g);
 	} else {
 		f->under_way = false;
-		f->r = r;
-		s->home++;
-		if (g->checked && (g->file == 0 || !g->check.ok))
-			s->check = g->check;
-		announce_home(e, g->segment);
+		if (!err)
+			file_came(g, f, r);
+		else if (!tries_again(g, f, err))
+			file_failed(g, err);
 	}
 	free(g);
 }
 
-void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch_want *want)
+static void fetch_file(struct engine *e, int pod, uint32_t segment, size_t file)
 {
 	struct outfile *f = &e->segs[segment].files[file];
-	struct getting *g = xcalloc(1, sizeof(*g));
 
-	*g = (struct getting){.e = e,
-			      .segment = segment,
-			      .file = file,
-			      .pod = e->segs[segment].pod,
-			      .turn = ++e->fetch_turns};
-	f->turn = g->turn;
-	*want = (struct fetch_want){
+	if (f->under_way || f->r)
+		return;
+	struct getting *g = xcalloc(1, sizeof(*g));
+	*g = (struct getting){
+		.e = e, .segment = segment, .file = file, .pod = pod, .turn = ++e->fetch_turns};
+	struct fetch_want want = {
 		.output_dir = e->setup->output_dir,
 		.name = f->name,
 		.path = f->path,
 		.bytes = f->bytes,
-		.max_bytes = outfiles_most_bytes(e, e->segs[segment].pod),
+		.max_bytes = outfiles_most_bytes(e, pod),
 		.sha256 = f->sha256,
 		.inspect = inspect,
+		.wanted = is_current,
 		.done = arrived,
 		.ctx = g,
 	};
-}
-
-static void fetch_one(struct engine *e, int pod, uint32_t segment, size_t file)
-{
-	struct outfile *f = &e->segs[segment].files[file];
-	struct fetch_want want;
-
-	if (f->under_way || f->r || !e->pods[pod].fetcher)
-		return;
-	outfiles_want(e, segment, file, &want);
+	f->turn = g->turn;
 	f->under_way = true;
-	fetcher_get(e->pods[pod].fetcher, &want);
+	if (file_source_of(e, pod)->get(e, pod, segment, file, &want))
+		return;
+	f->under_way = false;
+	free(g);
 }
 
 void outfiles_stream(struct engine *e, int pod, uint32_t segment, const struct outfile *f)
 {
-	if (core_pod_at(e->core, pod)->via_volume)
-		outfiles_fetch(e, pod, segment);
-	else
-		fetch_one(e, pod, segment, (size_t)(f - e->segs[segment].files));
+	fetch_file(e, pod, segment, (size_t)(f - e->segs[segment].files));
 }
 
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 {
 	struct seg_state *s = &e->segs[segment];
-	const struct core_pod *p = core_pod_at(e->core, pod);
 
 	/* nothing is known of such a file (any more) */
 	if (s->pod != pod || (!s->count && !s->reported)) {
@@ -269,12 +305,7 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 		post(e, &ev, &err);
 		return;
 	}
-	if (p->via_volume) {
-		volume_files_get(e, pod, segment);
-	} else if (e->pods[pod].fetcher) {
-		for (size_t i = 0; i < s->count; i++)
-			fetch_one(e, pod, segment, i);
-	}
+	fetch_files(e, pod, segment);
 	announce_home(e, segment); /* nothing to fetch, or all here already */
 }
 

@@ -13,10 +13,6 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment);
 /* One that was added just now, while its command still runs. */
 void outfiles_stream(struct engine *e, int pod, uint32_t segment, const struct outfile *f);
-/* What came, or did not, was asked for before the file was another one: that is asked for now. f:
- * NULL, nothing is known of it. */
-void outfiles_stale(struct engine *e, int pod, uint32_t segment, struct outfile *f);
-void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch_want *want);
 void outfiles_discard(struct engine *e, uint32_t segment);
 void outfiles_reset(struct engine *e, uint32_t segment);
 /* ERR_JOB: its segment fails for it. */

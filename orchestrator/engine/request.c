@@ -34,8 +34,6 @@ void request_free(struct request *a)
 		free(a->env[i].name);
 		free(a->env[i].value);
 	}
-	free(a->local);
-	free(a->path);
 	core_ids_free(a->ids);
 	for (char **r = a->regions; r && *r; r++)
 		free(*r);

@@ -9,16 +9,12 @@ struct engine;
 struct request {
 	struct engine *e;
 	struct request *next, **link;
-	struct request *next_file; /* in e->file_first's row */
-	void (*file_done)(void *ctx, struct op_result *result, const struct err *err);
 	int provider, pod;
-	uint32_t segment;
-	unsigned turn; /* of its file, when that was asked for */
 	int64_t asked_at;
 	struct op_want want;
 	struct env_pair env[24];
 	size_t env_count;
-	char *local, *path, **ids;
+	char **ids;
 	char **regions; /* NULL-terminated, or NULL */
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */

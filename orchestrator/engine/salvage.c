@@ -10,12 +10,14 @@
 #include "post.h"
 #include "volume_files.h"
 
+enum { LOG_MOST_BYTES = 512 << 20 };
+
 static void read_events(struct engine *e, int pod, const char *path)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	const char *line;
 
-	if (path_read(path, 512u << 20, &text, NULL) < 0 || !text.s)
+	if (path_read(path, LOG_MOST_BYTES, &text, NULL) < 0 || !text.s)
 		return;
 	for (line = text.s; *line;) {
 		size_t len = strcspn(line, "\n");
@@ -29,21 +31,26 @@ static void read_events(struct engine *e, int pod, const char *path)
 	}
 }
 
-static void salvage_done(void *ctx, struct op_result *result, const struct err *err)
+struct salvage {
+	struct engine *e;
+	int pod;
+};
+
+static void log_came(void *ctx, const char *local, const struct err *err)
 {
-	struct request *a = ctx;
-	(void)result;
+	struct salvage *s = ctx;
+	struct epod *p = &s->e->pods[s->pod];
 
 	if (!err) {
-		a->e->pods[a->pod].counted_to = a->e->pods[a->pod].last_event;
+		p->counted_to = p->last_event;
 		/* read again from the start: what is known already is passed over */
-		a->e->pods[a->pod].last_event = 0;
-		read_events(a->e, a->pod, a->local);
+		p->last_event = 0;
+		read_events(s->e, s->pod, local);
+		path_remove_tree(local, NULL);
 	}
 	/* no event log: the pod never came so far as to finish anything */
-	post_pod(a->e, EV_SALVAGED, a->pod, err && err->kind != ERR_NOT_FOUND ? err : NULL);
-	path_remove_tree(a->local, NULL);
-	volume_files_over(a);
+	post_pod(s->e, EV_SALVAGED, s->pod, err && err->kind != ERR_NOT_FOUND ? err : NULL);
+	free(s);
 }
 
 void salvage_pod(struct engine *e, int pod)
@@ -52,8 +59,8 @@ void salvage_pod(struct engine *e, int pod)
 	CLEANUP(free_text)
 	char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->attempt);
 	CLEANUP(free_text) char *name = xasprintf("%s.events", p->attempt);
-	struct request *a = volume_files_new(e, pod, path, name);
+	struct salvage *s = xmalloc(sizeof(*s));
 
-	a->want.file.max_bytes = 512 << 20;
-	volume_files_begin(a, salvage_done);
+	*s = (struct salvage){e, pod};
+	volume_files_get(e, pod, path, name, LOG_MOST_BYTES, log_came, s);
 }

@@ -1,19 +1,22 @@
-/* volume_files.h - fetches finished files from a volume without a pod. */
+/* volume_files.h - brings files of a volume to this machine without a pod. */
 #ifndef BURST_ENGINE_VOLUME_FILES_H
 #define BURST_ENGINE_VOLUME_FILES_H
 
-#include "request.h"
+#include <stdint.h>
 
-/* Fetches the files of this segment that are not here yet. */
-void volume_files_get(struct engine *e, int pod, uint32_t segment);
+#include "base/err.h"
 
-/* A request for a file of the pod's volume; it arrives in the run's folder as local_name. */
-struct request *volume_files_new(struct engine *e, int pod, const char *path,
-				 const char *local_name);
-/* There may be very many, each with a connection of its own: a few at a time. done(a) calls
- * volume_files_over() at its end. */
-void volume_files_begin(struct request *a,
-			void (*done)(void *ctx, struct op_result *result, const struct err *err));
-void volume_files_over(struct request *a);
+struct engine;
+
+/* Fetches the file at path of the pod's volume into the run's folder, where it is called name.
+ * There may be very many, each with a connection of its own: a few go at a time.
+ *
+ * done() comes exactly once. err NULL: local is the file, which is the callee's to remove.
+ * Otherwise as the provider's OP_FETCH fails, or ERR_INTERRUPTED (volume_files_stop()). */
+void volume_files_get(struct engine *e, int pod, const char *path, const char *name,
+		      int64_t max_bytes,
+		      void (*done)(void *ctx, const char *local, const struct err *err), void *ctx);
+/* Ends all that is under way; no more may be asked for. After the caller was freed. */
+void volume_files_stop(struct engine *e);
 
 #endif

@@ -131,19 +131,24 @@ static char *bytes_of(struct file *f)
 	return f->bytes;
 }
 
+static struct fetch_want want_of(struct bench *b, struct file *f, char hex[SHA256_HEX])
+{
+	sha256_hex(bytes_of(f), f->len, hex);
+	return (struct fetch_want){.output_dir = b->dir,
+				   .name = f->name,
+				   .path = f->name,
+				   .bytes = (int64_t)f->len,
+				   .max_bytes = INT64_MAX,
+				   .sha256 = hex,
+				   .done = on_done,
+				   .ctx = f};
+}
+
 static void want(struct bench *b, struct file *f)
 {
 	char hex[SHA256_HEX];
+	struct fetch_want w = want_of(b, f, hex);
 
-	sha256_hex(bytes_of(f), f->len, hex);
-	struct fetch_want w = {.output_dir = b->dir,
-			       .name = f->name,
-			       .path = f->name,
-			       .bytes = (int64_t)f->len,
-			       .max_bytes = INT64_MAX,
-			       .sha256 = hex,
-			       .done = on_done,
-			       .ctx = f};
 	fetcher_get(b->fetcher, &w);
 }
 
@@ -406,6 +411,58 @@ static void what_is_not_wanted_any_more(void **state)
 	end(&b);
 }
 
+/* ---- files that a provider puts on this disk ---- */
+
+static bool is_wanted(const void *ctx)
+{
+	const struct file *f = ctx;
+
+	return strcmp(f->name, "stale") != 0;
+}
+
+static void put_file(struct bench *b, struct file *f, char **path)
+{
+	*path = xasprintf("%s/from-volume-%s", b->dir, f->name);
+	MUST(path_write(*path, bytes_of(f), f->len, 0600, err));
+}
+
+static void what_a_provider_brings_is_verified(void **state)
+{
+	struct bench b;
+	struct file good = {.name = "good", .len = 300000}, bad = {.name = "bad", .len = 1000},
+		    stale = {.name = "stale", .len = 1000}, missing = {.name = "missing", .len = 1};
+	struct file *const all[] = {&good, &bad, &stale, &missing};
+	struct fetch *fetches[ARRAY_LEN(all)];
+	char hex[SHA256_HEX], *paths[3];
+	struct err lost;
+
+	begin(&b, *state, SILENT_MS);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct fetch_want w = want_of(&b, all[i], hex);
+		w.wanted = is_wanted;
+		fetches[i] = fetch_local_new(b.pool, b.loop, &w);
+		memset(hex, 0, sizeof(hex)); /* strings are copied */
+		assert_int_equal(fetch_local_wanted(fetches[i]), all[i] != &stale);
+	}
+	bytes_of(&bad)[500] ^= 1;
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		put_file(&b, all[i], &paths[i]);
+		fetch_local_begin(fetches[i], paths[i]);
+	}
+	err_set(&lost, ERR_NOT_FOUND, "no such file there");
+	fetch_local_fail(fetches[3], &lost);
+	UNTIL(&b, good.done && bad.done && stale.done && missing.done);
+	is_home(&good);
+	is_over(&bad, ERR_UNTRUSTED, "bad");
+	is_over(&stale, ERR_INTERRUPTED, "no longer needed");
+	is_over(&missing, ERR_NOT_FOUND, "no such file there");
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		assert_int_not_equal(access(paths[i], F_OK), 0);
+		free(paths[i]);
+	}
+	end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +479,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_disk_with_room_for_the_rest, scratch_make,
 						scratch_remove),
 		cmocka_unit_test_setup_teardown(a_slow_channel_is_waited_for, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(what_a_provider_brings_is_verified, scratch_make,
 						scratch_remove),
 	};
 
