@@ -123,7 +123,7 @@ struct epod {          /* beside core_pod */
 	char account[64]; /* as its row says, where it was taken over; "": ours */
 	struct holding hold;
 	char detail[64];
-	char fault[200];
+	struct err distrusted; /* why its connection is about to end; kind 0: it is not */
 	/* what it was called when it was last said that the ledger does not know of it */
 	char said_unsaved[POD_ID_MAX];
 };

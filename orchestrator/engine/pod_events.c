@@ -13,7 +13,6 @@
 #include "impl.h"
 #include "outfiles.h"
 #include "past.h"
-#include "podlink.h"
 #include "post.h"
 #include "prepare.h"
 
@@ -104,14 +103,10 @@ static bool good_hash(const char *hex)
 	return strlen(hex) == 64 && strspn(hex, "0123456789abcdef") == 64;
 }
 
-/* It says what no agent of ours would say: whatever else it says is not listened to. */
 void pod_distrust(struct engine *e, int pod, const char *what)
 {
-	struct err err;
-
-	err_set(&err, ERR_UNTRUSTED, "%s", what);
+	err_set(&e->pods[pod].distrusted, ERR_UNTRUSTED, "%s", what);
 	outfiles_disclaim(e, pod);
-	podlink_down(e, pod, &err);
 }
 
 static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name,

@@ -13,7 +13,8 @@ void pod_event_take(struct engine *e, int pod, const json_t *event);
 bool pod_event_advances(const struct engine *e, int pod, const char *what, const json_t *event);
 /* how: what the agent says of the dead-man's switch. Nothing yet is not bad: it is still asking. */
 bool pod_switch_works(struct engine *e, int pod, const char *how);
-/* The pod says what no agent of ours would say: the rest of what it says is not listened to. */
+/* The pod says what no agent of ours would say. Only notes that (epod.distrusted): the caller ends
+ * the connection. */
 void pod_distrust(struct engine *e, int pod, const char *what);
 
 #endif

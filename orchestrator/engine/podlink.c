@@ -57,6 +57,34 @@ static void stop_link(struct engine *e, int pod)
 	link_close(link);
 }
 
+static void pod_down(struct engine *e, int pod, const struct err *err)
+{
+	/* hello alone is not yet a connection to the core: it hears of one when all that happened
+	 * before is known */
+	bool was_up = e->pods[pod].helloed && e->pods[pod].greeting.type != EV_CONNECTED;
+
+	stop_link(e, pod);
+	post_pod(e, was_up ? EV_LOST : EV_CONNECT_FAILED, pod, err);
+}
+
+/* True: the pod said what no agent of ours would say, and the connection is gone. */
+static bool drop_distrusted(struct engine *e, int pod)
+{
+	struct err why = e->pods[pod].distrusted;
+
+	if (!why.kind)
+		return false;
+	err_clear(&e->pods[pod].distrusted);
+	pod_down(e, pod, &why);
+	return true;
+}
+
+static void distrust(struct engine *e, int pod, const char *what)
+{
+	pod_distrust(e, pod, what);
+	drop_distrusted(e, pod);
+}
+
 static void tell_running(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
@@ -119,7 +147,7 @@ static void on_stuck(void *ctx, const char *why)
 	CLEANUP(free_text)
 	char *what = xasprintf("its files cannot be fetched: %s, repeatedly", why);
 
-	pod_distrust(at->e, at->pod, what);
+	distrust(at->e, at->pod, what);
 }
 
 /* Where workers are what the agent is, they can read what the pod keeps for itself: the key of its
@@ -187,7 +215,8 @@ static void on_line(void *ctx, const json_t *event)
 	quiet_heard(&at->e->pods[at->pod].quiet, what,
 		    pod_event_advances(at->e, at->pod, what, event));
 	pod_event_take(at->e, at->pod, event);
-	greet_when_caught_up(at->e, at->pod);
+	if (!drop_distrusted(at->e, at->pod))
+		greet_when_caught_up(at->e, at->pod);
 }
 
 static enum quiet_task task_of(const struct engine *e, int pod)
@@ -226,18 +255,8 @@ void podlink_watch(struct engine *e)
 					 .loading = p->workers_ready + p->workers_failed <
 						    e->needs->workers};
 		if (p->link && p->helloed && !quiet_tick(&p->quiet, &task, why, sizeof(why)))
-			pod_distrust(e, i, why);
+			distrust(e, i, why);
 	}
-}
-
-void podlink_down(struct engine *e, int pod, const struct err *err)
-{
-	/* hello alone is not yet a connection to the core: it hears of one when all that happened
-	 * before is known */
-	bool was_up = e->pods[pod].helloed && e->pods[pod].greeting.type != EV_CONNECTED;
-
-	stop_link(e, pod);
-	post_pod(e, was_up ? EV_LOST : EV_CONNECT_FAILED, pod, err);
 }
 
 static void on_placed(void *ctx)
@@ -251,7 +270,7 @@ static void on_down(void *ctx, const struct err *err)
 {
 	struct at *at = ctx;
 
-	podlink_down(at->e, at->pod, err);
+	pod_down(at->e, at->pod, err);
 }
 
 static const struct link_ops link_ops = {

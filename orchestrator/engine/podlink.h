@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-
 struct engine;
 
 void podlink_connect(struct engine *e, int pod);
@@ -16,8 +14,6 @@ void podlink_close(struct engine *e, int pod);
  * one. */
 void podlink_finish(struct engine *e, int pod, bool standing_only);
 void podlink_watch(struct engine *e); /* in each turn: pods that fell silent are let go */
-/* Ends the connection; the core hears why. */
-void podlink_down(struct engine *e, int pod, const struct err *err);
 /* How far the pod's clock is off from ours at wall_ms, negative: behind; by its hello, 0 when that
  * does not say. */
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms);

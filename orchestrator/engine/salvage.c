@@ -46,6 +46,7 @@ static void log_came(void *ctx, const char *local, const struct err *err)
 		/* read again from the start: what is known already is passed over */
 		p->last_event = 0;
 		read_events(s->e, s->pod, local);
+		err_clear(&p->distrusted); /* no connection to end */
 		path_remove_tree(local, NULL);
 	}
 	/* no event log: the pod never came so far as to finish anything */
