@@ -1,6 +1,6 @@
-/* image.c - the image that sandboxes run: the app that it belongs to, the version of its builder,
- * its recipe (sshd, what the job needs from Debian, the agent), and its build with what that has to
- * say. What was built once is only looked at again. */
+/* image.c - the image that sandboxes run: the app that it belongs to, the version of its
+ * builder, its recipe (sshd, what the job needs from Debian, the agent), and its build with what
+ * that has to say. What was built once is only looked at again. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/section.h"
+#include "recipe.h"
 
 enum {
 	JOIN_S = 5, /* what the build says is shown this late */
@@ -16,9 +17,6 @@ enum {
 	REBUILDS_MOST = 2,
 	BROKEN_MOST = 3,
 	DETAIL_MOST = 300,
-	PACKAGE_MOST = 64,
-	STEPS_MOST = 4,
-	LINES_MOST = 5 + 2 * STEPS_MOST,
 };
 
 enum {
@@ -100,17 +98,10 @@ static int take_builder(struct turn *t)
 
 /* ---- the secret with which a private registry is read ---- */
 
-static const char *image_name(const struct op *op)
+const char *modal_registry_secret(const struct op *op)
 {
-	return op->want->rent.image ? op->want->rent.image
-				    : section_text(op->provider->conf, "image");
-}
-
-/* "" where the image is public. */
-static const char *registry_secret(const struct op *op)
-{
-	const char *name =
-		provider_registry_name(op->provider->conf, "registry_secrets", image_name(op));
+	const char *name = provider_registry_name(op->provider->conf, "registry_secrets",
+						  modal_image_name(op));
 
 	return name ? name : "";
 }
@@ -120,7 +111,7 @@ static enum op_next ask_registry(struct turn *t)
 	Modal__Client__SecretGetOrCreateRequest request =
 		MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
 
-	request.deployment_name = (char *)registry_secret(t->op);
+	request.deployment_name = (char *)modal_registry_secret(t->op);
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
 	t->op->step = ASKED_REGISTRY;
 	return modal_ask(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);
@@ -128,7 +119,7 @@ static enum op_next ask_registry(struct turn *t)
 
 static int take_registry(struct turn *t)
 {
-	const char *name = registry_secret(t->op);
+	const char *name = modal_registry_secret(t->op);
 	MODAL_MESSAGE(Modal__Client__SecretGetOrCreateResponse, answer, t,
 		      "looking for the secret of the image's registry",
 		      modal__client__secret_get_or_create_response__descriptor);
@@ -148,97 +139,6 @@ static int take_registry(struct turn *t)
 }
 
 /* ---- the recipe ---- */
-
-struct recipe {
-	char *line[LINES_MOST];
-	size_t count;
-};
-
-static void recipe_free_cleanup(struct recipe *r)
-{
-	for (size_t i = 0; i < r->count; i++)
-		free(r->line[i]);
-}
-
-static bool is_package(const char *name)
-{
-	if (!islower((unsigned char)*name) && !isdigit((unsigned char)*name))
-		return false;
-	for (const char *p = name; *p; p++)
-		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) &&
-		    !strchr("+.-", *p))
-			return false;
-	return strlen(name) <= PACKAGE_MOST;
-}
-
-/* A way to reach the pod is put into the image, with what the job needs, so that it is built once
- * and not installed at each start; where there is no apt the start script looks for one. */
-static int add_install(struct recipe *r, const char *const *packages, struct err *err)
-{
-	CLEANUP(str_free) struct str line = STR_INIT;
-
-	str_add(&line, "RUN if command -v apt-get >/dev/null; then apt-get update && "
-		       "DEBIAN_FRONTEND=noninteractive apt-get install -y "
-		       "--no-install-recommends openssh-server rsync ca-certificates curl");
-	for (; packages && *packages; packages++) {
-		if (!is_package(*packages))
-			return err_set(err, ERR_CONFIG,
-				       "image: \"%s\" is not the name of a Debian package",
-				       *packages);
-		str_addf(&line, " %s", *packages);
-	}
-	str_add(&line, " && rm -f /etc/ssh/ssh_host_* && rm -rf /var/lib/apt/lists/*; fi; mkdir -p "
-		       "/run/sshd");
-	r->line[r->count++] = str_detach(&line);
-	return 0;
-}
-
-#define AGENT_FILE "/.burst-agent" /* its name in the context of the build */
-
-#define STEP_FILE "/.burst-step-%zu"
-
-/* What the job's set-up would make on each volume. */
-static int add_steps(struct recipe *r, const struct rent_request *rent, struct err *err)
-{
-	if (rent->step_count > STEPS_MOST)
-		return err_set(err, ERR_BUG, "image: %zu steps", rent->step_count);
-	for (size_t i = 0; i < rent->step_count; i++) {
-		r->line[r->count++] = xasprintf("COPY " STEP_FILE " %s", i, rent->steps[i].path);
-		r->line[r->count++] = xasprintf("RUN %s", rent->steps[i].run);
-	}
-	return 0;
-}
-
-static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
-{
-	const struct rent_request *rent = &op->want->rent;
-	const char *from = image_name(op);
-
-	r->line[r->count++] = xasprintf("FROM %s", from);
-	if (add_install(r, rent->packages, err) < 0 || add_steps(r, rent, err) < 0)
-		return -1;
-	if (rent->agent_path) {
-		r->line[r->count++] = xasprintf("COPY " AGENT_FILE " %s", rent->agent_path);
-		r->line[r->count++] = xasprintf("RUN chmod 755 %s", rent->agent_path);
-	}
-	r->line[r->count++] = xstrdup("ENTRYPOINT []");
-	return 0;
-}
-
-/* Two images with the same one are the same image. */
-static void recipe_name(const struct op *op, const struct recipe *r, char hex[SHA256_HEX])
-{
-	const char *const where[] = {op->provider->builder_version,
-				     modal_text(section_text(op->provider->conf, "environment")),
-				     registry_secret(op)};
-	CLEANUP(str_free) struct str text = STR_INIT;
-
-	for (size_t i = 0; i < ARRAY_LEN(where); i++)
-		str_addf(&text, "%s\n", where[i]);
-	for (size_t i = 0; i < r->count; i++)
-		str_addf(&text, "%s\n", r->line[i]);
-	sha256_hex(str_text(&text), text.len, hex);
-}
 
 /* ---- is it there already? ---- */
 
@@ -309,36 +209,6 @@ enum op_next modal_image_doubted(struct turn *t)
 
 /* ---- building ---- */
 
-/* The files that its COPY lines name. */
-struct context {
-	Modal__Client__ImageContextFile file[STEPS_MOST + 1], *files[STEPS_MOST + 1];
-	char name[STEPS_MOST + 1][24];
-	size_t count;
-};
-
-static void add_file(struct context *c, const void *data, size_t len)
-{
-	Modal__Client__ImageContextFile *file = &c->file[c->count];
-
-	*file = (Modal__Client__ImageContextFile)MODAL__CLIENT__IMAGE_CONTEXT_FILE__INIT;
-	file->filename = c->name[c->count];
-	file->has_data = true;
-	file->data = (ProtobufCBinaryData){len, (uint8_t *)data};
-	c->files[c->count++] = file;
-}
-
-static void make_context(struct context *c, const struct rent_request *rent)
-{
-	for (size_t i = 0; i < rent->step_count; i++) {
-		snprintf(c->name[i], sizeof(c->name[i]), STEP_FILE, i);
-		add_file(c, rent->steps[i].text, strlen(rent->steps[i].text));
-	}
-	if (rent->agent_path) {
-		snprintf(c->name[c->count], sizeof(c->name[0]), AGENT_FILE);
-		add_file(c, rent->agent, rent->agent_len);
-	}
-}
-
 static enum op_next ask_image(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
@@ -349,11 +219,11 @@ static enum op_next ask_image(struct turn *t)
 	Modal__Client__ImageGetOrCreateRequest request =
 		MODAL__CLIENT__IMAGE_GET_OR_CREATE_REQUEST__INIT;
 
-	if (make_recipe(t->op, &recipe, t->err) < 0)
+	if (modal_recipe_make(t->op, &recipe, t->err) < 0)
 		return OP_FAILED;
 	image.n_dockerfile_commands = recipe.count;
 	image.dockerfile_commands = recipe.line;
-	make_context(&context, rent);
+	modal_context_make(&context, rent);
 	image.n_context_files = context.count;
 	image.context_files = context.files;
 	if (t->op->registry_id[0]) {
@@ -502,9 +372,9 @@ static enum op_next from_recipe(struct turn *t)
 {
 	CLEANUP(recipe_free) struct recipe recipe = {0};
 
-	if (make_recipe(t->op, &recipe, t->err) < 0)
+	if (modal_recipe_make(t->op, &recipe, t->err) < 0)
 		return OP_FAILED;
-	recipe_name(t->op, &recipe, t->op->recipe);
+	modal_recipe_name(t->op, &recipe, t->op->recipe);
 	if (!knows_image(t->op))
 		return ask_image(t);
 	if (t->op->kind == OP_IMAGE)
@@ -523,7 +393,7 @@ static enum op_next from_app(struct turn *t)
 	}
 	if (!op->provider->builder_version[0])
 		return ask_builder(t);
-	if (*registry_secret(op) && !op->registry_id[0])
+	if (*modal_registry_secret(op) && !op->registry_id[0])
 		return ask_registry(t);
 	return from_recipe(t);
 }

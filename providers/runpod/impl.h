@@ -53,9 +53,9 @@ enum op_next api_ask(struct turn *t, enum call_class class, const char *method, 
 /* GET /pods, GET /network-volumes: the page at op->cursor */
 enum op_next api_ask_pods(struct turn *t);
 enum op_next api_ask_volumes(struct turn *t);
-/* Of a page of a list: 1: there are further pages, ask again; 0: that was all of it; -1: there are
- * further pages, but they cannot be read. A page must not pass for the whole: what is missing in it
- * would be taken for gone, or made a second time. */
+/* Of a page of a list: 1: there are further pages, ask again; 0: that was all of it; -1: there
+ * are further pages, but they cannot be read. A page must not pass for the whole: what is
+ * missing in it would be taken for gone, or made a second time. */
 int api_further_pages(struct turn *t, const json_t *page, const char *what);
 void api_first_page(struct op *op); /* the list is asked for anew */
 /* POST /graphql; variables are taken (NULL: none). */
@@ -71,8 +71,8 @@ int api_check(struct turn *t, const char *doing);
 /* The same, and the object in its body; NULL on error. A create that was accepted in words that
  * cannot be read is ERR_AMBIGUOUS, anything else of the kind ERR_TRANSIENT. json_decref() it. */
 json_t *api_object(struct turn *t, const char *doing);
-/* "data" of a GraphQL answer; NULL on error: HTTP, or errors in it. Borrowed from *whole, which is
- * to be freed. */
+/* "data" of a GraphQL answer; NULL on error: HTTP, or errors in it. Borrowed from *whole, which
+ * is to be freed. */
 json_t *api_data(struct turn *t, const char *doing, json_t **whole);
 
 bool api_is_capacity(const char *text); /* the server's ways of saying: sold out */
@@ -132,8 +132,8 @@ bool s3_reaches(const struct provider *p, const char *datacenter);
 
 /* ---- what they know of one another ---- */
 
-/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S", "SECURE/EU-RO-1/4 vCPU/cpu3c"; the data centre may
- * be empty: anywhere. */
+/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S", "SECURE/EU-RO-1/4 vCPU/cpu3c"; the data centre
+ * may be empty: anywhere. */
 struct placement {
 	bool community, cpu;
 	char datacenter[REGION_MAX];
@@ -157,9 +157,21 @@ bool datacenter_is_wanted(const struct provider *p, const char *id);
 /* Adds an offer for each data centre where `item` of the catalog is free and where we may go. */
 void offers_place(struct op *op, const json_t *item, struct offer *offer, struct placement *where);
 bool offers_sold_out(const json_t *item);
-/* Something that is wanted costs so much, be it free or not: no cap below the least of these leaves
- * an offer. */
+/* Something that is wanted costs so much, be it free or not: no cap below the least of these
+ * leaves an offer. */
 void offers_floor(struct op *op, int64_t price_microusd_h);
+
+void add_offer(struct op *op, const struct offer *offer);
+/* What the catalog says of the stock: "high", "medium", "low", or "": nothing. */
+const char *stock_of(const json_t *from);
+
+/* ---- remarks.c ---- */
+
+/* Something is on offer: names wishes that are misspelt, or only where the config forbids to
+ * rent. */
+void add_remarks(struct op *op);
+/* Nothing is on offer: -1 and t->err that says why. */
+int nothing_offered(struct turn *t);
 
 /* ---- cpus.c: pods without a GPU, wished for as "none" ---- */
 
@@ -171,11 +183,12 @@ int cpus_read(struct turn *t);
 /* No more than such a pod may have. */
 int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus);
 
-/* Of the container, where so much is wanted (0: the default). It is billed beside what runs there,
- * while that runs. */
+/* Of the container, where so much is wanted (0: the default). It is billed beside what runs
+ * there, while that runs. */
 int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where);
 int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where);
 
+struct pod_view *add_pod(struct op *op); /* empty, the last of op->got.pods */
 /* A pod as v2 describes it. ERR_TRANSIENT when it is none. */
 int pods_read(const json_t *from, struct pod_view *out, struct err *err);
 

@@ -1,0 +1,42 @@
+/* recipe.h - the recipe of a pod's image: lines like those of a Dockerfile, and the files that
+ * these copy. */
+#ifndef BURST_MODAL_RECIPE_H
+#define BURST_MODAL_RECIPE_H
+
+#include <stdlib.h>
+
+#include "impl.h"
+
+enum { STEPS_MOST = 4, LINES_MOST = 5 + 2 * STEPS_MOST };
+
+struct recipe {
+	char *line[LINES_MOST];
+	size_t count;
+};
+
+static inline void recipe_free_cleanup(struct recipe *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->line[i]);
+}
+
+/* The files that its COPY lines name. */
+struct context {
+	Modal__Client__ImageContextFile file[STEPS_MOST + 1], *files[STEPS_MOST + 1];
+	char name[STEPS_MOST + 1][24];
+	size_t count;
+};
+
+/* The image that the recipe begins with. */
+const char *modal_image_name(const struct op *op);
+/* The name of the secret with which a private registry is read; "": the image is public. */
+const char *modal_registry_secret(const struct op *op);
+/* Free with recipe_free_cleanup(). ERR_CONFIG: a package has a bad name; ERR_BUG: too many
+ * steps. */
+int modal_recipe_make(const struct op *op, struct recipe *r, struct err *err);
+/* Images of the same name are equal. */
+void modal_recipe_name(const struct op *op, const struct recipe *r, char hex[SHA256_HEX]);
+/* The files that the recipe's COPY lines name. Borrows from rent. */
+void modal_context_make(struct context *c, const struct rent_request *rent);
+
+#endif
