@@ -135,6 +135,27 @@ static bool take_what_fits(void *ctx, const json_t *want, struct pod_row *pod)
 	return taken;
 }
 
+int keep_warm_pods(struct launch *l, int64_t planned_ms)
+{
+	struct engine_setup *s = &l->run.setup;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int fit = 0;
+
+	launch_conf_from_config(l);
+	keep_pool(l);
+	l->run.row.planned_ms = planned_ms;
+	CLEANUP(json_decref)
+	json_t *want =
+		kept_want(s, s->conf.max_cost_microusd ? s->conf.max_cost_microusd : INT64_MAX);
+	if (store_pods(l->ctx->store, NULL, true, &pods, &count, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		fit += kept_fits(want, &pods[i], clock_wall_ms());
+	free(pods);
+	return fit;
+}
+
 static bool is_wanted(void *ctx, const struct pod_row *pod)
 {
 	struct launch *l = ctx;

@@ -383,6 +383,24 @@ static void say_kept(const struct launch *l, const struct estimate *e, const str
 			    money_for((int64_t)(e->machines[pick->machine].price_h * 1e6), ms)));
 }
 
+/* Pods of other runs that the run would take over, and need not rent. */
+static int warm_pods(struct launch *l, const struct estimate *e, const struct plan *pick,
+		     enum plan_verdict verdict)
+{
+	if (!e->open || verdict == PLAN_NOTHING_FITS)
+		return 0;
+	return keep_warm_pods(l, (int64_t)(pick->makespan_p50_s * 1000));
+}
+
+static void say_warm(int warm)
+{
+	if (warm > 0)
+		plan_say(stdout, 2,
+			 "warm: %d pod%s kept for the next run: this one takes over what it needs "
+			 "of them, without a cold start",
+			 warm, warm == 1 ? " is" : "s are");
+}
+
 /* caps: over runs; NULL: offers that are compared, not rented. */
 static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		     const struct plan_words *words, const struct caps *caps, struct err *err)
@@ -403,6 +421,7 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 	int status = refuse_plan(l, &e, &pick, verdict, err);
 	if (status == 0 && caps && e.open)
 		status = caps_refuse(caps, l, err);
+	int warm = status == 0 && caps ? warm_pods(l, &e, &pick, verdict) : 0;
 	struct better better = {0};
 	if (status == 0 && verdict != PLAN_NOTHING_FITS)
 		better_find(&better, l, &e, &pick, LAUNCH_ASK_MS);
@@ -412,6 +431,7 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		json_object_set_new(object, "changes", changes_json(l));
 		json_object_set_new(object, "left_out", left_out_json(l));
 		json_object_set_new(object, "caps", caps_to_json(caps));
+		json_object_set_new(object, "warm_pods", json_integer(warm));
 		output_json(object);
 		ctx->json_printed = true;
 	} else if (!e.open) {
@@ -425,6 +445,8 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		if (better.found)
 			plan_say(stdout, 2, "better: %s", better.line);
 	}
+	if (!ctx->json)
+		say_warm(warm);
 	if (!ctx->json && caps && e.open && verdict != PLAN_NOTHING_FITS)
 		say_kept(l, &e, &pick);
 	if (!ctx->json)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/log.h"
+#include "engine/kept.h"
 #include "queue.h"
 #include "requests.h"
 #include "find_run.h"
@@ -37,6 +38,7 @@ struct runner {
 	struct when_work work; /* as the planner said it last */
 	int64_t planned_ms;    /* when, by the clock that does not jump; 0: not yet */
 	char planned_for[24];  /* the newest request then */
+	int planned_offered;   /* pods that runs offered then */
 	bool cannot_run;       /* the plan failed by a mistake that a run will tell */
 	int64_t busy_ms;
 	int failures; /* of the ledger or the disk, one after the other */
@@ -140,13 +142,32 @@ static int64_t number_or_unknown(const json_t *object, const char *name, double 
 	return json_is_number(value) ? (int64_t)(json_number_value(value) * factor + .5) : -1;
 }
 
-/* What is billed beside the rendering. */
-static int64_t cold_of(const json_t *pick)
+/* What is billed beside the rendering. A pod that is kept for the next run comes up for nothing. */
+static int64_t cold_of(const json_t *pick, int64_t warm)
 {
 	int64_t billed_ms = number_or_unknown(pick, "billed_s", 1000),
-		work_ms = number_or_unknown(pick, "work_s", 1000);
+		work_ms = number_or_unknown(pick, "work_s", 1000),
+		pods = MAX(number_or_unknown(pick, "pods", 1), (int64_t)1);
 
-	return billed_ms >= 0 && work_ms >= 0 ? MAX(billed_ms - work_ms, (int64_t)0) : -1;
+	if (billed_ms < 0 || work_ms < 0)
+		return -1;
+	return MAX(billed_ms - work_ms, (int64_t)0) * (pods - MIN(MAX(warm, (int64_t)0), pods)) /
+	       pods;
+}
+
+/* Pods that any run offers now: as many as when the plan was made, or the plan is out of date. */
+static int offered_now(const struct runner *r)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int offered = 0;
+
+	if (store_pods(r->ctx->store, NULL, true, &pods, &count, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		offered += kept_is_offered(&pods[i], clock_wall_ms());
+	free(pods);
+	return offered;
 }
 
 static int plan_now(struct runner *r, struct err *err)
@@ -157,6 +178,7 @@ static int plan_now(struct runner *r, struct err *err)
 			      commit,   NULL};
 	struct queue_reply reply;
 
+	r->planned_offered = offered_now(r);
 	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
 		return -1;
 	const json_t *pick = reply.said ? json_object_get(reply.said, "pick") : NULL;
@@ -165,7 +187,7 @@ static int plan_now(struct runner *r, struct err *err)
 		.makespan_ms = number_or_unknown(pick, "makespan_p90_s", 1000),
 		.price_microusd_h = number_or_unknown(pick, "price_usd_hour", 1e6),
 		.work_ms = number_or_unknown(pick, "work_s", 1000),
-		.cold_ms = cold_of(pick),
+		.cold_ms = cold_of(pick, number_or_unknown(reply.said, "warm_pods", 1)),
 	};
 	r->cannot_run = reply.exit_status == 2 || reply.exit_status == 3;
 	r->planned_ms = clock_boot_ms();
@@ -174,11 +196,12 @@ static int plan_now(struct runner *r, struct err *err)
 	return 0;
 }
 
-/* Asked again for each new request, and after a while. */
+/* Asked again for each new request, when pods are offered or taken, and after a while. */
 static int know_work(struct runner *r, struct err *err)
 {
 	bool known = r->planned_ms && clock_boot_ms() - r->planned_ms < WHEN_LOOK_AGAIN_MS &&
-		     !strcmp(r->planned_for, r->rows[r->count - 1].id);
+		     !strcmp(r->planned_for, r->rows[r->count - 1].id) &&
+		     r->planned_offered == offered_now(r);
 
 	return known ? 0 : plan_now(r, err);
 }

@@ -511,6 +511,41 @@ t_a_request_waits_for_work_that_fills_a_pod() {
 	is "$(ledger "select count(*) from run r join request q on q.run = r.id where r.started_ms - q.created_ms < 7500")" 0 "runs before their time"
 	wait_for 10 "the client to end" no_queue
 }
+# A warm pod has no cold start to pay for: the same request starts at once, and takes the pod over.
+t_a_request_starts_at_once_where_a_pod_is_warm() {
+	allow_volumes v
+	LOCAL='boot_delay = "4s";'
+	job_in one 2
+	job_in two 2 'keep_warm = "40s";'
+	burst submit one --quiet 0 --max-wait 60s
+	is "$STATUS" 0 "submit ($(cat err.txt))"
+	wait_for 20 "it to wait for work" waits_for "of work so far"
+	run_in two
+	is "$STATUS" 0 "the run that leaves a pod ($(cat err.txt))"
+	wait_for 25 "the run of the request" all_done
+	is "$(ledger "select count(*) from run where status = 'done' and type != 'keep'")" 2 runs
+	is "$(creates)" 1 "pods created"
+	is "$(ledger "select count(*) from pod a join run r on r.id = a.run where r.job = 'one' and a.handed_from != ''")" 1 "pods that the request's run took over"
+	wait_for 10 "the client to end" no_queue
+}
+t_the_plan_counts_warm_pods() {
+	allow_volumes v
+	job_in one 2 "$KEEP"
+	job_in two 2
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	burst plan two/burst.cfg
+	is "$STATUS" 0 "plan ($(cat err.txt))"
+	has out.txt "warm: 1 pod is kept for the next run"
+	burst plan two/burst.cfg --json
+	is "$(json .warm_pods)" 1 "warm_pods"
+	schema plan
+	sed -i '1i pod = { cpu = 2; };' two/burst.cfg
+	burst plan two/burst.cfg --json
+	is "$(json .warm_pods)" 0 "warm_pods for another kind of pod ($(cat err.txt))"
+	burst cancel "$(keeper)"
+	is "$STATUS" 0 "cancel ($(cat err.txt))"
+}
 all_done() { [ "$(ledger "select count(*) from request where state in ('pending', 'running')")" = 0 ]; }
 no_queue() { ! pgrep -f -- "queue run $T/" >/dev/null; }
 
