@@ -16,6 +16,7 @@
 #include "output.h"
 #include "settle.h"
 #include "volume_trust.h"
+#include "warm_first.h"
 
 enum {
 	CHEAPEST = 3,       /* GPUs to measure if the user names none */
@@ -263,12 +264,26 @@ static int load_job(struct launch *l, const struct calibrate_card *c, struct err
 	return 0;
 }
 
+/* Fills the volume from a pod without a GPU, as a run does. */
+static int warm_volume(struct launch *l, struct calibrate_card *c, struct err *err)
+{
+	struct estimate e;
+	const struct plan pick = {.machine = 0};
+	int status = estimate_make(&e, l, &c->offer, 1, err);
+
+	if (status == 0 && warm_first_due(l, &e, &pick))
+		status = warm_first(l, &e, &pick, &c->cost_microusd, err);
+	estimate_free(&e);
+	return status < 0 ? -1 : 0;
+}
+
 static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 {
 	if (launch_check_width(l, err) < 0 || launch_open_providers(l, err) < 0 ||
 	    load_job(l, c, err) < 0 || volume_trust(l, NULL, err) < 0 ||
 	    settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
-	    launch_check_files(l, err) < 0 || launch_begin(l, false, err) < 0)
+	    launch_check_files(l, err) < 0 || warm_volume(l, c, err) < 0 ||
+	    launch_begin(l, false, err) < 0)
 		return -1;
 	struct core_conf *conf = &l->run.setup.conf;
 	conf->canary = conf->at_once = false;
@@ -297,7 +312,7 @@ static int rent_card(struct cmd_context *ctx, struct calibrate_card *c, int64_t 
 	launch_init(&l, ctx);
 	int status = run_card(&l, c, err);
 	ctx->json = json;
-	c->cost_microusd = l.run.row.cost_microusd;
+	c->cost_microusd += l.run.row.cost_microusd;
 	if (status > 0)
 		copy_text(c->why, sizeof(c->why),
 			  l.run.err.msg[0] ? l.run.err.msg : l.run.row.error);
@@ -496,6 +511,7 @@ static const struct opt opts[] = {
 	{0, "gpu", "GPU",
 	 "GPUs to measure, in order (default: the config's, else the three cheapest that fit)",
 	 "gpu", false},
+	{0, "engine", "ENGINE", "what speaks", "job.engine", false},
 	{0, "max-cost", "USD", "cap on the total cost (default " MOST_USD ")", NULL, false},
 	{0, "spot", NULL, "rent spot pods", "spot", false},
 	{0, "allow-path", "DIR", "let the project read this folder, too", "allow_paths", false},
@@ -514,7 +530,8 @@ const struct cmd cmd_calibrate = {
 	.details = "Shows the maximum cost, asks, and rents one pod of each GPU, one after the "
 		   "other, as a run does. Each pod renders batches of 1, 2, 4 and so on, up to "
 		   "the largest that its worker accepts, from the job's own texts; burst "
-		   "discards the files. Cold starts and batch times go to the ledger, where "
+		   "discards the files. If the job's volume lacks its setup, a pod without a "
+		   "GPU fills it first. Cold starts and batch times go to the ledger, where "
 		   "plans find them. Prints the time and the cost of each batch size beside the "
 		   "prediction.\n\nAn unavailable GPU is skipped. Exit status 0: all GPUs "
 		   "measured; 4: one was unavailable; 5: --max-cost or another cap was reached; "

@@ -190,6 +190,7 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 	struct asked asked;
 	struct estimate e = {0};
 	struct plan pick;
+	int64_t warming_microusd;
 	/* a run in the ledger says why a delivery was not made */
 	bool delivers =
 		config_path(l->ctx->config) && deliver_run_is(l->ctx, config_path(l->ctx->config));
@@ -206,7 +207,7 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 		bool found = verdict != PLAN_NOTHING_FITS;
 		status = delivers ? 0 : refuse_run(l, &e, &pick, verdict, err);
 		if (status == 0 && found && may_warm && warm_first_due(l, &e, &pick))
-			status = warm_first(l, &e, &pick, err);
+			status = warm_first(l, &e, &pick, &warming_microusd, err);
 		if (status == 0 && found)
 			act_on(l, &e, &pick);
 	}

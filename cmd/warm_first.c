@@ -152,13 +152,15 @@ static int failed(const struct volume_row *v, int status, struct err *err)
 	return -1;
 }
 
-int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick, struct err *err)
+int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick,
+	       int64_t *spent_microusd, struct err *err)
 {
 	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
 	const struct engine_provider *p = provider_of(l, e->offers[pick->machine].provider);
 	int64_t least, most, began_ms = clock_wall_ms();
 	struct volume_row v;
 
+	*spent_microusd = 0;
 	int there = p ? find_volume(l, p, e, pick, &v, err) : 0;
 	if (there <= 0)
 		return there;
@@ -179,7 +181,8 @@ int warm_first(struct launch *l, const struct estimate *e, const struct plan *pi
 		 "before GPUs are rented",
 		 v.name, v.provider);
 	int status = run_client(l, &v, err);
-	if (status < 0 || lower_cap(l, cost_since(l, began_ms), err) < 0)
+	*spent_microusd = cost_since(l, began_ms);
+	if (status < 0 || lower_cap(l, *spent_microusd, err) < 0)
 		return -1;
 	if (status == NO_CAPACITY_STATUS) {
 		log_line(LOG_NOTE, "volume %s: the first GPU pod runs the setup", v.name);

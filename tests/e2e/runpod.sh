@@ -194,6 +194,19 @@ t_a_gpu_pod_never_downloads() { # the first run makes the volume, a CPU pod fill
 	is "$(json '[.pods[].gpu] | join(" ")')" "RTX 5090" "pods of the second run"
 	cloud_over
 }
+t_calibrate_never_downloads_on_a_gpu() { # one CPU pod fills the volume for all cards; its cost is in the sum and counts toward --max-cost
+	cloud || return
+	gpu_setup_job '{ echo once; command -v nvidia-smi; true; } >>$BURST_ENV/where'
+	rp_control stock '{"gpu":"NVIDIA GeForce RTX 5090","dc":"CA-MTL-1","cloud":"SECURE","free":4}' >/dev/null
+	LIMIT=240 burst calibrate -y --max-cost 0.40 --json
+	is "$STATUS" 0 "calibrate ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(created)" "cpu gpu gpu" "what was rented"
+	is "$(cat "$RP_STATE"/volumes/*/env/*/where)" once "setups, on a pod without a GPU"
+	has err.txt 'a pod without a GPU fills it before GPUs are rented'
+	is "$(ledger "select group_concat(type, ' ') from (select type from run order by started_ms)")" "warm calibrate calibrate" "runs in the ledger"
+	is "$(json '.cost_usd')" "$(ledger "select sum(cost_microusd) / 1e6 from run")" "its cost, with the warming"
+	cloud_over
+}
 t_without_a_cpu_pod_the_gpu_pod_downloads() {
 	cloud || return
 	gpu_setup_job 'echo once >>$BURST_ENV/where'
