@@ -80,7 +80,8 @@ static bool has_own_bill(const struct engine *e, int pod)
  * requests on it: `burst ledger --reconcile` asks for the rest. */
 void ending_ask_bills(struct engine *e)
 {
-	for (int i = 0; i < e->pod_count && e->billing_open < BILLING_PODS; i++)
+	for (int i = 0; !e->setup->sweeps && i < e->pod_count && e->billing_open < BILLING_PODS;
+	     i++)
 		if (core_pod_at(e->core, i)->phase == POD_GONE && has_own_bill(e, i))
 			vendor_billing(e, i);
 }

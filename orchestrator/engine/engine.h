@@ -47,6 +47,10 @@ struct engine_setup {
 	char pool[96];
 	const struct pod_row *adopt; /* pods of an earlier life that may still bill */
 	size_t adopt_count;
+	/* A sweep: the pods of `adopt` belong to other runs, or to none, and a list has just shown
+	 * them. No row is written of them: engine_pod_row() says what became of each, in the order
+	 * of `adopt`. */
+	bool sweeps;
 	bool handed_over;   /* that life had left them alone: their agents keep them alive */
 	bool ignore_hangup; /* a background client outlives its terminal */
 	bool verbose;

@@ -235,4 +235,8 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->reused = row->handed_from[0] != '\0';
 	p->cold_ms = row->cold_ms;
 	COPY_TEXT(p->reason, row->error);
+	if (e->setup->sweeps) {
+		p->listed = true;
+		p->there_at = clock_boot_ms();
+	}
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/path.h"
 
 /* as core/ takes a pod for ended by itself */
@@ -17,6 +18,14 @@ enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 };
 char *run_path(const struct runs *rs, const char *run, const char *name)
 {
 	return xasprintf("%s/runs/%s%s%s", rs->state_dir, run, name ? "/" : "", name ? name : "");
+}
+
+void runs_machine(const struct runs *rs, char machine[20])
+{
+	if (store_fact(rs->store, "machine", machine, 20))
+		return;
+	random_hex(machine, 8);
+	store_put_fact(rs->store, "machine", machine, NULL);
 }
 
 int run_new_id(const struct runs *rs, char id[24], struct err *err)

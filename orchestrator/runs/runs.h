@@ -7,6 +7,7 @@
 #define BURST_RUNS_H
 
 #include "base/log.h"
+#include "core/reap.h"
 #include "engine/engine.h"
 #include "store/store.h"
 
@@ -72,6 +73,8 @@ struct pod_row *run_pods(const struct run *run, size_t *count);
 /* The folder of a run's lock, keys, flags and log (name NULL), or one of those; the caller frees
  * it. */
 char *run_path(const struct runs *rs, const char *run, const char *name);
+/* The id of this machine in markers: 16 hex digits, drawn once for each ledger. */
+void runs_machine(const struct runs *rs, char machine[20]);
 /* An id that no run of the ledger has: "k7x2fd". */
 int run_new_id(const struct runs *rs, char id[24], struct err *err);
 /* A process holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number;
@@ -97,6 +100,50 @@ char **run_pod_ids(const struct runs *rs, const char *provider);
 void run_end(struct run_row *run, const char *status);
 /* What an unreleased run is when its pods are gone: "done" or "partial". */
 const char *run_ended_as(const struct runs *rs, const struct run_row *run);
+
+/* ---- sweep: pods that no client looks after are released and proven gone ---- */
+
+enum swept_as { SWEPT_GONE, SWEPT_SKIPPED, SWEPT_UNRELEASED };
+
+struct swept {
+	enum swept_as as;
+	const char *provider;
+	const struct pod_view *view; /* as its list showed it */
+	enum reap_what why;          /* SWEPT_GONE, SWEPT_UNRELEASED: why it was released */
+	bool has_client;             /* SWEPT_SKIPPED: the client of its run runs here */
+	const char *trouble;         /* SWEPT_UNRELEASED: what went wrong */
+};
+
+struct sweep_want {
+	const char *const *providers; /* NULL-terminated: the accounts to look at */
+	bool accounts_named;          /* the user named them: one that is missing is an error */
+	const char *pod;              /* id or attempt of the pod that the user named; NULL: none */
+	bool force;                   /* the named pod is released, whichever client rented it */
+	void (*told)(void *ctx, const struct swept *pod); /* what becomes of each pod */
+	void *ctx;
+};
+
+struct sweep_end {
+	int gone, skipped, unreleased;
+	bool unlisted; /* a provider refuses its list: only what the ledger knows was looked up */
+	bool named, named_skipped; /* the named pod was there; and was left alone */
+	char (*runs)[24];          /* whose rows say now that a pod of theirs is gone */
+	size_t run_count;
+	char (*accounts)[PROVIDER_NAME_MAX]; /* that were looked at */
+	size_t account_count;
+	struct err failure; /* of the last pod that is not released; its kind is ERR_UNRELEASED */
+};
+
+/* Lists every account and decides with core/reap.h what becomes of each pod; a core with conf.reap
+ * then releases what is to go, all at once, and proves it gone (design part 8). What was ended is
+ * written into the ledger's row, unless a living client of its run does that. -1: an account could
+ * not be looked at; the others were, and *end says what was found there. Of several such errors the
+ * one that may cost money is returned, the others are noted. Free with sweep_end_free(). */
+int runs_sweep(const struct runs *rs, const struct sweep_want *want, struct sweep_end *end,
+	       struct err *err);
+void sweep_end_free(struct sweep_end *end);
+/* Keeps in *worst what may bill, else the error that came first; the other one is noted. */
+void runs_note_worse(const struct runs *rs, struct err *worst, const struct err *why);
 
 /* ---- names: what the user means by the id of a run, a pod or a request, or by any part of one
  * ----

@@ -1,0 +1,360 @@
+/* sweep.c - finds pods that no client looks after, releases them and proves that they are gone. */
+#include "runs.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "engine/caller.h"
+#include "impl.h"
+#include "store/pod_cost.h"
+
+enum {
+	/* longer than the account's limits may keep a question waiting: a minute each */
+	ASK_MS = 90 * 1000,
+	LEASE_MS = 600000,
+};
+
+/* A pod that is to be released. */
+struct target {
+	struct pod_view view;
+	const struct engine_provider *provider;
+	enum reap_what why;
+};
+
+struct sweep {
+	const struct runs *rs;
+	const struct sweep_want *want;
+	struct sweep_end *end;
+	char machine[20];
+	struct engine_provider providers[CORE_PROVIDERS_MAX];
+	int provider_count;
+	struct target *targets;
+	size_t count, cap;
+};
+
+/* ---- accounts ---- */
+
+void runs_note_worse(const struct runs *rs, struct err *worst, const struct err *why)
+{
+	bool worse = !worst->kind || (why->kind == ERR_UNRELEASED && worst->kind != ERR_UNRELEASED);
+	const struct err *other = worse ? worst : why;
+
+	if (other->kind)
+		runs_note(rs, LOG_WARN, "%s", other->msg);
+	if (worse)
+		*worst = *why;
+}
+
+/* A pod of a run without a client, in an account that cannot be opened, may bill. */
+static void out_of_sight(const struct sweep *s, const char *provider, struct err *why)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(s->rs->store, NULL, true, &pods, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count && why->kind != ERR_UNRELEASED; i++)
+		if (!strcmp(pods[i].provider, provider) && !run_is_alive(s->rs, pods[i].run))
+			err_set(why, ERR_UNRELEASED, "%s; pod %s of %s may still be billing",
+				why->msg, pod_row_called(&pods[i]), provider);
+	free(pods);
+}
+
+static void note_account(struct sweep_end *end, const char *name)
+{
+	end->accounts = xrealloc(end->accounts, (end->account_count + 1) * sizeof(*end->accounts));
+	COPY_TEXT(end->accounts[end->account_count++], name);
+}
+
+/* One account that cannot be opened, or does not answer, must not keep the others from being
+ * checked. */
+static void open_one(struct sweep *s, const char *name, struct err *worst)
+{
+	struct engine_provider *p = &s->providers[s->provider_count];
+	struct err why = {0};
+
+	if (s->provider_count == CORE_PROVIDERS_MAX)
+		return;
+	*p = (struct engine_provider){0};
+	if (s->rs->open_account(s->rs->ctx, name, p, &why) == 0) {
+		p->store = s->rs->store;
+		s->provider_count++;
+		note_account(s->end, name);
+		return;
+	}
+	err_wrap(&why, "%s was not checked", name);
+	out_of_sight(s, name, &why);
+	if (why.kind != ERR_NO_ACCOUNT || s->want->accounts_named)
+		runs_note_worse(s->rs, worst, &why);
+}
+
+/* ---- what the ledger knows ---- */
+
+/* A pod that lost its marker has no attempt: only its id names it. */
+static bool is_named(const struct sweep *s, const struct pod_view *view)
+{
+	const char *name = s->want->pod;
+
+	return name && name[0] && (!strcmp(name, view->id) || !strcmp(name, view->marker.attempt));
+}
+
+static struct reap_known look_up(const struct sweep *s, const struct pod_view *view)
+{
+	struct run_row run;
+	struct pod_row row;
+
+	if (strcmp(view->marker.machine, s->machine))
+		return (struct reap_known){0};
+	/* the run that rented it may have handed it to another one */
+	bool has_row = store_pod(s->rs->store, view->marker.attempt, &row, NULL) == 0 &&
+		       !strcmp(row.id, view->id);
+	if (store_run(s->rs->store, has_row ? row.run : view->marker.run, &run, NULL) < 0)
+		return (struct reap_known){0};
+	return (struct reap_known){
+		.ours = true,
+		.alive = run_is_alive(s->rs, run.id),
+		.ended = strcmp(run.status, "running") != 0,
+		.detached = run.detached,
+		/* a create that was answered twice has made a second pod of this attempt, which no
+		 * client reaches */
+		.at_work = has_row && !strcmp(row.state, "live") && row.ready_ms,
+	};
+}
+
+/* The row of our ledger that stands for this pod. A create that was answered twice has made another
+ * pod of that attempt. */
+static bool row_of(const struct sweep *s, const struct engine_provider *p,
+		   const struct pod_view *view, struct pod_row *row)
+{
+	const char *name = view->marker.attempt[0] ? view->marker.attempt : view->id;
+
+	return store_pod(s->rs->store, name, row, NULL) == 0 &&
+	       (!row->id[0] || !strcmp(row->id, view->id)) &&
+	       !strcmp(row->provider, p->ops->name) && strcmp(row->state, "gone") != 0;
+}
+
+/* A pod that was looked up by its id comes without its marker: the row that gave the id has it. */
+static void mark_by_row(const struct sweep *s, const struct engine_provider *p,
+			struct pod_view *view)
+{
+	struct pod_row row;
+
+	if (view->marker.attempt[0] || s->rs->no_ledger ||
+	    store_pod(s->rs->store, view->id, &row, NULL) < 0)
+		return;
+	if (strcmp(row.id, view->id) || strcmp(row.provider, p->ops->name) ||
+	    !strcmp(row.state, "gone"))
+		return;
+	COPY_TEXT(view->marker.run, row.run);
+	COPY_TEXT(view->marker.machine, s->machine);
+	COPY_TEXT(view->marker.attempt, row.attempt);
+	view->marker.hard_end_s = row.hard_end_s;
+}
+
+/* ---- which pods go ---- */
+
+static void judge(struct sweep *s, const struct engine_provider *p, const struct pod_view *view,
+		  int64_t now_ms)
+{
+	struct reap_known known = look_up(s, view);
+	bool named = is_named(s, view);
+	enum reap_what what = reap_pod(view, &known, named && s->want->force, now_ms);
+
+	s->end->named = s->end->named || (named && view->state != POD_STATE_GONE);
+	if (what == REAP_PASS)
+		return;
+	if (what != REAP_LEAVE) {
+		GROW(s->targets, s->count, s->cap);
+		s->targets[s->count++] = (struct target){*view, p, what};
+		return;
+	}
+	s->end->skipped++;
+	s->end->named_skipped = s->end->named_skipped || named;
+	s->want->told(s->want->ctx, &(struct swept){.as = SWEPT_SKIPPED,
+						    .provider = p->ops->name,
+						    .view = view,
+						    .has_client = known.alive});
+}
+
+static int list_one(struct sweep *s, const struct engine_provider *p, struct err *err)
+{
+	CLEANUP(core_ids_free) char **ids = run_pod_ids(s->rs, p->ops->name);
+	struct op_result result = {0};
+	int64_t now_ms;
+
+	if (caller_list(p, ids, ASK_MS, &result, &now_ms, err) < 0)
+		return err_wrap(err, "%s", p->ops->name);
+	if (result.partial)
+		runs_note(s->rs, LOG_WARN, "%s", str_text(&result.text));
+	s->end->unlisted |= result.partial;
+	for (size_t k = 0; k < result.pod_count; k++) {
+		/* its age by our clock: the provider's may differ from it */
+		if (result.pods[k].created_at_s)
+			result.pods[k].created_at_s -= (now_ms - clock_wall_ms()) / 1000;
+		mark_by_row(s, p, &result.pods[k]);
+		judge(s, p, &result.pods[k], now_ms);
+	}
+	op_result_free(&result);
+	return 0;
+}
+
+/* ---- releasing them, and the proof ---- */
+
+/* As the core adopts it; its own row, if there is one, stays as it is until the pod is gone. */
+static struct pod_row target_row(const struct sweep *s, const struct target *t)
+{
+	const struct pod_view *view = &t->view;
+	int64_t now_ms = clock_wall_ms();
+	struct pod_row row = {.state = "live",
+			      .price_microusd_h = view->price_microusd_h,
+			      .hard_end_s = view->marker.hard_end_s,
+			      .port = view->port,
+			      .create_ms = now_ms,
+			      .running_ms = now_ms},
+		       known;
+
+	if (row_of(s, t->provider, view, &known) && known.create_ms > 0)
+		row.create_ms = known.create_ms;
+	else if (view->created_at_s > 0)
+		row.create_ms = MIN(view->created_at_s * 1000, now_ms);
+	/* an attempt that no other pod of this sweep has: a pod may have lost its marker */
+	snprintf(row.attempt, sizeof(row.attempt), "%016zx", (size_t)(t - s->targets));
+	COPY_TEXT(row.id, view->id);
+	COPY_TEXT(row.provider, t->provider->ops->name);
+	COPY_TEXT(row.gpu, view->gpu);
+	COPY_TEXT(row.region, view->region);
+	COPY_TEXT(row.host, view->host);
+	COPY_TEXT(row.user, view->user);
+	return row;
+}
+
+static void touch(struct sweep_end *end, const char *run)
+{
+	for (size_t i = 0; i < end->run_count; i++)
+		if (!strcmp(end->runs[i], run))
+			return;
+	end->runs = xrealloc(end->runs, (end->run_count + 1) * sizeof(*end->runs));
+	COPY_TEXT(end->runs[end->run_count++], run);
+}
+
+/* What was ended here bills no more by our ledger either. A client that lives finds that out
+ * itself, and writes it. */
+static void write_gone(struct sweep *s, const struct target *t, const struct pod_row *ended)
+{
+	struct pod_row row;
+	struct err err = {0};
+
+	if (!row_of(s, t->provider, &t->view, &row) || run_is_alive(s->rs, row.run))
+		return;
+	CLEANUP(free_text) char *dir = run_path(s->rs, row.run, NULL);
+	/* given up as one that never was: what its row says of its end is a guess */
+	if (!strcmp(row.state, "failed"))
+		row.release_ms = row.released_ms = 0;
+	COPY_TEXT(row.id, t->view.id);
+	COPY_TEXT(row.state, "gone");
+	row.release_ms = row.release_ms > 0 ? row.release_ms : ended->release_ms;
+	row.released_ms = row.released_ms > 0 ? row.released_ms : ended->released_ms;
+	row.gone_ms = ended->gone_ms;
+	pod_row_bill(&row, row.released_ms);
+	if (store_put_pod(s->rs->store, &row, &err) < 0) {
+		runs_note(s->rs, LOG_WARN, "pod %s: gone, but not recorded in the ledger: %s",
+			  t->view.id, err.msg);
+		return;
+	}
+	engine_drop_keys(dir, row.attempt);
+	touch(s->end, row.run);
+}
+
+/* trouble: why its provider refuses the release; "": it does not. */
+static void tell(struct sweep *s, const struct target *t, const struct pod_row *ended,
+		 const char *trouble)
+{
+	const char *provider = t->provider->ops->name;
+	struct swept what = {
+		.as = SWEPT_GONE, .provider = provider, .view = &t->view, .why = t->why};
+
+	if (!strcmp(ended->state, "gone")) {
+		s->end->gone++;
+		s->want->told(s->want->ctx, &what);
+		write_gone(s, t, ended);
+		return;
+	}
+	s->end->unreleased++;
+	if (ended->released_ms <= 0 && trouble[0])
+		err_set(&s->end->failure, ERR_UNRELEASED, "%s", trouble);
+	else
+		err_set(&s->end->failure, ERR_UNRELEASED,
+			"pod %s of %s: released, but the provider still shows it", t->view.id,
+			provider);
+	what.as = SWEPT_UNRELEASED;
+	what.trouble = s->end->failure.msg;
+	s->want->told(s->want->ctx, &what);
+}
+
+/* All at once, by the same core that ends the pods of a run. */
+static void release_targets(struct sweep *s, struct err *worst)
+{
+	struct run_row none = {.id = "-"}; /* as no run is called: no pod is taken for its own */
+	/* where no keys are: only the provider is asked to end a pod of another client */
+	CLEANUP(free_text) char *dir = run_path(s->rs, none.id, NULL);
+	struct pod_row *rows = xcalloc(s->count, sizeof(*rows));
+	struct err why = {0};
+	struct engine_setup setup = {
+		.conf = {.run = "-", .reap = true, .lease_ms = LEASE_MS},
+		.provider_count = s->provider_count,
+		.kit = s->rs->kit,
+		.store = s->rs->store,
+		.run = &none,
+		.run_dir = dir,
+		.adopt = rows,
+		.adopt_count = s->count,
+		.sweeps = true,
+	};
+
+	COPY_TEXT(setup.conf.machine, s->machine);
+	memcpy(setup.providers, s->providers, sizeof(setup.providers));
+	for (size_t i = 0; i < s->count; i++)
+		rows[i] = target_row(s, &s->targets[i]);
+	struct engine *e = engine_new(&setup);
+	engine_run(e, &why);
+	for (size_t i = 0; i < s->count; i++) {
+		struct pod_row ended = engine_pod_row(e, (int)i);
+		tell(s, &s->targets[i], &ended, core_pod_at(engine_core(e), (int)i)->reason);
+	}
+	s->end->failure.signal = why.signal;
+	if (why.kind == ERR_INTERRUPTED)
+		runs_note_worse(s->rs, worst, &why);
+	engine_free(e);
+	free(rows);
+}
+
+int runs_sweep(const struct runs *rs, const struct sweep_want *want, struct sweep_end *end,
+	       struct err *err)
+{
+	struct sweep s = {.rs = rs, .want = want, .end = end};
+	struct err worst = {0};
+
+	*end = (struct sweep_end){0};
+	runs_machine(rs, s.machine);
+	for (size_t i = 0; want->providers[i]; i++)
+		open_one(&s, want->providers[i], &worst);
+	for (int i = 0; i < s.provider_count; i++) {
+		struct err why = {0};
+		if (list_one(&s, &s.providers[i], &why) < 0)
+			runs_note_worse(rs, &worst, &why);
+	}
+	if (s.count)
+		release_targets(&s, &worst);
+	for (int i = 0; i < s.provider_count; i++)
+		s.providers[i].ops->close(s.providers[i].handle);
+	free(s.targets);
+	if (worst.kind)
+		*err = worst;
+	return worst.kind ? -1 : 0;
+}
+
+void sweep_end_free(struct sweep_end *end)
+{
+	free(end->runs);
+	free(end->accounts);
+}
