@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/crypto.h"
 #include "base/path.h"
 #include "impl.h"
 
@@ -12,10 +11,8 @@ void run_init(struct run *run, const struct runs *rs)
 	run->setup.kit = rs->kit;
 	run->setup.run = &run->row;
 	run->setup.store = rs->store;
-	if (rs->store && !store_fact(rs->store, "machine", run->machine, sizeof(run->machine))) {
-		random_hex(run->machine, 8);
-		store_put_fact(rs->store, "machine", run->machine, NULL);
-	}
+	if (rs->store)
+		runs_machine(rs, run->machine);
 	COPY_TEXT(run->setup.conf.machine, run->machine);
 }
 
