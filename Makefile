@@ -180,7 +180,7 @@ $(BUILD)/libagent.a: $(AGENT_LIB_OBJ)
 $(AGENT_TESTS): $(BUILD)/libagent.a
 $(AGENT_TESTS): AGENT_LIB := $(BUILD)/libagent.a
 # What several unit tests share: the files of tests/unit that are no test.
-UNIT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out tests/unit/test_%.c tests/unit/provider_conformance.c,$(wildcard tests/unit/*.c)))
+UNIT_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out tests/unit/test_%.c,$(wildcard tests/unit/*.c)))
 $(BUILD)/libunit.a: $(UNIT_LIB_OBJ)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
@@ -235,9 +235,9 @@ build/e2e/%.so: tests/e2e/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
 # the providers' conformance suite against whatever the environment names
-$(BUILD)/e2e/conform: tests/e2e/conform.c $(wildcard tests/unit/provider_conformance.*) $(BUILD)/libburst.a
+$(BUILD)/e2e/conform: tests/e2e/conform.c $(BUILD)/libunit.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a -lcmocka $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $^ -lcmocka $(LIBS)
 .PHONY: e2e-tools
 e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform $(PRINTERS) $(BUILD)/e2e/screen_play
 clean:

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/provider_conformance.c"
+#include "tests/unit/provider_conformance.h"
 #include "config/config.h"
 #include "net/grpc.h"
 #include "net/http.h"

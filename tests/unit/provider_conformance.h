@@ -1,8 +1,7 @@
 /* provider_conformance.h - what every provider must do, whatever its vendor: one suite, run against
  * the vendor's stand-in.
  *
- * A test includes provider_conformance.c (each unit test is one file to the Makefile), fills a
- * subject and calls conformance_run() from within a cmocka test. */
+ * A test fills a subject and calls conformance_run() from within a cmocka test. */
 #ifndef BURST_TESTS_PROVIDER_CONFORMANCE_H
 #define BURST_TESTS_PROVIDER_CONFORMANCE_H
 

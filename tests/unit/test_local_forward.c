@@ -1,0 +1,188 @@
+/* test_local_forward.c - the forwarder of a local pod's ports, alone. */
+#include "local_pods.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "providers/local/forward.h"
+
+static int listen_anywhere(int *port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	getsockname(fd, (struct sockaddr *)&at, &len);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+static pid_t start_forwarder(int listen_fd, int port, int not_ours, int64_t round_trip_ms)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	close(not_ours);
+	struct pollfd set[FORWARD_POLL_MAX];
+	struct forward *f = forward_new(listen_fd, port, round_trip_ms);
+	for (;;) {
+		int64_t next_ms;
+		size_t n = forward_wants(f, set, &next_ms);
+		int64_t wait = MIN(LIMIT_MS, MAX(next_ms - clock_boot_ms(), 0));
+		if (poll(set, n, (int)wait) == 0 && wait == LIMIT_MS)
+			_exit(0);
+		forward_serve(f, set, n);
+	}
+}
+
+/* Says back what it hears, all of it only after the client has said its last. */
+static pid_t start_echo(int listen_fd)
+{
+	pid_t pid = fork();
+	char buf[65536];
+	ssize_t n;
+
+	if (pid)
+		return pid;
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		int fd = accept(listen_fd, NULL, NULL);
+		if (fork() != 0) {
+			close(fd);
+			continue;
+		}
+		int kept = scratch_file();
+		close(listen_fd); /* when the first of us is gone, nobody listens */
+		while ((n = read(fd, buf, sizeof(buf))) > 0)
+			(void)!write(kept, buf, (size_t)n);
+		lseek(kept, 0, SEEK_SET);
+		while ((n = read(kept, buf, sizeof(buf))) > 0)
+			if (send(fd, buf, (size_t)n, MSG_NOSIGNAL) != n)
+				break;
+		_exit(0);
+	}
+}
+
+static void send_and_hear(int port, size_t bytes)
+{
+	CLEANUP(free_text) char *sent = xmalloc(bytes + 1);
+	CLEANUP(free_text) char *heard = xmalloc(bytes + 1);
+	CLEANUP(fd_close) int fd = connect_to(port);
+	size_t got = 0;
+	ssize_t n;
+
+	for (size_t i = 0; i < bytes; i++)
+		sent[i] = (char)(i * 2654435761u >> 13);
+	for (size_t done = 0; done < bytes; done += (size_t)n) {
+		n = send(fd, sent + done, bytes - done, MSG_NOSIGNAL);
+		assert_true(n > 0);
+	}
+	shutdown(fd, SHUT_WR);
+	while ((n = read(fd, heard + got, bytes + 1 - got)) > 0)
+		got += (size_t)n;
+	assert_int_equal(n, 0);
+	assert_int_equal(got, bytes);
+	assert_memory_equal(sent, heard, bytes);
+}
+
+static void forwards_both_ways_and_half_closed(void **state)
+{
+	int door, inside;
+	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
+	pid_t echo = start_echo(inside_fd),
+	      forwarder = start_forwarder(door_fd, inside, inside_fd, 0);
+	char c;
+
+	(void)state;
+	close(door_fd);
+	close(inside_fd);
+	send_and_hear(door, 0);
+	send_and_hear(door, 1);
+	send_and_hear(door, 16 << 20);
+	int idle = connect_to(door); /* one that says nothing is in nobody's way */
+	send_and_hear(door, 1 << 20);
+	close(idle);
+	kill(echo, SIGKILL);
+	waitpid(echo, NULL, 0);
+	/* nobody listens inside: dropped at once */
+	CLEANUP(fd_close) int dropped = connect_to(door);
+	errno = 0;
+	assert_true(read(dropped, &c, 1) <= 0 && errno != EAGAIN);
+	kill(forwarder, SIGKILL);
+	waitpid(forwarder, NULL, 0);
+}
+
+/* A byte goes and its echo comes: never before the line allows, whatever the machine's load. */
+static void a_line_can_be_long(void **state)
+{
+	enum { ROUND_TRIP_MS = 60 };
+	int door, inside;
+	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
+	pid_t echo = start_echo(inside_fd);
+	pid_t forwarder = start_forwarder(door_fd, inside, inside_fd, ROUND_TRIP_MS);
+	int64_t before = clock_boot_ms();
+
+	(void)state;
+	close(door_fd);
+	close(inside_fd);
+	send_and_hear(door, 1);
+	assert_true(clock_boot_ms() - before >= ROUND_TRIP_MS * 3 / 2 + ROUND_TRIP_MS - 2);
+	before = clock_boot_ms();
+	send_and_hear(door, 16 << 20); /* more than may be on its way at a time, both ways */
+	assert_true(clock_boot_ms() - before >= 4 * ROUND_TRIP_MS);
+	kill(echo, SIGKILL);
+	waitpid(echo, NULL, 0);
+	kill(forwarder, SIGKILL);
+	waitpid(forwarder, NULL, 0);
+}
+
+/* An end falls due while nobody looks: it is passed on all the same. */
+static void an_end_is_never_late_for_ever(void **state)
+{
+	enum { ROUND_TRIP_MS = 40 };
+	int door, inside;
+	int door_fd = listen_anywhere(&door);
+	CLEANUP(fd_close) int inside_fd = listen_anywhere(&inside);
+	struct forward *f = forward_new(door_fd, inside, ROUND_TRIP_MS);
+	CLEANUP(fd_close) int client = connect_to(door);
+	struct pollfd set[FORWARD_POLL_MAX], asked = {.fd = inside_fd, .events = POLLIN};
+	int64_t next_ms;
+	char c;
+
+	(void)state;
+	for (int i = 0; i < 100 && poll(&asked, 1, 0) == 0; i++) { /* until the pod is dialled */
+		size_t n = forward_wants(f, set, &next_ms);
+		poll(set, n, 10);
+		forward_serve(f, set, n);
+	}
+	CLEANUP(fd_close) int pod = accept(inside_fd, NULL, NULL);
+	size_t n = forward_wants(f, set, &next_ms);
+	poll(set, n, 0);
+	forward_serve(f, set, n); /* the pod is there */
+	shutdown(client, SHUT_WR);
+	n = forward_wants(f, set, &next_ms);
+	assert_int_equal(poll(set, n, LIMIT_MS), 1);
+	forward_serve(f, set, n); /* the client's end is heard */
+	poll(NULL, 0, 2 * ROUND_TRIP_MS);
+	n = forward_wants(f, set, &next_ms);
+	assert_true(next_ms <= clock_boot_ms());
+	poll(set, n, 0);
+	forward_serve(f, set, n);
+	assert_int_equal(recv(pod, &c, 1, MSG_DONTWAIT), 0);
+	forward_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forwards_both_ways_and_half_closed),
+		cmocka_unit_test(a_line_can_be_long),
+		cmocka_unit_test(an_end_is_never_late_for_ever),
+	};
+
+	return cmocka_run_group_tests_name("local forward", tests, NULL, NULL);
+}
