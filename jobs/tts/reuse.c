@@ -1,53 +1,13 @@
-/* reuse.c - finds finished files of the output folder and the render cache that a script can reuse.
- */
-#include "reuse.h"
-
-#include <dirent.h>
-#include <errno.h>
+/* reuse.c - finds finished files of the output folder and the render cache that a script can
+ * reuse. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/clone.h"
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "jobs/foreign.h"
-
-#define PARK  ".burst-moving-"
-#define BEGUN ".burst-copy-"
-
-enum { NOBODY = -1 };
-
-/* A name of the manifest, and the file that has it. */
-struct owned {
-	const char *file;
-	enum { NOT_LOOKED_AT, ABSENT, FOREIGN, OURS } state;
-	char sha256[SHA256_HEX];
-	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
-	ssize_t segment;                    /* the segment that has the name; NOBODY */
-	bool in_place;                      /* its segment needs exactly this file */
-	size_t wanted;                      /* segments of other names that need it */
-	ssize_t first;                      /* the first of these */
-};
-
-/* Where a segment's file comes from. */
-struct origin {
-	enum { NOWHERE, IN_PLACE, FROM_FOLDER, FROM_CACHE } where;
-	size_t owned;     /* FROM_FOLDER */
-	ssize_t next;     /* the next segment that needs the same file */
-	ssize_t own_name; /* which of `owned` has its name; NOBODY */
-};
-
-struct reuse {
-	struct reuse_want want;
-	struct manifest m;
-	struct owned *owned; /* in the order of their names */
-	size_t owned_count;
-	struct manifest_entry **by_key; /* sorted by key, later lines first */
-	struct origin *origins;
-	struct job_changes changes;
-};
+#include "reuse_state.h"
 
 void reuse_free(struct reuse *r)
 {
@@ -146,8 +106,8 @@ static void restore(const struct manifest_entry *e, const struct segment *s,
 		COPY_TEXT(result->key, e->key);
 }
 
-/* The file under the segment's own name. A line with the present key is preferred to one with the
- * former key. */
+/* The file under the segment's own name. A line with the present key is preferred to one with
+ * the former key. */
 static void match_in_place(struct reuse *r, size_t i, struct owned *o,
 			   struct segment_result *result)
 {
@@ -264,9 +224,9 @@ static int match_elsewhere(struct reuse *r, struct segment_result *results, stru
 
 /* ---- what changed ---- */
 
-static bool is_parked_name(const char *file)
+bool reuse_is_parked(const char *file)
 {
-	return !strncmp(file, PARK, sizeof(PARK) - 1) && !strchr(file, '/');
+	return !strncmp(file, REUSE_PARK, sizeof(REUSE_PARK) - 1) && !strchr(file, '/');
 }
 
 /* Leaves out what a delivery fetched, and other types of job. *former: it had no segment before. */
@@ -289,7 +249,7 @@ static int count_old(struct reuse *r, struct err *err)
 		if (o->state != OURS || o->in_place || (o->segment != NOBODY && o->wanted) ||
 		    !is_speech(o->entry, &former))
 			continue;
-		if (o->segment == NOBODY && !(o->wanted && is_parked_name(o->file)))
+		if (o->segment == NOBODY && !(o->wanted && reuse_is_parked(o->file)))
 			r->changes.stale++; /* what is wanted is copied */
 		if (o->wanted || former)
 			continue;
@@ -344,254 +304,6 @@ int reuse_find(struct reuse **out, const struct reuse_want *want, struct segment
 	if (match_elsewhere(r, results, err) < 0 || count_changes(r, err) < 0)
 		return -1;
 	*out = TAKE(r);
-	return 0;
-}
-
-/* ---- acting ---- */
-
-/* One step: a name gets a file. */
-struct step {
-	enum { RENAME, COPY, FETCH, PARK_IT } how;
-	char *from, *to;                    /* FETCH: from is NULL */
-	ssize_t segment;                    /* the owner of the name `to`; NOBODY: it is parked */
-	const struct manifest_entry *entry; /* of a parked file */
-};
-
-struct moving {
-	struct reuse *r;
-	struct step *steps;
-	size_t count, cap;
-	size_t *ready; /* segments whose names are free */
-	size_t ready_count;
-	bool *done;    /* by segment */
-	char **parked; /* by owned: where it lies now; NULL: under its own name */
-	size_t left, parks;
-};
-
-static void moving_free_cleanup(struct moving *m)
-{
-	for (size_t i = 0; i < m->count; i++) {
-		free(m->steps[i].from);
-		free(m->steps[i].to);
-	}
-	for (size_t k = 0; m->parked && k < m->r->owned_count; k++)
-		free(m->parked[k]);
-	free(m->steps);
-	free(m->ready);
-	free(m->done);
-	free(m->parked);
-}
-
-static void add_step(struct moving *m, struct step step)
-{
-	GROW(m->steps, m->count, m->cap);
-	m->steps[m->count++] = step;
-}
-
-/* The file under the segment's name, if another segment still needs it; NULL: the name is free. */
-static struct owned *in_the_way(const struct moving *m, size_t i)
-{
-	ssize_t k = m->r->origins[i].own_name;
-	struct owned *o = k == NOBODY ? NULL : &m->r->owned[k];
-
-	return o && o->wanted && !m->parked[k] ? o : NULL;
-}
-
-static void take_from_folder(struct moving *m, size_t i)
-{
-	struct reuse *r = m->r;
-	size_t k = r->origins[i].owned;
-	struct owned *o = &r->owned[k];
-	const char *from = m->parked[k] ? m->parked[k] : o->file;
-	/* A name that no segment has may be another job's, which would find its file gone. */
-	bool ours =
-		m->parked[k] || is_parked_name(o->file) || (o->segment != NOBODY && !o->in_place);
-	bool last = --o->wanted == 0;
-
-	add_step(m, (struct step){.how = ours && last ? RENAME : COPY,
-				  .from = xstrdup(from),
-				  .to = xstrdup(r->want.segments[i].file),
-				  .segment = (ssize_t)i});
-	if (last && o->segment != NOBODY && !m->done[o->segment] && !m->parked[k])
-		m->ready[m->ready_count++] = (size_t)o->segment;
-}
-
-static bool is_to_come(const struct moving *m, size_t i)
-{
-	return !m->done[i] &&
-	       (m->r->origins[i].where == FROM_FOLDER || m->r->origins[i].where == FROM_CACHE);
-}
-
-static void take(struct moving *m, size_t i)
-{
-	struct reuse *r = m->r;
-
-	if (!is_to_come(m, i))
-		return;
-	m->done[i] = true;
-	m->left--;
-	if (r->origins[i].where == FROM_FOLDER)
-		take_from_folder(m, i);
-	else
-		add_step(m, (struct step){.how = FETCH,
-					  .to = xstrdup(r->want.segments[i].file),
-					  .segment = (ssize_t)i});
-}
-
-static void take_ready(struct moving *m)
-{
-	while (m->ready_count)
-		take(m, m->ready[--m->ready_count]);
-}
-
-/* All remaining ones wait for each other: the file under this one's name is parked. */
-static void park(struct moving *m, size_t i)
-{
-	struct owned *o = in_the_way(m, i);
-	size_t k = (size_t)(o - m->r->owned);
-
-	m->parked[k] = xasprintf(PARK "%.16s-%zu.wav", o->sha256, m->parks++);
-	add_step(m, (struct step){.how = PARK_IT,
-				  .from = xstrdup(o->file),
-				  .to = xstrdup(m->parked[k]),
-				  .segment = NOBODY,
-				  .entry = o->entry});
-	m->ready[m->ready_count++] = i;
-}
-
-/* Orders the steps so that none destroys a file that a later one needs. */
-static void order_steps(struct moving *m)
-{
-	struct reuse *r = m->r;
-
-	m->ready = xcalloc(r->want.count + r->owned_count + 1, sizeof(*m->ready));
-	m->done = xcalloc(r->want.count + 1, sizeof(*m->done));
-	m->parked = xcalloc(r->owned_count + 1, sizeof(*m->parked));
-	for (size_t i = 0; i < r->want.count; i++)
-		m->left += is_to_come(m, i);
-	for (size_t i = 0; i < r->want.count; i++) {
-		if (!is_to_come(m, i) || in_the_way(m, i))
-			continue;
-		m->ready[m->ready_count++] = i;
-		take_ready(m);
-	}
-	for (size_t i = 0; i < r->want.count && m->left; i++) {
-		if (!is_to_come(m, i))
-			continue;
-		if (in_the_way(m, i))
-			park(m, i);
-		else
-			m->ready[m->ready_count++] = i;
-		take_ready(m);
-	}
-}
-
-/* Writes the lines of all new names before the first file has one: a line without its file is
- * harmless, a file without a line counts as foreign. */
-static int write_lines(const struct moving *m, const struct segment_result *results,
-		       struct err *err)
-{
-	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
-
-	for (size_t s = 0; s < m->count; s++) {
-		const struct step *step = &m->steps[s];
-		json_t *line;
-		if (step->segment != NOBODY) {
-			line = m->r->want.line(m->r->want.job, (size_t)step->segment,
-					       &results[step->segment]);
-		} else {
-			line = manifest_entry_json(step->entry);
-			if (!json_object_get(line, "rendered_as"))
-				json_object_set_new(line, "rendered_as", json_string(step->from));
-			json_object_set_new(line, "file", json_string(step->to));
-			json_object_set_new(line, "former", json_true());
-		}
-		manifest_lines_add(&lines, line);
-	}
-	return manifest_append(m->r->want.dir, &lines, err);
-}
-
-/* Writes it whole and synced beside, then renames it. *full: why it could not be written. */
-static int copy_to(int folder, int from, const char *to, struct err *full)
-{
-	CLEANUP(free_text) char *begun = xasprintf(BEGUN "%s", to);
-	CLEANUP(fd_close) int fd = path_open_new_at(folder, begun, O_RDWR, 0666);
-
-	if (fd >= 0 && fd_clone(from, fd) == 0 && fsync(fd) == 0 &&
-	    renameat(folder, begun, folder, to) == 0)
-		return 0;
-	err_set(full, ERR_LOCAL, "%s: %s", to, strerror(errno));
-	(void)unlinkat(folder, begun, 0);
-	return -1;
-}
-
-static int open_origin(const struct reuse *r, int folder, const struct step *step,
-		       const struct segment_result *result)
-{
-	struct segment_result again = {0};
-
-	if (step->how == COPY)
-		return path_open_below(folder, step->from, O_RDONLY);
-	int fd = r->want.cached(r->want.job, (size_t)step->segment, &again);
-	if (fd < 0 || !strcmp(again.sha256, result->sha256))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* A failed copy costs one render, and a failed rename nothing: everything is where it was. */
-static int act(const struct reuse *r, int folder, const struct step *step,
-	       struct segment_result *results, struct err *full, struct err *err)
-{
-	if (step->how == RENAME || step->how == PARK_IT) {
-		if (renameat(folder, step->from, folder, step->to) == 0)
-			return 0;
-		return err_set(err, ERR_LOCAL, "%s/%s: cannot be renamed to %s: %s", r->want.dir,
-			       step->from, step->to, strerror(errno));
-	}
-	CLEANUP(fd_close) int from = open_origin(r, folder, step, &results[step->segment]);
-	if (from < 0 || copy_to(folder, from, step->to, full) < 0)
-		results[step->segment] = (struct segment_result){0};
-	return 0;
-}
-
-static void drop_begun(int folder)
-{
-	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = own < 0 ? NULL : fdopendir(own);
-
-	if (own >= 0 && !dir)
-		close(own);
-	for (struct dirent *e; dir && (e = readdir(dir));)
-		if (!strncmp(e->d_name, BEGUN, sizeof(BEGUN) - 1))
-			(void)unlinkat(folder, e->d_name, 0);
-	if (dir)
-		closedir(dir);
-}
-
-int reuse_bring(struct reuse *r, struct segment_result *results, struct str *notes, struct err *err)
-{
-	CLEANUP(moving_free) struct moving m = {.r = r};
-	CLEANUP(fd_close) int folder = path_open_dir(r->want.dir);
-	struct err full = {0};
-
-	if (folder < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", r->want.dir, strerror(errno));
-	drop_begun(folder);
-	order_steps(&m);
-	if (!m.count)
-		return 0;
-	if (write_lines(&m, results, err) < 0)
-		return -1;
-	for (size_t s = 0; s < m.count; s++)
-		if (act(r, folder, &m.steps[s], results, &full, err) < 0)
-			return -1;
-	(void)fsync(folder); /* the lines of both names exist, whichever file survives */
-	if (full.kind)
-		str_addf(notes,
-			 "%s/%s: renders that are there cannot all be copied, so they are rendered "
-			 "again\n",
-			 r->want.dir, full.msg);
 	return 0;
 }
 
