@@ -536,14 +536,14 @@ void modal_set_result(const struct machine *m, Modal__Client__GenericResult *to)
 	to->exception = m->failed ? (char *)"failed to mount the image" : NULL;
 }
 
-double modal_seconds(struct exchange *x, const struct machine *m, int64_t at)
+double wire_modal_seconds(struct exchange *x, const struct machine *m, int64_t at)
 {
 	return (double)(WALL_EPOCH_MS + at) / 1000 + (double)(m - x->s->machines) * 1e-6;
 }
 
 static double made_at(struct exchange *x, const struct machine *m)
 {
-	return modal_seconds(x, m, m->created);
+	return wire_modal_seconds(x, m, m->created);
 }
 
 static bool bears(const struct wired *w, const char *name, const char *value)
@@ -614,7 +614,7 @@ static void tell_row(struct exchange *x, struct machine *m, struct row_told *to)
 	/* nobody has promised that it is */
 	bool told = m->running && !(x->plan->vague && (m - x->s->machines) % 2);
 	to->task.has_started_at = told;
-	to->task.started_at = told ? modal_seconds(x, m, m->runs_at) : 0;
+	to->task.started_at = told ? wire_modal_seconds(x, m, m->runs_at) : 0;
 	to->info.task_info = &to->task;
 	if (m->running && !x->plan->vague) {
 		set_tunnel(x, m, &to->tunnel);

@@ -26,7 +26,7 @@ void modal_yes(struct exchange *x, const ProtobufCMessage *message);
 void modal_no(struct exchange *x, enum grpc_code code, const char *words);
 void modal_malformed(struct exchange *x, const char *what);
 void modal_set_result(const struct machine *m, Modal__Client__GenericResult *to);
-double modal_seconds(struct exchange *x, const struct machine *m, int64_t at);
+double wire_modal_seconds(struct exchange *x, const struct machine *m, int64_t at);
 
 void modal_get_file(struct exchange *x);
 void modal_put_files(struct exchange *x);

@@ -212,9 +212,9 @@ void modal_task_info(struct exchange *x)
 		return;
 	}
 	info.has_started_at = ever_ran(m);
-	info.started_at = info.has_started_at ? modal_seconds(x, m, m->runs_at) : 0;
+	info.started_at = info.has_started_at ? wire_modal_seconds(x, m, m->runs_at) : 0;
 	info.has_finished_at = m->is_over;
-	info.finished_at = m->is_over ? modal_seconds(x, m, m->ended) : 0;
+	info.finished_at = m->is_over ? wire_modal_seconds(x, m, m->ended) : 0;
 	if (m->is_over) {
 		modal_set_result(m, &result);
 		info.result = &result;
