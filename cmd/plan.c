@@ -377,7 +377,7 @@ static void say_kept(const struct launch *l, const struct estimate *e, const str
 	plan_say(stdout, 2,
 		 "keep_warm: afterwards each pod waits for the next run, for %s%s: at most %s more "
 		 "for each, within the caps",
-		 by_start ? "as long as its cold start took, about " : "at most ",
+		 by_start ? "at most as long as its cold start took, about " : "at most ",
 		 duration_show(time, sizeof(time), ms),
 		 money_show(money, sizeof(money),
 			    money_for((int64_t)(e->machines[pick->machine].price_h * 1e6), ms)));

@@ -100,8 +100,8 @@ const struct option_spec config_keys[] = {
 	 "keep a pod on which the job failed for this long, to inspect it (it bills); not with "
 		"-d", NULL},
 	{"keep_warm", OPTION_TEXT, 0, "0",
-	 "keep a pod without work for the next run for this long (it bills): \"5m\"; \"auto\": as "
-		"long as its cold start took; \"0\": release it", NULL},
+	 "keep a pod without work for the next run for this long (it bills): \"5m\"; \"auto\": "
+		"while it pays, at most as long as its cold start took; \"0\": release it", NULL},
 	{"volume", OPTION_GROUP, 0, NULL,
 	 "storage that outlives the pods: models, environments, code", volume_keys},
 	{"caps", OPTION_GROUP, 0, NULL, "limits that stop a run", caps_keys},

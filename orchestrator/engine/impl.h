@@ -213,6 +213,7 @@ struct engine {
 	struct err finish_error;
 	FILE *log;
 	int64_t progress_at, watch_at, note_at, keep_at;
+	bool sought; /* pods of other runs, at least once */
 };
 
 /* engine.c: makes what stands beside each of the core's pods. */

@@ -5,11 +5,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "gaps.h"
 #include "impl.h"
 #include "journal.h"
+#include "kept.h"
 #include "post.h"
 
-enum { WANTED_MS = 10 * 1000 }; /* for a run that waits, which looks several times a second */
+enum {
+	WANTED_MS = 10 * 1000, /* for a run that waits, which looks several times a second */
+	AUTO_LEAST_MS = 1000   /* a shorter hold would be over before a run could begin */
+};
 
 /* The lease lasts until the keeper releases the pod; the keeper need not talk to it. */
 static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
@@ -46,10 +51,41 @@ static bool offer_for(struct engine *e, int pod, int64_t ms)
 	return false;
 }
 
+/* A pod that is as good as this one, and that another run left, is kept already. */
+static bool other_is_kept(const struct engine *e)
+{
+	const char *run = e->setup->run->id;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	bool kept = false;
+
+	if (store_pods(e->setup->store, NULL, true, &pods, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !kept; i++)
+		kept = strcmp(pods[i].run, run) != 0 && strcmp(pods[i].handed_from, run) != 0 &&
+		       kept_is_offered(&pods[i], clock_wall_ms()) &&
+		       kept_serves(pods[i].pool, e->setup->pool);
+	free(pods);
+	return kept;
+}
+
+/* keep_warm = "auto": most_ms is as long as the cold start took. Held is no more than the next run
+ * may need, and no longer than pays by how often runs have come. */
+static int64_t auto_ms(const struct engine *e, int64_t most_ms)
+{
+	gaps_note_free(e->setup->store, e->setup->pool, clock_wall_ms());
+	if (!most_ms || other_is_kept(e))
+		return 0;
+	int64_t ms = MIN(gaps_hold_ms(e->setup->store, e->setup->pool, most_ms), most_ms);
+	return ms < AUTO_LEAST_MS ? 0 : ms;
+}
+
 void keep_offer(struct engine *e, int pod, int64_t keep_ms)
 {
 	char span[24];
 
+	if (e->setup->conf.keep_warm_ms == KEEP_WARM_AUTO)
+		keep_ms = auto_ms(e, keep_ms);
 	if (!e->setup->keep)
 		keep_ms = 0;
 	bool wanted = is_wanted(e, pod);

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/log.h"
+#include "gaps.h"
 #include "impl.h"
 #include "journal.h"
 #include "kept.h"
@@ -49,6 +51,9 @@ void seek_pods(struct engine *e, int wanted)
 	CLEANUP(json_decref) json_t *want = kept_want(e->setup, core_money_left(e->core));
 	struct pod_row row;
 
+	if (!e->sought)
+		gaps_note_start(e->setup->store, e->setup->pool, clock_wall_ms());
+	e->sought = true;
 	if (core_waits(e->core))
 		tell_wants(e, want);
 	while (wanted-- > 0 && e->setup->take && e->setup->take(e->setup->ctx, want, &row))

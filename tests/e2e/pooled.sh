@@ -127,6 +127,43 @@ t_auto_keeps_no_longer_than_a_cold_start() {
 	[ "$kept" -gt 0 ] && [ "$kept" -le "$cold" ] || complain "kept for $kept ms after a cold start of $cold ms"
 }
 
+# `auto` keeps no more than the next run needs: a second run's pod of the same kind is released.
+t_auto_keeps_one_runs_pods() {
+	LOCAL='boot_delay = "3s";'
+	local dir
+	allow_volumes v
+	for dir in one two; do
+		job_in $dir 2 'keep_warm = "auto";'
+	done
+	start_in one
+	local one=$PID
+	start_in two
+	local two=$PID
+	ends "$one" one 0
+	ends "$two" two 0
+	wait_for 30 "all to be over" all_over
+	wait_for 20 "the clients that keep pods to end" no_keeper
+	is "$(creates)" 2 "pods created"
+	is "$(ledger "select count(*) from pod where kept_ms > 0")" 1 "pods kept ($(cat one.err two.err))"
+}
+
+# `auto` learns how often runs come: where the next one comes long after, nothing is kept.
+t_auto_learns_how_often_runs_come() {
+	LOCAL='boot_delay = "3s";'
+	job_in one 2 'keep_warm = "auto";'
+	run_in one
+	is "$STATUS" 0 "the run ($(cat err.txt))"
+	wait_for 30 "all to be over" all_over
+	wait_for 20 "the client that keeps it to end" no_keeper
+	is "$(ledger "select count(*) from fact where name like 'gaps:%'")" 1 "what is remembered"
+	ledger "update fact set value = '0 60000 60000 60000 60000 60000 60000 60000 60000' where name like 'gaps:%'" >/dev/null
+	rm -r one/out
+	run_in one --anew
+	is "$STATUS" 0 "the next run ($(cat err.txt))"
+	is "$(ledger "select count(*) from pod where kept_ms > 0")" 1 "pods kept by both"
+	is "$(open_pods)" 0 "pods left"
+}
+
 t_the_plan_says_what_is_kept() {
 	job_in one 2 'keep_warm = "5m";'
 	burst plan one/burst.cfg
@@ -300,6 +337,57 @@ t_a_dead_run_gets_nothing() {
 	ends "$one" one 0
 	hasnt one.err "offered to a run"
 	is "$(open_pods)" 0 "pods left"
+}
+
+# ---- runs that go on ----
+
+# What was cut off while it waited for capacity goes on with a pod that was kept meanwhile.
+t_a_resumed_run_takes_a_kept_pod() {
+	local one two
+	allow_volumes v
+	LOCAL='capacity = 1;'
+	slow_in one 6 "$KEEP"
+	slow_in two 2 'wait = "60s";'
+	start_in one
+	one=$PID
+	wait_for 20 "the first run's files" file_count one/out 1
+	start_in two
+	two=$PID
+	wait_for 20 "the second to wait" waits_for_a_pod
+	kill -9 "$two"
+	ends "$two" two 137
+	ends "$one" one 0
+	wait_for 10 "the pod to be kept" kept_now
+	burst resume "$(ledger "select id from run where job = 'two'")"
+	is "$STATUS" 0 "resume ($(cat err.txt))"
+	has err.txt "taken over from run"
+	is "$(creates)" 1 "pods created"
+	is "$(open_pods)" 0 "pods left"
+	no_gap
+}
+
+# Pods of a detached run end themselves when their work is done, whatever became of this machine: they are not handed on. Once a new
+# client has taken them over, they are.
+t_an_attached_run_keeps_its_pod() {
+	local id
+	allow_volumes v
+	slow_in one 14 "$KEEP"
+	slow_in two 2
+	burst run one/burst.cfg -d
+	is "$STATUS" 0 "run -d ($(cat err.txt))"
+	id=$(ledger "select id from run where job = 'one'")
+	kill -9 "$(sed -n 's/^process //p' "$BURST_STATE_DIR/runs/$id/lock")"
+	wait_for 10 "its client to be dead" no_client_of "$id"
+	burst attach "$id"
+	is "$STATUS" 0 "attach ($(cat err.txt))"
+	has err.txt "kept for the next run"
+	wait_for 10 "the pod to be kept" kept_now
+	run_in two
+	is "$STATUS" 0 "the second ($(cat two.err))"
+	has two.err "taken over from run"
+	is "$(creates)" 1 "pods created"
+	wait_for 20 "all to be over" all_over
+	no_gap
 }
 
 # ---- who dies ----
