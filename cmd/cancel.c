@@ -38,9 +38,10 @@ static void look_at_pods(const struct cmd_context *ctx, const char *run, struct 
 		return;
 	seen->lost = false;
 	for (size_t i = 0; i < count; i++) {
-		str_addf(&text, "%s %s %s\n", pods[i].attempt, pods[i].state, pods[i].id);
-		seen->lost = seen->lost || !strcmp(pods[i].state, "intent") ||
-			     !strcmp(pods[i].state, "ambiguous");
+		str_addf(&text, "%s %s %s\n", pods[i].attempt, pod_row_state_word(pods[i].state),
+			 pods[i].id);
+		seen->lost = seen->lost || pods[i].state == POD_ROW_INTENT ||
+			     pods[i].state == POD_ROW_AMBIGUOUS;
 	}
 	free(pods);
 	if (seen->since && !strcmp(str_text(&text), str_text(&seen->text)))
@@ -131,7 +132,7 @@ static int wait_for_holder(const struct cmd_context *ctx, const char *run, const
 
 static bool has_ended(const struct run_row *run)
 {
-	return strcmp(run->status, "running") && strcmp(run->status, "unreleased");
+	return run->status != RUN_RUNNING && run->status != RUN_UNRELEASED;
 }
 
 /* delivers: something of it goes on that is not among its own pods. */
@@ -149,15 +150,15 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 			return -1;
 	}
 	if (!count) {
-		if (!strcmp(row->status, "running")) {
-			run_end(row, "interrupted");
+		if (row->status == RUN_RUNNING) {
+			run_end(row, RUN_INTERRUPTED);
 			store_put_run(ctx->store, row, NULL);
 		}
-		output_line(stderr, "run %s: %s; %s (%s)", row->id, row->status,
+		output_line(stderr, "run %s: %s; %s (%s)", row->id, run_status_word(row->status),
 			    delivers ? "ending its delivery now" : "all pods gone", place);
 		return 0;
 	}
-	if (settle_release(ctx, row, "interrupted", err) < 0)
+	if (settle_release(ctx, row, RUN_INTERRUPTED, err) < 0)
 		return -1;
 	output_line(stderr, "run %s: its %zu pod%s gone (%s)", row->id, count,
 		    count == 1 ? " is" : "s are", place);

@@ -246,7 +246,7 @@ bool decide_compare(char *to, size_t room, const struct run_row *run, const stru
 			first = MIN(first, pods[i].create_ms);
 		last = MAX(last, MAX(pods[i].safe_ms, pods[i].worked_ms));
 	}
-	if (run->planned_ms <= 0 || last <= first || strcmp(run->status, "done"))
+	if (run->planned_ms <= 0 || last <= first || run->status != RUN_DONE)
 		return false;
 	bool free = run->planned_microusd <= 0; /* then only the time can be off */
 	double was_amount = free ? (double)(last - first) : (double)run->cost_microusd;

@@ -282,7 +282,7 @@ int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struc
 			       "run %s is a delivery; to deliver again, use `burst run` for its "
 			       "job",
 			       run->id);
-	if (!strcmp(parent.status, "done"))
+	if (parent.status == RUN_DONE)
 		return err_set(err, ERR_USAGE,
 			       "run %s is the delivery of run %s, which is done; to deliver "
 			       "again, run `burst run %s`",
@@ -310,6 +310,6 @@ int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *
 		*out = found;
 		return 0;
 	}
-	bool means_render = known && (strcmp(out->status, "done") || !strcmp(found.status, "done"));
+	bool means_render = known && (out->status != RUN_DONE || found.status == RUN_DONE);
 	return means_render ? 0 : deliver_run_refuse(ctx, &found, err);
 }

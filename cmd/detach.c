@@ -234,7 +234,7 @@ static int give_up(struct launch *l, struct err *err)
 {
 	err_set(err, ERR_LOCAL, "run %s: the starting process exited before it had the run's id",
 		l->run.row.id);
-	COPY_TEXT(l->run.row.status, "interrupted");
+	l->run.row.status = RUN_INTERRUPTED;
 	COPY_TEXT(l->run.row.error_code, err_kind_name(ERR_INTERRUPTED));
 	COPY_TEXT(l->run.row.error, err->msg);
 	l->run.row.ended_ms = clock_wall_ms();

@@ -72,11 +72,12 @@ static void what_became(struct store *store, const json_t *last, struct str *to)
 	if (!id[0] || store_requests_named(store, id, &rows, &count, NULL) < 0 || !count)
 		return;
 	const struct request_row *row = &rows[0];
-	if (!strcmp(row->state, "pending"))
+	if (row->state == REQUEST_PENDING)
 		str_add(to, "waits (`burst queue ls`)");
 	else
-		str_addf(to, "%s%s%s%s%s", row->state, row->run[0] ? ", run " : "", row->run,
-			 row->error[0] ? ": " : "", row->error);
+		str_addf(to, "%s%s%s%s%s", request_state_word(row->state),
+			 row->run[0] ? ", run " : "", row->run, row->error[0] ? ": " : "",
+			 row->error);
 	free(rows);
 }
 

@@ -278,9 +278,9 @@ static int end(struct launch *l, struct err *err)
 		struct run_row row = l->run.row;
 		fd_close(l->run.lock);
 		l->run.lock = -1;
-		return settle_release(l->ctx, &row, "done", err);
+		return settle_release(l->ctx, &row, RUN_DONE, err);
 	}
-	run_end(&l->run.row, "done");
+	run_end(&l->run.row, RUN_DONE);
 	if (report_sum(l->ctx->store, &l->run.row, clock_wall_ms(), err) < 0)
 		return -1;
 	return store_put_run(l->ctx->store, &l->run.row, err);
@@ -297,7 +297,7 @@ static int keep(struct launch *l, const char *from, struct err *err)
 	COPY_TEXT(l->run.row.job, of.job);
 	COPY_TEXT(l->run.row.type, KEEP_RUN);
 	COPY_TEXT(l->run.row.machine, l->run.machine);
-	COPY_TEXT(l->run.row.status, "running");
+	l->run.row.status = RUN_RUNNING;
 	l->run.row.started_ms = clock_wall_ms();
 	l->run.row.max_cost_microusd = of.max_cost_microusd;
 	catch_signals();

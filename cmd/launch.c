@@ -409,7 +409,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	COPY_TEXT(r->output, l->run.output_dir);
 	COPY_TEXT(r->machine, l->run.machine);
 	COPY_TEXT(r->commit_id, ctx->tree ? ctx->tree->commit : "");
-	COPY_TEXT(r->status, "running");
+	r->status = RUN_RUNNING;
 	r->started_ms = clock_wall_ms();
 	r->max_cost_microusd = l->run.setup.conf.max_cost_microusd;
 	r->deadline_ms = l->run.setup.conf.max_duration_ms

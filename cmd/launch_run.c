@@ -169,11 +169,11 @@ static bool brings_files(const struct run_row *run)
 /* Says how to continue where something is left to be rendered. */
 static void say_outputs(const struct run_row *r)
 {
-	bool stopped = !strcmp(r->status, "interrupted") || !strcmp(r->status, "capped");
+	bool stopped = r->status == RUN_INTERRUPTED || r->status == RUN_CAPPED;
 
 	output_line(stderr,
 		    "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s",
-		    r->id, strcmp(r->status, "running") ? r->status : "all fetched",
+		    r->id, r->status != RUN_RUNNING ? run_status_word(r->status) : "all fetched",
 		    (long long)r->rendered, (long long)r->cached, (long long)r->failed,
 		    (long long)r->total, r->output);
 	if (stopped && r->rendered + r->cached < r->total)
@@ -194,7 +194,7 @@ static void say_end(struct launch *l)
 		if (decide_compare(compared, sizeof(compared), r, pods, count))
 			output_line(stderr, "%s", compared);
 		decide_say_replans(stderr, r);
-		if (r->cost_microusd > 0 && !strcmp(r->status, "done") && brings_files(r)) {
+		if (r->cost_microusd > 0 && r->status == RUN_DONE && brings_files(r)) {
 			struct advice_batches batches;
 			advice_batches_of(&batches, l->ctx->store, r->id);
 			advice_add_seats(&advice, pods, count, &batches, clock_wall_ms());
@@ -202,7 +202,7 @@ static void say_end(struct launch *l)
 		}
 		output_lines(stderr, str_text(&advice));
 	}
-	if (!strcmp(r->status, "unreleased"))
+	if (r->status == RUN_UNRELEASED)
 		report_unreleased(pods, count);
 	if (!l->ctx->quiet && brings_files(r))
 		say_outputs(r);
@@ -240,10 +240,10 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 {
 	struct launch l = {.ctx = ctx};
 
-	COPY_TEXT(l.run.row.status, err->kind == ERR_INTERRUPTED  ? "interrupted"
-				    : err->kind == ERR_UNRELEASED ? "unreleased"
-				    : err->kind == ERR_CAP        ? "capped"
-								  : "failed");
+	l.run.row.status = err->kind == ERR_INTERRUPTED  ? RUN_INTERRUPTED
+			   : err->kind == ERR_UNRELEASED ? RUN_UNRELEASED
+			   : err->kind == ERR_CAP        ? RUN_CAPPED
+							 : RUN_FAILED;
 	COPY_TEXT(l.run.row.error_code, err_kind_name(err->kind));
 	COPY_TEXT(l.run.row.error, err->msg);
 	json_t *result = result_json(&l), *errors = json_object_get(result, "errors");
@@ -266,7 +266,7 @@ static void write_end(struct launch *l, int status, const struct err *err)
 	struct run_row *r = &l->run.row;
 	struct err why = {0};
 
-	COPY_TEXT(r->status, status == 0 ? "done" : status > 128 ? "interrupted" : "partial");
+	r->status = status == 0 ? RUN_DONE : status > 128 ? RUN_INTERRUPTED : RUN_PARTIAL;
 	COPY_TEXT(r->error_code, status ? err_kind_name(err->kind) : "");
 	COPY_TEXT(r->error, status ? err->msg : "");
 	r->exit_status = status == 9 ? 1 : status;
@@ -288,7 +288,7 @@ int launch_deliver(struct launch *l, struct err *err)
 
 	if (status < 0)
 		status = err_exit_status(err);
-	if (status || !strcmp(l->run.row.status, "running"))
+	if (status || l->run.row.status == RUN_RUNNING)
 		write_end(l, status, err);
 	while (engine_held_signal())
 		;

@@ -27,8 +27,8 @@ static json_t *run_json(const struct run_row *run)
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
 		"s:o, s:o, s:o, s:o, s:i, s:o}",
 		"run", report_text(run->id), "job", report_text(run->job), "type",
-		report_text(run->type), "status", report_text(run->status), "config",
-		report_text(run->config), "output", report_text(run->output), "commit",
+		report_text(run->type), "status", json_string(run_status_word(run->status)),
+		"config", report_text(run->config), "output", report_text(run->output), "commit",
 		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "detached",
 		run->detached, "started_at", report_time(run->started_ms), "ended_at",
 		report_time(run->ended_ms), "segments", "total", (json_int_t)run->total, "rendered",
@@ -61,8 +61,7 @@ static void time_cell(struct table *t, int64_t wall_ms)
 /* Its client died: its pods have no client and bill until their leases end. */
 static bool has_no_client(const struct cmd_context *ctx, const struct run_row *run)
 {
-	return !strcmp(run->status, "running") && !run->detached &&
-	       !run_is_alive(&ctx->runs, run->id);
+	return run->status == RUN_RUNNING && !run->detached && !run_is_alive(&ctx->runs, run->id);
 }
 
 static void print_table(const struct cmd_context *ctx, const struct run_row *runs, size_t count)
@@ -84,7 +83,8 @@ static void print_table(const struct cmd_context *ctx, const struct run_row *run
 		table_cell(t, "%s", run->id);
 		table_cell(t, "%s", run->job);
 		time_cell(t, run->started_ms);
-		table_cell(t, "%s", has_no_client(ctx, run) ? "no client" : run->status);
+		table_cell(t, "%s",
+			   has_no_client(ctx, run) ? "no client" : run_status_word(run->status));
 		table_cell(t, "%lld/%lld", (long long)(run->rendered + run->cached),
 			   (long long)run->total);
 		table_cell(t, "%s", duration_show(text, sizeof(text), run->billed_ms));
@@ -144,11 +144,11 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 			 "running, but its client exited: `burst resume %s` continues it, "
 			 "`burst reap` releases its pods",
 			 run->id);
-	else if (!strcmp(run->status, "running"))
+	else if (run->status == RUN_RUNNING)
 		snprintf(text, sizeof(text), "running%s", run->detached ? ", detached" : "");
 	else
-		snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status,
-			 run->detached ? ", detached" : "");
+		snprintf(text, sizeof(text), "%s (exit status %d)%s", run_status_word(run->status),
+			 run->exit_status, run->detached ? ", detached" : "");
 	print_line("status", text);
 	if (run->error[0])
 		print_line("error", run->error);

@@ -58,7 +58,8 @@ void ledger_runs_csv(const struct run_row *runs, size_t count)
 		       "cost_usd,exit_status,config\n");
 	for (size_t i = 0; i < count; i++) {
 		const struct run_row *run = &runs[i];
-		const char *const words[] = {run->id, run->job, run->type, run->status};
+		const char *const words[] = {run->id, run->job, run->type,
+					     run_status_word(run->status)};
 		for (size_t k = 0; k < ARRAY_LEN(words); k++) {
 			if (k)
 				str_addc(&text, ',');

@@ -93,12 +93,12 @@ static int is_running(struct cmd_context *ctx, const char *id, bool *running, st
 
 	if (store_run(ctx->store, id, &run, err) < 0)
 		return -1;
-	*running = !strcmp(run.status, "running");
+	*running = run.status == RUN_RUNNING;
 	if (*running && !run_is_alive(&ctx->runs, run.id)) {
 		/* it may have ended since its row was read */
 		if (store_run(ctx->store, id, &run, err) < 0)
 			return -1;
-		if (!strcmp(run.status, "running"))
+		if (run.status == RUN_RUNNING)
 			say_client_gone(ctx, &run);
 		*running = false;
 	}

@@ -291,15 +291,15 @@ void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json
 		tell(ctx, ctx->config, run, event, said);
 }
 
-void notify_settled(struct cmd_context *ctx, const struct run_row *run, const char *was)
+void notify_settled(struct cmd_context *ctx, const struct run_row *run, enum run_status was)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	if (!ctx->config || !has_channel(conf_of(ctx->config)) || !strcmp(run->status, was))
+	if (!ctx->config || !has_channel(conf_of(ctx->config)) || run->status == was)
 		return;
 	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
-	if (!strcmp(run->status, "interrupted")) /* its client died before it could report that */
+	if (run->status == RUN_INTERRUPTED) /* its client died before it could report that */
 		event = NOTIFY_FAILED;
 	if (!is_told(ctx, run, event) ||
 	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
@@ -330,9 +330,9 @@ void notify_never_began(struct cmd_context *ctx, const struct err *err)
 		COPY_TEXT(run.job, config_job(config) ? config_job_name(config) : "");
 		COPY_TEXT(run.config, config_path(config) ? config_path(config) : "");
 		COPY_TEXT(run.commit_id, ctx->tree ? ctx->tree->commit : "");
-		COPY_TEXT(run.status, err->kind == ERR_CAP          ? "capped"
-				      : err->kind == ERR_UNRELEASED ? "unreleased"
-								    : "failed");
+		run.status = err->kind == ERR_CAP          ? RUN_CAPPED
+			     : err->kind == ERR_UNRELEASED ? RUN_UNRELEASED
+							   : RUN_FAILED;
 		COPY_TEXT(run.error_code, err_kind_name(err->kind));
 		COPY_TEXT(run.error, err->msg);
 		CLEANUP(json_decref) json_t *said = report_run_json(&run, NULL, 0, clock_wall_ms());

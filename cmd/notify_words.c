@@ -26,15 +26,19 @@ enum notify_event notify_event_named(const char *name)
 	return (enum notify_event)event;
 }
 
-enum notify_event notify_event_of(const char *status, bool failed_before)
+enum notify_event notify_event_of(enum run_status status, bool failed_before)
 {
-	if (!strcmp(status, "done"))
-		return failed_before ? NOTIFY_RECOVERED : NOTIFY_DONE;
-	if (!strcmp(status, "partial") || !strcmp(status, "failed"))
-		return NOTIFY_FAILED;
-	if (!strcmp(status, "capped"))
-		return NOTIFY_CAPPED;
-	return !strcmp(status, "unreleased") ? NOTIFY_UNRELEASED : NOTIFY_NONE;
+	switch (status) {
+	case RUN_DONE: return failed_before ? NOTIFY_RECOVERED : NOTIFY_DONE;
+	case RUN_PARTIAL:
+	case RUN_FAILED: return NOTIFY_FAILED;
+	case RUN_CAPPED: return NOTIFY_CAPPED;
+	case RUN_UNRELEASED: return NOTIFY_UNRELEASED;
+	case RUN_UNKNOWN:
+	case RUN_RUNNING:
+	case RUN_INTERRUPTED: break;
+	}
+	return NOTIFY_NONE;
 }
 
 /* ---- fields ---- */

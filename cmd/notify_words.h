@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/err.h"
+#include "base/states.h"
 #include "base/str.h"
 
 enum notify_event {
@@ -23,7 +24,7 @@ const char *notify_event_name(enum notify_event event); /* "done", ... */
 enum notify_event notify_event_named(const char *name);
 /* Of a run that ended so (a status of struct run_row); failed_before: the one before it had failed.
  * A run that its user stopped, and one that goes on, is no event. */
-enum notify_event notify_event_of(const char *status, bool failed_before);
+enum notify_event notify_event_of(enum run_status status, bool failed_before);
 
 /* Appends the template with each {field} replaced by what the run's JSON says; "{" that begins no
  * name stands for itself. In a template that is JSON, like {"text": "{job}: {error}", "rendered":

@@ -282,7 +282,7 @@ static void add_runs(struct page *p)
 		html_cell(&p->html, "%s", r->id);
 		html_cell(&p->html, "%s", r->job);
 		html_cell(&p->html, "%s", time);
-		html_cell(&p->html, "%s", r->status);
+		html_cell(&p->html, "%s", run_status_word(r->status));
 		html_cell(&p->html, "%lld/%lld", (long long)(r->rendered + r->cached),
 			  (long long)r->total);
 		html_cell(&p->html, "%d", page_pods_that_worked(p, r->id));

@@ -190,8 +190,7 @@ void page_add_planned(struct page *p)
 
 	for (size_t i = p->count; i-- > 0;) {
 		const struct run_row *r = &p->runs[i];
-		if (r->planned_microusd <= 0 || r->cost_microusd <= 0 ||
-		    strcmp(r->status, "done") != 0)
+		if (r->planned_microusd <= 0 || r->cost_microusd <= 0 || r->status != RUN_DONE)
 			continue;
 		planned[count].x = actual[count].x = (double)(count + 1);
 		planned[count].y = page_dollars(r->planned_microusd);

@@ -32,14 +32,9 @@ struct shown {
 	bool runner;       /* a client works on its queue */
 };
 
-static bool is_state(const struct request_row *row, const char *state)
-{
-	return !strcmp(row->state, state);
-}
-
 static bool is_open(const struct request_row *row)
 {
-	return is_state(row, "pending") || is_state(row, "running");
+	return row->state == REQUEST_PENDING || row->state == REQUEST_RUNNING;
 }
 
 static void explain_pending(const struct cmd_context *ctx, struct shown *s)
@@ -61,16 +56,16 @@ static void explain_pending(const struct cmd_context *ctx, struct shown *s)
 static struct shown show(const struct cmd_context *ctx, const struct request_row *row)
 {
 	struct shown s = {.row = row,
-			  .state = row->state,
+			  .state = request_state_word(row->state),
 			  .runner = is_open(row) && queue_has_runner(ctx, row->config)};
 
-	if (is_state(row, "pending"))
+	if (row->state == REQUEST_PENDING)
 		explain_pending(ctx, &s);
-	else if (is_state(row, "running") && !s.runner && !run_is_alive(&ctx->runs, row->run))
+	else if (row->state == REQUEST_RUNNING && !s.runner && !run_is_alive(&ctx->runs, row->run))
 		COPY_TEXT(s.why, "no client works on the queue");
 	else
 		COPY_TEXT(s.why, row->error);
-	if (is_state(row, "done") && !row->run[0])
+	if (row->state == REQUEST_DONE && !row->run[0])
 		COPY_TEXT(s.why, "all already rendered");
 	return s;
 }
@@ -101,8 +96,9 @@ static json_t *request_json(const struct shown *s, int64_t now_ms)
 			    r->max_wait_ms ? report_seconds(r->max_wait_ms) : json_null());
 	json_object_set_new(object, "ended_at", report_time(r->ended_ms));
 	json_object_set_new(object, "exit_status",
-			    r->ended_ms && !is_state(r, "removed") ? json_integer(r->exit_status)
-								   : json_null());
+			    r->ended_ms && r->state != REQUEST_REMOVED
+				    ? json_integer(r->exit_status)
+				    : json_null());
 	json_object_set_new(object, "why", s->why[0] ? report_text(s->why) : json_null());
 	return object;
 }
@@ -228,7 +224,7 @@ static int remove_one(struct cmd_context *ctx, const char *name, struct err *err
 	if (named_request(ctx->store, name, &named, err) < 0)
 		return -1;
 	/* a dead run has no client that could be cancelled: only its request is removed */
-	bool bound = is_state(&named, "running") && !queue_has_runner(ctx, named.config) &&
+	bool bound = named.state == REQUEST_RUNNING && !queue_has_runner(ctx, named.config) &&
 		     !run_is_alive(&ctx->runs, named.run);
 	if (requests_remove(ctx->store, named.id, bound, clock_wall_ms(), &row, err) < 0)
 		return -1;
@@ -246,7 +242,7 @@ static int remove_all(struct cmd_context *ctx, struct err *err)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
-		if (is_state(&rows[i], "pending"))
+		if (rows[i].state == REQUEST_PENDING)
 			result = remove_one(ctx, rows[i].id, err);
 	free(rows);
 	return result;

@@ -99,7 +99,7 @@ static int read_rows(struct runner *r, struct err *err)
 static const struct request_row *bound_row(const struct runner *r)
 {
 	for (size_t i = 0; i < r->count; i++)
-		if (!strcmp(r->rows[i].state, "running"))
+		if (r->rows[i].state == REQUEST_RUNNING)
 			return &r->rows[i];
 	return NULL;
 }

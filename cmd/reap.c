@@ -90,7 +90,7 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 	    run_open_pods(&ctx->runs, pod->run, &count, err) < 0)
 		return -1;
 	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 &&
-	    !strcmp(run.status, "unreleased")) {
+	    run.status == RUN_UNRELEASED) {
 		run_end(&run, run_ended_as(&ctx->runs, &run));
 		COPY_TEXT(run.error,
 			  "a pod counts as gone without confirmation: its provider could not be "

@@ -81,7 +81,7 @@ static bool is_wanted(struct reconciliation *r, const struct asked_pod *pod,
 	const struct pod_row *last = &pod->shares[pod->share_count - 1];
 	bool counts = r->run[0] || row->holds == last->holds;
 
-	if (strcmp(last->state, "gone")) {
+	if (last->state != POD_ROW_GONE) {
 		r->alive += counts;
 		return false;
 	}
@@ -108,7 +108,7 @@ static int add_pod(struct reconciliation *r, const struct pod_row *row, struct e
 {
 	struct asked_pod pod = {0};
 
-	if (!row->id[0] || !strcmp(row->state, "failed") || is_known_already(r, row))
+	if (!row->id[0] || row->state == POD_ROW_FAILED || is_known_already(r, row))
 		return 0;
 	if (read_shares(r->l.ctx->store, row, &pod, err) < 0)
 		return -1;

@@ -94,7 +94,7 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 
 static bool never_existed(const struct pod_row *pod)
 {
-	return !strcmp(pod->state, "failed") || pod->create_ms <= 0;
+	return pod->state == POD_ROW_FAILED || pod->create_ms <= 0;
 }
 
 int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms)
@@ -188,7 +188,7 @@ static json_t *gpu_use_json(const struct pod_row *pod)
 
 json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 {
-	bool gone = !strcmp(pod->state, "gone");
+	bool gone = pod->state == POD_ROW_GONE;
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, "
@@ -220,8 +220,8 @@ static json_t *error_json(const struct run_row *run, const struct pod_row *pods,
 
 	if (!run->error_code[0])
 		return json_null();
-	for (size_t i = 0; i < count && !*pod && !strcmp(run->status, "unreleased"); i++)
-		if (!never_existed(&pods[i]) && strcmp(pods[i].state, "gone") != 0)
+	for (size_t i = 0; i < count && !*pod && run->status == RUN_UNRELEASED; i++)
+		if (!never_existed(&pods[i]) && pods[i].state != POD_ROW_GONE)
 			pod = pod_row_called(&pods[i]);
 	return report_error_json(run->error_code, run->error, pod);
 }
@@ -251,13 +251,13 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		"s:o, s:o, s:o}",
 		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "commit",
 		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "status",
-		report_text(run->status), "output", report_text(run->output), "started_at",
-		report_time(run->started_ms), "ended_at", report_time(run->ended_ms), "segments",
-		"total", (json_int_t)run->total, "rendered", (json_int_t)run->rendered, "cached",
-		(json_int_t)run->cached, "failed", (json_int_t)run->failed, "billed_seconds",
-		report_seconds(run->billed_ms), "compute_seconds", report_seconds(run->compute_ms),
-		"wasted_seconds", report_seconds(run->wasted_ms), "cost_usd",
-		report_dollars(run->cost_microusd), "pods", list, "error",
+		json_string(run_status_word(run->status)), "output", report_text(run->output),
+		"started_at", report_time(run->started_ms), "ended_at", report_time(run->ended_ms),
+		"segments", "total", (json_int_t)run->total, "rendered", (json_int_t)run->rendered,
+		"cached", (json_int_t)run->cached, "failed", (json_int_t)run->failed,
+		"billed_seconds", report_seconds(run->billed_ms), "compute_seconds",
+		report_seconds(run->compute_ms), "wasted_seconds", report_seconds(run->wasted_ms),
+		"cost_usd", report_dollars(run->cost_microusd), "pods", list, "error",
 		error_json(run, pods, count), "errors", errors_json(pods, count));
 }
 
@@ -430,9 +430,9 @@ int report_sum(struct store *store, struct run_row *run, int64_t now_ms, struct 
 
 int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err)
 {
-	bool running = !strcmp(run->status, "running");
+	bool running = run->status == RUN_RUNNING;
 
-	if (!running && strcmp(run->status, "unreleased"))
+	if (!running && run->status != RUN_UNRELEASED)
 		return 0;
 	return running && count_segments(store, run, err) < 0 ? -1
 							      : report_sum(store, run, now_ms, err);

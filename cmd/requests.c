@@ -30,14 +30,14 @@ enum bound_step requests_bound_step(const struct run_row *run, bool alive)
 		return BOUND_FOLLOW;
 	if (!run)
 		return BOUND_UNBIND;
-	if (!strcmp(run->status, "running"))
+	if (run->status == RUN_RUNNING)
 		return run->detached ? BOUND_ATTACH : BOUND_RESUME;
-	return strcmp(run->status, "interrupted") ? BOUND_END : BOUND_RESUME;
+	return run->status != RUN_INTERRUPTED ? BOUND_END : BOUND_RESUME;
 }
 
 static bool has_ended(const struct request_row *row)
 {
-	return strcmp(row->state, "pending") != 0 && strcmp(row->state, "running") != 0;
+	return row->state != REQUEST_PENDING && row->state != REQUEST_RUNNING;
 }
 
 /* ---- transactions ---- */
@@ -67,7 +67,7 @@ static int draw_id(struct store *s, struct request_row *row, struct err *err)
 
 int requests_add(struct store *s, struct request_row *row, struct err *err)
 {
-	COPY_TEXT(row->state, "pending");
+	row->state = REQUEST_PENDING;
 	if (store_begin(s, err) < 0)
 		return -1;
 	if (draw_id(s, row, err) < 0 || store_put_request(s, row, err) < 0)
@@ -121,9 +121,9 @@ static bool bind_row(struct request_row *row, void *ctx)
 {
 	struct binding *b = ctx;
 
-	if (strcmp(row->state, "pending") != 0)
+	if (row->state != REQUEST_PENDING)
 		return false;
-	COPY_TEXT(row->state, "running");
+	row->state = REQUEST_RUNNING;
 	COPY_TEXT(row->run, b->run);
 	*b->newest = *row; /* rows come in the order of their submission */
 	b->count++;
@@ -153,13 +153,13 @@ struct ending {
 
 static void make_pending(struct request_row *row)
 {
-	COPY_TEXT(row->state, "pending");
+	row->state = REQUEST_PENDING;
 	COPY_TEXT(row->run, "");
 }
 
-static void end_row(struct request_row *row, const char *state, int64_t now_ms)
+static void end_row(struct request_row *row, enum request_state state, int64_t now_ms)
 {
-	COPY_TEXT(row->state, state);
+	row->state = state;
 	row->ended_ms = now_ms;
 }
 
@@ -178,7 +178,7 @@ static void try_later(struct request_row *row, int64_t now_ms)
 	if (!row->first_try_ms)
 		row->first_try_ms = now_ms;
 	if (row->tries >= REQUEST_TRIES || now_ms - row->first_try_ms >= REQUEST_TRIES_MS) {
-		end_row(row, "failed", now_ms);
+		end_row(row, REQUEST_FAILED, now_ms);
 		return;
 	}
 	make_pending(row);
@@ -189,15 +189,15 @@ static bool end_bound(struct request_row *row, void *ctx)
 {
 	const struct ending *e = ctx;
 
-	if (strcmp(row->state, "running") != 0 || strcmp(row->run, e->run) != 0)
+	if (row->state != REQUEST_RUNNING || strcmp(row->run, e->run) != 0)
 		return false;
 	row->exit_status = e->exit_status;
 	COPY_TEXT(row->error, e->message);
 	if (!e->had_run && e->outcome != OUTCOME_RESUME)
 		COPY_TEXT(row->run, "");
 	switch (e->outcome) {
-	case OUTCOME_DONE: end_row(row, "done", e->now_ms); break;
-	case OUTCOME_FAILED: end_row(row, "failed", e->now_ms); break;
+	case OUTCOME_DONE: end_row(row, REQUEST_DONE, e->now_ms); break;
+	case OUTCOME_FAILED: end_row(row, REQUEST_FAILED, e->now_ms); break;
 	case OUTCOME_RETRY: try_later(row, e->now_ms); break;
 	case OUTCOME_AGAIN: make_pending(row); break;
 	case OUTCOME_RESUME: break;
@@ -248,7 +248,7 @@ static bool count_death(struct request_row *row, void *ctx)
 {
 	struct death *d = ctx;
 
-	if (strcmp(row->state, "running") != 0 || strcmp(row->run, d->run) != 0)
+	if (row->state != REQUEST_RUNNING || strcmp(row->run, d->run) != 0)
 		return false;
 	row->deaths++;
 	d->most = MAX(d->most, row->deaths);
@@ -271,15 +271,15 @@ static int remove_one(struct store *s, const char *name, bool bound, int64_t now
 {
 	if (named_request(s, name, out, err) < 0)
 		return -1;
-	if (!strcmp(out->state, "running") && !bound)
+	if (out->state == REQUEST_RUNNING && !bound)
 		return err_set(
 			err, ERR_BUSY,
 			"request %s is being rendered by run %s: `burst cancel %s` ends that",
 			out->id, out->run, out->run);
 	if (has_ended(out))
 		return err_set(err, ERR_USAGE, "request %s has already ended (%s)", out->id,
-			       out->state);
-	end_row(out, "removed", now_ms);
+			       request_state_word(out->state));
+	end_row(out, REQUEST_REMOVED, now_ms);
 	return store_put_request(s, out, err);
 }
 

@@ -120,7 +120,7 @@ static int resume(struct cmd_context *ctx, const struct run_row *row, struct err
 	if (run_is_alive(&ctx->runs, row->id))
 		return err_set(err, ERR_BUSY, "run %s is already running (see `burst attach %s`)",
 			       row->id, row->id);
-	if (!strcmp(row->status, "done")) {
+	if (row->status == RUN_DONE) {
 		output_line(stderr, "run %s is already done (%s)", row->id, place);
 		return tell_end(ctx, row, 0, err);
 	}
@@ -159,7 +159,7 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 	run_name_in(ctx, row, &why);
 	output_error(ctx, &why);
 	/* the status as it is known now; it does not go to the ledger */
-	COPY_TEXT(row->status, count ? "unreleased" : "interrupted");
+	row->status = count ? RUN_UNRELEASED : RUN_INTERRUPTED;
 	COPY_TEXT(row->error_code, err_kind_name(why.kind));
 	COPY_TEXT(row->error, why.msg);
 	return tell_end(ctx, row, err_exit_status(&why), err);
@@ -173,9 +173,9 @@ static int follow(struct cmd_context *ctx, struct run_row *row, const char *plac
 	follow_run(ctx, row);
 	if (store_run(ctx->store, row->id, row, err) < 0)
 		return -1;
-	if (!strcmp(row->status, "running"))
+	if (row->status == RUN_RUNNING)
 		return client_died(ctx, row, err);
-	output_line(stderr, "run %s: %s (%s)", row->id, row->status, place);
+	output_line(stderr, "run %s: %s (%s)", row->id, run_status_word(row->status), place);
 	return tell_end(ctx, row, row->exit_status, err);
 }
 
@@ -191,8 +191,9 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 			       row->id, row->id, row->id);
 	if (run_is_alive(&ctx->runs, row->id))
 		return follow(ctx, row, place, err);
-	if (strcmp(row->status, "running")) {
-		output_line(stderr, "run %s has ended: %s (%s)", row->id, row->status, place);
+	if (row->status != RUN_RUNNING) {
+		output_line(stderr, "run %s has ended: %s (%s)", row->id,
+			    run_status_word(row->status), place);
 		return tell_end(ctx, row, row->exit_status, err);
 	}
 	return go_on(ctx, row, place, err);

@@ -82,7 +82,7 @@ static int all_cached(struct launch *l, struct err *err)
 	COPY_TEXT(l->run.row.config,
 		  config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
 	COPY_TEXT(l->run.row.output, l->run.output_dir);
-	COPY_TEXT(l->run.row.status, "done");
+	l->run.row.status = RUN_DONE;
 	if (ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
 		return -1;
 	if (!l->ctx->quiet) {
@@ -142,7 +142,7 @@ static void name_resume(struct launch *l)
 	    !count)
 		return;
 	const struct run_row *run = &runs[0];
-	if (!strcmp(run->job, config_job_name(l->ctx->config)) && strcmp(run->status, "done") &&
+	if (!strcmp(run->job, config_job_name(l->ctx->config)) && run->status != RUN_DONE &&
 	    strcmp(run->type, CALIBRATE) && !run->detached &&
 	    !run_is_alive(&l->ctx->runs, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
 		log_line(LOG_WARN,

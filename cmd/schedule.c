@@ -143,10 +143,10 @@ static int add(struct cmd_context *ctx, struct err *err)
 static json_t *json_firing(const struct firing_row *f)
 {
 	return json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:o, s:i, s:o}", "due_at", f->due, "state",
-			 f->state, "started_at", report_time(f->started_ms), "ended_at",
-			 report_time(f->ended_ms), "tries", f->tries, "missed_before", f->missed,
-			 "run", f->run[0] ? report_text(f->run) : json_null(), "exit_status",
-			 f->exit_status, "said", report_text(f->said));
+			 firing_state_word(f->state), "started_at", report_time(f->started_ms),
+			 "ended_at", report_time(f->ended_ms), "tries", f->tries, "missed_before",
+			 f->missed, "run", f->run[0] ? report_text(f->run) : json_null(),
+			 "exit_status", f->exit_status, "said", report_text(f->said));
 }
 
 static json_t *json_schedule(const struct schedule_row *row, const struct firing_row *last,
@@ -168,7 +168,7 @@ static void add_row(struct table *t, const struct schedule_row *row, const struc
 	table_cell(t, "%s", row->rule);
 	table_cell(t, "%s", next_ms < 0 ? "never" : show_time(at, sizeof(at), next_ms));
 	if (last)
-		table_cell(t, "%s %s", last->state,
+		table_cell(t, "%s %s", firing_state_word(last->state),
 			   show_time(at, sizeof(at), schedule_due_ms(last)));
 	else
 		table_cell(t, "not yet");
@@ -255,7 +255,7 @@ static void print_firing(struct table *t, const struct firing_row *f)
 		snprintf(others, sizeof(others), "%s%d earlier %s missed", f->said[0] ? "; " : "",
 			 f->missed, f->missed == 1 ? "was" : "were");
 	table_cell(t, "%s", show_time(due, sizeof(due), schedule_due_ms(f)));
-	table_cell(t, "%s", f->state);
+	table_cell(t, "%s", firing_state_word(f->state));
 	table_cell(t, "%s", took);
 	table_cell(t, "%d", f->tries);
 	table_cell(t, "%s", f->run);

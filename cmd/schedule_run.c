@@ -73,19 +73,19 @@ static int newest_firing(const struct shift *s, struct firing_row *out, bool *fo
 	return 0;
 }
 
-static void begin_firing(struct shift *s, int64_t due_ms, int missed, const char *state)
+static void begin_firing(struct shift *s, int64_t due_ms, int missed, enum firing_state state)
 {
 	s->firing = (struct firing_row){.missed = missed, .started_ms = clock_wall_ms()};
 	COPY_TEXT(s->firing.schedule, s->row->name);
-	COPY_TEXT(s->firing.state, state);
+	s->firing.state = state;
 	clock_rfc3339(s->firing.due, sizeof(s->firing.due), due_ms);
 }
 
-static int keep(struct shift *s, const char *state, const char *said, struct err *err)
+static int keep(struct shift *s, enum firing_state state, const char *said, struct err *err)
 {
-	COPY_TEXT(s->firing.state, state);
+	s->firing.state = state;
 	COPY_TEXT(s->firing.said, said);
-	if (strcmp(state, "running") != 0)
+	if (state != FIRING_RUNNING)
 		s->firing.ended_ms = clock_wall_ms();
 	return store_put_firing(s->ctx->store, &s->firing, err);
 }
@@ -182,10 +182,10 @@ static int finish(struct shift *s, int status, struct err *err)
 	char said[64] = "";
 
 	if (status == EXIT_BUSY && !strcmp(s->row->overlap, "skip"))
-		return keep(s, "skipped", "another run of the job was active", err);
+		return keep(s, FIRING_SKIPPED, "another run of the job was active", err);
 	if (status)
 		snprintf(said, sizeof(said), "exit %d", status);
-	return keep(s, status ? "failed" : "done", said, err);
+	return keep(s, status ? FIRING_FAILED : FIRING_DONE, said, err);
 }
 
 static int perform(struct shift *s, struct err *err)
@@ -194,7 +194,7 @@ static int perform(struct shift *s, struct err *err)
 	int status = run_it(s, err);
 	if (status >= 0)
 		return finish(s, status, err) < 0 ? -1 : status;
-	keep(s, "failed", err ? err->msg : "", NULL);
+	keep(s, FIRING_FAILED, err ? err->msg : "", NULL);
 	return -1;
 }
 
@@ -205,7 +205,7 @@ static int take_up(struct shift *s, struct err *err)
 {
 	if (clock_wall_ms() >
 	    schedule_due_ms(&s->firing) + MAX(s->row->window_ms, s->row->catch_up_ms))
-		return keep(s, "failed", "its process died (was the machine off?)", err);
+		return keep(s, FIRING_FAILED, "its process died (was the machine off?)", err);
 	log_line(LOG_NOTE, "schedule %s: the run due %s died with its process; starting it again",
 		 s->row->name, s->firing.due);
 	return perform(s, err) < 0 ? -1 : 0;
@@ -232,7 +232,7 @@ static int look_once(struct shift *s, int *status, bool *ran, struct err *err)
 
 	if (newest_firing(s, &last, &found, err) < 0)
 		return -1;
-	if (found && !strcmp(last.state, "running")) {
+	if (found && last.state == FIRING_RUNNING) {
 		s->firing = last;
 		return take_up(s, err) < 0 ? -1 : 1;
 	}
@@ -241,14 +241,15 @@ static int look_once(struct shift *s, int *status, bool *ran, struct err *err)
 		schedule_look(s->row, &s->c, since, clock_wall_ms(), &due_ms, &missed);
 	if (due == SCHEDULE_NOT_DUE)
 		return 0;
-	begin_firing(s, due_ms, missed, "running");
+	begin_firing(s, due_ms, missed, FIRING_RUNNING);
 	if (due == SCHEDULE_TOO_LATE)
-		return keep(s, "missed", "the machine was off or asleep for longer than --catch-up",
-			    err) < 0
+		return keep(s, FIRING_MISSED,
+			    "the machine was off or asleep for longer than --catch-up", err) < 0
 			       ? -1
 			       : 1;
 	if (*ran && !strcmp(s->row->overlap, "skip"))
-		return keep(s, "skipped", "the previous run was still active", err) < 0 ? -1 : 1;
+		return keep(s, FIRING_SKIPPED, "the previous run was still active", err) < 0 ? -1
+											     : 1;
 	*ran = true;
 	*status = perform(s, err);
 	return *status < 0 ? -1 : 1;
@@ -337,7 +338,7 @@ int schedule_by_hand(struct cmd_context *ctx, const struct schedule_row *row, st
 	s.log = STDERR_FILENO;
 	signal(SIGINT, SIG_IGN); /* the run gets it, too, and ends in order */
 	s.environment = environment_of(text);
-	begin_firing(&s, clock_wall_ms(), 0, "running");
+	begin_firing(&s, clock_wall_ms(), 0, FIRING_RUNNING);
 	int status = perform(&s, err);
 	free(s.environment);
 	fd_close(lock);

@@ -22,7 +22,7 @@ static int take_to_release(struct launch *l, const struct run_row *judged, struc
 		return err->kind == ERR_BUSY ? 1 : -1;
 	if (store_run(l->ctx->store, judged->id, &l->run.row, err) < 0)
 		return -1;
-	if (strcmp(l->run.row.status, judged->status) || l->run.row.detached != judged->detached) {
+	if (l->run.row.status != judged->status || l->run.row.detached != judged->detached) {
 		err_set(err, ERR_BUSY, "run %s: another client took it over", judged->id);
 		return 1;
 	}
@@ -39,7 +39,7 @@ static void say_unreleased(const struct launch *l)
 }
 
 /* 0: its pods are gone; 1: it is not ours to release (ERR_BUSY). */
-static int release_run(struct cmd_context *ctx, const struct run_row *run, const char *status,
+static int release_run(struct cmd_context *ctx, const struct run_row *run, enum run_status status,
 		       struct err *err)
 {
 	struct launch l;
@@ -61,7 +61,7 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 		l.run.row.compute_ms += s.compute_ms;
 		l.run.row.wasted_ms += s.wasted_ms;
 		result = exit_status ? -1 : 0;
-		gone = strcmp(s.status, "unreleased") != 0; /* also when a signal came in between */
+		gone = s.status != RUN_UNRELEASED; /* also when a signal came in between */
 		engine_free(e);
 	}
 	if (l.run.out_of_reach) {
@@ -72,7 +72,7 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 	}
 	if (!gone)
 		say_unreleased(&l);
-	run_end(&l.run.row, gone ? status : "unreleased");
+	run_end(&l.run.row, gone ? status : RUN_UNRELEASED);
 	if (gone && !strcmp(l.run.row.error_code, err_kind_name(ERR_UNRELEASED))) {
 		snprintf(l.run.row.error, sizeof(l.run.row.error),
 			 "a pod could not be confirmed gone when the run ended; it is gone now%s",
@@ -89,7 +89,7 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 	return result;
 }
 
-int settle_release(struct cmd_context *ctx, const struct run_row *run, const char *status,
+int settle_release(struct cmd_context *ctx, const struct run_row *run, enum run_status status,
 		   struct err *err)
 {
 	return release_run(ctx, run, status, err) ? -1 : 0;
@@ -144,7 +144,7 @@ static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 }
 
 /* Of several that went wrong the one that may cost money is told. */
-static int settle_one(struct cmd_context *ctx, const struct run_row *run, const char *status,
+static int settle_one(struct cmd_context *ctx, const struct run_row *run, enum run_status status,
 		      int result, struct err *err)
 {
 	struct run_row now;
@@ -184,7 +184,7 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		for (size_t k = 0; k < i && !seen; k++)
 			seen = !strcmp(pods[k].run, pods[i].run);
 		if (seen || store_run(ctx->store, pods[i].run, &run, NULL) < 0 ||
-		    strcmp(run.status, "unreleased") || run_is_alive(&ctx->runs, run.id))
+		    run.status != RUN_UNRELEASED || run_is_alive(&ctx->runs, run.id))
 			continue;
 		log_line(LOG_NOTE,
 			 "run %s: ended with a pod that may still be billing; "
@@ -204,7 +204,7 @@ static int sum_up(struct cmd_context *ctx, const char *id, struct err *err)
 
 	if (store_begin(ctx->store, err) < 0)
 		return -1;
-	bool write = store_run(ctx->store, id, &run, err) == 0 && strcmp(run.status, "running");
+	bool write = store_run(ctx->store, id, &run, err) == 0 && run.status != RUN_RUNNING;
 	if (write && (report_sum(ctx->store, &run, clock_wall_ms(), err) < 0 ||
 		      store_put_run(ctx->store, &run, err) < 0)) {
 		store_rollback(ctx->store);
@@ -223,10 +223,10 @@ int settle_run(struct cmd_context *ctx, const char *id, struct err *err)
 		return -1;
 	if (count || run_is_alive(&ctx->runs, run.id))
 		return 0;
-	if (!strcmp(run.status, "unreleased"))
+	if (run.status == RUN_UNRELEASED)
 		return settle_one(ctx, &run, run_ended_as(&ctx->runs, &run), 0, err);
-	if (!strcmp(run.status, "running"))
-		return settle_one(ctx, &run, "interrupted", 0, err);
+	if (run.status == RUN_RUNNING)
+		return settle_one(ctx, &run, RUN_INTERRUPTED, 0, err);
 	return sum_up(ctx, id, err);
 }
 
@@ -249,7 +249,7 @@ int settle_runs(struct cmd_context *ctx, const char *except, struct err *err)
 		if (!is_left(ctx, &runs[i]))
 			continue; /* its agents finish it; `burst attach` brings the files home */
 		log_line(LOG_NOTE, "run %s: its client exited; releasing its pods", runs[i].id);
-		result = settle_one(ctx, &runs[i], "interrupted", result, err);
+		result = settle_one(ctx, &runs[i], RUN_INTERRUPTED, result, err);
 	}
 	free(runs);
 	return result;

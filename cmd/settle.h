@@ -13,7 +13,7 @@ int settle_runs(struct cmd_context *ctx, const char *except, struct err *err);
  */
 int settle_run(struct cmd_context *ctx, const char *id, struct err *err);
 /* Releases the pods of one run (its client must be dead) and marks it `status`. */
-int settle_release(struct cmd_context *ctx, const struct run_row *run, const char *status,
+int settle_release(struct cmd_context *ctx, const struct run_row *run, enum run_status status,
 		   struct err *err);
 /* By its result: three times interrupted, so that whatever follows would only ask for as much
  * again. */

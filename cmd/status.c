@@ -39,7 +39,7 @@ struct glance {
 static const struct run_row *newest_success(const struct run_row *runs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(runs[i].status, "done") && strcmp(runs[i].type, CALIBRATE) != 0 &&
+		if (runs[i].status == RUN_DONE && strcmp(runs[i].type, CALIBRATE) != 0 &&
 		    strcmp(runs[i].type, KEEP_RUN) != 0)
 			return &runs[i];
 	return NULL;

@@ -160,7 +160,7 @@ static void tell(const struct cmd_context *ctx, const struct request_row *row)
 	if (ctx->json)
 		output_json(json_pack("{s:i, s:o, s:o, s:s}", "schema", 1, "request",
 				      report_text(row->id), "config", report_text(row->config),
-				      "state", row->state));
+				      "state", request_state_word(row->state)));
 	else if (!ctx->quiet)
 		output_line(stderr, "request %s: queued (`burst queue ls` shows it)", row->id);
 }

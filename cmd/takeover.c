@@ -70,7 +70,7 @@ int takeover_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err 
 
 	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
 	pod_row_bill(pod, pod->gone_ms);
-	COPY_TEXT(pod->state, "gone");
+	pod->state = POD_ROW_GONE;
 	COPY_TEXT(pod->error, "its provider could not be asked");
 	return store_put_pod(ctx->store, pod, err);
 }
@@ -133,7 +133,7 @@ static int adopt_providers(struct launch *l, struct err *err)
 	l->run.setup.adopt_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row *pod = &l->run.adopted[i];
-		bool past = strcmp(pod->state, "gone") != 0 &&
+		bool past = pod->state != POD_ROW_GONE &&
 			    pod_is_overdue(pod->hard_end_s, clock_wall_ms());
 		bool reached = run_open_account(&l->run, pod->provider, &why) == 0;
 		if (past && (!reached || is_refused_past(l, pod, &words, &why))) {
@@ -275,7 +275,7 @@ int takeover_resume(struct launch *l, const struct run_row *run, struct err *err
 	    run_flags_write(l->ctx, l->run.dir, err) < 0 || takeover_pods(l, err) < 0 ||
 	    recall_segments(l, err) < 0)
 		return -1;
-	COPY_TEXT(l->run.row.status, "running");
+	l->run.row.status = RUN_RUNNING;
 	l->run.row.ended_ms = 0;
 	/* its pods are ours to keep alive, and to be settled should we die */
 	l->run.row.detached = false;

@@ -120,7 +120,7 @@ static void add_pod(struct timeline *t, const struct pod_row *pod)
 	if (pod->create_ms <= 0)
 		return;
 	add(t, pod, 0, pod->create_ms, created(pod));
-	if (!strcmp(pod->state, "failed"))
+	if (pod->state == POD_ROW_FAILED)
 		add(t, pod, MARKS - 2, MAX(pod->released_ms, pod->create_ms),
 		    xasprintf("not rented%s%s", pod->error[0] ? ": " : "", pod->error));
 	else

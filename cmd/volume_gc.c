@@ -148,7 +148,7 @@ static int not_home(const struct gc *gc, const struct run_row *run, int64_t *ope
 	int64_t settled = run->cached;
 
 	*open = 0;
-	if (!strcmp(run->status, "done"))
+	if (run->status == RUN_DONE)
 		return 0;
 	if (store_segments(gc->ctx->store, run->id, &rows, &count, err) < 0)
 		return -1;
@@ -228,7 +228,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	if (pods < 0 || store_run(gc->ctx->store, e->name, &run, err) < 0 ||
 	    not_home(gc, &run, &open, err) < 0)
 		return -1;
-	if (pods || !strcmp(run.status, "running") || run.ended_ms <= 0) {
+	if (pods || run.status == RUN_RUNNING || run.ended_ms <= 0) {
 		stays(gc, path,
 		      pods ? "its pods may still be active (see `burst ps`)"
 			   : "the run has not ended (`burst resume` or `burst reap`)");
@@ -247,10 +247,10 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	}
 	if (open)
 		snprintf(why, sizeof(why), "%s, ended %.10s, %lld outputs never fetched",
-			 run.status, when, (long long)open);
+			 run_status_word(run.status), when, (long long)open);
 	else
-		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs fetched", run.status,
-			 when);
+		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs fetched",
+			 run_status_word(run.status), when);
 	/* noted before it goes: half of it is of no use either */
 	if (!gc->want->dry_run &&
 	    volume_gc_note(gc->ctx->store, run.id, gc->v->provider, gc->v->id, err) < 0)

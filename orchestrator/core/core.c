@@ -389,21 +389,21 @@ static void verdict(const struct core *c, struct core_summary *s)
 	bool all_safe = c->safe == c->seg_count && !c->canary_bad_all;
 
 	if (c->unreleased) {
-		s->status = "unreleased";
+		s->status = RUN_UNRELEASED;
 		err_set(&s->err, ERR_UNRELEASED,
 			"a pod could not be confirmed gone: it may still be billing");
 		s->err.signal = c->signals >= 3 ? c->signal : 0;
 	} else if (c->signals) {
-		s->status = "interrupted";
+		s->status = RUN_INTERRUPTED;
 		err_set(&s->err, ERR_INTERRUPTED, "interrupted");
 		s->err.signal = c->signal;
 	} else if (all_safe || c->conf.reap) {
-		s->status = "done";
+		s->status = RUN_DONE;
 	} else if (c->capped && c->fault.kind == ERR_CAP) {
-		s->status = "capped";
+		s->status = RUN_CAPPED;
 		s->err = c->fault;
 	} else {
-		s->status = c->safe > 0 ? "partial" : "failed";
+		s->status = c->safe > 0 ? RUN_PARTIAL : RUN_FAILED;
 		s->err = c->fault;
 		s->err_pod = c->fault_pod;
 		if (s->err.kind == ERR_NONE)

@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/states.h"
 #include "plan/goal.h"
 #include "plan/speed.h"
 #include "provider.h"
@@ -528,9 +529,9 @@ int core_replans(const struct core *c);
 const char *core_replan_said(const struct core *c, int which);
 
 struct core_summary {
-	const char *status; /* done | partial | failed | capped | interrupted | unreleased */
-	struct err err;     /* the one that decides the exit status; ERR_NONE when all is done */
-	int err_pod;        /* -1: none */
+	enum run_status status;
+	struct err err; /* the one that decides the exit status; ERR_NONE when all is done */
+	int err_pod;    /* -1: none */
 	size_t total, safe, failed, cached;
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd; /* so far */
 	int live;                                                /* pods that may bill */

@@ -137,7 +137,7 @@ void ending_judge(struct engine *e, struct core_summary *s)
 		return;
 	}
 	s->err = e->finish_error;
-	s->status = "partial";
+	s->status = RUN_PARTIAL;
 }
 
 /* While more is to come the run has not ended: a command that looks it up, or finds it without a
@@ -147,7 +147,7 @@ void ending_write(struct engine *e, const struct core_summary *s, int status)
 	struct run_row *run = e->setup->run;
 	bool goes_on = status == 0 && e->setup->more_to_come;
 
-	COPY_TEXT(run->status, goes_on ? "running" : s->status);
+	run->status = goes_on ? RUN_RUNNING : s->status;
 	run->ended_ms = goes_on ? 0 : clock_wall_ms();
 	run->exit_status = status;
 	run->total = (int64_t)s->total;

@@ -58,7 +58,7 @@ bool kept_serves(const char *has, const char *wanted)
 
 bool kept_is_offered(const struct pod_row *row, int64_t now_ms)
 {
-	return !strcmp(row->state, "live") && row->pool[0] && row->id[0] && row->host[0] &&
+	return row->state == POD_ROW_LIVE && row->pool[0] && row->id[0] && row->host[0] &&
 	       now_ms < row->kept_until_ms && row->holds < KEPT_HOLDS_MOST;
 }
 
@@ -156,7 +156,7 @@ static void end_part(struct pod_row *part, const char *to, int64_t now_ms)
 
 	kept_part(part->attempt, part->holds, name);
 	COPY_TEXT(part->attempt, name);
-	COPY_TEXT(part->state, "gone");
+	part->state = POD_ROW_GONE;
 	COPY_TEXT(part->handed_to, to);
 	part->release_ms = part->released_ms = part->gone_ms = MAX(now_ms, part->create_ms);
 	pod_row_bill(part, part->gone_ms);

@@ -24,24 +24,24 @@ static int64_t past_boot(int64_t wall_ms)
 	return MIN(to_boot(wall_ms), clock_boot_ms());
 }
 
-static const char *row_state(const struct core_pod *p)
+static enum pod_row_state row_state(const struct core_pod *p)
 {
 	switch (p->phase) {
 	case POD_WANTED:
-	case POD_RENTING: return "intent";
-	case POD_AMBIGUOUS: return "ambiguous";
+	case POD_RENTING: return POD_ROW_INTENT;
+	case POD_AMBIGUOUS: return POD_ROW_AMBIGUOUS;
 	case POD_BOOTING:
 	case POD_CONNECTING:
 	case POD_PREPARING:
 	case POD_QUEUED:
 	case POD_LOADING:
-	case POD_WORKING: return "live";
+	case POD_WORKING: return POD_ROW_LIVE;
 	case POD_RELEASING:
-	case POD_CONFIRMING: return "releasing";
-	case POD_GONE: return "gone";
-	case POD_NEVER: return "failed";
+	case POD_CONFIRMING: return POD_ROW_RELEASING;
+	case POD_GONE: return POD_ROW_GONE;
+	case POD_NEVER: return POD_ROW_FAILED;
 	}
-	return "live";
+	return POD_ROW_LIVE;
 }
 
 /* What a run that takes it over has to know. */
@@ -77,7 +77,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 				       : v->ops->account(v->handle));
 	snprintf(row.name, sizeof(row.name), "burst-%s", p->attempt);
 	COPY_TEXT(row.id, p->id);
-	COPY_TEXT(row.state, row_state(p));
+	row.state = row_state(p);
 	row.slot = pod;
 	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen
 			   : p->view.gpu[0]                               ? p->view.gpu
@@ -197,7 +197,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 			provider_can_fetch(e->setup->providers[p->provider].ops,
 					   e->setup->providers[p->provider].handle, &p->volume);
 	p->durable = row->volume_safe;
-	if (!strcmp(row->state, "gone")) {
+	if (row->state == POD_ROW_GONE) {
 		p->phase = POD_GONE; /* only what is on its volume is wanted of it */
 		return;
 	}
@@ -210,7 +210,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->first_lease_end_s = row->hard_end_s;
 	p->detached = known && e->setup->handed_over;
 	/* the release may not have got through: once more */
-	p->unwanted = known && !strcmp(row->state, "releasing");
+	p->unwanted = known && row->state == POD_ROW_RELEASING;
 	p->elsewhere = p->provider >= 0 && is_elsewhere(e, p->provider, row);
 	p->released_at = past_boot(row->released_ms);
 	/* whatever the clock says by now, it has cost what was written down */

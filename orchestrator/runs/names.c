@@ -187,7 +187,7 @@ static int find_request(struct store *s, const char *text, struct request_row *o
 		note(&f, fit_one(rows[i].id, text), i);
 	for (size_t i = 0; i < count; i++)
 		if (fit_one(rows[i].id, text) == f.fit)
-			list(&all, nth++, "request", rows[i].id, rows[i].state);
+			list(&all, nth++, "request", rows[i].id, request_state_word(rows[i].state));
 	if (f.count)
 		*out = rows[f.first];
 	free(rows);

@@ -73,10 +73,11 @@ struct run_pod_now run_pod_now(const struct runs *rs, const struct pod_row *pod,
 	int64_t end = pod->hard_end_s * 1000;
 
 	if (run_is_alive(rs, pod->run))
-		return (struct run_pod_now){pod->state, now};
+		return (struct run_pod_now){pod_row_state_word(pod->state), now};
 	if (end && now > end + PAST_END_MS)
 		return (struct run_pod_now){"over", MAX(end + SELF_END_MS, pod->create_ms)};
-	return (struct run_pod_now){!strcmp(pod->state, "live") ? "unwatched" : pod->state, now};
+	return (struct run_pod_now){
+		pod->state == POD_ROW_LIVE ? "unwatched" : pod_row_state_word(pod->state), now};
 }
 
 int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct err *err)
@@ -106,25 +107,28 @@ char **run_pod_ids(const struct runs *rs, const char *provider)
 
 /* A command that asks an ended run how it ended (`attach && publish`) gets what its client would
  * have said. */
-void run_end(struct run_row *run, const char *status)
+void run_end(struct run_row *run, enum run_status status)
 {
 	static const struct {
-		const char *status;
+		enum run_status status;
 		int exit_status;
-	} ends[] = {{"done", 0}, {"partial", 1}, {"interrupted", 128 + SIGTERM}, {"unreleased", 9}};
+	} ends[] = {{RUN_DONE, 0},
+		    {RUN_PARTIAL, 1},
+		    {RUN_INTERRUPTED, 128 + SIGTERM},
+		    {RUN_UNRELEASED, 9}};
 
-	COPY_TEXT(run->status, status);
+	run->status = status;
 	run->exit_status = 1;
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-		if (!strcmp(ends[i].status, status))
+		if (ends[i].status == status)
 			run->exit_status = ends[i].exit_status;
 	run->detached = false;
 	run->ended_ms = run->ended_ms ? run->ended_ms : clock_wall_ms();
 }
 
-const char *run_ended_as(const struct runs *rs, const struct run_row *run)
+enum run_status run_ended_as(const struct runs *rs, const struct run_row *run)
 {
 	return run->rendered + run->cached < run->total || engine_is_unfinished(rs->store, run->id)
-		       ? "partial"
-		       : "done";
+		       ? RUN_PARTIAL
+		       : RUN_DONE;
 }

@@ -97,9 +97,9 @@ int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct 
  * core_ids_free(). NULL: the ledger cannot be read. */
 char **run_pod_ids(const struct runs *rs, const char *provider);
 /* Writes into the row that the run has ended so, and with which exit status. */
-void run_end(struct run_row *run, const char *status);
-/* What an unreleased run is when its pods are gone: "done" or "partial". */
-const char *run_ended_as(const struct runs *rs, const struct run_row *run);
+void run_end(struct run_row *run, enum run_status status);
+/* What an unreleased run is when its pods are gone: RUN_DONE or RUN_PARTIAL. */
+enum run_status run_ended_as(const struct runs *rs, const struct run_row *run);
 
 /* ---- sweep: pods that no client looks after are released and proven gone ---- */
 

@@ -113,11 +113,11 @@ static struct reap_known look_up(const struct sweep *s, const struct pod_view *v
 	return (struct reap_known){
 		.ours = true,
 		.alive = run_is_alive(s->rs, run.id),
-		.ended = strcmp(run.status, "running") != 0,
+		.ended = run.status != RUN_RUNNING,
 		.detached = run.detached,
 		/* a create that was answered twice has made a second pod of this attempt, which no
 		 * client reaches */
-		.at_work = has_row && !strcmp(row.state, "live") && row.ready_ms,
+		.at_work = has_row && row.state == POD_ROW_LIVE && row.ready_ms,
 	};
 }
 
@@ -130,7 +130,7 @@ static bool row_of(const struct sweep *s, const struct engine_provider *p,
 
 	return store_pod(s->rs->store, name, row, NULL) == 0 &&
 	       (!row->id[0] || !strcmp(row->id, view->id)) &&
-	       !strcmp(row->provider, p->ops->name) && strcmp(row->state, "gone") != 0;
+	       !strcmp(row->provider, p->ops->name) && row->state != POD_ROW_GONE;
 }
 
 /* A pod that was looked up by its id comes without its marker: the row that gave the id has it. */
@@ -143,7 +143,7 @@ static void mark_by_row(const struct sweep *s, const struct engine_provider *p,
 	    store_pod(s->rs->store, view->id, &row, NULL) < 0)
 		return;
 	if (strcmp(row.id, view->id) || strcmp(row.provider, p->ops->name) ||
-	    !strcmp(row.state, "gone"))
+	    row.state == POD_ROW_GONE)
 		return;
 	COPY_TEXT(view->marker.run, row.run);
 	COPY_TEXT(view->marker.machine, s->machine);
@@ -205,7 +205,7 @@ static struct pod_row target_row(const struct sweep *s, const struct target *t)
 {
 	const struct pod_view *view = &t->view;
 	int64_t now_ms = clock_wall_ms();
-	struct pod_row row = {.state = "live",
+	struct pod_row row = {.state = POD_ROW_LIVE,
 			      .price_microusd_h = view->price_microusd_h,
 			      .hard_end_s = view->marker.hard_end_s,
 			      .port = view->port,
@@ -248,10 +248,10 @@ static void write_gone(struct sweep *s, const struct target *t, const struct pod
 		return;
 	CLEANUP(free_text) char *dir = run_path(s->rs, row.run, NULL);
 	/* given up as one that never was: what its row says of its end is a guess */
-	if (!strcmp(row.state, "failed"))
+	if (row.state == POD_ROW_FAILED)
 		row.release_ms = row.released_ms = 0;
 	COPY_TEXT(row.id, t->view.id);
-	COPY_TEXT(row.state, "gone");
+	row.state = POD_ROW_GONE;
 	row.release_ms = row.release_ms > 0 ? row.release_ms : ended->release_ms;
 	row.released_ms = row.released_ms > 0 ? row.released_ms : ended->released_ms;
 	row.gone_ms = ended->gone_ms;
@@ -273,7 +273,7 @@ static void tell(struct sweep *s, const struct target *t, const struct pod_row *
 	struct swept what = {
 		.as = SWEPT_GONE, .provider = provider, .view = &t->view, .why = t->why};
 
-	if (!strcmp(ended->state, "gone")) {
+	if (ended->state == POD_ROW_GONE) {
 		s->end->gone++;
 		s->want->told(s->want->ctx, &what);
 		write_gone(s, t, ended);

@@ -248,7 +248,7 @@ static bool run_of(const void *row, const char *text)
 static bool running(const void *row, const char *text)
 {
 	(void)text;
-	return !strcmp(((const struct run_row *)row)->status, "running");
+	return ((const struct run_row *)row)->status == RUN_RUNNING;
 }
 
 static bool running_of(const void *row, const char *text)
@@ -324,10 +324,10 @@ static bool request_of(const void *row, const char *text)
 
 static bool request_open(const void *row, const char *text)
 {
-	const char *state = ((const struct request_row *)row)->state;
+	enum request_state state = ((const struct request_row *)row)->state;
 
 	(void)text;
-	return !strcmp(state, "pending") || !strcmp(state, "running");
+	return state == REQUEST_PENDING || state == REQUEST_RUNNING;
 }
 
 static bool request_open_of(const void *row, const char *text)

@@ -9,7 +9,7 @@
 
 static bool never_existed(const struct pod_row *row)
 {
-	return !strcmp(row->state, "failed") || row->create_ms <= 0;
+	return row->state == POD_ROW_FAILED || row->create_ms <= 0;
 }
 
 static bool is_recorded(const struct pod_row *row)
@@ -38,7 +38,7 @@ int64_t pod_row_cost(const struct pod_row *row, int64_t now_ms)
 
 int64_t pod_row_may_have_cost(const struct pod_row *row)
 {
-	bool maybe = !strcmp(row->state, "failed") && row->create_ms > 0 && row->released_ms > 0;
+	bool maybe = row->state == POD_ROW_FAILED && row->create_ms > 0 && row->released_ms > 0;
 
 	return maybe ? billed_microusd(row->price_microusd_h, row->create_ms, row->released_ms) : 0;
 }

@@ -8,13 +8,25 @@
 	_Generic((field),                                                                          \
 		char *: COLUMN_TEXT,                                                               \
 		int: COLUMN_INT,                                                                   \
+		enum segment_state: COLUMN_INT,                                                    \
 		int64_t: COLUMN_INT64,                                                             \
 		bool: COLUMN_BOOL,                                                                 \
-		double: COLUMN_DOUBLE)
+		double: COLUMN_DOUBLE,                                                             \
+		enum run_status: COLUMN_STATE,                                                     \
+		enum pod_row_state: COLUMN_STATE,                                                  \
+		enum request_state: COLUMN_STATE,                                                  \
+		enum firing_state: COLUMN_STATE)
+#define WORDS_OF(field)                                                                            \
+	_Generic((field), enum run_status                                                          \
+		 : &run_status_words, enum pod_row_state                                           \
+		 : &pod_row_state_words, enum request_state                                        \
+		 : &request_state_words, enum firing_state                                         \
+		 : &firing_state_words, default                                                    \
+		 : NULL)
 #define COLUMN(row, field)                                                                         \
 	{                                                                                          \
 #field, TYPE_OF(((row *)0)->field), offsetof(row, field),                          \
-			sizeof(((row *)0)->field)                                                  \
+			sizeof(((row *)0)->field), WORDS_OF(((row *)0)->field)                     \
 	}
 
 #define C(field) COLUMN(struct run_row, field)
@@ -246,7 +258,7 @@ void row_copy(const struct table *table, void *to, const void *from)
 
 bool pod_row_over(const struct pod_row *row)
 {
-	return !strcmp(row->state, "gone") || !strcmp(row->state, "failed");
+	return row->state == POD_ROW_GONE || row->state == POD_ROW_FAILED;
 }
 
 const char *pod_row_called(const struct pod_row *row)

@@ -256,6 +256,9 @@ static int bind_column(sqlite3_stmt *stmt, int at, const struct column *c, const
 	case COLUMN_INT64: return sqlite3_bind_int64(stmt, at, *(const int64_t *)field);
 	case COLUMN_BOOL: return sqlite3_bind_int(stmt, at, *(const bool *)field);
 	case COLUMN_DOUBLE: return sqlite3_bind_double(stmt, at, *(const double *)field);
+	case COLUMN_STATE:
+		return sqlite3_bind_text(stmt, at, state_word(c->words, *(const unsigned *)field),
+					 -1, SQLITE_STATIC);
 	}
 	return SQLITE_MISUSE;
 }
@@ -272,6 +275,10 @@ static void read_column(sqlite3_stmt *stmt, int at, const struct column *c, void
 	case COLUMN_INT64: *(int64_t *)field = row_number(sqlite3_column_int64(stmt, at)); break;
 	case COLUMN_BOOL: *(bool *)field = sqlite3_column_int(stmt, at) != 0; break;
 	case COLUMN_DOUBLE: *(double *)field = row_fraction(sqlite3_column_double(stmt, at)); break;
+	case COLUMN_STATE:
+		*(unsigned *)field =
+			state_read(c->words, (const char *)sqlite3_column_text(stmt, at));
+		break;
 	}
 }
 

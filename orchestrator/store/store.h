@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/states.h"
 
 #define STORE_NUMBER_MOST INT64_C(1000000000000000)
 
@@ -29,8 +30,7 @@ struct run_row {
 	char config[512]; /* real path of burst.cfg */
 	char output[512];
 	char machine[20];
-	/* running | done | partial | failed | capped | interrupted | unreleased */
-	char status[16];
+	enum run_status status;
 	bool detached; /* the agents hold the queue and renew their own lease */
 	int64_t started_ms, ended_ms;
 	/* the caps it began with; deadline: wall ms, 0: none */
@@ -64,15 +64,15 @@ const char *load_phase_name(enum load_phase phase); /* "unpack", "import", ..., 
 /* the second: it waited for the pod that prepared the volume */
 enum { SYNCED_UNKNOWN = -1, SYNCED_BY_ANOTHER = -2 };
 
-/* One attempt to rent one pod. Written before the create call, with state "intent". */
+/* One attempt to rent one pod. Written before the create call, in state POD_ROW_INTENT. */
 struct pod_row {
 	char attempt[20]; /* key: 16 hex digits, never used twice */
 	char run[24];
 	char provider[24];
 	char account[64];
 	char name[64];
-	char id[80];    /* the vendor's; empty until known */
-	char state[16]; /* intent | ambiguous | live | releasing | gone | failed (never existed) */
+	char id[80]; /* the vendor's; empty until known */
+	enum pod_row_state state;
 	int slot;
 	char gpu[64];         /* the one it has, where that has been seen */
 	char gpu_offered[64]; /* the one that was asked for, and that the price is for */
@@ -135,7 +135,7 @@ struct segment_row {
 	char run[24];
 	char id[256];
 	char key[65];
-	int state; /* enum segment_state; a segment that is still open has no row */
+	enum segment_state state; /* a segment that is still open has no row */
 	char attempt[20];
 	char file[256];
 	char sha256[65];
@@ -186,7 +186,7 @@ struct speed_row {
 struct request_row {
 	char id[24];
 	char config[512]; /* real path of burst.cfg: the queue that it stands in */
-	char state[16];   /* pending | running (bound to a run) | done | failed | removed */
+	enum request_state state;
 	int64_t created_ms;
 	int64_t quiet_ms; /* no start until no request has come for so long */
 	/* started after so long whatever else it waits for; 0: no limit */
@@ -228,7 +228,7 @@ struct schedule_row {
 struct firing_row {
 	char schedule[48]; /* key, with due */
 	char due[24];      /* "2026-11-25T02:00:00Z" */
-	char state[12];    /* running | done | failed | missed | skipped */
+	enum firing_state state;
 	int64_t started_ms, ended_ms;
 	int tries;
 	int missed; /* how many more were due since the one before and were not run */
@@ -288,8 +288,8 @@ int store_run(struct store *s, const char *id, struct run_row *out, struct err *
 int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, struct err *err);
 
 /* Lists into a new array (*out to be freed by the caller, NULL when empty). */
-/* Newest start first; job_config (the row's config) NULL: of all; most 0: all; only those with
- * status "running" when running. */
+/* Newest start first; job_config (the row's config) NULL: of all; most 0: all; only those in
+ * RUN_RUNNING when running. */
 int store_runs(struct store *s, const char *job_config, bool running, size_t most,
 	       struct run_row **out, size_t *count, struct err *err);
 /* run NULL: of all runs; open_only: state neither gone nor failed. Here and below in the order of

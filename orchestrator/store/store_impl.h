@@ -5,6 +5,7 @@
 #ifndef BURST_STORE_IMPL_H
 #define BURST_STORE_IMPL_H
 
+#include "base/states.h"
 #include "store.h"
 
 enum table_id {
@@ -21,12 +22,20 @@ enum table_id {
 	TABLE_COUNT
 };
 
-enum column_type { COLUMN_TEXT, COLUMN_INT, COLUMN_INT64, COLUMN_BOOL, COLUMN_DOUBLE };
+enum column_type {
+	COLUMN_TEXT,
+	COLUMN_INT,
+	COLUMN_INT64,
+	COLUMN_BOOL,
+	COLUMN_DOUBLE,
+	COLUMN_STATE
+};
 
 struct column {
 	const char *name;
 	enum column_type type;
-	size_t offset, size; /* of the field in the row's struct */
+	size_t offset, size;             /* of the field in the row's struct */
+	const struct state_words *words; /* COLUMN_STATE: an enum in memory, on disk its word */
 };
 
 struct table {

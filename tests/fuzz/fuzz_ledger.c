@@ -53,7 +53,7 @@ static void fill_good(struct store *s)
 			      .type = "tts",
 			      .config = "/a/burst.cfg",
 			      .output = "/a/out",
-			      .status = "done",
+			      .status = RUN_DONE,
 			      .started_ms = 1790000000000,
 			      .ended_ms = 1790000100000,
 			      .total = 4,
@@ -65,7 +65,7 @@ static void fill_good(struct store *s)
 			      .run = "r1",
 			      .provider = "local",
 			      .id = "p1",
-			      .state = "live",
+			      .state = POD_ROW_LIVE,
 			      .gpu = "L4",
 			      .price_microusd_h = 690000,
 			      .create_ms = 1790000000000,
@@ -76,7 +76,7 @@ static void fill_good(struct store *s)
 		.provider = "local", .id = "v1", .name = "cache", .size_gb = 20};
 	struct request_row request = {.id = "q1",
 				      .config = "/a/burst.cfg",
-				      .state = "pending",
+				      .state = REQUEST_PENDING,
 				      .created_ms = 1790000000000};
 
 	must(store_put_run(s, &run, &err) == 0 && store_put_pod(s, &pod, &err) == 0 &&

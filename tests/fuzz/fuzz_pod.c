@@ -700,7 +700,7 @@ static void one_run(void)
 	CLEANUP(free_text) char *out = path_join(root, "out");
 	CLEANUP(free_text) char *run_dir = path_join(root, "run");
 	struct segment_result results[SEGMENTS] = {0};
-	struct run_row row = {.id = "r1", .status = "running"};
+	struct run_row row = {.id = "r1", .status = RUN_RUNNING};
 	struct provider_ops vendor;
 	struct store *store = store_memory();
 	struct engine_setup setup = {.kit = pod_kit(),

@@ -798,8 +798,8 @@ static void end(struct client *cl)
 	cl->exit_status = err_exit_status(&sum.err);
 	cl->ever_left = cl->ever_left || cl->core->signals > 2;
 	plant_exit(cl, &sum);
-	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl), sum.status,
-	      cl->exit_status, sum.err.msg);
+	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl),
+	      run_status_word(sum.status), cl->exit_status, sum.err.msg);
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		/* what an earlier life wrote down was by that clock */

@@ -79,7 +79,7 @@ struct run_row run_named(const char *id, const char *config, const char *status,
 
 	COPY_TEXT(row.id, id);
 	COPY_TEXT(row.config, config);
-	COPY_TEXT(row.status, status);
+	row.status = (enum run_status)state_read(&run_status_words, status);
 	return row;
 }
 
@@ -101,7 +101,7 @@ void put_pod(struct store *s, const char *attempt, const char *run, const char *
 	COPY_TEXT(row.attempt, attempt);
 	COPY_TEXT(row.run, run);
 	COPY_TEXT(row.id, id);
-	COPY_TEXT(row.state, state);
+	row.state = (enum pod_row_state)state_read(&pod_row_state_words, state);
 	ok(store_put_pod(s, &row, &err), &err);
 }
 

@@ -13,7 +13,7 @@
 /* A pod that was billed until its release, with so many seconds in each step. */
 static struct pod_row pod_with(int boot_s, int sync_s, int compute_s, int idle_s)
 {
-	struct pod_row p = {.state = "gone", .price_microusd_h = 3600000, .create_ms = 1000};
+	struct pod_row p = {.state = POD_ROW_GONE, .price_microusd_h = 3600000, .create_ms = 1000};
 
 	p.running_ms = p.create_ms;
 	p.reached_ms = p.running_ms + boot_s * 1000;

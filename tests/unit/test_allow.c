@@ -31,7 +31,7 @@ static struct pod_row living(int64_t create_ms, int64_t hard_end_ms)
 			      .price_microusd_h = DOLLAR,
 			      .hard_end_s = hard_end_ms / 1000};
 
-	COPY_TEXT(pod.state, "live");
+	pod.state = POD_ROW_LIVE;
 	return pod;
 }
 
@@ -42,7 +42,7 @@ static struct pod_row ended(int64_t create_ms, int64_t hours)
 	pod.released_ms = pod.gone_ms = create_ms + hours * HOUR;
 	pod.billed_ms = hours * HOUR;
 	pod.cost_microusd = hours * DOLLAR;
-	COPY_TEXT(pod.state, "gone");
+	pod.state = POD_ROW_GONE;
 	return pod;
 }
 
@@ -73,7 +73,7 @@ static void a_lost_create_counts(void **state)
 	struct pod_row pod = living(MIDNIGHT - HOUR, MIDNIGHT + 5 * HOUR);
 
 	(void)state;
-	COPY_TEXT(pod.state, "failed");
+	pod.state = POD_ROW_FAILED;
 	pod.released_ms = MIDNIGHT + HOUR;
 	assert_int_equal(allow_spent(&pod, MIDNIGHT, MIDNIGHT + 3 * HOUR), DOLLAR);
 	pod.released_ms = 0; /* its provider refused it: it never was */

@@ -39,7 +39,7 @@ static struct pod_row pod_of(int64_t billed_s, bool reported, int64_t asked_ms)
 		.vendor_reported = reported,
 		.vendor_asked_ms = asked_ms,
 	};
-	COPY_TEXT(pod.state, "gone");
+	pod.state = POD_ROW_GONE;
 	COPY_TEXT(pod.id, "p1");
 	return pod;
 }

@@ -42,7 +42,7 @@ static struct pod_row row_of(const char *state, int64_t released_ms)
 	COPY_TEXT(row.attempt, "0123456789abcdef");
 	COPY_TEXT(row.run, "r1");
 	COPY_TEXT(row.id, "p1");
-	COPY_TEXT(row.state, state);
+	row.state = (enum pod_row_state)state_read(&pod_row_state_words, state);
 	return row;
 }
 

@@ -267,7 +267,7 @@ static int give_back(struct store *store, struct provider *p, bool reap, struct 
 			      .provider = "listed",
 			      .account = "tester",
 			      .id = "pod1",
-			      .state = "live"};
+			      .state = POD_ROW_LIVE};
 	char dir[] = "/tmp/burst-caller-XXXXXX";
 	struct segment_result results = {0};
 	pthread_t thread;

@@ -72,7 +72,7 @@ static void client_open(struct client *c, const char *config, const char *run)
 	cmd_open_runs(&c->ctx);
 	launch_init(&c->l, &c->ctx);
 	COPY_TEXT(c->l.run.row.id, run);
-	COPY_TEXT(c->l.run.row.status, "running");
+	c->l.run.row.status = RUN_RUNNING;
 	COPY_TEXT(c->l.run.row.config, path);
 	c->l.run.row.started_ms = clock_wall_ms();
 	if (run_take(&c->l.run, RUN_CLIENT, &err) < 0)
@@ -209,10 +209,10 @@ static void pods_count_where_they_were_paid(void **state)
 	struct err err = {0};
 	int64_t now = clock_wall_ms();
 	struct run_row run = {
-		.id = "old", .type = "command", .status = "done", .started_ms = now - 1000};
+		.id = "old", .type = "command", .status = RUN_DONE, .started_ms = now - 1000};
 	struct pod_row pod = {.attempt = "0123456789abcdef",
 			      .run = "old",
-			      .state = "gone",
+			      .state = POD_ROW_GONE,
 			      .create_ms = now - 1000,
 			      .released_ms = now,
 			      .gone_ms = now,
@@ -230,7 +230,7 @@ static void pods_count_where_they_were_paid(void **state)
 	/* another that nobody could prove gone: it may bill for an hour */
 	pod = (struct pod_row){.attempt = "1123456789abcdef",
 			       .run = "old",
-			       .state = "live",
+			       .state = POD_ROW_LIVE,
 			       .create_ms = now - 1000,
 			       .price_microusd_h = 100000,
 			       .hard_end_s = now / 1000 + 3600};

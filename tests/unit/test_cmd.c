@@ -430,10 +430,10 @@ static void test_phases(void **state)
 static void test_json_of_odd_bytes(void **state)
 {
 	struct run_row run = {
-		.id = "r1", .output = "/tmp/\xff", .status = "done", .cost_microusd = 100000};
+		.id = "r1", .output = "/tmp/\xff", .status = RUN_DONE, .cost_microusd = 100000};
 	struct pod_row pod = {.create_ms = 1000,
 			      .gone_ms = 1300,
-			      .state = "gone",
+			      .state = POD_ROW_GONE,
 			      .gpu = "a\xfe",
 			      .billed_ms = 300};
 	json_t *object = report_run_json(&run, &pod, 1, 2000);
@@ -449,15 +449,15 @@ static void test_json_of_odd_bytes(void **state)
 static void test_json_names_what_may_bill(void **state)
 {
 	struct run_row run = {.id = "r1",
-			      .status = "unreleased",
+			      .status = RUN_UNRELEASED,
 			      .error_code = "unreleased",
 			      .error = "a pod is left"};
 	struct pod_row pods[] = {{.create_ms = 1,
 				  .id = "p1",
-				  .state = "gone",
+				  .state = POD_ROW_GONE,
 				  .gone_ms = 2,
 				  .error = "it stopped by itself"},
-				 {.create_ms = 1, .id = "p2", .state = "live"}};
+				 {.create_ms = 1, .id = "p2", .state = POD_ROW_LIVE}};
 	json_t *object = report_run_json(&run, pods, 2, 2000);
 	CLEANUP(free_text) char *line = output_json_line(object);
 

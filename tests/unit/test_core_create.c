@@ -474,7 +474,7 @@ static void test_releases_wait_for_their_turn(void **state)
 		tell(&b, (struct event){.type = EV_RELEASED, .pod = i});
 	}
 	end_well(&b);
-	assert_string_equal(summary(&b).status, "interrupted");
+	assert_int_equal(summary(&b).status, RUN_INTERRUPTED);
 	tear_down(&b);
 
 	set_up(&b, 2); /* nothing moves: then they are reported */
@@ -485,7 +485,7 @@ static void test_releases_wait_for_their_turn(void **state)
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = 15});
 	wait_ms(&b, 6 * MINUTE);
 	assert_true(core_ended(b.core));
-	assert_string_equal(summary(&b).status, "unreleased");
+	assert_int_equal(summary(&b).status, RUN_UNRELEASED);
 	tear_down(&b);
 }
 

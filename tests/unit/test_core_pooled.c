@@ -44,7 +44,7 @@ static void test_offered_pod_is_taken(void **state)
 	end_well(&b);
 	struct core_summary sum;
 	core_summary(b.core, b.now, &sum);
-	assert_string_equal(sum.status, "done");
+	assert_int_equal(sum.status, RUN_DONE);
 	tear_down(&b);
 }
 

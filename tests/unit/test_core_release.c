@@ -155,7 +155,7 @@ static void test_release_is_repeated_and_reported(void **state)
 	}
 	assert_true(asked > 15); /* at least every 15 s, for five minutes */
 	assert_true(b.now - began_at >= CONFIRM_LIMIT_MS);
-	assert_string_equal(summary(&b).status, "unreleased");
+	assert_int_equal(summary(&b).status, RUN_UNRELEASED);
 	assert_int_equal(exit_status(&b), 9);
 	assert_int_equal(summary(&b).safe, 1);
 	tear_down(&b);

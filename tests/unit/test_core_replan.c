@@ -123,7 +123,7 @@ static void test_stops_for_a_deadline(void **state)
 	tell(&b, (struct event){.type = EV_REVOKED, .pod = 0, .batch = 3});
 	end_well(&b);
 	assert_int_equal(exit_status(&b), 5);
-	assert_string_equal(summary(&b).status, "capped");
+	assert_int_equal(summary(&b).status, RUN_CAPPED);
 	assert_non_null(strstr(summary(&b).err.msg, "`burst resume r1` continues from here"));
 	assert_int_equal(summary(&b).safe, 4 + k.count);
 	assert_int_equal(core_pod_count(b.core), 1);

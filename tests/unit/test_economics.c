@@ -229,7 +229,7 @@ static void one_render(void **state)
 static double advises(int busy_p50, int busy_p95, const char *words)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
-	const struct pod_row pod = {.state = "gone",
+	const struct pod_row pod = {.state = POD_ROW_GONE,
 				    .create_ms = 1,
 				    .running_ms = 1,
 				    .reached_ms = 1,

@@ -44,7 +44,7 @@ static struct pod_row offered(void)
 				.run = "a",
 				.provider = "local",
 				.id = "p1",
-				.state = "live",
+				.state = POD_ROW_LIVE,
 				.host = "h",
 				.port = 22,
 				.pool = "abc 0 0 0 0",
@@ -129,7 +129,7 @@ static void which_run_takes_it(void **state)
 static void handed_on(struct store *s)
 {
 	struct pod_row pod = offered(), row, part;
-	struct run_row keeper = {.id = "k", .type = KEEP_RUN, .status = "running"}, run;
+	struct run_row keeper = {.id = "k", .type = KEEP_RUN, .status = RUN_RUNNING}, run;
 	struct err err = {0};
 	int64_t taken;
 
@@ -157,11 +157,11 @@ static void handed_on(struct store *s)
 	/* who was too late gets nothing, and who offered it writes nothing */
 	assert_int_equal(kept_take(s, "b", NULL, false, 31500, &stale, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	COPY_TEXT(stale.state, "releasing");
+	stale.state = POD_ROW_RELEASING;
 	assert_int_equal(kept_claim(s, &stale, &taken, &err), 0);
 	assert_int_equal(taken, 31400);
 	assert_int_equal(store_pod(s, "p1", &row, &err), 0);
-	assert_string_equal(row.state, "live");
+	assert_int_equal(row.state, POD_ROW_LIVE);
 	/* the next one; the first still finds out when its own time ended */
 	assert_int_equal(kept_take(s, "b", NULL, false, 40000, &pod, &err), 0);
 	assert_int_equal(pod.holds, 2);
@@ -180,7 +180,7 @@ static void taken_back(struct store *s)
 
 	assert_int_equal(store_put_pod(s, &pod, &err), 0);
 	back.pool[0] = '\0';
-	COPY_TEXT(back.state, "releasing");
+	back.state = POD_ROW_RELEASING;
 	assert_int_equal(kept_claim(s, &back, &taken, &err), 0);
 	assert_int_equal(taken, 0);
 	assert_int_equal(kept_take(s, "b", NULL, false, 31400, &pod, &err), -1);

@@ -37,14 +37,14 @@ static void put_pod(struct store *s, const char *attempt, const char *id, const 
 	COPY_TEXT(row.attempt, attempt);
 	COPY_TEXT(row.id, id);
 	COPY_TEXT(row.run, run);
-	COPY_TEXT(row.state, state);
+	row.state = (enum pod_row_state)state_read(&pod_row_state_words, state);
 	snprintf(row.name, sizeof(row.name), "burst-%s", attempt);
 	ok(store_put_pod(s, &row, &err));
 }
 
 static void put_request(struct store *s, const char *id, const char *run)
 {
-	struct request_row row = {.state = "pending"};
+	struct request_row row = {.state = REQUEST_PENDING};
 
 	COPY_TEXT(row.id, id);
 	COPY_TEXT(row.run, run);

@@ -14,25 +14,21 @@
 static void ends_are_events(void **state)
 {
 	static const struct {
-		const char *status;
+		enum run_status status;
 		bool failed_before;
 		enum notify_event event;
 	} cases[] = {
-		{"done", false, NOTIFY_DONE},
-		{"done", true, NOTIFY_RECOVERED},
-		{"partial", false, NOTIFY_FAILED},
-		{"failed", true, NOTIFY_FAILED},
-		{"capped", false, NOTIFY_CAPPED},
-		{"unreleased", true, NOTIFY_UNRELEASED},
-		{"interrupted", false, NOTIFY_NONE},
-		{"running", true, NOTIFY_NONE},
-		{"", false, NOTIFY_NONE},
+		{RUN_DONE, false, NOTIFY_DONE},        {RUN_DONE, true, NOTIFY_RECOVERED},
+		{RUN_PARTIAL, false, NOTIFY_FAILED},   {RUN_FAILED, true, NOTIFY_FAILED},
+		{RUN_CAPPED, false, NOTIFY_CAPPED},    {RUN_UNRELEASED, true, NOTIFY_UNRELEASED},
+		{RUN_INTERRUPTED, false, NOTIFY_NONE}, {RUN_RUNNING, true, NOTIFY_NONE},
+		{RUN_UNKNOWN, false, NOTIFY_NONE},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (notify_event_of(cases[i].status, cases[i].failed_before) != cases[i].event)
-			fail_msg("%s", cases[i].status);
+			fail_msg("%s", run_status_word(cases[i].status));
 	for (int event = 0; event < NOTIFY_EVENTS; event++)
 		assert_int_equal(notify_event_named(notify_event_name((enum notify_event)event)),
 				 event);

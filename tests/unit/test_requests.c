@@ -97,7 +97,7 @@ static void a_failed_start_is_tried_within_bounds(void **state)
 	(void)state;
 	add(s, now);
 	for (int i = 0; i < REQUEST_TRIES; i++) {
-		assert_string_equal(only(s).state, "pending");
+		assert_int_equal(only(s).state, REQUEST_PENDING);
 		assert_int_equal(bind(s, "1"), 1);
 		end(s, "1", i % 2 ? 4 : 6, "sold out", now);
 		struct request_row row = only(s);
@@ -107,7 +107,7 @@ static void a_failed_start_is_tried_within_bounds(void **state)
 			assert_int_equal(row.not_before_ms - now, minutes[i] * 60000);
 		now = row.not_before_ms;
 	}
-	assert_string_equal(only(s).state, "failed");
+	assert_int_equal(only(s).state, REQUEST_FAILED);
 	assert_int_equal(only(s).exit_status, 4);
 	store_close(s);
 }
@@ -122,7 +122,7 @@ static void nor_for_more_than_half_a_day(void **state)
 	end(s, "1", 4, "sold out", T0);
 	bind(s, "2");
 	end(s, "2", 4, "sold out", T0 + REQUEST_TRIES_MS);
-	assert_string_equal(only(s).state, "failed");
+	assert_int_equal(only(s).state, REQUEST_FAILED);
 	store_close(s);
 }
 
@@ -130,7 +130,7 @@ static void nor_for_more_than_half_a_day(void **state)
 static void old_ones_are_forgotten(void **state)
 {
 	struct store *s = store_memory();
-	struct request_row other = {.config = "/home/me/other/burst.cfg", .state = "done"};
+	struct request_row other = {.config = "/home/me/other/burst.cfg", .state = REQUEST_DONE};
 	struct request_row first = add(s, T0), *rows = NULL;
 	struct err err = {0};
 	size_t count = 0;
@@ -178,7 +178,7 @@ static void names(void **state)
 	struct request_row *rows = NULL;
 	size_t count = 0;
 	ok(store_requests_named(s, second.id, &rows, &count, &err), &err);
-	assert_string_equal(rows[0].state, "removed"); /* whatever became of its run */
+	assert_int_equal(rows[0].state, REQUEST_REMOVED); /* whatever became of its run */
 	free(rows);
 	store_close(s);
 }
@@ -254,7 +254,7 @@ static void put_run(struct world *w, const char *id, const char *status, int exi
 	struct err err = {0};
 
 	COPY_TEXT(row.id, id);
-	COPY_TEXT(row.status, status);
+	row.status = (enum run_status)state_read(&run_status_words, status);
 	COPY_TEXT(row.config, CONFIG);
 	ok(store_put_run(w->s, &row, &err), &err);
 }
@@ -399,7 +399,7 @@ static void runner_step(struct world *w)
 	const char *bound = NULL;
 	for (size_t i = 0; i < count; i++) {
 		requests[i] = requests_when(&rows[i], w->now_ms, 0);
-		bound = !bound && !strcmp(rows[i].state, "running") ? rows[i].run : bound;
+		bound = !bound && rows[i].state == REQUEST_RUNNING ? rows[i].run : bound;
 	}
 	if (bound)
 		see_to(w, bound);
@@ -472,14 +472,14 @@ static void check_request(struct world *w, const struct request_row *row, int se
 	struct run_row run;
 	int until = -1;
 
-	if (!strcmp(row->state, "removed") || !strcmp(row->state, "failed"))
+	if (row->state == REQUEST_REMOVED || row->state == REQUEST_FAILED)
 		return;
-	assert_string_equal(row->state, "done");
+	assert_int_equal(row->state, REQUEST_DONE);
 	assert_true(w->home[segment]);
 	if (!row->run[0])
 		return;
 	assert_int_equal(store_run(w->s, row->run, &run, NULL), 0);
-	assert_string_equal(run.status, "done");
+	assert_int_equal(run.status, RUN_DONE);
 	for (int i = 0; i < w->read_count; i++)
 		if (!strcmp(w->reads[i].id, row->run))
 			until = w->reads[i].until;

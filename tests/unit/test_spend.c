@@ -33,7 +33,7 @@ static struct pod_row pod_of(const char *run, int64_t create_ms, int64_t billed_
 			      .cost_microusd = cost};
 
 	COPY_TEXT(pod.run, run);
-	COPY_TEXT(pod.state, "gone");
+	pod.state = POD_ROW_GONE;
 	COPY_TEXT(pod.provider, "local");
 	return pod;
 }
@@ -95,7 +95,7 @@ static void living_pods_count_until_now(void **state)
 	struct pod_row pod = pod_of("r1", NOON_21_NOV, 0, 0);
 	size_t count = 0;
 
-	COPY_TEXT(pod.state, "live");
+	pod.state = POD_ROW_LIVE;
 	pod.released_ms = pod.gone_ms = 0;
 	pod.price_microusd_h = 500000;
 	struct spend_row *rows =

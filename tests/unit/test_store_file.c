@@ -73,6 +73,34 @@ static void what_is_no_ledger_is_refused(void **state)
 	assert_memory_equal(before.s, after.s, before.len);
 }
 
+/* The rows can be read, and the pod counts as one that may still bill. */
+static void a_word_that_is_no_state_is_unknown(void **state)
+{
+	struct bed *bed = *state;
+	struct run_row run;
+	struct pod_row pod;
+	struct err err = {0};
+
+	if (system("command -v sqlite3 >/dev/null") != 0)
+		skip();
+	open_file(bed);
+	put_run(bed->s, "r1", "c", "done", 5);
+	put_pod(bed->s, "a1", "r1", "p1", "gone");
+	check_pods(bed->s, "r1", true, "");
+	CLEANUP(free_text)
+	char *command = xasprintf("sqlite3 %s \"UPDATE run SET status='paused'; "
+				  "UPDATE pod SET state='asleep'\"",
+				  bed->path);
+	assert_int_equal(system(command), 0);
+	ok(store_run(bed->s, "r1", &run, &err), &err);
+	assert_int_equal(run.status, RUN_UNKNOWN);
+	assert_string_equal(run_status_word(run.status), "unknown");
+	ok(store_pod(bed->s, "a1", &pod, &err), &err);
+	assert_int_equal(pod.state, POD_ROW_UNKNOWN);
+	assert_false(pod_row_over(&pod));
+	check_pods(bed->s, "r1", true, "a1");
+}
+
 static void numbers_of_others_have_bounds(void **state)
 {
 	struct bed *bed = *state;
@@ -190,10 +218,15 @@ static void odd_names_are_only_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		OPENED(a_ledger_is_there_again),       CLOSED(nobody_else_can_read_it),
-		CLOSED(what_is_no_ledger_is_refused),  CLOSED(numbers_of_others_have_bounds),
-		CLOSED(a_damaged_ledger_is_refused),   CLOSED(damage_found_later_is_told),
-		CLOSED(an_empty_file_is_a_new_ledger), CLOSED(what_stands_in_its_place_is_named),
+		OPENED(a_ledger_is_there_again),
+		CLOSED(nobody_else_can_read_it),
+		CLOSED(what_is_no_ledger_is_refused),
+		CLOSED(numbers_of_others_have_bounds),
+		CLOSED(a_word_that_is_no_state_is_unknown),
+		CLOSED(a_damaged_ledger_is_refused),
+		CLOSED(damage_found_later_is_told),
+		CLOSED(an_empty_file_is_a_new_ledger),
+		CLOSED(what_stands_in_its_place_is_named),
 		CLOSED(odd_names_are_only_names),
 	};
 

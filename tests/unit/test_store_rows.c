@@ -11,6 +11,7 @@ static size_t align_of(enum column_type type)
 	case COLUMN_INT: return _Alignof(int);
 	case COLUMN_INT64: return _Alignof(int64_t);
 	case COLUMN_DOUBLE: return _Alignof(double);
+	case COLUMN_STATE: return _Alignof(enum run_status);
 	}
 	return 0;
 }
@@ -67,6 +68,7 @@ static void fill(const struct table *t, void *row, int seed)
 		case COLUMN_INT64: memcpy(field, &number, sizeof(number)); break;
 		case COLUMN_BOOL: *(bool *)field = (i + (size_t)seed) % 2; break;
 		case COLUMN_DOUBLE: *(double *)field = 0.1 * (double)i + seed; break;
+		case COLUMN_STATE: *(unsigned *)field = (unsigned)seed % c->words->count; break;
 		}
 	}
 }
@@ -315,9 +317,30 @@ static void facts_are_kept(void **state)
 	check_fact(s, much, NULL);
 }
 
+static void states_have_words(void **state)
+{
+	static const struct state_words *const all[] = {&run_status_words, &pod_row_state_words,
+							&request_state_words, &firing_state_words};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		for (unsigned k = 0; k < all[i]->count; k++)
+			assert_int_equal(state_read(all[i], state_word(all[i], k)), k);
+		assert_string_equal(state_word(all[i], all[i]->count), "unknown");
+		assert_int_equal(state_read(all[i], "Done"), 0);
+		assert_int_equal(state_read(all[i], ""), 0);
+		assert_int_equal(state_read(all[i], NULL), 0);
+	}
+	assert_string_equal(run_status_word(RUN_UNRELEASED), "unreleased");
+	assert_string_equal(pod_row_state_word(POD_ROW_FAILED), "failed");
+	assert_string_equal(request_state_word(REQUEST_REMOVED), "removed");
+	assert_string_equal(firing_state_word(FIRING_SKIPPED), "skipped");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(states_have_words),
 		cmocka_unit_test(no_field_is_forgotten),
 		BOTH(every_field_comes_back),
 		BOTH(schedules_come_back_and_go_with_their_firings),

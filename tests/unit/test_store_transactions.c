@@ -134,7 +134,7 @@ static void put_request(struct store *s, const char *id, const char *config, con
 
 	COPY_TEXT(row.id, id);
 	COPY_TEXT(row.config, config);
-	COPY_TEXT(row.state, state);
+	row.state = (enum request_state)state_read(&request_state_words, state);
 	ok(store_put_request(s, &row, &err), &err);
 }
 

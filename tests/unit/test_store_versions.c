@@ -74,11 +74,13 @@ static void a_ledger_of_version_1_is_brought_up(void **state)
 	}
 }
 
-/* An old ledger with three rows in each table, each column with a value of its own. */
+/* An old ledger with three rows in each table, each column with a value of its own but for states,
+ * which have the one word that is a state of every table. */
 #define OLD_VALUES                                                                                 \
 	"import sqlite3, sys\n"                                                                    \
 	"flags = ('detached', 'spot', 'volume_safe', 'suspect', 'vendor_reported', 'preempted')\n" \
 	"def value(c, row):\n"                                                                     \
+	"    if c[1] in ('state', 'status') and c[2] == 'TEXT': return 'failed'\n"                 \
 	"    if c[2] == 'TEXT': return '%s %d' % (c[1], row)\n"                                    \
 	"    return row if c[1] == 'seq' else row % 2 if c[1] in flags else 1000 * row + c[0]\n"
 

@@ -108,7 +108,7 @@ static struct pod_row row_of(const char *of)
 			      .run = "r1",
 			      .provider = "cloudy",
 			      .id = "pod1",
-			      .state = "live",
+			      .state = POD_ROW_LIVE,
 			      .price_microusd_h = 3600000000};
 	int64_t now_ms = clock_wall_ms();
 
@@ -153,9 +153,11 @@ static void test_whose_pod_it_is(void **state)
 		struct pod_row row = row_of(accounts[i].of);
 		row.hard_end_s = (clock_wall_ms() + accounts[i].hard_end_ms) / 1000;
 		int status = give_back(&p, &row);
-		if (status != accounts[i].status || strcmp(row.state, accounts[i].state))
+		if (status != accounts[i].status ||
+		    strcmp(pod_row_state_word(row.state), accounts[i].state))
 			fail_msg("%s: exit %d and %s, not %d and %s", accounts[i].name, status,
-				 row.state, accounts[i].status, accounts[i].state);
+				 pod_row_state_word(row.state), accounts[i].status,
+				 accounts[i].state);
 		if (!p.releases)
 			fail_msg("%s: nobody tried to release it", accounts[i].name);
 		if (accounts[i].status && strcmp(row.account, accounts[i].of))
@@ -195,10 +197,10 @@ static void test_what_is_done_with_it(void **state)
 			.adopt_count = 1,
 			.handed_over = states[i].handed_over,
 		};
-		COPY_TEXT(row.state, states[i].state);
-		if (!strcmp(row.state, "intent"))
+		row.state = (enum pod_row_state)state_read(&pod_row_state_words, states[i].state);
+		if (row.state == POD_ROW_INTENT)
 			row.id[0] = '\0';
-		if (!strcmp(row.state, "releasing"))
+		if (row.state == POD_ROW_RELEASING)
 			row.released_ms = row.rented_ms + 1000;
 		setup.store = store_memory();
 		struct engine *e = engine_new(&setup);

@@ -119,7 +119,7 @@ static void put_run(struct store *s, const char *id, const char *status, int64_t
 	struct err err = {0};
 
 	COPY_TEXT(row.id, id);
-	COPY_TEXT(row.status, status);
+	row.status = (enum run_status)state_read(&run_status_words, status);
 	assert_int_equal(store_put_run(s, &row, &err), 0);
 }
 
@@ -140,7 +140,7 @@ static void put_pod(struct store *s, const char *run, const char *state)
 
 	snprintf(row.attempt, sizeof(row.attempt), "a-%s", run);
 	COPY_TEXT(row.run, run);
-	COPY_TEXT(row.state, state);
+	row.state = (enum pod_row_state)state_read(&pod_row_state_words, state);
 	assert_int_equal(store_put_pod(s, &row, &err), 0);
 }
 

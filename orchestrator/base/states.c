@@ -1,0 +1,66 @@
+/* states.c - the words of the states that the ledger keeps. */
+#include "states.h"
+
+#include <string.h>
+
+#include "mem.h"
+
+static const char *const run_words[] = {
+	[RUN_UNKNOWN] = "unknown",         [RUN_RUNNING] = "running",       [RUN_DONE] = "done",
+	[RUN_PARTIAL] = "partial",         [RUN_FAILED] = "failed",         [RUN_CAPPED] = "capped",
+	[RUN_INTERRUPTED] = "interrupted", [RUN_UNRELEASED] = "unreleased",
+};
+const struct state_words run_status_words = {run_words, ARRAY_LEN(run_words)};
+
+static const char *const pod_words[] = {
+	[POD_ROW_UNKNOWN] = "unknown",     [POD_ROW_INTENT] = "intent",
+	[POD_ROW_AMBIGUOUS] = "ambiguous", [POD_ROW_LIVE] = "live",
+	[POD_ROW_RELEASING] = "releasing", [POD_ROW_GONE] = "gone",
+	[POD_ROW_FAILED] = "failed",
+};
+const struct state_words pod_row_state_words = {pod_words, ARRAY_LEN(pod_words)};
+
+static const char *const request_words[] = {
+	[REQUEST_UNKNOWN] = "unknown", [REQUEST_PENDING] = "pending", [REQUEST_RUNNING] = "running",
+	[REQUEST_DONE] = "done",       [REQUEST_FAILED] = "failed",   [REQUEST_REMOVED] = "removed",
+};
+const struct state_words request_state_words = {request_words, ARRAY_LEN(request_words)};
+
+static const char *const firing_words[] = {
+	[FIRING_UNKNOWN] = "unknown", [FIRING_RUNNING] = "running", [FIRING_DONE] = "done",
+	[FIRING_FAILED] = "failed",   [FIRING_MISSED] = "missed",   [FIRING_SKIPPED] = "skipped",
+};
+const struct state_words firing_state_words = {firing_words, ARRAY_LEN(firing_words)};
+
+const char *state_word(const struct state_words *of, unsigned value)
+{
+	return of->words[value < of->count ? value : 0];
+}
+
+unsigned state_read(const struct state_words *of, const char *word)
+{
+	for (unsigned i = 1; word && i < of->count; i++)
+		if (!strcmp(of->words[i], word))
+			return i;
+	return 0;
+}
+
+const char *run_status_word(enum run_status status)
+{
+	return state_word(&run_status_words, status);
+}
+
+const char *pod_row_state_word(enum pod_row_state state)
+{
+	return state_word(&pod_row_state_words, state);
+}
+
+const char *request_state_word(enum request_state state)
+{
+	return state_word(&request_state_words, state);
+}
+
+const char *firing_state_word(enum firing_state state)
+{
+	return state_word(&firing_state_words, state);
+}

@@ -1,0 +1,71 @@
+/* states.h - the states that the ledger keeps as words.
+ *
+ * In memory a state is an enum, on disk and in JSON a word; states.c is the one place that turns
+ * one into the other. They are here and not in store/ because core, which includes only base,
+ * decides how a run ended. A new state needs a new version of the ledger, so that an older burst
+ * refuses the file instead of reading the state as "unknown". */
+#ifndef BURST_BASE_STATES_H
+#define BURST_BASE_STATES_H
+
+#include <stddef.h>
+
+/* In each enum the first is what a word that no version wrote is read as, from a damaged row: it
+ * equals none of the others, so such a pod counts as one that may still bill. */
+enum run_status {
+	RUN_UNKNOWN,
+	RUN_RUNNING,
+	RUN_DONE,
+	RUN_PARTIAL,
+	RUN_FAILED,
+	RUN_CAPPED,
+	RUN_INTERRUPTED,
+	RUN_UNRELEASED
+};
+
+enum pod_row_state {
+	POD_ROW_UNKNOWN,
+	POD_ROW_INTENT,
+	POD_ROW_AMBIGUOUS,
+	POD_ROW_LIVE,
+	POD_ROW_RELEASING,
+	POD_ROW_GONE,
+	POD_ROW_FAILED /* never existed */
+};
+
+enum request_state {
+	REQUEST_UNKNOWN,
+	REQUEST_PENDING,
+	REQUEST_RUNNING, /* bound to a run */
+	REQUEST_DONE,
+	REQUEST_FAILED,
+	REQUEST_REMOVED
+};
+
+enum firing_state {
+	FIRING_UNKNOWN,
+	FIRING_RUNNING,
+	FIRING_DONE,
+	FIRING_FAILED,
+	FIRING_MISSED,
+	FIRING_SKIPPED
+};
+
+/* The word of each value of one enum; the first is "unknown". */
+struct state_words {
+	const char *const *words;
+	unsigned count;
+};
+extern const struct state_words run_status_words, pod_row_state_words, request_state_words,
+	firing_state_words;
+
+/* A value out of range has the word of the first; a word that is not among them, or NULL, is read
+ * as the first. */
+const char *state_word(const struct state_words *of, unsigned value);
+unsigned state_read(const struct state_words *of, const char *word);
+
+const char *run_status_word(enum run_status status);
+const char *pod_row_state_word(enum pod_row_state state);
+const char *request_state_word(enum request_state state);
+const char *firing_state_word(enum firing_state state);
+
+#endif
