@@ -461,13 +461,14 @@ kill_burst() {
 lines_of() { paste -sd'|' "$1/shared/lines.txt"; }
 
 # Twenty commits in ten seconds, a client, its runner and some triggers killed in the middle, a rebase, and a working tree beside the first:
-# the final text is there, by three runs at most, and nothing was rendered twice.
+# the final text is there, by three runs at most, nothing was rendered twice, and the runs share one pod.
 t_the_story() {
 	local i
 	export BURST_CACHE_DIR=$T/cache
 	repository
 	allow_volumes v # the other working tree is a project of its own
 	seq -f 'line %.0f of the first text, which is there from the start' 80 >repo/shared/lines.txt
+	sed -i '1i keep_warm = "2m";' repo/sub/burst.cfg
 	install repo --quiet 3s --branch 'main,tree/*'
 	git -C repo commit -qam "the first text"
 	wait_for 60 "a few files" file_count repo/sub/out 3
@@ -490,7 +491,13 @@ t_the_story() {
 	commit tree "a line of the other working tree"
 	wait_for 120 "the text of the tree" says tree/sub/out "$(lines_of tree)"
 	ends_queue
-	[ "$(ledger 'select count(*) from run')" -le 3 ] || complain "$(ledger 'select count(*) from run') runs"
+	local runs pods
+	runs=$(ledger "select count(*) from run where type <> 'keep'")
+	[ "$runs" -le 3 ] || complain "$runs runs"
+	pods=$(ledger "select count(distinct id) from pod where id <> ''")
+	is "$pods" 1 "pods for all runs, which pass it on ($(ledger "select p.run || ' ' || p.id || ' from ' || p.handed_from || ' to ' || p.handed_to || ' ' || p.error from pod p" | tr '\n' '|'))"
+	burst cancel "$(ledger "select id from run where type = 'keep' and status = 'running'")"
+	is "$STATUS" 0 "the pod that is kept for the next run is released ($(cat err.txt))"
 	is "$(ledger "select count(*) from run where status <> 'done'")" 0 "runs that did not end well"
 	is "$(ledger "select count(*) from request where state <> 'done'")" 0 "requests that are not done"
 	# a file that came home as its client was killed, before the ledger knew, counts as found: fewer is right, more is not
@@ -499,7 +506,7 @@ t_the_story() {
 	[ "$rendered" -le 104 ] || complain "$rendered segments were rendered by all runs, of 104"
 	[ "$rendered" -ge 90 ] || complain "only $rendered segments were rendered by all runs, of 104"
 	is "$(ledger "select count(*) - count(distinct key) from segment where attempt <> ''")" 0 "segments rendered twice"
-	is "$(ledger "select commit_id from run order by started_ms desc limit 1")" "$(head_of tree)" "the last run's commit"
+	is "$(ledger "select commit_id from run where type <> 'keep' order by started_ms desc limit 1")" "$(head_of tree)" "the last run's commit"
 	"$BURST" reap -y >/dev/null 2>&1 || complain "something still bills"
 }
 

@@ -2,6 +2,20 @@
 # modal.sh - burst against a Modal of our own (tests/cloud/modal): its API is simulated, its sandboxes are real.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/cloud/modal/client.sh"
+. "$ROOT/tests/cloud/common/pooled.sh"
+CONFIG=md_config
+
+t_a_kept_pod_is_taken_over() {
+	cloud || return
+	kept_pod_is_taken_over
+	cloud_over
+}
+sold_out() { md_fault exhausted '"times":-1,"message":"Workspace GPU limit reached"'; }
+t_a_waiting_run_takes_a_pod() {
+	cloud || return
+	waiting_run_takes_pod
+	cloud_over
+}
 
 t_renders_and_gives_back() {
 	cloud || return

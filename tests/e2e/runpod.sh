@@ -2,6 +2,20 @@
 # runpod.sh - burst against a RunPod of our own (tests/cloud/runpod): its API is simulated, its pods are real.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/cloud/runpod/client.sh"
+. "$ROOT/tests/cloud/common/pooled.sh"
+CONFIG=rp_config
+
+t_a_kept_pod_is_taken_over() {
+	cloud || return
+	kept_pod_is_taken_over
+	cloud_over
+}
+sold_out() { rp_fault F5 '"times":-1'; }
+t_a_waiting_run_takes_a_pod() {
+	cloud || return
+	waiting_run_takes_pod
+	cloud_over
+}
 
 t_renders_and_gives_back() {
 	cloud || return
