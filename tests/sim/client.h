@@ -1,0 +1,48 @@
+/* client.h - what the files of the simulated client share. */
+#ifndef BURST_TESTS_SIM_CLIENT_H
+#define BURST_TESTS_SIM_CLIENT_H
+
+#include "wire.h"
+
+/* By its boot clock; long ago: it never slept. */
+int64_t client_woke_at(const struct client *cl);
+
+enum { BILLING_MS = 3000 }; /* as engine.c has it */
+char client_name_of(const struct client *cl);
+struct machine *client_machine_of(struct client *cl, int pod);
+int client_pod_of(struct client *cl, int machine);
+size_t *client_seen_of(struct client *cl, int machine);
+struct row *client_row_of(struct client *cl, const char *attempt);
+bool client_ours(const struct client *cl, const struct row *row);
+bool client_save(struct client *cl, int pod);
+
+/* What was is not yet to come, though the clock was set back. */
+int64_t client_past(struct client *cl, int64_t boot, int64_t by);
+
+void client_step(struct client *cl, struct event *ev);
+
+/* By the slowest of all offers. */
+double client_slowest_ms(const struct client *cl, double weight);
+
+/* By the cloud's meter, until now. */
+int64_t client_bill(const struct client *cl);
+
+void client_dies(struct client *cl);
+bool client_crashes_now(struct client *cl);
+
+/* Whatever lives and is not the second of one create stands in the ledger as something that may
+ * bill. */
+void client_check_known(struct client *cl);
+
+void client_end(struct client *cl);
+int client_active_now(struct client *cl, int but);
+void client_fetch(struct client *cl, const struct action *a);
+
+/* `run -d` returns here: the client is needed no more. */
+void client_check_handover(struct client *cl);
+
+void client_take_offers(struct client *cl, const struct event *ev);
+void client_perform(struct client *cl);
+void client_mark_host(struct client *cl, const struct action *a, int64_t at);
+
+#endif

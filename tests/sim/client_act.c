@@ -1,0 +1,522 @@
+/* client_act.c - carries the core's actions to machines and vendors, and checks each. */
+#include "client.h"
+
+static void left_alone(struct client *cl, const struct fault *f);
+
+/* ---- actions ---- */
+
+static struct happening *ask(struct client *cl, const struct action *a, int64_t delay,
+			     enum what what)
+{
+	struct happening *h = client_later(cl, delay, what);
+
+	h->pod = a->pod;
+	h->provider = a->provider;
+	h->segment = a->segment;
+	h->batch = a->batch;
+	return h;
+}
+
+/* To the vendor's API, within its limits. */
+static void call(struct client *cl, const struct action *a, enum what what, int64_t x, int machine,
+		 int64_t extra)
+{
+	struct happening h = {.what = what,
+			      .pod = a->pod,
+			      .provider = a->provider,
+			      .segment = a->segment,
+			      .batch = a->batch,
+			      .x = x,
+			      .machine = machine};
+
+	account_send(cl, &h, extra);
+}
+
+static int64_t api(struct client *cl, const struct action *a)
+{
+	return cl->sim->plan->vendors[a->provider].latency_ms;
+}
+
+int client_active_now(struct client *cl, int but)
+{
+	int active = 0;
+
+	for (int i = 0; i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		/* a create without an answer, at a vendor that has not been able to say for two
+		 * minutes what is there, is not waited for */
+		bool lost = p->phase == POD_AMBIGUOUS && cl->core->now - p->rented_at >= 120000 &&
+			    cl->core->vendors[p->provider].list_failures >= 5;
+		active += i != but && pod_active(p) && !lost;
+	}
+	return active;
+}
+
+/* Of a pod that nothing goes wrong with, at the vendor where that is shortest, whatever the core
+ * takes it for. */
+static int64_t least_cold_ms(const struct client *cl)
+{
+	int64_t least = INT64_MAX / 8;
+
+	for (int i = 0; i < cl->job->conf.provider_count; i++)
+		least = MIN(least, cl->sim->plan->vendors[i].boot_ms);
+	return least + cl->sim->plan->load_ms;
+}
+
+/* Beside pods that work there is as much to do, by the time that it truly takes, as pays for
+ * another one that comes up. A pod that is replaced works until then only. */
+static void check_it_pays(struct client *cl, int pod)
+{
+	const struct core *c = cl->core;
+	int64_t cold = least_cold_ms(cl), busy_ms = cold;
+	double left = 0;
+	bool works = false;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (i == pod || p->phase != POD_WORKING || !p->connected || p->draining ||
+		    p->unwanted)
+			continue;
+		works = true;
+		busy_ms +=
+			MIN(p->outgoing ? cold : 2 * cold,
+			    MAX(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) -
+					c->now,
+				0));
+	}
+	for (size_t i = 0; i < c->seg_count; i++)
+		left += c->segs[i].state <= SEG_HELD
+				? client_slowest_ms(cl, cl->job->segments[i].weight)
+				: 0;
+	/* it died before its ledger knew how long a pod had taken */
+	bool guesses = !c->cold_ms && cl->ever_crashed;
+	/* the first pace of a continuous engine counts what was finished meanwhile, and not the
+	 * longer segments in its places */
+	double sure = cl->job->continuous ? 0.5 : 0.8;
+	if (works && !guesses && pace_rate(c) > 0 &&
+	    left / c->conf.workers < sure * (double)busy_ms)
+		broke(cl->sim,
+		      "a pod without the work that pays for it: %.0f ms are left, and %lld are "
+		      "needed",
+		      left / c->conf.workers, (long long)busy_ms);
+	if (c->too_many > cl->job->conf.pods)
+		broke(cl->sim, "%d pods were rented and released while they came up", c->too_many);
+}
+
+static void check_rent(struct client *cl, const struct core_pod *p, int pod)
+{
+	const struct row *row = client_row_of(cl, p->attempt);
+
+	if (!row || row->pod.hard_end_s != p->hard_end_s)
+		broke(cl->sim, "create without a row of its intent");
+	for (size_t i = 0; i < cl->sim->create_count; i++)
+		if (!strcmp(cl->sim->creates[i].attempt, p->attempt))
+			broke(cl->sim, "attempt %s is used twice", p->attempt);
+	if (cl->core->conf.canary && !cl->good_safe && cl->core->canary_ok)
+		broke(cl->sim, "the canary counts as good before a good segment is safe");
+	int active = client_active_now(cl, pod);
+	if (active && !cl->core->canary_ok && !cl->job->conf.at_once)
+		broke(cl->sim, "a second pod before the canary");
+	int most = MAX(cl->job->conf.pods, cl->replans ? cl->job->conf.plan.pods_most : 0);
+	if (!cl->core->conf.at_once)
+		check_it_pays(cl, pod);
+	if (active >= most)
+		broke(cl->sim, "wider than pods = %d", most);
+	if (cl->width_left && active - core_outgoing(cl->core) >= cl->width_left)
+		broke(cl->sim, "it rents again what it gave back: %d pods were left",
+		      cl->width_left);
+	if (!cl->sim->plan->vendors[p->provider].wire && cl->unfit[p->provider][atoi(p->offer.id)])
+		broke(cl->sim, "a card that cannot run the job is rented again");
+	if (core_stopping(cl->core))
+		broke(cl->sim, "a create while stopping");
+	if (cl->job->conf.max_cost_microusd &&
+	    budget_committed(cl->core) > cl->core->conf.max_cost_microusd)
+		broke(cl->sim, "rented beyond the cap");
+	if (p->first_lease_end_s > p->hard_end_s)
+		broke(cl->sim, "the first lease is longer than the hard end");
+	int64_t patience = cl->core->conf.boot_limit_ms,
+		first_lease = p->first_lease_end_s * 1000 - wall_now(cl);
+	if (first_lease > patience + 30000)
+		broke(cl->sim,
+		      "the first lease is longer than boot_limit by more than half a minute");
+	if (p->first_lease_end_s < p->hard_end_s && first_lease < patience + 1500)
+		broke(cl->sim, "the first lease ends as the client gives the pod up");
+}
+
+static void rent(struct client *cl, const struct action *a)
+{
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
+
+	if (cl->unsaved[a->pod]) /* the intent could not be written: W_SAVE_FAILED says so */
+		return;
+	check_rent(cl, p, a->pod);
+	const struct fault *f = cl->job->conf.detached ? strikes(cl->sim, F_LEFT_AT_RENT) : NULL;
+	if (f)
+		left_alone(cl, f);
+	GROW(cl->sim->creates, cl->sim->create_count, cl->sim->create_cap);
+	struct create *c = &cl->sim->creates[cl->sim->create_count++];
+	*c = (struct create){.client = cl->number,
+			     .provider = p->provider,
+			     .offer = atoi(p->offer.id),
+			     .price = p->offer.price_microusd_h,
+			     .hard_end_s = p->hard_end_s,
+			     .first_lease_end_s = p->first_lease_end_s,
+			     .late_start_s = core_late_start_ms(&cl->job->conf) / 1000,
+			     .clock_error = llabs(cl->laptop->wall_offset)};
+	COPY_TEXT(c->attempt, p->attempt);
+	if (wire_rent(cl, a->pod))
+		return;
+	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
+}
+
+/* Rendered by a pod that was let go because all of its work was durable: only what was found bad is
+ * rendered again. */
+/* It was dealt out before the log of the pod that had finished it was read, and that pod's news
+ * came too late for it. */
+static bool was_dealt_before(const struct client *cl, const struct machine *m)
+{
+	return cl->ever_crashed && !cl->sim->plan->replay_first && m->reached_in == cl->life;
+}
+
+static bool on_a_volume(struct client *cl, uint32_t segment)
+{
+	if (cl->spoilt || drops_beyond_patience(cl->sim))
+		return false;
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct core_pod *p = &cl->laptop->rows[i].pod;
+		if (!client_ours(cl, &cl->laptop->rows[i]) || !p->durable || !p->id[0])
+			continue;
+		for (size_t k = 0; k < cl->sim->machine_count; k++) {
+			const struct machine *m = &cl->sim->machines[k];
+			if (!strcmp(m->id, p->id) && m->files && m->files[segment] &&
+			    !was_dealt_before(cl, m))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void send_again(struct client *cl, const struct happening *said)
+{
+	struct happening once = *said, *h = client_later(cl, said->at - cl->sim->now, W_COMMAND);
+
+	h->machine = once.machine;
+	h->conn = once.conn;
+	h->x = once.x;
+	h->batch = once.batch + 1000;
+	h->count = once.count;
+	h->data = memcpy(xcalloc(once.count, sizeof(uint32_t)), once.data,
+			 once.count * sizeof(uint32_t));
+}
+
+static void command(struct client *cl, const struct action *a, enum command what)
+{
+	struct machine *m = client_machine_of(cl, a->pod);
+
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
+	if (!p->connected && p->phase >= POD_RELEASING)
+		return; /* said before the connection was dropped in the same step: nobody hears it
+			 */
+	if (!p->connected)
+		broke(cl->sim, "a command (%d) to a pod without a connection", (int)what);
+	if (!m)
+		return;
+	struct happening *h = ask(cl, a, cl->sim->plan->rtt_ms / 2, W_COMMAND);
+	h->machine = (int)(m - cl->sim->machines);
+	h->conn = m->conn;
+	h->x = what;
+	h->y = what == C_HANDOVER ? a->number : a->flag;
+	if (what != C_SEND)
+		return;
+	const struct core_batch *b = core_batch_at(cl->core, a->batch);
+	uint32_t *segments = xcalloc(b->count, sizeof(*segments));
+	memcpy(segments, b->segments, b->count * sizeof(*segments));
+	h->data = segments;
+	h->count = b->count;
+	for (size_t i = 0; i < b->count; i++) {
+		if (cl->safe[segments[i]])
+			broke(cl->sim, "segment %u is safe and is rendered again", segments[i]);
+		else if (on_a_volume(cl, segments[i]))
+			broke(cl->sim, "segment %u is safe on a volume and is rendered again",
+			      segments[i]);
+	}
+	if (plant(PLANT_SEND_TWICE))
+		send_again(cl, h);
+	if (cl->job->conf.batch_size_count &&
+	    core_pod_at(cl->core, a->pod)->batches >
+		    MAX(core_pod_at(cl->core, a->pod)->workers_ready, 1))
+		broke(cl->sim, "a batch beside others that are measured");
+	if (b->count > (size_t)MAX(cl->job->conf.max_batch, 1) || !b->count)
+		broke(cl->sim, "a batch of %zu segments", b->count);
+}
+
+void client_fetch(struct client *cl, const struct action *a)
+{
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
+	struct machine *m = client_machine_of(cl, a->pod);
+
+	if (cl->safe[a->segment])
+		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
+	/* whose release follows in the same step: it is dropped */
+	if (!p->via_volume && !p->connected && p->phase < POD_RELEASING)
+		broke(cl->sim, "a fetch from a pod without a connection");
+	if (p->via_volume && wire_fetch(cl, a->pod, a->segment))
+		return;
+	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
+	int64_t took = p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
+	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
+	h->machine = (int)(m - cl->sim->machines);
+	h->conn = m->conn;
+	h->y = p->via_volume;
+}
+
+/* Syncing takes a while, and now and then the little that is left is waited for. */
+static void sync_volume(struct client *cl, const struct action *a)
+{
+	struct machine *m = client_machine_of(cl, a->pod);
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
+
+	if (!p->connected && p->phase >= POD_RELEASING)
+		return; /* said before the connection was dropped in the same step, as other
+			   commands may be */
+	if (!p->connected || !m)
+		broke(cl->sim, "a sync of a pod without a connection");
+	if (!m)
+		return;
+	struct happening *h = ask(cl, a, cl->sim->plan->rtt_ms + pick(cl->sim, 0, 500), W_SYNCED);
+	h->machine = (int)(m - cl->sim->machines);
+	h->conn = m->conn;
+	h->x = a->number;
+	h->y = pick(cl->sim, 0, 9) > 1;
+}
+
+static void release(struct client *cl, const struct action *a)
+{
+	struct machine *m = client_machine_of(cl, a->pod);
+
+	if (!m) {
+		broke(cl->sim, "a release without an id");
+		return;
+	}
+	m->let_go = true;
+	call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
+}
+
+/* By a connection of its own, unless it is to be the one that stood when its release was asked for.
+ */
+static void finish(struct client *cl, const struct action *a)
+{
+	struct machine *m = client_machine_of(cl, a->pod);
+
+	if (m && (!a->flag || m->stood))
+		later(cl->sim, a->flag ? cl->sim->plan->rtt_ms / 2 : 3 * cl->sim->plan->rtt_ms,
+		      W_FINISH)
+			->machine = (int)(m - cl->sim->machines);
+}
+
+static void close_connection(struct client *cl, const struct action *a)
+{
+	struct machine *m = client_machine_of(cl, a->pod);
+
+	if (m)
+		m->stood = m->connected;
+	if (m && m->connected) {
+		m->connected = false;
+		m->conn++;
+	}
+}
+
+/* Who began a detached run may be gone for good once its agents have the rest, and somebody may
+ * reap what it left. */
+static void may_die_soon(struct client *cl)
+{
+	const struct fault *f = strikes(cl->sim, F_CRASH_HANDED);
+
+	if (f)
+		client_later(cl, cl->sim->plan->rtt_ms + f->ms % 60000, W_CRASH)->x =
+			f->x - (f->x % 4 ? f->x % 3 : 0);
+}
+
+/* Its laptop is closed, or it ends and nobody comes back but, perhaps, a reap. */
+static void left_alone(struct client *cl, const struct fault *f)
+{
+	if (f->kind == F_LEFT_FROZEN || (f->kind == F_LEFT_AT_RENT && f->x % 3 == 0)) {
+		struct happening *h = later(cl->sim, f->ms, W_SLEEP);
+		h->client = cl->number;
+		h->x = 1000 + (int64_t)f->x * (f->x % 2 ? 30 : 1);
+	} else {
+		client_later(cl, f->ms, W_CRASH)->x = f->x;
+	}
+}
+
+static bool was_given(const struct machine *m, uint32_t segment)
+{
+	for (size_t i = 0; i < m->work_count; i++)
+		for (size_t k = 0; k < m->works[i].count; k++)
+			if (m->works[i].segments[k] == segment)
+				return true;
+	return false;
+}
+
+void client_check_handover(struct client *cl)
+{
+	const struct core *c = cl->core;
+	const struct fault *f;
+
+	if (cl->handed_over || cl->reaping || core_handover(c) != HANDOVER_DONE)
+		return;
+	cl->handed_over = true;
+	trace(cl->sim, "client %c: the queue is with the pods", client_name_of(cl));
+	for (uint32_t i = 0; i < c->seg_count; i++) {
+		bool given = c->segs[i].state == SEG_SAFE || c->segs[i].state == SEG_FAILED;
+		for (size_t k = 0; k < cl->sim->machine_count && !given; k++) {
+			const struct machine *m = &cl->sim->machines[k];
+			given = m->client == cl->number &&
+				(m->files[i] || (m->was_detached && was_given(m, i)));
+		}
+		if (!given)
+			broke(cl->sim, "the queue is handed over, and no pod was given segment %u",
+			      i);
+	}
+	if ((f = strikes(cl->sim, F_LEFT_GONE)) || (f = strikes(cl->sim, F_LEFT_FROZEN)))
+		left_alone(cl, f);
+}
+
+/* Whatever a vendor says of when it is to be asked again: a pod bills meanwhile. */
+void client_check_list(struct client *cl, int provider)
+{
+	enum { LOOKED_FOR_MS = 75 * 1000 };
+	int64_t failed = cl->list_failed[provider];
+
+	if (!failed || boot_now(cl) - MAX(failed, client_woke_at(cl)) <= LOOKED_FOR_MS)
+		return;
+	for (int i = 0; i < cl->core->pod_count; i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		if (p->provider == provider &&
+		    ((p->phase == POD_BOOTING && p->rented_at && p->rented_at < failed) ||
+		     (p->phase == POD_CONFIRMING && p->released_at && p->released_at < failed)))
+			broke(cl->sim,
+			      "pod %s is not looked for again for %lld ms after a list that failed",
+			      p->id, (long long)(boot_now(cl) - failed));
+	}
+}
+
+static bool makes_volume(const struct action *a)
+{
+	return a->type == ACT_VOLUME && (a->flag || plant(PLANT_VOLUME_EARLY));
+}
+
+/* It bills for ever, and ties the run to where it is. */
+static void check_volume(struct client *cl, const struct action *a)
+{
+	if (makes_volume(a) && !cl->affords[a->provider])
+		broke(cl->sim, "%c: a volume is made at provider %d, where nothing can be rented",
+		      client_name_of(cl), a->provider);
+}
+
+void client_take_offers(struct client *cl, const struct event *ev)
+{
+	int64_t most = cl->core->conf.max_price_microusd_h;
+
+	if (ev->err)
+		return; /* the last list holds */
+	cl->affords[ev->provider] = false;
+	for (size_t i = 0; i < ev->count; i++)
+		if (!most || ev->offers[i].price_microusd_h <= most)
+			cl->affords[ev->provider] = true;
+}
+
+static void act(struct client *cl, const struct action *a)
+{
+	check_volume(cl, a);
+	if (wire_act(cl, a))
+		return;
+	switch (a->type) {
+	case ACT_OFFERS: call(cl, a, W_OFFERS, 0, -1, 0); break;
+	case ACT_VOLUME: call(cl, a, W_VOLUME, makes_volume(a), -1, 0); break;
+	case ACT_IMAGE:
+		call(cl, a, W_IMAGE, 0, -1, cl->sim->plan->vendors[a->provider].boot_ms);
+		break;
+	case ACT_SAVE: client_save(cl, a->pod); break;
+	case ACT_RENT: rent(cl, a); break;
+	case ACT_LIST:
+		client_check_list(cl, a->provider);
+		call(cl, a, W_LIST, boot_now(cl), -1, 0);
+		break;
+	case ACT_INSPECT: call(cl, a, W_INSPECTED, boot_now(cl), -1, 0); break;
+	case ACT_LOG: call(cl, a, W_LOG, 0, -1, 4000); break;
+	case ACT_BAD_HOST: client_mark_host(cl, a, wall_now(cl)); break;
+	case ACT_GOOD_HOST: client_mark_host(cl, a, 0); break;
+	case ACT_CONNECT: ask(cl, a, 3 * cl->sim->plan->rtt_ms, W_REACHED); break;
+	case ACT_PREPARE:
+		wire_stage_stop(cl, core_pod_at(cl->core, a->pod)->provider);
+		if (cl->up)
+			command(cl, a, C_PREPARE);
+		break;
+	case ACT_SEND: command(cl, a, C_SEND); break;
+	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
+	case ACT_RENEW: command(cl, a, C_RENEW); break;
+	case ACT_HANDOVER:
+		if (!client_row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached &&
+		    !client_machine_of(cl, a->pod)->unsaved)
+			broke(cl->sim, "handed over before the ledger knows");
+		command(cl, a, C_HANDOVER);
+		may_die_soon(cl);
+		break;
+	case ACT_TAKEOVER: command(cl, a, C_TAKEOVER); break;
+	case ACT_FETCH: client_fetch(cl, a); break;
+	case ACT_KEEP: ask(cl, a, cl->sim->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
+	case ACT_DISCARD: break;
+	case ACT_SALVAGE:
+		if (!wire_salvage(cl, a->pod))
+			ask(cl, a, 2 * api(cl, a), W_SALVAGED);
+		break;
+	case ACT_SYNC: sync_volume(cl, a); break;
+	case ACT_OFFER:
+	case ACT_SEEK: break; /* only with conf.pooled */
+	case ACT_RELEASE: release(cl, a); break;
+	case ACT_CLOSE: close_connection(cl, a); break;
+	case ACT_FINISH: finish(cl, a); break;
+	case ACT_NOTE: break;
+	case ACT_END: client_end(cl); break;
+	}
+}
+
+static const char *action_name(enum action_type type)
+{
+	static const char *const names[] = {
+		"OFFERS", "VOLUME",   "IMAGE",     "SAVE",    "RENT",    "LIST",    "INSPECT",
+		"LOG",    "BAD_HOST", "GOOD_HOST", "CONNECT", "PREPARE", "SEND",    "REVOKE",
+		"RENEW",  "HANDOVER", "TAKEOVER",  "FETCH",   "KEEP",    "DISCARD", "SALVAGE",
+		"SYNC",   "RELEASE",  "CLOSE",     "FINISH",  "NOTE",    "END"};
+
+	return names[type];
+}
+
+void client_perform(struct client *cl)
+{
+	int life = cl->life;
+
+	while ((size_t)core_pod_count(cl->core) > cl->unsaved_cap) {
+		cl->unsaved = xrealloc(cl->unsaved, 2 * cl->unsaved_cap * sizeof(*cl->unsaved));
+		memset(cl->unsaved + cl->unsaved_cap, 0, cl->unsaved_cap * sizeof(*cl->unsaved));
+		cl->unsaved_cap *= 2;
+	}
+	for (size_t i = 0; i < cl->out.count && cl->life == life && !cl->sim->broken[0]; i++) {
+		struct action *a = &cl->out.list[i];
+		if (client_crashes_now(cl))
+			return;
+		cl->sim->actions++;
+		if (cl->sim->tracing && a->type == ACT_SEND) {
+			const struct core_batch *b = core_batch_at(cl->core, a->batch);
+			trace(cl->sim, "  %c -> SEND pod %d batch %u: %zu segments from %u",
+			      client_name_of(cl), a->pod, a->batch, b->count, b->segments[0]);
+		} else if (cl->sim->tracing) {
+			trace(cl->sim, "  %c -> %s pod %d provider %d segment %u %s",
+			      client_name_of(cl), action_name(a->type), a->pod, a->provider,
+			      a->segment, a->text);
+		}
+		if (!plant_act(cl, a))
+			act(cl, a);
+	}
+}

@@ -1,0 +1,379 @@
+/* client_check.c - steps the core, and holds it after each step, and at the end, to what it must
+ * guarantee. */
+#include "client.h"
+
+#include <time.h>
+
+/* ---- stepping, and what must hold after each step ---- */
+
+static void check_step(struct client *cl, const struct event *ev);
+
+static void check_replans(struct client *cl);
+
+static void count_events(struct client *cl)
+{
+	if (cl->sim->now / 1000 != cl->busy_second)
+		cl->busy_events = 0;
+	cl->busy_second = cl->sim->now / 1000;
+	if (++cl->busy_events > 3000 && !cl->sim->measuring)
+		broke(cl->sim, "more than 3000 events in one second");
+	if (++cl->sim->events > 100000 * cl->sim->plan->client_count && !cl->sim->measuring)
+		broke(cl->sim, "100000 events and no end");
+}
+
+void client_step(struct client *cl, struct event *ev)
+{
+	struct timespec a, b;
+
+	if (!cl->up || cl->bills_open)
+		return;
+	ev->now_ms = boot_now(cl);
+	ev->wall_ms = wall_now(cl);
+	cl->out.count = 0;
+	if (cl->sim->measuring)
+		clock_gettime(CLOCK_MONOTONIC, &a);
+	core_step(cl->core, ev, &cl->out);
+	if (cl->sim->measuring) {
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		cl->sim->core_s +=
+			(double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+	}
+	count_events(cl);
+	plant_stepped(cl);
+	check_replans(cl);
+	if (by_pod)
+		digest_by_pod(&cl->out);
+	digest_actions(cl);
+	client_perform(cl);
+	wire_press(cl);
+	if (cl->up && !cl->sim->measuring)
+		check_step(cl, ev);
+}
+
+double client_ms_of(const struct client *cl, int vendor, int offer, double weight)
+{
+	int slow = cl->sim->plan->vendors[vendor].slow[offer];
+
+	return weight * (double)cl->sim->plan->ms_per_weight * (slow ? slow : 100) / 100;
+}
+
+double client_slowest_ms(const struct client *cl, double weight)
+{
+	double most = 0;
+
+	for (int v = 0; v < cl->job->conf.provider_count; v++)
+		for (int i = 0; i < cl->sim->plan->vendors[v].offer_count; i++)
+			most = MAX(most, client_ms_of(cl, v, i, weight));
+	return most;
+}
+
+/* ---- plans that change ---- */
+
+/* The pods that worked when it gave up would have been done in half of the time that was left. */
+static void check_stop(struct client *cl)
+{
+	const struct core *c = cl->core;
+	int64_t left = c->began_at + cl->job->conf.plan.deadline_ms - c->now;
+	double rate = 0, work = 0;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (p->phase == POD_WORKING && p->connected && !p->unwanted &&
+		    p->hard_end_ms > c->now + left)
+			rate += p->workers_ready /
+				client_ms_of(cl, p->provider, atoi(p->offer.id), 1);
+	}
+	for (size_t i = 0; i < c->seg_count; i++)
+		work += c->segs[i].state <= SEG_HELD ? cl->job->segments[i].weight : 0;
+	if (!cl->sim->wire && strstr(c->replan.stop.msg, "deadline") && left > 0 && rate > 0 &&
+	    work / rate < (double)left / 2)
+		broke(cl->sim,
+		      "it stops, and its pods would keep the deadline: %.0f ms are left, and %lld "
+		      "to the deadline",
+		      work / rate, (long long)left);
+}
+
+static void tally_replan(struct client *cl, const char *said)
+{
+	static const char *const words[] = {"more pod", "releasing", "continuing with", "stopping"};
+
+	trace(cl->sim, "client %c: plans again: %s", client_name_of(cl), said);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		cl->sim->replans[i] += strstr(said, words[i]) != NULL;
+}
+
+static void check_replans(struct client *cl)
+{
+	struct core *c = cl->core;
+
+	if (c->replan.stop.kind && !cl->stop_seen)
+		check_stop(cl);
+	cl->stop_seen = c->replan.stop.kind;
+	for (; cl->replans_seen < c->replan.done; cl->replans_seen++) {
+		const char *said = core_replan_said(c, cl->replans_seen);
+		tally_replan(cl, said);
+		if (++cl->replans > 2)
+			broke(cl->sim, "planned again %d times, and twice is the most",
+			      cl->replans);
+		if (cl->replanned_at && c->now - cl->replanned_at < 60000)
+			broke(cl->sim,
+			      "planned again before the last plan has shown what it is good for");
+		cl->replanned_at = c->now;
+		cl->width_left = strstr(said, "releasing") ? client_active_now(cl, -1) : 0;
+	}
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (p->outgoing && p->draining && !p->unwanted &&
+		    c->now < p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at))
+			broke(cl->sim, "pod %s is drained before another one has taken its place",
+			      p->id);
+	}
+}
+
+static bool counted_right(struct client *cl)
+{
+	const struct core *c = cl->core;
+	size_t todo = 0, safe = 0, failed = 0;
+
+	for (size_t i = 0; i < c->seg_count; i++) {
+		todo += c->segs[i].state == SEG_TODO;
+		safe += c->segs[i].state == SEG_SAFE;
+		failed += c->segs[i].state == SEG_FAILED;
+		if (c->segs[i].state == SEG_FAILED && cl->safe[i])
+			broke(cl->sim, "segment %zu is delivered and called failed", i);
+		if (c->segs[i].state == SEG_SAFE && !cl->safe[i])
+			broke(cl->sim, "segment %zu is called safe and is not", i);
+	}
+	return todo == c->todo && safe == c->safe && failed == c->failed;
+}
+
+static bool pod_counted_right(const struct core *c, int pod)
+{
+	int unhome = 0, batches = 0;
+	size_t held = 0;
+
+	for (size_t i = 0; i < c->seg_count; i++) {
+		unhome += c->segs[i].state == SEG_RENDERED && c->segs[i].pod == pod;
+		held += c->segs[i].state == SEG_HELD && c->segs[i].pod == pod;
+	}
+	for (size_t i = 0; i < c->batch_count; i++)
+		batches += c->batches[i].pod == pod && !c->batches[i].over;
+	return unhome == c->pods[pod].unhome && batches == c->pods[pod].batches &&
+	       held == c->pods[pod].held;
+}
+
+/* Of caps.max_duration, when this life began. */
+static int64_t duration_left(const struct client *cl)
+{
+	return MAX(cl->job->conf.max_duration_ms -
+			   (cl->core->began_at - cl->laptop->boot_offset - cl->began_at),
+		   1);
+}
+
+static void check_pod(struct client *cl, int pod)
+{
+	const struct core *c = cl->core;
+	const struct core_pod *p = &c->pods[pod];
+	bool bare = p->batches == 0 && p->unhome == 0;
+	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
+
+	if (!pod_counted_right(c, pod))
+		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod,
+		      p->batches, p->held, p->unhome);
+	bool goes = p->unwanted && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
+	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), client_woke_at(cl)) + 2000)
+		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
+		      (long long)(c->now - p->look_at));
+	if (p->phase >= POD_RELEASING || p->unwanted)
+		return;
+	/* by a list, after a lost reply */
+	int64_t found_at = MAX(p->create_at + 2 * cl->job->conf.boot_limit_ms, p->rented_at);
+	found_at = MAX(found_at, client_woke_at(cl) + WOKEN_BOOT_MS);
+	if (!p->boot_limit_ms) /* of an earlier life */
+		found_at = MAX(found_at, c->began_at + cl->job->conf.boot_limit_ms);
+	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
+	    !p->detached && c->now > found_at + LOG_WAIT_MS)
+		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod,
+		      (long long)(c->now - p->create_at) / 1000);
+	if (bare && !c->todo && c->started)
+		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
+		      pod_phase_name(p->phase));
+	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) &&
+	    !canary_waits && !core_reads_old(c))
+		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
+	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
+	 * since */
+	if (p->hard_end_ms > p->create_at + 24 * (int64_t)HOUR_MS + 1 + 2 * cl->laptop->wall_error)
+		broke(cl->sim, "pod %d may live for more than a day", pod);
+	if (cl->job->conf.max_duration_ms && !c->conf.reap &&
+	    p->hard_end_ms > c->began_at + duration_left(cl))
+		broke(cl->sim, "pod %d may outlive caps.max_duration", pod);
+}
+
+static void check_step(struct client *cl, const struct event *ev)
+{
+	const struct core *c = cl->core;
+
+	if (c->ended)
+		return;
+	client_check_handover(cl);
+	if (!counted_right(cl))
+		broke(cl->sim, "segments miscounted after event %d", (int)ev->type);
+	for (int i = 0; i < c->pod_count; i++)
+		check_pod(cl, i);
+	bool settled = segments_settled(c) || core_stopping(c);
+	if (!settled)
+		cl->settled_at = -1;
+	else if (cl->settled_at < 0)
+		cl->settled_at = cl->sim->now;
+	if (cl->settled_at >= 0 &&
+	    cl->sim->now - MAX(cl->settled_at, cl->laptop->woke_at) > 15 * 60000)
+		broke(cl->sim, "the work is over since %lld s and the run does not end",
+		      (long long)(cl->sim->now - cl->settled_at) / 1000);
+}
+
+/* ---- the end ---- */
+
+static bool in_doubt(const struct core_pod *p, const struct machine *m)
+{
+	return pod_may_bill(p) &&
+	       (p->id[0] ? !strcmp(p->id, m->id) : !strcmp(p->attempt, m->attempt));
+}
+
+/* Of two pods of one create the one that was found first has the row of its attempt, the other one
+ * a row of its own. */
+static bool is_known(struct client *cl, const struct machine *m)
+{
+	const struct row *row = client_row_of(cl, m->attempt);
+
+	for (size_t i = 0; i < cl->laptop->row_count; i++)
+		if (!strcmp(cl->laptop->rows[i].pod.id, m->id) &&
+		    in_doubt(&cl->laptop->rows[i].pod, m))
+			return true;
+	bool second = row && row->pod.id[0] && strcmp(row->pod.id, m->id) != 0 &&
+		      cl->sim->hit[F_CREATE_TWICE];
+
+	return second || (row && in_doubt(&row->pod, m));
+}
+
+void client_check_known(struct client *cl)
+{
+	for (size_t i = 0; i < cl->sim->machine_count; i++) {
+		const struct machine *m = &cl->sim->machines[i];
+		if (m->client != cl->number || m->is_over || m->duplicate || m->unsaved)
+			continue;
+		if (!is_known(cl, m))
+			broke(cl->sim, "pod %s lives, and the ledger does not know it", m->id);
+	}
+}
+
+/* No list since a create's answer was lost: nobody knows whether there is a second pod of it. */
+static bool lost_sight(const struct client *cl)
+{
+	for (int i = 0; i < cl->job->conf.provider_count; i++) {
+		const struct vendor *v = &cl->core->vendors[i];
+		if (v->used && v->surfaced_at >= 0 && v->listed_at < v->surfaced_at)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing went wrong with a create, a listing or a release, and it was there all the time. */
+static bool all_was_well(const struct client *cl)
+{
+	static const enum fault_kind kinds[] = {
+		F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE,    F_SURFACES_LATE,
+		F_RELEASE_FAILS,    F_RELEASE_LOST,        F_RELEASE_LINGERS, F_RELEASE_IGNORED,
+		F_RELEASE_NEVER,    F_POD_LOCKED,          F_RELEASE_UNKNOWN, F_RELEASE_DENIED};
+	const struct sim *s = cl->sim;
+	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 &&
+		    !s->refused;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		well = well && !s->hit[kinds[i]];
+	for (int v = 0; v < VENDORS_MAX; v++)
+		well = well && s->unlisted_at[v] < 0;
+	for (int v = 0; v < s->plan->vendors_made; v++) /* whatever was ambiguous stays so */
+		well = well && (s->plan->vendors[v].wire != WIRE_MODAL ||
+				s->plan->vendors[v].lists != LISTS_NONE);
+	return well;
+}
+
+static void check_exit(struct client *cl, const struct core_summary *sum)
+{
+	bool all_safe = true, all_gone = true, open = false;
+	size_t safe = 0;
+
+	for (size_t i = 0; i < cl->job->count; i++)
+		safe += cl->safe[i];
+	all_safe = safe == cl->job->count;
+	if (!cl->reaping && sum->safe != safe)
+		broke(cl->sim, "%zu segments are delivered, and %zu are reported", safe, sum->safe);
+	for (size_t i = 0; i < cl->sim->machine_count; i++)
+		all_gone = all_gone && (cl->sim->machines[i].is_over ||
+					cl->sim->machines[i].client != cl->number);
+	for (int i = 0; i < core_pod_count(cl->core); i++)
+		open = open || pod_may_bill(core_pod_at(cl->core, i));
+	if (cl->exit_status != 9 && !all_gone)
+		broke(cl->sim, "exit %d, and a pod still lives", cl->exit_status);
+	if (cl->exit_status == 9 && !open && !lost_sight(cl))
+		broke(cl->sim, "exit 9, and no pod is in doubt");
+	if (cl->exit_status == 9 && all_gone && all_was_well(cl))
+		broke(cl->sim, "exit 9, and nothing kept it from seeing that all pods are gone");
+	if (cl->exit_status != 9 && open)
+		broke(cl->sim, "exit %d, and a pod is in doubt", cl->exit_status);
+	if (cl->exit_status == 0 && !all_safe && !cl->reaping)
+		broke(cl->sim, "exit 0, and a segment is missing");
+	if (cl->core->signals && cl->exit_status != 9 && cl->exit_status != 130 &&
+	    cl->exit_status != 143)
+		broke(cl->sim, "exit %d after a signal", cl->exit_status);
+	if (!cl->core->signals && all_safe && !cl->core->canary_bad_all && cl->exit_status != 0 &&
+	    cl->exit_status != 9)
+		broke(cl->sim, "exit %d, and all went well: %s", cl->exit_status, sum->err.msg);
+	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd &&
+	    !cl->job->conf.max_duration_ms && !cl->core->replan.stop.kind)
+		broke(cl->sim, "exit 5, and nothing was capped");
+	if (cl->exit_status == 3 && !cl->sim->hit[F_CREATE_CREDENTIALS])
+		broke(cl->sim, "exit 3, and no credentials were refused");
+	if (cl->exit_status > 128 && !cl->core->signals)
+		broke(cl->sim, "exit %d, and there was no signal", cl->exit_status);
+	if (cl->exit_status != 0 && !sum->err.msg[0])
+		broke(cl->sim, "exit %d without a word", cl->exit_status);
+}
+
+void client_end(struct client *cl)
+{
+	struct core_summary sum;
+
+	core_summary(cl->core, boot_now(cl), &sum);
+	cl->exit_status = err_exit_status(&sum.err);
+	cl->ever_left = cl->ever_left || cl->core->signals > 2;
+	plant_exit(cl, &sum);
+	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", client_name_of(cl),
+	      run_status_word(sum.status), cl->exit_status, sum.err.msg);
+	for (int i = 0; i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		/* what an earlier life wrote down was by that clock */
+		int64_t off = 2 * cl->laptop->wall_error;
+		const struct machine *m = p->unplaced ? client_machine_of(cl, i) : NULL;
+		if (m && !m->queued)
+			broke(cl->sim, "pod %s is not billed, and it was placed", p->id);
+		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) + off)
+			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->id,
+			      (long long)p->compute_ms, (long long)core_billed_ms(p, boot_now(cl)));
+	}
+	check_exit(cl, &sum);
+	if (cl->sim->wire)
+		wire_bill(cl);
+	if (cl->bills_open)
+		client_later(cl, BILLING_MS, W_BILLED);
+	else
+		client_dies(cl);
+}
+
+/* The bills are there, or are not waited for any longer. */
+void client_leaves(struct client *cl)
+{
+	if (cl->up)
+		client_dies(cl);
+}
