@@ -171,3 +171,38 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 		end = c->now + (int64_t)24 * 3600 * 1000; /* no cap at all: still not for ever */
 	return budget_useful(c, end) ? end : -1;
 }
+
+/* Dearer than it was offered. A little: it lives the shorter for it, by our clock.
+ * More than that, and it could break the cap on cost in our absence: its own end was reckoned by
+ * the offer. */
+static bool fits_cap(const struct core *c, struct core_pod *p)
+{
+	int64_t over =
+		c->conf.max_cost_microusd ? budget_committed(c) - c->conf.max_cost_microusd : 0;
+
+	if (over <= 0 || p->price_microusd_h <= p->offer.price_microusd_h)
+		return true;
+	if (p->price_microusd_h > p->offer.price_microusd_h + p->offer.price_microusd_h / 20)
+		return false;
+	budget_end_sooner(p, p->hard_end_ms - (over * 3600 / p->price_microusd_h + 1) * 1000);
+	return budget_useful(c, p->hard_end_ms);
+}
+
+const char *budget_refuses(const struct core *c, struct core_pod *p)
+{
+	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h)
+		return "its price is above caps.max_price_per_hour";
+	if (!fits_cap(c, p))
+		return "it costs more than was offered: caps.max_cost would be exceeded";
+	return NULL;
+}
+
+int64_t budget_billed_until(const struct core_pod *p, int64_t at)
+{
+	int64_t own_end = p->hard_end_ms + p->cut_ms;
+
+	if (at < own_end + PAST_HARD_END_MS)
+		return at;
+	int64_t least = MAX(own_end + SELF_END_MS, p->create_at);
+	return MIN(at, p->there_at ? MAX(least, p->there_at) : least);
+}

@@ -36,8 +36,9 @@ static void let_all_go(struct core *c)
 		if (p->phase >= POD_RELEASING)
 			continue;
 		if (stoppable_now(c, p) && !pod_kept(c, i))
-			pod_release_now(c, i);
+			pod_unwant(c, p, LEAVE_NOW);
 	}
+	pods_decide(c);
 }
 
 /* ---- the end ---- */
@@ -119,6 +120,24 @@ static void check_caps(struct core *c)
 	core_fault(c, -1, &err);
 }
 
+static void decide(struct core *c)
+{
+	pods_decide_all(c);
+	width_release_surplus(c);
+	replan_advance(c);
+	pods_decide(c);
+	if (core_stopping(c))
+		return;
+	if (!c->replan.stop.kind)
+		width_advance(c);
+	handover_begin(c);
+	if (!c->todo)
+		pods_decide_all(c); /* the last of the work was just dealt out */
+	handover_again(c);
+	pods_leave_settled(c);
+	pods_decide(c);
+}
+
 static void advance(struct core *c)
 {
 	if (c->ended || !c->started)
@@ -127,7 +146,7 @@ static void advance(struct core *c)
 	if (c->offers_again_at && c->now >= c->offers_again_at && !core_stopping(c))
 		ask_again(c);
 	if (!core_stopping(c))
-		width_advance(c);
+		decide(c);
 	if (core_stopping(c)) /* by now */
 		let_all_go(c);
 	try_to_end(c);
@@ -170,6 +189,9 @@ static void tick(struct core *c)
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->now >= pod_wake_at(c, &c->pods[i]))
 			pod_tick(c, i);
+	pods_decide(c);
+	for (int i = 0; i < c->pod_count; i++)
+		pod_keep_up(c, i);
 }
 
 static void start(struct core *c)
@@ -258,9 +280,9 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_SYNCED:
 	case EV_UNASKED:
 	case EV_TAKEN:
-	case EV_RELEASED: pod_event(c, ev); break;
 	case EV_HANDED:
-	case EV_SOUGHT: warm_event(c, ev); break;
+	case EV_RELEASED: pod_event(c, ev); break;
+	case EV_SOUGHT: warm_was_sought(c); break;
 	case EV_RUNNING: dispatch_running(c, ev); break;
 	case EV_BATCH_STARTED: dispatch_started(c, ev); break;
 	case EV_BATCH_DONE: dispatch_done(c, ev); break;
@@ -274,6 +296,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_SLEPT: slept(c); break;
 	case EV_FAULT: core_fault(c, -1, ev->err); break;
 	}
+	pods_decide(c);
 	if (core_stopping(c) || c->replan.stop.kind)
 		c->dirty = true;
 	if (c->dirty) {
@@ -326,6 +349,7 @@ void core_free(struct core *c)
 	forecast_free(c);
 	free(c->segs);
 	free(c->pods);
+	free(c->due);
 	free(c->candidates);
 	free(c);
 }
@@ -341,6 +365,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	p->wake_at = p->deadline_at = NEVER;
 	p->last_group = UINT32_MAX;
 	p->adopted = true;
+	p->leave = p->unwanted ? LEAVE_NOW : LEAVE_NOT;
 	return c->pod_count++;
 }
 

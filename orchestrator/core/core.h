@@ -186,6 +186,15 @@ enum pod_phase {
 	POD_NEVER,      /* never existed */
 };
 
+/* How a pod leaves that is not wanted any more. */
+enum pod_leave {
+	LEAVE_NOT,
+	LEAVE_DECIDE, /* whether its files are fetched before, pods_decide() has yet to say */
+	LEAVE_EMPTY,  /* its finished files come home first, or it is kept for a look */
+	LEAVE_NOW,
+	LEAVE_ENDED, /* now, and it seems to have ended by itself */
+};
+
 struct core_pod {
 	enum pod_phase phase;
 	int provider;
@@ -226,6 +235,8 @@ struct core_pod {
 	char reason[160];    /* why it was let go, for people */
 	enum err_kind fault; /* ERR_NONE: it did what it was rented for */
 	/* private to core/ */
+	bool due; /* pods_decide() examines it at the end of this step */
+	enum pod_leave leave;
 	/* when its vendor was last asked and had it; 0: not in this life of the run */
 	int64_t there_at;
 	int64_t wake_at, deadline_at, renew_at, look_at, clean_at, late_clean_at;

@@ -205,7 +205,7 @@ static void after_inherited(struct core *c, int pod)
 	p->inherited = 0;
 	p->batches--;
 	p->worked_at = c->now;
-	pod_after_work(c, pod);
+	pod_due(c, pod);
 }
 
 void dispatch_started(struct core *c, const struct event *ev)
@@ -252,7 +252,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 			segment_lost(c, b->segments[i]);
 	}
 	p->worked_at = c->now;
-	pod_after_work(c, ev->pod);
+	pod_due(c, ev->pod);
 }
 
 void dispatch_revoked(struct core *c, const struct event *ev)
@@ -268,7 +268,7 @@ void dispatch_revoked(struct core *c, const struct event *ev)
 		if (s->state == SEG_HELD && s->batch == ev->batch)
 			segment_reopen(c, b->segments[i]);
 	}
-	pod_after_work(c, ev->pod);
+	pod_due(c, ev->pod);
 }
 
 void dispatch_rendered(struct core *c, const struct event *ev)
@@ -306,7 +306,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 		home_fetch(c, ev->pod, ev->segment);
 	after_inherited(c, ev->pod);
 	if (p->batching == BATCHING_CONTINUOUS)
-		dispatch_fill(c, ev->pod); /* its worker has room for another one by now */
+		pod_due(c, ev->pod); /* its worker has room for another one by now */
 }
 
 void dispatch_failed(struct core *c, const struct event *ev)
@@ -327,7 +327,7 @@ void dispatch_failed(struct core *c, const struct event *ev)
 		c->pods[ev->pod].failed_here = true;
 	}
 	after_inherited(c, ev->pod);
-	pod_after_work(c, ev->pod);
+	pod_due(c, ev->pod);
 }
 
 void dispatch_resend(struct core *c, int pod)

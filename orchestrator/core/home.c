@@ -49,7 +49,7 @@ static void render_again(struct core *c, const struct event *ev)
 	p->wasted_ms += c->segs[ev->segment].elapsed_ms;
 	segment_reopen(c, ev->segment);
 	c->dirty = true;
-	pod_after_work(c, ev->pod);
+	pod_due(c, ev->pod);
 }
 
 void home_arrived(struct core *c, const struct event *ev)
@@ -74,13 +74,10 @@ void home_arrived(struct core *c, const struct event *ev)
 }
 
 /* One segment's file may be spoilt by its worker; when it is one after the other, the pod is. */
-static void count_bad_file(struct core *c, struct core_pod *p, const struct event *ev)
+static void note_bad_file(struct core_pod *p, const struct err *err)
 {
-	if (p->phase >= POD_RELEASING || ++p->bad_files < BAD_FILES_MAX)
-		return;
-	resting_bad_host(c, ev->pod, "its files do not match what it announced");
-	pod_let_go(c, ev->pod, ERR_UNTRUSTED, "its files do not match what it announces: %s",
-		   ev->err->msg);
+	p->bad_files++;
+	COPY_TEXT(p->reason, err->msg);
 }
 
 void home_not_arrived(struct core *c, const struct event *ev)
@@ -94,7 +91,7 @@ void home_not_arrived(struct core *c, const struct event *ev)
 		core_fault(c, ev->pod, ev->err);
 		p->unhome--;
 		segment_reopen(c, ev->segment);
-		pod_after_work(c, ev->pod);
+		pod_due(c, ev->pod);
 		return;
 	}
 	/* its name cannot be stored here: a render on another pod would have the same name */
@@ -102,7 +99,7 @@ void home_not_arrived(struct core *c, const struct event *ev)
 		p->unhome--;
 		p->failed_here = true;
 		home_fail(c, ev->segment);
-		pod_after_work(c, ev->pod);
+		pod_due(c, ev->pod);
 		return;
 	}
 	if (s->arrived)
@@ -132,12 +129,12 @@ void home_not_arrived(struct core *c, const struct event *ev)
 	if (++s->home_tries < HOME_TRIES_MAX) {
 		render_again(c, ev);
 		if (first)
-			count_bad_file(c, p, ev);
+			note_bad_file(p, ev->err);
 		return;
 	}
 	p->unhome--;
 	home_fail(c, ev->segment);
-	pod_after_work(c, ev->pod);
+	pod_due(c, ev->pod);
 }
 
 void home_safe(struct core *c, const struct event *ev)
@@ -154,7 +151,7 @@ void home_safe(struct core *c, const struct event *ev)
 	home_came(c, pod);
 	c->pod_failures = 0;
 	home_canary(c, ev->segment, !s->suspect);
-	pod_after_work(c, pod);
+	pod_due(c, pod);
 }
 
 void home_forget_fetches(struct core *c, int pod)

@@ -248,6 +248,8 @@ struct core {
 	struct core_pod *pods;
 	int pod_count;
 	size_t pod_cap;
+	int *due; /* pods that pods_decide() examines, in this order */
+	size_t due_count, due_cap;
 	struct core_batch *batches;
 	size_t batch_count, batch_cap;
 
@@ -324,6 +326,7 @@ struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
 int64_t core_boot_of(const struct core *c, int provider, int64_t there_s);
 int pod_index(const struct core *c, const struct core_pod *p);
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
+void pod_due(struct core *c, int pod); /* pods_decide() examines it at the end of this step */
 void pod_save(struct core *c, const struct core_pod *p);
 void pod_look_soon(struct core *c, int provider);
 void pod_connect(struct core *c, struct core_pod *p);
@@ -384,6 +387,13 @@ int64_t budget_cold(const struct core *c);
 
 /* What was billed until now, of pods that are gone and of those that are there. */
 int64_t budget_spent(const struct core *c);
+/* Why a pod at its price breaks a cap; NULL: it does not. One that is a little dearer than its
+ * offer gets an earlier hard end. */
+const char *budget_refuses(const struct core *c, struct core_pod *p);
+/* Returns `at` (boot clock) or an earlier time. After a power cut or a sleep, no client may have
+ * looked for a day. A pod that no list has shown since its hard end ended itself then, and the time
+ * from then on is not billed. */
+int64_t budget_billed_until(const struct core_pod *p, int64_t at);
 
 /* forecast.c: what the plan expects, and what comes of it */
 void forecast_init(struct core *c);
@@ -479,24 +489,33 @@ void pod_event(struct core *c, const struct event *ev);
 /* Where its account's pods may not end themselves, so this run and the ledger know, they would get
  * no work: none is rented. */
 void switch_check(struct core *c, int provider);
-void pod_tick(struct core *c, int pod);
-int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 /* adopted: what it needs at the start of this life, or when another run hands it over */
 void pod_take_over(struct core *c, int pod);
-/* something of its work ended: feed it, or let it go */
-void pod_after_work(struct core *c, int pod);
-/* it waits for the volume: is it its turn, or ready? */
-void pod_after_queue(struct core *c, int pod);
+void pod_prepare(struct core *c, struct core_pod *p); /* or it waits for the volume */
+
+/* boot.c */
+bool boot_is_under_way(const struct core_pod *p);
+void boot_give_up(struct core *c, struct core_pod *p);
+void boot_read_log(struct core *c, struct core_pod *p);
+/* At its deadline: an image that is still being pulled is no stuck host. */
+bool boot_log_may_help(struct core *c, struct core_pod *p);
+void boot_log_came(struct core *c, struct core_pod *p, const struct event *ev);
+
+/* pods.c: decisions about the pods that are due, and about all */
+void pods_decide(struct core *c);
+void pods_decide_all(struct core *c);
+/* Whether an agent says that its batches are over or not: when all is safe, it bills for nothing.
+ */
+void pods_leave_settled(struct core *c);
+void pod_tick(struct core *c, int pod); /* what time alone changes */
+void pod_keep_up(struct core *c, int pod);
+int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 
 /* rent.c: from the wish to the answer */
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
-void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
-/* Returns `at` (boot clock) or an earlier time. After a power cut or a sleep, no client may have
- * looked for a day. A pod that no list has shown since its hard end ended itself then, and the time
- * from then on is not billed. */
-int64_t pod_billed_until(const struct core_pod *p, int64_t at);
-bool pod_can_be_paid(struct core *c, struct core_pod *p); /* at its price; false: it was let go */
+/* False: its answer was lost, but p->view shows the pod: seen_rented() takes that. */
+bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
 /* resting.c */
 /* Its offer is not taken for this long. After trouble the rest grows each time; least_ms is its
@@ -512,7 +531,7 @@ void resting_spot_refused(struct core *c, const struct core_pod *p);
 /* warm.c: pods that pass from run to run */
 /* Before `wanted` pods are rented: false while other runs' offers are being looked at. */
 bool warm_sought(struct core *c, int wanted);
-void warm_event(struct core *c, const struct event *ev); /* EV_HANDED, EV_SOUGHT */
+void warm_was_sought(struct core *c); /* EV_SOUGHT */
 int64_t warm_wake_at(const struct core *c);
 /* True: it is on offer and not to be released yet. The first call offers it, if it may be. */
 bool pod_is_offered(struct core *c, int pod);
@@ -537,8 +556,10 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 int width_count_active(const struct core *c, int *working, int *coming);
 /* The rate is not known well enough to tell how wide. */
 bool width_is_open(const struct core *c, int active);
-/* rents what is worth renting, gives each pod its work, hands over */
+/* rents what is worth renting */
 void width_advance(struct core *c);
+/* One pod that comes up and would find too little work is not wanted any more. */
+void width_release_surplus(struct core *c);
 /* when it has something to do next, beside what its pods have */
 int64_t width_wake_at(const struct core *c);
 
@@ -576,6 +597,8 @@ void ask_image_answered(struct core *c, const struct event *ev);
 void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
 		int64_t asked_at, bool partial);
 void seen_inspected(struct core *c, const struct event *ev);
+/* its create was answered, or a list shows it */
+void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
 
 /* proof.c */
@@ -601,9 +624,15 @@ bool listing_all_looked(struct core *c);
 int64_t listing_give_up_at(const struct core *c, const struct vendor *v);
 
 /* leave.c: on its way out */
-/* It is not needed (any more), or no good: let it go. fault ERR_NONE: its work is done. */
-void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
-void pod_release_now(struct core *c, int pod);
+/* It is not needed, or no good: from now on it is not wanted. fault ERR_NONE: its work is done. */
+void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
+void pod_unwant(struct core *c, struct core_pod *p, enum pod_leave leave);
+/* False: at its price it breaks a cap, and it is dismissed. */
+bool pod_can_be_paid(struct core *c, struct core_pod *p);
+/* For pods_decide() alone: no more work for it, what is finished comes home, within bounds. */
+void leave_empty(struct core *c, struct core_pod *p);
+void leave_release(struct core *c, struct core_pod *p);       /* likewise */
+void leave_release_again(struct core *c, struct core_pod *p); /* it is still there */
 /* True: the job failed on it, and it is kept for a look (conf.keep_ms); the first call says so to
  * people. */
 bool pod_kept(struct core *c, int pod);

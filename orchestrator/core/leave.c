@@ -28,6 +28,19 @@ void pod_salvage(struct core *c, struct core_pod *p)
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
+/* It ended by itself: its log says what it finished, if that can be read. */
+static void read_what_is_left(struct core *c, struct core_pod *p)
+{
+	int pod = pod_index(c, p);
+
+	if (!c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed)) {
+		pod_salvage(c, p);
+	} else {
+		dispatch_lost(c, pod);
+		home_lost(c, pod);
+	}
+}
+
 /* This life of the run has not yet read what the pod finished in an earlier one. */
 static bool is_unread(const struct core *c, const struct core_pod *p)
 {
@@ -62,29 +75,50 @@ bool core_log_first(const struct core_pod *p, int64_t now_ms)
 	return in_doubt && p->hard_end_ms - now_ms > CORE_LOG_LOOK_MS;
 }
 
-void pod_release_now(struct core *c, int pod)
+void pod_unwant(struct core *c, struct core_pod *p, enum pod_leave leave)
 {
-	struct core_pod *p = &c->pods[pod];
-
 	p->unwanted = true;
-	if (p->phase == POD_WANTED || p->phase == POD_RENTING || p->phase == POD_AMBIGUOUS ||
-	    p->phase >= POD_RELEASING)
-		return;
-	p->release_at = c->now;
-	p->tries = p->clean_looks = 0;
-	core_act(c, ACT_RELEASE, pod);
-	core_act(c, ACT_CLOSE, pod);
-	p->stood = p->connected;
-	p->connected = false;
+	p->leave = leave;
+	pod_due(c, pod_index(c, p));
+}
+
+void leave_release_again(struct core *c, struct core_pod *p)
+{
 	pod_enter(c, p, POD_RELEASING);
-	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
-	dispatch_lost(c, pod);
+	p->wake_at = c->now;
+	pod_due(c, pod_index(c, p));
+}
+
+/* From a pod that has not ended by itself: its work goes to other pods, its files come home without
+ * it. */
+static void take_back(struct core *c, struct core_pod *p)
+{
+	dispatch_lost(c, pod_index(c, p));
 	if (is_unread(c, p))
 		pod_salvage(c, p);
 	else
 		rescue_files(c, p);
 	pod_save(c, p);
+}
+
+void leave_release(struct core *c, struct core_pod *p)
+{
+	int pod = pod_index(c, p);
 	struct vendor *v = pod_vendor(c, p);
+	bool ended = p->leave == LEAVE_ENDED;
+
+	p->release_at = c->now;
+	p->tries = p->clean_looks = 0;
+	core_act(c, ACT_RELEASE, pod);
+	core_act(c, ACT_CLOSE, pod);
+	p->stood = p->connected && !ended;
+	p->connected = false;
+	pod_enter(c, p, POD_RELEASING);
+	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
+	if (ended)
+		read_what_is_left(c, p);
+	else
+		take_back(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
 }
@@ -121,10 +155,8 @@ void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 		  "pod %s: all segments done and on its volume; %d of its files are fetched "
 		  "from there after it is released",
 		  p->id, p->unhome);
-	p->unwanted = true;
+	pod_unwant(c, p, LEAVE_DECIDE);
 	home_came(c, pod);
-	if (!pod_kept(c, pod))
-		pod_release_now(c, pod);
 }
 
 /* A pod on which the job failed stays as long as was asked for, but never past its hard end and
@@ -143,6 +175,7 @@ bool pod_kept(struct core *c, int pod)
 			    p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at));
 		p->deadline_at = NEVER; /* nothing is expected of it any more */
 		p->unwanted = p->draining = true;
+		p->leave = LEAVE_EMPTY;
 		if (p->batches) {
 			dispatch_lost(c, pod);
 			core_act(c, ACT_REVOKE, pod);
@@ -159,12 +192,13 @@ bool pod_kept(struct core *c, int pod)
 	return c->now < p->kept_until;
 }
 
-void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...)
+void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...)
 {
 	struct core_pod *p = &c->pods[pod];
 	va_list ap;
 
-	if (p->phase >= POD_RELEASING || (p->kept_until && pod_kept(c, pod)))
+	if (p->phase >= POD_RELEASING || p->leave == LEAVE_DECIDE || p->leave >= LEAVE_NOW ||
+	    (p->kept_until && pod_kept(c, pod)))
 		return;
 	va_start(ap, fmt);
 	vformat_text(p->reason, sizeof(p->reason), fmt, ap);
@@ -175,31 +209,31 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 		count_failure(c, p);
 	}
 	p->failed_here = p->failed_here || fault == ERR_JOB;
-	p->unwanted = true;
+	pod_unwant(c, p, LEAVE_DECIDE);
 	c->dirty = true;
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && fault == ERR_UNTRUSTED)
 		v->shared_ready = false; /* it said so: the next pod looks for itself */
-	if (p->connected && p->unhome > 0 && c->signals < 2 && fault != ERR_UNTRUSTED) {
-		/* what is finished comes home first, within bounds */
-		p->draining = true;
-		p->look_at = c->now + FETCH_GRACE_MS;
-		dispatch_lost(c, pod);
-		core_act(c, ACT_REVOKE, pod);
-		return;
-	}
-	if (!pod_kept(c, pod))
-		pod_release_now(c, pod);
 }
 
-int64_t pod_billed_until(const struct core_pod *p, int64_t at)
+bool pod_can_be_paid(struct core *c, struct core_pod *p)
 {
-	int64_t own_end = p->hard_end_ms + p->cut_ms;
+	const char *why = budget_refuses(c, p);
 
-	if (at < own_end + PAST_HARD_END_MS)
-		return at;
-	int64_t least = MAX(own_end + SELF_END_MS, p->create_at);
-	return MIN(at, p->there_at ? MAX(least, p->there_at) : least);
+	if (!why)
+		return true;
+	resting_for(c, p, NEVER / 2);
+	pod_dismiss(c, pod_index(c, p), ERR_CAP, "%s", why);
+	return false;
+}
+
+void leave_empty(struct core *c, struct core_pod *p)
+{
+	p->leave = LEAVE_EMPTY;
+	p->draining = true;
+	p->look_at = c->now + FETCH_GRACE_MS;
+	dispatch_lost(c, pod_index(c, p));
+	core_act(c, ACT_REVOKE, pod_index(c, p));
 }
 
 void pod_mark_gone(struct core *c, struct core_pod *p)
@@ -210,7 +244,7 @@ void pod_mark_gone(struct core *c, struct core_pod *p)
 			? MAX(core_boot_of(c, p->provider, p->view.ended_at_s) + 999, p->there_at)
 			: c->now;
 
-	p->released_at = pod_billed_until(
+	p->released_at = budget_billed_until(
 		p, p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at));
 	p->gone_at = c->now;
 	c->spent_microusd += core_cost(p, c->now);
@@ -262,25 +296,11 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
-	bool may_have_files =
-		!c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
-	if (!gone) {
-		p->release_at = c->now;
-		p->tries = p->clean_looks = 0;
-		core_act(c, ACT_RELEASE, pod);
-		core_act(c, ACT_CLOSE, pod);
-		p->connected = false;
-		p->unwanted = true;
-		pod_enter(c, p, POD_RELEASING);
-		p->deadline_at = c->now + CONFIRM_LIMIT_MS;
-	} else {
+	if (gone) {
 		pod_mark_gone(c, p);
-	}
-	if (may_have_files) {
-		pod_salvage(c, p);
+		read_what_is_left(c, p);
 	} else {
-		dispatch_lost(c, pod);
-		home_lost(c, pod);
+		pod_unwant(c, p, LEAVE_ENDED);
 	}
 }
 
@@ -295,8 +315,8 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 		return;
 	p->unpulled = true;
 	if (p->phase < POD_RELEASING) {
-		pod_let_go(c, pod_index(c, p), why->kind, "its image cannot be pulled: %s",
-			   why->msg);
+		pod_dismiss(c, pod_index(c, p), why->kind, "its image cannot be pulled: %s",
+			    why->msg);
 	} else { /* its log was read at its end */
 		format_text(p->reason, sizeof(p->reason), "its image cannot be pulled: %s",
 			    why->msg);

@@ -1,87 +1,9 @@
-/* pod.c - one pod that comes up and works. How it is rented, listed and let go: rent.c, seen.c,
- * leave.c. */
+/* pod.c - what is heard of one pod that comes up and works. pods.c decides what follows. */
 #include "impl.h"
 
 #include "base/clock.h"
 
-/* ---- coming up, and what its provider's log says of it ---- */
-
-static const char *never_came(const struct core_pod *p)
-{
-	if (p->phase == POD_CONNECTING)
-		return "sshd never answered";
-	return p->running_at ? "it ran and never had an address" : "its container never ran";
-}
-
-static void give_up(struct core *c, struct core_pod *p)
-{
-	int pod = pod_index(c, p);
-	char took[24], last[100];
-
-	c->patience_ms = MAX(c->patience_ms, 2 * p->boot_limit_ms);
-	/* no answer has shown this pod yet (a crash, then lists that fail): do not blame a host
-	 * that it may not have */
-	if (p->view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
-		resting_bad_host(c, pod, never_came(p));
-	duration_show(took, sizeof(took), c->now - p->create_at);
-	COPY_TEXT(last, p->reason);
-	pod_let_go(c, pod, ERR_TRANSIENT, "it did not boot within %s%s%s", took,
-		   last[0] ? ": " : "", last);
-}
-
-static bool coming_up(const struct core_pod *p)
-{
-	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
-	       !p->unwanted;
-}
-
-static void read_log(struct core *c, struct core_pod *p)
-{
-	p->log_asks++;
-	/* what is new at its deadline is new since then */
-	int64_t half = p->create_at + p->boot_limit_ms / 2;
-	p->log_at = half > c->now + LOG_WAIT_MS ? half : 0;
-	core_act(c, ACT_LOG, pod_index(c, p));
-	c->dirty = true;
-}
-
-/* At its deadline: an image that is still being pulled is no stuck host. */
-static bool log_may_help(struct core *c, struct core_pod *p)
-{
-	if (p->log_decides || !p->log_known || !coming_up(p) || c->now >= pod_boot_end(c, p))
-		return false;
-	p->log_decides = true;
-	p->deadline_at = c->now + LOG_WAIT_MS;
-	read_log(c, p);
-	return true;
-}
-
-static void log_was_read(struct core *c, struct core_pod *p, const struct event *ev)
-{
-	char left[24];
-
-	p->log_asks--;
-	bool moved = p->log_known && !ev->err && ev->number > 0;
-	p->log_known = p->log_known || !ev->err;
-	if (!p->log_decides || p->log_asks > 0)
-		return;
-	p->log_decides = false;
-	if (!coming_up(p))
-		return;
-	if (!moved) {
-		give_up(c, p);
-		return;
-	}
-	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
-	core_note(c, NOTE_NOTE,
-		  "pod %s: still booting, but its provider's log shows progress: it gets "
-		  "another %s",
-		  p->id, duration_show(left, sizeof(left), p->deadline_at - c->now));
-}
-
-/* ---- with an agent on it ---- */
-
-static void prepare(struct core *c, struct core_pod *p)
+void pod_prepare(struct core *c, struct core_pod *p)
 {
 	struct vendor *v = pod_vendor(c, p);
 	int pod = pod_index(c, p);
@@ -97,18 +19,6 @@ static void prepare(struct core *c, struct core_pod *p)
 	pod_enter(c, p, POD_PREPARING);
 	p->deadline_at = c->now + PREPARE_LIMIT_MS;
 	core_act(c, ACT_PREPARE, pod)->flag = p->mine_to_prepare;
-}
-
-/* Pods that waited for the volume go on: all of them if it is ready, the first if its preparer is
- * gone. */
-void pod_after_queue(struct core *c, int pod)
-{
-	struct core_pod *p = &c->pods[pod];
-	const struct vendor *v = pod_vendor(c, p);
-
-	if (p->phase == POD_QUEUED && p->connected && !p->unwanted &&
-	    (v->shared_ready || v->owner < 0))
-		prepare(c, p);
 }
 
 static void volume_is_ready(struct core *c, const struct core_pod *p)
@@ -158,7 +68,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 		dispatch_resend(c, pod);
 	if (p->detached)
 		handover_tell(c, pod);
-	pod_after_work(c, pod);
+	pod_due(c, pod);
 }
 
 void switch_check(struct core *c, int provider)
@@ -190,9 +100,9 @@ static void switch_is_bad(struct core *c, struct core_pod *p)
 	if (c->conf.unproven_ok || p->unwanted)
 		return;
 	pod_vendor(c, p)->no_switch++;
-	pod_let_go(c, pod_index(c, p), ERR_REFUSED,
-		   "it cannot end itself if this client dies, so it gets no work "
-		   "(pod.allow_unproven_switch = true gives it work)");
+	pod_dismiss(c, pod_index(c, p), ERR_REFUSED,
+		    "it cannot end itself if this client dies, so it gets no work "
+		    "(pod.allow_unproven_switch = true gives it work)");
 	switch_check(c, p->provider);
 }
 
@@ -218,7 +128,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	}
 	if (p->unwanted) { /* it is only still there for the files that are not home */
 		home_refetch(c, pod);
-		pod_after_work(c, pod);
+		pod_due(c, pod);
 		return;
 	}
 	if (!ev->switch_ok && !c->conf.unproven_ok) {
@@ -229,7 +139,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		err_set(&err, ERR_JOB, "pod %s has no working GPU, and this engine needs one",
 			p->id);
 		resting_bad_host(c, pod, "it showed no GPU");
-		pod_let_go(c, pod, ERR_JOB, "it shows no GPU");
+		pod_dismiss(c, pod, ERR_JOB, "it shows no GPU");
 		core_fault(c, pod, &err);
 		return;
 	}
@@ -250,7 +160,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		dispatch_lost(c, pod);
 	}
 	p->begun = 0;
-	prepare(c, p);
+	pod_prepare(c, p);
 }
 
 static void connect_failed(struct core *c, struct core_pod *p, const struct err *err)
@@ -259,7 +169,7 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 		return;
 	if (err->kind == ERR_UNTRUSTED || err->kind == ERR_REFUSED) {
 		resting_bad_host(c, pod_index(c, p), err->msg);
-		pod_let_go(c, pod_index(c, p), err->kind, "%s", err->msg);
+		pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
 		return;
 	}
 	int64_t most =
@@ -280,7 +190,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 		return;
 	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
 		resting_bad_host(c, pod_index(c, p), err->msg);
-		pod_let_go(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
+		pod_dismiss(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
 		return;
 	}
 	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->id,
@@ -325,7 +235,7 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	}
 	if (p->phase != POD_WORKING)
 		pod_enter(c, p, POD_WORKING);
-	pod_after_work(c, pod_index(c, p));
+	pod_due(c, pod_index(c, p));
 }
 
 /* Its card cannot run what is in the image: others of it would fail in the same way, and other
@@ -340,7 +250,7 @@ static bool only_its_card(struct core *c, struct core_pod *p, const struct event
 	offers_unfit(c, p, anywhere, ev->err->msg);
 	if (core_stopping(c) || !offers_any_left(c))
 		return false;
-	pod_let_go(c, pod_index(c, p), ev->err->kind, "%s", ev->err->msg);
+	pod_dismiss(c, pod_index(c, p), ev->err->kind, "%s", ev->err->msg);
 	return true;
 }
 
@@ -352,7 +262,7 @@ static void useless(struct core *c, struct core_pod *p, const struct event *ev)
 		return;
 	bool first = !c->kept_something;
 
-	pod_let_go(c, pod_index(c, p), err->kind, "%s", err->msg);
+	pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
 	/* before anything was ever rendered, another pod would fail the same way */
 	if (first)
 		core_fault(c, pod_index(c, p), err);
@@ -364,81 +274,12 @@ static void prepare_failed(struct core *c, struct core_pod *p, const struct err 
 	if (p->phase != POD_PREPARING && p->phase != POD_LOADING && p->phase != POD_WORKING)
 		return;
 	if (err->kind == ERR_JOB || err->kind == ERR_CONFIG || err->kind == ERR_LOCAL) {
-		pod_let_go(c, pod_index(c, p), err->kind, "%s", err->msg);
+		pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
 		core_fault(c, pod_index(c, p), err);
 		return;
 	}
-	pod_let_go(c, pod_index(c, p), err->kind == ERR_NONE ? ERR_TRANSIENT : err->kind, "%s",
-		   err->msg);
-}
-
-void pod_after_work(struct core *c, int pod)
-{
-	struct core_pod *p = &c->pods[pod];
-
-	if (p->phase >= POD_RELEASING)
-		return;
-	if (p->unwanted) {
-		if (p->unhome <= 0 && p->phase > POD_AMBIGUOUS && !pod_kept(c, pod))
-			pod_release_now(c, pod);
-		return;
-	}
-	if (p->phase != POD_WORKING || !p->connected) {
-		if (!p->batches && !p->unhome)
-			c->dirty = true; /* out of reach, and perhaps not needed any more */
-		return;
-	}
-	dispatch_fill(c, pod);
-	if (p->batches || !pod_nothing_comes(c, p))
-		return;
-	if (p->unhome == 0 && pod_is_offered(c, pod))
-		return;
-	if (p->unhome == 0)
-		pod_let_go(c, pod, ERR_NONE, "done");
-	else
-		pod_ask_durable(c, p);
-}
-
-void pod_event(struct core *c, const struct event *ev)
-{
-	struct core_pod *p = &c->pods[ev->pod];
-
-	c->dirty = true;
-	switch (ev->type) {
-	case EV_RENTED:
-		if (p->phase == POD_RENTING)
-			pod_rented(c, p, &ev->views[0]);
-		break;
-	case EV_RENT_FAILED:
-		if (p->phase == POD_RENTING)
-			pod_rent_failed(c, p, ev->err);
-		break;
-	case EV_CONNECTED: connected(c, p, ev); break;
-	case EV_CONNECT_FAILED: connect_failed(c, p, ev->err); break;
-	case EV_LOST: lost(c, p, ev->err); break;
-	case EV_SWITCH_BAD: switch_is_bad(c, p); break;
-	case EV_SHARED_READY:
-		if (p->phase != POD_PREPARING)
-			break;
-		p->synced_at = c->now;
-		pod_enter(c, p, POD_LOADING);
-		volume_is_ready(c, p);
-		break;
-	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
-	case EV_WORKERS: workers(c, p, ev); break;
-	case EV_WORKERS_FAILED: useless(c, p, ev); break;
-	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
-	case EV_LOG: log_was_read(c, p, ev); break;
-	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;
-	case EV_LEFT_ALONE:
-		p->alone = p->alone_said && (uint32_t)ev->number == p->alone_turn;
-		break;
-	case EV_SYNCED: pod_synced(c, p, ev); break;
-	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
-	case EV_UNASKED: pod_unasked(c, p); break;
-	case EV_TAKEN: pod_taken(c, p, ev->t); break;
-	default: break;
-	}
+	pod_dismiss(c, pod_index(c, p), err->kind == ERR_NONE ? ERR_TRANSIENT : err->kind, "%s",
+		    err->msg);
 }
 
 void pod_take_over(struct core *c, int pod)
@@ -473,133 +314,65 @@ void pod_take_over(struct core *c, int pod)
 		return;
 	}
 	if (p->unwanted)
-		pod_release_now(c, pod);
+		pod_unwant(c, p, LEAVE_NOW);
 }
 
-/* ---- time ---- */
-
-static void watch_hard_end(struct core *c, struct core_pod *p)
-{
-	int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
-	int pod = pod_index(c, p);
-
-	if (p->phase >= POD_RELEASING || p->phase <= POD_AMBIGUOUS)
-		return;
-	if (c->now >= p->hard_end_ms - margin) {
-		c->capped = c->capped || !segments_settled(c);
-		snprintf(p->reason, sizeof(p->reason),
-			 "its hard end has passed (cap on cost or duration)");
-		pod_release_now(c, pod);
-	} else if (c->now >= p->hard_end_ms - 2 * margin && !p->draining) {
-		p->draining = true;
-		if (p->connected)
-			core_act(c, ACT_REVOKE, pod);
-		pod_after_work(c, pod);
-	}
-}
-
-static bool has_deadline(const struct core_pod *p)
-{
-	return p->phase == POD_BOOTING || p->phase == POD_CONNECTING || p->phase == POD_PREPARING ||
-	       p->phase == POD_LOADING;
-}
-
-static void watch_deadline(struct core *c, struct core_pod *p)
-{
-	int pod = pod_index(c, p);
-
-	if (!has_deadline(p) || c->now < p->deadline_at)
-		return;
-	if (p->queued && p->phase == POD_BOOTING) {
-		queue_watch(c, p);
-		return;
-	}
-	if (p->phase > POD_CONNECTING) {
-		pod_let_go(c, pod, ERR_TRANSIENT, "its workers were not ready in time");
-		return;
-	}
-	if (p->lost) {
-		pod_let_go(c, pod, ERR_NETWORK, "it could not be reached again");
-		return;
-	}
-	if (!log_may_help(c, p))
-		give_up(c, p);
-}
-
-void pod_tick(struct core *c, int pod)
+/* The caps may leave it less time than it was rented for. A run that stopped a moment ago releases
+ * it like the others. */
+static void handed(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (p->refetch_at && c->now >= p->refetch_at) {
-		p->refetch_at = 0;
-		if (p->salvaging)
-			core_act(c, ACT_SALVAGE, pod);
-		else if (p->connected || p->via_volume)
-			home_refetch(c, pod);
-		c->dirty = true;
-	}
-	if (p->sync_at && c->now >= p->sync_at) {
-		p->sync_at = 0;
-		pod_after_work(c, pod);
-		c->dirty = true;
-	}
-	if (p->log_at && c->now >= p->log_at && coming_up(p))
-		read_log(c, p);
-	watch_deadline(c, p);
-	watch_hard_end(c, p);
-	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at &&
-	    !pod_kept(c, pod))
-		pod_release_now(c, pod);
-	if (p->kept_until && p->phase < POD_RELEASING && c->now >= p->kept_until)
-		pod_release_now(c, pod);
-	if (p->offered_until && p->phase == POD_WORKING && c->now >= p->offered_until)
-		pod_after_work(c, pod);
-	if (c->now >= p->wake_at) {
-		p->wake_at = NEVER;
-		if (p->phase == POD_CONNECTING)
-			core_act(c, ACT_CONNECT, pod);
-		else if (p->phase == POD_RELEASING)
-			core_act(c, ACT_RELEASE, pod);
-		c->dirty = true;
-	}
-	if (p->connected && !p->detached && p->phase < POD_RELEASING && c->now >= p->renew_at) {
-		core_act(c, ACT_RENEW, pod);
-		p->renew_at = c->now + c->conf.lease_ms / 3;
-		c->dirty = true;
-	}
+	c->waits = false;
+	c->vendors[p->provider].used = true;
+	pod_look_soon(c, p->provider);
+	if (p->phase >= POD_RELEASING)
+		return;
+	budget_fit_adopted(c);
+	pod_take_over(c, pod);
 }
 
-/* The earliest moment at which pod_tick() has something to do. */
-int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
+void pod_event(struct core *c, const struct event *ev)
 {
-	int64_t at = p->refetch_at ? p->refetch_at : NEVER;
+	struct core_pod *p = &c->pods[ev->pod];
 
-	if (!pod_may_bill(p))
-		return at;
-	if (p->phase >= POD_RELEASING)
-		return MIN(at,
-			   p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
-	if (p->sync_at)
-		at = MIN(at, p->sync_at);
-	if (p->phase == POD_AMBIGUOUS && p->rented_at + AMBIGUOUS_LIMIT_MS > c->now)
-		at = MIN(at, p->rented_at + AMBIGUOUS_LIMIT_MS);
-	if (p->phase > POD_AMBIGUOUS) {
-		int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
-		at = MIN(at, MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin)));
-		if (has_deadline(p))
-			at = MIN(at, p->deadline_at);
-		if (p->log_at && coming_up(p))
-			at = MIN(at, p->log_at);
-		if (p->offered_until)
-			at = MIN(at, MAX(p->offered_until, c->now));
-		if (p->kept_until)
-			at = MIN(at, MAX(p->kept_until, c->now));
-		else if (p->unwanted && p->look_at)
-			at = MIN(at, p->look_at);
-		if (p->connected && !p->detached)
-			at = MIN(at, p->renew_at);
-		if (pod_is_awaited(c, p))
-			at = MIN(at, p->heard_by);
+	c->dirty = true;
+	switch (ev->type) {
+	case EV_RENTED:
+		if (p->phase == POD_RENTING)
+			seen_rented(c, p, &ev->views[0]);
+		break;
+	case EV_RENT_FAILED:
+		if (p->phase == POD_RENTING && !pod_rent_failed(c, p, ev->err)) {
+			struct pod_view seen = p->view;
+			seen_rented(c, p, &seen);
+		}
+		break;
+	case EV_CONNECTED: connected(c, p, ev); break;
+	case EV_CONNECT_FAILED: connect_failed(c, p, ev->err); break;
+	case EV_LOST: lost(c, p, ev->err); break;
+	case EV_SWITCH_BAD: switch_is_bad(c, p); break;
+	case EV_SHARED_READY:
+		if (p->phase != POD_PREPARING)
+			break;
+		p->synced_at = c->now;
+		pod_enter(c, p, POD_LOADING);
+		volume_is_ready(c, p);
+		break;
+	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
+	case EV_WORKERS: workers(c, p, ev); break;
+	case EV_WORKERS_FAILED: useless(c, p, ev); break;
+	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
+	case EV_LOG: boot_log_came(c, p, ev); break;
+	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;
+	case EV_LEFT_ALONE:
+		p->alone = p->alone_said && (uint32_t)ev->number == p->alone_turn;
+		break;
+	case EV_SYNCED: pod_synced(c, p, ev); break;
+	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
+	case EV_UNASKED: pod_unasked(c, p); break;
+	case EV_TAKEN: pod_taken(c, p, ev->t); break;
+	case EV_HANDED: handed(c, ev->pod); break;
+	default: break;
 	}
-	return at;
 }

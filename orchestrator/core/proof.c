@@ -47,8 +47,7 @@ static bool asks_again(struct core *c, struct core_pod *p)
 	if (!p->absent || p->asked_twice || !c->conf.providers[p->provider].look_gap_ms)
 		return false;
 	p->asked_twice = true;
-	core_act(c, ACT_RELEASE, pod_index(c, p));
-	pod_enter(c, p, POD_RELEASING);
+	leave_release_again(c, p);
 	return true;
 }
 
@@ -64,8 +63,7 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 			p->release_at = c->now;
 			p->released_at = 0;
 			p->asked_twice = false;
-			core_act(c, ACT_RELEASE, pod_index(c, p));
-			pod_enter(c, p, POD_RELEASING);
+			leave_release_again(c, p);
 		}
 		return;
 	}
@@ -122,7 +120,7 @@ void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at)
 		resting_after_trouble(c, p, 0);
 		/* it may have lived between two looks, or before it would have been listed: the cap
 		 * counts all that as spent */
-		p->released_at = pod_billed_until(p, asked_at);
+		p->released_at = budget_billed_until(p, asked_at);
 		pod_never_existed(c, p, &err);
 		c->spent_microusd += core_may_have_cost(p);
 	}

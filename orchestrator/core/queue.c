@@ -64,6 +64,6 @@ void queue_watch(struct core *c, struct core_pod *p)
 	}
 	resting_sold_out(c, p, 0);
 	duration_show(waited, sizeof(waited), c->now - p->create_at);
-	pod_let_go(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
-		   p->offer.gpu, p->offer.provider, waited);
+	pod_dismiss(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
+		    p->offer.gpu, p->offer.provider, waited);
 }

@@ -140,7 +140,7 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 		name, count, name, err->msg);
 }
 
-void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
+bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
 	char until[32];
@@ -150,11 +150,8 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	case ERR_AMBIGUOUS:
 		if (c->conf.providers[p->provider].look_gap_ms) /* it may have made two */
 			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
-		if (p->view.id[0]) { /* a list has shown it meanwhile */
-			struct pod_view seen = p->view;
-			pod_rented(c, p, &seen);
-			return;
-		}
+		if (p->view.id[0]) /* a list has shown it meanwhile */
+			return false;
 		pod_enter(c, p, POD_AMBIGUOUS);
 		p->rented_at = c->now; /* listings asked for from now on tell */
 		COPY_TEXT(p->reason, err->msg);
@@ -170,7 +167,7 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 							   : AMBIGUOUS_SHORT_MS)) +
 				  11,
 			  err->msg);
-		return;
+		return true;
 	case ERR_NO_CAPACITY:
 		resting_sold_out(c, p, err->retry_after_ms);
 		resting_spot_refused(c, p);
@@ -191,38 +188,6 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	default: refused(c, p, err); break;
 	}
 	pod_never_existed(c, p, err);
-}
-
-/* Dearer than it was offered. A little: it lives the shorter for it, by our clock.
- * More than that, and it could break the cap on cost in our absence: its own end was reckoned by
- * the offer. */
-static bool fits_cap(struct core *c, struct core_pod *p)
-{
-	int64_t over =
-		c->conf.max_cost_microusd ? budget_committed(c) - c->conf.max_cost_microusd : 0;
-
-	if (over <= 0 || p->price_microusd_h <= p->offer.price_microusd_h)
-		return true;
-	if (p->price_microusd_h > p->offer.price_microusd_h + p->offer.price_microusd_h / 20)
-		return false;
-	budget_end_sooner(p, p->hard_end_ms - (over * 3600 / p->price_microusd_h + 1) * 1000);
-	return budget_useful(c, p->hard_end_ms);
-}
-
-bool pod_can_be_paid(struct core *c, struct core_pod *p)
-{
-	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h) {
-		resting_for(c, p, NEVER / 2);
-		pod_let_go(c, pod_index(c, p), ERR_CAP,
-			   "its price is above caps.max_price_per_hour");
-		return false;
-	}
-	if (!fits_cap(c, p)) {
-		resting_for(c, p, NEVER / 2);
-		pod_let_go(c, pod_index(c, p), ERR_CAP,
-			   "it costs more than was offered: caps.max_cost would be exceeded");
-		return false;
-	}
 	return true;
 }
 
@@ -248,10 +213,5 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	p->deadline_at = MAX(p->deadline_at, MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p)));
 	pod_save(c, p);
 	pod_look_soon(c, p->provider);
-	if (p->unwanted) {
-		pod_release_now(c, pod_index(c, p));
-		return;
-	}
-	if (pod_can_be_paid(c, p))
-		pod_take_view(c, p, view);
+	pod_due(c, pod_index(c, p));
 }

@@ -52,7 +52,7 @@ static void drain(struct core *c, int pod)
 	p->draining = true;
 	if (p->connected)
 		core_act(c, ACT_REVOKE, pod);
-	pod_after_work(c, pod);
+	pod_due(c, pod);
 }
 
 static void prefer(struct core *c, const struct candidate *k)
@@ -65,7 +65,7 @@ static void prefer(struct core *c, const struct candidate *k)
 static void give_back(struct core *c, const struct rest *v, int count, const char *why)
 {
 	for (size_t i = v->of.pod_count; i-- > 0 && count; count--)
-		pod_let_go(c, v->pod_at[i], ERR_NONE, "%s", why);
+		pod_dismiss(c, v->pod_at[i], ERR_NONE, "%s", why);
 }
 
 static void add(struct core *c, const struct rest *v, const struct replan_choice *choice)
@@ -89,7 +89,7 @@ static void replace(struct core *c, const struct rest *v, const struct replan_ch
 		if (v->pods[i].offer == choice->offer)
 			stay++;
 		else if (rest_comes_up(&c->pods[pod]))
-			pod_let_go(c, pod, ERR_NONE, "%s takes its place", gpu);
+			pod_dismiss(c, pod, ERR_NONE, "%s takes its place", gpu);
 		else if (after || c->pods[pod].phase != POD_WORKING)
 			drain(c, pod);
 		else
@@ -126,7 +126,7 @@ static void stop(struct core *c, enum replan_verb verb, const char *why,
 		if (c->pods[i].phase == POD_WORKING)
 			drain(c, i);
 		else
-			pod_let_go(c, i, ERR_NONE, "the deadline cannot be met");
+			pod_dismiss(c, i, ERR_NONE, "the deadline cannot be met");
 	}
 }
 

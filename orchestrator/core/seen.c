@@ -59,8 +59,8 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 	case POD_STATE_FAILED:
 		resting_bad_host(c, pod_index(c, p),
 				 view->detail[0] ? view->detail : "it failed to start");
-		pod_let_go(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
-			   view->detail[0] ? view->detail : "the vendor does not say why");
+		pod_dismiss(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
+			    view->detail[0] ? view->detail : "the vendor does not say why");
 		if (core_log_first(p, c->now)) /* what that says may be true of the next pod, too */
 			pod_vendor(c, p)->why_until = c->now + CORE_LOG_LOOK_MS;
 		break;
@@ -129,7 +129,7 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	snprintf(p->reason, sizeof(p->reason), "an extra pod");
 	core_note(c, NOTE_WARN, "pod %s: has this run's marker but is not needed; releasing it",
 		  p->id);
-	pod_release_now(c, pod_index(c, p));
+	pod_unwant(c, p, LEAVE_NOW);
 }
 
 static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_view *view)
@@ -137,6 +137,13 @@ static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_vi
 	p->view.state = POD_STATE_GONE;
 	p->view.ended_at_s = view->ended_at_s;
 	pod_mark_gone(c, p);
+}
+
+void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	pod_rented(c, p, view);
+	if (!p->unwanted && pod_can_be_paid(c, p))
+		pod_take_view(c, p, view);
 }
 
 static struct core_pod *pod_by_id(struct core *c, int provider, const char *id)
@@ -225,7 +232,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->unwanted = unwanted;
 		p->fault = ERR_NONE;
 		take_age(c, p, view, asked_at);
-		pod_rented(c, p, view);
+		seen_rented(c, p, view);
 		return;
 	}
 	if (!p || p->handed)
@@ -239,9 +246,8 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->unplaced = false;
 		p->released_at = 0;
 		p->asked_twice = false;
-		p->unwanted = true;
 		pod_enter(c, p, POD_BOOTING);
-		pod_release_now(c, pod_index(c, p));
+		pod_unwant(c, p, LEAVE_NOW);
 		return;
 	}
 	p->listed = true;

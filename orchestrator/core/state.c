@@ -59,7 +59,8 @@ void core_stop(struct core *c)
 {
 	c->grace_until = c->now + FETCH_GRACE_MS;
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].phase == POD_WORKING && c->pods[i].connected)
+		if (c->pods[i].phase == POD_WORKING && c->pods[i].connected &&
+		    c->pods[i].leave != LEAVE_DECIDE)
 			core_act(c, ACT_REVOKE, i);
 	c->dirty = true;
 }
@@ -158,6 +159,15 @@ int64_t core_boot_of(const struct core *c, int provider, int64_t there_s)
 int pod_index(const struct core *c, const struct core_pod *p)
 {
 	return (int)(p - c->pods);
+}
+
+void pod_due(struct core *c, int pod)
+{
+	if (c->pods[pod].due)
+		return;
+	c->pods[pod].due = true;
+	GROW(c->due, c->due_count, c->due_cap);
+	c->due[c->due_count++] = pod;
 }
 
 void pod_save(struct core *c, const struct core_pod *p)

@@ -60,7 +60,7 @@ void pod_unasked(struct core *c, struct core_pod *p)
 {
 	if (p->offered_until)
 		p->offered_until = MIN(p->offered_until, c->now);
-	pod_after_work(c, pod_index(c, p));
+	pod_due(c, pod_index(c, p));
 }
 
 void pod_taken(struct core *c, struct core_pod *p, int64_t at)
@@ -105,28 +105,9 @@ int64_t warm_wake_at(const struct core *c)
 	return c->conf.pooled && core_waits(c) && !c->seeking ? c->sought_at + SEEK_MS : NEVER;
 }
 
-/* The caps may leave it less time than it was rented for. A run that stopped a moment ago releases
- * it like the others. */
-static void handed(struct core *c, int pod)
-{
-	struct core_pod *p = &c->pods[pod];
-
-	c->waits = false;
-	c->vendors[p->provider].used = true;
-	pod_look_soon(c, p->provider);
-	if (p->phase >= POD_RELEASING)
-		return;
-	budget_fit_adopted(c);
-	pod_take_over(c, pod);
-}
-
-void warm_event(struct core *c, const struct event *ev)
+void warm_was_sought(struct core *c)
 {
 	c->dirty = true;
-	if (ev->type == EV_HANDED) {
-		handed(c, ev->pod);
-		return;
-	}
 	c->seeking = false;
 	c->sought_at = c->now;
 }

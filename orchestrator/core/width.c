@@ -111,7 +111,7 @@ static bool worth_another(const struct core *c, int working, int64_t end)
 
 /* What there is to do may be over before a pod that comes up has begun. The one that is furthest
  * from it is looked at. */
-static void release_what_does_not_pay(struct core *c)
+void width_release_surplus(struct core *c)
 {
 	int working, coming, last = -1;
 
@@ -137,7 +137,7 @@ static void release_what_does_not_pay(struct core *c)
 	core_note(c, NOTE_INFO,
 		  "pod %s: released while booting: the other pods will have finished by then",
 		  core_pod_called(&c->pods[last]));
-	pod_let_go(c, last, ERR_NONE, "the work left would not have paid for its start");
+	pod_dismiss(c, last, ERR_NONE, "the work left would not have paid for its start");
 }
 
 /* The rate is not known well enough to tell. */
@@ -314,7 +314,7 @@ static bool has_a_pod(const struct core *c)
 	return false;
 }
 
-static void widen(struct core *c)
+void width_advance(struct core *c)
 {
 	int working, coming, active = width_count_active(c, &working, &coming),
 			     outgoing = core_outgoing(c);
@@ -379,40 +379,6 @@ static void widen(struct core *c)
 	c->waits = false;
 }
 
-/* ---- those that are there ---- */
-
-/* Work may have come back from one pod while another had nothing to do; and who has nothing to do
- * is let go. */
-static void use_pods(struct core *c)
-{
-	for (int i = 0; i < c->pod_count; i++) {
-		struct core_pod *p = &c->pods[i];
-		if (p->phase == POD_WORKING)
-			pod_after_work(c, i);
-		else if (!c->todo && pod_active(p) && !p->batches && !p->unhome)
-			pod_let_go(c, i, ERR_NONE, "no work is left for it");
-		else if (p->phase == POD_QUEUED)
-			pod_after_queue(c, i);
-	}
-}
-
-/* Whether an agent says that its batches are over or not: when all is safe, it bills for nothing.
- */
-static void leave_settled(struct core *c)
-{
-	if (!segments_settled(c)) {
-		c->settled_at = 0;
-		return;
-	}
-	if (!c->settled_at)
-		c->settled_at = c->now;
-	if (c->now < c->settled_at + SETTLED_MS)
-		return;
-	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && c->pods[i].batches > 0)
-			pod_let_go(c, i, ERR_NONE, "done, though its agent does not confirm it");
-}
-
 int64_t width_wake_at(const struct core *c)
 {
 	int64_t at = c->settled_at && c->now < c->settled_at + SETTLED_MS
@@ -426,20 +392,4 @@ int64_t width_wake_at(const struct core *c)
 		if (!ask_is_late(c, &c->vendors[i]))
 			at = MIN(at, ask_patient_until(&c->vendors[i]));
 	return at;
-}
-
-void width_advance(struct core *c)
-{
-	use_pods(c);
-	release_what_does_not_pay(c);
-	replan_advance(c);
-	if (core_stopping(c))
-		return;
-	if (!c->replan.stop.kind)
-		widen(c);
-	handover_begin(c);
-	if (!c->todo)
-		use_pods(c); /* the last of the work was just dealt out */
-	handover_again(c);
-	leave_settled(c);
 }

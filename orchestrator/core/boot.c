@@ -1,0 +1,78 @@
+/* boot.c - how long a pod may take to come up, and what its provider's log says of it meanwhile. */
+#include "impl.h"
+
+#include "base/clock.h"
+
+static const char *never_came(const struct core_pod *p)
+{
+	if (p->phase == POD_CONNECTING)
+		return "sshd never answered";
+	return p->running_at ? "it ran and never had an address" : "its container never ran";
+}
+
+void boot_give_up(struct core *c, struct core_pod *p)
+{
+	int pod = pod_index(c, p);
+	char took[24], last[100];
+
+	c->patience_ms = MAX(c->patience_ms, 2 * p->boot_limit_ms);
+	/* no answer has shown this pod yet (a crash, then lists that fail): do not blame a host
+	 * that it may not have */
+	if (p->view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
+		resting_bad_host(c, pod, never_came(p));
+	duration_show(took, sizeof(took), c->now - p->create_at);
+	COPY_TEXT(last, p->reason);
+	pod_dismiss(c, pod, ERR_TRANSIENT, "it did not boot within %s%s%s", took,
+		    last[0] ? ": " : "", last);
+}
+
+bool boot_is_under_way(const struct core_pod *p)
+{
+	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
+	       !p->unwanted;
+}
+
+void boot_read_log(struct core *c, struct core_pod *p)
+{
+	p->log_asks++;
+	/* what is new at its deadline is new since then */
+	int64_t half = p->create_at + p->boot_limit_ms / 2;
+	p->log_at = half > c->now + LOG_WAIT_MS ? half : 0;
+	core_act(c, ACT_LOG, pod_index(c, p));
+	c->dirty = true;
+}
+
+/* At its deadline: an image that is still being pulled is no stuck host. */
+bool boot_log_may_help(struct core *c, struct core_pod *p)
+{
+	if (p->log_decides || !p->log_known || !boot_is_under_way(p) ||
+	    c->now >= pod_boot_end(c, p))
+		return false;
+	p->log_decides = true;
+	p->deadline_at = c->now + LOG_WAIT_MS;
+	boot_read_log(c, p);
+	return true;
+}
+
+void boot_log_came(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	char left[24];
+
+	p->log_asks--;
+	bool moved = p->log_known && !ev->err && ev->number > 0;
+	p->log_known = p->log_known || !ev->err;
+	if (!p->log_decides || p->log_asks > 0)
+		return;
+	p->log_decides = false;
+	if (!boot_is_under_way(p))
+		return;
+	if (!moved) {
+		boot_give_up(c, p);
+		return;
+	}
+	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
+	core_note(c, NOTE_NOTE,
+		  "pod %s: still booting, but its provider's log shows progress: it gets "
+		  "another %s",
+		  p->id, duration_show(left, sizeof(left), p->deadline_at - c->now));
+}

@@ -1,0 +1,267 @@
+/* pods.c - what follows from all that is known of the pods: pods_decide() alone gives them work,
+ * asks them to make it durable, offers them to other runs, and releases them. */
+#include "impl.h"
+
+/* ---- decisions ---- */
+
+/* A pod on its way out has given its files, or has had its time to do so. */
+static bool is_over(const struct core *c, const struct core_pod *p)
+{
+	return p->unwanted &&
+	       ((p->look_at && c->now >= p->look_at) || (p->kept_until && c->now >= p->kept_until));
+}
+
+static void decide_leaving(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+	bool fetch_first = p->connected && !p->via_volume && p->unhome > 0 && c->signals < 2 &&
+			   p->fault != ERR_UNTRUSTED;
+
+	if (p->phase <= POD_AMBIGUOUS)
+		return; /* as soon as it is known to exist */
+	if (p->leave == LEAVE_DECIDE && fetch_first) {
+		leave_empty(c, p);
+		return;
+	}
+	bool stays = p->unhome > 0 || p->kept_until; /* also while it cannot be reached */
+	if (p->leave == LEAVE_EMPTY && stays && !is_over(c, p))
+		return;
+	if (p->leave >= LEAVE_NOW || !pod_kept(c, pod))
+		leave_release(c, p);
+}
+
+/* A pod that waits for the volume goes on when that is ready, or when its preparer is gone. */
+static void decide_queued(struct core *c, struct core_pod *p)
+{
+	const struct vendor *v = pod_vendor(c, p);
+
+	if (p->connected && (v->shared_ready || v->owner < 0))
+		pod_prepare(c, p);
+}
+
+/* Neither works, nor is it known to be on its way out. */
+static void decide_coming(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+	bool idle = !p->batches && !p->unhome;
+
+	if (idle)
+		c->dirty = true; /* out of reach, and perhaps not needed any more */
+	if (p->phase != POD_WORKING && idle && !c->todo && !core_stopping(c)) {
+		pod_dismiss(c, pod, ERR_NONE, "no work is left for it");
+		decide_leaving(c, pod);
+	} else if (p->phase == POD_QUEUED) {
+		decide_queued(c, p);
+	}
+}
+
+static void decide_working(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	dispatch_fill(c, pod);
+	if (p->batches || !pod_nothing_comes(c, p))
+		return;
+	if (p->unhome > 0) {
+		pod_ask_durable(c, p);
+	} else if (!pod_is_offered(c, pod)) {
+		pod_dismiss(c, pod, ERR_NONE, "done");
+		decide_leaving(c, pod);
+	}
+}
+
+/* One segment's file may be spoilt by its worker; when it is one after the other, the pod is. */
+static void judge_files(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+	char last[160];
+
+	if (p->bad_files < BAD_FILES_MAX || (p->unwanted && p->unhome <= 0))
+		return;
+	p->bad_files = 0;
+	COPY_TEXT(last, p->reason);
+	resting_bad_host(c, pod, "its files do not match what it announced");
+	pod_dismiss(c, pod, ERR_UNTRUSTED, "its files do not match what it announces: %s", last);
+}
+
+static void decide(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (p->phase == POD_RELEASING && c->now >= p->wake_at) {
+		p->wake_at = NEVER;
+		core_act(c, ACT_RELEASE, pod);
+		c->dirty = true;
+	}
+	if (p->phase >= POD_RELEASING)
+		return;
+	judge_files(c, pod);
+	if (p->unwanted)
+		decide_leaving(c, pod);
+	else if (p->phase == POD_WORKING && p->connected)
+		decide_working(c, pod);
+	else
+		decide_coming(c, pod);
+}
+
+void pods_decide(struct core *c)
+{
+	for (size_t i = 0; i < c->due_count; i++) {
+		c->pods[c->due[i]].due = false;
+		decide(c, c->due[i]);
+	}
+	c->due_count = 0;
+}
+
+void pods_decide_all(struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].phase < POD_RELEASING)
+			pod_due(c, i);
+	pods_decide(c);
+}
+
+/* Whether an agent says that its batches are over or not: when all is safe, it bills for nothing.
+ */
+void pods_leave_settled(struct core *c)
+{
+	if (!segments_settled(c)) {
+		c->settled_at = 0;
+		return;
+	}
+	if (!c->settled_at)
+		c->settled_at = c->now;
+	if (c->now < c->settled_at + SETTLED_MS)
+		return;
+	for (int i = 0; i < c->pod_count; i++)
+		if (pod_active(&c->pods[i]) && c->pods[i].batches > 0)
+			pod_dismiss(c, i, ERR_NONE, "done, though its agent does not confirm it");
+}
+
+/* ---- time ---- */
+
+static void watch_hard_end(struct core *c, struct core_pod *p)
+{
+	int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
+	int pod = pod_index(c, p);
+
+	if (p->phase >= POD_RELEASING || p->phase <= POD_AMBIGUOUS || p->leave == LEAVE_DECIDE)
+		return;
+	if (c->now >= p->hard_end_ms - margin) {
+		c->capped = c->capped || !segments_settled(c);
+		snprintf(p->reason, sizeof(p->reason),
+			 "its hard end has passed (cap on cost or duration)");
+		pod_unwant(c, p, LEAVE_NOW);
+	} else if (c->now >= p->hard_end_ms - 2 * margin && !p->draining) {
+		p->draining = true;
+		if (p->connected)
+			core_act(c, ACT_REVOKE, pod);
+		pod_due(c, pod);
+	}
+}
+
+static bool has_deadline(const struct core_pod *p)
+{
+	return p->phase == POD_BOOTING || p->phase == POD_CONNECTING || p->phase == POD_PREPARING ||
+	       p->phase == POD_LOADING;
+}
+
+static void watch_deadline(struct core *c, struct core_pod *p)
+{
+	int pod = pod_index(c, p);
+
+	if (!has_deadline(p) || c->now < p->deadline_at)
+		return;
+	if (p->queued && p->phase == POD_BOOTING) {
+		queue_watch(c, p);
+		return;
+	}
+	if (p->phase > POD_CONNECTING) {
+		pod_dismiss(c, pod, ERR_TRANSIENT, "its workers were not ready in time");
+		return;
+	}
+	if (p->lost) {
+		pod_dismiss(c, pod, ERR_NETWORK, "it could not be reached again");
+		return;
+	}
+	if (!boot_log_may_help(c, p))
+		boot_give_up(c, p);
+}
+
+void pod_tick(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (p->refetch_at && c->now >= p->refetch_at) {
+		p->refetch_at = 0;
+		if (p->salvaging)
+			core_act(c, ACT_SALVAGE, pod);
+		else if (p->connected || p->via_volume)
+			home_refetch(c, pod);
+		c->dirty = true;
+	}
+	if (p->sync_at && c->now >= p->sync_at) {
+		p->sync_at = 0;
+		pod_due(c, pod);
+		c->dirty = true;
+	}
+	if (p->log_at && c->now >= p->log_at && boot_is_under_way(p))
+		boot_read_log(c, p);
+	watch_deadline(c, p);
+	watch_hard_end(c, p);
+	if (p->phase == POD_RELEASING
+		    ? c->now >= p->wake_at
+		    : is_over(c, p) || (p->offered_until && c->now >= p->offered_until))
+		pod_due(c, pod);
+}
+
+/* After the decisions: what goes on with a pod that stays. */
+void pod_keep_up(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (p->phase == POD_CONNECTING && c->now >= p->wake_at) {
+		p->wake_at = NEVER;
+		core_act(c, ACT_CONNECT, pod);
+	}
+	if (p->connected && !p->detached && p->phase < POD_RELEASING && c->now >= p->renew_at) {
+		core_act(c, ACT_RENEW, pod);
+		p->renew_at = c->now + c->conf.lease_ms / 3;
+		c->dirty = true;
+	}
+}
+
+/* The earliest moment at which pod_tick() has something to do. */
+int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
+{
+	int64_t at = p->refetch_at ? p->refetch_at : NEVER;
+
+	if (!pod_may_bill(p))
+		return at;
+	if (p->phase >= POD_RELEASING)
+		return MIN(at,
+			   p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
+	if (p->sync_at)
+		at = MIN(at, p->sync_at);
+	if (p->phase == POD_AMBIGUOUS && p->rented_at + AMBIGUOUS_LIMIT_MS > c->now)
+		at = MIN(at, p->rented_at + AMBIGUOUS_LIMIT_MS);
+	if (p->phase > POD_AMBIGUOUS) {
+		int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
+		at = MIN(at, MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin)));
+		if (has_deadline(p))
+			at = MIN(at, p->deadline_at);
+		if (p->log_at && boot_is_under_way(p))
+			at = MIN(at, p->log_at);
+		if (p->offered_until)
+			at = MIN(at, MAX(p->offered_until, c->now));
+		if (p->kept_until)
+			at = MIN(at, MAX(p->kept_until, c->now));
+		else if (p->unwanted && p->look_at)
+			at = MIN(at, p->look_at);
+		if (p->connected && !p->detached)
+			at = MIN(at, p->renew_at);
+		if (pod_is_awaited(c, p))
+			at = MIN(at, p->heard_by);
+	}
+	return at;
+}
