@@ -170,18 +170,13 @@ def check_links():
                 complain(f"{path} uses {name}() of {owner[name]}: {layer(path)} may not know {layer(owner[name])}")
 
 
-def check_agent_circles():
-    """Modules of the agent (x.c and x.h) need each other in one direction alone."""
-    needs = {}
-    for path in git_files("jobs/agent/*.c", "jobs/agent/*.h"):
-        name = os.path.basename(path)[:-2]
-        quoted = {include[:-2] for kind, include in INCLUDE.findall(read(path)) if kind == '"' and "/" not in include}
-        needs.setdefault(name, set()).update(quoted - {name})
+def find_circles(needs, what):
+    """needs: for each module the others that it needs."""
     done = set()
 
     def visit(name, way):
         if name in way:
-            complain(f"jobs/agent: a circle of includes: {' -> '.join(way[way.index(name):] + [name])}")
+            complain(f"{what}: {' -> '.join(way[way.index(name):] + [name])}")
         elif name not in done:
             for other in sorted(needs.get(name, ())):
                 visit(other, way + [name])
@@ -189,6 +184,25 @@ def check_agent_circles():
 
     for name in sorted(needs):
         visit(name, [])
+
+
+def check_agent_circles():
+    """Modules of the agent (x.c and x.h) need each other in one direction alone."""
+    needs = {}
+    for path in git_files("jobs/agent/*.c", "jobs/agent/*.h"):
+        name = os.path.basename(path)[:-2]
+        quoted = {include[:-2] for kind, include in INCLUDE.findall(read(path)) if kind == '"' and "/" not in include}
+        needs.setdefault(name, set()).update(quoted - {name})
+    find_circles(needs, "jobs/agent: a circle of includes")
+
+
+def check_call_circles(folder):
+    """Files of a folder call each other in one direction alone."""
+    objects = {os.path.basename(path)[:-2]: object_symbols(f"build/obj/{path[:-2]}.o") for path in git_files(f"{folder}/*.c")
+               if os.path.exists(f"build/obj/{path[:-2]}.o")}
+    owner = {symbol: name for name, (defines, _) in objects.items() for symbol in defines}
+    find_circles({name: {owner[symbol] for symbol in needs & owner.keys()} - {name} for name, (_, needs) in objects.items()},
+                 f"{folder}: a circle of calls")
 
 
 def check_openings():
@@ -408,6 +422,7 @@ def main():
     check_includes()
     check_links()
     check_agent_circles()
+    check_call_circles("orchestrator/core")
     check_openings()
     check_comments()
     check_top_level()
