@@ -14,7 +14,6 @@
 #include "base/path.h"
 #include "calibrate_job.h"
 #include "output.h"
-#include "settle.h"
 #include "volume_trust.h"
 #include "warm_first.h"
 
@@ -281,7 +280,7 @@ static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 {
 	if (launch_check_width(l, err) < 0 || launch_open_providers(l, err) < 0 ||
 	    load_job(l, c, err) < 0 || volume_trust(l, NULL, err) < 0 ||
-	    settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
+	    runs_settle(&l->ctx->runs, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_check_files(l, err) < 0 || warm_volume(l, c, err) < 0 ||
 	    launch_begin(l, false, err) < 0)
 		return -1;

@@ -11,7 +11,6 @@
 #include "deliver_run.h"
 #include "output.h"
 #include "find_run.h"
-#include "settle.h"
 
 /* How long nothing happens to the pods of a client that is well. */
 enum {
@@ -158,7 +157,7 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 			    delivers ? "ending its delivery now" : "all pods gone", place);
 		return 0;
 	}
-	if (settle_release(ctx, row, RUN_INTERRUPTED, err) < 0)
+	if (run_release(&ctx->runs, row, RUN_INTERRUPTED, err) < 0)
 		return -1;
 	output_line(stderr, "run %s: its %zu pod%s gone (%s)", row->id, count,
 		    count == 1 ? " is" : "s are", place);

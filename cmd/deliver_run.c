@@ -235,7 +235,7 @@ static int64_t next_began_ms(const struct run_row *rows, size_t count, const str
 static int add_delivery(struct cmd_context *ctx, struct run_row *run, int64_t now_ms,
 			struct deliver_total *to, struct err *err)
 {
-	if (report_so_far(ctx->store, run, now_ms, err) < 0)
+	if (run_so_far(&ctx->runs, run, now_ms, err) < 0)
 		return -1;
 	if (!to->deliveries++)
 		COPY_TEXT(to->newest, run->id);

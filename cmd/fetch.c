@@ -11,7 +11,7 @@
 #include "engine/caller.h"
 #include "launch.h"
 #include "output.h"
-#include "run_keys.h"
+#include "runs/keys.h"
 #include "find_run.h"
 #include "sync/receive.h"
 

@@ -18,7 +18,6 @@
 #include "output.h"
 #include "report.h"
 #include "find_run.h"
-#include "settle.h"
 
 enum {
 	LOOK_MS = 100,
@@ -278,10 +277,10 @@ static int end(struct launch *l, struct err *err)
 		struct run_row row = l->run.row;
 		fd_close(l->run.lock);
 		l->run.lock = -1;
-		return settle_release(l->ctx, &row, RUN_DONE, err);
+		return run_release(&l->ctx->runs, &row, RUN_DONE, err);
 	}
 	run_end(&l->run.row, RUN_DONE);
-	if (report_sum(l->ctx->store, &l->run.row, clock_wall_ms(), err) < 0)
+	if (run_sum(&l->ctx->runs, &l->run.row, clock_wall_ms(), err) < 0)
 		return -1;
 	return store_put_run(l->ctx->store, &l->run.row, err);
 }

@@ -22,7 +22,7 @@
 #include "net/http_trace.h"
 #include "quick.h"
 #include "run_flags.h"
-#include "run_keys.h"
+#include "runs/keys.h"
 #include "find_run.h"
 #include "sync/tree.h"
 
@@ -32,7 +32,6 @@ void launch_init(struct launch *l, struct cmd_context *ctx)
 {
 	*l = (struct launch){.ctx = ctx, .starter = -1};
 	run_init(&l->run, &ctx->runs);
-	l->run.setup.verbose = ctx->verbose > 0;
 	trust_keep_back(tree_keep_back);
 }
 
@@ -176,8 +175,7 @@ int launch_read_job(struct launch *l, struct err *err)
 		.image = section_text(section_group(top, "pod"), "image"),
 		.code = section_has(section_group(top, "code"), "path"),
 		.anew = ctx->anew &&
-			ctx->cmd ==
-				&cmd_run, /* a resumed run has begun to: see takeover_resume() */
+			ctx->cmd == &cmd_run, /* a resumed run has begun to: see run_resume() */
 		.prune = ctx->prune,
 		.mistakes = &ctx->mistakes,
 	};

@@ -108,7 +108,7 @@ static int list_runs(struct cmd_context *ctx, struct err *err)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
-		result = report_so_far(ctx->store, &runs[i], clock_wall_ms(), err);
+		result = run_so_far(&ctx->runs, &runs[i], clock_wall_ms(), err);
 	if (result == 0 && csv)
 		ledger_runs_csv(runs, count);
 	else if (result == 0 && ctx->json)
@@ -261,7 +261,7 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 	size_t count = 0;
 
 	if (named_run(ctx->store, id, &run, err) < 0 ||
-	    report_so_far(ctx->store, &run, now, err) < 0 ||
+	    run_so_far(&ctx->runs, &run, now, err) < 0 ||
 	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
 		return -1;
 	if (ctx->json) {

@@ -2,11 +2,24 @@
  * log. */
 #include "cmd.h"
 #include "jobs/agent/kit.h"
+#include "notify.h"
+#include "report.h"
 
 static void note(void *ctx, enum log_level level, const char *text)
 {
 	(void)ctx;
 	log_line(level, "%s", text);
+}
+
+static void unreleased(void *ctx, const struct pod_row *pods, size_t count)
+{
+	(void)ctx;
+	report_unreleased(pods, count);
+}
+
+static void settled(void *ctx, const struct run_row *now, enum run_status was)
+{
+	notify_settled(ctx, now, was);
 }
 
 static int open_account(void *at, const char *name, struct engine_provider *out, struct err *err)
@@ -29,7 +42,8 @@ void cmd_open_runs(struct cmd_context *ctx)
 		.store = ctx->store,
 		.no_ledger = ctx->no_ledger.kind != ERR_NONE,
 		.kit = pod_kit(),
-		.watch = {.note = note},
+		.verbose = ctx->verbose > 0,
+		.watch = {.note = note, .unreleased = unreleased, .settled = settled, .ctx = ctx},
 		.open_account = open_account,
 		.ctx = ctx,
 	};

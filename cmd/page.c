@@ -106,8 +106,8 @@ static int gather(struct page *p, const char *run, int64_t since_ms, struct err 
 	for (size_t i = 0; i < count; i++) {
 		if (!run && rows[i].started_ms < since_ms)
 			continue;
-		if (report_so_far(p->ctx->store, &rows[i], p->now_ms, err) < 0 ||
-		    report_sum(p->ctx->store, &rows[i], p->now_ms, err) < 0) {
+		if (run_so_far(&p->ctx->runs, &rows[i], p->now_ms, err) < 0 ||
+		    run_sum(&p->ctx->runs, &rows[i], p->now_ms, err) < 0) {
 			free(rows);
 			return -1;
 		}

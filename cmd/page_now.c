@@ -35,7 +35,7 @@ static void add_run(struct page *p, struct run_row *run)
 	char text[32], most[32];
 	int64_t done;
 
-	report_so_far(p->ctx->store, run, p->now_ms, NULL);
+	run_so_far(&p->ctx->runs, run, p->now_ms, NULL);
 	done = run->rendered + run->cached;
 	html_row_begin(&p->html);
 	html_cell(&p->html, "%s", run->id);

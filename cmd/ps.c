@@ -50,7 +50,7 @@ static void look_up(const struct cmd_context *ctx, const struct pod_row *pods, s
 		return;
 	*last = (struct its_run){.eta_ms = -1};
 	if (store_run(ctx->store, pods[at].run, &last->row, NULL) == 0 &&
-	    report_so_far(ctx->store, &last->row, now, NULL) == 0)
+	    run_so_far(&ctx->runs, &last->row, now, NULL) == 0)
 		last->eta_ms = eta_ms(&last->row, began_ms(pods, count, pods[at].run), now);
 }
 

@@ -6,8 +6,6 @@
 #include "base/log.h"
 #include "find_run.h"
 #include "output.h"
-#include "settle.h"
-#include "takeover.h"
 
 /* ---- what is told of each pod ---- */
 
@@ -86,7 +84,7 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 	size_t count;
 	char when[32];
 
-	if (takeover_write_off(ctx, pod, err) < 0 ||
+	if (run_write_off(&ctx->runs, pod, err) < 0 ||
 	    run_open_pods(&ctx->runs, pod->run, &count, err) < 0)
 		return -1;
 	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 &&
@@ -197,7 +195,7 @@ static void settle_swept(struct cmd_context *ctx, const struct sweep_end *end, s
 	struct err why = {0};
 
 	for (size_t i = 0; i < end->run_count; i++)
-		if (settle_run(ctx, end->runs[i], &why) < 0)
+		if (run_settle(&ctx->runs, end->runs[i], &why) < 0)
 			runs_note_worse(&ctx->runs, worst, &why);
 }
 
@@ -272,8 +270,8 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 			       "reap: --force needs a POD (`burst reap` lists them)");
 	if (name_whole(ctx, err) < 0)
 		return -1;
-	int settled = settle_runs(ctx, NULL, &left);
-	int status = settle_wants_out(settled, &left) ? 0 : sweep(ctx, &end, err);
+	int settled = runs_settle(&ctx->runs, NULL, &left);
+	int status = runs_wants_out(settled, &left) ? 0 : sweep(ctx, &end, err);
 	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count &&
 	    !end.unreleased && !end.gone && !end.skipped)
 		say_nothing_found(&end);

@@ -394,50 +394,6 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 			print_load(to, &pods[i]);
 }
 
-static int count_segments(struct store *store, struct run_row *run, struct err *err)
-{
-	struct segment_row *rows = NULL;
-	size_t count = 0;
-
-	if (store_segments(store, run->id, &rows, &count, err) < 0)
-		return -1;
-	run->rendered = run->failed = 0;
-	for (size_t i = 0; i < count; i++) {
-		run->rendered += rows[i].state == SEGMENT_ROW_SAFE;
-		run->failed += rows[i].state == SEGMENT_ROW_FAILED;
-	}
-	free(rows);
-	return 0;
-}
-
-int report_sum(struct store *store, struct run_row *run, int64_t now_ms, struct err *err)
-{
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-
-	if (store_pods(store, run->id, false, &pods, &count, err) < 0)
-		return -1;
-	run->billed_ms = run->cost_microusd = run->compute_ms = run->wasted_ms = 0;
-	for (size_t i = 0; i < count; i++) {
-		run->billed_ms += pod_row_billed_ms(&pods[i], now_ms);
-		run->cost_microusd += pod_row_cost(&pods[i], now_ms);
-		run->compute_ms += pods[i].compute_ms;
-		run->wasted_ms += pods[i].wasted_ms;
-	}
-	free(pods);
-	return 0;
-}
-
-int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err)
-{
-	bool running = run->status == RUN_RUNNING;
-
-	if (!running && run->status != RUN_UNRELEASED)
-		return 0;
-	return running && count_segments(store, run, err) < 0 ? -1
-							      : report_sum(store, run, now_ms, err);
-}
-
 static json_t *volume_json(const struct volume_row *v)
 {
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "volume", "provider",

@@ -47,13 +47,6 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 /* Names each pod that may still bill, and what ends it, on stderr. */
 void report_unreleased(const struct pod_row *pods, size_t count);
 
-/* The billed, the computed and the wasted time of a run, and its cost, are those of its pods. */
-int report_sum(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);
-
-/* The row of a run has its sums only once it has ended: until then, and while one of its pods may
- * bill, they are what its pods and segments say now. */
-int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);
-
 /* Volumes with what they cost a month: lines on `to`, or appended to the array. Returns how many,
  * -1 on error. */
 int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "calibrate_job.h"
+#include "caps.h"
 #include "deliver_run.h"
 #include "keep.h"
 #include "launch.h"
@@ -13,11 +14,31 @@
 #include "report.h"
 #include "run_flags.h"
 #include "find_run.h"
-#include "settle.h"
-#include "takeover.h"
 #include "volume_trust.h"
 #include "volume_warm.h"
 #include "follow.h"
+
+static int keep_flags(void *at, struct run *run, struct err *err)
+{
+	struct launch *l = at;
+
+	return run_flags_write(l->ctx, run->dir, err);
+}
+
+static int reserve(void *at, struct run *run, struct err *err)
+{
+	(void)run;
+	return caps_go_on(at, err);
+}
+
+static int take_up(struct launch *l, const struct run_row *row, struct err *err)
+{
+	struct run_want want = {
+		.anew = l->ctx->anew, .keep = keep_flags, .reserve = reserve, .ctx = l};
+
+	launch_conf_from_config(l);
+	return run_resume(&l->run, row, &want, err);
+}
 
 /* Back into a run whose client is gone: its pods are taken over where they live, what they finished
  * is brought home, the rest is rendered. */
@@ -35,9 +56,9 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	if (status == 0)
 		status = volume_trust(&l, row->id, err);
 	if (status == 0)
-		status = settle_runs(ctx, row->id, err);
+		status = runs_settle(&ctx->runs, row->id, err);
 	if (status == 0)
-		status = takeover_resume(&l, row, err);
+		status = take_up(&l, row, err);
 	if (status == 0) {
 		keep_pool(&l);
 		status = launch_run(&l);
@@ -127,7 +148,7 @@ static int resume(struct cmd_context *ctx, const struct run_row *row, struct err
 	return go_on(ctx, row, place, err);
 }
 
-static int run_resume(struct cmd_context *ctx, struct err *err)
+static int resume_command(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
 
@@ -143,7 +164,7 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 	struct err why = {0};
 	size_t count;
 
-	if (report_so_far(ctx->store, row, clock_wall_ms(), err) < 0 ||
+	if (run_so_far(&ctx->runs, row, clock_wall_ms(), err) < 0 ||
 	    run_open_pods(&ctx->runs, row->id, &count, err) < 0)
 		return -1;
 	if (count)
@@ -199,7 +220,7 @@ static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
 	return go_on(ctx, row, place, err);
 }
 
-static int run_attach(struct cmd_context *ctx, struct err *err)
+static int attach_command(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
 
@@ -239,7 +260,7 @@ const struct cmd cmd_resume = {
 	.needs = NEED_LEDGER | TELLS_FAILURE,
 	.group = CMD_GROUP_RUNS,
 	.json = true,
-	.run = run_resume,
+	.run = resume_command,
 	.failed = launch_failed,
 };
 
@@ -257,6 +278,6 @@ const struct cmd cmd_attach = {
 	.needs = NEED_LEDGER | TELLS_FAILURE,
 	.group = CMD_GROUP_RUNS,
 	.json = true,
-	.run = run_attach,
+	.run = attach_command,
 	.failed = launch_failed,
 };

@@ -13,7 +13,6 @@
 #include "plan_show.h"
 #include "quick.h"
 #include "find_run.h"
-#include "settle.h"
 #include "volume_trust.h"
 
 static const struct opt opts[] = {
@@ -74,7 +73,7 @@ static int all_cached(struct launch *l, struct err *err)
 	const struct job_ops *ops = l->run.setup.job_ops;
 	size_t count = 0;
 
-	if (settle_runs(l->ctx, NULL, err) < 0)
+	if (runs_settle(&l->ctx->runs, NULL, err) < 0)
 		return -1;
 	ops->segments(l->run.setup.job, &count);
 	l->run.row.total = l->run.row.cached = (int64_t)count;
@@ -165,7 +164,7 @@ static int render(struct launch *l, struct err *err)
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, &(struct plan_words){0}, err);
 	name_resume(l);
-	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 ||
+	if (volume_trust(l, NULL, err) < 0 || runs_settle(&ctx->runs, NULL, err) < 0 ||
 	    launch_check_detached(l, err) < 0 || caps_fit(l, err) < 0 ||
 	    launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 ||
 	    launch_decide(l, err) < 0 || launch_begin(l, opt_has(ctx, "detach"), err) < 0)

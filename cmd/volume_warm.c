@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "engine/caller.h"
 #include "output.h"
-#include "settle.h"
 
 /* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has, unless
  * the job says so. */
@@ -227,7 +226,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	if (!l->run.setup.job_ops->needs(l->run.setup.job)->setup)
 		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and "
 				   "its code are put there");
-	if (settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
+	if (runs_settle(&l->ctx->runs, NULL, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, false, err) < 0)
 		return -1;
 	l->run.setup.more_to_come = false; /* a delivery is of files, and it makes none */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/path.h"
+#include "store/pod_cost.h"
 
 /* as core/ takes a pod for ended by itself */
 enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 };
@@ -131,4 +132,49 @@ enum run_status run_ended_as(const struct runs *rs, const struct run_row *run)
 	return run->rendered + run->cached < run->total || engine_is_unfinished(rs->store, run->id)
 		       ? RUN_PARTIAL
 		       : RUN_DONE;
+}
+
+/* ---- what a run took ---- */
+
+static int count_segments(const struct runs *rs, struct run_row *run, struct err *err)
+{
+	struct segment_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_segments(rs->store, run->id, &rows, &count, err) < 0)
+		return -1;
+	run->rendered = run->failed = 0;
+	for (size_t i = 0; i < count; i++) {
+		run->rendered += rows[i].state == SEGMENT_ROW_SAFE;
+		run->failed += rows[i].state == SEGMENT_ROW_FAILED;
+	}
+	free(rows);
+	return 0;
+}
+
+int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(rs->store, run->id, false, &pods, &count, err) < 0)
+		return -1;
+	run->billed_ms = run->cost_microusd = run->compute_ms = run->wasted_ms = 0;
+	for (size_t i = 0; i < count; i++) {
+		run->billed_ms += pod_row_billed_ms(&pods[i], now_ms);
+		run->cost_microusd += pod_row_cost(&pods[i], now_ms);
+		run->compute_ms += pods[i].compute_ms;
+		run->wasted_ms += pods[i].wasted_ms;
+	}
+	free(pods);
+	return 0;
+}
+
+int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err)
+{
+	bool running = run->status == RUN_RUNNING;
+
+	if (!running && run->status != RUN_UNRELEASED)
+		return 0;
+	return running && count_segments(rs, run, err) < 0 ? -1 : run_sum(rs, run, now_ms, err);
 }

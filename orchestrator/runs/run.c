@@ -10,6 +10,7 @@ void run_init(struct run *run, const struct runs *rs)
 	*run = (struct run){.runs = rs, .lock = -1, .job_lock = -1, .output_lock = -1};
 	run->setup.kit = rs->kit;
 	run->setup.run = &run->row;
+	run->setup.verbose = rs->verbose;
 	run->setup.store = rs->store;
 	if (rs->store)
 		runs_machine(rs, run->machine);
@@ -30,7 +31,8 @@ void run_free(struct run *run)
 	fd_close(run->lock);
 	fd_close(run->job_lock);
 	fd_close(run->output_lock);
-	path_hold_dir(NULL, -1);
+	if (run->output_lock >= 0)
+		path_hold_dir(NULL, -1);
 }
 
 int run_open_account(struct run *run, const char *provider, struct err *err)

@@ -16,6 +16,10 @@
 /* What happens on the way. Callbacks may be NULL. */
 struct watch {
 	void (*note)(void *ctx, enum log_level level, const char *text); /* one line */
+	/* Of these pods, those that are not over may still bill. */
+	void (*unreleased)(void *ctx, const struct pod_row *pods, size_t count);
+	/* A run of a dead client was settled: its row, read anew, and its status before. */
+	void (*settled)(void *ctx, const struct run_row *now, enum run_status was);
 	void *ctx;
 };
 
@@ -25,6 +29,7 @@ struct runs {
 	struct store *store;
 	bool no_ledger;            /* the store stands in for one that cannot be opened */
 	const struct pod_kit *kit; /* what each pod gets */
+	bool verbose;
 	struct watch watch;
 	/* Opens the user's account at a provider: ops and handle of *out, which the library closes
 	 * with ops->close(). Any error but ERR_NO_ACCOUNT means that there is an account, even if
@@ -68,6 +73,46 @@ int run_take(struct run *run, const char *who, struct err *err);
  * frees them. */
 struct pod_row *run_pods(const struct run *run, size_t *count);
 
+/* ---- resume, adopt, settle: what an earlier client has left ---- */
+
+/* What a command wants of a run beyond run->setup. */
+struct run_want {
+	bool anew; /* nothing of before the run counts as rendered */
+	/* Keeps beside the run, whose folder is locked, what a later client needs. */
+	int (*keep)(void *ctx, struct run *run, struct err *err);
+	/* Puts the run's row, with what it may cost under the caps over runs. */
+	int (*reserve)(void *ctx, struct run *run, struct err *err);
+	void *ctx;
+};
+
+/* How long a provider is asked for its own time; a minute of it is for the account's limits. */
+enum { OVERDUE_ASK_MS = 90 * 1000 };
+
+/* Goes on with an old run: locks it, checks that the job is still the one its pods work on, adopts
+ * its pods and what is done already. run->setup has the job and its conf. Signals are held from
+ * here on. */
+int run_resume(struct run *run, const struct run_row *row, const struct run_want *want,
+	       struct err *err);
+/* The pods alone of run->row, which is taken, with their accounts, and what they have cost. A pod
+ * that is past its hard end and whose provider cannot be asked counts as gone. */
+int run_adopt(struct run *run, struct err *err);
+/* Closes in the ledger a pod whose provider cannot be asked, at what it can have cost by its hard
+ * end. */
+int run_write_off(const struct runs *rs, struct pod_row *pod, struct err *err);
+
+/* Settles all runs whose client died: releases their pods, proves them gone, closes their rows. -1
+ * with ERR_UNRELEASED if a pod could not be confirmed gone. except: a run to leave alone (about to
+ * be resumed); NULL. */
+int runs_settle(const struct runs *rs, const char *except, struct err *err);
+/* By its result: three signals came, so that whatever follows would only ask for as much again. */
+bool runs_wants_out(int result, const struct err *err);
+/* One run, whose client is dead, if it has not been settled and none of its pods is open any more.
+ */
+int run_settle(const struct runs *rs, const char *id, struct err *err);
+/* Releases the pods of one run (its client must be dead) and marks it `status`. */
+int run_release(const struct runs *rs, const struct run_row *run, enum run_status status,
+		struct err *err);
+
 /* ---- queries: runs as the ledger and their locks show them ---- */
 
 /* The folder of a run's lock, keys, flags and log (name NULL), or one of those; the caller frees
@@ -96,6 +141,11 @@ int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct 
 /* The ids of a provider's pods that may bill, of all runs of the ledger: NULL-terminated; free with
  * core_ids_free(). NULL: the ledger cannot be read. */
 char **run_pod_ids(const struct runs *rs, const char *provider);
+/* The billed, the computed and the wasted time of a run, and its cost, are those of its pods. */
+int run_sum(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
+/* The row of a run has its sums only once it has ended: until then, and while one of its pods may
+ * bill, they are what its pods and segments say now. */
+int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struct err *err);
 /* Writes into the row that the run has ended so, and with which exit status. */
 void run_end(struct run_row *run, enum run_status status);
 /* What an unreleased run is when its pods are gone: RUN_DONE or RUN_PARTIAL. */

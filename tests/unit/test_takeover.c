@@ -3,11 +3,13 @@
 #include "net_test.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/path.h"
 #include "base/str.h"
 #include "engine/impl.h"
 #include "jobs/agent/kit.h"
+#include "runs/runs.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -66,8 +68,14 @@ static const char *account(const struct provider *p)
 	return "tester";
 }
 
+static void close_account(struct provider *p)
+{
+	(void)p;
+}
+
 static const struct provider_ops cloudy = {.abi = PROVIDER_ABI,
 					   .name = "cloudy",
+					   .close = close_account,
 					   .account = account,
 					   .begin = begin,
 					   .next = next,
@@ -251,6 +259,86 @@ static void test_clock_was_set_back(void **state)
 	}
 }
 
+/* ---- a run of a dead client ---- */
+
+struct told {
+	struct provider p;
+	char settled[200], notes[1000];
+};
+
+static int open_account(void *ctx, const char *provider, struct engine_provider *out,
+			struct err *err)
+{
+	struct told *told = ctx;
+
+	if (strcmp(provider, "cloudy"))
+		return err_set(err, ERR_CONFIG, "no %s", provider);
+	out->ops = &cloudy;
+	out->handle = &told->p;
+	return 0;
+}
+
+static void note(void *ctx, enum log_level level, const char *text)
+{
+	struct told *told = ctx;
+	size_t len = strlen(told->notes);
+
+	(void)level;
+	snprintf(told->notes + len, sizeof(told->notes) - len, "%s\n", text);
+}
+
+static void settled(void *ctx, const struct run_row *now, enum run_status was)
+{
+	struct told *told = ctx;
+
+	snprintf(told->settled, sizeof(told->settled), "%s: %s, was %s", now->id,
+		 run_status_word(now->status), run_status_word(was));
+}
+
+/* An output folder that another run of this process holds is still its own afterwards, whatever
+ * stands at that path. */
+static void test_dead_run_is_settled(void **state)
+{
+	char dir[] = "/tmp/burst-settle-XXXXXX";
+	struct told told = {.p = {.there = UNTIL_RELEASED}};
+	struct runs rs = {.state_dir = dir,
+			  .store = store_memory(),
+			  .kit = pod_kit(),
+			  .watch = {.note = note, .settled = settled, .ctx = &told},
+			  .open_account = open_account,
+			  .ctx = &told};
+	struct run_row run = {.id = "r1", .job = "quiz", .status = RUN_RUNNING};
+	struct pod_row pod = row_of("tester");
+	struct err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(store_put_run(rs.store, &run, &err), 0);
+	assert_int_equal(store_put_pod(rs.store, &pod, &err), 0);
+	CLEANUP(free_text) char *output = path_join(dir, "out");
+	CLEANUP(free_text) char *moved = path_join(dir, "moved");
+	assert_int_equal(mkdir(output, 0700), 0);
+	CLEANUP(fd_close) int fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	path_hold_dir(output, fd);
+	assert_int_equal(rename(output, moved), 0);
+
+	assert_int_equal(runs_settle(&rs, NULL, &err), 0);
+	assert_string_equal(told.settled, "r1: interrupted, was running");
+	assert_string_equal(told.notes, "run r1: its client exited; releasing its pods\n"
+					"run r1: all pods released\n");
+	assert_int_equal(told.p.releases, 1);
+	assert_int_equal(store_pod(rs.store, "a1", &pod, &err), 0);
+	assert_int_equal(pod.state, POD_ROW_GONE);
+	assert_int_equal(store_run(rs.store, "r1", &run, &err), 0);
+	assert_true(run.cost_microusd >= 60 * 1000000);
+	assert_string_equal(run.error, "its client ended before the run did");
+	CLEANUP(fd_close) int held = path_open_dir(output);
+	assert_true(held >= 0);
+	path_hold_dir(NULL, -1);
+	store_close(rs.store);
+	path_remove_tree(dir, NULL);
+}
+
 int main(void)
 {
 	struct err err;
@@ -260,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_whose_pod_it_is),
 		cmocka_unit_test(test_what_is_done_with_it),
 		cmocka_unit_test(test_clock_was_set_back),
+		cmocka_unit_test(test_dead_run_is_settled),
 	};
 
 	return cmocka_run_group_tests_name("takeover", tests, NULL, NULL);

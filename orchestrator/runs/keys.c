@@ -1,5 +1,5 @@
-/* run_keys.c - keeps the identity of each segment as it was when the run began. */
-#include "run_keys.h"
+/* keys.c - keeps the identity of each segment as it was when the run began. */
+#include "keys.h"
 
 #include <stdlib.h>
 

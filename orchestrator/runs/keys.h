@@ -1,8 +1,8 @@
-/* run_keys.h - what each segment of a run was when the run began: runs/ID/keys, a line "KEY ID"
+/* keys.h - what each segment of a run was when the run began: runs/ID/keys, a line "KEY ID"
  * each. Outputs on a pod are known by the segment's id alone; a script that was changed since must
  * not get the old text's sound. */
-#ifndef BURST_CMD_RUN_KEYS_H
-#define BURST_CMD_RUN_KEYS_H
+#ifndef BURST_RUNS_KEYS_H
+#define BURST_RUNS_KEYS_H
 
 #include "base/mem.h"
 #include "job.h"

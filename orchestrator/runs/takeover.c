@@ -1,0 +1,166 @@
+/* takeover.c - reads an old run's pods from the ledger so that another client can look after them.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "core/reap.h"
+#include "impl.h"
+#include "store/pod_cost.h"
+
+static void note_provider(struct run *run, const char *name)
+{
+	for (int i = 0; i < run->rented_at_count; i++)
+		if (!strcmp(run->rented_at[i], name))
+			return;
+	if (run->rented_at_count < CORE_PROVIDERS_MAX)
+		COPY_TEXT(run->rented_at[run->rented_at_count++], name);
+}
+
+static void add_up(struct run_row *run, const struct pod_row *pod)
+{
+	run->billed_ms += pod->billed_ms;
+	run->compute_ms += pod->compute_ms;
+	run->wasted_ms += pod->wasted_ms;
+	run->cost_microusd += pod->cost_microusd;
+}
+
+/* Pods that are gone already have cost what their rows say: that much of the cap is used up. What
+ * some of them finished may still be on its volume only. */
+static int read_pods(struct run *run, struct err *err)
+{
+	struct engine_setup *s = &run->setup;
+	struct pod_row *pods = NULL;
+	size_t count, open = 0;
+	int64_t maybe = 0;
+
+	if (store_pods(run->runs->store, run->row.id, false, &pods, &count, err) < 0)
+		return -1;
+	run->row.billed_ms = run->row.compute_ms = run->row.wasted_ms = run->row.cost_microusd = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct pod_row pod = pods[i];
+		bool over = pod_row_over(&pod);
+		note_provider(run, pod.provider);
+		if (!over || (pod.volume_safe && !s->conf.reap))
+			pods[open++] = pod;
+		if (!over)
+			continue;
+		add_up(&run->row, &pod);
+		maybe += pod_row_may_have_cost(&pod);
+	}
+	if (s->conf.max_cost_microusd)
+		s->conf.max_cost_microusd =
+			MAX(s->conf.max_cost_microusd - run->row.cost_microusd - maybe, 1);
+	run->adopted = pods;
+	s->handed_over = run->row.detached;
+	s->adopt = pods;
+	s->adopt_count = open;
+	return 0;
+}
+
+int run_write_off(const struct runs *rs, struct pod_row *pod, struct err *err)
+{
+	int64_t now_ms = clock_wall_ms(), end_ms = MIN(now_ms, pod->hard_end_s * 1000);
+
+	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
+	pod_row_bill(pod, pod->gone_ms);
+	pod->state = POD_ROW_GONE;
+	COPY_TEXT(pod->error, "its provider could not be asked");
+	return store_put_pod(rs->store, pod, err);
+}
+
+/* The pod ended itself long ago, if it ever existed. Its provider may never open again. */
+static int take_for_gone(struct run *run, struct pod_row *pod, const struct err *why,
+			 struct err *err)
+{
+	struct core_conf *conf = &run->setup.conf;
+	char when[32];
+
+	if (run_write_off(run->runs, pod, err) < 0)
+		return -1;
+	runs_note(run->runs, LOG_WARN,
+		  "pod %s of %s: %s; its hard end was %s, so it counts as gone: check the "
+		  "provider's console",
+		  pod_row_called(pod), pod->provider, why->msg,
+		  clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
+	add_up(&run->row, pod);
+	if (conf->max_cost_microusd)
+		conf->max_cost_microusd = MAX(conf->max_cost_microusd - pod->cost_microusd, 1);
+	return 0;
+}
+
+/* What the providers said to their keys; each is asked once, however many pods it has. */
+struct key_words {
+	bool asked[CORE_PROVIDERS_MAX];
+	struct err told[CORE_PROVIDERS_MAX];
+	int64_t now_ms[CORE_PROVIDERS_MAX]; /* by their clocks, which a refusal tells, too */
+};
+
+/* The key is there and is refused, and it is past that time there. */
+static bool is_refused_past(struct run *run, const struct pod_row *pod, struct key_words *words,
+			    struct err *why)
+{
+	int i = 0;
+
+	while (strcmp(run->setup.providers[i].ops->name, pod->provider))
+		i++;
+	if (!words->asked[i]) {
+		struct op_result result = {0};
+		words->now_ms[i] = clock_wall_ms();
+		caller_list(&run->setup.providers[i], NULL, OVERDUE_ASK_MS, &result,
+			    &words->now_ms[i], &words->told[i]);
+		op_result_free(&result);
+		words->asked[i] = true;
+	}
+	*why = words->told[i];
+	return why->kind == ERR_CREDENTIALS && pod_is_overdue(pod->hard_end_s, words->now_ms[i]);
+}
+
+/* Who has pods that may still bill must be asked; of the others, who can be: a create that was
+ * answered twice, or late, may have left a pod that no row names. */
+static int adopt_providers(struct run *run, struct err *err)
+{
+	size_t count = run->setup.adopt_count;
+	struct key_words words = {0};
+	struct err why = {0};
+
+	run->setup.adopt_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct pod_row *pod = &run->adopted[i];
+		bool past = pod->state != POD_ROW_GONE &&
+			    pod_is_overdue(pod->hard_end_s, clock_wall_ms());
+		bool reached = run_open_account(run, pod->provider, &why) == 0;
+		if (past && (!reached || is_refused_past(run, pod, &words, &why))) {
+			if (take_for_gone(run, pod, &why, err) < 0)
+				return -1;
+			continue;
+		}
+		run->adopted[run->setup.adopt_count++] = *pod;
+		if (reached)
+			continue;
+		*err = why;
+		err_wrap(err, "pod %s", pod_row_called(pod));
+		if (!run->setup.conf.reap)
+			return -1;
+		runs_note(run->runs, LOG_WARN, "%s",
+			  err->msg); /* the others are given back all the same */
+		run->out_of_reach++;
+	}
+	for (int i = 0; i < run->rented_at_count; i++) {
+		if (run_open_account(run, run->rented_at[i], &why) < 0) {
+			runs_note(run->runs, LOG_WARN,
+				  "%s: cannot check its account for a pod that run %s may have "
+				  "left there: %s",
+				  run->rented_at[i], run->row.id, why.msg);
+			continue;
+		}
+		for (int k = 0; k < run->setup.provider_count; k++)
+			if (!strcmp(run->setup.providers[k].ops->name, run->rented_at[i]))
+				run->setup.used_before[k] = true;
+	}
+	return 0;
+}
+
+int run_adopt(struct run *run, struct err *err)
+{
+	return read_pods(run, err) < 0 || adopt_providers(run, err) < 0 ? -1 : 0;
+}
