@@ -1,21 +1,16 @@
-/* cloud.c - the local vendor's front desk: one verb per process. What it does to pods is in pod.c,
- * to volumes in files.c. */
+/* cloud.c - the local vendor's front desk: one verb per process. What it does to pods is in
+ * pod.c, to volumes in files.c. */
 #include "local.h"
 
 #include <fcntl.h>
-#include <glob.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "account.h"
-#include "files.h"
-#include "lockdown.h"
+#include "desk.h"
 #include "pod.h"
-#include "sandbox.h"
 
 enum { REQUEST_BYTES_MAX = 8 << 20, LOG_TAIL_BYTES = 64 << 10 };
 #define DAY_MS        INT64_C(86400000)
@@ -24,10 +19,7 @@ enum { REQUEST_BYTES_MAX = 8 << 20, LOG_TAIL_BYTES = 64 << 10 };
 
 /* ---- who is there ---- */
 
-/* Settles the dead and counts the rest; the caller holds the lock. One that cannot be settled (its
- * files cannot be deleted, or it does not die) stays in the list and takes its place; releasing it
- * tells why. */
-static int64_t sweep(const struct store *store)
+int64_t desk_sweep(const struct store *store)
 {
 	CLEANUP(record_free_ids) char **ids = record_living(store);
 	int64_t living = 0;
@@ -64,7 +56,7 @@ static int do_list(const struct store *store, const json_t *request, json_t *ans
 	json_object_set_new(answer, "pods", list);
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	sweep(store);
+	desk_sweep(store);
 	record_prune(store, KEEP_MS);
 	CLEANUP(record_free_ids) char **here = record_living(store);
 	CLEANUP(record_free_ids) char **gone = record_ended(store, SHOW_ENDED_MS);
@@ -111,204 +103,6 @@ static int do_billing(const struct store *store, const json_t *request, json_t *
 	return 0;
 }
 
-/* ---- rent ---- */
-
-/* For trying what a job does when there is no room: the first so many rents of this state folder
- * fail. */
-static int fail_on_purpose(const struct store *store, int64_t wanted, struct err *err)
-{
-	CLEANUP(free_text) char *path = path_join(store->dir, "failed-rents");
-	CLEANUP(str_free) struct str text = STR_INIT;
-	char number[24];
-
-	if (!wanted)
-		return 0;
-	(void)path_read(path, 64, &text, NULL);
-	long long done = atoll(str_text(&text));
-	if (done >= wanted)
-		return 0;
-	snprintf(number, sizeof(number), "%lld\n", done + 1);
-	if (path_write(path, number, strlen(number), 0600, err) < 0)
-		return -1;
-	return err_set(err, ERR_NO_CAPACITY, "no capacity, as fail_rents says (%lld of %lld)",
-		       done + 1, (long long)wanted);
-}
-
-static int check_room(const struct store *store, const struct local_conf *conf, struct err *err)
-{
-	int64_t living = sweep(store);
-
-	if (fail_on_purpose(store, conf->fail_rents, err) < 0)
-		return -1;
-	if (living >= conf->capacity)
-		return err_set(err, ERR_NO_CAPACITY, "all %lld pods of this machine are taken",
-			       (long long)conf->capacity);
-	return 0;
-}
-
-static int check_env(const json_t *env, struct err *err)
-{
-	const char *name;
-	json_t *value;
-
-	if (!json_is_object(env))
-		return err_set(err, ERR_REFUSED, "no environment");
-	json_object_foreach ((json_t *)env, name, value) {
-		if (!json_is_string(value) || !name[0] || strchr(name, '='))
-			return err_set(err, ERR_REFUSED,
-				       "an environment of names and texts is needed");
-	}
-	return 0;
-}
-
-/* The order's own words, checked: names become folders and host names, the mount path a place in
- * the pod's root. */
-static int read_order(const struct store *store, const json_t *request, struct pod_record *record,
-		      struct pod_plan *plan, struct err *err)
-{
-	CLEANUP(free_text) char *id = record_id(jsonx_text(request, "name", ""));
-	const char *volume = jsonx_text(request, "volume", "");
-
-	plan->script = jsonx_text(request, "script", NULL);
-	plan->env = json_object_get(request, "env");
-	plan->mount = jsonx_text(request, "mount", "");
-	if (!record_id_ok(id) || strlen(id) > 63 || ends_with(id, "-"))
-		return err_set(err, ERR_REFUSED, "a pod's name must be a valid host name");
-	if (!plan->script || check_env(plan->env, err) < 0)
-		return err_set(err, ERR_REFUSED,
-			       "a start script and an environment of texts are needed");
-	if (!plan->mount[0])
-		plan->mount = "/workspace";
-	if (plan->mount[0] != '/' || !path_is_safe(plan->mount + 1))
-		return err_set(err, ERR_REFUSED, "the mount path must be absolute and plain");
-	if (volume[0] && volume_ensure(store, volume, false, err) < 0)
-		return -1;
-	json_t *named = json_copy((json_t *)request);
-	json_object_set_new(named, "id", json_string(id));
-	int result = record_read(named, record, err);
-	json_decref(named);
-	if (result < 0)
-		err->kind = ERR_REFUSED;
-	return result;
-}
-
-static void fill_record(struct pod_record *record, const struct local_conf *conf, bool namespaces)
-{
-	struct pod_view *view = &record->view;
-
-	COPY_TEXT(view->host, "127.0.0.1");
-	COPY_TEXT(view->user, namespaces ? account_in_pod() : account_name());
-	COPY_TEXT(view->gpu, conf->gpu);
-	COPY_TEXT(view->region, conf->region);
-	view->preempted = false;
-	view->port = 0;
-	view->detail[0] = '\0';
-	view->price_microusd_h = view->spot ? conf->spot_price_microusd_h : conf->price_microusd_h;
-	record->created_ms = clock_wall_ms();
-	record->started_ms = record->ended_ms = 0;
-	record->supervisor = record->init = (struct process){0};
-	record->namespaces = namespaces;
-}
-
-static int no_namespaces(const struct err *why, struct err *err)
-{
-	const char *settings = geteuid() == 0 ? ""
-					      : ", kernel.unprivileged_userns_clone and "
-						"kernel.apparmor_restrict_unprivileged_userns";
-
-	return err_set(err, ERR_CONFIG,
-		       "pods cannot have namespaces of their own here (%.200s): see the sysctls "
-		       "user.max_user_namespaces%s, or a container's "
-		       "rights; with isolation = \"process\" among providers.local of your own "
-		       "burst.cfg, or LOCAL_ISOLATION=process, jobs "
-		       "run as you do, and reach all your files",
-		       why->msg, settings);
-}
-
-/* Of a pod that is a plain process. */
-static int need_shell(struct err *err)
-{
-	if (account_has_shell())
-		return 0;
-	return err_set(err, ERR_CONFIG,
-		       "the password file gives the user %s no shell, so sshd refuses all "
-		       "logins: chsh -s /bin/sh %s, or isolation = \"namespaces\"",
-		       account_name(), account_name());
-}
-
-/* True: namespaces. ERR_CONFIG when they do not work here: a job from a foreign repository never
- * runs as a plain process of this user unless the settings ask for that. */
-static int choose_isolation(const struct store *store, const struct local_conf *conf,
-			    bool *namespaces, struct err *err)
-{
-	struct err why = {0};
-
-	*namespaces = conf->isolation != ISOLATION_PROCESS && sandbox_probe(store->dir, &why) == 0;
-	if (*namespaces)
-		return 0;
-	return conf->isolation == ISOLATION_NAMESPACES ? no_namespaces(&why, err) : need_shell(err);
-}
-
-static int launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
-		  struct err *err)
-{
-	CLEANUP(fd_close) int alive = -1;
-	CLEANUP(free_text) char *dir = record_dir(store, record->view.id);
-
-	if (record_create(store, record, &alive, err) < 0)
-		return -1;
-	if (pod_launch(store, record, plan, alive, err) == 0)
-		return 0;
-	record_remove_tree(dir, NULL);
-	return -1;
-}
-
-/* Processes are known and ended by what /proc says of them. */
-static int need_proc(struct err *err)
-{
-	if (access("/proc/self/stat", R_OK) == 0)
-		return 0;
-	return err_set(err, ERR_LOCAL,
-		       "/proc is not mounted here, so local pods could not be ended: mount -t proc "
-		       "proc /proc");
-}
-
-static int do_rent(const struct store *store, const json_t *request, json_t *answer,
-		   struct err *err)
-{
-	CLEANUP(fd_close) int lock = -1;
-	struct local_conf conf;
-	struct pod_record record;
-	struct pod_plan plan = {.conf = &conf};
-	bool namespaces;
-
-	wire_read_conf(json_object_get(request, "conf"), &conf);
-	if (need_proc(err) < 0)
-		return -1;
-	if (read_order(store, request, &record, &plan, err) < 0)
-		return -1;
-	if (record.view.spot && conf.spot_price_microusd_h < 0)
-		return err_set(err, ERR_REFUSED, "no spot pods without spot_price_per_hour");
-	if (choose_isolation(store, &conf, &namespaces, err) < 0)
-		return -1;
-	if (store_lock(store, &lock, err) < 0 || check_room(store, &conf, err) < 0)
-		return -1;
-	fill_record(&record, &conf, namespaces);
-	if (launch(store, &record, &plan, err) < 0)
-		return -1;
-	json_object_set_new(answer, "pods", json_pack("[o]", record_answer(&record)));
-	return 0;
-}
-
-static int do_release(const struct store *store, const json_t *request, json_t *answer,
-		      struct err *err)
-{
-	const char *id = jsonx_text(request, "id", "");
-
-	(void)answer;
-	return record_id_ok(id) ? pod_release(store, id, err) : 0; /* no pod ever had such an id */
-}
-
 /* ---- what there is ---- */
 
 static json_t *offer_of(const struct local_conf *conf, bool spot, bool last)
@@ -333,11 +127,11 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	json_object_set_new(answer, "offers", list);
 	wire_read_conf(json_object_get(request, "conf"), &conf);
 	/* what else a rent would lack it says itself */
-	if (need_proc(&why) == 0 && choose_isolation(store, &conf, &namespaces, err) < 0)
+	if (desk_need_proc(&why) == 0 && desk_choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	int64_t living = sweep(store);
+	int64_t living = desk_sweep(store);
 	if (living >= conf.capacity)
 		return 0; /* sold out */
 	bool last = living + 1 == conf.capacity;
@@ -389,7 +183,7 @@ static int do_volume_remove(const struct store *store, const json_t *request, js
 	(void)answer;
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	sweep(store);
+	desk_sweep(store);
 	if (refuse_if_used(store, name, err) < 0)
 		return -1;
 	return volume_remove(store, name, err);
@@ -431,8 +225,7 @@ static int read_tail(const char *path, struct str *out, struct err *err)
 	return 0;
 }
 
-/* Line by line: what a pod prints must not drive the terminal, but its lines are lines. */
-static json_t *printable_lines(const struct str *raw)
+json_t *desk_printable_lines(const struct str *raw)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	const char *at = str_text(raw), *end = at + raw->len;
@@ -459,107 +252,7 @@ static int do_logs(const struct store *store, const json_t *request, json_t *ans
 	CLEANUP(free_text) char *ended = record_ended_path(store, id, "log");
 	if (read_tail(living, &raw, err) < 0 && read_tail(ended, &raw, err) < 0)
 		return err_wrap(err, "pod %s", id);
-	json_object_set_new(answer, "text", printable_lines(&raw));
-	return 0;
-}
-
-/* ---- check ---- */
-
-/* Where pods are plain processes. */
-static void check_shell(struct str *to)
-{
-	struct err err = {0};
-
-	if (need_shell(&err) < 0)
-		str_addf(to, "bad: %s\n", err.msg);
-}
-
-static void check_containment(const struct local_conf *conf, struct str *to)
-{
-	struct pod_ids ids = {0};
-
-	(void)ids_choose(&ids, NULL);
-	str_add(to, "ok: pods are namespaces of their own, with filtered system calls and ");
-	if (ids.count)
-		str_addf(to, "%u users of their own from %lu on", ids.count,
-			 (unsigned long)ids.first);
-	else
-		str_add(to, "you as their only user");
-	str_addf(to, " (%s network)\n", conf->shared_network ? "the machine's" : "private");
-	if (conf->shared_network && !lockdown_hides_sockets())
-		str_add(to, "warn: with network = \"host\" pods reach abstract sockets of this "
-			    "machine's programs (X11, D-Bus), since "
-			    "its kernel is older than Linux 6.12 or has no landlock\n");
-}
-
-static void check_isolation(const struct store *store, const struct local_conf *conf,
-			    struct str *to)
-{
-	struct err why = {0}, err = {0};
-
-	if (conf->isolation == ISOLATION_PROCESS) {
-		str_add(to, "warn: pods are process groups, as isolation = \"process\" says: they "
-			    "share this machine's files and network\n");
-		check_shell(to);
-	} else if (sandbox_probe(store->dir, &why) == 0)
-		check_containment(conf, to);
-	else if (conf->isolation == ISOLATION_NAMESPACES) {
-		no_namespaces(&why, &err);
-		str_addf(to, "bad: %s\n", err.msg);
-	} else {
-		str_addf(to,
-			 "warn: pods are process groups that share this machine's files and "
-			 "network, since namespaces do not work here: %s\n",
-			 why.msg);
-		check_shell(to);
-	}
-}
-
-static void check_sshd(struct str *to)
-{
-	static const char *const places[] = {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd",
-					     "/usr/bin/sshd"};
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (access(places[i], X_OK) == 0) {
-			str_addf(to, "ok: sshd is %s\n", places[i]);
-			return;
-		}
-	str_add(to, "bad: no sshd for local pods: install openssh-server\n");
-}
-
-static void check_gpu(const struct local_conf *conf, struct str *to)
-{
-	glob_t found = {0};
-
-	if (strcmp(conf->gpu, "none") && glob("/dev/nvidia[0-9]*", 0, NULL, &found) != 0)
-		str_addf(to,
-			 "warn: gpu = \"%s\", but this machine has no /dev/nvidia*: pods run "
-			 "without a GPU\n",
-			 conf->gpu);
-	globfree(&found);
-}
-
-static int do_check(const struct store *store, const json_t *request, json_t *answer,
-		    struct err *err)
-{
-	CLEANUP(fd_close) int lock = -1;
-	CLEANUP(str_free) struct str text = STR_INIT;
-	struct local_conf conf;
-
-	wire_read_conf(json_object_get(request, "conf"), &conf);
-	struct err why = {0};
-	if (need_proc(&why) < 0)
-		str_addf(&text, "bad: %s\n", why.msg);
-	check_isolation(store, &conf, &text);
-	check_sshd(&text);
-	check_gpu(&conf, &text);
-	if (store_lock(store, &lock, err) < 0)
-		return -1;
-	int64_t living = sweep(store);
-	str_addf(&text, "%s: %lld of %lld pods are taken\n", living < conf.capacity ? "ok" : "warn",
-		 (long long)living, (long long)conf.capacity);
-	json_object_set_new(answer, "text", printable_lines(&text));
+	json_object_set_new(answer, "text", desk_printable_lines(&raw));
 	return 0;
 }
 
@@ -570,15 +263,15 @@ static const struct verb {
 	int (*run)(const struct store *store, const json_t *request, json_t *answer,
 		   struct err *err);
 } verbs[] = {
-	{"check", do_check},
+	{"check", desk_check},
 	{"offers", do_offers},
 	{"volume", do_volume},
 	{"volumes", do_volumes},
-	{"rent", do_rent},
+	{"rent", desk_rent},
 	{"volume-remove", do_volume_remove},
 	{"inspect", do_inspect},
 	{"list", do_list},
-	{"release", do_release},
+	{"release", desk_release},
 	{"billing", do_billing},
 	{"logs", do_logs},
 	{"volume-ls", do_volume_ls},
@@ -607,7 +300,7 @@ static int say(FILE *to, const json_t *answer)
 	return line && fprintf(to, "%s\n", line) > 0 && fflush(to) == 0 ? 0 : -1;
 }
 
-static int fail(const struct err *err)
+int desk_fail(const struct err *err)
 {
 	CLEANUP(json_decref) json_t *answer = wire_error(err);
 
@@ -631,14 +324,14 @@ static int move_file(const struct store *store, int argc, char **argv)
 
 	if (argc < (fetch ? 6 : 5)) {
 		err_set(&err, ERR_USAGE, "a volume and a path are needed");
-		return fail(&err);
+		return desk_fail(&err);
 	}
 	int result = fetch ? volume_fetch(store, argv[3], argv[4], number_arg(argc, argv, 5),
 					  number_arg(argc, argv, 6), &moved, &err)
 			   : volume_stage(store, argv[3], argv[4], number_arg(argc, argv, 5),
 					  &moved, &err);
 	if (result < 0)
-		return fail(&err);
+		return desk_fail(&err);
 	CLEANUP(json_decref) json_t *answer = json_pack("{s:I}", "bytes", (json_int_t)moved);
 	return say(fetch ? stderr : stdout, answer) < 0;
 }
@@ -653,11 +346,11 @@ static int run_verb(const struct store *store, const char *word)
 			continue;
 		CLEANUP(json_decref) json_t *request = read_request(&err);
 		if (!request || verbs[i].run(store, request, answer, &err) < 0)
-			return fail(&err);
+			return desk_fail(&err);
 		return say(stdout, answer) < 0;
 	}
 	err_set(&err, ERR_USAGE, "no such verb: %s", word);
-	return fail(&err);
+	return desk_fail(&err);
 }
 
 int local_cloud_main(int argc, char **argv)
@@ -667,11 +360,11 @@ int local_cloud_main(int argc, char **argv)
 
 	if (argc < 3) {
 		err_set(&err, ERR_USAGE, "local-cloud VERB STATE_DIR: for burst itself");
-		return fail(&err);
+		return desk_fail(&err);
 	}
 	umask(077);
 	if (cloud_store_open(&store, argv[2], &err) < 0)
-		return fail(&err);
+		return desk_fail(&err);
 	int status = !strcmp(argv[1], "stage") || !strcmp(argv[1], "fetch")
 			     ? move_file(&store, argc, argv)
 			     : run_verb(&store, argv[1]);

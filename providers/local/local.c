@@ -3,12 +3,11 @@
 #include "local.h"
 
 #include <stdlib.h>
-#include <strings.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "base/jsonx.h"
+#include "translator.h"
 #include "wire.h"
 
 static const struct option_spec options[] = {
@@ -42,28 +41,6 @@ static const struct option_spec options[] = {
 	 "\"namespaces\"; \"process\": pods can reach all that you can; \"auto\": process where "
 	 "namespaces do not work"},
 	{NULL},
-};
-
-/* One of gpu_prices. */
-struct card {
-	char gpu[GPU_MAX];
-	int64_t price_microusd_h;
-	int vram_gb;
-};
-enum { CARDS_MOST = 32 };
-
-struct provider {
-	struct local_conf conf;
-	struct card cards[CARDS_MOST];
-	size_t card_count; /* 0: pods have conf.gpu */
-	char *state_dir;
-	bool storage;
-};
-
-struct op {
-	struct provider *provider;
-	enum op_kind kind;
-	const struct op_want *want;
 };
 
 static int bad_word(const struct section *s, const char *key, const char *allowed, struct err *err)
@@ -149,7 +126,7 @@ static int check_cards(const struct section *s, struct err *err)
 	return 0;
 }
 
-static void read_cards(const struct section *s, struct provider *p)
+void local_read_cards(const struct section *s, struct provider *p)
 {
 	for (size_t i = 0; i < section_count(s, "gpu_prices") && i < CARDS_MOST; i++)
 		(void)read_card(section_item(s, "gpu_prices", i), &p->cards[p->card_count++]);
@@ -166,7 +143,7 @@ static int local_check_conf(const struct section *s, struct mistakes *m, struct 
 	return 0;
 }
 
-static void read_conf(const struct section *s, struct local_conf *conf)
+void local_read_conf(const struct section *s, struct local_conf *conf)
 {
 	*conf = (struct local_conf){
 		.price_microusd_h = section_int(s, "price_per_hour"),
@@ -193,8 +170,8 @@ static int local_open(struct provider **out, const struct section *s, const char
 	if (local_check_conf(s, NULL, err) < 0)
 		return -1;
 	*out = xcalloc(1, sizeof(**out));
-	read_conf(s, &(*out)->conf);
-	read_cards(s, *out);
+	local_read_conf(s, &(*out)->conf);
+	local_read_cards(s, *out);
 	(*out)->storage = section_bool(s, "storage");
 	(*out)->state_dir = xstrdup(state_dir);
 	return 0;
@@ -214,169 +191,12 @@ static const char *local_account(const struct provider *p)
 	return "this machine";
 }
 
-/* ---- what is wished for ---- */
-
-static bool is_no_gpu(const char *wish)
-{
-	return !strcasecmp(wish, "none");
-}
-
-/* Local pods have no GPU, or the one of providers.local.gpu: this machine's own, or one that is
- * only said. */
-static bool fulfils(const char *gpu, const char *wish)
-{
-	char name[GPU_MAX];
-	int count;
-
-	if (is_no_gpu(wish))
-		return true;
-	return gpu_parse(wish, name, sizeof(name), &count) && count == 1 &&
-	       (gpu_satisfies(name, gpu) || !strcmp(name, gpu));
-}
-
-/* The first wish that is fulfilled; -1: none is. */
-static int wish_of(const char *gpu, const char *const *wishes)
-{
-	for (int i = 0; wishes && wishes[i]; i++)
-		if (fulfils(gpu, wishes[i]))
-			return i;
-	return wishes && wishes[0] ? -1 : 0;
-}
-
-static bool any_card_fulfils(const struct provider *p, const char *const *wishes)
-{
-	for (size_t i = 0; i < p->card_count; i++)
-		if (wish_of(p->cards[i].gpu, wishes) >= 0)
-			return true;
-	return !p->card_count && wish_of(p->conf.gpu, wishes) >= 0;
-}
-
-static int check_gpu(const struct provider *p, const struct op_want *want, struct err *err)
-{
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	const struct local_conf *conf = &p->conf;
-	const char *const *wishes = want->offers.gpus;
-
-	if (any_card_fulfils(p, wishes))
-		return 0;
-	for (size_t i = 0; wishes[i] && i < 4; i++)
-		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
-	if (p->card_count) {
-		err_set(err, ERR_CONFIG,
-			"gpu = [%s]: none of these is in providers.local.gpu_prices",
-			str_text(&shown));
-		return err_about(err, "gpu");
-	}
-	err_set(err, ERR_CONFIG,
-		"gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu "
-		"(if the machine has none, pods "
-		"run without it), or run without a GPU: --gpu none",
-		str_text(&shown), is_no_gpu(conf->gpu) ? "no GPU" : "the GPU ",
-		is_no_gpu(conf->gpu) ? "" : conf->gpu);
-	return err_about(err, "gpu");
-}
-
-static int check_vram(const struct provider *p, const struct op_want *want, struct err *err)
-{
-	const struct local_conf *conf = &p->conf;
-	int wanted_gb = want->offers.vram_gb, most_gb = 0;
-
-	for (size_t i = 0; i < p->card_count; i++)
-		most_gb = MAX(most_gb, p->cards[i].vram_gb);
-	if (p->card_count && most_gb < wanted_gb) {
-		err_set(err, ERR_CONFIG,
-			"the job needs a GPU with %d GB of memory, and the largest of "
-			"providers.local.gpu_prices has %d GB",
-			wanted_gb, most_gb);
-		return err_about(err, "job.vram_gb");
-	}
-	if (p->card_count)
-		return 0;
-	const struct gpu *known = gpu_find(conf->gpu);
-	int64_t has_gb = conf->vram_gb ? conf->vram_gb : known ? known->vram_gb : 0;
-
-	if (!wanted_gb || has_gb >= wanted_gb || (!has_gb && !is_no_gpu(conf->gpu)))
-		return 0;
-	CLEANUP(free_text) char *less = xasprintf("%lld GB on %s", (long long)has_gb, conf->gpu);
-	err_set(err, ERR_CONFIG,
-		"the job needs a GPU with %d GB of memory, and pods on this machine have %s: see "
-		"providers.local.gpu and providers.local.vram_gb",
-		wanted_gb, is_no_gpu(conf->gpu) ? "no GPU" : less);
-	return err_about(err, "job.vram_gb");
-}
-
-static int check_spot(const struct provider *p, const struct op_want *want, struct err *err)
-{
-	if (!want->offers.spot || p->conf.spot_price_microusd_h >= 0)
-		return 0;
-	err_set(err, ERR_CONFIG,
-		"spot = true: this machine has no spot pods unless "
-		"providers.local.spot_price_per_hour is set");
-	return err_about(err, "spot");
-}
-
-/* Pods share this machine: what it does not have no pod can have. */
-static int check_cpu(const struct provider *p, const struct op_want *want, struct err *err)
-{
-	int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	(void)p;
-	if (cpus <= 0 || want->offers.cpu <= cpus)
-		return 0;
-	err_set(err, ERR_CONFIG, "pod.cpu = %lld: this machine has %lld cores",
-		(long long)want->offers.cpu, (long long)cpus);
-	return err_about(err, "pod.cpu");
-}
-
-/* Memory is sold in round numbers, some of which the kernel keeps. */
-static int check_memory(const struct provider *p, const struct op_want *want, struct err *err)
-{
-	int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
-		has_gb = (bytes + 999999999) / 1000000000;
-
-	(void)p;
-	if (bytes <= 0 || want->offers.memory_gb <= has_gb)
-		return 0;
-	err_set(err, ERR_CONFIG, "pod.memory_gb = %lld: this machine has %lld GB",
-		(long long)want->offers.memory_gb, (long long)has_gb);
-	return err_about(err, "pod.memory_gb");
-}
-
-/* A wish that this machine cannot meet is no lack of capacity: waiting does not help. */
-static int check_wishes(const struct provider *p, const struct op_want *want, struct mistakes *m,
-			struct err *err)
-{
-	static int (*const checks[])(const struct provider *p, const struct op_want *want,
-				     struct err *err) = {check_gpu, check_vram, check_spot,
-							 check_cpu, check_memory};
-
-	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
-		if (checks[i](p, want, err) < 0 && mistakes_note(m, NULL, err) < 0)
-			return -1;
-	return 0;
-}
-
-static int local_check_wishes(const struct section *s, const struct op_want *want,
-			      struct mistakes *m, struct err *err)
-{
-	struct provider p = {0};
-
-	read_conf(s, &p.conf);
-	read_cards(s, &p);
-	return check_wishes(&p, want, m, err);
-}
-
 /* ---- what is asked ---- */
 
-/* A day's worth of calls costs nothing here, but a child that hangs must not hang burst: each has a
- * limit. Those of a release, a removal and a listing are long, since they may have a full disk's
- * worth of files to delete. */
-static const struct verb {
-	const char *word;
-	enum call_class class;
-	bool may_repeat;
-	int64_t timeout_ms;
-} verbs[] = {
+/* A day's worth of calls costs nothing here, but a child that hangs must not hang burst: each
+ * has a limit. Those of a release, a removal and a listing are long, since they may have a full
+ * disk's worth of files to delete. */
+const struct local_verb local_verbs[] = {
 	[OP_CHECK] = {"check", CALL_POLL, true, 20000},
 	[OP_OFFERS] = {"offers", CALL_POLL, true, 60000},
 	[OP_VOLUME] = {"volume", CALL_CREATE, true, 20000},
@@ -471,7 +291,7 @@ static void ask_file(const struct op *op, struct call *call)
 
 static enum op_next make_call(const struct op *op, struct call *call, struct err *err)
 {
-	const struct verb *verb = &verbs[op->kind];
+	const struct local_verb *verb = &local_verbs[op->kind];
 
 	*call = (struct call){
 		.kind = CALL_CHILD,
@@ -501,263 +321,6 @@ static enum op_next make_call(const struct op *op, struct call *call, struct err
 
 /* ---- what is answered ---- */
 
-/* The same pod once for each card that is wished for. */
-static void spread_over_cards(const struct op *op, struct op_result *result)
-{
-	const struct provider *p = op->provider;
-	struct offer *all = xcalloc(p->card_count * result->offer_count + 1, sizeof(*all));
-	size_t count = 0;
-
-	for (size_t i = 0; i < result->offer_count; i++)
-		for (size_t k = 0; k < p->card_count; k++) {
-			const struct card *card = &p->cards[k];
-			int wish = wish_of(card->gpu, op->want->offers.gpus);
-			if (result->offers[i].spot || wish < 0 ||
-			    card->vram_gb < op->want->offers.vram_gb)
-				continue;
-			all[count] = result->offers[i];
-			COPY_TEXT(all[count].gpu, card->gpu);
-			all[count].gpus = 1;
-			all[count].vram_gb = card->vram_gb;
-			all[count].price_microusd_h = card->price_microusd_h;
-			all[count++].wish = wish;
-		}
-	result->floor_microusd_h = INT64_MAX;
-	for (size_t k = 0; k < p->card_count; k++)
-		if (wish_of(p->cards[k].gpu, op->want->offers.gpus) >= 0)
-			result->floor_microusd_h =
-				MIN(result->floor_microusd_h, p->cards[k].price_microusd_h);
-	free(result->offers);
-	result->offers = all;
-	result->offer_count = count;
-}
-
-static int read_offers(const struct op *op, const json_t *from, struct op_result *result,
-		       struct err *err)
-{
-	const json_t *list = json_object_get(from, "offers"), *item;
-	size_t i;
-
-	if (!json_is_array(list))
-		return err_set(err, ERR_BUG, "offers: no list");
-	result->offers = xcalloc(json_array_size(list), sizeof(*result->offers));
-	const struct local_conf *conf = &op->provider->conf;
-	bool cheap_spot = op->want->offers.spot && conf->spot_price_microusd_h >= 0;
-	result->floor_microusd_h =
-		cheap_spot ? MIN(conf->price_microusd_h, conf->spot_price_microusd_h)
-			   : conf->price_microusd_h;
-	json_array_foreach (list, i, item) {
-		struct offer *offer = &result->offers[result->offer_count++];
-		COPY_TEXT(offer->provider, "local");
-		COPY_TEXT(offer->id, jsonx_text(item, "id", ""));
-		COPY_TEXT(offer->gpu, jsonx_text(item, "gpu", "none"));
-		COPY_TEXT(offer->region, jsonx_text(item, "region", ""));
-		COPY_TEXT(offer->stock, jsonx_text(item, "stock", ""));
-		offer->gpus = (int)jsonx_int(item, "gpus", 0);
-		offer->vram_gb = (int)jsonx_int(item, "vram_gb", 0);
-		offer->spot = jsonx_bool(item, "spot", false);
-		offer->price_microusd_h = jsonx_int(item, "price", 0);
-		offer->wish = MAX(wish_of(op->provider->conf.gpu, op->want->offers.gpus), 0);
-	}
-	if (op->provider->card_count)
-		spread_over_cards(op, result);
-	return 0;
-}
-
-static int read_volume(const struct op *op, const json_t *from, struct volume *volume,
-		       struct err *err)
-{
-	const char *name = jsonx_text(from, "name", "");
-
-	if (!name[0] || strlen(name) >= sizeof(volume->name))
-		return err_set(err, ERR_BUG, "a volume without a usable name");
-	COPY_TEXT(volume->provider, "local");
-	COPY_TEXT(volume->id, name);
-	COPY_TEXT(volume->name, name);
-	volume->size_gb = op->kind == OP_VOLUME ? op->want->volume.size_gb : 0;
-	volume->used_bytes = jsonx_int(from, "used_bytes", -1);
-	return 0;
-}
-
-static int read_volumes(const struct op *op, const json_t *from, struct op_result *result,
-			struct err *err)
-{
-	const json_t *list = json_object_get(from, "volumes"), *item;
-	size_t i;
-
-	if (!json_is_array(list) || (op->kind == OP_VOLUME && json_array_size(list) != 1))
-		return err_set(err, ERR_BUG, "volumes: not the list that was requested");
-	result->volumes = xcalloc(json_array_size(list), sizeof(*result->volumes));
-	json_array_foreach (list, i, item) {
-		if (read_volume(op, item, &result->volumes[result->volume_count++], err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int read_entries(const json_t *from, struct op_result *result, struct err *err)
-{
-	const json_t *list = json_object_get(from, "entries"), *item;
-	size_t i;
-
-	if (!json_is_array(list))
-		return err_set(err, ERR_BUG, "a folder without a list");
-	result->entries = xcalloc(json_array_size(list), sizeof(*result->entries));
-	json_array_foreach (list, i, item) {
-		struct volume_entry *entry = &result->entries[result->entry_count];
-		const char *name = jsonx_text(item, "name", "");
-		if (!name[0] || strlen(name) >= sizeof(entry->name))
-			continue; /* half a name would be another's */
-		COPY_TEXT(entry->name, name);
-		entry->folder = jsonx_bool(item, "folder", false);
-		entry->bytes = jsonx_int(item, "bytes", 0);
-		entry->files = jsonx_int(item, "files", 0);
-		entry->changed_s = jsonx_int(item, "changed_s", 0);
-		result->entry_count++;
-	}
-	return 0;
-}
-
-static int read_pod(const json_t *from, struct pod_view *view, struct err *err)
-{
-	if (wire_read_view(from, view, err) < 0)
-		return -1;
-	view->created_at_s = jsonx_bounded(from, "created_ms", 0, EPOCH_MOST_S * 1000) / 1000;
-	view->started_at_s = jsonx_bounded(from, "started_ms", 0, EPOCH_MOST_S * 1000) / 1000;
-	view->ended_at_s = jsonx_bounded(from, "ended_ms", 0, EPOCH_MOST_S * 1000) / 1000;
-	return 0;
-}
-
-static int read_pods(const struct op *op, const json_t *from, struct op_result *result,
-		     struct err *err)
-{
-	const json_t *list = json_object_get(from, "pods"), *item;
-	size_t i;
-
-	if (!json_is_array(list) || (op->kind != OP_LIST && json_array_size(list) != 1))
-		return err_set(err, ERR_BUG, "pods: not the list that was requested");
-	result->pods = xcalloc(json_array_size(list), sizeof(*result->pods));
-	json_array_foreach (list, i, item) {
-		if (read_pod(item, &result->pods[result->pod_count++], err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int read_billing(const json_t *from, struct op_result *result, struct err *err)
-{
-	result->billing.billed_ms = jsonx_int(from, "billed_ms", -1);
-	result->billing.cost_microusd = jsonx_int(from, "cost", -1);
-	result->billing.reported = true;
-	if (result->billing.billed_ms < 0 || result->billing.cost_microusd < 0)
-		return err_set(err, ERR_BUG, "billing: no figures");
-	return 0;
-}
-
-static int read_answer(const struct op *op, const json_t *from, struct op_result *result,
-		       struct err *err)
-{
-	switch (op->kind) {
-	case OP_OFFERS: return read_offers(op, from, result, err);
-	case OP_VOLUME:
-	case OP_VOLUMES: return read_volumes(op, from, result, err);
-	case OP_RENT:
-	case OP_INSPECT:
-	case OP_LIST: return read_pods(op, from, result, err);
-	case OP_BILLING: return read_billing(from, result, err);
-	case OP_CHECK:
-	case OP_LOGS: str_add(&result->text, jsonx_text(from, "text", "")); return 0;
-	case OP_STAGE:
-	case OP_FETCH:
-		result->bytes = jsonx_int(from, "bytes", -1);
-		return result->bytes < 0 ? err_set(err, ERR_BUG, "no count of bytes") : 0;
-	case OP_VOLUME_LS: return read_entries(from, result, err);
-	case OP_VOLUME_SIZE: /* LS reports it already: never asked */
-	case OP_VOLUME_DELETE:
-	case OP_VOLUME_REMOVE:
-	case OP_IMAGE: /* there are no images here: never asked */
-	case OP_RELEASE:
-	case OP_BALANCE: return 0;
-	}
-	return err_set(err, ERR_BUG, "no such operation");
-}
-
-/* The last line of what may also hold a sanitizer's or the loader's complaints. */
-static json_t *last_line(const struct str *text, struct err *err)
-{
-	size_t end = text->len;
-
-	while (end && text->s[end - 1] == '\n')
-		end--;
-	const char *newline = end ? memrchr(text->s, '\n', end) : NULL;
-	size_t start = newline ? (size_t)(newline - text->s) + 1 : 0;
-	return jsonx_parse(end ? text->s + start : "", end - start, err);
-}
-
-/* The child is gone and did not say how it went. A rent may have got as far as a pod. */
-static int no_answer(const struct op *op, const char *what, struct err *err)
-{
-	char why[sizeof(err->msg)];
-
-	COPY_TEXT(why, what);
-	return err_set(err, op->kind == OP_RENT ? ERR_AMBIGUOUS : ERR_TRANSIENT,
-		       "local %s: no answer: %s", verbs[op->kind].word, why);
-}
-
-static int read_failure(const struct op *op, const struct reply *reply, struct err *err)
-{
-	struct err unreadable = {0};
-	CLEANUP(json_decref) json_t *said = last_line(&reply->head, &unreadable);
-
-	if (said && reply->status == 1 && wire_read_error(said, err))
-		return -1;
-	if (reply->status > 128) {
-		CLEANUP(free_text)
-		char *what = xasprintf("killed by signal %d", reply->status - 128);
-		return no_answer(op, what, err);
-	}
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	str_addf(&shown, "exit code %d: ", reply->status);
-	str_add_printable(&shown, str_text(&reply->head), reply->head.len, 200);
-	return no_answer(op, str_text(&shown), err);
-}
-
-static int read_reply(const struct op *op, const struct reply *reply, struct op_result *result,
-		      struct err *err)
-{
-	if (reply->failed && op->kind == OP_RENT && reply->was_sent)
-		return no_answer(op, reply->err.msg, err);
-	if (reply->failed) {
-		*err = reply->err;
-		return err_wrap(err, "local %s", verbs[op->kind].word);
-	}
-	if (reply->status != 0)
-		return read_failure(op, reply, err);
-
-	struct err why = {0};
-	CLEANUP(json_decref)
-	json_t *said = op->kind == OP_FETCH
-			       ? last_line(&reply->head, &why)
-			       : jsonx_parse(str_text(&reply->body), reply->body.len, &why);
-	if (!said || read_answer(op, said, result, &why) < 0) {
-		if (op->kind == OP_RENT)
-			return no_answer(op, why.msg, err);
-		*err = why;
-		return err_wrap(err, "local %s", verbs[op->kind].word);
-	}
-	return 0;
-}
-
-/* A vendor that has forgotten a pod bills nothing for it. */
-static void forgotten(const struct op *op, struct op_result *result)
-{
-	result->pods = xcalloc(1, sizeof(*result->pods));
-	result->pod_count = 1;
-	COPY_TEXT(result->pods[0].id, op->want->id);
-	result->pods[0].state = POD_STATE_GONE;
-	COPY_TEXT(result->pods[0].detail, "no such pod");
-}
-
 static struct op *local_begin(struct provider *p, enum op_kind kind, const struct op_want *want)
 {
 	struct op *op = xcalloc(1, sizeof(*op));
@@ -784,17 +347,17 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 		*result = got; /* this machine keeps no purse: nothing to ask */
 		return OP_DONE;
 	}
-	if (op->kind == OP_OFFERS && check_wishes(op->provider, op->want, NULL, err) < 0)
+	if (op->kind == OP_OFFERS && local_judge_wishes(op->provider, op->want, NULL, err) < 0)
 		return OP_FAILED;
 	if (!reply)
 		return make_call(op, call, err);
-	if (read_reply(op, reply, &got, err) < 0) {
+	if (local_read_reply(op, reply, &got, err) < 0) {
 		op_result_free(&got);
 		if (err->kind != ERR_NOT_FOUND ||
 		    (op->kind != OP_RELEASE && op->kind != OP_INSPECT))
 			return OP_FAILED;
 		if (op->kind == OP_INSPECT)
-			forgotten(op, &got);
+			local_forgotten(op, &got);
 	}
 	*result = got;
 	return OP_DONE;

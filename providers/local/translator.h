@@ -1,0 +1,57 @@
+/* translator.h - what the files of the translator share: local.c asks, answers.c reads, wishes.c
+ * judges. */
+#ifndef BURST_LOCAL_TRANSLATOR_H
+#define BURST_LOCAL_TRANSLATOR_H
+
+#include "wire.h"
+
+/* One of gpu_prices. */
+struct card {
+	char gpu[GPU_MAX];
+	int64_t price_microusd_h;
+	int vram_gb;
+};
+enum { CARDS_MOST = 32 };
+
+struct provider {
+	struct local_conf conf;
+	struct card cards[CARDS_MOST];
+	size_t card_count; /* 0: pods have conf.gpu */
+	char *state_dir;
+	bool storage;
+};
+
+struct op {
+	struct provider *provider;
+	enum op_kind kind;
+	const struct op_want *want;
+};
+
+/* How an operation is asked of the vendor; the index is its enum op_kind. */
+extern const struct local_verb {
+	const char *word;
+	enum call_class class;
+	bool may_repeat;
+	int64_t timeout_ms;
+} local_verbs[];
+
+/* wishes.c */
+/* The first wish that is fulfilled; -1: none is. */
+int local_wish_of(const char *gpu, const char *const *wishes);
+/* A wish that this machine cannot meet is no lack of capacity: waiting does not help. */
+int local_judge_wishes(const struct provider *p, const struct op_want *want, struct mistakes *m,
+		       struct err *err);
+int local_check_wishes(const struct section *s, const struct op_want *want, struct mistakes *m,
+		       struct err *err);
+
+/* local.c */
+void local_read_cards(const struct section *s, struct provider *p);
+void local_read_conf(const struct section *s, struct local_conf *conf);
+
+/* answers.c */
+int local_read_reply(const struct op *op, const struct reply *reply, struct op_result *result,
+		     struct err *err);
+/* A vendor that has forgotten a pod bills nothing for it. */
+void local_forgotten(const struct op *op, struct op_result *result);
+
+#endif
