@@ -122,6 +122,15 @@ void budget_fit_adopted(struct core *c)
 	fit_cost(c);
 }
 
+/* Where the caps leave it less time than it was rented for, this client alone ends it in time. If
+ * the client dies, the pod lives until its lease is over: that must be within the caps, too. */
+void budget_fit_handed(struct core *c, struct core_pod *p)
+{
+	budget_fit_adopted(c);
+	if (p->cut_ms)
+		budget_end_sooner(p, p->hard_end_ms - c->conf.lease_ms);
+}
+
 int64_t budget_cold(const struct core *c)
 {
 	return c->cold_ms ? c->cold_ms : c->past_boot_ms ? c->past_boot_ms : COLD_GUESS_MS;

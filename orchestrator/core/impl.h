@@ -375,6 +375,8 @@ int64_t budget_committed(const struct core *c);
 void budget_end_sooner(struct core_pod *p, int64_t at);
 /* The caps of this life of the run may be lower than those that its pods were rented by. */
 void budget_fit_adopted(struct core *c);
+/* The same where another run has handed this pod over. */
+void budget_fit_handed(struct core *c, struct core_pod *p);
 /* Of an earlier life's pods that should have ended themselves each has been looked for in this
  * life, or cannot be. */
 bool budget_is_known(const struct core *c);

@@ -328,7 +328,7 @@ static void handed(struct core *c, int pod)
 	pod_look_soon(c, p->provider);
 	if (p->phase >= POD_RELEASING)
 		return;
-	budget_fit_adopted(c);
+	budget_fit_handed(c, p);
 	pod_take_over(c, pod);
 }
 

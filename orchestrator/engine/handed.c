@@ -106,16 +106,23 @@ static bool is_known(const struct engine *e, const struct pod_view *view)
 	return false;
 }
 
+/* Of two pods of one create, the one that was not handed on is still this run's to release. */
+static bool was_handed(const struct engine *e, const struct pod_view *view)
+{
+	struct pod_row row;
+
+	return store_pod(e->setup->store, view->marker.attempt, &row, NULL) == 0 &&
+	       !strcmp(row.id, view->id) &&
+	       kept_taken_ms(e->setup->store, view->marker.attempt, e->setup->run->id);
+}
+
 size_t handed_drop(struct engine *e, struct pod_view *views, size_t count)
 {
-	const char *run = e->setup->run->id;
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct marker *m = &views[i].marker;
-		bool handed = !strcmp(m->run, run) && !is_known(e, &views[i]) &&
-			      kept_taken_ms(e->setup->store, m->attempt, run);
-		if (!handed)
+		bool ours = !strcmp(views[i].marker.run, e->setup->run->id);
+		if (!ours || is_known(e, &views[i]) || !was_handed(e, &views[i]))
 			views[n++] = views[i];
 	}
 	return n;

@@ -89,11 +89,12 @@ json_t *kept_want(const struct engine_setup *setup, int64_t left_microusd)
 {
 	int64_t planned_ms = setup->run->planned_ms;
 
-	return json_pack("{s:s,s:o,s:o,s:b,s:I,s:I,s:I,s:I}", "pool", setup->pool, "accounts",
+	return json_pack("{s:s,s:o,s:o,s:b,s:I,s:I,s:I,s:I,s:I}", "pool", setup->pool, "accounts",
 			 accounts_of(setup), "gpus", gpus_of(setup), "spot", setup->want_spot,
 			 "price", (json_int_t)setup->conf.max_price_microusd_h, "ms",
 			 (json_int_t)(planned_ms + planned_ms / 2 + LEFT_LEAST_MS), "lease_ms",
-			 (json_int_t)setup->conf.lease_ms, "cost", (json_int_t)left_microusd);
+			 (json_int_t)setup->conf.lease_ms, "cost", (json_int_t)left_microusd,
+			 "until", (json_int_t)setup->run->deadline_ms);
 }
 
 static bool has_gpu(const json_t *want, const struct pod_row *pod)
@@ -122,15 +123,18 @@ static bool is_of_account(const json_t *want, const struct pod_row *pod)
 	return false;
 }
 
-/* It lives long enough for the work. Should the client die at the end of it, the pod bills until
- * its lease is over, or its hard end: that much must be within the cap, too. */
+/* It lives long enough for the work. If both clients die, it bills until the lease of the one or
+ * the other is over, or its hard end comes: that much must be within the caps, too. */
 static bool lasts(const json_t *want, const struct pod_row *pod, int64_t now_ms)
 {
-	int64_t price_most = jsonx_int(want, "price", 0), left_ms = pod->hard_end_s * 1000 - now_ms,
-		wanted_ms = jsonx_int(want, "ms", 0),
-		most_ms = MIN(wanted_ms + jsonx_int(want, "lease_ms", 0), left_ms);
+	int64_t price_most = jsonx_int(want, "price", 0), wanted_ms = jsonx_int(want, "ms", 0),
+		until_ms = jsonx_int(want, "until", 0), left_ms = pod->hard_end_s * 1000 - now_ms,
+		most_ms = MIN(MAX(wanted_ms, pod->kept_until_ms - now_ms) +
+				      jsonx_int(want, "lease_ms", 0),
+			      left_ms);
 
 	return left_ms >= wanted_ms && (!price_most || pod->price_microusd_h <= price_most) &&
+	       (!until_ms || now_ms + most_ms <= until_ms) &&
 	       money_for(pod->price_microusd_h, most_ms) <= jsonx_int(want, "cost", 0);
 }
 

@@ -25,8 +25,8 @@ bool kept_serves(const char *has, const char *wanted);
 bool kept_is_offered(const struct pod_row *row, int64_t now_ms);
 
 /* Which pods of other runs a run would take, as run_row.wants has it: its pool, GPUs, accounts and
- * spot; how long a pod must last, and what it may cost. left_microusd: of its cap, INT64_MAX
- * without one. json_decref() it. */
+ * spot; how long a pod must last, until when, and what it may cost. left_microusd: of its cap,
+ * INT64_MAX without one. json_decref() it. */
 json_t *kept_want(const struct engine_setup *setup, int64_t left_microusd);
 /* The pod is on offer and is what the run wants. want NULL: no run wants it. */
 bool kept_fits(const json_t *want, const struct pod_row *row, int64_t now_ms);

@@ -100,11 +100,14 @@ static void which_run_takes_it(void **state)
 		{"a cap that its work exceeds", "cost", "59000", false},
 		{"a cap for the work and the lease", "cost", "65000", true},
 		{"a cap that the lease exceeds", "cost", "64000", false},
+		{"a deadline after the lease", "until", "97000", true},
+		{"a deadline before the lease is over", "until", "96999", false},
 	};
 	struct pod_row pod = offered();
 
 	(void)state;
 	pod.hard_end_s = 100;
+	pod.kept_until_ms = 40000;
 	COPY_TEXT(pod.account, "a");
 	COPY_TEXT(pod.gpu_offered, "RTX 4090");
 	for (size_t i = 0; i < ARRAY_LEN(wants); i++) {
@@ -124,6 +127,15 @@ static void which_run_takes_it(void **state)
 		json_decref(want);
 	}
 	assert_false(kept_fits(NULL, &pod, 32000));
+	/* a pod that may be kept for longer than the work takes bills until then where both clients
+	 * die */
+	json_t *want = json_pack("{s:s,s:[{s:s,s:s}],s:i,s:i,s:i}", "pool", "abc 0 0 0 0",
+				 "accounts", "provider", "local", "account", "a", "ms", 10000,
+				 "lease_ms", 5000, "cost", 15000);
+	assert_true(kept_fits(want, &pod, 32000));
+	pod.kept_until_ms = 60000;
+	assert_false(kept_fits(want, &pod, 32000));
+	json_decref(want);
 }
 
 static void handed_on(struct store *s)
