@@ -256,7 +256,7 @@ static void refuse(struct sim *s, struct happening *h, const struct api_call *k)
 void account_call(struct sim *s, struct happening *h)
 {
 	struct api_call *k = h->data;
-	int provider = k->call.provider, laptop = s->plan->jobs[h->client].laptop;
+	int provider = k->call.provider, laptop = (int)(s->clients[h->client].laptop - s->laptops);
 	struct account *a = &s->accounts[provider];
 
 	roll_over(a, s->now);

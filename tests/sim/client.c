@@ -38,7 +38,7 @@ struct machine *client_machine_of(struct client *cl, int pod)
 {
 	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, pod)->id);
 
-	if (m && m->client != cl->number)
+	if (m && m->client != cl->number && !is_reaper(cl))
 		broke(cl->sim, "pod %s of another run is taken for its own", m->id);
 	return m;
 }
@@ -79,6 +79,8 @@ bool client_ours(const struct client *cl, const struct row *row)
 bool client_save(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
+	if (is_reaper(cl)) /* the rows are of other runs */
+		return true;
 	struct row *row = client_row_of(cl, p->attempt);
 	struct machine *m = p->id[0] ? client_machine_of(cl, pod) : NULL;
 
@@ -294,6 +296,40 @@ void client_start(struct client *cl, bool reap)
 	client_step(cl, &ev);
 }
 
+bool is_reaper(const struct client *cl)
+{
+	return cl->number >= CLIENTS_MAX;
+}
+
+void client_sweep(struct client *cl)
+{
+	struct core_conf conf = {.run = "-", /* as no run is called */
+				 .reap = true,
+				 .pods = 1,
+				 .provider_count = cl->job->conf.provider_count,
+				 .lease_ms = cl->job->conf.lease_ms,
+				 .boot_limit_ms = cl->job->conf.boot_limit_ms,
+				 .seed = sim_random(cl->sim)};
+	struct event ev = {.type = EV_START};
+
+	COPY_TEXT(conf.machine, cl->job->conf.machine);
+	memcpy(conf.providers, cl->job->conf.providers, sizeof(conf.providers));
+	plant_conf(&conf);
+	cl->life_began = cl->sim->now;
+	cl->reaping = true;
+	cl->settled_at = -1;
+	cl->replans = cl->replans_seen = 0;
+	if (!cl->unsaved_cap) {
+		cl->unsaved_cap = 64;
+		cl->unsaved = xcalloc(cl->unsaved_cap, sizeof(*cl->unsaved));
+	}
+	cl->core = core_new(&conf, NULL, 0);
+	for (size_t i = 0; i < cl->target_count; i++)
+		core_adopt(cl->core, &cl->targets[i]);
+	cl->target_count = 0;
+	client_step(cl, &ev);
+}
+
 /* What it knew and its ledger had no room for is known to nobody now: whoever comes next learns of
  * such a pod from a list. */
 static void forget_unsaved(struct client *cl)
@@ -354,7 +390,7 @@ static void reboots(struct client *cl, int64_t away)
 void client_crash(struct client *cl, const struct fault *f)
 {
 	trace(cl->sim, "client %c: dies (%s)", client_name_of(cl), fault_names[f->kind]);
-	if (cl->number >= CLIENTS_MAX) {
+	if (is_reaper(cl)) {
 		reaper_ends(cl);
 		return;
 	}
@@ -363,13 +399,16 @@ void client_crash(struct client *cl, const struct fault *f)
 		client_dies(cl);
 		cl->ever_crashed = cl->dead_forever = true;
 		cl->died_at = cl->sim->now;
-		if (f->x % 3 == 0) /* somebody looks, a little later or, once, the next day */
-			later(cl->sim,
-			      f->x % 2 || cl->sim->now > HOUR_MS
-				      ? 1000 + f->x % 300000
-				      : 24 * (int64_t)HOUR_MS + f->x % HOUR_MS,
-			      W_REAP)
-				->client = cl->number;
+		if (f->x % 3 == 0) { /* somebody looks, a little later or, once, the next day */
+			struct happening *h =
+				later(cl->sim,
+				      f->x % 2 || cl->sim->now > HOUR_MS
+					      ? 1000 + f->x % 300000
+					      : 24 * (int64_t)HOUR_MS + f->x % HOUR_MS,
+				      W_REAP);
+			h->client = cl->number;
+			h->x = f->x / 6; /* and may name its pods */
+		}
 		return;
 	}
 	int64_t away = 1000 + f->ms % 1200000;

@@ -429,6 +429,9 @@ void client_take_offers(struct client *cl, const struct event *ev)
 static void act(struct client *cl, const struct action *a)
 {
 	check_volume(cl, a);
+	/* it has no connection to pods, and no rows of theirs */
+	if (is_reaper(cl) && (a->type == ACT_CLOSE || a->type == ACT_FINISH || a->type == ACT_SAVE))
+		return;
 	if (wire_act(cl, a))
 		return;
 	switch (a->type) {

@@ -341,10 +341,28 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		broke(cl->sim, "exit %d without a word", cl->exit_status);
 }
 
+/* What `burst reap` says and writes of the pods that it ended. */
+static void sweep_ends(struct client *cl)
+{
+	for (int i = 0; i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		const struct machine *m = client_machine_of(cl, i);
+		if (p->phase == POD_GONE && m && !m->is_over)
+			broke(cl->sim, "reap calls pod %s gone, and it still lives", p->id);
+		if (p->phase == POD_GONE)
+			cl->sim->swept++;
+	}
+	reaper_ends(cl);
+}
+
 void client_end(struct client *cl)
 {
 	struct core_summary sum;
 
+	if (is_reaper(cl)) {
+		sweep_ends(cl);
+		return;
+	}
 	core_summary(cl->core, boot_now(cl), &sum);
 	cl->exit_status = err_exit_status(&sum.err);
 	cl->ever_left = cl->ever_left || cl->core->signals > 2;

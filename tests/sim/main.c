@@ -8,7 +8,7 @@
 enum { SHRINK_S = 3, PLANTED_SHRINK_S = 1 };
 
 struct tally {
-	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256], replans[4];
+	int64_t runs, events, actions, pods, swept, faults[F_KINDS], exits[256], replans[4];
 	struct wire_tally wires[WIRE_MODAL + 1];
 };
 
@@ -33,6 +33,7 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 		tally->events += s.events;
 		tally->actions += s.actions;
 		tally->pods += (int64_t)s.machine_count;
+		tally->swept += s.swept;
 		for (int i = 0; i < F_KINDS; i++)
 			tally->faults[i] += s.hit[i];
 		for (size_t i = 0; i < ARRAY_LEN(tally->replans); i++)
@@ -109,6 +110,10 @@ static int never_replanned(const struct tally *t)
 			printf("sim: re-plans of kind %zu were never seen\n", i);
 			missing = 1;
 		}
+	if (!t->swept) {
+		printf("sim: no reap has ended a pod\n");
+		missing = 1;
+	}
 	return missing;
 }
 
@@ -121,9 +126,10 @@ static void summary(const struct tally *t, double took)
 	for (int i = 0; i < 255; i++)
 		if (t->exits[i])
 			printf(" %d:%lld", i, (long long)t->exits[i]);
-	printf(" dead:%lld; re-plans more:%lld fewer:%lld other GPUs:%lld end:%lld; faults",
-	       (long long)t->exits[255], (long long)t->replans[0], (long long)t->replans[1],
-	       (long long)t->replans[2], (long long)t->replans[3]);
+	printf(" dead:%lld; reap ended %lld pods; re-plans more:%lld fewer:%lld other GPUs:%lld "
+	       "end:%lld; faults",
+	       (long long)t->exits[255], (long long)t->swept, (long long)t->replans[0],
+	       (long long)t->replans[1], (long long)t->replans[2], (long long)t->replans[3]);
 	for (int i = 0; i < F_KINDS; i++)
 		printf(" %s:%lld", fault_names[i], (long long)t->faults[i]);
 	for (int i = WIRE_RUNPOD; i <= WIRE_MODAL; i++)

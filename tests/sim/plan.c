@@ -257,6 +257,23 @@ static void make_leftovers(struct plan *p, uint64_t seed)
 	add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
 }
 
+/* ---- pods of a client that never comes back, which a user of another machine names ---- */
+
+static void make_strangers(struct plan *p, uint64_t seed)
+{
+	static const enum fault_kind kinds[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS,
+						F_RELEASE_IGNORED, F_RELEASE_DENIED};
+	uint64_t state = seed * 0xd6e8feb86659fd93ull + 0x2545f4914f6cdd1dull, *r = &state;
+
+	if (!roll_chance(r, 3))
+		return;
+	add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], (int)roll_in(r, 0, 1),
+		     roll_spread(r, 1000, 60000), (int)roll_in(r, 0, 99));
+	/* while its pods are there; client_crash() reads in x that they are named, and when */
+	add_leftover(p, F_CRASH_FOREVER, (int)roll_spread(r, 5, 80), 0,
+		     18 * (int)roll_in(r, 0, 8000) + 15);
+}
+
 /* ---- vendors that deny a pod that runs, refuse their lists, or take long to end what they have
  * accepted to end ---- */
 
@@ -466,6 +483,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	if (!alone) {
 		make_company(p, seed & ~SEED_WIRE);
 		make_leftovers(p, seed & ~SEED_WIRE);
+		make_strangers(p, seed & ~SEED_WIRE);
 	}
 	make_refusals(p, seed & ~SEED_WIRE);
 	make_left_alone(p, seed & ~SEED_WIRE);

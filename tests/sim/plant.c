@@ -119,6 +119,9 @@ void plant_stepped(struct client *cl)
 			c->safe--;
 			c->failed++;
 		}
+	for (int i = 0; plant(PLANT_SWEEP_TRUSTS) && is_reaper(cl) && i < c->pod_count; i++)
+		if (c->pods[i].phase == POD_CONFIRMING)
+			c->pods[i].phase = POD_GONE; /* its release was accepted: that will do */
 	for (int i = 0; plant(PLANT_DENIAL_TRUSTED) && i < c->pod_count; i++)
 		c->pods[i].asked_twice = true; /* two lists 5 s apart will do */
 	c->cold_ms = plant(PLANT_BOOTS_FREE) ? 1 : c->cold_ms;

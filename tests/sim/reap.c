@@ -1,7 +1,7 @@
-/* reap.c - `burst reap`, a process of its own: gives back what dead runs of its machine left, then
- * lists each account and ends whatever the real rule (core/reap.h) says. Of vendors behind real
- * translators it asks as the program does, with all that can go wrong on the way; others show it
- * their listing at once. */
+/* reap.c - `burst reap`, a process of its own: releases what dead runs of its machine left, then
+ * lists each account, and a core of its own ends whatever the real rule (core/reap.h) says. Vendors
+ * behind real translators are asked for that list as the program does, with all that can go wrong
+ * on the way; others show it at once. */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -64,6 +64,13 @@ static bool was_let_go(const struct laptop *l, const struct machine *m)
 	return false;
 }
 
+static bool is_forced(const struct client *reaper, const struct machine *m)
+{
+	const struct client *owner = &reaper->sim->clients[m->client];
+
+	return reaper->forces && owner->dead_forever && !owner->up;
+}
+
 /* What the rule says, and whether it is right in truth. */
 static bool ends(struct client *reaper, const struct machine *m, const struct pod_view *view,
 		 int64_t now_ms)
@@ -72,7 +79,7 @@ static bool ends(struct client *reaper, const struct machine *m, const struct po
 	struct reap_known known = look_up(s, reaper->laptop, view);
 	enum reap_what what = plant(PLANT_SWEEP_ALL) && view->state != POD_STATE_GONE
 				      ? REAP_PAST
-				      : reap_pod(view, &known, false, now_ms);
+				      : reap_pod(view, &known, is_forced(reaper, m), now_ms);
 
 	if (what == REAP_PASS || what == REAP_LEAVE)
 		return false;
@@ -87,6 +94,31 @@ static bool ends(struct client *reaper, const struct machine *m, const struct po
 	return true;
 }
 
+/* As its core adopts it: seen just now. */
+static void add_target(struct client *reaper, const struct pod_view *view, int provider)
+{
+	int64_t now = boot_now(reaper), ahead = WALL_EPOCH_MS + reaper->sim->now - now;
+	struct core_pod p = {
+		.phase = POD_BOOTING,
+		.provider = provider,
+		.view = *view,
+		.create_at = MIN(view->created_at_s * 1000 - ahead, now - 1),
+		.rented_at = now,
+		.running_at = now,
+		.there_at = now,
+		.listed = true,
+		.price_microusd_h = view->price_microusd_h,
+		.hard_end_s = view->marker.hard_end_s,
+		.hard_end_ms = view->marker.hard_end_s * 1000 - ahead,
+	};
+
+	COPY_TEXT(p.id, view->id);
+	snprintf(p.attempt, sizeof(p.attempt), "%016zx", reaper->target_count);
+	COPY_TEXT(p.offer.provider, reaper->job->conf.providers[provider].name);
+	GROW(reaper->targets, reaper->target_count, reaper->target_cap);
+	reaper->targets[reaper->target_count++] = p;
+}
+
 static void sweep_plain(struct client *reaper)
 {
 	struct sim *s = reaper->sim;
@@ -94,42 +126,32 @@ static void sweep_plain(struct client *reaper)
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
 		struct pod_view view = cloud_view(s, m);
-		if (wire_is(s, m->vendor) || !cloud_listed_now(s, m, m->vendor) ||
-		    !ends(reaper, m, &view, WALL_EPOCH_MS + s->now))
-			continue;
-		struct happening *h = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASE);
-		h->client = reaper->number;
-		h->life = -1; /* whatever is answered */
-		h->machine = (int)i;
+		if (!wire_is(s, m->vendor) && cloud_listed_now(s, m, m->vendor) &&
+		    ends(reaper, m, &view, WALL_EPOCH_MS + s->now))
+			add_target(reaper, &view, m->vendor);
 	}
 }
 
 void reaper_ends(struct client *reaper)
 {
 	wire_end_life(reaper);
+	core_free(reaper->core);
+	reaper->core = NULL;
+	reaper->target_count = 0;
+	reaper->bills_open = 0;
 	reaper->up = false;
 	reaper->life++;
 }
 
+/* All lists are here: what they showed and the rule ends goes at once. */
 static void one_less(struct client *reaper)
 {
-	if (!--reaper->bills_open)
+	if (--reaper->bills_open)
+		return;
+	if (reaper->target_count)
+		client_sweep(reaper);
+	else
 		reaper_ends(reaper);
-}
-
-static void released(struct asked *a, struct op_result *result, const struct err *err)
-{
-	(void)result, (void)err;
-	one_less(a->cl);
-}
-
-static void end_pod(struct client *reaper, int provider, const char *id)
-{
-	struct asked *a = wire_asked_new(reaper, provider, -1);
-
-	COPY_TEXT(a->want.id, id);
-	reaper->bills_open++;
-	wire_begin(a, OP_RELEASE, released);
 }
 
 static void swept(struct asked *a, struct op_result *result, const struct err *err)
@@ -143,16 +165,17 @@ static void swept(struct asked *a, struct op_result *result, const struct err *e
 			broke(s, "a listing shows pod \"%s\", which nobody made",
 			      result->pods[i].id);
 		else if (ends(a->cl, m, &result->pods[i], now_ms))
-			end_pod(a->cl, a->provider, m->id);
+			add_target(a->cl, &result->pods[i], a->provider);
 	}
 	one_less(a->cl);
 }
 
-static void sweep_wires(struct client *reaper)
+static void sweep(struct client *reaper)
 {
 	reaper->up = true;
 	wire_begin_life(reaper);
 	reaper->bills_open = 1;
+	sweep_plain(reaper);
 	for (int i = 0; i < VENDORS_MAX; i++) {
 		if (!wire_is(reaper->sim, i))
 			continue;
@@ -162,19 +185,18 @@ static void sweep_wires(struct client *reaper)
 	one_less(reaper);
 }
 
-void reap(struct sim *s, struct client *by)
+void reap(struct sim *s, struct client *by, bool forced)
 {
-	int laptop = (int)(by->laptop - s->laptops);
+	int laptop = ((int)(by->laptop - s->laptops) + forced) % LAPTOPS_MAX;
 	struct client *reaper = &s->clients[CLIENTS_MAX + laptop];
 
 	trace(s, "`burst reap` on machine %d", laptop);
 	s->hit[F_REAP] = true;
 	for (int i = 0; i < s->plan->client_count; i++)
-		if (s->clients[i].laptop == by->laptop)
+		if (s->clients[i].laptop == reaper->laptop)
 			client_reap(&s->clients[i]);
 	if (s->broken[0] || reaper->up)
 		return;
-	sweep_plain(reaper);
-	if (s->wire)
-		sweep_wires(reaper);
+	reaper->forces = forced;
+	sweep(reaper);
 }

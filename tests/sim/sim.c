@@ -172,7 +172,7 @@ static void schedule_one(struct sim *s, int i)
 	} else if (f->kind == F_CHECK_BAD && cl->job->count) {
 		cl->bad_checks[(size_t)f->n % cl->job->count] = f->count;
 	} else if (f->kind == F_REAP) {
-		at_client(s, f->who, f->ms, W_REAP);
+		at_client(s, f->who, f->ms, W_REAP)->x = f->x;
 	} else if (f->kind == F_PRICE_MOVES) {
 		later(s, f->ms, W_PRICE)->x = f->x;
 	}
@@ -194,7 +194,7 @@ static void sleep_now(struct sim *s, struct laptop *l, int64_t ms)
 	l->asleep = true;
 	l->wakes_at = s->now + ms;
 	later(s, ms, W_WAKE)->x = l - s->laptops;
-	for (int i = 0; i < s->plan->client_count; i++)
+	for (int i = 0; i < CLIENTS_ALL; i++)
 		if (s->clients[i].laptop == l)
 			client_sleeps(&s->clients[i]);
 	for (size_t i = 0; ms > 30000 && i < s->machine_count; i++)
@@ -206,7 +206,7 @@ static void wakes(struct sim *s, struct laptop *l)
 {
 	l->asleep = false;
 	l->woke_at = s->now;
-	for (int i = 0; i < s->plan->client_count; i++)
+	for (int i = 0; i < CLIENTS_ALL; i++)
 		if (s->clients[i].laptop == l)
 			client_slept(&s->clients[i]);
 }
@@ -307,7 +307,7 @@ static void happens(struct sim *s, struct happening *h)
 		if (cl->laptop->asleep)
 			put_off(s, h);
 		else if (!put_off_to_boot(s, h))
-			reap(s, cl);
+			reap(s, cl, h->x % 3 == 2);
 		break;
 	case W_PRICE: prices_move(s, h->x); break;
 	}
@@ -320,7 +320,7 @@ static struct client *tick_is_next(struct sim *s, int64_t *at)
 	struct client *next = NULL;
 
 	*at = INT64_MAX;
-	for (int i = 0; i < s->plan->client_count; i++) {
+	for (int i = 0; i < CLIENTS_ALL; i++) {
 		struct client *cl = &s->clients[i];
 		int64_t wake = cl->up && !cl->bills_open && !cl->laptop->asleep
 				       ? core_wake_at(cl->core)
@@ -410,7 +410,10 @@ static void make_reaper(struct sim *s, int laptop)
 	s->clients[number] = (struct client){.sim = s,
 					     .job = &s->plan->jobs[0],
 					     .number = number,
-					     .laptop = &s->laptops[laptop]};
+					     .laptop = &s->laptops[laptop],
+					     .exit_status = -1};
+	if (s->laptops[laptop].facts)
+		s->clients[number].limiter = limiter_new(s->laptops[laptop].facts);
 }
 
 static void play(struct sim *s)
@@ -457,6 +460,9 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 	for (int i = 0; i < plan->client_count; i++)
 		if (!s->broken[0] && s->clients[i].up)
 			broke(s, "run %d waits for nothing, for ever", i + 1);
+	for (int i = CLIENTS_MAX; i < CLIENTS_ALL; i++)
+		if (!s->broken[0] && s->clients[i].up)
+			broke(s, "a reap waits for nothing, for ever");
 	if (!s->broken[0])
 		cloud_check(s);
 }
@@ -472,6 +478,7 @@ static void free_client(struct client *cl)
 	free(cl->renders);
 	free(cl->poison);
 	free(cl->bad_checks);
+	free(cl->targets);
 }
 
 void sim_free(struct sim *s)

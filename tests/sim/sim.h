@@ -12,7 +12,7 @@ enum {
 	FAULTS_MAX = 12, /* of those that a lone client can meet */
 	MORE_FAULTS_MAX = 4,
 	WIRE_FAULTS_MAX = 8,
-	LEFTOVERS_MAX = 4,
+	LEFTOVERS_MAX = 6,
 	REFUSALS_MAX = 5,
 	DETACHED_MAX = 3,
 	PRICES_MAX = 2, /* times that they move, beside PRICE_MOVES of a list of faults */
@@ -169,6 +169,7 @@ extern const char *const fault_names[F_KINDS];
 	X(ALL_OURS, "of another run is taken for its own") \
 	X(REAP_LIVE, "is released by another run") \
 	X(SWEEP_ALL, "before its hard end") \
+	X(SWEEP_TRUSTS, "gone, and it still lives") \
 	X(ROW_SHARED, "is written over") \
 	X(INTENT_UNSAVED, "without a row of its intent") \
 	X(ROW_GONE, "the ledger does not know it") \
@@ -490,6 +491,9 @@ struct client {
 	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest went well */
 	/* the run is over, and asks what it cost; of a reaper: what it waits for */
 	int bills_open;
+	bool forces;              /* of a reaper: pods are named */
+	struct core_pod *targets; /* of a reaper: what its core is to end */
+	size_t target_count, target_cap;
 	/* how far its clock is off at least, by the newest reply's date */
 	int64_t heard_off_ms[VENDORS_MAX];
 };
@@ -516,6 +520,7 @@ struct sim {
 	bool has_volume[VENDORS_MAX];   /* of vendors without real translators */
 	struct account accounts[VENDORS_MAX];
 	int refused;    /* for an account's limit */
+	int swept;      /* pods that a reap's core has proven gone */
 	int replans[4]; /* more pods, fewer, other GPUs, an end */
 	/* a listing failed, or lacked what is there, or was slow */
 	int64_t unlisted_at[VENDORS_MAX];
@@ -569,7 +574,8 @@ int64_t meter(const struct sim *s, const struct machine *m);
 struct pod_view cloud_view(struct sim *s, const struct machine *m);
 
 /* reap.c */
-void reap(struct sim *s, struct client *by);
+/* forced: by another machine, whose user names the pods of clients that never come back */
+void reap(struct sim *s, struct client *by, bool forced);
 bool reap_wants_run(const struct client *cl); /* a dead one */
 void reaper_ends(struct client *reaper);
 
@@ -615,6 +621,9 @@ int64_t boot_now(const struct client *cl);
 int64_t wall_now(const struct client *cl);
 struct happening *client_later(struct client *cl, int64_t delay, enum what what); /* of this life */
 void client_start(struct client *cl, bool reap);
+/* A reaper's core adopts its targets, whichever client rented them, and proves them gone. */
+void client_sweep(struct client *reaper);
+bool is_reaper(const struct client *cl);
 void client_tick(struct client *cl);
 /* what a worker takes for it */
 double client_ms_of(const struct client *cl, int vendor, int offer, double weight);
