@@ -11,6 +11,7 @@
 #include "deliver_folder.h"
 #include "report.h"
 #include "find_run.h"
+#include "store/facts.h"
 
 /* Tells a delivery's client the descriptor of its config. */
 #define HANDED_FD_NAME "BURST_DELIVERY_FD"
@@ -18,11 +19,6 @@
 enum { ABSENT_MAX_BYTES = 16 << 20, KEY_LEN = 24 };
 
 /* ---- what the ledger keeps of it, by its key ---- */
-
-static void fact_name(char name[64], const char *what, const char *key)
-{
-	snprintf(name, 64, "%s:%.24s", what, key);
-}
 
 static bool is_key(const char *text, size_t len)
 {
@@ -59,21 +55,17 @@ void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY])
 int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state,
 		       struct err *err)
 {
-	char name[64];
-
-	fact_name(name, "delivers", key);
-	if (parent[0] && store_put_fact(store, name, parent, err) < 0)
+	if (parent[0] && fact_put(store, FACT_DELIVERS, key, NULL, parent, err) < 0)
 		return -1;
-	fact_name(name, "delivering", key);
-	return store_put_fact(store, name, state, err);
+	return fact_put(store, FACT_DELIVERING, key, NULL, state, err);
 }
 
 bool deliver_run_went_well(struct store *store, const char *key, const char *state)
 {
-	char name[64], known[SHA256_HEX];
+	char known[SHA256_HEX];
 
-	fact_name(name, "delivered", key);
-	return store_fact(store, name, known, sizeof(known)) && !strcmp(known, state);
+	return fact_get(store, FACT_DELIVERED, key, NULL, known, sizeof(known)) &&
+	       !strcmp(known, state);
 }
 
 /* ---- its config, from parent to child ---- */
@@ -144,7 +136,7 @@ static size_t count_absent(const struct launch *l)
 int deliver_run_judge(struct launch *l, struct err *err)
 {
 	CLEANUP(free_text) char *key = key_of(l->ctx, l->run.row.config);
-	char name[64], state[SHA256_HEX];
+	char state[SHA256_HEX];
 	size_t absent = count_absent(l);
 
 	if (absent)
@@ -152,12 +144,10 @@ int deliver_run_judge(struct launch *l, struct err *err)
 			       "nothing was delivered: %zu of the needed files are no longer on "
 			       "the volume",
 			       absent);
-	fact_name(name, "delivering", key);
-	if (!store_fact(l->ctx->store, name, state, sizeof(state)))
+	if (!fact_get(l->ctx->store, FACT_DELIVERING, key ? key : "", NULL, state, sizeof(state)))
 		return 0;
 	/* here, and not in the command that waited for it: that may have ended */
-	fact_name(name, "delivered", key);
-	return store_put_fact(l->ctx->store, name, state, err);
+	return fact_put(l->ctx->store, FACT_DELIVERED, key, NULL, state, err);
 }
 
 /* ---- how commands find a run ---- */
@@ -165,10 +155,9 @@ int deliver_run_judge(struct launch *l, struct err *err)
 bool deliver_run_render(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
 {
 	CLEANUP(free_text) char *key = key_of(ctx, run->config);
-	char name[64], parent[sizeof(out->id)];
+	char parent[sizeof(out->id)];
 
-	fact_name(name, "delivers", key ? key : "");
-	return key && store_fact(ctx->store, name, parent, sizeof(parent)) &&
+	return key && fact_get(ctx->store, FACT_DELIVERS, key, NULL, parent, sizeof(parent)) &&
 	       store_run(ctx->store, parent, out, NULL) == 0;
 }
 

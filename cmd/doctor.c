@@ -15,6 +15,7 @@
 #include "report.h"
 #include "find_run.h"
 #include "volume_trust.h"
+#include "store/facts.h"
 
 enum { ASK_MS = 30000, LEDGER_ROOM_BYTES = 64 << 20 };
 
@@ -199,10 +200,9 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 /* What its pods have said of it, as podlink.c keeps it: "WORD DATE WORDS". */
 static void check_switch(struct launch *l, const char *provider, struct findings *f)
 {
-	char name[64], fact[200], word[16] = "", day[16] = "";
+	char fact[200], word[16] = "", day[16] = "";
 
-	snprintf(name, sizeof(name), "switch.%s", provider);
-	if (!store_fact(l->ctx->store, name, fact, sizeof(fact)) ||
+	if (!fact_get(l->ctx->store, FACT_SWITCH, provider, NULL, fact, sizeof(fact)) ||
 	    sscanf(fact, "%15s %15s", word, day) != 2)
 		say(f, "", "%s: no pod has reported yet whether it can end itself", provider);
 	else if (!strcmp(word, "bad"))

@@ -20,6 +20,7 @@
 #include "report.h"
 #include "find_run.h"
 #include "volume_warm.h"
+#include "store/facts.h"
 
 enum { RUNS_BEFORE = 16 };
 #define AGAIN_MS                                                                                   \
@@ -104,14 +105,14 @@ static bool has_channel(const struct section *conf)
 
 /* ---- what went before ---- */
 
-/* The fact in the ledger: how the last end of this job was that was an event: "done", or "failed",
- * with the error's code and the moment. */
-static void fact_name(char name[64], const char *config, const char *job)
+/* How the last end of this job was that was an event: "done", or "failed", with the error's code
+ * and the moment. */
+static bool ended_before(struct cmd_context *ctx, const struct run_row *run, char words[64])
 {
 	char key[DELIVER_KEY];
 
-	deliver_run_key(config, job, key);
-	snprintf(name, 64, "ended:%s", key);
+	deliver_run_key(run->config, run->job, key);
+	return fact_get(ctx->store, FACT_ENDED, key, NULL, words, 64);
 }
 
 static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run)
@@ -137,21 +138,19 @@ static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run
 /* A run that never began has no row, and one may have ended while nothing was to be told. */
 static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
 {
-	char name[64], words[64];
+	char words[64];
 
-	fact_name(name, run->config, run->job);
-	return store_fact(ctx->store, name, words, sizeof(words)) ? strcmp(words, "done") != 0
-								  : row_failed_before(ctx, run);
+	return ended_before(ctx, run, words) ? strcmp(words, "done") != 0
+					     : row_failed_before(ctx, run);
 }
 
 /* A queue tries again and again, and so does a git hook. */
 static bool was_told_just_now(struct cmd_context *ctx, const struct run_row *run)
 {
-	char name[64], words[64], code[24];
+	char words[64], code[24];
 	long long at_ms;
 
-	fact_name(name, run->config, run->job);
-	return store_fact(ctx->store, name, words, sizeof(words)) &&
+	return ended_before(ctx, run, words) &&
 	       sscanf(words, "failed %lld %23[^\n]", &at_ms, code) == 2 &&
 	       !strcmp(code, run->error_code) && clock_wall_ms() - at_ms < AGAIN_MS &&
 	       clock_wall_ms() >= at_ms;
@@ -159,13 +158,13 @@ static bool was_told_just_now(struct cmd_context *ctx, const struct run_row *run
 
 static void remember(struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
 {
-	char name[64], words[64];
+	char key[DELIVER_KEY], words[64];
 
-	fact_name(name, run->config, run->job);
+	deliver_run_key(run->config, run->job, key);
 	snprintf(words, sizeof(words), "failed %lld %s", (long long)clock_wall_ms(),
 		 run->error_code);
-	store_put_fact(ctx->store, name,
-		       event == NOTIFY_DONE || event == NOTIFY_RECOVERED ? "done" : words, NULL);
+	fact_put(ctx->store, FACT_ENDED, key, NULL,
+		 event == NOTIFY_DONE || event == NOTIFY_RECOVERED ? "done" : words, NULL);
 }
 
 /* ---- sending ---- */

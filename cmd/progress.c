@@ -7,12 +7,12 @@
 #include "base/path.h"
 #include "launch.h"
 #include "view_show.h"
+#include "store/facts.h"
 
 enum { FILE_EVERY_MS = 1000 };
 
 /* What joining takes for a second of sound, until this machine has measured it. */
 #define JOIN_MS_PER_S_PRIOR 8.0
-#define JOIN_FACT           "join_ms_per_s"
 
 struct progress {
 	const struct cmd_context *ctx;
@@ -31,7 +31,7 @@ struct progress *progress_new(const struct cmd_context *ctx)
 	p->ctx = ctx;
 	p->show = view_show_new(ctx);
 	p->join_ms_per_s = JOIN_MS_PER_S_PRIOR;
-	if (ctx->store && store_fact(ctx->store, JOIN_FACT, value, sizeof(value)))
+	if (ctx->store && fact_get(ctx->store, FACT_JOIN_SPEED, NULL, NULL, value, sizeof(value)))
 		p->join_ms_per_s = MIN(MAX(strtod(value, NULL), 0), 1000);
 	return p;
 }
@@ -55,7 +55,7 @@ void progress_learn(struct progress *p, const struct engine *e)
 	if (!p->view.joins || !engine_finished_well(e) || p->view.sound_s < 1 || p->view.failed)
 		return;
 	snprintf(value, sizeof(value), "%.3f", (double)engine_finishing_ms(e) / p->view.sound_s);
-	store_put_fact(p->ctx->store, JOIN_FACT, value, NULL);
+	fact_put(p->ctx->store, FACT_JOIN_SPEED, NULL, NULL, value, NULL);
 }
 
 static void keep_copy(struct progress *p, const struct engine *e, int64_t now)

@@ -17,6 +17,7 @@
 #include "detach.h"
 #include "git.h"
 #include "net/child.h"
+#include "store/facts.h"
 
 /* For the `burst run` of a queue's runner: struct queued. */
 #define QUEUE_RUN_NAME "BURST_QUEUE_RUN"
@@ -212,35 +213,27 @@ int queue_call(const struct cmd_context *ctx, const char *config, const char *co
 
 /* ---- why it waits ---- */
 
-static void fact_name(const char *config, char name[96])
+int queue_note(const struct cmd_context *ctx, const char *config, const char *why, const char *text,
+	       int64_t until_ms, struct err *err)
 {
 	char key[SHA256_NAME];
 
 	sha256_name(config, key);
-	snprintf(name, 96, "queue:%s", key);
-}
-
-int queue_note(const struct cmd_context *ctx, const char *config, const char *why, const char *text,
-	       int64_t until_ms, struct err *err)
-{
-	char name[96];
-
-	fact_name(config, name);
 	if (!why)
-		return store_put_fact(ctx->store, name, "", err);
+		return fact_put(ctx->store, FACT_QUEUE, key, NULL, "", err);
 	CLEANUP(json_decref)
 	json_t *note = json_pack("{s:s, s:s, s:I}", "why", why, "text", text, "until_ms",
 				 (json_int_t)until_ms);
 	CLEANUP(free_text) char *line = jsonx_line(note);
-	return store_put_fact(ctx->store, name, line, err);
+	return fact_put(ctx->store, FACT_QUEUE, key, NULL, line, err);
 }
 
 json_t *queue_noted(const struct cmd_context *ctx, const char *config)
 {
-	char name[96], line[1024];
+	char key[SHA256_NAME], line[1024];
 
-	fact_name(config, name);
-	if (!store_fact(ctx->store, name, line, sizeof(line)) || !line[0])
+	sha256_name(config, key);
+	if (!fact_get(ctx->store, FACT_QUEUE, key, NULL, line, sizeof(line)) || !line[0])
 		return NULL;
 	return jsonx_parse(line, strlen(line), NULL);
 }

@@ -10,6 +10,7 @@
 #include "engine/caller.h"
 #include "output.h"
 #include "find_run.h"
+#include "store/facts.h"
 
 enum { ASK_MS = 3600000, LIST_MS = 60000 };
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
@@ -185,31 +186,30 @@ static bool hold(const struct gc *gc, const char *run, int *fd)
 	return path_lock(path, note, fd, NULL) == 0;
 }
 
-static void gone_fact(char name[64], const char *run, const char *provider, const char *volume_id)
+static void volume_key(char key[SHA256_NAME], const char *provider, const char *volume_id)
 {
 	CLEANUP(free_text) char *volume = xasprintf("%s\n%s", provider, volume_id);
-	char short_name[SHA256_NAME];
 
-	sha256_name(volume, short_name);
-	snprintf(name, 64, "gone:%s:%s", run, short_name);
+	sha256_name(volume, key);
 }
 
 bool volume_gc_took(struct store *store, const char *run, const char *provider,
 		    const char *volume_id)
 {
-	char name[64], when[32];
+	char key[SHA256_NAME], when[32];
 
-	gone_fact(name, run, provider, volume_id);
-	return store_fact(store, name, when, sizeof(when));
+	volume_key(key, provider, volume_id);
+	return fact_get(store, FACT_VOLUME_TAKEN, run, key, when, sizeof(when));
 }
 
 int volume_gc_note(struct store *store, const char *run, const char *provider,
 		   const char *volume_id, struct err *err)
 {
-	char name[64], when[32];
+	char key[SHA256_NAME], when[32];
 
-	gone_fact(name, run, provider, volume_id);
-	return store_put_fact(store, name, clock_rfc3339(when, sizeof(when), clock_wall_ms()), err);
+	volume_key(key, provider, volume_id);
+	return fact_put(store, FACT_VOLUME_TAKEN, run, key,
+			clock_rfc3339(when, sizeof(when), clock_wall_ms()), err);
 }
 
 static int known_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)

@@ -12,16 +12,15 @@
 #include "config/places.h"
 #include "config/trust.h"
 #include "engine/caller.h"
+#include "store/facts.h"
 
 enum { ASK_MS = 60000, ASK_TRIES = 3, ASK_PAUSE_MS = 2000, HASH_CHARS = 24 };
 
-/* Facts in the ledger:
- *   volume-of:HASH of provider and name           "GENERATION OWNER": the owner is a project's
- * hash, or "-" volume-ok:HASH of project, provider and name  "GENERATION GB FOLDER": the project
- * may use the volume, and create it up to GB volume-rule-since                             wall
- * clock ms; pods rented earlier prove that a project used a volume */
+/* Facts in the ledger: FACT_VOLUME_OWNER is "GENERATION OWNER", where the owner is a project's
+ * hash, or "-". FACT_VOLUME_GRANT is "GENERATION GB FOLDER": the project may use the volume, and
+ * create it up to GB. Pods rented before FACT_VOLUME_RULE prove that a project used a volume. */
 struct claim {
-	char of[64], ok[64]; /* names of the two facts */
+	char of[HASH_CHARS + 1], ok[HASH_CHARS + 1]; /* keys of the owner and of the grant */
 	char project[HASH_CHARS + 1];
 	char *root;
 	/* granted_generation -1: never granted */
@@ -56,23 +55,19 @@ static void read_claim(struct store *store, struct claim *c)
 	c->granted_generation = -1;
 	c->granted_gb = 0;
 	COPY_TEXT(c->owner, "-");
-	if (store_fact(store, c->of, text, sizeof(text)))
+	if (fact_get(store, FACT_VOLUME_OWNER, c->of, NULL, text, sizeof(text)))
 		sscanf(text, "%" SCNd64 " %24s", &c->generation, c->owner);
-	if (store_fact(store, c->ok, text, sizeof(text)))
+	if (fact_get(store, FACT_VOLUME_GRANT, c->ok, NULL, text, sizeof(text)))
 		sscanf(text, "%" SCNd64 " %" SCNd64, &c->granted_generation, &c->granted_gb);
 }
 
 static void claim_of(struct claim *c, const struct launch *l, const char *provider,
 		     const char *name)
 {
-	char which[HASH_CHARS + 1];
-
 	*c = (struct claim){.root = trust_root(config_dir(l->ctx->config))};
 	hash(c->project, c->root, "", "");
-	hash(which, provider, name, "");
-	snprintf(c->of, sizeof(c->of), "volume-of:%s", which);
-	hash(which, c->root, provider, name);
-	snprintf(c->ok, sizeof(c->ok), "volume-ok:%s", which);
+	hash(c->of, provider, name, "");
+	hash(c->ok, c->root, provider, name);
 	read_claim(l->ctx->store, c);
 }
 
@@ -86,7 +81,7 @@ static int put_grant(struct launch *l, const struct claim *c, int64_t gb, struct
 	CLEANUP(free_text)
 	char *text = xasprintf("%" PRId64 " %" PRId64 " %.3000s", c->generation, gb, c->root);
 
-	return store_put_fact(l->ctx->store, c->ok, text, err);
+	return fact_put(l->ctx->store, FACT_VOLUME_GRANT, c->ok, NULL, text, err);
 }
 
 /* Makes the project the owner. 1: another project owns the volume. */
@@ -102,7 +97,8 @@ static int take(struct launch *l, struct claim *c, int64_t gb, struct err *err)
 		return 1;
 	}
 	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " %s", c->generation, c->project);
-	if (store_put_fact(store, c->of, text, err) < 0 || put_grant(l, c, gb, err) < 0) {
+	if (fact_put(store, FACT_VOLUME_OWNER, c->of, NULL, text, err) < 0 ||
+	    put_grant(l, c, gb, err) < 0) {
 		store_rollback(store);
 		return -1;
 	}
@@ -136,10 +132,10 @@ static int64_t rule_since_ms(struct store *store)
 {
 	char text[32];
 
-	if (store_fact(store, "volume-rule-since", text, sizeof(text)))
+	if (fact_get(store, FACT_VOLUME_RULE, NULL, NULL, text, sizeof(text)))
 		return strtoll(text, NULL, 10);
 	snprintf(text, sizeof(text), "%" PRId64, clock_wall_ms());
-	store_put_fact(store, "volume-rule-since", text, NULL);
+	fact_put(store, FACT_VOLUME_RULE, NULL, NULL, text, NULL);
 	return clock_wall_ms();
 }
 
@@ -489,5 +485,5 @@ int volume_trust_forget(struct launch *l, const char *provider, const char *name
 
 	claim_of(&c, l, provider, name);
 	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " -", c.generation + 1);
-	return store_put_fact(l->ctx->store, c.of, text, err);
+	return fact_put(l->ctx->store, FACT_VOLUME_OWNER, c.of, NULL, text, err);
 }

@@ -9,6 +9,7 @@
 #include "journal.h"
 #include "post.h"
 #include "vendor.h"
+#include "store/facts.h"
 
 enum { BILLING_PODS = 16 };
 
@@ -102,26 +103,18 @@ void ending_note_bills(struct engine *e)
 	}
 }
 
-static void unfinished_name(char name[48], const char *run)
-{
-	snprintf(name, 48, "unfinished:%s", run);
-}
-
 void engine_note_unfinished(struct store *store, const char *run, bool unfinished)
 {
-	char name[48];
-
-	unfinished_name(name, run);
 	if (unfinished || engine_is_unfinished(store, run))
-		store_put_fact(store, name, unfinished ? "1" : "0", NULL);
+		fact_put(store, FACT_UNFINISHED, run, NULL, unfinished ? "1" : "0", NULL);
 }
 
 bool engine_is_unfinished(struct store *store, const char *run)
 {
-	char name[48], value[4];
+	char value[4];
 
-	unfinished_name(name, run);
-	return store_fact(store, name, value, sizeof(value)) && !strcmp(value, "1");
+	return fact_get(store, FACT_UNFINISHED, run, NULL, value, sizeof(value)) &&
+	       !strcmp(value, "1");
 }
 
 /* What finish() says counts where nothing worse has happened, and is said in any case. */

@@ -5,10 +5,10 @@
 
 #include "base/str.h"
 #include "plan/hold.h"
+#include "store/facts.h"
 
 /* The fact's text: free_ms, then the gaps, the newest last. */
 struct gaps {
-	char name[48];
 	int64_t free_ms; /* since when a pod has been free and no run has begun; 0: none is */
 	int64_t list_ms[HOLD_GAPS_MOST];
 	size_t count;
@@ -26,8 +26,7 @@ static void read_gaps(struct store *store, const char *pool, struct gaps *g)
 	char text[1024], *at = text, *end;
 
 	*g = (struct gaps){0};
-	snprintf(g->name, sizeof(g->name), "gaps:%.32s", pool);
-	if (!store_fact(store, g->name, text, sizeof(text)))
+	if (!fact_get(store, FACT_GAPS, pool, NULL, text, sizeof(text)))
 		return;
 	g->free_ms = strtoll(at, &end, 10);
 	for (at = end; *at == ' '; at = end) {
@@ -38,14 +37,14 @@ static void read_gaps(struct store *store, const char *pool, struct gaps *g)
 	}
 }
 
-static void write_gaps(struct store *store, const struct gaps *g)
+static void write_gaps(struct store *store, const char *pool, const struct gaps *g)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	str_addf(&text, "%lld", (long long)g->free_ms);
 	for (size_t i = 0; i < g->count; i++)
 		str_addf(&text, " %lld", (long long)g->list_ms[i]);
-	store_put_fact(store, g->name, str_text(&text), NULL);
+	fact_put(store, FACT_GAPS, pool, NULL, str_text(&text), NULL);
 }
 
 void gaps_note_free(struct store *store, const char *pool, int64_t now_ms)
@@ -56,7 +55,7 @@ void gaps_note_free(struct store *store, const char *pool, int64_t now_ms)
 	if (g.free_ms)
 		return;
 	g.free_ms = now_ms;
-	write_gaps(store, &g);
+	write_gaps(store, pool, &g);
 }
 
 void gaps_note_start(struct store *store, const char *pool, int64_t now_ms)
@@ -68,7 +67,7 @@ void gaps_note_start(struct store *store, const char *pool, int64_t now_ms)
 		return;
 	add_gap(&g, MAX(now_ms - g.free_ms, 0));
 	g.free_ms = 0;
-	write_gaps(store, &g);
+	write_gaps(store, pool, &g);
 }
 
 int64_t gaps_hold_ms(struct store *store, const char *pool, int64_t cold_ms)

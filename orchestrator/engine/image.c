@@ -8,6 +8,7 @@
 #include "base/crypto.h"
 #include "base/str.h"
 #include "caller.h"
+#include "store/facts.h"
 
 #define IMAGE_ENV     IMAGE_DIR "/env"
 #define BUILD_MOST_MS (INT64_C(3600) * 1000)
@@ -87,11 +88,9 @@ void image_recipe(struct rent_request *to, const struct engine_setup *setup,
 	to->step_count = steps->count;
 }
 
-void image_known_name(const struct engine_provider *provider, const struct rent_request *recipe,
-		      char name[IMAGE_FACT_MAX])
+void image_known_key(const struct rent_request *recipe, char hex[SHA256_HEX])
 {
 	CLEANUP(str_free) struct str made_of = STR_INIT;
-	char hex[SHA256_HEX];
 
 	str_addf(&made_of, "%s\n%s\n", recipe->image ? recipe->image : "",
 		 recipe->agent_path ? recipe->agent_path : "");
@@ -100,20 +99,15 @@ void image_known_name(const struct engine_provider *provider, const struct rent_
 	for (size_t i = 0; i < recipe->step_count; i++)
 		str_addf(&made_of, "%s\n", recipe->steps[i].run);
 	sha256_hex(str_text(&made_of), made_of.len, hex);
-	snprintf(name, IMAGE_FACT_MAX, "image:%s:%.16s", provider->ops->account(provider->handle),
-		 hex);
 }
 
-static void wanted_name(const struct engine_setup *setup, const struct engine_provider *provider,
-			const struct job_needs *needs, char name[IMAGE_FACT_MAX])
+static void wanted_key(const struct engine_setup *setup, const struct job_needs *needs,
+		       char hex[SHA256_HEX])
 {
 	CLEANUP(free_text)
 	char *text = xasprintf("%s\n%s", setup->image ? setup->image : "", needs->setup);
-	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
-	snprintf(name, IMAGE_FACT_MAX, "image-with:%s:%.16s",
-		 provider->ops->account(provider->handle), hex);
 }
 
 static const char *const has_words[] = {
@@ -122,12 +116,13 @@ static const char *const has_words[] = {
 enum image_has image_wanted(const struct engine_setup *setup,
 			    const struct engine_provider *provider, const struct job_needs *needs)
 {
-	char name[IMAGE_FACT_MAX], value[16] = "";
+	char key[SHA256_HEX], value[16] = "";
 
 	if (!needs || !needs->setup || !provider->ops->makes_image)
 		return IMAGE_HAS_NOTHING;
-	wanted_name(setup, provider, needs, name);
-	if (!store_fact(setup->store, name, value, sizeof(value)))
+	wanted_key(setup, needs, key);
+	if (!fact_get(setup->store, FACT_IMAGE_WITH, provider->ops->account(provider->handle), key,
+		      value, sizeof(value)))
 		return IMAGE_HAS_NOTHING;
 	return !strcmp(value, has_words[IMAGE_HAS_ALL])        ? IMAGE_HAS_ALL
 	       : !strcmp(value, has_words[IMAGE_HAS_PACKAGES]) ? IMAGE_HAS_PACKAGES
@@ -142,14 +137,15 @@ int image_build(const struct engine_setup *setup, const struct engine_provider *
 	CLEANUP(image_steps_free) struct image_steps steps = {0};
 	struct op_want want = {0};
 	struct op_result result = {0};
-	char name[IMAGE_FACT_MAX], known[IMAGE_MAX] = "";
+	const char *account = provider->ops->account(provider->handle);
+	char key[SHA256_HEX], known[IMAGE_MAX] = "";
 
 	if (!image_has_parts(needs))
 		has = IMAGE_HAS_ALL;
 	image_steps_make(&steps, needs, has);
 	image_recipe(&want.rent, setup, needs, &steps);
-	image_known_name(provider, &want.rent, name);
-	if (store_fact(setup->store, name, known, sizeof(known)) && known[0])
+	image_known_key(&want.rent, key);
+	if (fact_get(setup->store, FACT_IMAGE, account, key, known, sizeof(known)) && known[0])
 		want.rent.known_image = known;
 	if (caller_ask_hearing(provider, OP_IMAGE, &want, BUILD_MOST_MS, said, ctx, &result, err) <
 	    0)
@@ -157,10 +153,12 @@ int image_build(const struct engine_setup *setup, const struct engine_provider *
 	if (result.text.len)
 		said(ctx, str_text(&result.text));
 	snprintf(id, IMAGE_MAX, "%.*s", (int)strcspn(result.image, " "), result.image);
-	int status = store_put_fact(setup->store, name, result.image, err);
+	int status = fact_put(setup->store, FACT_IMAGE, account, key, result.image, err);
 	op_result_free(&result);
 	if (!needs->setup)
 		return status;
-	wanted_name(setup, provider, needs, name);
-	return status < 0 ? -1 : store_put_fact(setup->store, name, has_words[has], err);
+	wanted_key(setup, needs, key);
+	return status < 0
+		       ? -1
+		       : fact_put(setup->store, FACT_IMAGE_WITH, account, key, has_words[has], err);
 }

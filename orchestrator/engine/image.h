@@ -2,9 +2,10 @@
 #ifndef BURST_ENGINE_IMAGE_H
 #define BURST_ENGINE_IMAGE_H
 
+#include "base/crypto.h"
 #include "engine.h"
 
-enum { IMAGE_STEPS_MAX = 2, IMAGE_FACT_MAX = 96 };
+enum { IMAGE_STEPS_MAX = 2 };
 
 /* What of needs->setup is in the image. */
 enum image_has { IMAGE_HAS_NOTHING, IMAGE_HAS_PACKAGES, IMAGE_HAS_ALL };
@@ -34,8 +35,7 @@ void image_recipe(struct rent_request *to, const struct engine_setup *setup,
 		  const struct job_needs *needs, const struct image_steps *steps);
 /* Names the ledger's fact of what the provider said of this very image the last time
  * (rent_request.known_image). */
-void image_known_name(const struct engine_provider *provider, const struct rent_request *recipe,
-		      char name[IMAGE_FACT_MAX]);
+void image_known_key(const struct rent_request *recipe, char hex[SHA256_HEX]);
 
 /* What the provider is to put into images for this set-up on this base, as `burst image` left it.
  */

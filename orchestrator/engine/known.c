@@ -20,36 +20,33 @@
 /* What scripts make depends on the image that they ran in, and where they compile, on the
  * architecture of the pod's card ("": of none). Which Python the image has is not known before a
  * pod of it runs: the agent compares that. */
-static void made_key(const struct engine_setup *setup, const char *kind, const char *script,
-		     const char *card, char hex[SHA256_HEX])
+static void made_hash(const struct engine_setup *setup, enum fact kind, const char *script,
+		      const char *card, char hex[SHA256_HEX])
 {
 	const struct run_row *job = setup->run;
 	CLEANUP(free_text)
-	char *text = xasprintf("%s\n%s\n%s\n%s\n%s%s%s", kind, job->config, job->job,
+	char *text = xasprintf("%s\n%s\n%s\n%s\n%s%s%s", fact_word(kind), job->config, job->job,
 			       setup->image ? setup->image : "", script, *card ? "\n" : "", card);
 
 	sha256_hex(text, strlen(text), hex);
 }
 
-static void made_name(const struct engine_setup *setup, const char *provider, const char *volume_id,
-		      const char *kind, const char *script, const char *card, char name[64])
+static void made_key(const struct engine_setup *setup, const char *provider, const char *volume_id,
+		     enum fact kind, const char *script, const char *card, char hex[SHA256_HEX])
 {
-	char hex[SHA256_HEX];
-
-	made_key(setup, kind, script, card, hex);
+	made_hash(setup, kind, script, card, hex);
 	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", hex, provider, volume_id);
 	sha256_hex(text, strlen(text), hex);
-	snprintf(name, 64, "%s:%.40s", kind, hex);
 }
 
-bool known_made(const struct engine *e, int pod, const char *kind, const char *script,
-		const char *card, char name[64])
+static bool made_there(const struct engine *e, int pod, enum fact kind, const char *script,
+		       const char *card, char key[SHA256_HEX])
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
 	if (p->volume.id[0])
-		made_name(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind,
-			  script, card, name);
+		made_key(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind,
+			 script, card, key);
 	return p->volume.id[0] != '\0';
 }
 
@@ -63,23 +60,33 @@ bool engine_env_there(const struct engine_setup *setup, const struct job_needs *
 		      const char *gpu, const char *provider, const char *volume_id)
 {
 	const char *const cards[] = {card_of(needs, gpu), ""};
-	char name[64], value[200];
+	char key[SHA256_HEX], value[200];
 
 	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++) {
-		made_name(setup, provider, volume_id, "made-env", needs->setup, cards[i], name);
-		if (store_fact(setup->store, name, value, sizeof(value)) && value[0])
+		made_key(setup, provider, volume_id, FACT_MADE_ENV, needs->setup, cards[i], key);
+		if (fact_get(setup->store, FACT_MADE_ENV, key, NULL, value, sizeof(value)) &&
+		    value[0])
 			return true;
 	}
 	return false;
 }
 
-void known_made_put(struct engine *e, int pod, const char *kind, const char *script,
-		    const char *card, const char *value)
+void known_made_put(struct engine *e, int pod, enum fact kind, const char *script, const char *card,
+		    const char *value)
 {
-	char name[64];
+	char key[SHA256_HEX];
 
-	if (known_made(e, pod, kind, script, card, name))
-		store_put_fact(e->setup->store, name, value, NULL);
+	if (made_there(e, pod, kind, script, card, key))
+		fact_put(e->setup->store, kind, key, NULL, value, NULL);
+}
+
+bool known_made(const struct engine *e, int pod, enum fact kind, const char *script,
+		const char *card, char *value, size_t room)
+{
+	char key[SHA256_HEX];
+
+	return made_there(e, pod, kind, script, card, key) &&
+	       fact_get(e->setup->store, kind, key, NULL, value, room);
 }
 
 const char *known_env_card(const struct engine *e, int pod)
@@ -123,13 +130,14 @@ bool known_env(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 	const char *const cards[] = {known_env_card(e, pod), ""};
-	char name[64], value[200];
+	char value[200];
 
 	if (p->env_in_image || p->env_tree[0])
 		return true;
 	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++)
-		if (known_made(e, pod, "made-env", e->needs->setup, cards[i], name) &&
-		    store_fact(e->setup->store, name, value, sizeof(value)) && env_read(p, value))
+		if (known_made(e, pod, FACT_MADE_ENV, e->needs->setup, cards[i], value,
+			       sizeof(value)) &&
+		    env_read(p, value))
 			return true;
 	return false;
 }
@@ -144,7 +152,7 @@ void known_env_made(struct engine *e, int pod, const json_t *event)
 	CLEANUP(free_text)
 	char *value = xasprintf("%s %s%s%s", p->env_name, tree, p->env_python[0] ? " " : "",
 				p->env_python);
-	known_made_put(e, pod, "made-env", e->needs->setup, known_env_card(e, pod), value);
+	known_made_put(e, pod, FACT_MADE_ENV, e->needs->setup, known_env_card(e, pod), value);
 }
 
 /* Each build has a name of its own: it never takes what lies on the volume already for its own, and
@@ -153,7 +161,7 @@ void known_env_name(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
 
-	made_key(e->setup, "made-env", e->needs->setup, known_env_card(e, pod), hex);
+	made_hash(e->setup, FACT_MADE_ENV, e->needs->setup, known_env_card(e, pod), hex);
 	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex,
 		 core_pod_at(e->core, pod)->attempt);
 }
@@ -175,36 +183,35 @@ void engine_setup_key(const char *script, char key[20])
  * lacks. */
 
 /* Of the environment of this script in this image (NULL: the provider's own). */
-static void image_name(const struct engine_setup *setup, const char *provider, const char *script,
-		       char name[64])
+static void image_key(const struct engine_setup *setup, const char *provider, const char *script,
+		      char hex[SHA256_HEX])
 {
-	char key[SHA256_HEX], hex[SHA256_HEX];
+	char key[SHA256_HEX];
 
 	sha256_hex(script, strlen(script), key);
 	CLEANUP(free_text)
 	char *text = xasprintf("%s\n%s\n%s", provider, setup->image ? setup->image : "", key);
 	sha256_hex(text, strlen(text), hex);
-	snprintf(name, 64, "image-env:%.40s", hex);
 }
 
 bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs,
 			 const char *provider)
 {
-	char name[64], value[4];
+	char key[SHA256_HEX], value[4];
 
-	image_name(setup, provider, needs->setup, name);
-	return store_fact(setup->store, name, value, sizeof(value)) && value[0];
+	image_key(setup, provider, needs->setup, key);
+	return fact_get(setup->store, FACT_IMAGE_ENV, key, NULL, value, sizeof(value)) && value[0];
 }
 
 void known_image_put(struct engine *e, int pod, bool there)
 {
 	const char *provider = e->setup->providers[core_pod_at(e->core, pod)->provider].ops->name;
-	char name[64];
+	char key[SHA256_HEX];
 
 	if (there == engine_env_in_image(e->setup, e->needs, provider))
 		return;
-	image_name(e->setup, provider, e->needs->setup, name);
-	store_put_fact(e->setup->store, name, there ? "yes" : "", NULL);
+	image_key(e->setup, provider, e->needs->setup, key);
+	fact_put(e->setup->store, FACT_IMAGE_ENV, key, NULL, there ? "yes" : "", NULL);
 }
 
 static bool image_lists(const json_t *envs, const char *script)
@@ -255,35 +262,27 @@ void known_image_seen(struct engine *e, int pod, const json_t *hello)
 
 /* ---- which trees a volume was given ---- */
 
-/* The ledger's word for what of a kind ("kit", "tree", "env") a volume was last given. */
-static char *volume_fact(const struct engine *e, int provider, const struct volume *v,
-			 const char *kind)
-{
-	return v->id[0]
-		       ? xasprintf("%s:%s:%s", kind, e->setup->providers[provider].ops->name, v->id)
-		       : NULL;
-}
-
-void known_tree_put(struct engine *e, int pod, const char *kind, const char *id)
+void known_tree_put(struct engine *e, int pod, enum fact kind, const char *id)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	CLEANUP(free_text) char *fact = volume_fact(e, p->provider, &p->volume, kind);
 
-	if (fact)
-		store_put_fact(e->setup->store, fact, id, NULL);
+	if (p->volume.id[0])
+		fact_put(e->setup->store, kind, e->setup->providers[p->provider].ops->name,
+			 p->volume.id, id, NULL);
 }
 
-static bool volume_has(const struct engine *e, int provider, const struct volume *v,
-		       const char *kind, const char *id)
+static bool volume_has(const struct engine *e, int provider, const struct volume *v, enum fact kind,
+		       const char *id)
 {
-	CLEANUP(free_text) char *fact = volume_fact(e, provider, v, kind);
 	char known[SHA256_HEX];
 
-	return fact && store_fact(e->setup->store, fact, known, sizeof(known)) &&
+	return v->id[0] &&
+	       fact_get(e->setup->store, kind, e->setup->providers[provider].ops->name, v->id,
+			known, sizeof(known)) &&
 	       !strcmp(known, id);
 }
 
-bool known_tree_is(const struct engine *e, int pod, const char *kind, const char *id)
+bool known_tree_is(const struct engine *e, int pod, enum fact kind, const char *id)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
@@ -291,35 +290,34 @@ bool known_tree_is(const struct engine *e, int pod, const char *kind, const char
 }
 
 /* What was put there last may be another job's; this is what pods of this one had. */
-static void code_fact(const struct run_row *job, const char *provider, const char *volume_id,
-		      char name[64])
+static void code_key(const struct run_row *job, const char *provider, const char *volume_id,
+		     char hex[SHA256_HEX])
 {
 	CLEANUP(free_text)
 	char *text = xasprintf("%s\n%s\n%s\n%s", job->config, job->job, provider, volume_id);
-	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
-	snprintf(name, 64, "code:%.40s", hex);
 }
 
 void known_code_put(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	char name[64];
+	char key[SHA256_HEX];
 
 	if (!p->volume.id[0])
 		return;
-	code_fact(e->setup->run, e->setup->providers[p->provider].ops->name, p->volume.id, name);
-	store_put_fact(e->setup->store, name, e->code_tree->id, NULL);
+	code_key(e->setup->run, e->setup->providers[p->provider].ops->name, p->volume.id, key);
+	fact_put(e->setup->store, FACT_CODE, key, NULL, e->code_tree->id, NULL);
 }
 
 bool engine_code_there(struct store *store, const struct run_row *job, const char *provider,
 		       const char *volume_id, char tree[SHA256_HEX])
 {
-	char name[64];
+	char key[SHA256_HEX];
 
-	code_fact(job, provider, volume_id, name);
-	return store_fact(store, name, tree, SHA256_HEX) && strlen(tree) == SHA256_HEX - 1;
+	code_key(job, provider, volume_id, key);
+	return fact_get(store, FACT_CODE, key, NULL, tree, SHA256_HEX) &&
+	       strlen(tree) == SHA256_HEX - 1;
 }
 
 /* A delivery, or another project, may have put its own there since. */
@@ -329,7 +327,7 @@ bool known_code(const struct engine *e, int provider, const struct volume *v,
 	const char *name = e->setup->providers[provider].ops->name;
 	char known[SHA256_HEX];
 
-	return volume_has(e, provider, v, "tree", tree->id) ||
+	return volume_has(e, provider, v, FACT_TREE, tree->id) ||
 	       (v->id[0] && engine_code_there(e->setup->store, e->setup->run, name, v->id, known) &&
 		!strcmp(known, tree->id));
 }

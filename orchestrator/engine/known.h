@@ -5,17 +5,18 @@
 #include <jansson.h>
 
 #include "engine.h"
+#include "store/facts.h"
 #include "sync/tree.h"
 
 struct epod;
 
-/* The name of the ledger's fact of what a script of this kind left on the pod's volume. card: see
- * known_env_card(); "": for any. False: the pod has no volume. */
-bool known_made(const struct engine *e, int pod, const char *kind, const char *script,
-		const char *card, char name[64]);
+/* What a script left on the pod's volume. kind: FACT_MADE_ENV or FACT_MADE_DEBS; card: see
+ * known_env_card(); "": for any. False: not known, or the pod has no volume. */
+bool known_made(const struct engine *e, int pod, enum fact kind, const char *script,
+		const char *card, char *value, size_t room);
 /* Records it; value "": it is not there. */
-void known_made_put(struct engine *e, int pod, const char *kind, const char *script,
-		    const char *card, const char *value);
+void known_made_put(struct engine *e, int pod, enum fact kind, const char *script, const char *card,
+		    const char *value);
 bool known_is_hash(const char *hex);
 
 /* The architecture of the pod's card, where the job's environment depends on it; else "". */
@@ -33,9 +34,9 @@ void known_env_of(struct epod *p, const char *env);
 void known_image_seen(struct engine *e, int pod, const json_t *hello);
 void known_image_put(struct engine *e, int pod, bool there);
 
-/* Whether the pod's volume was last given this tree. kind: "kit", "tree" (code). */
-bool known_tree_is(const struct engine *e, int pod, const char *kind, const char *id);
-void known_tree_put(struct engine *e, int pod, const char *kind, const char *id);
+/* Whether the pod's volume was last given this tree. kind: FACT_KIT or FACT_TREE (code). */
+bool known_tree_is(const struct engine *e, int pod, enum fact kind, const char *id);
+void known_tree_put(struct engine *e, int pod, enum fact kind, const char *id);
 void known_code_put(struct engine *e, int pod);
 /* Whether a volume has this code tree. */
 bool known_code(const struct engine *e, int provider, const struct volume *v,

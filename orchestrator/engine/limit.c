@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/crypto.h"
+#include "store/facts.h"
 
 enum {
 	WAIT_MOST_MS = 5000,
@@ -305,7 +306,7 @@ struct limiter {
 	char account[80]; /* whose limits these are, where there is no ledger */
 	struct limits alone;
 	/* the account that was last asked for, and where its limits stand */
-	char shared[160], name[32];
+	char shared[160], key[SHA256_HEX];
 };
 
 struct limiter *limiter_new(struct store *store)
@@ -321,38 +322,36 @@ void limiter_free(struct limiter *l)
 	free(l);
 }
 
-static const char *fact_name(struct limiter *l, const char *account)
+static const char *account_key(struct limiter *l, const char *account)
 {
-	char hex[SHA256_HEX];
-
-	if (l->name[0] && !strcmp(l->shared, account))
-		return l->name;
+	if (l->key[0] && !strcmp(l->shared, account))
+		return l->key;
 	COPY_TEXT(l->shared, account);
-	sha256_hex(account, strlen(account), hex);
-	snprintf(l->name, sizeof(l->name), "rate:%.16s", hex);
-	return l->name;
+	sha256_hex(account, strlen(account), l->key);
+	return l->key;
 }
 
 /* False: there is no ledger to share, or it is not available now. */
-static bool open_shared(struct limiter *l, const char *account, const char **name,
+static bool open_shared(struct limiter *l, const char *account, const char **key,
 			struct limits *limits)
 {
 	char text[LIMIT_TEXT_MAX] = "";
 
-	*name = fact_name(l, account);
+	*key = account_key(l, account);
 	if (!l->store || store_begin(l->store, NULL) < 0)
 		return false;
-	store_fact(l->store, *name, text, sizeof(text));
+	fact_get(l->store, FACT_RATE, *key, NULL, text, sizeof(text));
 	limits_read(limits, text);
 	return true;
 }
 
-static void close_shared(struct limiter *l, const char *name, const struct limits *limits)
+static void close_shared(struct limiter *l, const char *key, const struct limits *limits)
 {
 	char text[LIMIT_TEXT_MAX];
 
 	limits_write(limits, text);
-	if (store_put_fact(l->store, name, text, NULL) < 0 || store_commit(l->store, NULL) < 0)
+	if (fact_put(l->store, FACT_RATE, key, NULL, text, NULL) < 0 ||
+	    store_commit(l->store, NULL) < 0)
 		store_rollback(l->store);
 }
 

@@ -8,6 +8,7 @@
 #include "base/crypto.h"
 #include "base/gpus.h"
 #include "base/jsonx.h"
+#include "store/facts.h"
 
 enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
 
@@ -87,65 +88,61 @@ static void add_boots(struct store *store, const struct offer *offers, size_t co
 
 /* ---- which were bad ---- */
 
-static void fact_name(const struct offer *o, char name[64])
+static void offer_key(const struct offer *o, char hex[SHA256_HEX])
 {
 	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%d", o->id, o->region, o->spot);
-	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
-	snprintf(name, 64, "bad:%s:%.24s", o->provider, hex);
 }
 
 /* NULL: nothing is held against it. */
 static json_t *mark_of(struct store *store, const struct offer *o)
 {
-	char name[64], text[4096] = "";
+	char key[SHA256_HEX], text[4096] = "";
 
-	fact_name(o, name);
-	if (!store_fact(store, name, text, sizeof(text)) || !text[0])
+	offer_key(o, key);
+	if (!fact_get(store, FACT_BAD_OFFER, o->provider, key, text, sizeof(text)) || !text[0])
 		return NULL;
 	return jsonx_parse(text, strlen(text), NULL);
 }
 
 /* ---- which cards cannot run an image ---- */
 
-static void card_name(const struct past_image *of, const char *provider, const char *gpu,
-		      char name[64])
+static void card_key(const struct past_image *of, const char *provider, const char *gpu,
+		     char hex[SHA256_HEX])
 {
 	const struct gpu *known = gpu_find(gpu);
 	CLEANUP(free_text)
 	char *text =
 		xasprintf("%s\n%s\n%s\n%s", of->image ? of->image : "", of->image ? "" : provider,
 			  of->setup ? of->setup : "", known ? known->name : gpu);
-	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
-	snprintf(name, 64, "unfit:%.40s", hex);
 }
 
 void past_card_unfit(struct store *store, const struct past_image *of, const char *provider,
 		     const char *gpu, const char *why, int64_t wall_ms)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
-	char name[64];
+	char key[SHA256_HEX];
 
 	str_add_printable(&shown, why, strlen(why), 190);
 	CLEANUP(json_decref)
 	json_t *mark = json_pack("{s:I,s:s,s:s}", "at_ms", (json_int_t)wall_ms, "why",
 				 str_text(&shown), "gpu", gpu);
 	CLEANUP(free_text) char *line = mark ? jsonx_line(mark) : NULL;
-	card_name(of, provider, gpu, name);
+	card_key(of, provider, gpu, key);
 	if (line)
-		store_put_fact(store, name, line, NULL);
+		fact_put(store, FACT_UNFIT_CARD, key, NULL, line, NULL);
 }
 
 bool past_card_is_unfit(struct store *store, const struct past_image *of, const char *provider,
 			const char *gpu, int64_t wall_ms, char *why, size_t room, int64_t *since_ms)
 {
-	char name[64], text[4096] = "";
+	char key[SHA256_HEX], text[4096] = "";
 
-	card_name(of, provider, gpu, name);
-	if (!store_fact(store, name, text, sizeof(text)) || !text[0])
+	card_key(of, provider, gpu, key);
+	if (!fact_get(store, FACT_UNFIT_CARD, key, NULL, text, sizeof(text)) || !text[0])
 		return false;
 	CLEANUP(json_decref) json_t *mark = jsonx_parse(text, strlen(text), NULL);
 	*since_ms = jsonx_int(mark, "at_ms", 0);
@@ -158,11 +155,11 @@ bool past_card_is_unfit(struct store *store, const struct past_image *of, const 
 bool past_card_forget(struct store *store, const struct past_image *of, const char *provider,
 		      const char *gpu)
 {
-	char name[64], text[4096] = "";
+	char key[SHA256_HEX], text[4096] = "";
 
-	card_name(of, provider, gpu, name);
-	return store_fact(store, name, text, sizeof(text)) && text[0] &&
-	       store_put_fact(store, name, "", NULL) == 0;
+	card_key(of, provider, gpu, key);
+	return fact_get(store, FACT_UNFIT_CARD, key, NULL, text, sizeof(text)) && text[0] &&
+	       fact_put(store, FACT_UNFIT_CARD, key, NULL, "", NULL) == 0;
 }
 
 struct offer_past *past_of_offers(struct store *store, const struct past_image *of,
@@ -206,10 +203,10 @@ static int put_mark(struct store *store, const struct offer *offer, json_t *mark
 {
 	CLEANUP(json_decref) json_t *owned = mark;
 	CLEANUP(free_text) char *line = mark ? jsonx_line(owned) : xstrdup("");
-	char name[64];
+	char key[SHA256_HEX];
 
-	fact_name(offer, name);
-	return line ? store_put_fact(store, name, line, err)
+	offer_key(offer, key);
+	return line ? fact_put(store, FACT_BAD_OFFER, offer->provider, key, line, err)
 		    : err_set(err, ERR_BUG, "the reason to avoid an offer is not text");
 }
 
@@ -239,11 +236,6 @@ int past_clear(struct store *store, const struct offer *offer, struct err *err)
 
 /* ---- whether an account's pods may end themselves ---- */
 
-static void switch_fact(const char *account, char name[96])
-{
-	snprintf(name, 96, "no_switch:%.80s", account);
-}
-
 /* What its vendor's API refuses to the pod's key is the account's; what a pod lacks (a tool, the
  * network) is its own. */
 void past_switch_said(struct store *store, const char *account, const char *line, int64_t wall_ms)
@@ -253,28 +245,26 @@ void past_switch_said(struct store *store, const char *account, const char *line
 			 : starts_with(line, "bad ") ? line + strlen("bad ")
 						     : "";
 	bool refused = starts_with(at, "http 401") || starts_with(at, "http 403");
-	char name[96], old[160], words[100], fresh[160] = "";
+	char old[160], words[100], fresh[160] = "";
 
 	if (!refused && !starts_with(line, "ok") && !starts_with(line, "unproven"))
 		return;
-	switch_fact(account, name);
-	bool known = store_fact(store, name, old, sizeof(old)) && old[0];
+	bool known = fact_get(store, FACT_NO_SWITCH, account, NULL, old, sizeof(old)) && old[0];
 	if (!refused && !known)
 		return;
 	copy_text(words, sizeof(words), at);
 	if (refused)
 		snprintf(fresh, sizeof(fresh), "%lld %s", (long long)wall_ms, words);
-	store_put_fact(store, name, fresh, NULL);
+	fact_put(store, FACT_NO_SWITCH, account, NULL, fresh, NULL);
 }
 
 void past_no_switch(struct store *store, const char *account, int64_t wall_ms, char *words,
 		    size_t room)
 {
-	char name[96], fact[160], *end;
+	char fact[160], *end;
 
 	words[0] = '\0';
-	switch_fact(account, name);
-	if (!store_fact(store, name, fact, sizeof(fact)))
+	if (!fact_get(store, FACT_NO_SWITCH, account, NULL, fact, sizeof(fact)))
 		return;
 	int64_t said_ms = strtoll(fact, &end, 10);
 	if (end != fact && *end == ' ' && wall_ms >= said_ms && wall_ms - said_ms < FORGET_MS)

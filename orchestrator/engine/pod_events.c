@@ -15,6 +15,7 @@
 #include "past.h"
 #include "post.h"
 #include "prepare.h"
+#include "store/facts.h"
 
 enum {
 	LOG_MAX_MB = 96,           /* an agent keeps 64 of what its workers print */
@@ -366,15 +367,13 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
 static void remember_switch(struct engine *e, int pod, const char *how)
 {
 	const struct engine_provider *v = &e->setup->providers[core_pod_at(e->core, pod)->provider];
-	const char *provider = v->ops->name;
-	char name[64], old[200] = "", fresh[200], when[32], words[120];
+	char old[200] = "", fresh[200], when[32], words[120];
 
 	if (!starts_with(how, "ok") && !starts_with(how, "bad") && !starts_with(how, "unproven"))
 		return;
 	pod_shown(words, sizeof(words), how);
 	past_switch_said(e->setup->store, v->ops->account(v->handle), words, clock_wall_ms());
-	snprintf(name, sizeof(name), "switch.%s", provider);
-	store_fact(e->setup->store, name, old, sizeof(old));
+	fact_get(e->setup->store, FACT_SWITCH, v->ops->name, NULL, old, sizeof(old));
 	size_t word = strcspn(how, " ");
 	if ((old[0] && !strncmp(old, how, word) && old[word] == ' ') ||
 	    (starts_with(old, "ok") && starts_with(how, "unproven")))
@@ -382,7 +381,7 @@ static void remember_switch(struct engine *e, int pod, const char *how)
 	pod_shown(words, sizeof(words), how + word + (how[word] == ' '));
 	snprintf(fresh, sizeof(fresh), "%.*s %.10s %s", (int)word, how,
 		 clock_rfc3339(when, sizeof(when), clock_wall_ms()), words);
-	store_put_fact(e->setup->store, name, fresh, NULL);
+	fact_put(e->setup->store, FACT_SWITCH, v->ops->name, NULL, fresh, NULL);
 }
 
 /* Nothing yet is not bad: it is still asking. */

@@ -7,6 +7,7 @@
 #include "impl.h"
 #include "post.h"
 #include "request.h"
+#include "store/facts.h"
 
 /* What the pod's image is made of, where the vendor builds one. */
 void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
@@ -21,23 +22,30 @@ void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
 
 /* What was said of this image the last time is kept in the ledger, by account and by all that we
  * put into it. */
-static void image_fact(struct engine *e, int provider, char name[IMAGE_FACT_MAX])
+static void image_key(struct engine *e, int provider, char hex[SHA256_HEX])
 {
 	struct rent_request r = {0};
 
 	pod_image_recipe(e, provider, &r);
-	image_known_name(&e->setup->providers[provider], &r, name);
+	image_known_key(&r, hex);
+}
+
+static const char *account_of(const struct engine *e, int provider)
+{
+	const struct engine_provider *p = &e->setup->providers[provider];
+
+	return p->ops->account(p->handle);
 }
 
 void pod_image_keep(struct engine *e, int provider, const char *image)
 {
-	char name[IMAGE_FACT_MAX];
+	char key[SHA256_HEX];
 
 	if (!image[0] || !strcmp(image, e->images[provider]))
 		return;
 	COPY_TEXT(e->images[provider], image);
-	image_fact(e, provider, name);
-	store_put_fact(e->setup->store, name, image, NULL);
+	image_key(e, provider, key);
+	fact_put(e->setup->store, FACT_IMAGE, account_of(e, provider), key, image, NULL);
 }
 
 void pod_image_hand(struct request *a)
@@ -94,10 +102,11 @@ static void image_done(void *ctx, struct op_result *result, const struct err *er
 void pod_image_get(struct engine *e, int provider)
 {
 	struct request *a = request_new(e, provider, -1);
-	char name[IMAGE_FACT_MAX];
+	char key[SHA256_HEX];
 
-	image_fact(e, provider, name);
-	if (!store_fact(e->setup->store, name, e->images[provider], sizeof(e->images[provider])))
+	image_key(e, provider, key);
+	if (!fact_get(e->setup->store, FACT_IMAGE, account_of(e, provider), key,
+		      e->images[provider], sizeof(e->images[provider])))
 		e->images[provider][0] = '\0';
 	pod_image_recipe(e, provider, &a->want.rent);
 	pod_image_hand(a);

@@ -116,10 +116,10 @@ static void send_install(struct engine *e, int pod)
 {
 	json_t *line = json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install,
 				 "timeout_s", QUIET_INSTALL_S);
-	char name[64], kept[SHA256_HEX];
+	char kept[SHA256_HEX];
 
-	if (known_made(e, pod, "made-debs", e->needs->install, "", name) &&
-	    store_fact(e->setup->store, name, kept, sizeof(kept)) && known_is_hash(kept))
+	if (known_made(e, pod, FACT_MADE_DEBS, e->needs->install, "", kept, sizeof(kept)) &&
+	    known_is_hash(kept))
 		json_object_set_new(line, "kept", json_string(kept));
 	pod_say(e, pod, line);
 }
@@ -201,7 +201,7 @@ static void kit_over(void *ctx, int64_t sent, const struct err *err)
 	struct at *at = ctx;
 
 	if (!err)
-		known_tree_put(at->e, at->pod, "kit", at->e->kit_tree->id);
+		known_tree_put(at->e, at->pod, FACT_KIT, at->e->kit_tree->id);
 	sync_over(at, sent, err, &at->e->pods[at->pod].kit_sync, "worker files");
 }
 
@@ -210,7 +210,7 @@ static void code_over(void *ctx, int64_t sent, const struct err *err)
 	struct at *at = ctx;
 
 	if (!err) {
-		known_tree_put(at->e, at->pod, "tree", at->e->code_tree->id);
+		known_tree_put(at->e, at->pod, FACT_TREE, at->e->code_tree->id);
 		known_code_put(at->e, at->pod);
 	}
 	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
@@ -304,7 +304,7 @@ void prepare_early(struct engine *e, int pod)
 	p->env_in_image =
 		e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
 				    image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
-	if ((e->kit_tree && !known_tree_is(e, pod, "kit", e->kit_tree->id)) ||
+	if ((e->kit_tree && !known_tree_is(e, pod, FACT_KIT, e->kit_tree->id)) ||
 	    (e->code_tree && !known_code(e, c->provider, &c->volume, e->code_tree)) ||
 	    (e->needs->setup && !known_env(e, pod)))
 		return;
@@ -329,12 +329,12 @@ static void forget_lacking(struct engine *e, int pod, const char *lacks)
 		known_image_put(e, pod, false);
 	} else if (!strcmp(lacks, "env")) {
 		p->env_name[0] = p->env_tree[0] = p->env_python[0] = '\0';
-		known_made_put(e, pod, "made-env", e->needs->setup, known_env_card(e, pod), "");
-		known_made_put(e, pod, "made-env", e->needs->setup, "", "");
+		known_made_put(e, pod, FACT_MADE_ENV, e->needs->setup, known_env_card(e, pod), "");
+		known_made_put(e, pod, FACT_MADE_ENV, e->needs->setup, "", "");
 	} else if (!strcmp(lacks, "kit")) {
-		known_tree_put(e, pod, "kit", "");
+		known_tree_put(e, pod, FACT_KIT, "");
 	} else if (!strcmp(lacks, "code")) {
-		known_tree_put(e, pod, "tree", "");
+		known_tree_put(e, pod, FACT_TREE, "");
 	}
 }
 
@@ -375,7 +375,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	char words[300];
 
 	if (step == PREP_INSTALL && jsonx_bool(event, "ok", false) && known_is_hash(tree))
-		known_made_put(e, pod, "made-debs", e->needs->install, "", tree);
+		known_made_put(e, pod, FACT_MADE_DEBS, e->needs->install, "", tree);
 	if (e->pods[pod].step != step && !e->pods[pod].early)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {

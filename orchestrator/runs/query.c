@@ -12,6 +12,7 @@
 #include "base/crypto.h"
 #include "base/path.h"
 #include "store/pod_cost.h"
+#include "store/facts.h"
 
 /* as core/ takes a pod for ended by itself */
 enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 };
@@ -23,10 +24,10 @@ char *run_path(const struct runs *rs, const char *run, const char *name)
 
 void runs_machine(const struct runs *rs, char machine[20])
 {
-	if (store_fact(rs->store, "machine", machine, 20))
+	if (fact_get(rs->store, FACT_MACHINE, NULL, NULL, machine, 20))
 		return;
 	random_hex(machine, 8);
-	store_put_fact(rs->store, "machine", machine, NULL);
+	fact_put(rs->store, FACT_MACHINE, NULL, NULL, machine, NULL);
 }
 
 int run_new_id(const struct runs *rs, char id[24], struct err *err)

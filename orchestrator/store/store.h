@@ -329,8 +329,9 @@ int store_schedules(struct store *s, struct schedule_row **out, size_t *count, s
 int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out,
 		  size_t *count, struct err *err);
 
-/* Small facts under a name (machine id, measured medians, rate-limit windows): name below 96 bytes,
- * value below 4096, else ERR_BUG. get: false when absent or unreadable; cut to room. */
+/* Small facts under a name: facts.h has their names, which no other file spells. Name below 96
+ * bytes, value below 4096, else ERR_BUG. store_fact: false when absent or unreadable; cut to room.
+ */
 int store_put_fact(struct store *s, const char *name, const char *value, struct err *err);
 bool store_fact(struct store *s, const char *name, char *out, size_t room);
 

@@ -1,5 +1,6 @@
 /* test_store_rows.c - each kind of row comes back as it was put, from both kinds of ledger. */
 #include "store_bed.h"
+#include "store/facts.h"
 
 #include <math.h>
 
@@ -337,6 +338,61 @@ static void states_have_words(void **state)
 	assert_string_equal(firing_state_word(FIRING_SKIPPED), "skipped");
 }
 
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* Ledgers on disk have these names. */
+static void facts_keep_their_names(void **state)
+{
+	static const struct {
+		enum fact fact;
+		const char *a, *b, *name;
+	} cases[] = {
+		{FACT_MACHINE, NULL, NULL, "machine"},
+		{FACT_JOIN_SPEED, NULL, NULL, "join_ms_per_s"},
+		{FACT_VOLUME_RULE, NULL, NULL, "volume-rule-since"},
+		{FACT_UNFINISHED, "k7x2fd", NULL, "unfinished:k7x2fd"},
+		{FACT_VOLUME_TAKEN, "k7x2fd", "abc", "gone:k7x2fd:abc"},
+		{FACT_HOOK, "abc", NULL, "hook:abc"},
+		{FACT_ENDED, "abc", NULL, "ended:abc"},
+		{FACT_QUEUE, "abc", NULL, "queue:abc"},
+		{FACT_DELIVERS, HASH, NULL, "delivers:0123456789abcdef01234567"},
+		{FACT_DELIVERING, HASH, NULL, "delivering:0123456789abcdef01234567"},
+		{FACT_DELIVERED, HASH, NULL, "delivered:0123456789abcdef01234567"},
+		{FACT_SWITCH, "runpod", NULL, "switch.runpod"},
+		{FACT_NO_SWITCH, "runpod a", NULL, "no_switch:runpod a"},
+		{FACT_RATE, HASH, NULL, "rate:0123456789abcdef"},
+		{FACT_BAD_OFFER, "modal", HASH, "bad:modal:0123456789abcdef01234567"},
+		{FACT_UNFIT_CARD, HASH, NULL, "unfit:0123456789abcdef0123456789abcdef01234567"},
+		{FACT_GAPS, HASH, NULL, "gaps:0123456789abcdef0123456789abcdef"},
+		{FACT_IMAGE, "ac", HASH, "image:ac:0123456789abcdef"},
+		{FACT_IMAGE_WITH, "ac", HASH, "image-with:ac:0123456789abcdef"},
+		{FACT_IMAGE_ENV, HASH, NULL, "image-env:0123456789abcdef0123456789abcdef01234567"},
+		{FACT_VOLUME_OWNER, "abc", NULL, "volume-of:abc"},
+		{FACT_VOLUME_GRANT, "abc", NULL, "volume-ok:abc"},
+		{FACT_KIT, "local", "v1", "kit:local:v1"},
+		{FACT_TREE, "local", "v1", "tree:local:v1"},
+		{FACT_CODE, HASH, NULL, "code:0123456789abcdef0123456789abcdef01234567"},
+		{FACT_MADE_ENV, HASH, NULL, "made-env:0123456789abcdef0123456789abcdef01234567"},
+		{FACT_MADE_DEBS, HASH, NULL, "made-debs:0123456789abcdef0123456789abcdef01234567"},
+	};
+	struct store *s = ((struct bed *)*state)->s;
+	struct err err = {0};
+	char got[16];
+
+	assert_int_equal(ARRAY_LEN(cases), FACT_COUNT);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *a = cases[i].a, *b = cases[i].b;
+		assert_int_equal(cases[i].fact, i);
+		assert_false(fact_get(s, cases[i].fact, a, b, got, sizeof(got)));
+		ok(fact_put(s, cases[i].fact, a, b, "yes", &err), &err);
+		if (!store_fact(s, cases[i].name, got, sizeof(got)) || strcmp(got, "yes"))
+			fail_msg("%s: not under its name", cases[i].name);
+		ok(store_put_fact(s, cases[i].name, "as said", &err), &err);
+		assert_true(fact_get(s, cases[i].fact, a, b, got, sizeof(got)));
+		assert_string_equal(got, "as said");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +405,7 @@ int main(void)
 		BOTH(segments_belong_to_their_run),
 		BOTH(volumes_come_and_go),
 		BOTH(facts_are_kept),
+		BOTH(facts_keep_their_names),
 	};
 
 	return cmocka_run_group_tests_name("store rows", tests, make_folder, drop_folder);
