@@ -50,6 +50,8 @@ VALGRIND = ["env", "IN_VALGRIND=1", "valgrind", "-q", "--error-exitcode=98", "--
 ASAN = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99"}
 # Scripts with neither t_ nor c_ functions: each is one case.
 WHOLE = {"modal_proto", "runpod_schema"}
+# A script vendor_X.sh is the script X of each of these.
+VENDORS = ("modal", "runpod")
 # Scripts of the pod's side, whose tests are functions test_NAME and which run one of them when ONLY names it.
 POD_SIDE = ("agent", "start_script")
 NOT_CASES = {"lib", "cli", "agent", "agent_files", "espeak_worker", "start_script"}
@@ -84,17 +86,20 @@ class Result:
 
 # ---- what there is to run ----
 
-def script_cases(script, burst):
+def script_cases(script, vendor, burst):
     """The cases of an end-to-end script, by asking it."""
     name = os.path.splitext(os.path.basename(script))[0]
+    named = {"VENDOR": vendor} if vendor else {}
+    if vendor:
+        name = name.replace("vendor", vendor)
     if name in WHOLE: # which need the requests of a unit test, not burst
         yield Case(name, ["bash", script], wants="asan", env={"BURST": f"{ROOT}/build/asan/burst", **ASAN})
         return
-    names = subprocess.run(["bash", script], env={**os.environ, "LIST": "1"}, check=True, capture_output=True, text=True,
+    names = subprocess.run(["bash", script], env={**os.environ, **named, "LIST": "1"}, check=True, capture_output=True, text=True,
                            stdin=subprocess.DEVNULL).stdout.split()
     for case in names:
         yield Case(f"{name}/{case}", ["bash", script, case], wants="release",
-                   env={"BURST": f"{ROOT}/{burst_for(case, burst)}", "CHECKING": "1"})
+                   env={"BURST": f"{ROOT}/{burst_for(case, burst)}", "CHECKING": "1", **named})
 
 
 def burst_for(case, burst):
@@ -103,10 +108,11 @@ def burst_for(case, burst):
 
 
 def end_to_end(burst):
-    scripts = [f"{folder}/{file}" for folder in ("tests/e2e", "tests/security") for file in sorted(os.listdir(folder))
-               if file.endswith(".sh") and file[:-3] not in NOT_CASES]
+    scripts = [(f"{folder}/{file}", vendor) for folder in ("tests/e2e", "tests/security") for file in sorted(os.listdir(folder))
+               if file.endswith(".sh") and file[:-3] not in NOT_CASES
+               for vendor in (VENDORS if file.startswith("vendor_") else ("",))]
     with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
-        for cases in pool.map(lambda script: list(script_cases(script, burst)), scripts):
+        for cases in pool.map(lambda script: list(script_cases(*script, burst)), scripts):
             yield from cases
 
 

@@ -262,10 +262,11 @@ def script_text(path):
 
 
 def case_exists(script, name):
-    """A function of the script, or a line "+NAME | ..." of a table of cases."""
+    """A function of the script, or a line "+NAME | ..." of a table of cases. vendor_X.sh is the script X of each vendor."""
+    for_each_vendor = re.sub("^(modal|runpod)_", "vendor_", script)
     return any(re.search(rf"(^|[^a-z0-9_]){name}([^a-z0-9_]|$)|^\s*\+{re.sub('^c_', '', name)} \|",
-                         script_text(f"tests/{folder}/{script}.sh"), re.M)
-               for folder in ("e2e", "security"))
+                         script_text(path), re.M)
+               for path in (f"tests/e2e/{script}.sh", f"tests/security/{script}.sh", f"tests/e2e/{for_each_vendor}.sh"))
 
 
 def is_shown(path, name):

@@ -22,8 +22,8 @@ part() { # part NAME COMMAND...
 	grep -E '^(ok|skip|FAILED|soak:|sim:) |^    ' "$logs/$name.log" | sed 's/^/    /'
 }
 vendor() { # vendor NAME
-	part "$1_kill" env KILL_POINTS=all bash "tests/e2e/$1_kill.sh"
-	part "$1_machine" env FULL_POINTS=100 bash "tests/e2e/$1_machine.sh"
+	part "$1_kill" env VENDOR="$1" KILL_POINTS=all bash tests/e2e/vendor_kill.sh
+	part "$1_machine" env VENDOR="$1" FULL_POINTS=100 bash tests/e2e/vendor_machine.sh
 	part "$1_random" bash "tests/e2e/$1_random.sh" "$seconds" "$(seed)"
 	part "$1_network" env NAMED=all bash "tests/e2e/$1_network.sh" "$seconds" "$(seed)"
 }

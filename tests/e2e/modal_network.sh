@@ -13,12 +13,7 @@
 . "$ROOT/tests/cloud/common/network.sh"
 
 API_URL=MODAL_SERVER_URL
-vendor_config() { md_config "$@"; }
-pods_alive() { md_sandboxes; }
-unheard() { md_control unheard "{\"ms\":$1}" >/dev/null; }
-strike() { md_control "sandboxes/$1" "$2"; }
 clear_faults() { unspoilt; }
-creates_ever() { cat c_*/modal/requests.jsonl | grep -c '"op":"SandboxCreate"'; }
 wires() {
 	local files
 	files=$(cat "$MD_STATE/blocks.url")

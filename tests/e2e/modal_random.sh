@@ -10,14 +10,7 @@ DURATION_S=30
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/cloud/modal/client.sh"
 
-vendor_config() { md_config "$@"; }
-pods_alive() { md_sandboxes; }
-add_fault() { md_fault "$@"; }
-add_rule() { md_control fault "$1" >/dev/null; }
-unheard() { md_control unheard "{\"ms\":$1}" >/dev/null; }
-strike() { md_control "sandboxes/$1" "$2"; }
 clear_faults() { curl -qsS -X DELETE "$MD_SIDE_URL/_control/faults" >/dev/null; }
-creates_ever() { cat c_*/modal/requests.jsonl | grep -c '"op":"SandboxCreate"'; }
 OTHER_END=2/failed # of images that no sandbox can be made of
 
 # ---- what goes wrong ----

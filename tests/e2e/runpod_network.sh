@@ -12,12 +12,7 @@
 . "$ROOT/tests/cloud/common/network.sh"
 
 API_URL=RUNPOD_API_URL
-vendor_config() { rp_config "$@"; }
-pods_alive() { rp_pods; }
-unheard() { rp_control unheard "{\"ms\":$1}" >/dev/null; }
-strike() { rp_control "pods/$1" "$2"; }
 clear_faults() { unspoilt; }
-creates_ever() { cat c_*/cloud/requests.jsonl | grep -cE '"op":"(createPod|graphql:podRent)'; }
 port_of() { local rest=${1#*://}; rest=${rest%%/*}; echo "${rest##*:}"; }
 wires() { echo "api:$(port_of "$RUNPOD_API_URL") files:$(port_of "$RUNPOD_S3_URL")"; }
 pods_times() { rp_control state | jq -r '.pods[] | "\(.created_ms) \(.ended_ms // "-")"'; }

@@ -9,17 +9,10 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/cloud/runpod/client.sh"
 
-vendor_config() { rp_config "$@"; }
-pods_alive() { rp_pods; }
-add_fault() { rp_fault "$@"; }
-add_rule() { rp_control fault "$1" >/dev/null; }
-unheard() { rp_control unheard "{\"ms\":$1}" >/dev/null; }
-strike() { rp_control "pods/$1" "$2"; }
 clear_faults() {
 	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
 	rp_control settings '{"s3_clock_ms":0}' >/dev/null
 }
-creates_ever() { cat c_*/cloud/requests.jsonl | grep -cE '"op":"(createPod|graphql:podRent)'; }
 
 # ---- what goes wrong ----
 

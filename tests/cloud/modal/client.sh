@@ -57,3 +57,17 @@ no_secrets_in() { # no_secrets_in FILE...: also folders
 	} >secrets
 	untold "$@"
 }
+
+# ---- the words that scripts for every vendor use ----
+
+VENDOR=modal
+vendor_config() { md_config "$@"; }
+pods_alive() { md_sandboxes; }
+ids_ever() { md_control state | jq -r '.sandboxes[].id'; }
+creates_ever() { cat c_*/modal/requests.jsonl | grep -c '"op":"SandboxCreate"'; }
+add_fault() { md_fault "$@"; }
+add_rule() { md_control fault "$1" >/dev/null; }
+unheard() { md_control unheard "{\"ms\":$1}" >/dev/null; } # for so many ms it hears nobody
+strike() { md_control "sandboxes/$1" "$2"; }                # what happens to a pod: strike ID JSON
+delayed_create() { add_rule "{\"when\":{\"op\":\"SandboxCreate\"},\"do\":{\"delay_ms\":$1}}"; }
+create_has_begun() { md_control state | jq -e '.faults[0].hits == 1'; }

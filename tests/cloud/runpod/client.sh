@@ -61,3 +61,17 @@ no_secrets_in() { # no_secrets_in FILE...: also folders
 	} >secrets
 	untold "$@"
 }
+
+# ---- the words that scripts for every vendor use ----
+
+VENDOR=runpod
+vendor_config() { rp_config "$@"; }
+pods_alive() { rp_pods; }
+ids_ever() { rp_control state | jq -r '.pods[].id'; }
+creates_ever() { cat c_*/cloud/requests.jsonl | grep -cE '"op":"(createPod|graphql:podRent)'; }
+add_fault() { rp_fault "$@"; }
+add_rule() { rp_control fault "$1" >/dev/null; }
+unheard() { rp_control unheard "{\"ms\":$1}" >/dev/null; } # for so many ms it hears nobody
+strike() { rp_control "pods/$1" "$2"; }                     # what happens to a pod: strike ID JSON
+delayed_create() { add_rule "{\"when\":{\"op\":\"createPod\"},\"do\":{\"delay_ms\":$1}}"; }
+create_has_begun() { rp_control state | jq -e '.faults[0].hits == 1'; }

@@ -1,16 +1,12 @@
 #!/bin/bash
-# modal_machine.sh - the machine that runs burst fails while it has pods at Modal: its disk, its ledger, its clock, its sleep.
+# vendor_machine.sh - the machine that runs burst fails while it has pods at VENDOR (modal or runpod): its disk, its ledger, its
+# clock, its sleep.
 #
 # A sample of the calls that meet a full disk, and of what a ledger can suffer; FULL_POINTS=100: 100 calls, and all of that (make soak).
-# shellcheck disable=SC2317,SC2034 # called by machine.sh
 . "$(dirname "$0")/lib.sh"
-. "$ROOT/tests/cloud/modal/client.sh"
+# shellcheck source=/dev/null
+. "$ROOT/tests/cloud/$VENDOR/client.sh"
 . "$ROOT/tests/cloud/common/machine.sh"
-
-VENDOR=modal
-vendor_config() { md_config "$@"; }
-pods_alive() { md_sandboxes; }
-ids_ever() { md_control state | jq -r '.sandboxes[].id'; }
 
 # what local_machine.sh does not show: pods elsewhere are found and given back as well
 some_ledger_cases() {
@@ -24,6 +20,6 @@ some_ledger_cases() {
 # shellcheck disable=SC2046
 t_the_machine_fails() { cases c_stopped_past_the_lease $(some_ledger_cases); }
 t_its_disk_is_full() { its_disk_is_full; }
-t_its_clock_is_wrong() { its_clock_is_wrong; }
+t_its_clock_is_wrong() { its_clock_is_wrong; } # c_handed_over_a_day_ahead and others
 
 run_tests "$@"
