@@ -186,14 +186,14 @@ def find_circles(needs, what):
         visit(name, [])
 
 
-def check_agent_circles():
-    """Modules of the agent (x.c and x.h) need each other in one direction alone."""
+def check_include_circles(folder):
+    """Modules of a folder (x.c and x.h) include each other in one direction alone."""
     needs = {}
-    for path in git_files("jobs/agent/*.c", "jobs/agent/*.h"):
+    for path in git_files(f"{folder}/*.c", f"{folder}/*.h"):
         name = os.path.basename(path)[:-2]
         quoted = {include[:-2] for kind, include in INCLUDE.findall(read(path)) if kind == '"' and "/" not in include}
         needs.setdefault(name, set()).update(quoted - {name})
-    find_circles(needs, "jobs/agent: a circle of includes")
+    find_circles(needs, f"{folder}: a circle of includes")
 
 
 def check_call_circles(folder):
@@ -422,8 +422,10 @@ def main():
     os.chdir(ROOT)
     check_includes()
     check_links()
-    check_agent_circles()
-    check_call_circles("orchestrator/core")
+    for folder in ("jobs/agent", "orchestrator/engine"):
+        check_include_circles(folder)
+    for folder in ("base", "plan", "core", "net", "sync", "store", "engine"):
+        check_call_circles(f"orchestrator/{folder}")
     check_openings()
     check_comments()
     check_top_level()

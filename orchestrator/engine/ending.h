@@ -3,6 +3,7 @@
 #define BURST_ENGINE_ENDING_H
 
 #include "core/core.h"
+#include "store/store.h"
 
 struct engine;
 
@@ -19,5 +20,10 @@ void ending_note_bills(struct engine *e);
 void ending_judge(struct engine *e, struct core_summary *s);
 /* The run's row as it stays. */
 void ending_write(struct engine *e, const struct core_summary *s, int status);
+
+/* A run that ends without being sure of a pod keeps in the ledger whether something is left to do
+ * for it though all its files are home: joining failed, a delivery did not go well. */
+void engine_note_unfinished(struct store *store, const char *run, bool unfinished);
+bool engine_is_unfinished(struct store *store, const char *run);
 
 #endif

@@ -1,4 +1,6 @@
 /* engine.c - the loop: wait, make events, ask the core, carry out its actions. */
+#include "engine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,6 +27,7 @@
 #include "pod_log.h"
 #include "pod_rows.h"
 #include "podlink.h"
+#include "pods.h"
 #include "post.h"
 #include "prepare.h"
 #include "release.h"
@@ -63,17 +66,6 @@ enum {
 };
 
 /* ---- events and actions ---- */
-
-/* The core may have made new pods in this step. */
-void engine_match_pods(struct engine *e)
-{
-	while (e->pod_count < core_pod_count(e->core)) {
-		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
-		e->pods[e->pod_count] =
-			(struct epod){.synced_bytes = SYNCED_UNKNOWN, .image_percent = -1};
-		prepare_note(e, e->pod_count++);
-	}
-}
 
 static void carry_out(struct engine *e, const struct action *a)
 {
@@ -122,7 +114,7 @@ static void feed(struct engine *e, const struct event *given)
 	ev.now_ms = clock_boot_ms();
 	ev.wall_ms = clock_wall_ms();
 	core_step(e->core, &ev, &e->actions);
-	engine_match_pods(e);
+	pods_match(e);
 	for (size_t i = 0; i < e->actions.count; i++)
 		carry_out(e, &e->actions.list[i]);
 	e->actions.count = 0;
@@ -273,7 +265,7 @@ static void make_core(struct engine *e)
 		if (pod.provider < 0)
 			continue;
 		int at = core_adopt(e->core, &pod);
-		engine_match_pods(e);
+		pods_match(e);
 		pod_rows_adopt(e, at, &e->setup->adopt[i]);
 	}
 }
@@ -464,14 +456,6 @@ void engine_free(struct engine *e)
 	loop_turn(e->loop, 0);
 	http_free(e->http);
 	loop_free(e->loop);
-	for (int i = 0; i < e->pod_count; i++) {
-		ssh_key_free(&e->pods[i].client);
-		ssh_key_free(&e->pods[i].host);
-		free(e->pods[i].host_public);
-		str_free(&e->pods[i].log);
-		free(e->pods[i].log_lines);
-		free(e->pods[i].at);
-	}
 	for (uint32_t i = 0; i < e->segment_count; i++)
 		outfiles_reset(e, i);
 	while (e->first) {
@@ -498,7 +482,7 @@ void engine_free(struct engine *e)
 	free(e->actions.list);
 	free(e->segs);
 	free(e->by_id);
-	free(e->pods);
+	pods_free(e);
 	free(e);
 }
 

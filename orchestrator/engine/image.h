@@ -3,7 +3,7 @@
 #define BURST_ENGINE_IMAGE_H
 
 #include "base/crypto.h"
-#include "engine.h"
+#include "setup.h"
 
 enum { IMAGE_STEPS_MAX = 2 };
 

@@ -8,11 +8,11 @@
 #include "sync/receive.h"
 #include "sync/tree.h"
 #include "caller.h"
-#include "engine.h"
 #include "fetch.h"
 #include "image.h"
 #include "link.h"
 #include "quiet.h"
+#include "setup.h"
 #include "upsync.h"
 
 enum {
@@ -215,8 +215,5 @@ struct engine {
 	int64_t progress_at, watch_at, note_at, keep_at;
 	bool sought; /* pods of other runs, at least once */
 };
-
-/* engine.c: makes what stands beside each of the core's pods. */
-void engine_match_pods(struct engine *e);
 
 #endif

@@ -15,4 +15,8 @@ void journal_good_host(struct engine *e, int pod);
 void journal_safe(struct engine *e, uint32_t segment, bool suspect);
 void journal_flush(struct engine *e); /* safe rows reach the disk, then the core hears of them */
 
+/* The rows that the ledger should have and does not, as it could not be written. The caller frees
+ * the list. */
+size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out);
+
 #endif

@@ -9,6 +9,7 @@
 #include "impl.h"
 #include "journal.h"
 #include "kept.h"
+#include "pod_rows.h"
 #include "post.h"
 
 enum {

@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
-#include "engine.h"
 #include "store/facts.h"
 #include "sync/tree.h"
+#include "setup.h"
 
 struct epod;
 
@@ -44,5 +44,20 @@ bool known_code(const struct engine *e, int provider, const struct volume *v,
 bool known_has_tree(const struct engine *e, int provider, const struct volume *volume);
 /* The code tree that a volume was last given, NULL where it is not known. */
 const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume);
+
+/* The code tree that pods of this job (the row's config and job) last had on a volume, code/TREE
+ * there; false: none is known. */
+bool engine_code_there(struct store *store, const struct run_row *job, const char *provider,
+		       const char *volume_id, char tree[SHA256_HEX]);
+/* Whether a volume has what needs->setup makes for the job of setup->run (the row's config and job)
+ * with setup->image, for pods with this card, as far as the ledger knows. */
+bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs,
+		      const char *gpu, const char *provider, const char *volume_id);
+/* Whether pods of setup->image at this provider have had it in their image, as far as the ledger
+ * knows. */
+bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs,
+			 const char *provider);
+/* As pod_row.setup has it; "" for NULL. */
+void engine_setup_key(const char *script, char key[20]);
 
 #endif

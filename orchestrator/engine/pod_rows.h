@@ -16,4 +16,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 /* Takes over what a row has beside what core_pod_of_row() reads. */
 void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row);
 
+/* The ledger's row of one of the core's pods. */
+struct pod_row engine_pod_row(const struct engine *e, int pod);
+
 #endif

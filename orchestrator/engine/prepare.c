@@ -33,12 +33,6 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
 	post_pod(e, EV_PREPARE_FAILED, pod, &err);
 }
 
-void prepare_note(struct engine *e, int pod)
-{
-	COPY_TEXT(e->pods[pod].image, e->setup->image ? e->setup->image : "");
-	engine_setup_key(e->needs ? e->needs->setup : NULL, e->pods[pod].setup);
-}
-
 /* What of the user's environment travels. */
 static json_t *job_env(struct engine *e, bool warn)
 {

@@ -13,7 +13,6 @@ void prepare_pod(struct engine *e, int pod, bool shared);
 void prepare_tree_ready(struct engine *e);
 /* The agent is in place and has not said hello yet. */
 void prepare_early(struct engine *e, int pod);
-void prepare_note(struct engine *e, int pod); /* what a new pod will be prepared with */
 /* An event of its agent. False: not one of these. */
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event);
 

@@ -11,6 +11,7 @@
 #include "journal.h"
 #include "kept.h"
 #include "pod_rows.h"
+#include "pods.h"
 #include "post.h"
 
 static void take_in(struct engine *e, const struct pod_row *row)
@@ -20,7 +21,7 @@ static void take_in(struct engine *e, const struct pod_row *row)
 	core_pod_of_row(e, row, &pod);
 	pod.detached = false; /* whatever an earlier life of this run was */
 	int at = core_adopt(e->core, &pod);
-	engine_match_pods(e);
+	pods_match(e);
 	pod_rows_adopt(e, at, row);
 	post_pod(e, EV_HANDED, at, NULL);
 	engine_log(e, LOG_NOTE, "pod %s: taken over from run %s, with no cold start",

@@ -15,4 +15,12 @@ void signals_give_back(const struct engine *e, bool for_good);
 /* Raises a signal that came since the core has ended: it stops what would come now. */
 void signals_pass_on(void);
 
+/* From here on SIGINT, SIGTERM and SIGHUP wait for engine_run(), which hears of those that came. */
+void engine_hold_signals(void);
+/* What was held comes now: also after an engine_run() with more to come, which holds them at its
+ * end. */
+void engine_let_signals_in(void);
+/* While they are held: takes one that came, and gives its number; 0: none came. */
+int engine_held_signal(void);
+
 #endif

@@ -28,7 +28,7 @@
 #include "jobs/agent/kit.h"
 #include "base/log.h"
 #include "engine/impl.h"
-#include "engine/keys.h"
+#include "engine/engine.h"
 
 #define MACHINE "0123456789abcdef"
 

@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "base/str.h"
+#include "engine/engine.h"
 #include "engine/impl.h"
 #include "engine/limit.h"
 #include "small_job.h"
