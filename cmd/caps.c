@@ -274,7 +274,7 @@ int caps_plan(struct caps *out, struct launch *l, struct err *err)
 		return -1;
 	const struct allowance *a = allow_tightest(out->list, out->count);
 	bool lowers =
-		a && launch_open_segments(l) && allow_left(a) > 0 && allow_left(a) < own_cap(l);
+		a && run_open_segments(&l->run) && allow_left(a) > 0 && allow_left(a) < own_cap(l);
 	return lowers ? lower(l, a, allow_left(a), err) : 0;
 }
 

@@ -196,7 +196,7 @@ int check_all(struct launch *l, bool renders, struct err *err)
 	}
 	if (renders && providers_fine)
 		check_wishes(l);
-	if (renders && l->run.output_dir && launch_check_output(l, err) < 0)
+	if (renders && l->run.output_dir && run_check_output(&l->run, err) < 0)
 		note(l, err);
 	return mistakes_end(m, err);
 }

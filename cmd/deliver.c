@@ -44,7 +44,7 @@ struct delivery {
 	int handed;             /* descriptor of the config's text, for the child; -1: none yet */
 	bool as_rendered;       /* the code on its volume is that of this very render */
 	int64_t spent_microusd; /* on a pod that could not deliver */
-	char key[DELIVER_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
+	char key[RUN_JOB_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
 };
 
 void deliver_check(const struct config *c, struct mistakes *m)
@@ -267,7 +267,7 @@ static void know_state(struct delivery *d)
 	struct sha256 *h = sha256_new();
 	const char *run = section_text(d->conf, "run");
 
-	deliver_run_key(config_path(c) ? config_path(c) : "", config_job_name(c), d->key);
+	run_job_key(config_path(c) ? config_path(c) : "", config_job_name(c), d->key);
 	sha256_add(h, run, strlen(run) + 1);
 	for (size_t i = 0; i < d->count; i++) {
 		sha256_add(h, d->outputs[i].name, strlen(d->outputs[i].name) + 1);

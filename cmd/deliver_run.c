@@ -45,13 +45,6 @@ bool deliver_run_is(const struct cmd_context *ctx, const char *config)
 	return key != NULL;
 }
 
-void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY])
-{
-	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config, job);
-
-	sha256_name(identity, key);
-}
-
 int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state,
 		       struct err *err)
 {
@@ -165,7 +158,7 @@ bool deliver_run_render(struct cmd_context *ctx, const struct run_row *run, stru
 bool deliver_run_is_of(struct cmd_context *ctx, const struct run_row *run, const char *config)
 {
 	CLEANUP(free_text) char *key = key_of(ctx, run->config);
-	char own[DELIVER_KEY];
+	char own[RUN_JOB_KEY];
 	struct run_row parent;
 
 	if (!key)
@@ -177,7 +170,7 @@ bool deliver_run_is_of(struct cmd_context *ctx, const struct run_row *run, const
 	CLEANUP(free_text)
 	char *job =
 		xasprintf("%.*s", (int)(strlen(run->job) - strlen(DELIVER_JOB_ENDING)), run->job);
-	deliver_run_key(config, job, own);
+	run_job_key(config, job, own);
 	return !strcmp(own, key);
 }
 
@@ -202,9 +195,9 @@ int deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct ru
 		   struct err *err)
 {
 	struct run_row parent;
-	char key[DELIVER_KEY];
+	char key[RUN_JOB_KEY];
 
-	deliver_run_key(run->config, run->job, key);
+	run_job_key(run->config, run->job, key);
 	int found = deliver_run_newest(ctx, key, out, err);
 	return found > 0 ? deliver_run_render(ctx, out, &parent) && !strcmp(parent.id, run->id)
 			 : found;
@@ -239,7 +232,7 @@ int deliver_run_total(struct cmd_context *ctx, const struct run_row *run, int64_
 {
 	CLEANUP(free_text) char *state = realpath(ctx->state_dir, NULL);
 	struct run_row *rows = NULL;
-	char key[DELIVER_KEY];
+	char key[RUN_JOB_KEY];
 	size_t count = 0;
 	int result = 0;
 
@@ -250,7 +243,7 @@ int deliver_run_total(struct cmd_context *ctx, const struct run_row *run, int64_
 		return -1;
 	int64_t next = next_began_ms(rows, count, run);
 	free(rows);
-	deliver_run_key(run->config, run->job, key);
+	run_job_key(run->config, run->job, key);
 	CLEANUP(free_text)
 	char *config = xasprintf("%s/jobs/%s.cfg", state ? state : ctx->state_dir, key);
 	if (store_runs(ctx->store, config, false, 0, &rows, &count, err) < 0)

@@ -9,10 +9,6 @@
  * project's file cannot have such a path (config.h), and the path makes nothing trusted. */
 bool deliver_run_is(const struct cmd_context *ctx, const char *config);
 #define DELIVER_JOB_ENDING "-deliver" /* of its job's name */
-enum { DELIVER_KEY = 32 };
-/* Of a job, by the path of its config and its name, what its deliveries go by: STATE/jobs/KEY.cfg.
- */
-void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY]);
 /* A delivery's client receives its config through a descriptor of a file without a name. The parent
  * calls deliver_run_hand(), which returns the descriptor, or -1 with *err; the child calls
  * deliver_run_tell() between fork and exec. */

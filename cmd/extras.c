@@ -153,14 +153,14 @@ struct extra extras_failing(struct launch *l)
 struct extra extras_delivery(struct launch *l, double *seconds)
 {
 	const struct section *top = config_top(l->ctx->config);
-	char key[DELIVER_KEY], day[32];
+	char key[RUN_JOB_KEY], day[32];
 	struct run_row run;
 	struct extra e = {0};
 
 	*seconds = 0;
 	if (!section_has(top, "deliver") || !config_path(l->ctx->config))
 		return e;
-	deliver_run_key(config_path(l->ctx->config), config_job_name(l->ctx->config), key);
+	run_job_key(config_path(l->ctx->config), config_job_name(l->ctx->config), key);
 	if (deliver_run_newest(l->ctx, key, &run, NULL) != 1 || run.billed_ms <= 0) {
 		snprintf(e.from, sizeof(e.from), "unknown before the first one");
 		return e;

@@ -247,7 +247,7 @@ static int gather_all(struct gather *g, struct err *err)
 	if (g->home &&
 	    l->run.setup.job_ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
 		return -1;
-	open = launch_open_segments(l);
+	open = run_open_segments(&l->run);
 	output_lines(stderr, str_text(&notes));
 	output_line(
 		stderr, "run %s: %zu file%s fetched, %zu of %zu segments still open; files in %s",

@@ -46,15 +46,12 @@ int launch_read_job(struct launch *l, struct err *err);
 /* Reads the job and finds what is done already, beside a run that may be at work on it: takes no
  * lock, makes no folder. */
 int launch_look_at_job(struct launch *l, struct err *err);
-/* Whether the output folder could be written, or made, without making it. */
-int launch_check_output(const struct launch *l, struct err *err);
 /* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is
  * running. */
 int launch_load_job(struct launch *l, struct err *err);
 /* Like launch_load_job(). ERR_CONFIG, too: there is something to render, and a file of the user's
  * own is in the way of its delivery. */
 int launch_load_to_render(struct launch *l, struct err *err);
-size_t launch_open_segments(const struct launch *l); /* not done yet */
 
 /* Raises the limit of descriptors; ERR_CONFIG where `pods` are more than fit into it. */
 int launch_check_width(struct launch *l, struct err *err);

@@ -258,26 +258,6 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	cmd_flush(NULL);
 }
 
-/* Written once: a command that reads the row before, or after we died, sees a run that has not
- * ended. A pod that may still bill belongs to the delivery, whose own run says so until it is
- * settled. This run has only a look left to do. */
-static void write_end(struct launch *l, int status, const struct err *err)
-{
-	struct run_row *r = &l->run.row;
-	struct err why = {0};
-
-	r->status = status == 0 ? RUN_DONE : status > 128 ? RUN_INTERRUPTED : RUN_PARTIAL;
-	COPY_TEXT(r->error_code, status ? err_kind_name(err->kind) : "");
-	COPY_TEXT(r->error, status ? err->msg : "");
-	r->exit_status = status == 9 ? 1 : status;
-	if (!r->id[0])
-		return;
-	r->ended_ms = clock_wall_ms();
-	engine_note_unfinished(l->ctx->store, r->id, status != 0);
-	if (store_put_run(l->ctx->store, r, &why) < 0)
-		log_line(LOG_ERROR, "cannot write the ledger: %s", why.msg);
-}
-
 int launch_deliver(struct launch *l, struct err *err)
 {
 	/* the delivery's own run hears of them; what came when there was nothing left to stop is
@@ -289,7 +269,7 @@ int launch_deliver(struct launch *l, struct err *err)
 	if (status < 0)
 		status = err_exit_status(err);
 	if (status || l->run.row.status == RUN_RUNNING)
-		write_end(l, status, err);
+		run_write_end(&l->run, status, err);
 	while (engine_held_signal())
 		;
 	return status;
@@ -314,22 +294,21 @@ static void place_error(struct launch *l)
 		COPY_TEXT(l->run.row.error, l->run.err.msg);
 }
 
+static void learn(void *ctx, const struct engine *e)
+{
+	(void)ctx;
+	progress_learn(shown, e);
+}
+
 int launch_run(struct launch *l)
 {
+	struct run_watch watch = {
+		.progress = draw, .output = show_output, .ended = learn, .ctx = l};
 	struct progress *p = progress_new(l->ctx);
 
-	l->run.setup.progress = draw;
-	l->run.setup.output = show_output;
-	l->run.setup.ctx = l;
 	shown = p;
 	output_stamp(!l->ctx->live);
-	l->run.had_work = l->run.setup.job && launch_open_segments(l) > 0;
-	struct engine *e = engine_new(&l->run.setup);
-	int status = engine_run(e, &l->run.err);
-	bool finished_well = engine_finished_well(e);
-	l->run.unsaved_count = engine_unsaved_pods(e, &l->run.unsaved);
-	progress_learn(p, e);
-	engine_free(e);
+	int status = run_go(&l->run, &watch);
 	output_stamp(false);
 	progress_free(p);
 	shown = NULL;
@@ -339,7 +318,7 @@ int launch_run(struct launch *l)
 	launch_say_suspects(l);
 	if (status == 0 && brings_files(&l->run.row))
 		status = launch_deliver(l, &l->run.err);
-	else if ((status == 9 || status > 128) && finished_well)
+	else if ((status == 9 || status > 128) && l->run.finished_well)
 		keep_what_went_well(l);
 	engine_let_signals_in();
 	say_total(l);

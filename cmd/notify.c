@@ -109,9 +109,9 @@ static bool has_channel(const struct section *conf)
  * and the moment. */
 static bool ended_before(struct cmd_context *ctx, const struct run_row *run, char words[64])
 {
-	char key[DELIVER_KEY];
+	char key[RUN_JOB_KEY];
 
-	deliver_run_key(run->config, run->job, key);
+	run_job_key(run->config, run->job, key);
 	return fact_get(ctx->store, FACT_ENDED, key, NULL, words, 64);
 }
 
@@ -158,9 +158,9 @@ static bool was_told_just_now(struct cmd_context *ctx, const struct run_row *run
 
 static void remember(struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
 {
-	char key[DELIVER_KEY], words[64];
+	char key[RUN_JOB_KEY], words[64];
 
-	deliver_run_key(run->config, run->job, key);
+	run_job_key(run->config, run->job, key);
 	snprintf(words, sizeof(words), "failed %lld %s", (long long)clock_wall_ms(),
 		 run->error_code);
 	fact_put(ctx->store, FACT_ENDED, key, NULL,

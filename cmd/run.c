@@ -174,7 +174,7 @@ static int render(struct launch *l, struct err *err)
 	keep_pool(l);
 	if (!ctx->quiet)
 		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.row.id,
-			launch_open_segments(l), (long long)l->run.row.total);
+			run_open_segments(&l->run), (long long)l->run.row.total);
 	return launch_run(l);
 }
 
@@ -199,7 +199,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	queued_read(&l.queued);
 	int status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err)
 					     : launch_load_to_render(&l, err);
-	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
+	if (status == 0 && !run_open_segments(&l.run) && !opt_has(ctx, "dry-run"))
 		status = all_cached(&l, err);
 	else if (status == 0)
 		status = render(&l, err);

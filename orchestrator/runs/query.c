@@ -179,3 +179,10 @@ int run_so_far(const struct runs *rs, struct run_row *run, int64_t now_ms, struc
 		return 0;
 	return running && count_segments(rs, run, err) < 0 ? -1 : run_sum(rs, run, now_ms, err);
 }
+
+void run_job_key(const char *config, const char *job, char key[RUN_JOB_KEY])
+{
+	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config, job);
+
+	sha256_name(identity, key);
+}

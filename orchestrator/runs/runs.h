@@ -57,6 +57,7 @@ struct run {
 	int out_of_reach; /* pods to release whose account cannot be opened */
 	/* once it has ended */
 	struct err err;
+	bool finished_well;      /* the job's finish() was called, and had nothing to complain of */
 	struct pod_row *unsaved; /* pods as they are, where the ledger could not be written */
 	size_t unsaved_count;
 };
@@ -73,17 +74,63 @@ int run_take(struct run *run, const char *who, struct err *err);
  * frees them. */
 struct pod_row *run_pods(const struct run *run, size_t *count);
 
-/* ---- resume, adopt, settle: what an earlier client has left ---- */
+/* ---- checks: what would stop a run, before anything is rented ---- */
+
+/* Raises the limit of descriptors; ERR_CONFIG where so many pods are more than fit into it. */
+int run_check_width(struct run *run, int64_t pods, struct err *err);
+/* ERR_BALANCE: none of its accounts can pay the cap. One that does not say counts as able. */
+int run_check_balance(const struct run *run, int64_t cap_microusd, struct err *err);
+/* ERR_CREDENTIALS: its only provider refuses the keys for files of the volume (NULL: none). */
+int run_check_files(const struct run *run, const char *volume, struct err *err);
+/* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is
+ * gone. */
+int runs_check_detached(const struct runs *rs, const char *config, const char *job,
+			struct err *err);
+/* Whether run->output_dir could be written, or made, without making it. */
+int run_check_output(const struct run *run, struct err *err);
+
+/* ---- locks: one client for a job, one for an output folder; ERR_BUSY: another has it ---- */
+
+int run_lock_job(struct run *run, const char *config, const char *job, struct err *err);
+/* Makes run->output_dir and holds it. given: its descriptor, if the caller has it, else -1; it
+ * becomes the run's own. */
+int run_lock_output(struct run *run, int given, struct err *err);
+bool run_output_is_locked(const char *dir);
+
+/* ---- begin, go: a new run, until its last pod is gone ---- */
 
 /* What a command wants of a run beyond run->setup. */
 struct run_want {
-	bool anew; /* nothing of before the run counts as rendered */
+	/* to begin with; the job's name, its config's path or "", its commit or "" */
+	const char *id; /* "": a new one */
+	const char *job, *config, *commit;
+	bool anew; /* to resume: nothing of before the run counts as rendered */
 	/* Keeps beside the run, whose folder is locked, what a later client needs. */
 	int (*keep)(void *ctx, struct run *run, struct err *err);
 	/* Puts the run's row, with what it may cost under the caps over runs. */
 	int (*reserve)(void *ctx, struct run *run, struct err *err);
 	void *ctx;
 };
+
+/* Puts a new run in the ledger, with its folder and its lock. run->setup has the job and its conf.
+ * Signals are held from here on. */
+int run_begin(struct run *run, const struct run_want *want, struct err *err);
+size_t run_open_segments(const struct run *run); /* not done yet */
+
+/* The callbacks of struct engine_setup; ended gets the engine once more before it is freed. All may
+ * be NULL. */
+struct run_watch {
+	void (*progress)(void *ctx, const struct engine *e);
+	void (*output)(void *ctx, const char *pod, const char *line);
+	void (*ended)(void *ctx, const struct engine *e);
+	void *ctx; /* also of run->setup.keep */
+};
+/* Runs the engine. Returns the exit status; run->err and run->row say the rest. */
+int run_go(struct run *run, const struct run_watch *watch);
+/* Of a run with more to come behind its last file: writes its end by the exit status of that. */
+void run_write_end(struct run *run, int status, const struct err *err);
+
+/* ---- resume, adopt, settle: what an earlier client has left ---- */
 
 /* How long a provider is asked for its own time; a minute of it is for the account's limits. */
 enum { OVERDUE_ASK_MS = 90 * 1000 };
@@ -128,6 +175,9 @@ int run_new_id(const struct runs *rs, char id[24], struct err *err);
 bool run_is_alive(const struct runs *rs, const char *run);
 /* As above, and that process is a client. */
 bool run_has_client(const struct runs *rs, const char *run);
+/* What a job is known by, from its config's path and its name: hex digits. */
+enum { RUN_JOB_KEY = 32 };
+void run_job_key(const char *config, const char *job, char key[RUN_JOB_KEY]);
 /* The time at which its age and cost are counted, and its state ("unwatched" and "over" beside the
  * ledger's words). Without a client the ledger learns nothing more of a pod: one that was handed
  * over may have ended itself, and past its hard end every pod has. */
