@@ -78,7 +78,6 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	snprintf(row.name, sizeof(row.name), "burst-%s", p->attempt);
 	COPY_TEXT(row.id, p->id);
 	row.state = row_state(p);
-	row.slot = pod;
 	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen
 			   : p->view.gpu[0]                               ? p->view.gpu
 									  : p->offer.gpu);

@@ -72,7 +72,6 @@ static const struct column pod_columns[] = {
 	C(name),
 	C(id),
 	C(state),
-	C(slot),
 	C(gpu),
 	C(gpu_offered),
 	C(region),
@@ -146,8 +145,7 @@ static const struct column segment_columns[] = {
 
 #define C(field) COLUMN(struct volume_row, field)
 static const struct column volume_columns[] = {
-	C(provider), C(id),   C(name), C(region), C(size_gb), C(price_microusd_month),
-	C(seen_ms),  C(tree),
+	C(provider), C(id), C(name), C(region), C(size_gb), C(price_microusd_month), C(seen_ms),
 };
 #undef C
 

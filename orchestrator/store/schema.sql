@@ -71,7 +71,14 @@ CREATE TABLE pod (
 	billed_vendor_ms INTEGER NOT NULL,
 	cost_microusd INTEGER NOT NULL,
 	event INTEGER NOT NULL,
-	error TEXT NOT NULL
+	error TEXT NOT NULL,
+	price_list_microusd_h INTEGER NOT NULL DEFAULT 0,
+	vendor_started_ms INTEGER NOT NULL DEFAULT 0,
+	cost_vendor_microusd INTEGER NOT NULL DEFAULT 0,
+	cost_beside_microusd INTEGER NOT NULL DEFAULT 0,
+	vendor_reported INTEGER NOT NULL DEFAULT 0,
+	vendor_asked_ms INTEGER NOT NULL DEFAULT 0,
+	gpu_offered TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX pod_of_run ON pod (run);
 CREATE INDEX pod_id ON pod (id);

@@ -18,18 +18,13 @@
 #define GLANCE_MS      5          /* for one that only reads, for a prompt */
 #define IMPATIENCE_MS  100        /* once it was in vain: releases must not wait behind it */
 
-/* Step n brings a ledger from version n to n + 1. Steps are added, never changed. */
-static const char *const migrations[] = {
+/* schema.sql is version 3: what was older was written before burst had users. Each step brings a
+ * ledger one version further. Steps are added, never changed. */
+#define FIRST_VERSION 3
+static const char schema[] =
 #include "schema.sql.h"
-	,
-	/* what the vendor says of a pod's bill, and the offer's price */
-	"ALTER TABLE pod ADD COLUMN price_list_microusd_h INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN vendor_started_ms INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN cost_vendor_microusd INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN cost_beside_microusd INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN vendor_reported INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN vendor_asked_ms INTEGER NOT NULL DEFAULT 0;",
-	"ALTER TABLE pod ADD COLUMN gpu_offered TEXT NOT NULL DEFAULT '';",
+	;
+static const char *const migrations[] = {
 	/* what batches took, what was planned, and how busy GPUs were */
 	"CREATE TABLE batch (seq INTEGER PRIMARY KEY, attempt TEXT NOT NULL, id TEXT NOT NULL, run "
 	"TEXT NOT NULL, speed TEXT NOT NULL,"
@@ -106,8 +101,10 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN handed_to TEXT NOT NULL DEFAULT '';",
 	"ALTER TABLE request ADD COLUMN fills_pod INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE run ADD COLUMN wants TEXT NOT NULL DEFAULT '';",
+	/* no burst read them */
+	"ALTER TABLE pod DROP COLUMN slot; ALTER TABLE volume DROP COLUMN tree;",
 };
-#define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
+#define NEWEST_VERSION (FIRST_VERSION + (int)ARRAY_LEN(migrations))
 
 struct sqlite {
 	struct store base;
@@ -577,6 +574,11 @@ static int check_ours(struct sqlite *q, struct err *err)
 			       "update burst, "
 			       "or set BURST_STATE_DIR",
 			       q->path, id.version, NEWEST_VERSION);
+	if (!fresh && id.version < FIRST_VERSION)
+		return err_set(err, ERR_LOCAL,
+			       "%s: was written by a burst that is too old (version %d, this one "
+			       "reads %d to %d): move it away, or set BURST_STATE_DIR",
+			       q->path, id.version, FIRST_VERSION, NEWEST_VERSION);
 	if (sqlite3_db_readonly(q->db, "main") == 1)
 		return err_set(err, ERR_LOCAL,
 			       "%s: cannot be written: check who owns it and its folder", q->path);
@@ -609,15 +611,17 @@ static int migrate_steps(struct sqlite *q, struct err *err)
 	if (read_version(q, &version, err) <
 	    0) /* again: another process may have been here meanwhile */
 		return -1;
-	for (; version < NEWEST_VERSION; version++) {
-		CLEANUP(str_free) struct str mark = STR_INIT;
-		str_addf(&mark, "PRAGMA application_id=%d; PRAGMA user_version=%d", APPLICATION_ID,
-			 version + 1);
-		if (run_sql(q, migrations[version], err) < 0 ||
-		    run_sql(q, str_text(&mark), err) < 0)
+	if (version >= NEWEST_VERSION)
+		return 0;
+	if (!version && run_sql(q, schema, err) < 0)
+		return -1;
+	for (int i = version ? version - FIRST_VERSION : 0; i < (int)ARRAY_LEN(migrations); i++)
+		if (run_sql(q, migrations[i], err) < 0)
 			return -1;
-	}
-	return 0;
+	CLEANUP(str_free) struct str mark = STR_INIT;
+	str_addf(&mark, "PRAGMA application_id=%d; PRAGMA user_version=%d", APPLICATION_ID,
+		 NEWEST_VERSION);
+	return run_sql(q, str_text(&mark), err);
 }
 
 static int migrate(struct sqlite *q, struct err *err)

@@ -73,7 +73,6 @@ struct pod_row {
 	char name[64];
 	char id[80]; /* the vendor's; empty until known */
 	enum pod_row_state state;
-	int slot;
 	char gpu[64];         /* the one it has, where that has been seen */
 	char gpu_offered[64]; /* the one that was asked for, and that the price is for */
 	char region[32];
@@ -153,7 +152,6 @@ struct volume_row {
 	char name[64];
 	char region[32];
 	int64_t size_gb, price_microusd_month, seen_ms;
-	char tree[65]; /* id of the newest code tree known to be there; "" : none */
 };
 
 /* One finished batch, from which burst learns how fast an engine is on a GPU. Lengths are segments'

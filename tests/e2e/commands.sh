@@ -504,6 +504,17 @@ t_resume_of_a_done_run() {
 	has out.txt "3 rendered"
 }
 
+t_ledger_of_an_older_burst() {
+	mkdir -p "$BURST_STATE_DIR"
+	sqlite3 "$BURST_STATE_DIR/ledger.db" <"$ROOT/tests/unit/ledger_3.sql"
+	burst ledger --json
+	schema ledger
+	is "$(json '.[] | "\(.run) \(.status) \(.cost_usd)"')" $'1125-204442-6a6f failed 0.000384\n1125-204440-6b28 done 0.000192' "its runs"
+	burst ledger 1125-204440-6b28 --json
+	is "$(json '"\(.billed_seconds) \(.cost_usd) \(.pods[0].cost_usd) \(.pods[0].released)"')" "1 0.000192 0.000192 true" "one run"
+	burst ps
+	is "$STATUS" 0 "nothing bills"
+}
 t_ledger_sums() {
 	burst ledger --by day --json
 	is "$STATUS $(cat out.txt)" "0 []" "nothing ever ran"

@@ -3,15 +3,8 @@
 #ifndef BURST_TESTS_LEDGERS_H
 #define BURST_TESTS_LEDGERS_H
 
-/* [n]: from version n + 1 to n + 2; version 1 is schema.sql. */
+/* [n]: from version n + 3 to n + 4; version 3 is schema.sql. */
 static const char *const ledger_steps[] = {
-	"ALTER TABLE pod ADD COLUMN price_list_microusd_h INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN vendor_started_ms INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN cost_vendor_microusd INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN cost_beside_microusd INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN vendor_reported INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE pod ADD COLUMN vendor_asked_ms INTEGER NOT NULL DEFAULT 0;",
-	"ALTER TABLE pod ADD COLUMN gpu_offered TEXT NOT NULL DEFAULT '';",
 	"CREATE TABLE batch (seq INTEGER PRIMARY KEY, attempt TEXT NOT NULL, id TEXT NOT NULL, run "
 	"TEXT NOT NULL, speed TEXT NOT NULL,"
 	" segments INTEGER NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL, took_ms INTEGER NOT "
@@ -80,6 +73,7 @@ static const char *const ledger_steps[] = {
 	"ALTER TABLE pod ADD COLUMN handed_to TEXT NOT NULL DEFAULT '';",
 	"ALTER TABLE request ADD COLUMN fills_pod INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE run ADD COLUMN wants TEXT NOT NULL DEFAULT '';",
+	"ALTER TABLE pod DROP COLUMN slot; ALTER TABLE volume DROP COLUMN tree;",
 };
 
 #endif

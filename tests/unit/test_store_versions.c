@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 
 #include "ledgers.h"
+#include "store/facts.h"
+#include "store/pod_cost.h"
 
 /* Where SQLite's file format keeps these, big-endian. */
 #define AT_USER_VERSION 60
@@ -31,47 +33,64 @@ static void a_ledger_without_a_true_version_is_damaged(void **state)
 	check_refused(bed->path, "is damaged: move it away");
 }
 
-/* As the first burst made it, with rows in it. */
-static void a_ledger_of_version_1_is_brought_up(void **state)
+static void check_ledger_3(struct store *s, bool first)
 {
-	struct bed *bed = *state;
-	struct pod_row pod;
+	struct run_row *runs = NULL;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	char text[64];
 	struct err err = {0};
 
-	if (system("command -v sqlite3 >/dev/null && test -r orchestrator/store/schema.sql") != 0)
+	ok(store_runs(s, NULL, false, 0, &runs, &count, &err), &err);
+	assert_int_equal(count, 2);
+	assert_string_equal(runs[0].id, "1125-204442-6a6f");
+	assert_int_equal(runs[0].status, RUN_FAILED);
+	assert_int_equal(runs[0].cost_microusd, 384);
+	assert_int_equal(runs[1].status, RUN_DONE);
+	assert_int_equal(runs[1].cost_microusd, 192);
+	assert_int_equal(runs[1].rendered, 2);
+	ok(store_pods(s, runs[1].id, false, &pods, &count, &err), &err);
+	assert_int_equal(count, 1);
+	assert_int_equal(pods[0].state, POD_ROW_GONE);
+	assert_int_equal(pod_row_cost(&pods[0], pods[0].gone_ms), 192);
+	assert_int_equal(pods[0].billed_ms, 1000);
+	assert_int_equal(pods[0].price_microusd_h, 690000);
+	assert_string_equal(pods[0].region, "here");
+	assert_string_equal(pods[0].pool, "");
+	assert_int_equal(pods[0].unpack_bytes, first ? 0 : 44);
+	pods[0].unpack_bytes = 44; /* a column that version 3 did not have */
+	ok(store_put_pod(s, &pods[0], &err), &err);
+	assert_true(fact_get(s, FACT_SWITCH, "local", NULL, text, sizeof(text)));
+	assert_string_equal(text, "ok 2026-11-25 exit");
+	free(runs);
+	free(pods);
+}
+
+/* One that a burst of version 3 wrote: two runs of a command job, one of which failed. */
+static void a_ledger_of_version_3_is_brought_up(void **state)
+{
+	struct bed *bed = *state;
+
+	if (system("command -v sqlite3 >/dev/null && test -r tests/unit/ledger_3.sql") != 0)
 		skip();
 	CLEANUP(free_text)
-	char *command = xasprintf(
-		"{ cat orchestrator/store/schema.sql; echo 'PRAGMA application_id=%d; PRAGMA "
-		"user_version=1;"
-		"INSERT INTO pod VALUES "
-		"(1,\"a1\",\"r1\",\"p\",\"acct\",\"burst-a1\",\"id1\",\"gone\",0,\"g\",\"eu\",0,1,"
-		"\"\",\"\",690000,1800,\"h\",22,\"root\",1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,"
-		"18,\"why\");'; } | "
-		"tr '\"' \"'\" | sqlite3 %s",
-		0x62757273, bed->path);
+	char *command = xasprintf("sqlite3 %s <tests/unit/ledger_3.sql", bed->path);
 	assert_int_equal(system(command), 0);
 	for (int i = 0; i < 2; i++) { /* what was brought up is opened again as it is */
 		open_file(bed);
-		ok(store_pod(bed->s, "a1", &pod, &err), &err);
-		assert_int_equal(pod.price_microusd_h, 690000);
-		assert_string_equal(pod.gpu, "g");
-		assert_string_equal(pod.gpu_offered, "");
-		assert_int_equal(pod.gone_ms, 12);
-		assert_int_equal(pod.billed_ms, 15);
-		assert_int_equal(pod.billed_vendor_ms, 16);
-		assert_int_equal(pod.cost_microusd, 17);
-		assert_int_equal(pod.event, 18);
-		assert_string_equal(pod.error, "why");
-		assert_int_equal(pod.vendor_asked_ms + pod.cost_vendor_microusd +
-					 pod.cost_beside_microusd + pod.price_list_microusd_h +
-					 pod.vendor_started_ms + pod.vendor_reported +
-					 pod.gpu_samples + pod.gpu_memory_peak_mib + pod.preempted,
-				 i ? 44 : 0);
-		pod.vendor_asked_ms = 44;
-		ok(store_put_pod(bed->s, &pod, &err), &err);
+		check_ledger_3(bed->s, i == 0);
 		store_close(TAKE(bed->s));
 	}
+}
+
+static void a_ledger_of_version_2_is_refused(void **state)
+{
+	struct bed *bed = *state;
+
+	make_ledger(bed);
+	poke(bed->path, AT_USER_VERSION, "\0\0\0\2", 4);
+	check_refused(bed->path,
+		      "was written by a burst that is too old (version 2, this one reads 3 to");
 }
 
 /* An old ledger with three rows in each table, each column with a value of its own but for states,
@@ -88,7 +107,7 @@ static const char *const make_old_ledger = OLD_VALUES
 	"path, version, steps = sys.argv[1], int(sys.argv[2]), sys.argv[3:]\n"
 	"db = sqlite3.connect(path)\n"
 	"db.executescript(open('orchestrator/store/schema.sql').read() + ''.join(steps[:version - "
-	"1])\n"
+	"3])\n"
 	"                 + 'PRAGMA application_id=%d; PRAGMA user_version=%d;' % (0x62757273, "
 	"version))\n"
 	"for (table,) in db.execute(\"select name from sqlite_master where type = "
@@ -102,14 +121,16 @@ static const char *const make_old_ledger = OLD_VALUES
 /* The same columns of the same rows, as they are now. */
 static const char *const check_old_ledger = OLD_VALUES
 	"db, version, steps = sqlite3.connect(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]\n"
-	"assert db.execute('pragma user_version').fetchone()[0] == len(steps) + 1, 'version'\n"
+	"assert db.execute('pragma user_version').fetchone()[0] == len(steps) + 3, 'version'\n"
 	"assert db.execute('pragma integrity_check').fetchone()[0] == 'ok', 'integrity'\n"
+	"dropped = [('pod', 'slot'), ('volume', 'tree')]\n"
 	"old = sqlite3.connect(':memory:')\n"
 	"old.executescript(open('orchestrator/store/schema.sql').read() + ''.join(steps[:version - "
-	"1]))\n"
+	"3]))\n"
 	"for (table,) in old.execute(\"select name from sqlite_master where type = "
 	"'table'\").fetchall():\n"
 	"    columns = old.execute('pragma table_info(%s)' % table).fetchall()\n"
+	"    columns = [c for c in columns if (table, c[1]) not in dropped]\n"
 	"    rows = db.execute('select %s from %s order by seq' % (','.join(c[1] for c in "
 	"columns), table)).fetchall()\n"
 	"    assert rows == [tuple(value(c, row) for c in columns) for row in range(1, 4)], "
@@ -141,7 +162,7 @@ static void every_old_ledger_is_brought_up_whole(void **state)
 
 	if (system("command -v python3 >/dev/null && test -r orchestrator/store/schema.sql") != 0)
 		skip();
-	for (int version = 1; version <= (int)ARRAY_LEN(ledger_steps) + 1; version++) {
+	for (int version = 3; version <= (int)ARRAY_LEN(ledger_steps) + 3; version++) {
 		struct pod_row *pods = NULL;
 		struct run_row run;
 		size_t count = 0;
@@ -171,7 +192,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CLOSED(a_newer_ledger_is_refused),
 		CLOSED(a_ledger_without_a_true_version_is_damaged),
-		CLOSED(a_ledger_of_version_1_is_brought_up),
+		CLOSED(a_ledger_of_version_2_is_refused),
+		CLOSED(a_ledger_of_version_3_is_brought_up),
 		CLOSED(every_old_ledger_is_brought_up_whole),
 	};
 
