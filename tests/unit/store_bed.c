@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-char folder[] = "/tmp/burst-store-XXXXXX";
-
 int make_bed(void **state)
 {
 	struct bed *bed = xcalloc(1, sizeof(*bed));
@@ -53,18 +51,6 @@ int drop_bed(void **state)
 	free(bed->path);
 	free(bed);
 	return 0;
-}
-
-int make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-int drop_folder(void **state)
-{
-	(void)state;
-	return path_remove_tree(folder, NULL);
 }
 
 void ok(int result, const struct err *err)

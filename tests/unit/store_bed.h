@@ -12,8 +12,7 @@
 
 #include "base/path.h"
 #include "store/store_impl.h"
-
-extern char folder[];
+#include "folder.h"
 
 struct bed { /* what each test gets */
 	struct store *s;
@@ -26,8 +25,6 @@ void reopen(struct bed *bed);
 int open_sqlite(void **state);
 int open_memory(void **state);
 int drop_bed(void **state);
-int make_folder(void **state);
-int drop_folder(void **state);
 void ok(int result, const struct err *err);
 struct run_row run_named(const char *id, const char *config, const char *status,
 			 int64_t started_ms);

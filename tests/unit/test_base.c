@@ -21,27 +21,9 @@
 #include "base/program.h"
 #include "base/section.h"
 #include "base/str.h"
+#include "folder.h"
 
 #define S(text) (text), sizeof(text) - 1
-
-static char folder[] = "/tmp/burst-base-XXXXXX";
-
-static int make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-	(void)state;
-	return path_remove_tree(folder, NULL);
-}
-
-static char *in_folder(const char *name)
-{
-	return path_join(folder, name);
-}
 
 static void check_text(const char *name, const char *got, const char *want)
 {

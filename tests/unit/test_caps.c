@@ -15,10 +15,9 @@
 #include "runs/runs.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "folder.h"
 
 #define DOLLAR INT64_C(1000000)
-
-static char top[] = "/tmp/burst-caps-XXXXXX";
 
 static void write_text(const char *path, const char *text)
 {
@@ -31,22 +30,15 @@ static int make_top(void **state)
 {
 	struct err err = {0};
 
-	(void)state;
 	setenv("TZ", "UTC", 1);
-	if (!mkdtemp(top) || chdir(top) < 0)
+	if (enter_folder(state) < 0)
 		return -1;
-	setenv("HOME", top, 1);
-	setenv("XDG_CONFIG_HOME", top, 1);
+	setenv("HOME", folder, 1);
+	setenv("XDG_CONFIG_HOME", folder, 1);
 	return path_mkdirs("burst", 0700, &err) < 0 || path_mkdirs("a", 0700, &err) < 0 ||
 			       path_mkdirs("b", 0700, &err) < 0
 		       ? -1
 		       : 0;
-}
-
-static int remove_top(void **state)
-{
-	(void)state;
-	return chdir("/") < 0 ? -1 : path_remove_tree(top, NULL);
 }
 
 /* A client that is about to rent: its config is read, its run has an id. */
@@ -57,15 +49,15 @@ struct client {
 
 static void client_open(struct client *c, const char *config, const char *run)
 {
-	CLEANUP(free_text) char *path = path_join(top, config);
-	CLEANUP(free_text) char *ledger = path_join(top, "ledger.db");
+	CLEANUP(free_text) char *path = path_join(folder, config);
+	CLEANUP(free_text) char *ledger = path_join(folder, "ledger.db");
 	struct config_ask ask = {.file = path,
 				 .need_job = true,
 				 .providers = provider_registry,
 				 .jobs = job_registry};
 	struct err err = {0};
 
-	*c = (struct client){.ctx = {.quiet = true, .state_dir = top}};
+	*c = (struct client){.ctx = {.quiet = true, .state_dir = folder}};
 	if (store_open(&c->ctx.store, ledger, &err) < 0 ||
 	    config_open(&c->ctx.config, &ask, &err) < 0)
 		fail_msg("%s", err.msg);
@@ -222,7 +214,7 @@ static void pods_count_where_they_were_paid(void **state)
 	(void)state;
 	write_configs("caps = { per_day = 5.00; per_month = 9.00; };",
 		      "caps = { per_day = 1.00; };", "caps = { per_day = 1.00; };");
-	CLEANUP(free_text) char *path = path_join(top, "a/burst.cfg");
+	CLEANUP(free_text) char *path = path_join(folder, "a/burst.cfg");
 	COPY_TEXT(run.config, path);
 	client_open(&c, "a/burst.cfg", "new");
 	assert_int_equal(
@@ -259,5 +251,5 @@ int main(void)
 		cmocka_unit_test(pods_count_where_they_were_paid),
 	};
 
-	return cmocka_run_group_tests_name("caps", tests, make_top, remove_top);
+	return cmocka_run_group_tests_name("caps", tests, make_top, leave_folder);
 }

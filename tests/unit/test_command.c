@@ -64,7 +64,7 @@ static void patterns_end(void **state)
 static struct job *load_job(const char *run, const char *output_pattern, int pods, struct err *err)
 {
 	struct section *conf = section_new(job_command.options, "burst.cfg:1");
-	CLEANUP(free_text) char *out = at("out");
+	CLEANUP(free_text) char *out = in_folder("out");
 	struct job_setup setup = {
 		.conf = conf, .base_dir = folder, .output_dir = out, .name = "c", .pods = pods};
 	struct job *job = NULL;
@@ -144,7 +144,7 @@ static void one_pod_or_several(void **state)
 static void bring_home(struct job *job, size_t index, const char *file, const char *attempt)
 {
 	CLEANUP(free_text) char *name = xasprintf("out/%s", file);
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 	struct segment_result result = {
 		.state = SEGMENT_SAFE, .provider = "local", .tries = 1, .file = file};
 	struct check check;

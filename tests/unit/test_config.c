@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "config/example.h"
 #include "config/scan.h"
+#include "folder.h"
 
 static const struct option_spec local_keys[] = {
 	{"price_per_hour", OPTION_MONEY, 0, "0", "what an hour of a pod costs", NULL},
@@ -54,8 +55,6 @@ static const struct job_ops command = {
 	.abi = JOB_ABI, .type = "command", .summary = "a command", .options = tts_keys};
 static const struct provider_ops *const providers[] = {&local, &runpod, NULL};
 static const struct job_ops *const jobs[] = {&tts, &command, NULL};
-
-static char root[] = "/tmp/burst-config-XXXXXX";
 
 /* ---- help ---- */
 
@@ -98,23 +97,14 @@ static int make_root(void **state)
 	struct err err = {0};
 	char home[64];
 
-	(void)state;
 	unsetenv("XDG_CONFIG_HOME");
 	unsetenv("RUNPOD_API_KEY");
 	unsetenv("RUNPOD_API_URL");
-	if (!mkdtemp(root) || chdir(root) < 0)
+	if (enter_folder(state) < 0)
 		return -1;
-	snprintf(home, sizeof(home), "%s/home", root);
+	snprintf(home, sizeof(home), "%s/home", folder);
 	setenv("HOME", home, 1);
 	return path_mkdirs("home/.config/burst", 0700, &err);
-}
-
-static int remove_root(void **state)
-{
-	struct err err = {0};
-
-	(void)state;
-	return chdir("/") < 0 ? -1 : path_remove_tree(root, &err);
 }
 
 /* ---- bad files ---- */
@@ -507,7 +497,7 @@ static void test_defaults(void **state)
 	assert_false(section_has(top, "pods"));
 	assert_null(config_job(c));
 	assert_null(config_path(c));
-	assert_string_equal(config_dir(c), root);
+	assert_string_equal(config_dir(c), folder);
 }
 
 static const char whole[] =
@@ -534,10 +524,10 @@ static void test_whole_file(void **state)
 	assert_int_equal(section_int(section_group(top, "caps"), "max_price_per_hour"), 1200000);
 	assert_true(section_bool(section_group(top, "volume"), "create"));
 	assert_string_equal(config_job_ops(c)->type, "tts");
-	assert_string_equal(config_job_name(c), path_base(root));
-	snprintf(want, sizeof(want), "%s/quiz.jsonl", root);
+	assert_string_equal(config_job_name(c), path_base(folder));
+	snprintf(want, sizeof(want), "%s/quiz.jsonl", folder);
 	assert_string_equal(section_text(job, "input"), want);
-	snprintf(want, sizeof(want), "%s/home/out", root);
+	snprintf(want, sizeof(want), "%s/home/out", folder);
 	assert_string_equal(section_text(job, "output"), want);
 	assert_string_equal(section_item(job, "env", 0), "HF_TOKEN");
 	assert_true(section_decimal(section_group(job, "join"), "gap") == 1.0);
@@ -663,7 +653,7 @@ static void test_folder_and_own_file(void **state)
 {
 	struct err err = {0};
 	struct config *c = NULL;
-	struct config_ask folder = {
+	struct config_ask here = {
 		.file = ".", .need_job = true, .providers = providers, .jobs = jobs};
 	struct config_ask own = {.file = "home/.config/burst/burst.cfg",
 				 .need_job = true,
@@ -680,9 +670,9 @@ static void test_folder_and_own_file(void **state)
 	config_free(c);
 	put("home/.config/burst/burst.cfg", "");
 	put("burst.cfg", job + strcspn(job, "j"));
-	assert_int_equal(config_open(&c, &folder, &err), 0);
+	assert_int_equal(config_open(&c, &here, &err), 0);
 	assert_string_equal(config_job_name(c), "n");
-	assert_int_equal(strncmp(config_path(c), root, strlen(root)), 0);
+	assert_int_equal(strncmp(config_path(c), folder, strlen(folder)), 0);
 	config_free(c);
 }
 
@@ -725,7 +715,7 @@ static void test_overrides(void **state)
 	assert_int_equal(section_count(config_top(c), "gpu"), 2);
 	assert_string_equal(section_item(config_top(c), "gpu", 1), "L40S");
 	assert_true(section_bool(config_top(c), "spot"));
-	snprintf(want, sizeof(want), "%s/elsewhere", root);
+	snprintf(want, sizeof(want), "%s/elsewhere", folder);
 	assert_string_equal(section_text(config_job(c), "output"), want);
 	assert_string_equal(section_where(config_top(c), "spot"), "--flag");
 }
@@ -737,8 +727,8 @@ static void test_what_is_allowed_adds_up(void **state)
 	CLEANUP(config_free)
 	struct config *c = must_open("allow_paths = [\"/data\"];\nvolumes = \"a\";\n", whole);
 	CLEANUP(free_text) char *kept = config_added("allow_paths", "here,,/there,~/home");
-	CLEANUP(free_text) char *want = xasprintf("%s/here,/there,%s/home/home", root, root);
-	CLEANUP(free_text) char *here = xasprintf("%s/voices", root);
+	CLEANUP(free_text) char *want = xasprintf("%s/here,/there,%s/home/home", folder, folder);
+	CLEANUP(free_text) char *here = xasprintf("%s/voices", folder);
 	struct err err = {0};
 
 	(void)state;
@@ -820,7 +810,7 @@ static void test_state_dir(void **state)
 	assert_non_null(
 		strstr(err.msg, "BURST_STATE_DIR is \"here/state\": it must be an absolute path"));
 	assert_false(path_exists("here"));
-	CLEANUP(free_text) char *absolute = path_join(root, "here/state");
+	CLEANUP(free_text) char *absolute = path_join(folder, "here/state");
 	setenv("BURST_STATE_DIR", absolute, 1);
 	CLEANUP(free_text) char *dir = config_state_dir(&err);
 	assert_non_null(dir);
@@ -864,5 +854,5 @@ int main(void)
 		cmocka_unit_test(test_state_dir),
 	};
 
-	return cmocka_run_group_tests_name("config", tests, make_root, remove_root);
+	return cmocka_run_group_tests_name("config", tests, make_root, leave_folder);
 }

@@ -14,25 +14,7 @@
 #include "base/blocks.h"
 #include "base/crypto.h"
 #include "base/path.h"
-
-static char folder[] = "/tmp/burst-crypto-XXXXXX";
-
-static int make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static int drop_folder(void **state)
-{
-	(void)state;
-	return path_remove_tree(folder, NULL);
-}
-
-static char *in_folder(const char *name)
-{
-	return path_join(folder, name);
-}
+#include "folder.h"
 
 static const struct {
 	const char *name, *text, *hex;

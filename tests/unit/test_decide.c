@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "folder.h"
 
 enum { OFFERS_MOST = 8 };
 
@@ -22,21 +23,10 @@ static const struct provider_ops local = {
 static const struct provider_ops *const providers[] = {&local, NULL};
 static const struct job_ops *const jobs[] = {NULL};
 
-static char root[] = "/tmp/burst-decide-XXXXXX";
-
 static int make_root(void **state)
 {
-	(void)state;
 	unsetenv("XDG_CONFIG_HOME");
-	return mkdtemp(root) && chdir(root) == 0 ? setenv("HOME", root, 1) : -1;
-}
-
-static int remove_root(void **state)
-{
-	struct err err = {0};
-
-	(void)state;
-	return chdir("/") < 0 ? -1 : path_remove_tree(root, &err);
+	return enter_folder(state) < 0 ? -1 : setenv("HOME", folder, 1);
 }
 
 static struct config *config_of(const char *text)
@@ -195,5 +185,5 @@ int main(void)
 		cmocka_unit_test(no_gpu_of_many_is_left_out),
 	};
 
-	return cmocka_run_group_tests(tests, make_root, remove_root);
+	return cmocka_run_group_tests(tests, make_root, leave_folder);
 }

@@ -12,8 +12,7 @@
 
 #include "base/path.h"
 #include "cmd/deliver_folder.h"
-
-static char root[] = "/tmp/burst-deliver-XXXXXX";
+#include "folder.h"
 
 static void put(const char *name, const char *text)
 {
@@ -27,8 +26,7 @@ static void put(const char *name, const char *text)
 
 static int make_root(void **state)
 {
-	(void)state;
-	if (!mkdtemp(root) || chdir(root) < 0)
+	if (enter_folder(state) < 0)
 		return -1;
 	put("secret/key", "a private key");
 	put("out/manifest.jsonl", "");
@@ -37,14 +35,6 @@ static int make_root(void **state)
 			       mkfifo("out/pipe", 0600) < 0
 		       ? -1
 		       : 0;
-}
-
-static int remove_root(void **state)
-{
-	struct err err = {0};
-
-	(void)state;
-	return chdir("/") < 0 ? -1 : path_remove_tree(root, &err);
 }
 
 static int make_with(const char *name, struct err *err)
@@ -91,5 +81,5 @@ int main(void)
 		cmocka_unit_test(test_nothing_else),
 	};
 
-	return cmocka_run_group_tests_name("deliver_folder", tests, make_root, remove_root);
+	return cmocka_run_group_tests_name("deliver_folder", tests, make_root, leave_folder);
 }

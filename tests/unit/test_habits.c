@@ -120,7 +120,7 @@ static void put_samples(const char *name, double offset, double fade)
 
 static void heard_in_a_file(void **state)
 {
-	CLEANUP(free_text) char *path = at("x.wav");
+	CLEANUP(free_text) char *path = in_folder("x.wav");
 	struct wav_sound sound;
 	struct wav_info info;
 	struct err err = {0};
@@ -142,7 +142,7 @@ static void heard_in_a_file(void **state)
 
 static void an_offset_is_refused(void **state)
 {
-	CLEANUP(free_text) char *path = at("x.wav");
+	CLEANUP(free_text) char *path = in_folder("x.wav");
 	struct check_limits limits = {.min_duration = 0.35,
 				      .max_duration = 3,
 				      .max_silence = 2,

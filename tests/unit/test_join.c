@@ -8,7 +8,7 @@
 
 static int64_t frames_of(const char *name, struct wav_info *info)
 {
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 	CLEANUP(file_close) FILE *f = fopen(path, "re");
 	struct err err = {0};
 
@@ -78,9 +78,9 @@ static void the_same_samples(void **state)
 	CLEANUP(str_free) struct str a = STR_INIT;
 	CLEANUP(str_free) struct str b = STR_INIT;
 	CLEANUP(str_free) struct str all = STR_INIT;
-	CLEANUP(free_text) char *path_a = at("a.wav");
-	CLEANUP(free_text) char *path_b = at("b.wav");
-	CLEANUP(free_text) char *path = at("joined.wav");
+	CLEANUP(free_text) char *path_a = in_folder("a.wav");
+	CLEANUP(free_text) char *path_b = in_folder("b.wav");
+	CLEANUP(free_text) char *path = in_folder("joined.wav");
 
 	(void)state;
 	clear_folder();
@@ -138,7 +138,7 @@ static void loudness(void **state)
 		struct join_options options = {
 			.gap_s = 0.4, .normalise = true, .lufs = levels[i].target};
 		CLEANUP(str_free) struct str notes = STR_INIT;
-		CLEANUP(free_text) char *path = at("joined.wav");
+		CLEANUP(free_text) char *path = in_folder("joined.wav");
 		struct wav_info info;
 		struct err err = {0};
 		clear_folder();

@@ -98,8 +98,8 @@ static void latest_first(void **state)
 static struct job *job_of(const char *script, bool join)
 {
 	struct section *conf = section_new(job_tts.options, "burst.cfg:1");
-	CLEANUP(free_text) char *out = at("out");
-	CLEANUP(free_text) char *input = at("script.jsonl");
+	CLEANUP(free_text) char *out = in_folder("out");
+	CLEANUP(free_text) char *input = in_folder("script.jsonl");
 	struct job_setup setup = {.conf = conf, .base_dir = folder, .output_dir = out, .name = "t"};
 	struct job *job = NULL;
 	struct err err = {0};
@@ -121,7 +121,7 @@ static void render(struct job *job, size_t index, double seconds, struct segment
 	size_t count;
 	const struct segment *segment = &job_tts.segments(job, &count)[index];
 	CLEANUP(free_text) char *name = xasprintf("out/%s", segment->file);
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 	struct err err = {0};
 
 	put_tone(name, 8000, 1, seconds, 0.5, 0);
@@ -335,7 +335,7 @@ static void read_only_folder(void **state)
 	(void)state;
 	if (geteuid() == 0)
 		skip(); /* root may write everywhere */
-	CLEANUP(free_text) char *out = at("out");
+	CLEANUP(free_text) char *out = in_folder("out");
 	clear_folder();
 	mkdir(out, 0555);
 	struct job *job = job_of(SCRIPT, false);

@@ -22,7 +22,7 @@ static char *key_of(int n)
 /* A file of so many bytes whose contents follow from n. */
 static int file_of(int n, size_t bytes, char sha256[SHA256_HEX])
 {
-	CLEANUP(free_text) char *path = at("file");
+	CLEANUP(free_text) char *path = in_folder("file");
 	char *text = xcalloc(1, bytes);
 
 	memset(text, 'a' + n % 26, bytes);
@@ -77,7 +77,7 @@ static char *told(struct renders *r)
 
 static void kept_and_found(void **state)
 {
-	CLEANUP(free_text) char *dir = at("cache/renders");
+	CLEANUP(free_text) char *dir = in_folder("cache/renders");
 	CLEANUP(renders_free)
 	struct renders *r = renders_new(dir, 10 << 20), *other = renders_new(dir, 10 << 20);
 	char sha256[SHA256_HEX], found[SHA256_HEX], *path = NULL;
@@ -105,7 +105,7 @@ static void kept_and_found(void **state)
 
 static void damage_is_found(void **state)
 {
-	CLEANUP(free_text) char *dir = at("cache/renders");
+	CLEANUP(free_text) char *dir = in_folder("cache/renders");
 	CLEANUP(renders_free) struct renders *r = renders_new(dir, 10 << 20);
 
 	(void)state;
@@ -119,7 +119,7 @@ static void damage_is_found(void **state)
 	assert_int_equal(pwrite(fd, "x", 1, 500), 1);
 	assert_int_equal(truncate(cut, 999), 0);
 	assert_int_equal(unlink(linked), 0);
-	CLEANUP(free_text) char *elsewhere = at("file");
+	CLEANUP(free_text) char *elsewhere = in_folder("file");
 	assert_int_equal(symlink(elsewhere, linked), 0);
 	assert_true(!has(r, 0) && !has(r, 1) && !has(r, 2));
 	assert_false(path_exists(changed) || path_exists(cut));
@@ -132,7 +132,7 @@ static void damage_is_found(void **state)
 
 static void rendered_anew(void **state)
 {
-	CLEANUP(free_text) char *dir = at("cache/renders");
+	CLEANUP(free_text) char *dir = in_folder("cache/renders");
 	CLEANUP(renders_free) struct renders *r = renders_new(dir, 10 << 20);
 	char sha256[SHA256_HEX];
 
@@ -152,7 +152,7 @@ static void rendered_anew(void **state)
 
 static void least_recently_used_goes(void **state)
 {
-	CLEANUP(free_text) char *dir = at("cache/renders");
+	CLEANUP(free_text) char *dir = in_folder("cache/renders");
 	CLEANUP(renders_free) struct renders *r = renders_new(dir, 100000);
 	struct renders_size size;
 	struct err err = {0};
@@ -172,7 +172,7 @@ static void least_recently_used_goes(void **state)
 	assert_true(has(r, 0) && !has(r, 1) && !has(r, 2) && has(r, 8) && has(r, 9) && has(r, 11));
 	keep(r, 50, 20000, false); /* too large a share */
 	assert_false(has(r, 50));
-	CLEANUP(free_text) char *begun = at("cache/renders/tmp-0123456789abcdef");
+	CLEANUP(free_text) char *begun = in_folder("cache/renders/tmp-0123456789abcdef");
 	put_text("cache/renders/tmp-0123456789abcdef", "half");
 	put_text("cache/renders/mine.txt", "mine");
 	keep(r, 60, 1000, false);
@@ -188,14 +188,14 @@ static void least_recently_used_goes(void **state)
 	assert_int_equal(renders_measure(dir, &size, &err), 0);
 	assert_true(size.count == 0 && size.bytes == 0);
 	assert_true(is_there("cache/renders/mine.txt"));
-	CLEANUP(free_text) char *none = at("nothing");
+	CLEANUP(free_text) char *none = in_folder("nothing");
 	assert_int_equal(renders_measure(none, &size, &err), 0);
 	assert_int_equal(renders_clear(none, &size, &err), 0);
 }
 
 static void trouble_is_said_once(void **state)
 {
-	CLEANUP(free_text) char *dir = at("cache/renders");
+	CLEANUP(free_text) char *dir = in_folder("cache/renders");
 	CLEANUP(renders_free) struct renders *r = renders_new(dir, 10 << 20), *open_one = NULL;
 
 	(void)state;
@@ -228,7 +228,9 @@ static void one_of_many(const char *dir, int seed)
 	for (int k = 0; k < 200; k++) {
 		int n = (k * 7 + seed * 13) % 40;
 		CLEANUP(free_text) char *key = key_of(n);
-		CLEANUP(free_text) char *text = xasprintf("%d %08000d", n, 0), *path = at(own);
+		CLEANUP(free_text)
+		char *text = xasprintf("%d %08000d", n, 0),
+		     *path = in_folder(own);
 		put(own, text, strlen(text));
 		CLEANUP(fd_close) int fd = open(path, O_RDONLY);
 		sha256_hex(text, strlen(text), sha256);
@@ -246,7 +248,7 @@ static void one_of_many(const char *dir, int seed)
 
 static void many_at_once(void **state)
 {
-	CLEANUP(free_text) char *dir = at("cache/renders");
+	CLEANUP(free_text) char *dir = in_folder("cache/renders");
 	CLEANUP(renders_free) struct renders *r = renders_new(dir, 200000);
 	struct renders_size size;
 	struct err err = {0};

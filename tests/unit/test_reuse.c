@@ -95,8 +95,8 @@ static void edit(struct lines *lines)
 static struct job *load(void)
 {
 	struct section *conf = section_new(job_tts.options, "burst.cfg:1");
-	CLEANUP(free_text) char *out = at("out");
-	CLEANUP(free_text) char *input = at("script.txt");
+	CLEANUP(free_text) char *out = in_folder("out");
+	CLEANUP(free_text) char *input = in_folder("script.txt");
 	struct job_setup setup = {.conf = conf, .base_dir = folder, .output_dir = out, .name = "t"};
 	struct job *job = NULL;
 	struct err err = {0};
@@ -207,7 +207,7 @@ static bool die_in_it(struct job *job)
 static void all_is_known(void)
 {
 	CLEANUP(free_text)
-	char *out = at("out"),
+	char *out = in_folder("out"),
 	     *command = xasprintf("ls %s | grep -v -e manifest.jsonl -e '^.burst-copy'", out);
 	CLEANUP(manifest_free) struct manifest m = {0};
 	struct err err = {0};
@@ -250,7 +250,7 @@ static void random_edits_and_crashes(void **state)
 
 	(void)state;
 	clear_folder();
-	CLEANUP(free_text) char *out = at("out");
+	CLEANUP(free_text) char *out = in_folder("out");
 	mkdir(out, 0755);
 	for (int round = 0; round < 200; round++) {
 		write_script(&lines);
@@ -290,7 +290,7 @@ static void render_first(const struct lines *lines)
 	struct segment_result results[LINES_MOST] = {0};
 
 	clear_folder();
-	CLEANUP(free_text) char *out = at("out");
+	CLEANUP(free_text) char *out = in_folder("out");
 	mkdir(out, 0755);
 	write_script(lines);
 	struct job *job = load();
@@ -333,9 +333,9 @@ static void lines_lead_nowhere_else(void **state)
 		put_text("script.txt", "Word 0.\n");
 		put_text("elsewhere/x.wav", "mine");
 		CLEANUP(free_text)
-		char *out = at("out"), *name = path_join(out, files[i]), *dir = path_dir(name),
-		     *to = at("elsewhere");
-		CLEANUP(free_text) char *file = at("elsewhere/x.wav");
+		char *out = in_folder("out"), *name = path_join(out, files[i]),
+		     *dir = path_dir(name), *to = in_folder("elsewhere");
+		CLEANUP(free_text) char *file = in_folder("elsewhere/x.wav");
 		char hash[SHA256_HEX];
 		mkdir(out, 0755);
 		assert_int_equal(strchr(files[i], '/') ? symlink(to, dir) : symlink(file, name), 0);

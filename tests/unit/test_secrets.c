@@ -14,8 +14,7 @@
 #include "base/path.h"
 #include "config/secrets.h"
 #include "config/toml.h"
-
-static char root[] = "/tmp/burst-secrets-XXXXXX";
+#include "folder.h"
 
 static const struct option_spec modal_keys[] = {
 	{"app", OPTION_TEXT, 0, "burst", "its app", NULL},
@@ -40,23 +39,14 @@ static int make_root(void **state)
 {
 	struct err err = {0};
 
-	(void)state;
 	unsetenv("MODAL_TOKEN_ID");
 	unsetenv("MODAL_TOKEN_SECRET");
 	unsetenv("MODAL_PROFILE");
 	unsetenv("MODAL_CONFIG_PATH");
-	if (!mkdtemp(root) || chdir(root) < 0)
+	if (enter_folder(state) < 0)
 		return -1;
-	setenv("HOME", root, 1);
+	setenv("HOME", folder, 1);
 	return path_mkdirs(".runpod", 0700, &err);
-}
-
-static int remove_root(void **state)
-{
-	struct err err = {0};
-
-	(void)state;
-	return chdir("/") < 0 ? -1 : path_remove_tree(root, &err);
 }
 
 /* ---- commands ---- */
@@ -175,7 +165,7 @@ static const struct {
 
 static void test_files(void **state)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/f.toml", root);
+	CLEANUP(free_text) char *path = xasprintf("%s/f.toml", folder);
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
@@ -331,5 +321,5 @@ int main(void)
 		cmocka_unit_test(test_no_account_and_one_whose_key_cannot_be_had),
 	};
 
-	return cmocka_run_group_tests_name("secrets", tests, make_root, remove_root);
+	return cmocka_run_group_tests_name("secrets", tests, make_root, leave_folder);
 }

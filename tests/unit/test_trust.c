@@ -11,8 +11,7 @@
 
 #include "base/path.h"
 #include "config/trust.h"
-
-static char root[] = "/tmp/burst-trust-XXXXXX";
+#include "folder.h"
 
 static void make_file(const char *name)
 {
@@ -41,9 +40,8 @@ static int make_root(void **state)
 					    "home/.config/quiz/x",
 					    "home/.config/gh/hosts.yml"};
 
-	(void)state;
 	unsetenv("XDG_CONFIG_HOME");
-	if (!mkdtemp(root) || chdir(root) < 0)
+	if (enter_folder(state) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		make_file(files[i]);
@@ -53,18 +51,10 @@ static int make_root(void **state)
 		       : 0;
 }
 
-static int remove_root(void **state)
-{
-	struct err err = {0};
-
-	(void)state;
-	return chdir("/") < 0 ? -1 : path_remove_tree(root, &err);
-}
-
 /* "@/x" is below the test's folder. */
 static char *whole(const char *path)
 {
-	return path[0] == '@' ? xasprintf("%s%s", root, path + 1) : xstrdup(path);
+	return path[0] == '@' ? xasprintf("%s%s", folder, path + 1) : xstrdup(path);
 }
 
 static void set_home(const char *home)
@@ -180,8 +170,8 @@ static void test_what_may_be_allowed(void **state)
 	set_home("@/home");
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
 		struct err err = {0};
-		CLEANUP(free_text) char *folder = whole(folders[i].folder);
-		if ((trust_check_allowed(folder, "/nonexistent", &err) == 0) != folders[i].fine)
+		CLEANUP(free_text) char *path = whole(folders[i].folder);
+		if ((trust_check_allowed(path, "/nonexistent", &err) == 0) != folders[i].fine)
 			fail_msg("%s: %s", folders[i].folder, err.msg);
 	}
 }
@@ -193,5 +183,5 @@ int main(void)
 		cmocka_unit_test(test_what_may_be_allowed),
 	};
 
-	return cmocka_run_group_tests_name("trust", tests, make_root, remove_root);
+	return cmocka_run_group_tests_name("trust", tests, make_root, leave_folder);
 }

@@ -58,8 +58,8 @@ struct asked {
 static struct job *load_job(const struct asked *a, struct err *err)
 {
 	struct section *conf = section_new(job_tts.options, "burst.cfg:1");
-	CLEANUP(free_text) char *out = at("out");
-	CLEANUP(free_text) char *path = at("i.jsonl");
+	CLEANUP(free_text) char *out = in_folder("out");
+	CLEANUP(free_text) char *path = in_folder("i.jsonl");
 	struct job_setup setup = {.conf = conf,
 				  .base_dir = folder,
 				  .output_dir = out,

@@ -186,7 +186,7 @@ static const struct {
 
 static int load(const char *name, enum input_mode mode, struct script *s, struct err *err)
 {
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 
 	return script_load(s, path, name, mode, &limits, err);
 }
@@ -417,9 +417,9 @@ static struct job *load_job(const char *input, const struct setting *settings, s
 			    struct err *err)
 {
 	struct section *conf = section_new(job_tts.options, "burst.cfg:1");
-	CLEANUP(free_text) char *out = at("out");
+	CLEANUP(free_text) char *out = in_folder("out");
 	struct job_setup setup = {.conf = conf, .base_dir = folder, .output_dir = out, .name = "t"};
-	CLEANUP(free_text) char *path = at(input);
+	CLEANUP(free_text) char *path = in_folder(input);
 	struct job *job = NULL;
 
 	section_set_text(conf, "input", path, "burst.cfg:2");
@@ -556,7 +556,7 @@ static bool has_file(const struct job_needs *needs, const char *name)
 
 static void voices_that_are_files(void **state)
 {
-	CLEANUP(free_text) char *voices = at("voices");
+	CLEANUP(free_text) char *voices = in_folder("voices");
 	CLEANUP(free_text)
 	char *message = xasprintf("i.jsonl:2: voice \"bob\": %s/bob.wav: No such file or directory",
 				  voices);
@@ -636,7 +636,7 @@ static void piper_needs_its_voices(void **state)
 
 static void voice_samples_are_long_enough(void **state)
 {
-	CLEANUP(free_text) char *voices = at("voices");
+	CLEANUP(free_text) char *voices = in_folder("voices");
 	CLEANUP(free_text)
 	char *bertha = xasprintf("i.jsonl:1: voice \"berta\": %s/berta.wav: No such file or "
 				 "directory; did you mean \"bertha\"?",

@@ -13,8 +13,8 @@ struct asked {
 static struct job *load_job(const struct asked *a, struct err *err)
 {
 	struct section *conf = section_new(job_tts.options, "burst.cfg:1");
-	CLEANUP(free_text) char *out = at("out");
-	CLEANUP(free_text) char *path = at("i.jsonl");
+	CLEANUP(free_text) char *out = in_folder("out");
+	CLEANUP(free_text) char *path = in_folder("i.jsonl");
 	struct job_setup setup = {.conf = conf, .base_dir = folder, .output_dir = out, .name = "t"};
 	struct job *job = NULL;
 
@@ -202,7 +202,7 @@ static char *key_of(const struct asked *a, const char *words)
 
 static void words_travel_with_their_sample(void **state)
 {
-	CLEANUP(free_text) char *voices = at("voices");
+	CLEANUP(free_text) char *voices = in_folder("voices");
 	CLEANUP(free_text)
 	char *empty = xasprintf("i.jsonl:1: voice \"anna\": %s/anna.txt: no words: write what is "
 				"said in anna.wav, or remove the file",

@@ -9,9 +9,9 @@ static struct job *load_job(const char *engine, const char *lines, struct mistak
 			    struct err *err)
 {
 	struct section *conf = section_new(job_tts.options, "burst.cfg:1");
-	CLEANUP(free_text) char *out = at("out");
-	CLEANUP(free_text) char *path = at("i.jsonl");
-	CLEANUP(free_text) char *voices = at("voices");
+	CLEANUP(free_text) char *out = in_folder("out");
+	CLEANUP(free_text) char *path = in_folder("i.jsonl");
+	CLEANUP(free_text) char *voices = in_folder("voices");
 	struct job_setup setup = {
 		.conf = conf, .base_dir = folder, .output_dir = out, .name = "t", .mistakes = m};
 	struct job *job = NULL;
@@ -40,7 +40,7 @@ static void put_noise(const char *name, const char *head, size_t head_len)
 static void put_cut(const char *name)
 {
 	struct str bytes = STR_INIT;
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 	struct err err;
 
 	put_tone(name, 24000, 1, 7, 0.5, 0);
@@ -217,7 +217,7 @@ static const struct job_file *file_of(struct job *job, const char *name)
 /* Makes NAME of seven seconds of a tone with the real ffmpeg. */
 static void encode(const char *name, const char *const *settings)
 {
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 	const char *argv[24] = {"ffmpeg", "-nostdin", "-v", "error",       "-y",
 				"-f",     "lavfi",    "-i", "sine=440:d=7"};
 	size_t n = 9;

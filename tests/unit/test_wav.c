@@ -31,7 +31,7 @@ static const struct {
 
 static void verdicts(void **state)
 {
-	CLEANUP(free_text) char *path = at("x.wav");
+	CLEANUP(free_text) char *path = in_folder("x.wav");
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sounds); i++) {
@@ -50,7 +50,7 @@ static void verdicts(void **state)
 
 static void engine_cap(void **state)
 {
-	CLEANUP(free_text) char *path = at("x.wav");
+	CLEANUP(free_text) char *path = in_folder("x.wav");
 	struct check_limits capped = limits;
 	struct check check;
 	struct err err = {0};
@@ -96,7 +96,7 @@ static const struct {
 
 static void read_headers(void **state)
 {
-	CLEANUP(free_text) char *path = at("h.wav");
+	CLEANUP(free_text) char *path = in_folder("h.wav");
 	CLEANUP(free_text) char *bytes = NULL;
 	CLEANUP(str_free) struct str whole = STR_INIT;
 
@@ -158,7 +158,7 @@ static void other_codings(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		CLEANUP(free_text) char *path = at("c.wav");
+		CLEANUP(free_text) char *path = in_folder("c.wav");
 		struct wav_info info;
 		struct wav_sound sound;
 		struct err err = {0};
@@ -211,7 +211,7 @@ static void windows(void **state)
 
 static void signs_may_be_silent(void **state)
 {
-	CLEANUP(free_text) char *path = at("s.wav");
+	CLEANUP(free_text) char *path = in_folder("s.wav");
 	struct check check;
 
 	(void)state;
@@ -224,7 +224,7 @@ static void signs_may_be_silent(void **state)
 
 static void unreadable(void **state)
 {
-	CLEANUP(free_text) char *path = at("absent.wav");
+	CLEANUP(free_text) char *path = in_folder("absent.wav");
 	struct check check;
 	struct err err = {0};
 

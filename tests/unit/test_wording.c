@@ -156,7 +156,7 @@ static void load(struct script *s, const char *text, enum input_mode mode)
 	struct err err = {0};
 
 	put_text("s.txt", text);
-	CLEANUP(free_text) char *path = at("s.txt");
+	CLEANUP(free_text) char *path = in_folder("s.txt");
 	if (script_load(s, path, "s.txt", mode, &limits, &err) < 0)
 		fail_msg("%s", err.msg);
 }
@@ -254,7 +254,7 @@ static void bad_pauses_name_their_line(void **state)
 		CLEANUP(script_free) struct script s = {0};
 		struct err err = {0};
 		put_text("s.txt", rows[i].text);
-		CLEANUP(free_text) char *path = at("s.txt");
+		CLEANUP(free_text) char *path = in_folder("s.txt");
 		assert_int_equal(script_load(&s, path, "s.txt", INPUT_LINES, &limits, &err), -1);
 		assert_string_equal(err.msg, rows[i].message);
 	}

@@ -1,4 +1,4 @@
-/* tts_helpers.h - what the tests of the jobs share: a folder of their own, small files, WAV files
+/* tts_helpers.h - what the tests of the jobs share: small files in their folder, WAV files
  * made of tones. */
 #ifndef BURST_TESTS_TTS_HELPERS_H
 #define BURST_TESTS_TTS_HELPERS_H
@@ -17,30 +17,11 @@
 
 #include "base/path.h"
 #include "jobs/tts/wav.h"
-
-static char folder[] = "/tmp/burst-jobs-XXXXXX";
-
-static inline int make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline int drop_folder(void **state)
-{
-	(void)state;
-	return path_remove_tree(folder, NULL);
-}
-
-/* Path of a name in the folder; to be freed. */
-static inline char *at(const char *name)
-{
-	return path_join(folder, name);
-}
+#include "folder.h"
 
 static inline void put(const char *name, const void *bytes, size_t len)
 {
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 	CLEANUP(free_text) char *dir = path_dir(path);
 	struct err err = {0};
 
@@ -55,7 +36,7 @@ static inline void put_text(const char *name, const char *text)
 
 static inline char *get_text(const char *name)
 {
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 	struct str text = STR_INIT;
 	struct err err = {0};
 
@@ -66,7 +47,7 @@ static inline char *get_text(const char *name)
 
 static inline bool is_there(const char *name)
 {
-	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *path = in_folder(name);
 
 	return path_exists(path);
 }
