@@ -29,7 +29,7 @@ void boot_give_up(struct core *c, struct core_pod *p)
 bool boot_is_under_way(const struct core_pod *p)
 {
 	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
-	       !p->unwanted;
+	       p->leave < LEAVE_DECIDE;
 }
 
 void boot_read_log(struct core *c, struct core_pod *p)
@@ -45,10 +45,9 @@ void boot_read_log(struct core *c, struct core_pod *p)
 /* At its deadline: an image that is still being pulled is no stuck host. */
 bool boot_log_may_help(struct core *c, struct core_pod *p)
 {
-	if (p->log_decides || !p->log_known || !boot_is_under_way(p) ||
-	    c->now >= pod_boot_end(c, p))
+	if (p->log != LOG_READ || !boot_is_under_way(p) || c->now >= pod_boot_end(c, p))
 		return false;
-	p->log_decides = true;
+	p->log = LOG_DECIDES;
 	p->deadline_at = c->now + LOG_WAIT_MS;
 	boot_read_log(c, p);
 	return true;
@@ -59,11 +58,12 @@ void boot_log_came(struct core *c, struct core_pod *p, const struct event *ev)
 	char left[24];
 
 	p->log_asks--;
-	bool moved = p->log_known && !ev->err && ev->number > 0;
-	p->log_known = p->log_known || !ev->err;
-	if (!p->log_decides || p->log_asks > 0)
+	bool moved = p->log != LOG_UNREAD && !ev->err && ev->number > 0;
+	if (p->log == LOG_UNREAD && !ev->err)
+		p->log = LOG_READ;
+	if (p->log != LOG_DECIDES || p->log_asks > 0)
 		return;
-	p->log_decides = false;
+	p->log = LOG_READ;
 	if (!boot_is_under_way(p))
 		return;
 	if (!moved) {

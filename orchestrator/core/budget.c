@@ -14,7 +14,7 @@ int64_t budget_margin(int64_t life_ms)
 /* What the pod can still cost if it exists and gets no further contact; 0: nothing more. */
 static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 {
-	if (!pod_may_bill(p) || (p->released_at && !p->elsewhere))
+	if (!pod_may_bill(p) || (p->released_at && p->key == KEY_OURS))
 		return 0;
 	return MAX(p->hard_end_ms + SELF_END_MS - c->now, 0);
 }
@@ -67,8 +67,9 @@ bool budget_is_known(const struct core *c)
 	for (int i = 0; c->conf.max_cost_microusd && i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		const struct vendor *v = &c->vendors[p->provider];
-		if (p->adopted && pod_may_bill(p) && c->now > p->hard_end_ms + p->cut_ms &&
-		    v->listed_at < c->began_at && v->list_failures < LIST_FAILURES_MAX)
+		if (p->past != PAST_NONE && pod_may_bill(p) &&
+		    c->now > p->hard_end_ms + p->cut_ms && v->listed_at < c->began_at &&
+		    v->list_failures < LIST_FAILURES_MAX)
 			return false;
 	}
 	return true;

@@ -26,7 +26,7 @@ static bool stoppable_now(const struct core *c, const struct core_pod *p)
 {
 	if (c->conf.reap || c->signals > 1)
 		return true;
-	return !(p->connected && p->unhome > 0 && c->now < c->grace_until);
+	return !(p->link == LINK_UP && p->unhome > 0 && c->now < c->grace_until);
 }
 
 static void let_all_go(struct core *c)
@@ -74,12 +74,12 @@ static bool pods_over(struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (p->salvaging && c->signals < 2)
+		if (p->files == FILES_SALVAGING && c->signals < 2)
 			over = false;
 		if (!pod_may_bill(p))
 			continue;
 		bool given_up =
-			p->unprovable ||
+			p->key == KEY_REPORTED ||
 			(p->phase == POD_AMBIGUOUS
 				 ? c->signals > 1 || c->now >= p->rented_at + AMBIGUOUS_LIMIT_MS
 				 : p->phase >= POD_RELEASING && c->now >= p->deadline_at);
@@ -231,7 +231,7 @@ static void slept(struct core *c)
 		struct core_pod *p = &c->pods[i];
 		p->renew_at = c->now;
 		/* what it could not do or see while it slept it has not failed to do */
-		if (p->via_volume)
+		if (p->files >= FILES_ON_VOLUME)
 			p->rescue_until = c->now + RESCUE_LIMIT_MS;
 		if (p->phase == POD_RELEASING)
 			p->wake_at = MIN(p->wake_at, c->now);
@@ -364,8 +364,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 		p->create_at = -1; /* that very ms; 0 means never */
 	p->wake_at = p->deadline_at = NEVER;
 	p->last_group = UINT32_MAX;
-	p->adopted = true;
-	p->leave = p->unwanted ? LEAVE_NOW : LEAVE_NOT;
+	p->past = PAST_UNHEARD;
 	return c->pod_count++;
 }
 

@@ -22,6 +22,7 @@
 #include "base/states.h"
 #include "plan/goal.h"
 #include "plan/speed.h"
+#include "pod.h"
 #include "provider.h"
 
 enum { CORE_PROVIDERS_MAX = 8, CORE_CANARY = 3 };
@@ -44,25 +45,6 @@ struct core_provider {
 	/* how its pods, a short while ago, were refused their own end on this account; "": they
 	 * were not */
 	char no_switch[120];
-};
-
-/* How an engine renders a batch, as its worker says. */
-enum batching {
-	/* one segment after the other: sizes shrink toward the end so that all workers finish
-	   together */
-	BATCHING_NONE,
-	/* all at once, as long as the longest takes: full batches, then even shares */
-	BATCHING_PADDED,
-	/* segments join while others are rendered: small batches, several at a time with each
-	   worker */
-	BATCHING_CONTINUOUS,
-};
-
-/* What an engine takes for a batch, where the ledger has measured it; all 0: not known. In ms, and
- * in ms for each unit of weight: of the batch by itself, of its heaviest segment, of all of its
- * segments. */
-struct batch_speed {
-	double once_ms, longest_ms, each_ms;
 };
 
 /* What was expected of a provider's pods with this GPU when the run was planned. */
@@ -167,159 +149,6 @@ struct offer_past {
 bool offer_avoided(const struct offer_past *past, int64_t wall_ms);
 /* "given up 12 min ago: sshd never spoke"; "" where it is not avoided. */
 char *offer_past_show(char *to, size_t room, const struct offer_past *past, int64_t wall_ms);
-
-/* ---- state that the engine reads (and only core/ writes) ---- */
-
-enum pod_phase {
-	POD_WANTED,     /* its row is to be written */
-	POD_RENTING,    /* the create call is under way */
-	POD_AMBIGUOUS,  /* it may exist: look until it shows up or two clean listings say no */
-	POD_BOOTING,    /* it exists, no address yet */
-	POD_CONNECTING, /* an address is known */
-	POD_PREPARING,  /* the agent answers; volume, kit, code, packages */
-	POD_QUEUED,     /* waits for the pod that prepares the shared volume */
-	POD_LOADING,    /* workers are starting */
-	POD_WORKING,
-	POD_RELEASING,  /* the release is under way or will be asked again */
-	POD_CONFIRMING, /* accepted; looking until it is gone */
-	POD_GONE,       /* proven */
-	POD_NEVER,      /* never existed */
-};
-
-/* How a pod leaves that is not wanted any more. */
-enum pod_leave {
-	LEAVE_NOT,
-	LEAVE_DECIDE, /* whether its files are fetched before, pods_decide() has yet to say */
-	LEAVE_EMPTY,  /* its finished files come home first, or it is kept for a look */
-	LEAVE_NOW,
-	LEAVE_ENDED, /* now, and it seems to have ended by itself */
-};
-
-struct core_pod {
-	enum pod_phase phase;
-	int provider;
-	struct offer offer;
-	char attempt[ATTEMPT_MAX];
-	char id[POD_ID_MAX];
-	struct pod_view view; /* as last seen */
-	struct volume volume;
-	int64_t price_microusd_h;
-	int64_t hard_end_ms; /* boot clock */
-	/* by so much that is before the end that it knows itself, which is hard_end_s */
-	int64_t cut_ms;
-	int64_t hard_end_s; /* epoch */
-	/* the first lease, for a pod that no client has reached: a little more than boot_limit
-	 * after its create */
-	int64_t first_lease_end_s;
-	bool connected; /* the control channel is up */
-	bool mine_to_prepare;
-	bool detached; /* its agent renews the lease itself */
-	bool alone;    /* its agent has reported being detached since it last got work */
-	bool proven_switch;
-	bool via_volume; /* its files are fetched without it */
-	bool unwanted;   /* to be released as soon as its finished files are home */
-	bool salvaging;  /* gone or going; what it finished is being read from the volume */
-	bool kept;       /* was useful: rendered something */
-	/* all that it finished is durable on its volume and can be fetched from there */
-	bool durable;
-	int workers_ready;
-	int max_batch; /* of its engine; 0: nothing said */
-	enum batching batching;
-	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
-	/* boot clock, 0: not yet */
-	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at,
-		worked_at, safe_at, release_at, released_at, gone_at;
-	/* when its container first started, as the vendor says; epoch, 0: it does not */
-	int64_t vendor_started_s;
-	int64_t compute_ms, wasted_ms;
-	char reason[160];    /* why it was let go, for people */
-	enum err_kind fault; /* ERR_NONE: it did what it was rented for */
-	/* private to core/ */
-	bool due; /* pods_decide() examines it at the end of this step */
-	enum pod_leave leave;
-	/* when its vendor was last asked and had it; 0: not in this life of the run */
-	int64_t there_at;
-	int64_t wake_at, deadline_at, renew_at, look_at, clean_at, late_clean_at;
-	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
-	/* when its provider's log is to be read for the first time; 0: not (any more) */
-	int64_t log_at;
-	int log_asks; /* answers that have not come */
-	/* it was read; the next answer tells whether the pod gets more time */
-	bool log_known, log_decides;
-	int tries, looks, clean_looks;
-	int batches, unhome; /* batches in flight; rendered segments not yet home */
-	size_t held;         /* segments that it was given and has not finished */
-	/* continuous: finished segments whose time is not in the pace yet, their weight, and since
-	 * when they were rendered (agent's clock) */
-	size_t unpaced;
-	double unpaced_weight;
-	int64_t unpaced_t;
-	int bad_files; /* segments in a row whose files were not what was announced */
-	bool syncing;  /* ACT_SYNC was not answered yet */
-	/* answers to an earlier ACT_SYNC do not count: it was given work since */
-	uint32_t sync_turn;
-	int64_t sync_at;      /* when to ask again */
-	int64_t refetch_at;   /* its files that are not home are asked for again */
-	int64_t rescue_until; /* of files on the volume of a durable pod */
-	int refetches;
-	int busy; /* workers that hold a batch, by the agent's clock */
-	int64_t busy_since_t, last_t;
-	bool lost, listed, draining, adopted;
-	bool heard; /* connected in this life of the run: its log was read */
-	/* adopted: until then no work is dealt out without knowing what it has done, and has in
-	 * hand; 0: it had none */
-	int64_t heard_by;
-	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
-	bool release_answered;
-	bool queued;       /* its vendor has assigned no machine to it: it costs nothing yet */
-	bool unplaced;     /* it ended while it was still queued: it cost nothing */
-	bool outgoing;     /* pods of a better GPU are to take its place: it works until they do */
-	bool unpulled;     /* its image cannot be pulled */
-	bool unlisted;     /* it is there, and lists omit it */
-	bool absent;       /* the provider answered its release that there is no such pod */
-	bool ended_unseen; /* it ended itself; released_at is when that was noticed */
-	bool stood;        /* its connection did when its release was asked for */
-	/* its agent was told to end it, since its release was refused or denied */
-	bool finished_too;
-	/* it was released again after that, when no list had shown it for a minute */
-	bool asked_twice;
-	/* adopted, set by the caller: rented with another key than ours; that it is not seen proves
-	 * nothing */
-	bool elsewhere;
-	/* set by the caller: another run rented it, and cold_ms is what its cold start took */
-	bool reused;
-	int64_t cold_ms;
-	bool handed;           /* another run has it: for this one it is gone */
-	int64_t offered_until; /* to other runs; 0: it was not */
-	/* the current key cannot see it, and no list has shown it: reported */
-	bool unprovable;
-	bool unfit_card;    /* its card cannot run the job's image */
-	bool failed_here;   /* the job failed on it, in part or whole */
-	int64_t kept_until; /* for a look at what failed; 0: not kept */
-	uint32_t last_group;
-	int begun;    /* batches, since its workers started */
-	size_t given; /* of conf.batch_sizes */
-	/* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
-	uint32_t alone_turn;
-	bool alone_said; /* it stands behind the newest work */
-	/* number + 1 of the batch that stands for what it was rendering when it was taken over */
-	uint32_t inherited;
-};
-
-enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
-
-struct core_batch {
-	int pod;
-	bool started, over;
-	bool first; /* the first of its worker, or its start time is unknown */
-	/* result_t: of its first result, newest_t: of the newest one */
-	int64_t started_t, result_t, newest_t, measured_t;
-	/* weight of the batch, the part that is rendered, and the part that the measured pace
-	 * includes */
-	double weight, rendered, measured;
-	size_t count;
-	uint32_t *segments;
-};
 
 /* ---- events ---- */
 

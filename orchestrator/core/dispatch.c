@@ -27,10 +27,13 @@ static void add_to_batch(struct core *c, uint32_t batch, uint32_t i)
 static void send_batch(struct core *c, uint32_t batch)
 {
 	struct core_batch *b = &c->batches[batch];
+	struct core_pod *p = &c->pods[b->pod];
 
-	c->pods[b->pod].batches++;
-	c->pods[b->pod].syncing = false; /* what was made durable was not all */
-	c->pods[b->pod].alone = c->pods[b->pod].alone_said = false;
+	p->batches++;
+	if (p->files == FILES_SYNCING) /* what was made durable was not all */
+		p->files = FILES_ON_POD;
+	if (p->lease > LEASE_AGENT)
+		p->lease = LEASE_AGENT;
 	core_act(c, ACT_SEND, b->pod)->batch = batch;
 }
 
@@ -108,8 +111,8 @@ void dispatch_fill(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining ||
-	    core_stopping(c) || core_reads_old(c))
+	if (p->phase != POD_WORKING || p->link != LINK_UP || p->leave >= LEAVE_DECIDE ||
+	    p->leave >= LEAVE_DRAINING || core_stopping(c) || core_reads_old(c))
 		return;
 	if (c->conf.batch_size_count) {
 		if (!p->batches && c->todo)
@@ -136,8 +139,8 @@ void dispatch_deal(struct core *c)
 	while (c->todo && dealt) {
 		dealt = false;
 		for (int i = 0; i < c->pod_count && c->todo; i++)
-			if (c->pods[i].phase == POD_WORKING && c->pods[i].connected &&
-			    !c->pods[i].unwanted && !c->pods[i].draining)
+			if (c->pods[i].phase == POD_WORKING && c->pods[i].link == LINK_UP &&
+			    c->pods[i].leave < LEAVE_DECIDE && c->pods[i].leave < LEAVE_DRAINING)
 				dealt = send_next(c, i) || dealt;
 	}
 }
@@ -151,7 +154,7 @@ static struct core_batch *batch_of(struct core *c, const struct event *ev)
 
 static void count_busy(struct core_pod *p, int64_t t, int change)
 {
-	if (p->adopted && !p->recounted) {
+	if (p->past != PAST_NONE && !p->recounted) {
 		/* the ledger's figure was of the time when its row was written; now all of its log
 		 * is read */
 		p->recounted = true;
@@ -173,7 +176,7 @@ void dispatch_running(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
-	if (!p->adopted || p->phase != POD_CONNECTING || p->unwanted ||
+	if (p->past == PAST_NONE || p->phase != POD_CONNECTING || p->leave >= LEAVE_DECIDE ||
 	    c->segs[ev->segment].state != SEG_TODO)
 		return;
 	p->last_t = MAX(p->last_t, ev->t);
@@ -280,7 +283,8 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	bool held_here = s->state == SEG_HELD && s->pod == ev->pod;
 	if (s->cached)
 		return; /* safe from an earlier life of this run: read once more */
-	bool reachable = p->via_volume || (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
+	bool reachable = p->files >= FILES_ON_VOLUME ||
+			 (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
 	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_SAFE))
 		return; /* read a second time from its log */
 	if (held_here)
@@ -301,8 +305,8 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	s->fetch_tries = 0;
 	s->elapsed_ms = (uint32_t)MIN(ev->elapsed_ms, UINT32_MAX);
 	p->unhome++;
-	p->kept = c->kept_something = true;
-	if (p->connected || p->via_volume)
+	c->kept_something = true;
+	if (p->link == LINK_UP || p->files >= FILES_ON_VOLUME)
 		home_fetch(c, ev->pod, ev->segment);
 	after_inherited(c, ev->pod);
 	if (p->batching == BATCHING_CONTINUOUS)

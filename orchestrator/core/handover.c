@@ -6,21 +6,21 @@ void handover_tell(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	p->alone = false;
-	p->alone_said = true;
+	p->lease = LEASE_AGENT_TOLD;
 	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->alone_turn;
 }
 
 static bool can_be_told(const struct core_pod *p)
 {
-	return p->phase == POD_WORKING && p->connected && !p->unwanted && !p->draining;
+	return p->phase == POD_WORKING && p->link == LINK_UP && p->leave < LEAVE_DECIDE &&
+	       p->leave < LEAVE_DRAINING;
 }
 
 /* Another pod took the place of one that was lost after the others had been handed over. */
 static bool is_not_left_yet(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && !c->pods[i].detached &&
+		if (can_be_told(&c->pods[i]) && c->pods[i].lease == LEASE_CLIENT &&
 		    pod_files_outlive(&c->pods[i]))
 			return true;
 	return false;
@@ -49,7 +49,7 @@ void handover_begin(struct core *c)
 	dispatch_deal(c);
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (!can_be_told(p) || p->detached)
+		if (!can_be_told(p) || p->lease != LEASE_CLIENT)
 			continue;
 		if (!pod_files_outlive(p)) {
 			if (first)
@@ -59,7 +59,7 @@ void handover_begin(struct core *c)
 					  p->id);
 			continue;
 		}
-		p->detached = true;
+		p->lease = LEASE_AGENT;
 		core_act(c, ACT_SAVE, i);
 		handover_tell(c, i);
 	}
@@ -69,7 +69,7 @@ void handover_begin(struct core *c)
 void handover_again(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && c->pods[i].detached && !c->pods[i].alone_said)
+		if (can_be_told(&c->pods[i]) && c->pods[i].lease == LEASE_AGENT)
 			handover_tell(c, i);
 }
 
@@ -82,9 +82,9 @@ enum core_handover core_handover(const struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if ((!p->batches && !p->unhome) || p->durable ||
-		    (pod_active(p) && p->detached && p->alone))
+		    (pod_active(p) && p->lease == LEASE_AGENT_CONFIRMED))
 			continue;
-		if (!pod_active(p) || p->detached || pod_files_outlive(p))
+		if (!pod_active(p) || p->lease != LEASE_CLIENT || pod_files_outlive(p))
 			return HANDOVER_NOT_YET;
 		result = HANDOVER_IN_PART;
 	}

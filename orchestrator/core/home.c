@@ -105,18 +105,18 @@ void home_not_arrived(struct core *c, const struct event *ev)
 	if (s->arrived)
 		return;
 	s->fetching = false;
-	if (p->durable && p->via_volume && c->now < p->rescue_until &&
+	if (p->durable && p->files >= FILES_ON_VOLUME && c->now < p->rescue_until &&
 	    (ev->err->kind != ERR_UNTRUSTED || ++s->fetch_tries < FETCH_TRIES_MAX)) {
 		home_delayed(c, ev->pod);
 		return;
 	}
-	if (p->durable && p->via_volume && ev->err->kind != ERR_UNTRUSTED) {
+	if (p->durable && p->files >= FILES_ON_VOLUME && ev->err->kind != ERR_UNTRUSTED) {
 		p->unhome--;
 		home_fail(c, ev->segment); /* it can be fetched later */
 		return;
 	}
 	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
-	if (drop && !p->via_volume && !p->connected)
+	if (drop && p->files < FILES_ON_VOLUME && p->link != LINK_UP)
 		return; /* asked for again when the connection is back: pod.c */
 	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
 		if (s->fetch_tries == 1)

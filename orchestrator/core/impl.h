@@ -319,6 +319,7 @@ bool core_reads_old(const struct core *c);
 bool pod_is_awaited(const struct core *c, const struct core_pod *p);
 bool pod_active(const struct core_pod *p); /* rented or being rented, not on its way out */
 bool pod_may_bill(const struct core_pod *p);
+bool pod_is_omitted(const struct core_pod *p);    /* by lists, though its vendor knows it */
 bool pod_files_outlive(const struct core_pod *p); /* they can be read when it is gone */
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* no more work for it */
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);

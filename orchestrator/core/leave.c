@@ -13,7 +13,7 @@ static void rescue_files(struct core *c, struct core_pod *p)
 	if (p->unhome <= 0)
 		return;
 	if (pod_files_outlive(p)) {
-		p->via_volume = true;
+		p->files = FILES_ON_VOLUME;
 		home_forget_fetches(c, pod_index(c, p));
 		home_refetch(c, pod_index(c, p));
 	} else {
@@ -24,7 +24,7 @@ static void rescue_files(struct core *c, struct core_pod *p)
 void pod_salvage(struct core *c, struct core_pod *p)
 {
 	home_forget_fetches(c, pod_index(c, p));
-	p->salvaging = p->via_volume = true;
+	p->files = FILES_SALVAGING;
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
@@ -33,7 +33,8 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
-	if (!c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed)) {
+	if (!c->conf.reap && pod_files_outlive(p) &&
+	    (p->connected_at || p->listing >= LISTING_SHOWS)) {
 		pod_salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
@@ -44,8 +45,9 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 /* This life of the run has not yet read what the pod finished in an earlier one. */
 static bool is_unread(const struct core *c, const struct core_pod *p)
 {
-	return p->adopted && !p->heard && !p->salvaging && pod_files_outlive(p) &&
-	       (p->connected_at || p->listed) && p->fault != ERR_UNTRUSTED && !core_stopping(c);
+	return p->past == PAST_UNHEARD && p->files != FILES_SALVAGING && pod_files_outlive(p) &&
+	       (p->connected_at || p->listing >= LISTING_SHOWS) && p->fault != ERR_UNTRUSTED &&
+	       !core_stopping(c);
 }
 
 static void count_failure(struct core *c, const struct core_pod *p)
@@ -77,7 +79,6 @@ bool core_log_first(const struct core_pod *p, int64_t now_ms)
 
 void pod_unwant(struct core *c, struct core_pod *p, enum pod_leave leave)
 {
-	p->unwanted = true;
 	p->leave = leave;
 	pod_due(c, pod_index(c, p));
 }
@@ -111,8 +112,7 @@ void leave_release(struct core *c, struct core_pod *p)
 	p->tries = p->clean_looks = 0;
 	core_act(c, ACT_RELEASE, pod);
 	core_act(c, ACT_CLOSE, pod);
-	p->stood = p->connected && !ended;
-	p->connected = false;
+	p->link = p->link == LINK_UP && !ended ? LINK_CUT : LINK_NONE;
 	pod_enter(c, p, POD_RELEASING);
 	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
 	if (ended)
@@ -127,10 +127,10 @@ void leave_release(struct core *c, struct core_pod *p)
  * as soon as it is there for good. */
 void pod_ask_durable(struct core *c, struct core_pod *p)
 {
-	if (!pod_files_outlive(p) || c->conf.providers[p->provider].pods_are_free || p->syncing ||
-	    c->now < p->sync_at)
+	if (!pod_files_outlive(p) || c->conf.providers[p->provider].pods_are_free ||
+	    p->files != FILES_ON_POD || c->now < p->sync_at)
 		return;
-	p->syncing = true;
+	p->files = FILES_SYNCING;
 	p->sync_at = 0;
 	core_act(c, ACT_SYNC, pod_index(c, p))->number = (int)++p->sync_turn;
 }
@@ -139,17 +139,18 @@ void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	int pod = pod_index(c, p);
 
-	if (!p->syncing || (uint32_t)ev->number != p->sync_turn)
+	if (p->files != FILES_SYNCING || (uint32_t)ev->number != p->sync_turn)
 		return;
-	p->syncing = false;
+	p->files = FILES_ON_POD;
 	if (!ev->ok) {
 		p->sync_at = c->now + SYNC_AGAIN_MS;
 		return;
 	}
-	if (p->phase != POD_WORKING || p->unwanted || p->batches || p->unhome <= 0 ||
+	if (p->phase != POD_WORKING || p->leave >= LEAVE_DECIDE || p->batches || p->unhome <= 0 ||
 	    !pod_nothing_comes(c, p))
 		return;
-	p->durable = p->via_volume = true;
+	p->durable = true;
+	p->files = FILES_ON_VOLUME;
 	snprintf(p->reason, sizeof(p->reason), "done; its other files come from its volume");
 	core_note(c, NOTE_INFO,
 		  "pod %s: all segments done and on its volume; %d of its files are fetched "
@@ -166,15 +167,14 @@ bool pod_kept(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	char when[32];
 
-	if (!c->conf.keep_ms || !p->failed_here || !p->connected || p->detached || c->signals ||
-	    c->conf.reap)
+	if (!c->conf.keep_ms || !p->failed_here || p->link != LINK_UP || p->lease != LEASE_CLIENT ||
+	    c->signals || c->conf.reap)
 		return false;
 	if (!p->kept_until) {
 		p->kept_until =
 			MIN(c->now + c->conf.keep_ms,
 			    p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at));
 		p->deadline_at = NEVER; /* nothing is expected of it any more */
-		p->unwanted = p->draining = true;
 		p->leave = LEAVE_EMPTY;
 		if (p->batches) {
 			dispatch_lost(c, pod);
@@ -230,7 +230,6 @@ bool pod_can_be_paid(struct core *c, struct core_pod *p)
 void leave_empty(struct core *c, struct core_pod *p)
 {
 	p->leave = LEAVE_EMPTY;
-	p->draining = true;
 	p->look_at = c->now + FETCH_GRACE_MS;
 	dispatch_lost(c, pod_index(c, p));
 	core_act(c, ACT_REVOKE, pod_index(c, p));
@@ -250,7 +249,8 @@ void pod_mark_gone(struct core *c, struct core_pod *p)
 	c->spent_microusd += core_cost(p, c->now);
 	pod_enter(c, p, POD_GONE);
 	core_act(c, ACT_CLOSE, pod_index(c, p));
-	p->connected = false;
+	if (p->link == LINK_UP)
+		p->link = LINK_NONE;
 	pod_save(c, p);
 }
 
@@ -258,7 +258,7 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 {
 	struct core_pod *p = &c->pods[pod];
 	/* an earlier life's: it may have ended between the two */
-	bool unseen = p->ended_unseen || p->create_at < c->began_at;
+	bool unseen = p->exit == EXIT_UNSEEN || p->create_at < c->began_at;
 	int64_t began = p->vendor_started_s
 				? core_boot_of(c, p->provider, p->vendor_started_s) + 999
 				: p->running_at;
@@ -281,14 +281,14 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 {
 	int pod = pod_index(c, p);
 	bool by_itself = p->view.end == POD_END_UNKNOWN || p->view.end == POD_END_SCRIPT;
-	bool finished = p->detached && !p->view.preempted && by_itself;
+	bool finished = p->lease != LEASE_CLIENT && !p->view.preempted && by_itself;
 
 	if (p->phase >= POD_RELEASING)
 		return;
 	COPY_TEXT(p->reason, how);
-	p->ended_unseen = true;
+	p->exit = EXIT_UNSEEN;
 	if (!finished && !c->conf.reap) {
-		p->fault = p->unplaced ? ERR_NO_CAPACITY : ERR_TRANSIENT;
+		p->fault = p->place == PLACE_NEVER ? ERR_NO_CAPACITY : ERR_TRANSIENT;
 		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go to other pods",
 			  p->id, how);
 		count_failure(c, p);
@@ -311,9 +311,9 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 	struct candidate *k = offers_of(c, p);
 
 	v->why_until = 0;
-	if (p->unpulled || p->connected_at || c->conf.reap)
+	if (p->defect == DEFECT_IMAGE || p->connected_at || c->conf.reap)
 		return;
-	p->unpulled = true;
+	p->defect = DEFECT_IMAGE;
 	if (p->phase < POD_RELEASING) {
 		pod_dismiss(c, pod_index(c, p), why->kind, "its image cannot be pulled: %s",
 			    why->msg);
@@ -359,14 +359,14 @@ void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 {
 	int pod = pod_index(c, p);
 
-	if (!p->salvaging)
+	if (p->files != FILES_SALVAGING)
 		return;
 	if (err && p->durable && c->now < p->rescue_until && c->signals == 0) {
 		/* it is there: what it holds is not rendered again for want of a moment */
 		home_delayed(c, pod);
 		return;
 	}
-	p->salvaging = false;
+	p->files = FILES_ON_VOLUME;
 	dispatch_lost(c, pod);
 	if (err)
 		home_lost(c, pod);
@@ -381,7 +381,7 @@ static void wait_on(struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->pods[i].provider == provider && c->pods[i].phase == POD_RELEASING &&
-		    !c->pods[i].release_answered)
+		    c->pods[i].answer == ANSWER_NONE)
 			c->pods[i].deadline_at = c->now + CONFIRM_LIMIT_MS;
 }
 
@@ -399,10 +399,9 @@ static void finish_it_itself(struct core *c, struct core_pod *p, const struct er
 	if (!p->view.port || (soon && err->retry_after_ms <= FINISH_AFTER_MS))
 		return;
 	core_act(c, ACT_FINISH, pod_index(c, p));
-	if (!p->finished_too)
+	if (!p->finish_calls++)
 		core_note(c, NOTE_NOTE, "pod %s: not released (%s); asking its agent to end it",
 			  core_pod_called(p), err->msg);
-	p->finished_too = true;
 }
 
 void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err)
@@ -415,14 +414,17 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 			p->released_at = c->now;
 		if (word == RELEASE_ENDED)
 			p->there_at = c->now;
-		p->absent = word == RELEASE_ABSENT;
-		p->elsewhere = p->elsewhere && p->absent; /* it was ours to end */
-		if (!p->release_answered)
+		if (p->answer == ANSWER_NONE)
 			wait_on(c, p->provider);
-		p->release_answered = true;
+		if (word != RELEASE_ABSENT) {
+			p->answer = ANSWER_ACCEPTED;
+			p->key = KEY_OURS; /* it was ours to end */
+		} else if (p->answer != ANSWER_DENIED_REPEAT) {
+			p->answer = ANSWER_DENIED;
+		}
 		p->looks = p->clean_looks = 0;
 		pod_enter(c, p, POD_CONFIRMING);
-		if (p->absent) /* a connection that stands says that it is there */
+		if (p->answer >= ANSWER_DENIED) /* a connection that stands says that it is there */
 			core_act(c, ACT_FINISH, pod_index(c, p))->flag = true;
 		else
 			core_act(c, ACT_CLOSE, pod_index(c, p));
@@ -430,7 +432,8 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		pod_look_soon(c, p->provider);
 		return;
 	}
-	p->release_answered = p->release_answered || err->kind != ERR_RATE_LIMITED;
+	if (p->answer == ANSWER_NONE && err->kind != ERR_RATE_LIMITED)
+		p->answer = ANSWER_REFUSED;
 	finish_it_itself(c, p, err);
 	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->tries++ == 2)

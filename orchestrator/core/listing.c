@@ -6,7 +6,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	const struct core_provider *k = &c->conf.providers[p->provider];
 	int64_t age = c->now - p->create_at;
 
-	if (p->unprovable)
+	if (p->key == KEY_REPORTED)
 		return UNPROVABLE_LOOK_MS;
 	switch (p->phase) {
 	case POD_BOOTING:
@@ -18,11 +18,12 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 			       : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
 	case POD_CONFIRMING:
 		/* its provider is asked for it with each of them */
-		if (p->clean_looks && p->unlisted)
+		if (p->clean_looks && pod_is_omitted(p))
 			return MAX(k->look_gap_ms, 1000);
 		if (p->clean_looks)
 			return MIN(MAX(proof_at(c, p) - v->listed_at, 0),
-				   MAX(p->absent ? (int64_t)10000 : 5000, k->look_gap_ms));
+				   MAX(p->answer >= ANSWER_DENIED ? (int64_t)10000 : 5000,
+				       k->look_gap_ms));
 		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms),
 			   MAX((int64_t)5000, k->poll_ms));
 	case POD_PREPARING:
@@ -31,7 +32,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
 	case POD_RELEASING: /* while its release is refused it may end itself; a second pod of its
 			       create is told all the same */
-		return !p->tries ? NEVER : p->finished_too ? 10000 : 30000;
+		return !p->tries ? NEVER : p->finish_calls ? 10000 : 30000;
 	case POD_RENTING: { /* one look when its answer is late, and then more and more seldom */
 		int64_t last = MAX(v->listed_at, v->listing_since);
 		return MAX(p->create_at + HUNG_CREATE_MS, last + MAX((int64_t)5000, age / 4)) -

@@ -65,7 +65,7 @@ static size_t list_helpers(const struct core *c, int64_t now, struct helper *lis
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p) || p->draining || p->phase == POD_AMBIGUOUS)
+		if (!pod_active(p) || p->leave >= LEAVE_DRAINING || p->phase == POD_AMBIGUOUS)
 			continue;
 		if (measured <= 0 && planned <= 0)
 			planned = planned_rate(c, p);

@@ -30,7 +30,8 @@ static void volume_is_ready(struct core *c, const struct core_pod *p)
 /* What it prepared on the volume a further pod finds there. */
 static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 {
-	bool prepared = p->volume.id[0] && p->synced_at && (p->mine_to_prepare || p->adopted);
+	bool prepared =
+		p->volume.id[0] && p->synced_at && (p->mine_to_prepare || p->past != PAST_NONE);
 	bool for_others = prepared && !c->conf.providers[p->provider].volume_lags;
 
 	return MAX(p->ready_at - p->create_at - (for_others ? p->synced_at - p->connected_at : 0),
@@ -44,7 +45,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	int pod = pod_index(c, p);
 
 	/* by the ledger; or its connection was lost while its workers started */
-	bool start_known = (p->ready_at || !p->adopted) && !p->reused;
+	bool start_known = (p->ready_at || p->past == PAST_NONE) && !p->reused;
 	p->workers_ready = MAX(p->workers_ready, 1);
 	if (!p->ready_at)
 		p->ready_at = c->now;
@@ -52,21 +53,21 @@ static void back_at_work(struct core *c, struct core_pod *p)
 		c->cold_ms = cold_start_of(c, p);
 	volume_is_ready(c, p);
 	pod_enter(c, p, POD_WORKING);
-	if (p->adopted) { /* its queue is of an earlier life: we deal anew */
-		p->adopted = false;
-		if (p->detached) {
-			p->detached = p->alone = p->alone_said = false;
+	if (p->past != PAST_NONE) { /* its queue is of an earlier life: we deal anew */
+		p->past = PAST_NONE;
+		if (p->lease != LEASE_CLIENT) {
+			p->lease = LEASE_CLIENT;
 			core_act(c, ACT_TAKEOVER, pod);
 			core_act(c, ACT_RENEW, pod);
 			pod_save(c, p);
 		}
 		core_act(c, ACT_REVOKE, pod);
 	}
-	if (p->draining)
+	if (p->leave >= LEAVE_DRAINING)
 		core_act(c, ACT_REVOKE, pod);
 	else
 		dispatch_resend(c, pod);
-	if (p->detached)
+	if (p->lease != LEASE_CLIENT)
 		handover_tell(c, pod);
 	pod_due(c, pod);
 }
@@ -97,7 +98,7 @@ void switch_check(struct core *c, int provider)
 
 static void switch_is_bad(struct core *c, struct core_pod *p)
 {
-	if (c->conf.unproven_ok || p->unwanted)
+	if (c->conf.unproven_ok || p->leave >= LEAVE_DECIDE)
 		return;
 	pod_vendor(c, p)->no_switch++;
 	pod_dismiss(c, pod_index(c, p), ERR_REFUSED,
@@ -113,8 +114,9 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 
 	if (p->phase != POD_CONNECTING)
 		return;
-	p->connected = p->heard = true;
-	p->lost = false;
+	p->link = LINK_UP;
+	if (p->past == PAST_UNHEARD)
+		p->past = PAST_HEARD;
 	p->renew_at = c->now;
 	if (!p->connected_at) {
 		p->reached_at = ev->t ? ev->t : c->now;
@@ -126,7 +128,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		p->proven_switch = ev->switch_proven;
 		pod_save(c, p);
 	}
-	if (p->unwanted) { /* it is only still there for the files that are not home */
+	if (p->leave >= LEAVE_DECIDE) { /* it is only still there for the files that are not home */
 		home_refetch(c, pod);
 		pod_due(c, pod);
 		return;
@@ -145,14 +147,14 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	}
 	pod_vendor(c, p)->no_switch = 0;
 	home_refetch(c, pod);
-	if (p->adopted && !pod_can_be_paid(c, p)) /* the caps may be lower by now */
+	if (p->past != PAST_NONE && !pod_can_be_paid(c, p)) /* the caps may be lower by now */
 		return;
 	/* those of another run are kept where this one starts them in the same words */
 	if (ev->workers_alive && !(p->reused && !p->ready_at)) {
 		back_at_work(c, p);
 		return;
 	}
-	p->adopted = false;
+	p->past = PAST_NONE;
 	if (p->workers_ready || p->inherited) {
 		/* the agent began anew: what it held is lost, what it finished is still on the
 		 * volume */
@@ -182,10 +184,11 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 
 static void lost(struct core *c, struct core_pod *p, const struct err *err)
 {
-	if (!p->connected)
+	if (p->link != LINK_UP)
 		return;
-	p->connected = false;
-	p->syncing = false;
+	p->link = LINK_NONE;
+	if (p->files == FILES_SYNCING)
+		p->files = FILES_ON_POD;
 	if (p->phase >= POD_RELEASING)
 		return;
 	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
@@ -195,11 +198,11 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	}
 	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->id,
 		  err ? err->msg : "closed");
-	p->lost = true;
+	p->link = LINK_LOST;
 	home_forget_fetches(c, pod_index(c, p));
 	/* a pod that keeps itself alive may work on out of our sight; its lease ends it if it does
 	 * not */
-	p->deadline_at = p->detached ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
+	p->deadline_at = p->lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
 	pod_look_soon(c, p->provider);
 	pod_connect(c, p);
 }
@@ -245,8 +248,9 @@ static bool only_its_card(struct core *c, struct core_pod *p, const struct event
 	bool anywhere = ev->number == CARD_UNFIT_ANYWHERE;
 
 	if (ev->number == CARD_FITS)
-		return p->unfit_card && p->unwanted; /* what its agent says at the end */
-	p->unfit_card = true;
+		return p->defect == DEFECT_CARD &&
+		       p->leave >= LEAVE_DECIDE; /* what its agent says at the end */
+	p->defect = DEFECT_CARD;
 	offers_unfit(c, p, anywhere, ev->err->msg);
 	if (core_stopping(c) || !offers_any_left(c))
 		return false;
@@ -293,12 +297,12 @@ void pod_take_over(struct core *c, int pod)
 	}
 	if (p->phase == POD_GONE)
 		return;
-	if (p->cut_ms && !p->unwanted)
+	if (p->cut_ms && p->leave < LEAVE_DECIDE)
 		core_note(c, NOTE_NOTE,
 			  "pod %s: the caps leave it less time than it was rented for: its hard "
 			  "end is %s earlier",
 			  core_pod_called(p), duration_show(sooner, sizeof(sooner), p->cut_ms));
-	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
+	p->deadline_at = p->lease != LEASE_CLIENT ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
 		/* its create call may have been on its way until now, and have made two */
 		p->rented_at = c->now;
@@ -313,7 +317,7 @@ void pod_take_over(struct core *c, int pod)
 				  1000);
 		return;
 	}
-	if (p->unwanted)
+	if (p->leave >= LEAVE_DECIDE)
 		pod_unwant(c, p, LEAVE_NOW);
 }
 
@@ -366,7 +370,9 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_LOG: boot_log_came(c, p, ev); break;
 	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;
 	case EV_LEFT_ALONE:
-		p->alone = p->alone_said && (uint32_t)ev->number == p->alone_turn;
+		if (p->lease >= LEASE_AGENT_TOLD)
+			p->lease = (uint32_t)ev->number == p->alone_turn ? LEASE_AGENT_CONFIRMED
+									 : LEASE_AGENT_TOLD;
 		break;
 	case EV_SYNCED: pod_synced(c, p, ev); break;
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;

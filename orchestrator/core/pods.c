@@ -7,15 +7,15 @@
 /* A pod on its way out has given its files, or has had its time to do so. */
 static bool is_over(const struct core *c, const struct core_pod *p)
 {
-	return p->unwanted &&
+	return p->leave >= LEAVE_DECIDE &&
 	       ((p->look_at && c->now >= p->look_at) || (p->kept_until && c->now >= p->kept_until));
 }
 
 static void decide_leaving(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool fetch_first = p->connected && !p->via_volume && p->unhome > 0 && c->signals < 2 &&
-			   p->fault != ERR_UNTRUSTED;
+	bool fetch_first = p->link == LINK_UP && p->files < FILES_ON_VOLUME && p->unhome > 0 &&
+			   c->signals < 2 && p->fault != ERR_UNTRUSTED;
 
 	if (p->phase <= POD_AMBIGUOUS)
 		return; /* as soon as it is known to exist */
@@ -35,7 +35,7 @@ static void decide_queued(struct core *c, struct core_pod *p)
 {
 	const struct vendor *v = pod_vendor(c, p);
 
-	if (p->connected && (v->shared_ready || v->owner < 0))
+	if (p->link == LINK_UP && (v->shared_ready || v->owner < 0))
 		pod_prepare(c, p);
 }
 
@@ -76,7 +76,7 @@ static void judge_files(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	char last[160];
 
-	if (p->bad_files < BAD_FILES_MAX || (p->unwanted && p->unhome <= 0))
+	if (p->bad_files < BAD_FILES_MAX || (p->leave >= LEAVE_DECIDE && p->unhome <= 0))
 		return;
 	p->bad_files = 0;
 	COPY_TEXT(last, p->reason);
@@ -96,9 +96,9 @@ static void decide(struct core *c, int pod)
 	if (p->phase >= POD_RELEASING)
 		return;
 	judge_files(c, pod);
-	if (p->unwanted)
+	if (p->leave >= LEAVE_DECIDE)
 		decide_leaving(c, pod);
-	else if (p->phase == POD_WORKING && p->connected)
+	else if (p->phase == POD_WORKING && p->link == LINK_UP)
 		decide_working(c, pod);
 	else
 		decide_coming(c, pod);
@@ -152,9 +152,10 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 		snprintf(p->reason, sizeof(p->reason),
 			 "its hard end has passed (cap on cost or duration)");
 		pod_unwant(c, p, LEAVE_NOW);
-	} else if (c->now >= p->hard_end_ms - 2 * margin && !p->draining) {
-		p->draining = true;
-		if (p->connected)
+	} else if (c->now >= p->hard_end_ms - 2 * margin && p->leave < LEAVE_DRAINING) {
+		if (p->leave < LEAVE_DRAINING)
+			p->leave = LEAVE_DRAINING;
+		if (p->link == LINK_UP)
 			core_act(c, ACT_REVOKE, pod);
 		pod_due(c, pod);
 	}
@@ -172,7 +173,7 @@ static void watch_deadline(struct core *c, struct core_pod *p)
 
 	if (!has_deadline(p) || c->now < p->deadline_at)
 		return;
-	if (p->queued && p->phase == POD_BOOTING) {
+	if (p->place != PLACE_GIVEN && p->phase == POD_BOOTING) {
 		queue_watch(c, p);
 		return;
 	}
@@ -180,7 +181,7 @@ static void watch_deadline(struct core *c, struct core_pod *p)
 		pod_dismiss(c, pod, ERR_TRANSIENT, "its workers were not ready in time");
 		return;
 	}
-	if (p->lost) {
+	if (p->link == LINK_LOST) {
 		pod_dismiss(c, pod, ERR_NETWORK, "it could not be reached again");
 		return;
 	}
@@ -194,9 +195,9 @@ void pod_tick(struct core *c, int pod)
 
 	if (p->refetch_at && c->now >= p->refetch_at) {
 		p->refetch_at = 0;
-		if (p->salvaging)
+		if (p->files == FILES_SALVAGING)
 			core_act(c, ACT_SALVAGE, pod);
-		else if (p->connected || p->via_volume)
+		else if (p->link == LINK_UP || p->files >= FILES_ON_VOLUME)
 			home_refetch(c, pod);
 		c->dirty = true;
 	}
@@ -224,7 +225,8 @@ void pod_keep_up(struct core *c, int pod)
 		p->wake_at = NEVER;
 		core_act(c, ACT_CONNECT, pod);
 	}
-	if (p->connected && !p->detached && p->phase < POD_RELEASING && c->now >= p->renew_at) {
+	if (p->link == LINK_UP && p->lease == LEASE_CLIENT && p->phase < POD_RELEASING &&
+	    c->now >= p->renew_at) {
 		core_act(c, ACT_RENEW, pod);
 		p->renew_at = c->now + c->conf.lease_ms / 3;
 		c->dirty = true;
@@ -247,7 +249,9 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 		at = MIN(at, p->rented_at + AMBIGUOUS_LIMIT_MS);
 	if (p->phase > POD_AMBIGUOUS) {
 		int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
-		at = MIN(at, MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin)));
+		at = MIN(at,
+			 MIN(p->wake_at,
+			     p->hard_end_ms - (p->leave >= LEAVE_DRAINING ? margin : 2 * margin)));
 		if (has_deadline(p))
 			at = MIN(at, p->deadline_at);
 		if (p->log_at && boot_is_under_way(p))
@@ -256,9 +260,9 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 			at = MIN(at, MAX(p->offered_until, c->now));
 		if (p->kept_until)
 			at = MIN(at, MAX(p->kept_until, c->now));
-		else if (p->unwanted && p->look_at)
+		else if (p->leave >= LEAVE_DECIDE && p->look_at)
 			at = MIN(at, p->look_at);
-		if (p->connected && !p->detached)
+		if (p->link == LINK_UP && p->lease == LEASE_CLIENT)
 			at = MIN(at, p->renew_at);
 		if (pod_is_awaited(c, p))
 			at = MIN(at, p->heard_by);

@@ -7,7 +7,7 @@
 static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 {
 	/* of one that lists omit the provider's word on its id decides */
-	if (p->listed || p->unlisted || !c->conf.providers[p->provider].look_gap_ms)
+	if (p->listing != LISTING_NEVER || !c->conf.providers[p->provider].look_gap_ms)
 		return INT64_MIN;
 	return MAX(p->create_at, p->rented_at) + SURFACE_LIMIT_MS;
 }
@@ -18,8 +18,7 @@ static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 int64_t proof_at(const struct core *c, const struct core_pod *p)
 {
 	int64_t look_gap_ms = c->conf.providers[p->provider].look_gap_ms;
-	int64_t gap_ms =
-		look_gap_ms && p->absent && !p->asked_twice ? AMBIGUOUS_GAP_MS : look_gap_ms;
+	int64_t gap_ms = look_gap_ms && p->answer == ANSWER_DENIED ? AMBIGUOUS_GAP_MS : look_gap_ms;
 
 	return MAX(p->clean_at + gap_ms, surfaced_by(c, p));
 }
@@ -28,11 +27,11 @@ int64_t proof_at(const struct core *c, const struct core_pod *p)
  * itself. */
 static bool cannot_be_told(struct core *c, struct core_pod *p)
 {
-	if (!p->elsewhere || c->wall >= p->hard_end_s * 1000 + PAST_HARD_END_MS)
+	if (p->key == KEY_OURS || c->wall >= p->hard_end_s * 1000 + PAST_HARD_END_MS)
 		return false;
-	if (p->unprovable)
+	if (p->key == KEY_REPORTED)
 		return true;
-	p->unprovable = true;
+	p->key = KEY_REPORTED;
 	core_note(c, NOTE_WARN,
 		  "pod %s of %s was rented with another key, and the current one cannot see it: "
 		  "it may still be billing; `burst reap` with that key releases it",
@@ -44,9 +43,9 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
  * trusting them. */
 static bool asks_again(struct core *c, struct core_pod *p)
 {
-	if (!p->absent || p->asked_twice || !c->conf.providers[p->provider].look_gap_ms)
+	if (p->answer != ANSWER_DENIED || !c->conf.providers[p->provider].look_gap_ms)
 		return false;
-	p->asked_twice = true;
+	p->answer = ANSWER_DENIED_REPEAT;
 	leave_release_again(c, p);
 	return true;
 }
@@ -57,25 +56,26 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 		return;
 	if (there) {
 		p->clean_looks = 0;
-		if (p->absent ||
+		if (p->answer >= ANSWER_DENIED ||
 		    (c->now - p->released_at > 20000 && c->now - p->release_at > 20000)) {
 			/* it is still there: ask again, and until then it bills */
 			p->release_at = c->now;
 			p->released_at = 0;
-			p->asked_twice = false;
+			if (p->answer == ANSWER_DENIED_REPEAT)
+				p->answer = ANSWER_DENIED;
 			leave_release_again(c, p);
 		}
 		return;
 	}
 	if (p->clean_looks++ == 0)
 		p->clean_at = asked_at;
-	if (p->absent && p->stood && !p->asked_twice && p->clean_looks <= 2)
+	if (p->answer == ANSWER_DENIED && p->link == LINK_CUT && p->clean_looks <= 2)
 		p->released_at = asked_at; /* denied while it answered: it was there, and its agent
 					      takes a moment to end it */
 	c->dirty = true;
 	if (asked_at < proof_at(c, p) || asks_again(c, p) || cannot_be_told(c, p))
 		return;
-	if (p->unlisted)
+	if (pod_is_omitted(p))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing of it */
 	else
 		pod_mark_gone(c, p);

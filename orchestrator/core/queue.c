@@ -29,7 +29,7 @@ static void watch_from_now(struct core *c, struct core_pod *p)
 
 static void placed(struct core *c, struct core_pod *p)
 {
-	p->queued = false;
+	p->place = PLACE_GIVEN;
 	c->capacity_since = 0;
 	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
 	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS ? c->now + p->boot_limit_ms / 2 : 0;
@@ -38,16 +38,17 @@ static void placed(struct core *c, struct core_pod *p)
 
 void queue_seen(struct core *c, struct core_pod *p, enum pod_state state)
 {
-	if (p->phase != POD_BOOTING || p->unwanted || p->detached)
+	if (p->phase != POD_BOOTING || p->leave >= LEAVE_DECIDE || p->lease != LEASE_CLIENT)
 		return;
 	if (state != POD_STATE_QUEUED) {
-		if (p->queued && (state == POD_STATE_CREATING || state == POD_STATE_RUNNING))
+		if (p->place != PLACE_GIVEN &&
+		    (state == POD_STATE_CREATING || state == POD_STATE_RUNNING))
 			placed(c, p);
 		return;
 	}
-	if (p->queued)
+	if (p->place != PLACE_GIVEN)
 		return;
-	p->queued = true;
+	p->place = PLACE_QUEUED;
 	p->log_at = 0;
 	if (!c->capacity_since)
 		c->capacity_since = c->now;

@@ -47,10 +47,10 @@ static void drain(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 
 	p->outgoing = false;
-	if (p->draining)
+	if (p->leave >= LEAVE_DRAINING)
 		return;
-	p->draining = true;
-	if (p->connected)
+	p->leave = LEAVE_DRAINING;
+	if (p->link == LINK_UP)
 		core_act(c, ACT_REVOKE, pod);
 	pod_due(c, pod);
 }
@@ -254,9 +254,9 @@ static void let_outgoing_go(struct core *c)
 		return;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p) || p->outgoing || p->draining)
+		if (!pod_active(p) || p->outgoing || p->leave >= LEAVE_DRAINING)
 			continue;
-		working += p->phase == POD_WORKING && p->connected;
+		working += p->phase == POD_WORKING && p->link == LINK_UP;
 		coming += p->phase < POD_WORKING;
 	}
 	if (!working || (coming && working < c->conf.pods))

@@ -88,7 +88,7 @@ static void view_offers(struct core *c, struct rest *v)
 
 bool rest_comes_up(const struct core_pod *p)
 {
-	return p->phase < POD_WORKING && !p->ready_at && !p->adopted;
+	return p->phase < POD_WORKING && !p->ready_at && p->past == PAST_NONE;
 }
 
 /* A pod of the same GPU that costs much more than it would now is as another GPU. */
@@ -140,7 +140,7 @@ static void view_pods(const struct core *c, struct rest *v)
 	v->pods = xcalloc((size_t)c->pod_count, sizeof(*v->pods));
 	v->pod_at = xcalloc((size_t)c->pod_count, sizeof(*v->pod_at));
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && !c->pods[i].draining &&
+		if (pod_active(&c->pods[i]) && c->pods[i].leave < LEAVE_DRAINING &&
 		    c->pods[i].phase != POD_AMBIGUOUS)
 			add_pod(c, v, i);
 	v->of.pods = v->pods;

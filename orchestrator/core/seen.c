@@ -12,7 +12,7 @@ static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microu
 		return true;
 	p->price_microusd_h = price_microusd_h;
 	pod_save(c, p);
-	return p->unwanted || pod_can_be_paid(c, p);
+	return p->leave >= LEAVE_DECIDE || pod_can_be_paid(c, p);
 }
 
 /* An address that a list leaves out for once is still the one to try. */
@@ -82,12 +82,12 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 
 static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 {
-	if (asked_at < p->rented_at + 1 || p->connected)
+	if (asked_at < p->rented_at + 1 || p->link == LINK_UP)
 		return; /* a list may be wrong, a connection is not */
 	if (c->conf.providers[p->provider].look_gap_ms &&
-	    (p->unlisted || c->now - p->rented_at >= UNLISTED_MS))
+	    (pod_is_omitted(p) || c->now - p->rented_at >= UNLISTED_MS))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* the list may omit it for good */
-	if (p->unlisted)
+	if (pod_is_omitted(p))
 		return;
 	/* one missing read is no proof: ids surface late */
 	if (p->looks++ == 0) {
@@ -110,7 +110,7 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	*p = (struct core_pod){.provider = provider,
 			       .view = *view,
 			       .last_group = UINT32_MAX,
-			       .listed = true,
+			       .listing = LISTING_SHOWS,
 			       .there_at = c->now};
 	/* a row of its own in the ledger: that of its twin must not be lost */
 	pod_name_attempt(c, p);
@@ -142,7 +142,7 @@ static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_vi
 void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	pod_rented(c, p, view);
-	if (!p->unwanted && pod_can_be_paid(c, p))
+	if (p->leave < LEAVE_DECIDE && pod_can_be_paid(c, p))
 		pod_take_view(c, p, view);
 }
 
@@ -214,9 +214,10 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 			stray(c, provider, view);
 		if (!p || (over && p->phase != POD_AMBIGUOUS))
 			return;
-		p->listed = true;
+		p->listing = LISTING_SHOWS;
 		p->there_at = over ? p->there_at : asked_at;
-		p->elsewhere = false;
+		if (p->key == KEY_OTHER)
+			p->key = KEY_OURS;
 		/* its reply is under way, or lost */
 		if (p->phase == POD_RENTING && c->now - p->create_at < HUNG_CREATE_MS) {
 			p->view = *view;
@@ -225,17 +226,17 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		if (p->phase == POD_RENTING)
 			create_hangs(c, p, view);
 		/* a create whose reply was lost: it exists after all */
-		bool unwanted = p->unwanted || p->phase == POD_NEVER;
+		if (p->phase == POD_NEVER)
+			p->leave = LEAVE_NOW;
 		c->spent_microusd -= core_may_have_cost(p);
 		p->released_at = 0;
 		p->phase = POD_AMBIGUOUS;
-		p->unwanted = unwanted;
 		p->fault = ERR_NONE;
 		take_age(c, p, view, asked_at);
 		seen_rented(c, p, view);
 		return;
 	}
-	if (!p || p->handed)
+	if (!p || p->exit == EXIT_HANDED)
 		return;
 	if (p->phase == POD_GONE || p->phase == POD_NEVER) {
 		if (view->state == POD_STATE_GONE || asked_at <= p->gone_at)
@@ -243,21 +244,24 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		core_note(c, NOTE_WARN,
 			  "pod %s: listed again after it was gone; releasing it again", p->id);
 		c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
-		p->unplaced = false;
+		if (p->place == PLACE_NEVER)
+			p->place = PLACE_QUEUED;
 		p->released_at = 0;
-		p->asked_twice = false;
+		if (p->answer == ANSWER_DENIED_REPEAT)
+			p->answer = ANSWER_DENIED;
 		pod_enter(c, p, POD_BOOTING);
 		pod_unwant(c, p, LEAVE_NOW);
 		return;
 	}
-	p->listed = true;
-	p->unlisted = false;
+	p->listing = LISTING_SHOWS;
 	if (view->state != POD_STATE_GONE)
 		p->there_at = MAX(p->there_at, asked_at);
-	p->elsewhere = p->unprovable = false;
+	p->key = KEY_OURS;
 	take_age(c, p, view, asked_at);
-	if (view->state == POD_STATE_GONE)
-		p->unplaced = view->end == POD_END_QUEUED;
+	if (view->state == POD_STATE_GONE && view->end == POD_END_QUEUED)
+		p->place = PLACE_NEVER;
+	else if (view->state == POD_STATE_GONE && p->place == PLACE_NEVER)
+		p->place = PLACE_GIVEN;
 	if (p->phase == POD_CONFIRMING)
 		proof_confirm(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
@@ -279,18 +283,19 @@ void seen_inspected(struct core *c, const struct event *ev)
 	if (!view || ev->asked_at < p->rented_at || p->phase < POD_BOOTING || p->phase >= POD_GONE)
 		return;
 	if (view->state == POD_STATE_GONE) {
-		if (p->phase == POD_CONFIRMING && p->unlisted && ev->asked_at >= p->released_at)
+		if (p->phase == POD_CONFIRMING && pod_is_omitted(p) &&
+		    ev->asked_at >= p->released_at)
 			pod_mark_gone(c, p);
-		else if (p->phase < POD_RELEASING && p->unlisted && !p->connected)
+		else if (p->phase < POD_RELEASING && pod_is_omitted(p) && p->link != LINK_UP)
 			pod_vanished(c, p, "its provider no longer knows this pod", false);
 		return;
 	}
-	if (!p->unlisted && p->phase < POD_RELEASING) {
+	if (!pod_is_omitted(p) && p->phase < POD_RELEASING) {
 		core_note(c, NOTE_INFO,
 			  "pod %s: %s omits it from its lists, but shows it when asked for it "
 			  "by id",
 			  p->id, c->conf.providers[p->provider].name);
-		p->unlisted = true;
+		p->listing = p->listing == LISTING_SHOWS ? LISTING_STOPPED : LISTING_OMITS;
 	}
 	p->there_at = MAX(p->there_at, ev->asked_at);
 	take_age(c, p, view, ev->asked_at);

@@ -9,7 +9,7 @@ static int worker_slots(const struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (pod_active(p) && !p->draining)
+		if (pod_active(p) && p->leave < LEAVE_DRAINING)
 			slots += p->workers_ready ? p->workers_ready : c->conf.workers;
 	}
 	return slots ? slots : 1;

@@ -59,7 +59,7 @@ void core_stop(struct core *c)
 {
 	c->grace_until = c->now + FETCH_GRACE_MS;
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].phase == POD_WORKING && c->pods[i].connected &&
+		if (c->pods[i].phase == POD_WORKING && c->pods[i].link == LINK_UP &&
 		    c->pods[i].leave != LEAVE_DECIDE)
 			core_act(c, ACT_REVOKE, i);
 	c->dirty = true;
@@ -82,7 +82,7 @@ void core_fault(struct core *c, int pod, const struct err *err)
 
 bool pod_is_awaited(const struct core *c, const struct core_pod *p)
 {
-	return p->adopted && !p->heard && pod_active(p) && c->now < p->heard_by;
+	return p->past == PAST_UNHEARD && pod_active(p) && c->now < p->heard_by;
 }
 
 /* What an earlier life finished, or had begun, is being learnt: nothing of it is rendered again
@@ -90,7 +90,8 @@ bool pod_is_awaited(const struct core *c, const struct core_pod *p)
 bool core_reads_old(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if ((c->pods[i].salvaging && c->pods[i].adopted) || pod_is_awaited(c, &c->pods[i]))
+		if ((c->pods[i].files == FILES_SALVAGING && c->pods[i].past != PAST_NONE) ||
+		    pod_is_awaited(c, &c->pods[i]))
 			return true;
 	return false;
 }
@@ -119,7 +120,7 @@ const char *pod_phase_name(enum pod_phase phase)
 
 bool pod_active(const struct core_pod *p)
 {
-	return p->phase <= POD_WORKING && !p->unwanted;
+	return p->phase <= POD_WORKING && p->leave < LEAVE_DECIDE;
 }
 
 bool pod_may_bill(const struct core_pod *p)
@@ -127,9 +128,14 @@ bool pod_may_bill(const struct core_pod *p)
 	return p->phase != POD_GONE && p->phase != POD_NEVER;
 }
 
+bool pod_is_omitted(const struct core_pod *p)
+{
+	return p->listing == LISTING_OMITS || p->listing == LISTING_STOPPED;
+}
+
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p)
 {
-	return c->todo == 0 || p->draining || core_stopping(c);
+	return c->todo == 0 || p->leave >= LEAVE_DRAINING || core_stopping(c);
 }
 
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p)
@@ -265,7 +271,7 @@ int64_t core_compute_ms(const struct core_pod *p)
 
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 {
-	if (p->phase == POD_NEVER || p->unplaced)
+	if (p->phase == POD_NEVER || p->place == PLACE_NEVER)
 		return 0;
 	return billed_ms(p->create_at, p->released_at ? p->released_at : now_ms);
 }

@@ -19,8 +19,9 @@ static bool work_is_over(const struct core *c)
 static bool may_be_offered(const struct core *c, const struct core_pod *p)
 {
 	return c->conf.pooled && !core_stopping(c) && work_is_over(c) && p->phase == POD_WORKING &&
-	       p->connected && !p->detached && !p->unwanted && !p->draining && !p->failed_here &&
-	       !p->elsewhere && p->fault == ERR_NONE;
+	       p->link == LINK_UP && p->lease == LEASE_CLIENT && p->leave < LEAVE_DECIDE &&
+	       p->leave < LEAVE_DRAINING && !p->failed_here && p->key == KEY_OURS &&
+	       p->fault == ERR_NONE;
 }
 
 int64_t core_cold_ms(const struct core_pod *p)
@@ -67,7 +68,7 @@ void pod_taken(struct core *c, struct core_pod *p, int64_t at)
 {
 	if (!pod_may_bill(p))
 		return;
-	p->handed = true;
+	p->exit = EXIT_HANDED;
 	p->fault = ERR_NONE;
 	p->released_at = p->gone_at = MAX(MIN(at, c->now), p->create_at);
 	if (!p->release_at || p->release_at > p->released_at)
@@ -76,7 +77,8 @@ void pod_taken(struct core *c, struct core_pod *p, int64_t at)
 	snprintf(p->reason, sizeof(p->reason), "another run has it");
 	pod_enter(c, p, POD_GONE);
 	core_act(c, ACT_CLOSE, pod_index(c, p));
-	p->connected = false;
+	if (p->link == LINK_UP)
+		p->link = LINK_NONE;
 	pod_save(c, p);
 }
 

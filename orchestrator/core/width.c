@@ -26,7 +26,7 @@ int width_count_active(const struct core *c, int *working, int *coming)
 		if (!pod_active(p) || is_out_of_sight(c, p))
 			continue;
 		active++;
-		*working += p->phase == POD_WORKING && !p->draining;
+		*working += p->phase == POD_WORKING && p->leave < LEAVE_DRAINING;
 		*coming += p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS;
 	}
 	return active;
@@ -87,7 +87,8 @@ static bool pays(const struct core *c, int but, struct stint one, int64_t least_
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i != but && pod_active(p) && !p->draining && p->phase != POD_AMBIGUOUS)
+		if (i != but && pod_active(p) && p->leave < LEAVE_DRAINING &&
+		    p->phase != POD_AMBIGUOUS)
 			others[count++] = stint_of(c, p);
 	}
 	bool so = width_pays(work_left_ms(c), others, count, one, least_ms);
@@ -122,7 +123,7 @@ void width_release_surplus(struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		bool comes = pod_active(p) && p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS &&
-			     !p->ready_at && !p->adopted;
+			     !p->ready_at && p->past == PAST_NONE;
 		if (comes && (last < 0 || p->create_at >= c->pods[last].create_at))
 			last = i;
 	}
@@ -309,7 +310,7 @@ static bool has_a_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (pod_active(&c->pods[i]) && c->pods[i].phase > POD_AMBIGUOUS &&
-		    !c->pods[i].queued)
+		    c->pods[i].place == PLACE_GIVEN)
 			return true;
 	return false;
 }

@@ -83,5 +83,5 @@ static const struct file_source from_volume = {.get = volume_get, .cancel = volu
 
 const struct file_source *file_source_of(const struct engine *e, int pod)
 {
-	return core_pod_at(e->core, pod)->via_volume ? &from_volume : &over_ssh;
+	return core_pod_at(e->core, pod)->files >= FILES_ON_VOLUME ? &from_volume : &over_ssh;
 }

@@ -45,7 +45,7 @@ bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err
 	int64_t taken_ms;
 
 	/* until the core knows, what it says of the pod is not ours to write */
-	if (h->taken && !core_pod_at(e->core, pod)->handed)
+	if (h->taken && core_pod_at(e->core, pod)->exit != EXIT_HANDED)
 		return true;
 	if (!h->offered || h->taken) {
 		*result = store_put_pod(e->setup->store, row, err);

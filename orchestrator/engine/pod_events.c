@@ -456,7 +456,7 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 	}
 	if (!e->needs || floods(e, pod, what, event))
 		return;
-	bool replayed = core_pod_at(e->core, pod)->via_volume;
+	bool replayed = core_pod_at(e->core, pod)->files >= FILES_ON_VOLUME;
 	if (!strcmp(what, "segment"))
 		segment_event(e, pod, event);
 	else if (!strcmp(what, "output"))

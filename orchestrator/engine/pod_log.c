@@ -116,8 +116,8 @@ static bool pulls_long(const struct engine *e, int pod, int provider, int64_t no
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	return p->provider == provider && p->phase == POD_BOOTING && p->id[0] && !p->queued &&
-	       now - p->create_at > WATCH_LOG_MS;
+	return p->provider == provider && p->phase == POD_BOOTING && p->id[0] &&
+	       p->place == PLACE_GIVEN && now - p->create_at > WATCH_LOG_MS;
 }
 
 void pod_log_watch(struct engine *e)

@@ -51,7 +51,7 @@ static void keep_row(const struct epod *own, const struct core_pod *p, struct po
 
 	row->kept_ms = h->kept_ms;
 	row->kept_until_ms = h->kept_until_ms;
-	COPY_TEXT(row->pool, p->handed ? "" : h->pool);
+	COPY_TEXT(row->pool, p->exit == EXIT_HANDED ? "" : h->pool);
 	COPY_TEXT(row->handed_from, h->handed_from);
 	COPY_TEXT(row->handed_to, h->handed_to);
 	row->holds = h->holds;
@@ -69,7 +69,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 
 	COPY_TEXT(row.attempt, p->attempt);
 	COPY_TEXT(row.run, e->setup->run->id);
-	if (p->handed && pod < e->pod_count)
+	if (p->exit == EXIT_HANDED && pod < e->pod_count)
 		kept_part(p->attempt, e->pods[pod].hold.holds, row.attempt);
 	COPY_TEXT(row.provider, v->ops->name);
 	COPY_TEXT(row.account, pod < e->pod_count && e->pods[pod].account[0]
@@ -207,10 +207,10 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->hard_end_s = row->hard_end_s;
 	p->hard_end_ms = to_boot(row->hard_end_s * 1000);
 	p->first_lease_end_s = row->hard_end_s;
-	p->detached = known && e->setup->handed_over;
+	p->lease = known && e->setup->handed_over ? LEASE_AGENT : LEASE_CLIENT;
 	/* the release may not have got through: once more */
-	p->unwanted = known && row->state == POD_ROW_RELEASING;
-	p->elsewhere = p->provider >= 0 && is_elsewhere(e, p->provider, row);
+	p->leave = known && row->state == POD_ROW_RELEASING ? LEAVE_NOW : LEAVE_NOT;
+	p->key = p->provider >= 0 && is_elsewhere(e, p->provider, row) ? KEY_OTHER : KEY_OURS;
 	p->released_at = past_boot(row->released_ms);
 	/* whatever the clock says by now, it has cost what was written down */
 	p->create_at = MIN(past_boot(row->create_ms),
@@ -223,7 +223,9 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 			     : clock_boot_ms();
 	p->running_at = past_boot(row->running_ms);
 	/* that it runs was said by a listing, unless the create's reply said so */
-	p->listed = known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms);
+	p->listing = known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms)
+			     ? LISTING_SHOWS
+			     : LISTING_NEVER;
 	p->reached_at = past_boot(row->reached_ms);
 	p->connected_at = past_boot(row->connected_ms);
 	p->synced_at = past_boot(row->synced_ms);
@@ -235,7 +237,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->cold_ms = row->cold_ms;
 	COPY_TEXT(p->reason, row->error);
 	if (e->setup->sweeps) {
-		p->listed = true;
+		p->listing = LISTING_SHOWS;
 		p->there_at = clock_boot_ms();
 	}
 }

@@ -291,8 +291,8 @@ void prepare_early(struct engine *e, int pod)
 	struct epod *p = &e->pods[pod];
 	const struct core_pod *c = core_pod_at(e->core, pod);
 
-	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning ||
-	    e->tree_error.kind)
+	if (c->connected_at || c->past != PAST_NONE || p->last_event || !e->needs ||
+	    e->tree_scanning || e->tree_error.kind)
 		return;
 	const struct engine_provider *provider = &e->setup->providers[c->provider];
 	p->env_in_image =

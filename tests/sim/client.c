@@ -108,7 +108,8 @@ bool client_save(struct client *cl, int pod)
 	row->pod = *p;
 	if (plant(PLANT_ROW_GONE) && p->phase == POD_RELEASING)
 		row->pod.phase = POD_GONE;
-	row->pod.detached = p->detached && !plant(PLANT_HANDOVER_UNSAVED);
+	if (plant(PLANT_HANDOVER_UNSAVED))
+		row->pod.lease = LEASE_CLIENT;
 	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
 	row->billed_ms = core_billed_ms(p, boot_now(cl));
 	row->seen =
@@ -140,14 +141,14 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 			     .hard_end_ms = o->hard_end_ms + o->cut_ms + by,
 			     .hard_end_s = o->hard_end_s,
 			     .first_lease_end_s = o->first_lease_end_s,
-			     .detached = o->detached,
+			     .lease = o->lease == LEASE_CLIENT ? LEASE_CLIENT : LEASE_AGENT,
 			     .compute_ms = o->compute_ms,
 			     .wasted_ms = o->wasted_ms};
 
 	COPY_TEXT(p.attempt, o->attempt);
 	COPY_TEXT(p.id, o->id);
 	p.phase = p.id[0] ? POD_BOOTING : POD_AMBIGUOUS;
-	p.unwanted = o->phase >= POD_RELEASING;
+	p.leave = o->phase >= POD_RELEASING ? LEAVE_NOW : LEAVE_NOT;
 	p.durable = o->durable;
 	if (o->phase == POD_GONE) {
 		p.phase = POD_GONE;

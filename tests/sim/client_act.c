@@ -74,8 +74,8 @@ static void check_it_pays(struct client *cl, int pod)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i == pod || p->phase != POD_WORKING || !p->connected || p->draining ||
-		    p->unwanted)
+		if (i == pod || p->phase != POD_WORKING || p->link != LINK_UP ||
+		    p->leave >= LEAVE_DRAINING || p->leave >= LEAVE_DECIDE)
 			continue;
 		works = true;
 		busy_ms +=
@@ -214,10 +214,10 @@ static void command(struct client *cl, const struct action *a, enum command what
 	struct machine *m = client_machine_of(cl, a->pod);
 
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
-	if (!p->connected && p->phase >= POD_RELEASING)
+	if (p->link != LINK_UP && p->phase >= POD_RELEASING)
 		return; /* said before the connection was dropped in the same step: nobody hears it
 			 */
-	if (!p->connected)
+	if (p->link != LINK_UP)
 		broke(cl->sim, "a command (%d) to a pod without a connection", (int)what);
 	if (!m)
 		return;
@@ -258,16 +258,17 @@ void client_fetch(struct client *cl, const struct action *a)
 	if (cl->safe[a->segment])
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	/* whose release follows in the same step: it is dropped */
-	if (!p->via_volume && !p->connected && p->phase < POD_RELEASING)
+	if (p->files < FILES_ON_VOLUME && p->link != LINK_UP && p->phase < POD_RELEASING)
 		broke(cl->sim, "a fetch from a pod without a connection");
-	if (p->via_volume && wire_fetch(cl, a->pod, a->segment))
+	if (p->files >= FILES_ON_VOLUME && wire_fetch(cl, a->pod, a->segment))
 		return;
 	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
-	int64_t took = p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
+	int64_t took = p->files >= FILES_ON_VOLUME ? api(cl, a)
+						   : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
 	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
 	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
-	h->y = p->via_volume;
+	h->y = p->files >= FILES_ON_VOLUME;
 }
 
 /* Syncing takes a while, and now and then the little that is left is waited for. */
@@ -276,10 +277,10 @@ static void sync_volume(struct client *cl, const struct action *a)
 	struct machine *m = client_machine_of(cl, a->pod);
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
-	if (!p->connected && p->phase >= POD_RELEASING)
+	if (p->link != LINK_UP && p->phase >= POD_RELEASING)
 		return; /* said before the connection was dropped in the same step, as other
 			   commands may be */
-	if (!p->connected || !m)
+	if (p->link != LINK_UP || !m)
 		broke(cl->sim, "a sync of a pod without a connection");
 	if (!m)
 		return;
@@ -460,7 +461,8 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
 	case ACT_HANDOVER:
-		if (!client_row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached &&
+		if (client_row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.lease ==
+			    LEASE_CLIENT &&
 		    !client_machine_of(cl, a->pod)->unsaved)
 			broke(cl->sim, "handed over before the ledger knows");
 		command(cl, a, C_HANDOVER);

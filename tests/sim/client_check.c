@@ -78,7 +78,7 @@ static void check_stop(struct client *cl)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (p->phase == POD_WORKING && p->connected && !p->unwanted &&
+		if (p->phase == POD_WORKING && p->link == LINK_UP && p->leave < LEAVE_DECIDE &&
 		    p->hard_end_ms > c->now + left)
 			rate += p->workers_ready /
 				client_ms_of(cl, p->provider, atoi(p->offer.id), 1);
@@ -123,7 +123,7 @@ static void check_replans(struct client *cl)
 	}
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (p->outgoing && p->draining && !p->unwanted &&
+		if (p->outgoing && p->leave == LEAVE_DRAINING &&
 		    c->now < p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at))
 			broke(cl->sim, "pod %s is drained before another one has taken its place",
 			      p->id);
@@ -180,11 +180,12 @@ static void check_pod(struct client *cl, int pod)
 	if (!pod_counted_right(c, pod))
 		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod,
 		      p->batches, p->held, p->unhome);
-	bool goes = p->unwanted && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
+	bool goes =
+		p->leave >= LEAVE_DECIDE && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
 	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), client_woke_at(cl)) + 2000)
 		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
 		      (long long)(c->now - p->look_at));
-	if (p->phase >= POD_RELEASING || p->unwanted)
+	if (p->phase >= POD_RELEASING || p->leave >= LEAVE_DECIDE)
 		return;
 	/* by a list, after a lost reply */
 	int64_t found_at = MAX(p->create_at + 2 * cl->job->conf.boot_limit_ms, p->rented_at);
@@ -192,14 +193,14 @@ static void check_pod(struct client *cl, int pod)
 	if (!p->boot_limit_ms) /* of an earlier life */
 		found_at = MAX(found_at, c->began_at + cl->job->conf.boot_limit_ms);
 	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
-	    !p->detached && c->now > found_at + LOG_WAIT_MS)
+	    p->lease == LEASE_CLIENT && c->now > found_at + LOG_WAIT_MS)
 		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod,
 		      (long long)(c->now - p->create_at) / 1000);
 	if (bare && !c->todo && c->started)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
 		      pod_phase_name(p->phase));
-	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) &&
-	    !canary_waits && !core_reads_old(c))
+	if (p->phase == POD_WORKING && p->link == LINK_UP && bare && p->leave < LEAVE_DRAINING &&
+	    !core_stopping(c) && !canary_waits && !core_reads_old(c))
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
 	 * since */
@@ -373,7 +374,7 @@ void client_end(struct client *cl)
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		/* what an earlier life wrote down was by that clock */
 		int64_t off = 2 * cl->laptop->wall_error;
-		const struct machine *m = p->unplaced ? client_machine_of(cl, i) : NULL;
+		const struct machine *m = p->place == PLACE_NEVER ? client_machine_of(cl, i) : NULL;
 		if (m && !m->queued)
 			broke(cl->sim, "pod %s is not billed, and it was placed", p->id);
 		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) + off)

@@ -37,6 +37,12 @@ void plant_conf(struct core_conf *conf)
 
 /* The client does what it should not, or not what it should, about an action; true: it is not
  * carried out. */
+static void unhear(struct core_pod *p, enum plant defect)
+{
+	if (plant(defect) && p->link == LINK_UP)
+		p->link = LINK_NONE;
+}
+
 bool plant_act(struct client *cl, const struct action *a)
 {
 	struct core *c = cl->core;
@@ -61,22 +67,23 @@ bool plant_act(struct client *cl, const struct action *a)
 		break;
 	case ACT_SEND:
 		c->canary_ok = c->canary_ok || plant(PLANT_CANARY_SKIPPED);
-		p->connected = p->connected && !plant(PLANT_COMMAND_UNHEARD);
+		unhear(p, PLANT_COMMAND_UNHEARD);
 		if (plant(PLANT_SEND_DROPPED)) {
 			dispatch_lost(c, a->pod);
 			return true;
 		}
 		break;
 	case ACT_FETCH:
-		p->connected = p->connected && !plant(PLANT_FETCH_UNHEARD);
-		p->via_volume = p->via_volume && !plant(PLANT_FETCH_UNHEARD);
+		unhear(p, PLANT_FETCH_UNHEARD);
+		if (plant(PLANT_FETCH_UNHEARD) && p->files == FILES_ON_VOLUME)
+			p->files = FILES_ON_POD;
 		break;
 	case ACT_FINISH: return plant(PLANT_FINISH_UNSAID);
-	case ACT_SYNC: p->connected = p->connected && !plant(PLANT_SYNC_UNHEARD); break;
+	case ACT_SYNC: unhear(p, PLANT_SYNC_UNHEARD); break;
 	case ACT_RELEASE:
 		if (plant(PLANT_RELEASE_REFUSED) && c->began_at + 1000 < c->now) {
 			p->phase = POD_WORKING;
-			p->unwanted = false;
+			p->leave = LEAVE_NOT;
 			return true;
 		}
 		if (plant(PLANT_RELEASE_NAMELESS))
@@ -123,11 +130,13 @@ void plant_stepped(struct client *cl)
 		if (c->pods[i].phase == POD_CONFIRMING)
 			c->pods[i].phase = POD_GONE; /* its release was accepted: that will do */
 	for (int i = 0; plant(PLANT_DENIAL_TRUSTED) && i < c->pod_count; i++)
-		c->pods[i].asked_twice = true; /* two lists 5 s apart will do */
+		c->pods[i].answer = c->pods[i].answer == ANSWER_DENIED
+					    ? ANSWER_DENIED_REPEAT
+					    : c->pods[i].answer; /* two lists 5 s apart will do */
 	c->cold_ms = plant(PLANT_BOOTS_FREE) ? 1 : c->cold_ms;
 	c->too_many += plant(PLANT_WIDTH_WAVERS);
 	for (int i = 0; plant(PLANT_HANDOVER_UNHEARD) && i < c->pod_count; i++)
-		c->pods[i].alone = c->pods[i].alone_said;
+		c->pods[i].lease += c->pods[i].lease == LEASE_AGENT_TOLD;
 	c->todo += plant(PLANT_MISCOUNT) && c->safe > 1;
 	c->replan.not_before *= !plant(PLANT_REPLANS_SOON);
 	if (plant(PLANT_REPLANS_ON) && c->replan.done) /* all prices halve, each time */
@@ -135,7 +144,8 @@ void plant_stepped(struct client *cl)
 	if (plant(PLANT_GIVES_AND_TAKES) && c->replan.done)
 		c->conf.pods = MAX(c->conf.pods, c->conf.plan.pods_most);
 	for (int i = 0; plant(PLANT_DRAINS_EARLY) && i < c->pod_count; i++)
-		c->pods[i].draining = c->pods[i].draining || c->pods[i].outgoing;
+		if (c->pods[i].outgoing && c->pods[i].leave == LEAVE_NOT)
+			c->pods[i].leave = LEAVE_DRAINING;
 	for (int i = 0; plant(PLANT_MISCOUNT_POD) && i < c->pod_count; i++)
 		c->pods[i].unhome += c->pods[i].unhome > 0;
 }

@@ -14,7 +14,7 @@
 static bool run_detached(const struct laptop *l, int client)
 {
 	for (size_t i = 0; i < l->row_count; i++)
-		if (l->rows[i].client == client && l->rows[i].pod.detached)
+		if (l->rows[i].client == client && l->rows[i].pod.lease != LEASE_CLIENT)
 			return true;
 	return false;
 }
@@ -106,7 +106,7 @@ static void add_target(struct client *reaper, const struct pod_view *view, int p
 		.rented_at = now,
 		.running_at = now,
 		.there_at = now,
-		.listed = true,
+		.listing = LISTING_SHOWS,
 		.price_microusd_h = view->price_microusd_h,
 		.hard_end_s = view->marker.hard_end_s,
 		.hard_end_ms = view->marker.hard_end_s * 1000 - ahead,

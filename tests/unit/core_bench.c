@@ -286,7 +286,7 @@ void adopt_living(struct bench *b, int i, int64_t ready_at)
 			     .rented_at = b->now - MINUTE,
 			     .running_at = b->now - MINUTE,
 			     .ready_at = ready_at,
-			     .listed = true,
+			     .listing = LISTING_SHOWS,
 			     .hard_end_ms = b->now + 4 * HOUR,
 			     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
 

@@ -215,13 +215,13 @@ static void test_one_that_ended_itself_shortens_no_other(void **state)
 	for (int i = 0; i < 2; i++) {
 		int64_t began = b.now - 8 * HOUR, end = began + (i ? 10 : 4) * HOUR;
 		struct core_pod p = {.phase = POD_BOOTING,
-				     .detached = true,
+				     .lease = LEASE_AGENT,
 				     .price_microusd_h = i ? 500000 : 1200000,
 				     .create_at = began,
 				     .rented_at = began,
 				     .running_at = began,
 				     .connected_at = began + MINUTE,
-				     .listed = true,
+				     .listing = LISTING_SHOWS,
 				     .hard_end_ms = end,
 				     .hard_end_s = (WALL_MS + end) / 1000};
 		snprintf(p.id, sizeof(p.id), "p%d", i);
@@ -366,7 +366,7 @@ static void test_booked_until_its_providers_end(void **state)
 				     .rented_at = create_at,
 				     .hard_end_ms = hard_end,
 				     .hard_end_s = (WALL_MS + hard_end) / 1000,
-				     .detached = true};
+				     .lease = LEASE_AGENT};
 		p.vendor_started_s =
 			cases[i].began_s ? (WALL_MS + create_at) / 1000 + cases[i].began_s : 0;
 		b.core = core_new(&b.conf, b.segments, b.count);

@@ -62,7 +62,7 @@ static void test_durable_pods_go_first(void **state)
 	check_phase(&b, "durable", 0, POD_RELEASING);
 	check_int("durable", "releases", did(&b, ACT_RELEASE, 0), 1);
 	check_int("durable", "fetches from its volume", did(&b, ACT_FETCH, 0), 1);
-	assert_true(pod(&b, 0)->durable && pod(&b, 0)->via_volume);
+	assert_true(pod(&b, 0)->durable && pod(&b, 0)->files >= FILES_ON_VOLUME);
 	tear_down(&b);
 }
 
@@ -221,7 +221,7 @@ static void test_files_of_a_pod_whose_time_was_over(void **state)
 		struct core_pod p = {.phase = POD_BOOTING,
 				     .id = "p0",
 				     .attempt = "a0",
-				     .detached = true,
+				     .lease = LEASE_AGENT,
 				     .volume = {.id = "v1", .apart = cases[i].apart},
 				     .create_at = b.now - 2 * HOUR,
 				     .rented_at = b.now - 2 * HOUR,

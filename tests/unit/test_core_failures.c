@@ -204,7 +204,7 @@ static void test_ends_of_detached_pods(void **state)
 				     .id = "p0",
 				     .attempt = "a0",
 				     .price_microusd_h = 1000000,
-				     .detached = true,
+				     .lease = LEASE_AGENT,
 				     .create_at = b.now - MINUTE,
 				     .rented_at = b.now - MINUTE,
 				     .connected_at = b.now - MINUTE,

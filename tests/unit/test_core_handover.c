@@ -15,7 +15,7 @@ static void test_journal_before_handover(void **state)
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 	bring_up(&b, 0);
 	check_saved_first(&b, "handover", ACT_HANDOVER, 0);
-	assert_true(pod(&b, 0)->detached);
+	assert_true(pod(&b, 0)->lease != LEASE_CLIENT);
 	tear_down(&b);
 }
 
@@ -92,7 +92,7 @@ static void test_replacement_is_handed_over(void **state)
 	b.core->pods[1].volume = v;
 	bring_up(&b, 1);
 	check_int("another one", "handed over", did(&b, ACT_HANDOVER, 1), 1);
-	assert_true(pod(&b, 1)->detached);
+	assert_true(pod(&b, 1)->lease != LEASE_CLIENT);
 	left_alone(&b, 1, 1);
 	check_int("another one", "handover", core_handover(b.core), HANDOVER_DONE);
 	tear_down(&b);

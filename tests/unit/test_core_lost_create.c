@@ -403,7 +403,7 @@ static void test_lost_create_of_another_key(void **state)
 	for (int late = 0; late < 2; late++) {
 		struct core_pod was = {.phase = POD_AMBIGUOUS,
 				       .attempt = "a1",
-				       .elsewhere = true,
+				       .key = KEY_OTHER,
 				       .price_microusd_h = 1000000};
 		struct bench b;
 		set_up(&b, 0);

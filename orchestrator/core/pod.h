@@ -1,0 +1,249 @@
+/* pod.h - what the core knows of one pod. Only core/ writes it, and the caller of core_adopt()
+ * before. Times are ms of the boot clock unless they say otherwise, 0: not yet; money
+ * micro-dollars. */
+#ifndef BURST_CORE_POD_H
+#define BURST_CORE_POD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "provider.h"
+
+/* How an engine renders a batch, as its worker says. */
+enum batching {
+	/* one segment after the other: sizes shrink toward the end so that all workers finish
+	   together */
+	BATCHING_NONE,
+	/* all at once, as long as the longest takes: full batches, then even shares */
+	BATCHING_PADDED,
+	/* segments join while others are rendered: small batches, several at a time with each
+	   worker */
+	BATCHING_CONTINUOUS,
+};
+
+/* What an engine takes for a batch, where the ledger has measured it; all 0: not known. In ms, and
+ * in ms for each unit of weight: of the batch by itself, of its heaviest segment, of all of its
+ * segments. */
+struct batch_speed {
+	double once_ms, longest_ms, each_ms;
+};
+
+enum pod_phase {
+	POD_WANTED,     /* its row is to be written */
+	POD_RENTING,    /* the create call is under way */
+	POD_AMBIGUOUS,  /* it may exist: look until it shows up or two clean listings say no */
+	POD_BOOTING,    /* it exists, no address yet */
+	POD_CONNECTING, /* an address is known */
+	POD_PREPARING,  /* the agent answers; volume, kit, code, packages */
+	POD_QUEUED,     /* waits for the pod that prepares the shared volume */
+	POD_LOADING,    /* workers are starting */
+	POD_WORKING,
+	POD_RELEASING,  /* the release is under way or will be asked again */
+	POD_CONFIRMING, /* accepted; looking until it is gone */
+	POD_GONE,       /* proven */
+	POD_NEVER,      /* never existed */
+};
+
+/* Its vendor may accept a create long before a machine is free. A pod without a machine costs
+ * nothing. */
+enum pod_place {
+	PLACE_GIVEN,
+	PLACE_QUEUED, /* its vendor has assigned no machine to it yet */
+	PLACE_NEVER,  /* it ended in the queue */
+};
+
+/* The control channel to its agent. */
+enum pod_link {
+	LINK_NONE,
+	LINK_UP,
+	LINK_LOST, /* reconnecting */
+	LINK_CUT,  /* it stood when the pod's release was asked for */
+};
+
+/* Whether the run's earlier life is known of a pod that this one has taken over. */
+enum pod_past {
+	PAST_NONE,    /* this life rented it, or has given it work anew */
+	PAST_UNHEARD, /* taken over; its agent's log was not read yet */
+	PAST_HEARD,
+};
+
+enum pod_listing {
+	LISTING_NEVER, /* no list has shown it */
+	LISTING_OMITS, /* likewise, but its vendor shows it when asked for its id */
+	LISTING_SHOWS,
+	LISTING_STOPPED, /* lists have shown it and omit it now, though its vendor still knows it */
+};
+
+/* Whether it was rented with the current key. Another one's pods may be there unseen. */
+enum pod_key {
+	KEY_OURS,
+	KEY_OTHER,    /* set by the caller of core_adopt() */
+	KEY_REPORTED, /* likewise; no list has shown it, and the user was told that it may be billed
+		       */
+};
+
+/* What its vendor has answered to its release. */
+enum pod_answer {
+	ANSWER_NONE, /* or that a rate limit left no room */
+	ANSWER_REFUSED,
+	ANSWER_ACCEPTED,
+	ANSWER_DENIED,        /* there is no such pod: it may be too new to be known */
+	ANSWER_DENIED_REPEAT, /* denied; released once more when no list had shown it for a minute
+			       */
+};
+
+/* How a pod ended that was not seen to end by its release. */
+enum pod_exit {
+	EXIT_BY_RELEASE,
+	EXIT_UNSEEN, /* by itself; released_at is when that was noticed */
+	EXIT_HANDED, /* another run has it: for this one it is gone */
+};
+
+/* What its provider's log has said while it came up. */
+enum boot_log {
+	LOG_UNREAD,
+	LOG_READ,
+	LOG_DECIDES, /* the next answer tells whether the pod gets more time */
+};
+
+/* Who renews its lease. */
+enum pod_lease {
+	LEASE_CLIENT,
+	LEASE_AGENT,      /* its agent; it got more work since it was last told so */
+	LEASE_AGENT_TOLD, /* it was told so behind the newest work */
+	LEASE_AGENT_CONFIRMED,
+};
+
+/* Where its finished files are fetched from. */
+enum pod_files {
+	FILES_ON_POD,
+	FILES_SYNCING,   /* from the pod; ACT_SYNC was not answered yet */
+	FILES_ON_VOLUME, /* without the pod */
+	FILES_SALVAGING, /* likewise, and its log is being read from there */
+};
+
+/* Why all pods of its kind would fail. */
+enum pod_defect {
+	DEFECT_NONE,
+	DEFECT_IMAGE, /* its image cannot be pulled */
+	DEFECT_CARD,  /* its card cannot run the job's image */
+};
+
+/* Whether it goes. From LEAVE_DECIDE on it is not wanted any more. */
+enum pod_leave {
+	LEAVE_NOT,
+	LEAVE_DRAINING, /* it gets no more work */
+	LEAVE_DECIDE,   /* pods_decide() has yet to say whether its files are fetched before */
+	LEAVE_EMPTY,    /* its finished files come home first, or it is kept for inspection */
+	LEAVE_NOW,
+	LEAVE_ENDED, /* now, and it seems to have ended by itself */
+};
+
+struct core_pod {
+	enum pod_phase phase;
+	enum pod_leave leave;
+	int provider;
+	struct offer offer;
+	char attempt[ATTEMPT_MAX];
+	char id[POD_ID_MAX];
+	enum pod_place place;
+	struct pod_view view; /* as last seen */
+	struct volume volume;
+	int64_t price_microusd_h;
+	int64_t hard_end_ms;
+	int64_t cut_ms;     /* by so much hard_end_ms is before the end that the pod knows itself */
+	int64_t hard_end_s; /* epoch: the end that the pod knows itself */
+	/* epoch: the first lease, for a pod that no client has reached: a little more than
+	 * boot_limit after its create */
+	int64_t first_lease_end_s;
+	enum pod_link link;
+	bool mine_to_prepare;
+	enum pod_lease lease;
+	bool proven_switch;
+	enum pod_files files;
+	/* all that it finished is durable on its volume and can be fetched from there */
+	bool durable;
+	int workers_ready;
+	int max_batch; /* of its engine; 0: nothing said */
+	enum batching batching;
+	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
+	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at,
+		worked_at, safe_at, release_at, released_at, gone_at;
+	/* epoch: when its container first started, as the vendor says; 0: it does not */
+	int64_t vendor_started_s;
+	int64_t compute_ms, wasted_ms;
+	char reason[160];    /* why it was released, for people */
+	enum err_kind fault; /* ERR_NONE: it did what it was rented for */
+	enum pod_exit exit;
+	/* set by the caller of core_adopt(): another run rented it, and cold_ms is what its cold
+	 * start took */
+	bool reused;
+	int64_t cold_ms;
+	enum pod_past past;
+	enum pod_listing listing;
+	enum pod_key key;
+
+	/* private to core/ */
+	bool due; /* pods_decide() examines it at the end of this step */
+	/* when its vendor was last asked and had it; 0: not in this life of the run */
+	int64_t there_at;
+	int64_t wake_at, deadline_at, renew_at, look_at, clean_at, late_clean_at;
+	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
+	int64_t log_at;        /* when its provider's log is to be read next; 0: not */
+	int log_asks;          /* reads of the log that were not answered yet */
+	enum boot_log log;
+	int tries, looks, clean_looks;
+	int batches, unhome; /* batches in flight; rendered segments not yet home */
+	size_t held;         /* segments that it was given and has not finished */
+	/* continuous: finished segments whose time is not in the pace yet, their weight, and since
+	 * when they were rendered (agent's clock) */
+	size_t unpaced;
+	double unpaced_weight;
+	int64_t unpaced_t;
+	int bad_files; /* segments in a row whose files were not what was announced */
+	/* of the newest ACT_SYNC: an answer to an earlier one does not count */
+	uint32_t sync_turn;
+	int64_t sync_at;      /* when to ask again */
+	int64_t refetch_at;   /* when its files that are not home are asked for again */
+	int64_t rescue_until; /* files on the volume of a durable pod are tried until then */
+	int refetches;
+	int busy; /* workers that hold a batch, by the agent's clock */
+	int64_t busy_since_t, last_t;
+	/* adopted: until then no work is dealt out without knowing what it has done, and has in
+	 * hand; 0: it had none */
+	int64_t heard_by;
+	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
+	/* pods of a better GPU are to take its place, and it works until they do */
+	bool outgoing;
+	enum pod_answer answer;
+	int finish_calls;      /* how often its agent was told to end it, instead of its vendor */
+	int64_t offered_until; /* to other runs; 0: it was not */
+	enum pod_defect defect;
+	bool failed_here;   /* the job failed on it, in part or whole */
+	int64_t kept_until; /* for inspection of what failed; 0: not kept */
+	uint32_t last_group;
+	int begun;    /* batches, since its workers started */
+	size_t given; /* of conf.batch_sizes */
+	/* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
+	uint32_t alone_turn;
+	/* number + 1 of the batch that stands for what it was rendering when it was taken over */
+	uint32_t inherited;
+};
+enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
+
+struct core_batch {
+	int pod;
+	bool started, over;
+	bool first; /* the first of its worker, or its start time is unknown */
+	/* result_t: of its first result, newest_t: of the newest one */
+	int64_t started_t, result_t, newest_t, measured_t;
+	/* weight of the batch, the part that is rendered, and the part that the measured pace
+	 * includes */
+	double weight, rendered, measured;
+	size_t count;
+	uint32_t *segments;
+};
+
+#endif
