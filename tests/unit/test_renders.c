@@ -229,8 +229,7 @@ static void one_of_many(const char *dir, int seed)
 		int n = (k * 7 + seed * 13) % 40;
 		CLEANUP(free_text) char *key = key_of(n);
 		CLEANUP(free_text)
-		char *text = xasprintf("%d %08000d", n, 0),
-		     *path = in_folder(own);
+		char *text = xasprintf("%d %08000d", n, 0), *path = in_folder(own);
 		put(own, text, strlen(text));
 		CLEANUP(fd_close) int fd = open(path, O_RDONLY);
 		sha256_hex(text, strlen(text), sha256);
