@@ -17,6 +17,26 @@ enum {
 	USE_LEAST = 5,           /* samples from which on a median says something */
 };
 
+struct batches {
+	struct batch_row *rows; /* not written yet */
+	size_t count, cap;
+	bool folded;
+	unsigned char *begins; /* by batch: how often it was begun */
+	size_t begins_count, begins_cap;
+};
+
+struct batches *batches_new(void)
+{
+	return xcalloc(1, sizeof(struct batches));
+}
+
+void batches_free(struct batches *b)
+{
+	free(b->rows);
+	free(b->begins);
+	free(b);
+}
+
 static const char *const batching_names[] = {"none", "padded", "continuous"}; /* by enum batching */
 
 static struct learn_what what_runs_on(const struct engine *e, int pod)
@@ -56,11 +76,11 @@ struct batch_speed batches_speed(const struct engine *e, int pod)
  * nothing about the speed of one. */
 static unsigned char *begins_of(struct engine *e, uint32_t batch)
 {
-	while (e->begins_count <= batch) {
-		GROW(e->begins, e->begins_count, e->begins_cap);
-		e->begins[e->begins_count++] = 0;
+	while (e->batches->begins_count <= batch) {
+		GROW(e->batches->begins, e->batches->begins_count, e->batches->begins_cap);
+		e->batches->begins[e->batches->begins_count++] = 0;
 	}
-	return &e->begins[batch];
+	return &e->batches->begins[batch];
 }
 
 void batches_begun(struct engine *e, int pod, uint32_t batch)
@@ -93,9 +113,9 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 	}
 	if (core_pod_at(e->core, pod)->batching == BATCHING_CONTINUOUS)
 		row.longest = 0; /* others were rendered beside it, and took_ms is its share */
-	GROW(e->batch_rows, e->batch_count, e->batch_cap);
-	e->batch_rows[e->batch_count++] = row;
-	if (e->batch_count >= FLUSH_AT)
+	GROW(e->batches->rows, e->batches->count, e->batches->cap);
+	e->batches->rows[e->batches->count++] = row;
+	if (e->batches->count >= FLUSH_AT)
 		batches_flush(e);
 }
 
@@ -116,15 +136,15 @@ void batches_flush(struct engine *e)
 {
 	struct err err = {0};
 
-	if (!e->batch_count)
+	if (!e->batches->count)
 		return;
 	/* no plan is worth the end of a run: what cannot be written is not learned */
-	if (put_rows(e->setup->store, e->batch_rows, e->batch_count) == 0 &&
-	    learn_fold(e->setup->store, e->batch_rows, e->batch_count, !e->batches_folded,
+	if (put_rows(e->setup->store, e->batches->rows, e->batches->count) == 0 &&
+	    learn_fold(e->setup->store, e->batches->rows, e->batches->count, !e->batches->folded,
 		       clock_wall_ms(), &err) < 0)
 		engine_log(e, LOG_INFO, "the ledger stores no measurements: %s", err.msg);
-	e->batches_folded = true;
-	e->batch_count = 0;
+	e->batches->folded = true;
+	e->batches->count = 0;
 }
 
 /* ---- how busy the GPUs are ---- */

@@ -19,4 +19,7 @@ void batches_usage(struct engine *e, int pod, const json_t *event);
 void batches_use_of(const struct gpu_use *u, struct pod_row *row);
 void batches_flush(struct engine *e); /* to the ledger */
 
+struct batches *batches_new(void);
+void batches_free(struct batches *b);
+
 #endif

@@ -13,20 +13,64 @@
 
 enum { BILLING_PODS = 16 };
 
+/* What the job's finish() does when all segments are settled. */
+struct ending {
+	enum { FINISH_NOT_BEGUN, FINISH_UNDER_WAY, FINISH_OVER } finish;
+	int64_t began_at, over_at; /* boot clock */
+	/* a worker thread's until it is over */
+	struct str notes;
+	struct err error;
+};
+
+struct ending *ending_new(void)
+{
+	return xcalloc(1, sizeof(struct ending));
+}
+
+void ending_free(struct ending *n)
+{
+	str_free(&n->notes);
+	free(n);
+}
+
+bool engine_finished_well(const struct engine *e)
+{
+	return engine_finished(e) && !e->ending->error.kind;
+}
+
+bool engine_finishing(const struct engine *e)
+{
+	return e->ending->finish != FINISH_NOT_BEGUN;
+}
+
+bool engine_finished(const struct engine *e)
+{
+	return e->ending->finish == FINISH_OVER;
+}
+
+int64_t engine_finishing_ms(const struct engine *e)
+{
+	const struct ending *n = e->ending;
+
+	return engine_finishing(e)
+		       ? (engine_finished(e) ? n->over_at : clock_boot_ms()) - n->began_at
+		       : 0;
+}
+
 static void work_finish(void *arg)
 {
 	struct engine *e = arg;
 	const struct engine_setup *setup = e->setup;
 
-	setup->job_ops->finish(setup->job, setup->results, &e->notes, &e->finish_error);
+	setup->job_ops->finish(setup->job, setup->results, &e->ending->notes, &e->ending->error);
 }
 
 static void finish_over(void *arg)
 {
 	struct engine *e = arg;
 
-	e->finished = true;
-	e->finished_at = clock_boot_ms();
+	e->ending->finish = FINISH_OVER;
+	e->ending->over_at = clock_boot_ms();
 }
 
 static void mark_failed(struct engine *e)
@@ -48,20 +92,20 @@ void ending_finish(struct engine *e, bool at_end)
 {
 	struct core_summary s;
 
-	if (e->finishing || !e->setup->job_ops)
+	if (engine_finishing(e) || !e->setup->job_ops)
 		return;
 	core_summary(e->core, clock_boot_ms(), &s);
 	if (!at_end && s.safe + s.failed < s.total)
 		return;
-	e->finishing = true;
-	e->finishing_at = clock_boot_ms();
+	e->ending->finish = FINISH_UNDER_WAY;
+	e->ending->began_at = clock_boot_ms();
 	mark_failed(e);
 	pool_run(e->pool, work_finish, finish_over, e);
 }
 
 void ending_notes(struct engine *e)
 {
-	for (const char *line = str_text(&e->notes); *line;) {
+	for (const char *line = str_text(&e->ending->notes); *line;) {
 		size_t len = strcspn(line, "\n");
 		if (len)
 			engine_log(e, LOG_NOTE, "%.*s", (int)len, line);
@@ -81,8 +125,8 @@ static bool has_own_bill(const struct engine *e, int pod)
  * requests on it: `burst ledger --reconcile` asks for the rest. */
 void ending_ask_bills(struct engine *e)
 {
-	for (int i = 0; !e->setup->sweeps && i < e->pod_count && e->billing_open < BILLING_PODS;
-	     i++)
+	for (int i = 0;
+	     !e->setup->sweeps && i < e->pod_count && vendor_bills_open(e) < BILLING_PODS; i++)
 		if (core_pod_at(e->core, i)->phase == POD_GONE && has_own_bill(e, i))
 			vendor_billing(e, i);
 }
@@ -122,14 +166,14 @@ void ending_judge(struct engine *e, struct core_summary *s)
 {
 	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
 		engine_note_unfinished(e->setup->store, e->setup->run->id,
-				       e->finish_error.kind || e->setup->more_to_come);
-	if (!e->finish_error.kind)
+				       e->ending->error.kind || e->setup->more_to_come);
+	if (!e->ending->error.kind)
 		return;
 	if (s->err.kind != ERR_NONE) {
-		engine_log(e, LOG_ERROR, "%s", e->finish_error.msg);
+		engine_log(e, LOG_ERROR, "%s", e->ending->error.msg);
 		return;
 	}
-	s->err = e->finish_error;
+	s->err = e->ending->error;
 	s->status = RUN_PARTIAL;
 }
 

@@ -26,4 +26,14 @@ void ending_write(struct engine *e, const struct core_summary *s, int status);
 void engine_note_unfinished(struct store *store, const char *run, bool unfinished);
 bool engine_is_unfinished(struct store *store, const char *run);
 
+/* After engine_run(): the job's finish() was called, and had nothing to complain of. */
+bool engine_finished_well(const struct engine *e);
+/* The job's finish() has been called, and has returned; for how long it has been at work, in ms. */
+bool engine_finishing(const struct engine *e);
+bool engine_finished(const struct engine *e);
+int64_t engine_finishing_ms(const struct engine *e);
+
+struct ending *ending_new(void);
+void ending_free(struct ending *n);
+
 #endif

@@ -34,6 +34,7 @@
 #include "request.h"
 #include "salvage.h"
 #include "seek.h"
+#include "segment_ids.h"
 #include "signals.h"
 #include "stage.h"
 #include "trees.h"
@@ -125,18 +126,10 @@ static void feed(struct engine *e, const struct event *given)
 static void feed_all(struct engine *e)
 {
 	journal_flush(e);
-	while (e->first) {
-		struct queued *q = e->first;
-		e->first = q->next;
-		if (!e->first)
-			e->last = &e->first;
+	for (const struct event *ev; (ev = post_first(e)); journal_flush(e)) {
 		if (!e->over)
-			feed(e, &q->ev);
-		free(q->offers);
-		free(q->past);
-		free(q->views);
-		free(q);
-		journal_flush(e);
+			feed(e, ev);
+		post_drop(e);
 	}
 }
 
@@ -186,20 +179,13 @@ static void finish_at_end(struct engine *e)
 	}
 	if (pool_idle(e->pool))
 		ending_finish(e, true);
-	while (e->finishing && !e->finished) {
+	while (engine_finishing(e) && !engine_finished(e)) {
 		loop_turn(e->loop, PROGRESS_MS);
 		show_progress(e);
 	}
 }
 
 /* ---- making, running, ending ---- */
-
-static const struct engine *sort_engine;
-static int by_id(const void *a, const void *b)
-{
-	return strcmp(sort_engine->segments[*(const uint32_t *)a].id,
-		      sort_engine->segments[*(const uint32_t *)b].id);
-}
 
 static struct core_segment *core_segments(struct engine *e)
 {
@@ -307,7 +293,12 @@ struct engine *engine_new(const struct engine_setup *setup)
 	struct engine *e = xcalloc(1, sizeof(*e));
 
 	e->setup = setup;
-	e->last = &e->first;
+	e->batches = batches_new();
+	e->ending = ending_new();
+	e->journal = journal_new();
+	e->pod_images = pod_images_new();
+	e->pod_logs = pod_logs_new();
+	e->vendors = vendors_new();
 	share_files(e);
 	random_hex(e->life, 3);
 	e->loop = loop_new();
@@ -318,13 +309,9 @@ struct engine *engine_new(const struct engine_setup *setup)
 		e->segments = setup->job_ops->segments(setup->job, &e->segment_count);
 		e->needs = setup->job_ops->needs(setup->job);
 		e->segs = xcalloc(e->segment_count, sizeof(*e->segs));
-		e->by_id = xcalloc(e->segment_count, sizeof(*e->by_id));
-		for (uint32_t i = 0; i < e->segment_count; i++) {
-			e->by_id[i] = i;
+		for (uint32_t i = 0; i < e->segment_count; i++)
 			e->segs[i].pod = -1;
-		}
-		sort_engine = e;
-		qsort(e->by_id, e->segment_count, sizeof(*e->by_id), by_id);
+		segment_ids_sort(e);
 	}
 	if (setup->run_dir) {
 		CLEANUP(free_text) char *log_path = path_join(setup->run_dir, "log");
@@ -391,7 +378,7 @@ static void wait_for_bills(struct engine *e)
 	int64_t until = clock_boot_ms() + BILLING_MS;
 
 	ending_ask_bills(e);
-	while (e->billing_open && clock_boot_ms() < until) {
+	while (vendor_bills_open(e) && clock_boot_ms() < until) {
 		loop_turn(e->loop, MIN(until - clock_boot_ms(), (int64_t)PROGRESS_MS));
 		show_progress(e);
 	}
@@ -432,11 +419,6 @@ int engine_run(struct engine *e, struct err *err)
 	return status;
 }
 
-bool engine_finished_well(const struct engine *e)
-{
-	return e->finished && !e->finish_error.kind;
-}
-
 void engine_free(struct engine *e)
 {
 	if (!e)
@@ -448,8 +430,6 @@ void engine_free(struct engine *e)
 	caller_free(e->caller);
 	requests_forget(e);
 	volume_files_stop(e);
-	for (int i = 0; i < CORE_PROVIDERS_MAX; i++)
-		image_steps_free(&e->image_steps[i]);
 	while (!pool_idle(e->pool))
 		loop_turn(e->loop, 100);
 	pool_free(e->pool);
@@ -458,30 +438,25 @@ void engine_free(struct engine *e)
 	loop_free(e->loop);
 	for (uint32_t i = 0; i < e->segment_count; i++)
 		outfiles_reset(e, i);
-	while (e->first) {
-		struct queued *q = e->first;
-		e->first = q->next;
-		free(q->offers);
-		free(q->past);
-		free(q->views);
-		free(q);
-	}
+	while (post_first(e))
+		post_drop(e);
 	core_free(e->core);
 	stage_free(e);
 	claims_free(e);
+	batches_free(e->batches);
+	ending_free(e->ending);
+	journal_free(e->journal);
+	pod_images_free(e->pod_images);
+	pod_logs_free(e->pod_logs);
+	vendors_free(e->vendors);
 	tree_free(e->kit_tree);
 	tree_free(e->code_tree);
 	tree_free(e->code_base);
 	file_close(e->log);
-	str_free(&e->notes);
 	free(e->cache_path);
-	free(e->safe_rows);
-	free(e->batch_rows);
-	free(e->begins);
-	free(e->safe_segments);
 	free(e->actions.list);
 	free(e->segs);
-	free(e->by_id);
+	segment_ids_free(e);
 	pods_free(e);
 	free(e);
 }
@@ -511,25 +486,9 @@ int engine_image_percent(const struct engine *e, int pod)
 	return pod < e->pod_count ? e->pods[pod].image_percent : -1;
 }
 
-bool engine_finishing(const struct engine *e)
-{
-	return e->finishing;
-}
-
-bool engine_finished(const struct engine *e)
-{
-	return e->finished;
-}
-
-int64_t engine_finishing_ms(const struct engine *e)
-{
-	return !e->finishing ? 0
-			     : (e->finished ? e->finished_at : clock_boot_ms()) - e->finishing_at;
-}
-
 const char *engine_doing(const struct engine *e)
 {
-	return e->doing;
+	return pod_image_doing(e);
 }
 
 int engine_pod_rendered(const struct engine *e, int pod)

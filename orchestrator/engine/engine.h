@@ -25,8 +25,6 @@ int engine_ready(struct err *err);
  * (run.cost etc. are in the ledger already). setup is borrowed until engine_free(). */
 struct engine *engine_new(const struct engine_setup *setup);
 int engine_run(struct engine *e, struct err *err);
-/* After engine_run(): the job's finish() was called, and had nothing to complain of. */
-bool engine_finished_well(const struct engine *e);
 void engine_free(struct engine *e);
 
 /* For displays and the JSON result. */
@@ -39,10 +37,6 @@ const char *engine_doing(const struct engine *e);
 /* How much of its image has been pulled, in percent, as its provider's log says; -1: it does not.
  */
 int engine_image_percent(const struct engine *e, int pod);
-/* The job's finish() has been called, and has returned; for how long it has been at work, in ms. */
-bool engine_finishing(const struct engine *e);
-bool engine_finished(const struct engine *e);
-int64_t engine_finishing_ms(const struct engine *e);
 int engine_pod_rendered(const struct engine *e, int pod); /* segments it has finished */
 
 #endif

@@ -128,57 +128,32 @@ struct epod {          /* beside core_pod */
 	char said_unsaved[POD_ID_MAX];
 };
 
-struct queued {
-	struct event ev;
-	struct err err;
-	struct offer *offers;
-	struct offer_past *past;
-	struct pod_view *views;
-	struct volume volume;
-	struct queued *next;
-};
-
 struct engine {
 	const struct engine_setup *setup;
 	struct core *core;
 	struct loop *loop;
 	struct http *http;
 	struct caller *caller;
-	struct request *asked; /* operations under way (vendor.c) */
+	struct request *requests; /* under way: request.c */
 	struct pool *pool;
 	struct fetch_share fetching;
-	unsigned fetch_turns;              /* given to fetches; none is given twice */
-	int lanes_left;                    /* further connections that may be open */
-	struct volume_files *volume_files; /* volume_files.c */
+	unsigned fetch_turns; /* given to fetches; none is given twice */
+	int lanes_left;       /* further connections that may be open */
 	struct actions actions;
-	struct queued *first, **last;
+	struct queued *posted, **posted_last; /* events for the core: post.c */
 	struct timer *wake;
 	int64_t started_ms;
 	bool over;
-	bool unwritten;                            /* the ledger, and it was said why */
 	int command_code;                          /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
-	bool list_refused[CORE_PROVIDERS_MAX];     /* it refuses its list, which was told */
-	bool remarked[CORE_PROVIDERS_MAX];         /* what it had to say of the offers was told */
-	/* the list that is under way and not pressed yet; NULL: none */
-	struct request *looks[CORE_PROVIDERS_MAX];
-	/* by provider: what is put into its image, once it was asked for */
-	struct image_steps image_steps[CORE_PROVIDERS_MAX];
-	/* by provider, as rent_request.known_image; empty: none */
-	char images[CORE_PROVIDERS_MAX][IMAGE_MAX];
-	/* by provider: the log of a pod that pulls its image is being read for the display; when
-	 * the next one may be */
-	bool watching_log[CORE_PROVIDERS_MAX];
-	int64_t watch_log_at[CORE_PROVIDERS_MAX];
-	char doing[200];
 	char life[8]; /* tells this client's batch ids from an earlier client's */
 
 	const struct segment *segments;
 	size_t segment_count;
 	const struct job_needs *needs;
 	struct seg_state *segs;
-	void *claims;    /* names of commands' outputs (outfiles.c) */
-	uint32_t *by_id; /* segment numbers sorted by id */
+	void *claims;                   /* names of commands' outputs: claims.c */
+	struct segment_id *segment_ids; /* segment_ids.c */
 
 	struct epod *pods;
 	int pod_count;
@@ -188,29 +163,18 @@ struct engine {
 	struct tree *kit_tree, *code_tree, *code_base;
 	bool tree_scanning, tree_wanted;
 	struct stage *stages[CORE_PROVIDERS_MAX]; /* stage.c; by provider, NULL: none yet */
-	struct tree_scan_job *scan;
 	struct err tree_error;
 	char *cache_path;
 
-	/* journal */
-	struct segment_row *safe_rows;
-	uint32_t *safe_segments;
-	size_t safe_count, safe_cap, safe_cap2;
+	/* each the own of the file with its name */
+	struct batches *batches;
+	struct ending *ending;
+	struct journal *journal;
+	struct pod_images *pod_images;
+	struct pod_logs *pod_logs;
+	struct vendors *vendors;
+	struct volume_files *volume_files;
 
-	/* batches.c */
-	struct batch_row *batch_rows; /* not written yet */
-	size_t batch_count, batch_cap;
-	int replans; /* of this life, that the ledger has */
-	bool batches_folded;
-	unsigned char *begins; /* by batch: how often it was begun */
-	size_t begins_count, begins_cap;
-
-	/* the end */
-	bool finishing, finished;
-	int64_t finishing_at, finished_at; /* boot clock */
-	int billing_open;
-	struct str notes;
-	struct err finish_error;
 	FILE *log;
 	int64_t progress_at, watch_at, note_at, keep_at;
 	bool sought; /* pods of other runs, at least once */

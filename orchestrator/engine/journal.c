@@ -11,14 +11,35 @@
 #include "pod_rows.h"
 #include "post.h"
 
+struct journal {
+	bool unwritten; /* the ledger, and it was said why */
+	int replans;    /* of this life, that the ledger has */
+	/* files in place that the ledger does not have yet, and their segments */
+	struct segment_row *rows;
+	uint32_t *segments;
+	size_t count, row_cap, segment_cap;
+};
+
+struct journal *journal_new(void)
+{
+	return xcalloc(1, sizeof(struct journal));
+}
+
+void journal_free(struct journal *j)
+{
+	free(j->rows);
+	free(j->segments);
+	free(j);
+}
+
 /* Why is said once; the run cannot go on without a ledger. */
 static void unwritten(struct engine *e, struct err *err)
 {
 	struct event ev = {.type = EV_FAULT};
 
-	engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "cannot write the ledger: %s",
+	engine_log(e, e->journal->unwritten ? LOG_DEBUG : LOG_ERROR, "cannot write the ledger: %s",
 		   err->msg);
-	e->unwritten = true;
+	e->journal->unwritten = true;
 	err->kind = ERR_LOCAL;
 	post(e, &ev, err);
 }
@@ -50,7 +71,7 @@ void journal_pod(struct engine *e, int pod)
 		return;
 	e->pods[pod].save_failed = put < 0;
 	if (!e->pods[pod].save_failed) {
-		e->unwritten = false;
+		e->journal->unwritten = false;
 		return;
 	}
 	unwritten(e, &err);
@@ -75,20 +96,20 @@ void journal_run(struct engine *e)
 	struct err err = {0};
 
 	if (store_put_run(e->setup->store, e->setup->run, &err) < 0)
-		engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "cannot write the ledger: %s",
-			   err.msg);
+		engine_log(e, e->journal->unwritten ? LOG_DEBUG : LOG_ERROR,
+			   "cannot write the ledger: %s", err.msg);
 }
 
 void journal_replans(struct engine *e)
 {
 	struct run_row *run = e->setup->run;
 
-	if (e->replans == core_replans(e->core))
+	if (e->journal->replans == core_replans(e->core))
 		return;
-	while (e->replans < core_replans(e->core)) {
+	while (e->journal->replans < core_replans(e->core)) {
 		size_t at = strlen(run->replanned);
 		snprintf(run->replanned + at, sizeof(run->replanned) - at, "%s%s", at ? "\n" : "",
-			 core_replan_said(e->core, e->replans++));
+			 core_replan_said(e->core, e->journal->replans++));
 		run->replans++;
 	}
 	journal_run(e);
@@ -124,9 +145,9 @@ void journal_safe(struct engine *e, uint32_t segment, bool suspect)
 	const struct core_pod *p = core_pod_at(e->core, s->pod);
 	const struct segment_result *result = &e->setup->results[segment];
 
-	GROW(e->safe_rows, e->safe_count, e->safe_cap);
-	GROW(e->safe_segments, e->safe_count, e->safe_cap2);
-	struct segment_row *row = &e->safe_rows[e->safe_count];
+	GROW(e->journal->rows, e->journal->count, e->journal->row_cap);
+	GROW(e->journal->segments, e->journal->count, e->journal->segment_cap);
+	struct segment_row *row = &e->journal->rows[e->journal->count];
 	memset(row, 0, sizeof(*row));
 	COPY_TEXT(row->run, e->setup->run->id);
 	COPY_TEXT(row->id, e->segments[segment].id);
@@ -142,25 +163,25 @@ void journal_safe(struct engine *e, uint32_t segment, bool suspect)
 	row->tries = result->tries;
 	row->suspect = suspect;
 	COPY_TEXT(row->reason, result->reason);
-	e->safe_segments[e->safe_count++] = segment;
+	e->journal->segments[e->journal->count++] = segment;
 }
 
 void journal_flush(struct engine *e)
 {
 	struct err err = {0};
 
-	if (!e->safe_count)
+	if (!e->journal->count)
 		return;
-	if (store_put_segments(e->setup->store, e->safe_rows, e->safe_count, &err) < 0) {
+	if (store_put_segments(e->setup->store, e->journal->rows, e->journal->count, &err) < 0) {
 		/* the files are in place and in the manifest all the same: a later run finds them
 		 * there */
 		unwritten(e, &err);
 	}
-	for (size_t i = 0; i < e->safe_count; i++) {
+	for (size_t i = 0; i < e->journal->count; i++) {
 		struct event ev = {.type = EV_SAFE,
-				   .segment = e->safe_segments[i],
-				   .pod = e->segs[e->safe_segments[i]].pod};
+				   .segment = e->journal->segments[i],
+				   .pod = e->segs[e->journal->segments[i]].pod};
 		post(e, &ev, NULL);
 	}
-	e->safe_count = 0;
+	e->journal->count = 0;
 }

@@ -19,4 +19,7 @@ void journal_flush(struct engine *e); /* safe rows reach the disk, then the core
  * the list. */
 size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out);
 
+struct journal *journal_new(void);
+void journal_free(struct journal *j);
+
 #endif

@@ -14,6 +14,7 @@
 #include "outfiles.h"
 #include "past.h"
 #include "post.h"
+#include "segment_ids.h"
 #include "prepare.h"
 #include "store/facts.h"
 

@@ -1,6 +1,8 @@
 /* pod_image.c - asks a provider that builds images for the image of this run's pods. */
 #include "pod_image.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "image.h"
@@ -9,10 +11,35 @@
 #include "request.h"
 #include "store/facts.h"
 
+struct pod_images {
+	char doing[200]; /* for the display: how far a build is */
+	struct {
+		struct image_steps steps; /* what is put into it, once it was asked for */
+		char known[IMAGE_MAX];    /* as rent_request.known_image; empty: none */
+	} of[CORE_PROVIDERS_MAX];
+};
+
+struct pod_images *pod_images_new(void)
+{
+	return xcalloc(1, sizeof(struct pod_images));
+}
+
+void pod_images_free(struct pod_images *p)
+{
+	for (int i = 0; i < CORE_PROVIDERS_MAX; i++)
+		image_steps_free(&p->of[i].steps);
+	free(p);
+}
+
+const char *pod_image_doing(const struct engine *e)
+{
+	return e->pod_images->doing;
+}
+
 /* What the pod's image is made of, where the vendor builds one. */
 void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
 {
-	struct image_steps *steps = &e->image_steps[provider];
+	struct image_steps *steps = &e->pod_images->of[provider].steps;
 
 	if (!steps->count && e->needs)
 		image_steps_make(steps, e->needs,
@@ -41,16 +68,16 @@ void pod_image_keep(struct engine *e, int provider, const char *image)
 {
 	char key[SHA256_HEX];
 
-	if (!image[0] || !strcmp(image, e->images[provider]))
+	if (!image[0] || !strcmp(image, e->pod_images->of[provider].known))
 		return;
-	COPY_TEXT(e->images[provider], image);
+	COPY_TEXT(e->pod_images->of[provider].known, image);
 	image_key(e, provider, key);
 	fact_put(e->setup->store, FACT_IMAGE, account_of(e, provider), key, image, NULL);
 }
 
 void pod_image_hand(struct request *a)
 {
-	COPY_TEXT(a->image, a->e->images[a->provider]);
+	COPY_TEXT(a->image, a->e->pod_images->of[a->provider].known);
 	a->want.rent.known_image = a->image[0] ? a->image : NULL;
 }
 
@@ -70,8 +97,8 @@ static void image_said(void *ctx, const char *lines)
 		str_add_printable(&shown, line, len, 300);
 		if (shown.len) {
 			engine_log(e, LOG_INFO, "%s: image: %s", name, str_text(&shown));
-			format_text(e->doing, sizeof(e->doing), "%s: image: %s", name,
-				    str_text(&shown));
+			format_text(e->pod_images->doing, sizeof(e->pod_images->doing),
+				    "%s: image: %s", name, str_text(&shown));
 		}
 		line += len + (line[len] == '\n');
 	}
@@ -94,7 +121,7 @@ static void image_done(void *ctx, struct op_result *result, const struct err *er
 		}
 		pod_image_keep(e, a->provider, result->image);
 	}
-	e->doing[0] = '\0';
+	e->pod_images->doing[0] = '\0';
 	post(e, &ev, err);
 	request_free(a);
 }
@@ -106,8 +133,8 @@ void pod_image_get(struct engine *e, int provider)
 
 	image_key(e, provider, key);
 	if (!fact_get(e->setup->store, FACT_IMAGE, account_of(e, provider), key,
-		      e->images[provider], sizeof(e->images[provider])))
-		e->images[provider][0] = '\0';
+		      e->pod_images->of[provider].known, sizeof(e->pod_images->of[provider].known)))
+		e->pod_images->of[provider].known[0] = '\0';
 	pod_image_recipe(e, provider, &a->want.rent);
 	pod_image_hand(a);
 	caller_listen(request_begin(a, OP_IMAGE, image_done), image_said);

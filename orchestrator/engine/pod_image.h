@@ -15,4 +15,10 @@ void pod_image_hand(struct request *a);
 /* Records what the provider says of its image; "": nothing. */
 void pod_image_keep(struct engine *e, int provider, const char *image);
 
+/* "modal: image: ...", "" when none is built. */
+const char *pod_image_doing(const struct engine *e);
+
+struct pod_images *pod_images_new(void);
+void pod_images_free(struct pod_images *p);
+
 #endif

@@ -1,6 +1,8 @@
 /* pod_log.c - what a provider's log says of a pod, and whether it pulls its image. */
 #include "pod_log.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "impl.h"
@@ -9,6 +11,22 @@
 #include "request.h"
 
 enum { WATCH_LOG_MS = 10 * 1000 }; /* for the display: from the create on, and between two looks */
+
+/* By provider: the log of a pod that pulls its image, for the display. */
+struct pod_logs {
+	bool watching[CORE_PROVIDERS_MAX]; /* it is being read */
+	int64_t next_at[CORE_PROVIDERS_MAX];
+};
+
+struct pod_logs *pod_logs_new(void)
+{
+	return xcalloc(1, sizeof(struct pod_logs));
+}
+
+void pod_logs_free(struct pod_logs *l)
+{
+	free(l);
+}
 
 /* Its last line may say that the image cannot be pulled. */
 static void tell_unpulled(struct engine *e, int pod, const char *text)
@@ -107,8 +125,8 @@ static void watch_done(void *ctx, struct op_result *result, const struct err *er
 
 	if (!err)
 		p->image_percent = pull_percent(str_text(&result->text));
-	a->e->watching_log[a->provider] = false;
-	a->e->watch_log_at[a->provider] = clock_boot_ms() + WATCH_LOG_MS;
+	a->e->pod_logs->watching[a->provider] = false;
+	a->e->pod_logs->next_at[a->provider] = clock_boot_ms() + WATCH_LOG_MS;
 	request_free(a);
 }
 
@@ -126,7 +144,7 @@ void pod_log_watch(struct engine *e)
 
 	for (int v = 0; v < e->setup->provider_count; v++) {
 		int pod = 0;
-		if (e->watching_log[v] || now < e->watch_log_at[v] ||
+		if (e->pod_logs->watching[v] || now < e->pod_logs->next_at[v] ||
 		    e->setup->providers[v].ops->makes_image)
 			continue;
 		while (pod < e->pod_count && !pulls_long(e, pod, v, now))
@@ -134,7 +152,7 @@ void pod_log_watch(struct engine *e)
 		if (pod == e->pod_count)
 			continue;
 		struct request *a = request_new(e, v, pod);
-		e->watching_log[v] = true;
+		e->pod_logs->watching[v] = true;
 		COPY_TEXT(a->want.id, core_pod_at(e->core, pod)->id);
 		request_begin(a, OP_LOGS, watch_done);
 	}

@@ -10,4 +10,7 @@ void pod_log_watch(struct engine *e);
 /* Shows a log to the user. */
 void pod_log_show(struct engine *e, int pod, const char *text);
 
+struct pod_logs *pod_logs_new(void);
+void pod_logs_free(struct pod_logs *l);
+
 #endif

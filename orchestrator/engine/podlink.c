@@ -12,6 +12,7 @@
 #include "known.h"
 #include "pod_events.h"
 #include "post.h"
+#include "segment_ids.h"
 #include "prepare.h"
 
 enum {

@@ -46,6 +46,16 @@ const char *pod_called(const struct engine *e, int pod)
 
 /* ---- events on their way to the core ---- */
 
+struct queued {
+	struct event ev;
+	struct err err;
+	struct offer *offers;
+	struct offer_past *past;
+	struct pod_view *views;
+	struct volume volume;
+	struct queued *next;
+};
+
 /* A vendor's own words become a pod's reason, a run's error. */
 static void clean_words(struct pod_view *view)
 {
@@ -85,8 +95,26 @@ void post(struct engine *e, const struct event *ev, const struct err *err)
 		q->volume = *ev->volume;
 		q->ev.volume = &q->volume;
 	}
-	*e->last = q;
-	e->last = &q->next;
+	if (!e->posted)
+		e->posted_last = &e->posted;
+	*e->posted_last = q;
+	e->posted_last = &q->next;
+}
+
+const struct event *post_first(const struct engine *e)
+{
+	return e->posted ? &e->posted->ev : NULL;
+}
+
+void post_drop(struct engine *e)
+{
+	struct queued *q = e->posted;
+
+	e->posted = q->next;
+	free(q->offers);
+	free(q->past);
+	free(q->views);
+	free(q);
 }
 
 void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err)
@@ -95,25 +123,6 @@ void post_pod(struct engine *e, enum event_type type, int pod, const struct err 
 		.type = type, .pod = pod, .provider = core_pod_at(e->core, pod)->provider};
 
 	post(e, &ev, err);
-}
-
-/* ---- who is who ---- */
-
-int64_t segment_by_id(const struct engine *e, const char *id)
-{
-	size_t low = 0, high = e->segment_count;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		int order = strcmp(e->segments[e->by_id[mid]].id, id);
-		if (!order)
-			return e->by_id[mid];
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return -1;
 }
 
 /* ---- the provider's volume ---- */

@@ -11,6 +11,9 @@ struct epod;
 
 /* Queues a copy of an event, with what it points to, for the core. err: NULL, none. */
 void post(struct engine *e, const struct event *ev, const struct err *err);
+/* The next one; NULL: none waits. post_drop() removes it. */
+const struct event *post_first(const struct engine *e);
+void post_drop(struct engine *e);
 void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err);
 /* The core hears of the volume that was found (e->volumes). */
 void post_volume_ready(struct engine *e, int provider);
@@ -31,8 +34,5 @@ void pod_say(struct engine *e, int pod, json_t *line);
 void pod_shown(char *to, size_t room, const char *from);
 /* Notes which GPU an agent says that it sees, called as offers call it. */
 void pod_gpu_seen(struct epod *p, const char *said);
-
-/* The number of the segment with this id; -1: there is none. */
-int64_t segment_by_id(const struct engine *e, const char *id);
 
 #endif

@@ -15,11 +15,11 @@ struct request *request_new(struct engine *e, int provider, int pod)
 	a->provider = provider;
 	a->pod = pod;
 	a->asked_at = clock_boot_ms();
-	a->next = e->asked;
-	a->link = &e->asked;
+	a->next = e->requests;
+	a->link = &e->requests;
 	if (a->next)
 		a->next->link = &a->next;
-	e->asked = a;
+	e->requests = a;
 	return a;
 }
 
@@ -46,9 +46,8 @@ void request_free(struct request *a)
 
 void requests_forget(struct engine *e)
 {
-	memset(e->looks, 0, sizeof(e->looks));
-	while (e->asked)
-		request_free(e->asked);
+	while (e->requests)
+		request_free(e->requests);
 }
 
 struct caller_op *request_begin(struct request *a, enum op_kind kind,

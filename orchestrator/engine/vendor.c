@@ -14,14 +14,39 @@
 #include "post.h"
 #include "request.h"
 
+struct vendors {
+	int bills_open;
+	struct {
+		bool list_refused; /* it refuses its list, which was told */
+		bool remarked;     /* what it had to say of the offers was told */
+		/* the list that is under way and not urgent yet; NULL: none */
+		struct request *list;
+	} of[CORE_PROVIDERS_MAX];
+};
+
+struct vendors *vendors_new(void)
+{
+	return xcalloc(1, sizeof(struct vendors));
+}
+
+void vendors_free(struct vendors *v)
+{
+	free(v);
+}
+
+int vendor_bills_open(const struct engine *e)
+{
+	return e->vendors->bills_open;
+}
+
 /* ---- offers ---- */
 
 /* Once: offers are asked for again and again. */
 static void tell_remarks(struct engine *e, int provider, const char *text)
 {
-	if (!*text || e->remarked[provider])
+	if (!*text || e->vendors->of[provider].remarked)
 		return;
-	e->remarked[provider] = true;
+	e->vendors->of[provider].remarked = true;
 	while (*text) {
 		size_t n = strcspn(text, "\n");
 		engine_log(e, LOG_WARN, "%s: %.*s", e->setup->providers[provider].ops->name, (int)n,
@@ -78,7 +103,7 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	struct request *a = ctx;
 	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
 
-	a->e->looks[a->provider] = NULL;
+	a->e->vendors->of[a->provider].list = NULL;
 	ev.ahead_ms = clock_wall_ms() -
 		      caller_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
 	ev.clock_known =
@@ -87,9 +112,9 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 		ev.views = result->pods;
 		ev.count = handed_drop(a->e, result->pods, result->pod_count);
 		ev.partial = result->partial;
-		if (result->partial && !a->e->list_refused[a->provider])
+		if (result->partial && !a->e->vendors->of[a->provider].list_refused)
 			engine_log(a->e, LOG_WARN, "%s", str_text(&result->text));
-		a->e->list_refused[a->provider] = result->partial;
+		a->e->vendors->of[a->provider].list_refused = result->partial;
 	}
 	post(a->e, &ev, err);
 	request_free(a);
@@ -115,17 +140,17 @@ void vendor_list(struct engine *e, int provider)
 
 	a->want.ids = a->ids = core_pod_ids(e->core, provider);
 	a->op = request_begin(a, OP_LIST, list_done);
-	e->looks[provider] = a;
+	e->vendors->of[provider].list = a;
 	vendor_prioritize(e);
 }
 
 void vendor_prioritize(struct engine *e)
 {
 	for (int i = 0; i < e->setup->provider_count; i++) {
-		struct request *a = e->looks[i];
+		struct request *a = e->vendors->of[i].list;
 		if (!a || !ends_pods(e, i))
 			continue;
-		e->looks[i] = NULL;
+		e->vendors->of[i].list = NULL;
 		if (caller_press(a->op))
 			a->asked_at = clock_boot_ms(); /* none of it is older */
 	}
@@ -273,7 +298,7 @@ static void billing_done(void *ctx, struct op_result *result, const struct err *
 	}
 	if (!err || err->kind == ERR_NOT_FOUND)
 		p->bill_asked_ms = clock_wall_ms();
-	a->e->billing_open--;
+	a->e->vendors->bills_open--;
 	request_free(a);
 }
 
@@ -287,6 +312,6 @@ void vendor_billing(struct engine *e, int pod)
 	a->want.bill.price_microusd_h = p->price_microusd_h;
 	a->want.bill.list_microusd_h = p->offer.price_microusd_h;
 	COPY_TEXT(a->want.bill.gpu, p->offer.gpu);
-	e->billing_open++;
+	e->vendors->bills_open++;
 	request_begin(a, OP_BILLING, billing_done);
 }
