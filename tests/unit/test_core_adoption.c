@@ -304,7 +304,8 @@ static void test_nothing_is_rented_unseen(void **state)
 	tear_down(&b);
 }
 
-/* ... which is not held against what it finished: that comes home first. */
+/* A pod that costs more than the lowered price is released, but its finished files are fetched
+ * first. */
 static void test_lower_price_for_a_pod_taken_over(void **state)
 {
 	(void)state;

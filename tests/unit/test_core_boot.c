@@ -225,7 +225,7 @@ static void test_connects_again_soon(void **state)
 	tear_down(&b);
 }
 
-/* ... and a pod that is only late in the list is not given up while it boots. */
+/* While a pod boots, a listing may omit it: that is no reason to release it. */
 static void test_late_in_the_list(void **state)
 {
 	struct bench b;

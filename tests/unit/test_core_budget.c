@@ -130,8 +130,8 @@ static void test_hard_end_of_a_pod(void **state)
 	tear_down(&b);
 }
 
-/* ... though there is work, and a pod that waits for it: what that has finished comes home, then it
- * goes, and none is rented. */
+/* The cap leaves no room for another batch. Although there is work and an idle pod, the finished
+ * files are fetched, the pod is released, and no other is rented. */
 static void test_nothing_is_begun_beside_the_cap(void **state)
 {
 	struct offer o = offer(0, 1000000);

@@ -196,8 +196,8 @@ static void test_durable_pods_of_an_earlier_life(void **state)
 	tear_down(&b);
 }
 
-/* ... nor is what a pod finished that was handed over, and has had its time since: nobody needs to
- * reach it for that. */
+/* A handed-over pod is past its hard end. If its volume can be read without it, what it finished is
+ * fetched from there. */
 static void test_files_of_a_pod_whose_time_was_over(void **state)
 {
 	static const struct {

@@ -222,7 +222,7 @@ static void check_for_a_twin(struct bench *b, int64_t lost_at)
 	check_int("none did", "exit", exit_status(b), 0);
 }
 
-/* ... the other may surface late. */
+/* A lost create made two pods; the second one surfaces late. */
 static void test_late_twin_of_a_lost_create(void **state)
 {
 	struct bench b;
@@ -233,7 +233,7 @@ static void test_late_twin_of_a_lost_create(void **state)
 	tear_down(&b);
 }
 
-/* ... also where the first one was listed before the answer was lost. */
+/* The same, where the first pod was listed before the create's reply was lost. */
 static void test_late_twin_of_one_that_was_listed(void **state)
 {
 	struct bench b;
@@ -286,7 +286,7 @@ static void test_late_twin_while_nothing_is_offered(void **state)
 	tear_down(&b);
 }
 
-/* ... and when no list can be had by then, nobody knows whether there is one. */
+/* If no listing succeeds in that minute, a second pod may exist: exit 9. */
 static void test_lost_sight_of_a_lost_create(void **state)
 {
 	struct bench b;
@@ -303,8 +303,7 @@ static void test_lost_sight_of_a_lost_create(void **state)
 	tear_down(&b);
 }
 
-/* ... nor by when the vendor, by its limits, may be asked again: the exit does not wait for that.
- */
+/* If rate limits delay the last listing for long, the run ends without it. */
 static void test_last_look_that_limits_keep_back(void **state)
 {
 	struct err err = {0};
@@ -372,8 +371,8 @@ static void test_ambiguous_out_of_sight(void **state)
 	tear_down(&b);
 }
 
-/* ... and where the cap leaves no room beside it, the run ends when it has waited as long as it was
- * told to. */
+/* If the cap leaves no room beside the possible cost of an ambiguous create, the run ends once
+ * `wait` is over. */
 static void test_ambiguous_holds_the_cap(void **state)
 {
 	struct bench b;

@@ -110,8 +110,7 @@ static void test_never_listed(void **state)
 	}
 }
 
-/* ... and it is looked for all that minute, so that it is released again when it surfaces, but not
- * without a pause. */
+/* It is looked for during that minute, with pauses, and released again if it surfaces. */
 static void test_looks_for_the_never_listed(void **state)
 {
 	struct bench b;
@@ -134,8 +133,8 @@ static void test_looks_for_the_never_listed(void **state)
 	tear_down(&b);
 }
 
-/* ... and whoever knew of no such pod when it was released, so soon after its create, is asked once
- * more before it counts as gone. */
+/* A provider may deny a pod too new to be indexed: the release is sent once more before the pod
+ * counts as gone. */
 static void test_released_before_it_was_known(void **state)
 {
 	struct bench b;
@@ -258,8 +257,7 @@ static void test_released_and_not_known_though_it_was_listed(void **state)
 	tear_down(&b);
 }
 
-/* ... and no list that says for how long it wants to be left alone keeps a run from looking for its
- * pods. */
+/* A rate-limited listing with a long Retry-After does not keep a run from looking for its pods. */
 static void test_list_that_wants_to_be_left_alone(void **state)
 {
 	static const enum err_kind kinds[] = {ERR_TRANSIENT, ERR_RATE_LIMITED};

@@ -127,8 +127,8 @@ static void test_pods_that_come_too_late_are_released(void **state)
 {
 	static const struct {
 		const char *name;
-		int64_t after_s; /* so long after it was rented ... */
-		/* ... so many are over, each in a fortieth of the time that one took */
+		int64_t after_s; /* since it was rented */
+		/* over by then, each in a fortieth of the time that the first one took */
 		int batches;
 		bool stays;
 	} cases[] = {
