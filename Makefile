@@ -122,6 +122,7 @@ build/kit/kit_sizes.h: $(KIT)
 		$$(wc -c <build/kit/burst-agent-x86_64) $$(wc -c <build/kit/burst-agent-aarch64) $$(wc -c <build/kit/espeak-worker) >$@
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh
 $(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
+$(foreach name,$(patsubst providers/%/end.sh,%,$(wildcard providers/*/end.sh)),$(eval $(BUILD)/obj/providers/$(name)/$(name).o: providers/$(name)/end.sh))
 $(BUILD)/obj/jobs/workers/python.o: $(wildcard jobs/workers/*.py jobs/workers/lock/*.txt)
 $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -Ibuild/kit
 
@@ -391,7 +392,7 @@ strings:
 # ---- installing ----
 DESTDIR ?=
 # what a provider outside the tree is compiled with (-I PREFIX/include/burst)
-HEADERS := orchestrator/provider.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h jsonx.h log.h mem.h mistakes.h path.h section.h str.h)
+HEADERS := orchestrator/provider.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h incbin.h jsonx.h log.h mem.h mistakes.h path.h section.h str.h)
 install-headers:
 	@for h in $(HEADERS:orchestrator/%=%); do install -D -m 644 orchestrator/$$h $(DESTDIR)$(PREFIX)/include/burst/$$h || exit 1; done
 # manual, examples and the protocol of workers

@@ -265,6 +265,11 @@ int provider_check_registries(const struct section *conf, const char *vendor, co
 	return 0;
 }
 
+char *provider_start_script(const struct provider_ops *ops, const char *script)
+{
+	return xasprintf("%s%s", ops->end_script ? ops->end_script : "", script);
+}
+
 bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p,
 			const struct volume *v)
 {

@@ -19,7 +19,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 8u
+#define PROVIDER_ABI 9u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are
  * refused, never cut). */
@@ -482,7 +482,16 @@ struct provider_ops {
 	 * (err_about()). OP_OFFERS fails with the first one. NULL: nothing to check. */
 	int (*check_wishes)(const struct section *conf, const struct op_want *want,
 			    struct mistakes *m, struct err *err);
+	/* POSIX sh: how a pod of this vendor ends itself, and how that is known to work. It stands
+	 * above the start script; jobs/agent/CONTROL.md says what it defines. NULL: a pod ends when
+	 * its first process exits, which the switch calls unproven. */
+	const char *end_script;
+	/* Its pods may be plain processes on a machine with other users: the start script and the
+	 * agent change nothing of the system there. */
+	bool shares_machine;
 };
+/* The text of a pod's first process: the provider's end script, then `script`. A new string. */
+char *provider_start_script(const struct provider_ops *ops, const char *script);
 /* Files of this volume (NULL: of some) can be fetched, or put there, without a pod. */
 bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p,
 			const struct volume *v);

@@ -89,7 +89,7 @@ def layer(path):
     parts = path.split("/")
     if parts[0] == "providers" and len(parts) > 2:
         return "providers/" + parts[1]
-    if path.startswith("jobs/agent/") and parts[2] not in ("kit.c", "kit.h", "incbin.h"):
+    if path.startswith("jobs/agent/") and parts[2] not in ("kit.c", "kit.h"):
         return "agent"
     if parts[0] == "orchestrator":
         return parts[1] if len(parts) > 2 else "contract"
@@ -203,6 +203,16 @@ def check_call_circles(folder):
     owner = {symbol: name for name, (defines, _) in objects.items() for symbol in defines}
     find_circles({name: {owner[symbol] for symbol in needs & owner.keys()} - {name} for name, (_, needs) in objects.items()},
                  f"{folder}: a circle of calls")
+
+
+def check_vendor_words():
+    """What runs on every pod names no vendor: each brings its own end.sh and variables."""
+    vendors = {path.split("/")[1] for path in git_files("providers/*/*.c")} - {"local"}
+    words = re.compile("|".join(sorted(vendors)), re.I)
+    for path in git_files("jobs/agent/*.c", "jobs/agent/*.h", "jobs/agent/*.sh"):
+        for number, line in enumerate(read(path).splitlines(), 1):
+            if words.search(line):
+                complain(f"{path}:{number}: names a vendor: that belongs to providers/: {line.strip()}")
 
 
 def check_openings():
@@ -426,6 +436,7 @@ def main():
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine"):
         check_call_circles(f"orchestrator/{folder}")
+    check_vendor_words()
     check_openings()
     check_comments()
     check_top_level()

@@ -42,8 +42,7 @@ bool serve_folder(struct agent *a)
 
 static bool is_container(const struct agent *a)
 {
-	return strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") != 0 ||
-	       !strcmp(a->place.home, "/run/burst");
+	return env_is_container(&a->place.env) || !strcmp(a->place.home, "/run/burst");
 }
 
 /* Workers write, and their programs lie, below $BURST_HOME if that is suitable, else where a

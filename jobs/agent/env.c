@@ -32,6 +32,11 @@ const char *env_get(const struct env *env, const char *name, const char *absent)
 	return absent;
 }
 
+bool env_is_container(const struct env *env)
+{
+	return !strcmp(env_get(env, "BURST_CONTAINER", ""), "1");
+}
+
 void env_free(struct env *env)
 {
 	for (size_t i = 0; i < env->count; i++)

@@ -14,6 +14,8 @@ struct env {
 
 void env_set(struct env *env, const char *name, const char *value);
 const char *env_get(const struct env *env, const char *name, const char *absent);
+/* Whether the pod is a container or machine of its own; else nothing of the system is changed. */
+bool env_is_container(const struct env *env);
 void env_free(struct env *env);
 struct env env_copy(const struct env *from);
 

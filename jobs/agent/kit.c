@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "incbin.h"
+#include "base/incbin.h"
 #include "kit_sizes.h"
 
 INCBIN(kit_agent_x86_64, "build/kit/burst-agent-x86_64");

@@ -75,12 +75,11 @@ void worker_env(struct agent *a, struct env *env, int w)
 static void group_of_device(struct agent *a, int dir, const char *name)
 {
 	struct stat st;
-	const char *vendor = env_get(&a->place.env, "BURST_VENDOR", "local");
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISCHR(st.st_mode) ||
 	    (st.st_mode & 06) == 06)
 		return;
 	if (st.st_gid == 0 || (st.st_mode & 060) != 060) {
-		if (strcmp(vendor, "local") != 0 &&
+		if (env_is_container(&a->place.env) &&
 		    fchmodat(dir, name, (st.st_mode & 0777) | 0666, 0) < 0)
 			errno = 0;
 		return;
@@ -117,8 +116,7 @@ void passwd_add(struct agent *a)
 	} users[] = {{WORKER_UID, "burst-worker", "home"},
 		     {SETUP_UID, "burst-setup", "setup-home"}};
 	struct str text = {0};
-	if (!strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") ||
-	    read_file("/etc/passwd", 1 << 20, &text) < 0)
+	if (!env_is_container(&a->place.env) || read_file("/etc/passwd", 1 << 20, &text) < 0)
 		return;
 	int fd = open("/etc/passwd", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 	for (size_t i = 0; fd >= 0 && i < ARRAY_LEN(users); i++) {

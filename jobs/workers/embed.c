@@ -1,7 +1,7 @@
 /* embed.c - the Python workers as bytes inside burst. */
 #include "embed.h"
 
-#include "jobs/agent/incbin.h"
+#include "base/incbin.h"
 #include "kit_sizes.h" /* made with the programs: an initializer cannot subtract two symbols */
 
 INCBIN(embed_espeak_worker, "build/kit/espeak-worker");

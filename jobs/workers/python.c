@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "jobs/agent/incbin.h"
+#include "base/incbin.h"
 
 INCBIN(python_audio, "jobs/workers/burst_audio.py");
 INCBIN(python_device, "jobs/workers/burst_device.py");

@@ -34,6 +34,7 @@ void request_free(struct request *a)
 		free(a->env[i].name);
 		free(a->env[i].value);
 	}
+	free(a->start_script);
 	core_ids_free(a->ids);
 	for (char **r = a->regions; r && *r; r++)
 		free(*r);

@@ -14,6 +14,7 @@ struct request {
 	struct op_want want;
 	struct env_pair env[24];
 	size_t env_count;
+	char *start_script;
 	char **ids;
 	char **regions; /* NULL-terminated, or NULL */
 	char image[IMAGE_MAX];

@@ -204,7 +204,8 @@ static void start_env(struct request *a, const struct core_pod *p, int64_t ahead
 	base64_add(&host_key, e->pods[a->pod].host.private_pem,
 		   strlen(e->pods[a->pod].host.private_pem));
 	log_secret(str_text(&host_key));
-	add_env(a, "BURST_VENDOR", xstrdup(e->setup->providers[a->provider].ops->name), false);
+	if (!e->setup->providers[a->provider].ops->shares_machine)
+		add_env(a, "BURST_CONTAINER", xstrdup("1"), false);
 	add_env(a, "BURST_RUN", xstrdup(e->setup->run->id), false);
 	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt), false);
 	add_env(a, "BURST_MACHINE", xstrdup(e->setup->conf.machine), false);
@@ -277,7 +278,8 @@ void vendor_rent(struct engine *e, int pod)
 	r->memory_gb = e->setup->memory_gb;
 	pod_image_recipe(e, a->provider, r);
 	pod_image_hand(a);
-	r->start_script = e->setup->kit->start_script;
+	r->start_script = a->start_script = provider_start_script(
+		e->setup->providers[a->provider].ops, e->setup->kit->start_script);
 	start_env(a, p, ahead_s);
 	r->env = a->env;
 	r->env_count = a->env_count;

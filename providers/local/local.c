@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
+#include "base/incbin.h"
 #include "base/jsonx.h"
 #include "translator.h"
 #include "wire.h"
@@ -373,10 +374,14 @@ static bool local_pods_are_free(const struct provider *p)
 	return !p->storage;
 }
 
+INCBIN(local_end_script, "providers/local/end.sh");
+
 const struct provider_ops provider_local = {
 	.abi = PROVIDER_ABI,
 	.name = "local",
 	.summary = "pods on this machine; needs no account",
+	.end_script = local_end_script,
+	.shares_machine = true,
 	.options = options,
 	.can_stage = true,
 	.can_fetch = true,

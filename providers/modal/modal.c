@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/crypto.h"
+#include "base/incbin.h"
 #include "base/section.h"
 #include "impl.h"
 
@@ -372,10 +373,13 @@ static void modal_op_free(struct op *op)
 	free(op);
 }
 
+INCBIN(modal_end_script, "providers/modal/end.sh");
+
 const struct provider_ops provider_modal = {
 	.abi = PROVIDER_ABI,
 	.name = "modal",
 	.summary = "GPU sandboxes at Modal; needs a token",
+	.end_script = modal_end_script,
 	.options = options,
 	.can_stage = true,
 	.can_fetch = true,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/crypto.h"
+#include "base/incbin.h"
 #include "impl.h"
 
 static const struct option_spec options[] = {
@@ -299,10 +300,13 @@ static void runpod_op_free(struct op *op)
 	free(op);
 }
 
+INCBIN(runpod_end_script, "providers/runpod/end.sh");
+
 const struct provider_ops provider_runpod = {
 	.abi = PROVIDER_ABI,
 	.name = "runpod",
 	.summary = "GPU pods at RunPod; needs an API key",
+	.end_script = runpod_end_script,
 	.options = options,
 	.can_stage = true,
 	.can_fetch = true,

@@ -10,7 +10,7 @@ pod_keys() { # once for all of them
 	ssh-keygen -q -t ed25519 -N '' -C client -f "$work/client"
 	ssh-keygen -q -t ed25519 -N '' -C host -f "$work/host"
 	echo "pods $(cut -d' ' -f1,2 "$work/host.pub")" >"$work/known_hosts"
-	"$kit_print" script >"$work/start.sh"
+	{ cat providers/local/end.sh; "$kit_print" script; } >"$work/start.sh"
 	echo '{"name":"peers","create":true}' | local_cloud volume >/dev/null
 }
 pod_rent() { # pod_rent NAME ROUND_TRIP_MS: its files are $work/NAME.*; comes back when it is asked for, not when it is up
@@ -21,7 +21,7 @@ pod_rent() { # pod_rent NAME ROUND_TRIP_MS: its files are $work/NAME.*; comes ba
 		conf: {isolation: "auto", round_trip_ms: $rtt, capacity: 1000}, name: ("burst-" + $name), script: $script,
 		volume: "peers", mount: "/workspace",
 		marker: {machine: "bench", run: "bench", attempt: $name, hard_end_s: ($first | tonumber)},
-		env: {BURST_VENDOR: "local", BURST_RUN: "bench", BURST_ATTEMPT: $name, BURST_MACHINE: "bench", BURST_HARD_END: $first,
+		env: {BURST_RUN: "bench", BURST_ATTEMPT: $name, BURST_MACHINE: "bench", BURST_HARD_END: $first,
 			BURST_FIRST_LEASE_END: $first, BURST_LEASE_S: "1800", BURST_HOST_KEY_B64: $host, BURST_AUTHORIZED_KEY: $client,
 			BURST_SSH_PORT: "22", BURST_VOLUME: "/workspace", BURST_HOME: "/run/burst"}}' |
 		local_cloud rent | jq -r '.pods[0].id' >"$work/$1.id"

@@ -764,9 +764,9 @@ t_the_start_script() {
 	begin || return
 	account
 	local script end=$(($(date +%s) + 300))
-	script=$(base64 -w0 <"$ROOT/jobs/agent/start.sh")
+	script=$(cat "$ROOT"/providers/modal/end.sh "$ROOT"/jobs/agent/start.sh | base64 -w0)
 	md_call SecretGetOrCreate "$(jq -nc --arg host "$(base64 -w0 host)" --arg mine "$(cat id.pub)" --arg hard "$end" '{objectCreationType:5,
-		envDict:{BURST_VENDOR:"modal",BURST_RUN:"r",BURST_ATTEMPT:"a",BURST_HARD_END:$hard,BURST_VOLUME:"/cache",BURST_HOST_KEY_B64:$host,BURST_AUTHORIZED_KEY:$mine}}')"
+		envDict:{BURST_CONTAINER:"1",BURST_RUN:"r",BURST_ATTEMPT:"a",BURST_HARD_END:$hard,BURST_VOLUME:"/cache",BURST_HOST_KEY_B64:$host,BURST_AUTHORIZED_KEY:$mine}}')"
 	SECRET=$(msg .secretId)
 	create script "echo $script | base64 -d >/start && exec sh /start"
 	want 0 SandboxCreate

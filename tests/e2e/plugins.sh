@@ -12,11 +12,15 @@ object() { # object FILE SOURCE...: a shared object
 		$(pkg-config --cflags jansson) -o "$to" "$@" >cc.txt 2>&1 || complain "$to does not compile: $(head -n 3 cc.txt)"
 }
 twin() { # twin FILE: the local provider, called "twin"
+	local name
 	mkdir -p src
-	sed -e 's/"local"/"twin"/g' -e 's/\bprovider_local\b/burst_provider/g' "$ROOT/providers/local/local.c" >src/twin.c
 	# its own headers, and nothing else of the tree
-	cp "$ROOT"/providers/local/{local,wire}.h "$ROOT/providers/local/wire.c" src/
-	object "$1" src/twin.c src/wire.c
+	cp "$ROOT"/providers/local/{local,wire,translator}.h "$ROOT/providers/local/wire.c" src/
+	for name in local answers wishes; do
+		sed -e 's/"local"/"twin"/g; s/\bprovider_local\b/burst_provider/g' -e "s|\"providers/local/|\"$ROOT/providers/local/|" \
+			"$ROOT/providers/local/$name.c" >"src/$name.c"
+	done
+	object "$1" src/{local,answers,wishes,wire}.c
 }
 twin_config() {
 	script_lines 4
@@ -79,19 +83,19 @@ t_what_cannot_be_used() {
 	twin twin.so
 	echo 'int nothing;' >none.c
 	object none.so none.c
-	sed 's/\.abi = PROVIDER_ABI/.abi = PROVIDER_ABI + 1/' src/twin.c >src/newer.c
-	object newer.so src/newer.c src/wire.c
-	sed 's/\.name = "twin"/.name = "local"/' src/twin.c >src/again.c
-	object again.so src/again.c src/wire.c
-	sed 's/\.name = "twin"/.name = "Twin; rm"/' src/twin.c >src/odd.c
-	object odd.so src/odd.c src/wire.c
-	sed '/\.op_free = /d' src/twin.c >src/less.c
-	object less.so src/less.c src/wire.c
+	sed 's/\.abi = PROVIDER_ABI/.abi = PROVIDER_ABI + 1/' src/local.c >src/newer.c
+	object newer.so src/newer.c src/{answers,wishes,wire}.c
+	sed 's/\.name = "twin"/.name = "local"/' src/local.c >src/again.c
+	object again.so src/again.c src/{answers,wishes,wire}.c
+	sed 's/\.name = "twin"/.name = "Twin; rm"/' src/local.c >src/odd.c
+	object odd.so src/odd.c src/{answers,wishes,wire}.c
+	sed '/\.op_free = /d' src/local.c >src/less.c
+	object less.so src/less.c src/{answers,wishes,wire}.c
 	echo "no object" >text.so
 	cp twin.so open.so
 	chmod 666 open.so
 	refused "$T/none.so" "contains no provider (no symbol burst_provider)"
-	refused "$T/newer.so" "made for version 9 of the provider contract, this burst has 8: build it again"
+	refused "$T/newer.so" "made for version 10 of the provider contract, this burst has 9: build it again"
 	refused "$T/again.so" 'provider "local" already exists'
 	refused "$T/odd.so" "its name may have only a-z, 0-9 and _, at most 23"
 	refused "$T/less.so" 'provider "twin" lacks options or a function that the contract requires'
@@ -102,8 +106,8 @@ t_what_cannot_be_used() {
 	refused /dev/null "other users can change it (it must belong to you or root, and be writable only by its owner)"
 	mkdir many
 	for i in 1 2 3 4 5 6 7 8 9; do
-		sed "s/\.name = \"twin\"/.name = \"twin$i\"/" src/twin.c >src/n.c
-		object many/$i.so src/n.c src/wire.c
+		sed "s/\.name = \"twin\"/.name = \"twin$i\"/" src/local.c >src/n.c
+		object many/$i.so src/n.c src/{answers,wishes,wire}.c
 	done
 	BURST_PROVIDER_PATH=$T/many:$T/away.so burst plan
 	is "$STATUS" 0 "a plan with nine ($(tail -n 1 err.txt))"

@@ -50,11 +50,13 @@ pod() {
 	port=$(free_port)
 	vendor=$1 first=$(($2 < 0 ? 0 : now + $2)) hard=$((now + $3))
 	shift 3
+	cat "$here/providers/$vendor/end.sh" "$SCRIPT" >"$dir/start.sh"
 	case $shell in
-	busybox) set -- "$@" busybox ash "$SCRIPT" ;;
-	*) set -- "$@" $shell "$SCRIPT" ;;
+	busybox) set -- "$@" busybox ash "$dir/start.sh" ;;
+	*) set -- "$@" $shell "$dir/start.sh" ;;
 	esac
-	env -i PATH="${POD_PATH:-$PATH}" HOME="$HOME" BURST_VENDOR=$vendor BURST_RUN=r1 BURST_ATTEMPT=att1 BURST_MACHINE=m \
+	[ $vendor = local ] || set -- BURST_CONTAINER=1 "$@"
+	env -i PATH="${POD_PATH:-$PATH}" HOME="$HOME" BURST_RUN=r1 BURST_ATTEMPT=att1 BURST_MACHINE=m \
 		BURST_HARD_END=$hard BURST_FIRST_LEASE_END=$first BURST_LEASE_S=10 BURST_SSH_PORT=$port \
 		BURST_HOST_KEY_B64="$(base64 -w0 "$top/host")" BURST_AUTHORIZED_KEY="$(cat "$top/user.pub")" \
 		BURST_VOLUME="$dir/volume" BURST_HOME="$dir/home" "$@" >"$dir/out" 2>&1 &
@@ -100,7 +102,7 @@ finish() {
 test_sessions() {
 	mkdir -p "$top/volume with a blank"
 	pod local 60 60 LANG=C IMAGE_WORD="it's a \"word\"" TWO="a
-FAKE=b" RUNPOD_API_KEY=secret BURST_VOLUME="$top/volume with a blank"
+FAKE=b" BURST_VOLUME="$top/volume with a blank"
 	echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$top/host.pub")" >"$dir/known"
 	until_true login
 	ssh_command='echo "$BURST_HOME:$BURST_VOLUME"'
@@ -325,6 +327,7 @@ test_runpod() {
 		runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 204'
 		until_true test -e "$dir/home/switch"
 		check "switch by $tool" "$(cat "$dir/home/switch")" "unproven http 200 $tool"
+		check 'the key is not in what sessions and workers get' "$(grep -c 'RUNPOD_API_KEY\|rpa_secret' "$dir/home/env")" 0
 		echo over >"$dir/home/end"
 		until_true asked '^DELETE /v2/pods/pod7x Bearer rpa_secret $' 2
 		until_true grep -q "^ok http 204 $tool" "$dir/home/switch"

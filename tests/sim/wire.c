@@ -645,7 +645,8 @@ bool wire_rent(struct client *cl, int pod)
 	r->cpu = r->memory_gb = 1;
 	add_recipe(a);
 	r->start_script = "exec burst\n";
-	add_env(a, "BURST_VENDOR", xstrdup(rules_ops(cl->sim, p->provider)->name));
+	if (!rules_ops(cl->sim, p->provider)->shares_machine)
+		add_env(a, "BURST_CONTAINER", xstrdup("1"));
 	add_env(a, "BURST_RUN", xstrdup(cl->job->conf.run));
 	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt));
 	add_env(a, "BURST_MACHINE", xstrdup(cl->job->conf.machine));

@@ -1,7 +1,7 @@
 /* incbin.h - a file's bytes as part of the program. INCBIN(name, "path") makes `name` their first
  * byte; a zero byte follows the last, so that a text file can be read as a string. */
-#ifndef BURST_JOBS_AGENT_INCBIN_H
-#define BURST_JOBS_AGENT_INCBIN_H
+#ifndef BURST_INCBIN_H
+#define BURST_INCBIN_H
 
 #ifdef __APPLE__
 #define INCBIN_BEGIN        ".const_data\n"
