@@ -18,7 +18,6 @@
 enum {
 	LINK_DEADLINE_MS = 60 * 1000,
 	RENT_TIMEOUT_MS = 120 * 1000,
-	OUTPUT_MAX_BYTES = 256 << 20, /* of one segment's file; commands may have larger ones */
 };
 /* No volume that is sold holds a larger file of a command. Where the vendor says what its volume
  * holds, that is the bound. */

@@ -10,6 +10,7 @@
 #include "past.h"
 #include "pod_rows.h"
 #include "post.h"
+#include "reported.h"
 
 struct journal {
 	bool unwritten; /* the ledger, and it was said why */
@@ -148,21 +149,9 @@ void journal_safe(struct engine *e, uint32_t segment, bool suspect)
 	GROW(e->journal->rows, e->journal->count, e->journal->row_cap);
 	GROW(e->journal->segments, e->journal->count, e->journal->segment_cap);
 	struct segment_row *row = &e->journal->rows[e->journal->count];
-	memset(row, 0, sizeof(*row));
-	COPY_TEXT(row->run, e->setup->run->id);
-	COPY_TEXT(row->id, e->segments[segment].id);
-	COPY_TEXT(row->key, e->segments[segment].key);
-	row->state = SEGMENT_ROW_SAFE;
-	COPY_TEXT(row->attempt, p->attempt);
-	if (s->count)
-		COPY_TEXT(row->file, s->files[0].name);
-	COPY_TEXT(row->sha256, result->sha256);
-	row->bytes = result->bytes;
-	row->seconds = result->seconds;
-	row->sample_rate = result->sample_rate;
-	row->tries = result->tries;
+	*row = reported_row(e->setup->run->id, &e->segments[segment], p->attempt,
+			    s->count ? s->files[0].name : NULL, result);
 	row->suspect = suspect;
-	COPY_TEXT(row->reason, result->reason);
 	e->journal->segments[e->journal->count++] = segment;
 }
 

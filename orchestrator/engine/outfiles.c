@@ -8,6 +8,7 @@
 #include "file_source.h"
 #include "impl.h"
 #include "post.h"
+#include "reported.h"
 
 struct getting { /* one file under way: the context of its fetch */
 	struct engine *e;
@@ -34,7 +35,7 @@ int64_t outfiles_most_bytes(const struct engine *e, int pod)
 	const struct volume *v = &core_pod_at(e->core, pod)->volume;
 
 	if (!e->needs->command)
-		return OUTPUT_MAX_BYTES;
+		return SPEECH_FILE_MAX_BYTES;
 	/* what is not sold by its size may not be held to it */
 	return v->size_gb && v->price_microusd_month ? v->size_gb << 30 : COMMAND_OUTPUT_MAX_BYTES;
 }

@@ -35,22 +35,27 @@ static struct segment_result result_of(const struct keeping *k, size_t file)
 	return result;
 }
 
-/* The manifest's lines first, then the renames: a line without its file is harmless, a file without
- * a line looks foreign. Both are synced for so many files at once. */
+int place_verified(const struct engine_setup *setup, uint32_t segment,
+		   const struct segment_result *results, struct receive **list, size_t count,
+		   struct err *err)
+{
+	if (setup->job_ops->record(setup->job, segment, results, count, err) < 0 ||
+	    receive_keep_all(list, count, err) < 0)
+		return -1;
+	if (setup->job_ops->kept)
+		setup->job_ops->kept(setup->job, segment, &results[0]);
+	return 0;
+}
+
 static int record_and_keep(struct keeping *k, size_t from, size_t count)
 {
-	const struct engine_setup *setup = k->e->setup;
 	struct segment_result *results = xcalloc(count, sizeof(*results));
 
 	for (size_t i = 0; i < count; i++)
 		results[i] = result_of(k, from + i);
-	int done = setup->job_ops->record(setup->job, k->segment, results, count, &k->err);
+	int done = place_verified(k->e->setup, k->segment, results, k->list + from, count, &k->err);
 	free(results);
-	if (done < 0 || receive_keep_all(k->list + from, count, &k->err) < 0)
-		return -1;
-	if (setup->job_ops->kept)
-		setup->job_ops->kept(setup->job, k->segment, &k->result);
-	return 0;
+	return done;
 }
 
 static void work_keep(void *arg)

@@ -16,6 +16,7 @@
 #include "post.h"
 #include "segment_ids.h"
 #include "prepare.h"
+#include "reported.h"
 #include "store/facts.h"
 
 enum {
@@ -100,11 +101,6 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 	post(e, &ev, &err);
 }
 
-static bool good_hash(const char *hex)
-{
-	return strlen(hex) == 64 && strspn(hex, "0123456789abcdef") == 64;
-}
-
 void pod_distrust(struct engine *e, int pod, const char *what)
 {
 	err_set(&e->pods[pod].distrusted, ERR_UNTRUSTED, "%s", what);
@@ -142,9 +138,8 @@ static int64_t names_most(const struct engine *e)
 static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event,
 				 const char *name)
 {
-	const char *path = jsonx_text(event, "path", "");
-	const char *hash = jsonx_text(event, "sha256", "");
-	int64_t bytes = jsonx_int(event, "bytes", -1);
+	CLEANUP(str_free) struct str what = STR_INIT;
+	struct reported_file file;
 
 	if (e->segs[segment].count >= FILES_MAX) {
 		pod_distrust(e, pod, "it reports more files than any segment has");
@@ -157,19 +152,13 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 		pod_distrust(e, pod, why);
 		return NULL;
 	}
-	if (name && path_may_be_output(name) && path_is_safe(path) && good_hash(hash) &&
-	    bytes >= 0 && bytes <= outfiles_most_bytes(e, pod)) {
+	enum report_fault fault = reported_file(event, name, outfiles_most_bytes(e, pod), &file);
+	if (fault == REPORT_FINE) {
 		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
-		return outfiles_add(e, segment, name, path, bytes, hash, is_new);
+		return outfiles_add(e, segment, name, file.path, file.bytes, file.sha256, is_new);
 	}
-	if (name && bytes > outfiles_most_bytes(e, pod)) {
-		CLEANUP(free_text)
-		char *what =
-			xasprintf("a file of %lld bytes, more than it can have", (long long)bytes);
-		refuse_file(e, pod, segment, name, what);
-		return NULL;
-	}
-	refuse_file(e, pod, segment, name, "an invalid file");
+	reported_fault_show(&what, fault, file.bytes);
+	refuse_file(e, pod, segment, name, str_text(&what));
 	return NULL;
 }
 
@@ -233,8 +222,8 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	s->reported = true;
 	e->pods[pod].rendered++;
 	pod_shown(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
-	s->seconds = MAX(jsonx_number(event, "seconds", 0), 0);
-	s->rate = (int)jsonx_bounded(event, "rate", 0, 1 << 24);
+	s->seconds = reported_seconds(event);
+	s->rate = reported_rate(event);
 	post(e, &ev, NULL);
 }
 

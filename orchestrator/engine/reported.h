@@ -1,0 +1,37 @@
+/* reported.h - what a pod reports of a finished file, live or in the event log on its volume, and
+ * which of these reports are believed. Pure. */
+#ifndef BURST_ENGINE_REPORTED_H
+#define BURST_ENGINE_REPORTED_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "job.h"
+#include "store/store.h"
+
+enum { SPEECH_FILE_MAX_BYTES = 256 << 20 }; /* of one segment's file; commands may have more */
+
+/* Texts are borrowed from the event. */
+struct reported_file {
+	const char *path, *sha256; /* where the pod has it */
+	int64_t bytes;
+};
+
+enum report_fault { REPORT_FINE, REPORT_INVALID, REPORT_TOO_LARGE };
+
+/* name: what the file is called here; NULL: the report gives no name. most_bytes: what it can have.
+ * A report that is not REPORT_FINE is refused: the file is not asked for. */
+enum report_fault reported_file(const json_t *event, const char *name, int64_t most_bytes,
+				struct reported_file *out);
+/* "an invalid file", "a file of 12 bytes, more than it can have". */
+void reported_fault_show(struct str *to, enum report_fault fault, int64_t bytes);
+/* Of its sound, where the check of the file finds nothing: never below 0. */
+double reported_seconds(const json_t *event);
+int reported_rate(const json_t *event);
+
+/* The ledger's row of a segment whose file is under its final name. file: NULL: it has none. */
+struct segment_row reported_row(const char *run, const struct segment *segment, const char *attempt,
+				const char *file, const struct segment_result *result);
+
+#endif
