@@ -245,6 +245,19 @@ void sweep_end_free(struct sweep_end *end);
 /* Keeps in *worst what may bill, else the error that came first; the other one is noted. */
 void runs_note_worse(const struct runs *rs, struct err *worst, const struct err *why);
 
+/* ---- gather: what the pods of an ended run left on their volumes ---- */
+
+struct gather_end {
+	size_t fetched, failed; /* files; failed: finished on a pod, and not fetched */
+	struct str notes;       /* of the job's finish(), a line each */
+};
+
+/* Fetches finished files of run->row into its output folder, which is locked; its job has been
+ * read. Rents and renders nothing. What a pod's event log says is checked as in a run
+ * (engine/reported.h), and its files go home by the same steps (engine/place.h). A file that
+ * cannot be fetched is noted and counted. ERR_USAGE: it is a command. Free end->notes. */
+int run_gather(struct run *run, struct gather_end *end, struct err *err);
+
 /* ---- names: what the user means by the id of a run, a pod or a request, or by any part of one
  * ----
  *

@@ -1133,6 +1133,32 @@ t_fetch_leaves_what_has_changed() {
 	is "$(pods_left)" "" pods
 }
 
+t_fetch_refuses_a_hostile_log() { # what a pod wrote down of its files is checked as in a run
+	living_run
+	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
+	kill_it
+	burst reap
+	local a b c d log
+	# of one pod, so that no other log has them
+	log=$(find "$BURST_STATE_DIR/volumes" -name events.jsonl -exec grep -c '"ok":true' {} + | sort -t : -k 2 -n | tail -n 1 | cut -d: -f1)
+	read -r a b c d < <(jq -r 'select(.ev == "segment" and .ok).id' "$log" | head -n 4 | xargs)
+	[ -n "$d" ] || { complain "fewer than four files in one log"; return; }
+	for f in "$a" "$b" "$c" "$d"; do rm -f "out/$f.wav"; done
+	jq -c --arg a "$a" --arg b "$b" --arg c "$c" 'if .ev != "segment" then . elif .id == $a then .sha256 = "zz" + .sha256[2:]
+		elif .id == $b then .bytes = 9000000000000 elif .id == $c then .path = "../../../" + .path else . end' "$log" >log
+	jq -c --arg a "$a" 'select(.ev == "segment" and .id == $a)' log >one
+	for _ in 1 2 3 4 5 6 7 8 9 10; do cat one one; done >>log
+	cp log "$log"
+	burst fetch "$RUN"
+	is "$STATUS" 1 "fetch ($(tail -n 1 err.txt))"
+	has err.txt "$a: the pod reports an invalid file ($a.wav); it is not fetched"
+	has err.txt "$b: the pod reports a file of 9000000000000 bytes, more than it can have ($b.wav); it is not fetched"
+	has err.txt "$c: the pod reports an invalid file ($c.wav); it is not fetched"
+	is "$(grep -c "$a: the pod reports" err.txt)" 8 "how often a bad report is followed"
+	[ -s "out/$d.wav" ] || complain "$d is not home again"
+	for f in "$a" "$b" "$c"; do [ ! -e "out/$f.wav" ] || complain "$f came home"; done
+}
+
 t_volumes() {
 	config
 	burst volume create w
