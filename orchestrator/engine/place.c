@@ -35,15 +35,15 @@ static struct segment_result result_of(const struct keeping *k, size_t file)
 	return result;
 }
 
-int place_verified(const struct engine_setup *setup, uint32_t segment,
+int place_verified(const struct job_ops *ops, struct job *job, size_t index,
 		   const struct segment_result *results, struct receive **list, size_t count,
 		   struct err *err)
 {
-	if (setup->job_ops->record(setup->job, segment, results, count, err) < 0 ||
+	if (ops->record(job, index, results, count, err) < 0 ||
 	    receive_keep_all(list, count, err) < 0)
 		return -1;
-	if (setup->job_ops->kept)
-		setup->job_ops->kept(setup->job, segment, &results[0]);
+	if (ops->kept)
+		ops->kept(job, index, &results[0]);
 	return 0;
 }
 
@@ -53,7 +53,9 @@ static int record_and_keep(struct keeping *k, size_t from, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		results[i] = result_of(k, from + i);
-	int done = place_verified(k->e->setup, k->segment, results, k->list + from, count, &k->err);
+	const struct engine_setup *setup = k->e->setup;
+	int done = place_verified(setup->job_ops, setup->job, k->segment, results, k->list + from,
+				  count, &k->err);
 	free(results);
 	return done;
 }

@@ -2,7 +2,10 @@
 #ifndef BURST_ENGINE_PLACE_H
 #define BURST_ENGINE_PLACE_H
 
-#include "engine.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "job.h"
 #include "sync/receive.h"
 
 struct engine;
@@ -12,8 +15,8 @@ void place_files(struct engine *e, uint32_t segment, bool suspect);
 
 /* Files of one segment that are complete, verified and checked: the manifest's lines first, then
  * the renames. A line without its file is harmless, a file without a line looks foreign. Each is
- * synced once for all of them. Uses the setup's job alone; may be called in a worker thread. */
-int place_verified(const struct engine_setup *setup, uint32_t segment,
+ * synced once for all of them. May be called in a worker thread. */
+int place_verified(const struct job_ops *ops, struct job *job, size_t index,
 		   const struct segment_result *results, struct receive **list, size_t count,
 		   struct err *err);
 

@@ -111,7 +111,8 @@ static int bring_home(struct gather *g, size_t index, const char *local,
 	if (status == 0)
 		status = verify(g, index, r, local, result, err);
 	if (status == 0)
-		status = place_verified(&run->setup, (uint32_t)index, result, &r, 1, err);
+		status = place_verified(run->setup.job_ops, run->setup.job, index, result, &r, 1,
+					err);
 	receive_drop(r, false);
 	if (status < 0)
 		return -1;

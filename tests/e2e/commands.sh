@@ -1140,7 +1140,7 @@ t_fetch_refuses_a_hostile_log() { # what a pod wrote down of its files is checke
 	burst reap
 	local a b c d log
 	# of one pod, so that no other log has them
-	log=$(find "$BURST_STATE_DIR/volumes" -name events.jsonl -exec grep -c '"ok":true' {} + | sort -t : -k 2 -n | tail -n 1 | cut -d: -f1)
+	log=$(find "$BURST_STATE_DIR/volumes" -name events.jsonl -exec grep -Hc '"ok":true' {} + | sort -t : -k 2 -n | tail -n 1 | cut -d: -f1)
 	read -r a b c d < <(jq -r 'select(.ev == "segment" and .ok).id' "$log" | head -n 4 | xargs)
 	[ -n "$d" ] || { complain "fewer than four files in one log"; return; }
 	for f in "$a" "$b" "$c" "$d"; do rm -f "out/$f.wav"; done
