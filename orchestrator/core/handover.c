@@ -12,8 +12,9 @@ void handover_tell(struct core *c, int pod)
 
 static bool can_be_told(const struct core_pod *p)
 {
+	/* one on offer may be another run's by the time that its agent hears of it */
 	return p->phase == POD_WORKING && p->link == LINK_UP && p->leave < LEAVE_DECIDE &&
-	       p->leave < LEAVE_DRAINING;
+	       p->leave < LEAVE_DRAINING && !p->offered_until;
 }
 
 /* Another pod took the place of one that was lost after the others had been handed over. */

@@ -104,7 +104,10 @@ bool warm_sought(struct core *c, int wanted)
 
 int64_t warm_wake_at(const struct core *c)
 {
-	return c->conf.pooled && core_waits(c) && !c->seeking ? c->sought_at + SEEK_MS : NEVER;
+	int64_t at = c->sought_at + SEEK_MS;
+
+	/* what keeps it from seeking when it is due ends with an event of its own */
+	return c->conf.pooled && core_waits(c) && !c->seeking && at > c->now ? at : NEVER;
 }
 
 void warm_was_sought(struct core *c)

@@ -325,8 +325,10 @@ void width_advance(struct core *c)
 	if (has_a_pod(c))
 		/* if this pod is lost, the time without another one must not end the run */
 		c->capacity_since = 0;
-	if (core_reads_old(c) || !budget_is_known(c) || ask_makes_volume(c) || why_is_read(c))
+	if (core_reads_old(c) || !budget_is_known(c) || ask_makes_volume(c) || why_is_read(c)) {
+		c->waits = false;
 		return;
+	}
 	/* those that it replaces count until they go */
 	while (active - outgoing < width_now(c) && active < core_pods_most(c)) {
 		if (active && !worth_another(c, working, NEVER / 2))

@@ -93,6 +93,60 @@ static void test_a_signal_offers_nothing(void **state)
 	tear_down(&b);
 }
 
+/* `run -d`: a pod on offer may be another run's by the time that its agent is told to keep itself
+ * alive, and would then end itself under that run. */
+static void test_an_offered_pod_is_not_left_alone(void **state)
+{
+	struct volume v = {.id = "v1", .apart = true};
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1); /* the canary is all: the pod has no work when it is found good */
+	b.conf.detached = b.conf.want_volume = b.conf.canary = b.conf.pooled = true;
+	b.conf.keep_warm_ms = MINUTE;
+	start(&b);
+	tell(&b, (struct event){.type = EV_SOUGHT});
+	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	bring_up(&b, 0);
+	began(&b, 0, 0);
+	b.now += 2 * SECOND;
+	rendered(&b, 0, 0);
+	done(&b, 0, 0);
+	safe(&b, 0, 0, true);
+	assert_int_equal(did(&b, ACT_OFFER, 0), 1);
+	assert_int_equal(did(&b, ACT_HANDOVER, 0), 0);
+	wait_ms(&b, SECOND);
+	assert_int_equal(did(&b, ACT_HANDOVER, 0), 0);
+	tear_down(&b);
+}
+
+/* What keeps a run that waits from looking for pods ends with an event: until then it does not tick
+ * all the time. */
+static void test_no_ticks_where_it_cannot_look(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.pooled = b.conf.want_volume = b.conf.make_volume = true;
+	start(&b);
+	tell(&b, (struct event){.type = EV_SOUGHT});
+	tell_err(&b, EV_VOLUME, 0, ERR_NOT_FOUND);
+	tell(&b, (struct event){.type = EV_OFFERS, .count = 0});
+	assert_true(core_waits(b.core));
+	b.now += SECOND;
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	tell(&b, (struct event){.type = EV_SOUGHT});
+	assert_int_equal(did(&b, ACT_VOLUME, -1), 1);
+	b.now += SECOND;
+	tell(&b, (struct event){.type = EV_TICK});
+	assert_true(core_wake_at(b.core) > b.now);
+	tear_down(&b);
+}
+
 /* As the engine does it at ACT_SEEK: the pod is the core's before the core hears of it. */
 static void hand_over_pod(struct bench *b)
 {
@@ -204,6 +258,8 @@ int main(void)
 		cmocka_unit_test(test_a_pod_for_a_run_that_waits),
 		cmocka_unit_test(test_handed_to_a_run_that_stops),
 		cmocka_unit_test(test_handed_within_the_cap),
+		cmocka_unit_test(test_an_offered_pod_is_not_left_alone),
+		cmocka_unit_test(test_no_ticks_where_it_cannot_look),
 	};
 
 	return cmocka_run_group_tests_name("core pooled", tests, NULL, NULL);
