@@ -233,6 +233,8 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 		p->ready_at = c->now;
 		if (!p->reused)
 			c->cold_ms = cold_start_of(c, p);
+		else if (!c->cold_ms)
+			c->cold_ms = p->cold_ms;
 		pod_save(c, p);
 		good_host(c, p);
 	}
