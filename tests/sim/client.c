@@ -1,6 +1,6 @@
 /* client.c - burst itself as the core sees it: its ledger, its lives, how it dies and comes back.
  */
-#include "client.h"
+#include "pool.h"
 
 #include "base/clock.h"
 
@@ -38,6 +38,8 @@ struct machine *client_machine_of(struct client *cl, int pod)
 {
 	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, pod)->id);
 
+	if (m && m->client != cl->number && pool_held(cl, m))
+		return NULL;
 	if (m && m->client != cl->number && !is_reaper(cl))
 		broke(cl->sim, "pod %s of another run is taken for its own", m->id);
 	return m;
@@ -79,7 +81,7 @@ bool client_ours(const struct client *cl, const struct row *row)
 bool client_save(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
-	if (is_reaper(cl)) /* the rows are of other runs */
+	if (is_reaper(cl) || pool_saved(cl, pod)) /* the row is of another run */
 		return true;
 	struct row *row = client_row_of(cl, p->attempt);
 	struct machine *m = p->id[0] ? client_machine_of(cl, pod) : NULL;
@@ -142,6 +144,8 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 			     .hard_end_s = o->hard_end_s,
 			     .first_lease_end_s = o->first_lease_end_s,
 			     .lease = o->lease == LEASE_CLIENT ? LEASE_CLIENT : LEASE_AGENT,
+			     .reused = o->reused,
+			     .cold_ms = o->cold_ms,
 			     .compute_ms = o->compute_ms,
 			     .wasted_ms = o->wasted_ms};
 
@@ -185,7 +189,7 @@ static int64_t spent_before(const struct client *cl)
 
 int64_t client_bill(const struct client *cl)
 {
-	int64_t sum = 0;
+	int64_t sum = cl->handed_bill;
 
 	for (size_t i = 0; i < cl->sim->machine_count; i++)
 		if (cl->sim->machines[i].client == cl->number)

@@ -1,5 +1,5 @@
 /* client_act.c - carries the core's actions to machines and vendors, and checks each. */
-#include "client.h"
+#include "pool.h"
 
 static void left_alone(struct client *cl, const struct fault *f);
 
@@ -293,13 +293,17 @@ static void sync_volume(struct client *cl, const struct action *a)
 
 static void release(struct client *cl, const struct action *a)
 {
-	struct machine *m = client_machine_of(cl, a->pod);
+	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, a->pod)->id);
 
 	if (!m) {
 		broke(cl->sim, "a release without an id");
 		return;
 	}
-	m->let_go = true;
+	if (pool_withdraw(cl, a->pod))
+		return;
+	if (!plant(PLANT_OFFER_STANDS))
+		client_machine_of(cl, a->pod); /* it is its own */
+	m->let_go = m->let_go || m->client == cl->number;
 	call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
 }
 
@@ -477,8 +481,8 @@ static void act(struct client *cl, const struct action *a)
 			ask(cl, a, 2 * api(cl, a), W_SALVAGED);
 		break;
 	case ACT_SYNC: sync_volume(cl, a); break;
-	case ACT_OFFER:
-	case ACT_SEEK: break; /* only with conf.pooled */
+	case ACT_OFFER: pool_offer(cl, a); break;
+	case ACT_SEEK: pool_seek(cl, a); break;
 	case ACT_RELEASE: release(cl, a); break;
 	case ACT_CLOSE: close_connection(cl, a); break;
 	case ACT_FINISH: finish(cl, a); break;
@@ -490,10 +494,11 @@ static void act(struct client *cl, const struct action *a)
 static const char *action_name(enum action_type type)
 {
 	static const char *const names[] = {
-		"OFFERS", "VOLUME",   "IMAGE",     "SAVE",    "RENT",    "LIST",    "INSPECT",
-		"LOG",    "BAD_HOST", "GOOD_HOST", "CONNECT", "PREPARE", "SEND",    "REVOKE",
-		"RENEW",  "HANDOVER", "TAKEOVER",  "FETCH",   "KEEP",    "DISCARD", "SALVAGE",
-		"SYNC",   "RELEASE",  "CLOSE",     "FINISH",  "NOTE",    "END"};
+		"OFFERS",  "VOLUME",  "IMAGE",    "SAVE",      "RENT",     "LIST",
+		"INSPECT", "LOG",     "BAD_HOST", "GOOD_HOST", "CONNECT",  "PREPARE",
+		"SEND",    "REVOKE",  "RENEW",    "HANDOVER",  "TAKEOVER", "FETCH",
+		"KEEP",    "DISCARD", "SALVAGE",  "SYNC",      "OFFER",    "SEEK",
+		"RELEASE", "CLOSE",   "FINISH",   "NOTE",      "END"};
 
 	return names[type];
 }

@@ -176,6 +176,8 @@ static void check_pod(struct client *cl, int pod)
 	const struct core_pod *p = &c->pods[pod];
 	bool bare = p->batches == 0 && p->unhome == 0;
 	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
+	bool offered =
+		p->offered_until && c->now <= MAX(p->offered_until, client_woke_at(cl)) + 1000;
 
 	if (!pod_counted_right(c, pod))
 		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod,
@@ -185,7 +187,10 @@ static void check_pod(struct client *cl, int pod)
 	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), client_woke_at(cl)) + 2000)
 		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
 		      (long long)(c->now - p->look_at));
-	if (p->phase >= POD_RELEASING || p->leave >= LEAVE_DECIDE)
+	/* it was handed over, and the core hears of it at once */
+	bool unheard = p->past == PAST_UNHEARD && p->reused && p->phase == POD_BOOTING &&
+		       p->deadline_at == NEVER && p->lease == LEASE_CLIENT;
+	if (p->phase >= POD_RELEASING || p->leave >= LEAVE_DECIDE || unheard)
 		return;
 	/* by a list, after a lost reply */
 	int64_t found_at = MAX(p->create_at + 2 * cl->job->conf.boot_limit_ms, p->rented_at);
@@ -196,11 +201,11 @@ static void check_pod(struct client *cl, int pod)
 	    p->lease == LEASE_CLIENT && c->now > found_at + LOG_WAIT_MS)
 		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod,
 		      (long long)(c->now - p->create_at) / 1000);
-	if (bare && !c->todo && c->started)
+	if (bare && !c->todo && c->started && !offered)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
 		      pod_phase_name(p->phase));
 	if (p->phase == POD_WORKING && p->link == LINK_UP && bare && p->leave < LEAVE_DRAINING &&
-	    !core_stopping(c) && !canary_waits && !core_reads_old(c))
+	    !core_stopping(c) && !canary_waits && !core_reads_old(c) && !offered)
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
 	 * since */

@@ -1,5 +1,5 @@
 /* client_hear.c - tells the core what came of its actions. */
-#include "client.h"
+#include "pool.h"
 
 /* ---- what came of them ---- */
 
@@ -305,6 +305,7 @@ static void listed(struct client *cl, struct happening *h)
 			   .asked_at = h->x};
 
 	cl->list_failed[h->provider] = h->kind ? boot_now(cl) : 0;
+	ev.count = h->kind ? 0 : pool_drop(cl, h->data, h->count);
 	ev.ahead_ms = cl->laptop->wall_offset;
 	ev.clock_known = true;
 	send_event(cl, &ev, h->kind);
@@ -402,6 +403,13 @@ static void about_machine(struct client *cl, struct happening *h, enum event_typ
 	send_event(cl, &ev, type == EV_LOST ? ERR_NETWORK : h->kind);
 }
 
+static void about_pod(struct client *cl, const struct happening *h, enum event_type type)
+{
+	struct event ev = {.type = type, .pod = h->pod};
+
+	send_event(cl, &ev, ERR_NONE);
+}
+
 void client_hears(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_RELEASED, .pod = h->pod};
@@ -444,6 +452,10 @@ void client_hears(struct client *cl, struct happening *h)
 		break;
 	case W_SIGNAL: signalled(cl, h); break;
 	case W_ROOM: account_room(cl, h); break;
+	case W_TAKEN: pool_taken(cl, h); break;
+	case W_UNASKED: about_pod(cl, h, EV_UNASKED); break;
+	case W_HANDED: about_pod(cl, h, EV_HANDED); break;
+	case W_SOUGHT: about_pod(cl, h, EV_SOUGHT); break;
 	case W_BILLED: client_leaves(cl); break;
 	case W_CRASH:
 		client_crash(cl, &(struct fault){.kind = F_CRASH_FOREVER, .x = (int)h->x});

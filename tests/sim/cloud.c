@@ -115,6 +115,10 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	struct machine *m = &s->machines[s->machine_count++];
 
 	*m = (struct machine){.client = c->client,
+			      .made_by = c->client,
+			      .held_from = s->now,
+			      .offered_by = -1,
+			      .lease_ms = s->plan->jobs[c->client].conf.lease_ms,
 			      .vendor = c->provider,
 			      .offer = c->offer,
 			      .created = s->now,
@@ -353,8 +357,8 @@ struct pod_view cloud_view(struct sim *s, const struct machine *m)
 	struct pod_view v = {.state = POD_STATE_CREATING, .price_microusd_h = m->price};
 
 	COPY_TEXT(v.id, m->id);
-	COPY_TEXT(v.marker.run, job_of(s, m)->conf.run);
-	COPY_TEXT(v.marker.machine, job_of(s, m)->conf.machine);
+	COPY_TEXT(v.marker.run, s->plan->jobs[m->made_by].conf.run);
+	COPY_TEXT(v.marker.machine, s->plan->jobs[m->made_by].conf.machine);
 	COPY_TEXT(v.marker.attempt, m->attempt);
 	v.marker.hard_end_s = (m->hard_end + WALL_EPOCH_MS) / 1000;
 	v.created_at_s = (m->created + WALL_EPOCH_MS) / 1000;
@@ -492,7 +496,8 @@ static int64_t meter_until(const struct sim *s, const struct machine *m, int64_t
 		return 0;
 	if (m->release_asked >= 0 && m->release_asked < end)
 		end = m->release_asked;
-	return money_for(MIN(m->price, m->offered), (MAX(end - m->created, 0) + 999) / 1000 * 1000);
+	return money_for(MIN(m->price, m->offered),
+			 (MAX(end - m->held_from, 0) + 999) / 1000 * 1000);
 }
 
 int64_t meter(const struct sim *s, const struct machine *m)
@@ -598,7 +603,7 @@ static int64_t owed_really(const struct sim *s, const struct machine *m)
 		return owed(s, m);
 	if (m->release_asked >= 0)
 		end = MIN(end, m->release_asked);
-	int64_t ms = end - m->created - 4 * v->latency_ms - 2000 -
+	int64_t ms = end - m->held_from - 4 * v->latency_ms - 2000 -
 		     (may_wait(s, m) ? RELEASED_WITHIN_MS : 0);
 	if (m->spot) /* only a listing tells what it costs in the end */
 		ms -= m->visible - m->created + 6000;
@@ -607,7 +612,8 @@ static int64_t owed_really(const struct sim *s, const struct machine *m)
 
 static void check_money(struct sim *s, const struct client *cl)
 {
-	int64_t cap = cl->cap_most, sum = 0, real = 0, slack = 0, slack_later = 0;
+	int64_t cap = cl->cap_most, sum = cl->handed_bill, real = sum, slack = cl->handed_slack,
+		slack_later = slack;
 
 	for (size_t i = 0; cap && i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
@@ -640,7 +646,7 @@ static void check_money(struct sim *s, const struct client *cl)
 static void check_life(struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
-	int64_t lease = m->lease_shown ? m->renewed_at + cl->job->conf.lease_ms : m->first_lease;
+	int64_t lease = m->lease_shown ? m->renewed_at + m->lease_ms : m->first_lease;
 	int64_t late = m->ended - 1000 - POD_SELF_END_MS;
 
 	if (!m->is_over || m->ended <= m->runs_at || m->never_runs || m->failed || m->stopped)

@@ -1,5 +1,5 @@
-/* main.c - sim [--seeds N] [--from S] | --digest [--by-pod] [--seeds N] [--from S] | --seed S |
- * --plan 'SEED KNOB=VALUE...' [--trace] | --big SEGMENTS PODS */
+/* main.c - sim [--seeds N] [--from S] [--pools-every N] | --digest [--by-pod] [--seeds N]
+ * [--from S] | --seed S | --plan 'SEED KNOB=VALUE...' [--trace] | --big SEGMENTS PODS */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 enum { SHRINK_S = 3, PLANTED_SHRINK_S = 1 };
 
 struct tally {
-	int64_t runs, events, actions, pods, swept, faults[F_KINDS], exits[256], replans[4];
+	int64_t runs, events, actions, pods, swept, handed, faults[F_KINDS], exits[256], replans[4];
 	struct wire_tally wires[WIRE_MODAL + 1];
 };
 
@@ -34,6 +34,7 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 		tally->actions += s.actions;
 		tally->pods += (int64_t)s.machine_count;
 		tally->swept += s.swept;
+		tally->handed += s.handed;
 		for (int i = 0; i < F_KINDS; i++)
 			tally->faults[i] += s.hit[i];
 		for (size_t i = 0; i < ARRAY_LEN(tally->replans); i++)
@@ -101,10 +102,14 @@ static int never_hit(const struct tally *t)
 }
 
 /* A rule that is never followed is not tested. */
-static int never_replanned(const struct tally *t)
+static int never_decided(const struct tally *t)
 {
 	int missing = 0;
 
+	if (!t->handed) {
+		printf("sim: no pod was handed on\n");
+		missing = 1;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(t->replans); i++)
 		if (!t->replans[i]) {
 			printf("sim: re-plans of kind %zu were never seen\n", i);
@@ -126,10 +131,11 @@ static void summary(const struct tally *t, double took)
 	for (int i = 0; i < 255; i++)
 		if (t->exits[i])
 			printf(" %d:%lld", i, (long long)t->exits[i]);
-	printf(" dead:%lld; reap ended %lld pods; re-plans more:%lld fewer:%lld other GPUs:%lld "
-	       "end:%lld; faults",
-	       (long long)t->exits[255], (long long)t->swept, (long long)t->replans[0],
-	       (long long)t->replans[1], (long long)t->replans[2], (long long)t->replans[3]);
+	printf(" dead:%lld; pods handed on:%lld; reap ended %lld pods; re-plans more:%lld "
+	       "fewer:%lld other GPUs:%lld end:%lld; faults",
+	       (long long)t->exits[255], (long long)t->handed, (long long)t->swept,
+	       (long long)t->replans[0], (long long)t->replans[1], (long long)t->replans[2],
+	       (long long)t->replans[3]);
 	for (int i = 0; i < F_KINDS; i++)
 		printf(" %s:%lld", fault_names[i], (long long)t->faults[i]);
 	for (int i = WIRE_RUNPOD; i <= WIRE_MODAL; i++)
@@ -153,12 +159,18 @@ static const uint64_t once_broken_together[] = {
 	/* with real translators */
 	SEED_WIRE | 568, SEED_WIRE | 7744, SEED_WIRE | 1032864, SEED_WIRE | 5101163,
 	SEED_WIRE | 11018011, SEED_WIRE | 7000032828, SEED_WIRE | 3161605259600,
-	SEED_WIRE | 88161605480788};
+	SEED_WIRE | 88161605480788,
+	/* with pods that pass from run to run */
+	SEED_POOL | 31860};
 
-/* Every so manieth goes through real translators. */
+static int pools_every = 7;
+
+/* Every so manieth goes through real translators, or passes pods from run to run. */
 static uint64_t seed_of(uint64_t number, int wires_every)
 {
-	return wires_every && number % (uint64_t)wires_every == 0 ? number | SEED_WIRE : number;
+	if (wires_every && number % (uint64_t)wires_every == 0)
+		return number | SEED_WIRE;
+	return pools_every && number % (uint64_t)pools_every == 0 ? number | SEED_POOL : number;
 }
 
 static int many(const char *program, uint64_t from, uint64_t count, bool alone,
@@ -188,7 +200,7 @@ static int many(const char *program, uint64_t from, uint64_t count, bool alone,
 		plan_free(&plan);
 	}
 	summary(&tally, seconds() - began);
-	return failures || (count >= 10000 && (never_hit(&tally) | never_replanned(&tally)));
+	return failures || (count >= 10000 && (never_hit(&tally) | never_decided(&tally)));
 }
 
 /* One line a seed. Run by two builds, they differ where the two decide differently. Actions for
@@ -264,7 +276,11 @@ static bool shows(uint64_t seed, bool *few)
 	struct plan plan;
 	struct sim s = {0};
 
-	plan_make(&plan, planted >= PLANT_FIRST_OF_WIRES ? seed | SEED_WIRE : seed, false);
+	plan_make(&plan,
+		  planted >= PLANT_FIRST_OF_WIRES ? seed | SEED_WIRE
+		  : planted == PLANT_OFFER_STANDS ? seed | SEED_POOL
+						  : seed,
+		  false);
 	sim_run(&s, &plan, false);
 	bool found = strstr(s.broken, planted_defects[planted].says) != NULL;
 	int tries = found ? shrink(&plan, s.how, PLANTED_SHRINK_S) : 0;
@@ -373,6 +389,8 @@ int main(int argc, char **argv)
 			as_it_is = true;
 		else if (!strcmp(argv[i], "--wires-every"))
 			wires_every = atoi(next), i++;
+		else if (!strcmp(argv[i], "--pools-every"))
+			pools_every = atoi(next), i++;
 		else if (!strcmp(argv[i], "--seeds"))
 			seeds = strtoull(next, NULL, 10), i++;
 		else if (!strcmp(argv[i], "--from"))
@@ -392,7 +410,8 @@ int main(int argc, char **argv)
 		else {
 			fprintf(stderr,
 				"usage: sim [--seeds N] [--from S] [--failures K] [--wires-every "
-				"N] | --digest [--by-pod] [--seeds N] [--from S] | --seed S | "
+				"N] [--pools-every N] | --digest [--by-pod] [--seeds N] [--from S] "
+				"| --seed S | "
 				"--plan 'SEED KNOB=VALUE...' "
 				"[--trace] [--as-it-is] [--alone] [--plant DEFECT] | --plants "
 				"[--seeds N] [--plant DEFECT] | --big SEGMENTS PODS\n");

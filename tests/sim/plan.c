@@ -1,5 +1,5 @@
 /* plan.c - what a seed means: the surroundings of one schedule, and its faults. */
-#include "sim.h"
+#include "pool.h"
 
 #include <stdlib.h>
 
@@ -201,13 +201,15 @@ static void make_more_faults(struct plan *p, uint64_t *r)
 			.who = (int)roll_in(r, 0, p->client_count - 1)};
 }
 
-static void make_company(struct plan *p, uint64_t seed)
+static void make_company(struct plan *p, uint64_t seed, bool pooled)
 {
 	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 0x5851f42d4c957f2dull, *r = &state;
 	int percent = (int)roll_in(r, 1, 100), laptops = 1;
 
-	if (percent <= 75)
+	if (percent <= 75 && !pooled)
 		return;
+	if (pooled)
+		percent = 81 + percent / 5;
 	p->client_count = percent <= 80 ? 1 : percent <= 91 ? 2 : percent <= 97 ? 3 : 4;
 	for (int i = 1; i < p->client_count; i++)
 		make_another(p, i, &laptops, r);
@@ -452,6 +454,9 @@ static void make_measuring(struct plan *p, uint64_t seed)
 
 void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
+	bool pooled = seed & SEED_POOL;
+
+	seed &= ~SEED_POOL;
 	uint64_t state = (seed & ~SEED_WIRE) * 0x2545f4914f6cdd1dull + 1, *r = &state;
 
 	memset(p, 0, sizeof(*p));
@@ -481,7 +486,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	for (int i = 0; i < p->fault_count; i++)
 		make_fault(p, r, &p->faults[i]);
 	if (!alone) {
-		make_company(p, seed & ~SEED_WIRE);
+		make_company(p, seed & ~SEED_WIRE, pooled);
 		make_leftovers(p, seed & ~SEED_WIRE);
 		make_strangers(p, seed & ~SEED_WIRE);
 	}
@@ -493,6 +498,10 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 		plan_wire(p);
 	make_replans(p, seed & ~SEED_WIRE);
 	make_measuring(p, seed);
+	if (!pooled)
+		return;
+	p->seed |= SEED_POOL;
+	plan_pool(p);
 }
 
 void plan_free(struct plan *p)

@@ -267,7 +267,8 @@ static void rendered(struct sim *s, struct machine *m, const struct work *work, 
 static void renew(struct sim *s, struct machine *m)
 {
 	m->renewed_at = s->now;
-	m->lease = s->now + client_of(s, m)->job->conf.lease_ms;
+	m->lease_ms = client_of(s, m)->job->conf.lease_ms;
+	m->lease = s->now + m->lease_ms;
 	pod_watch(s, m);
 }
 

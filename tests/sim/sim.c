@@ -273,6 +273,10 @@ static void happens(struct sim *s, struct happening *h)
 	case W_BILLED:
 	case W_CRASH:
 	case W_ROOM:
+	case W_TAKEN:
+	case W_UNASKED:
+	case W_HANDED:
+	case W_SOUGHT:
 		if (cl->laptop->asleep)
 			put_off(s, h);
 		else if (cl->up && (h->life == cl->life || h->what == W_SIGNAL))
@@ -487,7 +491,8 @@ void sim_free(struct sim *s)
 	for (int i = 0; i < CLIENTS_ALL; i++)
 		free_client(&s->clients[i]);
 	for (int i = 0; i < LAPTOPS_MAX; i++)
-		free(s->laptops[i].rows), store_close(s->laptops[i].facts);
+		free(s->laptops[i].rows), store_close(s->laptops[i].facts),
+			store_close(s->laptops[i].pool);
 	for (size_t i = 0; i < s->queue_count; i++)
 		free(s->queue[i].data);
 	for (size_t i = 0; i < s->machine_count; i++) {

@@ -78,6 +78,8 @@ enum wire_kind { WIRE_NONE, WIRE_RUNPOD, WIRE_MODAL };
 	(1ull << 50) /* in a seed: one or two of its vendors are spoken to through their real      \
 			translators */
 
+#define SEED_POOL (1ull << 51) /* in a seed: several runs, which pass pods on */
+
 struct vendor_plan {
 	struct offer offers[4];
 	int capacity[4], offer_count;
@@ -133,6 +135,7 @@ struct plan {
 	bool replay_first;
 	/* a pod that prepares nothing shared says EV_SHARED_READY all the same */
 	bool own_ready;
+	bool keeps; /* pods without work are offered though no run waits */
 	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX +
 			    REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX];
 	int fault_count;
@@ -241,6 +244,8 @@ extern const char *const fault_names[F_KINDS];
 	X(EXIT_WORDLESS, "without a word") \
 	X(VOLUME_EARLY, "where nothing can be rented") \
 	X(COMPUTE_MORE, "computed") \
+	/* of runs that pass pods on */ \
+	X(OFFER_STANDS, "is released by another run") \
 	/* of calls to real translators' servers: caller.c is lied to */ \
 	X(CREATE_AGAIN, "carried again") \
 	X(TRIES_FOR_EVER, "and never answered") \
@@ -299,6 +304,10 @@ enum what {
 	W_CRASH,
 	W_WIRE_REPLY,
 	W_WIRE_AGAIN,
+	W_TAKEN,
+	W_UNASKED,
+	W_HANDED,
+	W_SOUGHT,
 	/* in the cloud and on the pods */
 	W_CALL,
 	W_CREATE,
@@ -366,7 +375,14 @@ struct entry { /* of an agent's numbered log */
 };
 
 struct machine {
-	int client; /* whose create made it */
+	int client; /* whose it is: who made it, or took it over */
+	int made_by;
+	unsigned held_by;  /* bits: runs that had it before */
+	int64_t held_from; /* true time: since when it is this run's */
+	int holds;
+	int offered_by;        /* the run that offers it; -1: none */
+	int64_t offered_until; /* wall clock */
+	int64_t lease_ms;      /* as it was renewed last */
 	int vendor, offer;
 	char id[40], attempt[ATTEMPT_MAX];
 	int64_t price, offered;        /* micro-dollars an hour */
@@ -442,6 +458,7 @@ struct laptop { /* one clock, one ledger */
 	bool unfit[VENDORS_MAX][4]; /* by its ledger: offers whose card cannot run the job */
 	/* wall clock: offers that the ledger holds something against; 0: nothing */
 	int64_t bad_at[VENDORS_MAX][4];
+	struct store *pool;               /* pods on offer; NULL: there never was one */
 	struct store *facts;              /* what its limiters share; NULL: no account is limited */
 	int64_t quiet_until[VENDORS_MAX]; /* what a 429 asked for */
 	int64_t refused_at[VENDORS_MAX];
@@ -463,6 +480,8 @@ struct client {
 	int64_t metered;     /* by the cloud, when this life began, or its machine woke */
 	int64_t asleep_from; /* the cloud's meter then */
 	bool unsure;         /* a create was open when this life began */
+	/* what pods took that it handed on, and by how much that may be off */
+	int64_t handed_bill, handed_slack;
 	struct limiter *limiter;
 	struct core *core;
 	struct actions out;
@@ -521,6 +540,7 @@ struct sim {
 	struct account accounts[VENDORS_MAX];
 	int refused;    /* for an account's limit */
 	int swept;      /* pods that a reap's core has proven gone */
+	int handed;     /* pods that went from run to run */
 	int replans[4]; /* more pods, fewer, other GPUs, an end */
 	/* a listing failed, or lacked what is there, or was slow */
 	int64_t unlisted_at[VENDORS_MAX];
