@@ -1,6 +1,8 @@
 /* late.h - shared libraries that are loaded when they are first needed, and not with the program:
- * together they and what they bring along take longer to load than most commands run. Types and
- * constants come from their headers; only functions are looked up. */
+ * together they and what they bring along take longer to load than most commands run. Loaded with
+ * the program, libcurl, libssh2, libcrypto and libarchive made "burst --version" take 16.0 ms
+ * instead of 1.4, and "burst ps" 14.1 ms of CPU instead of 7.4 (two cores, Debian 12, 40 turns of
+ * each in one run). Types and constants come from their headers; only functions are looked up. */
 #ifndef BURST_BASE_LATE_H
 #define BURST_BASE_LATE_H
 

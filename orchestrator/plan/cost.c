@@ -22,32 +22,6 @@ double cost_wide_billed_s(int pods, double cold_s, double work_s)
 	return pods * cold_s + work_s;
 }
 
-double cost_wide_makespan_s(int pods, double cold_s, double work_s)
-{
-	return cold_s + work_s / pods;
-}
-
-int cost_pods_for_deadline(double deadline_s, double cold_s, double work_s)
-{
-	if (deadline_s <= cold_s)
-		return 0;
-	return (int)MAX(1.0, ceil(work_s / (deadline_s - cold_s) - 1e-9));
-}
-
-int cost_pods_for_budget(double budget_usd, double price_h, double cold_s, double work_s)
-{
-	double left_s = budget_usd / price_h * 3600 - work_s;
-
-	if (left_s < cold_s)
-		return 0;
-	return cold_s > 0 ? (int)MIN(floor(left_s / cold_s + 1e-9), 1e6) : 1000000;
-}
-
-double cost_pods_for_value(double value_h, double price_h, double cold_s, double work_s)
-{
-	return MAX(1.0, sqrt(value_h * work_s / (price_h * cold_s)));
-}
-
 double cost_tall_from_s(double cold_s, double price_ratio, double speed_ratio)
 {
 	if (speed_ratio <= price_ratio)
@@ -55,24 +29,12 @@ double cost_tall_from_s(double cold_s, double price_ratio, double speed_ratio)
 	return cold_s * (price_ratio - 1) / (1 - price_ratio / speed_ratio);
 }
 
-double cost_used(int pods, double cold_s, double work_s)
-{
-	return work_s / cost_wide_billed_s(pods, cold_s, work_s);
-}
-
 double cost_work_for_used_s(double share, double cold_s)
 {
 	return share / (1 - share) * cold_s;
 }
 
-/* ---- a volume against downloads, retries ---- */
-
-double cost_volume_break_even(double volume_usd_month, double without_usd, double with_usd)
-{
-	double saved = without_usd - with_usd;
-
-	return saved > 0 ? volume_usd_month / saved : INFINITY;
-}
+/* ---- retries ---- */
 
 double cost_attempts(double items, double failing_share)
 {

@@ -17,29 +17,12 @@ double cost_quantum_s(double seconds, double quantum_s);
 
 /* N pods share the work evenly. Each further pod costs one more cold start. */
 double cost_wide_billed_s(int pods, double cold_s, double work_s);
-double cost_wide_makespan_s(int pods, double cold_s, double work_s);
-/* The fewest pods that meet the deadline; 0: none does, since the cold start alone takes as long.
- */
-int cost_pods_for_deadline(double deadline_s, double cold_s, double work_s);
-/* The most pods that the budget pays for; 0: not even one. */
-int cost_pods_for_budget(double budget_usd, double price_h, double cold_s, double work_s);
-/* The width at which one more pod costs as much as the time is worth that it saves: sqrt(v W / (p
- * C)), in dollars an hour. At least 1. */
-double cost_pods_for_value(double value_h, double price_h, double cold_s, double work_s);
 /* Work, in seconds on the small card, from which on a tall card is cheaper: C (q - 1) / (1 - q/k),
  * with q the ratio of prices and k that of speeds. INFINITY: never (it is dearer than it is
  * faster). */
 double cost_tall_from_s(double cold_s, double price_ratio, double speed_ratio);
-/* Share of billed time that computes, and the work that reaches a share of it (70 % needs 2.33 cold
- * starts of work). */
-double cost_used(int pods, double cold_s, double work_s);
+/* The work that makes this share of billed time compute (70 % needs 2.33 cold starts of work). */
 double cost_work_for_used_s(double share, double cold_s);
-
-/* ---- a volume against downloads ---- */
-
-/* Renders a month from which on a volume pays: its price a month over what a render saves.
- * INFINITY: it saves nothing. */
-double cost_volume_break_even(double volume_usd_month, double without_usd, double with_usd);
 
 /* ---- retries ---- */
 

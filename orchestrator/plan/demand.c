@@ -42,15 +42,6 @@ double demand_wait_quantile_s(int pods, double load, double service_s, double sh
 	return waits > 1 - share ? service_s / (pods - load) * log(waits / (1 - share)) : 0;
 }
 
-int demand_pods(double load, double waiting_share)
-{
-	int pods = (int)floor(load) + 1;
-
-	while (demand_waits(pods, load) > waiting_share)
-		pods++;
-	return pods;
-}
-
 int demand_pods_rule(double load)
 {
 	return load > 0 ? (int)ceil(load + 1.42 * sqrt(load)) : 1;

@@ -17,8 +17,6 @@ double demand_mean_wait_s(int pods, double load, double service_s);
 double demand_waits_longer(int pods, double load, double service_s, double wait_s);
 /* The wait that this share of requests does not exceed (.95: p95). */
 double demand_wait_quantile_s(int pods, double load, double service_s, double share);
-/* The fewest pods with which at most this share of requests waits. */
-int demand_pods(double load, double waiting_share);
 /* Square-root rule: about a tenth of the requests waits. */
 int demand_pods_rule(double load);
 /* The fewest pods with which this share of requests (below 1) waits no longer than wait_s. */

@@ -28,11 +28,6 @@ double speed_gain(const struct speed *s, double length, double b)
 	return all > 0 ? b * one / all : 1;
 }
 
-double speed_ratio_of_gain(double b, double gain)
-{
-	return (b - gain) / (b * (gain - 1));
-}
-
 /* ---- learning ---- */
 
 void speed_add(struct speed_sums *s, double longest, double sum, double seconds)

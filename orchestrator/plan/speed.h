@@ -31,8 +31,6 @@ const char *plan_source_name(enum plan_source source); /* "prior", "carried over
 double speed_batch_s(const struct speed *s, double longest, double sum);
 /* Throughput of a batch of b segments of this length, relative to b = 1: S(b) = b t(1) / t(b). */
 double speed_gain(const struct speed *s, double length, double b);
-/* For a published sweep that reports only the gain S(b) at one b: r = c/a of t(b) = a + c b. */
-double speed_ratio_of_gain(double b, double gain);
 
 /* ---- learning ---- */
 

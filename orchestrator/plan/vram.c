@@ -50,21 +50,3 @@ double vram_model_gib(double billions, double bytes_each)
 {
 	return billions * 1e9 * bytes_each / GIB * 1.3;
 }
-
-bool vram_fit(struct vram_need *out, const double *batch, const double *peak_gib, int count)
-{
-	double n = count, b = 0, p = 0, bb = 0, bp = 0;
-
-	for (int i = 0; i < count; i++) {
-		b += batch[i];
-		p += peak_gib[i];
-		bb += batch[i] * batch[i];
-		bp += batch[i] * peak_gib[i];
-	}
-	double spread = n * bb - b * b;
-	if (count < 2 || spread <= 0)
-		return false;
-	out->each_gib = MAX((n * bp - b * p) / spread, 0.0);
-	out->base_gib = (p - out->each_gib * b) / n;
-	return true;
-}

@@ -27,8 +27,4 @@ double vram_precision_bytes(const char *precision);
  * model. */
 double vram_model_gib(double billions, double bytes_each);
 
-/* Memory is linear in the batch: least squares over measured peaks. False with fewer than two
- * different batch sizes. */
-bool vram_fit(struct vram_need *out, const double *batch, const double *peak_gib, int count);
-
 #endif

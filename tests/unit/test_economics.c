@@ -24,6 +24,7 @@
 #include "plan/vram.h"
 #include "cmd/advice.h"
 #include "cmd/prior.h"
+#include "formulas.h"
 
 enum tolerance { ABSOLUTE, RELATIVE };
 
