@@ -9,30 +9,18 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 from typing import Any, Iterator
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+import cold
+from cold import ROOT, TIMES
+
 PACKAGES = os.path.join(ROOT, "build", "kokoro")
 AGENT = os.path.join(ROOT, "build", "burst-agent")
 SLOW = os.path.join(ROOT, "build", "bench", "slow_volume.so")
 SLOW_US = 1000
 IMPORTS = "numpy, jieba, misaki.zh, regex, loguru, huggingface_hub, phonemizer, espeakng_loader"
 HELLO = '{"hello":1,"protocol":1,"engine":"bench","version":"1"}'
-TIMES = 3
-
-
-def drop_cache() -> bool:
-    try:
-        os.sync()
-        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as f:
-            f.write("3")
-        return True
-    except OSError:
-        return False
 
 
 class Pod:
@@ -79,9 +67,10 @@ class Pod:
         shutil.rmtree(self.disk, ignore_errors=True)
 
 
-def set_up(top: str) -> str:
+def pack(top: str, script: str) -> str:
+    """Has the agent make the environment that the script writes to $BURST_ENV, and its archive. Returns the tree's hash."""
     pod = Pod(top, 0, [])
-    pod.tell(op="setup", hash="e", timeout_s=600, root=True, script=f'cp -rL "{PACKAGES}" "$BURST_ENV/packages"')
+    pod.tell(op="setup", hash="e", timeout_s=3600, root=True, script=script)
     answer = pod.wait("setup")
     if not answer["ok"]:
         raise RuntimeError(answer["error"])
@@ -89,13 +78,13 @@ def set_up(top: str) -> str:
     return answer["tree"]
 
 
-def start(top: str, number: int, tree: str, slow: list[str]) -> tuple[float, float]:
-    """Seconds in all, and of these until the agent had the environment."""
-    drop_cache()
+def start(top: str, number: int, tree: str, slow: list[str], imports: str = IMPORTS) -> tuple[float, float]:
+    """Seconds until a worker has imported these, and of these until the agent had the environment."""
+    cold.drop_cache()
     pod = Pod(top, number, slow)
     pod.wait("hello")
     began = time.monotonic()
-    worker = f"echo begun; PYTHONPATH=$BURST_ENV/packages python3 -c 'import {IMPORTS}' && echo '{HELLO}'; sleep 1000"
+    worker = f"echo begun; PYTHONPATH=$BURST_ENV/packages python3 -c 'import {imports}' && echo '{HELLO}'; sleep 1000"
     pod.tell(op="start", workers=1, worker=worker, env_hash="e", env_tree=tree, root=True)
     ready = 0.0
     for event in pod.events():
@@ -112,8 +101,7 @@ def start(top: str, number: int, tree: str, slow: list[str]) -> tuple[float, flo
 
 def show(name: str, runs: list[tuple[float, float]]) -> float:
     took, ready = min(runs)
-    print(f"{name}: {took:.1f} s (the agent {ready:.1f}, importing {took - ready:.1f}); each time: " + ", ".join(f"{t:.1f}" for t, _ in runs),
-          flush=True)
+    print(f"{name}: {took:.1f} s (the agent {ready:.1f}, importing {took - ready:.1f}); {cold.each([t for t, _ in runs])}", flush=True)
     return took
 
 
@@ -121,13 +109,11 @@ def main() -> None:
     if not os.path.exists(f"{PACKAGES}/.complete"):
         print("environment: skipped: make kokoro-packages")
         return
-    with tempfile.TemporaryDirectory(prefix="burst-environment-", dir=os.environ.get("BURST_BENCH_DIR", "/var/tmp")) as top:
-        os.chmod(top, 0o755)
-        tree = set_up(top)
+    with cold.folder("environment") as top:
+        tree = pack(top, f'cp -rL "{PACKAGES}" "$BURST_ENV/packages"')
         archive = f"{top}/volume/env/e/.burst-archive"
         files = sum(len(names) for _, _, names in os.walk(f"{top}/volume/env/e"))
-        print(f"# an environment of {files} files, {os.path.getsize(archive) / 1e6:.0f} MB, by the real agent, page cache "
-              f"{'dropped' if drop_cache() else 'warm'}, the best of {TIMES}")
+        print(f"# an environment of {files} files, {os.path.getsize(archive) / 1e6:.0f} MB, by the real agent, {cold.said(cold.drop_cache())}")
         number = 0
         for slow, words in ((False, "the volume as fast as the disk"), (True, f"{SLOW_US / 1000:.0f} ms for each access to the volume")):
             took: dict[str, list[tuple[float, float]]] = {"folder": [], "archive": []}
