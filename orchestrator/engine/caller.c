@@ -15,17 +15,10 @@ enum {
 	REPEATS_MAX = 3,
 	REPEAT_FIRST_MS = 200,
 	REPEAT_AFTER_MOST_MS = 10000,
-	CLOCKS_MAX = 16,
 	RENT_QUEUE_MS = 10000,
 	FOR_RELEASES = 32,
 	LOOK_WAITED_MS = 2000,
 	CLASSES = CALL_LOOK + 1
-};
-
-struct vendor_clock {
-	const struct provider_ops *ops;
-	int64_t off_ms;           /* ours is ahead of it so much at least */
-	int64_t ahead_of_boot_ms; /* it is ahead so much of our boot clock, which never gets set */
 };
 
 /* Calls of one sort that wait to be sent, first come, first served within a class. Only the first
@@ -48,8 +41,7 @@ struct caller {
 	int children, calls;     /* under way now */
 	struct caller_op *early; /* a look under way in a line that is kept for releases */
 	struct timer *room;      /* when a limit may have room again */
-	struct vendor_clock clocks[CLOCKS_MAX];
-	int clock_count;
+	struct vendor_clocks clocks;
 };
 
 struct caller_op {
@@ -192,75 +184,34 @@ static struct limiter *limiter_of(struct caller_op *o)
 	return o->caller->limiter;
 }
 
-/* ---- the provider's clock and ours ---- */
-
-static const struct vendor_clock *clock_of(const struct caller *c, const struct provider_ops *ops)
-{
-	for (int i = 0; i < c->clock_count; i++)
-		if (c->clocks[i].ops == ops)
-			return &c->clocks[i];
-	return NULL;
-}
-
-static void compare_clocks(struct caller_op *o, const struct reply *r)
-{
-	struct caller *c = o->caller;
-	int64_t wall = clock_wall_ms(), boot = clock_boot_ms(), off_ms, off_now_ms;
-
-	if (o->call.kind == CALL_CHILD || !reply_clock_off(r, o->sent_wall_ms, wall, &off_ms))
-		return;
-	/* ours may have been set since it was sent */
-	reply_clock_off(r, wall - (boot - o->sent_boot_ms), wall, &off_now_ms);
-	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, o->ops);
-	if (!k && c->clock_count == CLOCKS_MAX)
-		return;
-	if (!k)
-		k = &c->clocks[c->clock_count++];
-	*k = (struct vendor_clock){o->ops, off_ms, wall - off_now_ms - boot};
-}
-
 int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err)
 {
-	const struct vendor_clock *k = clock_of(caller, ops);
-	char off[48], now[32];
-
-	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
-		return 0;
-	return err_set(err, ERR_CONFIG,
-		       "this machine's clock is %s %s's, which shows %s: pods would end at the "
-		       "wrong time, so none is rented there; set the clock (\"timedatectl "
-		       "set-ntp true\" as root, or by hand) and retry",
-		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
-		       clock_rfc3339(now, sizeof(now), caller_time_there(caller, ops)));
+	return vendor_clocks_check(&caller->clocks, ops, err);
 }
 
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops)
 {
-	const struct vendor_clock *k = clock_of(caller, ops);
-
-	return k ? clock_boot_ms() + k->ahead_of_boot_ms : clock_wall_ms();
+	return vendor_clocks_now_ms(&caller->clocks, ops);
 }
 
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops)
 {
-	return clock_of(caller, ops);
+	return vendor_clocks_known(&caller->clocks, ops);
 }
 
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops)
 {
-	const struct vendor_clock *k = clock_of(caller, ops);
-
-	return k ? MAX(k->off_ms, 0) : 0;
+	return vendor_clocks_ahead_ms(&caller->clocks, ops);
 }
 
 static void on_reply(void *ctx, struct reply *reply)
 {
 	struct caller_op *o = ctx;
-
 	struct caller *c = o->caller;
 
 	hang_up(o);
-	compare_clocks(o, reply);
+	if (o->call.kind != CALL_CHILD)
+		vendor_clocks_learn(&c->clocks, o->ops, reply, o->sent_wall_ms, o->sent_boot_ms);
 	if (o->call.kind != CALL_CHILD && !o->call.unlimited)
 		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply,
 			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls,
@@ -475,8 +426,8 @@ static void step(struct caller_op *o, const struct reply *reply)
 	struct op_result result = {0};
 	struct err err = {0};
 	int64_t wait_ms = 0;
-
 	struct call next = {0};
+
 	enum op_next what = o->ops->next(o->op, reply, &next, &wait_ms, &result, &err);
 	if (what == OP_CALL || what == OP_WAIT) {
 		if (o->said && result.text.len)
@@ -546,99 +497,4 @@ void caller_cancel(struct caller_op *o)
 	struct caller *c = o->caller;
 	op_end(o);
 	serve(c);
-}
-
-struct answer {
-	bool have;
-	struct op_result *result;
-	struct err err;
-	void (*said)(void *ctx, const char *lines); /* NULL: progress lines are dropped */
-	void *ctx;
-};
-
-static void on_said(void *ctx, const char *lines)
-{
-	struct answer *a = ctx;
-
-	a->said(a->ctx, lines);
-}
-
-static void on_answer(void *ctx, struct op_result *result, const struct err *err)
-{
-	struct answer *a = ctx;
-
-	a->have = true;
-	if (err)
-		a->err = *err;
-	else
-		*a->result = *result, memset(result, 0, sizeof(*result));
-}
-
-static int ask(const struct engine_provider *provider, enum op_kind kind, bool pressed,
-	       const struct op_want *want, int64_t most_ms, struct answer *a, int64_t *there_ms,
-	       struct err *err)
-{
-	if (http_ready(err) < 0)
-		return -1;
-	CLEANUP(loop_free) struct loop *loop = loop_new();
-	CLEANUP(http_free) struct http *http = http_new(loop, "burst/" BURST_VERSION);
-	CLEANUP(caller_free) struct caller *caller = caller_new(loop, http);
-	struct op_result *result = a->result;
-	struct err clock;
-	int64_t until = clock_boot_ms() + most_ms;
-
-	struct caller_op *op = caller_begin(caller, provider, kind, want, on_answer, a);
-	op->pressed = pressed;
-	if (a->said)
-		caller_listen(op, on_said);
-	while (!a->have && clock_boot_ms() < until)
-		loop_turn(loop, until - clock_boot_ms());
-	if (!a->have)
-		return err_set(err, ERR_NETWORK, "%s: no answer in time", provider->ops->name);
-	*there_ms = caller_time_there(caller, provider->ops); /* a refusal tells the time, too */
-	if (a->err.kind) {
-		*err = a->err;
-		return -1;
-	}
-	bool by_ids = want && want->ids;
-	/* no command may take what is missing for gone */
-	if (kind == OP_LIST && result->partial && !by_ids) {
-		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
-		op_result_free(result);
-		*result = (struct op_result){0};
-		return -1;
-	}
-	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
-		CLEANUP(str_free) struct str said = result->text;
-		result->text = (struct str)STR_INIT;
-		str_addf(&result->text, "bad: %s\n%s", clock.msg, str_text(&said));
-	}
-	return 0;
-}
-
-int caller_ask(const struct engine_provider *provider, enum op_kind kind,
-	       const struct op_want *want, int64_t most_ms, struct op_result *result,
-	       struct err *err)
-{
-	return caller_ask_hearing(provider, kind, want, most_ms, NULL, NULL, result, err);
-}
-
-int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind,
-		       const struct op_want *want, int64_t most_ms,
-		       void (*said)(void *ctx, const char *lines), void *ctx,
-		       struct op_result *result, struct err *err)
-{
-	struct answer a = {.result = result, .said = said, .ctx = ctx};
-	int64_t there_ms;
-
-	return ask(provider, kind, kind == OP_INSPECT, want, most_ms, &a, &there_ms, err);
-}
-
-int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms,
-		struct op_result *result, int64_t *now_ms, struct err *err)
-{
-	struct op_want want = {.ids = ids};
-	struct answer a = {.result = result};
-
-	return ask(provider, OP_LIST, true, &want, most_ms, &a, now_ms, err);
 }

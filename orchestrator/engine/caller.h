@@ -10,9 +10,9 @@
 #include "net/loop.h"
 #include "provider.h"
 #include "store/store.h"
+#include "vendor_clocks.h"
 
 enum {
-	CALLER_CLOCK_OFF_MS = 120 * 1000,
 	/* under way at once; what is more waits in a row, releases first */
 	CALLER_CHILDREN = 16,
 	CALLER_CALLS = 96,
@@ -67,8 +67,8 @@ int64_t caller_time_there(const struct caller *caller, const struct provider_ops
 /* it has told */
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops);
 
-/* The same for a command that has nothing else to do: waits until it is done, at most most_ms.
- * OP_CHECK's text says so when the clocks do not agree. OP_INSPECT is pressed. */
+/* The same for a command that has nothing else to do (caller_ask.c): waits until it is done, at
+ * most most_ms. OP_CHECK's text says so when the clocks do not agree. OP_INSPECT is pressed. */
 int caller_ask(const struct engine_provider *provider, enum op_kind kind,
 	       const struct op_want *want, int64_t most_ms, struct op_result *result,
 	       struct err *err);
