@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "deliver_run.h"
 #include "output.h"
 #include "find_run.h"
 
@@ -173,11 +172,12 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 
 	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	bool delivers = deliver_run_of(ctx, &row, &delivery, &second) > 0 && !has_ended(&delivery);
+	bool delivers =
+		delivery_of(&ctx->runs, &row, &delivery, &second) > 0 && !has_ended(&delivery);
 	int status = cancel(ctx, &row, delivers, err);
 	struct err *also = status < 0 ? &second : err; /* the first one's words are told */
 	/* it may have begun, or ended, meanwhile */
-	int found = deliver_run_of(ctx, &row, &delivery, also);
+	int found = delivery_of(&ctx->runs, &row, &delivery, also);
 	if (found > 0 && !has_ended(&delivery))
 		found = cancel(ctx, &delivery, false, also);
 	return found < 0 || status < 0 ? run_name_in(ctx, &row, err) : status;

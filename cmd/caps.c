@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "deliver_run.h"
 #include "report.h"
 #include "find_run.h"
 #include "spend.h"
@@ -49,7 +48,7 @@ static char *project_of(struct cmd_context *ctx, const struct run_row *run)
 {
 	struct run_row render;
 
-	return path_dir(deliver_run_render(ctx, run, &render) ? render.config : run->config);
+	return path_dir(delivery_render(&ctx->runs, run, &render) ? render.config : run->config);
 }
 
 static bool is_of_project(struct cmd_context *ctx, const struct run_row *run, const char *project,
@@ -57,7 +56,7 @@ static bool is_of_project(struct cmd_context *ctx, const struct run_row *run, co
 {
 	CLEANUP(free_text) char *its = project_of(ctx, run);
 
-	return !strcmp(its, project) || deliver_run_is_of(ctx, run, config);
+	return !strcmp(its, project) || delivery_is_of(&ctx->runs, run, config);
 }
 
 /* ---- what stands against them ---- */
@@ -114,9 +113,9 @@ static bool is_covered(const struct tally *t, const struct run_row *run)
 	if (!strcmp(run->id, t->covered))
 		return true;
 	for (size_t i = 0; i < t->running_count; i++)
-		if (deliver_run_is(t->ctx, t->running[i].config) &&
+		if (delivery_is(&t->ctx->runs, t->running[i].config) &&
 		    run_is_alive(&t->ctx->runs, t->running[i].id) &&
-		    deliver_run_render(t->ctx, &t->running[i], &render) &&
+		    delivery_render(&t->ctx->runs, &t->running[i], &render) &&
 		    !strcmp(render.id, run->id))
 			return true;
 	return false;
@@ -213,7 +212,7 @@ int caps_read(struct caps *out, const struct launch *l, const char *self, struct
 	struct tally t = {.ctx = ctx, .caps = out, .self = self, .config = own.config, .now = now};
 	CLEANUP(free_text) char *project = has_cap_of_project(out) ? project_of(ctx, &own) : NULL;
 	t.project = project;
-	if (deliver_run_render(ctx, &own, &render))
+	if (delivery_render(&ctx->runs, &own, &render))
 		COPY_TEXT(t.covered, render.id);
 	if (store_runs(ctx->store, NULL, true, 0, &t.running, &t.running_count, err) < 0)
 		return -1;

@@ -9,7 +9,6 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "better.h"
-#include "deliver_run.h"
 #include "output.h"
 #include "plan_parts.h"
 #include "plan_show.h"
@@ -192,8 +191,8 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 	struct plan pick;
 	int64_t warming_microusd;
 	/* a run in the ledger says why a delivery was not made */
-	bool delivers =
-		config_path(l->ctx->config) && deliver_run_is(l->ctx, config_path(l->ctx->config));
+	bool delivers = config_path(l->ctx->config) &&
+			delivery_is(&l->ctx->runs, config_path(l->ctx->config));
 
 	ask_all(l, &asked);
 	int status = delivers ? 0 : refuse_price(l, asked.floor_microusd_h, asked.floor_at, err);

@@ -552,7 +552,7 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 	}
 	unlinkat(folder, DELIVER_ABSENT, 0);
 	if (make_folder(d, err) < 0 || write_config(d, err) < 0 ||
-	    deliver_run_begins(d->l->ctx->store, d->key, d->l->run.row.id, d->state, err) < 0)
+	    delivery_begins(&d->l->ctx->runs, d->key, d->l->run.row.id, d->state, err) < 0)
 		return -1;
 	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d->count,
 		 d->missing ? " (files missing on the volume are uploaded with it)" : "");
@@ -608,7 +608,7 @@ static int its_pods(struct delivery *d, struct pod_row **pods, size_t *count, st
 	struct run_row run;
 
 	*count = 0;
-	int found = deliver_run_newest(d->l->ctx, d->key, &run, err);
+	int found = delivery_newest(&d->l->ctx->runs, d->key, &run, err);
 	return found > 0 ? store_pods(d->l->ctx->store, run.id, false, pods, count, err) : found;
 }
 
@@ -686,7 +686,7 @@ static int may_go(struct delivery *d, struct err *err)
 {
 	struct run_row newest;
 
-	int found = deliver_run_newest(d->l->ctx, d->key, &newest, err);
+	int found = delivery_newest(&d->l->ctx->runs, d->key, &newest, err);
 	if (found < 0 || volume_trust(d->l, d->l->run.row.id, err) < 0)
 		return -1;
 	if (found && run_is_alive(&d->l->ctx->runs, newest.id))
@@ -718,7 +718,7 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 	d.config = xasprintf("%s.cfg", d.dir);
 	if (!d.count)
 		return 0;
-	bool already = deliver_run_went_well(l->ctx->store, d.key, d.state);
+	bool already = delivery_went_well(&l->ctx->runs, d.key, d.state);
 	if (!already)
 		find_code(&d);
 	int status = already               ? 0

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "deliver_run.h"
 #include "engine/learn.h"
 #include "output.h"
 #include "prior.h"
@@ -161,7 +160,7 @@ struct extra extras_delivery(struct launch *l, double *seconds)
 	if (!section_has(top, "deliver") || !config_path(l->ctx->config))
 		return e;
 	run_job_key(config_path(l->ctx->config), config_job_name(l->ctx->config), key);
-	if (deliver_run_newest(l->ctx, key, &run, NULL) != 1 || run.billed_ms <= 0) {
+	if (delivery_newest(&l->ctx->runs, key, &run, NULL) != 1 || run.billed_ms <= 0) {
 		snprintf(e.from, sizeof(e.from), "unknown before the first one");
 		return e;
 	}

@@ -4,14 +4,13 @@
 #include <stdlib.h>
 
 #include "base/path.h"
-#include "deliver_run.h"
 
 enum { ELSEWHERE_MOST = 3 };
 
 /* A run of the job in this file, or a delivery of what one of them rendered. */
 static bool is_of(struct cmd_context *ctx, const struct run_row *run, const char *config)
 {
-	return !strcmp(run->config, config) || deliver_run_is_of(ctx, run, config);
+	return !strcmp(run->config, config) || delivery_is_of(&ctx->runs, run, config);
 }
 
 static int newest_running(struct cmd_context *ctx, const char *config, struct run_row *out,
@@ -65,7 +64,7 @@ static int newest(struct cmd_context *ctx, const char *config, struct run_row *o
 	free(runs);
 	if (!count)
 		return 0;
-	int found = deliver_run_of(ctx, out, &delivery, err);
+	int found = delivery_of(&ctx->runs, out, &delivery, err);
 	if (found > 0)
 		*out = delivery;
 	return found < 0 ? -1 : 1;
@@ -122,7 +121,8 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 char *run_place(struct cmd_context *ctx, const struct run_row *run)
 {
 	struct run_row render;
-	const char *config = deliver_run_render(ctx, run, &render) ? render.config : run->config;
+	const char *config =
+		delivery_render(&ctx->runs, run, &render) ? render.config : run->config;
 	CLEANUP(free_text) char *folder = path_dir(config[0] ? config : run->output);
 
 	return xasprintf("job \"%s\" in %s", run->job, folder);

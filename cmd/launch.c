@@ -12,7 +12,6 @@
 #include "commit_tree.h"
 #include "config/trust.h"
 #include "deliver.h"
-#include "deliver_run.h"
 #include "jobs/common.h"
 #include "net/http_trace.h"
 #include "quick.h"
@@ -262,7 +261,7 @@ void launch_conf_from_config(struct launch *l)
 	s->code_path = section_text(section_group(top, "code"), "path");
 	s->more_to_come = section_has(top, "deliver") ||
 			  (config_path(l->ctx->config) &&
-			   deliver_run_is(l->ctx, config_path(l->ctx->config)));
+			   delivery_is(&l->ctx->runs, config_path(l->ctx->config)));
 	s->image = section_text(pod, "image");
 	s->worker_root = section_bool(pod, "worker_root");
 	s->disk_gb = section_int(pod, "disk_gb");

@@ -263,8 +263,8 @@ int launch_deliver(struct launch *l, struct err *err)
 	/* the delivery's own run hears of them; what came when there was nothing left to stop is
 	 * forgotten */
 	engine_hold_signals();
-	int status = deliver_run_is(l->ctx, l->run.row.config) ? deliver_run_judge(l, err)
-							       : deliver(l, &l->delivered, err);
+	int status = delivery_is(&l->ctx->runs, l->run.row.config) ? deliver_run_judge(l, err)
+								   : deliver(l, &l->delivered, err);
 
 	if (status < 0)
 		status = err_exit_status(err);
@@ -281,7 +281,7 @@ static void keep_what_went_well(struct launch *l)
 {
 	struct err none;
 
-	if (deliver_run_is(l->ctx, l->run.row.config) &&
+	if (delivery_is(&l->ctx->runs, l->run.row.config) &&
 	    l->run.row.rendered + l->run.row.cached == l->run.row.total &&
 	    deliver_run_judge(l, &none) == 0)
 		engine_note_unfinished(l->ctx->store, l->run.row.id, false);

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "bill.h"
 #include "calibrate_job.h"
-#include "deliver_run.h"
 #include "keep.h"
 #include "ledger_by.h"
 #include "runs/runs.h"
@@ -171,10 +170,10 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 static int print_with_delivery(struct cmd_context *ctx, const struct run_row *run, int64_t now,
 			       struct err *err)
 {
-	struct deliver_total total;
+	struct delivery_total total;
 	char billed[32], compute[32], cost[32];
 
-	if (deliver_run_total(ctx, run, now, &total, err) < 0)
+	if (delivery_total(&ctx->runs, run, now, &total, err) < 0)
 		return -1;
 	if (!total.deliveries)
 		return 0;

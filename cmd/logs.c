@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "deliver_run.h"
 #include "output.h"
 #include "report.h"
 #include "find_run.h"
@@ -177,8 +176,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (find(ctx, &row, err) < 0)
 		return -1;
 	found = row;
-	if (!ctx->arg_count && deliver_run_is(ctx, found.config) &&
-	    !deliver_run_render(ctx, &found, &row))
+	if (!ctx->arg_count && delivery_is(&ctx->runs, found.config) &&
+	    !delivery_render(&ctx->runs, &found, &row))
 		row = found;
 	CLEANUP(free_text) char *path = run_path(&ctx->runs, row.id, "log");
 	if (!ctx->arg_count && !ctx->quiet) {

@@ -11,7 +11,6 @@
 #include "base/path.h"
 #include "calibrate_job.h"
 #include "commit_tree.h"
-#include "deliver_run.h"
 #include "git.h"
 #include "keep.h"
 #include "notify_send.h"
@@ -277,7 +276,7 @@ static bool is_told(const struct cmd_context *ctx, const struct run_row *run,
 
 	if (event == NOTIFY_UNRELEASED)
 		return true;
-	return !deliver_run_is(ctx, run->config) &&
+	return !delivery_is(&ctx->runs, run->config) &&
 	       (renders || (event != NOTIFY_DONE && event != NOTIFY_RECOVERED));
 }
 
@@ -324,8 +323,8 @@ void notify_never_began(struct cmd_context *ctx, const struct err *err)
 	if (!ctx->config && config_open(&own, &ask, &ignored) < 0)
 		return;
 	const struct config *config = ctx->config ? ctx->config : own;
-	if (has_channel(conf_of(config)) &&
-	    !(config_path(config) && ctx->state_dir && deliver_run_is(ctx, config_path(config)))) {
+	if (has_channel(conf_of(config)) && !(config_path(config) && ctx->state_dir &&
+					      delivery_is(&ctx->runs, config_path(config)))) {
 		COPY_TEXT(run.job, config_job(config) ? config_job_name(config) : "");
 		COPY_TEXT(run.config, config_path(config) ? config_path(config) : "");
 		COPY_TEXT(run.commit_id, ctx->tree ? ctx->tree->commit : "");

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "deliver_run.h"
 #include "cmd.h"
 #include "html.h"
 #include "runs/runs.h"
@@ -75,10 +74,10 @@ static void add_pods(struct page *p, const char *run)
 static int find_with_delivery(struct page *p, const char *name, struct run_row rows[2],
 			      size_t *count, struct err *err)
 {
-	struct deliver_total total;
+	struct delivery_total total;
 
 	if (named_run(p->ctx->store, name, &rows[0], err) < 0 ||
-	    deliver_run_total(p->ctx, &rows[0], p->now_ms, &total, err) < 0)
+	    delivery_total(&p->ctx->runs, &rows[0], p->now_ms, &total, err) < 0)
 		return -1;
 	*count = 1;
 	if (total.deliveries && store_run(p->ctx->store, total.newest, &rows[1], err) < 0)

@@ -92,7 +92,7 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 			       "run %s measured an engine and has no files: `burst calibrate` "
 			       "measures it again, `burst cancel %s` releases its pod",
 			       row->id, row->id);
-	if (deliver_run_is(ctx, row->config))
+	if (delivery_is(&ctx->runs, row->config))
 		return deliver_run_refuse(ctx, row, err);
 	CLEANUP(free_text) char *run_dir = run_path(&ctx->runs, row->id, NULL);
 	config_free(ctx->config);

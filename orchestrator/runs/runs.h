@@ -258,8 +258,40 @@ struct gather_end {
  * cannot be fetched is noted and counted. ERR_USAGE: it is a command. Free end->notes. */
 int run_gather(struct run *run, struct gather_end *end, struct err *err);
 
-/* ---- names: what the user means by the id of a run, a pod or a request, or by any part of one
- * ----
+/* ---- deliveries: runs of their own, which know whose outputs they deliver ---- */
+
+#define DELIVER_JOB_ENDING "-deliver" /* of its job's name */
+/* The key of its job (run_job_key()) in the path of a run's config, if burst wrote that for a
+ * delivery: STATE/jobs/KEY.cfg; to be freed. NULL: the run is no delivery. A project's file cannot
+ * have such a path, and the path makes nothing trusted. */
+char *delivery_key(const struct runs *rs, const char *config);
+bool delivery_is(const struct runs *rs, const char *config);
+/* The newest delivery with this key. 1: there is one; 0: none; -1 with *err. */
+int delivery_newest(const struct runs *rs, const char *key, struct run_row *out, struct err *err);
+/* The newest delivery of what this run has rendered, over or not. Likewise. */
+int delivery_of(const struct runs *rs, const struct run_row *run, struct run_row *out,
+		struct err *err);
+/* Records that the delivery with this key begins now, for this run ("": for none), with these
+ * outputs. */
+int delivery_begins(const struct runs *rs, const char *key, const char *parent, const char *state,
+		    struct err *err);
+/* The last delivery that went well was of these very outputs. */
+bool delivery_went_well(const struct runs *rs, const char *key, const char *state);
+/* The run is a delivery of what the job in this file has rendered. */
+bool delivery_is_of(const struct runs *rs, const struct run_row *run, const char *config);
+/* The run whose outputs this one delivers; false: it is no delivery, or one that no run in the
+ * ledger began. */
+bool delivery_render(const struct runs *rs, const struct run_row *run, struct run_row *out);
+/* What a run and all deliveries of what it rendered took together. */
+struct delivery_total {
+	size_t deliveries;
+	char newest[24]; /* of them; "": none */
+	int64_t billed_ms, compute_ms, cost_microusd;
+};
+int delivery_total(const struct runs *rs, const struct run_row *run, int64_t now_ms,
+		   struct delivery_total *out, struct err *err);
+
+/* ---- names: the row that an id, or any part of one, means ----
  *
  * A whole id goes before the beginning of one, and that before any other part. What several ids
  * have is ERR_USAGE, and the message lists them; so is what none has. */
