@@ -26,7 +26,7 @@ t_it_finds_what_was_rendered() {
 	schema run
 	has err.txt "run $(json .run) with its delivery: "
 	local total
-	total=$(json '.total.cost_usd * 10000 | round / 10000')
+	total=$(json .total.cost_usd | awk '{ printf "%.4f", $1 }') # a half rounds as in the program
 	"$BURST" ledger "$(json .run)" >ledger.txt
 	grep -qE "^delivery +$(json .deliver.run)" ledger.txt || complain "the ledger names no delivery: $(cat ledger.txt)"
 	grep -qE "^total .*, \\\$$total.* with its delivery" ledger.txt || complain "the ledger has no total of $total: $(grep total ledger.txt)"
