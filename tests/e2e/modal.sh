@@ -68,6 +68,21 @@ t_a_volume_is_warmed() { # from the smallest sandbox that does; what the job's o
 		paste -sd ' ')" '[1000,4096,0] [1000,9216,0]' "what was rented"
 	cloud_over
 }
+t_a_gpu_sandbox_never_downloads() { # a sandbox without a GPU fills the volume that the run makes; the next one mounts what it left
+	cloud || return
+	script_lines 6
+	slow_worker SLOW=0.1
+	JOB="$JOB"' vram_gb = 8; setup_needs_gpu = false; estimate = { each = 0.002; }; setup = "{ echo once; command -v nvidia-smi; true; } >$BURST_ENV/where";' \
+		md_config 'pods = 1; code = { path = "code"; };'
+	LIMIT=240 burst run --json
+	all_done 6 2
+	is "$(md_control requests | jq -c '.[] | select((.method // .op) == "SandboxCreate") | (.message // .body).definition.resources.gpuConfig.count // 0' |
+		paste -sd ' ')" "0 1" "GPUs of what was rented"
+	is "$(cat "$MD_STATE"/volumes/*/env/*/where)" once "setups, on a sandbox without a GPU"
+	has err.txt 'volume v of modal lacks what the job'"'"'s setup makes: a pod without a GPU fills it before GPUs are rented'
+	is "$(ledger "select group_concat(type, ' ') from (select type from run order by started_ms)")" "warm tts" "runs in the ledger"
+	cloud_over
+}
 t_prices_that_are_withheld() { # list prices, said to be such; where none will do, nothing is made before that is known
 	cloud || return
 	script_lines 3
