@@ -12,15 +12,15 @@ enum {
 	/* where it listens is known, so its sshd is about to: it bills */
 	CONNECT_RETRY_SOON_MS = 250,
 	CONNECT_RETRIES_SOON = 120, /* after this many retries its sshd may well be stuck */
-	/* from when a pod that is taken over can be reached until it is not waited for any more */
+	/* how long a pod that was taken over has to answer once it can be reached */
 	HEARD_WITHIN_MS = 20 * 1000,
 	/* a pod the vendor calls running, that we cannot reach again */
 	UNREACHABLE_LIMIT_MS = 90 * 1000,
 	/* between the two clean listings that close an ambiguous attempt */
 	AMBIGUOUS_GAP_MS = 60 * 1000,
-	/* so long the work waits for it, where its vendor cannot be asked */
+	/* how long the work waits for it where its vendor cannot be asked */
 	OUT_OF_SIGHT_MS = 2 * 60 * 1000,
-	/* a run that could end is not kept by it for longer: exit 9 */
+	/* it keeps a run that could end from ending for at most this long: exit 9 */
 	AMBIGUOUS_LIMIT_MS = 5 * 60 * 1000,
 	/* replaces AMBIGUOUS_GAP_MS where the vendor's list is the truth: covers a create still
 	 * under way */
@@ -44,12 +44,12 @@ enum {
 	FINISH_AFTER_MS = 5 * 1000,
 	/* after this many rate-limited releases the pod is told, however short their delays */
 	LIMITED_RELEASES_MAX = 3,
-	/* longer than that no vendor's word keeps a release from being asked for again */
+	/* the longest that a vendor can delay the next release call */
 	RELEASE_AFTER_MOST_MS = 60 * 1000,
 	/* a vendor cannot put off the search for its pods for longer */
 	LIST_AFTER_MOST_MS = 60 * 1000,
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000, /* after that it is reported, exit 9 */
-	/* after an answer that says so, and not for how long; twice that after the next one */
+	/* wait after a rate-limited create that names no time; doubled each time */
 	RATE_LIMITED_MS = 1000,
 	RATE_LIMITED_MOST_MS = 30 * 1000,
 	/* in a row; then the offer rests as if it were sold out: the limit may be on its GPU alone
@@ -80,7 +80,7 @@ enum {
 	/* for that log, which takes some seconds by its nature */
 	LOG_WAIT_MS = 20 * 1000,
 	OFFERS_RETRY_MS = 10 * 1000,
-	/* who has not said by then what it offers is passed over while there is another one */
+	/* a vendor silent for this long is skipped while another is available */
 	ASK_PATIENCE_MS = 30 * 1000,
 	/* after a sleep a pod that is coming up is looked at for so long at least */
 	WOKEN_BOOT_MS = 30 * 1000,
@@ -157,7 +157,7 @@ struct candidate {
 	int provider;
 	int64_t rest_until;
 	int refusals;
-	bool refused; /* for good */
+	bool refused; /* it is never tried again */
 	struct offer_past past;
 	bool told; /* the log has reported that it is avoided */
 	int rank;  /* of its GPU: as it was wished for, unless a re-plan puts another one first */
@@ -567,7 +567,7 @@ void width_release_surplus(struct core *c);
 int64_t width_wake_at(const struct core *c);
 
 /* handover.c */
-/* what was sent to it before is in its queue when it answers */
+/* Tells its agent to renew the lease itself; batches sent before are in its queue by then. */
 void handover_tell(struct core *c, int pod);
 void handover_begin(struct core *c);
 /* What a pod that was left alone was given since is behind the last word to it. */
