@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "bill.h"
 #include "engine/caller.h"
 #include "launch.h"
+#include "runs/bill.h"
 #include "runs/runs.h"
 #include "output.h"
 #include "report.h"

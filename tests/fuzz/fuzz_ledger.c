@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "cmd/bill.h"
+#include "runs/bill.h"
 #include "cmd/cmd.h"
 #include "cmd/report.h"
 #include "engine/past.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/bill.h"
+#include "runs/bill.h"
 #include "base/clock.h"
 #include "store/pod_cost.h"
 

@@ -1,7 +1,7 @@
 /* bill.h - our own count of a pod beside its vendor's bill, and why they differ. No I/O, no clock.
  */
-#ifndef BURST_CMD_BILL_H
-#define BURST_CMD_BILL_H
+#ifndef BURST_RUNS_BILL_H
+#define BURST_RUNS_BILL_H
 
 #include "provider.h"
 #include "store/store.h"
