@@ -217,7 +217,7 @@ c_it_is_left_to_itself() {
 	rp_config
 	burst run -d --json
 	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
-	kill -9 "$(sed -n 's/^process //p' "$BURST_STATE_DIR/runs/$(cat out.txt)/lock")" # as -d returns
+	kill -9 "$(sed -n 's/^process //p' "$BURST_STATE_DIR/runs/$(json .run)/lock")" # as -d returns
 	wait_for 40 "the pod to end itself" eval '[ -z "$(rp_pods)" ]'
 	burst attach
 	is "$STATUS" 0 "attach ($(tail -n 1 err.txt))"
