@@ -1,24 +1,59 @@
-/* completion.c - completion for three shells, from the command tables. What an argument offers
- * follows from its word: CONFIG config files, FILE files, DIR folders, RUN POD PROVIDER GPU COMMAND
- * and some others what `burst words` lists, a|b|c these three, all else nothing. */
+/* completion.c - fills the completion scripts of three shells from the command tables. Each script
+ * is a template (template.h): completion.bash, completion.zsh, completion.fish.
+ *
+ *   @name@              set_command() and set_flag() set the variables.
+ *   #: each WHAT        WHAT is command or common flag; in a command also flag or valued flag.
+ *   #: offer KIND CODE  CODE offers words of this kind. @words@ are the choices, the endings or
+ *                       the argument of `burst words`; @patterns@ has | between them.
+ *
+ * What an argument offers follows from its word in the tables: CONFIG config files, FILE files, DIR
+ * folders, RUN POD PROVIDER GPU COMMAND and some others what `burst words` lists, a|b|c these
+ * three, all else nothing. */
 #include "cmd.h"
 
-#include <stdlib.h>
+#include <assert.h>
 
+#include "base/incbin.h"
+#include "base/str.h"
+#include "template.h"
 #include "text.h"
 
+INCBIN(completion_bash, "cmd/completion.bash");
+INCBIN(completion_zsh, "cmd/completion.zsh");
+INCBIN(completion_fish, "cmd/completion.fish");
+
 struct shell {
-	FILE *to;
-	const struct cmd *const *commands;
+	const char *name, *script;
+	const char *quote;   /* how ' is written inside '...' */
+	const char *escaped; /* what needs a backslash there */
 };
+
+struct script {
+	struct template_data template; /* first, so that each() finds the script from it */
+	const struct shell *shell;
+	const struct cmd *const *commands;
+	const struct cmd *cmd; /* NULL outside of a command's lines */
+};
+
+static struct str *set(struct script *s, const char *variable)
+{
+	return template_set(&s->template, variable);
+}
+
+/* ---- what an argument offers ---- */
 
 enum offer_kind {
 	OFFER_NOTHING,
 	OFFER_FILES,
 	OFFER_ENDINGS, /* files with one of these endings, and folders */
-	OFFER_DIRS,
+	OFFER_FOLDERS,
 	OFFER_LIST,
 	OFFER_CHOICES
+};
+
+static const char *const offer_names[] = {
+	[OFFER_NOTHING] = "nothing", [OFFER_FILES] = "files", [OFFER_ENDINGS] = "endings",
+	[OFFER_FOLDERS] = "folders", [OFFER_LIST] = "list",   [OFFER_CHOICES] = "choices",
 };
 
 /* command NULL: of all commands that have no row of their own. */
@@ -63,7 +98,7 @@ static enum offer_kind offered(const struct cmd *cmd, const char *word, char *ou
 	if (!strcmp(word, "FILE"))
 		return OFFER_FILES;
 	if (!strcmp(word, "DIR"))
-		return OFFER_DIRS;
+		return OFFER_FOLDERS;
 	if (starts_with(word, "N|")) /* any number */
 		word += 2;
 	else if (!strchr(word, '|'))
@@ -74,355 +109,251 @@ static enum offer_kind offered(const struct cmd *cmd, const char *word, char *ou
 	return OFFER_CHOICES;
 }
 
-static bool takes(const struct cmd *cmd, const struct opt *common)
+/* The n-th word of the command's arguments, or "". */
+static void argument(const struct cmd *cmd, int n, char *out, size_t room)
 {
-	return cmd->json || strcmp(common->name, "json");
+	const char *args = cmd->args;
+	int more;
+
+	for (int i = 0; i <= n; i++)
+		if (!text_arg(out, room, &args, &more)) {
+			*out = '\0';
+			return;
+		}
+}
+
+/* The shell's code for what stands for the word; nothing if the script has no code for its kind. */
+static void put_offer(struct str *to, struct script *s, const char *word)
+{
+	char words[120], mark[40];
+	enum offer_kind kind = offered(s->cmd, word, words, sizeof(words));
+	const char *code;
+
+	str_add(set(s, "words"), words);
+	for (char *p = words; (p = strchr(p, ' '));)
+		*p = '|';
+	str_add(set(s, "patterns"), words);
+	snprintf(mark, sizeof(mark), "\n#: offer %s ", offer_names[kind]);
+	if ((code = strstr(s->shell->script, mark)))
+		template_fill_line(&s->template, to, code + strlen(mark));
+}
+
+static void put_quoted(struct str *to, const struct shell *shell, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'') {
+			str_add(to, shell->quote);
+			continue;
+		}
+		if (strchr(shell->escaped, *text))
+			str_addc(to, '\\');
+		str_addc(to, *text);
+	}
+}
+
+/* ---- flags ---- */
+
+struct flags {
+	const struct opt *opts[64]; /* the command's own first */
+	size_t own, count;
+};
+
+static bool is_json(const struct opt *common)
+{
+	return !strcmp(common->name, "json");
+}
+
+/* Those that the command takes; cmd NULL: those that are common to commands. */
+static struct flags flags_of(const struct cmd *cmd)
+{
+	struct flags f = {0};
+
+	for (const struct opt *o = cmd ? cmd->opts : NULL; o && o->name; o++) {
+		assert(f.count < ARRAY_LEN(f.opts));
+		f.opts[f.count++] = o;
+	}
+	f.own = f.count;
+	for (const struct opt *o = common_opts; o->name; o++) {
+		assert(f.count < ARRAY_LEN(f.opts));
+		if (!cmd || cmd->json || !is_json(o))
+			f.opts[f.count++] = o;
+	}
+	return f;
+}
+
+static bool has_value(const struct opt *o)
+{
+	return o->arg && !o->optional;
 }
 
 /* ---- bash ---- */
 
-static void bash_offer(FILE *to, const struct cmd *cmd, const char *word)
+/* The command's flags, or those that take a value with a blank on each side. */
+static void bash_flags(struct str *to, const struct cmd *cmd, bool valued)
 {
-	char out[120];
+	struct flags f = flags_of(cmd);
+	const char *blank = valued ? " " : "";
 
-	switch (offered(cmd, word, out, sizeof(out))) {
-	case OFFER_NOTHING: fputs(":", to); break;
-	case OFFER_ENDINGS: fprintf(to, "_burst_files \"$cur\" %s", out); break;
-	case OFFER_FILES: fputs("COMPREPLY=($(compgen -f -- \"$cur\"))", to); break;
-	case OFFER_DIRS: fputs("COMPREPLY=($(compgen -d -- \"$cur\"))", to); break;
-	case OFFER_LIST: fprintf(to, "_burst_list \"$cur\" %s", out); break;
-	case OFFER_CHOICES: fprintf(to, "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))", out); break;
-	}
-}
+	for (size_t i = 0; i < f.count; i++) {
+		const struct opt *o = f.opts[i];
 
-static void bash_flags(FILE *to, const struct opt *opts, const struct cmd *cmd, bool common)
-{
-	for (const struct opt *o = opts; o && o->name; o++)
-		if (!common || takes(cmd, o)) {
-			fprintf(to, " --%s", o->name);
-			if (o->letter)
-				fprintf(to, " -%c", o->letter);
-		}
-}
-
-static void bash_values(FILE *to, const struct cmd *cmd)
-{
-	fputs("\t\tcase $prev in\n", to);
-	for (const struct opt *o = cmd->opts; o && o->name; o++) {
-		if (!o->arg || o->optional)
+		if (valued && !has_value(o))
 			continue;
-		fputs("\t\t", to);
+		str_addf(to, " --%s%s", o->name, blank);
 		if (o->letter)
-			fprintf(to, "-%c | ", o->letter);
-		fprintf(to, "--%s) ", o->name);
-		bash_offer(to, cmd, o->arg);
-		fputs("; return ;;\n", to);
+			str_addf(to, " -%c%s", o->letter, blank);
 	}
-	fputs("\t\tesac\n", to);
-}
-
-/* Each argument by its place; the last one's offers hold for those behind it. */
-static void bash_arguments(FILE *to, const struct cmd *cmd)
-{
-	char word[2][60] = {"", ""};
-	const char *args = cmd->args;
-	int more;
-
-	for (int i = 0; i < 2 && text_arg(word[i], sizeof(word[i]), &args, &more); i++)
-		;
-	fputs("\t\t\t_burst_count \"", to);
-	for (const struct opt *o = cmd->opts; o && o->name; o++) {
-		if (o->arg && !o->optional)
-			fprintf(to, " --%s ", o->name);
-		if (o->arg && !o->optional && o->letter)
-			fprintf(to, " -%c ", o->letter);
-	}
-	fputs("\"\n\t\t\tcase $n in\n\t\t\t0) ", to);
-	bash_offer(to, cmd, word[0]);
-	fputs(" ;;\n\t\t\t*) ", to);
-	bash_offer(to, cmd, word[1]);
-	fputs(" ;;\n\t\t\tesac\n", to);
-}
-
-static void bash_command(FILE *to, const struct cmd *cmd)
-{
-	fprintf(to, "\t%s)\n", cmd->name);
-	if (cmd->opts && cmd->opts->name)
-		bash_values(to, cmd);
-	fputs("\t\tif [[ $cur == -* ]]; then\n\t\t\tCOMPREPLY=($(compgen -W '", to);
-	bash_flags(to, cmd->opts, cmd, false);
-	bash_flags(to, common_opts, cmd, true);
-	fputs("' -- \"$cur\"))\n\t\telse\n", to);
-	bash_arguments(to, cmd);
-	fputs("\t\tfi\n\t\t;;\n", to);
-}
-
-static void print_bash(const struct shell *sh)
-{
-	fputs("# completion of burst for bash: source <(burst completion bash)\n"
-	      "_burst_list() {\n"
-	      "\tlocal IFS=$'\\n' word\n"
-	      "\tCOMPREPLY=()\n"
-	      "\twhile read -r word; do\n"
-	      "\t\t[[ $word == \"$1\"* ]] && COMPREPLY+=(\"$(printf '%q' \"$word\")\")\n"
-	      "\tdone < <(burst words \"$2\" 2>/dev/null)\n"
-	      "}\n"
-	      "_burst_files() { # folders, and files with these endings\n"
-	      "\tlocal IFS=$'\\n' ending\n"
-	      "\tCOMPREPLY=($(compgen -d -- \"$1\"))\n"
-	      "\tfor ending in \"${@:2}\"; do\n"
-	      "\t\tCOMPREPLY+=($(compgen -f -X \"!*.$ending\" -- \"$1\"))\n"
-	      "\tdone\n"
-	      "}\n"
-	      "_burst_count() { # arguments before this one; $1: flags that take a value\n"
-	      "\tn=-1\n"
-	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	      "\t\t[[ ${COMP_WORDS[i]} == -* || $1 == *\" ${COMP_WORDS[i-1]} \"* ]] || n=$((n + "
-	      "1))\n"
-	      "\tdone\n"
-	      "}\n"
-	      "_burst() {\n"
-	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd= i n\n"
-	      "\tCOMPREPLY=()\n"
-	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	      "\t\t[[ ${COMP_WORDS[i]} != -* ]] && { cmd=${COMP_WORDS[i]}; break; }\n"
-	      "\tdone\n"
-	      "\tcase $cmd in\n",
-	      sh->to);
-	for (const struct cmd *const *c = sh->commands; *c; c++)
-		if (!(*c)->hidden)
-			bash_command(sh->to, *c);
-	fputs("\t'')\n\t\tCOMPREPLY=($(compgen -W '--version", sh->to);
-	for (const struct cmd *const *c = sh->commands; *c; c++)
-		if (!(*c)->hidden)
-			fprintf(sh->to, " %s", (*c)->name);
-	fputs("' -- \"$cur\"))\n\t\t;;\n\tesac\n}\ncomplete -o filenames -F _burst burst\n",
-	      sh->to);
 }
 
 /* ---- zsh ---- */
 
-/* Inside '...' and, in _arguments' specs, with : and brackets escaped. */
-static void zsh_text(FILE *to, const char *text)
+/* What an argument is called and offers. A blank is the action that offers nothing. */
+static void zsh_value(struct str *to, struct script *s, const char *word)
 {
-	for (; *text; text++) {
-		if (*text == '\'')
-			fputs("'\\''", to);
-		else if (strchr("[]:\\", *text))
-			fprintf(to, "\\%c", *text);
-		else
-			fputc(*text, to);
-	}
+	size_t before;
+
+	put_quoted(to, s->shell, word);
+	str_addc(to, ':');
+	before = to->len;
+	put_offer(to, s, word);
+	if (to->len == before)
+		str_addc(to, ' ');
+	str_addc(to, '\'');
 }
 
-static void zsh_action(FILE *to, const struct cmd *cmd, const char *word)
-{
-	char out[120];
-
-	switch (offered(cmd, word, out, sizeof(out))) {
-	case OFFER_NOTHING: fputs(" ", to); break;
-	case OFFER_ENDINGS:
-		for (char *p = out; (p = strchr(p, ' '));)
-			*p = '|';
-		fprintf(to, "_files -g \"*.(%s)\"", out);
-		break;
-	case OFFER_FILES: fputs("_files", to); break;
-	case OFFER_DIRS: fputs("_files -/", to); break;
-	case OFFER_LIST: fprintf(to, "_burst_list %s", out); break;
-	case OFFER_CHOICES: fprintf(to, "(%s)", out); break;
-	}
-}
-
-static void zsh_opt(FILE *to, const struct cmd *cmd, const struct opt *o)
+/* '(-p --pods)'{-p,--pods}'[help]:N: ', or '--pods=[help]:N: ' without a letter. */
+static void zsh_flag(struct str *to, struct script *s, const struct opt *o)
 {
 	if (o->letter)
-		fprintf(to, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s", o->letter, o->name, o->letter,
-			o->name);
+		str_addf(to, "'(-%c --%s)'{-%c,--%s", o->letter, o->name, o->letter, o->name);
 	else
-		fprintf(to, " \\\n\t\t\t'--%s", o->name);
+		str_addf(to, "'--%s", o->name);
 	if (o->arg)
-		fputs(o->optional ? "=-" : o->letter ? "" : "=", to);
-	fputs(o->letter ? "}'[" : "[", to);
-	zsh_text(to, o->help);
-	fputc(']', to);
+		str_add(to, o->optional ? "=-" : o->letter ? "" : "=");
+	str_add(to, o->letter ? "}'[" : "[");
+	put_quoted(to, s->shell, o->help);
+	str_addc(to, ']');
 	if (o->arg) {
-		fputc(':', to);
-		if (o->optional)
-			fputc(':', to);
-		zsh_text(to, o->arg);
-		fputc(':', to);
-		zsh_action(to, cmd, o->arg);
+		str_add(to, o->optional ? "::" : ":");
+		zsh_value(to, s, o->arg);
+	} else {
+		str_addc(to, '\'');
 	}
-	fputc('\'', to);
 }
 
-static void zsh_command(FILE *to, const struct cmd *cmd)
+/* Flags, and a command's arguments, for _arguments: each on a line of its own. */
+static void zsh_specs(struct str *to, struct script *s)
 {
-	const char *args = cmd->args;
+	static const char continued[] = " \\\n\t\t\t";
+	struct flags f = flags_of(s->cmd);
+	const char *args = s->cmd ? s->cmd->args : NULL;
 	char word[60];
-	int more;
+	int more = 0;
 
-	fprintf(to, "\t\t%s)\n\t\t\t_arguments -s", cmd->name);
-	for (const struct opt *o = cmd->opts; o && o->name; o++)
-		zsh_opt(to, cmd, o);
-	for (const struct opt *o = common_opts; o->name; o++)
-		if (takes(cmd, o))
-			zsh_opt(to, cmd, o);
-	while (text_arg(word, sizeof(word), &args, &more)) {
-		fprintf(to, " \\\n\t\t\t'%s:", more ? "*" : "");
-		zsh_text(to, word);
-		fputc(':', to);
-		zsh_action(to, cmd, word);
-		fputc('\'', to);
-		if (more)
-			break;
+	for (size_t i = 0; i < f.count; i++) {
+		str_add(to, continued);
+		zsh_flag(to, s, f.opts[i]);
 	}
-	fputs("\n\t\t\t;;\n", to);
+	while (!more && text_arg(word, sizeof(word), &args, &more)) {
+		str_addf(to, "%s'%s:", continued, more ? "*" : "");
+		zsh_value(to, s, word);
+	}
 }
 
-static void print_zsh(const struct shell *sh)
-{
-	FILE *to = sh->to;
+/* ---- variables ---- */
 
-	fputs("#compdef burst\n# completion of burst for zsh: burst completion zsh > a folder of "
-	      "$fpath, as _burst\n"
-	      "_burst_list() {\n"
-	      "\tlocal -a found\n"
-	      "\tfound=(${(f)\"$(burst words $argv[-1] 2>/dev/null)\"})\n"
-	      "\tcompadd \"${(@)argv[1,-2]}\" -a found\n" /* _arguments puts words of its own in
-							     front of ours */
-	      "}\n"
-	      "_burst() {\n"
-	      "\tlocal context state line\n"
-	      "\tlocal -a commands\n"
-	      "\tcommands=(\n",
-	      to);
-	for (const struct cmd *const *c = sh->commands; *c; c++)
+static void set_flag(struct script *s, const struct opt *o)
+{
+	struct str *pattern = set(s, "pattern"), *letter = set(s, "short");
+
+	str_add(set(s, "flag"), o->name);
+	put_quoted(set(s, "help"), s->shell, o->help);
+	str_add(set(s, "required"), has_value(o) ? "-r" : "");
+	put_offer(set(s, "value"), s, has_value(o) ? o->arg : "");
+	if (o->letter) {
+		str_addf(letter, "-s %c", o->letter);
+		str_addf(pattern, "-%c | ", o->letter);
+	}
+	str_addf(pattern, "--%s", o->name);
+}
+
+static void set_command(struct script *s, const struct cmd *cmd)
+{
+	char first[60], second[60], words[120];
+	bool chooses; /* the first argument is one of some words, and another follows */
+
+	s->cmd = cmd;
+	argument(cmd, 0, first, sizeof(first));
+	argument(cmd, 1, second, sizeof(second));
+	chooses = *second && offered(cmd, first, words, sizeof(words)) == OFFER_CHOICES;
+	str_add(set(s, "command"), cmd->name);
+	put_quoted(set(s, "summary"), s->shell, cmd->summary);
+	str_add(set(s, "argument"), chooses ? "" : first);
+	str_add(set(s, "choices"), chooses ? words : "");
+	put_offer(set(s, "first"), s, first);
+	put_offer(set(s, "rest"), s, second);
+	str_add(set(s, "own"), cmd->opts && cmd->opts->name ? cmd->opts->name : "");
+	bash_flags(set(s, "flags"), cmd, false);
+	bash_flags(set(s, "valued"), cmd, true);
+	zsh_specs(set(s, "specs"), s);
+}
+
+static void each_command(struct script *s, struct str *to, const char *lines, const char *end)
+{
+	for (const struct cmd *const *c = s->commands; *c; c++)
 		if (!(*c)->hidden) {
-			fprintf(to, "\t\t'%s:", (*c)->name);
-			zsh_text(to, (*c)->summary);
-			fputs("'\n", to);
+			set_command(s, *c);
+			template_fill(&s->template, to, lines, end);
 		}
-	fputs("\t)\n"
-	      "\t_arguments -C -A '-*' '--version[show the version]'",
-	      to);
-	for (const struct opt *o = common_opts; o->name; o++)
-		zsh_opt(to, NULL, o);
-	fputs(" \\\n\t\t'1:command:->command' '*::argument:->argument' && return\n"
-	      "\tcase $state in\n"
-	      "\tcommand) _describe command commands ;;\n"
-	      "\targument)\n"
-	      "\t\tcase $words[1] in\n",
-	      to);
-	for (const struct cmd *const *c = sh->commands; *c; c++)
-		if (!(*c)->hidden)
-			zsh_command(to, *c);
-	fputs("\t\tesac\n\t\t;;\n\tesac\n}\n"
-	      "if [ \"$funcstack[1]\" = _burst ]; then\n\t_burst \"$@\"\nelse\n\tcompdef _burst "
-	      "burst\nfi\n",
-	      to);
+	s->cmd = NULL;
 }
 
-/* ---- fish ---- */
-
-static void fish_text(FILE *to, const char *text)
+/* "flag": the command's own, and --json, which not all commands take; "common flag": the rest. */
+static void each(struct template_data *t, struct str *to, const char *what, const char *lines,
+		 const char *end)
 {
-	fputc('\'', to);
-	for (; *text; text++) {
-		if (*text == '\'' || *text == '\\')
-			fputc('\\', to);
-		fputc(*text, to);
+	struct script *s = (struct script *)t;
+	bool common = !strcmp(what, "common flag"), valued = !strcmp(what, "valued flag");
+	struct flags f = flags_of(s->cmd);
+
+	if (!strcmp(what, "command")) {
+		each_command(s, to, lines, end);
+		return;
 	}
-	fputc('\'', to);
-}
-
-static void fish_offer(FILE *to, const struct cmd *cmd, const char *word)
-{
-	char out[120];
-
-	switch (offered(cmd, word, out, sizeof(out))) {
-	case OFFER_NOTHING: break;
-	case OFFER_ENDINGS: fputs(" -k -a '(__fish_complete_suffix .cfg)'", to); break;
-	case OFFER_FILES: fputs(" -F", to); break;
-	case OFFER_DIRS: fputs(" -a '(__fish_complete_directories)'", to); break;
-	case OFFER_LIST: fprintf(to, " -a '(burst words %s 2>/dev/null)'", out); break;
-	case OFFER_CHOICES: fprintf(to, " -a '%s'", out); break;
-	}
-}
-
-static void fish_opt(FILE *to, const struct cmd *cmd, const struct opt *o)
-{
-	fputs("complete -c burst", to);
-	if (cmd)
-		fprintf(to, " -n '__fish_seen_subcommand_from %s'", cmd->name);
-	fprintf(to, " -l %s", o->name);
-	if (o->letter)
-		fprintf(to, " -s %c", o->letter);
-	if (o->arg && !o->optional) {
-		fputs(" -r", to);
-		fish_offer(to, cmd, o->arg);
-	}
-	fputs(" -d ", to);
-	fish_text(to, o->help);
-	fputc('\n', to);
-}
-
-static void fish_command(FILE *to, const struct cmd *cmd)
-{
-	const char *args = cmd->args;
-	char word[60], second[60], choices[120];
-	int more;
-
-	fprintf(to, "complete -c burst -n __fish_use_subcommand -a %s -d ", cmd->name);
-	fish_text(to, cmd->summary);
-	fputc('\n', to);
-	if (text_arg(word, sizeof(word), &args, &more)) {
-		bool first = offered(cmd, word, choices, sizeof(choices)) == OFFER_CHOICES &&
-			     text_arg(second, sizeof(second), &args, &more);
-		fprintf(to, "complete -c burst -n '__fish_seen_subcommand_from %s", cmd->name);
-		if (first)
-			fprintf(to, "; and not __fish_seen_subcommand_from %s", choices);
-		fputc('\'', to);
-		fish_offer(to, cmd, word);
-		if (first) {
-			fprintf(to,
-				"\ncomplete -c burst -n '__fish_seen_subcommand_from %s; and "
-				"__fish_seen_subcommand_from %s'",
-				cmd->name, choices);
-			fish_offer(to, cmd, second);
+	assert(common || valued || !strcmp(what, "flag"));
+	for (size_t i = 0; i < f.count; i++)
+		if (valued ? has_value(f.opts[i]) : common == (i >= f.own && !is_json(f.opts[i]))) {
+			set_flag(s, f.opts[i]);
+			template_fill(&s->template, to, lines, end);
 		}
-		fputc('\n', to);
-	}
-	for (const struct opt *o = cmd->opts; o && o->name; o++)
-		fish_opt(to, cmd, o);
-	if (cmd->json)
-		fish_opt(to, cmd, &common_opts[1]);
 }
 
-static void print_fish(const struct shell *sh)
+static void print(const struct shell *shell, const struct cmd *const *commands)
 {
-	fputs("# completion of burst for fish: burst completion fish | source\ncomplete -c burst "
-	      "-f\n",
-	      sh->to);
-	for (const struct cmd *const *c = sh->commands; *c; c++)
+	struct script s = {{.each = each}, shell, commands, NULL};
+	CLEANUP(str_free) struct str out = STR_INIT;
+	struct str *names = set(&s, "commands");
+
+	for (const struct cmd *const *c = commands; *c; c++)
 		if (!(*c)->hidden)
-			fish_command(sh->to, *c);
-	for (const struct opt *o = common_opts; o->name; o++)
-		if (strcmp(o->name, "json"))
-			fish_opt(sh->to, NULL, o);
+			str_addf(names, " %s", (*c)->name);
+	zsh_specs(set(&s, "common"), &s);
+	template_fill(&s.template, &out, shell->script, shell->script + strlen(shell->script));
+	fputs(str_text(&out), stdout);
+	template_free(&s.template);
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	static const struct {
-		const char *name;
-		void (*print)(const struct shell *sh);
-	} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
-	struct shell sh = {stdout, ctx->commands};
+	static const struct shell shells[] = {
+		{"bash", completion_bash, "'\\''", ""},
+		{"zsh", completion_zsh, "'\\''", "[]:\\"},
+		{"fish", completion_fish, "\\'", "\\"},
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
 		if (!strcmp(shells[i].name, ctx->args[0])) {
-			shells[i].print(&sh);
+			print(&shells[i], ctx->commands);
 			return cmd_flush(err);
 		}
 	return err_set(err, ERR_USAGE,

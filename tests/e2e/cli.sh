@@ -118,6 +118,7 @@ says out "keys as text" "caps.max_cost"
 expect 2 "Markdown of no page" "$burst" help run --markdown
 for shell in bash zsh fish; do
 	expect 0 "completion $shell" "$burst" completion $shell
+	! grep -n -e '#:' -e '@[a-z]*@' out || fail "completion $shell: a part of the template was not filled"
 	if command -v $shell >/dev/null; then
 		$shell -n out 2>err || fail "completion $shell: $(head -3 err)"
 	else
