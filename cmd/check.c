@@ -57,8 +57,8 @@ static bool conf_is_fine(struct launch *l, const struct provider_ops *ops)
 	return fine;
 }
 
-/* What the engine itself takes of the memory that the job needs: "; chatterbox takes 3.7 GiB for
- * one segment". */
+/* To an error about the GPU's memory, adds what the engine needs of it: "; chatterbox needs 3.7 GiB
+ * for one segment". */
 static void add_own_need(struct err *err, const struct job_needs *needs)
 {
 	char need[CHECK_NEED];

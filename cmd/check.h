@@ -12,7 +12,7 @@ enum { CHECK_NEED = 160 };
 int check_all(struct launch *l, bool renders, struct err *err);
 /* config_check() has failed, so that there will be no run: notes what else is wrong. */
 void check_rest(struct cmd_context *ctx);
-/* "chatterbox takes 3.7 GiB for one segment", of GPU memory; "" where the engine does not say. */
+/* "chatterbox needs 3.7 GiB for one segment", of GPU memory; "" where the engine does not say. */
 char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs);
 
 #endif

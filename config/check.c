@@ -175,15 +175,17 @@ static int check_trusted(struct config *c, struct err *err)
 	return check_paths_of(c, section_group(c->top, "code"), "code", err);
 }
 
-/* Renting keys of the user's own file do not matter here; a flag does. */
+/* Only pods are to be released. A mistake of the user's own file is then a warning; an unknown
+ * provider that a flag names is an error. */
 static int check_leniently(const struct config *c, struct err *err)
 {
 	bool by_flag = starts_with(section_where(c->top, "provider"), "--");
 
 	if (keys_check_ranges(c->top, NULL, err) < 0 && config_mistake(c, err) < 0)
 		return -1;
-	return check_providers(c, NULL, err) < 0 && (by_flag || config_mistake(c, err) < 0) ? -1
-											    : 0;
+	if (check_providers(c, NULL, err) == 0)
+		return 0;
+	return by_flag ? -1 : config_mistake(c, err);
 }
 
 bool config_in_bounds(const struct config *c)

@@ -31,8 +31,9 @@ struct config {
 	struct mistakes *mistakes; /* the caller's; NULL: reading ends at the first mistake */
 	struct config_cap user_caps[CONFIG_RUN_CAPS]; /* like config_run_caps; `where` is the
 							 config's own copy */
-	bool out_of_bounds; /* it is a link to a place that its project may not use */
-	bool lenient; /* only to release pods: wrong settings for renting must not prevent that */
+	bool out_of_bounds; /* the project asked for something that it may not have */
+	bool lenient; /* only the user's file was read, to release pods: its mistakes are warnings
+		       */
 };
 
 /* One file while it is read. */

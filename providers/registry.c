@@ -1,4 +1,4 @@
-/* registry.c - adding a vendor is one folder and one line here. */
+/* registry.c - the providers that burst contains: a new one is a folder and its name here. */
 #include <string.h>
 
 #include "provider.h"
@@ -7,12 +7,12 @@
 #include "providers/modal/modal.h"
 #include "providers/runpod/runpod.h"
 
-enum { BUILT_IN = 3 };
+enum { LOCAL, RUNPOD, MODAL, BUILT_IN };
 
 const struct provider_ops *provider_registry[BUILT_IN + PLUGINS_MAX + 1] = {
-	&provider_local,
-	&provider_runpod,
-	&provider_modal,
+	[LOCAL] = &provider_local,
+	[RUNPOD] = &provider_runpod,
+	[MODAL] = &provider_modal,
 };
 
 const struct provider_ops *provider_find(const char *name)

@@ -128,6 +128,7 @@ int err_status_rank(int status)
 	case 6: return 5;
 	case 4: return 4;
 	case 1: return 3;
+	case 7: return 2;
 	default: return status > 128 ? 8 : 0;
 	}
 }

@@ -62,7 +62,7 @@ bool err_is_credentials(enum err_kind kind);
 /* The process's exit status for a failure of this kind (0 for ERR_NONE). */
 int err_exit_status(const struct err *err);
 /* Of several exit statuses, the one with the highest rank is the whole's: 9, signals, 5, 3, 6 and
- * 2, 4, 1. */
+ * 2, 4, 1, 7. */
 int err_status_rank(int status);
 
 #endif

@@ -26,7 +26,7 @@ static bool stoppable_now(const struct core *c, const struct core_pod *p)
 {
 	if (c->conf.reap || c->signals > 1)
 		return true;
-	return !(p->link == LINK_UP && p->unhome > 0 && c->now < c->grace_until);
+	return !(p->link == LINK_UP && p->unfetched > 0 && c->now < c->grace_until);
 }
 
 static void let_all_go(struct core *c)
@@ -99,7 +99,7 @@ static void try_to_end(struct core *c)
 			return;
 		if (core_stopping(c) && c->signals < 2 && c->now < c->grace_until)
 			for (int i = 0; i < c->pod_count; i++)
-				if (c->pods[i].unhome > 0)
+				if (c->pods[i].unfetched > 0)
 					return;
 	}
 	c->unreleased = lost_sight(c);
@@ -289,8 +289,8 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_REVOKED: dispatch_revoked(c, ev); break;
 	case EV_RENDERED: dispatch_rendered(c, ev); break;
 	case EV_SEGMENT_FAILED: dispatch_failed(c, ev); break;
-	case EV_HOME: home_arrived(c, ev); break;
-	case EV_HOME_FAILED: home_not_arrived(c, ev); break;
+	case EV_FETCHED: home_arrived(c, ev); break;
+	case EV_FETCH_FAILED: home_not_arrived(c, ev); break;
 	case EV_SAFE: home_safe(c, ev); break;
 	case EV_SIGNAL: take_signal(c, ev->number); break;
 	case EV_SLEPT: slept(c); break;

@@ -185,10 +185,10 @@ enum event_type {
 	EV_BATCH_DONE,     /* pod; batch; t */
 	EV_RENDERED,       /* pod; segment; t; elapsed_ms: it is finished on the pod */
 	EV_SEGMENT_FAILED, /* pod; segment; err: it will not succeed on this pod, nor elsewhere */
-	EV_HOME,           /* pod; segment; ok: arrived and verified; check_ok */
+	EV_FETCHED,        /* pod; segment; ok: arrived and verified; check_ok */
 	/* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK, ERR_JOB (no place for it here)
 	   ... */
-	EV_HOME_FAILED,
+	EV_FETCH_FAILED,
 	EV_SAFE,     /* segment: fsynced under its final name */
 	EV_REVOKED,  /* pod; batch: taken back before it began */
 	EV_UNPULLED, /* pod; err: in its provider's words, why its image cannot be pulled */
@@ -267,15 +267,15 @@ enum action_type {
 		       * after each reconnect, and behind each further batch); answered by
 		       * EV_LEFT_ALONE */
 	ACT_TAKEOVER, /* pod: its agent no longer does; ACT_RENEW follows */
-	ACT_FETCH, /* pod, segment (over SSH, or from the volume when pod.via_volume): answered once
-		    * by EV_HOME or EV_HOME_FAILED, but never once its connection was lost (EV_LOST)
-		    * or dropped (ACT_CLOSE) */
+	ACT_FETCH, /* pod, segment (over SSH, or from the volume when pod.files is FILES_ON_VOLUME):
+		    * answered once by EV_FETCHED or EV_FETCH_FAILED, but never once its connection
+		    * was lost (EV_LOST) or dropped (ACT_CLOSE) */
 	/* segment: rename into place, record; flag: suspect (check not satisfied, tries used up) */
-	ACT_KEEP,
+	ACT_PLACE,
 	ACT_DISCARD, /* segment: throw the file away, it is rendered again */
 	ACT_SALVAGE, /* pod: read its event log from the volume */
 	ACT_SYNC,    /* pod, number: the turn. What is finished there is made durable, unless the
-		      * little that is left to    fetch is here sooner */
+		      * little that is left to fetch is here sooner */
 	/* pod; number: ms for which it may be kept, 0: none. Its row says that another run may take
 	 * it. EV_TAKEN, EV_UNASKED, or no answer */
 	ACT_OFFER,
@@ -285,7 +285,7 @@ enum action_type {
 	/* pod. Where another run has it by now it is not carried out: EV_TAKEN */
 	ACT_RELEASE,
 	ACT_CLOSE,  /* pod: drop the connection; its keys can go when it is gone. While its release
-		     * has no answer the engine may keep   a connection for ACT_FINISH, of which the
+		     * has no answer the engine may keep a connection for ACT_FINISH, of which the
 		     * core hears nothing */
 	ACT_FINISH, /* pod: its release is refused, so its agent is told to end the pod by the pod's
 		     * own switch. Not answered. flag: only over a connection that still stands */

@@ -111,8 +111,8 @@ void dispatch_fill(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (p->phase != POD_WORKING || p->link != LINK_UP || p->leave >= LEAVE_DECIDE ||
-	    p->leave >= LEAVE_DRAINING || core_stopping(c) || core_reads_old(c))
+	if (p->phase != POD_WORKING || p->link != LINK_UP || p->leave != LEAVE_NOT ||
+	    core_stopping(c) || core_reads_old(c))
 		return;
 	if (c->conf.batch_size_count) {
 		if (!p->batches && c->todo)
@@ -140,7 +140,7 @@ void dispatch_deal(struct core *c)
 		dealt = false;
 		for (int i = 0; i < c->pod_count && c->todo; i++)
 			if (c->pods[i].phase == POD_WORKING && c->pods[i].link == LINK_UP &&
-			    c->pods[i].leave < LEAVE_DECIDE && c->pods[i].leave < LEAVE_DRAINING)
+			    c->pods[i].leave == LEAVE_NOT)
 				dealt = send_next(c, i) || dealt;
 	}
 }
@@ -304,7 +304,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	s->arrived = s->fetching = false;
 	s->fetch_tries = 0;
 	s->elapsed_ms = (uint32_t)MIN(ev->elapsed_ms, UINT32_MAX);
-	p->unhome++;
+	p->unfetched++;
 	c->kept_something = true;
 	if (p->link == LINK_UP || p->files >= FILES_ON_VOLUME)
 		home_fetch(c, ev->pod, ev->segment);

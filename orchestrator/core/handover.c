@@ -13,8 +13,8 @@ void handover_tell(struct core *c, int pod)
 static bool can_be_told(const struct core_pod *p)
 {
 	/* one on offer may be another run's by the time that its agent hears of it */
-	return p->phase == POD_WORKING && p->link == LINK_UP && p->leave < LEAVE_DECIDE &&
-	       p->leave < LEAVE_DRAINING && !p->offered_until;
+	return p->phase == POD_WORKING && p->link == LINK_UP && p->leave == LEAVE_NOT &&
+	       !p->offered_until;
 }
 
 /* Another pod took the place of one that was lost after the others had been handed over. */
@@ -82,7 +82,7 @@ enum core_handover core_handover(const struct core *c)
 		return HANDOVER_NOT_YET;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if ((!p->batches && !p->unhome) || p->durable ||
+		if ((!p->batches && !p->unfetched) || p->durable ||
 		    (pod_active(p) && p->lease == LEASE_AGENT_CONFIRMED))
 			continue;
 		if (!pod_active(p) || p->lease != LEASE_CLIENT || pod_files_outlive(p))

@@ -45,7 +45,7 @@ static void render_again(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
-	p->unhome--;
+	p->unfetched--;
 	p->wasted_ms += c->segs[ev->segment].elapsed_ms;
 	segment_reopen(c, ev->segment);
 	c->dirty = true;
@@ -68,7 +68,7 @@ void home_arrived(struct core *c, const struct event *ev)
 	}
 	s->arrived = true;
 	s->suspect = !ev->check_ok;
-	struct action *a = core_act(c, ACT_KEEP, ev->pod);
+	struct action *a = core_act(c, ACT_PLACE, ev->pod);
 	a->segment = ev->segment;
 	a->flag = !ev->check_ok;
 }
@@ -89,14 +89,14 @@ void home_not_arrived(struct core *c, const struct event *ev)
 		return;
 	if (ev->err->kind == ERR_LOCAL) {
 		core_fault(c, ev->pod, ev->err);
-		p->unhome--;
+		p->unfetched--;
 		segment_reopen(c, ev->segment);
 		pod_due(c, ev->pod);
 		return;
 	}
 	/* its name cannot be stored here: a render on another pod would have the same name */
 	if (ev->err->kind == ERR_JOB) {
-		p->unhome--;
+		p->unfetched--;
 		p->failed_here = true;
 		home_fail(c, ev->segment);
 		pod_due(c, ev->pod);
@@ -111,7 +111,7 @@ void home_not_arrived(struct core *c, const struct event *ev)
 		return;
 	}
 	if (p->durable && p->files >= FILES_ON_VOLUME && ev->err->kind != ERR_UNTRUSTED) {
-		p->unhome--;
+		p->unfetched--;
 		home_fail(c, ev->segment); /* it can be fetched later */
 		return;
 	}
@@ -132,7 +132,7 @@ void home_not_arrived(struct core *c, const struct event *ev)
 			note_bad_file(p, ev->err);
 		return;
 	}
-	p->unhome--;
+	p->unfetched--;
 	home_fail(c, ev->segment);
 	pod_due(c, ev->pod);
 }
@@ -145,7 +145,7 @@ void home_safe(struct core *c, const struct event *ev)
 		return;
 	int pod = s->pod;
 	segment_settle(c, ev->segment, SEG_SAFE);
-	c->pods[pod].unhome--;
+	c->pods[pod].unfetched--;
 	c->pods[pod].safe_at = c->now;
 	c->pods[pod].bad_files = 0;
 	home_came(c, pod);
@@ -156,14 +156,14 @@ void home_safe(struct core *c, const struct event *ev)
 
 void home_forget_fetches(struct core *c, int pod)
 {
-	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++)
+	for (uint32_t i = 0; c->pods[pod].unfetched > 0 && i < c->seg_count; i++)
 		if (c->segs[i].pod == pod)
 			c->segs[i].fetching = false;
 }
 
 void home_refetch(struct core *c, int pod)
 {
-	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++) {
+	for (uint32_t i = 0; c->pods[pod].unfetched > 0 && i < c->seg_count; i++) {
 		const struct seg *s = &c->segs[i];
 		if (s->state == SEG_RENDERED && s->pod == pod && !s->arrived && !s->fetching)
 			home_fetch(c, pod, i);
@@ -173,12 +173,12 @@ void home_refetch(struct core *c, int pod)
 /* Its finished files cannot be fetched (any more) either. */
 void home_lost(struct core *c, int pod)
 {
-	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++) {
+	for (uint32_t i = 0; c->pods[pod].unfetched > 0 && i < c->seg_count; i++) {
 		struct seg *s = &c->segs[i];
 		if (s->pod != pod || s->state != SEG_RENDERED || s->arrived)
 			continue;
 		c->pods[pod].wasted_ms += s->elapsed_ms;
-		c->pods[pod].unhome--;
+		c->pods[pod].unfetched--;
 		segment_lost(c, i);
 	}
 	c->dirty = true;

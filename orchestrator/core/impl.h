@@ -138,7 +138,7 @@ struct seg {
 	uint8_t state, losses, tries, home_tries;
 	bool cached;
 	bool suspect;  /* its check was never satisfied */
-	bool arrived;  /* its file is home and verified; ACT_KEEP is under way */
+	bool arrived;  /* its file is home and verified; ACT_PLACE is under way */
 	bool fetching; /* ACT_FETCH was not answered yet */
 	uint8_t fetch_tries;
 	int pod; /* who holds or rendered it */

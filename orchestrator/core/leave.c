@@ -10,7 +10,7 @@
  * is rendered again. */
 static void rescue_files(struct core *c, struct core_pod *p)
 {
-	if (p->unhome <= 0)
+	if (p->unfetched <= 0)
 		return;
 	if (pod_files_outlive(p)) {
 		p->files = FILES_ON_VOLUME;
@@ -146,8 +146,8 @@ void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 		p->sync_at = c->now + SYNC_AGAIN_MS;
 		return;
 	}
-	if (p->phase != POD_WORKING || p->leave >= LEAVE_DECIDE || p->batches || p->unhome <= 0 ||
-	    !pod_nothing_comes(c, p))
+	if (p->phase != POD_WORKING || p->leave >= LEAVE_DECIDE || p->batches ||
+	    p->unfetched <= 0 || !pod_nothing_comes(c, p))
 		return;
 	p->durable = true;
 	p->files = FILES_ON_VOLUME;
@@ -155,7 +155,7 @@ void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 	core_note(c, NOTE_INFO,
 		  "pod %s: all segments done and on its volume; %d of its files are fetched "
 		  "from there after it is released",
-		  p->id, p->unhome);
+		  p->id, p->unfetched);
 	pod_unwant(c, p, LEAVE_DECIDE);
 	home_came(c, pod);
 }

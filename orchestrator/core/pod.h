@@ -94,10 +94,10 @@ enum pod_answer {
 			       */
 };
 
-/* How a pod ended that was not seen to end by its release. */
+/* How a pod ended. */
 enum pod_exit {
 	EXIT_BY_RELEASE,
-	EXIT_UNSEEN, /* by itself; released_at is when that was noticed */
+	EXIT_UNSEEN, /* by itself; released_at is when burst noticed that */
 	EXIT_HANDED, /* another run has it: for this one it is gone */
 };
 
@@ -136,7 +136,7 @@ enum pod_leave {
 	LEAVE_NOT,
 	LEAVE_DRAINING, /* it gets no more work */
 	LEAVE_DECIDE,   /* pods_decide() has yet to say whether its files are fetched before */
-	LEAVE_EMPTY,    /* its finished files come home first, or it is kept for inspection */
+	LEAVE_EMPTY,    /* its finished files are fetched first, or it is kept for inspection */
 	LEAVE_NOW,
 	LEAVE_ENDED, /* now, and it seems to have ended by itself */
 };
@@ -169,8 +169,19 @@ struct core_pod {
 	int max_batch; /* of its engine; 0: nothing said */
 	enum batching batching;
 	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
-	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at,
-		worked_at, safe_at, release_at, released_at, gone_at;
+	/* boot clock, 0: not yet; create_at -1: before the clock began */
+	int64_t create_at;    /* the create call was made */
+	int64_t rented_at;    /* the create call was answered */
+	int64_t running_at;   /* its vendor said that it runs */
+	int64_t reached_at;   /* its sshd accepted the connection */
+	int64_t connected_at; /* its agent answered */
+	int64_t synced_at;    /* kit, code and environment were there */
+	int64_t ready_at;     /* its first worker was ready */
+	int64_t worked_at;    /* a batch of it last ended */
+	int64_t safe_at;      /* a file of it last got its final name here */
+	int64_t release_at;   /* its release was first asked for */
+	int64_t released_at;  /* a release was accepted, or it had ended: billed until then */
+	int64_t gone_at;      /* it was proven gone */
 	/* epoch: when its container first started, as the vendor says; 0: it does not */
 	int64_t vendor_started_s;
 	int64_t compute_ms, wasted_ms;
@@ -195,8 +206,8 @@ struct core_pod {
 	int log_asks;          /* reads of the log that were not answered yet */
 	enum boot_log log;
 	int tries, looks, clean_looks;
-	int batches, unhome; /* batches in flight; rendered segments not yet home */
-	size_t held;         /* segments that it was given and has not finished */
+	int batches, unfetched; /* batches in flight; rendered segments that are not fetched yet */
+	size_t held;            /* segments that it was given and has not finished */
 	/* continuous: finished segments whose time is not in the pace yet, their weight, and since
 	 * when they were rendered (agent's clock) */
 	size_t unpaced;

@@ -14,7 +14,7 @@ static bool is_over(const struct core *c, const struct core_pod *p)
 static void decide_leaving(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool fetch_first = p->link == LINK_UP && p->files < FILES_ON_VOLUME && p->unhome > 0 &&
+	bool fetch_first = p->link == LINK_UP && p->files < FILES_ON_VOLUME && p->unfetched > 0 &&
 			   c->signals < 2 && p->fault != ERR_UNTRUSTED;
 
 	if (p->phase <= POD_AMBIGUOUS)
@@ -23,7 +23,7 @@ static void decide_leaving(struct core *c, int pod)
 		leave_empty(c, p);
 		return;
 	}
-	bool stays = p->unhome > 0 || p->kept_until; /* also while it cannot be reached */
+	bool stays = p->unfetched > 0 || p->kept_until; /* also while it cannot be reached */
 	if (p->leave == LEAVE_EMPTY && stays && !is_over(c, p))
 		return;
 	if (p->leave >= LEAVE_NOW || !pod_kept(c, pod))
@@ -43,7 +43,7 @@ static void decide_queued(struct core *c, struct core_pod *p)
 static void decide_coming(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool idle = !p->batches && !p->unhome;
+	bool idle = !p->batches && !p->unfetched;
 
 	if (idle)
 		c->dirty = true; /* out of reach, and perhaps not needed any more */
@@ -62,7 +62,7 @@ static void decide_working(struct core *c, int pod)
 	dispatch_fill(c, pod);
 	if (p->batches || !pod_nothing_comes(c, p))
 		return;
-	if (p->unhome > 0) {
+	if (p->unfetched > 0) {
 		pod_ask_durable(c, p);
 	} else if (!pod_is_offered(c, pod)) {
 		pod_dismiss(c, pod, ERR_NONE, "done");
@@ -76,7 +76,7 @@ static void judge_files(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	char last[160];
 
-	if (p->bad_files < BAD_FILES_MAX || (p->leave >= LEAVE_DECIDE && p->unhome <= 0))
+	if (p->bad_files < BAD_FILES_MAX || (p->leave >= LEAVE_DECIDE && p->unfetched <= 0))
 		return;
 	p->bad_files = 0;
 	COPY_TEXT(last, p->reason);

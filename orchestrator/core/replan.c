@@ -166,7 +166,7 @@ static void show_change(const struct core *c, const struct rest *v,
 			 *gpu ? " with " : "", gpu,
 			 late && c->conf.plan.deadline_ms ? " to keep the deadline" : "");
 		break;
-	case REPLAN_GIVE_BACK:
+	case REPLAN_RELEASE:
 		snprintf(what, sizeof(what), "releasing %d pod%s that boot%s", choice->pods, s,
 			 *s ? "" : "s");
 		break;
@@ -216,7 +216,7 @@ static void act(struct core *c, const struct rest *v, const struct replan_choice
 	settle(c, v, choice);
 	switch (choice->verb) {
 	case REPLAN_ADD: add(c, v, choice); break;
-	case REPLAN_GIVE_BACK:
+	case REPLAN_RELEASE:
 		c->conf.pods = MAX(active_pods(c) - choice->pods, 1);
 		give_back(c, v, choice->pods, "the other pods will have finished by then");
 		break;
@@ -288,7 +288,7 @@ static void look_at_prices(struct core *c)
 static void end_when_drained(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) || c->pods[i].unhome > 0)
+		if (pod_active(&c->pods[i]) || c->pods[i].unfetched > 0)
 			return;
 	if (segments_settled(c))
 		return;

@@ -11,7 +11,7 @@ static bool work_is_over(const struct core *c)
 	if (c->todo)
 		return false;
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].batches || c->pods[i].unhome > 0)
+		if (c->pods[i].batches || c->pods[i].unfetched > 0)
 			return false;
 	return true;
 }
@@ -19,9 +19,8 @@ static bool work_is_over(const struct core *c)
 static bool may_be_offered(const struct core *c, const struct core_pod *p)
 {
 	return c->conf.pooled && !core_stopping(c) && work_is_over(c) && p->phase == POD_WORKING &&
-	       p->link == LINK_UP && p->lease == LEASE_CLIENT && p->leave < LEAVE_DECIDE &&
-	       p->leave < LEAVE_DRAINING && !p->failed_here && p->key == KEY_OURS &&
-	       p->fault == ERR_NONE;
+	       p->link == LINK_UP && p->lease == LEASE_CLIENT && p->leave == LEAVE_NOT &&
+	       !p->failed_here && p->key == KEY_OURS && p->fault == ERR_NONE;
 }
 
 int64_t core_cold_ms(const struct core_pod *p)

@@ -51,7 +51,7 @@ struct caller_op {
 	const struct provider *provider;
 	struct store *store;
 	enum op_kind kind;
-	bool pressed;
+	bool urgent;
 	struct op *op;
 	struct op_want want;
 	void (*done)(void *ctx, struct op_result *result, const struct err *err);
@@ -396,7 +396,7 @@ static void carry(struct caller_op *o)
 {
 	struct row *r = row_of(o);
 
-	if (o->pressed && o->call.class == CALL_POLL)
+	if (o->urgent && o->call.class == CALL_POLL)
 		o->call.class = CALL_LOOK;
 	bool first = !r->first[o->call.class];
 	o->queued_at = o->queued_at ? o->queued_at : clock_boot_ms();
@@ -478,11 +478,11 @@ void caller_listen(struct caller_op *o, void (*said)(void *ctx, const char *line
 	o->said = said;
 }
 
-bool caller_press(struct caller_op *o)
+bool caller_prioritize(struct caller_op *o)
 {
 	bool waits = o->row && o->call.class == CALL_POLL, begun = o->sent_wall_ms;
 
-	o->pressed = true;
+	o->urgent = true;
 	if (waits) {
 		leave_row(o);
 		carry(o);

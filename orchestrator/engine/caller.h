@@ -48,7 +48,7 @@ void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lin
 /* Pods are ended, or proven gone, by what it says: its polls wait no longer than a release does
  * (CALL_LOOK), also one that waits already: true, if so, and nothing of it was sent before, so that
  * its answer is of now. */
-bool caller_press(struct caller_op *op);
+bool caller_prioritize(struct caller_op *op);
 
 /* The operation ends without a callback; NULL is fine. Not from inside its own done(). */
 void caller_cancel(struct caller_op *op);
@@ -68,7 +68,7 @@ int64_t caller_time_there(const struct caller *caller, const struct provider_ops
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops);
 
 /* The same for a command that has nothing else to do (caller_ask.c): waits until it is done, at
- * most most_ms. OP_CHECK's text says so when the clocks do not agree. OP_INSPECT is pressed. */
+ * most most_ms. OP_CHECK's text says so when the clocks do not agree. OP_INSPECT is urgent. */
 int caller_ask(const struct engine_provider *provider, enum op_kind kind,
 	       const struct op_want *want, int64_t most_ms, struct op_result *result,
 	       struct err *err);
@@ -79,7 +79,7 @@ int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind
 		       void (*said)(void *ctx, const char *lines), void *ctx,
 		       struct op_result *result, struct err *err);
 
-/* OP_LIST, likewise, pressed, and caller_time_there(), also where it fails but was answered: who
+/* OP_LIST, likewise, urgent, and caller_time_there(), also where it fails but was answered: who
  * judges other machines' pods by a clock of its own that is wrong ends them at work. ids:
  * NULL-terminated, pods that the caller knows. Where the provider refuses its list, they are looked
  * up one by one, and result->partial is set. NULL: a refused list is an error. */

@@ -29,7 +29,7 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-static int ask(const struct engine_provider *provider, enum op_kind kind, bool pressed,
+static int ask(const struct engine_provider *provider, enum op_kind kind, bool urgent,
 	       const struct op_want *want, int64_t most_ms, struct answer *a, int64_t *there_ms,
 	       struct err *err)
 {
@@ -43,8 +43,8 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool p
 	int64_t until = clock_boot_ms() + most_ms;
 
 	struct caller_op *op = caller_begin(caller, provider, kind, want, on_answer, a);
-	if (pressed)
-		caller_press(op);
+	if (urgent)
+		caller_prioritize(op);
 	if (a->said)
 		caller_listen(op, on_said);
 	while (!a->have && clock_boot_ms() < until)

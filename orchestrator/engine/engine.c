@@ -94,7 +94,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_HANDOVER: orders_handover(e, a->pod, a->number); break;
 	case ACT_TAKEOVER: orders_takeover(e, a->pod); break;
 	case ACT_FETCH: outfiles_fetch(e, a->pod, a->segment); break;
-	case ACT_KEEP: place_files(e, a->segment, a->flag); break;
+	case ACT_PLACE: place_files(e, a->segment, a->flag); break;
 	case ACT_DISCARD: outfiles_discard(e, a->segment); break;
 	case ACT_SALVAGE: salvage_pod(e, a->pod); break;
 	case ACT_SYNC: orders_sync(e, a->pod, a->number); break;

@@ -42,7 +42,7 @@ struct seg_state {
 	bool reported; /* the pod said it is finished */
 	/* one of its files cannot be taken: what else is said of this try does not count */
 	bool refused;
-	bool announced; /* the core has heard EV_HOME */
+	bool announced; /* the core has heard EV_FETCHED */
 	struct check check;
 	char batch[24];
 	double seconds;

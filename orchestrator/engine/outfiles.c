@@ -143,7 +143,7 @@ static void announce_home(struct engine *e, uint32_t segment)
 	if (!s->reported || s->announced || s->home < s->count)
 		return;
 	s->announced = true;
-	struct event ev = {.type = EV_HOME,
+	struct event ev = {.type = EV_FETCHED,
 			   .pod = s->pod,
 			   .segment = segment,
 			   .ok = true,
@@ -221,7 +221,7 @@ static bool tries_again(const struct getting *g, struct outfile *f, const struct
 
 static void file_failed(const struct getting *g, const struct err *err)
 {
-	struct event ev = {.type = EV_HOME_FAILED, .pod = g->pod, .segment = g->segment};
+	struct event ev = {.type = EV_FETCH_FAILED, .pod = g->pod, .segment = g->segment};
 	struct err why = *err;
 
 	if (why.kind == ERR_BUSY)
@@ -302,7 +302,7 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 		struct err err;
 		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s", e->segments[segment].id,
 			pod_called(e, pod));
-		struct event ev = {.type = EV_HOME_FAILED, .pod = pod, .segment = segment};
+		struct event ev = {.type = EV_FETCH_FAILED, .pod = pod, .segment = segment};
 		post(e, &ev, &err);
 		return;
 	}

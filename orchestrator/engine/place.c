@@ -78,7 +78,7 @@ static void kept(void *arg)
 	for (size_t i = 0; i < k->count; i++)
 		receive_drop(k->list[i], false);
 	if (k->err.kind) {
-		struct event ev = {.type = EV_HOME_FAILED,
+		struct event ev = {.type = EV_FETCH_FAILED,
 				   .pod = e->segs[k->segment].pod,
 				   .segment = k->segment};
 		if (k->err.kind != ERR_JOB)

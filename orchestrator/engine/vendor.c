@@ -151,7 +151,7 @@ void vendor_prioritize(struct engine *e)
 		if (!a || !ends_pods(e, i))
 			continue;
 		e->vendors->of[i].list = NULL;
-		if (caller_press(a->op))
+		if (caller_prioritize(a->op))
 			a->asked_at = clock_boot_ms(); /* none of it is older */
 	}
 }

@@ -78,7 +78,7 @@ static double time_with(const struct replan_case *c, int less, double up_s, doub
 static struct outcome with_fewer(const struct replan_case *c, int less)
 {
 	struct outcome o = {
-		.how = {.verb = less ? REPLAN_GIVE_BACK : REPLAN_KEEP, .offer = -1, .pods = less}};
+		.how = {.verb = less ? REPLAN_RELEASE : REPLAN_KEEP, .offer = -1, .pods = less}};
 
 	o.how.makespan_s = o.p90_s = time_with(c, less, 0, 0);
 	for (size_t i = 0; i + (size_t)less < c->pod_count; i++)

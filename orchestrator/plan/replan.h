@@ -50,8 +50,8 @@ struct replan_case {
 
 enum replan_verb {
 	REPLAN_KEEP,
-	REPLAN_ADD,       /* `pods` more, of `offer` */
-	REPLAN_GIVE_BACK, /* `pods` of those that come up, the furthest first */
+	REPLAN_ADD,     /* `pods` more, of `offer` */
+	REPLAN_RELEASE, /* `pods` of those that come up, the furthest first */
 	/* `pods` of `offer`; those of other GPUs are drained when these work */
 	REPLAN_REPLACE,
 	/* the old pods are drained first: pods or budget leave no room for both */

@@ -8,6 +8,10 @@ suite=${RP_SUITE:-bookworm}
 [ ! -e "$dir/root/.complete" ] || exit 0
 fail() { echo "minimal_root.sh: $*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail "needs root"
+# debootstrap mounts /proc in the root. In mounts of its own, that is gone with this script, however it ends.
+if [ -z "${OWN_MOUNTS:-}" ] && unshare -m true 2>/dev/null; then
+	OWN_MOUNTS=1 exec unshare -m bash "$0" "$@"
+fi
 command -v debootstrap >/dev/null || fail "no debootstrap (Debian package debootstrap)"
 mkdir -p "$dir"
 exec 9>"$dir/lock"

@@ -474,7 +474,7 @@ static void act(struct client *cl, const struct action *a)
 		break;
 	case ACT_TAKEOVER: command(cl, a, C_TAKEOVER); break;
 	case ACT_FETCH: client_fetch(cl, a); break;
-	case ACT_KEEP: ask(cl, a, cl->sim->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
+	case ACT_PLACE: ask(cl, a, cl->sim->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
 	case ACT_DISCARD: break;
 	case ACT_SALVAGE:
 		if (!wire_salvage(cl, a->pod))

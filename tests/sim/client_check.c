@@ -149,16 +149,16 @@ static bool counted_right(struct client *cl)
 
 static bool pod_counted_right(const struct core *c, int pod)
 {
-	int unhome = 0, batches = 0;
+	int unfetched = 0, batches = 0;
 	size_t held = 0;
 
 	for (size_t i = 0; i < c->seg_count; i++) {
-		unhome += c->segs[i].state == SEG_RENDERED && c->segs[i].pod == pod;
+		unfetched += c->segs[i].state == SEG_RENDERED && c->segs[i].pod == pod;
 		held += c->segs[i].state == SEG_HELD && c->segs[i].pod == pod;
 	}
 	for (size_t i = 0; i < c->batch_count; i++)
 		batches += c->batches[i].pod == pod && !c->batches[i].over;
-	return unhome == c->pods[pod].unhome && batches == c->pods[pod].batches &&
+	return unfetched == c->pods[pod].unfetched && batches == c->pods[pod].batches &&
 	       held == c->pods[pod].held;
 }
 
@@ -174,14 +174,14 @@ static void check_pod(struct client *cl, int pod)
 {
 	const struct core *c = cl->core;
 	const struct core_pod *p = &c->pods[pod];
-	bool bare = p->batches == 0 && p->unhome == 0;
+	bool bare = p->batches == 0 && p->unfetched == 0;
 	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
 	bool offered =
 		p->offered_until && c->now <= MAX(p->offered_until, client_woke_at(cl)) + 1000;
 
 	if (!pod_counted_right(c, pod))
 		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod,
-		      p->batches, p->held, p->unhome);
+		      p->batches, p->held, p->unfetched);
 	bool goes =
 		p->leave >= LEAVE_DECIDE && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
 	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), client_woke_at(cl)) + 2000)

@@ -149,7 +149,7 @@ static bool check_is_bad(struct client *cl, uint32_t segment)
 /* It is here, and what its hash says. */
 void client_home(struct client *cl, int pod, uint32_t segment)
 {
-	struct event ev = {.type = EV_HOME,
+	struct event ev = {.type = EV_FETCHED,
 			   .pod = pod,
 			   .segment = segment,
 			   .ok = true,
@@ -161,7 +161,7 @@ void client_home(struct client *cl, int pod, uint32_t segment)
 static void fetched(struct client *cl, struct happening *h)
 {
 	struct machine *m = &cl->sim->machines[h->machine];
-	struct event ev = {.type = EV_HOME_FAILED, .pod = h->pod, .segment = h->segment};
+	struct event ev = {.type = EV_FETCH_FAILED, .pod = h->pod, .segment = h->segment};
 
 	if (!h->y && h->conn != m->conn)
 		return; /* with the connection */
@@ -182,7 +182,7 @@ static void kept(struct client *cl, struct happening *h)
 	struct event ev = {.type = EV_SAFE, .pod = h->pod, .segment = h->segment};
 
 	if (strikes(cl->sim, F_DISK_FULL)) {
-		ev.type = EV_HOME_FAILED;
+		ev.type = EV_FETCH_FAILED;
 		send_event(cl, &ev, ERR_LOCAL);
 		return;
 	}

@@ -147,7 +147,7 @@ void plant_stepped(struct client *cl)
 		if (c->pods[i].outgoing && c->pods[i].leave == LEAVE_NOT)
 			c->pods[i].leave = LEAVE_DRAINING;
 	for (int i = 0; plant(PLANT_MISCOUNT_POD) && i < c->pod_count; i++)
-		c->pods[i].unhome += c->pods[i].unhome > 0;
+		c->pods[i].unfetched += c->pods[i].unfetched > 0;
 }
 
 /* What the client says at its end. */

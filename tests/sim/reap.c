@@ -180,7 +180,7 @@ static void sweep(struct client *reaper)
 		if (!wire_is(reaper->sim, i))
 			continue;
 		reaper->bills_open++;
-		caller_press(wire_begin(wire_asked_new(reaper, i, -1), OP_LIST, swept));
+		caller_prioritize(wire_begin(wire_asked_new(reaper, i, -1), OP_LIST, swept));
 	}
 	one_less(reaper);
 }

@@ -544,7 +544,7 @@ void wire_press(struct client *cl)
 			continue;
 		l->looks[i] = NULL;
 		struct client *was = enter(l);
-		if (caller_press(a->op))
+		if (caller_prioritize(a->op))
 			a->asked_at = boot_now(cl);
 		leave(l, was);
 	}

@@ -123,7 +123,7 @@ static struct asked *ask_file(struct client *cl, int pod, char *path)
 static void fetch_done(struct asked *a, struct op_result *result, const struct err *err)
 {
 	CLEANUP(str_free) struct str right = STR_INIT;
-	struct event ev = {.type = EV_HOME_FAILED, .pod = a->pod, .segment = a->segment};
+	struct event ev = {.type = EV_FETCH_FAILED, .pod = a->pod, .segment = a->segment};
 	struct err other = {0};
 	(void)result;
 

@@ -226,9 +226,11 @@ void rendered(struct bench *b, int i, uint32_t segment)
 
 void safe(struct bench *b, int i, uint32_t segment, bool good)
 {
-	tell(b,
-	     (struct event){
-		     .type = EV_HOME, .pod = i, .segment = segment, .ok = true, .check_ok = good});
+	tell(b, (struct event){.type = EV_FETCHED,
+			       .pod = i,
+			       .segment = segment,
+			       .ok = true,
+			       .check_ok = good});
 	tell(b, (struct event){.type = EV_SAFE, .pod = i, .segment = segment});
 }
 

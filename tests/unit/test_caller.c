@@ -404,7 +404,7 @@ static void test_a_list_that_was_begun(void **state)
 			caller_begin(caller, &at, OP_LIST, NULL, count_answer, &answers);
 		for (int64_t until = clock_boot_ms() + 700; clock_boot_ms() < until;)
 			loop_turn(loop, 50);
-		assert_int_equal(caller_press(op), !begun);
+		assert_int_equal(caller_prioritize(op), !begun);
 		caller_free(caller);
 		http_free(http);
 		loop_free(loop);

@@ -75,10 +75,10 @@ static void test_a_transfer_that_breaks(void **state)
 	all_but_home(&b, false, true);
 	/* with its event; this is of the batch's end */
 	check_int("rendered", "fetches", did(&b, ACT_FETCH, 0), 0);
-	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+	tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
 	check_int("broke once", "fetches", did(&b, ACT_FETCH, 0), 1);
 	for (size_t i = 0; i < ARRAY_LEN(pauses); i++) {
-		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+		tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
 		check_int("broke again", "fetches at once", did(&b, ACT_FETCH, 0), 0);
 		wait_ms(&b, pauses[i] - 100);
 		check_int("broke again", "fetches before its pause is over", did(&b, ACT_FETCH, 0),
@@ -93,18 +93,18 @@ static void test_a_transfer_that_breaks(void **state)
 
 	all_but_home(&b, false, true);
 	for (int i = 0; i < 4; i++) {
-		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+		tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
 		wait_ms(&b, 5 * SECOND);
 	}
 	assert_int_equal(core_seg_state(b.core, 0), SEG_RENDERED);
 	/* there is something about this file: it is rendered again */
-	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+	tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
 	assert_int_not_equal(core_seg_state(b.core, 0), SEG_RENDERED);
 	tear_down(&b);
 
 	all_but_home(&b, false, true);
-	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
-	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+	tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
+	tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK); /* in the pause */
 	wait_ms(&b, SECOND);
 	check_int("the connection went in the pause", "fetches", did(&b, ACT_FETCH, 0), 0);
@@ -126,7 +126,7 @@ static void test_files_of_durable_pods_are_waited_for(void **state)
 					.ok = true});
 		tell(&b, (struct event){.type = EV_RELEASED});
 		for (int64_t until = b.now + 9 * MINUTE; b.now < until;) {
-			tell_err(&b, EV_HOME_FAILED, 0, kinds[i]);
+			tell_err(&b, EV_FETCH_FAILED, 0, kinds[i]);
 			check_int("delayed", "creates", did(&b, ACT_RENT, -1), 0);
 			wait_ms(&b, 15 * SECOND);
 			asked += did(&b, ACT_FETCH, 0);
@@ -134,7 +134,7 @@ static void test_files_of_durable_pods_are_waited_for(void **state)
 		assert_in_range(asked, 30, 40);
 		assert_int_equal(core_seg_state(b.core, 0), SEG_RENDERED);
 		b.now += MINUTE + SECOND;
-		tell_err(&b, EV_HOME_FAILED, 0, kinds[i]);
+		tell_err(&b, EV_FETCH_FAILED, 0, kinds[i]);
 		/* `burst fetch` may bring it yet */
 		assert_int_equal(core_seg_state(b.core, 0), SEG_FAILED);
 		end_well(&b);
@@ -155,7 +155,7 @@ static void test_slept_over_files_of_a_durable_pod(void **state)
 		b.now += HOUR;
 		if (slept)
 			tell(&b, (struct event){.type = EV_SLEPT});
-		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK); /* there is none yet */
+		tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK); /* there is none yet */
 		check_int(slept ? "slept" : "an hour in vain", "state", core_seg_state(b.core, 0),
 			  slept ? SEG_RENDERED : SEG_FAILED);
 		if (slept) {

@@ -50,7 +50,7 @@ static void test_handover_is_answered(void **state)
 	began(&b, 0, 0);
 	rendered(&b, 0, 0);
 	/* it is rendered again */
-	tell(&b, (struct event){.type = EV_HOME, .segment = 0, .ok = true, .check_ok = false});
+	tell(&b, (struct event){.type = EV_FETCHED, .segment = 0, .ok = true, .check_ok = false});
 	check_int("more work", "sent", did(&b, ACT_SEND, 0), 1);
 	check_int("more work", "told again", did(&b, ACT_HANDOVER, 0), 1);
 	check_int("more work", "handover", core_handover(b.core), HANDOVER_NOT_YET);

@@ -32,7 +32,7 @@ static void test_lost_pods_work(void **state)
 			if (s == 0)
 				safe(&b, 0, s, true);
 			else if (s == 1)
-				tell(&b, (struct event){.type = EV_HOME,
+				tell(&b, (struct event){.type = EV_FETCHED,
 							.segment = s,
 							.ok = true,
 							.check_ok = true});

@@ -41,7 +41,7 @@ static void test_release_of_one_out_of_reach(void **state)
 	began(&b, 0, 0);
 	rendered(&b, 0, 0);
 	done(&b, 0, 0);
-	tell(&b, (struct event){.type = EV_HOME, .segment = 0, .ok = true, .check_ok = true});
+	tell(&b, (struct event){.type = EV_FETCHED, .segment = 0, .ok = true, .check_ok = true});
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 	check_phase(&b, "its file is not safe yet", 0, POD_CONNECTING);
 	tell(&b, (struct event){.type = EV_SAFE, .segment = 0});

@@ -141,7 +141,7 @@ static const struct {
 	 1,
 	 {POD(0), POD(30)},
 	 {OFFER},
-	 REPLAN_GIVE_BACK,
+	 REPLAN_RELEASE,
 	 0,
 	 1},
 	{"... unless the deadline needs it",
@@ -157,7 +157,7 @@ static const struct {
 	 1,
 	 {POD(0), POD(10), POD(40), POD(50)},
 	 {OFFER},
-	 REPLAN_GIVE_BACK,
+	 REPLAN_RELEASE,
 	 0,
 	 2},
 	{"pods that all come up are not all given back",
@@ -166,7 +166,7 @@ static const struct {
 	 1,
 	 {POD(10), POD(30)},
 	 {OFFER},
-	 REPLAN_GIVE_BACK,
+	 REPLAN_RELEASE,
 	 0,
 	 1},
 	{"time has a price",
@@ -335,7 +335,7 @@ static void each_case_has_its_change(void **state)
 		replan_choose(&got, &of);
 		bool counts = rows[i].verb >= REPLAN_ADD && rows[i].verb <= REPLAN_REPLACE_AFTER;
 		if (got.verb != rows[i].verb || (counts && got.pods != rows[i].changed) ||
-		    (counts && rows[i].verb != REPLAN_GIVE_BACK && got.offer != rows[i].offer))
+		    (counts && rows[i].verb != REPLAN_RELEASE && got.offer != rows[i].offer))
 			fail_msg("%s: got %s %d of offer %d (%.0f s, $%.3f; as it is: %.0f s, "
 				 "$%.3f), expected %s %d",
 				 rows[i].name, verbs[got.verb], got.pods, got.offer, got.makespan_s,
