@@ -42,7 +42,7 @@ MAY_INCLUDE = {
 ONLY_IN = [
     (r"curl/", ["orchestrator/net/http"]),
     (r"libssh2", ["orchestrator/net/ssh"]),
-    (r"sqlite3", ["orchestrator/store/sqlite.c"]),
+    (r"sqlite3", ["orchestrator/store/sqlite"]),
     (r"libconfig", ["config/setting", "config/parse.c"]),
     (r"openssl/", ["orchestrator/base/crypto.c"]),
     (r"archive", ["orchestrator/sync/pack.c"]),
@@ -61,7 +61,7 @@ POSIX_FILES = ["orchestrator/base/{mem,err,str,clock,log,path,section,glob,patte
                "orchestrator/provider.c", "orchestrator/net/{loop,pool,child,grpc_wire}.c",
                "orchestrator/sync/{ignore,receive}.c", "jobs/agent/*.c"]
 # These include what only a build generates.
-NEEDS_BUILD = {"orchestrator/store/sqlite.c", "jobs/agent/kit.c", "jobs/workers/embed.c"}
+NEEDS_BUILD = {"orchestrator/store/sqlite_open.c", "jobs/agent/kit.c", "jobs/workers/embed.c"}
 
 findings = []
 
