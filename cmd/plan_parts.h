@@ -1,5 +1,5 @@
-/* plan_parts.h - the pieces that plan_show.c is made of: short texts, sentences about a plan, and
- * its inputs. */
+/* plan_parts.h - the pieces that plan_show.c is made of: short texts, sentences about a plan,
+ * and its inputs. */
 #ifndef BURST_CMD_PLAN_PARTS_H
 #define BURST_CMD_PLAN_PARTS_H
 
@@ -14,8 +14,8 @@ char *plan_dollars(char to[32], double usd);
 /* "RTX 4090 at runpod", printable. */
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o);
 double plan_each_usd(const struct estimate *e, const struct plan *p);
-/* The fastest that the budget pays for, and the cheapest that is in time, as a user would ask for
- * them. False: there is none. */
+/* The fastest that the budget pays for, and the cheapest that is in time, as a user would ask
+ * for them. False: there is none. */
 bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal goal, bool in_time,
 		   bool in_budget);
 /* A line of words; on a terminal broken at its width, the following lines indented. */
@@ -31,5 +31,15 @@ void plan_verdict_show(FILE *to, const struct estimate *e, const struct plan *pi
 void plan_inputs_show(FILE *to, const struct estimate *e, const struct plan *pick);
 /* The same job with twice and ten times as many segments. */
 void plan_what_if_show(FILE *to, const struct estimate *e);
+
+struct launch;
+struct caps;
+/* The planner's choice among these offers, printed. caps: over runs; NULL: offers that are
+ * compared, not rented. Returns the exit status. */
+int plan_offers(struct launch *l, const struct offer *offers, size_t count,
+		const struct plan_words *words, const struct caps *caps, struct err *err);
+/* plan_saved.c: the same for offers that `burst offers --json` wrote, or for list prices. */
+int plan_from_file(struct launch *l, const char *path, struct plan_words *words, struct err *err);
+int plan_from_lists(struct launch *l, struct plan_words *words, struct err *err);
 
 #endif

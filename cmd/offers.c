@@ -1,0 +1,87 @@
+/* offers.c - `burst offers`: shows what the providers would rent now. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "launch.h"
+#include "offer_list.h"
+#include "output.h"
+
+/* What a job needs narrows the offers; without one, or with one that cannot be read yet, all are
+ * shown. */
+static void read_need(struct launch *l)
+{
+	struct err err = {0};
+
+	if (config_job(l->ctx->config) && launch_read_job(l, &err) < 0)
+		log_line(LOG_NOTE, "the job's needs are unknown, so all offers are shown: %s",
+			 err.msg);
+	mistakes_free(&l->ctx->mistakes); /* no mistake of this command */
+}
+
+static void say_cautions(const struct launch *l, const struct known_offer *offers, size_t count)
+{
+	bool said[CORE_PROVIDERS_MAX] = {false};
+
+	for (size_t i = 0; i < count; i++) {
+		int k = offers[i].provider;
+		const char *caution = l->run.setup.providers[k].ops->caution;
+		if (!strcmp(offers[i].offer.gpu, "none"))
+			continue;
+		if (caution && !said[k])
+			log_line(LOG_NOTE, "%s", caution);
+		said[k] = true;
+	}
+}
+
+static int run_offers(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+	struct known_offer *offers = NULL;
+	size_t count = 0;
+
+	launch_init(&l, ctx);
+	read_need(&l);
+	int status = launch_open_providers(&l, err);
+	if (status == 0)
+		status = offer_list_ask(&l, false, &offers, &count, err);
+	if (status == 0 && ctx->json) {
+		json_t *list = json_array();
+		for (size_t i = 0; i < count; i++)
+			json_array_append_new(list, offer_list_json(&offers[i]));
+		output_json(list);
+	} else if (status == 0) {
+		offer_list_print(stdout, offers, count);
+	}
+	if (status == 0)
+		say_cautions(&l, offers, count);
+	free(offers);
+	launch_free(&l);
+	return status < 0 ? -1 : cmd_flush(err);
+}
+
+static const struct opt opts[] = {
+	{'p', "provider", "PROVIDER", "ask these providers", "provider", false},
+	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
+	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
+	{0, "spot", NULL, "show spot offers too", "spot", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
+	 "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
+	 "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
+	 "max_volume_gb", false},
+	{0},
+};
+
+const struct cmd cmd_offers = {
+	.name = "offers",
+	.summary = "show what the providers would rent now",
+	.details = "All providers' offers that are large enough for the job, cheapest first, at "
+		   "the price of a pod with the requested cores and memory. `burst plan` shows "
+		   "them in the order in which a run tries them.",
+	.opts = opts,
+	.json = true,
+	.needs = NEED_CONFIG | NEED_LEDGER,
+	.group = CMD_GROUP_RENDER,
+	.run = run_offers,
+};
