@@ -40,6 +40,19 @@ struct calibrate_card {
 	size_t point_count;
 };
 
+struct launch;
+/* The GPUs to measure: those that the config names, else the cheapest that fit, with the sizes
+ * of their batches and what is expected of each. ERR_NO_CAPACITY: none can be rented. */
+int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
+			   struct err *err);
+/* What the ledger expects of the offer's card now. */
+int calibrate_look_at(struct launch *l, const struct offer *offer, struct calibrate_view *out,
+		      struct err *err);
+/* Segments that the card's batches take together. */
+size_t calibrate_segments(const struct calibrate_card *c, const struct job_needs *needs);
+/* Dollars of a median cold start of the card. */
+double calibrate_cold_usd(const struct calibrate_card *c);
+
 /* Before it rents. */
 void calibrate_show_plan(FILE *to, const struct calibrate_card *cards, size_t count,
 			 int64_t most_microusd);
