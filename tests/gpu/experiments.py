@@ -3,7 +3,8 @@
 what the JSON says holds for their shapes. It says nothing of a voice's quality, or of when a text ends.
 
 Each experiment runs in a process of its own, so that an error of one, also of the card's context, keeps none of the others from
-their results. `--device cpu --small` runs all of the code on a processor in tiny sizes; its figures mean nothing."""
+their results. The file of --out gets each result as soon as there is one, since a card may be rented for minutes. `--device cpu
+--small` runs all of the code on a processor in tiny sizes; its figures mean nothing."""
 from __future__ import annotations
 
 import argparse
@@ -50,7 +51,14 @@ def opened(setting: Any, work: Callable[[Any], Any]) -> Any:
     return work(setting)
 
 
-def run(setting: Any, names: list[str], limit_s: int) -> dict[str, Any]:
+def keep(report: dict[str, Any], path: str) -> None:
+    """Writes the report, whole or not at all."""
+    with open(path + ".part", "w", encoding="utf-8") as f:
+        f.write(json.dumps(report, indent=1) + "\n")
+    os.replace(path + ".part", path)
+
+
+def run(setting: Any, names: list[str], limit_s: int, path: str) -> dict[str, Any]:
     import measures
     import twin
 
@@ -63,6 +71,8 @@ def run(setting: Any, names: list[str], limit_s: int) -> dict[str, Any]:
         entry["took_s"] = round(time.monotonic() - began, 1)
         print(f"{name}: {'FAILED: ' + entry['error'] if 'error' in entry else 'measured'}, {entry['took_s']} s", file=sys.stderr, flush=True)
         report["experiments"][name] = entry
+        if path != "-":
+            keep(report, path)
     return report
 
 
@@ -87,12 +97,9 @@ def main() -> int:
     if twin.published.MISSING:
         print(f"experiments: {twin.published.MISSING}", file=sys.stderr)
         return 2
-    text = json.dumps(run(twin.Setting(args.device, args.small), names, args.limit), indent=1) + "\n"
+    text = json.dumps(run(twin.Setting(args.device, args.small), names, args.limit, args.out), indent=1) + "\n"
     if args.out == "-":
         sys.stdout.write(text)
-    else:
-        with open(args.out, "w", encoding="utf-8") as f:
-            f.write(text)
     return 1 if '"error"' in text else 0
 
 
