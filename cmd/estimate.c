@@ -2,9 +2,7 @@
  * cold starts. */
 #include "estimate.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/gpus.h"
@@ -16,9 +14,6 @@
 
 enum {
 	PODS_LEARNED_FROM = 200,
-	/* a time of day that passed no longer ago was meant, and missed; else the next day's is
-	   meant */
-	MISSED_S = 6 * 3600,
 };
 #define GB_PER_AUDIO_S 48000e-9 /* 24 kHz, 16 bits, as engines write it */
 #define CHARS_PER_AUDIO_S                                                                          \
@@ -28,123 +23,6 @@ enum {
 static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
 /* A setup of its own: packages, weights. How long it takes is unknown until it has run once. */
 static const struct cold_time setup_prior = {120, 600, 0};
-
-/* ---- deadline and goal ---- */
-
-/* This time of day, so many days from now. */
-static time_t time_of_day(time_t now, int hour, int minute, int days)
-{
-	struct tm tm;
-
-	localtime_r(&now, &tm);
-	tm.tm_mday += days;
-	tm.tm_hour = hour;
-	tm.tm_min = minute;
-	tm.tm_sec = 0;
-	tm.tm_isdst = -1;
-	return mktime(&tm);
-}
-
-bool estimate_deadline(const char *text, int64_t wall_ms, double *out_s)
-{
-	int hour, minute;
-	int64_t ms;
-
-	if (!clock_time_of_day(text, &hour, &minute)) {
-		bool fine = duration_parse(text, &ms, NULL) == 0;
-		*out_s = fine ? (double)ms / 1000 : 0;
-		return fine;
-	}
-	time_t now = wall_ms / 1000, at = time_of_day(now, hour, minute, -1);
-	for (int days = 0; difftime(now, at) > MISSED_S; days++)
-		at = time_of_day(now, hour, minute, days);
-	*out_s = difftime(at, now);
-	return true;
-}
-
-bool estimate_has_deadline(const struct section *top)
-{
-	const char *deadline = section_text(top, "deadline");
-
-	return deadline && *deadline;
-}
-
-static int read_goal(const struct section *top, struct plan_wish *wish, struct err *err)
-{
-	static const char *const names[] = {"cost", "time", "balanced"};
-	const char *goal = section_text(top, "goal");
-
-	wish->value_of_time_h = (double)section_int(top, "value_of_time") / 1e6;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (!strcmp(goal, names[i])) {
-			wish->goal = (enum plan_goal)i;
-			if (wish->goal == PLAN_BALANCED && wish->value_of_time_h <= 0)
-				return err_set(err, ERR_CONFIG,
-					       "%s: goal = \"balanced\" needs value_of_time: what "
-					       "an hour of waiting costs, in dollars",
-					       section_where(top, "goal"));
-			return 0;
-		}
-	return err_set(err, ERR_CONFIG,
-		       "%s: goal = \"%s\": it must be \"cost\", \"time\" or \"balanced\"",
-		       section_where(top, "goal"), goal);
-}
-
-/* 0 s: there is none. A time of day that was missed is a cap that cannot be kept; all else that
- * cannot be kept is a mistake. */
-static int read_deadline(const struct section *top, double *out_s, struct err *err)
-{
-	const char *deadline = section_text(top, "deadline"),
-		   *where = section_where(top, "deadline");
-	char ago[24];
-
-	*out_s = 0;
-	if (!estimate_has_deadline(top))
-		return 0;
-	if (!estimate_deadline(deadline, clock_wall_ms(), out_s))
-		return err_set(err, ERR_CONFIG,
-			       "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time "
-			       "of day (\"07:00\")",
-			       where, deadline);
-	if (*out_s > 0)
-		return 0;
-	if (!strchr(deadline, ':'))
-		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be longer than 0",
-			       where, deadline);
-	return err_set(err, ERR_CAP,
-		       "%s: deadline = \"%s\": that was %s ago; give a later time, or a duration "
-		       "(\"20m\"); nothing was rented",
-		       where, deadline, duration_show(ago, sizeof(ago), (int64_t)(-*out_s * 1000)));
-}
-
-void estimate_check_wish(const struct section *top, struct mistakes *m)
-{
-	struct plan_wish wish;
-	struct err err = {0};
-	double seconds;
-
-	if (read_goal(top, &wish, &err) < 0)
-		mistakes_note(m, "goal", &err);
-	if (read_deadline(top, &seconds, &err) < 0 && err.kind == ERR_CONFIG)
-		mistakes_note(m, "deadline", &err);
-}
-
-static int read_wish(const struct section *top, struct plan_wish *wish, struct err *err)
-{
-	const struct section *caps = section_group(top, "caps");
-	double seconds;
-
-	if (read_goal(top, wish, err) < 0 || read_deadline(top, &seconds, err) < 0)
-		return -1;
-	wish->budget_usd = (double)section_int(caps, "max_cost") / 1e6;
-	/* no pod outlives it */
-	wish->deadline_s = (double)section_int(caps, "max_duration") / 1000;
-	wish->staged = wish->goal == PLAN_COST && seconds <= 0;
-	wish->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0;
-	if (seconds > 0)
-		wish->deadline_s = wish->deadline_s > 0 ? MIN(wish->deadline_s, seconds) : seconds;
-	return 0;
-}
 
 /* ---- work ---- */
 
@@ -438,7 +316,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	char now[32];
 	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s",
 		 clock_rfc3339(now, sizeof(now), clock_wall_ms()));
-	if (read_wish(config_top(l->ctx->config), &out->wish, err) < 0)
+	if (estimate_read_wish(config_top(l->ctx->config), &out->wish, err) < 0)
 		return -1;
 	out->wish.canary = needs->command ? 0 : CORE_CANARY;
 	double *lengths = open_lengths(l, out, &estimated_s);

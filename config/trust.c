@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/path.h"
-#include "base/str.h"
 #include "config.h"
 #include "places.h"
 #include "secrets.h"
