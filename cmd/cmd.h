@@ -23,6 +23,15 @@ struct opt {
 	bool optional;   /* the argument may be left out; it is then given as --name=VALUE only */
 };
 
+/* Rows of every command that reads a project's config to rent for it: what the user allows the
+ * project. clang-format would take the braces for a block. */
+/* clang-format off */
+#define ALLOW_OPTS                                                                                 \
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false}, \
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false}, \
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false}
+/* clang-format on */
+
 enum cmd_need {
 	NEED_LEDGER = 1,   /* ctx->store and ctx->state_dir */
 	NEED_STATE = 2,    /* ctx->state_dir only */

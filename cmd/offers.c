@@ -64,12 +64,7 @@ static const struct opt opts[] = {
 	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
 	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
 	{0, "spot", NULL, "show spot offers too", "spot", false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
-	 "allow_paths", false},
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
-	 "volumes", false},
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
-	 "max_volume_gb", false},
+	ALLOW_OPTS,
 	{0},
 };
 

@@ -338,12 +338,7 @@ static const struct opt plan_opts[] = {
 	 false},
 	{0, "explain", NULL, "show every input of the plan and where it comes from", NULL, false},
 	{0, "what-if", NULL, "show plans for twice and ten times as many segments", NULL, false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
-	 "allow_paths", false},
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
-	 "volumes", false},
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
-	 "max_volume_gb", false},
+	ALLOW_OPTS,
 	{0},
 };
 

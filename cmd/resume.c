@@ -233,12 +233,7 @@ static int attach_command(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{0, "max-cost", "USD", "new cap on the run's total cost", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
-	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too",
-	 "allow_paths", false},
-	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own",
-	 "volumes", false},
-	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size",
-	 "max_volume_gb", false},
+	ALLOW_OPTS,
 	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL,
 	 false},
 	{0},
