@@ -131,8 +131,7 @@ int64_t client_past(struct client *cl, int64_t boot, int64_t by)
 	return MIN(moved(boot, by), boot_now(cl));
 }
 
-/* A row as burst reads it back: what was known, on the clock of this life. */
-static struct core_pod from_row(struct client *cl, const struct row *row)
+struct core_pod client_carried(struct client *cl, const struct row *row)
 {
 	const struct core_pod *o = &row->pod;
 	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
@@ -142,15 +141,25 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 			     .price_microusd_h = o->price_microusd_h,
 			     .hard_end_ms = o->hard_end_ms + o->cut_ms + by,
 			     .hard_end_s = o->hard_end_s,
-			     .first_lease_end_s = o->first_lease_end_s,
-			     .lease = o->lease == LEASE_CLIENT ? LEASE_CLIENT : LEASE_AGENT,
-			     .reused = o->reused,
-			     .cold_ms = o->cold_ms,
-			     .compute_ms = o->compute_ms,
-			     .wasted_ms = o->wasted_ms};
+			     .first_lease_end_s = o->first_lease_end_s};
 
 	COPY_TEXT(p.attempt, o->attempt);
 	COPY_TEXT(p.id, o->id);
+	return p;
+}
+
+/* A row as burst reads it back: what was known, on the clock of this life. */
+static struct core_pod from_row(struct client *cl, const struct row *row)
+{
+	const struct core_pod *o = &row->pod;
+	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
+	struct core_pod p = client_carried(cl, row);
+
+	p.lease = o->lease == LEASE_CLIENT ? LEASE_CLIENT : LEASE_AGENT;
+	p.reused = o->reused;
+	p.cold_ms = o->cold_ms;
+	p.compute_ms = o->compute_ms;
+	p.wasted_ms = o->wasted_ms;
 	p.phase = p.id[0] ? POD_BOOTING : POD_AMBIGUOUS;
 	p.leave = o->phase >= POD_RELEASING ? LEAVE_NOW : LEAVE_NOT;
 	p.durable = o->durable;

@@ -18,6 +18,8 @@ bool client_save(struct client *cl, int pod);
 
 /* What was is not yet to come, though the clock was set back. */
 int64_t client_past(struct client *cl, int64_t boot, int64_t by);
+/* What a row says of its pod to each client that takes it, on the clock of this life. */
+struct core_pod client_carried(struct client *cl, const struct row *row);
 
 void client_step(struct client *cl, struct event *ev);
 

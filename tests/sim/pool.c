@@ -222,25 +222,13 @@ static void split_row(struct client *cl, const struct pod_row *got, const struct
 
 static struct core_pod as_mine(struct client *cl, const struct row *row)
 {
-	const struct core_pod *o = &row->pod;
-	int64_t now = boot_now(cl), by = row->wall_minus_boot - (wall_now(cl) - now);
-	struct core_pod p = {.phase = POD_BOOTING,
-			     .provider = o->provider,
-			     .offer = o->offer,
-			     .volume = o->volume,
-			     .price_microusd_h = o->price_microusd_h,
-			     .hard_end_ms = o->hard_end_ms + o->cut_ms + by,
-			     .hard_end_s = o->hard_end_s,
-			     .first_lease_end_s = o->first_lease_end_s,
-			     .create_at = now,
-			     .rented_at = now,
-			     .running_at = now,
-			     .reused = true,
-			     .cold_ms = core_cold_ms(o)};
+	struct core_pod p = client_carried(cl, row);
 
-	COPY_TEXT(p.attempt, o->attempt);
-	COPY_TEXT(p.id, o->id);
-	p.view.port = o->view.port;
+	p.phase = POD_BOOTING;
+	p.create_at = p.rented_at = p.running_at = boot_now(cl);
+	p.reused = true;
+	p.cold_ms = core_cold_ms(&row->pod);
+	p.view.port = row->pod.view.port;
 	return p;
 }
 
