@@ -371,6 +371,15 @@ commit_took() { # commit_took NAME: a commit that changes what the job reads
 hook_is_quiet() { # what the last one left in the background must not slow the next one
 	while pgrep -f "hook fire post-commit" >/dev/null; do read -rt 0.02 <> <(:) || :; done
 }
+empty_queue() { # waits until the queue's clients have ended: one whose ledger is removed retries without limit
+	local id
+	for id in $("$burst" queue ls --json | jq -r '.[].request'); do "$burst" queue rm "$id" >/dev/null 2>&1; done
+	for _ in $(seq 300); do
+		pgrep -f "queue run $work/" >/dev/null || return 0
+		sleep 0.1
+	done
+	echo "a client of the queue does not end" >&2
+}
 part_hook() {
 	echo "# what a commit waits for (aim: a hook that returns in under 50 ms)"
 	export GIT_CONFIG_GLOBAL=$work/gitconfig
@@ -387,7 +396,7 @@ part_hook() {
 	plain=$(column "$work/rows" 3) with_empty=$(column "$work/rows" 4) with_ours=$(column "$work/rows" 5)
 	echo "an empty shell hook $empty ms; burst's $ours ms: $(ratio "$ours" "$empty") times that"
 	echo "git commit without a hook $plain ms, with an empty one $with_empty ms, with burst's $with_ours ms: $(ratio "$with_ours" "$with_empty") times that"
-	for id in $("$burst" queue ls --json | jq -r '.[].request'); do "$burst" queue rm "$id" >/dev/null 2>&1; done
+	empty_queue
 }
 
 # ---- what `burst submit` takes ----
@@ -408,7 +417,7 @@ part_submit() {
 	peer=$(column "$work/rows" 1) busy=$(column "$work/rows" 2) idle=$(column "$work/rows" 3)
 	echo "sqlite3 writes a row in $peer ms; burst submit takes $busy ms while the queue has a client: $(ratio "$busy" "$peer") times that;" \
 		"$idle ms where it starts one: $(ratio "$idle" "$peer")"
-	for id in $("$burst" queue ls --json | jq -r '.[].request'); do "$burst" queue rm "$id" >/dev/null 2>&1; done
+	empty_queue
 }
 
 # ---- (k) the planner's choice ----
