@@ -176,7 +176,7 @@ void dispatch_running(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
-	if (p->past == PAST_NONE || p->phase != POD_CONNECTING || p->leave >= LEAVE_DECIDE ||
+	if (p->past == PAST_NONE || p->phase != POD_CONNECTING || pod_is_leaving(p) ||
 	    c->segs[ev->segment].state != SEG_TODO)
 		return;
 	p->last_t = MAX(p->last_t, ev->t);

@@ -25,6 +25,11 @@ bool pod_may_bill(const struct core_pod *p);
 bool pod_is_omitted(const struct core_pod *p);    /* by lists, though its vendor knows it */
 bool pod_files_outlive(const struct core_pod *p); /* they can be read when it is gone */
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* no more work for it */
+/* It is to be released: at once, or when its finished files are fetched. */
+static inline bool pod_is_leaving(const struct core_pod *p)
+{
+	return p->leave >= LEAVE_DECIDE;
+}
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
 /* boot clock: what is so late by its provider's clock */
 int64_t core_boot_of(const struct core *c, int provider, int64_t there_s);

@@ -146,8 +146,8 @@ void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 		p->sync_at = c->now + SYNC_AGAIN_MS;
 		return;
 	}
-	if (p->phase != POD_WORKING || p->leave >= LEAVE_DECIDE || p->batches ||
-	    p->unfetched <= 0 || !pod_nothing_comes(c, p))
+	if (p->phase != POD_WORKING || pod_is_leaving(p) || p->batches || p->unfetched <= 0 ||
+	    !pod_nothing_comes(c, p))
 		return;
 	p->durable = true;
 	p->files = FILES_ON_VOLUME;

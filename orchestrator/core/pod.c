@@ -98,7 +98,7 @@ void switch_check(struct core *c, int provider)
 
 static void switch_is_bad(struct core *c, struct core_pod *p)
 {
-	if (c->conf.unproven_ok || p->leave >= LEAVE_DECIDE)
+	if (c->conf.unproven_ok || pod_is_leaving(p))
 		return;
 	pod_vendor(c, p)->no_switch++;
 	pod_dismiss(c, pod_index(c, p), ERR_REFUSED,
@@ -128,7 +128,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		p->proven_switch = ev->switch_proven;
 		pod_save(c, p);
 	}
-	if (p->leave >= LEAVE_DECIDE) { /* it is only still there for the files that are not home */
+	if (pod_is_leaving(p)) { /* only its files that are not fetched yet keep it */
 		home_refetch(c, pod);
 		pod_due(c, pod);
 		return;
@@ -251,7 +251,7 @@ static bool only_its_card(struct core *c, struct core_pod *p, const struct event
 
 	if (ev->number == CARD_FITS)
 		return p->defect == DEFECT_CARD &&
-		       p->leave >= LEAVE_DECIDE; /* what its agent says at the end */
+		       pod_is_leaving(p); /* what its agent says at the end */
 	p->defect = DEFECT_CARD;
 	offers_unfit(c, p, anywhere, ev->err->msg);
 	if (core_stopping(c) || !offers_any_left(c))
@@ -319,7 +319,7 @@ void pod_take_over(struct core *c, int pod)
 				  1000);
 		return;
 	}
-	if (p->leave >= LEAVE_DECIDE)
+	if (pod_is_leaving(p))
 		pod_unwant(c, p, LEAVE_NOW);
 }
 

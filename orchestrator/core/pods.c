@@ -7,7 +7,7 @@
 /* A pod on its way out has given its files, or has had its time to do so. */
 static bool is_over(const struct core *c, const struct core_pod *p)
 {
-	return p->leave >= LEAVE_DECIDE &&
+	return pod_is_leaving(p) &&
 	       ((p->look_at && c->now >= p->look_at) || (p->kept_until && c->now >= p->kept_until));
 }
 
@@ -76,7 +76,7 @@ static void judge_files(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	char last[160];
 
-	if (p->bad_files < BAD_FILES_MAX || (p->leave >= LEAVE_DECIDE && p->unfetched <= 0))
+	if (p->bad_files < BAD_FILES_MAX || (pod_is_leaving(p) && p->unfetched <= 0))
 		return;
 	p->bad_files = 0;
 	COPY_TEXT(last, p->reason);
@@ -96,7 +96,7 @@ static void decide(struct core *c, int pod)
 	if (p->phase >= POD_RELEASING)
 		return;
 	judge_files(c, pod);
-	if (p->leave >= LEAVE_DECIDE)
+	if (pod_is_leaving(p))
 		decide_leaving(c, pod);
 	else if (p->phase == POD_WORKING && p->link == LINK_UP)
 		decide_working(c, pod);
@@ -152,9 +152,8 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 		snprintf(p->reason, sizeof(p->reason),
 			 "its hard end has passed (cap on cost or duration)");
 		pod_unwant(c, p, LEAVE_NOW);
-	} else if (c->now >= p->hard_end_ms - 2 * margin && p->leave < LEAVE_DRAINING) {
-		if (p->leave < LEAVE_DRAINING)
-			p->leave = LEAVE_DRAINING;
+	} else if (c->now >= p->hard_end_ms - 2 * margin && p->leave == LEAVE_NOT) {
+		p->leave = LEAVE_DRAINING;
 		if (p->link == LINK_UP)
 			core_act(c, ACT_REVOKE, pod);
 		pod_due(c, pod);
@@ -260,7 +259,7 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 			at = MIN(at, MAX(p->offered_until, c->now));
 		if (p->kept_until)
 			at = MIN(at, MAX(p->kept_until, c->now));
-		else if (p->leave >= LEAVE_DECIDE && p->look_at)
+		else if (pod_is_leaving(p) && p->look_at)
 			at = MIN(at, p->look_at);
 		if (p->link == LINK_UP && p->lease == LEASE_CLIENT)
 			at = MIN(at, p->renew_at);

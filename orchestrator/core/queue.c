@@ -38,7 +38,7 @@ static void placed(struct core *c, struct core_pod *p)
 
 void queue_seen(struct core *c, struct core_pod *p, enum pod_state state)
 {
-	if (p->phase != POD_BOOTING || p->leave >= LEAVE_DECIDE || p->lease != LEASE_CLIENT)
+	if (p->phase != POD_BOOTING || pod_is_leaving(p) || p->lease != LEASE_CLIENT)
 		return;
 	if (state != POD_STATE_QUEUED) {
 		if (p->place != PLACE_GIVEN &&

@@ -12,7 +12,7 @@ static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microu
 		return true;
 	p->price_microusd_h = price_microusd_h;
 	pod_save(c, p);
-	return p->leave >= LEAVE_DECIDE || pod_can_be_paid(c, p);
+	return pod_is_leaving(p) || pod_can_be_paid(c, p);
 }
 
 /* An address that a list leaves out for once is still the one to try. */
