@@ -10,7 +10,7 @@
 #include "runs/runs.h"
 #include "output.h"
 #include "report.h"
-#include "requests.h"
+#include "unattended/requests.h"
 #include "find_run.h"
 #include "table.h"
 

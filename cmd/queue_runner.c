@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "engine/kept.h"
 #include "queue.h"
-#include "requests.h"
+#include "unattended/requests.h"
 #include "find_run.h"
 
 enum {

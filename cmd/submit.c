@@ -9,7 +9,7 @@
 #include "output.h"
 #include "queue.h"
 #include "report.h"
-#include "requests.h"
+#include "unattended/requests.h"
 
 enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
 

@@ -37,6 +37,7 @@ MAY_INCLUDE = {
     "store": {"base"},
     "engine": {"plan", "core", "net", "sync", "store", "base", "contract"},
     "runs": {"engine", "plan", "core", "net", "sync", "store", "base", "contract"},
+    "unattended": {"runs", "engine", "plan", "core", "net", "sync", "store", "base", "contract"},
 }
 # A pattern of system includes, and the only places that may have them.
 ONLY_IN = [

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "cmd/requests.h"
+#include "unattended/requests.h"
 
 #define CONFIG "/home/me/quiz/burst.cfg"
 #define T0     INT64_C(1700000000000)

@@ -5,8 +5,8 @@
  * A request is pending until the runner of its queue binds it to the id of a run that has not
  * begun. From then on it is running. The run's end makes it done or failed, or pending again. At
  * any moment a new runner can tell from the ledger what is left to do. */
-#ifndef BURST_CMD_REQUESTS_H
-#define BURST_CMD_REQUESTS_H
+#ifndef BURST_UNATTENDED_REQUESTS_H
+#define BURST_UNATTENDED_REQUESTS_H
 
 #include "plan/when.h"
 #include "store/store.h"
