@@ -439,17 +439,39 @@ t_the_next_run_is_killed() {
 	no_gap
 }
 
-# Every write of the ledger is where a client dies once: the run that offers a pod with the client that keeps it, and the run that takes
-# it over. The pod has one owner then, whom the next run settles; nothing is left, and no time is billed twice.
+# Every write of the ledger is where a client dies once: the run that offers a pod with the client that keeps it, the run that takes it
+# over, the run that waits for it, and the run that hands it on to one that waits. The pod has one owner then, whom the next run
+# settles; nothing is left, and no time is billed twice. A spread sample of the points; KILL_POINTS=all: all of them; KILL_PART=2/4:
+# the second quarter of them. KILL_RESULTS=FILE: a line there for each point, and a point that fails ends nothing.
 killed() { # killed before|after N COMMAND...: at the ledger's N-th write; 137, or 0 where there were fewer
 	STATUS=0
 	{ timeout -k 5 90 env LD_PRELOAD="$ROOT/build/e2e/killer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
 		KILL_AT="$1 ledger $2" KILL_LOG="$PWD/points" "$BURST" "${@:3}" >out.txt 2>err.txt </dev/null || STATUS=$?; } 2>/dev/null
 	[ "$STATUS" = 137 ] || [ "$STATUS" = 0 ] || complain "killed $1 $2: exit $STATUS ($(tail -n 2 err.txt | tr '\n' '|'))"
 }
-some() { # some N [M]: of 1..N all, or a spread sample of KILL_POINTS or else M
-	local most=${KILL_POINTS:-${2:-5}}
-	if [ "$most" = all ]; then seq "$1"; else awk -v n="$1" -v m="$most" 'BEGIN {for (i = 0; i < m && i < n; i++) print int(n * (i + .5) / (n < m ? n : m)) + 1}'; fi
+chosen() { # chosen SAMPLE: of the points counted in points, as "before N" and "after N"; after is another moment where it is durable
+	if [ "${KILL_POINTS:-}" = all ]; then
+		awk -v part="${KILL_PART:-1/1}" 'BEGIN {split(part, p, "/")}
+			{all[++n] = "before " $1} $3 == "fdatasync" {all[++n] = "after " $1}
+			END {for (i = 1; i <= n; i++) if (i % p[2] == p[1] % p[2]) print all[i]}' points
+	else
+		awk -v m="${KILL_POINTS:-$1}" 'END {for (i = 0; i < m && i < NR; i++) {
+			n = int(NR * (i + .5) / (NR < m ? NR : m)) + 1; print "before " n; print "after " n}}' points
+	fi
+}
+at_each_write() { # at_each_write SAMPLE POINT: calls POINT WHEN N at each point chosen from points
+	local count points when n most=$1 point=$2
+	count=$(wc -l <points)
+	[ "$count" -ge 8 ] || complain "only $count writes"
+	points=$(chosen "$most")
+	while read -r when n; do
+		[ -z "$WHY" ] || break
+		"$point" "$when" "$n"
+		wait_for 20 "killed $when $n: pods to be gone" no_pods
+		[ -z "${KILL_RESULTS:-}" ] || { echo "$point $when $n: ${WHY:-ok}" >>"$KILL_RESULTS"; WHY=''; }
+	done <<<"$points"
+	cd "$T" || return
+	echo "    $(wc -l <<<"$points") points of $count writes"
 }
 fresh() { # fresh NAME: a ledger of its own, and two jobs
 	mkdir -p "$T/$1" && cd "$T/$1" || return
@@ -472,44 +494,32 @@ whole() { # whole WHAT [FILES]: the next runs settle the pods of the dead, and r
 	no_gap
 }
 t_the_run_that_keeps_is_killed_at_any_write() {
-	local n count when
 	allow_volumes v
 	fresh count
 	killed before 0 run one/burst.cfg
-	count=$(wc -l <points)
-	[ "$count" -ge 8 ] || complain "only $count writes"
 	wait_for 20 "all to be over" all_over
-	for n in $(some "$count"); do
-		for when in before after; do
-			fresh "$when-$n"
-			killed "$when" "$n" run one/burst.cfg
-			whole "killed $when $n"
-			[ -z "$WHY" ] || return
-		done
-	done
-	echo "    $count writes"
+	at_each_write 5 keeping_is_killed
+}
+keeping_is_killed() {
+	fresh "$1-$2"
+	killed "$1" "$2" run one/burst.cfg
+	whole "killed $1 $2"
 }
 t_the_run_that_takes_over_is_killed_at_any_write() {
-	local n count when
 	allow_volumes v
 	fresh count
 	run_in one
 	wait_for 10 "the pod to be kept" kept_now
 	killed before 0 run two/burst.cfg
 	has err.txt "taken over"
-	count=$(wc -l <points)
-	[ "$count" -ge 8 ] || complain "only $count writes"
-	for n in $(some "$count"); do
-		for when in before after; do
-			fresh "$when-$n"
-			run_in one
-			wait_for 10 "the pod to be kept" kept_now
-			killed "$when" "$n" run two/burst.cfg
-			whole "killed $when $n"
-			[ -z "$WHY" ] || return
-		done
-	done
-	echo "    $count writes"
+	at_each_write 5 taking_over_is_killed
+}
+taking_over_is_killed() {
+	fresh "$1-$2"
+	run_in one
+	wait_for 10 "the pod to be kept" kept_now
+	killed "$1" "$2" run two/burst.cfg
+	whole "killed $1 $2"
 }
 
 # The same for a pod that goes to a run that waits: the run that finishes with it dies, or the run that waits for it.
@@ -524,30 +534,30 @@ one_works() { # the first job renders, or its client is gone
 	file_count one/out 1 || ! running_as "$1"
 }
 t_the_run_that_waits_is_killed_at_any_write() {
-	local n count when one
 	allow_volumes v
-	fresh_to_wait count
+	waiting_is_killed before 0 only
+	has err.txt "taken over"
+	at_each_write 3 waiting_is_killed
+}
+waiting_is_killed() {
+	local one
+	fresh_to_wait "$1-$2"
 	start_in one
 	one=$PID
 	wait_for 20 "the first run's files" file_count one/out 1
-	killed before 0 run two/burst.cfg
+	killed "$1" "$2" run two/burst.cfg
 	ends "$one" one 0
-	has err.txt "taken over"
-	count=$(wc -l <points)
-	[ "$count" -ge 8 ] || complain "only $count writes"
-	for n in $(some "$count" 3); do
-		for when in before after; do
-			fresh_to_wait "$when-$n"
-			start_in one
-			one=$PID
-			wait_for 20 "the first run's files" file_count one/out 1
-			killed "$when" "$n" run two/burst.cfg
-			ends "$one" one 0
-			whole "killed $when $n" "6 2"
-			[ -z "$WHY" ] || return
-		done
-	done
-	echo "    $count writes"
+	[ -n "${3:-}" ] || whole "killed $1 $2" "6 2"
+}
+t_the_run_that_hands_on_is_killed_at_any_write() {
+	allow_volumes v
+	hand_on before 0
+	has two.err "taken over"
+	at_each_write 3 handing_on_is_killed
+}
+handing_on_is_killed() {
+	hand_on "$1" "$2"
+	whole "killed $1 $2" "6 2"
 }
 hand_on() { # hand_on WHEN N: the first job dies at its N-th write while the second waits, which may then find no capacity
 	local one two
@@ -561,22 +571,6 @@ hand_on() { # hand_on WHEN N: the first job dies at its N-th write while the sec
 	STATUS=0
 	wait "$two" || STATUS=$?
 	[ "$STATUS" = 0 ] || [ "$STATUS" = 4 ] || complain "killed $1 $2: the second run: exit $STATUS ($(tail -n 3 two.err | tr '\n' '|'))"
-}
-t_the_run_that_hands_on_is_killed_at_any_write() {
-	local n count when
-	allow_volumes v
-	hand_on before 0
-	has two.err "taken over"
-	count=$(wc -l <points)
-	[ "$count" -ge 8 ] || complain "only $count writes"
-	for n in $(some "$count" 3); do
-		for when in before after; do
-			hand_on "$when" "$n"
-			whole "killed $when $n" "6 2"
-			[ -z "$WHY" ] || return
-		done
-	done
-	echo "    $count writes"
 }
 
 # ---- demand smoothing ----
