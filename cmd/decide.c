@@ -224,13 +224,12 @@ int launch_decide(struct launch *l, struct err *err)
 
 void decide_say_replans(FILE *to, const struct run_row *run)
 {
-	const char *line = run->replanned;
+	const char *at = run->replanned, *line;
+	size_t len;
 
-	for (int i = 0; i < run->replans && *line; i++) {
-		size_t len = strcspn(line, "\n");
+	for (int i = 0; i < run->replans && (line = str_next_line(&at, &len)); i++) {
 		fputs("planned again: ", to);
 		output_safe_line(to, line, len);
-		line += len + (line[len] == '\n');
 	}
 }
 

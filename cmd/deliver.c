@@ -508,14 +508,13 @@ static size_t read_absent(struct delivery *d)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(d->l->run.output_dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
-	size_t told = 0;
+	size_t told = 0, len;
 
 	if (folder < 0 || path_read_plain_at(folder, DELIVER_ABSENT, DELIVER_ABSENT,
 					     REPLY_MAX_BYTES, &text, NULL) < 0)
 		return 0;
 	unlinkat(folder, DELIVER_ABSENT, 0);
-	for (const char *line = str_text(&text); *line;
-	     line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
+	for (const char *at = str_text(&text), *line; (line = str_next_line(&at, &len));) {
 		unsigned long number = strtoul(line, NULL, 10);
 		if (number == 0 && d->tree[0]) {
 			d->tree[0] = '\0';

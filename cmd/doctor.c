@@ -79,8 +79,11 @@ static void check_machine(struct cmd_context *ctx, struct findings *f)
 /* Lines "ok: words", "warn: words", "bad: words" from the provider itself. */
 static void print_check(struct findings *f, const char *provider, const char *text)
 {
-	for (const char *line = text; *line;) {
-		size_t n = strcspn(line, "\n"), mark = strcspn(line, ":");
+	const char *line;
+	size_t n;
+
+	while ((line = str_next_line(&text, &n))) {
+		size_t mark = strcspn(line, ":");
 		char word[8] = "ok";
 		if (mark < n && mark < sizeof(word))
 			snprintf(word, sizeof(word), "%.*s", (int)mark, line);
@@ -89,7 +92,6 @@ static void print_check(struct findings *f, const char *provider, const char *te
 		words += strspn(words, " ");
 		str_add_printable(&shown, words, n - (size_t)(words - line), 300);
 		say(f, word, "%s: %s", provider, str_text(&shown));
-		line += n + (line[n] == '\n');
 	}
 }
 
@@ -172,6 +174,7 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 	struct op_result result = {0};
 	struct err err = {0};
 	char price[32];
+	size_t len;
 
 	if (!l->run.setup.job)
 		return true;
@@ -179,9 +182,8 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 		say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name, err.msg);
 		return err.kind != ERR_CONFIG;
 	}
-	for (const char *line = str_text(&result.text); *line;
-	     line += strcspn(line, "\n"), line += *line == '\n')
-		say(f, "warn", "%s: %.*s", name, (int)strcspn(line, "\n"), line);
+	for (const char *at = str_text(&result.text), *line; (line = str_next_line(&at, &len));)
+		say(f, "warn", "%s: %.*s", name, (int)len, line);
 	int64_t least = cheapest(&result);
 	size_t offered = result.offer_count, count = within_price(l, &result);
 	if (count)

@@ -82,14 +82,18 @@ static char **make_environ(char *index)
 /* The line in which git says what is wrong: others are hints and progress. */
 static void add_complaint(struct str *to, const struct str *said)
 {
-	const char *text = str_text(said), *line = text;
+	static const char mark[] = "fatal: ", other_mark[] = "error: "; /* of the same length */
+	const char *at = str_text(said), *line;
+	size_t len;
 
-	for (const char *at = text; *at; at += strcspn(at, "\n") + (at[strcspn(at, "\n")] == '\n'))
-		if (starts_with(at, "fatal: ") || starts_with(at, "error: ")) {
-			line = at + strlen("fatal: ");
-			break;
+	while ((line = str_next_line(&at, &len)))
+		if (starts_with(line, mark) || starts_with(line, other_mark)) {
+			str_add_printable(to, line + strlen(mark), len - strlen(mark), 300);
+			return;
 		}
-	str_add_printable(to, line, strcspn(line, "\n"), 300);
+	at = str_text(said);
+	if ((line = str_next_line(&at, &len)))
+		str_add_printable(to, line, len, 300);
 }
 
 int git_call_with_index(const char *dir, const char *index, struct str *out, struct err *err,
@@ -129,19 +133,12 @@ int git_call(const char *dir, struct str *out, struct err *err, const char *cons
 
 /* ---- where a folder is ---- */
 
-static char *next_line(const char **at)
-{
-	size_t len = strcspn(*at, "\n");
-	char *line = xstrndup(*at, len);
-
-	*at += len + ((*at)[len] == '\n');
-	return line;
-}
-
 /* Folders that are there by their real names. */
 static char *real_line(const char **at)
 {
-	char *line = next_line(at);
+	size_t len = 0;
+	const char *start = str_next_line(at, &len);
+	char *line = xstrndup(start ? start : "", len);
 	char real[PATH_MAX];
 
 	if (!realpath(line, real))

@@ -83,22 +83,20 @@ static int read_job(struct hook_job *job, const char *line, size_t len, struct e
 int hook_file_parse(struct hook_file *out, const char *text, struct err *err)
 {
 	struct hook_file f = {.made_folder = strstr(text, "\n" FOLDER_MARK) != NULL};
-	size_t number = 1;
+	const char *line;
+	size_t number = 1, len;
 
-	for (const char *at = text; *at; number++) {
-		size_t len = strcspn(at, "\n");
-		if (starts_with(at, JOB_MARK)) {
+	for (; (line = str_next_line(&text, &len)); number++)
+		if (starts_with(line, JOB_MARK)) {
 			GROW(f.jobs, f.count, f.cap);
 			f.jobs[f.count++] = (struct hook_job){0};
-			if (read_job(&f.jobs[f.count - 1], at + strlen(JOB_MARK),
+			if (read_job(&f.jobs[f.count - 1], line + strlen(JOB_MARK),
 				     len - strlen(JOB_MARK), err) < 0) {
 				hook_file_free(&f);
 				err->kind = ERR_CONFIG;
 				return err_wrap(err, "line %zu", number);
 			}
 		}
-		at += len + (at[len] == '\n');
-	}
 	*out = f;
 	return 0;
 }

@@ -370,12 +370,13 @@ static int fire_lines(struct trigger *t, const struct git_place *here, const str
 		      const char *lines, struct err *err)
 {
 	bool push = !strcmp(t->hook, "pre-push");
+	const char *line;
+	size_t len;
 	int result = 0;
 
-	for (const char *at = lines; *at;
-	     at += strcspn(at, "\n") + (at[strcspn(at, "\n")] == '\n')) {
+	while ((line = str_next_line(&lines, &len))) {
 		char a[512], b[512], c[512];
-		if (sscanf(at, "%511s %511s %511s", a, b, c) != 3)
+		if (sscanf(line, "%511s %511s %511s", a, b, c) != 3)
 			continue;
 		const char *ref = push ? a : c, *commit = b;
 		if (starts_with(ref, "refs/heads/") && strspn(commit, "0") != strlen(commit) &&

@@ -86,14 +86,15 @@ static int print_dockerfile(struct launch *l, struct err *err)
 
 static void hear(void *ctx, const char *lines)
 {
+	const char *line;
+	size_t len;
+
 	(void)ctx;
-	while (*lines) {
-		size_t len = strcspn(lines, "\n");
+	while ((line = str_next_line(&lines, &len))) {
 		CLEANUP(str_free) struct str shown = STR_INIT;
-		str_add_printable(&shown, lines, len, 300);
+		str_add_printable(&shown, line, len, 300);
 		if (shown.len)
 			log_line(LOG_NOTE, "modal: image: %s", str_text(&shown));
-		lines += len + (lines[len] == '\n');
 	}
 }
 

@@ -165,12 +165,13 @@ static int find_cached(struct launch *l, struct err *err)
 {
 	struct engine_setup *s = &l->run.setup;
 	CLEANUP(str_free) struct str notes = STR_INIT;
+	size_t len;
 
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) < 0)
 		return -1;
 	int status = s->job_ops->bring ? s->job_ops->bring(s->job, s->results, &notes, err) : 0;
-	for (const char *line = str_text(&notes); *line; line += strcspn(line, "\n") + 1)
-		log_line(LOG_WARN, "%.*s", (int)strcspn(line, "\n"), line);
+	for (const char *at = str_text(&notes), *line; (line = str_next_line(&at, &len));)
+		log_line(LOG_WARN, "%.*s", (int)len, line);
 	return status;
 }
 

@@ -146,9 +146,12 @@ static void load_providers(const char *command)
 
 static void tell_bad_providers(void)
 {
-	for (const char *line = str_text(&bad_providers); *line; line += strcspn(line, "\n") + 1)
-		log_line(LOG_WARN, "BURST_PROVIDER_PATH: %.*s; continuing without it",
-			 (int)strcspn(line, "\n"), line);
+	const char *at = str_text(&bad_providers), *line;
+	size_t len;
+
+	while ((line = str_next_line(&at, &len)))
+		log_line(LOG_WARN, "BURST_PROVIDER_PATH: %.*s; continuing without it", (int)len,
+			 line);
 }
 
 static int perform(struct cmd_context *ctx, struct err *err)

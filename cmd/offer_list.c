@@ -54,11 +54,11 @@ static void add_offers(struct launch *l, int provider, const struct op_result *f
 
 static void tell_remarks(const char *provider, const char *text)
 {
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-		log_line(LOG_WARN, "%s: %.*s", provider, (int)n, text);
-		text += n + (text[n] == '\n');
-	}
+	const char *line;
+	size_t len;
+
+	while ((line = str_next_line(&text, &len)))
+		log_line(LOG_WARN, "%s: %.*s", provider, (int)len, line);
 }
 
 /* A run's volume ties its pods to where it is; one that is missing keeps it from renting there at

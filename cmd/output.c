@@ -154,11 +154,11 @@ void output_event(const char *fmt, ...)
 
 void output_lines(FILE *to, const char *text)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		output_safe_line(to, text, len);
-		text += len + (text[len] == '\n');
-	}
+	const char *line;
+	size_t len;
+
+	while ((line = str_next_line(&text, &len)))
+		output_safe_line(to, line, len);
 }
 
 static unsigned code_point(const unsigned char *p, size_t len)

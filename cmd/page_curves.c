@@ -344,11 +344,11 @@ static size_t add_cards(struct page *p, const struct run_row *run, const struct 
 
 static void add_lines(struct str *html, const char *text)
 {
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-		html_note(html, "%.*s.", (int)MIN(n, (size_t)500), text);
-		text += n + (text[n] == '\n');
-	}
+	const char *line;
+	size_t len;
+
+	while ((line = str_next_line(&text, &len)))
+		html_note(html, "%.*s.", (int)MIN(len, (size_t)500), line);
 }
 
 static void add_advice(struct page *p, const struct run_row *run)

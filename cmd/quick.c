@@ -255,6 +255,7 @@ static int save(const struct cmd_context *ctx, const struct str *text, struct er
 int quick_tell(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
+	size_t len;
 
 	if (!ctx->quick)
 		return 0;
@@ -265,8 +266,8 @@ int quick_tell(struct cmd_context *ctx, struct err *err)
 		return 0;
 	output_line(stderr, "no burst.cfg needed; this one does the same (--save writes it):");
 	fputc('\n', stderr);
-	for (const char *line = str_text(&text); *line; line += strcspn(line, "\n") + 1)
-		output_line(stderr, "    %.*s", (int)strcspn(line, "\n"), line);
+	for (const char *at = str_text(&text), *line; (line = str_next_line(&at, &len));)
+		output_line(stderr, "    %.*s", (int)len, line);
 	return 0;
 }
 

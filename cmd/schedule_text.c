@@ -50,16 +50,16 @@ bool schedule_cron_without(struct str *to, const char *crontab, const char *name
 	CLEANUP(free_text) char *end = xasprintf(MARK, name, "end");
 	bool found = false, inside = false;
 
-	for (const char *line = crontab; *line;) {
-		size_t n = strcspn(line, "\n") + 1;
-		n -= !line[n - 1];
+	const char *line;
+	size_t len;
+
+	while ((line = str_next_line(&crontab, &len))) {
 		inside = inside || starts_with(line, begin);
 		found = found || inside;
 		if (!inside)
-			str_addn(to, line, n);
+			str_addn(to, line, (size_t)(crontab - line));
 		else if (starts_with(line, end))
 			inside = false;
-		line += n;
 	}
 	return found;
 }

@@ -73,13 +73,12 @@ static int width_of(const char *line, size_t len)
  * longer fit. */
 static int rows_of(const char *lines, int columns)
 {
+	const char *line;
+	size_t len;
 	int rows = 0;
 
-	for (const char *line = lines; *line;) {
-		size_t len = strcspn(line, "\n");
+	while ((line = str_next_line(&lines, &len)))
 		rows += 1 + MAX(width_of(line, len) - 1, 0) / columns;
-		line += len + (line[len] == '\n');
-	}
 	return rows;
 }
 
@@ -105,14 +104,13 @@ static void put(const struct str *out)
 void screen_draw(struct screen *s, const char *lines)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;
+	size_t len;
 
 	add_way_up(s, &out);
-	for (const char *line = lines; *line;) {
-		size_t len = strcspn(line, "\n");
+	for (const char *at = lines, *line; (line = str_next_line(&at, &len));) {
 		str_add(&out, ERASE_LINE);
 		str_addn(&out, line, len);
 		str_add(&out, "\r\n");
-		line += len + (line[len] == '\n');
 	}
 	str_add(&out, ERASE_REST);
 	put(&out);

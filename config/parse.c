@@ -203,12 +203,12 @@ static int read_file(struct source *source, struct str *text, struct err *err)
 /* The line of the text, without blanks around it, made printable. */
 static void show_line(struct str *to, const char *text, int line)
 {
-	for (int i = 1; i < line && *text; i++) {
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
+	size_t len;
+
+	for (int i = 1; i < line; i++)
+		str_next_line(&text, &len);
 	text += strspn(text, " \t");
-	size_t len = strcspn(text, "\r\n");
+	len = strcspn(text, "\r\n");
 	while (len && isspace((unsigned char)text[len - 1]))
 		len--;
 	str_add_printable(to, text, len, 60);

@@ -43,15 +43,14 @@ static int check_bytes(struct scan *s)
 /* libconfig obeys @include only at the beginning of a line. */
 static int check_include(struct scan *s)
 {
-	for (int line = 1; s->at < s->end; line++) {
-		const char *p = s->at + strspn(s->at, " \t");
-		if (starts_with(p, "@include"))
+	const char *start;
+	size_t len;
+
+	for (int line = 1; (start = bytes_next_line(&s->at, s->end, &len)); line++)
+		if (starts_with(start + strspn(start, " \t"), "@include"))
 			return complain(s, line,
 					"@include is not supported: write the settings in this "
 					"file");
-		const char *next = memchr(s->at, '\n', (size_t)(s->end - s->at));
-		s->at = next ? next + 1 : s->end;
-	}
 	return 0;
 }
 

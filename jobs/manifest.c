@@ -64,24 +64,23 @@ static void index_by_file(struct manifest *m)
 static int parse_lines(const char *name, const char *bytes, size_t len, bool lenient,
 		       struct manifest *m, struct err *err)
 {
-	size_t number = 0;
+	const char *end = bytes + len, *line;
+	size_t number = 0, n;
 
-	for (const char *p = bytes, *end = bytes + len; p < end;) {
-		const char *newline = memchr(p, '\n', (size_t)(end - p));
-		size_t n = newline ? (size_t)(newline - p) : (size_t)(end - p);
+	while ((line = bytes_next_line(&bytes, end, &n))) {
+		bool whole = line + n < end;
 		struct manifest_entry entry;
 		struct err why = {0};
 		number++;
-		if (n && entry_read(p, n, &entry, &why) == 0) {
+		if (n && entry_read(line, n, &entry, &why) == 0) {
 			GROW(m->entries, m->count, m->cap);
 			m->entries[m->count++] = entry;
-		} else if (n && newline && !lenient) {
+		} else if (n && whole && !lenient) {
 			return err_set(err, ERR_CONFIG, "%s:%zu: %s; use --force to overwrite",
 				       name, number, why.msg);
-		} else if (n && newline && !m->bad_line) {
+		} else if (n && whole && !m->bad_line) {
 			m->bad_line = number;
 		}
-		p += n + (newline != NULL);
 	}
 	return 0;
 }

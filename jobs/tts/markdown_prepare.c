@@ -123,11 +123,12 @@ static void note_line(struct lines *l, const char *line, const char *end)
 void markdown_prepare(struct str *to, char *text)
 {
 	struct lines above = {.blank = true};
+	size_t len;
 
 	for (char *p = text; (p = strpbrk(p, (char[]){NOTE_MARK, END_MARK, '\0'})); p++)
 		*p = ' ';
-	for (const char *line = text, *end; *line; line = end + (*end == '\n')) {
-		end = strchrnul(line, '\n');
+	for (const char *at = text, *line; (line = str_next_line(&at, &len));) {
+		const char *end = line + len;
 		const char *colon = colon_of_note(line, end);
 		if (needs_blank_line(&above, line, end))
 			str_addc(to, '\r');

@@ -321,13 +321,9 @@ int script_verdict(const struct script *s, const char *name, struct err *err)
 
 bool next_line(const char **at, const char *end, const char **line, size_t *len)
 {
-	if (*at >= end)
+	*line = bytes_next_line(at, end, len);
+	if (!*line)
 		return false;
-	const char *newline = memchr(*at, '\n', (size_t)(end - *at));
-	const char *stop = newline ? newline : end;
-	*line = *at;
-	*len = (size_t)(stop - *at);
-	*at = newline ? newline + 1 : end;
 	if (*len && (*line)[*len - 1] == '\r')
 		--*len;
 	return true;

@@ -249,6 +249,29 @@ void text_wipe(char *text)
 	free(text);
 }
 
+const char *bytes_next_line(const char **at, const char *end, size_t *len)
+{
+	const char *line = *at;
+
+	if (line >= end)
+		return NULL;
+	const char *newline = memchr(line, '\n', (size_t)(end - line));
+	*len = (size_t)((newline ? newline : end) - line);
+	*at = newline ? newline + 1 : end;
+	return line;
+}
+
+const char *str_next_line(const char **text, size_t *len)
+{
+	const char *line = *text;
+
+	if (!*line)
+		return NULL;
+	*len = strcspn(line, "\n");
+	*text = line + *len + (line[*len] == '\n');
+	return line;
+}
+
 bool starts_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;

@@ -45,6 +45,13 @@ static inline void str_free_cleanup(struct str *s)
 	str_free(s);
 }
 
+/* Takes the next line off a text: returns its start, moves *text to the line below it, and sets
+ * *len to its length in bytes without the newline. The last line may lack a newline. Returns NULL
+ * when no text is left. The line points into the text. */
+const char *str_next_line(const char **text, size_t *len);
+/* The same for the bytes from *at to end, which may hold NUL bytes. Only a last line that lacks its
+ * newline ends at end: line + *len == end. */
+const char *bytes_next_line(const char **at, const char *end, size_t *len);
 bool starts_with(const char *text, const char *prefix);
 bool ends_with(const char *text, const char *suffix);
 /* Length of the valid UTF-8 sequence at p (1-4), or 0 when there is none. Overlong forms and

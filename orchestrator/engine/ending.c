@@ -105,12 +105,12 @@ void ending_finish(struct engine *e, bool at_end)
 
 void ending_notes(struct engine *e)
 {
-	for (const char *line = str_text(&e->ending->notes); *line;) {
-		size_t len = strcspn(line, "\n");
+	const char *at = str_text(&e->ending->notes), *line;
+	size_t len;
+
+	while ((line = str_next_line(&at, &len)))
 		if (len)
 			engine_log(e, LOG_NOTE, "%.*s", (int)len, line);
-		line += len + (line[len] == '\n');
-	}
 }
 
 /* A vendor bills a pod as a whole, whatever runs shared it. */

@@ -85,14 +85,14 @@ static void image_said(void *ctx, const char *lines)
 {
 	struct request *a = ctx;
 	struct engine *e = a->e;
-	const char *name = e->setup->providers[a->provider].ops->name;
+	const char *name = e->setup->providers[a->provider].ops->name, *line;
+	size_t len;
 
 	if (!a->told)
 		engine_log(e, LOG_NOTE,
 			   "%s: building the pods' image; it is kept there for later runs", name);
 	a->told = true;
-	for (const char *line = lines; *line;) {
-		size_t len = strcspn(line, "\n");
+	while ((line = str_next_line(&lines, &len))) {
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		str_add_printable(&shown, line, len, 300);
 		if (shown.len) {
@@ -100,7 +100,6 @@ static void image_said(void *ctx, const char *lines)
 			format_text(e->pod_images->doing, sizeof(e->pod_images->doing),
 				    "%s: image: %s", name, str_text(&shown));
 		}
-		line += len + (line[len] == '\n');
 	}
 }
 

@@ -32,15 +32,19 @@ void pod_logs_free(struct pod_logs *l)
 static void tell_unpulled(struct engine *e, int pod, const char *text)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
-	const char *line = text;
+	static const char mark[] = "image: ";
+	const char *line = NULL, *next;
+	size_t len = 0, next_len;
 	struct err err;
 
-	for (const char *next = text; *next; next += strcspn(next, "\n"), next += *next == '\n')
+	while ((next = str_next_line(&text, &next_len))) {
 		line = next;
-	if (!starts_with(line, "image: "))
+		len = next_len;
+	}
+	if (!line || !starts_with(line, mark))
 		return;
-	line += strlen("image: ");
-	str_add_printable(&shown, line, strcspn(line, "\n"), 120);
+	line += strlen(mark);
+	str_add_printable(&shown, line, len - strlen(mark), 120);
 	/* a registry's limit passes; an image that is not there does not come */
 	err_set(&err, strcasestr(line, "toomanyrequests") ? ERR_TRANSIENT : ERR_CONFIG, "%s",
 		str_text(&shown));
@@ -49,15 +53,16 @@ static void tell_unpulled(struct engine *e, int pod, const char *text)
 
 void pod_log_show(struct engine *e, int pod, const char *text)
 {
+	const char *line;
+	size_t len;
+
 	tell_unpulled(e, pod, text);
-	for (const char *line = text; *line;) {
-		size_t len = strcspn(line, "\n");
+	while ((line = str_next_line(&text, &len))) {
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		str_add_printable(&shown, line, len, 300);
 		if (shown.len && !starts_with(line, "image: "))
 			engine_log(e, LOG_INFO, "pod %s: its provider's log: %s",
 				   pod_called(e, pod), str_text(&shown));
-		line += len + (line[len] == '\n');
 	}
 }
 
@@ -79,14 +84,13 @@ static bool is_new_line(struct epod *p, const char *line, size_t len)
 
 static int count_new_lines(struct epod *p, const char *text)
 {
+	const char *line;
+	size_t len;
 	int fresh = 0;
 
-	for (const char *line = text; *line;) {
-		size_t len = strcspn(line, "\n");
+	while ((line = str_next_line(&text, &len)))
 		if (len && !starts_with(line, "container: "))
 			fresh += is_new_line(p, line, len);
-		line += len + (line[len] == '\n');
-	}
 	return fresh;
 }
 

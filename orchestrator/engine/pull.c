@@ -127,11 +127,11 @@ int pull_percent(const char *log)
 	struct pull p = {.said = -1};
 	double bytes = 0, done = 0;
 	char line[LINE_MOST];
+	const char *at;
+	size_t len;
 
-	for (const char *at = log; *at;) {
-		size_t len = strcspn(at, "\n");
+	while ((at = str_next_line(&log, &len))) {
 		copy_text(line, MIN(sizeof(line), len + 1), at);
-		at += len + (at[len] == '\n');
 		if (is_there(line))
 			p = (struct pull){.said = -1};
 		else

@@ -15,19 +15,17 @@ enum { LOG_MOST_BYTES = 512 << 20 };
 static void read_events(struct engine *e, int pod, const char *path)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
-	const char *line;
+	size_t len;
 
-	if (path_read(path, LOG_MOST_BYTES, &text, NULL) < 0 || !text.s)
+	if (path_read(path, LOG_MOST_BYTES, &text, NULL) < 0)
 		return;
-	for (line = text.s; *line;) {
-		size_t len = strcspn(line, "\n");
+	for (const char *at = str_text(&text), *line; (line = str_next_line(&at, &len));) {
 		if (!line[len])
 			break; /* the last line was cut when the pod died */
 		json_t *event = jsonx_parse(line, len, NULL);
 		if (event)
 			pod_event_take(e, pod, event);
 		json_decref(event);
-		line += len + 1;
 	}
 }
 

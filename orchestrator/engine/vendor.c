@@ -44,15 +44,15 @@ int vendor_bills_open(const struct engine *e)
 /* Once: offers are asked for again and again. */
 static void tell_remarks(struct engine *e, int provider, const char *text)
 {
+	const char *line;
+	size_t len;
+
 	if (!*text || e->vendors->of[provider].remarked)
 		return;
 	e->vendors->of[provider].remarked = true;
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-		engine_log(e, LOG_WARN, "%s: %.*s", e->setup->providers[provider].ops->name, (int)n,
-			   text);
-		text += n + (text[n] == '\n');
-	}
+	while ((line = str_next_line(&text, &len)))
+		engine_log(e, LOG_WARN, "%s: %.*s", e->setup->providers[provider].ops->name,
+			   (int)len, line);
 }
 
 static void offers_done(void *ctx, struct op_result *result, const struct err *err)

@@ -193,14 +193,15 @@ static void take_event(struct gather *g, const struct source *from, const json_t
 
 static void take_events(struct gather *g, const struct source *from, const char *text)
 {
-	for (const char *line = text; *line;) {
-		size_t len = strcspn(line, "\n");
+	const char *line;
+	size_t len;
+
+	while ((line = str_next_line(&text, &len))) {
 		if (!line[len])
 			break; /* the last line was cut when the pod died */
 		CLEANUP(json_decref) json_t *event = jsonx_parse(line, len, NULL);
 		if (event)
 			take_event(g, from, event);
-		line += len + 1;
 	}
 }
 

@@ -200,22 +200,19 @@ static void add_rule(struct frame *frame, char *line)
 static void add_rules(struct frame *frame, const char *text, size_t len)
 {
 	static const char mark[] = "\xef\xbb\xbf";
+	const char *end = text + len, *start;
+	size_t n;
 
-	if (len >= 3 && !memcmp(text, mark, 3)) {
+	if (len >= 3 && !memcmp(text, mark, 3))
 		text += 3;
-		len -= 3;
-	}
-	while (len) {
-		const char *end = memchr(text, '\n', len);
-		size_t n = end ? (size_t)(end - text) : len;
+	while ((start = bytes_next_line(&text, end, &n))) {
+		bool whole = start + n < end;
 		CLEANUP(free_text)
-		char *line = xstrndup(text, n && end && text[n - 1] == '\r' ? n - 1 : n);
+		char *line = xstrndup(start, n && whole && start[n - 1] == '\r' ? n - 1 : n);
 		if (n && line[0] != '#') {
 			cut_spaces(line);
 			add_rule(frame, line);
 		}
-		text += n + (end != NULL);
-		len -= n + (end != NULL);
 	}
 }
 

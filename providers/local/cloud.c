@@ -228,14 +228,12 @@ static int read_tail(const char *path, struct str *out, struct err *err)
 json_t *desk_printable_lines(const struct str *raw)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
-	const char *at = str_text(raw), *end = at + raw->len;
+	const char *at = str_text(raw), *end = at + raw->len, *line;
+	size_t len;
 
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const char *stop = newline ? newline : end;
-		str_add_printable(&text, at, (size_t)(stop - at), 0);
+	while ((line = bytes_next_line(&at, end, &len))) {
+		str_add_printable(&text, line, len, 0);
 		str_addc(&text, '\n');
-		at = stop + 1;
 	}
 	return json_string(str_text(&text));
 }

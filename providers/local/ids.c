@@ -37,9 +37,10 @@ bool ids_choose_from(const char *uid_map, struct pod_ids *ids)
 {
 	unsigned long inside, outside, count;
 	struct pod_ids best = {0};
+	const char *line;
+	size_t len;
 
-	for (const char *line = uid_map; line && *line;
-	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+	while ((line = str_next_line(&uid_map, &len))) {
 		if (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) != 3)
 			continue;
 		if (inside <= FIRST && inside + count >= (unsigned long)FIRST + COUNT) {

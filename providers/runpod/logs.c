@@ -68,23 +68,22 @@ static void read_events(struct str *to, const char *text)
 {
 	CLEANUP(str_free) struct str data = STR_MAX(BLOCK_MOST_BYTES);
 	struct pulls pulls = {0};
+	const char *line;
+	size_t len;
 
-	while (*text) {
-		size_t len = strcspn(text, "\n"),
-		       shown = len && text[len - 1] == '\r' ? len - 1 : len;
-		bool whole = text[len] == '\n';
-		if (!whole)
+	while ((line = str_next_line(&text, &len))) {
+		size_t shown = len && line[len - 1] == '\r' ? len - 1 : len;
+		if (!line[len])
 			break; /* the connection was cut within this line */
 		if (!shown) {
 			add_event(to, &data, &pulls);
 			str_reset(&data);
-		} else if (shown >= 5 && !strncmp(text, "data:", 5)) {
-			size_t skip = 5 + (shown > 5 && text[5] == ' ');
+		} else if (shown >= 5 && !strncmp(line, "data:", 5)) {
+			size_t skip = 5 + (shown > 5 && line[5] == ' ');
 			if (data.len)
 				str_addc(&data, '\n');
-			str_addn(&data, text + skip, shown - skip);
+			str_addn(&data, line + skip, shown - skip);
 		}
-		text += len + 1;
 	}
 	add_event(to, &data, &pulls);
 	if (pulls.failures < 2)

@@ -129,6 +129,59 @@ static void str_grows(void **state)
 	free(text);
 }
 
+/* Each line in brackets; "]" is missing after a line without its newline. */
+static void add_line(struct str *to, const char *line, size_t len, bool whole)
+{
+	str_addc(to, '[');
+	str_addn(to, line, len);
+	if (whole)
+		str_addc(to, ']');
+}
+
+static void texts_are_split_into_lines(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"", ""},
+		{"\n", "[]"},
+		{"one", "[one"},
+		{"one\n", "[one]"},
+		{"one\r\n\ntwo", "[one\r][][two"},
+		{"\n\nlast\n", "[][][last]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		/* no NUL behind the bytes: reading past them is a finding of the sanitizers */
+		size_t all = strlen(cases[i].text), len;
+		CLEANUP(free_text)
+		char *copy = memcpy(xmalloc(MAX(all, (size_t)1)), cases[i].text, all);
+		CLEANUP(str_free) struct str of_text = STR_INIT, of_bytes = STR_INIT;
+		const char *text = cases[i].text, *at = copy, *end = copy + all, *line;
+		while ((line = str_next_line(&text, &len)))
+			add_line(&of_text, line, len, line[len] == '\n');
+		while ((line = bytes_next_line(&at, end, &len)))
+			add_line(&of_bytes, line, len, line + len < end);
+		assert_string_equal(str_text(&of_text), cases[i].want);
+		assert_string_equal(str_text(&of_bytes), cases[i].want);
+	}
+}
+
+static void a_line_of_bytes_may_hold_nul(void **state)
+{
+	static const char bytes[] = "a\0b\nc";
+	const char *at = bytes, *end = bytes + sizeof(bytes) - 1;
+	size_t len;
+
+	(void)state;
+	assert_ptr_equal(bytes_next_line(&at, end, &len), bytes);
+	assert_int_equal(len, 3);
+	assert_string_equal(bytes_next_line(&at, end, &len), "c");
+	assert_int_equal(len, 1);
+	assert_null(bytes_next_line(&at, end, &len));
+}
+
 static void str_keeps_its_cap(void **state)
 {
 	CLEANUP(str_free) struct str s = STR_MAX(5);
@@ -1064,6 +1117,8 @@ int main(void)
 		cmocka_unit_test(err_gives_the_exit_status),
 		cmocka_unit_test(str_grows),
 		cmocka_unit_test(str_keeps_its_cap),
+		cmocka_unit_test(texts_are_split_into_lines),
+		cmocka_unit_test(a_line_of_bytes_may_hold_nul),
 		cmocka_unit_test(words_pass_through_sh),
 		cmocka_unit_test(foreign_text_is_made_printable),
 		cmocka_unit_test(utf8_edges),
