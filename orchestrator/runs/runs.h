@@ -160,6 +160,21 @@ int run_settle(const struct runs *rs, const char *id, struct err *err);
 int run_release(const struct runs *rs, const struct run_row *run, enum run_status status,
 		struct err *err);
 
+/* ---- pool: pods that pass from run to run (engine/kept.h) ---- */
+
+/* For struct engine_setup.take: moves a pod that another run offers, and that fits want, to this
+ * run, with its keys. False: there is none. */
+bool run_take_kept(struct run *run, const json_t *want, struct pod_row *pod);
+/* How many pods on offer would fit this run now. run->setup and run->row.planned_ms say what it
+ * wants. */
+int run_kept_pods(const struct run *run);
+/* For struct engine_setup.wanted: a living run waits for a pod like this one. */
+bool runs_want_pod(const struct runs *rs, const struct pod_row *pod);
+/* Is the client that keeps the pods which the run `from` offers, in a run of its own, until other
+ * runs have taken them, their time is over, or told_to_end() says so. Then it releases what is
+ * left. */
+int run_keep(struct run *run, const char *from, bool (*told_to_end)(void), struct err *err);
+
 /* ---- queries: runs as the ledger and their locks show them ---- */
 
 /* The folder of a run's lock, keys, flags and log (name NULL), or one of those; the caller frees
