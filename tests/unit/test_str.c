@@ -1,0 +1,510 @@
+/* test_str.c - text: errors and their exit status, growing text, foreign text, durations, times,
+ * money. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "checks.h"
+
+/* ---- err ---- */
+
+static void err_tells_its_story(void **state)
+{
+	struct err err = {.signal = 2, .retry_after_ms = 5};
+
+	(void)state;
+	assert_int_equal(err_set(&err, ERR_NETWORK, "reset by %s", "peer"), -1);
+	assert_int_equal(err.signal, 0);
+	assert_int_equal(err.retry_after_ms, 0);
+	err.retry_after_ms = 700;
+	assert_int_equal(err_wrap(&err, "segment %d", 12), -1);
+	assert_int_equal(err_wrap(&err, "run 7"), -1);
+	assert_string_equal(err.msg, "run 7: segment 12: reset by peer");
+	assert_int_equal(err.kind, ERR_NETWORK);
+	assert_int_equal(err.retry_after_ms, 700);
+	assert_int_equal(err_set(&err, ERR_BUG, "again: %s", err.msg), -1);
+	assert_string_equal(err.msg, "again: run 7: segment 12: reset by peer");
+	err_clear(&err);
+	assert_int_equal(err.kind, ERR_NONE);
+	assert_string_equal(err.msg, "");
+	assert_int_equal(err_set(NULL, ERR_BUG, "nobody listens"), -1);
+	assert_int_equal(err_wrap(NULL, "nobody listens"), -1);
+}
+
+static void err_stays_inside_its_room(void **state)
+{
+	char much[2000];
+	struct err err = {0};
+
+	(void)state;
+	memset(much, 'x', sizeof(much) - 1);
+	much[sizeof(much) - 1] = '\0';
+	err_set(&err, ERR_JOB, "%s", much);
+	assert_int_equal(strlen(err.msg), sizeof(err.msg) - 1);
+	for (int i = 0; i < 9; i++)
+		err_wrap(&err, "%s", much);
+	assert_true(strlen(err.msg) < sizeof(err.msg));
+}
+
+static void err_gives_the_exit_status(void **state)
+{
+	static const struct {
+		enum err_kind kind;
+		int signal, want;
+	} cases[] = {
+		{ERR_NONE, 0, 0},          {ERR_JOB, 0, 1},           {ERR_LOCAL, 0, 1},
+		{ERR_USAGE, 0, 2},         {ERR_CONFIG, 0, 2},        {ERR_CREDENTIALS, 0, 3},
+		{ERR_NO_ACCOUNT, 0, 3},    {ERR_NO_CAPACITY, 0, 4},   {ERR_CAP, 0, 5},
+		{ERR_NETWORK, 0, 6},       {ERR_AMBIGUOUS, 0, 6},     {ERR_BUSY, 0, 7},
+		{ERR_UNRELEASED, 0, 9},    {ERR_INTERRUPTED, 1, 129}, {ERR_INTERRUPTED, 2, 130},
+		{ERR_INTERRUPTED, 0, 143},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct err err = {.kind = cases[i].kind, .signal = cases[i].signal};
+		check_int(err_kind_name(err.kind), err_exit_status(&err), cases[i].want);
+	}
+	for (enum err_kind k = ERR_NONE; k <= ERR_BUG; k++)
+		assert_string_not_equal(err_kind_name(k), "unknown");
+}
+
+/* ---- str ---- */
+
+static void str_grows(void **state)
+{
+	CLEANUP(str_free) struct str s = STR_INIT;
+	char want[3000];
+
+	(void)state;
+	assert_string_equal(str_text(&s), "");
+	str_drop(&s, 5);
+	memset(want, 'w', sizeof(want) - 1);
+	want[sizeof(want) - 1] = '\0';
+	str_addf(&s, "%s|%d", want, 7);
+	assert_int_equal(s.len, sizeof(want) + 1);
+	assert_true(ends_with(s.s, "w|7"));
+	str_drop(&s, sizeof(want) - 1);
+	assert_string_equal(s.s, "|7");
+	str_addn(&s, "\0z", 2);
+	assert_int_equal(s.len, 4);
+	assert_memory_equal(s.s, "|7\0z", 5);
+	char *text = str_detach(&s);
+	assert_string_equal(text, "|7");
+	free(text);
+	assert_int_equal(s.len, 0);
+	text = str_detach(&s);
+	assert_string_equal(text, "");
+	free(text);
+}
+
+/* Each line in brackets; "]" is missing after a line without its newline. */
+static void add_line(struct str *to, const char *line, size_t len, bool whole)
+{
+	str_addc(to, '[');
+	str_addn(to, line, len);
+	if (whole)
+		str_addc(to, ']');
+}
+
+static void texts_are_split_into_lines(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"", ""},
+		{"\n", "[]"},
+		{"one", "[one"},
+		{"one\n", "[one]"},
+		{"one\r\n\ntwo", "[one\r][][two"},
+		{"\n\nlast\n", "[][][last]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		/* no NUL behind the bytes: reading past them is a finding of the sanitizers */
+		size_t all = strlen(cases[i].text), len;
+		CLEANUP(free_text)
+		char *copy = memcpy(xmalloc(MAX(all, (size_t)1)), cases[i].text, all);
+		CLEANUP(str_free) struct str of_text = STR_INIT, of_bytes = STR_INIT;
+		const char *text = cases[i].text, *at = copy, *end = copy + all, *line;
+		while ((line = str_next_line(&text, &len)))
+			add_line(&of_text, line, len, line[len] == '\n');
+		while ((line = bytes_next_line(&at, end, &len)))
+			add_line(&of_bytes, line, len, line + len < end);
+		assert_string_equal(str_text(&of_text), cases[i].want);
+		assert_string_equal(str_text(&of_bytes), cases[i].want);
+	}
+}
+
+static void a_line_of_bytes_may_hold_nul(void **state)
+{
+	static const char bytes[] = "a\0b\nc";
+	const char *at = bytes, *end = bytes + sizeof(bytes) - 1;
+	size_t len;
+
+	(void)state;
+	assert_ptr_equal(bytes_next_line(&at, end, &len), bytes);
+	assert_int_equal(len, 3);
+	assert_string_equal(bytes_next_line(&at, end, &len), "c");
+	assert_int_equal(len, 1);
+	assert_null(bytes_next_line(&at, end, &len));
+}
+
+static void str_keeps_its_cap(void **state)
+{
+	CLEANUP(str_free) struct str s = STR_MAX(5);
+
+	(void)state;
+	str_add(&s, "abc");
+	str_add(&s, "de");
+	assert_false(s.over);
+	str_add(&s, "");
+	assert_false(s.over);
+	str_addc(&s, 'f');
+	assert_true(s.over);
+	assert_string_equal(s.s, "abcde");
+	str_reset(&s);
+	assert_false(s.over);
+	str_add(&s, "12345678");
+	assert_true(s.over);
+	assert_string_equal(s.s, "12345");
+}
+
+static void words_pass_through_sh(void **state)
+{
+	static const char *const words[] = {
+		"plain",        "",
+		"two words",    "it's",
+		"''",           "'",
+		"$HOME `id`",   "a\"b\\c\\",
+		"new\nline",    "*?[a]~",
+		"-n",           "a;b&c|d>e",
+		"tab\there",    "caf\xc3\xa9",
+		"\xff\xfe",     "!history #c",
+		"trailing\n\n",
+	};
+	char everything[256];
+
+	(void)state;
+	for (int i = 1; i < 256; i++)
+		everything[i - 1] = (char)i;
+	everything[255] = '\0';
+	for (size_t i = 0; i <= ARRAY_LEN(words); i++) {
+		const char *word = i < ARRAY_LEN(words) ? words[i] : everything;
+		CLEANUP(str_free) struct str command = STR_INIT;
+		char got[512];
+		str_add(&command, "printf %s ");
+		str_add_shell(&command, word);
+		FILE *f = popen(command.s, "r");
+		assert_non_null(f);
+		size_t n = fread(got, 1, sizeof(got) - 1, f);
+		assert_int_equal(pclose(f), 0);
+		got[n] = '\0';
+		check_text("word", got, word);
+	}
+}
+
+static const struct {
+	const char *name, *bytes;
+	size_t len, most;
+	const char *want;
+} printables[] = {
+	{"plain", S("hello"), 0, "hello"},
+	{"newline and escape", S("a\n\x1b[31mb"), 0, "a\\x0a\\x1b[31mb"},
+	{"tab is a space", S("a\tb"), 0, "a b"},
+	{"NUL and DEL", S("a\0b\x7f"), 0, "a\\x00b\\x7f"},
+	{"UTF-8 stays", S("caf\xc3\xa9 \xf0\x9f\x98\x80"), 0, "caf\xc3\xa9 \xf0\x9f\x98\x80"},
+	{"not UTF-8", S("a\xff\xc3"), 0, "a\\xff\\xc3"},
+	{"C1 control",
+	 S("\xc2\x9b"
+	   "31m"),
+	 0, "\\xc2\\x9b31m"},
+	{"right to left override",
+	 S("\xe2\x80\xae"
+	   "abc"),
+	 0,
+	 "\\xe2\\x80\\xae"
+	 "abc"},
+	{"isolates", S("\xe2\x81\xa6"), 0, "\\xe2\\x81\\xa6"},
+	{"line separator", S("\xe2\x80\xa8"), 0, "\\xe2\\x80\\xa8"},
+	{"Arabic letter mark", S("\xd8\x9c"), 0, "\\xd8\\x9c"},
+	{"a dash of the same block stays", S("\xe2\x80\x94"), 0, "\xe2\x80\x94"},
+	{"cut", S("abcdef"), 3, "abc..."},
+	{"not cut at the limit", S("abc"), 3, "abc"},
+	{"never cut inside a character", S("ab\xc3\xa9 d"), 3, "ab..."},
+	{"nor inside a long one", S("ab\xf0\x9f\x98\x80 d"), 5, "ab..."},
+	{"cut behind a character", S("ab\xc3\xa9 d"), 4, "ab\xc3\xa9..."},
+	{"bytes that are none are cut anywhere", S("a\x80\x80\x80\x80"), 3, "a\\x80\\x80..."},
+};
+
+static void foreign_text_is_made_printable(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(printables); i++) {
+		CLEANUP(str_free) struct str got = STR_INIT;
+		str_add_printable(&got, printables[i].bytes, printables[i].len, printables[i].most);
+		check_text(printables[i].name, str_text(&got), printables[i].want);
+	}
+}
+
+static const struct {
+	const char *name, *bytes;
+	size_t len;
+	bool valid;
+} utf8s[] = {
+	{"empty", S(""), true},
+	{"ASCII with NUL", S("a\0b"), true},
+	{"U+0080", S("\xc2\x80"), true},
+	{"U+07FF", S("\xdf\xbf"), true},
+	{"U+0800", S("\xe0\xa0\x80"), true},
+	{"U+FFFF", S("\xef\xbf\xbf"), true},
+	{"U+10000", S("\xf0\x90\x80\x80"), true},
+	{"U+10FFFF", S("\xf4\x8f\xbf\xbf"), true},
+	{"overlong slash", S("\xc0\xaf"), false},
+	{"overlong in three", S("\xe0\x80\xaf"), false},
+	{"overlong in four", S("\xf0\x80\x80\xaf"), false},
+	{"last overlong in four", S("\xf0\x8f\xbf\xbf"), false},
+	{"first surrogate", S("\xed\xa0\x80"), false},
+	{"last before the surrogates", S("\xed\x9f\xbf"), true},
+	{"beyond the last", S("\xf4\x90\x80\x80"), false},
+	{"five bytes", S("\xf8\x88\x80\x80\x80"), false},
+	{"lone continuation", S("\x80"), false},
+	{"cut short", S("\xe2\x82"), false},
+	{"wrong continuation", S("\xe2\x28\xa1"), false},
+};
+
+static void utf8_edges(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(utf8s); i++)
+		check_int(utf8s[i].name, utf8_valid(utf8s[i].bytes, utf8s[i].len), utf8s[i].valid);
+}
+
+static void nearest_word_is_near(void **state)
+{
+	static const char *const words[] = {"provider", "gpu", "pods", "spot", "caps", NULL};
+
+	(void)state;
+	assert_string_equal(nearest_word("provder", words), "provider");
+	assert_string_equal(nearest_word("pod", words), "pods");
+	assert_string_equal(nearest_word("pdos", words), "pods");
+	assert_null(nearest_word("pfff", words));
+	assert_null(nearest_word("zzzzzz", words));
+	assert_null(nearest_word("", words));
+}
+
+/* ---- clock ---- */
+
+static const struct {
+	const char *text;
+	int64_t ms; /* -1: refused */
+} durations[] = {
+	{"90s", 90000}, {"20m", 1200000}, {"2h", 7200000},   {"1d", 86400000}, {"250ms", 250},
+	{"0", 0},       {"15", -1},       {"1.5h", 5400000}, {"0.001s", 1},    {"", -1},
+	{"s", -1},      {"-5s", -1},      {"+5s", -1},       {"5 s", -1},      {" 5s", -1},
+	{"5s ", -1},    {"5x", -1},       {"0x10", -1},      {"1e3", -1},      {"nan", -1},
+	{"inf", -1},    {"1h30m", -1},    {".", -1},         {"1..5s", -1},    {"99999999999d", -1},
+	{"1,5h", -1},
+};
+
+static void durations_are_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(durations); i++) {
+		int64_t ms = -1;
+		struct err err = {0};
+		int result = duration_parse(durations[i].text, &ms, &err);
+		check_int(durations[i].text, ms, durations[i].ms);
+		check_int(durations[i].text, result, durations[i].ms < 0 ? -1 : 0);
+		check_int(durations[i].text, err.kind, result ? ERR_USAGE : ERR_NONE);
+	}
+}
+
+static void durations_are_shown(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *want;
+	} cases[] = {
+		{0, "0.0s"},         {849, "0.8s"},      {9949, "9.9s"},     {9950, "10s"},
+		{41000, "41s"},      {59499, "59s"},     {59500, "1m00s"},   {185000, "3m05s"},
+		{3599499, "59m59s"}, {3599500, "1h00m"}, {7800000, "2h10m"}, {90000000, "25h00m"},
+	};
+	char got[24];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check_text("shown", duration_show(got, sizeof(got), cases[i].ms), cases[i].want);
+}
+
+static void times_are_written(void **state)
+{
+	char got[32];
+
+	(void)state;
+	check_text("epoch", clock_rfc3339(got, sizeof(got), 0), "1970-01-01T00:00:00Z");
+	check_text("ms are dropped", clock_rfc3339(got, sizeof(got), 1795221667999),
+		   "2026-11-21T00:41:07Z");
+	int64_t before = clock_boot_ms();
+	assert_true(clock_boot_ms() >= before);
+	assert_true(clock_wall_ms() > 1700000000000);
+}
+
+static const struct {
+	const char *text;
+	int64_t microusd; /* -1: refused */
+} moneys[] = {
+	{"5", 5000000}, {"0.69", 690000}, {"$1.20", 1200000}, {".5", 500000},
+	{"0", 0},       {"0.000001", 1},  {"", -1},           {"$", -1},
+	{"-1", -1},     {"1.2.3", -1},    {"5 usd", -1},      {"0x5", -1},
+	{"1e3", -1},    {"nan", -1},      {"$$5", -1},        {"2000000000", -1},
+};
+
+static void money_is_read(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(moneys); i++) {
+		int64_t got = -1;
+		int result = money_parse(moneys[i].text, &got, NULL);
+		check_int(moneys[i].text, got, moneys[i].microusd);
+		check_int(moneys[i].text, result, moneys[i].microusd < 0 ? -1 : 0);
+	}
+}
+
+static void money_is_shown_and_counted(void **state)
+{
+	char got[32];
+
+	(void)state;
+	check_text("nothing", money_show(got, sizeof(got), 0), "$0.00");
+	check_text("next to nothing", money_show(got, sizeof(got), 49), "<$0.0001");
+	check_text("a hundredth of a cent", money_show(got, sizeof(got), 50), "$0.0001");
+	check_text("cents", money_show(got, sizeof(got), 12300), "$0.0123");
+	check_text("dollars", money_show(got, sizeof(got), 5250000), "$5.25");
+	check_int("an hour", money_for(690000, 3600000), 690000);
+	check_int("rounded up", money_for(690000, 1), 1);
+	check_int("nothing", money_for(690000, 0), 0);
+	check_int("what nobody wrote", money_for(INT64_MAX, INT64_MAX), MONEY_MOST);
+	check_int("... and below nothing", money_for(INT64_MAX, INT64_MIN), -MONEY_MOST);
+	check_int("years of the dearest", money_for(100000000, 315360000000), 8760000000000);
+}
+
+/* ---- section ---- */
+
+static void texts_are_cut_between_characters(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t room;
+		const char *want;
+	} cases[] = {
+		{"abc", 4, "abc"},
+		{"abcd", 4, "abc"},
+		{"ab\u00e9", 4, "ab"},
+		{"a\u00e9", 4, "a\u00e9"},
+		{"\u20ac\u20ac", 6, "\u20ac"},
+		{"\U0001f600\U0001f600", 8, "\U0001f600"},
+		{"\U0001f600", 4, ""},
+		{"", 1, ""},
+	};
+	char to[16];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		format_text(to, cases[i].room, "%s", cases[i].text);
+		assert_string_equal(to, cases[i].want);
+		copy_text(to, cases[i].room, cases[i].text);
+		assert_string_equal(to, cases[i].want);
+		assert_int_equal(utf8_fit(cases[i].text, cases[i].room - 1), strlen(cases[i].want));
+	}
+}
+
+/* ---- mem ---- */
+
+static void text_is_cut_between_characters(void **state)
+{
+	static const struct {
+		const char *name, *from, *want;
+	} cases[] = {
+		{"fits", "abcd", "abcd"},
+		{"cut", "abcdef", "abcd"},
+		{"NULL", NULL, ""},
+		{"a character that fits", "ab\xc3\xa9", "ab\xc3\xa9"},
+		{"half a character", "abc\xc3\xa9", "abc"},
+		{"a third of one", "abc\xe2\x82\xac", "abc"},
+		{"three quarters of one", "a\xf0\x9f\x98\x80", "a"},
+		{"a whole one before the cut", "ab\xc3\xa9z", "ab\xc3\xa9"},
+		{"not UTF-8", "\x80\x80\x80\x80\x80\x80", "\x80\x80\x80\x80"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char to[5] = "????";
+		COPY_TEXT(to, cases[i].from);
+		check_text(cases[i].name, to, cases[i].want);
+	}
+	char self[8] = "abcdefg";
+	COPY_TEXT(self, self + 2);
+	assert_string_equal(self, "cdefg");
+}
+
+static void arrays_grow_and_values_move(void **state)
+{
+	int *list = NULL;
+	size_t count = 0, cap = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		GROW(list, count, cap);
+		list[count++] = i;
+	}
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(list[i], i);
+	int *taken = TAKE(list);
+	assert_null(list);
+	free(taken);
+	char *text = xasprintf("%d-%s", 7, "x");
+	assert_string_equal(text, "7-x");
+	free_text(text);
+	free_text(NULL);
+	file_close(NULL);
+	fd_close(-1);
+	text = xstrndup("abc", 2);
+	assert_string_equal(text, "ab");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(err_tells_its_story),
+		cmocka_unit_test(err_stays_inside_its_room),
+		cmocka_unit_test(err_gives_the_exit_status),
+		cmocka_unit_test(str_grows),
+		cmocka_unit_test(str_keeps_its_cap),
+		cmocka_unit_test(texts_are_split_into_lines),
+		cmocka_unit_test(a_line_of_bytes_may_hold_nul),
+		cmocka_unit_test(words_pass_through_sh),
+		cmocka_unit_test(foreign_text_is_made_printable),
+		cmocka_unit_test(utf8_edges),
+		cmocka_unit_test(nearest_word_is_near),
+		cmocka_unit_test(durations_are_read),
+		cmocka_unit_test(durations_are_shown),
+		cmocka_unit_test(times_are_written),
+		cmocka_unit_test(money_is_read),
+		cmocka_unit_test(money_is_shown_and_counted),
+		cmocka_unit_test(texts_are_cut_between_characters),
+		cmocka_unit_test(text_is_cut_between_characters),
+		cmocka_unit_test(arrays_grow_and_values_move),
+	};
+
+	return cmocka_run_group_tests_name("str", tests, NULL, NULL);
+}
