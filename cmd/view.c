@@ -19,21 +19,23 @@ static void pod_of_engine(struct view_pod *to, const struct engine *e, int i, in
 {
 	const struct core_pod *p = core_pod_at(engine_core(e), i);
 
-	*to = (struct view_pod){.spot = p->offer.spot,
-				.handed = p->exit == EXIT_HANDED,
+	*to = (struct view_pod){.spot = p->rental.offer.spot,
+				.handed = p->rental.exit == EXIT_HANDED,
 				.phase = p->phase,
 				.image_percent = p->phase == POD_BOOTING
 							 ? engine_image_percent(e, i)
 							 : VIEW_UNKNOWN,
-				.price_microusd_h = p->price_microusd_h,
+				.price_microusd_h = p->rental.price_microusd_h,
 				.cost_microusd = core_cost(p, now),
 				.done = engine_pod_rendered(e, i)};
-	COPY_TEXT(to->name, p->id);
-	COPY_TEXT(to->provider, p->offer.provider);
-	COPY_TEXT(to->gpu, p->view.gpu[0] ? p->view.gpu : p->offer.gpu);
-	COPY_TEXT(to->region, p->view.region[0] ? p->view.region : p->offer.region);
-	COPY_TEXT(to->detail, p->place != PLACE_GIVEN ? "in queue" : engine_phase_detail(e, i));
-	int64_t worked = p->ready_at ? now - p->ready_at : 0;
+	COPY_TEXT(to->name, p->rental.id);
+	COPY_TEXT(to->provider, p->rental.offer.provider);
+	COPY_TEXT(to->gpu, p->rental.view.gpu[0] ? p->rental.view.gpu : p->rental.offer.gpu);
+	COPY_TEXT(to->region,
+		  p->rental.view.region[0] ? p->rental.view.region : p->rental.offer.region);
+	COPY_TEXT(to->detail,
+		  p->rental.place != PLACE_GIVEN ? "in queue" : engine_phase_detail(e, i));
+	int64_t worked = p->presence.ready_at ? now - p->presence.ready_at : 0;
 	if (p->phase == POD_WORKING && worked > 0)
 		to->rate = (double)to->done * 1000 / (double)worked;
 }

@@ -7,7 +7,8 @@ static const char *never_came(const struct core_pod *p)
 {
 	if (p->phase == POD_CONNECTING)
 		return "sshd never answered";
-	return p->running_at ? "it ran and never had an address" : "its container never ran";
+	return p->presence.running_at ? "it ran and never had an address"
+				      : "its container never ran";
 }
 
 void boot_give_up(struct core *c, struct core_pod *p)
@@ -15,12 +16,12 @@ void boot_give_up(struct core *c, struct core_pod *p)
 	int pod = pod_index(c, p);
 	char took[24], last[100];
 
-	c->patience_ms = MAX(c->patience_ms, 2 * p->boot_limit_ms);
+	c->patience_ms = MAX(c->patience_ms, 2 * p->presence.boot_limit_ms);
 	/* no answer has shown this pod yet (a crash, then lists that fail): do not blame a host
 	 * that it may not have */
-	if (p->view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
+	if (p->rental.view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
 		resting_bad_host(c, pod, never_came(p));
-	duration_show(took, sizeof(took), c->now - p->create_at);
+	duration_show(took, sizeof(took), c->now - p->rental.create_at);
 	COPY_TEXT(last, p->reason);
 	pod_dismiss(c, pod, ERR_TRANSIENT, "it did not boot within %s%s%s", took,
 		    last[0] ? ": " : "", last);
@@ -28,16 +29,16 @@ void boot_give_up(struct core *c, struct core_pod *p)
 
 bool boot_is_under_way(const struct core_pod *p)
 {
-	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
-	       p->leave < LEAVE_DECIDE;
+	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) &&
+	       !p->presence.connected_at && p->leave < LEAVE_DECIDE;
 }
 
 void boot_read_log(struct core *c, struct core_pod *p)
 {
-	p->log_asks++;
+	p->presence.log_asks++;
 	/* what is new at its deadline is new since then */
-	int64_t half = p->create_at + p->boot_limit_ms / 2;
-	p->log_at = half > c->now + LOG_WAIT_MS ? half : 0;
+	int64_t half = p->rental.create_at + p->presence.boot_limit_ms / 2;
+	p->presence.log_at = half > c->now + LOG_WAIT_MS ? half : 0;
 	core_act(c, ACT_LOG, pod_index(c, p));
 	c->dirty = true;
 }
@@ -45,9 +46,9 @@ void boot_read_log(struct core *c, struct core_pod *p)
 /* At its deadline: an image that is still being pulled is no stuck host. */
 bool boot_log_may_help(struct core *c, struct core_pod *p)
 {
-	if (p->log != LOG_READ || !boot_is_under_way(p) || c->now >= pod_boot_end(c, p))
+	if (p->presence.log != LOG_READ || !boot_is_under_way(p) || c->now >= pod_boot_end(c, p))
 		return false;
-	p->log = LOG_DECIDES;
+	p->presence.log = LOG_DECIDES;
 	p->deadline_at = c->now + LOG_WAIT_MS;
 	boot_read_log(c, p);
 	return true;
@@ -57,22 +58,22 @@ void boot_log_came(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	char left[24];
 
-	p->log_asks--;
-	bool moved = p->log != LOG_UNREAD && !ev->err && ev->number > 0;
-	if (p->log == LOG_UNREAD && !ev->err)
-		p->log = LOG_READ;
-	if (p->log != LOG_DECIDES || p->log_asks > 0)
+	p->presence.log_asks--;
+	bool moved = p->presence.log != LOG_UNREAD && !ev->err && ev->number > 0;
+	if (p->presence.log == LOG_UNREAD && !ev->err)
+		p->presence.log = LOG_READ;
+	if (p->presence.log != LOG_DECIDES || p->presence.log_asks > 0)
 		return;
-	p->log = LOG_READ;
+	p->presence.log = LOG_READ;
 	if (!boot_is_under_way(p))
 		return;
 	if (!moved) {
 		boot_give_up(c, p);
 		return;
 	}
-	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
+	p->deadline_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
 	core_note(c, NOTE_NOTE,
 		  "pod %s: still booting, but its provider's log shows progress: it gets "
 		  "another %s",
-		  p->id, duration_show(left, sizeof(left), p->deadline_at - c->now));
+		  p->rental.id, duration_show(left, sizeof(left), p->deadline_at - c->now));
 }

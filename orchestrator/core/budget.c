@@ -14,9 +14,9 @@ int64_t budget_margin(int64_t life_ms)
 /* What the pod can still cost if it exists and gets no further contact; 0: nothing more. */
 static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 {
-	if (!pod_may_bill(p) || (p->released_at && p->key == KEY_OURS))
+	if (!pod_may_bill(p) || (p->rental.released_at && p->rental.key == KEY_OURS))
 		return 0;
-	return MAX(p->hard_end_ms + SELF_END_MS - c->now, 0);
+	return MAX(p->rental.hard_end_ms + SELF_END_MS - c->now, 0);
 }
 
 /* Until when it has cost something (boot clock). One that was not seen since its own end has ended
@@ -24,11 +24,11 @@ static int64_t still_to_come(const struct core *c, const struct core_pod *p)
  * Where its vendor cannot be told to end it, it cannot tell it, either. */
 static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
 {
-	int64_t own_end = p->hard_end_ms + p->cut_ms;
-	bool untold =
-		p->phase == POD_RELEASING && (p->tries || c->now < own_end + PAST_HARD_END_MS);
+	int64_t own_end = p->rental.hard_end_ms + p->rental.cut_ms;
+	bool untold = p->phase == POD_RELEASING &&
+		      (p->rental.tries || c->now < own_end + PAST_HARD_END_MS);
 
-	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->there_at));
+	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->rental.there_at));
 }
 
 /* What has been spent, plus what living pods can still cost if they get no further contact. */
@@ -39,8 +39,9 @@ int64_t budget_committed(const struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (pod_may_bill(p))
-			sum += money_for(p->price_microusd_h,
-					 billed_by_now(c, p) - p->create_at + still_to_come(c, p));
+			sum += money_for(p->rental.price_microusd_h, billed_by_now(c, p) -
+									     p->rental.create_at +
+									     still_to_come(c, p));
 	}
 	return sum;
 }
@@ -51,8 +52,9 @@ int64_t budget_spent(const struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++)
 		if (pod_may_bill(&c->pods[i]))
-			sum += money_for(c->pods[i].price_microusd_h,
-					 billed_by_now(c, &c->pods[i]) - c->pods[i].create_at);
+			sum += money_for(c->pods[i].rental.price_microusd_h,
+					 billed_by_now(c, &c->pods[i]) -
+						 c->pods[i].rental.create_at);
 	return sum;
 }
 
@@ -66,10 +68,10 @@ bool budget_is_known(const struct core *c)
 {
 	for (int i = 0; c->conf.max_cost_microusd && i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		const struct vendor *v = &c->vendors[p->provider];
-		if (p->past != PAST_NONE && pod_may_bill(p) &&
-		    c->now > p->hard_end_ms + p->cut_ms && v->listed_at < c->began_at &&
-		    v->list_failures < LIST_FAILURES_MAX)
+		const struct vendor *v = &c->vendors[p->rental.provider];
+		if (p->presence.past != PAST_NONE && pod_may_bill(p) &&
+		    c->now > p->rental.hard_end_ms + p->rental.cut_ms &&
+		    v->listed_at < c->began_at && v->list_failures < LIST_FAILURES_MAX)
 			return false;
 	}
 	return true;
@@ -86,8 +88,8 @@ bool budget_useful(const struct core *c, int64_t end)
 
 void budget_end_sooner(struct core_pod *p, int64_t at)
 {
-	p->cut_ms += MAX(p->hard_end_ms - at, 0);
-	p->hard_end_ms = MIN(p->hard_end_ms, at);
+	p->rental.cut_ms += MAX(p->rental.hard_end_ms - at, 0);
+	p->rental.hard_end_ms = MIN(p->rental.hard_end_ms, at);
 }
 
 static void fit_duration(struct core *c)
@@ -105,7 +107,8 @@ static void fit_cost(struct core *c)
 	if (!c->conf.max_cost_microusd || committed <= c->conf.max_cost_microusd)
 		return;
 	for (int i = 0; i < c->pod_count; i++)
-		to_come += money_for(c->pods[i].price_microusd_h, still_to_come(c, &c->pods[i]));
+		to_come += money_for(c->pods[i].rental.price_microusd_h,
+				     still_to_come(c, &c->pods[i]));
 	int64_t left = MAX(c->conf.max_cost_microusd - (committed - to_come), 0);
 	for (int i = 0; i < c->pod_count && to_come; i++) {
 		struct core_pod *p = &c->pods[i];
@@ -128,8 +131,8 @@ void budget_fit_adopted(struct core *c)
 void budget_fit_handed(struct core *c, struct core_pod *p)
 {
 	budget_fit_adopted(c);
-	if (p->cut_ms)
-		budget_end_sooner(p, p->hard_end_ms - c->conf.lease_ms);
+	if (p->rental.cut_ms)
+		budget_end_sooner(p, p->rental.hard_end_ms - c->conf.lease_ms);
 }
 
 int64_t budget_cold(const struct core *c)
@@ -190,17 +193,20 @@ static bool fits_cap(const struct core *c, struct core_pod *p)
 	int64_t over =
 		c->conf.max_cost_microusd ? budget_committed(c) - c->conf.max_cost_microusd : 0;
 
-	if (over <= 0 || p->price_microusd_h <= p->offer.price_microusd_h)
+	if (over <= 0 || p->rental.price_microusd_h <= p->rental.offer.price_microusd_h)
 		return true;
-	if (p->price_microusd_h > p->offer.price_microusd_h + p->offer.price_microusd_h / 20)
+	if (p->rental.price_microusd_h >
+	    p->rental.offer.price_microusd_h + p->rental.offer.price_microusd_h / 20)
 		return false;
-	budget_end_sooner(p, p->hard_end_ms - (over * 3600 / p->price_microusd_h + 1) * 1000);
-	return budget_useful(c, p->hard_end_ms);
+	budget_end_sooner(p, p->rental.hard_end_ms -
+				     (over * 3600 / p->rental.price_microusd_h + 1) * 1000);
+	return budget_useful(c, p->rental.hard_end_ms);
 }
 
 const char *budget_refuses(const struct core *c, struct core_pod *p)
 {
-	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h)
+	if (c->conf.max_price_microusd_h &&
+	    p->rental.price_microusd_h > c->conf.max_price_microusd_h)
 		return "its price is above caps.max_price_per_hour";
 	if (!fits_cap(c, p))
 		return "it costs more than was offered: caps.max_cost would be exceeded";
@@ -209,10 +215,10 @@ const char *budget_refuses(const struct core *c, struct core_pod *p)
 
 int64_t budget_billed_until(const struct core_pod *p, int64_t at)
 {
-	int64_t own_end = p->hard_end_ms + p->cut_ms;
+	int64_t own_end = p->rental.hard_end_ms + p->rental.cut_ms;
 
 	if (at < own_end + PAST_HARD_END_MS)
 		return at;
-	int64_t least = MAX(own_end + SELF_END_MS, p->create_at);
-	return MIN(at, p->there_at ? MAX(least, p->there_at) : least);
+	int64_t least = MAX(own_end + SELF_END_MS, p->rental.create_at);
+	return MIN(at, p->rental.there_at ? MAX(least, p->rental.there_at) : least);
 }

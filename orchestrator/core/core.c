@@ -26,7 +26,8 @@ static bool stoppable_now(const struct core *c, const struct core_pod *p)
 {
 	if (c->conf.reap || c->signals > 1)
 		return true;
-	return !(p->link == LINK_UP && p->unfetched > 0 && c->now < c->grace_until);
+	return !(p->presence.link == LINK_UP && p->workload.unfetched > 0 &&
+		 c->now < c->grace_until);
 }
 
 static void let_all_go(struct core *c)
@@ -74,15 +75,15 @@ static bool pods_over(struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (p->files == FILES_SALVAGING && c->signals < 2)
+		if (p->presence.files == FILES_SALVAGING && c->signals < 2)
 			over = false;
 		if (!pod_may_bill(p))
 			continue;
-		bool given_up =
-			p->key == KEY_REPORTED ||
-			(p->phase == POD_AMBIGUOUS
-				 ? c->signals > 1 || c->now >= p->rented_at + AMBIGUOUS_LIMIT_MS
-				 : p->phase >= POD_RELEASING && c->now >= p->deadline_at);
+		bool given_up = p->rental.key == KEY_REPORTED ||
+				(p->phase == POD_AMBIGUOUS
+					 ? c->signals > 1 || c->now >= p->rental.rented_at +
+									       AMBIGUOUS_LIMIT_MS
+					 : p->phase >= POD_RELEASING && c->now >= p->deadline_at);
 		over = over && given_up;
 	}
 	return over;
@@ -99,7 +100,7 @@ static void try_to_end(struct core *c)
 			return;
 		if (core_stopping(c) && c->signals < 2 && c->now < c->grace_until)
 			for (int i = 0; i < c->pod_count; i++)
-				if (c->pods[i].unfetched > 0)
+				if (c->pods[i].workload.unfetched > 0)
 					return;
 	}
 	c->unreleased = lost_sight(c);
@@ -210,9 +211,10 @@ static void start(struct core *c)
 			pod_look_soon(c, i);
 		}
 	for (int i = 0; i < c->pod_count; i++) {
-		c->pods[i].heard_by = c->pods[i].ready_at ? c->now + HEARD_WITHIN_MS : 0;
-		c->vendors[c->pods[i].provider].used = true;
-		pod_look_soon(c, c->pods[i].provider);
+		c->pods[i].presence.heard_by =
+			c->pods[i].presence.ready_at ? c->now + HEARD_WITHIN_MS : 0;
+		c->vendors[c->pods[i].rental.provider].used = true;
+		pod_look_soon(c, c->pods[i].rental.provider);
 		pod_take_over(c, i);
 	}
 }
@@ -229,10 +231,10 @@ static void slept(struct core *c)
 	}
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		p->renew_at = c->now;
+		p->presence.renew_at = c->now;
 		/* what it could not do or see while it slept it has not failed to do */
-		if (p->files >= FILES_ON_VOLUME)
-			p->rescue_until = c->now + RESCUE_LIMIT_MS;
+		if (p->presence.files >= FILES_ON_VOLUME)
+			p->presence.rescue_until = c->now + RESCUE_LIMIT_MS;
 		if (p->phase == POD_RELEASING)
 			p->wake_at = MIN(p->wake_at, c->now);
 		if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)
@@ -240,8 +242,8 @@ static void slept(struct core *c)
 		else if (p->phase == POD_BOOTING || p->phase == POD_CONNECTING)
 			p->deadline_at = MAX(p->deadline_at, c->now + WOKEN_BOOT_MS);
 		else if (p->phase == POD_AMBIGUOUS)
-			p->rented_at =
-				MAX(p->rented_at, c->now - AMBIGUOUS_LIMIT_MS + LAST_LOOK_MS);
+			p->rental.rented_at = MAX(p->rental.rented_at,
+						  c->now - AMBIGUOUS_LIMIT_MS + LAST_LOOK_MS);
 	}
 	c->dirty = true;
 }
@@ -360,11 +362,11 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	struct core_pod *p = &c->pods[c->pod_count];
 
 	*p = *pod;
-	if (p->phase != POD_GONE && !p->create_at)
-		p->create_at = -1; /* that very ms; 0 means never */
+	if (p->phase != POD_GONE && !p->rental.create_at)
+		p->rental.create_at = -1; /* that very ms; 0 means never */
 	p->wake_at = p->deadline_at = NEVER;
-	p->last_group = UINT32_MAX;
-	p->past = PAST_UNHEARD;
+	p->workload.last_group = UINT32_MAX;
+	p->presence.past = PAST_UNHEARD;
 	return c->pod_count++;
 }
 
@@ -451,10 +453,10 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 		s->billed_ms += core_billed_ms(p, now_ms);
 		s->cost_microusd += core_cost(p, now_ms);
 		s->compute_ms += core_compute_ms(p);
-		s->wasted_ms += p->wasted_ms;
+		s->wasted_ms += p->workload.wasted_ms;
 		s->live += pod_may_bill(p);
 		if (p->phase == POD_WORKING)
-			slots += p->workers_ready;
+			slots += p->workload.workers_ready;
 	}
 	s->rate = pace_rate(c) * slots;
 	verdict(c, s);

@@ -29,25 +29,26 @@ static void send_batch(struct core *c, uint32_t batch)
 	struct core_batch *b = &c->batches[batch];
 	struct core_pod *p = &c->pods[b->pod];
 
-	p->batches++;
-	if (p->files == FILES_SYNCING) /* what was made durable was not all */
-		p->files = FILES_ON_POD;
-	if (p->lease > LEASE_AGENT)
-		p->lease = LEASE_AGENT;
+	p->workload.batches++;
+	if (p->presence.files == FILES_SYNCING) /* what was made durable was not all */
+		p->presence.files = FILES_ON_POD;
+	if (p->presence.lease > LEASE_AGENT)
+		p->presence.lease = LEASE_AGENT;
 	core_act(c, ACT_SEND, b->pod)->batch = batch;
 }
 
 static struct heap *pick_group(struct core *c, struct core_pod *p)
 {
-	if (p->last_group < c->heap_count && segments_top(c, &c->heaps[p->last_group]) >= 0)
-		return &c->heaps[p->last_group];
+	if (p->workload.last_group < c->heap_count &&
+	    segments_top(c, &c->heaps[p->workload.last_group]) >= 0)
+		return &c->heaps[p->workload.last_group];
 	struct heap *best = NULL;
 	for (uint32_t g = 0; g < c->heap_count; g++)
 		if (segments_top(c, &c->heaps[g]) >= 0 &&
 		    (!best || c->heaps[g].weight > best->weight))
 			best = &c->heaps[g];
 	if (best)
-		p->last_group = (uint32_t)(best - c->heaps);
+		p->workload.last_group = (uint32_t)(best - c->heaps);
 	return best;
 }
 
@@ -56,7 +57,7 @@ static bool send_next(struct core *c, int pod)
 	struct heap *h = pick_group(c, &c->pods[pod]);
 	if (!h)
 		return false;
-	enum batching batching = c->pods[pod].batching;
+	enum batching batching = c->pods[pod].workload.batching;
 	size_t count = size_count(c, &c->pods[pod]);
 	double most = batching == BATCHING_NONE ? size_weight(c) : c->weight_todo, longest = 0;
 	uint32_t batch = new_batch(c, pod);
@@ -94,11 +95,11 @@ static void send_canary(struct core *c, int pod)
 static void send_given(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	size_t at = MIN(p->given, c->conf.batch_size_count - 1),
+	size_t at = MIN(p->workload.given, c->conf.batch_size_count - 1),
 	       most = MIN((size_t)MAX(c->conf.batch_sizes[at], 1), speed_batch_most(c, p));
 
-	p->given++;
-	for (int worker = 0; worker < MAX(p->workers_ready, 1) && c->todo; worker++) {
+	p->workload.given++;
+	for (int worker = 0; worker < MAX(p->workload.workers_ready, 1) && c->todo; worker++) {
 		uint32_t batch = new_batch(c, pod);
 		for (uint32_t i = 0; i < c->seg_count && c->batches[batch].count < most; i++)
 			if (c->segs[i].state == SEG_TODO)
@@ -111,11 +112,11 @@ void dispatch_fill(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (p->phase != POD_WORKING || p->link != LINK_UP || p->leave != LEAVE_NOT ||
+	if (p->phase != POD_WORKING || p->presence.link != LINK_UP || p->leave != LEAVE_NOT ||
 	    core_stopping(c) || core_reads_old(c))
 		return;
 	if (c->conf.batch_size_count) {
-		if (!p->batches && c->todo)
+		if (!p->workload.batches && c->todo)
 			send_given(c, pod);
 		return;
 	}
@@ -139,8 +140,8 @@ void dispatch_deal(struct core *c)
 	while (c->todo && dealt) {
 		dealt = false;
 		for (int i = 0; i < c->pod_count && c->todo; i++)
-			if (c->pods[i].phase == POD_WORKING && c->pods[i].link == LINK_UP &&
-			    c->pods[i].leave == LEAVE_NOT)
+			if (c->pods[i].phase == POD_WORKING &&
+			    c->pods[i].presence.link == LINK_UP && c->pods[i].leave == LEAVE_NOT)
 				dealt = send_next(c, i) || dealt;
 	}
 }
@@ -154,20 +155,20 @@ static struct core_batch *batch_of(struct core *c, const struct event *ev)
 
 static void count_busy(struct core_pod *p, int64_t t, int change)
 {
-	if (p->past != PAST_NONE && !p->recounted) {
+	if (p->presence.past != PAST_NONE && !p->workload.recounted) {
 		/* the ledger's figure was of the time when its row was written; now all of its log
 		 * is read */
-		p->recounted = true;
-		p->compute_ms = 0;
+		p->workload.recounted = true;
+		p->workload.compute_ms = 0;
 	}
-	p->last_t = MAX(p->last_t, t);
-	if (p->busy == 0 && change > 0)
-		p->busy_since_t = p->last_t;
-	p->busy += change;
-	if (p->busy == 0 && change < 0)
-		p->compute_ms += p->last_t - p->busy_since_t;
-	if (p->busy < 0)
-		p->busy = 0;
+	p->workload.last_t = MAX(p->workload.last_t, t);
+	if (p->workload.busy == 0 && change > 0)
+		p->workload.busy_since_t = p->workload.last_t;
+	p->workload.busy += change;
+	if (p->workload.busy == 0 && change < 0)
+		p->workload.compute_ms += p->workload.last_t - p->workload.busy_since_t;
+	if (p->workload.busy < 0)
+		p->workload.busy = 0;
 }
 
 /* What a pod that is taken over has in hand is not dealt out again: it counts as one batch, begun.
@@ -176,18 +177,19 @@ void dispatch_running(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
-	if (p->past == PAST_NONE || p->phase != POD_CONNECTING || pod_is_leaving(p) ||
+	if (p->presence.past == PAST_NONE || p->phase != POD_CONNECTING || pod_is_leaving(p) ||
 	    c->segs[ev->segment].state != SEG_TODO)
 		return;
-	p->last_t = MAX(p->last_t, ev->t);
-	if (!p->inherited) {
-		p->inherited = new_batch(c, ev->pod) + 1;
-		c->batches[p->inherited - 1].started = true;
-		c->batches[p->inherited - 1].started_t = ev->t;
-		c->batches[p->inherited - 1].first = true; /* when it really began is not known */
-		p->batches++;
+	p->workload.last_t = MAX(p->workload.last_t, ev->t);
+	if (!p->workload.inherited) {
+		p->workload.inherited = new_batch(c, ev->pod) + 1;
+		c->batches[p->workload.inherited - 1].started = true;
+		c->batches[p->workload.inherited - 1].started_t = ev->t;
+		c->batches[p->workload.inherited - 1].first =
+			true; /* when it really began is not known */
+		p->workload.batches++;
 	}
-	add_to_batch(c, p->inherited - 1, ev->segment);
+	add_to_batch(c, p->workload.inherited - 1, ev->segment);
 }
 
 /* The agent knows it as batches of another client, so it is over when the last of its segments is.
@@ -196,18 +198,18 @@ static void after_inherited(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (!p->inherited)
+	if (!p->workload.inherited)
 		return;
-	struct core_batch *b = &c->batches[p->inherited - 1];
+	struct core_batch *b = &c->batches[p->workload.inherited - 1];
 	for (size_t i = 0; i < b->count; i++) {
 		const struct seg *s = &c->segs[b->segments[i]];
-		if (s->state == SEG_HELD && s->pod == pod && s->batch == p->inherited - 1)
+		if (s->state == SEG_HELD && s->pod == pod && s->batch == p->workload.inherited - 1)
 			return;
 	}
 	b->over = true;
-	p->inherited = 0;
-	p->batches--;
-	p->worked_at = c->now;
+	p->workload.inherited = 0;
+	p->workload.batches--;
+	p->workload.worked_at = c->now;
 	pod_due(c, pod);
 }
 
@@ -221,7 +223,8 @@ void dispatch_started(struct core *c, const struct event *ev)
 	if (b) {
 		b->started = true;
 		b->started_t = ev->t;
-		b->first = c->pods[ev->pod].begun++ < MAX(c->pods[ev->pod].workers_ready, 1);
+		b->first = c->pods[ev->pod].workload.begun++ <
+			   MAX(c->pods[ev->pod].workload.workers_ready, 1);
 	}
 }
 
@@ -237,10 +240,10 @@ void dispatch_done(struct core *c, const struct event *ev)
 	if (b->over)
 		return;
 	b->over = true;
-	p->batches--;
+	p->workload.batches--;
 	if (b->started) {
 		count_busy(p, ev->t, -1);
-		if (p->batching != BATCHING_CONTINUOUS || b->first)
+		if (p->workload.batching != BATCHING_CONTINUOUS || b->first)
 			pace_batch(c, b, b->weight - b->rendered, ev->t);
 		pace_note_size(c, b, (double)(ev->t - b->started_t));
 		forecast_measured(c, b, ev->t - b->started_t);
@@ -254,7 +257,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 		if (s->state == SEG_HELD && s->pod == ev->pod && s->batch == ev->batch)
 			segment_lost(c, b->segments[i]);
 	}
-	p->worked_at = c->now;
+	p->workload.worked_at = c->now;
 	pod_due(c, ev->pod);
 }
 
@@ -265,7 +268,7 @@ void dispatch_revoked(struct core *c, const struct event *ev)
 	if (!b || b->over)
 		return;
 	b->over = true;
-	c->pods[ev->pod].batches--;
+	c->pods[ev->pod].workload.batches--;
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];
 		if (s->state == SEG_HELD && s->batch == ev->batch)
@@ -279,11 +282,11 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	struct seg *s = &c->segs[ev->segment];
 	struct core_pod *p = &c->pods[ev->pod];
 
-	p->last_t = MAX(p->last_t, ev->t);
+	p->workload.last_t = MAX(p->workload.last_t, ev->t);
 	bool held_here = s->state == SEG_HELD && s->pod == ev->pod;
 	if (s->cached)
 		return; /* safe from an earlier life of this run: read once more */
-	bool reachable = p->files >= FILES_ON_VOLUME ||
+	bool reachable = p->presence.files >= FILES_ON_VOLUME ||
 			 (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
 	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_SAFE))
 		return; /* read a second time from its log */
@@ -296,7 +299,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	}
 	if (!held_here) {
 		/* another pod has it or has done it, or its file cannot be fetched */
-		p->wasted_ms += ev->elapsed_ms;
+		p->workload.wasted_ms += ev->elapsed_ms;
 		return;
 	}
 	segment_leave_pod(c, s);
@@ -304,12 +307,12 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	s->arrived = s->fetching = false;
 	s->fetch_tries = 0;
 	s->elapsed_ms = (uint32_t)MIN(ev->elapsed_ms, UINT32_MAX);
-	p->unfetched++;
+	p->workload.unfetched++;
 	c->kept_something = true;
-	if (p->link == LINK_UP || p->files >= FILES_ON_VOLUME)
+	if (p->presence.link == LINK_UP || p->presence.files >= FILES_ON_VOLUME)
 		home_fetch(c, ev->pod, ev->segment);
 	after_inherited(c, ev->pod);
-	if (p->batching == BATCHING_CONTINUOUS)
+	if (p->workload.batching == BATCHING_CONTINUOUS)
 		pod_due(c, ev->pod); /* its worker has room for another one by now */
 }
 
@@ -328,7 +331,7 @@ void dispatch_failed(struct core *c, const struct event *ev)
 			segment_reopen(c, ev->segment);
 	} else {
 		home_fail(c, ev->segment);
-		c->pods[ev->pod].failed_here = true;
+		c->pods[ev->pod].workload.failed_here = true;
 	}
 	after_inherited(c, ev->pod);
 	pod_due(c, ev->pod);
@@ -336,7 +339,7 @@ void dispatch_failed(struct core *c, const struct event *ev)
 
 void dispatch_resend(struct core *c, int pod)
 {
-	for (uint32_t i = 0; c->pods[pod].batches > 0 && i < c->batch_count; i++)
+	for (uint32_t i = 0; c->pods[pod].workload.batches > 0 && i < c->batch_count; i++)
 		if (c->batches[i].pod == pod && !c->batches[i].started && !c->batches[i].over)
 			core_act(c, ACT_SEND, pod)->batch = i;
 }
@@ -347,28 +350,28 @@ static void cut_batches(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	int64_t all_ms = 0, longest_ms = 0;
 
-	for (size_t i = 0; p->batches > 0 && i < c->batch_count; i++) {
+	for (size_t i = 0; p->workload.batches > 0 && i < c->batch_count; i++) {
 		struct core_batch *b = &c->batches[i];
 		if (b->pod != pod || b->over)
 			continue;
 		b->over = true;
-		int64_t ms = b->started ? p->last_t - b->started_t : 0;
+		int64_t ms = b->started ? p->workload.last_t - b->started_t : 0;
 		all_ms += ms;
 		longest_ms = MAX(longest_ms, ms);
 	}
 	/* which were rendered side by side */
-	p->wasted_ms += p->batching == BATCHING_CONTINUOUS ? longest_ms : all_ms;
+	p->workload.wasted_ms += p->workload.batching == BATCHING_CONTINUOUS ? longest_ms : all_ms;
 	if (c->canary_sent && !c->canary_ok && c->batches[c->canary_batch].pod == pod)
 		c->canary_sent = false; /* the next pod begins with one */
-	p->compute_ms = core_compute_ms(p);
-	p->busy = 0;
-	p->batches = 0;
-	p->inherited = 0;
+	p->workload.compute_ms = core_compute_ms(p);
+	p->workload.busy = 0;
+	p->workload.batches = 0;
+	p->workload.inherited = 0;
 }
 
 void dispatch_lost(struct core *c, int pod)
 {
-	bool holds = c->pods[pod].batches > 0;
+	bool holds = c->pods[pod].workload.batches > 0;
 
 	cut_batches(c, pod);
 	c->dirty = true;

@@ -55,7 +55,7 @@ static bool is_off(const struct forecast *f)
 static void measured(struct core *c, const struct core_pod *p, size_t segments, double longest,
 		     double weight, int64_t ms)
 {
-	struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
+	struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
 	double planned_s = f && ms > 0 ? speed_batch_s(&f->of.speed, longest, weight) : 0;
 
 	if (planned_s <= 0)
@@ -73,7 +73,7 @@ void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms)
 	double longest = 0;
 
 	/* whose batches overlap: forecast_measured_beside() */
-	if (b->first || p->batching == BATCHING_CONTINUOUS)
+	if (b->first || p->workload.batching == BATCHING_CONTINUOUS)
 		return;
 	for (size_t i = 0; i < b->count; i++)
 		longest = MAX(longest, c->segs[b->segments[i]].weight);

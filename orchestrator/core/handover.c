@@ -6,14 +6,14 @@ void handover_tell(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	p->lease = LEASE_AGENT_TOLD;
-	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->alone_turn;
+	p->presence.lease = LEASE_AGENT_TOLD;
+	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->presence.alone_turn;
 }
 
 static bool can_be_told(const struct core_pod *p)
 {
 	/* one on offer may be another run's by the time that its agent hears of it */
-	return p->phase == POD_WORKING && p->link == LINK_UP && p->leave == LEAVE_NOT &&
+	return p->phase == POD_WORKING && p->presence.link == LINK_UP && p->leave == LEAVE_NOT &&
 	       !p->offered_until;
 }
 
@@ -21,7 +21,7 @@ static bool can_be_told(const struct core_pod *p)
 static bool is_not_left_yet(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && c->pods[i].lease == LEASE_CLIENT &&
+		if (can_be_told(&c->pods[i]) && c->pods[i].presence.lease == LEASE_CLIENT &&
 		    pod_files_outlive(&c->pods[i]))
 			return true;
 	return false;
@@ -50,17 +50,17 @@ void handover_begin(struct core *c)
 	dispatch_deal(c);
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (!can_be_told(p) || p->lease != LEASE_CLIENT)
+		if (!can_be_told(p) || p->presence.lease != LEASE_CLIENT)
 			continue;
 		if (!pod_files_outlive(p)) {
 			if (first)
 				core_note(c, NOTE_WARN,
 					  "pod %s: its files cannot be fetched without it, so "
 					  "this client stays attached",
-					  p->id);
+					  p->rental.id);
 			continue;
 		}
-		p->lease = LEASE_AGENT;
+		p->presence.lease = LEASE_AGENT;
 		core_act(c, ACT_SAVE, i);
 		handover_tell(c, i);
 	}
@@ -70,7 +70,7 @@ void handover_begin(struct core *c)
 void handover_again(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && c->pods[i].lease == LEASE_AGENT)
+		if (can_be_told(&c->pods[i]) && c->pods[i].presence.lease == LEASE_AGENT)
 			handover_tell(c, i);
 }
 
@@ -82,10 +82,10 @@ enum core_handover core_handover(const struct core *c)
 		return HANDOVER_NOT_YET;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if ((!p->batches && !p->unfetched) || p->durable ||
-		    (pod_active(p) && p->lease == LEASE_AGENT_CONFIRMED))
+		if ((!p->workload.batches && !p->workload.unfetched) || p->presence.durable ||
+		    (pod_active(p) && p->presence.lease == LEASE_AGENT_CONFIRMED))
 			continue;
-		if (!pod_active(p) || p->lease != LEASE_CLIENT || pod_files_outlive(p))
+		if (!pod_active(p) || p->presence.lease != LEASE_CLIENT || pod_files_outlive(p))
 			return HANDOVER_NOT_YET;
 		result = HANDOVER_IN_PART;
 	}

@@ -45,8 +45,8 @@ static void render_again(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
 
-	p->unfetched--;
-	p->wasted_ms += c->segs[ev->segment].elapsed_ms;
+	p->workload.unfetched--;
+	p->workload.wasted_ms += c->segs[ev->segment].elapsed_ms;
 	segment_reopen(c, ev->segment);
 	c->dirty = true;
 	pod_due(c, ev->pod);
@@ -76,7 +76,7 @@ void home_arrived(struct core *c, const struct event *ev)
 /* One segment's file may be spoilt by its worker; when it is one after the other, the pod is. */
 static void note_bad_file(struct core_pod *p, const struct err *err)
 {
-	p->bad_files++;
+	p->workload.bad_files++;
 	COPY_TEXT(p->reason, err->msg);
 }
 
@@ -89,15 +89,15 @@ void home_not_arrived(struct core *c, const struct event *ev)
 		return;
 	if (ev->err->kind == ERR_LOCAL) {
 		core_fault(c, ev->pod, ev->err);
-		p->unfetched--;
+		p->workload.unfetched--;
 		segment_reopen(c, ev->segment);
 		pod_due(c, ev->pod);
 		return;
 	}
 	/* its name cannot be stored here: a render on another pod would have the same name */
 	if (ev->err->kind == ERR_JOB) {
-		p->unfetched--;
-		p->failed_here = true;
+		p->workload.unfetched--;
+		p->workload.failed_here = true;
 		home_fail(c, ev->segment);
 		pod_due(c, ev->pod);
 		return;
@@ -105,18 +105,20 @@ void home_not_arrived(struct core *c, const struct event *ev)
 	if (s->arrived)
 		return;
 	s->fetching = false;
-	if (p->durable && p->files >= FILES_ON_VOLUME && c->now < p->rescue_until &&
+	if (p->presence.durable && p->presence.files >= FILES_ON_VOLUME &&
+	    c->now < p->presence.rescue_until &&
 	    (ev->err->kind != ERR_UNTRUSTED || ++s->fetch_tries < FETCH_TRIES_MAX)) {
 		home_delayed(c, ev->pod);
 		return;
 	}
-	if (p->durable && p->files >= FILES_ON_VOLUME && ev->err->kind != ERR_UNTRUSTED) {
-		p->unfetched--;
+	if (p->presence.durable && p->presence.files >= FILES_ON_VOLUME &&
+	    ev->err->kind != ERR_UNTRUSTED) {
+		p->workload.unfetched--;
 		home_fail(c, ev->segment); /* it can be fetched later */
 		return;
 	}
 	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
-	if (drop && p->files < FILES_ON_VOLUME && p->link != LINK_UP)
+	if (drop && p->presence.files < FILES_ON_VOLUME && p->presence.link != LINK_UP)
 		return; /* asked for again when the connection is back: pod.c */
 	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
 		if (s->fetch_tries == 1)
@@ -132,7 +134,7 @@ void home_not_arrived(struct core *c, const struct event *ev)
 			note_bad_file(p, ev->err);
 		return;
 	}
-	p->unfetched--;
+	p->workload.unfetched--;
 	home_fail(c, ev->segment);
 	pod_due(c, ev->pod);
 }
@@ -145,9 +147,9 @@ void home_safe(struct core *c, const struct event *ev)
 		return;
 	int pod = s->pod;
 	segment_settle(c, ev->segment, SEG_SAFE);
-	c->pods[pod].unfetched--;
-	c->pods[pod].safe_at = c->now;
-	c->pods[pod].bad_files = 0;
+	c->pods[pod].workload.unfetched--;
+	c->pods[pod].workload.safe_at = c->now;
+	c->pods[pod].workload.bad_files = 0;
 	home_came(c, pod);
 	c->pod_failures = 0;
 	home_canary(c, ev->segment, !s->suspect);
@@ -156,14 +158,14 @@ void home_safe(struct core *c, const struct event *ev)
 
 void home_forget_fetches(struct core *c, int pod)
 {
-	for (uint32_t i = 0; c->pods[pod].unfetched > 0 && i < c->seg_count; i++)
+	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++)
 		if (c->segs[i].pod == pod)
 			c->segs[i].fetching = false;
 }
 
 void home_refetch(struct core *c, int pod)
 {
-	for (uint32_t i = 0; c->pods[pod].unfetched > 0 && i < c->seg_count; i++) {
+	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++) {
 		const struct seg *s = &c->segs[i];
 		if (s->state == SEG_RENDERED && s->pod == pod && !s->arrived && !s->fetching)
 			home_fetch(c, pod, i);
@@ -173,12 +175,12 @@ void home_refetch(struct core *c, int pod)
 /* Its finished files cannot be fetched (any more) either. */
 void home_lost(struct core *c, int pod)
 {
-	for (uint32_t i = 0; c->pods[pod].unfetched > 0 && i < c->seg_count; i++) {
+	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++) {
 		struct seg *s = &c->segs[i];
 		if (s->pod != pod || s->state != SEG_RENDERED || s->arrived)
 			continue;
-		c->pods[pod].wasted_ms += s->elapsed_ms;
-		c->pods[pod].unfetched--;
+		c->pods[pod].workload.wasted_ms += s->elapsed_ms;
+		c->pods[pod].workload.unfetched--;
 		segment_lost(c, i);
 	}
 	c->dirty = true;
@@ -189,14 +191,15 @@ void home_delayed(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (!p->refetch_at)
-		p->refetch_at = c->now + MIN((int64_t)REFETCH_MIN_MS << MIN(p->refetches++, 6),
-					     (int64_t)REFETCH_MAX_MS);
+	if (!p->presence.refetch_at)
+		p->presence.refetch_at =
+			c->now + MIN((int64_t)REFETCH_MIN_MS << MIN(p->presence.refetches++, 6),
+				     (int64_t)REFETCH_MAX_MS);
 	c->dirty = true;
 }
 
 void home_came(struct core *c, int pod)
 {
-	c->pods[pod].refetches = 0;
-	c->pods[pod].rescue_until = c->now + RESCUE_LIMIT_MS;
+	c->pods[pod].presence.refetches = 0;
+	c->pods[pod].presence.rescue_until = c->now + RESCUE_LIMIT_MS;
 }

@@ -10,10 +10,10 @@
  * is rendered again. */
 static void rescue_files(struct core *c, struct core_pod *p)
 {
-	if (p->unfetched <= 0)
+	if (p->workload.unfetched <= 0)
 		return;
 	if (pod_files_outlive(p)) {
-		p->files = FILES_ON_VOLUME;
+		p->presence.files = FILES_ON_VOLUME;
 		home_forget_fetches(c, pod_index(c, p));
 		home_refetch(c, pod_index(c, p));
 	} else {
@@ -24,7 +24,7 @@ static void rescue_files(struct core *c, struct core_pod *p)
 void pod_salvage(struct core *c, struct core_pod *p)
 {
 	home_forget_fetches(c, pod_index(c, p));
-	p->files = FILES_SALVAGING;
+	p->presence.files = FILES_SALVAGING;
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
@@ -34,7 +34,7 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 	int pod = pod_index(c, p);
 
 	if (!c->conf.reap && pod_files_outlive(p) &&
-	    (p->connected_at || p->listing >= LISTING_SHOWS)) {
+	    (p->presence.connected_at || p->rental.listing >= LISTING_SHOWS)) {
 		pod_salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
@@ -45,9 +45,10 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 /* This life of the run has not yet read what the pod finished in an earlier one. */
 static bool is_unread(const struct core *c, const struct core_pod *p)
 {
-	return p->past == PAST_UNHEARD && p->files != FILES_SALVAGING && pod_files_outlive(p) &&
-	       (p->connected_at || p->listing >= LISTING_SHOWS) && p->fault != ERR_UNTRUSTED &&
-	       !core_stopping(c);
+	return p->presence.past == PAST_UNHEARD && p->presence.files != FILES_SALVAGING &&
+	       pod_files_outlive(p) &&
+	       (p->presence.connected_at || p->rental.listing >= LISTING_SHOWS) &&
+	       p->fault != ERR_UNTRUSTED && !core_stopping(c);
 }
 
 static void count_failure(struct core *c, const struct core_pod *p)
@@ -72,9 +73,9 @@ static void count_failure(struct core *c, const struct core_pod *p)
 bool core_log_first(const struct core_pod *p, int64_t now_ms)
 {
 	bool in_doubt = p->fault != ERR_NONE && p->fault != ERR_CAP &&
-			p->fault != ERR_NO_CAPACITY && !p->connected_at;
+			p->fault != ERR_NO_CAPACITY && !p->presence.connected_at;
 
-	return in_doubt && p->hard_end_ms - now_ms > CORE_LOG_LOOK_MS;
+	return in_doubt && p->rental.hard_end_ms - now_ms > CORE_LOG_LOOK_MS;
 }
 
 void pod_unwant(struct core *c, struct core_pod *p, enum pod_leave leave)
@@ -108,11 +109,11 @@ void leave_release(struct core *c, struct core_pod *p)
 	struct vendor *v = pod_vendor(c, p);
 	bool ended = p->leave == LEAVE_ENDED;
 
-	p->release_at = c->now;
-	p->tries = p->clean_looks = 0;
+	p->rental.release_at = c->now;
+	p->rental.tries = p->rental.clean_looks = 0;
 	core_act(c, ACT_RELEASE, pod);
 	core_act(c, ACT_CLOSE, pod);
-	p->link = p->link == LINK_UP && !ended ? LINK_CUT : LINK_NONE;
+	p->presence.link = p->presence.link == LINK_UP && !ended ? LINK_CUT : LINK_NONE;
 	pod_enter(c, p, POD_RELEASING);
 	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
 	if (ended)
@@ -127,35 +128,35 @@ void leave_release(struct core *c, struct core_pod *p)
  * as soon as it is there for good. */
 void pod_ask_durable(struct core *c, struct core_pod *p)
 {
-	if (!pod_files_outlive(p) || c->conf.providers[p->provider].pods_are_free ||
-	    p->files != FILES_ON_POD || c->now < p->sync_at)
+	if (!pod_files_outlive(p) || c->conf.providers[p->rental.provider].pods_are_free ||
+	    p->presence.files != FILES_ON_POD || c->now < p->presence.sync_at)
 		return;
-	p->files = FILES_SYNCING;
-	p->sync_at = 0;
-	core_act(c, ACT_SYNC, pod_index(c, p))->number = (int)++p->sync_turn;
+	p->presence.files = FILES_SYNCING;
+	p->presence.sync_at = 0;
+	core_act(c, ACT_SYNC, pod_index(c, p))->number = (int)++p->presence.sync_turn;
 }
 
 void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	int pod = pod_index(c, p);
 
-	if (p->files != FILES_SYNCING || (uint32_t)ev->number != p->sync_turn)
+	if (p->presence.files != FILES_SYNCING || (uint32_t)ev->number != p->presence.sync_turn)
 		return;
-	p->files = FILES_ON_POD;
+	p->presence.files = FILES_ON_POD;
 	if (!ev->ok) {
-		p->sync_at = c->now + SYNC_AGAIN_MS;
+		p->presence.sync_at = c->now + SYNC_AGAIN_MS;
 		return;
 	}
-	if (p->phase != POD_WORKING || pod_is_leaving(p) || p->batches || p->unfetched <= 0 ||
-	    !pod_nothing_comes(c, p))
+	if (p->phase != POD_WORKING || pod_is_leaving(p) || p->workload.batches ||
+	    p->workload.unfetched <= 0 || !pod_nothing_comes(c, p))
 		return;
-	p->durable = true;
-	p->files = FILES_ON_VOLUME;
+	p->presence.durable = true;
+	p->presence.files = FILES_ON_VOLUME;
 	snprintf(p->reason, sizeof(p->reason), "done; its other files come from its volume");
 	core_note(c, NOTE_INFO,
 		  "pod %s: all segments done and on its volume; %d of its files are fetched "
 		  "from there after it is released",
-		  p->id, p->unfetched);
+		  p->rental.id, p->workload.unfetched);
 	pod_unwant(c, p, LEAVE_DECIDE);
 	home_came(c, pod);
 }
@@ -167,16 +168,17 @@ bool pod_kept(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	char when[32];
 
-	if (!c->conf.keep_ms || !p->failed_here || p->link != LINK_UP || p->lease != LEASE_CLIENT ||
-	    c->signals || c->conf.reap)
+	if (!c->conf.keep_ms || !p->workload.failed_here || p->presence.link != LINK_UP ||
+	    p->presence.lease != LEASE_CLIENT || c->signals || c->conf.reap)
 		return false;
 	if (!p->kept_until) {
 		p->kept_until =
 			MIN(c->now + c->conf.keep_ms,
-			    p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at));
+			    p->rental.hard_end_ms -
+				    2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at));
 		p->deadline_at = NEVER; /* nothing is expected of it any more */
 		p->leave = LEAVE_EMPTY;
-		if (p->batches) {
+		if (p->workload.batches) {
 			dispatch_lost(c, pod);
 			core_act(c, ACT_REVOKE, pod);
 		}
@@ -185,9 +187,9 @@ bool pod_kept(struct core *c, int pod)
 				c, NOTE_WARN,
 				"pod %s: kept for inspection until %s, and bills: `burst ssh "
 				"%s`; `burst cancel %s` ends it now",
-				p->id,
+				p->rental.id,
 				clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now),
-				p->id, c->conf.run);
+				p->rental.id, c->conf.run);
 	}
 	return c->now < p->kept_until;
 }
@@ -208,7 +210,7 @@ void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, 
 		core_note(c, NOTE_WARN, "pod %s: %s", core_pod_called(p), p->reason);
 		count_failure(c, p);
 	}
-	p->failed_here = p->failed_here || fault == ERR_JOB;
+	p->workload.failed_here = p->workload.failed_here || fault == ERR_JOB;
 	pod_unwant(c, p, LEAVE_DECIDE);
 	c->dirty = true;
 	struct vendor *v = pod_vendor(c, p);
@@ -239,18 +241,20 @@ void pod_mark_gone(struct core *c, struct core_pod *p)
 {
 	/* within that second; and it was there when its vendor was last asked and had it */
 	int64_t ended =
-		p->view.ended_at_s
-			? MAX(core_boot_of(c, p->provider, p->view.ended_at_s) + 999, p->there_at)
+		p->rental.view.ended_at_s
+			? MAX(core_boot_of(c, p->rental.provider, p->rental.view.ended_at_s) + 999,
+			      p->rental.there_at)
 			: c->now;
 
-	p->released_at = budget_billed_until(
-		p, p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at));
-	p->gone_at = c->now;
+	p->rental.released_at = budget_billed_until(
+		p, p->rental.released_at ? p->rental.released_at
+					 : MAX(MIN(ended, c->now), p->rental.create_at));
+	p->rental.gone_at = c->now;
 	c->spent_microusd += core_cost(p, c->now);
 	pod_enter(c, p, POD_GONE);
 	core_act(c, ACT_CLOSE, pod_index(c, p));
-	if (p->link == LINK_UP)
-		p->link = LINK_NONE;
+	if (p->presence.link == LINK_UP)
+		p->presence.link = LINK_NONE;
 	pod_save(c, p);
 }
 
@@ -258,18 +262,19 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 {
 	struct core_pod *p = &c->pods[pod];
 	/* an earlier life's: it may have ended between the two */
-	bool unseen = p->exit == EXIT_UNSEEN || p->create_at < c->began_at;
-	int64_t began = p->vendor_started_s
-				? core_boot_of(c, p->provider, p->vendor_started_s) + 999
-				: p->running_at;
+	bool unseen = p->rental.exit == EXIT_UNSEEN || p->rental.create_at < c->began_at;
+	int64_t began =
+		p->rental.vendor_started_s
+			? core_boot_of(c, p->rental.provider, p->rental.vendor_started_s) + 999
+			: p->presence.running_at;
 
 	if (p->phase != POD_GONE || !unseen || !began)
 		return false;
-	int64_t ended = MAX(MAX(began + ran_ms, p->create_at), p->there_at);
-	if (ended >= p->released_at)
+	int64_t ended = MAX(MAX(began + ran_ms, p->rental.create_at), p->rental.there_at);
+	if (ended >= p->rental.released_at)
 		return false;
 	c->spent_microusd -= core_cost(p, c->now);
-	p->released_at = ended;
+	p->rental.released_at = ended;
 	c->spent_microusd += core_cost(p, c->now);
 	return true;
 }
@@ -280,17 +285,18 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone)
 {
 	int pod = pod_index(c, p);
-	bool by_itself = p->view.end == POD_END_UNKNOWN || p->view.end == POD_END_SCRIPT;
-	bool finished = p->lease != LEASE_CLIENT && !p->view.preempted && by_itself;
+	bool by_itself =
+		p->rental.view.end == POD_END_UNKNOWN || p->rental.view.end == POD_END_SCRIPT;
+	bool finished = p->presence.lease != LEASE_CLIENT && !p->rental.view.preempted && by_itself;
 
 	if (p->phase >= POD_RELEASING)
 		return;
 	COPY_TEXT(p->reason, how);
-	p->exit = EXIT_UNSEEN;
+	p->rental.exit = EXIT_UNSEEN;
 	if (!finished && !c->conf.reap) {
-		p->fault = p->place == PLACE_NEVER ? ERR_NO_CAPACITY : ERR_TRANSIENT;
+		p->fault = p->rental.place == PLACE_NEVER ? ERR_NO_CAPACITY : ERR_TRANSIENT;
 		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go to other pods",
-			  p->id, how);
+			  p->rental.id, how);
 		count_failure(c, p);
 	}
 	struct vendor *v = pod_vendor(c, p);
@@ -311,7 +317,7 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 	struct candidate *k = offers_of(c, p);
 
 	v->why_until = 0;
-	if (p->defect == DEFECT_IMAGE || p->connected_at || c->conf.reap)
+	if (p->defect == DEFECT_IMAGE || p->presence.connected_at || c->conf.reap)
 		return;
 	p->defect = DEFECT_IMAGE;
 	if (p->phase < POD_RELEASING) {
@@ -332,7 +338,7 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 	err_set(&v->err, why->kind,
 		"%s: %d pods in a row could not start: the image cannot be pulled: %s; check "
 		"pod.image",
-		c->conf.providers[p->provider].name, v->unmade, why->msg);
+		c->conf.providers[p->rental.provider].name, v->unmade, why->msg);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
 
@@ -351,7 +357,7 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 	v->dead = true;
 	err_set(&v->err, ERR_CONFIG,
 		"%s: %d pods in a row could not start, the last %s: %s; check pod.image",
-		c->conf.providers[p->provider].name, v->unmade, p->id, how);
+		c->conf.providers[p->rental.provider].name, v->unmade, p->rental.id, how);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
 
@@ -359,14 +365,14 @@ void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 {
 	int pod = pod_index(c, p);
 
-	if (p->files != FILES_SALVAGING)
+	if (p->presence.files != FILES_SALVAGING)
 		return;
-	if (err && p->durable && c->now < p->rescue_until && c->signals == 0) {
+	if (err && p->presence.durable && c->now < p->presence.rescue_until && c->signals == 0) {
 		/* it is there: what it holds is not rendered again for want of a moment */
 		home_delayed(c, pod);
 		return;
 	}
-	p->files = FILES_ON_VOLUME;
+	p->presence.files = FILES_ON_VOLUME;
 	dispatch_lost(c, pod);
 	if (err)
 		home_lost(c, pod);
@@ -380,8 +386,8 @@ void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 static void wait_on(struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && c->pods[i].phase == POD_RELEASING &&
-		    c->pods[i].answer == ANSWER_NONE)
+		if (c->pods[i].rental.provider == provider && c->pods[i].phase == POD_RELEASING &&
+		    c->pods[i].rental.answer == ANSWER_NONE)
 			c->pods[i].deadline_at = c->now + CONFIRM_LIMIT_MS;
 }
 
@@ -393,13 +399,13 @@ static void finish_it_itself(struct core *c, struct core_pod *p, const struct er
 {
 	bool passing = err->kind == ERR_TRANSIENT || err->kind == ERR_NETWORK ||
 		       err->kind == ERR_AMBIGUOUS;
-	bool soon = (err->kind == ERR_RATE_LIMITED && p->tries < LIMITED_RELEASES_MAX) ||
-		    (passing && p->tries < 1);
+	bool soon = (err->kind == ERR_RATE_LIMITED && p->rental.tries < LIMITED_RELEASES_MAX) ||
+		    (passing && p->rental.tries < 1);
 
-	if (!p->view.port || (soon && err->retry_after_ms <= FINISH_AFTER_MS))
+	if (!p->rental.view.port || (soon && err->retry_after_ms <= FINISH_AFTER_MS))
 		return;
 	core_act(c, ACT_FINISH, pod_index(c, p));
-	if (!p->finish_calls++)
+	if (!p->rental.finish_calls++)
 		core_note(c, NOTE_NOTE, "pod %s: not released (%s); asking its agent to end it",
 			  core_pod_called(p), err->msg);
 }
@@ -410,35 +416,37 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 	if (p->phase != POD_RELEASING)
 		return;
 	if (!err) {
-		if (!p->released_at || word == RELEASE_ENDED)
-			p->released_at = c->now;
+		if (!p->rental.released_at || word == RELEASE_ENDED)
+			p->rental.released_at = c->now;
 		if (word == RELEASE_ENDED)
-			p->there_at = c->now;
-		if (p->answer == ANSWER_NONE)
-			wait_on(c, p->provider);
+			p->rental.there_at = c->now;
+		if (p->rental.answer == ANSWER_NONE)
+			wait_on(c, p->rental.provider);
 		if (word != RELEASE_ABSENT) {
-			p->answer = ANSWER_ACCEPTED;
-			p->key = KEY_OURS; /* it was ours to end */
-		} else if (p->answer != ANSWER_DENIED_REPEAT) {
-			p->answer = ANSWER_DENIED;
+			p->rental.answer = ANSWER_ACCEPTED;
+			p->rental.key = KEY_OURS; /* it was ours to end */
+		} else if (p->rental.answer != ANSWER_DENIED_REPEAT) {
+			p->rental.answer = ANSWER_DENIED;
 		}
-		p->looks = p->clean_looks = 0;
+		p->rental.looks = p->rental.clean_looks = 0;
 		pod_enter(c, p, POD_CONFIRMING);
-		if (p->answer >= ANSWER_DENIED) /* a connection that stands says that it is there */
+		if (p->rental.answer >=
+		    ANSWER_DENIED) /* a connection that stands says that it is there */
 			core_act(c, ACT_FINISH, pod_index(c, p))->flag = true;
 		else
 			core_act(c, ACT_CLOSE, pod_index(c, p));
 		pod_save(c, p);
-		pod_look_soon(c, p->provider);
+		pod_look_soon(c, p->rental.provider);
 		return;
 	}
-	if (p->answer == ANSWER_NONE && err->kind != ERR_RATE_LIMITED)
-		p->answer = ANSWER_REFUSED;
+	if (p->rental.answer == ANSWER_NONE && err->kind != ERR_RATE_LIMITED)
+		p->rental.answer = ANSWER_REFUSED;
 	finish_it_itself(c, p, err);
-	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
-	if (p->tries++ == 2)
+	int64_t wait =
+		MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->rental.tries, 6), RELEASE_RETRY_MAX_MS);
+	if (p->rental.tries++ == 2)
 		core_note(c, NOTE_WARN, "pod %s: not released yet, retrying until it is gone: %s",
-			  p->id, err->msg);
+			  p->rental.id, err->msg);
 	/* it bills: the vendor's word on when to come again may be off, and the limiter lets
 	 * through what there is room for */
 	p->wake_at = c->now + MAX(wait, MIN(err->retry_after_ms, (int64_t)RELEASE_AFTER_MOST_MS));

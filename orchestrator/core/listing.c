@@ -3,39 +3,41 @@
 
 static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
 {
-	const struct core_provider *k = &c->conf.providers[p->provider];
-	int64_t age = c->now - p->create_at;
+	const struct core_provider *k = &c->conf.providers[p->rental.provider];
+	int64_t age = c->now - p->rental.create_at;
 
-	if (p->key == KEY_REPORTED)
+	if (p->rental.key == KEY_REPORTED)
 		return UNPROVABLE_LOOK_MS;
 	switch (p->phase) {
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
 	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited
 			       for */
-		return p->late_clean_at
+		return p->rental.late_clean_at
 			       ? MAX(k->look_gap_ms, 1000)
-			       : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
+			       : MIN(MAX((c->now - p->rental.rented_at) / 4, k->poll_ms),
+				     (int64_t)15000);
 	case POD_CONFIRMING:
 		/* its provider is asked for it with each of them */
-		if (p->clean_looks && pod_is_omitted(p))
+		if (p->rental.clean_looks && pod_is_omitted(p))
 			return MAX(k->look_gap_ms, 1000);
-		if (p->clean_looks)
+		if (p->rental.clean_looks)
 			return MIN(MAX(proof_at(c, p) - v->listed_at, 0),
-				   MAX(p->answer >= ANSWER_DENIED ? (int64_t)10000 : 5000,
+				   MAX(p->rental.answer >= ANSWER_DENIED ? (int64_t)10000 : 5000,
 				       k->look_gap_ms));
-		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms),
+		return MIN(MAX((c->now - p->rental.release_at) / 4, k->poll_ms),
 			   MAX((int64_t)5000, k->poll_ms));
 	case POD_PREPARING:
 	case POD_QUEUED:
 	case POD_LOADING:
-	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
+	case POD_WORKING: return p->rental.looks ? MAX(k->look_gap_ms, 1000) : 30000;
 	case POD_RELEASING: /* while its release is refused it may end itself; a second pod of its
 			       create is told all the same */
-		return !p->tries ? NEVER : p->finish_calls ? 10000 : 30000;
+		return !p->rental.tries ? NEVER : p->rental.finish_calls ? 10000 : 30000;
 	case POD_RENTING: { /* one look when its answer is late, and then more and more seldom */
 		int64_t last = MAX(v->listed_at, v->listing_since);
-		return MAX(p->create_at + HUNG_CREATE_MS, last + MAX((int64_t)5000, age / 4)) -
+		return MAX(p->rental.create_at + HUNG_CREATE_MS,
+			   last + MAX((int64_t)5000, age / 4)) -
 		       last;
 	}
 	case POD_WANTED:
@@ -64,7 +66,7 @@ void listing_ask(struct core *c)
 		struct vendor *v = &c->vendors[i];
 		int64_t at = MIN(v->list_at, twin_look_at(v));
 		for (int k = 0; k < c->pod_count; k++) {
-			if (c->pods[k].provider != i)
+			if (c->pods[k].rental.provider != i)
 				continue;
 			int64_t interval = list_interval(c, v, &c->pods[k]);
 			if (interval != NEVER)
@@ -95,7 +97,7 @@ static void note_no_list(struct core *c, int provider, const struct err *err)
 static bool any_ambiguous(const struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && c->pods[i].phase == POD_AMBIGUOUS)
+		if (c->pods[i].rental.provider == provider && c->pods[i].phase == POD_AMBIGUOUS)
 			return true;
 	return false;
 }

@@ -98,8 +98,8 @@ void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const
 {
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		struct candidate *k = &c->candidates[i];
-		if ((anywhere || k->provider == p->provider) &&
-		    same_card(k->offer.gpu, p->offer.gpu))
+		if ((anywhere || k->provider == p->rental.provider) &&
+		    same_card(k->offer.gpu, p->rental.offer.gpu))
 			COPY_TEXT(k->past.unfit, why);
 	}
 }
@@ -176,12 +176,14 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 bool offers_other_than(const struct core *c, const struct core_pod *p)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (i != p->provider && !c->vendors[i].dead && c->vendors[i].offers_ask == ASK_NOT)
+		if (i != p->rental.provider && !c->vendors[i].dead &&
+		    c->vendors[i].offers_ask == ASK_NOT)
 			return true;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
 		const struct vendor *v = &c->vendors[k->provider];
-		if (v->dead || offers_barred(c, k) || same_offer(k, p->provider, &p->offer) ||
+		if (v->dead || offers_barred(c, k) ||
+		    same_offer(k, p->rental.provider, &p->rental.offer) ||
 		    offer_avoided(&k->past, c->wall))
 			continue;
 		if (MAX(k->rest_until, v->rent_not_before) <= c->now)
@@ -259,5 +261,5 @@ size_t core_offer_regions(const struct core *c, int provider, const char *region
 
 struct candidate *offers_of(struct core *c, const struct core_pod *p)
 {
-	return find(c, p->provider, &p->offer);
+	return find(c, p->rental.provider, &p->rental.offer);
 }

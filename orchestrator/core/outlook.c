@@ -20,7 +20,7 @@ struct helper { /* a pod that renders, or will */
  * of its segments. */
 static double planned_rate(const struct core *c, const struct core_pod *p)
 {
-	const struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
+	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
 	double mean = c->todo ? c->weight_todo / (double)c->todo : 0, est_s = 0, weight = 0;
 
 	if (f && mean > 0) {
@@ -41,14 +41,14 @@ static double planned_rate(const struct core *c, const struct core_pod *p)
 /* From now on. A pod that takes longer than expected is always expected soon. */
 static double ready_in_s(const struct core *c, const struct core_pod *p, int64_t now)
 {
-	const struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
+	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
 	int64_t cold_ms = c->cold_ms                  ? c->cold_ms
 			  : f && f->of.cold_p50_s > 0 ? (int64_t)(f->of.cold_p50_s * 1000)
 						      : COLD_GUESS_MS;
 
 	if (p->phase == POD_WORKING)
 		return 0;
-	return (double)MAX(cold_ms - (now - p->create_at), cold_ms / LEAST_SHARE) / 1000;
+	return (double)MAX(cold_ms - (now - p->rental.create_at), cold_ms / LEAST_SHARE) / 1000;
 }
 
 static int by_start(const void *a, const void *b)
@@ -70,7 +70,8 @@ static size_t list_helpers(const struct core *c, int64_t now, struct helper *lis
 		if (measured <= 0 && planned <= 0)
 			planned = planned_rate(c, p);
 		double rate = measured > 0 ? measured : planned;
-		int workers = p->workers_ready ? p->workers_ready : MAX(c->conf.workers, 1);
+		int workers = p->workload.workers_ready ? p->workload.workers_ready
+							: MAX(c->conf.workers, 1);
 		list[count++] =
 			(struct helper){.from_s = ready_in_s(c, p, now), .rate = rate * workers};
 	}
@@ -103,10 +104,11 @@ static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_may_bill(p))
 			continue;
-		int64_t proof = c->conf.providers[p->provider].look_gap_ms + RELEASE_MS;
-		int64_t from = p->phase == POD_CONFIRMING && p->released_at ? p->released_at - now
-			       : p->phase == POD_RELEASING                  ? 0
-									    : render_ms;
+		int64_t proof = c->conf.providers[p->rental.provider].look_gap_ms + RELEASE_MS;
+		int64_t from = p->phase == POD_CONFIRMING && p->rental.released_at
+				       ? p->rental.released_at - now
+			       : p->phase == POD_RELEASING ? 0
+							   : render_ms;
 		last = MAX(last, MAX(from + proof, 0));
 	}
 	return last;
@@ -145,6 +147,7 @@ void core_outlook(const struct core *c, int64_t now_ms, struct core_outlook *out
 		bool bills = p->phase <= POD_RELEASING && p->phase != POD_AMBIGUOUS;
 		out->total_microusd +=
 			core_cost(p, now_ms) +
-			(bills ? money_for(p->price_microusd_h, out->render_ms + RELEASE_MS) : 0);
+			(bills ? money_for(p->rental.price_microusd_h, out->render_ms + RELEASE_MS)
+			       : 0);
 	}
 }

@@ -61,7 +61,7 @@ void pace_note_size(struct core *c, const struct core_batch *b, double ms)
 {
 	struct fit *f = &c->fit;
 
-	if (b->first || c->pods[b->pod].batching == BATCHING_CONTINUOUS)
+	if (b->first || c->pods[b->pod].workload.batching == BATCHING_CONTINUOUS)
 		return; /* the time of one that others were rendered beside says nothing */
 	*f = (struct fit){f->count * 0.9 + 1, f->weight * 0.9 + b->weight, f->ms * 0.9 + ms,
 			  f->weight2 * 0.9 + b->weight * b->weight,
@@ -101,10 +101,10 @@ void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t)
 /* Finished, and in no measurement yet. */
 static void count_unpaced(struct core_pod *p, double weight)
 {
-	if (!p->unpaced)
-		p->unpaced_t = MAX(p->unpaced_t, p->busy_since_t);
-	p->unpaced++;
-	p->unpaced_weight += weight;
+	if (!p->workload.unpaced)
+		p->workload.unpaced_t = MAX(p->workload.unpaced_t, p->workload.busy_since_t);
+	p->workload.unpaced++;
+	p->workload.unpaced_weight += weight;
 }
 
 /* Batches of a continuous engine overlap, so what counts is what its pod finishes in a time. The
@@ -113,19 +113,19 @@ static void count_unpaced(struct core_pod *p, double weight)
 static void measure_continuous(struct core *c, struct core_pod *p, struct core_batch *b,
 			       double weight, int64_t t)
 {
-	int workers = MAX(p->workers_ready, 1);
+	int workers = MAX(p->workload.workers_ready, 1);
 
 	b->rendered = MIN(b->rendered + weight, b->weight);
 	count_unpaced(p, weight);
-	if (p->unpaced < speed_batch_most(c, p) * (size_t)workers)
+	if (p->workload.unpaced < speed_batch_most(c, p) * (size_t)workers)
 		return;
-	c->pace.weight = c->pace.weight * 0.9 + p->unpaced_weight;
-	int64_t ms = MAX(t - p->unpaced_t, 1) * workers;
+	c->pace.weight = c->pace.weight * 0.9 + p->workload.unpaced_weight;
+	int64_t ms = MAX(t - p->workload.unpaced_t, 1) * workers;
 	c->pace.ms = c->pace.ms * 0.9 + (double)ms;
-	forecast_measured_beside(c, p, p->unpaced, p->unpaced_weight, ms);
-	p->unpaced = 0;
-	p->unpaced_weight = 0;
-	p->unpaced_t = t;
+	forecast_measured_beside(c, p, p->workload.unpaced, p->workload.unpaced_weight, ms);
+	p->workload.unpaced = 0;
+	p->workload.unpaced_weight = 0;
+	p->workload.unpaced_t = t;
 	c->dirty = c->dirty || c->conf.pods > 1;
 }
 
@@ -149,7 +149,7 @@ void pace_failed(struct core *c, const struct event *ev)
 	b->rendered = MIN(b->rendered + weight, b->weight);
 	if (b->first && b->result_t)
 		c->warm_pace.weight += weight;
-	if (p->batching == BATCHING_CONTINUOUS && !b->first)
+	if (p->workload.batching == BATCHING_CONTINUOUS && !b->first)
 		count_unpaced(p, weight);
 }
 
@@ -160,7 +160,7 @@ void pace_segment(struct core *c, const struct event *ev)
 
 	if (!b)
 		return;
-	if (p->batching == BATCHING_CONTINUOUS && !b->first)
+	if (p->workload.batching == BATCHING_CONTINUOUS && !b->first)
 		measure_continuous(c, p, b, c->segs[ev->segment].weight, ev->t);
 	else
 		pace_batch(c, b, c->segs[ev->segment].weight, ev->t);

@@ -7,34 +7,36 @@ void pod_prepare(struct core *c, struct core_pod *p)
 {
 	struct vendor *v = pod_vendor(c, p);
 	int pod = pod_index(c, p);
-	bool shared = p->volume.id[0] && !c->conf.providers[p->provider].volume_lags;
+	bool shared = p->rental.volume.id[0] && !c->conf.providers[p->rental.provider].volume_lags;
 
-	p->mine_to_prepare = !shared || (!v->shared_ready && (v->owner < 0 || v->owner == pod));
-	if (shared && !v->shared_ready && !p->mine_to_prepare) {
+	p->presence.mine_to_prepare =
+		!shared || (!v->shared_ready && (v->owner < 0 || v->owner == pod));
+	if (shared && !v->shared_ready && !p->presence.mine_to_prepare) {
 		pod_enter(c, p, POD_QUEUED);
 		return;
 	}
-	if (shared && p->mine_to_prepare)
+	if (shared && p->presence.mine_to_prepare)
 		v->owner = pod;
 	pod_enter(c, p, POD_PREPARING);
 	p->deadline_at = c->now + PREPARE_LIMIT_MS;
-	core_act(c, ACT_PREPARE, pod)->flag = p->mine_to_prepare;
+	core_act(c, ACT_PREPARE, pod)->flag = p->presence.mine_to_prepare;
 }
 
 static void volume_is_ready(struct core *c, const struct core_pod *p)
 {
-	if (p->volume.id[0])
+	if (p->rental.volume.id[0])
 		pod_vendor(c, p)->shared_ready = true;
 }
 
 /* What it prepared on the volume a further pod finds there. */
 static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 {
-	bool prepared =
-		p->volume.id[0] && p->synced_at && (p->mine_to_prepare || p->past != PAST_NONE);
-	bool for_others = prepared && !c->conf.providers[p->provider].volume_lags;
+	bool prepared = p->rental.volume.id[0] && p->presence.synced_at &&
+			(p->presence.mine_to_prepare || p->presence.past != PAST_NONE);
+	bool for_others = prepared && !c->conf.providers[p->rental.provider].volume_lags;
 
-	return MAX(p->ready_at - p->create_at - (for_others ? p->synced_at - p->connected_at : 0),
+	return MAX(p->presence.ready_at - p->rental.create_at -
+			   (for_others ? p->presence.synced_at - p->presence.connected_at : 0),
 		   0);
 }
 
@@ -45,18 +47,19 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	int pod = pod_index(c, p);
 
 	/* by the ledger; or its connection was lost while its workers started */
-	bool start_known = (p->ready_at || p->past == PAST_NONE) && !p->reused;
-	p->workers_ready = MAX(p->workers_ready, 1);
-	if (!p->ready_at)
-		p->ready_at = c->now;
+	bool start_known =
+		(p->presence.ready_at || p->presence.past == PAST_NONE) && !p->rental.reused;
+	p->workload.workers_ready = MAX(p->workload.workers_ready, 1);
+	if (!p->presence.ready_at)
+		p->presence.ready_at = c->now;
 	if (!c->cold_ms && start_known)
 		c->cold_ms = cold_start_of(c, p);
 	volume_is_ready(c, p);
 	pod_enter(c, p, POD_WORKING);
-	if (p->past != PAST_NONE) { /* its queue is of an earlier life: we deal anew */
-		p->past = PAST_NONE;
-		if (p->lease != LEASE_CLIENT) {
-			p->lease = LEASE_CLIENT;
+	if (p->presence.past != PAST_NONE) { /* its queue is of an earlier life: we deal anew */
+		p->presence.past = PAST_NONE;
+		if (p->presence.lease != LEASE_CLIENT) {
+			p->presence.lease = LEASE_CLIENT;
 			core_act(c, ACT_TAKEOVER, pod);
 			core_act(c, ACT_RENEW, pod);
 			pod_save(c, p);
@@ -67,7 +70,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 		core_act(c, ACT_REVOKE, pod);
 	else
 		dispatch_resend(c, pod);
-	if (p->lease != LEASE_CLIENT)
+	if (p->presence.lease != LEASE_CLIENT)
 		handover_tell(c, pod);
 	pod_due(c, pod);
 }
@@ -104,7 +107,7 @@ static void switch_is_bad(struct core *c, struct core_pod *p)
 	pod_dismiss(c, pod_index(c, p), ERR_REFUSED,
 		    "it cannot end itself if this client dies, so it gets no work "
 		    "(pod.allow_unproven_switch = true gives it work)");
-	switch_check(c, p->provider);
+	switch_check(c, p->rental.provider);
 }
 
 static void connected(struct core *c, struct core_pod *p, const struct event *ev)
@@ -114,18 +117,18 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 
 	if (p->phase != POD_CONNECTING)
 		return;
-	p->link = LINK_UP;
-	if (p->past == PAST_UNHEARD)
-		p->past = PAST_HEARD;
-	p->renew_at = c->now;
-	if (!p->connected_at) {
-		p->reached_at = ev->t ? ev->t : c->now;
-		p->connected_at = c->now;
+	p->presence.link = LINK_UP;
+	if (p->presence.past == PAST_UNHEARD)
+		p->presence.past = PAST_HEARD;
+	p->presence.renew_at = c->now;
+	if (!p->presence.connected_at) {
+		p->presence.reached_at = ev->t ? ev->t : c->now;
+		p->presence.connected_at = c->now;
 		c->patience_ms = 0;
 		pod_vendor(c, p)->unmade = 0;
-		if (!p->running_at)
-			p->running_at = p->rented_at;
-		p->proven_switch = ev->switch_proven;
+		if (!p->presence.running_at)
+			p->presence.running_at = p->rental.rented_at;
+		p->presence.proven_switch = ev->switch_proven;
 		pod_save(c, p);
 	}
 	if (pod_is_leaving(p)) { /* only its files that are not fetched yet keep it */
@@ -139,7 +142,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	}
 	if (c->conf.needs_gpu && !ev->gpus) {
 		err_set(&err, ERR_JOB, "pod %s has no working GPU, and this engine needs one",
-			p->id);
+			p->rental.id);
 		resting_bad_host(c, pod, "it showed no GPU");
 		pod_dismiss(c, pod, ERR_JOB, "it shows no GPU");
 		core_fault(c, pod, &err);
@@ -147,21 +150,22 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	}
 	pod_vendor(c, p)->no_switch = 0;
 	home_refetch(c, pod);
-	if (p->past != PAST_NONE && !pod_can_be_paid(c, p)) /* the caps may be lower by now */
+	if (p->presence.past != PAST_NONE &&
+	    !pod_can_be_paid(c, p)) /* the caps may be lower by now */
 		return;
 	/* those of another run are kept where this one starts them in the same words */
-	if (ev->workers_alive && !(p->reused && !p->ready_at)) {
+	if (ev->workers_alive && !(p->rental.reused && !p->presence.ready_at)) {
 		back_at_work(c, p);
 		return;
 	}
-	p->past = PAST_NONE;
-	if (p->workers_ready || p->inherited) {
+	p->presence.past = PAST_NONE;
+	if (p->workload.workers_ready || p->workload.inherited) {
 		/* the agent began anew: what it held is lost, what it finished is still on the
 		 * volume */
-		p->workers_ready = 0;
+		p->workload.workers_ready = 0;
 		dispatch_lost(c, pod);
 	}
-	p->begun = 0;
+	p->workload.begun = 0;
 	pod_prepare(c, p);
 }
 
@@ -174,9 +178,9 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 		pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
 		return;
 	}
-	int64_t most =
-		p->tries < CONNECT_RETRIES_SOON ? CONNECT_RETRY_SOON_MS : CONNECT_RETRY_MAX_MS;
-	int64_t wait = (int64_t)CONNECT_RETRY_MIN_MS << MIN(p->tries++, 6);
+	int64_t most = p->presence.tries < CONNECT_RETRIES_SOON ? CONNECT_RETRY_SOON_MS
+								: CONNECT_RETRY_MAX_MS;
+	int64_t wait = (int64_t)CONNECT_RETRY_MIN_MS << MIN(p->presence.tries++, 6);
 	p->wake_at = c->now + MIN(wait, most);
 	COPY_TEXT(p->reason, err->msg);
 	c->dirty = true;
@@ -184,11 +188,11 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 
 static void lost(struct core *c, struct core_pod *p, const struct err *err)
 {
-	if (p->link != LINK_UP)
+	if (p->presence.link != LINK_UP)
 		return;
-	p->link = LINK_NONE;
-	if (p->files == FILES_SYNCING)
-		p->files = FILES_ON_POD;
+	p->presence.link = LINK_NONE;
+	if (p->presence.files == FILES_SYNCING)
+		p->presence.files = FILES_ON_POD;
 	if (p->phase >= POD_RELEASING)
 		return;
 	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
@@ -196,14 +200,14 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 		pod_dismiss(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
 		return;
 	}
-	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->id,
+	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->rental.id,
 		  err ? err->msg : "closed");
-	p->link = LINK_LOST;
+	p->presence.link = LINK_LOST;
 	home_forget_fetches(c, pod_index(c, p));
 	/* a pod that keeps itself alive may work on out of our sight; its lease ends it if it does
 	 * not */
-	p->deadline_at = p->lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
-	pod_look_soon(c, p->provider);
+	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
+	pod_look_soon(c, p->rental.provider);
 	pod_connect(c, p);
 }
 
@@ -220,21 +224,21 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	if (p->phase < POD_CONNECTING || p->phase > POD_WORKING)
 		return;
-	p->workers_ready = ev->number;
+	p->workload.workers_ready = ev->number;
 	if (ev->max_batch > 0) {
-		p->max_batch = ev->max_batch;
-		p->batching = ev->batching;
-		p->speed = ev->speed;
+		p->workload.max_batch = ev->max_batch;
+		p->workload.batching = ev->batching;
+		p->workload.speed = ev->speed;
 	}
 	if (!ev->number || p->phase == POD_CONNECTING)
 		return; /* read from its log before it counts as connected */
 	volume_is_ready(c, p);
-	if (!p->ready_at) {
-		p->ready_at = c->now;
-		if (!p->reused)
+	if (!p->presence.ready_at) {
+		p->presence.ready_at = c->now;
+		if (!p->rental.reused)
 			c->cold_ms = cold_start_of(c, p);
 		else if (!c->cold_ms)
-			c->cold_ms = p->cold_ms;
+			c->cold_ms = p->rental.cold_ms;
 		pod_save(c, p);
 		good_host(c, p);
 	}
@@ -293,29 +297,30 @@ void pod_take_over(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	char sooner[24];
 
-	if (p->durable && !c->conf.reap && pod_files_outlive(p)) {
+	if (p->presence.durable && !c->conf.reap && pod_files_outlive(p)) {
 		home_came(c, pod);
 		pod_salvage(c, p);
 	}
 	if (p->phase == POD_GONE)
 		return;
-	if (p->cut_ms && p->leave < LEAVE_DECIDE)
+	if (p->rental.cut_ms && p->leave < LEAVE_DECIDE)
 		core_note(c, NOTE_NOTE,
 			  "pod %s: the caps leave it less time than it was rented for: its hard "
 			  "end is %s earlier",
-			  core_pod_called(p), duration_show(sooner, sizeof(sooner), p->cut_ms));
-	p->deadline_at = p->lease != LEASE_CLIENT ? NEVER : c->now + c->conf.boot_limit_ms;
+			  core_pod_called(p),
+			  duration_show(sooner, sizeof(sooner), p->rental.cut_ms));
+	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
 		/* its create call may have been on its way until now, and have made two */
-		p->rented_at = c->now;
-		if (c->conf.providers[p->provider].look_gap_ms)
+		p->rental.rented_at = c->now;
+		if (c->conf.providers[p->rental.provider].look_gap_ms)
 			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		core_note(c, NOTE_NOTE,
 			  "%s: the create of an earlier client was never answered; looking for "
 			  "its pod for at least %d s",
-			  c->conf.providers[p->provider].name,
-			  (c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS
-								      : AMBIGUOUS_SHORT_MS) /
+			  c->conf.providers[p->rental.provider].name,
+			  (c->conf.providers[p->rental.provider].look_gap_ms ? AMBIGUOUS_GAP_MS
+									     : AMBIGUOUS_SHORT_MS) /
 				  1000);
 		return;
 	}
@@ -330,8 +335,8 @@ static void handed(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 
 	c->waits = false;
-	c->vendors[p->provider].used = true;
-	pod_look_soon(c, p->provider);
+	c->vendors[p->rental.provider].used = true;
+	pod_look_soon(c, p->rental.provider);
 	if (p->phase >= POD_RELEASING)
 		return;
 	budget_fit_handed(c, p);
@@ -350,7 +355,7 @@ void pod_event(struct core *c, const struct event *ev)
 		break;
 	case EV_RENT_FAILED:
 		if (p->phase == POD_RENTING && !pod_rent_failed(c, p, ev->err)) {
-			struct pod_view seen = p->view;
+			struct pod_view seen = p->rental.view;
 			seen_rented(c, p, &seen);
 		}
 		break;
@@ -361,7 +366,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_SHARED_READY:
 		if (p->phase != POD_PREPARING)
 			break;
-		p->synced_at = c->now;
+		p->presence.synced_at = c->now;
 		pod_enter(c, p, POD_LOADING);
 		volume_is_ready(c, p);
 		break;
@@ -372,9 +377,10 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_LOG: boot_log_came(c, p, ev); break;
 	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;
 	case EV_LEFT_ALONE:
-		if (p->lease >= LEASE_AGENT_TOLD)
-			p->lease = (uint32_t)ev->number == p->alone_turn ? LEASE_AGENT_CONFIRMED
-									 : LEASE_AGENT_TOLD;
+		if (p->presence.lease >= LEASE_AGENT_TOLD)
+			p->presence.lease = (uint32_t)ev->number == p->presence.alone_turn
+						    ? LEASE_AGENT_CONFIRMED
+						    : LEASE_AGENT_TOLD;
 		break;
 	case EV_SYNCED: pod_synced(c, p, ev); break;
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;

@@ -141,15 +141,12 @@ enum pod_leave {
 	LEAVE_ENDED, /* now, and it seems to have ended by itself */
 };
 
-struct core_pod {
-	enum pod_phase phase;
-	enum pod_leave leave;
+/* What its provider was asked for, and what it says of the pod. */
+struct rental {
 	int provider;
 	struct offer offer;
 	char attempt[ATTEMPT_MAX];
 	char id[POD_ID_MAX];
-	enum pod_place place;
-	struct pod_view view; /* as last seen */
 	struct volume volume;
 	int64_t price_microusd_h;
 	int64_t hard_end_ms;
@@ -158,54 +155,83 @@ struct core_pod {
 	/* epoch: the first lease, for a pod that no client has reached: a little more than
 	 * boot_limit after its create */
 	int64_t first_lease_end_s;
+	/* set by the caller of core_adopt(): another run rented it, and cold_ms is what its cold
+	 * start took */
+	bool reused;
+	int64_t cold_ms;
+	/* boot clock, 0: not yet; create_at -1: before the clock began */
+	int64_t create_at;   /* the create call was made */
+	int64_t rented_at;   /* the create call was answered */
+	int64_t release_at;  /* its release was first asked for */
+	int64_t released_at; /* a release was accepted, or it had ended: billed until then */
+	int64_t gone_at;     /* it was proven gone */
+	/* epoch: when its container first started, as the vendor says; 0: it does not */
+	int64_t vendor_started_s;
+	struct pod_view view; /* as last seen */
+	enum pod_place place;
+	enum pod_listing listing;
+	enum pod_key key;
+	enum pod_exit exit;
+
+	/* private to core/ */
+	/* when its vendor was last asked and had it; 0: not in this life of the run */
+	int64_t there_at;
+	int looks, clean_looks; /* listings without it: of one that lives, of one that is released
+				 */
+	int64_t clean_at, late_clean_at;
+	enum pod_answer answer;
+	int tries;        /* to release it, that failed */
+	int finish_calls; /* how often its agent was told to end it, instead of its vendor */
+};
+
+/* What is seen of the machine: how far it has come up, the way to it, and the files it holds. */
+struct presence {
 	enum pod_link link;
-	bool mine_to_prepare;
 	enum pod_lease lease;
+	enum pod_past past;
+	bool mine_to_prepare;
 	bool proven_switch;
 	enum pod_files files;
 	/* all that it finished is durable on its volume and can be fetched from there */
 	bool durable;
-	int workers_ready;
-	int max_batch; /* of its engine; 0: nothing said */
-	enum batching batching;
-	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
-	/* boot clock, 0: not yet; create_at -1: before the clock began */
-	int64_t create_at;    /* the create call was made */
-	int64_t rented_at;    /* the create call was answered */
+	/* boot clock, 0: not yet */
 	int64_t running_at;   /* its vendor said that it runs */
 	int64_t reached_at;   /* its sshd accepted the connection */
 	int64_t connected_at; /* its agent answered */
 	int64_t synced_at;    /* kit, code and environment were there */
 	int64_t ready_at;     /* its first worker was ready */
-	int64_t worked_at;    /* a batch of it last ended */
-	int64_t safe_at;      /* a file of it last got its final name here */
-	int64_t release_at;   /* its release was first asked for */
-	int64_t released_at;  /* a release was accepted, or it had ended: billed until then */
-	int64_t gone_at;      /* it was proven gone */
-	/* epoch: when its container first started, as the vendor says; 0: it does not */
-	int64_t vendor_started_s;
-	int64_t compute_ms, wasted_ms;
-	char reason[160];    /* why it was released, for people */
-	enum err_kind fault; /* ERR_NONE: it did what it was rented for */
-	enum pod_exit exit;
-	/* set by the caller of core_adopt(): another run rented it, and cold_ms is what its cold
-	 * start took */
-	bool reused;
-	int64_t cold_ms;
-	enum pod_past past;
-	enum pod_listing listing;
-	enum pod_key key;
 
 	/* private to core/ */
-	bool due; /* pods_decide() examines it at the end of this step */
-	/* when its vendor was last asked and had it; 0: not in this life of the run */
-	int64_t there_at;
-	int64_t wake_at, deadline_at, renew_at, look_at, clean_at, late_clean_at;
 	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
 	int64_t log_at;        /* when its provider's log is to be read next; 0: not */
 	int log_asks;          /* reads of the log that were not answered yet */
 	enum boot_log log;
-	int tries, looks, clean_looks;
+	int tries; /* to connect to it, that failed */
+	/* adopted: until then no work is dealt out without knowing what it has done, and has in
+	 * hand; 0: it had none */
+	int64_t heard_by;
+	int64_t renew_at;
+	/* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
+	uint32_t alone_turn;
+	/* of the newest ACT_SYNC: an answer to an earlier one does not count */
+	uint32_t sync_turn;
+	int64_t sync_at;      /* when to ask again */
+	int64_t refetch_at;   /* when its files that are not home are asked for again */
+	int64_t rescue_until; /* files on the volume of a durable pod are tried until then */
+	int refetches;
+};
+
+/* What it was given to render, and what became of that. */
+struct workload {
+	int workers_ready;
+	int max_batch; /* of its engine; 0: nothing said */
+	enum batching batching;
+	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
+	int64_t worked_at;        /* boot clock: a batch of it last ended */
+	int64_t safe_at;          /* boot clock: a file of it last got its final name here */
+	int64_t compute_ms, wasted_ms;
+
+	/* private to core/ */
 	int batches, unfetched; /* batches in flight; rendered segments that are not fetched yet */
 	size_t held;            /* segments that it was given and has not finished */
 	/* continuous: finished segments whose time is not in the pace yet, their weight, and since
@@ -213,35 +239,37 @@ struct core_pod {
 	size_t unpaced;
 	double unpaced_weight;
 	int64_t unpaced_t;
-	int bad_files; /* segments in a row whose files were not what was announced */
-	/* of the newest ACT_SYNC: an answer to an earlier one does not count */
-	uint32_t sync_turn;
-	int64_t sync_at;      /* when to ask again */
-	int64_t refetch_at;   /* when its files that are not home are asked for again */
-	int64_t rescue_until; /* files on the volume of a durable pod are tried until then */
-	int refetches;
 	int busy; /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
-	/* adopted: until then no work is dealt out without knowing what it has done, and has in
-	 * hand; 0: it had none */
-	int64_t heard_by;
-	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
-	/* pods of a better GPU are to take its place, and it works until they do */
-	bool outgoing;
-	enum pod_answer answer;
-	int finish_calls;      /* how often its agent was told to end it, instead of its vendor */
-	int64_t offered_until; /* to other runs; 0: it was not */
-	enum pod_defect defect;
-	bool failed_here;   /* the job failed on it, in part or whole */
-	int64_t kept_until; /* for inspection of what failed; 0: not kept */
+	bool recounted;   /* adopted: its compute seconds are counted anew, from its log */
+	bool failed_here; /* the job failed on it, in part or whole */
+	int bad_files;    /* segments in a row whose files were not what was announced */
 	uint32_t last_group;
 	int begun;    /* batches, since its workers started */
 	size_t given; /* of conf.batch_sizes */
-	/* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
-	uint32_t alone_turn;
 	/* number + 1 of the batch that stands for what it was rendering when it was taken over */
 	uint32_t inherited;
 };
+
+struct core_pod {
+	enum pod_phase phase;
+	enum pod_leave leave;
+	struct rental rental;
+	struct presence presence;
+	struct workload workload;
+	char reason[160];    /* why it was released, for people */
+	enum err_kind fault; /* ERR_NONE: it did what it was rented for */
+
+	/* private to core/ */
+	bool due; /* pods_decide() examines it at the end of this step */
+	/* pods of a better GPU are to take its place, and it works until they do */
+	bool outgoing;
+	enum pod_defect defect;
+	int64_t wake_at, deadline_at, look_at;
+	int64_t offered_until; /* to other runs; 0: it was not */
+	int64_t kept_until;    /* for inspection of what failed; 0: not kept */
+};
+
 enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
 
 struct core_batch {

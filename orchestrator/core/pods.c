@@ -14,8 +14,8 @@ static bool is_over(const struct core *c, const struct core_pod *p)
 static void decide_leaving(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool fetch_first = p->link == LINK_UP && p->files < FILES_ON_VOLUME && p->unfetched > 0 &&
-			   c->signals < 2 && p->fault != ERR_UNTRUSTED;
+	bool fetch_first = p->presence.link == LINK_UP && p->presence.files < FILES_ON_VOLUME &&
+			   p->workload.unfetched > 0 && c->signals < 2 && p->fault != ERR_UNTRUSTED;
 
 	if (p->phase <= POD_AMBIGUOUS)
 		return; /* as soon as it is known to exist */
@@ -23,7 +23,8 @@ static void decide_leaving(struct core *c, int pod)
 		leave_empty(c, p);
 		return;
 	}
-	bool stays = p->unfetched > 0 || p->kept_until; /* also while it cannot be reached */
+	bool stays =
+		p->workload.unfetched > 0 || p->kept_until; /* also while it cannot be reached */
 	if (p->leave == LEAVE_EMPTY && stays && !is_over(c, p))
 		return;
 	if (p->leave >= LEAVE_NOW || !pod_kept(c, pod))
@@ -35,7 +36,7 @@ static void decide_queued(struct core *c, struct core_pod *p)
 {
 	const struct vendor *v = pod_vendor(c, p);
 
-	if (p->link == LINK_UP && (v->shared_ready || v->owner < 0))
+	if (p->presence.link == LINK_UP && (v->shared_ready || v->owner < 0))
 		pod_prepare(c, p);
 }
 
@@ -43,7 +44,7 @@ static void decide_queued(struct core *c, struct core_pod *p)
 static void decide_coming(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
-	bool idle = !p->batches && !p->unfetched;
+	bool idle = !p->workload.batches && !p->workload.unfetched;
 
 	if (idle)
 		c->dirty = true; /* out of reach, and perhaps not needed any more */
@@ -60,9 +61,9 @@ static void decide_working(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 
 	dispatch_fill(c, pod);
-	if (p->batches || !pod_nothing_comes(c, p))
+	if (p->workload.batches || !pod_nothing_comes(c, p))
 		return;
-	if (p->unfetched > 0) {
+	if (p->workload.unfetched > 0) {
 		pod_ask_durable(c, p);
 	} else if (!pod_is_offered(c, pod)) {
 		pod_dismiss(c, pod, ERR_NONE, "done");
@@ -76,9 +77,10 @@ static void judge_files(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 	char last[160];
 
-	if (p->bad_files < BAD_FILES_MAX || (pod_is_leaving(p) && p->unfetched <= 0))
+	if (p->workload.bad_files < BAD_FILES_MAX ||
+	    (pod_is_leaving(p) && p->workload.unfetched <= 0))
 		return;
-	p->bad_files = 0;
+	p->workload.bad_files = 0;
 	COPY_TEXT(last, p->reason);
 	resting_bad_host(c, pod, "its files do not match what it announced");
 	pod_dismiss(c, pod, ERR_UNTRUSTED, "its files do not match what it announces: %s", last);
@@ -98,7 +100,7 @@ static void decide(struct core *c, int pod)
 	judge_files(c, pod);
 	if (pod_is_leaving(p))
 		decide_leaving(c, pod);
-	else if (p->phase == POD_WORKING && p->link == LINK_UP)
+	else if (p->phase == POD_WORKING && p->presence.link == LINK_UP)
 		decide_working(c, pod);
 	else
 		decide_coming(c, pod);
@@ -134,7 +136,7 @@ void pods_leave_settled(struct core *c)
 	if (c->now < c->settled_at + SETTLED_MS)
 		return;
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && c->pods[i].batches > 0)
+		if (pod_active(&c->pods[i]) && c->pods[i].workload.batches > 0)
 			pod_dismiss(c, i, ERR_NONE, "done, though its agent does not confirm it");
 }
 
@@ -142,19 +144,19 @@ void pods_leave_settled(struct core *c)
 
 static void watch_hard_end(struct core *c, struct core_pod *p)
 {
-	int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
+	int64_t margin = budget_margin(p->rental.hard_end_ms - p->rental.create_at);
 	int pod = pod_index(c, p);
 
 	if (p->phase >= POD_RELEASING || p->phase <= POD_AMBIGUOUS || p->leave == LEAVE_DECIDE)
 		return;
-	if (c->now >= p->hard_end_ms - margin) {
+	if (c->now >= p->rental.hard_end_ms - margin) {
 		c->capped = c->capped || !segments_settled(c);
 		snprintf(p->reason, sizeof(p->reason),
 			 "its hard end has passed (cap on cost or duration)");
 		pod_unwant(c, p, LEAVE_NOW);
-	} else if (c->now >= p->hard_end_ms - 2 * margin && p->leave == LEAVE_NOT) {
+	} else if (c->now >= p->rental.hard_end_ms - 2 * margin && p->leave == LEAVE_NOT) {
 		p->leave = LEAVE_DRAINING;
-		if (p->link == LINK_UP)
+		if (p->presence.link == LINK_UP)
 			core_act(c, ACT_REVOKE, pod);
 		pod_due(c, pod);
 	}
@@ -172,7 +174,7 @@ static void watch_deadline(struct core *c, struct core_pod *p)
 
 	if (!has_deadline(p) || c->now < p->deadline_at)
 		return;
-	if (p->place != PLACE_GIVEN && p->phase == POD_BOOTING) {
+	if (p->rental.place != PLACE_GIVEN && p->phase == POD_BOOTING) {
 		queue_watch(c, p);
 		return;
 	}
@@ -180,7 +182,7 @@ static void watch_deadline(struct core *c, struct core_pod *p)
 		pod_dismiss(c, pod, ERR_TRANSIENT, "its workers were not ready in time");
 		return;
 	}
-	if (p->link == LINK_LOST) {
+	if (p->presence.link == LINK_LOST) {
 		pod_dismiss(c, pod, ERR_NETWORK, "it could not be reached again");
 		return;
 	}
@@ -192,20 +194,20 @@ void pod_tick(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (p->refetch_at && c->now >= p->refetch_at) {
-		p->refetch_at = 0;
-		if (p->files == FILES_SALVAGING)
+	if (p->presence.refetch_at && c->now >= p->presence.refetch_at) {
+		p->presence.refetch_at = 0;
+		if (p->presence.files == FILES_SALVAGING)
 			core_act(c, ACT_SALVAGE, pod);
-		else if (p->link == LINK_UP || p->files >= FILES_ON_VOLUME)
+		else if (p->presence.link == LINK_UP || p->presence.files >= FILES_ON_VOLUME)
 			home_refetch(c, pod);
 		c->dirty = true;
 	}
-	if (p->sync_at && c->now >= p->sync_at) {
-		p->sync_at = 0;
+	if (p->presence.sync_at && c->now >= p->presence.sync_at) {
+		p->presence.sync_at = 0;
 		pod_due(c, pod);
 		c->dirty = true;
 	}
-	if (p->log_at && c->now >= p->log_at && boot_is_under_way(p))
+	if (p->presence.log_at && c->now >= p->presence.log_at && boot_is_under_way(p))
 		boot_read_log(c, p);
 	watch_deadline(c, p);
 	watch_hard_end(c, p);
@@ -224,10 +226,10 @@ void pod_keep_up(struct core *c, int pod)
 		p->wake_at = NEVER;
 		core_act(c, ACT_CONNECT, pod);
 	}
-	if (p->link == LINK_UP && p->lease == LEASE_CLIENT && p->phase < POD_RELEASING &&
-	    c->now >= p->renew_at) {
+	if (p->presence.link == LINK_UP && p->presence.lease == LEASE_CLIENT &&
+	    p->phase < POD_RELEASING && c->now >= p->presence.renew_at) {
 		core_act(c, ACT_RENEW, pod);
-		p->renew_at = c->now + c->conf.lease_ms / 3;
+		p->presence.renew_at = c->now + c->conf.lease_ms / 3;
 		c->dirty = true;
 	}
 }
@@ -235,36 +237,36 @@ void pod_keep_up(struct core *c, int pod)
 /* The earliest moment at which pod_tick() has something to do. */
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 {
-	int64_t at = p->refetch_at ? p->refetch_at : NEVER;
+	int64_t at = p->presence.refetch_at ? p->presence.refetch_at : NEVER;
 
 	if (!pod_may_bill(p))
 		return at;
 	if (p->phase >= POD_RELEASING)
 		return MIN(at,
 			   p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
-	if (p->sync_at)
-		at = MIN(at, p->sync_at);
-	if (p->phase == POD_AMBIGUOUS && p->rented_at + AMBIGUOUS_LIMIT_MS > c->now)
-		at = MIN(at, p->rented_at + AMBIGUOUS_LIMIT_MS);
+	if (p->presence.sync_at)
+		at = MIN(at, p->presence.sync_at);
+	if (p->phase == POD_AMBIGUOUS && p->rental.rented_at + AMBIGUOUS_LIMIT_MS > c->now)
+		at = MIN(at, p->rental.rented_at + AMBIGUOUS_LIMIT_MS);
 	if (p->phase > POD_AMBIGUOUS) {
-		int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
-		at = MIN(at,
-			 MIN(p->wake_at,
-			     p->hard_end_ms - (p->leave >= LEAVE_DRAINING ? margin : 2 * margin)));
+		int64_t margin = budget_margin(p->rental.hard_end_ms - p->rental.create_at);
+		at = MIN(at, MIN(p->wake_at,
+				 p->rental.hard_end_ms -
+					 (p->leave >= LEAVE_DRAINING ? margin : 2 * margin)));
 		if (has_deadline(p))
 			at = MIN(at, p->deadline_at);
-		if (p->log_at && boot_is_under_way(p))
-			at = MIN(at, p->log_at);
+		if (p->presence.log_at && boot_is_under_way(p))
+			at = MIN(at, p->presence.log_at);
 		if (p->offered_until)
 			at = MIN(at, MAX(p->offered_until, c->now));
 		if (p->kept_until)
 			at = MIN(at, MAX(p->kept_until, c->now));
 		else if (pod_is_leaving(p) && p->look_at)
 			at = MIN(at, p->look_at);
-		if (p->link == LINK_UP && p->lease == LEASE_CLIENT)
-			at = MIN(at, p->renew_at);
+		if (p->presence.link == LINK_UP && p->presence.lease == LEASE_CLIENT)
+			at = MIN(at, p->presence.renew_at);
 		if (pod_is_awaited(c, p))
-			at = MIN(at, p->heard_by);
+			at = MIN(at, p->presence.heard_by);
 	}
 	return at;
 }

@@ -7,9 +7,10 @@
 static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 {
 	/* of one that lists omit the provider's word on its id decides */
-	if (p->listing != LISTING_NEVER || !c->conf.providers[p->provider].look_gap_ms)
+	if (p->rental.listing != LISTING_NEVER ||
+	    !c->conf.providers[p->rental.provider].look_gap_ms)
 		return INT64_MIN;
-	return MAX(p->create_at, p->rented_at) + SURFACE_LIMIT_MS;
+	return MAX(p->rental.create_at, p->rental.rented_at) + SURFACE_LIMIT_MS;
 }
 
 /* A provider that denies a pod has not ended it, and its list may miss that pod for as long: a
@@ -17,25 +18,26 @@ static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
  * needs no further one. */
 int64_t proof_at(const struct core *c, const struct core_pod *p)
 {
-	int64_t look_gap_ms = c->conf.providers[p->provider].look_gap_ms;
-	int64_t gap_ms = look_gap_ms && p->answer == ANSWER_DENIED ? AMBIGUOUS_GAP_MS : look_gap_ms;
+	int64_t look_gap_ms = c->conf.providers[p->rental.provider].look_gap_ms;
+	int64_t gap_ms =
+		look_gap_ms && p->rental.answer == ANSWER_DENIED ? AMBIGUOUS_GAP_MS : look_gap_ms;
 
-	return MAX(p->clean_at + gap_ms, surfaced_by(c, p));
+	return MAX(p->rental.clean_at + gap_ms, surfaced_by(c, p));
 }
 
 /* Nothing was seen of a pod that this key may have no right to see. After its hard end it has ended
  * itself. */
 static bool cannot_be_told(struct core *c, struct core_pod *p)
 {
-	if (p->key == KEY_OURS || c->wall >= p->hard_end_s * 1000 + PAST_HARD_END_MS)
+	if (p->rental.key == KEY_OURS || c->wall >= p->rental.hard_end_s * 1000 + PAST_HARD_END_MS)
 		return false;
-	if (p->key == KEY_REPORTED)
+	if (p->rental.key == KEY_REPORTED)
 		return true;
-	p->key = KEY_REPORTED;
+	p->rental.key = KEY_REPORTED;
 	core_note(c, NOTE_WARN,
 		  "pod %s of %s was rented with another key, and the current one cannot see it: "
 		  "it may still be billing; `burst reap` with that key releases it",
-		  core_pod_called(p), p->offer.provider);
+		  core_pod_called(p), p->rental.offer.provider);
 	return true;
 }
 
@@ -43,35 +45,36 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
  * trusting them. */
 static bool asks_again(struct core *c, struct core_pod *p)
 {
-	if (p->answer != ANSWER_DENIED || !c->conf.providers[p->provider].look_gap_ms)
+	if (p->rental.answer != ANSWER_DENIED || !c->conf.providers[p->rental.provider].look_gap_ms)
 		return false;
-	p->answer = ANSWER_DENIED_REPEAT;
+	p->rental.answer = ANSWER_DENIED_REPEAT;
 	leave_release_again(c, p);
 	return true;
 }
 
 void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
 {
-	if (asked_at < p->released_at)
+	if (asked_at < p->rental.released_at)
 		return;
 	if (there) {
-		p->clean_looks = 0;
-		if (p->answer >= ANSWER_DENIED ||
-		    (c->now - p->released_at > 20000 && c->now - p->release_at > 20000)) {
+		p->rental.clean_looks = 0;
+		if (p->rental.answer >= ANSWER_DENIED || (c->now - p->rental.released_at > 20000 &&
+							  c->now - p->rental.release_at > 20000)) {
 			/* it is still there: ask again, and until then it bills */
-			p->release_at = c->now;
-			p->released_at = 0;
-			if (p->answer == ANSWER_DENIED_REPEAT)
-				p->answer = ANSWER_DENIED;
+			p->rental.release_at = c->now;
+			p->rental.released_at = 0;
+			if (p->rental.answer == ANSWER_DENIED_REPEAT)
+				p->rental.answer = ANSWER_DENIED;
 			leave_release_again(c, p);
 		}
 		return;
 	}
-	if (p->clean_looks++ == 0)
-		p->clean_at = asked_at;
-	if (p->answer == ANSWER_DENIED && p->link == LINK_CUT && p->clean_looks <= 2)
-		p->released_at = asked_at; /* denied while it answered: it was there, and its agent
-					      takes a moment to end it */
+	if (p->rental.clean_looks++ == 0)
+		p->rental.clean_at = asked_at;
+	if (p->rental.answer == ANSWER_DENIED && p->presence.link == LINK_CUT &&
+	    p->rental.clean_looks <= 2)
+		p->rental.released_at = asked_at; /* denied while it answered: it was there, and its
+					      agent takes a moment to end it */
 	c->dirty = true;
 	if (asked_at < proof_at(c, p) || asks_again(c, p) || cannot_be_told(c, p))
 		return;
@@ -84,43 +87,44 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 /* Its release is refused: that it ended itself, or was ended elsewhere, only lists can tell. */
 void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
 {
-	bool lags = c->conf.providers[p->provider].look_gap_ms > 0;
+	bool lags = c->conf.providers[p->rental.provider].look_gap_ms > 0;
 
-	if (!p->tries || asked_at < p->release_at)
+	if (!p->rental.tries || asked_at < p->rental.release_at)
 		return;
-	p->clean_looks = there ? 0 : p->clean_looks + 1;
-	if (p->clean_looks == 1)
-		p->clean_at = asked_at;
+	p->rental.clean_looks = there ? 0 : p->rental.clean_looks + 1;
+	if (p->rental.clean_looks == 1)
+		p->rental.clean_at = asked_at;
 	c->dirty = true;
-	if (p->clean_looks < (lags ? 3 : 1) || cannot_be_told(c, p))
+	if (p->rental.clean_looks < (lags ? 3 : 1) || cannot_be_told(c, p))
 		return;
-	if (asked_at < MAX(p->clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
+	if (asked_at < MAX(p->rental.clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
 		return;
-	p->released_at = MAX(p->clean_at, p->create_at);
+	p->rental.released_at = MAX(p->rental.clean_at, p->rental.create_at);
 	pod_mark_gone(c, p);
 }
 
 void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at)
 {
-	int64_t look_gap_ms = c->conf.providers[p->provider].look_gap_ms;
+	int64_t look_gap_ms = c->conf.providers[p->rental.provider].look_gap_ms;
 	int64_t gap_ms = look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
 	struct err err;
 
-	if (asked_at < p->rented_at)
+	if (asked_at < p->rental.rented_at)
 		return;
 	/* the first one may have come before the list shows what is new, and a list may miss a pod
 	 * for once: of those that come late enough it takes two as well */
-	if (p->clean_looks++ == 0) {
-		p->clean_at = asked_at;
-	} else if (asked_at - p->clean_at >= gap_ms && !p->late_clean_at && look_gap_ms) {
-		p->late_clean_at = asked_at;
-	} else if (asked_at - p->clean_at >= gap_ms && asked_at - p->late_clean_at >= look_gap_ms &&
-		   !cannot_be_told(c, p)) {
+	if (p->rental.clean_looks++ == 0) {
+		p->rental.clean_at = asked_at;
+	} else if (asked_at - p->rental.clean_at >= gap_ms && !p->rental.late_clean_at &&
+		   look_gap_ms) {
+		p->rental.late_clean_at = asked_at;
+	} else if (asked_at - p->rental.clean_at >= gap_ms &&
+		   asked_at - p->rental.late_clean_at >= look_gap_ms && !cannot_be_told(c, p)) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		resting_after_trouble(c, p, 0);
 		/* it may have lived between two looks, or before it would have been listed: the cap
 		 * counts all that as spent */
-		p->released_at = budget_billed_until(p, asked_at);
+		p->rental.released_at = budget_billed_until(p, asked_at);
 		pod_never_existed(c, p, &err);
 		c->spent_microusd += core_may_have_cost(p);
 	}

@@ -8,7 +8,7 @@
  * burst could reach it. */
 static int64_t latest(const struct core *c, const struct core_pod *p)
 {
-	return p->create_at + c->conf.boot_limit_ms / 2;
+	return p->rental.create_at + c->conf.boot_limit_ms / 2;
 }
 
 static int64_t patience(const struct core *c)
@@ -29,27 +29,29 @@ static void watch_from_now(struct core *c, struct core_pod *p)
 
 static void placed(struct core *c, struct core_pod *p)
 {
-	p->place = PLACE_GIVEN;
+	p->rental.place = PLACE_GIVEN;
 	c->capacity_since = 0;
-	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
-	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS ? c->now + p->boot_limit_ms / 2 : 0;
+	p->deadline_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));
+	p->presence.log_at = p->presence.boot_limit_ms >= LOG_WORTH_MS
+				     ? c->now + p->presence.boot_limit_ms / 2
+				     : 0;
 	c->dirty = true;
 }
 
 void queue_seen(struct core *c, struct core_pod *p, enum pod_state state)
 {
-	if (p->phase != POD_BOOTING || pod_is_leaving(p) || p->lease != LEASE_CLIENT)
+	if (p->phase != POD_BOOTING || pod_is_leaving(p) || p->presence.lease != LEASE_CLIENT)
 		return;
 	if (state != POD_STATE_QUEUED) {
-		if (p->place != PLACE_GIVEN &&
+		if (p->rental.place != PLACE_GIVEN &&
 		    (state == POD_STATE_CREATING || state == POD_STATE_RUNNING))
 			placed(c, p);
 		return;
 	}
-	if (p->place != PLACE_GIVEN)
+	if (p->rental.place != PLACE_GIVEN)
 		return;
-	p->place = PLACE_QUEUED;
-	p->log_at = 0;
+	p->rental.place = PLACE_QUEUED;
+	p->presence.log_at = 0;
 	if (!c->capacity_since)
 		c->capacity_since = c->now;
 	watch_from_now(c, p);
@@ -64,7 +66,7 @@ void queue_watch(struct core *c, struct core_pod *p)
 		return;
 	}
 	resting_sold_out(c, p, 0);
-	duration_show(waited, sizeof(waited), c->now - p->create_at);
+	duration_show(waited, sizeof(waited), c->now - p->rental.create_at);
 	pod_dismiss(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s",
-		    p->offer.gpu, p->offer.provider, waited);
+		    p->rental.offer.gpu, p->rental.offer.provider, waited);
 }

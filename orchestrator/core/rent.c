@@ -51,26 +51,27 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
 	struct core_pod *p = &c->pods[c->pod_count++];
 
-	*p = (struct core_pod){.provider = from->provider, .offer = from->offer};
+	*p = (struct core_pod){.rental.provider = from->provider, .rental.offer = from->offer};
 	pod_name_attempt(c, p);
-	p->volume = c->vendors[from->provider].volume;
-	p->price_microusd_h = from->offer.price_microusd_h;
-	p->hard_end_ms = hard_end_at;
-	p->hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
-	p->first_lease_end_s = MIN(p->hard_end_s, first_lease_end_s(c));
-	p->create_at = c->now;
-	p->boot_limit_ms = boot_limit(c, from);
-	p->deadline_at = c->now + p->boot_limit_ms;
-	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS
-			    ? c->now + MIN(p->boot_limit_ms / 2, (int64_t)LOG_EARLY_MS)
-			    : 0;
-	p->last_group = UINT32_MAX;
+	p->rental.volume = c->vendors[from->provider].volume;
+	p->rental.price_microusd_h = from->offer.price_microusd_h;
+	p->rental.hard_end_ms = hard_end_at;
+	p->rental.hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
+	p->rental.first_lease_end_s = MIN(p->rental.hard_end_s, first_lease_end_s(c));
+	p->rental.create_at = c->now;
+	p->presence.boot_limit_ms = boot_limit(c, from);
+	p->deadline_at = c->now + p->presence.boot_limit_ms;
+	p->presence.log_at =
+		p->presence.boot_limit_ms >= LOG_WORTH_MS
+			? c->now + MIN(p->presence.boot_limit_ms / 2, (int64_t)LOG_EARLY_MS)
+			: 0;
+	p->workload.last_group = UINT32_MAX;
 	pod_enter(c, p, POD_RENTING);
 	pod_save(c, p);
 	core_act(c, ACT_RENT, pod_index(c, p));
-	bool has_gpu = strcmp(p->offer.gpu, "none") != 0; /* the others are not taken back */
-	if (!pod_vendor(c, p)->used && has_gpu && c->conf.providers[p->provider].caution)
-		core_note(c, NOTE_NOTE, "%s", c->conf.providers[p->provider].caution);
+	bool has_gpu = strcmp(p->rental.offer.gpu, "none") != 0; /* the others are not taken back */
+	if (!pod_vendor(c, p)->used && has_gpu && c->conf.providers[p->rental.provider].caution)
+		core_note(c, NOTE_NOTE, "%s", c->conf.providers[p->rental.provider].caution);
 	pod_vendor(c, p)->used = true;
 }
 
@@ -120,18 +121,18 @@ static void rate_limited(struct core *c, const struct core_pod *p, const struct 
  * our request that is wrong, and no wait will mend it. */
 static void refused(struct core *c, const struct core_pod *p, const struct err *err)
 {
-	const char *name = c->conf.providers[p->provider].name;
+	const char *name = c->conf.providers[p->rental.provider].name;
 	struct vendor *v = pod_vendor(c, p);
 	struct candidate *k = offers_of(c, p);
 	int count;
 
-	core_note(c, NOTE_WARN, "%s %s%s%s: %s", p->offer.provider, p->offer.gpu,
-		  p->offer.region[0] ? " in " : "", p->offer.region, err->msg);
+	core_note(c, NOTE_WARN, "%s %s%s%s: %s", p->rental.offer.provider, p->rental.offer.gpu,
+		  p->rental.offer.region[0] ? " in " : "", p->rental.offer.region, err->msg);
 	resting_for(c, p, NEVER / 2);
 	if (k)
 		k->refused = true;
 	resting_spot_refused(c, p);
-	if (v->accepted || !all_are_refused(c, p->provider, &count))
+	if (v->accepted || !all_are_refused(c, p->rental.provider, &count))
 		return;
 	v->dead = true;
 	err_set(&v->err, err->kind,
@@ -148,21 +149,21 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	v->created_at = c->now;
 	switch (err->kind) {
 	case ERR_AMBIGUOUS:
-		if (c->conf.providers[p->provider].look_gap_ms) /* it may have made two */
+		if (c->conf.providers[p->rental.provider].look_gap_ms) /* it may have made two */
 			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
-		if (p->view.id[0]) /* a list has shown it meanwhile */
+		if (p->rental.view.id[0]) /* a list has shown it meanwhile */
 			return false;
 		pod_enter(c, p, POD_AMBIGUOUS);
-		p->rented_at = c->now; /* listings asked for from now on tell */
+		p->rental.rented_at = c->now; /* listings asked for from now on tell */
 		COPY_TEXT(p->reason, err->msg);
 		pod_save(c, p);
-		pod_look_soon(c, p->provider);
+		pod_look_soon(c, p->rental.provider);
 		core_note(c, NOTE_WARN,
 			  "%s: the reply to a create was lost; looking for the pod, and for a "
 			  "second one, until %.8s UTC or later: %s",
-			  c->conf.providers[p->provider].name,
+			  c->conf.providers[p->rental.provider].name,
 			  clock_rfc3339(until, sizeof(until),
-					c->wall + (c->conf.providers[p->provider].look_gap_ms
+					c->wall + (c->conf.providers[p->rental.provider].look_gap_ms
 							   ? AMBIGUOUS_GAP_MS
 							   : AMBIGUOUS_SHORT_MS)) +
 				  11,
@@ -171,7 +172,8 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	case ERR_NO_CAPACITY:
 		resting_sold_out(c, p, err->retry_after_ms);
 		resting_spot_refused(c, p);
-		core_note(c, NOTE_INFO, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
+		core_note(c, NOTE_INFO, "%s %s: %s", p->rental.offer.provider, p->rental.offer.gpu,
+			  err->msg);
 		break;
 	case ERR_CREDENTIALS:
 	case ERR_BALANCE:
@@ -193,25 +195,26 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
-	COPY_TEXT(p->id, view->id);
-	p->rented_at = c->now;
+	COPY_TEXT(p->rental.id, view->id);
+	p->rental.rented_at = c->now;
 	if (view->state != POD_STATE_QUEUED)
 		c->capacity_since = 0;
 	pod_vendor(c, p)->rate_refusals = 0;
 	pod_vendor(c, p)->created_at = c->now;
 	pod_vendor(c, p)->accepted = true;
-	if (p->offer.spot)
+	if (p->rental.offer.spot)
 		pod_vendor(c, p)->spot_refusals = 0;
 	if (pod_vendor(c, p)->rents_at_once)
 		pod_vendor(c, p)->rents_at_once =
 			MIN(2 * pod_vendor(c, p)->rents_at_once, RENTS_AT_ONCE);
 	/* some vendors leave out what they bill beside it */
-	p->price_microusd_h = MAX(view->price_microusd_h, p->offer.price_microusd_h);
+	p->rental.price_microusd_h = MAX(view->price_microusd_h, p->rental.offer.price_microusd_h);
 	pod_enter(c, p, POD_BOOTING);
 	/* the answer to its create may have taken longer than a boot, or come by way of a list: it
 	 * has stood there meanwhile */
-	p->deadline_at = MAX(p->deadline_at, MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p)));
+	p->deadline_at =
+		MAX(p->deadline_at, MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p)));
 	pod_save(c, p);
-	pod_look_soon(c, p->provider);
+	pod_look_soon(c, p->rental.provider);
 	pod_due(c, pod_index(c, p));
 }

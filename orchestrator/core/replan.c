@@ -50,7 +50,7 @@ static void drain(struct core *c, int pod)
 	if (p->leave >= LEAVE_DRAINING)
 		return;
 	p->leave = LEAVE_DRAINING;
-	if (p->link == LINK_UP)
+	if (p->presence.link == LINK_UP)
 		core_act(c, ACT_REVOKE, pod);
 	pod_due(c, pod);
 }
@@ -256,7 +256,7 @@ static void let_outgoing_go(struct core *c)
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_active(p) || p->outgoing || p->leave >= LEAVE_DRAINING)
 			continue;
-		working += p->phase == POD_WORKING && p->link == LINK_UP;
+		working += p->phase == POD_WORKING && p->presence.link == LINK_UP;
 		coming += p->phase < POD_WORKING;
 	}
 	if (!working || (coming && working < c->conf.pods))
@@ -288,7 +288,7 @@ static void look_at_prices(struct core *c)
 static void end_when_drained(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) || c->pods[i].unfetched > 0)
+		if (pod_active(&c->pods[i]) || c->pods[i].workload.unfetched > 0)
 			return;
 	if (segments_settled(c))
 		return;

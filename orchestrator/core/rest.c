@@ -50,8 +50,8 @@ static void cold_of(const struct core *c, const struct forecast *f, double *p50_
 	bool seen = false;
 
 	for (int i = 0; i < c->pod_count; i++)
-		seen = seen ||
-		       (c->pods[i].ready_at && !strcmp(c->pods[i].offer.provider, f->of.provider));
+		seen = seen || (c->pods[i].presence.ready_at &&
+				!strcmp(c->pods[i].rental.offer.provider, f->of.provider));
 	*p50_s = seen && c->cold_ms ? (double)c->cold_ms / 1000 : f->of.cold_p50_s;
 	*p90_s = *p50_s + MAX(f->of.cold_p90_s - f->of.cold_p50_s, 0);
 }
@@ -88,20 +88,21 @@ static void view_offers(struct core *c, struct rest *v)
 
 bool rest_comes_up(const struct core_pod *p)
 {
-	return p->phase < POD_WORKING && !p->ready_at && p->past == PAST_NONE;
+	return p->phase < POD_WORKING && !p->presence.ready_at && p->presence.past == PAST_NONE;
 }
 
 /* A pod of the same GPU that costs much more than it would now is as another GPU. */
 static bool is_like(const struct core_pod *p, const struct candidate *k)
 {
-	return p->provider == k->provider && !strcmp(p->offer.gpu, k->offer.gpu) &&
-	       !replan_price_is_off((double)p->price_microusd_h, (double)k->offer.price_microusd_h);
+	return p->rental.provider == k->provider && !strcmp(p->rental.offer.gpu, k->offer.gpu) &&
+	       !replan_price_is_off((double)p->rental.price_microusd_h,
+				    (double)k->offer.price_microusd_h);
 }
 
 static void add_pod(const struct core *c, struct rest *v, int pod)
 {
 	const struct core_pod *p = &c->pods[pod];
-	const struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
+	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
 	double cold_s = 0, ignored, rate = f ? rate_of(c, v, f) : 0;
 	size_t at = v->of.pod_count;
 
@@ -111,15 +112,17 @@ static void add_pod(const struct core *c, struct rest *v, int pod)
 		cold_of(c, f, &cold_s, &ignored);
 		/* it may be overdue */
 		cold_s =
-			MAX(MAX(cold_s - (double)(c->now - p->create_at) / 1000, cold_s / 4), .001);
+			MAX(MAX(cold_s - (double)(c->now - p->rental.create_at) / 1000, cold_s / 4),
+			    .001);
 	}
 	struct replan_pod one = {
-		.price_h = (double)p->price_microusd_h / 1e6,
+		.price_h = (double)p->rental.price_microusd_h / 1e6,
 		.rate = rate,
 		.cold_s = cold_s,
 		.one_s = one_segment_s(v, f),
-		.life_s = (double)(p->hard_end_ms -
-				   2 * budget_margin(p->hard_end_ms - p->create_at) - c->now) /
+		.life_s = (double)(p->rental.hard_end_ms -
+				   2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at) -
+				   c->now) /
 			  1000,
 		.offer = -1};
 	for (size_t n = 0; n < v->of.offer_count; n++)

@@ -38,12 +38,12 @@ void resting_spot_refused(struct core *c, const struct core_pod *p)
 {
 	struct vendor *v = pod_vendor(c, p);
 
-	if (!p->offer.spot || ++v->spot_refusals < SPOT_REFUSALS)
+	if (!p->rental.offer.spot || ++v->spot_refusals < SPOT_REFUSALS)
 		return;
 	v->spot_refusals = 0;
 	v->spot_rest_until = c->now + SPOT_REST_MS;
 	core_note(c, NOTE_INFO, "%s: spot was refused twice: trying on demand first for a while",
-		  p->offer.provider);
+		  p->rental.offer.provider);
 }
 
 void resting_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)

@@ -8,9 +8,9 @@
  * and let go. */
 static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microusd_h)
 {
-	if (price_microusd_h <= p->price_microusd_h)
+	if (price_microusd_h <= p->rental.price_microusd_h)
 		return true;
-	p->price_microusd_h = price_microusd_h;
+	p->rental.price_microusd_h = price_microusd_h;
 	pod_save(c, p);
 	return pod_is_leaving(p) || pod_can_be_paid(c, p);
 }
@@ -27,16 +27,16 @@ static void keep_address(struct pod_view *now, const struct pod_view *before)
 
 void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
-	struct pod_view before = p->view;
+	struct pod_view before = p->rental.view;
 
-	p->view = *view;
-	keep_address(&p->view, &before);
-	p->looks = 0;
-	if (!p->vendor_started_s)
-		p->vendor_started_s = view->started_at_s; /* a container that starts again was
-							     billed before, too */
-	if (view->state == POD_STATE_RUNNING && !p->running_at)
-		p->running_at = c->now;
+	p->rental.view = *view;
+	keep_address(&p->rental.view, &before);
+	p->rental.looks = 0;
+	if (!p->rental.vendor_started_s)
+		p->rental.vendor_started_s = view->started_at_s; /* a container that starts again
+							     was billed before, too */
+	if (view->state == POD_STATE_RUNNING && !p->presence.running_at)
+		p->presence.running_at = c->now;
 	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)
 		return;
 	if (!takes_price(c, p, view->price_microusd_h))
@@ -67,7 +67,7 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 	case POD_STATE_GONE:
 		if (view->end == POD_END_QUEUED)
 			resting_sold_out(c, p, 0);
-		if (view->end == POD_END_SETUP && !p->connected_at)
+		if (view->end == POD_END_SETUP && !p->presence.connected_at)
 			pod_unmade(c, p,
 				   view->detail[0] ? view->detail : "the vendor does not say why");
 		else
@@ -82,21 +82,23 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 
 static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 {
-	if (asked_at < p->rented_at + 1 || p->link == LINK_UP)
+	if (asked_at < p->rental.rented_at + 1 || p->presence.link == LINK_UP)
 		return; /* a list may be wrong, a connection is not */
-	if (c->conf.providers[p->provider].look_gap_ms &&
-	    (pod_is_omitted(p) || c->now - p->rented_at >= UNLISTED_MS))
+	if (c->conf.providers[p->rental.provider].look_gap_ms &&
+	    (pod_is_omitted(p) || c->now - p->rental.rented_at >= UNLISTED_MS))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* the list may omit it for good */
 	if (pod_is_omitted(p))
 		return;
 	/* one missing read is no proof: ids surface late */
-	if (p->looks++ == 0) {
-		p->clean_at = asked_at;
+	if (p->rental.looks++ == 0) {
+		p->rental.clean_at = asked_at;
 		c->dirty = true;
 		return;
 	}
 	if (asked_at >= proof_at(c, p))
-		pod_vanished(c, p, p->connected_at ? "it is gone" : "the vendor no longer lists it",
+		pod_vanished(c, p,
+			     p->presence.connected_at ? "it is gone"
+						      : "the vendor no longer lists it",
 			     false);
 }
 
@@ -107,35 +109,35 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
 	struct core_pod *p = &c->pods[c->pod_count++];
 
-	*p = (struct core_pod){.provider = provider,
-			       .view = *view,
-			       .last_group = UINT32_MAX,
-			       .listing = LISTING_SHOWS,
-			       .there_at = c->now};
+	*p = (struct core_pod){.rental.provider = provider,
+			       .rental.view = *view,
+			       .workload.last_group = UINT32_MAX,
+			       .rental.listing = LISTING_SHOWS,
+			       .rental.there_at = c->now};
 	/* a row of its own in the ledger: that of its twin must not be lost */
 	pod_name_attempt(c, p);
-	COPY_TEXT(p->id, view->id);
-	COPY_TEXT(p->offer.provider, c->conf.providers[provider].name);
-	COPY_TEXT(p->offer.gpu, view->gpu);
-	COPY_TEXT(p->offer.region, view->region);
-	p->price_microusd_h = view->price_microusd_h;
-	p->create_at = view->created_at_s
-			       ? MIN(c->now, core_boot_of(c, provider, view->created_at_s))
-			       : c->now;
-	p->rented_at = c->now;
-	p->hard_end_s = view->marker.hard_end_s;
-	p->hard_end_ms = p->hard_end_s * 1000 - c->wall + c->now;
+	COPY_TEXT(p->rental.id, view->id);
+	COPY_TEXT(p->rental.offer.provider, c->conf.providers[provider].name);
+	COPY_TEXT(p->rental.offer.gpu, view->gpu);
+	COPY_TEXT(p->rental.offer.region, view->region);
+	p->rental.price_microusd_h = view->price_microusd_h;
+	p->rental.create_at = view->created_at_s
+				      ? MIN(c->now, core_boot_of(c, provider, view->created_at_s))
+				      : c->now;
+	p->rental.rented_at = c->now;
+	p->rental.hard_end_s = view->marker.hard_end_s;
+	p->rental.hard_end_ms = p->rental.hard_end_s * 1000 - c->wall + c->now;
 	pod_enter(c, p, POD_BOOTING);
 	snprintf(p->reason, sizeof(p->reason), "an extra pod");
 	core_note(c, NOTE_WARN, "pod %s: has this run's marker but is not needed; releasing it",
-		  p->id);
+		  p->rental.id);
 	pod_unwant(c, p, LEAVE_NOW);
 }
 
 static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
-	p->view.state = POD_STATE_GONE;
-	p->view.ended_at_s = view->ended_at_s;
+	p->rental.view.state = POD_STATE_GONE;
+	p->rental.view.ended_at_s = view->ended_at_s;
 	pod_mark_gone(c, p);
 }
 
@@ -149,7 +151,7 @@ void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view
 static struct core_pod *pod_by_id(struct core *c, int provider, const char *id)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && !strcmp(c->pods[i].id, id))
+		if (c->pods[i].rental.provider == provider && !strcmp(c->pods[i].rental.id, id))
 			return &c->pods[i];
 	return NULL;
 }
@@ -157,8 +159,8 @@ static struct core_pod *pod_by_id(struct core *c, int provider, const char *id)
 static struct core_pod *pod_by_attempt(struct core *c, int provider, const char *attempt)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && !strcmp(c->pods[i].attempt, attempt) &&
-		    !c->pods[i].id[0])
+		if (c->pods[i].rental.provider == provider &&
+		    !strcmp(c->pods[i].rental.attempt, attempt) && !c->pods[i].rental.id[0])
 			return &c->pods[i];
 	return NULL;
 }
@@ -168,22 +170,22 @@ static struct core_pod *pod_by_attempt(struct core *c, int provider, const char 
 static void take_age(struct core *c, struct core_pod *p, const struct pod_view *view,
 		     int64_t asked_at)
 {
-	int64_t made_at = core_boot_of(c, p->provider, view->created_at_s) + CLOCK_NOISE_MS +
+	int64_t made_at = core_boot_of(c, p->rental.provider, view->created_at_s) + CLOCK_NOISE_MS +
 			  c->now - asked_at;
 	/* one of another run has cost this run nothing before it took it over */
-	bool odd =
-		p->reused || !view->created_at_s || view->created_at_s < p->hard_end_s - OLDEST_S;
+	bool odd = p->rental.reused || !view->created_at_s ||
+		   view->created_at_s < p->rental.hard_end_s - OLDEST_S;
 	char more[24];
 
-	if (!pod_vendor(c, p)->clock_known || odd || p->create_at > c->began_at ||
-	    made_at >= p->create_at)
+	if (!pod_vendor(c, p)->clock_known || odd || p->rental.create_at > c->began_at ||
+	    made_at >= p->rental.create_at)
 		return;
 	core_note(c, NOTE_NOTE,
 		  "pod %s: by the clock of %s it is %s older than by this machine's, which was "
 		  "set back: that counts as billed",
-		  core_pod_called(p), c->conf.providers[p->provider].name,
-		  duration_show(more, sizeof(more), p->create_at - made_at));
-	p->create_at = made_at ? made_at : -1;
+		  core_pod_called(p), c->conf.providers[p->rental.provider].name,
+		  duration_show(more, sizeof(more), p->rental.create_at - made_at));
+	p->rental.create_at = made_at ? made_at : -1;
 	c->aged = true;
 	pod_save(c, p);
 }
@@ -192,11 +194,12 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
  */
 static void create_hangs(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
-	if (c->conf.providers[p->provider].look_gap_ms)
+	if (c->conf.providers[p->rental.provider].look_gap_ms)
 		pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 	core_note(c, NOTE_NOTE,
 		  "pod %s: %s has not answered its create for %d s but lists it: adopted", view->id,
-		  c->conf.providers[p->provider].name, (int)((c->now - p->create_at) / 1000));
+		  c->conf.providers[p->rental.provider].name,
+		  (int)((c->now - p->rental.create_at) / 1000));
 }
 
 static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
@@ -214,13 +217,13 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 			stray(c, provider, view);
 		if (!p || (over && p->phase != POD_AMBIGUOUS))
 			return;
-		p->listing = LISTING_SHOWS;
-		p->there_at = over ? p->there_at : asked_at;
-		if (p->key == KEY_OTHER)
-			p->key = KEY_OURS;
+		p->rental.listing = LISTING_SHOWS;
+		p->rental.there_at = over ? p->rental.there_at : asked_at;
+		if (p->rental.key == KEY_OTHER)
+			p->rental.key = KEY_OURS;
 		/* its reply is under way, or lost */
-		if (p->phase == POD_RENTING && c->now - p->create_at < HUNG_CREATE_MS) {
-			p->view = *view;
+		if (p->phase == POD_RENTING && c->now - p->rental.create_at < HUNG_CREATE_MS) {
+			p->rental.view = *view;
 			return;
 		}
 		if (p->phase == POD_RENTING)
@@ -229,46 +232,47 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		if (p->phase == POD_NEVER)
 			p->leave = LEAVE_NOW;
 		c->spent_microusd -= core_may_have_cost(p);
-		p->released_at = 0;
+		p->rental.released_at = 0;
 		p->phase = POD_AMBIGUOUS;
 		p->fault = ERR_NONE;
 		take_age(c, p, view, asked_at);
 		seen_rented(c, p, view);
 		return;
 	}
-	if (!p || p->exit == EXIT_HANDED)
+	if (!p || p->rental.exit == EXIT_HANDED)
 		return;
 	if (p->phase == POD_GONE || p->phase == POD_NEVER) {
-		if (view->state == POD_STATE_GONE || asked_at <= p->gone_at)
+		if (view->state == POD_STATE_GONE || asked_at <= p->rental.gone_at)
 			return;
 		core_note(c, NOTE_WARN,
-			  "pod %s: listed again after it was gone; releasing it again", p->id);
+			  "pod %s: listed again after it was gone; releasing it again",
+			  p->rental.id);
 		c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
-		if (p->place == PLACE_NEVER)
-			p->place = PLACE_QUEUED;
-		p->released_at = 0;
-		if (p->answer == ANSWER_DENIED_REPEAT)
-			p->answer = ANSWER_DENIED;
+		if (p->rental.place == PLACE_NEVER)
+			p->rental.place = PLACE_QUEUED;
+		p->rental.released_at = 0;
+		if (p->rental.answer == ANSWER_DENIED_REPEAT)
+			p->rental.answer = ANSWER_DENIED;
 		pod_enter(c, p, POD_BOOTING);
 		pod_unwant(c, p, LEAVE_NOW);
 		return;
 	}
-	p->listing = LISTING_SHOWS;
+	p->rental.listing = LISTING_SHOWS;
 	if (view->state != POD_STATE_GONE)
-		p->there_at = MAX(p->there_at, asked_at);
-	p->key = KEY_OURS;
+		p->rental.there_at = MAX(p->rental.there_at, asked_at);
+	p->rental.key = KEY_OURS;
 	take_age(c, p, view, asked_at);
 	if (view->state == POD_STATE_GONE && view->end == POD_END_QUEUED)
-		p->place = PLACE_NEVER;
-	else if (view->state == POD_STATE_GONE && p->place == PLACE_NEVER)
-		p->place = PLACE_GIVEN;
+		p->rental.place = PLACE_NEVER;
+	else if (view->state == POD_STATE_GONE && p->rental.place == PLACE_NEVER)
+		p->rental.place = PLACE_GIVEN;
 	if (p->phase == POD_CONFIRMING)
 		proof_confirm(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
 		proof_refused(c, p, true, asked_at);
-	else if (p->phase == POD_RELEASING && p->tries) /* by its provider's own word */
+	else if (p->phase == POD_RELEASING && p->rental.tries) /* by its provider's own word */
 		pod_take_end(c, p, view);
-	else if (asked_at >= p->rented_at)
+	else if (asked_at >= p->rental.rented_at)
 		pod_take_view(c, p, view);
 }
 
@@ -280,13 +284,15 @@ void seen_inspected(struct core *c, const struct event *ev)
 	const struct pod_view *view = ev->err ? NULL : &ev->views[0];
 
 	c->dirty = true;
-	if (!view || ev->asked_at < p->rented_at || p->phase < POD_BOOTING || p->phase >= POD_GONE)
+	if (!view || ev->asked_at < p->rental.rented_at || p->phase < POD_BOOTING ||
+	    p->phase >= POD_GONE)
 		return;
 	if (view->state == POD_STATE_GONE) {
 		if (p->phase == POD_CONFIRMING && pod_is_omitted(p) &&
-		    ev->asked_at >= p->released_at)
+		    ev->asked_at >= p->rental.released_at)
 			pod_mark_gone(c, p);
-		else if (p->phase < POD_RELEASING && pod_is_omitted(p) && p->link != LINK_UP)
+		else if (p->phase < POD_RELEASING && pod_is_omitted(p) &&
+			 p->presence.link != LINK_UP)
 			pod_vanished(c, p, "its provider no longer knows this pod", false);
 		return;
 	}
@@ -294,10 +300,11 @@ void seen_inspected(struct core *c, const struct event *ev)
 		core_note(c, NOTE_INFO,
 			  "pod %s: %s omits it from its lists, but shows it when asked for it "
 			  "by id",
-			  p->id, c->conf.providers[p->provider].name);
-		p->listing = p->listing == LISTING_SHOWS ? LISTING_STOPPED : LISTING_OMITS;
+			  p->rental.id, c->conf.providers[p->rental.provider].name);
+		p->rental.listing =
+			p->rental.listing == LISTING_SHOWS ? LISTING_STOPPED : LISTING_OMITS;
 	}
-	p->there_at = MAX(p->there_at, ev->asked_at);
+	p->rental.there_at = MAX(p->rental.there_at, ev->asked_at);
 	take_age(c, p, view, ev->asked_at);
 	if (p->phase == POD_CONFIRMING)
 		proof_confirm(c, p, true, ev->asked_at);
@@ -308,8 +315,8 @@ void seen_inspected(struct core *c, const struct event *ev)
 static bool in_list(const struct core_pod *p, const struct pod_view *views, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (p->id[0] ? !strcmp(views[i].id, p->id)
-			     : !strcmp(views[i].marker.attempt, p->attempt))
+		if (p->rental.id[0] ? !strcmp(views[i].id, p->rental.id)
+				    : !strcmp(views[i].marker.attempt, p->rental.attempt))
 			return true;
 	return false;
 }
@@ -324,7 +331,7 @@ void seen_views(struct core *c, int provider, const struct pod_view *views, size
 	c->aged = false;
 	for (int i = 0; i < c->pod_count && !partial; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (p->provider != provider || in_list(p, views, count))
+		if (p->rental.provider != provider || in_list(p, views, count))
 			continue;
 		if (p->phase == POD_AMBIGUOUS)
 			proof_ambiguous(c, p, asked_at);

@@ -58,7 +58,7 @@ int64_t segments_top(struct core *c, struct heap *h)
 void segment_leave_pod(struct core *c, struct seg *s)
 {
 	if (s->state == SEG_HELD)
-		c->pods[s->pod].held--;
+		c->pods[s->pod].workload.held--;
 }
 
 void segment_reopen(struct core *c, uint32_t i)
@@ -89,7 +89,7 @@ void segment_take(struct core *c, uint32_t i, enum core_seg_state to, int pod)
 	s->state = (uint8_t)to;
 	s->pod = pod;
 	if (to == SEG_HELD)
-		c->pods[pod].held++;
+		c->pods[pod].workload.held++;
 	if (!c->todo)
 		c->dirty = true; /* pods that are still on their way are not needed any more */
 }

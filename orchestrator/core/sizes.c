@@ -10,7 +10,8 @@ static int worker_slots(const struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (pod_active(p) && p->leave < LEAVE_DRAINING)
-			slots += p->workers_ready ? p->workers_ready : c->conf.workers;
+			slots += p->workload.workers_ready ? p->workload.workers_ready
+							   : c->conf.workers;
 	}
 	return slots ? slots : 1;
 }
@@ -79,12 +80,12 @@ static size_t continuous_batch(const struct core *c, const struct core_pod *p)
  * that a worker that asks is answered at once; toward the end no more than its share. */
 static size_t continuous_hold(const struct core *c, const struct core_pod *p)
 {
-	size_t workers = (size_t)MAX(p->workers_ready, 1),
+	size_t workers = (size_t)MAX(p->workload.workers_ready, 1),
 	       places = speed_batch_most(c, p) * workers, left = c->todo;
 	size_t slots = (size_t)worker_slots(c);
 
 	for (int i = 0; i < c->pod_count; i++)
-		left += pod_active(&c->pods[i]) ? c->pods[i].held : 0;
+		left += pod_active(&c->pods[i]) ? c->pods[i].workload.held : 0;
 	return MIN(places + (places + 1) / 2, (left + slots - 1) / slots * workers);
 }
 
@@ -94,7 +95,7 @@ static bool continuous_wants(const struct core *c, const struct core_pod *p)
 {
 	size_t hold = continuous_hold(c, p), next = MIN(continuous_batch(c, p), c->todo);
 
-	return !p->held || p->held + next <= hold;
+	return !p->workload.held || p->workload.held + next <= hold;
 }
 
 static size_t continuous_count(const struct core *c, const struct core_pod *p)
@@ -104,7 +105,7 @@ static size_t continuous_count(const struct core *c, const struct core_pod *p)
 
 size_t size_count(const struct core *c, const struct core_pod *p)
 {
-	switch (p->batching) {
+	switch (p->workload.batching) {
 	case BATCHING_PADDED: return padded_count(c, p);
 	case BATCHING_CONTINUOUS: return continuous_count(c, p);
 	case BATCHING_NONE: break;
@@ -114,9 +115,9 @@ size_t size_count(const struct core *c, const struct core_pod *p)
 
 bool size_wants_more(const struct core *c, const struct core_pod *p)
 {
-	if (p->batching == BATCHING_CONTINUOUS)
+	if (p->workload.batching == BATCHING_CONTINUOUS)
 		return continuous_wants(c, p);
 	/* one batch in each worker's hands and one waiting behind it, so that no worker waits for a
 	 * round trip */
-	return p->batches < (c->conf.command ? 1 : 2 * MAX(p->workers_ready, 1));
+	return p->workload.batches < (c->conf.command ? 1 : 2 * MAX(p->workload.workers_ready, 1));
 }

@@ -16,7 +16,7 @@ static double batch_ms(const struct batch_speed *s, double longest, double sum)
 static const struct core_pod *measured_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && is_known(&c->pods[i].speed))
+		if (pod_active(&c->pods[i]) && is_known(&c->pods[i].workload.speed))
 			return &c->pods[i];
 	return NULL;
 }
@@ -29,7 +29,8 @@ double speed_rate(const struct core *c)
 		return 0;
 	double mean = c->weight_todo / (double)c->todo,
 	       sum = mean * (double)MIN(speed_batch_most(c, p), c->todo);
-	double ms = batch_ms(&p->speed, mean, sum); /* batches hold segments of like length */
+	double ms =
+		batch_ms(&p->workload.speed, mean, sum); /* batches hold segments of like length */
 	return ms > 0 ? sum * 1000 / ms : 0;
 }
 
@@ -52,10 +53,12 @@ static double expected_ms(const struct core *c, const struct core_batch *b)
 		estimated_ms += c->segs[b->segments[i]].est_s * 1000;
 		longest = MAX(longest, c->segs[b->segments[i]].weight);
 	}
-	if (!is_known(&p->speed))
-		return p->batching == BATCHING_NONE ? estimated_ms : estimated_ms * alone(c, b);
-	double measured_ms = batch_ms(&p->speed, longest, b->weight);
-	return p->batching == BATCHING_CONTINUOUS ? measured_ms * alone(c, b) : measured_ms;
+	if (!is_known(&p->workload.speed))
+		return p->workload.batching == BATCHING_NONE ? estimated_ms
+							     : estimated_ms * alone(c, b);
+	double measured_ms = batch_ms(&p->workload.speed, longest, b->weight);
+	return p->workload.batching == BATCHING_CONTINUOUS ? measured_ms * alone(c, b)
+							   : measured_ms;
 }
 
 double core_batch_expected_ms(const struct core *c, uint32_t batch)
@@ -83,8 +86,9 @@ size_t speed_batch_most(const struct core *c, const struct core_pod *p)
 {
 	int most = c->conf.max_batch;
 
-	if (p->max_batch > 0 &&
-	    (p->max_batch < most || (p->batching != BATCHING_NONE && !c->conf.max_batch_is_cap)))
-		most = p->max_batch;
+	if (p->workload.max_batch > 0 &&
+	    (p->workload.max_batch < most ||
+	     (p->workload.batching != BATCHING_NONE && !c->conf.max_batch_is_cap)))
+		most = p->workload.max_batch;
 	return (size_t)MAX(most, 1);
 }

@@ -18,7 +18,7 @@ struct action *core_act(struct core *c, enum action_type type, int pod)
 	struct action *a = &out->list[out->count++];
 	*a = (struct action){.type = type, .pod = pod};
 	if (pod >= 0)
-		a->provider = c->pods[pod].provider;
+		a->provider = c->pods[pod].rental.provider;
 	return a;
 }
 
@@ -59,7 +59,7 @@ void core_stop(struct core *c)
 {
 	c->grace_until = c->now + FETCH_GRACE_MS;
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].phase == POD_WORKING && c->pods[i].link == LINK_UP &&
+		if (c->pods[i].phase == POD_WORKING && c->pods[i].presence.link == LINK_UP &&
 		    c->pods[i].leave != LEAVE_DECIDE)
 			core_act(c, ACT_REVOKE, i);
 	c->dirty = true;
@@ -74,7 +74,7 @@ void core_fault(struct core *c, int pod, const struct err *err)
 		c->fault_pod = pod;
 	}
 	if (pod >= 0 && err->kind == ERR_JOB)
-		c->pods[pod].failed_here = true;
+		c->pods[pod].workload.failed_here = true;
 	if (!first)
 		return;
 	core_stop(c);
@@ -82,7 +82,7 @@ void core_fault(struct core *c, int pod, const struct err *err)
 
 bool pod_is_awaited(const struct core *c, const struct core_pod *p)
 {
-	return p->past == PAST_UNHEARD && pod_active(p) && c->now < p->heard_by;
+	return p->presence.past == PAST_UNHEARD && pod_active(p) && c->now < p->presence.heard_by;
 }
 
 /* What an earlier life finished, or had begun, is being learnt: nothing of it is rendered again
@@ -90,7 +90,8 @@ bool pod_is_awaited(const struct core *c, const struct core_pod *p)
 bool core_reads_old(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if ((c->pods[i].files == FILES_SALVAGING && c->pods[i].past != PAST_NONE) ||
+		if ((c->pods[i].presence.files == FILES_SALVAGING &&
+		     c->pods[i].presence.past != PAST_NONE) ||
 		    pod_is_awaited(c, &c->pods[i]))
 			return true;
 	return false;
@@ -130,7 +131,7 @@ bool pod_may_bill(const struct core_pod *p)
 
 bool pod_is_omitted(const struct core_pod *p)
 {
-	return p->listing == LISTING_OMITS || p->listing == LISTING_STOPPED;
+	return p->rental.listing == LISTING_OMITS || p->rental.listing == LISTING_STOPPED;
 }
 
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p)
@@ -140,20 +141,20 @@ bool pod_nothing_comes(const struct core *c, const struct core_pod *p)
 
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p)
 {
-	return &c->vendors[p->provider];
+	return &c->vendors[p->rental.provider];
 }
 
 bool pod_files_outlive(const struct core_pod *p)
 {
-	return p->volume.id[0] && p->volume.apart;
+	return p->rental.volume.id[0] && p->rental.volume.apart;
 }
 
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase)
 {
 	p->phase = phase;
 	p->wake_at = NEVER;
-	if (phase == POD_CONNECTING && p->heard_by)
-		p->heard_by = c->now + HEARD_WITHIN_MS;
+	if (phase == POD_CONNECTING && p->presence.heard_by)
+		p->presence.heard_by = c->now + HEARD_WITHIN_MS;
 	c->dirty = true;
 }
 
@@ -189,28 +190,29 @@ void pod_look_soon(struct core *c, int provider)
 
 void pod_name_attempt(struct core *c, struct core_pod *p)
 {
-	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
+	snprintf(p->rental.attempt, sizeof(p->rental.attempt), "%016llx",
+		 (unsigned long long)core_random(c));
 }
 
 /* When the boot ends, whatever its log says: the switch that no client has reached yet would end
  * the pod soon after. */
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
 {
-	return p->create_at + c->conf.boot_limit_ms +
+	return p->rental.create_at + c->conf.boot_limit_ms +
 	       MIN(c->conf.boot_limit_ms, c->conf.lease_ms - c->conf.lease_ms / 10);
 }
 
 void pod_connect(struct core *c, struct core_pod *p)
 {
 	pod_enter(c, p, POD_CONNECTING);
-	p->tries = 0;
+	p->presence.tries = 0;
 	pod_save(c, p); /* where it listens: `burst ssh`, and a client that takes over, need it */
 	core_act(c, ACT_CONNECT, pod_index(c, p));
 }
 
 const char *core_pod_called(const struct core_pod *p)
 {
-	return p->id[0] ? p->id : p->attempt;
+	return p->rental.id[0] ? p->rental.id : p->rental.attempt;
 }
 
 char **core_pod_ids(const struct core *c, int provider)
@@ -219,9 +221,9 @@ char **core_pod_ids(const struct core *c, int provider)
 	size_t n = 0;
 
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && c->pods[i].id[0] &&
+		if (c->pods[i].rental.provider == provider && c->pods[i].rental.id[0] &&
 		    pod_may_bill(&c->pods[i]))
-			ids[n++] = xstrdup(c->pods[i].id);
+			ids[n++] = xstrdup(c->pods[i].rental.id);
 	return ids;
 }
 
@@ -266,24 +268,27 @@ bool core_passes_over(const struct core *c, const struct candidate *k)
 
 int64_t core_compute_ms(const struct core_pod *p)
 {
-	return p->compute_ms + (p->busy > 0 ? p->last_t - p->busy_since_t : 0);
+	return p->workload.compute_ms +
+	       (p->workload.busy > 0 ? p->workload.last_t - p->workload.busy_since_t : 0);
 }
 
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 {
-	if (p->phase == POD_NEVER || p->place == PLACE_NEVER)
+	if (p->phase == POD_NEVER || p->rental.place == PLACE_NEVER)
 		return 0;
-	return billed_ms(p->create_at, p->released_at ? p->released_at : now_ms);
+	return billed_ms(p->rental.create_at,
+			 p->rental.released_at ? p->rental.released_at : now_ms);
 }
 
 int64_t core_may_have_cost(const struct core_pod *p)
 {
-	return p->phase == POD_NEVER && p->released_at
-		       ? billed_microusd(p->price_microusd_h, p->create_at, p->released_at)
+	return p->phase == POD_NEVER && p->rental.released_at
+		       ? billed_microusd(p->rental.price_microusd_h, p->rental.create_at,
+					 p->rental.released_at)
 		       : 0;
 }
 
 int64_t core_cost(const struct core_pod *p, int64_t now_ms)
 {
-	return money_for(p->price_microusd_h, core_billed_ms(p, now_ms));
+	return money_for(p->rental.price_microusd_h, core_billed_ms(p, now_ms));
 }

@@ -11,7 +11,7 @@ static bool work_is_over(const struct core *c)
 	if (c->todo)
 		return false;
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].batches || c->pods[i].unfetched > 0)
+		if (c->pods[i].workload.batches || c->pods[i].workload.unfetched > 0)
 			return false;
 	return true;
 }
@@ -19,20 +19,22 @@ static bool work_is_over(const struct core *c)
 static bool may_be_offered(const struct core *c, const struct core_pod *p)
 {
 	return c->conf.pooled && !core_stopping(c) && work_is_over(c) && p->phase == POD_WORKING &&
-	       p->link == LINK_UP && p->lease == LEASE_CLIENT && p->leave == LEAVE_NOT &&
-	       !p->failed_here && p->key == KEY_OURS && p->fault == ERR_NONE;
+	       p->presence.link == LINK_UP && p->presence.lease == LEASE_CLIENT &&
+	       p->leave == LEAVE_NOT && !p->workload.failed_here && p->rental.key == KEY_OURS &&
+	       p->fault == ERR_NONE;
 }
 
 int64_t core_cold_ms(const struct core_pod *p)
 {
-	if (p->reused)
-		return p->cold_ms;
-	return p->ready_at ? MAX(p->ready_at - p->create_at, 0) : 0;
+	if (p->rental.reused)
+		return p->rental.cold_ms;
+	return p->presence.ready_at ? MAX(p->presence.ready_at - p->rental.create_at, 0) : 0;
 }
 
 int64_t warm_keep_ms(const struct core *c, const struct core_pod *p)
 {
-	int64_t most = p->hard_end_ms - c->now - 3 * budget_margin(p->hard_end_ms - p->create_at);
+	int64_t most = p->rental.hard_end_ms - c->now -
+		       3 * budget_margin(p->rental.hard_end_ms - p->rental.create_at);
 	/* Ski rental: by then the wait has cost as much as the cold start that it may save, so the
 	 * two together never exceed twice the better choice. */
 	int64_t ms =
@@ -49,7 +51,8 @@ bool pod_is_offered(struct core *c, int pod)
 	if (p->offered_until)
 		return c->now < p->offered_until;
 	if (!may_be_offered(c, p) ||
-	    p->hard_end_ms - c->now < 3 * budget_margin(p->hard_end_ms - p->create_at))
+	    p->rental.hard_end_ms - c->now <
+		    3 * budget_margin(p->rental.hard_end_ms - p->rental.create_at))
 		return false;
 	p->offered_until = c->now + OFFER_MS;
 	core_act(c, ACT_OFFER, pod)->number = (int)warm_keep_ms(c, p);
@@ -67,17 +70,17 @@ void pod_taken(struct core *c, struct core_pod *p, int64_t at)
 {
 	if (!pod_may_bill(p))
 		return;
-	p->exit = EXIT_HANDED;
+	p->rental.exit = EXIT_HANDED;
 	p->fault = ERR_NONE;
-	p->released_at = p->gone_at = MAX(MIN(at, c->now), p->create_at);
-	if (!p->release_at || p->release_at > p->released_at)
-		p->release_at = p->released_at;
+	p->rental.released_at = p->rental.gone_at = MAX(MIN(at, c->now), p->rental.create_at);
+	if (!p->rental.release_at || p->rental.release_at > p->rental.released_at)
+		p->rental.release_at = p->rental.released_at;
 	c->spent_microusd += core_cost(p, c->now);
 	snprintf(p->reason, sizeof(p->reason), "another run has it");
 	pod_enter(c, p, POD_GONE);
 	core_act(c, ACT_CLOSE, pod_index(c, p));
-	if (p->link == LINK_UP)
-		p->link = LINK_NONE;
+	if (p->presence.link == LINK_UP)
+		p->presence.link = LINK_NONE;
 	pod_save(c, p);
 }
 

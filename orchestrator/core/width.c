@@ -12,8 +12,8 @@
  * Its possible cost is held back; the work goes elsewhere. */
 static bool is_out_of_sight(const struct core *c, const struct core_pod *p)
 {
-	return p->phase == POD_AMBIGUOUS && c->now - p->rented_at >= OUT_OF_SIGHT_MS &&
-	       c->vendors[p->provider].list_failures >= LIST_FAILURES_MAX;
+	return p->phase == POD_AMBIGUOUS && c->now - p->rental.rented_at >= OUT_OF_SIGHT_MS &&
+	       c->vendors[p->rental.provider].list_failures >= LIST_FAILURES_MAX;
 }
 
 int width_count_active(const struct core *c, int *working, int *coming)
@@ -66,11 +66,14 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 static struct stint stint_of(const struct core *c, const struct core_pod *p)
 {
 	int64_t cold = budget_cold(c),
-		drain_at = p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at),
+		drain_at = p->rental.hard_end_ms -
+			   2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at),
 		to = drain_at - c->now;
 
 	return (struct stint){
-		.from_ms = p->ready_at ? 0 : MAX(cold - (c->now - p->create_at), cold / 4),
+		.from_ms = p->presence.ready_at
+				   ? 0
+				   : MAX(cold - (c->now - p->rental.create_at), cold / 4),
 		.to_ms = p->outgoing ? MIN(to, cold) : to}; /* until a pod that replaces it is up */
 }
 
@@ -123,8 +126,8 @@ void width_release_surplus(struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		bool comes = pod_active(p) && p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS &&
-			     !p->ready_at && p->past == PAST_NONE;
-		if (comes && (last < 0 || p->create_at >= c->pods[last].create_at))
+			     !p->presence.ready_at && p->presence.past == PAST_NONE;
+		if (comes && (last < 0 || p->rental.create_at >= c->pods[last].rental.create_at))
 			last = i;
 	}
 	if (last < 0)
@@ -267,8 +270,8 @@ static bool room_may_return(const struct core *c)
 		return false;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		bool in_vain = c->vendors[p->provider].list_refused &&
-			       c->now - p->rented_at >= AMBIGUOUS_LIMIT_MS;
+		bool in_vain = c->vendors[p->rental.provider].list_refused &&
+			       c->now - p->rental.rented_at >= AMBIGUOUS_LIMIT_MS;
 		if (is_out_of_sight(c, p) && (in_vain || ask_has_waited(c)))
 			continue;
 		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
@@ -301,7 +304,8 @@ static bool rents_enough(const struct core *c, int provider)
 	int under_way = 0;
 
 	for (int i = 0; i < c->pod_count; i++)
-		under_way += c->pods[i].provider == provider && c->pods[i].phase <= POD_RENTING;
+		under_way +=
+			c->pods[i].rental.provider == provider && c->pods[i].phase <= POD_RENTING;
 	return under_way >= most;
 }
 
@@ -310,7 +314,7 @@ static bool has_a_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (pod_active(&c->pods[i]) && c->pods[i].phase > POD_AMBIGUOUS &&
-		    c->pods[i].place == PLACE_GIVEN)
+		    c->pods[i].rental.place == PLACE_GIVEN)
 			return true;
 	return false;
 }

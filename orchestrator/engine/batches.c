@@ -46,8 +46,8 @@ static struct learn_what what_runs_on(const struct engine *e, int pod)
 	return (struct learn_what){
 		.engine = e->needs->engine,
 		.options = e->needs->speed_options,
-		.gpu = e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen : p->offer.gpu,
-		.provider = e->setup->providers[p->provider].ops->name,
+		.gpu = e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen : p->rental.offer.gpu,
+		.provider = e->setup->providers[p->rental.provider].ops->name,
 		.version = e->pods[pod].worker_version,
 	};
 }
@@ -99,19 +99,19 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 		return;
 	*begins_of(e, batch) = 255; /* once */
 	const struct core_batch *b = core_batch_at(e->core, batch);
-	COPY_TEXT(row.attempt, core_pod_at(e->core, pod)->attempt);
+	COPY_TEXT(row.attempt, core_pod_at(e->core, pod)->rental.attempt);
 	snprintf(row.id, sizeof(row.id), "%s-%u", e->life, batch);
 	COPY_TEXT(row.run, e->setup->run->id);
 	key_of(e, pod, row.speed);
 	row.segments = (int)b->count;
-	row.most = core_pod_at(e->core, pod)->max_batch;
-	COPY_TEXT(row.batching, batching_names[core_pod_at(e->core, pod)->batching]);
+	row.most = core_pod_at(e->core, pod)->workload.max_batch;
+	COPY_TEXT(row.batching, batching_names[core_pod_at(e->core, pod)->workload.batching]);
 	for (size_t i = 0; i < b->count; i++) {
 		double weight = e->segments[b->segments[i]].weight;
 		row.sum += weight;
 		row.longest = MAX(row.longest, weight);
 	}
-	if (core_pod_at(e->core, pod)->batching == BATCHING_CONTINUOUS)
+	if (core_pod_at(e->core, pod)->workload.batching == BATCHING_CONTINUOUS)
 		row.longest = 0; /* others were rendered beside it, and took_ms is its share */
 	GROW(e->batches->rows, e->batches->count, e->batches->cap);
 	e->batches->rows[e->batches->count++] = row;
@@ -156,7 +156,7 @@ void batches_usage(struct engine *e, int pod, const json_t *event)
 		mib = jsonx_bounded(event, "memory_mb", 0, INT64_C(1) << 32);
 
 	u->memory_peak_mib = MAX(u->memory_peak_mib, mib);
-	if (core_pod_at(e->core, pod)->batches <= 0)
+	if (core_pod_at(e->core, pod)->workload.batches <= 0)
 		return; /* loading, or waiting */
 	u->at[busy]++;
 	u->samples++;

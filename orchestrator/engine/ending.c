@@ -118,7 +118,7 @@ static bool has_own_bill(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	return p->create_at && !p->reused && p->exit != EXIT_HANDED;
+	return p->rental.create_at && !p->rental.reused && p->rental.exit != EXIT_HANDED;
 }
 
 /* What the vendors say stands beside our own count. A wide run does not spend the account's

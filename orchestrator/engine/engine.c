@@ -248,7 +248,7 @@ static void make_core(struct engine *e)
 	for (size_t i = 0; i < e->setup->adopt_count; i++) {
 		struct core_pod pod;
 		core_pod_of_row(e, &e->setup->adopt[i], &pod);
-		if (pod.provider < 0)
+		if (pod.rental.provider < 0)
 			continue;
 		int at = core_adopt(e->core, &pod);
 		pods_match(e);

@@ -63,7 +63,8 @@ static bool volume_get(struct engine *e, int pod, uint32_t segment, size_t file,
 {
 	struct volume_output *v = xcalloc(1, sizeof(*v));
 	CLEANUP(free_text)
-	char *name = xasprintf("%s-%u-%zu", core_pod_at(e->core, pod)->attempt, segment, file);
+	char *name =
+		xasprintf("%s-%u-%zu", core_pod_at(e->core, pod)->rental.attempt, segment, file);
 
 	v->e = e;
 	v->segment = segment;
@@ -83,5 +84,6 @@ static const struct file_source from_volume = {.get = volume_get, .cancel = volu
 
 const struct file_source *file_source_of(const struct engine *e, int pod)
 {
-	return core_pod_at(e->core, pod)->files >= FILES_ON_VOLUME ? &from_volume : &over_ssh;
+	return core_pod_at(e->core, pod)->presence.files >= FILES_ON_VOLUME ? &from_volume
+									    : &over_ssh;
 }

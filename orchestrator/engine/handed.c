@@ -26,7 +26,7 @@ static void tell_taken(struct engine *e, int pod, int64_t since_ms)
 	if (h->taken)
 		return;
 	h->taken = true;
-	if (store_pod(e->setup->store, core_pod_at(e->core, pod)->attempt, &row, NULL) == 0)
+	if (store_pod(e->setup->store, core_pod_at(e->core, pod)->rental.attempt, &row, NULL) == 0)
 		COPY_TEXT(h->handed_to, row.run);
 	if (store_run(e->setup->store, row.run, &run, NULL) == 0 && !strcmp(run.type, KEEP_RUN))
 		engine_log(e, LOG_NOTE,
@@ -45,7 +45,7 @@ bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err
 	int64_t taken_ms;
 
 	/* until the core knows, what it says of the pod is not ours to write */
-	if (h->taken && core_pod_at(e->core, pod)->exit != EXIT_HANDED)
+	if (h->taken && core_pod_at(e->core, pod)->rental.exit != EXIT_HANDED)
 		return true;
 	if (!h->offered || h->taken) {
 		*result = store_put_pod(e->setup->store, row, err);
@@ -91,8 +91,9 @@ void handed_watch(struct engine *e)
 		const struct holding *h = &e->pods[i].hold;
 		if (!h->offered || h->taken)
 			continue;
-		int64_t since_ms = kept_taken_ms(e->setup->store, core_pod_at(e->core, i)->attempt,
-						 e->setup->run->id);
+		int64_t since_ms =
+			kept_taken_ms(e->setup->store, core_pod_at(e->core, i)->rental.attempt,
+				      e->setup->run->id);
 		if (since_ms)
 			tell_taken(e, i, since_ms);
 	}
@@ -101,7 +102,7 @@ void handed_watch(struct engine *e)
 static bool is_known(const struct engine *e, const struct pod_view *view)
 {
 	for (int i = 0; i < e->pod_count; i++)
-		if (!strcmp(core_pod_at(e->core, i)->attempt, view->marker.attempt))
+		if (!strcmp(core_pod_at(e->core, i)->rental.attempt, view->marker.attempt))
 			return true;
 	return false;
 }

@@ -123,9 +123,9 @@ void journal_bad_host(struct engine *e, int pod, const char *why)
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct err err = {0};
 
-	if (p->offer.id[0] &&
-	    past_give_up(e->setup->store, &p->offer, p->view.host, why,
-			 pod_rows_wall_ms(p->create_at), clock_wall_ms(), &err) < 0)
+	if (p->rental.offer.id[0] &&
+	    past_give_up(e->setup->store, &p->rental.offer, p->rental.view.host, why,
+			 pod_rows_wall_ms(p->rental.create_at), clock_wall_ms(), &err) < 0)
 		engine_log(e, LOG_WARN,
 			   "pod %s: not recorded in the ledger that it was given "
 			   "up: %s",
@@ -136,8 +136,8 @@ void journal_good_host(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	if (p->offer.id[0])
-		past_clear(e->setup->store, &p->offer, NULL);
+	if (p->rental.offer.id[0])
+		past_clear(e->setup->store, &p->rental.offer, NULL);
 }
 
 void journal_safe(struct engine *e, uint32_t segment, bool suspect)
@@ -149,7 +149,7 @@ void journal_safe(struct engine *e, uint32_t segment, bool suspect)
 	GROW(e->journal->rows, e->journal->count, e->journal->row_cap);
 	GROW(e->journal->segments, e->journal->count, e->journal->segment_cap);
 	struct segment_row *row = &e->journal->rows[e->journal->count];
-	*row = reported_row(e->setup->run->id, &e->segments[segment], p->attempt,
+	*row = reported_row(e->setup->run->id, &e->segments[segment], p->rental.attempt,
 			    s->count ? s->files[0].name : NULL, result);
 	row->suspect = suspect;
 	e->journal->segments[e->journal->count++] = segment;

@@ -14,7 +14,8 @@
 
 static char *key_path(const struct engine *e, int pod, const char *what)
 {
-	return xasprintf("%s/%s.%s", e->setup->run_dir, core_pod_at(e->core, pod)->attempt, what);
+	return xasprintf("%s/%s.%s", e->setup->run_dir, core_pod_at(e->core, pod)->rental.attempt,
+			 what);
 }
 
 int keys_make(struct engine *e, int pod, struct err *err)
@@ -76,7 +77,7 @@ void keys_drop(struct engine *e, int pod)
 	if (p->gone_over)
 		return;
 	p->gone_over = true;
-	engine_drop_keys(e->setup->run_dir, core_pod_at(e->core, pod)->attempt);
+	engine_drop_keys(e->setup->run_dir, core_pod_at(e->core, pod)->rental.attempt);
 	ssh_key_free(&p->client);
 	ssh_key_free(&p->host);
 }

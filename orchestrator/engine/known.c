@@ -44,10 +44,10 @@ static bool made_there(const struct engine *e, int pod, enum fact kind, const ch
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	if (p->volume.id[0])
-		made_key(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind,
-			 script, card, key);
-	return p->volume.id[0] != '\0';
+	if (p->rental.volume.id[0])
+		made_key(e->setup, e->setup->providers[p->rental.provider].ops->name,
+			 p->rental.volume.id, kind, script, card, key);
+	return p->rental.volume.id[0] != '\0';
 }
 
 /* A pod without a card compiles for none in particular: what it made serves all. */
@@ -91,7 +91,7 @@ bool known_made(const struct engine *e, int pod, enum fact kind, const char *scr
 
 const char *known_env_card(const struct engine *e, int pod)
 {
-	return card_of(e->needs, core_pod_at(e->core, pod)->offer.gpu);
+	return card_of(e->needs, core_pod_at(e->core, pod)->rental.offer.gpu);
 }
 
 bool known_is_hash(const char *hex)
@@ -163,7 +163,7 @@ void known_env_name(struct engine *e, int pod)
 
 	made_hash(e->setup, FACT_MADE_ENV, e->needs->setup, known_env_card(e, pod), hex);
 	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex,
-		 core_pod_at(e->core, pod)->attempt);
+		 core_pod_at(e->core, pod)->rental.attempt);
 }
 
 void engine_setup_key(const char *script, char key[20])
@@ -205,7 +205,8 @@ bool engine_env_in_image(const struct engine_setup *setup, const struct job_need
 
 void known_image_put(struct engine *e, int pod, bool there)
 {
-	const char *provider = e->setup->providers[core_pod_at(e->core, pod)->provider].ops->name;
+	const char *provider =
+		e->setup->providers[core_pod_at(e->core, pod)->rental.provider].ops->name;
 	char key[SHA256_HEX];
 
 	if (there == engine_env_in_image(e->setup, e->needs, provider))
@@ -266,9 +267,9 @@ void known_tree_put(struct engine *e, int pod, enum fact kind, const char *id)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	if (p->volume.id[0])
-		fact_put(e->setup->store, kind, e->setup->providers[p->provider].ops->name,
-			 p->volume.id, id, NULL);
+	if (p->rental.volume.id[0])
+		fact_put(e->setup->store, kind, e->setup->providers[p->rental.provider].ops->name,
+			 p->rental.volume.id, id, NULL);
 }
 
 static bool volume_has(const struct engine *e, int provider, const struct volume *v, enum fact kind,
@@ -286,7 +287,7 @@ bool known_tree_is(const struct engine *e, int pod, enum fact kind, const char *
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	return volume_has(e, p->provider, &p->volume, kind, id);
+	return volume_has(e, p->rental.provider, &p->rental.volume, kind, id);
 }
 
 /* What was put there last may be another job's; this is what pods of this one had. */
@@ -304,9 +305,10 @@ void known_code_put(struct engine *e, int pod)
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	char key[SHA256_HEX];
 
-	if (!p->volume.id[0])
+	if (!p->rental.volume.id[0])
 		return;
-	code_key(e->setup->run, e->setup->providers[p->provider].ops->name, p->volume.id, key);
+	code_key(e->setup->run, e->setup->providers[p->rental.provider].ops->name,
+		 p->rental.volume.id, key);
 	fact_put(e->setup->store, FACT_CODE, key, NULL, e->code_tree->id, NULL);
 }
 

@@ -29,7 +29,7 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
 	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
 	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
-		   core_pod_at(e->core, pod)->batches <= 1);
+		   core_pod_at(e->core, pod)->workload.batches <= 1);
 	pod_say(e, pod,
 		json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate,
 			  "segments", tasks));

@@ -32,7 +32,7 @@ void outfiles_disclaim(struct engine *e, int pod)
 
 int64_t outfiles_most_bytes(const struct engine *e, int pod)
 {
-	const struct volume *v = &core_pod_at(e->core, pod)->volume;
+	const struct volume *v = &core_pod_at(e->core, pod)->rental.volume;
 
 	if (!e->needs->command)
 		return SPEECH_FILE_MAX_BYTES;

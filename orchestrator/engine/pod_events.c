@@ -31,7 +31,7 @@ enum {
 static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
 {
 	return jsonx_bounded(event, key, 0,
-			     MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
+			     MAX(clock_boot_ms() - core_pod_at(e->core, pod)->rental.create_at, 0));
 }
 
 /* "LIFE-NUMBER": a batch of an earlier client has another LIFE and does not count here. */
@@ -356,7 +356,8 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
  * not outdone by one that has only been let in. */
 static void remember_switch(struct engine *e, int pod, const char *how)
 {
-	const struct engine_provider *v = &e->setup->providers[core_pod_at(e->core, pod)->provider];
+	const struct engine_provider *v =
+		&e->setup->providers[core_pod_at(e->core, pod)->rental.provider];
 	char old[200] = "", fresh[200], when[32], words[120];
 
 	if (!starts_with(how, "ok") && !starts_with(how, "bad") && !starts_with(how, "unproven"))
@@ -446,7 +447,7 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 	}
 	if (!e->needs || floods(e, pod, what, event))
 		return;
-	bool replayed = core_pod_at(e->core, pod)->files >= FILES_ON_VOLUME;
+	bool replayed = core_pod_at(e->core, pod)->presence.files >= FILES_ON_VOLUME;
 	if (!strcmp(what, "segment"))
 		segment_event(e, pod, event);
 	else if (!strcmp(what, "output"))

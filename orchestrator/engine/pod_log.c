@@ -115,9 +115,9 @@ static void log_done(void *ctx, struct op_result *result, const struct err *err)
 void pod_log_read(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = request_new(e, p->provider, pod);
+	struct request *a = request_new(e, p->rental.provider, pod);
 
-	COPY_TEXT(a->want.id, p->id);
+	COPY_TEXT(a->want.id, p->rental.id);
 	request_begin(a, OP_LOGS, log_done);
 }
 
@@ -138,8 +138,8 @@ static bool pulls_long(const struct engine *e, int pod, int provider, int64_t no
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	return p->provider == provider && p->phase == POD_BOOTING && p->id[0] &&
-	       p->place == PLACE_GIVEN && now - p->create_at > WATCH_LOG_MS;
+	return p->rental.provider == provider && p->phase == POD_BOOTING && p->rental.id[0] &&
+	       p->rental.place == PLACE_GIVEN && now - p->rental.create_at > WATCH_LOG_MS;
 }
 
 void pod_log_watch(struct engine *e)
@@ -157,7 +157,7 @@ void pod_log_watch(struct engine *e)
 			continue;
 		struct request *a = request_new(e, v, pod);
 		e->pod_logs->watching[v] = true;
-		COPY_TEXT(a->want.id, core_pod_at(e->core, pod)->id);
+		COPY_TEXT(a->want.id, core_pod_at(e->core, pod)->rental.id);
 		request_begin(a, OP_LOGS, watch_done);
 	}
 }

@@ -51,7 +51,7 @@ static void keep_row(const struct epod *own, const struct core_pod *p, struct po
 
 	row->kept_ms = h->kept_ms;
 	row->kept_until_ms = h->kept_until_ms;
-	COPY_TEXT(row->pool, p->exit == EXIT_HANDED ? "" : h->pool);
+	COPY_TEXT(row->pool, p->rental.exit == EXIT_HANDED ? "" : h->pool);
 	COPY_TEXT(row->handed_from, h->handed_from);
 	COPY_TEXT(row->handed_to, h->handed_to);
 	row->holds = h->holds;
@@ -64,53 +64,54 @@ static void keep_row(const struct epod *own, const struct core_pod *p, struct po
 struct pod_row engine_pod_row(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	const struct engine_provider *v = &e->setup->providers[p->provider];
+	const struct engine_provider *v = &e->setup->providers[p->rental.provider];
 	struct pod_row row = {0};
 
-	COPY_TEXT(row.attempt, p->attempt);
+	COPY_TEXT(row.attempt, p->rental.attempt);
 	COPY_TEXT(row.run, e->setup->run->id);
-	if (p->exit == EXIT_HANDED && pod < e->pod_count)
-		kept_part(p->attempt, e->pods[pod].hold.holds, row.attempt);
+	if (p->rental.exit == EXIT_HANDED && pod < e->pod_count)
+		kept_part(p->rental.attempt, e->pods[pod].hold.holds, row.attempt);
 	COPY_TEXT(row.provider, v->ops->name);
 	COPY_TEXT(row.account, pod < e->pod_count && e->pods[pod].account[0]
 				       ? e->pods[pod].account
 				       : v->ops->account(v->handle));
-	snprintf(row.name, sizeof(row.name), "burst-%s", p->attempt);
-	COPY_TEXT(row.id, p->id);
+	snprintf(row.name, sizeof(row.name), "burst-%s", p->rental.attempt);
+	COPY_TEXT(row.id, p->rental.id);
 	row.state = row_state(p);
 	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen
-			   : p->view.gpu[0]                               ? p->view.gpu
-									  : p->offer.gpu);
-	COPY_TEXT(row.gpu_offered, p->offer.gpu);
-	COPY_TEXT(row.region, p->view.region[0] ? p->view.region : p->offer.region);
-	row.spot = p->offer.spot;
-	row.preempted = p->view.preempted;
-	row.volume_safe = p->durable;
-	COPY_TEXT(row.volume_id, p->volume.id);
-	COPY_TEXT(row.volume_name, p->volume.name);
-	row.price_microusd_h = p->price_microusd_h;
-	row.price_list_microusd_h = p->offer.price_microusd_h;
-	row.hard_end_s = p->hard_end_s;
-	COPY_TEXT(row.host, p->view.host);
-	row.port = p->view.port;
-	COPY_TEXT(row.user, p->view.user);
-	row.create_ms = pod_rows_wall_ms(p->create_at);
-	row.rented_ms = pod_rows_wall_ms(p->rented_at);
-	row.running_ms = pod_rows_wall_ms(p->running_at);
-	row.reached_ms = pod_rows_wall_ms(p->reached_at);
-	row.connected_ms = pod_rows_wall_ms(p->connected_at);
-	row.synced_ms = pod_rows_wall_ms(p->synced_at);
-	row.ready_ms = pod_rows_wall_ms(p->ready_at);
-	row.worked_ms = pod_rows_wall_ms(p->worked_at);
-	row.safe_ms = pod_rows_wall_ms(p->safe_at);
-	row.release_ms = pod_rows_wall_ms(p->release_at);
-	row.released_ms = pod_rows_wall_ms(p->released_at);
-	row.gone_ms = pod_rows_wall_ms(p->gone_at);
+			   : p->rental.view.gpu[0]                        ? p->rental.view.gpu
+									  : p->rental.offer.gpu);
+	COPY_TEXT(row.gpu_offered, p->rental.offer.gpu);
+	COPY_TEXT(row.region,
+		  p->rental.view.region[0] ? p->rental.view.region : p->rental.offer.region);
+	row.spot = p->rental.offer.spot;
+	row.preempted = p->rental.view.preempted;
+	row.volume_safe = p->presence.durable;
+	COPY_TEXT(row.volume_id, p->rental.volume.id);
+	COPY_TEXT(row.volume_name, p->rental.volume.name);
+	row.price_microusd_h = p->rental.price_microusd_h;
+	row.price_list_microusd_h = p->rental.offer.price_microusd_h;
+	row.hard_end_s = p->rental.hard_end_s;
+	COPY_TEXT(row.host, p->rental.view.host);
+	row.port = p->rental.view.port;
+	COPY_TEXT(row.user, p->rental.view.user);
+	row.create_ms = pod_rows_wall_ms(p->rental.create_at);
+	row.rented_ms = pod_rows_wall_ms(p->rental.rented_at);
+	row.running_ms = pod_rows_wall_ms(p->presence.running_at);
+	row.reached_ms = pod_rows_wall_ms(p->presence.reached_at);
+	row.connected_ms = pod_rows_wall_ms(p->presence.connected_at);
+	row.synced_ms = pod_rows_wall_ms(p->presence.synced_at);
+	row.ready_ms = pod_rows_wall_ms(p->presence.ready_at);
+	row.worked_ms = pod_rows_wall_ms(p->workload.worked_at);
+	row.safe_ms = pod_rows_wall_ms(p->workload.safe_at);
+	row.release_ms = pod_rows_wall_ms(p->rental.release_at);
+	row.released_ms = pod_rows_wall_ms(p->rental.released_at);
+	row.gone_ms = pod_rows_wall_ms(p->rental.gone_at);
 	row.compute_ms = core_compute_ms(p);
-	row.wasted_ms = p->wasted_ms;
+	row.wasted_ms = p->workload.wasted_ms;
 	row.billed_ms = core_billed_ms(p, clock_boot_ms());
 	row.cost_microusd = core_cost(p, clock_boot_ms());
-	row.vendor_started_ms = p->vendor_started_s * 1000;
+	row.vendor_started_ms = p->rental.vendor_started_s * 1000;
 	if (pod < e->pod_count) {
 		row.billed_vendor_ms = e->pods[pod].bill.billed_ms;
 		row.cost_vendor_microusd = e->pods[pod].bill.cost_microusd;
@@ -174,70 +175,74 @@ void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row)
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *p)
 {
 	memset(p, 0, sizeof(*p));
-	p->provider = -1;
+	p->rental.provider = -1;
 	for (int i = 0; i < e->setup->provider_count; i++)
 		if (!strcmp(e->setup->providers[i].ops->name, row->provider))
-			p->provider = i;
+			p->rental.provider = i;
 	bool known = row->id[0] != '\0';
 	p->phase = known ? POD_BOOTING : POD_AMBIGUOUS;
-	COPY_TEXT(p->attempt, row->attempt);
-	COPY_TEXT(p->id, row->id);
-	COPY_TEXT(p->offer.provider, row->provider);
-	COPY_TEXT(p->offer.gpu, row->gpu_offered[0] ? row->gpu_offered : row->gpu);
-	COPY_TEXT(p->offer.region, row->region);
-	p->offer.spot = row->spot;
-	p->view.preempted = row->preempted;
-	COPY_TEXT(p->volume.id, row->volume_id);
-	COPY_TEXT(p->volume.name, row->volume_name);
-	COPY_TEXT(p->volume.provider, row->provider);
-	COPY_TEXT(p->volume.region, row->region);
-	if (p->provider >= 0)
-		p->volume.apart =
-			provider_can_fetch(e->setup->providers[p->provider].ops,
-					   e->setup->providers[p->provider].handle, &p->volume);
-	p->durable = row->volume_safe;
+	COPY_TEXT(p->rental.attempt, row->attempt);
+	COPY_TEXT(p->rental.id, row->id);
+	COPY_TEXT(p->rental.offer.provider, row->provider);
+	COPY_TEXT(p->rental.offer.gpu, row->gpu_offered[0] ? row->gpu_offered : row->gpu);
+	COPY_TEXT(p->rental.offer.region, row->region);
+	p->rental.offer.spot = row->spot;
+	p->rental.view.preempted = row->preempted;
+	COPY_TEXT(p->rental.volume.id, row->volume_id);
+	COPY_TEXT(p->rental.volume.name, row->volume_name);
+	COPY_TEXT(p->rental.volume.provider, row->provider);
+	COPY_TEXT(p->rental.volume.region, row->region);
+	if (p->rental.provider >= 0)
+		p->rental.volume.apart = provider_can_fetch(
+			e->setup->providers[p->rental.provider].ops,
+			e->setup->providers[p->rental.provider].handle, &p->rental.volume);
+	p->presence.durable = row->volume_safe;
 	if (row->state == POD_ROW_GONE) {
 		p->phase = POD_GONE; /* only what is on its volume is wanted of it */
 		return;
 	}
-	p->price_microusd_h = row->price_microusd_h;
-	p->offer.price_microusd_h =
+	p->rental.price_microusd_h = row->price_microusd_h;
+	p->rental.offer.price_microusd_h =
 		row->price_list_microusd_h ? row->price_list_microusd_h : row->price_microusd_h;
-	p->vendor_started_s = row->vendor_started_ms / 1000;
-	p->hard_end_s = row->hard_end_s;
-	p->hard_end_ms = to_boot(row->hard_end_s * 1000);
-	p->first_lease_end_s = row->hard_end_s;
-	p->lease = known && e->setup->handed_over ? LEASE_AGENT : LEASE_CLIENT;
+	p->rental.vendor_started_s = row->vendor_started_ms / 1000;
+	p->rental.hard_end_s = row->hard_end_s;
+	p->rental.hard_end_ms = to_boot(row->hard_end_s * 1000);
+	p->rental.first_lease_end_s = row->hard_end_s;
+	p->presence.lease = known && e->setup->handed_over ? LEASE_AGENT : LEASE_CLIENT;
 	/* the release may not have got through: once more */
 	p->leave = known && row->state == POD_ROW_RELEASING ? LEAVE_NOW : LEAVE_NOT;
-	p->key = p->provider >= 0 && is_elsewhere(e, p->provider, row) ? KEY_OTHER : KEY_OURS;
-	p->released_at = past_boot(row->released_ms);
+	p->rental.key = p->rental.provider >= 0 && is_elsewhere(e, p->rental.provider, row)
+				? KEY_OTHER
+				: KEY_OURS;
+	p->rental.released_at = past_boot(row->released_ms);
 	/* whatever the clock says by now, it has cost what was written down */
-	p->create_at = MIN(past_boot(row->create_ms),
-			   (row->released_ms ? p->released_at : clock_boot_ms()) - row->billed_ms);
+	p->rental.create_at =
+		MIN(past_boot(row->create_ms),
+		    (row->released_ms ? p->rental.released_at : clock_boot_ms()) - row->billed_ms);
 	/* where its agent may be told to end it, whatever a list says */
-	COPY_TEXT(p->view.host, row->host);
-	p->view.port = row->port;
-	COPY_TEXT(p->view.user, row->user);
-	p->rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms)
-			     : clock_boot_ms();
-	p->running_at = past_boot(row->running_ms);
+	COPY_TEXT(p->rental.view.host, row->host);
+	p->rental.view.port = row->port;
+	COPY_TEXT(p->rental.view.user, row->user);
+	p->rental.rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms)
+				    : clock_boot_ms();
+	p->presence.running_at = past_boot(row->running_ms);
 	/* that it runs was said by a listing, unless the create's reply said so */
-	p->listing = known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms)
-			     ? LISTING_SHOWS
-			     : LISTING_NEVER;
-	p->reached_at = past_boot(row->reached_ms);
-	p->connected_at = past_boot(row->connected_ms);
-	p->synced_at = past_boot(row->synced_ms);
-	p->ready_at = past_boot(row->ready_ms);
-	p->release_at = past_boot(row->release_ms);
-	p->compute_ms = row->compute_ms;
-	p->wasted_ms = row->wasted_ms;
-	p->reused = row->handed_from[0] != '\0';
-	p->cold_ms = row->cold_ms;
+	p->rental.listing =
+		known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms)
+			? LISTING_SHOWS
+			: LISTING_NEVER;
+	p->presence.reached_at = past_boot(row->reached_ms);
+	p->presence.connected_at = past_boot(row->connected_ms);
+	p->presence.synced_at = past_boot(row->synced_ms);
+	p->presence.ready_at = past_boot(row->ready_ms);
+	p->rental.release_at = past_boot(row->release_ms);
+	p->workload.compute_ms = row->compute_ms;
+	p->workload.wasted_ms = row->wasted_ms;
+	p->rental.reused = row->handed_from[0] != '\0';
+	p->rental.cold_ms = row->cold_ms;
 	COPY_TEXT(p->reason, row->error);
 	if (e->setup->sweeps) {
-		p->listing = LISTING_SHOWS;
-		p->there_at = clock_boot_ms();
+		p->rental.listing = LISTING_SHOWS;
+		p->rental.there_at = clock_boot_ms();
 	}
 }

@@ -226,7 +226,7 @@ static enum quiet_task task_of(const struct engine *e, int pod)
 	const struct epod *p = &e->pods[pod];
 
 	if (c->phase == POD_WORKING)
-		return c->batches && !e->needs->command
+		return c->workload.batches && !e->needs->command
 			       ? QUIET_BATCH
 			       : QUIET_NONE; /* a command may be silent for as long as it likes */
 	switch (p->step) {
@@ -284,9 +284,9 @@ static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_
 	if (!e->pods[pod].at)
 		e->pods[pod].at = at_new(e, pod);
 	*setup = (struct link_setup){
-		.host = p->view.host,
-		.port = p->view.port,
-		.user = p->view.user[0] ? p->view.user : "root",
+		.host = p->rental.view.host,
+		.port = p->rental.view.port,
+		.user = p->rental.view.user[0] ? p->rental.view.user : "root",
 		.host_key = e->pods[pod].host_public,
 		.private_key = e->pods[pod].client.private_pem,
 		.kit = e->setup->kit,

@@ -120,7 +120,7 @@ void post_drop(struct engine *e)
 void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err)
 {
 	struct event ev = {
-		.type = type, .pod = pod, .provider = core_pod_at(e->core, pod)->provider};
+		.type = type, .pod = pod, .provider = core_pod_at(e->core, pod)->rental.provider};
 
 	post(e, &ev, err);
 }

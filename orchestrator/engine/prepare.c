@@ -155,7 +155,7 @@ static void step_install(struct engine *e, int pod)
 	if (!setup_due(e, pod))
 		post_pod(e, EV_SHARED_READY, pod, NULL);
 	/* what another run of this environment has installed in this very container is there */
-	if (!e->needs->install || core_pod_at(e->core, pod)->reused) {
+	if (!e->needs->install || core_pod_at(e->core, pod)->rental.reused) {
 		installed(e, pod);
 		return;
 	}
@@ -246,13 +246,14 @@ static void step_trees(struct engine *e, int pod)
 			.dir = "code",
 			.tree = e->code_tree,
 			.root = e->setup->code_path,
-			.base = p->lacked ? NULL : known_base(e, c->provider, &c->volume),
+			.base = p->lacked ? NULL
+					  : known_base(e, c->rental.provider, &c->rental.volume),
 			.zstd = p->zstd,
 			.silent_ms = silent_ms,
 			.lanes_left = &e->lanes_left,
 			.done = code_over,
 			.ctx = p->at};
-		if (stage_take(e, c->provider, &want))
+		if (stage_take(e, c->rental.provider, &want))
 			pod_detail(e, pod, "unpacking code");
 		p->code_sync = upsync_start(e->loop, p->link, e->pool, &want);
 	}
@@ -291,15 +292,15 @@ void prepare_early(struct engine *e, int pod)
 	struct epod *p = &e->pods[pod];
 	const struct core_pod *c = core_pod_at(e->core, pod);
 
-	if (c->connected_at || c->past != PAST_NONE || p->last_event || !e->needs ||
-	    e->tree_scanning || e->tree_error.kind)
+	if (c->presence.connected_at || c->presence.past != PAST_NONE || p->last_event ||
+	    !e->needs || e->tree_scanning || e->tree_error.kind)
 		return;
-	const struct engine_provider *provider = &e->setup->providers[c->provider];
+	const struct engine_provider *provider = &e->setup->providers[c->rental.provider];
 	p->env_in_image =
 		e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
 				    image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
 	if ((e->kit_tree && !known_tree_is(e, pod, FACT_KIT, e->kit_tree->id)) ||
-	    (e->code_tree && !known_code(e, c->provider, &c->volume, e->code_tree)) ||
+	    (e->code_tree && !known_code(e, c->rental.provider, &c->rental.volume, e->code_tree)) ||
 	    (e->needs->setup && !known_env(e, pod)))
 		return;
 	if (e->code_tree)

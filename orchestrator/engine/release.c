@@ -28,9 +28,9 @@ static void release_done(void *ctx, struct op_result *result, const struct err *
 static void send_release(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = request_new(e, p->provider, pod);
+	struct request *a = request_new(e, p->rental.provider, pod);
 
-	COPY_TEXT(a->want.id, p->id);
+	COPY_TEXT(a->want.id, p->rental.id);
 	request_begin(a, OP_RELEASE, release_done);
 }
 
@@ -73,11 +73,11 @@ void release_pod(struct engine *e, int pod)
 		send_release(e, pod);
 		return;
 	}
-	bool outlives = e->setup->providers[p->provider].ops->logs_outlive;
+	bool outlives = e->setup->providers[p->rental.provider].ops->logs_outlive;
 	if (outlives)
 		send_release(e, pod);
-	a = request_new(e, p->provider, pod);
-	COPY_TEXT(a->want.id, p->id);
+	a = request_new(e, p->rental.provider, pod);
+	COPY_TEXT(a->want.id, p->rental.id);
 	a->want.log_ms = LAST_LOG_MS;
 	a->released = outlives;
 	if (!outlives)

@@ -56,8 +56,8 @@ void salvage_pod(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	CLEANUP(free_text)
-	char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->attempt);
-	CLEANUP(free_text) char *name = xasprintf("%s.events", p->attempt);
+	char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->rental.attempt);
+	CLEANUP(free_text) char *name = xasprintf("%s.events", p->rental.attempt);
 	struct salvage *s = xmalloc(sizeof(*s));
 
 	*s = (struct salvage){e, pod};

@@ -19,7 +19,7 @@ static void take_in(struct engine *e, const struct pod_row *row)
 	struct core_pod pod;
 
 	core_pod_of_row(e, row, &pod);
-	pod.lease = LEASE_CLIENT; /* whatever an earlier life of this run was */
+	pod.presence.lease = LEASE_CLIENT; /* whatever an earlier life of this run was */
 	int at = core_adopt(e->core, &pod);
 	pods_match(e);
 	pod_rows_adopt(e, at, row);

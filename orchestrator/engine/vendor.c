@@ -128,7 +128,7 @@ static bool ends_pods(const struct engine *e, int provider)
 
 	for (int i = 0; i < e->pod_count && !ends; i++) {
 		const struct core_pod *p = core_pod_at(e->core, i);
-		ends = p->provider == provider &&
+		ends = p->rental.provider == provider &&
 		       (p->phase == POD_AMBIGUOUS || p->phase == POD_CONFIRMING);
 	}
 	return ends;
@@ -179,9 +179,9 @@ static void inspected(void *ctx, struct op_result *result, const struct err *err
 void vendor_inspect(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = request_new(e, p->provider, pod);
+	struct request *a = request_new(e, p->rental.provider, pod);
 
-	COPY_TEXT(a->want.id, p->id);
+	COPY_TEXT(a->want.id, p->rental.id);
 	request_begin(a, OP_INSPECT, inspected);
 }
 
@@ -207,12 +207,12 @@ static void start_env(struct request *a, const struct core_pod *p, int64_t ahead
 	if (!e->setup->providers[a->provider].ops->shares_machine)
 		add_env(a, "BURST_CONTAINER", xstrdup("1"), false);
 	add_env(a, "BURST_RUN", xstrdup(e->setup->run->id), false);
-	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt), false);
+	add_env(a, "BURST_ATTEMPT", xstrdup(p->rental.attempt), false);
 	add_env(a, "BURST_MACHINE", xstrdup(e->setup->conf.machine), false);
-	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)),
+	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->rental.hard_end_s - ahead_s)),
 		false);
 	add_env(a, "BURST_FIRST_LEASE_END",
-		xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)), false);
+		xasprintf("%lld", (long long)(p->rental.first_lease_end_s - ahead_s)), false);
 	add_env(a, "BURST_LATE_START_S",
 		xasprintf("%lld", (long long)(core_late_start_ms(&e->setup->conf) / 1000)), false);
 	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)),
@@ -249,7 +249,7 @@ void vendor_rent(struct engine *e, int pod)
 		post_pod(e, EV_RENT_FAILED, pod, &err);
 		return;
 	}
-	if (caller_check_clock(e->caller, e->setup->providers[p->provider].ops, &err) < 0) {
+	if (caller_check_clock(e->caller, e->setup->providers[p->rental.provider].ops, &err) < 0) {
 		post_pod(e, EV_RENT_FAILED, pod, &err); /* of providers whose offers are no call */
 		return;
 	}
@@ -258,20 +258,21 @@ void vendor_rent(struct engine *e, int pod)
 		post_pod(e, EV_RENT_FAILED, pod, &err);
 		return;
 	}
-	struct request *a = request_new(e, p->provider, pod);
+	struct request *a = request_new(e, p->rental.provider, pod);
 	struct rent_request *r = &a->want.rent;
 	/* it ends itself by a clock that goes with its vendor's: not later than ours would have it
 	 */
 	int64_t ahead_s =
-		(caller_clock_ahead_ms(e->caller, e->setup->providers[p->provider].ops) + 999) /
+		(caller_clock_ahead_ms(e->caller, e->setup->providers[p->rental.provider].ops) +
+		 999) /
 		1000;
-	r->offer = p->offer;
-	snprintf(r->name, sizeof(r->name), "burst-%s", p->attempt);
+	r->offer = p->rental.offer;
+	snprintf(r->name, sizeof(r->name), "burst-%s", p->rental.attempt);
 	COPY_TEXT(r->marker.machine, e->setup->conf.machine);
 	COPY_TEXT(r->marker.run, e->setup->run->id);
-	COPY_TEXT(r->marker.attempt, p->attempt);
-	r->marker.hard_end_s = p->hard_end_s - ahead_s;
-	r->volume = p->volume;
+	COPY_TEXT(r->marker.attempt, p->rental.attempt);
+	r->marker.hard_end_s = p->rental.hard_end_s - ahead_s;
+	r->volume = p->rental.volume;
 	r->mount = "/workspace";
 	r->disk_gb = e->setup->disk_gb;
 	r->cpu = e->setup->cpu;
@@ -307,13 +308,13 @@ static void billing_done(void *ctx, struct op_result *result, const struct err *
 void vendor_billing(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct request *a = request_new(e, p->provider, pod);
+	struct request *a = request_new(e, p->rental.provider, pod);
 
-	COPY_TEXT(a->want.id, p->id);
-	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->create_at)) / 1000;
-	a->want.bill.price_microusd_h = p->price_microusd_h;
-	a->want.bill.list_microusd_h = p->offer.price_microusd_h;
-	COPY_TEXT(a->want.bill.gpu, p->offer.gpu);
+	COPY_TEXT(a->want.id, p->rental.id);
+	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->rental.create_at)) / 1000;
+	a->want.bill.price_microusd_h = p->rental.price_microusd_h;
+	a->want.bill.list_microusd_h = p->rental.offer.price_microusd_h;
+	COPY_TEXT(a->want.bill.gpu, p->rental.offer.gpu);
 	e->vendors->bills_open++;
 	request_begin(a, OP_BILLING, billing_done);
 }

@@ -84,11 +84,11 @@ void volume_files_get(struct engine *e, int pod, const char *path, const char *n
 	}
 	path_mkdirs(dir, 0700, NULL);
 	f->e = e;
-	f->provider = p->provider;
+	f->provider = p->rental.provider;
 	f->path = xstrdup(path);
 	f->local = path_join(dir, name);
 	path_remove_tree(f->local, NULL);
-	f->want.file.volume = p->volume;
+	f->want.file.volume = p->rental.volume;
 	f->want.file.path = f->path;
 	f->want.file.local = f->local;
 	f->want.file.max_bytes = max_bytes;

@@ -26,7 +26,7 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 	const json_t *phases = json_object_get(event, "phases");
 	struct epod *p = &e->pods[pod];
 
-	if (core_pod_at(e->core, pod)->ready_at)
+	if (core_pod_at(e->core, pod)->presence.ready_at)
 		return;
 	for (int i = 0; i < LOAD_PHASES; i++) {
 		CLEANUP(free_text)
@@ -58,7 +58,7 @@ static void add_memory(struct str *to, const struct engine *e, const struct offe
  * know; "memory": it is too small; "": nothing that another card would change. */
 static void workers_failed(struct engine *e, int pod, const char *words, const char *unfit)
 {
-	const struct offer *o = &core_pod_at(e->core, pod)->offer;
+	const struct offer *o = &core_pod_at(e->core, pod)->rental.offer;
 	const struct past_image of = {e->setup->image, e->needs->setup};
 	struct event ev = {.type = EV_WORKERS_FAILED, .pod = pod};
 	CLEANUP(str_free) struct str advice = STR_INIT;

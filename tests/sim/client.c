@@ -36,7 +36,7 @@ char client_name_of(const struct client *cl)
 
 struct machine *client_machine_of(struct client *cl, int pod)
 {
-	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, pod)->id);
+	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, pod)->rental.id);
 
 	if (m && m->client != cl->number && pool_held(cl, m))
 		return NULL;
@@ -68,7 +68,8 @@ size_t *client_seen_of(struct client *cl, int machine)
 struct row *client_row_of(struct client *cl, const char *attempt)
 {
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
-		if (!strcmp(cl->laptop->rows[i].pod.attempt, attempt) || plant(PLANT_ROW_SHARED))
+		if (!strcmp(cl->laptop->rows[i].pod.rental.attempt, attempt) ||
+		    plant(PLANT_ROW_SHARED))
 			return &cl->laptop->rows[i];
 	return NULL;
 }
@@ -83,8 +84,8 @@ bool client_save(struct client *cl, int pod)
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	if (is_reaper(cl) || pool_saved(cl, pod)) /* the row is of another run */
 		return true;
-	struct row *row = client_row_of(cl, p->attempt);
-	struct machine *m = p->id[0] ? client_machine_of(cl, pod) : NULL;
+	struct row *row = client_row_of(cl, p->rental.attempt);
+	struct machine *m = p->rental.id[0] ? client_machine_of(cl, pod) : NULL;
 
 	if (m && m->known_at < 0)
 		m->known_at = cl->sim->now;
@@ -93,15 +94,16 @@ bool client_save(struct client *cl, int pod)
 		m->unsaved = full;
 	if (full) {
 		struct happening *h = client_later(cl, 1, W_SAVE_FAILED);
-		h->pod = p->phase == POD_RENTING && !p->id[0] ? pod : -1;
+		h->pod = p->phase == POD_RENTING && !p->rental.id[0] ? pod : -1;
 		if (h->pod >= 0)
 			cl->unsaved[pod] = true;
 		return false;
 	}
-	if (plant(PLANT_INTENT_UNSAVED) && !p->id[0])
+	if (plant(PLANT_INTENT_UNSAVED) && !p->rental.id[0])
 		return true;
-	if (row && row->pod.id[0] && strcmp(row->pod.id, p->id) != 0)
-		broke(cl->sim, "the row of pod %s is written over with pod %s", row->pod.id, p->id);
+	if (row && row->pod.rental.id[0] && strcmp(row->pod.rental.id, p->rental.id) != 0)
+		broke(cl->sim, "the row of pod %s is written over with pod %s", row->pod.rental.id,
+		      p->rental.id);
 	if (!row) {
 		GROW(cl->laptop->rows, cl->laptop->row_count, cl->laptop->row_cap);
 		row = &cl->laptop->rows[cl->laptop->row_count++];
@@ -111,11 +113,11 @@ bool client_save(struct client *cl, int pod)
 	if (plant(PLANT_ROW_GONE) && p->phase == POD_RELEASING)
 		row->pod.phase = POD_GONE;
 	if (plant(PLANT_HANDOVER_UNSAVED))
-		row->pod.lease = LEASE_CLIENT;
+		row->pod.presence.lease = LEASE_CLIENT;
 	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
 	row->billed_ms = core_billed_ms(p, boot_now(cl));
 	row->seen =
-		p->id[0]
+		p->rental.id[0]
 			? *client_seen_of(cl, (int)(client_machine_of(cl, pod) - cl->sim->machines))
 			: 0;
 	return true;
@@ -135,16 +137,16 @@ struct core_pod client_carried(struct client *cl, const struct row *row)
 {
 	const struct core_pod *o = &row->pod;
 	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
-	struct core_pod p = {.provider = o->provider,
-			     .offer = o->offer,
-			     .volume = o->volume,
-			     .price_microusd_h = o->price_microusd_h,
-			     .hard_end_ms = o->hard_end_ms + o->cut_ms + by,
-			     .hard_end_s = o->hard_end_s,
-			     .first_lease_end_s = o->first_lease_end_s};
+	struct core_pod p = {.rental.provider = o->rental.provider,
+			     .rental.offer = o->rental.offer,
+			     .rental.volume = o->rental.volume,
+			     .rental.price_microusd_h = o->rental.price_microusd_h,
+			     .rental.hard_end_ms = o->rental.hard_end_ms + o->rental.cut_ms + by,
+			     .rental.hard_end_s = o->rental.hard_end_s,
+			     .rental.first_lease_end_s = o->rental.first_lease_end_s};
 
-	COPY_TEXT(p.attempt, o->attempt);
-	COPY_TEXT(p.id, o->id);
+	COPY_TEXT(p.rental.attempt, o->rental.attempt);
+	COPY_TEXT(p.rental.id, o->rental.id);
 	return p;
 }
 
@@ -155,27 +157,29 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
 	struct core_pod p = client_carried(cl, row);
 
-	p.lease = o->lease == LEASE_CLIENT ? LEASE_CLIENT : LEASE_AGENT;
-	p.reused = o->reused;
-	p.cold_ms = o->cold_ms;
-	p.compute_ms = o->compute_ms;
-	p.wasted_ms = o->wasted_ms;
-	p.phase = p.id[0] ? POD_BOOTING : POD_AMBIGUOUS;
+	p.presence.lease = o->presence.lease == LEASE_CLIENT ? LEASE_CLIENT : LEASE_AGENT;
+	p.rental.reused = o->rental.reused;
+	p.rental.cold_ms = o->rental.cold_ms;
+	p.workload.compute_ms = o->workload.compute_ms;
+	p.workload.wasted_ms = o->workload.wasted_ms;
+	p.phase = p.rental.id[0] ? POD_BOOTING : POD_AMBIGUOUS;
 	p.leave = o->phase >= POD_RELEASING ? LEAVE_NOW : LEAVE_NOT;
-	p.durable = o->durable;
+	p.presence.durable = o->presence.durable;
 	if (o->phase == POD_GONE) {
 		p.phase = POD_GONE;
-		p.compute_ms = p.wasted_ms = 0;
+		p.workload.compute_ms = p.workload.wasted_ms = 0;
 		return p;
 	}
-	p.view.port = o->view.port;
-	p.create_at = MIN(client_past(cl, o->create_at, by), boot_now(cl) - row->billed_ms);
-	p.rented_at = p.id[0] ? client_past(cl, o->rented_at, by) : boot_now(cl);
-	p.running_at = client_past(cl, o->running_at, by);
-	p.reached_at = client_past(cl, o->reached_at, by);
-	p.connected_at = client_past(cl, o->connected_at, by);
-	p.synced_at = client_past(cl, o->synced_at, by);
-	p.ready_at = client_past(cl, o->ready_at, by);
+	p.rental.view.port = o->rental.view.port;
+	p.rental.create_at =
+		MIN(client_past(cl, o->rental.create_at, by), boot_now(cl) - row->billed_ms);
+	p.rental.rented_at =
+		p.rental.id[0] ? client_past(cl, o->rental.rented_at, by) : boot_now(cl);
+	p.presence.running_at = client_past(cl, o->presence.running_at, by);
+	p.presence.reached_at = client_past(cl, o->presence.reached_at, by);
+	p.presence.connected_at = client_past(cl, o->presence.connected_at, by);
+	p.presence.synced_at = client_past(cl, o->presence.synced_at, by);
+	p.presence.ready_at = client_past(cl, o->presence.ready_at, by);
 	return p;
 }
 
@@ -186,8 +190,9 @@ static int64_t spent_before(const struct client *cl)
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
 		if (client_ours(cl, &cl->laptop->rows[i]) && p->phase == POD_GONE)
-			sum += money_for(p->price_microusd_h,
-					 (p->gone_at - p->create_at + 999) / 1000 * 1000);
+			sum += money_for(p->rental.price_microusd_h,
+					 (p->rental.gone_at - p->rental.create_at + 999) / 1000 *
+						 1000);
 		if (client_ours(cl, &cl->laptop->rows[i]))
 			sum += core_may_have_cost(p);
 	}
@@ -217,7 +222,7 @@ static void take_caps(struct client *cl, bool reap)
 	cl->unsure = reap;
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
 		cl->unsure = cl->unsure || (client_ours(cl, &cl->laptop->rows[i]) &&
-					    !cl->laptop->rows[i].pod.id[0]);
+					    !cl->laptop->rows[i].pod.rental.id[0]);
 }
 
 static struct core_conf conf_now(struct client *cl, bool reap)
@@ -229,7 +234,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 	conf.reap = reap;
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
 		if (client_ours(cl, &cl->laptop->rows[i]))
-			conf.providers[cl->laptop->rows[i].pod.provider].used_before = true;
+			conf.providers[cl->laptop->rows[i].pod.rental.provider].used_before = true;
 	for (size_t i = 0; i < cl->job->count; i++)
 		any_safe = any_safe || (cl->safe[i] && !cl->job->segments[i].done);
 	conf.canary = conf.canary && !any_safe;
@@ -261,7 +266,7 @@ static void adopt_rows(struct client *cl)
 		if (!client_ours(cl, &cl->laptop->rows[i]))
 			continue;
 		if (!pod_may_bill(had) &&
-		    (!had->durable || had->phase != POD_GONE || cl->core->conf.reap))
+		    (!had->presence.durable || had->phase != POD_GONE || cl->core->conf.reap))
 			continue;
 		struct core_pod p = from_row(cl, &cl->laptop->rows[i]);
 		core_adopt(cl->core, &p);
@@ -353,7 +358,7 @@ static void forget_unsaved(struct client *cl)
 		const struct row *row = m->client == cl->number && m->unsaved
 						? client_row_of(cl, m->attempt)
 						: NULL;
-		if (row && !row->pod.id[0])
+		if (row && !row->pod.rental.id[0])
 			m->known_at = -1;
 	}
 }
@@ -451,7 +456,7 @@ static void release_live(struct client *cl)
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct row *row = &cl->laptop->rows[i];
 		const struct machine *m =
-			client_ours(cl, row) ? cloud_machine(cl->sim, row->pod.id) : NULL;
+			client_ours(cl, row) ? cloud_machine(cl->sim, row->pod.rental.id) : NULL;
 		if (!m)
 			continue;
 		struct happening *h = later(cl->sim, 0, W_RELEASE);
@@ -473,9 +478,9 @@ bool client_wants(const struct client *cl, const struct machine *m)
 {
 	for (int i = 0; cl->up && i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		if (!strcmp(p->id, m->id))
+		if (!strcmp(p->rental.id, m->id))
 			return pod_active(p) && !core_stopping(cl->core) &&
-			       boot_now(cl) < p->hard_end_ms;
+			       boot_now(cl) < p->rental.hard_end_ms;
 	}
 	return false;
 }

@@ -45,8 +45,9 @@ int client_active_now(struct client *cl, int but)
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		/* a create without an answer, at a vendor that has not been able to say for two
 		 * minutes what is there, is not waited for */
-		bool lost = p->phase == POD_AMBIGUOUS && cl->core->now - p->rented_at >= 120000 &&
-			    cl->core->vendors[p->provider].list_failures >= 5;
+		bool lost = p->phase == POD_AMBIGUOUS &&
+			    cl->core->now - p->rental.rented_at >= 120000 &&
+			    cl->core->vendors[p->rental.provider].list_failures >= 5;
 		active += i != but && pod_active(p) && !lost;
 	}
 	return active;
@@ -74,15 +75,16 @@ static void check_it_pays(struct client *cl, int pod)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i == pod || p->phase != POD_WORKING || p->link != LINK_UP ||
+		if (i == pod || p->phase != POD_WORKING || p->presence.link != LINK_UP ||
 		    p->leave >= LEAVE_DRAINING || p->leave >= LEAVE_DECIDE)
 			continue;
 		works = true;
-		busy_ms +=
-			MIN(p->outgoing ? cold : 2 * cold,
-			    MAX(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) -
-					c->now,
-				0));
+		busy_ms += MIN(
+			p->outgoing ? cold : 2 * cold,
+			MAX(p->rental.hard_end_ms -
+				    2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at) -
+				    c->now,
+			    0));
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
 		left += c->segs[i].state <= SEG_HELD
@@ -105,13 +107,13 @@ static void check_it_pays(struct client *cl, int pod)
 
 static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 {
-	const struct row *row = client_row_of(cl, p->attempt);
+	const struct row *row = client_row_of(cl, p->rental.attempt);
 
-	if (!row || row->pod.hard_end_s != p->hard_end_s)
+	if (!row || row->pod.rental.hard_end_s != p->rental.hard_end_s)
 		broke(cl->sim, "create without a row of its intent");
 	for (size_t i = 0; i < cl->sim->create_count; i++)
-		if (!strcmp(cl->sim->creates[i].attempt, p->attempt))
-			broke(cl->sim, "attempt %s is used twice", p->attempt);
+		if (!strcmp(cl->sim->creates[i].attempt, p->rental.attempt))
+			broke(cl->sim, "attempt %s is used twice", p->rental.attempt);
 	if (cl->core->conf.canary && !cl->good_safe && cl->core->canary_ok)
 		broke(cl->sim, "the canary counts as good before a good segment is safe");
 	int active = client_active_now(cl, pod);
@@ -125,21 +127,22 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 	if (cl->width_left && active - core_outgoing(cl->core) >= cl->width_left)
 		broke(cl->sim, "it rents again what it gave back: %d pods were left",
 		      cl->width_left);
-	if (!cl->sim->plan->vendors[p->provider].wire && cl->unfit[p->provider][atoi(p->offer.id)])
+	if (!cl->sim->plan->vendors[p->rental.provider].wire &&
+	    cl->unfit[p->rental.provider][atoi(p->rental.offer.id)])
 		broke(cl->sim, "a card that cannot run the job is rented again");
 	if (core_stopping(cl->core))
 		broke(cl->sim, "a create while stopping");
 	if (cl->job->conf.max_cost_microusd &&
 	    budget_committed(cl->core) > cl->core->conf.max_cost_microusd)
 		broke(cl->sim, "rented beyond the cap");
-	if (p->first_lease_end_s > p->hard_end_s)
+	if (p->rental.first_lease_end_s > p->rental.hard_end_s)
 		broke(cl->sim, "the first lease is longer than the hard end");
 	int64_t patience = cl->core->conf.boot_limit_ms,
-		first_lease = p->first_lease_end_s * 1000 - wall_now(cl);
+		first_lease = p->rental.first_lease_end_s * 1000 - wall_now(cl);
 	if (first_lease > patience + 30000)
 		broke(cl->sim,
 		      "the first lease is longer than boot_limit by more than half a minute");
-	if (p->first_lease_end_s < p->hard_end_s && first_lease < patience + 1500)
+	if (p->rental.first_lease_end_s < p->rental.hard_end_s && first_lease < patience + 1500)
 		broke(cl->sim, "the first lease ends as the client gives the pod up");
 }
 
@@ -156,14 +159,14 @@ static void rent(struct client *cl, const struct action *a)
 	GROW(cl->sim->creates, cl->sim->create_count, cl->sim->create_cap);
 	struct create *c = &cl->sim->creates[cl->sim->create_count++];
 	*c = (struct create){.client = cl->number,
-			     .provider = p->provider,
-			     .offer = atoi(p->offer.id),
-			     .price = p->offer.price_microusd_h,
-			     .hard_end_s = p->hard_end_s,
-			     .first_lease_end_s = p->first_lease_end_s,
+			     .provider = p->rental.provider,
+			     .offer = atoi(p->rental.offer.id),
+			     .price = p->rental.offer.price_microusd_h,
+			     .hard_end_s = p->rental.hard_end_s,
+			     .first_lease_end_s = p->rental.first_lease_end_s,
 			     .late_start_s = core_late_start_ms(&cl->job->conf) / 1000,
 			     .clock_error = llabs(cl->laptop->wall_offset)};
-	COPY_TEXT(c->attempt, p->attempt);
+	COPY_TEXT(c->attempt, p->rental.attempt);
 	if (wire_rent(cl, a->pod))
 		return;
 	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
@@ -184,11 +187,12 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 		return false;
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
-		if (!client_ours(cl, &cl->laptop->rows[i]) || !p->durable || !p->id[0])
+		if (!client_ours(cl, &cl->laptop->rows[i]) || !p->presence.durable ||
+		    !p->rental.id[0])
 			continue;
 		for (size_t k = 0; k < cl->sim->machine_count; k++) {
 			const struct machine *m = &cl->sim->machines[k];
-			if (!strcmp(m->id, p->id) && m->files && m->files[segment] &&
+			if (!strcmp(m->id, p->rental.id) && m->files && m->files[segment] &&
 			    !was_dealt_before(cl, m))
 				return true;
 		}
@@ -214,10 +218,10 @@ static void command(struct client *cl, const struct action *a, enum command what
 	struct machine *m = client_machine_of(cl, a->pod);
 
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
-	if (p->link != LINK_UP && p->phase >= POD_RELEASING)
+	if (p->presence.link != LINK_UP && p->phase >= POD_RELEASING)
 		return; /* said before the connection was dropped in the same step: nobody hears it
 			 */
-	if (p->link != LINK_UP)
+	if (p->presence.link != LINK_UP)
 		broke(cl->sim, "a command (%d) to a pod without a connection", (int)what);
 	if (!m)
 		return;
@@ -243,8 +247,8 @@ static void command(struct client *cl, const struct action *a, enum command what
 	if (plant(PLANT_SEND_TWICE))
 		send_again(cl, h);
 	if (cl->job->conf.batch_size_count &&
-	    core_pod_at(cl->core, a->pod)->batches >
-		    MAX(core_pod_at(cl->core, a->pod)->workers_ready, 1))
+	    core_pod_at(cl->core, a->pod)->workload.batches >
+		    MAX(core_pod_at(cl->core, a->pod)->workload.workers_ready, 1))
 		broke(cl->sim, "a batch beside others that are measured");
 	if (b->count > (size_t)MAX(cl->job->conf.max_batch, 1) || !b->count)
 		broke(cl->sim, "a batch of %zu segments", b->count);
@@ -258,17 +262,19 @@ void client_fetch(struct client *cl, const struct action *a)
 	if (cl->safe[a->segment])
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	/* whose release follows in the same step: it is dropped */
-	if (p->files < FILES_ON_VOLUME && p->link != LINK_UP && p->phase < POD_RELEASING)
+	if (p->presence.files < FILES_ON_VOLUME && p->presence.link != LINK_UP &&
+	    p->phase < POD_RELEASING)
 		broke(cl->sim, "a fetch from a pod without a connection");
-	if (p->files >= FILES_ON_VOLUME && wire_fetch(cl, a->pod, a->segment))
+	if (p->presence.files >= FILES_ON_VOLUME && wire_fetch(cl, a->pod, a->segment))
 		return;
 	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
-	int64_t took = p->files >= FILES_ON_VOLUME ? api(cl, a)
-						   : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
+	int64_t took = p->presence.files >= FILES_ON_VOLUME
+			       ? api(cl, a)
+			       : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
 	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
 	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
-	h->y = p->files >= FILES_ON_VOLUME;
+	h->y = p->presence.files >= FILES_ON_VOLUME;
 }
 
 /* Syncing takes a while, and now and then the little that is left is waited for. */
@@ -277,10 +283,10 @@ static void sync_volume(struct client *cl, const struct action *a)
 	struct machine *m = client_machine_of(cl, a->pod);
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
-	if (p->link != LINK_UP && p->phase >= POD_RELEASING)
+	if (p->presence.link != LINK_UP && p->phase >= POD_RELEASING)
 		return; /* said before the connection was dropped in the same step, as other
 			   commands may be */
-	if (p->link != LINK_UP || !m)
+	if (p->presence.link != LINK_UP || !m)
 		broke(cl->sim, "a sync of a pod without a connection");
 	if (!m)
 		return;
@@ -293,7 +299,7 @@ static void sync_volume(struct client *cl, const struct action *a)
 
 static void release(struct client *cl, const struct action *a)
 {
-	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, a->pod)->id);
+	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, a->pod)->rental.id);
 
 	if (!m) {
 		broke(cl->sim, "a release without an id");
@@ -397,12 +403,14 @@ void client_check_list(struct client *cl, int provider)
 		return;
 	for (int i = 0; i < cl->core->pod_count; i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		if (p->provider == provider &&
-		    ((p->phase == POD_BOOTING && p->rented_at && p->rented_at < failed) ||
-		     (p->phase == POD_CONFIRMING && p->released_at && p->released_at < failed)))
+		if (p->rental.provider == provider &&
+		    ((p->phase == POD_BOOTING && p->rental.rented_at &&
+		      p->rental.rented_at < failed) ||
+		     (p->phase == POD_CONFIRMING && p->rental.released_at &&
+		      p->rental.released_at < failed)))
 			broke(cl->sim,
 			      "pod %s is not looked for again for %lld ms after a list that failed",
-			      p->id, (long long)(boot_now(cl) - failed));
+			      p->rental.id, (long long)(boot_now(cl) - failed));
 	}
 }
 
@@ -457,7 +465,7 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_GOOD_HOST: client_mark_host(cl, a, 0); break;
 	case ACT_CONNECT: ask(cl, a, 3 * cl->sim->plan->rtt_ms, W_REACHED); break;
 	case ACT_PREPARE:
-		wire_stage_stop(cl, core_pod_at(cl->core, a->pod)->provider);
+		wire_stage_stop(cl, core_pod_at(cl->core, a->pod)->rental.provider);
 		if (cl->up)
 			command(cl, a, C_PREPARE);
 		break;
@@ -465,8 +473,8 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
 	case ACT_HANDOVER:
-		if (client_row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.lease ==
-			    LEASE_CLIENT &&
+		if (client_row_of(cl, core_pod_at(cl->core, a->pod)->rental.attempt)
+				    ->pod.presence.lease == LEASE_CLIENT &&
 		    !client_machine_of(cl, a->pod)->unsaved)
 			broke(cl->sim, "handed over before the ledger knows");
 		command(cl, a, C_HANDOVER);

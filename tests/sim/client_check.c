@@ -78,10 +78,10 @@ static void check_stop(struct client *cl)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (p->phase == POD_WORKING && p->link == LINK_UP && p->leave < LEAVE_DECIDE &&
-		    p->hard_end_ms > c->now + left)
-			rate += p->workers_ready /
-				client_ms_of(cl, p->provider, atoi(p->offer.id), 1);
+		if (p->phase == POD_WORKING && p->presence.link == LINK_UP &&
+		    p->leave < LEAVE_DECIDE && p->rental.hard_end_ms > c->now + left)
+			rate += p->workload.workers_ready /
+				client_ms_of(cl, p->rental.provider, atoi(p->rental.offer.id), 1);
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
 		work += c->segs[i].state <= SEG_HELD ? cl->job->segments[i].weight : 0;
@@ -124,9 +124,10 @@ static void check_replans(struct client *cl)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (p->outgoing && p->leave == LEAVE_DRAINING &&
-		    c->now < p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at))
+		    c->now < p->rental.hard_end_ms -
+				     2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at))
 			broke(cl->sim, "pod %s is drained before another one has taken its place",
-			      p->id);
+			      p->rental.id);
 	}
 }
 
@@ -158,8 +159,8 @@ static bool pod_counted_right(const struct core *c, int pod)
 	}
 	for (size_t i = 0; i < c->batch_count; i++)
 		batches += c->batches[i].pod == pod && !c->batches[i].over;
-	return unfetched == c->pods[pod].unfetched && batches == c->pods[pod].batches &&
-	       held == c->pods[pod].held;
+	return unfetched == c->pods[pod].workload.unfetched &&
+	       batches == c->pods[pod].workload.batches && held == c->pods[pod].workload.held;
 }
 
 /* Of caps.max_duration, when this life began. */
@@ -174,45 +175,49 @@ static void check_pod(struct client *cl, int pod)
 {
 	const struct core *c = cl->core;
 	const struct core_pod *p = &c->pods[pod];
-	bool bare = p->batches == 0 && p->unfetched == 0;
+	bool bare = p->workload.batches == 0 && p->workload.unfetched == 0;
 	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
 	bool offered =
 		p->offered_until && c->now <= MAX(p->offered_until, client_woke_at(cl)) + 1000;
 
 	if (!pod_counted_right(c, pod))
 		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod,
-		      p->batches, p->held, p->unfetched);
+		      p->workload.batches, p->workload.held, p->workload.unfetched);
 	bool goes =
 		p->leave >= LEAVE_DECIDE && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
 	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), client_woke_at(cl)) + 2000)
 		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
 		      (long long)(c->now - p->look_at));
 	/* it was handed over, and the core hears of it at once */
-	bool unheard = p->past == PAST_UNHEARD && p->reused && p->phase == POD_BOOTING &&
-		       p->deadline_at == NEVER && p->lease == LEASE_CLIENT;
+	bool unheard = p->presence.past == PAST_UNHEARD && p->rental.reused &&
+		       p->phase == POD_BOOTING && p->deadline_at == NEVER &&
+		       p->presence.lease == LEASE_CLIENT;
 	if (p->phase >= POD_RELEASING || p->leave >= LEAVE_DECIDE || unheard)
 		return;
 	/* by a list, after a lost reply */
-	int64_t found_at = MAX(p->create_at + 2 * cl->job->conf.boot_limit_ms, p->rented_at);
+	int64_t found_at =
+		MAX(p->rental.create_at + 2 * cl->job->conf.boot_limit_ms, p->rental.rented_at);
 	found_at = MAX(found_at, client_woke_at(cl) + WOKEN_BOOT_MS);
-	if (!p->boot_limit_ms) /* of an earlier life */
+	if (!p->presence.boot_limit_ms) /* of an earlier life */
 		found_at = MAX(found_at, c->began_at + cl->job->conf.boot_limit_ms);
-	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at &&
-	    p->lease == LEASE_CLIENT && c->now > found_at + LOG_WAIT_MS)
+	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->presence.connected_at &&
+	    p->presence.lease == LEASE_CLIENT && c->now > found_at + LOG_WAIT_MS)
 		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod,
-		      (long long)(c->now - p->create_at) / 1000);
+		      (long long)(c->now - p->rental.create_at) / 1000);
 	if (bare && !c->todo && c->started && !offered)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
 		      pod_phase_name(p->phase));
-	if (p->phase == POD_WORKING && p->link == LINK_UP && bare && p->leave < LEAVE_DRAINING &&
-	    !core_stopping(c) && !canary_waits && !core_reads_old(c) && !offered)
+	if (p->phase == POD_WORKING && p->presence.link == LINK_UP && bare &&
+	    p->leave < LEAVE_DRAINING && !core_stopping(c) && !canary_waits && !core_reads_old(c) &&
+	    !offered)
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
 	 * since */
-	if (p->hard_end_ms > p->create_at + 24 * (int64_t)HOUR_MS + 1 + 2 * cl->laptop->wall_error)
+	if (p->rental.hard_end_ms >
+	    p->rental.create_at + 24 * (int64_t)HOUR_MS + 1 + 2 * cl->laptop->wall_error)
 		broke(cl->sim, "pod %d may live for more than a day", pod);
 	if (cl->job->conf.max_duration_ms && !c->conf.reap &&
-	    p->hard_end_ms > c->began_at + duration_left(cl))
+	    p->rental.hard_end_ms > c->began_at + duration_left(cl))
 		broke(cl->sim, "pod %d may outlive caps.max_duration", pod);
 }
 
@@ -242,8 +247,8 @@ static void check_step(struct client *cl, const struct event *ev)
 
 static bool in_doubt(const struct core_pod *p, const struct machine *m)
 {
-	return pod_may_bill(p) &&
-	       (p->id[0] ? !strcmp(p->id, m->id) : !strcmp(p->attempt, m->attempt));
+	return pod_may_bill(p) && (p->rental.id[0] ? !strcmp(p->rental.id, m->id)
+						   : !strcmp(p->rental.attempt, m->attempt));
 }
 
 /* Of two pods of one create the one that was found first has the row of its attempt, the other one
@@ -253,10 +258,10 @@ static bool is_known(struct client *cl, const struct machine *m)
 	const struct row *row = client_row_of(cl, m->attempt);
 
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
-		if (!strcmp(cl->laptop->rows[i].pod.id, m->id) &&
+		if (!strcmp(cl->laptop->rows[i].pod.rental.id, m->id) &&
 		    in_doubt(&cl->laptop->rows[i].pod, m))
 			return true;
-	bool second = row && row->pod.id[0] && strcmp(row->pod.id, m->id) != 0 &&
+	bool second = row && row->pod.rental.id[0] && strcmp(row->pod.rental.id, m->id) != 0 &&
 		      cl->sim->hit[F_CREATE_TWICE];
 
 	return second || (row && in_doubt(&row->pod, m));
@@ -354,7 +359,7 @@ static void sweep_ends(struct client *cl)
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		const struct machine *m = client_machine_of(cl, i);
 		if (p->phase == POD_GONE && m && !m->is_over)
-			broke(cl->sim, "reap calls pod %s gone, and it still lives", p->id);
+			broke(cl->sim, "reap calls pod %s gone, and it still lives", p->rental.id);
 		if (p->phase == POD_GONE)
 			cl->sim->swept++;
 	}
@@ -379,12 +384,14 @@ void client_end(struct client *cl)
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		/* what an earlier life wrote down was by that clock */
 		int64_t off = 2 * cl->laptop->wall_error;
-		const struct machine *m = p->place == PLACE_NEVER ? client_machine_of(cl, i) : NULL;
+		const struct machine *m =
+			p->rental.place == PLACE_NEVER ? client_machine_of(cl, i) : NULL;
 		if (m && !m->queued)
-			broke(cl->sim, "pod %s is not billed, and it was placed", p->id);
-		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) + off)
-			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->id,
-			      (long long)p->compute_ms, (long long)core_billed_ms(p, boot_now(cl)));
+			broke(cl->sim, "pod %s is not billed, and it was placed", p->rental.id);
+		if (p->workload.compute_ms > core_billed_ms(p, boot_now(cl)) + off)
+			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->rental.id,
+			      (long long)p->workload.compute_ms,
+			      (long long)core_billed_ms(p, boot_now(cl)));
 	}
 	check_exit(cl, &sum);
 	if (cl->sim->wire)

@@ -62,7 +62,8 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 		return;
 	(*seen)++;
 	const struct row *row =
-		ev.pod >= 0 ? client_row_of(cl, core_pod_at(cl->core, ev.pod)->attempt) : NULL;
+		ev.pod >= 0 ? client_row_of(cl, core_pod_at(cl->core, ev.pod)->rental.attempt)
+			    : NULL;
 	bool counted = row && e->life != cl->life && n < row->seen;
 	if (counted && (e->type == EV_BATCH_STARTED || e->type == EV_BATCH_DONE))
 		return; /* its seconds stand in the row */
@@ -244,7 +245,7 @@ static void inspected(struct client *cl, struct happening *h)
 	if (m)
 		view = cloud_view(cl->sim, m);
 	else
-		COPY_TEXT(view.id, core_pod_at(cl->core, h->pod)->id);
+		COPY_TEXT(view.id, core_pod_at(cl->core, h->pod)->rental.id);
 	send_event(cl, &ev, h->kind);
 }
 
@@ -262,16 +263,17 @@ static void log_read(struct client *cl, struct happening *h)
 void client_mark_host(struct client *cl, const struct action *a, int64_t at)
 {
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
-	const struct vendor_plan *v = &cl->sim->plan->vendors[p->provider];
+	const struct vendor_plan *v = &cl->sim->plan->vendors[p->rental.provider];
 
-	if (at && p->id[0] && client_machine_of(cl, a->pod)->queued &&
+	if (at && p->rental.id[0] && client_machine_of(cl, a->pod)->queued &&
 	    !client_machine_of(cl, a->pod)->is_over)
-		broke(cl->sim, "pod %s is called a bad host, and it waits for a machine", p->id);
+		broke(cl->sim, "pod %s is called a bad host, and it waits for a machine",
+		      p->rental.id);
 	if (wire_mark_host(cl, a->pod, at))
 		return;
 	for (int i = 0; i < v->offer_count; i++)
-		if (!strcmp(v->offers[i].id, p->offer.id))
-			cl->laptop->bad_at[p->provider][i] = at;
+		if (!strcmp(v->offers[i].id, p->rental.offer.id))
+			cl->laptop->bad_at[p->rental.provider][i] = at;
 }
 
 static void created(struct client *cl, struct happening *h)

@@ -39,8 +39,8 @@ void plant_conf(struct core_conf *conf)
  * carried out. */
 static void unhear(struct core_pod *p, enum plant defect)
 {
-	if (plant(defect) && p->link == LINK_UP)
-		p->link = LINK_NONE;
+	if (plant(defect) && p->presence.link == LINK_UP)
+		p->presence.link = LINK_NONE;
 }
 
 bool plant_act(struct client *cl, const struct action *a)
@@ -55,15 +55,16 @@ bool plant_act(struct client *cl, const struct action *a)
 	case ACT_RENT:
 		c->canary_ok = c->canary_ok && !plant(PLANT_CANARY_ALONE);
 		c->signals += plant(PLANT_RENT_STOPPING);
-		p->price_microusd_h *= plant(PLANT_BEYOND_CAP) ? 100 : 1;
-		p->hard_end_ms += plant(PLANT_LONG_LIFE) && !c->conf.max_cost_microusd
-					  ? 48 * (int64_t)HOUR_MS
-					  : 0;
-		p->first_lease_end_s += plant(PLANT_LONG_FIRST_LEASE) ? 48 * 3600 : 0;
+		p->rental.price_microusd_h *= plant(PLANT_BEYOND_CAP) ? 100 : 1;
+		p->rental.hard_end_ms += plant(PLANT_LONG_LIFE) && !c->conf.max_cost_microusd
+						 ? 48 * (int64_t)HOUR_MS
+						 : 0;
+		p->rental.first_lease_end_s += plant(PLANT_LONG_FIRST_LEASE) ? 48 * 3600 : 0;
 		if (plant(PLANT_LEASE_BEHIND_BOOT))
-			p->first_lease_end_s =
-				MIN(p->hard_end_s, p->first_lease_end_s + c->conf.lease_ms / 1000);
-		p->first_lease_end_s -= plant(PLANT_LEASE_OF_BOOT) ? 30 : 0;
+			p->rental.first_lease_end_s =
+				MIN(p->rental.hard_end_s,
+				    p->rental.first_lease_end_s + c->conf.lease_ms / 1000);
+		p->rental.first_lease_end_s -= plant(PLANT_LEASE_OF_BOOT) ? 30 : 0;
 		break;
 	case ACT_SEND:
 		c->canary_ok = c->canary_ok || plant(PLANT_CANARY_SKIPPED);
@@ -75,8 +76,8 @@ bool plant_act(struct client *cl, const struct action *a)
 		break;
 	case ACT_FETCH:
 		unhear(p, PLANT_FETCH_UNHEARD);
-		if (plant(PLANT_FETCH_UNHEARD) && p->files == FILES_ON_VOLUME)
-			p->files = FILES_ON_POD;
+		if (plant(PLANT_FETCH_UNHEARD) && p->presence.files == FILES_ON_VOLUME)
+			p->presence.files = FILES_ON_POD;
 		break;
 	case ACT_FINISH: return plant(PLANT_FINISH_UNSAID);
 	case ACT_SYNC: unhear(p, PLANT_SYNC_UNHEARD); break;
@@ -87,7 +88,7 @@ bool plant_act(struct client *cl, const struct action *a)
 			return true;
 		}
 		if (plant(PLANT_RELEASE_NAMELESS))
-			p->id[0] = '\0';
+			p->rental.id[0] = '\0';
 		break;
 	default: break;
 	}
@@ -103,7 +104,7 @@ static void replans_on(struct client *cl)
 	cl->replans_seen = c->replan.done = 1;
 	for (size_t i = 0; i < c->candidate_count && c->pod_count; i++)
 		c->candidates[i].offer.price_microusd_h =
-			MAX(c->pods[c->pod_count - 1].price_microusd_h / 2, 1);
+			MAX(c->pods[c->pod_count - 1].rental.price_microusd_h / 2, 1);
 }
 
 void plant_stepped(struct client *cl)
@@ -130,13 +131,14 @@ void plant_stepped(struct client *cl)
 		if (c->pods[i].phase == POD_CONFIRMING)
 			c->pods[i].phase = POD_GONE; /* its release was accepted: that will do */
 	for (int i = 0; plant(PLANT_DENIAL_TRUSTED) && i < c->pod_count; i++)
-		c->pods[i].answer = c->pods[i].answer == ANSWER_DENIED
-					    ? ANSWER_DENIED_REPEAT
-					    : c->pods[i].answer; /* two lists 5 s apart will do */
+		c->pods[i].rental.answer =
+			c->pods[i].rental.answer == ANSWER_DENIED
+				? ANSWER_DENIED_REPEAT
+				: c->pods[i].rental.answer; /* two lists 5 s apart will do */
 	c->cold_ms = plant(PLANT_BOOTS_FREE) ? 1 : c->cold_ms;
 	c->too_many += plant(PLANT_WIDTH_WAVERS);
 	for (int i = 0; plant(PLANT_HANDOVER_UNHEARD) && i < c->pod_count; i++)
-		c->pods[i].lease += c->pods[i].lease == LEASE_AGENT_TOLD;
+		c->pods[i].presence.lease += c->pods[i].presence.lease == LEASE_AGENT_TOLD;
 	c->todo += plant(PLANT_MISCOUNT) && c->safe > 1;
 	c->replan.not_before *= !plant(PLANT_REPLANS_SOON);
 	if (plant(PLANT_REPLANS_ON) && c->replan.done) /* all prices halve, each time */
@@ -147,7 +149,7 @@ void plant_stepped(struct client *cl)
 		if (c->pods[i].outgoing && c->pods[i].leave == LEAVE_NOT)
 			c->pods[i].leave = LEAVE_DRAINING;
 	for (int i = 0; plant(PLANT_MISCOUNT_POD) && i < c->pod_count; i++)
-		c->pods[i].unfetched += c->pods[i].unfetched > 0;
+		c->pods[i].workload.unfetched += c->pods[i].workload.unfetched > 0;
 }
 
 /* What the client says at its end. */
@@ -175,7 +177,7 @@ void plant_exit(struct client *cl, struct core_summary *sum)
 	if (plant(PLANT_FEWER_REPORTED) && sum->safe)
 		sum->safe--;
 	for (int i = 0; plant(PLANT_COMPUTE_MORE) && i < cl->core->pod_count; i++)
-		cl->core->pods[i].compute_ms *= 1000;
+		cl->core->pods[i].workload.compute_ms *= 1000;
 }
 
 static void again_soon(struct client *cl, const struct happening *h, int64_t delay)

@@ -25,7 +25,7 @@ static void run_name(int number, char name[24])
 
 static struct machine *rented_as(struct client *cl, int pod)
 {
-	return cloud_machine(cl->sim, core_pod_at(cl->core, pod)->id);
+	return cloud_machine(cl->sim, core_pod_at(cl->core, pod)->rental.id);
 }
 
 bool pool_held(const struct client *cl, const struct machine *m)
@@ -51,16 +51,16 @@ static struct pod_row row_now(struct client *cl, int pod)
 			      .account = "a",
 			      .host = "pod",
 			      .port = 22,
-			      .price_microusd_h = p->price_microusd_h,
-			      .hard_end_s = p->hard_end_s,
-			      .create_ms = p->create_at + wall_now(cl) - boot_now(cl),
+			      .price_microusd_h = p->rental.price_microusd_h,
+			      .hard_end_s = p->rental.hard_end_s,
+			      .create_ms = p->rental.create_at + wall_now(cl) - boot_now(cl),
 			      .kept_until_ms = m->offered_until,
 			      .holds = m->holds};
 
-	COPY_TEXT(row.attempt, p->attempt);
+	COPY_TEXT(row.attempt, p->rental.attempt);
 	run_name(cl->number, row.run);
-	COPY_TEXT(row.provider, p->offer.provider);
-	COPY_TEXT(row.id, p->id);
+	COPY_TEXT(row.provider, p->rental.offer.provider);
+	COPY_TEXT(row.id, p->rental.id);
 	return row;
 }
 
@@ -131,24 +131,24 @@ static void save_part(struct client *cl, const struct core_pod *p)
 {
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		struct row *row = &cl->laptop->rows[i];
-		if (!client_ours(cl, row) || strcmp(row->pod.id, p->id) ||
-		    !strcmp(row->pod.attempt, p->attempt))
+		if (!client_ours(cl, row) || strcmp(row->pod.rental.id, p->rental.id) ||
+		    !strcmp(row->pod.rental.attempt, p->rental.attempt))
 			continue;
 		char attempt[ATTEMPT_MAX];
-		COPY_TEXT(attempt, row->pod.attempt);
+		COPY_TEXT(attempt, row->pod.rental.attempt);
 		row->pod = *p;
-		COPY_TEXT(row->pod.attempt, attempt);
+		COPY_TEXT(row->pod.rental.attempt, attempt);
 	}
 }
 
 bool pool_saved(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
-	const struct machine *m = p->id[0] ? rented_as(cl, pod) : NULL;
+	const struct machine *m = p->rental.id[0] ? rented_as(cl, pod) : NULL;
 
 	if (!m || m->client == cl->number || !pool_held(cl, m))
 		return false;
-	if (p->exit == EXIT_HANDED)
+	if (p->rental.exit == EXIT_HANDED)
 		save_part(cl, p);
 	return true;
 }
@@ -170,7 +170,7 @@ size_t pool_drop(struct client *cl, struct pod_view *views, size_t count)
 		const struct machine *m = cloud_machine(cl->sim, views[i].id);
 		bool known = false;
 		for (int k = 0; k < core_pod_count(cl->core); k++)
-			known = known || !strcmp(core_pod_at(cl->core, k)->id, views[i].id);
+			known = known || !strcmp(core_pod_at(cl->core, k)->rental.id, views[i].id);
 		if (strcmp(views[i].marker.run, run) || known || m->client == cl->number ||
 		    !pool_held(cl, m))
 			views[n++] = views[i];
@@ -206,11 +206,11 @@ static void split_row(struct client *cl, const struct pod_row *got, const struct
 	struct row part = *row;
 	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
 
-	kept_part(got->attempt, got->holds - 1, part.pod.attempt);
+	kept_part(got->attempt, got->holds - 1, part.pod.rental.attempt);
 	part.pod.phase = POD_GONE;
-	part.pod.create_at = MIN(part.pod.create_at + by, boot_now(cl));
-	part.pod.released_at = part.pod.gone_at = boot_now(cl);
-	part.pod.durable = false;
+	part.pod.rental.create_at = MIN(part.pod.rental.create_at + by, boot_now(cl));
+	part.pod.rental.released_at = part.pod.rental.gone_at = boot_now(cl);
+	part.pod.presence.durable = false;
 	row->client = cl->number;
 	row->pod = *mine;
 	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
@@ -225,10 +225,10 @@ static struct core_pod as_mine(struct client *cl, const struct row *row)
 	struct core_pod p = client_carried(cl, row);
 
 	p.phase = POD_BOOTING;
-	p.create_at = p.rented_at = p.running_at = boot_now(cl);
-	p.reused = true;
-	p.cold_ms = core_cold_ms(&row->pod);
-	p.view.port = row->pod.view.port;
+	p.rental.create_at = p.rental.rented_at = p.presence.running_at = boot_now(cl);
+	p.rental.reused = true;
+	p.rental.cold_ms = core_cold_ms(&row->pod);
+	p.rental.view.port = row->pod.rental.view.port;
 	return p;
 }
 
@@ -275,7 +275,7 @@ static void tell_before(struct client *cl, const struct machine *m, int number)
 	struct client *from = &cl->sim->clients[number];
 
 	for (int i = 0; from->up && !from->bills_open && i < core_pod_count(from->core); i++)
-		if (!strcmp(core_pod_at(from->core, i)->id, m->id))
+		if (!strcmp(core_pod_at(from->core, i)->rental.id, m->id))
 			hears_taken(from, i, TAKEN_SEEN_MS);
 }
 

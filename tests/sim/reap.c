@@ -14,7 +14,7 @@
 static bool run_detached(const struct laptop *l, int client)
 {
 	for (size_t i = 0; i < l->row_count; i++)
-		if (l->rows[i].client == client && l->rows[i].pod.lease != LEASE_CLIENT)
+		if (l->rows[i].client == client && l->rows[i].pod.presence.lease != LEASE_CLIENT)
 			return true;
 	return false;
 }
@@ -25,9 +25,10 @@ static struct reap_known look_up(const struct sim *s, const struct laptop *l,
 	for (size_t i = 0; i < l->row_count; i++) {
 		const struct core_pod *p = &l->rows[i].pod;
 		int client = l->rows[i].client;
-		if (strcmp(p->attempt, view->marker.attempt))
+		if (strcmp(p->rental.attempt, view->marker.attempt))
 			continue;
-		bool at_work = !strcmp(p->id, view->id) && p->phase < POD_RELEASING && p->ready_at;
+		bool at_work = !strcmp(p->rental.id, view->id) && p->phase < POD_RELEASING &&
+			       p->presence.ready_at;
 		const struct client *cl = &s->clients[client];
 		return (struct reap_known){.ours = true,
 					   .alive = cl->up,
@@ -48,7 +49,7 @@ bool reap_wants_run(const struct client *cl)
 		if (l->rows[i].client != cl->number || !pod_may_bill(&l->rows[i].pod))
 			continue;
 		open = true;
-		last_s = MAX(last_s, l->rows[i].pod.hard_end_s);
+		last_s = MAX(last_s, l->rows[i].pod.rental.hard_end_s);
 	}
 	return open && reap_run(run_detached(l, cl->number), last_s, wall_now(cl));
 }
@@ -59,7 +60,8 @@ bool reap_wants_run(const struct client *cl)
 static bool was_let_go(const struct laptop *l, const struct machine *m)
 {
 	for (size_t i = 0; i < l->row_count; i++)
-		if (!strcmp(l->rows[i].pod.id, m->id) && l->rows[i].pod.phase >= POD_RELEASING)
+		if (!strcmp(l->rows[i].pod.rental.id, m->id) &&
+		    l->rows[i].pod.phase >= POD_RELEASING)
 			return true;
 	return false;
 }
@@ -100,21 +102,21 @@ static void add_target(struct client *reaper, const struct pod_view *view, int p
 	int64_t now = boot_now(reaper), ahead = WALL_EPOCH_MS + reaper->sim->now - now;
 	struct core_pod p = {
 		.phase = POD_BOOTING,
-		.provider = provider,
-		.view = *view,
-		.create_at = MIN(view->created_at_s * 1000 - ahead, now - 1),
-		.rented_at = now,
-		.running_at = now,
-		.there_at = now,
-		.listing = LISTING_SHOWS,
-		.price_microusd_h = view->price_microusd_h,
-		.hard_end_s = view->marker.hard_end_s,
-		.hard_end_ms = view->marker.hard_end_s * 1000 - ahead,
+		.rental.provider = provider,
+		.rental.view = *view,
+		.rental.create_at = MIN(view->created_at_s * 1000 - ahead, now - 1),
+		.rental.rented_at = now,
+		.presence.running_at = now,
+		.rental.there_at = now,
+		.rental.listing = LISTING_SHOWS,
+		.rental.price_microusd_h = view->price_microusd_h,
+		.rental.hard_end_s = view->marker.hard_end_s,
+		.rental.hard_end_ms = view->marker.hard_end_s * 1000 - ahead,
 	};
 
-	COPY_TEXT(p.id, view->id);
-	snprintf(p.attempt, sizeof(p.attempt), "%016zx", reaper->target_count);
-	COPY_TEXT(p.offer.provider, reaper->job->conf.providers[provider].name);
+	COPY_TEXT(p.rental.id, view->id);
+	snprintf(p.rental.attempt, sizeof(p.rental.attempt), "%016zx", reaper->target_count);
+	COPY_TEXT(p.rental.offer.provider, reaper->job->conf.providers[provider].name);
 	GROW(reaper->targets, reaper->target_count, reaper->target_cap);
 	reaper->targets[reaper->target_count++] = p;
 }

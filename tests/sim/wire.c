@@ -528,7 +528,7 @@ static bool has_to_prove(const struct client *cl, int provider)
 
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		has = has || (p->provider == provider &&
+		has = has || (p->rental.provider == provider &&
 			      (p->phase == POD_AMBIGUOUS || p->phase == POD_CONFIRMING));
 	}
 	return has;
@@ -613,46 +613,47 @@ bool wire_rent(struct client *cl, int pod)
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	struct err err = {0};
 
-	if (!wire_is(cl->sim, p->provider))
+	if (!wire_is(cl->sim, p->rental.provider))
 		return false;
-	if (check_clock(cl, p->provider, &err) < 0) {
+	if (check_clock(cl, p->rental.provider, &err) < 0) {
 		struct happening *h = client_later(cl, 1, W_CREATED);
 		h->pod = pod;
-		h->provider = p->provider;
+		h->provider = p->rental.provider;
 		h->kind = err.kind;
 		return true;
 	}
-	if (cl->heard_off_ms[p->provider] > CALLER_CLOCK_OFF_MS)
+	if (cl->heard_off_ms[p->rental.provider] > CALLER_CLOCK_OFF_MS)
 		broke(cl->sim, "a create by a clock that is off by %lld s and more",
-		      (long long)cl->heard_off_ms[p->provider] / 1000);
-	struct asked *a = wire_asked_new(cl, p->provider, pod);
+		      (long long)cl->heard_off_ms[p->rental.provider] / 1000);
+	struct asked *a = wire_asked_new(cl, p->rental.provider, pod);
 	struct rent_request *r = &a->want.rent;
-	r->offer = p->offer;
-	snprintf(r->name, sizeof(r->name), "burst-%s", p->attempt);
+	r->offer = p->rental.offer;
+	snprintf(r->name, sizeof(r->name), "burst-%s", p->rental.attempt);
 	COPY_TEXT(r->marker.machine, cl->job->conf.machine);
 	COPY_TEXT(r->marker.run, cl->job->conf.run);
-	COPY_TEXT(r->marker.attempt, p->attempt);
+	COPY_TEXT(r->marker.attempt, p->rental.attempt);
 	/* as vendor.c: it ends itself by a clock that goes with its vendor's */
 	struct client *was = line_enter(cl);
-	int64_t ahead_s =
-		(caller_clock_ahead_ms(life_of(cl)->caller, rules_ops(cl->sim, p->provider)) +
-		 999) /
-		1000;
+	int64_t ahead_s = (caller_clock_ahead_ms(life_of(cl)->caller,
+						 rules_ops(cl->sim, p->rental.provider)) +
+			   999) /
+			  1000;
 	line_leave(was);
-	r->marker.hard_end_s = p->hard_end_s - ahead_s;
-	r->volume = p->volume;
+	r->marker.hard_end_s = p->rental.hard_end_s - ahead_s;
+	r->volume = p->rental.volume;
 	r->mount = "/workspace";
 	r->cpu = r->memory_gb = 1;
 	add_recipe(a);
 	r->start_script = "exec burst\n";
-	if (!rules_ops(cl->sim, p->provider)->shares_machine)
+	if (!rules_ops(cl->sim, p->rental.provider)->shares_machine)
 		add_env(a, "BURST_CONTAINER", xstrdup("1"));
 	add_env(a, "BURST_RUN", xstrdup(cl->job->conf.run));
-	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt));
+	add_env(a, "BURST_ATTEMPT", xstrdup(p->rental.attempt));
 	add_env(a, "BURST_MACHINE", xstrdup(cl->job->conf.machine));
-	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)));
+	add_env(a, "BURST_HARD_END",
+		xasprintf("%lld", (long long)(p->rental.hard_end_s - ahead_s)));
 	add_env(a, "BURST_FIRST_LEASE_END",
-		xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)));
+		xasprintf("%lld", (long long)(p->rental.first_lease_end_s - ahead_s)));
 	add_env(a, "BURST_LATE_START_S",
 		xasprintf("%lld", (long long)(core_late_start_ms(&cl->job->conf) / 1000)));
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup("ssh-ed25519 AAAA burst"));
@@ -714,9 +715,9 @@ static struct asked *about_pod(struct client *cl, int pod, enum op_kind kind,
 					    const struct err *err))
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
-	struct asked *a = wire_asked_new(cl, p->provider, pod);
+	struct asked *a = wire_asked_new(cl, p->rental.provider, pod);
 
-	COPY_TEXT(a->want.id, p->id);
+	COPY_TEXT(a->want.id, p->rental.id);
 	a->op = wire_begin(a, kind, done);
 	return a;
 }
@@ -745,7 +746,7 @@ static void inspected(struct asked *a, struct op_result *result, const struct er
 
 static void inspect(struct client *cl, int pod)
 {
-	if (cl->sim->plan->vendors[core_pod_at(cl->core, pod)->provider].wire == WIRE_RUNPOD)
+	if (cl->sim->plan->vendors[core_pod_at(cl->core, pod)->rental.provider].wire == WIRE_RUNPOD)
 		about_pod(cl, pod, OP_INSPECT, inspected);
 }
 
@@ -772,12 +773,12 @@ static void release(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	struct pod_log *log = log_of(cl, pod);
-	struct machine *m = wire_find(cl->sim, p->provider, p->id);
+	struct machine *m = wire_find(cl->sim, p->rental.provider, p->rental.id);
 
 	if (m)
 		m->let_go = true;
 	else
-		broke(cl->sim, "a release of \"%s\", which nobody made", p->id);
+		broke(cl->sim, "a release of \"%s\", which nobody made", p->rental.id);
 	bool asks = !log->asked && core_log_first(p, boot_now(cl));
 	log->asked = log->asked || asks;
 	if (!asks || (log->read_at && boot_now(cl) - log->read_at < LOG_FRESH_MS)) {
@@ -785,13 +786,13 @@ static void release(struct client *cl, int pod)
 		return;
 	}
 	int life = cl->life;
-	bool outlives = wire_ops(cl->sim, p->provider)->logs_outlive;
+	bool outlives = wire_ops(cl->sim, p->rental.provider)->logs_outlive;
 	if (outlives)
 		about_pod(cl, pod, OP_RELEASE, release_done);
 	if (!cl->up || cl->life != life) /* it died of that */
 		return;
-	struct asked *a = wire_asked_new(cl, core_pod_at(cl->core, pod)->provider, pod);
-	COPY_TEXT(a->want.id, core_pod_at(cl->core, pod)->id);
+	struct asked *a = wire_asked_new(cl, core_pod_at(cl->core, pod)->rental.provider, pod);
+	COPY_TEXT(a->want.id, core_pod_at(cl->core, pod)->rental.id);
 	a->released = outlives;
 	if (!outlives)
 		a->timer = loop_timer(&life_of(cl)->line.loop, CORE_LOG_LOOK_MS, last_log_over, a);
@@ -802,13 +803,13 @@ bool wire_mark_host(struct client *cl, int pod, int64_t at)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 
-	if (!wire_is(cl->sim, p->provider))
+	if (!wire_is(cl->sim, p->rental.provider))
 		return false;
-	struct bad_offer *bad = ledger_of(cl, p->provider)->bad, *to = &bad[0];
+	struct bad_offer *bad = ledger_of(cl, p->rental.provider)->bad, *to = &bad[0];
 	for (int i = BAD_MAX - 1; i >= 0; i--)
-		if (!bad[i].at || !strcmp(bad[i].id, p->offer.id))
+		if (!bad[i].at || !strcmp(bad[i].id, p->rental.offer.id))
 			to = &bad[i];
-	COPY_TEXT(to->id, p->offer.id);
+	COPY_TEXT(to->id, p->rental.offer.id);
 	to->at = at;
 	return true;
 }
@@ -816,7 +817,7 @@ bool wire_mark_host(struct client *cl, int pod, int64_t at)
 bool wire_act(struct client *cl, const struct action *a)
 {
 	bool of_pod = a->type == ACT_LOG || a->type == ACT_RELEASE || a->type == ACT_INSPECT;
-	int provider = of_pod ? core_pod_at(cl->core, a->pod)->provider : a->provider;
+	int provider = of_pod ? core_pod_at(cl->core, a->pod)->rental.provider : a->provider;
 
 	if (!cl->sim->wire || !wire_is(cl->sim, provider))
 		return false;

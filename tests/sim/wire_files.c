@@ -108,11 +108,11 @@ void wire_write_local(struct client *cl, const char *local, const void *bytes, s
 static struct asked *ask_file(struct client *cl, int pod, char *path)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
-	struct asked *a = wire_asked_new(cl, p->provider, pod);
+	struct asked *a = wire_asked_new(cl, p->rental.provider, pod);
 
 	snprintf(a->local, sizeof(a->local), "/local/%p", (void *)a);
 	a->path = path;
-	a->want.file.volume = p->volume;
+	a->want.file.volume = p->rental.volume;
 	a->want.file.path = a->path;
 	a->want.file.local = a->local;
 	return a;
@@ -131,7 +131,7 @@ static void fetch_done(struct asked *a, struct op_result *result, const struct e
 		client_told(a->cl, &ev, err);
 		return;
 	}
-	add_segment(&right, core_pod_at(a->cl->core, a->pod)->attempt, a->segment);
+	add_segment(&right, core_pod_at(a->cl->core, a->pod)->rental.attempt, a->segment);
 	if (strcmp(str_text(&right), str_text(&a->got))) { /* as its hash says */
 		if (!a->cl->sim->hit[F_CALL_GARBAGE])
 			broke(a->cl->sim, "%s came home as \"%s\"", a->path, str_text(&a->got));
@@ -146,10 +146,10 @@ bool wire_fetch(struct client *cl, int pod, uint32_t segment)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 
-	if (!wire_is(cl->sim, p->provider))
+	if (!wire_is(cl->sim, p->rental.provider))
 		return false;
 	struct asked *a = ask_file(
-		cl, pod, xasprintf("runs/%s/%s/%u", cl->job->conf.run, p->attempt, segment));
+		cl, pod, xasprintf("runs/%s/%s/%u", cl->job->conf.run, p->rental.attempt, segment));
 	a->segment = segment;
 	a->want.file.max_bytes = 64;
 	wire_begin(a, OP_FETCH, fetch_done);
@@ -184,10 +184,11 @@ bool wire_salvage(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 
-	if (!wire_is(cl->sim, p->provider))
+	if (!wire_is(cl->sim, p->rental.provider))
 		return false;
 	struct asked *a = ask_file(
-		cl, pod, xasprintf("runs/%s/%s/events.jsonl", cl->job->conf.run, p->attempt));
+		cl, pod,
+		xasprintf("runs/%s/%s/events.jsonl", cl->job->conf.run, p->rental.attempt));
 	a->want.file.max_bytes = 512 << 20;
 	wire_begin(a, OP_FETCH, salvage_done);
 	return true;
@@ -304,15 +305,15 @@ void wire_bill(struct client *cl)
 {
 	for (int i = 0; i < core_pod_count(cl->core) && cl->bills_open < 16; i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		if (p->phase != POD_GONE || !p->create_at || !p->id[0] ||
-		    !wire_is(cl->sim, p->provider))
+		if (p->phase != POD_GONE || !p->rental.create_at || !p->rental.id[0] ||
+		    !wire_is(cl->sim, p->rental.provider))
 			continue;
-		struct asked *a = wire_asked_new(cl, p->provider, i);
-		COPY_TEXT(a->want.id, p->id);
-		a->want.since_s = (wall_now(cl) - (boot_now(cl) - p->create_at)) / 1000;
-		a->want.bill.price_microusd_h = p->price_microusd_h;
-		a->want.bill.list_microusd_h = p->offer.price_microusd_h;
-		COPY_TEXT(a->want.bill.gpu, p->offer.gpu);
+		struct asked *a = wire_asked_new(cl, p->rental.provider, i);
+		COPY_TEXT(a->want.id, p->rental.id);
+		a->want.since_s = (wall_now(cl) - (boot_now(cl) - p->rental.create_at)) / 1000;
+		a->want.bill.price_microusd_h = p->rental.price_microusd_h;
+		a->want.bill.list_microusd_h = p->rental.offer.price_microusd_h;
+		COPY_TEXT(a->want.bill.gpu, p->rental.offer.gpu);
 		cl->bills_open++;
 		wire_begin(a, OP_BILLING, bill_done);
 	}

@@ -148,7 +148,7 @@ struct pod_view view_of(const struct bench *b, int i, enum pod_state state)
 
 	snprintf(v.id, sizeof(v.id), "p%d", i);
 	COPY_TEXT(v.marker.run, b->conf.run);
-	COPY_TEXT(v.marker.attempt, pod(b, i)->attempt);
+	COPY_TEXT(v.marker.attempt, pod(b, i)->rental.attempt);
 	return v;
 }
 
@@ -283,18 +283,18 @@ void check_saved_first(const struct bench *b, const char *name, enum action_type
 void adopt_living(struct bench *b, int i, int64_t ready_at)
 {
 	struct core_pod p = {.phase = POD_BOOTING,
-			     .price_microusd_h = 1000000,
-			     .create_at = b->now - MINUTE,
-			     .rented_at = b->now - MINUTE,
-			     .running_at = b->now - MINUTE,
-			     .ready_at = ready_at,
-			     .listing = LISTING_SHOWS,
-			     .hard_end_ms = b->now + 4 * HOUR,
-			     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
+			     .rental.price_microusd_h = 1000000,
+			     .rental.create_at = b->now - MINUTE,
+			     .rental.rented_at = b->now - MINUTE,
+			     .presence.running_at = b->now - MINUTE,
+			     .presence.ready_at = ready_at,
+			     .rental.listing = LISTING_SHOWS,
+			     .rental.hard_end_ms = b->now + 4 * HOUR,
+			     .rental.hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
 
-	snprintf(p.id, sizeof(p.id), "p%d", i);
-	snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
-	COPY_TEXT(p.offer.provider, "alpha");
-	p.offer.price_microusd_h = p.price_microusd_h;
+	snprintf(p.rental.id, sizeof(p.rental.id), "p%d", i);
+	snprintf(p.rental.attempt, sizeof(p.rental.attempt), "a%d", i);
+	COPY_TEXT(p.rental.offer.provider, "alpha");
+	p.rental.offer.price_microusd_h = p.rental.price_microusd_h;
 	core_adopt(b->core, &p);
 }

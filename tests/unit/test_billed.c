@@ -65,12 +65,12 @@ static void core_and_ledger_agree(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(spans); i++) {
 		int64_t until = T0 + spans[i].lived_ms;
 		struct core_pod alive = {.phase = POD_WORKING,
-					 .create_at = T0,
-					 .price_microusd_h = PRICE},
+					 .rental.create_at = T0,
+					 .rental.price_microusd_h = PRICE},
 				lost = {.phase = POD_NEVER,
-					.create_at = T0,
-					.released_at = until,
-					.price_microusd_h = PRICE};
+					.rental.create_at = T0,
+					.rental.released_at = until,
+					.rental.price_microusd_h = PRICE};
 		struct pod_row row = row_of("live", 0), ended = row_of("gone", until),
 			       failed = row_of("failed", until);
 

@@ -123,7 +123,8 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 			fail_msg("%s: goes after %lld s", name, (long long)went_s);
 		for (int k = 0; k < cases[i].pods; k++) {
 			check_phase(&b, name, k, POD_RELEASING);
-			check_int(name, "its own end", pod(&b, k)->hard_end_ms + pod(&b, k)->cut_ms,
+			check_int(name, "its own end",
+				  pod(&b, k)->rental.hard_end_ms + pod(&b, k)->rental.cut_ms,
 				  began_at + 4 * HOUR);
 		}
 		if (cases[i].ends_s && cases[i].max_cost)
@@ -172,7 +173,8 @@ static void test_older_than_our_clock_says(void **state)
 		take_over(&b, 1);
 		struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
 		/* so that by ours, put right, it is as old as its row says, or older */
-		int64_t made_ms = WALL_MS + pod(&b, 0)->create_at - cases[i].older_s * SECOND,
+		int64_t made_ms =
+				WALL_MS + pod(&b, 0)->rental.create_at - cases[i].older_s * SECOND,
 			asked_at = b.now;
 		v.created_at_s = cases[i].older_s < 0 ? 0 : made_ms / 1000;
 		b.now += cases[i].took_ms;
@@ -185,14 +187,15 @@ static void test_older_than_our_clock_says(void **state)
 		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
 			  cases[i].billed_s);
 		check_int(cases[i].name, "saved", did(&b, ACT_SAVE, 0) > 0,
-			  pod(&b, 0)->create_at < asked_at - MINUTE);
+			  pod(&b, 0)->rental.create_at < asked_at - MINUTE);
 		if (cases[i].goes) {
 			wait_ms(&b, 1);
 			assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
 		} else {
 			check_int(cases[i].name, "within the cap",
-				  money_for(1000000, pod(&b, 0)->hard_end_ms + SELF_END_MS -
-							     pod(&b, 0)->create_at) <= 100000,
+				  money_for(1000000, pod(&b, 0)->rental.hard_end_ms + SELF_END_MS -
+							     pod(&b, 0)->rental.create_at) <=
+					  100000,
 				  1);
 		}
 		tear_down(&b);
@@ -215,26 +218,26 @@ static void test_one_that_ended_itself_shortens_no_other(void **state)
 	for (int i = 0; i < 2; i++) {
 		int64_t began = b.now - 8 * HOUR, end = began + (i ? 10 : 4) * HOUR;
 		struct core_pod p = {.phase = POD_BOOTING,
-				     .lease = LEASE_AGENT,
-				     .price_microusd_h = i ? 500000 : 1200000,
-				     .create_at = began,
-				     .rented_at = began,
-				     .running_at = began,
-				     .connected_at = began + MINUTE,
-				     .listing = LISTING_SHOWS,
-				     .hard_end_ms = end,
-				     .hard_end_s = (WALL_MS + end) / 1000};
-		snprintf(p.id, sizeof(p.id), "p%d", i);
-		snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
-		COPY_TEXT(p.offer.provider, "alpha");
-		p.offer.price_microusd_h = p.price_microusd_h;
+				     .presence.lease = LEASE_AGENT,
+				     .rental.price_microusd_h = i ? 500000 : 1200000,
+				     .rental.create_at = began,
+				     .rental.rented_at = began,
+				     .presence.running_at = began,
+				     .presence.connected_at = began + MINUTE,
+				     .rental.listing = LISTING_SHOWS,
+				     .rental.hard_end_ms = end,
+				     .rental.hard_end_s = (WALL_MS + end) / 1000};
+		snprintf(p.rental.id, sizeof(p.rental.id), "p%d", i);
+		snprintf(p.rental.attempt, sizeof(p.rental.attempt), "a%d", i);
+		COPY_TEXT(p.rental.offer.provider, "alpha");
+		p.rental.offer.price_microusd_h = p.rental.price_microusd_h;
 		core_adopt(b.core, &p);
 	}
-	int64_t end = pod(&b, 1)->hard_end_ms;
+	int64_t end = pod(&b, 1)->rental.hard_end_ms;
 	tell(&b, (struct event){.type = EV_START});
 	wait_ms(&b, SECOND);
 	check_phase(&b, "at work", 1, POD_BOOTING);
-	check_int("at work", "its hard end", pod(&b, 1)->hard_end_ms, end);
+	check_int("at work", "its hard end", pod(&b, 1)->rental.hard_end_ms, end);
 	assert_int_equal(did(&b, ACT_RELEASE, 1), 0);
 	tear_down(&b);
 }
@@ -242,13 +245,13 @@ static void test_one_that_ended_itself_shortens_no_other(void **state)
 static void adopt_of_four_hours(struct bench *b, int64_t end) /* at $1.20, to end itself then */
 {
 	struct core_pod p = {.phase = POD_BOOTING,
-			     .id = "p0",
-			     .attempt = "a0",
-			     .price_microusd_h = 1200000,
-			     .create_at = b->now - 4 * HOUR,
-			     .rented_at = b->now - 4 * HOUR,
-			     .hard_end_ms = end,
-			     .hard_end_s = (WALL_MS + end) / 1000};
+			     .rental.id = "p0",
+			     .rental.attempt = "a0",
+			     .rental.price_microusd_h = 1200000,
+			     .rental.create_at = b->now - 4 * HOUR,
+			     .rental.rented_at = b->now - 4 * HOUR,
+			     .rental.hard_end_ms = end,
+			     .rental.hard_end_s = (WALL_MS + end) / 1000};
 
 	b->conf.max_cost_microusd = 10000000;
 	b->conf.wait_ms = 10 * HOUR;
@@ -278,7 +281,8 @@ static void test_what_cannot_be_ended_is_paid_for(void **state)
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 	assert_int_equal(did(&b, ACT_RENT, -1), 1);
 	int64_t left = (10 - 7 * 1.2) * 3600;
-	assert_in_range((pod(&b, 1)->hard_end_ms - b.now) / 1000, left - 60, left); /* at $1 */
+	assert_in_range((pod(&b, 1)->rental.hard_end_ms - b.now) / 1000, left - 60,
+			left); /* at $1 */
 	tear_down(&b);
 }
 
@@ -300,7 +304,7 @@ static void test_nothing_is_rented_unseen(void **state)
 	assert_int_equal(did(&b, ACT_RENT, -1), 0);
 	list_running(&b, 0); /* it is there: 4.80 are spent, and are growing */
 	assert_int_equal(did(&b, ACT_RENT, -1), 1);
-	assert_in_range((pod(&b, 1)->hard_end_ms - b.now) / 1000, 5 * 3600, 52 * 360);
+	assert_in_range((pod(&b, 1)->rental.hard_end_ms - b.now) / 1000, 5 * 3600, 52 * 360);
 	tear_down(&b);
 }
 
@@ -360,15 +364,15 @@ static void test_booked_until_its_providers_end(void **state)
 		b.conf.reap = true;
 		int64_t create_at = b.now - 86 * SECOND, hard_end = create_at + HOUR;
 		struct core_pod p = {.phase = POD_BOOTING,
-				     .id = "p0",
-				     .attempt = "a0",
-				     .price_microusd_h = 690000,
-				     .create_at = create_at,
-				     .rented_at = create_at,
-				     .hard_end_ms = hard_end,
-				     .hard_end_s = (WALL_MS + hard_end) / 1000,
-				     .lease = LEASE_AGENT};
-		p.vendor_started_s =
+				     .rental.id = "p0",
+				     .rental.attempt = "a0",
+				     .rental.price_microusd_h = 690000,
+				     .rental.create_at = create_at,
+				     .rental.rented_at = create_at,
+				     .rental.hard_end_ms = hard_end,
+				     .rental.hard_end_s = (WALL_MS + hard_end) / 1000,
+				     .presence.lease = LEASE_AGENT};
+		p.rental.vendor_started_s =
 			cases[i].began_s ? (WALL_MS + create_at) / 1000 + cases[i].began_s : 0;
 		b.core = core_new(&b.conf, b.segments, b.count);
 		core_adopt(b.core, &p);
@@ -425,13 +429,13 @@ static void test_found_gone_the_next_day(void **state)
 		int64_t create_at = b.now - 12 * HOUR,
 			hard_end = create_at + cases[i].hard_end_s * SECOND;
 		struct core_pod p = {.phase = POD_BOOTING,
-				     .id = "p0",
-				     .attempt = "a0",
-				     .price_microusd_h = 690000,
-				     .create_at = create_at,
-				     .rented_at = create_at,
-				     .hard_end_ms = hard_end,
-				     .hard_end_s = (WALL_MS + hard_end) / 1000};
+				     .rental.id = "p0",
+				     .rental.attempt = "a0",
+				     .rental.price_microusd_h = 690000,
+				     .rental.create_at = create_at,
+				     .rental.rented_at = create_at,
+				     .rental.hard_end_ms = hard_end,
+				     .rental.hard_end_s = (WALL_MS + hard_end) / 1000};
 		b.core = core_new(&b.conf, b.segments, b.count);
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});

@@ -202,21 +202,21 @@ static void test_continuous_is_kept_full(void **state)
 	(void)state;
 	start_continuous(&b, 400, 16);
 	for (int i = 0; i < 2; i++)
-		check_int("at first", "held", (long long)pod(&b, i)->held, 24);
+		check_int("at first", "held", (long long)pod(&b, i)->workload.held, 24);
 	assert_true(did(&b, ACT_SEND, 1) == 6); /* four segments each */
 	for (int n = 0; n < 150; n++)
 		for (int i = 0; i < 2; i++) {
 			b.now += 10;
 			finish_one(&b, i);
-			most = MAX(most, pod(&b, i)->held);
-			least = MIN(least, pod(&b, i)->held);
+			most = MAX(most, pod(&b, i)->workload.held);
+			least = MIN(least, pod(&b, i)->workload.held);
 		}
 	check_int("while there is enough", "the most held", (long long)most, 24);
 	assert_true(least > 16); /* the agent has one for whoever asks */
-	check_int(
-		"finished", "segments",
-		(long long)(b.core->seg_count - b.core->todo - pod(&b, 0)->held - pod(&b, 1)->held),
-		300);
+	check_int("finished", "segments",
+		  (long long)(b.core->seg_count - b.core->todo - pod(&b, 0)->workload.held -
+			      pod(&b, 1)->workload.held),
+		  300);
 	tear_down(&b);
 }
 
@@ -233,19 +233,21 @@ static void test_continuous_shares_the_end(void **state)
 			if (next_held(&b, i) == UINT32_MAX)
 				continue;
 			finish_one(&b, i);
-			long long a = (long long)pod(&b, 0)->held, z = (long long)pod(&b, 1)->held;
+			long long a = (long long)pod(&b, 0)->workload.held,
+				  z = (long long)pod(&b, 1)->workload.held;
 			if (b.core->todo && llabs(a - z) > 6)
 				fail_msg("after %d rounds: %lld with one pod, %lld with the other, "
 					 "%zu with none",
 					 n, a, z, b.core->todo);
 		}
 	check_int("in the end", "left",
-		  (long long)(b.core->todo + pod(&b, 0)->held + pod(&b, 1)->held), 0);
+		  (long long)(b.core->todo + pod(&b, 0)->workload.held + pod(&b, 1)->workload.held),
+		  0);
 	tear_down(&b);
 
 	start_continuous(&b, 8, 16);
 	for (int i = 0; i < 2; i++) /* though one was up before the other */
-		check_int("few", "held", (long long)pod(&b, i)->held, 4);
+		check_int("few", "held", (long long)pod(&b, i)->workload.held, 4);
 	tear_down(&b);
 }
 
@@ -262,7 +264,7 @@ static void test_continuous_pace(void **state)
 		b.hello = (struct event){.max_batch = 16, .batching = BATCHING_CONTINUOUS};
 		start_simply(&b);
 		bring_up(&b, 0);
-		check_int("by the user's word", "held", (long long)pod(&b, 0)->held, 12);
+		check_int("by the user's word", "held", (long long)pod(&b, 0)->workload.held, 12);
 		for (int n = 0; n < 200; n++) {
 			/* the batches of the worker's first eight segments began at 0: each one
 			 * takes 800 ms */
@@ -291,12 +293,12 @@ static void test_continuous_pod_lost(void **state)
 		b.now += SECOND;
 		finish_one(&b, 0);
 	}
-	size_t held = pod(&b, 0)->held, todo = b.core->todo;
+	size_t held = pod(&b, 0)->workload.held, todo = b.core->todo;
 	tell_err(&b, EV_WORKERS_FAILED, 0, ERR_JOB);
-	check_int("lost", "held", (long long)pod(&b, 0)->held, 0);
-	check_int("lost", "open again", (long long)(b.core->todo + pod(&b, 1)->held),
+	check_int("lost", "held", (long long)pod(&b, 0)->workload.held, 0);
+	check_int("lost", "open again", (long long)(b.core->todo + pod(&b, 1)->workload.held),
 		  (long long)(held + todo + 24));
-	assert_true(pod(&b, 0)->wasted_ms <= 6 * SECOND);
+	assert_true(pod(&b, 0)->workload.wasted_ms <= 6 * SECOND);
 	for (int n = 0; n < 94; n++) {
 		uint32_t segment = next_held(&b, 1);
 		assert_int_not_equal(segment, UINT32_MAX);

@@ -13,16 +13,16 @@ static void test_address_that_a_list_leaves_out(void **state)
 	set_up(&b, 2);
 	start_simply(&b);
 	bring_up(&b, 0);
-	check_int("brought up", "port", pod(&b, 0)->view.port, 22);
+	check_int("brought up", "port", pod(&b, 0)->rental.view.port, 22);
 	v = view_of(&b, 0, POD_STATE_RUNNING);
 	v.port = 0;
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 	check_int("lost", "connects", did(&b, ACT_CONNECT, 0), 1);
-	check_int("lost", "port", pod(&b, 0)->view.port, 22);
+	check_int("lost", "port", pod(&b, 0)->rental.view.port, 22);
 	v.port = 2022;
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
-	check_int("listed with another", "port", pod(&b, 0)->view.port, 2022);
+	check_int("listed with another", "port", pod(&b, 0)->rental.view.port, 2022);
 	tear_down(&b);
 }
 
@@ -61,7 +61,7 @@ static void test_boot_limit_of_the_median(void **state)
 		set_up(&b, 4);
 		b.conf.boot_limit_ms = cases[i].most_ms;
 		start_knowing(&b, cases[i].boot_ms);
-		int64_t began = pod(&b, 0)->create_at;
+		int64_t began = pod(&b, 0)->rental.create_at;
 		wait_ms(&b, cases[i].gives_up_ms - 1);
 		check_phase(&b, cases[i].name, 0, POD_BOOTING);
 		/* and at half time */
@@ -92,7 +92,7 @@ static void test_each_stuck_pod_gives_the_next_more_time(void **state)
 	for (int i = 0; i < (int)ARRAY_LEN(limits_s); i++) {
 		struct offer o = offer(0, 1000000);
 		struct offer_past past = {.boot_ms = 15 * SECOND};
-		check_int("limit", "s", pod(&b, i)->boot_limit_ms / 1000, limits_s[i]);
+		check_int("limit", "s", pod(&b, i)->presence.boot_limit_ms / 1000, limits_s[i]);
 		wait_ms(&b, limits_s[i] * SECOND);
 		check_phase(&b, "given up", i, POD_RELEASING);
 		tell(&b, (struct event){.type = EV_RELEASED, .pod = i});
@@ -105,7 +105,7 @@ static void test_each_stuck_pod_gives_the_next_more_time(void **state)
 			rented(&b, i + 1);
 	}
 	list_in(&b, POD_STATE_GONE, 3, -1);
-	check_int("after one that came up", "s", pod(&b, 4)->boot_limit_ms / 1000, 60);
+	check_int("after one that came up", "s", pod(&b, 4)->presence.boot_limit_ms / 1000, 60);
 	tear_down(&b);
 }
 
@@ -130,7 +130,7 @@ static void test_log_that_moves_gives_time(void **state)
 		set_up(&b, 4);
 		b.conf.boot_limit_ms = 4 * MINUTE; /* hence never more than eight minutes */
 		start_knowing(&b, 40 * SECOND);
-		int64_t began = pod(&b, 0)->create_at;
+		int64_t began = pod(&b, 0)->rental.create_at;
 		wait_ms(&b, MINUTE);
 		check_int(name, "read at half time", did(&b, ACT_LOG, 0), 1);
 		log_says(&b, 0, 5);
@@ -321,7 +321,7 @@ static void test_first_lease_outlasts_the_boot_limit(void **state)
 		b.conf.boot_limit_ms = cases[i].boot_limit_s * SECOND;
 		start_simply(&b);
 		int64_t created = b.now;
-		check_int(cases[i].name, "first lease", pod(&b, 0)->first_lease_end_s,
+		check_int(cases[i].name, "first lease", pod(&b, 0)->rental.first_lease_end_s,
 			  (WALL_MS + created) / 1000 + cases[i].lease_s);
 		rented(&b, 0);
 		b.now += 10;
@@ -366,10 +366,10 @@ static void inspected(struct bench *b, enum pod_state state)
 {
 	struct pod_view view = {.state = state, .port = state == POD_STATE_RUNNING ? 22 : 0};
 
-	COPY_TEXT(view.id, pod(b, 0)->id);
+	COPY_TEXT(view.id, pod(b, 0)->rental.id);
 	COPY_TEXT(view.host, "127.0.0.1");
 	COPY_TEXT(view.user, "root");
-	COPY_TEXT(view.marker.attempt, pod(b, 0)->attempt);
+	COPY_TEXT(view.marker.attempt, pod(b, 0)->rental.attempt);
 	COPY_TEXT(view.marker.run, b->conf.run);
 	tell(b, (struct event){.type = EV_INSPECTED,
 			       .pod = 0,

@@ -23,10 +23,10 @@ static void test_committed(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct core_pod p = {.phase = cases[i].phase,
-				     .price_microusd_h = 3600000,
-				     .create_at = 40000,
-				     .hard_end_ms = 150000,
-				     .released_at = cases[i].released ? 49000 : 0};
+				     .rental.price_microusd_h = 3600000,
+				     .rental.create_at = 40000,
+				     .rental.hard_end_ms = 150000,
+				     .rental.released_at = cases[i].released ? 49000 : 0};
 		struct core c = {.pods = &p, .pod_count = 1, .now = 50000, .spent_microusd = 7};
 		check_int(cases[i].name, "micro-dollars", budget_committed(&c), 7 + cases[i].want);
 	}
@@ -115,10 +115,10 @@ static void test_hard_end_of_a_pod(void **state)
 	b.conf.max_duration_ms = 100 * SECOND;
 	start_simply(&b);
 	int64_t hard_end = b.now + 100 * SECOND;
-	assert_int_equal(pod(&b, 0)->hard_end_ms, hard_end);
-	assert_int_equal(pod(&b, 0)->hard_end_s, (WALL_MS + hard_end) / 1000);
+	assert_int_equal(pod(&b, 0)->rental.hard_end_ms, hard_end);
+	assert_int_equal(pod(&b, 0)->rental.hard_end_s, (WALL_MS + hard_end) / 1000);
 	/* no lease beyond it */
-	assert_int_equal(pod(&b, 0)->first_lease_end_s, pod(&b, 0)->hard_end_s);
+	assert_int_equal(pod(&b, 0)->rental.first_lease_end_s, pod(&b, 0)->rental.hard_end_s);
 	bring_up(&b, 0);
 	wait_ms(&b, hard_end - 20 * SECOND - b.now - 1);
 	assert_int_equal(did(&b, ACT_REVOKE, 0), 0);
@@ -171,7 +171,7 @@ static void test_lease(void **state)
 	set_up(&b, 8);
 	start_simply(&b);
 	/* no lease behind boot_limit */
-	assert_int_equal(pod(&b, 0)->first_lease_end_s,
+	assert_int_equal(pod(&b, 0)->rental.first_lease_end_s,
 			 (WALL_MS + b.now + 5 * MINUTE + 30 * SECOND) / 1000);
 	rented(&b, 0);
 	b.now += 10;

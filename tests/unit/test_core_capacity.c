@@ -40,7 +40,7 @@ static void test_queued_goes_to_the_next_offer(void **state)
 	assert_int_equal(did(&b, ACT_BAD_HOST, -1), 0);
 	assert_int_equal(did(&b, ACT_LOG, -1), 0);
 	check_int("the next offer", "creates", did(&b, ACT_RENT, 1), 1);
-	assert_string_equal(pod(&b, 1)->offer.id, "offer-1");
+	assert_string_equal(pod(&b, 1)->rental.offer.id, "offer-1");
 	ended_unplaced(&b, 0);
 	assert_int_equal(core_billed_ms(pod(&b, 0), b.now), 0);
 	assert_int_equal(core_cost(pod(&b, 0), b.now), 0);

@@ -17,7 +17,7 @@ static void test_listed_while_its_create_is_under_way(void **state)
 	check_phase(&b, "listed", 0, POD_CONNECTING);
 	b.now += 100 * SECOND;
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
-	assert_string_equal(pod(&b, 0)->id, "p0");
+	assert_string_equal(pod(&b, 0)->rental.id, "p0");
 	for (int round = 0; round < 40 && pod(&b, 0)->phase != POD_GONE; round++) {
 		wait_ms(&b, 10 * SECOND);
 		list_nothing(&b);
@@ -139,7 +139,7 @@ static void test_journal_before_rent(void **state)
 	check_saved_first(&b, "the second pod", ACT_RENT, 1);
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_NO_CAPACITY);
 	check_saved_first(&b, "a next try", ACT_RENT, 2);
-	assert_string_not_equal(pod(&b, 0)->attempt, pod(&b, 2)->attempt);
+	assert_string_not_equal(pod(&b, 0)->rental.attempt, pod(&b, 2)->rental.attempt);
 	tear_down(&b);
 }
 
@@ -179,7 +179,7 @@ static void test_image_before_pods(void **state)
 	assert_int_equal(did(&b, ACT_IMAGE, -1), 1);
 	image(&b, ERR_NONE);
 	assert_int_equal(did(&b, ACT_RENT, -1), 3);
-	assert_int_equal(pod(&b, 0)->create_at, b.now);
+	assert_int_equal(pod(&b, 0)->rental.create_at, b.now);
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_NO_CAPACITY);
 	assert_int_equal(did(&b, ACT_RENT, -1), 1); /* once is enough */
 	assert_int_equal(did(&b, ACT_IMAGE, -1), 0);
@@ -271,7 +271,7 @@ static void test_refused_creates(void **state)
 			check_int(name, "rest", rest ? (rest - b.now) / 1000 : 0,
 				  refusals[i].rest_s);
 		if (refusals[i].rents)
-			assert_string_equal(pod(&b, 1)->offer.id, "offer-1");
+			assert_string_equal(pod(&b, 1)->rental.offer.id, "offer-1");
 		if (refusals[i].status >= 0) {
 			end_well(&b);
 			check_int(name, "exit", exit_status(&b), refusals[i].status);
@@ -436,7 +436,7 @@ static void test_limits_that_do_not_end(void **state)
 	start_with(&b, offers, 2);
 	for (int k = 0; k < 999 && !core_ended(b.core); k++) {
 		int last = core_pod_count(b.core) - 1;
-		other = other || !strcmp(pod(&b, last)->offer.id, "offer-1");
+		other = other || !strcmp(pod(&b, last)->rental.offer.id, "offer-1");
 		if (did(&b, ACT_OFFERS, -1))
 			tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
 		else if (pod(&b, last)->phase == POD_RENTING)

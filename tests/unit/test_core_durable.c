@@ -62,7 +62,7 @@ static void test_durable_pods_go_first(void **state)
 	check_phase(&b, "durable", 0, POD_RELEASING);
 	check_int("durable", "releases", did(&b, ACT_RELEASE, 0), 1);
 	check_int("durable", "fetches from its volume", did(&b, ACT_FETCH, 0), 1);
-	assert_true(pod(&b, 0)->durable && pod(&b, 0)->files >= FILES_ON_VOLUME);
+	assert_true(pod(&b, 0)->presence.durable && pod(&b, 0)->presence.files >= FILES_ON_VOLUME);
 	tear_down(&b);
 }
 
@@ -170,10 +170,10 @@ static void test_durable_pods_of_an_earlier_life(void **state)
 {
 	struct bench b;
 	struct core_pod p = {.phase = POD_GONE,
-			     .id = "p0",
-			     .attempt = "a0",
-			     .durable = true,
-			     .volume = {.id = "v1", .apart = true}};
+			     .rental.id = "p0",
+			     .rental.attempt = "a0",
+			     .presence.durable = true,
+			     .rental.volume = {.id = "v1", .apart = true}};
 
 	(void)state;
 	set_up(&b, 2);
@@ -219,14 +219,14 @@ static void test_files_of_a_pod_whose_time_was_over(void **state)
 		set_up(&b, 2);
 		b.now += 24 * HOUR;
 		struct core_pod p = {.phase = POD_BOOTING,
-				     .id = "p0",
-				     .attempt = "a0",
-				     .lease = LEASE_AGENT,
-				     .volume = {.id = "v1", .apart = cases[i].apart},
-				     .create_at = b.now - 2 * HOUR,
-				     .rented_at = b.now - 2 * HOUR,
-				     .hard_end_ms = b.now + cases[i].hard_end_s * SECOND};
-		p.connected_at = cases[i].was_reached ? p.create_at + MINUTE : 0;
+				     .rental.id = "p0",
+				     .rental.attempt = "a0",
+				     .presence.lease = LEASE_AGENT,
+				     .rental.volume = {.id = "v1", .apart = cases[i].apart},
+				     .rental.create_at = b.now - 2 * HOUR,
+				     .rental.rented_at = b.now - 2 * HOUR,
+				     .rental.hard_end_ms = b.now + cases[i].hard_end_s * SECOND};
+		p.presence.connected_at = cases[i].was_reached ? p.rental.create_at + MINUTE : 0;
 		b.core = core_new(&b.conf, b.segments, b.count);
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});

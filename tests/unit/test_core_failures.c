@@ -201,14 +201,14 @@ static void test_ends_of_detached_pods(void **state)
 		set_up(&b, 2);
 		b.core = core_new(&b.conf, b.segments, b.count);
 		struct core_pod p = {.phase = POD_BOOTING,
-				     .id = "p0",
-				     .attempt = "a0",
-				     .price_microusd_h = 1000000,
-				     .lease = LEASE_AGENT,
-				     .create_at = b.now - MINUTE,
-				     .rented_at = b.now - MINUTE,
-				     .connected_at = b.now - MINUTE,
-				     .hard_end_ms = b.now + HOUR};
+				     .rental.id = "p0",
+				     .rental.attempt = "a0",
+				     .rental.price_microusd_h = 1000000,
+				     .presence.lease = LEASE_AGENT,
+				     .rental.create_at = b.now - MINUTE,
+				     .rental.rented_at = b.now - MINUTE,
+				     .presence.connected_at = b.now - MINUTE,
+				     .rental.hard_end_ms = b.now + HOUR};
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});
 		list_over(&b, 0, cases[i].end, cases[i].preempted, "x");

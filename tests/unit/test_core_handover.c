@@ -15,7 +15,7 @@ static void test_journal_before_handover(void **state)
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 	bring_up(&b, 0);
 	check_saved_first(&b, "handover", ACT_HANDOVER, 0);
-	assert_true(pod(&b, 0)->lease != LEASE_CLIENT);
+	assert_true(pod(&b, 0)->presence.lease != LEASE_CLIENT);
 	tear_down(&b);
 }
 
@@ -89,10 +89,10 @@ static void test_replacement_is_handed_over(void **state)
 	for (int i = 0; i < 60 && b.core->pod_count < 2; i++)
 		wait_ms(&b, SECOND);
 	tell(&b, (struct event){.type = EV_SALVAGED});
-	b.core->pods[1].volume = v;
+	b.core->pods[1].rental.volume = v;
 	bring_up(&b, 1);
 	check_int("another one", "handed over", did(&b, ACT_HANDOVER, 1), 1);
-	assert_true(pod(&b, 1)->lease != LEASE_CLIENT);
+	assert_true(pod(&b, 1)->presence.lease != LEASE_CLIENT);
 	left_alone(&b, 1, 1);
 	check_int("another one", "handover", core_handover(b.core), HANDOVER_DONE);
 	tear_down(&b);
@@ -117,7 +117,7 @@ static void test_handover_beside_a_late_vendor(void **state)
 		}
 		tell(&b,
 		     (struct event){.type = EV_OFFERS, .provider = late, .offers = &o, .count = 1});
-		b.core->pods[0].volume = v;
+		b.core->pods[0].rental.volume = v;
 		rented(&b, 0);
 		struct pod_view view = view_of(&b, 0, POD_STATE_RUNNING);
 		tell(&b, (struct event){.type = EV_LISTED,

@@ -29,7 +29,7 @@ static void test_ambiguous_is_adopted(void **state)
 	b.now += SECOND;
 	tell(&b, (struct event){.type = EV_LISTED, .views = both, .count = 2, .asked_at = b.now});
 	check_phase(&b, "found by its name", 0, POD_CONNECTING);
-	assert_string_equal(pod(&b, 0)->id, "p0");
+	assert_string_equal(pod(&b, 0)->rental.id, "p0");
 	assert_int_equal(core_pod_count(b.core), 1);
 	check_saved_first(&b, "adopted", ACT_CONNECT, 0);
 	assert_int_equal(did(&b, ACT_RENT, -1), 0);
@@ -48,7 +48,7 @@ static void test_ambiguous_is_found_when_it_is_over(void **state)
 	b.now += SECOND;
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
 	check_phase(&b, "found by its name, and gone", 0, POD_GONE);
-	assert_string_equal(pod(&b, 0)->id, "p0");
+	assert_string_equal(pod(&b, 0)->rental.id, "p0");
 	assert_int_equal(core_pod_count(b.core), 2); /* another one does its work */
 	tear_down(&b);
 }
@@ -64,7 +64,7 @@ static void test_ambiguous_is_adopted_late(void **state)
 	set_up(&b, 4);
 	start(&b);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
-	check_int("limit", "s", pod(&b, 0)->boot_limit_ms / 1000, 60);
+	check_int("limit", "s", pod(&b, 0)->presence.boot_limit_ms / 1000, 60);
 	b.now += 2 * MINUTE;
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
 	list_in(&b, POD_STATE_RUNNING, 0, -1);
@@ -111,7 +111,7 @@ static void test_ambiguous_is_given_up(void **state)
 		/* it may have lived unseen all the time: the cap counts it until now, at $1 an hour
 		 */
 		bool over = lost_creates[i].phase == POD_NEVER;
-		int64_t most = money_for(1000000, over ? b.now - pod(&b, 0)->create_at
+		int64_t most = money_for(1000000, over ? b.now - pod(&b, 0)->rental.create_at
 						       : 24 * HOUR + SELF_END_MS);
 		check_int(name, "counted",
 			  b.core->spent_microusd + (over ? 0 : budget_committed(b.core)), most);
@@ -179,7 +179,7 @@ static void test_second_pod_of_one_create(void **state)
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
 	check_phase(&b, "a pod too many", 1, POD_RELEASING);
 	assert_int_equal(did(&b, ACT_RELEASE, 1), 1);
-	assert_string_not_equal(pod(&b, 0)->attempt, pod(&b, 1)->attempt);
+	assert_string_not_equal(pod(&b, 0)->rental.attempt, pod(&b, 1)->rental.attempt);
 	check_phase(&b, "the one we know", 0, POD_BOOTING);
 	tear_down(&b);
 }
@@ -365,7 +365,7 @@ static void test_ambiguous_out_of_sight(void **state)
 	int64_t held = budget_committed(b.core);
 	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
 	check_int("elsewhere", "creates", did(&b, ACT_RENT, -1), 1);
-	check_int("elsewhere", "provider", pod(&b, 1)->provider, 1);
+	check_int("elsewhere", "provider", pod(&b, 1)->rental.provider, 1);
 	check_phase(&b, "the lost one", 0, POD_AMBIGUOUS);
 	assert_true(held > 0 && budget_committed(b.core) > held);
 	tear_down(&b);
@@ -401,16 +401,16 @@ static void test_lost_create_of_another_key(void **state)
 	(void)state;
 	for (int late = 0; late < 2; late++) {
 		struct core_pod was = {.phase = POD_AMBIGUOUS,
-				       .attempt = "a1",
-				       .key = KEY_OTHER,
-				       .price_microusd_h = 1000000};
+				       .rental.attempt = "a1",
+				       .rental.key = KEY_OTHER,
+				       .rental.price_microusd_h = 1000000};
 		struct bench b;
 		set_up(&b, 0);
 		b.conf.reap = true;
 		b.core = core_new(&b.conf, b.segments, b.count);
-		was.create_at = b.now - MINUTE;
-		was.hard_end_ms = b.now + HOUR - 2 * late * HOUR;
-		was.hard_end_s = (WALL_MS + was.hard_end_ms) / 1000;
+		was.rental.create_at = b.now - MINUTE;
+		was.rental.hard_end_ms = b.now + HOUR - 2 * late * HOUR;
+		was.rental.hard_end_s = (WALL_MS + was.rental.hard_end_ms) / 1000;
 		core_adopt(b.core, &was);
 		tell(&b, (struct event){.type = EV_START});
 		for (int k = 0; k < 30 && !core_ended(b.core); k++) {

@@ -88,13 +88,13 @@ static void take_over_busy_pod(struct bench *b)
 	b->conf.max_batch = 1;
 	b->core = core_new(&b->conf, b->segments, b->count);
 	struct core_pod p = {.phase = POD_BOOTING,
-			     .id = "p0",
-			     .attempt = "a0",
-			     .price_microusd_h = 1000000,
-			     .create_at = b->now - MINUTE,
-			     .rented_at = b->now - MINUTE,
-			     .connected_at = b->now - MINUTE,
-			     .hard_end_ms = b->now + HOUR};
+			     .rental.id = "p0",
+			     .rental.attempt = "a0",
+			     .rental.price_microusd_h = 1000000,
+			     .rental.create_at = b->now - MINUTE,
+			     .rental.rented_at = b->now - MINUTE,
+			     .presence.connected_at = b->now - MINUTE,
+			     .rental.hard_end_ms = b->now + HOUR};
 	core_adopt(b->core, &p);
 	tell(b, (struct event){.type = EV_START});
 	list_running(b, 0);
@@ -115,12 +115,12 @@ static void test_unseen_pods_blame_no_host(void **state)
 		set_up(&b, 4);
 		b.core = core_new(&b.conf, b.segments, b.count);
 		struct core_pod p = {.phase = POD_BOOTING,
-				     .id = "p0",
-				     .attempt = "a0",
-				     .price_microusd_h = 1000000,
-				     .create_at = b.now - MINUTE,
-				     .rented_at = b.now - MINUTE,
-				     .hard_end_ms = b.now + HOUR};
+				     .rental.id = "p0",
+				     .rental.attempt = "a0",
+				     .rental.price_microusd_h = 1000000,
+				     .rental.create_at = b.now - MINUTE,
+				     .rental.rented_at = b.now - MINUTE,
+				     .rental.hard_end_ms = b.now + HOUR};
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});
 		if (seen)
@@ -156,7 +156,7 @@ static void test_taken_over_in_the_middle(void **state)
 	for (int k = 0; k < 3; k++) /* 0 stands for what was in hand */
 		render_batch(&b, 0, (uint32_t)k + 1, SECOND, true);
 	check_phase(&b, "done", 0, POD_RELEASING);
-	assert_int_equal(pod(&b, 0)->wasted_ms, 0);
+	assert_int_equal(pod(&b, 0)->workload.wasted_ms, 0);
 	end_well(&b);
 	assert_int_equal(exit_status(&b), 0);
 	tear_down(&b);
@@ -170,7 +170,7 @@ static void test_taken_over_and_lost(void **state)
 	take_over_busy_pod(&b);
 	list_in(&b, POD_STATE_GONE, 0, -1);
 	assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
-	assert_int_equal(pod(&b, 0)->batches, 0);
+	assert_int_equal(pod(&b, 0)->workload.batches, 0);
 	tear_down(&b);
 }
 

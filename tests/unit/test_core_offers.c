@@ -18,7 +18,7 @@ static void test_order_of_offers(void **state)
 	set_up(&b, 4);
 	start_with(&b, offers, 4);
 	for (int i = 0; i < 4; i++) {
-		assert_int_equal(atoi(pod(&b, i)->offer.id), want[i]);
+		assert_int_equal(atoi(pod(&b, i)->rental.offer.id), want[i]);
 		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
 	}
 	tear_down(&b);
@@ -42,7 +42,7 @@ static void test_spot_refused_twice(void **state)
 	start_with(&b, offers, 4);
 	/* when that one is refused too, spot is better than nothing */
 	for (int i = 0; i < 4; i++) {
-		check_int("spot", "offer", atoi(pod(&b, i)->offer.id), want[i]);
+		check_int("spot", "offer", atoi(pod(&b, i)->rental.offer.id), want[i]);
 		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
 	}
 	tear_down(&b);
@@ -51,7 +51,7 @@ static void test_spot_refused_twice(void **state)
 	b.conf.max_price_microusd_h = 500000;
 	start_with(&b, offers, 4);
 	for (int i = 0; i < 3; i++) {
-		check_int("too dear", "offer", atoi(pod(&b, i)->offer.id), i);
+		check_int("too dear", "offer", atoi(pod(&b, i)->rental.offer.id), i);
 		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
 	}
 	tear_down(&b);
@@ -83,7 +83,7 @@ static void test_price_of_what_came(void **state)
 		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
 		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
 		check_int(prices[i].name, "creates", did(&b, ACT_RENT, -1), 0);
-		check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h,
+		check_int(prices[i].name, "price", pod(&b, 0)->rental.price_microusd_h,
 			  MAX(prices[i].price, INT64_C(1000000)));
 		tear_down(&b);
 	}
@@ -106,7 +106,7 @@ static void test_price_of_a_listing(void **state)
 		     (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
 		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
 		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
-		check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h,
+		check_int(prices[i].name, "price", pod(&b, 0)->rental.price_microusd_h,
 			  MAX(prices[i].price, INT64_C(1000000)));
 		tear_down(&b);
 	}
@@ -166,8 +166,8 @@ static void test_avoided_offers_go_last(void **state)
 		tell(&b,
 		     (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
 		check_int(cases[i].name, "creates", did(&b, ACT_RENT, -1), 1);
-		if (strcmp(pod(&b, 0)->offer.id, cases[i].takes) != 0)
-			fail_msg("%s: took %s", cases[i].name, pod(&b, 0)->offer.id);
+		if (strcmp(pod(&b, 0)->rental.offer.id, cases[i].takes) != 0)
+			fail_msg("%s: took %s", cases[i].name, pod(&b, 0)->rental.offer.id);
 		if (cases[i].says ? !note_of(&b, cases[i].says) : did(&b, ACT_NOTE, -1) > 0)
 			fail_msg("%s: %s", cases[i].name,
 				 did(&b, ACT_NOTE, -1) ? first(&b, ACT_NOTE)->text
@@ -198,7 +198,7 @@ static void test_avoided_offers_go_behind_other_vendors(void **state)
 		     (struct event){
 			     .type = EV_OFFERS, .provider = 1, .offers = &other, .count = others});
 		assert_int_equal(did(&b, ACT_RENT, -1), 1);
-		assert_int_equal(pod(&b, 0)->provider, others);
+		assert_int_equal(pod(&b, 0)->rental.provider, others);
 		tear_down(&b);
 	}
 }
@@ -219,13 +219,13 @@ static void test_bad_hosts_rest_and_go_last(void **state)
 	assert_string_equal(first(&b, ACT_BAD_HOST)->text, "it failed to start");
 	check_int("while its log is read", "pods", core_pod_count(b.core), 1);
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
-	assert_string_equal(pod(&b, 1)->offer.id, "offer-1");
+	assert_string_equal(pod(&b, 1)->rental.offer.id, "offer-1");
 	b.now += BAD_HOST_REST_MS + 1;
 	tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
-	assert_string_equal(pod(&b, 2)->offer.id, "offer-0"); /* nothing else is to be had */
+	assert_string_equal(pod(&b, 2)->rental.offer.id, "offer-0"); /* nothing else is to be had */
 	b.now += MINUTE;
 	tell_err(&b, EV_RENT_FAILED, 2, ERR_NO_CAPACITY);
-	assert_string_equal(pod(&b, 3)->offer.id, "offer-1");
+	assert_string_equal(pod(&b, 3)->rental.offer.id, "offer-1");
 	tear_down(&b);
 }
 
@@ -265,7 +265,7 @@ static void test_unfit_card(void **state)
 		wait_ms(&b, SECOND);
 		check_int(cases[i].name, "pods", core_pod_count(b.core), 1 + cases[i].goes_on);
 		if (cases[i].goes_on) {
-			assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
+			assert_string_equal(pod(&b, 1)->rental.offer.gpu, "GPU 1");
 		} else {
 			end_well(&b);
 			check_int(cases[i].name, "exit", exit_status(&b), 1);
@@ -292,7 +292,7 @@ static void test_card_known_as_unfit(void **state)
 		wait_ms(&b, SECOND);
 		check_int("unfit", "pods", core_pod_count(b.core), !both);
 		if (!both)
-			assert_string_equal(pod(&b, 0)->offer.gpu, "GPU 1");
+			assert_string_equal(pod(&b, 0)->rental.offer.gpu, "GPU 1");
 		tear_down(&b);
 	}
 }

@@ -79,8 +79,8 @@ static void test_outlook_counts_pods_that_boot(void **state)
 	check_int("both boot", "render", outlook(&b).render_ms, 60000 + 120000);
 	b.now += 20000;
 	bring_up(&b, 0);
-	int64_t cold_ms = pod(&b, 0)->ready_at - pod(&b, 0)->create_at;
-	int64_t left_ms = MAX(cold_ms - (b.now - pod(&b, 1)->create_at), cold_ms / 4);
+	int64_t cold_ms = pod(&b, 0)->presence.ready_at - pod(&b, 0)->rental.create_at;
+	int64_t left_ms = MAX(cold_ms - (b.now - pod(&b, 1)->rental.create_at), cold_ms / 4);
 	check_int("one works", "render", outlook(&b).render_ms, left_ms + (240000 - left_ms) / 2);
 	tear_down(&b);
 }

@@ -36,7 +36,7 @@ static void test_offered_pod_is_taken(void **state)
 	tell(&b, (struct event){.type = EV_TAKEN, .pod = 0, .t = b.now - SECOND});
 	check_phase(&b, "taken", 0, POD_GONE);
 	assert_int_equal(did(&b, ACT_RELEASE, 0), 0);
-	assert_int_equal(pod(&b, 0)->gone_at, b.now - SECOND);
+	assert_int_equal(pod(&b, 0)->rental.gone_at, b.now - SECOND);
 	/* it is listed on, as what it is to another run: that is no pod of ours */
 	list_running(&b, 0);
 	check_phase(&b, "listed on", 0, POD_GONE);
@@ -241,7 +241,7 @@ static void test_handed_within_the_cap(void **state)
 	start(&b);
 	hand_over_pod(&b);
 	/* less the minute that it has cost, and a lease */
-	assert_in_range(pod(&b, 0)->hard_end_ms - b.now, 150 * SECOND, 180 * SECOND);
+	assert_in_range(pod(&b, 0)->rental.hard_end_ms - b.now, 150 * SECOND, 180 * SECOND);
 	wait_ms(&b, 7 * MINUTE);
 	check_phase(&b, "its share is spent", 0, POD_RELEASING);
 	tear_down(&b);

@@ -127,7 +127,7 @@ static void test_gone_though_its_release_is_refused(void **state)
 	list_nothing(&b);
 	check_phase(&b, "a minute of lists without it", 0, POD_GONE);
 	assert_int_equal(core_billed_ms(pod(&b, 0), b.now) / 1000,
-			 (told_at + 10 * SECOND - pod(&b, 0)->create_at + 999) / 1000);
+			 (told_at + 10 * SECOND - pod(&b, 0)->rental.create_at + 999) / 1000);
 	check_int("then", "ended", core_ended(b.core), 1);
 	tear_down(&b);
 }

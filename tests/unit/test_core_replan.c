@@ -212,7 +212,7 @@ static void test_prices_that_move(void **state)
 			check_said(&b, cases[i].name,
 				   "the price of GPU 1 at alpha moved from $1.00 to $0.7000 an "
 				   "hour; continuing with 1 pod of GPU 1");
-			assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
+			assert_string_equal(pod(&b, 1)->rental.offer.gpu, "GPU 1");
 			work_on(&b, 0, 1, 1000);
 			/* it works until the other one does */
 			assert_true(did(&b, ACT_SEND, 0) > 0);
@@ -245,7 +245,7 @@ static void test_replaces_within_pods(void **state)
 	tell(&b, (struct event){.type = EV_REVOKED, .pod = 0, .batch = 2});
 	check_phase(&b, "drained", 0, POD_RELEASING);
 	assert_int_equal(core_pod_count(b.core), 2);
-	assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
+	assert_string_equal(pod(&b, 1)->rental.offer.gpu, "GPU 1");
 	tear_down(&b);
 }
 
@@ -290,7 +290,7 @@ static void test_replaces_too_late(void **state)
 	offers[1].price_microusd_h = 300000;
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
 	check_said(&b, "replaced", "continuing with 1 pod of GPU 1");
-	assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
+	assert_string_equal(pod(&b, 1)->rental.offer.gpu, "GPU 1");
 	for (int i = 0; i < 3; i++) {
 		int newest = core_pod_count(b.core) - 1;
 		if (pod(&b, newest)->phase == POD_RENTING)
@@ -340,7 +340,7 @@ static void test_a_reserve_for_haste(void **state)
 	b.conf.plan.cost_microusd = 60000;
 	start_simply(&b);
 	bring_up(&b, 0);
-	assert_in_range(pod(&b, 0)->hard_end_ms - b.now, 28 * MINUTE, 30 * MINUTE);
+	assert_in_range(pod(&b, 0)->rental.hard_end_ms - b.now, 28 * MINUTE, 30 * MINUTE);
 	work_on(&b, 0, 3, 2100);
 	assert_int_equal(core_pod_count(b.core), 2);
 	assert_true(budget_committed(b.core) <= b.conf.max_cost_microusd);
@@ -445,7 +445,7 @@ static int64_t next_of(const struct play *p, int i)
 	const struct core_pod *k = pod(p->b, i);
 
 	if (k->phase < POD_WORKING)
-		return k->create_at + p->cold_ms;
+		return k->rental.create_at + p->cold_ms;
 	return k->phase == POD_WORKING && p->next_at[i] ? p->next_at[i] : INT64_MAX;
 }
 
@@ -455,7 +455,8 @@ static void play_pod(struct play *p, int i)
 
 	if (pod(b, i)->phase == POD_RENTING)
 		rented(b, i);
-	else if (pod(b, i)->phase < POD_WORKING && b->now >= pod(b, i)->create_at + p->cold_ms)
+	else if (pod(b, i)->phase < POD_WORKING &&
+		 b->now >= pod(b, i)->rental.create_at + p->cold_ms)
 		come_up(p, i);
 	else if (pod(b, i)->phase == POD_WORKING && p->next_at[i] && b->now >= p->next_at[i])
 		segment_done(p, i);

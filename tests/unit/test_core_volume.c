@@ -90,7 +90,7 @@ static void test_volume_is_made_beside_an_offer(void **state)
 	check_int("made", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = o, .count = 1});
 	check_int("made", "creates", did(&b, ACT_RENT, -1), 1);
-	assert_string_equal(pod(&b, 0)->volume.id, "v1");
+	assert_string_equal(pod(&b, 0)->rental.volume.id, "v1");
 	tear_down(&b);
 }
 

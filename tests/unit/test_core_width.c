@@ -98,15 +98,15 @@ static void test_start_of_a_pod_that_is_taken_over(void **state)
 	set_up(&b, 40);
 	b.core = core_new(&b.conf, b.segments, b.count);
 	struct core_pod p = {.phase = POD_BOOTING,
-			     .id = "p0",
-			     .attempt = "a0",
-			     .create_at = b.now - 100 * SECOND,
-			     .rented_at = b.now - 99 * SECOND,
-			     .connected_at = b.now - 80 * SECOND,
-			     .synced_at = b.now - 60 * SECOND,
-			     .ready_at = b.now - 50 * SECOND,
-			     .hard_end_ms = b.now + HOUR,
-			     .hard_end_s = (WALL_MS + b.now + HOUR) / 1000};
+			     .rental.id = "p0",
+			     .rental.attempt = "a0",
+			     .rental.create_at = b.now - 100 * SECOND,
+			     .rental.rented_at = b.now - 99 * SECOND,
+			     .presence.connected_at = b.now - 80 * SECOND,
+			     .presence.synced_at = b.now - 60 * SECOND,
+			     .presence.ready_at = b.now - 50 * SECOND,
+			     .rental.hard_end_ms = b.now + HOUR,
+			     .rental.hard_end_s = (WALL_MS + b.now + HOUR) / 1000};
 	core_adopt(b.core, &p);
 	tell(&b, (struct event){.type = EV_START});
 	assert_int_equal(budget_cold(b.core), COLD_GUESS_MS);

@@ -216,10 +216,10 @@ static void test_what_is_done_with_it(void **state)
 		const struct core_pod *got = core_pod_at(engine_core(e), 0);
 		if (got->phase != states[i].phase ||
 		    (got->leave != LEAVE_NOT) != states[i].unwanted ||
-		    (got->lease != LEASE_CLIENT) != states[i].detached)
+		    (got->presence.lease != LEASE_CLIENT) != states[i].detached)
 			fail_msg("%s: %s%s%s", states[i].name, pod_phase_name(got->phase),
 				 got->leave != LEAVE_NOT ? ", unwanted" : "",
-				 got->lease != LEASE_CLIENT ? ", detached" : "");
+				 got->presence.lease != LEASE_CLIENT ? ", detached" : "");
 		engine_free(e);
 		store_close(setup.store);
 	}
