@@ -93,7 +93,7 @@ void check_phase(const struct bench *b, const char *name, int i, enum pod_phase 
 			 pod_phase_name(want));
 }
 
-void check_int(const char *name, const char *what, long long got, long long want)
+void check_field(const char *name, const char *what, long long got, long long want)
 {
 	if (got != want)
 		fail_msg("%s: %s is %lld, not %lld", name, what, got, want);

@@ -47,7 +47,7 @@ int did(const struct bench *b, enum action_type type, int pod);
 const struct action *first(const struct bench *b, enum action_type type);
 const struct core_pod *pod(const struct bench *b, int i);
 void check_phase(const struct bench *b, const char *name, int i, enum pod_phase want);
-void check_int(const char *name, const char *what, long long got, long long want);
+void check_field(const char *name, const char *what, long long got, long long want);
 
 struct core_summary summary(const struct bench *b);
 int exit_status(const struct bench *b);

@@ -59,25 +59,26 @@ static void test_taken_over_one_after_the_other(void **state)
 		check_phase(&b, cases[i].name, 0, POD_WORKING);
 		int sent = did(&b, ACT_SEND, -1);
 		if (cases[i].answers) {
-			check_int(cases[i].name, "sent too early", sent, 0);
+			check_field(cases[i].name, "sent too early", sent, 0);
 			b.now += SECOND;
 			rendered(&b, 1, 1);
 			tell(&b, (struct event){
 					 .type = EV_RUNNING, .pod = 1, .segment = 2, .t = b.now});
 			ev.pod = 1;
 			tell(&b, ev);
-			check_int(cases[i].name, "sent to the first", did(&b, ACT_SEND, 0), 2);
-			check_int(cases[i].name, "sent to the second", did(&b, ACT_SEND, 1), 1);
-			check_int(cases[i].name, "is done", core_seg_state(b.core, 1),
-				  SEG_RENDERED);
-			check_int(cases[i].name, "is in hand", core_seg_state(b.core, 2), SEG_HELD);
+			check_field(cases[i].name, "sent to the first", did(&b, ACT_SEND, 0), 2);
+			check_field(cases[i].name, "sent to the second", did(&b, ACT_SEND, 1), 1);
+			check_field(cases[i].name, "is done", core_seg_state(b.core, 1),
+				    SEG_RENDERED);
+			check_field(cases[i].name, "is in hand", core_seg_state(b.core, 2),
+				    SEG_HELD);
 		} else {
 			while (!sent && b.now < listed_at + MINUTE) {
 				wait_ms(&b, SECOND);
 				sent = did(&b, ACT_SEND, 0);
 			}
-			check_int(cases[i].name, "sent after s", (b.now - listed_at) / 1000,
-				  cases[i].waits_s);
+			check_field(cases[i].name, "sent after s", (b.now - listed_at) / 1000,
+				    cases[i].waits_s);
 		}
 		tear_down(&b);
 	}
@@ -123,17 +124,17 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 			fail_msg("%s: goes after %lld s", name, (long long)went_s);
 		for (int k = 0; k < cases[i].pods; k++) {
 			check_phase(&b, name, k, POD_RELEASING);
-			check_int(name, "its own end",
-				  pod(&b, k)->rental.hard_end_ms + pod(&b, k)->rental.cut_ms,
-				  began_at + 4 * HOUR);
+			check_field(name, "its own end",
+				    pod(&b, k)->rental.hard_end_ms + pod(&b, k)->rental.cut_ms,
+				    began_at + 4 * HOUR);
 		}
 		if (cases[i].ends_s && cases[i].max_cost)
-			check_int(name, "within the cap",
-				  summary(&b).cost_microusd <= cases[i].max_cost, 1);
+			check_field(name, "within the cap",
+				    summary(&b).cost_microusd <= cases[i].max_cost, 1);
 		if (cases[i].ends_s < HOUR / 1000) {
 			tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 			end_well(&b);
-			check_int(name, "exit", exit_status(&b), 5);
+			check_field(name, "exit", exit_status(&b), 5);
 		}
 		tear_down(&b);
 	}
@@ -184,19 +185,19 @@ static void test_older_than_our_clock_says(void **state)
 					.asked_at = asked_at,
 					.ahead_ms = cases[i].ahead_ms,
 					.clock_known = !cases[i].untold});
-		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
-			  cases[i].billed_s);
-		check_int(cases[i].name, "saved", did(&b, ACT_SAVE, 0) > 0,
-			  pod(&b, 0)->rental.create_at < asked_at - MINUTE);
+		check_field(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
+			    cases[i].billed_s);
+		check_field(cases[i].name, "saved", did(&b, ACT_SAVE, 0) > 0,
+			    pod(&b, 0)->rental.create_at < asked_at - MINUTE);
 		if (cases[i].goes) {
 			wait_ms(&b, 1);
 			assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
 		} else {
-			check_int(cases[i].name, "within the cap",
-				  money_for(1000000, pod(&b, 0)->rental.hard_end_ms + SELF_END_MS -
-							     pod(&b, 0)->rental.create_at) <=
-					  100000,
-				  1);
+			check_field(
+				cases[i].name, "within the cap",
+				money_for(1000000, pod(&b, 0)->rental.hard_end_ms + SELF_END_MS -
+							   pod(&b, 0)->rental.create_at) <= 100000,
+				1);
 		}
 		tear_down(&b);
 	}
@@ -237,7 +238,7 @@ static void test_one_that_ended_itself_shortens_no_other(void **state)
 	tell(&b, (struct event){.type = EV_START});
 	wait_ms(&b, SECOND);
 	check_phase(&b, "at work", 1, POD_BOOTING);
-	check_int("at work", "its hard end", pod(&b, 1)->rental.hard_end_ms, end);
+	check_field("at work", "its hard end", pod(&b, 1)->rental.hard_end_ms, end);
 	assert_int_equal(did(&b, ACT_RELEASE, 1), 0);
 	tear_down(&b);
 }
@@ -319,7 +320,7 @@ static void test_lower_price_for_a_pod_taken_over(void **state)
 		b.conf.max_price_microusd_h = 1000000 - dear;
 		take_over(&b, 1);
 		check_phase(&b, "taken over", 0, dear ? POD_RELEASING : POD_WORKING);
-		check_int("taken over", "sent", did(&b, ACT_SEND, 0) > 0, !dear);
+		check_field("taken over", "sent", did(&b, ACT_SEND, 0) > 0, !dear);
 		tear_down(&b);
 	}
 	struct bench b;
@@ -328,10 +329,10 @@ static void test_lower_price_for_a_pod_taken_over(void **state)
 	find_living(&b, 1);
 	rendered(&b, 0, 3); /* as its log says */
 	tell(&b, alive_again);
-	check_int("with a file", "fetches", did(&b, ACT_FETCH, 0), 1);
-	check_int("with a file", "releases", did(&b, ACT_RELEASE, 0), 0);
+	check_field("with a file", "fetches", did(&b, ACT_FETCH, 0), 1);
+	check_field("with a file", "releases", did(&b, ACT_RELEASE, 0), 0);
 	safe(&b, 0, 3, true);
-	check_int("it is home", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("it is home", "releases", did(&b, ACT_RELEASE, 0), 1);
 	tear_down(&b);
 }
 
@@ -389,9 +390,9 @@ static void test_booked_until_its_providers_end(void **state)
 		check_phase(&b, name, 0, POD_GONE);
 		int64_t before_ms = core_billed_ms(pod(&b, 0), b.now);
 		bool sooner = core_ran_for(b.core, 0, cases[i].ran_s * SECOND);
-		check_int(name, "sooner", sooner, cases[i].billed_s > 0);
-		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
-			  sooner ? cases[i].billed_s : before_ms / 1000);
+		check_field(name, "sooner", sooner, cases[i].billed_s > 0);
+		check_field(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
+			    sooner ? cases[i].billed_s : before_ms / 1000);
 		tear_down(&b);
 	}
 }
@@ -450,10 +451,10 @@ static void test_found_gone_the_next_day(void **state)
 			list_nothing(&b);
 		}
 		check_phase(&b, name, 0, POD_GONE);
-		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
-			  cases[i].billed_s);
+		check_field(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
+			    cases[i].billed_s);
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-		check_int(name, "goes on", did(&b, ACT_RENT, -1), cases[i].billed_s < 4 * 3600);
+		check_field(name, "goes on", did(&b, ACT_RENT, -1), cases[i].billed_s < 4 * 3600);
 		tear_down(&b);
 	}
 }

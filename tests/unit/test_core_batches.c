@@ -82,7 +82,7 @@ static void test_batches_that_cost_by_themselves(void **state)
 			compute_ms += ms;
 			render_batch(&b, 0, batch, ms, true);
 		}
-		check_int(cases[i].name, "segments", (long long)summary(&b).safe, 300);
+		check_field(cases[i].name, "segments", (long long)summary(&b).safe, 300);
 		if (compute_ms > cases[i].most_ms)
 			fail_msg("%s: %lld ms in %zu batches, more than %lld", cases[i].name,
 				 (long long)compute_ms, b.core->batch_count,
@@ -202,7 +202,7 @@ static void test_continuous_is_kept_full(void **state)
 	(void)state;
 	start_continuous(&b, 400, 16);
 	for (int i = 0; i < 2; i++)
-		check_int("at first", "held", (long long)pod(&b, i)->workload.held, 24);
+		check_field("at first", "held", (long long)pod(&b, i)->workload.held, 24);
 	assert_true(did(&b, ACT_SEND, 1) == 6); /* four segments each */
 	for (int n = 0; n < 150; n++)
 		for (int i = 0; i < 2; i++) {
@@ -211,12 +211,12 @@ static void test_continuous_is_kept_full(void **state)
 			most = MAX(most, pod(&b, i)->workload.held);
 			least = MIN(least, pod(&b, i)->workload.held);
 		}
-	check_int("while there is enough", "the most held", (long long)most, 24);
+	check_field("while there is enough", "the most held", (long long)most, 24);
 	assert_true(least > 16); /* the agent has one for whoever asks */
-	check_int("finished", "segments",
-		  (long long)(b.core->seg_count - b.core->todo - pod(&b, 0)->workload.held -
-			      pod(&b, 1)->workload.held),
-		  300);
+	check_field("finished", "segments",
+		    (long long)(b.core->seg_count - b.core->todo - pod(&b, 0)->workload.held -
+				pod(&b, 1)->workload.held),
+		    300);
 	tear_down(&b);
 }
 
@@ -240,14 +240,15 @@ static void test_continuous_shares_the_end(void **state)
 					 "%zu with none",
 					 n, a, z, b.core->todo);
 		}
-	check_int("in the end", "left",
-		  (long long)(b.core->todo + pod(&b, 0)->workload.held + pod(&b, 1)->workload.held),
-		  0);
+	check_field(
+		"in the end", "left",
+		(long long)(b.core->todo + pod(&b, 0)->workload.held + pod(&b, 1)->workload.held),
+		0);
 	tear_down(&b);
 
 	start_continuous(&b, 8, 16);
 	for (int i = 0; i < 2; i++) /* though one was up before the other */
-		check_int("few", "held", (long long)pod(&b, i)->workload.held, 4);
+		check_field("few", "held", (long long)pod(&b, i)->workload.held, 4);
 	tear_down(&b);
 }
 
@@ -264,7 +265,7 @@ static void test_continuous_pace(void **state)
 		b.hello = (struct event){.max_batch = 16, .batching = BATCHING_CONTINUOUS};
 		start_simply(&b);
 		bring_up(&b, 0);
-		check_int("by the user's word", "held", (long long)pod(&b, 0)->workload.held, 12);
+		check_field("by the user's word", "held", (long long)pod(&b, 0)->workload.held, 12);
 		for (int n = 0; n < 200; n++) {
 			/* the batches of the worker's first eight segments began at 0: each one
 			 * takes 800 ms */
@@ -295,9 +296,9 @@ static void test_continuous_pod_lost(void **state)
 	}
 	size_t held = pod(&b, 0)->workload.held, todo = b.core->todo;
 	tell_err(&b, EV_WORKERS_FAILED, 0, ERR_JOB);
-	check_int("lost", "held", (long long)pod(&b, 0)->workload.held, 0);
-	check_int("lost", "open again", (long long)(b.core->todo + pod(&b, 1)->workload.held),
-		  (long long)(held + todo + 24));
+	check_field("lost", "held", (long long)pod(&b, 0)->workload.held, 0);
+	check_field("lost", "open again", (long long)(b.core->todo + pod(&b, 1)->workload.held),
+		    (long long)(held + todo + 24));
 	assert_true(pod(&b, 0)->workload.wasted_ms <= 6 * SECOND);
 	for (int n = 0; n < 94; n++) {
 		uint32_t segment = next_held(&b, 1);
@@ -354,16 +355,16 @@ static void test_batches_of_given_sizes(void **state)
 							 : " ",
 					 core_batch_at(b.core, batch)->count);
 			for (; done < count; done++) {
-				check_int(cases[i].name, "batches while others are out",
-					  (long long)b.core->batch_count, (long long)count);
+				check_field(cases[i].name, "batches while others are out",
+					    (long long)b.core->batch_count, (long long)count);
 				render_batch(&b, 0, (uint32_t)done, 1000, true);
 			}
 		}
 		if (strcmp(str_text(&sent), cases[i].sent) != 0)
 			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sent),
 				 cases[i].sent);
-		check_int(cases[i].name, "segments", (long long)summary(&b).safe,
-			  cases[i].segments);
+		check_field(cases[i].name, "segments", (long long)summary(&b).safe,
+			    cases[i].segments);
 		tear_down(&b);
 	}
 }
@@ -415,9 +416,10 @@ static void test_max_batch(void **state)
 					.pod = 0,
 					.number = 1,
 					.max_batch = cases[i].worker});
-		check_int(cases[i].name, "size", (long long)core_batch_at(b.core, 0)->count,
-			  (long long)cases[i].most);
-		check_int(cases[i].name, "batches", did(&b, ACT_SEND, 0), cases[i].command ? 1 : 2);
+		check_field(cases[i].name, "size", (long long)core_batch_at(b.core, 0)->count,
+			    (long long)cases[i].most);
+		check_field(cases[i].name, "batches", did(&b, ACT_SEND, 0),
+			    cases[i].command ? 1 : 2);
 		tear_down(&b);
 	}
 }

@@ -13,16 +13,16 @@ static void test_address_that_a_list_leaves_out(void **state)
 	set_up(&b, 2);
 	start_simply(&b);
 	bring_up(&b, 0);
-	check_int("brought up", "port", pod(&b, 0)->rental.view.port, 22);
+	check_field("brought up", "port", pod(&b, 0)->rental.view.port, 22);
 	v = view_of(&b, 0, POD_STATE_RUNNING);
 	v.port = 0;
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
-	check_int("lost", "connects", did(&b, ACT_CONNECT, 0), 1);
-	check_int("lost", "port", pod(&b, 0)->rental.view.port, 22);
+	check_field("lost", "connects", did(&b, ACT_CONNECT, 0), 1);
+	check_field("lost", "port", pod(&b, 0)->rental.view.port, 22);
 	v.port = 2022;
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
-	check_int("listed with another", "port", pod(&b, 0)->rental.view.port, 2022);
+	check_field("listed with another", "port", pod(&b, 0)->rental.view.port, 2022);
 	tear_down(&b);
 }
 
@@ -66,14 +66,14 @@ static void test_boot_limit_of_the_median(void **state)
 		check_phase(&b, cases[i].name, 0, POD_BOOTING);
 		/* and at half time */
 		int early = cases[i].gives_up_ms / 2 > LOG_EARLY_MS + LOG_WAIT_MS;
-		check_int(cases[i].name, "log read", did(&b, ACT_LOG, 0),
-			  early + (cases[i].gives_up_ms >= LOG_WORTH_MS));
+		check_field(cases[i].name, "log read", did(&b, ACT_LOG, 0),
+			    early + (cases[i].gives_up_ms >= LOG_WORTH_MS));
 		/* nobody has such a log: that gives nobody more time */
 		tell_err(&b, EV_LOG, 0, ERR_NOT_FOUND);
 		wait_ms(&b, 1);
 		check_phase(&b, cases[i].name, 0, POD_RELEASING);
-		check_int(cases[i].name, "after ms", b.now - began, cases[i].gives_up_ms);
-		check_int(cases[i].name, "written down", did(&b, ACT_BAD_HOST, 0), 1);
+		check_field(cases[i].name, "after ms", b.now - began, cases[i].gives_up_ms);
+		check_field(cases[i].name, "written down", did(&b, ACT_BAD_HOST, 0), 1);
 		tear_down(&b);
 	}
 }
@@ -92,7 +92,7 @@ static void test_each_stuck_pod_gives_the_next_more_time(void **state)
 	for (int i = 0; i < (int)ARRAY_LEN(limits_s); i++) {
 		struct offer o = offer(0, 1000000);
 		struct offer_past past = {.boot_ms = 15 * SECOND};
-		check_int("limit", "s", pod(&b, i)->presence.boot_limit_ms / 1000, limits_s[i]);
+		check_field("limit", "s", pod(&b, i)->presence.boot_limit_ms / 1000, limits_s[i]);
 		wait_ms(&b, limits_s[i] * SECOND);
 		check_phase(&b, "given up", i, POD_RELEASING);
 		tell(&b, (struct event){.type = EV_RELEASED, .pod = i});
@@ -105,7 +105,7 @@ static void test_each_stuck_pod_gives_the_next_more_time(void **state)
 			rented(&b, i + 1);
 	}
 	list_in(&b, POD_STATE_GONE, 3, -1);
-	check_int("after one that came up", "s", pod(&b, 4)->presence.boot_limit_ms / 1000, 60);
+	check_field("after one that came up", "s", pod(&b, 4)->presence.boot_limit_ms / 1000, 60);
 	tear_down(&b);
 }
 
@@ -132,22 +132,22 @@ static void test_log_that_moves_gives_time(void **state)
 		start_knowing(&b, 40 * SECOND);
 		int64_t began = pod(&b, 0)->rental.create_at;
 		wait_ms(&b, MINUTE);
-		check_int(name, "read at half time", did(&b, ACT_LOG, 0), 1);
+		check_field(name, "read at half time", did(&b, ACT_LOG, 0), 1);
 		log_says(&b, 0, 5);
 		wait_ms(&b, MINUTE - 1);
 		for (int k = 0; k < 4 && cases[i].lines[k] >= 0; k++) {
-			check_int(name, "not read in between", did(&b, ACT_LOG, 0), 0);
+			check_field(name, "not read in between", did(&b, ACT_LOG, 0), 0);
 			check_phase(&b, name, 0, POD_BOOTING);
 			wait_ms(&b, 1);
 			if (pod(&b, 0)->phase == POD_RELEASING)
 				break;
-			check_int(name, "read at the deadline", did(&b, ACT_LOG, 0), 1);
+			check_field(name, "read at the deadline", did(&b, ACT_LOG, 0), 1);
 			log_says(&b, 0, cases[i].lines[k]);
 			if (cases[i].lines[k])
 				wait_ms(&b, 2 * MINUTE - 1);
 		}
 		check_phase(&b, name, 0, POD_RELEASING);
-		check_int(name, "lasted s", (b.now - began) / 1000, cases[i].lasts_s);
+		check_field(name, "lasted s", (b.now - began) / 1000, cases[i].lasts_s);
 		tear_down(&b);
 	}
 }
@@ -261,7 +261,7 @@ static void test_slept_over_a_boot(void **state)
 	list_in(&b, POD_STATE_CREATING, 0, -1);
 	b.now += b.conf.boot_limit_ms + MINUTE;
 	tell(&b, (struct event){.type = EV_SLEPT});
-	check_int("awake", "looks", did(&b, ACT_LIST, -1), 1);
+	check_field("awake", "looks", did(&b, ACT_LIST, -1), 1);
 	wait_ms(&b, 10 * SECOND);
 	check_phase(&b, "awake", 0, POD_BOOTING);
 	list_running(&b, 0);
@@ -285,9 +285,9 @@ static void test_slept_over_the_first_offers(void **state)
 		b.now += 8 * HOUR;
 		tell(&b, (struct event){.type = EV_SLEPT});
 		wait_ms(&b, left_ms - 1);
-		check_int("awake", "stopping", core_stopping(b.core), false);
+		check_field("awake", "stopping", core_stopping(b.core), false);
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-		check_int("read", "creates", did(&b, ACT_RENT, -1), 1);
+		check_field("read", "creates", did(&b, ACT_RENT, -1), 1);
 		tear_down(&b);
 
 		set_up(&b, 4);
@@ -296,7 +296,7 @@ static void test_slept_over_the_first_offers(void **state)
 		b.now += 8 * HOUR;
 		tell(&b, (struct event){.type = EV_SLEPT});
 		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
-		check_int("nothing came", "exit", exit_status(&b), 6);
+		check_field("nothing came", "exit", exit_status(&b), 6);
 		tear_down(&b);
 	}
 }
@@ -321,13 +321,13 @@ static void test_first_lease_outlasts_the_boot_limit(void **state)
 		b.conf.boot_limit_ms = cases[i].boot_limit_s * SECOND;
 		start_simply(&b);
 		int64_t created = b.now;
-		check_int(cases[i].name, "first lease", pod(&b, 0)->rental.first_lease_end_s,
-			  (WALL_MS + created) / 1000 + cases[i].lease_s);
+		check_field(cases[i].name, "first lease", pod(&b, 0)->rental.first_lease_end_s,
+			    (WALL_MS + created) / 1000 + cases[i].lease_s);
 		rented(&b, 0);
 		b.now += 10;
 		list_running(&b, 0);
 		wait_ms(&b, created + cases[i].boot_limit_s * SECOND - b.now);
-		check_int(cases[i].name, "releases", did(&b, ACT_RELEASE, 0) > 0, true);
+		check_field(cases[i].name, "releases", did(&b, ACT_RELEASE, 0) > 0, true);
 		tear_down(&b);
 	}
 }
@@ -356,8 +356,8 @@ static void test_unproven_pods_get_no_work(void **state)
 					.pod = 0,
 					.switch_ok = cases[i].switch_ok,
 					.t = b.now});
-		check_int(cases[i].name, "prepared", did(&b, ACT_PREPARE, 0), cases[i].works);
-		check_int(cases[i].name, "released", did(&b, ACT_RELEASE, 0), !cases[i].works);
+		check_field(cases[i].name, "prepared", did(&b, ACT_PREPARE, 0), cases[i].works);
+		check_field(cases[i].name, "released", did(&b, ACT_RELEASE, 0), !cases[i].works);
 		tear_down(&b);
 	}
 }
@@ -390,27 +390,27 @@ static void test_a_pod_that_lists_omit(void **state)
 	start_with(&b, &o, 1);
 	rented(&b, 0);
 	tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now + 1});
-	check_int("too new", "asked for", did(&b, ACT_INSPECT, 0), 0);
+	check_field("too new", "asked for", did(&b, ACT_INSPECT, 0), 0);
 	for (int i = 0; i < 30; i++) {
 		wait_ms(&b, 6000);
 		tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now});
-		check_int("omitted", "asked for", did(&b, ACT_INSPECT, 0), 1);
+		check_field("omitted", "asked for", did(&b, ACT_INSPECT, 0), 1);
 		inspected(&b, POD_STATE_CREATING);
 		check_phase(&b, "three minutes long", 0, POD_BOOTING);
 	}
 	inspected(&b, POD_STATE_RUNNING);
-	check_int("it runs", "connects", did(&b, ACT_CONNECT, 0), 1);
+	check_field("it runs", "connects", did(&b, ACT_CONNECT, 0), 1);
 	tell_err(&b, EV_CONNECT_FAILED, 0, ERR_UNTRUSTED);
-	check_int("let go", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("let go", "releases", did(&b, ACT_RELEASE, 0), 1);
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
 	for (int i = 0; i < 4; i++) {
 		wait_ms(&b, 6000);
 		tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now});
 	}
-	check_int("clean lists", "asked for", did(&b, ACT_INSPECT, 0), 1);
+	check_field("clean lists", "asked for", did(&b, ACT_INSPECT, 0), 1);
 	check_phase(&b, "they are no proof", 0, POD_CONFIRMING);
 	inspected(&b, POD_STATE_RUNNING);
-	check_int("it is there", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("it is there", "releases", did(&b, ACT_RELEASE, 0), 1);
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
 	for (int i = 0; i < 4; i++) {
 		wait_ms(&b, 6000);
@@ -432,14 +432,14 @@ static void test_accounts_whose_pods_cannot_end_themselves(void **state)
 	set_up(&b, 4);
 	start_with(&b, o, 3);
 	for (int i = 0; i < 2; i++) {
-		check_int("without a switch", "pods", core_pod_count(b.core), i + 1);
+		check_field("without a switch", "pods", core_pod_count(b.core), i + 1);
 		rented(&b, i);
 		b.now += 10;
 		list_running(&b, i);
 		tell(&b, (struct event){.type = EV_CONNECTED, .pod = i, .t = b.now});
 	}
-	check_int("without a switch", "pods", core_pod_count(b.core), 2);
-	check_int("without a switch", "stopping", core_stopping(b.core), true);
+	check_field("without a switch", "pods", core_pod_count(b.core), 2);
+	check_field("without a switch", "stopping", core_stopping(b.core), true);
 	assert_non_null(strstr(summary(&b).err.msg, "pod.allow_unproven_switch"));
 	tear_down(&b);
 
@@ -448,8 +448,8 @@ static void test_accounts_whose_pods_cannot_end_themselves(void **state)
 		COPY_TEXT(b.conf.providers[0].no_switch, "http 403 curl");
 		b.conf.unproven_ok = allowed;
 		start(&b);
-		check_int("known", "offers are asked for", did(&b, ACT_OFFERS, -1), allowed);
-		check_int("known", "ended", core_ended(b.core), !allowed);
+		check_field("known", "offers are asked for", did(&b, ACT_OFFERS, -1), allowed);
+		check_field("known", "ended", core_ended(b.core), !allowed);
 		if (!allowed)
 			assert_non_null(strstr(summary(&b).err.msg, "http 403 curl"));
 		tear_down(&b);

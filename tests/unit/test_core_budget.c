@@ -28,7 +28,8 @@ static void test_committed(void **state)
 				     .rental.hard_end_ms = 150000,
 				     .rental.released_at = cases[i].released ? 49000 : 0};
 		struct core c = {.pods = &p, .pod_count = 1, .now = 50000, .spent_microusd = 7};
-		check_int(cases[i].name, "micro-dollars", budget_committed(&c), 7 + cases[i].want);
+		check_field(cases[i].name, "micro-dollars", budget_committed(&c),
+			    7 + cases[i].want);
 	}
 }
 
@@ -67,8 +68,8 @@ static void test_hard_end(void **state)
 			.cold_ms = cases[i].cold_s * 1000};
 		c.conf.max_cost_microusd = cases[i].max_cost;
 		int64_t end = budget_hard_end(&c, cases[i].price, cases[i].more);
-		check_int(cases[i].name, "hard end", end < 0 ? -1 : (end - 5000) / 1000,
-			  cases[i].want_s);
+		check_field(cases[i].name, "hard end", end < 0 ? -1 : (end - 5000) / 1000,
+			    cases[i].want_s);
 	}
 }
 
@@ -93,17 +94,17 @@ static void test_shares_of_a_cap(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		check_int(cases[i].name, "shares",
-			  budget_shares(cases[i].left_s * SECOND, cases[i].most,
-					cases[i].cold_s * SECOND),
-			  cases[i].want);
+		check_field(cases[i].name, "shares",
+			    budget_shares(cases[i].left_s * SECOND, cases[i].most,
+					  cases[i].cold_s * SECOND),
+			    cases[i].want);
 }
 
 static void test_margin(void **state)
 {
 	(void)state;
-	check_int("a minute", "margin", budget_margin(MINUTE), 6000);
-	check_int("an hour", "margin", budget_margin(HOUR), 20000);
+	check_field("a minute", "margin", budget_margin(MINUTE), 6000);
+	check_field("an hour", "margin", budget_margin(HOUR), 20000);
 }
 
 static void test_hard_end_of_a_pod(void **state)
@@ -143,23 +144,23 @@ static void test_nothing_is_begun_beside_the_cap(void **state)
 	start_simply(&b);
 	int64_t hard_end = b.now + 100 * SECOND;
 	bring_up(&b, 0);
-	check_int("early", "batches", did(&b, ACT_SEND, 0) > 0, true);
+	check_field("early", "batches", did(&b, ACT_SEND, 0) > 0, true);
 	began(&b, 0, 0);
 	uint32_t segment = core_batch_at(b.core, 0)->segments[0];
 	rendered(&b, 0, segment);
 	wait_ms(&b, hard_end - 20 * SECOND - b.now);
-	check_int("near the cap", "batches", did(&b, ACT_SEND, 0), 0);
+	check_field("near the cap", "batches", did(&b, ACT_SEND, 0), 0);
 	done(&b, 0, 0);
-	check_int("it has done what it had", "batches", did(&b, ACT_SEND, 0), 0);
-	check_int("a file is on its way", "releases", did(&b, ACT_RELEASE, 0), 0);
+	check_field("it has done what it had", "batches", did(&b, ACT_SEND, 0), 0);
+	check_field("a file is on its way", "releases", did(&b, ACT_RELEASE, 0), 0);
 	safe(&b, 0, segment, true);
 	wait_ms(&b, hard_end - 10 * SECOND - b.now);
-	check_int("it is home", "batches", did(&b, ACT_SEND, 0), 0);
-	check_int("it is home", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("it is home", "batches", did(&b, ACT_SEND, 0), 0);
+	check_field("it is home", "releases", did(&b, ACT_RELEASE, 0), 1);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-	check_int("beside the cap", "creates", did(&b, ACT_RENT, -1), 0);
+	check_field("beside the cap", "creates", did(&b, ACT_RENT, -1), 0);
 	end_well(&b);
-	check_int("in the end", "exit", exit_status(&b), 5);
+	check_field("in the end", "exit", exit_status(&b), 5);
 	tear_down(&b);
 }
 
@@ -177,21 +178,21 @@ static void test_lease(void **state)
 	b.now += 10;
 	list_running(&b, 0);
 	wait_ms(&b, MINUTE);
-	check_int("not connected", "renewals", did(&b, ACT_RENEW, 0), 0);
+	check_field("not connected", "renewals", did(&b, ACT_RENEW, 0), 0);
 	connected(&b, 0);
 	wait_ms(&b, 0);
-	check_int("at once", "renewals", did(&b, ACT_RENEW, 0), 1);
+	check_field("at once", "renewals", did(&b, ACT_RENEW, 0), 1);
 	wait_ms(&b, 10 * MINUTE - 1);
-	check_int("every third of a lease", "renewals", did(&b, ACT_RENEW, 0), 2);
+	check_field("every third of a lease", "renewals", did(&b, ACT_RENEW, 0), 2);
 	wait_ms(&b, 1);
-	check_int("... to the ms", "renewals", did(&b, ACT_RENEW, 0), 1);
+	check_field("... to the ms", "renewals", did(&b, ACT_RENEW, 0), 1);
 	b.now += MINUTE;
 	tell(&b, (struct event){.type = EV_SLEPT});
 	wait_ms(&b, 0);
-	check_int("the machine slept", "renewals", did(&b, ACT_RENEW, 0), 1);
+	check_field("the machine slept", "renewals", did(&b, ACT_RENEW, 0), 1);
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 	wait_ms(&b, MINUTE);
-	check_int("no connection", "renewals", did(&b, ACT_RENEW, 0), 0);
+	check_field("no connection", "renewals", did(&b, ACT_RENEW, 0), 0);
 	tear_down(&b);
 }
 
@@ -224,10 +225,11 @@ static void test_caps_end_the_run(void **state)
 		for (int k = 0; k < 30 && pod(&b, 0)->phase < POD_RELEASING; k++)
 			wait_ms(&b, 10 * SECOND);
 		end_well(&b);
-		check_int(cases[i].name, "exit", exit_status(&b), cases[i].status);
-		check_int(cases[i].name, "below the cap",
-			  !cases[i].max_cost || summary(&b).cost_microusd <= cases[i].max_cost, 1);
-		check_int(cases[i].name, "pods", core_pod_count(b.core), 1);
+		check_field(cases[i].name, "exit", exit_status(&b), cases[i].status);
+		check_field(cases[i].name, "below the cap",
+			    !cases[i].max_cost || summary(&b).cost_microusd <= cases[i].max_cost,
+			    1);
+		check_field(cases[i].name, "pods", core_pod_count(b.core), 1);
 		tear_down(&b);
 	}
 }

@@ -76,7 +76,7 @@ static void test_all_at_once_for_a_deadline(void **state)
 	b.conf.pods = 3;
 	b.conf.at_once = true;
 	start_with(&b, &o, 1);
-	check_int("at once", "pods rented", core_pod_count(b.core), 3);
+	check_field("at once", "pods rented", core_pod_count(b.core), 3);
 	bring_up(&b, 1);
 	assert_int_equal(did(&b, ACT_SEND, 1), 1);
 	assert_int_equal(core_batch_at(b.core, 0)->count, CORE_CANARY);
@@ -162,10 +162,10 @@ static void test_canary_judged(void **state)
 			safe(&b, 0, k.segments[s], (int)s >= canaries[i].bad);
 		}
 		done(&b, 0, 0);
-		check_int(name, "stopped", core_stopping(b.core), canaries[i].stops);
+		check_field(name, "stopped", core_stopping(b.core), canaries[i].stops);
 		if (canaries[i].stops) {
 			end_well(&b);
-			check_int(name, "exit", exit_status(&b), 1);
+			check_field(name, "exit", exit_status(&b), 1);
 		}
 		tear_down(&b);
 	}

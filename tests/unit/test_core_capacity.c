@@ -39,13 +39,13 @@ static void test_queued_goes_to_the_next_offer(void **state)
 	check_phase(&b, "after it", 0, POD_RELEASING);
 	assert_int_equal(did(&b, ACT_BAD_HOST, -1), 0);
 	assert_int_equal(did(&b, ACT_LOG, -1), 0);
-	check_int("the next offer", "creates", did(&b, ACT_RENT, 1), 1);
+	check_field("the next offer", "creates", did(&b, ACT_RENT, 1), 1);
 	assert_string_equal(pod(&b, 1)->rental.offer.id, "offer-1");
 	ended_unplaced(&b, 0);
 	assert_int_equal(core_billed_ms(pod(&b, 0), b.now), 0);
 	assert_int_equal(core_cost(pod(&b, 0), b.now), 0);
 	bring_up(&b, 1);
-	check_int("the one that came up", "pod", first(&b, ACT_SEND)->pod, 1);
+	check_field("the one that came up", "pod", first(&b, ACT_SEND)->pod, 1);
 	tear_down(&b);
 }
 
@@ -143,14 +143,14 @@ static void test_sold_out_rests_longer(void **state)
 	start_simply(&b);
 	for (size_t i = 0; i < ARRAY_LEN(rests_s); i++) {
 		tell_err(&b, EV_RENT_FAILED, (int)i, ERR_NO_CAPACITY);
-		check_int("rest", "s", (b.core->candidates[0].rest_until - b.now) / 1000,
-			  rests_s[i]);
+		check_field("rest", "s", (b.core->candidates[0].rest_until - b.now) / 1000,
+			    rests_s[i]);
 		b.now += rests_s[i] * 1000 - 1;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-		check_int("while it rests", "creates", did(&b, ACT_RENT, -1), 0);
+		check_field("while it rests", "creates", did(&b, ACT_RENT, -1), 0);
 		b.now += 1;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-		check_int("after its rest", "creates", did(&b, ACT_RENT, -1), 1);
+		check_field("after its rest", "creates", did(&b, ACT_RENT, -1), 1);
 	}
 	tear_down(&b);
 }
@@ -200,13 +200,13 @@ static void test_no_offer_fits(void **state)
 							    .count = unfit[i].offers,
 							    .floor_microusd_h = unfit[i].floor});
 			}
-			check_int(name, "creates", did(&b, ACT_RENT, -1), 0);
+			check_field(name, "creates", did(&b, ACT_RENT, -1), 0);
 			if (!core_ended(b.core))
 				wait_ms(&b, core_wake_at(b.core) - b.now);
 		}
-		check_int(name, "ended", core_ended(b.core), true);
-		check_int(name, "waited", (b.now - began_at) / 1000, unfit[i].waits_s);
-		check_int(name, "exit", exit_status(&b), unfit[i].status);
+		check_field(name, "ended", core_ended(b.core), true);
+		check_field(name, "waited", (b.now - began_at) / 1000, unfit[i].waits_s);
+		check_field(name, "exit", exit_status(&b), unfit[i].status);
 		tear_down(&b);
 	}
 }
@@ -235,8 +235,8 @@ static void test_one_vendor_of_two_has_never(void **state)
 			if (!core_ended(b.core))
 				wait_ms(&b, core_wake_at(b.core) - b.now);
 		}
-		check_int("two vendors", "exit", exit_status(&b), both ? 2 : 4);
-		check_int("two vendors", "waited", (b.now - began_at) / 1000, both ? 0 : 60);
+		check_field("two vendors", "exit", exit_status(&b), both ? 2 : 4);
+		check_field("two vendors", "waited", (b.now - began_at) / 1000, both ? 0 : 60);
 		tear_down(&b);
 	}
 }
@@ -290,16 +290,16 @@ static void test_sold_out_beside_a_volume_that_is_filled(void **state)
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 		while (did(&b, ACT_RENT, -1))
 			tell_err(&b, EV_RENT_FAILED, creates++, ERR_NO_CAPACITY);
-		check_int("sold out", "the next vendor's volume", did(&b, ACT_VOLUME, -1), 1);
+		check_field("sold out", "the next vendor's volume", did(&b, ACT_VOLUME, -1), 1);
 		tell(&b, (struct event){.type = EV_VOLUME_FILLS, .provider = 1});
 		for (int64_t began_at = b.now;
 		     !core_stopping(b.core) && b.now < began_at + 60 * MINUTE;) {
 			creates = sell_out(&b, &o, creates, lists);
-			check_int("filled", "time passes", core_wake_at(b.core) > b.now, true);
+			check_field("filled", "time passes", core_wake_at(b.core) > b.now, true);
 			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 		}
-		check_int("filled", "creates", creates >= 50, true);
-		check_int("filled", "stopping", core_stopping(b.core), false);
+		check_field("filled", "creates", creates >= 50, true);
+		check_field("filled", "stopping", core_stopping(b.core), false);
 		int64_t over_at = b.now;
 		creates = sell_out(&b, &o, creates, lists);
 		tell(&b, (struct event){
@@ -311,8 +311,8 @@ static void test_sold_out_beside_a_volume_that_is_filled(void **state)
 			if (!core_stopping(b.core))
 				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 		}
-		check_int("over", "waited", (b.now - over_at) / 1000, 600);
-		check_int("over", "exit", exit_status(&b), 6);
+		check_field("over", "waited", (b.now - over_at) / 1000, 600);
+		check_field("over", "exit", exit_status(&b), 6);
 		tear_down(&b);
 	}
 }
@@ -329,7 +329,7 @@ static void test_sold_out_while_a_pod_works(void **state)
 	set_up(&b, 400);
 	b.conf.pods = 2;
 	start_with(&b, &o, 1);
-	check_int("at first", "creates", did(&b, ACT_RENT, -1), 2);
+	check_field("at first", "creates", did(&b, ACT_RENT, -1), 2);
 	bring_up(&b, 0);
 	tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
 	for (int64_t until = b.now + 5 * MINUTE; b.now < until; wait_ms(&b, 5 * SECOND)) {
@@ -337,21 +337,21 @@ static void test_sold_out_while_a_pod_works(void **state)
 		list_running(&b, 0);
 		creates = sell_out(&b, &o, creates, true);
 	}
-	check_int("meanwhile", "creates", creates >= 5, true);
+	check_field("meanwhile", "creates", creates >= 5, true);
 	check_phase(&b, "meanwhile", 0, POD_WORKING);
 	list_in(&b, POD_STATE_GONE, 0, -1);
 	check_phase(&b, "lost", 0, POD_GONE);
-	check_int("lost", "stopping", core_stopping(b.core), false);
+	check_field("lost", "stopping", core_stopping(b.core), false);
 	int64_t lost_at = b.now, before = creates;
 	while (!core_stopping(b.core) && b.now < lost_at + 10 * MINUTE) {
 		creates = sell_out(&b, &o, creates, true);
 		if (!core_stopping(b.core))
 			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 	}
-	check_int("lost", "creates", creates > before, true);
+	check_field("lost", "creates", creates > before, true);
 	/* the first refusal came after 15 s */
-	check_int("lost", "waited s", (b.now - lost_at) / 1000, 75);
-	check_int("lost", "exit", exit_status(&b), 4);
+	check_field("lost", "waited s", (b.now - lost_at) / 1000, 75);
+	check_field("lost", "exit", exit_status(&b), 4);
 	tear_down(&b);
 }
 
@@ -388,23 +388,23 @@ static void test_offers_never_come(void **state)
 		set_up(&b, 4);
 		b.conf.provider_count = vendors;
 		start(&b);
-		check_int("first", "questions", did(&b, ACT_OFFERS, -1), 1);
+		check_field("first", "questions", did(&b, ACT_OFFERS, -1), 1);
 		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
-		check_int("in vain", "questions", did(&b, ACT_OFFERS, -1), vendors - 1);
+		check_field("in vain", "questions", did(&b, ACT_OFFERS, -1), vendors - 1);
 		assert_string_equal(first(&b, ACT_NOTE)->text,
 				    "alpha has not answered for 30 s what it offers (its rate "
 				    "limit may be used up)");
 		if (vendors == 2) {
-			check_int("the next", "whom", first(&b, ACT_OFFERS)->provider, 1);
+			check_field("the next", "whom", first(&b, ACT_OFFERS)->provider, 1);
 			COPY_TEXT(o.provider, "beta");
 			tell(&b,
 			     (struct event){
 				     .type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
-			check_int("the next", "creates", did(&b, ACT_RENT, -1), 1);
+			check_field("the next", "creates", did(&b, ACT_RENT, -1), 1);
 		} else {
 			wait_ms(&b, b.conf.wait_ms);
-			check_int("alone", "stopping", core_stopping(b.core), true);
-			check_int("alone", "exit", exit_status(&b), 6);
+			check_field("alone", "stopping", core_stopping(b.core), true);
+			check_field("alone", "exit", exit_status(&b), 6);
 		}
 		tear_down(&b);
 	}
@@ -441,11 +441,11 @@ static void test_sold_out_beside_a_late_vendor(void **state)
 			if (!core_stopping(b.core))
 				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
 		}
-		check_int("sold out", "creates", creates >= (for_ever ? 18 : 9), true);
-		check_int("sold out", "stopping", core_stopping(b.core), !for_ever);
+		check_field("sold out", "creates", creates >= (for_ever ? 18 : 9), true);
+		check_field("sold out", "stopping", core_stopping(b.core), !for_ever);
 		if (!for_ever) {
-			check_int("sold out", "waited", (b.now - began_at) / 1000, 600);
-			check_int("sold out", "exit", exit_status(&b), 6);
+			check_field("sold out", "waited", (b.now - began_at) / 1000, 600);
+			check_field("sold out", "exit", exit_status(&b), 6);
 		}
 		tear_down(&b);
 	}
@@ -467,7 +467,7 @@ static void test_avoided_offer_beside_a_late_vendor(void **state)
 	tell(&b,
 	     (struct event){
 		     .type = EV_OFFERS, .provider = 1, .offers = &o, .past = &past, .count = 1});
-	check_int("nothing else is to be had", "creates", did(&b, ACT_RENT, -1), 1);
+	check_field("nothing else is to be had", "creates", did(&b, ACT_RENT, -1), 1);
 	tear_down(&b);
 }
 

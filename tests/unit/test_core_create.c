@@ -44,10 +44,10 @@ static void test_listed_pod_of_another_machine(void **state)
 	COPY_TEXT(v.marker.machine, "elsewhere");
 	int before = core_pod_count(b.core);
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
-	check_int("another machine's", "pods", core_pod_count(b.core), before);
+	check_field("another machine's", "pods", core_pod_count(b.core), before);
 	COPY_TEXT(v.marker.machine, "0123456789abcdef");
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
-	check_int("ours", "pods", core_pod_count(b.core), before + 1);
+	check_field("ours", "pods", core_pod_count(b.core), before + 1);
 	tear_down(&b);
 }
 
@@ -262,21 +262,21 @@ static void test_refused_creates(void **state)
 		start_with(&b, offers, 2);
 		tell_err(&b, EV_RENT_FAILED, 0, refusals[i].kind);
 		check_phase(&b, name, 0, refusals[i].phase);
-		check_int(name, "creates", did(&b, ACT_RENT, -1), refusals[i].rents);
-		check_int(name, "row written", did(&b, ACT_SAVE, 0), 1);
+		check_field(name, "creates", did(&b, ACT_RENT, -1), refusals[i].rents);
+		check_field(name, "row written", did(&b, ACT_SAVE, 0), 1);
 		int64_t rest = b.core->candidates[0].rest_until;
 		if (refusals[i].rest_s < 0)
-			check_int(name, "rests for ever", rest > b.now + 24 * HOUR, 1);
+			check_field(name, "rests for ever", rest > b.now + 24 * HOUR, 1);
 		else
-			check_int(name, "rest", rest ? (rest - b.now) / 1000 : 0,
-				  refusals[i].rest_s);
+			check_field(name, "rest", rest ? (rest - b.now) / 1000 : 0,
+				    refusals[i].rest_s);
 		if (refusals[i].rents)
 			assert_string_equal(pod(&b, 1)->rental.offer.id, "offer-1");
 		if (refusals[i].status >= 0) {
 			end_well(&b);
-			check_int(name, "exit", exit_status(&b), refusals[i].status);
+			check_field(name, "exit", exit_status(&b), refusals[i].status);
 		} else {
-			check_int(name, "stopping", core_stopping(b.core), false);
+			check_field(name, "stopping", core_stopping(b.core), false);
 		}
 		tear_down(&b);
 	}
@@ -323,10 +323,10 @@ static void test_all_offers_are_refused(void **state)
 			tell(&b,
 			     (struct event){.type = EV_OFFERS, .offers = offers + 1, .count = 2});
 		}
-		check_int(name, "stopping", core_stopping(b.core), all_refused[i].status >= 0);
+		check_field(name, "stopping", core_stopping(b.core), all_refused[i].status >= 0);
 		if (core_stopping(b.core)) {
 			end_well(&b);
-			check_int(name, "exit", exit_status(&b), all_refused[i].status);
+			check_field(name, "exit", exit_status(&b), all_refused[i].status);
 		}
 		tear_down(&b);
 	}

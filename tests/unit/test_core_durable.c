@@ -37,7 +37,7 @@ static void test_sync_before_the_files_are_home(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct bench b;
 		all_but_home(&b, cases[i].apart, cases[i].free);
-		check_int(cases[i].name, "syncs", did(&b, ACT_SYNC, 0), cases[i].asked);
+		check_field(cases[i].name, "syncs", did(&b, ACT_SYNC, 0), cases[i].asked);
 		check_phase(&b, cases[i].name, 0, POD_WORKING);
 		tear_down(&b);
 	}
@@ -53,15 +53,15 @@ static void test_durable_pods_go_first(void **state)
 	tell(&b, (struct event){.type = EV_SYNCED, .number = turn, .ok = false});
 	check_phase(&b, "not now", 0, POD_WORKING);
 	wait_ms(&b, 1900);
-	check_int("not now", "syncs", did(&b, ACT_SYNC, 0), 0);
+	check_field("not now", "syncs", did(&b, ACT_SYNC, 0), 0);
 	wait_ms(&b, 200);
-	check_int("later", "syncs", did(&b, ACT_SYNC, 0), 1);
+	check_field("later", "syncs", did(&b, ACT_SYNC, 0), 1);
 	tell(&b, (struct event){.type = EV_SYNCED, .number = turn, .ok = true});
 	check_phase(&b, "an answer to the first question", 0, POD_WORKING);
 	tell(&b, (struct event){.type = EV_SYNCED, .number = turn + 1, .ok = true});
 	check_phase(&b, "durable", 0, POD_RELEASING);
-	check_int("durable", "releases", did(&b, ACT_RELEASE, 0), 1);
-	check_int("durable", "fetches from its volume", did(&b, ACT_FETCH, 0), 1);
+	check_field("durable", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("durable", "fetches from its volume", did(&b, ACT_FETCH, 0), 1);
 	assert_true(pod(&b, 0)->presence.durable && pod(&b, 0)->presence.files >= FILES_ON_VOLUME);
 	tear_down(&b);
 }
@@ -74,21 +74,21 @@ static void test_a_transfer_that_breaks(void **state)
 	(void)state;
 	all_but_home(&b, false, true);
 	/* with its event; this is of the batch's end */
-	check_int("rendered", "fetches", did(&b, ACT_FETCH, 0), 0);
+	check_field("rendered", "fetches", did(&b, ACT_FETCH, 0), 0);
 	tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
-	check_int("broke once", "fetches", did(&b, ACT_FETCH, 0), 1);
+	check_field("broke once", "fetches", did(&b, ACT_FETCH, 0), 1);
 	for (size_t i = 0; i < ARRAY_LEN(pauses); i++) {
 		tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
-		check_int("broke again", "fetches at once", did(&b, ACT_FETCH, 0), 0);
+		check_field("broke again", "fetches at once", did(&b, ACT_FETCH, 0), 0);
 		wait_ms(&b, pauses[i] - 100);
-		check_int("broke again", "fetches before its pause is over", did(&b, ACT_FETCH, 0),
-			  0);
+		check_field("broke again", "fetches before its pause is over",
+			    did(&b, ACT_FETCH, 0), 0);
 		wait_ms(&b, 200);
-		check_int("broke again", "fetches", did(&b, ACT_FETCH, 0), 1);
+		check_field("broke again", "fetches", did(&b, ACT_FETCH, 0), 1);
 	}
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 	wait_ms(&b, 500);
-	check_int("no connection", "fetches", did(&b, ACT_FETCH, 0), 0);
+	check_field("no connection", "fetches", did(&b, ACT_FETCH, 0), 0);
 	tear_down(&b);
 
 	all_but_home(&b, false, true);
@@ -107,7 +107,7 @@ static void test_a_transfer_that_breaks(void **state)
 	tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK);
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK); /* in the pause */
 	wait_ms(&b, SECOND);
-	check_int("the connection went in the pause", "fetches", did(&b, ACT_FETCH, 0), 0);
+	check_field("the connection went in the pause", "fetches", did(&b, ACT_FETCH, 0), 0);
 	tear_down(&b);
 }
 
@@ -127,7 +127,7 @@ static void test_files_of_durable_pods_are_waited_for(void **state)
 		tell(&b, (struct event){.type = EV_RELEASED});
 		for (int64_t until = b.now + 9 * MINUTE; b.now < until;) {
 			tell_err(&b, EV_FETCH_FAILED, 0, kinds[i]);
-			check_int("delayed", "creates", did(&b, ACT_RENT, -1), 0);
+			check_field("delayed", "creates", did(&b, ACT_RENT, -1), 0);
 			wait_ms(&b, 15 * SECOND);
 			asked += did(&b, ACT_FETCH, 0);
 		}
@@ -156,11 +156,11 @@ static void test_slept_over_files_of_a_durable_pod(void **state)
 		if (slept)
 			tell(&b, (struct event){.type = EV_SLEPT});
 		tell_err(&b, EV_FETCH_FAILED, 0, ERR_NETWORK); /* there is none yet */
-		check_int(slept ? "slept" : "an hour in vain", "state", core_seg_state(b.core, 0),
-			  slept ? SEG_RENDERED : SEG_FAILED);
+		check_field(slept ? "slept" : "an hour in vain", "state", core_seg_state(b.core, 0),
+			    slept ? SEG_RENDERED : SEG_FAILED);
 		if (slept) {
 			wait_ms(&b, SECOND);
-			check_int("slept", "fetches", did(&b, ACT_FETCH, 0), 1);
+			check_field("slept", "fetches", did(&b, ACT_FETCH, 0), 1);
 		}
 		tear_down(&b);
 	}
@@ -180,17 +180,17 @@ static void test_durable_pods_of_an_earlier_life(void **state)
 	b.core = core_new(&b.conf, b.segments, b.count);
 	core_adopt(b.core, &p);
 	tell(&b, (struct event){.type = EV_START});
-	check_int("at the start", "salvages", did(&b, ACT_SALVAGE, 0), 1);
-	check_int("before its log is read", "questions for offers", did(&b, ACT_OFFERS, -1), 0);
+	check_field("at the start", "salvages", did(&b, ACT_SALVAGE, 0), 1);
+	check_field("before its log is read", "questions for offers", did(&b, ACT_OFFERS, -1), 0);
 	/* it is asked again, and nothing is rented meanwhile */
 	tell_err(&b, EV_SALVAGED, 0, ERR_NETWORK);
-	check_int("not to be had now", "questions for offers", did(&b, ACT_OFFERS, -1), 0);
+	check_field("not to be had now", "questions for offers", did(&b, ACT_OFFERS, -1), 0);
 	wait_ms(&b, SECOND);
-	check_int("not to be had now", "salvages", did(&b, ACT_SALVAGE, 0), 1);
+	check_field("not to be had now", "salvages", did(&b, ACT_SALVAGE, 0), 1);
 	rendered(&b, 0, 1);
-	check_int("read", "fetches", did(&b, ACT_FETCH, 0), 1);
+	check_field("read", "fetches", did(&b, ACT_FETCH, 0), 1);
 	tell(&b, (struct event){.type = EV_SALVAGED});
-	check_int("read to its end", "questions for offers", did(&b, ACT_OFFERS, -1), 1);
+	check_field("read to its end", "questions for offers", did(&b, ACT_OFFERS, -1), 1);
 	assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
 	assert_int_equal(core_seg_state(b.core, 1), SEG_RENDERED);
 	tear_down(&b);
@@ -231,11 +231,11 @@ static void test_files_of_a_pod_whose_time_was_over(void **state)
 		core_adopt(b.core, &p);
 		tell(&b, (struct event){.type = EV_START});
 		wait_ms(&b, 0);
-		check_int(name, "released", did(&b, ACT_RELEASE, 0), cases[i].hard_end_s < 0);
-		check_int(name, "salvages", did(&b, ACT_SALVAGE, 0), cases[i].salvaged);
+		check_field(name, "released", did(&b, ACT_RELEASE, 0), cases[i].hard_end_s < 0);
+		check_field(name, "salvages", did(&b, ACT_SALVAGE, 0), cases[i].salvaged);
 		if (cases[i].salvaged) {
 			rendered(&b, 0, 1);
-			check_int(name, "fetches", did(&b, ACT_FETCH, 0), 1);
+			check_field(name, "fetches", did(&b, ACT_FETCH, 0), 1);
 			tell(&b, (struct event){.type = EV_SALVAGED});
 			assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
 			assert_int_equal(core_seg_state(b.core, 1), SEG_RENDERED);

@@ -23,37 +23,39 @@ static void test_signals(void **state)
 	start_busy(&b);
 	uint32_t segment = core_batch_at(b.core, 0)->segments[0];
 	tell(&b, sigint);
-	check_int("first", "revokes", did(&b, ACT_REVOKE, 0), 1);
-	check_int("first", "releases", did(&b, ACT_RELEASE, 0), 0); /* a file is still on its way */
+	check_field("first", "revokes", did(&b, ACT_REVOKE, 0), 1);
+	check_field("first", "releases", did(&b, ACT_RELEASE, 0),
+		    0); /* a file is still on its way */
 	safe(&b, 0, segment, true);
-	check_int("first, all is home", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("first, all is home", "releases", did(&b, ACT_RELEASE, 0), 1);
 	end_well(&b);
-	check_int("first", "exit", exit_status(&b), 130);
+	check_field("first", "exit", exit_status(&b), 130);
 	tear_down(&b);
 
 	start_busy(&b);
 	tell(&b, sigint);
 	wait_ms(&b, FETCH_GRACE_MS - 1);
-	check_int("first", "releases within 30 s", did(&b, ACT_RELEASE, 0), 0);
+	check_field("first", "releases within 30 s", did(&b, ACT_RELEASE, 0), 0);
 	wait_ms(&b, 1);
-	check_int("first", "releases after 30 s", did(&b, ACT_RELEASE, 0), 1);
+	check_field("first", "releases after 30 s", did(&b, ACT_RELEASE, 0), 1);
 	tear_down(&b);
 
 	start_busy(&b);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 	tell(&b, sigint);
-	check_int("second", "releases", did(&b, ACT_RELEASE, 0), 1);
-	check_int("second", "ended", core_ended(b.core), false); /* it is confirmed all the same */
+	check_field("second", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("second", "ended", core_ended(b.core),
+		    false); /* it is confirmed all the same */
 	end_well(&b);
-	check_int("second", "exit", exit_status(&b), 143);
+	check_field("second", "exit", exit_status(&b), 143);
 	tear_down(&b);
 
 	start_busy(&b);
 	tell(&b, sigint);
 	tell(&b, sigint);
 	tell(&b, sigint);
-	check_int("third", "ended", core_ended(b.core), true);
-	check_int("third", "exit", exit_status(&b), 9);
+	check_field("third", "ended", core_ended(b.core), true);
+	check_field("third", "exit", exit_status(&b), 9);
 	tear_down(&b);
 }
 
@@ -65,10 +67,10 @@ static void test_signal_while_renting(void **state)
 	set_up(&b, 4);
 	start_simply(&b);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
-	check_int("the create is under way", "ended", core_ended(b.core), false);
+	check_field("the create is under way", "ended", core_ended(b.core), false);
 	rented(&b, 0);
-	check_int("it came", "releases", did(&b, ACT_RELEASE, 0), 1);
-	check_int("it came", "connects", did(&b, ACT_CONNECT, 0), 0);
+	check_field("it came", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("it came", "connects", did(&b, ACT_CONNECT, 0), 0);
 	tear_down(&b);
 }
 
@@ -87,23 +89,23 @@ static void test_exit_precedence(void **state)
 			set_up(&b, 4);
 			start(&b);
 			tell_err(&b, EV_FAULT, 0, by_gravity[i]);
-			check_int(err_kind_name(by_gravity[i]), "exit", exit_status(&b),
-				  statuses[i]);
+			check_field(err_kind_name(by_gravity[i]), "exit", exit_status(&b),
+				    statuses[i]);
 			tear_down(&b);
 
 			set_up(&b, 4);
 			start_simply(&b);
 			tell_err(&b, EV_FAULT, 0, by_gravity[i]);
 			tell_err(&b, EV_FAULT, 0, by_gravity[k]);
-			check_int(err_kind_name(by_gravity[i]), err_kind_name(by_gravity[k]),
-				  exit_status(&b), statuses[MIN(i, k)]);
+			check_field(err_kind_name(by_gravity[i]), err_kind_name(by_gravity[k]),
+				    exit_status(&b), statuses[MIN(i, k)]);
 			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
-			check_int(err_kind_name(by_gravity[i]), "and a signal", exit_status(&b),
-				  143);
+			check_field(err_kind_name(by_gravity[i]), "and a signal", exit_status(&b),
+				    143);
 			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
-			check_int(err_kind_name(by_gravity[i]), "and a pod left", exit_status(&b),
-				  9);
+			check_field(err_kind_name(by_gravity[i]), "and a pod left", exit_status(&b),
+				    9);
 			tear_down(&b);
 		}
 }

@@ -35,9 +35,10 @@ static void test_failed_segments(void **state)
 		}
 		enum core_seg_state got = core_seg_state(b.core, 0);
 		if (failures[i].state == SEG_TODO) /* it may have been sent again at once */
-			check_int(failures[i].name, "open", got == SEG_TODO || got == SEG_HELD, 1);
+			check_field(failures[i].name, "open", got == SEG_TODO || got == SEG_HELD,
+				    1);
 		else
-			check_int(failures[i].name, "state", got, failures[i].state);
+			check_field(failures[i].name, "state", got, failures[i].state);
 		tear_down(&b);
 	}
 }
@@ -60,9 +61,9 @@ static void test_batch_that_never_ends(void **state)
 	wait_ms(&b, 9 * SECOND);
 	check_phase(&b, "its word is waited for", 0, POD_WORKING);
 	wait_ms(&b, 2 * SECOND);
-	check_int("all is safe", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_field("all is safe", "releases", did(&b, ACT_RELEASE, 0), 1);
 	end_well(&b);
-	check_int("all is safe", "exit status", exit_status(&b), 0);
+	check_field("all is safe", "exit status", exit_status(&b), 0);
 	tear_down(&b);
 }
 
@@ -140,8 +141,8 @@ static void test_ends_by_another_clock(void **state)
 					.asked_at = b.now,
 					.ahead_ms = cases[i].ahead_ms});
 		check_phase(&b, cases[i].name, 0, POD_GONE);
-		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
-			  cases[i].billed_s);
+		check_field(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
+			    cases[i].billed_s);
 		tear_down(&b);
 	}
 }
@@ -176,11 +177,11 @@ static void test_ends_are_told_apart(void **state)
 		list_over(&b, 0, cases[i].end, cases[i].preempted, cases[i].detail);
 		check_phase(&b, cases[i].name, 0, POD_GONE);
 		assert_string_equal(pod(&b, 0)->reason, cases[i].reason);
-		check_int(cases[i].name, "released all the same", did(&b, ACT_RELEASE, 0), 0);
+		check_field(cases[i].name, "released all the same", did(&b, ACT_RELEASE, 0), 0);
 		/* its work goes to another one at once */
-		check_int(cases[i].name, "rented", did(&b, ACT_RENT, -1), 1);
+		check_field(cases[i].name, "rented", did(&b, ACT_RENT, -1), 1);
 		bring_up(&b, 1);
-		check_int(cases[i].name, "sent", did(&b, ACT_SEND, 1) > 0, true);
+		check_field(cases[i].name, "sent", did(&b, ACT_SEND, 1) > 0, true);
 		tear_down(&b);
 	}
 }
@@ -213,8 +214,8 @@ static void test_ends_of_detached_pods(void **state)
 		tell(&b, (struct event){.type = EV_START});
 		list_over(&b, 0, cases[i].end, cases[i].preempted, "x");
 		check_phase(&b, "over", 0, POD_GONE);
-		check_int("fault", "of a pod that finished", pod(&b, 0)->fault == ERR_NONE,
-			  cases[i].finished);
+		check_field("fault", "of a pod that finished", pod(&b, 0)->fault == ERR_NONE,
+			    cases[i].finished);
 		tear_down(&b);
 	}
 }
@@ -232,15 +233,15 @@ static void test_container_that_cannot_be_made(void **state)
 	rented(&b, 0);
 	list_over(&b, 0, POD_END_SETUP, false, "it could not be set up: no such mount");
 	check_phase(&b, "first", 0, POD_GONE);
-	check_int("first", "rented at once", did(&b, ACT_RENT, -1), 0);
+	check_field("first", "rented at once", did(&b, ACT_RENT, -1), 0);
 	b.now += 2 * SECOND;
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-	check_int("first", "tried again", did(&b, ACT_RENT, -1), 1);
+	check_field("first", "tried again", did(&b, ACT_RENT, -1), 1);
 	rented(&b, 1);
 	list_over(&b, 1, POD_END_SETUP, false, "it could not be set up: no such mount");
 	b.now += MINUTE;
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-	check_int("second", "tried again", did(&b, ACT_RENT, -1), 0);
+	check_field("second", "tried again", did(&b, ACT_RENT, -1), 0);
 	list_nothing(&b);
 	assert_true(core_ended(b.core));
 	assert_int_equal(exit_status(&b), 2);
@@ -269,7 +270,7 @@ static void test_container_that_was_made_in_between(void **state)
 		uint32_t batch = first(&b, ACT_SEND)->batch;
 		began(&b, i + 1, batch);
 		list_over(&b, i + 1, POD_END_OUTSIDE, true, "");
-		check_int("after one that came up", "rented", did(&b, ACT_RENT, -1), 1);
+		check_field("after one that came up", "rented", did(&b, ACT_RENT, -1), 1);
 	}
 	assert_false(core_ended(b.core));
 	tear_down(&b);
@@ -309,9 +310,9 @@ static void test_failed_to_prepare_at_work(void **state)
 	set_up(&b, 4);
 	start_simply(&b);
 	bring_up(&b, 0);
-	check_int("at work", "sent", did(&b, ACT_SEND, 0) > 0, true);
+	check_field("at work", "sent", did(&b, ACT_SEND, 0) > 0, true);
 	tell(&b, (struct event){.type = EV_PREPARE_FAILED, .pod = 0, .err = &err});
-	check_int("it has no workers after all", "released", did(&b, ACT_RELEASE, 0), true);
+	check_field("it has no workers after all", "released", did(&b, ACT_RELEASE, 0), true);
 	tear_down(&b);
 }
 
@@ -333,7 +334,7 @@ static void test_workers_cannot_go_on(void **state)
 		if (some)
 			render_batch(&b, 0, 0, SECOND, true);
 		tell(&b, (struct event){.type = EV_WORKERS_FAILED, .pod = 0, .err = &err});
-		check_int("full", "releases", did(&b, ACT_RELEASE, 0), 1);
+		check_field("full", "releases", did(&b, ACT_RELEASE, 0), 1);
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 		wait_ms(&b, SECOND);
 		int failed = 0, todo = 0;
@@ -341,12 +342,12 @@ static void test_workers_cannot_go_on(void **state)
 			failed += core_seg_state(b.core, i) == SEG_FAILED;
 			todo += core_seg_state(b.core, i) == SEG_TODO;
 		}
-		check_int("full", "failed segments", failed, 0);
-		check_int("full", "segments for others", todo, some ? 6 : 8);
-		check_int("full", "pods", core_pod_count(b.core), 1 + some);
+		check_field("full", "failed segments", failed, 0);
+		check_field("full", "segments for others", todo, some ? 6 : 8);
+		check_field("full", "pods", core_pod_count(b.core), 1 + some);
 		if (!some) {
 			end_well(&b);
-			check_int("full from the start", "exit", exit_status(&b), 1);
+			check_field("full from the start", "exit", exit_status(&b), 1);
 		}
 		tear_down(&b);
 	}
@@ -366,22 +367,22 @@ static void test_images_that_cannot_be_pulled(void **state)
 		b.conf.boot_limit_ms = 5 * MINUTE;
 		start_with(&b, o, 3);
 		for (int i = 0; i < 2; i++) {
-			check_int("unpulled", "pods", core_pod_count(b.core), i + 1);
+			check_field("unpulled", "pods", core_pod_count(b.core), i + 1);
 			rented(&b, i);
 			if (fails) {
 				list_in(&b, POD_STATE_FAILED, i, -1);
-				check_int("failed", "pods while its log is read",
-					  core_pod_count(b.core), i + 1);
+				check_field("failed", "pods while its log is read",
+					    core_pod_count(b.core), i + 1);
 				tell(&b,
 				     (struct event){.type = EV_UNPULLED, .pod = i, .err = &why});
-				check_int("failed", "hosts that are no worse for it",
-					  did(&b, ACT_GOOD_HOST, i), 1);
+				check_field("failed", "hosts that are no worse for it",
+					    did(&b, ACT_GOOD_HOST, i), 1);
 			} else {
 				wait_ms(&b, LOG_EARLY_MS);
-				check_int("pulling", "logs read", did(&b, ACT_LOG, i), 1);
+				check_field("pulling", "logs read", did(&b, ACT_LOG, i), 1);
 				tell(&b,
 				     (struct event){.type = EV_UNPULLED, .pod = i, .err = &why});
-				check_int("pulling", "bad hosts", did(&b, ACT_BAD_HOST, i), 0);
+				check_field("pulling", "bad hosts", did(&b, ACT_BAD_HOST, i), 0);
 			}
 			assert_string_equal(pod(&b, i)->reason,
 					    "its image cannot be pulled: manifest unknown");
@@ -390,12 +391,12 @@ static void test_images_that_cannot_be_pulled(void **state)
 			tell(&b, (struct event){
 					 .type = EV_RELEASED, .pod = i, .number = RELEASE_ENDED});
 		}
-		check_int("unpulled", "pods", core_pod_count(b.core), 2);
-		check_int("unpulled", "stopping", core_stopping(b.core), true);
+		check_field("unpulled", "pods", core_pod_count(b.core), 2);
+		check_field("unpulled", "stopping", core_stopping(b.core), true);
 		assert_non_null(
 			strstr(summary(&b).err.msg,
 			       "the image cannot be pulled: manifest unknown; check pod.image"));
-		check_int("unpulled", "kind", summary(&b).err.kind, ERR_CONFIG);
+		check_field("unpulled", "kind", summary(&b).err.kind, ERR_CONFIG);
 		tear_down(&b);
 	}
 }

@@ -39,28 +39,29 @@ static void test_handover_is_answered(void **state)
 	start(&b);
 	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-	check_int("not up", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	check_field("not up", "handover", core_handover(b.core), HANDOVER_NOT_YET);
 	bring_up(&b, 0);
 	int turn = first(&b, ACT_HANDOVER)->number;
-	check_int("said", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	check_field("said", "handover", core_handover(b.core), HANDOVER_NOT_YET);
 	left_alone(&b, 0, turn - 1);
-	check_int("an older answer", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	check_field("an older answer", "handover", core_handover(b.core), HANDOVER_NOT_YET);
 	left_alone(&b, 0, turn);
-	check_int("answered", "handover", core_handover(b.core), HANDOVER_DONE);
+	check_field("answered", "handover", core_handover(b.core), HANDOVER_DONE);
 	began(&b, 0, 0);
 	rendered(&b, 0, 0);
 	/* it is rendered again */
 	tell(&b, (struct event){.type = EV_FETCHED, .segment = 0, .ok = true, .check_ok = false});
-	check_int("more work", "sent", did(&b, ACT_SEND, 0), 1);
-	check_int("more work", "told again", did(&b, ACT_HANDOVER, 0), 1);
-	check_int("more work", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	check_field("more work", "sent", did(&b, ACT_SEND, 0), 1);
+	check_field("more work", "told again", did(&b, ACT_HANDOVER, 0), 1);
+	check_field("more work", "handover", core_handover(b.core), HANDOVER_NOT_YET);
 	assert_true(first(&b, ACT_SEND) < first(&b, ACT_HANDOVER));
 	left_alone(&b, 0, turn);
-	check_int("an answer from before it", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	check_field("an answer from before it", "handover", core_handover(b.core),
+		    HANDOVER_NOT_YET);
 	left_alone(&b, 0, turn + 1);
-	check_int("answered again", "handover", core_handover(b.core), HANDOVER_DONE);
+	check_field("answered again", "handover", core_handover(b.core), HANDOVER_DONE);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = 15});
-	check_int("stopping", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	check_field("stopping", "handover", core_handover(b.core), HANDOVER_NOT_YET);
 	tear_down(&b);
 }
 
@@ -80,21 +81,21 @@ static void test_replacement_is_handed_over(void **state)
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 	bring_up(&b, 0);
 	left_alone(&b, 0, first(&b, ACT_HANDOVER)->number);
-	check_int("one pod", "handover", core_handover(b.core), HANDOVER_DONE);
+	check_field("one pod", "handover", core_handover(b.core), HANDOVER_DONE);
 	struct pod_view over = view_of(&b, 0, POD_STATE_GONE);
 	over.end = POD_END_OUTSIDE;
 	over.preempted = true;
 	tell(&b, (struct event){.type = EV_LISTED, .views = &over, .count = 1, .asked_at = b.now});
-	check_int("it is taken back", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	check_field("it is taken back", "handover", core_handover(b.core), HANDOVER_NOT_YET);
 	for (int i = 0; i < 60 && b.core->pod_count < 2; i++)
 		wait_ms(&b, SECOND);
 	tell(&b, (struct event){.type = EV_SALVAGED});
 	b.core->pods[1].rental.volume = v;
 	bring_up(&b, 1);
-	check_int("another one", "handed over", did(&b, ACT_HANDOVER, 1), 1);
+	check_field("another one", "handed over", did(&b, ACT_HANDOVER, 1), 1);
 	assert_true(pod(&b, 1)->presence.lease != LEASE_CLIENT);
 	left_alone(&b, 1, 1);
-	check_int("another one", "handover", core_handover(b.core), HANDOVER_DONE);
+	check_field("another one", "handover", core_handover(b.core), HANDOVER_DONE);
 	tear_down(&b);
 }
 
@@ -128,8 +129,8 @@ static void test_handover_beside_a_late_vendor(void **state)
 		connected(&b, 0);
 		tell(&b, (struct event){.type = EV_SHARED_READY});
 		tell(&b, (struct event){.type = EV_WORKERS, .number = 1});
-		check_int(late ? "late" : "it answered", "handed over", did(&b, ACT_HANDOVER, 0),
-			  1);
+		check_field(late ? "late" : "it answered", "handed over", did(&b, ACT_HANDOVER, 0),
+			    1);
 		tear_down(&b);
 	}
 }

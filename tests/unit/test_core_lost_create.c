@@ -64,7 +64,7 @@ static void test_ambiguous_is_adopted_late(void **state)
 	set_up(&b, 4);
 	start(&b);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
-	check_int("limit", "s", pod(&b, 0)->presence.boot_limit_ms / 1000, 60);
+	check_field("limit", "s", pod(&b, 0)->presence.boot_limit_ms / 1000, 60);
 	b.now += 2 * MINUTE;
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
 	list_in(&b, POD_STATE_RUNNING, 0, -1);
@@ -102,7 +102,7 @@ static void test_ambiguous_is_given_up(void **state)
 		int64_t lost_at = b.now;
 		for (int k = 0; k < 4 && lost_creates[i].looks_s[k]; k++) {
 			check_phase(&b, name, 0, POD_AMBIGUOUS);
-			check_int(name, "creates meanwhile", did(&b, ACT_RENT, -1), 0);
+			check_field(name, "creates meanwhile", did(&b, ACT_RENT, -1), 0);
 			int64_t asked = lost_at + lost_creates[i].looks_s[k] * SECOND;
 			b.now = MAX(b.now, asked);
 			tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked});
@@ -113,14 +113,14 @@ static void test_ambiguous_is_given_up(void **state)
 		bool over = lost_creates[i].phase == POD_NEVER;
 		int64_t most = money_for(1000000, over ? b.now - pod(&b, 0)->rental.create_at
 						       : 24 * HOUR + SELF_END_MS);
-		check_int(name, "counted",
-			  b.core->spent_microusd + (over ? 0 : budget_committed(b.core)), most);
+		check_field(name, "counted",
+			    b.core->spent_microusd + (over ? 0 : budget_committed(b.core)), most);
 		/* only then may something else be rented, under a name of its own */
 		b.now += 3 * SECOND;
 		struct offer o = offer(0, 1000000);
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-		check_int(name, "creates", did(&b, ACT_RENT, -1),
-			  lost_creates[i].phase == POD_NEVER);
+		check_field(name, "creates", did(&b, ACT_RENT, -1),
+			    lost_creates[i].phase == POD_NEVER);
 		tear_down(&b);
 	}
 }
@@ -141,8 +141,8 @@ static void test_ambiguous_is_looked_for_often_at_first(void **state)
 		if (!did(&b, ACT_LIST, -1))
 			wait_ms(&b, core_wake_at(b.core) - b.now);
 	}
-	check_int("in the first 5 s", "looks", early >= 4 && early <= 6, 1);
-	check_int("in all", "looks", looks >= 8 && looks <= 24, 1);
+	check_field("in the first 5 s", "looks", early >= 4 && early <= 6, 1);
+	check_field("in all", "looks", looks >= 8 && looks <= 24, 1);
 	tear_down(&b);
 }
 
@@ -212,14 +212,14 @@ static int64_t lose_sight_of_a_twin(struct bench *b)
 
 static void check_for_a_twin(struct bench *b, int64_t lost_at)
 {
-	check_int("another may surface", "ended", core_ended(b->core), false);
+	check_field("another may surface", "ended", core_ended(b->core), false);
 	wait_ms(b, lost_at + SURFACE_LIMIT_MS - 1 - b->now);
 	int looks = did(b, ACT_LIST, -1);
 	wait_ms(b, 1);
-	check_int("a minute after the loss", "looks", looks + did(b, ACT_LIST, -1), 1);
+	check_field("a minute after the loss", "looks", looks + did(b, ACT_LIST, -1), 1);
 	list_nothing(b);
-	check_int("none did", "ended", core_ended(b->core), true);
-	check_int("none did", "exit", exit_status(b), 0);
+	check_field("none did", "ended", core_ended(b->core), true);
+	check_field("none did", "exit", exit_status(b), 0);
 }
 
 /* A lost create made two pods; the second one surfaces late. */
@@ -298,8 +298,8 @@ static void test_lost_sight_of_a_lost_create(void **state)
 		if (!core_ended(b.core))
 			wait_ms(&b, core_wake_at(b.core) - b.now);
 	}
-	check_int("no list", "ended", core_ended(b.core), true);
-	check_int("no list", "exit", exit_status(&b), 9);
+	check_field("no list", "ended", core_ended(b.core), true);
+	check_field("no list", "exit", exit_status(&b), 9);
 	tear_down(&b);
 }
 
@@ -319,8 +319,8 @@ static void test_last_look_that_limits_keep_back(void **state)
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
 	wait_ms(&b, CONFIRM_LIMIT_MS + LAST_LOOK_MS);
-	check_int("limits", "ended", core_ended(b.core), true);
-	check_int("limits", "exit", exit_status(&b), 9);
+	check_field("limits", "ended", core_ended(b.core), true);
+	check_field("limits", "exit", exit_status(&b), 9);
 	tear_down(&b);
 }
 
@@ -334,10 +334,10 @@ static void test_ambiguous_and_a_signal(void **state)
 	wait_ms(&b, 10 * SECOND);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 	wait_ms(&b, 4 * MINUTE);
-	check_int("looked for", "ended", core_ended(b.core), false);
+	check_field("looked for", "ended", core_ended(b.core), false);
 	wait_ms(&b, 2 * MINUTE);
-	check_int("given up", "ended", core_ended(b.core), true);
-	check_int("given up", "exit", exit_status(&b), 9);
+	check_field("given up", "ended", core_ended(b.core), true);
+	check_field("given up", "exit", exit_status(&b), 9);
 	tear_down(&b);
 }
 
@@ -364,8 +364,8 @@ static void test_ambiguous_out_of_sight(void **state)
 	assert_true(b.now >= lost_at + OUT_OF_SIGHT_MS);
 	int64_t held = budget_committed(b.core);
 	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
-	check_int("elsewhere", "creates", did(&b, ACT_RENT, -1), 1);
-	check_int("elsewhere", "provider", pod(&b, 1)->rental.provider, 1);
+	check_field("elsewhere", "creates", did(&b, ACT_RENT, -1), 1);
+	check_field("elsewhere", "provider", pod(&b, 1)->rental.provider, 1);
 	check_phase(&b, "the lost one", 0, POD_AMBIGUOUS);
 	assert_true(held > 0 && budget_committed(b.core) > held);
 	tear_down(&b);
@@ -387,10 +387,10 @@ static void test_ambiguous_holds_the_cap(void **state)
 		tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
 		wait_ms(&b, MINUTE);
 	}
-	check_int("an hour", "stopping", core_stopping(b.core), false);
+	check_field("an hour", "stopping", core_stopping(b.core), false);
 	tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
 	wait_ms(&b, 2 * MINUTE);
-	check_int("an hour", "stopping", core_stopping(b.core), true);
+	check_field("an hour", "stopping", core_stopping(b.core), true);
 	tear_down(&b);
 }
 
@@ -417,8 +417,8 @@ static void test_lost_create_of_another_key(void **state)
 			b.now += 5 * SECOND;
 			list_nothing(&b);
 		}
-		check_int("an attempt elsewhere", "ended", core_ended(b.core), true);
-		check_int("an attempt elsewhere", "exit", exit_status(&b), late ? 0 : 9);
+		check_field("an attempt elsewhere", "ended", core_ended(b.core), true);
+		check_field("an attempt elsewhere", "exit", exit_status(&b), late ? 0 : 9);
 		tear_down(&b);
 	}
 }
@@ -436,15 +436,15 @@ static void test_slept_over_the_last_look(void **state)
 		if (looks && b.now < lost_at + SURFACE_LIMIT_MS)
 			list_nothing(&b);
 	}
-	check_int("a minute after the loss", "looks", looks, 1);
+	check_field("a minute after the loss", "looks", looks, 1);
 	int64_t asked_at = b.now;
 	b.now += HOUR;
 	tell(&b, (struct event){.type = EV_SLEPT});
 	wait_ms(&b, 0);
-	check_int("awake", "ended", core_ended(b.core), false);
+	check_field("awake", "ended", core_ended(b.core), false);
 	tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked_at});
-	check_int("read", "ended", core_ended(b.core), true);
-	check_int("read", "exit", exit_status(&b), 0);
+	check_field("read", "ended", core_ended(b.core), true);
+	check_field("read", "exit", exit_status(&b), 0);
 	tear_down(&b);
 }
 

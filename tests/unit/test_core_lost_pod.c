@@ -41,11 +41,12 @@ static void test_lost_pods_work(void **state)
 		tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 		list_in(&b, cases[i].seen, 0, -1);
 		for (uint32_t s = 0; s < 4; s++)
-			check_int(cases[i].name, "segment's state", core_seg_state(b.core, s),
-				  want[s]);
-		check_int(cases[i].name, "released", did(&b, ACT_RELEASE, 0), cases[i].release);
+			check_field(cases[i].name, "segment's state", core_seg_state(b.core, s),
+				    want[s]);
+		check_field(cases[i].name, "released", did(&b, ACT_RELEASE, 0), cases[i].release);
 		tell(&b, (struct event){.type = EV_SAFE, .segment = 1});
-		check_int(cases[i].name, "its file was home", core_seg_state(b.core, 1), SEG_SAFE);
+		check_field(cases[i].name, "its file was home", core_seg_state(b.core, 1),
+			    SEG_SAFE);
 		tear_down(&b);
 	}
 }
@@ -132,7 +133,7 @@ static void test_unseen_pods_blame_no_host(void **state)
 			wait_ms(&b, 15 * SECOND);
 		}
 		check_phase(&b, "given up", 0, POD_RELEASING);
-		check_int(seen ? "seen" : "unseen", "blamed", did(&b, ACT_BAD_HOST, 0), seen);
+		check_field(seen ? "seen" : "unseen", "blamed", did(&b, ACT_BAD_HOST, 0), seen);
 		tear_down(&b);
 	}
 }

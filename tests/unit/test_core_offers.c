@@ -42,7 +42,7 @@ static void test_spot_refused_twice(void **state)
 	start_with(&b, offers, 4);
 	/* when that one is refused too, spot is better than nothing */
 	for (int i = 0; i < 4; i++) {
-		check_int("spot", "offer", atoi(pod(&b, i)->rental.offer.id), want[i]);
+		check_field("spot", "offer", atoi(pod(&b, i)->rental.offer.id), want[i]);
 		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
 	}
 	tear_down(&b);
@@ -51,7 +51,7 @@ static void test_spot_refused_twice(void **state)
 	b.conf.max_price_microusd_h = 500000;
 	start_with(&b, offers, 4);
 	for (int i = 0; i < 3; i++) {
-		check_int("too dear", "offer", atoi(pod(&b, i)->rental.offer.id), i);
+		check_field("too dear", "offer", atoi(pod(&b, i)->rental.offer.id), i);
 		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
 	}
 	tear_down(&b);
@@ -81,10 +81,10 @@ static void test_price_of_what_came(void **state)
 		v.price_microusd_h = prices[i].price;
 		rented_as(&b, 0, v);
 		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
-		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
-		check_int(prices[i].name, "creates", did(&b, ACT_RENT, -1), 0);
-		check_int(prices[i].name, "price", pod(&b, 0)->rental.price_microusd_h,
-			  MAX(prices[i].price, INT64_C(1000000)));
+		check_field(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
+		check_field(prices[i].name, "creates", did(&b, ACT_RENT, -1), 0);
+		check_field(prices[i].name, "price", pod(&b, 0)->rental.price_microusd_h,
+			    MAX(prices[i].price, INT64_C(1000000)));
 		tear_down(&b);
 	}
 }
@@ -105,9 +105,9 @@ static void test_price_of_a_listing(void **state)
 		tell(&b,
 		     (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
 		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
-		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
-		check_int(prices[i].name, "price", pod(&b, 0)->rental.price_microusd_h,
-			  MAX(prices[i].price, INT64_C(1000000)));
+		check_field(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
+		check_field(prices[i].name, "price", pod(&b, 0)->rental.price_microusd_h,
+			    MAX(prices[i].price, INT64_C(1000000)));
 		tear_down(&b);
 	}
 }
@@ -165,7 +165,7 @@ static void test_avoided_offers_go_last(void **state)
 		start(&b);
 		tell(&b,
 		     (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
-		check_int(cases[i].name, "creates", did(&b, ACT_RENT, -1), 1);
+		check_field(cases[i].name, "creates", did(&b, ACT_RENT, -1), 1);
 		if (strcmp(pod(&b, 0)->rental.offer.id, cases[i].takes) != 0)
 			fail_msg("%s: took %s", cases[i].name, pod(&b, 0)->rental.offer.id);
 		if (cases[i].says ? !note_of(&b, cases[i].says) : did(&b, ACT_NOTE, -1) > 0)
@@ -217,7 +217,7 @@ static void test_bad_hosts_rest_and_go_last(void **state)
 	list_in(&b, POD_STATE_FAILED, 0, -1);
 	assert_int_equal(did(&b, ACT_BAD_HOST, 0), 1);
 	assert_string_equal(first(&b, ACT_BAD_HOST)->text, "it failed to start");
-	check_int("while its log is read", "pods", core_pod_count(b.core), 1);
+	check_field("while its log is read", "pods", core_pod_count(b.core), 1);
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
 	assert_string_equal(pod(&b, 1)->rental.offer.id, "offer-1");
 	b.now += BAD_HOST_REST_MS + 1;
@@ -258,17 +258,17 @@ static void test_unfit_card(void **state)
 					.pod = 0,
 					.number = cases[i].number,
 					.err = &err});
-		check_int(cases[i].name, "releases", did(&b, ACT_RELEASE, 0), 1);
+		check_field(cases[i].name, "releases", did(&b, ACT_RELEASE, 0), 1);
 		/* its agent ends with a word of its own */
 		tell(&b, (struct event){.type = EV_WORKERS_FAILED, .pod = 0, .err = &err});
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
 		wait_ms(&b, SECOND);
-		check_int(cases[i].name, "pods", core_pod_count(b.core), 1 + cases[i].goes_on);
+		check_field(cases[i].name, "pods", core_pod_count(b.core), 1 + cases[i].goes_on);
 		if (cases[i].goes_on) {
 			assert_string_equal(pod(&b, 1)->rental.offer.gpu, "GPU 1");
 		} else {
 			end_well(&b);
-			check_int(cases[i].name, "exit", exit_status(&b), 1);
+			check_field(cases[i].name, "exit", exit_status(&b), 1);
 		}
 		tear_down(&b);
 	}
@@ -290,7 +290,7 @@ static void test_card_known_as_unfit(void **state)
 		tell(&b,
 		     (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
 		wait_ms(&b, SECOND);
-		check_int("unfit", "pods", core_pod_count(b.core), !both);
+		check_field("unfit", "pods", core_pod_count(b.core), !both);
 		if (!both)
 			assert_string_equal(pod(&b, 0)->rental.offer.gpu, "GPU 1");
 		tear_down(&b);

@@ -38,27 +38,27 @@ static void test_outlook_of_one_pod(void **state)
 	(void)state;
 	set_up(&b, 4);
 	start(&b);
-	check_int("no offer yet", "render", outlook(&b).render_ms, -1);
-	check_int("no offer yet", "total", outlook(&b).total_microusd, -1);
+	check_field("no offer yet", "render", outlook(&b).render_ms, -1);
+	check_field("no offer yet", "total", outlook(&b).total_microusd, -1);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-	check_int("renting", "render", outlook(&b).render_ms, 64000);
-	check_int("renting", "gone", outlook(&b).gone_ms, 64000 + 5000 + 1500);
-	check_int("renting", "total", outlook(&b).total_microusd, 65500);
+	check_field("renting", "render", outlook(&b).render_ms, 64000);
+	check_field("renting", "gone", outlook(&b).gone_ms, 64000 + 5000 + 1500);
+	check_field("renting", "total", outlook(&b).total_microusd, 65500);
 	rented(&b, 0);
 	b.now += 50000;
-	check_int("overdue soon", "render", outlook(&b).render_ms, 15000 + 4000);
-	check_int("overdue soon", "total", outlook(&b).total_microusd, 50000 + 20500);
+	check_field("overdue soon", "render", outlook(&b).render_ms, 15000 + 4000);
+	check_field("overdue soon", "total", outlook(&b).total_microusd, 50000 + 20500);
 	list_running(&b, 0);
 	connected(&b, 0);
 	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
 	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
 	check_phase(&b, "at work", 0, POD_WORKING);
-	check_int("at work", "render", outlook(&b).render_ms, 4000);
-	check_int("at work", "stopping", outlook(&b).stopping, false);
+	check_field("at work", "render", outlook(&b).render_ms, 4000);
+	check_field("at work", "stopping", outlook(&b).stopping, false);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = 2});
-	check_int("stopped", "stops", outlook(&b).stops, 1);
-	check_int("stopped", "stopping", outlook(&b).stopping, true);
-	check_int("stopped", "render", outlook(&b).render_ms, 0);
+	check_field("stopped", "stops", outlook(&b).stops, 1);
+	check_field("stopped", "stopping", outlook(&b).stopping, true);
+	check_field("stopped", "render", outlook(&b).render_ms, 0);
 	tear_down(&b);
 }
 
@@ -75,13 +75,13 @@ static void test_outlook_counts_pods_that_boot(void **state)
 	for (size_t i = 0; i < 8; i++)
 		b.segments[i].est_s = 30;
 	start_with(&b, o, 2);
-	check_int("two", "pods", core_pod_count(b.core), 2);
-	check_int("both boot", "render", outlook(&b).render_ms, 60000 + 120000);
+	check_field("two", "pods", core_pod_count(b.core), 2);
+	check_field("both boot", "render", outlook(&b).render_ms, 60000 + 120000);
 	b.now += 20000;
 	bring_up(&b, 0);
 	int64_t cold_ms = pod(&b, 0)->presence.ready_at - pod(&b, 0)->rental.create_at;
 	int64_t left_ms = MAX(cold_ms - (b.now - pod(&b, 1)->rental.create_at), cold_ms / 4);
-	check_int("one works", "render", outlook(&b).render_ms, left_ms + (240000 - left_ms) / 2);
+	check_field("one works", "render", outlook(&b).render_ms, left_ms + (240000 - left_ms) / 2);
 	tear_down(&b);
 }
 
@@ -119,12 +119,13 @@ static void test_expected_times(void **state)
 		}
 		start_simply(&b);
 		bring_up(&b, 0);
-		check_int(cases[i].name, "canary", (long long)core_batch_expected_ms(b.core, 0),
-			  cases[i].canary_ms);
+		check_field(cases[i].name, "canary", (long long)core_batch_expected_ms(b.core, 0),
+			    cases[i].canary_ms);
 		if (cases[i].second_ms) {
 			render_batch(&b, 0, 0, 1000, true);
-			check_int(cases[i].name, "second batch",
-				  (long long)core_batch_expected_ms(b.core, 1), cases[i].second_ms);
+			check_field(cases[i].name, "second batch",
+				    (long long)core_batch_expected_ms(b.core, 1),
+				    cases[i].second_ms);
 		}
 		tear_down(&b);
 	}

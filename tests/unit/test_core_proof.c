@@ -61,8 +61,8 @@ static void test_two_looks(void **state)
 						.asked_at = asked});
 		}
 		check_phase(&b, confirmations[i].name, 0, confirmations[i].phase);
-		check_int(confirmations[i].name, "ended", core_ended(b.core),
-			  confirmations[i].phase == POD_GONE);
+		check_field(confirmations[i].name, "ended", core_ended(b.core),
+			    confirmations[i].phase == POD_GONE);
 		tear_down(&b);
 	}
 }
@@ -105,7 +105,7 @@ static void test_never_listed(void **state)
 			list_in(&b, POD_STATE_RUNNING, surfacings[i].looks[k].there ? 0 : -1, -1);
 		}
 		check_phase(&b, name, 0, surfacings[i].phase);
-		check_int(name, "ended", core_ended(b.core), surfacings[i].phase == POD_GONE);
+		check_field(name, "ended", core_ended(b.core), surfacings[i].phase == POD_GONE);
 		tear_down(&b);
 	}
 }
@@ -129,7 +129,7 @@ static void test_looks_for_the_never_listed(void **state)
 		if (!did(&b, ACT_LIST, -1) && !core_ended(b.core))
 			wait_ms(&b, core_wake_at(b.core) - b.now);
 	}
-	check_int("a minute", "looks", looks >= 10 && looks <= 20, 1);
+	check_field("a minute", "looks", looks >= 10 && looks <= 20, 1);
 	tear_down(&b);
 }
 
@@ -156,7 +156,7 @@ static void test_released_before_it_was_known(void **state)
 		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
 	}
 	check_phase(&b, "in the end", 0, POD_GONE);
-	check_int("before it counts as gone", "releases", releases, 1);
+	check_field("before it counts as gone", "releases", releases, 1);
 	tear_down(&b);
 }
 
@@ -219,8 +219,8 @@ static void test_denied_when_it_is_released(void **state)
 					 .type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
 		}
 		check_phase(&b, name, 0, denials[i].phase);
-		check_int(name, "releases", releases, denials[i].releases);
-		check_int(name, "ended", core_ended(b.core), denials[i].phase == POD_GONE);
+		check_field(name, "releases", releases, denials[i].releases);
+		check_field(name, "ended", core_ended(b.core), denials[i].phase == POD_GONE);
 		tear_down(&b);
 	}
 }
@@ -273,9 +273,9 @@ static void test_list_that_wants_to_be_left_alone(void **state)
 		err.retry_after_ms = 24 * HOUR;
 		tell(&b, (struct event){.type = EV_LISTED, .err = &err});
 		wait_ms(&b, 20 * SECOND);
-		check_int("asked for a little patience", "lists", did(&b, ACT_LIST, -1), 0);
+		check_field("asked for a little patience", "lists", did(&b, ACT_LIST, -1), 0);
 		wait_ms(&b, 41 * SECOND);
-		check_int("... and for a day", "lists", did(&b, ACT_LIST, -1), 1);
+		check_field("... and for a day", "lists", did(&b, ACT_LIST, -1), 1);
 		list_running(&b, 0);
 		check_phase(&b, "seen", 0, POD_CONNECTING);
 		tear_down(&b);

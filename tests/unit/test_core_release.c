@@ -93,10 +93,10 @@ static void test_its_agent_ends_what_its_provider_does_not(void **state)
 			told += did(&b, ACT_FINISH, 0);
 			wait_ms(&b, 60 * SECOND); /* it is asked again meanwhile */
 		}
-		check_int(release_refusals[i].name, "told", told, release_refusals[i].told);
+		check_field(release_refusals[i].name, "told", told, release_refusals[i].told);
 		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-		check_int(release_refusals[i].name, "closed once it is accepted",
-			  did(&b, ACT_CLOSE, 0), 1);
+		check_field(release_refusals[i].name, "closed once it is accepted",
+			    did(&b, ACT_CLOSE, 0), 1);
 		tear_down(&b);
 	}
 }
@@ -128,7 +128,7 @@ static void test_gone_though_its_release_is_refused(void **state)
 	check_phase(&b, "a minute of lists without it", 0, POD_GONE);
 	assert_int_equal(core_billed_ms(pod(&b, 0), b.now) / 1000,
 			 (told_at + 10 * SECOND - pod(&b, 0)->rental.create_at + 999) / 1000);
-	check_int("then", "ended", core_ended(b.core), 1);
+	check_field("then", "ended", core_ended(b.core), 1);
 	tear_down(&b);
 }
 
@@ -182,8 +182,8 @@ static void test_release_that_limits_keep_back(void **state)
 		if (did(&b, ACT_LIST, -1))
 			list_running(&b, 0);
 	}
-	check_int("limits", "releases", asked, 5);
-	check_int("limits", "ended", core_ended(b.core), false);
+	check_field("limits", "releases", asked, 5);
+	check_field("limits", "ended", core_ended(b.core), false);
 	tear_down(&b);
 }
 
@@ -209,16 +209,16 @@ static void test_slept_over_a_release(void **state)
 		tell(&b, (struct event){.type = EV_SLEPT});
 		int looks = did(&b, ACT_LIST, -1);
 		wait_ms(&b, 0);
-		check_int("awake", "ended", core_ended(b.core), false);
-		check_int("awake", "looks", looks + did(&b, ACT_LIST, -1), 1);
-		check_int("awake", "releases", did(&b, ACT_RELEASE, 0), !answered);
+		check_field("awake", "ended", core_ended(b.core), false);
+		check_field("awake", "looks", looks + did(&b, ACT_LIST, -1), 1);
+		check_field("awake", "releases", did(&b, ACT_RELEASE, 0), !answered);
 		if (!answered)
 			tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
 		for (int k = 0; k < 3 && !core_ended(b.core); k++) {
 			list_nothing(&b);
 			b.now += 6 * SECOND;
 		}
-		check_int("seen", "exit", exit_status(&b), 0);
+		check_field("seen", "exit", exit_status(&b), 0);
 		tear_down(&b);
 	}
 }

@@ -84,12 +84,12 @@ static void test_slower_or_faster_than_planned(void **state)
 		start_simply(&b);
 		bring_up(&b, 0);
 		work_on(&b, 0, 2, cases[i].each_ms);
-		check_int(cases[i].name,
-			  "re-plans after a worker's first batch, and one more of its batches",
-			  core_replans(b.core) && cases[i].each_ms < 5000, 0);
+		check_field(cases[i].name,
+			    "re-plans after a worker's first batch, and one more of its batches",
+			    core_replans(b.core) && cases[i].each_ms < 5000, 0);
 		work_on(&b, 0, 1, cases[i].each_ms);
-		check_int(cases[i].name, "pods", core_pod_count(b.core), cases[i].pods);
-		check_int(cases[i].name, "re-plans", core_replans(b.core), cases[i].said != NULL);
+		check_field(cases[i].name, "pods", core_pod_count(b.core), cases[i].pods);
+		check_field(cases[i].name, "re-plans", core_replans(b.core), cases[i].said != NULL);
 		if (cases[i].said)
 			check_said(&b, cases[i].name, cases[i].said);
 		tear_down(&b);
@@ -145,9 +145,9 @@ static void test_does_not_stop_for_a_forecast(void **state)
 		work_on(&b, 0, slow ? 3 : 1, slow ? 10000 : 200);
 		o.price_microusd_h = 1300000;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-		check_int(slow ? "slow" : "fast", "stops", b.core->replan.stop.kind != ERR_NONE,
-			  slow);
-		check_int(slow ? "slow" : "fast", "re-plans", core_replans(b.core), slow);
+		check_field(slow ? "slow" : "fast", "stops", b.core->replan.stop.kind != ERR_NONE,
+			    slow);
+		check_field(slow ? "slow" : "fast", "re-plans", core_replans(b.core), slow);
 		tear_down(&b);
 	}
 }
@@ -201,13 +201,14 @@ static void test_prices_that_move(void **state)
 		start_with(&b, offers, 2);
 		bring_up(&b, 0);
 		wait_ms(&b, 5 * MINUTE + SECOND);
-		check_int(cases[i].name, "looks at prices", did(&b, ACT_OFFERS, -1), cases[i].open);
+		check_field(cases[i].name, "looks at prices", did(&b, ACT_OFFERS, -1),
+			    cases[i].open);
 		work_on(&b, 0, 2, 1000);
 		offers[0].price_microusd_h = cases[i].first;
 		offers[1].price_microusd_h = cases[i].second;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
-		check_int(cases[i].name, "re-plans", core_replans(b.core), cases[i].replaces);
-		check_int(cases[i].name, "pods", core_pod_count(b.core), 1 + cases[i].replaces);
+		check_field(cases[i].name, "re-plans", core_replans(b.core), cases[i].replaces);
+		check_field(cases[i].name, "pods", core_pod_count(b.core), 1 + cases[i].replaces);
 		if (cases[i].replaces) {
 			check_said(&b, cases[i].name,
 				   "the price of GPU 1 at alpha moved from $1.00 to $0.7000 an "
@@ -269,7 +270,7 @@ static void test_replaces_one_of_two(void **state)
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
 	check_said(&b, "replaced", "continuing with 1 pod of GPU 1");
 	check_phase(&b, "the old one", 0, POD_WORKING);
-	check_int("in its place", "pods", core_pod_count(b.core), 2);
+	check_field("in its place", "pods", core_pod_count(b.core), 2);
 	tear_down(&b);
 }
 
@@ -297,12 +298,12 @@ static void test_replaces_too_late(void **state)
 			tell_err(&b, EV_RENT_FAILED, newest, ERR_NO_CAPACITY);
 		work_on(&b, 0, 1, 1000);
 	}
-	check_int("sold out", "segments done", summary(&b).safe, 19);
+	check_field("sold out", "segments done", summary(&b).safe, 19);
 	int rented = core_pod_count(b.core);
 	check_phase(&b, "the newest", rented - 1, POD_NEVER);
 	wait_ms(&b, MINUTE);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
-	check_int("at the end", "pods", core_pod_count(b.core), rented);
+	check_field("at the end", "pods", core_pod_count(b.core), rented);
 	check_phase(&b, "the old one", 0, POD_WORKING);
 	tear_down(&b);
 }
@@ -362,14 +363,14 @@ static void test_two_plans_are_the_most(void **state)
 		wait_ms(&b, 3 * MINUTE);
 		offers[round % 2].price_microusd_h /= 4 * round;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
-		check_int("re-plans", gpu, core_replans(b.core), MIN(round, 2));
-		check_int("pods", gpu, core_pod_count(b.core), round <= 2 ? had + 1 : had);
+		check_field("re-plans", gpu, core_replans(b.core), MIN(round, 2));
+		check_field("pods", gpu, core_pod_count(b.core), round <= 2 ? had + 1 : had);
 		if (round > 2)
 			break;
 		/* at once it is not planned again, whatever is heard */
 		offers[round % 2].price_microusd_h /= 2;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
-		check_int("re-plans at once", gpu, core_replans(b.core), round);
+		check_field("re-plans at once", gpu, core_replans(b.core), round);
 		offers[round % 2].price_microusd_h *= 2;
 		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
 		bring_up(&b, round);
@@ -503,8 +504,8 @@ static void test_a_deadline_pays_one_cold_start(void **state)
 		b.conf.at_once = at_once;
 		start_simply(&b);
 		took[at_once] = play(&b, 90 * SECOND, 1091);
-		check_int("a deadline", "pods", core_pod_count(b.core), 6);
-		check_int("a deadline", "segments", summary(&b).safe, 1000);
+		check_field("a deadline", "pods", core_pod_count(b.core), 6);
+		check_field("a deadline", "segments", summary(&b).safe, 1000);
 		tear_down(&b);
 	}
 	assert_in_range(took[1], 290 * SECOND, 300 * SECOND);
@@ -534,8 +535,8 @@ static void test_a_new_plan_keeps_the_deadline(void **state)
 		b.conf.canary = true;
 		start_simply(&b);
 		int64_t took = play(&b, 60 * SECOND, cases[i].ms_each);
-		check_int(name, "segments", summary(&b).safe, 600);
-		check_int(name, "pods", core_pod_count(b.core), cases[i].pods);
+		check_field(name, "segments", summary(&b).safe, 600);
+		check_field(name, "pods", core_pod_count(b.core), cases[i].pods);
 		if (cases[i].in_time && took > cases[i].deadline_s * SECOND)
 			fail_msg("%s: it took %lld s", name, (long long)took / 1000);
 		tear_down(&b);

@@ -15,18 +15,19 @@ static void test_a_volume_that_is_filled(void **state)
 	b.conf.want_volume = true;
 	b.conf.wait_ms = MINUTE;
 	start(&b);
-	check_int("first", "questions", did(&b, ACT_VOLUME, -1), 1);
+	check_field("first", "questions", did(&b, ACT_VOLUME, -1), 1);
 	tell(&b, (struct event){.type = EV_VOLUME_FILLS});
 	for (int k = 0; k < 20; k++) {
 		wait_ms(&b, MINUTE);
-		check_int("filled", "other questions",
-			  did(&b, ACT_VOLUME, -1) + did(&b, ACT_OFFERS, -1) + did(&b, ACT_NOTE, -1),
-			  0);
+		check_field("filled", "other questions",
+			    did(&b, ACT_VOLUME, -1) + did(&b, ACT_OFFERS, -1) +
+				    did(&b, ACT_NOTE, -1),
+			    0);
 	}
 	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
-	check_int("full", "questions", did(&b, ACT_OFFERS, -1), 1);
+	check_field("full", "questions", did(&b, ACT_OFFERS, -1), 1);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-	check_int("full", "creates", did(&b, ACT_RENT, -1), 1);
+	check_field("full", "creates", did(&b, ACT_RENT, -1), 1);
 	tear_down(&b);
 }
 
@@ -65,31 +66,32 @@ static void test_volume_is_made_beside_an_offer(void **state)
 	b.conf.max_price_microusd_h = 2000000;
 	b.conf.wait_ms = 10 * MINUTE;
 	start(&b);
-	check_int("at first", "it is made", first(&b, ACT_VOLUME)->flag, false);
+	check_field("at first", "it is made", first(&b, ACT_VOLUME)->flag, false);
 	tell_err(&b, EV_VOLUME, 0, ERR_NOT_FOUND);
-	check_int("missing", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
+	check_field("missing", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
 	tell(&b, (struct event){.type = EV_OFFERS, .err = &sold_out});
-	check_int("sold out", "volumes", did(&b, ACT_VOLUME, -1), 0);
+	check_field("sold out", "volumes", did(&b, ACT_VOLUME, -1), 0);
 	wait_ms(&b, MINUTE);
-	check_int("later", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
+	check_field("later", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &dear, .count = 1});
-	check_int("too dear", "volumes", did(&b, ACT_VOLUME, -1), 0);
+	check_field("too dear", "volumes", did(&b, ACT_VOLUME, -1), 0);
 	wait_ms(&b, 2 * MINUTE);
-	check_int("still", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
+	check_field("still", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = o, .count = 3});
-	check_int("free", "it is made", first(&b, ACT_VOLUME)->flag, true);
-	check_int("free", "creates of pods", did(&b, ACT_RENT, -1), 0);
-	check_int("free", "regions", core_offer_regions(b.core, 0, regions, ARRAY_LEN(regions)), 2);
+	check_field("free", "it is made", first(&b, ACT_VOLUME)->flag, true);
+	check_field("free", "creates of pods", did(&b, ACT_RENT, -1), 0);
+	check_field("free", "regions", core_offer_regions(b.core, 0, regions, ARRAY_LEN(regions)),
+		    2);
 	assert_string_equal(regions[0], "west");
 	assert_string_equal(regions[1], "east");
 	wait_ms(&b, 1000);
-	check_int("meanwhile", "creates and volumes",
-		  did(&b, ACT_RENT, -1) + did(&b, ACT_VOLUME, -1), 0);
+	check_field("meanwhile", "creates and volumes",
+		    did(&b, ACT_RENT, -1) + did(&b, ACT_VOLUME, -1), 0);
 	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
-	check_int("made", "creates before it is known what is there", did(&b, ACT_RENT, -1), 0);
-	check_int("made", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
+	check_field("made", "creates before it is known what is there", did(&b, ACT_RENT, -1), 0);
+	check_field("made", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = o, .count = 1});
-	check_int("made", "creates", did(&b, ACT_RENT, -1), 1);
+	check_field("made", "creates", did(&b, ACT_RENT, -1), 1);
 	assert_string_equal(pod(&b, 0)->rental.volume.id, "v1");
 	tear_down(&b);
 }
@@ -110,14 +112,14 @@ static void test_volume_cannot_be_made(void **state)
 	start(&b);
 	tell_err(&b, EV_VOLUME, 0, ERR_NOT_FOUND);
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
-	check_int("free", "it is made", first(&b, ACT_VOLUME)->flag, true);
+	check_field("free", "it is made", first(&b, ACT_VOLUME)->flag, true);
 	tell(&b, (struct event){.type = EV_VOLUME, .err = &lost});
-	check_int("lost", "who is asked", first(&b, ACT_VOLUME)->provider, 1);
-	check_int("lost", "it is made there", first(&b, ACT_VOLUME)->flag, false);
+	check_field("lost", "who is asked", first(&b, ACT_VOLUME)->provider, 1);
+	check_field("lost", "it is made there", first(&b, ACT_VOLUME)->flag, false);
 	tell(&b, (struct event){.type = EV_VOLUME, .provider = 1, .err = &lost});
 	wait_ms(&b, MINUTE);
-	check_int("again", "who is asked", first(&b, ACT_VOLUME)->provider, 0);
-	check_int("again", "it is made", first(&b, ACT_VOLUME)->flag, false);
+	check_field("again", "who is asked", first(&b, ACT_VOLUME)->provider, 0);
+	check_field("again", "it is made", first(&b, ACT_VOLUME)->flag, false);
 	tear_down(&b);
 }
 

@@ -53,10 +53,10 @@ static void test_width_by_later_batches(void **state)
 					     true);
 			else
 				render_bit_by_bit(&b, 0, k, start_ms, cases[i].each_ms);
-			check_int(cases[i].name,
-				  k ? "pods after the next batch" : "pods after the canary",
-				  core_pod_count(b.core),
-				  1 + (k ? cases[i].after_next : cases[i].after_canary));
+			check_field(cases[i].name,
+				    k ? "pods after the next batch" : "pods after the canary",
+				    core_pod_count(b.core),
+				    1 + (k ? cases[i].after_next : cases[i].after_canary));
 		}
 		tear_down(&b);
 	}
@@ -148,14 +148,14 @@ static void test_pods_that_come_too_late_are_released(void **state)
 		bring_up(&b, 0);
 		render_batch(&b, 0, 0, 3000, true);
 		render_batch(&b, 0, 1, 4000, true);
-		check_int(cases[i].name, "pods", core_pod_count(b.core), 2);
+		check_field(cases[i].name, "pods", core_pod_count(b.core), 2);
 		rented(&b, 1);
 		b.now += cases[i].after_s * SECOND;
 		for (int k = 0; k < cases[i].batches; k++)
 			render_batch(&b, 0, (uint32_t)k + 2, 100, true);
 		check_phase(&b, cases[i].name, 1, cases[i].stays ? POD_BOOTING : POD_RELEASING);
 		/* none is rented in its place */
-		check_int(cases[i].name, "pods", core_pod_count(b.core), 2);
+		check_field(cases[i].name, "pods", core_pod_count(b.core), 2);
 		tear_down(&b);
 	}
 }
@@ -232,10 +232,10 @@ static void test_what_a_further_pod_brings(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		check_int(cases[i].name, "pays",
-			  width_pays(cases[i].work_ms, cases[i].others, cases[i].count,
-				     cases[i].one, cases[i].least_ms),
-			  cases[i].pays);
+		check_field(cases[i].name, "pays",
+			    width_pays(cases[i].work_ms, cases[i].others, cases[i].count,
+				       cases[i].one, cases[i].least_ms),
+			    cases[i].pays);
 }
 
 int main(void)
