@@ -211,8 +211,7 @@ static void start(struct core *c)
 			pod_look_soon(c, i);
 		}
 	for (int i = 0; i < c->pod_count; i++) {
-		c->pods[i].presence.heard_by =
-			c->pods[i].presence.ready_at ? c->now + HEARD_WITHIN_MS : 0;
+		pod_await_heard(c, i);
 		c->vendors[c->pods[i].rental.provider].used = true;
 		pod_look_soon(c, c->pods[i].rental.provider);
 		pod_take_over(c, i);
@@ -229,22 +228,7 @@ static void slept(struct core *c)
 		if (v->listing) /* its answer may be here, and not have been read */
 			v->listing_since = c->now;
 	}
-	for (int i = 0; i < c->pod_count; i++) {
-		struct core_pod *p = &c->pods[i];
-		p->presence.renew_at = c->now;
-		/* what it could not do or see while it slept it has not failed to do */
-		if (p->presence.files >= FILES_ON_VOLUME)
-			p->presence.rescue_until = c->now + RESCUE_LIMIT_MS;
-		if (p->phase == POD_RELEASING)
-			p->wake_at = MIN(p->wake_at, c->now);
-		if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)
-			p->deadline_at = MAX(p->deadline_at, c->now + CONFIRM_LIMIT_MS);
-		else if (p->phase == POD_BOOTING || p->phase == POD_CONNECTING)
-			p->deadline_at = MAX(p->deadline_at, c->now + WOKEN_BOOT_MS);
-		else if (p->phase == POD_AMBIGUOUS)
-			p->rental.rented_at = MAX(p->rental.rented_at,
-						  c->now - AMBIGUOUS_LIMIT_MS + LAST_LOOK_MS);
-	}
+	pods_slept(c);
 	c->dirty = true;
 }
 
@@ -358,8 +342,7 @@ void core_free(struct core *c)
 
 int core_adopt(struct core *c, const struct core_pod *pod)
 {
-	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
-	struct core_pod *p = &c->pods[c->pod_count];
+	struct core_pod *p = pod_new(c);
 
 	*p = *pod;
 	if (p->phase != POD_GONE && !p->rental.create_at)
@@ -367,7 +350,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	p->wake_at = p->deadline_at = NEVER;
 	p->workload.last_group = UINT32_MAX;
 	p->presence.past = PAST_UNHEARD;
-	return c->pod_count++;
+	return pod_index(c, p);
 }
 
 bool core_ended(const struct core *c)

@@ -30,10 +30,8 @@ static void send_batch(struct core *c, uint32_t batch)
 	struct core_pod *p = &c->pods[b->pod];
 
 	p->workload.batches++;
-	if (p->presence.files == FILES_SYNCING) /* what was made durable was not all */
-		p->presence.files = FILES_ON_POD;
-	if (p->presence.lease > LEASE_AGENT)
-		p->presence.lease = LEASE_AGENT;
+	durable_sync_void(p);
+	handover_work_added(p);
 	core_act(c, ACT_SEND, b->pod)->batch = batch;
 }
 

@@ -10,6 +10,31 @@ void handover_tell(struct core *c, int pod)
 	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->presence.alone_turn;
 }
 
+void handover_confirmed(struct core_pod *p, uint32_t turn)
+{
+	if (p->presence.lease >= LEASE_AGENT_TOLD)
+		p->presence.lease =
+			turn == p->presence.alone_turn ? LEASE_AGENT_CONFIRMED : LEASE_AGENT_TOLD;
+}
+
+void handover_work_added(struct core_pod *p)
+{
+	if (p->presence.lease > LEASE_AGENT)
+		p->presence.lease = LEASE_AGENT;
+}
+
+void handover_take_back(struct core *c, struct core_pod *p)
+{
+	int pod = pod_index(c, p);
+
+	if (p->presence.lease == LEASE_CLIENT)
+		return;
+	p->presence.lease = LEASE_CLIENT;
+	core_act(c, ACT_TAKEOVER, pod);
+	core_act(c, ACT_RENEW, pod);
+	pod_save(c, p);
+}
+
 static bool can_be_told(const struct core_pod *p)
 {
 	/* one on offer may be another run's by the time that its agent hears of it */

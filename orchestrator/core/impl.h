@@ -19,6 +19,8 @@ int core_gravity(enum err_kind kind);
 uint64_t core_random(struct core *c);
 bool core_stopping(const struct core *c);
 bool core_reads_old(const struct core *c);
+/* Adopted at the start: its log is to be read before its work is dealt out again. */
+void pod_await_heard(struct core *c, int pod);
 bool pod_is_awaited(const struct core *c, const struct core_pod *p);
 bool pod_active(const struct core_pod *p); /* rented or being rented, not on its way out */
 bool pod_may_bill(const struct core_pod *p);
@@ -39,6 +41,9 @@ void pod_due(struct core *c, int pod); /* pods_decide() examines it at the end o
 void pod_save(struct core *c, const struct core_pod *p);
 void pod_look_soon(struct core *c, int provider);
 void pod_connect(struct core *c, struct core_pod *p);
+void pod_close_gone(struct core *c, struct core_pod *p); /* for this run it is gone */
+/* Appends one, zeroed. Pointers to other pods are void afterwards. */
+struct core_pod *pod_new(struct core *c);
 void pod_name_attempt(struct core *c, struct core_pod *p);
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
 /* what a re-plan has changed */
@@ -220,6 +225,7 @@ void pods_decide_all(struct core *c);
 void pods_leave_settled(struct core *c);
 void pod_tick(struct core *c, int pod); /* what time alone changes */
 void pod_keep_up(struct core *c, int pod);
+void pods_slept(struct core *c); /* EV_SLEPT */
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 
 /* rent.c: from the wish to the answer */
@@ -253,6 +259,8 @@ void pod_taken(struct core *c, struct core_pod *p, int64_t at);
 /* queue.c: a pod that its vendor has accepted and not placed on a machine */
 /* a listing says so, or not any more */
 void queue_seen(struct core *c, struct core_pod *p, enum pod_state state);
+void queue_ended(struct core_pod *p, const struct pod_view *view); /* a listing shows its end */
+void queue_listed_again(struct core_pod *p);                       /* after it counted as gone */
 /* its deadline has come */
 void queue_watch(struct core *c, struct core_pod *p);
 
@@ -278,6 +286,11 @@ int64_t width_wake_at(const struct core *c);
 /* Tells its agent to renew the lease itself; batches sent before are in its queue by then. */
 void handover_tell(struct core *c, int pod);
 void handover_begin(struct core *c);
+void handover_confirmed(struct core_pod *p, uint32_t turn); /* EV_LEFT_ALONE */
+/* The pod got a batch: its agent must be told again behind it. */
+void handover_work_added(struct core_pod *p);
+/* The client renews its lease from now on. */
+void handover_take_back(struct core *c, struct core_pod *p);
 /* What a pod that was left alone was given since is behind the last word to it. */
 void handover_again(struct core *c);
 
@@ -318,6 +331,8 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked_at);
 void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t asked_at);
 void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at);
+/* A list shows a pod whose release was accepted or denied: it bills until the next release. */
+void proof_refuted(struct core_pod *p);
 /* When (boot clock) a listing without it must have been asked for to prove it gone, once
  * p->clean_at is known. */
 int64_t proof_at(const struct core *c, const struct core_pod *p);
@@ -355,11 +370,18 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how);
 void pod_mark_gone(struct core *c, struct core_pod *p);
 void pod_released(struct core *c, struct core_pod *p, enum release_word word,
 		  const struct err *err);
-/* Its files by way of its volume. */
-void pod_ask_durable(struct core *c, struct core_pod *p);
-void pod_synced(struct core *c, struct core_pod *p, const struct event *ev);
-void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err);
-/* its log, which is on the volume, says what it finished */
-void pod_salvage(struct core *c, struct core_pod *p);
+
+/* durable.c: a pod's files by way of its volume */
+/* Its files can be fetched from its volume once they are durable: that is asked for. */
+void durable_ask(struct core *c, struct core_pod *p);
+void durable_synced(struct core *c, struct core_pod *p, const struct event *ev); /* EV_SYNCED */
+/* The sync under way does not cover all that the pod will have finished, or is not answered. */
+void durable_sync_void(struct core_pod *p);
+/* Reads from the volume what the pod finished: its log is there. */
+void durable_salvage(struct core *c, struct core_pod *p);
+void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err); /* EV_SALVAGED */
+/* What it finished and is not fetched: from its volume, if that can be read without the pod; else
+ * it is rendered again. */
+void durable_rescue(struct core *c, struct core_pod *p);
 
 #endif

@@ -6,28 +6,6 @@
 
 #include "base/clock.h"
 
-/* What it finished and is not home: from the volume, if that can be read without the pod; else it
- * is rendered again. */
-static void rescue_files(struct core *c, struct core_pod *p)
-{
-	if (p->workload.unfetched <= 0)
-		return;
-	if (pod_files_outlive(p)) {
-		p->presence.files = FILES_ON_VOLUME;
-		home_forget_fetches(c, pod_index(c, p));
-		home_refetch(c, pod_index(c, p));
-	} else {
-		home_lost(c, pod_index(c, p));
-	}
-}
-
-void pod_salvage(struct core *c, struct core_pod *p)
-{
-	home_forget_fetches(c, pod_index(c, p));
-	p->presence.files = FILES_SALVAGING;
-	core_act(c, ACT_SALVAGE, pod_index(c, p));
-}
-
 /* It ended by itself: its log says what it finished, if that can be read. */
 static void read_what_is_left(struct core *c, struct core_pod *p)
 {
@@ -35,7 +13,7 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 
 	if (!c->conf.reap && pod_files_outlive(p) &&
 	    (p->presence.connected_at || p->rental.listing >= LISTING_SHOWS)) {
-		pod_salvage(c, p);
+		durable_salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
 		home_lost(c, pod);
@@ -97,9 +75,9 @@ static void take_back(struct core *c, struct core_pod *p)
 {
 	dispatch_lost(c, pod_index(c, p));
 	if (is_unread(c, p))
-		pod_salvage(c, p);
+		durable_salvage(c, p);
 	else
-		rescue_files(c, p);
+		durable_rescue(c, p);
 	pod_save(c, p);
 }
 
@@ -122,43 +100,6 @@ void leave_release(struct core *c, struct core_pod *p)
 		take_back(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
-}
-
-/* Nothing is left for it to do: what is not home yet can come from its volume while nothing bills,
- * as soon as it is there for good. */
-void pod_ask_durable(struct core *c, struct core_pod *p)
-{
-	if (!pod_files_outlive(p) || c->conf.providers[p->rental.provider].pods_are_free ||
-	    p->presence.files != FILES_ON_POD || c->now < p->presence.sync_at)
-		return;
-	p->presence.files = FILES_SYNCING;
-	p->presence.sync_at = 0;
-	core_act(c, ACT_SYNC, pod_index(c, p))->number = (int)++p->presence.sync_turn;
-}
-
-void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
-{
-	int pod = pod_index(c, p);
-
-	if (p->presence.files != FILES_SYNCING || (uint32_t)ev->number != p->presence.sync_turn)
-		return;
-	p->presence.files = FILES_ON_POD;
-	if (!ev->ok) {
-		p->presence.sync_at = c->now + SYNC_AGAIN_MS;
-		return;
-	}
-	if (p->phase != POD_WORKING || pod_is_leaving(p) || p->workload.batches ||
-	    p->workload.unfetched <= 0 || !pod_nothing_comes(c, p))
-		return;
-	p->presence.durable = true;
-	p->presence.files = FILES_ON_VOLUME;
-	snprintf(p->reason, sizeof(p->reason), "done; its other files come from its volume");
-	core_note(c, NOTE_INFO,
-		  "pod %s: all segments done and on its volume; %d of its files are fetched "
-		  "from there after it is released",
-		  p->rental.id, p->workload.unfetched);
-	pod_unwant(c, p, LEAVE_DECIDE);
-	home_came(c, pod);
 }
 
 /* A pod on which the job failed stays as long as was asked for, but never past its hard end and
@@ -251,11 +192,7 @@ void pod_mark_gone(struct core *c, struct core_pod *p)
 					 : MAX(MIN(ended, c->now), p->rental.create_at));
 	p->rental.gone_at = c->now;
 	c->spent_microusd += core_cost(p, c->now);
-	pod_enter(c, p, POD_GONE);
-	core_act(c, ACT_CLOSE, pod_index(c, p));
-	if (p->presence.link == LINK_UP)
-		p->presence.link = LINK_NONE;
-	pod_save(c, p);
+	pod_close_gone(c, p);
 }
 
 bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
@@ -359,26 +296,6 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 		"%s: %d pods in a row could not start, the last %s: %s; check pod.image",
 		c->conf.providers[p->rental.provider].name, v->unmade, p->rental.id, how);
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
-}
-
-void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
-{
-	int pod = pod_index(c, p);
-
-	if (p->presence.files != FILES_SALVAGING)
-		return;
-	if (err && p->presence.durable && c->now < p->presence.rescue_until && c->signals == 0) {
-		/* it is there: what it holds is not rendered again for want of a moment */
-		home_delayed(c, pod);
-		return;
-	}
-	p->presence.files = FILES_ON_VOLUME;
-	dispatch_lost(c, pod);
-	if (err)
-		home_lost(c, pod);
-	else
-		home_refetch(c, pod);
-	c->dirty = true;
 }
 
 /* The account's limits let so many releases a minute through. Those that wait for their turn are

@@ -58,12 +58,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	pod_enter(c, p, POD_WORKING);
 	if (p->presence.past != PAST_NONE) { /* its queue is of an earlier life: we deal anew */
 		p->presence.past = PAST_NONE;
-		if (p->presence.lease != LEASE_CLIENT) {
-			p->presence.lease = LEASE_CLIENT;
-			core_act(c, ACT_TAKEOVER, pod);
-			core_act(c, ACT_RENEW, pod);
-			pod_save(c, p);
-		}
+		handover_take_back(c, p);
 		core_act(c, ACT_REVOKE, pod);
 	}
 	if (p->leave >= LEAVE_DRAINING)
@@ -191,8 +186,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	if (p->presence.link != LINK_UP)
 		return;
 	p->presence.link = LINK_NONE;
-	if (p->presence.files == FILES_SYNCING)
-		p->presence.files = FILES_ON_POD;
+	durable_sync_void(p);
 	if (p->phase >= POD_RELEASING)
 		return;
 	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
@@ -299,7 +293,7 @@ void pod_take_over(struct core *c, int pod)
 
 	if (p->presence.durable && !c->conf.reap && pod_files_outlive(p)) {
 		home_came(c, pod);
-		pod_salvage(c, p);
+		durable_salvage(c, p);
 	}
 	if (p->phase == POD_GONE)
 		return;
@@ -375,14 +369,9 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_WORKERS_FAILED: useless(c, p, ev); break;
 	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
 	case EV_LOG: boot_log_came(c, p, ev); break;
-	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;
-	case EV_LEFT_ALONE:
-		if (p->presence.lease >= LEASE_AGENT_TOLD)
-			p->presence.lease = (uint32_t)ev->number == p->presence.alone_turn
-						    ? LEASE_AGENT_CONFIRMED
-						    : LEASE_AGENT_TOLD;
-		break;
-	case EV_SYNCED: pod_synced(c, p, ev); break;
+	case EV_SALVAGED: durable_salvaged(c, p, ev->err); break;
+	case EV_LEFT_ALONE: handover_confirmed(p, (uint32_t)ev->number); break;
+	case EV_SYNCED: durable_synced(c, p, ev); break;
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
 	case EV_UNASKED: pod_unasked(c, p); break;
 	case EV_TAKEN: pod_taken(c, p, ev->t); break;

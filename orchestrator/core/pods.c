@@ -64,7 +64,7 @@ static void decide_working(struct core *c, int pod)
 	if (p->workload.batches || !pod_nothing_comes(c, p))
 		return;
 	if (p->workload.unfetched > 0) {
-		pod_ask_durable(c, p);
+		durable_ask(c, p);
 	} else if (!pod_is_offered(c, pod)) {
 		pod_dismiss(c, pod, ERR_NONE, "done");
 		decide_leaving(c, pod);
@@ -269,4 +269,24 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 			at = MIN(at, p->presence.heard_by);
 	}
 	return at;
+}
+
+/* What a pod could not do, and burst could not see, during the sleep is not held against it. */
+void pods_slept(struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		p->presence.renew_at = c->now;
+		if (p->presence.files >= FILES_ON_VOLUME)
+			p->presence.rescue_until = c->now + RESCUE_LIMIT_MS;
+		if (p->phase == POD_RELEASING)
+			p->wake_at = MIN(p->wake_at, c->now);
+		if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)
+			p->deadline_at = MAX(p->deadline_at, c->now + CONFIRM_LIMIT_MS);
+		else if (p->phase == POD_BOOTING || p->phase == POD_CONNECTING)
+			p->deadline_at = MAX(p->deadline_at, c->now + WOKEN_BOOT_MS);
+		else if (p->phase == POD_AMBIGUOUS)
+			p->rental.rented_at = MAX(p->rental.rented_at,
+						  c->now - AMBIGUOUS_LIMIT_MS + LAST_LOOK_MS);
+	}
 }

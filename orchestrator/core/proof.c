@@ -52,6 +52,13 @@ static bool asks_again(struct core *c, struct core_pod *p)
 	return true;
 }
 
+void proof_refuted(struct core_pod *p)
+{
+	p->rental.released_at = 0;
+	if (p->rental.answer == ANSWER_DENIED_REPEAT)
+		p->rental.answer = ANSWER_DENIED;
+}
+
 void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
 {
 	if (asked_at < p->rental.released_at)
@@ -62,9 +69,7 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 							  c->now - p->rental.release_at > 20000)) {
 			/* it is still there: ask again, and until then it bills */
 			p->rental.release_at = c->now;
-			p->rental.released_at = 0;
-			if (p->rental.answer == ANSWER_DENIED_REPEAT)
-				p->rental.answer = ANSWER_DENIED;
+			proof_refuted(p);
 			leave_release_again(c, p);
 		}
 		return;

@@ -57,6 +57,22 @@ void queue_seen(struct core *c, struct core_pod *p, enum pod_state state)
 	watch_from_now(c, p);
 }
 
+void queue_ended(struct core_pod *p, const struct pod_view *view)
+{
+	if (view->state != POD_STATE_GONE)
+		return;
+	if (view->end == POD_END_QUEUED)
+		p->rental.place = PLACE_NEVER;
+	else if (p->rental.place == PLACE_NEVER)
+		p->rental.place = PLACE_GIVEN;
+}
+
+void queue_listed_again(struct core_pod *p)
+{
+	if (p->rental.place == PLACE_NEVER)
+		p->rental.place = PLACE_QUEUED;
+}
+
 void queue_watch(struct core *c, struct core_pod *p)
 {
 	char waited[24];

@@ -48,10 +48,10 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 {
 	offers_tell(c, from);
 	tell_next_vendor(c, from->provider);
-	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
-	struct core_pod *p = &c->pods[c->pod_count++];
+	struct core_pod *p = pod_new(c);
 
-	*p = (struct core_pod){.rental.provider = from->provider, .rental.offer = from->offer};
+	p->rental.provider = from->provider;
+	p->rental.offer = from->offer;
 	pod_name_attempt(c, p);
 	p->rental.volume = c->vendors[from->provider].volume;
 	p->rental.price_microusd_h = from->offer.price_microusd_h;
@@ -65,7 +65,6 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 		p->presence.boot_limit_ms >= LOG_WORTH_MS
 			? c->now + MIN(p->presence.boot_limit_ms / 2, (int64_t)LOG_EARLY_MS)
 			: 0;
-	p->workload.last_group = UINT32_MAX;
 	pod_enter(c, p, POD_RENTING);
 	pod_save(c, p);
 	core_act(c, ACT_RENT, pod_index(c, p));

@@ -106,14 +106,12 @@ static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
  * surfaced after all. */
 static void stray(struct core *c, int provider, const struct pod_view *view)
 {
-	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
-	struct core_pod *p = &c->pods[c->pod_count++];
+	struct core_pod *p = pod_new(c);
 
-	*p = (struct core_pod){.rental.provider = provider,
-			       .rental.view = *view,
-			       .workload.last_group = UINT32_MAX,
-			       .rental.listing = LISTING_SHOWS,
-			       .rental.there_at = c->now};
+	p->rental.provider = provider;
+	p->rental.view = *view;
+	p->rental.listing = LISTING_SHOWS;
+	p->rental.there_at = c->now;
 	/* a row of its own in the ledger: that of its twin must not be lost */
 	pod_name_attempt(c, p);
 	COPY_TEXT(p->rental.id, view->id);
@@ -202,6 +200,55 @@ static void create_hangs(struct core *c, struct core_pod *p, const struct pod_vi
 		  (int)((c->now - p->rental.create_at) / 1000));
 }
 
+/* A create without an answer, or whose answer was lost, and a list shows its pod. */
+static void unanswered_seen(struct core *c, int provider, const struct pod_view *view,
+			    int64_t asked_at)
+{
+	struct core_pod *p = pod_by_attempt(c, provider, view->marker.attempt);
+	/* it lived and ended before its id was known */
+	bool over = view->state == POD_STATE_GONE;
+
+	if (!p && !over)
+		stray(c, provider, view);
+	if (!p || (over && p->phase != POD_AMBIGUOUS))
+		return;
+	p->rental.listing = LISTING_SHOWS;
+	p->rental.there_at = over ? p->rental.there_at : asked_at;
+	if (p->rental.key == KEY_OTHER)
+		p->rental.key = KEY_OURS;
+	/* its reply is under way, or lost */
+	if (p->phase == POD_RENTING && c->now - p->rental.create_at < HUNG_CREATE_MS) {
+		p->rental.view = *view;
+		return;
+	}
+	if (p->phase == POD_RENTING)
+		create_hangs(c, p, view);
+	/* a create whose reply was lost: it exists after all */
+	if (p->phase == POD_NEVER)
+		p->leave = LEAVE_NOW;
+	c->spent_microusd -= core_may_have_cost(p);
+	p->rental.released_at = 0;
+	p->phase = POD_AMBIGUOUS;
+	p->fault = ERR_NONE;
+	take_age(c, p, view, asked_at);
+	seen_rented(c, p, view);
+}
+
+/* A list shows a pod that counted as gone. */
+static void gone_seen(struct core *c, struct core_pod *p, const struct pod_view *view,
+		      int64_t asked_at)
+{
+	if (view->state == POD_STATE_GONE || asked_at <= p->rental.gone_at)
+		return;
+	core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again",
+		  p->rental.id);
+	c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
+	queue_listed_again(p);
+	proof_refuted(p);
+	pod_enter(c, p, POD_BOOTING);
+	pod_unwant(c, p, LEAVE_NOW);
+}
+
 static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
 {
 	struct core_pod *p = pod_by_id(c, provider, view->id);
@@ -209,52 +256,12 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 	bool ours = !strcmp(view->marker.run, c->conf.run) && view->marker.attempt[0] &&
 		    (!view->marker.machine[0] || !strcmp(view->marker.machine, c->conf.machine));
 
-	if (!p && ours) {
-		p = pod_by_attempt(c, provider, view->marker.attempt);
-		/* it lived and ended before its id was known */
-		bool over = view->state == POD_STATE_GONE;
-		if (!p && !over)
-			stray(c, provider, view);
-		if (!p || (over && p->phase != POD_AMBIGUOUS))
-			return;
-		p->rental.listing = LISTING_SHOWS;
-		p->rental.there_at = over ? p->rental.there_at : asked_at;
-		if (p->rental.key == KEY_OTHER)
-			p->rental.key = KEY_OURS;
-		/* its reply is under way, or lost */
-		if (p->phase == POD_RENTING && c->now - p->rental.create_at < HUNG_CREATE_MS) {
-			p->rental.view = *view;
-			return;
-		}
-		if (p->phase == POD_RENTING)
-			create_hangs(c, p, view);
-		/* a create whose reply was lost: it exists after all */
-		if (p->phase == POD_NEVER)
-			p->leave = LEAVE_NOW;
-		c->spent_microusd -= core_may_have_cost(p);
-		p->rental.released_at = 0;
-		p->phase = POD_AMBIGUOUS;
-		p->fault = ERR_NONE;
-		take_age(c, p, view, asked_at);
-		seen_rented(c, p, view);
-		return;
-	}
+	if (!p && ours)
+		unanswered_seen(c, provider, view, asked_at);
 	if (!p || p->rental.exit == EXIT_HANDED)
 		return;
-	if (p->phase == POD_GONE || p->phase == POD_NEVER) {
-		if (view->state == POD_STATE_GONE || asked_at <= p->rental.gone_at)
-			return;
-		core_note(c, NOTE_WARN,
-			  "pod %s: listed again after it was gone; releasing it again",
-			  p->rental.id);
-		c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
-		if (p->rental.place == PLACE_NEVER)
-			p->rental.place = PLACE_QUEUED;
-		p->rental.released_at = 0;
-		if (p->rental.answer == ANSWER_DENIED_REPEAT)
-			p->rental.answer = ANSWER_DENIED;
-		pod_enter(c, p, POD_BOOTING);
-		pod_unwant(c, p, LEAVE_NOW);
+	if (!pod_may_bill(p)) {
+		gone_seen(c, p, view, asked_at);
 		return;
 	}
 	p->rental.listing = LISTING_SHOWS;
@@ -262,10 +269,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->rental.there_at = MAX(p->rental.there_at, asked_at);
 	p->rental.key = KEY_OURS;
 	take_age(c, p, view, asked_at);
-	if (view->state == POD_STATE_GONE && view->end == POD_END_QUEUED)
-		p->rental.place = PLACE_NEVER;
-	else if (view->state == POD_STATE_GONE && p->rental.place == PLACE_NEVER)
-		p->rental.place = PLACE_GIVEN;
+	queue_ended(p, view);
 	if (p->phase == POD_CONFIRMING)
 		proof_confirm(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)

@@ -80,6 +80,13 @@ void core_fault(struct core *c, int pod, const struct err *err)
 	core_stop(c);
 }
 
+void pod_await_heard(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	p->presence.heard_by = p->presence.ready_at ? c->now + HEARD_WITHIN_MS : 0;
+}
+
 bool pod_is_awaited(const struct core *c, const struct core_pod *p)
 {
 	return p->presence.past == PAST_UNHEARD && pod_active(p) && c->now < p->presence.heard_by;
@@ -208,6 +215,24 @@ void pod_connect(struct core *c, struct core_pod *p)
 	p->presence.tries = 0;
 	pod_save(c, p); /* where it listens: `burst ssh`, and a client that takes over, need it */
 	core_act(c, ACT_CONNECT, pod_index(c, p));
+}
+
+void pod_close_gone(struct core *c, struct core_pod *p)
+{
+	pod_enter(c, p, POD_GONE);
+	core_act(c, ACT_CLOSE, pod_index(c, p));
+	if (p->presence.link == LINK_UP)
+		p->presence.link = LINK_NONE;
+	pod_save(c, p);
+}
+
+struct core_pod *pod_new(struct core *c)
+{
+	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
+	struct core_pod *p = &c->pods[c->pod_count++];
+
+	*p = (struct core_pod){.workload.last_group = UINT32_MAX};
+	return p;
 }
 
 const char *core_pod_called(const struct core_pod *p)

@@ -77,11 +77,7 @@ void pod_taken(struct core *c, struct core_pod *p, int64_t at)
 		p->rental.release_at = p->rental.released_at;
 	c->spent_microusd += core_cost(p, c->now);
 	snprintf(p->reason, sizeof(p->reason), "another run has it");
-	pod_enter(c, p, POD_GONE);
-	core_act(c, ACT_CLOSE, pod_index(c, p));
-	if (p->presence.link == LINK_UP)
-		p->presence.link = LINK_NONE;
-	pod_save(c, p);
+	pod_close_gone(c, p);
 }
 
 /* ---- of other runs ---- */

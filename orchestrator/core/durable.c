@@ -1,0 +1,88 @@
+/* durable.c - what a pod finished and has not been fetched yet: made durable on its volume, so that
+ * the pod can be released before. Alone writes where a pod's files are fetched from. */
+#include "impl.h"
+
+/* What it finished and is not home: from the volume, if that can be read without the pod; else it
+ * is rendered again. */
+void durable_rescue(struct core *c, struct core_pod *p)
+{
+	if (p->workload.unfetched <= 0)
+		return;
+	if (pod_files_outlive(p)) {
+		p->presence.files = FILES_ON_VOLUME;
+		home_forget_fetches(c, pod_index(c, p));
+		home_refetch(c, pod_index(c, p));
+	} else {
+		home_lost(c, pod_index(c, p));
+	}
+}
+
+void durable_salvage(struct core *c, struct core_pod *p)
+{
+	home_forget_fetches(c, pod_index(c, p));
+	p->presence.files = FILES_SALVAGING;
+	core_act(c, ACT_SALVAGE, pod_index(c, p));
+}
+
+/* Nothing is left for it to do: what is not home yet can come from its volume while nothing bills,
+ * as soon as it is there for good. */
+void durable_ask(struct core *c, struct core_pod *p)
+{
+	if (!pod_files_outlive(p) || c->conf.providers[p->rental.provider].pods_are_free ||
+	    p->presence.files != FILES_ON_POD || c->now < p->presence.sync_at)
+		return;
+	p->presence.files = FILES_SYNCING;
+	p->presence.sync_at = 0;
+	core_act(c, ACT_SYNC, pod_index(c, p))->number = (int)++p->presence.sync_turn;
+}
+
+void durable_synced(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	int pod = pod_index(c, p);
+
+	if (p->presence.files != FILES_SYNCING || (uint32_t)ev->number != p->presence.sync_turn)
+		return;
+	p->presence.files = FILES_ON_POD;
+	if (!ev->ok) {
+		p->presence.sync_at = c->now + SYNC_AGAIN_MS;
+		return;
+	}
+	if (p->phase != POD_WORKING || pod_is_leaving(p) || p->workload.batches ||
+	    p->workload.unfetched <= 0 || !pod_nothing_comes(c, p))
+		return;
+	p->presence.durable = true;
+	p->presence.files = FILES_ON_VOLUME;
+	snprintf(p->reason, sizeof(p->reason), "done; its other files come from its volume");
+	core_note(c, NOTE_INFO,
+		  "pod %s: all segments done and on its volume; %d of its files are fetched "
+		  "from there after it is released",
+		  p->rental.id, p->workload.unfetched);
+	pod_unwant(c, p, LEAVE_DECIDE);
+	home_came(c, pod);
+}
+
+void durable_sync_void(struct core_pod *p)
+{
+	if (p->presence.files == FILES_SYNCING)
+		p->presence.files = FILES_ON_POD;
+}
+
+void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err)
+{
+	int pod = pod_index(c, p);
+
+	if (p->presence.files != FILES_SALVAGING)
+		return;
+	if (err && p->presence.durable && c->now < p->presence.rescue_until && c->signals == 0) {
+		/* it is there: what it holds is not rendered again for want of a moment */
+		home_delayed(c, pod);
+		return;
+	}
+	p->presence.files = FILES_ON_VOLUME;
+	dispatch_lost(c, pod);
+	if (err)
+		home_lost(c, pod);
+	else
+		home_refetch(c, pod);
+	c->dirty = true;
+}
