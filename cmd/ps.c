@@ -66,20 +66,20 @@ static json_t *run_json(const struct its_run *run)
 			 run->eta_ms < 0 ? json_null() : report_seconds(run->eta_ms));
 }
 
-static json_t *pod_json(const struct its_run *run, const struct pod_row *pod, const char *state,
-			int64_t now)
+static json_t *pod_json(const struct its_run *run, const struct pod_row *pod, struct run_pod_now at)
 {
 	json_t *object = json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt),
 		"id", report_text(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
-		report_text(pod->region), "spot", pod->spot, "state", report_text(state), "phase",
-		report_text(phase_word(pod)), "created_at", report_time(pod->create_ms), "hard_end",
+		report_text(pod->region), "spot", pod->spot, "state",
+		report_text(run_pod_now_word(at)), "phase", report_text(phase_word(pod)),
+		"created_at", report_time(pod->create_ms), "hard_end",
 		report_time(pod->hard_end_s * 1000), "age_seconds",
-		report_seconds(report_wall_ms(pod, now)), "price_usd_hour",
+		report_seconds(report_wall_ms(pod, at.at_ms)), "price_usd_hour",
 		report_dollars(pod->price_microusd_h), "cost_usd",
-		report_dollars(pod_row_cost(pod, now)));
+		report_dollars(pod_row_cost(pod, at.at_ms)));
 	json_t *of = run_json(run);
 
 	json_object_update(object, of);
@@ -96,7 +96,7 @@ static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_
 	for (size_t i = 0; i < count; i++) {
 		look_up(ctx, pods, count, i, now, &its);
 		struct run_pod_now at = run_pod_now(&ctx->runs, &pods[i], now);
-		json_array_append_new(list, pod_json(&its, &pods[i], at.state, at.at_ms));
+		json_array_append_new(list, pod_json(&its, &pods[i], at));
 	}
 	if (report_volumes(ctx->store, NULL, list, err) < 0) {
 		json_decref(list);
@@ -131,7 +131,7 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
 		struct run_pod_now at = run_pod_now(&ctx->runs, pod, now);
-		alone += !strcmp(at.state, "over") || !strcmp(at.state, "unwatched");
+		alone += at.is != POD_NOW_AS_ROW;
 		look_up(ctx, pods, count, i, now, &its);
 		table_cell(t, "%s", pod->run);
 		table_cell(t, "%s", its.row.job);
@@ -140,8 +140,8 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 		table_cell(t, "%s%s", pod->gpu, pod->spot ? " spot" : "");
 		table_cell(t, "%s", pod->region);
 		table_cell(t, "%.8s", its.row.commit_id);
-		bool live = !strcmp(at.state, "live");
-		table_cell(t, "%s", live ? phase_word(pod) : at.state);
+		bool live = at.is == POD_NOW_AS_ROW && at.row == POD_ROW_LIVE;
+		table_cell(t, "%s", live ? phase_word(pod) : run_pod_now_word(at));
 		table_cell(t, "%lld/%lld", (long long)(its.row.rendered + its.row.cached),
 			   (long long)its.row.total);
 		table_cell(t, "%s",

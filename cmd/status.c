@@ -132,7 +132,7 @@ static int add_bills(const struct cmd_context *ctx, struct glance *g, struct sto
 	if (store_pods(store, NULL, true, &pods, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (!strcmp(run_pod_now(&ctx->runs, &pods[i], g->now).state, "over"))
+		if (run_pod_now(&ctx->runs, &pods[i], g->now).is == POD_NOW_OVER)
 			continue;
 		g->bill++;
 		g->price_microusd_h += pods[i].price_microusd_h;

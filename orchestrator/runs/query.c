@@ -75,11 +75,22 @@ struct run_pod_now run_pod_now(const struct runs *rs, const struct pod_row *pod,
 	int64_t end = pod->hard_end_s * 1000;
 
 	if (run_is_alive(rs, pod->run))
-		return (struct run_pod_now){pod_row_state_word(pod->state), now};
+		return (struct run_pod_now){POD_NOW_AS_ROW, pod->state, now};
 	if (end && now > end + PAST_END_MS)
-		return (struct run_pod_now){"over", MAX(end + SELF_END_MS, pod->create_ms)};
-	return (struct run_pod_now){
-		pod->state == POD_ROW_LIVE ? "unwatched" : pod_row_state_word(pod->state), now};
+		return (struct run_pod_now){POD_NOW_OVER, pod->state,
+					    MAX(end + SELF_END_MS, pod->create_ms)};
+	return (struct run_pod_now){pod->state == POD_ROW_LIVE ? POD_NOW_UNWATCHED : POD_NOW_AS_ROW,
+				    pod->state, now};
+}
+
+const char *run_pod_now_word(struct run_pod_now now)
+{
+	switch (now.is) {
+	case POD_NOW_AS_ROW: break;
+	case POD_NOW_UNWATCHED: return "unwatched";
+	case POD_NOW_OVER: return "over";
+	}
+	return pod_row_state_word(now.row);
 }
 
 int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct err *err)

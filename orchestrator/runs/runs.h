@@ -193,14 +193,20 @@ bool run_has_client(const struct runs *rs, const char *run);
 /* What a job is known by, from its config's path and its name: hex digits. */
 enum { RUN_JOB_KEY = 32 };
 void run_job_key(const char *config, const char *job, char key[RUN_JOB_KEY]);
-/* The time at which its age and cost are counted, and its state ("unwatched" and "over" beside the
- * ledger's words). Without a client the ledger learns nothing more of a pod: one that was handed
- * over may have ended itself, and past its hard end every pod has. */
+/* What a pod's row tells now. Without a client the ledger learns nothing more of a pod. */
+enum pod_now {
+	POD_NOW_AS_ROW,    /* its row is up to date, or nothing else is known */
+	POD_NOW_UNWATCHED, /* it was live when its client left, and may have ended itself since */
+	POD_NOW_OVER       /* it is past its hard end, and so has ended itself */
+};
 struct run_pod_now {
-	const char *state;
-	int64_t at_ms;
+	enum pod_now is;
+	enum pod_row_state row; /* as the ledger has it */
+	int64_t at_ms;          /* wall time until which its age and cost are counted */
 };
 struct run_pod_now run_pod_now(const struct runs *rs, const struct pod_row *pod, int64_t now);
+/* "unwatched", "over", or the word of the row's state. */
+const char *run_pod_now_word(struct run_pod_now now);
 /* How many of its pods may still bill. */
 int run_open_pods(const struct runs *rs, const char *run, size_t *count, struct err *err);
 /* The ids of a provider's pods that may bill, of all runs of the ledger: NULL-terminated; free with
