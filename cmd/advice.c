@@ -224,7 +224,7 @@ void advice_batches_of(struct advice_batches *out, struct store *store, const ch
 		segments += rows[i].segments;
 		length += rows[i].sum;
 		out->most = MAX(out->most, MAX(rows[i].segments, rows[i].most));
-		out->padded = out->padded || !strcmp(rows[i].batching, "padded");
+		out->padded = out->padded || rows[i].batching == ROW_BATCHING_PADDED;
 	}
 	out->mean = segments / (double)count;
 	if (segments > 0 && learn_fit(&speed, store, rows[0].speed)) {

@@ -62,8 +62,8 @@ static int read_flags(const struct cmd_context *ctx, struct schedule_row *row, s
 	row->catch_up_ms = 12 * HOUR_MS;
 	row->retry_after_ms = HOUR_MS / 12;
 	row->window_ms = 2 * HOUR_MS;
-	COPY_TEXT(row->overlap, overlap ? overlap : "wait");
-	if (strcmp(row->overlap, "wait") && strcmp(row->overlap, "skip"))
+	row->overlap = overlap ? state_read(&schedule_overlap_words, overlap) : OVERLAP_WAIT;
+	if (row->overlap == OVERLAP_UNKNOWN)
 		return err_set(err, ERR_USAGE, "--overlap %s: expected wait or skip", overlap);
 	if (opt_duration(ctx, "catch-up", &row->catch_up_ms, err) < 0 ||
 	    opt_duration(ctx, "jitter", &row->jitter_ms, err) < 0 ||
@@ -74,7 +74,7 @@ static int read_flags(const struct cmd_context *ctx, struct schedule_row *row, s
 	if (row->retry_after_ms < 1000)
 		return err_set(err, ERR_USAGE, "--retry-after: must be 1s or more");
 	row->retries = (int)retries;
-	return schedule_choose(opt_text(ctx, "backend"), row->backend, sizeof(row->backend), err);
+	return schedule_choose(opt_text(ctx, "backend"), &row->backend, err);
 }
 
 /* The rest of the line: `add nightly daily 02:00` needs no quotes. */
@@ -132,7 +132,7 @@ static int add(struct cmd_context *ctx, struct err *err)
 		return 0;
 	output_line(stderr, "schedule %s: added: %s, first run %s, started by %s; renders %s",
 		    row.name, row.rule, show_time(at, sizeof(at), calendar_next(&c, row.made_ms)),
-		    row.backend, row.config);
+		    schedule_backend_word(row.backend), row.config);
 	output_lines(stderr, str_text(&note));
 	output_line(stderr, "to run it now, as the timer will: `burst schedule run %s`", row.name);
 	return 0;
@@ -153,8 +153,9 @@ static json_t *json_schedule(const struct schedule_row *row, const struct firing
 			     int64_t next_ms)
 {
 	return json_pack("{s:s, s:s, s:o, s:s, s:b, s:o, s:o}", "name", row->name, "when",
-			 row->rule, "config", report_text(row->config), "backend", row->backend,
-			 "installed", schedule_is_installed(row), "next_at",
+			 row->rule, "config", report_text(row->config), "backend",
+			 schedule_backend_word(row->backend), "installed",
+			 schedule_is_installed(row), "next_at",
 			 next_ms < 0 ? json_null() : report_time(next_ms), "last",
 			 last ? json_firing(last) : json_null());
 }
@@ -172,7 +173,7 @@ static void add_row(struct table *t, const struct schedule_row *row, const struc
 			   show_time(at, sizeof(at), schedule_due_ms(last)));
 	else
 		table_cell(t, "not yet");
-	table_cell(t, "%s%s", row->backend,
+	table_cell(t, "%s%s", schedule_backend_word(row->backend),
 		   schedule_is_installed(row) ? "" : " (gone: add it again)");
 	table_cell(t, "%s", row->config);
 }

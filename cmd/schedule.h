@@ -33,7 +33,7 @@ bool schedule_cron_without(struct str *to, const char *crontab, const char *name
 
 /* wish: "systemd", "launchd", "crontab", or NULL: what is there. ERR_LOCAL: none of them is, or the
  * one that is wished is not. */
-int schedule_choose(const char *wish, char *out, size_t room, struct err *err);
+int schedule_choose(const char *wish, enum schedule_backend *out, struct err *err);
 /* Puts it in place, whatever was there of this name. *note (appended) says what the user should
  * know. */
 int schedule_install(const struct cmd_context *ctx, const struct schedule_row *row,

@@ -149,7 +149,7 @@ static int64_t next_try_ms(const struct shift *s, int status, int64_t left_ms)
 {
 	int64_t wait = status == EXIT_BUSY ? MIN(BUSY_MS, s->row->retry_after_ms)
 					   : s->row->retry_after_ms << MIN(s->firing.tries - 1, 10);
-	bool again = status == EXIT_BUSY ? strcmp(s->row->overlap, "wait") == 0
+	bool again = status == EXIT_BUSY ? s->row->overlap == OVERLAP_WAIT
 					 : (status == EXIT_NO_CAPACITY || status == EXIT_OUTSIDE) &&
 						   s->firing.tries <= s->row->retries;
 
@@ -181,7 +181,7 @@ static int finish(struct shift *s, int status, struct err *err)
 {
 	char said[64] = "";
 
-	if (status == EXIT_BUSY && !strcmp(s->row->overlap, "skip"))
+	if (status == EXIT_BUSY && s->row->overlap == OVERLAP_SKIP)
 		return keep(s, FIRING_SKIPPED, "another run of the job was active", err);
 	if (status)
 		snprintf(said, sizeof(said), "exit %d", status);
@@ -247,7 +247,7 @@ static int look_once(struct shift *s, int *status, bool *ran, struct err *err)
 			    "the machine was off or asleep for longer than --catch-up", err) < 0
 			       ? -1
 			       : 1;
-	if (*ran && !strcmp(s->row->overlap, "skip"))
+	if (*ran && s->row->overlap == OVERLAP_SKIP)
 		return keep(s, FIRING_SKIPPED, "the previous run was still active", err) < 0 ? -1
 											     : 1;
 	*ran = true;
@@ -327,7 +327,7 @@ int schedule_by_hand(struct cmd_context *ctx, const struct schedule_row *row, st
 	int lock = -1;
 
 	now.jitter_ms = now.retries = 0;
-	COPY_TEXT(now.overlap, "skip");
+	now.overlap = OVERLAP_SKIP;
 	if (open_log(&s, &lock, err) < 0)
 		return err->kind == ERR_BUSY
 			       ? err_set(err, ERR_BUSY,

@@ -40,25 +40,25 @@ static bool has_crontab(void)
 }
 
 static const struct {
-	const char *name;
+	enum schedule_backend backend;
 	bool (*there)(void);
 	const char *lacks;
 } backends[] = {
-	{"launchd", has_launchd, "launchd exists only on macOS"},
-	{"systemd", has_systemd,
+	{BACKEND_LAUNCHD, has_launchd, "launchd exists only on macOS"},
+	{BACKEND_SYSTEMD, has_systemd,
 	 "no systemd of this user answers (`systemctl --user show-environment`): log in on a "
 	 "system that runs one, or use --backend crontab"},
-	{"crontab", has_crontab,
+	{BACKEND_CRONTAB, has_crontab,
 	 "crontab is not installed: install cron (Debian: apt install cron)"},
 };
 
-int schedule_choose(const char *wish, char *out, size_t room, struct err *err)
+int schedule_choose(const char *wish, enum schedule_backend *out, struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(backends); i++) {
-		if (wish && strcmp(wish, backends[i].name) != 0)
+		if (wish && strcmp(wish, schedule_backend_word(backends[i].backend)) != 0)
 			continue;
 		if (backends[i].there()) {
-			copy_text(out, room, backends[i].name);
+			*out = backends[i].backend;
 			return 0;
 		}
 		if (wish)
@@ -262,10 +262,12 @@ static int uninstall_launchd(const struct schedule_row *row, struct err *err)
 static int install(const struct cmd_context *ctx, const struct schedule_row *row,
 		   const struct calendar *c, struct str *note, struct err *err)
 {
-	if (!strcmp(row->backend, "systemd"))
-		return install_systemd(ctx, row, c, note, err);
-	if (!strcmp(row->backend, "launchd"))
-		return install_launchd(ctx, row, c, err);
+	switch (row->backend) {
+	case BACKEND_SYSTEMD: return install_systemd(ctx, row, c, note, err);
+	case BACKEND_LAUNCHD: return install_launchd(ctx, row, c, err);
+	case BACKEND_CRONTAB:
+	case BACKEND_UNKNOWN: break;
+	}
 	return install_cron(ctx, row, c, note, err);
 }
 
@@ -287,18 +289,24 @@ int schedule_install(const struct cmd_context *ctx, const struct schedule_row *r
 
 int schedule_uninstall(const struct schedule_row *row, struct err *err)
 {
-	if (!strcmp(row->backend, "systemd"))
-		return uninstall_systemd(row, err);
-	if (!strcmp(row->backend, "launchd"))
-		return uninstall_launchd(row, err);
+	switch (row->backend) {
+	case BACKEND_SYSTEMD: return uninstall_systemd(row, err);
+	case BACKEND_LAUNCHD: return uninstall_launchd(row, err);
+	case BACKEND_CRONTAB:
+	case BACKEND_UNKNOWN: break;
+	}
 	return uninstall_cron(row, err);
 }
 
 bool schedule_is_installed(const struct schedule_row *row)
 {
-	CLEANUP(free_text)
-	char *path = !strcmp(row->backend, "systemd") ? unit_file(row->name, true)
-						      : plist_file(row->name);
+	CLEANUP(free_text) char *path = NULL;
 
-	return !strcmp(row->backend, "crontab") ? in_crontab(row) : path && path_exists(path);
+	switch (row->backend) {
+	case BACKEND_SYSTEMD: path = unit_file(row->name, true); break;
+	case BACKEND_LAUNCHD: path = plist_file(row->name); break;
+	case BACKEND_CRONTAB:
+	case BACKEND_UNKNOWN: return in_crontab(row);
+	}
+	return path && path_exists(path);
 }

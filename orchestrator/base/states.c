@@ -32,6 +32,29 @@ static const char *const firing_words[] = {
 };
 const struct state_words firing_state_words = {firing_words, ARRAY_LEN(firing_words)};
 
+static const char *const backend_words[] = {
+	[BACKEND_UNKNOWN] = "unknown",
+	[BACKEND_SYSTEMD] = "systemd",
+	[BACKEND_LAUNCHD] = "launchd",
+	[BACKEND_CRONTAB] = "crontab",
+};
+const struct state_words schedule_backend_words = {backend_words, ARRAY_LEN(backend_words)};
+
+static const char *const overlap_words[] = {
+	[OVERLAP_UNKNOWN] = "unknown",
+	[OVERLAP_WAIT] = "wait",
+	[OVERLAP_SKIP] = "skip",
+};
+const struct state_words schedule_overlap_words = {overlap_words, ARRAY_LEN(overlap_words)};
+
+static const char *const batching_words[] = {
+	[ROW_BATCHING_UNKNOWN] = "",
+	[ROW_BATCHING_NONE] = "none",
+	[ROW_BATCHING_PADDED] = "padded",
+	[ROW_BATCHING_CONTINUOUS] = "continuous",
+};
+const struct state_words row_batching_words = {batching_words, ARRAY_LEN(batching_words)};
+
 const char *state_word(const struct state_words *of, unsigned value)
 {
 	return of->words[value < of->count ? value : 0];
@@ -63,4 +86,9 @@ const char *request_state_word(enum request_state state)
 const char *firing_state_word(enum firing_state state)
 {
 	return state_word(&firing_state_words, state);
+}
+
+const char *schedule_backend_word(enum schedule_backend backend)
+{
+	return state_word(&schedule_backend_words, backend);
 }

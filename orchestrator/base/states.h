@@ -50,13 +50,28 @@ enum firing_state {
 	FIRING_SKIPPED
 };
 
-/* The word of each value of one enum; the first is "unknown". */
+/* What wakes a schedule. */
+enum schedule_backend { BACKEND_UNKNOWN, BACKEND_SYSTEMD, BACKEND_LAUNCHD, BACKEND_CRONTAB };
+
+/* What a schedule does if its job already runs. */
+enum schedule_overlap { OVERLAP_UNKNOWN, OVERLAP_WAIT, OVERLAP_SKIP };
+
+/* How a worker forms batches. Older ledgers did not record it. */
+enum row_batching {
+	ROW_BATCHING_UNKNOWN,
+	ROW_BATCHING_NONE,
+	ROW_BATCHING_PADDED,
+	ROW_BATCHING_CONTINUOUS
+};
+
+/* The word of each value of one enum. The first is "unknown", or "" where older versions left the
+ * column empty. */
 struct state_words {
 	const char *const *words;
 	unsigned count;
 };
 extern const struct state_words run_status_words, pod_row_state_words, request_state_words,
-	firing_state_words;
+	firing_state_words, schedule_backend_words, schedule_overlap_words, row_batching_words;
 
 /* A value out of range has the word of the first; a word that is not among them, or NULL, is read
  * as the first. */
@@ -67,5 +82,6 @@ const char *run_status_word(enum run_status status);
 const char *pod_row_state_word(enum pod_row_state state);
 const char *request_state_word(enum request_state state);
 const char *firing_state_word(enum firing_state state);
+const char *schedule_backend_word(enum schedule_backend backend);
 
 #endif

@@ -37,7 +37,11 @@ void batches_free(struct batches *b)
 	free(b);
 }
 
-static const char *const batching_names[] = {"none", "padded", "continuous"}; /* by enum batching */
+static const enum row_batching batching_rows[] = {
+	[BATCHING_NONE] = ROW_BATCHING_NONE,
+	[BATCHING_PADDED] = ROW_BATCHING_PADDED,
+	[BATCHING_CONTINUOUS] = ROW_BATCHING_CONTINUOUS,
+};
 
 static struct learn_what what_runs_on(const struct engine *e, int pod)
 {
@@ -105,7 +109,7 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 	key_of(e, pod, row.speed);
 	row.segments = (int)b->count;
 	row.most = core_pod_at(e->core, pod)->workload.max_batch;
-	COPY_TEXT(row.batching, batching_names[core_pod_at(e->core, pod)->workload.batching]);
+	row.batching = batching_rows[core_pod_at(e->core, pod)->workload.batching];
 	for (size_t i = 0; i < b->count; i++) {
 		double weight = e->segments[b->segments[i]].weight;
 		row.sum += weight;

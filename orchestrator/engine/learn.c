@@ -137,7 +137,7 @@ static int fold_key(struct store *store, const struct batch_row *list, size_t co
 		add_batch(&sums, &list[*folded]);
 	sums_into(&row, &sums);
 	row.most = list[*folded - 1].most;
-	COPY_TEXT(row.batching, list[*folded - 1].batching);
+	row.batching = list[*folded - 1].batching;
 	row.updated_ms = wall_ms;
 	return store_put_speed(store, &row, err);
 }
@@ -241,7 +241,7 @@ static void note_source(struct learned_speed *out, const struct speed_row *row,
 	out->source = source;
 	out->batches = row->batches;
 	out->batch_max = row->most;
-	out->padded = !strcmp(row->batching, "padded");
+	out->padded = row->batching == ROW_BATCHING_PADDED;
 	snprintf(out->from, sizeof(out->from), "%s at %s, %lld batch%s, %.10s",
 		 had ? had->name : "no GPU", provider, (long long)row->batches,
 		 row->batches == 1 ? "" : "es", day);

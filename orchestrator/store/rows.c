@@ -15,13 +15,19 @@
 		enum run_status: COLUMN_STATE,                                                     \
 		enum pod_row_state: COLUMN_STATE,                                                  \
 		enum request_state: COLUMN_STATE,                                                  \
-		enum firing_state: COLUMN_STATE)
+		enum firing_state: COLUMN_STATE,                                                   \
+		enum schedule_backend: COLUMN_STATE,                                               \
+		enum schedule_overlap: COLUMN_STATE,                                               \
+		enum row_batching: COLUMN_STATE)
 #define WORDS_OF(field)                                                                            \
 	_Generic((field), enum run_status                                                          \
 		 : &run_status_words, enum pod_row_state                                           \
 		 : &pod_row_state_words, enum request_state                                        \
 		 : &request_state_words, enum firing_state                                         \
-		 : &firing_state_words, default                                                    \
+		 : &firing_state_words, enum schedule_backend                                      \
+		 : &schedule_backend_words, enum schedule_overlap                                  \
+		 : &schedule_overlap_words, enum row_batching                                      \
+		 : &row_batching_words, default                                                    \
 		 : NULL)
 #define COLUMN(row, field)                                                                         \
 	{                                                                                          \

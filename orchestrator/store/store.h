@@ -162,8 +162,8 @@ struct batch_row {
 	char run[24];
 	char speed[160]; /* key of its speed_row */
 	int segments;
-	int most;          /* that its worker takes in a batch; 0: not known */
-	char batching[12]; /* as its worker says: "none", "padded", "continuous"; "": not known */
+	int most;                   /* that its worker takes in a batch; 0: not known */
+	enum row_batching batching; /* as its worker says */
 	/* longest 0: rendered beside others, took_ms is its share of the time */
 	double longest, sum;
 	int64_t took_ms, done_ms;
@@ -176,7 +176,7 @@ struct speed_row {
 	double n, longest, sum, longest2, longest_sum, sum2, t, longest_t, sum_t;
 	int64_t batches, updated_ms;
 	int most; /* of the newest batch, as in batch_row */
-	char batching[12];
+	enum row_batching batching;
 };
 
 /* A trigger that waits to be rendered (`burst submit`). The run that it is bound to, when that has
@@ -208,13 +208,13 @@ struct request_row {
 
 /* A job that runs by itself (`burst schedule`). */
 struct schedule_row {
-	char name[48];          /* key */
-	char rule[96];          /* when, as it was given (base/calendar.h) */
-	char config[512];       /* real path of burst.cfg */
-	char backend[12];       /* who wakes it: systemd | launchd | crontab */
+	char name[48];    /* key */
+	char rule[96];    /* when, as it was given (base/calendar.h) */
+	char config[512]; /* real path of burst.cfg */
+	enum schedule_backend backend;
 	char environment[3072]; /* of its runs, NAME=value lines */
-	char overlap[8];        /* while its job runs: "wait" | "skip" */
-	int64_t catch_up_ms;    /* how late a missed run is still made up for; 0: never */
+	enum schedule_overlap overlap;
+	int64_t catch_up_ms; /* how late a missed run is still made up for; 0: never */
 	int64_t jitter_ms;
 	int retries; /* after exits 4 and 6 */
 	/* the first wait, which doubles; no try begins later after it was due */

@@ -197,13 +197,15 @@ static void seats_of_engines_that_batch(void **state)
 {
 	(void)state;
 	static const struct {
-		const char *name, *batching, *says;
+		const char *name;
+		enum row_batching batching;
+		const char *says;
 	} cases[] = {
-		{"padded", "padded",
+		{"padded", ROW_BATCHING_PADDED,
 		 "used 50%, seats 48%: batches of 20 segments on average, where 80 fit; full "
 		 "batches without a cold start cost 4.2 times less\n"},
-		{"one after the other", "none", NULL},
-		{"an old ledger", "", NULL},
+		{"one after the other", ROW_BATCHING_NONE, NULL},
+		{"an old ledger", ROW_BATCHING_UNKNOWN, NULL},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -217,7 +219,7 @@ static void seats_of_engines_that_batch(void **state)
 			struct batch_row *b = &rows[k];
 			b->segments = 18 + (int)(k % 5);
 			b->most = 80;
-			COPY_TEXT(b->batching, cases[i].batching);
+			b->batching = cases[i].batching;
 			snprintf(b->id, sizeof(b->id), "%zu", k);
 			COPY_TEXT(b->attempt, "a");
 			COPY_TEXT(b->run, "r");

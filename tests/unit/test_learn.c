@@ -199,7 +199,7 @@ static void two_batches_are_better_than_nothing(void **state)
 		rows[i].sum = 150.0 * (double)(i + 1);
 		rows[i].took_ms = 900;
 		rows[i].most = 24;
-		COPY_TEXT(rows[i].batching, "padded");
+		rows[i].batching = ROW_BATCHING_PADDED;
 	}
 	assert_int_equal(learn_fold(s, rows, ARRAY_LEN(rows), true, 1, &err), 0);
 	learn_speed(s, &t4, &(struct speed){0}, &got);
