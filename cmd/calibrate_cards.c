@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/gpus.h"
 #include "base/log.h"
 
 enum {
@@ -78,7 +79,7 @@ static size_t cards_cheapest(struct calibrate_card *cards, const struct job_need
 	size_t n = 0, most = needs->gpu ? CHEAPEST : 1;
 
 	for (size_t i = 0; i < count && n < most; i++) {
-		bool known = needs->gpu && !strcmp(offers[i].gpu, "none");
+		bool known = needs->gpu && gpu_is_none(offers[i].gpu);
 		for (size_t k = 0; k < n; k++)
 			known |= !strcmp(cards[k].offer.gpu, offers[i].gpu);
 		if (!known)

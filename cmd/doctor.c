@@ -163,7 +163,7 @@ static void say_best(struct findings *f, const char *provider, const struct offe
 		     offers[i].price_microusd_h < best->price_microusd_h))
 			best = &offers[i];
 	say(f, "ok", "%s: %zu offer%s for this job, first %s at %s an hour", provider, count,
-	    count == 1 ? "" : "s", strcmp(best->gpu, "none") ? best->gpu : "no GPU",
+	    count == 1 ? "" : "s", gpu_called(best->gpu),
 	    money_show(price, sizeof(price), best->price_microusd_h));
 }
 

@@ -174,7 +174,7 @@ static double memory_of(const struct offer *o)
 
 double estimate_usable_gib(const struct offer *o)
 {
-	return strcmp(o->gpu, "none") ? vram_usable_gib(memory_of(o)) : 0;
+	return gpu_is_none(o->gpu) ? 0 : vram_usable_gib(memory_of(o));
 }
 
 /* Each worker has its own copy of the weights. */
@@ -193,7 +193,7 @@ static int batch_most(const struct job_needs *needs, const struct offer *o,
 {
 	const struct vram_need need = need_of(needs);
 	int most = MAX(needs->max_batch, 1);
-	bool without = !strcmp(o->gpu, "none");
+	bool without = gpu_is_none(o->gpu);
 
 	if (learned->batch_max > 0 &&
 	    (learned->batch_max < most || (learned->padded && !needs->max_batch_is_cap)))
@@ -239,9 +239,8 @@ static void find_unfit(struct estimate *e, struct launch *l, size_t i)
 	int64_t now_ms = clock_wall_ms(), since_ms;
 	char why[200], day[32];
 
-	if (strcmp(o->gpu, "none") != 0 &&
-	    past_card_is_unfit(l->ctx->store, &of, o->provider, o->gpu, now_ms, why, sizeof(why),
-			       &since_ms))
+	if (!gpu_is_none(o->gpu) && past_card_is_unfit(l->ctx->store, &of, o->provider, o->gpu,
+						       now_ms, why, sizeof(why), &since_ms))
 		format_text(e->unfit[i], ESTIMATE_UNFIT,
 			    "%s (image %s, reported by a pod on "
 			    "%.10s)",

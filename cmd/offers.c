@@ -1,6 +1,7 @@
 /* offers.c - `burst offers`: shows what the providers would rent now. */
 #include <stdlib.h>
 
+#include "base/gpus.h"
 #include "base/log.h"
 #include "launch.h"
 #include "offer_list.h"
@@ -25,7 +26,7 @@ static void say_cautions(const struct launch *l, const struct known_offer *offer
 	for (size_t i = 0; i < count; i++) {
 		int k = offers[i].provider;
 		const char *caution = l->run.setup.providers[k].ops->caution;
-		if (!strcmp(offers[i].offer.gpu, "none"))
+		if (gpu_is_none(offers[i].offer.gpu))
 			continue;
 		if (caution && !said[k])
 			log_line(LOG_NOTE, "%s", caution);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd.h"
@@ -200,7 +201,7 @@ static void add_gantt(struct page *p)
 		struct html_bar *b = &bars[count++];
 		report_phases(pod, p->now_ms, phase_ms);
 		format_text(b->label, sizeof(b->label), "%.14s %s", pod_row_called(pod),
-			    strcmp(pod->gpu, "none") ? pod->gpu : "no GPU");
+			    gpu_called(pod->gpu));
 		b->start = (double)(pod->create_ms - first) / 1000;
 		for (int k = 0; k < PHASES; k++)
 			b->part[k] = (double)phase_ms[k] / 1000;

@@ -78,13 +78,12 @@ static void make_machine(struct page *p, const struct model *m, const struct pod
 	struct cold_time fetch = {1, 1, 0}, release = {0};
 	size_t count = 0;
 
-	*out = (struct plan_machine){
-		.price_h = price_h,
-		.quantum_s = prior_of_provider(like->provider)->quantum_s,
-		.speed = *speed,
-		.workers = 1,
-		.batch_max = m->batch_max,
-		.cold = prior_cold(like->provider, strcmp(like->gpu, "none") != 0)};
+	*out = (struct plan_machine){.price_h = price_h,
+				     .quantum_s = prior_of_provider(like->provider)->quantum_s,
+				     .speed = *speed,
+				     .workers = 1,
+				     .batch_max = m->batch_max,
+				     .cold = prior_cold(like->provider, !gpu_is_none(like->gpu))};
 	if (store_pods_up(p->ctx->store, like->provider, PODS_LEARNED_FROM, &up, &count, NULL) ==
 	    0) {
 		learn_cold(up, count,
@@ -160,9 +159,8 @@ static double add_widths(struct page *p, const struct run_row *run, const struct
 		{"predicted", true, 0, curve, count},
 		{"measured", false, 4, points, measured_widths(p, run, m, points)}};
 	CLEANUP(free_text)
-	char *title =
-		xasprintf("Cost per segment by number of pods (%.60s at %s)",
-			  strcmp(m->pod->gpu, "none") ? m->pod->gpu : "no GPU", m->pod->provider);
+	char *title = xasprintf("Cost per segment by number of pods (%.60s at %s)",
+				gpu_called(m->pod->gpu), m->pod->provider);
 	html_section(&p->html, "curve", title);
 	html_plot(&p->html, "curve-chart", "cost per segment by number of pods", "pods",
 		  "dollars a segment", series, ARRAY_LEN(series));
@@ -234,7 +232,7 @@ static struct card *card_of(struct card *cards, size_t *count, const char *gpu,
 	char name[96];
 	size_t at = 0;
 
-	format_text(name, sizeof(name), "%s at %s", strcmp(gpu, "none") ? gpu : "no GPU", provider);
+	format_text(name, sizeof(name), "%s at %s", gpu_called(gpu), provider);
 	while (at < *count && strcmp(cards[at].name, name) != 0)
 		at++;
 	if (at == CARDS_MOST)

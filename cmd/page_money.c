@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "output.h"
 #include "page.h"
 #include "store/pod_cost.h"
@@ -39,8 +40,8 @@ static void add_to_group(struct group *g, int64_t microusd, int64_t billed_ms)
 
 static void kind_of(char name[96], const struct pod_row *pod)
 {
-	format_text(name, 96, "%s at %s%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU",
-		    pod->provider, pod->spot ? ", spot" : "");
+	format_text(name, 96, "%s at %s%s", gpu_called(pod->gpu), pod->provider,
+		    pod->spot ? ", spot" : "");
 }
 
 static int dearest_first(const void *a, const void *b)

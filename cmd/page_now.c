@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "phase.h"
 #include "report.h"
 #include "find_run.h"
@@ -60,7 +61,7 @@ static void add_pod(struct page *p, const struct pod_row *pod)
 	html_row_begin(&p->html);
 	html_cell(&p->html, "%s", pod_row_called(pod));
 	html_cell(&p->html, "%s", pod->run);
-	html_cell(&p->html, "%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU");
+	html_cell(&p->html, "%s", gpu_called(pod->gpu));
 	html_cell(&p->html, "%s%s%s", pod->provider, pod->region[0] ? ", " : "", pod->region);
 	html_cell(&p->html, "%s/h", money_show(text, sizeof(text), pod->price_microusd_h));
 	html_cell(&p->html, "%s", phase_word(pod));

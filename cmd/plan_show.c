@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/gpus.h"
 #include "output.h"
 #include "plan_parts.h"
 #include "report.h"
@@ -94,7 +95,7 @@ static bool misfit_why(const struct estimate *e, size_t i, char to[ESTIMATE_UNFI
 		return false;
 	if (e->unfit[i][0])
 		copy_text(to, ESTIMATE_UNFIT, e->unfit[i]);
-	else if (!strcmp(o->gpu, "none"))
+	else if (gpu_is_none(o->gpu))
 		copy_text(to, ESTIMATE_UNFIT, "the job needs a GPU");
 	else if (one_gib > usable_gib)
 		format_text(to, ESTIMATE_UNFIT, "%.2f GiB for a segment, %.2f of %d GB can be used",
@@ -124,7 +125,7 @@ static void print_misfits(FILE *to, const struct estimate *e)
 		const struct offer *o = &e->offers[i];
 		if (card_came_before(e, i, false) || !misfit_why(e, i, why))
 			continue;
-		if (!e->unfit[i][0] && !strcmp(o->gpu, "none"))
+		if (!e->unfit[i][0] && gpu_is_none(o->gpu))
 			fprintf(to, "does not fit: a pod without a GPU\n");
 		else
 			plan_say(to, 2, "%s: %s: %s", e->unfit[i][0] ? "left out" : "does not fit",

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "plan/cost.h"
 #include "plan_parts.h"
 #include "table.h"
@@ -28,7 +29,7 @@ char *plan_dollars(char to[32], double usd)
 char *plan_offer(char to[PLAN_TEXT], const struct offer *o)
 {
 	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's words */
-	const char *name = strcmp(o->gpu, "none") ? o->gpu : "no GPU";
+	const char *name = gpu_called(o->gpu);
 
 	str_add_printable(&gpu, name, strlen(name), 60);
 	format_text(to, PLAN_TEXT, "%s at %s%s", str_text(&gpu), o->provider,

@@ -5,6 +5,7 @@
 
 #include "base/billed.h"
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/str.h"
 #include "output.h"
 #include "report.h"
@@ -65,10 +66,9 @@ static char *created(const struct pod_row *pod)
 {
 	char price[32];
 
-	return xasprintf("requested: %s%s of %s%s%s, %s/h",
-			 strcmp(pod->gpu, "none") ? pod->gpu : "no GPU", pod->spot ? " spot" : "",
-			 pod->provider, pod->region[0] ? " in " : "", pod->region,
-			 money_show(price, sizeof(price), pod->price_microusd_h));
+	return xasprintf("requested: %s%s of %s%s%s, %s/h", gpu_called(pod->gpu),
+			 pod->spot ? " spot" : "", pod->provider, pod->region[0] ? " in " : "",
+			 pod->region, money_show(price, sizeof(price), pod->price_microusd_h));
 }
 
 static char *ended(const struct pod_row *pod, const char *phase, int64_t took_ms, int64_t at_ms)

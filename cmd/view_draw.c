@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/str.h"
 #include "table.h"
 #include "view_words.h"
@@ -204,8 +205,7 @@ static void add_row(struct table *t, const struct row *r, bool color)
 	if (r->mixed_gpu)
 		table_cell(t, "several");
 	else
-		table_cell(t, "%s%s", strcmp(p->gpu, "none") ? p->gpu : "no GPU",
-			   p->spot ? " spot" : "");
+		table_cell(t, "%s%s", gpu_called(p->gpu), p->spot ? " spot" : "");
 	if (r->mixed_place)
 		table_cell(t, "several");
 	else

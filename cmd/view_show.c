@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "output.h"
 #include "screen.h"
 
@@ -25,8 +26,8 @@ static void add_offer(struct str *to, const struct view_pod *pod)
 {
 	char price[32];
 
-	str_addf(to, "%s%s, %s%s%s", strcmp(pod->gpu, "none") ? pod->gpu : "no GPU",
-		 pod->spot ? " spot" : "", pod->provider, pod->region[0] ? " " : "", pod->region);
+	str_addf(to, "%s%s, %s%s%s", gpu_called(pod->gpu), pod->spot ? " spot" : "", pod->provider,
+		 pod->region[0] ? " " : "", pod->region);
 	if (pod->price_microusd_h)
 		str_addf(to, ", %s an hour",
 			 money_show(price, sizeof(price), pod->price_microusd_h));

@@ -2,6 +2,7 @@
 #include "view_words.h"
 
 #include "base/clock.h"
+#include "base/gpus.h"
 
 char *view_rate_show(char *to, size_t room, double per_s)
 {
@@ -75,8 +76,8 @@ static void add_image(struct str *out, const struct view *v)
 	}
 	if (best)
 		str_addf(out, "waiting for the %s%simage: %d %%",
-			 strcmp(best->gpu, "none") ? best->gpu : "",
-			 strcmp(best->gpu, "none") ? " " : "", best->image_percent);
+			 gpu_is_none(best->gpu) ? "" : best->gpu, gpu_is_none(best->gpu) ? "" : " ",
+			 best->image_percent);
 }
 
 static void add_release(struct str *out, const struct view *v, int64_t live)

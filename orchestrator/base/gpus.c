@@ -63,6 +63,16 @@ static const struct gpu catalog[] = {
 };
 /* clang-format on */
 
+bool gpu_is_none(const char *gpu)
+{
+	return !strcmp(gpu, GPU_NONE);
+}
+
+const char *gpu_called(const char *gpu)
+{
+	return gpu_is_none(gpu) ? "no GPU" : gpu;
+}
+
 const struct gpu *gpu_catalog(size_t *count)
 {
 	*count = ARRAY_LEN(catalog);

@@ -21,6 +21,12 @@ struct gpu {
 	const char *others[3]; /* more ids and spellings */
 };
 
+/* What stands for the GPU of an offer or a pod that has none. */
+#define GPU_NONE "none"
+bool gpu_is_none(const char *gpu);
+/* The name for people: "no GPU" for GPU_NONE. */
+const char *gpu_called(const char *gpu);
+
 /* Every row, for lists and completion. */
 const struct gpu *gpu_catalog(size_t *count);
 

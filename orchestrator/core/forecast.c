@@ -173,7 +173,7 @@ bool forecast_tell_why(const struct core *c, char *to, size_t room)
 		const struct forecast *f = &c->replan.forecasts[i];
 		if (!is_off(f))
 			continue;
-		bool gpu = strcmp(f->of.gpu, "none") != 0;
+		bool gpu = !gpu_is_none(f->of.gpu);
 		snprintf(to, room, "%s than planned: %s s a segment%s%s instead of %s s",
 			 f->measured_s > f->planned_s ? "slower" : "faster",
 			 show_seconds(is, f->measured_s / (double)f->segments), gpu ? " on " : "",

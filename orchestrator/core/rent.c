@@ -3,6 +3,7 @@
 #include "impl.h"
 
 #include "base/clock.h"
+#include "base/gpus.h"
 
 /* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. Unless
  * the median is of no use, as with an image that is new and large: each pod given up by it gives
@@ -68,7 +69,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	pod_enter(c, p, POD_RENTING);
 	pod_save(c, p);
 	core_act(c, ACT_RENT, pod_index(c, p));
-	bool has_gpu = strcmp(p->rental.offer.gpu, "none") != 0; /* the others are not taken back */
+	bool has_gpu = !gpu_is_none(p->rental.offer.gpu); /* the others are not taken back */
 	if (!pod_vendor(c, p)->used && has_gpu && c->conf.providers[p->rental.provider].caution)
 		core_note(c, NOTE_NOTE, "%s", c->conf.providers[p->rental.provider].caution);
 	pod_vendor(c, p)->used = true;

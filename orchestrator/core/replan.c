@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "rest.h"
 
 enum {
@@ -158,7 +159,7 @@ static void show_change(const struct core *c, const struct rest *v,
 	const char *s = choice->pods == 1 ? "" : "s";
 	char what[96], gain[96];
 
-	if (!strcmp(gpu, "none"))
+	if (gpu_is_none(gpu))
 		gpu = "";
 	switch (choice->verb) {
 	case REPLAN_ADD:

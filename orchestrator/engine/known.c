@@ -53,7 +53,7 @@ static bool made_there(const struct engine *e, int pod, enum fact kind, const ch
 /* A pod without a card compiles for none in particular: what it made serves all. */
 static const char *card_of(const struct job_needs *needs, const char *gpu)
 {
-	return needs->setup_by_card && strcmp(gpu, "none") != 0 ? gpu_architecture(gpu) : "";
+	return needs->setup_by_card && !gpu_is_none(gpu) ? gpu_architecture(gpu) : "";
 }
 
 bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs,

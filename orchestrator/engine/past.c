@@ -172,7 +172,7 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 	add_boots(store, offers, count, out);
 	for (size_t i = 0; i < count; i++) {
 		int64_t since;
-		if (of && strcmp(offers[i].gpu, "none") != 0)
+		if (of && !gpu_is_none(offers[i].gpu))
 			past_card_is_unfit(store, of, offers[i].provider, offers[i].gpu, wall_ms,
 					   out[i].unfit, sizeof(out[i].unfit), &since);
 		CLEANUP(json_decref) json_t *mark = mark_of(store, &offers[i]);

@@ -62,7 +62,7 @@ static void workers_failed(struct engine *e, int pod, const char *words, const c
 	const struct past_image of = {e->setup->image, e->needs->setup};
 	struct event ev = {.type = EV_WORKERS_FAILED, .pod = pod};
 	CLEANUP(str_free) struct str advice = STR_INIT;
-	bool has_card = strcmp(o->gpu, "none") != 0;
+	bool has_card = !gpu_is_none(o->gpu);
 	struct err err;
 
 	if (has_card && !strcmp(unfit, "card")) {

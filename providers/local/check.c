@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <unistd.h>
 
+#include "base/gpus.h"
 #include "account.h"
 #include "desk.h"
 #include "lockdown.h"
@@ -123,7 +124,7 @@ static void check_gpu(const struct local_conf *conf, struct str *to)
 {
 	glob_t found = {0};
 
-	if (strcmp(conf->gpu, "none") && glob("/dev/nvidia[0-9]*", 0, NULL, &found) != 0)
+	if (!gpu_is_none(conf->gpu) && glob("/dev/nvidia[0-9]*", 0, NULL, &found) != 0)
 		str_addf(to,
 			 "warn: gpu = \"%s\", but this machine has no /dev/nvidia*: pods run "
 			 "without a GPU\n",

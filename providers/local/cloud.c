@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "desk.h"
@@ -109,7 +110,7 @@ static json_t *offer_of(const struct local_conf *conf, bool spot, bool last)
 {
 	return json_pack("{s:s, s:s, s:i, s:I, s:s, s:b, s:I, s:s}", "id",
 			 spot ? "spot" : "on-demand", "gpu", conf->gpu, "gpus",
-			 !strcmp(conf->gpu, "none") ? 0 : 1, "vram_gb", (json_int_t)conf->vram_gb,
+			 gpu_is_none(conf->gpu) ? 0 : 1, "vram_gb", (json_int_t)conf->vram_gb,
 			 "region", conf->region, "spot", spot, "price",
 			 (json_int_t)(spot ? conf->spot_price_microusd_h : conf->price_microusd_h),
 			 "stock", last ? "low" : "high");

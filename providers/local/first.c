@@ -9,6 +9,7 @@
 
 #include "account.h"
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/guard.h"
 #include "base/path.h"
 #include "sandbox.h"
@@ -144,7 +145,7 @@ static void boot_in_namespaces(const struct supervisor *s, char **env, struct en
 		.hostname = s->record->view.id,
 		.script = s->plan->script,
 		.private = state,
-		.gpu = strcmp(s->plan->conf->gpu, "none") != 0,
+		.gpu = !gpu_is_none(s->plan->conf->gpu),
 		.shared_network = supervisor_shares_network(s),
 		.users = s->users,
 	};

@@ -121,7 +121,7 @@ static bool was_taken_back(struct provider *p, const struct pod_view *view)
 	const struct known *k = modal_known_of(p, view->id);
 	const char *gpu = view->gpu[0] || !k ? view->gpu : k->view.gpu;
 
-	return view->end == POD_END_OUTSIDE && *gpu && strcmp(gpu, "none") != 0 && !(k && k->ours);
+	return view->end == POD_END_OUTSIDE && *gpu && !gpu_is_none(gpu) && !(k && k->ours);
 }
 
 void modal_set_ended(struct provider *p, struct pod_view *view,
