@@ -140,6 +140,9 @@ static void hand_on(struct launch *l, const struct estimate *e, const struct pla
 		p->pods_most = MIN(MIN((int)MIN(e->open, (size_t)PODS_MOST),
 				       engine_pods_fit(files_raise(), files_open())),
 				   PODS_MOST);
+	int helpful = e->machines[pick->machine].pods_max;
+	if (p->pods_open && helpful > 0)
+		p->pods_most = MIN(p->pods_most, helpful);
 	forecast(l, e);
 }
 

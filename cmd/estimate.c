@@ -3,6 +3,7 @@
 #include "estimate.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/gpus.h"
@@ -248,6 +249,19 @@ static void find_unfit(struct estimate *e, struct launch *l, size_t i)
 			    clock_rfc3339(day, sizeof(day), since_ms));
 }
 
+/* Free pods that are processes of this machine share its processors: more pods than processors
+ * finish nothing sooner. 0: no limit. One that is given a price stands for a machine of its own. */
+static int pods_that_help(const struct launch *l, const struct offer *o, int workers)
+{
+	for (int i = 0; i < l->run.setup.provider_count; i++) {
+		const struct provider_ops *ops = l->run.setup.providers[i].ops;
+		if (!strcmp(ops->name, o->provider) && ops->shares_machine &&
+		    o->price_microusd_h == 0)
+			return MAX((int)sysconf(_SC_NPROCESSORS_ONLN) / workers, 1);
+	}
+	return 0;
+}
+
 static void make_machine(struct estimate *e, struct launch *l, size_t i,
 			 const struct speed *of_segments, const struct learned *pods)
 {
@@ -284,6 +298,7 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i,
 	m->speed = learned.speed;
 	m->speed_source = learned.source;
 	m->batch_max = batch_most(needs, o, &learned);
+	m->pods_max = pods_that_help(l, o, m->workers);
 	copy_text(e->speed_from[i], sizeof(e->speed_from[i]), learned.from);
 	if (m->speed_source == PLAN_PRIOR)
 		say_prior(&needs->prior, o, e->speed_from[i]);

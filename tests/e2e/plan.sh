@@ -21,6 +21,17 @@ t_nobody_hurries_one_pod() {
 	is "$(ledger "select planned_ms > 0 and planned_microusd > 0 from run")" 1 "the plan in the ledger"
 }
 
+# Free pods share the processors of this machine, so more of them finish nothing sooner.
+t_no_more_free_pods_than_processors() {
+	script_lines 600
+	ENGINE=espeak JOB='' LOCAL='' config 'goal = "time";'
+	burst plan --json
+	[ "$(json .pick.pods)" -gt "$(nproc)" ] || complain "priced pods stand for machines of their own: $(json .pick.pods)"
+	sed -i 's/price_per_hour = 0.69/price_per_hour = 0.00/' burst.cfg
+	burst plan --json
+	is "$STATUS $(json '.pick.pods')" "0 $(nproc)" "free pods of this machine"
+}
+
 t_a_deadline_buys_width() {
 	slow_pods
 	script_lines 40
