@@ -1,12 +1,12 @@
-/* http_curl.h - libcurl for http.c, loaded when the first connection is made (base/late.h): it
- * brings some forty libraries along, which take longer to load than most commands run (ps, help,
- * completion, each order to the local provider). */
+/* http_curl.h - libcurl, loaded when the first connection is made (base/late.h): it brings some
+ * forty libraries along, which take longer to load than most commands run (ps, help, completion,
+ * each order to the local provider). */
 #ifndef BURST_NET_HTTP_CURL_H
 #define BURST_NET_HTTP_CURL_H
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
-#undef curl_easy_setopt /* macros that make sure of three arguments */
+#undef curl_easy_setopt /* macros of exactly three arguments */
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
 
@@ -25,5 +25,6 @@ struct curl_functions {
 	CURL_FUNCTIONS(MEMBER)
 #undef MEMBER
 };
+extern struct curl_functions curl_lib; /* usable after http_ready() has succeeded */
 
 #endif

@@ -1,0 +1,99 @@
+/* http_impl.h - what the files around libcurl share: transfers, and the state of a call. */
+#ifndef BURST_NET_HTTP_IMPL_H
+#define BURST_NET_HTTP_IMPL_H
+
+#include "http.h"
+#include "http_curl.h"
+
+/* http.c: one run of libcurl, whose CURLOPT_PRIVATE points here. It is the first member of what
+ * it belongs to. */
+struct transfer {
+	struct http *http;
+	struct transfer *next; /* in http's list */
+	CURL *easy;            /* NULL before http_transfer_easy() and after its end */
+	/* libcurl is done with it. */
+	void (*finish)(struct transfer *t, CURLcode rc);
+	/* Frees what it is part of, without a callback. Calls http_transfer_remove(). */
+	void (*drop)(struct transfer *t);
+	char problem[CURL_ERROR_SIZE]; /* libcurl's words for the failure; "": none */
+};
+
+struct http {
+	struct loop *loop;
+	CURLM *multi;
+	char *user_agent;
+	struct transfer *transfers;
+	long silence_s;
+	int64_t fresh_until; /* http_call.c: until then each call has a connection of its own */
+};
+
+/* Puts t into http's list. finish and drop are set. */
+void http_transfer_add(struct http *http, struct transfer *t);
+/* A new easy handle, with the options that every transfer needs. Aborts if memory is out. */
+CURL *http_transfer_easy(struct transfer *t);
+void http_transfer_start(struct transfer *t);
+/* Closes the easy handle, started or not: finish() does not follow. */
+void http_transfer_end(struct transfer *t);
+/* Ends it and takes it out of http's list. */
+void http_transfer_remove(struct transfer *t);
+/* What the failure of a transfer is, for who called. Never CURLE_OK. */
+enum err_kind http_transfer_kind(CURLcode rc);
+const char *http_transfer_problem(const struct transfer *t, CURLcode rc);
+
+/* http_call.c; http_reply.c and http_upload.c each own a part. */
+struct http_call {
+	struct transfer transfer; /* first */
+	/* of a call that ended outside libcurl: reports it in the next turn */
+	struct timer *report;
+	char *method, *shown_url;
+	bool may_resend; /* false: libcurl must not send its body a second time */
+	struct curl_slist *headers;
+	void (*done)(void *ctx, struct reply *reply);
+	void *ctx;
+
+	struct { /* http_upload.c: the body of the request, from memory or from a part of a file */
+		struct str body;
+		size_t body_sent; /* only without may_resend */
+		FILE *file;
+		int64_t file_offset, file_bytes, file_left;
+	} up;
+
+	struct {               /* http_reply.c */
+		char *path;    /* the file that the body goes to; NULL: none */
+		int fd;        /* of path; -1: not open */
+		int64_t bytes; /* of the body that went to the file or to on_piece() */
+		size_t max_bytes;
+		bool ranged;     /* the request has a Range that does not begin at 0 */
+		bool head_whole; /* the empty line after the head has arrived */
+		http_on_piece *on_piece;
+		struct reply reply;
+	} down;
+};
+
+/* http_check.c */
+struct target {
+	bool plain, loopback; /* http rather than https; this machine */
+};
+/* ERR_CONFIG: not a URL that burst may send a request to. */
+int http_check_url(const char *url, struct target *out, struct err *err);
+/* ERR_CONFIG: the line has no valid name, or its value could smuggle in another line. */
+int http_check_header(const char *line, struct err *err);
+bool http_is_token(const char *text, size_t len);
+/* The value of the call's header of that name, borrowed; NULL: it has none. */
+const char *http_header_value(const struct call *call, const char *name);
+
+/* http_reply.c */
+void http_reply_init(struct http_call *c, const struct call *call, http_on_piece *on_piece);
+void http_reply_listen(struct http_call *c);
+/* Records the first failure of the call; later ones change nothing. */
+void http_reply_fail(struct http_call *c, enum err_kind kind, const char *what);
+/* Copies status and times from libcurl, whose handle is still open. */
+void http_reply_measure(struct http_call *c);
+void http_reply_close(struct http_call *c); /* frees its part of c */
+
+/* http_upload.c */
+/* Makes call's body that of the request. ERR_LOCAL: its file cannot be read. */
+int http_upload_set(struct http_call *c, const struct call *call, struct err *err);
+void http_upload_close(struct http_call *c); /* frees its part of c */
+
+#endif
