@@ -496,10 +496,12 @@ static int turn(struct runner *r, struct err *err)
 	return requests_leave(r->ctx->store, r->config, drop_lock, r, err);
 }
 
-/* A ledger that is locked, or a disk that is full, passes: until then all that was begun is in the
- * ledger. */
+/* A locked ledger or a full disk passes: until then the ledger has all that was begun. A ledger
+ * whose file was removed does not come back. */
 static int turn_in_spite(struct runner *r, struct err *err)
 {
+	if (store_check(r->ctx->store, err) < 0)
+		return err_wrap(err, "queue");
 	int result = turn(r, err);
 
 	if (result >= 0 || err->kind != ERR_LOCAL || r->lock < 0 || ++r->failures > FAILURES_MOST) {

@@ -75,10 +75,13 @@ int sqlite_run(struct sqlite *q, const char *sql, struct err *err)
 /* ---- transactions ---- */
 
 /* A deleted file takes all that is written to it, and the data is lost. */
-static int check_name(const struct sqlite *q, struct err *err)
+static int sqlite_check(struct store *s, struct err *err)
 {
+	const struct sqlite *q = sqlite_of(s);
 	struct stat st;
 
+	if (!q->file) /* opened to read: nothing is lost */
+		return 0;
 	if (stat(q->path, &st) == 0 && st.st_ino == q->file && st.st_dev == q->device)
 		return 0;
 	return err_set(err, ERR_LOCAL,
@@ -91,8 +94,7 @@ static int check_name(const struct sqlite *q, struct err *err)
 int sqlite_begin(struct store *s, struct err *err)
 {
 	/* the write lock now: what is read inside is still true when it is written */
-	if (check_name(sqlite_of(s), err) < 0 ||
-	    sqlite_run(sqlite_of(s), "BEGIN IMMEDIATE", err) < 0)
+	if (sqlite_check(s, err) < 0 || sqlite_run(sqlite_of(s), "BEGIN IMMEDIATE", err) < 0)
 		return -1;
 	sqlite_set_patience(sqlite_of(s), false);
 	return 0;
@@ -282,7 +284,7 @@ static int change(struct sqlite *q, sqlite3_stmt *stmt, const struct table *t, s
 {
 	if (transaction_is_lost(q))
 		return refuse_lost(q, err);
-	if (!q->base.in_transaction && check_name(q, err) < 0)
+	if (!q->base.in_transaction && sqlite_check(&q->base, err) < 0)
 		return -1;
 	for (size_t i = 0; i < columns; i++)
 		if (bind_column(stmt, (int)i + 1, &t->columns[i], row) != SQLITE_OK)
@@ -368,6 +370,7 @@ void sqlite_close(struct store *s)
 
 const struct store_ops sqlite_ops = {
 	.close = sqlite_close,
+	.check = sqlite_check,
 	.begin = sqlite_begin,
 	.commit = sqlite_commit,
 	.rollback = sqlite_rollback,

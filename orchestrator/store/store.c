@@ -14,6 +14,11 @@ void store_close(struct store *s)
 	s->ops->close(s);
 }
 
+int store_check(struct store *s, struct err *err)
+{
+	return s->ops->check ? s->ops->check(s, err) : 0;
+}
+
 int store_begin(struct store *s, struct err *err)
 {
 	assert(!s->in_transaction);

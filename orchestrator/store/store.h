@@ -243,6 +243,10 @@ int store_open(struct store **out, const char *path, struct err *err);
  * for no longer than a prompt may take. A put fails. */
 int store_open_to_read(struct store **out, const char *path, struct err *err);
 struct store *store_memory(void);
+/* ERR_LOCAL if the ledger's file was removed or replaced since it was opened. The open file still
+ * answers questions, but what is put there is lost, and no retry brings it back: a client that
+ * waits for a change of the ledger asks this, and ends. */
+int store_check(struct store *s, struct err *err);
 void store_close(struct store *s);
 
 /* Not nested (a bug). begin takes the write lock, waiting up to 10 s for other processes, so that

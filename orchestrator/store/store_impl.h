@@ -108,6 +108,7 @@ enum query {
 
 struct store_ops {
 	void (*close)(struct store *s);
+	int (*check)(struct store *s, struct err *err); /* NULL: nothing can happen to it */
 	int (*begin)(struct store *s, struct err *err);
 	int (*commit)(struct store *s,
 		      struct err *err); /* failed: everything since begin is undone */

@@ -162,6 +162,19 @@ t_removed_while_it_waits() {
 	is "$(runs)" 0 runs
 }
 
+# The client reads its open file without a fault, and would wait in it for ever.
+t_ledger_is_removed_while_it_waits() {
+	script_lines 1
+	config
+	burst submit --quiet 1h
+	is "$STATUS" 0 "submit"
+	wait_for 10 "the client to wait" waits_quietly
+	rm state/ledger.db*
+	wait_for 20 "the client to end" no_runner
+	is "$(queued_log | grep -c "ledger.db: was removed or replaced")" 1 "lines about it ($(queued_log))"
+}
+waits_quietly() { "$BURST" queue ls 2>/dev/null | grep -q waiting; }
+
 # ---- commits ----
 repository() { # repository N: a job of N lines, in a first commit
 	export GIT_CONFIG_GLOBAL=$T/gitconfig GIT_CONFIG_NOSYSTEM=1

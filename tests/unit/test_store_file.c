@@ -52,6 +52,29 @@ static void nobody_else_can_read_it(void **state)
 
 #define AT_APPLICATION_ID 68
 
+static void a_removed_ledger_is_noticed(void **state)
+{
+	struct bed *bed = *state;
+	struct store *writer, *reader;
+	struct err err = {0};
+
+	make_ledger(bed);
+	assert_int_equal(store_open(&writer, bed->path, &err), 0);
+	assert_int_equal(store_open_to_read(&reader, bed->path, &err), 0);
+	assert_int_equal(store_check(writer, &err), 0);
+	unlink(bed->path);
+	assert_int_equal(store_check(reader, &err), 0);
+	assert_int_equal(store_check(writer, &err), -1);
+	assert_int_equal(err.kind, ERR_LOCAL);
+	assert_non_null(strstr(err.msg, "was removed or replaced"));
+	store_close(reader);
+	store_close(writer);
+	make_ledger(bed); /* another file under the same name */
+	assert_int_equal(store_open(&writer, bed->path, &err), 0);
+	assert_int_equal(store_check(writer, &err), 0);
+	store_close(writer);
+}
+
 static void what_is_no_ledger_is_refused(void **state)
 {
 	struct bed *bed = *state;
@@ -218,15 +241,11 @@ static void odd_names_are_only_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		OPENED(a_ledger_is_there_again),
-		CLOSED(nobody_else_can_read_it),
-		CLOSED(what_is_no_ledger_is_refused),
-		CLOSED(numbers_of_others_have_bounds),
-		CLOSED(a_word_that_is_no_state_is_unknown),
-		CLOSED(a_damaged_ledger_is_refused),
-		CLOSED(damage_found_later_is_told),
-		CLOSED(an_empty_file_is_a_new_ledger),
-		CLOSED(what_stands_in_its_place_is_named),
+		OPENED(a_ledger_is_there_again),       CLOSED(nobody_else_can_read_it),
+		CLOSED(a_removed_ledger_is_noticed),   CLOSED(what_is_no_ledger_is_refused),
+		CLOSED(numbers_of_others_have_bounds), CLOSED(a_word_that_is_no_state_is_unknown),
+		CLOSED(a_damaged_ledger_is_refused),   CLOSED(damage_found_later_is_told),
+		CLOSED(an_empty_file_is_a_new_ledger), CLOSED(what_stands_in_its_place_is_named),
 		CLOSED(odd_names_are_only_names),
 	};
 
