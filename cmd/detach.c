@@ -289,7 +289,7 @@ static void say_handed_over(const struct launch *l, const struct engine *e, bool
 	for (int i = 0; i < core_pod_count(c); i++)
 		pods += core_pod_at(c, i)->presence.lease != LEASE_CLIENT &&
 			core_pod_at(c, i)->phase < POD_RELEASING;
-	size_t left = s.total - s.safe - s.failed;
+	size_t left = s.total - s.local - s.failed;
 	if (!all)
 		log_line(LOG_WARN,
 			 "run %s: continues in the background (process %ld); keep this machine "

@@ -101,7 +101,7 @@ void view_of_engine(struct view *v, const struct engine *e, double join_ms_per_s
 			   .max_cost_microusd = s->run->max_cost_microusd,
 			   .max_duration_ms = s->conf.max_duration_ms,
 			   .total = (int64_t)sum.total,
-			   .done = (int64_t)sum.safe,
+			   .done = (int64_t)sum.local,
 			   .cached = (int64_t)sum.cached,
 			   .failed = (int64_t)sum.failed,
 			   .sound_s = sound_of(e),

@@ -164,12 +164,11 @@ static size_t make_rows(const struct view *v, enum grouping by, struct row *rows
 static const char *phase_color(enum pod_phase phase)
 {
 	switch (phase) {
-	case POD_WANTED:
 	case POD_RENTING:
 	case POD_BOOTING:
 	case POD_CONNECTING:
 	case POD_PREPARING:
-	case POD_QUEUED:
+	case POD_AWAITING_VOLUME:
 	case POD_LOADING: return COLOR_YELLOW;
 	case POD_WORKING: return COLOR_GREEN;
 	case POD_AMBIGUOUS: return COLOR_RED;
@@ -239,8 +238,8 @@ static void add_table(struct str *out, const struct row *rows, size_t count, boo
 static void add_summary(struct str *out, const struct view *v, int64_t live, struct view_size size)
 {
 	static const enum pod_phase order[] = {
-		POD_WORKING,   POD_LOADING, POD_QUEUED, POD_PREPARING, POD_CONNECTING, POD_BOOTING,
-		POD_AMBIGUOUS, POD_RENTING, POD_WANTED, POD_RELEASING, POD_CONFIRMING};
+		POD_WORKING, POD_LOADING,   POD_AWAITING_VOLUME, POD_PREPARING, POD_CONNECTING,
+		POD_BOOTING, POD_AMBIGUOUS, POD_RENTING,         POD_RELEASING, POD_CONFIRMING};
 	CLEANUP(str_free) struct str line = STR_INIT;
 	bool first = true;
 

@@ -53,14 +53,14 @@ static void say_phases(struct view_show *s, const struct view *v)
 {
 	s->told = xrealloc(s->told, (v->pod_count + 1) * sizeof(*s->told));
 	for (; s->told_count < v->pod_count; s->told_count++)
-		s->told[s->told_count] = POD_WANTED;
+		s->told[s->told_count] = (enum pod_phase)0;
 	for (size_t i = 0; i < v->pod_count; i++) {
 		const struct view_pod *pod = &v->pods[i];
 		enum pod_phase before = s->told[i];
 		if (before == pod->phase)
 			continue;
 		s->told[i] = pod->phase;
-		if (pod->phase != POD_NEVER && pod->phase != POD_QUEUED &&
+		if (pod->phase != POD_NEVER && pod->phase != POD_AWAITING_VOLUME &&
 		    pod->phase != POD_LOADING)
 			say_phase(pod, before);
 	}

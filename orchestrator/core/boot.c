@@ -11,7 +11,7 @@ static const char *never_came(const struct core_pod *p)
 				      : "its container never ran";
 }
 
-void boot_give_up(struct core *c, struct core_pod *p)
+void boot_timed_out(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 	char took[24], last[100];
@@ -35,7 +35,7 @@ bool boot_is_under_way(const struct core_pod *p)
 
 void boot_read_log(struct core *c, struct core_pod *p)
 {
-	p->presence.log_asks++;
+	p->presence.log_reads++;
 	/* what is new at its deadline is new since then */
 	int64_t half = p->rental.create_at + p->presence.boot_limit_ms / 2;
 	p->presence.log_at = half > c->now + LOG_WAIT_MS ? half : 0;
@@ -58,17 +58,17 @@ void boot_log_came(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	char left[24];
 
-	p->presence.log_asks--;
+	p->presence.log_reads--;
 	bool moved = p->presence.log != LOG_UNREAD && !ev->err && ev->number > 0;
 	if (p->presence.log == LOG_UNREAD && !ev->err)
 		p->presence.log = LOG_READ;
-	if (p->presence.log != LOG_DECIDES || p->presence.log_asks > 0)
+	if (p->presence.log != LOG_DECIDES || p->presence.log_reads > 0)
 		return;
 	p->presence.log = LOG_READ;
 	if (!boot_is_under_way(p))
 		return;
 	if (!moved) {
-		boot_give_up(c, p);
+		boot_timed_out(c, p);
 		return;
 	}
 	p->deadline_at = MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p));

@@ -28,7 +28,7 @@ static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
 	bool untold = p->phase == POD_RELEASING &&
 		      (p->rental.tries || c->now < own_end + PAST_HARD_END_MS);
 
-	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->rental.there_at));
+	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->rental.seen_at));
 }
 
 /* What has been spent, plus what living pods can still cost if they get no further contact. */
@@ -220,5 +220,5 @@ int64_t budget_billed_until(const struct core_pod *p, int64_t at)
 	if (at < own_end + PAST_HARD_END_MS)
 		return at;
 	int64_t least = MAX(own_end + SELF_END_MS, p->rental.create_at);
-	return MIN(at, p->rental.there_at ? MAX(least, p->rental.there_at) : least);
+	return MIN(at, p->rental.seen_at ? MAX(least, p->rental.seen_at) : least);
 }

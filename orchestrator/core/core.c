@@ -30,21 +30,21 @@ static bool stoppable_now(const struct core *c, const struct core_pod *p)
 		 c->now < c->grace_until);
 }
 
-static void let_all_go(struct core *c)
+static void release_all(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
 		if (p->phase >= POD_RELEASING)
 			continue;
-		if (stoppable_now(c, p) && !pod_kept(c, i))
-			pod_unwant(c, p, LEAVE_NOW);
+		if (stoppable_now(c, p) && !leave_for_inspection(c, i))
+			pod_set_leave(c, p, LEAVE_NOW);
 	}
 	pods_decide(c);
 }
 
 /* ---- the end ---- */
 
-static bool lost_sight(struct core *c)
+static bool twin_unlisted(struct core *c)
 {
 	bool lost = false;
 
@@ -93,7 +93,7 @@ static void try_to_end(struct core *c)
 {
 	if (c->signals < 3) {
 		bool done = core_stopping(c) || segments_settled(c);
-		if (!done || any_active(c) || !pods_over(c) || !listing_all_looked(c))
+		if (!done || any_active(c) || !pods_over(c) || !listing_all_final(c))
 			return;
 		/* files that outlive their pod may still be on their way home */
 		if (!core_stopping(c) && !segments_settled(c))
@@ -103,7 +103,7 @@ static void try_to_end(struct core *c)
 				if (c->pods[i].workload.unfetched > 0)
 					return;
 	}
-	c->unreleased = lost_sight(c);
+	c->unreleased = twin_unlisted(c);
 	for (int i = 0; i < c->pod_count; i++)
 		c->unreleased = c->unreleased || pod_may_bill(&c->pods[i]);
 	c->ended = true;
@@ -145,14 +145,14 @@ static void advance(struct core *c)
 		return;
 	check_caps(c);
 	if (c->offers_again_at && c->now >= c->offers_again_at && !core_stopping(c))
-		ask_again(c);
+		query_again(c);
 	if (!core_stopping(c))
 		decide(c);
 	if (core_stopping(c)) /* by now */
-		let_all_go(c);
+		release_all(c);
 	try_to_end(c);
 	if (!c->ended)
-		listing_ask(c);
+		listing_send_due(c);
 }
 
 static void note_wake(struct core *c)
@@ -163,8 +163,8 @@ static void note_wake(struct core *c)
 		at = MIN(at, pod_wake_at(c, &c->pods[i]));
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (listing_give_up_at(c, v) > c->now)
-			at = MIN(at, listing_give_up_at(c, v));
+		if (listing_timeout_at(c, v) > c->now)
+			at = MIN(at, listing_timeout_at(c, v));
 		if (!v->listing && v->list_at != NEVER)
 			at = MIN(at, MAX(v->list_at, v->list_not_before));
 		if (v->rent_not_before > c->now)
@@ -208,19 +208,19 @@ static void start(struct core *c)
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->conf.providers[i].used_before) {
 			c->vendors[i].used = true;
-			pod_look_soon(c, i);
+			list_soon(c, i);
 		}
 	for (int i = 0; i < c->pod_count; i++) {
-		pod_await_heard(c, i);
+		pod_await_log(c, i);
 		c->vendors[c->pods[i].rental.provider].used = true;
-		pod_look_soon(c, c->pods[i].rental.provider);
+		list_soon(c, c->pods[i].rental.provider);
 		pod_take_over(c, i);
 	}
 }
 
 static void slept(struct core *c)
 {
-	ask_slept(c);
+	query_slept(c);
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
 		if (v->used)
@@ -244,9 +244,9 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_START: start(c); break;
 	case EV_TICK: tick(c); break;
 	case EV_OFFERS:
-	case EV_VOLUME: ask_answered(c, ev); break;
-	case EV_VOLUME_FILLS: ask_volume_fills(c, ev); break;
-	case EV_IMAGE: ask_image_answered(c, ev); break;
+	case EV_VOLUME: query_answered(c, ev); break;
+	case EV_VOLUME_FILLS: query_volume_fills(c, ev); break;
+	case EV_IMAGE: query_image_answered(c, ev); break;
 	case EV_INSPECTED: seen_inspected(c, ev); break;
 	case EV_LISTED: listing_came(c, ev); break;
 	case EV_RENTED:
@@ -262,22 +262,22 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_UNPULLED:
 	case EV_LOG:
 	case EV_SALVAGED:
-	case EV_LEFT_ALONE:
+	case EV_HANDOVER_DONE:
 	case EV_SYNCED:
-	case EV_UNASKED:
+	case EV_NOT_WANTED:
 	case EV_TAKEN:
 	case EV_HANDED:
 	case EV_RELEASED: pod_event(c, ev); break;
-	case EV_SOUGHT: warm_was_sought(c); break;
+	case EV_SOUGHT: warm_seek_done(c); break;
 	case EV_RUNNING: dispatch_running(c, ev); break;
 	case EV_BATCH_STARTED: dispatch_started(c, ev); break;
 	case EV_BATCH_DONE: dispatch_done(c, ev); break;
 	case EV_REVOKED: dispatch_revoked(c, ev); break;
 	case EV_RENDERED: dispatch_rendered(c, ev); break;
 	case EV_SEGMENT_FAILED: dispatch_failed(c, ev); break;
-	case EV_FETCHED: home_arrived(c, ev); break;
-	case EV_FETCH_FAILED: home_not_arrived(c, ev); break;
-	case EV_SAFE: home_safe(c, ev); break;
+	case EV_FETCHED: fetch_arrived(c, ev); break;
+	case EV_FETCH_FAILED: fetch_not_arrived(c, ev); break;
+	case EV_LOCAL: fetch_placed(c, ev); break;
 	case EV_SIGNAL: take_signal(c, ev->number); break;
 	case EV_SLEPT: slept(c); break;
 	case EV_FAULT: core_fault(c, -1, ev->err); break;
@@ -349,7 +349,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 		p->rental.create_at = -1; /* that very ms; 0 means never */
 	p->wake_at = p->deadline_at = NEVER;
 	p->workload.last_group = UINT32_MAX;
-	p->presence.past = PAST_UNHEARD;
+	p->presence.past = PAST_UNREAD;
 	return pod_index(c, p);
 }
 
@@ -395,7 +395,7 @@ int core_seg_tries(const struct core *c, uint32_t segment)
 
 static void verdict(const struct core *c, struct core_summary *s)
 {
-	bool all_safe = c->safe == c->seg_count && !c->canary_bad_all;
+	bool all_local = c->local == c->seg_count && !c->canary_bad_all;
 
 	if (c->unreleased) {
 		s->status = RUN_UNRELEASED;
@@ -406,13 +406,13 @@ static void verdict(const struct core *c, struct core_summary *s)
 		s->status = RUN_INTERRUPTED;
 		err_set(&s->err, ERR_INTERRUPTED, "interrupted");
 		s->err.signal = c->signal;
-	} else if (all_safe || c->conf.reap) {
+	} else if (all_local || c->conf.reap) {
 		s->status = RUN_DONE;
 	} else if (c->capped && c->fault.kind == ERR_CAP) {
 		s->status = RUN_CAPPED;
 		s->err = c->fault;
 	} else {
-		s->status = c->safe > 0 ? RUN_PARTIAL : RUN_FAILED;
+		s->status = c->local > 0 ? RUN_PARTIAL : RUN_FAILED;
 		s->err = c->fault;
 		s->err_pod = c->fault_pod;
 		if (s->err.kind == ERR_NONE)
@@ -425,7 +425,7 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 {
 	*s = (struct core_summary){.err_pod = -1,
 				   .total = c->seg_count,
-				   .safe = c->safe,
+				   .local = c->local,
 				   .failed = c->failed,
 				   .cached = c->cached};
 	int slots = 0;

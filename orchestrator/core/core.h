@@ -8,7 +8,7 @@
  *
  * Journal before action: an ACT_SAVE stands before every action that can cost money or lose work.
  * If it cannot be carried out, the engine drops the ACT_RENT that follows it for that pod and
- * reports EV_RENT_FAILED with ERR_LOCAL; releases, listings and looks are carried out all the same.
+ * reports EV_RENT_FAILED with ERR_LOCAL; releases, and listings are carried out all the same.
  */
 #ifndef BURST_CORE_H
 #define BURST_CORE_H
@@ -125,7 +125,7 @@ struct core_conf {
 struct core_segment {
 	double weight, est_s;
 	uint32_t group;
-	bool done; /* cached, or safe from an earlier life of this run */
+	bool done; /* cached, or local from an earlier life of this run */
 };
 
 /* What a worker that cannot start says of its pod's card. */
@@ -189,19 +189,19 @@ enum event_type {
 	/* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK, ERR_JOB (no place for it here)
 	   ... */
 	EV_FETCH_FAILED,
-	EV_SAFE,     /* segment: fsynced under its final name */
+	EV_LOCAL,    /* segment: fsynced under its final name */
 	EV_REVOKED,  /* pod; batch: taken back before it began */
 	EV_UNPULLED, /* pod; err: in its provider's words, why its image cannot be pulled */
 	/* pod; number: lines its provider wrote of it that the last answer did not have. Or err */
 	EV_LOG,
 	EV_SALVAGED, /* pod: all that the volume has was reported as EV_RENDERED; or err */
 	/* pod; number: the turn of the ACT_HANDOVER that its agent has carried out */
-	EV_LEFT_ALONE,
+	EV_HANDOVER_DONE,
 	/* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
 	EV_SYNCED,
-	EV_RELEASED, /* pod: accepted; number: enum release_word. Or err */
-	EV_UNASKED,  /* pod: no run waits for it, and none is expected */
-	EV_TAKEN,    /* pod: another run has it since t (boot clock), by the ledger */
+	EV_RELEASED,   /* pod: accepted; number: enum release_word. Or err */
+	EV_NOT_WANTED, /* pod: no run waits for it, and none is expected */
+	EV_TAKEN,      /* pod: another run has it since t (boot clock), by the ledger */
 	/* pod, added by core_adopt() a moment ago: it was another run's and is ours now */
 	EV_HANDED,
 	EV_SOUGHT, /* ACT_SEEK was carried out; an EV_HANDED for each pod came before */
@@ -265,7 +265,7 @@ enum action_type {
 	ACT_RENEW,    /* pod */
 	ACT_HANDOVER, /* pod, number: the turn. Its agent keeps itself alive from now on (said again
 		       * after each reconnect, and behind each further batch); answered by
-		       * EV_LEFT_ALONE */
+		       * EV_HANDOVER_DONE */
 	ACT_TAKEOVER, /* pod: its agent no longer does; ACT_RENEW follows */
 	ACT_FETCH, /* pod, segment (over SSH, or from the volume when pod.files is FILES_ON_VOLUME):
 		    * answered once by EV_FETCHED or EV_FETCH_FAILED, but never once its connection
@@ -277,7 +277,7 @@ enum action_type {
 	ACT_SYNC,    /* pod, number: the turn. What is finished there is made durable, unless the
 		      * little that is left to fetch is here sooner */
 	/* pod; number: ms for which it may be kept, 0: none. Its row says that another run may take
-	 * it. EV_TAKEN, EV_UNASKED, or no answer */
+	 * it. EV_TAKEN, EV_NOT_WANTED, or no answer */
 	ACT_OFFER,
 	/* number: take over up to so many pods that other runs offer; EV_SOUGHT, at once.
 	 * core_waits() tells whether other runs are to hear that this one waits for a pod */
@@ -344,9 +344,9 @@ int64_t core_late_start_ms(const struct core_conf *conf);
 int core_pod_count(const struct core *c);
 const struct core_pod *core_pod_at(const struct core *c, int pod);
 /* Whether its provider's log is read when a pod is given back: it never came up. Where the log ends
- * with the pod, the release waits for it, CORE_LOG_LOOK_MS at most, which end before its hard end,
+ * with the pod, the release waits for it, CORE_LOG_READ_MS at most, which end before its hard end,
  * up to which its cost is within the caps. */
-enum { CORE_LOG_LOOK_MS = 1000 };
+enum { CORE_LOG_READ_MS = 1000 };
 bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
 /* What it should take, by the ledger's measurements of its pod's engine, else by the job's
@@ -372,7 +372,7 @@ struct core_summary {
 	enum run_status status;
 	struct err err; /* the one that decides the exit status; ERR_NONE when all is done */
 	int err_pod;    /* -1: none */
-	size_t total, safe, failed, cached;
+	size_t total, local, failed, cached;
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd; /* so far */
 	int live;                                                /* pods that may bill */
 	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */

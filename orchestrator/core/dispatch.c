@@ -111,7 +111,7 @@ void dispatch_fill(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 
 	if (p->phase != POD_WORKING || p->presence.link != LINK_UP || p->leave != LEAVE_NOT ||
-	    core_stopping(c) || core_reads_old(c))
+	    core_stopping(c) || core_reads_past(c))
 		return;
 	if (c->conf.batch_size_count) {
 		if (!p->workload.batches && c->todo)
@@ -286,7 +286,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 		return; /* safe from an earlier life of this run: read once more */
 	bool reachable = p->presence.files >= FILES_ON_VOLUME ||
 			 (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
-	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_SAFE))
+	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_LOCAL))
 		return; /* read a second time from its log */
 	if (held_here)
 		pace_segment(c, ev);
@@ -306,9 +306,9 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	s->fetch_tries = 0;
 	s->elapsed_ms = (uint32_t)MIN(ev->elapsed_ms, UINT32_MAX);
 	p->workload.unfetched++;
-	c->kept_something = true;
+	c->rendered_something = true;
 	if (p->presence.link == LINK_UP || p->presence.files >= FILES_ON_VOLUME)
-		home_fetch(c, ev->pod, ev->segment);
+		fetch_begin(c, ev->pod, ev->segment);
 	after_inherited(c, ev->pod);
 	if (p->workload.batching == BATCHING_CONTINUOUS)
 		pod_due(c, ev->pod); /* its worker has room for another one by now */
@@ -324,11 +324,11 @@ void dispatch_failed(struct core *c, const struct event *ev)
 	if (s->state == SEG_HELD)
 		pace_failed(c, ev);
 	bool file_trouble = ev->err->kind == ERR_UNTRUSTED || ev->err->kind == ERR_NOT_FOUND;
-	if (file_trouble && ++s->home_tries < HOME_TRIES_MAX) {
+	if (file_trouble && ++s->file_tries < FILE_TRIES_MAX) {
 		if (s->state == SEG_HELD)
 			segment_reopen(c, ev->segment);
 	} else {
-		home_fail(c, ev->segment);
+		fetch_segment_failed(c, ev->segment);
 		c->pods[ev->pod].workload.failed_here = true;
 	}
 	after_inherited(c, ev->pod);

@@ -10,23 +10,23 @@ void durable_rescue(struct core *c, struct core_pod *p)
 		return;
 	if (pod_files_outlive(p)) {
 		p->presence.files = FILES_ON_VOLUME;
-		home_forget_fetches(c, pod_index(c, p));
-		home_refetch(c, pod_index(c, p));
+		fetch_forget(c, pod_index(c, p));
+		fetch_pending(c, pod_index(c, p));
 	} else {
-		home_lost(c, pod_index(c, p));
+		fetch_lost(c, pod_index(c, p));
 	}
 }
 
 void durable_salvage(struct core *c, struct core_pod *p)
 {
-	home_forget_fetches(c, pod_index(c, p));
+	fetch_forget(c, pod_index(c, p));
 	p->presence.files = FILES_SALVAGING;
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
 /* Nothing is left for it to do: what is not home yet can come from its volume while nothing bills,
  * as soon as it is there for good. */
-void durable_ask(struct core *c, struct core_pod *p)
+void durable_request(struct core *c, struct core_pod *p)
 {
 	if (!pod_files_outlive(p) || c->conf.providers[p->rental.provider].pods_are_free ||
 	    p->presence.files != FILES_ON_POD || c->now < p->presence.sync_at)
@@ -57,8 +57,8 @@ void durable_synced(struct core *c, struct core_pod *p, const struct event *ev)
 		  "pod %s: all segments done and on its volume; %d of its files are fetched "
 		  "from there after it is released",
 		  p->rental.id, p->workload.unfetched);
-	pod_unwant(c, p, LEAVE_DECIDE);
-	home_came(c, pod);
+	pod_set_leave(c, p, LEAVE_DECIDE);
+	fetch_reset_delay(c, pod);
 }
 
 void durable_sync_void(struct core_pod *p)
@@ -75,14 +75,14 @@ void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 		return;
 	if (err && p->presence.durable && c->now < p->presence.rescue_until && c->signals == 0) {
 		/* it is there: what it holds is not rendered again for want of a moment */
-		home_delayed(c, pod);
+		fetch_later(c, pod);
 		return;
 	}
 	p->presence.files = FILES_ON_VOLUME;
 	dispatch_lost(c, pod);
 	if (err)
-		home_lost(c, pod);
+		fetch_lost(c, pod);
 	else
-		home_refetch(c, pod);
+		fetch_pending(c, pod);
 	c->dirty = true;
 }

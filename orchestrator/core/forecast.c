@@ -165,7 +165,7 @@ static const char *show_seconds(char to[24], double seconds)
 	return to;
 }
 
-bool forecast_tell_why(const struct core *c, char *to, size_t room)
+bool forecast_why(const struct core *c, char *to, size_t room)
 {
 	char was[32], is[32];
 

@@ -2,19 +2,19 @@
  * themselves. */
 #include "impl.h"
 
-void handover_tell(struct core *c, int pod)
+void handover_send(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	p->presence.lease = LEASE_AGENT_TOLD;
-	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->presence.alone_turn;
+	p->presence.lease = LEASE_AGENT_SENT;
+	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->presence.handover_turn;
 }
 
 void handover_confirmed(struct core_pod *p, uint32_t turn)
 {
-	if (p->presence.lease >= LEASE_AGENT_TOLD)
-		p->presence.lease =
-			turn == p->presence.alone_turn ? LEASE_AGENT_CONFIRMED : LEASE_AGENT_TOLD;
+	if (p->presence.lease >= LEASE_AGENT_SENT)
+		p->presence.lease = turn == p->presence.handover_turn ? LEASE_AGENT_CONFIRMED
+								      : LEASE_AGENT_SENT;
 }
 
 void handover_work_added(struct core_pod *p)
@@ -35,7 +35,7 @@ void handover_take_back(struct core *c, struct core_pod *p)
 	pod_save(c, p);
 }
 
-static bool can_be_told(const struct core_pod *p)
+static bool can_hand_over(const struct core_pod *p)
 {
 	/* one on offer may be another run's by the time that its agent hears of it */
 	return p->phase == POD_WORKING && p->presence.link == LINK_UP && p->leave == LEAVE_NOT &&
@@ -43,10 +43,10 @@ static bool can_be_told(const struct core_pod *p)
 }
 
 /* Another pod took the place of one that was lost after the others had been handed over. */
-static bool is_not_left_yet(const struct core *c)
+static bool is_with_client(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && c->pods[i].presence.lease == LEASE_CLIENT &&
+		if (can_hand_over(&c->pods[i]) && c->pods[i].presence.lease == LEASE_CLIENT &&
 		    pod_files_outlive(&c->pods[i]))
 			return true;
 	return false;
@@ -59,15 +59,15 @@ void handover_begin(struct core *c)
 {
 	int working, coming;
 
-	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_old(c) ||
-	    (c->handed_over && !c->todo && !is_not_left_yet(c)))
+	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_past(c) ||
+	    (c->handed_over && !c->todo && !is_with_client(c)))
 		return;
 	bool asking = false;
 	int active = width_count_active(c, &working, &coming);
 	for (int i = 0; i < c->conf.provider_count; i++)
 		asking = asking ||
-			 (ask_is_open(&c->vendors[i]) && !ask_is_late(c, &c->vendors[i])) ||
-			 c->vendors[i].image_ask == ASK_ASKED;
+			 (query_is_open(&c->vendors[i]) && !query_is_overdue(c, &c->vendors[i])) ||
+			 c->vendors[i].image_query == QUERY_SENT;
 	if (!working || coming || asking || width_is_open(c, active))
 		return;
 	bool first = !c->handed_over;
@@ -75,7 +75,7 @@ void handover_begin(struct core *c)
 	dispatch_deal(c);
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (!can_be_told(p) || p->presence.lease != LEASE_CLIENT)
+		if (!can_hand_over(p) || p->presence.lease != LEASE_CLIENT)
 			continue;
 		if (!pod_files_outlive(p)) {
 			if (first)
@@ -87,7 +87,7 @@ void handover_begin(struct core *c)
 		}
 		p->presence.lease = LEASE_AGENT;
 		core_act(c, ACT_SAVE, i);
-		handover_tell(c, i);
+		handover_send(c, i);
 	}
 }
 
@@ -95,8 +95,8 @@ void handover_begin(struct core *c)
 void handover_again(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (can_be_told(&c->pods[i]) && c->pods[i].presence.lease == LEASE_AGENT)
-			handover_tell(c, i);
+		if (can_hand_over(&c->pods[i]) && c->pods[i].presence.lease == LEASE_AGENT)
+			handover_send(c, i);
 }
 
 enum core_handover core_handover(const struct core *c)

@@ -18,10 +18,10 @@ void core_stop(struct core *c); /* like core_fault(), without an error */
 int core_gravity(enum err_kind kind);
 uint64_t core_random(struct core *c);
 bool core_stopping(const struct core *c);
-bool core_reads_old(const struct core *c);
+bool core_reads_past(const struct core *c);
 /* Adopted at the start: its log is to be read before its work is dealt out again. */
-void pod_await_heard(struct core *c, int pod);
-bool pod_is_awaited(const struct core *c, const struct core_pod *p);
+void pod_await_log(struct core *c, int pod);
+bool pod_log_awaited(const struct core *c, const struct core_pod *p);
 bool pod_active(const struct core_pod *p); /* rented or being rented, not on its way out */
 bool pod_may_bill(const struct core_pod *p);
 bool pod_is_omitted(const struct core_pod *p);    /* by lists, though its vendor knows it */
@@ -39,7 +39,7 @@ int pod_index(const struct core *c, const struct core_pod *p);
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
 void pod_due(struct core *c, int pod); /* pods_decide() examines it at the end of this step */
 void pod_save(struct core *c, const struct core_pod *p);
-void pod_look_soon(struct core *c, int provider);
+void list_soon(struct core *c, int provider);
 void pod_connect(struct core *c, struct core_pod *p);
 void pod_close_gone(struct core *c, struct core_pod *p); /* for this run it is gone */
 /* Appends one, zeroed. Pointers to other pods are void afterwards. */
@@ -48,7 +48,7 @@ void pod_name_attempt(struct core *c, struct core_pod *p);
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
 /* what a re-plan has changed */
 /* while it replaces pods, only the better GPU is of use */
-bool core_passes_over(const struct core *c, const struct candidate *k);
+bool core_skips(const struct core *c, const struct candidate *k);
 bool core_may_add_pods(const struct core *c); /* money is kept for it */
 int core_pods_most(const struct core *c);     /* at a time, with those that are replaced */
 int core_outgoing(const struct core *c);      /* pods that work until others take their place */
@@ -62,7 +62,7 @@ void offers_take(struct core *c, int provider, const struct offer *list,
 struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at);
 /* Before it is rented: people hear which better ones are avoided for it, or that it is avoided
  * itself. */
-void offers_tell(struct core *c, const struct candidate *chosen);
+void offers_report(struct core *c, const struct candidate *chosen);
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
 /* An offer other than this pod's could be tried now, or a vendor that was not asked yet may have
  * one. */
@@ -124,7 +124,7 @@ void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t s
 			      double weight, int64_t ms);
 void forecast_listed(struct core *c); /* offers, and their prices */
 /* it is far off; false: it holds */
-bool forecast_tell_why(const struct core *c, char *to, size_t room);
+bool forecast_why(const struct core *c, char *to, size_t room);
 void forecast_correct(struct core *c); /* by what is known now */
 
 /* replan.c: the rest is planned again */
@@ -157,21 +157,21 @@ void dispatch_revoked(struct core *c, const struct event *ev);
 void dispatch_rendered(struct core *c, const struct event *ev);
 void dispatch_failed(struct core *c, const struct event *ev);
 
-/* home.c */
-void home_arrived(struct core *c, const struct event *ev);
-void home_not_arrived(struct core *c, const struct event *ev);
-void home_safe(struct core *c, const struct event *ev);
-void home_fetch(struct core *c, int pod, uint32_t i);
-void home_fail(struct core *c, uint32_t i); /* the segment will not succeed */
+/* fetch.c */
+void fetch_arrived(struct core *c, const struct event *ev);
+void fetch_not_arrived(struct core *c, const struct event *ev);
+void fetch_placed(struct core *c, const struct event *ev);
+void fetch_begin(struct core *c, int pod, uint32_t i);
+void fetch_segment_failed(struct core *c, uint32_t i); /* the segment will not succeed */
 /* asks for what is finished on the pod and neither home nor on its way */
-void home_refetch(struct core *c, int pod);
+void fetch_pending(struct core *c, int pod);
 /* the transfers under way ended with their connection */
-void home_forget_fetches(struct core *c, int pod);
+void fetch_forget(struct core *c, int pod);
 /* the pod's finished files that are not home cannot be fetched: they are rendered again */
-void home_lost(struct core *c, int pod);
+void fetch_lost(struct core *c, int pod);
 /* what is not home of it is asked for again later */
-void home_delayed(struct core *c, int pod);
-void home_came(struct core *c, int pod);
+void fetch_later(struct core *c, int pod);
+void fetch_reset_delay(struct core *c, int pod);
 
 /* sizes.c */
 double size_weight(const struct core *c);                          /* of the next batch, at most */
@@ -211,7 +211,7 @@ void pod_prepare(struct core *c, struct core_pod *p); /* or it waits for the vol
 
 /* boot.c */
 bool boot_is_under_way(const struct core_pod *p);
-void boot_give_up(struct core *c, struct core_pod *p);
+void boot_timed_out(struct core *c, struct core_pod *p);
 void boot_read_log(struct core *c, struct core_pod *p);
 /* At its deadline: an image that is still being pulled is no stuck host. */
 bool boot_log_may_help(struct core *c, struct core_pod *p);
@@ -247,14 +247,14 @@ void resting_spot_refused(struct core *c, const struct core_pod *p);
 
 /* warm.c: pods that pass from run to run */
 /* Before `wanted` pods are rented: false while other runs' offers are being looked at. */
-bool warm_sought(struct core *c, int wanted);
-void warm_was_sought(struct core *c); /* EV_SOUGHT */
+bool warm_seek(struct core *c, int wanted);
+void warm_seek_done(struct core *c); /* EV_SOUGHT */
 int64_t warm_wake_at(const struct core *c);
 /* True: it is on offer and not to be released yet. The first call offers it, if it may be. */
-bool pod_is_offered(struct core *c, int pod);
+bool warm_is_offered(struct core *c, int pod);
 int64_t warm_keep_ms(const struct core *c, const struct core_pod *p); /* 0: not at all */
-void pod_unasked(struct core *c, struct core_pod *p);
-void pod_taken(struct core *c, struct core_pod *p, int64_t at);
+void warm_not_wanted(struct core *c, struct core_pod *p);
+void warm_taken(struct core *c, struct core_pod *p, int64_t at);
 
 /* queue.c: a pod that its vendor has accepted and not placed on a machine */
 /* a listing says so, or not any more */
@@ -284,9 +284,9 @@ int64_t width_wake_at(const struct core *c);
 
 /* handover.c */
 /* Tells its agent to renew the lease itself; batches sent before are in its queue by then. */
-void handover_tell(struct core *c, int pod);
+void handover_send(struct core *c, int pod);
 void handover_begin(struct core *c);
-void handover_confirmed(struct core_pod *p, uint32_t turn); /* EV_LEFT_ALONE */
+void handover_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
 /* The pod got a batch: its agent must be told again behind it. */
 void handover_work_added(struct core_pod *p);
 /* The client renews its lease from now on. */
@@ -294,28 +294,28 @@ void handover_take_back(struct core *c, struct core_pod *p);
 /* What a pod that was left alone was given since is behind the last word to it. */
 void handover_again(struct core *c);
 
-/* ask.c */
+/* query.c */
 /* For its volume or its offers, without an answer until now. */
-bool ask_is_open(const struct vendor *v);
-bool ask_is_late(const struct core *c, const struct vendor *v);
+bool query_is_open(const struct vendor *v);
+bool query_is_overdue(const struct core *c, const struct vendor *v);
 /* When an answer becomes late; NEVER: none is waited for, or it fills a volume. */
-int64_t ask_patient_until(const struct vendor *v);
-bool ask_fills_volume(const struct core *c); /* some vendor does */
-bool ask_makes_volume(const struct core *c); /* likewise: the next pod is rented there */
+int64_t query_overdue_at(const struct vendor *v);
+bool query_fills_volume(const struct core *c); /* some vendor does */
+bool query_makes_volume(const struct core *c); /* likewise: the next pod is rented there */
 /* Returns true while some provider may still answer in time; overdue ones are skipped. */
-bool ask_next(struct core *c);
-bool ask_all_asked(const struct core *c);      /* only overdue answers are left to wait for */
-bool ask_other_answered(const struct core *c); /* a vendor that fills no volume, or is late */
-bool ask_any_left(const struct core *c);
-bool ask_has_waited(const struct core *c); /* `wait` is over */
+bool query_next(struct core *c);
+bool query_all_sent(const struct core *c);       /* only overdue answers are left to wait for */
+bool query_other_answered(const struct core *c); /* a vendor that fills no volume, or is late */
+bool query_any_left(const struct core *c);
+bool query_wait_is_over(const struct core *c); /* `wait` is over */
 /* False: it is asked for. */
-bool ask_has_image(struct core *c, int provider);
-bool ask_has_volume(struct core *c, int provider);
-void ask_slept(struct core *c);
-void ask_again(struct core *c);                            /* every vendor, what it has now */
-void ask_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
-void ask_volume_fills(struct core *c, const struct event *ev);
-void ask_image_answered(struct core *c, const struct event *ev);
+bool query_has_image(struct core *c, int provider);
+bool query_has_volume(struct core *c, int provider);
+void query_slept(struct core *c);
+void query_again(struct core *c);                            /* every vendor, what it has now */
+void query_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
+void query_volume_fills(struct core *c, const struct event *ev);
+void query_image_answered(struct core *c, const struct event *ev);
 
 /* seen.c: what the vendors' listings say */
 void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
@@ -338,42 +338,42 @@ void proof_refuted(struct core_pod *p);
 int64_t proof_at(const struct core *c, const struct core_pod *p);
 
 /* listing.c: when the vendors are asked for their listings */
-void listing_ask(struct core *c);
+void listing_send_due(struct core *c);
 void listing_came(struct core *c, const struct event *ev);
 /* A create whose answer was lost may have made a second pod, and no list has been had since that
  * pod must be in it. */
 bool listing_awaits_twin(const struct vendor *v);
 /* Every account that was used has been looked at since nothing more can turn up there, or cannot
  * be. */
-bool listing_all_looked(struct core *c);
+bool listing_all_final(struct core *c);
 /* When its listing is no longer waited for before the exit; NEVER: it can be asked for at once. */
-int64_t listing_give_up_at(const struct core *c, const struct vendor *v);
+int64_t listing_timeout_at(const struct core *c, const struct vendor *v);
 
 /* leave.c: on its way out */
 /* It is not needed, or no good: from now on it is not wanted. fault ERR_NONE: its work is done. */
 void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
-void pod_unwant(struct core *c, struct core_pod *p, enum pod_leave leave);
+void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave);
 /* False: at its price it breaks a cap, and it is dismissed. */
-bool pod_can_be_paid(struct core *c, struct core_pod *p);
+bool pod_fits_caps(struct core *c, struct core_pod *p);
 /* For pods_decide() alone: no more work for it, what is finished comes home, within bounds. */
 void leave_empty(struct core *c, struct core_pod *p);
 void leave_release(struct core *c, struct core_pod *p);       /* likewise */
 void leave_release_again(struct core *c, struct core_pod *p); /* it is still there */
 /* True: the job failed on it, and it is kept for a look (conf.keep_ms); the first call says so to
  * people. */
-bool pod_kept(struct core *c, int pod);
+bool leave_for_inspection(struct core *c, int pod);
 /* It ended without being asked; gone: the vendor itself says so. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone);
 void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why);
 /* its container could not be made; it is gone */
 void pod_unmade(struct core *c, struct core_pod *p, const char *how);
-void pod_mark_gone(struct core *c, struct core_pod *p);
+void pod_set_gone(struct core *c, struct core_pod *p);
 void pod_released(struct core *c, struct core_pod *p, enum release_word word,
 		  const struct err *err);
 
 /* durable.c: a pod's files by way of its volume */
 /* Its files can be fetched from its volume once they are durable: that is asked for. */
-void durable_ask(struct core *c, struct core_pod *p);
+void durable_request(struct core *c, struct core_pod *p);
 void durable_synced(struct core *c, struct core_pod *p, const struct event *ev); /* EV_SYNCED */
 /* The sync under way does not cover all that the pod will have finished, or is not answered. */
 void durable_sync_void(struct core_pod *p);

@@ -16,14 +16,14 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 		durable_salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
-		home_lost(c, pod);
+		fetch_lost(c, pod);
 	}
 }
 
 /* This life of the run has not yet read what the pod finished in an earlier one. */
 static bool is_unread(const struct core *c, const struct core_pod *p)
 {
-	return p->presence.past == PAST_UNHEARD && p->presence.files != FILES_SALVAGING &&
+	return p->presence.past == PAST_UNREAD && p->presence.files != FILES_SALVAGING &&
 	       pod_files_outlive(p) &&
 	       (p->presence.connected_at || p->rental.listing >= LISTING_SHOWS) &&
 	       p->fault != ERR_UNTRUSTED && !core_stopping(c);
@@ -53,10 +53,10 @@ bool core_log_first(const struct core_pod *p, int64_t now_ms)
 	bool in_doubt = p->fault != ERR_NONE && p->fault != ERR_CAP &&
 			p->fault != ERR_NO_CAPACITY && !p->presence.connected_at;
 
-	return in_doubt && p->rental.hard_end_ms - now_ms > CORE_LOG_LOOK_MS;
+	return in_doubt && p->rental.hard_end_ms - now_ms > CORE_LOG_READ_MS;
 }
 
-void pod_unwant(struct core *c, struct core_pod *p, enum pod_leave leave)
+void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave)
 {
 	p->leave = leave;
 	pod_due(c, pod_index(c, p));
@@ -88,7 +88,7 @@ void leave_release(struct core *c, struct core_pod *p)
 	bool ended = p->leave == LEAVE_ENDED;
 
 	p->rental.release_at = c->now;
-	p->rental.tries = p->rental.clean_looks = 0;
+	p->rental.tries = p->rental.clean_lists = 0;
 	core_act(c, ACT_RELEASE, pod);
 	core_act(c, ACT_CLOSE, pod);
 	p->presence.link = p->presence.link == LINK_UP && !ended ? LINK_CUT : LINK_NONE;
@@ -104,7 +104,7 @@ void leave_release(struct core *c, struct core_pod *p)
 
 /* A pod on which the job failed stays as long as was asked for, but never past its hard end and
  * only while we hold its lease. */
-bool pod_kept(struct core *c, int pod)
+bool leave_for_inspection(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	char when[32];
@@ -112,8 +112,8 @@ bool pod_kept(struct core *c, int pod)
 	if (!c->conf.keep_ms || !p->workload.failed_here || p->presence.link != LINK_UP ||
 	    p->presence.lease != LEASE_CLIENT || c->signals || c->conf.reap)
 		return false;
-	if (!p->kept_until) {
-		p->kept_until =
+	if (!p->inspect_until) {
+		p->inspect_until =
 			MIN(c->now + c->conf.keep_ms,
 			    p->rental.hard_end_ms -
 				    2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at));
@@ -123,16 +123,16 @@ bool pod_kept(struct core *c, int pod)
 			dispatch_lost(c, pod);
 			core_act(c, ACT_REVOKE, pod);
 		}
-		if (c->now < p->kept_until)
-			core_note(
-				c, NOTE_WARN,
-				"pod %s: kept for inspection until %s, and bills: `burst ssh "
-				"%s`; `burst cancel %s` ends it now",
-				p->rental.id,
-				clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now),
-				p->rental.id, c->conf.run);
+		if (c->now < p->inspect_until)
+			core_note(c, NOTE_WARN,
+				  "pod %s: kept for inspection until %s, and bills: `burst ssh "
+				  "%s`; `burst cancel %s` ends it now",
+				  p->rental.id,
+				  clock_rfc3339(when, sizeof(when),
+						c->wall + p->inspect_until - c->now),
+				  p->rental.id, c->conf.run);
 	}
-	return c->now < p->kept_until;
+	return c->now < p->inspect_until;
 }
 
 void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...)
@@ -141,7 +141,7 @@ void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, 
 	va_list ap;
 
 	if (p->phase >= POD_RELEASING || p->leave == LEAVE_DECIDE || p->leave >= LEAVE_NOW ||
-	    (p->kept_until && pod_kept(c, pod)))
+	    (p->inspect_until && leave_for_inspection(c, pod)))
 		return;
 	va_start(ap, fmt);
 	vformat_text(p->reason, sizeof(p->reason), fmt, ap);
@@ -152,14 +152,14 @@ void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, 
 		count_failure(c, p);
 	}
 	p->workload.failed_here = p->workload.failed_here || fault == ERR_JOB;
-	pod_unwant(c, p, LEAVE_DECIDE);
+	pod_set_leave(c, p, LEAVE_DECIDE);
 	c->dirty = true;
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && fault == ERR_UNTRUSTED)
 		v->shared_ready = false; /* it said so: the next pod looks for itself */
 }
 
-bool pod_can_be_paid(struct core *c, struct core_pod *p)
+bool pod_fits_caps(struct core *c, struct core_pod *p)
 {
 	const char *why = budget_refuses(c, p);
 
@@ -173,18 +173,18 @@ bool pod_can_be_paid(struct core *c, struct core_pod *p)
 void leave_empty(struct core *c, struct core_pod *p)
 {
 	p->leave = LEAVE_EMPTY;
-	p->look_at = c->now + FETCH_GRACE_MS;
+	p->fetch_until = c->now + FETCH_GRACE_MS;
 	dispatch_lost(c, pod_index(c, p));
 	core_act(c, ACT_REVOKE, pod_index(c, p));
 }
 
-void pod_mark_gone(struct core *c, struct core_pod *p)
+void pod_set_gone(struct core *c, struct core_pod *p)
 {
 	/* within that second; and it was there when its vendor was last asked and had it */
 	int64_t ended =
 		p->rental.view.ended_at_s
 			? MAX(core_boot_of(c, p->rental.provider, p->rental.view.ended_at_s) + 999,
-			      p->rental.there_at)
+			      p->rental.seen_at)
 			: c->now;
 
 	p->rental.released_at = budget_billed_until(
@@ -207,7 +207,7 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 
 	if (p->phase != POD_GONE || !unseen || !began)
 		return false;
-	int64_t ended = MAX(MAX(began + ran_ms, p->rental.create_at), p->rental.there_at);
+	int64_t ended = MAX(MAX(began + ran_ms, p->rental.create_at), p->rental.seen_at);
 	if (ended >= p->rental.released_at)
 		return false;
 	c->spent_microusd -= core_cost(p, c->now);
@@ -240,10 +240,10 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
 	if (gone) {
-		pod_mark_gone(c, p);
+		pod_set_gone(c, p);
 		read_what_is_left(c, p);
 	} else {
-		pod_unwant(c, p, LEAVE_ENDED);
+		pod_set_leave(c, p, LEAVE_ENDED);
 	}
 }
 
@@ -253,7 +253,7 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 	struct vendor *v = pod_vendor(c, p);
 	struct candidate *k = offers_of(c, p);
 
-	v->why_until = 0;
+	v->diagnosed_by = 0;
 	if (p->defect == DEFECT_IMAGE || p->presence.connected_at || c->conf.reap)
 		return;
 	p->defect = DEFECT_IMAGE;
@@ -300,7 +300,7 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 
 /* The account's limits let so many releases a minute through. Those that wait for their turn are
  * not given up while it moves. */
-static void wait_on(struct core *c, int provider)
+static void extend_waiting_releases(struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->pods[i].rental.provider == provider && c->pods[i].phase == POD_RELEASING &&
@@ -312,7 +312,7 @@ static void wait_on(struct core *c, int provider)
  * and with the pod's own key. One answer out of order, or a limit that should let the release
  * through soon, is no reason: a pod that ends itself takes longer to prove gone. A limit that says
  * so time after time is one. */
-static void finish_it_itself(struct core *c, struct core_pod *p, const struct err *err)
+static void have_agent_end_it(struct core *c, struct core_pod *p, const struct err *err)
 {
 	bool passing = err->kind == ERR_TRANSIENT || err->kind == ERR_NETWORK ||
 		       err->kind == ERR_AMBIGUOUS;
@@ -329,23 +329,23 @@ static void finish_it_itself(struct core *c, struct core_pod *p, const struct er
 
 void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err)
 {
-	pod_vendor(c, p)->why_until = 0;
+	pod_vendor(c, p)->diagnosed_by = 0;
 	if (p->phase != POD_RELEASING)
 		return;
 	if (!err) {
 		if (!p->rental.released_at || word == RELEASE_ENDED)
 			p->rental.released_at = c->now;
 		if (word == RELEASE_ENDED)
-			p->rental.there_at = c->now;
+			p->rental.seen_at = c->now;
 		if (p->rental.answer == ANSWER_NONE)
-			wait_on(c, p->rental.provider);
+			extend_waiting_releases(c, p->rental.provider);
 		if (word != RELEASE_ABSENT) {
 			p->rental.answer = ANSWER_ACCEPTED;
 			p->rental.key = KEY_OURS; /* it was ours to end */
 		} else if (p->rental.answer != ANSWER_DENIED_REPEAT) {
 			p->rental.answer = ANSWER_DENIED;
 		}
-		p->rental.looks = p->rental.clean_looks = 0;
+		p->rental.missing_lists = p->rental.clean_lists = 0;
 		pod_enter(c, p, POD_CONFIRMING);
 		if (p->rental.answer >=
 		    ANSWER_DENIED) /* a connection that stands says that it is there */
@@ -353,12 +353,12 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		else
 			core_act(c, ACT_CLOSE, pod_index(c, p));
 		pod_save(c, p);
-		pod_look_soon(c, p->rental.provider);
+		list_soon(c, p->rental.provider);
 		return;
 	}
 	if (p->rental.answer == ANSWER_NONE && err->kind != ERR_RATE_LIMITED)
 		p->rental.answer = ANSWER_REFUSED;
-	finish_it_itself(c, p, err);
+	have_agent_end_it(c, p, err);
 	int64_t wait =
 		MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->rental.tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->rental.tries++ == 2)

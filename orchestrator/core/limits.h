@@ -9,13 +9,13 @@ enum {
 	CONNECT_RETRY_SOON_MS = 250,
 	CONNECT_RETRIES_SOON = 120, /* after this many retries its sshd may well be stuck */
 	/* how long a pod that was taken over has to answer once it can be reached */
-	HEARD_WITHIN_MS = 20 * 1000,
+	LOG_WITHIN_MS = 20 * 1000,
 	/* a pod the vendor calls running, that we cannot reach again */
 	UNREACHABLE_LIMIT_MS = 90 * 1000,
 	/* between the two clean listings that close an ambiguous attempt */
 	AMBIGUOUS_GAP_MS = 60 * 1000,
 	/* how long the work waits for it where its vendor cannot be asked */
-	OUT_OF_SIGHT_MS = 2 * 60 * 1000,
+	UNOBSERVABLE_MS = 2 * 60 * 1000,
 	/* it keeps a run that could end from ending for at most this long: exit 9 */
 	AMBIGUOUS_LIMIT_MS = 5 * 60 * 1000,
 	/* replaces AMBIGUOUS_GAP_MS where the vendor's list is the truth: covers a create still
@@ -28,7 +28,7 @@ enum {
 	/* from the create until a vendor's list shows the pod, at the latest */
 	SURFACE_LIMIT_MS = 60 * 1000,
 	/* until then a second pod of a lost create bills unseen: look for it this often */
-	TWIN_LOOK_MS = 15 * 1000,
+	TWIN_LIST_MS = 15 * 1000,
 	/* from connected to ready: the agent's own limits are shorter */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000,
 	/* all is safe: for agents to say that their batches are over */
@@ -77,14 +77,14 @@ enum {
 	LOG_WAIT_MS = 20 * 1000,
 	OFFERS_RETRY_MS = 10 * 1000,
 	/* a vendor silent for this long is skipped while another is available */
-	ASK_PATIENCE_MS = 30 * 1000,
+	QUERY_OVERDUE_MS = 30 * 1000,
 	/* after a sleep a pod that is coming up is looked at for so long at least */
 	WOKEN_BOOT_MS = 30 * 1000,
 	LIST_FAILURES_MAX = 5,          /* in a row: no listing will succeed before the exit */
-	UNPROVABLE_LOOK_MS = 60 * 1000, /* at pods that may be another account's */
+	UNPROVABLE_LIST_MS = 60 * 1000, /* at pods that may be another account's */
 	/* a listing under way for longer is not waited for: its limits may leave no room for an
 	 * hour */
-	LAST_LOOK_MS = 30 * 1000,
+	FINAL_LIST_MS = 30 * 1000,
 	LOSSES_MAX = 4, /* pods a segment may be lost with */
 	/* of one file, where the transfer broke and the pod did not */
 	FETCH_TRIES_MAX = 5,
@@ -97,7 +97,7 @@ enum {
 	/* segments in a row with such files: then it is the pod */
 	BAD_FILES_MAX = 3,
 	/* renders of a segment whose file does not arrive as announced */
-	HOME_TRIES_MAX = 3,
+	FILE_TRIES_MAX = 3,
 	/* after its hard end, whatever clock it goes by: then it has ended itself */
 	PAST_HARD_END_MS = 5 * 60 * 1000,
 	/* before its hard end no pod was made: none is given more than a day */

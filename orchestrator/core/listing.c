@@ -7,7 +7,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	int64_t age = c->now - p->rental.create_at;
 
 	if (p->rental.key == KEY_REPORTED)
-		return UNPROVABLE_LOOK_MS;
+		return UNPROVABLE_LIST_MS;
 	switch (p->phase) {
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
@@ -19,18 +19,18 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 				     (int64_t)15000);
 	case POD_CONFIRMING:
 		/* its provider is asked for it with each of them */
-		if (p->rental.clean_looks && pod_is_omitted(p))
+		if (p->rental.clean_lists && pod_is_omitted(p))
 			return MAX(k->look_gap_ms, 1000);
-		if (p->rental.clean_looks)
+		if (p->rental.clean_lists)
 			return MIN(MAX(proof_at(c, p) - v->listed_at, 0),
 				   MAX(p->rental.answer >= ANSWER_DENIED ? (int64_t)10000 : 5000,
 				       k->look_gap_ms));
 		return MIN(MAX((c->now - p->rental.release_at) / 4, k->poll_ms),
 			   MAX((int64_t)5000, k->poll_ms));
 	case POD_PREPARING:
-	case POD_QUEUED:
+	case POD_AWAITING_VOLUME:
 	case POD_LOADING:
-	case POD_WORKING: return p->rental.looks ? MAX(k->look_gap_ms, 1000) : 30000;
+	case POD_WORKING: return p->rental.missing_lists ? MAX(k->look_gap_ms, 1000) : 30000;
 	case POD_RELEASING: /* while its release is refused it may end itself; a second pod of its
 			       create is told all the same */
 		return !p->rental.tries ? NEVER : p->rental.finish_calls ? 10000 : 30000;
@@ -40,7 +40,6 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 			   last + MAX((int64_t)5000, age / 4)) -
 		       last;
 	}
-	case POD_WANTED:
 	case POD_GONE:
 	case POD_NEVER: break;
 	}
@@ -53,18 +52,18 @@ bool listing_awaits_twin(const struct vendor *v)
 }
 
 /* It may surface when no other pod needs a listing, and while nothing can be rented. */
-static int64_t twin_look_at(const struct vendor *v)
+static int64_t twin_list_at(const struct vendor *v)
 {
 	if (!listing_awaits_twin(v) || v->list_refused)
 		return NEVER;
-	return MIN(MAX(v->listed_at, v->listing_since) + TWIN_LOOK_MS, v->surfaced_at);
+	return MIN(MAX(v->listed_at, v->listing_since) + TWIN_LIST_MS, v->surfaced_at);
 }
 
-void listing_ask(struct core *c)
+void listing_send_due(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		int64_t at = MIN(v->list_at, twin_look_at(v));
+		int64_t at = MIN(v->list_at, twin_list_at(v));
 		for (int k = 0; k < c->pod_count; k++) {
 			if (c->pods[k].rental.provider != i)
 				continue;
@@ -110,34 +109,34 @@ static void list_is_refused(struct core *c, int provider)
 
 	v->list_failures = LIST_FAILURES_MAX;
 	if (any_ambiguous(c, provider))
-		v->rent_not_before = MAX(v->rent_not_before, c->now + LAST_LOOK_MS);
+		v->rent_not_before = MAX(v->rent_not_before, c->now + FINAL_LIST_MS);
 }
 
 /* From when on a listing of this vendor counts as the last look. */
-static int64_t last_look_from(const struct core *c, const struct vendor *v)
+static int64_t final_list_from(const struct core *c, const struct vendor *v)
 {
 	return c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
 }
 
-int64_t listing_give_up_at(const struct core *c, const struct vendor *v)
+int64_t listing_timeout_at(const struct core *c, const struct vendor *v)
 {
 	bool waits = v->listing || v->list_not_before > c->now;
 
-	return waits && v->used ? MAX(v->listing_since, last_look_from(c, v)) + LAST_LOOK_MS
+	return waits && v->used ? MAX(v->listing_since, final_list_from(c, v)) + FINAL_LIST_MS
 				: NEVER;
 }
 
-bool listing_all_looked(struct core *c)
+bool listing_all_final(struct core *c)
 {
 	bool all = true;
 
 	/* the listing before the exit: nothing of ours may be there that we do not know of */
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		int64_t from = last_look_from(c, v);
+		int64_t from = final_list_from(c, v);
 		if (!v->used || v->listed_at >= from)
 			continue;
-		if (v->list_failures >= LIST_FAILURES_MAX || c->now >= listing_give_up_at(c, v))
+		if (v->list_failures >= LIST_FAILURES_MAX || c->now >= listing_timeout_at(c, v))
 			continue;
 		all = false;
 		v->list_at = MIN(v->list_at, MAX(c->now, from));
@@ -161,7 +160,7 @@ void listing_came(struct core *c, const struct event *ev)
 		/* what would be made there could not be seen */
 		if (v->list_failures >= LIST_FAILURES_MAX)
 			v->rent_not_before =
-				MAX(v->rent_not_before, v->list_not_before + LAST_LOOK_MS);
+				MAX(v->rent_not_before, v->list_not_before + FINAL_LIST_MS);
 		return;
 	}
 	v->list_failures = 0;

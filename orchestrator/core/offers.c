@@ -107,7 +107,7 @@ void offers_unfit(struct core *c, const struct core_pod *p, bool anywhere, const
 bool offers_any_left(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (!c->vendors[i].dead && c->vendors[i].offers_ask == ASK_NOT)
+		if (!c->vendors[i].dead && c->vendors[i].offers_query == QUERY_UNSENT)
 			return true;
 	for (size_t i = 0; i < c->candidate_count; i++)
 		if (!c->vendors[c->candidates[i].provider].dead &&
@@ -134,7 +134,7 @@ bool offers_ready(const struct core *c, const struct candidate *k)
 {
 	const struct vendor *v = &c->vendors[k->provider];
 
-	return !v->dead && (!c->conf.want_volume || v->volume_ask == ASK_HAVE) &&
+	return !v->dead && (!c->conf.want_volume || v->volume_query == QUERY_ANSWERED) &&
 	       !offers_barred(c, k) && !spot_rests(c, k) && !offer_avoided(&k->past, c->wall) &&
 	       MAX(k->rest_until, v->rent_not_before) <= c->now;
 }
@@ -145,8 +145,8 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		struct candidate *k = &c->candidates[i];
 		const struct vendor *v = &c->vendors[k->provider];
-		if (v->dead || (c->conf.want_volume && v->volume_ask != ASK_HAVE) ||
-		    core_passes_over(c, k))
+		if (v->dead || (c->conf.want_volume && v->volume_query != QUERY_ANSWERED) ||
+		    core_skips(c, k))
 			continue;
 		if (k->past.unfit[0]) {
 			if (c->capacity.kind == ERR_NONE)
@@ -177,7 +177,7 @@ bool offers_other_than(const struct core *c, const struct core_pod *p)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (i != p->rental.provider && !c->vendors[i].dead &&
-		    c->vendors[i].offers_ask == ASK_NOT)
+		    c->vendors[i].offers_query == QUERY_UNSENT)
 			return true;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *k = &c->candidates[i];
@@ -215,7 +215,7 @@ char *offer_past_show(char *to, size_t room, const struct offer_past *past, int6
 	return to;
 }
 
-static void tell_avoided(struct core *c, struct candidate *k, const char *so)
+static void report_avoided(struct core *c, struct candidate *k, const char *so)
 {
 	const struct offer *o = &k->offer;
 	char why[160];
@@ -228,15 +228,15 @@ static void tell_avoided(struct core *c, struct candidate *k, const char *so)
 		  offer_past_show(why, sizeof(why), &k->past, c->wall), so);
 }
 
-void offers_tell(struct core *c, const struct candidate *chosen)
+void offers_report(struct core *c, const struct candidate *chosen)
 {
 	for (struct candidate *k = c->candidates; k <= chosen; k++) {
 		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead ||
 		    offers_barred(c, k) || k->rest_until > c->now)
 			continue;
-		tell_avoided(c, k,
-			     k == chosen ? "no other offer is left, so it is retried"
-					 : "others are tried before it");
+		report_avoided(c, k,
+			       k == chosen ? "no other offer is left, so it is retried"
+					   : "others are tried before it");
 	}
 }
 

@@ -9,17 +9,17 @@ void pod_prepare(struct core *c, struct core_pod *p)
 	int pod = pod_index(c, p);
 	bool shared = p->rental.volume.id[0] && !c->conf.providers[p->rental.provider].volume_lags;
 
-	p->presence.mine_to_prepare =
+	p->presence.prepares_shared =
 		!shared || (!v->shared_ready && (v->owner < 0 || v->owner == pod));
-	if (shared && !v->shared_ready && !p->presence.mine_to_prepare) {
-		pod_enter(c, p, POD_QUEUED);
+	if (shared && !v->shared_ready && !p->presence.prepares_shared) {
+		pod_enter(c, p, POD_AWAITING_VOLUME);
 		return;
 	}
-	if (shared && p->presence.mine_to_prepare)
+	if (shared && p->presence.prepares_shared)
 		v->owner = pod;
 	pod_enter(c, p, POD_PREPARING);
 	p->deadline_at = c->now + PREPARE_LIMIT_MS;
-	core_act(c, ACT_PREPARE, pod)->flag = p->presence.mine_to_prepare;
+	core_act(c, ACT_PREPARE, pod)->flag = p->presence.prepares_shared;
 }
 
 static void volume_is_ready(struct core *c, const struct core_pod *p)
@@ -32,7 +32,7 @@ static void volume_is_ready(struct core *c, const struct core_pod *p)
 static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 {
 	bool prepared = p->rental.volume.id[0] && p->presence.synced_at &&
-			(p->presence.mine_to_prepare || p->presence.past != PAST_NONE);
+			(p->presence.prepares_shared || p->presence.past != PAST_NONE);
 	bool for_others = prepared && !c->conf.providers[p->rental.provider].volume_lags;
 
 	return MAX(p->presence.ready_at - p->rental.create_at -
@@ -66,7 +66,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	else
 		dispatch_resend(c, pod);
 	if (p->presence.lease != LEASE_CLIENT)
-		handover_tell(c, pod);
+		handover_send(c, pod);
 	pod_due(c, pod);
 }
 
@@ -113,8 +113,8 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	if (p->phase != POD_CONNECTING)
 		return;
 	p->presence.link = LINK_UP;
-	if (p->presence.past == PAST_UNHEARD)
-		p->presence.past = PAST_HEARD;
+	if (p->presence.past == PAST_UNREAD)
+		p->presence.past = PAST_READ;
 	p->presence.renew_at = c->now;
 	if (!p->presence.connected_at) {
 		p->presence.reached_at = ev->t ? ev->t : c->now;
@@ -127,7 +127,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		pod_save(c, p);
 	}
 	if (pod_is_leaving(p)) { /* only its files that are not fetched yet keep it */
-		home_refetch(c, pod);
+		fetch_pending(c, pod);
 		pod_due(c, pod);
 		return;
 	}
@@ -144,9 +144,9 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		return;
 	}
 	pod_vendor(c, p)->no_switch = 0;
-	home_refetch(c, pod);
+	fetch_pending(c, pod);
 	if (p->presence.past != PAST_NONE &&
-	    !pod_can_be_paid(c, p)) /* the caps may be lower by now */
+	    !pod_fits_caps(c, p)) /* the caps may be lower by now */
 		return;
 	/* those of another run are kept where this one starts them in the same words */
 	if (ev->workers_alive && !(p->rental.reused && !p->presence.ready_at)) {
@@ -197,11 +197,11 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); reconnecting", p->rental.id,
 		  err ? err->msg : "closed");
 	p->presence.link = LINK_LOST;
-	home_forget_fetches(c, pod_index(c, p));
+	fetch_forget(c, pod_index(c, p));
 	/* a pod that keeps itself alive may work on out of our sight; its lease ends it if it does
 	 * not */
 	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
-	pod_look_soon(c, p->rental.provider);
+	list_soon(c, p->rental.provider);
 	pod_connect(c, p);
 }
 
@@ -264,7 +264,7 @@ static void useless(struct core *c, struct core_pod *p, const struct event *ev)
 
 	if (only_its_card(c, p, ev))
 		return;
-	bool first = !c->kept_something;
+	bool first = !c->rendered_something;
 
 	pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
 	/* before anything was ever rendered, another pod would fail the same way */
@@ -292,7 +292,7 @@ void pod_take_over(struct core *c, int pod)
 	char sooner[24];
 
 	if (p->presence.durable && !c->conf.reap && pod_files_outlive(p)) {
-		home_came(c, pod);
+		fetch_reset_delay(c, pod);
 		durable_salvage(c, p);
 	}
 	if (p->phase == POD_GONE)
@@ -319,7 +319,7 @@ void pod_take_over(struct core *c, int pod)
 		return;
 	}
 	if (pod_is_leaving(p))
-		pod_unwant(c, p, LEAVE_NOW);
+		pod_set_leave(c, p, LEAVE_NOW);
 }
 
 /* The caps may leave it less time than it was rented for. A run that stopped a moment ago releases
@@ -330,7 +330,7 @@ static void handed(struct core *c, int pod)
 
 	c->waits = false;
 	c->vendors[p->rental.provider].used = true;
-	pod_look_soon(c, p->rental.provider);
+	list_soon(c, p->rental.provider);
 	if (p->phase >= POD_RELEASING)
 		return;
 	budget_fit_handed(c, p);
@@ -370,11 +370,11 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
 	case EV_LOG: boot_log_came(c, p, ev); break;
 	case EV_SALVAGED: durable_salvaged(c, p, ev->err); break;
-	case EV_LEFT_ALONE: handover_confirmed(p, (uint32_t)ev->number); break;
+	case EV_HANDOVER_DONE: handover_confirmed(p, (uint32_t)ev->number); break;
 	case EV_SYNCED: durable_synced(c, p, ev); break;
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
-	case EV_UNASKED: pod_unasked(c, p); break;
-	case EV_TAKEN: pod_taken(c, p, ev->t); break;
+	case EV_NOT_WANTED: warm_not_wanted(c, p); break;
+	case EV_TAKEN: warm_taken(c, p, ev->t); break;
 	case EV_HANDED: handed(c, ev->pod); break;
 	default: break;
 	}

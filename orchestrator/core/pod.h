@@ -31,14 +31,13 @@ struct batch_speed {
 };
 
 enum pod_phase {
-	POD_WANTED,     /* its row is to be written */
-	POD_RENTING,    /* the create call is under way */
-	POD_AMBIGUOUS,  /* it may exist: look until it shows up or two clean listings say no */
-	POD_BOOTING,    /* it exists, no address yet */
-	POD_CONNECTING, /* an address is known */
-	POD_PREPARING,  /* the agent answers; volume, kit, code, packages */
-	POD_QUEUED,     /* waits for the pod that prepares the shared volume */
-	POD_LOADING,    /* workers are starting */
+	POD_RENTING = 1,     /* the create call is under way; 0: a zeroed pod, of no phase */
+	POD_AMBIGUOUS,       /* it may exist: look until it shows up or two clean listings say no */
+	POD_BOOTING,         /* it exists, no address yet */
+	POD_CONNECTING,      /* an address is known */
+	POD_PREPARING,       /* the agent answers; volume, kit, code, packages */
+	POD_AWAITING_VOLUME, /* waits for the pod that prepares the shared volume */
+	POD_LOADING,         /* workers are starting */
 	POD_WORKING,
 	POD_RELEASING,  /* the release is under way or will be asked again */
 	POD_CONFIRMING, /* accepted; looking until it is gone */
@@ -64,9 +63,9 @@ enum pod_link {
 
 /* Whether the run's earlier life is known of a pod that this one has taken over. */
 enum pod_past {
-	PAST_NONE,    /* this life rented it, or has given it work anew */
-	PAST_UNHEARD, /* taken over; its agent's log was not read yet */
-	PAST_HEARD,
+	PAST_NONE,   /* this life rented it, or has given it work anew */
+	PAST_UNREAD, /* taken over; its agent's log was not read yet */
+	PAST_READ,
 };
 
 enum pod_listing {
@@ -112,7 +111,7 @@ enum boot_log {
 enum pod_lease {
 	LEASE_CLIENT,
 	LEASE_AGENT,      /* its agent; it got more work since it was last told so */
-	LEASE_AGENT_TOLD, /* it was told so behind the newest work */
+	LEASE_AGENT_SENT, /* it was told so behind the newest work */
 	LEASE_AGENT_CONFIRMED,
 };
 
@@ -175,9 +174,9 @@ struct rental {
 
 	/* private to core/ */
 	/* when its vendor was last asked and had it; 0: not in this life of the run */
-	int64_t there_at;
-	int looks, clean_looks; /* listings without it: of one that lives, of one that is released
-				 */
+	int64_t seen_at;
+	/* listings without it: while it lives, after its release was accepted */
+	int missing_lists, clean_lists;
 	int64_t clean_at, late_clean_at;
 	enum pod_answer answer;
 	int tries;        /* to release it, that failed */
@@ -189,7 +188,7 @@ struct presence {
 	enum pod_link link;
 	enum pod_lease lease;
 	enum pod_past past;
-	bool mine_to_prepare;
+	bool prepares_shared;
 	bool proven_switch;
 	enum pod_files files;
 	/* all that it finished is durable on its volume and can be fetched from there */
@@ -204,15 +203,15 @@ struct presence {
 	/* private to core/ */
 	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
 	int64_t log_at;        /* when its provider's log is to be read next; 0: not */
-	int log_asks;          /* reads of the log that were not answered yet */
+	int log_reads;         /* reads of the log that were not answered yet */
 	enum boot_log log;
 	int tries; /* to connect to it, that failed */
 	/* adopted: until then no work is dealt out without knowing what it has done, and has in
 	 * hand; 0: it had none */
-	int64_t heard_by;
+	int64_t log_by;
 	int64_t renew_at;
 	/* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
-	uint32_t alone_turn;
+	uint32_t handover_turn;
 	/* of the newest ACT_SYNC: an answer to an earlier one does not count */
 	uint32_t sync_turn;
 	int64_t sync_at;      /* when to ask again */
@@ -228,7 +227,7 @@ struct workload {
 	enum batching batching;
 	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
 	int64_t worked_at;        /* boot clock: a batch of it last ended */
-	int64_t safe_at;          /* boot clock: a file of it last got its final name here */
+	int64_t local_at;         /* boot clock: a file of it last got its final name here */
 	int64_t compute_ms, wasted_ms;
 
 	/* private to core/ */
@@ -265,12 +264,13 @@ struct core_pod {
 	/* pods of a better GPU are to take its place, and it works until they do */
 	bool outgoing;
 	enum pod_defect defect;
-	int64_t wake_at, deadline_at, look_at;
+	int64_t wake_at, deadline_at;
+	int64_t fetch_until;   /* its finished files are fetched before it is released */
 	int64_t offered_until; /* to other runs; 0: it was not */
-	int64_t kept_until;    /* for inspection of what failed; 0: not kept */
+	int64_t inspect_until; /* for inspection of what failed; 0: not kept */
 };
 
-enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
+enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_LOCAL, SEG_FAILED };
 
 struct core_batch {
 	int pod;

@@ -7,8 +7,8 @@
 /* A pod on its way out has given its files, or has had its time to do so. */
 static bool is_over(const struct core *c, const struct core_pod *p)
 {
-	return pod_is_leaving(p) &&
-	       ((p->look_at && c->now >= p->look_at) || (p->kept_until && c->now >= p->kept_until));
+	return pod_is_leaving(p) && ((p->fetch_until && c->now >= p->fetch_until) ||
+				     (p->inspect_until && c->now >= p->inspect_until));
 }
 
 static void decide_leaving(struct core *c, int pod)
@@ -24,15 +24,15 @@ static void decide_leaving(struct core *c, int pod)
 		return;
 	}
 	bool stays =
-		p->workload.unfetched > 0 || p->kept_until; /* also while it cannot be reached */
+		p->workload.unfetched > 0 || p->inspect_until; /* also while it cannot be reached */
 	if (p->leave == LEAVE_EMPTY && stays && !is_over(c, p))
 		return;
-	if (p->leave >= LEAVE_NOW || !pod_kept(c, pod))
+	if (p->leave >= LEAVE_NOW || !leave_for_inspection(c, pod))
 		leave_release(c, p);
 }
 
 /* A pod that waits for the volume goes on when that is ready, or when its preparer is gone. */
-static void decide_queued(struct core *c, struct core_pod *p)
+static void decide_awaiting_volume(struct core *c, struct core_pod *p)
 {
 	const struct vendor *v = pod_vendor(c, p);
 
@@ -51,8 +51,8 @@ static void decide_coming(struct core *c, int pod)
 	if (p->phase != POD_WORKING && idle && !c->todo && !core_stopping(c)) {
 		pod_dismiss(c, pod, ERR_NONE, "no work is left for it");
 		decide_leaving(c, pod);
-	} else if (p->phase == POD_QUEUED) {
-		decide_queued(c, p);
+	} else if (p->phase == POD_AWAITING_VOLUME) {
+		decide_awaiting_volume(c, p);
 	}
 }
 
@@ -64,8 +64,8 @@ static void decide_working(struct core *c, int pod)
 	if (p->workload.batches || !pod_nothing_comes(c, p))
 		return;
 	if (p->workload.unfetched > 0) {
-		durable_ask(c, p);
-	} else if (!pod_is_offered(c, pod)) {
+		durable_request(c, p);
+	} else if (!warm_is_offered(c, pod)) {
 		pod_dismiss(c, pod, ERR_NONE, "done");
 		decide_leaving(c, pod);
 	}
@@ -153,7 +153,7 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 		c->capped = c->capped || !segments_settled(c);
 		snprintf(p->reason, sizeof(p->reason),
 			 "its hard end has passed (cap on cost or duration)");
-		pod_unwant(c, p, LEAVE_NOW);
+		pod_set_leave(c, p, LEAVE_NOW);
 	} else if (c->now >= p->rental.hard_end_ms - 2 * margin && p->leave == LEAVE_NOT) {
 		p->leave = LEAVE_DRAINING;
 		if (p->presence.link == LINK_UP)
@@ -187,7 +187,7 @@ static void watch_deadline(struct core *c, struct core_pod *p)
 		return;
 	}
 	if (!boot_log_may_help(c, p))
-		boot_give_up(c, p);
+		boot_timed_out(c, p);
 }
 
 void pod_tick(struct core *c, int pod)
@@ -199,7 +199,7 @@ void pod_tick(struct core *c, int pod)
 		if (p->presence.files == FILES_SALVAGING)
 			core_act(c, ACT_SALVAGE, pod);
 		else if (p->presence.link == LINK_UP || p->presence.files >= FILES_ON_VOLUME)
-			home_refetch(c, pod);
+			fetch_pending(c, pod);
 		c->dirty = true;
 	}
 	if (p->presence.sync_at && c->now >= p->presence.sync_at) {
@@ -259,14 +259,14 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 			at = MIN(at, p->presence.log_at);
 		if (p->offered_until)
 			at = MIN(at, MAX(p->offered_until, c->now));
-		if (p->kept_until)
-			at = MIN(at, MAX(p->kept_until, c->now));
-		else if (pod_is_leaving(p) && p->look_at)
-			at = MIN(at, p->look_at);
+		if (p->inspect_until)
+			at = MIN(at, MAX(p->inspect_until, c->now));
+		else if (pod_is_leaving(p) && p->fetch_until)
+			at = MIN(at, p->fetch_until);
 		if (p->presence.link == LINK_UP && p->presence.lease == LEASE_CLIENT)
 			at = MIN(at, p->presence.renew_at);
-		if (pod_is_awaited(c, p))
-			at = MIN(at, p->presence.heard_by);
+		if (pod_log_awaited(c, p))
+			at = MIN(at, p->presence.log_by);
 	}
 	return at;
 }
@@ -287,6 +287,6 @@ void pods_slept(struct core *c)
 			p->deadline_at = MAX(p->deadline_at, c->now + WOKEN_BOOT_MS);
 		else if (p->phase == POD_AMBIGUOUS)
 			p->rental.rented_at = MAX(p->rental.rented_at,
-						  c->now - AMBIGUOUS_LIMIT_MS + LAST_LOOK_MS);
+						  c->now - AMBIGUOUS_LIMIT_MS + FINAL_LIST_MS);
 	}
 }

@@ -43,7 +43,7 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
 
 /* A provider may deny a pod that bills, and lists may miss it twice: release it once more before
  * trusting them. */
-static bool asks_again(struct core *c, struct core_pod *p)
+static bool releases_again(struct core *c, struct core_pod *p)
 {
 	if (p->rental.answer != ANSWER_DENIED || !c->conf.providers[p->rental.provider].look_gap_ms)
 		return false;
@@ -64,7 +64,7 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 	if (asked_at < p->rental.released_at)
 		return;
 	if (there) {
-		p->rental.clean_looks = 0;
+		p->rental.clean_lists = 0;
 		if (p->rental.answer >= ANSWER_DENIED || (c->now - p->rental.released_at > 20000 &&
 							  c->now - p->rental.release_at > 20000)) {
 			/* it is still there: ask again, and until then it bills */
@@ -74,19 +74,19 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 		}
 		return;
 	}
-	if (p->rental.clean_looks++ == 0)
+	if (p->rental.clean_lists++ == 0)
 		p->rental.clean_at = asked_at;
 	if (p->rental.answer == ANSWER_DENIED && p->presence.link == LINK_CUT &&
-	    p->rental.clean_looks <= 2)
+	    p->rental.clean_lists <= 2)
 		p->rental.released_at = asked_at; /* denied while it answered: it was there, and its
 					      agent takes a moment to end it */
 	c->dirty = true;
-	if (asked_at < proof_at(c, p) || asks_again(c, p) || cannot_be_told(c, p))
+	if (asked_at < proof_at(c, p) || releases_again(c, p) || cannot_be_told(c, p))
 		return;
 	if (pod_is_omitted(p))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing of it */
 	else
-		pod_mark_gone(c, p);
+		pod_set_gone(c, p);
 }
 
 /* Its release is refused: that it ended itself, or was ended elsewhere, only lists can tell. */
@@ -96,16 +96,16 @@ void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t asked
 
 	if (!p->rental.tries || asked_at < p->rental.release_at)
 		return;
-	p->rental.clean_looks = there ? 0 : p->rental.clean_looks + 1;
-	if (p->rental.clean_looks == 1)
+	p->rental.clean_lists = there ? 0 : p->rental.clean_lists + 1;
+	if (p->rental.clean_lists == 1)
 		p->rental.clean_at = asked_at;
 	c->dirty = true;
-	if (p->rental.clean_looks < (lags ? 3 : 1) || cannot_be_told(c, p))
+	if (p->rental.clean_lists < (lags ? 3 : 1) || cannot_be_told(c, p))
 		return;
 	if (asked_at < MAX(p->rental.clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
 		return;
 	p->rental.released_at = MAX(p->rental.clean_at, p->rental.create_at);
-	pod_mark_gone(c, p);
+	pod_set_gone(c, p);
 }
 
 void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at)
@@ -118,7 +118,7 @@ void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at)
 		return;
 	/* the first one may have come before the list shows what is new, and a list may miss a pod
 	 * for once: of those that come late enough it takes two as well */
-	if (p->rental.clean_looks++ == 0) {
+	if (p->rental.clean_lists++ == 0) {
 		p->rental.clean_at = asked_at;
 	} else if (asked_at - p->rental.clean_at >= gap_ms && !p->rental.late_clean_at &&
 		   look_gap_ms) {

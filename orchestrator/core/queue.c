@@ -77,7 +77,7 @@ void queue_watch(struct core *c, struct core_pod *p)
 {
 	char waited[24];
 
-	if (c->now < latest(c, p) && !ask_has_waited(c) && !offers_other_than(c, p)) {
+	if (c->now < latest(c, p) && !query_wait_is_over(c) && !offers_other_than(c, p)) {
 		watch_from_now(c, p);
 		return;
 	}

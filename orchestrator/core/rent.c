@@ -18,7 +18,7 @@ static int64_t boot_limit(const struct core *c, const struct candidate *from)
 
 /* The next vendor may cost several times as much: why it is taken is said. What is wrong with the
  * one before was, if it is. */
-static void tell_next_vendor(struct core *c, int provider)
+static void report_next_vendor(struct core *c, int provider)
 {
 	const struct vendor *before = provider ? &c->vendors[provider - 1] : NULL;
 	const struct err *why = before && before->err.kind ? &before->err : &c->capacity;
@@ -47,8 +47,8 @@ static int64_t first_lease_end_s(const struct core *c)
 
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 {
-	offers_tell(c, from);
-	tell_next_vendor(c, from->provider);
+	offers_report(c, from);
+	report_next_vendor(c, from->provider);
 	struct core_pod *p = pod_new(c);
 
 	p->rental.provider = from->provider;
@@ -157,7 +157,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		p->rental.rented_at = c->now; /* listings asked for from now on tell */
 		COPY_TEXT(p->reason, err->msg);
 		pod_save(c, p);
-		pod_look_soon(c, p->rental.provider);
+		list_soon(c, p->rental.provider);
 		core_note(c, NOTE_WARN,
 			  "%s: the reply to a create was lost; looking for the pod, and for a "
 			  "second one, until %.8s UTC or later: %s",
@@ -215,6 +215,6 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	p->deadline_at =
 		MAX(p->deadline_at, MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p)));
 	pod_save(c, p);
-	pod_look_soon(c, p->rental.provider);
+	list_soon(c, p->rental.provider);
 	pod_due(c, pod_index(c, p));
 }

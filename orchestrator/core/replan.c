@@ -1,17 +1,17 @@
 /* replan.c - during a run: whether batches or prices are so far from the plan that the rest is
  * planned again, and what follows: more pods, fewer, other GPUs, or the end. The rule itself is
- * plan/replan.c; forecast.c and rest.c have its inputs. */
+ * plan/replan.c; forecast.c and remainder.c have its inputs. */
 #include <math.h>
 
 #include "base/clock.h"
 #include "base/gpus.h"
-#include "rest.h"
+#include "remainder.h"
 
 enum {
 	/* a re-plan shows what it is good for when its pods have come up */
 	SETTLE_LEAST_MS = 60 * 1000,
 	THINK_AGAIN_MS = 10 * 1000, /* after one that changed nothing */
-	LOOK_AT_PRICES_MS = 5 * 60 * 1000,
+	REPRICE_MS = 5 * 60 * 1000,
 };
 
 int core_replans(const struct core *c)
@@ -27,7 +27,7 @@ const char *core_replan_said(const struct core *c, int which)
 static bool may_replan(const struct core *c)
 {
 	return c->replan.count && c->replan.done < CORE_REPLANS_MAX && c->canary_ok && c->todo &&
-	       !c->conf.detached && !core_stopping(c) && !core_reads_old(c) &&
+	       !c->conf.detached && !core_stopping(c) && !core_reads_past(c) &&
 	       !c->replan.stop.kind && !core_outgoing(c);
 }
 
@@ -63,13 +63,13 @@ static void prefer(struct core *c, const struct candidate *k)
 	offers_sort(c);
 }
 
-static void give_back(struct core *c, const struct rest *v, int count, const char *why)
+static void give_back(struct core *c, const struct remainder *v, int count, const char *why)
 {
 	for (size_t i = v->of.pod_count; i-- > 0 && count; count--)
 		pod_dismiss(c, v->pod_at[i], ERR_NONE, "%s", why);
 }
 
-static void add(struct core *c, const struct rest *v, const struct replan_choice *choice)
+static void add(struct core *c, const struct remainder *v, const struct replan_choice *choice)
 {
 	c->conf.pods = MAX(c->conf.pods, MIN(active_pods(c) + choice->pods, core_pods_most(c)));
 	c->conf.at_once = true;
@@ -77,7 +77,7 @@ static void add(struct core *c, const struct rest *v, const struct replan_choice
 }
 
 /* Those that come up bill for nothing from now on. */
-static void replace(struct core *c, const struct rest *v, const struct replan_choice *choice,
+static void replace(struct core *c, const struct remainder *v, const struct replan_choice *choice,
 		    bool after)
 {
 	int stay = 0;
@@ -89,7 +89,7 @@ static void replace(struct core *c, const struct rest *v, const struct replan_ch
 		int pod = v->pod_at[i];
 		if (v->pods[i].offer == choice->offer)
 			stay++;
-		else if (rest_comes_up(&c->pods[pod]))
+		else if (remainder_comes_up(&c->pods[pod]))
 			pod_dismiss(c, pod, ERR_NONE, "%s takes its place", gpu);
 		else if (after || c->pods[pod].phase != POD_WORKING)
 			drain(c, pod);
@@ -149,7 +149,7 @@ static const char *show_gain(const struct replan_choice *choice, char *to, size_
 	return to;
 }
 
-static void show_change(const struct core *c, const struct rest *v,
+static void show_change(const struct core *c, const struct remainder *v,
 			const struct replan_choice *choice, const char *why, char *to, size_t room)
 {
 	const char *gpu = choice->offer >= 0 && v->of.offer_count
@@ -192,7 +192,7 @@ static void show_change(const struct core *c, const struct rest *v,
 		snprintf(to, room, "%s; %s: %s", why, what, show_gain(choice, gain, sizeof(gain)));
 }
 
-static void settle(struct core *c, const struct rest *v, const struct replan_choice *choice)
+static void settle(struct core *c, const struct remainder *v, const struct replan_choice *choice)
 {
 	double cold_s =
 		choice->offer >= 0 && v->of.offer_count ? v->offers[choice->offer].cold_p90_s : 0;
@@ -200,7 +200,7 @@ static void settle(struct core *c, const struct rest *v, const struct replan_cho
 	c->replan.not_before = c->now + MAX((int64_t)(2000 * cold_s), (int64_t)SETTLE_LEAST_MS);
 }
 
-static void act(struct core *c, const struct rest *v, const struct replan_choice *choice,
+static void act(struct core *c, const struct remainder *v, const struct replan_choice *choice,
 		const char *why)
 {
 	char *said = c->replan.said[c->replan.done];
@@ -232,15 +232,15 @@ static void act(struct core *c, const struct rest *v, const struct replan_choice
 static void plan_again(struct core *c, const char *why)
 {
 	struct replan_choice choice;
-	struct rest v;
+	struct remainder v;
 
 	forecast_correct(c);
-	rest_look(c, &v);
+	remainder_measure(c, &v);
 	if (v.of.pod_count) {
 		replan_choose(&choice, &v.of);
 		act(c, &v, &choice, why);
 	}
-	rest_free(&v);
+	remainder_free(&v);
 }
 
 /* ---- in each step ---- */
@@ -268,20 +268,20 @@ static void let_outgoing_go(struct core *c)
 }
 
 /* burst sees a moved price only if it asks for offers. */
-static void look_at_prices(struct core *c)
+static void reprice(struct core *c)
 {
 	if (!c->conf.plan.gpus_open || !may_replan(c))
 		return;
-	if (!c->replan.look_at)
-		c->replan.look_at = c->now + LOOK_AT_PRICES_MS;
-	if (c->now < c->replan.look_at)
+	if (!c->replan.reprice_at)
+		c->replan.reprice_at = c->now + REPRICE_MS;
+	if (c->now < c->replan.reprice_at)
 		return;
-	c->replan.look_at = c->now + LOOK_AT_PRICES_MS;
+	c->replan.reprice_at = c->now + REPRICE_MS;
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		if (v->dead || v->looking || v->offers_ask != ASK_HAVE)
+		if (v->dead || v->repricing || v->offers_query != QUERY_ANSWERED)
 			continue;
-		v->looking = true;
+		v->repricing = true;
 		core_act(c, ACT_OFFERS, -1)->provider = i;
 	}
 }
@@ -306,9 +306,8 @@ void replan_advance(struct core *c)
 		return;
 	}
 	let_outgoing_go(c);
-	look_at_prices(c);
-	if (may_replan(c) && c->now >= c->replan.not_before &&
-	    forecast_tell_why(c, why, sizeof(why)))
+	reprice(c);
+	if (may_replan(c) && c->now >= c->replan.not_before && forecast_why(c, why, sizeof(why)))
 		plan_again(c, why);
 }
 
@@ -319,9 +318,9 @@ int64_t replan_wake_at(const struct core *c)
 
 	if (!may_replan(c))
 		return NEVER;
-	if (c->replan.look_at > c->now && c->conf.plan.gpus_open)
-		at = c->replan.look_at;
-	if (c->replan.not_before > c->now && forecast_tell_why(c, why, sizeof(why)))
+	if (c->replan.reprice_at > c->now && c->conf.plan.gpus_open)
+		at = c->replan.reprice_at;
+	if (c->replan.not_before > c->now && forecast_why(c, why, sizeof(why)))
 		at = MIN(at, c->replan.not_before);
 	return at;
 }

@@ -12,7 +12,7 @@ static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microu
 		return true;
 	p->rental.price_microusd_h = price_microusd_h;
 	pod_save(c, p);
-	return pod_is_leaving(p) || pod_can_be_paid(c, p);
+	return pod_is_leaving(p) || pod_fits_caps(c, p);
 }
 
 /* An address that a list leaves out for once is still the one to try. */
@@ -31,7 +31,7 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 
 	p->rental.view = *view;
 	keep_address(&p->rental.view, &before);
-	p->rental.looks = 0;
+	p->rental.missing_lists = 0;
 	if (!p->rental.vendor_started_s)
 		p->rental.vendor_started_s = view->started_at_s; /* a container that starts again
 							     was billed before, too */
@@ -62,7 +62,7 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 		pod_dismiss(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
 			    view->detail[0] ? view->detail : "the vendor does not say why");
 		if (core_log_first(p, c->now)) /* what that says may be true of the next pod, too */
-			pod_vendor(c, p)->why_until = c->now + CORE_LOG_LOOK_MS;
+			pod_vendor(c, p)->diagnosed_by = c->now + CORE_LOG_READ_MS;
 		break;
 	case POD_STATE_GONE:
 		if (view->end == POD_END_QUEUED)
@@ -90,7 +90,7 @@ static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 	if (pod_is_omitted(p))
 		return;
 	/* one missing read is no proof: ids surface late */
-	if (p->rental.looks++ == 0) {
+	if (p->rental.missing_lists++ == 0) {
 		p->rental.clean_at = asked_at;
 		c->dirty = true;
 		return;
@@ -111,7 +111,7 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	p->rental.provider = provider;
 	p->rental.view = *view;
 	p->rental.listing = LISTING_SHOWS;
-	p->rental.there_at = c->now;
+	p->rental.seen_at = c->now;
 	/* a row of its own in the ledger: that of its twin must not be lost */
 	pod_name_attempt(c, p);
 	COPY_TEXT(p->rental.id, view->id);
@@ -129,20 +129,20 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	snprintf(p->reason, sizeof(p->reason), "an extra pod");
 	core_note(c, NOTE_WARN, "pod %s: has this run's marker but is not needed; releasing it",
 		  p->rental.id);
-	pod_unwant(c, p, LEAVE_NOW);
+	pod_set_leave(c, p, LEAVE_NOW);
 }
 
 static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	p->rental.view.state = POD_STATE_GONE;
 	p->rental.view.ended_at_s = view->ended_at_s;
-	pod_mark_gone(c, p);
+	pod_set_gone(c, p);
 }
 
 void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	pod_rented(c, p, view);
-	if (p->leave < LEAVE_DECIDE && pod_can_be_paid(c, p))
+	if (p->leave < LEAVE_DECIDE && pod_fits_caps(c, p))
 		pod_take_view(c, p, view);
 }
 
@@ -213,7 +213,7 @@ static void unanswered_seen(struct core *c, int provider, const struct pod_view 
 	if (!p || (over && p->phase != POD_AMBIGUOUS))
 		return;
 	p->rental.listing = LISTING_SHOWS;
-	p->rental.there_at = over ? p->rental.there_at : asked_at;
+	p->rental.seen_at = over ? p->rental.seen_at : asked_at;
 	if (p->rental.key == KEY_OTHER)
 		p->rental.key = KEY_OURS;
 	/* its reply is under way, or lost */
@@ -246,7 +246,7 @@ static void gone_seen(struct core *c, struct core_pod *p, const struct pod_view 
 	queue_listed_again(p);
 	proof_refuted(p);
 	pod_enter(c, p, POD_BOOTING);
-	pod_unwant(c, p, LEAVE_NOW);
+	pod_set_leave(c, p, LEAVE_NOW);
 }
 
 static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
@@ -266,7 +266,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 	}
 	p->rental.listing = LISTING_SHOWS;
 	if (view->state != POD_STATE_GONE)
-		p->rental.there_at = MAX(p->rental.there_at, asked_at);
+		p->rental.seen_at = MAX(p->rental.seen_at, asked_at);
 	p->rental.key = KEY_OURS;
 	take_age(c, p, view, asked_at);
 	queue_ended(p, view);
@@ -294,7 +294,7 @@ void seen_inspected(struct core *c, const struct event *ev)
 	if (view->state == POD_STATE_GONE) {
 		if (p->phase == POD_CONFIRMING && pod_is_omitted(p) &&
 		    ev->asked_at >= p->rental.released_at)
-			pod_mark_gone(c, p);
+			pod_set_gone(c, p);
 		else if (p->phase < POD_RELEASING && pod_is_omitted(p) &&
 			 p->presence.link != LINK_UP)
 			pod_vanished(c, p, "its provider no longer knows this pod", false);
@@ -308,7 +308,7 @@ void seen_inspected(struct core *c, const struct event *ev)
 		p->rental.listing =
 			p->rental.listing == LISTING_SHOWS ? LISTING_STOPPED : LISTING_OMITS;
 	}
-	p->rental.there_at = MAX(p->rental.there_at, ev->asked_at);
+	p->rental.seen_at = MAX(p->rental.seen_at, ev->asked_at);
 	take_age(c, p, view, ev->asked_at);
 	if (p->phase == POD_CONFIRMING)
 		proof_confirm(c, p, true, ev->asked_at);

@@ -102,8 +102,8 @@ void segment_settle(struct core *c, uint32_t i, enum core_seg_state to)
 		segment_take(c, i, to, s->pod);
 	segment_leave_pod(c, s);
 	s->state = (uint8_t)to;
-	if (to == SEG_SAFE)
-		c->safe++;
+	if (to == SEG_LOCAL)
+		c->local++;
 	else
 		c->failed++;
 	if (segments_settled(c))
@@ -118,8 +118,8 @@ void segments_init(struct core *c)
 	for (size_t i = 0; i < c->seg_count; i++) {
 		c->segs[i].pod = -1;
 		if (c->segs[i].cached) {
-			c->segs[i].state = SEG_SAFE;
-			c->safe++;
+			c->segs[i].state = SEG_LOCAL;
+			c->local++;
 			c->cached++;
 		} else {
 			segment_reopen(c, (uint32_t)i);
@@ -129,7 +129,7 @@ void segments_init(struct core *c)
 
 bool segments_settled(const struct core *c)
 {
-	return c->safe + c->failed == c->seg_count;
+	return c->local + c->failed == c->seg_count;
 }
 
 /* A segment is lost with its pod at most LOSSES_MAX times: something about it may be what kills

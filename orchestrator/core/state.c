@@ -80,26 +80,26 @@ void core_fault(struct core *c, int pod, const struct err *err)
 	core_stop(c);
 }
 
-void pod_await_heard(struct core *c, int pod)
+void pod_await_log(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	p->presence.heard_by = p->presence.ready_at ? c->now + HEARD_WITHIN_MS : 0;
+	p->presence.log_by = p->presence.ready_at ? c->now + LOG_WITHIN_MS : 0;
 }
 
-bool pod_is_awaited(const struct core *c, const struct core_pod *p)
+bool pod_log_awaited(const struct core *c, const struct core_pod *p)
 {
-	return p->presence.past == PAST_UNHEARD && pod_active(p) && c->now < p->presence.heard_by;
+	return p->presence.past == PAST_UNREAD && pod_active(p) && c->now < p->presence.log_by;
 }
 
 /* What an earlier life finished, or had begun, is being learnt: nothing of it is rendered again
  * meanwhile. */
-bool core_reads_old(const struct core *c)
+bool core_reads_past(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if ((c->pods[i].presence.files == FILES_SALVAGING &&
 		     c->pods[i].presence.past != PAST_NONE) ||
-		    pod_is_awaited(c, &c->pods[i]))
+		    pod_log_awaited(c, &c->pods[i]))
 			return true;
 	return false;
 }
@@ -109,13 +109,12 @@ bool core_reads_old(const struct core *c)
 const char *pod_phase_name(enum pod_phase phase)
 {
 	switch (phase) {
-	case POD_WANTED: return "to rent";
 	case POD_RENTING: return "renting";
 	case POD_AMBIGUOUS: return "ambiguous";
 	case POD_BOOTING: return "booting";
 	case POD_CONNECTING: return "connecting";
 	case POD_PREPARING: return "preparing";
-	case POD_QUEUED: return "waiting";
+	case POD_AWAITING_VOLUME: return "waiting";
 	case POD_LOADING: return "loading";
 	case POD_WORKING: return "working";
 	case POD_RELEASING: return "releasing";
@@ -160,8 +159,8 @@ void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase)
 {
 	p->phase = phase;
 	p->wake_at = NEVER;
-	if (phase == POD_CONNECTING && p->presence.heard_by)
-		p->presence.heard_by = c->now + HEARD_WITHIN_MS;
+	if (phase == POD_CONNECTING && p->presence.log_by)
+		p->presence.log_by = c->now + LOG_WITHIN_MS;
 	c->dirty = true;
 }
 
@@ -189,7 +188,7 @@ void pod_save(struct core *c, const struct core_pod *p)
 	core_act(c, ACT_SAVE, pod_index(c, p));
 }
 
-void pod_look_soon(struct core *c, int provider)
+void list_soon(struct core *c, int provider)
 {
 	c->vendors[provider].list_at = c->now;
 	c->dirty = true;
@@ -284,7 +283,7 @@ bool core_may_add_pods(const struct core *c)
 	       plan->pods_most > c->conf.pods && !c->conf.detached;
 }
 
-bool core_passes_over(const struct core *c, const struct candidate *k)
+bool core_skips(const struct core *c, const struct candidate *k)
 {
 	return core_outgoing(c) && strcmp(k->offer.gpu, c->replan.gpu) != 0;
 }

@@ -8,7 +8,7 @@
 struct seg {
 	double weight, est_s;
 	uint32_t group;
-	uint8_t state, losses, tries, home_tries;
+	uint8_t state, losses, tries, file_tries;
 	bool cached;
 	bool suspect;  /* its check was never satisfied */
 	bool arrived;  /* its file is home and verified; ACT_PLACE is under way */
@@ -51,7 +51,7 @@ struct replan { /* replan.c */
 	int done; /* re-plans that changed something */
 	char said[CORE_REPLANS_MAX][200];
 	int64_t not_before; /* the last one takes effect until then */
-	int64_t look_at;    /* for prices; 0: not yet */
+	int64_t reprice_at; /* 0: not yet */
 	char gpu[GPU_MAX];  /* goes before those that were planned; "": none */
 	/* no more work is begun; when the last pod has ended so does the run */
 	struct err stop;
@@ -66,14 +66,14 @@ struct fit {
 	double count, weight, ms, weight2, weight_ms;
 };
 
-enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
+enum query { QUERY_UNSENT, QUERY_SENT, QUERY_ANSWERED, QUERY_FAILED };
 
 struct vendor { /* what the run knows of one provider */
-	enum ask volume_ask, offers_ask, image_ask;
+	enum query volume_query, offers_query, image_query;
 	int64_t asked_at; /* for its volume or its offers */
-	bool looking;     /* its offers are asked for once more, for their prices */
+	bool repricing;   /* its offers are asked for once more, for their prices */
 	bool filling;     /* its volume has answered, and takes as long as it takes */
-	/* it has no such volume: one is made (volume_ask: ASK_ASKED) once a pod could be rented
+	/* it has no such volume: one is made (volume_query: QUERY_SENT) once a pod could be rented
 	 * beside it */
 	bool to_make;
 	int image_failures; /* in a row */
@@ -96,11 +96,11 @@ struct vendor { /* what the run knows of one provider */
 	 * 0: all */
 	int rents_at_once;
 	int64_t rent_not_before;
-	int rate_refusals; /* creates that its limits refused, in a row */
-	int unmade;        /* pods whose containers could not be made, in a row */
-	int64_t why_until; /* why a pod failed is being read: nothing is rented before */
-	int no_switch;     /* pods that cannot end themselves, in a row */
-	int spot_refusals; /* in a row */
+	int rate_refusals;    /* creates that its limits refused, in a row */
+	int unmade;           /* pods whose containers could not be made, in a row */
+	int64_t diagnosed_by; /* why a pod failed is being read: nothing is rented before */
+	int no_switch;        /* pods that cannot end themselves, in a row */
+	int spot_refusals;    /* in a row */
 	int64_t spot_rest_until;
 	int owner; /* pod that prepares the volume; -1: none */
 	bool shared_ready;
@@ -116,7 +116,7 @@ struct core {
 	struct heap *heaps;
 	uint32_t heap_count;
 	double weight_todo;
-	size_t todo, safe, failed, cached;
+	size_t todo, local, failed, cached;
 
 	struct core_pod *pods;
 	int pod_count;
@@ -142,13 +142,13 @@ struct core {
 	int64_t spent_microusd; /* by pods that are gone */
 	struct err fault;       /* why no more work is begun */
 	int fault_pod;
-	int pod_failures; /* in a row, without a segment safe */
+	int pod_failures; /* in a row, without a segment that became local */
 	bool capped, handed_over, unreleased;
-	bool kept_something; /* some segment was rendered in this life of the run */
-	bool seeking;        /* ACT_SEEK was not answered yet */
-	bool waits;          /* it wants a pod, and could rent none */
-	int64_t sought_at;   /* 0: never */
-	struct err capacity; /* the newest reason why nothing could be rented */
+	bool rendered_something; /* some segment was rendered in this life of the run */
+	bool seeking;            /* ACT_SEEK was not answered yet */
+	bool waits;              /* it wants a pod, and could rent none */
+	int64_t sought_at;       /* 0: never */
+	struct err capacity;     /* the newest reason why nothing could be rented */
 	/* of workers; and of the first batch of each, which counts until there is another one */
 	struct pace pace, first_pace;
 	struct pace warm_pace; /* of first batches after their first results */

@@ -44,7 +44,7 @@ int64_t warm_keep_ms(const struct core *c, const struct core_pod *p)
 	return ms < KEEP_WARM_LEAST_MS ? 0 : ms;
 }
 
-bool pod_is_offered(struct core *c, int pod)
+bool warm_is_offered(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
@@ -59,14 +59,14 @@ bool pod_is_offered(struct core *c, int pod)
 	return true;
 }
 
-void pod_unasked(struct core *c, struct core_pod *p)
+void warm_not_wanted(struct core *c, struct core_pod *p)
 {
 	if (p->offered_until)
 		p->offered_until = MIN(p->offered_until, c->now);
 	pod_due(c, pod_index(c, p));
 }
 
-void pod_taken(struct core *c, struct core_pod *p, int64_t at)
+void warm_taken(struct core *c, struct core_pod *p, int64_t at)
 {
 	if (!pod_may_bill(p))
 		return;
@@ -87,7 +87,7 @@ bool core_waits(const struct core *c)
 	return c->waits && !core_stopping(c);
 }
 
-bool warm_sought(struct core *c, int wanted)
+bool warm_seek(struct core *c, int wanted)
 {
 	if (!c->conf.pooled)
 		return true;
@@ -108,7 +108,7 @@ int64_t warm_wake_at(const struct core *c)
 	return c->conf.pooled && core_waits(c) && !c->seeking && at > c->now ? at : NEVER;
 }
 
-void warm_was_sought(struct core *c)
+void warm_seek_done(struct core *c)
 {
 	c->dirty = true;
 	c->seeking = false;

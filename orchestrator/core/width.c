@@ -10,9 +10,9 @@
 
 /* A create whose answer was lost, at a vendor that cannot be asked: its outcome may stay unknown.
  * Its possible cost is held back; the work goes elsewhere. */
-static bool is_out_of_sight(const struct core *c, const struct core_pod *p)
+static bool is_unobservable(const struct core *c, const struct core_pod *p)
 {
-	return p->phase == POD_AMBIGUOUS && c->now - p->rental.rented_at >= OUT_OF_SIGHT_MS &&
+	return p->phase == POD_AMBIGUOUS && c->now - p->rental.rented_at >= UNOBSERVABLE_MS &&
 	       c->vendors[p->rental.provider].list_failures >= LIST_FAILURES_MAX;
 }
 
@@ -23,7 +23,7 @@ int width_count_active(const struct core *c, int *working, int *coming)
 	*working = *coming = 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p) || is_out_of_sight(c, p))
+		if (!pod_active(p) || is_unobservable(c, p))
 			continue;
 		active++;
 		*working += p->phase == POD_WORKING && p->leave < LEAVE_DRAINING;
@@ -153,9 +153,9 @@ bool width_is_open(const struct core *c, int active)
 /* ---- renting ---- */
 
 /* Offers may be listed for ever while every create says that they are sold out. */
-static bool out_of_patience(const struct core *c)
+static bool wait_is_over(const struct core *c)
 {
-	return ask_has_waited(c) && c->capacity.kind != ERR_NONE;
+	return query_wait_is_over(c) && c->capacity.kind != ERR_NONE;
 }
 
 /* All that is wanted costs more than the cap, also what is sold out now: no waiting helps. When a
@@ -172,7 +172,7 @@ static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 		const struct vendor *v = &c->vendors[i];
 		if (v->dead)
 			continue;
-		if (v->offers_ask != ASK_HAVE || v->floor_microusd_h <= cap)
+		if (v->offers_query != QUERY_ANSWERED || v->floor_microusd_h <= cap)
 			return false;
 		if (v->floor_microusd_h < least)
 			where = c->conf.providers[i].name;
@@ -198,7 +198,7 @@ static void note_wait(struct core *c, int64_t at, const char *why)
 	duration_show(next, sizeof(next), at - c->now);
 	if (c->conf.retry_until_up)
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s, without limit", before, why, next);
-	else if (ask_fills_volume(c))
+	else if (query_fills_volume(c))
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s", before, why, next);
 	else
 		core_note(c, NOTE_NOTE, "%s%s; next try in %s, giving up in %s", before, why, next,
@@ -218,7 +218,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	}
 	if (!c->capacity_since && !active)
 		c->capacity_since = c->now;
-	bool hopeless = !ask_any_left(c);
+	bool hopeless = !query_any_left(c);
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct err *why = &c->vendors[i].err;
 		/* what one vendor cannot have at all is no reason while another one could */
@@ -228,11 +228,11 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		    (hopeless || !never))
 			err = *why;
 	}
-	if (active || (!ask_has_waited(c) && !hopeless)) {
+	if (active || (!query_wait_is_over(c) && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
-		if (!c->conf.retry_until_up && !active && !ask_fills_volume(c))
+		if (!c->conf.retry_until_up && !active && !query_fills_volume(c))
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
-		if (!active && !ask_all_asked(c))
+		if (!active && !query_all_sent(c))
 			note_wait(c, at,
 				  c->capacity.msg[0] ? c->capacity.msg
 				  : err.msg[0]       ? err.msg
@@ -272,7 +272,7 @@ static bool room_may_return(const struct core *c)
 		const struct core_pod *p = &c->pods[i];
 		bool in_vain = c->vendors[p->rental.provider].list_refused &&
 			       c->now - p->rental.rented_at >= AMBIGUOUS_LIMIT_MS;
-		if (is_out_of_sight(c, p) && (in_vain || ask_has_waited(c)))
+		if (is_unobservable(c, p) && (in_vain || query_wait_is_over(c)))
 			continue;
 		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
 			return true;
@@ -280,10 +280,10 @@ static bool room_may_return(const struct core *c)
 	return false;
 }
 
-static bool why_is_read(const struct core *c)
+static bool is_diagnosing(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (c->vendors[i].why_until > c->now)
+		if (c->vendors[i].diagnosed_by > c->now)
 			return true;
 	return false;
 }
@@ -329,7 +329,8 @@ void width_advance(struct core *c)
 	if (has_a_pod(c))
 		/* if this pod is lost, the time without another one must not end the run */
 		c->capacity_since = 0;
-	if (core_reads_old(c) || !budget_is_known(c) || ask_makes_volume(c) || why_is_read(c)) {
+	if (core_reads_past(c) || !budget_is_known(c) || query_makes_volume(c) ||
+	    is_diagnosing(c)) {
 		c->waits = false;
 		return;
 	}
@@ -337,13 +338,13 @@ void width_advance(struct core *c)
 	while (active - outgoing < width_now(c) && active < core_pods_most(c)) {
 		if (active && !worth_another(c, working, NEVER / 2))
 			break;
-		if (!warm_sought(c, MIN(width_now(c) + outgoing, core_pods_most(c)) - active))
+		if (!warm_seek(c, MIN(width_now(c) + outgoing, core_pods_most(c)) - active))
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
-		if (!k && ask_next(c)) {
-			if (!active && out_of_patience(c))
+		if (!k && query_next(c)) {
+			if (!active && wait_is_over(c))
 				no_capacity(c, active, again_at);
-			else if (ask_fills_volume(c) && ask_other_answered(c) &&
+			else if (query_fills_volume(c) && query_other_answered(c) &&
 				 c->now >= c->offers_again_at && !(active && limits_shut(c)))
 				no_capacity(
 					c, active,
@@ -360,7 +361,7 @@ void width_advance(struct core *c)
 				no_capacity(c, active, again_at);
 			return;
 		}
-		if (!active && out_of_patience(c)) {
+		if (!active && wait_is_over(c)) {
 			no_capacity(c, active, again_at);
 			return;
 		}
@@ -377,8 +378,8 @@ void width_advance(struct core *c)
 		}
 		if (active && !worth_another(c, working, end))
 			return;
-		if (!ask_has_image(c, k->provider) || rents_enough(c, k->provider) ||
-		    !ask_has_volume(c, k->provider))
+		if (!query_has_image(c, k->provider) || rents_enough(c, k->provider) ||
+		    !query_has_volume(c, k->provider))
 			return;
 		pod_rent(c, k, end);
 		active++;
@@ -393,10 +394,10 @@ int64_t width_wake_at(const struct core *c)
 			     : NEVER;
 
 	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
-		if (c->vendors[i].why_until > c->now)
-			at = MIN(at, c->vendors[i].why_until);
+		if (c->vendors[i].diagnosed_by > c->now)
+			at = MIN(at, c->vendors[i].diagnosed_by);
 	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
-		if (!ask_is_late(c, &c->vendors[i]))
-			at = MIN(at, ask_patient_until(&c->vendors[i]));
+		if (!query_is_overdue(c, &c->vendors[i]))
+			at = MIN(at, query_overdue_at(&c->vendors[i]));
 	return at;
 }

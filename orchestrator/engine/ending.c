@@ -95,7 +95,7 @@ void ending_finish(struct engine *e, bool at_end)
 	if (engine_finishing(e) || !e->setup->job_ops)
 		return;
 	core_summary(e->core, clock_boot_ms(), &s);
-	if (!at_end && s.safe + s.failed < s.total)
+	if (!at_end && s.local + s.failed < s.total)
 		return;
 	e->ending->finish = FINISH_UNDER_WAY;
 	e->ending->began_at = clock_boot_ms();
@@ -192,7 +192,7 @@ void ending_write(struct engine *e, const struct core_summary *s, int status)
 	for (size_t i = 0; i < e->segment_count; i++)
 		run->cached +=
 			e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;
-	run->rendered = (int64_t)s->safe - run->cached;
+	run->rendered = (int64_t)s->local - run->cached;
 	run->failed = (int64_t)s->failed;
 	run->billed_ms += s->billed_ms;
 	run->compute_ms += s->compute_ms;

@@ -167,7 +167,7 @@ void journal_flush(struct engine *e)
 		unwritten(e, &err);
 	}
 	for (size_t i = 0; i < e->journal->count; i++) {
-		struct event ev = {.type = EV_SAFE,
+		struct event ev = {.type = EV_LOCAL,
 				   .segment = e->journal->segments[i],
 				   .pod = e->segs[e->journal->segments[i]].pod};
 		post(e, &ev, NULL);

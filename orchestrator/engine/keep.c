@@ -91,7 +91,7 @@ void keep_offer(struct engine *e, int pod, int64_t keep_ms)
 		keep_ms = 0;
 	bool wanted = is_wanted(e, pod);
 	if ((!keep_ms && !wanted) || !offer_for(e, pod, MAX(keep_ms, wanted ? WANTED_MS : 0))) {
-		post_pod(e, EV_UNASKED, pod, NULL);
+		post_pod(e, EV_NOT_WANTED, pod, NULL);
 		return;
 	}
 	if (!keep_ms) {

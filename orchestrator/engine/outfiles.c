@@ -25,7 +25,7 @@ void outfiles_disclaim(struct engine *e, int pod)
 	for (uint32_t i = 0; e->needs && e->needs->command && i < e->segment_count; i++) {
 		const struct seg_state *s = &e->segs[i];
 		for (size_t k = 0;
-		     s->pod == pod && core_seg_state(e->core, i) != SEG_SAFE && k < s->count; k++)
+		     s->pod == pod && core_seg_state(e->core, i) != SEG_LOCAL && k < s->count; k++)
 			claims_drop(e, i, s->files[k].name);
 	}
 }

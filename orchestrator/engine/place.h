@@ -10,7 +10,7 @@
 
 struct engine;
 
-/* Answered by EV_SAFE, or EV_FETCH_FAILED. suspect: they failed their check. */
+/* Answered by EV_LOCAL, or EV_FETCH_FAILED. suspect: they failed their check. */
 void place_files(struct engine *e, uint32_t segment, bool suspect);
 
 /* Files of one segment that are complete, verified and checked: the manifest's lines first, then

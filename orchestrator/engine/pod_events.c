@@ -177,7 +177,7 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 	enum core_seg_state state = core_seg_state(e->core, segment);
 	int holder = core_seg_holder(e->core, segment);
 
-	if (state == SEG_SAFE || state == SEG_FAILED)
+	if (state == SEG_LOCAL || state == SEG_FAILED)
 		return true;
 	if (holder >= 0 && holder != pod)
 		return true; /* a pod has no say in another one's work: its words would replace the
@@ -391,7 +391,7 @@ bool pod_switch_works(struct engine *e, int pod, const char *how)
 static void mode_event(struct engine *e, int pod, const json_t *event)
 {
 	struct event ev = {
-		.type = EV_LEFT_ALONE, .pod = pod, .number = (int)batch_number(e, event, "id")};
+		.type = EV_HANDOVER_DONE, .pod = pod, .number = (int)batch_number(e, event, "id")};
 
 	if (!strcmp(jsonx_text(event, "mode", ""), "detached"))
 		post(e, &ev, NULL);

@@ -27,13 +27,12 @@ static int64_t past_boot(int64_t wall_ms)
 static enum pod_row_state row_state(const struct core_pod *p)
 {
 	switch (p->phase) {
-	case POD_WANTED:
 	case POD_RENTING: return POD_ROW_INTENT;
 	case POD_AMBIGUOUS: return POD_ROW_AMBIGUOUS;
 	case POD_BOOTING:
 	case POD_CONNECTING:
 	case POD_PREPARING:
-	case POD_QUEUED:
+	case POD_AWAITING_VOLUME:
 	case POD_LOADING:
 	case POD_WORKING: return POD_ROW_LIVE;
 	case POD_RELEASING:
@@ -103,7 +102,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	row.synced_ms = pod_rows_wall_ms(p->presence.synced_at);
 	row.ready_ms = pod_rows_wall_ms(p->presence.ready_at);
 	row.worked_ms = pod_rows_wall_ms(p->workload.worked_at);
-	row.safe_ms = pod_rows_wall_ms(p->workload.safe_at);
+	row.safe_ms = pod_rows_wall_ms(p->workload.local_at);
 	row.release_ms = pod_rows_wall_ms(p->rental.release_at);
 	row.released_ms = pod_rows_wall_ms(p->rental.released_at);
 	row.gone_ms = pod_rows_wall_ms(p->rental.gone_at);
@@ -243,6 +242,6 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	COPY_TEXT(p->reason, row->error);
 	if (e->setup->sweeps) {
 		p->rental.listing = LISTING_SHOWS;
-		p->rental.there_at = clock_boot_ms();
+		p->rental.seen_at = clock_boot_ms();
 	}
 }

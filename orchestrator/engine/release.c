@@ -81,6 +81,6 @@ void release_pod(struct engine *e, int pod)
 	a->want.log_ms = LAST_LOG_MS;
 	a->released = outlives;
 	if (!outlives)
-		a->timer = loop_timer(e->loop, CORE_LOG_LOOK_MS, logs_waited_for, a);
+		a->timer = loop_timer(e->loop, CORE_LOG_READ_MS, logs_waited_for, a);
 	request_begin(a, OP_LOGS, logs_done);
 }

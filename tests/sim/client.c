@@ -236,7 +236,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 		if (client_ours(cl, &cl->laptop->rows[i]))
 			conf.providers[cl->laptop->rows[i].pod.rental.provider].used_before = true;
 	for (size_t i = 0; i < cl->job->count; i++)
-		any_safe = any_safe || (cl->safe[i] && !cl->job->segments[i].done);
+		any_safe = any_safe || (cl->local[i] && !cl->job->segments[i].done);
 	conf.canary = conf.canary && !any_safe;
 	if (conf.max_cost_microusd) {
 		conf.max_cost_microusd =
@@ -288,7 +288,7 @@ void client_start(struct client *cl, bool reap)
 	for (size_t i = 0; i < cl->job->count; i++) {
 		segments[i] = cl->job->segments[i];
 		segments[i].done =
-			cl->safe[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
+			cl->local[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
 	}
 	memset(cl->affords, 0, sizeof(cl->affords));
 	cl->core = core_new(&conf, segments, reap ? 0 : cl->job->count);

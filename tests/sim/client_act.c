@@ -238,7 +238,7 @@ static void command(struct client *cl, const struct action *a, enum command what
 	h->data = segments;
 	h->count = b->count;
 	for (size_t i = 0; i < b->count; i++) {
-		if (cl->safe[segments[i]])
+		if (cl->local[segments[i]])
 			broke(cl->sim, "segment %u is safe and is rendered again", segments[i]);
 		else if (on_a_volume(cl, segments[i]))
 			broke(cl->sim, "segment %u is safe on a volume and is rendered again",
@@ -259,7 +259,7 @@ void client_fetch(struct client *cl, const struct action *a)
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 	struct machine *m = client_machine_of(cl, a->pod);
 
-	if (cl->safe[a->segment])
+	if (cl->local[a->segment])
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	/* whose release follows in the same step: it is dropped */
 	if (p->presence.files < FILES_ON_VOLUME && p->presence.link != LINK_UP &&
@@ -379,7 +379,7 @@ void client_check_handover(struct client *cl)
 	cl->handed_over = true;
 	trace(cl->sim, "client %c: the queue is with the pods", client_name_of(cl));
 	for (uint32_t i = 0; i < c->seg_count; i++) {
-		bool given = c->segs[i].state == SEG_SAFE || c->segs[i].state == SEG_FAILED;
+		bool given = c->segs[i].state == SEG_LOCAL || c->segs[i].state == SEG_FAILED;
 		for (size_t k = 0; k < cl->sim->machine_count && !given; k++) {
 			const struct machine *m = &cl->sim->machines[k];
 			given = m->client == cl->number &&

@@ -134,18 +134,18 @@ static void check_replans(struct client *cl)
 static bool counted_right(struct client *cl)
 {
 	const struct core *c = cl->core;
-	size_t todo = 0, safe = 0, failed = 0;
+	size_t todo = 0, local = 0, failed = 0;
 
 	for (size_t i = 0; i < c->seg_count; i++) {
 		todo += c->segs[i].state == SEG_TODO;
-		safe += c->segs[i].state == SEG_SAFE;
+		local += c->segs[i].state == SEG_LOCAL;
 		failed += c->segs[i].state == SEG_FAILED;
-		if (c->segs[i].state == SEG_FAILED && cl->safe[i])
+		if (c->segs[i].state == SEG_FAILED && cl->local[i])
 			broke(cl->sim, "segment %zu is delivered and called failed", i);
-		if (c->segs[i].state == SEG_SAFE && !cl->safe[i])
+		if (c->segs[i].state == SEG_LOCAL && !cl->local[i])
 			broke(cl->sim, "segment %zu is called safe and is not", i);
 	}
-	return todo == c->todo && safe == c->safe && failed == c->failed;
+	return todo == c->todo && local == c->local && failed == c->failed;
 }
 
 static bool pod_counted_right(const struct core *c, int pod)
@@ -185,11 +185,11 @@ static void check_pod(struct client *cl, int pod)
 		      p->workload.batches, p->workload.held, p->workload.unfetched);
 	bool goes =
 		p->leave >= LEAVE_DECIDE && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
-	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), client_woke_at(cl)) + 2000)
+	if (goes && c->now > MAX(MAX(p->fetch_until, p->inspect_until), client_woke_at(cl)) + 2000)
 		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
-		      (long long)(c->now - p->look_at));
+		      (long long)(c->now - p->fetch_until));
 	/* it was handed over, and the core hears of it at once */
-	bool unheard = p->presence.past == PAST_UNHEARD && p->rental.reused &&
+	bool unheard = p->presence.past == PAST_UNREAD && p->rental.reused &&
 		       p->phase == POD_BOOTING && p->deadline_at == NEVER &&
 		       p->presence.lease == LEASE_CLIENT;
 	if (p->phase >= POD_RELEASING || p->leave >= LEAVE_DECIDE || unheard)
@@ -208,8 +208,8 @@ static void check_pod(struct client *cl, int pod)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod,
 		      pod_phase_name(p->phase));
 	if (p->phase == POD_WORKING && p->presence.link == LINK_UP && bare &&
-	    p->leave < LEAVE_DRAINING && !core_stopping(c) && !canary_waits && !core_reads_old(c) &&
-	    !offered)
+	    p->leave < LEAVE_DRAINING && !core_stopping(c) && !canary_waits &&
+	    !core_reads_past(c) && !offered)
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back
 	 * since */
@@ -279,7 +279,7 @@ void client_check_known(struct client *cl)
 }
 
 /* No list since a create's answer was lost: nobody knows whether there is a second pod of it. */
-static bool lost_sight(const struct client *cl)
+static bool twin_unlisted(const struct client *cl)
 {
 	for (int i = 0; i < cl->job->conf.provider_count; i++) {
 		const struct vendor *v = &cl->core->vendors[i];
@@ -312,14 +312,15 @@ static bool all_was_well(const struct client *cl)
 
 static void check_exit(struct client *cl, const struct core_summary *sum)
 {
-	bool all_safe = true, all_gone = true, open = false;
-	size_t safe = 0;
+	bool all_local = true, all_gone = true, open = false;
+	size_t local = 0;
 
 	for (size_t i = 0; i < cl->job->count; i++)
-		safe += cl->safe[i];
-	all_safe = safe == cl->job->count;
-	if (!cl->reaping && sum->safe != safe)
-		broke(cl->sim, "%zu segments are delivered, and %zu are reported", safe, sum->safe);
+		local += cl->local[i];
+	all_local = local == cl->job->count;
+	if (!cl->reaping && sum->local != local)
+		broke(cl->sim, "%zu segments are delivered, and %zu are reported", local,
+		      sum->local);
 	for (size_t i = 0; i < cl->sim->machine_count; i++)
 		all_gone = all_gone && (cl->sim->machines[i].is_over ||
 					cl->sim->machines[i].client != cl->number);
@@ -327,18 +328,18 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		open = open || pod_may_bill(core_pod_at(cl->core, i));
 	if (cl->exit_status != 9 && !all_gone)
 		broke(cl->sim, "exit %d, and a pod still lives", cl->exit_status);
-	if (cl->exit_status == 9 && !open && !lost_sight(cl))
+	if (cl->exit_status == 9 && !open && !twin_unlisted(cl))
 		broke(cl->sim, "exit 9, and no pod is in doubt");
 	if (cl->exit_status == 9 && all_gone && all_was_well(cl))
 		broke(cl->sim, "exit 9, and nothing kept it from seeing that all pods are gone");
 	if (cl->exit_status != 9 && open)
 		broke(cl->sim, "exit %d, and a pod is in doubt", cl->exit_status);
-	if (cl->exit_status == 0 && !all_safe && !cl->reaping)
+	if (cl->exit_status == 0 && !all_local && !cl->reaping)
 		broke(cl->sim, "exit 0, and a segment is missing");
 	if (cl->core->signals && cl->exit_status != 9 && cl->exit_status != 130 &&
 	    cl->exit_status != 143)
 		broke(cl->sim, "exit %d after a signal", cl->exit_status);
-	if (!cl->core->signals && all_safe && !cl->core->canary_bad_all && cl->exit_status != 0 &&
+	if (!cl->core->signals && all_local && !cl->core->canary_bad_all && cl->exit_status != 0 &&
 	    cl->exit_status != 9)
 		broke(cl->sim, "exit %d, and all went well: %s", cl->exit_status, sum->err.msg);
 	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd &&

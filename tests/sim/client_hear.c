@@ -55,7 +55,7 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 		ev.batching = cl->job->padded ? BATCHING_PADDED : BATCHING_CONTINUOUS;
 	}
 
-	if (e->type == EV_LEFT_ALONE && e->life != cl->life)
+	if (e->type == EV_HANDOVER_DONE && e->life != cl->life)
 		ev.number = -1; /* its id is of another client's */
 	size_t *seen = client_seen_of(cl, machine);
 	if (n != *seen)
@@ -180,16 +180,16 @@ static void fetched(struct client *cl, struct happening *h)
 
 static void kept(struct client *cl, struct happening *h)
 {
-	struct event ev = {.type = EV_SAFE, .pod = h->pod, .segment = h->segment};
+	struct event ev = {.type = EV_LOCAL, .pod = h->pod, .segment = h->segment};
 
 	if (strikes(cl->sim, F_DISK_FULL)) {
 		ev.type = EV_FETCH_FAILED;
 		send_event(cl, &ev, ERR_LOCAL);
 		return;
 	}
-	if (cl->safe[h->segment])
+	if (cl->local[h->segment])
 		broke(cl->sim, "segment %u is kept twice", h->segment);
-	cl->safe[h->segment] = !plant(PLANT_KEEP_LOST);
+	cl->local[h->segment] = !plant(PLANT_KEEP_LOST);
 	cl->good_safe = cl->good_safe || !h->x;
 	send_event(cl, &ev, ERR_NONE);
 	if (plant(PLANT_FETCH_AGAIN) && cl->up)
@@ -455,7 +455,7 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_SIGNAL: signalled(cl, h); break;
 	case W_ROOM: account_room(cl, h); break;
 	case W_TAKEN: pool_taken(cl, h); break;
-	case W_UNASKED: about_pod(cl, h, EV_UNASKED); break;
+	case W_UNASKED: about_pod(cl, h, EV_NOT_WANTED); break;
 	case W_HANDED: about_pod(cl, h, EV_HANDED); break;
 	case W_SOUGHT: about_pod(cl, h, EV_SOUGHT); break;
 	case W_BILLED: client_leaves(cl); break;

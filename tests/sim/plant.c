@@ -122,9 +122,9 @@ void plant_stepped(struct client *cl)
 		c->vendors[i].listing_since = c->now;
 	}
 	for (size_t i = 0; plant(PLANT_DELIVERED_FAILED) && i < c->seg_count; i++)
-		if (c->segs[i].state == SEG_SAFE && !c->segs[i].cached) {
+		if (c->segs[i].state == SEG_LOCAL && !c->segs[i].cached) {
 			c->segs[i].state = SEG_FAILED;
-			c->safe--;
+			c->local--;
 			c->failed++;
 		}
 	for (int i = 0; plant(PLANT_SWEEP_TRUSTS) && is_reaper(cl) && i < c->pod_count; i++)
@@ -138,8 +138,8 @@ void plant_stepped(struct client *cl)
 	c->cold_ms = plant(PLANT_BOOTS_FREE) ? 1 : c->cold_ms;
 	c->too_many += plant(PLANT_WIDTH_WAVERS);
 	for (int i = 0; plant(PLANT_HANDOVER_UNHEARD) && i < c->pod_count; i++)
-		c->pods[i].presence.lease += c->pods[i].presence.lease == LEASE_AGENT_TOLD;
-	c->todo += plant(PLANT_MISCOUNT) && c->safe > 1;
+		c->pods[i].presence.lease += c->pods[i].presence.lease == LEASE_AGENT_SENT;
+	c->todo += plant(PLANT_MISCOUNT) && c->local > 1;
 	c->replan.not_before *= !plant(PLANT_REPLANS_SOON);
 	if (plant(PLANT_REPLANS_ON) && c->replan.done) /* all prices halve, each time */
 		replans_on(cl);
@@ -174,8 +174,8 @@ void plant_exit(struct client *cl, struct core_summary *sum)
 		*status = 130;
 	if (plant(PLANT_EXIT_WORDLESS))
 		sum->err.msg[0] = '\0';
-	if (plant(PLANT_FEWER_REPORTED) && sum->safe)
-		sum->safe--;
+	if (plant(PLANT_FEWER_REPORTED) && sum->local)
+		sum->local--;
 	for (int i = 0; plant(PLANT_COMPUTE_MORE) && i < cl->core->pod_count; i++)
 		cl->core->pods[i].workload.compute_ms *= 1000;
 }

@@ -230,7 +230,7 @@ static bool crossed(const struct client *cl, const struct machine *m, const stru
 	int64_t until = cl->up ? cl->sim->now : cl->life_ended;
 	int64_t reached_at = k->reached_in == newest ? k->reached_at : until;
 	/* as long as anybody is */
-	bool was_awaited = reached_at > cl->life_began + HEARD_WITHIN_MS - CONNECT_RETRY_MAX_MS;
+	bool was_awaited = reached_at > cl->life_began + LOG_WITHIN_MS - CONNECT_RETRY_MAX_MS;
 
 	return cl->ever_crashed && (m == k || !cl->sim->plan->replay_first || was_awaited);
 }
@@ -445,7 +445,7 @@ void pod_command(struct sim *s, struct happening *h)
 		m->detached = m->detached || h->x == C_HANDOVER;
 		m->was_detached = m->was_detached || m->detached;
 		if (h->x == C_HANDOVER)
-			note(s, m, EV_LEFT_ALONE)->number = (int)h->y;
+			note(s, m, EV_HANDOVER_DONE)->number = (int)h->y;
 		finish_detached(s, m);
 		break;
 	}

@@ -107,7 +107,7 @@ static void add_target(struct client *reaper, const struct pod_view *view, int p
 		.rental.create_at = MIN(view->created_at_s * 1000 - ahead, now - 1),
 		.rental.rented_at = now,
 		.presence.running_at = now,
-		.rental.there_at = now,
+		.rental.seen_at = now,
 		.rental.listing = LISTING_SHOWS,
 		.rental.price_microusd_h = view->price_microusd_h,
 		.rental.hard_end_s = view->marker.hard_end_s,

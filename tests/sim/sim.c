@@ -398,12 +398,12 @@ static void make_client(struct sim *s, int number)
 			      .died_at = -1};
 	if (cl->laptop->facts)
 		cl->limiter = limiter_new(cl->laptop->facts);
-	cl->safe = xcalloc(job->count, sizeof(*cl->safe));
+	cl->local = xcalloc(job->count, sizeof(*cl->local));
 	cl->renders = xcalloc(job->count, sizeof(*cl->renders));
 	cl->poison = xcalloc(job->count, sizeof(*cl->poison));
 	cl->bad_checks = xcalloc(job->count, sizeof(*cl->bad_checks));
 	for (size_t i = 0; i < job->count; i++)
-		cl->safe[i] = job->segments[i].done;
+		cl->local[i] = job->segments[i].done;
 }
 
 /* `burst reap` on one of the machines. */
@@ -478,7 +478,7 @@ static void free_client(struct client *cl)
 	free(cl->out.list);
 	free(cl->seen);
 	free(cl->unsaved);
-	free(cl->safe);
+	free(cl->local);
 	free(cl->renders);
 	free(cl->poison);
 	free(cl->bad_checks);

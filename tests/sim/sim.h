@@ -498,7 +498,7 @@ struct client {
 	int64_t replanned_at;
 	bool stop_seen;
 	bool good_safe; /* a segment with a good check was kept in this life */
-	bool *safe, *poison;
+	bool *local, *poison;
 	uint8_t *renders; /* of each segment */
 	int *bad_checks;
 	int64_t settled_at, busy_second, ticked_at;

@@ -795,7 +795,7 @@ static void release(struct client *cl, int pod)
 	COPY_TEXT(a->want.id, core_pod_at(cl->core, pod)->rental.id);
 	a->released = outlives;
 	if (!outlives)
-		a->timer = loop_timer(&life_of(cl)->line.loop, CORE_LOG_LOOK_MS, last_log_over, a);
+		a->timer = loop_timer(&life_of(cl)->line.loop, CORE_LOG_READ_MS, last_log_over, a);
 	a->op = wire_begin(a, OP_LOGS, last_log_done);
 }
 

@@ -231,7 +231,7 @@ void safe(struct bench *b, int i, uint32_t segment, bool good)
 			       .segment = segment,
 			       .ok = true,
 			       .check_ok = good});
-	tell(b, (struct event){.type = EV_SAFE, .pod = i, .segment = segment});
+	tell(b, (struct event){.type = EV_LOCAL, .pod = i, .segment = segment});
 }
 
 void done(struct bench *b, int i, uint32_t batch)

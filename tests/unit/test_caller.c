@@ -264,8 +264,8 @@ static const struct {
 	const struct provider_ops *ops;
 	int64_t least_ms, most_ms; /* from its failure to its release */
 } looks[] = {
-	{"a second for a look", &slow, CORE_LOG_LOOK_MS - 50, LOG_MS - 5000},
-	{"a log that outlives its pod is not waited for", &keeps, 0, CORE_LOG_LOOK_MS - 100},
+	{"a second for a look", &slow, CORE_LOG_READ_MS - 50, LOG_MS - 5000},
+	{"a log that outlives its pod is not waited for", &keeps, 0, CORE_LOG_READ_MS - 100},
 };
 
 static void test_release_waits_for_no_log(void **state)

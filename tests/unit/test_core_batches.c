@@ -28,7 +28,7 @@ static void test_batches_shrink(void **state)
 	assert_int_equal(last, 1);
 	assert_true(biggest >= 10);
 	assert_true(biggest <= 32);
-	assert_int_equal(summary(&b).safe, 60);
+	assert_int_equal(summary(&b).local, 60);
 	tear_down(&b);
 }
 
@@ -48,7 +48,7 @@ static void test_batches_of_one_worker_do_not_shrink(void **state)
 	assert_int_equal(b.core->batch_count, 5);
 	for (uint32_t batch = 1; batch < 4; batch++)
 		assert_int_equal(core_batch_at(b.core, batch)->count, 32);
-	assert_int_equal(summary(&b).safe, 100);
+	assert_int_equal(summary(&b).local, 100);
 	tear_down(&b);
 }
 
@@ -82,7 +82,7 @@ static void test_batches_that_cost_by_themselves(void **state)
 			compute_ms += ms;
 			render_batch(&b, 0, batch, ms, true);
 		}
-		check_field(cases[i].name, "segments", (long long)summary(&b).safe, 300);
+		check_field(cases[i].name, "segments", (long long)summary(&b).local, 300);
 		if (compute_ms > cases[i].most_ms)
 			fail_msg("%s: %lld ms in %zu batches, more than %lld", cases[i].name,
 				 (long long)compute_ms, b.core->batch_count,
@@ -363,7 +363,7 @@ static void test_batches_of_given_sizes(void **state)
 		if (strcmp(str_text(&sent), cases[i].sent) != 0)
 			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sent),
 				 cases[i].sent);
-		check_field(cases[i].name, "segments", (long long)summary(&b).safe,
+		check_field(cases[i].name, "segments", (long long)summary(&b).local,
 			    cases[i].segments);
 		tear_down(&b);
 	}

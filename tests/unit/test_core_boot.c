@@ -278,7 +278,7 @@ static void test_slept_over_the_first_offers(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
 		struct bench b;
-		int64_t left_ms = MIN(waits_ms[i], (int64_t)ASK_PATIENCE_MS);
+		int64_t left_ms = MIN(waits_ms[i], (int64_t)QUERY_OVERDUE_MS);
 		set_up(&b, 4);
 		b.conf.wait_ms = waits_ms[i];
 		start(&b);
@@ -295,7 +295,7 @@ static void test_slept_over_the_first_offers(void **state)
 		start(&b);
 		b.now += 8 * HOUR;
 		tell(&b, (struct event){.type = EV_SLEPT});
-		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		wait_ms(&b, QUERY_OVERDUE_MS + SECOND);
 		check_field("nothing came", "exit", exit_status(&b), 6);
 		tear_down(&b);
 	}

@@ -389,7 +389,7 @@ static void test_offers_never_come(void **state)
 		b.conf.provider_count = vendors;
 		start(&b);
 		check_field("first", "questions", did(&b, ACT_OFFERS, -1), 1);
-		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		wait_ms(&b, QUERY_OVERDUE_MS + SECOND);
 		check_field("in vain", "questions", did(&b, ACT_OFFERS, -1), vendors - 1);
 		assert_string_equal(first(&b, ACT_NOTE)->text,
 				    "alpha has not answered for 30 s what it offers (its rate "
@@ -426,7 +426,7 @@ static void test_sold_out_beside_a_late_vendor(void **state)
 		b.conf.retry_until_up = for_ever;
 		start(&b);
 		int64_t began_at = b.now;
-		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		wait_ms(&b, QUERY_OVERDUE_MS + SECOND);
 		COPY_TEXT(o.provider, "beta");
 		while (!core_stopping(b.core) && b.now < began_at + 20 * MINUTE) {
 			if (did(&b, ACT_OFFERS, -1))
@@ -461,7 +461,7 @@ static void test_avoided_offer_beside_a_late_vendor(void **state)
 	set_up(&b, 4);
 	b.conf.provider_count = 2;
 	start(&b);
-	wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+	wait_ms(&b, QUERY_OVERDUE_MS + SECOND);
 	COPY_TEXT(o.provider, "beta");
 	past.bad_until_ms = WALL_MS + b.now + HOUR;
 	tell(&b,

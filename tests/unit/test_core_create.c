@@ -308,7 +308,7 @@ static void test_all_offers_are_refused(void **state)
 		start_with(&b, offers, ARRAY_LEN(offers));
 		for (int k = 0; k < 3 && !core_stopping(b.core); k++) {
 			if (core_pod_count(b.core) <= k)
-				wait_ms(&b, CORE_LOG_LOOK_MS +
+				wait_ms(&b, CORE_LOG_READ_MS +
 						    SECOND); /* a failed pod's log is waited for
 								before another is rented */
 			if (core_pod_count(b.core) <= k)

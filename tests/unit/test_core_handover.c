@@ -21,7 +21,7 @@ static void test_journal_before_handover(void **state)
 
 static void left_alone(struct bench *b, int i, int turn)
 {
-	tell(b, (struct event){.type = EV_LEFT_ALONE, .pod = i, .number = turn});
+	tell(b, (struct event){.type = EV_HANDOVER_DONE, .pod = i, .number = turn});
 }
 
 /* What is on its way to a pod is not with it: the agent answers for what came before the word, and
@@ -113,7 +113,7 @@ static void test_handover_beside_a_late_vendor(void **state)
 		b.conf.provider_count = 2;
 		start(&b);
 		if (late) {
-			wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+			wait_ms(&b, QUERY_OVERDUE_MS + SECOND);
 			COPY_TEXT(o.provider, "beta");
 		}
 		tell(&b,

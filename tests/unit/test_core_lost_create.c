@@ -281,7 +281,7 @@ static void test_late_twin_while_nothing_is_offered(void **state)
 	}
 	assert_int_equal(core_pod_count(b.core), 3);
 	check_phase(&b, "the twin", 2, POD_RELEASING);
-	assert_in_range(b.now, surfaces_at, surfaces_at + TWIN_LOOK_MS);
+	assert_in_range(b.now, surfaces_at, surfaces_at + TWIN_LIST_MS);
 	check_phase(&b, "the one that was found first", 0, POD_GONE);
 	tear_down(&b);
 }
@@ -318,7 +318,7 @@ static void test_last_look_that_limits_keep_back(void **state)
 	tell(&b, (struct event){.type = EV_LISTED, .err = &err});
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-	wait_ms(&b, CONFIRM_LIMIT_MS + LAST_LOOK_MS);
+	wait_ms(&b, CONFIRM_LIMIT_MS + FINAL_LIST_MS);
 	check_field("limits", "ended", core_ended(b.core), true);
 	check_field("limits", "exit", exit_status(&b), 9);
 	tear_down(&b);
@@ -355,13 +355,13 @@ static void test_ambiguous_out_of_sight(void **state)
 	start_with(&b, &o, 1);
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
 	int64_t lost_at = b.now;
-	while (b.core->vendors[1].offers_ask == ASK_NOT) {
+	while (b.core->vendors[1].offers_query == QUERY_UNSENT) {
 		tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
 		wait_ms(&b, core_wake_at(b.core) - b.now);
-		assert_true(b.now < lost_at + OUT_OF_SIGHT_MS + 30 * SECOND &&
+		assert_true(b.now < lost_at + UNOBSERVABLE_MS + 30 * SECOND &&
 			    !did(&b, ACT_RENT, -1));
 	}
-	assert_true(b.now >= lost_at + OUT_OF_SIGHT_MS);
+	assert_true(b.now >= lost_at + UNOBSERVABLE_MS);
 	int64_t held = budget_committed(b.core);
 	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
 	check_field("elsewhere", "creates", did(&b, ACT_RENT, -1), 1);

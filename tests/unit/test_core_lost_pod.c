@@ -13,7 +13,7 @@ static void test_lost_pods_work(void **state)
 		{"gone by the vendor's word", POD_STATE_GONE, false},
 		{"failed", POD_STATE_FAILED, true},
 	};
-	static const enum core_seg_state want[4] = {SEG_SAFE, SEG_RENDERED, SEG_TODO, SEG_TODO};
+	static const enum core_seg_state want[4] = {SEG_LOCAL, SEG_RENDERED, SEG_TODO, SEG_TODO};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -44,9 +44,9 @@ static void test_lost_pods_work(void **state)
 			check_field(cases[i].name, "segment's state", core_seg_state(b.core, s),
 				    want[s]);
 		check_field(cases[i].name, "released", did(&b, ACT_RELEASE, 0), cases[i].release);
-		tell(&b, (struct event){.type = EV_SAFE, .segment = 1});
+		tell(&b, (struct event){.type = EV_LOCAL, .segment = 1});
 		check_field(cases[i].name, "its file was home", core_seg_state(b.core, 1),
-			    SEG_SAFE);
+			    SEG_LOCAL);
 		tear_down(&b);
 	}
 }

@@ -71,7 +71,7 @@ static void test_unasked_pod_goes_at_once(void **state)
 	(void)state;
 	work_with_offer(&b, 0);
 	assert_int_equal(did(&b, ACT_OFFER, 0), 1);
-	tell(&b, (struct event){.type = EV_UNASKED, .pod = 0});
+	tell(&b, (struct event){.type = EV_NOT_WANTED, .pod = 0});
 	check_phase(&b, "released", 0, POD_RELEASING);
 	end_well(&b);
 	tear_down(&b);

@@ -44,7 +44,7 @@ static void test_release_of_one_out_of_reach(void **state)
 	tell(&b, (struct event){.type = EV_FETCHED, .segment = 0, .ok = true, .check_ok = true});
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 	check_phase(&b, "its file is not safe yet", 0, POD_CONNECTING);
-	tell(&b, (struct event){.type = EV_SAFE, .segment = 0});
+	tell(&b, (struct event){.type = EV_LOCAL, .segment = 0});
 	check_phase(&b, "nothing is left for it", 0, POD_RELEASING);
 	check_phase(&b, "the other works on", 1, POD_WORKING);
 	tear_down(&b);
@@ -157,7 +157,7 @@ static void test_release_is_repeated_and_reported(void **state)
 	assert_true(b.now - began_at >= CONFIRM_LIMIT_MS);
 	assert_int_equal(summary(&b).status, RUN_UNRELEASED);
 	assert_int_equal(exit_status(&b), 9);
-	assert_int_equal(summary(&b).safe, 1);
+	assert_int_equal(summary(&b).local, 1);
 	tear_down(&b);
 }
 

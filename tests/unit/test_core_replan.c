@@ -125,7 +125,7 @@ static void test_stops_for_a_deadline(void **state)
 	assert_int_equal(exit_status(&b), 5);
 	assert_int_equal(summary(&b).status, RUN_CAPPED);
 	assert_non_null(strstr(summary(&b).err.msg, "`burst resume r1` continues from here"));
-	assert_int_equal(summary(&b).safe, 4 + k.count);
+	assert_int_equal(summary(&b).local, 4 + k.count);
 	assert_int_equal(core_pod_count(b.core), 1);
 	tear_down(&b);
 }
@@ -298,7 +298,7 @@ static void test_replaces_too_late(void **state)
 			tell_err(&b, EV_RENT_FAILED, newest, ERR_NO_CAPACITY);
 		work_on(&b, 0, 1, 1000);
 	}
-	check_field("sold out", "segments done", summary(&b).safe, 19);
+	check_field("sold out", "segments done", summary(&b).local, 19);
 	int rented = core_pod_count(b.core);
 	check_phase(&b, "the newest", rented - 1, POD_NEVER);
 	wait_ms(&b, MINUTE);
@@ -326,7 +326,7 @@ static void test_a_budget_for_nothing(void **state)
 	check_phase(&b, "no money", 0, POD_RELEASING);
 	end_well(&b);
 	assert_int_equal(exit_status(&b), 5);
-	assert_int_equal(summary(&b).safe, 4);
+	assert_int_equal(summary(&b).local, 4);
 	tear_down(&b);
 }
 
@@ -505,7 +505,7 @@ static void test_a_deadline_pays_one_cold_start(void **state)
 		start_simply(&b);
 		took[at_once] = play(&b, 90 * SECOND, 1091);
 		check_field("a deadline", "pods", core_pod_count(b.core), 6);
-		check_field("a deadline", "segments", summary(&b).safe, 1000);
+		check_field("a deadline", "segments", summary(&b).local, 1000);
 		tear_down(&b);
 	}
 	assert_in_range(took[1], 290 * SECOND, 300 * SECOND);
@@ -535,7 +535,7 @@ static void test_a_new_plan_keeps_the_deadline(void **state)
 		b.conf.canary = true;
 		start_simply(&b);
 		int64_t took = play(&b, 60 * SECOND, cases[i].ms_each);
-		check_field(name, "segments", summary(&b).safe, 600);
+		check_field(name, "segments", summary(&b).local, 600);
 		check_field(name, "pods", core_pod_count(b.core), cases[i].pods);
 		if (cases[i].in_time && took > cases[i].deadline_s * SECOND)
 			fail_msg("%s: it took %lld s", name, (long long)took / 1000);

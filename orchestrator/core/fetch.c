@@ -1,10 +1,10 @@
-/* home.c - a segment from rendered to safe: its file is fetched, checked and kept, or it is
+/* fetch.c - a segment from rendered to safe: its file is fetched, checked and kept, or it is
  * rendered again. */
 #include "impl.h"
 
 /* The first good file opens the way for more pods; as many bad ones as the canary has segments end
  * the run. */
-static void home_canary(struct core *c, uint32_t i, bool good)
+static void canary_result(struct core *c, uint32_t i, bool good)
 {
 	struct err err;
 
@@ -22,16 +22,16 @@ static void home_canary(struct core *c, uint32_t i, bool good)
 	core_fault(c, c->segs[i].pod, &err);
 }
 
-void home_fetch(struct core *c, int pod, uint32_t i)
+void fetch_begin(struct core *c, int pod, uint32_t i)
 {
 	c->segs[i].fetching = true;
 	core_act(c, ACT_FETCH, pod)->segment = i;
 }
 
-void home_fail(struct core *c, uint32_t i)
+void fetch_segment_failed(struct core *c, uint32_t i)
 {
 	segment_settle(c, i, SEG_FAILED);
-	home_canary(c, i, false);
+	canary_result(c, i, false);
 }
 
 static bool on_its_way(const struct core *c, const struct event *ev)
@@ -52,7 +52,7 @@ static void render_again(struct core *c, const struct event *ev)
 	pod_due(c, ev->pod);
 }
 
-void home_arrived(struct core *c, const struct event *ev)
+void fetch_arrived(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 
@@ -80,7 +80,7 @@ static void note_bad_file(struct core_pod *p, const struct err *err)
 	COPY_TEXT(p->reason, err->msg);
 }
 
-void home_not_arrived(struct core *c, const struct event *ev)
+void fetch_not_arrived(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 	struct core_pod *p = &c->pods[ev->pod];
@@ -98,7 +98,7 @@ void home_not_arrived(struct core *c, const struct event *ev)
 	if (ev->err->kind == ERR_JOB) {
 		p->workload.unfetched--;
 		p->workload.failed_here = true;
-		home_fail(c, ev->segment);
+		fetch_segment_failed(c, ev->segment);
 		pod_due(c, ev->pod);
 		return;
 	}
@@ -108,13 +108,13 @@ void home_not_arrived(struct core *c, const struct event *ev)
 	if (p->presence.durable && p->presence.files >= FILES_ON_VOLUME &&
 	    c->now < p->presence.rescue_until &&
 	    (ev->err->kind != ERR_UNTRUSTED || ++s->fetch_tries < FETCH_TRIES_MAX)) {
-		home_delayed(c, ev->pod);
+		fetch_later(c, ev->pod);
 		return;
 	}
 	if (p->presence.durable && p->presence.files >= FILES_ON_VOLUME &&
 	    ev->err->kind != ERR_UNTRUSTED) {
 		p->workload.unfetched--;
-		home_fail(c, ev->segment); /* it can be fetched later */
+		fetch_segment_failed(c, ev->segment); /* it can be fetched later */
 		return;
 	}
 	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
@@ -122,58 +122,58 @@ void home_not_arrived(struct core *c, const struct event *ev)
 		return; /* asked for again when the connection is back: pod.c */
 	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
 		if (s->fetch_tries == 1)
-			home_fetch(c, ev->pod, ev->segment);
+			fetch_begin(c, ev->pod, ev->segment);
 		else
-			home_delayed(c, ev->pod); /* what broke twice may need a moment */
+			fetch_later(c, ev->pod); /* what broke twice may need a moment */
 		return;
 	}
-	bool first = s->home_tries == 0;
-	if (++s->home_tries < HOME_TRIES_MAX) {
+	bool first = s->file_tries == 0;
+	if (++s->file_tries < FILE_TRIES_MAX) {
 		render_again(c, ev);
 		if (first)
 			note_bad_file(p, ev->err);
 		return;
 	}
 	p->workload.unfetched--;
-	home_fail(c, ev->segment);
+	fetch_segment_failed(c, ev->segment);
 	pod_due(c, ev->pod);
 }
 
-void home_safe(struct core *c, const struct event *ev)
+void fetch_placed(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
 
 	if (s->state != SEG_RENDERED)
 		return;
 	int pod = s->pod;
-	segment_settle(c, ev->segment, SEG_SAFE);
+	segment_settle(c, ev->segment, SEG_LOCAL);
 	c->pods[pod].workload.unfetched--;
-	c->pods[pod].workload.safe_at = c->now;
+	c->pods[pod].workload.local_at = c->now;
 	c->pods[pod].workload.bad_files = 0;
-	home_came(c, pod);
+	fetch_reset_delay(c, pod);
 	c->pod_failures = 0;
-	home_canary(c, ev->segment, !s->suspect);
+	canary_result(c, ev->segment, !s->suspect);
 	pod_due(c, pod);
 }
 
-void home_forget_fetches(struct core *c, int pod)
+void fetch_forget(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++)
 		if (c->segs[i].pod == pod)
 			c->segs[i].fetching = false;
 }
 
-void home_refetch(struct core *c, int pod)
+void fetch_pending(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++) {
 		const struct seg *s = &c->segs[i];
 		if (s->state == SEG_RENDERED && s->pod == pod && !s->arrived && !s->fetching)
-			home_fetch(c, pod, i);
+			fetch_begin(c, pod, i);
 	}
 }
 
 /* Its finished files cannot be fetched (any more) either. */
-void home_lost(struct core *c, int pod)
+void fetch_lost(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++) {
 		struct seg *s = &c->segs[i];
@@ -187,7 +187,7 @@ void home_lost(struct core *c, int pod)
 }
 
 /* Files that cannot be fetched just now are not rendered again. */
-void home_delayed(struct core *c, int pod)
+void fetch_later(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
@@ -198,7 +198,7 @@ void home_delayed(struct core *c, int pod)
 	c->dirty = true;
 }
 
-void home_came(struct core *c, int pod)
+void fetch_reset_delay(struct core *c, int pod)
 {
 	c->pods[pod].presence.refetches = 0;
 	c->pods[pod].presence.rescue_until = c->now + RESCUE_LIMIT_MS;

@@ -1,10 +1,10 @@
-/* rest.c - what is left of a run, as the planner wants it: work, pods, offers and wishes. */
-#include "rest.h"
+/* remainder.c - what is left of a run, as the planner wants it: work, pods, offers and wishes. */
+#include "remainder.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static void view_work(const struct core *c, struct rest *v)
+static void view_work(const struct core *c, struct remainder *v)
 {
 	double *lengths = xcalloc(c->seg_count, sizeof(*lengths));
 	int batch_max = c->conf.max_batch;
@@ -25,7 +25,7 @@ static void view_work(const struct core *c, struct rest *v)
 }
 
 /* Weight a second of one pod, with the batches that suit it best. */
-static double rate_of(const struct core *c, const struct rest *v, const struct forecast *f)
+static double rate_of(const struct core *c, const struct remainder *v, const struct forecast *f)
 {
 	const struct plan_machine m = {.price_h = 1,
 				       .speed = f->of.speed,
@@ -39,7 +39,7 @@ static double rate_of(const struct core *c, const struct rest *v, const struct f
 	return v->work.sum / plan.work_s;
 }
 
-static double one_segment_s(const struct rest *v, const struct forecast *f)
+static double one_segment_s(const struct remainder *v, const struct forecast *f)
 {
 	return speed_batch_s(&f->of.speed, v->lightest, v->lightest);
 }
@@ -58,7 +58,7 @@ static void cold_of(const struct core *c, const struct forecast *f, double *p50_
 
 /* Candidates as they would be rented: of the first provider that has any, the first one of each
  * GPU. */
-static void view_offers(struct core *c, struct rest *v)
+static void view_offers(struct core *c, struct remainder *v)
 {
 	int provider = -1;
 	size_t *count = &v->of.offer_count;
@@ -86,7 +86,7 @@ static void view_offers(struct core *c, struct rest *v)
 	v->of.offers = v->offers;
 }
 
-bool rest_comes_up(const struct core_pod *p)
+bool remainder_comes_up(const struct core_pod *p)
 {
 	return p->phase < POD_WORKING && !p->presence.ready_at && p->presence.past == PAST_NONE;
 }
@@ -99,7 +99,7 @@ static bool is_like(const struct core_pod *p, const struct candidate *k)
 				    (double)k->offer.price_microusd_h);
 }
 
-static void add_pod(const struct core *c, struct rest *v, int pod)
+static void add_pod(const struct core *c, struct remainder *v, int pod)
 {
 	const struct core_pod *p = &c->pods[pod];
 	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
@@ -108,7 +108,7 @@ static void add_pod(const struct core *c, struct rest *v, int pod)
 
 	if (rate <= 0)
 		return;
-	if (rest_comes_up(p)) {
+	if (remainder_comes_up(p)) {
 		cold_of(c, f, &cold_s, &ignored);
 		/* it may be overdue */
 		cold_s =
@@ -138,7 +138,7 @@ static void add_pod(const struct core *c, struct rest *v, int pod)
 	v->of.is_measured = v->of.is_measured || (f->seen && p->phase == POD_WORKING);
 }
 
-static void view_pods(const struct core *c, struct rest *v)
+static void view_pods(const struct core *c, struct remainder *v)
 {
 	v->pods = xcalloc((size_t)c->pod_count, sizeof(*v->pods));
 	v->pod_at = xcalloc((size_t)c->pod_count, sizeof(*v->pod_at));
@@ -151,7 +151,7 @@ static void view_pods(const struct core *c, struct rest *v)
 
 /* The user's deadline, or sooner the end that caps.max_duration sets, which is no reason to stop
  * before it. */
-static void view_wishes(const struct core *c, struct rest *v)
+static void view_wishes(const struct core *c, struct remainder *v)
 {
 	const struct core_plan *plan = &c->conf.plan;
 	int64_t user = plan->deadline_ms ? c->began_at + plan->deadline_ms : NEVER,
@@ -175,15 +175,15 @@ static void view_wishes(const struct core *c, struct rest *v)
 	v->of.gpus_open = plan->gpus_open;
 }
 
-void rest_free(struct rest *v)
+void remainder_free(struct remainder *v)
 {
 	free(v->pods);
 	free(v->pod_at);
 }
 
-void rest_look(struct core *c, struct rest *v)
+void remainder_measure(struct core *c, struct remainder *v)
 {
-	*v = (struct rest){0};
+	*v = (struct remainder){0};
 	view_work(c, v);
 	view_offers(c, v);
 	view_pods(c, v);

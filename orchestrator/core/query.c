@@ -1,11 +1,11 @@
-/* ask.c - what the vendors are asked for before a pod is rented, and what they answer: offers, a
+/* query.c - what the vendors are asked for before a pod is rented, and what they answer: offers, a
  * volume, an image. */
 #include "impl.h"
 
 /* For its volume or its offers, without an answer until now. */
-bool ask_is_open(const struct vendor *v)
+bool query_is_open(const struct vendor *v)
 {
-	return v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED;
+	return v->volume_query == QUERY_SENT || v->offers_query == QUERY_SENT;
 }
 
 /* Its answer may not come for an hour, where limits are used up: the next one is asked, and it is
@@ -20,23 +20,23 @@ static void note_no_answer(struct core *c, int provider)
 		c->conf.providers[provider].name);
 	core_note(c, NOTE_WARN,
 		  "%s has not answered for %d s what it offers (its rate limit may be used up)",
-		  c->conf.providers[provider].name, ASK_PATIENCE_MS / 1000);
+		  c->conf.providers[provider].name, QUERY_OVERDUE_MS / 1000);
 }
 
 /* Until when its answer is waited for; NEVER: it is not asked, or has what it is asked for and
  * fills it. */
-int64_t ask_patient_until(const struct vendor *v)
+int64_t query_overdue_at(const struct vendor *v)
 {
-	return ask_is_open(v) && !v->filling ? v->asked_at + ASK_PATIENCE_MS : NEVER;
+	return query_is_open(v) && !v->filling ? v->asked_at + QUERY_OVERDUE_MS : NEVER;
 }
 
-bool ask_is_late(const struct core *c, const struct vendor *v)
+bool query_is_overdue(const struct core *c, const struct vendor *v)
 {
-	return c->now >= ask_patient_until(v);
+	return c->now >= query_overdue_at(v);
 }
 
 /* Nothing can be rented there until all of it is there, and that takes as long as it takes. */
-bool ask_fills_volume(const struct core *c)
+bool query_fills_volume(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->vendors[i].filling && !c->vendors[i].dead)
@@ -45,28 +45,29 @@ bool ask_fills_volume(const struct core *c)
 }
 
 /* Returns true while some provider may still answer in time; overdue ones are skipped. */
-bool ask_next(struct core *c)
+bool query_next(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
+		if (v->dead || v->offers_query == QUERY_FAILED || v->volume_query == QUERY_FAILED)
 			continue;
-		if (v->looking && v->offers_ask == ASK_NOT) { /* that answer will do */
-			v->looking = false;
-			v->offers_ask = ASK_ASKED;
+		if (v->repricing && v->offers_query == QUERY_UNSENT) { /* that answer will do */
+			v->repricing = false;
+			v->offers_query = QUERY_SENT;
 			v->asked_at = c->now;
 		}
-		if (ask_is_open(v)) {
-			if (!ask_is_late(c, v))
+		if (query_is_open(v)) {
+			if (!query_is_overdue(c, v))
 				return true;
 			note_no_answer(c, i);
 			continue;
 		}
-		enum action_type what =
-			c->conf.want_volume && v->volume_ask == ASK_NOT ? ACT_VOLUME : ACT_OFFERS;
-		if (what == ACT_OFFERS && v->offers_ask != ASK_NOT)
+		enum action_type what = c->conf.want_volume && v->volume_query == QUERY_UNSENT
+						? ACT_VOLUME
+						: ACT_OFFERS;
+		if (what == ACT_OFFERS && v->offers_query != QUERY_UNSENT)
 			continue;
-		*(what == ACT_VOLUME ? &v->volume_ask : &v->offers_ask) = ASK_ASKED;
+		*(what == ACT_VOLUME ? &v->volume_query : &v->offers_query) = QUERY_SENT;
 		v->asked_at = c->now;
 		core_act(c, what, -1)->provider = i;
 		return true;
@@ -75,21 +76,22 @@ bool ask_next(struct core *c)
 }
 
 /* Every provider has been asked; only overdue answers are left to wait for. */
-bool ask_all_asked(const struct core *c)
+bool query_all_sent(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (!c->vendors[i].dead && !ask_is_open(&c->vendors[i]))
+		if (!c->vendors[i].dead && !query_is_open(&c->vendors[i]))
 			return false;
 	return true;
 }
 
 /* Beside those whose volume is filled there is one that has answered, or is late. */
-bool ask_other_answered(const struct core *c)
+bool query_other_answered(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
 		if (!v->dead && !v->filling &&
-		    (ask_is_late(c, v) || v->offers_ask >= ASK_HAVE || v->volume_ask == ASK_FAILED))
+		    (query_is_overdue(c, v) || v->offers_query >= QUERY_ANSWERED ||
+		     v->volume_query == QUERY_FAILED))
 			return true;
 	}
 	return false;
@@ -97,17 +99,17 @@ bool ask_other_answered(const struct core *c)
 
 /* Answers to what was asked before a sleep may be here and not have been read; those that are not
  * have their time from now on. */
-void ask_slept(struct core *c)
+void query_slept(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (ask_is_open(&c->vendors[i]))
+		if (query_is_open(&c->vendors[i]))
 			c->vendors[i].asked_at = c->now;
 	if (c->capacity_since)
 		c->capacity_since =
-			MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - ASK_PATIENCE_MS, 0));
+			MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - QUERY_OVERDUE_MS, 0));
 }
 
-bool ask_any_left(const struct core *c)
+bool query_any_left(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (!c->vendors[i].dead)
@@ -115,33 +117,33 @@ bool ask_any_left(const struct core *c)
 	return false;
 }
 
-void ask_again(struct core *c)
+void query_again(struct core *c)
 {
 	c->offers_again_at = 0;
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		if (v->offers_ask != ASK_ASKED)
-			v->offers_ask = ASK_NOT;
-		if (v->volume_ask == ASK_FAILED)
-			v->volume_ask = ASK_NOT;
+		if (v->offers_query != QUERY_SENT)
+			v->offers_query = QUERY_UNSENT;
+		if (v->volume_query == QUERY_FAILED)
+			v->volume_query = QUERY_UNSENT;
 	}
 	c->dirty = true;
 }
 
-void ask_volume_fills(struct core *c, const struct event *ev)
+void query_volume_fills(struct core *c, const struct event *ev)
 {
 	c->vendors[ev->provider].filling = true;
 	c->dirty = true;
 }
 
-void ask_answered(struct core *c, const struct event *ev)
+void query_answered(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
-	enum ask *ask = ev->type == EV_VOLUME ? &v->volume_ask : &v->offers_ask;
+	enum query *ask = ev->type == EV_VOLUME ? &v->volume_query : &v->offers_query;
 
 	c->dirty = true;
-	bool looked = ev->type == EV_OFFERS && v->looking;
-	v->looking = v->looking && !looked;
+	bool looked = ev->type == EV_OFFERS && v->repricing;
+	v->repricing = v->repricing && !looked;
 	if (looked && ev->err) /* it was for prices alone */
 		return;
 	if (v->filling && ev->type == EV_VOLUME) {
@@ -151,21 +153,21 @@ void ask_answered(struct core *c, const struct event *ev)
 	}
 	if (ev->type == EV_VOLUME && ev->err && ev->err->kind == ERR_NOT_FOUND &&
 	    c->conf.make_volume && !v->to_make) {
-		*ask = ASK_HAVE;
+		*ask = QUERY_ANSWERED;
 		v->to_make = true;
 		memset(&v->err, 0, sizeof(v->err));
 		return;
 	}
 	bool made = ev->type == EV_VOLUME && v->to_make;
 	v->to_make = v->to_make && !made;
-	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
+	*ask = ev->err ? QUERY_FAILED : QUERY_ANSWERED;
 	if (ev->err) {
 		v->err = *ev->err;
 		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
 			v->err.kind = ERR_CONFIG; /* it will not come by itself */
 		v->dead = v->err.kind == ERR_CREDENTIALS || v->err.kind == ERR_CONFIG;
 		/* where it is the last one, this is what the run ends with */
-		core_note(c, v->dead && ask_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
+		core_note(c, v->dead && query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
 			  c->conf.providers[ev->provider].name, ev->err->msg);
 		return;
 	}
@@ -175,7 +177,7 @@ void ask_answered(struct core *c, const struct event *ev)
 		v->volume = *ev->volume;
 	if (made) { /* only some of them are where it is */
 		offers_take(c, ev->provider, NULL, NULL, 0);
-		v->offers_ask = ASK_NOT;
+		v->offers_query = QUERY_UNSENT;
 	}
 	if (ev->type == EV_OFFERS)
 		v->floor_microusd_h = ev->floor_microusd_h;
@@ -185,24 +187,25 @@ void ask_answered(struct core *c, const struct event *ev)
 
 /* A recipe that cannot be built is wrong whichever offer is taken; all else may be better in a
  * while. */
-void ask_image_answered(struct core *c, const struct event *ev)
+void query_image_answered(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
 	const char *name = c->conf.providers[ev->provider].name;
 
 	c->dirty = true;
 	if (!ev->err) {
-		v->image_ask = ASK_HAVE;
+		v->image_query = QUERY_ANSWERED;
 		v->image_failures = 0;
 		c->capacity_since = c->now; /* nothing could be rented until now */
 		return;
 	}
-	v->image_ask = ASK_NOT;
+	v->image_query = QUERY_UNSENT;
 	if (ev->err->kind == ERR_CONFIG || ev->err->kind == ERR_CREDENTIALS ||
 	    ev->err->kind == ERR_REFUSED) {
 		v->dead = true;
 		v->err = *ev->err;
-		core_note(c, ask_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name, ev->err->msg);
+		core_note(c, query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name,
+			  ev->err->msg);
 		return;
 	}
 	if (!v->image_failures)
@@ -216,35 +219,35 @@ void ask_image_answered(struct core *c, const struct event *ev)
 				MAX(c->candidates[i].rest_until, c->now + rest);
 }
 
-bool ask_has_waited(const struct core *c)
+bool query_wait_is_over(const struct core *c)
 {
-	return !c->conf.retry_until_up && !ask_fills_volume(c) && c->capacity_since &&
+	return !c->conf.retry_until_up && !query_fills_volume(c) && c->capacity_since &&
 	       c->now - c->capacity_since >= c->conf.wait_ms;
 }
 
 /* No pod is there, and nothing is billed, while its image is built. */
-bool ask_has_image(struct core *c, int provider)
+bool query_has_image(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
 
 	if (!c->conf.providers[provider].makes_image)
 		return true;
-	if (v->image_ask == ASK_NOT) {
-		v->image_ask = ASK_ASKED;
+	if (v->image_query == QUERY_UNSENT) {
+		v->image_query = QUERY_SENT;
 		core_act(c, ACT_IMAGE, -1)->provider = provider;
 	}
-	return v->image_ask == ASK_HAVE;
+	return v->image_query == QUERY_ANSWERED;
 }
 
 /* A volume is billed until a user removes it, and it ties its pods to its region. burst makes no
  * volume before a pod could be rented there. */
-bool ask_has_volume(struct core *c, int provider)
+bool query_has_volume(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
 
 	if (!v->to_make)
 		return true;
-	v->volume_ask = ASK_ASKED;
+	v->volume_query = QUERY_SENT;
 	v->asked_at = c->now;
 	struct action *a = core_act(c, ACT_VOLUME, -1);
 	a->provider = provider;
@@ -253,11 +256,12 @@ bool ask_has_volume(struct core *c, int provider)
 }
 
 /* The pod that it is made for is rented next: no other one meanwhile. */
-bool ask_makes_volume(const struct core *c)
+bool query_makes_volume(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (v->to_make && v->volume_ask == ASK_ASKED && !v->filling && !ask_is_late(c, v))
+		if (v->to_make && v->volume_query == QUERY_SENT && !v->filling &&
+		    !query_is_overdue(c, v))
 			return true;
 	}
 	return false;
