@@ -5,7 +5,7 @@
 
 #include "cmd.h"
 #include "engine/engine.h"
-#include "queue.h"
+#include "queue_client.h"
 
 /* In the environment of a delivery's client: the descriptor of the output folder that it is to
  * write into. */

@@ -1,6 +1,5 @@
 /* queue.c - `burst queue`: lists and removes requests, and starts the client that renders them. */
-#include "queue.h"
-
+#include <jansson.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -9,6 +8,7 @@
 #include "base/path.h"
 #include "runs/runs.h"
 #include "output.h"
+#include "queue_client.h"
 #include "report.h"
 #include "unattended/requests.h"
 #include "find_run.h"
@@ -39,7 +39,8 @@ static bool is_open(const struct request_row *row)
 
 static void explain_pending(const struct cmd_context *ctx, struct shown *s)
 {
-	CLEANUP(json_decref) json_t *note = s->runner ? queue_noted(ctx, s->row->config) : NULL;
+	CLEANUP(json_decref)
+	json_t *note = s->runner ? queue_noted(ctx->store, s->row->config) : NULL;
 
 	if (!s->runner) {
 		COPY_TEXT(s->why, "no client works on the queue");
@@ -57,7 +58,7 @@ static struct shown show(const struct cmd_context *ctx, const struct request_row
 {
 	struct shown s = {.row = row,
 			  .state = request_state_word(row->state),
-			  .runner = is_open(row) && queue_has_runner(ctx, row->config)};
+			  .runner = is_open(row) && queue_has_runner(ctx->state_dir, row->config)};
 
 	if (row->state == REQUEST_PENDING)
 		explain_pending(ctx, &s);
@@ -224,7 +225,8 @@ static int remove_one(struct cmd_context *ctx, const char *name, struct err *err
 	if (named_request(ctx->store, name, &named, err) < 0)
 		return -1;
 	/* a dead run has no client that could be cancelled: only its request is removed */
-	bool bound = named.state == REQUEST_RUNNING && !queue_has_runner(ctx, named.config) &&
+	bool bound = named.state == REQUEST_RUNNING &&
+		     !queue_has_runner(ctx->state_dir, named.config) &&
 		     !run_is_alive(&ctx->runs, named.run);
 	if (requests_remove(ctx->store, named.id, bound, clock_wall_ms(), &row, err) < 0)
 		return -1;

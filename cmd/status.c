@@ -10,7 +10,7 @@
 #include "calibrate_job.h"
 #include "keep.h"
 #include "output.h"
-#include "queue.h"
+#include "queue_client.h"
 #include "report.h"
 #include "find_run.h"
 #include "spend.h"
@@ -155,7 +155,7 @@ static int add_queued(const struct cmd_context *ctx, struct glance *g, struct st
 	for (size_t i = 0; i < count; i++) {
 		runner = i && !strcmp(rows[i].config, rows[i - 1].config)
 				 ? runner
-				 : queue_has_runner(ctx, rows[i].config);
+				 : queue_has_runner(ctx->state_dir, rows[i].config);
 		g->queued++;
 		g->queued_alone += !runner;
 	}

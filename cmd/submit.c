@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "git.h"
 #include "output.h"
-#include "queue.h"
+#include "queue_client.h"
 #include "report.h"
 #include "unattended/requests.h"
 
@@ -165,26 +165,6 @@ static void tell(const struct cmd_context *ctx, const struct request_row *row)
 		output_line(stderr, "request %s: queued (`burst queue ls` shows it)", row->id);
 }
 
-/* The queue of another project may have lost its runner to a reboot. */
-static int start_runners(const struct cmd_context *ctx, const char *own, struct err *err)
-{
-	struct request_row *rows = NULL;
-	size_t count = 0;
-	int result = queue_start_runner(ctx, own, err);
-
-	if (store_requests(ctx->store, NULL, true, &rows, &count, NULL) < 0)
-		return result;
-	for (size_t i = 0; i < count; i++) {
-		bool seen = !strcmp(rows[i].config, own);
-		for (size_t k = 0; k < i && !seen; k++)
-			seen = !strcmp(rows[k].config, rows[i].config);
-		if (!seen)
-			queue_start_runner(ctx, rows[i].config, NULL);
-	}
-	free(rows);
-	return result;
-}
-
 /* What is not in the ledger is lost, whatever the reason: exit 6, so that a hook can tell. */
 static int not_queued(const struct cmd_context *ctx, struct err *err)
 {
@@ -204,7 +184,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (add(ctx, &row, err) < 0)
 		return not_queued(ctx, err);
 	tell(ctx, &row);
-	if (start_runners(ctx, row.config, err) < 0) {
+	int started = queue_start_runner(ctx, row.config, err);
+	queue_wake_others(ctx, row.config);
+	if (started < 0) {
 		err_wrap(err,
 			 "request %s is queued, but its client could not be started: run `burst "
 			 "queue run`",

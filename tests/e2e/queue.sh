@@ -429,6 +429,36 @@ t_disk_full_while_queuing() { # loud, exit 6, nothing half-written; the next sub
 		wait_for 10 "the client to end" no_runner
 	done
 }
+# With its whole folder gone, the client leaves nothing behind.
+t_state_folder_removed_while_the_queue_waits() {
+	script_lines 2
+	config
+	burst submit --quiet 1h
+	wait_for 10 "its client" has_a_client
+	pkill -9 -f -- "queue run $T/"
+	wait_for 10 "it to be dead" no_runner
+	burst_bg queue run "$T/burst.cfg"
+	wait_for 10 "a client in the foreground" has_a_client
+	rm -r "$BURST_STATE_DIR"
+	burst_wait
+	is "$STATUS" 1 "exit status"
+	is "$(grep -c . err.txt)" 2 "lines ($(cat err.txt))"
+	has err.txt "burst: the queue of $T/burst.cfg ends: $T/state/ledger.db: was removed or replaced"
+	[ ! -e "$BURST_STATE_DIR" ] || complain "the folder is back: $(find "$BURST_STATE_DIR")"
+}
+# What is queued while the client is busy with a run of the ledger before is not left alone by its end.
+t_ledger_replaced_while_the_queue_renders() {
+	allow_volumes v # which the new ledger does not know
+	slow_segments 12
+	burst submit --quiet 0
+	wait_for 40 "a file" file_count out 1
+	rm "$BURST_STATE_DIR"/ledger.db*
+	burst submit --quiet 0
+	is "$STATUS" 0 "submit with a new ledger ($(cat err.txt))"
+	waits_for_the_queue
+	is "$(requests "state = 'done'")" 1 "done"
+	wait_for 10 "the client to end" no_runner
+}
 t_no_capacity_is_tried_again() {
 	script_lines 2
 	LOCAL='capacity = 0;' config 'wait = "1s";'

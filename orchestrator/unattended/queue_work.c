@@ -1,17 +1,13 @@
-/* queue_runner.c - the client that works on a queue: waits, renders the newest state once for all
+/* queue_work.c - the client that works on a queue: waits, renders the newest state once for all
  * requests, looks again. */
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/jsonx.h"
-#include "base/log.h"
 #include "engine/kept.h"
 #include "queue.h"
-#include "unattended/requests.h"
-#include "find_run.h"
+#include "requests.h"
 
 enum {
 	TURN_MS = 1000,  /* between two looks at the ledger while it waits */
@@ -28,7 +24,9 @@ struct seen { /* a request that was seen to wait */
 };
 
 struct runner {
-	struct cmd_context *ctx;
+	const struct queue_client *client;
+	const struct runs *runs;
+	struct store *store;
 	const char *config;
 	int lock;
 	struct seen *seen;
@@ -48,22 +46,32 @@ struct runner {
 static void say(const struct runner *r, const char *fmt, ...) PRINTF(2, 3);
 static void say(const struct runner *r, const char *fmt, ...)
 {
-	char line[512], when[32];
+	char line[512];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vformat_text(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	if (r->ctx->live)
-		log_line(LOG_NOTE, "%s", line);
-	else
-		log_line(LOG_NOTE, "%s %s", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
-			 line);
+	r->client->say(r->client->ctx, LOG_NOTE, line);
 }
 
-static void pause_ms(int64_t ms)
+static int signalled(const struct runner *r)
 {
-	if (!queue_signal())
+	return r->client->signal(r->client->ctx);
+}
+
+static int perform(const struct runner *r, enum queue_task task, const char *run,
+		   const char *commit, struct queue_reply *out, struct err *err)
+{
+	struct queue_order order = {.task = task, .run = run, .commit = commit};
+
+	*out = (struct queue_reply){0};
+	return r->client->perform(r->client->ctx, &order, out, err);
+}
+
+static void pause_ms(const struct runner *r, int64_t ms)
+{
+	if (!signalled(r))
 		poll(NULL, 0, (int)MAX(ms, 1));
 }
 
@@ -77,7 +85,7 @@ static int note(struct runner *r, const char *why, const char *text, int64_t unt
 	snprintf(all, sizeof(all), "%s %s %lld", why ? why : "", text, (long long)until_ms);
 	if (!strcmp(all, r->noted))
 		return 0;
-	if (queue_note(r->ctx, r->config, why, text, until_ms, err) < 0)
+	if (queue_note(r->store, r->config, why, text, until_ms, err) < 0)
 		return -1;
 	COPY_TEXT(r->noted, all);
 	if (why)
@@ -92,7 +100,7 @@ static int read_rows(struct runner *r, struct err *err)
 	free(r->rows);
 	r->rows = NULL;
 	r->count = 0;
-	return store_requests(r->ctx->store, r->config, true, &r->rows, &r->count, err);
+	return store_requests(r->store, r->config, true, &r->rows, &r->count, err);
 }
 
 /* The run of the first that is bound; NULL: all are pending. */
@@ -117,42 +125,16 @@ static int64_t seen_for_ms(struct runner *r, const char *id)
 	return 0;
 }
 
-/* ---- commands ---- */
-
-/* What the object of a command says of its failure. */
-static void failure_of(const struct queue_reply *reply, const char *what, char message[256])
-{
-	const json_t *error = reply->said ? json_object_get(reply->said, "error") : NULL;
-	const char *text = json_is_object(error) ? jsonx_text(error, "message", "") : "";
-
-	if (!reply->exit_status)
-		message[0] = '\0';
-	else if (text[0])
-		copy_text(message, 256, text);
-	else
-		snprintf(message, 256, "%s ended with exit status %d", what, reply->exit_status);
-}
-
 /* ---- the planner's word ---- */
 
-static int64_t number_or_unknown(const json_t *object, const char *name, double factor)
-{
-	const json_t *value = json_is_object(object) ? json_object_get(object, name) : NULL;
-
-	return json_is_number(value) ? (int64_t)(json_number_value(value) * factor + .5) : -1;
-}
-
 /* What is billed beside the rendering. A pod that is kept for the next run comes up for nothing. */
-static int64_t cold_of(const json_t *pick, int64_t warm)
+static int64_t cold_of(const struct queue_plan *p)
 {
-	int64_t billed_ms = number_or_unknown(pick, "billed_s", 1000),
-		work_ms = number_or_unknown(pick, "work_s", 1000),
-		pods = MAX(number_or_unknown(pick, "pods", 1), (int64_t)1);
+	int64_t pods = MAX(p->pods, (int64_t)1), warm = MAX(p->warm_pods, (int64_t)0);
 
-	if (billed_ms < 0 || work_ms < 0)
+	if (p->billed_ms < 0 || p->work_ms < 0)
 		return -1;
-	return MAX(billed_ms - work_ms, (int64_t)0) * (pods - MIN(MAX(warm, (int64_t)0), pods)) /
-	       pods;
+	return MAX(p->billed_ms - p->work_ms, (int64_t)0) * (pods - MIN(warm, pods)) / pods;
 }
 
 /* Pods that any run offers now: as many as when the plan was made, or the plan is out of date. */
@@ -162,7 +144,7 @@ static int offered_now(const struct runner *r)
 	size_t count = 0;
 	int offered = 0;
 
-	if (store_pods(r->ctx->store, NULL, true, &pods, &count, NULL) < 0)
+	if (store_pods(r->store, NULL, true, &pods, &count, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		offered += kept_is_offered(&pods[i], clock_wall_ms());
@@ -172,27 +154,22 @@ static int offered_now(const struct runner *r)
 
 static int plan_now(struct runner *r, struct err *err)
 {
-	const char *commit = r->rows[r->count - 1].commit_id;
-	const char *argv[] = {"burst",  "plan",    r->config,
-			      "--json", "--quiet", commit[0] ? "--commit" : NULL,
-			      commit,   NULL};
+	const struct request_row *newest = &r->rows[r->count - 1];
 	struct queue_reply reply;
 
 	r->planned_offered = offered_now(r);
-	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
+	if (perform(r, QUEUE_PLAN, NULL, newest->commit_id, &reply, err) < 0)
 		return -1;
-	const json_t *pick = reply.said ? json_object_get(reply.said, "pick") : NULL;
 	r->work = (struct when_work){
-		.segments = number_or_unknown(reply.said, "to_render", 1),
-		.makespan_ms = number_or_unknown(pick, "makespan_p90_s", 1000),
-		.price_microusd_h = number_or_unknown(pick, "price_usd_hour", 1e6),
-		.work_ms = number_or_unknown(pick, "work_s", 1000),
-		.cold_ms = cold_of(pick, number_or_unknown(reply.said, "warm_pods", 1)),
+		.segments = reply.plan.segments,
+		.makespan_ms = reply.plan.makespan_ms,
+		.price_microusd_h = reply.plan.price_microusd_h,
+		.work_ms = reply.plan.work_ms,
+		.cold_ms = cold_of(&reply.plan),
 	};
 	r->cannot_run = reply.exit_status == 2 || reply.exit_status == 3;
 	r->planned_ms = clock_boot_ms();
-	COPY_TEXT(r->planned_for, r->rows[r->count - 1].id);
-	queue_reply_free(&reply);
+	COPY_TEXT(r->planned_for, newest->id);
 	return 0;
 }
 
@@ -204,41 +181,6 @@ static int know_work(struct runner *r, struct err *err)
 		     r->planned_offered == offered_now(r);
 
 	return known ? 0 : plan_now(r, err);
-}
-
-static void explain(const struct runner *r, const struct when_answer *a, char *to, size_t room)
-{
-	char price[32], time[32];
-
-	switch (a->why) {
-	case WHEN_QUIET: snprintf(to, room, "another request may follow at once"); return;
-	case WHEN_RETRY:
-		snprintf(to, room, "the last start failed; next try at %s",
-			 clock_rfc3339(time, sizeof(time), a->until_ms));
-		return;
-	case WHEN_PRICE:
-		snprintf(to, room, "the price is %s/h",
-			 money_show(price, sizeof(price), r->work.price_microusd_h));
-		return;
-	case WHEN_NO_PRICE: snprintf(to, room, "the price is unknown now"); return;
-	case WHEN_SEGMENTS:
-		if (r->work.segments < 0)
-			snprintf(to, room, "the number of segments to render is unknown now");
-		else
-			snprintf(to, room, "%lld segment%s to render so far",
-				 (long long)r->work.segments, r->work.segments == 1 ? "" : "s");
-		return;
-	case WHEN_WORK:
-		snprintf(to, room, "%s of work so far; it starts with %s",
-			 duration_show(price, sizeof(price), r->work.work_ms),
-			 duration_show(time, sizeof(time), when_least_work_ms(r->work.cold_ms)));
-		return;
-	case WHEN_READY:
-	case WHEN_WAITED:
-	case WHEN_DEADLINE:
-	case WHEN_EMPTY: break;
-	}
-	snprintf(to, room, "%s", when_name(a->why));
 }
 
 /* ---- the end of a run ---- */
@@ -253,7 +195,7 @@ static int end_run(struct runner *r, const char *run, enum outcome outcome, int 
 					    [OUTCOME_RESUME] = "continues later"};
 
 	say(r, "run %s: %s%s%s", run, words[outcome], message[0] ? ": " : "", message);
-	return requests_end(r->ctx->store, r->config, run, outcome, exit_status, message,
+	return requests_end(r->store, r->config, run, outcome, exit_status, message,
 			    clock_wall_ms(), err);
 }
 
@@ -265,8 +207,8 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 
 	if (note(r, "run", text, INT64_MAX, err) < 0)
 		return -1;
-	while (run_is_alive(&r->ctx->runs, run) && !queue_signal())
-		pause_ms(FOLLOW_MS);
+	while (run_is_alive(r->runs, run) && !signalled(r))
+		pause_ms(r, FOLLOW_MS);
 	return 0;
 }
 
@@ -274,20 +216,18 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 static void back_off(struct runner *r)
 {
 	r->busy_ms = MIN(MAX(r->busy_ms * 2, (int64_t)TURN_MS), (int64_t)BUSY_MOST_MS);
-	pause_ms(r->busy_ms);
+	pause_ms(r, r->busy_ms);
 }
 
 static int attach_to(struct runner *r, const char *run, struct err *err)
 {
-	const char *argv[] = {"burst", "attach", run, "--json", NULL};
 	struct queue_reply reply;
 
 	say(r, "run %s: attaching to it, since its pods work on this job without a client", run);
-	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
+	if (perform(r, QUEUE_ATTACH, run, "", &reply, err) < 0)
 		return -1;
 	if (reply.exit_status)
 		back_off(r);
-	queue_reply_free(&reply);
 	return 0;
 }
 
@@ -298,10 +238,10 @@ static int wait_for_other(struct runner *r, struct err *err)
 	size_t count = 0;
 	int result = 0;
 
-	if (store_runs(r->ctx->store, r->config, true, 0, &runs, &count, err) < 0)
+	if (store_runs(r->store, r->config, true, 0, &runs, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count && result == 0; i++) {
-		if (run_is_alive(&r->ctx->runs, runs[i].id))
+		if (run_is_alive(r->runs, runs[i].id))
 			result = wait_while_alive(r, runs[i].id, err) < 0 ? -1 : 1;
 		else if (runs[i].detached)
 			result = attach_to(r, runs[i].id, err) < 0 ? -1 : 1;
@@ -322,25 +262,17 @@ static int be_patient(struct runner *r, struct err *err)
 
 /* ---- runs of the queue ---- */
 
-/* A cap over runs has refused it (caps.h): there is money again once other runs have ended, or the
- * next day. */
-static bool was_refused_money(const struct queue_reply *reply)
-{
-	return reply->exit_status == 5 && reply->said && !jsonx_text(reply->said, "run", "")[0];
-}
-
 static int judge(struct runner *r, const char *run, const struct queue_reply *reply,
-		 const char *what, struct err *err)
+		 struct err *err)
 {
-	enum outcome outcome = requests_judge(reply->exit_status, reply->died, queue_signal() != 0);
-	char message[256];
+	enum outcome outcome = requests_judge(reply->exit_status, reply->died, signalled(r) != 0);
 
-	if (outcome == OUTCOME_FAILED && was_refused_money(reply))
+	/* there is money again once other runs have ended, or the next day */
+	if (outcome == OUTCOME_FAILED && reply->refused_money)
 		outcome = OUTCOME_RETRY;
-	failure_of(reply, what, message);
 	if (outcome == OUTCOME_RESUME && reply->died)
 		return 0; /* the next turn finds a run without a client */
-	if (end_run(r, run, outcome, reply->exit_status, message, err) < 0)
+	if (end_run(r, run, outcome, reply->exit_status, reply->message, err) < 0)
 		return -1;
 	if (outcome == OUTCOME_AGAIN)
 		return be_patient(r, err);
@@ -351,43 +283,29 @@ static int judge(struct runner *r, const char *run, const struct queue_reply *re
 static int start(struct runner *r, struct err *err)
 {
 	struct request_row newest;
-	const char *argv[] = {"burst",
-			      "run",
-			      r->config,
-			      "--json",
-			      r->ctx->quiet ? "--quiet" : "--yes",
-			      NULL,
-			      newest.commit_id,
-			      NULL};
-	struct queued queued = {0};
 	struct queue_reply reply;
+	char run[24];
 
-	if (run_new_id(&r->ctx->runs, queued.run, err) < 0)
+	if (run_new_id(r->runs, run, err) < 0)
 		return -1;
-	int bound = requests_bind(r->ctx->store, r->config, queued.run, &newest, err);
+	int bound = requests_bind(r->store, r->config, run, &newest, err);
 	if (bound <= 0)
 		return bound;
-	if (newest.commit_id[0])
-		argv[5] = "--commit";
 	if (note(r, NULL, "", 0, err) < 0)
 		return -1;
-	say(r, "run %s: starts for %d request%s", queued.run, bound, bound == 1 ? "" : "s");
-	if (queue_call(r->ctx, r->config, argv, &queued, &reply, err) < 0)
+	say(r, "run %s: starts for %d request%s", run, bound, bound == 1 ? "" : "s");
+	if (perform(r, QUEUE_RUN, run, newest.commit_id, &reply, err) < 0)
 		return -1;
-	int result = judge(r, queued.run, &reply, "burst run", err);
-	queue_reply_free(&reply);
-	return result;
+	return judge(r, run, &reply, err);
 }
 
 /* A changed input is no reason to give up: a new run renders what changed, and settles the old one.
  */
 static int resume(struct runner *r, const struct run_row *run, struct err *err)
 {
-	const char *argv[] = {
-		"burst", "resume", run->id, "--json", r->ctx->quiet ? "--quiet" : NULL, NULL};
 	struct queue_reply reply;
 
-	int may = requests_died(r->ctx->store, r->config, run->id, err);
+	int may = requests_died(r->store, r->config, run->id, err);
 	if (may < 0)
 		return -1;
 	if (!may)
@@ -395,21 +313,18 @@ static int resume(struct runner *r, const struct run_row *run, struct err *err)
 	if (note(r, NULL, "", 0, err) < 0)
 		return -1;
 	say(r, "run %s: its client exited; continuing it", run->id);
-	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
+	if (perform(r, QUEUE_RESUME, run->id, "", &reply, err) < 0)
 		return -1;
-	int result =
-		!reply.died && reply.exit_status == 2
-			? end_run(r, run->id, OUTCOME_AGAIN, 0, "its job has changed since", err)
-			: judge(r, run->id, &reply, "burst resume", err);
-	queue_reply_free(&reply);
-	return result;
+	if (!reply.died && reply.exit_status == 2)
+		return end_run(r, run->id, OUTCOME_AGAIN, 0, "its job has changed since", err);
+	return judge(r, run->id, &reply, err);
 }
 
 /* The run never began, or it began and found all outputs there; the client that knew which has
  * died. */
 static int never_began(struct runner *r, const char *run, struct err *err)
 {
-	int may = requests_died(r->ctx->store, r->config, run, err);
+	int may = requests_died(r->store, r->config, run, err);
 
 	if (may < 0)
 		return -1;
@@ -420,8 +335,7 @@ static int never_began(struct runner *r, const char *run, struct err *err)
 static int see_to_bound(struct runner *r, const char *id, struct err *err)
 {
 	struct run_row run;
-	bool alive = run_is_alive(&r->ctx->runs, id),
-	     known = store_run(r->ctx->store, id, &run, err) == 0;
+	bool alive = run_is_alive(r->runs, id), known = store_run(r->store, id, &run, err) == 0;
 
 	if (!known && err->kind != ERR_NOT_FOUND)
 		return -1;
@@ -462,11 +376,11 @@ static int wait_or_start(struct runner *r, struct err *err)
 		return result < 0 ? -1 : 0;
 	if (a.start)
 		return start(r, err);
-	explain(r, &a, text, sizeof(text));
+	queue_explain(&a, &r->work, text, sizeof(text));
 	if (note(r, when_name(a.why), text,
 		 a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : INT64_MAX, err) < 0)
 		return -1;
-	pause_ms(MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
+	pause_ms(r, MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
 	return 0;
 }
 
@@ -493,30 +407,40 @@ static int turn(struct runner *r, struct err *err)
 		return wait_or_start(r, err);
 	if (note(r, NULL, "", 0, err) < 0)
 		return -1;
-	return requests_leave(r->ctx->store, r->config, drop_lock, r, err);
+	return requests_leave(r->store, r->config, drop_lock, r, err);
 }
 
-/* A locked ledger or a full disk passes: until then the ledger has all that was begun. A ledger
- * whose file was removed does not come back. */
+/* The requests in it cannot be read by any other command. */
+static int check_ledger(const struct runner *r, struct err *err)
+{
+	if (store_check(r->store, err) == 0)
+		return 0;
+	return err_wrap(err, "the queue of %s ends", r->config);
+}
+
+/* A ledger that is locked, or a disk that is full, passes: until then all that was begun is in the
+ * ledger. One that was removed does not come back. */
 static int turn_in_spite(struct runner *r, struct err *err)
 {
-	if (store_check(r->ctx->store, err) < 0)
-		return err_wrap(err, "queue");
+	if (check_ledger(r, err) < 0)
+		return -1;
 	int result = turn(r, err);
-
 	if (result >= 0 || err->kind != ERR_LOCAL || r->lock < 0 || ++r->failures > FAILURES_MOST) {
 		r->failures = result >= 0 ? 0 : r->failures;
 		return result;
 	}
-	log_line(LOG_WARN, "%s; retrying", err->msg);
-	pause_ms(MIN((int64_t)TURN_MS << MIN(r->failures, 6), (int64_t)FAILURE_PAUSE_MS));
+	if (check_ledger(r, err) < 0)
+		return -1;
+	CLEANUP(free_text) char *line = xasprintf("%s; retrying", err->msg);
+	r->client->say(r->client->ctx, LOG_WARN, line);
+	pause_ms(r, MIN((int64_t)TURN_MS << MIN(r->failures, 6), (int64_t)FAILURE_PAUSE_MS));
 	err_clear(err);
 	return 0;
 }
 
 static int stopped(struct runner *r, struct err *err)
 {
-	int number = queue_signal();
+	int number = signalled(r);
 
 	say(r, "interrupted: the requests stay in the queue, and the next `burst submit` or "
 	       "`burst queue run` continues them");
@@ -525,15 +449,18 @@ static int stopped(struct runner *r, struct err *err)
 	return -1;
 }
 
-int queue_run(struct cmd_context *ctx, const char *config, struct err *err)
+int queue_work(const struct queue_client *client, struct err *err)
 {
-	struct runner r = {.ctx = ctx, .config = config, .lock = -1};
+	struct runner r = {.client = client,
+			   .runs = client->runs,
+			   .store = client->runs->store,
+			   .config = client->config,
+			   .lock = -1};
 	int result = 0;
 
-	if (queue_take(ctx, config, &r.lock, err) < 0)
+	if (queue_take(r.runs->state_dir, r.config, &r.lock, err) < 0)
 		return -1;
-	queue_catch_signals();
-	while (result == 0 && !queue_signal())
+	while (result == 0 && !signalled(&r))
 		result = turn_in_spite(&r, err);
 	if (result == 0)
 		result = stopped(&r, err);
