@@ -266,17 +266,18 @@ def read(path):
         return ""
 
 
-def script_text(path):
+def script_text(path, vendor):
     """A script's text, and that of the scripts of tests/cloud which it reads."""
     text = read(path)
-    return text + "".join(map(read, re.findall(r'^\. "\$ROOT/(tests/cloud/[a-z/]+\.sh)"', text, re.M)))
+    return text + "".join(map(read, re.findall(r'^\. "\$ROOT/(tests/cloud/[a-z/]+\.sh)"', text.replace("$VENDOR", vendor), re.M)))
 
 
 def case_exists(script, name):
     """A function of the script, or a line "+NAME | ..." of a table of cases. vendor_X.sh is the script X of each vendor."""
+    vendor = script.partition("_")[0]
     for_each_vendor = re.sub("^(modal|runpod)_", "vendor_", script)
     return any(re.search(rf"(^|[^a-z0-9_]){name}([^a-z0-9_]|$)|^\s*\+{re.sub('^c_', '', name)} \|",
-                         script_text(path), re.M)
+                         script_text(path, vendor), re.M)
                for path in (f"tests/e2e/{script}.sh", f"tests/security/{script}.sh", f"tests/e2e/{for_each_vendor}.sh"))
 
 

@@ -24,8 +24,8 @@ part() { # part NAME COMMAND...
 vendor() { # vendor NAME
 	part "$1_kill" env VENDOR="$1" KILL_POINTS=all bash tests/e2e/vendor_kill.sh
 	part "$1_machine" env VENDOR="$1" FULL_POINTS=100 bash tests/e2e/vendor_machine.sh
-	part "$1_random" bash "tests/e2e/$1_random.sh" "$seconds" "$(seed)"
-	part "$1_network" env NAMED=all bash "tests/e2e/$1_network.sh" "$seconds" "$(seed)"
+	part "$1_random" env VENDOR="$1" bash tests/e2e/vendor_random.sh "$seconds" "$(seed)"
+	part "$1_network" env VENDOR="$1" NAMED=all bash tests/e2e/vendor_network.sh "$seconds" "$(seed)"
 }
 local_and_runpod() {
 	part local_kill env KILL_POINTS=all bash tests/e2e/local_kill.sh

@@ -218,8 +218,8 @@ random_faults() {
 	for name in "${names[@]}"; do
 		[ ! -e "$name/why" ] || {
 			cat "$name/plan"
-			echo "    again: tests/e2e/$SCRIPT.sh 0 ${name#c_}   ($(cat "$name/why"))"
-			WHY="$WHY again: tests/e2e/$SCRIPT.sh 0 ${name#c_};"
+			echo "    again: VENDOR=$VENDOR tests/e2e/$(basename "$0") 0 ${name#c_}   ($(cat "$name/why"))"
+			WHY="$WHY again: VENDOR=$VENDOR tests/e2e/$(basename "$0") 0 ${name#c_};"
 		}
 	done
 	echo "    ${#names[@]} rounds, seeds $SEED to $((seed - 1)): $(creates_ever) creates, clients' ends: $(

@@ -1,19 +1,11 @@
-#!/bin/bash
-# runpod_network.sh [SECONDS [SEED]] - the lines to RunPod's API, to its storage and to its pods are cut, reset, held up and
-# spoilt at chosen bytes, refused, answered by a captive portal or by something that speaks TLS: named cases, then rounds that draw by a
-# seed. Whatever the line does, the outputs are right and the pods gone, or the exit status and one line say what is so.
-#
-# A round that fails prints its seed; `runpod_network.sh 0 SEED` plays it again. NAMED=all: all cases of the tables; ONLY=expression:
-# some of them; VERBOSE=1: how long each took; AT_ONCE=so many at once.
-# shellcheck disable=SC2317 # called by random.sh and network.sh
-. "$(dirname "$0")/../cloud/common/random.sh"
-. "$(dirname "$0")/lib.sh"
-. "$ROOT/tests/cloud/runpod/client.sh"
-. "$ROOT/tests/cloud/common/network.sh"
-
-API_URL=RUNPOD_API_URL
+# network.sh - what tests/e2e/vendor_network.sh needs of RunPod: its wires, the requests that a rule can name, and its own
+# cases.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2317 # used and called by vendor_network.sh, network.sh and random.sh
+API_URL=RUNPOD_API_URL            # the variable that tells burst its address
+LARGE_FILE='files~.bin ' # the request for a large file, as the relay has it
+UPLOAD_ENDS='files~HEAD /.1=reset:down:0'
 clear_faults() { unspoilt; }
-port_of() { local rest=${1#*://}; rest=${rest%%/*}; echo "${rest##*:}"; }
 wires() { echo "api:$(port_of "$RUNPOD_API_URL") files:$(port_of "$RUNPOD_S3_URL")"; }
 pods_times() { rp_control state | jq -r '.pods[] | "\(.created_ms) \(.ended_ms // "-")"'; }
 
@@ -50,11 +42,8 @@ table <<-'E'
 	+delete_is_cut_again_and_again | done 1 | api~DELETE /v2/pods/.1=cut:up:10 | api~DELETE /v2/pods/.2=reset:down:0 | api~DELETE /v2/pods/.3=cut:down:0 | api~DELETE /v2/pods/.4=cut:down:30
 	delete_is_held_up | done 1 | api~DELETE /v2/pods/.1=stall:up:20
 	first_connections_are_refused | done 1 | api.1=refuse | api.2=refuse
-	+whole_line_is_slow | done 1 | *.*=delay:150
 	portal_for_a_while | done 1 | api.1=run:portal | api.2=run:portal | api.3=run:portal | WAIT=2m BOOT_LIMIT=90s
 	+portal_for_ever | fails 6 the answer cannot be read: not JSON | api.*=run:portal
-	+api_speaks_tls | fails 6 | api.*=run:alert
-	api_says_nothing | fails 6 | api.*=silent
 	+storage_is_behind_a_portal | done 1 | files.*=run:portal
 	storage_is_refused | done 1 | files.*=refuse
 	storage_is_cut | done 1 | files.1=cut:up:300 | files.2=cut:down:0
@@ -69,44 +58,18 @@ table <<-'E'
 E
 
 # Large files by way of the storage; small ones come by it, too, and before them.
-c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' 'files~HEAD /.1=reset:down:0'; }
-c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
 c_an_upload_has_bytes_twice() { large_files 'files~PUT /.1=dup:up:4000000:500'; }
-c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
-c_an_upload_is_held_up() { large_files 'files~PUT /.1=stall:up:2000000'; }
-c_downloads_are_cut() { large_files 'files~.bin .1=cut:down:1000000' 'files~.bin .2=reset:down:2500000' 'files~.bin .3=cut:down:100'; }
-c_downloads_have_wrong_bytes() { large_files 'files~.bin .1=flip:down:1000000' 'files~.bin .2=bit:down:3999999' 'files~.bin .3=bit:down:20'; }
-c_downloads_have_bytes_twice_and_lack_others() { large_files 'files~.bin .1=dup:down:1000000:500' 'files~.bin .2=drop:down:2000000:500'; }
 c_downloads_have_bytes_twice_or_no_head() { large_files 'files~.bin .1=dup:down:1000000:500' 'files~.bin .2=drop:down:0:12'; }
-c_a_download_is_held_up() { large_files 'files~.bin .1=stall:down:1000000' 'files~.bin .2=stall:down:1000000' 'files~.bin .3=stall:down:1000000'; }
 c_storage_is_slow() { large_files 'files.*=delay:300'; }
-also +uploads_are_cut an_upload_has_a_wrong_byte +an_upload_has_bytes_twice an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut \
-	+downloads_have_wrong_bytes downloads_have_bytes_twice_and_lack_others +downloads_have_bytes_twice_or_no_head a_download_is_held_up +storage_is_slow
+also +an_upload_has_bytes_twice +downloads_have_bytes_twice_or_no_head +storage_is_slow
 
 # ---- names, and who answers there ----
 
-c_its_name_is_unknown() { nowhere https://api.runpod.invalid "resolve"; }
-c_it_does_not_speak_tls() { nowhere "https://127.0.0.1:$(port_of "$RUNPOD_API_URL")" "127.0.0.1"; }
-c_nobody_listens_there() { nowhere http://127.0.0.1:1 "127.0.0.1"; }
 c_its_storage_is_unknown() {
 	slow_worker
 	rp_config 'code = { path = "code"; };'
 	RUNPOD_S3_URL=https://s3.runpod.invalid burst run --json -v
 	all_done 6 1
-}
-# It is away when the pods are to be given back: they are, as soon as it is back.
-c_it_is_away_at_the_end() {
-	slow_worker
-	rp_config 'code = { path = "code"; };'
-	spoil 'pod.*=delay:1'
-	burst_bg run --json --trace
-	wait_for 60 "the last file" file_count out 5
-	away api
-	wait_for 60 "a release that is not heard" grep -q "connect to server" err.txt
-	rm -f away
-	burst_wait
-	all_done 6 1
-	line_over
 }
 # For good: it says what may still bill, and how to end it.
 c_it_is_away_for_good() {
@@ -129,7 +92,7 @@ c_it_is_away_for_good() {
 	line_over
 }
 has_ended() { ! running_as "$PID"; }
-also +its_name_is_unknown +it_does_not_speak_tls nobody_listens_there +its_storage_is_unknown +it_is_away_at_the_end +it_is_away_for_good
+also +its_storage_is_unknown +it_is_away_for_good
 
 # ---- the walk ----
 
@@ -139,10 +102,3 @@ CALLS=('api~POST /v2/pods ' 'api~POST /v2/pods ' 'api~GET /v2/pods ' 'api~GET /v
 BLOWS_KNOWN=('{"preempt":"TERMINATED"}' '{"preempt":"EXITED"}' '{"drop_ssh":true}')
 NOW_AND_THEN='spot = true;'
 what_goes_wrong() { the_line_goes_wrong; }
-
-some_rounds 1 3 4
-t_lines() { cases "${NAMES[@]}"; }
-if [ -n "$LONG" ]; then
-	t_random_lines() { random_faults; }
-fi
-run_tests "${ARGS[@]}"

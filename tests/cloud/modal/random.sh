@@ -1,15 +1,7 @@
-#!/bin/bash
-# modal_random.sh [SECONDS [SEED]] - rounds of burst against Modal for about so long, several at once: each draws, by a seed of its
-# own, a small job, faults of the API, of the wire, of the sandboxes and of the volume, blows at the sandboxes while they work, and
-# how its clients die. After every client and every round the invariants are held against what the stand-in knows.
-#
-# A round that fails prints its seed; `modal_random.sh 0 SEED` plays it again. VERBOSE=1: how each went; AT_ONCE=rounds at once.
-# shellcheck disable=SC2317 # called by random.sh
-DURATION_S=30
-. "$(dirname "$0")/../cloud/common/random.sh"
-. "$(dirname "$0")/lib.sh"
-. "$ROOT/tests/cloud/modal/client.sh"
-
+# random.sh - which faults the rounds of tests/e2e/vendor_random.sh draw at Modal: of the API, of the wire, of the sandboxes and of
+# the volume.
+# shellcheck shell=bash
+# shellcheck disable=SC2317 # called by common/random.sh
 clear_faults() { curl -qsS -X DELETE "$MD_SIDE_URL/_control/faults" >/dev/null; }
 OTHER_END=2/failed # of images that no sandbox can be made of
 
@@ -108,6 +100,3 @@ what_goes_wrong() {
 	! one_in 9 || a_refusal
 	! one_in 3 || md_control settings '{"list_tunnels":false}' >/dev/null
 }
-
-t_random_faults() { random_faults; }
-run_tests "${ARGS[@]}"

@@ -1,14 +1,6 @@
-#!/bin/bash
-# runpod_random.sh [SECONDS [SEED]] - rounds of burst against RunPod for about so long, several at once: each draws, by a seed of its
-# own, a small job, faults of the API, of the pods and of the storage, blows at the pods while they work, and how its clients
-# die. After every client and every round the invariants are held against what the stand-in knows.
-#
-# A round that fails prints its seed; `runpod_random.sh 0 SEED` plays it again. VERBOSE=1: how each went; AT_ONCE=rounds at once.
-# shellcheck disable=SC2317 # called by random.sh
-. "$(dirname "$0")/../cloud/common/random.sh"
-. "$(dirname "$0")/lib.sh"
-. "$ROOT/tests/cloud/runpod/client.sh"
-
+# random.sh - which faults the rounds of tests/e2e/vendor_random.sh draw at RunPod: of the API, of the pods and of the storage.
+# shellcheck shell=bash
+# shellcheck disable=SC2317 # called by common/random.sh
 clear_faults() {
 	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
 	rp_control settings '{"s3_clock_ms":0}' >/dev/null
@@ -86,6 +78,3 @@ what_goes_wrong() {
 	! one_in 6 || a_storage_fault
 	! one_in 9 || a_refusal
 }
-
-t_random_faults() { random_faults; }
-run_tests "${ARGS[@]}"

@@ -1,18 +1,11 @@
-#!/bin/bash
-# modal_network.sh [SECONDS [SEED]] - the lines to Modal's API (HTTP/2), to its volumes' blocks and through its tunnels are cut,
-# reset, held up and spoilt at chosen bytes, refused, answered by a captive portal or in TLS; and the same with TLS, where no
-# spoilt byte may ever be taken for data and names may not be known. Named cases, then rounds that draw by a seed. Whatever
-# the line does, the outputs are right and the sandboxes gone, or the exit status and one line say what is so.
-#
-# A round that fails prints its seed; `modal_network.sh 0 SEED` plays it again. NAMED=all: all cases of the tables; ONLY=expression:
-# some of them; VERBOSE=1: how long each took; AT_ONCE=so many at once.
-# shellcheck disable=SC2317 # called by random.sh and network.sh
-. "$(dirname "$0")/../cloud/common/random.sh"
-. "$(dirname "$0")/lib.sh"
-. "$ROOT/tests/cloud/modal/client.sh"
-. "$ROOT/tests/cloud/common/network.sh"
-
-API_URL=MODAL_SERVER_URL
+# network.sh - what tests/e2e/vendor_network.sh needs of Modal: its wires, the requests that a rule can name, and its own
+# cases.
+# With TLS no spoilt byte may ever be taken for data.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2317 # used and called by vendor_network.sh, network.sh and random.sh
+API_URL=MODAL_SERVER_URL       # the variable that tells burst its address
+LARGE_FILE='files~?4000000 ' # the request for a large file, as the relay has it
+UPLOAD_ENDS='files~PUT /.2=reset:down:0'
 clear_faults() { unspoilt; }
 wires() {
 	local files
@@ -58,11 +51,8 @@ table < <(calls <<-'E'
 	+end_is_cut_again_and_again | done 1 | api~SandboxTerminate.1=cut:up:40 | api~SandboxTerminate.2=reset:down:0 | api~SandboxTerminate.3=cut:down:0 | api~SandboxTerminate.4=cut:down:40
 	end_is_held_up | done 1 | api~SandboxTerminate.1=stall:up:40
 	first_connections_are_refused | done 1 | api.1=refuse | api.2=refuse | api.5=refuse
-	+whole_line_is_slow | done 1 | *.*=delay:150
 	portal_for_a_while | done 1 | api.4=run:portal | api.5=run:portal | api.6=run:portal | WAIT=2m BOOT_LIMIT=90s
 	+portal_for_ever | fails 6 | api.*=run:portal
-	+api_speaks_tls | fails 6 | api.*=run:alert
-	api_says_nothing | fails 6 | api.*=silent
 	+volume_is_behind_a_portal | done 1 | files.*=run:portal
 	volume_is_refused | done 1 | files.*=refuse
 	volume_is_cut | done 1 | files.1=cut:up:100 | files.2=cut:down:0
@@ -76,39 +66,6 @@ table <<-'E'
 	portal_in_the_tunnel | fails 6 | pod.*=run:portal
 	tunnel_falls_silent | done 1 | pod.1=stall:up:5000 | BOOT_LIMIT=2m
 E
-
-# Large files by way of the volume; small ones come by it, too, and before them.
-c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' 'files~PUT /.2=reset:down:0'; }
-c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
-c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
-c_an_upload_is_held_up() { large_files 'files~PUT /.1=stall:up:2000000'; }
-LARGE='files~?4000000 '
-c_downloads_are_cut() { large_files "$LARGE.1=cut:down:1000000" "$LARGE.2=reset:down:2500000" "$LARGE.3=cut:down:100"; }
-c_downloads_have_wrong_bytes() { large_files "$LARGE.1=flip:down:1000000" "$LARGE.2=bit:down:3999999" "$LARGE.3=bit:down:20"; }
-c_downloads_have_bytes_twice_and_lack_others() { large_files "$LARGE.1=dup:down:1000000:500" "$LARGE.2=drop:down:2000000:500"; }
-c_a_download_is_held_up() { large_files "$LARGE.1=stall:down:1000000" "$LARGE.2=stall:down:1000000" "$LARGE.3=stall:down:1000000"; }
-also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut +downloads_have_wrong_bytes \
-	downloads_have_bytes_twice_and_lack_others a_download_is_held_up
-
-# ---- names, and who answers there ----
-
-c_its_name_is_unknown() { nowhere https://api.modal.invalid "resolve"; }
-c_it_does_not_speak_tls() { nowhere https://127.0.0.1:${MODAL_SERVER_URL##*:} "127.0.0.1"; }
-c_nobody_listens_there() { nowhere http://127.0.0.1:1 "127.0.0.1"; }
-c_it_is_away_at_the_end() {
-	slow_worker
-	md_config 'code = { path = "code"; };'
-	spoil 'pod.*=delay:1'
-	burst_bg run --json --trace
-	wait_for 60 "the last file" file_count out 5
-	away api
-	wait_for 60 "a release that is not heard" grep -q "connect to server" err.txt
-	rm -f away
-	burst_wait
-	all_done 6 1
-	line_over
-}
-also +its_name_is_unknown +it_does_not_speak_tls nobody_listens_there +it_is_away_at_the_end
 
 # ---- with TLS, as Modal is in earnest: one connection for all, and nothing spoilt is ever taken for data ----
 
@@ -165,10 +122,3 @@ CALLS=("api~$SERVICE/SandboxCreate" "api~$SERVICE/SandboxCreate" "api~$SERVICE/S
 	"api~$SERVICE/SandboxGetTunnels" "api~$SERVICE/AuthTokenGet" "api~$SERVICE/Image" "api~$SERVICE/Volume" "api~$SERVICE/App" 'files~PUT /' 'files~GET /')
 BLOWS_KNOWN=('{"end":"TERMINATED","hard":true}' '{"drop":true}')
 what_goes_wrong() { the_line_goes_wrong; }
-
-some_rounds 1 3 4
-t_lines() { cases "${NAMES[@]}"; }
-if [ -n "$LONG" ]; then
-	t_random_lines() { random_faults; }
-fi
-run_tests "${ARGS[@]}"
