@@ -169,7 +169,7 @@ SIM_WRAP := $(addprefix -Xlinker --wrap=,clock_boot_ms clock_wall_ms random_u64 
 $(BUILD)/tests/sim: $(SIM_OBJ) $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(SIM_WRAP) -o $@ $(SIM_OBJ) $(BUILD)/libburst.a $(LIBS)
-SIM_MODAL := $(BUILD)/obj/tests/sim/wire_modal.o $(BUILD)/obj/tests/sim/wire_modal_files.o
+SIM_MODAL := $(filter $(BUILD)/obj/tests/sim/wire_modal%,$(SIM_OBJ))
 $(SIM_MODAL): ALL_CFLAGS += -I$(BUILD)/gen
 $(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim

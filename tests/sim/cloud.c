@@ -2,21 +2,20 @@
  */
 #include "wire.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
+#include "cloud.h"
 
 static struct vendor_plan *vendor(struct sim *s, const struct machine *m)
 {
 	return &s->plan->vendors[m->vendor];
 }
 
-static const struct job_plan *job_of(const struct sim *s, const struct machine *m)
+static const struct job_plan *cloud_job_of(const struct sim *s, const struct machine *m)
 {
 	return &s->plan->jobs[m->client];
 }
 
-static int number_of(const struct sim *s, const struct machine *m)
+int cloud_number_of(const struct sim *s, const struct machine *m)
 {
 	return (int)(m - s->machines);
 }
@@ -41,14 +40,14 @@ static void answer(struct sim *s, const struct happening *asked, enum err_kind k
 	h->pod = asked->pod;
 	h->provider = asked->provider;
 	h->kind = kind;
-	h->machine = m ? number_of(s, m) : -1;
+	h->machine = m ? cloud_number_of(s, m) : -1;
 }
 
 /* Every second pod whose workers never start blames its card: then all pods of that card do. */
 static void fit_card(struct sim *s, struct machine *m)
 {
 	const struct vendor_plan *v = vendor(s, m);
-	bool first = m->workers_never && (number_of(s, m) + (int)(s->plan->seed & 1)) % 2;
+	bool first = m->workers_never && (cloud_number_of(s, m) + (int)(s->plan->seed & 1)) % 2;
 
 	for (int i = 0; first && i < v->offer_count; i++)
 		s->unfit[m->vendor][i] = s->unfit[m->vendor][i] ||
@@ -80,8 +79,8 @@ static void fit_faults(struct sim *s, struct machine *m)
 	f = strikes(s, F_RELEASE_LINGERS);
 	m->linger = f ? 1 + f->ms % 60000 : vendor(s, m)->ends_ms;
 	/* else its list is the truth */
-	f = job_of(s, m)->conf.providers[m->vendor].look_gap_ms ? strikes(s, F_RELEASE_DENIED)
-								: NULL;
+	f = cloud_job_of(s, m)->conf.providers[m->vendor].look_gap_ms ? strikes(s, F_RELEASE_DENIED)
+								      : NULL;
 	m->denied_ms = f ? f->ms : 0;
 	static const enum fault_kind timed[] = {F_PREEMPTED, F_STOPPED, F_AGENT_RESTART, F_DROP,
 						F_DROP_LONG};
@@ -90,7 +89,7 @@ static void fit_faults(struct sim *s, struct machine *m)
 		if (!f)
 			continue;
 		struct happening *h = later(s, f->ms, W_STRUCK);
-		h->machine = number_of(s, m);
+		h->machine = cloud_number_of(s, m);
 		h->x = timed[i];
 		h->y = f->x % 300000;
 	}
@@ -106,7 +105,7 @@ static void name_machine(struct sim *s, struct machine *m)
 
 	memcpy(m->id, form, len);
 	snprintf(m->id + len, sizeof(m->id) - len, form[len + 1] == '0' ? "%05d" : "%d",
-		 number_of(s, m));
+		 cloud_number_of(s, m));
 }
 
 struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate)
@@ -142,13 +141,13 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
 	m->late_start = c->late_start_s * 1000;
-	struct fault *f = job_of(s, m)->conf.providers[c->provider].look_gap_ms
+	struct fault *f = cloud_job_of(s, m)->conf.providers[c->provider].look_gap_ms
 				  ? strikes(s, F_SURFACES_LATE)
 				  : NULL;
 	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone
 	 */
 	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
-	m->files = xcalloc(job_of(s, m)->count, 1);
+	m->files = xcalloc(cloud_job_of(s, m)->count, 1);
 	for (int w = 0; w < SLOTS_MAX; w++)
 		m->worker_work[w] = -1;
 	fit_faults(s, m);
@@ -156,9 +155,9 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	m->odd_until = f ? s->now + f->ms % 120000 : 0;
 	s->in_use[c->provider][c->offer]++;
 	struct happening *h = later(s, m->runs_at - s->now, W_CONTAINER);
-	h->machine = number_of(s, m);
+	h->machine = cloud_number_of(s, m);
 	trace(s, "cloud: %s made at %s offer %d%s", m->id,
-	      job_of(s, m)->conf.providers[m->vendor].name, c->offer,
+	      cloud_job_of(s, m)->conf.providers[m->vendor].name, c->offer,
 	      duplicate ? " (a second time)" : "");
 	return m;
 }
@@ -203,11 +202,7 @@ void cloud_create(struct sim *s, struct happening *h)
 
 /* ---- how long its client may take to let it go ---- */
 
-enum { ASKED_AGAIN_MS = 90000, FINISHED_MS = 15000, CALL_TAKES_MS = 120000 };
-
-/* One that is there waits for a release for a minute at most: for the end of a window that by the
- * vendor's own word is used up, or after a 429 that names hours. */
-static bool may_wait(const struct sim *s, const struct machine *m)
+bool cloud_may_wait(const struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
 
@@ -220,7 +215,7 @@ static void check_asked(struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
 	int64_t most = ASKED_AGAIN_MS + 8 * v->latency_ms +
-		       (may_wait(s, m) ? 2 * RELEASED_WITHIN_MS : 0) +
+		       (cloud_may_wait(s, m) ? 2 * RELEASED_WITHIN_MS : 0) +
 		       (v->wire ? CALL_TAKES_MS : 0);
 
 	if (m->asked_at >= 0 && !m->is_over && s->now - m->asked_at > most &&
@@ -238,9 +233,9 @@ void cloud_container(struct sim *s, struct machine *m)
 	if (m->is_over || m->never_runs || m->failed)
 		return;
 	if (!m->running) /* as start.sh has it */
-		m->first_lease =
-			MAX(m->first_lease, MIN(s->now + m->late_start,
-						m->first_lease + job_of(s, m)->conf.lease_ms));
+		m->first_lease = MAX(m->first_lease,
+				     MIN(s->now + m->late_start,
+					 m->first_lease + cloud_job_of(s, m)->conf.lease_ms));
 	m->running = true;
 	trace(s, "cloud: %s runs", m->id);
 	pod_watch(s, m);
@@ -333,7 +328,7 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 		trace(s, "cloud: release of %s accepted and forgotten", m->id);
 	} else if (m->linger) {
 		struct happening *end = later(s, m->linger, W_ENDS);
-		end->machine = number_of(s, m);
+		end->machine = cloud_number_of(s, m);
 	} else {
 		cloud_end(s, m, "released");
 	}
@@ -414,7 +409,7 @@ enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms)
  */
 bool cloud_missed(struct sim *s, struct machine *m)
 {
-	bool lossy = job_of(s, m)->conf.providers[m->vendor].look_gap_ms,
+	bool lossy = cloud_job_of(s, m)->conf.providers[m->vendor].look_gap_ms,
 	     before = m->duplicate && m->visible > m->created && !m->shown;
 
 	m->missed = !m->missed && !before && lossy && strikes(s, F_LIST_MISSES_ONE);
@@ -484,229 +479,4 @@ void cloud_asked(struct sim *s, struct machine *m)
 		m->release_asked = s->now;
 		m->running_then = m->running;
 	}
-}
-
-/* By whole seconds at the price that was offered: a vendor that asks for more, or does not let go,
- * is another test. */
-static int64_t meter_until(const struct sim *s, const struct machine *m, int64_t most)
-{
-	int64_t end = MIN(m->is_over ? m->ended : s->now, most);
-
-	if (m->queued) /* never placed: it cost nothing */
-		return 0;
-	if (m->release_asked >= 0 && m->release_asked < end)
-		end = m->release_asked;
-	return money_for(MIN(m->price, m->offered),
-			 (MAX(end - m->held_from, 0) + 999) / 1000 * 1000);
-}
-
-int64_t meter(const struct sim *s, const struct machine *m)
-{
-	return meter_until(s, m, INT64_MAX);
-}
-
-/* Nobody but a client can end these, and there is none any more. */
-static bool immortal(const struct sim *s, const struct machine *m)
-{
-	const struct client *cl = &s->clients[m->client];
-
-	return (m->never_runs || m->failed || m->stopped) &&
-	       (cl->dead_forever || cl->exit_status == 9);
-}
-
-/* No answer of its vendor's since its create, or shortly before, was kept from those who look for
- * it, and it was not late in them. */
-static bool was_shown(const struct sim *s, const struct machine *m)
-{
-	bool late = m->visible > m->created + s->plan->vendors[m->vendor].lag_ms;
-
-	return !late && s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->created;
-}
-
-/* When its client lets it go: a tenth of its life before its end, at most 20 s, and a moment for
- * that. */
-static int64_t near_end(const struct machine *m)
-{
-	return m->hard_end - MIN((m->hard_end - m->created) / 10, INT64_C(20000)) - 2000;
-}
-
-/* By somebody whose clock may be ahead by `off`: to him its end is near so much sooner. */
-static bool was_known(const struct machine *m, int64_t off)
-{
-	return m->known_at >= 0 && m->known_at + off < near_end(m);
-}
-
-/* Nobody who knew of it was there when its end was near. */
-static bool was_alone(const struct sim *s, const struct machine *m)
-{
-	const struct client *cl = &s->clients[m->client];
-	/* of its create, nothing came to the ledger */
-	bool unheard = m->reply_lost || cl->ever_crashed || cl->ever_left;
-	bool unseen = unheard && !was_known(m, 0) && !was_shown(s, m);
-
-	return m->alone || m->alone_until > near_end(m) || unseen;
-}
-
-/* Until its container runs only a client that knows of a pod can end it: else what comes after its
- * end is nobody's to cap. Until then it was reckoned with. */
-static int64_t owed(const struct sim *s, const struct machine *m)
-{
-	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
-	int64_t all = meter(s, m), in_time = meter_until(s, m, m->hard_end);
-
-	if (!late)
-		return all;
-	if (was_alone(s, m))
-		return in_time;
-	return may_wait(s, m) ? in_time + all - meter_until(s, m, m->hard_end + RELEASED_WITHIN_MS)
-			      : all;
-}
-
-static bool known_before(const struct machine *m, const struct machine *other)
-{
-	return m->known_at >= 0 && (other->known_at < 0 || m->known_at < other->known_at);
-}
-
-/* Of the two pods of one create the client plans with the first that it hears of, whichever the
- * vendor made first. Nothing but its own hard end caps the cost of the other one while the client
- * cannot see it: check_life(), check_twin(). */
-static bool is_spare(const struct sim *s, const struct machine *m)
-{
-	if (m->duplicate) /* made right behind its twin */
-		return !known_before(m, m - 1);
-	return number_of(s, m) + 1 < (int)s->machine_count && m[1].duplicate &&
-	       known_before(m + 1, m);
-}
-
-/* A lower cap than the one that its pods were rented by is kept by the client alone, from when it
- * is there again: what was spent by then is spent. */
-static void check_later_cap(struct sim *s, const struct client *cl, int64_t sum, int64_t slack)
-{
-	if (cl->cap_now >= cl->cap_most || cl->unsure || cl->dead_forever)
-		return;
-	if (sum > MAX(cl->cap_now, cl->metered) + slack)
-		broke(s,
-		      "the cloud's bill is %lld, %lld when it was resumed, and its later cap is "
-		      "%lld",
-		      (long long)sum, (long long)cl->metered, (long long)cl->cap_now);
-}
-
-/* Also at the price that was asked in the end, where its client was there to see it: dearer pods
- * than offered go at once. */
-static int64_t owed_really(const struct sim *s, const struct machine *m)
-{
-	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
-	bool seen = !m->alone && m->alone_until < 0 && was_shown(s, m) && !m->reply_lost;
-	int64_t end = m->is_over ? m->ended : s->now;
-
-	if (m->price <= m->offered || !seen)
-		return owed(s, m);
-	if (m->release_asked >= 0)
-		end = MIN(end, m->release_asked);
-	int64_t ms = end - m->held_from - 4 * v->latency_ms - 2000 -
-		     (may_wait(s, m) ? RELEASED_WITHIN_MS : 0);
-	if (m->spot) /* only a listing tells what it costs in the end */
-		ms -= m->visible - m->created + 6000;
-	return money_for(m->price, MAX(ms, 0));
-}
-
-static void check_money(struct sim *s, const struct client *cl)
-{
-	int64_t cap = cl->cap_most, sum = cl->handed_bill, real = sum, slack = cl->handed_slack,
-		slack_later = slack;
-
-	for (size_t i = 0; cap && i < s->machine_count; i++) {
-		const struct machine *m = &s->machines[i];
-		if (m->client != cl->number || is_spare(s, m))
-			continue;
-		sum += owed(s, m);
-		real += owed_really(s, m);
-		/* it went by a clock that may be off */
-		bool by_itself = m->alone || m->alone_until >= 0 ||
-				 !was_known(m, cl->laptop->wall_error) || may_wait(s, m);
-		int64_t off = 1000 + (by_itself ? m->clock_error : 0);
-		slack += money_for(m->price, off);
-		/* a vendor's turns until it has heard of the end */
-		int64_t heard = 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000 +
-				(s->hit[F_CALL_SLOW] ? CALL_TAKES_MS : 0);
-		slack_later += money_for(m->price,
-					 off + heard + (may_wait(s, m) ? RELEASED_WITHIN_MS : 0));
-	}
-	if (cap && sum > cap + slack)
-		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
-	if (cap && real > cap + slack)
-		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld",
-		      (long long)real, (long long)cap);
-	if (cap)
-		check_later_cap(s, cl, sum, slack_later);
-}
-
-/* What its own switch promises, from the moment its container runs; before that only a client can
- * end it. */
-static void check_life(struct sim *s, const struct machine *m)
-{
-	const struct client *cl = &s->clients[m->client];
-	int64_t lease = m->lease_shown ? m->renewed_at + m->lease_ms : m->first_lease;
-	int64_t late = m->ended - 1000 - POD_SELF_END_MS;
-
-	if (!m->is_over || m->ended <= m->runs_at || m->never_runs || m->failed || m->stopped)
-		return;
-	if (late > MAX(m->hard_end, m->runs_at))
-		broke(s, "pod %s outlived its hard end", m->id);
-	else if (late > MAX(MIN(lease, m->hard_end), m->runs_at))
-		broke(s, "pod %s outlived its lease", m->id);
-	else if (cl->dead_forever && !m->was_detached &&
-		 m->renewed_at > cl->died_at + s->plan->rtt_ms)
-		broke(s, "the lease of pod %s was renewed after its client had died", m->id);
-}
-
-/* Its vendor never ends it, its client was connected to it and is still there: the agent is told to
- * end it. */
-static void check_finished(struct sim *s, const struct machine *m)
-{
-	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
-	int64_t end = m->is_over ? m->ended : s->now, took = end - m->release_asked;
-	bool there = !m->alone && m->alone_until < 0 && m->asked_at >= 0 &&
-		     s->clients[m->client].laptop->woke_at < 0;
-	bool able = m->stood && m->running_then && !m->bad_switch && !m->bad_key &&
-		    !m->unreachable && m->cut_until < m->release_asked;
-	int64_t most =
-		FINISHED_MS + 8 * v->latency_ms + POD_SELF_END_MS + (v->wire ? CALL_TAKES_MS : 0);
-
-	if (m->release_asked >= 0 && m->release_fails > 1000 && there && able && !may_wait(s, m) &&
-	    took > most)
-		broke(s, "pod %s bills for %lld ms, and its agent is not told to end it", m->id,
-		      (long long)took);
-}
-
-/* A second pod of one create is in no plan. A client that is there lists pods until such a pod must
- * have surfaced, and releases it. */
-static void check_twin(struct sim *s, const struct machine *m)
-{
-	int64_t end = m->is_over ? m->ended : s->now;
-	bool shown = s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->created;
-	bool seen = !m->alone && m->alone_until < 0 && shown && !may_wait(s, m);
-
-	if (m->known_at >= 0) /* its brother may be gone, and it works in his place */
-		end = MIN(end, m->known_at);
-	/* within which no more than so many calls are sent, looks as well */
-	int64_t window = s->plan->vendors[m->vendor].wire ? 60000 : 0;
-	if (is_spare(s, m) && seen &&
-	    end > m->visible + 32000 + window + 6 * s->plan->vendors[m->vendor].latency_ms)
-		broke(s, "pod %s, the second of one create, bills for %lld ms and nobody knows it",
-		      m->id, (long long)(end - m->visible));
-}
-
-void cloud_check(struct sim *s)
-{
-	for (size_t i = 0; i < s->machine_count; i++) {
-		const struct machine *m = &s->machines[i];
-		if (!m->is_over && !immortal(s, m))
-			broke(s, "pod %s lives for ever", m->id);
-		check_life(s, m);
-		check_twin(s, m);
-		check_finished(s, m);
-	}
-	for (int i = 0; i < s->plan->client_count; i++)
-		check_money(s, &s->clients[i]);
 }

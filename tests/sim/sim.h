@@ -569,7 +569,7 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing);
 void sim_free(struct sim *s);
 void check_day(struct sim *s);
 
-/* cloud.c */
+/* cloud.c, cloud_check.c */
 void cloud_create(struct sim *s, struct happening *h);
 void cloud_list(struct sim *s, struct happening *h);
 void cloud_release(struct sim *s, struct happening *h);

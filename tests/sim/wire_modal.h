@@ -1,5 +1,5 @@
-/* wire_modal.h - what the two halves of Modal in memory share: pods (wire_modal.c), and files and
- * bills (wire_modal_files.c). */
+/* wire_modal.h - what the parts of Modal in memory share: sandboxes (wire_modal_sandboxes.c), files
+ * and bills (wire_modal_files.c), and all else (wire_modal.c). */
 #ifndef BURST_TESTS_SIM_WIRE_MODAL_H
 #define BURST_TESTS_SIM_WIRE_MODAL_H
 
@@ -7,8 +7,14 @@
 #include "net/grpc_wire.h"
 #include "wire.h"
 
+#define APP_ID      "ap-0000000000000000000001"
 #define VOLUME_ID   "vo-000000000000000001"
 #define MODAL_BLOBS "https://blobs.example.org/"
+
+struct built { /* an image */
+	const char *id;
+	int64_t at;
+};
 
 void *modal_request(struct exchange *x, const ProtobufCMessageDescriptor *type);
 void modal_request_free(void *variable);
@@ -34,5 +40,16 @@ void modal_blob(struct exchange *x); /* plain HTTP, to where the blocks of files
 void modal_task_id(struct exchange *x);
 void modal_task_info(struct exchange *x);
 void modal_usage(struct exchange *x);
+
+void modal_sandbox_create(struct exchange *x);
+/* The newest first, a page at a time. */
+void modal_sandbox_list(struct exchange *x);
+void modal_sandbox_get_from_name(struct exchange *x);
+void modal_sandbox_get_tunnels(struct exchange *x);
+void modal_sandbox_wait(struct exchange *x);
+void modal_sandbox_terminate(struct exchange *x);
+/* What the service says of it, on the stream INFO; the entrypoint's own words on STDOUT. */
+void modal_sandbox_get_logs(struct exchange *x);
+bool modal_image_by_id(struct exchange *x, const char *id, struct built *out);
 
 #endif
