@@ -14,12 +14,6 @@
 #define MANIFEST_MAX_BYTES ((size_t)512 << 20)
 #define LINE_MAX_BYTES     ((size_t)1 << 20)
 
-static bool is_hash(const char *text)
-{
-	return text && strlen(text) == SHA256_HEX - 1 &&
-	       strspn(text, "0123456789abcdef") == SHA256_HEX - 1;
-}
-
 static int entry_read(const char *bytes, size_t len, struct manifest_entry *out, struct err *err)
 {
 	CLEANUP(json_decref)
@@ -29,7 +23,7 @@ static int entry_read(const char *bytes, size_t len, struct manifest_entry *out,
 		return err_set(err, ERR_CONFIG, "not a line of a manifest");
 	const char *id = jsonx_text(line, "id", NULL), *file = jsonx_text(line, "file", NULL);
 	const char *key = jsonx_text(line, "key", NULL), *hash = jsonx_text(line, "sha256", NULL);
-	if (!id || !file || !path_is_safe(file) || !is_hash(key) || !is_hash(hash))
+	if (!id || !file || !path_is_safe(file) || !sha256_is_hex(key) || !sha256_is_hex(hash))
 		return err_set(err, ERR_CONFIG,
 			       "id, file, key and sha256 are not what burst writes");
 	size_t id_room = strlen(id) + 1, file_room = strlen(file) + 1;

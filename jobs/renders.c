@@ -76,21 +76,16 @@ static bool is_off(struct renders *r)
 	return off;
 }
 
-static bool is_hex(const char *text, size_t len)
-{
-	return strspn(text, "0123456789abcdef") >= len;
-}
-
 /* KEY.SHA256 */
 static bool is_entry(const char *name)
 {
-	return strlen(name) == NAME_CHARS && is_hex(name, KEY_CHARS) && name[KEY_CHARS] == '.' &&
-	       is_hex(name + KEY_CHARS + 1, KEY_CHARS);
+	return strlen(name) == NAME_CHARS && starts_with_hex(name, KEY_CHARS) &&
+	       name[KEY_CHARS] == '.' && starts_with_hex(name + KEY_CHARS + 1, KEY_CHARS);
 }
 
 static bool is_shard(const char *name)
 {
-	return strlen(name) == SHARD_CHARS && is_hex(name, SHARD_CHARS);
+	return strlen(name) == SHARD_CHARS && starts_with_hex(name, SHARD_CHARS);
 }
 
 static int open_shard(int root, const char *key)

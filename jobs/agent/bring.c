@@ -30,7 +30,7 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 	const char *id = strrchr(path, '/');
 	if (!*path)
 		return true;
-	enum taken taken = !id || !path_is_safe(path) || !is_hash(id + 1)
+	enum taken taken = !id || !path_is_safe(path) || !sha256_is_hex(id + 1)
 				   ? TAKEN_MISSING
 				   : tree_take(a->volume_fd, path, id + 1, to, id + 1);
 	if (taken == TAKEN)
@@ -105,8 +105,9 @@ static bool start_use_in_place(struct agent *a, const char *hash, const char *id
 {
 	char *path = xasprintf("env/%s", hash),
 	     *there = xasprintf("%s/env/%s", a->place.volume, hash);
-	enum taken taken = !name_safe(hash) || !is_hash(id) ? TAKEN_MISSING
-							    : tree_compare(a->volume_fd, path, id);
+	enum taken taken = !name_safe(hash) || !sha256_is_hex(id)
+				   ? TAKEN_MISSING
+				   : tree_compare(a->volume_fd, path, id);
 	bool fine = taken == TAKEN &&
 		    (!a->env_root || symlinkat(there, a->env_fd, hash) == 0 || errno == EEXIST);
 	if (!fine)
@@ -125,7 +126,7 @@ static bool start_bring(struct agent *a, const char *hash, const char *id, char 
 	char *known = xasprintf("%s %s", hash, id);
 	struct stat st;
 	bool here = a->unpacked && !strcmp(a->unpacked, known);
-	bool in_place = !a->env_root || !name_safe(hash) || !is_hash(id) ||
+	bool in_place = !a->env_root || !name_safe(hash) || !sha256_is_hex(id) ||
 			fstatat(a->env_fd, hash, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	free(known);
 	if (here)

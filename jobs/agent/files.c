@@ -168,11 +168,6 @@ int read_file(const char *path, size_t most, struct str *out)
 	return 0;
 }
 
-bool is_hash(const char *text)
-{
-	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
-}
-
 int read_all(int fd, size_t most, struct str *out)
 {
 	char part[64 << 10];

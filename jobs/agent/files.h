@@ -37,7 +37,6 @@ int remove_inside(int fd);
 int remove_at(int dir, const char *name);
 int write_beside(const char *path, const char *text, mode_t mode);
 int read_file(const char *path, size_t most, struct str *out);
-bool is_hash(const char *text);
 int read_all(int fd, size_t most, struct str *out);
 int pread_all(int fd, char *to, size_t len, int64_t offset);
 

@@ -45,7 +45,7 @@ bool image_has(const struct agent *a, const char *key)
 	struct str text = {0};
 	struct stat st;
 	char *path = image_path(a, key), *file = xasprintf("%s/.burst-key", path);
-	bool there = is_hash(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+	bool there = sha256_is_hex(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
 		     (st.st_uid == 0 || st.st_uid == getuid()) &&
 		     read_file(file, 100, &text) == 0 && !strncmp(str_text(&text), key, 64);
 	str_free(&text);

@@ -151,7 +151,7 @@ static int listing_line(struct listing *l, char *line)
 		return -1;
 	if (type == 'f' || type == 'x') {
 		hash = path;
-		if (strspn(hash, "0123456789abcdef") != 64 || hash[64] != ' ')
+		if (!starts_with_hex(hash, 64) || hash[64] != ' ')
 			return -1;
 		hash[64] = 0;
 		path = hash + 65;

@@ -87,7 +87,7 @@ static void child_take_kept(const struct agent *a, const char *id)
 	char *path = xasprintf("debs/%s", id);
 	int work = open_folder(a->disk_fd, "work", false);
 	remove_at(work, "kept");
-	if (is_hash(id) && tree_take(a->volume_fd, path, id, work, "kept") != TAKEN)
+	if (sha256_is_hex(id) && tree_take(a->volume_fd, path, id, work, "kept") != TAKEN)
 		dprintf(2, "burst-agent: the packages that were kept are not what they were\n");
 	close_fd(&work);
 	free(path);

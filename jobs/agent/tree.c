@@ -153,7 +153,7 @@ static int tree_from_base(int dir, const char *base, int root, struct listing *l
 		     : errno == ENOENT ? COPY_LOST
 				       : COPY_FAILED;
 	int saved = errno;
-	if (!result && listing_read(listing, from, is_hash(base) ? base : NULL) < 0)
+	if (!result && listing_read(listing, from, sha256_is_hex(base) ? base : NULL) < 0)
 		result = COPY_LOST;
 	if (!result && (fstat(from, &was) < 0 || fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 			was.st_ino != st.st_ino))
@@ -180,7 +180,7 @@ static int tree_listing_fits(struct tar *t, int root, const struct listing *l,
 {
 	char id[65];
 	listing_id(l, id);
-	if (is_hash(args->id) && strcmp(args->id, id)) {
+	if (sha256_is_hex(args->id) && strcmp(args->id, id)) {
 		args->baseless = args->base != NULL;
 		return tar_error(t, "what came is not tree %s", args->id);
 	}
@@ -224,8 +224,8 @@ static bool tree_is_there(int dir, const char *id)
 	int root = openat(dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (root < 0 && errno == ENOENT)
 		return false;
-	bool there = root >= 0 && (!is_hash(id) || listing_read(&l, root, id) == 0);
-	if (there && is_hash(id))
+	bool there = root >= 0 && (!sha256_is_hex(id) || listing_read(&l, root, id) == 0);
+	if (there && sha256_is_hex(id))
 		listing_free(&l);
 	if (!there)
 		set_aside(dir, id);

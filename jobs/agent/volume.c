@@ -30,7 +30,7 @@ int agent_copy(const char *path, const char *to)
 	int into = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tree = -1;
 	char *temp = xasprintf(".burst-copy.%d", getpid());
 	enum taken taken = volume < 0 || into < 0 ? TAKEN_FAILED
-			   : !path_is_safe(path) || !id || !is_hash(id + 1)
+			   : !path_is_safe(path) || !id || !sha256_is_hex(id + 1)
 				   ? TAKEN_MISSING
 				   : tree_take(volume, path, id + 1, into, temp);
 	if (taken == TAKEN &&

@@ -277,6 +277,16 @@ bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool starts_with_hex(const char *text, size_t digits)
+{
+	return strspn(text, "0123456789abcdef") >= digits;
+}
+
+bool sha256_is_hex(const char *text)
+{
+	return text && strlen(text) == 64 && starts_with_hex(text, 64);
+}
+
 bool ends_with(const char *text, const char *suffix)
 {
 	size_t a = strlen(text), b = strlen(suffix);

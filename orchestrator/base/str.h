@@ -53,6 +53,10 @@ const char *str_next_line(const char **text, size_t *len);
  * newline ends at end: line + *len == end. */
 const char *bytes_next_line(const char **at, const char *end, size_t *len);
 bool starts_with(const char *text, const char *prefix);
+/* True if text begins with so many lower-case hex digits. */
+bool starts_with_hex(const char *text, size_t digits);
+/* True if text is a SHA-256 in lower-case hex digits and nothing else. NULL is not. */
+bool sha256_is_hex(const char *text);
 bool ends_with(const char *text, const char *suffix);
 /* Length of the valid UTF-8 sequence at p (1-4), or 0 when there is none. Overlong forms and
  * surrogates are invalid. */

@@ -94,11 +94,6 @@ const char *known_env_card(const struct engine *e, int pod)
 	return card_of(e->needs, core_pod_at(e->core, pod)->rental.offer.gpu);
 }
 
-bool known_is_hash(const char *hex)
-{
-	return strlen(hex) == SHA256_HEX - 1 && strspn(hex, "0123456789abcdef") == SHA256_HEX - 1;
-}
-
 /* The ledger's word for an environment: its name, its hash, and the Python that it was made with.
  */
 static bool env_read(struct epod *p, char *value)
@@ -107,7 +102,7 @@ static bool env_read(struct epod *p, char *value)
 
 	if (python)
 		*python++ = '\0';
-	if (!tree || !known_is_hash(tree + 1))
+	if (!tree || !sha256_is_hex(tree + 1))
 		return false;
 	*tree = '\0';
 	COPY_TEXT(p->env_name, value);
@@ -318,8 +313,7 @@ bool engine_code_there(struct store *store, const struct run_row *job, const cha
 	char key[SHA256_HEX];
 
 	code_key(job, provider, volume_id, key);
-	return fact_get(store, FACT_CODE, key, NULL, tree, SHA256_HEX) &&
-	       strlen(tree) == SHA256_HEX - 1;
+	return fact_get(store, FACT_CODE, key, NULL, tree, SHA256_HEX) && sha256_is_hex(tree);
 }
 
 /* A delivery, or another project, may have put its own there since. */

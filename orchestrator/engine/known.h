@@ -17,7 +17,6 @@ bool known_made(const struct engine *e, int pod, enum fact kind, const char *scr
 /* Records it; value "": it is not there. */
 void known_made_put(struct engine *e, int pod, enum fact kind, const char *script, const char *card,
 		    const char *value);
-bool known_is_hash(const char *hex);
 
 /* The architecture of the pod's card, where the job's environment depends on it; else "". */
 const char *known_env_card(const struct engine *e, int pod);

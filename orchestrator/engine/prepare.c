@@ -113,7 +113,7 @@ static void send_install(struct engine *e, int pod)
 	char kept[SHA256_HEX];
 
 	if (known_made(e, pod, FACT_MADE_DEBS, e->needs->install, "", kept, sizeof(kept)) &&
-	    known_is_hash(kept))
+	    sha256_is_hex(kept))
 		json_object_set_new(line, "kept", json_string(kept));
 	pod_say(e, pod, line);
 }
@@ -369,7 +369,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	const char *tree = jsonx_text(event, step == PREP_SETUP ? "tree" : "kept", "");
 	char words[300];
 
-	if (step == PREP_INSTALL && jsonx_bool(event, "ok", false) && known_is_hash(tree))
+	if (step == PREP_INSTALL && jsonx_bool(event, "ok", false) && sha256_is_hex(tree))
 		known_made_put(e, pod, FACT_MADE_DEBS, e->needs->install, "", tree);
 	if (e->pods[pod].step != step && !e->pods[pod].early)
 		return;
@@ -382,7 +382,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	if (e->pods[pod].early)
 		return; /* what follows it is on its way */
 	if (step == PREP_SETUP) {
-		if (!known_is_hash(tree)) {
+		if (!sha256_is_hex(tree)) {
 			prepare_failed(e, pod, ERR_UNTRUSTED,
 				       "setup: the pod does not report its result");
 			return;

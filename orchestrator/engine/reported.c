@@ -7,11 +7,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-static bool good_hash(const char *hex)
-{
-	return strlen(hex) == 64 && strspn(hex, "0123456789abcdef") == 64;
-}
-
 enum report_fault reported_file(const json_t *event, const char *name, int64_t most_bytes,
 				struct reported_file *out)
 {
@@ -21,7 +16,7 @@ enum report_fault reported_file(const json_t *event, const char *name, int64_t m
 	if (name && out->bytes > most_bytes)
 		return REPORT_TOO_LARGE;
 	if (!name || !path_may_be_output(name) || !path_is_safe(out->path) ||
-	    !good_hash(out->sha256) || out->bytes < 0)
+	    !sha256_is_hex(out->sha256) || out->bytes < 0)
 		return REPORT_INVALID;
 	return REPORT_FINE;
 }

@@ -11,7 +11,7 @@ enum { KEY_LEN = 24 };
 
 static bool is_key(const char *text, size_t len)
 {
-	return len == KEY_LEN && strspn(text, "0123456789abcdef") >= len;
+	return len == KEY_LEN && starts_with_hex(text, len);
 }
 
 char *delivery_key(const struct runs *rs, const char *config)

@@ -77,8 +77,7 @@ static int check_foreign(const char *name, int64_t bytes, const char *sha256, st
 	if (bytes < 0)
 		return err_set(err, ERR_UNTRUSTED, "%s: %" PRId64 " bytes", str_text(&shown),
 			       bytes);
-	if (strlen(sha256) != SHA256_HEX - 1 ||
-	    strspn(sha256, "0123456789abcdef") != SHA256_HEX - 1)
+	if (!sha256_is_hex(sha256))
 		return err_set(err, ERR_UNTRUSTED, "%s: its hash is invalid", str_text(&shown));
 	return 0;
 }

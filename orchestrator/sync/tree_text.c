@@ -74,8 +74,7 @@ static bool hash(char **line, char hex[SHA256_HEX])
 {
 	char *text = word(line);
 
-	if (!text || strlen(text) != SHA256_HEX - 1 ||
-	    strspn(text, "0123456789abcdef") != SHA256_HEX - 1)
+	if (!sha256_is_hex(text))
 		return false;
 	memcpy(hex, text, SHA256_HEX);
 	return true;

@@ -482,6 +482,29 @@ static void arrays_grow_and_values_move(void **state)
 	free(text);
 }
 
+static void test_hex(void **state)
+{
+	static const char valid[] =
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	char text[70];
+
+	(void)state;
+	assert_true(sha256_is_hex(valid));
+	assert_true(starts_with_hex(valid, 64) && !starts_with_hex(valid, 65));
+	assert_true(starts_with_hex("", 0) && starts_with_hex("ffx", 2));
+	assert_false(starts_with_hex("ffx", 3));
+	assert_false(sha256_is_hex(NULL));
+	assert_false(sha256_is_hex(""));
+	assert_false(sha256_is_hex(valid + 1));
+	snprintf(text, sizeof(text), "%s0", valid);
+	assert_false(sha256_is_hex(text));
+	snprintf(text, sizeof(text), "%s", valid);
+	text[63] = 'F';
+	assert_false(sha256_is_hex(text));
+	text[63] = 'g';
+	assert_false(sha256_is_hex(text));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +527,7 @@ int main(void)
 		cmocka_unit_test(texts_are_cut_between_characters),
 		cmocka_unit_test(text_is_cut_between_characters),
 		cmocka_unit_test(arrays_grow_and_values_move),
+		cmocka_unit_test(test_hex),
 	};
 
 	return cmocka_run_group_tests_name("str", tests, NULL, NULL);
