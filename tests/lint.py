@@ -59,7 +59,7 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DBURST_VERSION="lint"', "-Wall", "-Wex
          "-Wstrict-prototypes", "-Wno-missing-field-initializers", "-I.", "-Iorchestrator", "-fsyntax-only"]
 PACKAGES = ["libcurl", "libssh2", "jansson", "libconfig", "sqlite3", "libcrypto", "libarchive", "libprotobuf-c", "md4c"]
 POSIX_FILES = ["orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern,guard}.c", "orchestrator/core/*.c", "orchestrator/plan/*.c",
-               "orchestrator/provider.c", "orchestrator/net/{loop,pool,child,grpc_wire}.c",
+               "orchestrator/provider.c", "orchestrator/net/{loop,pool,child*,grpc_wire}.c",
                "orchestrator/sync/{ignore,receive*}.c", "jobs/agent/*.c"]
 # These include what only a build generates.
 NEEDS_BUILD = {"orchestrator/store/sqlite_open.c", "jobs/agent/kit.c", "jobs/workers/embed.c"}

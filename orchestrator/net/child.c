@@ -1,28 +1,27 @@
 /* child.c - carries provider calls that are child processes. */
 #include "child.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "child_start.h"
 
 enum {
 	STDERR_MOST = 64 << 10,
 	STDOUT_MOST = 16 << 20, /* where the call names no max_bytes */
-	FEW_MS = 5,             /* first look whether it is dead; then rarer and rarer up to: */
+	FEW_MS = 5,             /* between two checks whether it is dead: doubles, up to MANY_MS */
 	MANY_MS = 100,
-	EXEC_MOST_MS = 5000,
 	KILL_AFTER_MS = 2000,
-	LINGER_MS = 1000, /* how long after its death its pipes may stay open */
+	LINGER_MS = 1000, /* for which a grandchild may hold its pipes open after its death */
 };
 
 struct child {
@@ -36,24 +35,11 @@ struct child {
 	int to_fd;                 /* body_to; -1: none */
 	int in_fd, out_fd, err_fd; /* our ends; -1: closed */
 	struct watch *in_watch, *out_watch, *err_watch;
-	struct timer *look, *limit, *kill;
-	int64_t look_ms, timeout_ms, started_ms, died_ms;
+	struct timer *check, *limit, *kill;
+	int64_t check_ms, timeout_ms, started_ms, died_ms;
 	void (*done)(void *ctx, struct reply *reply);
 	void *ctx;
 };
-
-static char *self_path;
-
-const char *child_self(void)
-{
-	return self_path;
-}
-
-void child_set_self(const char *path)
-{
-	free(self_path);
-	self_path = xstrdup(path);
-}
 
 /* ---- the end ---- */
 
@@ -75,7 +61,7 @@ static void close_pipes(struct child *c)
 static void free_child(struct child *c)
 {
 	close_pipes(c);
-	loop_untimer(c->look);
+	loop_untimer(c->check);
 	loop_untimer(c->limit);
 	loop_untimer(c->kill);
 	fd_close(c->to_fd);
@@ -85,7 +71,6 @@ static void free_child(struct child *c)
 	free(c);
 }
 
-/* The loop goes away: so does the child. */
 static void at_loop_free(void *ctx)
 {
 	struct child *c = ctx;
@@ -135,9 +120,9 @@ static void end_group(struct child *c)
 	c->kill = loop_timer(c->loop, KILL_AFTER_MS, on_kill, c);
 }
 
-/* Its output is still read, and dropped: who cleans up and speaks of it must not die of a closed
- * pipe. */
-static void give_up(struct child *c, enum err_kind kind, const char *what)
+/* Still reads the output, and drops it: a child that writes while it cleans up must not die of a
+ * closed pipe. */
+static void fail(struct child *c, enum err_kind kind, const char *what)
 {
 	if (c->reply.failed)
 		return;
@@ -155,7 +140,7 @@ static void on_limit(void *ctx)
 	c->limit = NULL;
 	snprintf(what, sizeof(what), "not done within %s",
 		 duration_show(span, sizeof(span), c->timeout_ms));
-	give_up(c, ERR_TRANSIENT, what);
+	fail(c, ERR_TRANSIENT, what);
 }
 
 static void reap(struct child *c)
@@ -167,22 +152,22 @@ static void reap(struct child *c)
 		return;
 	c->died_ms = clock_boot_ms();
 	if (c->reply.failed && c->kill)
-		kill(-c->pid, SIGKILL); /* what is left of a group that was to end */
+		kill(-c->pid, SIGKILL); /* the rest of a group that got SIGTERM */
 	c->pid = 0;
 	if (pid < 0)
-		give_up(c, ERR_LOCAL, "another process has taken its exit status");
+		fail(c, ERR_LOCAL, "another process has taken its exit status");
 	else
 		c->reply.status =
 			WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Looks at the child and either ends the call or comes back: there is no SIGCHLD, which would
- * concern the whole process. */
-static void on_look(void *ctx)
+/* Ends the call, or comes again. It polls, because a handler of SIGCHLD would be one for the whole
+ * process. */
+static void on_check(void *ctx)
 {
 	struct child *c = ctx;
 
-	c->look = NULL;
+	c->check = NULL;
 	if (c->pid)
 		reap(c);
 	bool open = c->out_fd >= 0 || c->err_fd >= 0;
@@ -190,15 +175,15 @@ static void on_look(void *ctx)
 		finish(c);
 		return;
 	}
-	c->look_ms = open ? MANY_MS : MIN(c->look_ms * 2, MANY_MS);
-	c->look = loop_timer(c->loop, c->look_ms, on_look, c);
+	c->check_ms = open ? MANY_MS : MIN(c->check_ms * 2, MANY_MS);
+	c->check = loop_timer(c->loop, c->check_ms, on_check, c);
 }
 
-static void look_soon(struct child *c)
+static void check_soon(struct child *c)
 {
-	loop_untimer(c->look);
-	c->look_ms = FEW_MS;
-	c->look = loop_timer(c->loop, 0, on_look, c);
+	loop_untimer(c->check);
+	c->check_ms = FEW_MS;
+	c->check = loop_timer(c->loop, 0, on_check, c);
 }
 
 static void on_in(void *ctx, short revents)
@@ -220,7 +205,7 @@ static void on_in(void *ctx, short revents)
 		close_pipe(&c->in_watch, &c->in_fd);
 }
 
-/* > 0: bytes; 0: would block; -1: the end. */
+/* Returns the bytes read; 0: it would block; -1: the end. */
 static ssize_t read_some(int fd, char *to, size_t room)
 {
 	ssize_t n;
@@ -239,11 +224,11 @@ static void take_output(struct child *c, const char *bytes, size_t len)
 		return;
 	c->out_bytes += len;
 	if (c->out_bytes > c->max_bytes)
-		give_up(c, ERR_UNTRUSTED, "its output is larger than allowed");
+		fail(c, ERR_UNTRUSTED, "its output is larger than allowed");
 	else if (c->to_fd < 0)
 		str_addn(&c->reply.body, bytes, len);
 	else if (fd_write_all(c->to_fd, bytes, len) < 0)
-		give_up(c, ERR_LOCAL, strerror(errno));
+		fail(c, ERR_LOCAL, strerror(errno));
 }
 
 static void on_out(void *ctx, short revents)
@@ -258,7 +243,7 @@ static void on_out(void *ctx, short revents)
 	if (n < 0)
 		close_pipe(&c->out_watch, &c->out_fd);
 	if (c->out_fd < 0 && c->err_fd < 0)
-		look_soon(c);
+		check_soon(c);
 }
 
 static void on_err(void *ctx, short revents)
@@ -273,129 +258,10 @@ static void on_err(void *ctx, short revents)
 	if (n < 0)
 		close_pipe(&c->err_watch, &c->err_fd);
 	if (c->out_fd < 0 && c->err_fd < 0)
-		look_soon(c);
+		check_soon(c);
 }
 
 /* ---- the start ---- */
-
-static bool is_program(const char *path)
-{
-	return access(path, X_OK) == 0;
-}
-
-/* The file that argv[0] means, to be freed; NULL when there is none. */
-static char *find_program(const char *name)
-{
-	if (self_path && !strcmp(name, "burst"))
-		return xstrdup(self_path);
-	if (strchr(name, '/'))
-		return is_program(name) ? xstrdup(name) : NULL;
-	const char *dirs = getenv("PATH");
-	for (const char *at = dirs ? dirs : "/usr/bin:/bin"; *at;) {
-		size_t len = strcspn(at, ":");
-		char *path = len ? xasprintf("%.*s/%s", (int)len, at, name) : NULL;
-		if (path && is_program(path))
-			return path;
-		free(path);
-		at += len + (at[len] == ':');
-	}
-	return NULL;
-}
-
-struct plan { /* for the moment between fork and exec, where nothing may be allocated */
-	char *program;
-	char **argv, **envp;
-	int in, out, err, report;
-};
-
-/* All of the plan's descriptors are above 2: see above_stdio(). */
-static void become(const struct plan *plan)
-{
-	setpgid(0, 0);
-	dup2(plan->in, 0);
-	dup2(plan->out, 1);
-	dup2(plan->err, 2);
-	guard_exec(); /* the report's end closes itself, which tells that all went well */
-	execve(plan->program, plan->argv, plan->envp);
-	int why = errno;
-	ssize_t n = write(plan->report, &why, sizeof(why));
-	(void)n;
-	_exit(127);
-}
-
-/* What the child says of its exec: an errno, or 0 when that went well. It takes about a
- * millisecond; a program on a disk that does not answer must not hold up the loop, by which leases
- * are renewed: ETIMEDOUT. */
-static int exec_result(int report)
-{
-	struct pollfd heard = {.fd = report, .events = POLLIN};
-	int64_t until = clock_boot_ms() + EXEC_MOST_MS;
-	int why = 0, ready;
-	ssize_t n;
-
-	do
-		ready = poll(&heard, 1, (int)MAX(until - clock_boot_ms(), 0));
-	while (ready < 0 && errno == EINTR);
-	if (ready == 0)
-		return ETIMEDOUT;
-	do
-		n = read(report, &why, sizeof(why));
-	while (n < 0 && errno == EINTR);
-	return n <= 0 ? 0 : why;
-}
-
-/* Forks and waits for the exec. 0 or an errno. */
-static int start(struct child *c, struct plan *plan, int report[2])
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return errno;
-	if (pid == 0)
-		become(plan);
-	setpgid(pid, pid); /* here too: a kill must find the group however soon it comes */
-	close(report[1]);
-	report[1] = -1;
-	int why = exec_result(report[0]);
-	if (!why) {
-		c->pid = pid;
-		return 0;
-	}
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, why == ETIMEDOUT ? WNOHANG : 0) < 0 && errno == EINTR)
-		;
-	return why;
-}
-
-/* Moves the descriptor out of the way of 0, 1 and 2 and marks it close-on-exec. */
-static int above_stdio(int fd)
-{
-	if (fd < 0)
-		return -1;
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	close(fd);
-	return high;
-}
-
-static int make_pipe(int ends[2])
-{
-	int raw[2];
-
-	if (pipe2(raw, O_CLOEXEC) < 0) /* a thread may start a program of its own at any moment */
-		return -1;
-	ends[0] = above_stdio(raw[0]);
-	ends[1] = above_stdio(raw[1]);
-	return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
-}
-
-static int open_input(const struct call *call, int in[2])
-{
-	if (!call->body_from && call->body.len)
-		return make_pipe(in);
-	in[0] = above_stdio(
-		open(call->body_from ? call->body_from : "/dev/null", O_RDONLY | O_CLOEXEC));
-	return in[0] < 0 ? -1 : 0;
-}
 
 static void watch_pipes(struct child *c)
 {
@@ -412,41 +278,21 @@ static void watch_pipes(struct child *c)
 
 static int start_call(struct child *c, const struct call *call, struct err *err)
 {
-	int in[2] = {-1, -1}, out[2] = {-1, -1}, errs[2] = {-1, -1}, report[2] = {-1, -1};
-	int rc = -1;
+	struct child_ends ends;
 
-	CLEANUP(free_text) char *program = call->argc ? find_program(call->argv[0]) : NULL;
+	CLEANUP(free_text) char *program = call->argc ? child_program(call->argv[0]) : NULL;
 	if (!program)
 		return err_set(err, ERR_LOCAL, "%s: no such program", c->name);
 	if (call->body_to &&
 	    (c->to_fd = open(call->body_to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", call->body_to, strerror(errno));
-	if (open_input(call, in) < 0) {
-		err_set(err, ERR_LOCAL, "%s: %s", call->body_from ? call->body_from : c->name,
-			strerror(errno));
-	} else if (make_pipe(out) < 0 || make_pipe(errs) < 0 || make_pipe(report) < 0) {
-		err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(errno));
-	} else {
-		struct plan plan = {program, call->argv, guard_environ(), in[0],
-				    out[1],  errs[1],    report[1]};
-		int why = start(c, &plan, report);
-		free(plan.envp);
-		if (why == ETIMEDOUT)
-			rc = err_set(err, ERR_LOCAL, "%s: did not start within %d s", c->name,
-				     EXEC_MOST_MS / 1000);
-		else
-			rc = why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
-	}
-	if (rc == 0) {
-		c->in_fd = in[1];
-		c->out_fd = out[0];
-		c->err_fd = errs[0];
-		in[1] = out[0] = errs[0] = -1;
-	}
-	int rest[] = {in[0], in[1], out[0], out[1], errs[0], errs[1], report[0], report[1]};
-	for (size_t i = 0; i < ARRAY_LEN(rest); i++)
-		fd_close(rest[i]);
-	return rc;
+	if (child_start(&ends, program, call, c->name, err) < 0)
+		return -1;
+	c->pid = ends.pid;
+	c->in_fd = ends.in;
+	c->out_fd = ends.out;
+	c->err_fd = ends.err;
+	return 0;
 }
 
 static void trace_start(const struct call *call)
@@ -462,7 +308,7 @@ static void trace_start(const struct call *call)
 	log_line(LOG_TRACE, ">%s (%zu bytes of input)", str_text(&line), call->body.len);
 }
 
-/* Who was started with SIGCHLD ignored would never learn how a child ended. */
+/* If burst was started with SIGCHLD ignored, the system would drop the exit status of a child. */
 static void keep_exit_statuses(void)
 {
 	struct sigaction now;
@@ -492,7 +338,7 @@ struct child *child_send(struct loop *loop, const struct call *call,
 	loop_at_free(loop, at_loop_free, c);
 	if (start_call(c, call, &c->reply.err) < 0) {
 		c->reply.failed = true;
-		look_soon(c);
+		check_soon(c);
 		return c;
 	}
 	c->reply.was_sent = true;
@@ -500,8 +346,8 @@ struct child *child_send(struct loop *loop, const struct call *call,
 	watch_pipes(c);
 	if (c->timeout_ms > 0)
 		c->limit = loop_timer(loop, c->timeout_ms, on_limit, c);
-	c->look_ms = MANY_MS;
-	c->look = loop_timer(loop, MANY_MS, on_look, c);
+	c->check_ms = MANY_MS;
+	c->check = loop_timer(loop, MANY_MS, on_check, c);
 	return c;
 }
 
@@ -510,7 +356,7 @@ void child_cancel(struct child *c)
 	if (!c)
 		return;
 	c->abandoned = true;
-	give_up(c, ERR_INTERRUPTED, "cancelled");
+	fail(c, ERR_INTERRUPTED, "cancelled");
 	end_group(c);
-	look_soon(c);
+	check_soon(c);
 }
