@@ -306,7 +306,7 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 	c->conf = *conf;
 	c->random = conf->seed;
 	c->wake_at = NEVER;
-	c->fault_pod = -1;
+
 	c->canary_ok = !conf->canary || conf->batch_size_count;
 	c->seg_count = count;
 	c->segs = xcalloc(count, sizeof(*c->segs));
@@ -414,7 +414,7 @@ static void verdict(const struct core *c, struct core_summary *s)
 	} else {
 		s->status = c->local > 0 ? RUN_PARTIAL : RUN_FAILED;
 		s->err = c->fault;
-		s->err_pod = c->fault_pod;
+
 		if (s->err.kind == ERR_NONE)
 			err_set(&s->err, ERR_JOB, "%zu of %zu segments failed", c->failed,
 				c->seg_count);
@@ -423,11 +423,8 @@ static void verdict(const struct core *c, struct core_summary *s)
 
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 {
-	*s = (struct core_summary){.err_pod = -1,
-				   .total = c->seg_count,
-				   .local = c->local,
-				   .failed = c->failed,
-				   .cached = c->cached};
+	*s = (struct core_summary){
+		.total = c->seg_count, .local = c->local, .failed = c->failed, .cached = c->cached};
 	int slots = 0;
 	for (size_t i = 0; i < c->seg_count; i++) /* what a pod holds is not rendered yet */
 		s->weight_left += c->segs[i].state <= SEG_HELD ? c->segs[i].weight : 0;

@@ -235,7 +235,7 @@ struct event {
 	enum batching batching;
 	struct batch_speed speed;
 	bool clock_known; /* EV_LISTED: its provider said what time it is */
-	bool switch_ok, switch_proven, ok, check_ok, workers_alive;
+	bool switch_ok, ok, check_ok, workers_alive;
 };
 
 /* ---- actions ---- */
@@ -371,7 +371,7 @@ const char *core_replan_said(const struct core *c, int which);
 struct core_summary {
 	enum run_status status;
 	struct err err; /* the one that decides the exit status; ERR_NONE when all is done */
-	int err_pod;    /* -1: none */
+
 	size_t total, local, failed, cached;
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd; /* so far */
 	int live;                                                /* pods that may bill */

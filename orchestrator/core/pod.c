@@ -123,7 +123,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		pod_vendor(c, p)->unmade = 0;
 		if (!p->presence.running_at)
 			p->presence.running_at = p->rental.rented_at;
-		p->presence.proven_switch = ev->switch_proven;
+
 		pod_save(c, p);
 	}
 	if (pod_is_leaving(p)) { /* only its files that are not fetched yet keep it */

@@ -189,7 +189,7 @@ struct presence {
 	enum pod_lease lease;
 	enum pod_past past;
 	bool prepares_shared;
-	bool proven_switch;
+
 	enum pod_files files;
 	/* all that it finished is durable on its volume and can be fetched from there */
 	bool durable;

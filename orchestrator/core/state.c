@@ -71,7 +71,6 @@ void core_fault(struct core *c, int pod, const struct err *err)
 
 	if (core_gravity(err->kind) > core_gravity(c->fault.kind)) {
 		c->fault = *err;
-		c->fault_pod = pod;
 	}
 	if (pod >= 0 && err->kind == ERR_JOB)
 		c->pods[pod].workload.failed_here = true;

@@ -141,7 +141,7 @@ struct core {
 	int64_t settled_at;     /* no segment is open any more; 0: one is */
 	int64_t spent_microusd; /* by pods that are gone */
 	struct err fault;       /* why no more work is begun */
-	int fault_pod;
+
 	int pod_failures; /* in a row, without a segment that became local */
 	bool capped, handed_over, unreleased;
 	bool rendered_something; /* some segment was rendered in this life of the run */

@@ -15,10 +15,7 @@
 #include "setup.h"
 #include "upsync.h"
 
-enum {
-	LINK_DEADLINE_MS = 60 * 1000,
-	RENT_TIMEOUT_MS = 120 * 1000,
-};
+enum { LINK_DEADLINE_MS = 60 * 1000 };
 /* No volume that is sold holds a larger file of a command. Where the vendor says what its volume
  * holds, that is the bound. */
 #define COMMAND_OUTPUT_MAX_BYTES (INT64_C(4) << 40)

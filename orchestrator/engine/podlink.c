@@ -193,7 +193,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	struct event ev = {.type = EV_CONNECTED,
 			   .pod = at->pod,
 			   .switch_ok = pod_switch_works(e, at->pod, how),
-			   .switch_proven = starts_with(how, "ok"),
+
 			   .gpus = (int)json_array_size(gpus),
 			   .t = reached_ms,
 			   .number = (int)workers,

@@ -131,7 +131,7 @@ static void reached(struct client *cl, struct happening *h)
 		return;
 	m = &cl->sim->machines[machine];
 	ev.type = EV_CONNECTED;
-	ev.switch_ok = ev.switch_proven = !m->bad_switch;
+	ev.switch_ok = !m->bad_switch;
 	ev.gpus = !m->no_gpu;
 	ev.workers_alive = m->workers_ready > 0;
 	pod_stream(cl->sim, m, *client_seen_of(cl, machine));
