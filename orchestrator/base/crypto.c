@@ -162,18 +162,6 @@ int sha256_fd(int fd, char hex[SHA256_HEX], int64_t *out_bytes)
 	return 0;
 }
 
-int sha256_file(const char *path, char hex[SHA256_HEX], int64_t *out_bytes, struct err *err)
-{
-	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path,
-			       strerror(errno));
-	return sha256_fd(fd, hex, out_bytes) < 0
-		       ? err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno))
-		       : 0;
-}
-
 /* ---- random bytes ---- */
 
 void random_bytes(void *to, size_t len)

@@ -21,10 +21,9 @@ void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX]);
 enum { SHA256_NAME = 25 };
 void sha256_name(const char *text, char name[SHA256_NAME]);
 void sha256_raw(const void *bytes, size_t len, unsigned char out[32]);
-/* Of what is open, from where it stands to its end. -1 and errno. */
+/* Of what is open, from where it stands to its end; *out_bytes (may be NULL) gets how many bytes
+ * that was. -1 and errno. */
 int sha256_fd(int fd, char hex[SHA256_HEX], int64_t *out_bytes);
-/* Of a whole file; *out_bytes (may be NULL) gets its length. */
-int sha256_file(const char *path, char hex[SHA256_HEX], int64_t *out_bytes, struct err *err);
 
 /* From the system's generator; aborts if it fails. */
 void random_bytes(void *to, size_t len);

@@ -13,7 +13,7 @@ struct gpu {
 	int vram_gb;        /* as sold; less is free */
 	int bandwidth_gb_s; /* peak of its memory */
 	double tflops;      /* dense FP16 matmuls that add up in FP32, as PyTorch's do */
-	double fp32_tflops;
+
 	bool bf16;
 	bool nvenc;            /* can encode video */
 	const char *runpod;    /* gpuTypeId; NULL: not offered there */

@@ -17,11 +17,6 @@ double cost_quantum_s(double seconds, double quantum_s)
 
 /* ---- wide or tall ---- */
 
-double cost_wide_billed_s(int pods, double cold_s, double work_s)
-{
-	return pods * cold_s + work_s;
-}
-
 double cost_tall_from_s(double cold_s, double price_ratio, double speed_ratio)
 {
 	if (speed_ratio <= price_ratio)

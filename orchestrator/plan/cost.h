@@ -15,8 +15,6 @@ double cost_quantum_s(double seconds, double quantum_s);
 
 /* ---- wide or tall ---- */
 
-/* N pods share the work evenly. Each further pod costs one more cold start. */
-double cost_wide_billed_s(int pods, double cold_s, double work_s);
 /* Work, in seconds on the small card, from which on a tall card is cheaper: C (q - 1) / (1 - q/k),
  * with q the ratio of prices and k that of speeds. INFINITY: never (it is dearer than it is
  * faster). */

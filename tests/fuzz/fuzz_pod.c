@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "engine/impl.h"
 #include "engine/engine.h"
+#include "tests/unit/sha256_file.h"
 
 #define MACHINE "0123456789abcdef"
 

@@ -16,6 +16,7 @@
 #include "base/crypto.h"
 #include "base/path.h"
 #include "sync/receive.h"
+#include "tests/unit/sha256_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

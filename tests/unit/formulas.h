@@ -9,6 +9,12 @@
 #include "plan/cost.h"
 #include "plan/demand.h"
 
+/* N pods share the work evenly. Each further pod costs one more cold start. */
+static inline double cost_wide_billed_s(int pods, double cold_s, double work_s)
+{
+	return pods * cold_s + work_s;
+}
+
 /* N pods share the work evenly, and all begin at once. */
 static inline double cost_wide_makespan_s(int pods, double cold_s, double work_s)
 {

@@ -4,6 +4,7 @@
 
 #include "jobs/command/command.h"
 #include "base/pattern.h"
+#include "sha256_file.h"
 
 static const struct {
 	const char *pattern, *path;

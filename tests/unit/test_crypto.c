@@ -15,6 +15,7 @@
 #include "base/crypto.h"
 #include "base/path.h"
 #include "folder.h"
+#include "sha256_file.h"
 
 static const struct {
 	const char *name, *text, *hex;

@@ -5,6 +5,7 @@
 #include "jobs/common.h"
 #include "jobs/manifest.h"
 #include "jobs/tts/tts.h"
+#include "sha256_file.h"
 
 #define KEY  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HASH "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
