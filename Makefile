@@ -28,6 +28,7 @@
 ##   make chatterbox-packages   Chatterbox and torch (5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
 ##   make qwen3-packages        Qwen3-TTS and torch (5 GB), for tests/workers/test_qwen3.py and BENCH=voices
 ##   make kokoro-packages       Kokoro, beside Chatterbox's torch, for tests/workers/test_kokoro.py
+##   make ntfy-server           the published ntfy server (Go modules), for tests/e2e/notify.sh
 ##   make chatterbox-wheels     its locked packages (210 MB), for the test of its set-up
 ##   make gpu-experiments [OUT=build/gpu.json]     measure Chatterbox's shapes on the GPU of this machine
 ##
@@ -43,7 +44,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp md4c
 LATE    := libcurl libssh2 libcrypto libarchive md4c # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean format help demo deps-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean format help demo deps-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages ntfy-server gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -288,6 +289,10 @@ chatterbox-packages:
 .PHONY: kokoro-packages
 kokoro-packages: chatterbox-packages
 	@bash tests/workers/kokoro.sh $(CURDIR)/build/kokoro
+# The published ntfy server, for tests/e2e/notify.sh, which skips a test without it.
+.PHONY: ntfy-server
+ntfy-server:
+	@bash tests/e2e/ntfy_server.sh $(CURDIR)/build/ntfy/ntfy
 # On a machine with a GPU and the packages of chatterbox. OUT: where the JSON goes.
 .PHONY: gpu-experiments
 gpu-experiments:

@@ -197,6 +197,33 @@ static void fill_body(struct str *to, const char *template, enum notify_event ev
 	log_redact(to);
 }
 
+static struct notice_looks looks_of(enum notify_event event)
+{
+	static const struct notice_looks looks[] = {
+		[NOTIFY_DONE] = {"low", "white_check_mark"},
+		[NOTIFY_RECOVERED] = {"default", "white_check_mark"},
+		[NOTIFY_FAILED] = {"high", "x"},
+		[NOTIFY_CAPPED] = {"high", "moneybag"},
+		[NOTIFY_UNRELEASED] = {"max", "rotating_light"},
+	};
+
+	return looks[event];
+}
+
+/* Without a template a program gets the run's JSON, which a phone cannot show. */
+static int post(const char *url, const char *template, struct notice n, enum notify_event event,
+		const json_t *said, struct err *err)
+{
+	CLEANUP(str_free) struct str summary = STR_INIT;
+
+	if (!template && notify_is_for_people(url)) {
+		fill_body(&summary, "{summary}", event, said);
+		n.body = &summary;
+		n.json = false;
+	}
+	return notify_post(url, &n, err);
+}
+
 static void send_all(struct cmd_context *ctx, const struct section *conf, const char *run,
 		     enum notify_event event, const json_t *said)
 {
@@ -217,9 +244,10 @@ static void send_all(struct cmd_context *ctx, const struct section *conf, const 
 			   .title = str_text(&title),
 			   .summary = str_text(&summary),
 			   .body = &body,
-			   .json = !template || notify_is_json(template)};
+			   .json = !template || notify_is_json(template),
+			   .looks = looks_of(event)};
 	n.job = n.job ? n.job : "";
-	if (url && notify_post(url, &n, &err) < 0)
+	if (url && post(url, template, n, event, said, &err) < 0)
 		complain(ctx, run, "url", &err);
 	if (section_bool(conf, "desktop") &&
 	    notify_desktop(&n, event == NOTIFY_UNRELEASED || event == NOTIFY_FAILED, &err) < 0)

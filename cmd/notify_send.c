@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,15 +33,26 @@ static void answered(void *ctx, struct reply *reply)
 		w->err = reply->err;
 }
 
-/* Header values are ASCII without line ends. */
+static bool is_ascii(const char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			return false;
+	return true;
+}
+
+/* Header values are ASCII without line ends; what is not is encoded as RFC 2047 says. */
 static void add_header(struct call *call, const char *name, const char *value)
 {
-	CLEANUP(free_text) char *plain = xstrdup(value);
+	CLEANUP(str_free) struct str coded = STR_INIT;
 
-	for (char *p = plain; *p; p++)
-		if (*p < ' ' || *p > '~')
-			*p = '?';
-	call_header(call, "%s: %s", name, plain);
+	if (!is_ascii(value)) {
+		str_add(&coded, "=?UTF-8?B?");
+		base64_add(&coded, value, strlen(value));
+		str_add(&coded, "?=");
+		value = str_text(&coded);
+	}
+	call_header(call, "%s: %s", name, value);
 }
 
 int notify_post(const char *url, const struct notice *n, struct err *err)
@@ -61,7 +73,9 @@ int notify_post(const char *url, const struct notice *n, struct err *err)
 	str_addn(&call.body, str_text(n->body), n->body->len);
 	add_header(&call, "Content-Type",
 		   n->json ? "application/json" : "text/plain; charset=utf-8");
-	add_header(&call, "Title", n->title); /* ntfy.sh shows it */
+	add_header(&call, "Title", n->title); /* this and the next two: for ntfy */
+	add_header(&call, "Priority", n->looks.priority);
+	add_header(&call, "Tags", n->looks.tags);
 	add_header(&call, "X-Burst-Event", n->event);
 	struct loop *loop = loop_new();
 	struct http *http = http_new(loop, "burst/" BURST_VERSION);

@@ -6,11 +6,17 @@
 #include "base/err.h"
 #include "base/str.h"
 
+/* How ntfy shows it: with a sound or not, and before which emoji. */
+struct notice_looks {
+	const char *priority, *tags;
+};
+
 struct notice {
 	const char *event, *run, *job;
 	const char *title, *summary; /* one line each */
 	const struct str *body;
 	bool json; /* that is what the body is */
+	struct notice_looks looks;
 };
 
 /* A POST to an address that no message shows: it may have a key in it. */

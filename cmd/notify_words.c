@@ -43,7 +43,14 @@ enum notify_event notify_event_of(enum run_status status, bool failed_before)
 
 /* ---- fields ---- */
 
-enum field_kind { FIELD_TEXT, FIELD_NUMBER, FIELD_DOLLARS, FIELD_SECONDS, FIELD_COUNT };
+enum field_kind {
+	FIELD_TEXT,
+	FIELD_NUMBER,
+	FIELD_DOLLARS,
+	FIELD_SECONDS,
+	FIELD_COUNT,
+	FIELD_SUMMARY
+};
 
 static const struct {
 	const char *name, *group, *key; /* in the run's JSON; group NULL: at the top */
@@ -66,6 +73,7 @@ static const struct {
 	{"billed", NULL, "billed_seconds", FIELD_SECONDS},
 	{"compute", NULL, "compute_seconds", FIELD_SECONDS},
 	{"pods", NULL, "pods", FIELD_COUNT},
+	{"summary", NULL, NULL, FIELD_SUMMARY},
 };
 
 static void add_value(struct str *to, size_t field, const json_t *run)
@@ -94,6 +102,7 @@ static void add_value(struct str *to, size_t field, const json_t *run)
 	case FIELD_COUNT:
 		str_addf(to, "%zu", json_array_size(json_object_get(object, key)));
 		return;
+	case FIELD_SUMMARY: notify_summary(to, run); return;
 	}
 }
 
@@ -196,13 +205,46 @@ void notify_title(struct str *to, enum notify_event event, const json_t *run)
 		  event, run);
 }
 
+/* Of a run that was settled after its client had died: no error of its own says it. */
+static void add_unreleased(struct str *to, const json_t *run)
+{
+	const json_t *pods = json_object_get(run, "pods"), *pod;
+	size_t i;
+
+	json_array_foreach ((json_t *)pods, i, pod) {
+		CLEANUP(str_free) struct str line = STR_INIT;
+		const char *id = jsonx_text(pod, "id", "");
+		if (!*id || jsonx_bool(pod, "released", true))
+			continue;
+		str_addf(&line, "pod %s of %s may still be billing: burst reap %s --force; ", id,
+			 jsonx_text(pod, "provider", "?"), id);
+		str_add_printable(to, str_text(&line), line.len, 200);
+	}
+}
+
+/* What went wrong comes first: a phone may show two lines. */
 void notify_summary(struct str *to, const json_t *run)
 {
-	bool failed = json_is_object(json_object_get(run, "error"));
+	bool failed = json_is_object(json_object_get(run, "error")),
+	     began = jsonx_text(run, "run", "")[0];
 
-	fill_line(to,
-		  failed ? "{rendered} rendered, {cached} cached, {failed} failed of {total}; "
-			   "{cost}: {error}"
-			 : "{rendered} rendered, {cached} cached of {total}; {cost}",
-		  NOTIFY_DONE, run);
+	if (failed && !began)
+		fill_line(to, "{error}", NOTIFY_FAILED, run);
+	else if (failed)
+		fill_line(to,
+			  "{error}; {rendered} rendered, {cached} cached, {failed} failed of "
+			  "{total}; {cost}; run {run}",
+			  NOTIFY_FAILED, run);
+	if (failed)
+		return;
+	add_unreleased(to, run);
+	fill_line(to, "{rendered} rendered, {cached} cached of {total}; {cost}", NOTIFY_DONE, run);
+}
+
+bool notify_is_for_people(const char *url)
+{
+	const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url;
+	const char *at = memchr(host, '@', strcspn(host, "/?#"));
+
+	return starts_with(at ? at + 1 : host, "ntfy.");
 }

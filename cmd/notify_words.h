@@ -32,7 +32,10 @@ enum notify_event notify_event_of(enum run_status status, bool failed_before);
 int notify_fill(struct str *to, const char *template, enum notify_event event, const json_t *run,
 		struct err *err);
 bool notify_is_json(const char *template);
-/* "burst: quiz failed"; "2 of 3 rendered, $0.0200: the worker died". One line each. */
+/* The address belongs to an ntfy server (ntfy.sh, ntfy.example.org), which shows what it gets to
+ * people. */
+bool notify_is_for_people(const char *url);
+/* "burst: quiz: failed"; "the worker died; 2 rendered, ...". One line each. */
 void notify_title(struct str *to, enum notify_event event, const json_t *run);
 void notify_summary(struct str *to, const json_t *run);
 

@@ -35,8 +35,8 @@ static const struct option_spec notify_keys[] = {
 		"\"https://ntfy.sh/a-name-nobody-guesses\"", NULL},
 	{"git_note", OPTION_BOOL, OPTION_USER_ONLY, "false", "append a line to the note of a run's commit (git notes --ref=burst)", NULL},
 	{"template", OPTION_TEXT, OPTION_USER_ONLY, NULL, "text for url and command, with "
-		"{job}, {event}, {error}, {cost} "
-		"(default: the run's JSON)", NULL},
+		"{job}, {event}, {error}, {cost}, {summary} "
+		"(default: the run's JSON; for ntfy {summary})", NULL},
 	{NULL},
 };
 

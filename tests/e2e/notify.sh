@@ -65,6 +65,49 @@ t_each_end_is_told_once() {
 	unserve
 }
 
+# The published ntfy server shows what a phone shows: a title, a text that a person reads, a priority, a tag.
+ntfy_serves() {
+	local program=${NTFY:-$ROOT/build/ntfy/ntfy} port
+	[ -x "$program" ] || { skip "no ntfy server: make ntfy-server, or NTFY=PROGRAM"; return 1; }
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	URL=http://127.0.0.1:$port/nightly
+	printf '%s\n' "listen-http: 127.0.0.1:$port" "base-url: http://127.0.0.1:$port" "cache-file: $T/ntfy.db" >ntfy.yml
+	"$program" serve --config ntfy.yml >ntfy.log 2>&1 &
+	SERVER=$!
+	wait_for 20 "the server" curl -sf "http://127.0.0.1:$port/v1/health"
+}
+shown() { curl -s "$URL/json?poll=1"; } # a line for each message
+last_shown() { shown | tail -n 1 | jq -r "$1"; }
+t_what_a_phone_shows() {
+	local all='on = ["failed", "capped", "unreleased", "recovered", "done"];' id
+	ntfy_serves || return
+	own "notify = { $all url = \"$URL\"; template = \"{summary}\"; };"
+	job 'exit 3'
+	burst run
+	is "$STATUS" 1 "a run that fails"
+	id=$(ledger "select id from run")
+	is "$(last_shown .title)|$(last_shown .priority)|$(last_shown '.tags[0]')" "burst: night: failed|4|x" "failed"
+	is "$(last_shown .message)" "the command ended with exit code 3; 0 rendered, 0 cached, 1 failed of 1; \$0.0002; run $id" "its text"
+	job true
+	burst run --anew
+	is "$(last_shown .title)|$(last_shown .priority)" "burst: night: recovered|3" "recovered"
+	burst run --anew
+	is "$(last_shown .title)|$(last_shown .priority)|$(last_shown '.tags[0]')" "burst: night: done|2|white_check_mark" "done"
+	is "$(last_shown .message)" "1 rendered, 0 cached of 1; \$0.0002" "its text"
+	own "caps = { per_day = 0; }; notify = { $all url = \"$URL\"; template = \"{summary}\"; };"
+	burst run --anew
+	is "$(last_shown .title)|$(last_shown .priority)|$(last_shown '.tags[0]')" "burst: night: capped|4|moneybag" "capped"
+	[[ $(last_shown .message) = *"today are spent or reserved (caps.per_day)"* ]] || complain "capped: $(last_shown .message)"
+	job true
+	sed -i 's/name = "night"/name = "Nächte"/' burst.cfg
+	own "notify = { $all url = \"$URL\"; };" # a program reads this, not a person
+	burst run --anew
+	is "$(last_shown .title)" "burst: Nächte: done" "a name that is not ASCII"
+	is "$(last_shown '.message | fromjson | .job')" "Nächte" "the run's JSON"
+	is "$(shown | wc -l)" 5 "messages"
+	unserve
+}
+
 t_what_fails_changes_nothing() {
 	serve
 	own "notify = { on = [\"done\"]; url = \"$URL\"; };"
@@ -174,8 +217,7 @@ t_whoever_finds_a_dead_client_tells() {
 	is "$(jq -rs length said)" 2 "told of what its user did"
 }
 
-t_a_pod_that_may_still_bill() {
-	own "notify = { command = \"cat >>$T/said; echo >>$T/said\"; };"
+a_pod_may_bill() { # a run whose client is dead has a pod at a vendor that cannot be asked
 	unset RUNPOD_API_KEY
 	job 'echo x >o'
 	burst run
@@ -186,9 +228,23 @@ t_a_pod_that_may_still_bill() {
 		insert into pod select * from t"
 	burst reap
 	is "$STATUS" 9 "reap ($(tail -n 2 err.txt))"
+}
+t_a_pod_that_may_still_bill() {
+	own "notify = { command = \"cat >>$T/said; echo >>$T/said\"; };"
+	a_pod_may_bill
 	burst reap
 	is "$(jq -rs 'map(.status) | join(",")' said)" "unreleased" "told, and once"
 	LEAVES_PODS=t_a_pod_that_may_still_bill
+}
+t_a_phone_shows_a_pod_that_may_still_bill() {
+	ntfy_serves || return
+	own "notify = { url = \"$URL\"; template = \"{summary}\"; };"
+	a_pod_may_bill
+	is "$(last_shown .title)|$(last_shown .priority)|$(last_shown '.tags[0]')" "burst: night: unreleased|5|rotating_light" "what stands first"
+	[[ $(last_shown .message) = "pod rp1 of runpod may still be billing: burst reap rp1 --force; "* ]] || complain "its text: $(last_shown .message)"
+	unserve
+	# shellcheck disable=SC2034 # lib.sh
+	LEAVES_PODS=t_a_phone_shows_a_pod_that_may_still_bill
 }
 
 t_a_note_on_the_commit() {
@@ -206,7 +262,7 @@ t_a_note_on_the_commit() {
 	git commit -qam two
 	burst run --commit HEAD
 	is "$STATUS" 1 "one that fails: exit status"
-	has <(git notes --ref=burst show HEAD) ": failed: 0 rendered, 0 cached, 1 failed of 1; \$0."
+	has <(git notes --ref=burst show HEAD) ": failed: the command ended with exit code"
 	burst run --commit HEAD --anew
 	is "$(git notes --ref=burst show HEAD | grep -c night)" 2 "lines of the second commit"
 	is "$(git notes --ref=burst show HEAD~ | grep -c night)" 1 "lines of the first"

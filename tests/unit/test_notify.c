@@ -76,6 +76,9 @@ static void templates_are_filled(void **state)
 	check_fill("{rendered} of {total}: {error}", "2 of 3: it said \"no\"\nand {job} \a");
 	check_fill("[{job}] {error}", "[quiz] it said \"no\"\nand {job} \a");
 	check_fill("{nothing}", NULL);
+	check_fill("{summary}",
+		   "it said \"no\"\\x0aand {job} \\x07; 2 rendered, 0 cached, 1 failed of 3; "
+		   "$0.0200; run 1125-1");
 	check_fill("{pod}", NULL);
 }
 
@@ -93,13 +96,49 @@ static void lines_are_lines(void **state)
 	assert_string_equal(str_text(&line), "burst: failed");
 	str_reset(&line);
 	notify_summary(&line, run);
+	assert_ptr_equal(strstr(str_text(&line), "it said \"no\""), str_text(&line));
 	assert_non_null(strstr(str_text(&line),
-			       "2 rendered, 0 cached, 1 failed of 3; $0.0200: it said \"no\""));
+			       "; 2 rendered, 0 cached, 1 failed of 3; $0.0200; run 1125-1"));
 	assert_null(strpbrk(str_text(&line), "\n\a"));
+	json_object_set_new(run, "run", json_string("")); /* it never began: nothing to count */
+	str_reset(&line);
+	notify_summary(&line, run);
+	assert_null(strstr(str_text(&line), "rendered"));
 	str_reset(&line);
 	json_object_del(run, "error");
 	notify_summary(&line, run);
 	assert_string_equal(str_text(&line), "2 rendered, 0 cached of 3; $0.0200");
+	json_object_set_new(run, "pods",
+			    json_pack("[{s:s, s:s, s:b}, {s:s, s:s, s:b}]", "id", "p1", "provider",
+				      "runpod", "released", 1, "id", "p2", "provider", "modal",
+				      "released", 0));
+	str_reset(&line);
+	notify_summary(&line, run);
+	assert_string_equal(str_text(&line),
+			    "pod p2 of modal may still be billing: burst reap p2 --force; "
+			    "2 rendered, 0 cached of 3; $0.0200");
+}
+
+static void ntfy_is_for_people(void **state)
+{
+	static const struct {
+		const char *url;
+		bool people;
+	} cases[] = {
+		{"https://ntfy.sh/x", true},
+		{"https://ntfy.example.org:8443/x", true},
+		{"https://me:word@ntfy.example.org/x", true},
+		{"https://example.org/ntfy.sh", false},
+		{"https://example.org/x@ntfy.sh", false},
+		{"https://myntfy.org/x", false},
+		{"ntfy", false},
+		{"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (notify_is_for_people(cases[i].url) != cases[i].people)
+			fail_msg("%s", cases[i].url);
 }
 
 int main(void)
@@ -108,6 +147,7 @@ int main(void)
 		cmocka_unit_test(ends_are_events),
 		cmocka_unit_test(templates_are_filled),
 		cmocka_unit_test(lines_are_lines),
+		cmocka_unit_test(ntfy_is_for_people),
 	};
 
 	return cmocka_run_group_tests_name("notify", tests, NULL, NULL);
