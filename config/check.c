@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "keys.h"
+#include "config_keys.h"
 #include "state.h"
 #include "trust.h"
 #include "value.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "keys.h"
+#include "config_keys.h"
 #include "places.h"
 #include "secrets.h"
 #include "state.h"

@@ -1,6 +1,6 @@
 /* config.h - burst.cfg as all commands read it: the user's file, then the project's, then the
  * environment and the flags, each over the one before, checked against the key tables of
- * config/keys.c, of the providers and of the job types.
+ * config/config_keys.c, of the providers and of the job types.
  *
  * A mistake is ERR_CONFIG, one line: file:line, the key, what is wrong, what would be right. A
  * project's file comes with a cloned repository and is not trusted, wherever it lies: keys marked
@@ -88,7 +88,7 @@ struct mistakes *config_mistakes(const struct config *c);
  * the config has that key. */
 void config_place_error(const struct config *c, struct err *err);
 
-/* All that config/keys.c lists, except `job` and `providers`. */
+/* All that config/config_keys.c lists, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);
 /* caps.per_day and caps.per_month of each file: the user's own bound all runs, a project's bound
  * its own runs, and neither replaces the other. Borrowed. */

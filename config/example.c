@@ -1,7 +1,7 @@
 /* example.c - writes the commented burst.cfg of `burst init` from the key tables. */
 #include "example.h"
 
-#include "keys.h"
+#include "config_keys.h"
 #include "value.h"
 
 /* The keys that the file sets; every other key is in it as a comment. */

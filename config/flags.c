@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "keys.h"
+#include "config_keys.h"
 #include "state.h"
 #include "value.h"
 

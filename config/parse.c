@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/path.h"
-#include "keys.h"
+#include "config_keys.h"
 #include "scan.h"
 #include "setting.h"
 #include "value.h"

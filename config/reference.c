@@ -2,7 +2,7 @@
 #include "reference.h"
 
 #include "base/str.h"
-#include "keys.h"
+#include "config_keys.h"
 
 static const char *kind_of(const struct option_spec *spec)
 {

@@ -45,7 +45,7 @@ struct job {
 
 void tts_free(struct job *job);
 
-/* keys.c: the keys of `job`, and the checks that need no script. */
+/* tts_keys.c: the keys of `job`, and the checks that need no script. */
 extern const struct option_spec tts_options[];
 enum { TTS_CHARS_LEAST = 20, TTS_CHARS_USUAL = 280, TTS_CHARS_MOST = 100000 };
 int tts_check_conf(const struct section *conf, struct mistakes *m, struct err *err);

@@ -18,7 +18,7 @@
 #include "impl.h"
 #include "journal.h"
 #include "keep.h"
-#include "keys.h"
+#include "ssh_keys.h"
 #include "orders.h"
 #include "outfiles.h"
 #include "past.h"

@@ -8,7 +8,7 @@
 
 #include "ending.h"
 #include "journal.h"
-#include "keys.h"
+#include "ssh_keys.h"
 #include "known.h"
 #include "pod_rows.h"
 #include "setup.h"

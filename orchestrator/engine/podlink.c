@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "handed.h"
 #include "impl.h"
-#include "keys.h"
+#include "ssh_keys.h"
 #include "known.h"
 #include "pod_events.h"
 #include "post.h"

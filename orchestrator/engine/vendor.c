@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "handed.h"
 #include "impl.h"
-#include "keys.h"
+#include "ssh_keys.h"
 #include "past.h"
 #include "pod_image.h"
 #include "post.h"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "keys.h"
+#include "segment_keys.h"
 #include "runs.h"
 
 enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };

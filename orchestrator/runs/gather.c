@@ -12,7 +12,7 @@
 #include "engine/place.h"
 #include "engine/reported.h"
 #include "impl.h"
-#include "keys.h"
+#include "segment_keys.h"
 
 enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, ATTEMPT_LEN = 16, FAILURES_MOST = 8 };
 

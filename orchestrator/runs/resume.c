@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "impl.h"
-#include "keys.h"
+#include "segment_keys.h"
 
 /* What its pods hold was made of the job as it was then. */
 static int check_keys(struct run *run, struct err *err)

@@ -1,7 +1,7 @@
-/* keys.c - the two SSH keys of each attempt: ours to log in with, and the pod's own to be known by.
- * They live in the run's folder (0600) so that another life of the run can come back, and are
+/* ssh_keys.c - the two SSH keys of each attempt: ours to log in with, and the pod's own to be known
+ * by. They live in the run's folder (0600) so that another life of the run can come back, and are
  * removed when the pod is gone or never was. */
-#include "keys.h"
+#include "ssh_keys.h"
 
 #include <dirent.h>
 #include <stdlib.h>

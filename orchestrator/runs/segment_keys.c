@@ -1,5 +1,5 @@
-/* keys.c - keeps the identity of each segment as it was when the run began. */
-#include "keys.h"
+/* segment_keys.c - keeps the identity of each segment as it was when the run began. */
+#include "segment_keys.h"
 
 #include <stdlib.h>
 

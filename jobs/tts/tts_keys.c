@@ -1,4 +1,4 @@
-/* keys.c - the keys of a job of type "tts", and the checks that need no script. */
+/* tts_keys.c - the keys of a job of type "tts", and the checks that need no script. */
 #include <math.h>
 #include <stdlib.h>
 

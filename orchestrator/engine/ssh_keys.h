@@ -1,6 +1,6 @@
-/* keys.h - the two SSH keys of each attempt. */
-#ifndef BURST_ENGINE_KEYS_H
-#define BURST_ENGINE_KEYS_H
+/* ssh_keys.h - the two SSH keys of each attempt. */
+#ifndef BURST_ENGINE_SSH_KEYS_H
+#define BURST_ENGINE_SSH_KEYS_H
 
 #include "base/err.h"
 

@@ -1,5 +1,5 @@
-/* keys.c - the table of burst's own keys and the checks that need more than one key. */
-#include "keys.h"
+/* config_keys.c - the table of burst's own keys and the checks that need more than one key. */
+#include "config_keys.h"
 
 #include "base/clock.h"
 #include "base/str.h"

@@ -1,8 +1,8 @@
-/* keys.h - what each segment of a run was when the run began: runs/ID/keys, a line "KEY ID"
+/* segment_keys.h - what each segment of a run was when the run began: runs/ID/keys, a line "KEY ID"
  * each. Outputs on a pod are known by the segment's id alone; a script that was changed since must
  * not get the old text's sound. */
-#ifndef BURST_RUNS_KEYS_H
-#define BURST_RUNS_KEYS_H
+#ifndef BURST_RUNS_SEGMENT_KEYS_H
+#define BURST_RUNS_SEGMENT_KEYS_H
 
 #include "base/mem.h"
 #include "job.h"

@@ -1,7 +1,7 @@
-/* keys.h - every key of burst.cfg that belongs to burst itself, in one place. Help, checks and the
- * example file of `burst init` come from these tables. */
-#ifndef BURST_CONFIG_KEYS_H
-#define BURST_CONFIG_KEYS_H
+/* config_keys.h - every key of burst.cfg that belongs to burst itself, in one place. Help, checks
+ * and the example file of `burst init` come from these tables. */
+#ifndef BURST_CONFIG_CONFIG_KEYS_H
+#define BURST_CONFIG_CONFIG_KEYS_H
 
 #include "base/err.h"
 #include "base/mistakes.h"
