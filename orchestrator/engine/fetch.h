@@ -1,10 +1,9 @@
-/* fetch.h - brings finished files home over one `burst-agent send` channel per pod: asked for in a
- * row without waiting for answers, verified and written by worker threads while the next ones
- * arrive.
+/* fetch.h - fetches finished files over one `burst-agent send` channel per pod. It requests them
+ * without waiting for answers; worker threads verify and write one while the next ones arrive.
  *
- * A file has two descriptors from shortly before it is asked for until its done(). Each connection
- * may have one such file at any time; more only while there is room, which all connections of an
- * engine share. So is the room for bytes that wait for the disk. */
+ * A file has two descriptors from shortly before its request until its done(). Each connection may
+ * always have one such file; all connections of an engine share the number of others, and the
+ * memory for bytes that wait for the disk. */
 #ifndef BURST_ENGINE_FETCH_H
 #define BURST_ENGINE_FETCH_H
 
@@ -16,53 +15,55 @@ struct fetcher; /* one per connection */
 struct fetch;   /* one file */
 
 struct fetch_want {
-	const char *output_dir, *name; /* where it goes; name is foreign and checked */
-	const char *path;              /* where it is, as the agent names it */
-	int64_t bytes, max_bytes;      /* as announced; more than max_bytes is ERR_UNTRUSTED */
+	const char *output_dir,
+		*name;            /* the destination; the pod gives the name, which is checked */
+	const char *path;         /* on the pod, as the agent names it */
+	int64_t bytes, max_bytes; /* as announced; more than max_bytes is ERR_UNTRUSTED */
 	const char *sha256;
-	/* In a worker thread, when length and hash are right and before the rename: looks at the
-	 * file. May be NULL. */
+	/* Called in a worker thread when length and hash are verified, before the rename, so that
+	 * the job can check the content. May be NULL. */
 	void (*inspect)(void *ctx, const char *part_path);
-	/* For fetch_local_new() alone. In the loop, before the file is read: false, it is not
-	 * wanted any more. May be NULL. */
+	/* Only for fetch_local_new(). Called in the loop before the file is read; false cancels it.
+	 * May be NULL. */
 	bool (*wanted)(const void *ctx);
-	/* In the loop, exactly once. err NULL: *r is the verified file under its .part name, now
-	 * the callee's, and rests (receive_rest). Otherwise ERR_NETWORK (connection lost: what
-	 * arrived is kept for the next try), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL, ERR_BUSY (an
-	 * older one of that name has not ended yet), ERR_INTERRUPTED (cancelled). */
+	/* Called in the loop, exactly once. err NULL: *r is the verified file under its .part name;
+	 * it rests (receive_rest) and is the callee's. Otherwise ERR_NETWORK (connection lost; the
+	 * next attempt continues what arrived), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL, ERR_BUSY
+	 * (an older fetch of that name has not ended yet), ERR_INTERRUPTED (cancelled). */
 	void (*done)(void *ctx, struct receive *r, const struct err *err);
 	void *ctx;
 };
 
 /* What all connections of an engine share. */
 struct fetch_share {
-	int files;   /* how many more may be open */
+	int files;   /* that may still be opened */
 	size_t held; /* bytes that wait for the disk */
 };
 
-/* share is borrowed. A channel that is asked for files and brings not one byte for silent_ms,
- * though we take them in, is given up: ERR_NETWORK for what was asked for on it. After some in a
- * row stuck(ctx) is called instead, which closes the fetcher. */
+/* share is borrowed. A channel that owes files, is not paused and brings no byte for silent_ms is
+ * closed: its files end with ERR_NETWORK. After four in a row stuck(ctx) is called instead, which
+ * must close the fetcher. */
 struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool,
 			    struct fetch_share *share, int64_t silent_ms,
 			    void (*stuck)(void *ctx, const char *why), void *ctx);
 /* Strings are copied. */
 void fetcher_get(struct fetcher *f, const struct fetch_want *want);
-/* Those whose ctx is_one() are not wanted any more: ERR_INTERRUPTED, at once or when a thread is
- * done with them. */
+/* Cancels the files whose ctx is_one() accepts: they end with ERR_INTERRUPTED, at once or when
+ * their thread returns them. */
 void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg),
 		    const void *arg);
-/* The connection is gone or going: all that is under way ends with ERR_NETWORK. NULL is fine. */
+/* Before the connection closes, or after. A file whose bytes have all arrived ends by itself; the
+ * others end with ERR_NETWORK. NULL is fine. */
 void fetcher_close(struct fetcher *f);
 
-/* The same steps for a file that a provider is about to put on this disk. Strings are copied. One
- * of the two functions below has to follow. */
-struct fetch *fetch_local_new(struct pool *pool, struct loop *loop, const struct fetch_want *want);
-/* As want->wanted() says. */
+/* The same steps for a file that a provider is about to put on this disk. Strings are copied.
+ * fetch_local_begin() or fetch_local_fail() must follow. */
+struct fetch *fetch_local_new(struct pool *pool, const struct fetch_want *want);
+/* The answer of want->wanted(); true without one. */
 bool fetch_local_wanted(const struct fetch *x);
-/* It is there: verifies `local` into place under .part, and removes it. */
+/* Copies the file `local` to the .part name, verifies it, and removes `local`. */
 void fetch_local_begin(struct fetch *x, const char *local);
-/* It does not come: done(), with a copy of *err. */
+/* Ends it with a copy of *err. */
 void fetch_local_fail(struct fetch *x, const struct err *err);
 
 #endif

@@ -68,7 +68,7 @@ static bool volume_get(struct engine *e, int pod, uint32_t segment, size_t file,
 
 	v->e = e;
 	v->segment = segment;
-	v->fetch = fetch_local_new(e->pool, e->loop, want);
+	v->fetch = fetch_local_new(e->pool, want);
 	volume_files_get(e, pod, want->path, name, want->bytes + 1, on_volume_file, v);
 	return true;
 }

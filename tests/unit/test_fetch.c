@@ -440,7 +440,7 @@ static void what_a_provider_brings_is_verified(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct fetch_want w = want_of(&b, all[i], hex);
 		w.wanted = is_wanted;
-		fetches[i] = fetch_local_new(b.pool, b.loop, &w);
+		fetches[i] = fetch_local_new(b.pool, &w);
 		memset(hex, 0, sizeof(hex)); /* strings are copied */
 		assert_int_equal(fetch_local_wanted(fetches[i]), all[i] != &stale);
 	}

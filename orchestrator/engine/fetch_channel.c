@@ -1,0 +1,436 @@
+/* fetch_channel.c - requests finished files of a pod over one channel, and takes their bytes. */
+#include "fetch_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/str.h"
+
+enum {
+	REQUESTED_MAX = 16, /* requests of one channel without an answer */
+	/* open files of one connection: those that are requested, and those that are written */
+	OPEN_MAX = 32,
+	HELD_MAX = 16 << 20,      /* bytes waiting for the disk before a channel is paused */
+	HELD_ALL_MAX = 128 << 20, /* the same for all channels together */
+	/* Bytes that are always accepted. With so many, a thread has some of them to write, and its
+	 * return continues a paused channel. */
+	HELD_FREE = 2 * FETCH_SLICE,
+	HEADER_MAX = 4096,
+	/* of one silence; counted, so that the sleep of this machine is not taken for one */
+	TICKS = 4,
+	/* silent channels in a row, after which the connection counts as stuck */
+	SILENCES_MAX = 4,
+};
+
+struct fetcher {
+	struct ssh *ssh;
+	struct loop *loop;
+	struct pool *pool;
+	struct ssh_channel *channel;
+	/* in the order of fetcher_get(); those from `waiting` on are not open yet */
+	struct fetch *first, **last;
+	struct fetch *waiting;
+	int open;
+	struct fetch_share *share;
+	struct fetch *arriving;
+	/* a ring, in the order of the requests, which is the order of the answers */
+	struct fetch *requested[REQUESTED_MAX];
+	int requested_first, requested_count;
+	size_t held;
+	bool paused, closed;
+	bool failing; /* the list is being walked: no request is sent meanwhile */
+	struct str header;
+	int64_t silent_ms;
+	void (*stuck)(void *ctx, const char *why);
+	void *ctx;
+	struct timer *tick; /* while a request has no answer, or a file arrives */
+	bool heard;
+	int silent_ticks, silences;
+	size_t fresh; /* bytes of files since the last silence: too few do not end a row of silences
+		       */
+};
+
+static void proceed(struct fetcher *f);
+
+/* ---- what all connections share ---- */
+
+static void set_held(struct fetcher *f, size_t bytes)
+{
+	f->share->held += bytes - f->held;
+	f->held = bytes;
+}
+
+static bool holds_too_much(const struct fetcher *f, int part)
+{
+	return f->held > HELD_FREE &&
+	       (f->held > (size_t)HELD_MAX / part || f->share->held > (size_t)HELD_ALL_MAX / part);
+}
+
+/* ---- one file ---- */
+
+static bool is_requested(const struct fetcher *f, const struct fetch *x)
+{
+	for (int i = 0; i < f->requested_count; i++)
+		if (f->requested[(f->requested_first + i) % REQUESTED_MAX] == x)
+			return true;
+	return f->arriving == x;
+}
+
+static void forget_channel(struct fetcher *f)
+{
+	f->channel = NULL;
+	f->paused = false;
+	str_reset(&f->header);
+	f->requested_count = 0;
+	f->arriving = NULL;
+}
+
+/* Drops the rest of a file that is no longer needed with its channel. A new one continues the other
+ * files. */
+static void restart_channel(struct fetcher *f)
+{
+	ssh_channel_close(f->channel);
+	forget_channel(f);
+	for (struct fetch *x = f->first; x && x != f->waiting; x = x->next)
+		if (x->stage == ST_REQUESTED || x->stage == ST_ARRIVING) {
+			x->offset += x->arrived;
+			x->arrived = 0;
+			x->stage = ST_READY;
+		}
+}
+
+static void on_leave(struct fetch *x)
+{
+	struct fetcher *f = x->fetcher;
+	struct fetch **p;
+
+	if (f->waiting == x)
+		f->waiting = x->next;
+	f->open -= x->stage != ST_WAITING;
+	/* short: open files are the first of the list */
+	for (p = &f->first; *p && *p != x; p = &(*p)->next)
+		;
+	if (*p) {
+		*p = x->next;
+		if (f->last == &x->next)
+			f->last = p;
+	}
+	set_held(f, f->held - x->in.len);
+	if (f->channel && is_requested(f, x))
+		restart_channel(f);
+}
+
+/* ---- the channel ---- */
+
+static struct fetch *take_requested(struct fetcher *f)
+{
+	if (!f->requested_count)
+		return NULL;
+	struct fetch *x = f->requested[f->requested_first];
+	f->requested_first = (f->requested_first + 1) % REQUESTED_MAX;
+	f->requested_count--;
+	return x;
+}
+
+/* Fails what was requested on a channel that is gone. A file that ends would have the next ones
+ * requested on a new channel while this walks the list: `failing` prevents that. */
+static void fail_requested(struct fetcher *f, enum err_kind kind, const char *why)
+{
+	forget_channel(f);
+	f->failing = true;
+	for (struct fetch *x = f->first, *next; x && x != f->waiting; x = next) {
+		next = x->next;
+		if (x->stage == ST_REQUESTED || x->stage == ST_ARRIVING)
+			fetch_fail(x, kind, why);
+	}
+	f->failing = false;
+}
+
+static void broken(struct fetcher *f, const char *why)
+{
+	ssh_channel_close(f->channel);
+	fail_requested(f, ERR_UNTRUSTED, why);
+	proceed(f);
+}
+
+/* ---- a silent channel ---- */
+
+static void watch(struct fetcher *f);
+
+/* A pod whose agent is alive but whose files do not arrive would bill on. Returns false if the
+ * fetcher is gone. */
+static bool on_silence(struct fetcher *f)
+{
+	char time[24];
+	CLEANUP(free_text)
+	char *why = xasprintf("no data for %s", duration_show(time, sizeof(time), f->silent_ms));
+
+	f->silent_ticks = 0;
+	f->fresh = 0;
+	if (++f->silences >= SILENCES_MAX) {
+		f->stuck(f->ctx, why);
+		return false;
+	}
+	ssh_channel_close(f->channel);
+	fail_requested(f, ERR_NETWORK, why);
+	proceed(f);
+	return true;
+}
+
+static void on_tick(void *ctx)
+{
+	struct fetcher *f = ctx;
+	bool waits = f->requested_count || f->arriving;
+
+	f->tick = NULL;
+	f->silent_ticks = f->heard || f->paused || !waits ? 0 : f->silent_ticks + 1;
+	f->heard = false;
+	if (f->silent_ticks <= TICKS || on_silence(f))
+		watch(f);
+}
+
+static void watch(struct fetcher *f)
+{
+	if (!f->tick && (f->requested_count || f->arriving))
+		f->tick = loop_timer(f->loop, MAX(f->silent_ms / TICKS, 1), on_tick, f);
+}
+
+static void answered(struct fetcher *f, const char *line, size_t len)
+{
+	struct fetch *x = take_requested(f);
+	struct err err;
+	CLEANUP(json_decref) json_t *head = jsonx_parse(line, len, &err);
+
+	if (!head || !x) {
+		broken(f, "the pod sent an invalid answer");
+		return;
+	}
+	const char *error = jsonx_text(head, "error", NULL);
+	if (error) {
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, error, strlen(error), 160);
+		fetch_fail(x, ERR_NOT_FOUND, str_text(&shown));
+		return;
+	}
+	if (jsonx_int(head, "bytes", -1) != x->bytes - x->offset ||
+	    jsonx_int(head, "offset", 0) != x->offset) {
+		broken(f, "its size is not what was announced");
+		return;
+	}
+	x->stage = ST_ARRIVING;
+	f->arriving = x;
+}
+
+static size_t take_bytes(struct fetcher *f, const char *bytes, size_t len)
+{
+	struct fetch *x = f->arriving;
+	int64_t missing = x->bytes - x->offset - x->arrived;
+	size_t n = (size_t)MIN((int64_t)len, missing);
+
+	str_addn(&x->in, bytes, n);
+	set_held(f, f->held + n);
+	x->arrived += (int64_t)n;
+	f->fresh += n;
+	if (f->fresh >= FETCH_SLICE || x->arrived == x->bytes - x->offset)
+		f->silences = 0;
+	if (x->arrived == x->bytes - x->offset) {
+		x->all_here = true;
+		x->stage = ST_FINISHING;
+		f->arriving = NULL;
+	}
+	fetch_write(x);
+	return n;
+}
+
+static size_t take_header(struct fetcher *f, const char *bytes, size_t len)
+{
+	const char *end = memchr(bytes, '\n', len);
+	size_t n = end ? (size_t)(end - bytes) : len;
+
+	str_addn(&f->header, bytes, n);
+	if (f->header.len > HEADER_MAX) {
+		broken(f, "the pod sent an invalid answer");
+		return len;
+	}
+	if (!end)
+		return len;
+	char line[HEADER_MAX + 1];
+	size_t line_len = f->header.len;
+	memcpy(line, str_text(&f->header), line_len);
+	str_reset(&f->header);
+	answered(f, line, line_len);
+	return n + 1;
+}
+
+static void on_data(void *ctx, int stream, const void *bytes, size_t len)
+{
+	struct fetcher *f = ctx;
+	const char *p = bytes;
+
+	if (stream != 0)
+		return;
+	f->heard = true;
+	const struct ssh_channel *of = f->channel;
+	while (len && f->channel == of) { /* drops the rest of a broken channel */
+		size_t n = f->arriving ? take_bytes(f, p, len) : take_header(f, p, len);
+		p += n;
+		len -= n;
+	}
+	if (f->channel && !f->paused && holds_too_much(f, 1)) {
+		f->paused = true;
+		ssh_pause(f->channel, true);
+	}
+	if (f->channel)
+		proceed(f);
+}
+
+static void on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+{
+	struct fetcher *f = ctx;
+	(void)exit_code, (void)signal;
+
+	fail_requested(f, ERR_NETWORK, err ? err->msg : "the pod stopped sending");
+	if (!err)
+		proceed(f);
+}
+
+static const struct ssh_channel_ops send_ops = {.data = on_data, .closed = on_closed};
+
+static void request(struct fetcher *f, struct fetch *x)
+{
+	CLEANUP(json_decref)
+	json_t *line = json_pack("{s:s,s:I,s:I}", "path", x->path, "offset", (json_int_t)x->offset,
+				 "length", (json_int_t)-1);
+	CLEANUP(free_text) char *text = line ? jsonx_line(line) : NULL;
+
+	if (!text) {
+		fetch_fail(x, ERR_UNTRUSTED, "its path is not text");
+		return;
+	}
+	ssh_write(f->channel, text, strlen(text));
+	ssh_write(f->channel, "\n", 1);
+	x->stage = ST_REQUESTED;
+	f->requested[(f->requested_first + f->requested_count++) % REQUESTED_MAX] = x;
+	watch(f);
+}
+
+static void open_more(struct fetcher *f)
+{
+	while (f->waiting && !f->closed &&
+	       (!f->open || (f->open < OPEN_MAX && f->share->files > 0))) {
+		struct fetch *x = f->waiting;
+		if (f->open) {
+			x->share = f->share;
+			x->share->files--;
+		}
+		f->open++;
+		f->waiting = x->next;
+		fetch_open(x);
+	}
+}
+
+/* Opens and requests what there is room for, in order. */
+static void proceed(struct fetcher *f)
+{
+	open_more(f);
+	for (struct fetch *x = f->first, *next; x && x != f->waiting && !f->closed && !f->failing;
+	     x = next) {
+		next = x->next;
+		if (x->stage != ST_READY)
+			continue;
+		if (f->requested_count >= REQUESTED_MAX)
+			return;
+		if (!f->channel)
+			f->channel = ssh_exec(f->ssh, "exec \"$BURST_HOME/burst-agent\" send",
+					      &send_ops, f, true);
+		request(f, x);
+	}
+}
+
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool,
+			    struct fetch_share *share, int64_t silent_ms,
+			    void (*stuck)(void *ctx, const char *why), void *ctx)
+{
+	struct fetcher *f = xcalloc(1, sizeof(*f));
+
+	f->ssh = ssh;
+	f->loop = loop;
+	f->pool = pool;
+	f->last = &f->first;
+	f->share = share;
+	f->silent_ms = silent_ms;
+	f->stuck = stuck;
+	f->ctx = ctx;
+	return f;
+}
+
+static void on_written(struct fetcher *f)
+{
+	size_t held = 0;
+
+	for (struct fetch *x = f->first; x != f->waiting; x = x->next)
+		held += x->in.len + (x->busy ? x->out.len : 0);
+	set_held(f, held);
+	if (f->paused && !holds_too_much(f, 2) && f->channel) {
+		f->paused = false;
+		ssh_pause(f->channel, false);
+	}
+}
+
+static void on_ended(struct fetcher *f)
+{
+	if (!f->closed)
+		proceed(f);
+}
+
+static const struct fetch_hooks hooks = {
+	.leave = on_leave, .opened = proceed, .written = on_written, .ended = on_ended};
+
+void fetcher_get(struct fetcher *f, const struct fetch_want *want)
+{
+	struct fetch *x = fetch_new(want, f->pool);
+
+	x->fetcher = f;
+	x->hooks = &hooks;
+	*f->last = x;
+	f->last = &x->next;
+	if (!f->waiting)
+		f->waiting = x;
+	open_more(f);
+}
+
+void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg),
+		    const void *arg)
+{
+	f->failing = true;
+	for (struct fetch *x = f->first, *next; x; x = next) {
+		next = x->next;
+		if (is_one(x->ctx, arg))
+			fetch_fail(x, ERR_INTERRUPTED, "no longer needed");
+	}
+	f->failing = false;
+	proceed(f);
+}
+
+void fetcher_close(struct fetcher *f)
+{
+	if (!f)
+		return;
+	f->closed = true;
+	ssh_channel_close(f->channel);
+	f->channel = NULL;
+	while (f->first) {
+		struct fetch *x = f->first;
+		if (x->stage == ST_FINISHING) {
+			fetch_detach(x);
+			continue;
+		}
+		fetch_fail(x, ERR_NETWORK, "connection lost");
+	}
+	set_held(f, 0);
+	loop_untimer(f->tick);
+	str_free(&f->header);
+	free(f);
+}
