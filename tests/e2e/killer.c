@@ -10,7 +10,8 @@
  * to pods do not count order     a child process, as the local provider's orders are. During: it
  * has been started agent     an order to an agent. Before it is given to the connection; after: it
  * has been sent KILL_LOG=FILE    each such call is a line there: number, wall clock ms, call, file
- * (net: method, path) */
+ * (net: method, path) KILL_ONLY=COMMAND: not the program itself, but the one below it whose first
+ * argument is this word */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #undef curl_easy_setopt /* a macro that makes sure of three arguments */
@@ -36,9 +37,27 @@ static int number, log_fd = -1;
 static pid_t victim;
 static atomic_int calls;
 
+/* The program's first argument is this word. */
+static bool is_command(const char *word)
+{
+	char line[256] = {0};
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	size_t program = strlen(line) + 1;
+	return n > (ssize_t)program && !strcmp(line + program, word);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
-	const char *at = getenv("KILL_AT"), *log = getenv("KILL_LOG");
+	const char *at = getenv("KILL_AT"), *log = getenv("KILL_LOG"), *only = getenv("KILL_ONLY");
+
+	if (only && !is_command(only))
+		return;
+	unsetenv("KILL_ONLY");
 
 	if (at && sscanf(at, "%7s %15s %d", when, which, &number) == 3)
 		victim = getpid();

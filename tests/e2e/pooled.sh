@@ -505,6 +505,27 @@ keeping_is_killed() {
 	killed "$1" "$2" run one/burst.cfg
 	whole "killed $1 $2"
 }
+# The client that keeps it, a process of its own.
+keeper_killed() { # keeper_killed before|after N: that of the first job's run, which ends well
+	STATUS=0
+	env KILL_ONLY=keep KILL_AT="$1 ledger $2" KILL_LOG="$PWD/points" LD_PRELOAD="$ROOT/build/e2e/killer.so" \
+		ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" "$BURST" run one/burst.cfg >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 0 "$1 $2: the run ($(tail -n 2 err.txt | tr '\n' '|'))"
+	wait_for 30 "$1 $2: the client that keeps the pod to end" no_process_keeps
+}
+no_process_keeps() { ! pgrep -f -- "^burst keep $(ledger "select id from run where job = 'one' and type != 'keep'")\$" >/dev/null; }
+t_the_client_that_keeps_is_killed_at_any_write() {
+	allow_volumes v
+	fresh count
+	keeper_killed before 0
+	wait_for 20 "all to be over" all_over
+	at_each_write 2 keeper_is_killed
+}
+keeper_is_killed() {
+	fresh "$1-$2"
+	keeper_killed "$1" "$2"
+	whole "killed $1 $2"
+}
 t_the_run_that_takes_over_is_killed_at_any_write() {
 	allow_volumes v
 	fresh count
