@@ -1,4 +1,4 @@
-/* boot.c - how long a pod may take to come up, and what its provider's log says of it meanwhile. */
+/* boot.c - how long a pod may take to boot, and what its provider's log says meanwhile. */
 #include "impl.h"
 
 #include "base/clock.h"
@@ -17,8 +17,8 @@ void boot_timed_out(struct core *c, struct core_pod *p)
 	char took[24], last[100];
 
 	c->patience_ms = MAX(c->patience_ms, 2 * p->presence.boot_limit_ms);
-	/* no answer has shown this pod yet (a crash, then lists that fail): do not blame a host
-	 * that it may not have */
+	/* No reply has shown this pod yet (after a crash, lists may fail): do not blame a host that
+	 * it may not have. */
 	if (p->rental.view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
 		resting_bad_host(c, pod, never_came(p));
 	duration_show(took, sizeof(took), c->now - p->rental.create_at);
@@ -36,14 +36,14 @@ bool boot_is_under_way(const struct core_pod *p)
 void boot_read_log(struct core *c, struct core_pod *p)
 {
 	p->presence.log_reads++;
-	/* what is new at its deadline is new since then */
+	/* The read at the deadline then shows what is new since this one. */
 	int64_t half = p->rental.create_at + p->presence.boot_limit_ms / 2;
 	p->presence.log_at = half > c->now + LOG_WAIT_MS ? half : 0;
 	core_act(c, ACT_LOG, pod_index(c, p));
 	c->dirty = true;
 }
 
-/* At its deadline: an image that is still being pulled is no stuck host. */
+/* At the deadline: a pod that still pulls its image is not on a stuck host. */
 bool boot_log_may_help(struct core *c, struct core_pod *p)
 {
 	if (p->presence.log != LOG_READ || !boot_is_under_way(p) || c->now >= pod_boot_end(c, p))

@@ -1,9 +1,9 @@
-/* budget.c - how long a pod may live so that the caps hold whatever happens to us afterwards. */
+/* budget.c - how long a pod may live so that the caps hold even if this client dies. */
 #include "impl.h"
 
 #include "base/clock.h"
 
-/* Time set aside before a hard end to let a pod go: a tenth of its life, at most 20 s. */
+/* Time kept before a hard end for the release: a tenth of the pod's life, at most 20 s. */
 int64_t budget_margin(int64_t life_ms)
 {
 	int64_t tenth = life_ms / 10;
@@ -11,7 +11,7 @@ int64_t budget_margin(int64_t life_ms)
 	return tenth < 20000 ? tenth : 20000;
 }
 
-/* What the pod can still cost if it exists and gets no further contact; 0: nothing more. */
+/* What the pod can still cost if no client ever reaches it again; 0: nothing. */
 static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 {
 	if (!pod_may_bill(p) || (p->rental.released_at && p->rental.key == KEY_OURS))
@@ -19,9 +19,9 @@ static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 	return MAX(p->rental.hard_end_ms + SELF_END_MS - c->now, 0);
 }
 
-/* Until when it has cost something (boot clock). One that was not seen since its own end has ended
- * itself by then, as it was reckoned to: after a day away nothing is taken from the others for it.
- * Where its vendor cannot be told to end it, it cannot tell it, either. */
+/* Until when it has cost something (boot clock). A pod that no list has shown since its own hard
+ * end ended then, so that after a day away the other pods lose nothing to it. If its release is
+ * refused, its provider cannot confirm that. */
 static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
 {
 	int64_t own_end = p->rental.hard_end_ms + p->rental.cut_ms;
@@ -31,7 +31,7 @@ static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
 	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->rental.seen_at));
 }
 
-/* What has been spent, plus what living pods can still cost if they get no further contact. */
+/* What has been spent, plus what living pods can still cost if no client reaches them again. */
 int64_t budget_committed(const struct core *c)
 {
 	int64_t sum = c->spent_microusd;
@@ -77,8 +77,8 @@ bool budget_is_known(const struct core *c)
 	return true;
 }
 
-/* Long enough for a pod to come up, if it takes as long as the newest did, and to be given work
- * before it is drained. */
+/* Long enough for a pod to boot, if it takes as long as the newest one, and to get work before it
+ * is drained. */
 bool budget_useful(const struct core *c, int64_t end)
 {
 	int64_t life = end - c->now;
@@ -99,7 +99,7 @@ static void fit_duration(struct core *c)
 			budget_end_sooner(&c->pods[i], c->deadline_at);
 }
 
-/* What is left is shared by how much each of them was to have. */
+/* Each pod keeps the same share of what is left that it had of the whole. */
 static void fit_cost(struct core *c)
 {
 	int64_t committed = budget_committed(c), to_come = 0;
@@ -126,8 +126,8 @@ void budget_fit_adopted(struct core *c)
 	fit_cost(c);
 }
 
-/* Where the caps leave it less time than it was rented for, this client alone ends it in time. If
- * the client dies, the pod lives until its lease is over: that must be within the caps, too. */
+/* If the caps leave a pod less time than it was rented for, only this client ends it in time. If
+ * the client dies, the pod lives until its lease ends: that must be within the caps, too. */
 void budget_fit_handed(struct core *c, struct core_pod *p)
 {
 	budget_fit_adopted(c);
@@ -140,14 +140,14 @@ int64_t budget_cold(const struct core *c)
 	return c->cold_ms ? c->cold_ms : c->past_boot_ms ? c->past_boot_ms : COLD_GUESS_MS;
 }
 
-/* By whole seconds, as it is billed; ending itself takes a pod a moment. */
+/* In whole seconds, as billed; a pod needs a moment to end itself. */
 static int64_t life_of_share(int64_t share_ms)
 {
 	return share_ms / 1000 * 1000 - SELF_END_MS;
 }
 
-/* Coming up may take a fifth of each share: a small cap that is shared by many pods would be spent
- * before any of them renders. */
+/* Booting may take a fifth of each share: many pods would spend a small cap before any of them
+ * renders. */
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms)
 {
 	for (; most > 1; most--) {
@@ -168,8 +168,8 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 		c->conf.max_cost_microusd ? c->conf.max_cost_microusd - budget_committed(c) : 1;
 	if (left <= 0)
 		return -1;
-	/* A pod holds its share until it ends: where more pods may be wanted in a hurry, they need
-	 * one too. */
+	/* A pod holds its share until it ends. If more pods may be added later, keep a share for
+	 * them. */
 	if (core_may_add_pods(c) && left / 2 >= c->conf.plan.cost_microusd / 2 * 3)
 		left /= 2;
 	if (c->conf.max_cost_microusd && price_microusd_h) {
@@ -181,13 +181,13 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 			end = c->now + life;
 	}
 	if (end == NEVER)
-		end = c->now + (int64_t)24 * 3600 * 1000; /* no cap at all: still not for ever */
+		end = c->now + (int64_t)24 * 3600 * 1000; /* no cap: a day is still the limit */
 	return budget_useful(c, end) ? end : -1;
 }
 
-/* Dearer than it was offered. A little: it lives the shorter for it, by our clock.
- * More than that, and it could break the cap on cost in our absence: its own end was reckoned by
- * the offer. */
+/* The price is above the offer. If it is a little higher, the pod lives shorter by our clock. If it
+ * is much higher, the pod could break max_cost without us: its own hard end was computed from the
+ * offer. */
 static bool fits_cap(const struct core *c, struct core_pod *p)
 {
 	int64_t over =

@@ -1,5 +1,5 @@
-/* core.c - the run as a whole: what an event leads to, when to stop, when it is over, and what to
- * say at the end. */
+/* core.c - the run as a whole: which function handles an event, when to stop, when it is over, and
+ * its summary. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static void try_to_end(struct core *c)
 		bool done = core_stopping(c) || segments_settled(c);
 		if (!done || any_active(c) || !pods_over(c) || !listing_all_final(c))
 			return;
-		/* files that outlive their pod may still be on their way home */
+		/* Files on a volume may still be on their way although their pod is gone. */
 		if (!core_stopping(c) && !segments_settled(c))
 			return;
 		if (core_stopping(c) && c->signals < 2 && c->now < c->grace_until)
@@ -133,7 +133,8 @@ static void decide(struct core *c)
 		width_advance(c);
 	handover_begin(c);
 	if (!c->todo)
-		pods_decide_all(c); /* the last of the work was just dealt out */
+		pods_decide_all(c); /* This call may have dealt out the last work, so other pods may
+				       have none. */
 	handover_again(c);
 	pods_leave_settled(c);
 	pods_decide(c);
@@ -225,7 +226,7 @@ static void slept(struct core *c)
 		struct vendor *v = &c->vendors[i];
 		if (v->used)
 			v->list_at = c->now;
-		if (v->listing) /* its answer may be here, and not have been read */
+		if (v->listing) /* its reply may have arrived and not been read */
 			v->listing_since = c->now;
 	}
 	pods_slept(c);
@@ -346,7 +347,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 
 	*p = *pod;
 	if (p->phase != POD_GONE && !p->rental.create_at)
-		p->rental.create_at = -1; /* that very ms; 0 means never */
+		p->rental.create_at = -1; /* 0 would mean "not yet" */
 	p->wake_at = p->deadline_at = NEVER;
 	p->workload.last_group = UINT32_MAX;
 	p->presence.past = PAST_UNREAD;
@@ -426,7 +427,8 @@ void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 	*s = (struct core_summary){
 		.total = c->seg_count, .local = c->local, .failed = c->failed, .cached = c->cached};
 	int slots = 0;
-	for (size_t i = 0; i < c->seg_count; i++) /* what a pod holds is not rendered yet */
+	for (size_t i = 0; i < c->seg_count;
+	     i++) /* segments that a pod holds are not rendered yet */
 		s->weight_left += c->segs[i].state <= SEG_HELD ? c->segs[i].weight : 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];

@@ -1,4 +1,4 @@
-/* dispatch.c - which pod renders which segment: batches that are sent, begun, done, taken back and
+/* dispatch.c - which pod renders which segment: batches that are sent, started, done, revoked and
  * lost. */
 #include "impl.h"
 
@@ -30,8 +30,8 @@ static void send_batch(struct core *c, uint32_t batch)
 	struct core_pod *p = &c->pods[b->pod];
 
 	p->workload.batches++;
-	durable_sync_void(p);
-	handover_work_added(p);
+	pod_sync_void(p);
+	lease_work_added(p);
 	core_act(c, ACT_SEND, b->pod)->batch = batch;
 }
 
@@ -89,7 +89,7 @@ static void send_canary(struct core *c, int pod)
 	send_batch(c, batch);
 }
 
-/* The next of the sizes that the caller wants. */
+/* The next batch of the sizes in conf.batch_sizes. */
 static void send_given(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -129,8 +129,7 @@ void dispatch_fill(struct core *c, int pod)
 		;
 }
 
-/* Everything that is left, dealt out evenly to the pods that work: afterwards they need us no more.
- */
+/* Deals all that is left evenly to the pods that work; afterwards they need no client. */
 void dispatch_deal(struct core *c)
 {
 	bool dealt = true;
@@ -154,8 +153,8 @@ static struct core_batch *batch_of(struct core *c, const struct event *ev)
 static void count_busy(struct core_pod *p, int64_t t, int change)
 {
 	if (p->presence.past != PAST_NONE && !p->workload.recounted) {
-		/* the ledger's figure was of the time when its row was written; now all of its log
-		 * is read */
+		/* The ledger's figure dates from its row's last write; the log that is being read
+		 * covers everything. */
 		p->workload.recounted = true;
 		p->workload.compute_ms = 0;
 	}
@@ -169,8 +168,7 @@ static void count_busy(struct core_pod *p, int64_t t, int change)
 		p->workload.busy = 0;
 }
 
-/* What a pod that is taken over has in hand is not dealt out again: it counts as one batch, begun.
- */
+/* What an adopted pod is rendering is not dealt out again: it counts as one started batch. */
 void dispatch_running(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
@@ -183,15 +181,13 @@ void dispatch_running(struct core *c, const struct event *ev)
 		p->workload.inherited = new_batch(c, ev->pod) + 1;
 		c->batches[p->workload.inherited - 1].started = true;
 		c->batches[p->workload.inherited - 1].started_t = ev->t;
-		c->batches[p->workload.inherited - 1].first =
-			true; /* when it really began is not known */
+		c->batches[p->workload.inherited - 1].first = true; /* its real start is unknown */
 		p->workload.batches++;
 	}
 	add_to_batch(c, p->workload.inherited - 1, ev->segment);
 }
 
-/* The agent knows it as batches of another client, so it is over when the last of its segments is.
- */
+/* The agent reports it as batches of another client, so it ends with the last of its segments. */
 static void after_inherited(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -231,7 +227,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 	struct core_pod *p = &c->pods[ev->pod];
 	struct core_batch *b = batch_of(c, ev);
 
-	if (!b) { /* of an earlier life of this run */
+	if (!b) { /* of an earlier client of this run */
 		count_busy(p, ev->t, -1);
 		return;
 	}
@@ -248,8 +244,8 @@ void dispatch_done(struct core *c, const struct event *ev)
 	}
 	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
 		speed_judge_canary(c, b, ev->t - b->started_t);
-	/* what the batch did not account for goes round again (the agent reports each segment, so
-	 * this is a rare thing) */
+	/* Segments that the batch did not account for are rendered again. The agent reports each
+	 * segment, so this is rare. */
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];
 		if (s->state == SEG_HELD && s->pod == ev->pod && s->batch == ev->batch)
@@ -283,7 +279,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	p->workload.last_t = MAX(p->workload.last_t, ev->t);
 	bool held_here = s->state == SEG_HELD && s->pod == ev->pod;
 	if (s->cached)
-		return; /* safe from an earlier life of this run: read once more */
+		return; /* local since an earlier client: read again from the log */
 	bool reachable = p->presence.files >= FILES_ON_VOLUME ||
 			 (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
 	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_LOCAL))
@@ -291,12 +287,12 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	if (held_here)
 		pace_segment(c, ev);
 	if (s->state == SEG_TODO && reachable) {
-		/* rendered by an earlier life of this run */
+		/* An earlier client of this run had it rendered. */
 		segment_take(c, ev->segment, SEG_HELD, ev->pod);
 		held_here = true;
 	}
 	if (!held_here) {
-		/* another pod has it or has done it, or its file cannot be fetched */
+		/* Another pod has or had it, or its file cannot be fetched. */
 		p->workload.wasted_ms += ev->elapsed_ms;
 		return;
 	}
@@ -311,7 +307,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 		fetch_begin(c, ev->pod, ev->segment);
 	after_inherited(c, ev->pod);
 	if (p->workload.batching == BATCHING_CONTINUOUS)
-		pod_due(c, ev->pod); /* its worker has room for another one by now */
+		pod_due(c, ev->pod); /* its worker has room for another segment */
 }
 
 void dispatch_failed(struct core *c, const struct event *ev)
@@ -342,7 +338,7 @@ void dispatch_resend(struct core *c, int pod)
 			core_act(c, ACT_SEND, pod)->batch = i;
 }
 
-/* Batches cut off count as wasted from their start to the last sign of life. */
+/* Batches cut off count as wasted from their start to the pod's last event. */
 static void cut_batches(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -357,10 +353,10 @@ static void cut_batches(struct core *c, int pod)
 		all_ms += ms;
 		longest_ms = MAX(longest_ms, ms);
 	}
-	/* which were rendered side by side */
+	/* Continuous batches were rendered side by side. */
 	p->workload.wasted_ms += p->workload.batching == BATCHING_CONTINUOUS ? longest_ms : all_ms;
 	if (c->canary_sent && !c->canary_ok && c->batches[c->canary_batch].pod == pod)
-		c->canary_sent = false; /* the next pod begins with one */
+		c->canary_sent = false; /* the next pod starts with a canary */
 	p->workload.compute_ms = core_compute_ms(p);
 	p->workload.busy = 0;
 	p->workload.batches = 0;
@@ -380,7 +376,8 @@ void dispatch_lost(struct core *c, int pod)
 		if (c->batches[s->batch].started)
 			segment_lost(c, i);
 		else
-			segment_reopen(c, i); /* it cannot be what ended the pod */
+			segment_reopen(
+				c, i); /* a batch that had not started cannot have ended the pod */
 	}
 }
 

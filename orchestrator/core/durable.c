@@ -1,9 +1,9 @@
-/* durable.c - what a pod finished and has not been fetched yet: made durable on its volume, so that
- * the pod can be released before. Alone writes where a pod's files are fetched from. */
+/* durable.c - fetches a pod's files by way of its volume: made durable there, they can be fetched
+ * after the pod is released. */
 #include "impl.h"
 
-/* What it finished and is not home: from the volume, if that can be read without the pod; else it
- * is rendered again. */
+/* Fetches the pod's finished files from its volume if that can be read without the pod; else they
+ * are rendered again. */
 void durable_rescue(struct core *c, struct core_pod *p)
 {
 	if (p->workload.unfetched <= 0)
@@ -24,8 +24,8 @@ void durable_salvage(struct core *c, struct core_pod *p)
 	core_act(c, ACT_SALVAGE, pod_index(c, p));
 }
 
-/* Nothing is left for it to do: what is not home yet can come from its volume while nothing bills,
- * as soon as it is there for good. */
+/* A pod without work bills only until its files are durable: the rest is fetched from its volume
+ * after the release. */
 void durable_request(struct core *c, struct core_pod *p)
 {
 	if (!pod_files_outlive(p) || c->conf.providers[p->rental.provider].pods_are_free ||
@@ -61,12 +61,6 @@ void durable_synced(struct core *c, struct core_pod *p, const struct event *ev)
 	fetch_reset_delay(c, pod);
 }
 
-void durable_sync_void(struct core_pod *p)
-{
-	if (p->presence.files == FILES_SYNCING)
-		p->presence.files = FILES_ON_POD;
-}
-
 void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 {
 	int pod = pod_index(c, p);
@@ -74,7 +68,7 @@ void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 	if (p->presence.files != FILES_SALVAGING)
 		return;
 	if (err && p->presence.durable && c->now < p->presence.rescue_until && c->signals == 0) {
-		/* it is there: what it holds is not rendered again for want of a moment */
+		/* A durable file is not rendered again because one read of the volume failed. */
 		fetch_later(c, pod);
 		return;
 	}

@@ -1,9 +1,9 @@
-/* fetch.c - a segment from rendered to safe: its file is fetched, checked and kept, or it is
- * rendered again. */
+/* fetch.c - a segment from rendered to local: its file is fetched, checked and placed, or the
+ * segment is rendered again. */
 #include "impl.h"
 
-/* The first good file opens the way for more pods; as many bad ones as the canary has segments end
- * the run. */
+/* The first good file allows more pods. As many bad ones as the canary has segments stop the run.
+ */
 static void canary_result(struct core *c, uint32_t i, bool good)
 {
 	struct err err;
@@ -73,7 +73,8 @@ void fetch_arrived(struct core *c, const struct event *ev)
 	a->flag = !ev->check_ok;
 }
 
-/* One segment's file may be spoilt by its worker; when it is one after the other, the pod is. */
+/* A worker may spoil the file of one segment. If files of several segments in a row are bad, the
+ * pod is. */
 static void note_bad_file(struct core_pod *p, const struct err *err)
 {
 	p->workload.bad_files++;
@@ -94,7 +95,7 @@ void fetch_not_arrived(struct core *c, const struct event *ev)
 		pod_due(c, ev->pod);
 		return;
 	}
-	/* its name cannot be stored here: a render on another pod would have the same name */
+	/* Its name cannot be stored here: a render on another pod would have the same name. */
 	if (ev->err->kind == ERR_JOB) {
 		p->workload.unfetched--;
 		p->workload.failed_here = true;
@@ -114,17 +115,17 @@ void fetch_not_arrived(struct core *c, const struct event *ev)
 	if (p->presence.durable && p->presence.files >= FILES_ON_VOLUME &&
 	    ev->err->kind != ERR_UNTRUSTED) {
 		p->workload.unfetched--;
-		fetch_segment_failed(c, ev->segment); /* it can be fetched later */
+		fetch_segment_failed(c, ev->segment); /* the user can fetch it later */
 		return;
 	}
 	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
 	if (drop && p->presence.files < FILES_ON_VOLUME && p->presence.link != LINK_UP)
-		return; /* asked for again when the connection is back: pod.c */
+		return; /* requested again when the connection is back: pod.c */
 	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
 		if (s->fetch_tries == 1)
 			fetch_begin(c, ev->pod, ev->segment);
 		else
-			fetch_later(c, ev->pod); /* what broke twice may need a moment */
+			fetch_later(c, ev->pod); /* after two failures, wait a moment */
 		return;
 	}
 	bool first = s->file_tries == 0;
@@ -172,7 +173,7 @@ void fetch_pending(struct core *c, int pod)
 	}
 }
 
-/* Its finished files cannot be fetched (any more) either. */
+/* The pod's finished files can no longer be fetched: their segments are rendered again. */
 void fetch_lost(struct core *c, int pod)
 {
 	for (uint32_t i = 0; c->pods[pod].workload.unfetched > 0 && i < c->seg_count; i++) {
@@ -186,7 +187,7 @@ void fetch_lost(struct core *c, int pod)
 	c->dirty = true;
 }
 
-/* Files that cannot be fetched just now are not rendered again. */
+/* Files that cannot be fetched now are requested later, not rendered again. */
 void fetch_later(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];

@@ -1,5 +1,5 @@
-/* forecast.c - what a run's plan expects of each GPU, what its batches take, and whether the two
- * are far apart. */
+/* forecast.c - what the plan expects of each GPU, what its batches really take, and whether the two
+ * differ much. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "plan/replan.h"
 
 enum {
-	BATCHES_LEAST = 2, /* that are no worker's first, before they say something */
+	BATCHES_LEAST = 2, /* batches after a worker's first that a measurement needs */
 	BATCH_LONG_S = 20, /* one batch of this length is enough */
 };
 
@@ -72,7 +72,7 @@ void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms)
 	const struct core_pod *p = &c->pods[b->pod];
 	double longest = 0;
 
-	/* whose batches overlap: forecast_measured_beside() */
+	/* continuous batches overlap: forecast_measured_beside() */
 	if (b->first || p->workload.batching == BATCHING_CONTINUOUS)
 		return;
 	for (size_t i = 0; i < b->count; i++)

@@ -1,48 +1,14 @@
-/* handover.c - a detached run: once its pods have all the work, their agents renew the leases
- * themselves. */
+/* handover.c - a detached run: once its pods have all the work, their agents renew the leases. */
 #include "impl.h"
-
-void handover_send(struct core *c, int pod)
-{
-	struct core_pod *p = &c->pods[pod];
-
-	p->presence.lease = LEASE_AGENT_SENT;
-	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->presence.handover_turn;
-}
-
-void handover_confirmed(struct core_pod *p, uint32_t turn)
-{
-	if (p->presence.lease >= LEASE_AGENT_SENT)
-		p->presence.lease = turn == p->presence.handover_turn ? LEASE_AGENT_CONFIRMED
-								      : LEASE_AGENT_SENT;
-}
-
-void handover_work_added(struct core_pod *p)
-{
-	if (p->presence.lease > LEASE_AGENT)
-		p->presence.lease = LEASE_AGENT;
-}
-
-void handover_take_back(struct core *c, struct core_pod *p)
-{
-	int pod = pod_index(c, p);
-
-	if (p->presence.lease == LEASE_CLIENT)
-		return;
-	p->presence.lease = LEASE_CLIENT;
-	core_act(c, ACT_TAKEOVER, pod);
-	core_act(c, ACT_RENEW, pod);
-	pod_save(c, p);
-}
 
 static bool can_hand_over(const struct core_pod *p)
 {
-	/* one on offer may be another run's by the time that its agent hears of it */
+	/* Another run may have taken an offered pod before its agent gets the order. */
 	return p->phase == POD_WORKING && p->presence.link == LINK_UP && p->leave == LEAVE_NOT &&
 	       !p->offered_until;
 }
 
-/* Another pod took the place of one that was lost after the others had been handed over. */
+/* A new pod replaced one that was lost after the others had been handed over. */
 static bool is_with_client(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
@@ -52,9 +18,9 @@ static bool is_with_client(const struct core *c)
 	return false;
 }
 
-/* Detached: once as many pods work as are available, all that is left is dealt out and the agents
- * renew their own leases. So is what comes back later: it does not wait here for room in a
- * queue. */
+/* Detached: once as many pods work as are available, all work is dealt out and the agents renew
+ * their own leases. Work that comes back later is dealt out at once, too, since the client may
+ * exit. */
 void handover_begin(struct core *c)
 {
 	int working, coming;
@@ -85,18 +51,17 @@ void handover_begin(struct core *c)
 					  p->rental.id);
 			continue;
 		}
-		p->presence.lease = LEASE_AGENT;
-		core_act(c, ACT_SAVE, i);
-		handover_send(c, i);
+		lease_to_agent(c, i);
 	}
 }
 
-/* What a pod that was left alone was given since is behind the last word to it. */
+/* An agent counts as handed over only if the order came after its newest batch, so send it again.
+ */
 void handover_again(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
 		if (can_hand_over(&c->pods[i]) && c->pods[i].presence.lease == LEASE_AGENT)
-			handover_send(c, i);
+			lease_order(c, i);
 }
 
 enum core_handover core_handover(const struct core *c)

@@ -41,6 +41,8 @@ void pod_due(struct core *c, int pod); /* pods_decide() examines it at the end o
 void pod_save(struct core *c, const struct core_pod *p);
 void list_soon(struct core *c, int provider);
 void pod_connect(struct core *c, struct core_pod *p);
+/* The sync under way does not cover all of its files any more. */
+void pod_sync_void(struct core_pod *p);
 void pod_close_gone(struct core *c, struct core_pod *p); /* for this run it is gone */
 /* Appends one, zeroed. Pointers to other pods are void afterwards. */
 struct core_pod *pod_new(struct core *c);
@@ -283,16 +285,17 @@ void width_release_surplus(struct core *c);
 int64_t width_wake_at(const struct core *c);
 
 /* handover.c */
-/* Tells its agent to renew the lease itself; batches sent before are in its queue by then. */
-void handover_send(struct core *c, int pod);
 void handover_begin(struct core *c);
-void handover_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
-/* The pod got a batch: its agent must be told again behind it. */
-void handover_work_added(struct core_pod *p);
-/* The client renews its lease from now on. */
-void handover_take_back(struct core *c, struct core_pod *p);
-/* What a pod that was left alone was given since is behind the last word to it. */
+/* Sends the order again to agents that got work since. */
 void handover_again(struct core *c);
+
+/* lease.c: who renews a pod's lease */
+void lease_to_agent(struct core *c, int pod);
+/* Orders its agent to renew the lease itself; batches sent before are in its queue by then. */
+void lease_order(struct core *c, int pod);
+void lease_confirmed(struct core_pod *p, uint32_t turn); /* EV_HANDOVER_DONE */
+void lease_work_added(struct core_pod *p); /* the order must be sent again behind it */
+void lease_take_back(struct core *c, struct core_pod *p); /* this client renews it from now on */
 
 /* query.c */
 /* For its volume or its offers, without an answer until now. */
@@ -375,8 +378,6 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word,
 /* Its files can be fetched from its volume once they are durable: that is asked for. */
 void durable_request(struct core *c, struct core_pod *p);
 void durable_synced(struct core *c, struct core_pod *p, const struct event *ev); /* EV_SYNCED */
-/* The sync under way does not cover all that the pod will have finished, or is not answered. */
-void durable_sync_void(struct core_pod *p);
 /* Reads from the volume what the pod finished: its log is there. */
 void durable_salvage(struct core *c, struct core_pod *p);
 void durable_salvaged(struct core *c, struct core_pod *p, const struct err *err); /* EV_SALVAGED */

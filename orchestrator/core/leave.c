@@ -1,4 +1,4 @@
-/* leave.c - a pod on its way out: why it goes, what becomes of its files, when it counts as
+/* leave.c - the end of a pod: why it is released, what becomes of its work, when it counts as
  * released. */
 #include "impl.h"
 
@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-/* It ended by itself: its log says what it finished, if that can be read. */
+/* A pod that ended by itself cannot report: its log on the volume says what it finished. */
 static void read_what_is_left(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
@@ -20,7 +20,7 @@ static void read_what_is_left(struct core *c, struct core_pod *p)
 	}
 }
 
-/* This life of the run has not yet read what the pod finished in an earlier one. */
+/* This client has not read yet what the pod finished for an earlier one. */
 static bool is_unread(const struct core *c, const struct core_pod *p)
 {
 	return p->presence.past == PAST_UNREAD && p->presence.files != FILES_SALVAGING &&
@@ -35,10 +35,10 @@ static void count_failure(struct core *c, const struct core_pod *p)
 
 	if (p->fault == ERR_NONE || c->conf.reap)
 		return;
-	/* should nothing else be on offer, this is why */
+	/* If no other offer is left, the run ends with this reason. */
 	err_set(&c->capacity, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault, "pod %s: %s",
 		core_pod_called(p), p->reason);
-	/* it never was one: nothing is wrong but that there is none */
+	/* It never had a machine, so capacity is the only reason. */
 	if (p->fault == ERR_NO_CAPACITY)
 		return;
 	if (++c->pod_failures < 3 * c->conf.pods + 3)
@@ -69,8 +69,8 @@ void leave_release_again(struct core *c, struct core_pod *p)
 	pod_due(c, pod_index(c, p));
 }
 
-/* From a pod that has not ended by itself: its work goes to other pods, its files come home without
- * it. */
+/* From a pod that did not end by itself: other pods get its work, its files are fetched without it.
+ */
 static void take_back(struct core *c, struct core_pod *p)
 {
 	dispatch_lost(c, pod_index(c, p));
@@ -102,8 +102,8 @@ void leave_release(struct core *c, struct core_pod *p)
 		v->owner = -1;
 }
 
-/* A pod on which the job failed stays as long as was asked for, but never past its hard end and
- * only while we hold its lease. */
+/* Keeps a pod on which the job failed for conf.keep_ms, but never past its hard end, and only while
+ * this client holds its lease. */
 bool leave_for_inspection(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -117,7 +117,7 @@ bool leave_for_inspection(struct core *c, int pod)
 			MIN(c->now + c->conf.keep_ms,
 			    p->rental.hard_end_ms -
 				    2 * budget_margin(p->rental.hard_end_ms - p->rental.create_at));
-		p->deadline_at = NEVER; /* nothing is expected of it any more */
+		p->deadline_at = NEVER; /* nothing more is expected of it */
 		p->leave = LEAVE_EMPTY;
 		if (p->workload.batches) {
 			dispatch_lost(c, pod);
@@ -156,7 +156,8 @@ void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, 
 	c->dirty = true;
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && fault == ERR_UNTRUSTED)
-		v->shared_ready = false; /* it said so: the next pod looks for itself */
+		v->shared_ready =
+			false; /* its word is not trusted: the next pod checks the volume itself */
 }
 
 bool pod_fits_caps(struct core *c, struct core_pod *p)
@@ -180,7 +181,8 @@ void leave_empty(struct core *c, struct core_pod *p)
 
 void pod_set_gone(struct core *c, struct core_pod *p)
 {
-	/* within that second; and it was there when its vendor was last asked and had it */
+	/* The provider's time has whole seconds, and the pod was there when the provider last
+	 * showed it. */
 	int64_t ended =
 		p->rental.view.ended_at_s
 			? MAX(core_boot_of(c, p->rental.provider, p->rental.view.ended_at_s) + 999,
@@ -198,7 +200,7 @@ void pod_set_gone(struct core *c, struct core_pod *p)
 bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 {
 	struct core_pod *p = &c->pods[pod];
-	/* an earlier life's: it may have ended between the two */
+	/* an earlier client's pod may have ended between the two clients */
 	bool unseen = p->rental.exit == EXIT_UNSEEN || p->rental.create_at < c->began_at;
 	int64_t began =
 		p->rental.vendor_started_s
@@ -216,9 +218,9 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
 	return true;
 }
 
-/* It ended without being asked: preempted, crashed, or its lease was over. Unless the vendor itself
- * calls it gone it is released all the same: a release of what is not there does no harm, a pod
- * that is only not listed bills. */
+/* It ended without a release: preempted, crashed, or its lease expired. Unless the provider reports
+ * it gone, it is released all the same: releasing an absent pod does no harm, and a pod that lists
+ * omit would bill. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone)
 {
 	int pod = pod_index(c, p);
@@ -247,7 +249,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	}
 }
 
-/* It is the same image elsewhere, from the same registry: two pods tell enough. */
+/* Other offers pull the same image from the same registry, so two pods are proof enough. */
 void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -266,7 +268,7 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 		core_note(c, NOTE_WARN, "pod %s: %s", core_pod_called(p), p->reason);
 		err_set(&c->capacity, why->kind, "pod %s: %s", core_pod_called(p), p->reason);
 		if (k)
-			k->past.bad_until_ms = 0; /* no fault of its host */
+			k->past.bad_until_ms = 0; /* its host is not to blame */
 		core_act(c, ACT_GOOD_HOST, pod_index(c, p));
 	}
 	if (++v->unmade < UNMADE_MOST)
@@ -279,8 +281,8 @@ void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
 
-/* Once it may be the host's fault; what fails twice is wrong in what we ask for, and costs the same
- * again elsewhere. */
+/* One failure may be the host's fault. A second one means that the request is wrong, and it would
+ * cost the same again elsewhere. */
 void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -298,8 +300,8 @@ void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
 
-/* The account's limits let so many releases a minute through. Those that wait for their turn are
- * not given up while it moves. */
+/* The account's limits let so many releases a minute through. While some are accepted, those that
+ * wait do not time out. */
 static void extend_waiting_releases(struct core *c, int provider)
 {
 	for (int i = 0; i < c->pod_count; i++)
@@ -308,10 +310,9 @@ static void extend_waiting_releases(struct core *c, int provider)
 			c->pods[i].deadline_at = c->now + CONFIRM_LIMIT_MS;
 }
 
-/* Its provider refuses the release, or cannot be asked: its agent can end it as well, by the switch
- * and with the pod's own key. One answer out of order, or a limit that should let the release
- * through soon, is no reason: a pod that ends itself takes longer to prove gone. A limit that says
- * so time after time is one. */
+/* If the provider refuses the release or cannot be reached, the agent can end the pod by its
+ * switch, with the pod's own key. A single failure or a short rate limit is no reason, because a
+ * pod that ends itself takes longer to prove gone. A limit that refuses time after time is one. */
 static void have_agent_end_it(struct core *c, struct core_pod *p, const struct err *err)
 {
 	bool passing = err->kind == ERR_TRANSIENT || err->kind == ERR_NETWORK ||
@@ -341,14 +342,14 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 			extend_waiting_releases(c, p->rental.provider);
 		if (word != RELEASE_ABSENT) {
 			p->rental.answer = ANSWER_ACCEPTED;
-			p->rental.key = KEY_OURS; /* it was ours to end */
+			p->rental.key = KEY_OURS; /* this key could end it */
 		} else if (p->rental.answer != ANSWER_DENIED_REPEAT) {
 			p->rental.answer = ANSWER_DENIED;
 		}
 		p->rental.missing_lists = p->rental.clean_lists = 0;
 		pod_enter(c, p, POD_CONFIRMING);
 		if (p->rental.answer >=
-		    ANSWER_DENIED) /* a connection that stands says that it is there */
+		    ANSWER_DENIED) /* a connection that stands proves that it is there */
 			core_act(c, ACT_FINISH, pod_index(c, p))->flag = true;
 		else
 			core_act(c, ACT_CLOSE, pod_index(c, p));
@@ -364,8 +365,8 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 	if (p->rental.tries++ == 2)
 		core_note(c, NOTE_WARN, "pod %s: not released yet, retrying until it is gone: %s",
 			  p->rental.id, err->msg);
-	/* it bills: the vendor's word on when to come again may be off, and the limiter lets
-	 * through what there is room for */
+	/* It bills. The provider's Retry-After may be too long, and the rate limiter holds back
+	 * calls without room. */
 	p->wake_at = c->now + MAX(wait, MIN(err->retry_after_ms, (int64_t)RELEASE_AFTER_MOST_MS));
 	COPY_TEXT(p->reason, err->msg);
 	c->dirty = true;

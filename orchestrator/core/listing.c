@@ -1,4 +1,4 @@
-/* listing.c - when the vendors are asked for their listings: one for all pods of an account. */
+/* listing.c - when providers are asked for their listings: one for all pods of an account. */
 #include "impl.h"
 
 static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
@@ -11,14 +11,13 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	switch (p->phase) {
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
-	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited
-			       for */
+	case POD_AMBIGUOUS: /* often at first: the pod bills, and the run may wait for it */
 		return p->rental.late_clean_at
 			       ? MAX(k->look_gap_ms, 1000)
 			       : MIN(MAX((c->now - p->rental.rented_at) / 4, k->poll_ms),
 				     (int64_t)15000);
 	case POD_CONFIRMING:
-		/* its provider is asked for it with each of them */
+		/* each list is followed by an inspection of the pod */
 		if (p->rental.clean_lists && pod_is_omitted(p))
 			return MAX(k->look_gap_ms, 1000);
 		if (p->rental.clean_lists)
@@ -31,10 +30,10 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_AWAITING_VOLUME:
 	case POD_LOADING:
 	case POD_WORKING: return p->rental.missing_lists ? MAX(k->look_gap_ms, 1000) : 30000;
-	case POD_RELEASING: /* while its release is refused it may end itself; a second pod of its
-			       create is told all the same */
+	case POD_RELEASING: /* a pod whose release is refused may end itself; agents also end the
+			       second pod of a create */
 		return !p->rental.tries ? NEVER : p->rental.finish_calls ? 10000 : 30000;
-	case POD_RENTING: { /* one look when its answer is late, and then more and more seldom */
+	case POD_RENTING: { /* once when its reply is overdue, then less and less often */
 		int64_t last = MAX(v->listed_at, v->listing_since);
 		return MAX(p->rental.create_at + HUNG_CREATE_MS,
 			   last + MAX((int64_t)5000, age / 4)) -
@@ -51,7 +50,7 @@ bool listing_awaits_twin(const struct vendor *v)
 	return v->used && v->surfaced_at >= 0 && v->listed_at < v->surfaced_at;
 }
 
-/* It may surface when no other pod needs a listing, and while nothing can be rented. */
+/* A twin may surface when no other pod needs a listing, and while nothing can be rented. */
 static int64_t twin_list_at(const struct vendor *v)
 {
 	if (!listing_awaits_twin(v) || v->list_refused)
@@ -81,8 +80,8 @@ void listing_send_due(struct core *c)
 	}
 }
 
-/* Without its list no pod comes up and none is known to be gone. A list that burst cannot read
- * stays so. */
+/* Without its list no pod comes up and none can be proven gone. A list that burst cannot parse will
+ * not improve. */
 static void note_no_list(struct core *c, int provider, const struct err *err)
 {
 	int failures = c->vendors[provider].list_failures;
@@ -101,8 +100,8 @@ static bool any_ambiguous(const struct core *c, int provider)
 	return false;
 }
 
-/* No pod is proven absent by it, and nothing is waited for that only a list could tell. Pods are
- * seen by their ids; what a lost create made has none that is known. */
+/* A refused list proves no pod absent, so nothing waits for it. Pods with known ids can be
+ * inspected; the pod of a lost create has no known id. */
 static void list_is_refused(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -112,7 +111,7 @@ static void list_is_refused(struct core *c, int provider)
 		v->rent_not_before = MAX(v->rent_not_before, c->now + FINAL_LIST_MS);
 }
 
-/* From when on a listing of this vendor counts as the last look. */
+/* From when on a listing of this provider counts as the final one. */
 static int64_t final_list_from(const struct core *c, const struct vendor *v)
 {
 	return c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
@@ -130,7 +129,7 @@ bool listing_all_final(struct core *c)
 {
 	bool all = true;
 
-	/* the listing before the exit: nothing of ours may be there that we do not know of */
+	/* The final listing before the exit: burst must know every pod of its own that exists. */
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
 		int64_t from = final_list_from(c, v);
@@ -157,7 +156,7 @@ void listing_came(struct core *c, const struct event *ev)
 			c->now +
 			MAX(MIN(ev->err->retry_after_ms, (int64_t)LIST_AFTER_MOST_MS),
 			    MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
-		/* what would be made there could not be seen */
+		/* a pod made there could not be seen */
 		if (v->list_failures >= LIST_FAILURES_MAX)
 			v->rent_not_before =
 				MAX(v->rent_not_before, v->list_not_before + FINAL_LIST_MS);

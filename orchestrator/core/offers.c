@@ -1,4 +1,4 @@
-/* offers.c - which offer to try next: in the order of the config's providers, then its GPUs, then
+/* offers.c - which offer to try next: by the config's order of providers, then of GPUs, then by
  * price. */
 #include "impl.h"
 
@@ -60,7 +60,7 @@ void offers_take(struct core *c, int provider, const struct offer *list,
 		fresh[i].provider = provider;
 		if (past)
 			fresh[i].past = past[i];
-		if (old && !fresh[i].past.unfit[0]) /* if the ledger could not be written */
+		if (old && !fresh[i].past.unfit[0]) /* the ledger may not have been writable */
 			COPY_TEXT(fresh[i].past.unfit, old->past.unfit);
 	}
 	for (size_t i = 0; i < c->candidate_count; i++)

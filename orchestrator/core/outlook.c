@@ -1,5 +1,5 @@
-/* outlook.c - how long the run will take from now on, and what it will have cost then: for
- * displays, decides nothing. */
+/* outlook.c - how long the run will still take and what it will have cost: for displays; decides
+ * nothing. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -8,16 +8,16 @@
 
 enum {
 	RELEASE_MS = 1500, /* from the release call to its answer, with the list that follows */
-	LEAST_SHARE = 4,   /* a pod that is overdue is expected after this part of the usual time */
-	OUTLOOK_MOST_S = 30 * 24 * 3600, /* beyond that it is not known */
+	LEAST_SHARE = 4,   /* an overdue pod is expected after this part of the usual time */
+	OUTLOOK_MOST_S = 30 * 24 * 3600, /* later ends count as unknown */
 };
 
 struct helper { /* a pod that renders, or will */
 	double from_s, rate;
 };
 
-/* What a worker renders a second by the plan: the forecast of its GPU, else the job's own estimate
- * of its segments. */
+/* What a worker renders a second by the plan: by the forecast of its GPU, else by the job's own
+ * estimates. */
 static double planned_rate(const struct core *c, const struct core_pod *p)
 {
 	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
@@ -38,7 +38,7 @@ static double planned_rate(const struct core *c, const struct core_pod *p)
 	return est_s > 0 ? weight / est_s : 0;
 }
 
-/* From now on. A pod that takes longer than expected is always expected soon. */
+/* From now on. A pod that takes longer than expected always counts as nearly ready. */
 static double ready_in_s(const struct core *c, const struct core_pod *p, int64_t now)
 {
 	const struct forecast *f = forecast_of(c, p->rental.offer.provider, p->rental.offer.gpu);
@@ -79,7 +79,7 @@ static size_t list_helpers(const struct core *c, int64_t now, struct helper *lis
 	return count;
 }
 
-/* When so much weight is rendered, by helpers that join one after the other; negative: never. */
+/* When this weight is rendered, by helpers that join one after the other; negative: never. */
 static double done_in_s(const struct helper *list, size_t count, double weight)
 {
 	double rate = 0, at = 0;
@@ -95,7 +95,7 @@ static double done_in_s(const struct helper *list, size_t count, double weight)
 	return rate > 0 ? at + weight / rate : -1;
 }
 
-/* Of pods that are released when the work is done: until the last of them is proven gone. */
+/* Until the last pod is proven gone, if all are released when the work is done. */
 static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 {
 	int64_t last = 0;

@@ -1,8 +1,8 @@
 /* pace.c - how quickly batches are rendered, as this run has measured it. */
 #include "impl.h"
 
-/* A worker's first batch holds its start (models are loaded, caches are cold), so later ones count
- * as soon as there are any. */
+/* A worker's first batch includes its start (it loads models, caches are cold), so later batches
+ * count as soon as there are any. */
 bool pace_is_rough(const struct core *c)
 {
 	return c->pace.ms <= 0;
@@ -15,8 +15,8 @@ double pace_rate(const struct core *c)
 	return pace->ms > 0 ? pace->weight * 1000 / pace->ms : 0;
 }
 
-/* One that is certainly not too low: where later results of a first batch are known, as if the
- * start had ended with its first one. */
+/* An upper bound: if later results of a first batch are known, the start counts until its first
+ * result only. */
 double pace_at_best(const struct core *c)
 {
 	double rate = pace_rate(c);
@@ -41,8 +41,8 @@ double pace_weight_held(const struct core *c)
 	return held;
 }
 
-/* By the line through what batches of different sizes took: what a batch costs by itself, in weight
- * that its time would render. 0: nothing is known, or next to nothing is fixed. */
+/* Fits a line through the times of batches of different sizes: a batch's own cost, as the weight
+ * that its time would render. 0: unknown, or hardly anything is fixed. */
 double pace_fixed_weight(const struct core *c)
 {
 	const struct fit *f = &c->fit;
@@ -62,15 +62,15 @@ void pace_note_size(struct core *c, const struct core_batch *b, double ms)
 	struct fit *f = &c->fit;
 
 	if (b->first || c->pods[b->pod].workload.batching == BATCHING_CONTINUOUS)
-		return; /* the time of one that others were rendered beside says nothing */
+		return; /* batches rendered beside it distort its time */
 	*f = (struct fit){f->count * 0.9 + 1, f->weight * 0.9 + b->weight, f->ms * 0.9 + ms,
 			  f->weight2 * 0.9 + b->weight * b->weight,
 			  f->weight_ms * 0.9 + b->weight * ms};
 }
 
-/* So much more of a batch is rendered. Before its end it counts when half of it is, and came bit by
- * bit: an engine may announce all of its results at the end, and the first of these would look as
- * if it had taken all the time. */
+/* More of a batch is rendered. Before its end it counts once half of it is rendered and results
+ * came one by one: an engine may report all results at the end, and the first of them would seem to
+ * have taken the whole time. */
 void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t)
 {
 	struct pace *pace = b->first ? &c->first_pace : &c->pace;
@@ -84,7 +84,7 @@ void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t)
 	b->result_t = b->result_t ? b->result_t : t;
 	if (!b->over && (b->rendered * 2 < b->weight || (t - b->result_t) * 4 < t - b->started_t))
 		return;
-	/* older measurements fade, so that the estimate follows a pod that slows down */
+	/* older measurements decay, so that the estimate follows a pod that slows down */
 	if (!b->measured_t) {
 		pace->weight *= 0.9;
 		pace->ms *= 0.9;
@@ -94,11 +94,11 @@ void pace_batch(struct core *c, struct core_batch *b, double weight, int64_t t)
 	pace->ms += (double)MAX(t - b->measured_t, 0);
 	b->measured = b->rendered;
 	b->measured_t = MAX(t, b->measured_t);
-	/* another pod may be worth it now, or not any more */
+	/* whether another pod pays may have changed */
 	c->dirty = c->dirty || c->conf.pods > 1;
 }
 
-/* Finished, and in no measurement yet. */
+/* Finished, but not measured yet. */
 static void count_unpaced(struct core_pod *p, double weight)
 {
 	if (!p->workload.unpaced)
@@ -107,9 +107,9 @@ static void count_unpaced(struct core_pod *p, double weight)
 	p->workload.unpaced_weight += weight;
 }
 
-/* Batches of a continuous engine overlap, so what counts is what its pod finishes in a time. The
- * first ones come all at once, after the time that one segment takes: they count when its places
- * have been filled once. */
+/* Batches of a continuous engine overlap, so the pod's output over time counts. Its first results
+ * arrive together after one segment's time, so the measurement starts when its places have been
+ * filled once. */
 static void measure_continuous(struct core *c, struct core_pod *p, struct core_batch *b,
 			       double weight, int64_t t)
 {
@@ -137,7 +137,7 @@ static struct core_batch *batch_in_hand(const struct core *c, const struct event
 	return b->pod == ev->pod && b->started && !b->over ? b : NULL;
 }
 
-/* It took time as well, which the next result of its batch includes. */
+/* A failed segment took time as well; the next result of its batch includes it. */
 void pace_failed(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_in_hand(c, ev);

@@ -1,4 +1,4 @@
-/* pod.c - what is heard of one pod that comes up and works. pods.c decides what follows. */
+/* pod.c - handles the events of a pod that boots and works. pods.c decides what follows. */
 #include "impl.h"
 
 #include "base/clock.h"
@@ -28,7 +28,7 @@ static void volume_is_ready(struct core *c, const struct core_pod *p)
 		pod_vendor(c, p)->shared_ready = true;
 }
 
-/* What it prepared on the volume a further pod finds there. */
+/* What this pod prepared on the volume, later pods find there. */
 static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 {
 	bool prepared = p->rental.volume.id[0] && p->presence.synced_at &&
@@ -40,13 +40,12 @@ static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 		   0);
 }
 
-/* Its workers run: what was said to it last may have been lost with the connection, so it is said
- * again. */
+/* Its workers run. The connection may have lost the newest orders, so they are sent again. */
 static void back_at_work(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
-	/* by the ledger; or its connection was lost while its workers started */
+	/* from the ledger; or the connection was lost while its workers started */
 	bool start_known =
 		(p->presence.ready_at || p->presence.past == PAST_NONE) && !p->rental.reused;
 	p->workload.workers_ready = MAX(p->workload.workers_ready, 1);
@@ -56,9 +55,9 @@ static void back_at_work(struct core *c, struct core_pod *p)
 		c->cold_ms = cold_start_of(c, p);
 	volume_is_ready(c, p);
 	pod_enter(c, p, POD_WORKING);
-	if (p->presence.past != PAST_NONE) { /* its queue is of an earlier life: we deal anew */
+	if (p->presence.past != PAST_NONE) { /* its queue is from an earlier client: deal anew */
 		p->presence.past = PAST_NONE;
-		handover_take_back(c, p);
+		lease_take_back(c, p);
 		core_act(c, ACT_REVOKE, pod);
 	}
 	if (p->leave >= LEAVE_DRAINING)
@@ -66,7 +65,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	else
 		dispatch_resend(c, pod);
 	if (p->presence.lease != LEASE_CLIENT)
-		handover_send(c, pod);
+		lease_order(c, pod);
 	pod_due(c, pod);
 }
 
@@ -126,7 +125,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 
 		pod_save(c, p);
 	}
-	if (pod_is_leaving(p)) { /* only its files that are not fetched yet keep it */
+	if (pod_is_leaving(p)) { /* it stays only until its files are fetched */
 		fetch_pending(c, pod);
 		pod_due(c, pod);
 		return;
@@ -145,18 +144,17 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	}
 	pod_vendor(c, p)->no_switch = 0;
 	fetch_pending(c, pod);
-	if (p->presence.past != PAST_NONE &&
-	    !pod_fits_caps(c, p)) /* the caps may be lower by now */
+	if (p->presence.past != PAST_NONE && !pod_fits_caps(c, p)) /* the caps may be lower now */
 		return;
-	/* those of another run are kept where this one starts them in the same words */
+	/* Workers of another run are reused only if this run would start them in the same way. */
 	if (ev->workers_alive && !(p->rental.reused && !p->presence.ready_at)) {
 		back_at_work(c, p);
 		return;
 	}
 	p->presence.past = PAST_NONE;
 	if (p->workload.workers_ready || p->workload.inherited) {
-		/* the agent began anew: what it held is lost, what it finished is still on the
-		 * volume */
+		/* The agent restarted: the work it held is lost, what it finished is still on the
+		 * volume. */
 		p->workload.workers_ready = 0;
 		dispatch_lost(c, pod);
 	}
@@ -186,10 +184,11 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	if (p->presence.link != LINK_UP)
 		return;
 	p->presence.link = LINK_NONE;
-	durable_sync_void(p);
+	pod_sync_void(p);
 	if (p->phase >= POD_RELEASING)
 		return;
-	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
+	if (err &&
+	    err->kind == ERR_UNTRUSTED) { /* reconnecting cannot help: it failed verification */
 		resting_bad_host(c, pod_index(c, p), err->msg);
 		pod_dismiss(c, pod_index(c, p), ERR_UNTRUSTED, "%s", err->msg);
 		return;
@@ -198,8 +197,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 		  err ? err->msg : "closed");
 	p->presence.link = LINK_LOST;
 	fetch_forget(c, pod_index(c, p));
-	/* a pod that keeps itself alive may work on out of our sight; its lease ends it if it does
-	 * not */
+	/* A pod that renews its own lease may work on unseen; if it does not, its lease ends it. */
 	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
 	list_soon(c, p->rental.provider);
 	pod_connect(c, p);
@@ -225,7 +223,7 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 		p->workload.speed = ev->speed;
 	}
 	if (!ev->number || p->phase == POD_CONNECTING)
-		return; /* read from its log before it counts as connected */
+		return; /* read from its log before EV_CONNECTED */
 	volume_is_ready(c, p);
 	if (!p->presence.ready_at) {
 		p->presence.ready_at = c->now;
@@ -241,15 +239,15 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	pod_due(c, pod_index(c, p));
 }
 
-/* Its card cannot run what is in the image: others of it would fail in the same way, and other
- * cards need not. */
+/* Its card cannot run what is in the image. Pods with the same card would fail in the same way;
+ * other cards may not. */
 static bool only_its_card(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	bool anywhere = ev->number == CARD_UNFIT_ANYWHERE;
 
 	if (ev->number == CARD_FITS)
 		return p->defect == DEFECT_CARD &&
-		       pod_is_leaving(p); /* what its agent says at the end */
+		       pod_is_leaving(p); /* its agent repeats the reason at its end */
 	p->defect = DEFECT_CARD;
 	offers_unfit(c, p, anywhere, ev->err->msg);
 	if (core_stopping(c) || !offers_any_left(c))
@@ -267,14 +265,14 @@ static void useless(struct core *c, struct core_pod *p, const struct event *ev)
 	bool first = !c->rendered_something;
 
 	pod_dismiss(c, pod_index(c, p), err->kind, "%s", err->msg);
-	/* before anything was ever rendered, another pod would fail the same way */
+	/* nothing was ever rendered, so another pod would fail in the same way */
 	if (first)
 		core_fault(c, pod_index(c, p), err);
 }
 
 static void prepare_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
-	/* also of one that seemed to work: by what an agent before this one had logged */
+	/* A pod that seemed to work can fail, too, by what an earlier agent logged. */
 	if (p->phase != POD_PREPARING && p->phase != POD_LOADING && p->phase != POD_WORKING)
 		return;
 	if (err->kind == ERR_JOB || err->kind == ERR_CONFIG || err->kind == ERR_LOCAL) {
@@ -305,7 +303,7 @@ void pod_take_over(struct core *c, int pod)
 			  duration_show(sooner, sizeof(sooner), p->rental.cut_ms));
 	p->deadline_at = p->presence.lease != LEASE_CLIENT ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
-		/* its create call may have been on its way until now, and have made two */
+		/* The create call may have been under way until now, and may have made two pods. */
 		p->rental.rented_at = c->now;
 		if (c->conf.providers[p->rental.provider].look_gap_ms)
 			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
@@ -322,8 +320,8 @@ void pod_take_over(struct core *c, int pod)
 		pod_set_leave(c, p, LEAVE_NOW);
 }
 
-/* The caps may leave it less time than it was rented for. A run that stopped a moment ago releases
- * it like the others. */
+/* The caps may leave it less time than it was rented for. If this run stopped meanwhile, it is
+ * released like the others. */
 static void handed(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -370,7 +368,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
 	case EV_LOG: boot_log_came(c, p, ev); break;
 	case EV_SALVAGED: durable_salvaged(c, p, ev->err); break;
-	case EV_HANDOVER_DONE: handover_confirmed(p, (uint32_t)ev->number); break;
+	case EV_HANDOVER_DONE: lease_confirmed(p, (uint32_t)ev->number); break;
 	case EV_SYNCED: durable_synced(c, p, ev); break;
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
 	case EV_NOT_WANTED: warm_not_wanted(c, p); break;

@@ -32,24 +32,25 @@ struct batch_speed {
 
 enum pod_phase {
 	POD_RENTING = 1,     /* the create call is under way; 0: a zeroed pod, of no phase */
-	POD_AMBIGUOUS,       /* it may exist: look until it shows up or two clean listings say no */
+	POD_AMBIGUOUS,       /* it may exist: listings are read until one shows it or two clean ones
+				disprove it */
 	POD_BOOTING,         /* it exists, no address yet */
 	POD_CONNECTING,      /* an address is known */
 	POD_PREPARING,       /* the agent answers; volume, kit, code, packages */
 	POD_AWAITING_VOLUME, /* waits for the pod that prepares the shared volume */
 	POD_LOADING,         /* workers are starting */
 	POD_WORKING,
-	POD_RELEASING,  /* the release is under way or will be asked again */
-	POD_CONFIRMING, /* accepted; looking until it is gone */
+	POD_RELEASING,  /* the release is under way, or is retried later */
+	POD_CONFIRMING, /* the release was accepted; listings are read until they prove it gone */
 	POD_GONE,       /* proven */
 	POD_NEVER,      /* never existed */
 };
 
-/* Its vendor may accept a create long before a machine is free. A pod without a machine costs
+/* A provider may accept a create long before a machine is free. A pod without a machine costs
  * nothing. */
 enum pod_place {
 	PLACE_GIVEN,
-	PLACE_QUEUED, /* its vendor has assigned no machine to it yet */
+	PLACE_QUEUED, /* its provider has not assigned a machine yet */
 	PLACE_NEVER,  /* it ended in the queue */
 };
 
@@ -61,86 +62,85 @@ enum pod_link {
 	LINK_CUT,  /* it stood when the pod's release was asked for */
 };
 
-/* Whether the run's earlier life is known of a pod that this one has taken over. */
+/* Whether this client knows what a pod that it took over did before. */
 enum pod_past {
-	PAST_NONE,   /* this life rented it, or has given it work anew */
-	PAST_UNREAD, /* taken over; its agent's log was not read yet */
+	PAST_NONE,   /* this client rented it, or has given it work anew */
+	PAST_UNREAD, /* taken over; its agent's log has not been read yet */
 	PAST_READ,
 };
 
 enum pod_listing {
 	LISTING_NEVER, /* no list has shown it */
-	LISTING_OMITS, /* likewise, but its vendor shows it when asked for its id */
+	LISTING_OMITS, /* no list has shown it, but its provider knows its id */
 	LISTING_SHOWS,
-	LISTING_STOPPED, /* lists have shown it and omit it now, though its vendor still knows it */
+	LISTING_STOPPED, /* lists showed it and now omit it, but its provider knows its id */
 };
 
-/* Whether it was rented with the current key. Another one's pods may be there unseen. */
+/* Whether it was rented with the current key. The current key may not see pods of another one. */
 enum pod_key {
 	KEY_OURS,
 	KEY_OTHER,    /* set by the caller of core_adopt() */
-	KEY_REPORTED, /* likewise; no list has shown it, and the user was told that it may be billed
-		       */
+	KEY_REPORTED, /* likewise; no list has shown it, and burst has warned that it may still be
+			 billed */
 };
 
-/* What its vendor has answered to its release. */
+/* What its provider answered to its release. */
 enum pod_answer {
-	ANSWER_NONE, /* or that a rate limit left no room */
+	ANSWER_NONE, /* no answer yet, or a rate limit refused the call */
 	ANSWER_REFUSED,
 	ANSWER_ACCEPTED,
 	ANSWER_DENIED,        /* there is no such pod: it may be too new to be known */
-	ANSWER_DENIED_REPEAT, /* denied; released once more when no list had shown it for a minute
-			       */
+	ANSWER_DENIED_REPEAT, /* denied; released once more after a minute of clean listings */
 };
 
 /* How a pod ended. */
 enum pod_exit {
 	EXIT_BY_RELEASE,
-	EXIT_UNSEEN, /* by itself; released_at is when burst noticed that */
-	EXIT_HANDED, /* another run has it: for this one it is gone */
+	EXIT_UNSEEN, /* by itself; released_at is when burst noticed */
+	EXIT_HANDED, /* another run took it over; for this run it is gone */
 };
 
-/* What its provider's log has said while it came up. */
+/* What its provider's log said while it booted. */
 enum boot_log {
 	LOG_UNREAD,
 	LOG_READ,
-	LOG_DECIDES, /* the next answer tells whether the pod gets more time */
+	LOG_DECIDES, /* the next reply decides whether the pod gets more time */
 };
 
 /* Who renews its lease. */
 enum pod_lease {
 	LEASE_CLIENT,
-	LEASE_AGENT,      /* its agent; it got more work since it was last told so */
-	LEASE_AGENT_SENT, /* it was told so behind the newest work */
+	LEASE_AGENT,      /* its agent, which does not know yet that it got more work */
+	LEASE_AGENT_SENT, /* its agent was told so after its newest work */
 	LEASE_AGENT_CONFIRMED,
 };
 
 /* Where its finished files are fetched from. */
 enum pod_files {
 	FILES_ON_POD,
-	FILES_SYNCING,   /* from the pod; ACT_SYNC was not answered yet */
+	FILES_SYNCING,   /* from the pod; ACT_SYNC is not answered yet */
 	FILES_ON_VOLUME, /* without the pod */
-	FILES_SALVAGING, /* likewise, and its log is being read from there */
+	FILES_SALVAGING, /* without the pod, while its log is read from the volume */
 };
 
-/* Why all pods of its kind would fail. */
+/* Why every pod of its kind would fail. */
 enum pod_defect {
 	DEFECT_NONE,
 	DEFECT_IMAGE, /* its image cannot be pulled */
 	DEFECT_CARD,  /* its card cannot run the job's image */
 };
 
-/* Whether it goes. From LEAVE_DECIDE on it is not wanted any more. */
+/* Whether it is to be released. From LEAVE_DECIDE on it gets no work. */
 enum pod_leave {
 	LEAVE_NOT,
 	LEAVE_DRAINING, /* it gets no more work */
-	LEAVE_DECIDE,   /* pods_decide() has yet to say whether its files are fetched before */
-	LEAVE_EMPTY,    /* its finished files are fetched first, or it is kept for inspection */
+	LEAVE_DECIDE,   /* pods_decide() has yet to decide whether its files are fetched first */
+	LEAVE_EMPTY,    /* its finished files are fetched first, or it stays for inspection */
 	LEAVE_NOW,
-	LEAVE_ENDED, /* now, and it seems to have ended by itself */
+	LEAVE_ENDED, /* at once; it seems to have ended by itself */
 };
 
-/* What its provider was asked for, and what it says of the pod. */
+/* What its provider was asked for, and what the provider reports. */
 struct rental {
 	int provider;
 	struct offer offer;
@@ -149,10 +149,10 @@ struct rental {
 	struct volume volume;
 	int64_t price_microusd_h;
 	int64_t hard_end_ms;
-	int64_t cut_ms;     /* by so much hard_end_ms is before the end that the pod knows itself */
-	int64_t hard_end_s; /* epoch: the end that the pod knows itself */
-	/* epoch: the first lease, for a pod that no client has reached: a little more than
-	 * boot_limit after its create */
+	int64_t cut_ms;     /* how much earlier than the pod's own hard end burst ends it */
+	int64_t hard_end_s; /* epoch: the pod's own hard end */
+	/* epoch: end of the first lease, a little more than boot_limit after the create. It ends a
+	 * pod that no client ever reaches. */
 	int64_t first_lease_end_s;
 	/* set by the caller of core_adopt(): another run rented it, and cold_ms is what its cold
 	 * start took */
@@ -164,7 +164,7 @@ struct rental {
 	int64_t release_at;  /* its release was first asked for */
 	int64_t released_at; /* a release was accepted, or it had ended: billed until then */
 	int64_t gone_at;     /* it was proven gone */
-	/* epoch: when its container first started, as the vendor says; 0: it does not */
+	/* epoch: when its container first started, as its provider reports; 0: unknown */
 	int64_t vendor_started_s;
 	struct pod_view view; /* as last seen */
 	enum pod_place place;
@@ -173,17 +173,17 @@ struct rental {
 	enum pod_exit exit;
 
 	/* private to core/ */
-	/* when its vendor was last asked and had it; 0: not in this life of the run */
+	/* when its provider last showed it; 0: not since this client started */
 	int64_t seen_at;
 	/* listings without it: while it lives, after its release was accepted */
 	int missing_lists, clean_lists;
 	int64_t clean_at, late_clean_at;
 	enum pod_answer answer;
-	int tries;        /* to release it, that failed */
-	int finish_calls; /* how often its agent was told to end it, instead of its vendor */
+	int tries;        /* failed releases */
+	int finish_calls; /* times that its agent was asked to end it, instead of its provider */
 };
 
-/* What is seen of the machine: how far it has come up, the way to it, and the files it holds. */
+/* What is seen of the machine: how far it has come up, the connection, and the files it holds. */
 struct presence {
 	enum pod_link link;
 	enum pod_lease lease;
@@ -194,7 +194,7 @@ struct presence {
 	/* all that it finished is durable on its volume and can be fetched from there */
 	bool durable;
 	/* boot clock, 0: not yet */
-	int64_t running_at;   /* its vendor said that it runs */
+	int64_t running_at;   /* its provider first reported it as running */
 	int64_t reached_at;   /* its sshd accepted the connection */
 	int64_t connected_at; /* its agent answered */
 	int64_t synced_at;    /* kit, code and environment were there */
@@ -205,44 +205,45 @@ struct presence {
 	int64_t log_at;        /* when its provider's log is to be read next; 0: not */
 	int log_reads;         /* reads of the log that were not answered yet */
 	enum boot_log log;
-	int tries; /* to connect to it, that failed */
-	/* adopted: until then no work is dealt out without knowing what it has done, and has in
-	 * hand; 0: it had none */
+	int tries; /* failed connects */
+	/* adopted: until then its log is awaited and no work is dealt out again; 0: it had no work
+	 */
 	int64_t log_by;
 	int64_t renew_at;
-	/* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
+	/* of the newest ACT_HANDOVER: replies to earlier ones are ignored */
 	uint32_t handover_turn;
-	/* of the newest ACT_SYNC: an answer to an earlier one does not count */
+	/* of the newest ACT_SYNC: replies to earlier ones are ignored */
 	uint32_t sync_turn;
-	int64_t sync_at;      /* when to ask again */
-	int64_t refetch_at;   /* when its files that are not home are asked for again */
-	int64_t rescue_until; /* files on the volume of a durable pod are tried until then */
+	int64_t sync_at;      /* when ACT_SYNC is sent again */
+	int64_t refetch_at;   /* when its unfetched files are requested again; 0: not */
+	int64_t rescue_until; /* until then, failed fetches from the volume of a durable pod are
+				 retried */
 	int refetches;
 };
 
-/* What it was given to render, and what became of that. */
+/* What it was given to render, and the results. */
 struct workload {
 	int workers_ready;
-	int max_batch; /* of its engine; 0: nothing said */
+	int max_batch; /* of its engine; 0: not reported */
 	enum batching batching;
 	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
 	int64_t worked_at;        /* boot clock: a batch of it last ended */
-	int64_t local_at;         /* boot clock: a file of it last got its final name here */
+	int64_t local_at;         /* boot clock: a file of it was last renamed into place here */
 	int64_t compute_ms, wasted_ms;
 
 	/* private to core/ */
 	int batches, unfetched; /* batches in flight; rendered segments that are not fetched yet */
-	size_t held;            /* segments that it was given and has not finished */
-	/* continuous: finished segments whose time is not in the pace yet, their weight, and since
+	size_t held;            /* segments that it has been given and has not finished */
+	/* continuous: finished segments that the pace does not include yet, their weight, and since
 	 * when they were rendered (agent's clock) */
 	size_t unpaced;
 	double unpaced_weight;
 	int64_t unpaced_t;
 	int busy; /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
-	bool recounted;   /* adopted: its compute seconds are counted anew, from its log */
+	bool recounted;   /* adopted: its compute seconds are counted anew from its log */
 	bool failed_here; /* the job failed on it, in part or whole */
-	int bad_files;    /* segments in a row whose files were not what was announced */
+	int bad_files;    /* segments in a row whose files did not match what was announced */
 	uint32_t last_group;
 	int begun;    /* batches, since its workers started */
 	size_t given; /* of conf.batch_sizes */
@@ -256,18 +257,19 @@ struct core_pod {
 	struct rental rental;
 	struct presence presence;
 	struct workload workload;
-	char reason[160];    /* why it was released, for people */
-	enum err_kind fault; /* ERR_NONE: it did what it was rented for */
+	char reason[160];    /* why it was released, for the user */
+	enum err_kind fault; /* ERR_NONE: it did its work */
 
 	/* private to core/ */
 	bool due; /* pods_decide() examines it at the end of this step */
-	/* pods of a better GPU are to take its place, and it works until they do */
+	/* pods of a better GPU are coming to replace it; it works until they do */
 	bool outgoing;
 	enum pod_defect defect;
 	int64_t wake_at, deadline_at;
-	int64_t fetch_until;   /* its finished files are fetched before it is released */
-	int64_t offered_until; /* to other runs; 0: it was not */
-	int64_t inspect_until; /* for inspection of what failed; 0: not kept */
+	int64_t fetch_until;   /* its finished files are fetched until then, then it is released */
+	int64_t offered_until; /* to other runs; 0: it is not on offer */
+	int64_t inspect_until; /* kept until then so that the user can inspect a failure; 0: not
+				  kept */
 };
 
 enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_LOCAL, SEG_FAILED };

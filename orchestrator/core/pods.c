@@ -1,10 +1,10 @@
-/* pods.c - what follows from all that is known of the pods: pods_decide() alone gives them work,
- * asks them to make it durable, offers them to other runs, and releases them. */
+/* pods.c - decides what follows from the facts about the pods. pods_decide() alone gives them work,
+ * has it made durable, offers pods to other runs, and releases them. */
 #include "impl.h"
 
 /* ---- decisions ---- */
 
-/* A pod on its way out has given its files, or has had its time to do so. */
+/* A pod to be released has delivered its files, or its time for that is over. */
 static bool is_over(const struct core *c, const struct core_pod *p)
 {
 	return pod_is_leaving(p) && ((p->fetch_until && c->now >= p->fetch_until) ||
@@ -24,14 +24,15 @@ static void decide_leaving(struct core *c, int pod)
 		return;
 	}
 	bool stays =
-		p->workload.unfetched > 0 || p->inspect_until; /* also while it cannot be reached */
+		p->workload.unfetched > 0 || p->inspect_until; /* even while it cannot be reached */
 	if (p->leave == LEAVE_EMPTY && stays && !is_over(c, p))
 		return;
 	if (p->leave >= LEAVE_NOW || !leave_for_inspection(c, pod))
 		leave_release(c, p);
 }
 
-/* A pod that waits for the volume goes on when that is ready, or when its preparer is gone. */
+/* A pod that waits for the volume continues when the volume is ready, or prepares it if its
+ * preparer is gone. */
 static void decide_awaiting_volume(struct core *c, struct core_pod *p)
 {
 	const struct vendor *v = pod_vendor(c, p);
@@ -40,14 +41,14 @@ static void decide_awaiting_volume(struct core *c, struct core_pod *p)
 		pod_prepare(c, p);
 }
 
-/* Neither works, nor is it known to be on its way out. */
+/* For a pod that does not work and is not to be released. */
 static void decide_coming(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 	bool idle = !p->workload.batches && !p->workload.unfetched;
 
 	if (idle)
-		c->dirty = true; /* out of reach, and perhaps not needed any more */
+		c->dirty = true; /* unreachable, and perhaps no longer needed */
 	if (p->phase != POD_WORKING && idle && !c->todo && !core_stopping(c)) {
 		pod_dismiss(c, pod, ERR_NONE, "no work is left for it");
 		decide_leaving(c, pod);
@@ -71,7 +72,8 @@ static void decide_working(struct core *c, int pod)
 	}
 }
 
-/* One segment's file may be spoilt by its worker; when it is one after the other, the pod is. */
+/* A worker may spoil the file of one segment. If files of several segments in a row are bad, the
+ * pod is. */
 static void judge_files(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -123,8 +125,8 @@ void pods_decide_all(struct core *c)
 	pods_decide(c);
 }
 
-/* Whether an agent says that its batches are over or not: when all is safe, it bills for nothing.
- */
+/* When all segments are settled, a pod bills for nothing, even if its agent does not report its
+ * batches as over. */
 void pods_leave_settled(struct core *c)
 {
 	if (!segments_settled(c)) {
@@ -217,7 +219,7 @@ void pod_tick(struct core *c, int pod)
 		pod_due(c, pod);
 }
 
-/* After the decisions: what goes on with a pod that stays. */
+/* Upkeep of a pod that stays, after the decisions. */
 void pod_keep_up(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -271,7 +273,7 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 	return at;
 }
 
-/* What a pod could not do, and burst could not see, during the sleep is not held against it. */
+/* A pod's silence during the sleep is not held against it. */
 void pods_slept(struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++) {

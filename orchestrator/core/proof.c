@@ -1,21 +1,20 @@
-/* proof.c - what proves that a pod is gone, or never was: looks at listings that lack it. */
+/* proof.c - what proves that a pod is gone or never existed: listings without it. */
 #include "impl.h"
 
-/* A list that lags shows a new pod late: until it has shown it once, or has had its time since the
- * create to do so, that it does not show it proves nothing. Where the list is the truth there is no
- * such time. */
+/* A list that lags shows a new pod late. Until it has shown the pod once, or has had enough time
+ * since the create, its absence proves nothing. A list that does not lag needs no such time. */
 static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 {
-	/* of one that lists omit the provider's word on its id decides */
+	/* if lists omit it, its provider's reply about its id decides */
 	if (p->rental.listing != LISTING_NEVER ||
 	    !c->conf.providers[p->rental.provider].look_gap_ms)
 		return INT64_MIN;
 	return MAX(p->rental.create_at, p->rental.rented_at) + SURFACE_LIMIT_MS;
 }
 
-/* A provider that denies a pod has not ended it, and its list may miss that pod for as long: a
- * denial takes the gap that closes an ambiguous create. The second denial comes after that gap and
- * needs no further one. */
+/* A provider that denies a pod has not ended it, and its list may miss that pod for as long. So a
+ * denial needs the gap that closes an ambiguous create. The second denial comes after that gap and
+ * needs none. */
 int64_t proof_at(const struct core *c, const struct core_pod *p)
 {
 	int64_t look_gap_ms = c->conf.providers[p->rental.provider].look_gap_ms;
@@ -25,8 +24,8 @@ int64_t proof_at(const struct core *c, const struct core_pod *p)
 	return MAX(p->rental.clean_at + gap_ms, surfaced_by(c, p));
 }
 
-/* Nothing was seen of a pod that this key may have no right to see. After its hard end it has ended
- * itself. */
+/* This key may have no right to see the pod, so absence proves nothing. After its hard end it has
+ * ended itself. */
 static bool cannot_be_told(struct core *c, struct core_pod *p)
 {
 	if (p->rental.key == KEY_OURS || c->wall >= p->rental.hard_end_s * 1000 + PAST_HARD_END_MS)
@@ -41,7 +40,7 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
 	return true;
 }
 
-/* A provider may deny a pod that bills, and lists may miss it twice: release it once more before
+/* A provider may deny a pod that bills, and lists may miss it twice. Release it once more before
  * trusting them. */
 static bool releases_again(struct core *c, struct core_pod *p)
 {
@@ -67,7 +66,7 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 		p->rental.clean_lists = 0;
 		if (p->rental.answer >= ANSWER_DENIED || (c->now - p->rental.released_at > 20000 &&
 							  c->now - p->rental.release_at > 20000)) {
-			/* it is still there: ask again, and until then it bills */
+			/* It is still there: release it again; until then it bills. */
 			p->rental.release_at = c->now;
 			proof_refuted(p);
 			leave_release_again(c, p);
@@ -78,18 +77,18 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 		p->rental.clean_at = asked_at;
 	if (p->rental.answer == ANSWER_DENIED && p->presence.link == LINK_CUT &&
 	    p->rental.clean_lists <= 2)
-		p->rental.released_at = asked_at; /* denied while it answered: it was there, and its
-					      agent takes a moment to end it */
+		p->rental.released_at = asked_at; /* denied while its agent answered: it was there,
+						     and the agent needs a moment to end it */
 	c->dirty = true;
 	if (asked_at < proof_at(c, p) || releases_again(c, p) || cannot_be_told(c, p))
 		return;
 	if (pod_is_omitted(p))
-		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing of it */
+		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing about it */
 	else
 		pod_set_gone(c, p);
 }
 
-/* Its release is refused: that it ended itself, or was ended elsewhere, only lists can tell. */
+/* Its release is refused. Only lists can show that it ended itself or was ended elsewhere. */
 void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
 {
 	bool lags = c->conf.providers[p->rental.provider].look_gap_ms > 0;
@@ -116,8 +115,8 @@ void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at)
 
 	if (asked_at < p->rental.rented_at)
 		return;
-	/* the first one may have come before the list shows what is new, and a list may miss a pod
-	 * for once: of those that come late enough it takes two as well */
+	/* The first list may predate the pod's appearance, and any list may miss a pod once. So two
+	 * of the late lists must be clean as well. */
 	if (p->rental.clean_lists++ == 0) {
 		p->rental.clean_at = asked_at;
 	} else if (asked_at - p->rental.clean_at >= gap_ms && !p->rental.late_clean_at &&
@@ -127,8 +126,8 @@ void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at)
 		   asked_at - p->rental.late_clean_at >= look_gap_ms && !cannot_be_told(c, p)) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		resting_after_trouble(c, p, 0);
-		/* it may have lived between two looks, or before it would have been listed: the cap
-		 * counts all that as spent */
+		/* It may have lived between two lists, or before it would have been listed:
+		 * max_cost counts that as spent. */
 		p->rental.released_at = budget_billed_until(p, asked_at);
 		pod_never_existed(c, p, &err);
 		c->spent_microusd += core_may_have_cost(p);

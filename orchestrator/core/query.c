@@ -1,15 +1,15 @@
-/* query.c - what the vendors are asked for before a pod is rented, and what they answer: offers, a
- * volume, an image. */
+/* query.c - what providers are asked before a pod is rented: offers, a volume, an image. Handles
+ * their answers. */
 #include "impl.h"
 
-/* For its volume or its offers, without an answer until now. */
+/* Its volume or its offers were asked for and not answered yet. */
 bool query_is_open(const struct vendor *v)
 {
 	return v->volume_query == QUERY_SENT || v->offers_query == QUERY_SENT;
 }
 
-/* Its answer may not come for an hour, where limits are used up: the next one is asked, and it is
- * welcome when it comes. */
+/* With a used-up rate limit its reply may take an hour: ask the next provider, and use the reply
+ * when it comes. */
 static void note_no_answer(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -23,8 +23,7 @@ static void note_no_answer(struct core *c, int provider)
 		  c->conf.providers[provider].name, QUERY_OVERDUE_MS / 1000);
 }
 
-/* Until when its answer is waited for; NEVER: it is not asked, or has what it is asked for and
- * fills it. */
+/* When its reply becomes overdue; NEVER: none is expected, or it fills its volume. */
 int64_t query_overdue_at(const struct vendor *v)
 {
 	return query_is_open(v) && !v->filling ? v->asked_at + QUERY_OVERDUE_MS : NEVER;
@@ -35,7 +34,7 @@ bool query_is_overdue(const struct core *c, const struct vendor *v)
 	return c->now >= query_overdue_at(v);
 }
 
-/* Nothing can be rented there until all of it is there, and that takes as long as it takes. */
+/* Filling a volume has no time limit, and nothing can be rented there before it ends. */
 bool query_fills_volume(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -51,7 +50,9 @@ bool query_next(struct core *c)
 		struct vendor *v = &c->vendors[i];
 		if (v->dead || v->offers_query == QUERY_FAILED || v->volume_query == QUERY_FAILED)
 			continue;
-		if (v->repricing && v->offers_query == QUERY_UNSENT) { /* that answer will do */
+		if (v->repricing &&
+		    v->offers_query ==
+			    QUERY_UNSENT) { /* the reply to the price query serves as well */
 			v->repricing = false;
 			v->offers_query = QUERY_SENT;
 			v->asked_at = c->now;
@@ -84,7 +85,7 @@ bool query_all_sent(const struct core *c)
 	return true;
 }
 
-/* Beside those whose volume is filled there is one that has answered, or is late. */
+/* A provider that fills no volume has answered, or is overdue. */
 bool query_other_answered(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
@@ -97,8 +98,8 @@ bool query_other_answered(const struct core *c)
 	return false;
 }
 
-/* Answers to what was asked before a sleep may be here and not have been read; those that are not
- * have their time from now on. */
+/* Replies from before a sleep may be here and unread. Those that are missing get their full time
+ * from now on. */
 void query_slept(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -164,18 +165,18 @@ void query_answered(struct core *c, const struct event *ev)
 	if (ev->err) {
 		v->err = *ev->err;
 		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
-			v->err.kind = ERR_CONFIG; /* it will not come by itself */
+			v->err.kind = ERR_CONFIG; /* it will not appear by itself */
 		v->dead = v->err.kind == ERR_CREDENTIALS || v->err.kind == ERR_CONFIG;
-		/* where it is the last one, this is what the run ends with */
+		/* if it is the last provider, the run ends with this message */
 		core_note(c, v->dead && query_any_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
 			  c->conf.providers[ev->provider].name, ev->err->msg);
 		return;
 	}
-	if (!v->dead) /* why it is stays, whatever was still under way */
+	if (!v->dead) /* a dead provider keeps its reason, even if another reply arrives */
 		memset(&v->err, 0, sizeof(v->err));
 	if (ev->type == EV_VOLUME)
 		v->volume = *ev->volume;
-	if (made) { /* only some of them are where it is */
+	if (made) { /* offers in other regions than the new volume's are of no use */
 		offers_take(c, ev->provider, NULL, NULL, 0);
 		v->offers_query = QUERY_UNSENT;
 	}
@@ -185,8 +186,7 @@ void query_answered(struct core *c, const struct event *ev)
 		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
 }
 
-/* A recipe that cannot be built is wrong whichever offer is taken; all else may be better in a
- * while. */
+/* A recipe that cannot be built fails with every offer. Other failures may pass. */
 void query_image_answered(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
@@ -209,7 +209,7 @@ void query_image_answered(struct core *c, const struct event *ev)
 		return;
 	}
 	if (!v->image_failures)
-		c->capacity_since = c->now; /* how long it took until now is not held against it */
+		c->capacity_since = c->now; /* the time of the build does not count as waiting */
 	core_note(c, NOTE_INFO, "%s: %s; retrying", name, ev->err->msg);
 	err_set(&c->capacity, ev->err->kind, "%s: %s", name, ev->err->msg);
 	int64_t rest = MAX(ev->err->retry_after_ms, 2000LL << MIN(v->image_failures++, 5));
@@ -225,7 +225,7 @@ bool query_wait_is_over(const struct core *c)
 	       c->now - c->capacity_since >= c->conf.wait_ms;
 }
 
-/* No pod is there, and nothing is billed, while its image is built. */
+/* No pod exists and nothing is billed while its image is built. */
 bool query_has_image(struct core *c, int provider)
 {
 	struct vendor *v = &c->vendors[provider];
@@ -255,7 +255,7 @@ bool query_has_volume(struct core *c, int provider)
 	return false;
 }
 
-/* The pod that it is made for is rented next: no other one meanwhile. */
+/* The next pod is rented beside the new volume, so nothing else is rented meanwhile. */
 bool query_makes_volume(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {

@@ -1,11 +1,11 @@
-/* queue.c - a pod that its vendor has accepted and not placed on a machine: it bills nothing and
- * its host is not to blame. How long it is waited for, and what is tried instead. */
+/* queue.c - a pod that its provider has accepted and not placed on a machine. It bills nothing, and
+ * its host is not to blame. Decides how long to wait for it. */
 #include "impl.h"
 
 #include "base/clock.h"
 
-/* Its first lease runs from the create: a pod that was placed much later would end itself before
- * burst could reach it. */
+/* Its first lease starts at the create: a pod placed much later would end itself before burst could
+ * reach it. */
 static int64_t latest(const struct core *c, const struct core_pod *p)
 {
 	return p->rental.create_at + c->conf.boot_limit_ms / 2;

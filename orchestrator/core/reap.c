@@ -16,7 +16,7 @@ enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *kn
 		return REAP_LEAVE;
 	if (known->ended)
 		return REAP_ENDED;
-	/* a run that is not detached was given back as a whole */
+	/* a run that is not detached is settled as a whole */
 	return known->detached && !known->at_work ? REAP_ORPHAN : REAP_LEAVE;
 }
 

@@ -1,4 +1,4 @@
-/* remainder.c - what is left of a run, as the planner wants it: work, pods, offers and wishes. */
+/* remainder.c - what is left of a run, in the planner's terms: work, pods, offers and wishes. */
 #include "remainder.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static void view_work(const struct core *c, struct remainder *v)
 	free(lengths);
 }
 
-/* Weight a second of one pod, with the batches that suit it best. */
+/* Weight a second of one pod with its best batch size. */
 static double rate_of(const struct core *c, const struct remainder *v, const struct forecast *f)
 {
 	const struct plan_machine m = {.price_h = 1,
@@ -44,7 +44,7 @@ static double one_segment_s(const struct remainder *v, const struct forecast *f)
 	return speed_batch_s(&f->of.speed, v->lightest, v->lightest);
 }
 
-/* By this run's own pods of that provider, where one has come up. */
+/* Measured on this run's own pods of that provider, if one has come up. */
 static void cold_of(const struct core *c, const struct forecast *f, double *p50_s, double *p90_s)
 {
 	bool seen = false;
@@ -56,7 +56,7 @@ static void cold_of(const struct core *c, const struct forecast *f, double *p50_
 	*p90_s = *p50_s + MAX(f->of.cold_p90_s - f->of.cold_p50_s, 0);
 }
 
-/* Candidates as they would be rented: of the first provider that has any, the first one of each
+/* The candidates as they would be rented: of the first provider that has any, the first of each
  * GPU. */
 static void view_offers(struct core *c, struct remainder *v)
 {
@@ -91,7 +91,7 @@ bool remainder_comes_up(const struct core_pod *p)
 	return p->phase < POD_WORKING && !p->presence.ready_at && p->presence.past == PAST_NONE;
 }
 
-/* A pod of the same GPU that costs much more than it would now is as another GPU. */
+/* A pod that costs much more than its GPU does now counts as another GPU. */
 static bool is_like(const struct core_pod *p, const struct candidate *k)
 {
 	return p->rental.provider == k->provider && !strcmp(p->rental.offer.gpu, k->offer.gpu) &&
@@ -149,8 +149,8 @@ static void view_pods(const struct core *c, struct remainder *v)
 	v->of.pods = v->pods;
 }
 
-/* The user's deadline, or sooner the end that caps.max_duration sets, which is no reason to stop
- * before it. */
+/* The user's deadline, or the end that caps.max_duration sets if that is sooner. The latter is no
+ * reason to stop early. */
 static void view_wishes(const struct core *c, struct remainder *v)
 {
 	const struct core_plan *plan = &c->conf.plan;

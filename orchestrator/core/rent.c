@@ -1,13 +1,11 @@
-/* rent.c - a pod from the wish to the answer: what is asked, what a refusal means for the next one.
- */
+/* rent.c - a pod from the create to its answer, and what a refusal means for the next one. */
 #include "impl.h"
 
 #include "base/clock.h"
 #include "base/gpus.h"
 
-/* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. Unless
- * the median is of no use, as with an image that is new and large: each pod given up by it gives
- * the next ones twice the time. */
+/* A pod that takes longer, while its provider's log shows no progress, is stuck. The median
+ * misleads for a new, large image: each pod that times out doubles the limit of the next. */
 static int64_t boot_limit(const struct core *c, const struct candidate *from)
 {
 	int64_t most = c->conf.boot_limit_ms,
@@ -16,8 +14,8 @@ static int64_t boot_limit(const struct core *c, const struct candidate *from)
 	return from->past.boot_ms ? MIN(MAX(BOOT_FACTOR * from->past.boot_ms, least), most) : most;
 }
 
-/* The next vendor may cost several times as much: why it is taken is said. What is wrong with the
- * one before was, if it is. */
+/* The next provider may cost several times as much, so say why it is used. If the previous one
+ * failed, that was reported. */
 static void report_next_vendor(struct core *c, int provider)
 {
 	const struct vendor *before = provider ? &c->vendors[provider - 1] : NULL;
@@ -33,9 +31,9 @@ int64_t core_late_start_ms(const struct core_conf *conf)
 	return MIN((int64_t)LATE_START_MS, conf->boot_limit_ms / 4);
 }
 
-/* The client gives up a pod after boot_limit, by its own clock. If the lease ended at that very
- * moment, a pod might end itself before a busy client has looked: the run would then take it for a
- * pod that vanished, and not blame its host. */
+/* The client's boot_limit expires by its own clock. If the lease ended at that very moment, a pod
+ * might end itself before a busy client has looked; the run would take it for vanished and not
+ * blame its host. */
 static int64_t first_lease_end_s(const struct core *c)
 {
 	int64_t boot = c->conf.boot_limit_ms;
@@ -69,7 +67,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	pod_enter(c, p, POD_RENTING);
 	pod_save(c, p);
 	core_act(c, ACT_RENT, pod_index(c, p));
-	bool has_gpu = !gpu_is_none(p->rental.offer.gpu); /* the others are not taken back */
+	bool has_gpu = !gpu_is_none(p->rental.offer.gpu); /* pods without a GPU are not reclaimed */
 	if (!pod_vendor(c, p)->used && has_gpu && c->conf.providers[p->rental.provider].caution)
 		core_note(c, NOTE_NOTE, "%s", c->conf.providers[p->rental.provider].caution);
 	pod_vendor(c, p)->used = true;
@@ -100,9 +98,9 @@ static bool all_are_refused(const struct core *c, int provider, int *count)
 	return *count > 0;
 }
 
-/* True of all its offers: one create finds out when there is room again. A vendor that does not say
- * when may mean one kind of GPU: if the next create is refused as well, another offer is tried.
- * Creates that were under way together count once. */
+/* The limit applies to all its offers: a single create finds out when there is room again. A
+ * provider that names no time may limit one kind of GPU: if the next create is refused as well,
+ * another offer is tried. Creates under way together count once. */
 static void rate_limited(struct core *c, const struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -117,8 +115,8 @@ static void rate_limited(struct core *c, const struct core_pod *p, const struct 
 		resting_sold_out(c, p, 0);
 }
 
-/* The next offer may be given. Where all of a vendor's are refused, and none ever was given, it is
- * our request that is wrong, and no wait will mend it. */
+/* The next offer may succeed. If a provider refuses all its offers and never accepted one, the
+ * request is wrong, and waiting does not help. */
 static void refused(struct core *c, const struct core_pod *p, const struct err *err)
 {
 	const char *name = c->conf.providers[p->rental.provider].name;
@@ -154,7 +152,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		if (p->rental.view.id[0]) /* a list has shown it meanwhile */
 			return false;
 		pod_enter(c, p, POD_AMBIGUOUS);
-		p->rental.rented_at = c->now; /* listings asked for from now on tell */
+		p->rental.rented_at = c->now; /* only listings sent from now on count */
 		COPY_TEXT(p->reason, err->msg);
 		pod_save(c, p);
 		list_soon(c, p->rental.provider);
@@ -177,8 +175,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		break;
 	case ERR_CREDENTIALS:
 	case ERR_BALANCE:
-	case ERR_CONFIG: /* what we ask for is wrong for this vendor, whichever of its offers we
-			    take */
+	case ERR_CONFIG: /* the request is wrong for this provider, whatever the offer */
 		v->dead = true;
 		v->err = *err;
 		break;
@@ -207,11 +204,11 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	if (pod_vendor(c, p)->rents_at_once)
 		pod_vendor(c, p)->rents_at_once =
 			MIN(2 * pod_vendor(c, p)->rents_at_once, RENTS_AT_ONCE);
-	/* some vendors leave out what they bill beside it */
+	/* some providers leave out part of the price */
 	p->rental.price_microusd_h = MAX(view->price_microusd_h, p->rental.offer.price_microusd_h);
 	pod_enter(c, p, POD_BOOTING);
-	/* the answer to its create may have taken longer than a boot, or come by way of a list: it
-	 * has stood there meanwhile */
+	/* The reply may have taken longer than a boot, or have come from a list. The pod could not
+	 * be reached meanwhile. */
 	p->deadline_at =
 		MAX(p->deadline_at, MIN(c->now + p->presence.boot_limit_ms, pod_boot_end(c, p)));
 	pod_save(c, p);

@@ -1,6 +1,6 @@
-/* replan.c - during a run: whether batches or prices are so far from the plan that the rest is
- * planned again, and what follows: more pods, fewer, other GPUs, or the end. The rule itself is
- * plan/replan.c; forecast.c and remainder.c have its inputs. */
+/* replan.c - during a run: whether batches or prices differ so much from the plan that the rest is
+ * planned again, and what follows: more pods, fewer, other GPUs, or the end. plan/replan.c has the
+ * rule, forecast.c and remainder.c its inputs. */
 #include <math.h>
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include "remainder.h"
 
 enum {
-	/* a re-plan shows what it is good for when its pods have come up */
+	/* the effect of a re-plan shows only after its pods have come up */
 	SETTLE_LEAST_MS = 60 * 1000,
 	THINK_AGAIN_MS = 10 * 1000, /* after one that changed nothing */
 	REPRICE_MS = 5 * 60 * 1000,
@@ -42,7 +42,7 @@ static int active_pods(const struct core *c)
 	return count;
 }
 
-/* Its batch in hand is still rendered. */
+/* Its current batch is still rendered. */
 static void drain(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -76,7 +76,7 @@ static void add(struct core *c, const struct remainder *v, const struct replan_c
 	prefer(c, v->candidates[choice->offer]);
 }
 
-/* Those that come up bill for nothing from now on. */
+/* Pods that boot would bill for nothing from now on. */
 static void replace(struct core *c, const struct remainder *v, const struct replan_choice *choice,
 		    bool after)
 {
@@ -131,7 +131,7 @@ static void stop(struct core *c, enum replan_verb verb, const char *why,
 	}
 }
 
-/* Of time and money, what gains more. */
+/* Shows time or money, whichever gains more. */
 static const char *show_gain(const struct replan_choice *choice, char *to, size_t room)
 {
 	double was_s = MIN(choice->keep_makespan_s, 1e9);

@@ -1,4 +1,4 @@
-/* resting.c - offers that are left alone for a while: sold out, refused, or with a bad host. */
+/* resting.c - offers that are not tried for a while: sold out, refused, or with a bad host. */
 #include "impl.h"
 
 void resting_for(struct core *c, const struct core_pod *p, int64_t ms)
@@ -23,7 +23,7 @@ void resting_bad_host(struct core *c, int pod, const char *why)
 	COPY_TEXT(core_act(c, ACT_BAD_HOST, pod)->text, why);
 }
 
-/* Sold out may last a moment or a day. */
+/* An offer may be sold out for a moment or a day. */
 void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
 {
 	struct candidate *k = offers_of(c, p);
@@ -33,7 +33,7 @@ void resting_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms
 							   (int64_t)OFFER_REST_MS));
 }
 
-/* There may be spot offers in thirty places, each as little worth as the last one. */
+/* There may be spot offers in thirty regions, each as unlikely to succeed as the last one. */
 void resting_spot_refused(struct core *c, const struct core_pod *p)
 {
 	struct vendor *v = pod_vendor(c, p);

@@ -1,11 +1,11 @@
-/* seen.c - what the vendor's listings say of pods: those that come up, end, surface late, or are
- * there without being wanted; and when those are asked for. */
+/* seen.c - what providers' listings show: pods that boot, end, surface late, or should not exist.
+ */
 #include "impl.h"
 
 #include "base/clock.h"
 
-/* The answer to a create may not say it, or not the last word of it. False: the pod is too dear,
- * and let go. */
+/* The create reply may omit the price, or give a provisional one. Returns false if the pod is too
+ * expensive and is released. */
 static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microusd_h)
 {
 	if (price_microusd_h <= p->rental.price_microusd_h)
@@ -15,7 +15,7 @@ static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microu
 	return pod_is_leaving(p) || pod_fits_caps(c, p);
 }
 
-/* An address that a list leaves out for once is still the one to try. */
+/* A list that omits an address once does not change it. */
 static void keep_address(struct pod_view *now, const struct pod_view *before)
 {
 	if (now->port)
@@ -33,8 +33,8 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 	keep_address(&p->rental.view, &before);
 	p->rental.missing_lists = 0;
 	if (!p->rental.vendor_started_s)
-		p->rental.vendor_started_s = view->started_at_s; /* a container that starts again
-							     was billed before, too */
+		p->rental.vendor_started_s =
+			view->started_at_s; /* a restarted container was billed before, too */
 	if (view->state == POD_STATE_RUNNING && !p->presence.running_at)
 		p->presence.running_at = c->now;
 	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)
@@ -61,7 +61,7 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 				 view->detail[0] ? view->detail : "it failed to start");
 		pod_dismiss(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
 			    view->detail[0] ? view->detail : "the vendor does not say why");
-		if (core_log_first(p, c->now)) /* what that says may be true of the next pod, too */
+		if (core_log_first(p, c->now)) /* the log's reason may hold for the next pod, too */
 			pod_vendor(c, p)->diagnosed_by = c->now + CORE_LOG_READ_MS;
 		break;
 	case POD_STATE_GONE:
@@ -89,7 +89,7 @@ static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* the list may omit it for good */
 	if (pod_is_omitted(p))
 		return;
-	/* one missing read is no proof: ids surface late */
+	/* one list without it is no proof: ids surface late */
 	if (p->rental.missing_lists++ == 0) {
 		p->rental.clean_at = asked_at;
 		c->dirty = true;
@@ -102,8 +102,8 @@ static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 			     false);
 }
 
-/* A pod of this run that we did not know under this id: a second pod of one create, or one that
- * surfaced after all. */
+/* A pod of this run with an unknown id: the second pod of one create, or one that surfaced after
+ * all. */
 static void stray(struct core *c, int provider, const struct pod_view *view)
 {
 	struct core_pod *p = pod_new(c);
@@ -112,7 +112,7 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	p->rental.view = *view;
 	p->rental.listing = LISTING_SHOWS;
 	p->rental.seen_at = c->now;
-	/* a row of its own in the ledger: that of its twin must not be lost */
+	/* a ledger row of its own, so that its twin's is not lost */
 	pod_name_attempt(c, p);
 	COPY_TEXT(p->rental.id, view->id);
 	COPY_TEXT(p->rental.offer.provider, c->conf.providers[provider].name);
@@ -163,14 +163,14 @@ static struct core_pod *pod_by_attempt(struct core *c, int provider, const char 
 	return NULL;
 }
 
-/* A pod of an earlier life was made by our clock of then, which may have been set back since: by
- * its vendor's it has cost that much. */
+/* An earlier client's clock may have been ahead of today's: by its provider's clock the pod has
+ * cost more. */
 static void take_age(struct core *c, struct core_pod *p, const struct pod_view *view,
 		     int64_t asked_at)
 {
 	int64_t made_at = core_boot_of(c, p->rental.provider, view->created_at_s) + CLOCK_NOISE_MS +
 			  c->now - asked_at;
-	/* one of another run has cost this run nothing before it took it over */
+	/* what it cost another run before does not count for this one */
 	bool odd = p->rental.reused || !view->created_at_s ||
 		   view->created_at_s < p->rental.hard_end_s - OLDEST_S;
 	char more[24];
@@ -188,8 +188,7 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
 	pod_save(c, p);
 }
 
-/* Its pod bills: it is not left idle until the answer comes, or never does. It may be one of two.
- */
+/* The pod bills, so use it before the create is answered. There may be a second one. */
 static void create_hangs(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	if (c->conf.providers[p->rental.provider].look_gap_ms)
@@ -200,12 +199,12 @@ static void create_hangs(struct core *c, struct core_pod *p, const struct pod_vi
 		  (int)((c->now - p->rental.create_at) / 1000));
 }
 
-/* A create without an answer, or whose answer was lost, and a list shows its pod. */
+/* A list shows the pod of a create without a reply. */
 static void unanswered_seen(struct core *c, int provider, const struct pod_view *view,
 			    int64_t asked_at)
 {
 	struct core_pod *p = pod_by_attempt(c, provider, view->marker.attempt);
-	/* it lived and ended before its id was known */
+	/* it ended before its id was known */
 	bool over = view->state == POD_STATE_GONE;
 
 	if (!p && !over)
@@ -223,7 +222,7 @@ static void unanswered_seen(struct core *c, int provider, const struct pod_view 
 	}
 	if (p->phase == POD_RENTING)
 		create_hangs(c, p, view);
-	/* a create whose reply was lost: it exists after all */
+	/* a create with a lost reply did make a pod */
 	if (p->phase == POD_NEVER)
 		p->leave = LEAVE_NOW;
 	c->spent_microusd -= core_may_have_cost(p);
@@ -274,14 +273,14 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		proof_confirm(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
 		proof_refused(c, p, true, asked_at);
-	else if (p->phase == POD_RELEASING && p->rental.tries) /* by its provider's own word */
+	else if (p->phase == POD_RELEASING && p->rental.tries) /* its provider reports its end */
 		pod_take_end(c, p, view);
 	else if (asked_at >= p->rental.rented_at)
 		pod_take_view(c, p, view);
 }
 
-/* Of a pod that is missing in lists. That its provider denies it proves nothing while it may be too
- * new; once shown so, that decides. */
+/* For a pod that lists omit. That its provider denies it proves nothing while the pod may be too
+ * new. Once an inspection has shown it, inspections decide. */
 void seen_inspected(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];

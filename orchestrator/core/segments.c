@@ -91,7 +91,7 @@ void segment_take(struct core *c, uint32_t i, enum core_seg_state to, int pod)
 	if (to == SEG_HELD)
 		c->pods[pod].workload.held++;
 	if (!c->todo)
-		c->dirty = true; /* pods that are still on their way are not needed any more */
+		c->dirty = true; /* pods that still boot are no longer needed */
 }
 
 void segment_settle(struct core *c, uint32_t i, enum core_seg_state to)
@@ -132,8 +132,7 @@ bool segments_settled(const struct core *c)
 	return c->local + c->failed == c->seg_count;
 }
 
-/* A segment is lost with its pod at most LOSSES_MAX times: something about it may be what kills
- * pods. */
+/* A segment is lost with its pod at most LOSSES_MAX times: the segment itself may end pods. */
 void segment_lost(struct core *c, uint32_t i)
 {
 	if (++c->segs[i].losses >= LOSSES_MAX)

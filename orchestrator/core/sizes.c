@@ -1,8 +1,8 @@
-/* sizes.c - how much work a pod holds, and how large its next batch is: sizes shrink toward the end
+/* sizes.c - how much work a pod holds, and the size of its next batch: sizes shrink toward the end
  * so that all pods finish together. */
 #include "impl.h"
 
-/* Workers that could share what is left, those still on their way included. */
+/* Workers that could share what is left, including those that still boot. */
 static int worker_slots(const struct core *c)
 {
 	int slots = 0;
@@ -16,10 +16,10 @@ static int worker_slots(const struct core *c)
 	return slots ? slots : 1;
 }
 
-/* Segments in the next batch for an engine that renders all of it at once: full ones while there is
- * more than one for each worker, then even shares, so that all workers finish together. Batches
- * that were given are counted, since a share is one of a round. No share is so small that most of
- * its time goes into what a batch costs by itself. */
+/* Segments in the next batch for an engine that renders a whole batch at once: full batches while
+ * there is more than one for each worker, then even shares, so that all workers finish together.
+ * Batches already given count, since a share is one of a round. A share is never so small that a
+ * batch's fixed cost dominates. */
 static size_t padded_count(const struct core *c, const struct core_pod *p)
 {
 	size_t most = speed_batch_most(c, p), slots = (size_t)worker_slots(c);
@@ -33,9 +33,8 @@ static size_t padded_count(const struct core *c, const struct core_pod *p)
 	return MIN((c->todo + batches - 1) / batches, most);
 }
 
-/* The size of a batch of which three quarters of the time go into its segments, where each batch
- * costs something by itself, as it does with engines that render all of it at once: by the line
- * through what batches of different sizes took. 0: nothing is known. */
+/* The size at which three quarters of a batch's time go into its segments, for engines with a fixed
+ * cost per batch. 0: unknown. */
 static double worthwhile_weight(const struct core *c)
 {
 	if (c->fit.count <= 0)
@@ -44,10 +43,9 @@ static double worthwhile_weight(const struct core *c)
 	return MIN(3 * pace_fixed_weight(c), c->weight_todo);
 }
 
-/* A share of what is left, so that sizes shrink toward the end and all workers finish together. It
- * is not so small that the round trips show, and not so large that a lost pod hurts. A single
- * worker has no other worker to finish together with: small batches would only slow an engine that
- * renders a whole batch at once. */
+/* A share of what is left, so that sizes shrink toward the end and all workers finish together: not
+ * so small that round trips show, not so large that a lost pod hurts. A single worker needs no
+ * small batches: they would only slow an engine that renders a whole batch at once. */
 double size_weight(const struct core *c)
 {
 	int slots = worker_slots(c);
@@ -57,8 +55,8 @@ double size_weight(const struct core *c)
 	double rate = pace_rate(c);
 
 	weight = MAX(weight, MIN(worthwhile_weight(c), c->weight_todo / slots));
-	/* The first pod gets its share, in two batches, until it is known how many others are worth
-	 * it: they are rented only then. */
+	/* Until it is known how many other pods pay, the first pod gets its share in two batches.
+	 */
 	if (c->conf.canary && c->conf.pods > 1 && pace_is_rough(c))
 		weight = MIN(weight,
 			     c->weight_todo / (2.0 * c->conf.pods * MAX(c->conf.workers, 1)));
@@ -69,15 +67,15 @@ double size_weight(const struct core *c)
 	return weight;
 }
 
-/* Several batches share a worker's places, so that one ends, and another one can follow, well
- * before all places are free. */
+/* Several batches share a worker's places, so that one ends and another one follows well before all
+ * places are free. */
 static size_t continuous_batch(const struct core *c, const struct core_pod *p)
 {
 	return MAX(speed_batch_most(c, p) / CONTINUOUS_BATCHES, (size_t)1);
 }
 
-/* How many segments the pod should hold: its workers' places, and half as many that wait there, so
- * that a worker that asks is answered at once; toward the end no more than its share. */
+/* How many segments the pod should hold: its workers' places plus half as many in its queue, so
+ * that a worker never waits; toward the end no more than its share. */
 static size_t continuous_hold(const struct core *c, const struct core_pod *p)
 {
 	size_t workers = (size_t)MAX(p->workload.workers_ready, 1),
@@ -89,8 +87,7 @@ static size_t continuous_hold(const struct core *c, const struct core_pod *p)
 	return MIN(places + (places + 1) / 2, (left + slots - 1) / slots * workers);
 }
 
-/* A batch is sent when there is room for all of it. A pod with nothing to do gets what is left,
- * whatever its share. */
+/* A batch is sent when all of it fits. A pod without work gets what is left, whatever its share. */
 static bool continuous_wants(const struct core *c, const struct core_pod *p)
 {
 	size_t hold = continuous_hold(c, p), next = MIN(continuous_batch(c, p), c->todo);
@@ -117,7 +114,6 @@ bool size_wants_more(const struct core *c, const struct core_pod *p)
 {
 	if (p->workload.batching == BATCHING_CONTINUOUS)
 		return continuous_wants(c, p);
-	/* one batch in each worker's hands and one waiting behind it, so that no worker waits for a
-	 * round trip */
+	/* one batch in work and one queued per worker, so that no worker waits for a round trip */
 	return p->workload.batches < (c->conf.command ? 1 : 2 * MAX(p->workload.workers_ready, 1));
 }

@@ -1,4 +1,4 @@
-/* speed.c - what a batch should take, by the measurements of earlier runs or else by the job's own
+/* speed.c - how long a batch should take, by measurements of earlier runs or else by the job's own
  * estimate. */
 #include "impl.h"
 
@@ -34,9 +34,8 @@ double speed_rate(const struct core *c)
 	return ms > 0 ? sum * 1000 / ms : 0;
 }
 
-/* A segment's share of a full batch, or of a worker's places while all are taken, is what estimates
- * are of, and what is measured of continuous engines. A few segments alone take about as long as
- * all of these. */
+/* Estimates, and measurements of continuous engines, are a segment's share of a full batch or of a
+ * worker's places. A few segments alone take about as long as a full batch. */
 static double alone(const struct core *c, const struct core_batch *b)
 {
 	double count = (double)b->count;

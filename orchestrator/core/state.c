@@ -1,5 +1,5 @@
-/* state.c - what all files of core/ do with the state of a run: actions and notes, the reason to
- * stop, small questions about a pod. */
+/* state.c - what all files of core/ need of a run's state: actions and notes, the reason to stop,
+ * questions about a pod. */
 #include "impl.h"
 
 #include <stdarg.h>
@@ -91,7 +91,7 @@ bool pod_log_awaited(const struct core *c, const struct core_pod *p)
 	return p->presence.past == PAST_UNREAD && pod_active(p) && c->now < p->presence.log_by;
 }
 
-/* What an earlier life finished, or had begun, is being learnt: nothing of it is rendered again
+/* The log of an earlier client's work is being read: nothing of that work is rendered again
  * meanwhile. */
 bool core_reads_past(const struct core *c)
 {
@@ -199,8 +199,8 @@ void pod_name_attempt(struct core *c, struct core_pod *p)
 		 (unsigned long long)core_random(c));
 }
 
-/* When the boot ends, whatever its log says: the switch that no client has reached yet would end
- * the pod soon after. */
+/* The boot limit whatever the log says: soon after it, the switch of a pod that no client has
+ * reached ends the pod. */
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
 {
 	return p->rental.create_at + c->conf.boot_limit_ms +
@@ -211,8 +211,14 @@ void pod_connect(struct core *c, struct core_pod *p)
 {
 	pod_enter(c, p, POD_CONNECTING);
 	p->presence.tries = 0;
-	pod_save(c, p); /* where it listens: `burst ssh`, and a client that takes over, need it */
+	pod_save(c, p); /* its address: `burst ssh` and the next client need it */
 	core_act(c, ACT_CONNECT, pod_index(c, p));
+}
+
+void pod_sync_void(struct core_pod *p)
+{
+	if (p->presence.files == FILES_SYNCING)
+		p->presence.files = FILES_ON_POD;
 }
 
 void pod_close_gone(struct core *c, struct core_pod *p)

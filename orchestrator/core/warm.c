@@ -1,11 +1,11 @@
-/* warm.c - pods that pass from run to run: one without work is offered, one that another run offers
- * is taken over before a pod is rented. */
+/* warm.c - pods that pass from run to run: a pod without work is offered, and pods on offer are
+ * taken over before one is rented. */
 #include "impl.h"
 
 #include <limits.h>
 
-/* Only once nothing is left to do for this run: until then a pod may get work again, or another
- * one's files may have to be rendered anew. */
+/* Only once this run has nothing left to do: until then a pod may get work again, or other pods'
+ * files may have to be rendered anew. */
 static bool work_is_over(const struct core *c)
 {
 	if (c->todo)
@@ -104,7 +104,7 @@ int64_t warm_wake_at(const struct core *c)
 {
 	int64_t at = c->sought_at + SEEK_MS;
 
-	/* what keeps it from seeking when it is due ends with an event of its own */
+	/* Each reason not to seek when it is due ends with an event of its own. */
 	return c->conf.pooled && core_waits(c) && !c->seeking && at > c->now ? at : NEVER;
 }
 

@@ -1,5 +1,5 @@
-/* width.c - how many pods: when another one is worth its cold start, which offer it is rented from,
- * and why none is. */
+/* width.c - how many pods: when another one is worth its cold start, which offer to rent, and why
+ * none is rented. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 /* ---- how wide ---- */
 
-/* A create whose answer was lost, at a vendor that cannot be asked: its outcome may stay unknown.
- * Its possible cost is held back; the work goes elsewhere. */
+/* A lost create at a provider that cannot be listed: its outcome may stay unknown. Its possible
+ * cost is held back, and the work continues elsewhere. */
 static bool is_unobservable(const struct core *c, const struct core_pod *p)
 {
 	return p->phase == POD_AMBIGUOUS && c->now - p->rental.rented_at >= UNOBSERVABLE_MS &&
@@ -62,7 +62,7 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 	return work_ms - done_ms >= (double)least_ms;
 }
 
-/* From now, in ms. One that is overdue may come at any moment, or never. */
+/* From now, in ms. An overdue pod may be ready at any moment, or never. */
 static struct stint stint_of(const struct core *c, const struct core_pod *p)
 {
 	int64_t cold = budget_cold(c),
@@ -77,7 +77,7 @@ static struct stint stint_of(const struct core *c, const struct core_pod *p)
 		.to_ms = p->outgoing ? MIN(to, cold) : to}; /* until a pod that replaces it is up */
 }
 
-/* What is left, as the time that one pod would take for it. */
+/* What is left, as the time that one pod would need for it. */
 static double work_left_ms(const struct core *c)
 {
 	return (c->weight_todo + pace_weight_held(c)) * 1000 / (pace_at_best(c) * c->conf.workers);
@@ -99,7 +99,7 @@ static bool pays(const struct core *c, int but, struct stint one, int64_t least_
 	return so;
 }
 
-/* A pod rented now that must end then. */
+/* Whether another pod pays if it is rented now and must end then. */
 static bool worth_another(const struct core *c, int working, int64_t end)
 {
 	int64_t life = end - c->now, cold = budget_cold(c);
@@ -107,14 +107,14 @@ static bool worth_another(const struct core *c, int working, int64_t end)
 	if (c->conf.at_once)
 		return life > 0;
 	if (pace_rate(c) <= 0)
-		return !working || !c->conf.canary; /* the canary has only begun to tell how long
-						       the rest will take */
+		return !working || !c->conf.canary; /* only the canary runs, so the rest cannot be
+						       estimated yet */
 	return pays(c, -1, (struct stint){cold, life - 2 * budget_margin(life)},
 		    cold * (1 + c->too_many));
 }
 
-/* What there is to do may be over before a pod that comes up has begun. The one that is furthest
- * from it is looked at. */
+/* The work may be over before a booting pod has begun. Judges the pod that is furthest from ready.
+ */
 void width_release_surplus(struct core *c)
 {
 	int working, coming, last = -1;
@@ -133,7 +133,7 @@ void width_release_surplus(struct core *c)
 	if (last < 0)
 		return;
 	struct stint one = stint_of(c, &c->pods[last]);
-	/* whether its own time is over is another question: watch_hard_end() */
+	/* whether its own time is over is decided elsewhere: watch_hard_end() */
 	one.to_ms = NEVER / 2;
 	if (pays(c, last, one, one.from_ms / 4))
 		return;
@@ -144,7 +144,7 @@ void width_release_surplus(struct core *c)
 	pod_dismiss(c, last, ERR_NONE, "the work left would not have paid for its start");
 }
 
-/* The rate is not known well enough to tell. */
+/* The rate is too uncertain to decide. */
 bool width_is_open(const struct core *c, int active)
 {
 	return c->todo && c->conf.canary && active < width_now(c) && pace_is_rough(c);
@@ -152,14 +152,14 @@ bool width_is_open(const struct core *c, int active)
 
 /* ---- renting ---- */
 
-/* Offers may be listed for ever while every create says that they are sold out. */
+/* Offers may be listed forever while every create reports them as sold out. */
 static bool wait_is_over(const struct core *c)
 {
 	return query_wait_is_over(c) && c->capacity.kind != ERR_NONE;
 }
 
-/* All that is wanted costs more than the cap, also what is sold out now: no waiting helps. When a
- * pod was rented before, prices have risen since, and may fall again. */
+/* Everything wanted costs more than the cap, including what is sold out: waiting does not help. If
+ * a pod was rented before, prices have risen since and may fall again. */
 static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 {
 	int64_t cap = c->conf.max_price_microusd_h, least = INT64_MAX;
@@ -189,7 +189,7 @@ static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 	return true;
 }
 
-/* Why nothing happens, when something will, and when the run ends otherwise. */
+/* Says why nothing is rented, when the next try is, and when the run ends. */
 static void note_wait(struct core *c, int64_t at, const char *why)
 {
 	const char *before = !strncmp(why, "no capacity", 11) ? "" : "no capacity: ";
@@ -221,7 +221,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	bool hopeless = !query_any_left(c);
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct err *why = &c->vendors[i].err;
-		/* what one vendor cannot have at all is no reason while another one could */
+		/* what one provider can never have is no reason while another could have it */
 		bool never = c->vendors[i].dead && why->kind != ERR_CREDENTIALS &&
 			     why->kind != ERR_BALANCE;
 		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) &&
@@ -252,7 +252,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	core_fault(c, -1, &err);
 }
 
-/* No pod fits the caps. */
+/* Names the cap that leaves no room for a pod. */
 static const char *why_no_pod(const struct core *c)
 {
 	if (c->deadline_at && !budget_useful(c, c->deadline_at))
@@ -262,8 +262,8 @@ static const char *why_no_pod(const struct core *c)
 			      "cheaper GPU";
 }
 
-/* What a pod on its way out can still cost is held back until it is confirmed gone; then most of
- * that is there again. */
+/* The possible cost of a pod is held back until it is confirmed gone; then most of it is available
+ * again. */
 static bool room_may_return(const struct core *c)
 {
 	if (c->deadline_at && !budget_useful(c, c->deadline_at))
@@ -296,7 +296,7 @@ static bool limits_shut(const struct core *c)
 	return false;
 }
 
-/* A thousand creates at once would all wait for the account's limits, and for each other. */
+/* A thousand creates at once would all wait for the account's limits. */
 static bool rents_enough(const struct core *c, int provider)
 {
 	int most = c->vendors[provider].rents_at_once ? c->vendors[provider].rents_at_once
@@ -309,7 +309,7 @@ static bool rents_enough(const struct core *c, int provider)
 	return under_way >= most;
 }
 
-/* One that was rented and placed on a machine, and is not given back. */
+/* A pod that has a machine and is not to be released. */
 static bool has_a_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
@@ -334,7 +334,7 @@ void width_advance(struct core *c)
 		c->waits = false;
 		return;
 	}
-	/* those that it replaces count until they go */
+	/* outgoing pods count until they are released */
 	while (active - outgoing < width_now(c) && active < core_pods_most(c)) {
 		if (active && !worth_another(c, working, NEVER / 2))
 			break;
@@ -346,15 +346,15 @@ void width_advance(struct core *c)
 				no_capacity(c, active, again_at);
 			else if (query_fills_volume(c) && query_other_answered(c) &&
 				 c->now >= c->offers_again_at && !(active && limits_shut(c)))
-				no_capacity(
-					c, active,
-					again_at); /* the others may have one before that is over */
+				no_capacity(c, active,
+					    again_at); /* other providers may have an offer before
+							  the volume is filled */
 			return;
 		}
 		if (!k)
 			k = offers_pick(c, true, &again_at);
 		if (!k && active && limits_shut(c))
-			return; /* it is no lack of pods */
+			return; /* rate limits are no lack of capacity */
 		if (!k) {
 			c->waits = true;
 			if (c->now >= c->offers_again_at)

@@ -1,6 +1,6 @@
 /* wire.c - a client's side of vendors that are spoken to through their real translators: the real
- * engine/caller.c carries their operations (over line.c). wire_ask.c hands what comes of them to the core
- * as engine/vendor.c hands it on. */
+ * engine/caller.c carries their operations (over line.c). wire_ask.c hands what comes of them to
+ * the core as engine/vendor.c hands it on. */
 #include "wire_life.h"
 
 #include <stdlib.h>
