@@ -1,5 +1,4 @@
-/* upsync.c - uploads a tree to a pod's volume as one tar stream, over several sessions where that
- * pays. */
+/* upsync.c - uploads a tree to a pod's volume as one tar stream, cut into frames. */
 #include "upsync.h"
 
 #include <stdatomic.h>
@@ -7,52 +6,39 @@
 
 #include "base/clock.h"
 #include "sync/pack.h"
+#include "carriers.h"
+#include "meter.h"
 
 enum {
-	/* smaller ones shrink less, and a near line waits while one thread hands them to the other
-	 */
+	/* Smaller slices shrink less, and a near line idles while the threads hand them over. */
 	SLICE = 512 << 10,
 	QUEUED_MAX = 1 << 20,
-	QUEUED_MAX_LANE = 512 << 10, /* per session, where there are several */
+	QUEUED_MAX_LANE = 512 << 10, /* of each session, where there are several */
 	FRAME_HEAD = 12,
-	/* More sessions than the link's own are for lines on which sshd's window, and not the line,
-	 * sets the pace: one session carries that much a round trip. Opening them takes some twelve
-	 * round trips, during which the first one sends. */
-	WINDOW = 2 << 20,
-	/* from this round trip on a line is taken for slow until it has shown what it can */
+	/* A line with at least this round trip counts as slow until a measurement. */
 	FAR_MS = 5,
+	/* of opening further sessions, while the first one sends */
 	OPEN_ROUND_TRIPS = 12,
 	OPEN_MS = 200,
-	LANES_MAX = 7, /* sshd begins to refuse beyond ten that log in at once */
-	METER_MS = 100,
-	METER_ROUND_TRIPS = 2,
-	/* What does not shrink by a sixteenth is sent as it is, and so is as much after it: that it
-	   does not costs little to see. */
+	/* sent as it is after a slice that did not shrink by a sixteenth: its neighbours are
+	 * probably alike, and trying costs time */
 	PLAIN_BYTES = 2 << 20,
-	/* of one silence; counted, so that a machine that slept gives it the same chance again */
-	TICKS = 8,
-	/* at least, with all that is synced: a tenth of what slow volumes do */
+	TICKS = 8, /* of one silence; counted, so that the sleep of this machine is not taken for
+		      one */
+	/* A tenth of what slow volumes unpack and sync. */
 	UNPACK_BYTES_S = 5 << 20,
 	UNPACK_FILES_S = 20,
-	/* for the pod's word when all has gone, but for what a lost session may have had */
-	LATE_MS = 20000,
+	/* for the pod to report, after the end, that a lost session took frames with it */
+	LOSS_REPORT_MS = 20000,
 };
 
-/* Bytes a second: what all sessions together should be able to carry; and a line that carries less
- * is worth packing for. The processor packs some 300 MB/s, and where pod and client share it, or it
- * is a slow one, sending costs hardly more. */
+/* Bytes a second that all sessions together should be able to carry. */
 static const int64_t CARRY_WANTED = 250 * 1000 * 1000;
+/* Packing pays on a line below this rate, in bytes a second. A processor packs some 300 MB/s; if
+ * pod and client share it, or it is slow, sending unpacked is as fast. */
 static const int64_t PACK_BELOW_NEAR = 50 * 1000 * 1000, PACK_BELOW_FAR = 150 * 1000 * 1000;
 
 #define FRAME_PACKED (UINT32_C(1) << 31)
-
-/* One of the further sessions. */
-struct carrier {
-	struct upsync *u;
-	struct lane *lane;
-	/* the pod's end has joined the stream: what it is given now belongs to the stream */
-	bool ready;
-};
 
 struct upsync {
 	struct link *link;
@@ -64,25 +50,17 @@ struct upsync {
 	struct str said, complaint;
 	int64_t sent;
 	bool busy, cancelled, remote_over, eof_sent;
-	bool lane_lost, link_lost; /* what may have taken frames with it */
-	bool alone;                /* without further sessions: one was lost before */
-	struct timer *late;
+	bool lane_lost, link_lost; /* it may have taken frames with it */
+	bool alone;                /* no further sessions: one was lost before */
+	struct timer *loss;
 	struct timer *tick;
-	int64_t moved; /* at the last tick: bytes that went over the line, and that the pod said */
+	int64_t moved; /* at the last tick: bytes sent and received */
 	int unmoved_ticks;
-	struct carrier carriers[LANES_MAX];
-	int carrier_count;
-	struct {
-		bool begun;
-		int64_t at_ms, from; /* since when, and with how many bytes gone, it measures */
-		bool starved;        /* meanwhile the line had to wait for us */
-		/* what the first window takes in says nothing but that the line is slow */
-		bool window_left;
-		int64_t rate; /* bytes a second of the line, as last measured; -1: not yet */
-	} meter;
-	bool packs;         /* the line is worth packing for */
-	int64_t plain_left; /* what is still sent as it is after what did not shrink */
-	int64_t taken;      /* of the tar stream */
+	struct carriers carriers; /* the further sessions */
+	struct meter meter;
+	bool packs;         /* the line is slow enough that packing pays */
+	int64_t plain_left; /* bytes that are not tried after a slice that did not shrink */
+	int64_t taken;      /* bytes of the tar stream that are sent */
 	uint64_t frame;     /* the number of the next one */
 	int exit_code;
 	struct err remote;
@@ -92,28 +70,20 @@ struct upsync {
 	struct pack *pack;
 	char *slice;
 	bool pack_slice; /* in: pack it if it shrinks; out: it is packed */
-	bool tried;
-	ssize_t got; /* of the tar stream */
+	bool tried;      /* it was to be packed */
+	ssize_t got;     /* of the tar stream */
 	struct str packed;
 	struct err result;
 };
 
 static void start_channel(struct upsync *u);
 
-static void close_lanes(struct upsync *u)
-{
-	for (int i = 0; i < u->carrier_count; i++)
-		lane_close(u->carriers[i].lane);
-	*u->want.lanes_left += u->carrier_count;
-	u->carrier_count = 0;
-}
-
-/* What was prepared and sent so far counts no more. */
+/* Undoes what was prepared and sent. */
 static void clear(struct upsync *u)
 {
-	loop_untimer(u->late);
-	u->late = NULL;
-	close_lanes(u);
+	loop_untimer(u->loss);
+	u->loss = NULL;
+	carriers_close(&u->carriers);
 	pack_close(u->pack);
 	u->pack = NULL;
 	tree_diff_free(&u->diff);
@@ -155,7 +125,7 @@ static void settle(struct upsync *u)
 		return;
 	}
 	if ((u->exit_code == 99 && u->with_base) || (u->exit_code == 97 && u->staged)) {
-		/* the volume does not have what we thought: everything, then */
+		/* The volume lacks the base or the staged parts: send everything. */
 		clear(u);
 		u->with_base = u->with_base && u->exit_code == 97;
 		u->staged = false;
@@ -201,18 +171,12 @@ static void work_slice(void *arg)
 
 static void slice_ready(void *arg);
 
-/* The session with the least to do among those that take more; NULL: all are full. */
+/* The channel for the next frame; NULL: all are full. */
 static struct ssh_channel *free_channel(struct upsync *u)
 {
-	struct ssh_channel *best = u->channel;
+	struct ssh_channel *best = carriers_emptiest(&u->carriers, u->channel);
 
-	for (int i = 0; i < u->carrier_count; i++) {
-		struct ssh_channel *c =
-			u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
-		if (c && ssh_queued(c) < ssh_queued(best))
-			best = c;
-	}
-	return ssh_queued(best) > (u->carrier_count ? QUEUED_MAX_LANE : QUEUED_MAX) ? NULL : best;
+	return ssh_queued(best) > (u->carriers.count ? QUEUED_MAX_LANE : QUEUED_MAX) ? NULL : best;
 }
 
 static void more(struct upsync *u)
@@ -246,7 +210,7 @@ static void send_frame(struct upsync *u, struct ssh_channel *to, const char *byt
 	ssh_write(to, bytes, len);
 }
 
-/* Ends the transfer: the pod cannot take what it has for whole. */
+/* Ends the transfer before its end frame: the pod drops what it has. */
 static void cut(struct upsync *u)
 {
 	if (u->channel)
@@ -258,86 +222,43 @@ static void cut(struct upsync *u)
 	settle(u);
 }
 
-static void on_lane_data(void *ctx, int stream, const void *bytes, size_t len)
-{
-	struct carrier *c = ctx;
-
-	if (stream || c->ready || !memchr(bytes, '\n', len))
-		return;
-	c->ready = true;
-	more(c->u);
-}
-
-static void on_lane_writable(void *ctx)
-{
-	struct carrier *c = ctx;
-
-	if (c->ready)
-		more(c->u);
-}
-
-static void on_late(void *ctx)
+static void on_loss(void *ctx)
 {
 	struct upsync *u = ctx;
 
-	u->late = NULL;
+	u->loss = NULL;
 	cut(u);
 }
 
-/* One that never joined is no loss; one that did may have taken frames with it: then it all goes
- * once more, over one. */
-static void on_lane_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+/* The pod drops a stream with missing frames: then all goes again, over one session. After the end
+ * frame only the pod can tell whether the lost session still had some. */
+static void on_carrier_closed(void *ctx, bool clean)
 {
-	struct carrier *c = ctx;
-	struct upsync *u = c->u;
-	bool joined = c->ready;
+	struct upsync *u = ctx;
 
-	c->ready = false;
-	if (!joined || u->remote_over || (u->eof_sent && !err && !signal && !exit_code))
+	if (u->remote_over || (u->eof_sent && clean))
 		return;
 	u->lane_lost = true;
 	if (!u->eof_sent)
 		cut(u);
-	else if (!u->late) /* all was given to it, not all may have gone: the pod says whether that
-			      mattered, if it learns of it */
-		u->late = loop_timer(u->loop, LATE_MS, on_late, u);
+	else if (!u->loss)
+		u->loss = loop_timer(u->loop, LOSS_REPORT_MS, on_loss, u);
 }
 
-static const struct ssh_channel_ops lane_ops = {
-	.data = on_lane_data, .writable = on_lane_writable, .closed = on_lane_closed};
+static const struct carriers_ops carriers_ops = {.writable = on_writable,
+						 .closed = on_carrier_closed};
 
 static int64_t bytes_gone(const struct upsync *u)
 {
 	int64_t queued = u->channel ? (int64_t)ssh_queued(u->channel) : 0;
 
-	for (int i = 0; i < u->carrier_count; i++) {
-		struct ssh_channel *c =
-			u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
-		queued += c ? (int64_t)ssh_queued(c) : 0;
-	}
-	return u->sent - queued;
+	return u->sent - queued - carriers_queued(&u->carriers);
 }
 
-static void open_lanes(struct upsync *u, int64_t round_trip_ms)
-{
-	CLEANUP(str_free) struct str command = STR_INIT;
-	/* beside the one that there is */
-	int64_t wanted = CARRY_WANTED / 1000 * round_trip_ms / WINDOW;
-
-	u->carrier_count = (int)MIN(MIN(wanted, (int64_t)LANES_MAX), (int64_t)*u->want.lanes_left);
-	*u->want.lanes_left -= u->carrier_count;
-	str_addf(&command, "exec \"$BURST_HOME/burst-agent\" lane %s", u->want.tree->id);
-	for (int i = 0; i < u->carrier_count; i++) {
-		struct carrier *c = &u->carriers[i];
-		*c = (struct carrier){.u = u};
-		c->lane = link_lane(u->link, str_text(&command), &lane_ops, c);
-	}
-}
-
-/* How long what is left takes at the pace of now. */
+/* How long the rest takes at the measured rate. */
 static int64_t left_ms(const struct upsync *u)
 {
-	/* with headers and padding */
+	/* tar adds headers and padding */
 	int64_t all = u->diff.bytes + (int64_t)u->diff.changed_count * 1024;
 	double shrunk = u->taken ? (double)u->sent / (double)u->taken : 1;
 
@@ -345,6 +266,8 @@ static int64_t left_ms(const struct upsync *u)
 			 (double)MAX(u->meter.rate, 1));
 }
 
+/* Decides by the measured rate whether to pack, and whether to open further sessions. Sessions help
+ * where the window of sshd limits the pace and not the line. */
 static void judge(struct upsync *u, bool first_window)
 {
 	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
@@ -352,42 +275,21 @@ static void judge(struct upsync *u, bool first_window)
 
 	if (!first_window || rate < pack_below)
 		u->packs = u->want.zstd && rate < pack_below;
-	if (!u->alone && !u->carrier_count && rtt >= FAR_MS && rate * rtt / 1000 >= WINDOW / 2 &&
-	    left_ms(u) > OPEN_ROUND_TRIPS * rtt + OPEN_MS)
-		open_lanes(u, rtt);
+	if (!u->alone && !u->carriers.count && rtt >= FAR_MS &&
+	    rate * rtt / 1000 >= METER_WINDOW / 2 && left_ms(u) > OPEN_ROUND_TRIPS * rtt + OPEN_MS)
+		carriers_open(&u->carriers, u->link, u->want.tree->id,
+			      CARRY_WANTED / 1000 * rtt / METER_WINDOW, &carriers_ops, u);
 }
 
-/* The line's pace over the last while, unless it had to wait for what to carry. */
 static void measure(struct upsync *u)
 {
-	int64_t now = clock_boot_ms(), gone = bytes_gone(u), took = now - u->meter.at_ms;
 	int64_t rtt = MAX(ssh_round_trip_ms(link_ssh(u->link)), 0);
+	enum measured now = meter_add(&u->meter, clock_boot_ms(), bytes_gone(u), u->sent, rtt);
 
-	if (!u->meter.begun && gone > 0) {
-		u->meter.begun = u->meter.window_left = true;
-		u->meter.at_ms = now;
-		u->meter.from = gone;
-		u->meter.starved = false;
-	}
-	if (!u->meter.begun || took <= 0)
-		return;
-	u->meter.starved = u->meter.starved || gone == u->sent;
-	bool first = u->meter.window_left;
-	if (first ? gone < WINDOW / 2 : took < MAX((int64_t)METER_MS, METER_ROUND_TRIPS * rtt))
-		return;
-	if (!u->meter.starved || first) {
-		u->meter.rate = (gone - u->meter.from) * 1000 / took;
-		if (first && rtt) /* it cannot go on like that */
-			u->meter.rate = MIN(u->meter.rate, (int64_t)WINDOW * 1000 / rtt);
-		judge(u, first);
-	}
-	u->meter.window_left = false;
-	u->meter.at_ms = now;
-	u->meter.from = gone;
-	u->meter.starved = false;
+	if (now != MEASURED_NOTHING)
+		judge(u, now == MEASURED_FIRST_WINDOW);
 }
 
-/* What did not shrink says that the next bytes may not, either. */
 static void note_shrinking(struct upsync *u)
 {
 	if (!u->tried)
@@ -454,16 +356,14 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 static const struct ssh_channel_ops tree_ops = {
 	.data = on_data, .writable = on_writable, .closed = on_closed};
 
-/* ---- a pod that takes nothing ---- */
-
-static void on_tick(void *ctx);
+/* ---- a pod that makes no progress ---- */
 
 static int64_t bytes_moved(const struct upsync *u)
 {
 	return bytes_gone(u) + (int64_t)u->said.len + (int64_t)u->complaint.len;
 }
 
-/* It has all that it gets. */
+/* The pod has all bytes, and works without a sign of progress. */
 static bool unpacks(const struct upsync *u)
 {
 	return u->staged || (u->eof_sent && u->channel && !ssh_queued(u->channel));
@@ -512,8 +412,7 @@ static void start_channel(struct upsync *u)
 	else
 		str_add(&command, " --lanes");
 	u->remote_over = u->eof_sent = u->lane_lost = u->link_lost = false;
-	memset(&u->meter, 0, sizeof(u->meter));
-	u->meter.rate = -1;
+	meter_start(&u->meter);
 	u->packs = u->want.zstd && ssh_round_trip_ms(link_ssh(u->link)) >= FAR_MS;
 	u->plain_left = u->taken = 0;
 	u->exit_code = 0;
@@ -538,6 +437,7 @@ struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *p
 	u->want = *want;
 	u->with_base = want->base != NULL;
 	u->staged = want->staged_parts > 0;
+	u->carriers.left = want->lanes_left;
 	u->slice = xmalloc(SLICE);
 	u->said.max = 64 << 10;
 	u->complaint.max = 2048;
@@ -552,7 +452,7 @@ void upsync_cancel(struct upsync *u)
 	if (!u)
 		return;
 	u->cancelled = true;
-	close_lanes(u);
+	carriers_close(&u->carriers);
 	ssh_channel_close(u->channel);
 	u->channel = NULL;
 	u->remote_over = true;
