@@ -1,36 +1,21 @@
-#!/bin/bash
-# runpod_billing.sh - what RunPod bills beside what burst counts: `burst ledger --reconcile` against every way in which the
-# vendor may reckon, and what it says when there is no bill, no key, no network, or too much on it.
-. "$(dirname "$0")/lib.sh"
-. "$ROOT/tests/cloud/runpod/client.sh"
-
+# billing.sh - what tests/e2e/vendor_billing.sh needs of RunPod: every way in which RunPod may reckon, and what a bill may say.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2317 # used and called by vendor_billing.sh
 bills() { # bills SETTINGS: how the vendor reckons from now on
 	rp_control settings "{\"billing\":$1}" >/dev/null
 }
-rendered() { # one run on one pod whose image takes some seconds to pull; its id in $RUN, the pod's in $POD
+rendered() { # one run on one pod whose image takes some seconds to pull; its id in $RUN, the pod's in $ID
 	rp_control settings "{\"boot\":{\"pull_ms\":${PULL_MS:-100}},\"billing\":{\"lag_s\":${LAG_S:-0}}}" >/dev/null
 	script_lines 3
 	rp_config
 	burst run --json
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt | tr '\n' '|'))"
 	RUN=$(json .run)
-	POD=$(json '.pods[0].id')
-}
-reconciled() { # reconciled EXIT-STATUS STATE WHY: of the one pod there is
-	burst ledger --reconcile --json
-	is "$STATUS" "$1" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	schema reconcile
-	is "$(json '[.[].state] | join(" ")')" "$2" "state ($(json '.[0].why'))"
-	json '.[0].why' >why.txt
-	grep -qE -- "$3" why.txt || complain "it says \"$(cat why.txt)\", want \"$3\""
-}
-about() { # about GOT WANT OFF WHAT: numbers
-	jq -en --argjson got "$1" --argjson want "$2" --argjson off "$3" '($got - $want) | fabs <= $off' >/dev/null ||
-		complain "$4: got $1, want about $2"
+	ID=$(json '.pods[0].id')
 }
 as_billed() { # what burst made of the bill is what the vendor knows it to be
 	local truth
-	truth=$(rp_control billing | jq -c --arg id "$POD" '.[] | select(.id == $id)')
+	truth=$(rp_control billing | jq -c --arg id "$ID" '.[] | select(.id == $id)')
 	about "$(json '.[0].billed_vendor_s')" "$(jq .seconds <<<"$truth")" 0.2 "seconds implied"
 	about "$(json '.[0].cost_vendor_usd')" "$(jq .usd <<<"$truth")" 0.000002 "dollars"
 	about "$(json '[.[0].hours[].cost_vendor_usd] | add')" "$(jq .usd <<<"$truth")" 0.000004 "dollars of the hours"
@@ -71,9 +56,6 @@ c_from_running_with_disk() {
 	reconciled 0 explained "$FROM_START$AGAIN\$"
 	as_billed
 }
-t_four_ways_to_reckon() {
-	cases c_from_create_without_disk c_from_create_with_disk c_from_running_without_disk c_from_running_with_disk
-}
 
 # ---- what else a bill may say ----
 
@@ -86,14 +68,14 @@ c_not_yet() {
 	is "$(json '.[0].times | [.create_at, .rented_at, .vendor_started_at, .release_at, .released_at, .gone_at] | all')" true "six times"
 	burst ledger --reconcile
 	is "$STATUS" 0 "for people"
-	has out.txt "$POD: no record yet: ask again after"
+	has out.txt "$ID: no record yet: ask again after"
 	rp_control clock '{"advance_s":301}' >/dev/null
 	reconciled 0 agrees '^agrees'
 	as_billed
 	burst ledger --reconcile "$RUN"
 	is "$STATUS" 0 "for people"
 	has out.txt implied
-	has out.txt "$POD: agrees"
+	has out.txt "$ID: agrees"
 	burst ledger "$RUN" --json
 	schema run
 	is "$(json '.pods[0] | .billed_vendor_s > 0 and .cost_vendor_usd > 0')" true "it stands beside our count"
@@ -102,13 +84,13 @@ c_every_time_is_kept() { # POST, 201, startedAt, DELETE sent and accepted, 404
 	PULL_MS=2000 rendered
 	is "$(ledger 'select create_ms > 0 and rented_ms >= create_ms and running_ms > rented_ms and release_ms > running_ms and
 		released_ms >= release_ms and gone_ms >= released_ms from pod')" 1 "the times of the pod"
-	is "$(ledger 'select vendor_started_ms from pod')" "$(rp_get "$POD" '.started_ms / 1000 | floor * 1000')" "startedAt"
+	is "$(ledger 'select vendor_started_ms from pod')" "$(rp_get "$ID" '.started_ms / 1000 | floor * 1000')" "startedAt"
 	is "$(ledger 'select price_microusd_h, price_list_microusd_h from pod')" "695480|695480" "its prices"
 	is "$(ledger 'select billed_ms from pod')" "$(ledger 'select (released_ms - create_ms + 999) / 1000 * 1000 from pod')" "billed by our count"
 }
 c_the_last_word() { # a day later the bill is final, and is not asked for again
 	rendered
-	rp_control pods/"$POD" '{"bill_shift_s":[-172800,-172800]}' >/dev/null
+	rp_control pods/"$ID" '{"bill_shift_s":[-172800,-172800]}' >/dev/null
 	ledger 'update pod set create_ms = create_ms - 172800000, rented_ms = rented_ms - 172800000, running_ms = running_ms - 172800000,
 		vendor_started_ms = vendor_started_ms - 172800000, release_ms = release_ms - 172800000,
 		released_ms = released_ms - 172800000, gone_ms = gone_ms - 172800000, vendor_asked_ms = gone_ms - 172800000'
@@ -125,36 +107,6 @@ c_the_last_word() { # a day later the bill is final, and is not asked for again
 	burst ledger --reconcile --json
 	is "$STATUS $(cat out.txt)" "0 []" "an old one"
 	has err.txt "1 pod without a final record ended more than 30 days ago: name the run to ask for it"
-}
-c_too_much() {
-	rendered
-	rp_control pods/"$POD" '{"bill_shift_s":[0,600]}' >/dev/null
-	rp_control clock '{"advance_s":600}' >/dev/null
-	reconciled 1 excess '^(billed for 10m[0-9]+s at \$0\.6955 per hour, but|\$0\.[0-9]+ is billed for the hour from)'
-	has err.txt "warning: pod $POD of runpod: "
-	has err.txt "confirm that it is gone (\`burst reap\`, the vendor's console)"
-	burst ledger --reconcile
-	is "$STATUS" 1 "for people"
-	has out.txt "$POD: TOO MUCH: "
-	# and in an hour that it did not see
-	rp_control pods/"$POD" '{"bill_shift_s":[0,7200]}' >/dev/null
-	rp_control clock '{"advance_s":7200}' >/dev/null
-	reconciled 1 excess '^\$0\.[0-9]+ is billed for the hour from .*, but the pod was confirmed gone at '
-}
-c_keys() {
-	rendered
-	RUNPOD_API_KEY=rpa_WRONG burst ledger --reconcile --json
-	is "$STATUS" 3 "a wrong key"
-	schema reconcile
-	is "$(json '.[0].state')" not_asked "state"
-	has err.txt "burst: runpod: pod $POD: billing: HTTP 401 from RunPod"
-	hasnt out.txt rpa_WRONG
-	env -u RUNPOD_API_KEY timeout 60 "$BURST" ledger --reconcile >out.txt 2>err.txt </dev/null
-	is "$?" 3 "no key"
-	has err.txt "set RUNPOD_API_KEY"
-	has out.txt "$POD: not known: runpod: "
-	RUNPOD_API_KEY=$(cat "$RP_STATE/readonly.key") burst ledger --reconcile --json
-	is "$STATUS $(json '.[0].state')" "0 agrees" "another key of the account"
 }
 c_no_answer() {
 	rendered
@@ -179,8 +131,29 @@ c_doctor_knows_the_purse() {
 	has out.txt "runpod: balance \$12.50"
 	has out.txt "runpod: spending \$0.00 an hour now, the account's limit is \$40.00 an hour"
 }
-t_what_a_bill_may_say() {
-	cases c_not_yet c_every_time_is_kept c_the_last_word c_too_much c_keys c_no_answer c_doctor_knows_the_purse
-}
 
-run_tests "$@"
+# ---- what vendor_billing.sh wants to know ----
+
+ITS_OWN_BILLS="c_from_create_without_disk c_from_create_with_disk c_from_running_without_disk c_from_running_with_disk
+	c_not_yet c_every_time_is_kept c_the_last_word c_no_answer c_doctor_knows_the_purse"
+ONE_POD=yes # in each case
+TOO_LONG='^(billed for 10m[0-9]+s at \$0\.6955 per hour, but|\$0\.[0-9]+ is billed for the hour from)'
+billed_longer() { # billed_longer SECONDS: than it lived
+	rp_control pods/"$ID" "{\"bill_shift_s\":[0,$1]}" >/dev/null
+	rp_control clock "{\"advance_s\":$1}" >/dev/null
+}
+still_too_much() { # in an hour that it did not see
+	has err.txt "confirm that it is gone (\`burst reap\`, the vendor's console)"
+	billed_longer 7200
+	reconciled 1 excess '^\$0\.[0-9]+ is billed for the hour from .*, but the pod was confirmed gone at '
+}
+WRONG_KEY=RUNPOD_API_KEY=rpa_WRONG
+other_keys() {
+	has err.txt "burst: runpod: pod $ID: billing: HTTP 401 from RunPod"
+	env -u RUNPOD_API_KEY timeout 60 "$BURST" ledger --reconcile >out.txt 2>err.txt </dev/null
+	is "$?" 3 "no key"
+	has err.txt "set RUNPOD_API_KEY"
+	has out.txt "$ID: not known: runpod: "
+	RUNPOD_API_KEY=$(cat "$RP_STATE/readonly.key") burst ledger --reconcile --json
+	is "$STATUS $(json '.[0].state')" "0 agrees" "another key of the account"
+}
