@@ -269,7 +269,8 @@ def read(path):
 def script_text(path, vendor):
     """A script's text, and that of the scripts of tests/cloud which it reads."""
     text = read(path)
-    return text + "".join(map(read, re.findall(r'^\. "\$ROOT/(tests/cloud/[a-z/]+\.sh)"', text.replace("$VENDOR", vendor), re.M)))
+    names = re.findall(r'(?:^\. |^for script in )"\$ROOT/(tests/cloud/[a-z/]+(?:\.sh)?"(?:/[a-z*]+\.sh)?)', text.replace("$VENDOR", vendor), re.M)
+    return text + "".join(read(file) for name in names for file in sorted(glob.glob(name.replace('"', ""))))
 
 
 def case_exists(script, name):

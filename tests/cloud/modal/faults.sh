@@ -1,17 +1,41 @@
-#!/bin/bash
-# modal_faults.sh - what Modal does to its clients: each fault of the stand-in, and what must come of it.
-# shellcheck disable=SC2317 # c_ functions are called by names put together
-. "$(dirname "$0")/lib.sh"
-. "$ROOT/tests/cloud/modal/client.sh"
+# faults.sh - what tests/e2e/vendor_faults.sh needs of Modal: the stand-in's names of faults, and what Modal alone does to its clients
+# when they create sandboxes, wait for them, use them, their volume, and end them.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2317 # used and called by vendor_faults.sh
 
+declare -A FAULTS=(
+	[create says an error and made it]=error_after
+	[create is cut and made it]=lost_reply
+	[create hangs]='hangs "ms":50000'
+	[create is answered by half]='cut_stream "op":"SandboxCreate","bytes":9'
+	[sold out]=exhausted
+	[one GPU is closed]='refused "when":{"gpu":"L40S"},"status":"FAILED_PRECONDITION","message":"L40S needs another plan"'
+	[wrong host key]=wrong_key
+	[no GPU]=no_gpu
+	[listed late]='unlisted "ms":8000'
+	[never listed]='unlisted "ms":3600000'
+	[unknown fields]=strange_fields
+	[end fails]='unavailable "op":"SandboxTerminate"'
+	[line drops]='drops "bytes":60000,"drops":2'
+	[taken back]='preempted "ms":8000'
+)
+CREATE=SandboxCreate NEXT_GPU="A100 40GB" HANGS_S=50 END_FAILS=9
+FIRST="c_create_says_14_and_made_nothing c_create_is_made_and_listed_late c_never_listed c_goaway_once_each c_create_says_an_error_and_made_it
+	c_create_says_14_and_made_it c_create_says_14_and_made_it_where_keys_mean_nothing c_create_is_cut_and_made_it c_create_is_compressed
+	c_create_stream_is_reset c_create_is_answered_by_half c_create_without_a_status c_create_name_is_taken c_end_takes_20_s"
+AT_ONCE=${AT_ONCE_FAULTS:-26}
+
+wrong_key() { export MODAL_TOKEN_SECRET=as-NOBODYKNOWSTHIS; }
+is_avoided() { :; }
+looked_up_by_its_id() { :; }
+says_it_was_taken_back() {
+	has err.txt "the vendor reclaimed it (preempted)"
+	[ "$(json .wasted_seconds | cut -d. -f1)" -lt 10 ] || complain "wasted: $(json .wasted_seconds)"
+}
 render() { # render [CONFIG...]
 	slow_worker
 	md_config 'code = { path = "code"; };' "$@"
 	LIMIT=300 burst run --json "${HOW:--v}" # others may be at work here, and some wait for a minute
-}
-gpus_used() { json '[.pods[] | select(.id != "") | .gpu] | join(",")'; }
-rule() { # rule JSON: one that has no name
-	md_control fault "$1" >/dev/null || complain "fault $1"
 }
 # What is sent again is the same call with the same key, and says so.
 repeats() { # repeats METHOD [COUNTER]: how many were
@@ -22,17 +46,6 @@ repeats() { # repeats METHOD [COUNTER]: how many were
 
 # ---- creates ----
 
-# Nobody knows what became of it: it is looked for, and no second one is asked for meanwhile.
-adopted() {
-	all_done 6 1
-	is "$(asked SandboxCreate)" 1 creates
-	has err.txt "looking for the pod, and for a second one, until "
-}
-c_create_says_13_and_made_it() {
-	md_fault error_after
-	render
-	adopted
-}
 c_create_says_14_and_made_it() { # it is sent again with the same key, which makes no second one
 	md_fault error_after '"status":"UNAVAILABLE"'
 	render
@@ -47,26 +60,8 @@ c_create_says_14_and_made_it_where_keys_mean_nothing() { # its name is taken, by
 	is "$(asked SandboxCreate)" 2 creates
 	has err.txt "looking for the pod, and for a second one, until "
 }
-c_create_hangs() { # and made it: a list shows it before the answer comes
-	md_fault hangs '"ms":50000'
-	render
-	all_done 6 1
-	is "$(asked SandboxCreate)" 1 creates
-	has err.txt "has not answered its create for"
-	[ "$(json '.billed_seconds | floor')" -lt 45 ] || complain "billed for $(json .billed_seconds) s"
-}
-c_create_is_cut_and_made_it() {
-	md_fault lost_reply
-	render
-	adopted
-}
 c_create_stream_is_reset() {
 	md_fault rst_stream '"op":"SandboxCreate"'
-	render
-	adopted
-}
-c_create_ends_in_a_frame() {
-	md_fault cut_stream '"op":"SandboxCreate","bytes":9'
 	render
 	adopted
 }
@@ -81,13 +76,13 @@ c_create_is_compressed() { # which we never asked for: its id cannot be read
 	adopted
 }
 c_create_name_is_taken() { # by a try of ours that was heard after all
-	rule '{"when":{"op":"SandboxCreate"},"do":{"after":true,"status":"ALREADY_EXISTS","message":"Sandbox with name already exists."}}'
+	add_rule '{"when":{"op":"SandboxCreate"},"do":{"after":true,"status":"ALREADY_EXISTS","message":"Sandbox with name already exists."}}'
 	render
 	adopted
 }
 c_create_is_made_and_listed_late() {
 	md_fault lost_reply
-	rule '{"when":{"op":"SandboxCreate"},"do":{"sandbox":{"unlisted_ms":12000}}}'
+	add_rule '{"when":{"op":"SandboxCreate"},"do":{"sandbox":{"unlisted_ms":12000}}}'
 	render
 	adopted
 }
@@ -109,19 +104,6 @@ c_creates_are_put_off() { # the server says when: the same call again
 	is "$(asked SandboxCreate)" 3 creates
 	is "$(repeats SandboxCreate throttle-retry)" 2 "repeats of it"
 	[ $((SECONDS - began)) -ge 3 ] || complain "it did not wait as long as it was told to"
-}
-c_too_many_creates() {
-	md_fault exhausted '"times":2'
-	render
-	all_done 6 1
-	is "$(asked SandboxCreate)" 3 creates
-}
-c_too_many_creates_for_ever() {
-	md_fault exhausted '"times":-1'
-	render 'wait = "6s";'
-	in_vain 4 0
-	is "$(json .error.code)" no_capacity code
-	[ "$(asked SandboxCreate)" -le 5 ] || complain "$(asked SandboxCreate) creates in 6 s"
 }
 c_one_gpu_is_used_up() { # and no rate is named: the next kind of GPU is tried at once
 	md_fault exhausted '"times":-1,"when":{"gpu":"L40S"},"message":"No L40S is available now"'
@@ -156,13 +138,6 @@ c_budget_of_the_workspace_is_spent() {
 	is "$(md_control requests | jq -r '[.[] | select(.op == "SandboxCreate") | .message.definition.resources.gpuConfig.gpuType] | length - (unique | length)')" 0 \
 		"kinds of GPU that were asked for twice"
 }
-c_one_gpu_is_closed_to_us() {
-	md_fault refused '"times":-1,"when":{"gpu":"L40S"},"status":"FAILED_PRECONDITION","message":"L40S needs another plan"'
-	render
-	all_done 6 1
-	is "$(gpus_used)" "A100 40GB" "where it went"
-	has err.txt "L40S needs another plan"
-}
 c_what_we_ask_for_is_wrong() {
 	md_fault refused '"times":-1,"status":"INVALID_ARGUMENT","message":"Invalid mount path"'
 	render 'wait = "5s";'
@@ -177,17 +152,10 @@ c_create_is_not_for_this_token() {
 	has err.txt "the token has no access to this"
 }
 c_volume_is_not_for_this_token() {
-	rule '{"times":-1,"when":{"op":"VolumeGetOrCreate"},"do":{"status":"PERMISSION_DENIED","message":"no access"}}'
+	add_rule '{"times":-1,"when":{"op":"VolumeGetOrCreate"},"do":{"status":"PERMISSION_DENIED","message":"no access"}}'
 	render
 	in_vain 3 0
 	has err.txt "the token has no access to this"
-}
-c_wrong_token() {
-	export MODAL_TOKEN_SECRET=as-NOBODYKNOWSTHIS
-	render
-	in_vain 3 0
-	is "$(json .error.code)" credentials code
-	is "$(asked AuthTokenGet)" 1 "tries"
 }
 c_old_client() {
 	mkdir -p home/.config/burst
@@ -198,198 +166,8 @@ c_old_client() {
 	has err.txt "providers.modal.client_version"
 }
 
-# ---- any call ----
-
-CALLS="AuthTokenGet AppGetOrCreate VolumeGetOrCreate VolumePutFiles2 EnvironmentGetOrCreate ImageGetOrCreate SecretGetOrCreate SandboxList SandboxGetTunnels SandboxTerminate"
-once_each() { # once_each DO: of each call that may be repeated, the first
-	local op
-	md_control settings '{"list_tunnels":false}' >/dev/null # they are to be asked for
-	allow_volumes v
-	md_call VolumeGetOrCreate '{"deploymentName":"v","objectCreationType":1,"version":2}' # or the first look for it fails by itself
-	for op in $CALLS; do rule "{\"when\":{\"op\":\"$op\"},\"do\":$1}"; done
-}
-each_was_repeated() {
-	local op
-	all_done 6 1
-	for op in $CALLS; do
-		[ "$(repeats "$op")" = 1 ] || complain "$op: $(repeats "$op" 2>&1) repeats"
-	done
-	is "$(md_control state | jq '[.faults[].hits] | add')" "$(wc -w <<<"$CALLS")" "calls that failed"
-}
-c_14_once_each() {
-	once_each '{"status":"UNAVAILABLE","message":"50% of it is down"}'
-	HOW=--trace render
-	each_was_repeated
-	has err.txt "50% of it is down"
-}
-c_13_once_each() { # carried out, and nothing is made twice by that
-	once_each '{"status":"INTERNAL","message":"internal error","after":true}'
-	render
-	each_was_repeated
-	is "$(md_control state | jq '[(.apps | length), (.volumes | length), (.secrets | length)] | join(" ")')" '"1 1 1"' "apps, volumes, secrets"
-}
-c_14_in_trailers_once_each() {
-	once_each '{"status":"UNAVAILABLE","wire":{"late_error":true}}'
-	render
-	each_was_repeated
-}
-c_stream_is_reset_once_each() {
-	once_each '{"wire":{"rst_after":0}}'
-	render
-	each_was_repeated
-}
-c_reply_ends_in_its_head_once_each() {
-	once_each '{"wire":{"cut_after":3}}'
-	render
-	each_was_repeated
-}
-c_connection_is_lost_once_each() {
-	once_each '{"wire":{"reset":true}}'
-	render
-	each_was_repeated
-}
-c_503_of_a_proxy_once_each() {
-	once_each '{"wire":{"http":503}}'
-	render
-	each_was_repeated
-}
-c_no_status_once_each() {
-	once_each '{"wire":{"no_status":true}}'
-	render
-	each_was_repeated
-}
-c_put_off_once_each() {
-	local op
-	once_each '{"status":"RESOURCE_EXHAUSTED","message":"rate limited","retry_after_s":0.3}'
-	render
-	all_done 6 1
-	for op in $CALLS; do is "$(repeats "$op" throttle-retry)" 1 "repeats of $op"; done
-}
-c_put_off_for_an_hour() {
-	rule '{"times":-1,"when":{"op":"AppGetOrCreate"},"do":{"status":"RESOURCE_EXHAUSTED","message":"come back later","retry_after_s":3600}}'
-	render 'wait = "5s";'
-	[ "$STATUS" = 4 ] || [ "$STATUS" = 6 ] || complain "exit status $STATUS"
-	is "$(pods_ever)" 0 "pods that ever were"
-	has err.txt "come back later"
-}
-c_frames_in_pieces() {
-	rule '{"times":-1,"do":{"wire":{"split":true}}}'
-	render
-	all_done 6 1
-}
-c_two_messages_in_one_piece() {
-	rule '{"times":-1,"do":{"wire":{"merge":true}}}'
-	render
-	all_done 6 1
-}
-c_goaway_once_each() { # the call under way is to be carried to its end; some versions of libcurl lose its status
-	once_each '{"wire":{"goaway":true}}'
-	md_fault goaway '"op":"SandboxCreate"'
-	render
-	all_done 6 1
-	is "$(asked SandboxCreate)" 1 creates
-}
-c_fields_that_nobody_knows() {
-	md_fault strange_fields
-	render
-	all_done 6 1
-}
-c_compressed_list() { # not read as if it were plain
-	md_fault compressed '"op":"SandboxList"'
-	render
-	all_done 6 1
-}
-c_away_for_good() {
-	rule '{"times":-1,"do":{"status":"UNAVAILABLE","message":"we are down"}}'
-	render 'wait = "5s";'
-	in_vain 6 0
-	has err.txt "we are down"
-}
-c_short_tokens() { # of the session: a new one well before the old one's end, and no call that is refused
-	md_fault short_token '"times":-1'
-	script_lines 30
-	slow_worker SLOW=0.5 MAX_BATCH=2
-	md_config 'code = { path = "code"; };'
-	burst run --json
-	all_done 30 1
-	[ "$(asked AuthTokenGet)" -ge 4 ] || complain "only $(asked AuthTokenGet) tokens"
-	is "$(md_control requests | jq '[.[] | select(.status == 16)] | length')" 0 "calls with a token that is over"
-}
-
-# ---- the image ----
-
-c_image_is_built_slowly() {
-	md_fault slow_image '"ms":3000'
-	render
-	all_done 6 1
-}
-c_image_stream_breaks() { # at once, in the middle, without its end
-	md_fault slow_image '"ms":2000'
-	md_fault rst_stream '"op":"ImageJoinStreaming","messages":1'
-	md_fault cut_stream '"op":"ImageJoinStreaming","skip":1,"bytes":40'
-	md_fault late_error '"op":"ImageJoinStreaming","skip":2'
-	render
-	all_done 6 1
-	[ "$(asked ImageJoinStreaming)" -ge 4 ] || complain "only $(asked ImageJoinStreaming) streams"
-}
-c_image_is_begun_anew() {
-	md_fault image_result '"result":"TERMINATED"'
-	render
-	all_done 6 1
-	[ "$(asked ImageGetOrCreate)" -ge 2 ] || complain "it was asked for once"
-}
-c_image_cannot_be_built() {
-	md_fault image_result '"message":"apt-get: no such thing"'
-	render
-	in_vain 2 0
-	has err.txt "apt-get: no such thing"
-	is "$(asked SandboxCreate)" 0 creates
-}
-
-# ---- lists ----
-
-c_no_list_v2() { # the older call for it does
-	md_fault lists_refused '"v2":true,"status":"UNIMPLEMENTED","times":-1'
-	render
-	all_done 6 1
-	[ "$(asked SandboxList '.message.appId != ""')" -gt 0 ] || complain "the app was not listed by SandboxList"
-}
-c_no_list_without_an_app() {
-	md_control settings '{"list_whole":false}' >/dev/null
-	render
-	all_done 6 1
-	is "$(asked SandboxList)" 1 "lists of the whole environment"
-	hasnt err.txt "refuses to list"
-}
-c_lists_are_refused() { # pods come up, and are proven gone, by their ids
-	md_fault lists_refused '"times":-1'
-	render
-	all_done 6 1
-	has err.txt "looked up one by one (SandboxWait, where that is refused TaskGetInfo)"
-}
-c_lists_and_waits_are_refused() {
-	md_fault lists_refused '"op":"SandboxList(V2)?|SandboxWait","times":-1'
-	render
-	all_done 6 1
-}
-c_lists_are_refused_half_way() {
-	script_lines 40
-	slow_worker SLOW=0.5
-	md_config 'code = { path = "code"; };'
-	burst_bg run --json
-	wait_for 60 "some files" file_count out 2
-	md_fault lists_refused '"times":-1,"status":"PERMISSION_DENIED"'
-	burst_wait
-	all_done 40 1
-}
-
 # ---- sandboxes that do not come up ----
 
-# A sandbox that is given up counts once, another does the work.
-another_did() { # another_did [WORDS]
-	all_done 6 2
-	[ -z "${1:-}" ] || has err.txt "$1"
-}
 c_never_scheduled() { # ended at our own limit: it must not begin later; then the next kind of GPU
 	md_fault never_scheduled
 	render 'boot_limit = "6s";'
@@ -470,11 +248,6 @@ c_connections_are_reset_for_ever() {
 	another_did
 	gave_it_up
 }
-c_somebody_elses_host_key() {
-	md_fault wrong_key
-	render
-	another_did "host key"
-}
 c_it_cannot_be_set_up() {
 	md_fault init_failure
 	render
@@ -486,16 +259,6 @@ c_every_one_cannot_be_set_up() { # and the next one could not either
 	in_vain 2 2
 	has err.txt "it could not be set up: failed to mount the image; check pod.image"
 }
-c_listed_late() {
-	md_fault unlisted '"ms":8000'
-	render
-	all_done 6 1
-}
-c_never_listed() { # it is looked up by its id
-	md_fault unlisted '"ms":3600000'
-	render
-	all_done 6 1
-}
 c_list_is_empty_once() { # one look without it is no proof
 	md_fault empty_list '"skip":2'
 	slowly 16
@@ -503,20 +266,9 @@ c_list_is_empty_once() { # one look without it is no proof
 	all_done 16 1
 }
 c_list_is_away_behind_a_proxy() {
-	rule '{"when":{"op":"SandboxListV2"},"times":3,"do":{"wire":{"http":504}}}'
+	add_rule '{"when":{"op":"SandboxListV2"},"times":3,"do":{"wire":{"http":504}}}'
 	render
 	all_done 6 1
-}
-c_no_gpu_in_it() {
-	md_fault no_gpu
-	slow_worker
-	ENGINE=chatterbox
-	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; vram_gb = 8;'
-	md_config 'code = { path = "code"; };'
-	burst run --json
-	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
-	has err.txt "no GPU"
-	is "$(pods_ever)" 1 "pods that ever were"
 }
 c_a_better_gpu_than_asked_for() {
 	md_fault other_gpu
@@ -527,30 +279,11 @@ c_a_better_gpu_than_asked_for() {
 
 # ---- at work ----
 
-slowly() { # slowly N [CONFIG...]: N segments of half a second each
-	script_lines "$1"
-	shift
-	slow_worker SLOW=0.5 MAX_BATCH=2
-	md_config 'code = { path = "code"; };' "$@"
-}
 at_work() { # at_work N [CONFIG...]: burst renders in the background; its sandbox in $ID
 	slowly "$@"
 	burst_bg run --json
 	wait_for 60 "the first files" file_count out 2
 	ID=$(md_sandboxes | head -n 1 | cut -d' ' -f1)
-}
-c_connection_drops_in_a_transfer() {
-	md_fault drops '"bytes":60000,"drops":2'
-	render
-	all_done 6 1
-}
-c_preempted() {
-	md_fault preempted '"ms":9000'
-	slowly 20
-	burst run --json
-	all_done 20 2
-	has err.txt "the vendor reclaimed it (preempted)"
-	[ "$(json .wasted_seconds | cut -d. -f1)" -lt 10 ] || complain "wasted: $(json .wasted_seconds)"
 }
 c_evicted_for_its_memory() {
 	md_fault evicted '"ms":9000'
@@ -665,11 +398,6 @@ c_end_takes_20_s() { # it bills until it is over
 	burst ledger "$RUN" --json
 	[ "$(json '.pods[0] | .billed_vendor_s - .billed_seconds | floor')" -ge 15 ] || complain "Modal's own figure: $(json '.pods[0] | "\(.billed_seconds) \(.billed_vendor_s)"')"
 }
-c_end_is_refused_at_first() {
-	md_fault unavailable '"op":"SandboxTerminate","times":9'
-	render
-	all_done 6 1
-}
 c_end_is_refused_for_ever() { # its agent is told to end it, and the lists of a minute prove that it did
 	md_fault unavailable '"op":"SandboxTerminate","times":-1'
 	LIMIT=240 render
@@ -684,18 +412,7 @@ c_end_is_put_off() {
 	all_done 6 1
 }
 c_end_of_one_that_is_over() {
-	rule '{"when":{"op":"SandboxTerminate"},"do":{"after":true,"status":"NOT_FOUND","message":"Sandbox not found."}}'
+	add_rule '{"when":{"op":"SandboxTerminate"},"do":{"after":true,"status":"NOT_FOUND","message":"Sandbox not found."}}'
 	render
 	all_done 6 1
 }
-
-# Most of the time a case waits for what must be waited for: the longest come first.
-FIRST="c_create_says_14_and_made_nothing c_create_is_made_and_listed_late c_never_listed c_goaway_once_each
-	$(declare -F | sed -n 's/^declare -f \(c_create_\(says_1\|is_c\|stream\|ends\|without\|name\).*\)/\1/p' | grep -v made_nothing) c_end_takes_20_s"
-AT_ONCE=${AT_ONCE_FAULTS:-26}
-t_every_fault() {
-	# shellcheck disable=SC2046,SC2086
-	cases $FIRST $(declare -F | sed -n 's/^declare -f \(c_.*\)/\1/p' | grep -vxF "$(printf '%s\n' $FIRST)")
-}
-
-run_tests "$@"

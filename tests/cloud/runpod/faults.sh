@@ -1,55 +1,46 @@
-#!/bin/bash
-# runpod_faults.sh - what RunPod does to its clients: each fault of the stand-in, and what must come of it.
-# shellcheck disable=SC2317 # c_ functions are called by names put together
-. "$(dirname "$0")/lib.sh"
-. "$ROOT/tests/cloud/runpod/client.sh"
+# faults.sh - what tests/e2e/vendor_faults.sh needs of RunPod: the stand-in's names of faults, and what RunPod alone does to its clients
+# when they create pods, wait for them, list them and use them.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2317 # used and called by vendor_faults.sh
 
+declare -A FAULTS=(
+	[create says an error and made it]=F1
+	[create is cut and made it]=F2
+	[create hangs]='{"when":{"op":"createPod"},"do":{"hang_ms":60000}}'
+	[create is answered by half]='{"when":{"op":"createPod"},"do":{"cut":60}}'
+	[sold out]=F5
+	[one GPU is closed]="F8 \"when\":{\"gpu\":\"$RTX4090\"}"
+	[wrong host key]=F12
+	[no GPU]='{"when":{"op":"createPod"},"do":{"pod":{"no_gpu":true}}}'
+	[listed late]='F3 "list":true,"ms":8000'
+	[never listed]=F4
+	[unknown fields]='F29 "cursor":""'
+	[end fails]=F16
+	[line drops]='F13 "bytes":60000,"drops":2'
+	[taken back]='F15 "ms":8000'
+)
+CREATE=createPod NEXT_GPU=L40S HANGS_S=60 END_FAILS=6
+FIRST="c_create_says_an_error_and_made_it c_create_is_cut_and_made_it c_create_is_answered_by_half c_never_listed c_a_list_that_never_is_whole
+	c_taken_back_before_anybody_saw_it c_stuck_host_is_given_up_early_and_avoided c_pull_that_moves_is_waited_for c_stuck_before_its_image
+	c_running_without_a_port c_dearer_than_it_was_offered c_so_dear_that_the_cap_would_break"
+
+wrong_key() { export RUNPOD_API_KEY=rpa_NOBODYKNOWSTHIS; }
+is_avoided() {
+	burst offers --json
+	is "$(json '[.[] | select(.avoided) | .avoided.reason] | join(",")')" "it showed no GPU" "avoided"
+}
+looked_up_by_its_id() {
+	[ "$(asked getPod '.key == "account"')" -ge 1 ] || complain "it was not asked for by its id"
+	is "$(rp_control state | jq '[.pods[] | select(.ended_ms == null)] | length')" 0 "pods that live on, unlisted"
+}
+says_it_was_taken_back() { :; }
 render() { # render [CONFIG...]
 	rp_config "$@"
 	burst run --json
 }
-gpus_used() { json '[.pods[] | select(.id != "") | .gpu] | join(",")'; }
 
 # ---- creates ----
 
-c_create_says_500_and_made_it() {
-	rp_fault F1
-	render
-	all_done 6 1
-	is "$(asked createPod)" 1 creates
-}
-c_create_is_cut_and_made_it() {
-	rp_fault F2
-	render
-	all_done 6 1
-	is "$(asked createPod)" 1 creates
-}
-c_create_hangs() { # and made it: a list shows it before the answer comes
-	rp_control fault '{"when":{"op":"createPod"},"do":{"hang_ms":60000}}' >/dev/null
-	render
-	all_done 6 1
-	is "$(asked createPod)" 1 creates
-	has err.txt "has not answered its create for"
-	[ "$(json '.billed_seconds | floor')" -lt 55 ] || complain "billed for $(json .billed_seconds) s"
-}
-c_create_answers_in_half_a_sentence() {
-	rp_control fault '{"when":{"op":"createPod"},"do":{"cut":60}}' >/dev/null
-	render
-	all_done 6 1
-	is "$(asked createPod)" 1 creates
-}
-c_sold_out_twice() {
-	rp_fault F5 '"times":2'
-	render
-	all_done 6 1
-	is "$(asked createPod)" 3 creates
-}
-c_sold_out_for_ever() {
-	rp_fault F5 '"times":-1'
-	render 'wait = "3s";'
-	in_vain 4 0
-	is "$(json .error.code)" no_capacity code
-}
 says_400() { # says_400 TIMES WORDS
 	rp_control fault "{\"times\":$1,\"when\":{\"op\":\"createPod\"},\"do\":{\"status\":400,\"detail\":\"$2\"}}" >/dev/null
 }
@@ -118,25 +109,12 @@ c_too_many_requests_and_a_signal() {
 	burst_wait
 	is "$STATUS" 143 "exit status"
 }
-has_ended() { ! running_as "$PID"; }
 c_no_money() {
 	rp_fault F7 '"times":-1'
 	render
 	in_vain 3 0
 	is "$(json .error.code)" balance code
 	is "$(asked createPod)" 1 creates
-}
-c_a_pool_that_is_closed_to_us() {
-	rp_fault F8 "\"times\":-1,\"when\":{\"gpu\":\"$RTX4090\"}"
-	render
-	all_done 6 1
-	is "$(gpus_used)" "L40S" "where it went"
-}
-c_wrong_key() {
-	export RUNPOD_API_KEY=rpa_NOBODYKNOWSTHIS
-	render
-	in_vain 3 0
-	is "$(json .error.code)" credentials code
 }
 c_key_may_not_look() {
 	rp_control fault '{"times":-1,"when":{"op":"listVolumes|listGpus"},"do":{"status":403,"detail":"access denied"}}' >/dev/null
@@ -211,11 +189,6 @@ c_a_little_dearer_is_taken() {
 
 # ---- pods that do not come up ----
 
-# A pod that is given up counts once, another does the work.
-another_did() { # another_did [WORDS]
-	all_done 6 2
-	[ -z "${1:-}" ] || has err.txt "$1"
-}
 c_stuck_before_its_image() {
 	rp_fault F9
 	render 'boot_limit = "6s";'
@@ -246,28 +219,10 @@ c_port_without_a_word() {
 	render 'boot_limit = "8s";'
 	another_did "did not boot within"
 }
-c_somebody_elses_host_key() {
-	rp_fault F12
-	render
-	another_did "host key"
-}
 c_container_cannot_be_made() {
 	rp_fault F14
 	render
 	another_did "it failed to start"
-}
-c_no_gpu_in_it() {
-	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"no_gpu":true}}}' >/dev/null
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE=chatterbox
-	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; vram_gb = 8;'
-	render 'code = { path = "code"; };'
-	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
-	has err.txt "no GPU"
-	is "$(pods_ever)" 1 "pods that ever were"
-	burst offers --json
-	is "$(json '[.[] | select(.avoided) | .avoided.reason] | join(",")')" "it showed no GPU" "avoided"
 }
 # Three runs that go well, whose pods took so many seconds to come up, as far as the ledger knows.
 pods_came_up_in() {
@@ -356,18 +311,6 @@ c_get_knows_it_late() {
 	render
 	all_done 6 1
 }
-c_listed_late() {
-	rp_fault F3 '"list":true,"ms":8000'
-	render
-	all_done 6 1
-}
-c_never_listed() {
-	rp_fault F4 '"times":-1'
-	render 'boot_limit = "30s";'
-	all_done 6 1
-	[ "$(asked getPod '.key == "account"')" -ge 1 ] || complain "it was not asked for by its id"
-	is "$(rp_control state | jq '[.pods[] | select(.ended_ms == null)] | length')" 0 "pods that live on, unlisted"
-}
 c_missing_once() {
 	rp_fault F17 '"skip":1'
 	render
@@ -395,11 +338,6 @@ c_pages_of_html() {
 }
 c_an_answer_without_end() {
 	rp_fault F21 '"way":"big"'
-	render
-	all_done 6 1
-}
-c_more_than_it_should_say() {
-	rp_fault F29 '"times":-1,"cursor":""'
 	render
 	all_done 6 1
 }
@@ -434,245 +372,8 @@ c_a_list_that_never_is_whole() {
 	is "$(pods_ever)" 1 "pods that ever were"
 }
 
-# ---- the end ----
-
-left_at_once() { # it is interrupted until it leaves, while a release is refused
-	wait_for 60 "the release to be refused" grep -q "not released yet, retrying until it is gone" err.txt
-	local began=$SECONDS
-	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
-		kill -INT "$PID" 2>/dev/null
-		read -rt 1 <> <(:) || :
-	done
-	burst_wait
-}
-client_is_killed_at_work() {
-	slow_worker SLOW=1
-	rp_config 'code = { path = "code"; };'
-	burst_bg run --json
-	wait_for 60 "a file" file_count out 1
-	kill -9 "$PID"
-	burst_wait
-}
-c_reap_names_what_is_left() {
-	local id
-	client_is_killed_at_work
-	id=$(rp_pods | cut -d' ' -f1) # its agent is told to end it, and may have done so by the end of reap
-	rp_fault F16 '"times":-1'
-	burst_bg reap
-	left_at_once
-	is "$(grep -c "releasing it\|releasing what it left" err.txt)" 1 "how often it was tried"
-	is "$STATUS" 9 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "may still be billing; release it with: burst reap $id --force"
-	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
-	burst reap
-	is "$STATUS" 0 "exit status of reap again"
-	has err.txt "all pods released"
-}
-c_reap_of_one_that_is_denied() { # nothing is known of it where its release is asked for; it is shown all the same
-	rp_fault F16 '"way":"appears","ms":20000'
-	client_is_killed_at_work
-	ledger "update run set status = 'interrupted'"
-	burst reap
-	is "$STATUS $(rp_pods)" "0 " "exit status of reap, and pods ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has out.txt "gone (its run has ended)"
-}
-young_pod_is_reaped() { # by its id nobody has heard of it, neither who ends it nor who asks for it
-	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"hidden_ms":15000,"delete_404_ms":15000}}}' >/dev/null
-	rp_config
-	burst_bg run --json
-	wait_for 60 "its pod" eval "ledger \"select id from pod\" | grep -q ."
-	kill -9 "$PID"
-	burst_wait
-	ledger "update run set status = 'interrupted'"
-	[ $# = 0 ] || rp_fault "$@"
-	burst reap
-	is "$STATUS $(rp_pods)" "0 " "exit status of reap, and pods ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has out.txt "gone (its run has ended)"
-	is "$(ledger "select billed_ms >= 14000 from pod")" 1 "what it billed: $(ledger "select billed_ms from pod")"
-}
-c_reap_of_one_that_only_the_list_knows() { young_pod_is_reaped; }
-c_reap_of_one_that_a_list_misses() { young_pod_is_reaped F17 '"skip":1'; }          # once, when it is looked at the first time
-c_reap_of_one_that_lists_miss_twice() { young_pod_is_reaped F17 '"skip":1,"times":2'; } # then it is released once more
-unreleased_run() { # all is home, its pod is not given up, and nobody waits for that: exit 9; then `burst reap` could end it
-	left_at_once
-	is "$STATUS $(json .status)" "9 unreleased" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	is "$(wavs)" 6 "files"
-	cp err.txt run-err.txt
-	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
-	burst reap
-	is "$STATUS" 0 "exit status of reap"
-}
-is_left_to_do() { # is_left_to_do FILE: until `burst resume` does it, the run has not gone well
-	burst attach
-	is "$STATUS" 1 "attach, once its pod is gone"
-	is "$(ledger 'select status from run order by seq limit 1')" partial "the run by the ledger"
-	burst resume --json
-	is "$STATUS $(json .status)" "0 done" "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
-	[ -f "out/$1" ] || complain "no $1"
-}
-c_ended_with_9_before_its_delivery() {
-	rp_fault F16 '"times":-1'
-	rp_config 'deliver = { run = "touch delivered"; outputs = ["delivered"]; };'
-	burst_bg run --json
-	unreleased_run
-	is_left_to_do delivered
-}
-c_its_delivery_ended_with_9() { # and had gone well: it is not done again
-	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["delivered"]; };'
-	burst_bg run --json
-	wait_for 60 "its delivery" grep -q "delivering" err.txt
-	rp_fault F16 '"times":-1'
-	left_at_once
-	is "$STATUS $(json .status)" "9 partial" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	cp out/delivered was
-	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
-	burst reap
-	is "$STATUS" 0 "exit status of reap"
-	is "$(ledger 'select group_concat(status) from run order by seq')" "partial,done" "the runs by the ledger"
-	burst resume --json
-	is "$STATUS $(json .status)" "0 done" "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
-	is "$(cat out/delivered)" "$(cat was)" "what was delivered"
-	is "$(ledger 'select count(*) from run')" 2 "runs"
-}
-c_its_delivery_is_interrupted_after_it_went_well() { # while its pod is given back: it is not done again
-	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["delivered"]; };'
-	burst_bg run --json
-	wait_for 60 "its delivery" grep -q "delivering" err.txt
-	rp_fault F16 '"way":"lingers","ms":8000'
-	wait_for 60 "what it brings" [ -e out/delivered ]
-	wait_for 60 "the release of its pod" eval "[ \"\$(ledger \"select count(*) from pod where release_ms > 0\")\" = 2 ]"
-	kill -TERM "$PID"
-	burst_wait
-	is "$STATUS $(json .status)" "143 interrupted" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	cp out/delivered was
-	burst resume --json
-	is "$STATUS $(json .status)" "0 done" "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
-	is "$(cat out/delivered)" "$(cat was)" "what was delivered"
-	is "$(ledger 'select count(*) from run')" 2 "runs"
-}
-c_its_delivery_is_interrupted_and_brought_nothing() { # while its pod is given back: it is still to be done
-	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["*.mp3"]; };'
-	burst_bg run --json
-	wait_for 60 "its delivery" grep -q "delivering" err.txt
-	rp_fault F16 '"way":"lingers","ms":8000'
-	wait_for 60 "the end of its command" eval "[ \"\$(ledger \"select count(*) from pod where release_ms > 0\")\" = 2 ]"
-	kill -TERM "$PID"
-	burst_wait
-	is "$STATUS $(json .status)" "143 interrupted" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	burst resume --json
-	is "$STATUS $(json .status)" "1 partial" "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "no file of its folder matches outputs (*.mp3"
-}
-c_ended_with_9_and_could_not_join() {
-	rp_fault F16 '"times":-1'
-	script_lines 6
-	rp_slow_worker SLOW=0.5 MAX_BATCH=2
-	JOB="$JOB join = { gap = 0.1; };" rp_config 'code = { path = "code"; };'
-	burst_bg run --json
-	wait_for 60 "a file" file_count out 1
-	mkdir out/joined.wav
-	unreleased_run
-	has run-err.txt "joined.wav"
-	rmdir out/joined.wav
-	is_left_to_do joined.wav
-}
-c_delete_fails_at_first() {
-	rp_fault F16 '"times":6'
-	render
-	all_done 6 1
-}
-c_delete_is_accepted_and_it_stays() {
-	rp_fault F16 '"way":"lingers","ms":8000'
-	render
-	all_done 6 1
-	all_paid_for
-	[ "$(json '.pods[0].phases.release_s | floor')" -ge 8 ] || complain "it was taken for gone while it was listed"
-}
-c_delete_knows_nothing_of_it() {
-	rp_fault F16 '"way":"appears","ms":8000'
-	render
-	all_done 6 1
-	all_paid_for
-	[ "$(rp_control billing | jq '.[0].seconds | floor')" -lt 16 ] || complain "it was not asked again when it was seen: $(rp_control billing)"
-}
-# DELETE says 404, and for 25 s GET and the lists deny it as well: then it is there again, and bills.
-bills_no_more() { # the vendor's meter has stopped, and no pod is left
-	is "$(rp_pods)" "" "pods that are left"
-	all_paid_for
-	is "$(rp_control state | jq '[.pods[] | select(.ended_ms)] | length')" 1 "pods that ended"
-}
-c_denied_when_it_is_released() {
-	rp_fault F16 '"way":"denied","ms":25000'
-	LIMIT=180
-	render
-	all_done 6 1
-	bills_no_more
-}
-c_denied_when_it_is_reaped() {
-	rp_fault F16 '"way":"denied","ms":25000'
-	LIMIT=180
-	client_is_killed_at_work
-	ledger "update run set status = 'interrupted'"
-	burst reap
-	is "$STATUS" 0 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
-	bills_no_more
-}
-# The account's key is refused from when the pods are to go: each ends itself, with its own key, and `burst` goes on asking.
-c_key_is_revoked_at_the_end() {
-	LIMIT=200
-	slow_worker SLOW=0.3
-	script_lines 12
-	rp_config 'code = { path = "code"; };'
-	burst_bg run --json
-	wait_for 60 "some files" file_count out 6
-	rp_control fault '{"times":-1,"when":{"key":"account"},"do":{"status":401,"detail":"unauthorized"}}' >/dev/null
-	wait_for 60 "the release to be refused" eval '[ "$(asked deletePod)" -gt 0 ]'
-	wait_for 25 "the pod to end itself" eval '[ -z "$(rp_pods)" ]'
-	has err.txt "asking its agent to end it"
-	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
-	burst_wait
-	all_done 12 1
-	all_paid_for
-}
-# An answer that does not come is not waited for: the end is asked for again, the list too.
-c_delete_is_never_answered() {
-	rp_control fault '{"when":{"op":"deletePod"},"times":1,"do":{"delay_ms":100000}}' >/dev/null
-	render
-	all_done 6 1
-	is "$(json '.pods[0].phases.release_s | . > 10 and . < 30')" true "10 s to 30 s for its release"
-}
-c_list_is_never_answered() {
-	rp_control fault '{"when":{"op":"listPods"},"times":2,"do":{"delay_ms":100000}}' >/dev/null
-	render
-	all_done 6 1
-	[ "$SECONDS" -le 60 ] || complain "it took $SECONDS s"
-}
-c_locked() {
-	rp_fault F27
-	render
-	all_done 6 1
-	[ "$(asked patchPod)" -ge 1 ] || complain "nobody unlocked it"
-}
-
 # ---- at work ----
 
-slowly() { # slowly N [CONFIG...]: N segments of half a second each
-	script_lines "$1"
-	shift
-	rp_slow_worker SLOW=0.5 MAX_BATCH=2
-	rp_config 'code = { path = "code"; };' "$@"
-}
-c_ssh_drops_in_a_transfer() {
-	rp_fault F13 '"bytes":60000,"drops":2'
-	render
-	all_done 6 1
-}
-c_taken_back_in_a_batch() {
-	rp_fault F15 '"ms":8000'
-	slowly 16
-	burst run --json
-	all_done 16 2
-}
 c_spot_is_taken_back() {
 	rp_fault F15 '"ms":8000,"to":"TERMINATED"'
 	slowly 16 'spot = true;'
@@ -757,7 +458,7 @@ c_quiz_on_four_pods() {
 	rp_fault F15 '"skip":2,"ms":9000,"to":"TERMINATED"'
 	script_lines 300
 	mkdir -p code
-	rp_slow_worker SLOW=0.3 MAX_BATCH=8
+	slow_worker SLOW=0.3 MAX_BATCH=8
 	LIMIT=200
 	rp_config 'pods = 4; boot_limit = "10s"; code = { path = "code"; };'
 	burst run --json
@@ -768,14 +469,3 @@ c_quiz_on_four_pods() {
 	has err.txt "did not boot within"
 	is "$(asked createPod)" "$(pods_ever)" creates
 }
-
-# Each waits at most for what must be waited for: the slowest come first.
-t_every_fault() {
-	# shellcheck disable=SC2046
-	cases c_create_says_500_and_made_it c_create_is_cut_and_made_it c_create_answers_in_half_a_sentence c_never_listed c_a_list_that_never_is_whole c_taken_back_before_anybody_saw_it \
-		c_stuck_host_is_given_up_early_and_avoided c_pull_that_moves_is_waited_for \
-		c_stuck_before_its_image c_running_without_a_port c_dearer_than_it_was_offered c_so_dear_that_the_cap_would_break \
-		$(declare -F | sed -n 's/^declare -f \(c_.*\)/\1/p' | grep -vxE "c_create_(says_500|is_cut|answers_in).*|c_never_listed|c_a_list_that_never.*|c_taken_back_before.*|c_stuck_host_is_given_up.*|c_pull_that_moves.*|c_stuck_before_its_image|c_running_without_a_port|c_dearer.*|c_so_dear.*")
-}
-
-run_tests "$@"
