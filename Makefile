@@ -62,7 +62,7 @@ ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' $(WARN) $(
 LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
-LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c \
+LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c jobs/warm/*.c jobs/calibrate/*.c \
              jobs/agent/kit.c jobs/workers/embed.c jobs/workers/python.c providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o

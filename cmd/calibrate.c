@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "calibrate_job.h"
+#include "jobs/calibrate/calibrate.h"
 #include "output.h"
 #include "volume_trust.h"
 #include "warm_first.h"
@@ -97,10 +97,7 @@ static int load_job(struct launch *l, const struct calibrate_card *c, struct err
 	size_t count = calibrate_segments(c, ops->needs(real));
 	if (calibrate_job(&job, ops, real, count, err) < 0)
 		return -1;
-	l->run.setup.job_ops = &calibrate_ops;
-	l->run.setup.job = job;
-	l->run.setup.results = xcalloc(count, sizeof(*l->run.setup.results));
-	l->run.setup.output_dir = l->run.output_dir;
+	launch_replace_job(l, &calibrate_ops, job);
 	return 0;
 }
 

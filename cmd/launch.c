@@ -122,17 +122,29 @@ int launch_read_job(struct launch *l, struct err *err)
 	return check_env(job, s->job_ops->needs(s->job), err);
 }
 
-/* renders: what only a new pod needs is checked as well. */
-static int read_whole_job(struct launch *l, bool renders, struct err *err)
+static void make_results(struct launch *l)
 {
 	struct engine_setup *s = &l->run.setup;
 	size_t count;
 
-	if (check_all(l, renders, err) < 0)
-		return -1;
 	s->output_dir = l->run.output_dir;
 	s->job_ops->segments(s->job, &count);
 	s->results = xcalloc(count, sizeof(*s->results));
+}
+
+void launch_replace_job(struct launch *l, const struct job_ops *ops, struct job *job)
+{
+	l->run.setup.job_ops = ops;
+	l->run.setup.job = job;
+	make_results(l);
+}
+
+/* renders: what only a new pod needs is checked as well. */
+static int read_whole_job(struct launch *l, bool renders, struct err *err)
+{
+	if (check_all(l, renders, err) < 0)
+		return -1;
+	make_results(l);
 	return 0;
 }
 

@@ -43,6 +43,9 @@ int launch_open_providers(struct launch *l, struct err *err);
 
 /* The job of the config as it is, without locks: for its needs alone. */
 int launch_read_job(struct launch *l, struct err *err);
+/* The job that was read becomes the one that is run: `job` owns it. Nothing of it is done, and no
+ * file is written; the output folder only says what does not travel with the code. */
+void launch_replace_job(struct launch *l, const struct job_ops *ops, struct job *job);
 /* Reads the job and finds what is done already, beside a run that may be at work on it: takes no
  * lock, makes no folder. */
 int launch_look_at_job(struct launch *l, struct err *err);

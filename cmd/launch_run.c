@@ -11,7 +11,7 @@
 #include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
-#include "calibrate_job.h"
+#include "jobs/calibrate/calibrate.h"
 #include "caps.h"
 #include "decide.h"
 #include "deliver.h"
@@ -20,7 +20,7 @@
 #include "notify.h"
 #include "output.h"
 #include "report.h"
-#include "volume_warm.h"
+#include "jobs/warm/warm.h"
 
 enum { ERRORS_MOST = 100 };
 
@@ -163,7 +163,7 @@ static void tell_end(struct launch *l)
 /* Else it fills a volume or measures an engine. */
 static bool brings_files(const struct run_row *run)
 {
-	return strcmp(run->type, VOLUME_WARM) && strcmp(run->type, CALIBRATE);
+	return strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE);
 }
 
 /* Says how to continue where something is left to be rendered. */

@@ -7,7 +7,7 @@
 #include "decide.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "calibrate_job.h"
+#include "jobs/calibrate/calibrate.h"
 #include "keep.h"
 #include "ledger_by.h"
 #include "runs/bill.h"

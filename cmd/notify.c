@@ -9,7 +9,7 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "calibrate_job.h"
+#include "jobs/calibrate/calibrate.h"
 #include "commit_tree.h"
 #include "git.h"
 #include "keep.h"
@@ -18,7 +18,7 @@
 #include "output.h"
 #include "report.h"
 #include "find_run.h"
-#include "volume_warm.h"
+#include "jobs/warm/warm.h"
 #include "store/facts.h"
 
 enum { RUNS_BEFORE = 16 };
@@ -299,7 +299,7 @@ static void tell(struct cmd_context *ctx, const struct config *config, const str
 static bool is_told(const struct cmd_context *ctx, const struct run_row *run,
 		    enum notify_event event)
 {
-	bool renders = strcmp(run->type, VOLUME_WARM) && strcmp(run->type, CALIBRATE) &&
+	bool renders = strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE) &&
 		       strcmp(run->type, KEEP_RUN);
 
 	if (event == NOTIFY_UNRELEASED)

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "calibrate_job.h"
+#include "jobs/calibrate/calibrate.h"
 #include "caps.h"
 #include "deliver_run.h"
 #include "keep.h"
@@ -15,7 +15,7 @@
 #include "run_flags.h"
 #include "find_run.h"
 #include "volume_trust.h"
-#include "volume_warm.h"
+#include "jobs/warm/warm.h"
 #include "follow.h"
 
 static int keep_flags(void *at, struct run *run, struct err *err)
@@ -77,7 +77,7 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 				 .providers = provider_registry,
 				 .jobs = job_registry};
 
-	if (!strcmp(row->type, VOLUME_WARM))
+	if (!strcmp(row->type, JOB_WARM))
 		return err_set(err, ERR_USAGE,
 			       "run %s filled a volume and has no files: `burst volume warm` "
 			       "fills it again, `burst cancel %s` releases its pod",

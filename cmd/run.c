@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "calibrate_job.h"
+#include "jobs/calibrate/calibrate.h"
 #include "caps.h"
 #include "decide.h"
 #include "detach.h"

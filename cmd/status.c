@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "calibrate_job.h"
+#include "jobs/calibrate/calibrate.h"
 #include "keep.h"
 #include "output.h"
 #include "queue_client.h"

@@ -6,107 +6,18 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/caller.h"
+#include "jobs/warm/warm.h"
 #include "output.h"
 
 /* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has, unless
  * the job says so. */
 enum { ASK_MS = 60000, WARM_CPU = 1, WARM_MEMORY_GB = 4 };
 
-/* ---- a job that is prepared for and does nothing: what the pod gets and keeps is the real one's
- * ---- */
-
-struct job {
-	const struct job_ops *ops; /* of the real one */
-	struct job *real;
-	struct segment segment;
-	struct job_needs needs;
-};
-
-static void warm_free(struct job *job)
-{
-	if (!job)
-		return;
-	job->ops->free(job->real);
-	free(job);
-}
-
-static struct segment *warm_segments(struct job *job, size_t *count)
-{
-	*count = 1;
-	return &job->segment;
-}
-
-static const struct job_needs *warm_needs(struct job *job)
-{
-	return &job->needs;
-}
-
-static json_t *warm_task(struct job *job, size_t index, int attempt)
-{
-	(void)attempt;
-	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segment.id, "run", "true", "index",
-			 (json_int_t)index, "count", (json_int_t)1);
-}
-
-static int warm_check(const struct job *job, size_t index, const char *file, struct check *out,
-		      struct err *err)
-{
-	(void)job, (void)index, (void)file, (void)err;
-	*out = (struct check){.ok = true};
-	return 0;
-}
-
-static int warm_record(struct job *job, size_t index, const struct segment_result *results,
-		       size_t count, struct err *err)
-{
-	(void)job, (void)index, (void)results, (void)count, (void)err;
-	return 0; /* it leaves no file here */
-}
-
-static int warm_finish(struct job *job, const struct segment_result *results, struct str *notes,
-		       struct err *err)
-{
-	(void)job, (void)results, (void)notes, (void)err;
-	return 0;
-}
-
-static const struct job_ops warm_ops = {
-	.abi = JOB_ABI,
-	.type = VOLUME_WARM,
-	.free = warm_free,
-	.segments = warm_segments,
-	.needs = warm_needs,
-	.task = warm_task,
-	.check = warm_check,
-	.record = warm_record,
-	.finish = warm_finish,
-};
-
 static int load(struct launch *l, struct err *err)
 {
-	static char id[] = "prepare", group[] = "";
-
 	if (launch_read_job(l, err) < 0)
 		return -1;
-	struct job *job = xcalloc(1, sizeof(*job));
-	job->ops = l->run.setup.job_ops;
-	job->real = l->run.setup.job;
-	job->segment = (struct segment){.id = id, .weight = 1, .group = group};
-	sha256_hex(id, strlen(id), job->segment.key);
-	job->needs = *job->ops->needs(job->real);
-	job->needs.gpu = job->needs.stream = false;
-	job->needs.vram_gb = 0;
-	job->needs.command = true;
-	job->needs.workers = job->needs.max_batch = job->needs.tries = 1;
-	job->needs.max_batch_weight = 0;
-	job->needs.worker = NULL;
-	job->needs.outputs = NULL;
-	job->needs.hang_ms = 0;
-	l->run.setup.job_ops = &warm_ops;
-	l->run.setup.job = job;
-	l->run.setup.results = xcalloc(1, sizeof(*l->run.setup.results));
-	/* nothing is written there: what a run's output folder is does not travel with the code */
-	l->run.setup.output_dir = l->run.output_dir;
+	launch_replace_job(l, &job_warm, warm_job(l->run.setup.job_ops, l->run.setup.job));
 	return 0;
 }
 

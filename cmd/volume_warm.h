@@ -4,9 +4,6 @@
 
 #include "launch.h"
 
-/* The type of such a run in the ledger. */
-#define VOLUME_WARM "warm"
-
 /* Rents the cheapest pod without a GPU beside the volume, puts there what the config's job needs
  * before it can work (worker files, code, the result of its setup, packages), and gives the pod
  * back: a run of its own in the ledger, under the same caps. l: its providers are open; all but the

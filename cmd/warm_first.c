@@ -8,6 +8,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "engine/caller.h"
+#include "jobs/warm/warm.h"
 #include "net/child.h"
 #include "own_client.h"
 #include "report.h"
@@ -118,7 +119,7 @@ static int64_t cost_since(struct launch *l, int64_t since_ms)
 	    0)
 		return 0;
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(runs[i].type, VOLUME_WARM) && runs[i].started_ms >= since_ms)
+		if (!strcmp(runs[i].type, JOB_WARM) && runs[i].started_ms >= since_ms)
 			cost += runs[i].cost_microusd;
 	free(runs);
 	return cost;

@@ -1,6 +1,6 @@
-/* calibrate_job.c - makes a job for a measurement out of the user's: the same engine, settings and
+/* calibrate.c - makes a job for a measurement out of the user's: the same engine, settings and
  * texts, and temporary files under names of their own. */
-#include "calibrate_job.h"
+#include "calibrate.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
-/* calibrate_job.h - a job whose segments are the real one's texts, as many as a measurement takes.
+/* calibrate.h - a job whose segments are the real one's texts, as many as a measurement takes.
  */
-#ifndef BURST_CMD_CALIBRATE_JOB_H
-#define BURST_CMD_CALIBRATE_JOB_H
+#ifndef BURST_JOBS_CALIBRATE_H
+#define BURST_JOBS_CALIBRATE_H
 
 #include "job.h"
 

@@ -1,0 +1,99 @@
+/* warm.c - makes a job that fills a volume out of the user's own. */
+#include "warm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct job {
+	const struct job_ops *ops; /* of the real one */
+	struct job *real;
+	struct segment segment;
+	struct job_needs needs;
+};
+
+static void warm_free(struct job *job)
+{
+	if (!job)
+		return;
+	job->ops->free(job->real);
+	free(job);
+}
+
+/* The command needs no worker, no memory of a GPU and no second try. */
+static void keep_needs(struct job_needs *needs)
+{
+	needs->gpu = needs->stream = false;
+	needs->vram_gb = 0;
+	needs->command = true;
+	needs->workers = needs->max_batch = needs->tries = 1;
+	needs->max_batch_weight = 0;
+	needs->worker = NULL;
+	needs->outputs = NULL;
+	needs->hang_ms = 0;
+}
+
+struct job *warm_job(const struct job_ops *real_ops, struct job *real)
+{
+	static char id[] = "prepare", group[] = "";
+	struct job *job = xcalloc(1, sizeof(*job));
+
+	*job = (struct job){.ops = real_ops, .real = real, .needs = *real_ops->needs(real)};
+	job->segment = (struct segment){.id = id, .weight = 1, .group = group};
+	sha256_hex(id, strlen(id), job->segment.key);
+	keep_needs(&job->needs);
+	return job;
+}
+
+static struct segment *warm_segments(struct job *job, size_t *count)
+{
+	*count = 1;
+	return &job->segment;
+}
+
+static const struct job_needs *warm_needs(struct job *job)
+{
+	return &job->needs;
+}
+
+static json_t *warm_task(struct job *job, size_t index, int attempt)
+{
+	(void)attempt;
+	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segment.id, "run", "true", "index",
+			 (json_int_t)index, "count", (json_int_t)1);
+}
+
+static int warm_check(const struct job *job, size_t index, const char *file, struct check *out,
+		      struct err *err)
+{
+	(void)job, (void)index, (void)file, (void)err;
+	*out = (struct check){.ok = true};
+	return 0;
+}
+
+static int warm_record(struct job *job, size_t index, const struct segment_result *results,
+		       size_t count, struct err *err)
+{
+	(void)job, (void)index, (void)results, (void)count, (void)err;
+	return 0; /* it leaves no file here */
+}
+
+static int warm_finish(struct job *job, const struct segment_result *results, struct str *notes,
+		       struct err *err)
+{
+	(void)job, (void)results, (void)notes, (void)err;
+	return 0;
+}
+
+const struct job_ops job_warm = {
+	.abi = JOB_ABI,
+	.type = JOB_WARM,
+	.free = warm_free,
+	.segments = warm_segments,
+	.needs = warm_needs,
+	.task = warm_task,
+	.check = warm_check,
+	.record = warm_record,
+	.finish = warm_finish,
+};
