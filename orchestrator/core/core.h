@@ -31,19 +31,19 @@ enum { CORE_PROVIDERS_MAX = 8, CORE_CANARY = 3 };
 
 struct core_provider {
 	char name[PROVIDER_NAME_MAX];
-	bool pods_are_free; /* they are not let go before all of their files are home */
-	int64_t poll_ms;    /* how often its list may be asked for while a pod boots */
-	/* how far apart two looks at a released pod must be to prove it gone */
+	bool pods_are_free; /* it is not released before all of its files are local */
+	int64_t poll_ms;    /* how often its list may be requested while a pod boots */
+	/* least gap between the two listings that prove a released pod gone */
 	int64_t look_gap_ms;
-	/* an earlier life of this run rented there: it is looked at before the end */
+	/* an earlier client of this run rented there: it is listed before the end */
 	bool used_before;
-	const char *caution; /* said when the first pod is rented there; NULL: nothing */
-	/* its pods' image is built, or found, before the first of them is rented */
+	const char *caution; /* reported when the first pod is rented there; NULL: nothing */
+	/* its pods' image is built, or found, before the first pod is rented */
 	bool makes_image;
-	/* what one pod prepares on a volume, another one may not see: each looks for itself */
+	/* pods do not see what another one prepares on a volume: each prepares it for itself */
 	bool volume_lags;
-	/* how its pods, a short while ago, were refused their own end on this account; "": they
-	 * were not */
+	/* why its pods could not end themselves a short while ago on this account; "": they could
+	 */
 	char no_switch[120];
 };
 
@@ -52,7 +52,7 @@ struct core_forecast {
 	char provider[PROVIDER_NAME_MAX], gpu[GPU_MAX];
 	struct speed speed;
 	bool measured; /* on this very GPU; else it is carried over from another one, or a prior */
-	double host_share; /* of batch times that no GPU shortens; 1: the GPU plays no part */
+	double host_share; /* share of batch times that no GPU shortens; 1: the GPU plays no part */
 	int batch_max;
 	double cold_p50_s, cold_p90_s;
 };
@@ -64,9 +64,9 @@ struct core_plan {
 	size_t forecast_count;
 	enum plan_goal goal;
 	double value_of_time_h;
-	int64_t deadline_ms; /* of the user, from the start; 0: none */
+	int64_t deadline_ms; /* the user's, from the start; 0: none */
 	int64_t cost_microusd;
-	/* that may be rented at once, whatever `pods` was planned: at least that */
+	/* how many may be rented at once, never less than `pods` */
 	int pods_most;
 	bool pods_open; /* the planner chose how many */
 	bool gpus_open; /* the user has named no GPU */
@@ -78,15 +78,14 @@ struct core_conf {
 	struct core_provider providers[CORE_PROVIDERS_MAX];
 	int provider_count;
 	bool want_volume;
-	/* where a provider has none of that name, it is made there: once a pod could be rented
-	 * beside it */
+	/* a missing volume is made, once a pod could be rented beside it */
 	bool make_volume;
 	int pods; /* how wide */
-	/* all of them from the start, whatever they cost: a deadline takes that many */
+	/* all of them from the start, whatever they cost: a deadline needs that many */
 	bool at_once;
 	int workers;
 	int max_batch;
-	bool max_batch_is_cap; /* by the user: a worker that says more is given no more */
+	bool max_batch_is_cap; /* set by the user: a worker that reports more still gets no more */
 	double max_batch_weight;
 	/* To measure an engine: the sizes of the batches that a pod is sent, in this order, one for
 	 * each of its workers at a time and no other before these are over; the last size again for
@@ -107,15 +106,14 @@ struct core_conf {
 	int64_t max_price_microusd_h; /* 0: any */
 	int64_t wait_ms;              /* for capacity */
 	int64_t lease_ms;
-	/* what a pod may take to come up while its provider's log shows no progress; at most this
-	 */
+	/* a pod's boot limit while its provider's log shows no progress */
 	int64_t boot_limit_ms;
-	int64_t keep_ms; /* on failure, leave pods this long before they are released */
-	/* A pod whose work is over is offered to other runs (ACT_OFFER) before it is released, and
-	 * pods that other runs offer are taken over before one is rented (ACT_SEEK). */
+	int64_t keep_ms; /* after a failure pods are kept this long for inspection */
+	/* A pod whose work is over is offered to other runs (ACT_OFFER) before it is released.
+	 * Before one is rented, pods on offer are taken over (ACT_SEEK). */
 	bool pooled;
-	/* How long a pooled pod is kept for another run. 0: it goes only to a run that already
-	 * waits. KEEP_WARM_AUTO: at most as long as its own cold start took. */
+	/* How long a pooled pod is kept for another run. 0: only a run that already waits gets it.
+	 * KEEP_WARM_AUTO: at most as long as its own cold start took. */
 	int64_t keep_warm_ms;
 	int check_tries; /* renders of a segment whose check is not satisfied */
 	struct core_plan plan;
@@ -128,26 +126,26 @@ struct core_segment {
 	bool done; /* cached, or local from an earlier life of this run */
 };
 
-/* What a worker that cannot start says of its pod's card. */
+/* What a worker that cannot start reports about its pod's card. */
 enum card_fault {
 	CARD_FITS,           /* nothing */
 	CARD_UNFIT,          /* the image of this provider cannot use it */
-	CARD_UNFIT_ANYWHERE, /* nor can that of any other: they have the same */
+	CARD_UNFIT_ANYWHERE, /* nor can that of any other provider: the images are alike */
 };
 
-/* What the ledger knows of an offer: of earlier pods of it, and how quickly such pods came up. */
+/* What the ledger knows of an offer: earlier pods of it, and how quickly they booted. */
 struct offer_past {
-	int64_t boot_ms; /* the median from the create to the handshake; 0: too little is known */
-	/* wall clock: when a pod of it was given up as stuck or bad, and until when other offers go
-	 * before it; 0: never */
+	int64_t boot_ms; /* median from the create to the handshake; 0: unknown */
+	/* wall clock: when a pod of it was stuck or bad, and until when other offers are preferred;
+	 * 0: never */
 	int64_t bad_at_ms, bad_until_ms;
 	char bad_why[100];
-	/* why its card cannot run the job's image, as a pod has said; "": nothing is known against
-	 * it */
+	/* why its card cannot run the job's image, as reported by a pod; "": nothing is known
+	 * against it */
 	char unfit[200];
 };
 bool offer_avoided(const struct offer_past *past, int64_t wall_ms);
-/* "given up 12 min ago: sshd never spoke"; "" where it is not avoided. */
+/* "given up 12 min ago: sshd never spoke"; "" if it is not avoided. */
 char *offer_past_show(char *to, size_t room, const struct offer_past *past, int64_t wall_ms);
 
 /* ---- events ---- */
@@ -156,58 +154,57 @@ enum event_type {
 	EV_START,
 	EV_TICK,
 	EV_OFFERS, /* provider; offers, count; past: one each, or NULL. Or err */
-	/* provider: its volume is known, and what goes there first is under way; EV_VOLUME follows
-	 */
+	/* provider: its volume is known and is being filled; EV_VOLUME follows */
 	EV_VOLUME_FILLS,
 	EV_VOLUME,      /* provider; volume. Or err: ERR_NOT_FOUND, there is none */
 	EV_IMAGE,       /* provider: the image of its pods is there. Or err */
 	EV_RENTED,      /* pod; view */
 	EV_RENT_FAILED, /* pod; err */
-	/* pod; views, count 1; asked_at: what its provider says of this very one. Or err */
+	/* pod; views, count 1; asked_at: what its provider reports for its id. Or err */
 	EV_INSPECTED,
 	EV_LISTED, /* provider; views, count; asked_at: when the request was sent. Or err */
 	/* pod; switch_ok; gpus; t: when TCP was accepted (boot clock); workers_alive (a pod taken
 	   over) */
 	EV_CONNECTED,
 	EV_CONNECT_FAILED, /* pod; err */
-	/* pod (taken over); segment; t: in the hands of its workers. Before EV_CONNECTED */
+	/* pod (taken over); segment; t: its workers hold it. Before EV_CONNECTED */
 	EV_RUNNING,
 	EV_LOST,           /* pod; err: the control channel is gone */
-	EV_SWITCH_BAD,     /* pod: it says by now that it cannot end itself */
+	EV_SWITCH_BAD,     /* pod: it now reports that it cannot end itself */
 	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
 	EV_PREPARE_FAILED, /* pod; err */
-	/* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said);
-	   batching; speed */
+	/* pod; number: ready workers now; max_batch: as the engine reports it (0: not reported);
+	 * batching; speed */
 	EV_WORKERS,
 	/* pod; err: no worker can be started (any more); number: enum card_fault */
 	EV_WORKERS_FAILED,
 	EV_BATCH_STARTED,  /* pod; batch; t */
 	EV_BATCH_DONE,     /* pod; batch; t */
 	EV_RENDERED,       /* pod; segment; t; elapsed_ms: it is finished on the pod */
-	EV_SEGMENT_FAILED, /* pod; segment; err: it will not succeed on this pod, nor elsewhere */
+	EV_SEGMENT_FAILED, /* pod; segment; err: it cannot succeed on any pod */
 	EV_FETCHED,        /* pod; segment; ok: arrived and verified; check_ok */
 	/* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK, ERR_JOB (no place for it here)
 	   ... */
 	EV_FETCH_FAILED,
 	EV_LOCAL,    /* segment: fsynced under its final name */
-	EV_REVOKED,  /* pod; batch: taken back before it began */
-	EV_UNPULLED, /* pod; err: in its provider's words, why its image cannot be pulled */
-	/* pod; number: lines its provider wrote of it that the last answer did not have. Or err */
+	EV_REVOKED,  /* pod; batch: revoked before it began */
+	EV_UNPULLED, /* pod; err: its provider's reason why its image cannot be pulled */
+	/* pod; number: lines of its provider's log that the last reply did not have. Or err */
 	EV_LOG,
 	EV_SALVAGED, /* pod: all that the volume has was reported as EV_RENDERED; or err */
 	/* pod; number: the turn of the ACT_HANDOVER that its agent has carried out */
 	EV_HANDOVER_DONE,
-	/* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
+	/* pod; number: the turn; ok: what was finished there is durable. Not ok: not now */
 	EV_SYNCED,
 	EV_RELEASED,   /* pod: accepted; number: enum release_word. Or err */
 	EV_NOT_WANTED, /* pod: no run waits for it, and none is expected */
 	EV_TAKEN,      /* pod: another run has it since t (boot clock), by the ledger */
 	/* pod, added by core_adopt() a moment ago: it was another run's and is ours now */
 	EV_HANDED,
-	EV_SOUGHT, /* ACT_SEEK was carried out; an EV_HANDED for each pod came before */
-	/* number: which signal; the first asks, the second insists, the third leaves */
+	EV_SOUGHT, /* ACT_SEEK was carried out; EV_HANDED for each pod came before */
+	/* number: which signal; the first stops, the second releases now, the third exits */
 	EV_SIGNAL,
-	EV_SLEPT, /* the machine slept: look before anything else */
+	EV_SLEPT, /* the machine slept: list pods before anything else */
 	EV_FAULT, /* err: the run cannot go on (disk full, ledger gone) */
 };
 
@@ -219,22 +216,20 @@ struct event {
 	const struct err *err; /* NULL: it went well */
 	const struct offer *offers;
 	const struct offer_past *past;
-	/* EV_OFFERS: nothing that is wanted costs less there, be it sold out or not; 0: not known
-	 */
+	/* EV_OFFERS: nothing that is wanted costs less there, sold out or not; 0: unknown */
 	int64_t floor_microusd_h;
 	const struct pod_view *views;
 	size_t count;
 	const struct volume *volume;
 	int64_t t, elapsed_ms, asked_at;
-	/* EV_LISTED: so much our wall clock is ahead of its provider's, by whose it says when pods
-	 * began and ended */
+	/* EV_LISTED: our wall clock minus the clock by which its provider reports times */
 	int64_t ahead_ms;
 	int number, max_batch, gpus;
-	/* EV_LISTED: the provider refuses its list; views has only what it was asked for by id */
+	/* EV_LISTED: the provider refuses its list; views has only pods inspected by id */
 	bool partial;
 	enum batching batching;
 	struct batch_speed speed;
-	bool clock_known; /* EV_LISTED: its provider said what time it is */
+	bool clock_known; /* EV_LISTED: its provider reported its time */
 	bool switch_ok, ok, check_ok, workers_alive;
 };
 
@@ -242,55 +237,54 @@ struct event {
 
 enum action_type {
 	ACT_OFFERS, /* provider */
-	/* provider: look for it; flag: make it if it is missing, in one of core_offer_regions() */
+	/* provider: find it; flag: make it if it is missing, in one of core_offer_regions() */
 	ACT_VOLUME,
 	ACT_IMAGE, /* provider */
 	ACT_SAVE,  /* pod: its row reaches the disk before the next action */
 	ACT_RENT,  /* pod */
 	ACT_LIST,  /* provider */
-	/* pod: lists omit it; what does its provider say of this very one? EV_INSPECTED, or no
-	   answer */
+	/* pod: lists omit it, so its id is inspected: EV_INSPECTED, or no answer */
 	ACT_INSPECT,
-	/* pod: read what its provider says of it coming up; always answered by EV_LOG */
+	/* pod: read its provider's log of its boot; always answered by EV_LOG */
 	ACT_LOG,
-	/* pod; text: given up for this; its offer goes last for a while, in later runs too */
+	/* pod; text: why it failed; its offer is avoided for a while, in later runs too */
 	ACT_BAD_HOST,
-	ACT_GOOD_HOST, /* pod: it works; what its offer was avoided for is forgotten */
+	ACT_GOOD_HOST, /* pod: it works, so its offer is no longer avoided */
 	ACT_CONNECT,   /* pod */
 	ACT_PREPARE,   /* pod; flag: the shared part of the volume too */
-	/* pod, batch. Said again after a reconnect if it has not begun: the agent ignores ids it
-	   knows */
+	/* pod, batch. Sent again after a reconnect if it has not begun: the agent ignores ids it
+	 * knows */
 	ACT_SEND,
 	ACT_REVOKE,   /* pod: every batch that has not begun */
 	ACT_RENEW,    /* pod */
-	ACT_HANDOVER, /* pod, number: the turn. Its agent keeps itself alive from now on (said again
-		       * after each reconnect, and behind each further batch); answered by
-		       * EV_HANDOVER_DONE */
-	ACT_TAKEOVER, /* pod: its agent no longer does; ACT_RENEW follows */
+	ACT_HANDOVER, /* pod, number: the turn. Its agent renews its lease from now on. Sent again
+			 after each reconnect and after each further batch; answered by
+			 EV_HANDOVER_DONE */
+	ACT_TAKEOVER, /* pod: this client renews its lease again; ACT_RENEW follows */
 	ACT_FETCH, /* pod, segment (over SSH, or from the volume when pod.files is FILES_ON_VOLUME):
 		    * answered once by EV_FETCHED or EV_FETCH_FAILED, but never once its connection
 		    * was lost (EV_LOST) or dropped (ACT_CLOSE) */
 	/* segment: rename into place, record; flag: suspect (check not satisfied, tries used up) */
 	ACT_PLACE,
-	ACT_DISCARD, /* segment: throw the file away, it is rendered again */
+	ACT_DISCARD, /* segment: delete the file; the segment is rendered again */
 	ACT_SALVAGE, /* pod: read its event log from the volume */
-	ACT_SYNC,    /* pod, number: the turn. What is finished there is made durable, unless the
-		      * little that is left to fetch is here sooner */
-	/* pod; number: ms for which it may be kept, 0: none. Its row says that another run may take
-	 * it. EV_TAKEN, EV_NOT_WANTED, or no answer */
+	ACT_SYNC,    /* pod, number: the turn. Make durable what is finished there, unless the few
+			files left are fetched sooner */
+	/* pod; number: ms for which it may be kept, 0: none. Its row shows that it is on offer.
+	 * EV_TAKEN, EV_NOT_WANTED, or no answer */
 	ACT_OFFER,
-	/* number: take over up to so many pods that other runs offer; EV_SOUGHT, at once.
-	 * core_waits() tells whether other runs are to hear that this one waits for a pod */
+	/* number: take over at most this many pods that other runs offer; EV_SOUGHT at once.
+	 * core_waits() tells whether other runs are told that this one waits for a pod */
 	ACT_SEEK,
-	/* pod. Where another run has it by now it is not carried out: EV_TAKEN */
+	/* pod. Not carried out if another run has it by now: EV_TAKEN */
 	ACT_RELEASE,
 	ACT_CLOSE,  /* pod: drop the connection; its keys can go when it is gone. While its release
-		     * has no answer the engine may keep a connection for ACT_FINISH, of which the
-		     * core hears nothing */
-	ACT_FINISH, /* pod: its release is refused, so its agent is told to end the pod by the pod's
-		     * own switch. Not answered. flag: only over a connection that still stands */
-	ACT_NOTE,   /* text: for people; level in number */
-	ACT_END,    /* nothing more will come */
+		       is unanswered the engine may keep a connection for ACT_FINISH, of which the
+		       core hears nothing */
+	ACT_FINISH, /* pod: its release is refused, so its agent is asked to end it by its own
+		       switch. Not answered. flag: only over a connection that still stands */
+	ACT_NOTE,   /* text: for the user; level in number */
+	ACT_END,    /* no action follows */
 };
 
 struct action {
@@ -309,48 +303,47 @@ struct actions {
 
 struct core;
 
-/* segments are copied. The core is to be freed with core_free(). */
+/* Copies segments. Free the core with core_free(). */
 struct core *core_new(const struct core_conf *conf, const struct core_segment *segments,
 		      size_t count);
 void core_free(struct core *c);
-/* Takes over a pod of an earlier life of this run (or of a dead run, with conf.reap) before
- * EV_START, or one of another run at ACT_SEEK. The pod's ids, times (boot clock; may be negative),
- * prices and phase (AMBIGUOUS, BOOTING for "it was there", or GONE for one that is durable and may
- * have files that are not home; that one has no times) are set by the caller. Returns its number.
- */
+/* Takes over a pod of an earlier client of this run (or of a dead run, with conf.reap) before
+ * EV_START, or a pod of another run at ACT_SEEK. The caller sets the pod's ids, times (boot clock;
+ * may be negative), prices and phase (AMBIGUOUS, BOOTING for "it was there", or GONE for a durable
+ * one whose files may not all be local; that one has no times). Returns its number. */
 int core_adopt(struct core *c, const struct core_pod *pod);
-/* The ids of a provider's pods that may bill: NULL-terminated, to be freed with core_ids_free(). */
+/* The ids of a provider's pods that may bill, NULL-terminated. Free them with core_ids_free(). */
 char **core_pod_ids(const struct core *c, int provider);
 void core_ids_free(char **ids); /* NULL is fine */
 DEFINE_CLEANUP(core_ids_free, char **)
-/* The step. Appends to *out (the caller empties it, and frees out->list at the end). */
+/* Handles one event. Appends to *out, which the caller empties; the caller frees out->list at the
+ * end. */
 void core_step(struct core *c, const struct event *ev, struct actions *out);
-/* When the next EV_TICK is due (boot clock), INT64_MAX: never. */
+/* When the next EV_TICK is due (boot clock); INT64_MAX: never. */
 int64_t core_wake_at(const struct core *c);
 
 bool core_ended(const struct core *c);
-/* It needs a pod and could rent none: a pod that another run has finished with would be of use. */
+/* It needs a pod and could rent none: a pod that another run has finished with would help. */
 bool core_waits(const struct core *c);
-/* Of max_cost, less what is spent and what living pods can still cost; INT64_MAX: no cap. */
+/* max_cost less what is spent and what living pods can still cost; INT64_MAX: no cap. */
 int64_t core_money_left(const struct core *c);
 /* Of a detached run. DONE: all that is left is with pods that renew their own leases and have
  * confirmed it; the client may exit. IN_PART: the rest is with pods that still need a client,
  * because their files cannot be fetched without them. */
 enum core_handover { HANDOVER_NOT_YET, HANDOVER_DONE, HANDOVER_IN_PART };
 enum core_handover core_handover(const struct core *c);
-/* How long a pod has to be reached whose container starts when its first lease is all but over, or
- * later: its image took long, and its client may have waited for it. */
+/* How long a pod may take to be reached if its container starts when its first lease is almost
+ * over, or later: its image took long, and the client may have waited for it. */
 int64_t core_late_start_ms(const struct core_conf *conf);
 int core_pod_count(const struct core *c);
 const struct core_pod *core_pod_at(const struct core *c, int pod);
-/* Whether its provider's log is read when a pod is given back: it never came up. Where the log ends
- * with the pod, the release waits for it, CORE_LOG_READ_MS at most, which end before its hard end,
- * up to which its cost is within the caps. */
+/* Whether its provider's log is read before its release: it never came up. If the log ends with the
+ * pod, the release waits for it for at most CORE_LOG_READ_MS. These end before its hard end, up to
+ * which its cost is within the caps. */
 enum { CORE_LOG_READ_MS = 1000 };
 bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
-/* What it should take, by the ledger's measurements of its pod's engine, else by the job's
- * estimate; 0: no idea. */
+/* By the ledger's measurements of its pod's engine, else by the job's estimate; 0: unknown. */
 double core_batch_expected_ms(const struct core *c, uint32_t batch);
 bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this very pod */
 enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
@@ -358,12 +351,12 @@ enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
 int core_seg_holder(const struct core *c, uint32_t segment);
 /* re-renders asked for so far: the task's attempt number */
 int core_seg_tries(const struct core *c, uint32_t segment);
-/* Where this provider has offers that could be rented now, within the caps: up to `room` regions,
- * borrowed until the next step. 0: anywhere. */
+/* The regions where this provider has offers that could be rented now within the caps: up to
+ * `room`, borrowed until the next step. 0: anywhere. */
 size_t core_offer_regions(const struct core *c, int provider, const char *regions[], size_t room);
 
 /* How often the run was planned again (CORE_REPLANS_MAX at most), and why and how each time, for
- * people. */
+ * the user. */
 enum { CORE_REPLANS_MAX = 2 };
 int core_replans(const struct core *c);
 const char *core_replan_said(const struct core *c, int which);
@@ -378,11 +371,10 @@ struct core_summary {
 	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */
 };
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *out);
-/* From the create call until its workers stood, in the run that rented it; 0: not known. */
+/* From the create until its workers were ready, in the run that rented it; 0: unknown. */
 int64_t core_cold_ms(const struct core_pod *p);
 
-/* What is to be expected, by what was measured in this run or else by its plan. For displays alone.
- */
+/* What to expect, by what was measured in this run or else by its plan. For displays alone. */
 struct core_outlook {
 	int64_t render_ms; /* until the last segment is rendered, pods that boot included; -1: not
 			      known */
@@ -401,7 +393,7 @@ bool core_ran_for(struct core *c, int pod, int64_t ran_ms);
 const char *core_pod_called(const struct core_pod *p);
 /* Create call to accepted release (or gone, or now), whole seconds upward, in ms; and its price. */
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
-/* With at least one batch in work, up to the last that was heard of it. */
+/* While it held at least one batch, up to its last event. */
 int64_t core_compute_ms(const struct core_pod *p);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);
 /* The possible cost of a pod whose create reply was lost and that ended before its id was known.

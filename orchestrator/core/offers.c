@@ -116,7 +116,7 @@ bool offers_any_left(const struct core *c)
 	return false;
 }
 
-/* Its vendor has refused spot twice and has another offer that is available now. */
+/* Its provider has refused spot twice and has another offer that is available now. */
 static bool spot_rests(const struct core *c, const struct candidate *k)
 {
 	if (!k->offer.spot || c->vendors[k->provider].spot_rest_until <= c->now)
