@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/path.h"
+#include "base/pattern.h"
 #include "commit_tree.h"
 #include "config/trust.h"
 #include "output.h"
@@ -33,8 +34,8 @@ static int set_target(struct hook_target *t, char *path, struct err *err)
 	if (!t->place.top)
 		return err_set(err, ERR_CONFIG,
 			       "%s is a bare repository: outputs need a folder, so use `burst "
-			       "hook install CONFIG --into DIR` there, and DIR with status and "
-			       "remove",
+			       "hook install CONFIG --into DIR` there, and DIR/CONFIG with status "
+			       "and remove",
 			       t->place.common);
 	if (!trust_is_below(path, t->place.top))
 		return err_set(err, ERR_CONFIG, "%s is not in a git working tree", path);
@@ -160,6 +161,76 @@ static int check_durations(const struct cmd_context *ctx, struct err *err)
 	return opt_int(ctx, "min-segments", 1, 1000000, &ms, err);
 }
 
+static bool has_branch(const struct hook_target *t, const char *pattern)
+{
+	CLEANUP(str_free) struct str names = STR_INIT;
+	char *rest = NULL;
+
+	GIT(t->place.common, &names, NULL, "for-each-ref", "--format=%(refname:lstrip=2)",
+	    "refs/heads");
+	GIT(t->place.top, &names, NULL, "symbolic-ref", "--short", "HEAD"); /* may be unborn */
+	for (char *name = names.len ? strtok_r(names.s, "\n", &rest) : NULL; name;
+	     name = strtok_r(NULL, "\n", &rest))
+		if (pattern_match(pattern, name))
+			return true;
+	return false;
+}
+
+static int check_branch(const struct hook_target *t, const char *pattern, struct err *err)
+{
+	CLEANUP(free_text) char *ref = xasprintf("refs/heads/%s", pattern);
+
+	for (char *wild = strpbrk(ref, "*?[]"); wild; wild = strpbrk(wild, "*?[]"))
+		*wild = 'x';
+	if (GIT(t->place.common, NULL, NULL, "check-ref-format", ref))
+		return err_set(err, ERR_USAGE, "--branch %.80s: no branch can have this name",
+			       pattern);
+	if (!has_branch(t, pattern))
+		log_line(LOG_WARN,
+			 "--branch %s: there is no such branch yet, and commits of other branches "
+			 "are not rendered",
+			 pattern);
+	return 0;
+}
+
+static int check_path(const struct hook_target *t, const char *path, struct err *err)
+{
+	CLEANUP(str_free) struct str commit = STR_INIT;
+	char id[GIT_ID];
+
+	if (git_commit_id(t->place.common, "HEAD", id, NULL) < 0)
+		return 0;
+	int status = GIT(t->place.top, &commit, err, "rev-list", "-n", "1", id, "--", path);
+	if (status < 0)
+		return -1;
+	if (status) {
+		err->kind = ERR_USAGE;
+		return err_wrap(err, "--path %.80s", path);
+	}
+	if (!commit.len)
+		log_line(LOG_WARN,
+			 "--path %s: no commit has it yet, and commits that change other paths are "
+			 "not rendered",
+			 path);
+	return 0;
+}
+
+/* A filter that nothing can pass would render nothing, without a word. */
+static int
+check_filter(const struct cmd_context *ctx, const struct hook_target *t, const char *flag,
+	     int (*check)(const struct hook_target *t, const char *word, struct err *err),
+	     struct err *err)
+{
+	CLEANUP(free_text) char *words = opt_has(ctx, flag) ? xstrdup(opt_text(ctx, flag)) : NULL;
+	char *rest = NULL;
+	int result = 0;
+
+	for (char *word = words ? strtok_r(words, ",", &rest) : NULL; word && result == 0;
+	     word = strtok_r(NULL, ",", &rest))
+		result = check(t, word, err);
+	return result;
+}
+
 static struct hook_job job_of(const struct cmd_context *ctx, const struct hook_target *t, bool bare)
 {
 	return (struct hook_job){
@@ -212,6 +283,8 @@ static int install(struct cmd_context *ctx, const struct hook_target *t, struct 
 	size_t installed = 0, count = 0;
 
 	if (check_durations(ctx, err) < 0 || check_job(t, bare, err) < 0 ||
+	    check_filter(ctx, t, "branch", check_branch, err) < 0 ||
+	    check_filter(ctx, t, "path", check_path, err) < 0 ||
 	    chosen_hooks(ctx, bare ? bare_hooks : usual_hooks, &text, names, err) < 0)
 		return -1;
 	for (; names[count]; count++) {

@@ -40,6 +40,7 @@ static json_t *look(const struct hook_target *t, const char *name, json_t **job,
 			 replaced             ? "replaced"
 			 : own                ? current ? "installed" : "outdated"
 			 : state == HOOK_NONE ? "none"
+			 : state == HOOK_OURS ? "other_job"
 					      : "other",
 			 "runs_before", own && path_exists(before), "executable",
 			 state != HOOK_NONE && state != HOOK_INERT);
@@ -52,6 +53,7 @@ static const char *in_words(const json_t *hook)
 		{"outdated", "installed by another version of burst: install again"},
 		{"replaced", "replaced by another program since it was installed: install again"},
 		{"other", "only another program's"},
+		{"other_job", "installed for another burst.cfg only"},
 		{"none", "not installed"},
 	};
 

@@ -356,6 +356,10 @@ t_bare_repository() {
 	is "$STATUS" 0 "status ($(tail -n 1 err.txt))"
 	wait_for 30 "the second push" triggered skipped "$(head_of repo)" served
 	git -C repo push -q "$T/far.git" --delete other
+	burst hook status served # where there is no burst.cfg
+	has out.txt "post-receive  installed for another burst.cfg only"
+	burst hook status served --json
+	schema hook
 	burst hook remove served/sub
 	is "$STATUS" 0 "remove ($(tail -n 1 err.txt))"
 	is "$(find served -name '*.wav' | wc -l)" 3 "outputs that stay"
@@ -448,6 +452,28 @@ t_paths_and_links() {
 	echo four >>repo/real/lines.txt && git -C repo commit -qam four
 	comes_to queued
 	drop_requests
+}
+
+# A filter that nothing can pass is a mistake, or worth a warning: the hook would render nothing, and say nothing.
+t_filters_that_nothing_passes() {
+	repository
+	local words
+	for words in "--branch a..b" "--branch main,x~" "--path /etc" "--path shared,../../x"; do
+		# shellcheck disable=SC2086
+		burst hook install repo/sub $words
+		is "$STATUS" 2 "$words ($(cat err.txt))"
+		has err.txt "${words%% *} ${words##*[ ,]}: "
+	done
+	[ ! -e repo/.git/hooks/post-commit ] || complain "a hook was installed"
+	install repo --branch 'main,mian,rel/*' --path shared,shraed
+	has err.txt "warning: --branch mian: there is no such branch yet"
+	has err.txt "warning: --branch rel/*: there is no such branch yet"
+	has err.txt "warning: --path shraed: no commit has it yet"
+	is "$(grep -c warning err.txt)" 3 "warnings"
+	git init -q -b fresh empty
+	add_job empty
+	install empty --branch fresh --path shared # before the first commit
+	hasnt err.txt warning
 }
 
 # ---- the whole story ----
