@@ -385,13 +385,19 @@ static void wait_for_bills(struct engine *e)
 	ending_note_bills(e);
 }
 
+static void on_trees_ready(struct engine *e)
+{
+	stage_tree_ready(e);
+	prepare_tree_ready(e);
+}
+
 int engine_run(struct engine *e, struct err *err)
 {
 	struct core_summary s;
 
 	e->started_ms = clock_boot_ms();
 	signals_take(e);
-	trees_make(e);
+	trees_make(e, on_trees_ready);
 	struct event start = {.type = EV_START};
 	feed(e, &start);
 	while (!e->over)
@@ -449,11 +455,8 @@ void engine_free(struct engine *e)
 	pod_images_free(e->pod_images);
 	pod_logs_free(e->pod_logs);
 	vendors_free(e->vendors);
-	tree_free(e->kit_tree);
-	tree_free(e->code_tree);
-	tree_free(e->code_base);
+	trees_free(e->trees);
 	file_close(e->log);
-	free(e->cache_path);
 	free(e->actions.list);
 	free(e->segs);
 	segment_ids_free(e);
@@ -483,7 +486,7 @@ const char *engine_phase_detail(const struct engine *e, int pod)
 
 int engine_image_percent(const struct engine *e, int pod)
 {
-	return pod < e->pod_count ? e->pods[pod].image_percent : -1;
+	return pod < e->pod_count ? pod_log_image_percent(e, pod) : -1;
 }
 
 const char *engine_doing(const struct engine *e)

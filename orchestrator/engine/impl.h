@@ -74,8 +74,7 @@ struct epod {          /* beside core_pod */
 	struct link *spare;
 	struct fetcher *fetcher;
 	struct upsync *kit_sync, *code_sync;
-	struct ssh_key client, host; /* host.private_pem only until the create */
-	char *host_public;
+	struct ssh_keys *keys; /* ssh_keys.c; NULL: neither made nor loaded */
 	int64_t last_event, bill_asked_ms, logged_bytes;
 	int64_t named_bytes;  /* of the names and paths of its outputs that are kept here */
 	int64_t empty_events; /* since one that brought the work further */
@@ -102,16 +101,10 @@ struct epod {          /* beside core_pod */
 	int64_t load_ms[LOAD_PHASES], unpack_bytes; /* as its first worker said */
 	/* its workers were told to start before hello, and it has not said that it cannot */
 	bool early;
-	bool gone_over; /* its keys are removed */
 	enum prepare_step step;
-	bool logs_asked;  /* of its provider, before it was released */
-	bool little_left; /* was waited for once, instead of a sync */
-	struct str log;   /* what its provider's log said when it was last read */
-	int64_t log_read_at;
-	int image_percent; /* of its image, by that log; -1: not known */
-	/* the hashes of all lines of that log that were the provider's */
-	uint32_t *log_lines;
-	size_t log_line_count, log_line_cap;
+	bool logs_requested; /* of its provider, before it was released */
+	bool little_left;    /* was waited for once, instead of a sync */
+	struct pod_log *log; /* pod_log.c; NULL: never read */
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
 	char worker_version[40]; /* of the engine, as its workers say */
@@ -156,18 +149,16 @@ struct engine {
 	size_t pod_cap;
 
 	/* what travels */
-	struct tree *kit_tree, *code_tree, *code_base;
-	bool tree_scanning, tree_wanted;
+	bool tree_wanted; /* prepare.c: a pod waits for the code to be scanned */
 	struct stage *stages[CORE_PROVIDERS_MAX]; /* stage.c; by provider, NULL: none yet */
-	struct err tree_error;
-	char *cache_path;
 
-	/* each the own of the file with its name */
+	/* Each belongs to the file with its name, which alone sees inside. */
 	struct batches *batches;
 	struct ending *ending;
 	struct journal *journal;
 	struct pod_images *pod_images;
 	struct pod_logs *pod_logs;
+	struct trees *trees;
 	struct vendors *vendors;
 	struct volume_files *volume_files;
 

@@ -11,6 +11,7 @@
 #include "image.h"
 #include "impl.h"
 #include "post.h"
+#include "trees.h"
 
 /* ---- what setup and install left on a volume ----
  * Other pods may write to a volume, so that nothing on it is used but what this ledger knows by its
@@ -304,7 +305,7 @@ void known_code_put(struct engine *e, int pod)
 		return;
 	code_key(e->setup->run, e->setup->providers[p->rental.provider].ops->name,
 		 p->rental.volume.id, key);
-	fact_put(e->setup->store, FACT_CODE, key, NULL, e->code_tree->id, NULL);
+	fact_put(e->setup->store, FACT_CODE, key, NULL, trees_code(e)->id, NULL);
 }
 
 bool engine_code_there(struct store *store, const struct run_row *job, const char *provider,
@@ -330,10 +331,12 @@ bool known_code(const struct engine *e, int provider, const struct volume *v,
 
 bool known_has_tree(const struct engine *e, int provider, const struct volume *volume)
 {
-	return known_code(e, provider, volume, e->code_tree);
+	return known_code(e, provider, volume, trees_code(e));
 }
 
 const struct tree *known_base(const struct engine *e, int provider, const struct volume *volume)
 {
-	return e->code_base && known_code(e, provider, volume, e->code_base) ? e->code_base : NULL;
+	const struct tree *base = trees_code_before(e);
+
+	return base && known_code(e, provider, volume, base) ? base : NULL;
 }

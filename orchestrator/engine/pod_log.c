@@ -12,9 +12,17 @@
 
 enum { WATCH_LOG_MS = 10 * 1000 }; /* for the display: from the create on, and between two looks */
 
+struct pod_log {
+	struct str text; /* as last read for the core */
+	int64_t read_at; /* when that was; 0: never */
+	int image_percent;
+	uint32_t *lines; /* the hash of each line that the provider has written */
+	size_t line_count, line_cap;
+};
+
 /* By provider: the log of a pod that pulls its image, for the display. */
 struct pod_logs {
-	bool watching[CORE_PROVIDERS_MAX]; /* it is being read */
+	bool watching[CORE_PROVIDERS_MAX]; /* a request is under way */
 	int64_t next_at[CORE_PROVIDERS_MAX];
 };
 
@@ -28,8 +36,28 @@ void pod_logs_free(struct pod_logs *l)
 	free(l);
 }
 
-/* Its last line may say that the image cannot be pulled. */
-static void tell_unpulled(struct engine *e, int pod, const char *text)
+void pod_log_free(struct pod_log *l)
+{
+	if (!l)
+		return;
+	str_free(&l->text);
+	free(l->lines);
+	free(l);
+}
+
+static struct pod_log *log_of(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!p->log) {
+		p->log = xcalloc(1, sizeof(*p->log));
+		p->log->image_percent = -1;
+	}
+	return p->log;
+}
+
+/* The last line of the log may say that the image cannot be pulled. */
+static void post_unpulled(struct engine *e, int pod, const char *text)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	static const char mark[] = "image: ";
@@ -45,7 +73,7 @@ static void tell_unpulled(struct engine *e, int pod, const char *text)
 		return;
 	line += strlen(mark);
 	str_add_printable(&shown, line, len - strlen(mark), 120);
-	/* a registry's limit passes; an image that is not there does not come */
+	/* A registry's rate limit passes; a missing image stays missing. */
 	err_set(&err, strcasestr(line, "toomanyrequests") ? ERR_TRANSIENT : ERR_CONFIG, "%s",
 		str_text(&shown));
 	post_pod(e, EV_UNPULLED, pod, &err);
@@ -56,7 +84,7 @@ void pod_log_show(struct engine *e, int pod, const char *text)
 	const char *line;
 	size_t len;
 
-	tell_unpulled(e, pod, text);
+	post_unpulled(e, pod, text);
 	while ((line = str_next_line(&text, &len))) {
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		str_add_printable(&shown, line, len, 300);
@@ -66,23 +94,23 @@ void pod_log_show(struct engine *e, int pod, const char *text)
 	}
 }
 
-/* Has the provider written this line before? A container that ends and is started again, for ever,
- * makes no progress. */
-static bool is_new_line(struct epod *p, const char *line, size_t len)
+/* True if the provider has not written this line before. A container that ends and starts again
+ * forever repeats its lines: that is no progress. */
+static bool is_new_line(struct pod_log *l, const char *line, size_t len)
 {
 	uint32_t hash = 2166136261u;
 
 	for (size_t i = 0; i < len; i++)
 		hash = (hash ^ (unsigned char)line[i]) * 16777619u;
-	for (size_t i = 0; i < p->log_line_count; i++)
-		if (p->log_lines[i] == hash)
+	for (size_t i = 0; i < l->line_count; i++)
+		if (l->lines[i] == hash)
 			return false;
-	GROW(p->log_lines, p->log_line_count, p->log_line_cap);
-	p->log_lines[p->log_line_count++] = hash;
+	GROW(l->lines, l->line_count, l->line_cap);
+	l->lines[l->line_count++] = hash;
 	return true;
 }
 
-static int count_new_lines(struct epod *p, const char *text)
+static int count_new_lines(struct pod_log *l, const char *text)
 {
 	const char *line;
 	size_t len;
@@ -90,26 +118,43 @@ static int count_new_lines(struct epod *p, const char *text)
 
 	while ((line = str_next_line(&text, &len)))
 		if (len && !starts_with(line, "container: "))
-			fresh += is_new_line(p, line, len);
+			fresh += is_new_line(l, line, len);
 	return fresh;
 }
 
 static void log_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
-	struct epod *p = &a->e->pods[a->pod];
+	struct pod_log *l = log_of(a->e, a->pod);
 	struct event ev = {.type = EV_LOG, .pod = a->pod, .provider = a->provider};
 
 	if (!err) {
-		str_reset(&p->log);
-		str_addn(&p->log, str_text(&result->text), result->text.len);
-		p->log_read_at = clock_boot_ms();
-		ev.number = count_new_lines(p, str_text(&p->log));
-		p->image_percent = pull_percent(str_text(&p->log));
-		tell_unpulled(a->e, a->pod, str_text(&p->log));
+		str_reset(&l->text);
+		str_addn(&l->text, str_text(&result->text), result->text.len);
+		l->read_at = clock_boot_ms();
+		ev.number = count_new_lines(l, str_text(&l->text));
+		l->image_percent = pull_percent(str_text(&l->text));
+		post_unpulled(a->e, a->pod, str_text(&l->text));
 	}
 	post(a->e, &ev, err);
 	request_free(a);
+}
+
+bool pod_log_show_fresh(struct engine *e, int pod, int64_t fresh_ms)
+{
+	const struct pod_log *l = e->pods[pod].log;
+
+	if (!l || !l->read_at || clock_boot_ms() - l->read_at >= fresh_ms)
+		return false;
+	pod_log_show(e, pod, str_text(&l->text));
+	return true;
+}
+
+int pod_log_image_percent(const struct engine *e, int pod)
+{
+	const struct pod_log *l = e->pods[pod].log;
+
+	return l ? l->image_percent : -1;
 }
 
 void pod_log_read(struct engine *e, int pod)
@@ -121,14 +166,13 @@ void pod_log_read(struct engine *e, int pod)
 	request_begin(a, OP_LOGS, log_done);
 }
 
-/* What the core decides by the log is left alone: lines that are new to it stay new. */
+/* Leaves the lines that the core counts as they are: what is new to the core stays new. */
 static void watch_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
-	struct epod *p = &a->e->pods[a->pod];
 
 	if (!err)
-		p->image_percent = pull_percent(str_text(&result->text));
+		log_of(a->e, a->pod)->image_percent = pull_percent(str_text(&result->text));
 	a->e->pod_logs->watching[a->provider] = false;
 	a->e->pod_logs->next_at[a->provider] = clock_boot_ms() + WATCH_LOG_MS;
 	request_free(a);

@@ -5,6 +5,8 @@
 
 #include "impl.h"
 #include "known.h"
+#include "pod_log.h"
+#include "ssh_keys.h"
 
 /* What it will be prepared with. */
 static void note_setup(struct engine *e, struct epod *p)
@@ -18,7 +20,7 @@ void pods_match(struct engine *e)
 	while (e->pod_count < core_pod_count(e->core)) {
 		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
 		struct epod *p = &e->pods[e->pod_count++];
-		*p = (struct epod){.synced_bytes = SYNCED_UNKNOWN, .image_percent = -1};
+		*p = (struct epod){.synced_bytes = SYNCED_UNKNOWN};
 		note_setup(e, p);
 	}
 }
@@ -26,11 +28,8 @@ void pods_match(struct engine *e)
 void pods_free(struct engine *e)
 {
 	for (int i = 0; i < e->pod_count; i++) {
-		ssh_key_free(&e->pods[i].client);
-		ssh_key_free(&e->pods[i].host);
-		free(e->pods[i].host_public);
-		str_free(&e->pods[i].log);
-		free(e->pods[i].log_lines);
+		keys_free(e->pods[i].keys);
+		pod_log_free(e->pods[i].log);
 		free(e->pods[i].at);
 	}
 	free(e->pods);

@@ -13,6 +13,7 @@
 #include "known.h"
 #include "post.h"
 #include "stage.h"
+#include "trees.h"
 #include "workers.h"
 
 enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease where that is less */
@@ -64,6 +65,7 @@ static json_t *setup_env(struct engine *e)
 static void send_start(struct engine *e, int pod)
 {
 	const struct job_needs *n = e->needs;
+	const struct tree *kit_tree = trees_kit(e), *code_tree = trees_code(e);
 	struct epod *p = &e->pods[pod];
 	json_t *env = job_env(e, true), *outputs = json_array();
 
@@ -75,12 +77,12 @@ static void send_start(struct engine *e, int pod)
 				 "hang_s", (int)((n->hang_ms + 999) / 1000));
 	if (n->max_batch_is_cap)
 		json_object_set_new(line, "max_batch", json_integer(n->max_batch));
-	if (e->kit_tree) {
-		CLEANUP(free_text) char *kit = xasprintf("kit/%s", e->kit_tree->id);
+	if (kit_tree) {
+		CLEANUP(free_text) char *kit = xasprintf("kit/%s", kit_tree->id);
 		json_object_set_new(line, "kit", json_string(kit));
 	}
-	if (e->code_tree) {
-		CLEANUP(free_text) char *code = xasprintf("code/%s", e->code_tree->id);
+	if (code_tree) {
+		CLEANUP(free_text) char *code = xasprintf("code/%s", code_tree->id);
 		json_object_set_new(line, "code", json_string(code));
 	}
 	p->started_from_image = p->env_in_image;
@@ -195,7 +197,7 @@ static void kit_over(void *ctx, int64_t sent, const struct err *err)
 	struct at *at = ctx;
 
 	if (!err)
-		known_tree_put(at->e, at->pod, FACT_KIT, at->e->kit_tree->id);
+		known_tree_put(at->e, at->pod, FACT_KIT, trees_kit(at->e)->id);
 	sync_over(at, sent, err, &at->e->pods[at->pod].kit_sync, "worker files");
 }
 
@@ -204,7 +206,7 @@ static void code_over(void *ctx, int64_t sent, const struct err *err)
 	struct at *at = ctx;
 
 	if (!err) {
-		known_tree_put(at->e, at->pod, FACT_TREE, at->e->code_tree->id);
+		known_tree_put(at->e, at->pod, FACT_TREE, trees_code(at->e)->id);
 		known_code_put(at->e, at->pod);
 	}
 	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
@@ -220,31 +222,31 @@ static void step_trees(struct engine *e, int pod)
 		step_install(e, pod);
 		return;
 	}
-	if (e->tree_scanning) {
+	if (trees_scanning(e)) {
 		e->tree_wanted = true;
 		pod_detail(e, pod, "reading code");
 		return;
 	}
-	if (e->tree_error.kind) {
-		prepare_failed(e, pod, ERR_LOCAL, "%s", e->tree_error.msg);
+	if (trees_failure(e)) {
+		prepare_failed(e, pod, ERR_LOCAL, "%s", trees_failure(e)->msg);
 		return;
 	}
 	pod_detail(e, pod, "syncing code");
 	int64_t silent_ms = MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2);
-	if (e->kit_tree) {
+	if (trees_kit(e)) {
 		struct upsync_want want = {.dir = "kit",
-					   .tree = e->kit_tree,
+					   .tree = trees_kit(e),
 					   .silent_ms = silent_ms,
 					   .lanes_left = &e->lanes_left,
 					   .done = kit_over,
 					   .ctx = p->at};
 		p->kit_sync = upsync_start(e->loop, p->link, e->pool, &want);
 	}
-	if (e->code_tree) {
+	if (trees_code(e)) {
 		const struct core_pod *c = core_pod_at(e->core, pod);
 		struct upsync_want want = {
 			.dir = "code",
-			.tree = e->code_tree,
+			.tree = trees_code(e),
 			.root = e->setup->code_path,
 			.base = p->lacked ? NULL
 					  : known_base(e, c->rental.provider, &c->rental.volume),
@@ -293,17 +295,18 @@ void prepare_early(struct engine *e, int pod)
 	const struct core_pod *c = core_pod_at(e->core, pod);
 
 	if (c->presence.connected_at || c->presence.past != PAST_NONE || p->last_event ||
-	    !e->needs || e->tree_scanning || e->tree_error.kind)
+	    !e->needs || trees_scanning(e) || trees_failure(e))
 		return;
 	const struct engine_provider *provider = &e->setup->providers[c->rental.provider];
 	p->env_in_image =
 		e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
 				    image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
-	if ((e->kit_tree && !known_tree_is(e, pod, FACT_KIT, e->kit_tree->id)) ||
-	    (e->code_tree && !known_code(e, c->rental.provider, &c->rental.volume, e->code_tree)) ||
+	if ((trees_kit(e) && !known_tree_is(e, pod, FACT_KIT, trees_kit(e)->id)) ||
+	    (trees_code(e) &&
+	     !known_code(e, c->rental.provider, &c->rental.volume, trees_code(e))) ||
 	    (e->needs->setup && !known_env(e, pod)))
 		return;
-	if (e->code_tree)
+	if (trees_code(e))
 		known_code_put(e, pod);
 	p->early = true;
 	p->synced_bytes = 0;

@@ -1,4 +1,4 @@
-/* release.c - releases a pod; where its provider's log ends with it, reads that first. */
+/* release.c - releases a pod, and reads its provider's log first if that ends with the pod. */
 #include "release.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 
 enum {
 	LOG_FRESH_MS = 5000,
-	LAST_LOG_MS = 4000, /* less than the proof that it is gone takes */
+	LAST_LOG_MS = 4000, /* shorter than the proof that the pod is gone */
 };
 
 static void release_done(void *ctx, struct op_result *result, const struct err *err)
@@ -44,8 +44,8 @@ static void logs_done(void *ctx, struct op_result *result, const struct err *err
 	request_free(a);
 }
 
-/* The pod bills: what has come of its log by now will do, and what comes later is shown as well. */
-static void logs_waited_for(void *ctx)
+/* Releases without the log, because the pod bills. A log that arrives later is still shown. */
+static void on_log_timeout(void *ctx)
 {
 	struct request *a = ctx;
 
@@ -54,8 +54,8 @@ static void logs_waited_for(void *ctx)
 	send_release(a->e, a->pod);
 }
 
-/* Why a pod never came up stands, if anywhere, in its provider's log. Where that ends with the pod
- * it is asked for first. */
+/* Only its provider's log may say why a pod never came up. If that log ends with the pod, read it
+ * first. */
 void release_pod(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -63,13 +63,12 @@ void release_pod(struct engine *e, int pod)
 
 	if (handed_over(e, pod))
 		return;
-	if (e->pods[pod].logs_asked || !core_log_first(p, clock_boot_ms())) {
+	if (e->pods[pod].logs_requested || !core_log_first(p, clock_boot_ms())) {
 		send_release(e, pod);
 		return;
 	}
-	e->pods[pod].logs_asked = true;
-	if (e->pods[pod].log_read_at && clock_boot_ms() - e->pods[pod].log_read_at < LOG_FRESH_MS) {
-		pod_log_show(e, pod, str_text(&e->pods[pod].log));
+	e->pods[pod].logs_requested = true;
+	if (pod_log_show_fresh(e, pod, LOG_FRESH_MS)) {
 		send_release(e, pod);
 		return;
 	}
@@ -81,6 +80,6 @@ void release_pod(struct engine *e, int pod)
 	a->want.log_ms = LAST_LOG_MS;
 	a->released = outlives;
 	if (!outlives)
-		a->timer = loop_timer(e->loop, CORE_LOG_READ_MS, logs_waited_for, a);
+		a->timer = loop_timer(e->loop, CORE_LOG_READ_MS, on_log_timeout, a);
 	request_begin(a, OP_LOGS, logs_done);
 }

@@ -14,6 +14,7 @@
 #include "impl.h"
 #include "known.h"
 #include "post.h"
+#include "trees.h"
 
 enum {
 	PART_BYTES = 256 << 20, /* S3-compatible stores take some hundred MB in one piece */
@@ -185,7 +186,7 @@ static void part_packed(void *arg)
 		return;
 	}
 	free(s->path);
-	s->path = xasprintf("staged/%s.%d", s->e->code_tree->id, s->parts);
+	s->path = xasprintf("staged/%s.%d", trees_code(s->e)->id, s->parts);
 	s->want = (struct op_want){.file = {.volume = s->e->volumes[s->provider],
 					    .path = s->path,
 					    .local = s->local,
@@ -215,7 +216,7 @@ static void begin(struct stage *s)
 	const struct volume *v = &e->volumes[s->provider];
 
 	s->base = known_base(e, s->provider, v);
-	tree_diff(&s->diff, s->base, e->code_tree);
+	tree_diff(&s->diff, s->base, trees_code(e));
 	s->content = s->diff.bytes;
 	s->state = STAGE_UNDER_WAY;
 	s->sent = s->parts = 0;
@@ -251,7 +252,7 @@ static bool worthwhile(struct stage *s)
 {
 	struct engine *e = s->e;
 
-	return e->code_tree && may_stage(e, s->provider) &&
+	return trees_code(e) && may_stage(e, s->provider) &&
 	       !known_has_tree(e, s->provider, &e->volumes[s->provider]);
 }
 
@@ -263,7 +264,7 @@ void stage_volume(struct engine *e, int provider)
 		post_volume_ready(e, provider);
 		return;
 	}
-	if (e->tree_scanning && may_stage(e, provider)) {
+	if (trees_scanning(e) && may_stage(e, provider)) {
 		s->wanted = true; /* stage_tree_ready() */
 		post_volume_fills(e, provider);
 		return;

@@ -1,5 +1,5 @@
-/* trees.c - what is synced to the pods: the job's own files, and the code, which is walked while
- * the first pod is being rented. */
+/* trees.c - what is synced to the pods: the job's own files, and the code, which is scanned while
+ * the first pod is rented. */
 #include "trees.h"
 
 #include <stdlib.h>
@@ -9,16 +9,24 @@
 #include "base/path.h"
 #include "impl.h"
 #include "post.h"
-#include "prepare.h"
-#include "stage.h"
 
+struct trees {
+	struct tree *kit, *code, *code_before;
+	bool scanning;
+	struct err failure;
+	char *cache_path; /* of the last scan */
+};
+
+/* What the scanning thread has. */
 struct scan_job {
 	struct engine *e;
+	void (*ready)(struct engine *e);
+	const char *cache_path;
 	struct tree *tree, *old;
 	struct err err;
 };
 
-static void told_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes)
+static void log_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes)
 {
 	(void)ctx, (void)bytes;
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -31,19 +39,19 @@ static void work_scan(void *arg)
 	struct scan_job *s = arg;
 	const char *root = s->e->setup->code_path;
 	const char *output_dir = s->e->setup->output_dir;
-	/* it stays behind */
+	/* The output folder may lie inside the code; the pods do not need it. */
 	CLEANUP(free_text) char *output = output_dir ? path_below(root, output_dir) : NULL;
 	const char *inside[2] = {output, NULL};
 
-	tree_load(&s->old, s->e->cache_path, NULL);
+	tree_load(&s->old, s->cache_path, NULL);
 	struct tree_scan_options opts = {
-		.known = s->old, .exclude = inside, .skipped = told_skipped};
+		.known = s->old, .exclude = inside, .skipped = log_skipped};
 	if (tree_scan(&s->tree, root, &opts, &s->err) < 0)
 		return;
-	tree_save(s->tree, s->e->cache_path, NULL);
+	tree_save(s->tree, s->cache_path, NULL);
 }
 
-static void say_tree(struct engine *e, const struct tree *tree)
+static void log_tree(struct engine *e, const struct tree *tree)
 {
 	int64_t left_out = 0;
 
@@ -62,16 +70,15 @@ static void scanned(void *arg)
 	struct scan_job *s = arg;
 	struct engine *e = s->e;
 
-	e->tree_scanning = false;
-	e->code_tree = s->tree;
-	e->code_base = s->old;
+	e->trees->scanning = false;
+	e->trees->code = s->tree;
+	e->trees->code_before = s->old;
 	if (!s->tree)
-		e->tree_error = s->err;
+		e->trees->failure = s->err;
 	else
-		say_tree(e, s->tree);
+		log_tree(e, s->tree);
+	s->ready(e);
 	free(s);
-	stage_tree_ready(e);
-	prepare_tree_ready(e);
 }
 
 char *engine_scan_path(const char *runs_dir, const char *code_path)
@@ -82,25 +89,64 @@ char *engine_scan_path(const char *runs_dir, const char *code_path)
 	return xasprintf("%s/tree-%.16s", runs_dir, hex);
 }
 
-void trees_make(struct engine *e)
+void trees_make(struct engine *e, void (*ready)(struct engine *e))
 {
+	struct trees *t = e->trees = xcalloc(1, sizeof(*t));
 	struct err err = {0};
 
 	if (e->needs && e->needs->file_count) {
-		e->kit_tree = tree_new();
+		t->kit = tree_new();
 		for (size_t i = 0; i < e->needs->file_count; i++) {
 			const struct job_file *f = &e->needs->files[i];
-			if (tree_add(e->kit_tree, f->name, f->data, f->len, (f->mode & 0100) != 0,
+			if (tree_add(t->kit, f->name, f->data, f->len, (f->mode & 0100) != 0,
 				     &err) < 0)
-				e->tree_error = err;
+				t->failure = err;
 		}
 	}
 	if (!e->setup->code_path || !e->needs)
 		return;
 	CLEANUP(free_text) char *runs = xasprintf("%s/..", e->setup->run_dir);
-	e->cache_path = engine_scan_path(runs, e->setup->code_path);
+	t->cache_path = engine_scan_path(runs, e->setup->code_path);
 	struct scan_job *s = xcalloc(1, sizeof(*s));
 	s->e = e;
-	e->tree_scanning = true;
+	s->ready = ready;
+	s->cache_path = t->cache_path;
+	t->scanning = true;
 	pool_run(e->pool, work_scan, scanned, s);
+}
+
+void trees_free(struct trees *t)
+{
+	if (!t)
+		return;
+	tree_free(t->kit);
+	tree_free(t->code);
+	tree_free(t->code_before);
+	free(t->cache_path);
+	free(t);
+}
+
+const struct tree *trees_kit(const struct engine *e)
+{
+	return e->trees->kit;
+}
+
+const struct tree *trees_code(const struct engine *e)
+{
+	return e->trees->code;
+}
+
+const struct tree *trees_code_before(const struct engine *e)
+{
+	return e->trees->code_before;
+}
+
+bool trees_scanning(const struct engine *e)
+{
+	return e->trees->scanning;
+}
+
+const struct err *trees_failure(const struct engine *e)
+{
+	return e->trees->failure.kind ? &e->trees->failure : NULL;
 }

@@ -201,8 +201,8 @@ static void start_env(struct request *a, const struct core_pod *p, int64_t ahead
 	struct engine *e = a->e;
 	CLEANUP(str_free) struct str host_key = STR_INIT;
 
-	base64_add(&host_key, e->pods[a->pod].host.private_pem,
-		   strlen(e->pods[a->pod].host.private_pem));
+	const char *host_private = keys_host_private(e, a->pod);
+	base64_add(&host_key, host_private, strlen(host_private));
 	log_secret(str_text(&host_key));
 	if (!e->setup->providers[a->provider].ops->shares_machine)
 		add_env(a, "BURST_CONTAINER", xstrdup("1"), false);
@@ -218,7 +218,7 @@ static void start_env(struct request *a, const struct core_pod *p, int64_t ahead
 	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)),
 		false);
 	add_env(a, "BURST_HOST_KEY_B64", str_detach(&host_key), true);
-	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(e->pods[a->pod].client.public_line), false);
+	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(keys_client_public(e, a->pod)), false);
 	add_env(a, "BURST_VOLUME", xstrdup("/workspace"), false);
 }
 
@@ -234,7 +234,7 @@ static void rent_done(void *ctx, struct op_result *result, const struct err *err
 		pod_image_keep(a->e, a->provider, result->image);
 	}
 	/* the private half of the pod's own key has done its work */
-	ssh_key_free(&a->e->pods[a->pod].host);
+	keys_forget_host(a->e, a->pod);
 	post(a->e, &ev, err);
 	request_free(a);
 }

@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "engine/impl.h"
 #include "engine/engine.h"
+#include "engine/ssh_keys.h"
 #include "tests/unit/sha256_file.h"
 
 #define MACHINE "0123456789abcdef"
@@ -405,16 +406,11 @@ static enum op_next vendor_next(struct op *op, const struct reply *reply, struct
 	}
 }
 
-/* ---- its pods' keys ---- */
+/* ---- its pods' keys: constants, which cost no time and no disk ---- */
 
 int keys_make(struct engine *e, int pod, struct err *err)
 {
-	(void)err;
-	e->pods[pod].client.private_pem = xstrdup("private");
-	e->pods[pod].client.public_line = xstrdup("public");
-	e->pods[pod].host.private_pem = xstrdup("private");
-	free(e->pods[pod].host_public);
-	e->pods[pod].host_public = xstrdup("host");
+	(void)e, (void)pod, (void)err;
 	return 0;
 }
 
@@ -426,8 +422,41 @@ int keys_load(struct engine *e, int pod, struct err *err)
 
 void keys_drop(struct engine *e, int pod)
 {
-	ssh_key_free(&e->pods[pod].client);
-	ssh_key_free(&e->pods[pod].host);
+	(void)e, (void)pod;
+}
+
+void keys_forget_host(struct engine *e, int pod)
+{
+	(void)e, (void)pod;
+}
+
+void keys_free(struct ssh_keys *k)
+{
+	(void)k;
+}
+
+const char *keys_client_private(const struct engine *e, int pod)
+{
+	(void)e, (void)pod;
+	return "private";
+}
+
+const char *keys_client_public(const struct engine *e, int pod)
+{
+	(void)e, (void)pod;
+	return "public";
+}
+
+const char *keys_host_private(const struct engine *e, int pod)
+{
+	(void)e, (void)pod;
+	return "private";
+}
+
+const char *keys_host_public(const struct engine *e, int pod)
+{
+	(void)e, (void)pod;
+	return "host";
 }
 
 /* ---- what the pod says ---- */

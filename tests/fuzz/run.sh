@@ -7,7 +7,7 @@
 # and what lies in REPLAYED/NAME.
 #
 # Who reads what comes from elsewhere, and which fuzzer feeds it:
-#   what a pod says: the agent's lines, files, ends (engine/link, podlink, prepare, fetch, outfiles, upsync; core/)   pod
+#   what a pod says: the agent's lines, files, ends (engine/link, podlink, prepare, fetch_channel, outfiles, upsync; core/)   pod
 #   the names and bytes of files that come home (sync/receive)                                                      receive, pod
 #   a pod's event log on its volume (engine/vendor)                                                                  pod
 #   tar streams, JSON, batches of lines, WAV headers, lanes, requests, nvidia-smi's lines (jobs/agent)               agent
