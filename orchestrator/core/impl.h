@@ -38,6 +38,7 @@ int64_t core_boot_of(const struct core *c, int provider, int64_t there_s);
 int pod_index(const struct core *c, const struct core_pod *p);
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
 void pod_due(struct core *c, int pod); /* pods_decide() examines it at the end of this step */
+void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave);
 void pod_save(struct core *c, const struct core_pod *p);
 void list_soon(struct core *c, int provider);
 void pod_connect(struct core *c, struct core_pod *p);
@@ -355,7 +356,6 @@ int64_t listing_timeout_at(const struct core *c, const struct vendor *v);
 /* leave.c: the end of a pod */
 /* The pod is to be released: it is not needed, or failed. fault ERR_NONE: its work is done. */
 void pod_dismiss(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
-void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave);
 /* False: at its price it breaks a cap, and it is dismissed. */
 bool pod_fits_caps(struct core *c, struct core_pod *p);
 /* For pods_decide() alone: gives it no more work and fetches what is finished, within bounds. */

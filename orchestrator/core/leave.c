@@ -56,12 +56,6 @@ bool core_log_first(const struct core_pod *p, int64_t now_ms)
 	return in_doubt && p->rental.hard_end_ms - now_ms > CORE_LOG_READ_MS;
 }
 
-void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave)
-{
-	p->leave = leave;
-	pod_due(c, pod_index(c, p));
-}
-
 void leave_release_again(struct core *c, struct core_pod *p)
 {
 	pod_enter(c, p, POD_RELEASING);

@@ -182,6 +182,12 @@ void pod_due(struct core *c, int pod)
 	c->due[c->due_count++] = pod;
 }
 
+void pod_set_leave(struct core *c, struct core_pod *p, enum pod_leave leave)
+{
+	p->leave = leave;
+	pod_due(c, pod_index(c, p));
+}
+
 void pod_save(struct core *c, const struct core_pod *p)
 {
 	core_act(c, ACT_SAVE, pod_index(c, p));
