@@ -115,6 +115,17 @@ burst_wait() { # waits for the one in the background; status in $STATUS
 	STATUS=0
 	wait "$SHELL_PID" || STATUS=$?
 }
+living_run() { # a run of 800 segments on two pods in the background; its id in $RUN
+	script_lines 800
+	config 'pods = 2;'
+	burst_bg run
+	wait_for 40 "some files" file_count out 2
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+}
+kill_it() { # without a word
+	kill -9 "$PID"
+	burst_wait
+}
 
 # ---- a bad line between the client and its pods ----
 # through RULE... : from here on the client of this test reaches its pods through relay.c, whose rules these are; what happens
