@@ -1,5 +1,5 @@
-/* blocks.h - a file as a row of blocks of one size, each known by the hash of its bytes without the
- * zeros at their end: how a store that keeps blocks wants to be told of it. */
+/* blocks.h - hashes a file as blocks of one size. Zeros at the end of a block do not count: stores
+ * that keep blocks identify them so. */
 #ifndef BURST_BASE_BLOCKS_H
 #define BURST_BASE_BLOCKS_H
 

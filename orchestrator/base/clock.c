@@ -59,8 +59,8 @@ bool clock_time_of_day(const char *text, int *hour, int *minute)
 	       *hour < 24 && *minute >= 0 && *minute < 60;
 }
 
-/* This time of day, so many days later, as seen with or without daylight saving time; *shown:
- * whether the clock does show it then. */
+/* This time of day, so many days later, with or without daylight saving time. *shown: whether the
+ * clock shows this time on that day. */
 static time_t time_on_day(time_t now, int days, int hour, int minute, int dst, bool *shown)
 {
 	struct tm tm = {0};

@@ -260,8 +260,8 @@ int base64_decode(struct str *to, const char *text, size_t len, struct err *err)
 
 /* ---- SSH keys ---- */
 
-/* The private text passes only through buffers of a size known beforehand: a growing one would
- * leave copies behind. */
+/* The private text passes only through buffers of a fixed size: a growing buffer would leave copies
+ * in freed memory. */
 struct wire {
 	unsigned char *p;
 	size_t len, cap;
@@ -321,8 +321,8 @@ static void ed25519_make(unsigned char secret[ED25519_BYTES], unsigned char publ
 static void put_secret_section(struct wire *w, const unsigned char *secret,
 			       const unsigned char *public, const char *comment)
 {
-	uint32_t check =
-		(uint32_t)random_u64(); /* twice the same: how a reader knows it decrypted well */
+	uint32_t check = (uint32_t)random_u64(); /* the same number twice: a reader compares them to
+						    know that it decrypted correctly */
 
 	put_u32(w, check);
 	put_u32(w, check);

@@ -5,7 +5,7 @@
 
 #include "log.h"
 
-/* A secret that is cut at the end of a message would not be known for one. */
+/* log_redact() could not recognize a secret that was cut at the end of a message. */
 enum { WHOLE_MAX = 4096 };
 
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)

@@ -13,17 +13,17 @@ enum err_kind {
 	ERR_NONE = 0,
 	ERR_USAGE,        /* the command line */
 	ERR_CONFIG,       /* burst.cfg, or the job's input; the message names file:line and key */
-	ERR_CREDENTIALS,  /* the vendor does not accept who we are */
+	ERR_CREDENTIALS,  /* the vendor does not accept our credentials */
 	ERR_BALANCE,      /* the account cannot pay */
 	ERR_NO_CAPACITY,  /* this offer is sold out now: try the next, or wait */
-	ERR_REFUSED,      /* the vendor says no to this very request; asking again is useless */
+	ERR_REFUSED,      /* the vendor refuses this very request; a retry is useless */
 	ERR_NOT_FOUND,    /* what we name does not exist (any more) */
-	ERR_RATE_LIMITED, /* wait retry_after_ms, then ask again */
-	ERR_AMBIGUOUS,    /* the request may have been carried out: look before asking again */
+	ERR_RATE_LIMITED, /* wait retry_after_ms, then retry */
+	ERR_AMBIGUOUS,    /* the request may have been carried out: list before a retry */
 	/* the vendor or the network hiccupped; asking again can help and costs nothing twice */
 	ERR_TRANSIENT,
 	ERR_NETWORK, /* no connection, or lost; asking again can help */
-	/* the other side is not who, or not what, it must be (host key, sizes, paths) */
+	/* the other side is not what it must be (host key, sizes, paths) */
 	ERR_UNTRUSTED,
 	ERR_LOCAL,       /* this machine: disk full, no permission, missing program */
 	ERR_CAP,         /* a cap on cost or duration was reached */
@@ -42,8 +42,8 @@ struct err { /* on the caller's stack; nothing to free */
 	int signal;
 	int64_t retry_after_ms; /* 0: the other side did not say */
 	char msg[512];
-	/* key of burst.cfg that the failure is about ("pod.cpu"): config/ knows its file and line.
-	 * "": none */
+	/* key of burst.cfg that caused the failure ("pod.cpu"); config/ adds file and line. "":
+	 * none */
 	char key[40];
 };
 
@@ -51,7 +51,7 @@ struct err { /* on the caller's stack; nothing to free */
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
 /* Puts "fmt: " in front of the message; always returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
-/* Says which key of burst.cfg an error is about, after err_set(); always returns -1. */
+/* Names the key of burst.cfg that caused an error, after err_set(). Always returns -1. */
 int err_about(struct err *err, const char *key);
 void err_clear(struct err *err);
 

@@ -1,6 +1,6 @@
-/* files.h - how many descriptors this process may have. Many systems give a program 1,024 at first
- * and far more when it asks. Children get back what we had: programs that use select() fail, and
- * old ones that close all they could have open crawl, where the limit is huge. */
+/* files.h - raises how many descriptors this process may have. Many systems give a program 1,024 at
+ * first and far more on request. Children get the old limit: programs that use select() fail with a
+ * high one, and old programs that close every possible descriptor become slow. */
 #ifndef BURST_BASE_FILES_H
 #define BURST_BASE_FILES_H
 

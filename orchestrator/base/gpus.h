@@ -1,6 +1,6 @@
-/* gpus.h - the catalogue of GPUs: what people and vendors call them, and the physical constants
- * that the planner reasons with. Live offers are the truth about price and stock; nothing is
- * refused because it is missing here. */
+/* gpus.h - the catalogue of GPUs: their names, the vendors' ids of them, and the physical constants
+ * that the planner scales by. Live offers decide about price and stock; a GPU that is missing here
+ * is not refused. */
 #ifndef BURST_BASE_GPUS_H
 #define BURST_BASE_GPUS_H
 
@@ -30,8 +30,8 @@ const char *gpu_called(const char *gpu);
 /* Every row, for lists and completion. */
 const struct gpu *gpu_catalog(size_t *count);
 
-/* Whatever it is called ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL when unknown. A
- * family's name ("A100") gives its best known member. */
+/* Finds a GPU by any of its names ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL: unknown. A
+ * family's name ("A100") finds its most common member. */
 const struct gpu *gpu_find(const char *text);
 /* What programs for it are compiled for ("sm_89"): cards of one architecture run the same ones. The
  * name itself when unknown. */

@@ -14,7 +14,7 @@
 #include "files.h"
 #include "mem.h"
 
-enum { FDS_MOST = 65536 }; /* where the system cannot mark all at once */
+enum { FDS_MOST = 65536 }; /* for systems that cannot mark all descriptors in one call */
 
 extern char **environ;
 

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Once, at the start. No core dump from here on. closed: nor may another process of this user look
- * into this one (Linux). A process that makes user namespaces cannot be closed, since it writes its
- * own /proc/self/uid_map. */
+/* Call once, at the start. Afterwards a crash writes no core dump. closed: other processes of this
+ * user cannot read this one's memory (Linux). A process that makes user namespaces cannot be
+ * closed: it must write its own /proc/self/uid_map. */
 void guard_begin(bool closed);
 /* In a child between fork and exec: it may dump core, and open as many files, as the user has it.
  * Calls nothing that is not safe there. */
@@ -25,8 +25,8 @@ void guard_close_at_exec(void);
 
 /* The variable of this name holds a key of ours. Not while other threads run. */
 void guard_hide(const char *name);
-/* The environment without those, as exec wants it: for children that have no business with keys. An
- * array to be freed; what it points to is the environment's own. */
+/* The environment without those variables, as exec needs it, for children that need no keys. The
+ * caller frees the array; the texts belong to the environment. */
 char **guard_environ(void);
 
 #endif

@@ -18,8 +18,8 @@ struct late_function {
 #define LATE_MEMBER(prefix, name)  __typeof__(prefix##name) *name;
 #define LATE_ROW(of, prefix, name) {#prefix #name, &(of).name},
 
-/* Loads `file` for good and looks all of them up. ERR_LOCAL names the Debian package that has it,
- * or the function that is missing. */
+/* Loads `file` for the rest of the process and looks up all functions. ERR_LOCAL names the Debian
+ * package that holds the file, or the missing function. */
 int late_load(const char *file, const char *package, const struct late_function *list, size_t count,
 	      struct err *err);
 

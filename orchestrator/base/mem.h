@@ -1,8 +1,8 @@
-/* mem.h - memory that cannot fail, and variables that clean up after themselves.
+/* mem.h - allocation that cannot fail, and variables that free themselves.
  *
- * Out of memory aborts: what money depends on is in the ledger before it is spent, so `burst reap`
- * finds whatever a crash leaves behind. CLEANUP(fn) frees a variable when it goes out of scope;
- * TAKE(x) is the one line where ownership moves. */
+ * If memory runs out, burst aborts. The ledger has every pod before it is paid for, so `burst reap`
+ * finds what a crash leaves behind. CLEANUP(fn) frees a variable when it goes out of scope; TAKE(x)
+ * marks the one line where ownership moves. */
 #ifndef BURST_BASE_MEM_H
 #define BURST_BASE_MEM_H
 

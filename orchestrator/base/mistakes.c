@@ -50,8 +50,8 @@ static long line_of(const struct mistake *m, const struct mistake *other)
 	return strtol(m->err.msg + file + 1, NULL, 10);
 }
 
-/* The readers find them key by key, people look for them line by line. Those of other files keep
- * their place. */
+/* Sorts by line: readers find mistakes key by key, but users correct a file from top to bottom.
+ * Mistakes of other files keep their place. */
 static void sort_mistakes(struct mistakes *m)
 {
 	for (size_t i = 1; i < m->count; i++)

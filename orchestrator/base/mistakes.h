@@ -1,5 +1,5 @@
-/* mistakes.h - everything that is wrong with a file, found in one reading: a reader notes a mistake
- * and goes on. */
+/* mistakes.h - collects every mistake of a file in one reading: a reader notes a mistake and
+ * continues. */
 #ifndef BURST_BASE_MISTAKES_H
 #define BURST_BASE_MISTAKES_H
 
@@ -15,9 +15,9 @@ struct mistakes {
 	size_t more; /* left out: the list is bounded */
 };
 
-/* Takes *err over and clears it: returns 0, so that the caller goes on. With m == NULL it leaves
- * *err alone and returns -1, so that the first mistake ends the reading. The same message is kept
- * once. */
+/* Takes *err over and clears it. Returns 0, so that the caller continues. With m == NULL it keeps
+ * *err and returns -1, so that the first mistake ends the reading. A message that was noted before
+ * is dropped. */
 int mistakes_note(struct mistakes *m, const char *key, struct err *err);
 /* A mistake about this key was noted: what follows from it needs no message of its own. m may be
  * NULL. */

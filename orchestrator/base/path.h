@@ -50,9 +50,9 @@ int path_remove_tree(const char *path, struct err *err);
 /* Also where its owner may not enter, read or change some of the folders. */
 int path_remove_closed_tree(const char *path, struct err *err);
 int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err);
-/* The output folder is looked up once: from here on path_open_dir(dir) is the folder of fd,
- * whatever stands at that path later. It holds a descriptor of its own. fd -1: no more. Before
- * threads ask. */
+/* Pins the output folder: from here on path_open_dir(dir) opens the folder of fd, even if that path
+ * is moved or replaced later. Keeps a duplicate of fd. fd -1: unpins. Call before threads use
+ * path_open_dir(). */
 void path_hold_dir(const char *dir, int fd);
 /* A descriptor, to be closed: of the folder that is held under this very path, else of what stands
  * there. -1 and errno. */
@@ -63,8 +63,8 @@ int path_open_below(int dir, const char *name, int flags);
 /* The folder that it lies in; *base: the last part of name. */
 int path_open_parent(int dir, const char *name, const char **base);
 /* An exclusive kernel lock (flock) on the file, made if needed; freed when *fd is closed or the
- * process dies. ERR_BUSY when another process holds it. The file's text is replaced by note (which
- * process holds it), for messages. */
+ * process ends. ERR_BUSY if another process holds it. `note` replaces the file's text and says
+ * which process holds the lock; messages show it. */
 int path_lock(const char *path, const char *note, int *fd, struct err *err);
 /* For appending, made if needed (0600). One of more than `most` bytes is first renamed to "PATH.1".
  * A descriptor, or -1 and errno. */
@@ -76,7 +76,7 @@ bool path_is_safe(const char *path);
 /* Whether it leads into a folder that is git's own: what lies there is run by git, and no clone
  * brings it along. */
 bool path_in_git_folder(const char *path);
-/* What a file is called while it comes home: behind its name. */
+/* Suffixes of a file while it is fetched. */
 #define PATH_PART  ".part"
 #define PATH_SPLIT ".split"
 /* Whether a pod may call an output so, below an output folder: a safe path, not into git's folder,

@@ -22,7 +22,7 @@ enum { NOT_FOUND = 127, NOT_STARTED = 126, IN = 0, OUT = 1, SAID = 2, ENDS = 3, 
 struct started {
 	pid_t pid;
 	int ends[ENDS]; /* ours, of its three standard files; -1: closed or none */
-	/* what it says before it has become the program; closed without a word: it has */
+	/* the child writes here if exec fails; closed without data: it succeeded */
 	int why;
 };
 
@@ -206,7 +206,7 @@ int program_run(const struct program *p, struct str *out, struct str *said, stru
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The last line that says something. */
+/* The last line that is not empty. */
 static const char *last_line(struct str *text)
 {
 	while (text->len && strchr("\r\n ", text->s[text->len - 1]))

@@ -22,11 +22,12 @@ struct program {
 	bool own_group;
 };
 
-/* Its exit status, 128 + the signal that ended it, or -1: ERR_NOT_FOUND (no such program),
- * ERR_LOCAL (it could not be started), ERR_TRANSIENT (it was killed at limit_ms). What it prints is
- * appended to *out and *said (stdout, stderr; NULL: dropped); each may have a max. */
+/* Returns its exit status, 128 + the signal that ended it, or -1: ERR_NOT_FOUND (no such program),
+ * ERR_LOCAL (it could not be started), ERR_TRANSIENT (it was killed at limit_ms). Appends stdout to
+ * *out and stderr to *said (NULL: dropped); each may have a max. */
 int program_run(const struct program *p, struct str *out, struct str *said, struct err *err);
-/* The same, and any exit status but 0 is ERR_LOCAL with the last line that it said. */
+/* The same, but every exit status except 0 is ERR_LOCAL with the last line that the program
+ * printed. */
 int program_must(const struct program *p, struct str *out, struct str *said, struct err *err);
 /* Whether PATH has it. */
 bool program_found(const char *name);

@@ -152,7 +152,7 @@ void section_add_item(struct section *s, const char *key, const char *item, cons
 	struct value *v = &s->values[index_of(s, key)];
 
 	if (!v->set)
-		drop_items(v); /* the default gives way to what the file says */
+		drop_items(v); /* a value from the file replaces the default */
 	touch(s, key, where);
 	if (!item)
 		return; /* an empty list */

@@ -1,8 +1,7 @@
-/* section.h - settings as they were read: a table of known keys, and the values of one group of
- * burst.cfg.
+/* section.h - settings: a table of known keys, and the values of one group of burst.cfg.
  *
- * Providers and jobs publish an option_spec table; config/ reads the file against it (unknown keys
- * and wrong types are its errors) and hands over a section. No other folder knows the syntax of the
+ * Providers and jobs publish an option_spec table. config/ checks the file against it (unknown keys
+ * and wrong types are errors) and passes a section on. No other folder knows the syntax of the
  * file. */
 #ifndef BURST_BASE_SECTION_H
 #define BURST_BASE_SECTION_H
@@ -43,10 +42,10 @@ struct option_spec {
 
 struct section; /* values of one group; made by config/, read by all folders */
 
-/* The getters take only keys of the section's table (anything else is a bug and aborts) and give
- * the default where the file says nothing: 0, false or NULL when there is none. Texts are borrowed
- * and live as long as the section. */
-bool section_has(const struct section *s, const char *key); /* the file says something */
+/* The getters accept only keys of the section's table; any other key is a bug and aborts. Without a
+ * value in the file they return the default, or 0, false or NULL if there is none. The section owns
+ * the texts. */
+bool section_has(const struct section *s, const char *key); /* true: the file has a value */
 const char *section_text(const struct section *s, const char *key);
 /* INT, DURATION (ms), MONEY (micro-dollars) */
 int64_t section_int(const struct section *s, const char *key);
@@ -59,9 +58,9 @@ const struct section *section_group(const struct section *s, const char *key);
 /* "burst.cfg:12" of a key, or of the section itself with key == NULL; for messages. */
 const char *section_where(const struct section *s, const char *key);
 
-/* For config/ and tests: an empty section over a table (kept, not copied), and setting what the
- * file says. Text, item and where are copied. section_free(NULL) is fine and frees the groups
- * below. */
+/* For config/ and tests: makes an empty section over a table (borrowed, not copied), and sets
+ * values as if from the file. Text, item and where are copied. section_free() accepts NULL and
+ * frees the groups below. */
 struct section *section_new(const struct option_spec *table, const char *where);
 void section_set_text(struct section *s, const char *key, const char *text, const char *where);
 void section_set_int(struct section *s, const char *key, int64_t value, const char *where);
@@ -70,7 +69,7 @@ void section_set_bool(struct section *s, const char *key, bool value, const char
 void section_add_item(struct section *s, const char *key, const char *item, const char *where);
 /* so that a later file's list replaces, not extends */
 void section_clear_items(struct section *s, const char *key);
-/* as if no file had said anything; of no group */
+/* as if no file had set it; it leaves its group */
 void section_unset(struct section *s, const char *key);
 struct section *section_set_group(struct section *s, const char *key, const char *where);
 const struct option_spec *section_table(const struct section *s);

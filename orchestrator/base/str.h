@@ -24,7 +24,7 @@ void str_addc(struct str *to, char c);
 /* One code point; c must be one: at most 0x10ffff and no surrogate. */
 void str_add_utf8(struct str *to, uint32_t c);
 void str_addf(struct str *to, const char *fmt, ...) PRINTF(2, 3);
-/* One word of a POSIX shell command, quoted so that the shell sees exactly these bytes. */
+/* Adds a word of a POSIX shell command, quoted so that the shell gets exactly these bytes. */
 void str_add_shell(struct str *to, const char *word);
 /* What came from outside, made safe for a terminal and one line: control characters and bytes that
  * are not UTF-8 are written as \xNN, at most `most` bytes of input are used (0: all). */

@@ -1,5 +1,5 @@
-/* better.h - whether the plan that a user asked for, by naming GPUs or a number of pods, has a
- * clearly better one beside it. Pure. */
+/* better.h - compares the user's own choice of GPUs or number of pods with the planner's, and
+ * reports a plan that is clearly better. Pure. */
 #ifndef BURST_PLAN_BETTER_H
 #define BURST_PLAN_BETTER_H
 

@@ -1,5 +1,5 @@
-/* choose.c - reckons through offers, widths and batch sizes and picks the plan that the user wants.
- */
+/* choose.c - computes offers, widths and batch sizes, and picks the plan that meets the user's
+ * goal. */
 #include "choose.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ static double mean_length(const struct plan_work *w)
 	return w->count ? w->sum / (double)w->count : 0;
 }
 
-/* Of batches of any size, from what is known of some sizes by a straight line between them. */
+/* Interpolates between the known batch sizes along straight lines. */
 static double between_sizes(const struct plan_work *w, double batch,
 			    double (*of)(const struct plan_work *w, int size))
 {
@@ -100,8 +100,8 @@ static struct rounds share_evenly(size_t count, int workers, int most)
 	return r;
 }
 
-/* The longest segment of a batch, on average. A few batches are not all alike, so for them it is
- * known exactly. */
+/* The mean length of a batch's longest segment. Few batches differ from each other, so their exact
+ * lengths are used. */
 static double longest_of(const struct plan_work *w, const struct rounds *r)
 {
 	return r->batches <= PLAN_FEW_BATCHES ? w->few[(int)r->batches]

@@ -16,7 +16,7 @@ enum { PLAN_BATCHES_MAX = 12, PLAN_FRONT_MAX = 16, PLAN_FEW_BATCHES = 64 };
 struct plan_work {
 	size_t count;
 	double sum;     /* of all lengths */
-	double audio_s; /* of the rendered sound, 0: not known */
+	double audio_s; /* in seconds of rendered sound; 0: unknown */
 	int sizes;      /* batch sizes considered: 1, 2, 4, ... */
 	int size[PLAN_BATCHES_MAX];
 	/* sum over batches of that size, sorted by length, of the longest in each */

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#define DEMAND_LOAD_MOST 100000.0 /* above it, sizing takes long and tells nothing new */
+#define DEMAND_LOAD_MOST 100000.0 /* above it, sizing is slow and the result does not change */
 
 /* Erlang C: the chance that a request waits with N pods and exponential service times. 1 where N
  * does not exceed the load. */

@@ -1,10 +1,10 @@
-/* replan.h - during a run whose measurements or prices are far from its plan: whether another
- * width, or another GPU for the rest, is clearly better than to go on, or whether going on is of no
- * use. Pure.
+/* replan.h - decides during a run whether another width, or another GPU for the rest, is clearly
+ * better than to continue, or whether to continue is useless. For runs whose measurements or prices
+ * are far from their plan. Pure.
  *
- * Work flows here: a pod renders `rate` of weight a second from when it is up until all is done,
- * and bills all the while. What is spent is spent; every cold start that is still to come is paid
- * for. */
+ * The model is a flow: a pod renders `rate` of weight a second from when it is ready until all is
+ * done, and bills all that time. Money that is spent does not count; each cold start that is still
+ * to come does. */
 #ifndef BURST_PLAN_REPLAN_H
 #define BURST_PLAN_REPLAN_H
 
@@ -41,7 +41,7 @@ struct replan_case {
 	/* this run has measured how fast its pods are; without that nothing is stopped */
 	bool is_measured;
 	bool deadline_is_must; /* the user named it: no use to go on without it */
-	double late_ok_s;      /* so late is better than not at all */
+	double late_ok_s;      /* a result this late is better than none */
 	double room_usd;       /* of the budget, what no pod holds; INFINITY: no budget */
 	int pods_most;         /* at a time, those that are rented included */
 	bool width_open;       /* fewer may do; else the user has named how many */

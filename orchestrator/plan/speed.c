@@ -66,7 +66,8 @@ void speed_decay(struct speed_sums *s, double factor)
 }
 
 enum { PARTS = 3 };
-/* Two columns whose angle is smaller than this say nothing apart that noise would not drown. */
+/* Below this angle between two columns, the noise of the measurements exceeds what distinguishes
+ * them. */
 #define COLLINEAR 1e-3
 
 /* Solves the normal equations for the parts in `use` (bits), the others 0. False: these batches do

@@ -1,5 +1,5 @@
-/* vram.h - what fits into the memory of a GPU. Pure. Sizes in GiB (2^30 bytes) unless the name says
- * GB as sold. */
+/* vram.h - decides what fits into the memory of a GPU. Pure. Sizes are GiB (2^30 bytes) unless a
+ * name says GB as sold. */
 #ifndef BURST_PLAN_VRAM_H
 #define BURST_PLAN_VRAM_H
 

@@ -50,7 +50,7 @@ static int64_t lead_ms(const struct when_work *work)
 	return makespan_ms + makespan_ms / 10 + LEAD_MARGIN_MS;
 }
 
-/* When it starts whatever it waits for; INT64_MAX: never by itself. */
+/* When it starts if nothing else happens; INT64_MAX: never. */
 static int64_t latest_ms(const struct when_request *r, const struct when_work *work, int64_t now_ms,
 			 enum when_why *why)
 {

@@ -21,12 +21,12 @@ struct when_request {
 	int64_t not_before_ms;    /* a start failed, and this is when to try again; 0: none did */
 };
 
-/* What the planner says of a run that starts now. */
+/* The planner's estimate for a run that starts now. */
 struct when_work {
-	int64_t segments;         /* to render; -1: not known */
-	int64_t makespan_ms;      /* kept nine times in ten; -1: not known */
-	int64_t price_microusd_h; /* of the pod that it would take; -1: not known */
-	int64_t work_ms, cold_ms; /* of all pods: rendering, and coming up before; -1: not known */
+	int64_t segments;         /* seconds to render; -1: unknown */
+	int64_t makespan_ms;      /* the estimate holds in nine of ten cases; -1: unknown */
+	int64_t price_microusd_h; /* of the pod that it would rent; -1: unknown */
+	int64_t work_ms, cold_ms; /* of all pods, cold starts included; -1: unknown */
 };
 
 enum when_why {
@@ -37,14 +37,15 @@ enum when_why {
 	WHEN_QUIET,    /* wait: another request may follow the newest one */
 	WHEN_RETRY,    /* wait: the last start failed */
 	WHEN_PRICE,    /* wait: the price is too high */
-	WHEN_NO_PRICE, /* wait: no price is known now */
+	WHEN_NO_PRICE, /* wait: no price is known yet */
 	WHEN_SEGMENTS, /* wait: more segments may come */
 	WHEN_WORK,     /* wait: the work so far is not worth a cold start */
 };
 
 struct when_answer {
 	bool start;
-	int64_t until_ms; /* ask again then, or when a request comes or goes */
+	int64_t until_ms; /* when to decide again; a request that arrives or is removed comes first
+			   */
 	enum when_why why;
 };
 
@@ -53,13 +54,14 @@ enum {
 	WHEN_QUIET_MOST_MS = 30 * 60 * 1000,
 	/* at prices, and at files that changed without a request */
 	WHEN_LOOK_AGAIN_MS = 60 * 1000,
-	WHEN_UNKNOWN_MS = 30 * 60 * 1000, /* how long a run counts as where no plan says it */
+	WHEN_UNKNOWN_MS = 30 * 60 * 1000, /* assumed duration of a run without a plan */
 };
 
 /* The least work for which a cold start of so many ms pays: with it, 70 % of the time is rendering
  * (W >= 7/3 C). */
 int64_t when_least_work_ms(int64_t cold_ms);
-/* Whether the answer depends on what the planner says: else `work` may be unknown throughout. */
+/* Whether the answer depends on the planner's estimate. If not, `work` may be unknown throughout.
+ */
 bool when_needs_work(const struct when_request *requests, size_t count);
 struct when_answer when_start(const struct when_request *requests, size_t count,
 			      const struct when_work *work, int64_t now_ms);

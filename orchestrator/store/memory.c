@@ -1,8 +1,7 @@
-/* memory.c - the ledger's twin in memory, for the simulator: rows by value, found by a hash of
- * their key.
+/* memory.c - a ledger in memory, for the simulator. A hash of its key finds a row.
  *
- * A row keeps its place for ever (the order of listings), so a removed one is only marked. Within a
- * transaction a log says how to undo each change; rollback plays it backwards. */
+ * A row never moves, which keeps the order of listings, so a removed row is only marked. Within a
+ * transaction a log records how to undo each change; rollback plays it backwards. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -29,7 +28,7 @@ struct undo {
 	enum undo_kind kind;
 	enum table_id table;
 	uint32_t at;
-	void *old; /* UNDO_CHANGE: the row as it was */
+	void *old; /* UNDO_CHANGE: the row before the change */
 };
 
 struct memory {

@@ -1,5 +1,5 @@
-/* pod_cost.h - what the ledger's row of a pod says that it cost (base/billed.h has the rule). A pod
- * that several runs held has a row for each of them, and each row has its own share. Pure. */
+/* pod_cost.h - computes a pod's cost from its row of the ledger, by the rule of base/billed.h. A
+ * pod that several runs held has a row for each of them, each with its own share. Pure. */
 #ifndef BURST_STORE_POD_COST_H
 #define BURST_STORE_POD_COST_H
 

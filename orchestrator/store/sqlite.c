@@ -56,7 +56,7 @@ int sqlite_fail(struct sqlite *q, struct err *err)
 	if ((rc & 0xff) == SQLITE_BUSY)
 		sqlite_set_patience(q, true);
 
-	/* SQLite says many things of it, according to what it tried first */
+	/* SQLite's words for a read-only file system depend on which call failed first */
 	if ((rc & 0xff) != SQLITE_NOMEM && access(q->path, W_OK) < 0 && errno == EROFS)
 		return err_set(err, ERR_LOCAL,
 			       "%s: the file system is read-only: burst rents nothing that it "
@@ -100,8 +100,8 @@ int sqlite_begin(struct store *s, struct err *err)
 	return 0;
 }
 
-/* A full or failing disk makes SQLite undo the transaction by itself; what is put afterwards
- * would stand alone. */
+/* After a full or failing disk SQLite undoes the transaction by itself. A later put would be
+ * committed alone. */
 static bool transaction_is_lost(const struct sqlite *q)
 {
 	return q->base.in_transaction && sqlite3_get_autocommit(q->db);
@@ -340,8 +340,7 @@ static int sqlite_find(struct store *s, enum query query, const char *text, size
 	struct sqlite *q = sqlite_of(s);
 	sqlite3_stmt *stmt = q->find[query];
 
-	/* binding NULL where no text is asked for is fine: such a statement has no ?1 that
-	 * matters */
+	/* a statement without ?1 ignores the NULL */
 	if (sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC) != SQLITE_OK ||
 	    sqlite3_bind_int64(stmt, 2, most ? (int64_t)most : -1) != SQLITE_OK)
 		return sqlite_fail(q, err);

@@ -31,7 +31,7 @@ static inline struct sqlite *sqlite_of(struct store *s)
 const char *sqlite_advice(sqlite3 *db, int rc);
 /* How long other processes that hold the ledger are waited for. */
 void sqlite_set_patience(struct sqlite *q, bool impatient);
-/* Reports what SQLite said last: ERR_LOCAL. Returns -1. */
+/* Sets SQLite's last error as ERR_LOCAL. Returns -1. */
 int sqlite_fail(struct sqlite *q, struct err *err);
 int sqlite_run(struct sqlite *q, const char *sql, struct err *err);
 int sqlite_begin(struct store *s, struct err *err);

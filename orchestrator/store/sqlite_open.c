@@ -179,7 +179,8 @@ static int read_version(struct sqlite *q, int *version, struct err *err)
 	return 0;
 }
 
-/* In one transaction: between two looks another process may make an empty file a ledger. */
+/* In one transaction, since another process may turn an empty file into a ledger between two reads.
+ */
 static int read_identity(struct sqlite *q, struct identity *out, struct err *err)
 {
 	if (sqlite_run(q, "BEGIN", err) < 0)
@@ -193,7 +194,7 @@ static int read_identity(struct sqlite *q, struct identity *out, struct err *err
 	return result;
 }
 
-/* Looks before anything is written: a database that is not ours stays as it is. */
+/* Checks before the first write: a database that is not ours stays unchanged. */
 static int check_ours(struct sqlite *q, struct err *err)
 {
 	struct identity id = {0};

@@ -314,7 +314,7 @@ bool store_fact(struct store *s, const char *name, char *out, size_t room)
 	struct fact_row row;
 	size_t count;
 
-	/* one that cannot be read is measured or asked for anew */
+	/* a fact that cannot be read is measured or requested again */
 	if (find_first(s, QUERY_FACT, TABLE_FACT, name, &row, &count, NULL) <= 0)
 		return false;
 	copy_text(out, room, row.value);

@@ -44,7 +44,7 @@ struct run_row {
 	int exit_status;
 	char error_code[24];
 	char error[256];
-	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it was */
+	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it stood */
 	/* while it waits for capacity: which pods of other runs it would take (kept.h); "": none */
 	char wants[512];
 };
@@ -71,24 +71,24 @@ struct pod_row {
 	char provider[24];
 	char account[64];
 	char name[64];
-	char id[80]; /* the vendor's; empty until known */
+	char id[80]; /* the vendor's id; empty until known */
 	enum pod_row_state state;
-	char gpu[64];         /* the one it has, where that has been seen */
-	char gpu_offered[64]; /* the one that was asked for, and that the price is for */
+	char gpu[64];         /* the GPU that it has, once that is known */
+	char gpu_offered[64]; /* the GPU that was requested, and that the price is for */
 	char region[32];
 	bool spot;
 	bool preempted;   /* its provider took it back */
 	bool volume_safe; /* its finished files are on the volume for good */
 	char volume_id[80], volume_name[64];
-	/* of the pod, as its vendor says; never less than it was offered for */
+	/* the pod's price, as its vendor reports it; never below the offer's */
 	int64_t price_microusd_h;
-	int64_t price_list_microusd_h; /* of the offer it was rented by; 0: not known */
+	int64_t price_list_microusd_h; /* the price of the offer; 0: unknown */
 	int64_t hard_end_s;            /* epoch seconds */
 	char host[128];
 	int port;
 	char user[32];
-	/* wall ms of: create call, its reply, first seen running, TCP accepted, handshake done,
-	 * synced, workers ready, last batch done, last file safe, release sent, release accepted,
+	/* wall ms: create call, its reply, first seen running, TCP accepted, handshake done,
+	 * synced, workers ready, last batch done, last file local, release sent, release accepted,
 	 * confirmed gone */
 	int64_t create_ms, rented_ms, running_ms, reached_ms, connected_ms, synced_ms, ready_ms,
 		worked_ms, safe_ms, release_ms, released_ms, gone_ms;
@@ -101,7 +101,8 @@ struct pod_row {
 	int64_t billed_vendor_ms, cost_vendor_microusd, cost_beside_microusd;
 	/* the seconds are the vendor's own; false: implied from its dollars and the price */
 	bool vendor_reported;
-	int64_t vendor_asked_ms; /* when it said so, or that it has no record; 0: never asked */
+	int64_t vendor_asked_ms; /* when it reported that, or that it has no record; 0: never
+				    requested */
 	/* of the samples of its GPUs while workers rendered: how many, percent busy, MiB in use */
 	int gpu_samples, gpu_busy_p50, gpu_busy_p95;
 	int64_t gpu_memory_peak_mib;
@@ -110,8 +111,8 @@ struct pod_row {
 	char image[96], setup[20];
 	int64_t setup_ms;
 	int64_t synced_bytes; /* or one of the words above */
-	/* What came before the hello of its first worker, as that worker said; all 0: it did not
-	 * say. The agent unpacked an environment of unpack_bytes before it; 0: none. */
+	/* What came before the hello of its first worker, as that worker reports it; all 0: no
+	 * report. Before that the agent unpacked an environment of unpack_bytes; 0: none. */
 	int64_t unpack_ms, unpack_bytes, import_ms, read_ms, build_ms, warm_up_ms, probe_ms;
 	int64_t event; /* last agent event that was dealt with */
 	/* A pod without work may be handed to another run: since when it is kept for one, until
@@ -162,8 +163,8 @@ struct batch_row {
 	char run[24];
 	char speed[160]; /* key of its speed_row */
 	int segments;
-	int most;                   /* that its worker takes in a batch; 0: not known */
-	enum row_batching batching; /* as its worker says */
+	int most;                   /* largest batch that its worker takes; 0: unknown */
+	enum row_batching batching; /* as its worker reports it */
 	/* longest 0: rendered beside others, took_ms is its share of the time */
 	double longest, sum;
 	int64_t took_ms, done_ms;
@@ -206,10 +207,10 @@ struct request_row {
 	char error[256];
 };
 
-/* A job that runs by itself (`burst schedule`). */
+/* A job that runs at set times (`burst schedule`). */
 struct schedule_row {
 	char name[48];    /* key */
-	char rule[96];    /* when, as it was given (base/calendar.h) */
+	char rule[96];    /* when, as the user gave it (base/calendar.h) */
 	char config[512]; /* real path of burst.cfg */
 	enum schedule_backend backend;
 	char environment[3072]; /* of its runs, NAME=value lines */
@@ -243,9 +244,9 @@ int store_open(struct store **out, const char *path, struct err *err);
  * for no longer than a prompt may take. A put fails. */
 int store_open_to_read(struct store **out, const char *path, struct err *err);
 struct store *store_memory(void);
-/* ERR_LOCAL if the ledger's file was removed or replaced since it was opened. The open file still
- * answers questions, but what is put there is lost, and no retry brings it back: a client that
- * waits for a change of the ledger asks this, and ends. */
+/* ERR_LOCAL if the ledger's file was removed or replaced since store_open(). The open file still
+ * answers queries, but what is put there is lost, and no retry brings it back: a client that waits
+ * for a change of the ledger must call this and end. */
 int store_check(struct store *s, struct err *err);
 void store_close(struct store *s);
 
@@ -262,7 +263,7 @@ int store_put_run(struct store *s, const struct run_row *row, struct err *err);
 const char *pod_row_called(const struct pod_row *row);
 /* It is gone, or never existed: it bills no more. */
 bool pod_row_over(const struct pod_row *row);
-/* What its worker said that this took. */
+/* The time of one phase, as the pod's worker reported it. */
 int64_t pod_row_load_ms(const struct pod_row *row, enum load_phase phase);
 void pod_row_set_load(struct pod_row *row, const int64_t load_ms[LOAD_PHASES]);
 int store_put_pod(struct store *s, const struct pod_row *row, struct err *err);
@@ -280,13 +281,13 @@ int store_remove_volume(struct store *s, const char *provider, const char *id, s
 
 int store_put_schedule(struct store *s, const struct schedule_row *row, struct err *err);
 int store_put_firing(struct store *s, const struct firing_row *row, struct err *err);
-/* With what is known of its firings; absent is success. */
+/* Removes its firings too; absent is success. */
 int store_remove_schedule(struct store *s, const char *name, struct err *err);
 int store_remove_firing(struct store *s, const struct firing_row *row, struct err *err);
 
 /* ERR_NOT_FOUND when absent. Whole ids only, here and below. */
 int store_run(struct store *s, const char *id, struct run_row *out, struct err *err);
-/* The attempt goes before the id, and of several with one id the newest. */
+/* An attempt takes precedence over an id. If several pods share an id, the newest counts. */
 int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, struct err *err);
 
 /* Lists into a new array (*out to be freed by the caller, NULL when empty). */
@@ -320,7 +321,7 @@ int store_pods_named(struct store *s, const char *part, struct pod_row **out, si
 		     struct err *err);
 int store_requests_named(struct store *s, const char *part, struct request_row **out, size_t *count,
 			 struct err *err);
-/* Those whose keys begin so ("": all). */
+/* Those whose keys begin with prefix ("": all). */
 int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count,
 		 struct err *err);
 

@@ -1,7 +1,7 @@
-/* store_impl.h - what the ledger's two back ends share: the tables as data, and the few things a
- * back end can do.
+/* store_impl.h - what both back ends of the ledger share: the tables as data, and the operations of
+ * a back end.
  *
- * store.c asks in these terms and checks the arguments; sqlite.c and memory.c answer alike. */
+ * store.c checks arguments and calls a back end; sqlite.c and memory.c give the same answers. */
 #ifndef BURST_STORE_IMPL_H
 #define BURST_STORE_IMPL_H
 
@@ -73,7 +73,7 @@ double row_fraction(double n);
  * fields is zero. */
 void row_copy(const struct table *table, void *to, const void *from);
 
-/* Every question that is ever asked; `text` is its one argument where it has one. */
+/* Every query; `text` is its argument if it has one. */
 enum query {
 	QUERY_RUN,     /* id */
 	QUERY_RUNS,    /* newest start first, as are the next three */
@@ -115,7 +115,7 @@ struct store_ops {
 	void (*rollback)(struct store *s);
 	/* The row has been through row_copy(). */
 	int (*put)(struct store *s, enum table_id table, const void *row, struct err *err);
-	/* The row's key says which; absent is success. */
+	/* The row's key selects it; absent is success. */
 	int (*remove)(struct store *s, enum table_id table, const void *row, struct err *err);
 	/* At most `most` rows (0: all) into a new array, NULL when there are none. */
 	int (*find)(struct store *s, enum query query, const char *text, size_t most, void **rows,
