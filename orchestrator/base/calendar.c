@@ -90,9 +90,12 @@ static int read_field(const struct field *f, const char *text, uint64_t *bits, b
 
 	*bits = 0;
 	*any = *text == '*';
-	while (read_part(f, &at, bits) && *at == ',')
+	bool valid = read_part(f, &at, bits);
+	while (valid && *at == ',') {
 		at++;
-	if (*at || at == text || at[-1] == ',')
+		valid = read_part(f, &at, bits);
+	}
+	if (!valid || *at)
 		return err_set(
 			err, ERR_USAGE,
 			"\"%s\" is not a valid %s (%d to %d, with lists, ranges and steps as in "

@@ -77,6 +77,8 @@ static void forms_are_read(void **state)
 		{"tomorrow", NULL},
 		{"", NULL},
 		{"60 * * * *", NULL},
+		{"0,60 * * * *", NULL},
+		{"0 2-24 * * *", NULL},
 		{"* 24 * * *", NULL},
 		{"* * 0 * *", NULL},
 		{"* * * 13 *", NULL},
@@ -109,6 +111,9 @@ static void forms_are_read(void **state)
 			assert_int_equal(again.weekdays, c.weekdays);
 		} else {
 			assert_int_equal(err.kind, ERR_USAGE);
+			bool never = strstr(forms[i][0], " 2 *"), said = strstr(err.msg, "never");
+			if (said != never)
+				fail_msg("\"%s\": %s", forms[i][0], err.msg);
 		}
 		str_free(&text);
 	}
