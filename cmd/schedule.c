@@ -93,6 +93,7 @@ static int read_rule(const struct cmd_context *ctx, struct schedule_row *row, st
 	return calendar_parse(row->rule, c, err);
 }
 
+/* 1: there was one of this name, 0: there was none. */
 static int replace(struct cmd_context *ctx, const struct schedule_row *row, struct str *note,
 		   struct err *err)
 {
@@ -107,7 +108,7 @@ static int replace(struct cmd_context *ctx, const struct schedule_row *row, stru
 	if (store_put_schedule(ctx->store, row, err) < 0)
 		return -1;
 	if (schedule_install(ctx, row, note, err) == 0)
-		return 0;
+		return known;
 	store_remove_schedule(ctx->store, row->name, NULL);
 	return -1;
 }
@@ -126,12 +127,14 @@ static int add(struct cmd_context *ctx, struct err *err)
 	    schedule_check_keys(ctx, err) < 0)
 		return -1;
 	COPY_TEXT(row.config, config_path(ctx->config));
-	if (replace(ctx, &row, &note, err) < 0)
+	int replaced = replace(ctx, &row, &note, err);
+	if (replaced < 0)
 		return -1;
 	if (ctx->quiet)
 		return 0;
-	output_line(stderr, "schedule %s: added: %s, first run %s, started by %s; renders %s",
-		    row.name, row.rule, show_time(at, sizeof(at), calendar_next(&c, row.made_ms)),
+	output_line(stderr, "schedule %s: %s: %s, %s run %s, started by %s; renders %s", row.name,
+		    replaced ? "replaced" : "added", row.rule, replaced ? "next" : "first",
+		    show_time(at, sizeof(at), calendar_next(&c, row.made_ms)),
 		    schedule_backend_word(row.backend), row.config);
 	output_lines(stderr, str_text(&note));
 	output_line(stderr, "to run it now, as the timer will: `burst schedule run %s`", row.name);

@@ -51,6 +51,7 @@ t_added_listed_and_removed() {
 	has tab "0 2 * * * BURST_STATE_DIR='$BURST_STATE_DIR'"
 	burst schedule add weekly weekly mon 03:00 --backend crontab --catch-up 0
 	burst schedule add nightly daily 04:30 --backend crontab # in its place
+	has err.txt "schedule nightly: replaced: daily 04:30, next run "
 	is "$(grep -c 'schedule nightly: begin' tab)" 1 "blocks of nightly"
 	has tab "30 4 * * * "
 	burst schedule ls --json
