@@ -17,6 +17,7 @@
 #include "store/pod_cost.h"
 
 enum { RUNS_FIRST = 64, RUNS_MOST = 1024 };
+#define FAILURE_SHOWN_MS (24 * INT64_C(3600000))
 
 /* What the line says. */
 struct glance {
@@ -25,6 +26,8 @@ struct glance {
 	struct run_row *runs; /* the newest */
 	size_t count;
 	const struct run_row *success; /* the newest that is done; NULL: none among them */
+	/* the newest of the last day that failed, whose job has not succeeded since; NULL: none */
+	const struct run_row *failure;
 	json_t *running;
 	int unwatched_runs; /* of those: no client, and not handed over */
 	int bill, alone;    /* pods; alone: of a run without a client */
@@ -45,6 +48,31 @@ static const struct run_row *newest_success(const struct run_row *runs, size_t c
 	return NULL;
 }
 
+static bool has_failed(const struct run_row *run)
+{
+	return run->status == RUN_PARTIAL || run->status == RUN_FAILED ||
+	       run->status == RUN_CAPPED || run->status == RUN_UNRELEASED;
+}
+
+static bool is_same_job(const struct run_row *a, const struct run_row *b)
+{
+	return !strcmp(a->config, b->config) && !strcmp(a->job, b->job) &&
+	       !strcmp(a->type, b->type);
+}
+
+static const struct run_row *newest_failure(const struct glance *g)
+{
+	for (size_t i = 0; i < g->count && g->now - g->runs[i].started_ms < FAILURE_SHOWN_MS; i++) {
+		size_t newer = 0;
+		while (newer < i && !(g->runs[newer].status == RUN_DONE &&
+				      is_same_job(&g->runs[newer], &g->runs[i])))
+			newer++;
+		if (has_failed(&g->runs[i]) && newer == i)
+			return &g->runs[i];
+	}
+	return NULL;
+}
+
 /* As many as it takes to see a success. */
 static int read_runs(struct glance *g, struct store *store, struct err *err)
 {
@@ -54,6 +82,7 @@ static int read_runs(struct glance *g, struct store *store, struct err *err)
 		if (store_runs(store, NULL, false, most, &g->runs, &g->count, err) < 0)
 			return -1;
 		g->success = newest_success(g->runs, g->count);
+		g->failure = newest_failure(g);
 		if (g->success || g->count < most || most >= RUNS_MOST)
 			return 0;
 	}
@@ -224,19 +253,33 @@ static void print_json(const struct glance *g)
 				 report_text(run->job), "ended_at", report_time(run->ended_ms),
 				 "age_seconds", report_seconds(MAX(g->now - run->ended_ms, 0)));
 
-	output_json(json_pack("{s:s, s:o, s:O, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}",
-			      "ledger", g->ledger, "last_success", success, "running", g->running,
-			      "queued", "requests", g->queued, "without_client", g->queued_alone,
-			      "pods", "billing", g->bill, "without_client", g->alone,
-			      "price_usd_hour", report_dollars(g->price_microusd_h), "today_usd",
-			      report_dollars(g->today_microusd), "per_day_usd",
-			      g->per_day.set ? report_dollars(g->per_day.microusd) : json_null()));
+	const struct run_row *failed = g->failure;
+	json_t *failure =
+		!failed ? json_null()
+			: json_pack("{s:o, s:o, s:s, s:o, s:o}", "run", report_text(failed->id),
+				    "job", report_text(failed->job), "status",
+				    run_status_word(failed->status), "ended_at",
+				    report_time(failed->ended_ms), "age_seconds",
+				    report_seconds(MAX(g->now - failed->ended_ms, 0)));
+
+	output_json(json_pack(
+		"{s:s, s:o, s:o, s:O, s:{s:i, s:i}, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger",
+		g->ledger, "last_success", success, "last_failure", failure, "running", g->running,
+		"queued", "requests", g->queued, "without_client", g->queued_alone, "pods",
+		"billing", g->bill, "without_client", g->alone, "price_usd_hour",
+		report_dollars(g->price_microusd_h), "today_usd", report_dollars(g->today_microusd),
+		"per_day_usd", g->per_day.set ? report_dollars(g->per_day.microusd) : json_null()));
 }
 
-static void add_success(struct str *line, const struct glance *g)
+static void add_ended(struct str *line, const struct glance *g)
 {
 	char age[32];
 
+	if (g->failure)
+		str_addf(line, "%s %s %s ago: `burst logs %s` | ", g->failure->job,
+			 run_status_word(g->failure->status),
+			 duration_show(age, sizeof(age), MAX(g->now - g->failure->ended_ms, 0)),
+			 g->failure->id);
 	if (!g->success)
 		str_add(line, g->count ? "no success yet" : "no run yet");
 	else
@@ -271,7 +314,7 @@ static void print_line(const struct glance *g)
 	if (g->alone)
 		str_addf(&line, "!! %d pod%s without a client: `burst reap` !! | ", g->alone,
 			 g->alone == 1 ? " bills" : "s bill");
-	add_success(&line, g);
+	add_ended(&line, g);
 	add_running_words(&line, g);
 	if (g->queued)
 		str_addf(&line, ", %d queued%s", g->queued,
@@ -308,7 +351,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 const struct cmd cmd_status = {
 	.name = "status",
 	.summary = "print a one-line status for a prompt or a status bar",
-	.details = "The last success and its age, active runs, what is billing, and the dollars "
+	.details = "The last failure of a job that has not succeeded since (for a day), the last "
+		   "success and its age, active runs, what is billing, and the dollars "
 		   "of today (since midnight here; with caps.per_day of your own file, where it is "
 		   "set). It reads the ledger "
 		   "of this machine, changes nothing and asks no provider. Pods of a run "

@@ -63,6 +63,7 @@ t_status_in_one_line() {
 	is "$(json '"\(.ledger) \(.last_success.run) \(.last_success.age_seconds < 300) \(.today_usd > 0)"')" \
 		"read $("$BURST" ledger --json | jq -r '.[0].run') true true" "after a run"
 	is "$(json .today_usd)" "$("$BURST" ledger --json | jq '.[0].cost_usd')" "the dollars of today"
+	is "$(json .last_failure)" null "failures"
 	ledger "update run set started_ms = started_ms - 200000000, ended_ms = ended_ms - 200000000; update pod set create_ms = create_ms - 200000000"
 	burst status
 	has out.txt "| \$0.00 today"
@@ -97,6 +98,30 @@ ledger_locked() { # ledger_locked COMMAND...: while another process lets nobody 
 	rm -f locked
 }
 
+# What failed last night is not hidden by what another job did since; a success of the job itself ends it.
+t_status_of_a_failure() {
+	local dir
+	for dir in bad good; do
+		mkdir $dir
+		cat >$dir/burst.cfg <<-E
+			provider = "local"; job = { name = "$dir"; type = "command"; run = "test $dir = good"; no_outputs = true; };
+		E
+		burst run $dir/burst.cfg
+	done
+	burst status
+	has out.txt "bad failed "
+	has out.txt " ago: \`burst logs $(ledger "select id from run where job = 'bad'")\` | good done "
+	burst status --json
+	schema status
+	is "$(json '"\(.last_failure.job) \(.last_failure.status) \(.last_success.job)"')" "bad failed good" "its object"
+	sed -i 's/test bad = good/true/' bad/burst.cfg
+	burst run bad/burst.cfg
+	burst status
+	hasnt out.txt failed
+	ledger "update run set status = 'failed', started_ms = started_ms - 90000000, ended_ms = ended_ms - 90000000 where job = 'good'"
+	burst status
+	hasnt out.txt failed # more than a day ago
+}
 t_status_of_a_dead_run() {
 	living_run
 	burst status
