@@ -11,17 +11,17 @@
 #include "post.h"
 
 enum {
-	/* rows; a run that dies loses what it could have learned from these, nothing else */
+	/* rows; a run that dies loses only these measurements */
 	FLUSH_AT = 256,
-	TOOK_MOST_MS = 86400000, /* a pod's words: not more than a day */
-	USE_LEAST = 5,           /* samples from which on a median says something */
+	TOOK_MOST_MS = 86400000, /* a pod reports the time; it is not trusted beyond a day */
+	USE_LEAST = 5,           /* samples that a median needs */
 };
 
 struct batches {
 	struct batch_row *rows; /* not written yet */
 	size_t count, cap;
 	bool folded;
-	unsigned char *begins; /* by batch: how often it was begun */
+	unsigned char *begins; /* by batch: how often it began */
 	size_t begins_count, begins_cap;
 };
 
@@ -76,8 +76,8 @@ struct batch_speed batches_speed(const struct engine *e, int pod)
 				    s.speed.each_s * 1000};
 }
 
-/* A batch that was begun more than once (its worker died, or it did not fit into memory) says
- * nothing about the speed of one. */
+/* Skip a batch that began more than once (its worker died, or it did not fit into memory): its time
+ * is not that of one batch. */
 static unsigned char *begins_of(struct engine *e, uint32_t batch)
 {
 	while (e->batches->begins_count <= batch) {
@@ -116,14 +116,14 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 		row.longest = MAX(row.longest, weight);
 	}
 	if (core_pod_at(e->core, pod)->workload.batching == BATCHING_CONTINUOUS)
-		row.longest = 0; /* others were rendered beside it, and took_ms is its share */
+		row.longest = 0; /* other batches ran beside it; took_ms is its share */
 	GROW(e->batches->rows, e->batches->count, e->batches->cap);
 	e->batches->rows[e->batches->count++] = row;
 	if (e->batches->count >= FLUSH_AT)
 		batches_flush(e);
 }
 
-/* All of them or none. */
+/* Records all of them or none. */
 static int put_rows(struct store *store, const struct batch_row *rows, size_t count)
 {
 	if (store_begin(store, NULL) < 0)
@@ -142,7 +142,7 @@ void batches_flush(struct engine *e)
 
 	if (!e->batches->count)
 		return;
-	/* no plan is worth the end of a run: what cannot be written is not learned */
+	/* A failed write loses measurements. It must not end the run. */
 	if (put_rows(e->setup->store, e->batches->rows, e->batches->count) == 0 &&
 	    learn_fold(e->setup->store, e->batches->rows, e->batches->count, !e->batches->folded,
 		       clock_wall_ms(), &err) < 0)

@@ -1,4 +1,4 @@
-/* batches.h - what is learned from a run. */
+/* batches.h - records what a run measures, for later plans. */
 #ifndef BURST_ENGINE_BATCHES_H
 #define BURST_ENGINE_BATCHES_H
 
@@ -10,8 +10,8 @@
 struct engine;
 struct gpu_use;
 
-/* What agents say of their times is bounded, and decides nothing but later plans. */
-/* By the ledger, for this pod's GPU and its worker's version; all 0: not known. */
+/* Agents report these times. They are bounded, and decide nothing but later plans. */
+/* From the ledger, for this pod's GPU and its worker's version; all 0: not known. */
 struct batch_speed batches_speed(const struct engine *e, int pod);
 void batches_begun(struct engine *e, int pod, uint32_t batch);
 void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);

@@ -21,8 +21,8 @@ enum {
 	CLASSES = CALL_LOOK + 1
 };
 
-/* Calls of one sort that wait to be sent, first come, first served within a class. Only the first
- * of a class asks whether the account's limits have room: all behind it would hear the same. */
+/* Calls of one kind that wait to be sent, in order within each class. Only the first of a class
+ * checks the account's limits: the others would get the same answer. */
 struct row {
 	const struct provider *provider;
 	enum call_kind kind;
@@ -39,7 +39,7 @@ struct caller {
 	struct caller_op *first; /* under way */
 	struct row *rows;
 	int children, calls;     /* under way now */
-	struct caller_op *early; /* a look under way in a line that is kept for releases */
+	struct caller_op *early; /* a look is under way on a line that is kept for releases */
 	struct timer *room;      /* when a limit may have room again */
 	struct vendor_clocks clocks;
 };
@@ -57,13 +57,13 @@ struct caller_op {
 	void (*done)(void *ctx, struct op_result *result, const struct err *err);
 	void (*said)(void *ctx, const char *lines);
 	void *ctx;
-	struct call call; /* kept while it may have to be repeated */
+	struct call call; /* kept for a repeat */
 	int repeats;
 	struct grpc_tries tries;
 	int64_t sent_wall_ms, sent_boot_ms;
-	struct row *row; /* it waits there; NULL: it does not */
+	struct row *row; /* the row it waits in; NULL: none */
 	struct caller_op *behind;
-	int64_t queued_at; /* since then it stands in a row; 0: it does not */
+	int64_t queued_at; /* since when it has waited in a row; 0: it does not */
 	struct http_call *http;
 	struct grpc_call *grpc;
 	struct child *child;
@@ -97,7 +97,7 @@ static void leave_row(struct caller_op *o)
 	o->behind = NULL;
 }
 
-/* Its call is over, in one way or another. */
+/* Frees its place on the line, whether the call succeeded or failed. */
 static void hang_up(struct caller_op *o)
 {
 	o->caller->children -= o->child != NULL;
@@ -160,7 +160,7 @@ static void on_repeat(void *ctx)
 	carry(o);
 }
 
-/* How long to wait before the call is sent again; -1: the reply stands. */
+/* How long to wait before the call is sent again; -1: the reply is final. */
 static int64_t again_ms(struct caller_op *o, const struct reply *r)
 {
 	if (o->call.kind == CALL_GRPC)
@@ -171,7 +171,7 @@ static int64_t again_ms(struct caller_op *o, const struct reply *r)
 		      : o->call.kind != CALL_HTTP || r->status < 500)
 		return -1;
 	if (r->retry_after_ms > REPEAT_AFTER_MOST_MS)
-		return -1; /* the caller has a better use for the time, and may ask sooner */
+		return -1; /* the caller stops waiting at this point, and may try again sooner */
 	int64_t wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
 	wait += (int64_t)(random_u64() % (uint64_t)wait);
 	return MAX(wait, r->retry_after_ms);
@@ -277,7 +277,7 @@ static void on_room(void *ctx)
 	serve(c);
 }
 
-/* True: it may be sent, and is counted. */
+/* Returns true if it may be sent; it is then counted. */
 static bool has_room(struct caller_op *o, struct row *r)
 {
 	int64_t now = clock_boot_ms();
@@ -295,8 +295,8 @@ static bool has_room(struct caller_op *o, struct row *r)
 	return false;
 }
 
-/* A create does not wait long, since a queued one cannot be stopped: nothing was sent, and the core
- * may want something else by then. */
+/* A create waits only briefly: a queued create cannot be stopped, and the core may need something
+ * else by then. */
 static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 {
 	int64_t now = clock_boot_ms();
@@ -305,8 +305,7 @@ static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 	if (o->kind != OP_RENT || o->call.class != CALL_CREATE ||
 	    now - o->queued_at < RENT_QUEUE_MS)
 		return false;
-	/* one that was sent before, and not carried out as far as its vendor knows, may have made a
-	 * pod */
+	/* an earlier attempt may have made a pod, although its vendor does not know of it */
 	err_set(&err, o->tries.again ? ERR_AMBIGUOUS : ERR_RATE_LIMITED,
 		"the account's rate limit leaves no room for a create now");
 	err.retry_after_ms = MAX(shut_until - now, 1);
@@ -314,8 +313,8 @@ static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 	return true;
 }
 
-/* A pod is confirmed gone only by a look, and a thousand releases fill every window and every line
- * for a quarter of an hour. A look that has waited for a while goes before them. */
+/* Only a look confirms that a pod is gone. A thousand releases would fill every window and line for
+ * a quarter of an hour, so a look that has waited for a while goes first. */
 static void serve_look(struct row *r)
 {
 	struct caller_op *o = r->first[CALL_LOOK];
@@ -334,7 +333,7 @@ static void serve_look(struct row *r)
 	dispatch(o);
 }
 
-/* Sends what can be sent of one class; when to look again, INT64_MAX: when something is over. */
+/* Sends what can be sent of one class. Returns when to try again; INT64_MAX: when a call ends. */
 static int64_t serve_class(struct row *r, enum call_class class)
 {
 	while (r->first[class]) {
@@ -407,7 +406,7 @@ static void carry(struct caller_op *o)
 		serve(o->caller);
 }
 
-/* An answer to a create that makes no sense: there may be a pod all the same. */
+/* The answer to a create makes no sense, but a pod may exist. */
 static void deliver_answer(struct caller_op *o, struct op_result *result)
 {
 	struct err err = {0};
@@ -469,7 +468,7 @@ caller_begin(struct caller *caller, const struct engine_provider *provider, enum
 	if (o->next)
 		o->next->link = &o->next;
 	caller->first = o;
-	o->timer = loop_timer(caller->loop, 0, on_timer, o); /* never calls back from inside */
+	o->timer = loop_timer(caller->loop, 0, on_timer, o); /* this function never calls back */
 	return o;
 }
 

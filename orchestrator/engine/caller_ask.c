@@ -1,4 +1,4 @@
-/* caller_ask.c - one operation for a command that has nothing else to do meanwhile. */
+/* caller_ask.c - runs one operation for a command that has nothing else to do meanwhile. */
 #include "caller.h"
 
 #include "base/clock.h"
@@ -51,13 +51,13 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool u
 		loop_turn(loop, until - clock_boot_ms());
 	if (!a->have)
 		return err_set(err, ERR_NETWORK, "%s: no answer in time", provider->ops->name);
-	*there_ms = caller_time_there(caller, provider->ops); /* a refusal tells the time, too */
+	*there_ms = caller_time_there(caller, provider->ops); /* a refusal also has a date */
 	if (a->err.kind) {
 		*err = a->err;
 		return -1;
 	}
 	bool by_ids = want && want->ids;
-	/* no command may take what is missing for gone */
+	/* a command must not take a missing pod for one that is gone */
 	if (kind == OP_LIST && result->partial && !by_ids) {
 		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
 		op_result_free(result);

@@ -1,4 +1,4 @@
-/* claims.c - which segment an output's name belongs to. */
+/* claims.c - knows which segment an output's name belongs to. */
 #include "claims.h"
 
 #include <search.h>
@@ -6,13 +6,13 @@
 
 #include "impl.h"
 
-/* Commands: which segment an output's name belongs to, from the first one that reported it, and
- * which of its files it is; or a folder that outputs lie in. */
+/* For commands. A name belongs to the first segment that reported it; it is a file of that segment,
+ * or a folder that outputs lie in. */
 struct claim {
 	uint32_t segment;
 	bool is_file;
 	size_t file;
-	size_t below; /* files in this folder, and further below */
+	size_t below; /* files in this folder and below it */
 	char name[];
 };
 
@@ -36,7 +36,8 @@ static struct claim *claim_new(const char *name, size_t len)
 	return c;
 }
 
-/* One command may have a hundred thousand. len: of the part of name that is meant. */
+/* Hashed, because one command may have a hundred thousand outputs. len: of the part of name that
+ * counts. */
 static struct claim *claim_find(const struct engine *e, const char *name, size_t len)
 {
 	CLEANUP(free_claim) struct claim *wanted = claim_new(name, len);
@@ -65,7 +66,7 @@ static void claim_drop(struct engine *e, struct claim *c)
 	free(c);
 }
 
-/* The folders that a name leads through, one after the other: the length of each. 0: no more. */
+/* Steps through the folders of a name: returns the length of the next one; 0: no more. */
 static size_t next_folder(const char *name, size_t len)
 {
 	const char *slash = strchr(name + (len ? len + 1 : 0), '/');
@@ -73,7 +74,7 @@ static size_t next_folder(const char *name, size_t len)
 	return slash ? (size_t)(slash - name) : 0;
 }
 
-/* A name that is a file's is no folder's. */
+/* The name of a file cannot also be that of a folder. */
 static const struct claim *in_the_way(const struct engine *e, const char *name)
 {
 	const struct claim *c = claim_find(e, name, strlen(name));

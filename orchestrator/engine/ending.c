@@ -1,4 +1,4 @@
-/* ending.c - the end of a run: what needs no pod, bills, the run's last row. */
+/* ending.c - ends a run: what needs no pod, bills, the run's last row. */
 #include "ending.h"
 
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 
 enum { BILLING_PODS = 16 };
 
-/* What the job's finish() does when all segments are settled. */
+/* What the job's finish() reports. */
 struct ending {
 	enum { FINISH_NOT_BEGUN, FINISH_UNDER_WAY, FINISH_OVER } finish;
 	int64_t began_at, over_at; /* boot clock */
-	/* a worker thread's until it is over */
+	/* a worker thread's until finish() returns */
 	struct str notes;
 	struct err error;
 };
@@ -86,8 +86,8 @@ static void mark_failed(struct engine *e)
 	}
 }
 
-/* Joining, loudness and subtitles need no pod: they begin when the last segment is settled, while
- * pods are let go. */
+/* Joining, loudness and subtitles need no pod. They begin when the last segment is settled, while
+ * the pods are being released. */
 void ending_finish(struct engine *e, bool at_end)
 {
 	struct core_summary s;
@@ -121,8 +121,8 @@ static bool has_own_bill(const struct engine *e, int pod)
 	return p->rental.create_at && !p->rental.reused && p->rental.exit != EXIT_HANDED;
 }
 
-/* What the vendors say stands beside our own count. A wide run does not spend the account's
- * requests on it: `burst ledger --reconcile` asks for the rest. */
+/* The vendors' figures stand beside our own count. A wide run would spend the account's requests on
+ * them: `burst ledger --reconcile` asks for the rest. */
 void ending_ask_bills(struct engine *e)
 {
 	for (int i = 0;
@@ -161,7 +161,8 @@ bool engine_is_unfinished(struct store *store, const char *run)
 	       !strcmp(value, "1");
 }
 
-/* What finish() says counts where nothing worse has happened, and is said in any case. */
+/* The error of finish() is always logged, and becomes the run's error unless a worse one happened.
+ */
 void ending_judge(struct engine *e, struct core_summary *s)
 {
 	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
@@ -177,7 +178,7 @@ void ending_judge(struct engine *e, struct core_summary *s)
 	s->status = RUN_PARTIAL;
 }
 
-/* While more is to come the run has not ended: a command that looks it up, or finds it without a
+/* Before a delivery the run has not ended: a command that reads its row, or finds it without a
  * client, must not see it as done. */
 void ending_write(struct engine *e, const struct core_summary *s, int status)
 {
@@ -188,7 +189,7 @@ void ending_write(struct engine *e, const struct core_summary *s, int status)
 	run->ended_ms = goes_on ? 0 : clock_wall_ms();
 	run->exit_status = status;
 	run->total = (int64_t)s->total;
-	run->cached = 0; /* what this very run rendered in an earlier life is not cached */
+	run->cached = 0; /* an earlier client of this run rendered it: that is not "cached" */
 	for (size_t i = 0; i < e->segment_count; i++)
 		run->cached +=
 			e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;

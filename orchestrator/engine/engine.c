@@ -1,4 +1,4 @@
-/* engine.c - the loop: wait, make events, ask the core, carry out its actions. */
+/* engine.c - the loop: waits, makes events, asks the core, performs its actions. */
 #include "engine.h"
 
 #include <errno.h>
@@ -52,11 +52,11 @@ enum {
 	KEEP_LOOK_MS = 100 /* while a pod is on offer */
 };
 
-/* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is
+/* Descriptors. A pod has its connection, and one file being fetched, which has two. The rest is
  * shared: calls and children (with three pipes each), of which there are no more than pods; what a
- * run has open for itself (the ledger, locks, logs, libcurl's kept connections, what the worker
- * threads read); and, as many as there is room for, more files on their way home and further
- * connections for a large sync. */
+ * run keeps open (the ledger, locks, logs, libcurl's kept connections, the files of worker
+ * threads); and, as far as there is room, more files being fetched and further connections for a
+ * large sync. */
 enum {
 	POD_FILES = 3,
 	OWN_FILES = 80,
@@ -153,7 +153,7 @@ static void set_wake(struct engine *e)
 
 /* ---- the end ---- */
 
-/* Also while nothing is left for the core to do: the display shows that time passes. */
+/* Also when the core has nothing to do: the display shows the time. */
 static void show_progress(struct engine *e)
 {
 	int64_t now = clock_boot_ms();
@@ -166,8 +166,9 @@ static void show_progress(struct engine *e)
 	e->setup->progress(e->setup->ctx, e);
 }
 
-/* A file that is on its way to its final name has its line in the manifest already: finish() would
- * drop it, and the file look foreign. Where that takes too long a line too many does no harm. */
+/* The manifest already has the line of a file that is being renamed. finish() would drop that line,
+ * and the file would look foreign. After a long wait the line stays without its file, which does no
+ * harm. */
 static void finish_at_end(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + LAST_WORK_MS;
@@ -327,8 +328,9 @@ static bool is_at_work(const struct engine *e, int pod)
 	return core_pod_at(e->core, pod)->phase == POD_WORKING && !e->pods[pod].hold.offered;
 }
 
-/* Now and then the ledger learns what the pods at work have done so far: for commands that show the
- * run, and in case it dies. One transaction; if the ledger is busy, the next time will do. */
+/* Writes to the ledger now and then what the working pods have done, for commands that show the
+ * run, and in case this client dies. One transaction; if the ledger is busy, the next time will do.
+ */
 static void note_work(struct engine *e, int64_t now)
 {
 	bool failed = false;
@@ -359,7 +361,8 @@ static void turn(struct engine *e)
 	loop_turn(e->loop, e->setup->progress ? MAX(e->progress_at - now, 0)
 			   : keep_waits(e)    ? KEEP_LOOK_MS
 					      : 1000);
-	/* before the ticks that were due meanwhile: what it could not see it must not judge */
+	/* before the ticks that were due during the sleep: they must not judge what nobody could
+	 * observe */
 	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->over)
 		feed(e, &(struct event){.type = EV_SLEPT});
 	signals_look(e);
@@ -372,7 +375,7 @@ static void turn(struct engine *e)
 	show_progress(e);
 }
 
-/* Who has no record yet is not waited for. */
+/* Does not wait for a vendor without a record yet. */
 static void wait_for_bills(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + BILLING_MS;
@@ -407,7 +410,7 @@ int engine_run(struct engine *e, struct err *err)
 	core_summary(e->core, clock_boot_ms(), &s);
 	finish_at_end(e);
 	wait_for_bills(e);
-	core_summary(e->core, clock_boot_ms(), &s); /* bills may say when a pod ended itself */
+	core_summary(e->core, clock_boot_ms(), &s); /* a bill may say when a pod ended itself */
 	batches_flush(e);
 	signals_give_back(e, s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)

@@ -1,8 +1,6 @@
 /* engine.h - carries out what the core decides: waits, makes events, asks the core, performs its
- * actions in order.
- *
- * One engine is one life of one run (or of a reap). Everything happens on the calling thread but
- * for hashing, packing and writing, which a small pool does. */
+ * actions in order. One engine is one client of one run (or of a reap). Everything runs on the
+ * calling thread, except that a small pool hashes, packs and writes. */
 #ifndef BURST_ENGINE_H
 #define BURST_ENGINE_H
 
@@ -16,13 +14,13 @@
 #include "trees.h"
 #include "volumes.h"
 
-/* For how many pods a limit of so many descriptors is enough, `open` of them being taken when a run
- * begins; 0: for none. */
+/* The number of pods for which a limit of `limit` descriptors is enough, if `open` of them are
+ * taken when a run begins; 0: not even one. */
 int engine_pods_fit(long limit, int open);
-/* Before the first engine: can this machine run one? ERR_LOCAL: libcurl is missing. */
+/* Before the first engine: checks that this machine can run one. ERR_LOCAL: libcurl is missing. */
 int engine_ready(struct err *err);
-/* Runs to the end. Returns the exit status of design part 7; *summary and *run tell the rest
- * (run.cost etc. are in the ledger already). setup is borrowed until engine_free(). */
+/* Runs to the end. Returns the exit status (main.c lists them); *err is the run's error. setup is
+ * borrowed until engine_free(). */
 struct engine *engine_new(const struct engine_setup *setup);
 int engine_run(struct engine *e, struct err *err);
 void engine_free(struct engine *e);
@@ -32,10 +30,9 @@ const struct core *engine_core(const struct engine *e);
 const struct engine_setup *engine_of(const struct engine *e);
 int64_t engine_started_ms(const struct engine *e);                /* boot clock */
 const char *engine_phase_detail(const struct engine *e, int pod); /* "syncing code", "" */
-/* what the pods wait for before there are any: "modal: image: ...", "" */
+/* what delays the first pods, as "modal: image: ..."; "": nothing */
 const char *engine_doing(const struct engine *e);
-/* How much of its image has been pulled, in percent, as its provider's log says; -1: it does not.
- */
+/* How much of its image the pod has pulled, in percent, by its provider's log; -1: not known. */
 int engine_image_percent(const struct engine *e, int pod);
 int engine_pod_rendered(const struct engine *e, int pod); /* segments it has finished */
 

@@ -1,5 +1,4 @@
-/* file_source.c - where a pod's outputs come from: over SSH from the pod, or without it from its
- * volume. */
+/* file_source.c - fetches a pod's outputs: over SSH from the pod, or without it from its volume. */
 #include "file_source.h"
 
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static void on_volume_file(void *ctx, const char *local, const struct err *err)
 	if (err) {
 		struct segment_result *r = &e->setup->results[v->segment];
 		struct err why = *err;
-		if (why.kind == ERR_NETWORK) /* the caller has tried again */
+		if (why.kind == ERR_NETWORK) /* the caller has already tried again */
 			why.kind = ERR_TRANSIENT;
 		if (why.kind != ERR_INTERRUPTED && fetch_local_wanted(v->fetch))
 			format_text(r->reason, sizeof(r->reason),
@@ -73,7 +72,7 @@ static bool volume_get(struct engine *e, int pod, uint32_t segment, size_t file,
 	return true;
 }
 
-/* What comes all the same is dropped then: want->wanted(). */
+/* want->wanted() drops what the provider brings afterwards. */
 static void volume_cancel(struct engine *e, int pod,
 			  bool (*is_one)(const void *ctx, const void *arg), const void *arg)
 {

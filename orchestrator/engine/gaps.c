@@ -1,4 +1,4 @@
-/* gaps.c - how long pods without work have waited for the next run. */
+/* gaps.c - records how long pods without work have waited for the next run. */
 #include "gaps.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 /* The fact's text: free_ms, then the gaps, the newest last. */
 struct gaps {
-	int64_t free_ms; /* since when a pod has been free and no run has begun; 0: none is */
+	int64_t free_ms; /* since when a pod has been free without a new run; 0: none is */
 	int64_t list_ms[HOLD_GAPS_MOST];
 	size_t count;
 };

@@ -44,7 +44,7 @@ bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err
 	struct holding *h = &e->pods[pod].hold;
 	int64_t taken_ms;
 
-	/* until the core knows, what it says of the pod is not ours to write */
+	/* until the core knows it, this run must not write the pod's row */
 	if (h->taken && core_pod_at(e->core, pod)->rental.exit != EXIT_HANDED)
 		return true;
 	if (!h->offered || h->taken) {
@@ -57,8 +57,8 @@ bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err
 	return *result == 0 && taken_ms;
 }
 
-/* Its row is taken back from what other runs may take. Where the ledger cannot be written nothing
- * can be taken by it either: the release goes out. */
+/* Takes the pod's row back from the offers. If the ledger cannot be written, no run can take the
+ * pod either: the release goes out. */
 bool handed_over(struct engine *e, int pod)
 {
 	struct holding *h = &e->pods[pod].hold;
@@ -107,7 +107,7 @@ static bool is_known(const struct engine *e, const struct pod_view *view)
 	return false;
 }
 
-/* Of two pods of one create, the one that was not handed on is still this run's to release. */
+/* Two pods of one create: this run still releases the one that was not handed on. */
 static bool was_handed(const struct engine *e, const struct pod_view *view)
 {
 	struct pod_row row;

@@ -1,5 +1,5 @@
-/* image.c - what the image of a job's pods is made of: what it builds on, Debian packages, the
- * agent, and, where the user asked for it, what the job's set-up leaves. */
+/* image.c - describes the image of a job's pods: its base, Debian packages, the agent, and, if the
+ * user asked for it, what the job's set-up leaves. */
 #include "image.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ bool image_has_parts(const struct job_needs *needs)
 	return needs->setup && needs->setup_packages;
 }
 
-/* Runs a set-up script as a pod would, with the image for a volume. The file that says it is
- * complete comes last. */
+/* Runs a set-up script as a pod would, with the image in place of a volume. It writes the
+ * completion file last. */
 static char *run_line(const struct job_needs *needs, const char *path, const char *key)
 {
 	CLEANUP(str_free) struct str s = STR_INIT;

@@ -16,30 +16,31 @@
 #include "upsync.h"
 
 enum { LINK_DEADLINE_MS = 60 * 1000 };
-/* No volume that is sold holds a larger file of a command. Where the vendor says what its volume
- * holds, that is the bound. */
+/* No volume on sale holds a larger file of a command. If the vendor reports the size of its volume,
+ * that is the limit. */
 #define COMMAND_OUTPUT_MAX_BYTES (INT64_C(4) << 40)
 
 enum prepare_step { PREP_NONE, PREP_TREES, PREP_SETUP, PREP_INSTALL, PREP_START, PREP_DONE };
 
-/* One finished file on a pod that is, or will be, on its way home. */
+/* One finished file on a pod, to be fetched or being fetched. */
 struct outfile {
 	char *name, *path, sha256[SHA256_HEX];
 	int64_t bytes;
-	struct receive *r;          /* home, verified, not renamed yet */
-	bool under_way, superseded; /* superseded: what is under way is not what the pod has now */
-	unsigned turn;              /* of the fetch that counts */
+	struct receive *r; /* fetched and verified, not renamed yet */
+	bool under_way,
+		superseded; /* superseded: the file under way is not the one that the pod has now */
+	unsigned turn;      /* of the fetch that counts; an older one is ignored */
 	int retries;
 };
 
 struct seg_state {
 	struct outfile *files;   /* one for speech, any number for a command */
-	size_t count, cap, home; /* home: so many are here, verified */
+	size_t count, cap, home; /* home: the number that are fetched and verified */
 	int pod;
-	bool reported; /* the pod said it is finished */
-	/* one of its files cannot be taken: what else is said of this try does not count */
+	bool reported; /* the pod has reported it finished */
+	/* one of its files was refused: later reports of this attempt are ignored */
 	bool refused;
-	bool announced; /* the core has heard EV_FETCHED */
+	bool announced; /* the core has had EV_FETCHED */
 	struct check check;
 	char batch[24];
 	double seconds;
@@ -52,68 +53,67 @@ struct at { /* context of a link's callbacks */
 };
 
 struct gpu_use {              /* samples of its GPUs while its workers rendered */
-	int samples, at[101]; /* at[x]: so many were x percent busy */
+	int samples, at[101]; /* at[x]: the number of samples with x percent busy */
 	int64_t memory_peak_mib;
-	/* by a client before us; kept until there are more of ours */
+	/* from an earlier client; kept until we have more samples */
 	int earlier_samples, earlier_p50, earlier_p95;
 };
 
-/* Where it stands between runs: as in its row. */
+/* Its state between runs, as in its row. */
 struct holding {
 	int64_t kept_ms, kept_until_ms;
 	char pool[96], handed_from[24], handed_to[24];
 	int holds;
-	bool offered; /* another run may have it by now */
-	bool taken;   /* one has: from here on its row is that of a part */
+	bool offered; /* another run may have taken it */
+	bool taken;   /* another run has it: from here on our row covers a part of its time */
 };
 
 struct epod {          /* beside core_pod */
 	struct at *at; /* context of its link's callbacks */
 	struct link *link;
-	/* of a pod whose release has no answer yet: to tell its agent to end it */
+	/* of a pod whose release has no answer yet: tells its agent to end it */
 	struct link *spare;
 	struct fetcher *fetcher;
 	struct upsync *kit_sync, *code_sync;
 	struct ssh_keys *keys; /* ssh_keys.c; NULL: neither made nor loaded */
 	int64_t last_event, bill_asked_ms, logged_bytes;
-	int64_t named_bytes;  /* of the names and paths of its outputs that are kept here */
-	int64_t empty_events; /* since one that brought the work further */
-	/* while its log is read once more: batches up to this event were counted */
+	int64_t named_bytes;  /* of the names and paths of its outputs that are held in memory */
+	int64_t empty_events; /* since the last event that advanced the work */
+	/* while its log is read again: batches up to this event are counted already */
 	int64_t counted_to;
 	struct op_bill bill;   /* of the vendor; its hours are not kept */
-	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
+	struct event greeting; /* EV_CONNECTED, held back until the earlier events have arrived */
 	int64_t caught_up_at;
 	int64_t running_t;
-	json_t *running; /* of that hello: ids of the segments in its workers' hands */
+	json_t *running; /* of that hello: ids of the segments that its workers hold */
 	struct quiet quiet;
 	bool save_failed, helloed, zstd, shared_part, clock_said;
 	/* the environment of its job on its volume; "": none yet */
 	char env_name[64], env_tree[SHA256_HEX];
-	char env_python[32]; /* what made it; "": not known */
-	/* its image has the environment of its job; the log has reported what the image has */
+	char env_python[32]; /* the Python that made it; "": not known */
+	/* its image has the job's environment; the log has reported the image's contents */
 	bool env_in_image, image_said;
-	bool started_from_image; /* the last start named that one */
-	int lacked;              /* how often its volume did not have what it should */
-	/* what it was prepared with, how long its setup took, and what it was sent: as in its row
-	 */
+	bool started_from_image; /* the last start used the environment of the image */
+	int lacked;              /* how often its volume lacked what the ledger said it has */
+	/* its image, its set-up, how long that took, and the bytes sent to it: as in its row */
 	char image[96], setup[20];
 	int64_t setup_began_ms, setup_ms, synced_bytes;
-	int64_t load_ms[LOAD_PHASES], unpack_bytes; /* as its first worker said */
-	/* its workers were told to start before hello, and it has not said that it cannot */
+	int64_t load_ms[LOAD_PHASES], unpack_bytes; /* as its first worker reported */
+	/* its workers were told to start before its hello, and it has not refused */
 	bool early;
 	enum prepare_step step;
-	bool logs_requested; /* of its provider, before it was released */
-	bool little_left;    /* was waited for once, instead of a sync */
+	bool logs_requested; /* from its provider, before the release */
+	bool little_left;    /* the core was told once that the few missing bytes come sooner than a sync */
 	struct pod_log *log; /* pod_log.c; NULL: never read */
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
-	char worker_version[40]; /* of the engine, as its workers say */
+	char worker_version[40]; /* of the engine, as its workers report */
 	struct gpu_use use;
-	char account[64]; /* as its row says, where it was taken over; "": ours */
+	char account[64]; /* from the row of an adopted pod; "": ours */
 	struct holding hold;
 	char detail[64];
 	struct err distrusted; /* why its connection is about to end; kind 0: it is not */
-	/* what it was called when it was last said that the ledger does not know of it */
+	/* the name under which the missing ledger row was last logged */
 	char said_unsaved[POD_ID_MAX];
 };
 
@@ -126,8 +126,8 @@ struct engine {
 	struct request *requests; /* under way: request.c */
 	struct pool *pool;
 	struct fetch_share fetching;
-	unsigned fetch_turns; /* given to fetches; none is given twice */
-	int lanes_left;       /* further connections that may be open */
+	unsigned fetch_turns; /* given to fetches; each number once */
+	int lanes_left;       /* further connections that may still be opened */
 	struct actions actions;
 	struct queued *posted, **posted_last; /* events for the core: post.c */
 	struct timer *wake;
@@ -135,7 +135,7 @@ struct engine {
 	bool over;
 	int command_code;                          /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
-	char life[8]; /* tells this client's batch ids from an earlier client's */
+	char life[8]; /* distinguishes this client's batch ids from an earlier client's */
 
 	const struct segment *segments;
 	size_t segment_count;
@@ -149,7 +149,7 @@ struct engine {
 	size_t pod_cap;
 
 	/* what travels */
-	bool tree_wanted; /* prepare.c: a pod waits for the code to be scanned */
+	bool tree_wanted; /* prepare.c: a pod waits for the scan of the code */
 	struct stage *stages[CORE_PROVIDERS_MAX]; /* stage.c; by provider, NULL: none yet */
 
 	/* Each belongs to the file with its name, which alone sees inside. */
@@ -164,7 +164,7 @@ struct engine {
 
 	FILE *log;
 	int64_t progress_at, watch_at, note_at, keep_at;
-	bool sought; /* pods of other runs, at least once */
+	bool sought; /* pods of other runs were looked for once */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* journal.c - what the ledger is told, and when. */
+/* journal.c - writes to the ledger what a run does. */
 #include "journal.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "reported.h"
 
 struct journal {
-	bool unwritten; /* the ledger, and it was said why */
-	int replans;    /* of this life, that the ledger has */
+	bool unwritten; /* of the ledger; it is logged */
+	int replans;    /* of this client, as the ledger has it */
 	/* files in place that the ledger does not have yet, and their segments */
 	struct segment_row *rows;
 	uint32_t *segments;
@@ -33,7 +33,7 @@ void journal_free(struct journal *j)
 	free(j);
 }
 
-/* Why is said once; the run cannot go on without a ledger. */
+/* Logs the reason once. The run cannot continue without a ledger. */
 static void unwritten(struct engine *e, struct err *err)
 {
 	struct event ev = {.type = EV_FAULT};
@@ -45,7 +45,7 @@ static void unwritten(struct engine *e, struct err *err)
 	post(e, &ev, err);
 }
 
-/* Once by its name, once by its id. */
+/* Logged once by its name and once by its id. */
 static void say_unsaved(struct engine *e, int pod, const struct pod_row *row)
 {
 	struct epod *p = &e->pods[pod];
@@ -66,7 +66,7 @@ void journal_pod(struct engine *e, int pod)
 
 	int put = 0;
 
-	if (e->setup->sweeps) /* the rows are of other runs */
+	if (e->setup->sweeps) /* the rows belong to other runs */
 		return;
 	if (handed_put(e, pod, &row, &err, &put))
 		return;
@@ -116,8 +116,7 @@ void journal_replans(struct engine *e)
 	journal_run(e);
 }
 
-/* The ledger's room for it is nothing that a run depends on. A pod taken over from an earlier
- * client has no offer any more. */
+/* Best effort: a run does not depend on this row. An adopted pod has no offer any more. */
 void journal_bad_host(struct engine *e, int pod, const char *why)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -162,8 +161,7 @@ void journal_flush(struct engine *e)
 	if (!e->journal->count)
 		return;
 	if (store_put_segments(e->setup->store, e->journal->rows, e->journal->count, &err) < 0) {
-		/* the files are in place and in the manifest all the same: a later run finds them
-		 * there */
+		/* the files are in place and in the manifest: a later run finds them there */
 		unwritten(e, &err);
 	}
 	for (size_t i = 0; i < e->journal->count; i++) {

@@ -8,15 +8,15 @@ struct engine;
 
 void journal_pod(struct engine *e, int pod);
 void journal_run(struct engine *e);
-void journal_replans(struct engine *e); /* of this life, that the ledger does not have */
+void journal_replans(struct engine *e); /* of this client, that the ledger does not have */
 /* Of its offer, for later runs. */
 void journal_bad_host(struct engine *e, int pod, const char *why);
 void journal_good_host(struct engine *e, int pod);
 void journal_safe(struct engine *e, uint32_t segment, bool suspect);
-void journal_flush(struct engine *e); /* safe rows reach the disk, then the core hears of them */
+void journal_flush(struct engine *e); /* rows of fetched segments reach the disk before the core
+					 gets their events */
 
-/* The rows that the ledger should have and does not, as it could not be written. The caller frees
- * the list. */
+/* The rows that the ledger lacks because it could not be written. The caller frees the list. */
 size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out);
 
 struct journal *journal_new(void);

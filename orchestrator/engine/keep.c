@@ -13,11 +13,11 @@
 #include "post.h"
 
 enum {
-	WANTED_MS = 10 * 1000, /* for a run that waits, which looks several times a second */
-	AUTO_LEAST_MS = 1000   /* a shorter hold would be over before a run could begin */
+	WANTED_MS = 10 * 1000, /* for a waiting run, which looks several times a second */
+	AUTO_LEAST_MS = 1000   /* a shorter hold would end before a run could begin */
 };
 
-/* The lease lasts until the keeper releases the pod; the keeper need not talk to it. */
+/* The lease lasts until the keeper releases the pod; the keeper need not connect to it. */
 static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 {
 	pod_say(e, pod,
@@ -25,7 +25,7 @@ static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 			  (json_int_t)((keep_ms + e->setup->conf.lease_ms) / 1000)));
 }
 
-/* By a run that waits for one now, as the row would then offer it. */
+/* Whether a run waits now for what the row would offer. */
 static bool is_wanted(struct engine *e, int pod)
 {
 	struct pod_row row = engine_pod_row(e, pod);
@@ -35,7 +35,7 @@ static bool is_wanted(struct engine *e, int pod)
 	return e->setup->wanted && e->setup->wanted(e->setup->ctx, &row);
 }
 
-/* False: the ledger could not be written, so no run will take it. */
+/* Returns false if the ledger could not be written: no run can take the pod then. */
 static bool offer_for(struct engine *e, int pod, int64_t ms)
 {
 	struct holding *h = &e->pods[pod].hold;
@@ -52,7 +52,7 @@ static bool offer_for(struct engine *e, int pod, int64_t ms)
 	return false;
 }
 
-/* A pod that is as good as this one, and that another run left, is kept already. */
+/* Another run already keeps a pod that is as good as this one. */
 static bool other_is_kept(const struct engine *e)
 {
 	const char *run = e->setup->run->id;
@@ -70,8 +70,8 @@ static bool other_is_kept(const struct engine *e)
 	return kept;
 }
 
-/* keep_warm = "auto": most_ms is as long as the cold start took. Held is no more than the next run
- * may need, and no longer than pays by how often runs have come. */
+/* keep_warm = "auto": most_ms is the length of the cold start. Holds no more pods than the next run
+ * may need, and no longer than pays by the past intervals between runs. */
 static int64_t auto_ms(const struct engine *e, int64_t most_ms)
 {
 	gaps_note_free(e->setup->store, e->setup->pool, clock_wall_ms());

@@ -8,7 +8,7 @@
 struct engine;
 
 void keep_offer(struct engine *e, int pod, int64_t keep_ms);
-/* A pod is on offer: the loop turns soon. */
+/* A pod is on offer: the loop turns more often. */
 bool keep_waits(const struct engine *e);
 
 #endif

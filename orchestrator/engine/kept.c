@@ -1,5 +1,5 @@
-/* kept.c - pods that pass from run to run: what a pod is good for, and the ledger's word on whose
- * it is. */
+/* kept.c - passes pods from run to run: what a pod is good for, and which run the ledger says has
+ * it. */
 #include "kept.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "store/pod_cost.h"
 
-enum { LEFT_LEAST_MS = 30 * 1000 }; /* of a pod's time, beside what is planned */
+enum { LEFT_LEAST_MS = 30 * 1000 }; /* of a pod's time, beyond the plan */
 
 /* ---- what a pod is good for ---- */
 
@@ -123,8 +123,8 @@ static bool is_of_account(const json_t *want, const struct pod_row *pod)
 	return false;
 }
 
-/* It lives long enough for the work. If both clients die, it bills until the lease of the one or
- * the other is over, or its hard end comes: that much must be within the caps, too. */
+/* It lives long enough for the work. If both clients die, it bills until one of the two leases
+ * ends, or its hard end: that must be within the caps, too. */
 static bool lasts(const json_t *want, const struct pod_row *pod, int64_t now_ms)
 {
 	int64_t price_most = jsonx_int(want, "price", 0), wanted_ms = jsonx_int(want, "ms", 0),
@@ -153,7 +153,7 @@ void kept_part(const char *attempt, int holds, char part[20])
 	snprintf(part, 20, "%.16s-%02d", attempt, holds % 100);
 }
 
-/* What the run before keeps of it: its time until now, which is over. */
+/* The part of the pod that stays with the earlier run: its time until now. */
 static void end_part(struct pod_row *part, const char *to, int64_t now_ms)
 {
 	char name[20];
@@ -238,7 +238,7 @@ int64_t kept_taken_ms(struct store *store, const char *attempt, const char *run)
 
 	if (store_pod(store, attempt, &row, NULL) < 0 || !strcmp(row.run, run))
 		return 0;
-	/* it may have been handed on more than once since */
+	/* it may have been handed on more than once */
 	for (int holds = row.holds - 1; holds >= 0; holds--) {
 		kept_part(attempt, holds, name);
 		if (store_pod(store, name, &part, NULL) == 0 && !strcmp(part.run, run))

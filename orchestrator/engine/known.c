@@ -1,5 +1,5 @@
-/* known.c - what the ledger knows of volumes and images: the trees they were given, the
- * environments and packages that pods of this job left there. */
+/* known.c - reads in the ledger what volumes and images hold: the trees they got, the environments
+ * and packages that pods of this job left there. */
 #include "known.h"
 
 #include <stdlib.h>
@@ -18,9 +18,9 @@
  * hash. The hash came from a pod, and a pod answers for its own job alone: another job makes its
  * own, as does another machine. */
 
-/* What scripts make depends on the image that they ran in, and where they compile, on the
- * architecture of the pod's card ("": of none). Which Python the image has is not known before a
- * pod of it runs: the agent compares that. */
+/* What scripts make depends on the image, and for compiled code on the architecture of the pod's
+ * card ("": none). The Python of an image is not known before a pod runs it: the agent compares
+ * that. */
 static void made_hash(const struct engine_setup *setup, enum fact kind, const char *script,
 		      const char *card, char hex[SHA256_HEX])
 {
@@ -51,7 +51,7 @@ static bool made_there(const struct engine *e, int pod, enum fact kind, const ch
 	return p->rental.volume.id[0] != '\0';
 }
 
-/* A pod without a card compiles for none in particular: what it made serves all. */
+/* A pod without a card compiles for no card in particular: all pods can use the result. */
 static const char *card_of(const struct job_needs *needs, const char *gpu)
 {
 	return needs->setup_by_card && !gpu_is_none(gpu) ? gpu_architecture(gpu) : "";
@@ -95,8 +95,7 @@ const char *known_env_card(const struct engine *e, int pod)
 	return card_of(e->needs, core_pod_at(e->core, pod)->rental.offer.gpu);
 }
 
-/* The ledger's word for an environment: its name, its hash, and the Python that it was made with.
- */
+/* An environment as a fact's text: its name, its hash, and the Python that made it. */
 static bool env_read(struct epod *p, char *value)
 {
 	char *tree = strchr(value, ' '), *python = tree ? strchr(tree + 1, ' ') : NULL;
@@ -120,8 +119,8 @@ void known_env_of(struct epod *p, const char *env)
 	env_read(p, value);
 }
 
-/* The environment that this pod's volume has for us: one made with a card like its own, else one
- * made without. False: none that we know. */
+/* Finds the environment on this pod's volume: one made with a card like its own, else one made
+ * without. Returns false if none is known. */
 bool known_env(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
@@ -151,8 +150,8 @@ void known_env_made(struct engine *e, int pod, const json_t *event)
 	known_made_put(e, pod, FACT_MADE_ENV, e->needs->setup, known_env_card(e, pod), value);
 }
 
-/* Each build has a name of its own: it never takes what lies on the volume already for its own, and
- * never replaces another build. */
+/* Each build has its own name: it never takes what is on the volume for its own, and never replaces
+ * another build. */
 void known_env_name(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
@@ -178,7 +177,7 @@ void engine_setup_key(const char *script, char key[20])
  * same may be another tomorrow: what was seen the last time is tried, and a start says what it
  * lacks. */
 
-/* Of the environment of this script in this image (NULL: the provider's own). */
+/* For the environment of this script in this image (NULL: the provider's own). */
 static void image_key(const struct engine_setup *setup, const char *provider, const char *script,
 		      char hex[SHA256_HEX])
 {
@@ -286,7 +285,7 @@ bool known_tree_is(const struct engine *e, int pod, enum fact kind, const char *
 	return volume_has(e, p->rental.provider, &p->rental.volume, kind, id);
 }
 
-/* What was put there last may be another job's; this is what pods of this one had. */
+/* The last tree there may be another job's; this fact is about pods of this job. */
 static void code_key(const struct run_row *job, const char *provider, const char *volume_id,
 		     char hex[SHA256_HEX])
 {
@@ -317,7 +316,7 @@ bool engine_code_there(struct store *store, const struct run_row *job, const cha
 	return fact_get(store, FACT_CODE, key, NULL, tree, SHA256_HEX) && sha256_is_hex(tree);
 }
 
-/* A delivery, or another project, may have put its own there since. */
+/* A delivery, or another project, may have put its own tree there since. */
 bool known_code(const struct engine *e, int provider, const struct volume *v,
 		const struct tree *tree)
 {

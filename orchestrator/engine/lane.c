@@ -122,7 +122,7 @@ static void free_later(void *ctx)
 	free(l);
 }
 
-/* May be called from inside our own callbacks: the struct lives until the next turn. */
+/* Callbacks may call this: the struct lives until the next turn. */
 void lane_close(struct lane *l)
 {
 	if (!l)

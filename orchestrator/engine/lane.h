@@ -1,5 +1,5 @@
-/* lane.h - one more SSH session to a pod, for one command: where a line is long, one connection
- * carries no more than its window each round trip, and several carry several. */
+/* lane.h - one more SSH session to a pod, for one command. On a far line one connection carries at
+ * most its window in each round trip; several connections carry several windows. */
 #ifndef BURST_ENGINE_LANE_H
 #define BURST_ENGINE_LANE_H
 
@@ -16,14 +16,13 @@ struct lane_setup {
 };
 
 /* Strings are copied; ops is kept by reference. Its callbacks are those of a channel: closed() is
- * the last one, whatever was in the way (ERR_NETWORK, ERR_UNTRUSTED, ERR_REFUSED). Never calls back
- * before it has returned. */
+ * the last one, whatever failed (ERR_NETWORK, ERR_UNTRUSTED, ERR_REFUSED). Never calls back before
+ * it has returned. */
 struct lane *lane_open(struct loop *loop, struct http *http, const struct lane_setup *setup,
 		       const struct ssh_channel_ops *ops, void *ctx);
-/* NULL before the session stands and after closed(). */
+/* NULL before the session is up and after closed(). */
 struct ssh_channel *lane_channel(struct lane *lane);
-/* No callback afterwards. Wanted after closed() too; may be called from inside callbacks. NULL is
- * fine. */
+/* No callback afterwards. Needed also after closed(); callbacks may call it. NULL is fine. */
 void lane_close(struct lane *lane);
 
 #endif

@@ -122,7 +122,7 @@ static void add_batch(struct speed_sums *sums, const struct batch_row *b)
 		speed_add_share(sums, b->sum, seconds);
 }
 
-/* The first batches of the list, those of one key; *folded: how many. */
+/* Folds the first batches of the list, those of one key; *folded: how many. */
 static int fold_key(struct store *store, const struct batch_row *list, size_t count, bool fade,
 		    int64_t wall_ms, size_t *folded, struct err *err)
 {
@@ -160,9 +160,8 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 
 /* ---- estimates ---- */
 
-/* How well a row suits what is asked; the same GPU goes before another one, then the provider, then
- * the version. Fewer batches than a measurement takes are better than nothing at all, where the
- * engine ships no prior. */
+/* How well a row matches: the same GPU before others, then the provider, then the version. If the
+ * engine ships no prior, too few batches are better than none. */
 enum { SUITS_GPU = 4, SUITS_PROVIDER = 2, SUITS_VERSION = 1, SUITS_MEASURED = 8 };
 
 static int suits(const struct speed_row *row, const struct learn_what *what, const char *wanted_gpu)
@@ -180,7 +179,7 @@ static int suits(const struct speed_row *row, const struct learn_what *what, con
 	       SUITS_VERSION * (what->version && !strcmp(version, what->version));
 }
 
-/* The best row of this GPU, or of another one; NULL: none is good for anything. */
+/* The best row of this GPU, or of another one; NULL: none is usable. */
 static const struct speed_row *best_row(const struct speed_row *rows, size_t count,
 					const struct learn_what *what, const char *wanted_gpu,
 					bool same_gpu, bool few_will_do)
@@ -202,7 +201,7 @@ static const struct speed_row *best_row(const struct speed_row *rows, size_t cou
 	return best;
 }
 
-/* A key has '_' where a name has a blank. */
+/* A key has '_' in place of a blank. */
 static const struct gpu *gpu_of_key(const char *key)
 {
 	char text[40];
@@ -269,8 +268,8 @@ void learn_speed(struct store *store, const struct learn_what *what, const struc
 		out->speed = like;
 		note_source(out, elsewhere, PLAN_CARRIED);
 	}
-	/* batches that do not tell the parts of a batch's time apart keep the ratio that another
-	 * GPU shows */
+	/* batches of one size cannot tell the fixed part of a batch's time from the rest: take the
+	 * ratio from another GPU */
 	if (here && (here->batches >= SPEED_MEASURED_MIN || !out->from[0]) &&
 	    fit_row(&fit, here, &like)) {
 		out->speed = fit;
@@ -304,15 +303,16 @@ _Static_assert(COLD_PROBE - COLD_UNPACK == LOAD_PROBE && COLD_IMPORT - COLD_UNPA
 		       COLD_WARM_UP - COLD_UNPACK == LOAD_WARM_UP,
 	       "both name the same phases");
 
-/* Milliseconds between two marks; -1: one was not seen. */
+/* Milliseconds between two times; -1: one is missing. */
 static int64_t between(int64_t from_ms, int64_t to_ms)
 {
-	/* steps may overlap: workers load while code is synced */
+	/* steps may overlap: workers load during the sync */
 	return from_ms <= 0 || to_ms <= 0 ? -1 : MAX(to_ms - from_ms, 0);
 }
 
-/* Of a load that took load_ms in all. What workers do at once counts by its share: the weights are
- * read while Python is imported, and together the phases take no longer than the load. */
+/* Divides load_ms by the phases that the worker reported. They may run at once (it reads weights
+ * while it imports Python), so each counts by its share, and together they take no longer than the
+ * load. */
 static int64_t load_part(const struct pod_row *row, enum load_phase phase, int64_t load_ms)
 {
 	double sum = 0, own = (double)pod_row_load_ms(row, phase);
@@ -322,7 +322,7 @@ static int64_t load_part(const struct pod_row *row, enum load_phase phase, int64
 	return (int64_t)(sum > (double)load_ms ? own * (double)load_ms / sum : own);
 }
 
-/* What no worker told apart. */
+/* The part of the load that no worker divided. */
 static int64_t load_rest(const struct pod_row *row, int64_t load_ms)
 {
 	int64_t told = 0;
@@ -332,10 +332,10 @@ static int64_t load_rest(const struct pod_row *row, int64_t load_ms)
 	return MAX(load_ms - told, 0);
 }
 
-/* -1: this pod says nothing of it. */
+/* -1: this pod has no measurement of it. */
 static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 {
-	/* its volume had all: workers were started without asking */
+	/* its volume had everything: its workers started without the steps before */
 	bool at_once = row->ready_ms > 0 && row->synced_ms <= 0;
 	int64_t synced_ms = at_once ? row->connected_ms : row->synced_ms;
 	int64_t load_ms = between(synced_ms, row->ready_ms);
@@ -375,7 +375,7 @@ static bool is_this_gpu(const struct pod_row *row, const char *gpu)
 	return !strcmp(row->gpu, gpu) || (known && known == gpu_find(row->gpu));
 }
 
-/* What of a pod must be like the wanted one; with each step less. */
+/* What a pod must have in common with the wanted one; each step requires less. */
 enum likeness { LIKE_ALL, LIKE_NO_GPU, LIKE_NO_IMAGE, LIKE_NOTHING };
 
 static bool is_like(const struct pod_row *row, const struct cold_what *what, enum cold_phase phase,

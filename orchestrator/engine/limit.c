@@ -1,4 +1,4 @@
-/* limit.c - shares an account's API rate limit between burst processes, by the ledger. */
+/* limit.c - shares an account's API rate limit between burst processes, through the ledger. */
 #include "limit.h"
 
 #include <ctype.h>
@@ -19,9 +19,9 @@ enum {
 
 /* ---- counting ---- */
 
-/* How much of a window this class leaves to those before it. Of a long window it leaves less and
- * less toward the end. A class that has used up its part of an hour then calls more rarely, but
- * never stops. */
+/* How much of a window this class leaves to the classes before it. In a long window it leaves less
+ * toward the end. A class that has used up its part of an hour then calls more rarely, but never
+ * stops. */
 static int64_t kept_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	int64_t quota = w->quota;
@@ -55,8 +55,8 @@ static int64_t until(int64_t at_ms, int64_t now_ms)
 	return MAX(MIN(at_ms - now_ms, WAIT_MOST_MS), WAIT_LEAST_MS);
 }
 
-/* Pods bill on it: what was said may be wrong, and one a minute finds out. NULL: it waits for as
- * long as it is told to. */
+/* The call may end a pod that bills, and the vendor's limit may be out of date: one call a minute
+ * tests it. NULL: the call waits as long as the limit requires. */
 static int64_t *pressing(struct limits *l, enum call_class class)
 {
 	return class == CALL_RELEASE ? &l->released_ms : class == CALL_LOOK ? &l->looked_ms : NULL;
@@ -70,15 +70,14 @@ static int64_t blocked_until(struct limits *l, enum call_class class)
 	return newest ? MIN(blocked, MAX(l->refused_at_ms, *newest) + PRESSING_WAIT_MS) : blocked;
 }
 
-/* A release is kept back by what the vendor has said, not by what we count. */
+/* Only what the vendor reported delays a release, not what we counted. */
 static bool keeps_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	return w->quota && w->left <= kept_back(w, class, now_ms) &&
 	       (class != CALL_RELEASE || w->said);
 }
 
-/* What it looks for it finds as well when the window opens again, if that is soon: one more call
- * would only be refused. */
+/* If the window opens again soon, a look finds the same then; now it would only be refused. */
 static bool look_can_wait(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
 	return class == CALL_LOOK && w->left <= 0 && w->reset_at_ms - now_ms <= PRESSING_WAIT_MS;
@@ -87,7 +86,7 @@ static bool look_can_wait(const struct limit_window *w, enum call_class class, i
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 {
 	int64_t blocked = blocked_until(l, class), *newest = pressing(l, class);
-	/* the clock, since that was said */
+	/* the clock has been set since that report */
 	bool set_back = now_ms < l->refused_at_ms - SAME_WINDOW_MS;
 	bool no_room = now_ms < l->blocked_until_ms;
 
@@ -131,7 +130,7 @@ static struct limit_window *window(struct limits *l, const char *name, size_t le
 	return w;
 }
 
-/* ;x=NUMBER of one item; -1: not there. */
+/* Reads ;x=NUMBER of one item; -1: it has none. */
 static int64_t parameter(const char *item, size_t len, char key)
 {
 	for (size_t i = 0; i + 3 < len; i++) {
@@ -189,8 +188,8 @@ static void take_state(struct limit_window *w, const char *item, size_t len,
 	w->said = true;
 	if (w->quota >= left && w->reset_at_ms >= call->sent_ms + seconds * 1000 - SAME_WINDOW_MS &&
 	    w->reset_at_ms <= call->now_ms + seconds * 1000 + SAME_WINDOW_MS) {
-		/* within one window what is left only falls: what the server had not counted when
-		 * it answered, we have */
+		/* within one window the rest only falls: the server had not counted some of our
+		 * calls when it answered */
 		w->left = MIN(w->left, left);
 		return;
 	}
@@ -198,8 +197,8 @@ static void take_state(struct limit_window *w, const char *item, size_t len,
 	w->reset_at_ms = call->now_ms + seconds * 1000;
 }
 
-/* There is room for releases, whatever was said before it was sent. One that had room proves
- * nothing of what is beyond. */
+/* The reply to a release: there is room for releases, whatever was reported before it was sent. If
+ * the release had room by our count, this proves nothing beyond it. */
 static bool accepted_release(const struct limits *l, const struct reply *reply,
 			     const struct limit_call *call)
 {
@@ -218,7 +217,7 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 		return;
 	if (accepted_release(l, reply, call)) {
 		l->refused_until_ms = MIN(l->refused_until_ms, now_ms);
-		/* one at a time, and each that is accepted lets the next one through */
+		/* one at a time, and each accepted one lets the next through */
 		l->released_ms = 0;
 	}
 	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
@@ -254,7 +253,7 @@ void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 	}
 }
 
-/* False: another program wrote this ledger value, so it tells nothing. */
+/* Returns false if another program wrote this ledger value, which is then ignored. */
 static bool sound(long long ms, const struct limit_window *w)
 {
 	return ms >= 0 && ms <= STORE_NUMBER_MOST &&
@@ -303,9 +302,9 @@ void limits_read(struct limits *l, const char *text)
 
 struct limiter {
 	struct store *store;
-	char account[80]; /* whose limits these are, where there is no ledger */
+	char account[80]; /* whose limits these are if there is no ledger */
 	struct limits alone;
-	/* the account that was last asked for, and where its limits stand */
+	/* the account of the last request, and its limits */
 	char shared[160], key[SHA256_HEX];
 };
 
@@ -331,7 +330,7 @@ static const char *account_key(struct limiter *l, const char *account)
 	return l->key;
 }
 
-/* False: there is no ledger to share, or it is not available now. */
+/* Returns false if there is no ledger to share, or it is not available now. */
 static bool open_shared(struct limiter *l, const char *account, const char **key,
 			struct limits *limits)
 {

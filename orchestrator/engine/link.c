@@ -12,7 +12,7 @@ enum {
 	LINE_MAX_BYTES = 1 << 20,
 	NOISE_MAX_BYTES = 256 << 10,
 	TCP_TIMEOUT_MS = 10000,
-	SILENCE_MS = 9000 /* noticed after 11 to 14 s */
+	SILENCE_MS = 9000 /* a dead line is noticed after 11 to 14 s */
 };
 
 struct link {
@@ -29,13 +29,13 @@ struct link {
 	struct ssh_channel *control;
 	struct timer *deadline;
 	struct str in;      /* a line that is not complete yet */
-	struct str waiting; /* lines to send once the agent is in place */
-	size_t noise;       /* bytes before hello that were not ours */
-	bool placed;        /* the agent's bytes are on their way, or were not needed */
+	struct str waiting; /* lines to send when the agent is in place */
+	size_t noise;       /* bytes before hello that are not the agent's */
+	bool placed;        /* the agent is being uploaded, or was there */
 	bool up, over;
 };
 
-/* Tells the owner, once; it closes the link from there or later. */
+/* Reports the end to the owner, once; the owner closes the link from there or later. */
 static void fail(struct link *l, enum err_kind kind, const char *what)
 {
 	struct err err;
@@ -55,7 +55,7 @@ static void send_text(struct link *l, const char *text, size_t len)
 		str_addn(&l->waiting, text, len);
 }
 
-/* Without what travels for the workers' environment. */
+/* The environment without the variables for the workers. */
 static void trace(char mark, const char *line, size_t len)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -175,7 +175,7 @@ static void on_control(void *ctx, int stream, const void *bytes, size_t len)
 		take_line(l, line, n);
 	}
 	if (l->over)
-		return; /* l may be gone soon; touch nothing more */
+		return; /* the callback may free l: do not touch it after */
 	str_drop(&l->in, used);
 	if (l->in.len > LINE_MAX_BYTES)
 		fail(l, ERR_UNTRUSTED, "its agent sent an endless line");
@@ -323,7 +323,7 @@ static void free_later(void *ctx)
 	free(l);
 }
 
-/* May be called from inside our own callbacks: the struct lives until the next turn. */
+/* Callbacks may call this: the struct lives until the next turn. */
 void link_close(struct link *l)
 {
 	if (!l)

@@ -1,6 +1,6 @@
-/* link.h - one connection to one pod's agent: TCP, SSH with the host key that we made, the agent
- * put in place, and then JSON lines both ways (jobs/agent/CONTROL.md). A lost link is closed and a
- * new one opened; the agent remembers. */
+/* link.h - one connection to one pod's agent: TCP, SSH with the host key that we made, the upload
+ * of the agent, then JSON lines both ways (jobs/agent/CONTROL.md). After a loss the owner closes
+ * the link and opens a new one; the agent continues from its event log. */
 #ifndef BURST_ENGINE_LINK_H
 #define BURST_ENGINE_LINK_H
 
@@ -19,18 +19,18 @@ struct link_setup {
 	const char *host_key;    /* public line */
 	const char *private_key; /* of the client */
 	const struct pod_kit *kit;
-	int64_t from_event;  /* events after this one are wanted */
+	int64_t from_event;  /* the agent sends the events after this one */
 	const char *run;     /* an agent of another run is handed to this one */
-	int64_t deadline_ms; /* from now, until the agent has said hello */
+	int64_t deadline_ms; /* from now until the agent's hello */
 };
 
 struct link_ops {
-	/* The agent is there and about to be attached to: what link_send() is given now goes out
-	 * with that. May be NULL. */
+	/* The agent is in place: what link_send() gets now goes out together with the attach. May
+	 * be NULL. */
 	void (*placed)(void *ctx);
 	/* The agent answers; *reached_ms: boot clock when TCP was accepted. hello is borrowed. */
 	void (*up)(void *ctx, const json_t *hello, int64_t reached_ms);
-	/* Every later line. Borrowed. */
+	/* Called for every later line, which is borrowed. */
 	void (*line)(void *ctx, const json_t *event);
 	/* The last call, before or after up(): ERR_NETWORK, ERR_UNTRUSTED, ERR_REFUSED, ERR_BUG. */
 	void (*down)(void *ctx, const struct err *err);
@@ -40,12 +40,13 @@ struct link_ops {
  */
 struct link *link_open(struct loop *loop, struct http *http, const struct link_setup *setup,
 		       const struct link_ops *ops, void *ctx);
-/* From now on these are called, with this ctx. */
+/* Replaces the callbacks and their ctx. */
 void link_hand(struct link *link, const struct link_ops *ops, void *ctx);
-/* queued; before up() too late lines are simply queued */
+/* queued; before up() too */
 void link_send(struct link *link, const json_t *line);
 struct ssh *link_ssh(struct link *link); /* for further channels, after up() */
-/* Another session to the same pod, for one command (lane.h). After up(); may outlive the link. */
+/* Another session to the same pod, for one command (lane.h). After up(); it may outlive the link.
+ */
 struct lane *link_lane(struct link *link, const char *command, const struct ssh_channel_ops *ops,
 		       void *ctx);
 void link_close(struct link *link); /* no callback afterwards; NULL is fine */

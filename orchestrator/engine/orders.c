@@ -7,7 +7,7 @@
 #include "outfiles.h"
 #include "post.h"
 
-enum { LITTLE_BYTES = 4 << 20 }; /* here before a volume has been asked to keep it */
+enum { LITTLE_BYTES = 4 << 20 }; /* fewer missing bytes are fetched sooner than a volume syncs */
 
 void orders_send(struct engine *e, int pod, uint32_t batch)
 {
@@ -24,8 +24,7 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 								     core_seg_tries(e->core, s)));
 		estimate += e->segments[s].est_seconds;
 	}
-	/* a few segments take an engine that renders many at once about as long as many: that is no
-	 * hang */
+	/* An engine that renders many segments at once takes as long for a few: that is no hang. */
 	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
 	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
 	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),

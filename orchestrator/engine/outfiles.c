@@ -1,4 +1,4 @@
-/* outfiles.c - outputs on their way from a pod to this machine: fetched, verified, checked. */
+/* outfiles.c - fetches, verifies and checks the outputs of pods. */
 #include "outfiles.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct getting { /* one file under way: the context of its fetch */
 	uint32_t segment;
 	size_t file;
 	int pod;
-	unsigned turn;      /* which try this is; an older one that ends late is passed over */
+	unsigned turn;      /* number of this fetch; an older one that ends late is ignored */
 	struct check check; /* a worker thread's until done */
 	bool checked;
 };
@@ -36,7 +36,7 @@ int64_t outfiles_most_bytes(const struct engine *e, int pod)
 
 	if (!e->needs->command)
 		return SPEECH_FILE_MAX_BYTES;
-	/* what is not sold by its size may not be held to it */
+	/* the vendor does not sell it by its size, so its size is no limit */
 	return v->size_gb && v->price_microusd_month ? v->size_gb << 30 : COMMAND_OUTPUT_MAX_BYTES;
 }
 
@@ -48,7 +48,7 @@ static void count_names(struct engine *e, const struct seg_state *s, const struc
 			sign * (int64_t)(sizeof(*f) + strlen(f->name) + strlen(f->path));
 }
 
-/* A command that goes on has replaced or lengthened what it had told of. */
+/* A running command may replace or extend a file that it has reported. */
 static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, const char *path,
 		      int64_t bytes, const char *sha256)
 {
@@ -58,7 +58,7 @@ static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, 
 		receive_drop(TAKE(f->r), false);
 		s->home--;
 	}
-	f->superseded = f->under_way; /* its part is taken until that has ended */
+	f->superseded = f->under_way; /* an older fetch has its part until that fetch ends */
 	f->turn = ++e->fetch_turns;
 	f->retries = 0;
 	count_names(e, s, f, -1);
@@ -79,7 +79,8 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 	if (at < s->count && !strcmp(s->files[at].name, name)) {
 		if (is_new && !s->reported)
 			supersede(e, s, &s->files[at], path, bytes, sha256);
-		return &s->files[at]; /* else it is told twice (an event log read again) */
+		return &s->files[at]; /* without this, an event log that is read again would count
+					 it twice */
 	}
 	if (noted)
 		*noted = s->count;
@@ -116,7 +117,7 @@ void outfiles_reset(struct engine *e, uint32_t segment)
 	s->files = NULL;
 	s->count = s->cap = s->home = 0;
 	s->reported = s->announced = false;
-	/* they would keep the next try's files from coming */
+	/* they would block the files of the next attempt */
 	if (under_way && s->pod >= 0)
 		file_source_of(e, s->pod)->cancel(e, s->pod, is_of, &segment);
 }
@@ -161,7 +162,7 @@ void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why)
 		   why->msg);
 }
 
-/* The file that was asked for. NULL: the segment went elsewhere meanwhile. */
+/* Finds the file of a fetch. NULL: the segment went to another pod meanwhile. */
 static struct outfile *file_of(const struct getting *g)
 {
 	struct seg_state *s = &g->e->segs[g->segment];
@@ -169,7 +170,7 @@ static struct outfile *file_of(const struct getting *g)
 	return s->pod == g->pod && g->file < s->count ? &s->files[g->file] : NULL;
 }
 
-/* Else the segment went elsewhere, or the file is another one now. */
+/* False: the segment went to another pod, or the pod has a newer file of that name. */
 static bool is_current(const void *ctx)
 {
 	const struct getting *g = ctx;
@@ -186,7 +187,7 @@ static void fetch_files(struct engine *e, int pod, uint32_t segment)
 		fetch_file(e, pod, segment, i);
 }
 
-/* What came, or did not, was asked for before the file was another one: that is asked for now. */
+/* The fetch was of an older file of that name: fetches the present one. */
 static void ask_anew(const struct getting *g)
 {
 	struct outfile *f = file_of(g);
@@ -197,18 +198,18 @@ static void ask_anew(const struct getting *g)
 	outfiles_stream(g->e, g->pod, g->segment, f);
 }
 
-/* True: no failure of the file's own, and it comes in another try. */
+/* Returns true if the failure is not the file's own, and it is fetched again. */
 static bool tries_again(const struct getting *g, struct outfile *f, const struct err *err)
 {
 	struct engine *e = g->e;
 
 	if (err->kind == ERR_INTERRUPTED && e->over)
-		return true; /* nothing needs it any more */
+		return true; /* no segment needs it any more */
 	if (err->kind != ERR_NETWORK)
 		return false;
 	if (!e->pods[g->pod].fetcher) {
-		/* the connection is gone: all that is not here is asked for when it is back, or
-		 * comes from the volume */
+		/* the connection is gone: its files are fetched when it is back, or from the volume
+		 */
 		if (!e->over)
 			fetch_files(e, g->pod, g->segment);
 		return true;
@@ -225,7 +226,8 @@ static void file_failed(const struct getting *g, const struct err *err)
 	struct err why = *err;
 
 	if (why.kind == ERR_BUSY)
-		why.kind = ERR_TRANSIENT; /* of our own making: what holds it is about to end */
+		why.kind = ERR_TRANSIENT; /* our own doing: the older fetch that has the part is
+					     about to end */
 	outfiles_failed(g->e, g->segment, &why);
 	post(g->e, &ev, &why);
 }
@@ -297,7 +299,7 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 {
 	struct seg_state *s = &e->segs[segment];
 
-	/* nothing is known of such a file (any more) */
+	/* the pod has no such file (any more) */
 	if (s->pod != pod || (!s->count && !s->reported)) {
 		struct err err;
 		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s", e->segments[segment].id,
@@ -307,7 +309,7 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 		return;
 	}
 	fetch_files(e, pod, segment);
-	announce_home(e, segment); /* nothing to fetch, or all here already */
+	announce_home(e, segment); /* nothing to fetch, or all is fetched already */
 }
 
 int64_t outfiles_left(const struct engine *e, int pod)

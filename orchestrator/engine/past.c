@@ -1,4 +1,4 @@
-/* past.c - what the ledger remembers of offers for later runs: boot times, bad hosts, unfit cards.
+/* past.c - reads in the ledger how offers did in earlier runs: boot times, bad hosts, unfit cards.
  */
 #include "past.h"
 
@@ -15,7 +15,8 @@ enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
 #define AVOID_LEAST_MS (30 * 60 * 1000ll)
 #define AVOID_MOST_MS  (6 * 3600 * 1000ll)
 #define UNFIT_MS       (14 * 24 * 3600 * 1000ll)
-#define FORGET_MS      (24 * 3600 * 1000ll) /* after that, one more is the first again */
+#define FORGET_MS      (24 * 3600 * 1000ll) /* after that, the next bad pod counts as the first again \
+					     */
 
 /* ---- how quickly they come up ---- */
 
@@ -62,7 +63,7 @@ int64_t past_boot_ms(const struct pod_row *rows, size_t count, const char *gpu)
 	return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
 }
 
-/* Offers of one provider and one GPU share theirs. */
+/* Offers of one provider and one GPU share their boot times. */
 static void add_boots(struct store *store, const struct offer *offers, size_t count,
 		      struct offer_past *out)
 {
@@ -95,7 +96,7 @@ static void offer_key(const struct offer *o, char hex[SHA256_HEX])
 	sha256_hex(text, strlen(text), hex);
 }
 
-/* NULL: nothing is held against it. */
+/* NULL: the ledger has nothing against it. */
 static json_t *mark_of(struct store *store, const struct offer *o)
 {
 	char key[SHA256_HEX], text[4096] = "";
@@ -218,7 +219,7 @@ int past_give_up(struct store *store, const struct offer *offer, const char *hos
 	CLEANUP(json_decref) json_t *old = mark_of(store, offer);
 	int64_t at = jsonx_int(old, "at_ms", 0), times = jsonx_int(old, "times", 0);
 	bool counts = old && at <= wall_ms && wall_ms - at < FORGET_MS;
-	/* pods that were rented side by side are one lesson, not several */
+	/* pods that were rented at the same time count once */
 	times = !counts ? 1 : MAX(times + (rented_ms > at), 1);
 	if (put_mark(store, offer, mark_new(offer, host, why, wall_ms, times), err) < 0) {
 		store_rollback(store);
@@ -236,8 +237,8 @@ int past_clear(struct store *store, const struct offer *offer, struct err *err)
 
 /* ---- whether an account's pods may end themselves ---- */
 
-/* What its vendor's API refuses to the pod's key is the account's; what a pod lacks (a tool, the
- * network) is its own. */
+/* What a vendor's API refuses to the pod's key concerns the account. What a pod lacks (a tool, the
+ * network) concerns that pod alone. */
 void past_switch_said(struct store *store, const char *account, const char *line, int64_t wall_ms)
 {
 	const char *at = starts_with(line, "bad ending this pod is refused: ")

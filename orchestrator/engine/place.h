@@ -10,12 +10,12 @@
 
 struct engine;
 
-/* Answered by EV_LOCAL, or EV_FETCH_FAILED. suspect: they failed their check. */
+/* EV_LOCAL or EV_FETCH_FAILED follows. suspect: they failed their check. */
 void place_files(struct engine *e, uint32_t segment, bool suspect);
 
-/* Files of one segment that are complete, verified and checked: the manifest's lines first, then
- * the renames. A line without its file is harmless, a file without a line looks foreign. Each is
- * synced once for all of them. May be called in a worker thread. */
+/* Places the files of one segment, which are complete, verified and checked: first the manifest's
+ * lines, then the renames. A line without its file is harmless; a file without a line looks
+ * foreign. Syncs the manifest and each folder once. May be called in a worker thread. */
 int place_verified(const struct job_ops *ops, struct job *job, size_t index,
 		   const struct segment_result *results, struct receive **list, size_t count,
 		   struct err *err);

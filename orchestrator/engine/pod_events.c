@@ -1,4 +1,4 @@
-/* pod_events.c - what an agent reports becomes events for the core. */
+/* pod_events.c - turns what an agent reports into events for the core. */
 #include "pod_events.h"
 
 #include <stdlib.h>
@@ -22,12 +22,12 @@
 enum {
 	LOG_MAX_MB = 96,           /* an agent keeps 64 of what its workers print */
 	FILES_MAX = 100000,        /* of one segment */
-	NAMES_MOST_MB = 64,        /* room here for the names and paths of one pod's outputs */
-	NAMES_MORE_KB = 256,       /* additional room for each segment of the job */
+	NAMES_MOST_MB = 64,        /* memory for the names and paths of one pod's outputs */
+	NAMES_MORE_KB = 256,       /* additional memory for each segment of the job */
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 };
 
-/* A time that it has measured: it cannot have begun before it was rented. */
+/* A duration that the pod measured: it cannot have begun before the pod was rented. */
 static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
 {
 	return jsonx_bounded(event, key, 0,
@@ -118,7 +118,7 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched",
 		e->segments[segment].id, what, shown);
 	e->segs[segment].refused = true;
-	/* a name may be the job's own doing; what the agent says of the file itself is not */
+	/* a name may be the job's own doing; what the agent reports of the file itself is not */
 	if (name && path_may_be_output(name) && e->pods[pod].link) {
 		pod_distrust(e, pod, err.msg);
 		return;
@@ -133,8 +133,8 @@ static int64_t names_most(const struct engine *e)
 	       ((int64_t)NAMES_MORE_KB << 10) * (int64_t)e->segment_count;
 }
 
-/* The pod names the file; what it is called here is ours to say (speech) or must be a safe path
- * (commands). NULL: it is not taken. */
+/* The pod names the file. For speech this client chooses the local name; for commands it must be a
+ * safe path. NULL: refused. */
 static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event,
 				 const char *name)
 {
@@ -180,10 +180,10 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 	if (state == SEG_LOCAL || state == SEG_FAILED)
 		return true;
 	if (holder >= 0 && holder != pod)
-		return true; /* a pod has no say in another one's work: its words would replace the
+		return true; /* a pod must not report another pod's work: that would replace the
 				outputs that came from there */
 	if (e->segs[segment].pod == pod && e->segs[segment].reported)
-		return true; /* said twice, the core may not have heard of the first yet */
+		return true; /* reported twice: the core may not have had the first report yet */
 	return state == SEG_RENDERED && e->segs[segment].pod >= 0 &&
 	       (e->segs[segment].pod != pod || e->segs[segment].reported);
 }
@@ -200,7 +200,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		return;
 	ev.segment = (uint32_t)segment;
 	if (settled(e, ev.segment, pod)) {
-		post(e, &ev, NULL); /* counted as wasted by the core */
+		post(e, &ev, NULL); /* the core counts it as wasted */
 		return;
 	}
 	struct seg_state *s = &e->segs[segment];
@@ -227,7 +227,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	post(e, &ev, NULL);
 }
 
-/* It makes a file of this name, and that is the job's own doing: another try would do the same. */
+/* The job itself makes a file of this name: another attempt would do the same. */
 static void name_fails(struct engine *e, int pod, uint32_t segment, const char *name,
 		       const char *why)
 {
@@ -243,8 +243,8 @@ static void name_fails(struct engine *e, int pod, uint32_t segment, const char *
 	post(e, &ev, &err);
 }
 
-/* Two parts of a command that write the same name, or one a file where the other has a folder: one
- * of the two would be lost. In one part no folder has that: then it is the pod that says so. */
+/* Two parts of a command write the same name, or one writes a file where the other has a folder:
+ * one of them would be lost. Within one part a file system cannot hold both: then the pod lies. */
 static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const char *name)
 {
 	uint32_t owner;
@@ -279,13 +279,12 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 			   "job.outputs");
 		return;
 	}
-	/* agents report nothing else; what else lies in the output folder is not theirs to replace
-	 */
+	/* agents report nothing else; a pod must not replace other files in the output folder */
 	if (name && !pattern_match_any(e->needs->outputs, name)) {
 		refuse_file(e, pod, (uint32_t)segment, name, "a file that was not requested");
 		return;
 	}
-	begin_report(e, pod, (uint32_t)segment); /* what it claimed in an earlier try is free */
+	begin_report(e, pod, (uint32_t)segment); /* frees what it claimed in an earlier attempt */
 	if (name && name_is_taken(e, pod, (uint32_t)segment, name))
 		return;
 	const struct outfile *f = take_file(e, pod, (uint32_t)segment, event, name);
@@ -352,8 +351,8 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
 	post_synced(e, pod, (int)jsonx_bounded(event, "turn", 0, INT32_MAX), ok);
 }
 
-/* For doctor: the last word of this vendor's pods, and when it changed. One that ended itself is
- * not outdone by one that has only been let in. */
+/* For doctor: the last report of this vendor's pods, and when it changed. A report of a pod that
+ * ended itself outweighs one of a pod that was only reached. */
 static void remember_switch(struct engine *e, int pod, const char *how)
 {
 	const struct engine_provider *v =
@@ -375,7 +374,7 @@ static void remember_switch(struct engine *e, int pod, const char *how)
 	fact_put(e->setup->store, FACT_SWITCH, v->ops->name, NULL, fresh, NULL);
 }
 
-/* Nothing yet is not bad: it is still asking. */
+/* The switch is still being tested: that is no failure. */
 bool pod_switch_works(struct engine *e, int pod, const char *how)
 {
 	char words[160];
@@ -405,7 +404,7 @@ static bool says_something(const struct engine *e, int pod, const char *what, co
 	       !settled(e, (uint32_t)segment, pod);
 }
 
-/* Lines of a log have a bound of their own. */
+/* Lines of a log have their own limit. */
 static bool floods(struct engine *e, int pod, const char *what, const json_t *event)
 {
 	struct epod *p = &e->pods[pod];
@@ -421,7 +420,7 @@ static bool floods(struct engine *e, int pod, const char *what, const json_t *ev
 	return true;
 }
 
-/* What it says of its work that was not known. */
+/* Whether an event reports new work. */
 bool pod_event_advances(const struct engine *e, int pod, const char *what, const json_t *event)
 {
 	if (says_something(e, pod, what, event))
@@ -455,7 +454,7 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 	else if (!strcmp(what, "batch") && number > e->pods[pod].counted_to)
 		batch_event(e, pod, event);
 	else if (replayed)
-		return; /* the rest was for the living */
+		return; /* the rest concerns living pods */
 	else if (prepare_event(e, pod, what, event))
 		return;
 	else if (!strcmp(what, "log"))

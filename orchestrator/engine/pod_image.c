@@ -1,4 +1,4 @@
-/* pod_image.c - asks a provider that builds images for the image of this run's pods. */
+/* pod_image.c - has a provider that builds images build the one for this run's pods. */
 #include "pod_image.h"
 
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "store/facts.h"
 
 struct pod_images {
-	char doing[200]; /* for the display: how far a build is */
+	char doing[200]; /* for the display: the progress of a build */
 	struct {
-		struct image_steps steps; /* what is put into it, once it was asked for */
+		struct image_steps steps; /* what is put into it, after the first request */
 		char known[IMAGE_MAX];    /* as rent_request.known_image; empty: none */
 	} of[CORE_PROVIDERS_MAX];
 };
@@ -36,7 +36,7 @@ const char *pod_image_doing(const struct engine *e)
 	return e->pod_images->doing;
 }
 
-/* What the pod's image is made of, where the vendor builds one. */
+/* What the pod's image is made of, if the vendor builds one. */
 void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
 {
 	struct image_steps *steps = &e->pod_images->of[provider].steps;
@@ -47,8 +47,8 @@ void pod_image_recipe(struct engine *e, int provider, struct rent_request *r)
 	image_recipe(r, e->setup, e->needs, steps);
 }
 
-/* What was said of this image the last time is kept in the ledger, by account and by all that we
- * put into it. */
+/* The ledger keeps the last answer about this image, by account and by everything that goes into
+ * it. */
 static void image_key(struct engine *e, int provider, char hex[SHA256_HEX])
 {
 	struct rent_request r = {0};

@@ -1,4 +1,4 @@
-/* pod_rows.c - between a pod of the core and its row in the ledger. */
+/* pod_rows.c - converts between a pod of the core and its row in the ledger. */
 #include "pod_rows.h"
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@ static int64_t to_boot(int64_t wall_ms)
 	return wall_ms ? wall_ms - clock_wall_ms() + clock_boot_ms() : 0;
 }
 
-/* Of what has happened: not in the future, though the clock was set back since. */
+/* A past event must not lie in the future, even if the clock was set back since. */
 static int64_t past_boot(int64_t wall_ms)
 {
 	return MIN(to_boot(wall_ms), clock_boot_ms());
@@ -43,7 +43,7 @@ static enum pod_row_state row_state(const struct core_pod *p)
 	return POD_ROW_LIVE;
 }
 
-/* What a run that takes it over has to know. */
+/* What a run that takes the pod over must know. */
 static void keep_row(const struct epod *own, const struct core_pod *p, struct pod_row *row)
 {
 	const struct holding *h = &own->hold;
@@ -136,8 +136,8 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	return row;
 }
 
-/* A key may have been renewed, or be another account's: only what is seen with it is known to be
- * within its reach. */
+/* A key may have been replaced, or belong to another account: only pods seen with it are known to
+ * be in its reach. */
 static bool is_elsewhere(const struct engine *e, int provider, const struct pod_row *row)
 {
 	const struct engine_provider *v = &e->setup->providers[provider];
@@ -145,7 +145,7 @@ static bool is_elsewhere(const struct engine *e, int provider, const struct pod_
 	return row->account[0] && strcmp(row->account, v->ops->account(v->handle)) != 0;
 }
 
-/* What of a row is not the core's. */
+/* The parts of a row that the core does not have. */
 void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
 	struct epod *p = &e->pods[pod];
@@ -197,7 +197,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 			e->setup->providers[p->rental.provider].handle, &p->rental.volume);
 	p->presence.durable = row->volume_safe;
 	if (row->state == POD_ROW_GONE) {
-		p->phase = POD_GONE; /* only what is on its volume is wanted of it */
+		p->phase = POD_GONE; /* only the files on its volume are needed */
 		return;
 	}
 	p->rental.price_microusd_h = row->price_microusd_h;
@@ -208,24 +208,24 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->rental.hard_end_ms = to_boot(row->hard_end_s * 1000);
 	p->rental.first_lease_end_s = row->hard_end_s;
 	p->presence.lease = known && e->setup->handed_over ? LEASE_AGENT : LEASE_CLIENT;
-	/* the release may not have got through: once more */
+	/* the release may not have arrived: send it again */
 	p->leave = known && row->state == POD_ROW_RELEASING ? LEAVE_NOW : LEAVE_NOT;
 	p->rental.key = p->rental.provider >= 0 && is_elsewhere(e, p->rental.provider, row)
 				? KEY_OTHER
 				: KEY_OURS;
 	p->rental.released_at = past_boot(row->released_ms);
-	/* whatever the clock says by now, it has cost what was written down */
+	/* whatever the clock shows now, the cost in the row stands */
 	p->rental.create_at =
 		MIN(past_boot(row->create_ms),
 		    (row->released_ms ? p->rental.released_at : clock_boot_ms()) - row->billed_ms);
-	/* where its agent may be told to end it, whatever a list says */
+	/* to tell its agent to end it, whatever a list reports */
 	COPY_TEXT(p->rental.view.host, row->host);
 	p->rental.view.port = row->port;
 	COPY_TEXT(p->rental.view.user, row->user);
 	p->rental.rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms)
 				    : clock_boot_ms();
 	p->presence.running_at = past_boot(row->running_ms);
-	/* that it runs was said by a listing, unless the create's reply said so */
+	/* a listing reported that it runs, unless the create's reply did */
 	p->rental.listing =
 		known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms)
 			? LISTING_SHOWS

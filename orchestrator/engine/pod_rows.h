@@ -1,4 +1,4 @@
-/* pod_rows.h - between a pod of the core and its row in the ledger. */
+/* pod_rows.h - converts between a pod of the core and its row in the ledger. */
 #ifndef BURST_ENGINE_POD_ROWS_H
 #define BURST_ENGINE_POD_ROWS_H
 
@@ -7,10 +7,10 @@
 
 struct engine;
 
-/* A time of the boot clock by the wall clock; 0 stays 0. */
+/* A time of the boot clock, converted from the wall clock; 0 stays 0. */
 int64_t pod_rows_wall_ms(int64_t boot_ms);
 
-/* A pod of an earlier client, as its row tells; out->provider is -1 if this run does not know its
+/* A pod of an earlier client, from its row; out->provider is -1 if this run does not know its
  * provider. */
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *out);
 /* Takes over what a row has beside what core_pod_of_row() reads. */

@@ -1,4 +1,4 @@
-/* podlink.c - the connection to one agent: made, watched, lost. */
+/* podlink.c - makes, watches and ends the connection to one agent. */
 #include "podlink.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 enum {
 	POD_CLOCK_OFF_MS = 60 * 1000,
-	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease where that is less */
+	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease if that is shorter */
 	FINISH_DEADLINE_MS = 20 * 1000,
 };
 
@@ -40,7 +40,7 @@ static void drop_link(struct engine *e, int pod)
 	upsync_cancel(p->kit_sync);
 	upsync_cancel(p->code_sync);
 	p->kit_sync = p->code_sync = NULL;
-	struct fetcher *fetcher = TAKE(p->fetcher); /* first, so that it is not asked again */
+	struct fetcher *fetcher = TAKE(p->fetcher); /* first, so that this is not called again */
 	fetcher_close(fetcher);
 	p->link = NULL;
 	p->helloed = p->early = false;
@@ -60,15 +60,15 @@ static void stop_link(struct engine *e, int pod)
 
 static void pod_down(struct engine *e, int pod, const struct err *err)
 {
-	/* hello alone is not yet a connection to the core: it hears of one when all that happened
-	 * before is known */
+	/* The core does not count hello alone as a connection: the events before it must be known
+	 * first. */
 	bool was_up = e->pods[pod].helloed && e->pods[pod].greeting.type != EV_CONNECTED;
 
 	stop_link(e, pod);
 	post_pod(e, was_up ? EV_LOST : EV_CONNECT_FAILED, pod, err);
 }
 
-/* True: the pod said what no agent of ours would say, and the connection is gone. */
+/* Returns true if the pod reported what no agent of ours would, and the connection is gone. */
 static bool drop_distrusted(struct engine *e, int pod)
 {
 	struct err why = e->pods[pod].distrusted;
@@ -126,7 +126,7 @@ int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
 		       : 0;
 }
 
-/* It reads its hard end, an epoch, from a clock of its own. */
+/* The pod compares its hard end, an epoch, with its own clock. */
 static void compare_clocks(struct engine *e, int pod, const json_t *hello)
 {
 	int64_t off_ms = podlink_clock_off(hello, clock_wall_ms());
@@ -151,8 +151,8 @@ static void on_stuck(void *ctx, const char *why)
 	distrust(at->e, at->pod, what);
 }
 
-/* Where workers are what the agent is, they can read what the pod keeps for itself: the key of its
- * switch, where it has one. */
+/* If workers run as the agent's user, they can read what the pod keeps for itself: the key of its
+ * switch, if it has one. */
 static void say_who_works(struct engine *e, int pod, const json_t *hello)
 {
 	if (e->setup->worker_root)
@@ -198,8 +198,8 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 			   .t = reached_ms,
 			   .number = (int)workers,
 			   .workers_alive = workers > 0};
-	/* Events from the time without a client come first: only then is it known what is left to
-	 * be done there. */
+	/* Events from the time without a client come first: only then is the remaining work known.
+	 */
 	p->greeting = ev;
 	p->caught_up_at = jsonx_bounded(hello, "next", 1, INT64_MAX) - 1;
 	p->running = json_incref(json_object_get(hello, "running"));
@@ -228,7 +228,7 @@ static enum quiet_task task_of(const struct engine *e, int pod)
 	if (c->phase == POD_WORKING)
 		return c->workload.batches && !e->needs->command
 			       ? QUIET_BATCH
-			       : QUIET_NONE; /* a command may be silent for as long as it likes */
+			       : QUIET_NONE; /* a command may be silent without limit */
 	switch (p->step) {
 	case PREP_SETUP: return QUIET_SETUP;
 	case PREP_INSTALL: return QUIET_INSTALL;
@@ -341,7 +341,7 @@ static void spare_down(void *ctx, const struct err *err)
 
 static const struct link_ops spare_ops = {.up = spare_up, .line = spare_line, .down = spare_down};
 
-/* Until its release is accepted its connection may be needed. */
+/* Its connection may be needed until its release is accepted. */
 static void keep_spare(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];

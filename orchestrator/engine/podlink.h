@@ -1,4 +1,4 @@
-/* podlink.h - the connection to one agent. */
+/* podlink.h - makes, watches and ends the connection to one agent. */
 #ifndef BURST_ENGINE_PODLINK_H
 #define BURST_ENGINE_PODLINK_H
 
@@ -10,12 +10,13 @@ struct engine;
 
 void podlink_connect(struct engine *e, int pod);
 void podlink_close(struct engine *e, int pod);
-/* Its agent is told to end it, over the connection that stands or else (unless standing_only) a new
+/* Tells its agent to end the pod, over the present connection or else (unless standing_only) a new
  * one. */
 void podlink_finish(struct engine *e, int pod, bool standing_only);
-void podlink_watch(struct engine *e); /* in each turn: pods that fell silent are let go */
-/* How far the pod's clock is off from ours at wall_ms, negative: behind; by its hello, 0 when that
- * does not say. */
+void podlink_watch(
+	struct engine *e); /* In each turn: ends the connection of pods that fell silent. */
+/* By how many ms the pod's clock differs from ours at wall_ms, negative: behind; from its hello, 0
+ * if that does not report it. */
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms);
 
 #endif

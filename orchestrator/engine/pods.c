@@ -1,4 +1,4 @@
-/* pods.c - what the engine keeps of each pod of the core. */
+/* pods.c - keeps the engine's state of each pod of the core. */
 #include "pods.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* pods.h - what the engine keeps of each pod of the core. */
+/* pods.h - keeps the engine's state of each pod of the core. */
 #ifndef BURST_ENGINE_PODS_H
 #define BURST_ENGINE_PODS_H
 

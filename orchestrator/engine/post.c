@@ -1,4 +1,4 @@
-/* post.c - what all files of engine/ say: to people, to the run's log, to the core. */
+/* post.c - passes text to the user and the run's log, and events to the core. */
 #include "post.h"
 
 #include <stdarg.h>
@@ -20,7 +20,7 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 	va_list ap;
 
 	if (level > LOG_INFO && !log_wants((enum log_level)level))
-		return; /* the run's log has none of it either */
+		return; /* the run's log does not get it either */
 	va_start(ap, fmt);
 	int len = vasprintf(&raw, fmt, ap);
 	va_end(ap);
@@ -29,7 +29,7 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 	str_add(&text, raw);
 	free(raw);
 	log_redact(&text);
-	/* it has a vendor's and a pod's words in it, and the file may be read on a terminal, too */
+	/* it holds words of a vendor and a pod, and the file may be read on a terminal */
 	str_add_printable(&shown, str_text(&text), text.len, 0);
 	if (e->log && level <= LOG_INFO) {
 		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
@@ -56,7 +56,7 @@ struct queued {
 	struct queued *next;
 };
 
-/* A vendor's own words become a pod's reason, a run's error. */
+/* The vendor's text becomes the reason of a pod, or the error of a run. */
 static void clean_words(struct pod_view *view)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -154,7 +154,7 @@ void pod_shown(char *to, size_t room, const char *from)
 	CLEANUP(str_free) struct str text = STR_INIT, shown = STR_INIT;
 
 	str_add(&text, from);
-	log_redact(&text); /* before it is cut: the rest of a secret would not be known for one */
+	log_redact(&text); /* before it is cut: a part of a secret would not be recognized */
 	str_add_printable(&shown, str_text(&text), text.len, room - 8);
 	copy_text(to, room, str_text(&shown));
 }

@@ -1,4 +1,4 @@
-/* post.h - what all files of engine/ say: to the user, to the run's log, to the core. */
+/* post.h - passes text to the user and the run's log, and events to the core. */
 #ifndef BURST_ENGINE_POST_H
 #define BURST_ENGINE_POST_H
 
@@ -15,24 +15,25 @@ void post(struct engine *e, const struct event *ev, const struct err *err);
 const struct event *post_first(const struct engine *e);
 void post_drop(struct engine *e);
 void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err);
-/* The core hears of the volume that was found (e->volumes). */
+/* Tells the core that the volume was found (e->volumes). */
 void post_volume_ready(struct engine *e, int provider);
-/* Filling that volume takes long. */
+/* Tells the core that filling that volume takes long. */
 void post_volume_fills(struct engine *e, int provider);
 /* The answer to ACT_SYNC. */
 void post_synced(struct engine *e, int pod, int turn, bool ok);
 
-/* On standard error and in the run's log, without secrets. */
+/* To standard error and the run's log, without secrets. */
 void engine_log(struct engine *e, int level, const char *fmt, ...) PRINTF(3, 4);
-/* How pods are called in messages: its id, else its attempt. */
+/* The name of a pod in messages: its id, else its attempt. */
 const char *pod_called(const struct engine *e, int pod);
 /* For this pod's line on the display. */
 void pod_detail(struct engine *e, int pod, const char *text);
-/* Sends a line to the pod's agent. Takes line; without a connection it is lost. */
+/* Sends a line to the pod's agent. Takes ownership of line, which is lost if there is no
+ * connection. */
 void pod_say(struct engine *e, int pod, json_t *line);
-/* Text of a pod, made fit to be shown. */
+/* Text of a pod, made safe to show. */
 void pod_shown(char *to, size_t room, const char *from);
-/* Notes which GPU an agent says that it sees, called as offers call it. */
+/* Records which GPU an agent reports, by the name that offers use. */
 void pod_gpu_seen(struct epod *p, const char *said);
 
 #endif

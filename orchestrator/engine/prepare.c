@@ -1,5 +1,5 @@
-/* prepare.c - what a pod needs before it can work, one step after the other: the trees it lacks,
- * its environment, packages, its workers. */
+/* prepare.c - prepares a pod step by step: the trees it lacks, its environment, packages, its
+ * workers. */
 #include "prepare.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "trees.h"
 #include "workers.h"
 
-enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease where that is less */
+enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease if that is shorter */
 
 static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
 	PRINTF(4, 5);
@@ -34,7 +34,7 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
 	post_pod(e, EV_PREPARE_FAILED, pod, &err);
 }
 
-/* What of the user's environment travels. */
+/* The part of the user's environment that the job needs. */
 static json_t *job_env(struct engine *e, bool warn)
 {
 	json_t *env = json_object();
@@ -120,7 +120,7 @@ static void send_install(struct engine *e, int pod)
 	pod_say(e, pod, line);
 }
 
-/* What is known is checked when workers start. */
+/* the agent checks it when workers start */
 static bool setup_due(struct engine *e, int pod)
 {
 	return e->needs->setup && e->pods[pod].shared_part && !known_env(e, pod);
@@ -150,13 +150,13 @@ static void installed(struct engine *e, int pod)
 	step_start(e, pod);
 }
 
-/* First the packages: a setup may need them, as a Python environment needs Python. */
+/* First the packages: a set-up may need them, as a Python environment needs Python. */
 static void step_install(struct engine *e, int pod)
 {
 	e->pods[pod].step = PREP_INSTALL;
 	if (!setup_due(e, pod))
 		post_pod(e, EV_SHARED_READY, pod, NULL);
-	/* what another run of this environment has installed in this very container is there */
+	/* another run of this environment has installed it in this very container */
 	if (!e->needs->install || core_pod_at(e->core, pod)->rental.reused) {
 		installed(e, pod);
 		return;
@@ -286,9 +286,9 @@ void prepare_pod(struct engine *e, int pod, bool shared)
 	step_trees(e, pod);
 }
 
-/* As far as we know this pod's volume has all that its workers need: they are told to start before
- * the agent has said a word, which saves the round trips of asking. If we are wrong the agent says
- * so, and the steps are gone through. */
+/* By the ledger this pod's volume has everything that its workers need. It tells them to start
+ * before the agent's hello, which saves round trips. If the ledger is wrong the agent reports it,
+ * and all steps follow. */
 void prepare_early(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
@@ -316,8 +316,8 @@ void prepare_early(struct engine *e, int pod)
 	send_start(e, pod);
 }
 
-/* Its volume lacks something that it should have, or has something else under that name: what we
- * know of it is wrong. */
+/* The volume lacks something that it should have, or has something else under that name: the ledger
+ * is wrong about it. */
 static void forget_lacking(struct engine *e, int pod, const char *lacks)
 {
 	struct epod *p = &e->pods[pod];
@@ -383,7 +383,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 		return;
 	}
 	if (e->pods[pod].early)
-		return; /* what follows it is on its way */
+		return; /* the step after it is already under way */
 	if (step == PREP_SETUP) {
 		if (!sha256_is_hex(tree)) {
 			prepare_failed(e, pod, ERR_UNTRUSTED,

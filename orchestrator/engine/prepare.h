@@ -1,4 +1,4 @@
-/* prepare.h - what a pod needs before it can work. */
+/* prepare.h - prepares a pod step by step. */
 #ifndef BURST_ENGINE_PREPARE_H
 #define BURST_ENGINE_PREPARE_H
 
@@ -9,11 +9,11 @@ struct engine;
 
 /* shared: also what its volume keeps for all pods. */
 void prepare_pod(struct engine *e, int pod, bool shared);
-/* The code folder has been read. */
+/* The code folder has been scanned. */
 void prepare_tree_ready(struct engine *e);
-/* The agent is in place and has not said hello yet. */
+/* The agent is in place and has not sent hello yet. */
 void prepare_early(struct engine *e, int pod);
-/* An event of its agent. False: not one of these. */
+/* An event of its agent. Returns false if it is not about preparing. */
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event);
 
 #endif

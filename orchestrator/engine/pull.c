@@ -1,5 +1,5 @@
-/* pull.c - reads the progress of an image pull from a pod's log: foreign text, of which no number
- * is believed beyond its range. */
+/* pull.c - reads the progress of an image pull from a pod's log, which is foreign text: every
+ * number is bounded. */
 #include "pull.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@ struct layer {
 
 struct pull {
 	struct layer layers[LAYERS_MOST];
-	int count, said; /* said: the last percentage, -1: none */
+	int count, said; /* shown: the last percentage, -1: none */
 };
 
 /* "12.5MB" */

@@ -9,15 +9,15 @@
 enum {
 	ANSWER_MOST_S = 180, /* also while it syncs a large file on a slow volume */
 	ANSWER_LEAST_S = 20,
-	MARGIN_MOST_S = 60, /* for the way here, and for a worker that takes long to be killed */
+	MARGIN_MOST_S = 60, /* for the way here, and for a worker that is slow to die */
 	MARGIN_LEAST_S = 5,
 	LOADING_S = 300,       /* without any message */
 	LOADING_MOST_S = 1800, /* with messages */
 	INSTALLING_S = 120,    /* the start script may install packages first */
-	FRUITLESS = 10,        /* as many times as long when there are words */
+	FRUITLESS = 10,        /* this many times the limit while lines arrive */
 };
 
-/* Of the agent itself, or of the pod: no word of its work. */
+/* Reports of the agent itself, or of the pod: not of its work. */
 static bool is_of_agent(const char *what)
 {
 	static const char *const words[] = {"",      "lease", "usage", "switch",
@@ -51,7 +51,7 @@ static int bounded(int64_t value, int least, int most)
 	return (int)MIN(MAX(value, (int64_t)least), (int64_t)most);
 }
 
-/* Seconds without a word, without fruit, and in all; 0: no limit. */
+/* Seconds without a line, without progress, and in all; 0: no limit. */
 struct limits {
 	int unheard, fruitless, all;
 };

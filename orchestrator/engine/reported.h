@@ -1,5 +1,5 @@
-/* reported.h - what a pod reports of a finished file, live or in the event log on its volume, and
- * which of these reports are believed. Pure. */
+/* reported.h - decides which reports of a pod on its finished files are believed, live or from the
+ * event log on its volume. Pure. */
 #ifndef BURST_ENGINE_REPORTED_H
 #define BURST_ENGINE_REPORTED_H
 
@@ -20,17 +20,17 @@ struct reported_file {
 
 enum report_fault { REPORT_FINE, REPORT_INVALID, REPORT_TOO_LARGE };
 
-/* name: what the file is called here; NULL: the report gives no name. most_bytes: what it can have.
- * A report that is not REPORT_FINE is refused: the file is not asked for. */
+/* name: the file's local name; NULL: the report gives none. most_bytes: the largest size it can
+ * have. A report that is not REPORT_FINE is refused, and its file not fetched. */
 enum report_fault reported_file(const json_t *event, const char *name, int64_t most_bytes,
 				struct reported_file *out);
 /* "an invalid file", "a file of 12 bytes, more than it can have". */
 void reported_fault_show(struct str *to, enum report_fault fault, int64_t bytes);
-/* Of its sound, where the check of the file finds nothing: never below 0. */
+/* The length of its sound in seconds, if the check of the file finds none: never below 0. */
 double reported_seconds(const json_t *event);
 int reported_rate(const json_t *event);
 
-/* The ledger's row of a segment whose file is under its final name. file: NULL: it has none. */
+/* The ledger's row of a segment whose file has its final name. file: NULL: it has none. */
 struct segment_row reported_row(const char *run, const struct segment *segment, const char *attempt,
 				const char *file, const struct segment_result *result);
 

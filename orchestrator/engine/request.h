@@ -19,21 +19,21 @@ struct request {
 	char **regions; /* NULL-terminated, or NULL */
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */
-	/* of a lock; of a log before a release: when that is not waited for any longer */
+	/* of a lock, or of a log before a release: the end of the wait */
 	struct timer *timer;
 	bool released; /* of a log: the release does not wait for it any more */
 	bool told;     /* of an image: the log has reported that it is built */
 	struct caller_op *op;
 };
 
-/* pod: -1, of none. */
+/* pod: -1 if the operation is not about one. */
 struct request *request_new(struct engine *e, int provider, int pod);
 void request_free(struct request *a);
 /* done(a) is called once; it frees the request. */
 struct caller_op *request_begin(struct request *a, enum op_kind kind,
 				void (*done)(void *ctx, struct op_result *result,
 					     const struct err *err));
-/* Frees what was under way when the caller was freed. */
+/* Frees the requests that were under way when the caller was freed. */
 void requests_forget(struct engine *e);
 
 #endif

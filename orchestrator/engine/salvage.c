@@ -41,13 +41,13 @@ static void log_came(void *ctx, const char *local, const struct err *err)
 
 	if (!err) {
 		p->counted_to = p->last_event;
-		/* read again from the start: what is known already is passed over */
+		/* read again from the start: events that are known are skipped */
 		p->last_event = 0;
 		read_events(s->e, s->pod, local);
 		err_clear(&p->distrusted); /* no connection to end */
 		path_remove_tree(local, NULL);
 	}
-	/* no event log: the pod never came so far as to finish anything */
+	/* no event log: the pod never finished anything */
 	post_pod(s->e, EV_SALVAGED, s->pod, err && err->kind != ERR_NOT_FOUND ? err : NULL);
 	free(s);
 }

@@ -1,4 +1,4 @@
-/* seek.c - takes over pods that other runs offer, and tells those runs what this one waits for. */
+/* seek.c - takes over pods that other runs offer, and publishes what this run waits for. */
 #include "seek.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void take_in(struct engine *e, const struct pod_row *row)
 	struct core_pod pod;
 
 	core_pod_of_row(e, row, &pod);
-	pod.presence.lease = LEASE_CLIENT; /* whatever an earlier life of this run was */
+	pod.presence.lease = LEASE_CLIENT; /* whatever an earlier client of this run was */
 	int at = core_adopt(e->core, &pod);
 	pods_match(e);
 	pod_rows_adopt(e, at, row);
@@ -38,7 +38,8 @@ static void write_wants(struct engine *e, const char *text)
 	journal_run(e);
 }
 
-/* What does not fit the row is not written: the run then takes what happens to be on offer. */
+/* A wish that does not fit the row is not written: the run then takes what happens to be on offer.
+ */
 static void tell_wants(struct engine *e, const json_t *want)
 {
 	CLEANUP(free_text) char *text = jsonx_line(want);

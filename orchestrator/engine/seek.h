@@ -7,7 +7,7 @@ struct engine;
 /* Takes over up to `wanted` pods, and answers ACT_SEEK. While the core waits for a pod, the run's
  * row says which ones it would take. */
 void seek_pods(struct engine *e, int wanted);
-/* In each turn of the loop: a run that does not wait any more says so. */
+/* In each turn of the loop: clears that row when the run no longer waits. */
 void seek_watch(struct engine *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* setup.h - what an engine is given: the run, its job, its providers. */
+/* setup.h - what an engine needs to begin: the run, its job, its providers. */
 #ifndef BURST_ENGINE_SETUP_H
 #define BURST_ENGINE_SETUP_H
 
@@ -13,7 +13,7 @@
 struct engine;
 
 struct engine_setup {
-	/* what to run; conf.providers is filled in from `providers` here, conf.run must be set */
+	/* what to run; `providers` below fills in conf.providers; conf.run must be set */
 	struct core_conf conf;
 	struct engine_provider providers[CORE_PROVIDERS_MAX];
 	int provider_count;
@@ -24,7 +24,7 @@ struct engine_setup {
 
 	const struct pod_kit *kit; /* what each pod gets */
 	struct store *store;
-	/* as it stands in the ledger (already put); the engine updates it */
+	/* as it is in the ledger (already put); the engine updates it */
 	struct run_row *run;
 	const char *run_dir; /* state folder of this run */
 	const char *output_dir;
@@ -34,29 +34,31 @@ struct engine_setup {
 	int64_t volume_gb;
 	bool volume_create;
 	const char *image;
-	bool worker_root; /* workers are root in their pods, and can read what is the pod's own */
+	bool worker_root; /* workers are root in their pods, and can read what the pod keeps for
+			     itself */
 	bool want_spot;
 	int64_t disk_gb, cpu, memory_gb;
-	/* of `providers`: an earlier life of this run rented there */
+	/* of `providers`: an earlier client of this run rented there */
 	bool used_before[CORE_PROVIDERS_MAX];
 	/* with conf.pooled: what this run's pods are good for (kept.h) */
 	char pool[96];
-	const struct pod_row *adopt; /* pods of an earlier life that may still bill */
+	const struct pod_row *adopt; /* pods of an earlier client that may still bill */
 	size_t adopt_count;
 	/* A sweep: the pods of `adopt` belong to other runs, or to none, and a list has just shown
-	 * them. No row is written of them: engine_pod_row() says what became of each, in the order
-	 * of `adopt`. */
+	 * them. No row is written of them: engine_pod_row() reports their state, in the order of
+	 * `adopt`. */
 	bool sweeps;
-	bool handed_over;   /* that life had left them alone: their agents keep them alive */
+	bool handed_over;   /* the earlier client handed its pods over: their agents renew their
+			       leases */
 	bool ignore_hangup; /* a background client outlives its terminal */
 	bool verbose;
-	/* when all is fetched, the caller has more to do (a delivery), and writes the run's end */
+	/* after the fetch the caller has more to do (a delivery), and writes the run's end */
 	bool more_to_come;
-	long files; /* descriptors that may be opened; 0: as many as are wanted */
+	long files; /* descriptors that may be opened; 0: no limit */
 
-	/* Called now and then, at least every 250 ms, for a display. May be NULL. */
+	/* For a display: called at least every 250 ms. May be NULL. */
 	void (*progress)(void *ctx, const struct engine *e);
-	/* A pod is on offer, to be kept: the client that keeps it is to take it. May be NULL. */
+	/* A pod is on offer, to be kept: the client that keeps pods must take it. May be NULL. */
 	void (*keep)(void *ctx);
 	/* With conf.pooled. Whether a living run that waits for capacity would take this pod. */
 	bool (*wanted)(void *ctx, const struct pod_row *pod);

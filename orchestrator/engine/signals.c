@@ -79,7 +79,8 @@ void signals_take(struct engine *e)
 }
 
 /* The user's signal has been handled, and the command is about to end: a further signal would only
- * replace its true exit status. If more is to come, signals stay held for the code that does it. */
+ * replace its true exit status. Before a delivery, signals stay held for the code that handles them
+ * then. */
 void signals_give_back(const struct engine *e, bool for_good)
 {
 	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
@@ -91,8 +92,8 @@ void signals_give_back(const struct engine *e, bool for_good)
 	signals.loop = NULL;
 }
 
-/* One that came since the core has ended, while what needs no pod was done: it stops what would
- * come now. */
+/* A signal since the core's end, during the work that needs no pod: it must stop what would follow.
+ */
 void signals_pass_on(void)
 {
 	if (signals.seen < signals.count)

@@ -8,19 +8,19 @@ struct engine;
 
 /* From here on signals become events (engine_hold_signals() held them). */
 void signals_take(struct engine *e);
-/* Posts an event for each signal that came since. */
+/* Posts an event for each signal since the last call. */
 void signals_look(struct engine *e);
 /* for_good: a further signal is ignored. */
 void signals_give_back(const struct engine *e, bool for_good);
-/* Raises a signal that came since the core has ended: it stops what would come now. */
+/* Raises a signal that arrived since the core's end, so that it stops what would follow. */
 void signals_pass_on(void);
 
-/* From here on SIGINT, SIGTERM and SIGHUP wait for engine_run(), which hears of those that came. */
+/* From here on SIGINT, SIGTERM and SIGHUP wait for engine_run(), which takes them. */
 void engine_hold_signals(void);
-/* What was held comes now: also after an engine_run() with more to come, which holds them at its
+/* Delivers the held signals: also after an engine_run() before a delivery, which holds them at its
  * end. */
 void engine_let_signals_in(void);
-/* While they are held: takes one that came, and gives its number; 0: none came. */
+/* While they are held: takes one, and returns its number; 0: none is pending. */
 int engine_held_signal(void);
 
 #endif

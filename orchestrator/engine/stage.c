@@ -1,6 +1,6 @@
-/* stage.c - the code on the volume before there is a pod: packed part by part, put there through
- * the vendor's storage API, unpacked by the agent. What takes longer than a pod takes to boot goes
- * first, and no pod is rented meanwhile; nor where a pod would not see it otherwise. */
+/* stage.c - puts the code on the volume before there is a pod: packs it part by part, and sends it
+ * through the vendor's storage API; the agent unpacks it. An upload that takes longer than the boot
+ * of a pod goes first, without a pod; so does one that a running pod would not see. */
 #include "stage.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ struct stage {
 	struct caller_op *op;
 	struct op_want want;
 	char *path, *local;
-	struct file_blocks blocks; /* of local, where the vendor wants to know them */
+	struct file_blocks blocks; /* of local, if the vendor needs them */
 	int64_t sent, content;
 	/* a worker thread's while busy */
 	bool busy;
@@ -247,7 +247,7 @@ static bool may_stage(const struct engine *e, int provider)
 	       !provider_pods_are_free(v->ops, v->handle);
 }
 
-/* Whether there is anything to put there that is not there. */
+/* Whether the volume lacks code that can be staged. */
 static bool worthwhile(struct stage *s)
 {
 	struct engine *e = s->e;
@@ -289,7 +289,7 @@ void stage_tree_ready(struct engine *e)
 	}
 }
 
-/* What is not there by now is not waited for: the pod bills. */
+/* Does not wait for an unfinished upload: the pod bills. */
 bool stage_take(struct engine *e, int provider, struct upsync_want *want)
 {
 	struct stage *s = e->stages[provider];
@@ -298,7 +298,8 @@ bool stage_take(struct engine *e, int provider, struct upsync_want *want)
 		stage_stop(e, provider);
 		return false;
 	}
-	/* the agent removes it; where others do not see that, each of them takes it for itself */
+	/* The agent removes it. If other pods would not see that, each of them keeps the volume's
+	 * copy. */
 	if (!e->setup->providers[provider].ops->volume_lags)
 		s->state = STAGE_NOT;
 	want->base = s->base;
@@ -321,7 +322,7 @@ void stage_stop(struct engine *e, int provider)
 	given_up(s, NULL);
 }
 
-/* After the caller and the pool are at rest. */
+/* After the caller and the pool have stopped. */
 void stage_free(struct engine *e)
 {
 	for (int i = 0; i < CORE_PROVIDERS_MAX; i++) {

@@ -1,8 +1,8 @@
-/* upsync.h - puts a tree on a pod's volume under its id: one exec, one tar stream, nothing sent
- * that is there already. The stream is cut into frames. How fast the first ones go decides whether
- * more sessions are opened to carry the next ones, which are put together again on the pod
- * (jobs/agent/CONTROL.md, `tree --lanes`; when one of those is lost all goes again, over one), and
- * whether they are packed: on a line that the processor cannot fill, if they shrink. */
+/* upsync.h - uploads a tree to a pod's volume under its id: one exec, one tar stream; nothing is
+ * sent that is there already. The stream is cut into frames. The rate of the first frames decides
+ * whether further sessions carry later ones, which the agent puts in order (jobs/agent/CONTROL.md,
+ * `tree --lanes`; after the loss of one, all goes again over one session), and whether frames are
+ * packed: if they shrink, on a line that the processor cannot fill. */
 #ifndef BURST_ENGINE_UPSYNC_H
 #define BURST_ENGINE_UPSYNC_H
 
@@ -17,16 +17,16 @@ struct upsync_want {
 	const struct tree *tree; /* borrowed until done() */
 	/* the folder it was scanned from; NULL: every entry has its data */
 	const char *root;
-	const struct tree *base; /* what the volume has, as far as we know; NULL: nothing */
-	bool zstd;               /* the pod can unpack it; what is packed is decided on the way */
-	/* The stream lies on the volume already, as staged/TREE-ID.0 and so on; what that lacks is
-	 * sent all the same. 0: no. */
+	const struct tree *base; /* what the volume has, by the ledger; NULL: nothing */
+	bool zstd; /* the pod can unpack it; whether to pack is decided during the upload */
+	/* The stream is on the volume already, as staged/TREE-ID.0 and so on; missing parts are
+	 * sent. 0: it is not. */
 	int staged_parts;
 	char staged_sha256[SHA256_HEX];
-	int64_t silent_ms; /* without a byte that it took, or a word of it, for longer than this: it
-			    * is stuck. Where all is sent, or was there, it unpacks and syncs, and
-			    * has so long as that may take */
-	int *lanes_left;   /* of the further sessions that all pods may have together; borrowed */
+	int64_t silent_ms; /* without a byte that the pod took, or a line of it, for longer than
+			      this the upload is stuck. After the last byte the pod unpacks and
+			      syncs, and gets the time that this may take */
+	int *lanes_left;   /* further sessions that all pods together may open; borrowed */
 	/* In the loop, exactly once: sent is the bytes that went over the line (0: it was there).
 	 */
 	void (*done)(void *ctx, int64_t sent, const struct err *err);

@@ -1,5 +1,5 @@
-/* vendor.c - the core's wishes that are operations of a provider: what is asked, and what the
- * answer means as an event. */
+/* vendor.c - the core's actions that are operations of a provider: sends them, and turns the
+ * answers into events. */
 #include "vendor.h"
 
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 struct vendors {
 	int bills_open;
 	struct {
-		bool list_refused; /* it refuses its list, which was told */
-		bool remarked;     /* what it had to say of the offers was told */
+		bool list_refused; /* it refuses its list; that is logged */
+		bool remarked;     /* its note on the offers is logged */
 		/* the list that is under way and not urgent yet; NULL: none */
 		struct request *list;
 	} of[CORE_PROVIDERS_MAX];
@@ -41,7 +41,7 @@ int vendor_bills_open(const struct engine *e)
 
 /* ---- offers ---- */
 
-/* Once: offers are asked for again and again. */
+/* Once: offers are requested again and again. */
 static void tell_remarks(struct engine *e, int provider, const char *text)
 {
 	const char *line;
@@ -90,7 +90,7 @@ void vendor_offers(struct engine *e, int provider)
 	a->want.offers.memory_gb = e->setup->memory_gb;
 	a->want.offers.disk_gb = e->setup->disk_gb;
 	a->want.offers.image = e->setup->image;
-	a->want.offers.volume = e->volumes[provider]; /* looked for first, where one is wanted */
+	a->want.offers.volume = e->volumes[provider]; /* looked for first if the job has one */
 	if (e->setup->volume_name && e->setup->volume_create && !e->volumes[provider].id[0])
 		COPY_TEXT(a->want.offers.volume.name, e->setup->volume_name);
 	request_begin(a, OP_OFFERS, offers_done);
@@ -120,7 +120,7 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	request_free(a);
 }
 
-/* By what is there, something is to be found, or proven gone. Before a release is answered there is
+/* The list's answer will find a pod or prove one gone. Before a release is answered there is
  * nothing to prove. */
 static bool ends_pods(const struct engine *e, int provider)
 {
@@ -233,7 +233,7 @@ static void rent_done(void *ctx, struct op_result *result, const struct err *err
 		ev.count = 1;
 		pod_image_keep(a->e, a->provider, result->image);
 	}
-	/* the private half of the pod's own key has done its work */
+	/* the host's private key is needed for the create alone */
 	keys_forget_host(a->e, a->pod);
 	post(a->e, &ev, err);
 	request_free(a);
@@ -250,7 +250,7 @@ void vendor_rent(struct engine *e, int pod)
 		return;
 	}
 	if (caller_check_clock(e->caller, e->setup->providers[p->rental.provider].ops, &err) < 0) {
-		post_pod(e, EV_RENT_FAILED, pod, &err); /* of providers whose offers are no call */
+		post_pod(e, EV_RENT_FAILED, pod, &err); /* of providers whose offers need no call */
 		return;
 	}
 	if (keys_make(e, pod, &err) < 0) {
@@ -260,8 +260,8 @@ void vendor_rent(struct engine *e, int pod)
 	}
 	struct request *a = request_new(e, p->rental.provider, pod);
 	struct rent_request *r = &a->want.rent;
-	/* it ends itself by a clock that goes with its vendor's: not later than ours would have it
-	 */
+	/* The pod ends itself by a clock that goes with its vendor's: its hard end must not be
+	 * later than by ours. */
 	int64_t ahead_s =
 		(caller_clock_ahead_ms(e->caller, e->setup->providers[p->rental.provider].ops) +
 		 999) /

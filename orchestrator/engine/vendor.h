@@ -6,12 +6,11 @@ struct engine;
 
 void vendor_offers(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
-/* Lists that were asked for before there was something to end: they wait no longer than it does. */
+/* Makes lists urgent that were requested before there was a pod to end. */
 void vendor_prioritize(struct engine *e);
 void vendor_rent(struct engine *e, int pod);
 void vendor_inspect(struct engine *e, int pod);
-/* What the vendor says it billed, for the ledger; vendor_bills_open() falls when it has answered.
- */
+/* Requests what the vendor billed, for the ledger; vendor_bills_open() falls with each answer. */
 void vendor_billing(struct engine *e, int pod);
 int vendor_bills_open(const struct engine *e);
 

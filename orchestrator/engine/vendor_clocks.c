@@ -1,4 +1,4 @@
-/* vendor_clocks.c - how far this machine's clock is from those of the providers. */
+/* vendor_clocks.c - compares this machine's clock with those of the providers. */
 #include "vendor_clocks.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ void vendor_clocks_learn(struct vendor_clocks *c, const struct provider_ops *ops
 
 	if (!reply_clock_off(r, sent_wall_ms, wall, &off_ms))
 		return;
-	/* ours may have been set since it was sent */
+	/* our clock may have been set since it was sent */
 	reply_clock_off(r, wall - (boot - sent_boot_ms), wall, &off_now_ms);
 	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, ops);
 	if (!k && c->count == VENDOR_CLOCKS_MAX)

@@ -1,4 +1,4 @@
-/* volume_files.c - brings files of a volume to this machine without a pod. */
+/* volume_files.c - fetches files of a volume without a pod. */
 #include "volume_files.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ enum { FILES_AT_ONCE = 16 };
 
 struct volume_file {
 	struct engine *e;
-	struct volume_file *next; /* in the order in which they were wanted */
+	struct volume_file *next; /* in the order of the requests */
 	int provider;
 	struct op_want want;
 	char *path, *local;
@@ -20,7 +20,7 @@ struct volume_file {
 
 struct volume_files {
 	struct volume_file *first, **last;
-	struct volume_file *waiting; /* the first one that is not asked for yet */
+	struct volume_file *waiting; /* the first one that is not under way yet */
 	int asked;
 	bool stopped;
 };

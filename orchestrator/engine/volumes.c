@@ -1,4 +1,4 @@
-/* volumes.c - asks a provider for the run's volume, and has it made. */
+/* volumes.c - finds the run's volume at a provider, or has it made. */
 #include "volumes.h"
 
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static void ask_volume(void *ctx)
 	request_begin(a, OP_VOLUME, volume_done);
 }
 
-/* Kept until it is made: the offers may be other ones by then. */
+/* Kept until it is made: the offers may have changed by then. */
 static void add_regions(struct request *a)
 {
 	const char *names[REGIONS_MOST];

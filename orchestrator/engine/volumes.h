@@ -1,4 +1,4 @@
-/* volumes.h - asks a provider for the run's volume, and has it made. */
+/* volumes.h - finds the run's volume at a provider, or has it made. */
 #ifndef BURST_ENGINE_VOLUMES_H
 #define BURST_ENGINE_VOLUMES_H
 
@@ -7,11 +7,11 @@
 
 struct engine;
 
-/* create: makes it where there is none. */
+/* create: makes it if there is none. */
 void volumes_get(struct engine *e, int provider, bool create);
 
-/* Of clients that would make a volume at once only one finds that there is none: who holds this
- * lock. path_lock()'s rules. */
+/* Of several clients that would make a volume, the one with this lock makes it; the others then
+ * find it. See path_lock() for its rules. */
 int engine_lock_volumes(const char *state_dir, int *lock, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* workers.c - what a pod's workers report: that they are ready, that they failed, and why. */
+/* workers.c - handles what a pod's workers report: ready, failed, and why. */
 #include "workers.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include "past.h"
 #include "post.h"
 
-#define LOAD_MOST_S 86400.0 /* of one phase; a pod can say anything */
+#define LOAD_MOST_S 86400.0 /* of one phase; a pod can report anything */
 
 static enum batching batching_of(const char *word)
 {
@@ -19,8 +19,7 @@ static enum batching batching_of(const char *word)
 					     : BATCHING_NONE;
 }
 
-/* The pod is ready with its first worker, so that worker's times are kept; one that is started
- * again later says nothing of that. */
+/* The pod is ready with its first worker, so that worker's times count; later starts do not. */
 static void note_load(struct engine *e, int pod, const json_t *event)
 {
 	const json_t *phases = json_object_get(event, "phases");
@@ -37,7 +36,7 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 	p->unpack_bytes = jsonx_bounded(phases, "unpack_bytes", 0, STORE_NUMBER_MOST);
 }
 
-/* What to do about a card that is too small, by what the engine is known to need of it. */
+/* What to do about a card that is too small, by the known needs of the engine. */
 static void add_memory(struct str *to, const struct engine *e, const struct offer *o)
 {
 	double one_gib =
@@ -54,8 +53,8 @@ static void add_memory(struct str *to, const struct engine *e, const struct offe
 	str_add(to, ": name GPUs with more memory in gpu");
 }
 
-/* unfit: what its worker blames: "card": it cannot run what the image has, which later runs are to
- * know; "memory": it is too small; "": nothing that another card would change. */
+/* unfit: what the worker blames. "card": it cannot run what the image has, which is recorded for
+ * later runs; "memory": it is too small; "": another card would change nothing. */
 static void workers_failed(struct engine *e, int pod, const char *words, const char *unfit)
 {
 	const struct offer *o = &core_pod_at(e->core, pod)->rental.offer;

@@ -1,4 +1,4 @@
-/* workers.h - what a pod's workers report. */
+/* workers.h - handles what a pod's workers report. */
 #ifndef BURST_ENGINE_WORKERS_H
 #define BURST_ENGINE_WORKERS_H
 
