@@ -1,8 +1,8 @@
-/* child.h - carries the calls that are child processes (CALL_CHILD).
+/* child.h - runs the calls that are child processes (CALL_CHILD).
  *
- * A child gets a process group of its own, so that a terminal's Ctrl-C does not reach it, the
- * default signal actions, the limit of descriptors that we began with, our environment without our
- * keys, and no descriptor of ours but its stdin, stdout and stderr. One thread: the loop's. Times
+ * A child has its own process group, so that a terminal's Ctrl-C does not reach it; the default
+ * signal actions; the limit of descriptors that burst began with; burst's environment without its
+ * keys; and no descriptor of burst but its stdin, stdout and stderr. One thread: the loop's. Times
  * in ms. */
 #ifndef BURST_NET_CHILD_H
 #define BURST_NET_CHILD_H
@@ -12,21 +12,21 @@
 
 struct child;
 
-/* Where this very program is: what argv[0] "burst" means from now on. Copied. Without it "burst" is
- * looked for in PATH. */
+/* Sets the path of this very program, which argv[0] "burst" means from now on. Copied. Without it
+ * "burst" is searched in PATH. */
 void child_set_self(const char *path);
 const char *child_self(void); /* as set; NULL: never set */
 
 /* Starts call->argv with call->body (or the file body_from) as its stdin; everything needed of
- * *call is copied. done() comes exactly once, from the loop, when stdout and stderr are at their
- * end and the child is reaped, or 1 s after its death when a grandchild keeps them open. *reply is
- * the callback's to keep or to leave, as with http_send().
+ * *call is copied. done() comes exactly once, from the loop, when stdout and stderr have ended and
+ * the child is reaped, or 1 s after its death if a grandchild keeps them open. The callback may
+ * keep or leave *reply, as with http_send().
  *
  * reply->status is the exit code or 128 + signal, reply->body the stdout (or it was appended to
  * body_to), reply->head the first 64 KiB of stderr. With reply->failed, err.kind is ERR_LOCAL (it
  * could not be started, was_sent false; or a file), ERR_TRANSIENT (timeout_ms over; 0: no limit) or
- * ERR_UNTRUSTED (more than max_bytes of stdout; 0 there means 16 MiB); after the last two its
- * process group gets SIGTERM, and SIGKILL 2 s later. */
+ * ERR_UNTRUSTED (more than max_bytes of stdout; 0 means 16 MiB); after the last two its process
+ * group gets SIGTERM, and SIGKILL 2 s later. */
 struct child *child_send(struct loop *loop, const struct call *call,
 			 void (*done)(void *ctx, struct reply *reply), void *ctx);
 /* No callback afterwards: the process group gets SIGTERM, then SIGKILL after 2 s or when the loop

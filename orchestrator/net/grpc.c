@@ -19,14 +19,14 @@ enum {
 
 struct grpc_call {
 	struct http_call *http;
-	struct timer *timer; /* until a stream is hung up on, or until a refusal is told */
+	struct timer *timer; /* until a stream is hung up, or a refusal is reported */
 	char *name;          /* "SandboxCreate" */
 	int64_t timeout_ms;
 	bool stream, hung_up;
 	bool framed; /* the reply is gRPC's */
 	struct grpc_reader reader;
 	struct str body;
-	struct str other; /* the beginning of a body that is not gRPC's, for --trace */
+	struct str other; /* the first bytes of a body that is not gRPC's, for --trace */
 	struct err refusal;
 	void (*done)(void *ctx, struct reply *reply);
 	void *ctx;
@@ -71,7 +71,7 @@ static int on_piece(void *ctx, const struct reply *so_far, const void *bytes, si
 	return 0;
 }
 
-/* The words of a status that is not OK. */
+/* The message of a status that is not OK. */
 static void describe(const struct grpc_call *g, struct reply *r, struct str *words)
 {
 	const char *name = grpc_code_name(r->grpc_status);
@@ -91,7 +91,7 @@ static void fail(struct grpc_call *g, struct reply *r, enum err_kind kind, const
 	r->grpc_status = grpc_code_of_kind(kind);
 }
 
-/* No failure of the connection: what did the server say? */
+/* The connection did not fail: takes what the server answered. */
 static void judge(struct grpc_call *g, struct reply *r)
 {
 	CLEANUP(str_free) struct str words = STR_INIT;
@@ -110,7 +110,7 @@ static void judge(struct grpc_call *g, struct reply *r)
 	}
 	if (g->hung_up && (!r->status || is_grpc(r)))
 		return;
-	if (is_grpc(r)) { /* libcurl takes a connection that was lost for the end, now and then */
+	if (is_grpc(r)) { /* libcurl sometimes takes a lost connection for the end of the reply */
 		fail(g, r, ERR_NETWORK, "the reply ends without a status");
 		r->grpc_status = GRPC_UNKNOWN;
 		return;
@@ -261,7 +261,7 @@ static void build(struct call *to, const struct call *call, struct grpc_tries *t
 	grpc_add_frame(&to->body, call->body.s, call->body.len);
 }
 
-/* What follows the last slash of the URL, as far as it is a name. */
+/* The part after the last slash of the URL, as far as it is a name. */
 static char *method_name(const char *url)
 {
 	const char *slash = strrchr(url, '/'), *from = slash ? slash + 1 : url;
@@ -293,7 +293,7 @@ struct grpc_call *grpc_send(struct loop *loop, struct http *http, const struct c
 	}
 	struct call inner;
 	build(&inner, call, tries);
-	/* a frame has at most 5 bytes on the way for each 4 that are kept */
+	/* a frame has at most 5 bytes on the wire for each 4 that are kept */
 	inner.max_bytes = most / 4 * 5 + 1024;
 	g->http = http_send_pieces(http, &inner, on_piece, on_http, g);
 	call_free(&inner);

@@ -99,7 +99,7 @@ static void end_message(struct grpc_reader *r)
 	r->whole = r->to->len;
 }
 
-/* A prefix is whole: what follows it, and whether it may. */
+/* The prefix of a message is complete: checks the length, and whether a message may come. */
 static int begin_message(struct grpc_reader *r, struct err *err)
 {
 	size_t len = (size_t)r->prefix[1] << 24 | (size_t)r->prefix[2] << 16 |
@@ -194,7 +194,7 @@ static void decode_percent(char *text)
 	*to = '\0';
 }
 
-/* Cut where a character begins. */
+/* Cut at the beginning of a character. */
 static size_t cut(const char *text, size_t most)
 {
 	size_t len = strlen(text);
@@ -269,7 +269,7 @@ static bool take_bytes(struct bytes *b, uint64_t len, struct bytes *out)
 	return true;
 }
 
-/* False at the end and where it is no protobuf. */
+/* Returns false at the end, and if this is not protobuf. */
 static bool take_field(struct bytes *b, struct field *f)
 {
 	uint64_t tag, len = 0;

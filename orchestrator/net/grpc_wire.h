@@ -1,6 +1,5 @@
-/* grpc_wire.h - what gRPC looks like inside HTTP/2: messages in frames, a status among the
- * trailers, details in protobuf. Pure, for grpc.c; everything read here may come from a hostile
- * server. */
+/* grpc_wire.h - gRPC inside HTTP/2: messages in frames, a status in the trailers, details in
+ * protobuf. Pure, for grpc.c; everything read here may come from a hostile server. */
 #ifndef BURST_NET_GRPC_WIRE_H
 #define BURST_NET_GRPC_WIRE_H
 
@@ -27,47 +26,46 @@ enum grpc_code {
 };
 /* "UNAVAILABLE"; undefined codes are UNKNOWN. Static. */
 const char *grpc_code_name(int code);
-/* What a call that ended so means to us; ERR_NONE for OK. */
+/* What a call that ended so means for burst; ERR_NONE for OK. */
 enum err_kind grpc_err_kind(int code);
-/* What an HTTP status means where no gRPC status came along: the answer of something between the
- * server and us. */
+/* What an HTTP status without a gRPC status means: a proxy's answer. */
 int grpc_code_of_http(int http_status);
-/* The code that comes nearest to a failure of our own making. */
+/* The code that comes nearest to a failure on this side. */
 int grpc_code_of_kind(enum err_kind kind);
 
-/* One frame around one message. */
+/* Appends one frame with one message. */
 void grpc_add_frame(struct str *to, const void *message, size_t len);
 
 /* Takes the frames of a reply, in pieces of any size. Set stream, most and to, all else 0. */
 struct grpc_reader {
-	/* any number of messages, each with its length in front in `to`; else exactly one, as it is
-	 */
+	/* any number of messages, each with its length before it in `to`; else exactly one, without
+	 * length */
 	bool stream;
 	size_t most; /* bytes that `to` may grow to */
 	struct str *to;
 	unsigned char prefix[5];
 	size_t have;     /* of the prefix */
-	size_t left;     /* of the message whose prefix is whole */
+	size_t left;     /* of the message whose prefix is complete */
 	size_t whole;    /* bytes of `to` that are whole messages */
 	size_t messages; /* whole ones */
 };
-/* -1: ERR_UNTRUSTED (larger than allowed, known as soon as its length is) or ERR_BUG (compressed,
+/* -1: ERR_UNTRUSTED (larger than allowed, as soon as its length is known) or ERR_BUG (compressed,
  * no frame, one too many). */
 int grpc_read(struct grpc_reader *r, const void *bytes, size_t len, struct err *err);
-/* Whether it may end here: ERR_BUG in the middle of a message, or without the one message of a call
- * that is no stream. */
+/* Whether the reply may end here: ERR_BUG in the middle of a message, or without the one message of
+ * a unary call. */
 int grpc_read_end(const struct grpc_reader *r, struct err *err);
-/* Drops the message that has not come whole. */
+/* Drops an incomplete message. */
 void grpc_read_drop(struct grpc_reader *r);
 
-/* The status in the head or the trailers: false when there is none. *words gets the message,
- * percent-decoded, at most a few hundred bytes, safe for a terminal; *details the bytes of
- * grpc-status-details-bin (nothing when they cannot be decoded). */
+/* Reads the status in the head or the trailers; false: there is none. *words gets the message,
+ * percent-decoded, at most a few hundred bytes, safe for a terminal; *details the bytes of grpc-
+ * status-details-bin (empty if they cannot be decoded). */
 bool grpc_read_status(const struct reply *reply, int *code, struct str *words, struct str *details);
 
-/* When the details (a google.rpc.Status, which has a modal.client.RPCStatus's fields) hold an
- * RPCRetryPolicy: how long the server wants us to wait before the same call again, at least 100 ms,
- * at most a day. */
+/* If the details (a google.rpc.Status, which has a modal.client.RPCStatus's fields) hold an
+ * RPCRetryPolicy: how long the server wants us to wait before the same call, at least 100 ms, at
+ * most a day. */
 bool grpc_read_retry_policy(const void *details, size_t len, int64_t *after_ms);
 
 #endif

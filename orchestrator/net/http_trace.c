@@ -108,7 +108,7 @@ static void hide_in(json_t *value, int depth)
 	}
 }
 
-/* Texts inside JSON (GraphQL queries, say) can hold an environment in a syntax of their own. */
+/* Texts inside JSON, such as GraphQL queries, can hold an environment in a syntax of their own. */
 static bool mentions_env(const char *text, size_t len)
 {
 	static const char *const words[] = {"env", NULL};
@@ -124,7 +124,7 @@ static json_t *instead_of_text(const json_t *text)
 		return json_string("[text that mentions env]");
 	if (json_string_length(text) <= TEXT_MOST)
 		return NULL;
-	/* a start script would leave no room for what stands behind it */
+	/* a start script would fill the line and hide what follows */
 	snprintf(words, sizeof(words), "[text of %zu bytes]", json_string_length(text));
 	return json_string(words);
 }

@@ -83,7 +83,8 @@ struct loop *loop_new(void)
 
 	ignore_sigpipe();
 	if (pipe(loop->wake) < 0)
-		abort(); /* no descriptors at the very start: as hopeless as no memory */
+		abort(); /* without descriptors at the very start burst cannot run, as without
+			    memory */
 	pipe_end(loop->wake[0]);
 	pipe_end(loop->wake[1]);
 	loop_watch(loop, loop->wake[0], POLLIN, drain_wake, loop);
@@ -171,7 +172,7 @@ static void call_ready(struct loop *loop)
 {
 	for (size_t i = 0; i < loop->count; i++) {
 		struct watch *w = loop->who[i];
-		/* An earlier call may have closed this one or put it to rest. */
+		/* An earlier callback may have closed or paused this one. */
 		short told =
 			(short)(loop->fds[i].revents & (w->events | POLLERR | POLLHUP | POLLNVAL));
 		if (told && w->events && !w->dead)
@@ -210,8 +211,8 @@ void loop_untimer(struct timer *timer)
 	free(timer);
 }
 
-/* Only those made before this turn: a timer of 0 ms that makes the next one must not keep all other
- * timers waiting. */
+/* Only those made before this turn: a timer of 0 ms that makes the next one must not starve the
+ * others. */
 static void fire_timers(struct loop *loop)
 {
 	int64_t now = clock_boot_ms();
@@ -249,7 +250,8 @@ static void wait_ready(struct loop *loop, int limit)
 	if (loop->waiter.wait) {
 		loop->waiter.wait(loop->waiter.ctx, loop->fds, loop->count,
 				  limit < 0 ? INT_MAX : limit);
-		limit = 0; /* it waits well but tells less than poll(): POLLHUP alone is lost */
+		limit = 0; /* the waiter waits correctly but reports less than poll(): POLLHUP alone
+			      is lost */
 	}
 	if (poll(loop->fds, loop->count, limit) < 0)
 		for (size_t i = 0; i < loop->count; i++)
@@ -278,7 +280,7 @@ void loop_turn(struct loop *loop, int64_t most_ms)
 void loop_wake(struct loop *loop)
 {
 	int saved = errno;
-	ssize_t n = write(loop->wake[1], "", 1); /* a full pipe wakes as well */
+	ssize_t n = write(loop->wake[1], "", 1); /* a full pipe wakes the loop as well */
 
 	(void)n;
 	errno = saved;

@@ -1,8 +1,8 @@
 /* loop.h - the one loop that owns every descriptor: it waits, then makes the calls that are due.
  *
- * Everything here except loop_wake() belongs to the loop's thread. Callbacks run inside
- * loop_turn(), one after the other, and may add, change and remove watches and timers, their own
- * included; they must not call loop_turn(). Times are milliseconds of clock_boot_ms(). */
+ * All functions but loop_wake() belong to the loop's thread. Callbacks run inside loop_turn(), one
+ * after the other. They may add, change and remove watches and timers, their own included; they
+ * must not call loop_turn(). Times are milliseconds of clock_boot_ms(). */
 #ifndef BURST_NET_LOOP_H
 #define BURST_NET_LOOP_H
 
@@ -16,42 +16,41 @@ struct loop;
 struct watch; /* one descriptor */
 struct timer; /* one call in the future */
 
-/* Ignores SIGPIPE in the whole process if it has no handler: a peer that goes away is an error
- * code, not our death. */
+/* Ignores SIGPIPE in the whole process if it has no handler: a peer that closes must cause an error
+ * code, not the end of burst. */
 struct loop *loop_new(void);
-/* Watches and timers left over are freed without a call, then what loop_at_free() was given is
- * called. Close http, ssh, children and pools first. NULL is fine. */
+/* Frees remaining watches and timers without a call, then calls what loop_at_free() got. Close
+ * http, ssh, children and pools first. NULL is fine. */
 void loop_free(struct loop *loop);
 
 /* Calls ready(ctx, revents) while the descriptor shows one of `events` (POLLIN, POLLOUT), or
- * POLLERR, POLLHUP, POLLNVAL. With events == 0 the descriptor rests: nothing is reported. The
- * descriptor stays the caller's, who closes it after loop_unwatch(). */
+ * POLLERR, POLLHUP, POLLNVAL. With events == 0 the descriptor is paused: nothing is reported. The
+ * caller keeps the descriptor and closes it after loop_unwatch(). */
 struct watch *loop_watch(struct loop *loop, int fd, short events,
 			 void (*ready)(void *ctx, short revents), void *ctx);
 void loop_rewatch(struct watch *watch, short events);
 void loop_unwatch(struct watch *watch); /* no call afterwards; NULL is fine */
 
 /* Calls fire(ctx) once, after_ms from now or a little later (0: in the next turn). The handle is
- * dead from the moment fire is entered. Timers that are due at the same time fire in the order in
- * which they were made. */
+ * dead when fire is entered. Timers that are due at the same time fire in the order in which they
+ * were made. */
 struct timer *loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx), void *ctx);
 void loop_untimer(struct timer *timer); /* no call afterwards; NULL is fine */
 
 /* Waits until something is ready, a timer is due, loop_wake() is called, or most_ms are over (0:
- * only looks; negative: for as long as it takes), then makes each due callback once. */
+ * does not wait; negative: no limit), then makes each due callback once. */
 void loop_turn(struct loop *loop, int64_t most_ms);
 /* Ends the wait of the present or next loop_turn(). From any thread and from signal handlers. */
 void loop_wake(struct loop *loop);
-/* How much longer than asked for the time between the last two wake-ups was, in ms: the machine
+/* By how many ms the time between the last two wake-ups was longer than requested: the machine
  * slept, or a callback was slow. 0 in the normal case. */
 int64_t loop_gap_ms(const struct loop *loop);
 
 /* ---- for the other files of net/ ---- */
 
-/* Another module does the waiting (http.c, because libcurl waits for descriptors of its own).
- * wait() returns when one of the n descriptors is ready, one of its own is, or most_ms are over; it
- * need not fill in revents. work() is called in each turn after the wait. NULL: the loop waits with
- * poll() again. */
+/* Has another module wait (http.c, because libcurl has descriptors of its own). wait() returns when
+ * one of the n descriptors or one of its own is ready, or most_ms are over; it need not fill in
+ * revents. work() is called in each turn after the wait. NULL: the loop waits with poll() again. */
 struct loop_waiter {
 	void (*wait)(void *ctx, struct pollfd *fds, size_t n, int most_ms);
 	void (*work)(void *ctx);

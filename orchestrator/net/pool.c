@@ -24,7 +24,7 @@ struct task_list { /* first in, first out */
 struct pool {
 	struct watch *watch;
 	int wake[2];  /* a byte: something is finished */
-	int accepted; /* not yet through done(); the loop thread's own */
+	int accepted; /* finished, before its done(); only the loop's thread uses it */
 	bool ending;
 	int thread_count;
 	pthread_t threads[THREADS_MAX];
@@ -70,7 +70,7 @@ static void *worker(void *arg)
 		pthread_mutex_lock(&pool->lock);
 		list_add(&pool->finished, t);
 		pthread_mutex_unlock(&pool->lock);
-		ssize_t n = write(pool->wake[1], "", 1); /* a full pipe wakes as well */
+		ssize_t n = write(pool->wake[1], "", 1); /* a full pipe wakes the loop as well */
 		(void)n;
 	}
 	return NULL;
@@ -116,7 +116,7 @@ static void start_threads(struct pool *pool, int threads)
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!pool->thread_count)
-		abort(); /* as hopeless as no memory */
+		abort(); /* without threads burst cannot run, as without memory */
 }
 
 struct pool *pool_new(struct loop *loop, int threads)

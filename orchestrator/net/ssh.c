@@ -1,11 +1,11 @@
 /* ssh.c - SSH sessions and channels, by libssh2.
  *
- * libssh2 1.10 keeps one half-sent packet per session and answers BAD_USE to every other call until
- * the same call is repeated with the same buffer; it cannot rekey, keep alive or close in that
- * state either. It never gets there: its send callback takes every packet whole into s->out, and
- * the loop empties that into the socket. How much is there is bounded by us: no channel data is
- * written while it is full, and nothing is read (so nothing is answered) while it is far too full.
- * So libssh2 only ever waits for input, and any channel may be served next. */
+ * libssh2 1.10 keeps one half-sent packet per session. It then answers BAD_USE to every other call
+ * until the same call is repeated with the same buffer; it also cannot rekey, keep alive or close.
+ * This file avoids that state: the send callback takes every packet whole into s->out, and the loop
+ * empties s->out into the socket. s->out is bounded: no channel data is written while it is full,
+ * and nothing is read (so nothing is answered) while it is far too full. libssh2 therefore waits
+ * only for input, and any channel may be served next. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,8 +21,7 @@ static void pump(struct ssh *s);
 
 /* ---- one turn ---- */
 
-/* Data that came before the end was delivered by now: libssh2 drops it when it learns of the end
- * first. */
+/* Delivers data from before the end first: libssh2 drops it once it knows of the end. */
 static void notice_end(struct ssh *s)
 {
 	char what[128];
@@ -62,7 +61,7 @@ static void on_kick(void *ctx)
 	pump(s);
 }
 
-/* From the functions that others call: goes on in the next turn, or in the present one. */
+/* For functions that callers use: continues in the next turn, or in the present one. */
 static void kick(struct ssh *s)
 {
 	s->again = true;
@@ -92,7 +91,8 @@ static void destroy(struct ssh *s)
 					      "");
 		ssh_flush_out(s);
 	}
-	s->phase = DEAD; /* from now on the socket is dead for libssh2: it waits for nothing */
+	s->phase =
+		DEAD; /* from now on the socket is dead for libssh2, which then waits for nothing */
 	for (int i = 0;
 	     s->session && i < FREE_TRIES && ssh_would_block(ssh_lib.session_free(s->session)); i++)
 		;
@@ -111,8 +111,9 @@ static void destroy(struct ssh *s)
 	free(s);
 }
 
-/* Something came, yet libssh2 did not read it (there is no channel, or its pod has said all).
- * Checks whether it was the end, and does not listen again before there is more to do. */
+/* Input arrived, but libssh2 did not read it (there is no channel, or its pod has sent everything).
+ * Checks whether it was the end of the connection; otherwise it stops watching for input until
+ * there is more to do. */
 static void peek(struct ssh *s)
 {
 	char one;
@@ -124,7 +125,7 @@ static void peek(struct ssh *s)
 		s->socket_errno = errno;
 }
 
-/* Everything happens here, every callback comes from here. */
+/* All work happens here, and all callbacks come from here. */
 static void pump(struct ssh *s)
 {
 	int64_t received = s->received;
@@ -188,9 +189,8 @@ static bool answer_due(const struct ssh *s)
 	return s->phase < UP || ssh_out_pending(s) || s->opening || s->starting || s->ping_due;
 }
 
-/* After half a silence the server is asked to say something, so that a command that just takes
- * long and a dead line can be told apart. The answer is read only if a channel is there to read
- * it. */
+/* After half a silence the server gets a request that it must answer, which tells a slow command
+ * from a dead line. The answer is read only if a channel is there to read it. */
 static void ping(struct ssh *s)
 {
 	if (s->phase != UP || s->ping_due || ssh_out_pending(s) || !s->channels || s->deaf)
@@ -201,8 +201,7 @@ static void ping(struct ssh *s)
 	ssh_flush_out(s);
 }
 
-/* Counted in ticks and not on the clock: a machine that slept for hours gives its peers the same
- * chance again. */
+/* Counts ticks and not the clock: a machine that slept for hours must not blame the peer. */
 static void on_tick(void *ctx)
 {
 	struct ssh *s = ctx;
@@ -232,10 +231,10 @@ static char *key_words(const char *line)
 	return xasprintf("%.*s %.*s", (int)type, line, (int)data, line + type + gap);
 }
 
-/* What is offered, best first: nothing that rests on SHA-1 or MD5, and no block chaining. What
- * this libssh2 does not know is left out: Debian 12's has neither GCM, ChaCha20 nor "etm", so
- * AES-CTR with HMAC-SHA-2 is what its sessions use. The last two key exchanges are no methods:
- * by them servers tell what else they can, and that no packets were removed on the way. */
+/* What burst offers, best first: nothing with SHA-1 or MD5, and no block chaining. What this
+ * libssh2 lacks is left out: Debian 12's has neither GCM, ChaCha20 nor "etm", so its sessions use
+ * AES-CTR with HMAC-SHA-2. The last two key exchanges are no methods: servers learn from them what
+ * else burst can, and that no packets were removed on the way. */
 static const char kex_methods[] =
 	"curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-"
 	"sha2-nistp521,"

@@ -36,7 +36,7 @@ static void host_key_text(struct ssh *s, struct str *to)
 	}
 }
 
-/* All keys of a type begin alike: people tell them apart by their ends. */
+/* All keys of a type begin alike; their ends tell them apart. */
 static void key_end(struct str *to, const char *key)
 {
 	const char *text = strchr(key, ' ');
@@ -90,7 +90,7 @@ static void fail_auth(struct ssh *s, int rc, bool asked)
 {
 	if (rc == LIBSSH2_ERROR_AUTHENTICATION_FAILED || rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED)
 		ssh_fail(s, ERR_REFUSED, "ssh: the server rejects the key");
-	else if (!asked) /* libssh2 has many numbers for this */
+	else if (!asked) /* libssh2 has many error numbers for this */
 		ssh_fail(s, ERR_CONFIG, "ssh: cannot read the private key");
 	else
 		ssh_fail_session(s, "ssh authentication");

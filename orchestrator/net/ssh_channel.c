@@ -41,10 +41,10 @@ static void add_probe(struct ssh *s)
 	*at = c;
 }
 
-/* A server answers the first open only when it has finished with the login, which has nothing to
- * do with the line (48 ms on loopback); later ones it answers at once. So that there are later
- * ones, a few are opened and closed again, each after the other, and never before one that a
- * caller waits for. */
+/* A server answers the first open only when it has finished the login, which says nothing of the
+ * line (48 ms on loopback); it answers later ones at once. For a measurement a few channels are
+ * therefore opened and closed again, one after the other, and never before one that a caller waits
+ * for. */
 static void note_round_trip(struct ssh *s)
 {
 	int64_t took = clock_boot_ms() - s->opening_since;
@@ -142,7 +142,7 @@ static bool read_stream(struct ssh_channel *c, int stream)
 	return moved;
 }
 
-/* Takes what came in without handing it out and without widening the window. */
+/* Takes what arrived without delivering it and without widening the window. */
 static void read_nothing(struct ssh_channel *c)
 {
 	int rc = ssh_lib.channel_wait_eof(c->raw);

@@ -32,7 +32,7 @@ enum {
 	READ_BYTES = 32 << 10,   /* one data() */
 	SLICE_BYTES = 64 << 10,  /* of one channel, before the next one has its turn */
 	OUT_FULL = 256 << 10,    /* no more channel data */
-	OUT_FLOODED = 1 << 20,   /* no more reading: every packet may want an answer */
+	OUT_FLOODED = 1 << 20,   /* no more reading: every packet may require an answer */
 	IN_PER_TURN = 512 << 10, /* then the rest of the loop has its turn */
 	ROUNDS_PER_TURN = 64,
 	BEFORE_AUTH_MOST = 256 << 10, /* a handshake is some KB */
@@ -41,7 +41,7 @@ enum {
 	SILENCE_MS = 30000,
 	TICKS = 4, /* of one silence */
 	FREE_TRIES = 1000,
-	PROBES = 3, /* channels that are opened only for the time that it takes */
+	PROBES = 3, /* channels that are opened only to measure a round trip */
 };
 
 enum phase { SHAKING, AUTHENTICATING, UP, DEAD };
@@ -50,10 +50,10 @@ enum channel_phase {
 	CHANNEL_QUEUED,
 	CHANNEL_OPENING, /* one at a time: libssh2 keeps the state of an open in the session */
 	CHANNEL_OPEN,
-	CHANNEL_STARTING, /* one at a time: the reply to another one's request is taken for an error
-			   */
+	CHANNEL_STARTING, /* one at a time: libssh2 would take the reply to another request for an
+			     error */
 	CHANNEL_RUNNING,
-	CHANNEL_FREEING, /* our CLOSE is out, the pod's is awaited */
+	CHANNEL_FREEING, /* our CLOSE is sent, the pod's is awaited */
 	CHANNEL_FREED,
 };
 
@@ -62,7 +62,7 @@ struct ssh_channel {
 	struct ssh_channel *next;
 	enum channel_phase phase;
 	LIBSSH2_CHANNEL *raw;
-	bool orphan; /* no callbacks any more: it was given up, or had its closed() */
+	bool orphan; /* no callbacks any more: the caller closed it, or it had its closed() */
 	bool probe;  /* opened for the round trip alone */
 	char *command;
 	const struct ssh_channel_ops *ops;
@@ -73,8 +73,8 @@ struct ssh_channel {
 	bool eof_wanted, eof_sent, paused, writable_due;
 };
 
-/* In front of each piece of libssh2's memory. Pieces are counted, since unread packets pile up
- * there, and freed with the session, since a handshake that is broken off leaves some behind. */
+/* Stands before each piece of libssh2's memory. Pieces are counted, because unread packets pile up
+ * there, and freed with the session, because an interrupted handshake leaves some behind. */
 struct block {
 	_Alignas(max_align_t) struct block *before;
 	struct block *after;
@@ -98,12 +98,12 @@ struct ssh {
 	struct str out; /* from out_at on: encrypted, not yet sent */
 	size_t out_at;
 	bool out_blocked; /* the socket takes no more for now */
-	bool at_end; /* the pod has closed; libssh2 is told only when it has delivered everything */
+	bool at_end; /* the pod has closed; libssh2 learns of it after everything is delivered */
 	int socket_errno;
 	size_t in_left; /* of this turn */
 	int64_t received, sent;
-	bool readable; /* the loop said so */
-	bool deaf;     /* something to read, but no channel of libssh2 would read it */
+	bool readable; /* the loop reported it */
+	bool deaf;     /* there is input, but no channel of libssh2 would read it */
 
 	struct ssh_channel *channels;
 	struct ssh_channel *opening, *starting;
@@ -113,7 +113,7 @@ struct ssh {
 	struct timer *deadline, *tick, *kick;
 	int64_t silence_ms;
 	int64_t heard_at;  /* `received` at the last tick */
-	bool moved;        /* a blocked socket took something since the last tick */
+	bool moved;        /* a blocked socket took bytes since the last tick */
 	bool ping_due;     /* an answer to a keepalive is awaited */
 	int unheard_ticks; /* since something was heard */
 
@@ -139,13 +139,13 @@ bool ssh_would_block(ssize_t rc);
 void ssh_free_channel(struct ssh_channel *c);
 /* The last call to the channel's owner. */
 void ssh_tell_closed(struct ssh_channel *c, int code, const char *signal, const struct err *err);
-/* Serves each channel once; false: none got on. */
+/* Serves each channel once; false: none made progress. */
 bool ssh_step_channels(struct ssh *s);
 
 /* ssh_auth.c */
-/* Overwrites the private key, which is needed no more. */
+/* Overwrites the private key, which is no longer needed. */
 void ssh_wipe_key(struct ssh *s);
-/* One step towards a session that is up; false: nothing to do before more input. */
+/* One step towards a session that is up; false: it needs more input. */
 bool ssh_step_session(struct ssh *s);
 
 /* ssh_memory.c */

@@ -12,7 +12,7 @@
 #endif
 
 struct ssh_lib ssh_lib;
-static struct err lib_error; /* why there is none */
+static struct err lib_error; /* why it is not loaded */
 
 static void load_library(void)
 {

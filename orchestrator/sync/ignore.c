@@ -15,13 +15,13 @@ struct rule {
 	char *pattern; /* without '!', the leading and the trailing '/' */
 	enum { RULE_SAME, RULE_ENDS, RULE_GLOB } how; /* RULE_ENDS: "*" and plain text */
 	bool negated, folders_only;
-	bool anchored; /* against the path below the rules' folder; else against the last part alone
-			*/
+	bool anchored; /* compared with the path below the rules' folder; else with the last part
+			  alone */
 };
 
 /* The rules of one folder that the walker is in. */
 struct frame {
-	size_t prefix; /* length of that folder's path with its '/': what paths lose before they are
+	size_t prefix; /* length of that folder's path with its '/', which a path loses before it is
 			  compared */
 	struct rule *rules;
 	size_t count, cap;
@@ -29,7 +29,7 @@ struct frame {
 
 struct ignore {
 	char *root;  /* for messages */
-	int dir;     /* its descriptor; -1: it is not there */
+	int dir;     /* its descriptor; -1: it does not exist */
 	bool nested; /* .gitignore files below the root count */
 	struct frame *frames;
 	size_t count, cap;
@@ -56,9 +56,9 @@ static bool class_has(const char *name, size_t len, int c, bool *known)
 	return false;
 }
 
-/* One member of a set at *at: a character, the end of a range that began with `low`, or a class.
- * Moves behind it; *low is what a range may begin with next (0: none). -1: the set is broken, and
- * then fits nothing. */
+/* Reads one member of a set at *at and moves behind it: a character, the end of a range that began
+ * with `low`, or a class. *low becomes what may begin the next range (0: nothing). -1: the set is
+ * broken, and then matches nothing. */
 static int member_has(const char **at, unsigned char c, unsigned char *low)
 {
 	const char *p = *at;
@@ -91,7 +91,7 @@ static int member_has(const char **at, unsigned char c, unsigned char *low)
 	return c == *low;
 }
 
-/* A set at *pattern against the character at *text, bytewise as git does it. */
+/* Compares the character at *text with the set at *pattern, by bytes as git does it. */
 static bool set_fits(const char **pattern, const char **text)
 {
 	const char *p = *pattern + 1;
@@ -155,7 +155,7 @@ static bool rule_fits(const struct rule *rule, const char *path, bool is_folder)
 	return false;
 }
 
-/* Spaces at the end do not count, but for one with a backslash before it. */
+/* Drops spaces at the end, unless a backslash precedes one. */
 static void cut_spaces(char *line)
 {
 	char *spaces = NULL;
@@ -216,7 +216,7 @@ static void add_rules(struct frame *frame, const char *text, size_t len)
 	}
 }
 
-/* Adds the rules of this file where it exists; *found (may be NULL) tells. */
+/* Adds the rules of this file if it exists; *found (may be NULL) is then true. */
 static int read_rules(const struct ignore *ig, const char *folder, const char *name,
 		      struct frame *frame, bool *found, struct err *err)
 {
@@ -231,7 +231,7 @@ static int read_rules(const struct ignore *ig, const char *folder, const char *n
 	if (found)
 		*found = parent >= 0;
 	if (parent < 0)
-		return 0; /* the walk says what is wrong with the folder */
+		return 0; /* the walk reports what is wrong with the folder */
 	if (path_read_plain_at(parent, base, path, RULES_MAX, &text, &why) == 0) {
 		add_rules(frame, str_text(&text), text.len);
 		return 0;

@@ -1,4 +1,4 @@
-/* pack.c - packs entries of a tree as a tar stream, with zstd where wanted. */
+/* pack.c - packs entries of a tree as a tar stream, and slices of it with zstd. */
 #include "pack.h"
 
 #include <archive.h>
@@ -39,7 +39,7 @@ static struct {
 	ARCHIVE_FUNCTIONS(MEMBER)
 #undef MEMBER
 } lib;
-static struct err lib_error; /* why there is none */
+static struct err lib_error; /* why it is not loaded */
 
 static void load_library(void)
 {
@@ -63,7 +63,7 @@ int pack_ready(struct err *err)
 
 struct pack {
 	struct pack_plan plan;
-	int root; /* descriptor of the folder, -1 when there is none */
+	int root; /* descriptor of the folder; -1: there is none */
 	struct archive *archive;
 	locale_t utf8; /* libarchive translates names from the locale's charset; ours are UTF-8. 0:
 			  there is none */
@@ -72,12 +72,12 @@ struct pack {
 	struct str removed; /* the content of .burst-delete */
 	struct tree_entry removed_entry;
 	bool removed_done, ended;
-	bool closing; /* given up: the archive's own end is not wanted any more */
+	bool closing; /* the pack failed: the archive's own end must not follow */
 
 	/* the entry being packed */
-	size_t next;                    /* index of the one after it */
+	size_t next;                    /* index of the next one */
 	const struct tree_entry *entry; /* NULL: between two */
-	int fd;                         /* of its file; -1: it has its data */
+	int fd;                         /* of its file; -1: the entry has its data in memory */
 	int64_t at;                     /* bytes of it packed so far */
 	struct sha256 *hash;
 
@@ -129,7 +129,7 @@ static int open_archive(struct pack *p)
 	return 0;
 }
 
-/* The list of removed paths travels as one file, NUL between the paths. */
+/* The list of removed paths travels as one file, with NUL between the paths. */
 static void list_removed(struct pack *p)
 {
 	for (size_t i = 0; i < p->plan.removed_count; i++) {
@@ -196,8 +196,8 @@ static int write_header(struct pack *p, const struct tree_entry *e)
 	}
 	int got = lib.write_header(p->archive, header);
 	lib.entry_free(header);
-	/* a warning is about a name that it could not translate: that name travels as it is, which
-	 * is what we want */
+	/* A warning is about a name that libarchive could not translate. The name travels as it is,
+	 * as it should. */
 	return got == ARCHIVE_OK || got == ARCHIVE_WARN ? 0 : archive_failed(p, e->path);
 }
 
@@ -215,9 +215,8 @@ static int open_file(struct pack *p, const struct tree_entry *e)
 	return 0;
 }
 
-/* The header goes out before the file is opened: whatever is wrong with the file, the stream breaks
- * off inside its content, which every reader takes for an error. (Between two entries, not all of
- * them do.) */
+/* The header goes out before the file is opened. If the file then fails, the stream breaks off
+ * inside its content, which every reader takes for an error; not all do so between two entries. */
 static int begin_entry(struct pack *p, const struct tree_entry *e)
 {
 	if (write_header(p, e) < 0)
@@ -248,8 +247,8 @@ static ssize_t read_full(int fd, char *to, size_t want)
 	return (ssize_t)got;
 }
 
-/* The file's last bytes are handed on only when the whole of it is what was scanned: else its entry
- * stays cut short. */
+/* The file's last bytes follow only if the whole file is as scanned: otherwise its entry stays cut
+ * short. */
 static int check_end(struct pack *p)
 {
 	char hex[SHA256_HEX], more;
@@ -312,7 +311,7 @@ ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err)
 {
 	locale_t was = p->utf8 ? uselocale(p->utf8) : (locale_t)0;
 
-	/* what was packed before a failure is still handed out: see begin_entry() */
+	/* what was packed before a failure still goes out: see begin_entry() */
 	while (!p->failed.kind && !p->ended && p->ready.len - p->taken < room)
 		advance(p);
 	if (p->utf8)

@@ -1,14 +1,14 @@
-/* pack.h - entries of a tree as one tar stream (pax where ustar does not do), pieces of which may
- * be packed with zstd level 1.
+/* pack.h - packs entries of a tree as one tar stream (pax where ustar does not suffice); slices of
+ * it may be packed with zstd level 1.
  *
  * Pulled: each pack_read() reads as much of the files as it needs to fill the caller's buffer;
  * memory stays below that buffer's size and 1 MiB. It blocks on local files: call it in a worker
  * thread, one at a time.
  *
  * The stream is deterministic: mtime in whole seconds, modes 0755 or 0644, uid and gid 0, no names.
- * What is packed is what the tree says: a file whose content is no longer that of its entry is an
- * error. A stream that ends in an error breaks off inside a file's content, so that no reader can
- * take it for a whole archive and keep it under the tree's id. */
+ * It contains what the tree lists: a file whose content has changed since is an error. A stream
+ * that ends in an error breaks off inside a file's content, so that no reader can take it for a
+ * whole archive and keep it under the tree's id. */
 #ifndef BURST_SYNC_PACK_H
 #define BURST_SYNC_PACK_H
 
@@ -24,35 +24,35 @@
 struct pack;
 
 struct pack_plan {        /* all borrowed; must outlive the pack */
-	const char *root; /* the folder that was scanned; NULL when every entry has its data */
+	const char *root; /* the folder that was scanned; NULL if every entry has its data */
 	const struct tree_entry *const *entries; /* in the order in which they are packed */
 	size_t count;
-	const char *const *removed; /* paths for `.burst-delete`, the first entry, which is there
-				       when removed_count > 0 */
+	const char *const *removed; /* paths for `.burst-delete`, the first entry, which exists if
+				       removed_count > 0 */
 	size_t removed_count;
 	const atomic_bool
-		*stop; /* set by another thread: the next read gives ERR_INTERRUPTED; or NULL */
+		*stop; /* set by another thread: the next read returns ERR_INTERRUPTED; or NULL */
 };
 
-/* Of a difference: its changed entries and its removed paths. */
+/* The plan of a difference: its changed entries and its removed paths. */
 struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root);
 
-/* Loads libarchive, once; the other functions do so themselves. ERR_LOCAL: there is none. */
+/* Loads libarchive, once; the other functions do so themselves. ERR_LOCAL: it is not installed. */
 int pack_ready(struct err *err);
 int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err);
-/* Fills buf with up to `room` bytes. Returns how many; 0 at the end of the archive; -1 and *err
- * (ERR_LOCAL names the file; path below the root), after which every further call fails the same
- * way. room is 1 at least. */
+/* Fills buf with up to `room` bytes, at least 1. Returns how many; 0 at the end of the archive; -1
+ * and *err (ERR_LOCAL names the file; path below the root), after which every further call fails
+ * the same way. */
 ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err);
 /* After a failure: the path of the file that changed since the scan (scan again and send the new
- * difference); NULL when it was something else. Borrowed from the plan. */
+ * difference); NULL: it was something else. Borrowed from the plan. */
 const char *pack_changed(const struct pack *p);
-/* Bytes of file content packed so far, for progress: of diff.bytes. */
+/* Bytes of file content packed so far, of diff.bytes, for progress. */
 int64_t pack_content_bytes(const struct pack *p);
 void pack_close(struct pack *p); /* at any time; NULL is fine */
 
-/* Appends `bytes` as one whole zstd frame; frames in a row unpack to one stream. False, and *out as
- * it was: it could not be done. */
+/* Appends `bytes` as one whole zstd frame; consecutive frames unpack to one stream. Returns false,
+ * with *out unchanged, if that failed. */
 bool pack_squeeze(struct str *out, const void *bytes, size_t len);
 
 DEFINE_CLEANUP(pack_close, struct pack *)

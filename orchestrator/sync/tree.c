@@ -115,9 +115,8 @@ bool tree_target_fits(const char *target)
 	return *target && strlen(target) <= TREE_LINK_TARGET_MAX && plain_text(target);
 }
 
-/* Steps up are allowed at the start of the target only, and no more than there are folders above
- * the link. Whatever other links the rest leads through is judged by the same rule, so the end of
- * the chain is inside. */
+/* Allows steps up only at the start of the target, and no more than there are folders above the
+ * link. The same rule applies to every other link on the way, so the end of the chain is inside. */
 bool tree_target_inside(const char *path, const char *target)
 {
 	size_t depth = 0;
@@ -138,7 +137,7 @@ bool tree_target_inside(const char *path, const char *target)
 	return true;
 }
 
-/* Adds the folders above path that are not there yet. */
+/* Adds the missing folders above path. */
 static int add_parents(struct tree *tree, const char *path, struct err *err)
 {
 	for (const char *p = strchr(path, '/'); p; p = strchr(p + 1, '/')) {

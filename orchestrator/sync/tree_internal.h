@@ -1,13 +1,13 @@
-/* tree_internal.h - what tree.c, tree_scan.c and tree_text.c share: how a tree is put together. Not
- * for others. */
+/* tree_internal.h - how tree.c, tree_scan.c and tree_text.c put a tree together. Not for other
+ * files. */
 #ifndef BURST_SYNC_TREE_INTERNAL_H
 #define BURST_SYNC_TREE_INTERNAL_H
 
 #include "tree.h"
 
-/* A new entry at the end, in no order yet; the pointer holds until the next one. */
+/* A new entry at the end, not sorted yet; the pointer is valid until the next one. */
 struct tree_entry *tree_append(struct tree *tree, const char *path, enum tree_type type);
-/* Sorts, sums up and computes the id. */
+/* Sorts the entries, sums up and computes the id. */
 void tree_seal(struct tree *tree);
 bool tree_path_ok(const char *path);
 /* A link's target that the text form can hold; and one that stays inside the tree. */

@@ -1,5 +1,5 @@
-/* tree_scan.c - from a folder to a tree: first the walk, which only looks; then the files that have
- * to be read. */
+/* tree_scan.c - scans a folder: first walks it without reading, then reads the files that changed.
+ */
 #include "tree.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include "tree_internal.h"
 
 #define READ_ROOM  (256u << 10) /* bytes read at once */
-#define READ_TRIES 3            /* of a file that changes meanwhile */
+#define READ_TRIES 3            /* for a file that changes meanwhile */
 #define NS_PER_S   INT64_C(1000000000)
 
 struct scan {
@@ -25,7 +25,7 @@ struct scan {
 	struct tree *tree;
 	struct ignore *ignore;
 	char *room;
-	struct stat written[2]; /* what this process's output goes to */
+	struct stat written[2]; /* what this process's output is written to */
 	int written_count;
 	struct err *err;
 };
@@ -115,7 +115,7 @@ static int take_link(struct scan *s, const char *path, const struct stat *st)
 
 static int walk(struct scan *s, const char *folder);
 
-/* Rules are read before the folder is looked at, and forgotten afterwards. */
+/* Rules are read before the walk of the folder, and dropped afterwards. */
 static int take_folder(struct scan *s, const char *path, const struct stat *st)
 {
 	describe(tree_append(s->tree, path, TREE_FOLDER), st);
@@ -126,7 +126,7 @@ static int take_folder(struct scan *s, const char *path, const struct stat *st)
 	return result;
 }
 
-/* `burst run >log` beside its code. */
+/* The output of `burst run >log` beside its code. */
 static void find_our_output(struct scan *s)
 {
 	struct stat st;
@@ -200,7 +200,7 @@ static int take(struct scan *s, const char *path)
 	return 0;
 }
 
-/* All names of a folder, each ended by NUL; the folder is closed again, so that depth costs no
+/* Reads all names of a folder, each ended by NUL, and closes it, so that depth costs no
  * descriptors. */
 static int list_folder(struct scan *s, const char *folder, struct str *names)
 {
@@ -210,7 +210,7 @@ static int list_folder(struct scan *s, const char *folder, struct str *names)
 
 	if (!dir) {
 		if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
-			return 0; /* it has gone, or is another thing by now */
+			return 0; /* it has vanished, or is something else by now */
 		local_error(s, *folder ? folder : "the folder");
 		fd_close(fd);
 		return -1;
@@ -250,8 +250,8 @@ static bool same_stat(const struct tree_entry *e, const struct stat *st)
 	       e->ctime_ns == ctime_of(st) && e->inode == (uint64_t)st->st_ino;
 }
 
-/* A file written to within the file system's clock tick of a scan can change again without showing
- * it: it is read anew. */
+/* A file written within the file system's clock tick of a scan can change again with the same time:
+ * it is read again. */
 static bool settled(const struct tree_entry *e, int64_t scanned_ns)
 {
 	int64_t last = MAX(e->mtime_ns, e->ctime_ns);
@@ -260,7 +260,7 @@ static bool settled(const struct tree_entry *e, int64_t scanned_ns)
 	return e->ctime_ns && last < scanned_ns - tick;
 }
 
-/* Takes the hash over from an earlier scan where the file is the one that was read then. */
+/* Takes the hash from an earlier scan if the file is the one that was read then. */
 static bool take_known(struct tree_entry *e, const struct tree *known)
 {
 	const struct tree_entry *was = known ? tree_find(known, e->path) : NULL;
@@ -327,7 +327,7 @@ static enum read_result read_file(struct scan *s, struct tree_entry *e)
 	return err_set(s->err, ERR_LOCAL, "%s: changes while it is being read", e->path);
 }
 
-/* Gives each file its hash; those that are gone by now leave the list. */
+/* Gives each file its hash, and drops those that have vanished from the list. */
 static int read_files(struct scan *s)
 {
 	struct tree *tree = s->tree;

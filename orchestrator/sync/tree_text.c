@@ -5,8 +5,8 @@
  *     d MTIME_NS CTIME_NS INODE PATH
  *     l MTIME_NS CTIME_NS INODE PATH<tab>TARGET
  *
- * A reader that accepts exactly what the writer writes: what was read is written again, and both
- * must be the same. */
+ * The reader accepts exactly what the writer writes: it writes again what it has read, and compares
+ * the two. */
 #include "tree.h"
 
 #include <inttypes.h>
@@ -16,9 +16,8 @@
 #include "base/str.h"
 #include "tree_internal.h"
 
-#define TREE_FILE_MAX                                                                              \
-	(INT64_C(1) << 43) /* bytes of one file: 8 TiB, so that a million of them can be added up  \
-			    */
+/* Bytes of one file: 8 TiB, so that the sum of a million files does not overflow. */
+#define TREE_FILE_MAX (INT64_C(1) << 43)
 
 static void write_tree(const struct tree *tree, struct str *to)
 {
@@ -66,7 +65,9 @@ static bool number(char **line, int64_t *out)
 
 	if (!text)
 		return false;
-	*out = strtoll(text, NULL, 10); /* odd spellings do not survive being written again */
+	*out = strtoll(
+		text, NULL,
+		10); /* an unusual spelling would be written differently: the comparison finds it */
 	return true;
 }
 
@@ -125,7 +126,7 @@ static bool read_entry(struct tree *tree, char *line)
 	return true;
 }
 
-/* Cuts the next line off; NULL: none, or a NUL byte in it. */
+/* Takes the next line off; NULL: none, or it holds a NUL byte. */
 static char *next_line(char **text, const char *end)
 {
 	char *line = *text, *stop = memchr(line, '\n', (size_t)(end - line));
