@@ -122,6 +122,10 @@ living_run() { # a run of 800 segments on two pods in the background; its id in 
 	wait_for 40 "some files" file_count out 2
 	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
 }
+false_clock() { # or the test is skipped
+	command -v faketime >/dev/null || { skip "no faketime"; return 1; }
+	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return 1 ;; esac
+}
 kill_it() { # without a word
 	kill -9 "$PID"
 	burst_wait
@@ -182,6 +186,10 @@ wavs() { # how many verified files: RIFF and not empty
 # ---- the ledger ----
 ledger() { # ledger SQL: nothing where there is none; burst may be writing
 	sqlite3 -cmd '.timeout 10000' "file:$BURST_STATE_DIR/ledger.db?mode=rw" "$1"
+}
+
+row_says() { # row_says CONDITION: of a pod
+	[ -n "$(ledger "select id from pod where $1" 2>/dev/null)" ]
 }
 
 # ---- what was safe stays as it was ----
