@@ -53,8 +53,8 @@ WHOLE = {"modal_proto", "runpod_schema"}
 # A script vendor_X.sh is the script X of each of these.
 VENDORS = ("modal", "runpod")
 # Scripts of the pod's side, whose tests are functions test_NAME and which run one of them when ONLY names it.
-POD_SIDE = ("agent", "start_script")
-NOT_CASES = {"lib", "cli", "agent", "agent_files", "espeak_worker", "start_script", "ntfy_server"}
+POD_SIDE = re.compile(r"(agent(?!_files|_lib)(_[a-z]+)?|start_script)\.sh")
+NOT_CASES = {"lib", "cli", "agent_lib", "agent_files", "espeak_worker", "ntfy_server"}
 
 
 @dataclasses.dataclass
@@ -109,7 +109,7 @@ def burst_for(case, burst):
 
 def end_to_end(burst):
     scripts = [(f"{folder}/{file}", vendor) for folder in ("tests/e2e", "tests/security") for file in sorted(os.listdir(folder))
-               if file.endswith(".sh") and file[:-3] not in NOT_CASES
+               if file.endswith(".sh") and file[:-3] not in NOT_CASES and not POD_SIDE.fullmatch(file)
                for vendor in (VENDORS if file.startswith("vendor_") else ("",))]
     with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
         for cases in pool.map(lambda script: list(script_cases(*script, burst)), scripts):
@@ -118,7 +118,7 @@ def end_to_end(burst):
 
 def pod_side():
     agent = f"{ROOT}/build/asan/burst-agent"
-    for script in POD_SIDE:
+    for script in sorted(file[:-3] for file in os.listdir("tests/e2e") if POD_SIDE.fullmatch(file)):
         with open(f"tests/e2e/{script}.sh", encoding="utf-8") as f:
             names = re.findall(r"^test_([a-z0-9_]+)\(\) \{", f.read(), re.M)
         for name in names:

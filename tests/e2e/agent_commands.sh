@@ -1,0 +1,124 @@
+#!/bin/sh
+# agent_commands.sh - commands on the pod: their output, where it is lost, what they leave behind.
+# shellcheck disable=SC2016,SC2013,SC2015,SC2086,SC2154 # pod-side $ stays; paths of our own making have no blanks
+. "$(dirname "$0")/agent_lib.sh"
+
+test_command_that_does_not_die() {
+	start_undead 0
+	tell '{"op":"start","workers":1,"command":true,"hang_s":1}'
+	tell "{\"op\":\"batch\",\"id\":\"b1\",\"segments\":[{\"id\":\"c1\",\"run\":\"exec python3 $dir/worker.py command\"},{\"id\":\"c2\",\"run\":\"exit 5\"}]}"
+	expect '"line":"(undead|nothing may trace here)"'
+	grep -q '"line":"nothing may' "$said" && { echo "skipped: nothing may trace here"; return 0; }
+	expect '"id":"c1".*"code":137.*"error":"it was silent for too long and was ended"'
+	expect '"id":"c2".*"code":5'
+	expect '"ev":"idle"'
+}
+
+test_command() {
+	mkdir -p "$dir/code/out"
+	echo data >"$dir/code/in.txt"
+	echo old >"$dir/code/out/old.mp4"
+	put_tree code "$dir/code"
+	tell '{"op":"start","workers":1,"command":true,"code":"code/'$tree'","outputs":["out/**.mp4","top-*.txt"]}'
+	expect '"state":"ready","engine":"command"'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat in.txt; echo $BURST_INDEX of $BURST_COUNT; mkdir -p out/deep/er; echo film >out/deep/er/a.mp4; echo t >top-1.txt; echo no >other.txt; ln -s /etc/passwd out/evil.mp4; echo changed >>in.txt","index":2,"count":5}]}'
+	expect '"ev":"segment","id":"c1","batch":"b1","try":1,"ok":true,"code":0,"ms":[0-9]*,"outputs":2'
+	expect '"ev":"log","id":"c1","line":"data"'
+	expect '"ev":"log","id":"c1","line":"2 of 5"'
+	hash=$(echo film | sha256sum | cut -d' ' -f1)
+	expect "\"ev\":\"output\",\"id\":\"c1\",\"name\":\"out/deep/er/a.mp4\",\"path\":\"runs/r1/$BURST_ATTEMPT/out/c1/out/deep/er/a.mp4\",\"bytes\":5,\"sha256\":\"$hash\""
+	equal 'code untouched' "$(cat "$BURST_VOLUME/code/$tree/in.txt" "$BURST_HOME"/tree/*/"$tree/in.txt" | tr '\n' ' ')" 'data data '
+	equal 'log kept' "$(cat "$P/c1.log")" "$(printf 'data\n2 of 5')"
+	equal 'outputs' "$(count '"ev":"output"')" 2
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"echo part >out/p.mp4; echo why; exit 7"}]}'
+	expect '"id":"c2".*"ok":false,"code":7.*"outputs":1.*"reason":"worker","error":"exit status 7: why"'
+	expect '"id":"b2","state":"done"'
+	for _ in $(seq 100); do
+		ls -d "$BURST_HOME"/work/segment.c2* >/dev/null 2>&1 || break
+		sleep 0.05
+	done
+	ls -d "$BURST_HOME"/work/segment.c2* 2>/dev/null && fail 'the private copy is still there'
+}
+
+# Whoever hears that a command has failed may send it again at once: its old folder, which takes a while to go, is not in the way.
+test_command_leaves_its_place() {
+	tell '{"op":"start","workers":1,"command":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"i=0; while [ $i -lt 20000 ]; do : >f$i; i=$((i+1)); done; exit 3"}]}'
+	expect '"id":"c1".*"ok":false,"code":3'
+	[ -e "$BURST_HOME/work/segment.c1" ] && fail 'the old folder is still there'
+}
+
+test_command_streams() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["out/*.mp4"],"stream":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir out; sleep 0.3; echo a >out/a.tmp; mv out/a.tmp out/a.mp4; echo grows >out/b.mp4; until [ -e go ]; do sleep 0.05; done; echo more >>out/b.mp4"}]}'
+	expect '"ev":"output","id":"c1","name":"out/a.mp4"'
+	refuse '"name":"out/b.mp4"'
+	: >"$BURST_HOME/work/segment.c1/go"
+	expect '"ev":"output","id":"c1","name":"out/b.mp4".*"bytes":11'
+	expect '"id":"c1".*"ok":true.*"outputs":2'
+}
+
+# A folder now, a file before: what cannot be kept is no success of the command.
+test_output_lost() {
+	tell '{"op":"start","workers":1,"command":true,"root":true,"outputs":["r/*.txt","good.txt","gone/*"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"o=$BURST_VOLUME/runs/$BURST_RUN/$BURST_ATTEMPT/out/$BURST_SEGMENT; mkdir -p $o; echo x >$o/r; mkdir r; echo y >r/a.txt; echo z >good.txt"}]}'
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":1,.*"reason":"missing","error":"output r/a.txt could not be kept: [^"]'
+	equal outputs "$(count '"ev":"output"')" 1
+	expect '"ev":"output","id":"c1","name":"good.txt"'
+	equal 'half files' "$(find "$P" -name '*.part')" ''
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"o=$BURST_VOLUME/runs/$BURST_RUN/$BURST_ATTEMPT/out/$BURST_SEGMENT; mkdir -p $o; echo x >$o/r; mkdir r; echo y >r/a.txt; exit 4"}]}'
+	expect '"ev":"segment","id":"c2".*"ok":false,"code":4,.*"outputs":0,.*"reason":"worker","error":"exit status 4"'
+}
+
+# With `stream` it may be lost while the command runs: the look at its exit takes it once more. One that the command has taken
+# away again is not lost.
+test_output_lost_in_the_stream() {
+	tell '{"op":"start","workers":1,"command":true,"root":true,"outputs":["r/*.txt"],"stream":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"o=$BURST_VOLUME/runs/$BURST_RUN/$BURST_ATTEMPT/out/$BURST_SEGMENT; mkdir -p $o r; echo x >$o/r; until [ -e go ]; do for f in a b; do echo $f >r/$f.tmp; mv r/$f.tmp r/$f.txt; done; sleep 0.1; done; rm r/b.txt $o/r"}]}'
+	expect 'output r/a.txt could not be kept'
+	expect 'output r/b.txt could not be kept'
+	refuse '"ev":"output"'
+	: >"$BURST_HOME/work/segment.c1/go"
+	expect '"ev":"segment","id":"c1".*"ok":true,.*"outputs":1,'
+	equal outputs "$(count '"ev":"output","id":"c1","name":"r/a.txt"')" 1
+}
+
+# A file larger than a file may be, on a volume that has room: it is lost, the agent lives, and no half of it stays.
+test_output_too_large() {
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	pod
+	limit_was=$(ulimit -f)
+	# shellcheck disable=SC3045 # every sh that we know can set the soft one alone
+	ulimit -S -f 400
+	attach 0
+	# shellcheck disable=SC3045
+	ulimit -S -f "$limit_was"
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"ulimit -S -f unlimited; head -c 300000 /dev/zero >big.bin"}]}'
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":0,.*"reason":"missing","error":"output big.bin could not be kept: File too large"'
+	refuse '"ev":"fatal"'
+	equal 'half files' "$(find "$P" -name '*.part')" ''
+}
+
+test_command_leaves_nothing_behind() {
+	tell '{"op":"start","workers":1,"command":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"sleep 4321 & echo gone"}]}'
+	expect '"id":"c1".*"ok":true'
+	# one that left its group, and a child of it that left that one
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"setsid sh -c \"setsid sleep 4322 & exec sleep 4324\" & sleep 4323"}]}'
+	expect '"id":"b2","state":"started"'
+	for _ in $(seq 100); do
+		[ "$(pgrep -fc '^sleep 432[234]')" = 3 ] && break
+		sleep 0.05
+	done
+	tell '{"op":"stop"}'
+	expect '"ev":"stopped"'
+	for _ in $(seq 100); do
+		pgrep -f 'sleep 432[1234]' >/dev/null || break
+		sleep 0.05
+	done
+	pgrep -f 'sleep 432[1234]' >/dev/null && fail 'processes are left'
+}
+
+run_tests
