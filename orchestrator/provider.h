@@ -49,24 +49,24 @@ struct offer {
 	int wish;       /* which entry of the wanted list it satisfies, 0 first */
 };
 
-/* Stands in every pod we make, so that an orphan can be told from a stranger's pod and judged
- * without our ledger. */
+/* Stands in every pod that burst creates. It tells an orphan from a stranger's pod, and suffices to
+ * judge the orphan without a ledger. */
 struct marker {
 	char machine[20]; /* 16 hex digits of this machine's state folder */
 	char run[24];
 	char attempt[ATTEMPT_MAX]; /* 16 hex digits, never used twice */
 	int64_t hard_end_s;
 };
-/* From the four texts that a vendor keeps with a pod of ours (hard_end_s in decimal), all of it or
- * nothing: half a marker must not make a stranger's pod ours. False, and *out as it was: it bears
- * none. */
+/* Reads the four texts that a vendor keeps with a pod of ours (hard_end_s in decimal). All or
+ * nothing: half a marker must not make a stranger's pod ours. False: there is no marker, and *out
+ * is unchanged. */
 bool marker_read(struct marker *out, const char *machine, const char *run, const char *attempt,
 		 const char *hard_end_s);
 /* Whichever client made it, the pod has ended itself by now or never will: `burst reap` ends it. */
 bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms);
 
 enum pod_state {
-	POD_STATE_UNKNOWN, /* a word we do not know: look again, within the deadline */
+	POD_STATE_UNKNOWN, /* a state that burst does not know: list again, within the deadline */
 	/* pulling, starting; or queued, where the vendor does not tell these apart */
 	POD_STATE_CREATING,
 	POD_STATE_RUNNING, /* its container runs; sshd may not answer yet */
@@ -80,7 +80,7 @@ enum pod_state {
 };
 const char *pod_state_name(enum pod_state state);
 
-/* Why a pod is over, where the vendor says so. */
+/* Why a pod ended, as far as the vendor reports it. */
 enum pod_end {
 	POD_END_UNKNOWN, /* it is not over, or the vendor does not say why */
 	POD_END_SCRIPT,  /* its start script ended or failed */
@@ -97,7 +97,7 @@ enum pod_end {
 	POD_END_QUEUED,
 };
 
-/* A pod as its vendor sees it. Empty text or 0: the vendor does not say. */
+/* A pod as its vendor lists it. Empty text or 0: not reported. */
 struct pod_view {
 	char id[POD_ID_MAX];
 	char name[POD_NAME_MAX];
@@ -129,14 +129,14 @@ struct volume {
 
 /* One thing in a folder of a volume. */
 struct volume_entry {
-	/* as it is called there: foreign text, maybe not safe to print or to ask for */
+	/* the name there: foreign text that may be unsafe to print or to request */
 	char name[256];
 	bool folder;
-	/* of a folder: all below it; -1: that is dear to know here, ask OP_VOLUME_SIZE */
+	/* of a folder: the sum of all below it; -1: expensive to know here, use OP_VOLUME_SIZE */
 	int64_t bytes, files;
-	/* When something in it last came or changed; 0: not known. It is not a date that an archive
-	 * brought along, except where bytes were -1: there it is the newest date of its files,
-	 * whatever set it. */
+	/* When something in it last arrived or changed; 0: unknown. It is not a date from an
+	 * archive, except if bytes is -1: then it is the newest date of its files, whatever set
+	 * that. */
 	int64_t changed_s;
 };
 
@@ -162,17 +162,17 @@ enum op_kind {
 	OP_RENT,
 	/* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
 	OP_INSPECT,
-	OP_LIST, /* -> result.pods: every pod of this account that bears a burst marker, or has lost
-		  * it and can be told for ours all the same (its marker is empty) */
+	OP_LIST, /* -> result.pods: every pod of this account that has a burst marker. A pod that
+		    lost its marker but can still be recognized is listed with an empty one */
 	/* want.id -> done when the vendor has accepted; already gone is success */
 	OP_RELEASE,
-	/* want.id, want.since_s (when it was rented, 0: not known), want.bill -> result.billing;
+	/* want.id, want.since_s (when it was rented, 0: unknown), want.bill -> result.billing;
 	 * ERR_NOT_FOUND while the vendor has no record */
 	OP_BILLING,
 	OP_BALANCE, /* -> result.balance_microusd, -1 where there is none */
-	/* want.id -> result.text: the log of the pod, as text to show. Lines that its own container
-	 * wrote begin with "container: ", all others are the vendor's. A last line that begins with
-	 * "image: " says why its image cannot be pulled, on any pod. */
+	/* want.id -> result.text: the log of the pod, as text to show. Lines of its own container
+	 * begin with "container: "; all others are the vendor's. A last line that begins with
+	 * "image: " gives the reason why its image cannot be pulled, on any pod. */
 	OP_LOGS,
 	OP_STAGE, /* want.file: put one local file on a volume without a pod */
 	/* want.file: get one file of a volume without a pod, from want.file.offset on */
@@ -184,8 +184,8 @@ enum op_kind {
 	/* want.file.path, a file or a folder with all below it: gone when done; absent is success.
 	   -> result.bytes */
 	OP_VOLUME_DELETE,
-	/* want.file.path, a folder whose bytes LS left at -1 -> result.entries[0]: what is in it
-	   all */
+	/* want.file.path, a folder for which LS returned bytes -1 -> result.entries[0]: the sum of
+	 * all in it */
 	OP_VOLUME_SIZE,
 	/* want.rent.{image, packages, agent, steps, known_image} -> result.image: the image of such
 	 * pods, built unless known_image still is that. May take many minutes. Only where
@@ -193,8 +193,8 @@ enum op_kind {
 	OP_IMAGE,
 };
 
-/* A step of an image's build: a file with this text goes to `path`, then `run` is run by a shell.
- */
+/* A step of an image's build: a file with this text is placed at `path`, then a shell executes
+ * `run`. */
 struct image_step {
 	char *path, *run;
 	const char *text;
@@ -217,7 +217,7 @@ struct rent_request {
 	const char *agent_path;
 	const struct image_step *steps; /* in this order, as root */
 	size_t step_count;
-	/* what op_result.image said of this recipe the last time; NULL: nothing is known */
+	/* the op_result.image of the last build of this recipe; NULL: unknown */
 	const char *known_image;
 	const char *start_script;   /* POSIX sh text; becomes the container's first process */
 	const struct env_pair *env; /* the start script's contract: jobs/agent/CONTROL.md */
@@ -253,7 +253,7 @@ struct op_want {
 		bool prove_files;
 	} volume;
 	struct rent_request rent;
-	struct { /* for vendors that tell dollars alone; 0: not known */
+	struct { /* for vendors that report dollars alone; 0: unknown */
 		/* the pod's, as the vendor gave it, or the offer's where that is more */
 		int64_t price_microusd_h;
 		int64_t list_microusd_h; /* the offer's */
@@ -277,20 +277,20 @@ struct op_want {
 	char *const *ids;
 };
 
-/* What a vendor has billed for a pod until now: not the last word while it lives, nor soon
+/* What a vendor has billed for a pod until now. It may still grow while the pod exists, and shortly
  * afterwards. */
 struct op_bill {
-	/* 0, not reported: the price is not known, and dollars are all the vendor tells */
+	/* 0, not reported: the price is unknown, and the vendor reports dollars alone */
 	int64_t billed_ms;
-	/* all of it; 0 where the pod has a price: seconds are all the vendor tells */
+	/* all of it; 0 if the pod has a price: the vendor reports seconds alone */
 	int64_t cost_microusd;
 	int64_t beside_microusd; /* the part of the cost that the pod's price does not pay for */
-	char beside_for[80];     /* what that part pays for: "its use above what was asked for" */
-	/* the vendor said how long (0 ms: it never ran); false: implied from dollars and the price
-	 */
+	char beside_for[80];     /* what that part pays for: "use above the request" */
+	/* true: the vendor reports how long (0 ms: it never ran); false: implied from dollars and
+	 * the price */
 	bool reported;
-	char note[300]; /* what else the vendor tells of it, for people */
-	/* in order of time where the vendor tells it by the hour, else NULL */
+	char note[300]; /* further details from the vendor, for people */
+	/* in order of time if the vendor reports by the hour, else NULL */
 	struct bill_hour *hours;
 	size_t hour_count;
 };
@@ -299,11 +299,11 @@ struct bill_hour {
 	int64_t cost_microusd;
 };
 
-/* What a vendor that accepts a release says of the pod. */
+/* What a vendor that accepts a release reports about the pod. */
 enum release_word {
 	RELEASE_TAKEN, /* nothing */
 	RELEASE_ENDED, /* it was there until now */
-	RELEASE_ABSENT /* it knows of none: gone, or not known there yet */
+	RELEASE_ABSENT /* it knows no such pod: gone, or too new to be indexed */
 };
 
 struct op_result {
@@ -322,20 +322,20 @@ struct op_result {
 	char image[IMAGE_MAX];
 	struct str text;
 	enum release_word release;
-	/* OFFERS: the least that anything wanted costs, be it free or sold out now; 0: not known */
+	/* OFFERS: the lowest price among all that was wanted, available or sold out; 0: unknown */
 	int64_t floor_microusd_h;
-	/* LIST: the vendor refuses its list, for the reason in text. pods has those that this
-	 * handle knows by their ids, each looked up by itself; what is missing may exist all the
-	 * same. Last: objects outside the tree may not know it */
+	/* LIST: the vendor refuses its list, for the reason in text. pods has those whose ids this
+	 * handle knows, each looked up by itself; a pod that is missing may still exist. Last:
+	 * plug-ins of an older ABI may not know it */
 	bool partial;
 };
 void op_result_free(struct op_result *r);
 
-/* A vendor is not trusted, nor is a plug-in: every answer passes through here before the engine, a
- * command or the ledger sees it. Names, details and the marks of strangers' pods may be any text:
- * who shows them makes them printable. An address that ssh could take for an option makes its pod
- * one that will never run (POD_STATE_FAILED, and `detail` says why), so that it is released.
- * ERR_UNTRUSTED: ids, prices or times that cannot be right, or a text that does not end. */
+/* Checks every answer before the engine, a command or the ledger sees it: neither a vendor nor a
+ * plug-in is trusted. Names, details and markers of strangers' pods may be any text; code that
+ * shows them makes them printable. An address that ssh could take for an option turns its pod into
+ * one that will never run (POD_STATE_FAILED, the reason in `detail`), so that it is released.
+ * ERR_UNTRUSTED: impossible ids, prices or times, or a text that does not end. */
 int provider_check_answer(const char *provider, struct op_result *r, struct err *err);
 /* Where an sshd may be: nothing that ssh takes for an option, and no character that it treats
  * specially. NULL: it may be there; else what is wrong ("its user"). */
@@ -344,9 +344,8 @@ const char *provider_bad_address(const char *host, int port, const char *user);
 /* ---- how it travels ---- */
 
 enum call_kind { CALL_HTTP, CALL_GRPC, CALL_CHILD };
-/* Who goes first when an account's rate limit is near; a part of each window is kept for releases.
- * CALL_LOOK is the engine's: a poll by which pods are found that are to be ended, or proven gone.
- */
+/* Priority near an account's rate limit; a part of each window is reserved for releases. CALL_LOOK
+ * is the engine's: a poll that finds pods to release or proves them gone. */
 enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL, CALL_LOOK };
 
 struct call {
@@ -370,9 +369,9 @@ struct call {
 	/* CALL_GRPC (with url, headers and body above): url is SERVER/package.Service/Method, body
 	 * the request message without any framing, headers the metadata */
 	bool stream; /* the server sends any number of messages */
-	/* a stream is closed after this long, which is no failure; 0: it must end by itself */
+	/* closes a stream after this long, which is no failure; 0: it must end by itself */
 	int64_t stream_limit_ms;
-	/* how long in all the server may put this call off; 0: a minute, below: not at all */
+	/* how long in all the server may defer this call; 0: a minute, below: not at all */
 	int64_t put_off_ms;
 	/* CALL_CHILD: argv, NULL-terminated; argv[0] is looked up in PATH; "burst" means this very
 	 * program */
@@ -393,7 +392,7 @@ void call_header(struct call *c, const char *fmt, ...) PRINTF(2, 3);
 void call_arg(struct call *c, const char *word);
 
 struct reply {
-	bool failed;    /* no reply: err says why */
+	bool failed;    /* no reply: err has the reason */
 	bool was_sent;  /* after a failure: the request may have reached the other side */
 	struct err err; /* GRPC: also the words of a status that is not OK, its kind by the code */
 	/* GRPC: the status code of the call (0: OK; else google.rpc.Status bytes in details), with
@@ -429,23 +428,20 @@ struct provider_ops {
 	const char *summary; /* one line for doctor and help */
 	const struct option_spec *options; /* keys of its section */
 	bool can_stage, can_fetch;         /* files of a volume without a pod */
-	/* what a pod writes to a volume is seen by others only once it was synced, and if they
-	 * mount it later */
+	/* other machines see what a pod wrote to a volume only after a sync, and only if they mount
+	 * it later */
 	bool volume_lags;
 	bool makes_image; /* OP_IMAGE, before the first pod of a run */
 	bool can_tidy;    /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
-	/* OP_STAGE wants the file's blocks of this size in want.file.blocks; 0: it needs none */
+	/* OP_STAGE needs the file's blocks of this size in want.file.blocks; 0: it needs none */
 	int64_t stage_block_bytes;
-	int64_t poll_ms; /* how often its listing may be asked for while a pod boots */
-	/* how often an account may ask, until the vendor's replies say it themselves; 0: no limit
-	 */
+	int64_t poll_ms; /* pause between two listings while a pod boots */
+	/* requests an account may send, until the vendor's replies report a limit; 0: no limit */
 	int calls_per_minute;
-	/* two looks at a released pod must be this far apart to prove it gone; 0: its list is the
-	 * truth */
+	/* time between the two listings that prove a released pod gone; 0: one listing is proof */
 	int64_t look_gap_ms;
 
-	/* conf lives longer than the provider. state_dir: a folder the provider's children may keep
-	 * things in. */
+	/* conf outlives the provider. state_dir: a folder for files of the provider's children. */
 	int (*open)(struct provider **out, const struct section *conf, const char *state_dir,
 		    struct err *err);
 	void (*close)(struct provider *p); /* NULL is fine */
@@ -455,21 +451,22 @@ struct provider_ops {
 
 	/* want is borrowed until op_free. */
 	struct op *(*begin)(struct provider *p, enum op_kind kind, const struct op_want *want);
-	/* One step. First with reply == NULL. OP_CALL: send *call (the caller frees it) and come
-	 * back with its reply. OP_WAIT: come back after *wait_ms with reply == NULL. With both,
-	 * result->text may hold lines for people about how it goes (the log of a build); it is the
-	 * caller's to free. OP_DONE: *result is set, free it with op_result_free(). OP_FAILED: *err
-	 * is set; its kind says whether asking again can help or can cost money twice. */
+	/* Advances an operation by one step. The first call has reply == NULL. OP_CALL: send *call
+	 * (the caller frees it) and call again with its reply. OP_WAIT: call again after *wait_ms
+	 * with reply == NULL. With both, result->text may hold lines of progress for people (the
+	 * log of a build); the caller frees them. OP_DONE: *result is set; free it with
+	 * op_result_free(). OP_FAILED: *err is set; its kind says whether a retry can help or can
+	 * cost money twice. */
 	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call,
 			     int64_t *wait_ms, struct op_result *result, struct err *err);
 	void (*op_free)(struct op *op); /* at any time; NULL is fine */
 	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they
 	 * may hang on keys, and on where it is. NULL: they do. */
 	bool (*files_ready)(const struct provider *p, const struct volume *v);
-	/* What each user who rents there should know; a run and `burst offers` report it once.
-	 * NULL: nothing. */
+	/* A note for each user who rents there; a run and `burst offers` show it once. NULL: none.
+	 */
 	const char *caution;
-	bool logs_outlive; /* OP_LOGS tells of a pod that was released as well, for a while */
+	bool logs_outlive; /* OP_LOGS also returns the log of a released pod, for a while */
 	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is
 	 * left to them. NULL: no. */
 	bool (*pods_are_free)(const struct provider *p);
@@ -477,14 +474,15 @@ struct provider_ops {
 	 * first one is an error (ERR_CONFIG, names file:line). Secrets may be missing. open()
 	 * checks all of it again. NULL: nothing to check. */
 	int (*check_conf)(const struct section *conf, struct mistakes *m, struct err *err);
-	/* The same for what a job wants of its pods (want->offers), as far as no call is needed to
-	 * know that this provider can never have it, by waiting or otherwise: each is about a key
-	 * (err_about()). OP_OFFERS fails with the first one. NULL: nothing to check. */
+	/* Checks what a job wants of its pods (want->offers) as far as that needs no call: what
+	 * this provider can never have. Each mistake names a key (err_about()). OP_OFFERS fails
+	 * with the first one. NULL: nothing to check. */
 	int (*check_wishes)(const struct section *conf, const struct op_want *want,
 			    struct mistakes *m, struct err *err);
-	/* POSIX sh: how a pod of this vendor ends itself, and how that is known to work. It stands
-	 * above the start script; jobs/agent/CONTROL.md says what it defines. NULL: a pod ends when
-	 * its first process exits, which the switch calls unproven. */
+	/* POSIX sh: ends a pod of this vendor from inside, and reports whether that is proven to
+	 * work. It is placed above the start script; jobs/agent/CONTROL.md lists what it must
+	 * define. NULL: a pod ends when its first process exits, which the switch calls unproven.
+	 */
 	const char *end_script;
 	/* Its pods may be plain processes on a machine with other users: the start script and the
 	 * agent change nothing of the system there. */
@@ -502,13 +500,13 @@ bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p,
 		       const struct volume *v);
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
 
-/* A key whose items are "ghcr.io/me=NAME": the name of what reads the private images below
- * ghcr.io/me. It is shown to no other registry, whatever image a project's file asks for. NULL:
- * there is none for this image. */
+/* Looks up the credential for a private image in a key whose items are "ghcr.io/me=NAME": NAME
+ * reads images below ghcr.io/me. No other registry gets it, whatever image a project's file names.
+ * NULL: no item matches. */
 const char *provider_registry_name(const struct section *conf, const char *key, const char *image);
-/* The name of an image is a reference: parts with "/" between, then ":TAG", "@DIGEST" or both. No
- * part may be ".." or begin with a sign: a registry would take it for another image than the one
- * whose keys it is shown. */
+/* Checks the name of an image: parts with "/" between, then ":TAG", "@DIGEST" or both. No part may
+ * be ".." or begin with a sign: a registry could take it for another image than the one that its
+ * credential is for. */
 bool provider_is_image(const char *image);
 /* The image that conf's `key` names (absent: fine) is one. group: "pod", for people. */
 int provider_check_image(const struct section *conf, const char *group, const char *key,
@@ -527,9 +525,9 @@ const struct provider_ops *provider_find(const char *name);
  * name. It may call what these headers declare (providers/plugin.syms), and is held to the same
  * contract. */
 #define PROVIDER_SYMBOL "burst_provider"
-/* Adds such objects to the registry, for good. path: absolute paths with ':' between, each an
- * object or a folder, of which all NAME.so are taken in order of their names. One that cannot be
- * used is left out, and a line in `bad` names it and says why. */
+/* Adds plug-ins to the registry for the rest of the process. path: absolute paths with ':' between,
+ * each an object or a folder, whose NAME.so are taken in order of their names. One that cannot be
+ * used is skipped, and a line in `bad` names it and the reason. */
 void providers_load(const char *path, struct str *bad);
 
 #endif
