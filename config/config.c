@@ -1,4 +1,4 @@
-/* config.c - opens a config: its files, then the environment; and answers what it says. */
+/* config.c - opens a config: its files, then the environment; and looks up its values. */
 #include "config.h"
 
 #include <errno.h>

@@ -65,7 +65,7 @@ int config_read_source(struct config *c, struct source *source, struct err *err)
 /* ERR_CONFIG: there is no provider of that name. `before` begins the message ("burst.cfg:3"). */
 int config_no_provider(const struct config *c, const char *before, const char *name,
 		       struct err *err);
-/* 0: the config is only for releasing pods, and the mistake is told as a warning; else -1. */
+/* 0: the config is only for releasing pods, and the mistake becomes a warning; else -1. */
 int config_mistake(const struct config *c, struct err *err);
 
 /* sources.c: finds the user's file and the project's, and reads both. ERR_CONFIG. */

@@ -1,4 +1,4 @@
-/* account.h - who a pod is: its user's name and home. */
+/* account.h - the name and home of a pod's user. */
 #ifndef BURST_PROVIDERS_LOCAL_ACCOUNT_H
 #define BURST_PROVIDERS_LOCAL_ACCOUNT_H
 

@@ -1,4 +1,5 @@
-/* check.c - what doctor asks: can this machine run pods, and how are they kept apart? */
+/* check.c - the checks of `burst doctor`: whether this machine can run pods, and how it isolates
+ * them. */
 #include "local.h"
 
 #include <glob.h>

@@ -33,7 +33,7 @@ int64_t desk_sweep(const struct store *store)
 	return living;
 }
 
-/* One that retires between the readdir and the look is found among the ended. */
+/* A pod that retires between readdir() and the read of its record is found among the ended. */
 static int add_pods(const struct store *store, char **ids, json_t *list, struct err *err)
 {
 	struct pod_record record;
@@ -127,7 +127,7 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 
 	json_object_set_new(answer, "offers", list);
 	wire_read_conf(json_object_get(request, "conf"), &conf);
-	/* what else a rent would lack it says itself */
+	/* a rent itself reports what else it lacks */
 	if (desk_need_proc(&why) == 0 && desk_choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
 	if (store_lock(store, &lock, err) < 0)

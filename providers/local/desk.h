@@ -11,16 +11,15 @@ int desk_rent(const struct store *store, const json_t *request, json_t *answer, 
 int desk_release(const struct store *store, const json_t *request, json_t *answer, struct err *err);
 
 /* cloud.c */
-/* Settles the dead and counts the rest; the caller holds the lock. One that cannot be settled
- * (its files cannot be deleted, or it does not die) stays in the list and takes its place;
- * releasing it tells why. */
+/* Settles pods whose supervisor ended and counts the rest; the caller holds the lock. A pod that
+ * cannot be settled (its files or processes cannot be removed) stays in the list and takes its
+ * place; its release reports the reason. */
 int64_t desk_sweep(const struct store *store);
-/* check.c. True: namespaces. ERR_CONFIG when they do not work here: a job from a foreign
- * repository never runs as a plain process of this user unless the settings ask for that. */
+/* check.c. True: namespaces. ERR_CONFIG if they do not work here: a job from a foreign repository
+ * runs as a plain process of this user only if the settings allow it. */
 int desk_choose_isolation(const struct store *store, const struct local_conf *conf,
 			  bool *namespaces, struct err *err);
-/* check.c. ERR_LOCAL: there is no /proc. Processes are known and ended by what /proc says of
- * them. */
+/* check.c. ERR_LOCAL: there is no /proc, by which processes are identified and ended. */
 int desk_need_proc(struct err *err);
 /* Prints the error as the last line of stderr, and returns the exit status. */
 int desk_fail(const struct err *err);

@@ -12,7 +12,7 @@ int place_make_proc(const struct place *p, struct err *err)
 {
 	static const char *const read_only[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys",
 						"proc/sysrq-trigger"};
-	/* not modules: NVIDIA's libraries look there for their own */
+	/* not modules: NVIDIA's libraries look for their own files there */
 	static const char *const hidden[] = {
 		"proc/acpi",       "proc/asound",        "proc/cmdline",     "proc/config.gz",
 		"proc/interrupts", "proc/kallsyms",      "proc/kcore",       "proc/key-users",

@@ -13,9 +13,9 @@
 
 enum { FILE_MOST = 4 << 20, ALL_MOST = 64 << 20, DEPTH_MAX = 8 };
 
-/* What programs look up. Not here, though all may read it: what may hold passwords or tokens
- * (pip.conf, environment, wgetrc), and what says whose machine this is (machine-id, hostname,
- * fstab). */
+/* What programs look up. Excluded, although all may read it: what may hold passwords or tokens
+ * (pip.conf, environment, wgetrc), and what identifies this machine (machine-id, hostname, fstab).
+ */
 static const char *const shown[] = {
 	"ImageMagick-6",
 	"ImageMagick-7",

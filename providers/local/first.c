@@ -98,8 +98,8 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Dies with its parent from here on. go: a pipe the parent writes to once it has noted us down;
- * its end instead means that the parent was gone before we asked. */
+/* Ends with its parent from here on. go: a pipe that the parent writes to once it has recorded us;
+ * its end instead means that the parent ended first. */
 static void tie_to_parent(int go, int sig)
 {
 	char said;
@@ -277,8 +277,8 @@ static int start_init(struct supervisor *s, struct err *err)
 	return result;
 }
 
-/* A pod of root's has users of its own, who must own the volume. A process group runs as root:
- * what it adds must be given to them later. */
+/* A pod of root's has users of its own, who must own the volume. A process group runs as root: its
+ * new files must be given to them later. */
 static int hand_over_volume(const struct supervisor *s, struct err *err)
 {
 	if (!s->volume)

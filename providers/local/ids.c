@@ -95,7 +95,7 @@ static int map_child(const struct pod_ids *ids, pid_t pid, int *fd, struct err *
 	return *fd < 0 ? failed(err, ns) : 0;
 }
 
-/* Lives until its parent has taken hold of the namespace, or is dead. */
+/* Runs until its parent has opened the namespace, or has ended. */
 static void be_first(int report, int hold)
 {
 	int keep[] = {report, hold};
@@ -242,7 +242,7 @@ int ids_give_tree(const struct pod_ids *ids, const char *path, struct err *err)
 	}
 	int top = dup(fd);
 	int result = top < 0 ? failed(err, path) : give_below(ids, fd, 0, err);
-	/* last: the folder's own owner says that all below it is given */
+	/* last: the folder's own owner marks all below it as given */
 	if (result == 0 && fchown(top, ids->first, ids->first) < 0)
 		result = failed(err, path);
 	fd_close(top);

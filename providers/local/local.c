@@ -345,7 +345,7 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 		return OP_FAILED;
 	}
 	if (op->kind == OP_BALANCE) {
-		*result = got; /* this machine keeps no purse: nothing to ask */
+		*result = got; /* this machine has no balance */
 		return OP_DONE;
 	}
 	if (op->kind == OP_OFFERS && local_judge_wishes(op->provider, op->want, NULL, err) < 0)

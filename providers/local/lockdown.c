@@ -195,7 +195,7 @@ static int refuse_arguments(scmp_filter_ctx filter)
 	static const int commands[] = {TERMINAL_INPUT, CONSOLE};
 	int code = 0;
 
-	/* the kernel looks at 32 bits of these, so that all others must not count */
+	/* the kernel compares 32 bits of these, so all others must not count */
 	for (size_t i = 0; code == 0 && i < ARRAY_LEN(commands); i++)
 		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
 					SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_32, (uint64_t)commands[i]));

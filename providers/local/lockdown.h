@@ -1,4 +1,4 @@
-/* lockdown.h - what a process gives up for good before it becomes a pod's first. */
+/* lockdown.h - restricts a process for good before it becomes a pod's first. */
 #ifndef BURST_PROVIDERS_LOCAL_LOCKDOWN_H
 #define BURST_PROVIDERS_LOCAL_LOCKDOWN_H
 

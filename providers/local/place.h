@@ -37,8 +37,8 @@ struct place {
 };
 
 /* devices.c */
-/* As in container runtimes, settings of the whole machine are read-only, and what tells about it
- * is hidden. */
+/* As in container runtimes, settings of the whole machine are read-only, and files that describe it
+ * are hidden. */
 int place_make_proc(const struct place *p, struct err *err);
 int place_make_devices(const struct place *p, struct err *err);
 

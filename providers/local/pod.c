@@ -36,8 +36,8 @@ static void stand_alone(const struct store *store, const struct pod_record *reco
 	umask(077);
 }
 
-/* The grandchild: from here on no process waits for us. The lock on alive shows that we live,
- * whatever happens to the processes that started us. */
+/* The grandchild: from here on no process waits for us. The lock on `alive` shows that this process
+ * runs, whatever happens to those that started it. */
 static void become_supervisor(const struct store *store, struct pod_record *record,
 			      const struct pod_plan *plan, int alive, int ready)
 {
@@ -131,7 +131,8 @@ static int settle_dead(const struct store *store, const char *id, struct err *er
 		return record_remove_tree(dir, err);
 	if (record_load(store, id, &record, err) == 0)
 		return bury(store, &record, err);
-	/* a record that cannot be read cannot be billed; its pod can still be ended, by its mark */
+	/* a record that cannot be read cannot be billed; its pod can still be ended, by its marker
+	 */
 	struct pod_record nameless = {0};
 	COPY_TEXT(nameless.view.id, id);
 	return kill_leftovers(store, &nameless, err) < 0 ? -1 : record_remove_tree(dir, err);
@@ -149,7 +150,7 @@ int pod_settle(const struct store *store, const char *id, struct err *err)
 	if (record_claim(store, id, &alive, &why) < 0 && why.kind != ERR_NOT_FOUND)
 		return err_set(err, why.kind, "%s", why.msg);
 	if (alive < 0)
-		return 0; /* it lives, or retired this moment */
+		return 0; /* it runs, or retired this moment */
 	int result = settle_dead(store, id, err);
 	close(alive);
 	return result;

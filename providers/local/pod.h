@@ -12,18 +12,18 @@ struct pod_plan {
 };
 
 /* Starts the supervisor of a pod whose record was just made: a process in a session of its own,
- * holding `alive`. Returns once it is on its own feet (its identity is in the record); what comes
- * later it writes into the record. The caller holds the store's lock and closes its own copy of
- * alive afterwards. ERR_LOCAL when it did not start: then nothing runs. */
+ * holding `alive`. Returns once its identity is in the record; the supervisor records what follows.
+ * The caller holds the store's lock and closes its own copy of alive afterwards. ERR_LOCAL if it
+ * did not start: then nothing runs. */
 int pod_launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
 	       int alive, struct err *err);
 
 /* Ends the pod and everything in it, and waits until it is gone and retired (scratch folder
- * removed). Success when it has ended already. ERR_TRANSIENT when something of it still lives. */
+ * removed). Success if it has ended already. ERR_TRANSIENT if a process of it still runs. */
 int pod_release(const struct store *store, const char *id, struct err *err);
 
-/* Looks after a record whose supervisor may be dead: kills what it left, sets its end, retires it.
- * The caller holds the store's lock. Nothing happens to a pod that is well. */
+/* Settles a record whose supervisor may have ended: kills what it left, sets its end, retires it.
+ * The caller holds the store's lock. A pod whose supervisor runs is not touched. */
 int pod_settle(const struct store *store, const char *id, struct err *err);
 
 #endif

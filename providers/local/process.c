@@ -234,8 +234,8 @@ static void reap_all(void)
 		;
 }
 
-/* One look that finds no process proves little: it misses a child whose parent lived when the child
- * was read, and had died when the parent was read. The second look sees the child below us. */
+/* One scan without a process proves little: it misses a child whose parent ran when the child was
+ * read, and had ended when the parent was read. The second scan sees the child below us. */
 static int kill_all(const char *assignment, int64_t ms)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};

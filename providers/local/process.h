@@ -14,7 +14,7 @@ struct process {
 	char boot[40];  /* the kernel's boot id */
 };
 
-/* Of a process that lives now; pid 0 in the result when it does not. */
+/* Of a process that runs now; pid 0 in the result if it does not. */
 struct process process_of(pid_t pid);
 /* A pidfd of exactly this process, or -1 when it is gone. Close it. */
 int process_open(const struct process *p);
@@ -24,12 +24,12 @@ int process_signal(const struct process *p, int sig);
 bool process_wait_end(const struct process *p, int64_t ms);
 
 /* Kills and reaps everything below the calling process, which must be a child subreaper, until
- * nothing is left; what forks meanwhile is caught in the next round. -1 when something still lives
- * after ms. */
+ * nothing is left; the next round catches what forks meanwhile. -1 if a process still runs after
+ * ms. */
 int process_kill_below(int64_t ms);
 /* The same for strangers' children: processes whose initial environment holds this "NAME=value",
- * and all below them. For what a murdered pair of supervisors left behind. -1 when something still
- * lives after ms. */
+ * and all below them, as after both supervisors of a pod were killed. -1 if a process still runs
+ * after ms. */
 int process_kill_marked(const char *assignment, int64_t ms);
 
 /* Closes every descriptor from 3 on except the listed ones; -1 entries are ignored. */

@@ -185,7 +185,7 @@ int record_load(const struct store *store, const char *id, struct pod_record *re
 
 	if (!record_id_ok(id))
 		return err_set(err, ERR_NOT_FOUND, "no such pod");
-	/* a pod may retire between the two looks, but never comes back */
+	/* a pod may retire between the two reads, but never returns */
 	if (load_file(living, record, &why) == 0)
 		return 0;
 	if (why.kind == ERR_NOT_FOUND && load_file(ended, record, &why) == 0) {
@@ -260,8 +260,8 @@ int record_retire(const struct store *store, const struct pod_record *record, st
 	CLEANUP(free_text) char *json_kept = record_ended_path(store, id, "json");
 	CLEANUP(free_text) char *log_kept = record_ended_path(store, id, "log");
 
-	/* On a full disk the pod's own files make room. If they do not, the record moves as it is:
-	 * that the pod has ended must be known, when exactly is worth less. */
+	/* On a full disk the pod's own files make room. If they do not, the record moves unchanged:
+	 * that the pod ended matters more than when. */
 	int saved = record_save(store, record, NULL);
 	if (record_remove_tree(scratch, err) < 0)
 		return -1;

@@ -200,9 +200,9 @@ static int mask_private(const struct place *p, struct err *err)
 
 /* ---- inside: its disk and its volume ---- */
 
-/* The scratch folder as a file system of its own, whose mounts do not say where on this machine
- * it lies: the options are relative. Nothing on it is ever synced, since it goes with the pod.
- * False where overlayfs does not work. */
+/* The scratch folder as a file system of its own, whose mounts do not reveal where on this machine
+ * it lies: the options are relative. Nothing on it is synced, since it is removed with the pod.
+ * False if overlayfs does not work. */
 static bool mount_overlay(const struct place *p, const char *disk, const char *at)
 {
 	const char *options =
@@ -231,7 +231,7 @@ static int mount_disk(const struct place *p, const char *at, struct err *err)
 	return mount_overlay(p, disk, at) ? 0 : place_bind(upper, at, DATA, err);
 }
 
-/* A folder on the pod's disk, seen at `at`. */
+/* A folder on the pod's disk, mounted at `at`. */
 static int place_dir(const struct place *p, const char *disk, const char *name, const char *at,
 		     mode_t mode, struct err *err)
 {

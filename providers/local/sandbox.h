@@ -15,12 +15,12 @@
 struct sandbox {
 	/* the pod's disk: an existing folder; `root` and `disk` are made in it */
 	const char *scratch;
-	/* the folder to be seen at `mount`; NULL: an empty one on the scratch folder */
+	/* the folder mounted at `mount`; NULL: an empty one on the scratch folder */
 	const char *volume;
 	const char *mount; /* absolute: "/workspace" */
 	const char *hostname;
 	const char *script;  /* becomes the file SANDBOX_SCRIPT */
-	const char *private; /* a folder that must not be seen, wherever it lies */
+	const char *private; /* a folder that must be hidden, wherever it lies */
 	bool gpu;            /* let it see the machine's GPUs */
 	bool shared_network;
 	struct sandbox_users {
@@ -37,8 +37,8 @@ struct sandbox {
 int sandbox_enter(bool shared_network, struct sandbox_users *users, struct err *err);
 /* In that child: its files and names. On return the process is in its new root, at "/". */
 int sandbox_build(const struct sandbox *box, struct err *err);
-/* In that child, afterwards: it becomes the pod's user and gives up everything that reaches past
- * the pod, for good. */
+/* In that child, afterwards: it becomes the pod's user and drops for good every right that reaches
+ * past the pod. */
 int sandbox_confine(const struct sandbox_users *users, struct err *err);
 /* Does all of it once in a child, with a throwaway folder made inside dir: can this machine do it,
  * for this user? */

@@ -17,8 +17,8 @@ enum { LOG_MAX_BYTES = 16 << 20 };
 
 /* ---- time and signals ---- */
 
-/* A script that prints without end must not fill the disk; it appends, so it goes on from the
- * start. */
+/* A script that prints without end must not fill the disk; it appends, so a cut file continues from
+ * the start. */
 static void bound_log(void)
 {
 	struct stat st;
@@ -32,7 +32,7 @@ static void beat(struct supervisor *s)
 	struct stat st;
 
 	futimens(s->alive, NULL);
-	/* who deletes the record deletes the only way to release the pod */
+	/* without the record nothing can release the pod */
 	if (fstat(s->alive, &st) == 0 && st.st_nlink == 0)
 		s->asked = true;
 	bound_log();
@@ -188,7 +188,7 @@ static void say_how_it_ended(struct supervisor *s, bool preempted)
 	size_t room = sizeof(s->record->view.detail);
 
 	if (to[0])
-		return; /* it never began; that is said already */
+		return; /* it never began; that is recorded already */
 	s->record->view.preempted = preempted;
 	if (preempted)
 		snprintf(to, room, "preempted");

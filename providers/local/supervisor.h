@@ -1,4 +1,4 @@
-/* supervisor.h - what a pod's supervisor knows: supervise.c runs it, first.c starts the pod's
+/* supervisor.h - the state of a pod's supervisor: supervise.c runs it, first.c starts the pod's
  * first process. */
 #ifndef BURST_LOCAL_SUPERVISOR_H
 #define BURST_LOCAL_SUPERVISOR_H
@@ -22,7 +22,7 @@ struct supervisor {
 	 * none */
 	int output;
 	pid_t init; /* 0: none; it may be gone already: see ended */
-	bool asked; /* a client wants it released */
+	bool asked; /* a client requested its release */
 	bool ended; /* init has been waited for */
 	int status;
 };

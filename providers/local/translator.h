@@ -1,5 +1,5 @@
-/* translator.h - what the files of the translator share: local.c asks, answers.c reads, wishes.c
- * judges. */
+/* translator.h - what the files of the translator share: local.c sends requests, answers.c reads
+ * replies, wishes.c checks wishes. */
 #ifndef BURST_LOCAL_TRANSLATOR_H
 #define BURST_LOCAL_TRANSLATOR_H
 
@@ -27,7 +27,7 @@ struct op {
 	const struct op_want *want;
 };
 
-/* How an operation is asked of the vendor; the index is its enum op_kind. */
+/* The verb of an operation; the index is its enum op_kind. */
 extern const struct local_verb {
 	const char *word;
 	enum call_class class;

@@ -1,4 +1,4 @@
-/* wishes.c - what a job wishes for: can pods of this machine have it? */
+/* wishes.c - decides whether pods of this machine can have what a job wishes for. */
 #include "local.h"
 
 #include <unistd.h>
@@ -11,8 +11,8 @@ static bool is_no_gpu(const char *wish)
 	return !strcasecmp(wish, "none");
 }
 
-/* Local pods have no GPU, or the one of providers.local.gpu: this machine's own, or one that is
- * only said. */
+/* Local pods have no GPU, or the one of providers.local.gpu: this machine's own, or a pretended
+ * one. */
 static bool fulfils(const char *gpu, const char *wish)
 {
 	char name[GPU_MAX];

@@ -1,5 +1,5 @@
-/* api.c - how Modal is asked, and what its answers mean. What the API wants to hear from its
- * clients is here alone. */
+/* api.c - how requests to Modal look and what its replies mean. What the API requires of its
+ * clients stands here alone. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -7,13 +7,13 @@
 
 #include "base/section.h"
 
-/* Of the vendor's JavaScript client, whose headers these calls bear, and of ours: as gRPC writes
- * the name of a program. */
+/* The name and version of Modal's JavaScript client, whose headers these calls bear, and ours: as
+ * gRPC writes the name of a program. */
 #define USER_AGENT "grpc-node-js/1.14.7 burst/" BURST_VERSION
 
 enum {
 	ANSWER_MS = 30000,
-	RELEASE_MS = 10000 /* asked again at once */,
+	RELEASE_MS = 10000 /* retried at once */,
 	CREATE_MS = 60000,
 	GRACE_MS = 20000,
 	REPLY_MOST = 2 << 20
@@ -139,7 +139,7 @@ int modal_answered(struct turn *t, const char *doing)
 	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS &&
 	    t->op->kind != OP_BILLING)
 		t->err->kind = ERR_CREDENTIALS;
-	/* whatever the last try was told, one before it may have made something */
+	/* whatever the reply to the last try, one before it may have made something */
 	if (t->op->creating &&
 	    (r->sent_before || (r->failed ? r->was_sent : leaves_doubt(r->grpc_status))))
 		t->err->kind = ERR_AMBIGUOUS;

@@ -120,7 +120,7 @@ static enum op_next ask_rates(struct turn *t)
 	return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
 }
 
-/* A better GPU than was asked for costs what was asked for. */
+/* A better GPU than requested costs what was requested. */
 static const char *priced_gpu(const struct turn *t)
 {
 	const char *offered = t->op->want->bill.gpu;
@@ -134,9 +134,8 @@ static int64_t dollars(int64_t rate, double ns)
 	return (int64_t)((double)rate * ns / HOUR_NS + 0.5);
 }
 
-/* Cores and memory are billed at what was used where that is more than what was asked for, and
- * rates may change: that is no fault of the bill. A GPU that is counted for longer than its
- * container lived would be. */
+/* Cores and memory are billed at their use if it exceeds the request, and rates may change: that is
+ * no fault of the bill. A GPU that is counted for longer than its container ran would be. */
 static void set_beside(struct turn *t, int64_t gpu_rate)
 {
 	struct op_bill *bill = &t->op->got.billing;
@@ -275,7 +274,7 @@ static enum op_next take_report(struct turn *t)
 	bool withheld = is_withheld(t->reply);
 
 	if (modal_answered(t, "asking for the hours of the app") < 0) {
-		/* what is known of the sandbox itself is not lost for want of it */
+		/* the sandbox's own record counts without it */
 		err_clear(t->err);
 		note(t, withheld ? "Modal's hourly report is not open to this token"
 				 : "Modal's hourly report is not available now");

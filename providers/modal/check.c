@@ -1,5 +1,5 @@
-/* check.c - what doctor wants to know: is the token accepted, and has the service something to say
- * to its clients? */
+/* check.c - the checks of `burst doctor`: whether the token is accepted, and which messages the
+ * service has for its clients. */
 #include "impl.h"
 
 enum { ASKED_TOKEN = 1, ASKED_HELLO, WARNINGS_MOST = 5, OLD_CLIENT = 1 };
@@ -70,7 +70,7 @@ enum op_next modal_check_next(struct turn *t)
 	MODAL_MESSAGE(Modal__Client__TokenInfoGetResponse, answer, t,
 		      "asking Modal whose token this is",
 		      modal__client__token_info_get_response__descriptor);
-	/* whose it is, Modal need not tell: it was accepted */
+	/* Modal need not name the owner: the token was accepted */
 	if (!answer && !t->reply->failed && t->reply->grpc_status == 12) {
 		err_clear(t->err);
 		return greet(t);

@@ -11,7 +11,7 @@
 #include "recipe.h"
 
 enum {
-	JOIN_S = 5, /* what the build says is shown this late */
+	JOIN_S = 5, /* lines of a build are shown with this delay */
 	JOIN_PAUSE_MS = 300,
 	BUILD_MOST_MS = 3600 * 1000,
 	REBUILDS_MOST = 2,
@@ -322,7 +322,7 @@ static void keep_lines(struct op *op, const char *text)
 	}
 }
 
-/* Each message of the stream; what the last one with a status says. */
+/* Each message of the stream; the last one with a status holds the result. */
 static int32_t read_built(struct turn *t, enum op_next *what)
 {
 	const struct str *body = &t->reply->body;
@@ -379,7 +379,7 @@ static enum op_next from_recipe(struct turn *t)
 		return ask_image(t);
 	if (t->op->kind == OP_IMAGE)
 		return ask_known(t);
-	t->op->trusted = true; /* until a create says otherwise */
+	t->op->trusted = true; /* until a create reports otherwise */
 	return have_image(t);
 }
 

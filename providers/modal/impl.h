@@ -39,16 +39,16 @@ struct address {
 	int port;
 };
 
-/* A sandbox that was listed or made here: once the list, which has the living alone, lacks it, it
- * is asked how it ended. */
+/* A sandbox that was listed or made here. Once the list, which has running ones alone, lacks it, a
+ * request finds out how it ended. */
 struct known {
-	struct pod_view view; /* as it was seen last; id empty: none */
-	bool ours;            /* it was we who asked for its end */
+	struct pod_view view; /* as last seen; id empty: none */
+	bool ours;            /* burst requested its end */
 	bool scheduled;       /* it has a task */
-	bool queued;          /* Modal has said that it has none */
+	bool queued;          /* Modal reported that it has none */
 	enum pod_state told;  /* by the list before */
-	/* clock_boot_ms() when it was seen first, and when an address of it was asked for while it
-	 * was not said to run */
+	/* clock_boot_ms() when it was first seen, and when its address was requested although it
+	 * was not reported to run */
 	int64_t seen_ms, asked_ms;
 };
 
@@ -89,13 +89,12 @@ struct op {
 	struct provider *provider;
 	enum op_kind kind;
 	const struct op_want *want;
-	/* which reply is awaited; each operation numbers its own, 0: nothing was asked yet */
+	/* number of the awaited reply within its operation; 0: nothing was sent yet */
 	int step;
 	bool creating; /* the call under way is the one that must not be carried twice */
 	bool asking_token;
 	struct call waiting; /* the call that waits for the token */
-	/* the call under way, as it was before it got the token; url NULL: it is not sent with
-	 * another token */
+	/* the current call before it got the token; url NULL: it is not sent with another token */
 	struct call bare;
 	unsigned bears;       /* the token that the call under way bears */
 	bool again;           /* it is under way for the second time, with a new one */
@@ -103,9 +102,9 @@ struct op {
 	/* images, and renting */
 	char image_id[MODAL_ID_MAX], registry_id[MODAL_ID_MAX], last_entry[64];
 	char recipe[SHA256_HEX];
-	bool trusted;       /* the image was taken from want.rent.known_image without a look */
-	struct err refusal; /* of a create, while that look is taken */
-	struct str said;    /* what the build said since it was last handed over */
+	bool trusted;       /* the image was taken from want.rent.known_image without a check */
+	struct err refusal; /* of a create, during that check */
+	struct str said;    /* lines of the build since the last hand-over */
 	char tail[3][120];  /* the last lines of the build, the oldest at tail_at */
 	size_t tail_at;
 	int64_t build_began_ms;
@@ -122,7 +121,7 @@ struct op {
 	char **urls;
 	size_t url_count, next_url;
 	int64_t expected; /* bytes in all */
-	int urls_again;   /* asked for again in vain; also of what is put there */
+	int urls_again;   /* retries without progress; also of what is put there */
 	/* staging */
 	struct staged_block *staged; /* one of each of want.file.blocks */
 	size_t putting;
@@ -157,7 +156,7 @@ enum op_next modal_ask_stream(struct turn *t, const char *method, const Protobuf
 enum op_next modal_done(struct turn *t);
 enum op_next modal_wait(struct turn *t, int64_t ms);
 
-/* -1 and t->err unless the call ended with OK. A create whose fate is not known is ERR_AMBIGUOUS.
+/* -1 and t->err unless the call ended with OK. A create whose outcome is unknown is ERR_AMBIGUOUS.
  */
 int modal_answered(struct turn *t, const char *doing);
 /* The same, and its message; NULL on error. protobuf_c_message_free_unpacked() it, by
@@ -206,7 +205,7 @@ enum op_next modal_rent_on(struct turn *t); /* the image is known: op->image_id 
 /* image.c */
 enum { MODAL_IMAGE_STEPS = 10 }; /* below: its own */
 enum op_next modal_image_next(struct turn *t);
-/* A create has not found something, *err says so. Is it the image? */
+/* A create did not find something; *err has Modal's words. Returns whether that is the image. */
 enum op_next modal_image_doubted(struct turn *t);
 enum op_next modal_ask_app(struct turn *t, bool create);
 int modal_take_app(struct turn *t); /* into provider->app_id */
@@ -220,7 +219,7 @@ void modal_take_tunnels(struct provider *p, struct pod_view *view,
 			Modal__Client__TunnelData *const *tunnels, size_t count);
 void modal_set_address(struct provider *p, struct pod_view *view);
 enum op_next modal_ask_tunnels(struct turn *t, const char *id, int most_s);
-/* Not up yet, ended meanwhile: nothing to wonder at, the next look says so. */
+/* Not up yet, or ended meanwhile: no error, the next listing reports it. */
 int modal_read_tunnels(struct turn *t, struct pod_view *view);
 const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name);
 void modal_read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out);
@@ -248,8 +247,8 @@ enum op_next modal_volume_remove_next(struct turn *t);
 enum op_next modal_volumes_next(struct turn *t);
 enum op_next modal_fetch_next(struct turn *t);
 void modal_volumes_op_free(struct op *op);
-/* Whether this URL may be asked for a block: Modal's storage may, other servers of this machine may
- * not. */
+/* Whether a block may be requested from this URL: from Modal's storage yes, from other servers of
+ * this machine no. */
 bool modal_url_is_sound(const struct provider *p, const char *url);
 
 /* stage.c */
@@ -260,11 +259,11 @@ void modal_stage_op_free(struct op *op);
 enum op_next modal_volume_ls_next(struct turn *t);
 enum op_next modal_volume_size_next(struct turn *t);
 enum op_next modal_volume_delete_next(struct turn *t);
-/* Asks for what is in a folder ("/": the whole volume), within wait_s. */
+/* Requests what is in a folder ("/": the whole volume), within wait_s. */
 enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive,
 			    int wait_s);
-/* Hands over each entry of the answer with its path below the folder ("" for the folder itself;
- * folder "": the whole volume). *cut: there is more than was told. */
+/* Passes on each entry of the answer with its path below the folder ("" for the folder itself;
+ * folder "": the whole volume). *cut: the answer was incomplete. */
 int modal_read_list(struct turn *t, const char *folder,
 		    void (*take)(struct op *op, const Modal__Client__FileEntry *e,
 				 const char *rest),
@@ -281,15 +280,15 @@ struct modal_rates {
 struct modal_rates modal_read_rates(const struct section *conf,
 				    const Modal__Client__WorkspaceBillingRatesResponse *said,
 				    bool cautious);
-/* Of one, by Modal's name: the config's word, else Modal's, else, where Modal withholds its rates,
- * its list price. 0: not known. */
+/* Of one, by Modal's name: the config's value, else Modal's, else, if Modal withholds its rates,
+ * its list price. 0: unknown. */
 int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu);
 bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu);
 /* prices.c */
 #define MODAL_LIST_DAY "2026-09-01"
 int64_t modal_list_rate(const char *gpu); /* 0: none */
 enum op_next modal_offers_next(struct turn *t);
-/* How large a sandbox is made when so much is asked for (0: the default). */
+/* The size that a sandbox gets for this request (0: the default). */
 void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);
 int modal_check_prices(const struct section *conf, struct err *err);
 int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m,

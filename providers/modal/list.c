@@ -8,10 +8,10 @@
 
 enum { PAGES_MOST = 200 };
 
-/* Asks for a page of the sandboxes of our app that bear our tag and have not ended; newest
- * first. A page begins with the last row of the one before, so that no sandbox of the same
- * moment is lost between them: one that is not listed counts as gone. Modal's own client lists
- * with SandboxListV2; SandboxList is the older call for it. */
+/* Requests a page of the sandboxes of our app that bear our tag and have not ended; newest first. A
+ * page begins with the last row of the one before, so that no sandbox of the same moment is lost
+ * between them: one that is not listed counts as gone. Modal's own client lists with SandboxListV2;
+ * SandboxList is the older call for it. */
 static enum op_next ask_page(struct turn *t)
 {
 	struct op *op = t->op;
@@ -176,7 +176,7 @@ static enum op_next take_swept_page(struct turn *t)
 	return modal_ask_missing(t);
 }
 
-/* Its sandboxes are known by their ids, then: each is looked up by itself. */
+/* Its sandboxes are then known by their ids: each is looked up by itself. */
 static enum op_next lists_are_refused(struct turn *t)
 {
 	struct op *op = t->op;

@@ -1,5 +1,5 @@
-/* list.h - what the files of a listing share: list.c reads its pages, missing.c asks about
- * sandboxes that they lack or say too little of. */
+/* list.h - what the files of a listing share: list.c reads its pages, missing.c looks up sandboxes
+ * that they lack or describe too little. */
 #ifndef BURST_MODAL_LIST_H
 #define BURST_MODAL_LIST_H
 

@@ -1,5 +1,5 @@
-/* missing.c - the end of a listing: asks about sandboxes that the pages lack or say too little of:
- * has it ended, is it queued, where is its sshd? */
+/* missing.c - the end of a listing: looks up sandboxes that the pages lack or describe too little:
+ * whether it has ended, whether it is queued, where its sshd is. */
 #include "list.h"
 
 #include "base/clock.h"
@@ -100,8 +100,8 @@ static struct known *known_at(const struct op *op)
 	return &op->provider->known[op->looked_known];
 }
 
-/* The next of those that are known and not listed: they have ended, or the list is wrong. What has
- * ended once stays so. */
+/* The next of those that are known and not listed: they have ended, or the list is wrong. An end
+ * that was seen once stays. */
 static enum op_next next_missing(struct turn *t)
 {
 	struct op *op = t->op;
@@ -124,7 +124,7 @@ static enum op_next missing_is_seen(struct turn *t)
 
 	*view = known_at(t->op)->view;
 	if (view->state == POD_STATE_QUEUED)
-		view->state = POD_STATE_CREATING; /* whether it still is, is asked next */
+		view->state = POD_STATE_CREATING; /* whether it still is, the next request shows */
 	t->op->looked_known++;
 	t->op->step = ASKED_MISSING;
 	return next_missing(t);
@@ -215,8 +215,8 @@ enum op_next modal_take_last_task(struct turn *t)
 	return missing_is_seen(t);
 }
 
-/* When a sandbox runs the list may well not say (no client of Modal's goes by started_at): it has
- * an address then, and is asked for it every now and then. */
+/* The list may not show that a sandbox runs (no client of Modal's goes by started_at): a running
+ * one has an address, so burst requests that from time to time. */
 static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 {
 	struct known *k = modal_known_of(op->provider, view->id);
@@ -231,14 +231,14 @@ static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 	return true;
 }
 
-/* It is the only one that is listed: no other sandbox's look waits for its address. */
+/* It is the only one that is listed: no other sandbox's lookup waits for its address. */
 static bool is_alone(const struct op *op)
 {
 	return op->got.pod_count == 1;
 }
 
-/* How long Modal may wait for the address of this one. News of it (it has a task now) is told at
- * once. */
+/* How long Modal may wait for the address of this one. News of it (it has a task now) is returned
+ * at once. */
 static int tunnel_patience_s(const struct op *op, const struct pod_view *view)
 {
 	struct known *k = modal_known_of(op->provider, view->id);

@@ -119,7 +119,7 @@ static int check_image(const struct section *s, struct err *err)
 	return provider_check_image(s, "providers.modal", "image", err);
 }
 
-/* It goes into headers. */
+/* It becomes part of headers. */
 static int check_plain(const struct section *s, const char *key, struct err *err)
 {
 	for (const char *p = section_text(s, key); p && *p; p++)

@@ -37,8 +37,7 @@ static bool has_words(const char *key, const char *words)
 	return false;
 }
 
-/* Of several that bear the words the dearest: what is said about money is never too little. 0:
- * none. */
+/* Of several rates with these words the highest: an estimate of cost is never too low. 0: none. */
 static int64_t said_rate(const Modal__Client__WorkspaceBillingRatesResponse *said,
 			 const char *words)
 {
@@ -52,7 +51,7 @@ static int64_t said_rate(const Modal__Client__WorkspaceBillingRatesResponse *sai
 	return most;
 }
 
-/* "L40S=1.95" of the config; it goes before what Modal says. */
+/* "L40S=1.95" of the config; it takes precedence over Modal's rate. */
 static int64_t own_rate(const struct section *conf, const char *gpu)
 {
 	for (size_t i = 0; i < section_count(conf, "gpu_prices"); i++) {
@@ -93,9 +92,9 @@ bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu)
 	return !rates->said && !own_rate(rates->conf, gpu) && modal_list_rate(gpu);
 }
 
-/* The config's word where it says one, else Modal's, else what sandboxes are known to cost. Modal's
- * names are not settled: a core of a function costs a third of a sandbox's, and whose the rate is
- * may not be told. So a price that caps are held against is no lower than what is known. */
+/* The config's value, else Modal's, else what sandboxes are known to cost. Modal's names are not
+ * settled: a core of a function costs a third of a sandbox's, and a rate may not name its owner. So
+ * a price for caps is no lower than what is known. */
 static int64_t rest_rate(const struct modal_rates *rates, const char *key, const char *words,
 			 bool cautious)
 {
@@ -154,7 +153,7 @@ static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish
 		snprintf(o->id, sizeof(o->id), "%s:%d", gpu->modal, count);
 }
 
-/* What the job asks for is paid for as long as the sandbox lives, used or not. */
+/* What the job requests is paid for as long as the sandbox exists, used or not. */
 static int64_t rest_price(const struct turn *t, const struct modal_rates *rates)
 {
 	int64_t cores, memory_gb;

@@ -91,8 +91,7 @@ static void set_resources(const struct rent_request *rent, Modal__Client__Resour
 	r->has_milli_cpu = r->has_memory_mb = true;
 	r->milli_cpu = (uint32_t)cores * 1000;
 	r->memory_mb = (uint32_t)memory_gb * 1024;
-	/* what is used beyond the request is billed: a pod must not cost more than its offer said
-	 */
+	/* use beyond the request is billed: a pod must not cost more than its offer */
 	r->has_milli_cpu_max = r->has_memory_mb_max = true;
 	r->milli_cpu_max = r->milli_cpu;
 	r->memory_mb_max = r->memory_mb;
@@ -103,7 +102,7 @@ struct tags {
 	char end[24];
 };
 
-/* By these a sandbox is known for ours, without our ledger. */
+/* These tags identify our sandboxes without a ledger. */
 static void set_tags(struct tags *tags, const struct marker *m)
 {
 	const char *const pairs[TAGS][2] = {{MODAL_TAG, "1"},

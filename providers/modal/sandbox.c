@@ -114,8 +114,9 @@ int64_t modal_seconds(double at)
 	return at > 0 && at < EPOCH_MOST_S ? (int64_t)at : 0;
 }
 
-/* Modal has no word for "preempted": a sandbox that it takes back is terminated, like one that a
- * client ends. Only those with GPUs are taken back, and those whose end we asked for were not. */
+/* Modal does not report "preempted": a sandbox that it reclaims is terminated, like one that a
+ * client ends. Only those with GPUs are reclaimed, and only those whose end burst did not request.
+ */
 static bool was_taken_back(struct provider *p, const struct pod_view *view)
 {
 	const struct known *k = modal_known_of(p, view->id);
@@ -162,7 +163,7 @@ void modal_set_ended(struct provider *p, struct pod_view *view,
 	COPY_TEXT(view->detail, str_text(&detail));
 }
 
-/* Modal may give a better GPU than was asked for, at the same price: gpu_type is the one it has. */
+/* Modal may give a better GPU than requested, at the same price: gpu_type is the one it has. */
 static void modal_read_gpu(struct pod_view *view, const Modal__Client__TaskInfo *task)
 {
 	const char *type = modal_text(task->gpu_type);

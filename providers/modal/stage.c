@@ -8,7 +8,7 @@
 #include "base/path.h"
 
 enum { BLOCKS_MOST = 4096, PUT_MS = 10 * 60 * 1000, ANSWER_MOST = 64 << 10 };
-/* how often it is asked what is missing, in all and without a PUT that was accepted in between */
+/* bounds on requests for what is missing, in all and without a PUT that was accepted in between */
 enum { ROUNDS_MOST = 20, IN_VAIN_MOST = 4 };
 enum { TRIES_MOST = 6, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000 };
 enum { ASKED_MISSING = 1, ASKED_PUT, PAUSE };

@@ -113,7 +113,7 @@ static enum op_next ask(struct turn *t)
 			      t->op->kind != OP_VOLUME_LS, LIST_S);
 }
 
-/* Asks, and asks again when the stream breaks. OP_DONE: it was read. */
+/* Sends the request, and again if the stream breaks. OP_DONE: it was read. */
 static enum op_next
 look(struct turn *t,
      void (*take)(struct op *op, const Modal__Client__FileEntry *e, const char *rest), bool *cut)
@@ -196,7 +196,7 @@ enum op_next modal_volume_size_next(struct turn *t)
 		return next;
 	op->got.entry_count = 1;
 	COPY_TEXT(op->got.entries[0].name, path_base(op->want->file.path));
-	if (cut) /* the newest may be among what was not told */
+	if (cut) /* the newest may be among what is missing from the answer */
 		op->got.entries[0].changed_s = 0;
 	return modal_done(t);
 }

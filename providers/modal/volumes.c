@@ -67,7 +67,7 @@ static int64_t volume_price(const struct op *op, int64_t gib)
 	return gib * section_int(op->provider->conf, "volume_price");
 }
 
-/* What it will cost is said before it is made. */
+/* The cost is shown before the volume is made. */
 static enum op_next make_or_not(struct turn *t)
 {
 	const char *name = t->op->want->volume.name;
@@ -121,7 +121,7 @@ enum op_next modal_volume_next(struct turn *t)
 	COPY_TEXT(v->id, answer->volume_id);
 	COPY_TEXT(v->name, name);
 	v->used_bytes = -1;
-	/* it is billed by what is on it: until that is known, for as much as is meant to be */
+	/* it is billed by its content: until that is known, by its intended size */
 	v->size_gb = MAX(t->op->want->volume.size_gb, (int64_t)0);
 	v->price_microusd_month = volume_price(t->op, v->size_gb);
 	return modal_done(t);
@@ -196,7 +196,7 @@ static enum op_next take_size(struct turn *t)
 		log_line(LOG_DEBUG, "modal: volume %s: its size is unknown: %s", v->id,
 			 t->err->msg);
 		err_clear(t->err);
-		return modal_done(t); /* the others would not be told sooner */
+		return modal_done(t); /* the others would not be reported sooner */
 	}
 	v->size_gb = (v->used_bytes + GIB - 1) / GIB;
 	v->price_microusd_month = volume_price(t->op, v->size_gb);
@@ -297,7 +297,7 @@ static enum op_next fetched(struct turn *t)
 	return OP_FAILED;
 }
 
-/* A block, from whatever server keeps it: none of our tokens goes there. */
+/* A block, from whatever server stores it: it gets none of our tokens. */
 static enum op_next ask_block(struct turn *t)
 {
 	struct op *op = t->op;

@@ -1,4 +1,4 @@
-/* api.c - how RunPod is asked, and what its answers mean. */
+/* api.c - how requests to RunPod look and what its replies mean. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 enum {
 	READ_MS = 30000,
 	CREATE_MS = 120000,
-	RELEASE_MS = 10000 /* asked again at once */,
+	RELEASE_MS = 10000 /* retried at once */,
 	LIST_MS = 15000,
 	REPLY_MOST = 8 << 20,
 	LIST_MOST = 64 << 20,
@@ -81,14 +81,14 @@ enum op_next api_ask_volumes(struct turn *t)
 	return ask_page(t, "/network-volumes");
 }
 
-/* Each pod is shown with all that it was asked for, its start command of 20 kB too, and there
- * may be a thousand. */
+/* Each pod is listed with its whole request, a start command of 20 kB included, and there may be a
+ * thousand. */
 enum op_next api_ask_pods(struct turn *t)
 {
 	enum op_next next = ask_page(t, "/pods");
 
 	t->call->max_bytes = LIST_MOST;
-	t->call->timeout_ms = LIST_MS; /* who hangs blinds us to all pods: asked again */
+	t->call->timeout_ms = LIST_MS; /* without the list no pod is visible: retried */
 	return next;
 }
 
@@ -118,7 +118,7 @@ enum op_next api_wait(struct turn *t, int64_t ms)
 
 /* ---- what an answer means ---- */
 
-/* There is no code for it, only words for a reader, and they change (runpod/containers looks for
+/* RunPod has no code for it, only words for a reader, and they change (runpod/containers looks for
  * the same). */
 bool api_is_capacity(const char *text)
 {
@@ -150,8 +150,8 @@ static bool is_passing(const char *text)
 	       strcasestr(text, "please try again");
 }
 
-/* Said of a request that was looked at and not carried out; from a server in trouble it would
- * mean nothing of the kind. */
+/* Holds for a request that was read and not carried out; from a failing server it would mean
+ * nothing of the kind. */
 static bool is_unavailable(const char *text)
 {
 	return strcasestr(text, "unavailable") || strcasestr(text, "refresh and try again");
@@ -223,7 +223,7 @@ static bool is_create(const struct turn *t)
 }
 
 /* A create gets this status for its own mistakes and for what is not available there: the next
- * offer tells (OpenAPI file, POST /v2/pods). */
+ * offer decides (OpenAPI file, POST /v2/pods). */
 static enum err_kind kind_of_400(bool rent, const char *words)
 {
 	if (api_is_capacity(words))
@@ -319,7 +319,7 @@ static enum err_kind kind_of_words(const struct turn *t, const char *words)
 	return ERR_REFUSED;
 }
 
-/* GraphQL says with HTTP 200 what went wrong. */
+/* GraphQL reports errors with HTTP 200. */
 json_t *api_data(struct turn *t, const char *doing, json_t **whole)
 {
 	CLEANUP(str_free) struct str words = STR_INIT;

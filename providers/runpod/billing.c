@@ -37,8 +37,8 @@ static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 	bill->cost_microusd += hour->cost_microusd;
 }
 
-/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's price,
- * which holds the disk's. */
+/* RunPod reports dollars an hour alone; the seconds follow from the pod's price, which includes the
+ * disk's. */
 static void imply_seconds(struct op_bill *bill, const struct op_want *want)
 {
 	if (want->bill.price_microusd_h <= 0)

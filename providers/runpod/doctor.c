@@ -1,5 +1,5 @@
-/* doctor.c - what doctor asks: is the key accepted, what is in the purse, can files of volumes
- * be reached? */
+/* doctor.c - the checks of `burst doctor`: whether the key is accepted, the balance, whether files
+ * of volumes can be reached. */
 #include "impl.h"
 
 #include "base/clock.h"
@@ -69,7 +69,7 @@ static void check_key(struct turn *t)
 		str_addf(text, "bad: %s\n", t->err->msg);
 }
 
-/* The first volume whose files its keys could reach. */
+/* The first volume whose files its keys can reach. */
 static const struct volume *volume_to_try(const struct op *op)
 {
 	for (size_t i = 0; i < op->got.volume_count; i++)

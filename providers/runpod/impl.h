@@ -21,16 +21,16 @@ struct op {
 	struct provider *provider;
 	enum op_kind kind;
 	const struct op_want *want;
-	/* which reply is awaited; each operation numbers its own, 0: nothing was asked yet */
+	/* number of the awaited reply within its operation; 0: nothing was sent yet */
 	int step;
-	int tries;            /* of what an operation itself asks for again */
+	int tries;            /* for requests that an operation itself repeats */
 	struct op_result got; /* what was learnt so far; freed with the operation */
 	json_t *kept;         /* likewise */
 	struct err first;     /* why the first way did not work, where there are several */
 	char cursor[512];     /* of a list's next page; "": the first one */
 	int pages;            /* pages of this list that have been read */
 	int64_t rows;         /* rows that those pages held */
-	bool sold_out_spot;   /* what it would cost on the spot market is not known */
+	bool sold_out_spot;   /* its spot price is unknown */
 	struct volume made;
 };
 
@@ -53,11 +53,11 @@ enum op_next api_ask(struct turn *t, enum call_class class, const char *method, 
 /* GET /pods, GET /network-volumes: the page at op->cursor */
 enum op_next api_ask_pods(struct turn *t);
 enum op_next api_ask_volumes(struct turn *t);
-/* Of a page of a list: 1: there are further pages, ask again; 0: that was all of it; -1: there
- * are further pages, but they cannot be read. A page must not pass for the whole: what is
- * missing in it would be taken for gone, or made a second time. */
+/* Of a page of a list: 1: there are further pages, send the next request; 0: that was all; -1:
+ * there are further pages, but they cannot be read. A page must not pass for the whole: what is
+ * missing in it would count as gone, or be made a second time. */
 int api_further_pages(struct turn *t, const json_t *page, const char *what);
-void api_first_page(struct op *op); /* the list is asked for anew */
+void api_first_page(struct op *op); /* the list is requested anew */
 /* POST /graphql; variables are taken (NULL: none). */
 enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query,
 			     json_t *variables);
@@ -123,9 +123,9 @@ void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *
  * out. */
 enum op_next s3_try_keys(struct turn *t, const struct volume *v);
 int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err);
-/* Whether to ask again after a while: then *next is set. */
+/* Whether to retry after a while: then *next is set. */
 bool s3_busy(struct turn *t, enum op_next *next);
-/* -1: what the reply says went wrong */
+/* -1: the failure that the reply reports */
 int s3_failure(struct turn *t, const char *doing, const char *path);
 /* Whether the data centre's volumes can be read and written without a pod. */
 bool s3_reaches(const struct provider *p, const char *datacenter);
@@ -162,15 +162,14 @@ bool offers_sold_out(const json_t *item);
 void offers_floor(struct op *op, int64_t price_microusd_h);
 
 void add_offer(struct op *op, const struct offer *offer);
-/* What the catalog says of the stock: "high", "medium", "low", or "": nothing. */
+/* The catalog's stock: "high", "medium", "low", or "": none. */
 const char *stock_of(const json_t *from);
 
 /* ---- remarks.c ---- */
 
-/* Something is on offer: names wishes that are misspelt, or only where the config forbids to
- * rent. */
+/* For a list with offers: names wishes that are misspelt, or that only the config forbids. */
 void add_remarks(struct op *op);
-/* Nothing is on offer: -1 and t->err that says why. */
+/* For a list without offers: -1 and t->err with the reason. */
 int nothing_offered(struct turn *t);
 
 /* ---- cpus.c: pods without a GPU, wished for as "none" ---- */

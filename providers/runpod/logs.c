@@ -12,8 +12,8 @@ struct pulls {
 	char last[300];
 };
 
-/* Docker's and the registries' words for: there is no such image for this account, however often
- * it is asked for. */
+/* Docker's and the registries' words for: this account has no such image, and no retry changes
+ * that. */
 static bool pull_is_hopeless(const char *line)
 {
 	static const char *const words[] = {"manifest unknown",
@@ -94,8 +94,8 @@ static void read_events(struct str *to, const char *text)
 	str_addc(to, '\n');
 }
 
-/* The stream never ends by itself and says nothing, not even its head, before there is a line:
- * the time limit ends it, and what came until then is the log. */
+/* The stream never ends by itself and sends nothing, not even its head, before there is a line. The
+ * time limit ends it, and what arrived until then is the log. */
 enum op_next logs_next(struct turn *t)
 {
 	if (!t->reply) {

@@ -161,7 +161,7 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 	if (!type[0] || strlen(type) >= sizeof(where.type) || offer.wish < 0)
 		return;
 	op->tries++; /* it exists, whether it is free or not */
-	/* our images are CUDA's: another maker's GPU must be asked for by name */
+	/* our images are CUDA's: another maker's GPU must be requested by name */
 	if (any && !strcmp(jsonx_text(gpu, "manufacturer", "NVIDIA"), "AMD"))
 		return;
 	offer.price_microusd_h = api_microusd(json_object_get(gpu, "price"), cloud) * q->gpus;
@@ -223,7 +223,7 @@ static enum op_next ask_floors(struct turn *t, const struct question *q)
 	return api_ask_graphql(t, CALL_POLL, query, NULL);
 }
 
-/* What we would bid for a GPU whose floor this is; 0: no spot there for us. */
+/* What burst would bid for a GPU whose floor this is; 0: no spot offer there. */
 static int64_t bid_for(const struct op *op, int64_t floor, int64_t on_demand)
 {
 	int64_t bid = section_has(op->provider->conf, "bid")
@@ -293,8 +293,8 @@ static enum op_next conclude(struct turn *t)
 	return api_done(t);
 }
 
-/* Steps 1, 2, ...: the catalog; then, where spot is wanted, -1, -2, ...: the floors. CPU pods,
- * asked for last, have none. */
+/* Steps 1, 2, ...: the catalog; then, if spot is wanted, -1, -2, ...: the floors. CPU pods,
+ * requested last, have none. */
 enum op_next offers_next(struct turn *t)
 {
 	struct op *op = t->op;

@@ -6,7 +6,7 @@
 
 enum { PAGES_MOST = 200 };
 
-/* What a page says of the next one. */
+/* How a page refers to the next one. */
 struct further {
 	const char *cursor; /* NULL: none */
 	/* that there is one, in a way that we cannot follow; NULL: nothing of the kind */

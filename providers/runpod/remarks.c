@@ -1,5 +1,5 @@
-/* remarks.c - what an answer without a fitting offer says: misspelt names, GPUs that are sold
- * out or out of reach. */
+/* remarks.c - explains an answer without a fitting offer: misspelt names, GPUs that are sold out or
+ * out of reach. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static bool is_offered(const struct op *op, int wish)
 	return false;
 }
 
-/* Where it is free, as the catalog says. False: the catalog does not know it at all. */
+/* Where the catalog has it in stock. False: the catalog does not have it at all. */
 static bool find_wished(const struct op *op, const char *wish, struct str *places)
 {
 	const json_t *gpu, *item;

@@ -260,13 +260,13 @@ static enum op_next step(struct turn *t)
 	case OP_VOLUME_LS: return volume_ls_next(t);
 	case OP_VOLUME_SIZE: return volume_size_next(t);
 	case OP_VOLUME_DELETE: return volume_delete_next(t);
-	case OP_IMAGE: break; /* pods run images as they are: never asked */
+	case OP_IMAGE: break; /* pods run images unchanged: never called */
 	}
 	err_set(t->err, ERR_BUG, "no such operation");
 	return OP_FAILED;
 }
 
-/* What goes into a URL comes from our ledger or from people: checked here, once. */
+/* What becomes part of a URL comes from the ledger or from people: checked here, once. */
 static bool names_something(const struct op *op)
 {
 	switch (op->kind) {
@@ -314,7 +314,7 @@ const struct provider_ops provider_runpod = {
 	/* one listing for all pods; a pod that is up bills until a listing shows it */
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
-	.calls_per_minute = 60, /* the published example; each reply says what it really is */
+	.calls_per_minute = 60, /* the published example; each reply reports its own limits */
 	.open = runpod_open,
 	.close = runpod_close,
 	.account = runpod_account,

@@ -18,7 +18,7 @@ enum {
 	LOST_MOST = 3,
 	WAIT_FIRST_MS = 500,
 	WAIT_MOST_MS = 10000,
-	TOLD_MOST_MS = 60000 /* of what the storage asks for: pods wait for it */
+	TOLD_MOST_MS = 60000 /* of retries that the storage requests: pods wait for it */
 };
 
 static const char *const reached[] = {"EU-CZ-1", "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
@@ -249,7 +249,7 @@ static bool broke_off(struct turn *t, enum op_next *next)
 	return true;
 }
 
-/* Steps: 0 PUT is asked, 1 its reply is awaited, 2 HEAD's. */
+/* Steps: 0 PUT is sent, 1 its reply is awaited, 2 HEAD's. */
 enum op_next stage_next(struct turn *t)
 {
 	struct op *op = t->op;

@@ -37,7 +37,7 @@ static int read_volume(const json_t *from, struct volume *out, struct err *err)
 	COPY_TEXT(v.id, id);
 	COPY_TEXT(v.name, jsonx_text(from, "name", ""));
 	COPY_TEXT(v.region, region);
-	/* what the faster tier costs depends on the data centre and is told nowhere */
+	/* the price of the faster tier depends on the data centre and is not published */
 	if (strcmp(jsonx_text(from, "type", "STANDARD"), "HIGH_PERFORMANCE") && v.size_gb > 0 &&
 	    v.size_gb <= SIZE_MOST_GB)
 		v.price_microusd_month = price_of(v.size_gb);
@@ -131,9 +131,9 @@ static int worth_of(const char *availability)
 	return !strcmp(availability, "LOW") ? 1 : 0;
 }
 
-/* Which of the wanted GPUs it has. A volume stays, and stock comes and goes: each kind counts, free
- * now or sold out. Of equals the one that has more of them free, of the dearer wishes first. A wish
- * for none is one for CPU pods. */
+/* Which of the wanted GPUs it has. A volume stays, and stock changes: each kind counts, available
+ * or sold out. Among equals the one with more of them available wins, of the more expensive wishes
+ * first. A wish for none is one for CPU pods. */
 static int64_t score_of(const struct op *op, const json_t *datacenter)
 {
 	const char *const *wishes = op->want->volume.gpus;
@@ -384,7 +384,7 @@ static enum op_next look_again(struct turn *t)
 	return OP_FAILED;
 }
 
-/* Another machine may have made one since we looked. Ours is known, whether it is in the list by
+/* Another machine may have made one since the listing. Ours is known, whether the list has it by
  * now or not. */
 static enum op_next look_for_another(struct turn *t)
 {
