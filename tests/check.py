@@ -5,7 +5,7 @@ Without arguments (`make check`): lint, all unit tests with sanitizers, the simu
 of the end-to-end cases the core set and one slice of eight. The core set is what tests/core.txt lists and the first test of
 each row of the table about money in tests/README.md. The slice follows from the commit's number, so that eight commits in a row cover all.
 --all (`make check-all`): every case, with sanitizers; unit tests under valgrind too; searching fuzzers.
-NAME (`make check T=NAME`): these alone, e.g. client/t_long_paths, unit/test_core, agent/test_oom; what begins so if there is
+NAME (`make check T=NAME`): these alone, e.g. client/t_long_paths, unit/test_core, agent_batches/test_out; what begins so if there is
 no such name.
 --list: prints the end-to-end cases that would run, each with its slice, or "core".
 --record: writes how long each case took to tests/times.txt, from which the order is taken: the longest first.

@@ -16,7 +16,7 @@ pods_work() { # pods_work N: so many sshds of pods serve a session
 }
 stopped_by() { # stopped_by SIGNAL EXIT-STATUS
 	local status=0 left
-	CHECK_LOGS=$T/logs TMPDIR=$T setsid python3 "$ROOT/tests/check.py" client/t_stopped_past_the_lease_detached \
+	CHECK_LOGS=$T/logs TMPDIR=$T setsid python3 "$ROOT/tests/check.py" detached/t_stopped_past_the_lease_detached \
 		runpod_machine/c_stopped_past_the_lease >check.txt 2>&1 </dev/null &
 	CHECK=$!
 	wait_for 90 "pods at work" pods_work 2
