@@ -106,12 +106,18 @@ static void send_given(struct core *c, int pod)
 	}
 }
 
+/* Another run may have taken a pod on offer before its agent gets the work. */
+static bool takes_work(const struct core_pod *p)
+{
+	return p->phase == POD_WORKING && p->presence.link == LINK_UP && p->leave == LEAVE_NOT &&
+	       !p->offered_until;
+}
+
 void dispatch_fill(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (p->phase != POD_WORKING || p->presence.link != LINK_UP || p->leave != LEAVE_NOT ||
-	    core_stopping(c) || core_reads_past(c))
+	if (!takes_work(p) || core_stopping(c) || core_reads_past(c))
 		return;
 	if (c->conf.batch_size_count) {
 		if (!p->workload.batches && c->todo)
@@ -137,8 +143,7 @@ void dispatch_deal(struct core *c)
 	while (c->todo && dealt) {
 		dealt = false;
 		for (int i = 0; i < c->pod_count && c->todo; i++)
-			if (c->pods[i].phase == POD_WORKING &&
-			    c->pods[i].presence.link == LINK_UP && c->pods[i].leave == LEAVE_NOT)
+			if (takes_work(&c->pods[i]))
 				dealt = send_next(c, i) || dealt;
 	}
 }

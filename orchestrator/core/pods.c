@@ -62,7 +62,8 @@ static void decide_working(struct core *c, int pod)
 	struct core_pod *p = &c->pods[pod];
 
 	dispatch_fill(c, pod);
-	if (p->workload.batches || !pod_nothing_comes(c, p))
+	/* A pod on offer gets no work again, even if another pod's work is lost meanwhile. */
+	if (p->workload.batches || (!pod_nothing_comes(c, p) && !p->offered_until))
 		return;
 	if (p->workload.unfetched > 0) {
 		durable_request(c, p);

@@ -4,12 +4,8 @@
 
 #include <limits.h>
 
-/* Only once this run has nothing left to do: until then a pod may get work again, or other pods'
- * files may have to be rendered anew. */
 static bool work_is_over(const struct core *c)
 {
-	if (c->todo)
-		return false;
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->pods[i].workload.batches || c->pods[i].workload.unfetched > 0)
 			return false;
@@ -18,10 +14,14 @@ static bool work_is_over(const struct core *c)
 
 static bool may_be_offered(const struct core *c, const struct core_pod *p)
 {
-	return c->conf.pooled && !core_stopping(c) && work_is_over(c) && p->phase == POD_WORKING &&
-	       p->presence.link == LINK_UP && p->presence.lease == LEASE_CLIENT &&
-	       p->leave == LEAVE_NOT && !p->workload.failed_here && p->rental.key == KEY_OURS &&
-	       p->fault == ERR_NONE;
+	/* The client of a detached run may exit while other pods work, and could not release this
+	 * one when its offer ends. */
+	bool client_stays = !c->conf.detached || work_is_over(c);
+
+	return c->conf.pooled && !core_stopping(c) && !c->todo && client_stays &&
+	       p->phase == POD_WORKING && p->presence.link == LINK_UP &&
+	       p->presence.lease == LEASE_CLIENT && p->leave == LEAVE_NOT &&
+	       !p->workload.failed_here && p->rental.key == KEY_OURS && p->fault == ERR_NONE;
 }
 
 int64_t core_cold_ms(const struct core_pod *p)
@@ -55,7 +55,9 @@ bool warm_is_offered(struct core *c, int pod)
 		    3 * budget_margin(p->rental.hard_end_ms - p->rental.create_at))
 		return false;
 	p->offered_until = c->now + OFFER_MS;
-	core_act(c, ACT_OFFER, pod)->number = (int)warm_keep_ms(c, p);
+	/* While other pods of this run work, only a run that already waits gets it: nothing is
+	 * known of later runs, and this one may still need a pod. */
+	core_act(c, ACT_OFFER, pod)->number = work_is_over(c) ? (int)warm_keep_ms(c, p) : 0;
 	return true;
 }
 

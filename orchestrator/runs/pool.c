@@ -68,7 +68,9 @@ bool run_take_kept(struct run *run, const json_t *want, struct pod_row *pod)
 	if (count)
 		qsort(pods, count, sizeof(*pods), by_kept);
 	for (size_t i = 0; i < count && !taken; i++) {
-		if (!kept_fits(want, &pods[i], clock_wall_ms()))
+		/* a pod that this run offers while its other pods work */
+		if (!strcmp(pods[i].run, run->row.id) ||
+		    !kept_fits(want, &pods[i], clock_wall_ms()))
 			continue;
 		*pod = pods[i];
 		taken = take(rs, run->row.id, NULL, false, pod, &err);
@@ -107,6 +109,8 @@ bool runs_want_pod(const struct runs *rs, const struct pod_row *pod)
 	if (store_runs(rs->store, NULL, true, 0, &runs, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count && !wanted; i++) {
+		if (!strcmp(runs[i].id, pod->run))
+			continue;
 		CLEANUP(json_decref)
 		json_t *want = jsonx_parse(runs[i].wants, strlen(runs[i].wants), NULL);
 		wanted = kept_fits(want, pod, clock_wall_ms()) && run_has_client(rs, runs[i].id);

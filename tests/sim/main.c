@@ -8,7 +8,8 @@
 enum { SHRINK_S = 3, PLANTED_SHRINK_S = 1 };
 
 struct tally {
-	int64_t runs, events, actions, pods, swept, handed, faults[F_KINDS], exits[256], replans[4];
+	int64_t runs, events, actions, pods, swept, handed, handed_early, faults[F_KINDS],
+		exits[256], replans[4];
 	struct wire_tally wires[WIRE_MODAL + 1];
 };
 
@@ -35,6 +36,7 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 		tally->pods += (int64_t)s.machine_count;
 		tally->swept += s.swept;
 		tally->handed += s.handed;
+		tally->handed_early += s.handed_early;
 		for (int i = 0; i < F_KINDS; i++)
 			tally->faults[i] += s.hit[i];
 		for (size_t i = 0; i < ARRAY_LEN(tally->replans); i++)
@@ -131,11 +133,12 @@ static void summary(const struct tally *t, double took)
 	for (int i = 0; i < 255; i++)
 		if (t->exits[i])
 			printf(" %d:%lld", i, (long long)t->exits[i]);
-	printf(" dead:%lld; pods handed on:%lld; reap ended %lld pods; re-plans more:%lld "
+	printf(" dead:%lld; pods handed on:%lld, %lld of them before their run was over; reap "
+	       "ended %lld pods; re-plans more:%lld "
 	       "fewer:%lld other GPUs:%lld end:%lld; faults",
-	       (long long)t->exits[255], (long long)t->handed, (long long)t->swept,
-	       (long long)t->replans[0], (long long)t->replans[1], (long long)t->replans[2],
-	       (long long)t->replans[3]);
+	       (long long)t->exits[255], (long long)t->handed, (long long)t->handed_early,
+	       (long long)t->swept, (long long)t->replans[0], (long long)t->replans[1],
+	       (long long)t->replans[2], (long long)t->replans[3]);
 	for (int i = 0; i < F_KINDS; i++)
 		printf(" %s:%lld", fault_names[i], (long long)t->faults[i]);
 	for (int i = WIRE_RUNPOD; i <= WIRE_MODAL; i++)

@@ -86,7 +86,7 @@ static void unasked(struct client *cl, int pod)
 void pool_offer(struct client *cl, const struct action *a)
 {
 	struct machine *m = rented_as(cl, a->pod);
-	int64_t kept_ms = cl->sim->plan->keeps ? pick(cl->sim, 1000, 20000) : 0;
+	int64_t kept_ms = a->number && cl->sim->plan->keeps ? pick(cl->sim, 1000, 20000) : 0;
 
 	m->offered_until = wall_now(cl) + MAX(kept_ms, (int64_t)WANTED_MS);
 	struct pod_row row = row_now(cl, a->pod);
@@ -245,6 +245,14 @@ static void agent_begins(struct client *cl, struct machine *m)
 	m->reached_in = -1;
 }
 
+static bool works_elsewhere(const struct client *cl)
+{
+	for (int i = 0; cl->up && i < core_pod_count(cl->core); i++)
+		if (core_pod_at(cl->core, i)->workload.batches)
+			return true;
+	return false;
+}
+
 static void pass_on(struct client *cl, struct machine *m)
 {
 	struct client *from = &cl->sim->clients[m->client];
@@ -266,6 +274,7 @@ static void pass_on(struct client *cl, struct machine *m)
 	m->asked_at = m->alone_until = -1;
 	m->alone = false;
 	cl->sim->handed++;
+	cl->sim->handed_early += works_elsewhere(from);
 	agent_begins(cl, m);
 }
 
@@ -331,6 +340,7 @@ void plan_pool(struct plan *p)
 	for (int i = 0; i < p->client_count; i++) {
 		struct core_conf *c = &p->jobs[i].conf;
 		c->pooled = !c->batch_size_count;
+		c->keep_warm_ms = 20000;
 		c->detached = c->detached && roll_chance(r, 30);
 		if (roll_chance(r, 80))
 			p->jobs[i].laptop = 0;

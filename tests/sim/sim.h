@@ -538,10 +538,11 @@ struct sim {
 	bool unfit[VENDORS_MAX][4];     /* offers whose card no worker can start on */
 	bool has_volume[VENDORS_MAX];   /* of vendors without real translators */
 	struct account accounts[VENDORS_MAX];
-	int refused;    /* for an account's limit */
-	int swept;      /* pods that a reap's core has proven gone */
-	int handed;     /* pods that went from run to run */
-	int replans[4]; /* more pods, fewer, other GPUs, an end */
+	int refused;      /* for an account's limit */
+	int swept;        /* pods that a reap's core has proven gone */
+	int handed;       /* pods that went from run to run */
+	int handed_early; /* while other pods of their run worked */
+	int replans[4];   /* more pods, fewer, other GPUs, an end */
 	/* a listing failed, or lacked what is there, or was slow */
 	int64_t unlisted_at[VENDORS_MAX];
 

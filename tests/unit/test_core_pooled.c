@@ -77,6 +77,86 @@ static void test_unasked_pod_goes_at_once(void **state)
 	tear_down(&b);
 }
 
+/* Two pods with a segment each; the first one is done before the other. */
+static void work_with_two(struct bench *b, bool detached)
+{
+	struct offer o = offer(0, 1000000);
+
+	set_up(b, 2);
+	b->conf.pods = 2;
+	b->conf.at_once = b->conf.command = b->conf.pooled = true;
+	b->conf.detached = detached;
+	b->conf.keep_warm_ms = MINUTE;
+	start(b);
+	tell(b, (struct event){.type = EV_SOUGHT});
+	tell(b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	assert_int_equal(did(b, ACT_RENT, -1), 2);
+	bring_up(b, 0);
+	bring_up(b, 1);
+	render_batch(b, 0, 0, 2 * SECOND, true);
+}
+
+/* It is not kept for later runs: this one may still need a pod. */
+static void test_idle_pod_of_a_run_that_works_goes_to_one_that_waits(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	work_with_two(&b, false);
+	assert_int_equal(did(&b, ACT_OFFER, 0), 1);
+	assert_int_equal(first(&b, ACT_OFFER)->number, 0);
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 0);
+	b.now += SECOND;
+	tell(&b, (struct event){.type = EV_TAKEN, .pod = 0, .t = b.now});
+	check_phase(&b, "taken", 0, POD_GONE);
+	check_phase(&b, "the other one", 1, POD_WORKING);
+	render_batch(&b, 1, 1, 2 * SECOND, true);
+	assert_int_equal(first(&b, ACT_OFFER)->number, MINUTE);
+	tell(&b, (struct event){.type = EV_NOT_WANTED, .pod = 1});
+	end_well(&b);
+	tear_down(&b);
+}
+
+static void test_idle_pod_that_no_run_waits_for_is_released(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	work_with_two(&b, false);
+	tell(&b, (struct event){.type = EV_NOT_WANTED, .pod = 0});
+	check_phase(&b, "released", 0, POD_RELEASING);
+	check_phase(&b, "the other one", 1, POD_WORKING);
+	tear_down(&b);
+}
+
+/* Another run may have it before its agent gets the work. */
+static void test_pod_on_offer_gets_no_lost_work(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	work_with_two(&b, false);
+	tell_err(&b, EV_WORKERS_FAILED, 1, ERR_TRANSIENT);
+	check_phase(&b, "lost", 1, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_SEND, 0), 0);
+	wait_ms(&b, 20 * SECOND);
+	assert_int_equal(did(&b, ACT_SEND, 0), 0);
+	check_phase(&b, "not taken", 0, POD_RELEASING);
+	tear_down(&b);
+}
+
+/* Its client may exit while the other pod works, and could not release this one. */
+static void test_detached_run_offers_nothing_while_it_works(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	work_with_two(&b, true);
+	assert_int_equal(did(&b, ACT_OFFER, 0), 0);
+	check_phase(&b, "released", 0, POD_RELEASING);
+	tear_down(&b);
+}
+
 static void test_a_signal_offers_nothing(void **state)
 {
 	struct bench b;
@@ -253,6 +333,10 @@ int main(void)
 		cmocka_unit_test(test_offered_pod_is_taken),
 		cmocka_unit_test(test_offered_pod_that_nobody_takes),
 		cmocka_unit_test(test_unasked_pod_goes_at_once),
+		cmocka_unit_test(test_idle_pod_of_a_run_that_works_goes_to_one_that_waits),
+		cmocka_unit_test(test_idle_pod_that_no_run_waits_for_is_released),
+		cmocka_unit_test(test_pod_on_offer_gets_no_lost_work),
+		cmocka_unit_test(test_detached_run_offers_nothing_while_it_works),
 		cmocka_unit_test(test_a_signal_offers_nothing),
 		cmocka_unit_test(test_offered_pods_go_before_renting),
 		cmocka_unit_test(test_a_pod_for_a_run_that_waits),
