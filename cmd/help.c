@@ -43,11 +43,25 @@ static void show_opt(FILE *to, const struct opt *o)
 	text_wrap(to, o->help, GAP, GAP, WIDTH);
 }
 
-static void show_common(FILE *to, bool json)
+static bool has_own(const struct cmd *cmd, const char *name)
 {
-	for (const struct opt *o = common_opts; o->name; o++)
-		if (json || strcmp(o->name, "json"))
-			show_opt(to, o);
+	for (const struct opt *o = cmd ? cmd->opts : NULL; o && o->name; o++)
+		if (!strcmp(o->name, name))
+			return true;
+	return false;
+}
+
+/* Of those whose name means something else here (submit --quiet TIME), only the letter. cmd NULL:
+ * of every command. */
+static void show_common(FILE *to, const struct cmd *cmd)
+{
+	for (const struct opt *o = common_opts; o->name; o++) {
+		struct opt shown = *o;
+		if (has_own(cmd, o->name))
+			shown.name = NULL;
+		if ((cmd && cmd->json) || strcmp(o->name, "json"))
+			show_opt(to, &shown);
+	}
 }
 
 void help_all(FILE *to, const struct cmd *const *commands)
@@ -58,7 +72,7 @@ void help_all(FILE *to, const struct cmd *const *commands)
 	for (int group = 0; group < CMD_GROUPS; group++)
 		show_group(to, commands, (enum cmd_group)group);
 	fputs("\nFlags of every command\n", to);
-	show_common(to, false);
+	show_common(to, NULL);
 	fputs("\nBegin with `burst init`, then `burst run`. `burst help COMMAND` explains a\n"
 	      "command, `burst help burst.cfg` every key of a config. The manual has examples,\n"
 	      "exit statuses, files and environment variables: `burst help --man | man -l -`.\n",
@@ -79,7 +93,7 @@ void help_one(FILE *to, const struct cmd *cmd)
 	fputs("\nFlags\n", to);
 	for (; o && o->name; o++)
 		show_opt(to, o);
-	show_common(to, cmd->json);
+	show_common(to, cmd);
 }
 
 static int run(struct cmd_context *ctx, struct err *err)

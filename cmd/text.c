@@ -41,6 +41,10 @@ char *text_flag(char *out, size_t room, const struct opt *opt)
 
 	if (opt->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", opt->letter);
+	if (!opt->name) {
+		snprintf(out, room, "  -%c", opt->letter);
+		return out;
+	}
 	snprintf(out, room, "  %s--%s%s%s%s", letter, opt->name,
 		 opt->arg ? (opt->optional ? "[=" : " ") : "", opt->arg ? opt->arg : "",
 		 opt->arg && opt->optional ? "]" : "");

@@ -7,7 +7,7 @@
 /* Writes words with `indent` blanks in front of each line but the first, which begins at column
  * `at`; breaks at `width`. A newline in the text is a newline. Ends the last line. */
 void text_wrap(FILE *to, const char *text, int at, int indent, int width);
-/* "  -p, --provider NAME": how a flag is written in help. Returns `out`. */
+/* "  -p, --provider NAME": how a flag is written in help; name NULL: "  -p". Returns `out`. */
 struct opt;
 char *text_flag(char *out, size_t room, const struct opt *opt);
 /* The next of the words that an args text wants ("POD [COMMAND...]" gives POD, then COMMAND),

@@ -61,7 +61,10 @@ void queue_explain(const struct when_answer *a, const struct when_work *work, ch
 	char price[32], time[32];
 
 	switch (a->why) {
-	case WHEN_QUIET: snprintf(to, room, "another request may follow at once"); return;
+	case WHEN_QUIET:
+		snprintf(to, room, "starts at %s unless another request follows",
+			 clock_local(time, sizeof(time), "%H:%M:%S", a->until_ms));
+		return;
 	case WHEN_RETRY:
 		snprintf(to, room, "the last start failed; next try at %s",
 			 clock_rfc3339(time, sizeof(time), a->until_ms));

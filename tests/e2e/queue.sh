@@ -31,6 +31,7 @@ t_submits_merge_into_one_run() {
 	burst queue ls --json
 	schema queue
 	is "$(json '[.[].state] | unique | join(",")')" waiting "state"
+	is "$(json '.[0].why')" "starts at $(date -d "$(json '.[0].until')" +%H:%M:%S) unless another request follows" "why it waits"
 	ledger "update request set quiet_ms = 1000" # not sooner, however slow this machine is
 	waits_for_the_queue
 	all_bound 3
@@ -115,6 +116,10 @@ t_a_detached_run_is_attached_to() {
 no_client_of_a_run() { [ -z "$(client_of_the_run)" ] || ! running_as "$(client_of_the_run)"; }
 
 t_mistakes_are_told_at_once_or_kept() {
+	burst help submit # whose --quiet takes a time
+	has out.txt "      --quiet TIME  "
+	has out.txt "  -q                          only warnings and errors"
+	hasnt out.txt "-q, --quiet"
 	script_lines 1
 	burst submit
 	is "$STATUS" 2 "no burst.cfg"
