@@ -1,7 +1,7 @@
 #!/bin/bash
 # soak.sh BUILD N SECONDS [FROM] - what `make soak` runs: the simulator from seed FROM on (or from a random place), then two rows
-# beside each other: the local provider's and RunPod's kill points, full disks, random faults and spoilt lines; and Modal's. A part
-# that fails ends nothing: the rest runs, and the last line names what failed. Logs: BUILD/soak/.
+# beside each other: the local provider's and RunPod's kill points, full disks, random faults and spoilt lines; and Modal's; then the
+# kill points of pods that pass from run to run. A part that fails ends nothing: the rest runs, and the last line names what failed. Logs: BUILD/soak/.
 set -u
 cd "$(dirname "$0")/.." || exit
 . tests/stop.sh
@@ -27,6 +27,16 @@ vendor() { # vendor NAME
 	part "$1_random" env VENDOR="$1" bash tests/e2e/vendor_random.sh "$seconds" "$(seed)"
 	part "$1_network" env VENDOR="$1" NAMED=all bash tests/e2e/vendor_network.sh "$seconds" "$(seed)"
 }
+# Pods that pass from run to run, and the queue, killed at each write of the ledger: most of the time they wait, so all run at once.
+handover() {
+	local who
+	for who in run_that_keeps client_that_keeps run_that_takes_over run_that_waits run_that_hands_on; do
+		part "pooled_$who" env KILL_POINTS=all KILL_RESULTS="$logs/pooled_$who.points" \
+			bash tests/e2e/pooled.sh "t_the_${who}_is_killed_at_any_write" &
+	done
+	part queue_kill env KILL_POINTS=all bash tests/e2e/queue.sh t_submit_killed_at_any_write t_runner_killed_at_any_write &
+	wait
+}
 local_and_runpod() {
 	part local_kill env KILL_POINTS=all bash tests/e2e/local_kill.sh
 	part local_machine env FULL_POINTS=all bash tests/e2e/local_machine.sh
@@ -39,6 +49,7 @@ wait
 local_and_runpod &
 vendor modal &
 wait
+handover
 failed=
 for status in "$logs"/*.status; do
 	[ "$(cat "$status")" = 0 ] || failed="$failed $(basename "$status" .status)"

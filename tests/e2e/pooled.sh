@@ -460,7 +460,7 @@ chosen() { # chosen SAMPLE: of the points counted in points, as "before N" and "
 	fi
 }
 at_each_write() { # at_each_write SAMPLE POINT: calls POINT WHEN N at each point chosen from points
-	local count points when n most=$1 point=$2
+	local count points when n most=$1 point=$2 failed=0
 	count=$(wc -l <points)
 	[ "$count" -ge 8 ] || complain "only $count writes"
 	points=$(chosen "$most")
@@ -468,8 +468,12 @@ at_each_write() { # at_each_write SAMPLE POINT: calls POINT WHEN N at each point
 		[ -z "$WHY" ] || break
 		"$point" "$when" "$n"
 		wait_for 20 "killed $when $n: pods to be gone" no_pods
-		[ -z "${KILL_RESULTS:-}" ] || { echo "$point $when $n: ${WHY:-ok}" >>"$KILL_RESULTS"; WHY=''; }
+		[ -n "${KILL_RESULTS:-}" ] || continue
+		echo "$point $when $n: ${WHY:-ok}" >>"$KILL_RESULTS"
+		[ -z "$WHY" ] || failed=$((failed + 1))
+		WHY=''
 	done <<<"$points"
+	[ $failed = 0 ] || complain "$failed points failed: see $KILL_RESULTS"
 	cd "$T" || return
 	echo "    $(wc -l <<<"$points") points of $count writes"
 }
