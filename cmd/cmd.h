@@ -91,6 +91,8 @@ struct cmd_context {
 	bool overwrite;
 	/* `run --anew`, `run --prune`, and the run that began with them */
 	bool anew, prune;
+	struct delivery_own
+		*delivers; /* this context is that of a delivery (deliver_run.h); NULL */
 	char *state_dir;
 	struct mistakes mistakes; /* of the config and the job, all that were found */
 	struct config *config;

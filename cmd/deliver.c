@@ -2,13 +2,10 @@
  */
 #include "deliver.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -18,8 +15,6 @@
 #include "jobs/common.h"
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"
-#include "net/child.h"
-#include "own_client.h"
 #include "find_run.h"
 #include "store/pod_cost.h"
 #include "volume_gc.h"
@@ -40,8 +35,7 @@ struct delivery {
 	bool pod_counts;                  /* the volume has what it rendered */
 	char tree[SHA256_HEX];            /* the job's code on that volume; "": it is not there */
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
-	char *config;
-	int handed;             /* descriptor of the config's text, for the child; -1: none yet */
+	char *config, *text;    /* its config: the path in the ledger, and what it says */
 	bool as_rendered;       /* the code on its volume is that of this very render */
 	int64_t spent_microusd; /* on a pod that could not deliver */
 	char key[RUN_JOB_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
@@ -107,7 +101,7 @@ static void delivery_free(struct delivery *d)
 	free(d->volumes);
 	free(d->dir);
 	free(d->config);
-	fd_close(d->handed);
+	free(d->text);
 }
 
 static inline void delivery_free_cleanup(struct delivery *d)
@@ -412,66 +406,23 @@ static int write_config(struct delivery *d, struct err *err)
 	str_add(&to, "; };\n");
 	write_pod(d, &to);
 	write_job(d, &to);
-	fd_close(d->handed);
-	d->handed = deliver_run_hand(d->config, str_text(&to), to.len, err);
-	/* the named file is only for people to read */
-	return d->handed < 0 ? -1 : path_write(d->config, str_text(&to), to.len, 0600, err);
+	free(d->text);
+	d->text = xstrdup(str_text(&to));
+	/* the file is only for people to read */
+	return path_write(d->config, d->text, to.len, 0600, err);
 }
 
 /* ---- the run that delivers ---- */
 
-static void hand_output(const struct delivery *d)
-{
-	char number[16];
-	int fd = path_open_dir(d->l->run.output_dir);
-
-	snprintf(number, sizeof(number), "%d", fd);
-	if (fd < 0 || fcntl(fd, F_SETFD, 0) < 0 || setenv(OUTPUT_FD_NAME, number, 1) < 0)
-		_exit(127);
-}
-
-/* A group of its own: a signal reaches it once, through us. */
-static void become(struct delivery *d, int out)
-{
-	struct cmd_context *ctx = d->l->ctx;
-	const char *argv[] = {"burst",
-			      "run",
-			      d->config,
-			      "--json",
-			      "--force",
-			      "--yes",
-			      ctx->quiet ? "--quiet" : "--yes",
-			      ctx->verbose > 0 ? "--verbose" : "--yes",
-			      NULL};
-
-	setpgid(0, 0);
-	dup2(out, STDOUT_FILENO);
-	hand_output(d);
-	deliver_run_tell(d->handed);
-	guard_leave();
-	engine_let_signals_in();
-	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
-	_exit(127);
-}
-
 static int run_it(struct delivery *d, json_t **object, struct err *err)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s.json", d->config);
-	CLEANUP(str_free) struct str said = STR_INIT;
+	CLEANUP(fd_close) int output = path_open_dir(d->l->run.output_dir);
+	struct err why = {0};
 
-	fflush(NULL);
-	CLEANUP(fd_close) int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (out < 0)
-		return err_set(err, ERR_LOCAL, "%s: %m", path);
-	pid_t pid = fork();
-	if (pid < 0)
-		return err_set(err, ERR_LOCAL, "fork: %m");
-	if (pid == 0)
-		become(d, out);
-	int status = own_client_wait(pid, true);
-	if (path_read(path, REPLY_MAX_BYTES, &said, NULL) == 0 && said.len)
-		*object = jsonx_parse(str_text(&said), said.len, NULL);
-	unlink(path);
+	if (output < 0)
+		return err_set(err, ERR_LOCAL, "%s: %m", d->l->run.output_dir);
+	int status = deliver_run(d->l->ctx, d->config, d->text, output, object, &why);
+	engine_hold_signals();
 	if (status == 0)
 		return 0;
 	const json_t *failure = *object ? json_object_get(*object, "error") : NULL;
@@ -703,8 +654,7 @@ static int may_go(struct delivery *d, struct err *err)
 int deliver(struct launch *l, json_t **object, struct err *err)
 {
 	CLEANUP(delivery_free)
-	struct delivery d = {
-		.l = l, .handed = -1, .conf = section_group(config_top(l->ctx->config), "deliver")};
+	struct delivery d = {.l = l, .conf = section_group(config_top(l->ctx->config), "deliver")};
 
 	*object = NULL;
 	if (!section_has(config_top(l->ctx->config), "deliver"))
@@ -730,11 +680,8 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 			 "run: %s",
 			 why.msg);
 	if (status == 0) {
-		/* of a delivery that outlived who waited for it */
-		CLEANUP(free_text) char *reply = xasprintf("%s.json", d.config);
 		path_remove_tree(d.dir, NULL);
 		unlink(d.config);
-		unlink(reply);
 	}
 	return status;
 }

@@ -1,70 +1,84 @@
-/* deliver_run.c - hands a delivery's client its config, and judges how the delivery ended. */
+/* deliver_run.c - the run that delivers: how it is made, how it ended, and what commands find
+ * instead of it. */
 #include "deliver_run.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "deliver_folder.h"
 #include "find_run.h"
+#include "notify.h"
+#include "output.h"
 #include "store/facts.h"
-
-/* Tells a delivery's client the descriptor of its config. */
-#define HANDED_FD_NAME "BURST_DELIVERY_FD"
 
 enum { ABSENT_MAX_BYTES = 16 << 20 };
 
-/* ---- its config, from parent to child ---- */
+/* ---- the run ---- */
 
-int deliver_run_hand(const char *config, const char *text, size_t len, struct err *err)
+/* As `burst run CONFIG --json --force --yes` would, with the text that no file holds. */
+static int open_and_run(struct cmd_context *own, const char *config, const char *text,
+			struct err *err)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s.handed", config);
-	CLEANUP(fd_close) int to = path_open_new(path, O_WRONLY, 0600);
-	int from = to < 0 ? -1 : open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct config_ask ask = {.file = config,
+				 .delivery = text,
+				 .need_job = true,
+				 .mistakes = &own->mistakes,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
 
-	if (from < 0 || unlink(path) < 0 || fd_write_all(to, text, len) < 0) {
-		err_set(err, ERR_LOCAL, "%s: %m", path);
-		fd_close(from);
+	if (cmd_open_config(own, &ask, NULL, err) < 0 || cmd_apply_flags(own, err) < 0 ||
+	    config_check(own->config, err) < 0)
 		return -1;
-	}
-	return from;
+	cmd_open_runs(own);
+	return own->cmd->run(own, err);
 }
 
-void deliver_run_tell(int fd)
+static int tell_failure(struct cmd_context *own, struct err *err)
 {
-	char number[16];
-
-	fcntl(fd, F_SETFD, 0);
-	snprintf(number, sizeof(number), "%d", fd);
-	setenv(HANDED_FD_NAME, number, 1);
+	if (own->config)
+		config_place_error(own->config, err);
+	output_mistakes(own, err);
+	notify_never_began(own, err);
+	launch_failed(own, err);
+	return err_exit_status(err);
 }
 
-/* A file that was opened by its name (`burst run x.cfg 3<x.cfg`) has a link count. */
-static bool is_handed(int fd)
+int deliver_run(struct cmd_context *ctx, const char *config, const char *text, int output,
+		json_t **said, struct err *err)
 {
-	struct stat st;
+	const char *argv[] = {"run",
+			      config,
+			      "--json",
+			      "--force",
+			      "--yes",
+			      ctx->quiet ? "--quiet" : "--yes",
+			      ctx->verbose > 0 ? "--verbose" : "--yes",
+			      NULL};
+	struct delivery_own delivery = {.output = output};
+	struct cmd_context own = {.commands = ctx->commands,
+				  .argv = ctx->argv,
+				  .live = ctx->live,
+				  .color = ctx->color,
+				  .delivers = &delivery};
+	bool help;
 
-	return fd > STDERR_FILENO && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       st.st_nlink == 0 && st.st_uid == geteuid() && !(st.st_mode & 077);
+	int status = cmd_parse(&own, &cmd_run, ARRAY_LEN(argv) - 1, (char **)argv, &help, err);
+	own.state_dir = ctx->state_dir;
+	own.store = ctx->store;
+	output_setup(&own);
+	if (status == 0)
+		status = open_and_run(&own, config, text, err);
+	if (status < 0)
+		status = tell_failure(&own, err);
+	output_setup(ctx);
+	own.state_dir = NULL; /* they are the render's */
+	own.store = NULL;
+	cmd_context_free(&own);
+	*said = delivery.said;
+	return status;
 }
 
-int deliver_run_handed(void)
-{
-	const char *text = getenv(HANDED_FD_NAME);
-	int fd = text ? atoi(text) : -1;
-
-	if (!text)
-		return -1;
-	unsetenv(HANDED_FD_NAME);
-	if (!is_handed(fd))
-		return -1;
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	return fd;
-}
-
-/* ---- its own client ---- */
+/* ---- its end ---- */
 
 /* How much of what it needs its pod did not find. */
 static size_t count_absent(const struct launch *l)

@@ -1,18 +1,23 @@
-/* deliver_run.h - a delivery's own client: its config, its end, and what commands find instead. */
+/* deliver_run.h - the run that delivers: how it is made, how it ended, and what commands find
+ * instead of it. */
 #ifndef BURST_CMD_DELIVER_RUN_H
 #define BURST_CMD_DELIVER_RUN_H
 
 #include "launch.h"
 
-/* A delivery's client receives its config through a descriptor of a file without a name. The parent
- * calls deliver_run_hand(), which returns the descriptor, or -1 with *err; the child calls
- * deliver_run_tell() between fork and exec. */
-int deliver_run_hand(const char *config, const char *text, size_t len, struct err *err);
-void deliver_run_tell(int fd);
-/* In the client, once: the descriptor; -1: none was handed over, or burst did not make it. */
-int deliver_run_handed(void);
-/* A delivery's own client: its command has ended well, if it was begun at all. The exit status,
- * noted; -1 with *err. */
+/* What its context has beyond that of any run. */
+struct delivery_own {
+	int output;   /* the folder that its render has held, whatever stands at that path by now */
+	json_t *said; /* the object of --json, which nothing prints */
+};
+/* Runs the delivery that `text`, a config, asks for, as a run of its own in this process: config is
+ * the path that it has in the ledger, and output a descriptor of the output folder, which is
+ * unlocked. Signals are held before and after; its engine hears them meanwhile. Returns the exit
+ * status; *said gets what --json would print, or NULL, and *err why it did not begin. */
+int deliver_run(struct cmd_context *ctx, const char *config, const char *text, int output,
+		json_t **said, struct err *err);
+/* A delivery's own run: its command has ended well, if it was begun at all. The exit status, noted;
+ * -1 with *err. */
 int deliver_run_judge(struct launch *l, struct err *err);
 /* The run to come back to: that of a delivery, where that is the one that run_find() finds unasked.
  */

@@ -12,6 +12,7 @@
 #include "commit_tree.h"
 #include "config/trust.h"
 #include "deliver.h"
+#include "deliver_run.h"
 #include "jobs/common.h"
 #include "net/http_trace.h"
 #include "quick.h"
@@ -150,16 +151,11 @@ static int read_whole_job(struct launch *l, bool renders, struct err *err)
 
 /* A delivery writes into the folder that its render has held, whatever stands at that path by now.
  */
-static int given_output(void)
+static int given_output(const struct cmd_context *ctx)
 {
-	const char *number = getenv(OUTPUT_FD_NAME);
-	int fd = number ? atoi(number) : -1,
-	    own = fd > 2 ? openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	unsetenv(OUTPUT_FD_NAME);
-	if (own >= 0)
-		close(fd);
-	return own;
+	return ctx->delivers
+		       ? openat(ctx->delivers->output, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+		       : -1;
 }
 
 static int lock(struct launch *l, struct err *err)
@@ -168,7 +164,7 @@ static int lock(struct launch *l, struct err *err)
 
 	return run_lock_job(&l->run, config_path(c) ? config_path(c) : "", config_job_name(c),
 			    err) < 0 ||
-			       run_lock_output(&l->run, given_output(), err) < 0
+			       run_lock_output(&l->run, given_output(l->ctx), err) < 0
 		       ? -1
 		       : 0;
 }

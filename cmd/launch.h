@@ -7,10 +7,6 @@
 #include "engine/engine.h"
 #include "queue_client.h"
 
-/* In the environment of a delivery's client: the descriptor of the output folder that it is to
- * write into. */
-#define OUTPUT_FD_NAME "BURST_OUTPUT_FD"
-
 struct launch {
 	struct cmd_context *ctx;
 	struct run run;

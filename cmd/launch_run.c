@@ -229,10 +229,21 @@ void launch_say_suspects(const struct launch *l)
 			 suspects == 1 ? "" : " first", l->run.setup.results[first].reason);
 }
 
+/* What a delivery's own run says is part of what its render's says. */
+static void give_json(struct cmd_context *ctx, json_t *object)
+{
+	if (!ctx->delivers) {
+		output_json(object);
+		return;
+	}
+	json_decref(ctx->delivers->said);
+	ctx->delivers->said = object;
+}
+
 void launch_print_json(struct launch *l)
 {
 	if (l->ctx->json)
-		output_json(result_json(l));
+		give_json(l->ctx, result_json(l));
 	cmd_flush(NULL);
 }
 
@@ -254,7 +265,7 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	if (!json_array_size(errors))
 		json_array_append_new(errors,
 				      report_error_json(err_kind_name(err->kind), err->msg, ""));
-	output_json(result);
+	give_json(ctx, result);
 	cmd_flush(NULL);
 }
 
@@ -320,7 +331,8 @@ int launch_run(struct launch *l)
 		status = launch_deliver(l, &l->run.err);
 	else if ((status == 9 || status > 128) && l->run.finished_well)
 		keep_what_went_well(l);
-	engine_let_signals_in();
+	if (!l->ctx->delivers) /* else its render goes on, and a signal may not cut it short */
+		engine_let_signals_in();
 	say_total(l);
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->run.err);

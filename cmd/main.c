@@ -13,7 +13,6 @@
 #include "check.h"
 #include "cmd.h"
 #include "config/secrets.h"
-#include "deliver_run.h"
 #include "net/child.h"
 #include "notify.h"
 #include "output.h"
@@ -107,7 +106,6 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 	unsigned needs = ctx->cmd->needs;
 	struct config_ask ask = {
 		.file = config_file(ctx),
-		.handed_fd = ctx->cmd == &cmd_run ? deliver_run_handed() : -1,
 		.need_job = needs & NEED_JOB,
 		.user_only = !(needs & (NEED_CONFIG | NEED_JOB)),
 		.mistakes = needs & (NEED_CONFIG | NEED_JOB) ? &ctx->mistakes : NULL,
@@ -116,7 +114,7 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 	};
 
 	bool has_commit = ctx->cmd == &cmd_run || ctx->cmd == &cmd_plan;
-	if (has_commit && ask.handed_fd < 0 && quick_from_words(ctx, err) < 0)
+	if (has_commit && quick_from_words(ctx, err) < 0)
 		return -1;
 	if (ctx->quick) {
 		ask.file = ctx->quick->path;

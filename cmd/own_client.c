@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
-#include "engine/engine.h"
 
 static volatile sig_atomic_t waited_for;
 
@@ -19,7 +18,7 @@ static void pass_on(int number)
 	errno = saved;
 }
 
-int own_client_wait(pid_t pid, bool held)
+int own_client_wait(pid_t pid)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction was[ARRAY_LEN(numbers)],
@@ -29,12 +28,8 @@ int own_client_wait(pid_t pid, bool held)
 	waited_for = pid;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaction(numbers[i], &act, &was[i]);
-	if (held)
-		engine_let_signals_in();
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (held)
-		engine_hold_signals();
 	waited_for = 0;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaction(numbers[i], &was[i], NULL);

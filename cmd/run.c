@@ -85,7 +85,8 @@ static int all_cached(struct launch *l, struct err *err)
 	}
 	launch_say_suspects(l);
 	int status = launch_deliver(l, &l->run.err);
-	engine_let_signals_in();
+	if (!l->ctx->delivers)
+		engine_let_signals_in();
 	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->run.err);
 	launch_print_json(l);
@@ -152,7 +153,7 @@ static void name_resume(struct launch *l)
 static int render(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
-	int starter = detach_starter();
+	int starter = ctx->delivers ? -1 : detach_starter();
 
 	if (launch_open_providers(l, err) < 0)
 		return -1;

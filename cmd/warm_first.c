@@ -106,7 +106,7 @@ static int run_client(struct launch *l, const struct volume_row *v, struct err *
 		execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
 		_exit(127);
 	}
-	return own_client_wait(pid, false);
+	return own_client_wait(pid);
 }
 
 static int64_t cost_since(struct launch *l, int64_t since_ms)

@@ -28,10 +28,10 @@ struct config_ask {
 	/* NULL: the working tree. With a tree, `file` need not exist in the working tree. It must
 	 * outlive the config */
 	const struct config_tree *tree;
-	/* Above 2: the text comes from this descriptor, which the parent process opened; `file` is
-	 * its name in messages. The parent has checked its paths and its volume. Only the user's
-	 * own file may have keys that are marked OPTION_USER_ONLY. */
-	int handed_fd;
+	/* The text that this process made for a delivery of a run of its own, whose paths and
+	 * volume it has checked; `file` is its name in messages. Only the user's own file may have
+	 * keys that are marked OPTION_USER_ONLY. */
+	const char *delivery;
 	/* The text itself, made from the command line: no file is read, and the user chose the
 	 * paths in it. `file`, an absolute path, says where it would stand. */
 	const char *text;

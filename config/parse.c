@@ -172,14 +172,11 @@ static int check_own(const struct source *source, const struct stat *st, struct 
 static int read_file(struct source *source, struct str *text, struct err *err)
 {
 	const char *shown = source->shown;
-	bool handed = source->handed_fd > STDERR_FILENO;
-	CLEANUP(fd_close)
-	int fd = handed ? dup(source->handed_fd)
-			: path_open_plain_at(AT_FDCWD, source->path, shown, err);
+	CLEANUP(fd_close) int fd = path_open_plain_at(AT_FDCWD, source->path, shown, err);
 	struct stat st;
 
 	if (fd < 0)
-		return handed ? err_set(err, ERR_CONFIG, "%s: %s", shown, strerror(errno)) : -1;
+		return -1;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_CONFIG, "%s: is not a regular file", shown);
 	source->owner = st.st_uid;

@@ -137,8 +137,9 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 		source_set(s, ask->file, GENERATED);
 		return 1;
 	}
-	if (ask->handed_fd > STDERR_FILENO) {
-		s->handed_fd = ask->handed_fd;
+	if (ask->delivery) {
+		s->text = ask->delivery;
+		s->owner = geteuid();
 		source_set(s, realpath(path, real) ? real : path, path);
 		return 1;
 	}
@@ -254,7 +255,7 @@ int config_read_both(struct config *c, const struct config_ask *ask, struct err 
 	}
 	user.user_shown = project.user_shown = c->user_shown;
 	user.mistakes = project.mistakes = c->mistakes;
-	if (has_project && !project.text && project.handed_fd <= STDERR_FILENO)
+	if (has_project && !project.text)
 		c->project_shown = xstrdup(project.shown);
 	if (has_user && config_read_source(c, &user, err) < 0)
 		return -1;

@@ -45,7 +45,6 @@ struct source {
 	bool trusted;     /* the user's own */
 	bool has_job;     /* it may have the `job` group */
 	const char *text; /* NULL: it is read from the file */
-	int handed_fd;    /* above 2: the text is read from this descriptor, not from the path */
 	uid_t owner;
 	bool open_to_others; /* users other than its owner can read it */
 	/* a link leads to it: its text may belong to someone else, so messages quote none of it */

@@ -220,17 +220,16 @@ t_interrupted() {
 	is "$(runs "where status = 'running'")" 0 "runs that are still called running"
 }
 first_run() { ledger 'select id from run order by seq limit 1'; }
-client_died() { # in the midst of a delivery, and the delivery's own with it; the next one would go well
+client_died() { # in the midst of a delivery; the next one would go well
 	script_lines 4
 	delivering '[ -e '"$T"'/now ] || { echo begun; sleep 100; }; echo delivered >all' 'outputs = ["all"];'
 	burst_bg run --json
 	wait_for 60 "the delivery" grep -q "| begun" err.txt
-	# shellcheck disable=SC2046
-	kill -KILL $(pgrep -P "$PID") "$PID"
+	kill -KILL "$PID"
 	burst_wait
 	: >now
 }
-t_client_dies() { # the delivery's own client goes on; what it leaves is settled like any other run, and the run is not done
+t_client_dies() { # the delivery that it leaves is settled like any other run, and the run is not done
 	local -x LOCAL_ISOLATION=process
 	client_died
 	burst reap
@@ -304,7 +303,7 @@ t_it_goes_where_its_volume_is() { # not to the first vendor, where another one w
 	is "$(ledger 'select count(*) from pod')" "$pods" "pods, when its vendor is not named any more"
 	hasnt err.txt "of local"
 }
-t_client_dies_and_its_delivery_does_not() { # which nobody waits for: it is not done twice
+t_client_dies_and_what_it_delivers_is_not_done_twice() { # its pod is released before another one begins
 	local -x LOCAL_ISOLATION=process
 	script_lines 3
 	delivering 'echo begun; until [ -e '"$T"'/now ]; do sleep 0.1; done; echo delivered >>'"$T"'/uploads'
@@ -312,32 +311,27 @@ t_client_dies_and_its_delivery_does_not() { # which nobody waits for: it is not 
 	wait_for 60 "the delivery" grep -q "| begun" err.txt
 	kill -KILL "$PID"
 	burst_wait
-	burst resume
-	is "$STATUS" 7 "exit status of resume meanwhile"
-	burst_bg attach
-	wait_for 30 "attach to watch it" grep -q "/1 (" err.txt
+	burst_bg resume
+	wait_for 60 "the next delivery" grep -q "| begun" err.txt
+	is "$(ledger "select state from pod order by seq" | tail -n 2 | head -n 1)" gone "the pod of the first delivery"
 	: >now
 	burst_wait
-	is "$STATUS" 0 "exit status of attach ($(tail -n 3 err.txt))"
-	wait_for 60 "its end" delivery_is_done
+	is "$STATUS" 0 "exit status of resume ($(tail -n 3 err.txt))"
 	burst run
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
 	hasnt err.txt delivering
 	is "$(cat uploads)" delivered "what was delivered"
 	is "$(find "$BURST_STATE_DIR/jobs" -name '*.cfg*' | wc -l)" 0 "what is left of it"
 }
-t_client_dies_and_is_canceled() { # its delivery goes on, or is dead, too: it ends with it
+t_client_dies_and_is_canceled() { # its delivery's pod ends with it
 	local -x LOCAL_ISOLATION=process
-	local what child
+	local what
 	script_lines 3
-	for what in lives dead again; do # again: nothing is rendered, the delivery is that of a run that is over
-		[ $what != dead ] || script_lines 4
+	for what in first again; do # again: nothing is rendered, the delivery is that of a run that is over
 		delivering "echo begun $what; until [ -e $T/now ]; do sleep 0.1; done"
 		burst_bg run
 		wait_for 60 "the delivery" grep -q "| begun $what" err.txt
-		child=$(pgrep -P "$PID")
 		kill -KILL "$PID"
-		[ $what != dead ] || kill -KILL "$child"
 		burst_wait
 		burst cancel "$(ledger "select id from run where job = 'e2e' order by seq desc limit 1")"
 		is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
@@ -346,7 +340,18 @@ t_client_dies_and_is_canceled() { # its delivery goes on, or is dead, too: it en
 		is "$(runs "where status = 'running'")" 0 "runs that go on"
 	done
 }
-delivery_is_done() { [ "$(ledger "select status from run where job = 'e2e-deliver'")" = "done" ] && no_processes; }
+t_a_delivery_is_canceled_by_its_own_id() { # its client hears of it, and the render says how it ended
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	delivering 'echo begun; sleep 100'
+	burst_bg run --json
+	wait_for 60 "the delivery" grep -q "| begun" err.txt
+	"$BURST" cancel "$(ledger "select id from run where job = 'e2e-deliver'")" >cancel.txt 2>&1 || complain "cancel: $(tail -n 2 cancel.txt)"
+	burst_wait
+	is "$(json .status) $(json .deliver.status)" "interrupted interrupted" "the run and its delivery ($(tail -n 2 err.txt))"
+	is "$(ledger "select count(*) from pod where state <> 'gone'")" 0 pods
+	is "$(runs "where status = 'running'")" 0 "runs that go on"
+}
 pods_are_gone() { [ "$(ledger "select count(*) from pod where state <> 'gone'")" = 0 ]; }
 ended_while_it_joins() {
 	PATH=$T/bin:$PATH burst_bg run --json
@@ -376,7 +381,7 @@ t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then not
 	ended_while_it_joins
 	is "$STATUS $(json .status)" "0 done" "where all was delivered ($(tail -n 3 err.txt))"
 }
-t_a_commands_client_dies_and_its_delivery_fails() { # what was rendered is as it was, and is delivered by whoever resumes
+t_a_commands_client_dies_while_it_delivers() { # what was rendered is as it was, and is delivered by whoever resumes
 	local -x LOCAL_ISOLATION=process
 	cat >burst.cfg <<-E
 		provider = "local";
@@ -390,7 +395,6 @@ t_a_commands_client_dies_and_its_delivery_fails() { # what was rendered is as it
 	kill -KILL "$PID"
 	burst_wait
 	rm hold
-	wait_for 60 "its end" eval '[ "$(ledger "select count(*) from run where ended_ms > 0")" = 1 ]'
 	: >now
 	burst resume "$(ledger "select id from run order by seq limit 1")"
 	is "$STATUS $(cat ran out/film out/mlif | tr '\n' ' ')" "0 ran film mlif " "exit status, how often it ran, and its files ($(tail -n 3 err.txt))"
@@ -574,23 +578,21 @@ t_a_file_that_came_meanwhile_stays() { # while it was rendered: all is home, and
 	is "$STATUS" 0 "exit status of resume --force ($(tail -n 3 err.txt))"
 	is "$(cat out/joined.wav)" delivered "what was delivered"
 }
-t_another_render_while_it_goes_on() { # that of a client which was killed: each is delivered, once
+t_another_render_after_a_client_that_died() { # while it delivered: each is delivered, once
 	local -x LOCAL_ISOLATION=process
 	script_lines 3
 	delivering 'ls \"$BURST_OUTPUTS\" | grep -c wav >>'"$T"'/uploads; until [ -e '"$T"'/now ]; do sleep 0.1; done'
 	burst_bg run
 	wait_for 60 "the delivery" [ -e uploads ]
-	kill -KILL "$PID"
-	burst_wait
 	script_lines 5
 	burst run --output out2
-	is "$STATUS" 7 "exit status of the other ($(tail -n 3 err.txt))"
-	has err.txt "all outputs fetched, but run"
-	is "$(find out2 -name '*.wav' | wc -l)" 5 "files of the other"
+	is "$STATUS" 7 "exit status of the other, while it lives ($(tail -n 3 err.txt))"
+	kill -KILL "$PID"
+	burst_wait
 	: >now
-	wait_for 60 "its end" delivery_is_done
 	burst run --output out2
 	is "$STATUS" 0 "exit status then ($(tail -n 3 err.txt))"
+	is "$(find out2 -name '*.wav' | wc -l)" 5 "files of the other"
 	is "$(tr '\n' ' ' <uploads)" "3 5 " "what was delivered"
 }
 t_refused() {
