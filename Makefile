@@ -63,7 +63,7 @@ LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c jobs/warm/*.c jobs/calibrate/*.c \
-             jobs/agent/kit.c jobs/workers/embed.c jobs/workers/python.c providers/*.c providers/*/*.c)
+             jobs/agent/kit.c $(addprefix jobs/workers/,embed.c espeak_json.c python.c) providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
@@ -114,10 +114,10 @@ $(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
 # the one that runs here, for tests
 build/kit/burst-agent: build/kit/burst-agent-$(HOST_MACHINE)
 	@cp $< $@
-build/kit/espeak-worker: jobs/workers/espeak.c
+build/kit/espeak-worker: jobs/workers/espeak.c jobs/workers/espeak_json.c jobs/workers/espeak_json.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -pie -Wl,-z,relro,-z,now -o $@ \
-		jobs/workers/espeak.c -ldl
+		$(filter %.c,$^) -ldl
 build/kit/kit_sizes.h: $(KIT)
 	@printf '#define KIT_AGENT_X86_64_BYTES %d\n#define KIT_AGENT_AARCH64_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
 		$$(wc -c <build/kit/burst-agent-x86_64) $$(wc -c <build/kit/burst-agent-aarch64) $$(wc -c <build/kit/espeak-worker) >$@

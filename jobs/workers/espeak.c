@@ -16,14 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_BATCH = 64, MAX_SAMPLES = 48000 * 3600 };
+#include "espeak_json.h"
 
-static void *must(void *p)
-{
-	if (!p)
-		abort();
-	return p;
-}
+enum { MAX_BATCH = 64, MAX_SAMPLES = 48000 * 3600 };
 
 /* ---- what we need of libespeak-ng's public interface (speak_lib.h), by its ABI ---- */
 
@@ -84,7 +79,7 @@ static int take_samples(short *piece, int count, void *events)
 	}
 	if (sample_count + (size_t)count > sample_room) {
 		sample_room = (sample_count + (size_t)count) * 2;
-		samples = must(realloc(samples, sample_room * sizeof(*samples)));
+		samples = must_have(realloc(samples, sample_room * sizeof(*samples)));
 	}
 	memcpy(samples + sample_count, piece, (size_t)count * sizeof(*samples));
 	sample_count += (size_t)count;
@@ -139,130 +134,6 @@ static bool find_program(void)
 	return fine;
 }
 
-/* ---- JSON: the agent has checked the line, here it is only picked apart ---- */
-
-struct cursor {
-	const char *p, *end;
-};
-
-static void skip_space(struct cursor *c)
-{
-	while (c->p < c->end && strchr(" \t\r\n", *c->p))
-		c->p++;
-}
-
-static bool at(struct cursor *c, char what)
-{
-	skip_space(c);
-	if (c->p >= c->end || *c->p != what)
-		return false;
-	c->p++;
-	return true;
-}
-
-static unsigned read_hex(struct cursor *c)
-{
-	unsigned value = 0;
-	for (int i = 0; i < 4 && c->p < c->end; i++, c->p++) {
-		int ch = *c->p | 32;
-		value = value * 16 + (unsigned)(ch >= 'a' ? ch - 'a' + 10 : ch - '0') % 16;
-	}
-	return value;
-}
-
-static size_t put_utf8(char *to, unsigned code)
-{
-	int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-	static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-	to[0] = (char)(lead[more] | code >> 6 * more);
-	for (int i = 1; i <= more; i++)
-		to[i] = (char)(0x80 | (code >> 6 * (more - i) & 63));
-	return (size_t)more + 1;
-}
-
-static size_t read_escape(struct cursor *c, char *to)
-{
-	static const char from[] = "bfnrt", into[] = "\b\f\n\r\t";
-	char e = c->p < c->end ? *c->p++ : '\\';
-	const char *known = strchr(from, e);
-	if (e != 'u')
-		return to[0] = known && e ? into[known - from] : e, 1;
-	unsigned code = read_hex(c);
-	if (code >= 0xd800 && code < 0xdc00 && c->end - c->p >= 6 && c->p[0] == '\\' &&
-	    c->p[1] == 'u') {
-		c->p += 2;
-		code = 0x10000 + ((code - 0xd800) << 10) + ((read_hex(c) - 0xdc00) & 0x3ff);
-	}
-	return put_utf8(to, code);
-}
-
-/* A text at the cursor, to be freed; NULL: there is none. */
-static char *read_text(struct cursor *c)
-{
-	if (!at(c, '"'))
-		return NULL;
-	char *text = must(malloc((size_t)(c->end - c->p) + 1));
-	size_t len = 0;
-	while (c->p < c->end && *c->p != '"') {
-		char ch = *c->p++;
-		if (ch == '\\')
-			len += read_escape(c, text + len);
-		else
-			text[len++] = ch;
-	}
-	c->p += c->p < c->end;
-	text[len] = 0;
-	return text;
-}
-
-static void skip_value(struct cursor *c)
-{
-	int depth = 0;
-	do {
-		skip_space(c);
-		if (c->p >= c->end)
-			return;
-		if (*c->p == '"')
-			free(read_text(c));
-		else if (*c->p == '{' || *c->p == '[')
-			depth++, c->p++;
-		else if (*c->p == '}' || *c->p == ']')
-			depth--, c->p++;
-		else if (*c->p == ',' || *c->p == ':')
-			c->p++;
-		else
-			while (c->p < c->end && !strchr(",:]} \t\r\n", *c->p))
-				c->p++;
-	} while (depth > 0);
-}
-
-/* The next key of an object whose '{' has been taken; NULL at its end. */
-static char *next_key(struct cursor *c)
-{
-	at(c, ',');
-	if (at(c, '}'))
-		return NULL;
-	char *key = read_text(c);
-	if (key && !at(c, ':')) {
-		free(key);
-		return NULL;
-	}
-	return key;
-}
-
-/* A number, also one written as a text. */
-static int read_int(struct cursor *c)
-{
-	skip_space(c);
-	char *text = c->p < c->end && *c->p == '"' ? read_text(c) : NULL;
-	double value = strtod(text ? text : c->p, NULL);
-	if (text)
-		free(text);
-	else
-		skip_value(c);
-	return value > -100000 && value < 100000 ? (int)value : 0;
-}
-
 /* ---- answers ---- */
 
 static void add_quoted(FILE *to, const char *text)
@@ -296,17 +167,17 @@ static void read_options(struct cursor *c, struct task *t)
 		{"range", &t->range}, {"amplitude", &t->amplitude}, {"gap", &t->gap},
 	};
 	char *key;
-	if (!at(c, '{'))
-		return skip_value(c);
-	while ((key = next_key(c))) {
+	if (!cursor_at(c, '{'))
+		return cursor_skip(c);
+	while ((key = cursor_key(c))) {
 		int *to = NULL;
 		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 			if (!strcmp(known[i].key, key))
 				to = known[i].to;
 		if (to)
-			*to = read_int(c);
+			*to = cursor_int(c);
 		else
-			skip_value(c);
+			cursor_skip(c);
 		free(key);
 	}
 }
@@ -318,20 +189,20 @@ static void read_member(struct cursor *c, struct task *t, const char *key)
 		    : !strcmp(key, "text")  ? &t->text
 		    : !strcmp(key, "voice") ? &t->voice
 					    : NULL;
-	skip_space(c);
+	cursor_blanks(c);
 	if (!strcmp(key, "options"))
 		return read_options(c, t);
 	if (!to || c->p >= c->end || *c->p != '"')
-		return skip_value(c);
+		return cursor_skip(c);
 	free(*to);
-	*to = read_text(c);
+	*to = cursor_text(c);
 }
 
 static struct task read_task(struct cursor *c)
 {
 	struct task t = {.speed = 175, .pitch = 50, .range = 50, .amplitude = 100};
 	char *key;
-	while ((key = next_key(c))) {
+	while ((key = cursor_key(c))) {
 		read_member(c, &t, key);
 		free(key);
 	}
@@ -555,11 +426,11 @@ static void answer(const struct task *t)
 
 static void render_segments(struct cursor *c)
 {
-	if (!at(c, '['))
+	if (!cursor_at(c, '['))
 		return;
-	while (!at(c, ']') && c->p < c->end) {
-		at(c, ',');
-		if (!at(c, '{'))
+	while (!cursor_at(c, ']') && c->p < c->end) {
+		cursor_at(c, ',');
+		if (!cursor_at(c, '{'))
 			return;
 		struct task t = read_task(c);
 		answer(&t);
@@ -571,15 +442,15 @@ static void render_batch(const char *line, size_t len)
 {
 	struct cursor c = {line, line + len};
 	char *key, *batch = NULL;
-	if (!at(&c, '{'))
+	if (!cursor_at(&c, '{'))
 		return;
-	while ((key = next_key(&c))) {
+	while ((key = cursor_key(&c))) {
 		if (!strcmp(key, "segments")) {
 			render_segments(&c);
 		} else if (!strcmp(key, "batch") && !batch) {
-			batch = read_text(&c);
+			batch = cursor_text(&c);
 		} else {
-			skip_value(&c);
+			cursor_skip(&c);
 		}
 		free(key);
 	}

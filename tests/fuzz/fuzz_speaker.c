@@ -30,7 +30,7 @@ static void read_as_task(const char *line, size_t len)
 	struct cursor c = {line, line + len};
 	json_t *task = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
 
-	if (!at(&c, '{')) {
+	if (!cursor_at(&c, '{')) {
 		assert(!json_is_object(task));
 		json_decref(task);
 		return;
@@ -49,7 +49,7 @@ static void read_as_task(const char *line, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static bool quiet;
-	char *line = must(malloc(len + 1));
+	char *line = must_have(malloc(len + 1));
 
 	if (!quiet && !freopen("/dev/null", "w", stdout))
 		abort();
