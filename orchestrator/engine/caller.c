@@ -297,7 +297,7 @@ static bool has_room(struct caller_op *o, struct row *r)
 
 /* A create waits only briefly: a queued create cannot be stopped, and the core may need something
  * else by then. */
-static bool give_up_rent(struct caller_op *o, int64_t shut_until)
+static bool cancel_queued_rent(struct caller_op *o, int64_t shut_until)
 {
 	int64_t now = clock_boot_ms();
 	struct err err = {0};
@@ -347,7 +347,7 @@ static int64_t serve_class(struct row *r, enum call_class class)
 		}
 		for (struct caller_op *next; o && class == CALL_CREATE; o = next) {
 			next = o->behind;
-			give_up_rent(o, r->shut_until[class]);
+			cancel_queued_rent(o, r->shut_until[class]);
 		}
 		return r->first[class] ? r->shut_until[class] : INT64_MAX;
 	}

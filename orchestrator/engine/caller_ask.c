@@ -11,7 +11,7 @@ struct answer {
 	void *ctx;
 };
 
-static void on_said(void *ctx, const char *lines)
+static void on_line_shown(void *ctx, const char *lines)
 {
 	struct answer *a = ctx;
 
@@ -46,7 +46,7 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool u
 	if (urgent)
 		caller_prioritize(op);
 	if (a->said)
-		caller_listen(op, on_said);
+		caller_listen(op, on_line_shown);
 	while (!a->have && clock_boot_ms() < until)
 		loop_turn(loop, until - clock_boot_ms());
 	if (!a->have)

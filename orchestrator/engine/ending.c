@@ -73,7 +73,7 @@ static void finish_over(void *arg)
 	e->ending->over_at = clock_boot_ms();
 }
 
-static void mark_failed(struct engine *e)
+static void note_failed_segments(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->segment_count; i++) {
 		struct segment_result *r = &e->setup->results[i];
@@ -99,7 +99,7 @@ void ending_finish(struct engine *e, bool at_end)
 		return;
 	e->ending->finish = FINISH_UNDER_WAY;
 	e->ending->began_at = clock_boot_ms();
-	mark_failed(e);
+	note_failed_segments(e);
 	pool_run(e->pool, work_finish, finish_over, e);
 }
 
@@ -123,7 +123,7 @@ static bool has_own_bill(const struct engine *e, int pod)
 
 /* The vendors' figures stand beside our own count. A wide run would spend the account's requests on
  * them: `burst ledger --reconcile` asks for the rest. */
-void ending_ask_bills(struct engine *e)
+void ending_request_bills(struct engine *e)
 {
 	for (int i = 0;
 	     !e->setup->sweeps && i < e->pod_count && vendor_bills_open(e) < BILLING_PODS; i++)

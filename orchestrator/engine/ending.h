@@ -13,7 +13,7 @@ void ending_finish(struct engine *e, bool at_end);
 /* Logs what the job's finish() noted. */
 void ending_notes(struct engine *e);
 /* Requests from providers what they billed for the pods that are gone. */
-void ending_ask_bills(struct engine *e);
+void ending_request_bills(struct engine *e);
 /* Records their answers. */
 void ending_note_bills(struct engine *e);
 /* Makes the error of finish() the run's error unless a worse one happened; logs it in any case. */

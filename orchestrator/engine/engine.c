@@ -365,7 +365,7 @@ static void turn(struct engine *e)
 	 * observe */
 	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->over)
 		feed(e, &(struct event){.type = EV_SLEPT});
-	signals_look(e);
+	signals_poll(e);
 	feed_all(e);
 	ending_finish(e, false);
 	podlink_watch(e);
@@ -380,7 +380,7 @@ static void wait_for_bills(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + BILLING_MS;
 
-	ending_ask_bills(e);
+	ending_request_bills(e);
 	while (vendor_bills_open(e) && clock_boot_ms() < until) {
 		loop_turn(e->loop, MIN(until - clock_boot_ms(), (int64_t)PROGRESS_MS));
 		show_progress(e);
@@ -412,7 +412,7 @@ int engine_run(struct engine *e, struct err *err)
 	wait_for_bills(e);
 	core_summary(e->core, clock_boot_ms(), &s); /* a bill may say when a pod ended itself */
 	batches_flush(e);
-	signals_give_back(e, s.err.kind == ERR_UNRELEASED && s.err.signal);
+	signals_restore(e, s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);
 	ending_notes(e);

@@ -15,7 +15,7 @@ static int64_t boot_of(int64_t wall_ms)
 	return MIN(wall_ms - clock_wall_ms() + clock_boot_ms(), clock_boot_ms());
 }
 
-static void tell_taken(struct engine *e, int pod, int64_t since_ms)
+static void post_taken(struct engine *e, int pod, int64_t since_ms)
 {
 	struct holding *h = &e->pods[pod].hold;
 	struct event ev = {.type = EV_TAKEN, .pod = pod, .t = boot_of(since_ms)};
@@ -53,7 +53,7 @@ bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err
 	}
 	*result = kept_claim(e->setup->store, row, &taken_ms, err);
 	if (*result == 0 && taken_ms)
-		tell_taken(e, pod, taken_ms);
+		post_taken(e, pod, taken_ms);
 	return *result == 0 && taken_ms;
 }
 
@@ -95,7 +95,7 @@ void handed_watch(struct engine *e)
 			kept_taken_ms(e->setup->store, core_pod_at(e->core, i)->rental.attempt,
 				      e->setup->run->id);
 		if (since_ms)
-			tell_taken(e, i, since_ms);
+			post_taken(e, i, since_ms);
 	}
 }
 

@@ -87,12 +87,12 @@ struct epod {          /* beside core_pod */
 	int64_t running_t;
 	json_t *running; /* of that hello: ids of the segments that its workers hold */
 	struct quiet quiet;
-	bool save_failed, helloed, zstd, shared_part, clock_said;
+	bool save_failed, helloed, zstd, shared_part, clock_logged;
 	/* the environment of its job on its volume; "": none yet */
 	char env_name[64], env_tree[SHA256_HEX];
 	char env_python[32]; /* the Python that made it; "": not known */
 	/* its image has the job's environment; the log has reported the image's contents */
-	bool env_in_image, image_said;
+	bool env_in_image, image_logged;
 	bool started_from_image; /* the last start used the environment of the image */
 	int lacked;              /* how often its volume lacked what the ledger said it has */
 	/* its image, its set-up, how long that took, and the bytes sent to it: as in its row */
@@ -103,7 +103,8 @@ struct epod {          /* beside core_pod */
 	bool early;
 	enum prepare_step step;
 	bool logs_requested; /* from its provider, before the release */
-	bool little_left;    /* the core was told once that the few missing bytes come sooner than a sync */
+	bool little_left;    /* the core was told once that the few missing bytes come sooner than a
+				sync */
 	struct pod_log *log; /* pod_log.c; NULL: never read */
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
@@ -114,7 +115,7 @@ struct epod {          /* beside core_pod */
 	char detail[64];
 	struct err distrusted; /* why its connection is about to end; kind 0: it is not */
 	/* the name under which the missing ledger row was last logged */
-	char said_unsaved[POD_ID_MAX];
+	char unsaved_name[POD_ID_MAX];
 };
 
 struct engine {

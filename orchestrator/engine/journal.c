@@ -46,17 +46,17 @@ static void unwritten(struct engine *e, struct err *err)
 }
 
 /* Logged once by its name and once by its id. */
-static void say_unsaved(struct engine *e, int pod, const struct pod_row *row)
+static void log_unsaved(struct engine *e, int pod, const struct pod_row *row)
 {
 	struct epod *p = &e->pods[pod];
 
-	if (!strcmp(p->said_unsaved, pod_called(e, pod)))
+	if (!strcmp(p->unsaved_name, pod_called(e, pod)))
 		return;
-	COPY_TEXT(p->said_unsaved, pod_called(e, pod));
+	COPY_TEXT(p->unsaved_name, pod_called(e, pod));
 	engine_log(e, LOG_ERROR,
 		   "pod %s of %s continues without the ledger, in this client's "
 		   "memory only",
-		   p->said_unsaved, row->provider);
+		   p->unsaved_name, row->provider);
 }
 
 void journal_pod(struct engine *e, int pod)
@@ -77,7 +77,7 @@ void journal_pod(struct engine *e, int pod)
 	}
 	unwritten(e, &err);
 	if (!pod_row_over(&row))
-		say_unsaved(e, pod, &row);
+		log_unsaved(e, pod, &row);
 }
 
 size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out)
@@ -123,7 +123,7 @@ void journal_bad_host(struct engine *e, int pod, const char *why)
 	struct err err = {0};
 
 	if (p->rental.offer.id[0] &&
-	    past_give_up(e->setup->store, &p->rental.offer, p->rental.view.host, why,
+	    past_bad_pod(e->setup->store, &p->rental.offer, p->rental.view.host, why,
 			 pod_rows_wall_ms(p->rental.create_at), clock_wall_ms(), &err) < 0)
 		engine_log(e, LOG_WARN,
 			   "pod %s: not recorded in the ledger that it was given "

@@ -20,9 +20,9 @@ enum {
 /* The lease lasts until the keeper releases the pod; the keeper need not connect to it. */
 static void lengthen_lease(struct engine *e, int pod, int64_t keep_ms)
 {
-	pod_say(e, pod,
-		json_pack("{s:s,s:I}", "op", "renew", "lease_s",
-			  (json_int_t)((keep_ms + e->setup->conf.lease_ms) / 1000)));
+	pod_send(e, pod,
+		 json_pack("{s:s,s:I}", "op", "renew", "lease_s",
+			   (json_int_t)((keep_ms + e->setup->conf.lease_ms) / 1000)));
 }
 
 /* Whether a run waits now for what the row would offer. */

@@ -223,7 +223,7 @@ static bool image_lists(const json_t *envs, const char *script)
 	return false;
 }
 
-static void say_image(struct engine *e, int pod, const json_t *envs)
+static void log_image(struct engine *e, int pod, const json_t *envs)
 {
 	const struct epod *p = &e->pods[pod];
 	const char *packages = e->needs->setup_packages;
@@ -251,9 +251,9 @@ void known_image_seen(struct engine *e, int pod, const json_t *hello)
 		return;
 	p->env_in_image = image_lists(envs, e->needs->setup);
 	known_image_put(e, pod, p->env_in_image);
-	if (!p->image_said)
-		say_image(e, pod, envs);
-	p->image_said = true;
+	if (!p->image_logged)
+		log_image(e, pod, envs);
+	p->image_logged = true;
 }
 
 /* ---- which trees a volume was given ---- */

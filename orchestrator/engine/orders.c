@@ -29,31 +29,31 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
 	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000),
 		   core_pod_at(e->core, pod)->workload.batches <= 1);
-	pod_say(e, pod,
-		json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate,
-			  "segments", tasks));
+	pod_send(e, pod,
+		 json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate,
+			   "segments", tasks));
 }
 
 void orders_revoke(struct engine *e, int pod)
 {
-	pod_say(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
+	pod_send(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
 }
 
 void orders_renew(struct engine *e, int pod)
 {
 	e->pods[pod].quiet.answer_due = true;
-	pod_say(e, pod,
-		json_pack("{s:s,s:I}", "op", "renew", "lease_s",
-			  (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	pod_send(e, pod,
+		 json_pack("{s:s,s:I}", "op", "renew", "lease_s",
+			   (json_int_t)(e->setup->conf.lease_ms / 1000)));
 }
 
 void orders_handover(struct engine *e, int pod, int turn)
 {
 	CLEANUP(free_text) char *id = xasprintf("%s-%d", e->life, turn);
 
-	pod_say(e, pod,
-		json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s",
-			  (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	pod_send(e, pod,
+		 json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s",
+			   (json_int_t)(e->setup->conf.lease_ms / 1000)));
 	if (!e->setup->run->detached) {
 		e->setup->run->detached = true;
 		journal_run(e);
@@ -69,10 +69,10 @@ void orders_sync(struct engine *e, int pod, int turn)
 		post_synced(e, pod, turn, false);
 		return;
 	}
-	pod_say(e, pod, json_pack("{s:s,s:i}", "op", "sync", "turn", turn));
+	pod_send(e, pod, json_pack("{s:s,s:i}", "op", "sync", "turn", turn));
 }
 
 void orders_takeover(struct engine *e, int pod)
 {
-	pod_say(e, pod, json_pack("{s:s}", "op", "takeover"));
+	pod_send(e, pod, json_pack("{s:s}", "op", "takeover"));
 }

@@ -137,7 +137,7 @@ static void inspect(void *ctx, const char *part_path)
 	}
 }
 
-static void announce_home(struct engine *e, uint32_t segment)
+static void announce_fetched(struct engine *e, uint32_t segment)
 {
 	struct seg_state *s = &e->segs[segment];
 
@@ -188,7 +188,7 @@ static void fetch_files(struct engine *e, int pod, uint32_t segment)
 }
 
 /* The fetch was of an older file of that name: fetches the present one. */
-static void ask_anew(const struct getting *g)
+static void fetch_again(const struct getting *g)
 {
 	struct outfile *f = file_of(g);
 
@@ -240,7 +240,7 @@ static void file_came(const struct getting *g, struct outfile *f, struct receive
 	s->home++;
 	if (g->checked && (g->file == 0 || !g->check.ok))
 		s->check = g->check;
-	announce_home(g->e, g->segment);
+	announce_fetched(g->e, g->segment);
 }
 
 static void arrived(void *ctx, struct receive *r, const struct err *err)
@@ -250,7 +250,7 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 
 	if (!is_current(g)) {
 		receive_drop(r, false);
-		ask_anew(g);
+		fetch_again(g);
 	} else {
 		f->under_way = false;
 		if (!err)
@@ -309,7 +309,7 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 		return;
 	}
 	fetch_files(e, pod, segment);
-	announce_home(e, segment); /* nothing to fetch, or all is fetched already */
+	announce_fetched(e, segment); /* nothing to fetch, or all is fetched already */
 }
 
 int64_t outfiles_left(const struct engine *e, int pod)

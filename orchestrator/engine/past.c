@@ -15,8 +15,8 @@ enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
 #define AVOID_LEAST_MS (30 * 60 * 1000ll)
 #define AVOID_MOST_MS  (6 * 3600 * 1000ll)
 #define UNFIT_MS       (14 * 24 * 3600 * 1000ll)
-#define FORGET_MS      (24 * 3600 * 1000ll) /* after that, the next bad pod counts as the first again \
-					     */
+/* After that, the next bad pod counts as the first again. */
+#define FORGET_MS (24 * 3600 * 1000ll)
 
 /* ---- how quickly they come up ---- */
 
@@ -97,7 +97,7 @@ static void offer_key(const struct offer *o, char hex[SHA256_HEX])
 }
 
 /* NULL: the ledger has nothing against it. */
-static json_t *mark_of(struct store *store, const struct offer *o)
+static json_t *record_of(struct store *store, const struct offer *o)
 {
 	char key[SHA256_HEX], text[4096] = "";
 
@@ -176,7 +176,7 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 		if (of && !gpu_is_none(offers[i].gpu))
 			past_card_is_unfit(store, of, offers[i].provider, offers[i].gpu, wall_ms,
 					   out[i].unfit, sizeof(out[i].unfit), &since);
-		CLEANUP(json_decref) json_t *mark = mark_of(store, &offers[i]);
+		CLEANUP(json_decref) json_t *mark = record_of(store, &offers[i]);
 		int64_t at = jsonx_int(mark, "at_ms", 0);
 		if (!mark || at > wall_ms)
 			continue; /* from a clock that was wrong */
@@ -187,8 +187,8 @@ struct offer_past *past_of_offers(struct store *store, const struct past_image *
 	return out;
 }
 
-static json_t *mark_new(const struct offer *o, const char *host, const char *why, int64_t wall_ms,
-			int64_t times)
+static json_t *record_new(const struct offer *o, const char *host, const char *why, int64_t wall_ms,
+			  int64_t times)
 {
 	int64_t avoid_ms = MIN(AVOID_LEAST_MS << MIN(times - 1, 8), AVOID_MOST_MS);
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -200,7 +200,7 @@ static json_t *mark_new(const struct offer *o, const char *host, const char *why
 			 o->gpu, "region", o->region, "spot", o->spot, "host", host);
 }
 
-static int put_mark(struct store *store, const struct offer *offer, json_t *mark, struct err *err)
+static int put_record(struct store *store, const struct offer *offer, json_t *mark, struct err *err)
 {
 	CLEANUP(json_decref) json_t *owned = mark;
 	CLEANUP(free_text) char *line = mark ? jsonx_line(owned) : xstrdup("");
@@ -211,17 +211,17 @@ static int put_mark(struct store *store, const struct offer *offer, json_t *mark
 		    : err_set(err, ERR_BUG, "the reason to avoid an offer is not text");
 }
 
-int past_give_up(struct store *store, const struct offer *offer, const char *host, const char *why,
+int past_bad_pod(struct store *store, const struct offer *offer, const char *host, const char *why,
 		 int64_t rented_ms, int64_t wall_ms, struct err *err)
 {
 	if (store_begin(store, err) < 0)
 		return -1;
-	CLEANUP(json_decref) json_t *old = mark_of(store, offer);
+	CLEANUP(json_decref) json_t *old = record_of(store, offer);
 	int64_t at = jsonx_int(old, "at_ms", 0), times = jsonx_int(old, "times", 0);
 	bool counts = old && at <= wall_ms && wall_ms - at < FORGET_MS;
 	/* pods that were rented at the same time count once */
 	times = !counts ? 1 : MAX(times + (rented_ms > at), 1);
-	if (put_mark(store, offer, mark_new(offer, host, why, wall_ms, times), err) < 0) {
+	if (put_record(store, offer, record_new(offer, host, why, wall_ms, times), err) < 0) {
 		store_rollback(store);
 		return -1;
 	}
@@ -230,16 +230,17 @@ int past_give_up(struct store *store, const struct offer *offer, const char *hos
 
 int past_clear(struct store *store, const struct offer *offer, struct err *err)
 {
-	CLEANUP(json_decref) json_t *mark = mark_of(store, offer);
+	CLEANUP(json_decref) json_t *mark = record_of(store, offer);
 
-	return mark ? put_mark(store, offer, NULL, err) : 0;
+	return mark ? put_record(store, offer, NULL, err) : 0;
 }
 
 /* ---- whether an account's pods may end themselves ---- */
 
 /* What a vendor's API refuses to the pod's key concerns the account. What a pod lacks (a tool, the
  * network) concerns that pod alone. */
-void past_switch_said(struct store *store, const char *account, const char *line, int64_t wall_ms)
+void past_switch_reported(struct store *store, const char *account, const char *line,
+			  int64_t wall_ms)
 {
 	const char *at = starts_with(line, "bad ending this pod is refused: ")
 				 ? line + strlen("bad ending this pod is refused: ")

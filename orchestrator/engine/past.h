@@ -33,14 +33,15 @@ bool past_card_forget(struct store *store, const struct past_image *of, const ch
 
 /* A pod of this offer, rented at that time, was bad. host: where it was; "": its vendor never said.
  */
-int past_give_up(struct store *store, const struct offer *offer, const char *host, const char *why,
+int past_bad_pod(struct store *store, const struct offer *offer, const char *host, const char *why,
 		 int64_t rented_ms, int64_t wall_ms, struct err *err);
 /* A pod of the offer works. */
 int past_clear(struct store *store, const struct offer *offer, struct err *err);
 
 /* A pod of this account has reported whether it can end itself: the line of its switch
  * (jobs/agent/CONTROL.md). */
-void past_switch_said(struct store *store, const char *account, const char *line, int64_t wall_ms);
+void past_switch_reported(struct store *store, const char *account, const char *line,
+			  int64_t wall_ms);
 /* The report, within a day, that a pod of it was not allowed to end itself; "": none. Rights may
  * change, so it expires. */
 void past_no_switch(struct store *store, const char *account, int64_t wall_ms, char *words,

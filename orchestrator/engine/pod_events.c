@@ -362,7 +362,7 @@ static void remember_switch(struct engine *e, int pod, const char *how)
 	if (!starts_with(how, "ok") && !starts_with(how, "bad") && !starts_with(how, "unproven"))
 		return;
 	pod_shown(words, sizeof(words), how);
-	past_switch_said(e->setup->store, v->ops->account(v->handle), words, clock_wall_ms());
+	past_switch_reported(e->setup->store, v->ops->account(v->handle), words, clock_wall_ms());
 	fact_get(e->setup->store, FACT_SWITCH, v->ops->name, NULL, old, sizeof(old));
 	size_t word = strcspn(how, " ");
 	if ((old[0] && !strncmp(old, how, word) && old[word] == ' ') ||
@@ -396,7 +396,7 @@ static void mode_event(struct engine *e, int pod, const json_t *event)
 		post(e, &ev, NULL);
 }
 
-static bool says_something(const struct engine *e, int pod, const char *what, const json_t *event)
+static bool reports_work(const struct engine *e, int pod, const char *what, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 
@@ -409,7 +409,7 @@ static bool floods(struct engine *e, int pod, const char *what, const json_t *ev
 {
 	struct epod *p = &e->pods[pod];
 
-	if (says_something(e, pod, what, event))
+	if (reports_work(e, pod, what, event))
 		p->empty_events = 0;
 	else if (strcmp(what, "log"))
 		p->empty_events++;
@@ -423,7 +423,7 @@ static bool floods(struct engine *e, int pod, const char *what, const json_t *ev
 /* Whether an event reports new work. */
 bool pod_event_advances(const struct engine *e, int pod, const char *what, const json_t *event)
 {
-	if (says_something(e, pod, what, event))
+	if (reports_work(e, pod, what, event))
 		return true;
 	if (strcmp(what, "batch"))
 		return false;

@@ -81,7 +81,7 @@ void pod_image_hand(struct request *a)
 	a->want.rent.known_image = a->image[0] ? a->image : NULL;
 }
 
-static void image_said(void *ctx, const char *lines)
+static void on_image_lines(void *ctx, const char *lines)
 {
 	struct request *a = ctx;
 	struct engine *e = a->e;
@@ -112,7 +112,7 @@ static void image_done(void *ctx, struct op_result *result, const struct err *er
 
 	if (result) {
 		if (a->told || result->text.len) {
-			image_said(a, str_text(&result->text));
+			on_image_lines(a, str_text(&result->text));
 			engine_log(
 				e, LOG_NOTE, "%s: the image was built in %s",
 				e->setup->providers[a->provider].ops->name,
@@ -136,5 +136,5 @@ void pod_image_get(struct engine *e, int provider)
 		e->pod_images->of[provider].known[0] = '\0';
 	pod_image_recipe(e, provider, &a->want.rent);
 	pod_image_hand(a);
-	caller_listen(request_begin(a, OP_IMAGE, image_done), image_said);
+	caller_listen(request_begin(a, OP_IMAGE, image_done), on_image_lines);
 }

@@ -86,7 +86,7 @@ static void distrust(struct engine *e, int pod, const char *what)
 	drop_distrusted(e, pod);
 }
 
-static void tell_running(struct engine *e, int pod)
+static void report_running(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 
@@ -112,7 +112,7 @@ static void greet_when_caught_up(struct engine *e, int pod)
 
 	if (p->greeting.type != EV_CONNECTED || p->last_event < p->caught_up_at)
 		return;
-	tell_running(e, pod);
+	report_running(e, pod);
 	post(e, &p->greeting, NULL);
 	p->greeting.type = EV_TICK;
 }
@@ -132,9 +132,10 @@ static void compare_clocks(struct engine *e, int pod, const json_t *hello)
 	int64_t off_ms = podlink_clock_off(hello, clock_wall_ms());
 	char off[48];
 
-	if (e->pods[pod].clock_said || (off_ms >= -POD_CLOCK_OFF_MS && off_ms <= POD_CLOCK_OFF_MS))
+	if (e->pods[pod].clock_logged ||
+	    (off_ms >= -POD_CLOCK_OFF_MS && off_ms <= POD_CLOCK_OFF_MS))
 		return;
-	e->pods[pod].clock_said = true;
+	e->pods[pod].clock_logged = true;
 	engine_log(e, LOG_WARN,
 		   "pod %s: its clock is %s this machine's: if this client dies, it ends itself "
 		   "that much too %s",
@@ -153,7 +154,7 @@ static void on_stuck(void *ctx, const char *why)
 
 /* If workers run as the agent's user, they can read what the pod keeps for itself: the key of its
  * switch, if it has one. */
-static void say_who_works(struct engine *e, int pod, const json_t *hello)
+static void log_worker_user(struct engine *e, int pod, const json_t *hello)
 {
 	if (e->setup->worker_root)
 		engine_log(e, LOG_NOTE,
@@ -179,7 +180,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	p->helloed = true;
 	p->quiet = (struct quiet){.est_ms = p->quiet.est_ms};
 	compare_clocks(e, at->pod, hello);
-	say_who_works(e, at->pod, hello);
+	log_worker_user(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
 	known_image_seen(e, at->pod, hello);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
@@ -213,7 +214,7 @@ static void on_line(void *ctx, const json_t *event)
 
 	const char *what = jsonx_text(event, "ev", "");
 
-	quiet_heard(&at->e->pods[at->pod].quiet, what,
+	quiet_event(&at->e->pods[at->pod].quiet, what,
 		    pod_event_advances(at->e, at->pod, what, event));
 	pod_event_take(at->e, at->pod, event);
 	if (!drop_distrusted(at->e, at->pod))

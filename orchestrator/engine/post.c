@@ -167,7 +167,7 @@ void pod_gpu_seen(struct epod *p, const char *said)
 		pod_shown(p->gpu_seen, sizeof(p->gpu_seen), known ? known->name : said);
 }
 
-void pod_say(struct engine *e, int pod, json_t *line)
+void pod_send(struct engine *e, int pod, json_t *line)
 {
 	if (e->pods[pod].link && line)
 		link_send(e->pods[pod].link, line);

@@ -30,7 +30,7 @@ const char *pod_called(const struct engine *e, int pod);
 void pod_detail(struct engine *e, int pod, const char *text);
 /* Sends a line to the pod's agent. Takes ownership of line, which is lost if there is no
  * connection. */
-void pod_say(struct engine *e, int pod, json_t *line);
+void pod_send(struct engine *e, int pod, json_t *line);
 /* Text of a pod, made safe to show. */
 void pod_shown(char *to, size_t room, const char *from);
 /* Records which GPU an agent reports, by the name that offers use. */

@@ -98,7 +98,7 @@ static void send_start(struct engine *e, int pod)
 	}
 	if (e->setup->worker_root)
 		json_object_set_new(line, "root", json_true());
-	pod_say(e, pod, line);
+	pod_send(e, pod, line);
 }
 
 static void step_start(struct engine *e, int pod)
@@ -117,7 +117,7 @@ static void send_install(struct engine *e, int pod)
 	if (known_made(e, pod, FACT_MADE_DEBS, e->needs->install, "", kept, sizeof(kept)) &&
 	    sha256_is_hex(kept))
 		json_object_set_new(line, "kept", json_string(kept));
-	pod_say(e, pod, line);
+	pod_send(e, pod, line);
 }
 
 /* the agent checks it when workers start */
@@ -134,10 +134,10 @@ static void step_setup(struct engine *e, int pod)
 	known_env_name(e, pod);
 	p->setup_began_ms = clock_boot_ms();
 	pod_detail(e, pod, "environment setup");
-	pod_say(e, pod,
-		json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env_name, "script",
-			  e->needs->setup, "timeout_s", QUIET_SETUP_S, "root",
-			  e->setup->worker_root, "env", setup_env(e)));
+	pod_send(e, pod,
+		 json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env_name,
+			   "script", e->needs->setup, "timeout_s", QUIET_SETUP_S, "root",
+			   e->setup->worker_root, "env", setup_env(e)));
 }
 
 static void installed(struct engine *e, int pod)

@@ -29,7 +29,7 @@ static bool is_of_agent(const char *what)
 	return false;
 }
 
-void quiet_heard(struct quiet *q, const char *what, bool fruitful)
+void quiet_event(struct quiet *q, const char *what, bool fruitful)
 {
 	q->answer_due = false;
 	q->unanswered_s = 0;

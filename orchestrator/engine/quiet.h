@@ -36,7 +36,7 @@ struct quiet_now {
 enum { QUIET_SETUP_S = 1800, QUIET_INSTALL_S = 900 }; /* what the agent is told */
 
 /* An event of its agent. fruitful: it reports new work. */
-void quiet_heard(struct quiet *q, const char *what, bool fruitful);
+void quiet_event(struct quiet *q, const char *what, bool fruitful);
 /* A batch was sent; alone: it has no other one. */
 void quiet_sent(struct quiet *q, int64_t est_ms, bool alone);
 /* Call it once a second. False: the pod is stuck, and `why` gets the reason. */

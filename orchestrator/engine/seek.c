@@ -40,7 +40,7 @@ static void write_wants(struct engine *e, const char *text)
 
 /* A wish that does not fit the row is not written: the run then takes what happens to be on offer.
  */
-static void tell_wants(struct engine *e, const json_t *want)
+static void publish_wants(struct engine *e, const json_t *want)
 {
 	CLEANUP(free_text) char *text = jsonx_line(want);
 
@@ -57,7 +57,7 @@ void seek_pods(struct engine *e, int wanted)
 		gaps_note_start(e->setup->store, e->setup->pool, clock_wall_ms());
 	e->sought = true;
 	if (core_waits(e->core))
-		tell_wants(e, want);
+		publish_wants(e, want);
 	while (wanted-- > 0 && e->setup->take && e->setup->take(e->setup->ctx, want, &row))
 		take_in(e, &row);
 	post(e, &ev, NULL);

@@ -81,7 +81,7 @@ void signals_take(struct engine *e)
 /* The user's signal has been handled, and the command is about to end: a further signal would only
  * replace its true exit status. Before a delivery, signals stay held for the code that handles them
  * then. */
-void signals_give_back(const struct engine *e, bool for_good)
+void signals_restore(const struct engine *e, bool for_good)
 {
 	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
 
@@ -100,7 +100,7 @@ void signals_pass_on(void)
 		raise(signals.last);
 }
 
-void signals_look(struct engine *e)
+void signals_poll(struct engine *e)
 {
 	while (signals.seen < signals.count) {
 		signals.seen++;

@@ -9,9 +9,9 @@ struct engine;
 /* From here on signals become events (engine_hold_signals() held them). */
 void signals_take(struct engine *e);
 /* Posts an event for each signal since the last call. */
-void signals_look(struct engine *e);
+void signals_poll(struct engine *e);
 /* for_good: a further signal is ignored. */
-void signals_give_back(const struct engine *e, bool for_good);
+void signals_restore(const struct engine *e, bool for_good);
 /* Raises a signal that arrived since the core's end, so that it stops what would follow. */
 void signals_pass_on(void);
 

@@ -136,7 +136,7 @@ static void work_part(void *arg)
 
 static void next_part(struct stage *s);
 
-static void given_up(struct stage *s, const struct err *err)
+static void stop_staging(struct stage *s, const struct err *err)
 {
 	if (err && err->kind != ERR_INTERRUPTED)
 		engine_log(s->e, LOG_INFO,
@@ -159,7 +159,7 @@ static void part_put(void *ctx, struct op_result *result, const struct err *err)
 		err = &short_of;
 	}
 	if (err) {
-		given_up(s, err);
+		stop_staging(s, err);
 		return;
 	}
 	s->sent += s->part_bytes;
@@ -182,7 +182,7 @@ static void part_packed(void *arg)
 
 	s->busy = false;
 	if (s->err.kind || atomic_load(&s->stop)) {
-		given_up(s, s->err.kind ? &s->err : NULL);
+		stop_staging(s, s->err.kind ? &s->err : NULL);
 		return;
 	}
 	free(s->path);
@@ -202,7 +202,7 @@ static void next_part(struct stage *s)
 
 	if (s->parts >= PARTS_MAX) {
 		err_set(&err, ERR_LOCAL, "it is too large");
-		given_up(s, &err);
+		stop_staging(s, &err);
 		return;
 	}
 	s->busy = true;
@@ -319,7 +319,7 @@ void stage_stop(struct engine *e, int provider)
 		return; /* part_packed() */
 	caller_cancel(s->op);
 	s->op = NULL;
-	given_up(s, NULL);
+	stop_staging(s, NULL);
 }
 
 /* After the caller and the pool have stopped. */

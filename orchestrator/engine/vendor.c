@@ -42,7 +42,7 @@ int vendor_bills_open(const struct engine *e)
 /* ---- offers ---- */
 
 /* Once: offers are requested again and again. */
-static void tell_remarks(struct engine *e, int provider, const char *text)
+static void log_remarks(struct engine *e, int provider, const char *text)
 {
 	const char *line;
 	size_t len;
@@ -67,7 +67,7 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 	if (result && caller_check_clock(a->e->caller, ops, &off) < 0) {
 		err = &off;
 	} else if (result) {
-		tell_remarks(a->e, a->provider, str_text(&result->text));
+		log_remarks(a->e, a->provider, str_text(&result->text));
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
 		ev.floor_microusd_h = result->floor_microusd_h;

@@ -57,7 +57,7 @@ int engine_lock_volumes(const char *state_dir, int *lock, struct err *err)
 	return path_lock(path, "makes a volume\n", lock, err);
 }
 
-static void ask_volume(void *ctx)
+static void request_volume(void *ctx)
 {
 	struct request *a = ctx;
 	const char *run_dir = a->e->setup->run_dir;
@@ -67,7 +67,7 @@ static void ask_volume(void *ctx)
 	a->timer = NULL;
 	if (state_dir && a->want.volume.create &&
 	    engine_lock_volumes(state_dir, &a->lock, &err) < 0 && err.kind == ERR_BUSY) {
-		a->timer = loop_timer(a->e->loop, VOLUME_LOCK_MS, ask_volume, a);
+		a->timer = loop_timer(a->e->loop, VOLUME_LOCK_MS, request_volume, a);
 		return;
 	}
 	request_begin(a, OP_VOLUME, volume_done);
@@ -98,5 +98,5 @@ void volumes_get(struct engine *e, int provider, bool create)
 	a->want.volume.size_gb = e->setup->volume_gb;
 	a->want.volume.create = create;
 	a->want.volume.gpus = e->setup->gpus;
-	ask_volume(a);
+	request_volume(a);
 }

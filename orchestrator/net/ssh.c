@@ -39,7 +39,7 @@ static void notice_end(struct ssh *s)
 static void report_death(struct ssh *s)
 {
 	for (struct ssh_channel *c = s->channels; c && !s->gone; c = c->next)
-		ssh_tell_closed(c, 0, NULL, &s->err);
+		ssh_report_closed(c, 0, NULL, &s->err);
 	if (s->reported || s->gone)
 		return;
 	s->reported = true;

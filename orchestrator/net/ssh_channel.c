@@ -13,7 +13,7 @@ void ssh_free_channel(struct ssh_channel *c)
 	free(c);
 }
 
-void ssh_tell_closed(struct ssh_channel *c, int code, const char *signal, const struct err *err)
+void ssh_report_closed(struct ssh_channel *c, int code, const char *signal, const struct err *err)
 {
 	if (c->orphan)
 		return;
@@ -27,7 +27,7 @@ static void refuse_channel(struct ssh_channel *c, const char *what)
 
 	err_set(&err, ERR_REFUSED, "ssh: the server %s", what);
 	c->phase = c->raw ? CHANNEL_FREEING : CHANNEL_FREED;
-	ssh_tell_closed(c, 0, NULL, &err);
+	ssh_report_closed(c, 0, NULL, &err);
 }
 
 static void add_probe(struct ssh *s)
@@ -189,7 +189,7 @@ static bool write_slice(struct ssh_channel *c)
 	return wrote > 0;
 }
 
-static bool ask_for_more(struct ssh_channel *c)
+static bool call_writable(struct ssh_channel *c)
 {
 	if (!is_live(c) || !c->writable_due || c->eof_wanted || ssh_queued(c) >= SSH_WRITE_LOW)
 		return false;
@@ -221,7 +221,7 @@ static bool step_end(struct ssh_channel *c)
 	}
 	int code = *signal ? 128 : ssh_lib.channel_get_exit_status(c->raw) & 255;
 	c->phase = CHANNEL_FREEING;
-	ssh_tell_closed(c, code, *signal ? signal : NULL, NULL);
+	ssh_report_closed(c, code, *signal ? signal : NULL, NULL);
 	return true;
 }
 
@@ -239,7 +239,7 @@ static bool step_running(struct ssh_channel *c)
 	moved = read_stream(c, 1) || moved;
 	if (is_live(c))
 		moved = write_slice(c) || moved;
-	moved = ask_for_more(c) || moved;
+	moved = call_writable(c) || moved;
 	return step_end(c) || moved;
 }
 

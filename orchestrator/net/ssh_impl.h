@@ -138,7 +138,7 @@ bool ssh_would_block(ssize_t rc);
 /* ssh_channel.c */
 void ssh_free_channel(struct ssh_channel *c);
 /* The last call to the channel's owner. */
-void ssh_tell_closed(struct ssh_channel *c, int code, const char *signal, const struct err *err);
+void ssh_report_closed(struct ssh_channel *c, int code, const char *signal, const struct err *err);
 /* Serves each channel once; false: none made progress. */
 bool ssh_step_channels(struct ssh *s);
 

@@ -166,7 +166,7 @@ static void judge_pods(struct store *s)
 	free(pods);
 	struct offer offer = {.provider = "local", .id = "o", .gpu = "L4"};
 	free(past_of_offers(s, &(struct past_image){0}, &offer, 1, now));
-	past_give_up(s, &offer, "h", "why", now - 1000, now, NULL);
+	past_bad_pod(s, &offer, "h", "why", now - 1000, now, NULL);
 }
 
 static void read_all(struct store *s)

@@ -134,7 +134,7 @@ static void give_up(struct store *s, const struct offer *o, int64_t rented_ms, i
 {
 	struct err err = {0};
 
-	if (past_give_up(s, o, "203.0.113.7", "sshd never spoke", rented_ms, now, &err) < 0)
+	if (past_bad_pod(s, o, "203.0.113.7", "sshd never spoke", rented_ms, now, &err) < 0)
 		fail_msg("%s", err.msg);
 }
 
@@ -241,7 +241,7 @@ static void it_is_in_the_file(void **state)
 	memset(why, 'w', sizeof(why) - 1);
 	why[sizeof(why) - 1] = '\0';
 	memcpy(why, "\033[31m", 5);
-	assert_int_equal(past_give_up(one, &o, "", why, NOW, NOW, &err), 0);
+	assert_int_equal(past_bad_pod(one, &o, "", why, NOW, NOW, &err), 0);
 	struct offer_past past = look(two, &o, NOW + MINUTE);
 	assert_int_equal(past.bad_until_ms, NOW + 30 * MINUTE);
 	assert_true(starts_with(past.bad_why, "\\x1b[31mw"));
@@ -288,7 +288,7 @@ static void refused_switches_are_remembered(void **state)
 		struct store *s = store_memory();
 		char words[120];
 		for (int k = 0; k < 3 && cases[i].lines[k]; k++)
-			past_switch_said(s, "runpod:one", cases[i].lines[k], NOW);
+			past_switch_reported(s, "runpod:one", cases[i].lines[k], NOW);
 		past_no_switch(s, "runpod:one", NOW + cases[i].later_ms, words, sizeof(words));
 		if (strcmp(words, cases[i].want))
 			fail_msg("%s: \"%s\", not \"%s\"", cases[i].name, words, cases[i].want);

@@ -154,7 +154,7 @@ static void limits(void **state)
 		for (bool well = true; well && s < 3 * 3600; s++) {
 			q.answer_due = q.answer_due || cases[i].asked;
 			if (cases[i].says && s % cases[i].each_s == 0)
-				quiet_heard(&q, cases[i].says, cases[i].fruitful);
+				quiet_event(&q, cases[i].says, cases[i].fruitful);
 			well = quiet_tick(&q, &cases[i].now, why, sizeof(why));
 		}
 		bool stuck = why[0] != '\0';
