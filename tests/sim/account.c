@@ -46,7 +46,7 @@ static enum what answer_to(enum what what)
 	}
 }
 
-/* What happens with a call or its answer, with the time and the order of its own. */
+/* What happens to a call or its reply, with its own time and place in the queue. */
 static void put(struct happening *to, const struct happening *from)
 {
 	struct happening h = *from;
@@ -69,7 +69,7 @@ static struct happening *wrap(struct client *cl, int64_t delay, enum what what, 
 	return h;
 }
 
-/* Windows are counted by a clock that has been set in one of them. */
+/* A limiter counts its windows by a clock; that clock was set during one of them. */
 bool account_was_set(const struct client *cl)
 {
 	return cl->laptop->jumped_at >= 0 && cl->sim->now - cl->laptop->jumped_at < 2 * WINDOW_MS;
@@ -82,7 +82,7 @@ static void check_asking(struct client *cl, const struct api_call *k, enum call_
 {
 	struct sim *s = cl->sim;
 	int provider = k->call.provider;
-	/* the clock that it was told by */
+	/* the clock by which it was told */
 	bool set_since = cl->laptop->jumped_at >= cl->laptop->refused_at[provider];
 	bool quiet = s->now < cl->laptop->quiet_until[provider] && !set_since;
 
@@ -133,7 +133,7 @@ static void try_to_send(struct client *cl, struct api_call *k)
 	wrap(cl, v->latency_ms, W_CALL, k);
 }
 
-/* extra: what the vendor takes for it, beside the way there and back. */
+/* extra: how long the vendor takes for it, without the way there and back. */
 void account_send(struct client *cl, const struct happening *call, int64_t extra)
 {
 	const struct vendor_plan *v = &cl->sim->plan->vendors[call->provider];
@@ -155,8 +155,7 @@ void account_room(struct client *cl, struct happening *h)
 	try_to_send(cl, TAKE(h->data));
 }
 
-/* What an answer says of the account's windows reaches the limiter before it reaches anybody else.
- */
+/* The limiter learns what a reply says of the account's windows before any other code does. */
 void account_heard(struct client *cl, struct happening *h)
 {
 	struct sim *s = cl->sim;
@@ -187,7 +186,7 @@ void account_heard(struct client *cl, struct happening *h)
 		cl->laptop->takes_releases[h->provider] = !refused;
 	if (refused) {
 		cl->laptop->refused_at[h->provider] = s->now;
-		/* the newest word counts */
+		/* the newest reply counts */
 		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms;
 	}
 	reply_free(&r);
@@ -203,12 +202,12 @@ static void roll_over(struct account *a, int64_t now)
 	a->used = 0;
 }
 
-/* Another machine asked, and this one could not know. */
+/* Another machine made the call, so this one could not know. */
 static bool could_not_know(struct sim *s, const struct client *cl, int provider)
 {
 	const struct account *a = &s->accounts[provider];
-	/* where nothing is said, a window that another machine once began is out of step with ours
-	 * for good */
+	/* if replies do not report windows, one that another machine began stays out of step with
+	 * ours */
 	int64_t since = s->plan->vendors[provider].says_limit ? a->began : 0;
 
 	for (int i = 0; i < LAPTOPS_MAX; i++)
@@ -232,8 +231,8 @@ static void refuse(struct sim *s, struct happening *h, const struct api_call *k)
 	struct client *cl = &s->clients[h->client];
 	int64_t told = s->accounts[k->call.provider].began + WINDOW_MS - s->now;
 
-	/* where nothing is said, windows that were begun by a clock before it was set are out of
-	 * step for good */
+	/* if replies do not report windows, those begun before the clock was set stay out of step
+	 */
 	bool out_of_step = account_was_set(cl) || (cl->laptop->jumped_at >= 0 &&
 						   !s->plan->vendors[k->call.provider].says_limit);
 
@@ -283,7 +282,7 @@ void account_call(struct sim *s, struct happening *h)
 	}
 }
 
-/* An answer of the cloud's to one of its calls. */
+/* The cloud's reply to one of its calls. */
 void account_says(struct sim *s, struct happening *answer, int provider)
 {
 	if (limited(s, provider))

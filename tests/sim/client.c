@@ -1,5 +1,4 @@
-/* client.c - burst itself as the core sees it: its ledger, its lives, how it dies and comes back.
- */
+/* client.c - burst as the core sees it: its ledger, its lives, how it dies and restarts. */
 #include "pool.h"
 
 #include "base/clock.h"
@@ -150,7 +149,7 @@ struct core_pod client_carried(struct client *cl, const struct row *row)
 	return p;
 }
 
-/* A row as burst reads it back: what was known, on the clock of this life. */
+/* A row as burst reads it back: the saved pod, on the clock of this life. */
 static struct core_pod from_row(struct client *cl, const struct row *row)
 {
 	const struct core_pod *o = &row->pod;
@@ -211,7 +210,7 @@ int64_t client_bill(const struct client *cl)
 	return sum;
 }
 
-/* What this life may spend in all, and what it finds. */
+/* What this life may spend in all, and which pods it finds. */
 static void take_caps(struct client *cl, bool reap)
 {
 	int percent = cl->life ? cl->job->later_cap_percent : 100;
@@ -251,7 +250,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 	conf.plan.forecasts = cl->job->forecasts;
 	if (!cl->job->planned || cl->ever_crashed || reap) /* a resumed run has no plan */
 		memset(&conf.plan, 0, sizeof(conf.plan));
-	/* by what its batches take at the usual speed */
+	/* by the usual time of its batches */
 	for (size_t i = 0; i < conf.plan.forecast_count; i++)
 		((struct job_plan *)cl->job)->forecasts[i].speed.each_s =
 			(double)cl->sim->plan->ms_per_weight / 10.0 / MAX(cl->job->off_percent, 1);
@@ -322,7 +321,7 @@ bool is_reaper(const struct client *cl)
 
 void client_sweep(struct client *cl)
 {
-	struct core_conf conf = {.run = "-", /* as no run is called */
+	struct core_conf conf = {.run = "-", /* no run has this name */
 				 .reap = true,
 				 .pods = 1,
 				 .provider_count = cl->job->conf.provider_count,
@@ -349,8 +348,8 @@ void client_sweep(struct client *cl)
 	client_step(cl, &ev);
 }
 
-/* What it knew and its ledger had no room for is known to nobody now: whoever comes next learns of
- * such a pod from a list. */
+/* Pods that its full ledger could not record are unknown now: only a list can show them to the next
+ * client. */
 static void forget_unsaved(struct client *cl)
 {
 	for (size_t i = 0; i < cl->sim->machine_count; i++) {
@@ -391,7 +390,7 @@ static void dies_for_a_while(struct client *cl, int64_t away, enum fault_kind ki
 	h->x = kind;
 }
 
-/* The machine itself begins anew, with all that runs on it. */
+/* The machine restarts, with all that runs on it. */
 static void reboots(struct client *cl, int64_t away)
 {
 	cl->laptop->boot_offset = 5000 - cl->sim->now - away;
@@ -418,7 +417,7 @@ void client_crash(struct client *cl, const struct fault *f)
 		client_dies(cl);
 		cl->ever_crashed = cl->dead_forever = true;
 		cl->died_at = cl->sim->now;
-		if (f->x % 3 == 0) { /* somebody looks, a little later or, once, the next day */
+		if (f->x % 3 == 0) { /* a client returns a little later or, once, the next day */
 			struct happening *h =
 				later(cl->sim,
 				      f->x % 2 || cl->sim->now > HOUR_MS
@@ -442,13 +441,13 @@ void client_restart(struct client *cl, struct happening *h)
 		client_start(cl, h->x == F_CRASH_REAP);
 		return;
 	}
-	/* `burst reap` is at it: the run is locked */
+	/* `burst reap` holds the run's lock */
 	struct happening *again = later(cl->sim, 60000, W_RESTART);
 	again->client = h->client;
 	again->x = h->x;
 }
 
-/* As if nobody looked at the run's lock. */
+/* A client that ignores the run's lock. */
 static void release_live(struct client *cl)
 {
 	int other = (cl->number + 1) % cl->sim->plan->client_count;

@@ -7,7 +7,7 @@
 /* By its boot clock; long ago: it never slept. */
 int64_t client_woke_at(const struct client *cl);
 
-enum { BILLING_MS = 3000 }; /* as engine.c has it */
+enum { BILLING_MS = 3000 }; /* as in engine.c */
 char client_name_of(const struct client *cl);
 struct machine *client_machine_of(struct client *cl, int pod);
 int client_pod_of(struct client *cl, int machine);
@@ -16,14 +16,14 @@ struct row *client_row_of(struct client *cl, const char *attempt);
 bool client_ours(const struct client *cl, const struct row *row);
 bool client_save(struct client *cl, int pod);
 
-/* What was is not yet to come, though the clock was set back. */
+/* Past events stay in the past, even if the clock was set back. */
 int64_t client_past(struct client *cl, int64_t boot, int64_t by);
 /* What a row says of its pod to each client that takes it, on the clock of this life. */
 struct core_pod client_carried(struct client *cl, const struct row *row);
 
 void client_step(struct client *cl, struct event *ev);
 
-/* By the slowest of all offers. */
+/* With the slowest of all offers. */
 double client_slowest_ms(const struct client *cl, double weight);
 
 /* By the cloud's meter, until now. */
@@ -32,15 +32,15 @@ int64_t client_bill(const struct client *cl);
 void client_dies(struct client *cl);
 bool client_crashes_now(struct client *cl);
 
-/* Whatever lives and is not the second of one create stands in the ledger as something that may
- * bill. */
+/* Every living pod, except the second one of a create, must stand in the ledger as possibly
+ * billing. */
 void client_check_known(struct client *cl);
 
 void client_end(struct client *cl);
 int client_active_now(struct client *cl, int but);
 void client_fetch(struct client *cl, const struct action *a);
 
-/* `run -d` returns here: the client is needed no more. */
+/* `run -d` returns here: its client is no longer needed. */
 void client_check_handover(struct client *cl);
 
 void client_take_offers(struct client *cl, const struct event *ev);

@@ -1,4 +1,4 @@
-/* client_act.c - carries the core's actions to machines and vendors, and checks each. */
+/* client_act.c - carries out the core's actions on machines and vendors, and checks each one. */
 #include "pool.h"
 
 static void left_alone(struct client *cl, const struct fault *f);
@@ -17,7 +17,7 @@ static struct happening *ask(struct client *cl, const struct action *a, int64_t 
 	return h;
 }
 
-/* To the vendor's API, within its limits. */
+/* Calls the vendor's API, within its limits. */
 static void call(struct client *cl, const struct action *a, enum what what, int64_t x, int machine,
 		 int64_t extra)
 {
@@ -43,8 +43,8 @@ int client_active_now(struct client *cl, int but)
 
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		/* a create without an answer, at a vendor that has not been able to say for two
-		 * minutes what is there, is not waited for */
+		/* the run does not wait for a lost create at a vendor that could not list its pods
+		 * for two minutes */
 		bool lost = p->phase == POD_AMBIGUOUS &&
 			    cl->core->now - p->rental.rented_at >= 120000 &&
 			    cl->core->vendors[p->rental.provider].list_failures >= 5;
@@ -53,8 +53,7 @@ int client_active_now(struct client *cl, int but)
 	return active;
 }
 
-/* Of a pod that nothing goes wrong with, at the vendor where that is shortest, whatever the core
- * takes it for. */
+/* Shortest boot of a pod without faults at any vendor, whatever the core assumes. */
 static int64_t least_cold_ms(const struct client *cl)
 {
 	int64_t least = INT64_MAX / 8;
@@ -64,8 +63,8 @@ static int64_t least_cold_ms(const struct client *cl)
 	return least + cl->sim->plan->load_ms;
 }
 
-/* Beside pods that work there is as much to do, by the time that it truly takes, as pays for
- * another one that comes up. A pod that is replaced works until then only. */
+/* Beside the pods that work there must be enough work, by its true time, to pay for another boot. A
+ * pod that is being replaced counts only until its replacement works. */
 static void check_it_pays(struct client *cl, int pod)
 {
 	const struct core *c = cl->core;
@@ -90,10 +89,10 @@ static void check_it_pays(struct client *cl, int pod)
 		left += c->segs[i].state <= SEG_HELD
 				? client_slowest_ms(cl, cl->job->segments[i].weight)
 				: 0;
-	/* it died before its ledger knew how long a pod had taken */
+	/* it died before its ledger knew a pod's boot time */
 	bool guesses = !c->cold_ms && cl->ever_crashed;
-	/* the first pace of a continuous engine counts what was finished meanwhile, and not the
-	 * longer segments in its places */
+	/* the first pace of a continuous engine misses the longer segments that are still in its
+	 * places */
 	double sure = cl->job->continuous ? 0.5 : 0.8;
 	if (works && !guesses && pace_rate(c) > 0 &&
 	    left / c->conf.workers < sure * (double)busy_ms)
@@ -150,7 +149,7 @@ static void rent(struct client *cl, const struct action *a)
 {
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
-	if (cl->unsaved[a->pod]) /* the intent could not be written: W_SAVE_FAILED says so */
+	if (cl->unsaved[a->pod]) /* the intent could not be written: W_SAVE_FAILED reports it */
 		return;
 	check_rent(cl, p, a->pod);
 	const struct fault *f = cl->job->conf.detached ? strikes(cl->sim, F_LEFT_AT_RENT) : NULL;
@@ -172,10 +171,10 @@ static void rent(struct client *cl, const struct action *a)
 	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
 }
 
-/* Rendered by a pod that was let go because all of its work was durable: only what was found bad is
+/* Rendered by a pod that was released because all of its work was durable: only bad files are
  * rendered again. */
-/* It was dealt out before the log of the pod that had finished it was read, and that pod's news
- * came too late for it. */
+/* It was dealt out before the log of the pod that had finished it was read, and that log came too
+ * late. */
 static bool was_dealt_before(const struct client *cl, const struct machine *m)
 {
 	return cl->ever_crashed && !cl->sim->plan->replay_first && m->reached_in == cl->life;
@@ -219,8 +218,8 @@ static void command(struct client *cl, const struct action *a, enum command what
 
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 	if (p->presence.link != LINK_UP && p->phase >= POD_RELEASING)
-		return; /* said before the connection was dropped in the same step: nobody hears it
-			 */
+		return; /* sent before the connection was dropped in the same step, so it never
+			   arrives */
 	if (p->presence.link != LINK_UP)
 		broke(cl->sim, "a command (%d) to a pod without a connection", (int)what);
 	if (!m)
@@ -261,7 +260,7 @@ void client_fetch(struct client *cl, const struct action *a)
 
 	if (cl->local[a->segment])
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
-	/* whose release follows in the same step: it is dropped */
+	/* its release follows in the same step and drops it */
 	if (p->presence.files < FILES_ON_VOLUME && p->presence.link != LINK_UP &&
 	    p->phase < POD_RELEASING)
 		broke(cl->sim, "a fetch from a pod without a connection");
@@ -277,14 +276,14 @@ void client_fetch(struct client *cl, const struct action *a)
 	h->y = p->presence.files >= FILES_ON_VOLUME;
 }
 
-/* Syncing takes a while, and now and then the little that is left is waited for. */
+/* A sync takes a while, and sometimes waits for the last few files. */
 static void sync_volume(struct client *cl, const struct action *a)
 {
 	struct machine *m = client_machine_of(cl, a->pod);
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
 	if (p->presence.link != LINK_UP && p->phase >= POD_RELEASING)
-		return; /* said before the connection was dropped in the same step, as other
+		return; /* sent before the connection was dropped in the same step, as other
 			   commands may be */
 	if (p->presence.link != LINK_UP || !m)
 		broke(cl->sim, "a sync of a pod without a connection");
@@ -313,8 +312,7 @@ static void release(struct client *cl, const struct action *a)
 	call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
 }
 
-/* By a connection of its own, unless it is to be the one that stood when its release was asked for.
- */
+/* Over a new connection, unless the one that stood at the release is required. */
 static void finish(struct client *cl, const struct action *a)
 {
 	struct machine *m = client_machine_of(cl, a->pod);
@@ -337,8 +335,8 @@ static void close_connection(struct client *cl, const struct action *a)
 	}
 }
 
-/* Who began a detached run may be gone for good once its agents have the rest, and somebody may
- * reap what it left. */
+/* The client of a detached run may be gone for good once the agents have the rest; another client
+ * may reap what it left. */
 static void may_die_soon(struct client *cl)
 {
 	const struct fault *f = strikes(cl->sim, F_CRASH_HANDED);
@@ -348,7 +346,7 @@ static void may_die_soon(struct client *cl)
 			f->x - (f->x % 4 ? f->x % 3 : 0);
 }
 
-/* Its laptop is closed, or it ends and nobody comes back but, perhaps, a reap. */
+/* Its laptop is closed, or the client ends and never returns; a reap may follow. */
 static void left_alone(struct client *cl, const struct fault *f)
 {
 	if (f->kind == F_LEFT_FROZEN || (f->kind == F_LEFT_AT_RENT && f->x % 3 == 0)) {
@@ -393,7 +391,7 @@ void client_check_handover(struct client *cl)
 		left_alone(cl, f);
 }
 
-/* Whatever a vendor says of when it is to be asked again: a pod bills meanwhile. */
+/* A pod bills meanwhile, so a vendor's Retry-After may delay a list only so long. */
 void client_check_list(struct client *cl, int provider)
 {
 	enum { LOOKED_FOR_MS = 75 * 1000 };
@@ -419,7 +417,7 @@ static bool makes_volume(const struct action *a)
 	return a->type == ACT_VOLUME && (a->flag || plant(PLANT_VOLUME_EARLY));
 }
 
-/* It bills for ever, and ties the run to where it is. */
+/* It bills until the user removes it, and ties the run to its region. */
 static void check_volume(struct client *cl, const struct action *a)
 {
 	if (makes_volume(a) && !cl->affords[a->provider])
@@ -432,7 +430,7 @@ void client_take_offers(struct client *cl, const struct event *ev)
 	int64_t most = cl->core->conf.max_price_microusd_h;
 
 	if (ev->err)
-		return; /* the last list holds */
+		return; /* the last list still counts */
 	cl->affords[ev->provider] = false;
 	for (size_t i = 0; i < ev->count; i++)
 		if (!most || ev->offers[i].price_microusd_h <= most)
@@ -442,7 +440,7 @@ void client_take_offers(struct client *cl, const struct event *ev)
 static void act(struct client *cl, const struct action *a)
 {
 	check_volume(cl, a);
-	/* it has no connection to pods, and no rows of theirs */
+	/* it has neither connections to pods nor rows of them */
 	if (is_reaper(cl) && (a->type == ACT_CLOSE || a->type == ACT_FINISH || a->type == ACT_SAVE))
 		return;
 	if (wire_act(cl, a))

@@ -1,4 +1,4 @@
-/* client_check.c - steps the core, and holds it after each step, and at the end, to what it must
+/* client_check.c - steps the core, and checks after each step and at the end what it must
  * guarantee. */
 #include "client.h"
 
@@ -69,7 +69,7 @@ double client_slowest_ms(const struct client *cl, double weight)
 
 /* ---- plans that change ---- */
 
-/* The pods that worked when it gave up would have been done in half of the time that was left. */
+/* The run must not stop if its pods would have been done in half of the time that was left. */
 static void check_stop(struct client *cl)
 {
 	const struct core *c = cl->core;
@@ -188,7 +188,7 @@ static void check_pod(struct client *cl, int pod)
 	if (goes && c->now > MAX(MAX(p->fetch_until, p->inspect_until), client_woke_at(cl)) + 2000)
 		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod,
 		      (long long)(c->now - p->fetch_until));
-	/* it was handed over, and the core hears of it at once */
+	/* it was handed over, and the core hears of it next */
 	bool unheard = p->presence.past == PAST_UNREAD && p->rental.reused &&
 		       p->phase == POD_BOOTING && p->deadline_at == NEVER &&
 		       p->presence.lease == LEASE_CLIENT;
@@ -251,8 +251,8 @@ static bool in_doubt(const struct core_pod *p, const struct machine *m)
 						   : !strcmp(p->rental.attempt, m->attempt));
 }
 
-/* Of two pods of one create the one that was found first has the row of its attempt, the other one
- * a row of its own. */
+/* Of two pods of one create, the one found first has the attempt's row, the other one a row of its
+ * own. */
 static bool is_known(struct client *cl, const struct machine *m)
 {
 	const struct row *row = client_row_of(cl, m->attempt);
@@ -278,7 +278,7 @@ void client_check_known(struct client *cl)
 	}
 }
 
-/* No list since a create's answer was lost: nobody knows whether there is a second pod of it. */
+/* No list since the reply to a create was lost, so a second pod of it may exist. */
 static bool twin_unlisted(const struct client *cl)
 {
 	for (int i = 0; i < cl->job->conf.provider_count; i++) {
@@ -289,7 +289,7 @@ static bool twin_unlisted(const struct client *cl)
 	return false;
 }
 
-/* Nothing went wrong with a create, a listing or a release, and it was there all the time. */
+/* No create, listing or release went wrong, and the client was there all the time. */
 static bool all_was_well(const struct client *cl)
 {
 	static const enum fault_kind kinds[] = {
@@ -353,7 +353,7 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		broke(cl->sim, "exit %d without a word", cl->exit_status);
 }
 
-/* What `burst reap` says and writes of the pods that it ended. */
+/* What `burst reap` reports and writes about the pods that it ended. */
 static void sweep_ends(struct client *cl)
 {
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
@@ -383,7 +383,7 @@ void client_end(struct client *cl)
 	      run_status_word(sum.status), cl->exit_status, sum.err.msg);
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		/* what an earlier life wrote down was by that clock */
+		/* an earlier life wrote it down by that clock */
 		int64_t off = 2 * cl->laptop->wall_error;
 		const struct machine *m =
 			p->rental.place == PLACE_NEVER ? client_machine_of(cl, i) : NULL;
@@ -403,7 +403,7 @@ void client_end(struct client *cl)
 		client_dies(cl);
 }
 
-/* The bills are there, or are not waited for any longer. */
+/* The bills are there, or the client stops waiting for them. */
 void client_leaves(struct client *cl)
 {
 	if (cl->up)

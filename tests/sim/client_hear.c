@@ -1,4 +1,4 @@
-/* client_hear.c - tells the core what came of its actions. */
+/* client_hear.c - tells the core the results of its actions. */
 #include "pool.h"
 
 /* ---- what came of them ---- */
@@ -30,7 +30,7 @@ static void send_event(struct client *cl, struct event *ev, enum err_kind kind)
 	client_told(cl, ev, kind ? &err : NULL);
 }
 
-/* The client writes into its ledger that this card cannot run the job. */
+/* The client records in its ledger that this card cannot run the job. */
 static void card_told(struct client *cl, const struct machine *m)
 {
 	const struct vendor_plan *v = &cl->sim->plan->vendors[m->vendor];
@@ -56,7 +56,7 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 	}
 
 	if (e->type == EV_HANDOVER_DONE && e->life != cl->life)
-		ev.number = -1; /* its id is of another client's */
+		ev.number = -1; /* its id belongs to another client */
 	size_t *seen = client_seen_of(cl, machine);
 	if (n != *seen)
 		return;
@@ -82,7 +82,7 @@ static void replay(struct client *cl, int machine)
 		entry_heard(cl, machine, n);
 }
 
-/* What its workers have in hand, as its agent's hello says. */
+/* What its workers hold, as its agent's hello reports it. */
 static void tell_running(struct client *cl, int machine, int pod)
 {
 	int life = cl->life;
@@ -147,7 +147,7 @@ static bool check_is_bad(struct client *cl, uint32_t segment)
 	return true;
 }
 
-/* It is here, and what its hash says. */
+/* The file is here, with its hash. */
 void client_home(struct client *cl, int pod, uint32_t segment)
 {
 	struct event ev = {.type = EV_FETCHED,
@@ -230,7 +230,7 @@ static void synced(struct client *cl, struct happening *h)
 		send_event(cl, &ev, ERR_NONE);
 }
 
-/* Asked for by its id: what lists omit is seen. */
+/* An inspection by id shows what lists omit. */
 static void inspected(struct client *cl, struct happening *h)
 {
 	const struct machine *m = client_machine_of(cl, h->pod);
@@ -479,8 +479,7 @@ void client_sleeps(struct client *cl)
 	cloud_alone(cl, true);
 }
 
-/* What its pods took meanwhile, while they were rented by a higher cap, is spent: not what was
- * beyond the later one before. */
+/* What its pods cost during the sleep, rented under a higher cap, is spent. */
 void client_slept(struct client *cl)
 {
 	struct event ev = {.type = EV_SLEPT};

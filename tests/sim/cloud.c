@@ -78,7 +78,7 @@ static void fit_faults(struct sim *s, struct machine *m)
 	m->ignores_release = strikes(s, F_RELEASE_IGNORED);
 	f = strikes(s, F_RELEASE_LINGERS);
 	m->linger = f ? 1 + f->ms % 60000 : vendor(s, m)->ends_ms;
-	/* else its list is the truth */
+	/* otherwise its list does not lag */
 	f = cloud_job_of(s, m)->conf.providers[m->vendor].look_gap_ms ? strikes(s, F_RELEASE_DENIED)
 								      : NULL;
 	m->denied_ms = f ? f->ms : 0;
@@ -144,7 +144,7 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	struct fault *f = cloud_job_of(s, m)->conf.providers[c->provider].look_gap_ms
 				  ? strikes(s, F_SURFACES_LATE)
 				  : NULL;
-	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone
+	/* a pod whose create was answered twice surfaces before the lists that prove its twin gone
 	 */
 	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
 	m->files = xcalloc(cloud_job_of(s, m)->count, 1);
@@ -209,8 +209,7 @@ bool cloud_may_wait(const struct sim *s, const struct machine *m)
 	return v->per_minute || v->quota || (v->wire && s->hit[F_CALL_429]);
 }
 
-/* Whatever its vendor answers, and whether it does what it says: until the pod is gone its release
- * is asked for again. */
+/* Whatever its vendor replies or does: until the pod is gone, its release must be repeated. */
 static void check_asked(struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
@@ -232,7 +231,7 @@ void cloud_container(struct sim *s, struct machine *m)
 		cloud_end(s, m, "it could not be set up");
 	if (m->is_over || m->never_runs || m->failed)
 		return;
-	if (!m->running) /* as start.sh has it */
+	if (!m->running) /* as in start.sh */
 		m->first_lease = MAX(m->first_lease,
 				     MIN(s->now + m->late_start,
 					 m->first_lease + cloud_job_of(s, m)->conf.lease_ms));
@@ -304,7 +303,7 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 	enum err_kind kind = ERR_NONE;
 
 	const struct client *owner = &s->clients[m->client];
-	/* a sweep goes on with what it began when that client was dead */
+	/* a sweep continues what it began when that client was dead */
 	bool came_back = by >= CLIENTS_MAX && owner->life_began > s->clients[by].life_began;
 	if (by != m->client && !came_back && client_wants(owner, m))
 		broke(s, "pod %s is released by another run than its own, which lives and wants it",
@@ -405,8 +404,8 @@ enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms)
 	return kind;
 }
 
-/* Never twice in a row: that is proof for everybody. A twin that surfaces late was missed before.
- */
+/* Never twice in a row, since that would count as proof. A twin that surfaces late was missed
+ * before. */
 bool cloud_missed(struct sim *s, struct machine *m)
 {
 	bool lossy = cloud_job_of(s, m)->conf.providers[m->vendor].look_gap_ms,
@@ -428,7 +427,7 @@ void cloud_list(struct sim *s, struct happening *h)
 
 	account_says(s, r, h->provider);
 	r->provider = h->provider;
-	r->x = h->x; /* when it was asked for, by the client's clock */
+	r->x = h->x; /* when it was sent, by the client's clock */
 	r->kind = kind;
 	if (kind == ERR_TRANSIENT)
 		r->retry_ms = cloud_patience(&s->plan->vendors[h->provider]);
@@ -449,7 +448,7 @@ void cloud_list(struct sim *s, struct happening *h)
 
 /* ---- what it cost, and who is left ---- */
 
-/* Its client is not there any more, or is there again. */
+/* Its client has left, or has returned. */
 void cloud_alone(struct client *cl, bool alone)
 {
 	struct sim *s = cl->sim;
@@ -467,8 +466,8 @@ void cloud_alone(struct client *cl, bool alone)
 	}
 }
 
-/* From then on a pod bills because its vendor cannot be told, or does not listen: that is not the
- * client's to cap. */
+/* From then on the pod bills because its vendor cannot be reached or ignores the release: that is
+ * not the client's to cap. */
 void cloud_asked(struct sim *s, struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];

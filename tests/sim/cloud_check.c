@@ -1,10 +1,10 @@
-/* cloud_check.c - what a schedule must not have cost, and which machines it must not have left. */
+/* cloud_check.c - checks what a schedule may have cost, and that no machine is left. */
 
 #include "base/clock.h"
 #include "cloud.h"
 
-/* By whole seconds at the price that was offered: a vendor that asks for more, or does not let go,
- * is another test. */
+/* In whole seconds, at the offered price. Higher prices and ignored releases are checked elsewhere.
+ */
 static int64_t meter_until(const struct sim *s, const struct machine *m, int64_t most)
 {
 	int64_t end = MIN(m->is_over ? m->ended : s->now, most);
@@ -22,7 +22,7 @@ int64_t meter(const struct sim *s, const struct machine *m)
 	return meter_until(s, m, INT64_MAX);
 }
 
-/* Nobody but a client can end these, and there is none any more. */
+/* Only a client can end these, and none is left. */
 static bool immortal(const struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
@@ -31,8 +31,8 @@ static bool immortal(const struct sim *s, const struct machine *m)
 	       (cl->dead_forever || cl->exit_status == 9);
 }
 
-/* No answer of its vendor's since its create, or shortly before, was kept from those who look for
- * it, and it was not late in them. */
+/* No fault kept a listing from the clients since its create, or shortly before, and it did not
+ * surface late. */
 static bool was_shown(const struct sim *s, const struct machine *m)
 {
 	bool late = m->visible > m->created + s->plan->vendors[m->vendor].lag_ms;
@@ -40,32 +40,32 @@ static bool was_shown(const struct sim *s, const struct machine *m)
 	return !late && s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->created;
 }
 
-/* When its client lets it go: a tenth of its life before its end, at most 20 s, and a moment for
- * that. */
+/* When its client releases it: a tenth of its life before its end, at most 20 s, and a moment for
+ * the call. */
 static int64_t near_end(const struct machine *m)
 {
 	return m->hard_end - MIN((m->hard_end - m->created) / 10, INT64_C(20000)) - 2000;
 }
 
-/* By somebody whose clock may be ahead by `off`: to him its end is near so much sooner. */
+/* By a client whose clock may be ahead by `off`: its end seems that much closer. */
 static bool was_known(const struct machine *m, int64_t off)
 {
 	return m->known_at >= 0 && m->known_at + off < near_end(m);
 }
 
-/* Nobody who knew of it was there when its end was near. */
+/* No client that knew of it was there when its end was near. */
 static bool was_alone(const struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
-	/* of its create, nothing came to the ledger */
+	/* the ledger never got the result of its create */
 	bool unheard = m->reply_lost || cl->ever_crashed || cl->ever_left;
 	bool unseen = unheard && !was_known(m, 0) && !was_shown(s, m);
 
 	return m->alone || m->alone_until > near_end(m) || unseen;
 }
 
-/* Until its container runs only a client that knows of a pod can end it: else what comes after its
- * end is nobody's to cap. Until then it was reckoned with. */
+/* Until its container runs, only a client that knows of a pod can end it. What it costs after its
+ * end then counts under no cap. */
 static int64_t owed(const struct sim *s, const struct machine *m)
 {
 	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
@@ -85,19 +85,19 @@ static bool known_before(const struct machine *m, const struct machine *other)
 	return m->known_at >= 0 && (other->known_at < 0 || m->known_at < other->known_at);
 }
 
-/* Of the two pods of one create the client plans with the first that it hears of, whichever the
- * vendor made first. Nothing but its own hard end caps the cost of the other one while the client
- * cannot see it: check_life(), check_twin(). */
+/* Of the two pods of one create, the client plans with the one that it hears of first. Only its own
+ * hard end caps the cost of the other while the client cannot see it: check_life(), check_twin().
+ */
 static bool is_spare(const struct sim *s, const struct machine *m)
 {
-	if (m->duplicate) /* made right behind its twin */
+	if (m->duplicate) /* made right after its twin */
 		return !known_before(m, m - 1);
 	return cloud_number_of(s, m) + 1 < (int)s->machine_count && m[1].duplicate &&
 	       known_before(m + 1, m);
 }
 
-/* A lower cap than the one that its pods were rented by is kept by the client alone, from when it
- * is there again: what was spent by then is spent. */
+/* Only the client enforces a cap that is lower than the one its pods were rented under, from its
+ * return on. What was spent by then is spent. */
 static void check_later_cap(struct sim *s, const struct client *cl, int64_t sum, int64_t slack)
 {
 	if (cl->cap_now >= cl->cap_most || cl->unsure || cl->dead_forever)
@@ -109,8 +109,8 @@ static void check_later_cap(struct sim *s, const struct client *cl, int64_t sum,
 		      (long long)sum, (long long)cl->metered, (long long)cl->cap_now);
 }
 
-/* Also at the price that was asked in the end, where its client was there to see it: dearer pods
- * than offered go at once. */
+/* At the final price, if its client was there to see it: pods above their offer's price are
+ * released at once. */
 static int64_t owed_really(const struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
@@ -123,7 +123,7 @@ static int64_t owed_really(const struct sim *s, const struct machine *m)
 		end = MIN(end, m->release_asked);
 	int64_t ms = end - m->held_from - 4 * v->latency_ms - 2000 -
 		     (cloud_may_wait(s, m) ? RELEASED_WITHIN_MS : 0);
-	if (m->spot) /* only a listing tells what it costs in the end */
+	if (m->spot) /* only a listing shows its final price */
 		ms -= m->visible - m->created + 6000;
 	return money_for(m->price, MAX(ms, 0));
 }
@@ -139,12 +139,12 @@ static void check_money(struct sim *s, const struct client *cl)
 			continue;
 		sum += owed(s, m);
 		real += owed_really(s, m);
-		/* it went by a clock that may be off */
+		/* it may have used a clock that is wrong */
 		bool by_itself = m->alone || m->alone_until >= 0 ||
 				 !was_known(m, cl->laptop->wall_error) || cloud_may_wait(s, m);
 		int64_t off = 1000 + (by_itself ? m->clock_error : 0);
 		slack += money_for(m->price, off);
-		/* a vendor's turns until it has heard of the end */
+		/* the time until a vendor has noticed the end */
 		int64_t heard = 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000 +
 				(s->hit[F_CALL_SLOW] ? CALL_TAKES_MS : 0);
 		slack_later += money_for(
@@ -159,7 +159,7 @@ static void check_money(struct sim *s, const struct client *cl)
 		check_later_cap(s, cl, sum, slack_later);
 }
 
-/* What its own switch promises, from the moment its container runs; before that only a client can
+/* Its own switch guarantees this from the moment its container runs; before that only a client can
  * end it. */
 static void check_life(struct sim *s, const struct machine *m)
 {
@@ -178,8 +178,8 @@ static void check_life(struct sim *s, const struct machine *m)
 		broke(s, "the lease of pod %s was renewed after its client had died", m->id);
 }
 
-/* Its vendor never ends it, its client was connected to it and is still there: the agent is told to
- * end it. */
+/* Its vendor never ends it, but its connected client is still there: the agent must be asked to end
+ * it. */
 static void check_finished(struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
@@ -197,17 +197,17 @@ static void check_finished(struct sim *s, const struct machine *m)
 		      (long long)took);
 }
 
-/* A second pod of one create is in no plan. A client that is there lists pods until such a pod must
- * have surfaced, and releases it. */
+/* No plan includes the second pod of a create. A client that is there lists pods until such a pod
+ * must have surfaced, and releases it. */
 static void check_twin(struct sim *s, const struct machine *m)
 {
 	int64_t end = m->is_over ? m->ended : s->now;
 	bool shown = s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->created;
 	bool seen = !m->alone && m->alone_until < 0 && shown && !cloud_may_wait(s, m);
 
-	if (m->known_at >= 0) /* its brother may be gone, and it works in his place */
+	if (m->known_at >= 0) /* its twin may be gone, and it works in its place */
 		end = MIN(end, m->known_at);
-	/* within which no more than so many calls are sent, looks as well */
+	/* a window that allows few calls must leave room for this list as well */
 	int64_t window = s->plan->vendors[m->vendor].wire ? 60000 : 0;
 	if (is_spare(s, m) && seen &&
 	    end > m->visible + 32000 + window + 6 * s->plan->vendors[m->vendor].latency_ms)

@@ -1,5 +1,5 @@
-/* digest.c - a checksum of all that the core asks for in one schedule: two builds whose checksums
- * are equal decide the same. */
+/* digest.c - a checksum of all actions of one schedule: two builds with equal checksums decide the
+ * same. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ void digest_actions(struct client *cl)
 	}
 }
 
-/* What concerns the run first, then pod after pod; the end of the run last. */
+/* Actions of the run first, then by pod; the end of the run last. */
 static int place(const struct action *a)
 {
 	return a->type == ACT_END ? INT32_MAX : a->pod < 0 ? OF_THE_RUN : a->pod;

@@ -12,7 +12,7 @@
 #include "engine/caller.h"
 #include "net/grpc.h"
 
-enum { SILENCE_MS = 60000 }; /* as http.c has it */
+enum { SILENCE_MS = 60000 }; /* as in http.c */
 
 struct timer {                   /* the data of its happening */
 	void (*fire)(void *ctx); /* NULL: no more */
@@ -98,7 +98,7 @@ void __wrap_random_bytes(void *to, size_t len)
 	}
 }
 
-/* Millions of tokens of sessions would be remembered. */
+/* Otherwise millions of session tokens would be remembered. */
 void __wrap_log_secret(const char *text)
 {
 	(void)text;
@@ -207,12 +207,12 @@ static struct http_call *new_call(struct client *cl, struct op *op, const struct
 	if (call->body_from)
 		wire_read_local(cl, call->body_from, call->body_from_offset, call->body_from_bytes,
 				&c->call.body);
-	if (call->body_from || call->body_to) /* not a byte of it moves */
+	if (call->body_from || call->body_to) /* none of its bytes may be lost */
 		c->call.timeout_ms = MIN(c->call.timeout_ms, (int64_t)SILENCE_MS);
 	return c;
 }
 
-/* Nobody hears of it, and it has been where it was going to. */
+/* Its owner has been called back or has cancelled it; the slot can be used again. */
 static void put_back(struct http_call *c)
 {
 	struct lines *l = c->cl->sim->lines;
@@ -273,12 +273,12 @@ static void spoil_grpc(struct http_call *c)
 		str_addn(&a->body, "\0\0\0\0\7abc", 8);
 		c->cut = true;
 		return;
-	case 2: /* ... without a status */
+	case 2: /* it ends without a status */
 		a->again_ms = 0;
 		str_reset(&a->head);
 		str_add(&a->head, "HTTP/2 200\r\nContent-Type: application/grpc\r\n");
 		return;
-	case 3: /* of something between the server and us */
+	case 3: /* sent by a proxy between the server and burst */
 		a->again_ms = 0;
 		str_reset(&a->head);
 		str_reset(&a->body);
@@ -348,7 +348,7 @@ static void add_date(struct sim *s, struct answer *a)
 	str_addf(&a->head, "Date: %s\r\n", text);
 }
 
-/* Its vendor was asked to end a pod, and was not told so, or turned that away. */
+/* Its vendor got a release but the reply was lost, or it refused. */
 static void note_release(struct sim *s, const struct http_call *c)
 {
 	struct machine *m = c->ends[0] ? wire_find(s, c->provider, c->ends) : NULL;
@@ -404,7 +404,7 @@ static void show_reply(struct http_call *c, const struct reply *r)
 		      r->status >= 300 ? str_text(&c->answer.body) : "");
 }
 
-/* The call is gone before its owner hears of it. */
+/* Forgets the call before its owner hears of it. */
 static void tell(struct http_call *c)
 {
 	struct reply r = c->reply;
@@ -427,7 +427,7 @@ static void tell(struct http_call *c)
 	reply_free(&r);
 }
 
-/* In two pieces where somebody takes pieces. */
+/* In two pieces if the owner takes pieces. */
 static void take_in(struct http_call *c)
 {
 	struct reply *r = &c->reply;
@@ -456,11 +456,11 @@ static void take_in(struct http_call *c)
 		fail(c, ERR_NETWORK, "the connection was lost");
 }
 
-/* Its answer is there, or its time is over, or it was hung up on. */
+/* Its reply arrives, or it times out, or the connection closes. */
 void line_hears(struct sim *s, const struct happening *h)
 {
 	struct http_call *c = s->lines->calls[h->x];
-	/* the machine slept too long over it */
+	/* the machine slept too long during the call */
 	bool late = s->now - c->sent_at > c->call.timeout_ms;
 
 	if (c->serial != (uint64_t)h->y)
@@ -499,7 +499,7 @@ void __wrap_http_cancel(struct http_call *c)
 
 /* ---- sending ---- */
 
-/* What the faults of the plan do to this trip. */
+/* Applies the plan's faults to this trip. */
 static void fit_faults(struct sim *s, struct http_call *c)
 {
 	const struct fault *f;
@@ -528,7 +528,7 @@ static void show_call(struct sim *s, const struct http_call *c)
 	      call->method, name, call->body.len);
 }
 
-/* The request is on its way, and nobody is there any more to hear the answer. */
+/* The request is under way, and the client dies before the reply. */
 static void crash_now(struct client *cl)
 {
 	static const enum fault_kind kinds[] = {F_CRASH_RESUME, F_CRASH_REAP, F_CRASH_RESUME,

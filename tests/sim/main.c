@@ -21,7 +21,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Runs the plan as it is; true when an invariant breaks, which is then in *word. */
+/* Runs the plan as it is. Returns true if an invariant breaks, which is then in *word. */
 static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *word, size_t room)
 {
 	struct sim s = {0};
@@ -54,8 +54,7 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 	return broken;
 }
 
-/* Shows a plan as it plays; one that breaks is made as small as can be first, unless it is to be
- * left as it is. */
+/* Runs and prints a plan. A plan that breaks is shrunk first, unless that is not wanted. */
 static int show(struct plan *plan, const char *program, bool tracing, bool as_it_is)
 {
 	struct sim s = {0};
@@ -103,7 +102,7 @@ static int never_hit(const struct tally *t)
 	return missing;
 }
 
-/* A rule that is never followed is not tested. */
+/* A rule that no schedule reaches is not tested. */
 static int never_decided(const struct tally *t)
 {
 	int missing = 0;
@@ -156,7 +155,7 @@ static const uint64_t once_broken[] = {
 	181341,  184663,  219796,  247399,  286553,  298697,       642442,      1381229,
 	1557380, 1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
-/* ... and these, of several clients. */
+/* likewise, of several clients */
 static const uint64_t once_broken_together[] = {
 	13205, 14280, 5007743, 5220232, 8000255729, 61605216611,
 	/* with real translators */
@@ -168,7 +167,7 @@ static const uint64_t once_broken_together[] = {
 
 static int pools_every = 7;
 
-/* Every so manieth goes through real translators, or passes pods from run to run. */
+/* Every n-th seed goes through real translators, or passes pods from run to run. */
 static uint64_t seed_of(uint64_t number, int wires_every)
 {
 	if (wires_every && number % (uint64_t)wires_every == 0)
@@ -206,8 +205,8 @@ static int many(const char *program, uint64_t from, uint64_t count, bool alone,
 	return failures || (count >= 10000 && (never_hit(&tally) | never_decided(&tally)));
 }
 
-/* One line a seed. Run by two builds, they differ where the two decide differently. Actions for
- * several pods in one step may change places: with by_pod that makes no difference. */
+/* Prints one line for each seed. The lines of two builds differ where they decide differently. With
+ * by_pod the order of actions for different pods in one step does not count. */
 static int digests(uint64_t from, uint64_t count, bool alone, int wires_every)
 {
 	for (uint64_t i = 0; i < count; i++) {
@@ -253,7 +252,7 @@ static void say_found(const struct plan *p, int tries)
 	       runs, segments);
 }
 
-/* What is printed for it plays the same again. */
+/* The text printed for a plan must play the same schedule again. */
 static bool plays_again(struct plan *plan, const char *how)
 {
 	CLEANUP(free_text) char *text = plan_text(plan);
@@ -272,8 +271,7 @@ static bool plays_again(struct plan *plan, const char *how)
 	return same;
 }
 
-/* Whether this seed shows it, by the invariant that it breaks; and whether few faults are needed
- * for that. */
+/* Whether this seed breaks the expected invariant, and whether few faults are needed for that. */
 static bool shows(uint64_t seed, bool *few)
 {
 	struct plan plan;
@@ -333,7 +331,7 @@ static int find_planted(uint64_t seeds, const char *only)
 	return missed || !count;
 }
 
-/* A big job without faults: what a step costs. */
+/* Measures the time of a step for a big job without faults. */
 static int big(size_t segments, int pods)
 {
 	struct plan plan;

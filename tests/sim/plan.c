@@ -115,7 +115,7 @@ static void make_segments(const struct plan *p, struct job_plan *job, int64_t mo
 /* A lid that is closed for a moment, for lunch, for the night: ms. */
 static int how_long(int x)
 {
-	/* what else a seed means stays */
+	/* so that the rest of the seed's plan stays the same */
 	uint64_t state = (uint64_t)x * 0x9e3779b97f4a7c15ull + 1, *r = &state;
 
 	return (int)(roll_chance(r, 40)   ? 1000 + x
@@ -141,8 +141,7 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 	case F_FETCH_DROPS:
 	case F_FILE_MISSING: f->n = (int)roll_spread(r, 1, 40) - 1; break;
 	case F_RELEASE_FAILS: f->ms = roll_in(r, 1, 9); break;
-	case F_LIST_MISSES_ONE: /* once: two listings in a row that both miss it are proof for
-				   everybody */
+	case F_LIST_MISSES_ONE: /* once: two listings in a row that miss it would be proof */
 		f->n = (int)roll_spread(r, 1, 40) - 1;
 		f->count = 1;
 		break;
@@ -251,7 +250,7 @@ static void make_leftovers(struct plan *p, uint64_t seed)
 	if (roll_chance(r, 60)) {
 		c->detached = c->want_volume = true;
 		p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 15000));
-		/* and never comes back */
+		/* and never returns */
 		add_leftover(p, F_CRASH_HANDED, 0, roll_spread(r, 1, 10000), 3);
 	} else {
 		add_leftover(p, F_SIGNAL, 0, roll_spread(r, 1000, 300000), 3);
@@ -289,8 +288,7 @@ static void make_refusals(struct plan *p, uint64_t seed)
 	for (int i = 0; i < denials; i++)
 		add_leftover(p, F_RELEASE_DENIED, (int)roll_spread(r, 1, 4) - 1,
 			     roll_in(r, 1000, 55000), 0);
-	/* files of a pod that is let go come from its volume, slowly, and their client dies
-	 * meanwhile */
+	/* files of a released pod come from its volume, slowly, and their client dies meanwhile */
 	if (roll_chance(r, 1)) {
 		p->jobs[0].conf.want_volume = p->vendors[0].apart = true;
 		p->faults[p->fault_count++] = (struct fault){
@@ -356,7 +354,7 @@ static void make_planned(struct plan *p, uint64_t seed)
 
 /* ---- speeds and prices that are not as planned ---- */
 
-/* Work for several pods, which come up soon: so that a plan has something to change. */
+/* Work for several pods that boot soon, so that a plan has something to change. */
 static void make_long(struct plan *p, struct job_plan *job, uint64_t *r)
 {
 	free(job->segments);
@@ -375,7 +373,7 @@ static void make_long(struct plan *p, struct job_plan *job, uint64_t *r)
 	job->conf.at_once = roll_chance(r, 50);
 	job->conf.plan.deadline_ms = roll_chance(r, 60) ? roll_in(r, 5 * 60000, HOUR_MS) : 0;
 	p->prepare_ms = MIN(p->prepare_ms, 20000);
-	/* pods that are late are given back where the others are faster than planned */
+	/* late pods are released if the others are faster than planned */
 	if (roll_chance(r, 40)) {
 		job->conf.at_once = job->conf.plan.pods_open = true;
 		job->conf.pods = (int)roll_in(r, 2, 4);

@@ -1,6 +1,6 @@
-/* plant.c - defects, one for each invariant: of the client, the core, the pods or the vendor, each
- * in force when it is named. They show that the simulator finds such a defect, and how small a
- * schedule it needs for that. */
+/* plant.c - one defect for each invariant: in the client, the core, the pods or the vendor, active
+ * when it is named. They show that the simulator finds the defect, and how small a schedule it
+ * needs. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -129,12 +129,12 @@ void plant_stepped(struct client *cl)
 		}
 	for (int i = 0; plant(PLANT_SWEEP_TRUSTS) && is_reaper(cl) && i < c->pod_count; i++)
 		if (c->pods[i].phase == POD_CONFIRMING)
-			c->pods[i].phase = POD_GONE; /* its release was accepted: that will do */
+			c->pods[i].phase = POD_GONE; /* takes an accepted release as proof */
 	for (int i = 0; plant(PLANT_DENIAL_TRUSTED) && i < c->pod_count; i++)
 		c->pods[i].rental.answer =
 			c->pods[i].rental.answer == ANSWER_DENIED
 				? ANSWER_DENIED_REPEAT
-				: c->pods[i].rental.answer; /* two lists 5 s apart will do */
+				: c->pods[i].rental.answer; /* takes two lists 5 s apart as proof */
 	c->cold_ms = plant(PLANT_BOOTS_FREE) ? 1 : c->cold_ms;
 	c->too_many += plant(PLANT_WIDTH_WAVERS);
 	for (int i = 0; plant(PLANT_HANDOVER_UNHEARD) && i < c->pod_count; i++)
@@ -152,7 +152,7 @@ void plant_stepped(struct client *cl)
 		c->pods[i].workload.unfetched += c->pods[i].workload.unfetched > 0;
 }
 
-/* What the client says at its end. */
+/* What the client reports at its end. */
 void plant_exit(struct client *cl, struct core_summary *sum)
 {
 	int *status = &cl->exit_status;
@@ -191,7 +191,7 @@ static void again_soon(struct client *cl, const struct happening *h, int64_t del
 	again->kind = ERR_TRANSIENT;
 }
 
-/* Listings, and answers to creates, of real translators. */
+/* Listings and create replies of real translators. */
 void plant_views(struct pod_view *views, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -202,7 +202,7 @@ void plant_views(struct pod_view *views, size_t count)
 	}
 }
 
-/* What reaches the client is not what was sent. */
+/* The client gets something other than what was sent. */
 void plant_heard(struct client *cl, struct happening *h)
 {
 	struct pod_view *views = h->data;

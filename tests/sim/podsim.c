@@ -209,8 +209,8 @@ static void feed_workers(struct sim *s, struct machine *m)
 	finish_detached(s, m);
 }
 
-/* A file whose transfer breaks so often, the pod and its connection being well, is taken for lost.
- */
+/* A file counts as lost if its transfer breaks this often while the pod and its connection are
+ * well. */
 bool drops_beyond_patience(const struct sim *s)
 {
 	enum { PATIENCE = 5 };
@@ -222,20 +222,20 @@ bool drops_beyond_patience(const struct sim *s)
 	return s->hit[F_FETCH_DROPS] && drops >= PATIENCE;
 }
 
-/* Whoever takes a pod over takes back what waits there. What is begun before he is heard is then
- * done twice. */
+/* A client that takes a pod over revokes what waits there. Work that begins before that is done
+ * twice. */
 static bool crossed(const struct client *cl, const struct machine *m, const struct machine *k)
 {
 	int newest = cl->up ? cl->life : cl->life - 1;
 	int64_t until = cl->up ? cl->sim->now : cl->life_ended;
 	int64_t reached_at = k->reached_in == newest ? k->reached_at : until;
-	/* as long as anybody is */
+	/* at most as long as a client waits */
 	bool was_awaited = reached_at > cl->life_began + LOG_WITHIN_MS - CONNECT_RETRY_MAX_MS;
 
 	return cl->ever_crashed && (m == k || !cl->sim->plan->replay_first || was_awaited);
 }
 
-/* It was rendered before, and nothing happened to what came of it. */
+/* It was rendered before, and its result was not lost. */
 static void check_paid_twice(struct sim *s, const struct machine *m, const struct work *work,
 			     uint32_t seg)
 {

@@ -9,7 +9,7 @@
 #include "base/jsonx.h"
 #include "engine/kept.h"
 
-enum { TAKEN_SEEN_MS = 100, WANTED_MS = 10 * 1000 }; /* as engine/handed.c and keep.c have it */
+enum { TAKEN_SEEN_MS = 100, WANTED_MS = 10 * 1000 }; /* as in engine/handed.c and keep.c */
 
 static struct store *ledger(struct client *cl)
 {
@@ -35,7 +35,7 @@ bool pool_held(const struct client *cl, const struct machine *m)
 
 /* ---- the run that has a pod ---- */
 
-/* What its pods are good for: pods without a volume are no good for a run with one. */
+/* What its pods can be used for: a run with a volume cannot use pods without one. */
 static void describe(const struct client *cl, char pool[96])
 {
 	snprintf(pool, 96, "volume-%d 0 0 0 0", cl->job->conf.want_volume);
@@ -126,7 +126,7 @@ bool pool_withdraw(struct client *cl, int pod)
 	return true;
 }
 
-/* The row of its time with the pod, which is over. */
+/* The row of its time with the pod, which has ended. */
 static void save_part(struct client *cl, const struct core_pod *p)
 {
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
@@ -198,7 +198,7 @@ json_t *pool_want(struct client *cl)
 			 (json_int_t)core_money_left(cl->core), "until", (json_int_t)until);
 }
 
-/* The time of the run before is a row of its own from now on. */
+/* The time with the previous run becomes a row of its own. */
 static void split_row(struct client *cl, const struct pod_row *got, const struct core_pod *mine)
 {
 	struct laptop *l = cl->laptop;
@@ -232,7 +232,7 @@ static struct core_pod as_mine(struct client *cl, const struct row *row)
 	return p;
 }
 
-/* Its agent begins a new log, and keeps its workers. */
+/* Its agent starts a new log and keeps its workers. */
 static void agent_begins(struct client *cl, struct machine *m)
 {
 	for (size_t i = 0; i < m->work_count; i++)
@@ -278,7 +278,7 @@ static void pass_on(struct client *cl, struct machine *m)
 	agent_begins(cl, m);
 }
 
-/* Tells the run before, if it is there; else its next life finds no row. */
+/* Tells the previous run if it is there; else its next life finds no row. */
 static void tell_before(struct client *cl, const struct machine *m, int number)
 {
 	struct client *from = &cl->sim->clients[number];
@@ -353,7 +353,7 @@ void plan_pool(struct plan *p)
 		c->lease_ms = roll_in(r, 60000, 120000);
 		c->max_cost_microusd = roll_chance(r, 40) ? roll_spread(r, 60000, 1000000) : 0;
 		c->max_duration_ms = roll_chance(r, 30) ? roll_in(r, 600000, HOUR_MS) : 0;
-		c->retry_until_up = false; /* a run that waits looks around four times a second */
+		c->retry_until_up = false; /* a waiting run searches four times a second */
 		c->wait_ms = MIN(c->wait_ms, (int64_t)180000);
 	}
 	for (int v = 0; v < p->vendors_made; v++)

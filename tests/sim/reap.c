@@ -56,7 +56,7 @@ bool reap_wants_run(const struct client *cl)
 
 /* ---- the sweep ---- */
 
-/* Its run asked for its release, whoever heard that. */
+/* Its run asked for its release, whether or not its vendor heard that. */
 static bool was_let_go(const struct laptop *l, const struct machine *m)
 {
 	for (size_t i = 0; i < l->row_count; i++)
@@ -73,7 +73,7 @@ static bool is_forced(const struct client *reaper, const struct machine *m)
 	return reaper->forces && owner->dead_forever && !owner->up;
 }
 
-/* What the rule says, and whether it is right in truth. */
+/* What the rule says, and whether that is right. */
 static bool ends(struct client *reaper, const struct machine *m, const struct pod_view *view,
 		 int64_t now_ms)
 {
@@ -96,7 +96,7 @@ static bool ends(struct client *reaper, const struct machine *m, const struct po
 	return true;
 }
 
-/* As its core adopts it: seen just now. */
+/* As its core adopts it: just seen. */
 static void add_target(struct client *reaper, const struct pod_view *view, int provider)
 {
 	int64_t now = boot_now(reaper), ahead = WALL_EPOCH_MS + reaper->sim->now - now;
@@ -145,7 +145,7 @@ void reaper_ends(struct client *reaper)
 	reaper->life++;
 }
 
-/* All lists are here: what they showed and the rule ends goes at once. */
+/* All lists are here: what they show and the rule ends is released at once. */
 static void one_less(struct client *reaper)
 {
 	if (--reaper->bills_open)

@@ -55,7 +55,7 @@ static void note_wish(struct op *o, struct call *call)
 		call->class = CALL_POLL;
 }
 
-/* Of its own will, and later. */
+/* By its own decision, and later. */
 static void looks_again(struct op *o)
 {
 	o->failures = 0;
@@ -63,7 +63,7 @@ static void looks_again(struct op *o)
 		o->sends = 0;
 }
 
-/* As if a translator tried again at once. */
+/* A translator that retries at once. */
 static enum op_next anew(struct op *o, struct call *call, int64_t *wait_ms,
 			 struct op_result *result, struct err *err)
 {
@@ -74,7 +74,7 @@ static enum op_next anew(struct op *o, struct call *call, int64_t *wait_ms,
 	return ops->next(o->inner, NULL, call, wait_ms, result, err);
 }
 
-/* What a translator hears is what came over the line. */
+/* A translator must hear what came over the line. */
 static void check_heard(const struct op *o, const struct reply *r)
 {
 	bool grpc = o->call.kind == CALL_GRPC,
@@ -133,7 +133,7 @@ static void shim_op_free(struct op *o)
 	free(o);
 }
 
-/* grpc.c sends a copy, framed; a try of a call bears the key of the one before. */
+/* grpc.c sends a framed copy; each try of a call carries the key of the one before. */
 static bool is_its(const struct op *o, const struct call *call, const char *key)
 {
 	const struct str *sent = &call->body, *want = &o->call.body;
@@ -178,18 +178,18 @@ const struct provider_ops *rules_ops(const struct sim *s, int vendor)
 
 /* ---- what is sent, and heard ---- */
 
-/* What its vendor has told this machine: when not to be asked before, and until when its window is
- * used up. */
+/* What its vendor has told this machine: when to call again, and until when its window is used up.
+ */
 static void check_quiet(struct http_call *c)
 {
 	const struct laptop *l = c->cl->laptop;
 	bool taken = c->op->call.class == CALL_RELEASE && l->takes_releases[c->provider];
-	/* one a minute finds out */
+	/* one call a minute probes the limit */
 	bool pressing = c->call.class == CALL_RELEASE || c->call.class == CALL_LOOK;
 	int64_t quiet =
 		pressing ? MIN(l->quiet_until[c->provider], l->refused_at[c->provider] + 60000)
 			 : l->quiet_until[c->provider];
-	/* the clock that it was told by */
+	/* the clock by which it was told */
 	bool set_since = l->jumped_at >= l->refused_at[c->provider];
 	int64_t now = c->cl->sim->now,
 		until = MAX(taken || set_since ? 0 : quiet, c->op->not_before);
@@ -211,7 +211,7 @@ static void check_release(struct http_call *c)
 	if (MAX(l->told_until[c->provider], l->quiet_until[c->provider] + SLACK_MS) < now)
 		broke(c->cl->sim, "a release has waited for %lld ms, though nobody told it to",
 		      (long long)waited);
-	/* its vendor may have said so again meanwhile, and 5 s later limit.c looks for room */
+	/* its vendor may have repeated that meanwhile, and limit.c looks for room 5 s later */
 	if (waited > RELEASED_WITHIN_MS && l->quiet_until[c->provider] + 5000 + SLACK_MS < now)
 		broke(c->cl->sim, "a release has waited for more than a minute");
 }
@@ -254,8 +254,8 @@ static int grpc_code(const struct reply *r)
 	return grpc_read_status(r, &code, &words, &details) ? code : -1;
 }
 
-/* Certain to have done nothing: not sent, or the server says so; or to do it once, if it is carried
- * again. */
+/* Certain to have done nothing (not sent, or refused), or to do it only once if it is sent again.
+ */
 static bool is_refusal(const struct http_call *c, const struct reply *r, int code)
 {
 	if (r->failed)
@@ -266,7 +266,7 @@ static bool is_refusal(const struct http_call *c, const struct reply *r, int cod
 	return r->status >= 400 && r->status < 500;
 }
 
-/* No answer: another try may get one. */
+/* No reply: another try may get one. */
 static bool is_failure(const struct http_call *c, const struct reply *r, int code)
 {
 	if (c->hung_up)
@@ -281,28 +281,28 @@ static void note_limits(struct http_call *c, const struct reply *r)
 	char text[128];
 	const char *t;
 
-	if (r->failed || c->call.unlimited) /* another service's word is not the API's */
+	if (r->failed || c->call.unlimited) /* another service does not speak for the API */
 		return;
 	if (reply_header(r, "RateLimit", text, sizeof(text)) && (t = strstr(text, ";t=")))
 		l->told_until[c->provider] =
 			MAX(l->told_until[c->provider], c->cl->sim->now + (atoi(t + 3) + 2) * 1000);
 	if (c->op->call.class == CALL_RELEASE && r->status < 500 && !r->grpc_status)
 		l->takes_releases[c->provider] =
-			true; /* until the next 429: a server that fails says nothing of limits */
+			true; /* until the next 429: a failing server says nothing of limits */
 	if (r->status != 429)
 		return;
 	l->takes_releases[c->provider] = false;
 	l->refused_at[c->provider] = c->cl->sim->now;
-	/* the newest word counts */
+	/* the newest reply counts */
 	l->quiet_until[c->provider] = c->cl->sim->now + r->retry_after_ms;
 }
 
-/* How far the clock is off for certain, by what was heard. */
+/* How far the clock is certainly off, by what was heard. */
 static void note_clock(struct http_call *c, const struct reply *r)
 {
 	int64_t off = llabs(c->cl->laptop->wall_offset) - (c->cl->sim->now - c->sent_at) - SLACK_MS;
 
-	/* nothing is certain of a clock that was set while the call was under way */
+	/* a clock that was set during the call proves nothing */
 	if (!r->failed && c->answer.dated)
 		c->cl->heard_off_ms[c->provider] =
 			c->sent_offset == c->cl->laptop->wall_offset ? off : 0;

@@ -1,5 +1,5 @@
-/* shrink.c - a plan as a list of knobs: what its seed makes of each, what is turned down while the
- * same invariant still breaks, and the short text that plays it again. */
+/* shrink.c - a plan as a list of knobs: their values by the seed, which of them can be turned down
+ * while the same invariant still breaks, and the short text that plays the plan again. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -219,7 +219,7 @@ static bool tried_enough(const struct shrinking *sh)
 	return sh->tries >= TRIES_MAX || clock() >= sh->until;
 }
 
-/* Whether it still breaks in the same way with this value; kept if so. */
+/* Whether it still breaks in the same way with this value, which is kept if so. */
 static bool try_value(struct shrinking *sh, int i, int64_t value)
 {
 	int64_t was = sh->recipe.values[i];
@@ -243,7 +243,7 @@ static bool try_value(struct shrinking *sh, int i, int64_t value)
 static bool halve(struct shrinking *sh, const struct knob *k, int i)
 {
 	int64_t *value = &sh->recipe.values[i];
-	int64_t low = k->least; /* known to be too little */
+	int64_t low = k->least; /* known to be too small */
 	bool any = false;
 
 	if (try_value(sh, i, k->least))
@@ -283,7 +283,7 @@ static int64_t value_of(const struct recipe *r, const struct knobs *ks, const ch
 	return 0;
 }
 
-/* Of a fault, a run or a vendor that is left out. */
+/* Belongs to a fault, a run or a vendor that is left out. */
 static bool is_idle(const struct recipe *r, const struct knobs *ks, const struct knob *k)
 {
 	const char *dot = strchr(k->name, '.');
@@ -316,7 +316,7 @@ static bool one_pass(struct shrinking *sh, const struct knobs *ks)
 	return less;
 }
 
-/* What is left out needs no words. */
+/* Knobs of what is left out need no text. */
 static void forget_idle(struct shrinking *sh, const struct knobs *ks)
 {
 	struct recipe was = sh->recipe, made;

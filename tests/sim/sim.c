@@ -318,7 +318,7 @@ static void happens(struct sim *s, struct happening *h)
 	free(h->data);
 }
 
-/* Whose tick comes next, before all that is in the queue; NULL: nobody's. */
+/* The client whose tick comes before all that is in the queue; NULL: none. */
 static struct client *tick_is_next(struct sim *s, int64_t *at)
 {
 	struct client *next = NULL;

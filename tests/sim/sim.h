@@ -9,7 +9,7 @@
 #include "engine/limit.h"
 
 enum {
-	FAULTS_MAX = 12, /* of those that a lone client can meet */
+	FAULTS_MAX = 12, /* of those that a single client can meet */
 	MORE_FAULTS_MAX = 4,
 	WIRE_FAULTS_MAX = 8,
 	LEFTOVERS_MAX = 6,
@@ -22,7 +22,7 @@ enum {
 	SLOTS_MAX = 3 * WORKERS_MAX, /* batches in hand: a continuous worker has several */
 	CLIENTS_MAX = 4,
 	LAPTOPS_MAX = 3,
-	CLIENTS_ALL = CLIENTS_MAX + LAPTOPS_MAX, /* and who reaps on each machine */
+	CLIENTS_ALL = CLIENTS_MAX + LAPTOPS_MAX, /* and the reaper of each machine */
 	/* the longest that a pod takes to end itself once it has decided to, its vendor refusing
 	   once */
 	POD_SELF_END_MS = 9000,
@@ -49,7 +49,7 @@ enum {
 	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER) X(CRASH_HANDED) X(RELEASE_UNKNOWN)                \
 	/* of vendors that refuse, or deny what is there: from a stream of their own */                                 \
 	X(RELEASE_DENIED) X(LIST_REFUSED)                                                                               \
-	/* of who closes the laptop, or ends it, when `run -d` returns, or behind a create: likewise */                 \
+	/* a laptop is closed, or its client ends, when `run -d` returns or after a create: likewise */                 \
 	X(LEFT_GONE) X(LEFT_FROZEN) X(LEFT_AT_RENT)
 /* clang-format on */
 
@@ -69,7 +69,7 @@ struct fault {
 	int n, count; /* strikes occurrences n .. n + count - 1 of what it can strike */
 	int64_t ms;   /* when, or how long */
 	int x;
-	int who; /* which client, or the machine of which, where it is one's own trouble */
+	int who; /* the client, or a client of the machine, that the fault is for */
 	bool dropped;
 };
 
@@ -85,17 +85,17 @@ struct vendor_plan {
 	int capacity[4], offer_count;
 	int64_t latency_ms, boot_ms, lag_ms, self_end_ms;
 	int64_t ends_ms; /* from a release that it accepted to the end of the pod */
-	bool apart;      /* files of its volumes can be had without a pod */
+	bool apart;      /* files of its volumes can be fetched without a pod */
 	bool keeps_gone; /* its list shows pods that are gone for a while */
 	bool vague;      /* create replies carry no address; the list does */
 	int per_minute;  /* calls that an account may make; 0: any */
 	int slow[4];     /* percent of ms_per_weight that a pod of this offer takes; 0: 100 */
-	bool says_limit; /* its replies tell what is left */
+	bool says_limit; /* its replies report what is left */
 	/* of a real translator's server */
 	enum wire_kind wire;
 	bool has_volume, community, spot;
 	bool boasts;  /* its catalog calls free what is not */
-	bool forgets; /* what its list does not show yet is not found either */
+	bool forgets; /* an inspection does not find what its list does not show yet */
 	int quota;    /* calls a minute; 0: any */
 	int page_rows, token_s;
 	/* at Modal: which lists it does not refuse */
@@ -131,17 +131,17 @@ struct plan {
 	int64_t rtt_ms, prepare_ms, install_ms, load_ms, ms_per_weight, keep_latency_ms;
 	int64_t boot_clock_ms[LAPTOPS_MAX], wall_offset_ms[LAPTOPS_MAX];
 	bool knows_boots; /* its ledger has seen such pods come up before */
-	/* what the agent logged while we were away is dealt with before EV_CONNECTED */
+	/* events that the agent logged meanwhile come before EV_CONNECTED */
 	bool replay_first;
-	/* a pod that prepares nothing shared says EV_SHARED_READY all the same */
+	/* a pod that prepares nothing shared sends EV_SHARED_READY all the same */
 	bool own_ready;
-	bool keeps; /* pods without work are offered though no run waits */
+	bool keeps; /* pods without work may be kept for later runs */
 	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX +
 			    REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX];
 	int fault_count;
 };
 
-/* alone: with one client and all vendors' patience, whatever the seed says of others. */
+/* alone: with one client and all vendors' patience, whatever the seed means otherwise. */
 void plan_make(struct plan *p, uint64_t seed, bool alone);
 void plan_wire(struct plan *p); /* wire_plan.c */
 void plan_free(struct plan *p);
@@ -153,7 +153,7 @@ int64_t roll_spread(uint64_t *stream, int64_t least, int64_t most);
 void plan_print(const struct plan *p);
 
 /* shrink.c */
-/* Turns down whatever it can while the run still breaks for the same reason; how many runs that
+/* Turns down what it can while the run still breaks for the same reason. Returns how many runs that
  * took. */
 int shrink(struct plan *p, const char *how, double most_s);
 char *plan_text(struct plan *p); /* what `sim --plan` takes; to be freed */
@@ -343,7 +343,7 @@ struct happening {
 	int64_t x, y;
 	void *data; /* freed with it */
 	size_t count;
-	/* of an account with a limit: what an answer says of it, and when that was so */
+	/* of an account with a limit: what a reply says of it, and when that was so */
 	bool answers;
 	int left, reset_s;
 	int64_t said_at, retry_ms;
@@ -375,9 +375,9 @@ struct entry { /* of an agent's numbered log */
 };
 
 struct machine {
-	int client; /* whose it is: who made it, or took it over */
+	int client; /* the client that made it or took it over */
 	int made_by;
-	unsigned held_by;  /* bits: runs that had it before */
+	unsigned held_by;  /* bits: runs that held it before */
 	int64_t held_from; /* true time: since when it is this run's */
 	int holds;
 	int offered_by;        /* the run that offers it; -1: none */
@@ -388,14 +388,14 @@ struct machine {
 	int64_t price, offered;        /* micro-dollars an hour */
 	int64_t hard_end, first_lease; /* true time */
 	int64_t late_start;            /* from the start of its container: if it starts late */
-	int64_t clock_error;           /* how far off the clock was by which they were reckoned */
+	int64_t clock_error;           /* how far the clock was off when they were computed */
 	int64_t created, visible, runs_at, ended, release_asked;
 	int64_t known_at;    /* its client knows its id; -1: never */
 	int64_t alone_until; /* its client was not there; -1: it always was */
-	bool alone;          /* ... and is not */
-	/* when its release was asked for last, by who is there since; -1: it was not */
+	bool alone;          /* its client is not there now */
+	/* when a client that is still there last asked for its release; -1: never */
 	int64_t asked_at;
-	bool unsaved; /* its row is not what its client knows */
+	bool unsaved; /* its row is older than what its client knows */
 	bool running, is_over, stopped, failed, preempted, duplicate, never_runs, bad_key,
 		bad_switch, no_gpu, unreachable;
 	bool card_unfit;  /* no worker can start on any pod of its card */
@@ -403,7 +403,7 @@ struct machine {
 	bool lease_shown; /* its lease was renewed at least once */
 	int release_fails;
 	int64_t linger;
-	/* from its first release on, for so long, its vendor knows of no such pod */
+	/* after its first release its vendor denies it for this long */
 	int64_t denied_ms, denied_until;
 	bool running_then;           /* when its release was asked for first */
 	bool ignores_release, stood; /* stood: its connection did when its release was asked for */
@@ -415,7 +415,8 @@ struct machine {
 	int64_t lease, cut_until, watch_at;
 	int64_t reached_at; /* first in its client's life `reached_in` */
 	int reached_in;
-	/* the newest reason for its lease: who holds it said so, or a segment done on its own */
+	/* the newest reason for its lease: its holder renewed it, or a segment was done on its own
+	 */
 	int64_t renewed_at;
 	bool was_detached, was_cut, let_go;
 	struct entry *log;
@@ -444,7 +445,7 @@ struct create { /* a request on its way */
 	int client, provider, offer;
 	char attempt[ATTEMPT_MAX];
 	int64_t hard_end_s, first_lease_end_s, late_start_s, price;
-	int64_t clock_error; /* of who asked, then */
+	int64_t clock_error; /* of the client's clock, then */
 };
 
 struct laptop { /* one clock, one ledger */
@@ -456,9 +457,9 @@ struct laptop { /* one clock, one ledger */
 	struct row *rows;
 	size_t row_count, row_cap;
 	bool unfit[VENDORS_MAX][4]; /* by its ledger: offers whose card cannot run the job */
-	/* wall clock: offers that the ledger holds something against; 0: nothing */
+	/* wall clock: offers that its ledger avoids; 0: none */
 	int64_t bad_at[VENDORS_MAX][4];
-	struct store *pool;               /* pods on offer; NULL: there never was one */
+	struct store *pool;               /* pods on offer; NULL: never one */
 	struct store *facts;              /* what its limiters share; NULL: no account is limited */
 	int64_t quiet_until[VENDORS_MAX]; /* what a 429 asked for */
 	int64_t refused_at[VENDORS_MAX];
@@ -467,7 +468,8 @@ struct laptop { /* one clock, one ledger */
 };
 
 struct client {
-	bool unfit[VENDORS_MAX][4]; /* a pod has told this client so of the offer's card */
+	bool unfit[VENDORS_MAX]
+		  [4]; /* a pod has reported the offer's card to this client as unfit */
 	struct sim *sim;
 	struct laptop *laptop;
 	const struct job_plan *job;
@@ -475,12 +477,12 @@ struct client {
 	bool began;
 	int64_t began_at, died_at;
 	int64_t life_began, life_ended; /* the newest life, and the newest that is over */
-	/* of this life, and the highest of all so far; 0: none. Not of a reap's */
+	/* of this life, and the highest so far; 0: none. Not of a reap's */
 	int64_t cap_now, cap_most;
 	int64_t metered;     /* by the cloud, when this life began, or its machine woke */
 	int64_t asleep_from; /* the cloud's meter then */
 	bool unsure;         /* a create was open when this life began */
-	/* what pods took that it handed on, and by how much that may be off */
+	/* cost of pods that it handed on, and how much that may be off */
 	int64_t handed_bill, handed_slack;
 	struct limiter *limiter;
 	struct core *core;
@@ -491,24 +493,24 @@ struct client {
 	size_t *seen, seen_cap; /* log entries dealt with, by machine */
 	bool *unsaved;          /* by pod of this life */
 	size_t unsaved_cap;
-	bool spoilt;      /* one of its files was bad, or could not be had */
-	bool handed_over; /* what was left when this life had given it all to its pods */
+	bool spoilt;      /* one of its files was bad, or could not be fetched */
+	bool handed_over; /* this life had dealt all that was left to its pods */
 	/* plans of this life beside the first; how many pods the newest left, if fewer */
 	int replans, replans_seen, width_left;
 	int64_t replanned_at;
 	bool stop_seen;
-	bool good_safe; /* a segment with a good check was kept in this life */
+	bool good_safe; /* a segment with a good check became local in this life */
 	bool *local, *poison;
 	uint8_t *renders; /* of each segment */
 	int *bad_checks;
 	int64_t settled_at, busy_second, ticked_at;
 	int busy_events, ticks_here;
 	int exit_status;
-	int64_t retry_ms; /* what came with the answer that is heard now */
+	int64_t retry_ms; /* Retry-After of the reply that is heard now */
 	/* in this life it was offered something that its cap on prices allows */
 	bool affords[VENDORS_MAX];
-	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest went well */
-	/* the run is over, and asks what it cost; of a reaper: what it waits for */
+	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest list succeeded */
+	/* the run is over and collects its bills; a reaper: what it waits for */
 	int bills_open;
 	bool forces;              /* of a reaper: pods are named */
 	struct core_pod *targets; /* of a reaper: what its core is to end */
@@ -527,7 +529,7 @@ struct sim {
 	int counts[F_KINDS]; /* occurrences so far */
 	bool hit[F_KINDS];
 	char broken[240]; /* the invariant that does not hold; empty: none */
-	const char *how;  /* ... before its numbers were put in */
+	const char *how;  /* likewise, before its numbers were put in */
 
 	struct machine *machines;
 	size_t machine_count, machine_cap;
@@ -547,7 +549,7 @@ struct sim {
 	int64_t unlisted_at[VENDORS_MAX];
 
 	struct wire *wire;   /* of vendors with real translators */
-	struct lines *lines; /* ... and the calls to them */
+	struct lines *lines; /* and the calls to them */
 	struct laptop laptops[LAPTOPS_MAX];
 	struct client clients[CLIENTS_ALL];
 	int64_t actions, events;
@@ -560,7 +562,7 @@ struct sim {
 void broke(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
 void trace(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
 struct happening *later(struct sim *s, int64_t delay, enum what what);
-/* To whoever asked: client and life are copied. */
+/* To the client that asked: its number and life are copied. */
 struct happening *reply_later(struct sim *s, const struct happening *asked, int64_t delay,
 			      enum what what);
 struct fault *strikes(struct sim *s, enum fault_kind kind);
@@ -578,16 +580,16 @@ void cloud_container(struct sim *s, struct machine *m);
 void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms);
 void cloud_end(struct sim *s, struct machine *m, const char *why);
 struct machine *cloud_machine(struct sim *s, const char *id);
-/* What servers in memory do with it: */
+/* How servers in memory handle it: */
 /* a create; ERR_NONE: not at all */
 enum err_kind cloud_refuses(struct sim *s, const struct create *c);
 struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate);
 enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by); /* a release */
-/* how long it wants not to be asked, when it cannot answer */
+/* how long it asks for a pause when it cannot answer */
 int64_t cloud_patience(const struct vendor_plan *v);
 enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms); /* a listing */
 bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
-bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */
+bool cloud_missed(struct sim *s, struct machine *m); /* left out once */
 void cloud_alone(struct client *cl, bool alone);
 void cloud_asked(struct sim *s, struct machine *m); /* for its release */
 void cloud_check(struct sim *s);                    /* at the very end */
@@ -595,7 +597,7 @@ int64_t meter(const struct sim *s, const struct machine *m);
 struct pod_view cloud_view(struct sim *s, const struct machine *m);
 
 /* reap.c */
-/* forced: by another machine, whose user names the pods of clients that never come back */
+/* forced: by another machine, whose user names the pods of clients that never return */
 void reap(struct sim *s, struct client *by, bool forced);
 bool reap_wants_run(const struct client *cl); /* a dead one */
 void reaper_ends(struct client *reaper);
@@ -615,7 +617,7 @@ void pod_prepared(struct sim *s, struct happening *h);
 void pod_worker(struct sim *s, struct happening *h);
 void pod_work(struct sim *s, struct happening *h);
 void pod_restart_agent(struct sim *s, struct machine *m);
-void pod_finish(struct sim *s, struct machine *m); /* its agent is told to end it */
+void pod_finish(struct sim *s, struct machine *m); /* its agent is asked to end it */
 /* the connection drops; none again before ms are over */
 void pod_cut(struct sim *s, struct machine *m, int64_t ms);
 void pod_attach(struct sim *s, struct machine *m); /* a connection begins */
@@ -646,12 +648,12 @@ void client_start(struct client *cl, bool reap);
 void client_sweep(struct client *reaper);
 bool is_reaper(const struct client *cl);
 void client_tick(struct client *cl);
-/* what a worker takes for it */
+/* a worker's time for it */
 double client_ms_of(const struct client *cl, int vendor, int offer, double weight);
 void client_hears(struct client *cl, struct happening *h);
 void client_sleeps(struct client *cl);
 void client_slept(struct client *cl);
-void client_reap(struct client *cl); /* `burst reap`: takes what a run left whose client is dead */
+void client_reap(struct client *cl); /* `burst reap`: settles what a run with a dead client left */
 void client_restart(struct client *cl, struct happening *h);
 bool client_wants(const struct client *cl, const struct machine *m);
 void client_crash(struct client *cl, const struct fault *f);

@@ -215,8 +215,7 @@ void wire_leave(struct wire_life *l, struct client *was)
 		bury(l);
 }
 
-/* It may die in the middle of caller.c's work, which is then done to its end, but nothing comes of
- * it. */
+/* It may die while caller.c works: that work is finished, but has no effect. */
 void wire_end_life(struct client *cl)
 {
 	struct wire_life *l = cl->sim->wire ? wire_life_of(cl) : NULL;

@@ -16,9 +16,9 @@
 struct answer {                /* as it leaves the server */
 	int status;            /* of HTTP; 0: none, the connection ends */
 	struct str head, body; /* gRPC: its trailers are in the head, its messages framed */
-	int64_t delay_ms;      /* it was thought about for so long */
-	bool endless;          /* a stream that says no more, but does not end */
-	/* it names a time before which the same is not to be asked; 0: it does not */
+	int64_t delay_ms;      /* the server's time for it */
+	bool endless;          /* a stream without further messages that does not end */
+	/* it names a time before which the call must not be repeated; 0: it does not */
 	int64_t again_ms;
 	bool dated;
 };
@@ -70,9 +70,9 @@ struct exchange { /* one call at a server, and its answer */
 };
 void runpod_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
 void modal_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
-/* A file of its volume; false: there is none. */
+/* A file of its volume; false: it does not exist. */
 bool wire_file(struct sim *s, const struct server *v, const char *path, struct str *to);
-/* Too many, in the vendor's own words, with or without when to come again. */
+/* Refuses for a rate limit in the vendor's own words, with or without Retry-After. */
 void runpod_put_off(struct sim *s, struct answer *a, int seconds);
 void modal_put_off(struct answer *a, int code, const char *words, double seconds);
 void modal_status(struct answer *a, int code, const char *words);
@@ -81,10 +81,10 @@ const char *call_header_of(const struct call *call, const char *name); /* "" wit
 
 /* ---- the line: line.c ---- */
 
-/* What net/loop.h and net/http.h leave open. */
+/* The parts that net/loop.h and net/http.h leave open. */
 struct loop {
 	struct client *cl;
-	bool cut; /* nothing leaves any more: its client is dead */
+	bool cut; /* nothing is sent any more: its client is dead */
 };
 struct http { /* of one life of one client */
 	struct loop loop;
@@ -95,14 +95,14 @@ struct http_call { /* one trip of a call; its memory is used again */
 	size_t slot;
 	uint64_t serial; /* of this use */
 	struct client *cl;
-	struct op *op; /* while it is heard of */
+	struct op *op; /* while its owner listens */
 	int provider, number;
 	struct call call;
 	struct answer answer;
-	char ends[40];   /* the pod that is to end by it */
+	char ends[40];   /* the pod that it is meant to end */
 	int64_t sent_at; /* true time */
 	int64_t slow_reply_ms;
-	bool on_way, wanted; /* to its server; by who sent it */
+	bool on_way, wanted; /* to its server; by its owner */
 	bool failed, was_sent, cut, open, hung_up;
 	bool puts_off, fails_before, fails_after, loses_reply;
 	int garbage, x;      /* 0: none */
@@ -115,13 +115,13 @@ struct http_call { /* one trip of a call; its memory is used again */
 
 void line_open(struct sim *s);
 void line_close(struct sim *s);
-/* Whose code runs from now on (its clock, its chance); returns whose ran before, for line_leave().
- */
+/* Switches to this client's clock and random numbers. Returns the previous client, for
+ * line_leave(). */
 struct client *line_enter(struct client *cl);
 void line_leave(struct client *was);
 struct client *line_caller(void);
 void line_arrives(struct sim *s, const struct happening *h); /* a call reaches its server */
-void line_hears(struct sim *s, const struct happening *h);   /* its answer is back */
+void line_hears(struct sim *s, const struct happening *h);   /* its reply is back */
 void line_fires(const struct happening *h);                  /* a timer */
 
 /* ---- the rules of calling: rules.c ---- */
@@ -140,15 +140,15 @@ struct op { /* of a translator, as caller.c has it in hand */
 	enum op_kind kind;
 	const struct op_want *want;
 	struct op *inner; /* the translator's own */
-	struct call call; /* what it wants carried, borrowed; */
-	bool asks;        /* ... now */
+	struct call call; /* what it wants carried, borrowed */
+	bool asks;        /* the call is wanted now */
 	bool flying;
 	char key[40], last_key[40];      /* of a gRPC call that was sent, and of the one before */
 	int64_t wants_since, not_before; /* true time */
 	int sends, failures;
 	int64_t put_off_ms;
 	struct said said;
-	bool refused; /* nothing was done: that is certain */
+	bool refused; /* certainly nothing was done */
 };
 const struct provider_ops *rules_ops(const struct sim *s, int vendor);
 struct op *rules_asker(struct client *cl, const struct call *call);
@@ -178,13 +178,13 @@ struct asked { /* what an answer needs of its question */
 	size_t env_count;
 	char image[IMAGE_MAX];
 	const char *regions[3];
-	char *path, local[40]; /* of a file, there and here; */
-	struct str got;        /* ... what is in it here */
+	char *path, local[40]; /* of a file, remote and local */
+	struct str got;        /* contents of the local file */
 	struct file_block blocks[3];
 	char **ids;
 	struct caller_op *op;
 	struct timer *timer;
-	bool released; /* of a last log: the release does not wait for it any more */
+	bool released; /* the release no longer waits for this last log */
 	void (*done)(struct asked *a, struct op_result *result, const struct err *err);
 };
 struct stage { /* the code on a volume, before there is a pod */
@@ -207,7 +207,7 @@ void wire_free(struct sim *s);
 bool wire_is(const struct sim *s, int vendor);
 void wire_begin_life(struct client *cl);
 void wire_end_life(struct client *cl);
-/* Carries the action if it is one for such a vendor. */
+/* Carries out the action if it is for such a vendor. False: it is not. */
 bool wire_act(struct client *cl, const struct action *a);
 void wire_press(struct client *cl); /* vendor_press() */
 bool wire_rent(struct client *cl, int pod);
@@ -216,7 +216,7 @@ bool wire_fetch(struct client *cl, int pod, uint32_t segment);
 bool wire_salvage(struct client *cl, int pod);
 bool wire_stage_begin(struct client *cl, int provider, const struct volume *v);
 void wire_stage_stop(struct client *cl, int provider);
-/* asks for the bills of pods that are gone; client_leaves() when they are there */
+/* requests the bills of gone pods; calls client_leaves() when they are there */
 void wire_bill(struct client *cl);
 void wire_read_local(struct client *cl, const char *local, int64_t offset, int64_t bytes,
 		     struct str *to);

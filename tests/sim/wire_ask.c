@@ -248,7 +248,7 @@ bool wire_rent(struct client *cl, int pod)
 	COPY_TEXT(r->marker.machine, cl->job->conf.machine);
 	COPY_TEXT(r->marker.run, cl->job->conf.run);
 	COPY_TEXT(r->marker.attempt, p->rental.attempt);
-	/* as vendor.c: it ends itself by a clock that goes with its vendor's */
+	/* as in vendor.c: the pod ends itself by its vendor's clock */
 	struct client *was = line_enter(cl);
 	int64_t ahead_s = (caller_clock_ahead_ms(wire_life_of(cl)->caller,
 						 rules_ops(cl->sim, p->rental.provider)) +
@@ -379,7 +379,7 @@ static void last_log_over(void *ctx)
 
 	a->timer = NULL;
 	a->released = true;
-	if (cl->up) /* what waited behind it is sent, and a client may die of that */
+	if (cl->up) /* calls that waited behind it are sent, and the client may die of that */
 		about_pod(cl, pod, OP_RELEASE, release_done);
 }
 

@@ -27,7 +27,7 @@ static bool add_log(const struct machine *m, struct str *to)
 	return m->log_count > 0;
 }
 
-/* A create that was answered twice made two pods of one name: what is there is the work of either.
+/* A create that was answered twice made two pods of one name, so either may have written the file.
  */
 static bool file_of_run(struct sim *s, const struct server *v, const char *path, struct str *to)
 {
@@ -214,7 +214,7 @@ static void stage_done(struct asked *a, struct op_result *result, const struct e
 		wire_tell_volume(a->cl, a->provider);
 }
 
-/* Two blocks that are alike, and a short one. */
+/* Two equal blocks and a short one. */
 static void make_blocks(struct asked *a, int64_t block)
 {
 	struct file_blocks *b = &a->want.file.blocks;
@@ -229,8 +229,8 @@ static void make_blocks(struct asked *a, int64_t block)
 	a->want.file.max_bytes = b->bytes;
 }
 
-/* The code goes to the volume while there is no pod. True: and is waited for, since a pod would not
- * see it otherwise. */
+/* Stages the code on the volume before there is a pod. Returns true if the caller must wait for it,
+ * since a pod would not see it otherwise. */
 bool wire_stage_begin(struct client *cl, int provider, const struct volume *v)
 {
 	const struct provider_ops *ops = rules_ops(cl->sim, provider);
@@ -269,7 +269,7 @@ void wire_stage_stop(struct client *cl, int provider)
 
 /* ---- bills ---- */
 
-/* What the vendor told, against what it holds true. */
+/* Compares the vendor's report with the truth. */
 static void check_bill(struct asked *a, const struct op_bill *bill)
 {
 	struct sim *s = a->cl->sim;

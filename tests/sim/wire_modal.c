@@ -129,7 +129,7 @@ static char *session(struct exchange *x)
 			 str_text(&middle), (long long)x->s->now);
 }
 
-/* The moment it was made stands at its end. */
+/* Its last part is the time when it was made. */
 static bool token_is_good(struct exchange *x)
 {
 	const char *token = call_header_of(x->call, "x-modal-auth-token"),
@@ -234,7 +234,7 @@ static void image_get_or_create(struct exchange *x)
 	modal_yes(x, &answer.base);
 }
 
-/* Says so at once when it is built, else for as long as it was asked to wait. */
+/* Replies at once if the image is built, else after the requested wait. */
 static void image_join(struct exchange *x)
 {
 	REQUEST(Modal__Client__ImageJoinStreamingRequest, r, x,
@@ -410,7 +410,7 @@ static const struct {
 	{"SandboxGetResourceUsage", modal_usage, false},
 };
 
-/* The one message in its frame. */
+/* The single message in its frame. */
 static bool unframe(struct exchange *x, struct call *bare)
 {
 	const unsigned char *p = (const unsigned char *)str_text(&bare->body);

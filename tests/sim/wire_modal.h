@@ -48,7 +48,7 @@ void modal_sandbox_get_from_name(struct exchange *x);
 void modal_sandbox_get_tunnels(struct exchange *x);
 void modal_sandbox_wait(struct exchange *x);
 void modal_sandbox_terminate(struct exchange *x);
-/* What the service says of it, on the stream INFO; the entrypoint's own words on STDOUT. */
+/* The service's messages on the stream INFO, the entrypoint's own on STDOUT. */
 void modal_sandbox_get_logs(struct exchange *x);
 bool modal_image_by_id(struct exchange *x, const char *id, struct built *out);
 

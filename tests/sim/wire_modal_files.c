@@ -10,7 +10,8 @@
 
 /* ---- fetching ---- */
 
-/* What is asked for of it, in two blocks where there is enough; its size is that of all of it. */
+/* What is requested of it, in two blocks if it is long enough; its size is that of the whole file.
+ */
 void modal_get_file(struct exchange *x)
 {
 	REQUEST(Modal__Client__VolumeGetFile2Request, r, x,
@@ -52,7 +53,7 @@ static void say(struct exchange *x, int status, const void *body, size_t len)
 	str_addn(&x->a->body, body, len);
 }
 
-/* Its address is good for a while. */
+/* Its address is valid for a while. */
 static void get_blob(struct exchange *x, const char *where)
 {
 	CLEANUP(str_free) struct str file = STR_INIT;
@@ -74,7 +75,7 @@ static void get_blob(struct exchange *x, const char *where)
 
 /* ---- putting ---- */
 
-/* Kept until the file is whole; its answer says that it is. */
+/* Stored until the file is complete; the reply confirms it. */
 static void put_blob(struct exchange *x, const char *hex)
 {
 	char is[SHA256_HEX];
@@ -111,8 +112,7 @@ static bool is_there(struct exchange *x, const Modal__Client__VolumePutFiles2Req
 	CLEANUP(free_text) char *said = xasprintf("kept:%s", hex);
 	bool bears = b->has_put_response && b->put_response.len == strlen(said) &&
 		     !memcmp(b->put_response.data, said, strlen(said));
-	/* what was put is known by its answer; of a file that is there already nothing is missing
-	 */
+	/* an earlier reply names what was put; a file that is there already misses nothing */
 	return (bears && json_object_get(x->v->blocks, hex)) ||
 	       json_is_string(json_object_get(x->v->blocks, hex));
 }

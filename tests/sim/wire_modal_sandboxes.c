@@ -38,7 +38,7 @@ static bool name_is_used(struct exchange *x, const char *name)
 	return false;
 }
 
-/* The first of that kind which has room, or the first. */
+/* The first of that kind with room, or the first. */
 static int offer_of(struct exchange *x, const char *gpu)
 {
 	int first = -1;
@@ -103,7 +103,7 @@ static void make(struct exchange *x, const struct create *c,
 	struct machine *m = cloud_make(x->s, c, false);
 	struct wired *w = wire_of(x->s, m);
 
-	m->price = m->offered; /* what it asks in truth is told nobody */
+	m->price = m->offered; /* no reply names its real price */
 	if (c->price != price_of(x, c->offer, d->resources) && !x->s->hit[F_PRICE_MOVES])
 		broke(x->s, "a sandbox of %lld micro-dollars an hour was offered for %lld",
 		      (long long)price_of(x, c->offer, d->resources), (long long)c->price);
@@ -121,7 +121,7 @@ static void make(struct exchange *x, const struct create *c,
 	too_late(x, m, f ? 1 + f->ms / 1000 : d->timeout_secs);
 	m->reply_lost = strikes(x->s, F_CREATE_LOST_MADE);
 	answer.sandbox_id = m->id;
-	/* it came twice: the second time its name is in use, and that answer is what gets back */
+	/* it arrived twice: the second time its name is in use, and that is the reply */
 	if (strikes(x->s, F_CREATE_TWICE)) {
 		m->reply_lost = true;
 		modal_no(x, GRPC_ALREADY_EXISTS, "Sandbox with this name already exists.");
@@ -284,7 +284,7 @@ static void tell_row(struct exchange *x, struct machine *m, struct row_told *to)
 	to->info.tags = to->tags;
 	modal__client__task_info__init(&to->task);
 	to->task.gpu_type = (char *)wire_gpus[m->offer / 2].modal;
-	/* nobody has promised that it is */
+	/* no contract promises this */
 	bool told = m->running && !(x->plan->vague && (m - x->s->machines) % 2);
 	to->task.has_started_at = told;
 	to->task.started_at = told ? wire_modal_seconds(x, m, m->runs_at) : 0;
@@ -313,7 +313,8 @@ void modal_sandbox_list(struct exchange *x)
 		return;
 	}
 	if (x->plan->lists == LISTS_NONE)
-		x->s->unlisted_at[x->v->vendor] = x->s->now; /* whoever knows no id sees no pod */
+		x->s->unlisted_at[x->v->vendor] =
+			x->s->now; /* a client that knows no id sees no pod */
 	if (x->plan->lists == LISTS_NONE || (v2 && x->plan->lists == LISTS_V1) ||
 	    (whole && x->plan->lists == LISTS_NOT_WHOLE)) {
 		modal_no(x, v2 ? GRPC_UNIMPLEMENTED : GRPC_FAILED_PRECONDITION, "no such list");
@@ -431,7 +432,7 @@ void modal_sandbox_terminate(struct exchange *x)
 	if (!m || (m->visible > x->s->now && x->plan->forgets) ||
 	    (!m->is_over && strikes(x->s, F_RELEASE_UNKNOWN))) {
 		if (m)
-			cloud_asked(x->s, m); /* it does not let go of it */
+			cloud_asked(x->s, m); /* it does not release it */
 		modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
 		return;
 	}

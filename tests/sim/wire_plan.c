@@ -1,6 +1,6 @@
 /* wire_plan.c - which vendors of a schedule are spoken to through their real translators, how their
- * servers are, and what goes wrong with single calls. From a stream of random numbers of its own:
- * the rest of the plan is what the same seed without SEED_WIRE gives. */
+ * servers behave, and which calls go wrong. It uses its own stream of random numbers: the rest of
+ * the plan is what the same seed gives without SEED_WIRE. */
 #include "wire.h"
 
 #include "providers/modal/modal.h"
@@ -61,7 +61,7 @@ static void add_fault(struct plan *p, uint64_t *r)
 		f->n = (int)roll_spread(r, 1, 6) - 1;
 	f->who = (int)roll_in(r, 0, p->client_count - 1);
 	f->who = (int)roll_in(r, 0, p->client_count - 1);
-	/* there is a run to be handed over, and its agents have work for a while */
+	/* there must be a run to hand over, and work for its agents */
 	if (f->kind == F_CRASH_HANDED) {
 		f->n = 0;
 		p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 15000));
@@ -71,8 +71,8 @@ static void add_fault(struct plan *p, uint64_t *r)
 		f->count = roll_chance(r, 70) ? 1 : 2;
 }
 
-/* GPUs that Modal offers and never has, and lists that it refuses: by a stream of its own, so that
- * the rest of the plan stays as it was. */
+/* GPUs that Modal offers and never has, and lists that it refuses: from its own stream, so that the
+ * rest of the plan stays the same. */
 static void set_modal(struct plan *p)
 {
 	uint64_t state = p->seed ^ 0x717565756564ull, *r = &state;
@@ -87,8 +87,8 @@ static void set_modal(struct plan *p)
 			roll_chance(r, 60) ? LISTS_ALL : (int)roll_in(r, LISTS_V1, LISTS_NONE);
 }
 
-/* Now and then a machine's clock is so far off, or jumps so far, that none of these vendors may be
- * rented from by it. */
+/* Sometimes a machine's clock is so far off, or jumps so far, that nothing may be rented from these
+ * vendors. */
 static void set_clock(struct plan *p, uint64_t *r)
 {
 	bool all_tell = true; /* the time, which those without wires do not */

@@ -1,6 +1,6 @@
-/* wire_runpod.c - RunPod in memory: REST v2 and the little of GraphQL that is used, over the
- * machines of the cloud. What a request must be is held to what the vendor publishes: a request
- * that RunPod would call runpod_malformed is our own mistake. */
+/* wire_runpod.c - RunPod in memory: REST v2 and the part of GraphQL that burst uses, over the
+ * machines of the cloud. Requests are checked against what the vendor publishes: a request that
+ * RunPod would call malformed is our own mistake. */
 #include "wire.h"
 
 #include "base/jsonx.h"
@@ -162,8 +162,8 @@ static void create_volume(struct exchange *x)
 	json_t *body = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
 	const char *dc = jsonx_text(body, "dataCenter", "");
 
-	/* of clients that begin at the same moment each may make one: its names are not unique. And
-	 * what a dead client sent may come after what its next life found and sent. */
+	/* Clients that begin at the same moment may each make one, since names are not unique. A
+	 * dead client's request may also arrive after its next life has looked and sent its own. */
 	bool overtaken = x->s->hit[F_CRASH_AT_CALL] && x->s->hit[F_CALL_SLOW];
 	if (!overtaken && x->v->volumes &&
 	    (x->s->plan->client_count == 1 || x->v->volumes > x->s->plan->client_count))
@@ -229,7 +229,7 @@ static void spot(struct exchange *x, const json_t *whole)
 		return;
 	}
 	struct machine *m = runpod_create(x, body, bid);
-	if (!m) { /* the old API says with 200 what went wrong */
+	if (!m) { /* the old API reports errors with status 200 */
 		bool sold_out =
 			x->a->status == 400 && strstr(str_text(&x->a->body), RUNPOD_NO_CAPACITY);
 		if (sold_out) {
@@ -286,7 +286,7 @@ static void add_hours(struct exchange *x, const struct machine *m)
 	}
 }
 
-/* A pod that has just ended has no record yet, now and then. */
+/* Sometimes a pod that has just ended has no record yet. */
 static void bill(struct exchange *x, const char *query)
 {
 	char id[64] = "";
@@ -329,7 +329,7 @@ static void s3_file(struct exchange *x, const char *key)
 	CLEANUP(str_free) struct str file = STR_INIT;
 
 	if (!strcmp(x->call->method, "PUT")) {
-		if (x->s->now % 16) /* accepted, and now and then lost */
+		if (x->s->now % 16) /* accepted, and sometimes lost */
 			json_object_set_new(x->v->files, key,
 					    json_string(str_text(&x->call->body)));
 		say_s3(x, 200, "", 0);
@@ -340,7 +340,7 @@ static void s3_file(struct exchange *x, const char *key)
 	}
 }
 
-/* /VOLUME/KEY, signed for where the volume is. */
+/* /VOLUME/KEY, signed for the volume's region. */
 static void s3(struct exchange *x, const char *path)
 {
 	char id[64] = "", region[64];

@@ -12,9 +12,9 @@
 #define RUNPOD_VOLUME_ID "agv6w2qcg%d"
 
 void runpod_add_time(struct str *to, int64_t at);
-/* -1: there is none of that id. */
+/* -1: there is none with that id. */
 int runpod_volume_of(struct exchange *x, const char *id);
-/* body as of REST v2; the machine, or NULL: the answer says why. */
+/* body as in REST v2. Returns NULL if it is refused: the reply has the reason. */
 struct machine *runpod_create(struct exchange *x, const json_t *body, int64_t bid);
 void runpod_answer_create(struct exchange *x, const struct machine *m);
 void runpod_create_pod(struct exchange *x);

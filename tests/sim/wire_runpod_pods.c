@@ -78,7 +78,7 @@ static bool surfaced(struct exchange *x, const struct machine *m)
 	return m->visible <= x->s->now && x->s->now >= m->denied_until;
 }
 
-/* All that is told of a pod and never changes. */
+/* The part of a pod's description that never changes. */
 static char *unchanging(const struct machine *m, const json_t *body, const char *dc,
 			const char *cloud)
 {
@@ -135,8 +135,7 @@ static const char *check_body(const json_t *body)
 	return NULL;
 }
 
-/* The kind of GPU and, where there is one, the data centre: which of the plan's offers that is; -1:
- * none. */
+/* Which of the plan's offers this kind of GPU and data center is; -1: none. */
 static int offer_of(struct exchange *x, const char *type, const char *dc)
 {
 	int first = -1;
@@ -330,7 +329,7 @@ static void delete_pod(struct exchange *x, struct machine *m)
 
 	if (!m || m->is_over || m->visible > x->s->now || strikes(x->s, F_RELEASE_UNKNOWN)) {
 		if (m)
-			cloud_asked(x->s, m); /* it does not let go of it */
+			cloud_asked(x->s, m); /* it does not release it */
 		runpod_problem(x, 404, "pod not found");
 		return;
 	}
