@@ -361,8 +361,8 @@ static void turn(struct engine *e)
 	loop_turn(e->loop, e->setup->progress ? MAX(e->progress_at - now, 0)
 			   : keep_waits(e)    ? KEEP_LOOK_MS
 					      : 1000);
-	/* before the ticks that were due during the sleep: they must not judge what nobody could
-	 * observe */
+	/* before the ticks that were due during the sleep: the core must not judge a time that it
+	 * could not observe */
 	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->over)
 		feed(e, &(struct event){.type = EV_SLEPT});
 	signals_poll(e);
