@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "scratch.h"
 
 /* What must not fail in a test; says what did. */
 #define MUST(call)                                                                                 \
@@ -39,19 +40,12 @@
 
 static inline int scratch_make(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *dir = xasprintf("%s/burst-test-XXXXXX", tmp ? tmp : "/tmp");
-
-	*state = mkdtemp(dir);
-	return *state ? 0 : -1;
+	*state = new_folder();
+	return 0;
 }
-
 static inline int scratch_remove(void **state)
 {
-	int result = path_remove_tree(*state, NULL);
-
-	free(*state);
-	return result;
+	return remove_folder(*state);
 }
 
 static inline void put(const char *dir, const char *name, const void *bytes, size_t len)

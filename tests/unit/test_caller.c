@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/limit.h"
 #include "jobs/agent/kit.h"
+#include "scratch.h"
 #include "small_job.h"
 
 /* ---- a vendor whose storage is another service ---- */
@@ -290,15 +291,14 @@ static void test_release_waits_for_no_log(void **state)
 			.results = &result,
 			.run = &row,
 		};
-		char dir[] = "/tmp/burst-caller-XXXXXX";
-		setup.run_dir = mkdtemp(dir);
-		assert_non_null(setup.run_dir);
+		char *dir = new_folder();
+		setup.run_dir = dir;
 		setup.store = store_memory();
 		struct engine *e = engine_new(&setup);
 		engine_run(e, &err);
 		engine_free(e);
 		store_close(setup.store);
-		path_remove_tree(dir, NULL);
+		remove_folder(dir);
 		int64_t took = p.released_at - p.failed_at;
 		if (!p.failed_at || p.releases != 1 || took < looks[i].least_ms ||
 		    took > looks[i].most_ms)

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/limit.h"
 #include "jobs/agent/kit.h"
+#include "scratch.h"
 #include "small_job.h"
 
 /* ---- "come again in an hour", and pods that bill ---- */
@@ -73,7 +74,7 @@ static int give_back(struct store *store, struct provider *p, bool reap, struct 
 			      .account = "tester",
 			      .id = "pod1",
 			      .state = POD_ROW_LIVE};
-	char dir[] = "/tmp/burst-caller-XXXXXX";
+	char *dir = new_folder();
 	struct segment_result results = {0};
 	pthread_t thread;
 	struct engine_setup setup = {
@@ -95,7 +96,7 @@ static int give_back(struct store *store, struct provider *p, bool reap, struct 
 		.store = store,
 	};
 
-	setup.run_dir = mkdtemp(dir);
+	setup.run_dir = dir;
 	row.create_ms = row.rented_ms = clock_wall_ms() - 60000;
 	row.running_ms = row.create_ms + 1000;
 	row.hard_end_s = clock_wall_ms() / 1000 + 86400;
@@ -108,7 +109,7 @@ static int give_back(struct store *store, struct provider *p, bool reap, struct 
 	engine_free(e);
 	if (!reap)
 		pthread_join(thread, NULL);
-	path_remove_tree(dir, NULL);
+	remove_folder(dir);
 	return status;
 }
 

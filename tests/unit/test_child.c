@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/path.h"
 #include "net/child.h"
+#include "scratch.h"
 
 static struct loop *loop;
 
@@ -218,11 +219,10 @@ static void test_lingering_grandchild(void **state)
 
 static void test_files(void **state)
 {
-	char dir[] = "/tmp/burst-child-XXXXXX";
+	char *dir = new_folder();
 	struct str text = STR_INIT;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
 	CLEANUP(free_text) char *from = path_join(dir, "from");
 	CLEANUP(free_text) char *to = path_join(dir, "to");
 	assert_int_equal(path_write(from, "from a file", 11, 0600, NULL), 0);
@@ -241,7 +241,7 @@ static void test_files(void **state)
 	call.body_from = path_join(dir, "absent");
 	a = carry(&call);
 	assert_int_equal(a.reply.err.kind, ERR_LOCAL);
-	assert_int_equal(path_remove_tree(dir, NULL), 0);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 static void test_self(void **state)

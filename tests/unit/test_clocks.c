@@ -12,6 +12,7 @@
 #include "engine/podlink.h"
 #include "small_job.h"
 #include "jobs/agent/kit.h"
+#include "scratch.h"
 
 static const struct {
 	const char *text;
@@ -270,9 +271,8 @@ static void test_nothing_is_rented(void **state)
 			.results = &result,
 			.run = &row,
 		};
-		char dir[] = "/tmp/burst-clocks-XXXXXX";
-		setup.run_dir = mkdtemp(dir);
-		assert_non_null(setup.run_dir);
+		char *dir = new_folder();
+		setup.run_dir = dir;
 		setup.store = store_memory();
 		s.listener = listen_on_loopback(&p.port);
 		pthread_create(&thread, NULL, serve_once, &s);
@@ -282,7 +282,7 @@ static void test_nothing_is_rented(void **state)
 		pthread_join(thread, NULL);
 		close(s.listener);
 		store_close(setup.store);
-		path_remove_tree(dir, NULL);
+		remove_folder(dir);
 		if (p.rents != !clocks[i].words)
 			fail_msg("%s: %d creates", clocks[i].name, p.rents);
 		int64_t end_s = time(NULL) + LIFE_S + MIN(clocks[i].off_s, 0);

@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "http_bed.h"
 #include "net/http.h"
+#include "scratch.h"
 
 /* ---- calls ---- */
 
@@ -15,10 +16,9 @@ static void test_files(void **state)
 					    WHOLE};
 	static const struct answer none = {"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\ngone",
 					   WHOLE};
-	char dir[] = "/tmp/burst-http-XXXXXX";
+	char *dir = new_folder();
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
 	CLEANUP(free_text) char *to = path_join(dir, "to");
 	CLEANUP(free_text) char *from = path_join(dir, "from");
 	const struct {
@@ -105,7 +105,7 @@ static void test_files(void **state)
 	const char *sha = strcasestr(str_text(&http_server.heard), "\r\nx-amz-content-sha256:");
 	print_message("   %.*s\n", sha ? (int)strcspn(sha + 2, "\r") : 0, sha ? sha + 2 : "");
 	reply_free(&g.reply);
-	assert_int_equal(path_remove_tree(dir, NULL), 0);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* What is signed and not sent no server can verify. */
@@ -149,11 +149,10 @@ static void test_files_that_stand_still(void **state)
 {
 	static const struct answer some = {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc",
 					   HANG};
-	char dir[] = "/tmp/burst-http-XXXXXX";
+	char *dir = new_folder();
 	struct str text = STR_INIT;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
 	CLEANUP(free_text) char *file = path_join(dir, "file");
 	assert_int_equal(path_write(file, "to go", 5, 0600, NULL), 0);
 	http_set_silence(http, 1);
@@ -181,7 +180,7 @@ static void test_files_that_stand_still(void **state)
 	assert_string_equal(str_text(&text), "abc");
 	str_free(&text);
 	http_set_silence(http, 60);
-	assert_int_equal(path_remove_tree(dir, NULL), 0);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* ---- bare connections ---- */

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "http_bed.h"
 #include "net/http.h"
+#include "scratch.h"
 
 /* ---- TLS ---- */
 
@@ -56,14 +57,13 @@ static struct got carry_tls(const char *host, int port)
 
 static void test_tls_is_verified(void **state)
 {
-	char dir[] = "/tmp/burst-http-XXXXXX";
+	char *dir = new_folder();
 	int port;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
 	pid_t pid = start_tls(dir, &port);
 	if (!pid) {
-		path_remove_tree(dir, NULL);
+		remove_folder(dir);
 		print_message("SKIPPED: no openssl program on this machine\n");
 		skip();
 	}
@@ -89,7 +89,7 @@ static void test_tls_is_verified(void **state)
 	unsetenv("CURL_CA_BUNDLE");
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(path_remove_tree(dir, NULL), 0);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* ---- bare connections ---- */

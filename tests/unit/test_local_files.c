@@ -7,6 +7,7 @@
 
 #include "provider_conformance.h"
 #include "providers/local/local.h"
+#include "scratch.h"
 
 static int move_file(const char *verb, const char *path, const char *a, const char *b,
 		     const char *in, struct reply *reply)
@@ -168,10 +169,10 @@ static void sshd_answers(const char *name, json_t *conf)
 	/* a process group's terminals are the machine's, which may not be fit for sshd */
 	bool apart = !strcmp(kind->isolation, "namespaces");
 
-	char dir[] = "/tmp/burst-keys-XXXXXX", cmd[1024];
+	char *dir = new_folder();
+	char cmd[1024];
 	CLEANUP(str_free) struct str output = STR_INIT;
 	CLEANUP(str_free) struct str said = STR_INIT;
-	assert_non_null(mkdtemp(dir));
 	snprintf(cmd, sizeof(cmd),
 		 "cd %s && ssh-keygen -q -t ed25519 -N '' -f hk && ssh-keygen -q -t ed25519 -N '' "
 		 "-f id",
@@ -211,7 +212,7 @@ static void sshd_answers(const char *name, json_t *conf)
 		kind->name, (int)(banner - began), (int)(ready - banner),
 		(int)(clock_boot_ms() - ready));
 	nothing_remains();
-	assert_int_equal(path_remove_tree(dir, NULL), 0);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 static void sshd_answers_with_our_key(void)

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "engine/past.h"
+#include "scratch.h"
 
 #define NOW    INT64_C(1800000000000)
 #define MINUTE INT64_C(60000)
@@ -228,13 +229,13 @@ static void only_that_offer_and_until_one_works(void **state)
  * nobody away. */
 static void it_is_in_the_file(void **state)
 {
-	char dir[] = "/tmp/burst-past-XXXXXX", why[200];
+	char *dir = new_folder();
+	char why[200];
 	struct offer o = offer("SECURE/EU-RO-1/1/X", false);
 	struct store *one = NULL, *two = NULL;
 	struct err err = {0};
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
 	CLEANUP(free_text) char *path = path_join(dir, "ledger.db");
 	assert_int_equal(store_open(&one, path, &err), 0);
 	assert_int_equal(store_open(&two, path, &err), 0);
@@ -251,7 +252,7 @@ static void it_is_in_the_file(void **state)
 	assert_int_equal(look(one, &o, NOW + MINUTE).bad_until_ms, 0);
 	store_close(one);
 	store_close(two);
-	path_remove_tree(dir, NULL);
+	remove_folder(dir);
 }
 
 /* ---- whether an account's pods may end themselves ---- */

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "checks.h"
 #include "folder.h"
+#include "scratch.h"
 
 static void paths_are_joined_and_split(void **state)
 {
@@ -282,11 +283,10 @@ static void free_room_is_known(void **state)
 
 static void only_plain_files_are_read(void **state)
 {
-	char plain[] = "/tmp/burst-plain-XXXXXX";
+	char *plain = new_folder();
 	struct err err = {0};
 
 	(void)state;
-	assert_non_null(mkdtemp(plain));
 	int dir = open(plain, O_RDONLY | O_DIRECTORY);
 	CLEANUP(free_text) char *file = path_join(plain, "file");
 	CLEANUP(free_text) char *link = path_join(plain, "link");
@@ -311,7 +311,7 @@ static void only_plain_files_are_read(void **state)
 	assert_int_equal(path_read_plain(absent, 100, &text, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 	close(dir);
-	path_remove_tree(plain, NULL);
+	remove_folder(plain);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "engine/impl.h"
 #include "jobs/agent/kit.h"
 #include "runs/runs.h"
+#include "scratch.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -87,7 +88,7 @@ static int give_back(struct provider *p, struct pod_row *row)
 {
 	struct run_row run = {.id = "r1"};
 	struct err err = {0};
-	char dir[] = "/tmp/burst-takeover-XXXXXX";
+	char *dir = new_folder();
 	struct engine_setup setup = {
 		.kit = pod_kit(),
 		.conf = {.run = "r1", .machine = "m", .lease_ms = 60000, .reap = true},
@@ -98,7 +99,6 @@ static int give_back(struct provider *p, struct pod_row *row)
 		.adopt_count = 1,
 	};
 
-	assert_non_null(mkdtemp(dir));
 	setup.run_dir = dir;
 	setup.store = store_memory();
 	assert_int_equal(store_put_pod(setup.store, row, &err), 0);
@@ -107,7 +107,7 @@ static int give_back(struct provider *p, struct pod_row *row)
 	engine_free(e);
 	assert_int_equal(store_pod(setup.store, row->attempt, row, &err), 0);
 	store_close(setup.store);
-	path_remove_tree(dir, NULL);
+	remove_folder(dir);
 	return status;
 }
 
@@ -301,7 +301,7 @@ static void settled(void *ctx, const struct run_row *now, enum run_status was)
  * stands at that path. */
 static void test_dead_run_is_settled(void **state)
 {
-	char dir[] = "/tmp/burst-settle-XXXXXX";
+	char *dir = new_folder();
 	struct told told = {.p = {.there = UNTIL_RELEASED}};
 	struct runs rs = {.state_dir = dir,
 			  .store = store_memory(),
@@ -314,7 +314,6 @@ static void test_dead_run_is_settled(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
 	assert_int_equal(store_put_run(rs.store, &run, &err), 0);
 	assert_int_equal(store_put_pod(rs.store, &pod, &err), 0);
 	CLEANUP(free_text) char *output = path_join(dir, "out");
@@ -338,7 +337,7 @@ static void test_dead_run_is_settled(void **state)
 	assert_true(held >= 0);
 	path_hold_dir(NULL, -1);
 	store_close(rs.store);
-	path_remove_tree(dir, NULL);
+	remove_folder(dir);
 }
 
 int main(void)

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cmd/volume_gc.h"
+#include "scratch.h"
 
 #define DAY INT64_C(86400)
 
@@ -224,10 +225,9 @@ static void check(size_t i, struct store *store, const char *dir, bool force)
 
 static void what_goes_and_what_stays(void **state)
 {
-	char dir[] = "/tmp/burst-gc-XXXXXX";
+	char *dir = new_folder();
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct store *store = store_memory();
 		CLEANUP(free_text) char *run_dir = xasprintf("%s/runs/r1", dir);
@@ -255,7 +255,7 @@ static void what_goes_and_what_stays(void **state)
 		check(i, store, dir, true);
 		store_close(store);
 	}
-	assert_int_equal(path_remove_tree(dir, NULL), 0);
+	assert_int_equal(remove_folder(dir), 0);
 }
 
 /* Where a list tells neither sizes nor dates, and dates are what archives made them. */
