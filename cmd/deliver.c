@@ -3,7 +3,6 @@
 #include "deliver.h"
 
 #include <stdlib.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/jsonx.h"
@@ -416,12 +415,9 @@ static int write_config(struct delivery *d, struct err *err)
 
 static int run_it(struct delivery *d, json_t **object, struct err *err)
 {
-	CLEANUP(fd_close) int output = path_open_dir(d->l->run.output_dir);
 	struct err why = {0};
+	int status = deliver_run(d->l, d->config, d->text, object, &why);
 
-	if (output < 0)
-		return err_set(err, ERR_LOCAL, "%s: %m", d->l->run.output_dir);
-	int status = deliver_run(d->l->ctx, d->config, d->text, output, object, &why);
 	engine_hold_signals();
 	if (status == 0)
 		return 0;
@@ -486,9 +482,16 @@ static const char *what_delivers(const struct delivery *d)
 	return d->l->run.row.id[0] ? "resume" : "run";
 }
 
-static int go(struct delivery *d, json_t **object, struct err *err)
+/* What an earlier pod said of the volume. */
+static void forget_absent(const struct delivery *d)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(d->l->run.output_dir);
+
+	unlinkat(folder, DELIVER_ABSENT, 0);
+}
+
+static int go(struct delivery *d, json_t **object, struct err *err)
+{
 	int number = engine_held_signal();
 
 	if (number) {
@@ -500,14 +503,12 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 		err->signal = number;
 		return -1;
 	}
-	unlinkat(folder, DELIVER_ABSENT, 0);
+	forget_absent(d);
 	if (make_folder(d, err) < 0 || write_config(d, err) < 0 ||
 	    delivery_begins(&d->l->ctx->runs, d->key, d->l->run.row.id, d->state, err) < 0)
 		return -1;
 	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d->count,
 		 d->missing ? " (files missing on the volume are uploaded with it)" : "");
-	fd_close(d->l->run.output_lock);
-	d->l->run.output_lock = -1;
 	return run_it(d, object, err);
 }
 
@@ -615,10 +616,6 @@ static int mend_manifest(struct delivery *d, struct err *err)
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	if (l->run.output_lock < 0)
-		l->run.output_lock = path_open_dir(l->run.output_dir);
-	if (flock(l->run.output_lock, LOCK_EX | LOCK_NB) < 0)
-		return 0; /* another job has begun there, and writes it anew */
 	int status = its_pods(d, &pods, &count, err);
 	if (status == 0)
 		status = manifest_read(l->run.output_dir, true, &now, err);

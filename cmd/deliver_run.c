@@ -43,9 +43,10 @@ static int tell_failure(struct cmd_context *own, struct err *err)
 	return err_exit_status(err);
 }
 
-int deliver_run(struct cmd_context *ctx, const char *config, const char *text, int output,
-		json_t **said, struct err *err)
+int deliver_run(const struct launch *render, const char *config, const char *text, json_t **said,
+		struct err *err)
 {
+	struct cmd_context *ctx = render->ctx;
 	const char *argv[] = {"run",
 			      config,
 			      "--json",
@@ -54,7 +55,7 @@ int deliver_run(struct cmd_context *ctx, const char *config, const char *text, i
 			      ctx->quiet ? "--quiet" : "--yes",
 			      ctx->verbose > 0 ? "--verbose" : "--yes",
 			      NULL};
-	struct delivery_own delivery = {.output = output};
+	struct delivery_own delivery = {.render = &render->run};
 	struct cmd_context own = {.commands = ctx->commands,
 				  .argv = ctx->argv,
 				  .live = ctx->live,

@@ -7,15 +7,15 @@
 
 /* What its context has beyond that of any run. */
 struct delivery_own {
-	int output;   /* the folder that its render has held, whatever stands at that path by now */
-	json_t *said; /* the object of --json, which nothing prints */
+	const struct run *render; /* its render, which holds the output folder */
+	json_t *said;             /* the object of --json, which nothing prints */
 };
 /* Runs the delivery that `text`, a config, asks for, as a run of its own in this process: config is
- * the path that it has in the ledger, and output a descriptor of the output folder, which is
- * unlocked. Signals are held before and after; its engine hears them meanwhile. Returns the exit
- * status; *said gets what --json would print, or NULL, and *err why it did not begin. */
-int deliver_run(struct cmd_context *ctx, const char *config, const char *text, int output,
-		json_t **said, struct err *err);
+ * the path that it has in the ledger. It uses the lock of render's output folder. Signals are held
+ * before and after; its engine hears them meanwhile. Returns the exit status; *said gets what
+ * --json would print, or NULL, and *err why it did not begin. */
+int deliver_run(const struct launch *render, const char *config, const char *text, json_t **said,
+		struct err *err);
 /* A delivery's own run: its command has ended well, if it was begun at all. The exit status, noted;
  * -1 with *err. */
 int deliver_run_judge(struct launch *l, struct err *err);

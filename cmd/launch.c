@@ -149,24 +149,17 @@ static int read_whole_job(struct launch *l, bool renders, struct err *err)
 	return 0;
 }
 
-/* A delivery writes into the folder that its render has held, whatever stands at that path by now.
- */
-static int given_output(const struct cmd_context *ctx)
-{
-	return ctx->delivers
-		       ? openat(ctx->delivers->output, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-		       : -1;
-}
-
 static int lock(struct launch *l, struct err *err)
 {
 	const struct config *c = l->ctx->config;
 
-	return run_lock_job(&l->run, config_path(c) ? config_path(c) : "", config_job_name(c),
-			    err) < 0 ||
-			       run_lock_output(&l->run, given_output(l->ctx), err) < 0
-		       ? -1
-		       : 0;
+	if (run_lock_job(&l->run, config_path(c) ? config_path(c) : "", config_job_name(c), err) <
+	    0)
+		return -1;
+	if (!l->ctx->delivers)
+		return run_lock_output(&l->run, err);
+	run_lend_output(&l->run, l->ctx->delivers->render);
+	return 0;
 }
 
 static int find_cached(struct launch *l, struct err *err)

@@ -7,6 +7,7 @@
 #include "jobs/calibrate/calibrate.h"
 #include "caps.h"
 #include "decide.h"
+#include "deliver_run.h"
 #include "detach.h"
 #include "keep.h"
 #include "output.h"
@@ -160,8 +161,14 @@ static int render(struct launch *l, struct err *err)
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, &(struct plan_words){0}, err);
 	name_resume(l);
-	if (volume_trust(l, NULL, err) < 0 || runs_settle(&ctx->runs, NULL, err) < 0 ||
-	    launch_check_detached(l, err) < 0 || caps_fit(l, err) < 0 ||
+	if (volume_trust(l, NULL, err) < 0 || runs_settle(&ctx->runs, NULL, err) < 0)
+		return -1;
+	if (ctx->delivers) {
+		/* settling may have let signals in, and the render has yet to write how it ended */
+		engine_hold_signals();
+		l->run.setup.ignore_hangup = ctx->delivers->render->setup.ignore_hangup;
+	}
+	if (launch_check_detached(l, err) < 0 || caps_fit(l, err) < 0 ||
 	    launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 ||
 	    launch_decide(l, err) < 0 || launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;

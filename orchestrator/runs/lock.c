@@ -27,15 +27,13 @@ int run_lock_job(struct run *run, const char *config, const char *job, struct er
 	return 0;
 }
 
-int run_lock_output(struct run *run, int given, struct err *err)
+int run_lock_output(struct run *run, struct err *err)
 {
 	if (path_mkdirs(run->output_dir, 0777, err) < 0) {
 		err->kind = ERR_CONFIG;
 		return err_wrap(err, "output");
 	}
-	run->output_lock = given;
-	if (run->output_lock < 0)
-		run->output_lock = open(run->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	run->output_lock = open(run->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (run->output_lock < 0 || faccessat(run->output_lock, ".", W_OK | X_OK, 0) < 0)
 		return err_set(err, ERR_CONFIG, "output %s: cannot be written: %m",
 			       run->output_dir);
@@ -44,6 +42,12 @@ int run_lock_output(struct run *run, int given, struct err *err)
 			       run->output_dir);
 	path_hold_dir(run->output_dir, run->output_lock);
 	return 0;
+}
+
+void run_lend_output(struct run *to, const struct run *of)
+{
+	to->output_lock = of->output_lock;
+	to->output_lent = true;
 }
 
 int run_check_output(const struct run *run, struct err *err)

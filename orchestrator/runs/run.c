@@ -30,9 +30,10 @@ void run_free(struct run *run)
 	free(run->unsaved);
 	fd_close(run->lock);
 	fd_close(run->job_lock);
-	fd_close(run->output_lock);
-	if (run->output_lock >= 0)
+	if (run->output_lock >= 0 && !run->output_lent) {
+		fd_close(run->output_lock);
 		path_hold_dir(NULL, -1);
+	}
 }
 
 int run_open_account(struct run *run, const char *provider, struct err *err)

@@ -49,6 +49,7 @@ struct run {
 	char machine[20];
 	char *dir, *output_dir;          /* dir: its state folder, once it is taken */
 	int lock, job_lock, output_lock; /* -1: not held */
+	bool output_lent;                /* the lock is another run's: run_lend_output() */
 	bool had_work;                   /* something was left to render when it went on */
 	/* of an earlier life: its pods, and where it rented */
 	struct pod_row *adopted;
@@ -92,9 +93,11 @@ int run_check_output(const struct run *run, struct err *err);
 /* ---- locks: one client for a job, one for an output folder; ERR_BUSY: another has it ---- */
 
 int run_lock_job(struct run *run, const char *config, const char *job, struct err *err);
-/* Makes run->output_dir and holds it. given: its descriptor, if the caller has it, else -1; it
- * becomes the run's own. */
-int run_lock_output(struct run *run, int given, struct err *err);
+/* Makes run->output_dir and holds it until run_free(). */
+int run_lock_output(struct run *run, struct err *err);
+/* A second run of this process, which writes there before run_free(of): it uses the lock of the
+ * first one, and with it the very folder that is held, whatever stands at that path by now. */
+void run_lend_output(struct run *to, const struct run *of);
 bool run_output_is_locked(const char *dir);
 
 /* ---- begin, go: a new run, until its last pod is gone ---- */

@@ -595,6 +595,62 @@ t_another_render_after_a_client_that_died() { # while it delivered: each is deli
 	is "$(find out2 -name '*.wav' | wc -l)" 5 "files of the other"
 	is "$(tr '\n' ' ' <uploads)" "3 5 " "what was delivered"
 }
+few_are_open() { [ "$(find "/proc/$PID/fd" -mindepth 1 | wc -l)" -le "$1" ] && [ "$(find "/proc/$PID/task" -mindepth 1 -maxdepth 1 | wc -l)" -le "$2" ]; }
+clients_of_locks() { cat "$BURST_STATE_DIR"/runs/*/lock | sort | uniq -c | tr -s ' '; }
+t_it_runs_in_the_process_of_its_render() { # both locks are held until the end of both; nothing of the first engine is left open
+	local -x LOCAL_ISOLATION=process
+	cat >burst.cfg <<-E
+		provider = "local";
+		volume = { name = "v"; size_gb = 1; create = true; };
+		job = { name = "t"; type = "command"; run = "echo ran; until [ -e $T/rendered ]; do sleep 0.1; done; echo film >film"; outputs = ["film"]; output = "out"; };
+		deliver = { run = "echo begun; until [ -e $T/now ]; do sleep 0.1; done; cat \"\$BURST_OUTPUTS\"/film >copy"; outputs = ["copy"]; };
+	E
+	burst_bg run
+	wait_for 60 "the render" grep -q "| ran" err.txt
+	local files threads
+	files=$(find "/proc/$PID/fd" -mindepth 1 | wc -l) threads=$(find "/proc/$PID/task" -mindepth 1 -maxdepth 1 | wc -l)
+	: >rendered
+	wait_for 60 "the delivery" grep -q "| begun" err.txt
+	is "$(clients_of_locks)" " 2 process $PID" "who holds the locks of both runs"
+	wait_for 10 "no more open files ($files) and threads ($threads) than in the render" few_are_open $((files + 2)) "$threads"
+	"$BURST" run >second.txt 2>&1
+	is "$?" 7 "exit status of another run meanwhile ($(tail -n 1 second.txt))"
+	: >now
+	burst_wait
+	is "$STATUS $(cat out/copy)" "0 film" "exit status, and what was delivered ($(tail -n 3 err.txt))"
+}
+t_ctrl_c_while_it_delivers() { # is heard by its engine alone, once: one release, and both runs say so
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	delivering 'echo begun; sleep 100'
+	burst_bg run --json
+	wait_for 60 "the delivery" grep -q "| begun" err.txt
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS $(json .status) $(json .deliver.status)" "130 interrupted interrupted" "exit status, the run, its delivery ($(tail -n 3 err.txt))"
+	is "$(ledger "select group_concat(exit_status) from run")" 130,130 "exit statuses in the ledger"
+	is "$(ledger "select count(*) from pod where state <> 'gone'")" 0 "pods"
+	sed -i 's/sleep 100/true/' burst.cfg
+	burst resume
+	is "$STATUS" 0 "exit status of resume ($(tail -n 3 err.txt))"
+	is "$(wavs)" 3 files
+}
+t_the_output_folder_is_swapped_while_it_delivers() { # files and manifest come into the folder that is held, not where a link leads
+	local -x LOCAL_ISOLATION=process
+	script_lines 2
+	delivering 'echo begun; until [ -e '"$T"'/now ]; do sleep 0.1; done; echo delivered >all' 'outputs = ["all"];'
+	burst_bg run
+	wait_for 60 "the delivery" grep -q "| begun" err.txt
+	mv out real
+	mkdir other
+	cp real/manifest.jsonl other/
+	ln -s other out
+	: >now
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(cat real/all) $(jq -r 'select(.former | not) | .file' real/manifest.jsonl | tr '\n' ' ')" "delivered s001.wav s002.wav all " "what is in the folder"
+	is "$(ls other) $(grep -c '"all"' other/manifest.jsonl)" "manifest.jsonl 0" "what is where the link leads"
+}
 t_refused() {
 	script_lines 2
 	config 'deliver = { run = "true"; outputs = ["../x"]; };'

@@ -172,18 +172,36 @@ static void test_locks(void **state)
 	bed_open(&one, store, "out");
 	bed_open(&two, store, "out");
 	assert_int_equal(run_lock_job(&one.run, "/there/burst.cfg", "quiz", &err), 0);
-	assert_int_equal(run_lock_output(&one.run, -1, &err), 0);
+	assert_int_equal(run_lock_output(&one.run, &err), 0);
 	assert_int_equal(run_lock_job(&two.run, "/there/burst.cfg", "other", &err), 0);
 	fd_close(two.run.job_lock);
 	two.run.job_lock = -1;
 	assert_int_equal(run_lock_job(&two.run, "/there/burst.cfg", "quiz", &err), -1);
 	assert_int_equal(err.kind, ERR_BUSY);
-	assert_int_equal(run_lock_output(&two.run, -1, &err), -1);
+	assert_int_equal(run_lock_output(&two.run, &err), -1);
 	assert_int_equal(err.kind, ERR_BUSY);
 	assert_true(run_output_is_locked(one.run.output_dir));
 	bed_close(&one);
 	assert_false(run_output_is_locked(two.run.output_dir));
 	bed_close(&two);
+	store_close(store);
+}
+
+/* A delivery writes into the folder that its render holds, and leaves it held. */
+static void test_a_lent_lock(void **state)
+{
+	struct store *store = store_memory();
+	struct err err = {0};
+	struct bed one, two;
+
+	(void)state;
+	bed_open(&one, store, "out");
+	bed_open(&two, store, "out");
+	assert_int_equal(run_lock_output(&one.run, &err), 0);
+	run_lend_output(&two.run, &one.run);
+	bed_close(&two);
+	assert_true(run_output_is_locked(one.run.output_dir));
+	bed_close(&one);
 	store_close(store);
 }
 
@@ -207,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_id_of_a_queue),
 		cmocka_unit_test(test_paths_that_the_ledger_cannot_hold),
 		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_a_lent_lock),
 	};
 
 	return cmocka_run_group_tests_name("runs", tests, make_top, remove_top);
