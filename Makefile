@@ -64,7 +64,7 @@ LIBS    := $(PKG_LIBS) -lpthread -lm
 
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c jobs/warm/*.c jobs/calibrate/*.c \
              jobs/agent/kit.c $(addprefix jobs/workers/,embed.c espeak_json.c python.c) providers/*.c providers/*/*.c)
-CMD_SRC := $(wildcard cmd/*.c)
+CMD_SRC := $(wildcard cmd/*.c cmd/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))

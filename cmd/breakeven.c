@@ -7,11 +7,11 @@
 #include "cmd.h"
 #include "engine/learn.h"
 #include "extras.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "plan/cost.h"
 #include "plan/demand.h"
 #include "prior.h"
-#include "table.h"
+#include "cmd/show/table.h"
 
 struct api {
 	const char *name;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "cmd.h"
 #include "jobs/renders.h"
-#include "output.h"
+#include "cmd/show/output.h"
 
 static int64_t limit_bytes(const struct cmd_context *ctx)
 {

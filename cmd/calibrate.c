@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "jobs/calibrate/calibrate.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "volume_trust.h"
 #include "warm_first.h"
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "find_run.h"
 
 /* How long nothing happens to the pods of a client that is well. */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "report.h"
+#include "cmd/show/report.h"
 #include "find_run.h"
 #include "spend.h"
 #include "store/pod_cost.h"

@@ -15,8 +15,8 @@
 
 #include "base/incbin.h"
 #include "base/str.h"
-#include "template.h"
-#include "text.h"
+#include "cmd/show/template.h"
+#include "cmd/show/text.h"
 
 INCBIN(completion_bash, "cmd/completion.bash");
 INCBIN(completion_zsh, "cmd/completion.zsh");

@@ -9,9 +9,9 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "better.h"
-#include "output.h"
-#include "plan_parts.h"
-#include "plan_show.h"
+#include "cmd/show/output.h"
+#include "cmd/show/plan_parts.h"
+#include "cmd/show/plan_show.h"
 #include "refuse.h"
 #include "warm_first.h"
 

@@ -8,7 +8,7 @@
 #include "deliver_folder.h"
 #include "find_run.h"
 #include "notify.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "store/facts.h"
 
 enum { ABSENT_MAX_BYTES = 16 << 20 };

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "net/child.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "find_run.h"
 
 /* Tells a detached client the descriptor of the socket that leads to its starter. */

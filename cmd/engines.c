@@ -2,8 +2,8 @@
  * been run. */
 #include "cmd.h"
 #include "jobs/tts/environment.h"
-#include "output.h"
-#include "table.h"
+#include "cmd/show/output.h"
+#include "cmd/show/table.h"
 
 static void print_all(const struct engine *engines, size_t count)
 {

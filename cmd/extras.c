@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/learn.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "prior.h"
 
 #define MONTH_MS INT64_C(2592000000)

@@ -1,7 +1,7 @@
 /* fetch.c - `burst fetch`: copies the outputs of an ended run from its volume. */
 #include "find_run.h"
 #include "launch.h"
-#include "output.h"
+#include "cmd/show/output.h"
 
 static int gather(struct launch *l, struct err *err)
 {

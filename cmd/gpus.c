@@ -7,10 +7,10 @@
 
 #include "base/gpus.h"
 #include "cmd.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "plan/vram.h"
 #include "prior.h"
-#include "table.h"
+#include "cmd/show/table.h"
 
 enum order {
 	BY_NAME,

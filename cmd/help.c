@@ -1,8 +1,8 @@
 /* help.c - `burst help`: prints the usage of all commands or of one. */
 #include "cmd.h"
 
-#include "keys_page.h"
-#include "text.h"
+#include "cmd/show/keys_page.h"
+#include "cmd/show/text.h"
 
 #define WIDTH 80
 #define GAP   30 /* where the words about a flag begin */

@@ -9,7 +9,7 @@
 #include "base/pattern.h"
 #include "commit_tree.h"
 #include "config/trust.h"
-#include "output.h"
+#include "cmd/show/output.h"
 
 static const char *const usual_hooks[] = {"post-commit", "post-merge", "post-rewrite", NULL};
 static const char *const bare_hooks[] = {"post-receive", NULL};

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "dockerfile.h"
+#include "cmd/show/dockerfile.h"
 #include "launch.h"
-#include "output.h"
+#include "cmd/show/output.h"
 
 #include "base/log.h"
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "advice.h"
+#include "cmd/show/advice.h"
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/jsonx.h"
@@ -18,8 +18,8 @@
 #include "deliver_run.h"
 #include "detach.h"
 #include "notify.h"
-#include "output.h"
-#include "report.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
 #include "jobs/warm/warm.h"
 
 enum { ERRORS_MOST = 100 };

@@ -3,20 +3,20 @@
 
 #include <stdlib.h>
 
-#include "advice.h"
+#include "cmd/show/advice.h"
 #include "decide.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "jobs/calibrate/calibrate.h"
 #include "keep.h"
-#include "ledger_by.h"
+#include "cmd/show/ledger_by.h"
 #include "runs/bill.h"
 #include "runs/runs.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "reconcile.h"
-#include "report.h"
+#include "cmd/show/report.h"
 #include "find_run.h"
-#include "table.h"
+#include "cmd/show/table.h"
 
 /* ---- all runs ---- */
 

@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "output.h"
-#include "report.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
 #include "find_run.h"
-#include "timeline.h"
+#include "cmd/show/timeline.h"
 
 #define LOOK_AGAIN_MS  200
 #define LINE_MAX_BYTES 65536

@@ -15,7 +15,7 @@
 #include "config/secrets.h"
 #include "net/child.h"
 #include "notify.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "quick.h"
 
 /* In the order of help. Adding a command is a file and a line here. */

@@ -7,8 +7,8 @@
 #include "engine/past.h"
 #include "launch.h"
 #include "offer_list.h"
-#include "report.h"
-#include "table.h"
+#include "cmd/show/report.h"
+#include "cmd/show/table.h"
 
 static int by_number(int64_t x, int64_t y)
 {

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "launch.h"
 #include "offer_list.h"
-#include "output.h"
+#include "cmd/show/output.h"
 
 /* What a job needs narrows the offers; without one, or with one that cannot be read yet, all are
  * shown. */

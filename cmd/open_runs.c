@@ -3,7 +3,7 @@
 #include "cmd.h"
 #include "jobs/agent/kit.h"
 #include "notify.h"
-#include "report.h"
+#include "cmd/show/report.h"
 
 static void note(void *ctx, enum log_level level, const char *text)
 {

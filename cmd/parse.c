@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "commit_tree.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "quick.h"
 
 enum {

@@ -9,11 +9,11 @@
 #include "keep.h"
 #include "launch.h"
 #include "offer_list.h"
-#include "output.h"
-#include "plan_parts.h"
+#include "cmd/show/output.h"
+#include "cmd/show/plan_parts.h"
 #include "quick.h"
 #include "refuse.h"
-#include "report.h"
+#include "cmd/show/report.h"
 #include "volume_trust.h"
 
 /* Moves those that the cap on the price leaves to the front; *count: how many. ERR_CAP: it leaves

@@ -7,7 +7,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "launch.h"
-#include "plan_parts.h"
+#include "cmd/show/plan_parts.h"
 #include "prior.h"
 
 enum { OFFERS_MAX_BYTES = 4 << 20 };

@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "output.h"
-#include "phase.h"
-#include "report.h"
+#include "cmd/show/output.h"
+#include "cmd/show/phase.h"
+#include "cmd/show/report.h"
 #include "find_run.h"
 #include "store/pod_cost.h"
-#include "table.h"
+#include "cmd/show/table.h"
 
 /* What a pod's run is about, and how far it is. */
 struct its_run {

@@ -7,12 +7,12 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "runs/runs.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "queue_client.h"
-#include "report.h"
+#include "cmd/show/report.h"
 #include "unattended/requests.h"
 #include "find_run.h"
-#include "table.h"
+#include "cmd/show/table.h"
 
 enum { ENDED_SHOWN = 10 };
 

@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "config/given.h"
 #include "config/write.h"
-#include "output.h"
+#include "cmd/show/output.h"
 
 #define KEPT_AS "generated.cfg"
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "find_run.h"
-#include "output.h"
+#include "cmd/show/output.h"
 
 /* ---- what is told of each pod ---- */
 

@@ -10,9 +10,9 @@
 #include "launch.h"
 #include "runs/bill.h"
 #include "runs/runs.h"
-#include "output.h"
-#include "report.h"
-#include "table.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/show/table.h"
 
 enum { ASK_MS = 120000, AGE_DAYS = 30 };
 #define AGE_MS (INT64_C(24) * 3600 * 1000 * AGE_DAYS)

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "check.h"
-#include "plan_parts.h"
+#include "cmd/show/plan_parts.h"
 
 /* A pod may come up sooner than a prior says: a run is refused only by what even a quick one would
  * take. */

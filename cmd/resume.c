@@ -9,14 +9,14 @@
 #include "deliver_run.h"
 #include "keep.h"
 #include "launch.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "quick.h"
-#include "report.h"
+#include "cmd/show/report.h"
 #include "run_flags.h"
 #include "find_run.h"
 #include "volume_trust.h"
 #include "jobs/warm/warm.h"
-#include "follow.h"
+#include "cmd/show/follow.h"
 
 static int keep_flags(void *at, struct run *run, struct err *err)
 {

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "output.h"
-#include "report.h"
-#include "table.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/show/table.h"
 
 enum { NAME_MOST = 40, LOG_LINES = 30, HOUR_MS = 3600 * 1000 };
 

@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "cmd.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "plan/demand.h"
 #include "prior.h"
-#include "table.h"
+#include "cmd/show/table.h"
 
 enum { ROWS_BELOW = 7, ROWS_ABOVE = 3 }; /* of the table, around the size that is recommended */
 

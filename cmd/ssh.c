@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "cmd.h"
 #include "runs/runs.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "find_run.h"
 
 extern char **environ;

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "git.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "queue_client.h"
-#include "report.h"
+#include "cmd/show/report.h"
 #include "unattended/requests.h"
 
 enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "output.h"
-#include "table.h"
+#include "cmd/show/output.h"
+#include "cmd/show/table.h"
 
 enum { ASK_MS = 3600 * 1000 };
 #define FILE_MOST (INT64_C(1) << 40)

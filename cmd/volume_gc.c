@@ -8,7 +8,7 @@
 #include "base/crypto.h"
 #include "base/path.h"
 #include "engine/caller.h"
-#include "output.h"
+#include "cmd/show/output.h"
 #include "find_run.h"
 #include "store/facts.h"
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "engine/caller.h"
 #include "jobs/warm/warm.h"
-#include "output.h"
+#include "cmd/show/output.h"
 
 /* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has, unless
  * the job says so. */

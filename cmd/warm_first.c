@@ -11,7 +11,7 @@
 #include "jobs/warm/warm.h"
 #include "net/child.h"
 #include "own_client.h"
-#include "report.h"
+#include "cmd/show/report.h"
 #include "volume_make.h"
 #include "volume_trust.h"
 #include "volume_warm.h"

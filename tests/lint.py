@@ -381,7 +381,7 @@ def commands():
     if shutil.which("clang"):
         subprocess.run(["make", "-s", "build/gen/modal.pb-c.h"], check=True)
         cflags = subprocess.run(["pkg-config", "--cflags", *PACKAGES], check=True, capture_output=True, text=True).stdout
-        for path in git_files("cmd/*.c", "orchestrator/**/*.c", "providers/**/*.c", "config/*.c", "jobs/*.c", "jobs/**/*.c", "tests/fuzz/*.c"):
+        for path in git_files("cmd/**/*.c", "orchestrator/**/*.c", "providers/**/*.c", "config/*.c", "jobs/*.c", "jobs/**/*.c", "tests/fuzz/*.c"):
             if path not in NEEDS_BUILD:
                 todo.append(("does not compile with clang", ["clang", *FLAGS, "-Wno-gnu", *shlex.split(cflags), "-Ibuild/gen", path],
                              closure(path, known, set())))

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "cmd/screen.h"
-#include "cmd/view.h"
+#include "cmd/show/screen.h"
+#include "cmd/show/view.h"
 
 static struct view_pod *add_pod(struct view *v, enum pod_phase phase, const char *name,
 				const char *provider, const char *gpu, const char *region)

@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "runs/bill.h"
 #include "cmd/cmd.h"
-#include "cmd/report.h"
+#include "cmd/show/report.h"
 #include "engine/past.h"
 #include "store/store_impl.h"
 

@@ -10,10 +10,10 @@
 #include "base/jsonx.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/output.h"
-#include "cmd/report.h"
-#include "cmd/table.h"
-#include "cmd/text.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/show/table.h"
+#include "cmd/show/text.h"
 
 /* ---- flags ---- */
 

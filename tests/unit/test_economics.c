@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/gpus.h"
-#include "cmd/advice.h"
+#include "cmd/show/advice.h"
 #include "cmd/prior.h"
 #include "formulas.h"
 #include "plan/choose.h"

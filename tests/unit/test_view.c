@@ -11,9 +11,9 @@
 
 #include "base/path.h"
 #include "base/str.h"
-#include "cmd/phase.h"
-#include "cmd/table.h"
-#include "cmd/view.h"
+#include "cmd/show/phase.h"
+#include "cmd/show/table.h"
+#include "cmd/show/view.h"
 #include "engine/pull.h"
 
 enum {

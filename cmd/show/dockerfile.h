@@ -1,0 +1,17 @@
+/* dockerfile.h - the text of a Dockerfile for the image of a job's pods. */
+#ifndef BURST_CMD_SHOW_DOCKERFILE_H
+#define BURST_CMD_SHOW_DOCKERFILE_H
+
+#include "engine/image.h"
+
+struct dockerfile_want {
+	const char *from;    /* the image that it builds on, a checked reference */
+	const char *job;     /* its name, for people */
+	const char *command; /* what prints this file, for people: "burst image --with-weights" */
+	const struct job_needs *needs;
+	enum image_has has;
+};
+
+void dockerfile_add(struct str *to, const struct dockerfile_want *want);
+
+#endif

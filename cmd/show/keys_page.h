@@ -1,0 +1,12 @@
+/* keys_page.h - the reference of burst.cfg as text, as Markdown and as a man page. */
+#ifndef BURST_CMD_SHOW_KEYS_PAGE_H
+#define BURST_CMD_SHOW_KEYS_PAGE_H
+
+#include <stdio.h>
+
+void keys_text(FILE *to);
+/* One table for each section, as config/README.md has them. */
+void keys_markdown(FILE *to);
+void keys_man(FILE *to);
+
+#endif

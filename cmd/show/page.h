@@ -1,0 +1,38 @@
+/* page.h - the parts of the page that burst report writes. */
+#ifndef BURST_CMD_SHOW_PAGE_H
+#define BURST_CMD_SHOW_PAGE_H
+
+#include "cmd/cmd.h"
+#include "html.h"
+#include "store/store.h"
+
+struct page {
+	struct cmd_context *ctx;
+	struct str html;
+	struct run_row *runs; /* newest first */
+	size_t count;
+	struct pod_row *pods; /* of all these runs */
+	size_t pod_count;
+	double *audio_s; /* of each run */
+	int64_t now_ms;
+	bool one; /* one run alone */
+};
+
+/* What goes on: runs that are not over, and pods that bill. */
+void page_add_now(struct page *p);
+/* The script that keeps the page up to date, which carries this nonce. */
+void page_add_live(struct page *p, const char *nonce);
+void page_time(char to[24], int64_t wall_ms); /* "2026-11-25 03:06" */
+double page_dollars(int64_t microusd);
+int page_pods_that_worked(const struct page *p, const char *run);
+
+/* Cost per segment by number of pods and by GPU, predicted and measured, and what would have been
+ * cheaper than the newest run. */
+void page_add_curves(struct page *p);
+/* By day, provider and GPU. */
+void page_add_spending(struct page *p);
+void page_add_audio(struct page *p);
+/* Planned against actual cost, run by run. */
+void page_add_planned(struct page *p);
+
+#endif
