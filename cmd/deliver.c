@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "config/write.h"
-#include "deliver_folder.h"
+#include "runs/deliver_folder.h"
 #include "deliver_run.h"
 #include "jobs/common.h"
 #include "jobs/foreign.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/path.h"
-#include "deliver_folder.h"
+#include "runs/deliver_folder.h"
 #include "find_run.h"
 #include "notify.h"
 #include "cmd/show/output.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/path.h"
-#include "cmd/deliver_folder.h"
+#include "runs/deliver_folder.h"
 #include "folder.h"
 
 static void put(const char *name, const char *text)

@@ -1,8 +1,8 @@
 /* deliver_folder.h - what a delivery's pod is given as its code: the list of what was rendered,
  * what its volume does not have, and the script that puts all of it under its own names. All is
  * below .deliver/, so that the job's code cannot stand in its way. */
-#ifndef BURST_CMD_DELIVER_FOLDER_H
-#define BURST_CMD_DELIVER_FOLDER_H
+#ifndef BURST_RUNS_DELIVER_FOLDER_H
+#define BURST_RUNS_DELIVER_FOLDER_H
 
 #include "base/crypto.h"
 #include "base/err.h"
