@@ -1,5 +1,5 @@
 /* hook.c - `burst hook install|status|remove`. */
-#include "hook.h"
+#include "hook_parts.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
-/* hook.h - the parts of `burst hook`. */
+/* hook.h - a job in a repository: its hooks there, and what became of their triggers. */
 #ifndef BURST_CMD_HOOK_H
 #define BURST_CMD_HOOK_H
 
 #include <jansson.h>
 
-#include "cmd.h"
+#include "store/store.h"
 #include "git.h"
 #include "hook_file.h"
 
@@ -42,11 +42,6 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
  * "hook", "commit", "branch", "outcome", "why", "request"}; new reference. */
 json_t *hook_recorded(struct store *store, const char *path);
 int hook_record(struct store *store, const char *path, const json_t *record, struct err *err);
-
-/* ---- the commands ---- */
-
-int hook_fire(struct cmd_context *ctx, struct err *err);
-int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err *err);
 
 static inline void hook_target_free_cleanup(struct hook_target *t)
 {

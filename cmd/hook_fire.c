@@ -4,7 +4,7 @@
  * It runs in the background, after git has gone on. So it takes the newest commit of the branch,
  * not the one that it was called for: of several that run at once, each sees the newest, and all
  * but one find it queued. */
-#include "hook.h"
+#include "hook_parts.h"
 
 #include <stdlib.h>
 #include <time.h>

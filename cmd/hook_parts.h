@@ -1,0 +1,12 @@
+/* hook_parts.h - the parts of `burst hook` that have files of their own. */
+#ifndef BURST_CMD_HOOK_PARTS_H
+#define BURST_CMD_HOOK_PARTS_H
+
+#include "cmd.h"
+#include "hook.h"
+
+
+int hook_fire(struct cmd_context *ctx, struct err *err);
+int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err *err);
+
+#endif
