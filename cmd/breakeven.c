@@ -10,7 +10,7 @@
 #include "cmd/show/output.h"
 #include "plan/cost.h"
 #include "plan/demand.h"
-#include "prior.h"
+#include "plan/prior.h"
 #include "cmd/show/table.h"
 
 struct api {

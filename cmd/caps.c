@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "cmd/show/report.h"
 #include "find_run.h"
-#include "spend.h"
+#include "runs/spend.h"
 #include "store/pod_cost.h"
 
 /* ---- which caps there are ---- */

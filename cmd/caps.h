@@ -3,7 +3,7 @@
 #ifndef BURST_CMD_CAPS_H
 #define BURST_CMD_CAPS_H
 
-#include "allow.h"
+#include "runs/allow.h"
 #include "launch.h"
 
 enum { CAPS_MOST = 4 };

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "config/config.h"
-#include "git.h"
+#include "unattended/git.h"
 
 struct commit_tree {
 	struct config_tree at; /* for config_ask: the working tree, and the folder */

@@ -11,7 +11,7 @@
 #include "engine/learn.h"
 #include "engine/past.h"
 #include "extras.h"
-#include "prior.h"
+#include "plan/prior.h"
 
 enum {
 	PODS_LEARNED_FROM = 200,

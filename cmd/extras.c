@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "engine/learn.h"
 #include "cmd/show/output.h"
-#include "prior.h"
+#include "plan/prior.h"
 
 #define MONTH_MS INT64_C(2592000000)
 enum { RUNS_LOOKED_AT = 200, FAILING_RUNS = 3, FAILING_SEGMENTS = 5000 };

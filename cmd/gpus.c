@@ -9,7 +9,7 @@
 #include "cmd.h"
 #include "cmd/show/output.h"
 #include "plan/vram.h"
-#include "prior.h"
+#include "plan/prior.h"
 #include "cmd/show/table.h"
 
 enum order {

@@ -3,8 +3,7 @@
 #define BURST_CMD_HOOK_PARTS_H
 
 #include "cmd.h"
-#include "hook.h"
-
+#include "unattended/hook.h"
 
 int hook_fire(struct cmd_context *ctx, struct err *err);
 int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err *err);

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "config/example.h"
-#include "git.h"
+#include "unattended/git.h"
 
 static const struct job_ops *find_type(const char *type, struct err *err)
 {

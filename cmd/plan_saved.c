@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "launch.h"
 #include "cmd/show/plan_parts.h"
-#include "prior.h"
+#include "plan/prior.h"
 
 enum { OFFERS_MAX_BYTES = 4 << 20 };
 

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "detach.h"
-#include "git.h"
+#include "unattended/git.h"
 #include "net/child.h"
 
 /* For the `burst run` of a queue's runner: struct queued. */

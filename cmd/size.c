@@ -8,7 +8,7 @@
 #include "cmd.h"
 #include "cmd/show/output.h"
 #include "plan/demand.h"
-#include "prior.h"
+#include "plan/prior.h"
 #include "cmd/show/table.h"
 
 enum { ROWS_BELOW = 7, ROWS_ABOVE = 3 }; /* of the table, around the size that is recommended */

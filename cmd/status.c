@@ -13,7 +13,7 @@
 #include "queue_client.h"
 #include "cmd/show/report.h"
 #include "find_run.h"
-#include "spend.h"
+#include "runs/spend.h"
 #include "store/pod_cost.h"
 
 enum { RUNS_FIRST = 64, RUNS_MOST = 1024 };

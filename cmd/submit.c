@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "git.h"
+#include "unattended/git.h"
 #include "cmd/show/output.h"
 #include "queue_client.h"
 #include "cmd/show/report.h"

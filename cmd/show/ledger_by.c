@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "output.h"
 #include "report.h"
-#include "cmd/spend.h"
+#include "runs/spend.h"
 #include "table.h"
 
 /* ---- CSV (RFC 4180, but lines end with a newline alone) ---- */

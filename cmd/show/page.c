@@ -15,7 +15,7 @@
 #include "output.h"
 #include "page.h"
 #include "report.h"
-#include "cmd/serve.h"
+#include "net/serve.h"
 #include "store/pod_cost.h"
 
 #define DAY_MS    INT64_C(86400000)

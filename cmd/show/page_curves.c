@@ -9,7 +9,7 @@
 #include "engine/learn.h"
 #include "page.h"
 #include "plan/choose.h"
-#include "cmd/prior.h"
+#include "plan/prior.h"
 #include "report.h"
 
 enum {

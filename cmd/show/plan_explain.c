@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "plan/cost.h"
 #include "plan_parts.h"
-#include "cmd/prior.h"
+#include "plan/prior.h"
 
 static void say_price(FILE *to, const struct estimate *e, const struct plan *pick)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cmd/allow.h"
-#include "cmd/spend.h"
+#include "runs/allow.h"
+#include "runs/spend.h"
 #include "base/mem.h"
 
 #define HOUR     INT64_C(3600000)

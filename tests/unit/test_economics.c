@@ -14,7 +14,7 @@
 
 #include "base/gpus.h"
 #include "cmd/show/advice.h"
-#include "cmd/prior.h"
+#include "plan/prior.h"
 #include "formulas.h"
 #include "plan/choose.h"
 #include "plan/cost.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/prior.h"
+#include "plan/prior.h"
 #include "formulas.h"
 #include "plan/demand.h"
 #include "rows.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/gpus.h"
-#include "cmd/prior.h"
+#include "plan/prior.h"
 #include "formulas.h"
 #include "plan/cost.h"
 #include "plan/demand.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/serve.h"
+#include "net/serve.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 #define HOST  "Host: 127.0.0.1:4000\r\n"

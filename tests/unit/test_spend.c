@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/spend.h"
+#include "runs/spend.h"
 #include "base/mem.h"
 
 #define HOUR        INT64_C(3600000)

@@ -1,8 +1,8 @@
 /* serve.h - shows one page to the browsers of this machine: HTTP/1.1 on 127.0.0.1, nothing but GET
  * and HEAD of one address with a secret in it. It needs no more than that of HTTP, and a server's
  * library would bring a TLS library into every start of burst. */
-#ifndef BURST_CMD_SERVE_H
-#define BURST_CMD_SERVE_H
+#ifndef BURST_NET_SERVE_H
+#define BURST_NET_SERVE_H
 
 #include "base/err.h"
 #include "base/str.h"

@@ -1,8 +1,8 @@
 /* hook_file.h - the text of a git hook that burst writes: a shell script whose lines "# job {...}"
  * are its settings. One file serves all jobs of a repository, and of several repositories where
  * they share a hooks folder (core.hooksPath). */
-#ifndef BURST_CMD_HOOK_FILE_H
-#define BURST_CMD_HOOK_FILE_H
+#ifndef BURST_UNATTENDED_HOOK_FILE_H
+#define BURST_UNATTENDED_HOOK_FILE_H
 
 #include <stdbool.h>
 

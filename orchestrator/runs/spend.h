@@ -1,7 +1,7 @@
 /* spend.h - what the pods of the ledger took, summed by day, project, GPU or provider. No I/O, no
  * clock. */
-#ifndef BURST_CMD_SPEND_H
-#define BURST_CMD_SPEND_H
+#ifndef BURST_RUNS_SPEND_H
+#define BURST_RUNS_SPEND_H
 
 #include "store/store.h"
 

@@ -1,7 +1,7 @@
 /* git.h - asks the program git. What a git around us has set for its own children (in a hook:
  * GIT_DIR and its kin) does not reach it, and it never asks a question on the terminal. */
-#ifndef BURST_CMD_GIT_H
-#define BURST_CMD_GIT_H
+#ifndef BURST_UNATTENDED_GIT_H
+#define BURST_UNATTENDED_GIT_H
 
 #include "base/err.h"
 #include "base/str.h"

@@ -1,7 +1,7 @@
 /* notify_send.h - carries one notification: over HTTP, to a command, to the desktop. Each blocks,
  * for ten seconds at most. */
-#ifndef BURST_CMD_NOTIFY_SEND_H
-#define BURST_CMD_NOTIFY_SEND_H
+#ifndef BURST_UNATTENDED_NOTIFY_SEND_H
+#define BURST_UNATTENDED_NOTIFY_SEND_H
 
 #include "base/err.h"
 #include "base/str.h"

@@ -1,9 +1,9 @@
 /* prior.h - what burst knows of providers before this ledger has measured them, each with its date:
  * cold starts, billing, list prices of GPUs. A plan says so where it uses one of these. */
-#ifndef BURST_CMD_PRIOR_H
-#define BURST_CMD_PRIOR_H
+#ifndef BURST_PLAN_PRIOR_H
+#define BURST_PLAN_PRIOR_H
 
-#include "plan/cold.h"
+#include "cold.h"
 
 struct prior_provider {
 	const char *name; /* NULL: any other */

@@ -1,6 +1,6 @@
 /* hook.h - a job in a repository: its hooks there, and what became of their triggers. */
-#ifndef BURST_CMD_HOOK_H
-#define BURST_CMD_HOOK_H
+#ifndef BURST_UNATTENDED_HOOK_H
+#define BURST_UNATTENDED_HOOK_H
 
 #include <jansson.h>
 

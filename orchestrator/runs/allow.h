@@ -5,8 +5,8 @@
  * still spend: all of that, also where they may go on after midnight. So whatever they do, no
  * period costs more than its cap: what is reserved at midnight is no more than the cap of the day
  * before, and counts against the new day until it is spent or given up. */
-#ifndef BURST_CMD_ALLOW_H
-#define BURST_CMD_ALLOW_H
+#ifndef BURST_RUNS_ALLOW_H
+#define BURST_RUNS_ALLOW_H
 
 #include "base/str.h"
 #include "store/store.h"
