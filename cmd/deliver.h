@@ -1,5 +1,5 @@
-/* deliver.h - what follows a render and needs no GPU, but the volume: one command on a pod without
- * one. */
+/* deliver.h - the step after a render: one command on a pod without a GPU, beside the same volume.
+ */
 #ifndef BURST_CMD_DELIVER_H
 #define BURST_CMD_DELIVER_H
 
