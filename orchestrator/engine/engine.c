@@ -482,22 +482,7 @@ int64_t engine_started_ms(const struct engine *e)
 	return e->started_ms;
 }
 
-const char *engine_phase_detail(const struct engine *e, int pod)
-{
-	return pod < e->pod_count ? e->pods[pod].detail : "";
-}
-
-int engine_image_percent(const struct engine *e, int pod)
-{
-	return pod < e->pod_count ? pod_log_image_percent(e, pod) : -1;
-}
-
 const char *engine_doing(const struct engine *e)
 {
 	return pod_image_doing(e);
-}
-
-int engine_pod_rendered(const struct engine *e, int pod)
-{
-	return pod < e->pod_count ? e->pods[pod].rendered : 0;
 }

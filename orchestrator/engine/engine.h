@@ -6,11 +6,12 @@
 
 #include "ending.h"
 #include "journal.h"
-#include "ssh_keys.h"
 #include "known.h"
 #include "pod_rows.h"
+#include "pods.h"
 #include "setup.h"
 #include "signals.h"
+#include "ssh_keys.h"
 #include "trees.h"
 #include "volumes.h"
 
@@ -28,12 +29,8 @@ void engine_free(struct engine *e);
 /* For displays and the JSON result. */
 const struct core *engine_core(const struct engine *e);
 const struct engine_setup *engine_of(const struct engine *e);
-int64_t engine_started_ms(const struct engine *e);                /* boot clock */
-const char *engine_phase_detail(const struct engine *e, int pod); /* "syncing code", "" */
+int64_t engine_started_ms(const struct engine *e); /* boot clock */
 /* what delays the first pods, as "modal: image: ..."; "": nothing */
 const char *engine_doing(const struct engine *e);
-/* How much of its image the pod has pulled, in percent, by its provider's log; -1: not known. */
-int engine_image_percent(const struct engine *e, int pod);
-int engine_pod_rendered(const struct engine *e, int pod); /* segments it has finished */
 
 #endif

@@ -60,77 +60,89 @@ static void keep_row(const struct epod *own, const struct core_pod *p, struct po
 			 own->env_python);
 }
 
+static void put_rental(const struct core_pod *p, struct pod_row *row)
+{
+	const struct rental *r = &p->rental;
+
+	snprintf(row->name, sizeof(row->name), "burst-%s", r->attempt);
+	COPY_TEXT(row->id, r->id);
+	COPY_TEXT(row->gpu, r->view.gpu[0] ? r->view.gpu : r->offer.gpu);
+	COPY_TEXT(row->gpu_offered, r->offer.gpu);
+	COPY_TEXT(row->region, r->view.region[0] ? r->view.region : r->offer.region);
+	row->spot = r->offer.spot;
+	row->preempted = r->view.preempted;
+	COPY_TEXT(row->volume_id, r->volume.id);
+	COPY_TEXT(row->volume_name, r->volume.name);
+	row->price_microusd_h = r->price_microusd_h;
+	row->price_list_microusd_h = r->offer.price_microusd_h;
+	row->hard_end_s = r->hard_end_s;
+	COPY_TEXT(row->host, r->view.host);
+	row->port = r->view.port;
+	COPY_TEXT(row->user, r->view.user);
+	row->vendor_started_ms = r->vendor_started_s * 1000;
+}
+
+static void put_times(const struct core_pod *p, struct pod_row *row)
+{
+	row->create_ms = pod_rows_wall_ms(p->rental.create_at);
+	row->rented_ms = pod_rows_wall_ms(p->rental.rented_at);
+	row->running_ms = pod_rows_wall_ms(p->presence.running_at);
+	row->reached_ms = pod_rows_wall_ms(p->presence.reached_at);
+	row->connected_ms = pod_rows_wall_ms(p->presence.connected_at);
+	row->synced_ms = pod_rows_wall_ms(p->presence.synced_at);
+	row->ready_ms = pod_rows_wall_ms(p->presence.ready_at);
+	row->worked_ms = pod_rows_wall_ms(p->workload.worked_at);
+	row->safe_ms = pod_rows_wall_ms(p->workload.local_at);
+	row->release_ms = pod_rows_wall_ms(p->rental.release_at);
+	row->released_ms = pod_rows_wall_ms(p->rental.released_at);
+	row->gone_ms = pod_rows_wall_ms(p->rental.gone_at);
+	row->compute_ms = core_compute_ms(p);
+	row->wasted_ms = p->workload.wasted_ms;
+	row->billed_ms = core_billed_ms(p, clock_boot_ms());
+	row->cost_microusd = core_cost(p, clock_boot_ms());
+}
+
+/* What the engine keeps of the pod beside the core. */
+static void put_own(const struct epod *own, const struct core_pod *p, struct pod_row *row)
+{
+	if (p->rental.exit == EXIT_HANDED)
+		kept_part(p->rental.attempt, own->hold.holds, row->attempt);
+	if (own->account[0])
+		COPY_TEXT(row->account, own->account);
+	if (own->gpu_seen[0])
+		COPY_TEXT(row->gpu, own->gpu_seen);
+	row->billed_vendor_ms = own->bill.billed_ms;
+	row->cost_vendor_microusd = own->bill.cost_microusd;
+	row->cost_beside_microusd = own->bill.beside_microusd;
+	row->vendor_reported = own->bill.reported;
+	row->vendor_asked_ms = own->bill_asked_ms;
+	row->event = own->last_event;
+	batches_use_of(&own->use, row);
+	COPY_TEXT(row->image, own->image);
+	COPY_TEXT(row->setup, own->setup);
+	row->setup_ms = own->setup_ms;
+	row->synced_bytes = own->synced_bytes;
+	pod_row_set_load(row, own->load_ms);
+	row->unpack_bytes = own->unpack_bytes;
+	keep_row(own, p, row);
+}
+
 struct pod_row engine_pod_row(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	const struct engine_provider *v = &e->setup->providers[p->rental.provider];
-	struct pod_row row = {0};
+	struct pod_row row = {.synced_bytes = SYNCED_UNKNOWN};
 
 	COPY_TEXT(row.attempt, p->rental.attempt);
 	COPY_TEXT(row.run, e->setup->run->id);
-	if (p->rental.exit == EXIT_HANDED && pod < e->pod_count)
-		kept_part(p->rental.attempt, e->pods[pod].hold.holds, row.attempt);
 	COPY_TEXT(row.provider, v->ops->name);
-	COPY_TEXT(row.account, pod < e->pod_count && e->pods[pod].account[0]
-				       ? e->pods[pod].account
-				       : v->ops->account(v->handle));
-	snprintf(row.name, sizeof(row.name), "burst-%s", p->rental.attempt);
-	COPY_TEXT(row.id, p->rental.id);
+	COPY_TEXT(row.account, v->ops->account(v->handle));
 	row.state = row_state(p);
-	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen
-			   : p->rental.view.gpu[0]                        ? p->rental.view.gpu
-									  : p->rental.offer.gpu);
-	COPY_TEXT(row.gpu_offered, p->rental.offer.gpu);
-	COPY_TEXT(row.region,
-		  p->rental.view.region[0] ? p->rental.view.region : p->rental.offer.region);
-	row.spot = p->rental.offer.spot;
-	row.preempted = p->rental.view.preempted;
 	row.volume_safe = p->presence.durable;
-	COPY_TEXT(row.volume_id, p->rental.volume.id);
-	COPY_TEXT(row.volume_name, p->rental.volume.name);
-	row.price_microusd_h = p->rental.price_microusd_h;
-	row.price_list_microusd_h = p->rental.offer.price_microusd_h;
-	row.hard_end_s = p->rental.hard_end_s;
-	COPY_TEXT(row.host, p->rental.view.host);
-	row.port = p->rental.view.port;
-	COPY_TEXT(row.user, p->rental.view.user);
-	row.create_ms = pod_rows_wall_ms(p->rental.create_at);
-	row.rented_ms = pod_rows_wall_ms(p->rental.rented_at);
-	row.running_ms = pod_rows_wall_ms(p->presence.running_at);
-	row.reached_ms = pod_rows_wall_ms(p->presence.reached_at);
-	row.connected_ms = pod_rows_wall_ms(p->presence.connected_at);
-	row.synced_ms = pod_rows_wall_ms(p->presence.synced_at);
-	row.ready_ms = pod_rows_wall_ms(p->presence.ready_at);
-	row.worked_ms = pod_rows_wall_ms(p->workload.worked_at);
-	row.safe_ms = pod_rows_wall_ms(p->workload.local_at);
-	row.release_ms = pod_rows_wall_ms(p->rental.release_at);
-	row.released_ms = pod_rows_wall_ms(p->rental.released_at);
-	row.gone_ms = pod_rows_wall_ms(p->rental.gone_at);
-	row.compute_ms = core_compute_ms(p);
-	row.wasted_ms = p->workload.wasted_ms;
-	row.billed_ms = core_billed_ms(p, clock_boot_ms());
-	row.cost_microusd = core_cost(p, clock_boot_ms());
-	row.vendor_started_ms = p->rental.vendor_started_s * 1000;
-	if (pod < e->pod_count) {
-		row.billed_vendor_ms = e->pods[pod].bill.billed_ms;
-		row.cost_vendor_microusd = e->pods[pod].bill.cost_microusd;
-		row.cost_beside_microusd = e->pods[pod].bill.beside_microusd;
-		row.vendor_reported = e->pods[pod].bill.reported;
-		row.vendor_asked_ms = e->pods[pod].bill_asked_ms;
-	}
-	row.event = pod < e->pod_count ? e->pods[pod].last_event : 0;
-	row.synced_bytes = SYNCED_UNKNOWN;
-	if (pod < e->pod_count) {
-		const struct epod *own = &e->pods[pod];
-		batches_use_of(&own->use, &row);
-		COPY_TEXT(row.image, own->image);
-		COPY_TEXT(row.setup, own->setup);
-		row.setup_ms = own->setup_ms;
-		row.synced_bytes = own->synced_bytes;
-		pod_row_set_load(&row, own->load_ms);
-		row.unpack_bytes = own->unpack_bytes;
-		keep_row(own, p, &row);
-	}
+	put_rental(p, &row);
+	put_times(p, &row);
+	if (pod < e->pod_count)
+		put_own(&e->pods[pod], p, &row);
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);
 	return row;
@@ -171,77 +183,92 @@ void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row)
 	known_env_of(p, row->env);
 }
 
+static int provider_of(const struct engine *e, const char *name)
+{
+	int found = -1;
+
+	for (int i = 0; i < e->setup->provider_count; i++)
+		if (!strcmp(e->setup->providers[i].ops->name, name))
+			found = i;
+	return found;
+}
+
+static void take_place(const struct engine *e, const struct pod_row *row, struct rental *r)
+{
+	COPY_TEXT(r->attempt, row->attempt);
+	COPY_TEXT(r->id, row->id);
+	COPY_TEXT(r->offer.provider, row->provider);
+	COPY_TEXT(r->offer.gpu, row->gpu_offered[0] ? row->gpu_offered : row->gpu);
+	COPY_TEXT(r->offer.region, row->region);
+	r->offer.spot = row->spot;
+	r->view.preempted = row->preempted;
+	COPY_TEXT(r->volume.id, row->volume_id);
+	COPY_TEXT(r->volume.name, row->volume_name);
+	COPY_TEXT(r->volume.provider, row->provider);
+	COPY_TEXT(r->volume.region, row->region);
+	if (r->provider >= 0)
+		r->volume.apart =
+			provider_can_fetch(e->setup->providers[r->provider].ops,
+					   e->setup->providers[r->provider].handle, &r->volume);
+}
+
+/* known: the row has the pod's id. */
+static void take_rental(const struct engine *e, const struct pod_row *row, bool known,
+			struct rental *r)
+{
+	int64_t rented_ms = row->rented_ms ? row->rented_ms : row->create_ms;
+
+	r->price_microusd_h = row->price_microusd_h;
+	r->offer.price_microusd_h =
+		row->price_list_microusd_h ? row->price_list_microusd_h : row->price_microusd_h;
+	r->vendor_started_s = row->vendor_started_ms / 1000;
+	r->hard_end_s = row->hard_end_s;
+	r->hard_end_ms = to_boot(row->hard_end_s * 1000);
+	r->first_lease_end_s = row->hard_end_s;
+	r->key = r->provider >= 0 && is_elsewhere(e, r->provider, row) ? KEY_OTHER : KEY_OURS;
+	r->released_at = past_boot(row->released_ms);
+	/* whatever the clock shows now, the cost in the row stands */
+	r->create_at = MIN(past_boot(row->create_ms),
+			   (row->released_ms ? r->released_at : clock_boot_ms()) - row->billed_ms);
+	/* to tell its agent to end it, whatever a list reports */
+	COPY_TEXT(r->view.host, row->host);
+	r->view.port = row->port;
+	COPY_TEXT(r->view.user, row->user);
+	r->rented_at = known ? past_boot(rented_ms) : clock_boot_ms();
+	/* a listing reported that it runs, unless the create's reply did */
+	r->listing = known && row->running_ms > rented_ms ? LISTING_SHOWS : LISTING_NEVER;
+	r->release_at = past_boot(row->release_ms);
+	r->reused = row->handed_from[0] != '\0';
+	r->cold_ms = row->cold_ms;
+	if (e->setup->sweeps) {
+		r->listing = LISTING_SHOWS;
+		r->seen_at = clock_boot_ms();
+	}
+}
+
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *p)
 {
-	memset(p, 0, sizeof(*p));
-	p->rental.provider = -1;
-	for (int i = 0; i < e->setup->provider_count; i++)
-		if (!strcmp(e->setup->providers[i].ops->name, row->provider))
-			p->rental.provider = i;
 	bool known = row->id[0] != '\0';
+
+	memset(p, 0, sizeof(*p));
+	p->rental.provider = provider_of(e, row->provider);
 	p->phase = known ? POD_BOOTING : POD_AMBIGUOUS;
-	COPY_TEXT(p->rental.attempt, row->attempt);
-	COPY_TEXT(p->rental.id, row->id);
-	COPY_TEXT(p->rental.offer.provider, row->provider);
-	COPY_TEXT(p->rental.offer.gpu, row->gpu_offered[0] ? row->gpu_offered : row->gpu);
-	COPY_TEXT(p->rental.offer.region, row->region);
-	p->rental.offer.spot = row->spot;
-	p->rental.view.preempted = row->preempted;
-	COPY_TEXT(p->rental.volume.id, row->volume_id);
-	COPY_TEXT(p->rental.volume.name, row->volume_name);
-	COPY_TEXT(p->rental.volume.provider, row->provider);
-	COPY_TEXT(p->rental.volume.region, row->region);
-	if (p->rental.provider >= 0)
-		p->rental.volume.apart = provider_can_fetch(
-			e->setup->providers[p->rental.provider].ops,
-			e->setup->providers[p->rental.provider].handle, &p->rental.volume);
+	take_place(e, row, &p->rental);
 	p->presence.durable = row->volume_safe;
 	if (row->state == POD_ROW_GONE) {
 		p->phase = POD_GONE; /* only the files on its volume are needed */
 		return;
 	}
-	p->rental.price_microusd_h = row->price_microusd_h;
-	p->rental.offer.price_microusd_h =
-		row->price_list_microusd_h ? row->price_list_microusd_h : row->price_microusd_h;
-	p->rental.vendor_started_s = row->vendor_started_ms / 1000;
-	p->rental.hard_end_s = row->hard_end_s;
-	p->rental.hard_end_ms = to_boot(row->hard_end_s * 1000);
-	p->rental.first_lease_end_s = row->hard_end_s;
+	take_rental(e, row, known, &p->rental);
 	p->presence.lease = known && e->setup->handed_over ? LEASE_AGENT : LEASE_CLIENT;
 	/* the release may not have arrived: send it again */
 	p->leave = known && row->state == POD_ROW_RELEASING ? LEAVE_NOW : LEAVE_NOT;
-	p->rental.key = p->rental.provider >= 0 && is_elsewhere(e, p->rental.provider, row)
-				? KEY_OTHER
-				: KEY_OURS;
-	p->rental.released_at = past_boot(row->released_ms);
-	/* whatever the clock shows now, the cost in the row stands */
-	p->rental.create_at =
-		MIN(past_boot(row->create_ms),
-		    (row->released_ms ? p->rental.released_at : clock_boot_ms()) - row->billed_ms);
-	/* to tell its agent to end it, whatever a list reports */
-	COPY_TEXT(p->rental.view.host, row->host);
-	p->rental.view.port = row->port;
-	COPY_TEXT(p->rental.view.user, row->user);
-	p->rental.rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms)
-				    : clock_boot_ms();
 	p->presence.running_at = past_boot(row->running_ms);
-	/* a listing reported that it runs, unless the create's reply did */
-	p->rental.listing =
-		known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms)
-			? LISTING_SHOWS
-			: LISTING_NEVER;
 	p->presence.reached_at = past_boot(row->reached_ms);
 	p->presence.connected_at = past_boot(row->connected_ms);
 	p->presence.synced_at = past_boot(row->synced_ms);
 	p->presence.ready_at = past_boot(row->ready_ms);
-	p->rental.release_at = past_boot(row->release_ms);
 	p->workload.compute_ms = row->compute_ms;
 	p->workload.wasted_ms = row->wasted_ms;
-	p->rental.reused = row->handed_from[0] != '\0';
-	p->rental.cold_ms = row->cold_ms;
 	COPY_TEXT(p->reason, row->error);
-	if (e->setup->sweeps) {
-		p->rental.listing = LISTING_SHOWS;
-		p->rental.seen_at = clock_boot_ms();
-	}
 }

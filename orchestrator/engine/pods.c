@@ -34,3 +34,18 @@ void pods_free(struct engine *e)
 	}
 	free(e->pods);
 }
+
+const char *engine_phase_detail(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? e->pods[pod].detail : "";
+}
+
+int engine_image_percent(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? pod_log_image_percent(e, pod) : -1;
+}
+
+int engine_pod_rendered(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? e->pods[pod].rendered : 0;
+}
