@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "cmd.h"
 #include "engine/learn.h"
-#include "extras.h"
+#include "cmd/launch/extras.h"
 #include "cmd/show/output.h"
 #include "plan/cost.h"
 #include "plan/demand.h"

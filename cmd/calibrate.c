@@ -11,8 +11,8 @@
 #include "base/path.h"
 #include "jobs/calibrate/calibrate.h"
 #include "cmd/show/output.h"
-#include "volume_trust.h"
-#include "warm_first.h"
+#include "cmd/launch/volume_trust.h"
+#include "cmd/launch/warm_first.h"
 
 enum {
 	WAIT_MS = 30000, /* for capacity, before the next GPU's turn */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/gpus.h"
-#include "estimate.h"
+#include "cmd/launch/estimate.h"
 
 enum { CALIBRATE_SIZES_MOST = 16, CALIBRATE_CARDS_MOST = 16 };
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd/show/output.h"
-#include "find_run.h"
+#include "cmd/launch/find_run.h"
 
 /* How long nothing happens to the pods of a client that is well. */
 enum {

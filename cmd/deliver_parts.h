@@ -3,7 +3,7 @@
 #define BURST_CMD_DELIVER_PARTS_H
 
 #include "jobs/manifest.h"
-#include "launch.h"
+#include "cmd/launch/launch.h"
 #include "runs/deliver_folder.h"
 
 struct delivery {

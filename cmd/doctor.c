@@ -10,11 +10,11 @@
 #include "engine/caller.h"
 #include "engine/past.h"
 #include "jobs/renders.h"
-#include "launch.h"
+#include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "find_run.h"
-#include "volume_trust.h"
+#include "cmd/launch/find_run.h"
+#include "cmd/launch/volume_trust.h"
 #include "store/facts.h"
 
 enum { ASK_MS = 30000, LEDGER_ROOM_BYTES = 64 << 20 };

@@ -1,6 +1,6 @@
 /* fetch.c - `burst fetch`: copies the outputs of an ended run from its volume. */
-#include "find_run.h"
-#include "launch.h"
+#include "cmd/launch/find_run.h"
+#include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 
 static int gather(struct launch *l, struct err *err)

@@ -1,5 +1,5 @@
 /* hook.c - `burst hook install|status|remove`. */
-#include "hook_parts.h"
+#include "cmd/unattended/hook.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/pattern.h"
-#include "commit_tree.h"
+#include "cmd/unattended/commit_tree.h"
 #include "config/trust.h"
 #include "cmd/show/output.h"
 

@@ -3,7 +3,7 @@
 
 #include "cmd.h"
 #include "cmd/show/dockerfile.h"
-#include "launch.h"
+#include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 
 #include "base/log.h"

@@ -10,7 +10,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "detach.h"
+#include "cmd/launch/detach.h"
 #include "net/child.h"
 
 int64_t keep_warm_ms(const struct config *config)

@@ -4,7 +4,7 @@
 #define BURST_CMD_KEEP_H
 
 #include "engine/kept.h"
-#include "launch.h"
+#include "cmd/launch/launch.h"
 
 /* keep_warm as the core has it: ms, 0: none, KEEP_WARM_AUTO. */
 int64_t keep_warm_ms(const struct config *config);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/show/advice.h"
-#include "decide.h"
+#include "cmd/launch/decide.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "jobs/calibrate/calibrate.h"
@@ -13,9 +13,9 @@
 #include "runs/bill.h"
 #include "runs/runs.h"
 #include "cmd/show/output.h"
-#include "reconcile.h"
+#include "cmd/launch/reconcile.h"
 #include "cmd/show/report.h"
-#include "find_run.h"
+#include "cmd/launch/find_run.h"
 #include "cmd/show/table.h"
 
 /* ---- all runs ---- */

@@ -12,7 +12,7 @@
 #include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "find_run.h"
+#include "cmd/launch/find_run.h"
 #include "cmd/show/timeline.h"
 
 #define LOOK_AGAIN_MS  200

@@ -10,13 +10,13 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "check.h"
+#include "cmd/launch/check.h"
 #include "cmd.h"
 #include "config/secrets.h"
 #include "net/child.h"
-#include "notify.h"
+#include "cmd/unattended/notify.h"
 #include "cmd/show/output.h"
-#include "quick.h"
+#include "cmd/launch/quick.h"
 
 /* In the order of help. Adding a command is a file and a line here. */
 static const struct cmd *const commands[] = {

@@ -3,8 +3,8 @@
 
 #include "base/gpus.h"
 #include "base/log.h"
-#include "launch.h"
-#include "offer_list.h"
+#include "cmd/launch/launch.h"
+#include "cmd/launch/offer_list.h"
 #include "cmd/show/output.h"
 
 /* What a job needs narrows the offers; without one, or with one that cannot be read yet, all are

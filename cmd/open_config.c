@@ -1,7 +1,7 @@
 /* open_config.c - the project's config as the working tree has it, or as a commit does. */
 #include "cmd.h"
 
-#include "commit_tree.h"
+#include "cmd/unattended/commit_tree.h"
 
 /* The config says which files of the commit its job reads. */
 static int add_inputs(struct cmd_context *ctx, struct err *err)

@@ -2,7 +2,7 @@
  * log. */
 #include "cmd.h"
 #include "jobs/agent/kit.h"
-#include "notify.h"
+#include "cmd/unattended/notify.h"
 #include "cmd/show/report.h"
 
 static void note(void *ctx, enum log_level level, const char *text)

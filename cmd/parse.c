@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "commit_tree.h"
+#include "cmd/unattended/commit_tree.h"
 #include "cmd/show/output.h"
-#include "quick.h"
+#include "cmd/launch/quick.h"
 
 enum {
 	COMMON_HELP,

@@ -3,18 +3,18 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "better.h"
-#include "caps.h"
+#include "cmd/launch/better.h"
+#include "cmd/launch/caps.h"
 #include "engine/caller.h"
 #include "keep.h"
-#include "launch.h"
-#include "offer_list.h"
+#include "cmd/launch/launch.h"
+#include "cmd/launch/offer_list.h"
 #include "cmd/show/output.h"
 #include "cmd/show/plan_parts.h"
-#include "quick.h"
-#include "refuse.h"
+#include "cmd/launch/quick.h"
+#include "cmd/launch/refuse.h"
 #include "cmd/show/report.h"
-#include "volume_trust.h"
+#include "cmd/launch/volume_trust.h"
 
 /* Moves those that the cap on the price leaves to the front; *count: how many. ERR_CAP: it leaves
  * none. */

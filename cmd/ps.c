@@ -8,7 +8,7 @@
 #include "cmd/show/output.h"
 #include "cmd/show/phase.h"
 #include "cmd/show/report.h"
-#include "find_run.h"
+#include "cmd/launch/find_run.h"
 #include "store/pod_cost.h"
 #include "cmd/show/table.h"
 

@@ -8,10 +8,10 @@
 #include "base/path.h"
 #include "runs/runs.h"
 #include "cmd/show/output.h"
-#include "queue_client.h"
+#include "cmd/unattended/queue_client.h"
 #include "cmd/show/report.h"
 #include "unattended/requests.h"
-#include "find_run.h"
+#include "cmd/launch/find_run.h"
 #include "cmd/show/table.h"
 
 enum { ENDED_SHOWN = 10 };

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "find_run.h"
+#include "cmd/launch/find_run.h"
 #include "cmd/show/output.h"
 
 /* ---- what is told of each pod ---- */

@@ -5,16 +5,16 @@
 
 #include "base/log.h"
 #include "jobs/calibrate/calibrate.h"
-#include "caps.h"
-#include "decide.h"
-#include "deliver_run.h"
-#include "detach.h"
+#include "cmd/launch/caps.h"
+#include "cmd/launch/decide.h"
+#include "cmd/launch/deliver_run.h"
+#include "cmd/launch/detach.h"
 #include "keep.h"
 #include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"
-#include "quick.h"
-#include "find_run.h"
-#include "volume_trust.h"
+#include "cmd/launch/quick.h"
+#include "cmd/launch/find_run.h"
+#include "cmd/launch/volume_trust.h"
 
 static const struct opt opts[] = {
 	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and exit", NULL,

@@ -1,5 +1,5 @@
 /* schedule.c - `burst schedule`: runs a job at set times. */
-#include "schedule.h"
+#include "cmd/unattended/schedule.h"
 
 #include <ctype.h>
 #include <stdlib.h>

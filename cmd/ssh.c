@@ -10,7 +10,7 @@
 #include "cmd.h"
 #include "runs/runs.h"
 #include "cmd/show/output.h"
-#include "find_run.h"
+#include "cmd/launch/find_run.h"
 
 extern char **environ;
 

@@ -10,9 +10,9 @@
 #include "jobs/calibrate/calibrate.h"
 #include "keep.h"
 #include "cmd/show/output.h"
-#include "queue_client.h"
+#include "cmd/unattended/queue_client.h"
 #include "cmd/show/report.h"
-#include "find_run.h"
+#include "cmd/launch/find_run.h"
 #include "runs/spend.h"
 #include "store/pod_cost.h"
 

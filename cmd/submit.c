@@ -7,7 +7,7 @@
 #include "base/path.h"
 #include "unattended/git.h"
 #include "cmd/show/output.h"
-#include "queue_client.h"
+#include "cmd/unattended/queue_client.h"
 #include "cmd/show/report.h"
 #include "unattended/requests.h"
 

@@ -5,14 +5,14 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "engine/caller.h"
-#include "launch.h"
+#include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "volume_files.h"
-#include "volume_gc.h"
-#include "volume_make.h"
-#include "volume_trust.h"
-#include "volume_warm.h"
+#include "cmd/volumes/volume_files.h"
+#include "cmd/volumes/volume_gc.h"
+#include "cmd/volumes/volume_make.h"
+#include "cmd/launch/volume_trust.h"
+#include "cmd/launch/volume_warm.h"
 
 enum { ASK_MS = 60000 };
 #define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000)

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "output.h"
-#include "cmd/find_run.h"
+#include "cmd/launch/find_run.h"
 #include "view_ledger.h"
 #include "view_show.h"
 

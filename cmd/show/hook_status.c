@@ -1,5 +1,5 @@
 /* hook_status.c - `burst hook status`. */
-#include "cmd/hook_parts.h"
+#include "cmd/unattended/hook.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -8,7 +8,7 @@
 #include "base/gpus.h"
 #include "phase.h"
 #include "report.h"
-#include "cmd/find_run.h"
+#include "cmd/launch/find_run.h"
 #include "store/pod_cost.h"
 
 /* Asks for the page again, puts its parts in place of these, and shows a notice when the server no

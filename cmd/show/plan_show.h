@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cmd/estimate.h"
+#include "cmd/launch/estimate.h"
 
 struct plan_words {
 	bool explain;    /* every input, and where it comes from */

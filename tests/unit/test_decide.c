@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/decide.h"
+#include "cmd/launch/decide.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"

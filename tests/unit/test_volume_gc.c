@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "cmd/volume_gc.h"
+#include "cmd/volumes/volume_gc.h"
 #include "scratch.h"
 
 #define DAY INT64_C(86400)

@@ -1,0 +1,212 @@
+/* check.c - finds every mistake of a config, of its job and of what it wants from its providers,
+ * before anything is rented. */
+#include "check.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/gpus.h"
+#include "deliver.h"
+#include "estimate.h"
+#include "cmd/unattended/notify.h"
+
+/* What follows from a key that was complained about is no second mistake. */
+static void note(struct launch *l, struct err *err)
+{
+	struct mistakes *m = &l->ctx->mistakes;
+
+	if (err->key[0] && mistakes_about(m, err->key)) {
+		err_clear(err);
+		return;
+	}
+	config_place_error(l->ctx->config, err);
+	mistakes_note(m, NULL, err);
+}
+
+/* A folder that is not there could only be missed by the pod. */
+static int check_code(const struct launch *l, struct err *err)
+{
+	const struct section *code = section_group(config_top(l->ctx->config), "code");
+	const char *path = section_text(code, "path");
+	struct stat st;
+
+	if (!path)
+		return 0;
+	if (stat(path, &st) < 0)
+		return err_set(err, ERR_CONFIG, "%s: code.path: %s: %s",
+			       section_where(code, "path"), path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, ERR_CONFIG, "%s: code.path: %s is not a folder",
+			       section_where(code, "path"), path);
+	return 0;
+}
+
+/* ---- providers ---- */
+
+static bool conf_is_fine(struct launch *l, const struct provider_ops *ops)
+{
+	struct mistakes found = {0};
+	struct err err = {0};
+	bool fine = true;
+
+	if (ops->check_conf) {
+		ops->check_conf(config_provider(l->ctx->config, ops->name), &found, &err);
+		fine = !mistakes_any(&found);
+		mistakes_move(&l->ctx->mistakes, &found);
+	}
+	return fine;
+}
+
+/* To an error about the GPU's memory, adds what the engine needs of it: "; chatterbox needs 3.7 GiB
+ * for one segment". */
+static void add_own_need(struct err *err, const struct job_needs *needs)
+{
+	char need[CHECK_NEED];
+
+	check_say_need(need, needs);
+	if (!need[0] || strcmp(err->key, "job.vram_gb") != 0)
+		return;
+	CLEANUP(free_text) char *said = xstrdup(err->msg);
+	char key[sizeof(err->key)];
+	COPY_TEXT(key, err->key);
+	err_set(err, err->kind, "%s; %s", said, need);
+	err_about(err, key);
+}
+
+char *check_say_need(char to[CHECK_NEED], const struct job_needs *needs)
+{
+	double one_gib = needs->prior.base_gib + needs->prior.each_gib;
+
+	to[0] = '\0';
+	if (needs->gpu && needs->prior.base_gib > 0 && needs->workers > 1)
+		format_text(to, CHECK_NEED, "%d workers of %s need %.1f GiB for one segment each",
+			    needs->workers, needs->engine, needs->workers * one_gib);
+	else if (needs->gpu && needs->prior.base_gib > 0)
+		format_text(to, CHECK_NEED, "%s needs %.1f GiB for one segment", needs->engine,
+			    one_gib);
+	return to;
+}
+
+/* The cards that the config names, by their labels: no provider need be asked for that. One that
+ * the catalogue does not know may have any memory. */
+static void check_memory(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	const struct job_needs *needs =
+		l->run.setup.job ? l->run.setup.job_ops->needs(l->run.setup.job) : NULL;
+	CLEANUP(str_free) struct str cards = STR_INIT;
+	char name[64], need[CHECK_NEED];
+	struct err err = {0};
+
+	for (size_t i = 0; needs && i < section_count(top, "gpu"); i++) {
+		int count;
+		const struct gpu *card =
+			gpu_parse(section_item(top, "gpu", i), name, sizeof(name), &count)
+				? gpu_find(name)
+				: NULL;
+		if (!card || card->vram_gb * count >= needs->vram_gb)
+			return;
+		str_addf(&cards, "%s%s%s has %d GB", i ? ", " : "", card->name,
+			 count > 1 ? " (several)" : "", card->vram_gb * count);
+	}
+	if (!cards.len)
+		return;
+	check_say_need(need, needs);
+	err_set(&err, ERR_CONFIG, "the job needs a card with %d GB of memory, and %s%s%s",
+		needs->vram_gb, str_text(&cards), need[0] ? "; " : "", need);
+	err_about(&err, "gpu");
+	note(l, &err);
+}
+
+/* What one provider alone cannot have is no mistake where another one could: a run says so and goes
+ * on. */
+static void check_wishes(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	size_t count = section_count(top, "provider"), able = 0;
+	struct mistakes refused = {0};
+	struct op_want want;
+
+	launch_want_offers(l, &want);
+	for (size_t i = 0; i < count; i++) {
+		const struct provider_ops *ops = provider_find(section_item(top, "provider", i));
+		struct mistakes own = {0};
+		struct err err = {0};
+		if (ops && ops->check_wishes)
+			ops->check_wishes(config_provider(l->ctx->config, ops->name), &want, &own,
+					  &err);
+		able += !mistakes_any(&own);
+		for (size_t k = 0; k < own.count; k++) {
+			if (l->run.setup.job)
+				add_own_need(&own.list[k].err,
+					     l->run.setup.job_ops->needs(l->run.setup.job));
+			if (count > 1)
+				err_wrap(&own.list[k].err, "%s", ops->name);
+			config_place_error(l->ctx->config, &own.list[k].err);
+		}
+		mistakes_move(&refused, &own);
+	}
+	if (!able)
+		mistakes_move(&l->ctx->mistakes, &refused);
+	else
+		check_memory(l);
+	mistakes_free(&refused);
+}
+
+/* A plan for saved offers or list prices is not about what the config's providers have. */
+static bool asks_providers(const struct cmd_context *ctx)
+{
+	return ctx->cmd != &cmd_plan || (!opt_has(ctx, "offers") && !opt_has(ctx, "list-prices"));
+}
+
+/* Wishes are held against values that can be right only. */
+static bool check_providers(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	bool fine = true;
+
+	for (size_t i = 0; i < section_count(top, "provider"); i++) {
+		const struct provider_ops *ops = provider_find(section_item(top, "provider", i));
+		fine = ops && conf_is_fine(l, ops) && fine;
+	}
+	return fine;
+}
+
+/* ---- all of it ---- */
+
+int check_all(struct launch *l, bool renders, struct err *err)
+{
+	struct mistakes *m = &l->ctx->mistakes;
+	bool providers_fine = false, may_look = config_in_bounds(l->ctx->config);
+
+	deliver_check(l->ctx->config, m);
+	notify_check(l->ctx->config, m);
+	if (renders) {
+		if (may_look && check_code(l, err) < 0)
+			note(l, err);
+		if (launch_check_width(l, err) < 0)
+			note(l, err);
+		estimate_check_wish(config_top(l->ctx->config), m);
+		providers_fine = asks_providers(l->ctx) && check_providers(l);
+	}
+	if (may_look && config_job(l->ctx->config) && launch_read_job(l, err) < 0) {
+		if (err->kind != ERR_CONFIG)
+			return -1;
+		note(l, err);
+	}
+	if (renders && providers_fine)
+		check_wishes(l);
+	if (renders && l->run.output_dir && run_check_output(&l->run, err) < 0)
+		note(l, err);
+	return mistakes_end(m, err);
+}
+
+void check_rest(struct cmd_context *ctx)
+{
+	struct launch l;
+	struct err first = {0};
+
+	launch_init(&l, ctx);
+	check_all(&l, true, &first);
+	launch_free(&l);
+}

@@ -1,0 +1,157 @@
+/* deliver_run.c - the run that delivers: how it is made, how it ended, and what commands find
+ * instead of it. */
+#include "deliver_run.h"
+
+#include <stdlib.h>
+
+#include "base/path.h"
+#include "runs/deliver_folder.h"
+#include "find_run.h"
+#include "cmd/unattended/notify.h"
+#include "cmd/show/output.h"
+#include "store/facts.h"
+
+enum { ABSENT_MAX_BYTES = 16 << 20 };
+
+/* ---- the run ---- */
+
+/* As `burst run CONFIG --json --force --yes` would, with the text that no file holds. */
+static int open_and_run(struct cmd_context *own, const char *config, const char *text,
+			struct err *err)
+{
+	struct config_ask ask = {.file = config,
+				 .delivery = text,
+				 .need_job = true,
+				 .mistakes = &own->mistakes,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
+
+	if (cmd_open_config(own, &ask, NULL, err) < 0 || cmd_apply_flags(own, err) < 0 ||
+	    config_check(own->config, err) < 0)
+		return -1;
+	cmd_open_runs(own);
+	return own->cmd->run(own, err);
+}
+
+static int tell_failure(struct cmd_context *own, struct err *err)
+{
+	if (own->config)
+		config_place_error(own->config, err);
+	output_mistakes(own, err);
+	notify_never_began(own, err);
+	launch_failed(own, err);
+	return err_exit_status(err);
+}
+
+int deliver_run(const struct launch *render, const char *config, const char *text, json_t **said,
+		struct err *err)
+{
+	struct cmd_context *ctx = render->ctx;
+	const char *argv[] = {"run",
+			      config,
+			      "--json",
+			      "--force",
+			      "--yes",
+			      ctx->quiet ? "--quiet" : "--yes",
+			      ctx->verbose > 0 ? "--verbose" : "--yes",
+			      NULL};
+	struct delivery_own delivery = {.render = &render->run};
+	struct cmd_context own = {.commands = ctx->commands,
+				  .argv = ctx->argv,
+				  .live = ctx->live,
+				  .color = ctx->color,
+				  .delivers = &delivery};
+	bool help;
+
+	int status = cmd_parse(&own, &cmd_run, ARRAY_LEN(argv) - 1, (char **)argv, &help, err);
+	own.state_dir = ctx->state_dir;
+	own.store = ctx->store;
+	output_setup(&own);
+	if (status == 0)
+		status = open_and_run(&own, config, text, err);
+	if (status < 0)
+		status = tell_failure(&own, err);
+	output_setup(ctx);
+	own.state_dir = NULL; /* they are the render's */
+	own.store = NULL;
+	cmd_context_free(&own);
+	*said = delivery.said;
+	return status;
+}
+
+/* ---- its end ---- */
+
+/* How much of what it needs its pod did not find. */
+static size_t count_absent(const struct launch *l)
+{
+	CLEANUP(fd_close) int folder = path_open_dir(l->run.output_dir);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	size_t lines = 0;
+
+	if (folder < 0 || path_read_plain_at(folder, DELIVER_ABSENT, DELIVER_ABSENT,
+					     ABSENT_MAX_BYTES, &text, NULL) < 0)
+		return 0;
+	for (const char *at = str_text(&text); *at; at++)
+		lines += *at == '\n';
+	return lines;
+}
+
+int deliver_run_judge(struct launch *l, struct err *err)
+{
+	CLEANUP(free_text) char *key = delivery_key(&l->ctx->runs, l->run.row.config);
+	char state[SHA256_HEX];
+	size_t absent = count_absent(l);
+
+	if (absent)
+		return err_set(err, ERR_JOB,
+			       "nothing was delivered: %zu of the needed files are no longer on "
+			       "the volume",
+			       absent);
+	if (!fact_get(l->ctx->store, FACT_DELIVERING, key ? key : "", NULL, state, sizeof(state)))
+		return 0;
+	/* here, and not in the command that waited for it: that may have ended */
+	return fact_put(l->ctx->store, FACT_DELIVERED, key, NULL, state, err);
+}
+
+/* ---- how commands find a run ---- */
+
+int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)
+{
+	struct run_row parent;
+
+	if (!delivery_render(&ctx->runs, run, &parent))
+		return err_set(err, ERR_USAGE,
+			       "run %s is a delivery; to deliver again, use `burst run` for its "
+			       "job",
+			       run->id);
+	if (parent.status == RUN_DONE)
+		return err_set(err, ERR_USAGE,
+			       "run %s is the delivery of run %s, which is done; to deliver "
+			       "again, run `burst run %s`",
+			       run->id, parent.id, parent.config);
+	return err_set(err, ERR_USAGE,
+		       "run %s is the delivery of run %s; to deliver again, run `burst resume "
+		       "%s`",
+		       run->id, parent.id, parent.id);
+}
+
+int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *out,
+		     struct err *err)
+{
+	struct run_row found;
+
+	if (run_find(ctx, name, out, err) < 0)
+		return -1;
+	if (name || !delivery_is(&ctx->runs, out->config))
+		return 0;
+	found = *out;
+	bool known = delivery_render(&ctx->runs, &found, out);
+	if (known && run_is_alive(&ctx->runs, out->id))
+		return 0;
+	if (run_is_alive(&ctx->runs, found.id)) { /* it is all that can be watched */
+		*out = found;
+		return 0;
+	}
+	bool means_render = known && (out->status != RUN_DONE || found.status == RUN_DONE);
+	return means_render ? 0 : deliver_run_refuse(ctx, &found, err);
+}

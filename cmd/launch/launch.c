@@ -1,0 +1,335 @@
+/* launch.c - reads what the config wants of a run, and hands it to the library of runs. */
+#include "launch.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "caps.h"
+#include "check.h"
+#include "cmd/unattended/commit_tree.h"
+#include "config/trust.h"
+#include "deliver.h"
+#include "deliver_run.h"
+#include "jobs/common.h"
+#include "net/http_trace.h"
+#include "quick.h"
+#include "run_flags.h"
+#include "sync/tree.h"
+
+enum { SECRET_LEAST = 8, PODS_MOST = 1000 };
+
+void launch_init(struct launch *l, struct cmd_context *ctx)
+{
+	*l = (struct launch){.ctx = ctx, .starter = -1};
+	run_init(&l->run, &ctx->runs);
+	trust_keep_back(tree_keep_back);
+}
+
+void launch_free(struct launch *l)
+{
+	run_free(&l->run);
+	free(l->renders_dir);
+	free(l->gpus);
+	for (char **gpu = l->chosen_gpus; gpu && *gpu; gpu++)
+		free(*gpu);
+	free(l->chosen_gpus);
+	free(l->forecasts);
+	json_decref(l->delivered);
+}
+
+/* ---- providers ---- */
+
+int launch_open_providers(struct launch *l, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+	size_t count = section_count(top, "provider");
+
+	for (size_t i = 0; i < count; i++) {
+		if (run_open_account(&l->run, section_item(top, "provider", i), err) == 0)
+			continue;
+		if (!err_is_credentials(err->kind) || count == 1)
+			return -1;
+		log_line(LOG_WARN, "%s; continuing without it", err->msg);
+	}
+	if (!l->run.setup.provider_count)
+		return -1;
+	err_clear(err);
+	return 0;
+}
+
+/* ---- the job ---- */
+
+/* What travels travels as JSON: a value that is no text would arrive empty. From here on no log,
+ * trace, error or ledger shows the values: short ones that no name calls secret ("1", "debug")
+ * would only make the words around them unreadable. */
+static int check_env(const struct section *conf, const struct job_needs *needs, struct err *err)
+{
+	for (const char *const *name = needs->env_names; name && *name; name++) {
+		const char *value = getenv(*name);
+		if (value && (strlen(value) >= SECRET_LEAST || http_trace_hides(*name)))
+			log_secret(value);
+		if (value && !utf8_valid(value, strlen(value)))
+			return err_set(err, ERR_CONFIG,
+				       "%s: job.env: the value of %s in your environment is not "
+				       "UTF-8 text and cannot be sent to pods",
+				       section_where(conf, "env"), *name);
+	}
+	return 0;
+}
+
+static int may_read(void *ctx, const char *key, const char *real, struct err *err)
+{
+	return config_may_read(ctx, key, real, err);
+}
+
+int launch_read_job(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	const struct section *top = config_top(ctx->config);
+	struct engine_setup *s = &l->run.setup;
+	const struct section *job = config_job(ctx->config);
+
+	l->run.output_dir = path_join(config_dir(ctx->config), section_text(job, "output"));
+	free(l->renders_dir);
+	l->renders_dir = config_renders_dir();
+	struct job_setup setup = {
+		.conf = job,
+		.base_dir = config_read_dir(ctx->config),
+		.output_dir = l->run.output_dir,
+		.name = config_job_name(ctx->config),
+		.pods = section_has(top, "pods")
+				? (int)MIN(MAX(section_int(top, "pods"), 1), PODS_MOST)
+				: 0,
+		.verbose = ctx->verbose > 0,
+		.weights_url = section_text(top, "weights_url"),
+		.may_read = may_read,
+		.ctx = ctx->config,
+		.commit = ctx->tree ? ctx->tree->commit : NULL,
+		.renders_dir = l->renders_dir,
+		.renders_max_bytes = section_int(top, "render_cache_mb") * 1000000,
+		.image = section_text(section_group(top, "pod"), "image"),
+		.code = section_has(section_group(top, "code"), "path"),
+		.anew = ctx->anew &&
+			ctx->cmd == &cmd_run, /* a resumed run has begun to: see run_resume() */
+		.prune = ctx->prune,
+		.mistakes = &ctx->mistakes,
+	};
+	s->job_ops = config_job_ops(ctx->config);
+	if (s->job_ops->load(&s->job, &setup, err) < 0)
+		return -1;
+	return check_env(job, s->job_ops->needs(s->job), err);
+}
+
+static void make_results(struct launch *l)
+{
+	struct engine_setup *s = &l->run.setup;
+	size_t count;
+
+	s->output_dir = l->run.output_dir;
+	s->job_ops->segments(s->job, &count);
+	s->results = xcalloc(count, sizeof(*s->results));
+}
+
+void launch_replace_job(struct launch *l, const struct job_ops *ops, struct job *job)
+{
+	l->run.setup.job_ops = ops;
+	l->run.setup.job = job;
+	make_results(l);
+}
+
+/* renders: what only a new pod needs is checked as well. */
+static int read_whole_job(struct launch *l, bool renders, struct err *err)
+{
+	if (check_all(l, renders, err) < 0)
+		return -1;
+	make_results(l);
+	return 0;
+}
+
+static int lock(struct launch *l, struct err *err)
+{
+	const struct config *c = l->ctx->config;
+
+	if (run_lock_job(&l->run, config_path(c) ? config_path(c) : "", config_job_name(c), err) <
+	    0)
+		return -1;
+	if (!l->ctx->delivers)
+		return run_lock_output(&l->run, err);
+	run_lend_output(&l->run, l->ctx->delivers->render);
+	return 0;
+}
+
+static int find_cached(struct launch *l, struct err *err)
+{
+	struct engine_setup *s = &l->run.setup;
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	size_t len;
+
+	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) < 0)
+		return -1;
+	int status = s->job_ops->bring ? s->job_ops->bring(s->job, s->results, &notes, err) : 0;
+	for (const char *at = str_text(&notes), *line; (line = str_next_line(&at, &len));)
+		log_line(LOG_WARN, "%.*s", (int)len, line);
+	return status;
+}
+
+int launch_load_job(struct launch *l, struct err *err)
+{
+	if (read_whole_job(l, l->ctx->cmd == &cmd_run, err) < 0 || lock(l, err) < 0 ||
+	    job_check_output(l->run.output_dir, err) < 0)
+		return -1;
+	return find_cached(l, err);
+}
+
+/* Where something is left to be rendered, what its delivery would write over is told before that is
+ * paid for. */
+static int check_delivered(const struct launch *l, struct err *err)
+{
+	return run_open_segments(&l->run) ? deliver_check_output(l, err) : 0;
+}
+
+int launch_load_to_render(struct launch *l, struct err *err)
+{
+	return launch_load_job(l, err) < 0 ? -1 : check_delivered(l, err);
+}
+
+int launch_look_at_job(struct launch *l, struct err *err)
+{
+	struct engine_setup *s = &l->run.setup;
+	size_t count;
+
+	if (read_whole_job(l, true, err) < 0)
+		return -1;
+	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
+	    check_delivered(l, err) == 0)
+		return 0;
+	/* a file that came after the manifest was read belongs to a living run */
+	if (err->kind != ERR_CONFIG || !run_output_is_locked(l->run.output_dir))
+		return -1;
+	err_clear(err);
+	s->job_ops->segments(s->job, &count);
+	memset(s->results, 0, count * sizeof(*s->results));
+	return s->job_ops->find_cached(s->job, s->results, true, err);
+}
+
+/* ---- runs in the ledger ---- */
+
+const char *const *launch_gpus(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	size_t count = section_count(top, "gpu");
+
+	free(l->gpus);
+	l->gpus = xcalloc(count + 1, sizeof(*l->gpus));
+	for (size_t i = 0; i < count; i++)
+		l->gpus[i] = section_item(top, "gpu", i);
+	return count ? l->gpus : NULL;
+}
+
+void launch_conf_from_config(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	const struct section *caps = section_group(top, "caps"), *pod = section_group(top, "pod");
+	const struct section *volume = section_group(top, "volume");
+	struct engine_setup *s = &l->run.setup;
+	struct core_conf *c = &s->conf;
+	size_t segments = 0;
+
+	s->job_ops->segments(s->job, &segments);
+	c->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : MAX(l->chosen_pods, 1);
+	c->pods = MIN((size_t)c->pods, MAX(segments, 1));
+	c->at_once = l->at_once;
+	c->plan = l->plan;
+	c->plan.pods_most = MAX(c->plan.pods_most, c->pods);
+	c->canary = !s->job_ops->needs(s->job)->command;
+	c->max_cost_microusd = section_int(caps, "max_cost");
+	c->max_duration_ms = section_int(caps, "max_duration");
+	c->max_price_microusd_h = section_int(caps, "max_price_per_hour");
+	c->wait_ms = section_int(top, "wait");
+	c->retry_until_up = section_bool(top, "retry_until_up");
+	c->lease_ms = section_int(top, "lease");
+	c->boot_limit_ms = section_int(top, "boot_limit");
+	c->keep_ms = section_int(top, "keep_on_failure");
+	c->unproven_ok = section_bool(pod, "allow_unproven_switch");
+	c->check_tries = MAX(s->job_ops->needs(s->job)->tries, 1);
+	s->want_spot = section_bool(top, "spot");
+	s->gpus = l->chosen_gpus ? (const char *const *)l->chosen_gpus : launch_gpus(l);
+	s->volume_name = section_text(volume, "name");
+	s->volume_gb = section_int(volume, "size_gb");
+	s->volume_create = section_bool(volume, "create");
+	s->code_path = section_text(section_group(top, "code"), "path");
+	s->more_to_come = section_has(top, "deliver") ||
+			  (config_path(l->ctx->config) &&
+			   delivery_is(&l->ctx->runs, config_path(l->ctx->config)));
+	s->image = section_text(pod, "image");
+	s->worker_root = section_bool(pod, "worker_root");
+	s->disk_gb = section_int(pod, "disk_gb");
+	s->cpu = section_int(pod, "cpu");
+	s->memory_gb = section_int(pod, "memory_gb");
+}
+
+static int keep_words(void *at, struct run *run, struct err *err)
+{
+	struct launch *l = at;
+
+	return run_flags_write(l->ctx, run->dir, err) < 0 ? -1 : quick_keep(l->ctx, run->dir, err);
+}
+
+static int reserve(void *at, struct run *run, struct err *err)
+{
+	(void)run;
+	return caps_begin(at, err);
+}
+
+int launch_begin(struct launch *l, bool detached, struct err *err)
+{
+	const struct config *c = l->ctx->config;
+	struct run_want want = {
+		.id = l->queued.run,
+		.job = config_job_name(c),
+		.config = config_path(c) ? config_path(c) : "",
+		.commit = l->ctx->tree ? l->ctx->tree->commit : "",
+		.keep = keep_words,
+		.reserve = reserve,
+		.ctx = l,
+	};
+
+	launch_conf_from_config(l);
+	l->run.setup.conf.detached = detached;
+	return run_begin(&l->run, &want, err);
+}
+
+/* ---- checks of the config's values ---- */
+
+int launch_check_width(struct launch *l, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+
+	return run_check_width(&l->run, section_has(top, "pods") ? section_int(top, "pods") : 1,
+			       err);
+}
+
+int launch_check_balance(struct launch *l, struct err *err)
+{
+	const struct section *caps = section_group(config_top(l->ctx->config), "caps");
+
+	return run_check_balance(&l->run, section_int(caps, "max_cost"), err);
+}
+
+int launch_check_files(struct launch *l, struct err *err)
+{
+	const struct section *volume = section_group(config_top(l->ctx->config), "volume");
+
+	return run_check_files(&l->run, section_text(volume, "name"), err);
+}
+
+int launch_check_detached(const struct launch *l, struct err *err)
+{
+	const struct config *c = l->ctx->config;
+
+	return runs_check_detached(&l->ctx->runs, config_path(c) ? config_path(c) : "",
+				   config_job_name(c), err);
+}

@@ -1,0 +1,344 @@
+/* launch_run.c - drives a run's engine to its end and reports the result. */
+#include "launch.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/show/advice.h"
+#include "base/clock.h"
+#include "base/guard.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "jobs/calibrate/calibrate.h"
+#include "caps.h"
+#include "decide.h"
+#include "deliver.h"
+#include "deliver_run.h"
+#include "detach.h"
+#include "cmd/unattended/notify.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "jobs/warm/warm.h"
+
+enum { ERRORS_MOST = 100 };
+
+static struct progress *shown;
+
+static void draw(void *ctx, const struct engine *e)
+{
+	progress_draw(shown, e);
+	detach_look(ctx, e);
+}
+
+static void show_output(void *ctx, const char *pod, const char *line)
+{
+	(void)ctx;
+	output_line(stderr, "%s | %s", pod, line);
+}
+
+/* What failed, and why; of very many the first ones. */
+static void add_failures(struct launch *l, json_t *errors)
+{
+	const struct engine_setup *s = &l->run.setup;
+	const struct segment *list;
+	size_t count = 0;
+
+	if (!s->job || !s->results)
+		return;
+	list = s->job_ops->segments(s->job, &count);
+	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
+		if (s->results[i].state != SEGMENT_FAILED)
+			continue;
+		CLEANUP(free_text)
+		char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
+		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
+	}
+}
+
+static double with_delivery(const struct launch *l, const char *key, double own)
+{
+	return own + jsonx_number(l->delivered, key, 0);
+}
+
+/* The last line about what it took: the phases above are the render's alone. */
+static void say_total(const struct launch *l)
+{
+	const struct run_row *r = &l->run.row;
+	char billed[32], compute[32], cost[32];
+
+	if (!l->delivered || l->ctx->quiet)
+		return;
+	output_line(stderr, "run %s with its delivery: %s billed, %s compute, %s in total", r->id,
+		    duration_show(billed, sizeof(billed),
+				  (int64_t)(1000 * with_delivery(l, "billed_seconds",
+								 (double)r->billed_ms / 1000))),
+		    duration_show(compute, sizeof(compute),
+				  (int64_t)(1000 * with_delivery(l, "compute_seconds",
+								 (double)r->compute_ms / 1000))),
+		    money_show(cost, sizeof(cost),
+			       (int64_t)(1e6 * with_delivery(l, "cost_usd",
+							     (double)r->cost_microusd / 1e6) +
+					 0.5)));
+}
+
+static json_t *total_json(const struct launch *l)
+{
+	const struct run_row *r = &l->run.row;
+
+	return json_pack(
+		"{s:o, s:o, s:o}", "billed_seconds",
+		report_seconds((int64_t)(1000 * with_delivery(l, "billed_seconds",
+							      (double)r->billed_ms / 1000) +
+					 0.5)),
+		"compute_seconds",
+		report_seconds((int64_t)(1000 * with_delivery(l, "compute_seconds",
+							      (double)r->compute_ms / 1000) +
+					 0.5)),
+		"cost_usd",
+		report_dollars((int64_t)(1e6 * with_delivery(l, "cost_usd",
+							     (double)r->cost_microusd / 1e6) +
+					 0.5)));
+}
+
+static json_t *result_json(struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = run_pods(&l->run, &count);
+
+	json_t *object = report_run_json(&l->run.row, pods, count, clock_wall_ms());
+	free(pods);
+	add_failures(l, json_object_get(object, "errors"));
+	if (l->delivered) {
+		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
+		json_object_set_new(object, "total", total_json(l));
+	}
+	return object;
+}
+
+/* The user's own command gets the JSON; what it does is not our business, but it may not keep us.
+ */
+static void on_exit_command(struct launch *l)
+{
+	const char *command = section_text(config_top(l->ctx->config), "on_exit");
+	int pipes[2];
+
+	if (!command || pipe2(pipes, O_CLOEXEC) < 0)
+		return;
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(pipes[0], STDIN_FILENO);
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		guard_exec();
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	close(pipes[0]);
+	json_t *result = result_json(l);
+	char *text = output_json_line(result);
+	json_decref(result);
+	for (size_t at = 0, len = strlen(text); at < len;) {
+		ssize_t n = write(pipes[1], text + at, len - at);
+		if (n <= 0)
+			break;
+		at += (size_t)n;
+	}
+	free(text);
+	close(pipes[1]);
+	int status = 0;
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
+		log_line(LOG_WARN, "on_exit: the command ended with %d",
+			 WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+static void tell_end(struct launch *l)
+{
+	CLEANUP(json_decref) json_t *said = result_json(l);
+
+	notify_ended(l->ctx, &l->run.row, said);
+}
+
+/* Else it fills a volume or measures an engine. */
+static bool brings_files(const struct run_row *run)
+{
+	return strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE);
+}
+
+/* Says how to continue where something is left to be rendered. */
+static void say_outputs(const struct run_row *r)
+{
+	bool stopped = r->status == RUN_INTERRUPTED || r->status == RUN_CAPPED;
+
+	output_line(stderr,
+		    "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s",
+		    r->id, r->status != RUN_RUNNING ? run_status_word(r->status) : "all fetched",
+		    (long long)r->rendered, (long long)r->cached, (long long)r->failed,
+		    (long long)r->total, r->output);
+	if (stopped && r->rendered + r->cached < r->total)
+		output_line(stderr, "run %s: continue with `burst resume %s`", r->id, r->id);
+}
+
+static void say_end(struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = run_pods(&l->run, &count);
+	struct run_row *r = &l->run.row;
+	CLEANUP(str_free) struct str advice = STR_INIT;
+	char compared[200];
+
+	if (!l->ctx->quiet && count) {
+		report_print_phases(stderr, pods, count, clock_wall_ms());
+		fputc('\n', stderr);
+		if (decide_compare(compared, sizeof(compared), r, pods, count))
+			output_line(stderr, "%s", compared);
+		decide_say_replans(stderr, r);
+		if (r->cost_microusd > 0 && r->status == RUN_DONE && brings_files(r)) {
+			struct advice_batches batches;
+			advice_batches_of(&batches, l->ctx->store, r->id);
+			advice_add_seats(&advice, pods, count, &batches, clock_wall_ms());
+			advice_add(&advice, pods, count, &batches, clock_wall_ms());
+		}
+		output_lines(stderr, str_text(&advice));
+	}
+	if (r->status == RUN_UNRELEASED)
+		report_unreleased(pods, count);
+	if (!l->ctx->quiet && brings_files(r))
+		say_outputs(r);
+	free(pods);
+}
+
+void launch_say_suspects(const struct launch *l)
+{
+	size_t count = 0, suspects = 0, first = 0;
+	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &count);
+
+	for (size_t i = count; i-- > 0;)
+		if (l->run.setup.results[i].state == SEGMENT_SAFE &&
+		    l->run.setup.results[i].suspect) {
+			suspects++;
+			first = i;
+		}
+	if (suspects)
+		log_line(LOG_WARN,
+			 "%zu of %zu files %s suspect and %s kept (%s%s: %s): see \"suspect\" in "
+			 "manifest.jsonl; remove a file to render it again",
+			 suspects, count, suspects == 1 ? "is" : "are",
+			 suspects == 1 ? "was" : "were", list[first].id,
+			 suspects == 1 ? "" : " first", l->run.setup.results[first].reason);
+}
+
+/* What a delivery's own run says is part of what its render's says. */
+static void give_json(struct cmd_context *ctx, json_t *object)
+{
+	if (!ctx->delivers) {
+		output_json(object);
+		return;
+	}
+	json_decref(ctx->delivers->said);
+	ctx->delivers->said = object;
+}
+
+void launch_print_json(struct launch *l)
+{
+	if (l->ctx->json)
+		give_json(l->ctx, result_json(l));
+	cmd_flush(NULL);
+}
+
+void launch_failed(struct cmd_context *ctx, const struct err *err)
+{
+	struct launch l = {.ctx = ctx};
+
+	l.run.row.status = err->kind == ERR_INTERRUPTED  ? RUN_INTERRUPTED
+			   : err->kind == ERR_UNRELEASED ? RUN_UNRELEASED
+			   : err->kind == ERR_CAP        ? RUN_CAPPED
+							 : RUN_FAILED;
+	COPY_TEXT(l.run.row.error_code, err_kind_name(err->kind));
+	COPY_TEXT(l.run.row.error, err->msg);
+	json_t *result = result_json(&l), *errors = json_object_get(result, "errors");
+	for (size_t i = 0; i < ctx->mistakes.count; i++)
+		json_array_append_new(
+			errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind),
+						  ctx->mistakes.list[i].err.msg, ""));
+	if (!json_array_size(errors))
+		json_array_append_new(errors,
+				      report_error_json(err_kind_name(err->kind), err->msg, ""));
+	give_json(ctx, result);
+	cmd_flush(NULL);
+}
+
+int launch_deliver(struct launch *l, struct err *err)
+{
+	/* the delivery's own run hears of them; what came when there was nothing left to stop is
+	 * forgotten */
+	engine_hold_signals();
+	int status = delivery_is(&l->ctx->runs, l->run.row.config) ? deliver_run_judge(l, err)
+								   : deliver(l, &l->delivered, err);
+
+	if (status < 0)
+		status = err_exit_status(err);
+	if (status || l->run.row.status == RUN_RUNNING)
+		run_write_end(&l->run, status, err);
+	while (engine_held_signal())
+		;
+	return status;
+}
+
+/* A delivery that succeeded is not done again because its pod's release is unconfirmed, or because
+ * a signal came while the pod was released. */
+static void keep_what_went_well(struct launch *l)
+{
+	struct err none;
+
+	if (delivery_is(&l->ctx->runs, l->run.row.config) &&
+	    l->run.row.rendered + l->run.row.cached == l->run.row.total &&
+	    deliver_run_judge(l, &none) == 0)
+		engine_note_unfinished(l->ctx->store, l->run.row.id, false);
+}
+
+static void place_error(struct launch *l)
+{
+	config_place_error(l->ctx->config, &l->run.err);
+	if (l->run.err.kind && l->run.row.error[0])
+		COPY_TEXT(l->run.row.error, l->run.err.msg);
+}
+
+static void learn(void *ctx, const struct engine *e)
+{
+	(void)ctx;
+	progress_learn(shown, e);
+}
+
+int launch_run(struct launch *l)
+{
+	struct run_watch watch = {
+		.progress = draw, .output = show_output, .ended = learn, .ctx = l};
+	struct progress *p = progress_new(l->ctx);
+
+	shown = p;
+	output_stamp(!l->ctx->live);
+	int status = run_go(&l->run, &watch);
+	output_stamp(false);
+	progress_free(p);
+	shown = NULL;
+	place_error(l);
+	caps_explain(l, &l->run.err);
+	say_end(l);
+	launch_say_suspects(l);
+	if (status == 0 && brings_files(&l->run.row))
+		status = launch_deliver(l, &l->run.err);
+	else if ((status == 9 || status > 128) && l->run.finished_well)
+		keep_what_went_well(l);
+	if (!l->ctx->delivers) /* else its render goes on, and a signal may not cut it short */
+		engine_let_signals_in();
+	say_total(l);
+	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
+		output_error(l->ctx, &l->run.err);
+	on_exit_command(l);
+	tell_end(l);
+	detach_ends(l);
+	launch_print_json(l);
+	return status;
+}

@@ -1,0 +1,193 @@
+/* warm_first.c - fills a run's volume from a pod without a GPU before the run rents GPUs. */
+#include "warm_first.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/guard.h"
+#include "base/log.h"
+#include "engine/caller.h"
+#include "jobs/warm/warm.h"
+#include "net/child.h"
+#include "own_client.h"
+#include "cmd/show/report.h"
+#include "cmd/volumes/volume_make.h"
+#include "volume_trust.h"
+#include "volume_warm.h"
+
+enum { ASK_MS = 60000, ARGS_MOST = 24, NO_CAPACITY_STATUS = 4 };
+
+bool warm_first_due(struct launch *l, const struct estimate *e, const struct plan *pick)
+{
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+
+	return needs->gpu && !needs->setup_by_card && e->volume && e->volume[0] &&
+	       config_path(l->ctx->config) && cold_setup_s(&e->machines[pick->machine].cold) > 0;
+}
+
+/* ---- the volume ---- */
+
+static const struct engine_provider *provider_of(const struct launch *l, const char *name)
+{
+	for (int i = 0; i < l->run.setup.provider_count; i++)
+		if (!strcmp(l->run.setup.providers[i].ops->name, name))
+			return &l->run.setup.providers[i];
+	return NULL;
+}
+
+/* 1: it is there; 0: there is none, and this run may not create one. */
+static int find_volume(struct launch *l, const struct engine_provider *p, const struct estimate *e,
+		       const struct plan *pick, struct volume_row *row, struct err *err)
+{
+	const char *const gpus[] = {e->offers[pick->machine].gpu, NULL};
+	struct op_want want = {.volume.name = e->volume};
+	struct op_result result = {0};
+
+	if (caller_ask(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0 && result.volume_count) {
+		volume_remember(l->ctx, p->ops->name, &result.volumes[0], row);
+		op_result_free(&result);
+		return 1;
+	}
+	op_result_free(&result);
+	if (err->kind && err->kind != ERR_NOT_FOUND)
+		return err_wrap(err, "%s: volume %s", p->ops->name, e->volume);
+	err_clear(err);
+	if (!section_bool(section_group(config_top(l->ctx->config), "volume"), "create"))
+		return 0;
+	int made = volume_make(l, p, e->volume, gpus, row, err);
+	if (made == 1 && volume_trust_note(l, p->ops->name, e->volume, err) < 0)
+		return -1;
+	return made < 0 ? -1 : 1;
+}
+
+/* ---- the client that fills it ---- */
+
+static int64_t cap_microusd(const struct launch *l)
+{
+	return section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
+}
+
+/* Its exit status. Its results go to stderr: stdout is this run's. */
+static int run_client(struct launch *l, const struct volume_row *v, struct err *err)
+{
+	static const char *const passed_on[][2] = {{"engine", "--engine"},
+						   {"allow-path", "--allow-path"},
+						   {"max-volume-gb", "--max-volume-gb"}};
+	struct cmd_context *ctx = l->ctx;
+	const char *argv[ARGS_MOST] = {"burst",     "volume",   "warm",
+				       v->name,     "--yes",    "--provider",
+				       v->provider, "--config", config_path(ctx->config)};
+	size_t n = 0;
+	char cost[32];
+
+	while (argv[n])
+		n++;
+	snprintf(cost, sizeof(cost), "%.6f", (double)cap_microusd(l) / 1e6);
+	if (cap_microusd(l)) {
+		argv[n++] = "--max-cost";
+		argv[n++] = cost;
+	}
+	if (ctx->quiet)
+		argv[n++] = "--quiet";
+	for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
+		if (opt_text(ctx, passed_on[i][0])) {
+			argv[n++] = passed_on[i][1];
+			argv[n++] = opt_text(ctx, passed_on[i][0]);
+		}
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_set(err, ERR_LOCAL, "fork: %m");
+	if (pid == 0) {
+		setpgid(0, 0); /* a signal reaches it once, through us */
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		guard_leave();
+		execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
+		_exit(127);
+	}
+	return own_client_wait(pid);
+}
+
+static int64_t cost_since(struct launch *l, int64_t since_ms)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	int64_t cost = 0;
+
+	if (store_runs(l->ctx->store, config_path(l->ctx->config), false, 0, &runs, &count, NULL) <
+	    0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(runs[i].type, JOB_WARM) && runs[i].started_ms >= since_ms)
+			cost += runs[i].cost_microusd;
+	free(runs);
+	return cost;
+}
+
+/* From here on the rest is the run's own cap. */
+static int lower_cap(struct launch *l, int64_t spent_microusd, struct err *err)
+{
+	int64_t left = MAX(cap_microusd(l) - spent_microusd, 1);
+	char dollars[32];
+
+	if (!cap_microusd(l) || !spent_microusd)
+		return 0;
+	snprintf(dollars, sizeof(dollars), "%.6f", (double)left / 1e6);
+	return config_override(l->ctx->config, "caps.max_cost", dollars,
+			       "the remainder of caps.max_cost", err);
+}
+
+static int failed(const struct volume_row *v, int status, struct err *err)
+{
+	err_set(err,
+		status == 9    ? ERR_UNRELEASED
+		: status == 5  ? ERR_CAP
+		: status > 128 ? ERR_INTERRUPTED
+			       : ERR_JOB,
+		"volume %s of %s could not be filled from a pod without a GPU (exit status %d): "
+		"no GPU was rented",
+		v->name, v->provider, status);
+	if (status > 128)
+		err->signal = status - 128;
+	return -1;
+}
+
+int warm_first(struct launch *l, const struct estimate *e, const struct plan *pick,
+	       int64_t *spent_microusd, struct err *err)
+{
+	const struct job_needs *needs = l->run.setup.job_ops->needs(l->run.setup.job);
+	const struct engine_provider *p = provider_of(l, e->offers[pick->machine].provider);
+	int64_t least, most, began_ms = clock_wall_ms();
+	struct volume_row v;
+
+	*spent_microusd = 0;
+	int there = p ? find_volume(l, p, e, pick, &v, err) : 0;
+	if (there <= 0)
+		return there;
+	if (volume_warm_prices(l, p, &v, volume_warm_memory_gb(needs), &least, &most, err) < 0) {
+		log_line(LOG_NOTE, "no pod without a GPU can fill volume %s: %s", v.name, err->msg);
+		err_clear(err);
+		return 0;
+	}
+	if (!most) {
+		log_line(LOG_NOTE,
+			 "no pod without a GPU is free beside volume %s of %s: the first GPU pod "
+			 "runs the setup",
+			 v.name, v.provider);
+		return 0;
+	}
+	log_line(LOG_NOTE,
+		 "volume %s of %s lacks what the job's setup makes: a pod without a GPU fills it "
+		 "before GPUs are rented",
+		 v.name, v.provider);
+	int status = run_client(l, &v, err);
+	*spent_microusd = cost_since(l, began_ms);
+	if (status < 0 || lower_cap(l, *spent_microusd, err) < 0)
+		return -1;
+	if (status == NO_CAPACITY_STATUS) {
+		log_line(LOG_NOTE, "volume %s: the first GPU pod runs the setup", v.name);
+		return 0;
+	}
+	return status ? failed(&v, status, err) : 1;
+}

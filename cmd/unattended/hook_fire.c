@@ -1,0 +1,443 @@
+/* hook_fire.c - what a hook of burst's starts: decides whether a commit matters to a job, and
+ * queues it.
+ *
+ * It runs in the background, after git has gone on. So it takes the newest commit of the branch,
+ * not the one that it was called for: of several that run at once, each sees the newest, and all
+ * but one find it queued. */
+#include "hook.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/jsonx.h"
+#include "base/path.h"
+#include "base/pattern.h"
+#include "base/program.h"
+#include "commit_tree.h"
+#include "net/child.h"
+
+enum {
+	LINES_MAX_BYTES = 16 << 20,
+	LOCK_MS = 120 * 1000,
+	PAUSE_MS = 20,
+	SUBMIT_MS = 120 * 1000,
+	WORDS_MAX = 48
+};
+
+/* Where a branch is now. */
+struct tip {
+	char commit[GIT_ID];
+	char branch[200]; /* short; "": HEAD is detached */
+};
+
+struct trigger {
+	struct cmd_context *ctx;
+	const char *hook; /* "post-commit" */
+	struct hook_target target;
+	const struct hook_job *job;
+	struct tip tip;
+	bool rebasing; /* the hook ran in the middle of a rebase */
+	/* to be recorded */
+	const char *outcome; /* "queued", "skipped", "failed" */
+	struct str why;
+	char request[32];
+};
+
+static void skip(struct trigger *t, const char *why)
+{
+	t->outcome = "skipped";
+	str_reset(&t->why);
+	str_add(&t->why, why);
+}
+
+/* ---- does it matter? ---- */
+
+/* Of a bare repository without --branch: the one that a clone gets. To be freed; NULL: there is
+ * none. */
+static char *main_branch(const struct trigger *t)
+{
+	CLEANUP(str_free) struct str out = STR_INIT;
+	struct err none;
+
+	if (GIT(t->target.place.common, &out, &none, "symbolic-ref", "--short", "HEAD"))
+		return NULL;
+	return xstrndup(str_text(&out), strcspn(str_text(&out), "\n"));
+}
+
+static bool branch_fits(const struct trigger *t)
+{
+	CLEANUP(free_text)
+	char *list = t->job->branch ? xstrdup(t->job->branch)
+		     : t->job->into ? main_branch(t)
+				    : NULL;
+	char *rest = NULL;
+
+	for (char *pattern = list ? strtok_r(list, ",", &rest) : NULL; pattern;
+	     pattern = strtok_r(NULL, ",", &rest))
+		if (t->tip.branch[0] && pattern_match(pattern, t->tip.branch))
+			return true;
+	return !list;
+}
+
+/* Commits of a rebase are on no branch yet; post-rewrite comes at its end. */
+static bool is_left_to_rewrite(const struct trigger *t)
+{
+	CLEANUP(hook_file_free) struct hook_file f = {0};
+	CLEANUP(str_free) struct str text = STR_INIT;
+	enum hook_state state;
+
+	return t->rebasing && !strcmp(t->hook, "post-commit") &&
+	       hook_look(t->target.place.hooks, "post-rewrite", &state, &f, &text, NULL) == 0 &&
+	       hook_file_find(&f, t->job->repository, t->job->config);
+}
+
+/* The paths of the commit that the job reads; NULL: it cannot be told, since a link among them
+ * leads to others, or the config has a mistake. To be freed with free_paths(). */
+static char **inputs_of(const struct trigger *t)
+{
+	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
+	CLEANUP(config_free) struct config *config = NULL;
+	struct config_ask ask = {
+		.file = t->target.path, .providers = provider_registry, .jobs = job_registry};
+	struct err none;
+
+	if (commit_tree_open(&tree, t->target.path, t->tip.commit, &none) < 0)
+		return NULL;
+	ask.tree = &tree->at;
+	if (config_open(&config, &ask, &none) < 0)
+		return NULL;
+	char **inputs = config_inputs(config);
+	if (commit_tree_suffices(tree, inputs))
+		return inputs;
+	config_inputs_free(inputs);
+	return NULL;
+}
+
+static char **paths_named(const char *text)
+{
+	CLEANUP(free_text) char *list = xstrdup(text);
+	size_t count = 0, cap = 0;
+	char **paths = NULL, *rest = NULL;
+
+	for (char *path = strtok_r(list, ",", &rest); path; path = strtok_r(NULL, ",", &rest)) {
+		GROW(paths, count, cap);
+		paths[count++] = xstrdup(path);
+	}
+	GROW(paths, count, cap);
+	paths[count] = NULL;
+	return paths;
+}
+
+/* Whether nothing of what counts differs; false where git cannot tell (a shallow clone lacks the
+ * older commit). */
+static bool is_same(const struct trigger *t, const char *base)
+{
+	char **paths = t->job->path ? paths_named(t->job->path) : inputs_of(t);
+	const char *words[WORDS_MAX] = {t->job->path ? "--no-optional-locks"
+						     : "--literal-pathspecs",
+					"diff-tree",
+					"-r",
+					"--quiet",
+					base,
+					t->tip.commit,
+					"--"};
+	size_t count = 7;
+	struct err none;
+
+	for (char **path = paths; path && *path && count < WORDS_MAX - 1; path++)
+		words[count++] = *path;
+	bool same = git_call(t->target.place.top, NULL, &none, words) == 0;
+	config_inputs_free(paths);
+	return same;
+}
+
+/* What the tip is compared to: the commit that was queued last, else the one before it. "":
+ * nothing, so it is queued. */
+static void find_base(const struct trigger *t, const json_t *last, char base[GIT_ID])
+{
+	CLEANUP(free_text) char *parent = xasprintf("%s^", t->tip.commit);
+	const char *known = jsonx_text(last, "base", "");
+	struct err none;
+
+	base[0] = '\0';
+	if (known[0] && git_commit_id(t->target.place.top, known, base, &none) == 0)
+		return;
+	if (!known[0] && !strcmp(t->hook, "post-commit") &&
+	    git_commit_id(t->target.place.top, parent, base, &none) == 0)
+		return;
+	base[0] = '\0';
+}
+
+static bool matters(struct trigger *t, const json_t *last)
+{
+	char base[GIT_ID];
+
+	if (!branch_fits(t))
+		skip(t,
+		     t->tip.branch[0] ? "the hook is not for its branch" : "HEAD is on no branch");
+	else if (jsonx_bool(last, "owed", false))
+		return true;
+	else if (find_base(t, last, base), !strcmp(base, t->tip.commit))
+		skip(t, "this commit was queued before");
+	else if (base[0] && is_same(t, base))
+		skip(t, "it changes nothing that the job reads");
+	else
+		return true;
+	return false;
+}
+
+/* ---- queuing ---- */
+
+static void submit(struct trigger *t)
+{
+	const struct hook_job *job = t->job;
+	CLEANUP(str_free) struct str out = STR_MAX(LINES_MAX_BYTES);
+	CLEANUP(str_free) struct str said = STR_MAX(LINES_MAX_BYTES);
+	struct err err = {0};
+	const char *argv[20] = {child_self(), "submit",      t->target.path,
+				"--commit",   t->tip.commit, "--json"};
+	size_t count = 6;
+
+	if (job->quiet)
+		argv[count++] = "--quiet", argv[count++] = job->quiet;
+	if (job->min_segments)
+		argv[count++] = "--min-segments", argv[count++] = job->min_segments;
+	if (job->max_wait)
+		argv[count++] = "--max-wait", argv[count++] = job->max_wait;
+	/* with our keys: it is burst again */
+	struct program submit = {.argv = argv,
+				 .folder = t->target.place.top,
+				 .environment = environ,
+				 .limit_ms = SUBMIT_MS};
+	if (program_must(&submit, &out, &said, &err) < 0) {
+		t->outcome = "failed";
+		str_add(&t->why, err.msg);
+		return;
+	}
+	CLEANUP(json_decref) json_t *object = jsonx_parse(str_text(&out), out.len, NULL);
+	COPY_TEXT(t->request, jsonx_text(object, "request", ""));
+	t->outcome = "queued";
+}
+
+/* ---- one job ---- */
+
+/* Waits for others that look at the same job. */
+static int lock_job(const struct trigger *t, int *fd, struct err *err)
+{
+	CLEANUP(free_text) char *dir = path_join(t->ctx->state_dir, "hooks");
+	int64_t until = clock_boot_ms() + LOCK_MS;
+	char key[SHA256_NAME];
+
+	if (path_mkdirs(dir, 0700, err) < 0)
+		return -1;
+	sha256_name(t->target.path, key);
+	CLEANUP(free_text) char *path = xasprintf("%s/%s.lock", dir, key);
+	while (path_lock(path, t->hook, fd, err) < 0) {
+		if (err->kind != ERR_BUSY || clock_boot_ms() > until)
+			return -1;
+		err_clear(err);
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000}, NULL);
+	}
+	return 0;
+}
+
+/* A commit of another branch says nothing of what was queued of this one. */
+static bool is_new_base(const struct trigger *t)
+{
+	return !strcmp(t->outcome, "queued") || (!strcmp(t->outcome, "skipped") && branch_fits(t));
+}
+
+static int record(const struct trigger *t, const json_t *last, struct err *err)
+{
+	const char *base = is_new_base(t) ? t->tip.commit : jsonx_text(last, "base", "");
+	/* a commit that could not be queued: the next one is, whatever it changes */
+	bool owed = !strcmp(t->outcome, "failed") ||
+		    (strcmp(t->outcome, "queued") && jsonx_bool(last, "owed", false));
+	CLEANUP(json_decref)
+	json_t *now = json_pack("{s:s, s:b, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "base", base,
+				"owed", owed, "at_ms", (json_int_t)clock_wall_ms(), "hook", t->hook,
+				"commit", t->tip.commit, "branch", t->tip.branch, "outcome",
+				t->outcome, "why", str_text(&t->why), "request", t->request);
+
+	return now ? hook_record(t->ctx->store, t->target.path, now, err)
+		   : err_set(err, ERR_LOCAL, "the record of a trigger is not UTF-8 text");
+}
+
+static int fire(struct trigger *t, struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+
+	if (is_left_to_rewrite(t))
+		return 0;
+	if (lock_job(t, &lock, err) < 0)
+		return -1;
+	CLEANUP(json_decref) json_t *last = hook_recorded(t->ctx->store, t->target.path);
+	if (matters(t, last))
+		submit(t);
+	/* what was queued goes on being what is found in `burst hook status` */
+	if (!strcmp(t->outcome, "skipped") &&
+	    !strcmp(jsonx_text(last, "commit", ""), t->tip.commit))
+		return 0;
+	return record(t, last, err);
+}
+
+/* ---- which commits ---- */
+
+static bool is_within_head(const char *folder, const char *commit)
+{
+	struct err none;
+
+	return GIT(folder, NULL, &none, "merge-base", "--is-ancestor", commit, "HEAD") == 0;
+}
+
+/* The newest of the branch, or of HEAD where that is on none: another commit may have come since.
+ */
+static int look_up(struct trigger *t, const char *folder, const char *ref, const char *commit,
+		   struct err *err)
+{
+	static const char heads[] = "refs/heads/";
+	bool is_branch = starts_with(ref, heads);
+
+	COPY_TEXT(t->tip.branch, is_branch ? ref + strlen(heads) : "");
+	if (is_branch && git_commit_id(folder, ref, t->tip.commit, err) == 0)
+		return 0;
+	return git_commit_id(folder, !is_branch && is_within_head(folder, commit) ? "HEAD" : commit,
+			     t->tip.commit, err);
+}
+
+/* The working tree that the job is in: the one that the hook runs in, or that of a bare repository.
+ */
+static int set_target(struct trigger *t, const struct git_place *here, struct err *err)
+{
+	hook_target_free(&t->target);
+	t->target = (struct hook_target){0};
+	if (git_find(&t->target.place,
+		     t->job->into ? t->job->into
+		     : here->top  ? here->top
+				  : here->common,
+		     err) < 0)
+		return -1;
+	if (!t->target.place.top)
+		return err_set(err, ERR_CONFIG,
+			       "%s is a bare repository: install the hook again with --into",
+			       here->common);
+	t->target.config = xstrdup(t->job->config);
+	t->target.path = path_join(t->target.place.top, t->job->config);
+	return 0;
+}
+
+/* The output of a hook in the background is lost, so its failure goes to the ledger. */
+static void record_failure(struct trigger *t, const struct err *why)
+{
+	CLEANUP(json_decref)
+	json_t *last = t->target.path ? hook_recorded(t->ctx->store, t->target.path) : NULL;
+	struct err none;
+
+	t->outcome = "failed";
+	str_reset(&t->why);
+	str_add(&t->why, why->msg);
+	if (t->target.path)
+		record(t, last, &none);
+}
+
+static int fire_ref(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+		    const char *ref, const char *commit, struct err *err)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		t->job = &f->jobs[i];
+		t->outcome = "";
+		t->request[0] = '\0';
+		str_reset(&t->why);
+		if (strcmp(t->job->repository, here->common))
+			continue;
+		if (set_target(t, here, err) == 0 &&
+		    look_up(t, t->target.place.top, ref, commit, err) == 0 && fire(t, err) == 0)
+			continue;
+		record_failure(t, err);
+		result = -1;
+	}
+	return result;
+}
+
+/* "LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID", or "OLD-ID NEW-ID REF": branches that are there now.
+ */
+static int fire_lines(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+		      const char *lines, struct err *err)
+{
+	bool push = !strcmp(t->hook, "pre-push");
+	const char *line;
+	size_t len;
+	int result = 0;
+
+	while ((line = str_next_line(&lines, &len))) {
+		char a[512], b[512], c[512];
+		if (sscanf(line, "%511s %511s %511s", a, b, c) != 3)
+			continue;
+		const char *ref = push ? a : c, *commit = b;
+		if (starts_with(ref, "refs/heads/") && strspn(commit, "0") != strlen(commit) &&
+		    fire_ref(t, here, f, ref, commit, err) < 0)
+			result = -1;
+	}
+	return result;
+}
+
+static void complete_path(void)
+{
+	static const char *const usual[] = {"/usr/local/bin", "/usr/bin", "/bin"};
+	const char *given = getenv("PATH");
+	CLEANUP(str_free) struct str path = STR_INIT;
+
+	str_add(&path, given ? given : "");
+	for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
+		CLEANUP(free_text) char *all = xasprintf(":%s:", str_text(&path));
+		CLEANUP(free_text) char *one = xasprintf(":%s:", usual[i]);
+		if (!strstr(all, one))
+			str_addf(&path, "%s%s", path.len ? ":" : "", usual[i]);
+	}
+	setenv("PATH", str_text(&path), 1);
+}
+
+/* Of a hook that has no lines on its stdin: it is called in a working tree, and `at` is its branch,
+ * its commit or "rebase". */
+static int fire_head(struct trigger *t, const struct git_place *here, const struct hook_file *f,
+		     const char *at, struct err *err)
+{
+	bool is_ref = starts_with(at, "refs/");
+
+	t->rebasing = !strcmp(at, "rebase");
+	return fire_ref(t, here, f, is_ref ? at : "", is_ref || t->rebasing ? "HEAD" : at, err);
+}
+
+/* hook fire NAME FILE AT */
+int hook_fire(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(git_place_free) struct git_place here = {0};
+	CLEANUP(hook_file_free) struct hook_file f = {0};
+	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(str_free) struct str lines = STR_INIT;
+
+	if (ctx->arg_count != 4)
+		return err_set(err, ERR_USAGE,
+			       "hook: expected install, status or remove (see `burst help hook`)");
+	struct trigger t = {.ctx = ctx, .hook = ctx->args[1]};
+	setsid(); /* programs that call git end what it has left in its group */
+	complete_path();
+	git_leave();
+	if (hook_has_lines(t.hook) &&
+	    fd_read_all(STDIN_FILENO, "stdin", LINES_MAX_BYTES, &lines, err) < 0)
+		return -1;
+	if (path_read_plain(ctx->args[2], HOOK_FILE_MAX_BYTES, &text, err) < 0 ||
+	    hook_file_parse(&f, str_text(&text), err) < 0 || git_find(&here, ".", err) < 0)
+		return -1;
+	bool by_lines = !strcmp(t.hook, "pre-push") || !strcmp(t.hook, "post-receive");
+	int result = by_lines ? fire_lines(&t, &here, &f, str_text(&lines), err)
+			      : fire_head(&t, &here, &f, ctx->args[3], err);
+	hook_target_free(&t.target);
+	str_free(&t.why);
+	return result;
+}

@@ -1,0 +1,369 @@
+/* notify.c - decides whether the end of a run is told to the user, and over which channels. */
+#include "notify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "jobs/calibrate/calibrate.h"
+#include "commit_tree.h"
+#include "unattended/git.h"
+#include "cmd/keep.h"
+#include "unattended/notify_send.h"
+#include "cmd/show/notify_words.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/launch/find_run.h"
+#include "jobs/warm/warm.h"
+#include "store/facts.h"
+
+enum { RUNS_BEFORE = 16 };
+#define AGAIN_MS                                                                                   \
+	(12 * INT64_C(3600000)) /* after so long what keeps a job from beginning is told again */
+
+static const enum notify_event unless_told[] = {NOTIFY_FAILED, NOTIFY_CAPPED, NOTIFY_UNRELEASED,
+						NOTIFY_RECOVERED};
+
+static const struct section *conf_of(const struct config *c)
+{
+	return section_group(config_top(c), "notify");
+}
+
+/* ---- the config ---- */
+
+static void note(struct mistakes *m, const char *key, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("notify.%s", key);
+
+	mistakes_note(m, path, err);
+}
+
+static void check_events(const struct section *conf, struct mistakes *m)
+{
+	struct err err = {0};
+
+	for (size_t i = 0; i < section_count(conf, "on"); i++) {
+		const char *name = section_item(conf, "on", i);
+		if (notify_event_named(name) != NOTIFY_NONE)
+			continue;
+		err_set(&err, ERR_CONFIG,
+			"%s: notify.on: \"%.40s\" is not an event: use \"done\", \"recovered\", "
+			"\"failed\", \"capped\" and \"unreleased\"",
+			section_where(conf, "on"), name);
+		note(m, "on", &err);
+	}
+}
+
+void notify_check(const struct config *c, struct mistakes *m)
+{
+	const struct section *conf = conf_of(c);
+	const char *url = section_text(conf, "url"), *template = section_text(conf, "template");
+	CLEANUP(str_free) struct str filled = STR_INIT;
+	CLEANUP(json_decref) json_t *nothing = json_object();
+	struct err err = {0};
+
+	check_events(conf, m);
+	if (url && !starts_with(url, "https://") && !starts_with(url, "http://")) {
+		err_set(&err, ERR_CONFIG,
+			"%s: notify.url must begin with https:// (or http:// for this machine "
+			"only)",
+			section_where(conf, "url"));
+		note(m, "url", &err);
+	}
+	if (template && notify_fill(&filled, template, NOTIFY_DONE, nothing, &err) < 0) {
+		err_wrap(&err, "%s: notify.template", section_where(conf, "template"));
+		note(m, "template", &err);
+	}
+}
+
+static bool wants(const struct section *conf, enum notify_event event)
+{
+	size_t count = section_count(conf, "on");
+
+	if (!section_has(conf, "on")) {
+		for (size_t i = 0; i < ARRAY_LEN(unless_told); i++)
+			if (unless_told[i] == event)
+				return true;
+		return false;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (notify_event_named(section_item(conf, "on", i)) == event)
+			return true;
+	return false;
+}
+
+static bool has_channel(const struct section *conf)
+{
+	return section_text(conf, "url") || section_text(conf, "command") ||
+	       section_bool(conf, "desktop") || section_bool(conf, "git_note");
+}
+
+/* ---- what went before ---- */
+
+/* How the last end of this job was that was an event: "done", or "failed", with the error's code
+ * and the moment. */
+static bool ended_before(struct cmd_context *ctx, const struct run_row *run, char words[64])
+{
+	char key[RUN_JOB_KEY];
+
+	run_job_key(run->config, run->job, key);
+	return fact_get(ctx->store, FACT_ENDED, key, NULL, words, 64);
+}
+
+static bool row_failed_before(struct cmd_context *ctx, const struct run_row *run)
+{
+	struct run_row *rows = NULL;
+	size_t count = 0;
+	bool failed = false;
+
+	if (store_runs(ctx->store, run->config, false, RUNS_BEFORE, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		enum notify_event event = notify_event_of(rows[i].status, false);
+		if (!strcmp(rows[i].id, run->id) || strcmp(rows[i].job, run->job) ||
+		    strcmp(rows[i].type, run->type) || event == NOTIFY_NONE)
+			continue;
+		failed = event != NOTIFY_DONE;
+		break;
+	}
+	free(rows);
+	return failed;
+}
+
+/* A run that never began has no row, and one may have ended while nothing was to be told. */
+static bool failed_before(struct cmd_context *ctx, const struct run_row *run)
+{
+	char words[64];
+
+	return ended_before(ctx, run, words) ? strcmp(words, "done") != 0
+					     : row_failed_before(ctx, run);
+}
+
+/* A queue tries again and again, and so does a git hook. */
+static bool was_told_just_now(struct cmd_context *ctx, const struct run_row *run)
+{
+	char words[64], code[24];
+	long long at_ms;
+
+	return ended_before(ctx, run, words) &&
+	       sscanf(words, "failed %lld %23[^\n]", &at_ms, code) == 2 &&
+	       !strcmp(code, run->error_code) && clock_wall_ms() - at_ms < AGAIN_MS &&
+	       clock_wall_ms() >= at_ms;
+}
+
+static void remember(struct cmd_context *ctx, const struct run_row *run, enum notify_event event)
+{
+	char key[RUN_JOB_KEY], words[64];
+
+	run_job_key(run->config, run->job, key);
+	snprintf(words, sizeof(words), "failed %lld %s", (long long)clock_wall_ms(),
+		 run->error_code);
+	fact_put(ctx->store, FACT_ENDED, key, NULL,
+		 event == NOTIFY_DONE || event == NOTIFY_RECOVERED ? "done" : words, NULL);
+}
+
+/* ---- sending ---- */
+
+/* To the user, and into the run's log, which is what is left of an unattended run. */
+static void complain(const struct cmd_context *ctx, const char *run, const char *channel,
+		     const struct err *err)
+{
+	CLEANUP(free_text) char *path = *run ? run_path(&ctx->runs, run, "log") : NULL;
+	CLEANUP(file_close) FILE *log = path ? fopen(path, "ae") : NULL;
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char when[32];
+
+	str_addf(&line, "notify.%s: %s", channel, err->msg);
+	log_redact(&line);
+	if (log)
+		fprintf(log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
+			str_text(&line));
+	log_line(LOG_WARN, "%s", str_text(&line));
+}
+
+static void fill_body(struct str *to, const char *template, enum notify_event event,
+		      const json_t *said)
+{
+	if (!template || notify_fill(to, template, event, said, NULL) < 0) {
+		char *text = output_json_line((json_t *)said);
+		str_reset(to);
+		str_add(to, text);
+		free(text);
+	}
+	log_redact(to);
+}
+
+static struct notice_looks looks_of(enum notify_event event)
+{
+	static const struct notice_looks looks[] = {
+		[NOTIFY_DONE] = {"low", "white_check_mark"},
+		[NOTIFY_RECOVERED] = {"default", "white_check_mark"},
+		[NOTIFY_FAILED] = {"high", "x"},
+		[NOTIFY_CAPPED] = {"high", "moneybag"},
+		[NOTIFY_UNRELEASED] = {"max", "rotating_light"},
+	};
+
+	return looks[event];
+}
+
+/* Without a template a program gets the run's JSON, which a phone cannot show. */
+static int post(const char *url, const char *template, struct notice n, enum notify_event event,
+		const json_t *said, struct err *err)
+{
+	CLEANUP(str_free) struct str summary = STR_INIT;
+
+	if (!template && notify_is_for_people(url)) {
+		fill_body(&summary, "{summary}", event, said);
+		n.body = &summary;
+		n.json = false;
+	}
+	return notify_post(url, &n, err);
+}
+
+static void send_all(struct cmd_context *ctx, const struct section *conf, const char *run,
+		     enum notify_event event, const json_t *said)
+{
+	const char *url = section_text(conf, "url"), *command = section_text(conf, "command"),
+		   *template = section_text(conf, "template");
+	CLEANUP(str_free) struct str title = STR_INIT;
+	CLEANUP(str_free) struct str summary = STR_INIT;
+	CLEANUP(str_free) struct str body = STR_INIT;
+	struct err err = {0};
+
+	notify_title(&title, event, said);
+	notify_summary(&summary, said);
+	fill_body(&body, template, event, said);
+	log_redact(&summary);
+	struct notice n = {.event = notify_event_name(event),
+			   .run = run,
+			   .job = json_string_value(json_object_get(said, "job")),
+			   .title = str_text(&title),
+			   .summary = str_text(&summary),
+			   .body = &body,
+			   .json = !template || notify_is_json(template),
+			   .looks = looks_of(event)};
+	n.job = n.job ? n.job : "";
+	if (url && post(url, template, n, event, said, &err) < 0)
+		complain(ctx, run, "url", &err);
+	if (section_bool(conf, "desktop") &&
+	    notify_desktop(&n, event == NOTIFY_UNRELEASED || event == NOTIFY_FAILED, &err) < 0)
+		complain(ctx, run, "desktop", &err);
+	if (command && notify_command(command, &n, &err) < 0)
+		complain(ctx, run, "command", &err);
+}
+
+/* A line more, since a commit may be rendered by several jobs, and again. Without hooks: one could
+ * do anything, for as long as it likes. */
+static void note_commit(struct cmd_context *ctx, const struct run_row *run, enum notify_event event,
+			const json_t *said)
+{
+	CLEANUP(free_text) char *folder = path_dir(run->config);
+	CLEANUP(str_free) struct str line = STR_INIT;
+	struct err err = {0};
+	char when[32];
+
+	str_addf(&line,
+		 "%s job %s, run %s: %s: ", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
+		 run->job, run->id[0] ? run->id : "-", notify_event_name(event));
+	notify_summary(&line, said);
+	log_redact(&line);
+	if (GIT(folder, NULL, &err, "-c", "core.hooksPath=/dev/null", "notes", "--ref=burst",
+		"append", "-m", str_text(&line), run->commit_id) != 0)
+		complain(ctx, run->id, "git_note", &err);
+}
+
+static void tell(struct cmd_context *ctx, const struct config *config, const struct run_row *run,
+		 enum notify_event event, const json_t *said)
+{
+	const struct section *conf = conf_of(config);
+	bool wanted = wants(conf, event) || (event == NOTIFY_RECOVERED && wants(conf, NOTIFY_DONE));
+
+	if (event == NOTIFY_NONE || !has_channel(conf))
+		return;
+	if (ctx->store)
+		remember(ctx, run, event);
+	if (run->commit_id[0] && section_bool(conf, "git_note"))
+		note_commit(ctx, run, event, said);
+	if (wanted)
+		send_all(ctx, conf, run->id, event, said);
+}
+
+/* ---- who tells ---- */
+
+/* A delivery is reported by its parent, unless a pod may still bill. A run that fills a volume or
+ * measures is not reported when it succeeds. */
+static bool is_told(const struct cmd_context *ctx, const struct run_row *run,
+		    enum notify_event event)
+{
+	bool renders = strcmp(run->type, JOB_WARM) && strcmp(run->type, CALIBRATE) &&
+		       strcmp(run->type, KEEP_RUN);
+
+	if (event == NOTIFY_UNRELEASED)
+		return true;
+	return !delivery_is(&ctx->runs, run->config) &&
+	       (renders || (event != NOTIFY_DONE && event != NOTIFY_RECOVERED));
+}
+
+void notify_ended(struct cmd_context *ctx, const struct run_row *run, const json_t *said)
+{
+	if (!has_channel(conf_of(ctx->config)))
+		return;
+	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
+	if (is_told(ctx, run, event))
+		tell(ctx, ctx->config, run, event, said);
+}
+
+void notify_settled(struct cmd_context *ctx, const struct run_row *run, enum run_status was)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (!ctx->config || !has_channel(conf_of(ctx->config)) || run->status == was)
+		return;
+	enum notify_event event = notify_event_of(run->status, failed_before(ctx, run));
+	if (run->status == RUN_INTERRUPTED) /* its client died before it could report that */
+		event = NOTIFY_FAILED;
+	if (!is_told(ctx, run, event) ||
+	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
+		return;
+	CLEANUP(json_decref) json_t *said = report_run_json(run, pods, count, clock_wall_ms());
+	free(pods);
+	tell(ctx, ctx->config, run, event, said);
+}
+
+void notify_never_began(struct cmd_context *ctx, const struct err *err)
+{
+	struct config_ask ask = {
+		.user_only = true, .providers = provider_registry, .jobs = job_registry};
+	struct config *own = NULL;
+	struct run_row run = {0};
+	struct err ignored = {0};
+
+	if (isatty(STDERR_FILENO) || err->kind == ERR_USAGE || err->kind == ERR_BUSY ||
+	    err->kind == ERR_INTERRUPTED)
+		return;
+	if (ctx->cmd == &cmd_run && opt_has(ctx, "dry-run"))
+		return;
+	if (!ctx->config && config_open(&own, &ask, &ignored) < 0)
+		return;
+	const struct config *config = ctx->config ? ctx->config : own;
+	if (has_channel(conf_of(config)) && !(config_path(config) && ctx->state_dir &&
+					      delivery_is(&ctx->runs, config_path(config)))) {
+		COPY_TEXT(run.job, config_job(config) ? config_job_name(config) : "");
+		COPY_TEXT(run.config, config_path(config) ? config_path(config) : "");
+		COPY_TEXT(run.commit_id, ctx->tree ? ctx->tree->commit : "");
+		run.status = err->kind == ERR_CAP          ? RUN_CAPPED
+			     : err->kind == ERR_UNRELEASED ? RUN_UNRELEASED
+							   : RUN_FAILED;
+		COPY_TEXT(run.error_code, err_kind_name(err->kind));
+		COPY_TEXT(run.error, err->msg);
+		CLEANUP(json_decref) json_t *said = report_run_json(&run, NULL, 0, clock_wall_ms());
+		if (!ctx->store || !was_told_just_now(ctx, &run))
+			tell(ctx, config, &run, notify_event_of(run.status, false), said);
+	}
+	config_free(own);
+}

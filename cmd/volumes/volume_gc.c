@@ -1,0 +1,363 @@
+/* volume_gc.c - `burst volume gc`: removes what no run needs any more from a volume. */
+#include "volume_gc.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/path.h"
+#include "engine/caller.h"
+#include "cmd/show/output.h"
+#include "cmd/launch/find_run.h"
+#include "store/facts.h"
+
+enum { ASK_MS = 3600000, LIST_MS = 60000 };
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
+
+struct gc {
+	struct cmd_context *ctx;
+	const struct engine_provider *p;
+	const struct volume_row *v;
+	const struct gc_want *want;
+	int64_t now_ms, folders, bytes;
+	int pods_live; /* -1: not asked yet */
+};
+
+static char *bytes_show(char *to, size_t room, int64_t bytes)
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB"};
+	double n = (double)bytes / 1000;
+	size_t unit = 0;
+
+	for (; n >= 999.95 && unit + 1 < ARRAY_LEN(units); unit++)
+		n /= 1000;
+	snprintf(to, room, "%.1f %s", n, units[unit]);
+	return to;
+}
+
+static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct op_result *result,
+	       struct err *err)
+{
+	struct op_want want = {.file.path = path};
+
+	COPY_TEXT(want.file.volume.provider, gc->v->provider);
+	COPY_TEXT(want.file.volume.id, gc->v->id);
+	COPY_TEXT(want.file.volume.name, gc->v->name);
+	COPY_TEXT(want.file.volume.region, gc->v->region);
+	if (caller_ask(gc->p, kind, &want, ASK_MS, result, err) < 0)
+		return err_wrap(err, "%s", gc->v->provider);
+	return 0;
+}
+
+/* A folder that is not there has nothing in it. */
+static int look(const struct gc *gc, const char *path, struct op_result *result, struct err *err)
+{
+	if (ask(gc, OP_VOLUME_LS, path, result, err) == 0)
+		return 0;
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	err_clear(err);
+	*result = (struct op_result){0};
+	return 0;
+}
+
+static void stays(const struct gc *gc, const char *path, const char *why)
+{
+	output_line(stdout, "%s: %s stays: %s", gc->v->name, path, why);
+}
+
+/* What is in a folder, where the vendor does not say so at once. */
+static int measure(const struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
+{
+	struct op_result result = {0};
+
+	if (e->bytes >= 0 || !e->folder)
+		return 0;
+	if (ask(gc, OP_VOLUME_SIZE, path, &result, err) < 0)
+		return -1;
+	if (result.entry_count) {
+		e->bytes = result.entries[0].bytes;
+		e->files = result.entries[0].files;
+		e->changed_s = result.entries[0].changed_s;
+	}
+	op_result_free(&result);
+	return 0;
+}
+
+/* Where the dates of files are whatever an archive made them, age does not prove that no pod is at
+ * work there: any pod of burst's on this account may be. */
+static int may_be_at_work(struct gc *gc, struct err *err)
+{
+	struct op_result result = {0};
+
+	if (gc->pods_live >= 0)
+		return gc->pods_live;
+	if (caller_ask(gc->p, OP_LIST, NULL, LIST_MS, &result, err) < 0)
+		return err_wrap(err, "%s", gc->v->provider);
+	gc->pods_live = 0;
+	for (size_t i = 0; i < result.pod_count; i++)
+		gc->pods_live |= result.pods[i].state != POD_STATE_GONE;
+	op_result_free(&result);
+	return gc->pods_live;
+}
+
+/* 1: nothing in it changed for this long, and no pod is at work there. */
+static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms,
+		   struct err *err)
+{
+	bool dates_are_hearsay = e->folder && e->bytes < 0;
+
+	if (measure(gc, path, e, err) < 0)
+		return -1;
+	/* without a date it may be of this very moment */
+	if (e->changed_s <= 0 || e->changed_s * 1000 > gc->now_ms - age_ms)
+		return 0;
+	int working = dates_are_hearsay ? may_be_at_work(gc, err) : 0;
+	if (working > 0)
+		stays(gc, path, "an active pod may be working there (see `burst ps`)");
+	return working < 0 ? -1 : !working;
+}
+
+static int goes(struct gc *gc, const char *path, struct volume_entry *e, const char *why,
+		struct err *err)
+{
+	struct op_result result = {0};
+	char size[32];
+
+	if (gc->want->dry_run && measure(gc, path, e, err) < 0)
+		return -1;
+	if (!gc->want->dry_run && ask(gc, OP_VOLUME_DELETE, path, &result, err) < 0)
+		return -1;
+	int64_t bytes = e->bytes >= 0 ? e->bytes : result.bytes;
+	op_result_free(&result);
+	output_line(stdout, "%s: %s %s (%s): %s", gc->v->name, path,
+		    gc->want->dry_run ? "would be removed" : "removed",
+		    bytes_show(size, sizeof(size), bytes), why);
+	gc->folders++;
+	gc->bytes += bytes;
+	return 0;
+}
+
+/* ---- runs ---- */
+
+/* How many outputs may still be on the volume alone. A segment that failed left none. */
+static int not_home(const struct gc *gc, const struct run_row *run, int64_t *open, struct err *err)
+{
+	struct segment_row *rows = NULL;
+	size_t count = 0;
+	int64_t settled = run->cached;
+
+	*open = 0;
+	if (run->status == RUN_DONE)
+		return 0;
+	if (store_segments(gc->ctx->store, run->id, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		settled += rows[i].state == SEGMENT_ROW_SAFE || rows[i].state == SEGMENT_ROW_FAILED;
+	free(rows);
+	*open = MAX(run->total - settled, 0);
+	return 0;
+}
+
+static int has_pods(const struct gc *gc, const char *run, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(gc->ctx->store, run, true, &pods, &count, err) < 0)
+		return -1;
+	free(pods);
+	return count > 0;
+}
+
+/* The lock of a run that is over, so that no command resumes it meanwhile; -1 in *fd when its
+ * folder here is gone. */
+static bool hold(const struct gc *gc, const char *run, int *fd)
+{
+	CLEANUP(free_text) char *path = run_path(&gc->ctx->runs, run, "lock");
+
+	char note[64];
+
+	*fd = -1;
+	if (!path_exists(path))
+		return true;
+	snprintf(note, sizeof(note), "volume gc, process %ld\n", (long)getpid());
+	return path_lock(path, note, fd, NULL) == 0;
+}
+
+static void volume_key(char key[SHA256_NAME], const char *provider, const char *volume_id)
+{
+	CLEANUP(free_text) char *volume = xasprintf("%s\n%s", provider, volume_id);
+
+	sha256_name(volume, key);
+}
+
+bool volume_gc_took(struct store *store, const char *run, const char *provider,
+		    const char *volume_id)
+{
+	char key[SHA256_NAME], when[32];
+
+	volume_key(key, provider, volume_id);
+	return fact_get(store, FACT_VOLUME_TAKEN, run, key, when, sizeof(when));
+}
+
+int volume_gc_note(struct store *store, const char *run, const char *provider,
+		   const char *volume_id, struct err *err)
+{
+	char key[SHA256_NAME], when[32];
+
+	volume_key(key, provider, volume_id);
+	return fact_put(store, FACT_VOLUME_TAKEN, run, key,
+			clock_rfc3339(when, sizeof(when), clock_wall_ms()), err);
+}
+
+static int known_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+	struct run_row run;
+	char why[160], when[32];
+	int64_t open = 0;
+
+	if (!hold(gc, e->name, &lock)) {
+		stays(gc, path, "the run is active");
+		return 0;
+	}
+	/* read under the lock: what it says now stays so */
+	int pods = has_pods(gc, e->name, err);
+	if (pods < 0 || store_run(gc->ctx->store, e->name, &run, err) < 0 ||
+	    not_home(gc, &run, &open, err) < 0)
+		return -1;
+	if (pods || run.status == RUN_RUNNING || run.ended_ms <= 0) {
+		stays(gc, path,
+		      pods ? "its pods may still be active (see `burst ps`)"
+			   : "the run has not ended (`burst resume` or `burst reap`)");
+		return 0;
+	}
+	if (run.ended_ms > gc->now_ms - gc->want->age_ms)
+		return 0;
+	clock_rfc3339(when, sizeof(when), run.ended_ms);
+	if (open && !gc->want->force) {
+		snprintf(why, sizeof(why),
+			 "%lld of %lld outputs are not fetched (`burst fetch %s`; --force "
+			 "removes them)",
+			 (long long)open, (long long)run.total, run.id);
+		stays(gc, path, why);
+		return 0;
+	}
+	if (open)
+		snprintf(why, sizeof(why), "%s, ended %.10s, %lld outputs never fetched",
+			 run_status_word(run.status), when, (long long)open);
+	else
+		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs fetched",
+			 run_status_word(run.status), when);
+	/* noted before it goes: half of it is of no use either */
+	if (!gc->want->dry_run &&
+	    volume_gc_note(gc->ctx->store, run.id, gc->v->provider, gc->v->id, err) < 0)
+		return -1;
+	return goes(gc, path, e, why, err);
+}
+
+static int unknown_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
+{
+	char why[100], when[32];
+
+	/* a run of another user or machine may be at work there, whatever age was asked for */
+	int left = is_left(gc, path, e, MAX(gc->want->age_ms, DAY_MS), err);
+	if (left <= 0)
+		return left;
+	clock_rfc3339(when, sizeof(when), e->changed_s * 1000);
+	snprintf(why, sizeof(why), "not in this ledger, last changed %.10s", when);
+	if (gc->want->force)
+		return goes(gc, path, e, why, err);
+	strncat(why, " (--force removes it)", sizeof(why) - strlen(why) - 1);
+	stays(gc, path, why);
+	return 0;
+}
+
+static int one_run(struct gc *gc, struct volume_entry *e, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("runs/%s", e->name);
+	struct run_row run;
+	struct err why = {0};
+
+	/* the name is the pods' word for it */
+	if (!path_is_safe(path) || strchr(e->name, '/'))
+		return 0;
+	/* whole names only: the ledger also knows a run by the beginning of its id */
+	if (store_run(gc->ctx->store, e->name, &run, &why) == 0)
+		return !strcmp(run.id, e->name) ? known_run(gc, path, e, err)
+						: unknown_run(gc, path, e, err);
+	if (why.kind != ERR_NOT_FOUND && why.kind != ERR_USAGE) {
+		*err = why;
+		return -1;
+	}
+	return unknown_run(gc, path, e, err);
+}
+
+static int all_runs(struct gc *gc, struct err *err)
+{
+	struct op_result seen = {0};
+	int status = look(gc, "runs", &seen, err);
+
+	for (size_t i = 0; i < seen.entry_count && status == 0; i++)
+		status = one_run(gc, &seen.entries[i], err);
+	op_result_free(&seen);
+	return status;
+}
+
+/* ---- what an interrupted build left ---- */
+
+/* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS;
+ * code that was put there for a pod that never came is staged/TREE.PART. */
+static bool half_built(const char *dir, const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	if (strcmp(dir, "agent") != 0 && strcmp(dir, "staged") != 0)
+		return dot == name;
+	return dot && dot[1] && dot[1 + strspn(dot + 1, "0123456789")] == '\0';
+}
+
+static int half_builds(struct gc *gc, const char *dir, struct err *err)
+{
+	struct op_result seen = {0};
+	int status = look(gc, dir, &seen, err);
+
+	for (size_t i = 0; i < seen.entry_count && status == 0; i++) {
+		struct volume_entry *e = &seen.entries[i];
+		CLEANUP(free_text) char *path = xasprintf("%s/%s", dir, e->name);
+		if (!half_built(dir, e->name) || !path_is_safe(path))
+			continue;
+		int left = is_left(gc, path, e, DAY_MS, err);
+		status = left > 0 ? goes(gc, path, e, "an unfinished build", err) : left;
+	}
+	op_result_free(&seen);
+	return status;
+}
+
+int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const struct volume_row *v,
+	      const struct gc_want *want, struct err *err)
+{
+	static const char *const built[] = {"code", "kit", "env", "debs", "agent", "staged"};
+	struct gc gc = {.ctx = ctx,
+			.p = p,
+			.v = v,
+			.want = want,
+			.now_ms = clock_wall_ms(),
+			.pods_live = -1};
+	char size[32];
+
+	if (!p->ops->can_tidy)
+		return err_set(err, ERR_USAGE, "volume %s: %s cannot remove files without a pod",
+			       v->name, v->provider);
+	int status = all_runs(&gc, err);
+	for (size_t i = 0; i < ARRAY_LEN(built) && status == 0; i++)
+		status = half_builds(&gc, built[i], err);
+	if (status < 0)
+		return err_wrap(err, "volume %s", v->name);
+	output_line(stdout, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders,
+		    gc.folders == 1 ? "" : "s", bytes_show(size, sizeof(size), gc.bytes),
+		    want->dry_run ? "would be removed" : "freed");
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* volume_make.c - creates a volume, once, however many clients want it at the same time. */
+#include "volume_make.h"
+
+#include <poll.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "engine/caller.h"
+#include "cmd/launch/volume_trust.h"
+
+enum { MAKE_MS = 60000, LOCK_PAUSE_MS = 100 };
+
+void volume_remember(struct cmd_context *ctx, const char *provider, const struct volume *v,
+		     struct volume_row *row)
+{
+	struct volume_row seen = {.size_gb = v->size_gb,
+				  .price_microusd_month = v->price_microusd_month,
+				  .seen_ms = clock_wall_ms()};
+
+	COPY_TEXT(seen.provider, provider);
+	COPY_TEXT(seen.id, v->id);
+	COPY_TEXT(seen.name, v->name);
+	COPY_TEXT(seen.region, v->region);
+	store_put_volume(ctx->store, &seen, NULL);
+	if (row)
+		*row = seen;
+}
+
+/* A run that starts now may make the same one. */
+static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *err)
+{
+	int64_t until = clock_boot_ms() + MAKE_MS;
+
+	while (engine_lock_volumes(ctx->state_dir, lock, err) < 0) {
+		if (err->kind != ERR_BUSY || clock_boot_ms() >= until)
+			return -1;
+		poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	return 0;
+}
+
+int volume_make(struct launch *l, const struct engine_provider *p, const char *name,
+		const char *const *gpus, struct volume_row *row, struct err *err)
+{
+	struct op_want want = {.volume = {.name = name, .create = true, .gpus = gpus}};
+	struct op_result result = {0};
+	CLEANUP(fd_close) int lock = -1;
+
+	if (lock_volumes(l->ctx, &lock, err) < 0)
+		return -1;
+	int was_there = volume_is_there(p, name, err);
+	if (was_there < 0)
+		return -1;
+	want.volume.size_gb =
+		section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
+	if (caller_ask(p, OP_VOLUME, &want, MAKE_MS, &result, err) < 0)
+		return err_wrap(err, "%s", p->ops->name);
+	if (!result.volume_count)
+		return err_set(err, ERR_TRANSIENT, "%s named no volume", p->ops->name);
+	volume_remember(l->ctx, p->ops->name, &result.volumes[0], row);
+	op_result_free(&result);
+	return !was_there;
+}
