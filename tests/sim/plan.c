@@ -325,7 +325,7 @@ static void make_left_alone(struct plan *p, uint64_t seed)
 		add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
 }
 
-/* ---- whoever resumes a run may have other caps by then ---- */
+/* ---- a resumed run may have other caps ---- */
 
 static void make_later_caps(struct plan *p, uint64_t seed)
 {

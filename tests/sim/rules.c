@@ -1,8 +1,9 @@
 /* rules.c - whether the real engine/caller.c and net/grpc.c keep their own rules, as seen from both
  * sides of them: what a translator wants carried, and what then goes over the line. A call that may
- * not be repeated is carried once, any other a few times at most; nobody asks before the time that
- * an answer named; a release waits only where its vendor said so, and a create not for long. The
- * defects that break these rules are planted here: the two are lied to about what they carry. */
+ * not be repeated is carried once, any other a few times at most; no call goes out before the time
+ * that an answer named; a release waits only where its vendor said so, and a create not for long.
+ * The defects that break these rules are planted here: the two are lied to about what they carry.
+ */
 #include "wire.h"
 
 #include <stdlib.h>
