@@ -8,7 +8,7 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "cmd/deliver_parts.h"
+#include "deliver_parts.h"
 #include "deliver_run.h"
 #include "jobs/common.h"
 #include "jobs/foreign.h"

@@ -3,7 +3,7 @@
 
 #include "base/path.h"
 #include "config/write.h"
-#include "cmd/deliver_parts.h"
+#include "deliver_parts.h"
 #include "store/pod_cost.h"
 
 /* After a render the code is what its pods had. Without one, or in a resumed run, it is what is

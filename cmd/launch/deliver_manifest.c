@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/jsonx.h"
-#include "cmd/deliver_parts.h"
+#include "deliver_parts.h"
 
 /* Of the last delivery, which an earlier client may have made. */
 static int its_pods(struct delivery *d, struct pod_row **pods, size_t *count, struct err *err)

@@ -3,7 +3,7 @@
 
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "cmd/deliver_parts.h"
+#include "deliver_parts.h"
 #include "cmd/volumes/volume_gc.h"
 
 static struct deliver_output *add_output(struct delivery *d, const char *name, const char *sha256)

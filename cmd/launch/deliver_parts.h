@@ -1,9 +1,9 @@
 /* deliver_parts.h - a delivery while it is made. Private to deliver*.c. */
-#ifndef BURST_CMD_DELIVER_PARTS_H
-#define BURST_CMD_DELIVER_PARTS_H
+#ifndef BURST_CMD_LAUNCH_DELIVER_PARTS_H
+#define BURST_CMD_LAUNCH_DELIVER_PARTS_H
 
 #include "jobs/manifest.h"
-#include "cmd/launch/launch.h"
+#include "launch.h"
 #include "runs/deliver_folder.h"
 
 struct delivery {
