@@ -1,6 +1,6 @@
 /* open_runs.c - hands the library of runs what a command has: its ledger, the user's accounts, the
  * log. */
-#include "cmd.h"
+#include "cmd/cmd.h"
 #include "jobs/agent/kit.h"
 #include "cmd/unattended/notify.h"
 #include "cmd/show/report.h"

@@ -1,5 +1,5 @@
 /* parse.c - reads the command line against the tables of commands and options. */
-#include "cmd.h"
+#include "cmd/cmd.h"
 
 #include <errno.h>
 #include <stdarg.h>
