@@ -215,7 +215,7 @@ static int fill(struct launch *l, const char *name, struct err *err)
 		return -1;
 	if (find(l, name, &v, err) < 0 || volume_trust_note(l, v.provider, v.name, err) < 0)
 		return -1;
-	return volume_warm(l, &v, memory_gb, err);
+	return volume_warm(l, &v, memory_gb, stdout, err);
 }
 
 /* The volume that "NAME:PATH" names; without NAME the one of the config. */

@@ -117,7 +117,8 @@ int64_t volume_warm_memory_gb(const struct job_needs *needs)
 	return MAX(WARM_MEMORY_GB, needs->setup_memory_gb);
 }
 
-int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, struct err *err)
+int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, FILE *to,
+		struct err *err)
 {
 	int64_t least, most;
 	char cost[32];
@@ -144,7 +145,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	use_cheapest(&l->run.setup, v, memory_gb);
 	int status = launch_run(l);
 	if (status == 0)
-		output_line(stdout, "volume %s of %s: ready for job \"%s\", for %s", v->name,
+		output_line(to, "volume %s of %s: ready for job \"%s\", for %s", v->name,
 			    v->provider, l->run.row.job,
 			    money_show(cost, sizeof(cost), l->run.row.cost_microusd));
 	if (status == 1 && smallest)

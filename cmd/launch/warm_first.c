@@ -2,15 +2,12 @@
 #include "warm_first.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/guard.h"
 #include "base/log.h"
 #include "engine/caller.h"
 #include "jobs/warm/warm.h"
-#include "net/child.h"
-#include "own_client.h"
+#include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "cmd/volumes/volume_make.h"
 #include "volume_trust.h"
@@ -61,52 +58,101 @@ static int find_volume(struct launch *l, const struct engine_provider *p, const 
 	return made < 0 ? -1 : 1;
 }
 
-/* ---- the client that fills it ---- */
+/* ---- the run that fills it ---- */
 
 static int64_t cap_microusd(const struct launch *l)
 {
 	return section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
 }
 
-/* Its exit status. Its results go to stderr: stdout is this run's. */
-static int run_client(struct launch *l, const struct volume_row *v, struct err *err)
+/* The words of `burst volume warm`, which its context borrows. */
+struct words {
+	const char *argv[ARGS_MOST];
+	size_t count;
+	char cost[32];
+};
+
+/* With what this run was told of its job and its caps. */
+static void find_words(struct words *w, const struct launch *l, const struct volume_row *v)
 {
 	static const char *const passed_on[][2] = {{"engine", "--engine"},
 						   {"allow-path", "--allow-path"},
 						   {"max-volume-gb", "--max-volume-gb"}};
-	struct cmd_context *ctx = l->ctx;
-	const char *argv[ARGS_MOST] = {"burst",     "volume",   "warm",
-				       v->name,     "--yes",    "--provider",
-				       v->provider, "--config", config_path(ctx->config)};
-	size_t n = 0;
-	char cost[32];
+	const struct cmd_context *ctx = l->ctx;
 
-	while (argv[n])
-		n++;
-	snprintf(cost, sizeof(cost), "%.6f", (double)cap_microusd(l) / 1e6);
+	*w = (struct words){{"volume", "warm", v->name, "--yes", "--provider", v->provider}};
+	while (w->argv[w->count])
+		w->count++;
+	snprintf(w->cost, sizeof(w->cost), "%.6f", (double)cap_microusd(l) / 1e6);
 	if (cap_microusd(l)) {
-		argv[n++] = "--max-cost";
-		argv[n++] = cost;
+		w->argv[w->count++] = "--max-cost";
+		w->argv[w->count++] = w->cost;
 	}
 	if (ctx->quiet)
-		argv[n++] = "--quiet";
+		w->argv[w->count++] = "--quiet";
 	for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
 		if (opt_text(ctx, passed_on[i][0])) {
-			argv[n++] = passed_on[i][1];
-			argv[n++] = opt_text(ctx, passed_on[i][0]);
+			w->argv[w->count++] = passed_on[i][1];
+			w->argv[w->count++] = opt_text(ctx, passed_on[i][0]);
 		}
-	fflush(NULL);
-	pid_t pid = fork();
-	if (pid < 0)
-		return err_set(err, ERR_LOCAL, "fork: %m");
-	if (pid == 0) {
-		setpgid(0, 0); /* a signal reaches it once, through us */
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		guard_leave();
-		execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
-		_exit(127);
+}
+
+static int open_config(struct cmd_context *own, const char *path, struct err *err)
+{
+	struct config_ask ask = {.file = path,
+				 .mistakes = &own->mistakes,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
+
+	return cmd_open_config(own, &ask, NULL, err) < 0 || cmd_apply_flags(own, err) < 0
+		       ? -1
+		       : config_check(own->config, err);
+}
+
+static int open_and_fill(struct cmd_context *own, const struct launch *l,
+			 const struct volume_row *v, struct err *err)
+{
+	struct launch w;
+
+	if (open_config(own, config_path(l->ctx->config), err) < 0)
+		return -1;
+	cmd_open_runs(own);
+	launch_init(&w, own);
+	int status = launch_open_providers(&w, err) < 0 ? -1 : volume_warm(&w, v, 0, stderr, err);
+	launch_free(&w);
+	return status;
+}
+
+/* The exit status that `burst volume warm` would have. */
+static int fill(struct launch *l, const struct volume_row *v, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	struct cmd_context own = {.commands = ctx->commands,
+				  .argv = ctx->argv,
+				  .live = ctx->live,
+				  .color = ctx->color};
+	struct words words;
+	bool help;
+
+	find_words(&words, l, v);
+	int status =
+		cmd_parse(&own, &cmd_volume, (int)words.count, (char **)words.argv, &help, err);
+	own.state_dir = ctx->state_dir;
+	own.store = ctx->store;
+	output_setup(&own);
+	if (status == 0)
+		status = open_and_fill(&own, l, v, err);
+	if (status < 0) {
+		if (own.config)
+			config_place_error(own.config, err);
+		output_mistakes(&own, err);
+		status = err_exit_status(err);
 	}
-	return own_client_wait(pid);
+	output_setup(ctx);
+	own.state_dir = NULL; /* they are the run's */
+	own.store = NULL;
+	cmd_context_free(&own);
+	return status;
 }
 
 static int64_t cost_since(struct launch *l, int64_t since_ms)
@@ -181,7 +227,7 @@ int warm_first(struct launch *l, const struct estimate *e, const struct plan *pi
 		 "volume %s of %s lacks what the job's setup makes: a pod without a GPU fills it "
 		 "before GPUs are rented",
 		 v.name, v.provider);
-	int status = run_client(l, &v, err);
+	int status = fill(l, &v, err);
 	*spent_microusd = cost_since(l, began_ms);
 	if (status < 0 || lower_cap(l, *spent_microusd, err) < 0)
 		return -1;
