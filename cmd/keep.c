@@ -1,6 +1,6 @@
 /* keep.c - `burst keep`: the client in the background that keeps pods for the next run; and what a
  * config says of that. */
-#include "keep.h"
+#include "cmd/launch/keep_pool.h"
 
 #include <fcntl.h>
 #include <signal.h>

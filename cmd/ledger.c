@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "jobs/calibrate/calibrate.h"
-#include "keep.h"
+#include "cmd/launch/keep_pool.h"
 #include "cmd/show/ledger_by.h"
 #include "runs/bill.h"
 #include "runs/runs.h"

@@ -6,7 +6,7 @@
 #include "cmd/launch/better.h"
 #include "cmd/launch/caps.h"
 #include "engine/caller.h"
-#include "keep.h"
+#include "cmd/launch/keep_pool.h"
 #include "cmd/launch/launch.h"
 #include "cmd/launch/offer_list.h"
 #include "cmd/show/output.h"

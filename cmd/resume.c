@@ -7,7 +7,7 @@
 #include "jobs/calibrate/calibrate.h"
 #include "cmd/launch/caps.h"
 #include "cmd/launch/deliver_run.h"
-#include "keep.h"
+#include "cmd/launch/keep_pool.h"
 #include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "cmd/launch/quick.h"

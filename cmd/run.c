@@ -9,7 +9,7 @@
 #include "cmd/launch/decide.h"
 #include "cmd/launch/deliver_run.h"
 #include "cmd/launch/detach.h"
-#include "keep.h"
+#include "cmd/launch/keep_pool.h"
 #include "cmd/show/output.h"
 #include "cmd/show/plan_show.h"
 #include "cmd/launch/quick.h"

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "jobs/calibrate/calibrate.h"
-#include "keep.h"
+#include "cmd/launch/keep_pool.h"
 #include "cmd/show/output.h"
 #include "cmd/unattended/queue_client.h"
 #include "cmd/show/report.h"

@@ -25,7 +25,7 @@ struct launch {
 	char cap_words[256];
 	/* detach.h: the starter that waits for the pods to have the queue; -1: none */
 	int starter;
-	bool keeper_started; /* who keeps the pods that it leaves (keep.h) */
+	bool keeper_started; /* who keeps the pods that it leaves (keep_pool.h) */
 	/* what the delivery's own run said; NULL: there was none */
 	json_t *delivered;
 };

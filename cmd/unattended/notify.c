@@ -12,7 +12,7 @@
 #include "jobs/calibrate/calibrate.h"
 #include "commit_tree.h"
 #include "unattended/git.h"
-#include "cmd/keep.h"
+#include "cmd/launch/keep_pool.h"
 #include "unattended/notify_send.h"
 #include "cmd/show/notify_words.h"
 #include "cmd/show/output.h"

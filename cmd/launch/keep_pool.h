@@ -1,10 +1,10 @@
-/* keep.h - pods that outlive their run: kept for a while by a client of their own, and taken over
- * by the next run that can use them. */
-#ifndef BURST_CMD_KEEP_H
-#define BURST_CMD_KEEP_H
+/* keep_pool.h - pods that outlive their run: kept for a while by a client of their own, and taken
+ * over by the next run that can use them. */
+#ifndef BURST_CMD_LAUNCH_KEEP_POOL_H
+#define BURST_CMD_LAUNCH_KEEP_POOL_H
 
 #include "engine/kept.h"
-#include "cmd/launch/launch.h"
+#include "launch.h"
 
 /* keep_warm as the core has it: ms, 0: none, KEEP_WARM_AUTO. */
 int64_t keep_warm_ms(const struct config *config);
