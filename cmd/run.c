@@ -1,20 +1,15 @@
 /* run.c - `burst run`: renders a job. */
 #include "cmd.h"
 
-#include <stdlib.h>
-
-#include "base/log.h"
-#include "jobs/calibrate/calibrate.h"
 #include "cmd/launch/caps.h"
 #include "cmd/launch/decide.h"
 #include "cmd/launch/deliver_run.h"
 #include "cmd/launch/detach.h"
+#include "cmd/launch/earlier.h"
 #include "cmd/launch/keep_pool.h"
-#include "cmd/show/output.h"
-#include "cmd/show/plan_show.h"
 #include "cmd/launch/quick.h"
-#include "cmd/launch/find_run.h"
 #include "cmd/launch/volume_trust.h"
+#include "cmd/show/plan_show.h"
 
 static const struct opt opts[] = {
 	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and exit", NULL,
@@ -61,94 +56,6 @@ static const struct opt opts[] = {
 	{0},
 };
 
-/* Nothing left to render: no pod is rented, but a dead client's are given back, and what follows
- * rendering is done. */
-static int all_cached(struct launch *l, struct err *err)
-{
-	CLEANUP(str_free) struct str notes = STR_INIT;
-	const struct job_ops *ops = l->run.setup.job_ops;
-	size_t count = 0;
-
-	if (runs_settle(&l->ctx->runs, NULL, err) < 0)
-		return -1;
-	ops->segments(l->run.setup.job, &count);
-	l->run.row.total = l->run.row.cached = (int64_t)count;
-	COPY_TEXT(l->run.row.job, config_job_name(l->ctx->config));
-	COPY_TEXT(l->run.row.config,
-		  config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
-	COPY_TEXT(l->run.row.output, l->run.output_dir);
-	l->run.row.status = RUN_DONE;
-	if (ops->finish(l->run.setup.job, l->run.setup.results, &notes, err) < 0)
-		return -1;
-	if (!l->ctx->quiet) {
-		output_lines(stderr, str_text(&notes));
-		output_line(stderr, "all %zu segments are already rendered: nothing rented", count);
-	}
-	launch_say_suspects(l);
-	int status = launch_deliver(l, &l->run.err);
-	if (!l->ctx->delivers)
-		engine_let_signals_in();
-	if (l->run.err.kind && l->run.err.kind != ERR_INTERRUPTED)
-		output_error(l->ctx, &l->run.err);
-	launch_print_json(l);
-	return status;
-}
-
-/* ---- what an earlier run of this job has left ---- */
-
-/* The name of a volume that may hold finished segments of it which are not fetched; false: none
- * does. Of a released pod only durable segments count. A pod that may still be there is checked
- * when the run is resumed. */
-static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64],
-			    bool *alive)
-{
-	struct segment_row *segments = NULL;
-	struct pod_row *pods = NULL;
-	size_t home = 0, count = 0;
-	bool waits = false;
-
-	if (store_segments(ctx->store, run->id, &segments, &home, NULL) < 0 ||
-	    (int64_t)home + run->cached >= run->total ||
-	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
-		count = 0;
-	*alive = false;
-	for (size_t i = 0; i < count; i++) {
-		bool over = pod_row_over(&pods[i]);
-		if (!pods[i].volume_id[0] || !pods[i].ready_ms || (over && !pods[i].volume_safe))
-			continue;
-		waits = true;
-		*alive = *alive || !over;
-		copy_text(volume, 64, pods[i].volume_name);
-	}
-	free(segments);
-	free(pods);
-	return waits;
-}
-
-/* A new run renders again, and pays again, what is finished and not home. */
-static void name_resume(struct launch *l)
-{
-	const char *config = config_path(l->ctx->config);
-	struct run_row *runs = NULL;
-	size_t count = 0;
-	char volume[64];
-	bool alive;
-
-	if (!config || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 ||
-	    !count)
-		return;
-	const struct run_row *run = &runs[0];
-	if (!strcmp(run->job, config_job_name(l->ctx->config)) && run->status != RUN_DONE &&
-	    strcmp(run->type, CALIBRATE) && !run->detached &&
-	    !run_is_alive(&l->ctx->runs, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
-		log_line(LOG_WARN,
-			 "run %s of this job failed, and volume %s may hold segments that it "
-			 "finished: `burst resume %s` takes them over; this run %srenders them "
-			 "again",
-			 run->id, volume, run->id, alive ? "releases its pods and " : "");
-	free(runs);
-}
-
 /* ---- the command ---- */
 
 static int render(struct launch *l, struct err *err)
@@ -160,7 +67,7 @@ static int render(struct launch *l, struct err *err)
 		return -1;
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, &(struct plan_words){0}, err);
-	name_resume(l);
+	earlier_name_resume(l);
 	if (volume_trust(l, NULL, err) < 0 || runs_settle(&ctx->runs, NULL, err) < 0)
 		return -1;
 	if (ctx->delivers) {
@@ -203,7 +110,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	int status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err)
 					     : launch_load_to_render(&l, err);
 	if (status == 0 && !run_open_segments(&l.run) && !opt_has(ctx, "dry-run"))
-		status = all_cached(&l, err);
+		status = earlier_rendered_all(&l, err);
 	else if (status == 0)
 		status = render(&l, err);
 	launch_free(&l);
