@@ -1,0 +1,119 @@
+/* request.c - reads what `burst submit` is asked to render: its flags, its commit, its config. */
+#include "request.h"
+
+#include "base/clock.h"
+#include "cmd/cmd.h"
+#include "unattended/git.h"
+
+enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
+
+/* ---- flags ---- */
+
+static int read_by(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	const char *by = opt_text(ctx, "by");
+	int64_t ms;
+
+	if (!by)
+		return 0;
+	if (clock_next_time(by, row->created_ms, &row->by_ms))
+		return 0;
+	if (duration_parse(by, &ms, NULL) < 0 || ms <= 0)
+		return err_set(err, ERR_USAGE,
+			       "--by %s: must be a time of day (07:00) or a duration (2h)", by);
+	row->by_ms = row->created_ms + ms;
+	return 0;
+}
+
+static int read_below(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	const char *below = opt_text(ctx, "below");
+
+	if (!below)
+		return 0;
+	if (money_parse(below, &row->below_microusd_h, err) < 0)
+		return err_wrap(err, "--below");
+	return row->below_microusd_h > 0
+		       ? 0
+		       : err_set(err, ERR_USAGE, "--below %s: must be more than 0", below);
+}
+
+int request_read_flags(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	row->created_ms = clock_wall_ms();
+	row->quiet_ms = QUIET_MS;
+	row->max_wait_ms = opt_has(ctx, "below") || opt_has(ctx, "by") ? 0 : MAX_WAIT_MS;
+	if (read_by(ctx, row, err) < 0 || read_below(ctx, row, err) < 0 ||
+	    opt_duration(ctx, "quiet", &row->quiet_ms, err) < 0 ||
+	    opt_duration(ctx, "max-wait", &row->max_wait_ms, err) < 0)
+		return -1;
+	/* who says until when it may take, or how many segments it wants, leaves the rest to us */
+	row->fills_pod =
+		(opt_has(ctx, "by") || opt_has(ctx, "max-wait")) && !opt_has(ctx, "min-segments");
+	return opt_int(ctx, "min-segments", 1, 1000000, &row->min_segments, err);
+}
+
+/* ---- what to render ---- */
+
+/* If the file itself is rendered, reports its mistakes now, while the user reads the output. */
+static int check_config(const char *config, struct err *err)
+{
+	CLEANUP(config_free) struct config *c = NULL;
+	struct config_ask ask = {.file = config,
+				 .need_job = true,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
+
+	return config_open(&c, &ask, err) < 0 ? -1 : config_check(c, err);
+}
+
+/* What the commit has is read when it is rendered: here git only names it. */
+static int find_commit(const char *commit, struct request_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *dir = git_folder(row->config);
+	CLEANUP(free_text) char *wanted = xasprintf("%s^{commit}", commit);
+	CLEANUP(str_free) struct str out = STR_INIT;
+
+	if (commit[0] == '-')
+		return err_set(err, ERR_USAGE, "--commit %.60s: not the name of a commit", commit);
+	int status = GIT(dir, &out, err, "rev-parse", "--show-toplevel", wanted);
+	const char *top = str_text(&out), *id = strchr(top, '\n');
+	size_t top_len = strcspn(top, "\n"), id_len = id ? strcspn(id + 1, "\n") : 0;
+	if (status > 0 || (status == 0 && (id_len < 40 || id_len >= sizeof(row->commit_id) ||
+					   top_len >= sizeof(row->repo))))
+		return err_set(err, ERR_CONFIG,
+			       "--commit %.60s: no such commit in the repository of %s", commit,
+			       dir);
+	if (status < 0)
+		return -1;
+	snprintf(row->commit_id, sizeof(row->commit_id), "%.*s", (int)id_len, id + 1);
+	snprintf(row->repo, sizeof(row->repo), "%.*s", (int)top_len, top);
+	bool below = starts_with(row->config, row->repo) && row->config[top_len] == '/';
+	COPY_TEXT(row->path, row->config + (below ? top_len + 1 : 0));
+	return 0;
+}
+
+int request_find_config(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *path = NULL;
+	const char *file = ctx->arg_count ? ctx->args[0] : NULL, *commit = opt_text(ctx, "commit");
+	int found = config_find(file, &path, err);
+
+	if (found <= 0 && commit) {
+		/* it may be gone from the working tree, and still be in the commit */
+		err_clear(err);
+		path = config_named(file);
+	} else if (found < 0) {
+		return -1;
+	} else if (!found) {
+		return err_set(err, ERR_USAGE,
+			       "no burst.cfg in this folder; name one (see `burst help submit`)");
+	}
+	if (strlen(path) >= sizeof(row->config))
+		return err_set(err, ERR_CONFIG,
+			       "burst.cfg has a path of %zu bytes, more than the ledger's limit of "
+			       "%zu: move it",
+			       strlen(path), sizeof(row->config) - 1);
+	COPY_TEXT(row->config, path);
+	return commit ? find_commit(commit, row, err) : check_config(path, err);
+}
