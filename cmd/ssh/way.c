@@ -1,0 +1,58 @@
+/* way.c - finds the address and the keys with which ssh reaches a pod. */
+#include "way.h"
+
+#include <stdlib.h>
+
+#include "base/path.h"
+#include "cmd/cmd.h"
+#include "runs/runs.h"
+
+void way_free(struct way *w)
+{
+	free(w->dir);
+	free(w->key);
+	free(w->known);
+}
+
+static int check_address(const struct pod_row *pod, struct err *err)
+{
+	const char *called = pod_row_called(pod);
+
+	if (pod_row_over(pod))
+		return err_set(err, ERR_USAGE, "pod %s is gone", called);
+	if (!pod->port)
+		return err_set(err, ERR_USAGE,
+			       "pod %s has no address yet (see `burst ps`): try again in a moment",
+			       called);
+	const char *wrong = provider_bad_address(pod->host, pod->port, pod->user);
+	if (wrong)
+		return err_set(
+			err, ERR_UNTRUSTED,
+			"pod %s: not connected: in the provider's answer %s is not valid for ssh",
+			called, wrong);
+	return 0;
+}
+
+int way_open(struct cmd_context *ctx, struct way *w, struct err *err)
+{
+	const struct pod_row *pod = &w->pod;
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	if (check_address(pod, err) < 0)
+		return -1;
+	w->dir = run_path(&ctx->runs, pod->run, NULL);
+	w->key = xasprintf("%s/%s.key", w->dir, pod->attempt);
+	w->known = xasprintf("%s/%s.known", w->dir, pod->attempt);
+	CLEANUP(free_text) char *host = xasprintf("%s/%s.host", w->dir, pod->attempt);
+	str_addf(&line, "burst-%s ", pod->attempt);
+	if (path_read(host, 4096, &line, err) < 0 || !path_exists(w->key))
+		return err_set(err, ERR_USAGE, "pod %s: its keys are not on this machine",
+			       pod_row_called(pod));
+	str_addc(&line, '\n');
+	return path_write(w->known, line.s, line.len, 0600, err);
+}
+
+const char *way_user(const struct pod_row *pod)
+{
+	return pod->user[0] ? pod->user : "root";
+}
