@@ -440,7 +440,7 @@ def main():
     check_links()
     for folder in ("jobs/agent", "orchestrator/engine"):
         check_include_circles(folder)
-    for folder in ("base", "plan", "core", "net", "sync", "store", "engine"):
+    for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):
         check_call_circles(f"orchestrator/{folder}")
     check_vendor_words()
     check_openings()

@@ -1,9 +1,5 @@
 /* launch.c - reads what the config wants of a run, and hands it to the library of runs. */
-#include "launch.h"
-
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/path.h"
@@ -12,8 +8,7 @@
 #include "cmd/unattended/commit_tree.h"
 #include "config/trust.h"
 #include "deliver.h"
-#include "deliver_run.h"
-#include "jobs/common.h"
+#include "launch.h"
 #include "net/http_trace.h"
 #include "quick.h"
 #include "run_flags.h"
@@ -123,7 +118,7 @@ int launch_read_job(struct launch *l, struct err *err)
 	return check_env(job, s->job_ops->needs(s->job), err);
 }
 
-static void make_results(struct launch *l)
+void launch_make_results(struct launch *l)
 {
 	struct engine_setup *s = &l->run.setup;
 	size_t count;
@@ -137,82 +132,7 @@ void launch_replace_job(struct launch *l, const struct job_ops *ops, struct job 
 {
 	l->run.setup.job_ops = ops;
 	l->run.setup.job = job;
-	make_results(l);
-}
-
-/* renders: what only a new pod needs is checked as well. */
-static int read_whole_job(struct launch *l, bool renders, struct err *err)
-{
-	if (check_all(l, renders, err) < 0)
-		return -1;
-	make_results(l);
-	return 0;
-}
-
-static int lock(struct launch *l, struct err *err)
-{
-	const struct config *c = l->ctx->config;
-
-	if (run_lock_job(&l->run, config_path(c) ? config_path(c) : "", config_job_name(c), err) <
-	    0)
-		return -1;
-	if (!l->ctx->delivers)
-		return run_lock_output(&l->run, err);
-	run_lend_output(&l->run, l->ctx->delivers->render);
-	return 0;
-}
-
-static int find_cached(struct launch *l, struct err *err)
-{
-	struct engine_setup *s = &l->run.setup;
-	CLEANUP(str_free) struct str notes = STR_INIT;
-	size_t len;
-
-	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) < 0)
-		return -1;
-	int status = s->job_ops->bring ? s->job_ops->bring(s->job, s->results, &notes, err) : 0;
-	for (const char *at = str_text(&notes), *line; (line = str_next_line(&at, &len));)
-		log_line(LOG_WARN, "%.*s", (int)len, line);
-	return status;
-}
-
-int launch_load_job(struct launch *l, struct err *err)
-{
-	if (read_whole_job(l, l->ctx->cmd == &cmd_run, err) < 0 || lock(l, err) < 0 ||
-	    job_check_output(l->run.output_dir, err) < 0)
-		return -1;
-	return find_cached(l, err);
-}
-
-/* Where something is left to be rendered, what its delivery would write over is told before that is
- * paid for. */
-static int check_delivered(const struct launch *l, struct err *err)
-{
-	return run_open_segments(&l->run) ? deliver_check_output(l, err) : 0;
-}
-
-int launch_load_to_render(struct launch *l, struct err *err)
-{
-	return launch_load_job(l, err) < 0 ? -1 : check_delivered(l, err);
-}
-
-int launch_look_at_job(struct launch *l, struct err *err)
-{
-	struct engine_setup *s = &l->run.setup;
-	size_t count;
-
-	if (read_whole_job(l, true, err) < 0)
-		return -1;
-	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
-	    check_delivered(l, err) == 0)
-		return 0;
-	/* a file that came after the manifest was read belongs to a living run */
-	if (err->kind != ERR_CONFIG || !run_output_is_locked(l->run.output_dir))
-		return -1;
-	err_clear(err);
-	s->job_ops->segments(s->job, &count);
-	memset(s->results, 0, count * sizeof(*s->results));
-	return s->job_ops->find_cached(s->job, s->results, true, err);
+	launch_make_results(l);
 }
 
 /* ---- runs in the ledger ---- */

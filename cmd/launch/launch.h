@@ -107,4 +107,11 @@ void progress_draw(struct progress *p, const struct engine *e);
 void progress_learn(struct progress *p, const struct engine *e);
 void progress_free(struct progress *p);
 
+/* Room for what becomes of each segment of the launch's job. */
+void launch_make_results(struct launch *l);
+/* What the run says of itself as --json does; new reference. */
+json_t *launch_result_json(struct launch *l);
+/* The run's own figure, and that of its delivery under this key of its object. */
+double launch_with_delivery(const struct launch *l, const char *key, double own);
+
 #endif

@@ -1,28 +1,24 @@
 /* launch_run.c - drives a run's engine to its end and reports the result. */
-#include "launch.h"
-
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "cmd/show/advice.h"
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
-#include "jobs/calibrate/calibrate.h"
 #include "caps.h"
+#include "cmd/show/advice.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "cmd/unattended/notify.h"
 #include "decide.h"
 #include "deliver.h"
 #include "deliver_run.h"
 #include "detach.h"
-#include "cmd/unattended/notify.h"
-#include "cmd/show/output.h"
-#include "cmd/show/report.h"
+#include "jobs/calibrate/calibrate.h"
 #include "jobs/warm/warm.h"
-
-enum { ERRORS_MOST = 100 };
+#include "launch.h"
 
 static struct progress *shown;
 
@@ -38,30 +34,6 @@ static void show_output(void *ctx, const char *pod, const char *line)
 	output_line(stderr, "%s | %s", pod, line);
 }
 
-/* What failed, and why; of very many the first ones. */
-static void add_failures(struct launch *l, json_t *errors)
-{
-	const struct engine_setup *s = &l->run.setup;
-	const struct segment *list;
-	size_t count = 0;
-
-	if (!s->job || !s->results)
-		return;
-	list = s->job_ops->segments(s->job, &count);
-	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
-		if (s->results[i].state != SEGMENT_FAILED)
-			continue;
-		CLEANUP(free_text)
-		char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
-		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
-	}
-}
-
-static double with_delivery(const struct launch *l, const char *key, double own)
-{
-	return own + jsonx_number(l->delivered, key, 0);
-}
-
 /* The last line about what it took: the phases above are the render's alone. */
 static void say_total(const struct launch *l)
 {
@@ -70,55 +42,22 @@ static void say_total(const struct launch *l)
 
 	if (!l->delivered || l->ctx->quiet)
 		return;
-	output_line(stderr, "run %s with its delivery: %s billed, %s compute, %s in total", r->id,
-		    duration_show(billed, sizeof(billed),
-				  (int64_t)(1000 * with_delivery(l, "billed_seconds",
-								 (double)r->billed_ms / 1000))),
-		    duration_show(compute, sizeof(compute),
-				  (int64_t)(1000 * with_delivery(l, "compute_seconds",
-								 (double)r->compute_ms / 1000))),
-		    money_show(cost, sizeof(cost),
-			       (int64_t)(1e6 * with_delivery(l, "cost_usd",
-							     (double)r->cost_microusd / 1e6) +
-					 0.5)));
+	output_line(
+		stderr, "run %s with its delivery: %s billed, %s compute, %s in total", r->id,
+		duration_show(billed, sizeof(billed),
+			      (int64_t)(1000 * launch_with_delivery(l, "billed_seconds",
+								    (double)r->billed_ms / 1000))),
+		duration_show(compute, sizeof(compute),
+			      (int64_t)(1000 * launch_with_delivery(l, "compute_seconds",
+								    (double)r->compute_ms / 1000))),
+		money_show(cost, sizeof(cost),
+			   (int64_t)(1e6 * launch_with_delivery(l, "cost_usd",
+								(double)r->cost_microusd / 1e6) +
+				     0.5)));
 }
 
-static json_t *total_json(const struct launch *l)
-{
-	const struct run_row *r = &l->run.row;
-
-	return json_pack(
-		"{s:o, s:o, s:o}", "billed_seconds",
-		report_seconds((int64_t)(1000 * with_delivery(l, "billed_seconds",
-							      (double)r->billed_ms / 1000) +
-					 0.5)),
-		"compute_seconds",
-		report_seconds((int64_t)(1000 * with_delivery(l, "compute_seconds",
-							      (double)r->compute_ms / 1000) +
-					 0.5)),
-		"cost_usd",
-		report_dollars((int64_t)(1e6 * with_delivery(l, "cost_usd",
-							     (double)r->cost_microusd / 1e6) +
-					 0.5)));
-}
-
-static json_t *result_json(struct launch *l)
-{
-	size_t count = 0;
-	struct pod_row *pods = run_pods(&l->run, &count);
-
-	json_t *object = report_run_json(&l->run.row, pods, count, clock_wall_ms());
-	free(pods);
-	add_failures(l, json_object_get(object, "errors"));
-	if (l->delivered) {
-		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
-		json_object_set_new(object, "total", total_json(l));
-	}
-	return object;
-}
-
-/* The user's own command gets the JSON; what it does is not our business, but it may not keep us.
- */
+/* The user's own command gets the JSON; what it does is not our business, but it may not keep
+ * us. */
 static void on_exit_command(struct launch *l)
 {
 	const char *command = section_text(config_top(l->ctx->config), "on_exit");
@@ -136,7 +75,7 @@ static void on_exit_command(struct launch *l)
 		_exit(127);
 	}
 	close(pipes[0]);
-	json_t *result = result_json(l);
+	json_t *result = launch_result_json(l);
 	char *text = output_json_line(result);
 	json_decref(result);
 	for (size_t at = 0, len = strlen(text); at < len;) {
@@ -155,7 +94,7 @@ static void on_exit_command(struct launch *l)
 
 static void tell_end(struct launch *l)
 {
-	CLEANUP(json_decref) json_t *said = result_json(l);
+	CLEANUP(json_decref) json_t *said = launch_result_json(l);
 
 	notify_ended(l->ctx, &l->run.row, said);
 }
@@ -229,46 +168,6 @@ void launch_say_suspects(const struct launch *l)
 			 suspects == 1 ? "" : " first", l->run.setup.results[first].reason);
 }
 
-/* What a delivery's own run says is part of what its render's says. */
-static void give_json(struct cmd_context *ctx, json_t *object)
-{
-	if (!ctx->delivers) {
-		output_json(object);
-		return;
-	}
-	json_decref(ctx->delivers->said);
-	ctx->delivers->said = object;
-}
-
-void launch_print_json(struct launch *l)
-{
-	if (l->ctx->json)
-		give_json(l->ctx, result_json(l));
-	cmd_flush(NULL);
-}
-
-void launch_failed(struct cmd_context *ctx, const struct err *err)
-{
-	struct launch l = {.ctx = ctx};
-
-	l.run.row.status = err->kind == ERR_INTERRUPTED  ? RUN_INTERRUPTED
-			   : err->kind == ERR_UNRELEASED ? RUN_UNRELEASED
-			   : err->kind == ERR_CAP        ? RUN_CAPPED
-							 : RUN_FAILED;
-	COPY_TEXT(l.run.row.error_code, err_kind_name(err->kind));
-	COPY_TEXT(l.run.row.error, err->msg);
-	json_t *result = result_json(&l), *errors = json_object_get(result, "errors");
-	for (size_t i = 0; i < ctx->mistakes.count; i++)
-		json_array_append_new(
-			errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind),
-						  ctx->mistakes.list[i].err.msg, ""));
-	if (!json_array_size(errors))
-		json_array_append_new(errors,
-				      report_error_json(err_kind_name(err->kind), err->msg, ""));
-	give_json(ctx, result);
-	cmd_flush(NULL);
-}
-
 int launch_deliver(struct launch *l, struct err *err)
 {
 	/* the delivery's own run hears of them; what came when there was nothing left to stop is
@@ -286,8 +185,8 @@ int launch_deliver(struct launch *l, struct err *err)
 	return status;
 }
 
-/* A delivery that succeeded is not done again because its pod's release is unconfirmed, or because
- * a signal came while the pod was released. */
+/* A delivery that succeeded is not done again because its pod's release is unconfirmed, or
+ * because a signal came while the pod was released. */
 static void keep_what_went_well(struct launch *l)
 {
 	struct err none;

@@ -1,0 +1,112 @@
+/* launch_result.c - what a run says of itself as JSON: the object of --json, on_exit and
+ * notices. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "deliver.h"
+#include "deliver_run.h"
+#include "launch.h"
+
+enum { ERRORS_MOST = 100 };
+
+/* What failed, and why; of very many the first ones. */
+static void add_failures(struct launch *l, json_t *errors)
+{
+	const struct engine_setup *s = &l->run.setup;
+	const struct segment *list;
+	size_t count = 0;
+
+	if (!s->job || !s->results)
+		return;
+	list = s->job_ops->segments(s->job, &count);
+	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
+		if (s->results[i].state != SEGMENT_FAILED)
+			continue;
+		CLEANUP(free_text)
+		char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
+		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
+	}
+}
+
+double launch_with_delivery(const struct launch *l, const char *key, double own)
+{
+	return own + jsonx_number(l->delivered, key, 0);
+}
+
+static json_t *total_json(const struct launch *l)
+{
+	const struct run_row *r = &l->run.row;
+
+	return json_pack(
+		"{s:o, s:o, s:o}", "billed_seconds",
+		report_seconds((int64_t)(1000 * launch_with_delivery(l, "billed_seconds",
+								     (double)r->billed_ms / 1000) +
+					 0.5)),
+		"compute_seconds",
+		report_seconds((int64_t)(1000 * launch_with_delivery(l, "compute_seconds",
+								     (double)r->compute_ms / 1000) +
+					 0.5)),
+		"cost_usd",
+		report_dollars(
+			(int64_t)(1e6 * launch_with_delivery(l, "cost_usd",
+							     (double)r->cost_microusd / 1e6) +
+				  0.5)));
+}
+
+json_t *launch_result_json(struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = run_pods(&l->run, &count);
+
+	json_t *object = report_run_json(&l->run.row, pods, count, clock_wall_ms());
+	free(pods);
+	add_failures(l, json_object_get(object, "errors"));
+	if (l->delivered) {
+		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
+		json_object_set_new(object, "total", total_json(l));
+	}
+	return object;
+}
+
+/* What a delivery's own run says is part of what its render's says. */
+static void give_json(struct cmd_context *ctx, json_t *object)
+{
+	if (!ctx->delivers) {
+		output_json(object);
+		return;
+	}
+	json_decref(ctx->delivers->said);
+	ctx->delivers->said = object;
+}
+
+void launch_print_json(struct launch *l)
+{
+	if (l->ctx->json)
+		give_json(l->ctx, launch_result_json(l));
+	cmd_flush(NULL);
+}
+
+void launch_failed(struct cmd_context *ctx, const struct err *err)
+{
+	struct launch l = {.ctx = ctx};
+
+	l.run.row.status = err->kind == ERR_INTERRUPTED  ? RUN_INTERRUPTED
+			   : err->kind == ERR_UNRELEASED ? RUN_UNRELEASED
+			   : err->kind == ERR_CAP        ? RUN_CAPPED
+							 : RUN_FAILED;
+	COPY_TEXT(l.run.row.error_code, err_kind_name(err->kind));
+	COPY_TEXT(l.run.row.error, err->msg);
+	json_t *result = launch_result_json(&l), *errors = json_object_get(result, "errors");
+	for (size_t i = 0; i < ctx->mistakes.count; i++)
+		json_array_append_new(
+			errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind),
+						  ctx->mistakes.list[i].err.msg, ""));
+	if (!json_array_size(errors))
+		json_array_append_new(errors,
+				      report_error_json(err_kind_name(err->kind), err->msg, ""));
+	give_json(ctx, result);
+	cmd_flush(NULL);
+}
