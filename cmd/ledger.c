@@ -1,22 +1,21 @@
 /* ledger.c - `burst ledger`: shows runs and pods, and what they cost. */
-#include "cmd.h"
-
 #include <stdlib.h>
 
-#include "cmd/show/advice.h"
-#include "cmd/launch/decide.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cmd.h"
+#include "cmd/launch/reconcile.h"
+#include "cmd/show/advice.h"
+#include "cmd/show/ledger_by.h"
+#include "cmd/show/output.h"
+#include "cmd/show/planned.h"
+#include "cmd/show/report.h"
+#include "cmd/show/table.h"
 #include "jobs/calibrate/calibrate.h"
 #include "cmd/launch/keep_pool.h"
 #include "cmd/show/ledger_by.h"
 #include "runs/bill.h"
 #include "runs/runs.h"
-#include "cmd/show/output.h"
-#include "cmd/launch/reconcile.h"
-#include "cmd/show/report.h"
-#include "cmd/launch/find_run.h"
-#include "cmd/show/table.h"
 
 /* ---- all runs ---- */
 
@@ -163,7 +162,7 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	       report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
 	       duration_show(wasted, sizeof(wasted), run->wasted_ms),
 	       money_show(cost, sizeof(cost), run->cost_microusd));
-	decide_say_replans(stdout, run);
+	planned_say_replans(stdout, run);
 }
 
 /* What it took with the delivery of what it rendered. */

@@ -442,6 +442,8 @@ def main():
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):
         check_call_circles(f"orchestrator/{folder}")
+    for folder in ("jobs/agent", "cmd/launch", "cmd/unattended"):
+        check_call_circles(folder)
     check_vendor_words()
     check_openings()
     check_comments()

@@ -12,11 +12,5 @@ int launch_decide(struct launch *l, struct err *err);
 /* GPUs by what the job would cost on them, the cheapest first: NULL-terminated; free each and the
  * list. NULL: the order is the config's, or the job needs none, or fits none. */
 char **decide_gpu_order(const struct section *top, bool needs_gpu, const struct estimate *e);
-/* "planned again: " and why and how, for each time; nothing where the plan has held. */
-void decide_say_replans(FILE *to, const struct run_row *run);
-/* "planned 52s, $0.0210; was 49s, $0.0200 (-5% cost)". False: nothing was planned, or the run did
- * not get that far. */
-bool decide_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods,
-		    size_t count);
 
 #endif

@@ -10,9 +10,9 @@
 #include "caps.h"
 #include "cmd/show/advice.h"
 #include "cmd/show/output.h"
+#include "cmd/show/planned.h"
 #include "cmd/show/report.h"
 #include "cmd/unattended/notify.h"
-#include "decide.h"
 #include "deliver.h"
 #include "deliver_run.h"
 #include "detach.h"
@@ -130,9 +130,9 @@ static void say_end(struct launch *l)
 	if (!l->ctx->quiet && count) {
 		report_print_phases(stderr, pods, count, clock_wall_ms());
 		fputc('\n', stderr);
-		if (decide_compare(compared, sizeof(compared), r, pods, count))
+		if (planned_compare(compared, sizeof(compared), r, pods, count))
 			output_line(stderr, "%s", compared);
-		decide_say_replans(stderr, r);
+		planned_say_replans(stderr, r);
 		if (r->cost_microusd > 0 && r->status == RUN_DONE && brings_files(r)) {
 			struct advice_batches batches;
 			advice_batches_of(&batches, l->ctx->store, r->id);
