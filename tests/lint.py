@@ -171,6 +171,18 @@ def check_links():
                 complain(f"{path} uses {name}() of {owner[name]}: {layer(path)} may not know {layer(owner[name])}")
 
 
+PRINTS = {"puts", "printf", "__printf_chk", "putchar", "putc", "vprintf", "__vprintf_chk", "stdout", "stderr", "exit", "isatty"}
+
+
+def check_prints():
+    """Only commands print, read a terminal or end the program. base/crypto.c and base/section.c say why they abort."""
+    for path in git_files("orchestrator/**/*.c"):
+        built = f"build/obj/{path[:-2]}.o"
+        if os.path.exists(built) and not path.startswith("orchestrator/base/"):
+            for name in sorted(object_symbols(built)[1] & PRINTS):
+                complain(f"{path} uses {name}: only cmd/ prints and exits")
+
+
 def find_circles(needs, what):
     """needs: for each module the others that it needs."""
     done = set()
@@ -438,6 +450,7 @@ def main():
     os.chdir(ROOT)
     check_includes()
     check_links()
+    check_prints()
     for folder in ("jobs/agent", "orchestrator/engine"):
         check_include_circles(folder)
     for folder in ("base", "plan", "core", "net", "sync", "store", "engine", "runs", "unattended"):

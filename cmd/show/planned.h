@@ -12,6 +12,6 @@ void planned_say_replans(FILE *to, const struct run_row *run);
 /* "planned 52s, $0.0210; was 49s, $0.0200 (-5% cost)". False: nothing was planned, or the run did
  * not get that far. */
 bool planned_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods,
-		    size_t count);
+		     size_t count);
 
 #endif
