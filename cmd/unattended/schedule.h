@@ -58,4 +58,21 @@ int schedule_by_hand(struct cmd_context *ctx, const struct schedule_row *row, st
 /* The file that its runs write to; to be freed. */
 char *schedule_log(const struct cmd_context *ctx, const char *name);
 
+/* ---- schedule_add.c ---- */
+
+/* Adds the schedule that arguments and flags describe, or replaces the one of this name.
+ * ERR_USAGE, ERR_CONFIG: it could never run. */
+int schedule_add(struct cmd_context *ctx, struct err *err);
+/* Removes it with its logs; active runs continue. */
+int schedule_drop(struct cmd_context *ctx, const struct schedule_row *row, struct err *err);
+
+/* ---- schedule_show.c ---- */
+
+/* "Thu 26 Nov 02:00 CET" */
+const char *schedule_show_time(char *to, size_t room, int64_t ms);
+/* Prints all schedules with their next and last run. */
+int schedule_list(struct cmd_context *ctx, struct err *err);
+/* Prints the newest past runs of one schedule; with --json all of them. */
+int schedule_show_log(struct cmd_context *ctx, const struct schedule_row *row, struct err *err);
+
 #endif
