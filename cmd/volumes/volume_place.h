@@ -1,0 +1,14 @@
+/* volume_place.h - `burst volume ls|get|put VOLUME:PATH`. */
+#ifndef BURST_CMD_VOLUMES_VOLUME_PLACE_H
+#define BURST_CMD_VOLUMES_VOLUME_PLACE_H
+
+#include "cmd/launch/launch.h"
+
+/* Prints what is in a folder; place is "VOLUME:PATH". */
+int volume_place_list(struct launch *l, const char *place, struct err *err);
+/* Fetches a file. file NULL: into this folder, under its own name. */
+int volume_place_get(struct launch *l, const char *place, const char *file, struct err *err);
+/* Stores a file. Into a folder ("env/") under its own name. */
+int volume_place_put(struct launch *l, const char *file, const char *place, struct err *err);
+
+#endif
