@@ -1,0 +1,121 @@
+/* hook_target.c - which job and which repository `burst hook` works on. */
+#include "hook.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "commit_tree.h"
+#include "config/trust.h"
+
+void hook_target_free(struct hook_target *t)
+{
+	git_place_free(&t->place);
+	free(t->config);
+	free(t->path);
+}
+
+/* Takes the path of burst.cfg. */
+static int set_target(struct hook_target *t, char *path, struct err *err)
+{
+	CLEANUP(free_text) char *dir = git_folder(path);
+
+	t->path = path;
+	if (git_find(&t->place, dir, err) < 0)
+		return -1;
+	if (!t->place.top)
+		return err_set(err, ERR_CONFIG,
+			       "%s is a bare repository: outputs need a folder, so use `burst "
+			       "hook install CONFIG --into DIR` there, and DIR/CONFIG with status "
+			       "and remove",
+			       t->place.common);
+	if (!trust_is_below(path, t->place.top))
+		return err_set(err, ERR_CONFIG, "%s is not in a git working tree", path);
+	t->config = trust_move(path, t->place.top, "");
+	memmove(t->config, t->config + 1, strlen(t->config));
+	return 0;
+}
+
+/* Of a bare repository, which we are in: a working tree that no file is checked out into, for
+ * outputs. */
+static int make_tree(struct hook_target *t, const char *into, const char *config, struct err *err)
+{
+	CLEANUP(git_place_free) struct git_place bare = {0};
+	CLEANUP(free_text) char *here = getcwd(NULL, 0);
+	CLEANUP(free_text) char *named = path_join(here ? here : "/", into);
+	CLEANUP(free_text) char *dir = trust_real(named);
+	CLEANUP(free_text) char *git = path_join(dir, ".git");
+	char id[GIT_ID];
+
+	if (git_find(&bare, here ? here : "/", err) < 0)
+		return -1;
+	if (bare.top)
+		return err_set(err, ERR_USAGE,
+			       "--into is for a bare repository: outputs of this one go to %s",
+			       bare.top);
+	if (config[0] == '/' || !path_is_safe(config))
+		return err_set(err, ERR_USAGE, "%s: give the config's path inside the repository",
+			       config);
+	if (git_commit_id(bare.common, "HEAD", id, err) < 0)
+		return err_set(err, ERR_CONFIG,
+			       "%s has no commit yet: push one, then install the hook",
+			       bare.common);
+	t->made_tree = !path_exists(git);
+	if (t->made_tree &&
+	    GIT(bare.common, NULL, err, "worktree", "add", "--detach", "--no-checkout", dir, id))
+		return err_wrap(err, "--into %s", into);
+	if (set_target(t, path_join(dir, config), err) < 0)
+		return -1;
+	if (strcmp(t->place.common, bare.common) != 0)
+		return err_set(err, ERR_CONFIG,
+			       "--into %s: it is a working tree of another repository, %s", into,
+			       t->place.common);
+	return 0;
+}
+
+int hook_find_target(const struct cmd_context *ctx, struct hook_target *t, struct err *err)
+{
+	const char *into = opt_text(ctx, "into");
+
+	if (into)
+		return make_tree(t, into, ctx->arg_count > 1 ? ctx->args[1] : "burst.cfg", err);
+	return set_target(t, config_named(ctx->arg_count > 1 ? ctx->args[1] : NULL), err);
+}
+
+bool hook_is_bare(const struct hook_target *t)
+{
+	CLEANUP(str_free) struct str said = STR_INIT;
+	struct err none;
+
+	return GIT(t->place.common, &said, &none, "rev-parse", "--is-bare-repository") == 0 &&
+	       starts_with(str_text(&said), "true");
+}
+
+int hook_check_job(const struct hook_target *t, bool bare, struct err *err)
+{
+	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
+	CLEANUP(config_free) struct config *c = NULL;
+	struct config_ask ask = {.file = t->path,
+				 .need_job = true,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
+	char id[GIT_ID];
+
+	if (bare && (git_commit_id(t->place.common, "HEAD", id, err) < 0 ||
+		     commit_tree_open(&tree, t->path, id, err) < 0))
+		return -1;
+	ask.tree = tree ? &tree->at : NULL;
+	return config_open(&c, &ask, err);
+}
+
+int hook_remove_tree(const struct hook_target *t, struct err *err)
+{
+	CLEANUP(free_text) char *git = path_join(t->place.top, ".git");
+
+	if (!t->made_tree)
+		return 0;
+	if (unlink(git) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %m", git);
+	rmdir(t->place.top);
+	return GIT(t->place.common, NULL, err, "worktree", "prune") ? -1 : 0;
+}
