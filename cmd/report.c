@@ -1,375 +1,21 @@
 /* report.c - burst report: one HTML page about a run, or about all runs of some time. */
-#include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/gpus.h"
-#include "base/log.h"
 #include "base/path.h"
 #include "cmd.h"
-#include "cmd/show/html.h"
-#include "runs/runs.h"
 #include "cmd/show/output.h"
 #include "cmd/show/page.h"
-#include "cmd/show/report.h"
 #include "net/serve.h"
-#include "store/pod_cost.h"
 
-#define DAY_MS    INT64_C(86400000)
-#define USED_GOAL 0.7
-enum { GANTT_PODS = 40, RUNS_SHOWN = 30 };
-
-void page_time(char to[24], int64_t wall_ms)
-{
-	char full[32];
-
-	clock_rfc3339(full, sizeof(full), wall_ms);
-	full[10] = ' ';
-	snprintf(to, 24, "%.16s", full);
-}
-
-double page_dollars(int64_t microusd)
-{
-	return (double)microusd / 1e6;
-}
-
-static double used_of(const struct run_row *r)
-{
-	return r->billed_ms > 0 ? (double)r->compute_ms / (double)r->billed_ms : 0;
-}
-
-/* ---- gathering ---- */
-
-static double audio_of(struct store *store, const char *run)
-{
-	struct segment_row *rows = NULL;
-	size_t count = 0;
-	double seconds = 0;
-
-	if (store_segments(store, run, &rows, &count, NULL) < 0)
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		seconds += rows[i].state == SEGMENT_ROW_SAFE ? rows[i].seconds : 0;
-	free(rows);
-	return seconds;
-}
-
-static void add_pods(struct page *p, const char *run)
-{
-	struct pod_row *rows = NULL;
-	size_t count = 0;
-
-	if (store_pods(p->ctx->store, run, false, &rows, &count, NULL) < 0)
-		return;
-	p->pods = xrealloc(p->pods, (p->pod_count + count + 1) * sizeof(*p->pods));
-	for (size_t i = 0; i < count; i++)
-		if (rows[i].create_ms > 0)
-			p->pods[p->pod_count++] = rows[i];
-	free(rows);
-}
-
-/* Room for two rows: a run, and the delivery of what it rendered, which its totals include. */
-static int find_with_delivery(struct page *p, const char *name, struct run_row rows[2],
-			      size_t *count, struct err *err)
-{
-	struct delivery_total total;
-
-	if (named_run(p->ctx->store, name, &rows[0], err) < 0 ||
-	    delivery_total(&p->ctx->runs, &rows[0], p->now_ms, &total, err) < 0)
-		return -1;
-	*count = 1;
-	if (total.deliveries && store_run(p->ctx->store, total.newest, &rows[1], err) < 0)
-		return -1;
-	*count += total.deliveries > 0;
-	return 0;
-}
-
-static int gather(struct page *p, const char *run, int64_t since_ms, struct err *err)
-{
-	struct run_row *rows = NULL;
-	size_t count = 0;
-
-	if (run) {
-		rows = xcalloc(2, sizeof(*rows));
-		if (find_with_delivery(p, run, rows, &count, err) < 0) {
-			free(rows);
-			return -1;
-		}
-	} else if (store_runs(p->ctx->store, NULL, false, 0, &rows, &count, err) < 0) {
-		return -1;
-	}
-	p->runs = xcalloc(count + 1, sizeof(*p->runs));
-	p->audio_s = xcalloc(count + 1, sizeof(*p->audio_s));
-	for (size_t i = 0; i < count; i++) {
-		if (!run && rows[i].started_ms < since_ms)
-			continue;
-		if (run_so_far(&p->ctx->runs, &rows[i], p->now_ms, err) < 0 ||
-		    run_sum(&p->ctx->runs, &rows[i], p->now_ms, err) < 0) {
-			free(rows);
-			return -1;
-		}
-		p->audio_s[p->count] = audio_of(p->ctx->store, rows[i].id);
-		p->runs[p->count++] = rows[i];
-		add_pods(p, rows[i].id);
-	}
-	free(rows);
-	return 0;
-}
-
-/* ---- figures ---- */
-
-static void figure(struct str *to, const char *name, const char *fmt, ...) PRINTF(3, 4);
-static void figure(struct str *to, const char *name, const char *fmt, ...)
-{
-	char text[100];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	str_add(to, "<span><b>");
-	html_text(to, text);
-	str_add(to, "</b>");
-	html_text(to, name);
-	str_add(to, "</span>");
-}
-
-static void add_figures(struct page *p)
-{
-	int64_t billed = 0, compute = 0, cost = 0;
-	double audio = 0;
-	char text[32];
-
-	for (size_t i = 0; i < p->count; i++) {
-		billed += p->runs[i].billed_ms;
-		compute += p->runs[i].compute_ms;
-		cost += p->runs[i].cost_microusd;
-		audio += p->audio_s[i];
-	}
-	html_section(&p->html, "figures", "In short");
-	str_add(&p->html, "<div class=\"figures\">");
-	if (!p->one)
-		figure(&p->html, "runs", "%zu", p->count);
-	figure(&p->html, "cost", "%s", money_show(text, sizeof(text), cost));
-	figure(&p->html, "billed", "%s", duration_show(text, sizeof(text), billed));
-	figure(&p->html, "computing", "%s", duration_show(text, sizeof(text), compute));
-	figure(&p->html, "of billed time used", "%.0f%%",
-	       billed > 0 ? 100.0 * (double)compute / (double)billed : 0);
-	if (audio > 0) {
-		figure(&p->html, "of sound", "%s",
-		       duration_show(text, sizeof(text), (int64_t)(audio * 1000)));
-		figure(&p->html, "an hour of sound", "$%.4f", page_dollars(cost) * 3600 / audio);
-	}
-	str_add(&p->html, "</div>\n");
-	html_section_end(&p->html);
-}
-
-int page_pods_that_worked(const struct page *p, const char *run)
-{
-	int count = 0;
-
-	for (size_t i = 0; i < p->pod_count; i++)
-		count += !strcmp(p->pods[i].run, run) && p->pods[i].compute_ms > 0;
-	return count;
-}
-
-/* ---- phases of each pod ---- */
-
-static void add_gantt(struct page *p)
-{
-	struct html_bar bars[GANTT_PODS] = {0};
-	const struct run_row *run = &p->runs[0];
-	int64_t first = INT64_MAX;
-	size_t count = 0, more = 0;
-	char text[32];
-
-	for (size_t i = 0; i < p->pod_count; i++)
-		if (!strcmp(p->pods[i].run, run->id))
-			first = MIN(first, p->pods[i].create_ms);
-	for (size_t i = 0; i < p->pod_count; i++) {
-		const struct pod_row *pod = &p->pods[i];
-		int64_t phase_ms[PHASES];
-		if (strcmp(pod->run, run->id) != 0)
-			continue;
-		if (count == GANTT_PODS) {
-			more++;
-			continue;
-		}
-		struct html_bar *b = &bars[count++];
-		report_phases(pod, p->now_ms, phase_ms);
-		format_text(b->label, sizeof(b->label), "%.14s %s", pod_row_called(pod),
-			    gpu_called(pod->gpu));
-		b->start = (double)(pod->create_ms - first) / 1000;
-		for (int k = 0; k < PHASES; k++)
-			b->part[k] = (double)phase_ms[k] / 1000;
-		snprintf(b->value, sizeof(b->value), "%s",
-			 money_show(text, sizeof(text), pod_row_cost(pod, p->now_ms)));
-	}
-	if (!count)
-		return;
-	const char *legend[PHASES + 1] = {0};
-	for (int k = 0; k < PHASES; k++)
-		legend[k] = phase_names[k];
-	static const int colors[PHASES] = {9, 2, 6, 1, 0, 3, 4, 7, 5, 8};
-	html_section(&p->html, "gantt",
-		     p->one ? "Pods, from create to gone"
-			    : "Pods of the newest run, from create to gone");
-	html_bars(&p->html,
-		  &(struct html_chart){.id = "gantt-chart",
-				       .title = "phases of each pod",
-				       .legend = legend,
-				       .colors = colors,
-				       .seconds = true},
-		  bars, count);
-	if (more)
-		html_note(&p->html, "%zu more pods are not shown", more);
-	html_section_end(&p->html);
-}
-
-/* ---- billed against computing ---- */
-
-static void add_used(struct page *p)
-{
-	static const char *const legend[] = {"computing", "billed beside it", NULL};
-	static const int colors[] = {3, 9};
-	struct html_bar bars[RUNS_SHOWN] = {0};
-	size_t count = 0;
-	char text[24];
-
-	for (size_t i = 0; i < p->count && count < RUNS_SHOWN; i++) {
-		const struct run_row *r = &p->runs[i];
-		if (r->billed_ms <= 0)
-			continue;
-		struct html_bar *b = &bars[count++];
-		format_text(b->label, sizeof(b->label), "%.12s %s", r->job, r->id);
-		b->part[0] = (double)MIN(r->compute_ms, r->billed_ms) / 1000;
-		b->part[1] = (double)MAX(r->billed_ms - r->compute_ms, 0) / 1000;
-		b->mark = (double)r->billed_ms / 1000 * USED_GOAL;
-		snprintf(b->value, sizeof(b->value), "%s, %.0f%%",
-			 duration_show(text, sizeof(text), r->billed_ms), 100 * used_of(r));
-	}
-	if (!count)
-		return;
-	html_section(&p->html, "used", "Billed against computing");
-	html_bars(&p->html,
-		  &(struct html_chart){.id = "used-chart",
-				       .title = "billed and computing seconds of each run",
-				       .legend = legend,
-				       .colors = colors},
-		  bars, count);
-	html_note(&p->html, "The tick marks 70%% of the billed time, the target for computing.");
-	html_section_end(&p->html);
-}
-
-/* ---- all runs ---- */
-
-static void add_runs(struct page *p)
-{
-	static const char *const heads[] = {"run",  "job",    "started (UTC)", "status", "done",
-					    "pods", "billed", "used",          "cost",   "planned",
-					    NULL};
-	char text[32], time[24], planned[24];
-
-	html_section(&p->html, "runs", p->one ? "The run" : "Runs, planned and actual");
-	html_table_begin(&p->html, "runs-table", heads);
-	for (size_t i = 0; i < p->count; i++) {
-		const struct run_row *r = &p->runs[i];
-		page_time(time, r->started_ms);
-		html_row_begin(&p->html);
-		html_cell(&p->html, "%s", r->id);
-		html_cell(&p->html, "%s", r->job);
-		html_cell(&p->html, "%s", time);
-		html_cell(&p->html, "%s", run_status_word(r->status));
-		html_cell(&p->html, "%lld/%lld", (long long)(r->rendered + r->cached),
-			  (long long)r->total);
-		html_cell(&p->html, "%d", page_pods_that_worked(p, r->id));
-		html_cell(&p->html, "%s", duration_show(text, sizeof(text), r->billed_ms));
-		html_cell(&p->html, "%.0f%%", 100 * used_of(r));
-		html_cell(&p->html, "%s", money_show(text, sizeof(text), r->cost_microusd));
-		if (r->planned_ms)
-			html_cell(&p->html, "%s, %s",
-				  money_show(text, sizeof(text), r->planned_microusd),
-				  duration_show(planned, sizeof(planned), r->planned_ms));
-		else
-			html_cell(&p->html, "-");
-		html_row_end(&p->html);
-	}
-	html_table_end(&p->html);
-	html_section_end(&p->html);
-}
-
-/* nonce NULL: a file; else a page that is kept up to date. */
-static void make_page(struct page *p, const char *subtitle, const char *nonce)
-{
-	CLEANUP(free_text)
-	char *title = p->one ? xasprintf("burst: %s, run %s", p->runs[0].job, p->runs[0].id)
-			     : xstrdup("burst: runs and spending");
-
-	html_begin(&p->html, title, subtitle, nonce != NULL);
-	if (nonce)
-		page_add_now(p);
-	if (p->count) {
-		add_figures(p);
-		add_gantt(p);
-		add_used(p);
-		page_add_curves(p);
-		page_add_spending(p);
-		page_add_audio(p);
-		page_add_planned(p);
-		add_runs(p);
-	} else {
-		html_note(&p->html, "No run in this time.");
-	}
-	str_add(&p->html, "</main>\n");
-	if (nonce)
-		page_add_live(p, nonce);
-	html_end(&p->html);
-}
-
-/* ---- the command ---- */
-
-/* What the user asked for, for each time that the page is made. */
-struct wish {
-	struct cmd_context *ctx;
-	const char *run; /* NULL: all */
-	int64_t since_ms;
-	size_t count; /* of runs, as it was made last */
-};
-
-static int build(struct wish *w, struct str *html, const char *nonce, struct err *err)
-{
-	struct page p = {
-		.ctx = w->ctx, .html = STR_INIT, .now_ms = clock_wall_ms(), .one = w->run != NULL};
-	char from[24], until[24];
-	int status = gather(&p, w->run, p.now_ms - w->since_ms, err);
-
-	if (status == 0) {
-		page_time(from, p.one ? p.runs[0].started_ms : p.now_ms - w->since_ms);
-		page_time(until, p.now_ms);
-		CLEANUP(free_text) char *subtitle = xasprintf("%s UTC to %s UTC", from, until);
-		make_page(&p, subtitle, nonce);
-		*html = p.html;
-		p.html = STR_INIT;
-	}
-	w->count = p.count;
-	str_free(&p.html);
-	free(p.runs);
-	free(p.pods);
-	free(p.audio_s);
-	return status;
-}
+#define DAY_MS INT64_C(86400000)
 
 static int live_page(void *ctx, struct str *html, const char *nonce, struct err *err)
 {
-	return build(ctx, html, nonce, err);
+	return page_build(ctx, html, nonce, err);
 }
 
 static void live_ready(void *ctx, const char *url)
 {
-	const struct wish *w = ctx;
+	const struct page_wish *w = ctx;
 
 	puts(url);
 	fflush(stdout);
@@ -387,7 +33,7 @@ static int write_page(const char *path, const struct str *html, struct err *err)
 	return path_write(path, str_text(html), html->len, 0644, err);
 }
 
-static int serve(struct wish *w, struct err *err)
+static int serve(struct page_wish *w, struct err *err)
 {
 	CLEANUP(str_free) struct str html = STR_INIT;
 	struct serve s = {.page = live_page, .ready = live_ready, .ctx = w};
@@ -395,7 +41,8 @@ static int serve(struct wish *w, struct err *err)
 
 	if (opt_has(w->ctx, "output"))
 		return err_set(err, ERR_USAGE, "report: give --live or -o, not both");
-	if (opt_int(w->ctx, "port", 0, 65535, &port, err) < 0 || build(w, &html, NULL, err) < 0)
+	if (opt_int(w->ctx, "port", 0, 65535, &port, err) < 0 ||
+	    page_build(w, &html, NULL, err) < 0)
 		return -1;
 	s.port = (int)port;
 	return serve_until_told(&s, err);
@@ -404,7 +51,7 @@ static int serve(struct wish *w, struct err *err)
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	CLEANUP(str_free) struct str html = STR_INIT;
-	struct wish w = {
+	struct page_wish w = {
 		.ctx = ctx, .run = ctx->arg_count ? ctx->args[0] : NULL, .since_ms = 30 * DAY_MS};
 	const char *path = opt_text(ctx, "output") ? opt_text(ctx, "output") : "report.html";
 
@@ -416,7 +63,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_USAGE, "report: --port needs --live");
 	if (opt_has(ctx, "live"))
 		return serve(&w, err);
-	int status = build(&w, &html, NULL, err);
+	int status = page_build(&w, &html, NULL, err);
 	if (status == 0)
 		status = write_page(path, &html, err);
 	if (status == 0 && strcmp(path, "-") != 0 && !ctx->quiet)

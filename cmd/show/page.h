@@ -18,6 +18,19 @@ struct page {
 	bool one; /* one run alone */
 };
 
+/* What the user asked for, for each time that the page is made. */
+struct page_wish {
+	struct cmd_context *ctx;
+	const char *run; /* NULL: all */
+	int64_t since_ms;
+	size_t count; /* of runs, as it was made last */
+};
+
+/* The whole page into html, which is to be empty, from the ledger; sets w->count. nonce NULL: a
+ * file; else a page that is kept up to date. -1 and *err where the run is unknown or the ledger
+ * unreadable. */
+int page_build(struct page_wish *w, struct str *html, const char *nonce, struct err *err);
+
 /* What goes on: runs that are not over, and pods that bill. */
 void page_add_now(struct page *p);
 /* The script that keeps the page up to date, which carries this nonce. */
