@@ -1,0 +1,174 @@
+/* ledger_run.c - one run of burst ledger: its pods, what they took, and what would be cheaper. */
+#include <stdlib.h>
+
+#include "advice.h"
+#include "base/clock.h"
+#include "cmd/cmd.h"
+#include "cmd/launch/keep_pool.h"
+#include "jobs/calibrate/calibrate.h"
+#include "ledger_runs.h"
+#include "output.h"
+#include "planned.h"
+#include "report.h"
+#include "runs/bill.h"
+#include "runs/runs.h"
+
+static void print_line(const char *label, const char *text)
+{
+	printf("%-10s", label);
+	output_safe_line(stdout, text, strlen(text));
+}
+
+static void print_run(const struct cmd_context *ctx, const struct run_row *run)
+{
+	char text[400], billed[32], compute[32], wasted[32], ratio[32], cost[32];
+
+	print_line("run", run->id);
+	print_line("job", run->job);
+	print_line("config", run->config);
+	print_line("output", run->output);
+	if (run->commit_id[0])
+		print_line("commit", run->commit_id);
+	if (ledger_has_no_client(ctx, run))
+		snprintf(text, sizeof(text),
+			 "running, but its client exited: `burst resume %s` continues it, "
+			 "`burst reap` releases its pods",
+			 run->id);
+	else if (run->status == RUN_RUNNING)
+		snprintf(text, sizeof(text), "running%s", run->detached ? ", detached" : "");
+	else
+		snprintf(text, sizeof(text), "%s (exit status %d)%s", run_status_word(run->status),
+			 run->exit_status, run->detached ? ", detached" : "");
+	print_line("status", text);
+	if (run->error[0])
+		print_line("error", run->error);
+	print_line("started", clock_rfc3339(text, sizeof(text), run->started_ms));
+	if (run->ended_ms > 0)
+		print_line("ended", clock_rfc3339(text, sizeof(text), run->ended_ms));
+	printf("%-10s%lld: %lld rendered, %lld cached, %lld failed\n", "segments",
+	       (long long)run->total, (long long)run->rendered, (long long)run->cached,
+	       (long long)run->failed);
+	printf("%-10s%s billed, %s compute (%s), %s wasted, %s\n", "spent",
+	       duration_show(billed, sizeof(billed), run->billed_ms),
+	       duration_show(compute, sizeof(compute), run->compute_ms),
+	       report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
+	       duration_show(wasted, sizeof(wasted), run->wasted_ms),
+	       money_show(cost, sizeof(cost), run->cost_microusd));
+	planned_say_replans(stdout, run);
+}
+
+/* What it took with the delivery of what it rendered. */
+static int print_with_delivery(struct cmd_context *ctx, const struct run_row *run, int64_t now,
+			       struct err *err)
+{
+	struct delivery_total total;
+	char billed[32], compute[32], cost[32];
+
+	if (delivery_total(&ctx->runs, run, now, &total, err) < 0)
+		return -1;
+	if (!total.deliveries)
+		return 0;
+	printf("%-10s", "delivery");
+	output_line(stdout, "%s%s", total.newest,
+		    total.deliveries > 1 ? ", the newest of several" : "");
+	printf("%-10s%s billed, %s compute, %s with its deliver%s\n", "total",
+	       duration_show(billed, sizeof(billed), total.billed_ms),
+	       duration_show(compute, sizeof(compute), total.compute_ms),
+	       money_show(cost, sizeof(cost), total.cost_microusd),
+	       total.deliveries > 1 ? "ies" : "y");
+	return 0;
+}
+
+/* What the vendors said so far. */
+static void print_vendors(const struct pod_row *pods, size_t count)
+{
+	int64_t ms = 0, ours_ms = 0, cost = 0, ours = 0;
+	char text[32], ours_text[32], money[32], ours_money[32];
+	size_t known = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!bill_is_known(&pods[i]))
+			continue;
+		known++;
+		ms += pods[i].billed_vendor_ms;
+		ours_ms += pods[i].billed_ms;
+		cost += pods[i].cost_vendor_microusd;
+		ours += pods[i].cost_microusd;
+	}
+	if (known)
+		printf("%-10s%s billed, %s for %zu pod%s that burst counts as %s, %s (see "
+		       "--reconcile)\n",
+		       "vendor", duration_show(text, sizeof(text), ms),
+		       money_show(money, sizeof(money), cost), known, known == 1 ? "" : "s",
+		       duration_show(ours_text, sizeof(ours_text), ours_ms),
+		       money_show(ours_money, sizeof(ours_money), ours));
+}
+
+static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods,
+			 size_t count, int64_t now)
+{
+	CLEANUP(str_free) struct str advice = STR_INIT, seats = STR_INIT;
+	struct advice_batches batches;
+
+	advice_batches_of(&batches, store, run->id);
+	if (run->cost_microusd > 0 && strcmp(run->type, CALIBRATE) != 0 &&
+	    strcmp(run->type, KEEP_RUN) != 0)
+		advice_add(&advice, pods, count, &batches, now);
+	advice_add_seats(&seats, pods, count, &batches, now);
+	if (seats.len)
+		printf("%s", str_text(&seats));
+	if (advice.len)
+		printf("\n%s", str_text(&advice));
+}
+
+/* What its GPUs did while workers rendered. */
+static void print_gpu_use(const struct pod_row *pods, size_t count)
+{
+	bool any = false;
+	char text[200];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct pod_row *p = &pods[i];
+		if (!p->gpu_samples)
+			continue;
+		if (!any)
+			putchar('\n');
+		any = true;
+		snprintf(text, sizeof(text),
+			 "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; "
+			 "%lld MiB of memory at most",
+			 p->gpu, pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95,
+			 p->gpu_samples, (long long)p->gpu_memory_peak_mib);
+		print_line("gpu", text);
+	}
+}
+
+int ledger_run_print(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	int64_t now = clock_wall_ms();
+	struct pod_row *pods = NULL;
+	struct run_row run;
+	size_t count = 0;
+
+	if (named_run(ctx->store, id, &run, err) < 0 ||
+	    run_so_far(&ctx->runs, &run, now, err) < 0 ||
+	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
+		return -1;
+	if (ctx->json) {
+		output_json(report_run_json(&run, pods, count, now));
+	} else {
+		print_run(ctx, &run);
+		if (print_with_delivery(ctx, &run, now, err) < 0) {
+			free(pods);
+			return -1;
+		}
+		print_vendors(pods, count);
+		if (count)
+			putchar('\n');
+		report_print_phases(stdout, pods, count, now);
+		print_gpu_use(pods, count);
+		print_advice(ctx->store, &run, pods, count, now);
+	}
+	free(pods);
+	return 0;
+}
