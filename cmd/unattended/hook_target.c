@@ -8,13 +8,6 @@
 #include "commit_tree.h"
 #include "config/trust.h"
 
-void hook_target_free(struct hook_target *t)
-{
-	git_place_free(&t->place);
-	free(t->config);
-	free(t->path);
-}
-
 /* Takes the path of burst.cfg. */
 static int set_target(struct hook_target *t, char *path, struct err *err)
 {

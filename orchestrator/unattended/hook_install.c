@@ -14,6 +14,13 @@
 #include "base/path.h"
 #include "net/child.h"
 
+void hook_target_free(struct hook_target *t)
+{
+	git_place_free(&t->place);
+	free(t->config);
+	free(t->path);
+}
+
 static bool is_executable(const char *path)
 {
 	struct stat st;
