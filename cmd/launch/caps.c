@@ -106,6 +106,9 @@ static int64_t cost_moment(const struct tally *t, const struct pod_row *pod)
 	return pod_row_over(pod) ? t->now : run_pod_now(&t->ctx->runs, pod, t->now).at_ms;
 }
 
+/* A render has handed what it may still spend to its delivery, which is a run of its own: while
+ * that lives, it holds the reservation, and the same dollars must not count twice. The delivery is
+ * our own run (t->covered) or another one. */
 static bool is_covered(const struct tally *t, const struct run_row *run)
 {
 	struct run_row render;

@@ -41,6 +41,9 @@ struct listed *listing_find(const struct listing *l, const char *path);
 
 /* Only once it is sorted: a path, and everything below it if it is a folder. */
 void listing_remove(struct listing *l, const char *path);
+
+/* The title, then "TYPE PATH" for each entry: files have their hash before the path, links a tab
+ * and their target behind it. orchestrator/sync/tree.c writes the same bytes. */
 void listing_text(const struct listing *l, struct str *out);
 void listing_id(const struct listing *l, char hex[65]);
 

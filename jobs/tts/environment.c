@@ -249,7 +249,8 @@ char *environment_setup(const struct engine *engine, const char *const *voices, 
 	return str_detach(&s);
 }
 
-/* Each pinned package of the lock file as " --pin NAME==VERSION". */
+/* The packages that decide the sound, as " --pin NAME==VERSION": lines "# pinned NAME" at the top
+ * of a lock file name them. Others of its packages may change without a new render. */
 static void add_pins(struct str *to, const char *lock)
 {
 	static const char pinned[] = "# pinned ";

@@ -48,6 +48,8 @@ struct segments {
 	size_t file_count, file_cap;
 };
 
+/* -1: the first mistake. Where job_setup collects mistakes, they go there instead and the result is
+ * 0, though segments with a mistake are not complete. */
 int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
 		  struct err *err);
 void segments_free(struct segments *s);

@@ -17,6 +17,8 @@ struct state {
 	struct retry one, many;
 };
 
+/* Two stars of git's kind cross folders only as a whole part of the path; elsewhere they are as
+ * good as one. Each star first takes nothing: what it may take besides is left to try_again(). */
 static void take_stars(struct state *st)
 {
 	const char *p = st->pattern;
@@ -30,7 +32,7 @@ static void take_stars(struct state *st)
 		crosses = after_slash && (before_slash || !*p);
 	if (crosses) {
 		bool folders = after_slash && *p == '/';
-		p += folders;
+		p += folders; /* "**" and its '/' may stand for no folder at all */
 		st->many = (struct retry){p, st->text, folders};
 		st->one = (struct retry){0};
 	} else {

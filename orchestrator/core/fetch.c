@@ -81,6 +81,35 @@ static void note_bad_file(struct core_pod *p, const struct err *err)
 	COPY_TEXT(p->reason, err->msg);
 }
 
+/* Its files are on the volume and need the pod no more: a later fetch, even one after this run, can
+ * still have them. */
+static bool outlasts_pod(const struct core_pod *p)
+{
+	return p->presence.durable && p->presence.files >= FILES_ON_VOLUME;
+}
+
+/* This machine or the job is at fault, so that no other try in this run can help. */
+static bool cannot_be_stored(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+
+	if (ev->err->kind == ERR_LOCAL) {
+		/* stops the run; the segment is left to a resume */
+		core_fault(c, ev->pod, ev->err);
+		p->workload.unfetched--;
+		segment_reopen(c, ev->segment);
+	} else if (ev->err->kind == ERR_JOB) {
+		/* its name cannot be stored here: another pod's render would have the same name */
+		p->workload.unfetched--;
+		p->workload.failed_here = true;
+		fetch_segment_failed(c, ev->segment);
+	} else {
+		return false;
+	}
+	pod_due(c, ev->pod);
+	return true;
+}
+
 void fetch_not_arrived(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
@@ -88,32 +117,15 @@ void fetch_not_arrived(struct core *c, const struct event *ev)
 
 	if (s->state != SEG_RENDERED || s->pod != ev->pod)
 		return;
-	if (ev->err->kind == ERR_LOCAL) {
-		core_fault(c, ev->pod, ev->err);
-		p->workload.unfetched--;
-		segment_reopen(c, ev->segment);
-		pod_due(c, ev->pod);
-		return;
-	}
-	/* Its name cannot be stored here: a render on another pod would have the same name. */
-	if (ev->err->kind == ERR_JOB) {
-		p->workload.unfetched--;
-		p->workload.failed_here = true;
-		fetch_segment_failed(c, ev->segment);
-		pod_due(c, ev->pod);
-		return;
-	}
-	if (s->arrived)
+	if (cannot_be_stored(c, ev) || s->arrived)
 		return;
 	s->fetching = false;
-	if (p->presence.durable && p->presence.files >= FILES_ON_VOLUME &&
-	    c->now < p->presence.rescue_until &&
+	if (outlasts_pod(p) && c->now < p->presence.rescue_until &&
 	    (ev->err->kind != ERR_UNTRUSTED || ++s->fetch_tries < FETCH_TRIES_MAX)) {
 		fetch_later(c, ev->pod);
 		return;
 	}
-	if (p->presence.durable && p->presence.files >= FILES_ON_VOLUME &&
-	    ev->err->kind != ERR_UNTRUSTED) {
+	if (outlasts_pod(p) && ev->err->kind != ERR_UNTRUSTED) {
 		p->workload.unfetched--;
 		fetch_segment_failed(c, ev->segment); /* the user can fetch it later */
 		return;

@@ -15,6 +15,8 @@ struct gpu_use;
 struct batch_speed batches_speed(const struct engine *e, int pod);
 void batches_begun(struct engine *e, int pod, uint32_t batch);
 void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
+/* The agent's event "usage", every 2 s: a sample of how busy the GPUs are, and the peak of their
+ * memory (MiB, though the event says memory_mb). */
 void batches_usage(struct engine *e, int pod, const json_t *event);
 void batches_use_of(const struct gpu_use *u, struct pod_row *row);
 void batches_flush(struct engine *e); /* to the ledger */

@@ -162,6 +162,8 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 	return NULL;
 }
 
+/* A command's outputs come one by one, before the segment's own event. The first one of an attempt
+ * drops what an earlier attempt, or another pod, had named. */
 static void begin_report(struct engine *e, int pod, uint32_t segment)
 {
 	struct seg_state *s = &e->segs[segment];

@@ -41,7 +41,8 @@ static void log_came(void *ctx, const char *local, const struct err *err)
 
 	if (!err) {
 		p->counted_to = p->last_event;
-		/* read again from the start: events that are known are skipped */
+		/* read again from the start: segments that are known are skipped, and so are
+		 * batches up to counted_to */
 		p->last_event = 0;
 		read_events(s->e, s->pod, local);
 		err_clear(&p->distrusted); /* no connection to end */

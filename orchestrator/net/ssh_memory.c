@@ -1,4 +1,5 @@
-/* ssh_memory.c - libssh2's memory: counted, bounded, and freed with the session. */
+/* ssh_memory.c - libssh2's memory: counted, and freed with the session. ssh.c compares the count
+ * with MEMORY_MOST after each turn. */
 #include <stdlib.h>
 
 #include "ssh.h"

@@ -223,7 +223,8 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 			  pod_row_called(pod));
 		return 0;
 	}
-	/* of a pod that was handed on: its folder has the name of its create's attempt */
+	/* a pod that was handed on has parts "ATTEMPT-NN" (kept_part()), but one folder, named
+	 * after its create's attempt */
 	CLEANUP(free_text)
 	char *path =
 		xasprintf("runs/%s/%.*s/events.jsonl", pod->run, (int)ATTEMPT_LEN, pod->attempt);
