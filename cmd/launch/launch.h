@@ -98,6 +98,15 @@ int launch_plan(struct launch *l, const struct plan_words *words, struct err *er
 
 /* Reads the config that the run was started with, whatever folder we stand in, into ctx->config. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err);
+/* Continues this run, whose client is gone, and says so. place: its job and folder. The exit
+ * status; -1 with *err. */
+int launch_continue(struct cmd_context *ctx, const struct run_row *row, const char *place,
+		    struct err *err);
+/* The object of a run for which nothing is left to do here, where --json asks for it; returns
+ * status, or -1 with *err. */
+int launch_tell_end(struct cmd_context *ctx, const struct run_row *row, int status,
+		    struct err *err);
+extern const struct opt launch_resume_opts[]; /* of the commands that may continue a run */
 
 /* progress.c: the display of a running engine. */
 struct progress;

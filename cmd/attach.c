@@ -1,0 +1,98 @@
+/* attach.c - `burst attach`: watches a run until its client ends, or takes it over. */
+
+#include "base/clock.h"
+#include "cmd/launch/deliver_run.h"
+#include "cmd/launch/find_run.h"
+#include "cmd/launch/launch.h"
+#include "cmd/show/follow.h"
+#include "cmd/show/output.h"
+
+/* Its client died while we watched: its pods have no client now. */
+static int client_died(struct cmd_context *ctx, struct run_row *row, struct err *err)
+{
+	struct err why = {0};
+	size_t count;
+
+	if (run_so_far(&ctx->runs, row, clock_wall_ms(), err) < 0 ||
+	    run_open_pods(&ctx->runs, row->id, &count, err) < 0)
+		return -1;
+	if (count)
+		err_set(&why, ERR_UNRELEASED,
+			"run %s: its client died; %zu pod%s may still be billing: `burst resume "
+			"%s` continues it, `burst reap` releases its pods",
+			row->id, count, count == 1 ? "" : "s", row->id);
+	else
+		err_set(&why, ERR_JOB,
+			"run %s: its client died; no pods are billing; `burst resume %s` "
+			"continues it",
+			row->id, row->id);
+	run_name_in(ctx, row, &why);
+	output_error(ctx, &why);
+	/* the status as it is known now; it does not go to the ledger */
+	row->status = count ? RUN_UNRELEASED : RUN_INTERRUPTED;
+	COPY_TEXT(row->error_code, err_kind_name(why.kind));
+	COPY_TEXT(row->error, why.msg);
+	return launch_tell_end(ctx, row, err_exit_status(&why), err);
+}
+
+/* Watches until its client ends, and ends as it did. */
+static int follow(struct cmd_context *ctx, struct run_row *row, const char *place, struct err *err)
+{
+	if (!ctx->quiet)
+		output_line(stderr, "run %s: attached (%s)", row->id, place);
+	follow_run(ctx, row);
+	if (store_run(ctx->store, row->id, row, err) < 0)
+		return -1;
+	if (row->status == RUN_RUNNING)
+		return client_died(ctx, row, err);
+	output_line(stderr, "run %s: %s (%s)", row->id, run_status_word(row->status), place);
+	return launch_tell_end(ctx, row, row->exit_status, err);
+}
+
+static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *place = run_place(ctx, row);
+
+	if (run_is_alive(&ctx->runs, row->id) &&
+	    (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
+		return err_set(err, ERR_USAGE,
+			       "run %s has a client, whose caps cannot change: `burst cancel "
+			       "%s` ends it, then `burst resume %s` takes new ones",
+			       row->id, row->id, row->id);
+	if (run_is_alive(&ctx->runs, row->id))
+		return follow(ctx, row, place, err);
+	if (row->status != RUN_RUNNING) {
+		output_line(stderr, "run %s has ended: %s (%s)", row->id,
+			    run_status_word(row->status), place);
+		return launch_tell_end(ctx, row, row->exit_status, err);
+	}
+	return launch_continue(ctx, row, place, err);
+}
+
+static int attach_command(struct cmd_context *ctx, struct err *err)
+{
+	struct run_row row;
+
+	if (deliver_run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+		return -1;
+	int status = attach(ctx, &row, err);
+	return status < 0 ? run_name_in(ctx, &row, err) : status;
+}
+
+const struct cmd cmd_attach = {
+	.name = "attach",
+	.args = "[RUN]",
+	.max_args = 1,
+	.summary = "watch a run, or take it over if its client exited",
+	.details = "While the run's client is alive, shows its log so far and its live view, and "
+		   "ends with its exit status; Ctrl-C ends only the watching. A detached run "
+		   "without a client is taken over with the flags that "
+		   "it was started with: burst fetches its files and releases its pods. Without "
+		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",
+	.opts = launch_resume_opts,
+	.needs = NEED_LEDGER | TELLS_FAILURE,
+	.group = CMD_GROUP_RUNS,
+	.json = true,
+	.run = attach_command,
+	.failed = launch_failed,
+};

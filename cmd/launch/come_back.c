@@ -1,0 +1,139 @@
+/* come_back.c - continues a run whose client is gone, with the flags that it was started with. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "caps.h"
+#include "cmd/show/output.h"
+#include "cmd/show/report.h"
+#include "deliver_run.h"
+#include "jobs/calibrate/calibrate.h"
+#include "jobs/warm/warm.h"
+#include "keep_pool.h"
+#include "launch.h"
+#include "quick.h"
+#include "run_flags.h"
+#include "volume_trust.h"
+
+static int keep_flags(void *at, struct run *run, struct err *err)
+{
+	struct launch *l = at;
+
+	return run_flags_write(l->ctx, run->dir, err);
+}
+
+static int reserve(void *at, struct run *run, struct err *err)
+{
+	(void)run;
+	return caps_go_on(at, err);
+}
+
+static int take_up(struct launch *l, const struct run_row *row, struct err *err)
+{
+	struct run_want want = {
+		.anew = l->ctx->anew, .keep = keep_flags, .reserve = reserve, .ctx = l};
+
+	launch_conf_from_config(l);
+	return run_resume(&l->run, row, &want, err);
+}
+
+/* Back into a run whose client is gone: its pods are taken over where they live, what they
+ * finished is brought home, the rest is rendered. */
+static int come_back(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+{
+	struct launch l;
+
+	ctx->overwrite = ctx->overwrite || opt_has(ctx, "force");
+	launch_init(&l, ctx);
+	int status = launch_check_width(&l, err);
+	if (status == 0)
+		status = launch_load_to_render(&l, err);
+	if (status == 0)
+		status = launch_open_providers(&l, err);
+	if (status == 0)
+		status = volume_trust(&l, row->id, err);
+	if (status == 0)
+		status = runs_settle(&ctx->runs, row->id, err);
+	if (status == 0)
+		status = take_up(&l, row, err);
+	if (status == 0) {
+		keep_pool(&l);
+		status = launch_run(&l);
+	}
+	launch_free(&l);
+	return status;
+}
+
+/* The config that the run was started with, whatever folder we stand in, and what it was told
+ * beside; our own flags go before. */
+int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+{
+	struct config_ask ask = {.file = row->config[0] ? row->config : NULL,
+				 .need_job = true,
+				 .mistakes = &ctx->mistakes,
+				 .providers = provider_registry,
+				 .jobs = job_registry};
+
+	if (!strcmp(row->type, JOB_WARM))
+		return err_set(err, ERR_USAGE,
+			       "run %s filled a volume and has no files: `burst volume warm` "
+			       "fills it again, `burst cancel %s` releases its pod",
+			       row->id, row->id);
+	if (!strcmp(row->type, KEEP_RUN))
+		return err_set(err, ERR_USAGE,
+			       "run %s keeps pods for other runs and has no files: `burst cancel "
+			       "%s` releases them",
+			       row->id, row->id);
+	if (!strcmp(row->type, CALIBRATE))
+		return err_set(err, ERR_USAGE,
+			       "run %s measured an engine and has no files: `burst calibrate` "
+			       "measures it again, `burst cancel %s` releases its pod",
+			       row->id, row->id);
+	if (delivery_is(&ctx->runs, row->config))
+		return deliver_run_refuse(ctx, row, err);
+	CLEANUP(free_text) char *run_dir = run_path(&ctx->runs, row->id, NULL);
+	config_free(ctx->config);
+	ctx->config = NULL;
+	if (quick_of_run(ctx, row->config, run_dir, err) < 0)
+		return -1;
+	if (ctx->quick)
+		ask.text = ctx->quick->text;
+	if (cmd_open_config(ctx, &ask, row->commit_id[0] ? row->commit_id : NULL, err) < 0)
+		return -1;
+	config_set_output(ctx->config, row->output);
+	if (run_flags_apply(ctx, run_dir, err) < 0 || cmd_apply_flags(ctx, err) < 0)
+		return -1;
+	return config_check(ctx->config, err);
+}
+
+int launch_tell_end(struct cmd_context *ctx, const struct run_row *row, int status, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (!ctx->json)
+		return status;
+	if (store_pods(ctx->store, row->id, false, &pods, &count, err) < 0)
+		return -1;
+	output_json(report_run_json(row, pods, count, clock_wall_ms()));
+	free(pods);
+	return cmd_flush(err) < 0 ? -1 : status;
+}
+
+int launch_continue(struct cmd_context *ctx, const struct run_row *row, const char *place,
+		    struct err *err)
+{
+	if (launch_its_config(ctx, row, err) < 0)
+		return -1;
+	if (!ctx->quiet)
+		output_line(stderr, "run %s: continuing (%s)", row->id, place);
+	return come_back(ctx, row, err);
+}
+
+const struct opt launch_resume_opts[] = {
+	{0, "max-cost", "USD", "new cap on the run's total cost", "caps.max_cost", false},
+	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
+	ALLOW_OPTS,
+	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL,
+	 false},
+	{0},
+};
