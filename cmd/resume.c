@@ -1,6 +1,4 @@
-/* resume.c - `burst resume`: takes over a run whose client has died; `burst attach`: follows one
- * that lives. */
-
+/* resume.c - `burst resume`: continues a run whose client has died or was stopped. */
 #include "cmd/launch/deliver_run.h"
 #include "cmd/launch/find_run.h"
 #include "cmd/launch/launch.h"
