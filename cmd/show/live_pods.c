@@ -1,0 +1,174 @@
+/* live_pods.c - draws the rows of pods that have not ended, with what their runs have done. */
+#include "live_pods.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "output.h"
+#include "phase.h"
+#include "report.h"
+#include "store/pod_cost.h"
+#include "table.h"
+
+/* What a pod's run is about, and how far it is. */
+struct its_run {
+	struct run_row row; /* id "": the ledger has none */
+	int64_t eta_ms;     /* until all is rendered, at its pace so far; -1: not known yet */
+};
+
+/* From when the first of its pods could work. */
+static int64_t began_ms(const struct pod_row *pods, size_t count, const char *run)
+{
+	int64_t first = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(pods[i].run, run) && pods[i].ready_ms > 0 &&
+		    (!first || pods[i].ready_ms < first))
+			first = pods[i].ready_ms;
+	return first;
+}
+
+/* Before anything is rendered the plan is all there is. */
+static int64_t eta_ms(const struct run_row *run, int64_t began, int64_t now)
+{
+	int64_t left = run->total - run->rendered - run->cached - run->failed;
+
+	if (left <= 0)
+		return 0;
+	if (began && run->rendered > 0)
+		return (int64_t)((double)(now - began) / (double)run->rendered * (double)left);
+	return run->planned_ms > 0 ? MAX(run->planned_ms - (now - run->started_ms), 0) : -1;
+}
+
+/* *last is the run of the pod before: those of one run follow each other. */
+static void look_up(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+		    size_t at, int64_t now, struct its_run *last)
+{
+	if (!strcmp(last->row.id, pods[at].run))
+		return;
+	*last = (struct its_run){.eta_ms = -1};
+	if (store_run(ctx->store, pods[at].run, &last->row, NULL) == 0 &&
+	    run_so_far(&ctx->runs, &last->row, now, NULL) == 0)
+		last->eta_ms = eta_ms(&last->row, began_ms(pods, count, pods[at].run), now);
+}
+
+static json_t *run_json(const struct its_run *run)
+{
+	const struct run_row *r = &run->row;
+
+	return json_pack("{s:o, s:o, s:{s:I, s:I, s:I}, s:o}", "commit",
+			 r->commit_id[0] ? report_text(r->commit_id) : json_null(), "job",
+			 report_text(r->job), "segments", "total", (json_int_t)r->total, "done",
+			 (json_int_t)(r->rendered + r->cached), "failed", (json_int_t)r->failed,
+			 "eta_seconds",
+			 run->eta_ms < 0 ? json_null() : report_seconds(run->eta_ms));
+}
+
+static json_t *pod_json(const struct its_run *run, const struct pod_row *pod, struct run_pod_now at)
+{
+	json_t *object = json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt),
+		"id", report_text(pod->id), "name", report_text(pod->name), "provider",
+		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
+		report_text(pod->region), "spot", pod->spot, "state",
+		report_text(run_pod_now_word(at)), "phase", report_text(phase_word(pod)),
+		"created_at", report_time(pod->create_ms), "hard_end",
+		report_time(pod->hard_end_s * 1000), "age_seconds",
+		report_seconds(report_wall_ms(pod, at.at_ms)), "price_usd_hour",
+		report_dollars(pod->price_microusd_h), "cost_usd",
+		report_dollars(pod_row_cost(pod, at.at_ms)));
+	json_t *of = run_json(run);
+
+	json_object_update(object, of);
+	json_decref(of);
+	return object;
+}
+
+int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
+		   struct err *err)
+{
+	json_t *list = json_array();
+	struct its_run its = {.eta_ms = -1};
+
+	for (size_t i = 0; i < count; i++) {
+		look_up(ctx, pods, count, i, now, &its);
+		struct run_pod_now at = run_pod_now(&ctx->runs, &pods[i], now);
+		json_array_append_new(list, pod_json(&its, &pods[i], at));
+	}
+	if (report_volumes(ctx->store, NULL, list, err) < 0) {
+		json_decref(list);
+		return -1;
+	}
+	output_json(list);
+	return 0;
+}
+
+/* Returns how many of them have no client. */
+static size_t print_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+			  int64_t now)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	size_t alone = 0;
+	struct its_run its = {.eta_ms = -1};
+	char text[32];
+
+	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "PROVIDER", TABLE_LEFT, 3);
+	table_column(t, "GPU", TABLE_LEFT, 1);
+	table_column(t, "REGION", TABLE_LEFT, 4);
+	table_column(t, "COMMIT", TABLE_LEFT, 5);
+	table_column(t, "PHASE", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "DONE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "ETA", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "AGE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "$/H", TABLE_RIGHT, 2);
+	table_column(t, "SO FAR", TABLE_RIGHT, TABLE_WHOLE);
+	for (size_t i = 0; i < count; i++) {
+		const struct pod_row *pod = &pods[i];
+		struct run_pod_now at = run_pod_now(&ctx->runs, pod, now);
+		alone += at.is != POD_NOW_AS_ROW;
+		look_up(ctx, pods, count, i, now, &its);
+		table_cell(t, "%s", pod->run);
+		table_cell(t, "%s", its.row.job);
+		table_cell(t, "%s", pod_row_called(pod));
+		table_cell(t, "%s", pod->provider);
+		table_cell(t, "%s%s", pod->gpu, pod->spot ? " spot" : "");
+		table_cell(t, "%s", pod->region);
+		table_cell(t, "%.8s", its.row.commit_id);
+		bool live = at.is == POD_NOW_AS_ROW && at.row == POD_ROW_LIVE;
+		table_cell(t, "%s", live ? phase_word(pod) : run_pod_now_word(at));
+		table_cell(t, "%lld/%lld", (long long)(its.row.rendered + its.row.cached),
+			   (long long)its.row.total);
+		table_cell(t, "%s",
+			   its.eta_ms < 0 ? "-" : duration_show(text, sizeof(text), its.eta_ms));
+		table_cell(t, "%s",
+			   duration_show(text, sizeof(text), report_wall_ms(pod, at.at_ms)));
+		table_cell(t, "%s", money_show(text, sizeof(text), pod->price_microusd_h));
+		table_cell(t, "%s", money_show(text, sizeof(text), pod_row_cost(pod, at.at_ms)));
+	}
+	table_print(t, stdout, terminal_width(stdout));
+	return alone;
+}
+
+int live_pods_print(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
+		    struct err *err)
+{
+	size_t alone = print_table(ctx, pods, count, now);
+	if (count)
+		putchar('\n');
+	int volumes = report_volumes(ctx->store, stdout, NULL, err);
+	if (!count && volumes >= 0)
+		log_line(LOG_NOTE,
+			 "no pods%s are billing according to this ledger; `burst reap` asks the "
+			 "providers",
+			 volumes ? "" : " or volumes");
+	if (alone)
+		log_line(LOG_NOTE,
+			 "%zu pod%s no client and may be gone: `burst attach` or `burst reap` "
+			 "asks the provider and updates the ledger",
+			 alone, alone == 1 ? " has" : "s have");
+	return volumes < 0 ? -1 : 0;
+}

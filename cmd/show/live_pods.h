@@ -1,0 +1,13 @@
+/* live_pods.h - the pods that have not ended, as JSON and as a table. */
+#ifndef BURST_CMD_SHOW_LIVE_PODS_H
+#define BURST_CMD_SHOW_LIVE_PODS_H
+
+#include "cmd/cmd.h"
+#include "store/store.h"
+
+int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
+		   struct err *err);
+int live_pods_print(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now,
+		    struct err *err);
+
+#endif
