@@ -4,75 +4,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cmd/launch/find_run.h"
 #include "cmd/show/output.h"
-
-/* ---- what is told of each pod ---- */
-
-static const char *why_gone(enum reap_what why)
-{
-	switch (why) {
-	case REAP_PAST: return "past its hard end";
-	case REAP_FORCED: return "as requested";
-	case REAP_ENDED: return "its run has ended";
-	case REAP_ORPHAN: return "its client exited, and it has no work";
-	case REAP_PASS:
-	case REAP_LEAVE: break;
-	}
-	return "";
-}
-
-static void say_skipped(const struct swept *pod)
-{
-	const struct pod_view *view = pod->view;
-	char when[32];
-
-	if (!view->marker.attempt[0])
-		output_line(stdout,
-			    "pod %s of %s: skipped: its name is %s, but its marker is missing "
-			    "(burst reap %s --force releases it)",
-			    view->id, pod->provider, view->name, view->id);
-	else
-		output_line(stdout,
-			    "pod %s of %s: run %s of machine %s, hard end %s%s; skipped (burst "
-			    "reap %s --force releases it)",
-			    view->id, pod->provider, view->marker.run, view->marker.machine,
-			    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
-			    pod->has_client ? ", its client runs here" : "", view->id);
-}
-
-static void say_swept(void *ctx, const struct swept *pod)
-{
-	(void)ctx;
-	switch (pod->as) {
-	case SWEPT_GONE:
-		output_line(stdout, "pod %s of %s: gone (%s)", pod->view->id, pod->provider,
-			    why_gone(pod->why));
-		break;
-	case SWEPT_SKIPPED: say_skipped(pod); break;
-	case SWEPT_UNRELEASED:
-		output_line(stderr, "burst: pod %s of %s: not released: %s", pod->view->id,
-			    pod->provider, pod->trouble);
-		break;
-	}
-}
-
-static void add_names(struct str *to, const struct sweep_end *end)
-{
-	for (size_t i = 0; i < end->account_count; i++)
-		str_addf(to, "%s %s", i ? "," : "", end->accounts[i]);
-}
-
-static void say_nothing_found(const struct sweep_end *end)
-{
-	CLEANUP(str_free) struct str names = STR_INIT;
-
-	add_names(&names, end);
-	output_line(stderr,
-		    end->unlisted ? "no pods of this machine's ledger are left at%s"
-				  : "no pods of burst are left at%s",
-		    str_text(&names));
-}
+#include "cmd/show/swept.h"
 
 /* ---- the pod that was named ---- */
 
@@ -143,7 +76,7 @@ static int check_named(struct cmd_context *ctx, const struct sweep_end *end, str
 			output_line(stdout, "pod %s of %s: gone", name, pod.provider);
 		return 0;
 	}
-	add_names(&names, end);
+	swept_add_accounts(&names, end);
 	return err_set(err, ERR_UNRELEASED,
 		       "pod %s: not among burst's pods at%s: gone, in another account, or "
 		       "misspelled; check the provider's console",
@@ -208,7 +141,7 @@ static int sweep(struct cmd_context *ctx, struct sweep_end *end, struct err *err
 				  .accounts_named = opt_has(ctx, "provider"),
 				  .pod = ctx->arg_count ? ctx->args[0] : NULL,
 				  .force = opt_has(ctx, "force"),
-				  .told = say_swept};
+				  .told = swept_say};
 	runs_sweep(&ctx->runs, &want, end, &unseen);
 	free(names);
 	settle_swept(ctx, end, &worst);
@@ -274,7 +207,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	int status = runs_wants_out(settled, &left) ? 0 : sweep(ctx, &end, err);
 	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count &&
 	    !end.unreleased && !end.gone && !end.skipped)
-		say_nothing_found(&end);
+		swept_say_nothing(&end);
 	status = verdict(ctx, settled, &left, status, &end, err);
 	sweep_end_free(&end);
 	return status;
