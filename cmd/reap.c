@@ -1,5 +1,4 @@
-/* reap.c - `burst reap`: releases pods that no client looks after, and tells what became of each.
- */
+/* reap.c - `burst reap`: releases pods that no client looks after. */
 #include <stdlib.h>
 
 #include "base/clock.h"
