@@ -6,7 +6,7 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "cmd/volumes/volume_gc.h"
+#include "runs/volume_gc.h"
 #include "deliver.h"
 #include "deliver_parts.h"
 #include "deliver_run.h"

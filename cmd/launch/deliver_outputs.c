@@ -4,7 +4,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "deliver_parts.h"
-#include "cmd/volumes/volume_gc.h"
+#include "runs/volume_gc.h"
 
 static struct deliver_output *add_output(struct delivery *d, const char *name, const char *sha256)
 {

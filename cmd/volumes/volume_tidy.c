@@ -6,9 +6,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/launch/launch.h"
+#include "cmd/show/output.h"
 #include "engine/caller.h"
 #include "volume_find.h"
-#include "volume_gc.h"
+#include "runs/volume_gc.h"
 
 #define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000)
 
@@ -36,7 +37,8 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 				 p->ops->can_tidy
 					 ? " unless it has keys for that (see `burst doctor`)"
 					 : "");
-		else if (p && volume_gc(l->ctx, p, &rows[i], want, &why) < 0 && status == 0) {
+		else if (p && volume_gc(&l->ctx->runs, p, &rows[i], want, &why) < 0 &&
+			 status == 0) {
 			/* the others are tidied all the same */
 			*err = why;
 			status = -1;
@@ -48,11 +50,18 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 	return status;
 }
 
+static void print_line(void *ctx, const char *line)
+{
+	(void)ctx;
+	output_line(stdout, "%s", line);
+}
+
 int volume_tidy(struct launch *l, const char *name, struct err *err)
 {
 	struct gc_want want = {.age_ms = KEEP_MS,
 			       .force = opt_has(l->ctx, "force"),
-			       .dry_run = opt_has(l->ctx, "dry-run")};
+			       .dry_run = opt_has(l->ctx, "dry-run"),
+			       .tell = print_line};
 	struct volume_row v;
 
 	if (opt_duration(l->ctx, "older-than", &want.age_ms, err) < 0)
@@ -68,5 +77,5 @@ int volume_tidy(struct launch *l, const char *name, struct err *err)
 		return tidy_all(l, &want, err);
 	return volume_find(l, name, &v, err) < 0
 		       ? -1
-		       : volume_gc(l->ctx, volume_provider(l, v.provider), &v, &want, err);
+		       : volume_gc(&l->ctx->runs, volume_provider(l, v.provider), &v, &want, err);
 }

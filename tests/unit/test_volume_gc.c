@@ -11,7 +11,8 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "cmd/volumes/volume_gc.h"
+#include "cmd/cmd.h"
+#include "runs/volume_gc.h"
 #include "scratch.h"
 
 #define DAY INT64_C(86400)
@@ -191,17 +192,25 @@ static const struct {
 	{"an agent", "agent", "abc", 90, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
 };
 
+static void print_line(void *ctx, const char *line)
+{
+	(void)ctx;
+	puts(line);
+}
+
 static int tidy(struct store *store, const char *state_dir, const struct gc_want *want,
 		struct err *err)
 {
 	struct cmd_context ctx = {.store = store, .state_dir = (char *)state_dir};
 	struct engine_provider p = {.ops = &vendor};
 	struct volume_row v = {.provider = "mem", .id = "v-1", .name = "v"};
+	struct gc_want told = *want;
 
+	told.tell = print_line;
 	cmd_open_runs(&ctx);
 	str_reset(&deleted);
 	*err = (struct err){0};
-	int status = volume_gc(&ctx, &p, &v, want, err);
+	int status = volume_gc(&ctx.runs, &p, &v, &told, err);
 	fflush(stdout);
 	return status;
 }

@@ -1,6 +1,8 @@
-/* volume_gc.c - `burst volume gc`: removes what no run needs any more from a volume. */
+/* volume_gc.c - removes what no run needs any more from a volume. */
 #include "volume_gc.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -8,15 +10,13 @@
 #include "base/crypto.h"
 #include "base/path.h"
 #include "engine/caller.h"
-#include "cmd/show/output.h"
-#include "cmd/launch/find_run.h"
 #include "store/facts.h"
 
 enum { ASK_MS = 3600000, LIST_MS = 60000 };
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
 
 struct gc {
-	struct cmd_context *ctx;
+	const struct runs *rs;
 	const struct engine_provider *p;
 	const struct volume_row *v;
 	const struct gc_want *want;
@@ -62,9 +62,23 @@ static int look(const struct gc *gc, const char *path, struct op_result *result,
 	return 0;
 }
 
+PRINTF(2, 3) static void tell(const struct gc *gc, const char *fmt, ...)
+{
+	va_list args;
+	char *line;
+
+	va_start(args, fmt);
+	int len = vasprintf(&line, fmt, args);
+	va_end(args);
+	if (len < 0)
+		abort();
+	gc->want->tell(gc->want->ctx, line);
+	free(line);
+}
+
 static void stays(const struct gc *gc, const char *path, const char *why)
 {
-	output_line(stdout, "%s: %s stays: %s", gc->v->name, path, why);
+	tell(gc, "%s: %s stays: %s", gc->v->name, path, why);
 }
 
 /* What is in a folder, where the vendor does not say so at once. */
@@ -131,9 +145,9 @@ static int goes(struct gc *gc, const char *path, struct volume_entry *e, const c
 		return -1;
 	int64_t bytes = e->bytes >= 0 ? e->bytes : result.bytes;
 	op_result_free(&result);
-	output_line(stdout, "%s: %s %s (%s): %s", gc->v->name, path,
-		    gc->want->dry_run ? "would be removed" : "removed",
-		    bytes_show(size, sizeof(size), bytes), why);
+	tell(gc, "%s: %s %s (%s): %s", gc->v->name, path,
+	     gc->want->dry_run ? "would be removed" : "removed",
+	     bytes_show(size, sizeof(size), bytes), why);
 	gc->folders++;
 	gc->bytes += bytes;
 	return 0;
@@ -151,7 +165,7 @@ static int not_home(const struct gc *gc, const struct run_row *run, int64_t *ope
 	*open = 0;
 	if (run->status == RUN_DONE)
 		return 0;
-	if (store_segments(gc->ctx->store, run->id, &rows, &count, err) < 0)
+	if (store_segments(gc->rs->store, run->id, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		settled += rows[i].state == SEGMENT_ROW_SAFE || rows[i].state == SEGMENT_ROW_FAILED;
@@ -165,7 +179,7 @@ static int has_pods(const struct gc *gc, const char *run, struct err *err)
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	if (store_pods(gc->ctx->store, run, true, &pods, &count, err) < 0)
+	if (store_pods(gc->rs->store, run, true, &pods, &count, err) < 0)
 		return -1;
 	free(pods);
 	return count > 0;
@@ -175,7 +189,7 @@ static int has_pods(const struct gc *gc, const char *run, struct err *err)
  * folder here is gone. */
 static bool hold(const struct gc *gc, const char *run, int *fd)
 {
-	CLEANUP(free_text) char *path = run_path(&gc->ctx->runs, run, "lock");
+	CLEANUP(free_text) char *path = run_path(gc->rs, run, "lock");
 
 	char note[64];
 
@@ -225,7 +239,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 	}
 	/* read under the lock: what it says now stays so */
 	int pods = has_pods(gc, e->name, err);
-	if (pods < 0 || store_run(gc->ctx->store, e->name, &run, err) < 0 ||
+	if (pods < 0 || store_run(gc->rs->store, e->name, &run, err) < 0 ||
 	    not_home(gc, &run, &open, err) < 0)
 		return -1;
 	if (pods || run.status == RUN_RUNNING || run.ended_ms <= 0) {
@@ -253,7 +267,7 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 			 run_status_word(run.status), when);
 	/* noted before it goes: half of it is of no use either */
 	if (!gc->want->dry_run &&
-	    volume_gc_note(gc->ctx->store, run.id, gc->v->provider, gc->v->id, err) < 0)
+	    volume_gc_note(gc->rs->store, run.id, gc->v->provider, gc->v->id, err) < 0)
 		return -1;
 	return goes(gc, path, e, why, err);
 }
@@ -285,7 +299,7 @@ static int one_run(struct gc *gc, struct volume_entry *e, struct err *err)
 	if (!path_is_safe(path) || strchr(e->name, '/'))
 		return 0;
 	/* whole names only: the ledger also knows a run by the beginning of its id */
-	if (store_run(gc->ctx->store, e->name, &run, &why) == 0)
+	if (store_run(gc->rs->store, e->name, &run, &why) == 0)
 		return !strcmp(run.id, e->name) ? known_run(gc, path, e, err)
 						: unknown_run(gc, path, e, err);
 	if (why.kind != ERR_NOT_FOUND && why.kind != ERR_USAGE) {
@@ -336,16 +350,12 @@ static int half_builds(struct gc *gc, const char *dir, struct err *err)
 	return status;
 }
 
-int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const struct volume_row *v,
+int volume_gc(const struct runs *rs, const struct engine_provider *p, const struct volume_row *v,
 	      const struct gc_want *want, struct err *err)
 {
 	static const char *const built[] = {"code", "kit", "env", "debs", "agent", "staged"};
-	struct gc gc = {.ctx = ctx,
-			.p = p,
-			.v = v,
-			.want = want,
-			.now_ms = clock_wall_ms(),
-			.pods_live = -1};
+	struct gc gc = {
+		.rs = rs, .p = p, .v = v, .want = want, .now_ms = clock_wall_ms(), .pods_live = -1};
 	char size[32];
 
 	if (!p->ops->can_tidy)
@@ -356,8 +366,8 @@ int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const st
 		status = half_builds(&gc, built[i], err);
 	if (status < 0)
 		return err_wrap(err, "volume %s", v->name);
-	output_line(stdout, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders,
-		    gc.folders == 1 ? "" : "s", bytes_show(size, sizeof(size), gc.bytes),
-		    want->dry_run ? "would be removed" : "freed");
+	tell(&gc, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders,
+	     gc.folders == 1 ? "" : "s", bytes_show(size, sizeof(size), gc.bytes),
+	     want->dry_run ? "would be removed" : "freed");
 	return 0;
 }
