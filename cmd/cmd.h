@@ -139,6 +139,10 @@ void cmd_open_runs(struct cmd_context *ctx);
 /* Sets the config keys that flags stand for in ctx->config: the user's word over the files'. */
 int cmd_apply_flags(struct cmd_context *ctx, struct err *err);
 
+/* Prints the error and the config's mistakes, notifies, and prints the object of --json, as far as
+ * the command does these. Returns the exit status. */
+int cmd_tell_failure(struct cmd_context *ctx, struct err *err, bool json);
+
 /* Asks on the terminal; true for yes. -y is yes; without a terminal it is
  * no. */
 bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);

@@ -14,7 +14,6 @@
 #include "cmd.h"
 #include "config/secrets.h"
 #include "net/child.h"
-#include "cmd/unattended/notify.h"
 #include "cmd/show/output.h"
 #include "cmd/launch/quick.h"
 
@@ -252,16 +251,8 @@ int main(int argc, char **argv)
 		ctx.argv = argv;
 		status = parse_and_perform(&ctx, argc - 1, argv + 1, &err);
 	}
-	if (status < 0) {
-		if (ctx.config)
-			config_place_error(ctx.config, &err);
-		output_mistakes(&ctx, &err);
-		if (ctx.cmd && (ctx.cmd->needs & TELLS_FAILURE))
-			notify_never_began(&ctx, &err);
-		status = err_exit_status(&err);
-		if (ctx.cmd && ctx.cmd->failed && wants_json(argv) && !ctx.json_printed)
-			ctx.cmd->failed(&ctx, &err);
-	}
+	if (status < 0)
+		status = cmd_tell_failure(&ctx, &err, wants_json(argv));
 	log_setup(LOG_ERROR, NULL, NULL);
 	str_free(&bad_providers);
 	cmd_context_free(&ctx);

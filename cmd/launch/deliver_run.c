@@ -7,74 +7,34 @@
 #include "base/path.h"
 #include "runs/deliver_folder.h"
 #include "find_run.h"
-#include "cmd/unattended/notify.h"
-#include "cmd/show/output.h"
+#include "second_run.h"
 #include "store/facts.h"
 
 enum { ABSENT_MAX_BYTES = 16 << 20 };
 
 /* ---- the run ---- */
 
-/* As `burst run CONFIG --json --force --yes` would, with the text that no file holds. */
-static int open_and_run(struct cmd_context *own, const char *config, const char *text,
-			struct err *err)
-{
-	struct config_ask ask = {.file = config,
-				 .delivery = text,
-				 .need_job = true,
-				 .mistakes = &own->mistakes,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
-
-	if (cmd_open_config(own, &ask, NULL, err) < 0 || cmd_apply_flags(own, err) < 0 ||
-	    config_check(own->config, err) < 0)
-		return -1;
-	cmd_open_runs(own);
-	return own->cmd->run(own, err);
-}
-
-static int tell_failure(struct cmd_context *own, struct err *err)
-{
-	if (own->config)
-		config_place_error(own->config, err);
-	output_mistakes(own, err);
-	notify_never_began(own, err);
-	launch_failed(own, err);
-	return err_exit_status(err);
-}
-
 int deliver_run(const struct launch *render, const char *config, const char *text, json_t **said,
 		struct err *err)
 {
 	struct cmd_context *ctx = render->ctx;
-	const char *argv[] = {"run",
-			      config,
-			      "--json",
-			      "--force",
-			      "--yes",
-			      ctx->quiet ? "--quiet" : "--yes",
-			      ctx->verbose > 0 ? "--verbose" : "--yes",
-			      NULL};
+	const char *words[] = {"run",
+			       config,
+			       "--json",
+			       "--force",
+			       "--yes",
+			       ctx->quiet ? "--quiet" : "--yes",
+			       ctx->verbose > 0 ? "--verbose" : "--yes",
+			       NULL};
 	struct delivery_own delivery = {.render = &render->run};
-	struct cmd_context own = {.commands = ctx->commands,
-				  .argv = ctx->argv,
-				  .live = ctx->live,
-				  .color = ctx->color,
-				  .delivers = &delivery};
-	bool help;
 
-	int status = cmd_parse(&own, &cmd_run, ARRAY_LEN(argv) - 1, (char **)argv, &help, err);
-	own.state_dir = ctx->state_dir;
-	own.store = ctx->store;
-	output_setup(&own);
-	if (status == 0)
-		status = open_and_run(&own, config, text, err);
-	if (status < 0)
-		status = tell_failure(&own, err);
-	output_setup(ctx);
-	own.state_dir = NULL; /* they are the render's */
-	own.store = NULL;
-	cmd_context_free(&own);
+	int status = second_run(ctx,
+				&(struct second_run){.cmd = &cmd_run,
+						     .words = words,
+						     .config = config,
+						     .delivery = text,
+						     .delivers = &delivery},
+				err);
 	*said = delivery.said;
 	return status;
 }

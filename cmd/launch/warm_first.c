@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "engine/caller.h"
 #include "jobs/warm/warm.h"
-#include "cmd/show/output.h"
 #include "cmd/show/report.h"
 #include "cmd/volumes/volume_make.h"
+#include "second_run.h"
 #include "volume_trust.h"
 #include "volume_warm.h"
 
@@ -97,62 +97,30 @@ static void find_words(struct words *w, const struct launch *l, const struct vol
 		}
 }
 
-static int open_config(struct cmd_context *own, const char *path, struct err *err)
-{
-	struct config_ask ask = {.file = path,
-				 .mistakes = &own->mistakes,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
-
-	return cmd_open_config(own, &ask, NULL, err) < 0 || cmd_apply_flags(own, err) < 0
-		       ? -1
-		       : config_check(own->config, err);
-}
-
-static int open_and_fill(struct cmd_context *own, const struct launch *l,
-			 const struct volume_row *v, struct err *err)
+static int fill_it(struct cmd_context *own, void *volume, struct err *err)
 {
 	struct launch w;
 
-	if (open_config(own, config_path(l->ctx->config), err) < 0)
-		return -1;
-	cmd_open_runs(own);
 	launch_init(&w, own);
-	int status = launch_open_providers(&w, err) < 0 ? -1 : volume_warm(&w, v, 0, stderr, err);
+	int status =
+		launch_open_providers(&w, err) < 0 ? -1 : volume_warm(&w, volume, 0, stderr, err);
 	launch_free(&w);
 	return status;
 }
 
 /* The exit status that `burst volume warm` would have. */
-static int fill(struct launch *l, const struct volume_row *v, struct err *err)
+static int fill(struct launch *l, struct volume_row *v, struct err *err)
 {
-	struct cmd_context *ctx = l->ctx;
-	struct cmd_context own = {.commands = ctx->commands,
-				  .argv = ctx->argv,
-				  .live = ctx->live,
-				  .color = ctx->color};
 	struct words words;
-	bool help;
 
 	find_words(&words, l, v);
-	int status =
-		cmd_parse(&own, &cmd_volume, (int)words.count, (char **)words.argv, &help, err);
-	own.state_dir = ctx->state_dir;
-	own.store = ctx->store;
-	output_setup(&own);
-	if (status == 0)
-		status = open_and_fill(&own, l, v, err);
-	if (status < 0) {
-		if (own.config)
-			config_place_error(own.config, err);
-		output_mistakes(&own, err);
-		status = err_exit_status(err);
-	}
-	output_setup(ctx);
-	own.state_dir = NULL; /* they are the run's */
-	own.store = NULL;
-	cmd_context_free(&own);
-	return status;
+	return second_run(l->ctx,
+			  &(struct second_run){.cmd = &cmd_volume,
+					       .words = words.argv,
+					       .config = config_path(l->ctx->config),
+					       .go = fill_it,
+					       .arg = v},
+			  err);
 }
 
 static int64_t cost_since(struct launch *l, int64_t since_ms)

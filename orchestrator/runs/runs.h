@@ -2,7 +2,11 @@
  *
  * No function here prints, reads argv or exits. What a user is to hear goes to struct watch; what
  * depends on the config comes as values; accounts of providers are opened by a callback. All runs
- * on the calling thread, and what asks a provider waits for its answer. */
+ * on the calling thread, and what asks a provider waits for its answer.
+ *
+ * Beside it: bill.h and reconcile.h (vendors' bills), spend.h and allow.h (dollars of a day, and
+ * caps on them), volume_gc.h (old folders of volumes), deliver_folder.h (what a delivery is given).
+ */
 #ifndef BURST_RUNS_H
 #define BURST_RUNS_H
 

@@ -339,14 +339,17 @@ t_resume_of_a_done_run() {
 	has out.txt "3 rendered"
 }
 
+says_hello() { # says_hello POD: a command there is heard, and its exit code is passed on
+	STATUS=0
+	"$BURST" ssh "$1" 'echo hello; exit 7' >ssh.txt 2>ssh-err.txt </dev/null || STATUS=$?
+	is "$STATUS" 7 "exit code ($(cat ssh-err.txt))"
+	has ssh.txt hello
+}
 t_ssh_passes_the_exit_code() {
 	living_run
 	local pod
 	pod=$(ledger "select id from pod where port > 0 and state = 'live' limit 1")
-	STATUS=0
-	"$BURST" ssh "$pod" 'echo hello; exit 7' >ssh.txt 2>ssh-err.txt </dev/null || STATUS=$?
-	is "$STATUS" 7 "exit code ($(cat ssh-err.txt))"
-	has ssh.txt hello
+	says_hello "$pod"
 	kill -TERM "$PID"
 	burst_wait
 	burst ssh "$pod" true
@@ -358,10 +361,7 @@ t_ssh_from_a_state_folder_with_odd_characters() { # ssh splits values at blanks,
 	export BURST_STATE_DIR="$T/state of a%h\"b \${HOME}"
 	living_run
 	pod=$(ledger "select id from pod where port > 0 and state = 'live' limit 1")
-	STATUS=0
-	"$BURST" ssh "$pod" 'echo hello; exit 7' >ssh.txt 2>ssh-err.txt </dev/null || STATUS=$?
-	is "$STATUS" 7 "exit code ($(cat ssh-err.txt))"
-	has ssh.txt hello
+	says_hello "$pod"
 	kill -TERM "$PID"
 	burst_wait
 }
