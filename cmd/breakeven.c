@@ -1,17 +1,18 @@
 /* breakeven.c - burst breakeven: what a million characters cost on a rented GPU, against APIs,
  * owning and reserving. */
+#include "cmd.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cmd.h"
-#include "engine/learn.h"
 #include "cmd/launch/extras.h"
 #include "cmd/show/output.h"
+#include "cmd/show/table.h"
+#include "engine/learn.h"
 #include "plan/cost.h"
 #include "plan/demand.h"
 #include "plan/prior.h"
-#include "cmd/show/table.h"
 
 struct api {
 	const char *name;

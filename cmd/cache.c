@@ -1,10 +1,11 @@
 /* cache.c - `burst cache`: lists the render cache of this user and empties it. */
+#include "cmd.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cmd.h"
-#include "jobs/renders.h"
 #include "cmd/show/output.h"
+#include "jobs/renders.h"
 
 static int64_t limit_bytes(const struct cmd_context *ctx)
 {

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "jobs/calibrate/calibrate.h"
-#include "cmd/show/output.h"
 #include "cmd/launch/volume_trust.h"
 #include "cmd/launch/warm_first.h"
+#include "cmd/show/output.h"
+#include "jobs/calibrate/calibrate.h"
 
 enum {
 	WAIT_MS = 30000, /* for capacity, before the next GPU's turn */

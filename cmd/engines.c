@@ -1,9 +1,10 @@
 /* engines.c - burst engines: what speaks, under which licence, what it needs, and what of it has
  * been run. */
 #include "cmd.h"
-#include "jobs/tts/environment.h"
+
 #include "cmd/show/output.h"
 #include "cmd/show/table.h"
+#include "jobs/tts/environment.h"
 
 static void print_all(const struct engine *engines, size_t count)
 {

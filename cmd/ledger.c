@@ -1,9 +1,10 @@
 /* ledger.c - `burst ledger`: shows runs and pods, and what they cost. */
+#include "cmd.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cmd.h"
 #include "cmd/launch/reconcile.h"
 #include "cmd/show/ledger_by.h"
 #include "cmd/show/ledger_runs.h"

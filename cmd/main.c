@@ -1,5 +1,7 @@
 /* main.c - starts burst: standard files, options, config, providers, the command, and the one error
  * at the end. */
+#include "cmd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,11 +13,10 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd/launch/check.h"
-#include "cmd.h"
+#include "cmd/launch/quick.h"
+#include "cmd/show/output.h"
 #include "config/secrets.h"
 #include "net/child.h"
-#include "cmd/show/output.h"
-#include "cmd/launch/quick.h"
 
 /* In the order of help. Adding a command is a file and a line here. */
 static const struct cmd *const commands[] = {

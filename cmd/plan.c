@@ -5,16 +5,16 @@
 #include "base/log.h"
 #include "cmd/launch/better.h"
 #include "cmd/launch/caps.h"
-#include "engine/caller.h"
 #include "cmd/launch/keep_pool.h"
 #include "cmd/launch/launch.h"
 #include "cmd/launch/offer_list.h"
-#include "cmd/show/output.h"
-#include "cmd/show/plan_parts.h"
 #include "cmd/launch/quick.h"
 #include "cmd/launch/refuse.h"
-#include "cmd/show/report.h"
 #include "cmd/launch/volume_trust.h"
+#include "cmd/show/output.h"
+#include "cmd/show/plan_parts.h"
+#include "cmd/show/report.h"
+#include "engine/caller.h"
 
 /* Moves those that the cap on the price leaves to the front; *count: how many. ERR_CAP: it leaves
  * none. */

@@ -1,7 +1,8 @@
 /* report.c - burst report: one HTML page about a run, or about all runs of some time. */
 
-#include "base/path.h"
 #include "cmd.h"
+
+#include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/show/page.h"
 #include "net/serve.h"

@@ -1,4 +1,6 @@
 /* ssh.c - `burst ssh`: opens a shell on a pod of a run. */
+#include "cmd.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -6,7 +8,6 @@
 
 #include "base/guard.h"
 #include "base/path.h"
-#include "cmd.h"
 #include "cmd/ssh/forward.h"
 #include "cmd/ssh/way.h"
 #include "runs/runs.h"

@@ -1,6 +1,7 @@
 /* ssh_config.c - `burst ssh-config`: lets ssh and editors reach a pod by a host name. */
-#include "base/path.h"
 #include "cmd.h"
+
+#include "base/path.h"
 #include "cmd/show/output.h"
 #include "cmd/ssh/host_entry.h"
 #include "cmd/ssh/way.h"

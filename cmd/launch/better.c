@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "plan/better.h"
 #include "cmd/show/plan_parts.h"
+#include "plan/better.h"
 
 /* Beside the offers of e, those of all other GPUs. */
 static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t ask_ms,

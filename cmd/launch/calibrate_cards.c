@@ -1,10 +1,9 @@
 /* calibrate_cards.c - which GPUs are measured, and what of each is expected. */
-#include "cmd/calibrate.h"
-
 #include <stdlib.h>
 
 #include "base/gpus.h"
 #include "base/log.h"
+#include "cmd/calibrate.h"
 
 enum {
 	CHEAPEST = 3,       /* GPUs to measure if the user names none */

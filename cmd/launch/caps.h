@@ -3,8 +3,8 @@
 #ifndef BURST_CMD_LAUNCH_CAPS_H
 #define BURST_CMD_LAUNCH_CAPS_H
 
-#include "runs/allow.h"
 #include "launch.h"
+#include "runs/allow.h"
 
 enum { CAPS_MOST = 4 };
 

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include "base/gpus.h"
+#include "cmd/unattended/notify.h"
 #include "deliver.h"
 #include "estimate.h"
-#include "cmd/unattended/notify.h"
 
 /* What follows from a key that was complained about is no second mistake. */
 static void note(struct launch *l, struct err *err)

@@ -1,5 +1,7 @@
 /* decide.c - plans a run before anything is rented: how many pods, which GPUs first, and what it
  * will take. */
+#include "decide.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +11,6 @@
 #include "better.h"
 #include "cmd/show/output.h"
 #include "cmd/show/plan_parts.h"
-#include "decide.h"
 #include "refuse.h"
 #include "warm_first.h"
 

@@ -1,15 +1,16 @@
 /* deliver.c - decides whether a render's outputs are delivered, and does it until all were
  * there. */
+#include "deliver.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "runs/volume_gc.h"
-#include "deliver.h"
 #include "deliver_parts.h"
 #include "deliver_run.h"
+#include "runs/volume_gc.h"
 #include "volume_trust.h"
 
 enum { ABSENT_MAX_BYTES = 16 << 20 };

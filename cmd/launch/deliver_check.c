@@ -1,5 +1,6 @@
 /* deliver_check.c - finds what is wrong with a delivery before anything is rented. */
 #include "deliver.h"
+
 #include "jobs/common.h"
 #include "jobs/foreign.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/path.h"
-#include "runs/deliver_folder.h"
 #include "find_run.h"
+#include "runs/deliver_folder.h"
 #include "second_run.h"
 #include "store/facts.h"
 

@@ -14,9 +14,9 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "net/child.h"
 #include "cmd/show/output.h"
 #include "find_run.h"
+#include "net/child.h"
 
 /* Tells a detached client the descriptor of the socket that leads to its starter. */
 #define CLIENT_FD_NAME "BURST_CLIENT_FD"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "engine/learn.h"
 #include "cmd/show/output.h"
+#include "engine/learn.h"
 #include "plan/prior.h"
 
 #define MONTH_MS INT64_C(2592000000)

@@ -1,4 +1,6 @@
 /* launch.c - reads what the config wants of a run, and hands it to the library of runs. */
+#include "launch.h"
+
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -8,7 +10,6 @@
 #include "cmd/unattended/commit_tree.h"
 #include "config/trust.h"
 #include "deliver.h"
-#include "launch.h"
 #include "net/http_trace.h"
 #include "quick.h"
 #include "run_flags.h"

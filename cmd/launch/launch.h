@@ -4,8 +4,8 @@
 #define BURST_CMD_LAUNCH_LAUNCH_H
 
 #include "cmd/cmd.h"
-#include "engine/engine.h"
 #include "cmd/unattended/queue_client.h"
+#include "engine/engine.h"
 
 struct launch {
 	struct cmd_context *ctx;

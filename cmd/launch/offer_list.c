@@ -1,14 +1,15 @@
 /* offer_list.c - what the providers would rent now: asked for, sorted, printed. */
+#include "offer_list.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cmd/show/report.h"
+#include "cmd/show/table.h"
 #include "engine/caller.h"
 #include "engine/past.h"
 #include "launch.h"
-#include "offer_list.h"
-#include "cmd/show/report.h"
-#include "cmd/show/table.h"
 
 static int by_number(int64_t x, int64_t y)
 {

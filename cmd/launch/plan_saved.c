@@ -6,8 +6,8 @@
 #include "base/gpus.h"
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "launch.h"
 #include "cmd/show/plan_parts.h"
+#include "launch.h"
 #include "plan/prior.h"
 
 enum { OFFERS_MAX_BYTES = 4 << 20 };

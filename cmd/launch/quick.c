@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "base/path.h"
+#include "cmd/show/output.h"
 #include "config/given.h"
 #include "config/write.h"
-#include "cmd/show/output.h"
 
 #define KEPT_AS "generated.cfg"
 

@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cmd/show/output.h"
 #include "engine/caller.h"
 #include "jobs/warm/warm.h"
-#include "cmd/show/output.h"
 
 /* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has, unless
  * the job says so. */

@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/caller.h"
-#include "jobs/warm/warm.h"
 #include "cmd/show/report.h"
 #include "cmd/volumes/volume_make.h"
+#include "engine/caller.h"
+#include "jobs/warm/warm.h"
 #include "second_run.h"
 #include "volume_trust.h"
 #include "volume_warm.h"

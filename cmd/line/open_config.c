@@ -1,6 +1,5 @@
 /* open_config.c - the project's config as the working tree has it, or as a commit does. */
 #include "cmd/cmd.h"
-
 #include "cmd/unattended/commit_tree.h"
 
 /* The config says which files of the commit its job reads. */

@@ -1,9 +1,9 @@
 /* open_runs.c - hands the library of runs what a command has: its ledger, the user's accounts, the
  * log. */
 #include "cmd/cmd.h"
-#include "jobs/agent/kit.h"
-#include "cmd/unattended/notify.h"
 #include "cmd/show/report.h"
+#include "cmd/unattended/notify.h"
+#include "jobs/agent/kit.h"
 
 static void note(void *ctx, enum log_level level, const char *text)
 {

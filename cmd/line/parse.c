@@ -1,15 +1,14 @@
 /* parse.c - reads the command line against the tables of commands and options. */
-#include "cmd/cmd.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cmd/unattended/commit_tree.h"
-#include "cmd/show/output.h"
+#include "cmd/cmd.h"
 #include "cmd/launch/quick.h"
+#include "cmd/show/output.h"
+#include "cmd/unattended/commit_tree.h"
 
 enum {
 	COMMON_HELP,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "output.h"
 #include "cmd/launch/find_run.h"
+#include "output.h"
 #include "view_ledger.h"
 #include "view_show.h"
 

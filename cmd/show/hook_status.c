@@ -1,12 +1,11 @@
 /* hook_status.c - `burst hook status`. */
-#include "cmd/unattended/hook.h"
-
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/path.h"
+#include "cmd/unattended/hook.h"
 #include "net/child.h"
 #include "output.h"
 #include "report.h"

@@ -1,7 +1,8 @@
 /* ledger_runs.c - the list of runs of burst ledger. */
+#include "ledger_runs.h"
+
 #include "base/clock.h"
 #include "cmd/cmd.h"
-#include "ledger_runs.h"
 #include "output.h"
 #include "report.h"
 #include "runs/runs.h"

@@ -1,6 +1,5 @@
 /* man.c - writes the man page burst(1) from the tables of commands and flags. */
 #include "cmd/cmd.h"
-
 #include "roff.h"
 #include "text.h"
 

@@ -1,10 +1,14 @@
 /* page.c - the page of burst report: what it gathers from the ledger, and its parts in order. */
+#include "page.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "html.h"
-#include "page.h"
+#include "report.h"
+#include "runs/runs.h"
+#include "store/pod_cost.h"
 #include "report.h"
 #include "runs/runs.h"
 #include "store/pod_cost.h"

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/gpus.h"
+#include "cmd/launch/find_run.h"
 #include "phase.h"
 #include "report.h"
-#include "cmd/launch/find_run.h"
 #include "store/pod_cost.h"
 
 /* Asks for the page again, puts its parts in place of these, and shows a notice when the server no

@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "plan/cost.h"
-#include "plan_parts.h"
 #include "plan/prior.h"
+#include "plan_parts.h"
 
 static void say_price(FILE *to, const struct estimate *e, const struct plan *pick)
 {

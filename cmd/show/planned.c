@@ -1,9 +1,10 @@
 /* planned.c - says how far a run kept to its plan. */
+#include "planned.h"
+
 #include <math.h>
 
 #include "base/clock.h"
 #include "output.h"
-#include "planned.h"
 
 void planned_say_replans(FILE *to, const struct run_row *run)
 {

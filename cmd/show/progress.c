@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "cmd/launch/launch.h"
-#include "view_show.h"
 #include "store/facts.h"
+#include "view_show.h"
 
 enum { FILE_EVERY_MS = 1000 };
 

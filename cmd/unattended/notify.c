@@ -9,17 +9,17 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "jobs/calibrate/calibrate.h"
-#include "commit_tree.h"
-#include "unattended/git.h"
+#include "cmd/launch/find_run.h"
 #include "cmd/launch/keep_pool.h"
-#include "unattended/notify_send.h"
 #include "cmd/show/notify_words.h"
 #include "cmd/show/output.h"
 #include "cmd/show/report.h"
-#include "cmd/launch/find_run.h"
+#include "commit_tree.h"
+#include "jobs/calibrate/calibrate.h"
 #include "jobs/warm/warm.h"
 #include "store/facts.h"
+#include "unattended/git.h"
+#include "unattended/notify_send.h"
 
 enum { RUNS_BEFORE = 16 };
 #define AGAIN_MS                                                                                   \

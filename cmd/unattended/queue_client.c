@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd/launch/detach.h"
-#include "unattended/git.h"
 #include "net/child.h"
+#include "unattended/git.h"
 
 /* For the `burst run` of a queue's runner: struct queued. */
 #define QUEUE_RUN_NAME "BURST_QUEUE_RUN"

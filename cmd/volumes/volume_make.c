@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "engine/caller.h"
 #include "cmd/launch/volume_trust.h"
+#include "engine/caller.h"
 
 enum { MAKE_MS = 60000, LOCK_PAUSE_MS = 100 };
 

@@ -8,8 +8,8 @@
 #include "cmd/launch/launch.h"
 #include "cmd/show/output.h"
 #include "engine/caller.h"
-#include "volume_find.h"
 #include "runs/volume_gc.h"
+#include "volume_find.h"
 
 #define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000)
 

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/path.h"
-#include "segment_keys.h"
 #include "runs.h"
+#include "segment_keys.h"
 
 enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };
 

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/path.h"
-#include "store/pod_cost.h"
 #include "store/facts.h"
+#include "store/pod_cost.h"
 
 /* as core/ takes a pod for ended by itself */
 enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 };

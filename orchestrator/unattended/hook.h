@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
-#include "store/store.h"
 #include "git.h"
 #include "hook_file.h"
+#include "store/store.h"
 
 enum { HOOK_FILE_MAX_BYTES = 1 << 20 };
 
