@@ -232,7 +232,7 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 				output_line(stderr, "calibrate: %s at %s", c->gpu,
 					    c->offer.provider);
 			/* by now another GPU may have been measured */
-			calibrate_look_at(l, &c->offer, &c->before, &why);
+			calibrate_view_card(l, &c->offer, &c->before, &why);
 			c->status = rent_card(l->ctx, c, left, &why);
 			if (c->status < 0 && count == 1) {
 				*err = why;
@@ -248,7 +248,7 @@ static int measure_all(struct launch *l, struct calibrate_card *cards, size_t co
 		if (c->had) {
 			read_points(l->ctx->store, c);
 			read_cold(l->ctx->store, c);
-			calibrate_look_at(l, &c->offer, &c->after, &why);
+			calibrate_view_card(l, &c->offer, &c->after, &why);
 		}
 		if (c->why[0])
 			log_line(LOG_WARN, "%s: %s%s", c->gpu, c->why,

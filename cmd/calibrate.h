@@ -46,8 +46,8 @@ struct launch;
 int calibrate_choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count,
 			   struct err *err);
 /* What the ledger expects of the offer's card now. */
-int calibrate_look_at(struct launch *l, const struct offer *offer, struct calibrate_view *out,
-		      struct err *err);
+int calibrate_view_card(struct launch *l, const struct offer *offer, struct calibrate_view *out,
+			struct err *err);
 /* Segments that the card's batches take together. */
 size_t calibrate_segments(const struct calibrate_card *c, const struct job_needs *needs);
 /* Dollars of a median cold start of the card. */

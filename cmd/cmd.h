@@ -130,7 +130,7 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
 
 /* Opens the project's config as ask says; commit not NULL: of that commit, whose files become
  * ctx->tree. */
-int cmd_open_config(struct cmd_context *ctx, struct config_ask *ask, const char *commit,
+int cmd_open_config(struct cmd_context *ctx, struct config_source *ask, const char *commit,
 		    struct err *err);
 
 /* Fills ctx->runs; to be called once state_dir and store are there. ctx must not move then. */
@@ -149,7 +149,7 @@ bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 
 
 /* Like cmd_confirm(), but -y is no answer, since scripts and hooks pass it: with -y, or without a
  * terminal, returns false. */
-bool cmd_ask(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
+bool cmd_confirm_typed(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 
 /* Flushes and checks stdout: what could not be written is an error, not silence. */
 int cmd_flush(struct err *err);

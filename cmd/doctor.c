@@ -112,7 +112,7 @@ static bool check_balance(struct launch *l, const struct engine_provider *p, str
 	char text[32], most[32];
 	bool enough = true;
 
-	if (caller_ask(p, OP_BALANCE, NULL, ASK_MS, &result, &err) == 0 &&
+	if (caller_perform(p, OP_BALANCE, NULL, ASK_MS, &result, &err) == 0 &&
 	    result.balance_microusd >= 0) {
 		money_show(text, sizeof(text), result.balance_microusd);
 		enough = result.balance_microusd >= cap;
@@ -178,7 +178,7 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 
 	if (!l->run.setup.job)
 		return true;
-	if (launch_ask_offers(l, provider, true, LAUNCH_ASK_MS, &result, &err) < 0) {
+	if (launch_fetch_offers(l, provider, true, LAUNCH_ASK_MS, &result, &err) < 0) {
 		say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name, err.msg);
 		return err.kind != ERR_CONFIG;
 	}
@@ -279,7 +279,7 @@ static void check_provider(struct launch *l, int provider, struct findings *f)
 	struct err err = {0};
 	int before = f->bad;
 
-	if (caller_ask(p, OP_CHECK, NULL, ASK_MS, &result, &err) < 0)
+	if (caller_perform(p, OP_CHECK, NULL, ASK_MS, &result, &err) < 0)
 		say(f, "bad", "%s: %s", p->ops->name, err.msg);
 	else
 		print_check(f, p->ops->name, str_text(&result.text));
@@ -301,7 +301,7 @@ static void check_job(struct launch *l, struct findings *f)
 
 	if (!config_job(l->ctx->config))
 		return;
-	if (launch_look_at_job(l, &err) < 0) {
+	if (launch_peek_job(l, &err) < 0) {
 		const struct mistakes *m = &l->ctx->mistakes;
 		for (size_t i = 0; i < m->count; i++)
 			say(f, "bad", "%s", m->list[i].err.msg);
@@ -338,7 +338,7 @@ static void check_volume(struct launch *l, int provider, struct findings *f)
 {
 	struct err why = {0};
 
-	if (config_job(l->ctx->config) && volume_trust_look(l, provider, &why) < 0 &&
+	if (config_job(l->ctx->config) && volume_trust_check(l, provider, &why) < 0 &&
 	    why.kind == ERR_CONFIG)
 		say(f, "bad", "%s", why.msg);
 }

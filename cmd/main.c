@@ -55,7 +55,7 @@ static void find_self(const char *name)
 	}
 }
 
-static void look_at_terminal(struct cmd_context *ctx)
+static void read_terminal_size(struct cmd_context *ctx)
 {
 	const char *term = getenv("TERM");
 	const char *no_color = getenv("NO_COLOR");
@@ -104,7 +104,7 @@ static const char *config_file(const struct cmd_context *ctx)
 static int open_config(struct cmd_context *ctx, struct err *err)
 {
 	unsigned needs = ctx->cmd->needs;
-	struct config_ask ask = {
+	struct config_source ask = {
 		.file = config_file(ctx),
 		.need_job = needs & NEED_JOB,
 		.user_only = !(needs & (NEED_CONFIG | NEED_JOB)),
@@ -242,7 +242,7 @@ int main(int argc, char **argv)
 	secrets_hide(provider_registry);
 	find_self(argv[0]);
 	signal(SIGPIPE, SIG_IGN);
-	look_at_terminal(&ctx);
+	read_terminal_size(&ctx);
 	output_setup(&ctx);
 	int status;
 	if (index >= argc || !strcmp(argv[index], "version")) {

@@ -44,7 +44,7 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	read_need(&l);
 	int status = launch_open_providers(&l, err);
 	if (status == 0)
-		status = offer_list_ask(&l, false, &offers, &count, err);
+		status = offer_list_fetch(&l, false, &offers, &count, err);
 	if (status == 0 && ctx->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)

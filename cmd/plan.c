@@ -52,7 +52,7 @@ static void warn_of_volumes(struct launch *l)
 {
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct err why = {0};
-		if (volume_trust_look(l, i, &why) < 0 && why.kind == ERR_CONFIG)
+		if (volume_trust_check(l, i, &why) < 0 && why.kind == ERR_CONFIG)
 			log_line(LOG_WARN, "%s", why.msg);
 	}
 }
@@ -238,8 +238,8 @@ static size_t add_too_small(struct launch *l, struct offer **offers, size_t coun
 	for (int i = 0; needed_gb && i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (caller_ask(&l->run.setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS, &result,
-			       &ignored) < 0)
+		if (caller_perform(&l->run.setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS,
+				   &result, &ignored) < 0)
 			continue;
 		*offers = xrealloc(*offers, (count + result.offer_count + 1) * sizeof(**offers));
 		for (size_t k = 0; k < result.offer_count; k++) {
@@ -258,7 +258,7 @@ int launch_plan(struct launch *l, const struct plan_words *words, struct err *er
 	struct caps caps;
 	size_t count = 0;
 
-	if (caps_plan(&caps, l, err) < 0 || offer_list_ask(l, true, &known, &count, err) < 0)
+	if (caps_plan(&caps, l, err) < 0 || offer_list_fetch(l, true, &known, &count, err) < 0)
 		return -1;
 	warn_of_volumes(l);
 	if (keep_within_price(l, known, &count, err) < 0) {
@@ -293,7 +293,7 @@ static int run_plan(struct cmd_context *ctx, struct err *err)
 	if (quick_tell(ctx, err) < 0)
 		return -1;
 	launch_init(&l, ctx);
-	int status = launch_look_at_job(&l, err);
+	int status = launch_peek_job(&l, err);
 	if (status == 0 && opt_has(ctx, "offers") && opt_has(ctx, "list-prices"))
 		status = err_set(err, ERR_USAGE, "give --offers or --list-prices, not both");
 	if (status == 0 && opt_has(ctx, "list-prices"))

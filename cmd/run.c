@@ -107,8 +107,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
 	queued_read(&l.queued);
-	int status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err)
-					     : launch_load_to_render(&l, err);
+	int status =
+		opt_has(ctx, "dry-run") ? launch_peek_job(&l, err) : launch_load_to_render(&l, err);
 	if (status == 0 && !run_open_segments(&l.run) && !opt_has(ctx, "dry-run"))
 		status = earlier_rendered_all(&l, err);
 	else if (status == 0)

@@ -203,7 +203,7 @@ static int ask(const struct cmd_context *ctx, struct glance *g, struct store *st
 
 /* A prompt is no place for an error that passes, or for one that only says that nothing was done
  * yet. */
-static int look(const struct cmd_context *ctx, struct glance *g, struct err *err)
+static int read_all(const struct cmd_context *ctx, struct glance *g, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
 	struct store *store = NULL;
@@ -224,10 +224,10 @@ static int look(const struct cmd_context *ctx, struct glance *g, struct err *err
 static struct config_cap read_cap(struct cmd_context *ctx)
 {
 	struct mistakes mistakes = {0};
-	struct config_ask ask = {.user_only = true,
-				 .mistakes = &mistakes,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.user_only = true,
+				    .mistakes = &mistakes,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 	struct config *config = NULL;
 	struct config_cap cap = {0};
 	struct err ignored = {0};
@@ -337,7 +337,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 			   .now = clock_wall_ms(),
 			   .running = json_array(),
 			   .per_day = read_cap(ctx)};
-	int result = look(ctx, &g, err);
+	int result = read_all(ctx, &g, err);
 
 	if (result == 0 && ctx->json)
 		print_json(&g);

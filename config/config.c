@@ -107,7 +107,7 @@ static int name_job(struct config *c, struct err *err)
 		       given ? "" : "; the folder's name is not one: set job.name");
 }
 
-static int finish(struct config *c, const struct config_ask *ask, struct err *err)
+static int finish(struct config *c, const struct config_source *ask, struct err *err)
 {
 	if (read_environments(c, err) < 0)
 		return -1;
@@ -131,7 +131,7 @@ static int finish(struct config *c, const struct config_ask *ask, struct err *er
 		       "a text to speak (`burst run book.md`)");
 }
 
-static int load(struct config *c, const struct config_ask *ask, struct err *err)
+static int load(struct config *c, const struct config_source *ask, struct err *err)
 {
 	CLEANUP(free_text) char *user = config_user_file();
 
@@ -150,7 +150,7 @@ static int load(struct config *c, const struct config_ask *ask, struct err *err)
 	return config_read_both(c, ask, err) < 0 ? -1 : finish(c, ask, err);
 }
 
-int config_open(struct config **out, const struct config_ask *ask, struct err *err)
+int config_open(struct config **out, const struct config_source *ask, struct err *err)
 {
 	struct config *c = xcalloc(1, sizeof(*c));
 

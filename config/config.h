@@ -23,7 +23,7 @@ struct config_tree {
 	const char *top, *copy;
 };
 
-struct config_ask {
+struct config_source {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
 	/* NULL: the working tree. With a tree, `file` need not exist in the working tree. It must
 	 * outlive the config */
@@ -48,7 +48,7 @@ struct config_ask {
 };
 
 /* The registries must outlive the config. */
-int config_open(struct config **out, const struct config_ask *ask, struct err *err);
+int config_open(struct config **out, const struct config_source *ask, struct err *err);
 void config_free(struct config *c);
 
 /* Sets a value from the command line over those of the files. key is a path as in "caps.max_cost";
@@ -82,7 +82,7 @@ bool config_is_projects(const struct config *c, const struct section *s, const c
  * named the folder and may not name that path (trust.h). */
 int config_may_read(const struct config *c, const char *key, const char *real, struct err *err);
 
-/* config_ask.mistakes: collects further mistakes. NULL: reading ends at the first one. */
+/* config_source.mistakes: collects further mistakes. NULL: reading ends at the first one. */
 struct mistakes *config_mistakes(const struct config *c);
 /* Puts file and line of the key that an error is about (err_about()) in front of its message, if
  * the config has that key. */
@@ -108,10 +108,11 @@ const char *config_job_name(const struct config *c);
 const char *config_path(const struct config *c);
 /* Its folder, absolute; the current folder when there is no file. */
 const char *config_dir(const struct config *c);
-/* The folder that the project's files are read from: with config_ask.tree, that of the commit. */
+/* The folder that the project's files are read from: with config_source.tree, that of the commit.
+ */
 const char *config_read_dir(const struct config *c);
-/* What the project's file and its job read, as paths below config_ask.tree's top, NULL-terminated:
- * the file itself first. */
+/* What the project's file and its job read, as paths below config_source.tree's top,
+ * NULL-terminated: the file itself first. */
 char **config_inputs(const struct config *c);
 void config_inputs_free(char **inputs); /* NULL is fine */
 

@@ -344,8 +344,8 @@ static const char *command_for(const struct section *s, const char *key)
 }
 
 /* The first place that has it; *where (to be freed) names it. *out NULL: no place has it. */
-static int look_up(char **out, char **where, const char *provider, const struct section *s,
-		   const struct option_spec *spec, struct err *err)
+static int find_secret(char **out, char **where, const char *provider, const struct section *s,
+		       const struct option_spec *spec, struct err *err)
 {
 	bool secret = spec->flags & OPTION_SECRET;
 	CLEANUP(free_text) char *env = secret_env_name(provider, spec->key);
@@ -425,7 +425,7 @@ static int fill_one(const char *provider, struct section *s, const struct option
 {
 	CLEANUP(free_text) char *where = NULL;
 	char *value = NULL;
-	int result = look_up(&value, &where, provider, s, spec, err);
+	int result = find_secret(&value, &where, provider, s, spec, err);
 
 	if (result == 0 && value) {
 		if (spec->flags & OPTION_SECRET) {

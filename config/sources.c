@@ -123,7 +123,7 @@ static int find_in_tree(const struct config_tree *tree, const char *path, struct
 	return check_place(name, false, name, err) < 0 ? -1 : 1;
 }
 
-static int find_project(const struct config_ask *ask, struct source *s, struct err *err)
+static int find_project(const struct config_source *ask, struct source *s, struct err *err)
 {
 	CLEANUP(free_text) char *path = xstrdup(ask->file ? ask->file : "burst.cfg");
 	char real[PATH_MAX];
@@ -167,7 +167,7 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 int config_find(const char *file, char **path, struct err *err)
 {
 	CLEANUP(config_source_free) struct source s = {0};
-	int found = find_project(&(struct config_ask){.file = file}, &s, err);
+	int found = find_project(&(struct config_source){.file = file}, &s, err);
 
 	if (found > 0)
 		*path = xstrdup(s.path);
@@ -238,7 +238,7 @@ static void keep_user_caps(struct config *c)
 				xstrdup(section_where(caps, config_run_caps[i]))};
 }
 
-int config_read_both(struct config *c, const struct config_ask *ask, struct err *err)
+int config_read_both(struct config *c, const struct config_source *ask, struct err *err)
 {
 	CLEANUP(config_source_free) struct source user = {0};
 	CLEANUP(config_source_free) struct source project = {0};

@@ -68,7 +68,7 @@ int config_no_provider(const struct config *c, const char *before, const char *n
 int config_mistake(const struct config *c, struct err *err);
 
 /* sources.c: finds the user's file and the project's, and reads both. ERR_CONFIG. */
-int config_read_both(struct config *c, const struct config_ask *ask, struct err *err);
+int config_read_both(struct config *c, const struct config_source *ask, struct err *err);
 /* Whether the key is a path that the job reads and that the project's file names. */
 bool config_is_read(const struct config *c, const struct section *s,
 		    const struct option_spec *spec);

@@ -40,7 +40,7 @@ static bool is_left_over(const char *path)
 	return false;
 }
 
-static int look_at_file(struct search *search, const char *path, struct err *err)
+static int check_foreign_file(struct search *search, const char *path, struct err *err)
 {
 	const struct manifest_entry *entry;
 	bool absent;
@@ -57,11 +57,11 @@ static int look_at_file(struct search *search, const char *path, struct err *err
 	return 0;
 }
 
-static int look_into(struct search *search, int folder, const char *below, int depth,
-		     struct err *err);
+static int visit_folder(struct search *search, int folder, const char *below, int depth,
+			struct err *err);
 
-static int look_at(struct search *search, int folder, const char *below, const char *name,
-		   int depth, struct err *err)
+static int visit(struct search *search, int folder, const char *below, const char *name, int depth,
+		 struct err *err)
 {
 	CLEANUP(free_text) char *path = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
 	struct stat st;
@@ -69,14 +69,14 @@ static int look_at(struct search *search, int folder, const char *below, const c
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (!S_ISDIR(st.st_mode))
-		return look_at_file(search, path, err);
+		return check_foreign_file(search, path, err);
 	int next = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return next < 0 ? 0 : look_into(search, next, path, depth + 1, err);
+	return next < 0 ? 0 : visit_folder(search, next, path, depth + 1, err);
 }
 
 /* Takes the folder's descriptor. */
-static int look_into(struct search *search, int folder, const char *below, int depth,
-		     struct err *err)
+static int visit_folder(struct search *search, int folder, const char *below, int depth,
+			struct err *err)
 {
 	DIR *dir = depth <= DEPTH_MAX ? fdopendir(folder) : NULL;
 	struct dirent *entry;
@@ -84,7 +84,7 @@ static int look_into(struct search *search, int folder, const char *below, int d
 
 	while (dir && result == 0 && (entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			result = look_at(search, folder, below, entry->d_name, depth, err);
+			result = visit(search, folder, below, entry->d_name, depth, err);
 	if (dir)
 		closedir(dir);
 	else
@@ -109,7 +109,7 @@ int foreign_check(const char *dir, const char *const *patterns, const struct man
 {
 	struct search search = {.dir = dir, .patterns = patterns, .also = also, .manifest = m};
 	int folder = path_open_dir(dir);
-	int result = folder < 0 ? 0 : look_into(&search, folder, "", 0, err);
+	int result = folder < 0 ? 0 : visit_folder(&search, folder, "", 0, err);
 	CLEANUP(free_text) char *foreign = search.foreign;
 
 	return result < 0 || !foreign ? result : foreign_refuse(dir, foreign, search.more, err);

@@ -344,9 +344,9 @@ const char *provider_bad_address(const char *host, int port, const char *user);
 /* ---- how it travels ---- */
 
 enum call_kind { CALL_HTTP, CALL_GRPC, CALL_CHILD };
-/* Priority near an account's rate limit; a part of each window is reserved for releases. CALL_LOOK
+/* Priority near an account's rate limit; a part of each window is reserved for releases. CALL_LIST
  * is the engine's: a poll that finds pods to release or proves them gone. */
-enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL, CALL_LOOK };
+enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL, CALL_LIST };
 
 struct call {
 	enum call_kind kind;
@@ -439,7 +439,7 @@ struct provider_ops {
 	/* requests an account may send, until the vendor's replies report a limit; 0: no limit */
 	int calls_per_minute;
 	/* time between the two listings that prove a released pod gone; 0: one listing is proof */
-	int64_t look_gap_ms;
+	int64_t list_gap_ms;
 
 	/* conf outlives the provider. state_dir: a folder for files of the provider's children. */
 	int (*open)(struct provider **out, const struct section *conf, const char *state_dir,

@@ -12,7 +12,7 @@
 #include "provider.h"
 
 /* What stands at a path, if no other user can change it. */
-static int look(const char *path, struct stat *st, struct err *err)
+static int check_safe(const char *path, struct stat *st, struct err *err)
 {
 	if (path[0] != '/')
 		return err_set(err, ERR_CONFIG, "%s: not an absolute path", path);
@@ -87,7 +87,7 @@ static int load_one(const char *path, int *room, struct err *err)
 {
 	struct stat st;
 
-	if (look(path, &st, err) < 0)
+	if (check_safe(path, &st, err) < 0)
 		return -1;
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_CONFIG, "%s: neither a file nor a folder", path);
@@ -137,7 +137,7 @@ void providers_load(const char *path, struct str *bad)
 	for (size_t n; path && *path; path += n + (path[n] == ':')) {
 		n = strcspn(path, ":");
 		CLEANUP(free_text) char *one = xstrndup(path, n);
-		if (n && look(one, &st, &err) == 0 && S_ISDIR(st.st_mode))
+		if (n && check_safe(one, &st, &err) == 0 && S_ISDIR(st.st_mode))
 			load_folder(one, &room, bad);
 		else if (n && load_one(one, &room, &err) < 0)
 			tell(bad, &err);

@@ -8,7 +8,7 @@
 #include "plan/better.h"
 
 /* Beside the offers of e, those of all other GPUs. */
-static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t ask_ms,
+static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t offers_ms,
 				size_t *count)
 {
 	struct offer *all = xcalloc(e->count + 1, sizeof(*all));
@@ -21,8 +21,8 @@ static struct offer *all_offers(struct launch *l, const struct estimate *e, int6
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (caller_ask(&l->run.setup.providers[i], OP_OFFERS, &want, ask_ms, &result,
-			       &ignored) == 0)
+		if (caller_perform(&l->run.setup.providers[i], OP_OFFERS, &want, offers_ms, &result,
+				   &ignored) == 0)
 			launch_keep_offers(l, &result, &all, count);
 	}
 	return all;
@@ -69,7 +69,7 @@ static void compare(struct better *out, const struct plan *pick, const struct of
 }
 
 void better_find(struct better *out, struct launch *l, const struct estimate *e,
-		 const struct plan *pick, int64_t ask_ms)
+		 const struct plan *pick, int64_t offers_ms)
 {
 	const struct section *top = config_top(l->ctx->config);
 	bool gpus_given = section_has(top, "gpu"),
@@ -81,12 +81,12 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 	size_t count;
 
 	*out = (struct better){0};
-	if (!gpus_given || !ask_ms) {
+	if (!gpus_given || !offers_ms) {
 		if (gpus_given || pods_given || l->run.setup.provider_count > 1)
 			compare(out, pick, given, e);
 		return;
 	}
-	struct offer *offers = all_offers(l, e, ask_ms, &count);
+	struct offer *offers = all_offers(l, e, offers_ms, &count);
 	if (estimate_make(&all, l, offers, count, &ignored) == 0)
 		compare(out, pick, given, &all);
 	estimate_free(&all);

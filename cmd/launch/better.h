@@ -13,8 +13,8 @@ struct better {
 };
 
 /* e: what the given GPUs and pods would take, pick the plan for them. Where GPUs are named,
- * providers are asked for what else they have, ask_ms each at most; 0: none is asked. */
+ * providers are asked for what else they have, offers_ms each at most; 0: none is asked. */
 void better_find(struct better *out, struct launch *l, const struct estimate *e,
-		 const struct plan *pick, int64_t ask_ms);
+		 const struct plan *pick, int64_t offers_ms);
 
 #endif

@@ -15,7 +15,7 @@ static int add_offers(struct launch *l, int provider, struct offer **all, size_t
 {
 	struct op_result result = {0};
 
-	if (launch_ask_offers(l, provider, true, LAUNCH_ASK_MS, &result, err) < 0)
+	if (launch_fetch_offers(l, provider, true, LAUNCH_ASK_MS, &result, err) < 0)
 		return -1;
 	launch_keep_offers(l, &result, all, count);
 	return 0;
@@ -87,8 +87,8 @@ static size_t cards_cheapest(struct calibrate_card *cards, const struct job_need
 	return n;
 }
 
-int calibrate_look_at(struct launch *l, const struct offer *offer, struct calibrate_view *out,
-		      struct err *err)
+int calibrate_view_card(struct launch *l, const struct offer *offer, struct calibrate_view *out,
+			struct err *err)
 {
 	struct estimate e;
 	struct plan pick;
@@ -146,7 +146,7 @@ static int expect(struct launch *l, struct calibrate_card *c, struct err *err)
 	const struct segment *list = l->run.setup.job_ops->segments(l->run.setup.job, &count);
 	double length = 0, seconds = 0;
 
-	if (calibrate_look_at(l, &c->offer, &c->before, err) < 0)
+	if (calibrate_view_card(l, &c->offer, &c->before, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		length += list[i].weight / (double)count;

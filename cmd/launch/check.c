@@ -154,7 +154,7 @@ static void check_wishes(struct launch *l)
 }
 
 /* A plan for saved offers or list prices is not about what the config's providers have. */
-static bool asks_providers(const struct cmd_context *ctx)
+static bool needs_providers(const struct cmd_context *ctx)
 {
 	return ctx->cmd != &cmd_plan || (!opt_has(ctx, "offers") && !opt_has(ctx, "list-prices"));
 }
@@ -177,19 +177,19 @@ static bool check_providers(struct launch *l)
 int check_all(struct launch *l, bool renders, struct err *err)
 {
 	struct mistakes *m = &l->ctx->mistakes;
-	bool providers_fine = false, may_look = config_in_bounds(l->ctx->config);
+	bool providers_fine = false, files_readable = config_in_bounds(l->ctx->config);
 
 	deliver_check(l->ctx->config, m);
 	notify_check(l->ctx->config, m);
 	if (renders) {
-		if (may_look && check_code(l, err) < 0)
+		if (files_readable && check_code(l, err) < 0)
 			note(l, err);
 		if (launch_check_width(l, err) < 0)
 			note(l, err);
 		estimate_check_wish(config_top(l->ctx->config), m);
-		providers_fine = asks_providers(l->ctx) && check_providers(l);
+		providers_fine = needs_providers(l->ctx) && check_providers(l);
 	}
-	if (may_look && config_job(l->ctx->config) && launch_read_job(l, err) < 0) {
+	if (files_readable && config_job(l->ctx->config) && launch_read_job(l, err) < 0) {
 		if (err->kind != ERR_CONFIG)
 			return -1;
 		note(l, err);

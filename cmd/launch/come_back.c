@@ -67,11 +67,11 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
  * beside; our own flags go before. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
-	struct config_ask ask = {.file = row->config[0] ? row->config : NULL,
-				 .need_job = true,
-				 .mistakes = &ctx->mistakes,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.file = row->config[0] ? row->config : NULL,
+				    .need_job = true,
+				    .mistakes = &ctx->mistakes,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 
 	if (!strcmp(row->type, JOB_WARM))
 		return err_set(err, ERR_USAGE,

@@ -30,7 +30,7 @@ struct asked {
 };
 
 /* Without words: the run itself asks again, and says what is wrong. */
-static void ask_all(struct launch *l, struct asked *out)
+static void fetch_all_offers(struct launch *l, struct asked *out)
 {
 	bool all_say = true;
 
@@ -38,7 +38,7 @@ static void ask_all(struct launch *l, struct asked *out)
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (launch_ask_offers(l, i, false, DECIDE_MS, &result, &ignored) < 0) {
+		if (launch_fetch_offers(l, i, false, DECIDE_MS, &result, &ignored) < 0) {
 			all_say = false;
 			continue;
 		}
@@ -196,7 +196,7 @@ static int decide_once(struct launch *l, bool may_warm, struct err *err)
 	bool delivers = config_path(l->ctx->config) &&
 			delivery_is(&l->ctx->runs, config_path(l->ctx->config));
 
-	ask_all(l, &asked);
+	fetch_all_offers(l, &asked);
 	int status = delivers ? 0 : refuse_price(l, asked.floor_microusd_h, asked.floor_at, err);
 	if (status == 0)
 		status = estimate_make(&e, l, asked.offers, asked.count, err);

@@ -311,7 +311,7 @@ static bool is_gone(int starter)
 	return recv(starter, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-void detach_look(struct launch *l, const struct engine *e)
+void detach_watch_starter(struct launch *l, const struct engine *e)
 {
 	if (l->starter < 0)
 		return;

@@ -21,7 +21,7 @@ void detach_child(int log);
 int detach_begins(struct launch *l, int starter, struct err *err);
 /* Now and then while it runs: lets the starter go once the pods have the queue; stops the run if
  * the starter is gone before. */
-void detach_look(struct launch *l, const struct engine *e);
+void detach_watch_starter(struct launch *l, const struct engine *e);
 /* It has ended; what goes to stdout now comes behind the id. */
 void detach_ends(struct launch *l);
 

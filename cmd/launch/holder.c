@@ -24,7 +24,7 @@ struct pods_seen {
 	bool lost; /* one of them may be what a create has made whose answer has not come */
 };
 
-static void look_at_pods(const struct cmd_context *ctx, const char *run, struct pods_seen *seen)
+static void see_pods_of_run(const struct cmd_context *ctx, const char *run, struct pods_seen *seen)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct pod_row *pods = NULL;
@@ -109,7 +109,7 @@ int holder_wait(const struct cmd_context *ctx, const char *run, const char *plac
 			kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
 		}
 		if (now >= look_at) {
-			look_at_pods(ctx, run, &seen);
+			see_pods_of_run(ctx, run, &seen);
 			look_at = now + LOOK_MS;
 		}
 		if (now - began >= SAY_MS && said < 1 + (pid && seen.lost)) {

@@ -44,7 +44,7 @@ int launch_read_job(struct launch *l, struct err *err);
 void launch_replace_job(struct launch *l, const struct job_ops *ops, struct job *job);
 /* Reads the job and finds what is done already, beside a run that may be at work on it: takes no
  * lock, makes no folder. */
-int launch_look_at_job(struct launch *l, struct err *err);
+int launch_peek_job(struct launch *l, struct err *err);
 /* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is
  * running. */
 int launch_load_job(struct launch *l, struct err *err);
@@ -86,8 +86,8 @@ void launch_failed(struct cmd_context *ctx, const struct err *err);
 void launch_want_offers(struct launch *l, struct op_want *want);
 /* What one provider would rent us now; as_run: what a run would find there, tied to its volume.
  * With kind ERR_CONFIG a run would never rent there. op_result_free(out) on success. */
-int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
-		      struct op_result *out, struct err *err);
+int launch_fetch_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
+			struct op_result *out, struct err *err);
 /* Appends what costs no more than caps.max_price_per_hour to a list, and frees the result. */
 void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all,
 			size_t *count);

@@ -25,7 +25,7 @@ static struct progress *shown;
 static void draw(void *ctx, const struct engine *e)
 {
 	progress_draw(shown, e);
-	detach_look(ctx, e);
+	detach_watch_starter(ctx, e);
 }
 
 static void show_output(void *ctx, const char *pod, const char *line)

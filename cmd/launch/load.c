@@ -62,7 +62,7 @@ int launch_load_to_render(struct launch *l, struct err *err)
 	return launch_load_job(l, err) < 0 ? -1 : check_delivered(l, err);
 }
 
-int launch_look_at_job(struct launch *l, struct err *err)
+int launch_peek_job(struct launch *l, struct err *err)
 {
 	struct engine_setup *s = &l->run.setup;
 	size_t count;

@@ -73,7 +73,7 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 
 	if (!want.volume.name || !want.volume.name[0])
 		return 0;
-	if (caller_ask(p, OP_VOLUME, &want, LAUNCH_ASK_MS, &result, err) == 0) {
+	if (caller_perform(p, OP_VOLUME, &want, LAUNCH_ASK_MS, &result, err) == 0) {
 		if (result.volume_count)
 			*out = result.volumes[0];
 		op_result_free(&result);
@@ -122,8 +122,8 @@ void launch_keep_offers(const struct launch *l, struct op_result *from, struct o
 	op_result_free(from);
 }
 
-int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
-		      struct op_result *out, struct err *err)
+int launch_fetch_offers(struct launch *l, int provider, bool as_run, int64_t most_ms,
+			struct op_result *out, struct err *err)
 {
 	const struct engine_provider *p = &l->run.setup.providers[provider];
 	struct op_want want;
@@ -131,11 +131,11 @@ int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_
 	launch_want_offers(l, &want);
 	if (as_run && find_volume(l, p, &want.offers.volume, err) < 0)
 		return -1;
-	return caller_ask(p, OP_OFFERS, &want, most_ms, out, err);
+	return caller_perform(p, OP_OFFERS, &want, most_ms, out, err);
 }
 
-int offer_list_ask(struct launch *l, bool as_run, struct known_offer **out, size_t *count,
-		   struct err *err)
+int offer_list_fetch(struct launch *l, bool as_run, struct known_offer **out, size_t *count,
+		     struct err *err)
 {
 	enum err_kind why = ERR_NONE;
 	int failed = 0;
@@ -145,7 +145,7 @@ int offer_list_ask(struct launch *l, bool as_run, struct known_offer **out, size
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		const char *name = l->run.setup.providers[i].ops->name;
 		struct op_result result = {0};
-		if (launch_ask_offers(l, i, as_run, LAUNCH_ASK_MS, &result, err) < 0) {
+		if (launch_fetch_offers(l, i, as_run, LAUNCH_ASK_MS, &result, err) < 0) {
 			if (l->run.setup.provider_count == 1 && err->kind != ERR_NO_CAPACITY)
 				return err_wrap(err, "%s", name);
 			log_line(LOG_WARN, "%s: %s", name, err->msg);

@@ -15,8 +15,8 @@ struct known_offer {
 /* Asks the config's providers, in turn. as_run: what a run would find there, tied to its volume,
  * in the order in which it would take them; else the cheapest first. The caller frees *out. -1:
  * no provider has one. */
-int offer_list_ask(struct launch *l, bool as_run, struct known_offer **out, size_t *count,
-		   struct err *err);
+int offer_list_fetch(struct launch *l, bool as_run, struct known_offer **out, size_t *count,
+		     struct err *err);
 void offer_list_print(FILE *to, const struct known_offer *offers, size_t count);
 /* New reference. */
 json_t *offer_list_json(const struct known_offer *k);

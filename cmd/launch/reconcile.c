@@ -30,7 +30,7 @@ static void say_which(const struct reconciliation *r)
 /* Accounts are the user's own: a project's file is not read, and needs not be there. */
 static int open_accounts(struct cmd_context *ctx, struct err *err)
 {
-	struct config_ask ask = {
+	struct config_source ask = {
 		.user_only = true, .providers = provider_registry, .jobs = job_registry};
 
 	return config_open(&ctx->config, &ask, err) < 0 ? -1 : config_check(ctx->config, err);
@@ -60,7 +60,7 @@ int reconcile(struct cmd_context *ctx, const char *run, struct err *err)
 	int status = reconcile_find(&r, &ctx->runs, run, err);
 	if (status == 0) {
 		say_which(&r);
-		status = reconcile_ask_all(&r, err);
+		status = reconcile_fetch_bills(&r, err);
 		if (ctx->json)
 			bills_print_json(&r);
 		else

@@ -5,12 +5,12 @@
 
 static int open_and_go(struct cmd_context *own, const struct second_run *what, struct err *err)
 {
-	struct config_ask ask = {.file = what->config,
-				 .delivery = what->delivery,
-				 .need_job = own->cmd->needs & NEED_JOB,
-				 .mistakes = &own->mistakes,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.file = what->config,
+				    .delivery = what->delivery,
+				    .need_job = own->cmd->needs & NEED_JOB,
+				    .mistakes = &own->mistakes,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 
 	if (cmd_open_config(own, &ask, NULL, err) < 0 || cmd_apply_flags(own, err) < 0 ||
 	    config_check(own->config, err) < 0)

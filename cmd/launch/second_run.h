@@ -10,7 +10,7 @@ struct second_run {
 	const char *const
 		*words;       /* as on a command line, the command's name first; NULL ends them */
 	const char *config;   /* its path; NULL: ./burst.cfg */
-	const char *delivery; /* config_ask.delivery; NULL: the config is read from its file */
+	const char *delivery; /* config_source.delivery; NULL: the config is read from its file */
 	struct delivery_own *delivers; /* NULL: it delivers nothing */
 	/* The exit status, or -1 with *err. NULL: as the command does. */
 	int (*go)(struct cmd_context *own, void *arg, struct err *err);

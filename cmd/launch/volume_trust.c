@@ -198,7 +198,7 @@ int volume_is_there(const struct engine_provider *p, const char *name, struct er
 	struct op_want want = {.volume.name = name};
 	struct op_result result = {0};
 
-	if (caller_ask(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0) {
+	if (caller_perform(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0) {
 		op_result_free(&result);
 		return 1;
 	}
@@ -215,7 +215,7 @@ static bool may_help_to_repeat(enum err_kind kind)
 }
 
 /* A run outlasts a provider that fails for a moment, and so does the question before it. */
-static int ask_patiently(const struct question *q, struct err *err)
+static int check_with_retries(const struct question *q, struct err *err)
 {
 	int there = volume_is_there(q->p, q->name, err);
 
@@ -297,18 +297,19 @@ static bool too_large(const struct launch *l, const struct claim *c)
 
 static bool says_yes_to_size(const struct launch *l, const char *provider, const char *name)
 {
-	return cmd_ask(l->ctx,
-		       "create volume %s of %s with %lld GB (it bills until it is removed)?", name,
-		       provider, (long long)wanted_gb(l));
+	return cmd_confirm_typed(
+		l->ctx, "create volume %s of %s with %lld GB (it bills until it is removed)?", name,
+		provider, (long long)wanted_gb(l));
 }
 
 static bool says_yes_to_volume(const struct launch *l, const struct claim *c, const char *provider,
 			       const char *name)
 {
-	return cmd_ask(l->ctx,
-		       "volume %s of %s does not belong to this project (%s), which could read and "
-		       "change everything on it; allow it from now on?",
-		       name, provider, c->root);
+	return cmd_confirm_typed(
+		l->ctx,
+		"volume %s of %s does not belong to this project (%s), which could read and "
+		"change everything on it; allow it from now on?",
+		name, provider, c->root);
 }
 
 /* ---- one provider ---- */
@@ -368,7 +369,7 @@ static int check(struct question *q, struct err *err)
 		return 0;
 	if (!granted)
 		c->granted_gb = 0;
-	int there = !large && in_ledger(l, provider, q->name) ? 1 : ask_patiently(q, err);
+	int there = !large && in_ledger(l, provider, q->name) ? 1 : check_with_retries(q, err);
 	if (there < 0 || (!there && check_new_size(q, err) < 0))
 		return -1;
 	if (!granted && !allowed)
@@ -389,7 +390,7 @@ static void drop_provider(struct launch *l, int i)
 }
 
 /* False: the user chose the volume, or there is none. */
-static bool is_asked(const struct launch *l, struct question *q)
+static bool needs_answer(const struct launch *l, struct question *q)
 {
 	const struct config *c = l->ctx->config;
 	const struct section *conf = section_group(config_top(c), "volume");
@@ -423,7 +424,7 @@ int volume_trust(struct launch *l, const char *run, struct err *err)
 	struct question q = {.l = l, .run = run};
 
 	rule_since_ms(l->ctx->store);
-	if (!is_asked(l, &q) || all_granted(&q))
+	if (!needs_answer(l, &q) || all_granted(&q))
 		return 0;
 	if (!l->run.setup.provider_count && launch_open_providers(l, err) < 0)
 		return -1;
@@ -444,11 +445,11 @@ int volume_trust(struct launch *l, const char *run, struct err *err)
 	return 0;
 }
 
-int volume_trust_look(struct launch *l, int provider, struct err *err)
+int volume_trust_check(struct launch *l, int provider, struct err *err)
 {
 	struct question q = {.l = l, .p = &l->run.setup.providers[provider], .show = true};
 
-	if (!is_asked(l, &q))
+	if (!needs_answer(l, &q))
 		return 0;
 	int result = check(&q, err);
 	claim_free(&q.claim);

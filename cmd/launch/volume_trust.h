@@ -17,7 +17,7 @@ int volume_is_there(const struct engine_provider *p, const char *name, struct er
 int volume_trust(struct launch *l, const char *run, struct err *err);
 /* For `plan` and `doctor`: ERR_CONFIG if a run would refuse, or ask, at this open provider. Asks
  * nothing, writes nothing. */
-int volume_trust_look(struct launch *l, int provider, struct err *err);
+int volume_trust_check(struct launch *l, int provider, struct err *err);
 /* Before `burst volume create NAME`: ERR_CONFIG if the project's file chose a size that is too
  * large. */
 int volume_trust_size(struct launch *l, const char *name, struct err *err);

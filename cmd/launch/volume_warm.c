@@ -56,7 +56,7 @@ int volume_warm_prices(struct launch *l, const struct engine_provider *p,
 	COPY_TEXT(want.offers.volume.name, v->name);
 	COPY_TEXT(want.offers.volume.region, v->region);
 	*least = *most = 0;
-	if (caller_ask(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
+	if (caller_perform(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
 		if (err->kind != ERR_NO_CAPACITY)
 			return err_wrap(err, "%s", v->provider);
 		err_clear(err); /* it is waited for, as in any run */

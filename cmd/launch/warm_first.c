@@ -41,7 +41,7 @@ static int find_volume(struct launch *l, const struct engine_provider *p, const 
 	struct op_want want = {.volume.name = e->volume};
 	struct op_result result = {0};
 
-	if (caller_ask(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0 && result.volume_count) {
+	if (caller_perform(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0 && result.volume_count) {
 		volume_remember(l->ctx, p->ops->name, &result.volumes[0], row);
 		op_result_free(&result);
 		return 1;

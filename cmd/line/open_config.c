@@ -12,7 +12,7 @@ static int add_inputs(struct cmd_context *ctx, struct err *err)
 	return result;
 }
 
-int cmd_open_config(struct cmd_context *ctx, struct config_ask *ask, const char *commit,
+int cmd_open_config(struct cmd_context *ctx, struct config_source *ask, const char *commit,
 		    struct err *err)
 {
 	if (commit && commit_tree_open(&ctx->tree, ask->file, commit, err) < 0)

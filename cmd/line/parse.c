@@ -384,7 +384,7 @@ static bool has_yes(const struct cmd_context *ctx)
 	return ctx->yes;
 }
 
-static bool ask_person(const char *fmt, va_list ap)
+static bool prompt_yes_no(const char *fmt, va_list ap)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	char answer[16], *question;
@@ -405,17 +405,17 @@ bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	bool yes = has_yes(ctx) || ask_person(fmt, ap);
+	bool yes = has_yes(ctx) || prompt_yes_no(fmt, ap);
 	va_end(ap);
 	return yes;
 }
 
-bool cmd_ask(const struct cmd_context *ctx, const char *fmt, ...)
+bool cmd_confirm_typed(const struct cmd_context *ctx, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	bool yes = !has_yes(ctx) && ask_person(fmt, ap);
+	bool yes = !has_yes(ctx) && prompt_yes_no(fmt, ap);
 	va_end(ap);
 	return yes;
 }

@@ -11,8 +11,8 @@
 #include "report.h"
 
 /* How one hook stands; settings of the first that has this job go to *job. */
-static json_t *look(const struct hook_target *t, const char *name, json_t **job, bool *wrong,
-		    struct err *err)
+static json_t *read_hook(const struct hook_target *t, const char *name, json_t **job, bool *wrong,
+			 struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(t->place.hooks, name);
 	CLEANUP(free_text) char *before = xasprintf("%s" HOOK_BEFORE, path);
@@ -22,7 +22,7 @@ static json_t *look(const struct hook_target *t, const char *name, json_t **job,
 	enum hook_state state;
 	struct err none;
 
-	if (hook_look(t->place.hooks, name, &state, &f, &text, err) < 0)
+	if (hook_read_state(t->place.hooks, name, &state, &f, &text, err) < 0)
 		return NULL;
 	const struct hook_job *own =
 		state == HOOK_OURS ? hook_file_find(&f, t->place.common, t->config) : NULL;
@@ -135,7 +135,7 @@ int hook_status(struct cmd_context *ctx, const struct hook_target *t, struct err
 	bool wrong = !strcmp(jsonx_text(last, "outcome", ""), "failed");
 
 	for (const char *const *name = hook_names; *name; name++) {
-		json_t *hook = look(t, *name, &job, &wrong, err);
+		json_t *hook = read_hook(t, *name, &job, &wrong, err);
 		if (!hook)
 			return -1;
 		json_array_append_new(hooks, hook);

@@ -41,8 +41,8 @@ static int64_t eta_ms(const struct run_row *run, int64_t began, int64_t now)
 }
 
 /* *last is the run of the pod before: those of one run follow each other. */
-static void look_up(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
-		    size_t at, int64_t now, struct its_run *last)
+static void find_run(const struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+		     size_t at, int64_t now, struct its_run *last)
 {
 	if (!strcmp(last->row.id, pods[at].run))
 		return;
@@ -92,7 +92,7 @@ int live_pods_json(struct cmd_context *ctx, const struct pod_row *pods, size_t c
 	struct its_run its = {.eta_ms = -1};
 
 	for (size_t i = 0; i < count; i++) {
-		look_up(ctx, pods, count, i, now, &its);
+		find_run(ctx, pods, count, i, now, &its);
 		struct run_pod_now at = run_pod_now(&ctx->runs, &pods[i], now);
 		json_array_append_new(list, pod_json(&its, &pods[i], at));
 	}
@@ -130,7 +130,7 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 		const struct pod_row *pod = &pods[i];
 		struct run_pod_now at = run_pod_now(&ctx->runs, pod, now);
 		alone += at.is != POD_NOW_AS_ROW;
-		look_up(ctx, pods, count, i, now, &its);
+		find_run(ctx, pods, count, i, now, &its);
 		table_cell(t, "%s", pod->run);
 		table_cell(t, "%s", its.row.job);
 		table_cell(t, "%s", pod_row_called(pod));

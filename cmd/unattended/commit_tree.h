@@ -16,7 +16,7 @@
 #include "unattended/git.h"
 
 struct commit_tree {
-	struct config_tree at; /* for config_ask: the working tree, and the folder */
+	struct config_tree at; /* for config_source: the working tree, and the folder */
 	char commit[GIT_ID];
 	char *top, *copy, *index;
 	int lock;

@@ -90,7 +90,8 @@ static bool is_left_to_rewrite(const struct trigger *t)
 	enum hook_state state;
 
 	return t->rebasing && !strcmp(t->hook, "post-commit") &&
-	       hook_look(t->target.place.hooks, "post-rewrite", &state, &f, &text, NULL) == 0 &&
+	       hook_read_state(t->target.place.hooks, "post-rewrite", &state, &f, &text, NULL) ==
+		       0 &&
 	       hook_file_find(&f, t->job->repository, t->job->config);
 }
 
@@ -100,7 +101,7 @@ static char **inputs_of(const struct trigger *t)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
 	CLEANUP(config_free) struct config *config = NULL;
-	struct config_ask ask = {
+	struct config_source ask = {
 		.file = t->target.path, .providers = provider_registry, .jobs = job_registry};
 	struct err none;
 
@@ -295,8 +296,8 @@ static bool is_within_head(const char *folder, const char *commit)
 
 /* The newest of the branch, or of HEAD where that is on none: another commit may have come since.
  */
-static int look_up(struct trigger *t, const char *folder, const char *ref, const char *commit,
-		   struct err *err)
+static int find_commit(struct trigger *t, const char *folder, const char *ref, const char *commit,
+		       struct err *err)
 {
 	static const char heads[] = "refs/heads/";
 	bool is_branch = starts_with(ref, heads);
@@ -356,7 +357,7 @@ static int fire_ref(struct trigger *t, const struct git_place *here, const struc
 		if (strcmp(t->job->repository, here->common))
 			continue;
 		if (set_target(t, here, err) == 0 &&
-		    look_up(t, t->target.place.top, ref, commit, err) == 0 && fire(t, err) == 0)
+		    find_commit(t, t->target.place.top, ref, commit, err) == 0 && fire(t, err) == 0)
 			continue;
 		record_failure(t, err);
 		result = -1;

@@ -88,10 +88,10 @@ int hook_check_job(const struct hook_target *t, bool bare, struct err *err)
 {
 	CLEANUP(commit_tree_free) struct commit_tree *tree = NULL;
 	CLEANUP(config_free) struct config *c = NULL;
-	struct config_ask ask = {.file = t->path,
-				 .need_job = true,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.file = t->path,
+				    .need_job = true,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 	char id[GIT_ID];
 
 	if (bare && (git_commit_id(t->place.common, "HEAD", id, err) < 0 ||

@@ -197,9 +197,9 @@ static void fill_body(struct str *to, const char *template, enum notify_event ev
 	log_redact(to);
 }
 
-static struct notice_looks looks_of(enum notify_event event)
+static struct notice_style style_of(enum notify_event event)
 {
-	static const struct notice_looks looks[] = {
+	static const struct notice_style looks[] = {
 		[NOTIFY_DONE] = {"low", "white_check_mark"},
 		[NOTIFY_RECOVERED] = {"default", "white_check_mark"},
 		[NOTIFY_FAILED] = {"high", "x"},
@@ -245,7 +245,7 @@ static void send_all(struct cmd_context *ctx, const struct section *conf, const 
 			   .summary = str_text(&summary),
 			   .body = &body,
 			   .json = !template || notify_is_json(template),
-			   .looks = looks_of(event)};
+			   .looks = style_of(event)};
 	n.job = n.job ? n.job : "";
 	if (url && post(url, template, n, event, said, &err) < 0)
 		complain(ctx, run, "url", &err);
@@ -337,7 +337,7 @@ void notify_settled(struct cmd_context *ctx, const struct run_row *run, enum run
 
 void notify_never_began(struct cmd_context *ctx, const struct err *err)
 {
-	struct config_ask ask = {
+	struct config_source ask = {
 		.user_only = true, .providers = provider_registry, .jobs = job_registry};
 	struct config *own = NULL;
 	struct run_row run = {0};

@@ -59,10 +59,10 @@ int request_read_flags(const struct cmd_context *ctx, struct request_row *row, s
 static int check_config(const char *config, struct err *err)
 {
 	CLEANUP(config_free) struct config *c = NULL;
-	struct config_ask ask = {.file = config,
-				 .need_job = true,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.file = config,
+				    .need_job = true,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 
 	return config_open(&c, &ask, err) < 0 ? -1 : config_check(c, err);
 }

@@ -47,8 +47,9 @@ bool schedule_is_installed(const struct schedule_row *row);
 enum schedule_due { SCHEDULE_NOT_DUE, SCHEDULE_DUE, SCHEDULE_TOO_LATE };
 /* since_ms: the due time of its last firing, or when it was made. *missed: how many more were due
  * since then. */
-enum schedule_due schedule_look(const struct schedule_row *row, const struct calendar *c,
-				int64_t since_ms, int64_t now_ms, int64_t *due_ms, int *missed);
+enum schedule_due schedule_check_due(const struct schedule_row *row, const struct calendar *c,
+				     int64_t since_ms, int64_t now_ms, int64_t *due_ms,
+				     int *missed);
 /* When it was due: its key as a moment. */
 int64_t schedule_due_ms(const struct firing_row *f);
 /* Runs what is due, which may be nothing, and writes it down. Returns the exit status. */

@@ -27,10 +27,10 @@ static int check_name(const char *name, struct err *err)
 
 static int open_project(struct cmd_context *ctx, struct err *err)
 {
-	struct config_ask ask = {.file = opt_text(ctx, "config"),
-				 .need_job = true,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.file = opt_text(ctx, "config"),
+				    .need_job = true,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 
 	if (config_open(&ctx->config, &ask, err) < 0 || config_check(ctx->config, err) < 0)
 		return -1;

@@ -112,10 +112,10 @@ static size_t hide_keys(const struct provider_ops *ops, char *hidden[], char *va
 /* Whether its keys are found by one whose environment does not have them. */
 static int find_account(const struct cmd_context *ctx, const char *provider, struct err *err)
 {
-	struct config_ask ask = {.file = config_path(ctx->config),
-				 .user_only = !config_path(ctx->config),
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.file = config_path(ctx->config),
+				    .user_only = !config_path(ctx->config),
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 	CLEANUP(config_free) struct config *config = NULL;
 
 	if (config_open(&config, &ask, err) < 0)

@@ -41,8 +41,8 @@ struct shift {
 
 /* ---- is a run due? ---- */
 
-enum schedule_due schedule_look(const struct schedule_row *row, const struct calendar *c,
-				int64_t since_ms, int64_t now_ms, int64_t *due_ms, int *missed)
+enum schedule_due schedule_check_due(const struct schedule_row *row, const struct calendar *c,
+				     int64_t since_ms, int64_t now_ms, int64_t *due_ms, int *missed)
 {
 	*due_ms = calendar_last(c, since_ms, now_ms, missed);
 	if (*due_ms < 0)
@@ -223,7 +223,7 @@ static void forget_old(struct shift *s)
 }
 
 /* 1: something was due and is dealt with; 0: nothing is. */
-static int look_once(struct shift *s, int *status, bool *ran, struct err *err)
+static int fire_once(struct shift *s, int *status, bool *ran, struct err *err)
 {
 	struct firing_row last;
 	int64_t due_ms, since = s->row->made_ms;
@@ -238,7 +238,7 @@ static int look_once(struct shift *s, int *status, bool *ran, struct err *err)
 	}
 	since = found ? MAX(since, schedule_due_ms(&last)) : since;
 	enum schedule_due due =
-		schedule_look(s->row, &s->c, since, clock_wall_ms(), &due_ms, &missed);
+		schedule_check_due(s->row, &s->c, since, clock_wall_ms(), &due_ms, &missed);
 	if (due == SCHEDULE_NOT_DUE)
 		return 0;
 	begin_firing(s, due_ms, missed, FIRING_RUNNING);
@@ -310,7 +310,7 @@ int schedule_wake(struct cmd_context *ctx, const struct schedule_row *row, struc
 		return 0;
 	}
 	s.environment = environment_of(text);
-	while ((more = look_once(&s, &status, &ran, err)) > 0)
+	while ((more = fire_once(&s, &status, &ran, err)) > 0)
 		;
 	forget_old(&s);
 	free(s.environment);

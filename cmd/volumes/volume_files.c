@@ -82,7 +82,7 @@ int volume_list_folder(const struct engine_provider *p, const struct volume_row 
 
 	if (!provider_can_tidy(p->ops, p->handle, &want.file.volume))
 		return cannot(v, "list", err);
-	if (caller_ask(p, OP_VOLUME_LS, &want, ASK_MS, &result, err) < 0)
+	if (caller_perform(p, OP_VOLUME_LS, &want, ASK_MS, &result, err) < 0)
 		return err->kind == ERR_NOT_FOUND
 			       ? err_set(err, ERR_USAGE, "volume %s has no folder \"%s\"", v->name,
 					 path)
@@ -106,7 +106,7 @@ int volume_get_file(const struct engine_provider *p, const struct volume_row *v,
 	want.file.local = part;
 	want.file.max_bytes = FILE_MOST;
 	unlink(part);
-	if (caller_ask(p, OP_FETCH, &want, ASK_MS, &result, err) < 0) {
+	if (caller_perform(p, OP_FETCH, &want, ASK_MS, &result, err) < 0) {
 		unlink(part);
 		return err->kind == ERR_NOT_FOUND
 			       ? err_set(err, ERR_USAGE, "volume %s has no file \"%s\"", v->name,
@@ -137,7 +137,7 @@ int volume_put_file(const struct engine_provider *p, const struct volume_row *v,
 	if (p->ops->stage_block_bytes &&
 	    blocks_of_file(&want.file.blocks, file, p->ops->stage_block_bytes, err) < 0)
 		return -1;
-	int status = caller_ask(p, OP_STAGE, &want, ASK_MS, &result, err);
+	int status = caller_perform(p, OP_STAGE, &want, ASK_MS, &result, err);
 	blocks_free(&want.file.blocks);
 	if (status < 0)
 		return err_wrap(err, "%s", v->provider);

@@ -18,10 +18,10 @@ struct engine_provider *volume_provider(struct launch *l, const char *name)
 	return NULL;
 }
 
-int volume_ask(const struct engine_provider *p, enum op_kind kind, const struct op_want *want,
-	       struct op_result *result, struct err *err)
+int volume_perform(const struct engine_provider *p, enum op_kind kind, const struct op_want *want,
+		   struct op_result *result, struct err *err)
 {
-	return caller_ask(p, kind, want, ASK_MS, result, err) < 0
+	return caller_perform(p, kind, want, ASK_MS, result, err) < 0
 		       ? err_wrap(err, "%s", p->ops->name)
 		       : 0;
 }
@@ -36,7 +36,7 @@ int volume_refresh(struct launch *l, struct err *err)
 	for (int i = 0; i < l->run.setup.provider_count; i++) {
 		const struct engine_provider *p = &l->run.setup.providers[i];
 		struct op_result result = {0};
-		if (volume_ask(p, OP_VOLUMES, NULL, &result, err) < 0) {
+		if (volume_perform(p, OP_VOLUMES, NULL, &result, err) < 0) {
 			free(rows);
 			return -1;
 		}

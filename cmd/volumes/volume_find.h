@@ -7,8 +7,8 @@
 /* The open provider of this name; NULL: none. */
 struct engine_provider *volume_provider(struct launch *l, const char *name);
 /* One call to a provider. op_result_free(result) on success. */
-int volume_ask(const struct engine_provider *p, enum op_kind kind, const struct op_want *want,
-	       struct op_result *result, struct err *err);
+int volume_perform(const struct engine_provider *p, enum op_kind kind, const struct op_want *want,
+		   struct op_result *result, struct err *err);
 /* What the providers say replaces what we remember of them. */
 int volume_refresh(struct launch *l, struct err *err);
 /* By id or name. ERR_USAGE: there is none, or several providers have one. */

@@ -53,7 +53,7 @@ int volume_make(struct launch *l, const struct engine_provider *p, const char *n
 		return -1;
 	want.volume.size_gb =
 		section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
-	if (caller_ask(p, OP_VOLUME, &want, MAKE_MS, &result, err) < 0)
+	if (caller_perform(p, OP_VOLUME, &want, MAKE_MS, &result, err) < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	if (!result.volume_count)
 		return err_set(err, ERR_TRANSIENT, "%s named no volume", p->ops->name);

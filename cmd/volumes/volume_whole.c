@@ -69,7 +69,8 @@ int volume_whole_remove(struct launch *l, const char *name, struct err *err)
 		return err_set(err, ERR_USAGE, "volume %s is kept (-y removes it without asking)",
 			       v.name);
 	COPY_TEXT(want.id, v.id);
-	if (volume_ask(volume_provider(l, v.provider), OP_VOLUME_REMOVE, &want, &result, err) < 0)
+	if (volume_perform(volume_provider(l, v.provider), OP_VOLUME_REMOVE, &want, &result, err) <
+	    0)
 		return -1;
 	op_result_free(&result);
 	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);

@@ -161,7 +161,7 @@ static void command_finish(struct agent *a, struct worker *w)
 	batch_settled(a, b);
 }
 
-void command_look(struct agent *a, struct worker *w)
+void command_turn(struct agent *a, struct worker *w)
 {
 	struct command *c = w->command;
 	command_watch(a, c);

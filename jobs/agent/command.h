@@ -7,6 +7,6 @@
 void command_free(struct command *c);
 void command_start(struct agent *a, struct worker *w);
 void command_exited(struct agent *a, struct worker *w, int status);
-void command_look(struct agent *a, struct worker *w);
+void command_turn(struct agent *a, struct worker *w);
 
 #endif

@@ -88,7 +88,7 @@ static int64_t hang_limit_ms(const struct agent *a, const struct worker *w)
 	return MAX(a->hang_ms, (int64_t)(MIN(estimate_s, 1e6) * 10000));
 }
 
-void worker_look(struct agent *a, struct worker *w)
+void worker_check_hang(struct agent *a, struct worker *w)
 {
 	int64_t now = now_ms(a), silent = now - w->line_ms;
 	if (w->state == WORKER_RESTARTING && now >= w->restart_ms) {

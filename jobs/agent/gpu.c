@@ -31,7 +31,7 @@ static pid_t gpu_spawn(struct agent *a, const char *script, int *out)
 	return pid;
 }
 
-void gpu_ask(struct agent *a)
+void gpu_query(struct agent *a)
 {
 	a->gpu_out = a->usage_out = -1;
 	if (!have_program("nvidia-smi"))
@@ -86,7 +86,7 @@ void gpu_read(struct agent *a, int *fd, struct str *b, void (*take)(struct agent
 		close_fd(fd);
 }
 
-void usage_look(struct agent *a)
+void usage_follow_workers(struct agent *a)
 {
 	bool wanted = a->gpu_count && a->worker_count && attached_client(a);
 	if (wanted && !a->usage_pid)

@@ -5,7 +5,7 @@
 #include "agent.h"
 #include "base/str.h"
 
-void gpu_ask(struct agent *a);
+void gpu_query(struct agent *a);
 void gpu_line(struct agent *a, const char *line);
 
 /* Several cards: the mean of their use, the sum of their memory. A round ends once each card has
@@ -14,6 +14,6 @@ void usage_line(struct agent *a, const char *line);
 void gpu_read(struct agent *a, int *fd, struct str *b, void (*take)(struct agent *, const char *));
 
 /* The card's use matters only while workers use it. */
-void usage_look(struct agent *a);
+void usage_follow_workers(struct agent *a);
 
 #endif

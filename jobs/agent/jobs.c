@@ -34,7 +34,7 @@ static uint32_t le32(const unsigned char *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-bool wav_look(int fd, int64_t file_bytes, double *seconds, int *rate)
+bool wav_measure(int fd, int64_t file_bytes, double *seconds, int *rate)
 {
 	unsigned char h[24];
 	if (pread(fd, h, 12, 0) != 12 || memcmp(h, "RIFF", 4) || memcmp(h + 8, "WAVE", 4))
@@ -131,7 +131,7 @@ static void job_segment(struct agent *a, struct job *j)
 		if (j->fd < 0)
 			return segment_wrong(a, j, "mismatch",
 					     "what the worker reported is not a regular file");
-		if (wav_look(j->fd, st.st_size, &j->seconds, &j->rate) && !st.st_size)
+		if (wav_measure(j->fd, st.st_size, &j->seconds, &j->rate) && !st.st_size)
 			j->seconds = 0;
 	}
 	if (j->to < 0 && job_output_begin(a, j) < 0)

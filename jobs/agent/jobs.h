@@ -8,7 +8,7 @@
 #include "agent.h"
 
 /* Seconds and rate of a RIFF/WAVE file, from its contents; false: it is not one. */
-bool wav_look(int fd, int64_t file_bytes, double *seconds, int *rate);
+bool wav_measure(int fd, int64_t file_bytes, double *seconds, int *rate);
 void jobs_step(struct agent *a);
 
 #endif

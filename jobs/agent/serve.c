@@ -129,7 +129,7 @@ static void wait_for_something(struct agent *a, struct polls *p)
 static void worker_turn(struct agent *a, struct worker *w, const struct polls *p)
 {
 	if (w->command)
-		return command_look(a, w);
+		return command_turn(a, w);
 	if (w->to.len && poll_ready(p, w->in))
 		worker_write(w);
 	if (poll_ready(p, w->out) && !worker_read_out(a, w, 4))
@@ -169,7 +169,7 @@ static void serve_loop(struct agent *a)
 		jobs_step(a);
 		obey_deferred(a);
 		dispatch(a);
-		look_for_quiet(a);
+		report_idle(a);
 		tick(a);
 		for (int i = 0; i < CLIENTS_MAX; i++)
 			if (a->clients[i].fd >= 0)
@@ -282,7 +282,7 @@ int agent_serve(void)
 	serve_disk(&a);
 	serve_env(&a);
 	events_open(&a);
-	gpu_ask(&a);
+	gpu_query(&a);
 	a.listener = serve_listen();
 	if (a.listener < 0 || a.signals < 0)
 		return 1;

@@ -33,7 +33,7 @@ bool running_something(const struct agent *a)
 	return false;
 }
 
-void look_for_quiet(struct agent *a)
+void report_idle(struct agent *a)
 {
 	if (running_something(a))
 		return;
@@ -53,7 +53,7 @@ void look_for_quiet(struct agent *a)
 
 /* Without a client, the agent renews the lease while work is running, and ends the pod once all
  * work is done and durable. */
-static void look_detached(struct agent *a)
+static void renew_own_lease(struct agent *a)
 {
 	bool running = running_something(a);
 	if (!a->detached || a->over)
@@ -66,7 +66,7 @@ static void look_detached(struct agent *a)
 		end_pod(a, "all work is done");
 }
 
-static void look_switch(struct agent *a)
+static void check_own_switch(struct agent *a)
 {
 	char line[sizeof(a->switch_line)];
 	struct client *c = attached_client(a);
@@ -100,7 +100,7 @@ static const char *doing(const struct agent *a)
 
 /* The client hears from the agent at least this often, whatever takes long here: a client without
  * news may release the pod. */
-static void look_alive(struct agent *a)
+static void report_alive(struct agent *a)
 {
 	struct client *c = attached_client(a);
 	if (!c || c->hello_due || now_ms(a) - a->alive_ms < ALIVE_MS)
@@ -117,7 +117,7 @@ void tick(struct agent *a)
 		return;
 	a->ticked_ms = now;
 	for (int i = 0; i < a->worker_count; i++)
-		worker_look(a, &a->workers[i]);
+		worker_check_hang(a, &a->workers[i]);
 	if (a->task.kind && now > a->task.until_ms) {
 		a->task.timed_out = true;
 		kill_child(a->task.pid);
@@ -126,10 +126,10 @@ void tick(struct agent *a)
 		task_exited(a, SIGKILL);
 	if (a->gpu_pid && now > a->gpu_until_ms)
 		kill_child(a->gpu_pid);
-	usage_look(a);
-	look_switch(a);
-	look_alive(a);
-	look_detached(a);
+	usage_follow_workers(a);
+	check_own_switch(a);
+	report_alive(a);
+	renew_own_lease(a);
 	/* if the start script cannot end the agent with the pod, the agent exits */
 	if (lease_left_s(a) < -60 || (a->over && now - a->over_ms > 30000))
 		a->quit = true;

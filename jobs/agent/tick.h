@@ -7,7 +7,7 @@
 #include "agent.h"
 
 bool running_something(const struct agent *a);
-void look_for_quiet(struct agent *a);
+void report_idle(struct agent *a);
 void tick(struct agent *a);
 
 #endif

@@ -44,7 +44,7 @@ static bool is_wide(uint32_t c)
 }
 
 /* Marks and joiners that belong to the character before them. */
-static bool is_mark(uint32_t c)
+static bool is_combining_mark(uint32_t c)
 {
 	return (c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f) ||
 	       (c >= 0x20d0 && c <= 0x20ff) || (c >= 0x1f3fb && c <= 0x1f3ff) || c == 0xe31 ||
@@ -53,13 +53,13 @@ static bool is_mark(uint32_t c)
 
 static int width_of(uint32_t c)
 {
-	return is_mark(c) ? 0 : is_wide(c) ? 2 : 1;
+	return is_combining_mark(c) ? 0 : is_wide(c) ? 2 : 1;
 }
 
 /* A line must not begin with it. */
 static bool stays_behind(uint32_t c, const char *at, size_t len)
 {
-	return is_mark(c) || split_end(at, len) != SPLIT_WORD ||
+	return is_combining_mark(c) || split_end(at, len) != SPLIT_WORD ||
 	       strchr(")]}\xbb", c < 0x100 ? (int)c : 'x') || c == 0x300d || c == 0x300f ||
 	       c == 0xff09 || c == 0x201d || c == 0x2019;
 }

@@ -162,7 +162,7 @@ static int64_t gap_before(const struct track *t, const struct join_piece *pieces
 }
 
 /* A chapter lasts from the first sound of its first piece to the beginning of the next chapter. */
-static void mark_chapter(struct track *t, int chapter, int64_t at, size_t chapter_count)
+static void add_chapter(struct track *t, int chapter, int64_t at, size_t chapter_count)
 {
 	if (chapter < 0 || (size_t)chapter >= chapter_count)
 		return;
@@ -184,7 +184,7 @@ static int add_all(struct track *t, const struct join_piece *pieces, size_t coun
 			return -1;
 		if (add_piece(t, &pieces[i], &t->cues[i], err) < 0)
 			return -1;
-		mark_chapter(t, pieces[i].chapter, t->cues[i].begin, chapter_count);
+		add_chapter(t, pieces[i].chapter, t->cues[i].begin, chapter_count);
 	}
 	wav_make_header(header, &t->format, (uint32_t)(t->frames * wav_frame_bytes(&t->format)));
 	if (fseeko(t->f, 0, SEEK_SET) < 0 || write_bytes(t, header, sizeof(header), err) < 0)

@@ -7,7 +7,7 @@
 #define WORD "[pause"
 
 /* The next mark at or after p; NULL: none. *end: behind its bracket. "[pauses]" is text. */
-static const char *find_mark(const char *p, const char **end)
+static const char *find_pause_mark(const char *p, const char **end)
 {
 	for (; (p = strstr(p, WORD)); p++) {
 		const char *after = p + strlen(WORD);
@@ -21,7 +21,7 @@ static const char *find_mark(const char *p, const char **end)
 }
 
 /* Seconds of "[pause 0.5s]" or "[pause 500ms]"; negative: neither. */
-static double read_mark(const char *mark, const char *end)
+static double read_pause_mark(const char *mark, const char *end)
 {
 	const char *p = mark + strlen(WORD);
 	char number[16], *rest;
@@ -63,8 +63,8 @@ size_t pause_parts(const char *text, struct pause_part **out, const char **bad, 
 	double before_s = 0;
 
 	*bad = NULL;
-	while ((mark = find_mark(text, &end))) {
-		double seconds = read_mark(mark, end);
+	while ((mark = find_pause_mark(text, &end))) {
+		double seconds = read_pause_mark(mark, end);
 		if (seconds < 0 && !*bad) {
 			*bad = mark;
 			*bad_len = (size_t)(end - mark);

@@ -69,11 +69,11 @@ static void list_keys(struct reuse *r)
 }
 
 /* Hashes it, once. */
-static int look(struct reuse *r, struct owned *o, struct err *err)
+static int judge_file(struct reuse *r, struct owned *o, struct err *err)
 {
 	bool absent;
 
-	if (o->state != NOT_LOOKED_AT)
+	if (o->state != UNJUDGED)
 		return 0;
 	if (manifest_match(&r->m, r->want.dir, o->file, NULL, &o->entry, &absent, err) < 0)
 		return -1;
@@ -134,7 +134,7 @@ static int match_own_names(struct reuse *r, struct segment_result *results, cons
 	for (size_t i = 0; i < r->want.count; i++) {
 		const char *file = r->want.segments[i].file;
 		struct owned *o = owned_find(r, file);
-		if (o && look(r, o, err) < 0)
+		if (o && judge_file(r, o, err) < 0)
 			return -1;
 		r->origins[i].own_name = o ? o - r->owned : NOBODY;
 		if (o)
@@ -171,7 +171,7 @@ static int find_of_key(struct reuse *r, const char *key, const struct manifest_e
 	for (size_t k = first_of_key(r, key);
 	     key[0] && k < r->m.count && !strcmp(r->by_key[k]->key, key); k++) {
 		struct owned *o = owned_find(r, r->by_key[k]->file);
-		if (look(r, o, err) < 0)
+		if (judge_file(r, o, err) < 0)
 			return -1;
 		if (o->state != OURS || strcmp(o->sha256, r->by_key[k]->sha256) || *out == o)
 			continue;
@@ -244,7 +244,7 @@ static int count_old(struct reuse *r, struct err *err)
 	for (size_t k = 0; k < r->owned_count; k++) {
 		struct owned *o = &r->owned[k];
 		bool former;
-		if (look(r, o, err) < 0)
+		if (judge_file(r, o, err) < 0)
 			return -1;
 		if (o->state != OURS || o->in_place || (o->segment != NOBODY && o->wanted) ||
 		    !is_speech(o->entry, &former))
@@ -327,7 +327,7 @@ int reuse_stale(const struct reuse_want *want, struct reuse_names *out, struct e
 		bool former;
 		if (o->segment != NOBODY)
 			continue;
-		if (look(r, o, err) < 0)
+		if (judge_file(r, o, err) < 0)
 			return -1;
 		if (o->state != OURS || !is_speech(o->entry, &former))
 			continue;

@@ -12,7 +12,7 @@ enum { NOBODY = -1 };
 /* A name of the manifest, and the file that has it. */
 struct owned {
 	const char *file;
-	enum { NOT_LOOKED_AT, ABSENT, FOREIGN, OURS } state;
+	enum { UNJUDGED, ABSENT, FOREIGN, OURS } state;
 	char sha256[SHA256_HEX];
 	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
 	ssize_t segment;                    /* the segment that has the name; NOBODY */

@@ -34,7 +34,7 @@ struct core_provider {
 	bool pods_are_free; /* it is not released before all of its files are local */
 	int64_t poll_ms;    /* how often its list may be requested while a pod boots */
 	/* least gap between the two listings that prove a released pod gone */
-	int64_t look_gap_ms;
+	int64_t list_gap_ms;
 	/* an earlier client of this run rented there: it is listed before the end */
 	bool used_before;
 	const char *caution; /* reported when the first pod is rented there; NULL: nothing */
@@ -160,9 +160,9 @@ enum event_type {
 	EV_IMAGE,       /* provider: the image of its pods is there. Or err */
 	EV_RENTED,      /* pod; view */
 	EV_RENT_FAILED, /* pod; err */
-	/* pod; views, count 1; asked_at: what its provider reports for its id. Or err */
+	/* pod; views, count 1; requested_at: what its provider reports for its id. Or err */
 	EV_INSPECTED,
-	EV_LISTED, /* provider; views, count; asked_at: when the request was sent. Or err */
+	EV_LISTED, /* provider; views, count; requested_at: when the request was sent. Or err */
 	/* pod; switch_ok; gpus; t: when TCP was accepted (boot clock); workers_alive (a pod taken
 	   over) */
 	EV_CONNECTED,
@@ -221,7 +221,7 @@ struct event {
 	const struct pod_view *views;
 	size_t count;
 	const struct volume *volume;
-	int64_t t, elapsed_ms, asked_at;
+	int64_t t, elapsed_ms, requested_at;
 	/* EV_LISTED: our wall clock minus the clock by which its provider reports times */
 	int64_t ahead_ms;
 	int number, max_batch, gpus;

@@ -323,7 +323,7 @@ void query_image_answered(struct core *c, const struct event *ev);
 
 /* seen.c: what providers' listings show */
 void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
-		int64_t asked_at, bool partial);
+		int64_t requested_at, bool partial);
 void seen_inspected(struct core *c, const struct event *ev);
 /* its create was answered, or a list shows it */
 void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
@@ -332,9 +332,9 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 /* proof.c */
 /* A list shows, or omits, a released pod, a pod whose release is refused, or the pod of a create
  * without a reply. */
-void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked_at);
-void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t asked_at);
-void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at);
+void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t requested_at);
+void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t requested_at);
+void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at);
 /* A list shows a pod whose release was accepted or denied: it bills until the next release. */
 void proof_refuted(struct core_pod *p);
 /* When (boot clock) a listing without it must have been sent to prove it gone, once

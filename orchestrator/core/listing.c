@@ -13,23 +13,23 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
 	case POD_AMBIGUOUS: /* often at first: the pod bills, and the run may wait for it */
 		return p->rental.late_clean_at
-			       ? MAX(k->look_gap_ms, 1000)
+			       ? MAX(k->list_gap_ms, 1000)
 			       : MIN(MAX((c->now - p->rental.rented_at) / 4, k->poll_ms),
 				     (int64_t)15000);
 	case POD_CONFIRMING:
 		/* each list is followed by an inspection of the pod */
 		if (p->rental.clean_lists && pod_is_omitted(p))
-			return MAX(k->look_gap_ms, 1000);
+			return MAX(k->list_gap_ms, 1000);
 		if (p->rental.clean_lists)
 			return MIN(MAX(proof_at(c, p) - v->listed_at, 0),
 				   MAX(p->rental.answer >= ANSWER_DENIED ? (int64_t)10000 : 5000,
-				       k->look_gap_ms));
+				       k->list_gap_ms));
 		return MIN(MAX((c->now - p->rental.release_at) / 4, k->poll_ms),
 			   MAX((int64_t)5000, k->poll_ms));
 	case POD_PREPARING:
 	case POD_AWAITING_VOLUME:
 	case POD_LOADING:
-	case POD_WORKING: return p->rental.missing_lists ? MAX(k->look_gap_ms, 1000) : 30000;
+	case POD_WORKING: return p->rental.missing_lists ? MAX(k->list_gap_ms, 1000) : 30000;
 	case POD_RELEASING: /* a pod whose release is refused may end itself; agents also end the
 			       second pod of a create */
 		return !p->rental.tries ? NEVER : p->rental.finish_calls ? 10000 : 30000;
@@ -167,8 +167,8 @@ void listing_came(struct core *c, const struct event *ev)
 	if (ev->partial)
 		list_is_refused(c, ev->provider);
 	else
-		v->listed_at = ev->asked_at;
+		v->listed_at = ev->requested_at;
 	v->ahead_ms = ev->ahead_ms;
 	v->clock_known = ev->clock_known;
-	seen_views(c, ev->provider, ev->views, ev->count, ev->asked_at, ev->partial);
+	seen_views(c, ev->provider, ev->views, ev->count, ev->requested_at, ev->partial);
 }

@@ -104,7 +104,7 @@ static int64_t gone_in_ms(const struct core *c, int64_t now, int64_t render_ms)
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_may_bill(p))
 			continue;
-		int64_t proof = c->conf.providers[p->rental.provider].look_gap_ms + RELEASE_MS;
+		int64_t proof = c->conf.providers[p->rental.provider].list_gap_ms + RELEASE_MS;
 		int64_t from = p->phase == POD_CONFIRMING && p->rental.released_at
 				       ? p->rental.released_at - now
 			       : p->phase == POD_RELEASING ? 0

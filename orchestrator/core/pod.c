@@ -305,13 +305,13 @@ void pod_take_over(struct core *c, int pod)
 	if (p->phase == POD_AMBIGUOUS) {
 		/* The create call may have been under way until now, and may have made two pods. */
 		p->rental.rented_at = c->now;
-		if (c->conf.providers[p->rental.provider].look_gap_ms)
+		if (c->conf.providers[p->rental.provider].list_gap_ms)
 			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		core_note(c, NOTE_NOTE,
 			  "%s: the create of an earlier client was never answered; looking for "
 			  "its pod for at least %d s",
 			  c->conf.providers[p->rental.provider].name,
-			  (c->conf.providers[p->rental.provider].look_gap_ms ? AMBIGUOUS_GAP_MS
+			  (c->conf.providers[p->rental.provider].list_gap_ms ? AMBIGUOUS_GAP_MS
 									     : AMBIGUOUS_SHORT_MS) /
 				  1000);
 		return;

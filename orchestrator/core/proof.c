@@ -7,7 +7,7 @@ static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 {
 	/* if lists omit it, its provider's reply about its id decides */
 	if (p->rental.listing != LISTING_NEVER ||
-	    !c->conf.providers[p->rental.provider].look_gap_ms)
+	    !c->conf.providers[p->rental.provider].list_gap_ms)
 		return INT64_MIN;
 	return MAX(p->rental.create_at, p->rental.rented_at) + SURFACE_LIMIT_MS;
 }
@@ -17,9 +17,9 @@ static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
  * needs none. */
 int64_t proof_at(const struct core *c, const struct core_pod *p)
 {
-	int64_t look_gap_ms = c->conf.providers[p->rental.provider].look_gap_ms;
+	int64_t list_gap_ms = c->conf.providers[p->rental.provider].list_gap_ms;
 	int64_t gap_ms =
-		look_gap_ms && p->rental.answer == ANSWER_DENIED ? AMBIGUOUS_GAP_MS : look_gap_ms;
+		list_gap_ms && p->rental.answer == ANSWER_DENIED ? AMBIGUOUS_GAP_MS : list_gap_ms;
 
 	return MAX(p->rental.clean_at + gap_ms, surfaced_by(c, p));
 }
@@ -44,7 +44,7 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
  * trusting them. */
 static bool releases_again(struct core *c, struct core_pod *p)
 {
-	if (p->rental.answer != ANSWER_DENIED || !c->conf.providers[p->rental.provider].look_gap_ms)
+	if (p->rental.answer != ANSWER_DENIED || !c->conf.providers[p->rental.provider].list_gap_ms)
 		return false;
 	p->rental.answer = ANSWER_DENIED_REPEAT;
 	leave_release_again(c, p);
@@ -58,9 +58,9 @@ void proof_refuted(struct core_pod *p)
 		p->rental.answer = ANSWER_DENIED;
 }
 
-void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
+void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t requested_at)
 {
-	if (asked_at < p->rental.released_at)
+	if (requested_at < p->rental.released_at)
 		return;
 	if (there) {
 		p->rental.clean_lists = 0;
@@ -74,13 +74,14 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 		return;
 	}
 	if (p->rental.clean_lists++ == 0)
-		p->rental.clean_at = asked_at;
+		p->rental.clean_at = requested_at;
 	if (p->rental.answer == ANSWER_DENIED && p->presence.link == LINK_CUT &&
 	    p->rental.clean_lists <= 2)
-		p->rental.released_at = asked_at; /* denied while its agent answered: it was there,
-						     and the agent needs a moment to end it */
+		p->rental.released_at =
+			requested_at; /* denied while its agent answered: it was there,
+				     and the agent needs a moment to end it */
 	c->dirty = true;
-	if (asked_at < proof_at(c, p) || releases_again(c, p) || cannot_be_told(c, p))
+	if (requested_at < proof_at(c, p) || releases_again(c, p) || cannot_be_told(c, p))
 		return;
 	if (pod_is_omitted(p))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing about it */
@@ -89,46 +90,47 @@ void proof_confirm(struct core *c, struct core_pod *p, bool there, int64_t asked
 }
 
 /* Its release is refused. Only lists can show that it ended itself or was ended elsewhere. */
-void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
+void proof_refused(struct core *c, struct core_pod *p, bool there, int64_t requested_at)
 {
-	bool lags = c->conf.providers[p->rental.provider].look_gap_ms > 0;
+	bool lags = c->conf.providers[p->rental.provider].list_gap_ms > 0;
 
-	if (!p->rental.tries || asked_at < p->rental.release_at)
+	if (!p->rental.tries || requested_at < p->rental.release_at)
 		return;
 	p->rental.clean_lists = there ? 0 : p->rental.clean_lists + 1;
 	if (p->rental.clean_lists == 1)
-		p->rental.clean_at = asked_at;
+		p->rental.clean_at = requested_at;
 	c->dirty = true;
 	if (p->rental.clean_lists < (lags ? 3 : 1) || cannot_be_told(c, p))
 		return;
-	if (asked_at < MAX(p->rental.clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
+	if (requested_at <
+	    MAX(p->rental.clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
 		return;
 	p->rental.released_at = MAX(p->rental.clean_at, p->rental.create_at);
 	pod_set_gone(c, p);
 }
 
-void proof_ambiguous(struct core *c, struct core_pod *p, int64_t asked_at)
+void proof_ambiguous(struct core *c, struct core_pod *p, int64_t requested_at)
 {
-	int64_t look_gap_ms = c->conf.providers[p->rental.provider].look_gap_ms;
-	int64_t gap_ms = look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
+	int64_t list_gap_ms = c->conf.providers[p->rental.provider].list_gap_ms;
+	int64_t gap_ms = list_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
 	struct err err;
 
-	if (asked_at < p->rental.rented_at)
+	if (requested_at < p->rental.rented_at)
 		return;
 	/* The first list may predate the pod's appearance, and any list may miss a pod once. So two
 	 * of the late lists must be clean as well. */
 	if (p->rental.clean_lists++ == 0) {
-		p->rental.clean_at = asked_at;
-	} else if (asked_at - p->rental.clean_at >= gap_ms && !p->rental.late_clean_at &&
-		   look_gap_ms) {
-		p->rental.late_clean_at = asked_at;
-	} else if (asked_at - p->rental.clean_at >= gap_ms &&
-		   asked_at - p->rental.late_clean_at >= look_gap_ms && !cannot_be_told(c, p)) {
+		p->rental.clean_at = requested_at;
+	} else if (requested_at - p->rental.clean_at >= gap_ms && !p->rental.late_clean_at &&
+		   list_gap_ms) {
+		p->rental.late_clean_at = requested_at;
+	} else if (requested_at - p->rental.clean_at >= gap_ms &&
+		   requested_at - p->rental.late_clean_at >= list_gap_ms && !cannot_be_told(c, p)) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		resting_after_trouble(c, p, 0);
 		/* It may have lived between two lists, or before it would have been listed:
 		 * max_cost counts that as spent. */
-		p->rental.released_at = budget_billed_until(p, asked_at);
+		p->rental.released_at = budget_billed_until(p, requested_at);
 		pod_never_existed(c, p, &err);
 		c->spent_microusd += core_may_have_cost(p);
 	}

@@ -26,7 +26,7 @@ static void note_no_answer(struct core *c, int provider)
 /* When its reply becomes overdue; NEVER: none is expected, or it fills its volume. */
 int64_t query_overdue_at(const struct vendor *v)
 {
-	return query_is_open(v) && !v->filling ? v->asked_at + QUERY_OVERDUE_MS : NEVER;
+	return query_is_open(v) && !v->filling ? v->requested_at + QUERY_OVERDUE_MS : NEVER;
 }
 
 bool query_is_overdue(const struct core *c, const struct vendor *v)
@@ -55,7 +55,7 @@ bool query_next(struct core *c)
 			    QUERY_UNSENT) { /* the reply to the price query serves as well */
 			v->repricing = false;
 			v->offers_query = QUERY_SENT;
-			v->asked_at = c->now;
+			v->requested_at = c->now;
 		}
 		if (query_is_open(v)) {
 			if (!query_is_overdue(c, v))
@@ -69,7 +69,7 @@ bool query_next(struct core *c)
 		if (what == ACT_OFFERS && v->offers_query != QUERY_UNSENT)
 			continue;
 		*(what == ACT_VOLUME ? &v->volume_query : &v->offers_query) = QUERY_SENT;
-		v->asked_at = c->now;
+		v->requested_at = c->now;
 		core_act(c, what, -1)->provider = i;
 		return true;
 	}
@@ -104,7 +104,7 @@ void query_slept(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (query_is_open(&c->vendors[i]))
-			c->vendors[i].asked_at = c->now;
+			c->vendors[i].requested_at = c->now;
 	if (c->capacity_since)
 		c->capacity_since =
 			MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - QUERY_OVERDUE_MS, 0));
@@ -248,7 +248,7 @@ bool query_has_volume(struct core *c, int provider)
 	if (!v->to_make)
 		return true;
 	v->volume_query = QUERY_SENT;
-	v->asked_at = c->now;
+	v->requested_at = c->now;
 	struct action *a = core_act(c, ACT_VOLUME, -1);
 	a->provider = provider;
 	a->flag = true;

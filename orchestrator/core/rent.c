@@ -147,7 +147,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	v->created_at = c->now;
 	switch (err->kind) {
 	case ERR_AMBIGUOUS:
-		if (c->conf.providers[p->rental.provider].look_gap_ms) /* it may have made two */
+		if (c->conf.providers[p->rental.provider].list_gap_ms) /* it may have made two */
 			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		if (p->rental.view.id[0]) /* a list has shown it meanwhile */
 			return false;
@@ -161,7 +161,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 			  "second one, until %.8s UTC or later: %s",
 			  c->conf.providers[p->rental.provider].name,
 			  clock_rfc3339(until, sizeof(until),
-					c->wall + (c->conf.providers[p->rental.provider].look_gap_ms
+					c->wall + (c->conf.providers[p->rental.provider].list_gap_ms
 							   ? AMBIGUOUS_GAP_MS
 							   : AMBIGUOUS_SHORT_MS)) +
 				  11,

@@ -80,22 +80,22 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 	}
 }
 
-static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
+static void missing(struct core *c, struct core_pod *p, int64_t requested_at)
 {
-	if (asked_at < p->rental.rented_at + 1 || p->presence.link == LINK_UP)
+	if (requested_at < p->rental.rented_at + 1 || p->presence.link == LINK_UP)
 		return; /* a list may be wrong, a connection is not */
-	if (c->conf.providers[p->rental.provider].look_gap_ms &&
+	if (c->conf.providers[p->rental.provider].list_gap_ms &&
 	    (pod_is_omitted(p) || c->now - p->rental.rented_at >= UNLISTED_MS))
 		core_act(c, ACT_INSPECT, pod_index(c, p)); /* the list may omit it for good */
 	if (pod_is_omitted(p))
 		return;
 	/* one list without it is no proof: ids surface late */
 	if (p->rental.missing_lists++ == 0) {
-		p->rental.clean_at = asked_at;
+		p->rental.clean_at = requested_at;
 		c->dirty = true;
 		return;
 	}
-	if (asked_at >= proof_at(c, p))
+	if (requested_at >= proof_at(c, p))
 		pod_vanished(c, p,
 			     p->presence.connected_at ? "it is gone"
 						      : "the vendor no longer lists it",
@@ -166,10 +166,10 @@ static struct core_pod *pod_by_attempt(struct core *c, int provider, const char 
 /* An earlier client's clock may have been ahead of today's: by its provider's clock the pod has
  * cost more. */
 static void take_age(struct core *c, struct core_pod *p, const struct pod_view *view,
-		     int64_t asked_at)
+		     int64_t requested_at)
 {
 	int64_t made_at = core_boot_of(c, p->rental.provider, view->created_at_s) + CLOCK_NOISE_MS +
-			  c->now - asked_at;
+			  c->now - requested_at;
 	/* what it cost another run before does not count for this one */
 	bool odd = p->rental.reused || !view->created_at_s ||
 		   view->created_at_s < p->rental.hard_end_s - OLDEST_S;
@@ -191,7 +191,7 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
 /* The pod bills, so use it before the create is answered. There may be a second one. */
 static void create_hangs(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
-	if (c->conf.providers[p->rental.provider].look_gap_ms)
+	if (c->conf.providers[p->rental.provider].list_gap_ms)
 		pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 	core_note(c, NOTE_NOTE,
 		  "pod %s: %s has not answered its create for %d s but lists it: adopted", view->id,
@@ -201,7 +201,7 @@ static void create_hangs(struct core *c, struct core_pod *p, const struct pod_vi
 
 /* A list shows the pod of a create without a reply. */
 static void unanswered_seen(struct core *c, int provider, const struct pod_view *view,
-			    int64_t asked_at)
+			    int64_t requested_at)
 {
 	struct core_pod *p = pod_by_attempt(c, provider, view->marker.attempt);
 	/* it ended before its id was known */
@@ -212,7 +212,7 @@ static void unanswered_seen(struct core *c, int provider, const struct pod_view 
 	if (!p || (over && p->phase != POD_AMBIGUOUS))
 		return;
 	p->rental.listing = LISTING_SHOWS;
-	p->rental.seen_at = over ? p->rental.seen_at : asked_at;
+	p->rental.seen_at = over ? p->rental.seen_at : requested_at;
 	if (p->rental.key == KEY_OTHER)
 		p->rental.key = KEY_OURS;
 	/* its reply is under way, or lost */
@@ -229,15 +229,15 @@ static void unanswered_seen(struct core *c, int provider, const struct pod_view 
 	p->rental.released_at = 0;
 	p->phase = POD_AMBIGUOUS;
 	p->fault = ERR_NONE;
-	take_age(c, p, view, asked_at);
+	take_age(c, p, view, requested_at);
 	seen_rented(c, p, view);
 }
 
 /* A list shows a pod that counted as gone. */
 static void gone_seen(struct core *c, struct core_pod *p, const struct pod_view *view,
-		      int64_t asked_at)
+		      int64_t requested_at)
 {
-	if (view->state == POD_STATE_GONE || asked_at <= p->rental.gone_at)
+	if (view->state == POD_STATE_GONE || requested_at <= p->rental.gone_at)
 		return;
 	core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again",
 		  p->rental.id);
@@ -248,7 +248,8 @@ static void gone_seen(struct core *c, struct core_pod *p, const struct pod_view 
 	pod_set_leave(c, p, LEAVE_NOW);
 }
 
-static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
+static void one_seen(struct core *c, int provider, const struct pod_view *view,
+		     int64_t requested_at)
 {
 	struct core_pod *p = pod_by_id(c, provider, view->id);
 	/* run ids are short: another machine may have drawn the same one */
@@ -256,26 +257,26 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		    (!view->marker.machine[0] || !strcmp(view->marker.machine, c->conf.machine));
 
 	if (!p && ours)
-		unanswered_seen(c, provider, view, asked_at);
+		unanswered_seen(c, provider, view, requested_at);
 	if (!p || p->rental.exit == EXIT_HANDED)
 		return;
 	if (!pod_may_bill(p)) {
-		gone_seen(c, p, view, asked_at);
+		gone_seen(c, p, view, requested_at);
 		return;
 	}
 	p->rental.listing = LISTING_SHOWS;
 	if (view->state != POD_STATE_GONE)
-		p->rental.seen_at = MAX(p->rental.seen_at, asked_at);
+		p->rental.seen_at = MAX(p->rental.seen_at, requested_at);
 	p->rental.key = KEY_OURS;
-	take_age(c, p, view, asked_at);
+	take_age(c, p, view, requested_at);
 	queue_ended(p, view);
 	if (p->phase == POD_CONFIRMING)
-		proof_confirm(c, p, view->state != POD_STATE_GONE, asked_at);
+		proof_confirm(c, p, view->state != POD_STATE_GONE, requested_at);
 	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
-		proof_refused(c, p, true, asked_at);
+		proof_refused(c, p, true, requested_at);
 	else if (p->phase == POD_RELEASING && p->rental.tries) /* its provider reports its end */
 		pod_take_end(c, p, view);
-	else if (asked_at >= p->rental.rented_at)
+	else if (requested_at >= p->rental.rented_at)
 		pod_take_view(c, p, view);
 }
 
@@ -287,12 +288,12 @@ void seen_inspected(struct core *c, const struct event *ev)
 	const struct pod_view *view = ev->err ? NULL : &ev->views[0];
 
 	c->dirty = true;
-	if (!view || ev->asked_at < p->rental.rented_at || p->phase < POD_BOOTING ||
+	if (!view || ev->requested_at < p->rental.rented_at || p->phase < POD_BOOTING ||
 	    p->phase >= POD_GONE)
 		return;
 	if (view->state == POD_STATE_GONE) {
 		if (p->phase == POD_CONFIRMING && pod_is_omitted(p) &&
-		    ev->asked_at >= p->rental.released_at)
+		    ev->requested_at >= p->rental.released_at)
 			pod_set_gone(c, p);
 		else if (p->phase < POD_RELEASING && pod_is_omitted(p) &&
 			 p->presence.link != LINK_UP)
@@ -307,10 +308,10 @@ void seen_inspected(struct core *c, const struct event *ev)
 		p->rental.listing =
 			p->rental.listing == LISTING_SHOWS ? LISTING_STOPPED : LISTING_OMITS;
 	}
-	p->rental.seen_at = MAX(p->rental.seen_at, ev->asked_at);
-	take_age(c, p, view, ev->asked_at);
+	p->rental.seen_at = MAX(p->rental.seen_at, ev->requested_at);
+	take_age(c, p, view, ev->requested_at);
 	if (p->phase == POD_CONFIRMING)
-		proof_confirm(c, p, true, ev->asked_at);
+		proof_confirm(c, p, true, ev->requested_at);
 	else
 		pod_take_view(c, p, view);
 }
@@ -325,10 +326,10 @@ static bool in_list(const struct core_pod *p, const struct pod_view *views, size
 }
 
 void seen_views(struct core *c, int provider, const struct pod_view *views, size_t count,
-		int64_t asked_at, bool partial)
+		int64_t requested_at, bool partial)
 {
 	for (size_t i = 0; i < count; i++)
-		one_seen(c, provider, &views[i], asked_at);
+		one_seen(c, provider, &views[i], requested_at);
 	if (c->aged)
 		budget_fit_adopted(c);
 	c->aged = false;
@@ -337,12 +338,12 @@ void seen_views(struct core *c, int provider, const struct pod_view *views, size
 		if (p->rental.provider != provider || in_list(p, views, count))
 			continue;
 		if (p->phase == POD_AMBIGUOUS)
-			proof_ambiguous(c, p, asked_at);
+			proof_ambiguous(c, p, requested_at);
 		else if (p->phase == POD_CONFIRMING)
-			proof_confirm(c, p, false, asked_at);
+			proof_confirm(c, p, false, requested_at);
 		else if (p->phase == POD_RELEASING)
-			proof_refused(c, p, false, asked_at);
+			proof_refused(c, p, false, requested_at);
 		else if (p->phase >= POD_BOOTING && p->phase <= POD_WORKING)
-			missing(c, p, asked_at);
+			missing(c, p, requested_at);
 	}
 }

@@ -70,9 +70,9 @@ enum query { QUERY_UNSENT, QUERY_SENT, QUERY_ANSWERED, QUERY_FAILED };
 
 struct vendor { /* what the run knows of one provider */
 	enum query volume_query, offers_query, image_query;
-	int64_t asked_at; /* for its volume or its offers */
-	bool repricing;   /* its offers are being asked for again, for their prices alone */
-	bool filling;     /* its volume is known and is being filled, which has no time limit */
+	int64_t requested_at; /* for its volume or its offers */
+	bool repricing;       /* its offers are being asked for again, for their prices alone */
+	bool filling;         /* its volume is known and is being filled, which has no time limit */
 	/* it has no such volume: one is made (volume_query: QUERY_SENT) once a pod could be rented
 	 * beside it */
 	bool to_make;

@@ -18,7 +18,7 @@ enum {
 	RENT_QUEUE_MS = 10000,
 	FOR_RELEASES = 32,
 	LOOK_WAITED_MS = 2000,
-	CLASSES = CALL_LOOK + 1
+	CLASSES = CALL_LIST + 1
 };
 
 /* Calls of one kind that wait to be sent, in order within each class. Only the first of a class
@@ -315,9 +315,9 @@ static bool cancel_queued_rent(struct caller_op *o, int64_t shut_until)
 
 /* Only a look confirms that a pod is gone. A thousand releases would fill every window and line for
  * a quarter of an hour, so a look that has waited for a while goes first. */
-static void serve_look(struct row *r)
+static void serve_list(struct row *r)
 {
-	struct caller_op *o = r->first[CALL_LOOK];
+	struct caller_op *o = r->first[CALL_LIST];
 
 	if (!o || !r->first[CALL_RELEASE] || clock_boot_ms() - o->queued_at < LOOK_WAITED_MS)
 		return;
@@ -325,7 +325,7 @@ static void serve_look(struct row *r)
 	bool early = !has_line(o);
 	if (early && (c->early || o->call.kind == CALL_CHILD || c->calls >= CALLER_CALLS))
 		return;
-	r->shut_until[CALL_LOOK] = MIN(r->shut_until[CALL_LOOK], r->shut_until[CALL_RELEASE]);
+	r->shut_until[CALL_LIST] = MIN(r->shut_until[CALL_LIST], r->shut_until[CALL_RELEASE]);
 	if (!has_room(o, r))
 		return;
 	leave_row(o);
@@ -356,12 +356,12 @@ static int64_t serve_class(struct row *r, enum call_class class)
 
 static void serve(struct caller *c)
 {
-	static const enum call_class order[CLASSES] = {CALL_RELEASE, CALL_CREATE, CALL_LOOK,
+	static const enum call_class order[CLASSES] = {CALL_RELEASE, CALL_CREATE, CALL_LIST,
 						       CALL_POLL};
 	int64_t at = INT64_MAX;
 
 	for (struct row *r = c->rows; r; r = r->next)
-		serve_look(r);
+		serve_list(r);
 	for (size_t i = 0; i < ARRAY_LEN(order); i++)
 		for (struct row *r = c->rows; r; r = r->next)
 			at = MIN(at, serve_class(r, order[i]));
@@ -396,7 +396,7 @@ static void carry(struct caller_op *o)
 	struct row *r = row_of(o);
 
 	if (o->urgent && o->call.class == CALL_POLL)
-		o->call.class = CALL_LOOK;
+		o->call.class = CALL_LIST;
 	bool first = !r->first[o->call.class];
 	o->queued_at = o->queued_at ? o->queued_at : clock_boot_ms();
 	o->row = r;

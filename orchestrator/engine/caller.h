@@ -44,7 +44,7 @@ caller_begin(struct caller *caller, const struct engine_provider *provider, enum
 void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lines));
 
 /* Its answer ends pods or proves that they are gone: its polls, also one that waits now, get the
- * priority of a release (CALL_LOOK). Returns true if it waits and nothing was sent yet, so that its
+ * priority of a release (CALL_LIST). Returns true if it waits and nothing was sent yet, so that its
  * answer will be current. */
 bool caller_prioritize(struct caller_op *op);
 
@@ -64,17 +64,18 @@ int64_t caller_time_there(const struct caller *caller, const struct provider_ops
 /* it has told */
 bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops);
 
-/* The same for a command that has nothing else to do (caller_ask.c): waits until the operation is
- * done, at most most_ms. The text of OP_CHECK says if the clocks differ. OP_INSPECT is urgent. */
-int caller_ask(const struct engine_provider *provider, enum op_kind kind,
-	       const struct op_want *want, int64_t most_ms, struct op_result *result,
-	       struct err *err);
+/* The same for a command that has nothing else to do (caller_perform.c): waits until the operation
+ * is done, at most most_ms. The text of OP_CHECK says if the clocks differ. OP_INSPECT is urgent.
+ */
+int caller_perform(const struct engine_provider *provider, enum op_kind kind,
+		   const struct op_want *want, int64_t most_ms, struct op_result *result,
+		   struct err *err);
 
 /* The same; said() receives the progress lines for the user, such as those of a build. */
-int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind,
-		       const struct op_want *want, int64_t most_ms,
-		       void (*said)(void *ctx, const char *lines), void *ctx,
-		       struct op_result *result, struct err *err);
+int caller_perform_shown(const struct engine_provider *provider, enum op_kind kind,
+			 const struct op_want *want, int64_t most_ms,
+			 void (*said)(void *ctx, const char *lines), void *ctx,
+			 struct op_result *result, struct err *err);
 
 /* OP_LIST, urgent, and caller_time_there(), which is also set if the list fails with an answer:
  * judging other machines' pods by a wrong clock would end pods at work. ids: NULL-terminated, the

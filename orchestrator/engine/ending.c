@@ -142,7 +142,7 @@ void ending_note_bills(struct engine *e)
 				   "is booked until then",
 				   pod_called(e, i),
 				   duration_show(ran, sizeof(ran), bill->billed_ms));
-		if (e->pods[i].bill_asked_ms)
+		if (e->pods[i].bill_requested_ms)
 			journal_pod(e, i);
 	}
 }

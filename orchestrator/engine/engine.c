@@ -227,7 +227,7 @@ static void make_core(struct engine *e)
 		conf.providers[i].used_before = e->setup->used_before[i];
 		conf.providers[i].makes_image = ops->makes_image;
 		conf.providers[i].poll_ms = ops->poll_ms;
-		conf.providers[i].look_gap_ms = ops->look_gap_ms;
+		conf.providers[i].list_gap_ms = ops->list_gap_ms;
 		conf.providers[i].caution = ops->caution;
 		past_no_switch(e->setup->store, ops->account(e->setup->providers[i].handle),
 			       clock_wall_ms(), conf.providers[i].no_switch,

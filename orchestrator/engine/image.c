@@ -147,8 +147,8 @@ int image_build(const struct engine_setup *setup, const struct engine_provider *
 	image_known_key(&want.rent, key);
 	if (fact_get(setup->store, FACT_IMAGE, account, key, known, sizeof(known)) && known[0])
 		want.rent.known_image = known;
-	if (caller_ask_hearing(provider, OP_IMAGE, &want, BUILD_MOST_MS, said, ctx, &result, err) <
-	    0)
+	if (caller_perform_shown(provider, OP_IMAGE, &want, BUILD_MOST_MS, said, ctx, &result,
+				 err) < 0)
 		return -1;
 	if (result.text.len)
 		said(ctx, str_text(&result.text));

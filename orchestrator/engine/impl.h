@@ -76,7 +76,7 @@ struct epod {          /* beside core_pod */
 	struct fetcher *fetcher;
 	struct upsync *kit_sync, *code_sync;
 	struct ssh_keys *keys; /* ssh_keys.c; NULL: neither made nor loaded */
-	int64_t last_event, bill_asked_ms, logged_bytes;
+	int64_t last_event, bill_requested_ms, logged_bytes;
 	int64_t named_bytes;  /* of the names and paths of its outputs that are held in memory */
 	int64_t empty_events; /* since the last event that advanced the work */
 	/* while its log is read again: batches up to this event are counted already */

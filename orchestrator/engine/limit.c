@@ -34,7 +34,7 @@ static int64_t kept_back(const struct limit_window *w, enum call_class class, in
 	case CALL_RELEASE: return 0;
 	case CALL_CREATE: return MAX(quota / 10, 1);
 	case CALL_POLL:
-	case CALL_LOOK: return MAX(quota * 3 / 10, 2);
+	case CALL_LIST: return MAX(quota * 3 / 10, 2);
 	}
 	return 0;
 }
@@ -59,7 +59,7 @@ static int64_t until(int64_t at_ms, int64_t now_ms)
  * tests it. NULL: the call waits as long as the limit requires. */
 static int64_t *pressing(struct limits *l, enum call_class class)
 {
-	return class == CALL_RELEASE ? &l->released_ms : class == CALL_LOOK ? &l->looked_ms : NULL;
+	return class == CALL_RELEASE ? &l->released_ms : class == CALL_LIST ? &l->listed_ms : NULL;
 }
 
 static int64_t blocked_until(struct limits *l, enum call_class class)
@@ -78,9 +78,9 @@ static bool keeps_back(const struct limit_window *w, enum call_class class, int6
 }
 
 /* If the window opens again soon, a look finds the same then; now it would only be refused. */
-static bool look_can_wait(const struct limit_window *w, enum call_class class, int64_t now_ms)
+static bool list_can_wait(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
-	return class == CALL_LOOK && w->left <= 0 && w->reset_at_ms - now_ms <= PRESSING_WAIT_MS;
+	return class == CALL_LIST && w->left <= 0 && w->reset_at_ms - now_ms <= PRESSING_WAIT_MS;
 }
 
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
@@ -99,7 +99,7 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 		if (!keeps_back(w, class, now_ms))
 			continue;
 		if (!newest || now_ms - *newest < PRESSING_WAIT_MS ||
-		    look_can_wait(w, class, now_ms))
+		    list_can_wait(w, class, now_ms))
 			return until(w->reset_at_ms, now_ms);
 		no_room = true;
 	}
@@ -242,7 +242,7 @@ void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld %lld %lld %d",
 			  (long long)l->refused_at_ms, (long long)l->refused_until_ms,
 			  (long long)l->blocked_until_ms, (long long)l->released_ms,
-			  (long long)l->looked_ms, l->beyond);
+			  (long long)l->listed_ms, l->beyond);
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct limit_window *w = &l->windows[i];
@@ -278,7 +278,7 @@ void limits_read(struct limits *l, const char *text)
 	l->refused_until_ms = refused;
 	l->blocked_until_ms = blocked;
 	l->released_ms = released;
-	l->looked_ms = looked;
+	l->listed_ms = looked;
 	l->beyond = beyond != 0;
 	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld %d%n", name, &quota, &length,
 				  &left, &reset, &said, &used) == 6;

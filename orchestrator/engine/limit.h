@@ -32,7 +32,7 @@ struct limits {
 	int64_t blocked_until_ms;
 	int64_t released_ms; /* when the newest release was sent */
 	bool beyond;         /* that release was beyond the limit */
-	int64_t looked_ms;   /* when the newest look beyond the limit was sent */
+	int64_t listed_ms;   /* when the newest look beyond the limit was sent */
 };
 
 /* One call that was answered. */

@@ -113,10 +113,10 @@ static void image_done(void *ctx, struct op_result *result, const struct err *er
 	if (result) {
 		if (a->told || result->text.len) {
 			on_image_lines(a, str_text(&result->text));
-			engine_log(
-				e, LOG_NOTE, "%s: the image was built in %s",
-				e->setup->providers[a->provider].ops->name,
-				duration_show(took, sizeof(took), clock_boot_ms() - a->asked_at));
+			engine_log(e, LOG_NOTE, "%s: the image was built in %s",
+				   e->setup->providers[a->provider].ops->name,
+				   duration_show(took, sizeof(took),
+						 clock_boot_ms() - a->requested_at));
 		}
 		pod_image_keep(e, a->provider, result->image);
 	}

@@ -14,7 +14,7 @@ struct request *request_new(struct engine *e, int provider, int pod)
 	a->e = e;
 	a->provider = provider;
 	a->pod = pod;
-	a->asked_at = clock_boot_ms();
+	a->requested_at = clock_boot_ms();
 	a->next = e->requests;
 	a->link = &e->requests;
 	if (a->next)

@@ -10,7 +10,7 @@ struct request {
 	struct engine *e;
 	struct request *next, **link;
 	int provider, pod;
-	int64_t asked_at;
+	int64_t requested_at;
 	struct op_want want;
 	struct env_pair env[24];
 	size_t env_count;

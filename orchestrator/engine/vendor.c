@@ -101,7 +101,8 @@ void vendor_offers(struct engine *e, int provider)
 static void list_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
-	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
+	struct event ev = {
+		.type = EV_LISTED, .provider = a->provider, .requested_at = a->requested_at};
 
 	a->e->vendors->of[a->provider].list = NULL;
 	ev.ahead_ms = clock_wall_ms() -
@@ -152,7 +153,7 @@ void vendor_prioritize(struct engine *e)
 			continue;
 		e->vendors->of[i].list = NULL;
 		if (caller_prioritize(a->op))
-			a->asked_at = clock_boot_ms(); /* none of it is older */
+			a->requested_at = clock_boot_ms(); /* none of it is older */
 	}
 }
 
@@ -162,7 +163,7 @@ static void inspected(void *ctx, struct op_result *result, const struct err *err
 	struct event ev = {.type = EV_INSPECTED,
 			   .pod = a->pod,
 			   .provider = a->provider,
-			   .asked_at = a->asked_at};
+			   .requested_at = a->requested_at};
 	struct err none;
 
 	if (result && result->pod_count) {
@@ -300,7 +301,7 @@ static void billing_done(void *ctx, struct op_result *result, const struct err *
 		p->bill.hour_count = 0;
 	}
 	if (!err || err->kind == ERR_NOT_FOUND)
-		p->bill_asked_ms = clock_wall_ms();
+		p->bill_requested_ms = clock_wall_ms();
 	a->e->vendors->bills_open--;
 	request_free(a);
 }

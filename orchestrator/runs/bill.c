@@ -173,7 +173,7 @@ char *bill_money(char *to, size_t room, int64_t microusd)
 
 /* ---- the difference ---- */
 
-struct look {
+struct bill_view {
 	const struct pod_row *pod;
 	const struct op_bill *told;
 	int64_t now_ms;
@@ -181,8 +181,8 @@ struct look {
 	struct bill_verdict *out;
 };
 
-static void clause(struct look *l, const char *fmt, ...) PRINTF(2, 3);
-static void clause(struct look *l, const char *fmt, ...)
+static void clause(struct bill_view *l, const char *fmt, ...) PRINTF(2, 3);
+static void clause(struct bill_view *l, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -193,7 +193,7 @@ static void clause(struct look *l, const char *fmt, ...)
 	str_addf(l->why, "%s%s", l->why->len ? "; " : "", text);
 }
 
-static void ask_again(struct look *l, const char *because)
+static void schedule_query(struct bill_view *l, const char *because)
 {
 	int64_t at = complete_ms(l->pod);
 	char when[40];
@@ -206,7 +206,7 @@ static void ask_again(struct look *l, const char *because)
 }
 
 /* An hour's dollars are rounded, and a vendor counts from its own first moment to its own last. */
-static int64_t tolerance_ms(const struct look *l)
+static int64_t tolerance_ms(const struct bill_view *l)
 {
 	int64_t ms = SECOND_MS + l->pod->billed_ms / 100;
 
@@ -221,7 +221,7 @@ static int64_t lived_ms(const struct pod_row *pod)
 	return MAX(pod->gone_ms - pod->create_ms, pod->billed_ms);
 }
 
-static bool billed_after_its_end(struct look *l)
+static bool billed_after_its_end(struct bill_view *l)
 {
 	for (size_t i = 0; i < l->told->hour_count; i++) {
 		const struct bill_hour *h = &l->told->hours[i];
@@ -239,7 +239,7 @@ static bool billed_after_its_end(struct look *l)
 	return false;
 }
 
-static bool billed_too_long(struct look *l)
+static bool billed_too_long(struct bill_view *l)
 {
 	const struct pod_row *pod = l->pod;
 	char billed[32], lived[32], price[32];
@@ -254,7 +254,7 @@ static bool billed_too_long(struct look *l)
 }
 
 /* Only where the vendor says how long: implied seconds cost what they cost. */
-static bool billed_too_dear(struct look *l)
+static bool billed_too_dear(struct bill_view *l)
 {
 	const struct pod_row *pod = l->pod;
 	int64_t dollars = pod->cost_vendor_microusd - pod->cost_beside_microusd;
@@ -271,7 +271,7 @@ static bool billed_too_dear(struct look *l)
 	return true;
 }
 
-static void explain_longer(struct look *l)
+static void explain_longer(struct bill_view *l)
 {
 	const struct pod_row *pod = l->pod;
 	char text[32];
@@ -284,7 +284,7 @@ static void explain_longer(struct look *l)
 		clause(l, "the vendor rounds up to the minute");
 }
 
-static void explain_shorter(struct look *l)
+static void explain_shorter(struct bill_view *l)
 {
 	const struct pod_row *pod = l->pod;
 	int64_t missing = pod->billed_ms - pod->billed_vendor_ms,
@@ -299,8 +299,8 @@ static void explain_shorter(struct look *l)
 		clause(l, "the vendor bills %s less than burst counted",
 		       duration_show(text, sizeof(text), missing));
 	else if (l->now_ms >= complete_ms(pod))
-		ask_again(l, "the vendor bills less than burst counted; its record may be "
-			     "incomplete");
+		schedule_query(l, "the vendor bills less than burst counted; its record may be "
+				  "incomplete");
 	else
 		clause(l, "only part of it is billed so far");
 }
@@ -316,7 +316,7 @@ static int64_t within_calls_ms(const struct pod_row *pod)
 	return MIN(MAX(create, none), most) + MIN(MAX(release, none), most);
 }
 
-static void explain_time(struct look *l)
+static void explain_time(struct bill_view *l)
 {
 	const struct pod_row *pod = l->pod;
 	int64_t more = pod->billed_vendor_ms - pod->billed_ms;
@@ -336,7 +336,7 @@ static void explain_time(struct look *l)
 	}
 }
 
-static void judge_known(struct look *l)
+static void judge_known(struct bill_view *l)
 {
 	char money[32];
 	const char *what = l->told->beside_for;
@@ -355,17 +355,17 @@ static void judge_known(struct look *l)
 	if (l->told->note[0])
 		clause(l, "%s", l->told->note);
 	if (l->told->hour_count && l->now_ms < complete_ms(l->pod))
-		ask_again(l, "its last hour is incomplete");
+		schedule_query(l, "its last hour is incomplete");
 }
 
-static void judge_unknown(struct look *l)
+static void judge_unknown(struct bill_view *l)
 {
 	int64_t since = l->now_ms - released_ms(l->pod);
 	char text[32];
 
 	l->out->state = BILL_NOT_YET;
 	if (since < DAY_MS)
-		ask_again(l, "no record yet");
+		schedule_query(l, "no record yet");
 	else
 		clause(l, "no record %s after its release: check the vendor's console",
 		       duration_show(text, sizeof(text), since));
@@ -375,7 +375,7 @@ void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bi
 {
 	static const struct op_bill nothing;
 	CLEANUP(str_free) struct str why = STR_INIT;
-	struct look l = {pod, told ? told : &nothing, pod->vendor_asked_ms, &why, out};
+	struct bill_view l = {pod, told ? told : &nothing, pod->vendor_asked_ms, &why, out};
 
 	*out = (struct bill_verdict){.final = bill_is_final(pod)};
 	if (bill_is_known(pod))

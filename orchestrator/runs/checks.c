@@ -36,7 +36,7 @@ int run_check_balance(const struct run *run, int64_t cap_microusd, struct err *e
 		const struct engine_provider *p = &s->providers[i];
 		struct op_result result = {.balance_microusd = -1};
 		struct err why = {0};
-		bool known = caller_ask(p, OP_BALANCE, NULL, BALANCE_MS, &result, &why) == 0 &&
+		bool known = caller_perform(p, OP_BALANCE, NULL, BALANCE_MS, &result, &why) == 0 &&
 			     result.balance_microusd >= 0;
 		int64_t balance = result.balance_microusd;
 		op_result_free(&result);
@@ -70,7 +70,7 @@ int run_check_files(const struct run *run, const char *volume, struct err *err)
 		struct err why = {0};
 		if (!p->ops->files_ready || !p->ops->files_ready(p->handle, NULL))
 			continue;
-		bool fine = caller_ask(p, OP_VOLUME, &want, BALANCE_MS, &result, &why) == 0 ||
+		bool fine = caller_perform(p, OP_VOLUME, &want, BALANCE_MS, &result, &why) == 0 ||
 			    why.kind != ERR_CREDENTIALS;
 		op_result_free(&result);
 		if (!fine && s->provider_count == 1) {

@@ -57,7 +57,7 @@ static char *from_volume(struct gather *g, const struct source *from, const char
 	want.file.path = path;
 	want.file.local = local;
 	want.file.max_bytes = most;
-	if (caller_ask(from->provider, OP_FETCH, &want, ASK_MS, &result, err) < 0)
+	if (caller_perform(from->provider, OP_FETCH, &want, ASK_MS, &result, err) < 0)
 		return NULL;
 	op_result_free(&result);
 	return TAKE(local);

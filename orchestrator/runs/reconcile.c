@@ -288,7 +288,7 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 		want.bill.price_microusd_h = pod->whole.price_microusd_h;
 		want.bill.list_microusd_h = pod->whole.price_list_microusd_h;
 		COPY_TEXT(want.bill.gpu, pod->whole.gpu_offered);
-		if (caller_ask(provider, OP_BILLING, &want, ASK_MS, &result, &why) == 0) {
+		if (caller_perform(provider, OP_BILLING, &want, ASK_MS, &result, &why) == 0) {
 			int status = take_bill(r, pod, &result.billing, err);
 			op_result_free(&result);
 			return status;
@@ -302,7 +302,7 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 	return 0;
 }
 
-int reconcile_ask_all(struct reconciliation *r, struct err *err)
+int reconcile_fetch_bills(struct reconciliation *r, struct err *err)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (ask(r, &r->pods[i], err) < 0)

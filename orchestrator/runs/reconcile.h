@@ -37,7 +37,7 @@ int reconcile_find(struct reconciliation *r, const struct runs *rs, const char *
 		   struct err *err);
 /* Asks for each and writes down what it hears. A vendor that cannot be asked is in r->failure. -1:
  * the ledger failed. */
-int reconcile_ask_all(struct reconciliation *r, struct err *err);
+int reconcile_fetch_bills(struct reconciliation *r, struct err *err);
 void reconcile_free(struct reconciliation *r);
 /* Is this row of a pod among what was asked for? */
 bool reconcile_shows(const struct reconciliation *r, const struct pod_row *share);

@@ -98,7 +98,7 @@ static bool is_named(const struct sweep *s, const struct pod_view *view)
 	return name && name[0] && (!strcmp(name, view->id) || !strcmp(name, view->marker.attempt));
 }
 
-static struct reap_known look_up(const struct sweep *s, const struct pod_view *view)
+static struct reap_known known_of(const struct sweep *s, const struct pod_view *view)
 {
 	struct run_row run;
 	struct pod_row row;
@@ -134,8 +134,8 @@ static bool row_of(const struct sweep *s, const struct engine_provider *p,
 }
 
 /* A pod that was looked up by its id comes without its marker: the row that gave the id has it. */
-static void mark_by_row(const struct sweep *s, const struct engine_provider *p,
-			struct pod_view *view)
+static void add_marker_from_row(const struct sweep *s, const struct engine_provider *p,
+				struct pod_view *view)
 {
 	struct pod_row row;
 
@@ -156,7 +156,7 @@ static void mark_by_row(const struct sweep *s, const struct engine_provider *p,
 static void judge(struct sweep *s, const struct engine_provider *p, const struct pod_view *view,
 		  int64_t now_ms)
 {
-	struct reap_known known = look_up(s, view);
+	struct reap_known known = known_of(s, view);
 	bool named = is_named(s, view);
 	enum reap_what what = reap_pod(view, &known, named && s->want->force, now_ms);
 
@@ -191,7 +191,7 @@ static int list_one(struct sweep *s, const struct engine_provider *p, struct err
 		/* its age by our clock: the provider's may differ from it */
 		if (result.pods[k].created_at_s)
 			result.pods[k].created_at_s -= (now_ms - clock_wall_ms()) / 1000;
-		mark_by_row(s, p, &result.pods[k]);
+		add_marker_from_row(s, p, &result.pods[k]);
 		judge(s, p, &result.pods[k], now_ms);
 	}
 	op_result_free(&result);

@@ -45,13 +45,14 @@ static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct 
 	COPY_TEXT(want.file.volume.id, gc->v->id);
 	COPY_TEXT(want.file.volume.name, gc->v->name);
 	COPY_TEXT(want.file.volume.region, gc->v->region);
-	if (caller_ask(gc->p, kind, &want, ASK_MS, result, err) < 0)
+	if (caller_perform(gc->p, kind, &want, ASK_MS, result, err) < 0)
 		return err_wrap(err, "%s", gc->v->provider);
 	return 0;
 }
 
 /* A folder that is not there has nothing in it. */
-static int look(const struct gc *gc, const char *path, struct op_result *result, struct err *err)
+static int list_folder(const struct gc *gc, const char *path, struct op_result *result,
+		       struct err *err)
 {
 	if (ask(gc, OP_VOLUME_LS, path, result, err) == 0)
 		return 0;
@@ -107,7 +108,7 @@ static int may_be_at_work(struct gc *gc, struct err *err)
 
 	if (gc->pods_live >= 0)
 		return gc->pods_live;
-	if (caller_ask(gc->p, OP_LIST, NULL, LIST_MS, &result, err) < 0)
+	if (caller_perform(gc->p, OP_LIST, NULL, LIST_MS, &result, err) < 0)
 		return err_wrap(err, "%s", gc->v->provider);
 	gc->pods_live = 0;
 	for (size_t i = 0; i < result.pod_count; i++)
@@ -312,7 +313,7 @@ static int one_run(struct gc *gc, struct volume_entry *e, struct err *err)
 static int all_runs(struct gc *gc, struct err *err)
 {
 	struct op_result seen = {0};
-	int status = look(gc, "runs", &seen, err);
+	int status = list_folder(gc, "runs", &seen, err);
 
 	for (size_t i = 0; i < seen.entry_count && status == 0; i++)
 		status = one_run(gc, &seen.entries[i], err);
@@ -336,7 +337,7 @@ static bool half_built(const char *dir, const char *name)
 static int half_builds(struct gc *gc, const char *dir, struct err *err)
 {
 	struct op_result seen = {0};
-	int status = look(gc, dir, &seen, err);
+	int status = list_folder(gc, dir, &seen, err);
 
 	for (size_t i = 0; i < seen.entry_count && status == 0; i++) {
 		struct volume_entry *e = &seen.entries[i];

@@ -28,8 +28,8 @@ enum hook_state {
 	HOOK_OURS,
 };
 /* The hook NAME of this folder; a file of ours is read into *out. */
-int hook_look(const char *folder, const char *name, enum hook_state *state, struct hook_file *out,
-	      struct str *text, struct err *err);
+int hook_read_state(const char *folder, const char *name, enum hook_state *state,
+		    struct hook_file *out, struct str *text, struct err *err);
 int hook_install(const struct hook_target *t, const char *name, const struct hook_job *job,
 		 struct err *err);
 /* config NULL: all jobs of the repository. 1: something was removed, 0: there was nothing. Sets

@@ -28,8 +28,8 @@ static bool is_executable(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-int hook_look(const char *folder, const char *name, enum hook_state *state, struct hook_file *out,
-	      struct str *text, struct err *err)
+int hook_read_state(const char *folder, const char *name, enum hook_state *state,
+		    struct hook_file *out, struct str *text, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(folder, name);
 	struct err why = {0};
@@ -137,7 +137,7 @@ static bool is_made_by_us(const char *folder)
 		CLEANUP(hook_file_free) struct hook_file f = {0};
 		CLEANUP(str_free) struct str text = STR_INIT;
 		enum hook_state state;
-		if (hook_look(folder, *name, &state, &f, &text, NULL) == 0 && f.made_folder)
+		if (hook_read_state(folder, *name, &state, &f, &text, NULL) == 0 && f.made_folder)
 			return true;
 	}
 	return false;
@@ -156,7 +156,7 @@ int hook_install(const struct hook_target *t, const char *name, const struct hoo
 	bool made;
 
 	if (make_folder(folder, &made, err) < 0 ||
-	    hook_look(folder, name, &state, &f, &old, err) < 0)
+	    hook_read_state(folder, name, &state, &f, &old, err) < 0)
 		return -1;
 	if (state == HOOK_INERT)
 		return err_set(err, ERR_CONFIG,
@@ -193,7 +193,7 @@ int hook_remove(struct hook_target *t, const char *name, const char *config, str
 	CLEANUP(str_free) struct str text = STR_INIT;
 	enum hook_state state;
 
-	if (hook_look(t->place.hooks, name, &state, &f, &text, err) < 0)
+	if (hook_read_state(t->place.hooks, name, &state, &f, &text, err) < 0)
 		return -1;
 	if (state != HOOK_OURS && same_file(path, before))
 		unlink(before); /* of an installation that was cut off */

@@ -7,7 +7,7 @@
 #include "base/str.h"
 
 /* How ntfy shows it: with a sound or not, and before which emoji. */
-struct notice_looks {
+struct notice_style {
 	const char *priority, *tags;
 };
 
@@ -16,7 +16,7 @@ struct notice {
 	const char *title, *summary; /* one line each */
 	const struct str *body;
 	bool json; /* that is what the body is */
-	struct notice_looks looks;
+	struct notice_style looks;
 };
 
 /* A POST to an address that no message shows: it may have a key in it. */

@@ -195,8 +195,8 @@ static int do_volume_ls(const struct store *store, const json_t *request, json_t
 {
 	json_t *entries;
 
-	if (volume_look(store, jsonx_text(request, "id", ""), jsonx_text(request, "path", ""),
-			&entries, err) < 0)
+	if (volume_measure_folder(store, jsonx_text(request, "id", ""),
+				  jsonx_text(request, "path", ""), &entries, err) < 0)
 		return -1;
 	json_object_set_new(answer, "entries", entries);
 	return 0;

@@ -275,8 +275,8 @@ static json_t *look_at(int dir, const char *name)
 			 "changed_s", (json_int_t)sum.changed_s);
 }
 
-int volume_look(const struct store *store, const char *name, const char *path, json_t **out,
-		struct err *err)
+int volume_measure_folder(const struct store *store, const char *name, const char *path,
+			  json_t **out, struct err *err)
 {
 	const char *last;
 	CLEANUP(fd_close) int parent = open_folder(store, name, path, false, &last, err);

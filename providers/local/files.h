@@ -24,8 +24,8 @@ int volume_fetch(const struct store *store, const char *name, const char *path, 
 
 /* An array of {"name","folder","bytes","files","changed_s"}, one for each thing in the folder;
  * those of a folder count all below it. No link is followed. ERR_NOT_FOUND without the folder. */
-int volume_look(const struct store *store, const char *name, const char *path, json_t **out,
-		struct err *err);
+int volume_measure_folder(const struct store *store, const char *name, const char *path,
+			  json_t **out, struct err *err);
 /* The file, or the folder with all below it; absent is success. */
 int volume_delete(const struct store *store, const char *name, const char *path, struct err *err);
 

@@ -215,7 +215,7 @@ const struct local_verb local_verbs[] = {
 	[OP_VOLUME_DELETE] = {"volume-delete", CALL_POLL, true, 600000},
 };
 
-static json_t *ask_rent(const struct rent_request *rent)
+static json_t *request_rent(const struct rent_request *rent)
 {
 	struct pod_view wanted = {.marker = rent->marker, .spot = rent->offer.spot};
 	json_t *to, *env = json_object();
@@ -250,7 +250,7 @@ static json_t *ask(const struct op *op)
 {
 	struct local_conf conf = conf_of(op);
 	const struct op_want *want = op->want;
-	json_t *to = op->kind == OP_RENT ? ask_rent(&want->rent) : json_object();
+	json_t *to = op->kind == OP_RENT ? request_rent(&want->rent) : json_object();
 
 	if (op->kind == OP_RENT || op->kind == OP_OFFERS || op->kind == OP_CHECK)
 		json_object_set_new(to, "conf", wire_conf(&conf));
@@ -268,7 +268,7 @@ static json_t *ask(const struct op *op)
 	return to;
 }
 
-static void ask_file(const struct op *op, struct call *call)
+static void request_file(const struct op *op, struct call *call)
 {
 	const struct op_want *want = op->want;
 	char number[24];
@@ -306,7 +306,7 @@ static enum op_next make_call(const struct op *op, struct call *call, struct err
 	call_arg(call, verb->word);
 	call_arg(call, op->provider->state_dir);
 	if (op->kind == OP_STAGE || op->kind == OP_FETCH) {
-		ask_file(op, call);
+		request_file(op, call);
 		return OP_CALL;
 	}
 	CLEANUP(json_decref) json_t *request = ask(op);

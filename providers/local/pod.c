@@ -102,7 +102,7 @@ static int kill_leftovers(const struct store *store, const struct pod_record *re
 		return err_set(err, ERR_TRANSIENT, "pod %s: process %ld does not die",
 			       record->view.id, (long)record->init.pid);
 	/* namespaces die with their first process; a process group has to be looked for */
-	if (!record->namespaces && process_kill_marked(mark, KILL_LIMIT_MS) < 0)
+	if (!record->namespaces && process_kill_by_env(mark, KILL_LIMIT_MS) < 0)
 		return err_set(err, ERR_TRANSIENT, "pod %s: some of its processes do not die",
 			       record->view.id);
 	return 0;
@@ -158,7 +158,7 @@ int pod_settle(const struct store *store, const char *id, struct err *err)
 
 /* Gives the supervisor the time it needs as long as it gets on: to kill, then to delete the pod's
  * files. */
-static void ask_supervisor(const struct store *store, const struct pod_record *record)
+static void stop_supervisor(const struct store *store, const struct pod_record *record)
 {
 	struct pod_record now;
 	int64_t began = clock_boot_ms();
@@ -196,7 +196,7 @@ int pod_release(const struct store *store, const char *id, struct err *err)
 			return err->kind == ERR_NOT_FOUND ? 0 : -1;
 		if (!path_exists(dir))
 			return 0;
-		ask_supervisor(store, &record);
+		stop_supervisor(store, &record);
 	}
 	return err_set(err, ERR_TRANSIENT, "pod %s: still there", id);
 }

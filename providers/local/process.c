@@ -151,7 +151,7 @@ static void family_cleanup(struct family *f)
 }
 
 /* True when the process was begun with this assignment in its environment. */
-static bool is_marked(pid_t pid, const char *assignment)
+static bool has_assignment(pid_t pid, const char *assignment)
 {
 	char path[40], text[131072];
 	size_t want = strlen(assignment) + 1;
@@ -174,7 +174,8 @@ static void read_family(struct family *f, const char *assignment)
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		if (pid <= 1 || pid == getpid() || read_stat(pid, &stat) < 0 || stat.state == 'Z')
 			continue;
-		bool doomed = assignment ? is_marked(pid, assignment) : stat.parent == getpid();
+		bool doomed =
+			assignment ? has_assignment(pid, assignment) : stat.parent == getpid();
 		GROW(f->list, f->count, f->cap);
 		f->list[f->count++] = (struct member){pid, stat.parent, stat.start, doomed};
 	}
@@ -259,7 +260,7 @@ int process_kill_below(int64_t ms)
 	return kill_all(NULL, ms);
 }
 
-int process_kill_marked(const char *assignment, int64_t ms)
+int process_kill_by_env(const char *assignment, int64_t ms)
 {
 	return kill_all(assignment, ms);
 }

@@ -30,7 +30,7 @@ int process_kill_below(int64_t ms);
 /* The same for strangers' children: processes whose initial environment holds this "NAME=value",
  * and all below them, as after both supervisors of a pod were killed. -1 if a process still runs
  * after ms. */
-int process_kill_marked(const char *assignment, int64_t ms);
+int process_kill_by_env(const char *assignment, int64_t ms);
 
 /* Closes every descriptor from 3 on except the listed ones; -1 entries are ignored. */
 void process_close_all_but(const int *keep, int count);

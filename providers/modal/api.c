@@ -63,8 +63,8 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 	return OP_CALL;
 }
 
-enum op_next modal_ask(struct turn *t, enum call_class class, const char *method,
-		       const ProtobufCMessage *message, int wait_s)
+enum op_next modal_call(struct turn *t, enum call_class class, const char *method,
+			const ProtobufCMessage *message, int wait_s)
 {
 	return begin_call(t, class, method, message,
 			  wait_s                  ? wait_s * 1000 + GRACE_MS
@@ -73,8 +73,8 @@ enum op_next modal_ask(struct turn *t, enum call_class class, const char *method
 						  : ANSWER_MS);
 }
 
-enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message,
-			      int wait_s)
+enum op_next modal_call_stream(struct turn *t, const char *method, const ProtobufCMessage *message,
+			       int wait_s)
 {
 	begin_call(t, CALL_POLL, method, message, wait_s * 1000 + GRACE_MS);
 	t->call->stream = true;
@@ -117,7 +117,7 @@ static const char *hint(const struct turn *t)
 {
 	const struct reply *r = t->reply;
 
-	if (r->grpc_status == 9 && t->op->asking_token)
+	if (r->grpc_status == 9 && t->op->fetching_token)
 		return " (providers.modal.client_version, client_type and libmodal_version "
 		       "identify burst to Modal)";
 	if (r->grpc_status == 16)

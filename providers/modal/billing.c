@@ -28,7 +28,7 @@ static bool is_withheld(const struct reply *r)
 
 /* ---- how long ---- */
 
-static enum op_next ask_info(struct turn *t)
+static enum op_next request_info(struct turn *t)
 {
 	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
 	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t,
@@ -47,7 +47,7 @@ static enum op_next ask_info(struct turn *t)
 	}
 	request.task_id = answer->task_id;
 	t->op->step = ASKED_INFO;
-	return modal_ask(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
+	return modal_call(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
 }
 
 static int take_info(struct turn *t)
@@ -79,14 +79,14 @@ static int take_info(struct turn *t)
 
 /* ---- how much ---- */
 
-static enum op_next ask_usage(struct turn *t)
+static enum op_next request_usage(struct turn *t)
 {
 	Modal__Client__SandboxGetResourceUsageRequest request =
 		MODAL__CLIENT__SANDBOX_GET_RESOURCE_USAGE_REQUEST__INIT;
 
 	request.sandbox_id = (char *)t->op->want->id;
 	t->op->step = ASKED_USAGE;
-	return modal_ask(t, CALL_POLL, "SandboxGetResourceUsage", &request.base, 0);
+	return modal_call(t, CALL_POLL, "SandboxGetResourceUsage", &request.base, 0);
 }
 
 static int take_usage(struct turn *t)
@@ -111,13 +111,13 @@ static int take_usage(struct turn *t)
 	return 0;
 }
 
-static enum op_next ask_rates(struct turn *t)
+static enum op_next request_rates(struct turn *t)
 {
 	Modal__Client__WorkspaceBillingRatesRequest request =
 		MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
 
 	t->op->step = ASKED_RATES;
-	return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
+	return modal_call(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
 }
 
 /* A better GPU than requested costs what was requested. */
@@ -212,7 +212,7 @@ static void note(struct turn *t, const char *fmt, ...)
 }
 
 /* The report has whole hours alone. */
-static enum op_next ask_report(struct turn *t)
+static enum op_next request_report(struct turn *t)
 {
 	const struct use *use = &t->op->use;
 	char *apps[] = {t->op->use.app_id};
@@ -238,7 +238,7 @@ static enum op_next ask_report(struct turn *t)
 	request.n_app_ids = 1;
 	request.app_ids = apps;
 	t->op->step = ASKED_REPORT;
-	return modal_ask_stream(t, "WorkspaceBillingReport", &request.base, 0);
+	return modal_call_stream(t, "WorkspaceBillingReport", &request.base, 0);
 }
 
 struct hours {
@@ -304,17 +304,17 @@ static enum op_next take_report(struct turn *t)
 enum op_next modal_billing_next(struct turn *t)
 {
 	switch (t->op->step) {
-	case 0: t->op->step = ASKED_TASK; return modal_ask_task(t);
-	case ASKED_TASK: return ask_info(t);
+	case 0: t->op->step = ASKED_TASK; return modal_call_task(t);
+	case ASKED_TASK: return request_info(t);
 	case ASKED_INFO:
 		if (take_info(t) < 0)
 			return OP_FAILED;
-		return t->op->got.billing.billed_ms ? ask_usage(t) : modal_done(t);
+		return t->op->got.billing.billed_ms ? request_usage(t) : modal_done(t);
 	case ASKED_USAGE:
 		if (take_usage(t) < 0)
 			return OP_FAILED;
-		return t->op->use.counted ? ask_rates(t) : ask_report(t);
-	case ASKED_RATES: return take_rates(t) < 0 ? OP_FAILED : ask_report(t);
+		return t->op->use.counted ? request_rates(t) : request_report(t);
+	case ASKED_RATES: return take_rates(t) < 0 ? OP_FAILED : request_report(t);
 	case ASKED_REPORT: return take_report(t);
 	}
 	err_set(t->err, ERR_BUG, "billing: no such step");

@@ -54,7 +54,7 @@ static enum op_next greet(struct turn *t)
 	Modal__Client__Empty empty = MODAL__CLIENT__EMPTY__INIT;
 
 	t->op->step = ASKED_HELLO;
-	return modal_ask(t, CALL_POLL, "ClientHello", &empty.base, 0);
+	return modal_call(t, CALL_POLL, "ClientHello", &empty.base, 0);
 }
 
 enum op_next modal_check_next(struct turn *t)
@@ -63,7 +63,7 @@ enum op_next modal_check_next(struct turn *t)
 
 	if (!t->op->step) {
 		t->op->step = ASKED_TOKEN;
-		return modal_ask(t, CALL_POLL, "TokenInfoGet", &info.base, 0);
+		return modal_call(t, CALL_POLL, "TokenInfoGet", &info.base, 0);
 	}
 	if (t->op->step == ASKED_HELLO)
 		return take_hello(t);

@@ -37,7 +37,7 @@ static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
 
 /* ---- the app ---- */
 
-enum op_next modal_ask_app(struct turn *t, bool create)
+enum op_next modal_call_app(struct turn *t, bool create)
 {
 	const struct section *conf = t->op->provider->conf;
 	Modal__Client__AppGetOrCreateRequest request =
@@ -48,7 +48,7 @@ enum op_next modal_ask_app(struct turn *t, bool create)
 	request.has_object_creation_type = create;
 	request.object_creation_type =
 		MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
-	return modal_ask(t, CALL_POLL, "AppGetOrCreate", &request.base, 0);
+	return modal_call(t, CALL_POLL, "AppGetOrCreate", &request.base, 0);
 }
 
 int modal_take_app(struct turn *t)
@@ -67,14 +67,14 @@ int modal_take_app(struct turn *t)
 
 /* ---- the version of the image builder ---- */
 
-static enum op_next ask_builder(struct turn *t)
+static enum op_next request_builder(struct turn *t)
 {
 	Modal__Client__EnvironmentGetOrCreateRequest request =
 		MODAL__CLIENT__ENVIRONMENT_GET_OR_CREATE_REQUEST__INIT;
 
 	request.deployment_name = (char *)section_text(t->op->provider->conf, "environment");
 	t->op->step = ASKED_BUILDER;
-	return modal_ask(t, CALL_POLL, "EnvironmentGetOrCreate", &request.base, 0);
+	return modal_call(t, CALL_POLL, "EnvironmentGetOrCreate", &request.base, 0);
 }
 
 static int take_builder(struct turn *t)
@@ -106,7 +106,7 @@ const char *modal_registry_secret(const struct op *op)
 	return name ? name : "";
 }
 
-static enum op_next ask_registry(struct turn *t)
+static enum op_next request_registry(struct turn *t)
 {
 	Modal__Client__SecretGetOrCreateRequest request =
 		MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
@@ -114,7 +114,7 @@ static enum op_next ask_registry(struct turn *t)
 	request.deployment_name = (char *)modal_registry_secret(t->op);
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
 	t->op->step = ASKED_REGISTRY;
-	return modal_ask(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);
+	return modal_call(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);
 }
 
 static int take_registry(struct turn *t)
@@ -165,16 +165,16 @@ static enum op_next have_image(struct turn *t)
 	return modal_done(t);
 }
 
-static enum op_next ask_known(struct turn *t)
+static enum op_next request_known(struct turn *t)
 {
 	Modal__Client__ImageFromIdRequest request = MODAL__CLIENT__IMAGE_FROM_ID_REQUEST__INIT;
 
 	request.image_id = t->op->image_id;
 	t->op->step = ASKED_KNOWN;
-	return modal_ask(t, CALL_POLL, "ImageFromId", &request.base, 0);
+	return modal_call(t, CALL_POLL, "ImageFromId", &request.base, 0);
 }
 
-static enum op_next ask_image(struct turn *t);
+static enum op_next request_image(struct turn *t);
 
 static enum op_next take_known(struct turn *t)
 {
@@ -194,7 +194,7 @@ static enum op_next take_known(struct turn *t)
 		return OP_FAILED;
 	err_clear(t->err);
 	str_addf(&t->op->said, "%s is gone: building it again\n", t->op->image_id);
-	return ask_image(t);
+	return request_image(t);
 }
 
 enum op_next modal_image_doubted(struct turn *t)
@@ -204,12 +204,12 @@ enum op_next modal_image_doubted(struct turn *t)
 	t->op->trusted = false;
 	t->op->refusal = *t->err;
 	err_clear(t->err);
-	return ask_known(t);
+	return request_known(t);
 }
 
 /* ---- building ---- */
 
-static enum op_next ask_image(struct turn *t)
+static enum op_next request_image(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	CLEANUP(recipe_free) struct recipe recipe = {0};
@@ -236,10 +236,10 @@ static enum op_next ask_image(struct turn *t)
 	request.app_id = t->op->provider->app_id;
 	request.builder_version = t->op->provider->builder_version;
 	t->op->step = ASKED_IMAGE;
-	return modal_ask(t, CALL_POLL, "ImageGetOrCreate", &request.base, 0);
+	return modal_call(t, CALL_POLL, "ImageGetOrCreate", &request.base, 0);
 }
 
-static enum op_next ask_built(struct turn *t)
+static enum op_next request_built(struct turn *t)
 {
 	Modal__Client__ImageJoinStreamingRequest request =
 		MODAL__CLIENT__IMAGE_JOIN_STREAMING_REQUEST__INIT;
@@ -251,7 +251,7 @@ static enum op_next ask_built(struct turn *t)
 	request.timeout = JOIN_S;
 	request.last_entry_id = t->op->last_entry;
 	t->op->step = ASKED_BUILT;
-	return modal_ask_stream(t, "ImageJoinStreaming", &request.base, JOIN_S);
+	return modal_call_stream(t, "ImageJoinStreaming", &request.base, JOIN_S);
 }
 
 /* What it ended with, then the last lines of its log. */
@@ -283,7 +283,7 @@ static enum op_next image_ended(struct turn *t, const Modal__Client__GenericResu
 		return have_image(t);
 	if (result->status == MODAL__CLIENT__GENERIC_STATUS__GENERIC_STATUS_TERMINATED &&
 	    t->op->rebuilds++ < REBUILDS_MOST)
-		return ask_image(t);
+		return request_image(t);
 	return build_failed(t, modal_text(result->exception));
 }
 
@@ -302,7 +302,7 @@ static enum op_next take_image(struct turn *t)
 	if (answer->result && answer->result->status)
 		return image_ended(t, answer->result);
 	str_addf(&t->op->said, "%s is being built\n", t->op->image_id);
-	return ask_built(t);
+	return request_built(t);
 }
 
 static void keep_lines(struct op *op, const char *text)
@@ -376,9 +376,9 @@ static enum op_next from_recipe(struct turn *t)
 		return OP_FAILED;
 	modal_recipe_name(t->op, &recipe, t->op->recipe);
 	if (!knows_image(t->op))
-		return ask_image(t);
+		return request_image(t);
 	if (t->op->kind == OP_IMAGE)
-		return ask_known(t);
+		return request_known(t);
 	t->op->trusted = true; /* until a create reports otherwise */
 	return have_image(t);
 }
@@ -389,12 +389,12 @@ static enum op_next from_app(struct turn *t)
 
 	if (!op->provider->app_id[0]) {
 		op->step = ASKED_APP;
-		return modal_ask_app(t, true);
+		return modal_call_app(t, true);
 	}
 	if (!op->provider->builder_version[0])
-		return ask_builder(t);
+		return request_builder(t);
 	if (*modal_registry_secret(op) && !op->registry_id[0])
-		return ask_registry(t);
+		return request_registry(t);
 	return from_recipe(t);
 }
 
@@ -408,7 +408,7 @@ enum op_next modal_image_next(struct turn *t)
 	case ASKED_KNOWN: return take_known(t);
 	case ASKED_IMAGE: return take_image(t);
 	case ASKED_BUILT: return take_built(t);
-	case BUILD_PAUSE: return ask_built(t);
+	case BUILD_PAUSE: return request_built(t);
 	}
 	return bad(t, ERR_BUG, "no such step");
 }

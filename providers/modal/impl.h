@@ -92,7 +92,7 @@ struct op {
 	/* number of the awaited reply within its operation; 0: nothing was sent yet */
 	int step;
 	bool creating; /* the call under way is the one that must not be carried twice */
-	bool asking_token;
+	bool fetching_token;
 	struct call waiting; /* the call that waits for the token */
 	/* the current call before it got the token; url NULL: it is not sent with another token */
 	struct call bare;
@@ -114,7 +114,7 @@ struct op {
 	bool app_again;    /* its app was looked for a second time */
 	char refused[200]; /* why there is no list; empty: there is one */
 	double before;
-	int pages, asked_tasks, asked_tunnels, asked_early;
+	int pages, requested_tasks, requested_tunnels, requested_early;
 	size_t looked, looked_known, looked_task, looked_lost;
 	struct use use; /* billing */
 	/* fetching */
@@ -147,11 +147,11 @@ struct turn {
  * SandboxCreate is the one call that is not carried twice, unless Modal says that it was not
  * available: by its name it makes one sandbox. wait_s: how long the server itself may take to
  * answer, at most (0: it answers at once). */
-enum op_next modal_ask(struct turn *t, enum call_class class, const char *method,
-		       const ProtobufCMessage *message, int wait_s);
+enum op_next modal_call(struct turn *t, enum call_class class, const char *method,
+			const ProtobufCMessage *message, int wait_s);
 /* The same for a stream, hung up on after wait_s. */
-enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message,
-			      int wait_s);
+enum op_next modal_call_stream(struct turn *t, const char *method, const ProtobufCMessage *message,
+			       int wait_s);
 /* What has been gathered in op->got is the result. */
 enum op_next modal_done(struct turn *t);
 enum op_next modal_wait(struct turn *t, int64_t ms);
@@ -207,7 +207,7 @@ enum { MODAL_IMAGE_STEPS = 10 }; /* below: its own */
 enum op_next modal_image_next(struct turn *t);
 /* A create did not find something; *err has Modal's words. Returns whether that is the image. */
 enum op_next modal_image_doubted(struct turn *t);
-enum op_next modal_ask_app(struct turn *t, bool create);
+enum op_next modal_call_app(struct turn *t, bool create);
 int modal_take_app(struct turn *t); /* into provider->app_id */
 
 /* sandbox.c */
@@ -218,7 +218,7 @@ struct address *modal_address_of(struct provider *p, const char *id);
 void modal_take_tunnels(struct provider *p, struct pod_view *view,
 			Modal__Client__TunnelData *const *tunnels, size_t count);
 void modal_set_address(struct provider *p, struct pod_view *view);
-enum op_next modal_ask_tunnels(struct turn *t, const char *id, int most_s);
+enum op_next modal_call_tunnels(struct turn *t, const char *id, int most_s);
 /* Not up yet, or ended meanwhile: no error, the next listing reports it. */
 int modal_read_tunnels(struct turn *t, struct pod_view *view);
 const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name);
@@ -236,7 +236,7 @@ enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);
 enum op_next modal_logs_next(struct turn *t);
-enum op_next modal_ask_task(struct turn *t); /* SandboxGetTaskId of want.id */
+enum op_next modal_call_task(struct turn *t); /* SandboxGetTaskId of want.id */
 
 /* billing.c */
 enum op_next modal_billing_next(struct turn *t);
@@ -260,8 +260,8 @@ enum op_next modal_volume_ls_next(struct turn *t);
 enum op_next modal_volume_size_next(struct turn *t);
 enum op_next modal_volume_delete_next(struct turn *t);
 /* Requests what is in a folder ("/": the whole volume), within wait_s. */
-enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive,
-			    int wait_s);
+enum op_next modal_call_list(struct turn *t, const char *volume_id, const char *path,
+			     bool recursive, int wait_s);
 /* Passes on each entry of the answer with its path below the folder ("" for the folder itself;
  * folder "": the whole volume). *cut: the answer was incomplete. */
 int modal_read_list(struct turn *t, const char *folder,

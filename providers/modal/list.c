@@ -12,7 +12,7 @@ enum { PAGES_MOST = 200 };
  * page begins with the last row of the one before, so that no sandbox of the same moment is lost
  * between them: one that is not listed counts as gone. Modal's own client lists with SandboxListV2;
  * SandboxList is the older call for it. */
-static enum op_next ask_page(struct turn *t)
+static enum op_next request_page(struct turn *t)
 {
 	struct op *op = t->op;
 	Modal__Client__SandboxTag ours = MODAL__CLIENT__SANDBOX_TAG__INIT, *tags[] = {&ours};
@@ -31,9 +31,9 @@ static enum op_next ask_page(struct turn *t)
 	request.has_before_timestamp = op->before > 0;
 	request.before_timestamp = nextafter(op->before, INFINITY);
 	op->step = ASKED_PAGE;
-	return modal_ask(t, CALL_POLL,
-			 op->sweeping || op->provider->lists_v1 ? "SandboxList" : "SandboxListV2",
-			 &request.base, 0);
+	return modal_call(t, CALL_POLL,
+			  op->sweeping || op->provider->lists_v1 ? "SandboxList" : "SandboxListV2",
+			  &request.base, 0);
 }
 
 bool modal_is_listed(const struct op *op, const char *id)
@@ -117,12 +117,12 @@ static enum op_next next_lost(struct turn *t)
 	       !op->provider->lost[op->looked_lost].name[0])
 		op->looked_lost++;
 	if (op->looked_lost == ARRAY_LEN(op->provider->lost))
-		return modal_ask_missing(t);
+		return modal_call_missing(t);
 	request.sandbox_name = op->provider->lost[op->looked_lost].name;
 	request.app_name = (char *)section_text(op->provider->conf, "app");
 	request.environment_name = (char *)section_text(op->provider->conf, "environment");
 	op->step = ASKED_LOST;
-	return modal_ask(t, CALL_POLL, "SandboxGetFromName", &request.base, 0);
+	return modal_call(t, CALL_POLL, "SandboxGetFromName", &request.base, 0);
 }
 
 /* That there is none of that name proves little: only what runs has a name. */
@@ -153,11 +153,11 @@ static enum op_next sweep(struct turn *t)
 	struct op *op = t->op;
 
 	if (op->provider->has_swept)
-		return modal_ask_missing(t);
+		return modal_call_missing(t);
 	op->sweeping = true;
 	op->before = 0;
 	op->pages = 0;
-	return ask_page(t);
+	return request_page(t);
 }
 
 static enum op_next take_swept_page(struct turn *t)
@@ -166,14 +166,14 @@ static enum op_next take_swept_page(struct turn *t)
 	int more = read_page(t);
 
 	if (more > 0)
-		return ask_page(t);
+		return request_page(t);
 	op->provider->has_swept = !more || modal_is_refused(t->reply);
 	bool needed = !op->provider->app_id[0] || t->err->kind == ERR_BUG ||
 		      t->err->kind == ERR_CREDENTIALS;
 	if (!op->provider->has_swept && needed)
 		return OP_FAILED;
 	err_clear(t->err);
-	return modal_ask_missing(t);
+	return modal_call_missing(t);
 }
 
 /* Its sandboxes are then known by their ids: each is looked up by itself. */
@@ -193,10 +193,10 @@ static enum op_next lists_are_refused(struct turn *t)
 	return next_lost(t);
 }
 
-static enum op_next ask_app(struct turn *t)
+static enum op_next request_app(struct turn *t)
 {
 	t->op->step = ASKED_LIST_APP;
-	return modal_ask_app(t, false);
+	return modal_call_app(t, false);
 }
 
 static enum op_next take_page(struct turn *t)
@@ -205,7 +205,7 @@ static enum op_next take_page(struct turn *t)
 	int more = read_page(t);
 
 	if (more > 0)
-		return ask_page(t);
+		return request_page(t);
 	if (!more)
 		return sweep(t);
 	if (modal_is_refused(t->reply) && !op->provider->lists_v1) {
@@ -213,7 +213,7 @@ static enum op_next take_page(struct turn *t)
 		op->provider->lists_v1 = true;
 		op->got.pod_count = 0;
 		op->before = 0;
-		return ask_page(t);
+		return request_page(t);
 	}
 	if (modal_is_refused(t->reply))
 		return lists_are_refused(t);
@@ -221,14 +221,14 @@ static enum op_next take_page(struct turn *t)
 		return OP_FAILED;
 	err_clear(t->err);
 	op->app_again = true; /* the app may have been made anew */
-	return ask_app(t);
+	return request_app(t);
 }
 
 /* Without the app there is nothing of ours in it. */
 static enum op_next take_list_app(struct turn *t)
 {
 	if (modal_take_app(t) == 0)
-		return ask_page(t);
+		return request_page(t);
 	if (t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	err_clear(t->err);
@@ -272,5 +272,5 @@ enum op_next modal_list_next(struct turn *t)
 		return modal_next_address(t);
 	}
 	take_ids(op);
-	return op->provider->app_id[0] ? ask_page(t) : ask_app(t);
+	return op->provider->app_id[0] ? request_page(t) : request_app(t);
 }

@@ -24,13 +24,13 @@ enum { MODAL_TUNNEL_S = 1 };
 
 /* missing.c */
 /* SandboxGetTaskId */
-enum op_next modal_ask_task_of(struct turn *t, const char *id);
+enum op_next modal_call_task_of(struct turn *t, const char *id);
 /* Reads whether a listed sandbox is queued: only one that was placed on a machine has a task. */
 int modal_take_listed_task(struct turn *t, struct pod_view *view);
 /* Asks about the next listed sandbox that may be queued, then for addresses. */
 enum op_next modal_next_task(struct turn *t);
 /* SandboxWait: how a sandbox is now. */
-enum op_next modal_ask_wait(struct turn *t, const char *id);
+enum op_next modal_call_wait(struct turn *t, const char *id);
 int modal_take_wait(struct turn *t, struct pod_view *view);
 /* If SandboxWait is refused, the sandbox's task shows whether it has ended. If that is refused too,
  * the sandbox counts as alive. */
@@ -42,7 +42,7 @@ enum op_next modal_take_last_task(struct turn *t);
 /* Asks for the address of the next listed sandbox without one; at the end the listing is done. */
 enum op_next modal_next_address(struct turn *t);
 /* All pages are read: asks about known sandboxes that they lack. */
-enum op_next modal_ask_missing(struct turn *t);
+enum op_next modal_call_missing(struct turn *t);
 /* list.c */
 bool modal_is_listed(const struct op *op, const char *id);
 /* Refused now and later: INVALID_ARGUMENT, PERMISSION_DENIED, FAILED_PRECONDITION, UNIMPLEMENTED.

@@ -16,13 +16,13 @@ enum {
 	UNSCHEDULED_MS = 10000,
 };
 
-enum op_next modal_ask_task_of(struct turn *t, const char *id)
+enum op_next modal_call_task_of(struct turn *t, const char *id)
 {
 	Modal__Client__SandboxGetTaskIdRequest request =
 		MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
 
 	request.sandbox_id = (char *)id;
-	return modal_ask(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
+	return modal_call(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
 }
 
 int modal_take_listed_task(struct turn *t, struct pod_view *view)
@@ -50,14 +50,14 @@ enum op_next modal_next_task(struct turn *t)
 {
 	struct op *op = t->op;
 
-	for (; op->looked_task < op->got.pod_count && op->asked_tasks < TASKS_MOST;
+	for (; op->looked_task < op->got.pod_count && op->requested_tasks < TASKS_MOST;
 	     op->looked_task++) {
 		const struct pod_view *view = &op->got.pods[op->looked_task];
 		const struct known *k = modal_known_of(op->provider, view->id);
 		if (!k || k->scheduled || view->state != POD_STATE_CREATING)
 			continue;
-		op->asked_tasks++;
-		return modal_ask_task_of(t, view->id);
+		op->requested_tasks++;
+		return modal_call_task_of(t, view->id);
 	}
 	for (size_t i = 0; i < op->got.pod_count; i++) {
 		struct pod_view *view = &op->got.pods[i];
@@ -69,13 +69,13 @@ enum op_next modal_next_task(struct turn *t)
 	return modal_next_address(t);
 }
 
-enum op_next modal_ask_wait(struct turn *t, const char *id)
+enum op_next modal_call_wait(struct turn *t, const char *id)
 {
 	Modal__Client__SandboxWaitRequest request = MODAL__CLIENT__SANDBOX_WAIT_REQUEST__INIT;
 
 	request.sandbox_id = (char *)id;
 	request.has_timeout = true; /* 0: as it is now */
-	return modal_ask(t, CALL_POLL, "SandboxWait", &request.base, 0);
+	return modal_call(t, CALL_POLL, "SandboxWait", &request.base, 0);
 }
 
 int modal_take_wait(struct turn *t, struct pod_view *view)
@@ -111,7 +111,7 @@ static enum op_next next_missing(struct turn *t)
 		if (!view->id[0] || modal_is_listed(op, view->id))
 			continue;
 		if (view->state != POD_STATE_GONE)
-			return modal_ask_wait(t, view->id);
+			return modal_call_wait(t, view->id);
 		*modal_add_pod(op) = *view;
 	}
 	op->step = ASKED_TASK;
@@ -154,7 +154,7 @@ enum op_next modal_take_missing_task(struct turn *t)
 	} else if (answer && modal_text(answer->task_id)[0]) {
 		request.task_id = answer->task_id;
 		t->op->step = ASKED_MISSING_INFO;
-		return modal_ask(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
+		return modal_call(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
 	}
 	return missing_is_seen(t);
 }
@@ -186,14 +186,14 @@ enum op_next modal_take_missing(struct turn *t)
 	if (modal_is_refused(t->reply)) {
 		err_clear(t->err);
 		t->op->step = ASKED_MISSING_TASK;
-		return modal_ask_task_of(t, k->view.id);
+		return modal_call_task_of(t, k->view.id);
 	}
 	if (modal_take_wait(t, &k->view) < 0)
 		return OP_FAILED;
 	if (!may_have_been_queued(k))
 		return missing_is_seen(t);
 	t->op->step = ASKED_LAST_TASK;
-	return modal_ask_task_of(t, k->view.id);
+	return modal_call_task_of(t, k->view.id);
 }
 
 enum op_next modal_take_last_task(struct turn *t)
@@ -222,12 +222,12 @@ static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 	struct known *k = modal_known_of(op->provider, view->id);
 	int64_t now = clock_boot_ms();
 
-	if (!k || view->state != POD_STATE_CREATING || op->asked_early == EARLY_MOST ||
+	if (!k || view->state != POD_STATE_CREATING || op->requested_early == EARLY_MOST ||
 	    now < k->asked_ms + EARLY_GAP_MS ||
 	    (!k->scheduled && now < k->seen_ms + UNSCHEDULED_MS))
 		return false;
 	k->asked_ms = now;
-	op->asked_early++;
+	op->requested_early++;
 	return true;
 }
 
@@ -253,13 +253,14 @@ enum op_next modal_next_address(struct turn *t)
 {
 	struct op *op = t->op;
 
-	for (; op->looked < op->got.pod_count && op->asked_tunnels < TUNNELS_MOST; op->looked++) {
+	for (; op->looked < op->got.pod_count && op->requested_tunnels < TUNNELS_MOST;
+	     op->looked++) {
 		struct pod_view *view = &op->got.pods[op->looked];
 		if (modal_address_of(op->provider, view->id))
 			continue;
 		if (view->state == POD_STATE_RUNNING || is_worth_a_try(op, view)) {
-			op->asked_tunnels++;
-			return modal_ask_tunnels(t, view->id, tunnel_patience_s(op, view));
+			op->requested_tunnels++;
+			return modal_call_tunnels(t, view->id, tunnel_patience_s(op, view));
 		}
 	}
 	for (size_t i = 0; i < op->got.pod_count; i++)
@@ -267,7 +268,7 @@ enum op_next modal_next_address(struct turn *t)
 	return modal_done(t);
 }
 
-enum op_next modal_ask_missing(struct turn *t)
+enum op_next modal_call_missing(struct turn *t)
 {
 	t->op->step = ASKED_MISSING;
 	return next_missing(t);

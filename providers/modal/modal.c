@@ -268,8 +268,8 @@ static enum op_next with_token(struct turn *t)
 	if (modal_token_is_due(&op->provider->token)) {
 		op->creating = false; /* not yet: whatever happens now, nothing was made */
 		op->waiting = *t->call;
-		op->asking_token = true;
-		modal_ask(t, op->waiting.class, "AuthTokenGet", &request.base, 0);
+		op->fetching_token = true;
+		modal_call(t, op->waiting.class, "AuthTokenGet", &request.base, 0);
 		t->call->timeout_ms = TOKEN_MS;
 		return OP_CALL;
 	}
@@ -340,9 +340,9 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 			*prefix == 's' ? "sandbox" : "volume");
 		return OP_FAILED;
 	}
-	if (op->asking_token) {
+	if (op->fetching_token) {
 		int taken = take_token(&t);
-		op->asking_token = false;
+		op->fetching_token = false;
 		if (taken < 0)
 			return op->kind == OP_CHECK ? modal_check_failed(&t) : OP_FAILED;
 		*call = op->waiting;
@@ -388,7 +388,7 @@ const struct provider_ops provider_modal = {
 	.stage_block_bytes = MODAL_BLOCK_BYTES,
 	.makes_image = true,
 	.poll_ms = 2500,
-	.look_gap_ms = 5000,
+	.list_gap_ms = 5000,
 	.logs_outlive = true,
 	.check_conf = modal_check_conf,
 	.check_wishes = modal_check_wishes,

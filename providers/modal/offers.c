@@ -372,7 +372,7 @@ enum op_next modal_offers_next(struct turn *t)
 		if (check_cores(t->op->want, t->err) < 0 || check_memory(t->op->want, t->err) < 0)
 			return OP_FAILED;
 		t->op->step = ASKED_RATES;
-		return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
+		return modal_call(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
 	}
 	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t,
 		      "asking what it costs",

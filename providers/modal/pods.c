@@ -15,9 +15,9 @@ struct pod_view *modal_add_pod(struct op *op)
 	return pod;
 }
 
-enum op_next modal_ask_task(struct turn *t)
+enum op_next modal_call_task(struct turn *t)
 {
-	return modal_ask_task_of(t, t->op->want->id);
+	return modal_call_task_of(t, t->op->want->id);
 }
 
 /* ---- one of them ---- */
@@ -48,7 +48,7 @@ enum op_next modal_inspect_next(struct turn *t)
 		COPY_TEXT(view->id, op->want->id);
 		view->state = POD_STATE_CREATING;
 		op->step = 1;
-		return modal_ask_wait(t, op->want->id);
+		return modal_call_wait(t, op->want->id);
 	}
 	view = &op->got.pods[0];
 	if (op->step == 1) {
@@ -56,13 +56,13 @@ enum op_next modal_inspect_next(struct turn *t)
 			return OP_FAILED;
 		op->step = 2;
 		if (view->state != POD_STATE_GONE)
-			return modal_ask_task(t);
+			return modal_call_task(t);
 	} else if (op->step == 2) {
 		if (take_task(t, view) < 0)
 			return OP_FAILED;
 		op->step = 3;
 		if (view->state == POD_STATE_RUNNING && !modal_address_of(op->provider, view->id))
-			return modal_ask_tunnels(t, view->id, MODAL_TUNNEL_S);
+			return modal_call_tunnels(t, view->id, MODAL_TUNNEL_S);
 	} else if (modal_read_tunnels(t, view) < 0) {
 		return OP_FAILED;
 	}
@@ -81,7 +81,7 @@ enum op_next modal_release_next(struct turn *t)
 		if (k && k->view.state != POD_STATE_GONE)
 			k->ours = true;
 		request.sandbox_id = (char *)t->op->want->id;
-		return modal_ask(t, CALL_RELEASE, "SandboxTerminate", &request.base, 0);
+		return modal_call(t, CALL_RELEASE, "SandboxTerminate", &request.base, 0);
 	}
 	if (modal_answered(t, "ending a sandbox") < 0) {
 		if (t->err->kind != ERR_NOT_FOUND)
@@ -136,5 +136,5 @@ enum op_next modal_logs_next(struct turn *t)
 	request.file_descriptor = streams[t->op->step++];
 	request.timeout = LOGS_S;
 	request.last_entry_id = (char *)"0-0";
-	return modal_ask_stream(t, "SandboxGetLogs", &request.base, LOGS_S);
+	return modal_call_stream(t, "SandboxGetLogs", &request.base, LOGS_S);
 }

@@ -60,7 +60,7 @@ enum op_next modal_rent_on(struct turn *t)
 	request.n_env_dict = count;
 	request.env_dict = list;
 	t->op->step = ASKED_SECRET;
-	enum op_next what = modal_ask(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);
+	enum op_next what = modal_call(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);
 	free(entries);
 	free(list);
 	return what;
@@ -128,7 +128,7 @@ static uint32_t life_s(const struct rent_request *rent)
 	return (uint32_t)MIN(MAX(left, (int64_t)LIFE_LEAST_S), (int64_t)LIFE_MOST_S);
 }
 
-static enum op_next ask_sandbox(struct turn *t, const char *secret_id)
+static enum op_next request_sandbox(struct turn *t, const char *secret_id)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	const char *region = rent->offer.region;
@@ -190,7 +190,7 @@ static enum op_next ask_sandbox(struct turn *t, const char *secret_id)
 	request.n_tags = TAGS;
 	request.tags = tags.list;
 	t->op->step = ASKED_SANDBOX;
-	return modal_ask(t, CALL_CREATE, "SandboxCreate", &request.base, 0);
+	return modal_call(t, CALL_CREATE, "SandboxCreate", &request.base, 0);
 }
 
 static enum op_next take_secret(struct turn *t)
@@ -203,7 +203,7 @@ static enum op_next take_secret(struct turn *t)
 		return OP_FAILED;
 	if (!modal_id_is_sound(answer->secret_id, "st-"))
 		return bad(t, ERR_TRANSIENT, "the answer about the environment has no usable id");
-	return ask_sandbox(t, answer->secret_id);
+	return request_sandbox(t, answer->secret_id);
 }
 
 /* Modal has one status for limits on how fast sandboxes are made, which say for how long or name

@@ -66,7 +66,7 @@ void modal_set_address(struct provider *p, struct pod_view *view)
 	view->port = a->port;
 }
 
-enum op_next modal_ask_tunnels(struct turn *t, const char *id, int most_s)
+enum op_next modal_call_tunnels(struct turn *t, const char *id, int most_s)
 {
 	Modal__Client__SandboxGetTunnelsRequest request =
 		MODAL__CLIENT__SANDBOX_GET_TUNNELS_REQUEST__INIT;
@@ -74,7 +74,7 @@ enum op_next modal_ask_tunnels(struct turn *t, const char *id, int most_s)
 	request.sandbox_id = (char *)id;
 	request.has_timeout = true;
 	request.timeout = (float)most_s;
-	return modal_ask(t, CALL_POLL, "SandboxGetTunnels", &request.base, most_s);
+	return modal_call(t, CALL_POLL, "SandboxGetTunnels", &request.base, most_s);
 }
 
 int modal_read_tunnels(struct turn *t, struct pod_view *view)

@@ -55,7 +55,7 @@ static int check(struct turn *t)
 
 /* ---- what is missing? ---- */
 
-static enum op_next ask_missing(struct turn *t)
+static enum op_next request_missing(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	const struct file_blocks *blocks = &want->file.blocks;
@@ -89,17 +89,17 @@ static enum op_next ask_missing(struct turn *t)
 	request.n_files = 1;
 	request.files = files;
 	t->op->step = ASKED_MISSING;
-	enum op_next what = modal_ask(t, CALL_POLL, "VolumePutFiles2", &request.base, 0);
+	enum op_next what = modal_call(t, CALL_POLL, "VolumePutFiles2", &request.base, 0);
 	free(all);
 	free(list);
 	return what;
 }
 
-static enum op_next ask_again(struct turn *t, const char *why)
+static enum op_next request_again(struct turn *t, const char *why)
 {
 	if (t->op->urls_again++ >= IN_VAIN_MOST || t->op->rounds++ >= ROUNDS_MOST)
 		return failed(t, ERR_TRANSIENT, why);
-	return ask_missing(t);
+	return request_missing(t);
 }
 
 /* ---- block by block ---- */
@@ -113,8 +113,8 @@ static enum op_next put_next(struct turn *t)
 	while (i < blocks->count && !t->op->staged[i].url)
 		i++;
 	if (i == blocks->count)
-		return ask_again(t, "Modal accepts the blocks but keeps reporting them as "
-				    "missing");
+		return request_again(t, "Modal accepts the blocks but keeps reporting them as "
+					"missing");
 	*t->call = (struct call){
 		.kind = CALL_HTTP,
 		.class = CALL_POLL,
@@ -209,7 +209,7 @@ static enum op_next take_put(struct turn *t)
 	str_add_printable(&words, str_text(&r->body), r->body.len, 160);
 	/* the address's time was over */
 	if (r->status == 400 || r->status == 403 || r->status == 404 || r->status == 410)
-		return ask_again(t, str_text(&words));
+		return request_again(t, str_text(&words));
 	return failed(t, passes ? ERR_TRANSIENT : ERR_REFUSED, str_text(&words));
 }
 
@@ -222,7 +222,7 @@ enum op_next modal_stage_next(struct turn *t)
 		if (check(t) < 0)
 			return OP_FAILED;
 		op->staged = xcalloc(op->want->file.blocks.count + 1, sizeof(*op->staged));
-		return ask_missing(t);
+		return request_missing(t);
 	case ASKED_MISSING: return take_missing(t);
 	case ASKED_PUT: return take_put(t);
 	case PAUSE: return put_next(t);

@@ -16,8 +16,8 @@ enum {
 enum { FOLDER = 2 }; /* FileEntry.type */
 enum { ASKED_LIST = 1, PAUSE, ASKED_REMOVE };
 
-enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive,
-			    int wait_s)
+enum op_next modal_call_list(struct turn *t, const char *volume_id, const char *path,
+			     bool recursive, int wait_s)
 {
 	Modal__Client__VolumeListFilesRequest request =
 		MODAL__CLIENT__VOLUME_LIST_FILES_REQUEST__INIT;
@@ -28,7 +28,7 @@ enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *p
 	request.max_entries = LIST_MOST;
 	request.has_recursive = recursive;
 	request.recursive = recursive;
-	modal_ask_stream(t, "VolumeListFiles2", &request.base, wait_s);
+	modal_call_stream(t, "VolumeListFiles2", &request.base, wait_s);
 	t->call->stream_limit_ms = 0; /* half a list is none */
 	t->call->max_bytes = LIST_MOST_BYTES;
 	return OP_CALL;
@@ -109,14 +109,15 @@ static int check(struct turn *t)
 static enum op_next ask(struct turn *t)
 {
 	t->op->step = ASKED_LIST;
-	return modal_ask_list(t, t->op->want->file.volume.id, t->op->want->file.path,
-			      t->op->kind != OP_VOLUME_LS, LIST_S);
+	return modal_call_list(t, t->op->want->file.volume.id, t->op->want->file.path,
+			       t->op->kind != OP_VOLUME_LS, LIST_S);
 }
 
 /* Sends the request, and again if the stream breaks. OP_DONE: it was read. */
-static enum op_next
-look(struct turn *t,
-     void (*take)(struct op *op, const Modal__Client__FileEntry *e, const char *rest), bool *cut)
+static enum op_next list_folder(struct turn *t,
+				void (*take)(struct op *op, const Modal__Client__FileEntry *e,
+					     const char *rest),
+				bool *cut)
 {
 	if (!t->op->step && check(t) < 0)
 		return OP_FAILED;
@@ -155,7 +156,7 @@ enum op_next modal_volume_ls_next(struct turn *t)
 {
 	const char *path = t->op->want->file.path;
 	bool cut = false;
-	enum op_next next = look(t, take_name, &cut);
+	enum op_next next = list_folder(t, take_name, &cut);
 
 	if (next != OP_DONE)
 		return next;
@@ -191,7 +192,7 @@ enum op_next modal_volume_size_next(struct turn *t)
 		op->got.entries = xcalloc(1, sizeof(*op->got.entries));
 		op->got.entries[0].folder = true;
 	}
-	enum op_next next = look(t, take_size, &cut);
+	enum op_next next = list_folder(t, take_size, &cut);
 	if (next != OP_DONE)
 		return next;
 	op->got.entry_count = 1;
@@ -210,7 +211,7 @@ static void take_bytes(struct op *op, const Modal__Client__FileEntry *e, const c
 		op->got.bytes = MIN(op->got.bytes + modal_entry_bytes(e), INT64_MAX / 4);
 }
 
-static enum op_next ask_remove(struct turn *t)
+static enum op_next request_remove(struct turn *t)
 {
 	Modal__Client__VolumeRemoveFile2Request request =
 		MODAL__CLIENT__VOLUME_REMOVE_FILE2_REQUEST__INIT;
@@ -219,7 +220,7 @@ static enum op_next ask_remove(struct turn *t)
 	request.path = (char *)t->op->want->file.path;
 	request.has_recursive = request.recursive = true;
 	t->op->step = ASKED_REMOVE;
-	return modal_ask(t, CALL_POLL, "VolumeRemoveFile2", &request.base, LIST_S);
+	return modal_call(t, CALL_POLL, "VolumeRemoveFile2", &request.base, LIST_S);
 }
 
 enum op_next modal_volume_delete_next(struct turn *t)
@@ -234,9 +235,9 @@ enum op_next modal_volume_delete_next(struct turn *t)
 		return modal_done(t);
 	}
 	/* its size, which is unknown after the removal */
-	enum op_next next = look(t, take_bytes, &cut);
+	enum op_next next = list_folder(t, take_bytes, &cut);
 	if (next == OP_DONE)
-		return ask_remove(t);
+		return request_remove(t);
 	if (next != OP_FAILED || t->err->kind != ERR_NOT_FOUND)
 		return next;
 	err_clear(t->err); /* absent */

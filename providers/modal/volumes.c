@@ -47,7 +47,7 @@ static int check_name(const struct op *op, struct err *err)
 
 /* Version 2 only: files on it last from the moment `sync` has ended, on version 1 from the end of
  * the sandbox. */
-static enum op_next ask_volume(struct turn *t, bool create)
+static enum op_next request_volume_id(struct turn *t, bool create)
 {
 	const struct op_want *want = t->op->want;
 	Modal__Client__VolumeGetOrCreateRequest request =
@@ -59,7 +59,7 @@ static enum op_next ask_volume(struct turn *t, bool create)
 	request.object_creation_type =
 		MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
 	request.version = MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2;
-	return modal_ask(t, CALL_POLL, "VolumeGetOrCreate", &request.base, 0);
+	return modal_call(t, CALL_POLL, "VolumeGetOrCreate", &request.base, 0);
 }
 
 static int64_t volume_price(const struct op *op, int64_t gib)
@@ -88,7 +88,7 @@ static enum op_next make_or_not(struct turn *t)
 		 "removed",
 		 name, money_show(price, sizeof(price), volume_price(t->op, 1)));
 	t->op->step = 1;
-	return ask_volume(t, true);
+	return request_volume_id(t, true);
 }
 
 enum op_next modal_volume_next(struct turn *t)
@@ -96,7 +96,7 @@ enum op_next modal_volume_next(struct turn *t)
 	const char *name = modal_text(t->op->want->volume.name);
 
 	if (!t->reply)
-		return check_name(t->op, t->err) < 0 ? OP_FAILED : ask_volume(t, false);
+		return check_name(t->op, t->err) < 0 ? OP_FAILED : request_volume_id(t, false);
 	MODAL_MESSAGE(Modal__Client__VolumeGetOrCreateResponse, answer, t, "looking for the volume",
 		      modal__client__volume_get_or_create_response__descriptor);
 	if (!answer)
@@ -131,7 +131,7 @@ enum op_next modal_volume_next(struct turn *t)
 
 enum { ASKED_PAGE = 1, ASKED_SIZE };
 
-static enum op_next ask_page(struct turn *t)
+static enum op_next request_page(struct turn *t)
 {
 	Modal__Client__ListPagination pagination = MODAL__CLIENT__LIST_PAGINATION__INIT;
 	Modal__Client__VolumeListRequest request = MODAL__CLIENT__VOLUME_LIST_REQUEST__INIT;
@@ -144,7 +144,7 @@ static enum op_next ask_page(struct turn *t)
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
 	request.pagination = &pagination;
 	t->op->step = ASKED_PAGE;
-	return modal_ask(t, CALL_POLL, "VolumeList", &request.base, 0);
+	return modal_call(t, CALL_POLL, "VolumeList", &request.base, 0);
 }
 
 static void add_volume(struct op *op, const Modal__Client__VolumeListItem *item)
@@ -162,7 +162,7 @@ static void add_volume(struct op *op, const Modal__Client__VolumeListItem *item)
 }
 
 /* How much is on the next one: that is what is billed. */
-static enum op_next ask_size(struct turn *t)
+static enum op_next request_size(struct turn *t)
 {
 	struct op *op = t->op;
 
@@ -172,7 +172,7 @@ static enum op_next ask_size(struct turn *t)
 	    clock_boot_ms() > op->measure_until_ms)
 		return modal_done(t);
 	op->step = ASKED_SIZE;
-	return modal_ask_list(t, op->got.volumes[op->looked].id, "/", true, MEASURE_S);
+	return modal_call_list(t, op->got.volumes[op->looked].id, "/", true, MEASURE_S);
 }
 
 static void take_file(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
@@ -201,7 +201,7 @@ static enum op_next take_size(struct turn *t)
 	v->size_gb = (v->used_bytes + GIB - 1) / GIB;
 	v->price_microusd_month = volume_price(t->op, v->size_gb);
 	t->op->looked++;
-	return ask_size(t);
+	return request_size(t);
 }
 
 static enum op_next take_page(struct turn *t)
@@ -228,14 +228,14 @@ static enum op_next take_page(struct turn *t)
 	}
 	if (answer->n_items < PAGE_ROWS || t->op->before >= before || t->op->before <= 0 ||
 	    ++t->op->pages >= PAGES_MOST)
-		return ask_size(t);
-	return ask_page(t);
+		return request_size(t);
+	return request_page(t);
 }
 
 enum op_next modal_volumes_next(struct turn *t)
 {
 	if (!t->op->step)
-		return ask_page(t);
+		return request_page(t);
 	return t->op->step == ASKED_PAGE ? take_page(t) : take_size(t);
 }
 
@@ -245,7 +245,7 @@ enum op_next modal_volume_remove_next(struct turn *t)
 
 	if (!t->reply) {
 		request.volume_id = (char *)t->op->want->id;
-		return modal_ask(t, CALL_POLL, "VolumeDelete", &request.base, 0);
+		return modal_call(t, CALL_POLL, "VolumeDelete", &request.base, 0);
 	}
 	if (modal_answered(t, "removing a volume") < 0 && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
@@ -269,7 +269,7 @@ void modal_volumes_op_free(struct op *op)
 	forget_urls(op);
 }
 
-static enum op_next ask_urls(struct turn *t)
+static enum op_next request_urls(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	Modal__Client__VolumeGetFile2Request request =
@@ -283,7 +283,7 @@ static enum op_next ask_urls(struct turn *t)
 	request.has_len = most > 0;
 	request.len = (uint64_t)(most - t->op->got.bytes);
 	t->op->step = 1;
-	return modal_ask(t, CALL_POLL, "VolumeGetFile2", &request.base, 0);
+	return modal_call(t, CALL_POLL, "VolumeGetFile2", &request.base, 0);
 }
 
 static enum op_next fetched(struct turn *t)
@@ -298,7 +298,7 @@ static enum op_next fetched(struct turn *t)
 }
 
 /* A block, from whatever server stores it: it gets none of our tokens. */
-static enum op_next ask_block(struct turn *t)
+static enum op_next request_block(struct turn *t)
 {
 	struct op *op = t->op;
 
@@ -353,7 +353,7 @@ static enum op_next take_urls(struct turn *t)
 			return OP_FAILED;
 		}
 	}
-	return ask_block(t);
+	return request_block(t);
 }
 
 /* What was written before a connection broke stays in the file. The caller retries from there, so
@@ -370,7 +370,7 @@ static enum op_next take_block(struct turn *t)
 	}
 	/* its time was over */
 	if ((r->status == 403 || r->status == 400) && op->urls_again++ < ADDRESSES_AGAIN_MOST)
-		return ask_urls(t);
+		return request_urls(t);
 	if (r->status != 200 && r->status != 206) {
 		enum err_kind kind = r->status == 429   ? ERR_RATE_LIMITED
 				     : r->status == 404 ? ERR_NOT_FOUND
@@ -382,7 +382,7 @@ static enum op_next take_block(struct turn *t)
 	op->got.bytes += r->to_bytes;
 	op->next_url++;
 	op->urls_again = 0;
-	return ask_block(t);
+	return request_block(t);
 }
 
 enum op_next modal_fetch_next(struct turn *t)
@@ -397,7 +397,7 @@ enum op_next modal_fetch_next(struct turn *t)
 				modal_text(want->file.path), want->file.volume.id);
 			return OP_FAILED;
 		}
-		return ask_urls(t);
+		return request_urls(t);
 	}
 	return t->op->step == 1 ? take_urls(t) : take_block(t);
 }

@@ -51,8 +51,8 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 	return OP_CALL;
 }
 
-enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body,
-		     const char *path, ...)
+enum op_next api_request(struct turn *t, enum call_class class, const char *method, json_t *body,
+			 const char *path, ...)
 {
 	CLEANUP(str_free) struct str whole = STR_INIT;
 	char *text = NULL;
@@ -67,33 +67,33 @@ enum op_next api_ask(struct turn *t, enum call_class class, const char *method, 
 	return begin_call(t, class, method, body, str_text(&whole));
 }
 
-static enum op_next ask_page(struct turn *t, const char *path)
+static enum op_next request_page(struct turn *t, const char *path)
 {
 	CLEANUP(str_free) struct str cursor = STR_INIT;
 
 	api_escape(&cursor, t->op->cursor, "-_.~");
-	return api_ask(t, CALL_POLL, "GET", NULL, "%s%s%s", path, cursor.len ? "?cursor=" : "",
-		       str_text(&cursor));
+	return api_request(t, CALL_POLL, "GET", NULL, "%s%s%s", path, cursor.len ? "?cursor=" : "",
+			   str_text(&cursor));
 }
 
-enum op_next api_ask_volumes(struct turn *t)
+enum op_next api_request_volumes(struct turn *t)
 {
-	return ask_page(t, "/network-volumes");
+	return request_page(t, "/network-volumes");
 }
 
 /* Each pod is listed with its whole request, a start command of 20 kB included, and there may be a
  * thousand. */
-enum op_next api_ask_pods(struct turn *t)
+enum op_next api_request_pods(struct turn *t)
 {
-	enum op_next next = ask_page(t, "/pods");
+	enum op_next next = request_page(t, "/pods");
 
 	t->call->max_bytes = LIST_MOST;
 	t->call->timeout_ms = LIST_MS; /* without the list no pod is visible: retried */
 	return next;
 }
 
-enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query,
-			     json_t *variables)
+enum op_next api_request_graphql(struct turn *t, enum call_class class, const char *query,
+				 json_t *variables)
 {
 	json_t *body = json_object();
 

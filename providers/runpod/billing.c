@@ -9,15 +9,15 @@
 enum { CLOCKS_APART_S = 120 };
 
 /* Hours are the vendor's: by its clock the pod may be a little older. */
-static enum op_next ask_bill(struct turn *t)
+static enum op_next request_bill(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	char since[32] = "";
 
 	if (want->since_s > CLOCKS_APART_S)
 		clock_rfc3339(since, sizeof(since), (want->since_s - CLOCKS_APART_S) * 1000);
-	return api_ask(t, CALL_POLL, "GET", NULL, "/billing/pods?podId=%s&bucketSize=hour%s%s",
-		       want->id, since[0] ? "&startTime=" : "", since);
+	return api_request(t, CALL_POLL, "GET", NULL, "/billing/pods?podId=%s&bucketSize=hour%s%s",
+			   want->id, since[0] ? "&startTime=" : "", since);
 }
 
 static int by_start(const void *a, const void *b)
@@ -71,7 +71,7 @@ static int read_bill(struct turn *t, const json_t *answer)
 enum op_next billing_next(struct turn *t)
 {
 	if (!t->reply)
-		return ask_bill(t);
+		return request_bill(t);
 	CLEANUP(json_decref) json_t *answer = api_object(t, "billing");
 	return answer && read_bill(t, answer) == 0 ? api_done(t) : OP_FAILED;
 }

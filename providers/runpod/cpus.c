@@ -88,11 +88,11 @@ static void none_is_so_large(struct op *op)
 
 /* ---- the catalog ---- */
 
-enum op_next cpus_ask(struct turn *t)
+enum op_next cpus_request(struct turn *t)
 {
-	return api_ask(t, CALL_POLL, "GET", NULL,
-		       "/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount=%d",
-		       vcpus_asked(t->op));
+	return api_request(t, CALL_POLL, "GET", NULL,
+			   "/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount=%d",
+			   vcpus_asked(t->op));
 }
 
 /* False: it cannot be as large as is wanted. */

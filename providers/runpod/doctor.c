@@ -48,7 +48,7 @@ enum op_next balance_next(struct turn *t)
 	CLEANUP(json_decref) json_t *whole = NULL;
 
 	if (!t->reply)
-		return api_ask_graphql(t, CALL_POLL, myself, NULL);
+		return api_request_graphql(t, CALL_POLL, myself, NULL);
 	const json_t *data = api_data(t, "balance", &whole);
 	if (data)
 		add_purse(t->op, json_object_get(data, "myself"));
@@ -128,7 +128,7 @@ enum op_next check_next(struct turn *t)
 	CLEANUP(json_decref) json_t *whole = NULL;
 
 	if (op->step++ == 0)
-		return api_ask_pods(t);
+		return api_request_pods(t);
 	if (op->step == 4)
 		return try_files(t);
 	if (op->step == 5) {
@@ -138,7 +138,7 @@ enum op_next check_next(struct turn *t)
 	if (op->step == 2) {
 		check_key(t);
 		if (t->err->kind == ERR_NONE)
-			return api_ask_graphql(t, CALL_POLL, myself, NULL);
+			return api_request_graphql(t, CALL_POLL, myself, NULL);
 	} else {
 		const json_t *data = api_data(t, "balance", &whole);
 		if (data)
@@ -151,7 +151,7 @@ enum op_next check_next(struct turn *t)
 	if (s3_is_configured(op->provider) && !refused) {
 		op->step = 3;
 		api_first_page(op);
-		return api_ask_volumes(t);
+		return api_request_volumes(t);
 	}
 	if (s3_is_configured(op->provider))
 		str_add(&op->got.text, "ok: keys for files of a volume without a pod are set\n");

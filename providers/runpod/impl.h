@@ -48,19 +48,19 @@ struct turn {
 
 /* Fills t->call and gives OP_CALL; path begins with a slash. body is taken (NULL: none). A call
  * that must not be carried twice has the class CALL_CREATE. */
-enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body,
-		     const char *path, ...) PRINTF(5, 6);
+enum op_next api_request(struct turn *t, enum call_class class, const char *method, json_t *body,
+			 const char *path, ...) PRINTF(5, 6);
 /* GET /pods, GET /network-volumes: the page at op->cursor */
-enum op_next api_ask_pods(struct turn *t);
-enum op_next api_ask_volumes(struct turn *t);
+enum op_next api_request_pods(struct turn *t);
+enum op_next api_request_volumes(struct turn *t);
 /* Of a page of a list: 1: there are further pages, send the next request; 0: that was all; -1:
  * there are further pages, but they cannot be read. A page must not pass for the whole: what is
  * missing in it would count as gone, or be made a second time. */
 int api_further_pages(struct turn *t, const json_t *page, const char *what);
 void api_first_page(struct op *op); /* the list is requested anew */
 /* POST /graphql; variables are taken (NULL: none). */
-enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query,
-			     json_t *variables);
+enum op_next api_request_graphql(struct turn *t, enum call_class class, const char *query,
+				 json_t *variables);
 /* What has been gathered in op->got is the result. */
 enum op_next api_done(struct turn *t);
 enum op_next api_wait(struct turn *t, int64_t ms);
@@ -117,8 +117,8 @@ bool s3_files_ready(const struct provider *p, const struct volume *v);
 int s3_check(const struct op *op, struct err *err);
 /* Fills t->call. key: of an object, NULL: the volume itself; query: sorted and encoded as it is
  * signed, NULL: none. */
-void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key,
-	    const char *query);
+void s3_request(struct turn *t, const char *method, int64_t timeout_ms, const char *key,
+		const char *query);
 /* Are the keys taken for this volume? ERR_CREDENTIALS: no; 0 also where that could not be found
  * out. */
 enum op_next s3_try_keys(struct turn *t, const struct volume *v);
@@ -177,7 +177,7 @@ int nothing_offered(struct turn *t);
 bool cpu_is_meant(const char *wish);
 int cpu_wish(const struct op *op); /* which entry of the wanted list; -1: none of them */
 bool cpu_alone_is_wished(const struct op *op);
-enum op_next cpus_ask(struct turn *t);
+enum op_next cpus_request(struct turn *t);
 int cpus_read(struct turn *t);
 /* No more than such a pod may have. */
 int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus);

@@ -99,8 +99,8 @@ static void read_events(struct str *to, const char *text)
 enum op_next logs_next(struct turn *t)
 {
 	if (!t->reply) {
-		enum op_next next = api_ask(t, CALL_POLL, "GET", NULL, "/pods/%s/logs?tail=%d",
-					    t->op->want->id, LOG_LINES);
+		enum op_next next = api_request(t, CALL_POLL, "GET", NULL, "/pods/%s/logs?tail=%d",
+						t->op->want->id, LOG_LINES);
 		call_header(t->call, "Accept: text/event-stream");
 		t->call->may_repeat = false;
 		t->call->timeout_ms =

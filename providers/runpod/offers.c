@@ -200,19 +200,19 @@ static int read_catalog(struct turn *t, const struct question *q)
 	return 0;
 }
 
-static enum op_next ask_catalog(struct turn *t, const struct question *q)
+static enum op_next request_catalog(struct turn *t, const struct question *q)
 {
 	const char *cuda = cuda_floor(t->op->provider, t->op->want->offers.image);
 
-	return api_ask(t, CALL_POLL, "GET", NULL,
-		       "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s",
-		       q->gpus, q->community ? "COMMUNITY" : "SECURE",
-		       cuda ? "&minCudaVersion=" : "", cuda ? cuda : "");
+	return api_request(t, CALL_POLL, "GET", NULL,
+			   "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s",
+			   q->gpus, q->community ? "COMMUNITY" : "SECURE",
+			   cuda ? "&minCudaVersion=" : "", cuda ? cuda : "");
 }
 
 /* ---- spot ---- */
 
-static enum op_next ask_floors(struct turn *t, const struct question *q)
+static enum op_next request_floors(struct turn *t, const struct question *q)
 {
 	CLEANUP(free_text)
 	char *query = xasprintf(
@@ -220,7 +220,7 @@ static enum op_next ask_floors(struct turn *t, const struct question *q)
 		"uninterruptablePrice stockStatus}}}",
 		q->gpus, q->community ? "false" : "true");
 
-	return api_ask_graphql(t, CALL_POLL, query, NULL);
+	return api_request_graphql(t, CALL_POLL, query, NULL);
 }
 
 /* What burst would bid for a GPU whose floor this is; 0: no spot offer there. */
@@ -315,14 +315,14 @@ enum op_next offers_next(struct turn *t)
 	}
 	if (op->step >= 0 && question_at(op, op->step, &q)) {
 		op->step++;
-		return q.gpus ? ask_catalog(t, &q) : cpus_ask(t);
+		return q.gpus ? request_catalog(t, &q) : cpus_request(t);
 	}
 	if (op->step > 0)
 		op->step = 0;
 	if (op->want->offers.spot && op->got.offer_count && question_at(op, -op->step, &q) &&
 	    q.gpus) {
 		op->step--;
-		return ask_floors(t, &q);
+		return request_floors(t, &q);
 	}
 	return conclude(t);
 }

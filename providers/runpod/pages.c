@@ -36,7 +36,7 @@ static bool says_where(const json_t *value)
 	return json_string_length(value) || json_number_value(value) > 0 || json_object_size(value);
 }
 
-static void look_for_further(const json_t *in, struct further *to)
+static void find_next_page(const json_t *in, struct further *to)
 {
 	static const char *const where[] = {
 		"cursor",     "next",        "nextpagetoken", "next_page_token", "nextpage",
@@ -66,7 +66,7 @@ static void look_for_further(const json_t *in, struct further *to)
 		if (is_one_of(key, totals))
 			to->rows = MAX(to->rows, json_integer_value(value));
 		if (is_one_of(key, groups) && json_is_object(value))
-			look_for_further(value, to);
+			find_next_page(value, to);
 	}
 }
 
@@ -109,7 +109,7 @@ int api_further_pages(struct turn *t, const json_t *page, const char *what)
 	struct further further = {0};
 	struct op *op = t->op;
 
-	look_for_further(page, &further);
+	find_next_page(page, &further);
 	op->rows += rows_of(page);
 	if (!further.cursor || further.none) {
 		CLEANUP(free_text)

@@ -132,7 +132,7 @@ struct pod_view *add_pod(struct op *op)
 enum op_next inspect_next(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask(t, CALL_POLL, "GET", NULL, "/pods/%s", t->op->want->id);
+		return api_request(t, CALL_POLL, "GET", NULL, "/pods/%s", t->op->want->id);
 	CLEANUP(json_decref) json_t *pod = api_object(t, "looking at a pod");
 	if (!pod && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
@@ -190,11 +190,11 @@ static int read_page(struct turn *t, const json_t *answer)
 enum op_next list_next(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask_pods(t);
+		return api_request_pods(t);
 	CLEANUP(json_decref) json_t *answer = api_object(t, "listing pods");
 	int more = answer ? read_page(t, answer) : -1;
 	if (more > 0)
-		return api_ask_pods(t);
+		return api_request_pods(t);
 	return more < 0 ? OP_FAILED : api_done(t);
 }
 
@@ -214,7 +214,7 @@ enum op_next release_next(struct turn *t)
 	const char *id = op->want->id;
 
 	switch (op->step++) {
-	case 0: return api_ask(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
+	case 0: return api_request(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
 	case 1:
 		if (is_gone(t, doing))
 			break;
@@ -223,16 +223,17 @@ enum op_next release_next(struct turn *t)
 			return OP_FAILED;
 		op->first = *t->err;
 		err_clear(t->err);
-		return api_ask(t, CALL_RELEASE, "PATCH", json_pack("{s:b}", "locked", 0),
-			       "/pods/%s", id);
+		return api_request(t, CALL_RELEASE, "PATCH", json_pack("{s:b}", "locked", 0),
+				   "/pods/%s", id);
 	case 2: /* whatever it said */
-		return api_ask(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
+		return api_request(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
 	case 3:
 		if (is_gone(t, doing))
 			break;
 		err_clear(t->err);
-		return api_ask(t, CALL_RELEASE, "POST", json_pack("{s:s}", "action", "terminate"),
-			       "/pods/%s/action", id);
+		return api_request(t, CALL_RELEASE, "POST",
+				   json_pack("{s:s}", "action", "terminate"), "/pods/%s/action",
+				   id);
 	default:
 		if (is_gone(t, doing))
 			break;

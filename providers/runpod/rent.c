@@ -192,16 +192,16 @@ static int check_rent(const struct op *op, struct placement *where, struct err *
 	return 0;
 }
 
-static enum op_next ask_rent(struct turn *t, const struct placement *where)
+static enum op_next request_rent(struct turn *t, const struct placement *where)
 {
 	static const char mutation[] =
 		"mutation($input: PodRentInterruptableInput!){podRentInterruptable(input:$input)"
 		"{id desiredStatus imageName machineId}}";
 
 	if (!t->op->want->rent.offer.spot)
-		return api_ask(t, CALL_CREATE, "POST", create_body(t->op, where), "/pods");
-	return api_ask_graphql(t, CALL_CREATE, mutation,
-			       json_pack("{s:o}", "input", spot_input(t->op, where)));
+		return api_request(t, CALL_CREATE, "POST", create_body(t->op, where), "/pods");
+	return api_request_graphql(t, CALL_CREATE, mutation,
+				   json_pack("{s:o}", "input", spot_input(t->op, where)));
 }
 
 /* The pod exists: whatever else the answer lacks, its id is what counts. */
@@ -259,10 +259,10 @@ enum op_next rent_next(struct turn *t)
 	if (check_rent(t->op, &where, t->err) < 0)
 		return OP_FAILED;
 	if (!t->reply)
-		return ask_rent(t, &where);
+		return request_rent(t, &where);
 	if (refuses_filters(t)) {
 		t->op->tries++;
-		return ask_rent(t, &where);
+		return request_rent(t, &where);
 	}
 	return read_rented(t) < 0 ? OP_FAILED : api_done(t);
 }

@@ -313,7 +313,7 @@ const struct provider_ops provider_runpod = {
 	.can_tidy = true,
 	/* one listing for all pods; a pod that is up bills until a listing shows it */
 	.poll_ms = 2500,
-	.look_gap_ms = 5000,
+	.list_gap_ms = 5000,
 	.calls_per_minute = 60, /* the published example; each reply reports its own limits */
 	.open = runpod_open,
 	.close = runpod_close,

@@ -84,8 +84,8 @@ static void add_root(struct str *to, const struct provider *provider, const char
 	str_add(to, ".runpod.io");
 }
 
-static void ask_of(struct turn *t, const struct volume *v, const char *method, int64_t timeout_ms,
-		   const char *key, const char *query)
+static void request_signed(struct turn *t, const struct volume *v, const char *method,
+			   int64_t timeout_ms, const char *key, const char *query)
 {
 	const struct op *op = t->op;
 	CLEANUP(str_free) struct str url = STR_INIT;
@@ -116,15 +116,15 @@ static void ask_of(struct turn *t, const struct volume *v, const char *method, i
 			: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key,
-	    const char *query)
+void s3_request(struct turn *t, const char *method, int64_t timeout_ms, const char *key,
+		const char *query)
 {
-	ask_of(t, &t->op->want->file.volume, method, timeout_ms, key, query);
+	request_signed(t, &t->op->want->file.volume, method, timeout_ms, key, query);
 }
 
 enum op_next s3_try_keys(struct turn *t, const struct volume *v)
 {
-	ask_of(t, v, "HEAD", TRY_MS, NULL, NULL);
+	request_signed(t, v, "HEAD", TRY_MS, NULL, NULL);
 	return OP_CALL;
 }
 
@@ -142,7 +142,7 @@ int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err
 
 static void ask(struct turn *t, const char *method, int64_t timeout_ms)
 {
-	s3_ask(t, method, timeout_ms, t->op->want->file.path, NULL);
+	s3_request(t, method, timeout_ms, t->op->want->file.path, NULL);
 }
 
 /* ---- what is answered ---- */
@@ -279,7 +279,7 @@ enum op_next stage_next(struct turn *t)
 
 /* ---- from a volume ---- */
 
-static enum op_next ask_fetch(struct turn *t)
+static enum op_next request_fetch(struct turn *t)
 {
 	int64_t offset = t->op->want->file.offset, most = t->op->want->file.max_bytes;
 
@@ -304,7 +304,7 @@ enum op_next fetch_next(struct turn *t)
 	if (s3_check(op, t->err) < 0)
 		return OP_FAILED;
 	if (!t->reply)
-		return ask_fetch(t);
+		return request_fetch(t);
 	if (s3_busy(t, &next))
 		return next;
 	if (!t->reply->failed && t->reply->status == 416 && op->want->file.offset > 0)

@@ -187,7 +187,7 @@ static int read_page(struct turn *t, const char *prefix, struct page *page)
 
 /* ---- asking for one ---- */
 
-static enum op_next ask_list(struct turn *t, const char *prefix, bool flat, const char *token)
+static enum op_next request_list(struct turn *t, const char *prefix, bool flat, const char *token)
 {
 	CLEANUP(str_free) struct str query = STR_INIT;
 
@@ -199,7 +199,7 @@ static enum op_next ask_list(struct turn *t, const char *prefix, bool flat, cons
 	str_addf(&query, "%slist-type=2&max-keys=%d&prefix=", flat ? "" : "delimiter=%2F&",
 		 PAGE_KEYS);
 	api_escape(&query, prefix, "-._~");
-	s3_ask(t, "GET", LIST_MS, NULL, str_text(&query));
+	s3_request(t, "GET", LIST_MS, NULL, str_text(&query));
 	t->call->max_bytes = PAGE_MOST_BYTES;
 	return OP_CALL;
 }
@@ -236,7 +236,7 @@ static const char *queue_head(const struct op *op)
 	return json_string_value(json_array_get(json_object_get(op->kept, "queue"), 0));
 }
 
-static enum op_next walk_ask(struct turn *t)
+static enum op_next walk_request(struct turn *t)
 {
 	const json_t *tokens = json_object_get(t->op->kept, "tokens");
 	size_t count = json_array_size(tokens);
@@ -246,8 +246,8 @@ static enum op_next walk_ask(struct turn *t)
 			t->op->want->file.path, CALLS_MOST);
 		return OP_FAILED;
 	}
-	return ask_list(t, queue_head(t->op), false,
-			count ? json_string_value(json_array_get(tokens, count - 1)) : NULL);
+	return request_list(t, queue_head(t->op), false,
+			    count ? json_string_value(json_array_get(tokens, count - 1)) : NULL);
 }
 
 static int walk_begin(struct turn *t)
@@ -292,7 +292,7 @@ static enum op_next walk(struct turn *t,
 	if (!t->op->kept && walk_begin(t) < 0)
 		return OP_FAILED;
 	if (!t->reply)
-		return walk_ask(t);
+		return walk_request(t);
 	if (!answered(t, &next))
 		return next;
 	if (read_page(t, queue_head(t->op), &page) < 0)
@@ -301,7 +301,7 @@ static enum op_next walk(struct turn *t,
 	int over = walk_on(t, &page);
 	if (over < 0)
 		return OP_FAILED;
-	return over ? OP_DONE : walk_ask(t);
+	return over ? OP_DONE : walk_request(t);
 }
 
 static void add_entry(struct op *op, const char *prefix, const char *key, bool folder,
@@ -387,7 +387,7 @@ enum op_next volume_size_next(struct turn *t)
  * last of them now; first: key of the page before}. */
 enum { ASK_PAGE, ASK_REMOVE, ASK_LAST };
 
-static enum op_next delete_ask(struct turn *t)
+static enum op_next delete_request(struct turn *t)
 {
 	const char *path = t->op->want->file.path;
 	const json_t *files = json_object_get(t->op->kept, "files");
@@ -395,13 +395,13 @@ static enum op_next delete_ask(struct turn *t)
 
 	if (t->op->step == ASK_PAGE) {
 		CLEANUP(free_text) char *prefix = xasprintf("%s/", path);
-		return ask_list(t, prefix, true, NULL);
+		return request_list(t, prefix, true, NULL);
 	}
-	s3_ask(t, "DELETE", DELETE_MS,
-	       t->op->step == ASK_LAST
-		       ? path
-		       : json_string_value(json_array_get(json_array_get(files, count - 1), 0)),
-	       NULL);
+	s3_request(t, "DELETE", DELETE_MS,
+		   t->op->step == ASK_LAST
+			   ? path
+			   : json_string_value(json_array_get(json_array_get(files, count - 1), 0)),
+		   NULL);
 	return OP_CALL;
 }
 
@@ -445,7 +445,7 @@ static enum op_next take_page(struct turn *t)
 	json_object_set(t->op->kept, "files", page.files);
 	json_object_set_new(t->op->kept, "again", json_boolean(same));
 	t->op->step = count ? ASK_REMOVE : ASK_LAST;
-	return same ? api_wait(t, LAG_MS) : delete_ask(t);
+	return same ? api_wait(t, LAG_MS) : delete_request(t);
 }
 
 static enum op_next removed(struct turn *t)
@@ -467,7 +467,7 @@ static enum op_next removed(struct turn *t)
 	json_array_remove(files, count - 1);
 	if (count == 1)
 		t->op->step = ASK_PAGE;
-	return delete_ask(t);
+	return delete_request(t);
 }
 
 enum op_next volume_delete_next(struct turn *t)
@@ -479,7 +479,7 @@ enum op_next volume_delete_next(struct turn *t)
 	if (!t->op->kept)
 		t->op->kept = json_object();
 	if (!t->reply)
-		return delete_ask(t);
+		return delete_request(t);
 	if (t->op->step != ASK_PAGE)
 		return s3_busy(t, &next) ? next : removed(t);
 	return answered(t, &next) ? take_page(t) : next;

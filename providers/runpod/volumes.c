@@ -90,18 +90,18 @@ int volumes_read(struct turn *t)
 enum op_next volumes_next(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask_volumes(t);
+		return api_request_volumes(t);
 	int more = read_page(t, NULL);
 	if (more > 0)
-		return api_ask_volumes(t);
+		return api_request_volumes(t);
 	return more < 0 ? OP_FAILED : api_done(t);
 }
 
 enum op_next volume_remove_next(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask(t, CALL_POLL, "DELETE", NULL, "/network-volumes/%s",
-			       t->op->want->id);
+		return api_request(t, CALL_POLL, "DELETE", NULL, "/network-volumes/%s",
+				   t->op->want->id);
 	if (api_check(t, "removing a volume") < 0 && t->err->kind != ERR_NOT_FOUND &&
 	    !strcasestr(t->err->msg, "nonexistent network volume"))
 		return OP_FAILED;
@@ -225,7 +225,7 @@ static int64_t size_of(const struct op *op)
 	return MAX(op->want->volume.size_gb, (int64_t)SIZE_LEAST_GB);
 }
 
-static enum op_next ask_create(struct turn *t)
+static enum op_next request_create(struct turn *t)
 {
 	CLEANUP(json_decref) json_t *answer = api_object(t, "looking for a data centre");
 	const char *name = t->op->want->volume.name, *where;
@@ -243,7 +243,7 @@ static enum op_next ask_create(struct turn *t)
 	t->op->kept =
 		json_pack("{s:s,s:I,s:s,s:s}", "name", name, "size", (json_int_t)size_of(t->op),
 			  "dataCenter", where, "type", "STANDARD");
-	return api_ask(t, CALL_CREATE, "POST", json_incref(t->op->kept), "/network-volumes");
+	return api_request(t, CALL_CREATE, "POST", json_incref(t->op->kept), "/network-volumes");
 }
 
 /* ---- one volume ---- */
@@ -314,7 +314,7 @@ static enum op_next found_or_not(struct turn *t)
 	int more = read_page(t, want->volume.name);
 
 	if (more > 0)
-		return api_ask_volumes(t);
+		return api_request_volumes(t);
 	if (more < 0 || pick_one(t) < 0)
 		return OP_FAILED;
 	if (t->op->got.volume_count && want->volume.prove_files &&
@@ -341,8 +341,9 @@ static enum op_next found_or_not(struct turn *t)
 	for (size_t i = 0; want->volume.gpus && want->volume.gpus[i]; i++)
 		cpu |= cpu_is_meant(want->volume.gpus[i]);
 	t->op->step++;
-	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/datacenters?include=GPU_AVAILABILITY%s",
-		       cpu ? ",CPU_AVAILABILITY" : "");
+	return api_request(t, CALL_POLL, "GET", NULL,
+			   "/catalog/datacenters?include=GPU_AVAILABILITY%s",
+			   cpu ? ",CPU_AVAILABILITY" : "");
 }
 
 static enum op_next made_or_not(struct turn *t)
@@ -353,7 +354,7 @@ static enum op_next made_or_not(struct turn *t)
 	if (answer && read_volume(answer, &v, t->err) == 0) {
 		t->op->made = v;
 		t->op->step = LOOK_FOR_ANOTHER;
-		return api_ask_volumes(t);
+		return api_request_volumes(t);
 	}
 	if (t->err->kind != ERR_AMBIGUOUS && !answer)
 		return OP_FAILED;
@@ -365,13 +366,13 @@ static enum op_next made_or_not(struct turn *t)
 	return api_wait(t, LOOK_AGAIN_MS);
 }
 
-static enum op_next look_again(struct turn *t)
+static enum op_next list_again(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask_volumes(t);
+		return api_request_volumes(t);
 	int more = read_page(t, t->op->want->volume.name);
 	if (more > 0)
-		return api_ask_volumes(t);
+		return api_request_volumes(t);
 	if (more == 0 && t->op->got.volume_count)
 		return pick_one(t) < 0 ? OP_FAILED : api_done(t);
 	if (++t->op->tries < LOOKS_MOST) {
@@ -386,13 +387,13 @@ static enum op_next look_again(struct turn *t)
 
 /* Another machine may have made one since the listing. Ours is known, whether the list has it by
  * now or not. */
-static enum op_next look_for_another(struct turn *t)
+static enum op_next list_again_for_another(struct turn *t)
 {
 	struct op *op = t->op;
 	int more = read_page(t, op->want->volume.name);
 
 	if (more > 0)
-		return api_ask_volumes(t);
+		return api_request_volumes(t);
 	if (more < 0) {
 		err_clear(t->err);
 		op->got.volume_count = 0;
@@ -405,14 +406,14 @@ static enum op_next look_for_another(struct turn *t)
 enum op_next volume_next(struct turn *t)
 {
 	switch (t->op->step) {
-	case 0: t->op->step++; return api_ask_volumes(t);
+	case 0: t->op->step++; return api_request_volumes(t);
 	case 1: return found_or_not(t);
-	case 2: t->op->step++; return ask_create(t);
+	case 2: t->op->step++; return request_create(t);
 	case 3: return made_or_not(t);
-	case LOOK_FOR_ANOTHER: return look_for_another(t);
+	case LOOK_FOR_ANOTHER: return list_again_for_another(t);
 	case TRY_KEYS:
 		return s3_keys_tried(t->reply, &t->op->got.volumes[0], t->err) < 0 ? OP_FAILED
 										   : api_done(t);
-	default: return look_again(t);
+	default: return list_again(t);
 	}
 }

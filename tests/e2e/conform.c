@@ -74,7 +74,7 @@ static void carry(void *ctx, const struct call *call, struct reply *reply)
 static void conforms(void **state)
 {
 	CLEANUP(config_free) struct config *config = NULL;
-	struct config_ask ask = {
+	struct config_source ask = {
 		.user_only = true, .providers = provider_registry, .jobs = job_registry};
 	struct conformance c = {.carry = carry,
 				.start_script = "while :; do sleep 1; done",

@@ -418,7 +418,7 @@ static bool holds(const struct chunk *k, const struct rule *r)
 }
 
 /* Something is sent: is it a request that a rule waits for? */
-static void look_for_requests(struct conn *c, const struct chunk *k)
+static void match_requests(struct conn *c, const struct chunk *k)
 {
 	if (c->asking && c->ways[1].taken > c->ways[1].base) /* the last one was answered */
 		asked(c);
@@ -491,7 +491,7 @@ static bool take(struct conn *c, int way)
 	}
 	k->len = (size_t)n;
 	if (way == 0)
-		look_for_requests(c, k);
+		match_requests(c, k);
 	spoil(c, way, k);
 	w->taken += n;
 	k->next = NULL;

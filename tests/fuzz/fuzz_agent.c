@@ -254,7 +254,7 @@ static void fuzz_wav(const void *bytes, size_t len)
 {
 	double seconds = 0;
 	int rate = 0, fd = memory_file(bytes, len);
-	wav_look(fd, (int64_t)len, &seconds, &rate);
+	wav_measure(fd, (int64_t)len, &seconds, &rate);
 	close(fd);
 }
 

@@ -48,7 +48,7 @@ static void check_keys(const struct section *s)
 	}
 }
 
-static void look(struct config *c)
+static void read_values(struct config *c)
 {
 	struct err err = {0};
 
@@ -67,10 +67,10 @@ static void look(struct config *c)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static int fd = -1;
-	struct config_ask ask = {.file = path,
-				 .need_job = len % 2,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.file = path,
+				    .need_job = len % 2,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 	struct config *c = NULL;
 	struct err err = {0};
 
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, data, len, 0) != (ssize_t)len)
 		abort();
 	if (config_open(&c, &ask, &err) == 0)
-		look(c);
+		read_values(c);
 	else
 		assert(err.kind == ERR_CONFIG && err.msg[0]);
 	return 0;

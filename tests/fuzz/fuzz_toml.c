@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static bool look(void *ctx, const char *table, const char *key, const char *value)
+static bool take_pair(void *ctx, const char *table, const char *key, const char *value)
 {
 	assert(utf8_valid(table, strlen(table)) && utf8_valid(key, strlen(key)) &&
 	       utf8_valid(value, strlen(value)));
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	int pairs = 0;
 
 	str_addn(&text, data, len);
-	if (toml_read(str_text(&text), text.len, "f.toml", look, &pairs, &err) < 0)
+	if (toml_read(str_text(&text), text.len, "f.toml", take_pair, &pairs, &err) < 0)
 		assert(err.kind == ERR_CREDENTIALS && err.msg[0]);
 	return 0;
 }

@@ -211,7 +211,7 @@ static bool could_not_know(struct sim *s, const struct client *cl, int provider)
 	int64_t since = s->plan->vendors[provider].says_limit ? a->began : 0;
 
 	for (int i = 0; i < LAPTOPS_MAX; i++)
-		if (&s->laptops[i] != cl->laptop && a->asked[i] && a->asked_at[i] >= since)
+		if (&s->laptops[i] != cl->laptop && a->asked[i] && a->requested_at[i] >= since)
 			return true;
 	return false;
 }
@@ -238,7 +238,7 @@ static void refuse(struct sim *s, struct happening *h, const struct api_call *k)
 
 	s->refused++;
 	if (k->call.what == W_RELEASE)
-		cloud_asked(s, &s->machines[k->call.machine]);
+		cloud_release_requested(s, &s->machines[k->call.machine]);
 	if (class_of(k->call.what) != CALL_RELEASE && !out_of_step &&
 	    !could_not_know(s, cl, k->call.provider))
 		broke(s, "a call over the limit of %d a minute, and no other machine asked unheard",
@@ -265,7 +265,7 @@ void account_call(struct sim *s, struct happening *h)
 	}
 	a->used++;
 	a->asked[laptop] = true;
-	a->asked_at[laptop] = s->now;
+	a->requested_at[laptop] = s->now;
 	if (!goes_there(k->call.what)) {
 		struct happening *r = reply_later(
 			s, h, s->plan->vendors[provider].latency_ms + k->extra, k->call.what);

@@ -45,6 +45,6 @@ void client_check_handover(struct client *cl);
 
 void client_take_offers(struct client *cl, const struct event *ev);
 void client_perform(struct client *cl);
-void client_mark_host(struct client *cl, const struct action *a, int64_t at);
+void client_avoid_host(struct client *cl, const struct action *a, int64_t at);
 
 #endif

@@ -459,8 +459,8 @@ static void act(struct client *cl, const struct action *a)
 		break;
 	case ACT_INSPECT: call(cl, a, W_INSPECTED, boot_now(cl), -1, 0); break;
 	case ACT_LOG: call(cl, a, W_LOG, 0, -1, 4000); break;
-	case ACT_BAD_HOST: client_mark_host(cl, a, wall_now(cl)); break;
-	case ACT_GOOD_HOST: client_mark_host(cl, a, 0); break;
+	case ACT_BAD_HOST: client_avoid_host(cl, a, wall_now(cl)); break;
+	case ACT_GOOD_HOST: client_avoid_host(cl, a, 0); break;
 	case ACT_CONNECT: ask(cl, a, 3 * cl->sim->plan->rtt_ms, W_REACHED); break;
 	case ACT_PREPARE:
 		wire_stage_stop(cl, core_pod_at(cl->core, a->pod)->rental.provider);

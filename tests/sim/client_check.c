@@ -45,7 +45,7 @@ void client_step(struct client *cl, struct event *ev)
 		digest_by_pod(&cl->out);
 	digest_actions(cl);
 	client_perform(cl);
-	wire_press(cl);
+	wire_prioritize(cl);
 	if (cl->up && !cl->sim->measuring)
 		check_step(cl, ev);
 }

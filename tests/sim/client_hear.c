@@ -240,7 +240,7 @@ static void inspected(struct client *cl, struct happening *h)
 			   .provider = h->provider,
 			   .views = &view,
 			   .count = 1,
-			   .asked_at = h->x};
+			   .requested_at = h->x};
 
 	if (m)
 		view = cloud_view(cl->sim, m);
@@ -260,7 +260,7 @@ static void log_read(struct client *cl, struct happening *h)
 	send_event(cl, &ev, h->kind ? h->kind : m && m->is_over ? ERR_NOT_FOUND : ERR_NONE);
 }
 
-void client_mark_host(struct client *cl, const struct action *a, int64_t at)
+void client_avoid_host(struct client *cl, const struct action *a, int64_t at)
 {
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 	const struct vendor_plan *v = &cl->sim->plan->vendors[p->rental.provider];
@@ -269,7 +269,7 @@ void client_mark_host(struct client *cl, const struct action *a, int64_t at)
 	    !client_machine_of(cl, a->pod)->is_over)
 		broke(cl->sim, "pod %s is called a bad host, and it waits for a machine",
 		      p->rental.id);
-	if (wire_mark_host(cl, a->pod, at))
+	if (wire_avoid_host(cl, a->pod, at))
 		return;
 	for (int i = 0; i < v->offer_count; i++)
 		if (!strcmp(v->offers[i].id, p->rental.offer.id))
@@ -304,7 +304,7 @@ static void listed(struct client *cl, struct happening *h)
 			   .provider = h->provider,
 			   .views = h->data,
 			   .count = h->count,
-			   .asked_at = h->x};
+			   .requested_at = h->x};
 
 	cl->list_failed[h->provider] = h->kind ? boot_now(cl) : 0;
 	ev.count = h->kind ? 0 : pool_drop(cl, h->data, h->count);

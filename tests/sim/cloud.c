@@ -79,7 +79,7 @@ static void fit_faults(struct sim *s, struct machine *m)
 	f = strikes(s, F_RELEASE_LINGERS);
 	m->linger = f ? 1 + f->ms % 60000 : vendor(s, m)->ends_ms;
 	/* otherwise its list does not lag */
-	f = cloud_job_of(s, m)->conf.providers[m->vendor].look_gap_ms ? strikes(s, F_RELEASE_DENIED)
+	f = cloud_job_of(s, m)->conf.providers[m->vendor].list_gap_ms ? strikes(s, F_RELEASE_DENIED)
 								      : NULL;
 	m->denied_ms = f ? f->ms : 0;
 	static const enum fault_kind timed[] = {F_PREEMPTED, F_STOPPED, F_AGENT_RESTART, F_DROP,
@@ -124,9 +124,9 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 			      .ended = -1,
 			      .duplicate = duplicate,
 			      .idle_since = -1,
-			      .release_asked = -1,
+			      .release_requested = -1,
 			      .known_at = -1,
-			      .asked_at = -1,
+			      .requested_at = -1,
 			      .alone_until = -1,
 			      .reached_in = -1};
 	name_machine(s, m);
@@ -141,7 +141,7 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
 	m->late_start = c->late_start_s * 1000;
-	struct fault *f = cloud_job_of(s, m)->conf.providers[c->provider].look_gap_ms
+	struct fault *f = cloud_job_of(s, m)->conf.providers[c->provider].list_gap_ms
 				  ? strikes(s, F_SURFACES_LATE)
 				  : NULL;
 	/* a pod whose create was answered twice surfaces before the lists that prove its twin gone
@@ -210,17 +210,17 @@ bool cloud_may_wait(const struct sim *s, const struct machine *m)
 }
 
 /* Whatever its vendor replies or does: until the pod is gone, its release must be repeated. */
-static void check_asked(struct sim *s, const struct machine *m)
+static void check_release_repeated(struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
 	int64_t most = ASKED_AGAIN_MS + 8 * v->latency_ms +
 		       (cloud_may_wait(s, m) ? 2 * RELEASED_WITHIN_MS : 0) +
 		       (v->wire ? CALL_TAKES_MS : 0);
 
-	if (m->asked_at >= 0 && !m->is_over && s->now - m->asked_at > most &&
-	    s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->asked_at)
+	if (m->requested_at >= 0 && !m->is_over && s->now - m->requested_at > most &&
+	    s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->requested_at)
 		broke(s, "pod %s is not asked for its release again for %lld ms", m->id,
-		      (long long)(s->now - m->asked_at));
+		      (long long)(s->now - m->requested_at));
 }
 
 /* ---- a pod's life, as the vendor sees it ---- */
@@ -245,7 +245,7 @@ void cloud_end(struct sim *s, struct machine *m, const char *why)
 	if (m->is_over)
 		return;
 	trace(s, "cloud: %s is over: %s", m->id, why);
-	check_asked(s, m);
+	check_release_repeated(s, m);
 	m->is_over = true;
 	m->running = false;
 	m->ended = s->now;
@@ -312,7 +312,7 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 		m->visible = INT64_MAX;
 		return ERR_NONE;
 	}
-	cloud_asked(s, m);
+	cloud_release_requested(s, m);
 	if (m->denied_ms && !m->denied_until && !m->is_over)
 		m->denied_until = s->now + m->denied_ms;
 	if (m->is_over || s->now < m->denied_until) {
@@ -408,7 +408,7 @@ enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms)
  * before. */
 bool cloud_missed(struct sim *s, struct machine *m)
 {
-	bool lossy = cloud_job_of(s, m)->conf.providers[m->vendor].look_gap_ms,
+	bool lossy = cloud_job_of(s, m)->conf.providers[m->vendor].list_gap_ms,
 	     before = m->duplicate && m->visible > m->created && !m->shown;
 
 	m->missed = !m->missed && !before && lossy && strikes(s, F_LIST_MISSES_ONE);
@@ -457,9 +457,9 @@ void cloud_alone(struct client *cl, bool alone)
 		struct machine *m = &s->machines[i];
 		if (m->client != cl->number || m->is_over)
 			continue;
-		check_asked(s, m);
-		m->asked_at = -1;
-		if (m->release_asked >= 0)
+		check_release_repeated(s, m);
+		m->requested_at = -1;
+		if (m->release_requested >= 0)
 			continue;
 		m->alone = alone;
 		m->alone_until = s->now;
@@ -468,14 +468,14 @@ void cloud_alone(struct client *cl, bool alone)
 
 /* From then on the pod bills because its vendor cannot be reached or ignores the release: that is
  * not the client's to cap. */
-void cloud_asked(struct sim *s, struct machine *m)
+void cloud_release_requested(struct sim *s, struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
 
-	check_asked(s, m);
-	m->asked_at = cl->up && !cl->laptop->asleep ? s->now : -1;
-	if (m->release_asked < 0) {
-		m->release_asked = s->now;
+	check_release_repeated(s, m);
+	m->requested_at = cl->up && !cl->laptop->asleep ? s->now : -1;
+	if (m->release_requested < 0) {
+		m->release_requested = s->now;
 		m->running_then = m->running;
 	}
 }

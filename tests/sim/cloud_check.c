@@ -11,8 +11,8 @@ static int64_t meter_until(const struct sim *s, const struct machine *m, int64_t
 
 	if (m->queued) /* never placed: it cost nothing */
 		return 0;
-	if (m->release_asked >= 0 && m->release_asked < end)
-		end = m->release_asked;
+	if (m->release_requested >= 0 && m->release_requested < end)
+		end = m->release_requested;
 	return money_for(MIN(m->price, m->offered),
 			 (MAX(end - m->held_from, 0) + 999) / 1000 * 1000);
 }
@@ -119,8 +119,8 @@ static int64_t owed_really(const struct sim *s, const struct machine *m)
 
 	if (m->price <= m->offered || !seen)
 		return owed(s, m);
-	if (m->release_asked >= 0)
-		end = MIN(end, m->release_asked);
+	if (m->release_requested >= 0)
+		end = MIN(end, m->release_requested);
 	int64_t ms = end - m->held_from - 4 * v->latency_ms - 2000 -
 		     (cloud_may_wait(s, m) ? RELEASED_WITHIN_MS : 0);
 	if (m->spot) /* only a listing shows its final price */
@@ -183,15 +183,15 @@ static void check_life(struct sim *s, const struct machine *m)
 static void check_finished(struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
-	int64_t end = m->is_over ? m->ended : s->now, took = end - m->release_asked;
-	bool there = !m->alone && m->alone_until < 0 && m->asked_at >= 0 &&
+	int64_t end = m->is_over ? m->ended : s->now, took = end - m->release_requested;
+	bool there = !m->alone && m->alone_until < 0 && m->requested_at >= 0 &&
 		     s->clients[m->client].laptop->woke_at < 0;
 	bool able = m->stood && m->running_then && !m->bad_switch && !m->bad_key &&
-		    !m->unreachable && m->cut_until < m->release_asked;
+		    !m->unreachable && m->cut_until < m->release_requested;
 	int64_t most =
 		FINISHED_MS + 8 * v->latency_ms + POD_SELF_END_MS + (v->wire ? CALL_TAKES_MS : 0);
 
-	if (m->release_asked >= 0 && m->release_fails > 1000 && there && able &&
+	if (m->release_requested >= 0 && m->release_fails > 1000 && there && able &&
 	    !cloud_may_wait(s, m) && took > most)
 		broke(s, "pod %s bills for %lld ms, and its agent is not told to end it", m->id,
 		      (long long)took);

@@ -356,7 +356,7 @@ static void note_release(struct sim *s, const struct http_call *c)
 		!c->failed && !c->puts_off && !c->fails_before && c->answer.status != 429;
 
 	if (m && !comes_there)
-		cloud_asked(s, m);
+		cloud_release_requested(s, m);
 }
 
 /* A call reaches its server. */

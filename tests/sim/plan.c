@@ -46,11 +46,11 @@ static void make_vendor(struct plan *p, struct core_conf *c, uint64_t *r, int i)
 	COPY_TEXT(k->name, names[i]);
 	p->vendors[i].apart = roll_chance(r, 50);
 	k->poll_ms = roll_in(r, 500, 3000);
-	k->look_gap_ms = roll_chance(r, 25) ? 0 : 5000;
+	k->list_gap_ms = roll_chance(r, 25) ? 0 : 5000;
 	v->latency_ms = roll_in(r, 20, 800);
 	v->boot_ms = roll_spread(r, 500, 90000);
 	k->makes_image = v->boot_ms % 3 == 0;
-	v->lag_ms = k->look_gap_ms ? roll_in(r, 0, 1500) : 0;
+	v->lag_ms = k->list_gap_ms ? roll_in(r, 0, 1500) : 0;
 	v->self_end_ms = roll_in(r, 0, POD_SELF_END_MS - 1000);
 	v->keeps_gone = roll_chance(r, 40);
 	v->vague = roll_chance(r, 50);

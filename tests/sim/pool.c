@@ -260,7 +260,7 @@ static void pass_on(struct client *cl, struct machine *m)
 
 	for (int w = 0; w < SLOTS_MAX; w++)
 		busy = busy || m->worker_work[w] >= 0;
-	if (busy || (m->release_asked >= 0 && m->release_asked < cl->sim->now))
+	if (busy || (m->release_requested >= 0 && m->release_requested < cl->sim->now))
 		broke(cl->sim, "pod %s is handed on while its run uses or releases it", m->id);
 	from->handed_bill += meter(cl->sim, m);
 	from->handed_slack += money_for(m->price, 1000);
@@ -271,7 +271,7 @@ static void pass_on(struct client *cl, struct machine *m)
 	m->offered_by = -1;
 	m->offered_until = 0;
 	m->known_at = m->known_at < 0 ? cl->sim->now : m->known_at;
-	m->asked_at = m->alone_until = -1;
+	m->requested_at = m->alone_until = -1;
 	m->alone = false;
 	cl->sim->handed++;
 	cl->sim->handed_early += works_elsewhere(from);

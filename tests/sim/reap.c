@@ -19,8 +19,8 @@ static bool run_detached(const struct laptop *l, int client)
 	return false;
 }
 
-static struct reap_known look_up(const struct sim *s, const struct laptop *l,
-				 const struct pod_view *view)
+static struct reap_known known_of(const struct sim *s, const struct laptop *l,
+				  const struct pod_view *view)
 {
 	for (size_t i = 0; i < l->row_count; i++) {
 		const struct core_pod *p = &l->rows[i].pod;
@@ -78,7 +78,7 @@ static bool ends(struct client *reaper, const struct machine *m, const struct po
 		 int64_t now_ms)
 {
 	struct sim *s = reaper->sim;
-	struct reap_known known = look_up(s, reaper->laptop, view);
+	struct reap_known known = known_of(s, reaper->laptop, view);
 	enum reap_what what = plant(PLANT_SWEEP_ALL) && view->state != POD_STATE_GONE
 				      ? REAP_PAST
 				      : reap_pod(view, &known, is_forced(reaper, m), now_ms);
@@ -182,7 +182,7 @@ static void sweep(struct client *reaper)
 		if (!wire_is(reaper->sim, i))
 			continue;
 		reaper->bills_open++;
-		caller_prioritize(wire_begin(wire_asked_new(reaper, i, -1), OP_LIST, swept));
+		caller_prioritize(wire_begin(wire_request_new(reaper, i, -1), OP_LIST, swept));
 	}
 	one_less(reaper);
 }

@@ -57,7 +57,7 @@ static void note_wish(struct op *o, struct call *call)
 }
 
 /* By its own decision, and later. */
-static void looks_again(struct op *o)
+static void retries_later(struct op *o)
 {
 	o->failures = 0;
 	if (o->call.class != CALL_CREATE)
@@ -119,7 +119,7 @@ static enum op_next shim_next(struct op *o, const struct reply *reply, struct ca
 	if (what == OP_CALL)
 		note_wish(o, call);
 	else if (what == OP_WAIT)
-		looks_again(o);
+		retries_later(o);
 	return what;
 }
 
@@ -186,7 +186,7 @@ static void check_quiet(struct http_call *c)
 	const struct laptop *l = c->cl->laptop;
 	bool taken = c->op->call.class == CALL_RELEASE && l->takes_releases[c->provider];
 	/* one call a minute probes the limit */
-	bool pressing = c->call.class == CALL_RELEASE || c->call.class == CALL_LOOK;
+	bool pressing = c->call.class == CALL_RELEASE || c->call.class == CALL_LIST;
 	int64_t quiet =
 		pressing ? MIN(l->quiet_until[c->provider], l->refused_at[c->provider] + 60000)
 			 : l->quiet_until[c->provider];

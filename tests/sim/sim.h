@@ -353,7 +353,7 @@ struct account { /* at one vendor: a window begins with the first call after the
 	int64_t began;
 	int used;
 	bool asked[LAPTOPS_MAX];
-	int64_t asked_at[LAPTOPS_MAX];
+	int64_t requested_at[LAPTOPS_MAX];
 };
 
 /* ---- pods of the cloud ---- */
@@ -389,12 +389,12 @@ struct machine {
 	int64_t hard_end, first_lease; /* true time */
 	int64_t late_start;            /* from the start of its container: if it starts late */
 	int64_t clock_error;           /* how far the clock was off when they were computed */
-	int64_t created, visible, runs_at, ended, release_asked;
+	int64_t created, visible, runs_at, ended, release_requested;
 	int64_t known_at;    /* its client knows its id; -1: never */
 	int64_t alone_until; /* its client was not there; -1: it always was */
 	bool alone;          /* its client is not there now */
 	/* when a client that is still there last asked for its release; -1: never */
-	int64_t asked_at;
+	int64_t requested_at;
 	bool unsaved; /* its row is older than what its client knows */
 	bool running, is_over, stopped, failed, preempted, duplicate, never_runs, bad_key,
 		bad_switch, no_gpu, unreachable;
@@ -591,8 +591,8 @@ enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms); /
 bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
 bool cloud_missed(struct sim *s, struct machine *m); /* left out once */
 void cloud_alone(struct client *cl, bool alone);
-void cloud_asked(struct sim *s, struct machine *m); /* for its release */
-void cloud_check(struct sim *s);                    /* at the very end */
+void cloud_release_requested(struct sim *s, struct machine *m); /* for its release */
+void cloud_check(struct sim *s);                                /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
 struct pod_view cloud_view(struct sim *s, const struct machine *m);
 

@@ -1,6 +1,6 @@
 /* wire.c - a client's side of vendors that are spoken to through their real translators: the real
- * engine/caller.c carries their operations (over line.c). wire_ask.c hands what comes of them to
- * the core as engine/vendor.c hands it on. */
+ * engine/caller.c carries their operations (over line.c). wire_request.c hands what comes of them
+ * to the core as engine/vendor.c hands it on. */
 #include "wire_life.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ struct http *wire_line(struct client *cl)
 	return &wire_life_of(cl)->line;
 }
 
-struct asked *wire_asked(struct client *cl)
+struct asked *wire_request_first(struct client *cl)
 {
 	return wire_life_of(cl)->asked;
 }
@@ -169,7 +169,7 @@ void wire_open(struct sim *s)
 	line_open(s);
 }
 
-static void asked_free(struct asked *a)
+static void wire_request_free(struct asked *a)
 {
 	*a->link = a->next;
 	if (a->next)
@@ -192,7 +192,7 @@ static void bury(struct wire_life *l)
 	caller_free(l->caller);
 	line_leave(was);
 	while (l->asked)
-		asked_free(l->asked);
+		wire_request_free(l->asked);
 	for (int i = 0; i < VENDORS_MAX; i++)
 		if (l->line.handles[i])
 			wire_ops(l->cl->sim, i)->close(l->line.handles[i]);
@@ -286,7 +286,7 @@ void wire_hears(struct client *cl, const struct happening *h)
 	wire_leave(l, was);
 }
 
-struct asked *wire_asked_new(struct client *cl, int provider, int pod)
+struct asked *wire_request_new(struct client *cl, int provider, int pod)
 {
 	struct wire_life *l = wire_life_of(cl);
 	struct asked *a = xcalloc(1, sizeof(*a));
@@ -295,7 +295,7 @@ struct asked *wire_asked_new(struct client *cl, int provider, int pod)
 			    .life = l,
 			    .provider = provider,
 			    .pod = pod,
-			    .asked_at = boot_now(cl),
+			    .requested_at = boot_now(cl),
 			    .next = l->asked,
 			    .link = &l->asked};
 	if (a->next)
@@ -309,7 +309,7 @@ static void over(void *ctx, struct op_result *result, const struct err *err)
 
 	if (!a->life->line.loop.cut)
 		a->done(a, result, err);
-	asked_free(a);
+	wire_request_free(a);
 }
 
 struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
@@ -333,7 +333,7 @@ void wire_cancel(struct asked *a, struct caller_op *op)
 	struct client *was = wire_enter(l);
 
 	caller_cancel(op);
-	asked_free(a);
+	wire_request_free(a);
 	wire_leave(l, was);
 }
 

@@ -172,7 +172,7 @@ struct asked { /* what an answer needs of its question */
 	struct wire_life *life;
 	int provider, pod;
 	uint32_t segment;
-	int64_t asked_at;
+	int64_t requested_at;
 	struct op_want want;
 	struct env_pair env[ENV_MAX];
 	size_t env_count;
@@ -192,8 +192,8 @@ struct stage { /* the code on a volume, before there is a pod */
 	struct asked *asked;
 	bool holds, there;
 };
-struct asked *wire_asked(struct client *cl); /* the first */
-struct asked *wire_asked_new(struct client *cl, int provider, int pod);
+struct asked *wire_request_first(struct client *cl); /* the first */
+struct asked *wire_request_new(struct client *cl, int provider, int pod);
 struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
 			     void (*done)(struct asked *a, struct op_result *result,
 					  const struct err *err));
@@ -209,7 +209,7 @@ void wire_begin_life(struct client *cl);
 void wire_end_life(struct client *cl);
 /* Carries out the action if it is for such a vendor. False: it is not. */
 bool wire_act(struct client *cl, const struct action *a);
-void wire_press(struct client *cl); /* vendor_press() */
+void wire_prioritize(struct client *cl); /* vendor_prioritize() */
 bool wire_rent(struct client *cl, int pod);
 /* wire_files.c: */
 bool wire_fetch(struct client *cl, int pod, uint32_t segment);
@@ -221,7 +221,7 @@ void wire_bill(struct client *cl);
 void wire_read_local(struct client *cl, const char *local, int64_t offset, int64_t bytes,
 		     struct str *to);
 void wire_write_local(struct client *cl, const char *local, const void *bytes, size_t len);
-bool wire_mark_host(struct client *cl, int pod, int64_t at);
+bool wire_avoid_host(struct client *cl, int pod, int64_t at);
 /* a reply is back, or a timer is over */
 void wire_hears(struct client *cl, const struct happening *h);
 /* A pod of Modal's ends: one that waits for its kind of GPU gets it. */

@@ -71,7 +71,7 @@ bool wire_file(struct sim *s, const struct server *v, const char *path, struct s
 
 static struct asked *asked_with(struct client *cl, const char *local)
 {
-	struct asked *a = wire_asked(cl);
+	struct asked *a = wire_request_first(cl);
 
 	while (a && strcmp(a->local, local))
 		a = a->next;
@@ -105,10 +105,10 @@ void wire_write_local(struct client *cl, const char *local, const void *bytes, s
 		str_addn(&a->got, bytes, len);
 }
 
-static struct asked *ask_file(struct client *cl, int pod, char *path)
+static struct asked *request_file(struct client *cl, int pod, char *path)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
-	struct asked *a = wire_asked_new(cl, p->rental.provider, pod);
+	struct asked *a = wire_request_new(cl, p->rental.provider, pod);
 
 	snprintf(a->local, sizeof(a->local), "/local/%p", (void *)a);
 	a->path = path;
@@ -148,7 +148,7 @@ bool wire_fetch(struct client *cl, int pod, uint32_t segment)
 
 	if (!wire_is(cl->sim, p->rental.provider))
 		return false;
-	struct asked *a = ask_file(
+	struct asked *a = request_file(
 		cl, pod, xasprintf("runs/%s/%s/%u", cl->job->conf.run, p->rental.attempt, segment));
 	a->segment = segment;
 	a->want.file.max_bytes = 64;
@@ -186,7 +186,7 @@ bool wire_salvage(struct client *cl, int pod)
 
 	if (!wire_is(cl->sim, p->rental.provider))
 		return false;
-	struct asked *a = ask_file(
+	struct asked *a = request_file(
 		cl, pod,
 		xasprintf("runs/%s/%s/events.jsonl", cl->job->conf.run, p->rental.attempt));
 	a->want.file.max_bytes = 512 << 20;
@@ -239,7 +239,7 @@ bool wire_stage_begin(struct client *cl, int provider, const struct volume *v)
 	if (cl->reaping || stage->op || stage->there ||
 	    !provider_can_stage(ops, wire_line(cl)->handles[provider], v))
 		return false;
-	struct asked *a = wire_asked_new(cl, provider, -1);
+	struct asked *a = wire_request_new(cl, provider, -1);
 	snprintf(a->local, sizeof(a->local), "/local/%p", (void *)a);
 	a->path = xasprintf("staged/%s.0", cl->job->conf.run);
 	a->want.file.volume = *v;
@@ -308,7 +308,7 @@ void wire_bill(struct client *cl)
 		if (p->phase != POD_GONE || !p->rental.create_at || !p->rental.id[0] ||
 		    !wire_is(cl->sim, p->rental.provider))
 			continue;
-		struct asked *a = wire_asked_new(cl, p->rental.provider, i);
+		struct asked *a = wire_request_new(cl, p->rental.provider, i);
 		COPY_TEXT(a->want.id, p->rental.id);
 		a->want.since_s = (wall_now(cl) - (boot_now(cl) - p->rental.create_at)) / 1000;
 		a->want.bill.price_microusd_h = p->rental.price_microusd_h;

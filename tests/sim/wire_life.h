@@ -21,7 +21,7 @@ struct wire_life { /* of one client */
 	struct volume volumes[VENDORS_MAX];
 	struct asked *asked;
 	struct stage stages[VENDORS_MAX];
-	struct asked *looks[VENDORS_MAX];
+	struct asked *lists[VENDORS_MAX];
 	struct pod_log *logs;
 	size_t log_count;
 	int inside; /* its caller.c is at work */

@@ -202,7 +202,7 @@ void modal_set_result(const struct machine *m, Modal__Client__GenericResult *to)
 		to->status = 4;
 	else if (m->evicted)
 		to->status = 8;
-	else if (m->preempted || m->release_asked >= 0)
+	else if (m->preempted || m->release_requested >= 0)
 		to->status = 3;
 	else
 		to->status = m->failed ? 5 : 1;
@@ -432,7 +432,7 @@ void modal_sandbox_terminate(struct exchange *x)
 	if (!m || (m->visible > x->s->now && x->plan->forgets) ||
 	    (!m->is_over && strikes(x->s, F_RELEASE_UNKNOWN))) {
 		if (m)
-			cloud_asked(x->s, m); /* it does not release it */
+			cloud_release_requested(x->s, m); /* it does not release it */
 		modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
 		return;
 	}

@@ -39,7 +39,7 @@ static void set_vendor(struct plan *p, uint64_t *r, int i, enum wire_kind kind)
 		struct core_provider *k = &p->jobs[n].conf.providers[i];
 		COPY_TEXT(k->name, ops->name);
 		k->poll_ms = ops->poll_ms;
-		k->look_gap_ms = ops->look_gap_ms;
+		k->list_gap_ms = ops->list_gap_ms;
 		k->makes_image = ops->makes_image;
 		k->volume_lags = ops->volume_lags;
 		k->caution = ops->caution;

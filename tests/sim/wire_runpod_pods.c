@@ -329,12 +329,12 @@ static void delete_pod(struct exchange *x, struct machine *m)
 
 	if (!m || m->is_over || m->visible > x->s->now || strikes(x->s, F_RELEASE_UNKNOWN)) {
 		if (m)
-			cloud_asked(x->s, m); /* it does not release it */
+			cloud_release_requested(x->s, m); /* it does not release it */
 		runpod_problem(x, 404, "pod not found");
 		return;
 	}
 	if (w->locked) {
-		cloud_asked(x->s, m);
+		cloud_release_requested(x->s, m);
 		runpod_problem(x, 409, "pod is locked");
 		return;
 	}

@@ -22,8 +22,8 @@ const char *account_of(const struct provider *p)
 	return "tester";
 }
 
-enum op_next ask_once(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-		      struct op_result *result, struct err *err)
+enum op_next step_once(struct op *op, const struct reply *reply, struct call *call,
+		       int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	(void)wait_ms, (void)result;
 	if (!reply) {
@@ -45,5 +45,5 @@ const struct provider_ops one_call = {.abi = PROVIDER_ABI,
 				      .name = "stored",
 				      .account = account_of,
 				      .begin = begin_op,
-				      .next = ask_once,
+				      .next = step_once,
 				      .op_free = free_op};

@@ -22,8 +22,8 @@ struct op {
 struct op *begin_op(struct provider *p, enum op_kind kind, const struct op_want *want);
 void free_op(struct op *op);
 const char *account_of(const struct provider *p);
-enum op_next ask_once(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-		      struct op_result *result, struct err *err);
+enum op_next step_once(struct op *op, const struct reply *reply, struct call *call,
+		       int64_t *wait_ms, struct op_result *result, struct err *err);
 extern const struct provider_ops one_call;
 
 #endif

@@ -74,7 +74,7 @@ void put_config(const char *name, const char *text)
 
 int open_config(struct config **out, bool need_job, struct err *err)
 {
-	struct config_ask ask = {
+	struct config_source ask = {
 		.need_job = need_job, .providers = known_providers, .jobs = known_jobs};
 
 	*out = NULL;

@@ -171,8 +171,8 @@ void list_in(struct bench *b, enum pod_state state, int i, int k)
 		views[count++] = view_of(b, i, state);
 	if (k >= 0)
 		views[count++] = view_of(b, k, state);
-	tell(b,
-	     (struct event){.type = EV_LISTED, .views = views, .count = count, .asked_at = b->now});
+	tell(b, (struct event){
+			.type = EV_LISTED, .views = views, .count = count, .requested_at = b->now});
 }
 
 void list_running(struct bench *b, int i)

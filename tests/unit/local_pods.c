@@ -126,7 +126,7 @@ void run_child(char *const *argv, const void *in, size_t len, struct reply *repl
 	read_back(files[2], &reply->head);
 }
 
-static json_t *ask_text(const char *verb, const char *request, bool must)
+static json_t *request_text(const char *verb, const char *request, bool must)
 {
 	char words[3][64];
 	char *argv[] = {words[0], words[1], words[2], NULL};
@@ -152,13 +152,13 @@ json_t *ask(const char *verb, json_t *request)
 	CLEANUP(free_text) char *line = jsonx_line(request);
 
 	json_decref(request);
-	return ask_text(verb, line, true);
+	return request_text(verb, line, true);
 }
 
 void refused(const char *verb, json_t *request, const char *kind_word)
 {
 	CLEANUP(free_text) char *line = jsonx_line(request);
-	CLEANUP(json_decref) json_t *answer = ask_text(verb, line, false);
+	CLEANUP(json_decref) json_t *answer = request_text(verb, line, false);
 
 	json_decref(request);
 	assert_string_equal(jsonx_text(json_object_get(answer, "error"), "kind", "none"),

@@ -352,7 +352,7 @@ static void wav_true_lengths(void **state)
 	fflush(f);
 	double seconds = 0;
 	int rate = 0;
-	assert_true(wav_look(fileno(f), 44 + 44100, &seconds, &rate));
+	assert_true(wav_measure(fileno(f), 44 + 44100, &seconds, &rate));
 	assert_int_equal(rate, 22050);
 	/* what is there, not what the header claims */
 	assert_true(seconds > 0.999 && seconds < 1.001);

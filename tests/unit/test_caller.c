@@ -45,8 +45,8 @@ static void test_whose_limits(void **state)
 		pthread_t thread;
 		int listener = listen_on_loopback(&p.port);
 		pthread_create(&thread, NULL, refuse_once, &listener);
-		assert_int_equal(caller_ask(&(struct engine_provider){&one_call, &p, store},
-					    OP_FETCH, NULL, PATIENCE_MS, &result, &err),
+		assert_int_equal(caller_perform(&(struct engine_provider){&one_call, &p, store},
+						OP_FETCH, NULL, PATIENCE_MS, &result, &err),
 				 -1);
 		pthread_join(thread, NULL);
 		close(listener);
@@ -96,8 +96,8 @@ static void test_answers_are_checked_once_for_all(void **state)
 		struct provider p = {.unlimited = true};
 		struct op_result result = {0};
 		struct err err = {0};
-		assert_int_equal(caller_ask(&(struct engine_provider){&odd, &p, store},
-					    cases[i].kind, NULL, PATIENCE_MS, &result, &err),
+		assert_int_equal(caller_perform(&(struct engine_provider){&odd, &p, store},
+						cases[i].kind, NULL, PATIENCE_MS, &result, &err),
 				 -1);
 		assert_int_equal(err.kind, cases[i].want);
 		assert_string_equal(err.msg, "odd: its answer cannot be trusted: it names a pod "
@@ -136,8 +136,8 @@ static void test_a_pause_that_is_too_long(void **state)
 	(void)state;
 	int listener = listen_on_loopback(&p.port);
 	pthread_create(&thread, NULL, away_for_an_hour, &listener);
-	assert_int_equal(caller_ask(&(struct engine_provider){&one_call, &p, store}, OP_LIST, NULL,
-				    PATIENCE_MS, &result, &err),
+	assert_int_equal(caller_perform(&(struct engine_provider){&one_call, &p, store}, OP_LIST,
+					NULL, PATIENCE_MS, &result, &err),
 			 -1);
 	pthread_join(thread, NULL);
 	close(listener);

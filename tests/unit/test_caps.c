@@ -51,10 +51,10 @@ static void client_open(struct client *c, const char *config, const char *run)
 {
 	CLEANUP(free_text) char *path = path_join(folder, config);
 	CLEANUP(free_text) char *ledger = path_join(folder, "ledger.db");
-	struct config_ask ask = {.file = path,
-				 .need_job = true,
-				 .providers = provider_registry,
-				 .jobs = job_registry};
+	struct config_source ask = {.file = path,
+				    .need_job = true,
+				    .providers = provider_registry,
+				    .jobs = job_registry};
 	struct err err = {0};
 
 	*c = (struct client){.ctx = {.quiet = true, .state_dir = folder}};

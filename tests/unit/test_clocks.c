@@ -198,8 +198,8 @@ static void test_clock_is_compared(void **state)
 		pthread_t thread;
 		s.listener = listen_on_loopback(&p.port);
 		pthread_create(&thread, NULL, serve_once, &s);
-		int got = caller_ask(&(struct engine_provider){&cloudy, &p, NULL}, OP_CHECK, NULL,
-				     PATIENCE_MS, &result, &err);
+		int got = caller_perform(&(struct engine_provider){&cloudy, &p, NULL}, OP_CHECK,
+					 NULL, PATIENCE_MS, &result, &err);
 		pthread_join(thread, NULL);
 		close(s.listener);
 		if (got < 0)

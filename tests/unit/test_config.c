@@ -126,7 +126,7 @@ static void test_account(void **state)
 
 static void test_a_broken_project_is_left_alone(void **state)
 {
-	struct config_ask ask = {
+	struct config_source ask = {
 		.user_only = true, .providers = known_providers, .jobs = known_jobs};
 	struct config *c = NULL;
 	struct err err = {0};
@@ -156,7 +156,7 @@ static void test_mistakes_that_are_in_nobodys_way(void **state)
 		{"providers = 1;", true},
 		{"lease = ", true},
 	};
-	struct config_ask ask = {
+	struct config_source ask = {
 		.user_only = true, .providers = known_providers, .jobs = known_jobs};
 
 	(void)state;
@@ -188,12 +188,12 @@ static void test_folder_and_own_file(void **state)
 {
 	struct err err = {0};
 	struct config *c = NULL;
-	struct config_ask here = {
+	struct config_source here = {
 		.file = ".", .need_job = true, .providers = known_providers, .jobs = known_jobs};
-	struct config_ask own = {.file = "home/.config/burst/burst.cfg",
-				 .need_job = true,
-				 .providers = known_providers,
-				 .jobs = known_jobs};
+	struct config_source own = {.file = "home/.config/burst/burst.cfg",
+				    .need_job = true,
+				    .providers = known_providers,
+				    .jobs = known_jobs};
 	static const char job[] =
 		"on_exit = \"true\"; job = { type = \"tts\"; input = \"a\"; name = \"n\"; };";
 

@@ -181,7 +181,7 @@ static const char *const all_of_them[] = {
 static void test_all_mistakes_at_once(void **state)
 {
 	struct mistakes m = {0};
-	struct config_ask ask = {
+	struct config_source ask = {
 		.need_job = true, .mistakes = &m, .providers = known_providers, .jobs = known_jobs};
 	struct config *c;
 	struct err err = {0};
@@ -286,7 +286,7 @@ static void test_auto(void **state)
 static void test_no_job_beside_other_mistakes(void **state)
 {
 	struct mistakes m = {0};
-	struct config_ask ask = {
+	struct config_source ask = {
 		.need_job = true, .mistakes = &m, .providers = known_providers, .jobs = known_jobs};
 	struct config *c;
 	struct err err = {0};
@@ -309,7 +309,7 @@ static void test_no_job_beside_other_mistakes(void **state)
 static void test_a_job_of_no_type_is_one_mistake(void **state)
 {
 	struct mistakes m = {0};
-	struct config_ask ask = {
+	struct config_source ask = {
 		.need_job = true, .mistakes = &m, .providers = known_providers, .jobs = known_jobs};
 	struct config *c;
 	struct err err = {0};
@@ -364,7 +364,7 @@ static void test_odd_files(void **state)
 	assert_int_equal(open_config(&c, true, &err), -1);
 	assert_string_equal(err.msg, "burst.cfg: no job: add a job group that says what to render "
 				     "(see `burst help init`)");
-	struct config_ask ask = {
+	struct config_source ask = {
 		.file = "nowhere.cfg", .providers = known_providers, .jobs = known_jobs};
 	assert_int_equal(config_open(&c, &ask, &err), -1);
 	assert_string_equal(err.msg, "nowhere.cfg: No such file or directory");

@@ -176,19 +176,19 @@ static void test_older_than_our_clock_says(void **state)
 		/* so that by ours, put right, it is as old as its row says, or older */
 		int64_t made_ms =
 				WALL_MS + pod(&b, 0)->rental.create_at - cases[i].older_s * SECOND,
-			asked_at = b.now;
+			requested_at = b.now;
 		v.created_at_s = cases[i].older_s < 0 ? 0 : made_ms / 1000;
 		b.now += cases[i].took_ms;
 		tell(&b, (struct event){.type = EV_LISTED,
 					.views = &v,
 					.count = 1,
-					.asked_at = asked_at,
+					.requested_at = requested_at,
 					.ahead_ms = cases[i].ahead_ms,
 					.clock_known = !cases[i].untold});
 		check_field(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,
 			    cases[i].billed_s);
 		check_field(cases[i].name, "saved", did(&b, ACT_SAVE, 0) > 0,
-			    pod(&b, 0)->rental.create_at < asked_at - MINUTE);
+			    pod(&b, 0)->rental.create_at < requested_at - MINUTE);
 		if (cases[i].goes) {
 			wait_ms(&b, 1);
 			assert_int_equal(did(&b, ACT_RELEASE, 0), 1);

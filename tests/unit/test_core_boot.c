@@ -16,12 +16,12 @@ static void test_address_that_a_list_leaves_out(void **state)
 	check_field("brought up", "port", pod(&b, 0)->rental.view.port, 22);
 	v = view_of(&b, 0, POD_STATE_RUNNING);
 	v.port = 0;
-	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
 	check_field("lost", "connects", did(&b, ACT_CONNECT, 0), 1);
 	check_field("lost", "port", pod(&b, 0)->rental.view.port, 22);
 	v.port = 2022;
-	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	check_field("listed with another", "port", pod(&b, 0)->rental.view.port, 2022);
 	tear_down(&b);
 }
@@ -208,7 +208,7 @@ static void test_connects_again_soon(void **state)
 	list_running(&b, 0);
 	int64_t began_at = b.now;
 	while (b.now - began_at < MINUTE) {
-		int64_t asked_at = b.now;
+		int64_t requested_at = b.now;
 		assert_int_equal(did(&b, ACT_CONNECT, 0), 1);
 		tell_err(&b, EV_CONNECT_FAILED, 0, ERR_NETWORK);
 		while (!did(&b, ACT_CONNECT, 0)) {
@@ -216,9 +216,9 @@ static void test_connects_again_soon(void **state)
 			if (did(&b, ACT_LIST, -1))
 				list_running(&b, 0);
 		}
-		if (asked_at - began_at < 25 * SECOND)
-			longest = MAX(longest, b.now - asked_at);
-		most_later = MAX(most_later, b.now - asked_at);
+		if (requested_at - began_at < 25 * SECOND)
+			longest = MAX(longest, b.now - requested_at);
+		most_later = MAX(most_later, b.now - requested_at);
 	}
 	assert_in_range(longest, 200, 250);
 	assert_in_range(most_later, 1000, CONNECT_RETRY_MAX_MS);
@@ -375,7 +375,7 @@ static void inspected(struct bench *b, enum pod_state state)
 			       .pod = 0,
 			       .views = &view,
 			       .count = 1,
-			       .asked_at = b->now});
+			       .requested_at = b->now});
 }
 
 /* Lists that omit a pod for good prove nothing of it: its provider is asked for it by its id, while
@@ -389,11 +389,11 @@ static void test_a_pod_that_lists_omit(void **state)
 	set_up(&b, 4);
 	start_with(&b, &o, 1);
 	rented(&b, 0);
-	tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now + 1});
+	tell(&b, (struct event){.type = EV_LISTED, .requested_at = b.now + 1});
 	check_field("too new", "asked for", did(&b, ACT_INSPECT, 0), 0);
 	for (int i = 0; i < 30; i++) {
 		wait_ms(&b, 6000);
-		tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now});
+		tell(&b, (struct event){.type = EV_LISTED, .requested_at = b.now});
 		check_field("omitted", "asked for", did(&b, ACT_INSPECT, 0), 1);
 		inspected(&b, POD_STATE_CREATING);
 		check_phase(&b, "three minutes long", 0, POD_BOOTING);
@@ -405,7 +405,7 @@ static void test_a_pod_that_lists_omit(void **state)
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
 	for (int i = 0; i < 4; i++) {
 		wait_ms(&b, 6000);
-		tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now});
+		tell(&b, (struct event){.type = EV_LISTED, .requested_at = b.now});
 	}
 	check_field("clean lists", "asked for", did(&b, ACT_INSPECT, 0), 1);
 	check_phase(&b, "they are no proof", 0, POD_CONFIRMING);
@@ -414,7 +414,7 @@ static void test_a_pod_that_lists_omit(void **state)
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
 	for (int i = 0; i < 4; i++) {
 		wait_ms(&b, 6000);
-		tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now});
+		tell(&b, (struct event){.type = EV_LISTED, .requested_at = b.now});
 	}
 	inspected(&b, POD_STATE_GONE);
 	check_phase(&b, "its provider denies it", 0, POD_GONE);

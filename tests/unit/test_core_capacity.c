@@ -17,8 +17,9 @@ static void ended_unplaced(struct bench *b, int i)
 	tell(b, (struct event){.type = EV_RELEASED, .pod = i});
 	for (int look = 0; look < 4 && pod(b, i)->phase != POD_GONE; look++) {
 		b->now += 5 * SECOND;
-		tell(b, (struct event){
-				.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
+		tell(b,
+		     (struct event){
+			     .type = EV_LISTED, .views = &v, .count = 1, .requested_at = b->now});
 	}
 	check_phase(b, "in the end", i, POD_GONE);
 }

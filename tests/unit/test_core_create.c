@@ -13,7 +13,7 @@ static void test_listed_while_its_create_is_under_way(void **state)
 	start_simply(&b);
 	b.now += 20 * SECOND;
 	struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
-	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	check_phase(&b, "listed", 0, POD_CONNECTING);
 	b.now += 100 * SECOND;
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
@@ -43,10 +43,10 @@ static void test_listed_pod_of_another_machine(void **state)
 	COPY_TEXT(v.marker.attempt, "another");
 	COPY_TEXT(v.marker.machine, "elsewhere");
 	int before = core_pod_count(b.core);
-	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	check_field("another machine's", "pods", core_pod_count(b.core), before);
 	COPY_TEXT(v.marker.machine, "0123456789abcdef");
-	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	check_field("ours", "pods", core_pod_count(b.core), before + 1);
 	tear_down(&b);
 }
@@ -99,7 +99,7 @@ static void test_refused_list(void **state)
 	bring_up(&b, 0);
 	for (int k = 0; k < 5; k++) {
 		b.now += 10 * SECOND;
-		tell(&b, (struct event){.type = EV_LISTED, .partial = true, .asked_at = b.now});
+		tell(&b, (struct event){.type = EV_LISTED, .partial = true, .requested_at = b.now});
 		check_phase(&b, "not among those looked up", 0, POD_WORKING);
 	}
 	render_batch(&b, 0, 0, 1000, true);
@@ -107,7 +107,7 @@ static void test_refused_list(void **state)
 	tell(&b, (struct event){.type = EV_RELEASED});
 	for (int k = 0; k < 3; k++) {
 		b.now += 10 * SECOND;
-		tell(&b, (struct event){.type = EV_LISTED, .partial = true, .asked_at = b.now});
+		tell(&b, (struct event){.type = EV_LISTED, .partial = true, .requested_at = b.now});
 	}
 	check_phase(&b, "nothing is known of it", 0, POD_CONFIRMING);
 	struct pod_view v = view_of(&b, 0, POD_STATE_GONE);
@@ -117,7 +117,7 @@ static void test_refused_list(void **state)
 					.partial = true,
 					.views = &v,
 					.count = 1,
-					.asked_at = b.now});
+					.requested_at = b.now});
 	}
 	check_phase(&b, "looked up", 0, POD_GONE);
 	assert_true(core_ended(b.core));

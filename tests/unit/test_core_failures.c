@@ -101,7 +101,7 @@ static void list_over(struct bench *b, int i, enum pod_end end, bool preempted, 
 	v.end = end;
 	v.preempted = preempted;
 	COPY_TEXT(v.detail, detail);
-	tell(b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
+	tell(b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b->now});
 }
 
 /* When it ended is said by its vendor's clock, and ours may be wrong by two minutes: what it cost
@@ -138,7 +138,7 @@ static void test_ends_by_another_clock(void **state)
 		tell(&b, (struct event){.type = EV_LISTED,
 					.views = &v,
 					.count = 1,
-					.asked_at = b.now,
+					.requested_at = b.now,
 					.ahead_ms = cases[i].ahead_ms});
 		check_phase(&b, cases[i].name, 0, POD_GONE);
 		check_field(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000,

@@ -85,7 +85,8 @@ static void test_replacement_is_handed_over(void **state)
 	struct pod_view over = view_of(&b, 0, POD_STATE_GONE);
 	over.end = POD_END_OUTSIDE;
 	over.preempted = true;
-	tell(&b, (struct event){.type = EV_LISTED, .views = &over, .count = 1, .asked_at = b.now});
+	tell(&b,
+	     (struct event){.type = EV_LISTED, .views = &over, .count = 1, .requested_at = b.now});
 	check_field("it is taken back", "handover", core_handover(b.core), HANDOVER_NOT_YET);
 	for (int i = 0; i < 60 && b.core->pod_count < 2; i++)
 		wait_ms(&b, SECOND);
@@ -125,7 +126,7 @@ static void test_handover_beside_a_late_vendor(void **state)
 					.provider = late,
 					.views = &view,
 					.count = 1,
-					.asked_at = b.now});
+					.requested_at = b.now});
 		connected(&b, 0);
 		tell(&b, (struct event){.type = EV_SHARED_READY});
 		tell(&b, (struct event){.type = EV_WORKERS, .number = 1});

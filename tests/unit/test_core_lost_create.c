@@ -27,7 +27,8 @@ static void test_ambiguous_is_adopted(void **state)
 	COPY_TEXT(other.marker.run, "r2");
 	struct pod_view both[] = {other, v};
 	b.now += SECOND;
-	tell(&b, (struct event){.type = EV_LISTED, .views = both, .count = 2, .asked_at = b.now});
+	tell(&b,
+	     (struct event){.type = EV_LISTED, .views = both, .count = 2, .requested_at = b.now});
 	check_phase(&b, "found by its name", 0, POD_CONNECTING);
 	assert_string_equal(pod(&b, 0)->rental.id, "p0");
 	assert_int_equal(core_pod_count(b.core), 1);
@@ -46,7 +47,7 @@ static void test_ambiguous_is_found_when_it_is_over(void **state)
 	start_ambiguous(&b);
 	struct pod_view v = view_of(&b, 0, POD_STATE_GONE);
 	b.now += SECOND;
-	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	check_phase(&b, "found by its name, and gone", 0, POD_GONE);
 	assert_string_equal(pod(&b, 0)->rental.id, "p0");
 	assert_int_equal(core_pod_count(b.core), 2); /* another one does its work */
@@ -105,7 +106,7 @@ static void test_ambiguous_is_given_up(void **state)
 			check_field(name, "creates meanwhile", did(&b, ACT_RENT, -1), 0);
 			int64_t asked = lost_at + lost_creates[i].looks_s[k] * SECOND;
 			b.now = MAX(b.now, asked);
-			tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked});
+			tell(&b, (struct event){.type = EV_LISTED, .requested_at = asked});
 		}
 		check_phase(&b, name, 0, lost_creates[i].phase);
 		/* it may have lived unseen all the time: the cap counts it until now, at $1 an hour
@@ -176,7 +177,7 @@ static void test_second_pod_of_one_create(void **state)
 	struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
 	COPY_TEXT(v.id, "twin");
 	b.now += SECOND;
-	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 	check_phase(&b, "a pod too many", 1, POD_RELEASING);
 	assert_int_equal(did(&b, ACT_RELEASE, 1), 1);
 	assert_string_not_equal(pod(&b, 0)->rental.attempt, pod(&b, 1)->rental.attempt);
@@ -269,9 +270,10 @@ static void test_late_twin_while_nothing_is_offered(void **state)
 	tell(&b, (struct event){.type = EV_OFFERS});
 	for (int turn = 0; turn < 200 && !seen; turn++) {
 		seen = b.now >= surfaces_at;
-		tell(&b,
-		     (struct event){
-			     .type = EV_LISTED, .views = &twin, .count = seen, .asked_at = b.now});
+		tell(&b, (struct event){.type = EV_LISTED,
+					.views = &twin,
+					.count = seen,
+					.requested_at = b.now});
 		while (!seen && b.now < surfaces_at + MINUTE && !did(&b, ACT_LIST, -1)) {
 			int64_t wake_at = core_wake_at(b.core);
 			wait_ms(&b, MAX(wake_at - b.now, 1));
@@ -437,12 +439,12 @@ static void test_slept_over_the_last_look(void **state)
 			list_nothing(&b);
 	}
 	check_field("a minute after the loss", "looks", looks, 1);
-	int64_t asked_at = b.now;
+	int64_t requested_at = b.now;
 	b.now += HOUR;
 	tell(&b, (struct event){.type = EV_SLEPT});
 	wait_ms(&b, 0);
 	check_field("awake", "ended", core_ended(b.core), false);
-	tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked_at});
+	tell(&b, (struct event){.type = EV_LISTED, .requested_at = requested_at});
 	check_field("read", "ended", core_ended(b.core), true);
 	check_field("read", "exit", exit_status(&b), 0);
 	tear_down(&b);

@@ -103,7 +103,8 @@ static void test_price_of_a_listing(void **state)
 		v.price_microusd_h = prices[i].price;
 		b.now += SECOND;
 		tell(&b,
-		     (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+		     (struct event){
+			     .type = EV_LISTED, .views = &v, .count = 1, .requested_at = b.now});
 		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
 		check_field(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
 		check_field(prices[i].name, "price", pod(&b, 0)->rental.price_microusd_h,

@@ -35,7 +35,7 @@ static const struct {
 static void release_seen_pod(struct bench *b, int64_t gap_ms)
 {
 	set_up(b, 1);
-	b->conf.providers[0].look_gap_ms = gap_ms;
+	b->conf.providers[0].list_gap_ms = gap_ms;
 	start_simply(b);
 	bring_up(b, 0);
 	render_batch(b, 0, 0, SECOND, true);
@@ -58,7 +58,7 @@ static void test_two_looks(void **state)
 			tell(&b, (struct event){.type = EV_LISTED,
 						.views = &v,
 						.count = confirmations[i].looks[k].there,
-						.asked_at = asked});
+						.requested_at = asked});
 		}
 		check_phase(&b, confirmations[i].name, 0, confirmations[i].phase);
 		check_field(confirmations[i].name, "ended", core_ended(b.core),
@@ -94,7 +94,7 @@ static void test_never_listed(void **state)
 		const char *name = surfacings[i].name;
 		struct bench b;
 		set_up(&b, 4);
-		b.conf.providers[0].look_gap_ms = surfacings[i].gap_ms;
+		b.conf.providers[0].list_gap_ms = surfacings[i].gap_ms;
 		start_simply(&b);
 		tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
 		rented(&b, 0);
@@ -201,7 +201,7 @@ static void test_denied_when_it_is_released(void **state)
 		struct bench b;
 		int releases = 0;
 		set_up(&b, 1);
-		b.conf.providers[0].look_gap_ms = denials[i].gap_ms;
+		b.conf.providers[0].list_gap_ms = denials[i].gap_ms;
 		start_simply(&b);
 		bring_up(&b, 0);
 		list_running(&b, 0);

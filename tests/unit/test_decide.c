@@ -31,7 +31,7 @@ static int make_root(void **state)
 
 static struct config *config_of(const char *text)
 {
-	struct config_ask ask = {.providers = providers, .jobs = jobs};
+	struct config_source ask = {.providers = providers, .jobs = jobs};
 	struct config *config;
 	struct err err = {0};
 

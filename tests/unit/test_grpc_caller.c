@@ -72,8 +72,8 @@ static const struct provider_ops cloudy = {.abi = PROVIDER_ABI,
 static int ask(struct provider *p, struct err *err)
 {
 	struct op_result result = {0};
-	int got = caller_ask(&(struct engine_provider){&cloudy, p, NULL}, OP_LIST, NULL,
-			     PATIENCE_MS, &result, err);
+	int got = caller_perform(&(struct engine_provider){&cloudy, p, NULL}, OP_LIST, NULL,
+				 PATIENCE_MS, &result, err);
 
 	op_result_free(&result);
 	return got;
@@ -231,17 +231,17 @@ static void test_modal(void **state)
 	struct got g = carry(&can);
 	reply_free(&g.reply);
 	json_decref(heard());
-	assert_int_equal(caller_ask(&ep, OP_RELEASE, &want, PATIENCE_MS, &result, &err), 0);
+	assert_int_equal(caller_perform(&ep, OP_RELEASE, &want, PATIENCE_MS, &result, &err), 0);
 	op_result_free(&result);
-	assert_int_equal(caller_ask(&ep, OP_INSPECT, &want, PATIENCE_MS, &result, &err), 0);
+	assert_int_equal(caller_perform(&ep, OP_INSPECT, &want, PATIENCE_MS, &result, &err), 0);
 	assert_int_equal(result.pod_count, 1);
 	assert_int_equal(result.pods[0].state, POD_STATE_GONE);
 	assert_string_equal(result.pods[0].detail, "it was terminated");
 	op_result_free(&result);
-	assert_int_equal(caller_ask(&ep, OP_LIST, NULL, PATIENCE_MS, &result, &err), 0);
+	assert_int_equal(caller_perform(&ep, OP_LIST, NULL, PATIENCE_MS, &result, &err), 0);
 	assert_int_equal(result.pod_count, 0);
 	op_result_free(&result);
-	assert_int_equal(caller_ask(&ep, OP_BILLING, &want, PATIENCE_MS, &result, &err), -1);
+	assert_int_equal(caller_perform(&ep, OP_BILLING, &want, PATIENCE_MS, &result, &err), -1);
 	assert_int_equal(err.kind, ERR_REFUSED);
 	assert_string_equal(
 		err.msg, "asking what a sandbox used: SandboxGetTaskId: UNIMPLEMENTED: not canned");

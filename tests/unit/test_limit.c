@@ -206,7 +206,7 @@ static void a_refusal_is_waited_out(void **state)
 /* "Come again in an hour": pods that are to be released bill meanwhile. */
 static void nobody_keeps_a_pod_billing_for_an_hour(void **state)
 {
-	static const enum call_class pressing[] = {CALL_RELEASE, CALL_LOOK};
+	static const enum call_class pressing[] = {CALL_RELEASE, CALL_LIST};
 
 	(void)state;
 	for (int said = 0; said < 2; said++) {
@@ -251,7 +251,7 @@ static void an_accepted_release_opens_the_way(void **state)
 		{"no answer", 0, true, 0, 60000, CALL_RELEASE, false},
 		{"too many, as gRPC says it", 200, false, 8, 60000, CALL_RELEASE, false},
 		{"sent before the refusal", 204, false, 0, -100, CALL_RELEASE, false},
-		{"a look", 200, false, 0, 60000, CALL_LOOK, false},
+		{"a look", 200, false, 0, 60000, CALL_LIST, false},
 	};
 
 	(void)state;
@@ -327,8 +327,8 @@ static void a_look_is_a_poll_but_once_a_minute(void **state)
 
 	(void)state;
 	l.windows[0].reset_at_ms = NOW + 60000;
-	assert_int_equal(go_through(&l, CALL_LOOK, NOW), 60 - 18 + 1);
-	assert_int_equal(go_through(&l, CALL_LOOK, NOW + 59999), 0);
+	assert_int_equal(go_through(&l, CALL_LIST, NOW), 60 - 18 + 1);
+	assert_int_equal(go_through(&l, CALL_LIST, NOW + 59999), 0);
 	assert_int_equal(go_through(&l, CALL_RELEASE, NOW + 59999), 1000);
 }
 
@@ -349,7 +349,7 @@ static void a_look_waits_for_a_window_that_opens_soon(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct limits l = {0};
 		learn(&l, 200, cases[i].head, 0);
-		assert_int_equal(go_through(&l, CALL_LOOK, NOW + 1000), cases[i].goes);
+		assert_int_equal(go_through(&l, CALL_LIST, NOW + 1000), cases[i].goes);
 	}
 }
 
@@ -418,7 +418,7 @@ static void text_and_back(void **state)
 	l.refused_until_ms = NOW + 1;
 	l.blocked_until_ms = NOW + 2;
 	l.released_ms = NOW - 1;
-	l.looked_ms = NOW - 3;
+	l.listed_ms = NOW - 3;
 	l.windows[1].said = 1;
 	limits_write(&l, text);
 	limits_read(&got, text);
@@ -478,7 +478,7 @@ static void a_clock_set_back_blocks_nobody(void **state)
 	      600000);
 	limits_write(&l, text);
 	limits_read(&read, text);
-	for (int class = 0; class <= CALL_LOOK; class ++) {
+	for (int class = 0; class <= CALL_LIST; class ++) {
 		struct limits again = read;
 		assert_true(limits_take(&again, (enum call_class) class, NOW + 59000) > 0);
 		again = read;

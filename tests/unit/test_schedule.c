@@ -131,28 +131,31 @@ static void a_run_is_due_late_or_missed(void **state)
 	(void)state;
 	setenv("TZ", "UTC", 1);
 	tzset();
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR - 1, &due, &missed),
+	assert_int_equal(schedule_check_due(&row, &c, day, day + 2 * HOUR - 1, &due, &missed),
 			 SCHEDULE_NOT_DUE);
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR, &due, &missed), SCHEDULE_DUE);
+	assert_int_equal(schedule_check_due(&row, &c, day, day + 2 * HOUR, &due, &missed),
+			 SCHEDULE_DUE);
 	assert_int_equal(due, day + 2 * HOUR);
 	assert_int_equal(missed, 0);
 	/* it was run */
-	assert_int_equal(schedule_look(&row, &c, due, day + 2 * HOUR, &due, &missed),
+	assert_int_equal(schedule_check_due(&row, &c, due, day + 2 * HOUR, &due, &missed),
 			 SCHEDULE_NOT_DUE);
-	assert_int_equal(schedule_look(&row, &c, day, day + 14 * HOUR, &due, &missed),
+	assert_int_equal(schedule_check_due(&row, &c, day, day + 14 * HOUR, &due, &missed),
 			 SCHEDULE_DUE);
-	assert_int_equal(schedule_look(&row, &c, day, day + 14 * HOUR + 1, &due, &missed),
+	assert_int_equal(schedule_check_due(&row, &c, day, day + 14 * HOUR + 1, &due, &missed),
 			 SCHEDULE_TOO_LATE);
 	/* three nights asleep: the last one is made up for, once */
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * DAY + 3 * HOUR, &due, &missed),
+	assert_int_equal(schedule_check_due(&row, &c, day, day + 2 * DAY + 3 * HOUR, &due, &missed),
 			 SCHEDULE_DUE);
 	assert_int_equal(due, day + 2 * DAY + 2 * HOUR);
 	assert_int_equal(missed, 2);
 	row.catch_up_ms = 0; /* still not by the minute: timers are late at times */
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR + 4 * MINUTE, &due, &missed),
-			 SCHEDULE_DUE);
-	assert_int_equal(schedule_look(&row, &c, day, day + 2 * HOUR + 6 * MINUTE, &due, &missed),
-			 SCHEDULE_TOO_LATE);
+	assert_int_equal(
+		schedule_check_due(&row, &c, day, day + 2 * HOUR + 4 * MINUTE, &due, &missed),
+		SCHEDULE_DUE);
+	assert_int_equal(
+		schedule_check_due(&row, &c, day, day + 2 * HOUR + 6 * MINUTE, &due, &missed),
+		SCHEDULE_TOO_LATE);
 }
 
 int main(void)

@@ -247,7 +247,7 @@ static void fill_large(struct store *s, int runs, int segments)
 	ok(store_commit(s, &err), &err);
 }
 
-static void ask_runs(struct store *s, const char *config, bool running, size_t most, size_t want)
+static void query_runs(struct store *s, const char *config, bool running, size_t most, size_t want)
 {
 	struct run_row *rows = NULL;
 	size_t n = 0;
@@ -257,27 +257,27 @@ static void ask_runs(struct store *s, const char *config, bool running, size_t m
 	free(rows);
 }
 
-static void ask_newest(struct store *s)
+static void query_newest(struct store *s)
 {
-	ask_runs(s, NULL, false, 10, 10);
+	query_runs(s, NULL, false, 10, 10);
 }
 
-static void ask_newest_of(struct store *s)
+static void query_newest_of(struct store *s)
 {
-	ask_runs(s, "b.cfg", false, 10, 10);
+	query_runs(s, "b.cfg", false, 10, 10);
 }
 
-static void ask_running(struct store *s)
+static void query_running(struct store *s)
 {
-	ask_runs(s, NULL, true, 0, 10);
+	query_runs(s, NULL, true, 0, 10);
 }
 
-static void ask_running_of(struct store *s)
+static void query_running_of(struct store *s)
 {
-	ask_runs(s, "b.cfg", true, 0, 10);
+	query_runs(s, "b.cfg", true, 0, 10);
 }
 
-static void ask_run(struct store *s)
+static void query_run(struct store *s)
 {
 	struct run_row row;
 
@@ -285,7 +285,7 @@ static void ask_run(struct store *s)
 	assert_int_equal(store_run(s, "run000020", &row, NULL), 0);
 }
 
-static void ask_pod(struct store *s)
+static void query_pod(struct store *s)
 {
 	struct pod_row row;
 
@@ -293,7 +293,7 @@ static void ask_pod(struct store *s)
 	assert_int_equal(store_pod(s, "absent", &row, NULL), -1);
 }
 
-static void ask_open(struct store *s)
+static void query_open(struct store *s)
 {
 	struct pod_row *rows = NULL;
 	size_t n = 0;
@@ -303,7 +303,7 @@ static void ask_open(struct store *s)
 	free(rows);
 }
 
-static void ask_open_of(struct store *s)
+static void query_open_of(struct store *s)
 {
 	struct pod_row *rows = NULL;
 	size_t n = 0;
@@ -313,7 +313,7 @@ static void ask_open_of(struct store *s)
 	free(rows);
 }
 
-static void ask_segments(struct store *s)
+static void query_segments(struct store *s)
 {
 	struct segment_row *rows = NULL;
 	size_t n = 0;
@@ -352,11 +352,11 @@ static void a_large_ledger_is_quick_to_ask(void **state)
 		const char *name;
 		void (*ask)(struct store *s);
 	} asks[] = {
-		{"newest runs", ask_newest}, {"newest of a config", ask_newest_of},
-		{"running", ask_running},    {"running of a config", ask_running_of},
-		{"a run", ask_run},          {"a pod", ask_pod},
-		{"open pods", ask_open},     {"open pods of a run", ask_open_of},
-		{"segments", ask_segments},
+		{"newest runs", query_newest}, {"newest of a config", query_newest_of},
+		{"running", query_running},    {"running of a config", query_running_of},
+		{"a run", query_run},          {"a pod", query_pod},
+		{"open pods", query_open},     {"open pods of a run", query_open_of},
+		{"segments", query_segments},
 	};
 	struct bed *bed = *state, *small = NULL;
 

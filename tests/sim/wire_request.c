@@ -1,5 +1,5 @@
-/* wire_ask.c - what a client asks of vendors that are spoken to through their real translators, and
- * what it makes of the answers, as engine/vendor.c does. */
+/* wire_request.c - what a client asks of vendors that are spoken to through their real translators,
+ * and what it makes of the answers, as engine/vendor.c does. */
 #include "wire_life.h"
 
 #include <stdlib.h>
@@ -40,9 +40,9 @@ static void offers_done(struct asked *a, struct op_result *result, const struct 
 	free(past);
 }
 
-static void ask_offers(struct client *cl, int provider)
+static void request_offers(struct client *cl, int provider)
 {
-	struct asked *a = wire_asked_new(cl, provider, -1);
+	struct asked *a = wire_request_new(cl, provider, -1);
 
 	a->want.offers.gpus = wishes;
 	a->want.offers.spot = !cl->reaping && cl->sim->plan->vendors[provider].spot;
@@ -97,9 +97,9 @@ static void add_regions(struct asked *a)
 	a->want.regions = kept ? a->regions : NULL;
 }
 
-static void ask_volume(struct client *cl, int provider, bool create)
+static void request_volume_id(struct client *cl, int provider, bool create)
 {
-	struct asked *a = wire_asked_new(cl, provider, -1);
+	struct asked *a = wire_request_new(cl, provider, -1);
 
 	a->want.volume.name = "cache";
 	a->want.volume.size_gb = 50;
@@ -112,9 +112,10 @@ static void ask_volume(struct client *cl, int provider, bool create)
 
 static void list_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
+	struct event ev = {
+		.type = EV_LISTED, .provider = a->provider, .requested_at = a->requested_at};
 
-	a->life->looks[a->provider] = NULL;
+	a->life->lists[a->provider] = NULL;
 	a->cl->list_failed[a->provider] = err ? boot_now(a->cl) : 0;
 	ev.ahead_ms = wall_now(a->cl) - wire_time_there(a->cl, a->provider);
 	ev.clock_known =
@@ -128,14 +129,14 @@ static void list_done(struct asked *a, struct op_result *result, const struct er
 	client_told(a->cl, &ev, err);
 }
 
-static void look(struct client *cl, int provider)
+static void list_pods(struct client *cl, int provider)
 {
-	struct asked *a = wire_asked_new(cl, provider, -1);
+	struct asked *a = wire_request_new(cl, provider, -1);
 
 	client_check_list(cl, provider);
 	a->want.ids = a->ids = core_pod_ids(cl->core, provider);
 	a->op = wire_begin(a, OP_LIST, list_done);
-	wire_life_of(cl)->looks[provider] = a;
+	wire_life_of(cl)->lists[provider] = a;
 }
 
 static bool has_to_prove(const struct client *cl, int provider)
@@ -150,18 +151,18 @@ static bool has_to_prove(const struct client *cl, int provider)
 	return has;
 }
 
-void wire_press(struct client *cl)
+void wire_prioritize(struct client *cl)
 {
 	struct wire_life *l = cl->sim->wire && cl->up ? wire_life_of(cl) : NULL;
 
 	for (int i = 0; l && cl->up && i < VENDORS_MAX; i++) {
-		struct asked *a = l->looks[i];
+		struct asked *a = l->lists[i];
 		if (!a || !has_to_prove(cl, i))
 			continue;
-		l->looks[i] = NULL;
+		l->lists[i] = NULL;
 		struct client *was = wire_enter(l);
 		if (caller_prioritize(a->op))
-			a->asked_at = boot_now(cl);
+			a->requested_at = boot_now(cl);
 		wire_leave(l, was);
 	}
 }
@@ -194,9 +195,9 @@ static void image_done(struct asked *a, struct op_result *result, const struct e
 	client_told(a->cl, &ev, err);
 }
 
-static void ask_image(struct client *cl, int provider)
+static void request_image(struct client *cl, int provider)
 {
-	struct asked *a = wire_asked_new(cl, provider, -1);
+	struct asked *a = wire_request_new(cl, provider, -1);
 
 	add_recipe(a);
 	wire_begin(a, OP_IMAGE, image_done);
@@ -241,7 +242,7 @@ bool wire_rent(struct client *cl, int pod)
 	if (cl->heard_off_ms[p->rental.provider] > CALLER_CLOCK_OFF_MS)
 		broke(cl->sim, "a create by a clock that is off by %lld s and more",
 		      (long long)cl->heard_off_ms[p->rental.provider] / 1000);
-	struct asked *a = wire_asked_new(cl, p->rental.provider, pod);
+	struct asked *a = wire_request_new(cl, p->rental.provider, pod);
 	struct rent_request *r = &a->want.rent;
 	r->offer = p->rental.offer;
 	snprintf(r->name, sizeof(r->name), "burst-%s", p->rental.attempt);
@@ -329,7 +330,7 @@ static struct asked *about_pod(struct client *cl, int pod, enum op_kind kind,
 					    const struct err *err))
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
-	struct asked *a = wire_asked_new(cl, p->rental.provider, pod);
+	struct asked *a = wire_request_new(cl, p->rental.provider, pod);
 
 	COPY_TEXT(a->want.id, p->rental.id);
 	a->op = wire_begin(a, kind, done);
@@ -351,7 +352,7 @@ static void inspected(struct asked *a, struct op_result *result, const struct er
 	struct event ev = {.type = EV_INSPECTED,
 			   .pod = a->pod,
 			   .provider = a->provider,
-			   .asked_at = a->asked_at};
+			   .requested_at = a->requested_at};
 
 	ev.views = result ? result->pods : NULL;
 	ev.count = result ? 1 : 0;
@@ -405,7 +406,7 @@ static void release(struct client *cl, int pod)
 		about_pod(cl, pod, OP_RELEASE, release_done);
 	if (!cl->up || cl->life != life) /* it died of that */
 		return;
-	struct asked *a = wire_asked_new(cl, core_pod_at(cl->core, pod)->rental.provider, pod);
+	struct asked *a = wire_request_new(cl, core_pod_at(cl->core, pod)->rental.provider, pod);
 	COPY_TEXT(a->want.id, core_pod_at(cl->core, pod)->rental.id);
 	a->released = outlives;
 	if (!outlives)
@@ -414,7 +415,7 @@ static void release(struct client *cl, int pod)
 	a->op = wire_begin(a, OP_LOGS, last_log_done);
 }
 
-bool wire_mark_host(struct client *cl, int pod, int64_t at)
+bool wire_avoid_host(struct client *cl, int pod, int64_t at)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 
@@ -437,10 +438,10 @@ bool wire_act(struct client *cl, const struct action *a)
 	if (!cl->sim->wire || !wire_is(cl->sim, provider))
 		return false;
 	switch ((int)a->type) {
-	case ACT_OFFERS: ask_offers(cl, provider); return true;
-	case ACT_VOLUME: ask_volume(cl, provider, a->flag); return true;
-	case ACT_IMAGE: ask_image(cl, provider); return true;
-	case ACT_LIST: look(cl, provider); return true;
+	case ACT_OFFERS: request_offers(cl, provider); return true;
+	case ACT_VOLUME: request_volume_id(cl, provider, a->flag); return true;
+	case ACT_IMAGE: request_image(cl, provider); return true;
+	case ACT_LIST: list_pods(cl, provider); return true;
 	case ACT_INSPECT: inspect(cl, a->pod); return true;
 	case ACT_LOG: about_pod(cl, a->pod, OP_LOGS, log_done); return true;
 	case ACT_RELEASE: release(cl, a->pod); return true;

@@ -1,4 +1,4 @@
-/* test_modal_look.c - one sandbox: queued, ended, inspected, its logs. */
+/* test_modal_inspect.c - one sandbox: queued, ended, inspected, its logs. */
 #include "modal_play.h"
 
 /* Made here, and waits for a GPU: each listing asks, until it has a task; a list without its row

@@ -1,4 +1,4 @@
-/* test_runpod_look.c - pods are listed, inspected and released; their logs and bills are read. */
+/* test_runpod_list.c - pods are listed, inspected and released; their logs and bills are read. */
 #include "runpod_play.h"
 
 #define DIRECT                                                                                     \

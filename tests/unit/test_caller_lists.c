@@ -1,4 +1,4 @@
-/* test_caller_looks.c - lists that burst requests while it releases pods, and the rate limit that
+/* test_caller_lists.c - lists that burst requests while it releases pods, and the rate limit that
  * both share. */
 #include "net_test.h"
 
@@ -31,7 +31,7 @@ static enum op_next list_by_call(struct op *op, const struct reply *reply, struc
 				 int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	if (op->kind == OP_LIST && !reply)
-		return ask_once(op, reply, call, wait_ms, result, err);
+		return step_once(op, reply, call, wait_ms, result, err);
 	op->p->releases += op->kind == OP_RELEASE;
 	result->release = RELEASE_ENDED;
 	return OP_DONE;
@@ -128,7 +128,7 @@ static void test_looks_that_end_pods(void **state)
 	refuse_for_an_hour(store);
 	int listener = listen_on_loopback(&p.port);
 	pthread_create(&thread, NULL, answer_all, &listener);
-	assert_int_equal(caller_ask(&at, OP_LIST, NULL, 300, &result, &err), -1);
+	assert_int_equal(caller_perform(&at, OP_LIST, NULL, 300, &result, &err), -1);
 	assert_int_equal(err.kind, ERR_NETWORK); /* not sent */
 	assert_int_equal(caller_list(&at, NULL, PATIENCE_MS, &result, &there_ms, &err), -1);
 	assert_string_equal(err.msg, "HTTP 204");
@@ -162,7 +162,7 @@ static enum op_next two_pages(struct op *op, const struct reply *reply, struct c
 	if (reply && op->waited)
 		return OP_DONE;
 	op->waited = reply != NULL;
-	return ask_once(op, NULL, call, wait_ms, result, err);
+	return step_once(op, NULL, call, wait_ms, result, err);
 }
 
 static const struct provider_ops paged = {.abi = PROVIDER_ABI,
@@ -239,7 +239,7 @@ static void note_turn(void *ctx, struct op_result *result, const struct err *err
 
 /* Of `count` that are all begun at once one is a look, the others are releases: which of them it
  * was to be answered, from 1 on. */
-static int turn_of_the_look(const struct engine_provider *at, int count, int look, int64_t most_ms)
+static int turn_of_the_list(const struct engine_provider *at, int count, int look, int64_t most_ms)
 {
 	struct turn turns[300];
 	int taken = 0;
@@ -267,7 +267,7 @@ static void test_a_look_among_many_releases(void **state)
 {
 	static const char head[] =
 		"RateLimit-Policy: \"minute\";q=5;w=2\r\nRateLimit: \"minute\";r=0;t=2\r\n";
-	struct provider p = {.class = CALL_LOOK};
+	struct provider p = {.class = CALL_LIST};
 	struct store *store = store_memory();
 	struct engine_provider at = {&one_call, &p, store};
 	struct reply reply = {.status = 200};
@@ -282,7 +282,7 @@ static void test_a_look_among_many_releases(void **state)
 	reply_free(&reply);
 	int listener = listen_on_loopback(&p.port);
 	pthread_create(&thread, NULL, answer_all, &listener);
-	assert_in_range(turn_of_the_look(&at, 17, 0, PATIENCE_MS), 1, 12);
+	assert_in_range(turn_of_the_list(&at, 17, 0, PATIENCE_MS), 1, 12);
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);
 	close(listener);
@@ -321,7 +321,7 @@ static void *answer_all_late(void *arg)
 /* They may fill every line, too, where there is no limit and the answers take long. */
 static void test_a_look_among_slow_releases(void **state)
 {
-	struct provider p = {.class = CALL_LOOK, .unlimited = true};
+	struct provider p = {.class = CALL_LIST, .unlimited = true};
 	struct store *store = store_memory();
 	struct engine_provider at = {&one_call, &p, store};
 	pthread_t thread;
@@ -330,7 +330,7 @@ static void test_a_look_among_slow_releases(void **state)
 	int listener = listen_on_loopback(&p.port);
 	assert_int_equal(listen(listener, 512), 0);
 	pthread_create(&thread, NULL, answer_all_late, &listener);
-	assert_in_range(turn_of_the_look(&at, 300, 299, 4 * PATIENCE_MS), 97, 280);
+	assert_in_range(turn_of_the_list(&at, 300, 299, 4 * PATIENCE_MS), 97, 280);
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);
 	close(listener);

@@ -1,4 +1,4 @@
-/* caller_ask.c - runs one operation for a command that has nothing else to do meanwhile. */
+/* caller_perform.c - runs one operation for a command that has nothing else to do meanwhile. */
 #include "caller.h"
 
 #include "base/clock.h"
@@ -72,17 +72,17 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool u
 	return 0;
 }
 
-int caller_ask(const struct engine_provider *provider, enum op_kind kind,
-	       const struct op_want *want, int64_t most_ms, struct op_result *result,
-	       struct err *err)
+int caller_perform(const struct engine_provider *provider, enum op_kind kind,
+		   const struct op_want *want, int64_t most_ms, struct op_result *result,
+		   struct err *err)
 {
-	return caller_ask_hearing(provider, kind, want, most_ms, NULL, NULL, result, err);
+	return caller_perform_shown(provider, kind, want, most_ms, NULL, NULL, result, err);
 }
 
-int caller_ask_hearing(const struct engine_provider *provider, enum op_kind kind,
-		       const struct op_want *want, int64_t most_ms,
-		       void (*said)(void *ctx, const char *lines), void *ctx,
-		       struct op_result *result, struct err *err)
+int caller_perform_shown(const struct engine_provider *provider, enum op_kind kind,
+			 const struct op_want *want, int64_t most_ms,
+			 void (*said)(void *ctx, const char *lines), void *ctx,
+			 struct op_result *result, struct err *err)
 {
 	struct answer a = {.result = result, .said = said, .ctx = ctx};
 	int64_t there_ms;
