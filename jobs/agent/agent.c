@@ -1,4 +1,4 @@
-/* agent.c - what the agent knows while it serves. */
+/* agent.c - the state of `serve`. */
 #include "agent.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* agent.h - what the agent knows while it serves. */
+/* agent.h - the state of `serve`. */
 #ifndef BURST_JOBS_AGENT_AGENT_H
 #define BURST_JOBS_AGENT_AGENT_H
 
@@ -16,21 +16,21 @@
 
 struct segment {
 	char *id, *file;
-	char *task; /* the JSON object as it came */
-	char *run;  /* a command */
+	char *task; /* the JSON object, as received */
+	char *run;  /* a shell command */
 	int64_t index, count;
 	int tries;
-	int alone_kills; /* how many workers it has killed when alone */
+	int alone_kills; /* workers that died while they held this segment alone */
 	bool settled;
 };
 
-/* Some segments of a batch, given to a worker in one go. */
+/* Segments of a batch that one worker receives together. */
 struct part {
 	struct part *next;
-	struct batch *batch; /* while a worker holds it */
+	struct batch *batch; /* set while a worker holds the part */
 	size_t n;
 	int kills;
-	double share_ms; /* its worker's when it was given */
+	double share_ms; /* the worker's share_ms when it received the part */
 	size_t at[];
 };
 
@@ -40,11 +40,12 @@ struct batch {
 	double estimate_s;
 	struct segment *seg;
 	size_t n;
-	/* segments that no worker has begun; running ones are with one worker, or with a continuous
-	 * one any number */
+	/* Segments that no worker has started. One worker holds the others; with continuous
+	 * workers, several may. */
 	struct part *parts;
-	bool begun, told; /* `started` was reported since the batch was last tried again */
-	int running;      /* parts */
+	bool begun;
+	bool start_reported; /* since the batch was last tried again */
+	int running;         /* number of parts that workers hold */
 	double busy_ms;
 };
 
@@ -53,18 +54,18 @@ enum { OUTPUT_ROWS = 1024 };
 enum worker_state { WORKER_LOADING, WORKER_IDLE, WORKER_BUSY, WORKER_RESTARTING, WORKER_FAILED };
 
 struct command {
-	int index; /* in the batch */
+	int index; /* index in the batch */
 	char *id, *dir;
 	int try;
 	int log_fd;
 	int64_t log_bytes;
-	int notify;     /* inotify; -1 if the pod has none */
+	int notify;     /* inotify descriptor; -1 if the pod has no inotify */
 	char **watched; /* folder of each watch descriptor */
 	int watches;
-	/* outputs reported so far, by a hash of the name: there may be a hundred thousand */
+	/* Reported outputs, by a hash of the name: a command may write a hundred thousand. */
 	struct output *outputs[OUTPUT_ROWS];
-	long output_count; /* without those that could not be kept */
-	bool unfit;        /* a file that cannot be fetched by its name was reported */
+	long output_count; /* excludes outputs that could not be kept */
+	bool unfit;        /* a file was reported whose name cannot be fetched */
 	bool exited;
 	int code;
 	int64_t drain_until_ms;
@@ -76,27 +77,26 @@ struct worker {
 	pid_t pid;
 	int in, out, err;
 	struct str to, line, err_line;
-	bool skipping[2]; /* the rest of an overlong log line */
+	bool skipping[2]; /* whether the rest of an overlong log line is skipped: stdout, stderr */
 	char last_words[400];
-	struct part *parts; /* the parts that it holds: one; a continuous worker any number, of any
-			       batches */
-	bool continuous;    /* it accepts further segments while it renders */
-	/* segments that a continuous worker may still be given before it asks again */
+	struct part *parts; /* one part; in a continuous worker any number, from any batches */
+	bool continuous;    /* accepts further segments while it renders */
+	/* segments that a continuous worker still accepts before its next `take` */
 	int64_t room;
-	/* of a continuous worker: the time for which it held something, each ms divided by the
-	 * segments that it held then */
+	/* Of a continuous worker: busy time; each ms is divided by the number of segments then
+	 * held. */
 	double share_ms;
 	int64_t share_at_ms;
 	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
 	int restarts, in_row, max_batch;
-	char *hello;            /* what its `ready` says of its engine; NULL: nothing */
-	bool said_oom;          /* since its last batch */
-	const char *killed_for; /* the agent killed it: why, and by when it should be gone */
+	char *hello;            /* the engine fields of its `ready`; NULL: none */
+	bool said_oom;          /* out of memory reported since the last batch */
+	const char *killed_for; /* why the agent killed it; NULL: it did not */
 	int64_t killed_ms;
 	struct command *command;
 };
 
-struct output { /* the last report under a name */
+struct output { /* the last report of this name */
 	struct output *next;
 	char *name;
 	ino_t ino;
@@ -104,7 +104,7 @@ struct output { /* the last report under a name */
 	struct timespec mtime;
 };
 
-/* Slow work on files, one piece after the other, a slice at a time. */
+/* Slow work on files: one job at a time, one slice a turn. */
 enum job_kind { JOB_SEGMENT, JOB_OUTPUT, JOB_BATCH, JOB_COMMAND };
 
 struct job {
@@ -129,11 +129,11 @@ struct task {
 	bool skipping;
 	char tail[1024];
 	char *hash, *build;
-	uid_t uid;    /* the user that runs the script; 0: the agent's own */
-	char *op;     /* the request of `start` */
-	bool keeping; /* the script has ended; its results are being put onto the volume */
+	uid_t uid;    /* runs the script; 0: the agent's own user */
+	char *op;     /* the `start` request */
+	bool keeping; /* the script has exited and its results are being copied to the volume */
 	bool cancelled;
-	struct str said; /* a child process of the agent does the work */
+	struct str said; /* what the child process of the agent printed */
 	int64_t began_ms, until_ms;
 	bool timed_out;
 };
@@ -159,33 +159,33 @@ struct gpu {
 
 struct agent {
 	struct place place;
-	char *dir; /* P */
+	char *dir; /* P of CONTROL.md: the run's folder */
 	int dir_fd, volume_fd;
-	/* on the container's disk: work/ holds what workers write, tree/ what they run and cannot
-	 * change */
+	/* On the container's disk: workers write to work/; they run what is in tree/ and cannot
+	 * change it. */
 	char *disk, *out_dir;
 	int disk_fd, out_fd;
-	bool separate;            /* workers run as another user than the agent */
-	gid_t groups[GROUPS_MAX]; /* of the GPUs */
+	bool separate;            /* workers run as a different user from the agent */
+	gid_t groups[GROUPS_MAX]; /* groups that own the GPU devices */
 	size_t group_count;
-	int starts; /* number of tree copies so far: each goes into a folder of its own */
-	char *run;  /* the run that it works for now */
+	int starts; /* tree copies so far; each gets its own folder */
+	char *run;  /* the current run */
 	const char *attempt;
-	int64_t began_ms, began_s, hard_end_s,
-		lease_end_up_s; /* the latest end of the pod, in its uptime */
+	int64_t began_ms, began_s, hard_end_s;
+	int64_t lease_end_up_s; /* latest end of the pod, as uptime */
 	int64_t lease_s, renewed_ms, kill_wait_ms;
 	bool detached, draining, drained, idle, stopped, over, quit;
 
-	int events; /* the event file; -1 if it cannot be written any more */
+	int events; /* event file; -1 once a write has failed */
 	uint64_t next;
-	off_t *offsets; /* of each event in the file, or -1 - offset in `spill` */
+	off_t *offsets; /* offset of each event in the file, or -1 - offset in `spill` */
 	size_t offsets_cap;
 	off_t events_size;
 	struct str spill;
 	bool events_dirty;
 	struct str text; /* the event being written */
-	int64_t largest; /* of the files that workers made */
-	/* the size that the volume accepted last, and how long that is believed */
+	int64_t largest; /* size of the largest file that a worker has made */
+	/* The size that the volume last accepted, and until when that result is trusted. */
 	int64_t room_bytes, room_until_ms;
 	int64_t log_second, log_bytes, log_total;
 	long log_dropped;
@@ -198,27 +198,29 @@ struct agent {
 	struct env start_env;
 	char *worker_command, *code;
 	char **outputs;
-	char *started; /* the `start` that its workers run by; NULL: none, or one for commands */
+	char *started; /* the `start` whose workers are running; NULL: none, or commands */
 	bool command, stream;
-	bool worker_root; /* the job asks for the agent's own user */
+	bool worker_root; /* the job requests the agent's own user */
 	int64_t hang_ms;
-	int64_t part_limit; /* the user's limit, or the one learned from out-of-memory; 0: none */
+	int64_t part_limit; /* set by the user or lowered after out of memory; 0: none */
 	struct batch *queue;
 	struct job *jobs, *jobs_last;
 	struct task task;
 	struct deferred *deferred;
-	bool fatal, stop_due, setup_failed, install_failed; /* the last of its kind */
-	char *built, built_id[65]; /* the environment that this pod's setup made, and its id */
-	/* environments are on the container's disk, unpacked or as links to the volume, under the
-	 * same name in each pod. NULL: this is no container, and they are used on the volume */
+	bool fatal, stop_due;
+	bool setup_failed, install_failed; /* the last of each kind failed */
+	char *built, built_id[65]; /* the environment that this pod's setup made, with its id */
+	/* Environments have the same path in every pod: on the container's disk, unpacked or as
+	 * links to the volume. NULL: the pod is not a container and uses environments on the
+	 * volume. */
 	const char *env_root;
 	int env_fd;
-	char *unpacked; /* "NAME ID" of the environment that is unpacked there */
+	char *unpacked; /* "NAME ID" of the unpacked environment */
 	int64_t unpack_ms, unpack_bytes;
 	char fatal_error[400];
 
 	pid_t gpu_pid, usage_pid, sync_pid;
-	/* turn of the sync that runs; of the one requested meanwhile, -1: none */
+	/* turn of the running sync, and of the sync requested meanwhile (-1: none) */
 	int sync_turn, sync_next_turn;
 	int64_t alive_ms;
 	int gpu_out, usage_out;
@@ -226,16 +228,16 @@ struct agent {
 	struct gpu gpus[16];
 	int gpu_count;
 	int64_t gpu_until_ms, usage_mb;
-	int usage_cards, usage_percent; /* of the round of lines that is arriving */
+	int usage_cards, usage_percent; /* sums over the round of lines being received */
 	char switch_line[200];
 	int64_t ticked_ms, synced_ms, over_ms;
-	int64_t unsynced_ms; /* since when syncs fail; 0: the last one succeeded */
+	int64_t unsynced_ms; /* since when syncs have failed; 0: the last one succeeded */
 };
 
 int64_t now_ms(const struct agent *a);
 char *work_path(const struct agent *a, const char *name);
 
-/* Where workers find an environment. */
+/* The path under which workers find environment `name`. */
 char *env_path(const struct agent *a, const char *name);
 
 #endif

@@ -19,7 +19,7 @@
 #include "worker.h"
 
 enum {
-	WORKER_PROTOCOL = 2, /* protocol 1 is understood too */
+	WORKER_PROTOCOL = 2, /* protocol 1 is accepted too */
 };
 
 void say_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
@@ -107,7 +107,7 @@ static void segment_finished(struct agent *a, struct worker *w, const struct seg
 	w->in_row = 0;
 }
 
-/* A continuous worker does not report the end of a batch: its answers show it. */
+/* A continuous worker does not report the end of a batch, so the agent counts its segments. */
 static void part_answered(struct agent *a, struct worker *w, struct part *p)
 {
 	struct batch *b = p->batch;
@@ -119,7 +119,7 @@ static void part_answered(struct agent *a, struct worker *w, struct part *p)
 	batch_settled(a, b);
 }
 
-/* False: it names a segment that it does not hold. */
+/* Returns false if the worker does not hold the segment. */
 static bool worker_segment(struct agent *a, struct worker *w, const struct json *line)
 {
 	struct part *p;
@@ -142,12 +142,12 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 	return true;
 }
 
-/* The worker has finished a batch: segments that it never mentioned are missing. */
+/* The worker has finished a batch. Segments that it never reported are missing. */
 static bool worker_batch(struct agent *a, struct worker *w, const struct json *line)
 {
 	struct batch *b = held_batch(w, json_text(line, "batch", ""));
 	if (!b)
-		return w->continuous; /* its last segment ended it */
+		return w->continuous; /* a continuous worker's part ends with its last segment */
 	struct part *p = worker_leave(a, w, b);
 	if (!json_yes(line, "done")) {
 		part_failed(a, w, p, p->n, "worker", json_text(line, "error", ""));
@@ -168,7 +168,7 @@ static bool worker_batch(struct agent *a, struct worker *w, const struct json *l
 	return true;
 }
 
-/* False: that is not a number of segments. */
+/* Returns false if the line holds no valid number of segments. */
 static bool worker_take(struct worker *w, const struct json *line)
 {
 	int64_t n = json_int(line, "take", -1);
@@ -183,8 +183,8 @@ static bool is_text(const struct json *value)
 	return value && value->type == J_TEXT;
 }
 
-/* One line of the worker's stdout. True: a line of the protocol; false: log text, as libraries
- * often print. */
+/* Obeys one line of the worker's stdout. Returns false for log text, which libraries often print
+ * there. */
 static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *line)
 {
 	bool fine = true;
@@ -214,7 +214,7 @@ void worker_line(struct agent *a, struct worker *w, const char *line, size_t len
 	w->line_ms = now_ms(a);
 	struct json_doc doc = {0};
 	bool obeyed = false;
-	/* a library's progress bar may stand before the worker's own line */
+	/* a library's progress bar may precede the worker's line */
 	line = last_state(line, &len);
 	if (len && line[0] == '{' && w->state != WORKER_FAILED && !w->killed_for) {
 		const struct json *value = json_read(&doc, line, len);

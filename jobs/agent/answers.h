@@ -11,15 +11,15 @@
 #include "json.h"
 
 enum {
-	PHASE_MOST_S = 86400, /* from a worker's hello */
+	PHASE_MOST_S = 86400, /* limit of a phase in a worker's hello */
 };
 
-/* The times of the steps before hello, as the worker reports them. Unknown phases and impossible
- * times are left out. The agent's own unpacking comes first; unpack_bytes 0: there was none. */
+/* Appends the times of the steps before hello, as the worker reports them. Skips unknown phases and
+ * impossible times. The agent's own unpacking comes first, unless unpack_bytes is 0. */
 void say_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes);
 void worker_line(struct agent *a, struct worker *w, const char *line, size_t len);
 
-/* Reads the available bytes, at most `rounds` pieces. False at the end of the file. */
+/* Reads the available bytes, at most `rounds` pieces. Returns false at the end of the file. */
 bool worker_read_out(struct agent *a, struct worker *w, int rounds);
 bool worker_read_err(struct agent *a, struct worker *w, int rounds);
 

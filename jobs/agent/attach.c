@@ -62,7 +62,7 @@ static int connect_or_start(void)
 	return fd;
 }
 
-/* One piece from one side to the other; false if either side is closed. */
+/* Copies one piece from one side to the other. Returns false if either side is closed. */
 static bool relay(int from, int to)
 {
 	char part[64 << 10];

@@ -39,13 +39,13 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 	       taken == TAKEN_MISSING   ? "is missing"
 	       : taken == TAKEN_CHANGED ? "is not what was put there"
 					: strerror(errno));
-	/* the next `tree` too would take it for what its name says */
+	/* a kept tree of the same name would pass for an intact one */
 	if (taken == TAKEN_CHANGED || taken == TAKEN_MISSING)
 		set_aside(a->volume_fd, path);
 	return false;
 }
 
-/* Whether the image has what an environment links to. .burst-needs names it in one line. */
+/* Checks that the image has what the environment links to: .burst-needs names it in one line. */
 static bool start_needs(const struct agent *a, const char *hash)
 {
 	char *path = env_path(a, hash), *file = xasprintf("%s/.burst-needs", path);
@@ -61,7 +61,7 @@ static bool start_needs(const struct agent *a, const char *hash)
 	return fine;
 }
 
-/* Removes what an interrupted start left half unpacked. */
+/* Removes what an interrupted start left. */
 static void env_tidy(const struct agent *a)
 {
 	DIR *d = fdopendir(openat(a->env_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -73,8 +73,7 @@ static void env_tidy(const struct agent *a)
 		closedir(d);
 }
 
-/* Unpacks an environment in a container from its archive. said[] is "unpacked MS BYTES", or the
- * reason why not, for people. */
+/* Unpacks an environment from its archive. said: "unpacked MS BYTES", or the reason for the log. */
 static bool start_unpack(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
 {
 	char why[WHY_MAX] = "it is in memory, or programs cannot run there";
@@ -99,8 +98,8 @@ static bool start_unpack(struct agent *a, const char *hash, const char *id, char
 	return fine;
 }
 
-/* An environment that stays on the volume is compared there. In a container its name on the disk is
- * a link to it, since it may hold its own path. */
+/* Compares an environment that stays on the volume. Environments may hold their own path, so a
+ * container gets a link to it on its disk. */
 static bool start_use_in_place(struct agent *a, const char *hash, const char *id)
 {
 	char *path = xasprintf("env/%s", hash),
@@ -119,8 +118,7 @@ static bool start_use_in_place(struct agent *a, const char *hash, const char *id
 	return fine;
 }
 
-/* An environment that this pod has unpacked, or uses in place, stays as it is: workers may be
- * running from it. */
+/* Leaves an environment alone that this pod already uses: workers may be running from it. */
 static bool start_bring(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
 {
 	char *known = xasprintf("%s %s", hash, id);

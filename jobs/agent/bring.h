@@ -4,10 +4,10 @@
 
 #include "agent.h"
 
-/* Runs in a child. Other pods can write to the volume, so what workers run is copied to the
- * container's disk, and used only if the copy is what the client named. An environment without an
- * archive is too large for that and is compared on the volume. Prints what the volume lacks, else
- * what became of the environment and a line for the log. */
+/* Runs in a child. Other pods can write to the volume, so the agent copies what workers run to the
+ * container's disk and uses the copy only if its id matches the client's. An environment without an
+ * archive is too large to copy and is compared on the volume. Prints what the volume lacks, else
+ * the result for the environment and a line for the log. */
 int start_check(struct agent *a);
 
 #endif

@@ -39,8 +39,8 @@ static void client_write(struct client *c)
 	}
 }
 
-/* The pod was handed to another run. Idle workers are kept for it; unfinished work of the last run
- * is stopped. Events begin anew, in the new run's folder. */
+/* Switches the pod to another run. Keeps idle workers and stops unfinished work of the last run.
+ * Events start again at 1, in the new run's folder. */
 static void run_take(struct agent *a, const char *run)
 {
 	if (running_something(a) || a->queue)
@@ -126,7 +126,7 @@ void client_accept(struct agent *a)
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		if (a->clients[i].fd < 0)
 			slot = i;
-	if (slot < 0) { /* a client that never sent `attach` makes room */
+	if (slot < 0) { /* drop a client that never sent `attach` */
 		for (slot = 0; slot < CLIENTS_MAX - 1 && a->clients[slot].attached; slot++)
 			;
 		client_close(&a->clients[slot]);
@@ -147,7 +147,7 @@ void client_turn(struct agent *a, struct client *c)
 	client_lines(a, c);
 	if (c->hello_due && (!a->gpu_pid || now_ms(a) > a->gpu_until_ms)) {
 		say_hello(a, c);
-		client_lines(a, c); /* lines behind `attach` had to wait for it */
+		client_lines(a, c); /* lines behind `attach` were held back until now */
 	}
 	client_tell(a, c);
 	if (c->fd >= 0 && c->closing)

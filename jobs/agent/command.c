@@ -88,7 +88,7 @@ void command_start(struct agent *a, struct worker *w)
 	}
 }
 
-/* False at the end of its output. */
+/* Returns false at the end of the output. */
 static bool command_read(struct agent *a, struct worker *w, int rounds)
 {
 	struct command *c = w->command;
@@ -114,7 +114,7 @@ void command_exited(struct agent *a, struct worker *w, int status)
 	struct command *c = w->command;
 	c->exited = true;
 	c->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	/* a child of the command may still hold the pipe: what was printed so far is enough */
+	/* a child of the command may keep the pipe open; do not wait for its end */
 	c->drain_until_ms = now_ms(a) + 500;
 	kill_group(w->pid);
 	w->pid = 0;

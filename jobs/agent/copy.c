@@ -39,7 +39,7 @@ static int copy_bytes(int from, int to)
 
 #define FICLONE_REQUEST _IOW(0x94, 9, int)
 
-/* One plain file: by reflink or hard link if that is wanted and possible, else by its bytes. */
+/* Copies one plain file: by reflink or hard link if requested and possible, else by its bytes. */
 static int copy_plain(int from, int to, const char *name, const struct stat *st, enum copy_how how)
 {
 	if (how == COPY_LINKS && linkat(from, name, to, name, 0) == 0)
@@ -96,7 +96,7 @@ int copy_tree(int from, int to, struct copying *c)
 	while (!failed && (errno = 0, e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			failed = copy_entry(from, to, e, c, files_too) < 0;
-	if (!failed && errno) { /* the list ended before its end */
+	if (!failed && errno) { /* readdir failed before the end of the list */
 		failed = 1;
 		c->lost = c->lost || errno == ENOENT || errno == ESTALE;
 	}
@@ -128,8 +128,7 @@ static int copy_listed(int from, int to, const struct dirent *e, struct copying 
 	struct stat st;
 	if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !files_too)
 		return 0;
-	/* it links without a look at the file: on a network's file system each look costs a round
-	 * trip */
+	/* link without a stat: on a network file system each call costs a round trip */
 	if (e->d_type == DT_REG && c->how == COPY_LINKS &&
 	    linkat(from, e->d_name, to, e->d_name, 0) == 0)
 		return 0;
@@ -142,8 +141,8 @@ static int copy_listed(int from, int to, const struct dirent *e, struct copying 
 	return files_too && S_ISREG(st.st_mode) ? copy_plain(from, to, e->d_name, &st, c->how) : 0;
 }
 
-/* Workers run in such trees, and files that they write beside the code (__pycache__) come and go.
- * So do the entries of a tree that is being removed, and nothing distinguishes the two. */
+/* A missing entry is no error. Workers create and remove files beside the code (__pycache__). A
+ * tree being removed loses entries too, and the two look alike. */
 static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
 {
 	struct stat st;

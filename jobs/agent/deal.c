@@ -44,7 +44,7 @@ static void worker_restart_or_fail(struct agent *a, struct worker *w, const char
 
 void worker_exited(struct agent *a, struct worker *w, int status)
 {
-	kill_group(w->pid); /* what it started */
+	kill_group(w->pid); /* processes that the worker started */
 	worker_read_out(a, w, 64);
 	worker_read_err(a, w, 64);
 	bool oom = !w->killed_for && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
@@ -69,8 +69,8 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 	free(copy);
 }
 
-/* SIGKILL does not end it: a driver or a file system holds it. This machine is to blame, not a
- * segment. */
+/* SIGKILL does not end it, so a driver or file system blocks it. Blame the machine, not a segment.
+ */
 static void worker_undead(struct agent *a, struct worker *w)
 {
 	if (w->command)
@@ -81,7 +81,7 @@ static void worker_undead(struct agent *a, struct worker *w)
 
 static int64_t hang_limit_ms(const struct agent *a, const struct worker *w)
 {
-	double estimate_s = 0; /* of all that it holds */
+	double estimate_s = 0; /* sum over its parts */
 	for (const struct part *p = w->parts; p; p = p->next)
 		estimate_s += p->batch->estimate_s *
 			      (w->continuous ? (double)p->n / (double)p->batch->n : 1);
@@ -113,7 +113,7 @@ void worker_check_hang(struct agent *a, struct worker *w)
 static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 {
 	struct part *p = b->parts;
-	bool told = w->continuous && b->told;
+	bool start_reported = w->continuous && b->start_reported;
 	b->parts = p->next;
 	share_advance(a, w);
 	if (!w->parts) {
@@ -127,11 +127,11 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 	w->room -= (int64_t)p->n;
 	w->state = WORKER_BUSY;
 	w->said_oom = false;
-	b->begun = b->told = true;
+	b->begun = b->start_reported = true;
 	b->running++;
 	for (size_t i = 0; i < p->n; i++)
 		b->seg[p->at[i]].tries++;
-	if (!told) {
+	if (!start_reported) {
 		struct str *e = event_begin(a, "batch");
 		js_text(e, "id", b->id);
 		js_text(e, "state", "started");
@@ -153,7 +153,7 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 	worker_write(w);
 }
 
-/* How many segments the worker may be given now. A part that may have ended its worker is tried
+/* How many segments the worker may receive now. A part suspected of killing its worker is tried
  * alone. */
 static int64_t worker_room(const struct agent *a, const struct worker *w)
 {
@@ -169,7 +169,7 @@ static int64_t worker_room(const struct agent *a, const struct worker *w)
 	return MAX(MIN(w->room, most - (int64_t)in_flight(w)), (int64_t)0);
 }
 
-/* The batch from which this worker is given segments next. */
+/* The batch that this worker's next segments come from. */
 static struct batch *next_batch(const struct agent *a, const struct worker *w)
 {
 	struct batch *b = a->queue;
@@ -178,7 +178,7 @@ static struct batch *next_batch(const struct agent *a, const struct worker *w)
 	return b && b->parts->kills && w->parts ? NULL : b;
 }
 
-/* A part with more segments than that is cut; the rest stays in front. */
+/* Cuts the part after `most` segments; the rest stays first in the batch. */
 static void part_fit(struct batch *b, size_t most)
 {
 	struct part *p = b->parts;

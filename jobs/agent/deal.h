@@ -6,7 +6,7 @@
 
 void worker_exited(struct agent *a, struct worker *w, int status);
 
-/* Silence is a hang. So is output without progress for ten times as long. */
+/* Treats silence as a hang, and also output without progress for ten times as long. */
 void worker_check_hang(struct agent *a, struct worker *w);
 void dispatch(struct agent *a);
 

@@ -45,9 +45,8 @@ static bool is_container(const struct agent *a)
 	return env_is_container(&a->place.env) || !strcmp(a->place.home, "/run/burst");
 }
 
-/* Workers write, and their programs lie, below $BURST_HOME if that is suitable, else where a
- * container has its disk. A pod that is only a group of processes on a user's machine has its home
- * elsewhere and needs no search. */
+/* Chooses the folder for workers: $BURST_HOME if it is suitable, else the container's disk. A pod
+ * that is only a group of processes on a user's machine always uses $BURST_HOME. */
 static char *disk_find(const struct agent *a)
 {
 	static const char *const others[] = {"/var/tmp", "/tmp"};
@@ -90,13 +89,14 @@ void serve_disk(struct agent *a)
 	close_fd(&work);
 	if (geteuid() == 0)
 		fchmod(a->disk_fd,
-		       0711); /* folders that others must not enter have modes of their own */
+		       0711); /* folders closed to other users have modes of their own */
 	groups_find(a);
 	a->separate = can_separate(a);
 	if (a->separate) {
 		struct stat st;
 		chmod(a->place.home, 0711);
-		/* environments are below it; a user who can write to it could replace one */
+		/* environments are below this folder; a user who can write to it could replace one
+		 */
 		if (a->volume_fd >= 0 && fstat(a->volume_fd, &st) == 0 && (st.st_mode & 03) != 01)
 			fchmod(a->volume_fd, ((st.st_mode & 07777) | 0111) & ~02u);
 		passwd_add(a);

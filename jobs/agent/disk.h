@@ -6,17 +6,18 @@
 
 #include "agent.h"
 
-/* The volume, and P of the run. */
+/* Opens the volume, and P of the run. */
 bool serve_folder(struct agent *a);
 
-/* P; on the container's own disk if the volume accepts no files. False then. */
+/* Opens P, or a folder on the container's disk if the volume accepts no files. Returns false in
+ * that case. */
 bool run_folder(struct agent *a);
 
-/* Clears the container's disk of everything that an earlier agent left. */
+/* Removes everything that an earlier agent left on the container's disk. */
 void serve_disk(struct agent *a);
 
-/* A folder for the agent alone, with the same name in all containers. What an earlier agent left
- * there is removed. */
+/* Makes a folder for the agent alone, with the same name in all containers. Removes what an earlier
+ * agent left there. */
 void serve_env(struct agent *a);
 
 #endif

@@ -22,8 +22,8 @@ static void tree_forget_parent(struct tar *t)
 	t->parent_path = NULL;
 }
 
-/* The folder of the entry, made if it is missing, without following a link; kept for the entries
- * after it. */
+/* Opens the entry's folder without following a link, and makes it if it is missing. Keeps it open
+ * for the next entries. */
 static int tree_parent(struct tar *t, const char **name)
 {
 	const char *slash = strrchr(t->path, '/');
@@ -49,7 +49,7 @@ static int tree_clear(struct tar *t, int dir, const char *name)
 		return 0;
 	if (S_ISDIR(st.st_mode)) {
 		int copy = dup(dir);
-		tree_forget_parent(t); /* this may be the folder that is removed */
+		tree_forget_parent(t); /* the entry may be the folder that is kept open */
 		int failed = remove_at(copy, name);
 		close(copy);
 		return failed;
@@ -154,7 +154,7 @@ static int tree_symlink(struct tar *t)
 	return 0;
 }
 
-/* Of the entries before it; tree_fill() sorts later. */
+/* Replaces an entry listed before. Searches only older entries: tree_fill() sorts later. */
 static void tree_listed_again(struct tar *t, const char *old)
 {
 	for (size_t i = t->listing ? t->listing->count : 0; i-- > 0;)
@@ -186,7 +186,7 @@ static int tree_hard_link(struct tar *t)
 	return fine ? 0 : tar_error(t, "%s: a hard link to what is not in the tree", t->path);
 }
 
-/* The paths that this tree lost, NUL between them. */
+/* Removes the paths that this tree lost; they are separated by NUL. */
 static int tree_delete(struct tar *t)
 {
 	char *list = tar_content(t, t->size, DELETE_LIST_MAX), *p = list;
@@ -250,7 +250,7 @@ int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct 
 			break;
 		}
 	char *rest;
-	while (more == 0 && tar_some(t, SLICE, &rest)) /* reads the padding of the last record */
+	while (more == 0 && tar_some(t, SLICE, &rest)) /* read the padding of the last record */
 		;
 	tree_forget_parent(t);
 	free(t->path);

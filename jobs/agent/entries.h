@@ -8,12 +8,12 @@
 #include "listing.h"
 #include "tar.h"
 
-/* Does a link at `path` to `target` stay in the tree? Judged by the text alone; no link is ever
- * followed. */
+/* Returns whether a link at `path` to `target` points inside the tree. Judges the text alone;
+ * follows no link. */
 bool link_inside(const char *path, const char *target);
 
-/* Reads everything from fd into the folder `root` and its listing, unless that is NULL. -1:
- * t->error says why. */
+/* Unpacks everything from fd into the folder `root`. Adds to `listing` unless that is NULL. Returns
+ * -1 with t->error set. */
 int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct listing *listing);
 int tree_fill(struct tar *t, int fd, int root, struct listing *listing);
 

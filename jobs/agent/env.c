@@ -54,8 +54,8 @@ struct env env_copy(const struct env *from)
 	return to;
 }
 
-/* One word in shell quoting ('..', "..", \x and plain, put together); stops at the end of the line.
- */
+/* Reads one word in shell quoting ('..', "..", \x and plain, concatenated). Stops at the end of the
+ * line. */
 static const char *shell_word(const char *p, struct str *out)
 {
 	while (*p && *p != '\n') {
@@ -93,7 +93,7 @@ void env_unset(struct env *env, const char *name)
 		env->list[kept] = NULL;
 }
 
-/* The start script's own keys, and what the provider names in BURST_HIDE. */
+/* Drops the start script's own keys and those that the provider lists in BURST_HIDE. */
 static void hide_keys(struct env *env)
 {
 	char *names = xasprintf("BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY %s",

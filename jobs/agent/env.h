@@ -6,7 +6,7 @@
 
 #include "json.h"
 
-/* A list of NAME=value texts, NULL-terminated. */
+/* NAME=value texts; the list ends with NULL. */
 struct env {
 	char **list;
 	size_t count;
@@ -14,18 +14,19 @@ struct env {
 
 void env_set(struct env *env, const char *name, const char *value);
 const char *env_get(const struct env *env, const char *name, const char *absent);
-/* Whether the pod is a container or machine of its own; else nothing of the system is changed. */
+/* Returns whether the pod is a container or machine of its own. If not, the agent changes nothing
+ * in the system. */
 bool env_is_container(const struct env *env);
 void env_free(struct env *env);
 struct env env_copy(const struct env *from);
 
-/* Reads the NAME='value' lines that the start script left. Drops the keys
- * that workers must not have: the start script's and those that BURST_HIDE names. */
+/* Reads the NAME='value' lines that the start script left. Drops the keys that workers must not
+ * have: the start script's own and those in BURST_HIDE. */
 void env_parse(struct env *env, const char *text);
 void env_unset(struct env *env, const char *name);
 
-/* What the job lists of its user's environment; what the script is told of its pod comes after it.
- */
+/* Adds the variables that the job takes from its user's environment. Those of the pod come later
+ * and win. */
 void env_add_object(struct env *env, const struct json *object);
 
 #endif

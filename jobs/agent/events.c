@@ -17,7 +17,7 @@
 #include "json.h"
 
 enum {
-	/* events are read back from the file while less than this waits for the client */
+	/* read more events from the file while fewer bytes than this are unsent */
 	OUT_LOW = 256 << 10,
 	OUT_MAX = 4 << 20,
 };
@@ -95,7 +95,7 @@ void event_end(struct agent *a)
 		a->events_dirty = true;
 		return;
 	}
-	/* the volume accepts no more: further events stay in memory, and this pod's work ends */
+	/* the volume accepts no more, so events stay in memory and this pod's work ends */
 	int saved = errno;
 	bool first = a->events >= 0;
 	if (first && ftruncate(a->events, a->events_size) < 0)
@@ -147,7 +147,7 @@ void events_send(struct agent *a, struct client *c)
 			c->cursor++;
 			continue;
 		}
-		/* as many lines of the file as lie in a row */
+		/* read consecutive lines of the file at once */
 		uint64_t upto = c->cursor + 1;
 		while (upto < a->next && a->offsets[upto] >= 0 && a->offsets[upto] - at < OUT_LOW)
 			upto++;
@@ -162,7 +162,7 @@ void events_send(struct agent *a, struct client *c)
 		if (n == (ssize_t)len)
 			str_addn(&c->out, lines, len);
 		else
-			c->closing = true; /* the volume cannot read back what it accepted */
+			c->closing = true; /* the volume cannot return what it accepted */
 		free(lines);
 		if (c->closing)
 			return;
@@ -182,7 +182,7 @@ void fatal(struct agent *a, const char *fmt, ...)
 	va_end(args);
 	js_text(event_begin(a, "fatal"), "error", error);
 	event_end(a);
-	/* callers still use what stopping would free, so the loop stops the work */
+	/* callers still use what a stop would free, so the loop stops the work later */
 	snprintf(a->fatal_error, sizeof(a->fatal_error), "%s", error);
 	a->stop_due = true;
 }

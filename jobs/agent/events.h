@@ -10,8 +10,8 @@
 
 void events_index(struct agent *a, off_t offset);
 
-/* An earlier agent may have written some: count them, and cut off a torn last line. There is no
- * event 0. */
+/* Counts the events that an earlier agent wrote, and cuts off a torn last line. Numbers start at 1.
+ */
 void events_open(struct agent *a);
 void events_sync(struct agent *a);
 struct str *event_begin(struct agent *a, const char *name);
@@ -19,11 +19,11 @@ void event_end(struct agent *a);
 struct client *attached_client(struct agent *a);
 struct str *say_begin(struct agent *a, const char *name);
 
-/* Unnumbered: for the attached client, never kept. */
+/* Ends an unnumbered event. It goes only to the attached client and is not kept. */
 void say_end(struct agent *a);
 void say_error(struct agent *a, const char *error);
 
-/* Moves events that the client has not seen from the file into its buffer. */
+/* Moves events that the client has not received from the file into its buffer. */
 void events_send(struct agent *a, struct client *c);
 void fatal(struct agent *a, const char *fmt, ...) PRINTF(2, 3);
 

@@ -1,5 +1,5 @@
-/* files.c - opens, writes and removes files below a folder without following a link; which names
- * are safe. */
+/* files.c - opens, writes and removes files below a folder without following links; checks names.
+ */
 #include "files.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* files.h - opens, writes and removes files below a folder without following a link; which names
- * are safe. */
+/* files.h - opens, writes and removes files below a folder without following links; checks names.
+ */
 #ifndef BURST_JOBS_AGENT_FILES_H
 #define BURST_JOBS_AGENT_FILES_H
 
@@ -13,34 +13,36 @@
 
 void close_fd(int *fd);
 
-/* A relative name that stays in its folder: no "..", ".", empty part or leading '/'. */
+/* Returns whether `path` is relative and stays in its folder: no "..", ".", empty part or leading
+ * '/'. */
 bool path_inside(const char *path);
 
 bool name_safe(const char *name);
 int mkdirs(const char *path, mode_t mode);
 
-/* The folder that holds `path` below root, opened without following any link; `make` creates
- * missing folders. *name points at the last part. */
+/* Opens the folder that holds `path` below root, without following any link. `make` creates missing
+ * folders. *name points at the last part. */
 int open_parent(int root, const char *path, bool make, const char **name);
 
-/* A regular file below root, for reading, reached without following any link. ELOOP: it is
- * something else. */
+/* Opens a regular file below root for reading, without following any link. ELOOP: it is not a
+ * regular file. */
 int open_below(int root, const char *path, struct stat *st);
 
-/* The folder `path` below root, reached without following any link. */
+/* Opens the folder `path` below root, without following any link. */
 int open_folder(int root, const char *path, bool make);
 
-/* Everything in the folder `fd`, which is closed. */
+/* Removes everything in the folder `fd`, then closes fd. */
 int remove_inside(int fd);
 
-/* A file or a whole tree; links are removed, not followed. 0 also if it does not exist. */
+/* Removes a file or a whole tree; removes links, never follows them. Returns 0 also if it does not
+ * exist. */
 int remove_at(int dir, const char *name);
 int write_beside(const char *path, const char *text, mode_t mode);
 int read_file(const char *path, size_t most, struct str *out);
 int read_all(int fd, size_t most, struct str *out);
 int pread_all(int fd, char *to, size_t len, int64_t offset);
 
-/* Renames a tree out of the way, then removes it here. */
+/* Renames a tree out of the way, then removes it in this process. */
 void set_aside(int root, const char *path);
 
 #endif

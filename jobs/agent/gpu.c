@@ -1,4 +1,4 @@
-/* gpu.c - asks nvidia-smi for the cards and their use. */
+/* gpu.c - reads the cards and their use from nvidia-smi. */
 #include "gpu.h"
 
 #include <ctype.h>

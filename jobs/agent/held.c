@@ -1,4 +1,4 @@
-/* held.c - the parts that a worker holds, and how long it took for them. */
+/* held.c - the parts that a worker holds, and for how long it held them. */
 #include "held.h"
 
 #include <fcntl.h>
@@ -105,7 +105,7 @@ void worker_give_back(struct agent *a, struct worker *w)
 		struct batch *b = w->parts->batch;
 		struct part *p = worker_leave(a, w, b), *rest = part_unsettled(b, p);
 		part_add_slice(b, rest, 0, rest->n, p->kills);
-		b->told = false;
+		b->start_reported = false;
 		free(rest);
 		free(p);
 		batch_settled(a, b);

@@ -14,7 +14,7 @@
 #include "machine.h"
 
 enum {
-	PROTOCOL = 1, /* with clients */
+	PROTOCOL = 1, /* of client and agent */
 };
 
 void say_gpus(struct agent *a, struct str *b)
@@ -42,7 +42,7 @@ void read_switch(struct agent *a, char *to, size_t room)
 	free(file);
 }
 
-/* For a client that comes back: how many workers are alive, and which segments they hold. */
+/* Appends how many workers are alive and which segments they hold, for a client that reconnects. */
 static void say_work(const struct agent *a, struct str *b)
 {
 	int standing = 0;

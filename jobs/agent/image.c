@@ -1,5 +1,4 @@
-/* image.c - what the pod's image has: its Python, and environments that were made when it was
- * built. */
+/* image.c - what the pod's image contains: its Python, and environments made when it was built. */
 #include "image.h"
 
 #include <dirent.h>

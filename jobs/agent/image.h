@@ -1,5 +1,4 @@
-/* image.h - what the pod's image has: its Python, and environments that were made when it was
- * built. */
+/* image.h - what the pod's image contains: its Python, and environments made when it was built. */
 #ifndef BURST_JOBS_AGENT_IMAGE_H
 #define BURST_JOBS_AGENT_IMAGE_H
 
@@ -9,13 +8,12 @@
 #include "agent.h"
 #include "base/str.h"
 
-/* The image's Python, by the name of its program behind all links ("python3.11"): an environment
- * works for one version alone. "": none. No program is run to find out. */
+/* Writes the file name of the image's Python behind all links ("python3.11"), or "" if there is
+ * none. An environment works for one version only. Runs no program. */
 void python_of_image(const struct agent *a, char *name, size_t room);
 char *image_path(const struct agent *a, const char *key);
 
-/* Whether the environment is complete, and made by a user who could have changed this image anyway.
- */
+/* Returns whether the environment is complete and its owner could have changed the image anyway. */
 bool image_has(const struct agent *a, const char *key);
 void say_image(const struct agent *a, struct str *b);
 

@@ -1,4 +1,4 @@
-/* jobs.c - slow work on files, one piece after the other, a slice at a time. */
+/* jobs.c - slow work on files: one job at a time, one slice a turn. */
 #include "jobs.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "todo.h"
 
 enum {
-	/* bytes written to the volume before the loop looks for other work */
+	/* bytes written to the volume before a flush */
 	FLUSH_BYTES = 32 << 20,
 };
 
@@ -76,8 +76,7 @@ static bool job_read(struct agent *a, struct job *j, bool *end)
 		sum += (size_t)n;
 		j->bytes += n;
 	}
-	/* a large file is not flushed all at once at its end: nothing else would be done meanwhile
-	 */
+	/* flush a large file in steps, so that the final flush does not block the loop */
 	if (j->to >= 0 && j->bytes - j->flushed >= FLUSH_BYTES) {
 		j->flushed = j->bytes;
 		fdatasync(j->to);
@@ -91,9 +90,8 @@ static void segment_wrong(struct agent *a, struct job *j, const char *reason, co
 	job_done(a);
 }
 
-/* Workers write where they can make any entry, and the agent can read what they cannot: a name
- * there can belong to one of the agent's files (a hard link). Only files of the workers' user are
- * accepted. */
+/* Opens a file that a worker wrote, if it belongs to the workers' user. The agent can read files
+ * that workers cannot, and a worker can make a hard link to one of them. */
 static int open_theirs(const struct agent *a, int root, const char *path, struct stat *st)
 {
 	int fd = open_below(root, path, st);
@@ -117,8 +115,8 @@ static int job_output_begin(struct agent *a, struct job *j);
 
 static int job_output_close(struct agent *a, struct job *j, const char *path);
 
-/* The worker reports a written file. Checks that it exists and reads its kind, then copies it from
- * the worker's folder to the volume. */
+/* Handles a segment that the worker reports as written. Checks that the file exists, reads its
+ * kind, then copies it from the worker's folder to the volume. */
 static void job_segment(struct agent *a, struct job *j)
 {
 	bool end = false;
@@ -177,12 +175,11 @@ static void job_segment(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-/* A command's output goes from its private tree to P/out/SEGMENT/NAME, whole or not at all. Until
- * it is whole it has this name in P. One name is enough, since outputs are copied one after the
- * other. */
+/* An output in P until it is complete; then it is renamed to P/out/SEGMENT/NAME. One name is
+ * enough: outputs are copied one at a time. */
 static const char OUTPUT_PART[] = ".output.part";
 
-/* ENOENT: the command has removed it since. */
+/* ENOENT: the command has removed the file since the scan. */
 static int job_output_open(const struct agent *a, struct job *j)
 {
 	struct stat st;
@@ -208,8 +205,7 @@ static int job_output_begin(struct agent *a, struct job *j)
 	return j->to < 0 ? -1 : 0;
 }
 
-/* path: below P. A segment of speech may be written again, and `sync` runs before anything relies
- * on it. */
+/* path is below P. Nothing is flushed here: `sync` runs before anything relies on the file. */
 static int job_output_close(struct agent *a, struct job *j, const char *path)
 {
 	const char *name;
@@ -235,8 +231,8 @@ static struct command *job_command_running(const struct agent *a, const struct j
 	return NULL;
 }
 
-/* While the command runs, the scan at its exit tries remaining files once more. After that the file
- * is lost, and the command has failed. */
+/* Reports a file that could not be copied. While the command runs, the scan at its exit tries once
+ * more. After that the file is lost, and the command has failed. */
 static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
 {
 	char *line = xasprintf("output %s could not be kept: %s", j->name, why);
@@ -303,7 +299,7 @@ static void job_batch(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-/* The command has exited, and all outputs that could be kept are copied. */
+/* Reports a command that has exited, once its outputs are copied. */
 static void job_command(struct agent *a, struct job *j)
 {
 	if (j->code && volume_is_to_blame(a, j->name ? j->name : ""))

@@ -1,4 +1,4 @@
-/* jobs.h - slow work on files, one piece after the other, a slice at a time. */
+/* jobs.h - slow work on files: one job at a time, one slice a turn. */
 #ifndef BURST_JOBS_AGENT_JOBS_H
 #define BURST_JOBS_AGENT_JOBS_H
 
@@ -7,7 +7,8 @@
 
 #include "agent.h"
 
-/* Seconds and rate of a RIFF/WAVE file, from its contents; false: it is not one. */
+/* Reads length in seconds and rate from the contents of a RIFF/WAVE file. Returns false for other
+ * files. */
 bool wav_measure(int fd, int64_t file_bytes, double *seconds, int *rate);
 void jobs_step(struct agent *a);
 

@@ -71,7 +71,7 @@ static size_t utf8_put(char *to, unsigned code)
 	return 4;
 }
 
-/* After "\u"; -1 on a lone surrogate, bad digits or U+0000. */
+/* Reads the digits after "\u". Returns -1 for a lone surrogate, bad digits or U+0000. */
 static int json_unicode(struct json_doc *doc)
 {
 	if (doc->end - doc->p < 4)
@@ -111,7 +111,7 @@ static int json_escape_char(struct json_doc *doc, char *to, size_t *len)
 	return 0;
 }
 
-/* At the opening quote. The text is never longer than its source. */
+/* Starts at the opening quote. Decodes in place: the text is never longer than its source. */
 static char *json_text_at(struct json_doc *doc, size_t *out_len)
 {
 	const char *close = ++doc->p;
@@ -207,7 +207,7 @@ static void json_append(struct json *parent, struct json *child)
 
 static struct json *json_value_at(struct json_doc *doc);
 
-/* At the opening bracket of a list or an object. */
+/* Starts at the opening bracket of a list or an object. */
 static int json_members_at(struct json_doc *doc, struct json *node, char close)
 {
 	doc->p++;

@@ -1,5 +1,5 @@
-/* json.h - reads and writes JSON. Reading is strict: no NUL in texts, the last of equal keys
- * counts. Writing makes valid texts of foreign bytes. */
+/* json.h - reads and writes JSON. Reading is strict: no NUL in texts; of equal keys the last
+ * counts. Writing replaces invalid bytes. */
 #ifndef BURST_JOBS_AGENT_JSON_H
 #define BURST_JOBS_AGENT_JSON_H
 
@@ -19,9 +19,9 @@ struct json {
 	size_t len;
 	int64_t integer; /* J_INT */
 	double number;   /* J_INT and J_REAL */
-	const char *raw; /* as it stood in the input */
+	const char *raw; /* as in the input */
 	size_t raw_len;
-	char *key; /* inside an object */
+	char *key; /* set in members of an object */
 	struct json *first, *last, *next;
 };
 
@@ -31,7 +31,7 @@ struct chunk {
 	char bytes[];
 };
 
-/* All nodes and texts of one document; json_free() frees them together. */
+/* Owns all nodes and texts of one document; json_free() frees them together. */
 struct json_doc {
 	struct chunk *chunks;
 	const char *p, *end;
@@ -40,8 +40,8 @@ struct json_doc {
 
 void json_free(struct json_doc *doc);
 
-/* One value and nothing after it; NULL if the text is not JSON. json_free(doc) in any case. Points
- * into `text`. */
+/* Reads one value with nothing after it. Returns NULL if the text is not JSON. Nodes point into
+ * `text`. Call json_free(doc) in either case. */
 struct json *json_read(struct json_doc *doc, const char *text, size_t len);
 const struct json *json_get(const struct json *object, const char *key);
 const char *json_text(const struct json *object, const char *key, const char *absent);
@@ -49,7 +49,7 @@ double json_number(const struct json *object, const char *key, double absent);
 int64_t json_int(const struct json *object, const char *key, int64_t absent);
 bool json_yes(const struct json *object, const char *key);
 
-/* A NUL cannot be part of a C text, and counts as an invalid byte. */
+/* Appends a quoted text. Counts a NUL as an invalid byte. */
 void js_quote(struct str *b, const char *text, size_t len);
 void js_key(struct str *b, const char *key);
 void js_textn(struct str *b, const char *key, const char *text, size_t len);

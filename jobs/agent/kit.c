@@ -12,11 +12,11 @@ INCBIN(kit_agent_aarch64, "build/kit/burst-agent-aarch64");
 INCBIN(kit_start_script, "jobs/agent/start.sh");
 
 /* Runs in the shell of the first SSH channel, after h=HASH n=BYTES machine=NAME. It must not
- * contain a single quote. It looks for the agent on the container's disk, in its image, then on the
- * volume. Otherwise the agent comes over stdin and is copied to the volume in the background: a
- * volume that is full, slow or read-only costs only the next pod, and a copy whose hash cannot be
- * checked is not run. dd reads exactly n bytes, since the agent's own input follows. If the home is
- * mounted noexec, /tmp is tried. */
+ * contain a single quote. It looks for the agent on the container's disk, in the image, then on the
+ * volume. Otherwise the agent comes over stdin and is copied to the volume in the background,
+ * because a full, slow or read-only volume should cost only the next pod. It takes a
+ * copy from image or volume only if it can check the hash. dd reads exactly n bytes, since the
+ * agent's own input follows. If the home is mounted noexec, it uses a new folder in /tmp. */
 static const char bootstrap_script[] =
 	"home=${BURST_HOME:-/run/burst} volume=${BURST_VOLUME:-/workspace}\n"
 	"export BURST_HOME=\"$home\" BURST_VOLUME=\"$volume\"\n"
@@ -54,15 +54,16 @@ static const char bootstrap_script[] =
 	"	elsewhere=${TMPDIR:-/tmp}/burst-agent-$h.d\n"
 	"	{ mkdir -m 711 \"$elsewhere\" 2>/dev/null || { [ -O \"$elsewhere\" ] && [ ! -L "
 	"\"$elsewhere\" ]; }; } &&\n"
-	"	put \"$agent\" \"$elsewhere/agent\" && agent=$elsewhere/agent\n" /* in no folder
-										    that other users
-										    can write to */
+	"	put \"$agent\" \"$elsewhere/agent\" && agent=$elsewhere/agent\n" /* a folder that
+										    other users
+										    cannot write to
+										  */
 	"fi\n"
-	"ln -sf \"$agent\" \"$home/burst-agent\"\n" /* further channels find it there */
+	"ln -sf \"$agent\" \"$home/burst-agent\"\n" /* further channels find the agent here */
 	"exec \"$agent\" attach\n";
 
 static const struct {
-	const char *names; /* the output of `uname -m` there, as a pattern of the shell's `case` */
+	const char *names; /* pattern of the shell's `case` for the output of `uname -m` */
 	const char *machine;
 	const char *bytes;
 	size_t len;
@@ -71,7 +72,7 @@ static const struct {
 	{"aarch64 | arm64", "aarch64", kit_agent_aarch64, KIT_AGENT_AARCH64_BYTES},
 };
 
-/* Searches from the last to the first, the only one whose pattern matches every name. */
+/* Lists the last kit first: the first one's pattern matches every name. */
 static void add_choice(struct str *to, const struct pod_kit *kit)
 {
 	str_add(to, "case $(uname -m) in\n");

@@ -1,10 +1,10 @@
-/* kit.h - what burst puts on every pod, as it is carried inside the program. */
+/* kit.h - what burst puts on every pod, embedded in the program. */
 #ifndef BURST_JOBS_AGENT_KIT_H
 #define BURST_JOBS_AGENT_KIT_H
 
 #include "job.h"
 
-/* Lives as long as the process. Not for several threads at first use. */
+/* Valid for the life of the process. The first call is not thread-safe. */
 const struct pod_kit *pod_kit(void);
 
 #endif

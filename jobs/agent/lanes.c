@@ -33,13 +33,13 @@ static int lane_broken(struct lanes *l, const char *what)
 	return -1;
 }
 
-/* Only such a lane can have the next frame: numbers rise on each lane. */
+/* A lane that holds the head of a later frame cannot deliver the next one: numbers rise. */
 static bool lane_may_have_next(const struct lanes *l, const struct lane *lane)
 {
 	return !lane->over && (!lane->headed || lane->turn == l->turn);
 }
 
-/* 1: a head was read; 0: it is not complete yet; -1: broken. */
+/* Returns 1 if a head was read, 0 if it is incomplete, -1 if it is invalid. */
 static int lane_head(struct lanes *l, struct lane *lane)
 {
 	if (lane->headed || lane->end - lane->at < FRAME_HEAD)
@@ -95,7 +95,7 @@ static bool lane_cut(const struct lanes *l, const struct lane *lane)
 	return lane->headed ? have < lane->left : have ? have < FRAME_HEAD : lane == l->list;
 }
 
-/* The descriptor that a lane's session lends to the builder of the tree. */
+/* Receives the descriptor that a lane's session lends to the builder of the tree. */
 static int lane_borrow(int from)
 {
 	char byte, space[CMSG_SPACE(sizeof(int))] = "";
@@ -129,7 +129,7 @@ static void lane_accept(struct lanes *l)
 		close_fd(&joined);
 }
 
-/* Reads the available bytes; waits if the next frame has not arrived. */
+/* Reads the available bytes. Waits if the next frame has not arrived. */
 static int lanes_hear(struct lanes *l, bool wait)
 {
 	struct pollfd set[2 + LANES_MAX] = {{.fd = l->listener, .events = POLLIN}};
@@ -141,13 +141,14 @@ static int lanes_hear(struct lanes *l, bool wait)
 					     .events = POLLIN};
 		may_come = may_come || lane_may_have_next(l, lane);
 	}
-	set[1 + count] = (struct pollfd){.fd = 1}; /* the session that hears how the stream ended */
+	set[1 + count] =
+		(struct pollfd){.fd = 1}; /* the session that receives the builder's result */
 	int ready = poll(set, (nfds_t)(2 + count), wait && may_come ? -1 : 0);
 	if (ready < 0 && errno == EINTR)
 		return 0;
 	if (set[1 + count].revents & (POLLERR | POLLHUP))
 		return lane_broken(l, "the sender has given up");
-	/* a session that has a frame joined before the frame was sent */
+	/* the sender sends a frame only after its session has joined */
 	if (ready < 0 || (wait && !may_come && !set[0].revents))
 		return lane_broken(l, "a part of the stream is missing");
 	l->taken = 0;
@@ -212,7 +213,7 @@ void lanes_close(struct lanes *l)
 	close_fd(&l->listener);
 }
 
-/* A zstd that unpacks what is written to *in, into `out`. */
+/* Starts a zstd that unpacks what is written to *in, into `out`. */
 static pid_t unzstd_into(int out, int *in)
 {
 	int read_end = -1;
@@ -249,9 +250,8 @@ int lanes_merge_from(struct lanes *l, char *p, ssize_t n)
 		else if (!l->packed && pid)
 			failed = unzstd_end(&pid, &in);
 		if (!failed)
-			failed = fd_write_all(
-				l->packed ? in : l->out, p,
-				(size_t)n); /* the reader reports that error in its own words */
+			failed = fd_write_all(l->packed ? in : l->out, p,
+					      (size_t)n); /* the reader reports that error itself */
 	}
 	return unzstd_end(&pid, &in) < 0 || failed || n < 0 ? -1 : 0;
 }
@@ -267,7 +267,7 @@ void lanes_open(struct lanes *l, const char *id)
 	unlink(at.sun_path);
 	if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
 	    listen(l->listener, LANES_MAX) < 0)
-		close_fd(&l->listener); /* no lane will come, and the sender is informed */
+		close_fd(&l->listener); /* refuse further lanes, so that the sender fails */
 	else
 		chmod(at.sun_path, 0600);
 }

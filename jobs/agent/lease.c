@@ -36,7 +36,7 @@ void lease_renew(struct agent *a, int64_t lease_s)
 	a->renewed_ms = now_ms(a);
 }
 
-/* Of a container that started late (allow_late_start in start.sh). */
+/* The lease of a container that started late (allow_late_start in start.sh). */
 static int64_t first_lease_end(const struct agent *a, int64_t end)
 {
 	int64_t late = atoll(env_get(&a->place.env, "BURST_LATE_START_S", "0")),

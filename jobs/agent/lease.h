@@ -9,9 +9,8 @@
 int64_t lease_left_s(const struct agent *a);
 void lease_renew(struct agent *a, int64_t lease_s);
 
-/* Until this agent writes a lease, the lease is the one of the start script or of an earlier agent:
- * by the wall clock, or by the uptime if that ends sooner, since the uptime may have begun anew
- * meanwhile. */
+/* Reads the lease that the start script or an earlier agent left. It counts until this agent writes
+ * one. Uses the wall clock, or the uptime if that ends sooner: the uptime may have restarted. */
 void lease_find(struct agent *a);
 void lease_say(struct agent *a);
 

@@ -1,5 +1,5 @@
-/* lines.c - what programs print, line by line, as log events, with a limit per second and in all.
- */
+/* lines.c - turns program output into log events, line by line, within limits per second and in
+ * total. */
 #include "lines.h"
 
 #include <ctype.h>

@@ -104,7 +104,7 @@ void listing_remove(struct listing *l, const char *path)
 			l->list[kept++] = l->list[i];
 	l->count = kept;
 	for (size_t i = 0; i < kept; i++)
-		l->list[i].turn = i; /* entries added from now on come after them */
+		l->list[i].turn = i; /* entries added later sort behind these */
 }
 
 void listing_text(const struct listing *l, struct str *out)
@@ -143,7 +143,7 @@ void listing_id(const struct listing *l, char hex[65])
 	str_free(&text);
 }
 
-/* One line without its end. -1: it is not a valid line. */
+/* Reads one line without its newline. Returns -1 if it is invalid. */
 static int listing_line(struct listing *l, char *line)
 {
 	char type = line[0], *path = line + 2, *hash = NULL, *target = NULL;

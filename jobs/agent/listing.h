@@ -1,7 +1,8 @@
-/* listing.h - the listing of a tree: a line for each entry, sorted by path. The hash of its text is
- * the tree's id (orchestrator/sync/tree.c). A tree on the volume contains its listing. Others can
- * write to the volume, so nothing there is used unless it matches an id that the client named: a
- * tree is copied to the container's disk, and the copy is compared. */
+/* listing.h - the listing of a tree: a line for each entry, sorted by path.
+ *
+ * The hash of its text is the tree's id (orchestrator/sync/tree.c). A tree on the volume contains
+ * its listing. Other pods can write to the volume, so the agent copies a tree to the container's
+ * disk and uses it only if the copy matches the id that the client named. */
 #ifndef BURST_JOBS_AGENT_LISTING_H
 #define BURST_JOBS_AGENT_LISTING_H
 
@@ -33,36 +34,36 @@ void listing_free(struct listing *l);
 void listing_add(struct listing *l, char type, const char *path, const char *sha256,
 		 const char *target);
 
-/* Sorts; of a repeated path the last entry counts. */
+/* Sorts the list. Of equal paths the last entry counts. */
 void listing_sort(struct listing *l);
 
-/* Only once it is sorted. */
+/* Needs a sorted list. */
 struct listed *listing_find(const struct listing *l, const char *path);
 
-/* Only once it is sorted: a path, and everything below it if it is a folder. */
+/* Removes a path, and everything below it if it is a folder. Needs a sorted list. */
 void listing_remove(struct listing *l, const char *path);
 
-/* The title, then "TYPE PATH" for each entry: files have their hash before the path, links a tab
- * and their target behind it. orchestrator/sync/tree.c writes the same bytes. */
+/* Appends the title, then "TYPE PATH" for each entry. A file's hash stands before the path; a
+ * link's target follows it after a tab. orchestrator/sync/tree.c writes the same bytes. */
 void listing_text(const struct listing *l, struct str *out);
 void listing_id(const struct listing *l, char hex[65]);
 
-/* `text` is changed. -1: no listing. */
+/* Changes `text`. Returns -1 if it is no listing. */
 int listing_parse(struct listing *l, char *text, size_t len);
 
-/* The listing of the tree in folder `dir`; id: what it must be, NULL: any. -1: it is missing
- * (ENOENT), another one (EBADMSG), or cannot be read. */
+/* Reads the listing of the tree in folder `dir`. Its id must be `id` unless that is NULL. Returns
+ * -1 with errno: ENOENT if it is missing, EBADMSG if it differs. */
 int listing_read(struct listing *l, int dir, const char *id);
 int listing_write(const struct listing *l, int dir);
 
-/* Whether a name in a tree's folder is not part of the tree. */
+/* Returns whether a file in a tree's folder is burst's own and not part of the tree. */
 bool is_beside_tree(const char *name);
 
-/* Lists a folder of the container's disk, without hashes. Sockets and the like are left out. -1:
+/* Lists a folder of the container's disk, without hashes. Skips sockets and devices. Returns -1:
  * *bad names the entry, errno the reason. */
 int listing_walk(struct listing *l, int dir, const char *under, char bad[PATH_BYTES_MAX]);
 
-/* Makes folders and links from the listing: only the files' bytes come from the other side. */
+/* Makes the listing's folders and links in `to`. Files come from elsewhere. */
 int listing_frame(const struct listing *l, int to);
 bool is_file(const struct listed *e);
 

@@ -11,7 +11,7 @@ int cpu_count(void);
 int64_t memory_mb(void);
 int64_t free_bytes(const char *path);
 
-/* Whether programs can run from there, and it is not in memory. */
+/* Returns whether programs can run from this disk and it is not memory. */
 bool disk_fits(const char *path);
 
 #endif

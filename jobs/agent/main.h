@@ -1,4 +1,4 @@
-/* main.h -  */
+/* main.h - the interface of main.c. */
 #ifndef BURST_JOBS_AGENT_MAIN_H
 #define BURST_JOBS_AGENT_MAIN_H
 

@@ -26,7 +26,8 @@ int moved_failed(void)
 	return MOVED_FAILED + (errno > 0 && errno < 190 ? errno : 0);
 }
 
-/* A file that is gone, or of another kind, was changed; any other error is the machine's. */
+/* Tells a changed file (missing, or of another kind) from an I/O error, which is the machine's
+ * fault. */
 static int moved_lacks(void)
 {
 	return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO
@@ -80,7 +81,7 @@ int moving_file(struct moving *m, size_t at)
 	if (moving_parent(m, e->path, &name) < 0)
 		return moved_lacks();
 	int in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	/* another machine is about to release it */
+	/* another process is about to free a descriptor */
 	for (int tries = 0; in < 0 && errno == EAGAIN && tries < 1000; tries++) {
 		poll(NULL, 0, 50);
 		in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -124,7 +125,7 @@ static int moving_link(struct moving *m, const struct listed *e)
 	return strcmp(target, e->target) ? MOVED_CHANGED : MOVED;
 }
 
-/* Every entry of this folder ("" is the root) must be listed. */
+/* Checks that the listing has every entry of this folder ("" is the root). */
 static int moving_folder(struct moving *m, const char *path)
 {
 	int fd = *path ? open_folder(m->from, path, false)

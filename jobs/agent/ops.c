@@ -1,4 +1,4 @@
-/* ops.c - obeys the client's requests. */
+/* ops.c - handles the client's requests. */
 #include "ops.h"
 
 #include <limits.h>
@@ -42,7 +42,7 @@ static void op_batch(struct agent *a, const struct json *op)
 	b->id = xstrdup(id);
 	b->estimate_s = json_number(op, "estimate_s", 0);
 	for (const struct batch *known = a->queue; known; known = known->next)
-		if (!strcmp(known->id, id)) { /* the client sends it again after a reconnect */
+		if (!strcmp(known->id, id)) { /* the client sends a batch again after a reconnect */
 			batch_free(b);
 			return;
 		}
@@ -181,7 +181,7 @@ static void op_install(struct agent *a, const struct json *op)
 static const struct {
 	const char *name;
 	void (*run)(struct agent *a, const struct json *op);
-	bool waits; /* waits for the setup or install before it */
+	bool waits; /* wait for the setup or install that runs */
 } ops[] = {
 	{"renew", op_renew, false},       {"setup", op_setup, true},
 	{"install", op_install, true},    {"start", op_start, true},

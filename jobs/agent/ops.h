@@ -1,4 +1,4 @@
-/* ops.h - obeys the client's requests. */
+/* ops.h - handles the client's requests. */
 #ifndef BURST_JOBS_AGENT_OPS_H
 #define BURST_JOBS_AGENT_OPS_H
 

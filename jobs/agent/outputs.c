@@ -73,7 +73,7 @@ void output_forget(struct command *c, const char *name)
 	free(o);
 }
 
-/* It came with the code and is unchanged (copying keeps the times). */
+/* Returns whether the file came with the code and is unchanged. Copies keep the times. */
 static bool is_input(const struct agent *a, const char *name, const struct stat *st)
 {
 	struct stat was;
@@ -85,7 +85,7 @@ static bool is_input(const struct agent *a, const char *name, const struct stat 
 	return same;
 }
 
-/* A wanted file whose name cannot be fetched: reported once for each command. */
+/* Reports a matching file whose name cannot be fetched, once for each command. */
 static void output_unfit(struct agent *a, struct command *c, const char *name)
 {
 	if (c->unfit)
@@ -125,8 +125,8 @@ static void output_offer(struct agent *a, struct command *c, const char *name,
 	j->dir = xstrdup(c->dir);
 }
 
-/* Scans a command's private tree; "" is the root. The command can put links in place of folders at
- * any time, so none is followed. */
+/* Scans a command's private tree; "" is the root. Follows no link: the command can replace a folder
+ * by one at any time. */
 static int command_folder(const struct command *c, const char *folder)
 {
 	int root = open(c->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -185,8 +185,8 @@ static void watch_folder(struct agent *a, struct command *c, const char *folder,
 	scan_folder(a, c, folder, offer);
 }
 
-/* A file renamed to a matching name is whole; a file that is only created may still grow and waits
- * for the exit. */
+/* A file renamed to a matching name is complete. A created file may still grow, so it waits for the
+ * scan at the exit. */
 static void watched_event(struct agent *a, struct command *c, const struct inotify_event *e)
 {
 	if (e->wd < 0 || e->wd >= c->watches || !c->watched[e->wd] || !e->len)

@@ -6,20 +6,20 @@
 
 #include "agent.h"
 
-/* Could anything in this folder ("" is the root), or below it, match? Compares with the plain
- * beginning of each pattern. */
+/* Returns whether anything in this folder ("" is the root) or below it could match. Compares with
+ * the plain start of each pattern. */
 bool may_hold_output(const struct agent *a, const char *dir);
 
-/* Forgets that the file was seen. */
+/* Removes the file from the reported outputs. */
 void output_forget(struct command *c, const char *name);
 
-/* Scans everything below `folder` ("" is the root): offered if `offer`, watched if the pod can
- * watch. */
+/* Scans everything below `folder` ("" is the root). Reports matching files if `offer`; adds watches
+ * if the pod has inotify. */
 void scan_folder(struct agent *a, struct command *c, const char *folder, bool offer);
 void command_watched(struct agent *a, struct command *c);
 
-/* Its folder appears while the copy is made: watches from that moment. A file renamed before is not
- * lost, since the scan at the exit finds it. */
+/* Watches the command's folder as soon as the copy has made it. The scan at the exit finds files
+ * renamed before that. */
 void command_watch(struct agent *a, struct command *c);
 
 #endif

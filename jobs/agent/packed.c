@@ -1,4 +1,4 @@
-/* packed.c - the archive of a tree: its files in one file beside its listing. */
+/* packed.c - the archive of a tree: its files in one file, stored beside its listing. */
 #include "packed.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define ARCHIVE_TITLE "burst-archive 1 %012lld\n"
 
-/* Plans the archive of this folder. -1: errno. */
+/* Plans the archive of this folder. Returns -1 with errno set. */
 static int archive_measure(const struct listing *l, int from, struct archive *ar)
 {
 	ar->list = xcalloc(1, (l->count + 1) * sizeof(*ar->list));
@@ -125,7 +125,7 @@ void archive_write(const struct listing *l, int from, int dir, char why[WHY_MAX]
 	free(ar.list);
 }
 
-/* A number and the byte that ends it; -1: it is not one, or not in [least, most]. */
+/* Reads a number in [least, most] and the byte that ends it. Returns -1 if it is invalid. */
 static int archive_number(const char **at, char end, int64_t least, int64_t most, int64_t *out)
 {
 	char *after;
@@ -159,7 +159,7 @@ static int archive_lines(const struct listing *l, const char *at, struct archive
 	return *at ? -1 : 0;
 }
 
-/* The head that stands before the bytes; `st` is the file's. */
+/* Reads the head, which stands before the bytes. `st` is the archive's. */
 static int archive_head_read(int fd, const struct stat *st, const struct listing *l,
 			     struct archive *ar)
 {

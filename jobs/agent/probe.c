@@ -1,4 +1,4 @@
-/* probe.c - what workers measured, kept for the next pod: cache/probe.jsonl on the volume. */
+/* probe.c - keeps workers' measurements for the next pod, in cache/probe.jsonl on the volume. */
 #include "probe.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #define PROBE_KEY_MOST 512
 
-/* The volume's list, whole lines only. Empty: it cannot be read. */
+/* Reads the volume's list, complete lines only. Leaves it empty on failure. */
 static void probe_read(int volume, struct str *list)
 {
 	struct stat st;
@@ -43,7 +43,7 @@ bool probe_add(struct str *list, const char *line)
 	return true;
 }
 
-/* Writes the list below root, whole or not at all: several pods may use the volume. */
+/* Writes the list below root atomically: several pods may use the volume. */
 static void probe_write(const struct agent *a, int root, const char *path, struct str *list)
 {
 	const char *name;

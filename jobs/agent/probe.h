@@ -1,4 +1,4 @@
-/* probe.h - what workers measured, kept for the next pod: cache/probe.jsonl on the volume. */
+/* probe.h - keeps workers' measurements for the next pod, in cache/probe.jsonl on the volume. */
 #ifndef BURST_JOBS_AGENT_PROBE_H
 #define BURST_JOBS_AGENT_PROBE_H
 
@@ -8,16 +8,17 @@
 #include "base/str.h"
 #include "json.h"
 
-#define PROBE_LIST_MOST (64 << 10) /* bytes of the file: some hundred cards and versions */
+#define PROBE_LIST_MOST                                                                            \
+	(64 << 10) /* limit of the file in bytes: some hundred cards and versions                  \
+		    */
 
-/* Adds a line unless it exists; the oldest lines make room for it. False: it existed. */
+/* Adds a line and drops the oldest lines to make room. Returns false if the line existed. */
 bool probe_add(struct str *list, const char *line);
 
-/* Workers may not read the volume: they get a copy of the list on the container's disk. */
+/* Copies the list to the container's disk, because workers may not read the volume. */
 void probe_bring(struct agent *a);
 
-/* A worker's hello reports what it measured. If the list cannot be written, the next pod measures
- * again. */
+/* Keeps the measurement in a worker's hello. If the write fails, the next pod measures again. */
 void probe_keep(struct agent *a, const struct json *hello);
 
 #endif

@@ -36,8 +36,8 @@ static void child_say(const char *what, const char *name)
 	_exit(125);
 }
 
-/* Copies all or nothing: a tree that is gone at the end may have been on its way out at the
- * beginning. */
+/* Copies a tree. Fails if the tree is missing at the end: its removal may have begun before the
+ * copy. */
 static bool child_copied(const char *from, int to, struct copying *c)
 {
 	struct stat st;
@@ -64,7 +64,7 @@ static void child_copy(const char *from, const char *to)
 			close(out);
 			return;
 		}
-		/* the folder itself stays, since it may be watched already */
+		/* keep the folder itself, which may be watched already */
 		remove_inside(out);
 		poll(NULL, 0, PAUSE_MS << i);
 	}
@@ -72,7 +72,7 @@ static void child_copy(const char *from, const char *to)
 	_exit(125);
 }
 
-/* When memory runs out, the kernel should kill a worker and spare the agent and the watch. */
+/* Makes the kernel kill a worker first when memory runs out, rather than the agent or the watch. */
 static void child_offer_to_oom(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -81,7 +81,7 @@ static void child_offer_to_oom(void)
 	close_fd(&fd);
 }
 
-/* A copy that differs from what the client named is removed. */
+/* Copies the kept tree, or nothing if it does not match the client's id. */
 static void child_take_kept(const struct agent *a, const char *id)
 {
 	char *path = xasprintf("debs/%s", id);

@@ -62,8 +62,7 @@ struct part *part_new(size_t n, int kills)
 	return p;
 }
 
-/* Puts it behind the other parts of its batch: these are rendered before a suspect part is tried
- * again. */
+/* Puts the part behind the batch's other parts, so that they render before a suspect part. */
 static void part_add(struct batch *b, struct part *p)
 {
 	struct part **at = &b->parts;
@@ -139,7 +138,7 @@ void part_failed(struct agent *a, const struct worker *w, struct part *p, size_t
 	}
 	if (rest->n && !b->seg[rest->at[0]].settled) {
 		batch_retry_event(a, b->id, w->w, says ? "crash" : reason);
-		b->told = false;
+		b->start_reported = false;
 		if (oom && in_flight > 1)
 			a->part_limit = (int64_t)in_flight / 2;
 		if (oom && w->continuous && in_flight > 1) {

@@ -15,10 +15,10 @@ void part_add_slice(struct batch *b, const struct part *of, size_t from, size_t 
 void batch_settled(struct agent *a, struct batch *b);
 struct part *part_unsettled(const struct batch *b, const struct part *p);
 
-/* Decides what a failed part becomes. reason: crash, hang, oom, garbage, or "worker" (it lives and
- * reports an error). in_flight: how many segments its worker held. A continuous worker that ran out
- * of memory is given fewer at a time; if it ended otherwise, the parts are tried alone to find the
- * cause (worker_room). */
+/* Decides how a failed part is tried again. reason: crash, hang, oom, garbage, or "worker" (it is
+ * alive and reports an error). in_flight: how many segments its worker held. A continuous worker
+ * that ran out of memory gets fewer segments at a time. After another failure its parts run alone,
+ * to find the cause (worker_room). */
 void part_failed(struct agent *a, const struct worker *w, struct part *p, size_t in_flight,
 		 const char *reason, const char *words);
 

@@ -1,5 +1,4 @@
-/* room.c - whether the volume and the disk have room: tried, because free space means nothing under
- * a quota. */
+/* room.c - tests by writing whether volume and disk have room: statvfs ignores quotas. */
 #include "room.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@ enum {
 	PROBE_MORE = 1 << 20,
 	PROBE_LEAST = 4 << 20,
 	PROBE_MOST = 64 << 20,
-	PROBE_HOLDS_TIMES = 10, /* a result is believed as long as the test took, times this */
+	PROBE_HOLDS_TIMES = 10, /* a result holds for this many times the duration of the test */
 	PROBE_HOLDS_MS = 10 * 1000,
 };
 
@@ -28,13 +27,14 @@ static bool write_zeros(int fd, int64_t bytes)
 	bool fine = true;
 	for (; fine && bytes > 0; bytes -= PROBE_PIECE)
 		fine = fd_write_all(fd, zeros, PROBE_PIECE) == 0;
-	fine = fine || errno == EFBIG; /* a limit on files does not mean that the volume is full */
+	fine = fine ||
+	       errno == EFBIG; /* a limit on file size does not mean that the volume is full */
 	free(zeros);
 	return fine && fsync(fd) == 0;
 }
 
-/* Whether the volume has room for so many bytes. Free space in statvfs means nothing under a quota,
- * so a file is written. */
+/* Writes a file of this size to find out whether the volume lacks the room. statvfs ignores quotas.
+ */
 static bool volume_full(struct agent *a, int dir, int64_t bytes)
 {
 	int64_t began = now_ms(a);
@@ -51,7 +51,7 @@ static bool volume_full(struct agent *a, int dir, int64_t bytes)
 	return full;
 }
 
-/* Nothing else is done meanwhile: if many files fail at once, one test serves all of them. */
+/* One test serves all files that fail together: nothing else runs meanwhile. */
 static bool room_is_known(struct agent *a, int64_t bytes)
 {
 	return bytes <= a->room_bytes && now_ms(a) < a->room_until_ms;

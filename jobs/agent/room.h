@@ -1,5 +1,4 @@
-/* room.h - whether the volume and the disk have room: tried, because free space means nothing under
- * a quota. */
+/* room.h - tests by writing whether volume and disk have room: statvfs ignores quotas. */
 #ifndef BURST_JOBS_AGENT_ROOM_H
 #define BURST_JOBS_AGENT_ROOM_H
 
@@ -7,14 +6,14 @@
 
 #include "agent.h"
 
-/* The failed file was removed and its space is free again: there must be room for a file like the
- * others, or for a far larger one if the error said that there was no room. Keeps errno: callers
- * report it. */
+/* Checks that the volume has room after a failed write, whose file is already removed: for a file
+ * of usual size, or for a far larger one if the error was a lack of room. Keeps errno for the
+ * caller. */
 void check_volume_for(struct agent *a, const char *words);
 void check_volume(struct agent *a);
 
-/* On a full volume every attempt fails. That ends this pod's work, and the segment is not to blame:
- * another pod can render it. */
+/* Returns true if the volume is full, and ends this pod's work: every attempt would fail here, and
+ * another pod can render the segment. */
 bool volume_is_to_blame(struct agent *a, const char *words);
 
 #endif

@@ -39,7 +39,8 @@ static int send_header(const char *path, int64_t offset, int64_t bytes)
 	return failed;
 }
 
-/* A network volume may fail for a moment; tries: how many more of the whole file. */
+/* Retries a read that a network volume fails for a moment. *tries: retries left for the whole file.
+ */
 static ssize_t read_patiently(int fd, void *to, size_t len, int64_t offset, int *tries)
 {
 	ssize_t n;

@@ -7,8 +7,7 @@
 #include "base/str.h"
 #include "place.h"
 
-/* Sends exactly `left` bytes, whatever happens to the file meanwhile: the receiver checks the hash.
- */
+/* Sends exactly `left` bytes even if the file changes: the receiver checks the hash. */
 int send_bytes(int fd, int64_t offset, int64_t left);
 int send_lines(const struct place *place, struct str *in);
 int agent_send(void);

@@ -43,7 +43,7 @@
 #include "worker.h"
 
 enum {
-	KILL_WAIT_S = 30, /* a process that has not ended by then will not end */
+	KILL_WAIT_S = 30, /* a process alive after this long cannot be killed */
 };
 
 static void child_ended(struct agent *a, pid_t pid, int status)
@@ -174,7 +174,7 @@ static void serve_loop(struct agent *a)
 		for (int i = 0; i < CLIENTS_MAX; i++)
 			if (a->clients[i].fd >= 0)
 				client_turn(a, &a->clients[i]);
-		dispatch(a); /* what the client has just sent */
+		dispatch(a); /* handle what the client has just sent */
 		for (int i = 0; i < CLIENTS_MAX; i++)
 			client_tell(a, &a->clients[i]);
 		stop_when_due(a);
@@ -210,7 +210,7 @@ static int serve_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an ordinary error */
+	signal(SIGXFSZ, SIG_IGN); /* make a write beyond the size limit fail with EFBIG */
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -275,7 +275,7 @@ int agent_serve(void)
 	int lock = chdir(a.place.home) < 0 ? -1
 					   : open("agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
-		return place_free(&a.place), 1; /* another one serves */
+		return place_free(&a.place), 1; /* another agent serves already */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	a.signals = serve_signals();
 	bool fine = serve_folder(&a);

@@ -1,4 +1,4 @@
-/* setup.c - `setup` and `install`: run a script, and keep its results on the volume. */
+/* setup.c - `setup` and `install`: run a script and keep its results on the volume. */
 #include "setup.h"
 
 #include <dirent.h>
@@ -52,7 +52,7 @@ static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped
 		a->install_failed = !ok;
 }
 
-/* What the two scripts find. `setup` fills $BURST_ENV. `install` finds earlier results in
+/* Sets the folders of a script. `setup` fills $BURST_ENV. `install` finds earlier results in
  * $BURST_KEPT and leaves new ones in $BURST_KEEP. All are on the container's disk; the agent copies
  * them to the volume. */
 static void task_env(struct agent *a, struct env *env, uid_t uid)
@@ -73,7 +73,8 @@ static void task_env(struct agent *a, struct env *env, uid_t uid)
 	free(final);
 }
 
-/* Waits for what the start script is installing: one package manager runs at a time. */
+/* Waits for the packages that the start script installs: only one package manager can run at a
+ * time. */
 #define TASK_RUNS                                                                                  \
 	"n=0; while [ -e \"$BURST_HOME/installing\" ] && [ $n -lt 120 ]; do n=$((n + 1)); sleep "  \
 	"1; done; "                                                                                \
@@ -133,8 +134,8 @@ void task_start(struct agent *a, const char *kind, const struct json *op)
 	}
 }
 
-/* In a child: puts the script's results onto the volume. Prints "ok ID" and a note in a second
- * line, or the reason why not. */
+/* Runs in a child: copies the script's results to the volume. Prints "ok ID" and a note in a second
+ * line, or the reason of a failure. */
 static int task_keep(struct agent *a)
 {
 	const struct task *t = &a->task;
@@ -169,8 +170,8 @@ static bool folder_is_empty(const char *path)
 	return empty;
 }
 
-/* The report of a failed script: its last line alone if that begins with "burst: ", else the last
- * lines that it printed. */
+/* The reason why a script failed: its last line if that begins with "burst: ", else its last lines.
+ */
 static const char *task_words(char *tail)
 {
 	const char *last = last_line(tail);
@@ -192,7 +193,7 @@ void task_exited(struct agent *a, int status)
 	char error[1200];
 	const char *id = "";
 	if (ok && !t->keeping) {
-		kill_strays(a); /* from now on nothing changes the results */
+		kill_strays(a); /* nothing may change the results from now on */
 		t->keeping = true;
 		t->until_ms = MAX(t->until_ms, now_ms(a) + START_CHECK_S * 1000);
 		if (!t->hash && folder_is_empty(t->build))
@@ -211,7 +212,7 @@ void task_exited(struct agent *a, int status)
 		note_line(a, t->said.s);
 	}
 	if (!ok && t->keeping && !t->hash) {
-		/* the packages are installed; only the next pod lacks the copy */
+		/* the packages are installed here; only the next pod lacks the copy */
 		event_log(a, 0, t->kind, error, strlen(error));
 		ok = true;
 	}

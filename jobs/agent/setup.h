@@ -1,4 +1,4 @@
-/* setup.h - `setup` and `install`: run a script, and keep its results on the volume. */
+/* setup.h - `setup` and `install`: run a script and keep its results on the volume. */
 #ifndef BURST_JOBS_AGENT_SETUP_H
 #define BURST_JOBS_AGENT_SETUP_H
 

@@ -29,7 +29,8 @@ static uint32_t turn(uint32_t x, int n)
 	return x >> n | x << (32 - n);
 }
 
-/* One round. The values of the working variables stay in place; their names rotate instead. */
+/* One round. The working variables keep their places and the names rotate, which saves the moves.
+ */
 static inline void sha256_round(uint32_t v[8], int at, uint32_t kw)
 {
 #define V(n) v[((n)-at) & 7]
@@ -53,7 +54,8 @@ void sha256_block(struct sha256 *s, const unsigned char *p)
 		       (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(v, s->h, sizeof(v));
-	for (int i = 0; i < 64; i += 8) { /* constant places, so that they can be registers */
+	for (int i = 0; i < 64;
+	     i += 8) { /* unrolled with constant indices, so that the words stay in registers */
 		sha256_round(v, 0, sha256_k[i] + w[i]);
 		sha256_round(v, 1, sha256_k[i + 1] + w[i + 1]);
 		sha256_round(v, 2, sha256_k[i + 2] + w[i + 2]);
@@ -67,7 +69,7 @@ void sha256_block(struct sha256 *s, const unsigned char *p)
 		s->h[i] += v[i];
 }
 
-/* The processor's own instructions are four to five times as fast; some processors lack them. */
+/* The processor's instructions are four to five times as fast, but some processors lack them. */
 #ifdef __x86_64__
 static bool sha256_by_processor(void)
 {
@@ -93,7 +95,7 @@ sha256_blocks_by_processor(uint32_t h[8], const unsigned char *p, size_t count)
 						order);
 #pragma GCC unroll 16
 		for (int i = 0; i < 16; i++) { /* four rounds each; w[i & 3] becomes the words that
-						  are due four turns later */
+						  are used four turns later */
 			__m128i *now = &w[i & 3], last = w[(i + 3) & 3];
 			__m128i kw = _mm_add_epi32(
 				*now, _mm_loadu_si128((const __m128i *)(sha256_k + 4 * i)));

@@ -1,5 +1,5 @@
-/* staged.c - a stream that was put on the volume before there was a pod: staged/NAME.0, NAME.1, .
- */
+/* staged.c - reads a stream that the client put on the volume before the pod existed:
+ * staged/NAME.0, NAME.1, ... */
 #include "staged.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* staged.h - a stream that was put on the volume before there was a pod: staged/NAME.0, NAME.1, ...
- */
+/* staged.h - reads a stream that the client put on the volume before the pod existed:
+ * staged/NAME.0, NAME.1, ... */
 #ifndef BURST_JOBS_AGENT_STAGED_H
 #define BURST_JOBS_AGENT_STAGED_H
 
@@ -8,15 +8,14 @@
 
 struct tree_args {
 	const char *dir, *id, *base;
-	/* a stream in parts on the volume, and the hash that it must have */
+	/* the parts on the volume, and the hash of the whole stream */
 	const char *from, *sha256;
 	const char *parts;
 	const char *volume;
 	bool zstd, lanes, unstaged, baseless;
 };
 
-/* A child that reads the parts; its output becomes stdin. It fails if they differ from what was put
- * there. */
+/* Starts a child that reads the parts; its output becomes stdin. It fails if the hash differs. */
 pid_t staged_start(const struct tree_args *args);
 void staged_remove(const struct tree_args *args);
 

@@ -50,7 +50,7 @@ static void start_folder(struct agent *a, const char *variable, const char *path
 		env_set(&a->start_env, variable, path);
 }
 
-/* Where a tree of the volume is on the container's disk. NULL: none is named. */
+/* The path of a copied tree on the container's disk. NULL: the request names none. */
 static char *start_tree(const struct agent *a, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -119,7 +119,7 @@ static void trees_remove(struct agent *a, int number)
 	free(dir);
 }
 
-/* Its workers run with the same settings and have no work: they are as good as new ones. */
+/* Returns whether idle workers with the same settings exist: they serve like new ones. */
 static bool start_stands(const struct agent *a, const struct json *op)
 {
 	bool same = a->started && strlen(a->started) == op->raw_len &&
@@ -177,7 +177,7 @@ static void start_begin(struct agent *a, const struct json *op)
 	}
 }
 
-/* The result of comparing an environment that exists. */
+/* Handles the result for an environment. */
 static void start_unpacked(struct agent *a, const char *text, char *said)
 {
 	struct json_doc doc;
@@ -229,7 +229,7 @@ void op_start(struct agent *a, const struct json *op)
 	    !*json_text(op, "env_hash", "") && !*json_text(op, "env_image", ""))
 		return start_begin(a, op);
 	if (a->setup_failed || a->install_failed)
-		return start_begin(a, op); /* which says so */
+		return start_begin(a, op); /* start_begin() reports the error */
 	char python[32], words[160];
 	const char *wanted = json_text(op, "env_python", "");
 	python_of_image(a, python, sizeof(python));

@@ -6,7 +6,8 @@
 
 void stop_workers_only(struct agent *a);
 
-/* Ends all workers, commands, scripts and the queue: the state before the first `start`. */
+/* Ends all workers, commands and scripts and empties the queue: the state before the first `start`.
+ */
 void stop_work(struct agent *a);
 
 #endif

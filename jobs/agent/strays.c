@@ -19,7 +19,7 @@ struct process {
 	uid_t uid;
 };
 
-/* All that live. */
+/* Lists all processes. */
 static void processes(struct str *out)
 {
 	DIR *d = opendir("/proc");
@@ -53,8 +53,8 @@ static bool is_known(const struct agent *a, pid_t pid)
 	return pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid || pid == a->sync_pid;
 }
 
-/* Whether it descends from the agent (PR_SET_CHILD_SUBREAPER), and from no process that the agent
- * knows. */
+/* Returns whether the process descends from the agent (PR_SET_CHILD_SUBREAPER) and not from a
+ * process that the agent started on purpose. */
 static bool is_stray(const struct agent *a, const struct process *all, size_t n, struct process p)
 {
 	for (size_t steps = 0; steps < n && !is_known(a, p.pid); steps++) {

@@ -4,8 +4,8 @@
 
 #include "agent.h"
 
-/* Ends descendants at any depth: one whose parent is being ended becomes a child of the agent only
- * after that. */
+/* Ends stray descendants at any depth. A process becomes a child of the agent only when its parent
+ * ends, so this searches repeatedly. */
 void kill_strays(struct agent *a);
 
 #endif

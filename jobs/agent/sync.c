@@ -1,4 +1,4 @@
-/* sync.c - makes what was written outlive the pod, and ends the pod. */
+/* sync.c - makes written files durable, and ends the pod. */
 #include "sync.h"
 
 #include <errno.h>

@@ -8,26 +8,27 @@
 #include "bounds.h"
 #include "listing.h"
 
-/* Why a tree cannot be taken: `missing` or `changed` mean that the volume is to blame, and that
- * sending the tree again helps. */
+/* Why a tree cannot be taken. TAKEN_MISSING and TAKEN_CHANGED blame the volume: sending the tree
+ * again helps. */
 enum taken { TAKEN, TAKEN_MISSING, TAKEN_CHANGED, TAKEN_FAILED };
 
-/* Opens the folder `path` below `root` and reads its listing, which must have the hash `id`. TAKEN:
- * the caller closes *from and frees *l. Otherwise there is nothing to free; TAKEN_FAILED: errno. */
+/* Opens the folder `path` below `root` and reads its listing, which must have the hash `id`. On
+ * TAKEN the caller closes *from and frees *l. TAKEN_FAILED sets errno. */
 enum taken open_listed(int root, const char *path, const char *id, int *from, struct listing *l);
 
 /* Copies the tree `id` from `path` below `root` to the folder `name` of `to`, where only the agent
- * can write: whole and matching its id, or not at all. TAKEN_FAILED: errno. */
+ * can write. The copy is complete and matches its id, or it does not exist. TAKEN_FAILED sets
+ * errno. */
 enum taken tree_take(int root, const char *path, const char *id, int to, const char *name);
 
-/* Whether the folder holds the tree `id` and nothing else. For trees too large to copy for each
- * container. */
+/* Compares the folder with the tree `id`; extra entries differ too. For trees too large to copy for
+ * each container. */
 enum taken tree_compare(int root, const char *path, const char *id);
 
-/* Puts a folder of the container's disk onto the volume, as `name` (NULL: its id) of `under`. A
- * script may have made hard links there to files that only the agent can read: with an `owner`,
- * every file must belong to it. With `no_archive`, WHY_MAX bytes, an archive is added, or that says
- * why not. -1: errno, *bad: the entry. */
+/* Copies a folder of the container's disk to the volume, as `name` (NULL: its id) of `under`. With
+ * an `owner`, every file must belong to it: a script may have made hard links to files that only
+ * the agent can read. With `no_archive` (WHY_MAX bytes), adds an archive or writes there why not.
+ * Returns -1 with errno; *bad names the entry. */
 int tree_keep(int from, uid_t owner, int root, const char *under, const char *name, char id[65],
 	      char bad[PATH_BYTES_MAX], char *no_archive);
 

@@ -130,7 +130,7 @@ static int pax_record(struct tar *t, const char *key, const char *value, size_t 
 	return 0;
 }
 
-/* Records "LEN key=value\n", one after the other. */
+/* Reads records "LEN key=value\n". */
 static int pax_read(struct tar *t, char *text, size_t size)
 {
 	for (char *p = text, *end = text + size; p < end;) {

@@ -1,4 +1,4 @@
-/* task.c - the one setup, install or start that is running. */
+/* task.c - the setup, install or start that is running; there is at most one. */
 #include "task.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ void task_forget(struct task *t)
 	*t = (struct task){.out = -1};
 }
 
-/* A child of the agent's own prints its result; the output of scripts is logged. */
+/* Returns whether a child of the agent does the work: what it prints is its result. The output of
+ * scripts is logged. */
 static bool task_is_own(const struct task *t)
 {
 	return t->op || t->keeping;

@@ -1,4 +1,4 @@
-/* task.h - the one setup, install or start that is running. */
+/* task.h - the setup, install or start that is running; there is at most one. */
 #ifndef BURST_JOBS_AGENT_TASK_H
 #define BURST_JOBS_AGENT_TASK_H
 
@@ -8,12 +8,12 @@
 
 void task_forget(struct task *t);
 
-/* Takes what the task printed, at most `rounds` pieces so that the loop has its turn. False: it has
- * closed its output. */
+/* Reads what the task printed, at most `rounds` pieces so that the loop goes on. Returns false once
+ * the output is closed. */
 bool task_read(struct agent *a, int rounds);
 
-/* Runs `work` in a child of the agent; what it prints is its result (task.said). False: it could
- * not be started. */
+/* Runs `work` in a child of the agent, whose output becomes task.said. Returns false if it cannot
+ * start. */
 bool task_begin_own(struct agent *a, int (*work)(struct agent *));
 
 #endif

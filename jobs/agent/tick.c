@@ -51,8 +51,8 @@ void report_idle(struct agent *a)
 	}
 }
 
-/* Without a client, the agent renews the lease while work is running, and ends the pod once all
- * work is done and durable. */
+/* Without a client, renews the lease while work is running, and ends the pod once all work is done
+ * and durable. */
 static void renew_own_lease(struct agent *a)
 {
 	bool running = running_something(a);
@@ -80,7 +80,7 @@ static void check_own_switch(struct agent *a)
 	say_end(a);
 }
 
-/* The longest of the tasks that are running. */
+/* The task that has run longest. */
 static const char *doing(const struct agent *a)
 {
 	bool loading = false, busy = false;
@@ -98,8 +98,7 @@ static const char *doing(const struct agent *a)
 			       : "wait";
 }
 
-/* The client hears from the agent at least this often, whatever takes long here: a client without
- * news may release the pod. */
+/* Sends the client a sign of life during long tasks: a client without news may release the pod. */
 static void report_alive(struct agent *a)
 {
 	struct client *c = attached_client(a);
@@ -130,7 +129,7 @@ void tick(struct agent *a)
 	check_own_switch(a);
 	report_alive(a);
 	renew_own_lease(a);
-	/* if the start script cannot end the agent with the pod, the agent exits */
+	/* exit if the start script fails to end the agent with the pod */
 	if (lease_left_s(a) < -60 || (a->over && now - a->over_ms > 30000))
 		a->quit = true;
 }

@@ -1,4 +1,4 @@
-/* todo.c - the list of slow work on files. */
+/* todo.c - the queue of slow work on files. */
 #include "todo.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* todo.h - the list of slow work on files. */
+/* todo.h - the queue of slow work on files. */
 #ifndef BURST_JOBS_AGENT_TODO_H
 #define BURST_JOBS_AGENT_TODO_H
 

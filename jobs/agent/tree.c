@@ -33,7 +33,7 @@ enum {
 	EXIT_NO_BASE = 99,
 };
 
-/* A client that waits for a tree hears that it is being built, whatever takes long. */
+/* Tells a client that waits for a tree that it is still being built. */
 static void say_alive(int signal_number)
 {
 	static const char line[] = "{\"alive\":true}\n";
@@ -88,7 +88,7 @@ static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 	       (!staged || (name_safe(args->from) && atoi(args->parts) > 0));
 }
 
-/* One stream on fd. */
+/* Unpacks one stream on fd. */
 static int tree_unpack(struct tar *t, int root, bool zstd, struct listing *listing)
 {
 	int in = -1, write_end = -1, status = 0;
@@ -116,7 +116,7 @@ static int tree_from_lanes(struct tar *t, int root, const char *id, struct listi
 	int result = tree_fill_from(t, -1, &l, root, listing);
 	bool ended = l.ended;
 	if (t->merging > 0) {
-		close_fd(&t->fd); /* a child that still writes is ended */
+		close_fd(&t->fd); /* end a child that still writes */
 		ended = waitpid(t->merging, &status, 0) == t->merging && status == 0;
 	}
 	lanes_end(&l, id);
@@ -133,7 +133,7 @@ static int tree_receive(struct tar *t, int root, struct tree_args *args, struct 
 	pid_t pid = staged_start(args);
 	int result = pid < 0 ? tar_error(t, "staged: %s", strerror(errno))
 			     : tree_unpack(t, root, args->zstd, listing);
-	close(0); /* a child that still writes is ended */
+	close(0); /* end a child that still writes */
 	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status != 0)) {
 		args->unstaged = true;
 		result = tar_error(t, "what was put on the volume is not all there");
@@ -141,10 +141,9 @@ static int tree_receive(struct tar *t, int root, struct tree_args *args, struct 
 	return result;
 }
 
-/* Makes hard links of the base if the volume has them (workers run a copy on the container's disk,
- * compared there). Entries of the stream replace files and never write into one. The stream
- * contains only the differences: a base that lost files meanwhile, or was removed, counts as none.
- */
+/* Starts the new tree with hard links to the base, if the volume has them. Workers run a verified
+ * copy on the container's disk. Entries of the stream replace files and never write into one. The
+ * stream contains only the differences, so a base that is missing or incomplete counts as none. */
 static int tree_from_base(int dir, const char *base, int root, struct listing *listing)
 {
 	struct stat was, st;
@@ -174,7 +173,7 @@ static void sync_in_background(const struct place *place)
 	_exit(0);
 }
 
-/* Writes its listing into it; a tree whose name is a hash must match it. */
+/* Writes the tree's listing into it. A tree whose name is a hash must match it. */
 static int tree_listing_fits(struct tar *t, int root, const struct listing *l,
 			     struct tree_args *args)
 {
@@ -216,8 +215,8 @@ static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args
 	return failed;
 }
 
-/* Whether it exists. A folder with its name and without its listing is removed. Its files are
- * compared when they are to run. */
+/* Returns whether the tree exists. Removes a folder of its name without a listing. Files are
+ * compared later, before they run. */
 static bool tree_is_there(int dir, const char *id)
 {
 	struct listing l;
@@ -243,8 +242,8 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 	if (args->base &&
 	    (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
 		return EXIT_NO_BASE;
-	/* Several pods may build on one volume at once, so a process id is not unique there. The
-	 * attempt is read from the file, because sshd passes only two folders to its sessions. */
+	/* several pods may build on one volume, so a process id is not unique; sshd passes its
+	 * sessions only two folders, so read the attempt from the file */
 	const char *attempt = env_get(&place->env, "BURST_ATTEMPT", "");
 	char *temp = xasprintf(".%s.%.20s.%d", args->id, attempt, getpid());
 	struct tar t = {0};

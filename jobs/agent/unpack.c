@@ -21,10 +21,10 @@
 #include "sha256.h"
 #include "take.h"
 
-/* room of the disk that is left for what workers write */
+/* disk space left for what workers write */
 #define ARCHIVE_SPARE (INT64_C(256) << 20)
 
-/* Files that stay on the volume come first: they are large, and one of them takes a process the
+/* Puts files that stay on the volume first: they are large, and one of them occupies a process the
  * longest. */
 static void stretches_cut(struct unpacking *u)
 {
@@ -45,7 +45,7 @@ static void stretches_cut(struct unpacking *u)
 	}
 }
 
-/* One file. part[] holds it already, at *ready, or is filled piece by piece. */
+/* Writes one file. part[] holds it already, at *ready, or is filled piece by piece. */
 static int unpack_file(const struct unpacking *u, struct moving *m, size_t at, char *part,
 		       const char *ready)
 {
@@ -113,7 +113,7 @@ static int unpack_share(const struct unpacking *u)
 	for (size_t i; result == MOVED && (i = atomic_fetch_add(u->next, 1)) < u->count;)
 		result = unpack_stretch(u, &m, u->stretches[i], part);
 	if (result != MOVED)
-		atomic_store(u->next, u->count); /* the other processes end too */
+		atomic_store(u->next, u->count); /* stop the other processes */
 	free(part);
 	close_fd(&m.from_dir);
 	close_fd(&m.to_dir);
@@ -139,7 +139,7 @@ static int unpack_wide(struct unpacking *u)
 	for (int i = 1; i < of; i++) {
 		int status = 0, result = MOVED_FAILED + EIO;
 		if (pids[i] < 0)
-			result = MOVED; /* another process did its part */
+			result = MOVED; /* another process did this one's part */
 		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
 			result = WEXITSTATUS(status);
 		worst = MAX(worst, result);

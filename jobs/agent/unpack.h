@@ -9,8 +9,7 @@
 #include "listing.h"
 #include "packed.h"
 
-/* Several files that follow each other in the archive, read at once; or one that stays on the
- * volume. */
+/* Consecutive files of the archive, read at once; or one file that stays on the volume. */
 struct stretch {
 	size_t first, past;
 };
@@ -18,19 +17,20 @@ struct stretch {
 struct unpacking {
 	const struct listing *l;
 	const struct archive *ar;
-	int fd, from, to; /* the archive, the folder that it belongs to, and the folder to fill */
+	int fd, from, to; /* the archive, the tree's folder, and the folder to fill */
 	struct stretch *stretches;
 	size_t count;
-	_Atomic size_t *next; /* shared by all processes; `count` ends them */
+	_Atomic size_t *next; /* index shared by all processes; `count` ends them */
 };
 
-/* The folder `name` of `to`, from the opened archive. -1: why[]. */
+/* Unpacks the opened archive to the folder `name` of `to`. Returns -1 with why[] set. */
 int archive_unpack(struct unpacking *u, int to, const char *name, const char *there,
 		   char why[WHY_MAX]);
 
-/* Puts the tree `id`, which is in `path` below `root` (`there` as an absolute path), onto the pod's
- * own disk: the folder `name` of `to`, whole and matching its id. Files too large for an archive
- * become links to the volume and are compared there. -1: why[] says why not. */
+/* Unpacks the tree `id` to the folder `name` of `to`, on the pod's own disk. The tree is in `path`
+ * below `root`; `there` is its absolute path. The result is complete and matches its id, or it does
+ * not exist. Files too large for an archive become links to the volume and are compared there.
+ * Returns -1 with why[] set. */
 int archive_take(int root, const char *path, const char *there, const char *id, int to,
 		 const char *name, int64_t *bytes, char why[WHY_MAX]);
 

@@ -1,4 +1,4 @@
-/* users.c - the users of workers and scripts, and the environment that these get. */
+/* users.c - the users of workers and scripts, and their environment. */
 #include "users.h"
 
 #include <dirent.h>
@@ -60,7 +60,7 @@ void worker_env(struct agent *a, struct env *env, int w)
 		env_set(env, pair, eq + 1);
 		free(pair);
 	}
-	/* the volume is compared with what was put there, so nothing may be added */
+	/* the volume is compared with its listing, so nothing may be added */
 	if (env_get(env, "BURST_ENV", NULL) && !env_get(env, "PYTHONDONTWRITEBYTECODE", NULL))
 		env_set(env, "PYTHONDONTWRITEBYTECODE", "1");
 	env_set(env, "BURST_OUT", a->out_dir);
@@ -70,8 +70,8 @@ void worker_env(struct agent *a, struct env *env, int w)
 	env_set(env, "BURST_WORKERS", number);
 }
 
-/* The group of a device may use it; in a container made by burst, where only root's group owns it,
- * every user may. */
+/* Joins the group that owns a device. In a container made by burst, where only root's group owns
+ * it, opens it to every user. */
 static void group_of_device(struct agent *a, int dir, const char *name)
 {
 	struct stat st;

@@ -25,7 +25,7 @@ int agent_copy(const char *path, const char *to)
 	const char *id = strrchr(path, '/');
 	place_load(&place);
 	umask(022);
-	/* a folder that cannot be listed, perhaps */
+	/* the folder may allow entry but no listing */
 	int volume = open(place.volume, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int into = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tree = -1;
 	char *temp = xasprintf(".burst-copy.%d", getpid());
@@ -105,8 +105,9 @@ int agent_ls(const char *path)
 	return failed;
 }
 
-/* Renames a tree or an environment before it removes its contents: under its own name it is always
- * whole. An interruption leaves the name of a half-built tree, which is removed like those. */
+/* Renames a tree or an environment before removing its contents, so that it is always complete
+ * under its own name. After an interruption its new name marks it as half built, and the next
+ * cleanup removes it. */
 static int remove_whole(int dir, const char *path, const char *name)
 {
 	struct stat st;

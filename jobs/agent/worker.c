@@ -96,7 +96,7 @@ void worker_write(struct worker *w)
 	if (n > 0)
 		str_drop(&w->to, (size_t)n);
 	else if (errno != EAGAIN && errno != EINTR)
-		w->to.len = 0; /* the process has ended; its exit status tells */
+		w->to.len = 0; /* the worker has ended; its exit status gives the reason */
 }
 
 void worker_close(struct worker *w)

@@ -4,7 +4,7 @@
 
 #include "agent.h"
 
-/* unfit: what part of the pod is to blame ("card"); NULL: the worker names none. */
+/* unfit: the part of the pod to blame ("card"); NULL: the worker names none. */
 void worker_failed(struct agent *a, struct worker *w, const char *error, const char *unfit);
 void worker_start(struct agent *a, struct worker *w);
 void worker_kill(struct agent *a, struct worker *w, const char *why);
