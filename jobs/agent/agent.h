@@ -78,7 +78,7 @@ struct worker {
 	int in, out, err;
 	struct str to, line, err_line;
 	bool skipping[2]; /* whether the rest of an overlong log line is skipped: stdout, stderr */
-	char last_words[400];
+	char err_tail[400];
 	struct part *parts; /* one part; in a continuous worker any number, from any batches */
 	bool continuous;    /* accepts further segments while it renders */
 	/* segments that a continuous worker still accepts before its next `take` */
@@ -90,7 +90,7 @@ struct worker {
 	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
 	int restarts, in_row, max_batch;
 	char *hello;            /* the engine fields of its `ready`; NULL: none */
-	bool said_oom;          /* out of memory reported since the last batch */
+	bool reported_oom;      /* out of memory reported since the last batch */
 	const char *killed_for; /* why the agent killed it; NULL: it did not */
 	int64_t killed_ms;
 	struct command *command;
@@ -133,7 +133,7 @@ struct task {
 	char *op;     /* the `start` request */
 	bool keeping; /* the script has exited and its results are being copied to the volume */
 	bool cancelled;
-	struct str said; /* what the child process of the agent printed */
+	struct str result; /* what the child process of the agent printed */
 	int64_t began_ms, until_ms;
 	bool timed_out;
 };

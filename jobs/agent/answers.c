@@ -22,7 +22,7 @@ enum {
 	WORKER_PROTOCOL = 2, /* protocol 1 is accepted too */
 };
 
-void say_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
+void add_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes)
 {
 	static const char *const names[] = {"import_s", "read_s", "build_s", "warm_up_s",
 					    "probe_s"};
@@ -80,7 +80,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	free(w->hello);
 	w->hello = xstrndup(b->s + from, b->len - from);
 	js_int(b, "load_ms", now_ms(a) - w->began_ms);
-	say_phases(b, line, a->unpack_ms, a->unpack_bytes);
+	add_phases(b, line, a->unpack_ms, a->unpack_bytes);
 	event_end(a);
 	probe_keep(a, line);
 }
@@ -192,7 +192,7 @@ static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *
 	    (json_int(line, "hello", 0) > 0 || is_text(json_get(line, "error")))) {
 		worker_hello(a, w, line);
 	} else if (json_yes(line, "oom")) {
-		w->said_oom = true;
+		w->reported_oom = true;
 		worker_failed_parts(a, w, "oom", json_text(line, "error", ""));
 	} else if (is_text(json_get(line, "segment")) && json_get(line, "ok")) {
 		fine = worker_segment(a, w, line);
@@ -254,7 +254,7 @@ bool worker_read_err(struct agent *a, struct worker *w, int rounds)
 	ssize_t n = -1;
 	while (rounds-- > 0 && (n = read(w->err, part, sizeof(part))) > 0) {
 		w->line_ms = now_ms(a);
-		keep_tail(w->last_words, sizeof(w->last_words), part, (size_t)n);
+		keep_tail(w->err_tail, sizeof(w->err_tail), part, (size_t)n);
 		str_addn(&w->err_line, part, (size_t)n);
 		log_lines(a, &w->err_line, &w->skipping[1], w->w, NULL);
 	}

@@ -16,7 +16,7 @@ enum {
 
 /* Appends the times of the steps before hello, as the worker reports them. Skips unknown phases and
  * impossible times. The agent's own unpacking comes first, unless unpack_bytes is 0. */
-void say_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes);
+void add_phases(struct str *b, const struct json *line, int64_t unpack_ms, int64_t unpack_bytes);
 void worker_line(struct agent *a, struct worker *w, const char *line, size_t len);
 
 /* Reads the available bytes, at most `rounds` pieces. Returns false at the end of the file. */

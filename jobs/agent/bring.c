@@ -23,7 +23,7 @@
 #include "take.h"
 #include "unpack.h"
 
-enum { SAID_MAX = 400 };
+enum { RESULT_MAX = 400 };
 
 static bool start_take(struct agent *a, int to, const char *what, const char *path)
 {
@@ -73,8 +73,9 @@ static void env_tidy(const struct agent *a)
 		closedir(d);
 }
 
-/* Unpacks an environment from its archive. said: "unpacked MS BYTES", or the reason for the log. */
-static bool start_unpack(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
+/* Unpacks an environment from its archive. result: "unpacked MS BYTES", or the reason for the log.
+ */
+static bool start_unpack(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
 {
 	char why[WHY_MAX] = "it is in memory, or programs cannot run there";
 	char *path = xasprintf("env/%s", hash),
@@ -85,11 +86,11 @@ static bool start_unpack(struct agent *a, const char *hash, const char *id, char
 	     fine = fits &&
 		    archive_take(a->volume_fd, path, there, id, a->env_fd, hash, &bytes, why) == 0;
 	if (fine)
-		snprintf(said, SAID_MAX, "unpacked %lld %lld",
+		snprintf(result, RESULT_MAX, "unpacked %lld %lld",
 			 (long long)MAX(clock_boot_ms() - began_ms, (int64_t)1),
 			 (long long)MAX(bytes, (int64_t)1));
 	else
-		snprintf(said, SAID_MAX,
+		snprintf(result, RESULT_MAX,
 			 "in place\nthe environment is used from the volume, which may take "
 			 "longer: %s%s",
 			 fits ? "" : "the pod's disk: ", why);
@@ -119,7 +120,7 @@ static bool start_use_in_place(struct agent *a, const char *hash, const char *id
 }
 
 /* Leaves an environment alone that this pod already uses: workers may be running from it. */
-static bool start_bring(struct agent *a, const char *hash, const char *id, char said[SAID_MAX])
+static bool start_bring(struct agent *a, const char *hash, const char *id, char result[RESULT_MAX])
 {
 	char *known = xasprintf("%s %s", hash, id);
 	struct stat st;
@@ -128,18 +129,18 @@ static bool start_bring(struct agent *a, const char *hash, const char *id, char 
 			fstatat(a->env_fd, hash, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	free(known);
 	if (here)
-		snprintf(said, SAID_MAX, "unpacked");
-	return here || (!in_place && start_unpack(a, hash, id, said)) ||
+		snprintf(result, RESULT_MAX, "unpacked");
+	return here || (!in_place && start_unpack(a, hash, id, result)) ||
 	       start_use_in_place(a, hash, id);
 }
 
 static bool start_env(struct agent *a, const char *hash, const char *id)
 {
-	char said[SAID_MAX] = "";
-	if (!start_bring(a, hash, id, said))
+	char result[RESULT_MAX] = "";
+	if (!start_bring(a, hash, id, result))
 		return false;
 	bool fine = start_needs(a, hash);
-	printf("%s", fine ? said : "env needs packages that this image lacks");
+	printf("%s", fine ? result : "env needs packages that this image lacks");
 	return fine;
 }
 

@@ -146,7 +146,7 @@ void client_turn(struct agent *a, struct client *c)
 {
 	client_lines(a, c);
 	if (c->hello_due && (!a->gpu_pid || now_ms(a) > a->gpu_until_ms)) {
-		say_hello(a, c);
+		hello_send(a, c);
 		client_lines(a, c); /* lines behind `attach` were held back until now */
 	}
 	client_tell(a, c);

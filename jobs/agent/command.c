@@ -78,7 +78,7 @@ void command_start(struct agent *a, struct worker *w)
 	close_fd(&out);
 	if (w->out >= 0)
 		nonblocking(w->out);
-	w->last_words[0] = 0;
+	w->err_tail[0] = 0;
 	w->line.len = 0;
 	w->skipping[0] = false;
 	env_free(&env);
@@ -96,7 +96,7 @@ static bool command_read(struct agent *a, struct worker *w, int rounds)
 	ssize_t n = -1;
 	while (rounds-- > 0 && w->out >= 0 && (n = read(w->out, part, sizeof(part))) > 0) {
 		w->line_ms = now_ms(a);
-		keep_tail(w->last_words, sizeof(w->last_words), part, (size_t)n);
+		keep_tail(w->err_tail, sizeof(w->err_tail), part, (size_t)n);
 		if (c->log_fd >= 0 && c->log_bytes < COMMAND_LOG_MAX &&
 		    fd_write_all(c->log_fd, part, (size_t)n) < 0) {
 			close_fd(&c->log_fd);
@@ -122,7 +122,7 @@ void command_exited(struct agent *a, struct worker *w, int status)
 
 static void command_words(struct worker *w, struct job *j)
 {
-	const char *words = last_line(w->last_words);
+	const char *words = last_line(w->err_tail);
 	if (j->code == 137 && w->killed_for)
 		j->name = xasprintf("it was silent for too long and was ended");
 	else if (j->code == 137)

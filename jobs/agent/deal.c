@@ -49,8 +49,8 @@ void worker_exited(struct agent *a, struct worker *w, int status)
 	worker_read_err(a, w, 64);
 	bool oom = !w->killed_for && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	const char *reason = w->killed_for ? w->killed_for : oom ? "oom" : "crash";
-	const char *words = last_line(w->last_words);
-	bool shrinks = w->parts ? oom && in_flight(w) > 1 : w->said_oom;
+	const char *words = last_line(w->err_tail);
+	bool shrinks = w->parts ? oom && in_flight(w) > 1 : w->reported_oom;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	worker_close(w);
 	struct str *b = event_begin(a, "worker");
@@ -126,7 +126,7 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 	w->parts = p;
 	w->room -= (int64_t)p->n;
 	w->state = WORKER_BUSY;
-	w->said_oom = false;
+	w->reported_oom = false;
 	b->begun = b->start_reported = true;
 	b->running++;
 	for (size_t i = 0; i < p->n; i++)

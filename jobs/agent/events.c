@@ -115,7 +115,7 @@ struct client *attached_client(struct agent *a)
 	return NULL;
 }
 
-struct str *say_begin(struct agent *a, const char *name)
+struct str *notice_begin(struct agent *a, const char *name)
 {
 	a->text.len = 0;
 	str_addf(&a->text, "{\"t\":%lld", (long long)now_ms(a));
@@ -123,7 +123,7 @@ struct str *say_begin(struct agent *a, const char *name)
 	return &a->text;
 }
 
-void say_end(struct agent *a)
+void notice_end(struct agent *a)
 {
 	struct client *c = attached_client(a);
 	str_add(&a->text, "}\n");
@@ -131,10 +131,10 @@ void say_end(struct agent *a)
 		str_addn(&c->out, a->text.s, a->text.len);
 }
 
-void say_error(struct agent *a, const char *error)
+void notice_error(struct agent *a, const char *error)
 {
-	js_text(say_begin(a, "error"), "error", error);
-	say_end(a);
+	js_text(notice_begin(a, "error"), "error", error);
+	notice_end(a);
 }
 
 void events_send(struct agent *a, struct client *c)

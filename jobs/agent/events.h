@@ -17,11 +17,11 @@ void events_sync(struct agent *a);
 struct str *event_begin(struct agent *a, const char *name);
 void event_end(struct agent *a);
 struct client *attached_client(struct agent *a);
-struct str *say_begin(struct agent *a, const char *name);
+struct str *notice_begin(struct agent *a, const char *name);
 
 /* Ends an unnumbered event. It goes only to the attached client and is not kept. */
-void say_end(struct agent *a);
-void say_error(struct agent *a, const char *error);
+void notice_end(struct agent *a);
+void notice_error(struct agent *a, const char *error);
 
 /* Moves events that the client has not received from the file into its buffer. */
 void events_send(struct agent *a, struct client *c);

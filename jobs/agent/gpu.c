@@ -61,10 +61,10 @@ void usage_line(struct agent *a, const char *line)
 	a->usage_mb += MIN(MAX(atoll(comma + 1), (long long)0), (long long)1 << 32);
 	if (++a->usage_cards < MAX(a->gpu_count, 1))
 		return;
-	struct str *b = say_begin(a, "usage");
+	struct str *b = notice_begin(a, "usage");
 	js_int(b, "gpu", a->usage_percent / a->usage_cards);
 	js_int(b, "memory_mb", a->usage_mb);
-	say_end(a);
+	notice_end(a);
 	a->usage_cards = a->usage_percent = 0;
 	a->usage_mb = 0;
 }

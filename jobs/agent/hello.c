@@ -17,7 +17,7 @@ enum {
 	PROTOCOL = 1, /* of client and agent */
 };
 
-void say_gpus(struct agent *a, struct str *b)
+void add_gpus(struct agent *a, struct str *b)
 {
 	js_key(b, "gpus");
 	str_addc(b, '[');
@@ -43,7 +43,7 @@ void read_switch(struct agent *a, char *to, size_t room)
 }
 
 /* Appends how many workers are alive and which segments they hold, for a client that reconnects. */
-static void say_work(const struct agent *a, struct str *b)
+static void add_work(const struct agent *a, struct str *b)
 {
 	int standing = 0;
 	for (int i = 0; i < a->worker_count; i++)
@@ -58,11 +58,11 @@ static void say_work(const struct agent *a, struct str *b)
 	str_addc(b, ']');
 }
 
-void say_hello(struct agent *a, struct client *c)
+void hello_send(struct agent *a, struct client *c)
 {
 	c->hello_due = false;
 	read_switch(a, a->switch_line, sizeof(a->switch_line));
-	struct str *b = say_begin(a, "hello");
+	struct str *b = notice_begin(a, "hello");
 	js_text(b, "agent", BURST_VERSION);
 	js_int(b, "protocol", PROTOCOL);
 	js_text(b, "run", a->run);
@@ -73,13 +73,13 @@ void say_hello(struct agent *a, struct client *c)
 	js_int(b, "lease_left_s", lease_left_s(a));
 	js_int(b, "cpus", cpu_count());
 	js_int(b, "memory_mb", memory_mb());
-	say_gpus(a, b);
+	add_gpus(a, b);
 	js_bool(b, "zstd", have_program("zstd"));
 	js_int(b, "free_bytes", free_bytes(a->place.volume));
 	js_text(b, "mode", a->detached ? "detached" : "attached");
 	js_bool(b, "separate", a->separate);
-	say_work(a, b);
-	say_image(a, b);
+	add_work(a, b);
+	add_image(a, b);
 	str_add(b, "}\n");
 	str_addn(&c->out, b->s, b->len);
 }

@@ -7,8 +7,8 @@
 #include "agent.h"
 #include "base/str.h"
 
-void say_gpus(struct agent *a, struct str *b);
+void add_gpus(struct agent *a, struct str *b);
 void read_switch(struct agent *a, char *to, size_t room);
-void say_hello(struct agent *a, struct client *c);
+void hello_send(struct agent *a, struct client *c);
 
 #endif

@@ -53,7 +53,7 @@ bool image_has(const struct agent *a, const char *key)
 	return there;
 }
 
-void say_image(const struct agent *a, struct str *b)
+void add_image(const struct agent *a, struct str *b)
 {
 	char *path = image_path(a, "");
 	DIR *d = opendir(path);

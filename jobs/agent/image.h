@@ -15,6 +15,6 @@ char *image_path(const struct agent *a, const char *key);
 
 /* Returns whether the environment is complete and its owner could have changed the image anyway. */
 bool image_has(const struct agent *a, const char *key);
-void say_image(const struct agent *a, struct str *b);
+void add_image(const struct agent *a, struct str *b);
 
 #endif

@@ -70,6 +70,6 @@ void lease_find(struct agent *a)
 
 void lease_say(struct agent *a)
 {
-	js_int(say_begin(a, "lease"), "left_s", lease_left_s(a));
-	say_end(a);
+	js_int(notice_begin(a, "lease"), "left_s", lease_left_s(a));
+	notice_end(a);
 }

@@ -122,9 +122,9 @@ const char *last_line(char *tail)
 	return nl ? nl + 1 : tail;
 }
 
-void note_line(struct agent *a, char *said)
+void note_line(struct agent *a, char *result)
 {
-	char *line = strchr(said, '\n');
+	char *line = strchr(result, '\n');
 	if (!line)
 		return;
 	*line++ = 0;

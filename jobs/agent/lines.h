@@ -28,6 +28,6 @@ void keep_tail(char *tail, size_t room, const char *bytes, size_t len);
 const char *last_line(char *tail);
 
 /* Logs the second line that a child process printed. */
-void note_line(struct agent *a, char *said);
+void note_line(struct agent *a, char *result);
 
 #endif

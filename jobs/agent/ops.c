@@ -53,7 +53,8 @@ static void op_batch(struct agent *a, const struct json *op)
 		fine = segment_read(a, &b->seg[b->n++], m);
 	}
 	if (!fine || !b->n || a->fatal) {
-		say_error(a, a->fatal ? "this pod takes no more work"
+		notice_error(a,
+			     a->fatal ? "this pod takes no more work"
 				      : "a batch without a safe id, or with a segment without one");
 		batch_free(b);
 		return;
@@ -211,7 +212,7 @@ void obey(struct agent *a, const char *line, size_t len)
 	while (i < ARRAY_LEN(ops) && strcmp(ops[i].name, name))
 		i++;
 	if (i == ARRAY_LEN(ops))
-		say_error(a, op ? "no such operation" : "not a line of JSON");
+		notice_error(a, op ? "no such operation" : "not a line of JSON");
 	else if (ops[i].waits && (a->task.kind || a->deferred))
 		defer(a, line, len);
 	else

@@ -30,7 +30,7 @@ void remove_in_background(const char *dir)
 	free(aside);
 }
 
-static void child_say(const char *what, const char *name)
+static void child_fail(const char *what, const char *name)
 {
 	dprintf(2, "burst-agent: %s %s: %s\n", what, name, strerror(errno));
 	_exit(125);
@@ -53,13 +53,13 @@ static void child_copy(const char *from, const char *to)
 {
 	enum { TRIES = 5, PAUSE_MS = 100 };
 	if (mkdirs(to, 0755) < 0)
-		child_say("cannot make", to);
+		child_fail("cannot make", to);
 	for (int i = 0; i < TRIES; i++) {
 		struct copying c = {.how = COPY_BYTES, .of = 1};
 		int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		bool whole = out >= 0 && child_copied(from, out, &c);
 		if (!whole && !c.lost)
-			child_say("cannot copy", from);
+			child_fail("cannot copy", from);
 		if (whole) {
 			close(out);
 			return;
@@ -111,24 +111,24 @@ static void child_become(const struct agent *a, const struct spawn *s)
 	if (s->kept)
 		child_take_kept(a, s->kept);
 	if (s->dir && mkdirs(s->dir, 0755) < 0)
-		child_say("cannot make", s->dir);
+		child_fail("cannot make", s->dir);
 	if (uid && s->own_dir && lchown(s->dir, uid, uid) < 0)
-		child_say("cannot give away", s->dir);
+		child_fail("cannot give away", s->dir);
 	if (uid && child_switch(a, uid) < 0)
-		child_say("cannot become another user for", s->script);
+		child_fail("cannot become another user for", s->script);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (s->copy)
 		child_copy(s->copy, s->dir);
 	if (chdir(s->dir ? s->dir : uid ? "/" : home) < 0)
-		child_say("cannot enter", s->dir ? s->dir : home);
+		child_fail("cannot enter", s->dir ? s->dir : home);
 	const char *prepared = env_get(s->env, "BURST_ENV", NULL);
 	if (uid && prepared && access(prepared, R_OK | X_OK) < 0 && errno == EACCES)
-		child_say("the pod's volume cannot be read by another user than root "
-			  "(pod.worker_root = true allows root):",
-			  prepared);
+		child_fail("the pod's volume cannot be read by another user than root "
+			   "(pod.worker_root = true allows root):",
+			   prepared);
 	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)s->script, NULL};
 	execve("/bin/sh", argv, s->env->list);
-	child_say("cannot run", "/bin/sh");
+	child_fail("cannot run", "/bin/sh");
 }
 
 pid_t spawn(struct agent *a, const struct spawn *s)

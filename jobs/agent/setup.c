@@ -197,7 +197,7 @@ void task_exited(struct agent *a, int status)
 		t->keeping = true;
 		t->until_ms = MAX(t->until_ms, now_ms(a) + START_CHECK_S * 1000);
 		if (!t->hash && folder_is_empty(t->build))
-			str_add(&t->said, "ok ");
+			str_add(&t->result, "ok ");
 		else if (task_begin_own(a, task_keep))
 			return;
 		else
@@ -206,10 +206,10 @@ void task_exited(struct agent *a, int status)
 	const char *words = task_words(t->tail);
 	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
 		 t->keeping ? "the result cannot be kept: " : "",
-		 t->keeping ? str_text(&t->said) : words);
-	if (ok && !strncmp(str_text(&t->said), "ok ", 3)) {
-		id = t->said.s + 3;
-		note_line(a, t->said.s);
+		 t->keeping ? str_text(&t->result) : words);
+	if (ok && !strncmp(str_text(&t->result), "ok ", 3)) {
+		id = t->result.s + 3;
+		note_line(a, t->result.s);
 	}
 	if (!ok && t->keeping && !t->hash) {
 		/* the packages are installed here; only the next pod lacks the copy */

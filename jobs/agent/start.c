@@ -101,12 +101,12 @@ static void command_slot_ready(struct agent *a, struct worker *w)
 	event_end(a);
 }
 
-static void start_lacks(struct agent *a, const char *said)
+static void start_lacks(struct agent *a, const char *result)
 {
-	const char *space = strchr(said, ' ');
+	const char *space = strchr(result, ' ');
 	struct str *b = event_begin(a, "start");
 	js_bool(b, "ok", false);
-	js_textn(b, "lacks", said, space ? (size_t)(space - said) : 0);
+	js_textn(b, "lacks", result, space ? (size_t)(space - result) : 0);
 	js_text(b, "error", space ? space + 1 : "the check of its files ended early");
 	event_end(a);
 }
@@ -120,7 +120,7 @@ static void trees_remove(struct agent *a, int number)
 }
 
 /* Returns whether idle workers with the same settings exist: they serve like new ones. */
-static bool start_stands(const struct agent *a, const struct json *op)
+static bool start_matches(const struct agent *a, const struct json *op)
 {
 	bool same = a->started && strlen(a->started) == op->raw_len &&
 		    !memcmp(a->started, op->raw, op->raw_len);
@@ -160,7 +160,7 @@ static void start_begin(struct agent *a, const struct json *op)
 	probe_bring(a);
 	start_read_outputs(a, op);
 	if (!a->command && !a->worker_command)
-		return say_error(a, "start needs a worker");
+		return notice_error(a, "start needs a worker");
 	int count = (int)MIN(MAX(json_int(op, "workers", 1), (int64_t)1), (int64_t)WORKERS_MAX);
 	a->workers = xcalloc(1, (size_t)count * sizeof(struct worker));
 	a->worker_count = count;
@@ -178,13 +178,13 @@ static void start_begin(struct agent *a, const struct json *op)
 }
 
 /* Handles the result for an environment. */
-static void start_unpacked(struct agent *a, const char *text, char *said)
+static void start_unpacked(struct agent *a, const char *text, char *result)
 {
 	struct json_doc doc;
 	const struct json *op = json_read(&doc, text, strlen(text));
 	long long ms, bytes;
 	char line[160];
-	if (sscanf(said, "unpacked %lld %lld", &ms, &bytes) == 2) {
+	if (sscanf(result, "unpacked %lld %lld", &ms, &bytes) == 2) {
 		free(a->unpacked);
 		a->unpacked = xasprintf("%s %s", json_text(op, "env_hash", ""),
 					json_text(op, "env_tree", ""));
@@ -193,9 +193,9 @@ static void start_unpacked(struct agent *a, const char *text, char *said)
 		snprintf(line, sizeof(line), "unpacked the environment: %lld MB in %.1f s",
 			 (bytes + 500000) / 1000000, (double)ms / 1000);
 		event_log(a, -1, NULL, line, strlen(line));
-	} else if (strncmp(said, "unpacked", 8) != 0) {
+	} else if (strncmp(result, "unpacked", 8) != 0) {
 		a->unpack_ms = a->unpack_bytes = 0;
-		note_line(a, said);
+		note_line(a, result);
 	}
 	json_free(&doc);
 }
@@ -208,14 +208,14 @@ void start_checked(struct agent *a, bool fine)
 	if (done.cancelled) {
 		trees_remove(a, a->starts + 1);
 	} else if (fine) {
-		str_addc(&done.said, 0);
-		start_unpacked(a, done.op, done.said.s);
+		str_addc(&done.result, 0);
+		start_unpacked(a, done.op, done.result.s);
 		start_begin(a, json_read(&doc, done.op, strlen(done.op)));
 		json_free(&doc);
 	} else {
 		trees_remove(a, a->starts + 1);
-		start_lacks(a, str_text(&done.said));
-		check_volume_for(a, str_text(&done.said));
+		start_lacks(a, str_text(&done.result));
+		check_volume_for(a, str_text(&done.result));
 	}
 	task_forget(&done);
 }
@@ -223,7 +223,7 @@ void start_checked(struct agent *a, bool fine)
 void op_start(struct agent *a, const struct json *op)
 {
 	struct task *t = &a->task;
-	if (start_stands(a, op))
+	if (start_matches(a, op))
 		return start_again(a);
 	if (!*json_text(op, "kit", "") && !*json_text(op, "code", "") &&
 	    !*json_text(op, "env_hash", "") && !*json_text(op, "env_image", ""))
@@ -246,6 +246,6 @@ void op_start(struct agent *a, const struct json *op)
 	t->until_ms = now_ms(a) + START_CHECK_S * 1000;
 	if (!task_begin_own(a, start_check)) {
 		task_forget(t);
-		say_error(a, "the files of start cannot be checked");
+		notice_error(a, "the files of start cannot be checked");
 	}
 }

@@ -61,10 +61,10 @@ static int sync_work(struct agent *a)
 
 static void sync_say(struct agent *a, bool ok)
 {
-	struct str *b = say_begin(a, "synced");
+	struct str *b = notice_begin(a, "synced");
 	js_int(b, "turn", a->sync_turn);
 	js_bool(b, "ok", ok);
-	say_end(a);
+	notice_end(a);
 }
 
 void sync_start(struct agent *a, int turn)

@@ -13,7 +13,7 @@ void task_forget(struct task *t)
 {
 	close_fd(&t->out);
 	str_free(&t->line);
-	str_free(&t->said);
+	str_free(&t->result);
 	free(t->hash);
 	free(t->build);
 	free(t->op);
@@ -34,7 +34,7 @@ bool task_read(struct agent *a, int rounds)
 	ssize_t n = -1;
 	while (rounds-- > 0 && (n = read(t->out, part, sizeof(part))) > 0) {
 		if (task_is_own(t)) {
-			str_addn(&t->said, part, (size_t)n);
+			str_addn(&t->result, part, (size_t)n);
 			continue;
 		}
 		keep_tail(t->tail, sizeof(t->tail), part, (size_t)n);

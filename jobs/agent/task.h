@@ -12,7 +12,7 @@ void task_forget(struct task *t);
  * the output is closed. */
 bool task_read(struct agent *a, int rounds);
 
-/* Runs `work` in a child of the agent, whose output becomes task.said. Returns false if it cannot
+/* Runs `work` in a child of the agent, whose output becomes task.result. Returns false if it cannot
  * start. */
 bool task_begin_own(struct agent *a, int (*work)(struct agent *));
 

@@ -76,8 +76,8 @@ static void check_own_switch(struct agent *a)
 	if (!strcmp(line, a->switch_line))
 		return;
 	memcpy(a->switch_line, line, sizeof(line));
-	js_text(say_begin(a, "switch"), "switch", line);
-	say_end(a);
+	js_text(notice_begin(a, "switch"), "switch", line);
+	notice_end(a);
 }
 
 /* The task that has run longest. */
@@ -105,8 +105,8 @@ static void report_alive(struct agent *a)
 	if (!c || c->hello_due || now_ms(a) - a->alive_ms < ALIVE_MS)
 		return;
 	a->alive_ms = now_ms(a);
-	js_text(say_begin(a, "alive"), "doing", doing(a));
-	say_end(a);
+	js_text(notice_begin(a, "alive"), "doing", doing(a));
+	notice_end(a);
 }
 
 void tick(struct agent *a)

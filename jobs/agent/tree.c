@@ -34,7 +34,7 @@ enum {
 };
 
 /* Tells a client that waits for a tree that it is still being built. */
-static void say_alive(int signal_number)
+static void report_alive(int signal_number)
 {
 	static const char line[] = "{\"alive\":true}\n";
 	int saved = errno;
@@ -46,7 +46,7 @@ static void say_alive(int signal_number)
 
 static void keep_saying_alive(void)
 {
-	struct sigaction act = {.sa_handler = say_alive, .sa_flags = SA_RESTART};
+	struct sigaction act = {.sa_handler = report_alive, .sa_flags = SA_RESTART};
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &(struct itimerval){{ALIVE_MS / 1000, 0}, {ALIVE_MS / 1000, 0}},
 		  NULL);

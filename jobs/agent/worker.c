@@ -74,7 +74,7 @@ void worker_start(struct agent *a, struct worker *w)
 	w->state = WORKER_LOADING;
 	w->began_ms = w->line_ms = w->progress_ms = now_ms(a);
 	w->killed_for = NULL;
-	w->last_words[0] = 0;
+	w->err_tail[0] = 0;
 	w->to.len = w->line.len = w->err_line.len = 0;
 	w->skipping[0] = w->skipping[1] = false;
 	if (w->pid < 0)

@@ -185,7 +185,7 @@ static void fuzz_phases(const struct json *hello)
 	json_t *value;
 	str_addc(&b, '{');
 	int64_t unpacked = hello ? (int64_t)hello->type : 0;
-	say_phases(&b, hello, unpacked * 1000, unpacked);
+	add_phases(&b, hello, unpacked * 1000, unpacked);
 	str_addc(&b, '}');
 	json_t *said = json_loadb(b.s, b.len, JSON_REJECT_DUPLICATES, NULL),
 	       *phases = json_object_get(said, "phases");
@@ -407,7 +407,7 @@ static void fuzz_gpus(const char *bytes, size_t len)
 		must(a.usage_percent >= 0 && a.usage_mb >= 0);
 	}
 	str_addc(&hello, '{');
-	say_gpus(&a, &hello);
+	add_gpus(&a, &hello);
 	str_addc(&hello, '}');
 	json_t *value = json_loadb(hello.s, hello.len, 0, NULL);
 	must(value != NULL);

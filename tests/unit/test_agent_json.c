@@ -254,19 +254,19 @@ static void phases_of_a_hello(void **state)
 		str_addc(&b, '{');
 		const struct json *line = json_read(&doc, cases[i].line, strlen(cases[i].line));
 		assert_non_null(line);
-		say_phases(&b, line, 0, 0);
+		add_phases(&b, line, 0, 0);
 		assert_string_equal(str_text(&b), cases[i].said);
 		json_free(&doc);
 		str_free(&b);
 	}
 	struct json_doc doc;
 	struct str b = {0};
-	say_phases(&b, json_read(&doc, "{\"hello\":1}", 11), 1500, 7);
+	add_phases(&b, json_read(&doc, "{\"hello\":1}", 11), 1500, 7);
 	assert_string_equal(str_text(&b), "\"phases\":{\"unpack_s\":1.5,\"unpack_bytes\":7}");
 	json_free(&doc);
 	str_drop(&b, b.len);
 	static const char claim[] = "{\"phases\":{\"unpack_s\":9,\"unpack_bytes\":9,\"read_s\":2}}";
-	say_phases(&b, json_read(&doc, claim, strlen(claim)), 1500, 7);
+	add_phases(&b, json_read(&doc, claim, strlen(claim)), 1500, 7);
 	assert_string_equal(str_text(&b),
 			    "\"phases\":{\"unpack_s\":1.5,\"unpack_bytes\":7,\"read_s\":2}");
 	json_free(&doc);
