@@ -1,17 +1,17 @@
 /* apt.h - a script that installs Debian packages in a container, as text.
  *
  * Packages are kept as files, one folder per release and architecture, so that the next container
- * installs them without the network: what is left in $BURST_KEEP lies in $BURST_KEPT then, where
- * the agent has found it unchanged. What is there already ends it at once. Something else may be
- * installing: the image's own start, or ours, which wants curl; apt does not wait for all that it
- * locks. An install that was cut off has to be settled first: what it has unpacked is there and
- * does not work. What lies on the volume is what the image that it was kept for lacked: this one
- * may lack more. */
+ * installs them without the network. The script leaves them in $BURST_KEEP; later they are in
+ * $BURST_KEPT, verified by the agent. If the program exists already, the script ends at once. Kept
+ * packages are those that another image lacked, so this image may need more. Another install may be
+ * running (the image's own start, or burst's install of curl), and apt does not wait for all of its
+ * locks. An interrupted install must be repaired first: it leaves unpacked packages that do not
+ * work. */
 #ifndef BURST_JOBS_TTS_APT_H
 #define BURST_JOBS_TTS_APT_H
 
-/* HAVE: the body of a shell function that succeeds if the program exists. DEBS: patterns for dpkg-
- * query. WHAT names it for people. */
+/* HAVE: body of a shell function that succeeds if the program exists. DEBS: patterns for dpkg-
+ * query. WHAT: the name in messages. */
 #define APT_INSTALL(WHAT, HAVE, DEBS, PACKAGES)                                                    \
 	"have() {\n" HAVE "}\n"                                                                    \
 	"half() {\n"                                                                               \

@@ -1,29 +1,30 @@
-/* captions.c - cuts and merges the spoken text into captions that can be read. */
+/* captions.c - cuts and merges the spoken text into readable captions. */
 #include "captions.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define SHORTEST_MS 1000
-#define APART_MS    500 /* cues that are further apart share a caption only if they must */
+#define APART_MS    500 /* cues further apart share a caption only if one would be too short */
 #define ROOM        (CAPTION_WIDTH * CAPTION_LINES)
 
-/* What a caption costs: the cheapest way to cut the words is taken. */
-#define COST_SHORT   1e6  /* a caption on screen for less than a second, times the missing part */
-#define COST_SHARED  60.0 /* two cues in one */
+/* Costs of a caption. The cheapest way to cut the words wins. */
+#define COST_SHORT   1e6  /* times the missing part of the shortest time on screen */
+#define COST_SHARED  60.0 /* two cues share the caption */
 #define COST_APART   120.0
 #define COST_CAPTION 30.0
-#define COST_UNEVEN  20.0 /* times the square of the share of its room that is empty */
+#define COST_UNEVEN  20.0 /* times the square of the empty share of its room */
 
-/* The smallest part of a text that is not cut. */
+/* A part of a text that is never cut. */
 struct word {
 	const char *text;
 	size_t len;
-	int width;          /* columns */
-	bool blank;         /* a caption ends before it */
-	double cut;         /* cost of a caption that ends here */
-	int64_t begin, end; /* when a caption begins with it, and ends with it */
-	int64_t gap;        /* silence before a cue's first word; -1: not a first word */
+	int width;  /* in columns */
+	bool blank; /* a caption may end before it */
+	double cut; /* cost of a caption that ends here */
+	int64_t begin,
+		end; /* times at which a caption with this first or last word begins or ends */
+	int64_t gap; /* silence before a cue's first word; -1: not a first word */
 };
 
 struct words {
@@ -33,7 +34,7 @@ struct words {
 
 /* ---- words ---- */
 
-/* Letters of East Asia and pictures take two columns; text may be cut between any two of them. */
+/* East Asian letters and emoji take two columns; a line may break between any two of them. */
 static bool is_wide(uint32_t c)
 {
 	return (c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
@@ -43,7 +44,7 @@ static bool is_wide(uint32_t c)
 	       (c >= 0x20000 && c <= 0x3fffd);
 }
 
-/* Marks and joiners that belong to the character before them. */
+/* Marks and joiners belong to the character before them. */
 static bool is_combining_mark(uint32_t c)
 {
 	return (c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f) ||
@@ -56,7 +57,7 @@ static int width_of(uint32_t c)
 	return is_combining_mark(c) ? 0 : is_wide(c) ? 2 : 1;
 }
 
-/* A line must not begin with it. */
+/* Returns true if no line may begin with this character. */
 static bool stays_behind(uint32_t c, const char *at, size_t len)
 {
 	return is_combining_mark(c) || split_end(at, len) != SPLIT_WORD ||
@@ -64,7 +65,7 @@ static bool stays_behind(uint32_t c, const char *at, size_t len)
 	       c == 0xff09 || c == 0x201d || c == 0x2019;
 }
 
-/* May a line end between two characters without a blank between them? */
+/* Returns whether a line may break between two characters that no blank separates. */
 static bool may_part(uint32_t before, uint32_t after, const char *at, size_t len)
 {
 	return (is_wide(before) || is_wide(after)) && before != 0x200d &&
@@ -78,10 +79,10 @@ static double cost_of_cut(const struct word *w)
 	case SPLIT_COMMA: return 6;
 	case SPLIT_WORD: break;
 	}
-	return w->width <= 3 ? 30 : 20; /* an article or a preposition stays with the next word */
+	return w->width <= 3 ? 30 : 20; /* keep an article or a preposition with the next word */
 }
 
-/* The word at *at, which moves behind the word; false at the end of the text. */
+/* Reads the word at *at and moves *at behind it. Returns false at the end of the text. */
 static bool next_word(const char **at, struct word *w)
 {
 	uint32_t before = 0;
@@ -112,10 +113,10 @@ static void add_word(struct words *to, const struct word *w)
 
 /* ---- lines ---- */
 
-/* Adds a word to the last of the lines, else to a new one. */
+/* The lines of a text, filled word by word. */
 struct lines {
 	size_t count;
-	int width; /* of the last one */
+	int width; /* of the last line */
 };
 
 static void lines_add(struct lines *l, const struct word *w)
@@ -138,7 +139,7 @@ static int width_between(const struct words *words, size_t from, size_t to)
 	return width;
 }
 
-/* The word that begins the second of two lines; 0: the text does not fit into two. */
+/* The word that begins the second of two lines, or 0 if the text does not fit into two. */
 static size_t best_break(const struct words *words)
 {
 	size_t best = 0;
@@ -195,8 +196,8 @@ size_t captions_wrap(const char *text, struct piece **out)
 
 /* ---- times ---- */
 
-/* The nearest pause of the voice if one is close enough, else the time that the lengths give.
- * *from: the first pause that a later time may need. */
+/* Returns the voice's nearest pause if one is within reach, else `at`. *from: the first pause that
+ * a later call may need. */
 static int64_t snap(const struct cue *cue, int64_t at, int64_t reach, size_t *from)
 {
 	int64_t best = at, least = reach;
@@ -231,7 +232,7 @@ static void set_times(struct word *words, size_t count, const struct cue *cue, s
 	words[count - 1].end = cue->end;
 }
 
-/* gap: the silence before it. */
+/* gap: the silence before the cue. */
 static void add_cue(struct words *to, const struct cue *cue, int64_t gap)
 {
 	const char *at = cue->text;
@@ -254,21 +255,21 @@ static void add_cue(struct words *to, const struct cue *cue, int64_t gap)
 
 /* ---- the cheapest cut ---- */
 
-/* Cues that may share captions. */
+/* Neighbouring cues that may share captions. */
 struct group {
 	struct words words;
-	int64_t next;     /* when the next sound begins; INT64_MAX: nothing follows */
-	int64_t shortest; /* a second, and APART_MS */
+	int64_t next;     /* start of the next sound; INT64_MAX: none */
+	int64_t shortest; /* a second and APART_MS, in samples */
 	int64_t apart;
 };
 
-/* Cost of a caption from one word to before another; gaps: cost of the gaps inside. */
+/* Cost of a caption of the words in [from, to); gaps: cost of the gaps inside. */
 static double cost_of(const struct group *g, size_t from, size_t to, int width, double gaps)
 {
 	const struct word *first = &g->words.list[from], *last = &g->words.list[to - 1];
 	int64_t next = to < g->words.count ? g->words.list[to].begin
 		       : g->next == INT64_MAX
-			       ? last->end /* a joined caption is better than a remainder */
+			       ? last->end /* prefer a joined caption to a remainder */
 			       : g->next;
 	int64_t shown = MIN(MAX(last->end, first->begin + g->shortest), next) - first->begin;
 	double empty = 1 - MIN((double)width / ROOM, 1);
@@ -279,7 +280,7 @@ static double cost_of(const struct group *g, size_t from, size_t to, int width, 
 	return cost;
 }
 
-/* Fills in, for each word, where the cheapest caption that ends with it begins. */
+/* Fills in, for each word, the first word of the cheapest caption that ends with it. */
 static void cut_cheaply(const struct group *g, size_t *begins)
 {
 	size_t count = g->words.count;
@@ -338,7 +339,8 @@ static void add_group(struct list *to, struct group *g)
 	cut_cheaply(g, begins);
 	for (size_t stop = count; stop > 0; stop = begins[stop - 1])
 		add_caption(to, g, begins[stop - 1], stop);
-	for (size_t a = first, b = to->count; a + 1 < b; a++, b--) { /* they came last to first */
+	for (size_t a = first, b = to->count; a + 1 < b;
+	     a++, b--) { /* captions were added from last to first */
 		struct caption swapped = to->items[a];
 		to->items[a] = to->items[b - 1];
 		to->items[b - 1] = swapped;
@@ -347,7 +349,7 @@ static void add_group(struct list *to, struct group *g)
 	g->words.count = 0;
 }
 
-/* Whether the cue is too short on screen for a caption of its own. */
+/* Returns whether the cue is too short for a caption of its own. */
 static bool is_short(const struct cue *cues, size_t count, size_t i, int64_t shortest)
 {
 	return (i + 1 < count ? cues[i + 1].begin : cues[i].end) - cues[i].begin < shortest;

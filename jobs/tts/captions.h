@@ -7,35 +7,33 @@
 
 #include "split.h"
 
-/* The text that is heard from sample `begin` to sample `end` of the joined track. */
+/* Text that is spoken from sample `begin` to sample `end` of the joined track. */
 struct cue {
 	const char *text;
 	int64_t begin, end;
-	/* The middles of its pauses, in order: places where a long text may be cut. NULL: not
-	 * known. Borrowed. */
+	/* Middles of its pauses in order: places to cut a long text. NULL: unknown. Borrowed. */
 	const int64_t *pauses;
 	size_t pause_count;
 };
 
-#define CAPTION_WIDTH 42 /* a character of Chinese, Japanese or Korean counts as two */
+#define CAPTION_WIDTH 42 /* in columns; a Chinese, Japanese or Korean character takes two */
 #define CAPTION_LINES 2
 
 struct caption {
 	char *text;
-	int64_t begin, end; /* samples */
+	int64_t begin, end; /* in samples */
 };
 
-/* Each cue becomes one caption, or several if it needs more than two lines: they end behind a
- * sentence, a comma or a word, and at a pause of the voice if one is near. Where one would be
- * shorter than a second, it shares a caption with its neighbours: cues are joined and cut
- * elsewhere. A caption stays until the next one begins if it takes that to last a second; the last
- * one outlasts the track if it must. Only speech of more than 84 characters in a second breaks that
- * rule. Returns the count; *out is to be freed with captions_free(). */
+/* Makes one caption of each cue, or several if it needs more than two lines. A caption ends after a
+ * sentence, a comma or a word, and at a pause of the voice if one is near. A cue too short for a
+ * second on screen shares a caption with its neighbours. A caption stays until the next one begins
+ * if it needs that to last a second; the last one may outlast the track. Only speech of more than
+ * 84 characters a second breaks that rule. Returns the count; free *out with captions_free(). */
 size_t captions_make(struct caption **out, const struct cue *cues, size_t count, int rate);
 void captions_free(struct caption *captions, size_t count);
 
-/* Cuts a text into lines: two of like length if that is enough, else full ones. A word longer than
- * a line is cut. *out is to be freed; its texts are the text's. Returns the count. */
+/* Cuts a text into lines: two of like length if two are enough, else full ones. Cuts a word longer
+ * than a line. Returns the count. The caller frees *out; its texts point into `text`. */
 size_t captions_wrap(const char *text, struct piece **out);
 
 #endif

@@ -1,6 +1,7 @@
-/* chatterbox.c - the weights of Chatterbox and Chatterbox-Turbo: what their published classes read
- * with from_local(). Sizes and hashes are those that several projects pin independently of each
- * other; they were not compared with the hub itself. */
+/* chatterbox.c - the weights that from_local() of Chatterbox and Chatterbox-Turbo reads.
+ *
+ * Several independent projects pin these sizes and hashes. They were not compared with the hub
+ * itself. */
 #include "chatterbox.h"
 
 #define REGULAR "ResembleAI/chatterbox", "5bb1f6ee58e50c3b8d408bc82a6d3740c2db6e18"

@@ -9,12 +9,12 @@
 #include "wav.h"
 
 #define CHARS_PER_SECOND 15.0
-#define SLACK_LEAST_S    0.25 /* time that a short word may lack */
-#define SLACK_MOST_S     2.0  /* pauses before and after */
+#define SLACK_LEAST_S    0.25 /* slack for a short text */
+#define SLACK_MOST_S     2.0  /* slack for pauses before and after */
 #define SILENT_PEAK      0.001
 #define CAP_WINDOW_S     0.1
 
-/* A word without small letters or without vowels is spelled out: "HTML", "kHz", "W". */
+/* A word without lower-case letters or without vowels is spelled out: "HTML", "kHz", "W". */
 static bool is_spelled(const unsigned char *word, size_t len)
 {
 	bool small = false, vowel = false;
@@ -26,7 +26,7 @@ static bool is_spelled(const unsigned char *word, size_t len)
 	return !small || !vowel;
 }
 
-/* The most letters that are spoken for one character outside ASCII. */
+/* The highest number of letters spoken for one character outside ASCII. */
 static double spoken_letters(unsigned char c)
 {
 	if (isdigit(c))
@@ -37,7 +37,7 @@ static double spoken_letters(unsigned char c)
 		return 12; /* "%", "&", "@" */
 	if ((c & 0xc0) == 0x80)
 		return 0;
-	return c < 0xce ? 3 : 16; /* Latin with marks; all others may be spelled by name */
+	return c < 0xce ? 3 : 16; /* Latin letters with marks; others may be spelled by name */
 }
 
 void check_window(const char *text, const struct check_limits *limits, double *least_s,
@@ -64,7 +64,7 @@ void check_window(const char *text, const struct check_limits *limits, double *l
 	*most_s = limits->max_duration * most / second + SLACK_MOST_S;
 }
 
-/* Signs alone ("#", an emoji) have a name in some voices; others rightly say nothing. */
+/* Some voices speak the name of a sign ("#", an emoji); others rightly say nothing. */
 static bool has_letters(const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
@@ -117,7 +117,7 @@ static int judge_sound(const struct wav_sound *sound, const char *text,
 	return 0;
 }
 
-/* Files that are bad by themselves are not learned from. */
+/* Judges a good file by the voice's habits. A bad file must not change them. */
 static int judge_habits(const struct wav_sound *sound, const char *text,
 			const struct check_limits *limits, struct check *out)
 {
@@ -130,7 +130,7 @@ static int judge_habits(const struct wav_sound *sound, const char *text,
 	return 0;
 }
 
-/* A fault of the file is a verdict; a failure to read it is an error. */
+/* Turns a fault of the file into a verdict. A failure to read it stays an error. */
 static int verdict_of(struct err *why, struct check *out, struct err *err)
 {
 	if (why->kind != ERR_JOB)

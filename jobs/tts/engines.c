@@ -46,7 +46,7 @@ static const struct job_file *espeak_file(void)
 	return &espeak_worker_file;
 }
 
-/* Speed in words a minute (below 80 the library speaks at 80), gap in hundredths of a second
+/* speed: words a minute (the library treats less than 80 as 80); gap: hundredths of a second
  * between words. */
 static const struct engine_option espeak_options[] = {
 	{"speed", true, 80, 900},
@@ -81,17 +81,18 @@ static const struct engine_option piper_options[] = {
 	{"speaker", true, 0, 9999}, {"sentence_silence", false, 0, 5}, {0},
 };
 
-/* Chinese, Japanese, Korean, Russian and six that have Latin letters */
+/* Chinese, Japanese, Korean, Russian and six languages in Latin letters */
 #define QWEN3_LETTERS                                                                              \
 	(LETTERS_LATIN | LETTERS_CYRILLIC | LETTERS_HAN | LETTERS_KANA | LETTERS_HANGUL)
 
-/* What the four rows of Qwen3-TTS share: all of them, by size, and by the source of the voice. */
+/* What the four rows of Qwen3-TTS share: all of them, those of a size, those of a voice source. */
 /* clang-format off */
 #define QWEN3_ALIKE \
 	.letters = QWEN3_LETTERS, .gpu = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
 	.sources = "qwen3-source", .torch = true, .torchaudio = true, .install = python_install, .packages = python_packages, .python = qwen3_python
-/* .83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and one of the talker; sound at some
- * 50 GFLOP a second. Memory: weights, the longest row's cache of .11 GiB, 1,300 frames of sound at once */
+/* 0.83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and
+ * one of the talker; sound at some 50 GFLOP a second. Memory: weights, 0.11 GiB of cache for the
+ * longest row, 1,300 frames of sound at once */
 #define QWEN3_PRIOR(LONGEST_S, BASE_GIB, SOURCE) \
 	{.once_s = 0.2, .longest_s = LONGEST_S, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = BASE_GIB, .each_gib = 0.12, \
 	 .source = "computed from the models' shapes, 2026-11; " SOURCE "never run on a GPU"}
@@ -107,8 +108,8 @@ static const struct engine_option piper_options[] = {
 #define QWEN3_WORKER "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 "
 /* clang-format on */
 
-/* As published: S3Gen hears the first 10 s, T3 6 s (Turbo 15). All of a sample gives the timbre; a
- * sample of over two minutes is unlikely to be a chosen passage. */
+/* As published: S3Gen uses the first 10 s, T3 6 s (Turbo 15 s). The whole sample gives the timbre.
+ * A sample of over two minutes is probably a mistake. */
 #define CHATTERBOX_SAMPLE .sample_usual_s = 6, .sample_heard_s = 10, .sample_most_s = 120
 
 static const struct engine engines[] = {
@@ -119,7 +120,7 @@ static const struct engine engines[] = {
 		.named_voices = true,
 		.max_batch = 64,
 		.max_batch_weight =
-			64 * 320, /* a few MB of samples; larger files only delay the fetching */
+			64 * 320, /* a few MB of samples; larger files only delay the first fetch */
 		.seconds_per_char = 0.0001, /* some 700 times as fast as speech */
 		.seconds_each = 0.005,
 		.prior = {.host_share = 1, .source = "espeak-ng on one core, 2026-11"},
@@ -128,7 +129,7 @@ static const struct engine engines[] = {
 		.packages = espeak_packages,
 		.options = espeak_options,
 		.file = espeak_file,
-		.normal_speed = 175, /* words a minute */
+		.normal_speed = 175, /* in words a minute */
 		.check_voice = voices_check_espeak,
 	},
 	{
@@ -139,7 +140,7 @@ static const struct engine engines[] = {
 		.named_voices = true,
 		.max_batch = 64,
 		.max_batch_weight = 64 * 320,
-		/* a guess for idle cores; 0.6 / 15 was measured on two busy ones */
+		/* a guess for idle cores: 0.6 / 15 was measured on two busy ones */
 		.seconds_per_char = 0.2 / 15,
 		.seconds_each = 0.05,
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper",
@@ -162,8 +163,9 @@ static const struct engine engines[] = {
 		.max_batch = 64, /* its worker measures how many fit */
 		.seconds_per_char = 1.0 / 15,
 		.seconds_each = 0.5,
-		/* 1.7 tokens a character at 30 ms a step, which the host launches; S3Gen's .4 s
-		 * for 15.5 s of sound; weights, caches and activations by the models' shapes */
+		/* 1.7 tokens a character at 30 ms a step, which the host launches; 0.4 s of S3Gen
+		 * for 15.5 s of sound; weights, caches and activations follow from the models'
+		 * shapes */
 		.prior = {.once_s = 0.2,
 			  .longest_s = 0.05,
 			  .each_s = 0.0017,
@@ -186,7 +188,7 @@ static const struct engine engines[] = {
 		.options = chatterbox_options,
 		.python = chatterbox_python,
 		CHATTERBOX_SAMPLE,
-		.sample_least_s = 0.5, /* no bound is published */
+		.sample_least_s = 0.5, /* no lower bound is published */
 	},
 	{
 		.name = "chatterbox-turbo",
@@ -252,8 +254,8 @@ static const struct engine engines[] = {
 	 .options = qwen3_options},
 	{
 		.name = "kokoro",
-		/* part of its phonemes come from espeak-ng; its 54 voices are 28 MB, whose exact
-		 * sizes are unknown here */
+		/* espeak-ng makes part of its phonemes; the 54 voices take 28 MB, whose exact sizes
+		 * are unknown */
 		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "8", NULL, 24000,
 			  "tests with random weights, on a processor; no GPU yet"},
 		.voice = KOKORO_VOICE,
@@ -265,8 +267,8 @@ static const struct engine engines[] = {
 		.max_batch = 64,
 		.seconds_per_char = 0.05 / 15,
 		.seconds_each = 0.2,
-		/* some 55 GFLOP for a second of sound, and as much again for its norms; 130 s of
-		 * sound at once */
+		/* some 55 GFLOP for a second of sound, and as much for its norms; 130 s of sound at
+		 * once */
 		.prior = {.once_s = 0.1,
 			  .longest_s = 0.0002,
 			  .each_s = 0.0007,

@@ -1,5 +1,4 @@
-/* environment.c - writes the set-up script of an engine from what it says of its packages, weights
- * and voices. */
+/* environment.c - writes the set-up script of an engine from its packages, weights and voices. */
 #include "environment.h"
 
 #include <assert.h>
@@ -12,10 +11,10 @@
 #include "base/str.h"
 #include "jobs/workers/python.h"
 
-/* The beginning of each script. `install FILE [--target DIR]` installs the packages of a lock file,
- * whose hashes must match. A failure prints one line that begins with "burst: "; the agent reports
- * only that line. pip and uv use the image's certificates, since their own lack those of a proxy
- * that the image was made for. */
+/* The start of each script. `install FILE [--target DIR]` installs the packages of a lock file and
+ * checks their hashes. A failure prints one line that begins with "burst: "; the agent reports only
+ * that line. pip and uv use the image's certificates, because an image made for a proxy has that
+ * proxy's there. */
 static const char preamble[] =
 	"set -e\n"
 	"certificates=$(ls /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt "
@@ -44,15 +43,15 @@ static const char preamble[] =
 	"	tail -n 4 \"$log\" >&2\n"
 	"	exit 1\n"
 	"}\n"
-	/* uv reads none of pip's settings, so pip installs if there are any. Files on the volume
-	 * are never compiled later. */
+	/* uv ignores pip's settings, so pip installs if there are any. Compile now: files on the
+	 * volume are never compiled later. */
 	"pip_is_plain() { [ -z \"$PIP_NO_INDEX$PIP_INDEX_URL$PIP_EXTRA_INDEX_URL$PIP_FIND_LINKS\" "
 	"] && ! [ -e /etc/pip.conf ]; }\n"
 	"pip_install() {\n"
 	"	python -m pip --disable-pip-version-check --no-cache-dir -q --retries 2 install "
 	"--no-deps --require-hashes -r \"$@\"\n"
 	"}\n"
-	/* of packages that come as source: what builds them is installed and not fetched */
+	/* For packages that come as source. What builds them is installed before. */
 	"build() { pip_install \"$@\" --no-build-isolation >\"$log\" 2>&1 || failed; }\n"
 	"install() {\n"
 	"	if pip_is_plain && command -v uv >/dev/null; then\n"
@@ -64,8 +63,8 @@ static const char preamble[] =
 	"	fi\n"
 	"}\n";
 
-/* uv installs dozens of packages faster. If neither the image has it nor pip can install it, pip
- * installs everything. */
+/* uv installs dozens of packages faster. Without uv in the image or through pip, pip installs
+ * everything. */
 static const char bring_uv[] =
 	"if pip_is_plain && ! command -v uv >/dev/null; then\n"
 	"	pip_install \"$BORROWED/uv.txt\" --target \"$BORROWED/uv\" >\"$log\" 2>&1 || echo "
@@ -91,7 +90,7 @@ static const char torch_after[] = "torch_after=$(torch)\n"
 				  "[ \"$torch_after\" = \"$torch_before\" ] || say \"the packages "
 				  "replaced torch $torch_before by $torch_after\"\n";
 
-/* Writes one of burst's programs or lists as a file in $BORROWED. */
+/* Writes one of burst's programs or lists to a file in $BORROWED. */
 static void add_file(struct str *to, const char *name, const char *text)
 {
 	size_t len = strlen(text);
@@ -152,8 +151,8 @@ char *environment_packages(const struct engine *engine)
 	return str_detach(&s);
 }
 
-/* An image that `burst image` described may have the packages already. The agent compares what
- * .burst-needs names with the image: the next image of that name may lack it. */
+/* Links to packages of an image that `burst image` described, if it has them. The agent compares
+ * what .burst-needs names with the image, because the next image of that name may lack it. */
 static void add_packages_or_link(struct str *to, const struct engine *engine)
 {
 	CLEANUP(free_text) char *packages = environment_packages(engine);
@@ -171,7 +170,7 @@ static void add_packages_or_link(struct str *to, const struct engine *engine)
 	str_add(to, "fi\n");
 }
 
-/* The program that makes the voices; it is not kept. */
+/* Runs the program that makes the voices. The environment does not keep it. */
 static void add_borrowed(struct str *to, const struct engine *engine, const char *const *voices,
 			 const char *mirror)
 {
@@ -249,8 +248,8 @@ char *environment_setup(const struct engine *engine, const char *const *voices, 
 	return str_detach(&s);
 }
 
-/* The packages that decide the sound, as " --pin NAME==VERSION": lines "# pinned NAME" at the top
- * of a lock file name them. Others of its packages may change without a new render. */
+/* Adds " --pin NAME==VERSION" for each package that decides the sound: lines "# pinned NAME" at the
+ * top of a lock file name them. Other packages may change without a new render. */
 static void add_pins(struct str *to, const char *lock)
 {
 	static const char pinned[] = "# pinned ";
@@ -260,7 +259,7 @@ static void add_pins(struct str *to, const char *lock)
 		at += strlen(pinned);
 		CLEANUP(free_text) char *start = xasprintf("\n%.*s==", (int)strcspn(at, "\n"), at);
 		const char *line = strstr(text, start);
-		assert(line); /* for tests/unit: the packages that a lock file pins */
+		assert(line); /* tests/unit checks what lock files pin */
 		str_addf(to, " --pin %.*s", (int)strcspn(line + 1, " \n"), line + 1);
 	}
 }

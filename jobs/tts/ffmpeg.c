@@ -1,4 +1,4 @@
-/* ffmpeg.c - runs ffmpeg without a shell: conversion and loudness of WAV files. */
+/* ffmpeg.c - runs ffmpeg without a shell: converts WAV files and sets their loudness. */
 #include "ffmpeg.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define DECODED_MAX_BYTES ((size_t)256 << 20)
 enum { DECODE_LIMIT_MS = 60 * 1000 };
 
-/* What one run of ffmpeg reads, and the folder that it works in. */
+/* The input of one run of ffmpeg, and its working folder. */
 struct place {
 	int from, dir;
 };
@@ -44,7 +44,7 @@ static const char *codec(const struct wav_format *format)
 	return format->bits == 16 ? "pcm_s16le" : format->bits == 24 ? "pcm_s24le" : "pcm_s32le";
 }
 
-/* filter may be NULL; `to` NULL: measure only. */
+/* Runs one filter. filter may be NULL; `to` NULL: only measure. */
 static int render(const struct place *place, const char *to, const struct wav_format *format,
 		  const char *filter, struct str *said, struct err *err)
 {
@@ -54,7 +54,7 @@ static int render(const struct place *place, const char *to, const struct wav_fo
 
 	snprintf(rate, sizeof(rate), "%d", format->rate);
 	snprintf(channels, sizeof(channels), "%d", format->channels);
-	/* a pod's file was checked to be a WAV, and not a list of other files or addresses */
+	/* the caller has checked that a pod's file is a WAV, and no list of other files or URLs */
 	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats",
 				    "-y",     "-f",       "wav",          "-protocol_whitelist",
 				    "pipe",   "-i",       "pipe:0"};
@@ -101,7 +101,7 @@ int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *f
 	return render(&(struct place){from, dir}, to, format, NULL, &said, err);
 }
 
-/* The number behind a label in the summary that the ebur128 filter prints at its end. */
+/* Reads the number behind a label in the summary that the ebur128 filter prints at its end. */
 static double summed_up(const struct str *said, const char *label)
 {
 	const char *summary = NULL, *next = str_text(said);
@@ -131,9 +131,9 @@ static int measure(const struct place *place, const struct wav_format *format, s
 	return 0;
 }
 
-/* Applies one gain to the whole track, so that the level never changes in the pauses as in
- * loudnorm's dynamic mode. If the peaks leave no room, a limiter at four times the rate reduces
- * them. ebur128 measures the result. */
+/* Applies one gain to the whole track, so that pauses keep their level; loudnorm's dynamic mode
+ * would change it. If the peaks leave no room, a limiter at four times the rate reduces them.
+ * ebur128 measures the result. */
 static int apply(const struct place *place, const char *to, const struct wav_format *format,
 		 double gain, double peak, double *lufs, struct err *err)
 {
@@ -167,7 +167,7 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 		return -1;
 	if (fabs(target - *lufs) <= TOLERANCE_LU)
 		return 0;
-	/* the limiter took some of it away: once more with that added */
+	/* the limiter has reduced the loudness: run once more with the loss added */
 	return apply(&place, to, format, gain + target - *lufs, in.peak, lufs, err);
 }
 
@@ -225,8 +225,8 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to,
 	return err_set(err, ERR_JOB, "%s", why.msg);
 }
 
-/* Works in a folder of its own: an MP4 file must be seekable to be read, and the program opens no
- * other file. */
+/* Uses a folder of its own: ffmpeg can read an MP4 file only if it can seek in it, and must not
+ * open any other file. */
 static int decode_in(const char *dir, const char *kind, int rate, struct str *said, struct err *err)
 {
 	static const char *const head[] = {

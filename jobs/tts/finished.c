@@ -1,5 +1,5 @@
-/* finished.c - files that exist already: reused, recorded, listed; then the manifest and the joined
- * track. */
+/* finished.c - handles files that exist already (reuses, records and lists them), then writes
+ * manifest and joined track. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define LISTED_MOST  20
 #define STALE_LISTED 5
 
-/* In a folder without a manifest, files of these names cannot be this job's. */
+/* In a folder without a manifest, files with these names belong to something else. */
 static int check_joined_names(const struct job *job, struct err *err)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
@@ -65,9 +65,9 @@ int tts_record(struct job *job, size_t index, const struct segment_result *resul
 	return manifest_append(job->output, &lines, err);
 }
 
-/* In the render cache, a segment is called by all that made it: another image may speak in another
- * way. Not by the engine's set-up, which names all voices of the job; its versions are in the
- * segment's key. */
+/* Names a segment in the render cache by all that decides its sound. That includes the image, but
+ * not the engine's set-up, which names all voices of the job: the segment's key has the versions.
+ */
 static void name_render(const struct job *job, size_t index, char key[SHA256_HEX])
 {
 	CLEANUP(free_text)
@@ -76,7 +76,7 @@ static void name_render(const struct job *job, size_t index, char key[SHA256_HEX
 	sha256_hex(all, strlen(all), key);
 }
 
-/* As reuse_want.cached. What another job found good enough need not be so for this one. */
+/* As reuse_want.cached. Checks the file again: another job may accept what this one does not. */
 static int open_render(const struct job *job, size_t index, struct segment_result *result)
 {
 	char key[SHA256_HEX], sha256[SHA256_HEX];
@@ -245,8 +245,8 @@ static void note_stale(const struct reuse_names *names, bool pruned, struct str 
 		 pruned ? "" : " (see `burst run --prune`)");
 }
 
-/* Only what is just as the manifest says; while something is still to be rendered, what is old may
- * be all there is. */
+/* Removes only files that match the manifest, and only once nothing remains to render: until then
+ * old files may be the only ones. */
 static int tend_stale(const struct job *job, const struct segment_result *results,
 		      struct str *notes, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* habits.c - learns how a voice speaks from its files, and finds those that differ. */
+/* habits.c - learns how a voice speaks from its files, and finds unusual ones. */
 #include "habits.h"
 
 #include <ctype.h>
@@ -11,19 +11,19 @@
 #define JUDGE_FROM    12
 #define RATE_FROM     3
 #define LETTERS_LEAST 24
-#define LONG_TIMES    1.9 /* factors on the median of the voice for a text of that length */
+#define LONG_TIMES    1.9 /* factors on the median of the voice for a text of this length */
 #define SHORT_TIMES   0.5
 #define SLACK_S       0.6
-#define TAIL_LOUD     0.5  /* ends at full voice */
-#define TAIL_USUAL    0.25 /* most files of the voice end more quietly than this */
+#define TAIL_LOUD     0.5  /* share above which a file ends at full voice */
+#define TAIL_USUAL    0.25 /* most files of the voice end below this share */
 
-/* One voice: the newest files, in a ring. */
+/* One voice. The newest files are in a ring. */
 struct voice {
 	char *name;
 	double per_letter[NEWEST], tail[NEWEST];
-	size_t count;      /* of both rings, ever */
-	int rate;          /* the rate of most files so far */
-	size_t rate_votes; /* for it, less those against it */
+	size_t count;      /* files so far, in both rings */
+	int rate;          /* rate of most files so far */
+	size_t rate_votes; /* votes for that rate, less those against it */
 	size_t files;
 };
 
@@ -62,8 +62,7 @@ static struct voice *voice_of(struct habits *h, const char *name)
 	return &h->voices[h->count++];
 }
 
-/* How much is spoken: a letter of any script counts once, a digit as the words that are read for
- * it. */
+/* The spoken length: a letter of any script counts one, a digit as many letters as its name. */
 static double letters_of(const char *text)
 {
 	double letters = 0;
@@ -90,7 +89,7 @@ static double quantile(const double *ring, size_t count, double part)
 	return sorted[(size_t)((double)(n - 1) * part)];
 }
 
-/* The rate of the majority, by counting votes for and against the leader. */
+/* Finds the most common rate by majority vote. Returns false if this file's rate differs. */
 static bool usual_rate(struct voice *v, int rate, char *why, size_t size)
 {
 	bool differs = v->files >= RATE_FROM && rate != v->rate;

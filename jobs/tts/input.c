@@ -1,5 +1,5 @@
-/* input.c - the input of a tts job: which reader a file gets, and the readers of the two simplest
- * formats. */
+/* input.c - chooses the reader of an input file, and reads the two simplest formats of a tts job.
+ */
 #include "script.h"
 
 #include <dirent.h>
@@ -24,8 +24,7 @@ static bool is_blank(const char *line, size_t len)
 
 /* ---- plain text: a line or a paragraph each ---- */
 
-/* The text has paragraphs if a blank line stands between two texts, one of which has more than one
- * line. */
+/* A text has paragraphs if blank lines separate texts and one of them has more than one line. */
 static enum input_mode guess_mode(const char *bytes, const char *end)
 {
 	const char *line;
@@ -77,7 +76,7 @@ void input_read_text(struct script *s, const char *source, const char *bytes, si
 
 /* ---- JSON lines ---- */
 
-/* A line's fields as they are taken out of its object. */
+/* The fields of a line, removed from its object one by one. */
 static bool take_id(struct script *s, struct script_item *item, json_t *object)
 {
 	json_t *id = json_object_get(object, "id");
@@ -165,7 +164,7 @@ static void add_object(struct script *s, const char *source, size_t line, json_t
 		take_extra(&item, object);
 		script_add(s, &item, json_string_value(text), json_string_length(text));
 	}
-	free_fields(&item); /* empty if the script took it */
+	free_fields(&item); /* script_add() has emptied the item if it took the fields */
 	json_decref(text);
 }
 
@@ -260,7 +259,7 @@ static int bytewise(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* A whole file is one item and one chapter; its name without .txt is the id and the title. */
+/* Reads a whole file as one item and one chapter. Its name without .txt is the id and the title. */
 static int read_member(struct script *s, const char *dir, const char *dir_name, const char *file,
 		       struct err *err)
 {

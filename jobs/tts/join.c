@@ -16,17 +16,17 @@
 
 #define WAV_MAX_DATA ((int64_t)UINT32_MAX - WAV_HEADER_BYTES)
 
-/* a folder of burst's own in the output folder, while joining lasts */
+/* burst's own folder in the output folder while a join runs */
 #define WORK_NAME ".joined.work"
 
 struct track {
 	const char *dir;
-	int out, work; /* descriptors of the two: no path is looked up twice */
+	int out, work; /* descriptors, so that each path is looked up once */
 	FILE *f;
 	struct wav_format format;
 	int64_t frames;
 	bool subtitles;
-	struct cue *cues; /* one per piece; their pauses are owned */
+	struct cue *cues; /* one per piece; the cues own their pauses */
 	size_t cue_count;
 	struct cue *chapters; /* one per title */
 };
@@ -85,7 +85,7 @@ static int copy_samples(struct track *t, FILE *from, const struct wav_info *info
 	return 0;
 }
 
-/* A plain file below the folder, through no link. */
+/* Opens a plain file below the folder without following a link. */
 static int open_wav(int dir, const char *name, FILE **out, struct wav_info *info, struct err *err)
 {
 	int fd = path_open_below(dir, name, O_RDONLY);
@@ -99,7 +99,7 @@ static int open_wav(int dir, const char *name, FILE **out, struct wav_info *info
 	return 0;
 }
 
-/* Converts a piece of another rate, number of channels or coding. */
+/* Converts a piece whose rate, number of channels or coding differs. */
 static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_info *info,
 			  struct err *err)
 {
@@ -109,8 +109,7 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 	return open_wav(t->work, "convert.wav", out, info, err);
 }
 
-/* The places where a text of more than one line may be cut. Without pauses it is cut by its length.
- */
+/* Finds where a text of more than one line may be cut. Without pauses, its length decides. */
 static void find_pauses(const struct track *t, FILE *f, const struct wav_info *info,
 			struct cue *cue)
 {
@@ -161,7 +160,7 @@ static int64_t gap_before(const struct track *t, const struct join_piece *pieces
 	return llround(MAX(seconds, pieces[i].before_s) * t->format.rate);
 }
 
-/* A chapter lasts from the first sound of its first piece to the beginning of the next chapter. */
+/* A chapter lasts from the first sound of its first piece to the start of the next chapter. */
 static void add_chapter(struct track *t, int chapter, int64_t at, size_t chapter_count)
 {
 	if (chapter < 0 || (size_t)chapter >= chapter_count)
@@ -201,13 +200,14 @@ static int check_length(int dir, const char *file, int64_t frames, struct err *e
 
 	if (open_wav(dir, file, &f, &info, err) < 0)
 		return -1;
-	if (llabs((long long)(info.frames - frames)) * 1000 > info.format.rate) /* a millisecond */
+	if (llabs((long long)(info.frames - frames)) * 1000 >
+	    info.format.rate) /* tolerance: a millisecond */
 		return err_set(err, ERR_LOCAL, "ffmpeg changed the length by %lld samples",
 			       (long long)(info.frames - frames));
 	return 0;
 }
 
-/* Replaces the plain track by the one at the wanted loudness. */
+/* Replaces the plain track by one at the requested loudness. */
 static int normalise(struct track *t, double target, double *lufs, struct err *err)
 {
 	CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
@@ -255,7 +255,7 @@ static int set_loudness(struct track *t, const struct join_options *options, str
 	return 0;
 }
 
-/* The chapters for ffmpeg, in burst's own folder; false: there are none. */
+/* Writes the chapters for ffmpeg to burst's own folder. Returns false if there are none. */
 static bool put_chapters(const struct track *t, size_t chapter_count)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -270,8 +270,8 @@ static bool put_chapters(const struct track *t, size_t chapter_count)
 			     0600, NULL) == 0;
 }
 
-/* Makes joined.m4b and the like from the finished track. A format that cannot be made is noted and
- * is not a failure, since the track exists. */
+/* Makes joined.m4b and the like from the finished track. If a format fails, adds a note: the track
+ * exists, so the run has not failed. */
 static int encode(const struct track *t, size_t chapter_count, const struct join_options *options,
 		  struct str *notes, struct err *err)
 {
@@ -330,7 +330,7 @@ static int write_texts(const struct track *t, size_t count, size_t chapter_count
 	return put(t, "chapters.txt", &chapters, err);
 }
 
-/* Removes what an interrupted join has left there, whatever it is. */
+/* Makes the working folder; removes what an interrupted join left there. */
 static int open_work(struct track *t, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(t->dir, WORK_NAME);
@@ -362,7 +362,7 @@ static int rename_part(struct track *t, struct err *err)
 {
 	if (renameat(t->work, "part.wav", t->out, "joined.wav") < 0)
 		return err_set(err, ERR_LOCAL, "%s/joined.wav: %s", t->dir, strerror(errno));
-	if (fsync(t->out) < 0 && errno != EINVAL) /* some file systems refuse it on folders */
+	if (fsync(t->out) < 0 && errno != EINVAL) /* some file systems cannot fsync folders */
 		return err_set(err, ERR_LOCAL, "%s: fsync: %s", t->dir, strerror(errno));
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* join.h - the finished segments of a script as one track, with subtitles and chapters that fit it
- * to the sample. */
+/* join.h - joins the finished segments of a script into one track, with sample-exact subtitles and
+ * chapters. */
 #ifndef BURST_JOBS_TTS_JOIN_H
 #define BURST_JOBS_TTS_JOIN_H
 
@@ -11,11 +11,11 @@
 struct ffmpeg_format;
 
 struct join_piece {
-	const char *file; /* below the folder */
+	const char *file; /* relative to the folder */
 	const char *text;
-	size_t item; /* pieces of one item follow each other with the short gap */
-	int chapter; /* index, -1: none */
-	/* the script's own pause before it: longer than the gap, it takes its place */
+	size_t item; /* index; pieces of one item are separated by the short gap */
+	int chapter; /* index; -1: none */
+	/* the script's pause before it, in seconds; replaces the gap if it is longer */
 	double before_s;
 };
 
@@ -24,14 +24,14 @@ struct join_options {
 	bool normalise;
 	double lufs;
 	bool subtitles;
-	/* joined.m4b and the like; NULL ends them when there are fewer */
+	/* joined.m4b and the like; ends with NULL if shorter */
 	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST];
 };
 
-/* Writes dir/joined.wav and, if wanted, joined.srt, joined.vtt, chapters.txt (if there are chapter
- * titles). Constant memory; each file is renamed into place once it is whole. The format is that of
- * the first piece; ffmpeg converts the others. Without ffmpeg the loudness is unchanged, and a note
- * says so, as for each of `formats` that could not be made. */
+/* Writes dir/joined.wav and, if requested, joined.srt, joined.vtt and chapters.txt (if there are
+ * chapter titles). Uses constant memory and renames each complete file into place. The first piece
+ * decides the format; ffmpeg converts the others. Without ffmpeg the loudness is unchanged. A note
+ * reports that, and each of `formats` that failed. */
 int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err);

@@ -1,5 +1,7 @@
-/* kokoro.c - the voices of Kokoro-82M, and its weights. Hashes and sizes are those that several
- * projects pin for this revision; the voices, 0.5 MB each, have no hash that is known here. */
+/* kokoro.c - the voices and weights of Kokoro-82M.
+ *
+ * Several projects pin these hashes and sizes for this revision. The voices, 0.5 MB each, have no
+ * known hash. */
 #include "kokoro.h"
 
 #include <string.h>

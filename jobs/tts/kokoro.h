@@ -9,8 +9,7 @@
 extern const struct engine_weight kokoro_weights[];
 extern const struct engine_option kokoro_options[];
 
-/* ERR_CONFIG names the nearest voice that there is, or says that its language is not spoken here.
- */
+/* ERR_CONFIG names the nearest existing voice, or says that burst does not support its language. */
 /* enum letters: the script of this voice's language. */
 unsigned kokoro_letters(const char *voice);
 int kokoro_check_voice(const char *voice, struct err *err);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Ranges of letters, by script. Signs and digits are left out if they have ranges of their own. */
+/* Ranges of letters, by script. Signs and digits in blocks of their own are left out. */
 static const struct {
 	uint32_t first, last;
 	enum letters letters;

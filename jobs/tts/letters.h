@@ -1,5 +1,5 @@
-/* letters.h - which scripts a text is written in, so that no engine is paid for reading letters
- * that it does not know. */
+/* letters.h - finds which scripts a text is written in, so that no engine renders letters that it
+ * cannot read. */
 #ifndef BURST_JOBS_TTS_LETTERS_H
 #define BURST_JOBS_TTS_LETTERS_H
 
@@ -19,9 +19,9 @@ enum letters {
 	LETTERS_HAN = 1 << 12,
 };
 
-/* NULL when at least half of the text's letters are of KNOWN (a set of the above; 0: all are), or
- * it has none. Else the name of the script that has most of the others. Valid UTF-8. Letters of
- * scripts that are not listed do not count. */
+/* Returns NULL if at least half of the text's letters are of KNOWN (a set of the above; 0: all), or
+ * if it has none. Else returns the name of the most frequent other script. The text must be valid
+ * UTF-8. Letters of scripts that are not listed do not count. */
 const char *letters_foreign(const char *text, unsigned known);
 
 #endif

@@ -1,4 +1,4 @@
-/* lexicon.c - reads a lexicon and replaces words by what is to be spoken for them. */
+/* lexicon.c - reads a lexicon and replaces words by their spoken form. */
 #include "lexicon.h"
 
 #include <ctype.h>
@@ -10,14 +10,14 @@
 
 struct entry {
 	char *word, *spoken;
-	size_t len; /* of the word */
+	size_t len; /* length of the word */
 	size_t line;
 };
 
 struct lexicon {
-	struct entry *entries; /* by first byte, the longest first */
+	struct entry *entries; /* sorted by first byte, the longest first */
 	size_t count, cap;
-	size_t first[257]; /* where the entries of a first byte begin */
+	size_t first[257]; /* start of the entries of each first byte */
 };
 
 void lexicon_free(struct lexicon *l)
@@ -122,7 +122,8 @@ int lexicon_read(struct lexicon **out, const char *name, const char *bytes, size
 	return 0;
 }
 
-/* Every character outside ASCII counts as a letter: most are, and a sign beside a word is rare. */
+/* Every character outside ASCII counts as a letter: most are letters, and signs beside a word are
+ * rare. */
 static bool is_wordy(char c)
 {
 	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
@@ -184,7 +185,7 @@ char *lexicon_shown(const struct lexicon_text *t, const char *text, size_t from,
 			str_addc(&shown, t->spoken[at++]);
 			continue;
 		}
-		if (s->spoken >= from) /* otherwise its word belongs to the piece before */
+		if (s->spoken >= from) /* otherwise the word belongs to the piece before */
 			str_addn(&shown, text + s->shown, s->shown_len);
 		at = s->spoken + s->spoken_len;
 	}
@@ -193,7 +194,7 @@ char *lexicon_shown(const struct lexicon_text *t, const char *text, size_t from,
 		first++;
 	while (end > first && end[-1] == ' ')
 		end--;
-	/* a piece of the text spoken for one word shows that word */
+	/* a piece of a replacement shows the whole word */
 	return first < end ? xstrndup(first, (size_t)(end - first))
 			   : xstrndup(t->spoken + from, to - from);
 }

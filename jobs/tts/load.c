@@ -1,4 +1,4 @@
-/* load.c - reads a job of type "tts": its config, its script, its voices. */
+/* load.c - reads a job of type "tts": its config, script and voices. */
 #include <stdlib.h>
 
 #include "base/path.h"
@@ -15,7 +15,7 @@ static inline void tts_free_cleanup(struct job **job)
 	tts_free(*job);
 }
 
-/* Those of one line of the script. */
+/* Checks the options of one script line. */
 static int check_line_options(void *ctx, json_t *said, struct err *err)
 {
 	const struct speaker *speaker = ctx;
@@ -89,7 +89,7 @@ static int read_voice(struct job *job, const struct section *conf, struct speake
 	return 0;
 }
 
-/* As messages call the input: short when it lies beside the config. */
+/* The input's name in messages: short if it lies beside the config. */
 static const char *shown_path(const char *path, const char *base_dir)
 {
 	size_t len = base_dir ? strlen(base_dir) : 0;
@@ -144,8 +144,8 @@ static int read_lexicon(struct job *job, const struct job_setup *setup, struct e
 			    text.len, err);
 }
 
-/* Where they are out of range, which check_conf() says, the script is read with the usual ones for
- * its own mistakes. */
+/* Falls back to the usual limits if check_conf() has rejected these, so that mistakes of the script
+ * are found too. */
 static struct split_limits split_limits_of(const struct section *conf)
 {
 	int64_t most = section_int(conf, "max_chars"), least = section_int(conf, "min_chars");
@@ -168,7 +168,7 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 		return err_about(err, "job.input");
 	}
 	speaker->limits = split_limits_of(conf);
-	(void)tts_read_mode(conf, &mode, NULL); /* check_conf() has complained */
+	(void)tts_read_mode(conf, &mode, NULL); /* check_conf() has reported a bad value */
 	if (read_lexicon(job, setup, err) < 0 && mistakes_note(setup->mistakes, NULL, err) < 0)
 		return -1;
 	speaker->lexicon = job->lexicon;
@@ -185,7 +185,7 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 	return segments_make(&job->segments, &job->script, speaker, err);
 }
 
-/* The job's own mirror goes before the user's; only what the user's own file names gets the user's
+/* The job's mirror overrides the user's. Only a mirror from the user's own file gets the user's
  * token. */
 static int read_mirror(struct job *job, const struct job_setup *setup, struct err *err)
 {
@@ -206,7 +206,7 @@ static int read_mirror(struct job *job, const struct job_setup *setup, struct er
 	return 0;
 }
 
-/* The line of the script that names a voice first, or that of the config; to be freed. */
+/* The first line of the script that names a voice, or the config's. The caller frees it. */
 static char *place_of_voice(const struct job *job, const struct section *conf, const char *voice)
 {
 	for (size_t i = 0; i < job->segments.count; i++) {
@@ -220,7 +220,7 @@ static char *place_of_voice(const struct job *job, const struct section *conf, c
 	return xstrdup(section_where(conf, section_has(conf, "voice") ? "voice" : "engine"));
 }
 
-/* Of the engine's weights, and of each voice. */
+/* Checks the terms of the engine's weights and of each voice. */
 static int check_terms(const struct job *job, const struct section *conf, struct mistakes *m,
 		       struct err *err)
 {
@@ -245,8 +245,7 @@ static int check_terms(const struct job *job, const struct section *conf, struct
 	return result;
 }
 
-/* With mistakes of its own, setup->mistakes gets them, and the job is good for nothing but finding
- * more. */
+/* Adds the job's mistakes to setup->mistakes. After a mistake the job serves only to find more. */
 static int read_job(struct job *job, const struct job_setup *setup, struct err *err)
 {
 	const struct section *conf = setup->conf;
@@ -278,8 +277,8 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	return check_terms(job, conf, m, err);
 }
 
-/* Renders are shared with other projects where all that speaks is burst's own: what a worker or a
- * set-up of the user's does with the project's files is in no key. */
+/* Enables the render cache if burst's own engine speaks. A user's worker or set-up may depend on
+ * files of the project, which no key covers. */
 static void read_reuse(struct job *job, const struct job_setup *setup)
 {
 	const char *own_setup = section_text(setup->conf, "setup");

@@ -1,7 +1,8 @@
-/* markdown.c - reads Markdown for a voice. md4c parses it (CommonMark, GitHub's tables,
- * strikethrough and task lists); this file decides which parts are spoken. Headings become
- * chapters; paragraphs, list items and table rows become items; code, images and footnotes are left
- * out and counted. */
+/* markdown.c - reads Markdown for a voice.
+ *
+ * md4c parses it (CommonMark, GitHub's tables, strikethrough and task lists); this file decides
+ * which parts are spoken. Headings become chapters. Paragraphs, list items and table rows become
+ * items. Code, images and footnotes are left out and counted. */
 #include "script.h"
 
 #include <ctype.h>
@@ -17,27 +18,28 @@
 struct reader {
 	struct script *script;
 	const char *source;
-	const char *begin, *end; /* what md4c parses */
-	const char *at;          /* the place that `line` is known for */
+	const char *begin, *end; /* the text that md4c parses */
+	const char *at;          /* the place whose line number is `line` */
 	size_t line;
 
-	struct str text; /* of the item that is being read */
-	struct str tag;  /* HTML inside it that may continue */
-	size_t began;    /* its line; 0: it has no text yet */
+	struct str text; /* text of the current item */
+	struct str tag;  /* an HTML tag inside it that may continue */
+	size_t began;    /* line of the item; 0: it has no text yet */
 	int chapter;
-	bool in_row, pending_comma; /* the cells of a table's row */
-	size_t lists;               /* how many levels enclose the place */
-	size_t images;              /* the same for blocks whose text is not spoken */
+	bool in_row, pending_comma; /* in a table row; a comma is due before the next cell */
+	size_t lists;               /* number of enclosing levels */
+	size_t images;              /* enclosing levels whose text is not spoken */
 	enum { BLOCK_TEXT, BLOCK_HTML, BLOCK_CODE } block;
-	size_t block_line; /* where the text of HTML or code began; 0: not known yet */
-	/* Footnotes: the rest of this block is one; an indented block after it belongs to it. */
+	size_t block_line; /* line of the current HTML or code; 0: unknown */
+	/* Footnotes. NOTE_TEXT: the rest of this block is one. NOTE_AFTER: an indented block still
+	 * belongs to it. */
 	enum { NOTE_NONE, NOTE_TEXT, NOTE_AFTER } note;
 	size_t link_bytes;
 };
 
 /* ---- the line of a place ---- */
 
-/* Text that md4c makes itself, like a newline, has no place. */
+/* Text that md4c makes itself, such as a newline, has no place. */
 static bool has_place(const struct reader *r, const char *p)
 {
 	return p >= r->begin && p < r->end;
@@ -50,7 +52,7 @@ static size_t line_at(struct reader *r, const char *p)
 	return r->line;
 }
 
-/* The line of the fence above the first line of a code block that is not blank. */
+/* The line of the fence above a code block's first non-blank line. */
 static size_t line_of_fence(struct reader *r, const char *p)
 {
 	size_t line = line_at(r, p);
@@ -67,14 +69,14 @@ static size_t line_of_fence(struct reader *r, const char *p)
 
 /* ---- items ---- */
 
-/* md4c leaves out the box of a task if the item before it has a quote. */
+/* md4c does not report a task's box if the item before it has a quote. */
 static bool is_task(const char *text)
 {
 	return text[0] == '[' && text[1] && strchr(" xX", text[1]) && text[2] == ']' &&
 	       text[3] == ' ';
 }
 
-/* "{#name .class}" behind a heading is for links and style sheets. */
+/* Drops "{#name .class}" behind a heading, which is for links and style sheets. */
 static void drop_attributes(struct str *heading)
 {
 	const char *from = strrchr(str_text(heading), '{');
@@ -102,14 +104,14 @@ static void add_item(struct reader *r, const char *bytes, size_t len, size_t lin
 	if (heading)
 		drop_attributes(&text);
 	if (!split_has_words(str_text(&text)))
-		return; /* an image alone, a tag, END_MARK */
+		return; /* only an image, a tag or END_MARK */
 	if (heading)
 		r->chapter = script_chapter(r->script, str_text(&text));
 	item.chapter = r->chapter;
 	script_add(r->script, &item, str_text(&text), text.len);
 }
 
-/* A tag of several lines comes in several texts. */
+/* Adds a tag that md4c delivered in several texts. */
 static void flush_tag(struct reader *r)
 {
 	struct markup_silent silent = {0};
@@ -130,7 +132,7 @@ static void flush(struct reader *r, bool heading)
 	r->pending_comma = false;
 }
 
-/* Each line of HTML's text is an item. */
+/* Adds each line of HTML text as an item. */
 static void flush_html(struct reader *r)
 {
 	struct markup_silent silent = {0};
@@ -149,7 +151,7 @@ static void flush_html(struct reader *r)
 
 /* ---- text ---- */
 
-/* Called before text is added to an item that begins at p. */
+/* Call before adding text to an item that begins at p. */
 static void begin_text(struct reader *r, const char *p)
 {
 	if (!r->began)
@@ -167,14 +169,13 @@ static void add_text(struct reader *r, const char *p, size_t len)
 	str_addn(&r->text, p, len);
 }
 
-/* Leaves out references to footnotes, and a footnote from its name to the end of its block. */
+/* Adds text without references to footnotes, and without a footnote's text. */
 static void add_plain(struct reader *r, const char *p, size_t len)
 {
 	const char *end = p + len, *from = p;
 
 	for (; p < end; p++) {
-		size_t note =
-			markdown_note(p, end); /* md4c hands over "\\[" apart from what follows */
+		size_t note = markdown_note(p, end); /* md4c delivers "\\[" apart from the rest */
 		if (!note)
 			continue;
 		if (r->note != NOTE_TEXT)
@@ -191,7 +192,7 @@ static void add_plain(struct reader *r, const char *p, size_t len)
 		add_text(r, from, (size_t)(end - from));
 }
 
-/* A bar within code within a table is escaped. */
+/* Adds code; in a table its bars are escaped. */
 static void add_code(struct reader *r, const char *p, size_t len)
 {
 	const char *end = p + len, *bar;
@@ -203,7 +204,7 @@ static void add_code(struct reader *r, const char *p, size_t len)
 	add_text(r, p, (size_t)(end - p));
 }
 
-/* A line of a code block or of HTML. */
+/* Reads a line of a code block or of HTML. */
 static void read_raw(struct reader *r, const char *p, size_t len)
 {
 	if (!r->block_line && has_place(r, p))
@@ -298,8 +299,8 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
 	return 0;
 }
 
-/* md4c copies its target for each link. Many links to one long target take time with the square of
- * the text's length. */
+/* Limits links: md4c copies the target of each, so many links to one long target take quadratic
+ * time. */
 static int count_link(struct reader *r, const MD_ATTRIBUTE *target, const MD_ATTRIBUTE *title)
 {
 	r->link_bytes += target->size + title->size;
@@ -337,8 +338,8 @@ static int on_leave_span(MD_SPANTYPE type, void *detail, void *ctx)
 
 /* ---- before md4c ---- */
 
-/* Settings (YAML's or TOML's) between two lines of "---" or "+++" at the very top. Returns where
- * the text continues. */
+/* Skips front matter (YAML or TOML) between two lines of "---" or "+++" at the very top. Returns
+ * the start of the text. */
 static const char *skip_front_matter(const char *bytes, const char *end)
 {
 	const char *at = bytes, *line;
@@ -351,7 +352,7 @@ static const char *skip_front_matter(const char *bytes, const char *end)
 	memcpy(fence, line, 3);
 	for (bool first = true; next_line(&at, end, &line, &len); first = false) {
 		if (first && !len)
-			return bytes; /* a rule, and the text continues below it */
+			return bytes; /* a rule; the text continues below it */
 		if (len == 3 &&
 		    (!memcmp(line, fence, 3) || (fence[0] == '-' && !memcmp(line, "...", 3))))
 			return at;
@@ -359,7 +360,7 @@ static const char *skip_front_matter(const char *bytes, const char *end)
 	return bytes;
 }
 
-/* Each line that is not UTF-8 is a mistake of its own. */
+/* Reports each line that is not UTF-8. */
 static bool check_utf8(struct script *s, const char *source, const char *at, const char *end)
 {
 	const char *line;
@@ -399,7 +400,7 @@ static void parse(struct reader *r)
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len)
 {
 	CLEANUP(free_text)
-	char *copy = xstrndup(bytes, len); /* up to a NUL byte, if there is one */
+	char *copy = xstrndup(bytes, len); /* up to the first NUL byte */
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct reader r = {.script = s, .source = source, .chapter = -1, .line = 1};
 	const char *end = copy + strlen(copy), *at = skip_front_matter(copy, end);

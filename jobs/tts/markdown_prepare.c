@@ -1,5 +1,5 @@
 /* markdown_prepare.c - rewrites Markdown so that md4c reads it as GitHub does: footnotes, and
- * tables right below a paragraph. */
+ * tables directly below a paragraph. */
 #include "markdown_prepare.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ size_t markdown_note(const char *p, const char *end)
 	return n > 2 && p + n < end && p[n] == ']' ? n + 1 : 0;
 }
 
-/* Behind the markers of quotes and list items at the beginning of a line. */
+/* Skips the markers of quotes and list items at the start of a line. */
 static const char *skip_containers(const char *p)
 {
 	for (;;) {
@@ -31,7 +31,7 @@ static const char *skip_containers(const char *p)
 	}
 }
 
-/* The colon behind the name of a footnote that begins in this line; NULL: the line begins none. */
+/* The colon behind the name of a footnote that begins in this line, or NULL. */
 static const char *colon_of_note(const char *line, const char *end)
 {
 	const char *p = skip_containers(line);
@@ -49,7 +49,7 @@ static bool is_rule_of_table(const char *line, const char *end)
 	       memchr(line, '|', len) && !starts_with(line, "- "); /* an item of a list */
 }
 
-/* md4c requires three dashes for each column, GitHub one. */
+/* Writes a table rule with three dashes a column: md4c requires them, GitHub one. */
 static void add_rule_of_table(struct str *to, const char *line, const char *end)
 {
 	for (const char *p = line; p < end; p++)
@@ -58,19 +58,19 @@ static void add_rule_of_table(struct str *to, const char *line, const char *end)
 						       : "---");
 }
 
-/* What is known of the lines since the last blank one. */
+/* State of the lines since the last blank one. */
 struct lines {
-	bool blank;     /* the line before was */
-	bool paragraph; /* of the text itself: not in a quote, a list, HTML or a footnote */
+	bool blank;     /* the previous line was blank */
+	bool paragraph; /* in the text itself: not in a quote, list, HTML or footnote */
 	bool html;
-	bool comment;      /* one has begun, and not ended yet */
-	bool comment_over; /* it ended in the line before */
-	bool in_note;      /* no other text since a footnote began */
-	bool note_code;    /* they began indented within a footnote: md4c would read them as code */
+	bool comment;      /* inside a comment */
+	bool comment_over; /* it ended in the previous line */
+	bool in_note;      /* no other text since the footnote began */
+	bool note_code;    /* indented lines of a footnote, which md4c would read as code */
 };
 
-/* Whether a block begins here that needs a blank line above it in md4c but not at GitHub:
- * footnotes, tables, and code that is indented below a comment. */
+/* Returns whether a block begins here that needs a blank line above it in md4c but not on GitHub: a
+ * footnote, a table, or indented code below a comment. */
 static bool needs_blank_line(const struct lines *above, const char *line, const char *end)
 {
 	const char *next = end + (*end == '\n');
@@ -85,8 +85,8 @@ static bool needs_blank_line(const struct lines *above, const char *line, const 
 	       is_rule_of_table(next, strchrnul(next, '\n'));
 }
 
-/* Whether this line may continue a paragraph. Some lines that begin with a block's marker are
- * refused. */
+/* Returns whether this line may continue a paragraph. Also refuses some lines that only look like a
+ * block's start. */
 static bool may_go_on(const char *line)
 {
 	return !strchr("#>-+*`~|<[=:_0123456789 \t\r\n", *line);
@@ -133,7 +133,7 @@ void markdown_prepare(struct str *to, char *text)
 		if (needs_blank_line(&above, line, end))
 			str_addc(to, '\r');
 		else if (above.note_code && may_go_on(line))
-			str_add(to, "    "); /* the footnote's paragraph goes on */
+			str_add(to, "    "); /* the footnote's paragraph continues */
 		note_line(&above, line, end);
 		size_t begin = to->len;
 		if (is_rule_of_table(line, end))

@@ -6,17 +6,18 @@
 
 #include "base/str.h"
 
-/* md4c knows no footnotes. NOTE_MARK takes the place of the colon of "[^name]:", so that the line
- * stays text. A paragraph with END_MARK follows the whole text: a block that swallows it was never
- * closed. Neither byte is spoken, and both are removed from the text itself. */
+/* Two bytes that the text cannot contain; they are removed from it first and never spoken.
+ * NOTE_MARK replaces the colon of "[^name]:", because md4c has no footnotes and would drop the
+ * line. A paragraph of END_MARK follows the text: if a block swallows it, that block was not
+ * closed. */
 #define NOTE_MARK '\x02'
 #define END_MARK  '\x03'
 
-/* Appends the text for md4c. It has the lines of `text`, counted by LF: a blank line that md4c
- * needs and GitHub does not ends with CR alone. `text` is changed. */
+/* Appends the text for md4c. Keeps the lines of `text`, counted by LF: a blank line that only md4c
+ * needs ends with CR. Changes `text`. */
 void markdown_prepare(struct str *to, char *text);
 
-/* The length of "[^name]" at p; 0: there is none. */
+/* The length of "[^name]" at p, or 0. */
 size_t markdown_note(const char *p, const char *end);
 
 #endif

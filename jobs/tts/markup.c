@@ -1,4 +1,4 @@
-/* markup.c - takes HTML's tags, comments and character references off its text. */
+/* markup.c - removes HTML's tags, comments and character references from a text. */
 #include "markup.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 
 #define ENTITY_MAX_BYTES 32
 
-/* The characters that HTML 4 names, and XML's apostrophe; sorted by name. */
+/* The named characters of HTML 4, and XML's apostrophe; sorted by name. */
 static const struct entity {
 	const char *name;
 	uint32_t code;
@@ -70,7 +70,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct entity *)a)->name, ((const struct entity *)b)->name);
 }
 
-/* A number that is no character becomes the replacement character. */
+/* Adds a character. An invalid number becomes the replacement character. */
 static void add_code_point(struct str *to, unsigned long c)
 {
 	bool known = c > 0 && c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000);
@@ -102,7 +102,7 @@ void markup_add_entity(struct str *to, const char *entity, size_t len)
 		str_addn(to, entity, len);
 }
 
-/* The length of the character reference at p; 0: there is none. */
+/* The length of the character reference at p, or 0. */
 static size_t entity_length(const char *p, const char *end)
 {
 	size_t n = 1;
@@ -114,7 +114,7 @@ static size_t entity_length(const char *p, const char *end)
 	return n > 1 && p + n < end && p[n] == ';' ? n + 1 : 0;
 }
 
-/* Just behind `what`, or the end. */
+/* Returns the place behind `what`, or the end. */
 static const char *skip_past(const char *p, const char *end, const char *what)
 {
 	const char *found = memmem(p, (size_t)(end - p), what, strlen(what));
@@ -122,7 +122,8 @@ static const char *skip_past(const char *p, const char *end, const char *what)
 	return found ? found + strlen(what) : end;
 }
 
-/* The '>' that ends a tag: not one within an attribute's quotes. The end if there is none. */
+/* Returns the '>' that ends a tag, but not one in an attribute's quotes; the end if there is none.
+ */
 static const char *end_of_tag(const char *p, const char *end)
 {
 	char quote = 0;
@@ -146,7 +147,7 @@ static bool is_among(const char *name, const char *const *list)
 	return false;
 }
 
-/* What stands between a tag that is not spoken and its end tag. */
+/* Skips a tag whose content is not spoken, up to its end tag. */
 static const char *skip_element(const char *p, const char *end, const char *name)
 {
 	size_t len = strlen(name);
@@ -157,7 +158,7 @@ static const char *skip_element(const char *p, const char *end, const char *name
 	return end;
 }
 
-/* p points at the '<' of a tag. Returns where the text goes on. */
+/* p points at the '<' of a tag. Returns where the text continues. */
 static const char *read_tag(struct str *to, const char *p, const char *end,
 			    struct markup_silent *silent)
 {

@@ -1,11 +1,11 @@
-/* mirror.h - a server that has the weights in place of the hub that publishes them. */
+/* mirror.h - checks the URL of a mirror, a server that has the weights in place of the hub. */
 #ifndef BURST_JOBS_TTS_MIRROR_H
 #define BURST_JOBS_TTS_MIRROR_H
 
 #include "base/err.h"
 
-/* ERR_CONFIG: not "https://HOST[:PORT][/PATH]", or http to another machine. A URL that carries a
- * password or a query is refused: it is shown in messages and kept in the environment's script. */
+/* ERR_CONFIG unless the URL is "https://HOST[:PORT][/PATH]", or http to this machine. Refuses a
+ * password or query, since messages and the environment's script show the URL. */
 int mirror_check(const char *url, struct err *err);
 
 #endif

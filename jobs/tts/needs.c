@@ -1,4 +1,5 @@
-/* needs.c - what a job of type "tts" needs of a pod: files, set-up, memory, its engine's speed. */
+/* needs.c - what a job of type "tts" needs from a pod: files, set-up, memory, speed of its engine.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +9,7 @@
 
 enum {
 	SETUP_WITH_TORCH_GB = 8
-}; /* torch is imported twice to see that it stays: a guess on the safe side, not measured */
+}; /* importing torch twice, to check that it did not change: a cautious guess, not measured */
 
 static void gather_files(struct job *job, const struct engine *engine)
 {
@@ -29,7 +30,7 @@ static void gather_files(struct job *job, const struct engine *engine)
 	job->needs.file_count = count;
 }
 
-/* The engine's own preparation comes first, then the user's. */
+/* Joins the scripts: the engine's own runs first, then the user's. */
 static char *both_setups(const char *engine, const char *user)
 {
 	if (engine && user)
@@ -37,7 +38,7 @@ static char *both_setups(const char *engine, const char *user)
 	return engine || user ? xstrdup(engine ? engine : user) : NULL;
 }
 
-/* NULL: nothing to prepare. */
+/* Returns NULL if there is nothing to prepare. */
 static char *engine_setup(const struct job *job, const struct engine *engine)
 {
 	if (!engine)
@@ -48,7 +49,7 @@ static char *engine_setup(const struct job *job, const struct engine *engine)
 	return setup;
 }
 
-/* What the speed of a batch depends on: how the engine is set up and started, and how many
+/* Names what the speed of a batch depends on: how the engine is set up and started, and how many
  * processes share the card. */
 static char *name_speed(const struct job *job)
 {
@@ -62,7 +63,7 @@ static char *name_speed(const struct job *job)
 	return xasprintf("%.12s.w%d", hex, job->needs.workers);
 }
 
-/* What the user knows goes before what the engine ships. */
+/* Values from the user's config override the engine's. */
 static struct job_prior read_prior(struct job *job, const struct section *conf,
 				   const struct engine *engine)
 {
@@ -84,8 +85,8 @@ static struct job_prior read_prior(struct job *job, const struct section *conf,
 	return prior;
 }
 
-/* GB as sold of the smallest card that holds one segment for each worker: cards report down to 93 %
- * of that, and the driver keeps 1 GiB. */
+/* Advertised GB of the smallest card that holds one segment for each worker. Cards report as little
+ * as 93 % of that, and the driver keeps 1 GiB. */
 static int smallest_card_gb(const struct job_prior *prior, int workers)
 {
 	return prior->base_gib > 0
@@ -124,8 +125,8 @@ void tts_fill_needs(struct job *job, const struct section *conf)
 	n->setup_env = job->setup_env;
 	n->setup_download_mb = engine ? environment_download_mb(engine) : 0;
 	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
-	/* what an engine of ours is set up with is the same for all cards: the image's torch, and
-	 * packages without kernels of their own */
+	/* burst's engines have the same environment on all cards: the image's torch, and packages
+	 * without kernels */
 	n->setup_by_card =
 		n->gpu && section_text(conf, "setup") && section_bool(conf, "setup_needs_gpu");
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;

@@ -6,7 +6,7 @@
 
 #define WORD "[pause"
 
-/* The next mark at or after p; NULL: none. *end: behind its bracket. "[pauses]" is text. */
+/* Finds the next pause at or after p, or NULL. *end: behind its bracket. "[pauses]" is text. */
 static const char *find_pause_mark(const char *p, const char **end)
 {
 	for (; (p = strstr(p, WORD)); p++) {
@@ -20,7 +20,7 @@ static const char *find_pause_mark(const char *p, const char **end)
 	return NULL;
 }
 
-/* Seconds of "[pause 0.5s]" or "[pause 500ms]"; negative: neither. */
+/* Seconds of "[pause 0.5s]" or "[pause 500ms]"; negative if invalid. */
 static double read_pause_mark(const char *mark, const char *end)
 {
 	const char *p = mark + strlen(WORD);

@@ -8,12 +8,12 @@
 
 #define REPOSITORY "rhasspy/piper-voices"
 #define REVISION   "v1.0.0"
-/* Of the model of PIPER_VOICE, which a Python package carries too. The project publishes no SHA-256
+/* The model of PIPER_VOICE, which a Python package also contains. The project publishes no SHA-256
  * of its voices. */
 #define JOE_SHA256 "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06"
 #define JOE_BYTES  63201294
 
-/* The voices of REPOSITORY at REVISION, by the project's list. Sorted. */
+/* The voices of REPOSITORY at REVISION, from the project's list. Sorted. */
 /* clang-format off */
 static const char *const voices_known[] = {
 	"ar_JO-kareem-low", "ar_JO-kareem-medium", "ca_ES-upc_ona-medium", "ca_ES-upc_ona-x_low", "ca_ES-upc_pau-x_low",
@@ -64,13 +64,13 @@ int piper_check_voice(const char *voice, struct err *err)
 		       near ? "\"?" : "");
 }
 
-/* The package contains the default voice. If a mirror is named, all voices come from there. */
+/* A package contains the default voice. If the user names a mirror, all voices come from there. */
 static bool packaged(const char *voice, const char *mirror)
 {
 	return !mirror && !strcmp(voice, PIPER_VOICE);
 }
 
-/* onnx is needed once, to give the voices their random numbers from outside. */
+/* onnx is needed once: it changes a voice to take its random numbers from outside. */
 static const char *const *voice_locks(const char *const *voices, const char *mirror)
 {
 	static const char *const usual[] = {"piper-voice", NULL}, *const with_joe[] = {
@@ -83,7 +83,7 @@ static const char *const *voice_locks(const char *const *voices, const char *mir
 	return usual;
 }
 
-/* A voice is named LOCALE-NAME-QUALITY. */
+/* A voice's name is LOCALE-NAME-QUALITY. */
 static char *path_of(const char *voice)
 {
 	const char *name = strchr(voice, '-') + 1, *quality = strrchr(voice, '-') + 1;
@@ -114,8 +114,9 @@ static void voice_weights(const char *const *voices, const char *mirror, json_t 
 	}
 }
 
-/* Voices whose MODEL_CARD in REPOSITORY names a licence that forbids some use. Read 2026-11 in
- * three projects that list these cards independently of each other; vivos also in OHF-
+/* Voices whose MODEL_CARD in REPOSITORY names a licence that forbids some use.
+ *
+ * Read 2026-11 in three projects that list these cards independently; vivos also in OHF-
  * Voice/piper1-gpl issue 211, lessac in k2-fsa/sherpa-onnx issue 3947. The cards of en_US-amy,
  * en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence: users who
  * publish with them must ask. Voices that are not listed here were not checked. */

@@ -1,4 +1,4 @@
-/* piper.h - the engine `piper`: its voices, and how a pod gets them. */
+/* piper.h - the engine `piper`: its voices and their files. */
 #ifndef BURST_JOBS_TTS_PIPER_H
 #define BURST_JOBS_TTS_PIPER_H
 
@@ -9,7 +9,7 @@
 
 extern const struct engine_voices piper_voices;
 
-/* ERR_CONFIG names the nearest voice that there is. */
+/* ERR_CONFIG names the nearest existing voice. */
 int piper_check_voice(const char *voice, struct err *err);
 
 #endif

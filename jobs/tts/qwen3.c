@@ -1,5 +1,7 @@
-/* qwen3.c - what Qwen3-TTS takes and what its weights are. Sizes and hashes are those that several
- * projects pin independently of each other; they were not compared with the hub itself. */
+/* qwen3.c - the options and weights of Qwen3-TTS.
+ *
+ * Several independent projects pin these sizes and hashes. They were not compared with the hub
+ * itself. */
 #include "qwen3.h"
 
 #include <string.h>
@@ -13,7 +15,7 @@
 #define LARGE_CLONE "Qwen/Qwen3-TTS-12Hz-1.7B-Base", "fd4b254389122332181a7c3db7f27e918eec64e3"
 
 /* clang-format off */
-/* All four have these files in common. */
+/* Files that all four have. */
 #define COMMON(MODEL) \
 	{MODEL, "generation_config.json", "f1b90b4513f3b34c62851049e2492d7b4c5940daf1276f89c82b8ef04127f3aa", 245}, \
 	{MODEL, "merges.txt", "599bab54075088774b1733fde865d5bd747cbcc7a547c5bc12610e874e26f5e3", 1671839}, \

@@ -1,5 +1,5 @@
-/* reuse.c - finds finished files of the output folder and the render cache that a script can
- * reuse. */
+/* reuse.c - finds finished files of the output folder and the render cache that a script can reuse.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -68,7 +68,7 @@ static void list_keys(struct reuse *r)
 		qsort(r->by_key, r->m.count, sizeof(*r->by_key), by_key_latest_first);
 }
 
-/* Hashes it, once. */
+/* Hashes the file once. */
 static int judge_file(struct reuse *r, struct owned *o, struct err *err)
 {
 	bool absent;
@@ -106,7 +106,7 @@ static void restore(const struct manifest_entry *e, const struct segment *s,
 		COPY_TEXT(result->key, e->key);
 }
 
-/* The file under the segment's own name. A line with the present key is preferred to one with
+/* Matches the file under the segment's own name. Prefers a line with the present key to one with
  * the former key. */
 static void match_in_place(struct reuse *r, size_t i, struct owned *o,
 			   struct segment_result *result)
@@ -127,7 +127,7 @@ static void match_in_place(struct reuse *r, size_t i, struct owned *o,
 	r->origins[i].where = IN_PLACE;
 }
 
-/* Fills *foreign with the first file in the way. */
+/* *foreign: the first file in the way. */
 static int match_own_names(struct reuse *r, struct segment_result *results, const char **foreign,
 			   size_t *more, struct err *err)
 {
@@ -163,7 +163,7 @@ static size_t first_of_key(const struct reuse *r, const char *key)
 	return low;
 }
 
-/* A file of this key: one that no segment uses yet, else a shared one; NULL: there is none. */
+/* Returns a file of this key: an unused one if possible, else a shared one; NULL: none. */
 static int find_of_key(struct reuse *r, const char *key, const struct manifest_entry **entry,
 		       struct owned **out, struct err *err)
 {
@@ -229,7 +229,8 @@ bool reuse_is_parked(const char *file)
 	return !strncmp(file, REUSE_PARK, sizeof(REUSE_PARK) - 1) && !strchr(file, '/');
 }
 
-/* Leaves out what a delivery fetched, and other types of job. *former: it had no segment before. */
+/* Leaves out files that a delivery fetched and other types of job. *former: the line's file had no
+ * segment at the time. */
 static bool is_speech(const struct manifest_entry *e, bool *former)
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
@@ -250,7 +251,7 @@ static int count_old(struct reuse *r, struct err *err)
 		    !is_speech(o->entry, &former))
 			continue;
 		if (o->segment == NOBODY && !(o->wanted && reuse_is_parked(o->file)))
-			r->changes.stale++; /* what is wanted is copied */
+			r->changes.stale++; /* a segment that needs the file gets a copy */
 		if (o->wanted || former)
 			continue;
 		if (o->segment != NOBODY && r->origins[o->segment].where == NOWHERE)

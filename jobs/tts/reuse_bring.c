@@ -1,5 +1,5 @@
-/* reuse_bring.c - brings reused files under the names that the script gives them now: orders the
- * renames, then acts. */
+/* reuse_bring.c - gives reused files the names that the script requires: orders the renames, then
+ * acts. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 
 #define BEGUN ".burst-copy-"
 
-/* One step: a name gets a file. */
+/* One step: gives a file to a name. */
 struct step {
 	enum { RENAME, COPY, FETCH, PARK_IT } how;
-	char *from, *to;                    /* FETCH: from is NULL */
-	ssize_t segment;                    /* the owner of the name `to`; NOBODY: it is parked */
-	const struct manifest_entry *entry; /* of a parked file */
+	char *from, *to;                    /* from is NULL for FETCH */
+	ssize_t segment;                    /* owner of the name `to`; NOBODY: a parked file */
+	const struct manifest_entry *entry; /* line of a parked file */
 };
 
 struct moving {
@@ -26,8 +26,8 @@ struct moving {
 	size_t count, cap;
 	size_t *ready; /* segments whose names are free */
 	size_t ready_count;
-	bool *done;    /* by segment */
-	char **parked; /* by owned: where it lies now; NULL: under its own name */
+	bool *done;    /* for each segment */
+	char **parked; /* for each owned file: its name while parked; NULL: its own */
 	size_t left, parks;
 };
 
@@ -51,7 +51,8 @@ static void add_step(struct moving *m, struct step step)
 	m->steps[m->count++] = step;
 }
 
-/* The file under the segment's name, if another segment still needs it; NULL: the name is free. */
+/* Returns the file under the segment's name if another segment still needs it; NULL: the name is
+ * free. */
 static struct owned *in_the_way(const struct moving *m, size_t i)
 {
 	ssize_t k = m->r->origins[i].own_name;
@@ -66,7 +67,7 @@ static void take_from_folder(struct moving *m, size_t i)
 	size_t k = r->origins[i].owned;
 	struct owned *o = &r->owned[k];
 	const char *from = m->parked[k] ? m->parked[k] : o->file;
-	/* A name that no segment has may be another job's, which would find its file gone. */
+	/* a name without a segment may be another job's file */
 	bool ours =
 		m->parked[k] || reuse_is_parked(o->file) || (o->segment != NOBODY && !o->in_place);
 	bool last = --o->wanted == 0;
@@ -107,7 +108,7 @@ static void take_ready(struct moving *m)
 		take(m, m->ready[--m->ready_count]);
 }
 
-/* All remaining ones wait for each other: the file under this one's name is parked. */
+/* Parks the file under this segment's name: all remaining segments wait for each other. */
 static void park(struct moving *m, size_t i)
 {
 	struct owned *o = in_the_way(m, i);
@@ -149,8 +150,8 @@ static void order_steps(struct moving *m)
 	}
 }
 
-/* Writes the lines of all new names before the first file has one: a line without its file is
- * harmless, a file without a line counts as foreign. */
+/* Writes the lines of all new names before the first rename: a line without its file is harmless, a
+ * file without a line counts as foreign. */
 static int write_lines(const struct moving *m, const struct segment_result *results,
 		       struct err *err)
 {
@@ -174,7 +175,7 @@ static int write_lines(const struct moving *m, const struct segment_result *resu
 	return manifest_append(m->r->want.dir, &lines, err);
 }
 
-/* Writes it whole and synced beside, then renames it. *full: why it could not be written. */
+/* Writes a synced copy beside the target, then renames it. *full: why it could not be written. */
 static int copy_to(int folder, int from, const char *to, struct err *full)
 {
 	CLEANUP(free_text) char *begun = xasprintf(BEGUN "%s", to);
@@ -202,7 +203,7 @@ static int open_origin(const struct reuse *r, int folder, const struct step *ste
 	return -1;
 }
 
-/* A failed copy costs one render, and a failed rename nothing: everything is where it was. */
+/* A failed copy costs one render. A failed rename costs nothing: every file is where it was. */
 static int act(const struct reuse *r, int folder, const struct step *step,
 	       struct segment_result *results, struct err *full, struct err *err)
 {
@@ -249,7 +250,7 @@ int reuse_bring(struct reuse *r, struct segment_result *results, struct str *not
 	for (size_t s = 0; s < m.count; s++)
 		if (act(r, folder, &m.steps[s], results, &full, err) < 0)
 			return -1;
-	(void)fsync(folder); /* the lines of both names exist, whichever file survives */
+	(void)fsync(folder); /* both names have lines, so either file may survive */
 	if (full.kind)
 		str_addf(notes,
 			 "%s/%s: renders that are there cannot all be copied, so they are rendered "

@@ -4,42 +4,42 @@
 
 #include "reuse.h"
 
-/* The beginning of the name of a file that waits for its own name. */
+/* Prefix of a parked file's name. */
 #define REUSE_PARK ".burst-moving-"
 
 enum { NOBODY = -1 };
 
-/* A name of the manifest, and the file that has it. */
+/* A name of the manifest and its file. */
 struct owned {
 	const char *file;
 	enum { UNJUDGED, ABSENT, FOREIGN, OURS } state;
 	char sha256[SHA256_HEX];
 	const struct manifest_entry *entry; /* OURS: the latest line with this hash */
-	ssize_t segment;                    /* the segment that has the name; NOBODY */
-	bool in_place;                      /* its segment needs exactly this file */
-	size_t wanted;                      /* segments of other names that need it */
-	ssize_t first;                      /* the first of these */
+	ssize_t segment;                    /* the segment with this name; NOBODY: none */
+	bool in_place;                      /* that segment needs exactly this file */
+	size_t wanted;                      /* number of other segments that need it */
+	ssize_t first;                      /* the first of them */
 };
 
-/* Where a segment's file comes from. */
+/* The source of a segment's file. */
 struct origin {
 	enum { NOWHERE, IN_PLACE, FROM_FOLDER, FROM_CACHE } where;
-	size_t owned;     /* FROM_FOLDER */
-	ssize_t next;     /* the next segment that needs the same file */
-	ssize_t own_name; /* which of `owned` has its name; NOBODY */
+	size_t owned;     /* index; FROM_FOLDER */
+	ssize_t next;     /* next segment that needs the same file */
+	ssize_t own_name; /* index of `owned` with the segment's name; NOBODY: none */
 };
 
 struct reuse {
 	struct reuse_want want;
 	struct manifest m;
-	struct owned *owned; /* in the order of their names */
+	struct owned *owned; /* sorted by name */
 	size_t owned_count;
 	struct manifest_entry **by_key; /* sorted by key, later lines first */
 	struct origin *origins;
 	struct job_changes changes;
 };
 
-/* Whether an interrupted move left the file under this name. */
+/* Returns whether an interrupted move left the file under this name. */
 bool reuse_is_parked(const char *file);
 
 #endif

@@ -1,5 +1,5 @@
-/* sample.c - judges voice samples on this machine: a sample that no worker can use must not cost a
- * pod. */
+/* sample.c - judges voice samples on this machine, so that an unusable sample does not cost a pod.
+ */
 #include "sample.h"
 
 #include <dirent.h>
@@ -19,10 +19,10 @@
 #define SAMPLE_MAX_BYTES ((size_t)32 << 20)
 #define WORDS_MAX_BYTES  ((size_t)16 << 10)
 #define SILENT_PEAK      0.001 /* -60 dBFS */
-#define CLIPPED_MOST     0.01  /* the limit of check.clipping for rendered files */
-#define LOUD_LEAST       0.4   /* of a sample's length: pauses of speech take less than the rest */
+#define CLIPPED_MOST     0.01  /* as check.clipping for rendered files */
+#define LOUD_LEAST       0.4 /* share of a sample's length; pauses in speech take less than the rest */
 
-/* In order of preference, if a voice has several. */
+/* In order of preference if a voice has several files. */
 static const char *const endings[] = {"wav", "flac", "mp3", "m4a", "ogg", "opus", NULL};
 
 static size_t ending_of(const char *ending)
@@ -34,8 +34,8 @@ static size_t ending_of(const char *ending)
 	return i;
 }
 
-/* The file's stem, if its ending is a known one; *rank: of its ending. To be freed; NULL: it is not
- * a sample. */
+/* Returns the file's stem if its ending is known; *rank: of the ending. NULL: not a sample. The
+ * caller frees it. */
 static char *stem_of(const char *file, size_t *rank)
 {
 	const char *dot = strrchr(file, '.');
@@ -44,7 +44,7 @@ static char *stem_of(const char *file, size_t *rank)
 	return endings[*rank] ? xstrndup(file, (size_t)(dot - file)) : NULL;
 }
 
-/* The file of a voice, to be freed; NULL: there is none. */
+/* Returns the file of a voice, or NULL. The caller frees it. */
 static char *find_file(const char *dir, const char *voice)
 {
 	DIR *d = opendir(dir);
@@ -64,7 +64,7 @@ static char *find_file(const char *dir, const char *voice)
 	return found;
 }
 
-/* The voice of the folder whose name is nearest, to be freed; NULL: none is near. */
+/* Returns the voice of the folder with the nearest name, or NULL. The caller frees it. */
 static char *nearest_voice(const char *dir, const char *voice)
 {
 	DIR *d = opendir(dir);
@@ -96,8 +96,7 @@ static int missing(const struct sample_wants *wants, const char *voice, struct e
 		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-/* The kind of the first bytes, by ffmpeg's name for it; NULL: unknown. A file's name may be wrong.
- */
+/* Returns ffmpeg's name for the format of the first bytes, or NULL. A file's name may be wrong. */
 static const char *kind_of(const struct str *file)
 {
 	const unsigned char *p = (const unsigned char *)str_text(file);
@@ -124,7 +123,7 @@ static int read_header(const struct str *bytes, struct wav_info *info, struct er
 	return f ? wav_read_header(f, info, err) : err_set(err, ERR_JOB, "the file is empty");
 }
 
-/* Converts it to a WAV file that burst can read, if it is not one. NOTE gets what was done. */
+/* Converts other formats to a WAV file that burst can read. NOTE says what was done. */
 static int make_wav(struct sample *s, const struct sample_wants *wants, const char *path,
 		    struct str *note, struct err *err)
 {
@@ -207,7 +206,8 @@ static int check_sound(const struct str *bytes, const struct wav_info *info, str
 	return 0;
 }
 
-/* The published code of the engines mixes channels and changes the rate as it reads a file. */
+/* Notes the format; the engines' published code mixes channels and changes the rate as it reads a
+ * file. */
 static void note_format(const struct engine *engine, const struct wav_format *format,
 			struct str *note)
 {
@@ -220,8 +220,8 @@ static void note_format(const struct engine *engine, const struct wav_format *fo
 			 engine->name, engine->facts.sample_rate);
 }
 
-/* The words of a sample, from a text file beside it, if there is one: the engine then knows more
- * than its timbre. */
+/* Reads a sample's words from a text file beside it, if there is one. They tell the engine more
+ * than the timbre. */
 static int read_words(struct sample *s, const struct sample_wants *wants, const char *name,
 		      struct err *err)
 {

@@ -1,4 +1,4 @@
-/* script.c - collects the items of a script and the complaints of its readers. */
+/* script.c - collects the items of a script and the mistakes that its readers report. */
 #include "script.h"
 
 #include <stdarg.h>
@@ -90,7 +90,7 @@ static void show(struct str *to, const char *foreign)
 	str_add_printable(to, foreign, strlen(foreign), 60);
 }
 
-/* Remembers the id; a complaint when another item has it. */
+/* Remembers the id. Reports a mistake if another item has it. */
 static bool claim_id(struct script *s, const struct script_item *item, size_t index)
 {
 	if (!s->ids)
@@ -144,7 +144,7 @@ static bool check_options(struct script *s, const struct script_item *item)
 	return false;
 }
 
-/* Whether there is anything to say beside the pauses. A pause alone is kept for the next item. */
+/* Returns whether there is text beside the pauses. Keeps a pause without text for the next item. */
 static bool has_words(struct script *s, const struct script_item *item, const char *text,
 		      bool *only_pause)
 {
@@ -205,7 +205,7 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	bool good = set_text(s, item, raw, len);
 	good = check_voice(s, item) && good;
 	good = check_options(s, item) && good;
-	/* only a kept item may claim an id: the index of a dropped item goes to the next one */
+	/* only a kept item may claim an id: a dropped item's index goes to the next one */
 	if (!good || (item->id && !check_id(s, item))) {
 		drop_item(item);
 		return;
@@ -224,7 +224,7 @@ int script_chapter(struct script *s, const char *title)
 	return (int)s->chapter_count - 1;
 }
 
-/* Without a stop between them, two items of a list would be read as one. */
+/* Separates two merged list items, which would sound like one without a stop. */
 static const char *between(const struct script_item *a, const struct script_item *b)
 {
 	bool stop = (a->ends_sentence || b->ends_sentence) &&
@@ -264,7 +264,7 @@ void script_merge(struct script *s, const struct split_limits *limits)
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct script_item *last = kept ? &s->items[kept - 1] : NULL, *next = &s->items[i];
-		/* a short item joins the next one; at the end of a chapter, the one before */
+		/* a short item joins the next one, or at the end of a chapter the one before */
 		bool ends = i + 1 == s->count || !may_merge(next, &s->items[i + 1], limits);
 		if (last && may_merge(last, next, limits) &&
 		    (is_short(last, limits) || (ends && is_short(next, limits)))) {
@@ -308,7 +308,7 @@ void script_tell_silent(const struct script *s, struct str *to)
 
 int script_verdict(const struct script *s, const char *name, struct err *err)
 {
-	/* else each has its own line */
+	/* else each mistake has a line of its own */
 	if (s->complaints > 1 && !(s->job_setup && s->job_setup->mistakes))
 		return err_set(err, ERR_CONFIG, "%.*s (and %zu more)", utf8_fit(s->complaint, 450),
 			       s->complaint, s->complaints - 1);

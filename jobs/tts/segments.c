@@ -6,7 +6,7 @@
 #include "letters.h"
 #include "pause.h"
 
-#define KEY_VERSION     "burst-tts-1" /* a change of this makes every earlier file stale */
+#define KEY_VERSION     "burst-tts-1" /* a change makes every earlier file stale */
 #define CONTENT_VERSION "burst-tts-2"
 
 static bool voices_are_files(const struct speaker *speaker)
@@ -33,7 +33,7 @@ int segments_check_voice(void *ctx, const char *voice, struct err *err)
 	}
 	if (speaker->known && !speaker->worker && speaker->known->check_voice)
 		return speaker->known->check_voice(voice, err);
-	return 0; /* the user's own worker knows its voices */
+	return 0; /* only the user's own worker knows its voices */
 }
 
 static void add_file(struct segments *s, const char *name, const struct str *bytes)
@@ -42,7 +42,7 @@ static void add_file(struct segments *s, const char *name, const struct str *byt
 	s->files[s->file_count++] = (struct job_file){xstrdup(name), bytes->s, bytes->len, 0644};
 }
 
-/* Once for each voice that a segment uses; the name of its file, which is borrowed. */
+/* Adds a sample to the files for the pods, once for each voice. Returns its file name, borrowed. */
 static const char *travel(struct segments *s, const struct sample *sample)
 {
 	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", sample->voice);
@@ -79,16 +79,16 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 	add_field(h, options);
 	add_field(h, seed);
 	if (speaker->worker && speaker->setup)
-		add_field(h, speaker->setup); /* its key names the versions of its engine */
+		add_field(h, speaker->setup); /* its key already names the versions of its engine */
 	if (speaker->pins)
 		add_field(h, speaker->pins);
 	sha256_finish(h, segment->former_key);
 	free(options);
 }
 
-/* Repetitions of the same text with the same voice are numbered, whatever stands between them: each
- * has a seed of its own, so that they need not sound the same. The former key took the seed from
- * the place in the script. */
+/* Numbers repetitions of a text in the same voice, so that each has its own seed and need not sound
+ * the same. The former key took the seed from the place in the script, so an insertion changed it.
+ */
 static void make_content_key(struct segment *segment, struct spoken *spoken,
 			     const struct script_item *item, json_t *times)
 {
@@ -134,7 +134,7 @@ static void append(struct segments *s, struct segment *segment, struct spoken *s
 	s->spoken[s->count++] = *spoken;
 }
 
-/* One piece of an item, and the words of the script that it covers. Both owned. */
+/* A piece of an item, and the words of the script that it covers. Owns both. */
 struct cut {
 	char *spoken, *shown;
 	double before_s;
@@ -159,7 +159,7 @@ static inline void cuts_free_cleanup(struct cut_list *list)
 	cuts_free(list);
 }
 
-/* The text between two pauses: words replaced, then cut to the engine's length. */
+/* Cuts the text between two pauses: replaces words, then cuts to the engine's length. */
 static void cut_part(struct cut_list *to, const struct pause_part *part, double before_s,
 		     const struct speaker *speaker)
 {
@@ -199,7 +199,7 @@ static void cut_item(struct cut_list *to, const struct script_item *item,
 	free(parts);
 }
 
-/* A foreign name in a text does not matter: most letters must be foreign. */
+/* Checks that the voice can read most letters. A foreign name in a text is no mistake. */
 static int check_letters(const char *text, const struct script_item *item, const char *voice,
 			 const struct speaker *speaker, struct err *err)
 {
@@ -222,7 +222,7 @@ static int check_letters(const char *text, const struct script_item *item, const
 		       speaker->known->name);
 }
 
-/* number: 0 when the item is not cut, else 1, 2, ... Takes over the texts of the cut. */
+/* number: 0 if the item is not cut, else 1, 2, ... Takes over the texts of the cut. */
 static int add_segment(struct segments *s, const struct script *script, size_t item_index,
 		       struct cut *cut, size_t number, const struct speaker *speaker,
 		       struct err *err)

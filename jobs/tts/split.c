@@ -1,4 +1,4 @@
-/* split.c - cuts a text into pieces that an engine can speak in one go. */
+/* split.c - cuts a text into pieces that an engine can speak at once. */
 #include "split.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ static bool is_unseen(uint32_t c)
 	       c == 0x200f;
 }
 
-/* It belongs to the character before it. */
+/* The character belongs to the one before it. */
 static bool is_joined(uint32_t c)
 {
 	return (c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f) ||
@@ -110,7 +110,8 @@ size_t split_chars(const char *text, size_t len)
 	return count;
 }
 
-/* Is the stop before `end` that of "Dr.", "e.g." or "J. Smith" rather than of a sentence? */
+/* Returns whether the stop before `end` belongs to "Dr.", "e.g." or "J. Smith", not to a sentence.
+ */
 static bool is_abbreviation(const char *text, const char *end)
 {
 	static const char *const known[] = {
@@ -138,8 +139,7 @@ static bool is_abbreviation(const char *text, const char *end)
 	return false;
 }
 
-/* The best places to cut within a window, as byte pointers; NULL: none. Each is where a piece would
- * end. */
+/* The best places to cut within a window, as byte pointers; NULL: none. A piece ends there. */
 struct cuts {
 	const char *sentence, *clause, *word, *hard;
 };
@@ -173,7 +173,7 @@ static struct cuts find_cuts(const char *text, size_t window, size_t min)
 			continue;
 		note_cut(&cuts, text, p, c, after_stop);
 	}
-	if (!cuts.hard) /* nothing but combining marks */
+	if (!cuts.hard) /* only combining marks */
 		cuts.hard = p;
 	return cuts;
 }
@@ -194,7 +194,7 @@ size_t split_text(const char *text, const struct split_limits *limits, struct pi
 
 	assert(limits->max_chars >= 2 && limits->max_chars >= 2 * limits->min_chars);
 	while (left > limits->max_chars) {
-		/* what remains behind the cut and a blank must not be too short */
+		/* the rest behind the cut and its blank must not be too short */
 		size_t window =
 			MIN(limits->max_chars, left - limits->min_chars - (limits->min_chars > 0));
 		struct cuts cuts = find_cuts(text, MAX(window, (size_t)1), limits->min_chars);

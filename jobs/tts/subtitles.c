@@ -14,7 +14,7 @@ static void add_time(struct str *to, int64_t frames, int rate, char decimal)
 		 (long long)(ms % 1000));
 }
 
-/* VTT has escapes; SRT has none, only its arrow would be taken for a time. */
+/* VTT has escapes. SRT has none, but its arrow would be read as a time. */
 static void add_escaped(struct str *to, const char *text, size_t len, enum style style)
 {
 	for (size_t i = 0; i < len; i++) {

@@ -9,8 +9,8 @@
 
 void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int rate);
 void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rate);
-/* As `ffmpeg -i audio -i FILE -map_chapters 1` takes them. Chapters without a sound in them (begin
- * == end) are left out. */
+/* Writes chapters for `ffmpeg -i audio -i FILE -map_chapters 1`. Leaves out chapters without sound
+ * (begin == end). */
 void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count, int rate);
 
 #endif

@@ -1,5 +1,5 @@
-/* table.c - tables: CSV and TSV with a header (RFC 4180: quoted fields, newlines in them), and
- * `id|text` lines without one. */
+/* table.c - reads tables: CSV and TSV with a header (RFC 4180: quoted fields, newlines in them),
+ * and `id|text` lines without one. */
 #include "script.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 struct row {
 	struct str fields[COLUMNS_MAX];
 	size_t count;
-	size_t line; /* where it begins */
+	size_t line; /* of the first line */
 	const char *fault;
 };
 
@@ -34,7 +34,7 @@ static void row_free(struct row *row)
 		str_free(&row->fields[i]);
 }
 
-/* The inside of a quoted field; r->at stands behind the opening quote. */
+/* Reads a quoted field; r->at is behind the opening quote. */
 static const char *read_quoted(struct reader *r, struct str *field)
 {
 	while (r->at < r->end) {
@@ -62,8 +62,8 @@ static void end_field(struct str *field)
 		field->s[--field->len] = '\0';
 }
 
-/* Programs that write pipes and tabs do not quote: a quote that continues behind its end is
- * ordinary text. */
+/* Programs that write pipes and tabs do not quote, so a quote with text behind it is ordinary text.
+ */
 static const char *read_field(struct reader *r, struct str *field)
 {
 	struct reader begin = *r;
@@ -152,7 +152,7 @@ static bool find_text(const struct row *header)
 	return false;
 }
 
-/* Reads the first row with each separator in turn until one gives a column "text". */
+/* Reads the first row with each separator in turn until one yields a column "text". */
 static bool read_header(struct reader *r, struct row *header, const char *separators)
 {
 	struct reader begin = *r;
@@ -175,7 +175,8 @@ static void set_extra(struct script_item *item, const char *name, const char *va
 		return;
 	if (!item->extra)
 		item->extra = json_object();
-	json_object_set_new(item->extra, name, json_string(value)); /* refuses what is not UTF-8 */
+	json_object_set_new(item->extra, name,
+			    json_string(value)); /* rejects text that is not UTF-8 */
 }
 
 static bool set_seed(struct script *s, struct script_item *item, const char *value)
@@ -241,7 +242,7 @@ static void add_row(struct script *s, const char *source, const struct row *head
 	}
 	if (good && text)
 		script_add(s, &item, str_text(text), text->len);
-	free(item.id); /* what the script did not take */
+	free(item.id); /* free what script_add() did not take */
 	free(item.voice);
 	json_decref(item.options);
 	json_decref(item.extra);
@@ -266,8 +267,7 @@ static void read_rows(struct script *s, const char *source, struct reader *r,
 	}
 }
 
-/* The number of pipes in each line, if all have the same number, 1 or 2, behind something like an
- * id; else 0. */
+/* Returns the number of pipes a line if all lines have the same, 1 or 2, behind an id; else 0. */
 static int count_pipes(const char *bytes, const char *end)
 {
 	const char *line;
@@ -288,7 +288,7 @@ static int count_pipes(const char *bytes, const char *end)
 	return all;
 }
 
-/* id|text, or id|as written|as spoken. */
+/* Reads id|text, or id|as written|as spoken. */
 static void read_piped(struct script *s, const char *source, struct reader *r, struct row *row)
 {
 	r->separator = '|';

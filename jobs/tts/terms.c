@@ -1,4 +1,4 @@
-/* terms.c - weights whose licence forbids some use need the user's consent first. */
+/* terms.c - requires the user's consent to weights whose licence forbids some use. */
 #include "terms.h"
 
 #include "base/log.h"

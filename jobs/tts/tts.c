@@ -1,4 +1,4 @@
-/* tts.c - jobs of type "tts": what the engine asks of one, and the judgement of a finished file. */
+/* tts.c - jobs of type "tts": the tasks for the engine, and the judgement of a finished file. */
 #include "tts.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "state.h"
 #include "jobs/common.h"
 
-/* A prime above any number of segments: tries never share a seed. */
+/* A prime above any number of segments, so that tries never share a seed. */
 #define TRY_SEED_STEP 1000003
 
 void tts_free(struct job *job)
@@ -92,7 +92,7 @@ static int tts_check(const struct job *job, size_t index, const char *file, stru
 {
 	if (tts_check_file(job, index, file, job->check.habits, out, err) < 0)
 		return -1;
-	/* a file that is no audio at all is refused even when checks are off */
+	/* reject a file that is no audio even if checks are off */
 	if (!job->check_enabled && out->sample_rate)
 		out->ok = true;
 	return 0;

@@ -1,5 +1,5 @@
-/* tts.h - jobs of type "tts": a script in, one verified WAV file a segment out, joined at the end.
- */
+/* tts.h - jobs of type "tts": render a script to one verified WAV file a segment, and join them at
+ * the end. */
 #ifndef BURST_JOBS_TTS_H
 #define BURST_JOBS_TTS_H
 

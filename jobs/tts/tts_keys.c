@@ -170,7 +170,7 @@ static json_t *option_value(const char *text)
 	return json_string(text);
 }
 
-/* The engine that speaks; NULL: a worker of the user's own does, or it is unknown. */
+/* Returns NULL for the user's own worker or an unknown engine. */
 static const struct engine *engine_of(const struct section *conf)
 {
 	const char *worker = section_text(conf, "worker");

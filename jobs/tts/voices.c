@@ -1,4 +1,5 @@
-/* voices.c - the voices of espeak-ng, so that a misspelt one is found before a pod is rented. */
+/* voices.c - lists the voices of espeak-ng, so that a misspelt one is found before a pod is rented.
+ */
 #include "voices.h"
 
 #include <ctype.h>
@@ -6,8 +7,8 @@
 
 #include "base/str.h"
 
-/* As `espeak-ng --voices` of 1.51 prints them, and the shorter names that it takes for them.
- * Sorted. */
+/* As printed by `espeak-ng --voices` 1.51, and the shorter names that it accepts for them. Sorted.
+ */
 /* clang-format off */
 static const char *const languages[] = {
 	"af", "am", "an", "ar", "as", "az", "ba", "be", "bg", "bn", "bpy", "bs", "ca",
@@ -25,7 +26,7 @@ static const char *const languages[] = {
 };
 /* clang-format on */
 
-/* The shape is checked first: a voice travels into a worker and into file names of its data. */
+/* Checks the shape first: a voice becomes an argument and a part of file names on the pod. */
 static bool has_shape(const char *voice)
 {
 	size_t letters = 0, part = 0;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #define QUIET             0.00316 /* -50 dBFS */
-#define PAUSE             0.01    /* -40 dBFS: breath and room stay below */
+#define PAUSE             0.01    /* -40 dBFS: breath and room noise stay below */
 #define PAUSE_WINDOWS     8
-#define FULL_SCALE        0.99996 /* 32767 of 16 bits; what a limiter leaves just below is not clipped */
+#define FULL_SCALE        0.99996 /* 32767 of 16 bits; a limiter's maximum just below is not clipped */
 #define CLIP_RUN          3
 #define WINDOW_S          0.01
 #define MAX_CHANNELS      16
@@ -56,7 +56,7 @@ static uint32_t tag_of(const unsigned char *p, uint32_t len)
 {
 	uint32_t tag = le(p, 2);
 
-	/* extensible: the real tag begins its sub-format */
+	/* extensible: the real tag begins the sub-format */
 	return tag == 0xfffe && len >= 26 ? le(p + 24, 2) : tag;
 }
 
@@ -199,17 +199,17 @@ static double sample_at(const unsigned char *p, const struct wav_format *format)
 
 struct listener {
 	struct wav_sound sound;
-	int64_t window, in_window;                     /* frames */
+	int64_t window, in_window;                     /* in frames */
 	double window_peak, window_sum, window_energy; /* energy: sum of squares */
 	double sum, loud_energy, last_energy[2];
-	/* last: of the two newest windows */
+	/* last: in the two newest windows */
 	int64_t samples, loud_samples, window_samples, last_samples[2];
-	int64_t quiet_run, longest; /* windows */
+	int64_t quiet_run, longest; /* in windows */
 	bool heard;
 	int64_t clip_run[MAX_CHANNELS], clipped;
 	bool not_a_number;
 	bool notes_pauses;
-	int64_t windows, pause_run, *pauses; /* pauses: their middles, in frames; owned */
+	int64_t windows, pause_run, *pauses; /* pauses: their middles in frames; owned */
 	size_t pause_count, pause_cap;
 };
 

@@ -1,5 +1,5 @@
-/* wav.h - WAV files as speech engines write them: the header, the samples as a stream, and measures
- * of the sound. */
+/* wav.h - reads WAV files as speech engines write them: the header, the samples as a stream, and
+ * measures of the sound. */
 #ifndef BURST_JOBS_TTS_WAV_H
 #define BURST_JOBS_TTS_WAV_H
 
@@ -24,33 +24,32 @@ struct wav_info {
 /* Thresholds: quiet is below -50 dBFS, silent everywhere is below -60 dBFS. */
 struct wav_sound {
 	double peak;          /* 1.0 = full scale */
-	double inner_silence; /* seconds: the longest quiet stretch between sounds */
+	double inner_silence; /* seconds of the longest quiet stretch between sounds */
 	double clipped;       /* share of samples in runs of 3 or more at full scale */
-	/* mean of all samples, which a sound should not have; 1.0 = full scale */
+	/* mean of all samples, 0 in clean sound; 1.0 = full scale */
 	double offset;
 	double loud_s; /* seconds that are not quiet */
-	/* loudness of the last 20 ms, as a share of that of everything that is not quiet */
+	/* loudness of the last 20 ms relative to all that is not quiet */
 	double tail;
 };
 
-/* Reads the header at the start of f. Sizes must agree with the file's: ERR_JOB says what is wrong
- * ("the file is cut:
- * ..."), ERR_LOCAL that it cannot be read. */
+/* Reads the header at the start of f. Sizes must match the file's. ERR_JOB names the fault ("the
+ * file is cut: ..."); ERR_LOCAL: the file cannot be read. */
 int wav_read_header(FILE *f, struct wav_info *out, struct err *err);
-/* Whether the coding of this WAV file is one that burst reads. True if its header does not say. */
+/* Returns whether burst reads this WAV file's coding. True if its header does not name one. */
 bool wav_coding_known(const void *bytes, size_t len);
-/* Reads all samples; constant memory. f may be at any position. */
+/* Reads all samples in constant memory. f may be at any position. */
 int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err);
 
-/* The middles (frames) of all pauses of 80 ms or more between sounds, in order; *out is to be
- * freed. The count; -1: ERR_LOCAL. */
+/* Finds the middles (in frames) of all pauses of 80 ms or more between sounds, in order. Returns
+ * the count, or -1 with ERR_LOCAL. The caller frees *out. */
 int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err);
 
 int wav_frame_bytes(const struct wav_format *format);
 bool wav_same_format(const struct wav_format *a, const struct wav_format *b);
 double wav_seconds(const struct wav_info *info);
 #define WAV_HEADER_BYTES 44
-/* A plain header for this many bytes of samples (at most 4 GiB less the header). */
+/* Writes a plain header for this many bytes of samples (at most 4 GiB less the header). */
 void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,
 		     uint32_t data_bytes);
 
