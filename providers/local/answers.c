@@ -48,7 +48,8 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 	if (!json_is_array(list))
 		return err_set(err, ERR_BUG, "offers: no list");
 	result->offers = xcalloc(json_array_size(list), sizeof(*result->offers));
-	const struct local_conf *conf = &op->provider->conf;
+	struct local_conf *conf = &op->provider->conf;
+	conf->sandbox_works = jsonx_bool(from, "sandbox_works", false);
 	bool cheap_spot = op->want->offers.spot && conf->spot_price_microusd_h >= 0;
 	result->floor_microusd_h =
 		cheap_spot ? MIN(conf->price_microusd_h, conf->spot_price_microusd_h)

@@ -43,7 +43,8 @@ int desk_choose_isolation(const struct store *store, const struct local_conf *co
 {
 	struct err why = {0};
 
-	*namespaces = conf->isolation != ISOLATION_PROCESS && sandbox_probe(store->dir, &why) == 0;
+	*namespaces = conf->isolation != ISOLATION_PROCESS &&
+		      (conf->sandbox_works || sandbox_probe(store->dir, &why) == 0);
 	if (*namespaces)
 		return 0;
 	return conf->isolation == ISOLATION_NAMESPACES ? no_namespaces(&why, err) : need_shell(err);

@@ -123,13 +123,14 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	json_t *list = json_array();
 	struct local_conf conf;
 	struct err why;
-	bool namespaces;
+	bool namespaces = false;
 
 	json_object_set_new(answer, "offers", list);
 	wire_read_conf(json_object_get(request, "conf"), &conf);
 	/* a rent itself reports what else it lacks */
 	if (desk_need_proc(&why) == 0 && desk_choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
+	json_object_set_new(answer, "sandbox_works", json_boolean(namespaces));
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
 	int64_t living = desk_sweep(store);

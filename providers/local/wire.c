@@ -38,6 +38,7 @@ json_t *wire_conf(const struct local_conf *conf)
 	json_object_set_new(to, "region", json_string(conf->region));
 	json_object_set_new(to, "shared_network", json_boolean(conf->shared_network));
 	json_object_set_new(to, "isolation", json_string(isolation_name(conf->isolation)));
+	json_object_set_new(to, "sandbox_works", json_boolean(conf->sandbox_works));
 	return to;
 }
 
@@ -54,6 +55,7 @@ void wire_read_conf(const json_t *from, struct local_conf *conf)
 		.fail_rents = jsonx_int(from, "fail_rents", 0),
 		.vram_gb = jsonx_int(from, "vram_gb", 0),
 		.shared_network = jsonx_bool(from, "shared_network", false),
+		.sandbox_works = jsonx_bool(from, "sandbox_works", false),
 	};
 	COPY_TEXT(conf->gpu, jsonx_text(from, "gpu", "none"));
 	COPY_TEXT(conf->region, jsonx_text(from, "region", "here"));

@@ -27,6 +27,9 @@ struct local_conf {
 	bool preempt_all;    /* not spot pods alone */
 	bool shared_network; /* the machine's own */
 	enum isolation isolation;
+	/* This client has seen a sandbox work here, so that no other one is tried: a trial builds a
+	 * whole one. Of no config file. */
+	bool sandbox_works;
 };
 json_t *wire_conf(const struct local_conf *conf);
 void wire_read_conf(const json_t *from,

@@ -304,6 +304,10 @@ static void nothing_is_rented_unasked(void)
 	assert_true(starts_with(jsonx_text(said, "text", ""),
 				"bad: pods cannot have namespaces of their own here"));
 	refused("offers", json_pack("{s:{}}", "conf"), "config");
+	/* no sandbox is tried for a client that has seen one work */
+	CLEANUP(json_decref)
+	json_t *offers = ask("offers", json_pack("{s:{s:b}}", "conf", "sandbox_works", true));
+	assert_true(jsonx_bool(offers, "sandbox_works", false));
 	refused("rent",
 		json_pack("{s:s, s:s, s:{}, s:{}}", "name", "burst-u", "script", "true", "env",
 			  "conf"),

@@ -270,6 +270,43 @@ static void offers_are_read(void **state)
 	exchange_free(&x);
 }
 
+static bool says_that_it_works(struct provider *p, enum op_kind kind, const char *answer)
+{
+	struct op_want want = kind == OP_RENT ? a_rent() : (struct op_want){0};
+	struct op *op = provider_local.begin(p, kind, &want);
+	struct call call, none = {0};
+	struct op_result result = {0};
+	struct reply reply = {0};
+	struct err err;
+	int64_t wait;
+
+	str_add(&reply.body, answer);
+	assert_int_equal(provider_local.next(op, NULL, &call, &wait, &result, &err), OP_CALL);
+	CLEANUP(json_decref) json_t *request = jsonx_parse(call.body.s, call.body.len, &err);
+	assert_int_equal(provider_local.next(op, &reply, &none, &wait, &result, &err), OP_DONE);
+	provider_local.op_free(op);
+	op_result_free(&result);
+	reply_free(&reply);
+	call_free(&call);
+	return jsonx_bool(json_object_get(request, "conf"), "sandbox_works", false);
+}
+
+static void a_sandbox_is_tried_once(void **state)
+{
+	static const char works[] = "{\"offers\":[],\"sandbox_works\":true}";
+	struct section *s;
+	struct err err;
+	struct provider *p = open_with(NULL, &s, &err);
+
+	(void)state;
+	assert_false(says_that_it_works(p, OP_OFFERS, "{\"offers\":[]}"));
+	assert_false(says_that_it_works(p, OP_OFFERS, works));
+	assert_true(says_that_it_works(p, OP_OFFERS, works));
+	assert_true(says_that_it_works(p, OP_RENT, "{\"pods\":[" POD "]}"));
+	provider_local.close(p);
+	section_free(s);
+}
+
 /* A wish that this machine cannot fulfil is a mistake, unless its keys say that it is to be played.
  */
 static void wishes(void **state)
@@ -496,6 +533,7 @@ int main(void)
 		cmocka_unit_test(a_lost_reply_has_its_kind),
 		cmocka_unit_test(the_forgotten_are_gone),
 		cmocka_unit_test(offers_are_read),
+		cmocka_unit_test(a_sandbox_is_tried_once),
 		cmocka_unit_test(wishes),
 		cmocka_unit_test(the_others_are_read),
 		cmocka_unit_test(files_travel_beside_the_words),

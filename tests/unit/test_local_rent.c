@@ -43,6 +43,8 @@ static void there_is_so_much_room(void)
 						 "isolation", kind->isolation));
 
 	assert_int_equal(json_array_size(json_object_get(offers, "offers")), 0);
+	assert_int_equal(jsonx_bool(offers, "sandbox_works", false),
+			 !strcmp(kind->isolation, "namespaces"));
 	refused("rent", order("burst-one-more", STAY, json_pack("{s:i}", "capacity", 1)),
 		"no_capacity");
 	release_pod(id);
