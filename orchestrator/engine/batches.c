@@ -50,9 +50,9 @@ static struct learn_what what_runs_on(const struct engine *e, int pod)
 	return (struct learn_what){
 		.engine = e->needs->engine,
 		.options = e->needs->speed_options,
-		.gpu = e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen : p->rental.offer.gpu,
+		.gpu = e->pods[pod].workers.gpu[0] ? e->pods[pod].workers.gpu : p->rental.offer.gpu,
 		.provider = e->setup->providers[p->rental.provider].ops->name,
-		.version = e->pods[pod].worker_version,
+		.version = e->pods[pod].workers.version,
 	};
 }
 

@@ -14,6 +14,7 @@
 #include "quiet.h"
 #include "setup.h"
 #include "upsync.h"
+#include "workers.h"
 
 enum { LINK_DEADLINE_MS = 60 * 1000 };
 /* No volume on sale holds a larger file of a command. If the vendor reports the size of its volume,
@@ -98,7 +99,6 @@ struct epod {          /* beside core_pod */
 	/* its image, its set-up, how long that took, and the bytes sent to it: as in its row */
 	char image[96], setup[20];
 	int64_t setup_began_ms, setup_ms, synced_bytes;
-	int64_t load_ms[LOAD_PHASES], unpack_bytes; /* as its first worker reported */
 	/* its workers were told to start before its hello, and it has not refused */
 	bool early;
 	enum prepare_step step;
@@ -106,9 +106,8 @@ struct epod {          /* beside core_pod */
 	bool little_left;    /* the core was told once that the few missing bytes come sooner than a
 				sync */
 	struct pod_log *log; /* pod_log.c; NULL: never read */
-	int workers_ready, workers_failed, rendered;
-	char gpu_seen[GPU_MAX];
-	char worker_version[40]; /* of the engine, as its workers report */
+	struct workers workers; /* workers.c: what its workers report */
+	int rendered;
 	struct gpu_use use;
 	char account[64]; /* from the row of an adopted pod; "": ours */
 	struct holding hold;

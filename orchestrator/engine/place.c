@@ -128,8 +128,8 @@ void place_files(struct engine *e, uint32_t segment, bool suspect)
 	r->sample_rate = s->check.sample_rate > 0 ? s->check.sample_rate : s->rate;
 	r->tries = core_seg_tries(e->core, segment) + 1;
 	COPY_TEXT(r->provider, e->setup->providers[p->rental.provider].ops->name);
-	COPY_TEXT(r->gpu,
-		  e->pods[s->pod].gpu_seen[0] ? e->pods[s->pod].gpu_seen : p->rental.offer.gpu);
+	COPY_TEXT(r->gpu, e->pods[s->pod].workers.gpu[0] ? e->pods[s->pod].workers.gpu
+							 : p->rental.offer.gpu);
 	COPY_TEXT(r->attempt, p->rental.attempt);
 	COPY_TEXT(r->batch, s->batch);
 	pool_run(e->pool, work_keep, kept, k);

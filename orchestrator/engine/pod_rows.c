@@ -6,6 +6,7 @@
 #include "impl.h"
 #include "kept.h"
 #include "known.h"
+#include "workers.h"
 
 /* Rows have wall clock times, the core boot clock times; both are of this machine. */
 int64_t pod_rows_wall_ms(int64_t boot_ms)
@@ -109,8 +110,8 @@ static void put_own(const struct epod *own, const struct core_pod *p, struct pod
 		kept_part(p->rental.attempt, own->hold.holds, row->attempt);
 	if (own->account[0])
 		COPY_TEXT(row->account, own->account);
-	if (own->gpu_seen[0])
-		COPY_TEXT(row->gpu, own->gpu_seen);
+	if (own->workers.gpu[0])
+		COPY_TEXT(row->gpu, own->workers.gpu);
 	row->billed_vendor_ms = own->bill.billed_ms;
 	row->cost_vendor_microusd = own->bill.cost_microusd;
 	row->cost_beside_microusd = own->bill.beside_microusd;
@@ -122,8 +123,8 @@ static void put_own(const struct epod *own, const struct core_pod *p, struct pod
 	COPY_TEXT(row->setup, own->setup);
 	row->setup_ms = own->setup_ms;
 	row->synced_bytes = own->synced_bytes;
-	pod_row_set_load(row, own->load_ms);
-	row->unpack_bytes = own->unpack_bytes;
+	pod_row_set_load(row, own->workers.load_ms);
+	row->unpack_bytes = own->workers.unpack_bytes;
 	keep_row(own, p, row);
 }
 
@@ -167,9 +168,7 @@ void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row)
 	COPY_TEXT(p->setup, row->setup);
 	p->setup_ms = row->setup_ms;
 	p->synced_bytes = row->synced_bytes;
-	for (int i = 0; i < LOAD_PHASES; i++)
-		p->load_ms[i] = pod_row_load_ms(row, (enum load_phase)i);
-	p->unpack_bytes = row->unpack_bytes;
+	workers_adopt(e, pod, row);
 	p->use.memory_peak_mib = row->gpu_memory_peak_mib;
 	p->use.earlier_samples = row->gpu_samples;
 	p->use.earlier_p50 = row->gpu_busy_p50;

@@ -8,12 +8,13 @@
 #include "base/log.h"
 #include "handed.h"
 #include "impl.h"
-#include "ssh_keys.h"
 #include "known.h"
 #include "pod_events.h"
 #include "post.h"
-#include "segment_ids.h"
 #include "prepare.h"
+#include "segment_ids.h"
+#include "ssh_keys.h"
+#include "workers.h"
 
 enum {
 	POD_CLOCK_OFF_MS = 60 * 1000,
@@ -186,9 +187,9 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
 				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4),
 				 on_stuck, at);
-	pod_gpu_seen(p, jsonx_text(json_array_get(gpus, 0), "name", ""));
+	workers_saw_gpu(e, at->pod, jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
-		p->workers_ready = (int)workers;
+		workers_found(e, at->pod, (int)workers);
 		p->step = PREP_DONE;
 	}
 	struct event ev = {.type = EV_CONNECTED,
@@ -254,7 +255,7 @@ void podlink_watch(struct engine *e)
 		struct quiet_now task = {.task = task_of(e, i),
 					 .hang_ms = e->needs->hang_ms,
 					 .lease_ms = e->setup->conf.lease_ms,
-					 .loading = p->workers_ready + p->workers_failed <
+					 .loading = p->workers.ready + p->workers.failed <
 						    e->needs->workers};
 		if (p->link && p->helloed && !quiet_tick(&p->quiet, &task, why, sizeof(why)))
 			distrust(e, i, why);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/gpus.h"
 #include "base/log.h"
 #include "impl.h"
 
@@ -157,14 +156,6 @@ void pod_shown(char *to, size_t room, const char *from)
 	log_redact(&text); /* before it is cut: a part of a secret would not be recognized */
 	str_add_printable(&shown, str_text(&text), text.len, room - 8);
 	copy_text(to, room, str_text(&shown));
-}
-
-void pod_gpu_seen(struct epod *p, const char *said)
-{
-	const struct gpu *known = gpu_find(said);
-
-	if (said[0])
-		pod_shown(p->gpu_seen, sizeof(p->gpu_seen), known ? known->name : said);
 }
 
 void pod_send(struct engine *e, int pod, json_t *line)

@@ -7,7 +7,6 @@
 #include "core/core.h"
 
 struct engine;
-struct epod;
 
 /* Queues a copy of an event, with what it points to, for the core. err: NULL, none. */
 void post(struct engine *e, const struct event *ev, const struct err *err);
@@ -33,7 +32,5 @@ void pod_detail(struct engine *e, int pod, const char *text);
 void pod_send(struct engine *e, int pod, json_t *line);
 /* Text of a pod, made safe to show. */
 void pod_shown(char *to, size_t room, const char *from);
-/* Records which GPU an agent reports, by the name that offers use. */
-void pod_gpu_seen(struct epod *p, const char *said);
 
 #endif

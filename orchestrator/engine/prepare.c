@@ -282,7 +282,7 @@ void prepare_pod(struct engine *e, int pod, bool shared)
 			e->pods[pod].step = PREP_START;
 		return;
 	}
-	e->pods[pod].workers_ready = e->pods[pod].workers_failed = 0;
+	workers_expect(e, pod);
 	step_trees(e, pod);
 }
 
@@ -310,7 +310,7 @@ void prepare_early(struct engine *e, int pod)
 		known_code_put(e, pod);
 	p->early = true;
 	p->synced_bytes = 0;
-	p->workers_ready = p->workers_failed = 0;
+	workers_expect(e, pod);
 	if (e->needs->install)
 		send_install(e, pod); /* start waits for it */
 	send_start(e, pod);
@@ -401,9 +401,10 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event)
 {
-	if (!strcmp(what, "worker"))
-		workers_event(e, pod, event);
-	else if (!strcmp(what, "start"))
+	if (!strcmp(what, "worker")) {
+		if (workers_event(e, pod, event))
+			e->pods[pod].step = PREP_DONE;
+	} else if (!strcmp(what, "start"))
 		start_event(e, pod, event);
 	else if (!strcmp(what, "setup"))
 		step_answer(e, pod, event, PREP_SETUP);

@@ -23,7 +23,7 @@ static enum batching batching_of(const char *word)
 static void note_load(struct engine *e, int pod, const json_t *event)
 {
 	const json_t *phases = json_object_get(event, "phases");
-	struct epod *p = &e->pods[pod];
+	struct workers *w = &e->pods[pod].workers;
 
 	if (core_pod_at(e->core, pod)->presence.ready_at)
 		return;
@@ -31,9 +31,9 @@ static void note_load(struct engine *e, int pod, const json_t *event)
 		CLEANUP(free_text)
 		char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
 		double seconds = jsonx_number(phases, key, 0);
-		p->load_ms[i] = seconds > 0 ? (int64_t)(MIN(seconds, LOAD_MOST_S) * 1000) : 0;
+		w->load_ms[i] = seconds > 0 ? (int64_t)(MIN(seconds, LOAD_MOST_S) * 1000) : 0;
 	}
-	p->unpack_bytes = jsonx_bounded(phases, "unpack_bytes", 0, STORE_NUMBER_MOST);
+	w->unpack_bytes = jsonx_bounded(phases, "unpack_bytes", 0, STORE_NUMBER_MOST);
 }
 
 /* What to do about a card that is too small, by the known needs of the engine. */
@@ -55,7 +55,7 @@ static void add_memory(struct str *to, const struct engine *e, const struct offe
 
 /* unfit: what the worker blames. "card": it cannot run what the image has, which is recorded for
  * later runs; "memory": it is too small; "": another card would change nothing. */
-static void workers_failed(struct engine *e, int pod, const char *words, const char *unfit)
+static void post_no_workers(struct engine *e, int pod, const char *words, const char *unfit)
 {
 	const struct offer *o = &core_pod_at(e->core, pod)->rental.offer;
 	const struct past_image of = {e->setup->image, e->needs->setup};
@@ -79,44 +79,97 @@ static void workers_failed(struct engine *e, int pod, const char *words, const c
 	post(e, &ev, &err);
 }
 
-void workers_event(struct engine *e, int pod, const json_t *event)
+void workers_saw_gpu(struct engine *e, int pod, const char *said)
 {
-	struct epod *p = &e->pods[pod];
-	const char *state = jsonx_text(event, "state", "");
+	struct workers *w = &e->pods[pod].workers;
+	const struct gpu *known = gpu_find(said);
+
+	if (said[0])
+		pod_shown(w->gpu, sizeof(w->gpu), known ? known->name : said);
+}
+
+void workers_expect(struct engine *e, int pod)
+{
+	e->pods[pod].workers.ready = e->pods[pod].workers.failed = 0;
+}
+
+void workers_found(struct engine *e, int pod, int running)
+{
+	e->pods[pod].workers.ready = running;
+}
+
+void workers_adopt(struct engine *e, int pod, const struct pod_row *row)
+{
+	struct workers *w = &e->pods[pod].workers;
+
+	for (int i = 0; i < LOAD_PHASES; i++)
+		w->load_ms[i] = pod_row_load_ms(row, (enum load_phase)i);
+	w->unpack_bytes = row->unpack_bytes;
+}
+
+static void note_ready(struct engine *e, int pod, const json_t *event)
+{
+	struct workers *w = &e->pods[pod].workers;
+
+	if (!w->ready)
+		note_load(e, pod, event);
+	w->ready++;
+	pod_detail(e, pod, "");
+	workers_saw_gpu(e, pod, jsonx_text(event, "gpu", ""));
+	COPY_TEXT(w->version, jsonx_text(event, "version", ""));
+}
+
+static void note_exited(struct engine *e, int pod, const json_t *event)
+{
+	struct workers *w = &e->pods[pod].workers;
 	char words[300];
 
-	if (!strcmp(state, "ready")) {
-		if (!p->workers_ready)
-			note_load(e, pod, event);
-		p->workers_ready++;
-		p->step = PREP_DONE;
-		pod_detail(e, pod, "");
-		pod_gpu_seen(p, jsonx_text(event, "gpu", ""));
-		COPY_TEXT(p->worker_version, jsonx_text(event, "version", ""));
-	} else if (!strcmp(state, "exited")) {
-		p->workers_ready -= p->workers_ready > 0;
-		pod_shown(words, sizeof(words), jsonx_text(event, "error", ""));
-		engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
-			   (long long)jsonx_int(event, "w", 0),
-			   (long long)jsonx_int(event, "code", 0), words[0] ? ": " : "", words);
-	} else if (!strcmp(state, "failed")) {
-		p->workers_failed++;
-		pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-		engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
-			   (long long)jsonx_int(event, "w", 0), words);
-		if (p->workers_failed >= e->needs->workers) {
-			workers_failed(e, pod, words, jsonx_text(event, "unfit", ""));
-		}
-		return;
-	} else {
-		return;
-	}
+	w->ready -= w->ready > 0;
+	pod_shown(words, sizeof(words), jsonx_text(event, "error", ""));
+	engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
+		   (long long)jsonx_int(event, "w", 0), (long long)jsonx_int(event, "code", 0),
+		   words[0] ? ": " : "", words);
+}
+
+static void note_failed(struct engine *e, int pod, const json_t *event)
+{
+	struct workers *w = &e->pods[pod].workers;
+	char words[300];
+
+	w->failed++;
+	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
+		   (long long)jsonx_int(event, "w", 0), words);
+	if (w->failed >= e->needs->workers)
+		post_no_workers(e, pod, words, jsonx_text(event, "unfit", ""));
+}
+
+static void post_workers(struct engine *e, int pod, const json_t *event)
+{
 	struct event ev = {.type = EV_WORKERS,
 			   .pod = pod,
-			   .number = p->workers_ready,
+			   .number = e->pods[pod].workers.ready,
 			   .max_batch = (int)jsonx_bounded(event, "max_batch", 0, INT32_MAX),
 			   .batching = batching_of(jsonx_text(event, "batching", ""))};
+
 	if (ev.max_batch > 0)
 		ev.speed = batches_speed(e, pod);
 	post(e, &ev, NULL);
+}
+
+bool workers_event(struct engine *e, int pod, const json_t *event)
+{
+	const char *state = jsonx_text(event, "state", "");
+	bool is_ready = !strcmp(state, "ready");
+
+	if (!strcmp(state, "failed"))
+		note_failed(e, pod, event);
+	if (!is_ready && strcmp(state, "exited") != 0)
+		return false;
+	if (is_ready)
+		note_ready(e, pod, event);
+	else
+		note_exited(e, pod, event);
+	post_workers(e, pod, event);
+	return is_ready;
 }
