@@ -9,7 +9,7 @@
 #include "sync/tree.h"
 #include "caller.h"
 #include "fetch.h"
-#include "image.h"
+#include "known.h"
 #include "link.h"
 #include "quiet.h"
 #include "setup.h"
@@ -89,11 +89,7 @@ struct epod {          /* beside core_pod */
 	json_t *running; /* of that hello: ids of the segments that its workers hold */
 	struct quiet quiet;
 	bool save_failed, helloed, zstd, shared_part, clock_logged;
-	/* the environment of its job on its volume; "": none yet */
-	char env_name[64], env_tree[SHA256_HEX];
-	char env_python[32]; /* the Python that made it; "": not known */
-	/* its image has the job's environment; the log has reported the image's contents */
-	bool env_in_image, image_logged;
+	struct pod_env env;      /* known.c: the environment of its job */
 	bool started_from_image; /* the last start used the environment of the image */
 	int lacked;              /* how often its volume lacked what the ledger said it has */
 	/* its image, its set-up, how long that took, and the bytes sent to it: as in its row */

@@ -72,8 +72,8 @@ bool engine_env_there(const struct engine_setup *setup, const struct job_needs *
 	return false;
 }
 
-void known_made_put(struct engine *e, int pod, enum fact kind, const char *script, const char *card,
-		    const char *value)
+static void made_put(struct engine *e, int pod, enum fact kind, const char *script,
+		     const char *card, const char *value)
 {
 	char key[SHA256_HEX];
 
@@ -81,8 +81,8 @@ void known_made_put(struct engine *e, int pod, enum fact kind, const char *scrip
 		fact_put(e->setup->store, kind, key, NULL, value, NULL);
 }
 
-bool known_made(const struct engine *e, int pod, enum fact kind, const char *script,
-		const char *card, char *value, size_t room)
+static bool made_get(const struct engine *e, int pod, enum fact kind, const char *script,
+		     const char *card, char *value, size_t room)
 {
 	char key[SHA256_HEX];
 
@@ -90,13 +90,13 @@ bool known_made(const struct engine *e, int pod, enum fact kind, const char *scr
 	       fact_get(e->setup->store, kind, key, NULL, value, room);
 }
 
-const char *known_env_card(const struct engine *e, int pod)
+static const char *env_card(const struct engine *e, int pod)
 {
 	return card_of(e->needs, core_pod_at(e->core, pod)->rental.offer.gpu);
 }
 
 /* An environment as a fact's text: its name, its hash, and the Python that made it. */
-static bool env_read(struct epod *p, char *value)
+static bool env_read(struct pod_env *env, char *value)
 {
 	char *tree = strchr(value, ' '), *python = tree ? strchr(tree + 1, ' ') : NULL;
 
@@ -105,49 +105,58 @@ static bool env_read(struct epod *p, char *value)
 	if (!tree || !sha256_is_hex(tree + 1))
 		return false;
 	*tree = '\0';
-	COPY_TEXT(p->env_name, value);
-	COPY_TEXT(p->env_tree, tree + 1);
-	COPY_TEXT(p->env_python, python ? python : "");
+	COPY_TEXT(env->name, value);
+	COPY_TEXT(env->tree, tree + 1);
+	COPY_TEXT(env->python, python ? python : "");
 	return true;
 }
 
-void known_env_of(struct epod *p, const char *env)
+void known_env_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
-	char value[176];
+	char value[sizeof(row->env)];
 
-	COPY_TEXT(value, env);
-	env_read(p, value);
+	COPY_TEXT(value, row->env);
+	env_read(&e->pods[pod].env, value);
 }
 
 /* Finds the environment on this pod's volume: one made with a card like its own, else one made
  * without. Returns false if none is known. */
 bool known_env(struct engine *e, int pod)
 {
-	struct epod *p = &e->pods[pod];
-	const char *const cards[] = {known_env_card(e, pod), ""};
+	struct pod_env *env = &e->pods[pod].env;
+	const char *const cards[] = {env_card(e, pod), ""};
 	char value[200];
 
-	if (p->env_in_image || p->env_tree[0])
+	if (env->in_image || env->tree[0])
 		return true;
 	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++)
-		if (known_made(e, pod, FACT_MADE_ENV, e->needs->setup, cards[i], value,
-			       sizeof(value)) &&
-		    env_read(p, value))
+		if (made_get(e, pod, FACT_MADE_ENV, e->needs->setup, cards[i], value,
+			     sizeof(value)) &&
+		    env_read(env, value))
 			return true;
 	return false;
 }
 
 void known_env_made(struct engine *e, int pod, const json_t *event)
 {
-	struct epod *p = &e->pods[pod];
+	struct pod_env *env = &e->pods[pod].env;
 	const char *tree = jsonx_text(event, "tree", ""), *python = jsonx_text(event, "python", "");
 
-	COPY_TEXT(p->env_tree, tree);
-	COPY_TEXT(p->env_python, strpbrk(python, " \n") ? "" : python);
+	COPY_TEXT(env->tree, tree);
+	COPY_TEXT(env->python, strpbrk(python, " \n") ? "" : python);
 	CLEANUP(free_text)
-	char *value = xasprintf("%s %s%s%s", p->env_name, tree, p->env_python[0] ? " " : "",
-				p->env_python);
-	known_made_put(e, pod, FACT_MADE_ENV, e->needs->setup, known_env_card(e, pod), value);
+	char *value =
+		xasprintf("%s %s%s%s", env->name, tree, env->python[0] ? " " : "", env->python);
+	made_put(e, pod, FACT_MADE_ENV, e->needs->setup, env_card(e, pod), value);
+}
+
+void known_env_lacks(struct engine *e, int pod)
+{
+	struct pod_env *env = &e->pods[pod].env;
+
+	env->name[0] = env->tree[0] = env->python[0] = '\0';
+	made_put(e, pod, FACT_MADE_ENV, e->needs->setup, env_card(e, pod), "");
+	made_put(e, pod, FACT_MADE_ENV, e->needs->setup, "", "");
 }
 
 /* Each build has its own name: it never takes what is on the volume for its own, and never replaces
@@ -156,8 +165,9 @@ void known_env_name(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
 
-	made_hash(e->setup, FACT_MADE_ENV, e->needs->setup, known_env_card(e, pod), hex);
-	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex,
+	made_hash(e->setup, FACT_MADE_ENV, e->needs->setup, env_card(e, pod), hex);
+	struct pod_env *env = &e->pods[pod].env;
+	snprintf(env->name, sizeof(env->name), "%.24s-%.32s", hex,
 		 core_pod_at(e->core, pod)->rental.attempt);
 }
 
@@ -170,6 +180,17 @@ void engine_setup_key(const char *script, char key[20])
 		return;
 	sha256_hex(script, strlen(script), hex);
 	snprintf(key, 20, "%.16s", hex);
+}
+
+bool known_debs(const struct engine *e, int pod, char sha256[SHA256_HEX])
+{
+	return made_get(e, pod, FACT_MADE_DEBS, e->needs->install, "", sha256, SHA256_HEX) &&
+	       sha256_is_hex(sha256);
+}
+
+void known_debs_put(struct engine *e, int pod, const char *sha256)
+{
+	made_put(e, pod, FACT_MADE_DEBS, e->needs->install, "", sha256);
 }
 
 /* ---- what an image has ----
@@ -198,7 +219,7 @@ bool engine_env_in_image(const struct engine_setup *setup, const struct job_need
 	return fact_get(setup->store, FACT_IMAGE_ENV, key, NULL, value, sizeof(value)) && value[0];
 }
 
-void known_image_put(struct engine *e, int pod, bool there)
+static void image_put(struct engine *e, int pod, bool there)
 {
 	const char *provider =
 		e->setup->providers[core_pod_at(e->core, pod)->rental.provider].ops->name;
@@ -225,10 +246,9 @@ static bool image_lists(const json_t *envs, const char *script)
 
 static void log_image(struct engine *e, int pod, const json_t *envs)
 {
-	const struct epod *p = &e->pods[pod];
 	const char *packages = e->needs->setup_packages;
 
-	if (p->env_in_image)
+	if (e->pods[pod].env.in_image)
 		engine_log(e, LOG_NOTE, "pod %s: its image has the job's environment: no set-up",
 			   pod_called(e, pod));
 	else if (packages && image_lists(envs, packages))
@@ -245,15 +265,31 @@ static void log_image(struct engine *e, int pod, const json_t *envs)
 void known_image_seen(struct engine *e, int pod, const json_t *hello)
 {
 	const json_t *envs = json_object_get(hello, "image_envs");
-	struct epod *p = &e->pods[pod];
+	struct pod_env *env = &e->pods[pod].env;
 
 	if (!e->needs || !e->needs->setup)
 		return;
-	p->env_in_image = image_lists(envs, e->needs->setup);
-	known_image_put(e, pod, p->env_in_image);
-	if (!p->image_logged)
+	env->in_image = image_lists(envs, e->needs->setup);
+	image_put(e, pod, env->in_image);
+	if (!env->image_logged)
 		log_image(e, pod, envs);
-	p->image_logged = true;
+	env->image_logged = true;
+}
+
+void known_image_expect(struct engine *e, int pod)
+{
+	const struct engine_provider *provider =
+		&e->setup->providers[core_pod_at(e->core, pod)->rental.provider];
+
+	e->pods[pod].env.in_image =
+		e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
+				    image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
+}
+
+void known_image_lacks(struct engine *e, int pod)
+{
+	e->pods[pod].env.in_image = false;
+	image_put(e, pod, false);
 }
 
 /* ---- which trees a volume was given ---- */

@@ -8,30 +8,40 @@
 #include "sync/tree.h"
 #include "setup.h"
 
-struct epod;
+/* The environment of the job on one pod, as far as its ledger, its row, its hello or its set-up
+ * told: not known, named because this pod is about to make it (name alone), on the volume (tree),
+ * or in the pod's image, which comes first. What a start finds missing is forgotten. Only known.c
+ * writes it. */
+struct pod_env {
+	char name[64], tree[SHA256_HEX]; /* on the volume: env/NAME, and its hash; "": none yet */
+	char python[32];                 /* the Python that made it; "": not known */
+	bool in_image;
+	bool image_logged; /* the log has reported what the image has */
+};
 
-/* What a script left on the pod's volume. kind: FACT_MADE_ENV or FACT_MADE_DEBS; card: see
- * known_env_card(); "": any. False: not known, or the pod has no volume. */
-bool known_made(const struct engine *e, int pod, enum fact kind, const char *script,
-		const char *card, char *value, size_t room);
-/* Records it; value "": the volume does not have it. */
-void known_made_put(struct engine *e, int pod, enum fact kind, const char *script, const char *card,
-		    const char *value);
-
-/* The architecture of the pod's card if the job's environment depends on it; else "". */
-const char *known_env_card(const struct engine *e, int pod);
 /* Finds the environment that this pod's image or volume has for the job; false: none is known. */
 bool known_env(struct engine *e, int pod);
-/* Records the environment that the pod reports it made. */
-void known_env_made(struct engine *e, int pod, const json_t *event);
 /* Names the environment that this pod is about to make. */
 void known_env_name(struct engine *e, int pod);
-/* Sets the environment of a pod that another run has prepared, from its row; "": none. */
-void known_env_of(struct epod *p, const char *env);
+/* Records the environment that the pod reports it made; known_env_name() named it. */
+void known_env_made(struct engine *e, int pod, const json_t *event);
+/* The volume has it no longer, or another one under its name. */
+void known_env_lacks(struct engine *e, int pod);
+/* Of a pod that another client or run has prepared: what its row has. */
+void known_env_adopt(struct engine *e, int pod, const struct pod_row *row);
 
-/* Records what the pod's agent reports of its image. */
+/* Before the hello: whether the pod's image has the environment, by earlier pods and by what this
+ * run had built. Only for a job. */
+void known_image_expect(struct engine *e, int pod);
+/* The pod's hello says what its image has. */
 void known_image_seen(struct engine *e, int pod, const json_t *hello);
-void known_image_put(struct engine *e, int pod, bool there);
+/* A start found that the image does not have it. */
+void known_image_lacks(struct engine *e, int pod);
+
+/* The packages of the job's install script that are kept on the pod's volume, by their hash; false:
+ * none are known. */
+bool known_debs(const struct engine *e, int pod, char sha256[SHA256_HEX]);
+void known_debs_put(struct engine *e, int pod, const char *sha256);
 
 /* Whether the pod's volume last got this tree. kind: FACT_KIT or FACT_TREE (code). */
 bool known_tree_is(const struct engine *e, int pod, enum fact kind, const char *id);

@@ -56,9 +56,9 @@ static void keep_row(const struct epod *own, const struct core_pod *p, struct po
 	COPY_TEXT(row->handed_to, h->handed_to);
 	row->holds = h->holds;
 	row->cold_ms = core_cold_ms(p);
-	if (own->env_tree[0])
-		snprintf(row->env, sizeof(row->env), "%s %s %s", own->env_name, own->env_tree,
-			 own->env_python);
+	const struct pod_env *env = &own->env;
+	if (env->tree[0])
+		snprintf(row->env, sizeof(row->env), "%s %s %s", env->name, env->tree, env->python);
 }
 
 static void put_rental(const struct core_pod *p, struct pod_row *row)
@@ -179,7 +179,7 @@ void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row)
 	COPY_TEXT(p->hold.handed_from, row->handed_from);
 	p->hold.holds = row->holds;
 	p->hold.offered = row->pool[0] != '\0';
-	known_env_of(p, row->env);
+	known_env_adopt(e, pod, row);
 }
 
 static int provider_of(const struct engine *e, const char *name)

@@ -8,7 +8,6 @@
 #include "base/crypto.h"
 #include "base/jsonx.h"
 #include "base/log.h"
-#include "image.h"
 #include "impl.h"
 #include "known.h"
 #include "post.h"
@@ -85,16 +84,16 @@ static void send_start(struct engine *e, int pod)
 		CLEANUP(free_text) char *code = xasprintf("code/%s", code_tree->id);
 		json_object_set_new(line, "code", json_string(code));
 	}
-	p->started_from_image = p->env_in_image;
-	if (n->setup && p->env_in_image) {
+	p->started_from_image = p->env.in_image;
+	if (n->setup && p->env.in_image) {
 		char key[SHA256_HEX];
 		sha256_hex(n->setup, strlen(n->setup), key);
 		json_object_set_new(line, "env_image", json_string(key));
 	} else if (n->setup) {
-		json_object_set_new(line, "env_hash", json_string(p->env_name));
-		json_object_set_new(line, "env_tree", json_string(p->env_tree));
-		if (p->env_python[0])
-			json_object_set_new(line, "env_python", json_string(p->env_python));
+		json_object_set_new(line, "env_hash", json_string(p->env.name));
+		json_object_set_new(line, "env_tree", json_string(p->env.tree));
+		if (p->env.python[0])
+			json_object_set_new(line, "env_python", json_string(p->env.python));
 	}
 	if (e->setup->worker_root)
 		json_object_set_new(line, "root", json_true());
@@ -114,8 +113,7 @@ static void send_install(struct engine *e, int pod)
 				 "timeout_s", QUIET_INSTALL_S);
 	char kept[SHA256_HEX];
 
-	if (known_made(e, pod, FACT_MADE_DEBS, e->needs->install, "", kept, sizeof(kept)) &&
-	    sha256_is_hex(kept))
+	if (known_debs(e, pod, kept))
 		json_object_set_new(line, "kept", json_string(kept));
 	pod_send(e, pod, line);
 }
@@ -135,7 +133,7 @@ static void step_setup(struct engine *e, int pod)
 	p->setup_began_ms = clock_boot_ms();
 	pod_detail(e, pod, "environment setup");
 	pod_send(e, pod,
-		 json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env_name,
+		 json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env.name,
 			   "script", e->needs->setup, "timeout_s", QUIET_SETUP_S, "root",
 			   e->setup->worker_root, "env", setup_env(e)));
 }
@@ -297,10 +295,7 @@ void prepare_early(struct engine *e, int pod)
 	if (c->presence.connected_at || c->presence.past != PAST_NONE || p->last_event ||
 	    !e->needs || trees_scanning(e) || trees_failure(e))
 		return;
-	const struct engine_provider *provider = &e->setup->providers[c->rental.provider];
-	p->env_in_image =
-		e->needs->setup && (engine_env_in_image(e->setup, e->needs, provider->ops->name) ||
-				    image_wanted(e->setup, provider, e->needs) == IMAGE_HAS_ALL);
+	known_image_expect(e, pod);
 	if ((trees_kit(e) && !known_tree_is(e, pod, FACT_KIT, trees_kit(e)->id)) ||
 	    (trees_code(e) &&
 	     !known_code(e, c->rental.provider, &c->rental.volume, trees_code(e))) ||
@@ -320,15 +315,11 @@ void prepare_early(struct engine *e, int pod)
  * is wrong about it. */
 static void forget_lacking(struct engine *e, int pod, const char *lacks)
 {
-	struct epod *p = &e->pods[pod];
-
-	if (!strcmp(lacks, "env") && p->started_from_image) {
-		p->env_in_image = false;
-		known_image_put(e, pod, false);
-	} else if (!strcmp(lacks, "env")) {
-		p->env_name[0] = p->env_tree[0] = p->env_python[0] = '\0';
-		known_made_put(e, pod, FACT_MADE_ENV, e->needs->setup, known_env_card(e, pod), "");
-		known_made_put(e, pod, FACT_MADE_ENV, e->needs->setup, "", "");
+	if (!strcmp(lacks, "env")) {
+		if (e->pods[pod].started_from_image)
+			known_image_lacks(e, pod);
+		else
+			known_env_lacks(e, pod);
 	} else if (!strcmp(lacks, "kit")) {
 		known_tree_put(e, pod, FACT_KIT, "");
 	} else if (!strcmp(lacks, "code")) {
@@ -373,7 +364,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	char words[300];
 
 	if (step == PREP_INSTALL && jsonx_bool(event, "ok", false) && sha256_is_hex(tree))
-		known_made_put(e, pod, FACT_MADE_DEBS, e->needs->install, "", tree);
+		known_debs_put(e, pod, tree);
 	if (e->pods[pod].step != step && !e->pods[pod].early)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
