@@ -11,6 +11,7 @@
 #include "fetch.h"
 #include "known.h"
 #include "link.h"
+#include "pod_events.h"
 #include "quiet.h"
 #include "setup.h"
 #include "upsync.h"
@@ -76,12 +77,10 @@ struct epod {          /* beside core_pod */
 	struct link *spare;
 	struct fetcher *fetcher;
 	struct upsync *kit_sync, *code_sync;
-	struct ssh_keys *keys; /* ssh_keys.c; NULL: neither made nor loaded */
-	int64_t last_event, bill_requested_ms, logged_bytes;
-	int64_t named_bytes;  /* of the names and paths of its outputs that are held in memory */
-	int64_t empty_events; /* since the last event that advanced the work */
-	/* while its log is read again: batches up to this event are counted already */
-	int64_t counted_to;
+	struct ssh_keys *keys;  /* ssh_keys.c; NULL: neither made nor loaded */
+	struct reports reports; /* pod_events.c: what its agent has reported */
+	int64_t bill_requested_ms;
+	int64_t named_bytes;   /* of the names and paths of its outputs that are held in memory */
 	struct op_bill bill;   /* of the vendor; its hours are not kept */
 	struct event greeting; /* EV_CONNECTED, held back until the earlier events have arrived */
 	int64_t caught_up_at;
@@ -103,12 +102,10 @@ struct epod {          /* beside core_pod */
 				sync */
 	struct pod_log *log; /* pod_log.c; NULL: never read */
 	struct workers workers; /* workers.c: what its workers report */
-	int rendered;
 	struct gpu_use use;
 	char account[64]; /* from the row of an adopted pod; "": ours */
 	struct holding hold;
 	char detail[64];
-	struct err distrusted; /* why its connection is about to end; kind 0: it is not */
 	/* the name under which the missing ledger row was last logged */
 	char unsaved_name[POD_ID_MAX];
 };

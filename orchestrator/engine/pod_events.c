@@ -103,8 +103,21 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 
 void pod_distrust(struct engine *e, int pod, const char *what)
 {
-	err_set(&e->pods[pod].distrusted, ERR_UNTRUSTED, "%s", what);
+	err_set(&e->pods[pod].reports.distrusted, ERR_UNTRUSTED, "%s", what);
 	outfiles_disclaim(e, pod);
+}
+
+bool pod_distrusted(struct engine *e, int pod, struct err *why)
+{
+	*why = e->pods[pod].reports.distrusted;
+	err_clear(&e->pods[pod].reports.distrusted);
+	return why->kind != ERR_NONE;
+}
+
+void pod_events_reread(struct engine *e, int pod)
+{
+	e->pods[pod].reports.counted_to = e->pods[pod].reports.last_event;
+	e->pods[pod].reports.last_event = 0;
 }
 
 static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name,
@@ -154,7 +167,8 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 	}
 	enum report_fault fault = reported_file(event, name, outfiles_most_bytes(e, pod), &file);
 	if (fault == REPORT_FINE) {
-		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
+		const struct reports *r = &e->pods[pod].reports;
+		bool is_new = r->last_event > r->counted_to;
 		return outfiles_add(e, segment, name, file.path, file.bytes, file.sha256, is_new);
 	}
 	reported_fault_show(&what, fault, file.bytes);
@@ -222,7 +236,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		s->pod = pod;
 	}
 	s->reported = true;
-	e->pods[pod].rendered++;
+	e->pods[pod].reports.rendered++;
 	pod_shown(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
 	s->seconds = reported_seconds(event);
 	s->rate = reported_rate(event);
@@ -303,8 +317,8 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 
 	str_add_printable(&shown, line, strlen(line), 4096);
 	log_redact(&shown);
-	e->pods[pod].logged_bytes += (int64_t)shown.len;
-	if (e->pods[pod].logged_bytes > (int64_t)LOG_MAX_MB << 20) {
+	e->pods[pod].reports.logged_bytes += (int64_t)shown.len;
+	if (e->pods[pod].reports.logged_bytes > (int64_t)LOG_MAX_MB << 20) {
 		pod_distrust(e, pod, "it sends too many log lines");
 		return;
 	}
@@ -409,15 +423,16 @@ static bool reports_work(const struct engine *e, int pod, const char *what, cons
 /* Lines of a log have their own limit. */
 static bool floods(struct engine *e, int pod, const char *what, const json_t *event)
 {
-	struct epod *p = &e->pods[pod];
+	struct reports *r = &e->pods[pod].reports;
 
 	if (reports_work(e, pod, what, event))
-		p->empty_events = 0;
+		r->empty_events = 0;
 	else if (strcmp(what, "log"))
-		p->empty_events++;
-	if (p->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->segment_count || !p->link)
+		r->empty_events++;
+	if (r->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->segment_count ||
+	    !e->pods[pod].link)
 		return false;
-	p->empty_events = 0;
+	r->empty_events = 0;
 	pod_distrust(e, pod, "it sends too many empty events");
 	return true;
 }
@@ -438,13 +453,14 @@ bool pod_event_advances(const struct engine *e, int pod, const char *what, const
 
 void pod_event_take(struct engine *e, int pod, const json_t *event)
 {
+	struct reports *r = &e->pods[pod].reports;
 	const char *what = jsonx_text(event, "ev", "");
 	int64_t number = jsonx_int(event, "n", 0);
 
 	if (number) {
-		if (number <= e->pods[pod].last_event)
+		if (number <= r->last_event)
 			return;
-		e->pods[pod].last_event = number;
+		r->last_event = number;
 	}
 	if (!e->needs || floods(e, pod, what, event))
 		return;
@@ -453,7 +469,7 @@ void pod_event_take(struct engine *e, int pod, const json_t *event)
 		segment_event(e, pod, event);
 	else if (!strcmp(what, "output"))
 		output_event(e, pod, event);
-	else if (!strcmp(what, "batch") && number > e->pods[pod].counted_to)
+	else if (!strcmp(what, "batch") && number > r->counted_to)
 		batch_event(e, pod, event);
 	else if (replayed)
 		return; /* the rest concerns living pods */

@@ -117,7 +117,7 @@ static void put_own(const struct epod *own, const struct core_pod *p, struct pod
 	row->cost_beside_microusd = own->bill.beside_microusd;
 	row->vendor_reported = own->bill.reported;
 	row->vendor_asked_ms = own->bill_requested_ms;
-	row->event = own->last_event;
+	row->event = own->reports.last_event;
 	batches_use_of(&own->use, row);
 	COPY_TEXT(row->image, own->image);
 	COPY_TEXT(row->setup, own->setup);

@@ -72,11 +72,10 @@ static void pod_down(struct engine *e, int pod, const struct err *err)
 /* Returns true if the pod reported what no agent of ours would, and the connection is gone. */
 static bool drop_distrusted(struct engine *e, int pod)
 {
-	struct err why = e->pods[pod].distrusted;
+	struct err why;
 
-	if (!why.kind)
+	if (!pod_distrusted(e, pod, &why))
 		return false;
-	err_clear(&e->pods[pod].distrusted);
 	pod_down(e, pod, &why);
 	return true;
 }
@@ -111,7 +110,7 @@ static void greet_when_caught_up(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 
-	if (p->greeting.type != EV_CONNECTED || p->last_event < p->caught_up_at)
+	if (p->greeting.type != EV_CONNECTED || p->reports.last_event < p->caught_up_at)
 		return;
 	report_running(e, pod);
 	post(e, &p->greeting, NULL);
@@ -292,7 +291,7 @@ static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_
 		.host_key = keys_host_public(e, pod),
 		.private_key = keys_client_private(e, pod),
 		.kit = e->setup->kit,
-		.from_event = e->pods[pod].last_event,
+		.from_event = e->pods[pod].reports.last_event,
 		.run = e->setup->run->id,
 		.deadline_ms = deadline_ms,
 	};

@@ -47,5 +47,5 @@ int engine_image_percent(const struct engine *e, int pod)
 
 int engine_pod_rendered(const struct engine *e, int pod)
 {
-	return pod < e->pod_count ? e->pods[pod].rendered : 0;
+	return pod < e->pod_count ? e->pods[pod].reports.rendered : 0;
 }

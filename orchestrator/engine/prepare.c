@@ -292,7 +292,7 @@ void prepare_early(struct engine *e, int pod)
 	struct epod *p = &e->pods[pod];
 	const struct core_pod *c = core_pod_at(e->core, pod);
 
-	if (c->presence.connected_at || c->presence.past != PAST_NONE || p->last_event ||
+	if (c->presence.connected_at || c->presence.past != PAST_NONE || p->reports.last_event ||
 	    !e->needs || trees_scanning(e) || trees_failure(e))
 		return;
 	known_image_expect(e, pod);

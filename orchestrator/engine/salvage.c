@@ -37,15 +37,12 @@ struct salvage {
 static void log_came(void *ctx, const char *local, const struct err *err)
 {
 	struct salvage *s = ctx;
-	struct epod *p = &s->e->pods[s->pod];
+	struct err why;
 
 	if (!err) {
-		p->counted_to = p->last_event;
-		/* read again from the start: segments that are known are skipped, and so are
-		 * batches up to counted_to */
-		p->last_event = 0;
+		pod_events_reread(s->e, s->pod);
 		read_events(s->e, s->pod, local);
-		err_clear(&p->distrusted); /* no connection to end */
+		pod_distrusted(s->e, s->pod, &why); /* there is no connection to end */
 		path_remove_tree(local, NULL);
 	}
 	/* no event log: the pod never finished anything */
