@@ -319,12 +319,67 @@ static bool has_a_pod(const struct core *c)
 	return false;
 }
 
+/* The offer to rent now. NULL: none; a lack of capacity is noted. */
+static struct candidate *next_offer(struct core *c, int active)
+{
+	int64_t again_at;
+	struct candidate *k = offers_pick(c, false, &again_at);
+
+	if (!k && query_next(c)) {
+		/* other providers may have an offer before the volume is filled */
+		if ((!active && wait_is_over(c)) ||
+		    (query_fills_volume(c) && query_other_answered(c) &&
+		     c->now >= c->offers_again_at && !(active && limits_shut(c))))
+			no_capacity(c, active, again_at);
+		return NULL;
+	}
+	if (!k)
+		k = offers_pick(c, true, &again_at);
+	if (!k && active && limits_shut(c))
+		return NULL; /* rate limits are no lack of capacity */
+	if (!k) {
+		c->waits = true;
+		if (c->now >= c->offers_again_at)
+			no_capacity(c, active, again_at);
+	} else if (!active && wait_is_over(c)) {
+		no_capacity(c, active, again_at);
+		return NULL;
+	}
+	return k;
+}
+
+/* False: this is no time for one more pod. */
+static bool rent_next(struct core *c, int working, int active, int outgoing)
+{
+	struct candidate *k = next_offer(c, active);
+	struct err err;
+
+	if (!k)
+		return false;
+	c->past_boot_ms = k->past.boot_ms;
+	int64_t end =
+		budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active + outgoing);
+	if (end < 0) {
+		if (active || room_may_return(c))
+			return false;
+		c->capped = true;
+		err_set(&err, ERR_CAP, "%s", why_no_pod(c));
+		core_fault(c, -1, &err);
+		return false;
+	}
+	if (active && !worth_another(c, working, end))
+		return false;
+	if (!query_has_image(c, k->provider) || rents_enough(c, k->provider) ||
+	    !query_has_volume(c, k->provider))
+		return false;
+	pod_rent(c, k, end);
+	return true;
+}
+
 void width_advance(struct core *c)
 {
 	int working, coming, active = width_count_active(c, &working, &coming),
 			     outgoing = core_outgoing(c);
-	int64_t again_at;
-	struct err err;
 
 	if (has_a_pod(c))
 		/* if this pod is lost, the time without another one must not end the run */
@@ -335,54 +390,12 @@ void width_advance(struct core *c)
 		return;
 	}
 	/* outgoing pods count until they are released */
-	while (active - outgoing < width_now(c) && active < core_pods_most(c)) {
+	for (; active - outgoing < width_now(c) && active < core_pods_most(c); active++) {
 		if (active && !worth_another(c, working, NEVER / 2))
 			break;
-		if (!warm_seek(c, MIN(width_now(c) + outgoing, core_pods_most(c)) - active))
+		if (!warm_seek(c, MIN(width_now(c) + outgoing, core_pods_most(c)) - active) ||
+		    !rent_next(c, working, active, outgoing))
 			return;
-		struct candidate *k = offers_pick(c, false, &again_at);
-		if (!k && query_next(c)) {
-			if (!active && wait_is_over(c))
-				no_capacity(c, active, again_at);
-			else if (query_fills_volume(c) && query_other_answered(c) &&
-				 c->now >= c->offers_again_at && !(active && limits_shut(c)))
-				no_capacity(c, active,
-					    again_at); /* other providers may have an offer before
-							  the volume is filled */
-			return;
-		}
-		if (!k)
-			k = offers_pick(c, true, &again_at);
-		if (!k && active && limits_shut(c))
-			return; /* rate limits are no lack of capacity */
-		if (!k) {
-			c->waits = true;
-			if (c->now >= c->offers_again_at)
-				no_capacity(c, active, again_at);
-			return;
-		}
-		if (!active && wait_is_over(c)) {
-			no_capacity(c, active, again_at);
-			return;
-		}
-		c->past_boot_ms = k->past.boot_ms;
-		int64_t end = budget_hard_end(c, k->offer.price_microusd_h,
-					      c->conf.pods - active + outgoing);
-		if (end < 0) {
-			if (active || room_may_return(c))
-				return;
-			c->capped = true;
-			err_set(&err, ERR_CAP, "%s", why_no_pod(c));
-			core_fault(c, -1, &err);
-			return;
-		}
-		if (active && !worth_another(c, working, end))
-			return;
-		if (!query_has_image(c, k->provider) || rents_enough(c, k->provider) ||
-		    !query_has_volume(c, k->provider))
-			return;
-		pod_rent(c, k, end);
-		active++;
 	}
 	c->waits = false;
 }
