@@ -14,29 +14,20 @@
 
 extern char **environ;
 
-static int run(struct cmd_context *ctx, struct err *err)
+/* The arguments for ssh(1), which refer to w, alias, file and the forwards. To be freed. */
+static const char **ssh_arguments(const struct cmd_context *ctx, const struct way *w,
+				  const char *port, const char *alias, const char *file,
+				  const struct forwards *forwards)
 {
-	CLEANUP(way_free) struct way w = {.dir = NULL};
-	CLEANUP(forwards_free) struct forwards forwards = {.count = 0};
-
-	if (forwards_read(&forwards, opt_text(ctx, "forward"), err) < 0)
-		return -1;
-	if (named_pod(ctx->store, ctx->args[0], &w.pod, err) < 0 || way_open(ctx, &w, err) < 0)
-		return -1;
-	CLEANUP(free_text) char *port = xasprintf("%d", w.pod.port);
-	CLEANUP(free_text) char *alias = xasprintf("HostKeyAlias=burst-%s", w.pod.attempt);
-	/* in that folder its files have plain names: ssh splits an option's value at blanks and
-	 * replaces "%h" and "${HOME}" in it */
-	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(w.known));
 	const char *fixed[] = {"ssh",
 			       "-F",
 			       "none",
 			       "-p",
 			       port,
 			       "-l",
-			       way_user(&w.pod),
+			       way_user(&w->pod),
 			       "-i",
-			       path_base(w.key),
+			       path_base(w->key),
 			       "-o",
 			       "IdentitiesOnly=yes",
 			       "-o",
@@ -61,14 +52,32 @@ static int run(struct cmd_context *ctx, struct err *err)
 		ARRAY_LEN(fixed) + (size_t)ctx->arg_count + 3 + 2 * FORWARDS_MAX, sizeof(*argv));
 	size_t n = ARRAY_LEN(fixed);
 	memcpy(argv, fixed, sizeof(fixed));
-	for (int i = 0; i < forwards.count; i++) {
+	for (int i = 0; i < forwards->count; i++) {
 		argv[n++] = "-L";
-		argv[n++] = forwards.spec[i];
+		argv[n++] = forwards->spec[i];
 	}
 	argv[n++] = "--";
-	argv[n++] = w.pod.host;
+	argv[n++] = w->pod.host;
 	for (int i = 1; i < ctx->arg_count; i++)
 		argv[n++] = ctx->args[i];
+	return argv;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	CLEANUP(way_free) struct way w = {.dir = NULL};
+	CLEANUP(forwards_free) struct forwards forwards = {.count = 0};
+
+	if (forwards_read(&forwards, opt_text(ctx, "forward"), err) < 0)
+		return -1;
+	if (named_pod(ctx->store, ctx->args[0], &w.pod, err) < 0 || way_open(ctx, &w, err) < 0)
+		return -1;
+	CLEANUP(free_text) char *port = xasprintf("%d", w.pod.port);
+	CLEANUP(free_text) char *alias = xasprintf("HostKeyAlias=burst-%s", w.pod.attempt);
+	/* in that folder its files have plain names: ssh splits an option's value at blanks and
+	 * replaces "%h" and "${HOME}" in it */
+	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(w.known));
+	const char **argv = ssh_arguments(ctx, &w, port, alias, file, &forwards);
 	if (chdir(w.dir) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", w.dir, strerror(errno));
 	environ = guard_environ();

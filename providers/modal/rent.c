@@ -128,6 +128,20 @@ static uint32_t life_s(const struct rent_request *rent)
 	return (uint32_t)MIN(MAX(left, (int64_t)LIFE_LEAST_S), (int64_t)LIFE_MOST_S);
 }
 
+static void set_mount(const struct rent_request *rent, Modal__Client__VolumeMount *mount)
+{
+	mount->volume_id = (char *)rent->volume.id;
+	mount->mount_path = (char *)(rent->mount ? rent->mount : "/workspace");
+	mount->has_allow_background_commits = mount->allow_background_commits = true;
+}
+
+/* sshd, as plain TCP */
+static void set_port(Modal__Client__PortSpec *port)
+{
+	port->has_port = port->has_unencrypted = port->unencrypted = true;
+	port->port = 22;
+}
+
 static enum op_next request_sandbox(struct turn *t, const char *secret_id)
 {
 	const struct rent_request *rent = &t->op->want->rent;
@@ -157,11 +171,8 @@ static enum op_next request_sandbox(struct turn *t, const char *secret_id)
 	}
 	set_resources(rent, &resources);
 	resources.gpu_config = &gpu;
-	mount.volume_id = (char *)rent->volume.id;
-	mount.mount_path = (char *)(rent->mount ? rent->mount : "/workspace");
-	mount.has_allow_background_commits = mount.allow_background_commits = true;
-	port.has_port = port.has_unencrypted = port.unencrypted = true;
-	port.port = 22;
+	set_mount(rent, &mount);
+	set_port(&port);
 	open_ports.n_ports = 1;
 	open_ports.ports = ports;
 	placement.n_regions = 1;
