@@ -398,7 +398,7 @@ strings:
 # ---- installing ----
 DESTDIR ?=
 # what a provider outside the tree is compiled with (-I PREFIX/include/burst)
-HEADERS := orchestrator/provider.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h incbin.h jsonx.h log.h mem.h mistakes.h path.h section.h str.h)
+HEADERS := orchestrator/provider.h orchestrator/rented.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h incbin.h jsonx.h log.h mem.h mistakes.h path.h section.h str.h)
 install-headers:
 	@for h in $(HEADERS:orchestrator/%=%); do install -D -m 644 orchestrator/$$h $(DESTDIR)$(PREFIX)/include/burst/$$h || exit 1; done
 # manual, examples and the protocol of workers
