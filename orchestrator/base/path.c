@@ -406,7 +406,7 @@ static bool is_own_name(const char *path)
 	for (size_t i = 0; i < ARRAY_LEN(begun); i++)
 		if (!strncasecmp(path, begun[i], strlen(begun[i])))
 			return true;
-	return ends_with(path, PATH_PART) || ends_with(path, PATH_SPLIT);
+	return ends_with(path, PATH_PART);
 }
 
 bool path_may_be_output(const char *path)

@@ -76,9 +76,8 @@ bool path_is_safe(const char *path);
 /* Whether it leads into a folder that is git's own: what lies there is run by git, and no clone
  * brings it along. */
 bool path_in_git_folder(const char *path);
-/* Suffixes of a file while it is fetched. */
-#define PATH_PART  ".part"
-#define PATH_SPLIT ".split"
+/* Suffix of a file while it is fetched. */
+#define PATH_PART ".part"
 /* Whether a pod may call an output so, below an output folder: a safe path, not into git's folder,
  * and no name that burst itself uses there ("x.part"). */
 bool path_may_be_output(const char *path);

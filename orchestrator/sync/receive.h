@@ -5,8 +5,8 @@
  * output folder without following symlinks; no byte more than announced is written; a file gets its
  * final name only with the announced length and hash. All functions block on the local disk: call
  * them in a worker thread. The order of calls: receive_open(); receive_add() with the bytes from
- * receive_offset() on; receive_finish(); the job's check of receive_part_path(); receive_keep();
- * receive_drop().
+ * receive_offset() on; receive_finish(); the job's check of receive_part_path();
+ * receive_keep_all(); receive_drop().
  *
  * NAME.part always holds a prefix of the file, so a later receive_open() of the same name continues
  * at its end. */
@@ -37,14 +37,6 @@ int64_t receive_bytes(const struct receive *r); /* as announced */
  * dropped later). ERR_LOCAL, which names the file: the disk is full, or the like; a later attempt
  * continues what was written before. */
 int receive_add(struct receive *r, const void *bytes, size_t len, struct err *err);
-/* Bytes of a range, for big files over several sessions: any order, from several threads at once,
- * each range once. Do not mix with receive_add() on the same receive. The file is called NAME.split
- * meanwhile. Same errors. */
-int receive_add_at(struct receive *r, int64_t offset, const void *bytes, size_t len,
-		   struct err *err);
-/* An even division of what is missing: the start and length of part `index` of `parts`, in
- * multiples of 1 MiB but the last. */
-void receive_range(const struct receive *r, int index, int parts, int64_t *offset, int64_t *length);
 
 /* After the last byte: checks length and hash, and fsyncs. The file keeps its .part name.
  * ERR_TRANSIENT: bytes are missing (request more), or the part of an earlier attempt is wrong (it
@@ -57,13 +49,11 @@ void receive_rest(struct receive *r);
 /* The name of its descriptor, for a reader who must see this very file whatever has its path by
  * now. */
 void receive_open_path(const struct receive *r, char to[32]);
-/* output_dir/name.part, and the final path; borrowed. */
+/* output_dir/name.part; borrowed. */
 const char *receive_part_path(const struct receive *r);
-const char *receive_path(const struct receive *r);
-/* After receive_finish(): renames into place (replacing a file of that name) and fsyncs the folder.
- * Afterwards the file survives a crash. */
-int receive_keep(struct receive *r, struct err *err);
-/* The same for all of them; a folder that consecutive ones share is fsynced once. */
+/* After receive_finish() of each: renames all into place (replacing files of those names) and
+ * fsyncs the folders; a folder that consecutive ones share is fsynced once. Afterwards the files
+ * survive a crash. */
 int receive_keep_all(struct receive *const *list, size_t count, struct err *err);
 /* Ends it and frees r, whatever happened before. If it was not kept, the part is removed, or left
  * for a later attempt if keep_part and its bytes are not known to be wrong. NULL is fine. */

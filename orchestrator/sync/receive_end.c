@@ -36,8 +36,6 @@ int receive_finish(struct receive *r, struct err *err)
 		return 0;
 	if (r->poisoned)
 		return err_set(err, ERR_UNTRUSTED, "%s: its content is wrong", r->path);
-	if (receive_end_split(r, err) < 0)
-		return -1;
 	if (r->offset < r->bytes)
 		return err_set(err, ERR_TRANSIENT, "%s: got %" PRId64 " of %" PRId64 " bytes",
 			       r->path, r->offset, r->bytes);
@@ -146,17 +144,10 @@ int receive_keep_all(struct receive *const *list, size_t count, struct err *err)
 	return last ? sync_folder(last, err) : 0;
 }
 
-int receive_keep(struct receive *r, struct err *err)
-{
-	return receive_keep_all(&r, 1, err);
-}
-
 static void leave_or_remove(struct receive *r, bool keep_part)
 {
-	bool useful = keep_part && !r->poisoned && receive_end_split(r, NULL) == 0 && r->offset > 0;
-
-	if (!useful)
-		unlinkat(r->dir, r->is_split ? r->split : r->part, 0);
+	if (!keep_part || r->poisoned || r->offset == 0)
+		unlinkat(r->dir, r->part, 0);
 }
 
 void receive_drop(struct receive *r, bool keep_part)
@@ -168,14 +159,11 @@ void receive_drop(struct receive *r, bool keep_part)
 	fd_close(r->fd);
 	fd_close(r->dir);
 	sha256_free(r->hash);
-	pthread_mutex_destroy(&r->lock);
-	free(r->spans);
 	free(r->output_dir);
 	free(r->name);
 	free(r->path);
 	free(r->part_path);
 	free(r->base);
 	free(r->part);
-	free(r->split);
 	free(r);
 }

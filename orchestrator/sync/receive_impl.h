@@ -2,34 +2,24 @@
 #ifndef BURST_SYNC_RECEIVE_IMPL_H
 #define BURST_SYNC_RECEIVE_IMPL_H
 
-#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/crypto.h"
 #include "receive.h"
 
-/* Bytes from `from` up to, not including, `to`. */
-struct span {
-	int64_t from, to;
-};
-
 struct receive {
 	/* receive_open.c */
-	char *output_dir, *name;   /* as the caller gave them */
-	char *path, *part_path;    /* full: for messages, and for the job's check of the file */
-	char *base, *part, *split; /* names inside the folder */
+	char *output_dir, *name; /* as the caller gave them */
+	char *path, *part_path;  /* full: for messages, and for the job's check of the file */
+	char *base, *part;       /* names inside the folder */
 	char sha256[SHA256_HEX];
 	int64_t bytes; /* as announced */
 	bool resumed;  /* the part holds bytes of an earlier attempt */
 
 	/* receive.c */
-	int64_t offset;       /* length of the prefix that is here */
-	struct sha256 *hash;  /* of that prefix */
-	pthread_mutex_t lock; /* of is_split and the spans */
-	bool is_split;        /* the file has holes, and is called NAME.split */
-	struct span *spans;   /* sorted; no two touch */
-	size_t span_count, span_cap;
-	bool poisoned; /* the bytes are wrong: no attempt may continue them */
+	int64_t offset;      /* length of the prefix that is here */
+	struct sha256 *hash; /* of that prefix */
+	bool poisoned;       /* the bytes are wrong: no attempt may continue them */
 
 	/* receive_end.c */
 	int dir, fd; /* -1: closed */
@@ -50,7 +40,5 @@ int receive_name_error(const struct receive *r, const char *what, struct err *er
 int receive_local_error(const struct receive *r, const char *what, struct err *err);
 /* Restarts r->hash with the first `bytes` of the file. ERR_LOCAL. */
 int receive_hash_prefix(struct receive *r, int64_t bytes, struct err *err);
-/* Ends ranges: cuts the file to its prefix without a hole, under the name NAME.part. ERR_LOCAL. */
-int receive_end_split(struct receive *r, struct err *err);
 
 #endif

@@ -78,23 +78,6 @@ static int open_part(struct receive *r, struct err *err)
 	return err_set(err, ERR_BUSY, "%s: is being received already", r->path);
 }
 
-/* Removes the file of an attempt that died in the middle of its ranges: it has holes. ERR_BUSY if
- * that attempt is still alive. */
-static int clear_split(const struct receive *r, struct err *err)
-{
-	CLEANUP(fd_close)
-	int fd = openat(r->dir, r->split, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return err_set(err, ERR_BUSY, "%s: is being received already", r->path);
-	if (unlinkat(r->dir, r->split, 0) < 0 && errno != ENOENT)
-		return err_set(err, ERR_LOCAL, "%s.split: is in the way: %s", r->path,
-			       strerror(errno));
-	return 0;
-}
-
 /* Continues what an earlier attempt left, unless that is longer than the whole file. */
 static int resume(struct receive *r, struct err *err)
 {
@@ -109,15 +92,15 @@ static int resume(struct receive *r, struct err *err)
 	return receive_hash_prefix(r, r->offset, err);
 }
 
-/* The name of an incomplete file, to be freed. The longest names leave no room for a suffix. */
-static char *beside(const char *base, const char *suffix)
+/* The name of an incomplete file, to be freed. The longest names leave no room for the suffix. */
+static char *part_of(const char *base)
 {
 	char hash[SHA256_HEX];
 
-	if (strlen(base) + strlen(suffix) <= NAME_MAX)
-		return xasprintf("%s%s", base, suffix);
+	if (strlen(base) + strlen(PATH_PART) <= NAME_MAX)
+		return xasprintf("%s%s", base, PATH_PART);
 	sha256_hex(base, strlen(base), hash);
-	return xasprintf(".%s%s", hash, suffix);
+	return xasprintf(".%s%s", hash, PATH_PART);
 }
 
 int receive_open(struct receive **out, const char *output_dir, const char *name, int64_t bytes,
@@ -130,16 +113,14 @@ int receive_open(struct receive **out, const char *output_dir, const char *name,
 	r->name = xstrdup(name);
 	r->path = path_join(output_dir, name);
 	r->base = xstrdup(path_base(name));
-	r->part = beside(r->base, PATH_PART);
-	r->split = beside(r->base, PATH_SPLIT);
+	r->part = part_of(r->base);
 	r->part_path =
 		xasprintf("%.*s%s", (int)(strlen(r->path) - strlen(r->base)), r->path, r->part);
 	COPY_TEXT(r->sha256, sha256);
 	r->bytes = bytes;
 	r->fd = -1;
-	pthread_mutex_init(&r->lock, NULL);
 	r->dir = receive_folder(output_dir, name, err);
-	if (r->dir < 0 || open_part(r, err) < 0 || clear_split(r, err) < 0 || resume(r, err) < 0) {
+	if (r->dir < 0 || open_part(r, err) < 0 || resume(r, err) < 0) {
 		r->kept = true; /* there is no part of ours to remove */
 		receive_drop(r, true);
 		return -1;

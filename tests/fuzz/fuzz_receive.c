@@ -3,9 +3,8 @@
  * and what was announced.
  *
  * Input: a byte for what is there before (enum before), the name, a newline, then pairs of a letter
- * and a number: a: so many of its bytes, in order     x: so many others        r: some of its
- * bytes, at this place f: finished     k: kept     d: given up (odd: its part stays), and announced
- * once more */
+ * and a number. a: so many of its bytes, in order; x: so many others; f: finished; k: kept;
+ * d: given up (odd: its part stays), and announced once more */
 #include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -119,7 +118,7 @@ try {
 	char bytes[BYTES], hash[SHA256_HEX];
 	int64_t size;
 	struct receive *r;
-	bool ranges, kept;
+	bool kept;
 };
 
 static bool begin(struct try *t)
@@ -127,7 +126,6 @@ static bool begin(struct try *t)
 	struct err err = {0};
 
 	t->r = NULL;
-	t->ranges = false;
 	if (receive_open(&t->r, out, t->name, t->size, t->hash, &err) < 0) {
 		assert(err.kind == ERR_UNTRUSTED || err.kind == ERR_JOB || err.kind == ERR_LOCAL ||
 		       err.kind == ERR_BUSY);
@@ -142,27 +140,16 @@ static void one_step(struct try *t, char what, uint8_t number)
 {
 	struct err err = {0};
 	int64_t at = receive_offset(t->r), left = t->size - at;
-	int64_t n = MIN((int64_t)number, left), place = MIN(at + number, t->size);
+	int64_t n = MIN((int64_t)number, left);
 
 	switch (what) {
-	case 'a':
-		if (!t->ranges)
-			receive_add(t->r, t->bytes + at, (size_t)n, &err);
-		break;
-	case 'x':
-		if (!t->ranges)
-			receive_add(t->r, t->hash, MIN(number, 64), &err);
-		break;
-	case 'r':
-		t->ranges = true;
-		receive_add_at(t->r, place, t->bytes + place,
-			       (size_t)MIN(t->size - place, (int64_t)50), &err);
-		break;
+	case 'a': receive_add(t->r, t->bytes + at, (size_t)n, &err); break;
+	case 'x': receive_add(t->r, t->hash, MIN(number, 64), &err); break;
 	case 'f':
 		if (receive_finish(t->r, &err) < 0)
 			assert(err.kind == ERR_UNTRUSTED || err.kind == ERR_TRANSIENT);
 		break;
-	case 'k': t->kept |= receive_keep(t->r, &err) == 0; break;
+	case 'k': t->kept |= receive_keep_all(&t->r, 1, &err) == 0; break;
 	}
 }
 
@@ -182,7 +169,7 @@ static void all_steps(struct try *t, const uint8_t *at, const uint8_t *end)
 			over = at[0] == 'f';
 			if (over) {
 				struct err err = {0};
-				t->kept |= receive_keep(t->r, &err) == 0;
+				t->kept |= receive_keep_all(&t->r, 1, &err) == 0;
 			}
 		}
 	}

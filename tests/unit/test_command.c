@@ -202,7 +202,7 @@ static void outputs_and_their_manifest(void **state)
 /* "**" matches what burst itself has in the folder, too, and a pod never writes there. */
 static void names_that_are_no_outputs(void **state)
 {
-	static const char *const own[] = {"out/a.txt.part", "out/f/b.split",
+	static const char *const own[] = {"out/a.txt.part", "out/f/b.part",
 					  "out/manifest.jsonl.tmp-1", "out/.burst-probe-1"};
 	struct segment_result result = {.state = SEGMENT_SAFE, .attempt = "p0"};
 	struct err err = {0};

@@ -152,13 +152,14 @@ static void want(struct bench *b, struct file *f)
 	fetcher_get(b->fetcher, &w);
 }
 
-static void is_home(struct file *f)
+static void is_home(const struct bench *b, struct file *f)
 {
 	if (f->done != 1 || !f->r)
 		fail_msg("%s: done %d times (%s)", f->name, f->done, f->err.msg);
-	MUST(receive_keep(f->r, err));
+	MUST(receive_keep_all(&f->r, 1, err));
+	CLEANUP(free_text) char *path = path_join(b->dir, f->name);
 	CLEANUP(str_free) struct str got = STR_INIT;
-	MUST(path_read(receive_path(f->r), SIZE_MAX, &got, err));
+	MUST(path_read(path, SIZE_MAX, &got, err));
 	assert_int_equal(got.len, f->len);
 	assert_memory_equal(str_text(&got), f->bytes, f->len);
 	receive_drop(f->r, false);
@@ -229,8 +230,8 @@ static void what_is_asked_for_comes(void **state)
 	answer(&channels[0], in_order ? &a : &c, 0, SIZE_MAX);
 	answer(&channels[0], in_order ? &c : &a, 0, SIZE_MAX);
 	UNTIL(&b, a.done && c.done);
-	is_home(&a);
-	is_home(&c);
+	is_home(&b, &a);
+	is_home(&b, &c);
 	assert_int_equal(channel_count, 1);
 	end(&b);
 }
@@ -261,7 +262,7 @@ static void a_channel_that_says_nothing_is_given_up(void **state)
 	assert_true(offset > 0 && offset <= 600000);
 	answer(&channels[1], &again, offset, SIZE_MAX);
 	UNTIL(&b, again.done);
-	is_home(&again);
+	is_home(&b, &again);
 	end(&b);
 }
 
@@ -304,7 +305,7 @@ static void a_slow_channel_is_waited_for(void **state)
 		say(&channels[0], bytes_of(&a) + i, 1);
 	}
 	UNTIL(&b, a.done);
-	is_home(&a);
+	is_home(&b, &a);
 	end(&b);
 }
 
@@ -324,7 +325,7 @@ static void a_disk_with_room_for_the_rest(void **state)
 	answer(&channels[0], &a, 500, SIZE_MAX);
 	UNTIL(&b, a.done);
 	room = -1;
-	is_home(&a);
+	is_home(&b, &a);
 	is_over(&b_full, ERR_LOCAL, "is full (700 bytes needed)");
 	assert_true(have(*state, "b.part"));
 	end(&b);
@@ -359,7 +360,7 @@ static void a_file_that_cannot_be_written(void **state)
 	UNTIL(&b, small.done);
 	setrlimit(RLIMIT_FSIZE, &was);
 	is_over(&large, ERR_LOCAL, "File too large");
-	is_home(&small);
+	is_home(&b, &small);
 	end(&b);
 }
 
@@ -404,8 +405,8 @@ static void what_is_not_wanted_any_more(void **state)
 	UNTIL(&b, channel_count == 3 && asked_for(&channels[2]) == 1);
 	answer(&channels[2], &again, 2000, SIZE_MAX);
 	UNTIL(&b, second.done && again.done && third.done);
-	is_home(&second);
-	is_home(&again);
+	is_home(&b, &second);
+	is_home(&b, &again);
 	is_over(&third, ERR_INTERRUPTED, "no longer needed");
 	assert_int_equal(channel_count, 3);
 	end(&b);
@@ -452,7 +453,7 @@ static void what_a_provider_brings_is_verified(void **state)
 	err_set(&lost, ERR_NOT_FOUND, "no such file there");
 	fetch_local_fail(fetches[3], &lost);
 	UNTIL(&b, good.done && bad.done && stale.done && missing.done);
-	is_home(&good);
+	is_home(&b, &good);
 	is_over(&bad, ERR_UNTRUSTED, "bad");
 	is_over(&stale, ERR_INTERRUPTED, "no longer needed");
 	is_over(&missing, ERR_NOT_FOUND, "no such file there");

@@ -26,12 +26,12 @@ static void a_file_comes_home(void **state)
 	MUST(receive_add(r, "", 0, err));
 	MUST(receive_add(r, receive_text + 10, TEXT_LEN - 10, err));
 	assert_false(have(*state, "sub/folder/a.wav"));
-	MUST_FAIL(receive_keep(r, err), ERR_BUG);
+	MUST_FAIL(receive_keep_all(&r, 1, err), ERR_BUG);
 	MUST(receive_finish(r, err));
 	assert_false(have(*state, "sub/folder/a.wav"));
 	assert_true(path_exists(receive_part_path(r)));
-	MUST(receive_keep(r, err));
-	assert_true(path_exists(receive_path(r)));
+	MUST(receive_keep_all(&r, 1, err));
+	assert_true(have(*state, "sub/folder/a.wav"));
 	receive_drop(r, true);
 	want_file(*state, "sub/folder/a.wav", receive_text, TEXT_LEN);
 	assert_false(have(*state, "sub/folder/a.wav.part"));
@@ -54,7 +54,7 @@ static void the_longest_name(void **state)
 		MUST(receive_add(r, receive_text + 10, TEXT_LEN - 10, err));
 		MUST(receive_finish(r, err));
 		assert_true(path_exists(receive_part_path(r)));
-		MUST(receive_keep(r, err));
+		MUST(receive_keep_all(&r, 1, err));
 		receive_drop(r, true);
 		want_file(*state, name, receive_text, TEXT_LEN);
 	}
@@ -65,7 +65,7 @@ static void an_empty_file(void **state)
 	struct receive *r = begin_output(*state, "empty", "", 0);
 
 	MUST(receive_finish(r, err));
-	MUST(receive_keep(r, err));
+	MUST(receive_keep_all(&r, 1, err));
 	receive_drop(r, false);
 	want_file(*state, "empty", "", 0);
 }
@@ -96,7 +96,7 @@ static void those_that_rest_have_no_descriptors(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		snprintf(name, sizeof(name), "sub/%zu", i);
 		if (i % 2)
-			MUST(receive_keep(all[i], err));
+			MUST(receive_keep_all(&all[i], 1, err));
 	}
 	assert_int_equal(files_open(), open);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -147,8 +147,8 @@ static void one_that_rests_is_not_exchanged(void **state)
 	CLEANUP(free_text) char *part = path_join(*state, "sub/a.part");
 	MUST(path_remove_tree(part, err));
 	put_text(*state, "sub/a.part", "another");
-	MUST_FAIL(receive_keep(r, err), ERR_LOCAL);
-	MUST_FAIL(receive_keep(r, err), ERR_BUG);
+	MUST_FAIL(receive_keep_all(&r, 1, err), ERR_LOCAL);
+	MUST_FAIL(receive_keep_all(&r, 1, err), ERR_BUG);
 	receive_drop(r, false);
 	want_file(*state, "sub/a.part", "another", 7); /* it is not ours to remove */
 	assert_false(have(*state, "sub/a"));
@@ -158,7 +158,7 @@ static void one_that_rests_is_not_exchanged(void **state)
 	CLEANUP(free_text) char *moved = path_join(*state, "moved");
 	assert_int_equal(rename(folder, moved), 0);
 	assert_int_equal(symlink("moved", folder), 0);
-	MUST_FAIL(receive_keep(r, err), ERR_JOB);
+	MUST_FAIL(receive_keep_all(&r, 1, err), ERR_JOB);
 	receive_drop(r, false);
 }
 
@@ -169,7 +169,7 @@ static void an_old_file_is_replaced(void **state)
 	MUST(receive_add(r, receive_text, TEXT_LEN, err));
 	MUST(receive_finish(r, err));
 	want_file(*state, "a", "old", 3);
-	MUST(receive_keep(r, err));
+	MUST(receive_keep_all(&r, 1, err));
 	receive_drop(r, false);
 	want_file(*state, "a", receive_text, TEXT_LEN);
 }
@@ -187,7 +187,7 @@ static void goes_on_at_every_byte(void **state)
 		assert_int_equal(receive_offset(r), cut);
 		MUST(receive_add(r, receive_text + cut, TEXT_LEN - cut, err));
 		MUST(receive_finish(r, err));
-		MUST(receive_keep(r, err));
+		MUST(receive_keep_all(&r, 1, err));
 		receive_drop(r, true);
 		want_file(*state, "a", receive_text, TEXT_LEN);
 	}
@@ -219,14 +219,13 @@ static void one_at_a_time(void **state)
 	MUST_FAIL(
 		receive_open(&second, *state, "a", TEXT_LEN, hash_of(receive_text, TEXT_LEN), err),
 		ERR_BUSY);
-	MUST(receive_add_at(r, 5, receive_text + 5, 5, err));
+	MUST(receive_add(r, receive_text, 10, err));
 	MUST_FAIL(
 		receive_open(&second, *state, "a", TEXT_LEN, hash_of(receive_text, TEXT_LEN), err),
 		ERR_BUSY);
-	MUST(receive_add_at(r, 0, receive_text, 5, err));
-	MUST(receive_add_at(r, 10, receive_text + 10, TEXT_LEN - 10, err));
+	MUST(receive_add(r, receive_text + 10, TEXT_LEN - 10, err));
 	MUST(receive_finish(r, err));
-	MUST(receive_keep(r, err));
+	MUST(receive_keep_all(&r, 1, err));
 	receive_drop(r, false);
 	want_file(*state, "a", receive_text, TEXT_LEN);
 }

@@ -34,7 +34,6 @@ static const struct {
 	{"escape", "a\x1b[2Jb", 1, NULL},
 	{"not UTF-8", "a\xff", 1, NULL},
 	{"a part", "x.wav.part", 1, NULL},
-	{"a split", "x.wav.split", 1, NULL},
 	{"into git's folder", "a/.git/hooks/post-checkout", 1, NULL},
 	{"into git's folder where case is none", ".GIT/config", 1, NULL},
 	{"into git's folder by Windows' ways", ".git. ./config", 1, NULL},
@@ -105,7 +104,7 @@ static void names_of_every_safe_shape(void **state)
 		struct receive *r = begin_output(dir, names[i], "x", 1);
 		MUST(receive_add(r, "x", 1, err));
 		MUST(receive_finish(r, err));
-		MUST(receive_keep(r, err));
+		MUST(receive_keep_all(&r, 1, err));
 		receive_drop(r, false);
 		want_file(dir, names[i], "x", 1);
 	}
@@ -122,7 +121,7 @@ static void a_folder_stands_in_its_place(void **state)
 	MUST(receive_add(r, "x", 1, err));
 	MUST(receive_finish(r, err));
 	assert_int_equal(mkdir(folder, 0777), 0);
-	MUST_FAIL(receive_keep(r, err), ERR_JOB);
+	MUST_FAIL(receive_keep_all(&r, 1, err), ERR_JOB);
 	receive_drop(r, false);
 }
 
@@ -144,12 +143,12 @@ static void the_folder_that_is_held_is_written_to(void **state)
 	assert_int_equal(symlink("other", out), 0);
 	MUST(receive_finish(r, err));
 	receive_rest(r);
-	MUST(receive_keep(r, err));
+	MUST(receive_keep_all(&r, 1, err));
 	receive_drop(r, false);
 	r = begin_output(out, "b", "y", 1);
 	MUST(receive_add(r, "y", 1, err));
 	MUST(receive_finish(r, err));
-	MUST(receive_keep(r, err));
+	MUST(receive_keep_all(&r, 1, err));
 	receive_drop(r, false);
 	path_hold_dir(NULL, -1);
 	want_file(moved, "sub/a", "x", 1);
@@ -186,7 +185,7 @@ static void links_lead_nowhere(void **state)
 	r = begin_output(out, "a", "x", 1);
 	MUST(receive_add(r, "x", 1, err));
 	MUST(receive_finish(r, err));
-	MUST(receive_keep(r, err));
+	MUST(receive_keep_all(&r, 1, err));
 	receive_drop(r, false);
 	want_file(out, "a", "x", 1);
 	assert_int_equal(linkat(AT_FDCWD, victim, AT_FDCWD, hard, 0), 0);
@@ -228,7 +227,7 @@ static void wrong_bytes(void **state)
 	MUST(receive_add(r, "X", 1, err));
 	MUST(receive_add(r, receive_text + 1, TEXT_LEN - 1, err));
 	MUST_FAIL(receive_finish(r, err), ERR_UNTRUSTED);
-	MUST_FAIL(receive_keep(r, err), ERR_BUG);
+	MUST_FAIL(receive_keep_all(&r, 1, err), ERR_BUG);
 	MUST_FAIL(receive_add(r, "x", 1, err), ERR_UNTRUSTED);
 	receive_drop(r, true);
 	assert_false(have(*state, "a.part"));
