@@ -226,7 +226,8 @@ static double billed_s(const struct plan_machine *m, const struct common *k, con
 	       (s->pods - 1) * cost_quantum_s(other_s + end_s, m->quantum_s);
 }
 
-/* out->pods: how many it really comes to. */
+/* One plan: all workers render the same number of batches, of equal size and none larger than
+ * `batch_most`. out->pods: how many it really comes to. */
 static void compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
 		    const struct common *k, int machine, int pods, int batch_most,
 		    const struct plan_wish *wish)
@@ -256,14 +257,6 @@ static void compute(struct plan *out, const struct plan_work *w, const struct pl
 			? MIN(speed_gain(&m->speed, k->mean_length, s.rounds.batch) / k->full_gain,
 			      1.0)
 			: 0;
-}
-
-void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
-		  int machine, int pods, int batch_most, const struct plan_wish *wish)
-{
-	const struct common k = common_of(w, m);
-
-	compute(out, w, m, &k, machine, pods, batch_most, wish);
 }
 
 /* ---- the choice ---- */

@@ -77,11 +77,6 @@ struct plan {
 	double seats;    /* throughput at this batch, of that at the largest batch that fits */
 };
 
-/* One plan, reckoned through: all workers render the same number of batches, of equal size and none
- * larger than `batch_most`. */
-void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m,
-		  int machine, int pods, int batch_most, const struct plan_wish *wish);
-
 enum plan_verdict {
 	PLAN_FOUND,
 	PLAN_NOTHING_FITS, /* no machine has the memory */

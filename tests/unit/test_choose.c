@@ -13,6 +13,7 @@
 #include "plan/choose.h"
 #include "plan/cost.h"
 #include "rows.h"
+#include "plan_bed.h"
 
 /* Modal's list prices of September 2026, an hour. */
 static const struct {
@@ -104,7 +105,7 @@ static void the_u_curve(void **state)
 		struct plan_work w = even_work(table[i].items, 1);
 		for (int card = 0; card < CARDS; card++) {
 			struct plan p;
-			plan_compute(&p, &w, &machines[card], card, 1, 1, &wish);
+			plan_given(&p, &w, machines, card, 1, 1, &wish);
 			rows[n++] = (struct row){"UC-1",
 						 modal[card].gpu,
 						 p.cost_usd / (double)table[i].items * 1e6,
@@ -151,8 +152,7 @@ static void a_host_floor_makes_the_cheapest_card_win(void **state)
 	modal_machines(machines, 0.25);
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		struct plan p;
-		plan_compute(&p, &w, &machines[table[i].card], table[i].card, 1, 1,
-			     &(struct plan_wish){.pods = 1});
+		plan_given(&p, &w, machines, table[i].card, 1, 1, &(struct plan_wish){.pods = 1});
 		rows[n++] = (struct row){"UC-2",
 					 modal[table[i].card].gpu,
 					 p.cost_usd / 1000 * 1e6,
@@ -238,7 +238,7 @@ static void twenty_lines(void **state)
 	m.speed = (struct speed){.once_s = 2 / 1.0222356, .each_s = 2 - 2 / 1.0222356};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct plan p;
-		plan_compute(&p, &w, &m, 0, cases[i].pods, cases[i].batch, &wish);
+		plan_given(&p, &w, &m, 0, cases[i].pods, cases[i].batch, &wish);
 		rows[n++] = (struct row){"WT-2",   "billed", p.billed_s, cases[i].billed_s,
 					 ABSOLUTE, 0.01};
 		rows[n++] = (struct row){

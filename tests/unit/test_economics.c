@@ -22,6 +22,7 @@
 #include "plan/speed.h"
 #include "plan/vram.h"
 #include "rows.h"
+#include "plan_bed.h"
 
 static double bandwidth_per_dollar(const char *gpu, double price_h)
 {
@@ -77,7 +78,7 @@ static double with_workers(int workers)
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
 		lengths[i] = 1;
 	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
-	plan_compute(&p, &w, &m, 0, 1, 1, &(struct plan_wish){0});
+	plan_given(&p, &w, &m, 0, 1, 1, &(struct plan_wish){0});
 	return p.makespan_p50_s;
 }
 

@@ -18,6 +18,7 @@
 #include "plan/speed.h"
 #include "plan/vram.h"
 #include "formulas.h"
+#include "plan_bed.h"
 
 static void assert_near(double got, double expected, double tolerance)
 {
@@ -401,7 +402,7 @@ static void a_clearly_better_plan_is_found(void **state)
 					 .deadline_s = cases[i].deadline_s,
 					 .budget_usd = cases[i].budget_usd,
 					 .pods = cases[i].pods};
-		plan_compute(&given, &w, &m[cases[i].card], cases[i].card, cases[i].pods, 1, &wish);
+		plan_given(&given, &w, m, cases[i].card, cases[i].pods, 1, &wish);
 		bool found = plan_better(&other, &given, &w, m, CARDS, &wish);
 		if (found != (cases[i].better_pods > 0) ||
 		    (found && (other.machine == SLOW || other.pods != cases[i].better_pods)))
@@ -412,13 +413,13 @@ static void a_clearly_better_plan_is_found(void **state)
 	}
 	/* an hour that is worth a lot pays for pods */
 	struct plan_wish balanced = {.goal = PLAN_BALANCED, .value_of_time_h = 100, .pods = 1};
-	plan_compute(&given, &w, &m[FAST], FAST, 1, 1, &balanced);
+	plan_given(&given, &w, m, FAST, 1, 1, &balanced);
 	assert_true(plan_better(&other, &given, &w, m, CARDS, &balanced) && other.pods > 1);
 	/* for every goal: a fifth faster at no more cost */
 	struct plan_wish cheap = {.goal = PLAN_COST, .pods = 1};
 	m[SLOW].price_h = .5;
 	m[FAST].price_h = m[EQUAL].price_h = 1.3;
-	plan_compute(&given, &w, &m[SLOW], SLOW, 1, 1, &cheap);
+	plan_given(&given, &w, m, SLOW, 1, 1, &cheap);
 	assert_true(plan_better(&other, &given, &w, m, CARDS, &cheap));
 	assert_true(other.machine != SLOW && other.cost_usd <= given.cost_usd &&
 		    other.makespan_p50_s <= .8 * given.makespan_p50_s);
@@ -426,7 +427,7 @@ static void a_clearly_better_plan_is_found(void **state)
 	assert_false(plan_better(&other, &given, &w, m, CARDS, &cheap));
 	/* cents and seconds that nobody misses */
 	m[FAST].price_h = m[EQUAL].price_h = .001;
-	plan_compute(&given, &w, &m[FAST], FAST, 4, 1, &cheap);
+	plan_given(&given, &w, m, FAST, 4, 1, &cheap);
 	assert_false(plan_better(&other, &given, &w, &m[FAST], 1, &cheap));
 }
 
@@ -472,7 +473,7 @@ static void the_canary_setup_and_width_are_counted(void **state)
 		const struct plan_wish wish = {.canary = cases[i].canary,
 					       .staged = cases[i].staged};
 		struct plan p;
-		plan_compute(&p, &w, &m, 0, cases[i].pods, 1, &wish);
+		plan_given(&p, &w, &m, 0, cases[i].pods, 1, &wish);
 		if (fabs(p.makespan_p50_s - cases[i].makespan_s) > .01 ||
 		    fabs(p.billed_s - cases[i].billed_s) > .01)
 			fail_msg("%s: %.2f s, billed %.2f s; expected %.2f s and %.2f s",
