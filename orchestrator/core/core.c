@@ -354,11 +354,6 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	return pod_index(c, p);
 }
 
-bool core_ended(const struct core *c)
-{
-	return c->ended;
-}
-
 int core_pod_count(const struct core *c)
 {
 	return c->pod_count;

@@ -322,7 +322,6 @@ void core_step(struct core *c, const struct event *ev, struct actions *out);
 /* When the next EV_TICK is due (boot clock); INT64_MAX: never. */
 int64_t core_wake_at(const struct core *c);
 
-bool core_ended(const struct core *c);
 /* It needs a pod and could rent none: a pod that another run has finished with would help. */
 bool core_waits(const struct core *c);
 /* max_cost less what is spent and what living pods can still cost; INT64_MAX: no cap. */

@@ -65,11 +65,6 @@ struct http *http_new(struct loop *loop, const char *user_agent)
 	return http;
 }
 
-void http_set_silence(struct http *http, int seconds)
-{
-	http->silence_s = seconds;
-}
-
 void http_free(struct http *http)
 {
 	if (!http)

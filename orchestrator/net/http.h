@@ -19,9 +19,6 @@ int http_ready(struct err *err);
 /* The loop waits through libcurl from now on. user_agent is copied. Only after a http_ready() that
  * succeeded. */
 struct http *http_new(struct loop *loop, const char *user_agent);
-/* A call that carries a file (body_to, body_from) fails with ERR_NETWORK if no byte of it moves for
- * so many seconds, whatever its timeout_ms. Default: 60. */
-void http_set_silence(struct http *http, int seconds);
 /* Calls under way end without a callback. Before loop_free(), and not from inside a callback. NULL
  * is fine. */
 void http_free(struct http *http);
@@ -34,6 +31,9 @@ void http_free(struct http *http);
  * ERR_LOCAL (a file), ERR_NETWORK (no connection, lost, or timeout_ms over), ERR_UNTRUSTED
  * (certificate, or more than max_bytes; 0 means 16 MiB), and was_sent is false only if it is
  * certain that no byte of the request left. Any HTTP status is a success here; 3xx included.
+ *
+ * A call that carries a file (body_to, body_from) fails with ERR_NETWORK if no byte of it moves for
+ * 60 s, whatever its timeout_ms.
  *
  * A call without may_repeat gets a connection of its own, so that libcurl never sends it twice
  * after a kept connection turns out to be dead. A request whose Content-Type is application/grpc

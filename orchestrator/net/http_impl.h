@@ -23,7 +23,7 @@ struct http {
 	CURLM *multi;
 	char *user_agent;
 	struct transfer *transfers;
-	long silence_s;
+	long silence_s;      /* so long a file may stand still; shorter in the test of that */
 	int64_t fresh_until; /* http_call.c: until then each call has a connection of its own */
 };
 

@@ -82,8 +82,6 @@ struct pack {
 	struct sha256 *hash;
 
 	char *room; /* SLICE bytes */
-	int64_t content_bytes;
-	const char *changed;
 	struct err failed;
 };
 
@@ -175,7 +173,6 @@ int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err)
 
 static int changed(struct pack *p, const char *how)
 {
-	p->changed = p->entry->path;
 	return err_set(&p->failed, ERR_LOCAL, "%s: %s since it was scanned", p->entry->path, how);
 }
 
@@ -279,8 +276,6 @@ static int pack_slice(struct pack *p)
 		return -1;
 	if (lib.write_data(p->archive, bytes, want) != (la_ssize_t)want)
 		return archive_failed(p, e->path);
-	if (e != &p->removed_entry)
-		p->content_bytes += (int64_t)want;
 	if (last) {
 		fd_close(p->fd);
 		p->fd = -1;
@@ -326,16 +321,6 @@ ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err)
 		p->taken = 0;
 	}
 	return (ssize_t)n;
-}
-
-const char *pack_changed(const struct pack *p)
-{
-	return p->changed;
-}
-
-int64_t pack_content_bytes(const struct pack *p)
-{
-	return p->content_bytes;
 }
 
 void pack_close(struct pack *p)

@@ -44,11 +44,6 @@ int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err);
  * and *err (ERR_LOCAL names the file; path below the root), after which every further call fails
  * the same way. */
 ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err);
-/* After a failure: the path of the file that changed since the scan (scan again and send the new
- * difference); NULL: it was something else. Borrowed from the plan. */
-const char *pack_changed(const struct pack *p);
-/* Bytes of file content packed so far, of diff.bytes, for progress. */
-int64_t pack_content_bytes(const struct pack *p);
 void pack_close(struct pack *p); /* at any time; NULL is fine */
 
 /* Appends `bytes` as one whole zstd frame; consecutive frames unpack to one stream. Returns false,

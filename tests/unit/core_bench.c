@@ -99,6 +99,11 @@ void check_field(const char *name, const char *what, long long got, long long wa
 		fail_msg("%s: %s is %lld, not %lld", name, what, got, want);
 }
 
+bool has_ended(const struct bench *b)
+{
+	return b->core->ended;
+}
+
 struct core_summary summary(const struct bench *b)
 {
 	struct core_summary s;
@@ -254,7 +259,7 @@ void render_batch(struct bench *b, int i, uint32_t batch, int64_t ms, bool good)
 
 void end_well(struct bench *b)
 {
-	for (int round = 0; round < 20 && !core_ended(b->core); round++) {
+	for (int round = 0; round < 20 && !has_ended(b); round++) {
 		for (int i = 0; i < core_pod_count(b->core); i++) {
 			if (pod(b, i)->phase == POD_RENTING)
 				rented(b, i);
@@ -264,7 +269,7 @@ void end_well(struct bench *b)
 		b->now += MINUTE;
 		list_nothing(b);
 	}
-	if (!core_ended(b->core))
+	if (!has_ended(b))
 		fail_msg("the run does not end");
 }
 

@@ -49,6 +49,8 @@ const struct core_pod *pod(const struct bench *b, int i);
 void check_phase(const struct bench *b, const char *name, int i, enum pod_phase want);
 void check_field(const char *name, const char *what, long long got, long long want);
 
+/* The run is over: the core said ACT_END. */
+bool has_ended(const struct bench *b);
 struct core_summary summary(const struct bench *b);
 int exit_status(const struct bench *b);
 struct offer offer(int n, int64_t price);

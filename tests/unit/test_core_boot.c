@@ -449,7 +449,7 @@ static void test_accounts_whose_pods_cannot_end_themselves(void **state)
 		b.conf.unproven_ok = allowed;
 		start(&b);
 		check_field("known", "offers are asked for", did(&b, ACT_OFFERS, -1), allowed);
-		check_field("known", "ended", core_ended(b.core), !allowed);
+		check_field("known", "ended", has_ended(&b), !allowed);
 		if (!allowed)
 			assert_non_null(strstr(summary(&b).err.msg, "http 403 curl"));
 		tear_down(&b);

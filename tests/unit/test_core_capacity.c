@@ -65,7 +65,7 @@ static void test_queued_without_another_offer(void **state)
 	queued(&b, 0);
 	wait_ms(&b, 2 * MINUTE);
 	check_phase(&b, "nothing else", 0, POD_BOOTING);
-	for (int k = 0; k < 999 && !core_ended(b.core); k++) {
+	for (int k = 0; k < 999 && !has_ended(&b); k++) {
 		int last = core_pod_count(b.core) - 1;
 		struct offer o = offer(0, 1000000);
 		if (did(&b, ACT_OFFERS, -1))
@@ -82,7 +82,7 @@ static void test_queued_without_another_offer(void **state)
 			wait_ms(&b, core_wake_at(b.core) - b.now);
 		pods = core_pod_count(b.core);
 	}
-	assert_true(core_ended(b.core));
+	assert_true(has_ended(&b));
 	assert_in_range(b.now - began_at, 10 * MINUTE, 12 * MINUTE);
 	assert_int_equal(exit_status(&b), 4);
 	assert_in_range(pods, 2, 6);
@@ -190,7 +190,7 @@ static void test_no_offer_fits(void **state)
 		b.conf.max_cost_microusd = unfit[i].max_cost;
 		start(&b);
 		int64_t began_at = b.now;
-		for (int round = 0; round < 30 && !core_ended(b.core); round++) {
+		for (int round = 0; round < 30 && !has_ended(&b); round++) {
 			if (!round || did(&b, ACT_OFFERS, -1)) {
 				if (unfit[i].failed)
 					tell_err(&b, EV_OFFERS, 0, unfit[i].failed);
@@ -202,10 +202,10 @@ static void test_no_offer_fits(void **state)
 							    .floor_microusd_h = unfit[i].floor});
 			}
 			check_field(name, "creates", did(&b, ACT_RENT, -1), 0);
-			if (!core_ended(b.core))
+			if (!has_ended(&b))
 				wait_ms(&b, core_wake_at(b.core) - b.now);
 		}
-		check_field(name, "ended", core_ended(b.core), true);
+		check_field(name, "ended", has_ended(&b), true);
 		check_field(name, "waited", (b.now - began_at) / 1000, unfit[i].waits_s);
 		check_field(name, "exit", exit_status(&b), unfit[i].status);
 		tear_down(&b);
@@ -223,7 +223,7 @@ static void test_one_vendor_of_two_has_never(void **state)
 		start(&b);
 		int64_t began_at = b.now;
 		tell_err(&b, EV_OFFERS, 0, ERR_CONFIG);
-		for (int round = 0; round < 30 && !core_ended(b.core); round++) {
+		for (int round = 0; round < 30 && !has_ended(&b); round++) {
 			if (did(&b, ACT_OFFERS, -1) && both)
 				tell(&b,
 				     (struct event){.type = EV_OFFERS,
@@ -233,7 +233,7 @@ static void test_one_vendor_of_two_has_never(void **state)
 			else if (did(&b, ACT_OFFERS, -1))
 				tell(&b,
 				     (struct event){.type = EV_OFFERS, .provider = 1, .count = 0});
-			if (!core_ended(b.core))
+			if (!has_ended(&b))
 				wait_ms(&b, core_wake_at(b.core) - b.now);
 		}
 		check_field("two vendors", "exit", exit_status(&b), both ? 2 : 4);

@@ -120,7 +120,7 @@ static void test_refused_list(void **state)
 					.requested_at = b.now});
 	}
 	check_phase(&b, "looked up", 0, POD_GONE);
-	assert_true(core_ended(b.core));
+	assert_true(has_ended(&b));
 	assert_int_equal(exit_status(&b), 0);
 	tear_down(&b);
 }
@@ -167,7 +167,7 @@ static void test_image_before_pods(void **state)
 	assert_int_equal(did(&b, ACT_IMAGE, -1), 0);
 	image(&b, ERR_NETWORK);
 	assert_int_equal(did(&b, ACT_IMAGE, -1), 0); /* in a while */
-	assert_false(core_ended(b.core));
+	assert_false(has_ended(&b));
 	tear_down(&b);
 
 	set_up(&b, 40);
@@ -197,7 +197,7 @@ static void test_image_cannot_be_built(void **state)
 	b.conf.providers[0].makes_image = true;
 	start_with(&b, &o, 1);
 	image(&b, ERR_CONFIG);
-	assert_true(core_ended(b.core)); /* it is not tried for ever */
+	assert_true(has_ended(&b)); /* it is not tried for ever */
 	assert_int_equal(core_pod_count(b.core), 0);
 	assert_int_equal(exit_status(&b), 2);
 	assert_string_equal(summary(&b).err.msg, "words about it");
@@ -208,7 +208,7 @@ static void test_image_cannot_be_built(void **state)
 	b.conf.providers[0].makes_image = true;
 	start_with(&b, &o, 1);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = 2});
-	assert_true(core_ended(b.core));
+	assert_true(has_ended(&b));
 	image(&b, ERR_NONE);
 	assert_int_equal(core_pod_count(b.core), 0);
 	tear_down(&b);
@@ -347,7 +347,7 @@ static void test_refused_by_one_vendor_of_two(void **state)
 	COPY_TEXT(other.provider, "beta");
 	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
 	assert_int_equal(did(&b, ACT_RENT, -1), 1);
-	for (int k = 0; k < 99 && !core_ended(b.core); k++) {
+	for (int k = 0; k < 99 && !has_ended(&b); k++) {
 		int last = core_pod_count(b.core) - 1;
 		if (did(&b, ACT_OFFERS, -1))
 			tell(&b, (struct event){.type = EV_OFFERS,
@@ -434,7 +434,7 @@ static void test_limits_that_do_not_end(void **state)
 	set_up(&b, 4);
 	b.conf.wait_ms = 5 * MINUTE;
 	start_with(&b, offers, 2);
-	for (int k = 0; k < 999 && !core_ended(b.core); k++) {
+	for (int k = 0; k < 999 && !has_ended(&b); k++) {
 		int last = core_pod_count(b.core) - 1;
 		other = other || !strcmp(pod(&b, last)->rental.offer.id, "offer-1");
 		if (did(&b, ACT_OFFERS, -1))
@@ -445,7 +445,7 @@ static void test_limits_that_do_not_end(void **state)
 			wait_ms(&b, core_wake_at(b.core) - b.now);
 		creates += did(&b, ACT_RENT, -1);
 	}
-	assert_true(core_ended(b.core));
+	assert_true(has_ended(&b));
 	assert_true(other);
 	assert_in_range(creates, 3, 24);
 	assert_int_equal(exit_status(&b), 4);
@@ -470,7 +470,7 @@ static void test_releases_wait_for_their_turn(void **state)
 	assert_int_equal(did(&b, ACT_RELEASE, -1), PODS);
 	for (int i = 0; i < PODS; i++) {
 		wait_ms(&b, MINUTE);
-		assert_false(core_ended(b.core));
+		assert_false(has_ended(&b));
 		tell(&b, (struct event){.type = EV_RELEASED, .pod = i});
 	}
 	end_well(&b);
@@ -484,7 +484,7 @@ static void test_releases_wait_for_their_turn(void **state)
 	rented(&b, 1);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = 15});
 	wait_ms(&b, 6 * MINUTE);
-	assert_true(core_ended(b.core));
+	assert_true(has_ended(&b));
 	assert_int_equal(summary(&b).status, RUN_UNRELEASED);
 	tear_down(&b);
 }

@@ -44,8 +44,7 @@ static void test_signals(void **state)
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 	tell(&b, sigint);
 	check_field("second", "releases", did(&b, ACT_RELEASE, 0), 1);
-	check_field("second", "ended", core_ended(b.core),
-		    false); /* it is confirmed all the same */
+	check_field("second", "ended", has_ended(&b), false); /* it is confirmed all the same */
 	end_well(&b);
 	check_field("second", "exit", exit_status(&b), 143);
 	tear_down(&b);
@@ -54,7 +53,7 @@ static void test_signals(void **state)
 	tell(&b, sigint);
 	tell(&b, sigint);
 	tell(&b, sigint);
-	check_field("third", "ended", core_ended(b.core), true);
+	check_field("third", "ended", has_ended(&b), true);
 	check_field("third", "exit", exit_status(&b), 9);
 	tear_down(&b);
 }
@@ -67,7 +66,7 @@ static void test_signal_while_renting(void **state)
 	set_up(&b, 4);
 	start_simply(&b);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
-	check_field("the create is under way", "ended", core_ended(b.core), false);
+	check_field("the create is under way", "ended", has_ended(&b), false);
 	rented(&b, 0);
 	check_field("it came", "releases", did(&b, ACT_RELEASE, 0), 1);
 	check_field("it came", "connects", did(&b, ACT_CONNECT, 0), 0);
@@ -119,7 +118,7 @@ static void test_no_work_no_pod(void **state)
 	for (int i = 0; i < 3; i++)
 		b.segments[i].done = true;
 	start(&b);
-	assert_true(core_ended(b.core));
+	assert_true(has_ended(&b));
 	assert_int_equal(did(&b, ACT_OFFERS, -1) + did(&b, ACT_VOLUME, -1), 0);
 	assert_int_equal(exit_status(&b), 0);
 	assert_int_equal(summary(&b).cached, 3);

@@ -243,7 +243,7 @@ static void test_container_that_cannot_be_made(void **state)
 	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
 	check_field("second", "tried again", did(&b, ACT_RENT, -1), 0);
 	list_nothing(&b);
-	assert_true(core_ended(b.core));
+	assert_true(has_ended(&b));
 	assert_int_equal(exit_status(&b), 2);
 	assert_non_null(strstr(summary(&b).err.msg,
 			       "2 pods in a row could not start, the last p1: it "
@@ -272,7 +272,7 @@ static void test_container_that_was_made_in_between(void **state)
 		list_over(&b, i + 1, POD_END_OUTSIDE, true, "");
 		check_field("after one that came up", "rented", did(&b, ACT_RENT, -1), 1);
 	}
-	assert_false(core_ended(b.core));
+	assert_false(has_ended(&b));
 	tear_down(&b);
 }
 

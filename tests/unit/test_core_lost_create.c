@@ -213,13 +213,13 @@ static int64_t lose_sight_of_a_twin(struct bench *b)
 
 static void check_for_a_twin(struct bench *b, int64_t lost_at)
 {
-	check_field("another may surface", "ended", core_ended(b->core), false);
+	check_field("another may surface", "ended", has_ended(b), false);
 	wait_ms(b, lost_at + SURFACE_LIMIT_MS - 1 - b->now);
 	int looks = did(b, ACT_LIST, -1);
 	wait_ms(b, 1);
 	check_field("a minute after the loss", "looks", looks + did(b, ACT_LIST, -1), 1);
 	list_nothing(b);
-	check_field("none did", "ended", core_ended(b->core), true);
+	check_field("none did", "ended", has_ended(b), true);
 	check_field("none did", "exit", exit_status(b), 0);
 }
 
@@ -295,12 +295,12 @@ static void test_lost_sight_of_a_lost_create(void **state)
 
 	(void)state;
 	lose_sight_of_a_twin(&b);
-	for (int k = 0; k < 20 && !core_ended(b.core); k++) {
+	for (int k = 0; k < 20 && !has_ended(&b); k++) {
 		tell_err(&b, EV_LISTED, 0, ERR_NETWORK);
-		if (!core_ended(b.core))
+		if (!has_ended(&b))
 			wait_ms(&b, core_wake_at(b.core) - b.now);
 	}
-	check_field("no list", "ended", core_ended(b.core), true);
+	check_field("no list", "ended", has_ended(&b), true);
 	check_field("no list", "exit", exit_status(&b), 9);
 	tear_down(&b);
 }
@@ -321,7 +321,7 @@ static void test_last_look_that_limits_keep_back(void **state)
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
 	wait_ms(&b, CONFIRM_LIMIT_MS + FINAL_LIST_MS);
-	check_field("limits", "ended", core_ended(b.core), true);
+	check_field("limits", "ended", has_ended(&b), true);
 	check_field("limits", "exit", exit_status(&b), 9);
 	tear_down(&b);
 }
@@ -336,9 +336,9 @@ static void test_ambiguous_and_a_signal(void **state)
 	wait_ms(&b, 10 * SECOND);
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 	wait_ms(&b, 4 * MINUTE);
-	check_field("looked for", "ended", core_ended(b.core), false);
+	check_field("looked for", "ended", has_ended(&b), false);
 	wait_ms(&b, 2 * MINUTE);
-	check_field("given up", "ended", core_ended(b.core), true);
+	check_field("given up", "ended", has_ended(&b), true);
 	check_field("given up", "exit", exit_status(&b), 9);
 	tear_down(&b);
 }
@@ -415,11 +415,11 @@ static void test_lost_create_of_another_key(void **state)
 		was.rental.hard_end_s = (WALL_MS + was.rental.hard_end_ms) / 1000;
 		core_adopt(b.core, &was);
 		tell(&b, (struct event){.type = EV_START});
-		for (int k = 0; k < 30 && !core_ended(b.core); k++) {
+		for (int k = 0; k < 30 && !has_ended(&b); k++) {
 			b.now += 5 * SECOND;
 			list_nothing(&b);
 		}
-		check_field("an attempt elsewhere", "ended", core_ended(b.core), true);
+		check_field("an attempt elsewhere", "ended", has_ended(&b), true);
 		check_field("an attempt elsewhere", "exit", exit_status(&b), late ? 0 : 9);
 		tear_down(&b);
 	}
@@ -443,9 +443,9 @@ static void test_slept_over_the_last_look(void **state)
 	b.now += HOUR;
 	tell(&b, (struct event){.type = EV_SLEPT});
 	wait_ms(&b, 0);
-	check_field("awake", "ended", core_ended(b.core), false);
+	check_field("awake", "ended", has_ended(&b), false);
 	tell(&b, (struct event){.type = EV_LISTED, .requested_at = requested_at});
-	check_field("read", "ended", core_ended(b.core), true);
+	check_field("read", "ended", has_ended(&b), true);
 	check_field("read", "exit", exit_status(&b), 0);
 	tear_down(&b);
 }

@@ -61,7 +61,7 @@ static void test_two_looks(void **state)
 						.requested_at = asked});
 		}
 		check_phase(&b, confirmations[i].name, 0, confirmations[i].phase);
-		check_field(confirmations[i].name, "ended", core_ended(b.core),
+		check_field(confirmations[i].name, "ended", has_ended(&b),
 			    confirmations[i].phase == POD_GONE);
 		tear_down(&b);
 	}
@@ -105,7 +105,7 @@ static void test_never_listed(void **state)
 			list_in(&b, POD_STATE_RUNNING, surfacings[i].looks[k].there ? 0 : -1, -1);
 		}
 		check_phase(&b, name, 0, surfacings[i].phase);
-		check_field(name, "ended", core_ended(b.core), surfacings[i].phase == POD_GONE);
+		check_field(name, "ended", has_ended(&b), surfacings[i].phase == POD_GONE);
 		tear_down(&b);
 	}
 }
@@ -122,11 +122,11 @@ static void test_looks_for_the_never_listed(void **state)
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
 	rented(&b, 0);
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-	while (!core_ended(b.core) && looks < 1000) {
+	while (!has_ended(&b) && looks < 1000) {
 		b.now += 100;
 		list_nothing(&b);
 		looks++;
-		if (!did(&b, ACT_LIST, -1) && !core_ended(b.core))
+		if (!did(&b, ACT_LIST, -1) && !has_ended(&b))
 			wait_ms(&b, core_wake_at(b.core) - b.now);
 	}
 	check_field("a minute", "looks", looks >= 10 && looks <= 20, 1);
@@ -146,7 +146,7 @@ static void test_released_before_it_was_known(void **state)
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
 	rented(&b, 0);
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
-	for (int k = 0; k < 40 && !core_ended(b.core); k++) {
+	for (int k = 0; k < 40 && !has_ended(&b); k++) {
 		b.now += 4 * SECOND;
 		list_nothing(&b);
 		if (!did(&b, ACT_RELEASE, 0))
@@ -220,7 +220,7 @@ static void test_denied_when_it_is_released(void **state)
 		}
 		check_phase(&b, name, 0, denials[i].phase);
 		check_field(name, "releases", releases, denials[i].releases);
-		check_field(name, "ended", core_ended(b.core), denials[i].phase == POD_GONE);
+		check_field(name, "ended", has_ended(&b), denials[i].phase == POD_GONE);
 		tear_down(&b);
 	}
 }

@@ -128,7 +128,7 @@ static void test_gone_though_its_release_is_refused(void **state)
 	check_phase(&b, "a minute of lists without it", 0, POD_GONE);
 	assert_int_equal(core_billed_ms(pod(&b, 0), b.now) / 1000,
 			 (told_at + 10 * SECOND - pod(&b, 0)->rental.create_at + 999) / 1000);
-	check_field("then", "ended", core_ended(b.core), 1);
+	check_field("then", "ended", has_ended(&b), 1);
 	tear_down(&b);
 }
 
@@ -143,7 +143,7 @@ static void test_release_is_repeated_and_reported(void **state)
 	bring_up(&b, 0);
 	render_batch(&b, 0, 0, SECOND, true);
 	int64_t began_at = b.now;
-	for (bool open = true; !core_ended(b.core);) {
+	for (bool open = true; !has_ended(&b);) {
 		assert_true(b.now - began_at < 2 * CONFIRM_LIMIT_MS);
 		if (open)
 			tell_err(&b, EV_RELEASED, 0, ERR_TRANSIENT);
@@ -183,7 +183,7 @@ static void test_release_that_limits_keep_back(void **state)
 			list_running(&b, 0);
 	}
 	check_field("limits", "releases", asked, 5);
-	check_field("limits", "ended", core_ended(b.core), false);
+	check_field("limits", "ended", has_ended(&b), false);
 	tear_down(&b);
 }
 
@@ -209,12 +209,12 @@ static void test_slept_over_a_release(void **state)
 		tell(&b, (struct event){.type = EV_SLEPT});
 		int looks = did(&b, ACT_LIST, -1);
 		wait_ms(&b, 0);
-		check_field("awake", "ended", core_ended(b.core), false);
+		check_field("awake", "ended", has_ended(&b), false);
 		check_field("awake", "looks", looks + did(&b, ACT_LIST, -1), 1);
 		check_field("awake", "releases", did(&b, ACT_RELEASE, 0), !answered);
 		if (!answered)
 			tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-		for (int k = 0; k < 3 && !core_ended(b.core); k++) {
+		for (int k = 0; k < 3 && !has_ended(&b); k++) {
 			list_nothing(&b);
 			b.now += 6 * SECOND;
 		}

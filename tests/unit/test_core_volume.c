@@ -41,7 +41,7 @@ static void test_volume_is_missing(void **state)
 	b.conf.want_volume = true;
 	start(&b);
 	tell_err(&b, EV_VOLUME, 0, ERR_NOT_FOUND);
-	assert_true(core_ended(b.core));
+	assert_true(has_ended(&b));
 	assert_int_equal(exit_status(&b), 2);
 	tear_down(&b);
 }

@@ -3,7 +3,7 @@
 
 #include "base/path.h"
 #include "http_bed.h"
-#include "net/http.h"
+#include "net/http_impl.h"
 #include "scratch.h"
 
 /* ---- calls ---- */
@@ -155,7 +155,7 @@ static void test_files_that_stand_still(void **state)
 	(void)state;
 	CLEANUP(free_text) char *file = path_join(dir, "file");
 	assert_int_equal(path_write(file, "to go", 5, 0600, NULL), 0);
-	http_set_silence(http, 1);
+	http->silence_s = 1;
 	struct got got[3] = {0};
 	for (int i = 0; i < 3; i++) {
 		struct call call = call_for(i == 1 ? "PUT" : "GET", &some);
@@ -179,7 +179,7 @@ static void test_files_that_stand_still(void **state)
 	path_read(came, 100, &text, NULL);
 	assert_string_equal(str_text(&text), "abc");
 	str_free(&text);
-	http_set_silence(http, 60);
+	http->silence_s = 60;
 	assert_int_equal(remove_folder(dir), 0);
 }
 

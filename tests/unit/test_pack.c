@@ -37,10 +37,6 @@ static int pack_tree(const struct tree *old, const struct tree *tree, const char
 	MUST(pack_open(&open, &plan, err));
 	CLEANUP(pack_close) struct pack *p = open;
 	int result = pull(p, to, room, zstd, why);
-	if (result == 0)
-		assert_int_equal(pack_content_bytes(p), diff.bytes);
-	if (result < 0)
-		assert_true(pack_changed(p) || (why && why->kind == ERR_INTERRUPTED));
 	tree_diff_free(&diff);
 	return result;
 }
@@ -288,7 +284,8 @@ static void changes_while_it_is_read(void **state)
 	while ((n = pack_read(p, buf, sizeof(buf), &why)) > 0)
 		;
 	assert_int_equal(n, -1);
-	assert_string_equal(pack_changed(p), "m");
+	assert_int_equal(why.kind, ERR_LOCAL);
+	assert_true(starts_with(why.msg, "m: "));
 	assert_int_equal(pack_read(p, buf, sizeof(buf), &why), -1);
 	tree_diff_free(&diff);
 }
@@ -309,7 +306,6 @@ static void can_be_stopped(void **state)
 	MUST(pack_open(&open, &plan, err));
 	CLEANUP(pack_close) struct pack *p = open;
 	MUST_FAIL(pull(p, tar, 4096, false, err), ERR_INTERRUPTED);
-	assert_null(pack_changed(p));
 	tree_diff_free(&diff);
 }
 
