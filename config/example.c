@@ -93,7 +93,9 @@ static const char *sensible(const char *key)
 	return NULL;
 }
 
-void example_line(struct str *to, const struct option_spec *spec, const char *value)
+/* One key as a line of a file, without its comment: `pods = 2;`. value NULL: the default or a
+ * stand-in of its type. */
+static void example_line(struct str *to, const struct option_spec *spec, const char *value)
 {
 	str_addf(to, "%s = ", spec->key);
 	if (!value && !spec->def)

@@ -15,8 +15,4 @@ void example_config(struct str *to, const char *name, const struct job_ops *job,
 /* A script of three lines for it to speak. */
 extern const char example_script[];
 
-/* One key as a line of a file, without its comment: `pods = 2;`. value NULL: the default or a
- * stand-in of its type. */
-void example_line(struct str *to, const struct option_spec *spec, const char *value);
-
 #endif

@@ -14,7 +14,8 @@
 /* What messages call a text that is not a file. */
 #define GENERATED "generated burst.cfg"
 
-void config_source_free(struct source *s)
+/* For CLEANUP(source_free). */
+static void source_free_cleanup(struct source *s)
 {
 	free(s->path);
 	free(s->name);
@@ -166,7 +167,7 @@ static int find_project(const struct config_source *ask, struct source *s, struc
 
 int config_find(const char *file, char **path, struct err *err)
 {
-	CLEANUP(config_source_free) struct source s = {0};
+	CLEANUP(source_free) struct source s = {0};
 	int found = find_project(&(struct config_source){.file = file}, &s, err);
 
 	if (found > 0)
@@ -240,8 +241,8 @@ static void keep_user_caps(struct config *c)
 
 int config_read_both(struct config *c, const struct config_source *ask, struct err *err)
 {
-	CLEANUP(config_source_free) struct source user = {0};
-	CLEANUP(config_source_free) struct source project = {0};
+	CLEANUP(source_free) struct source user = {0};
+	CLEANUP(source_free) struct source project = {0};
 	int has_user = find_user(&user);
 	int has_project = find_project(ask, &project, err);
 

@@ -53,12 +53,6 @@ struct source {
 	struct mistakes *mistakes; /* of the config */
 };
 
-void config_source_free(struct source *s);
-static inline void config_source_free_cleanup(struct source *s)
-{
-	config_source_free(s);
-}
-
 /* parse.c: reads a source's text into the config. ERR_CONFIG. */
 int config_read_source(struct config *c, struct source *source, struct err *err);
 /* ERR_CONFIG: there is no provider of that name. `before` begins the message ("burst.cfg:3"). */

@@ -171,6 +171,51 @@ def check_links():
                 complain(f"{path} uses {name}() of {owner[name]}: {layer(path)} may not know {layer(owner[name])}")
 
 
+# Exported functions that no other file of the product calls, each with the reason why it stays.
+STAYS = {}
+
+
+def programs():
+    """For each source of the product the objects that are built from it: for burst, for the agent."""
+    for path in git_files("*.c"):
+        if not path.startswith("tests/"):
+            yield path, [at for at in (f"build/obj/{path[:-2]}.o", *glob.glob(f"build/kit/*/{path[:-2]}.o")) if os.path.exists(at)]
+
+
+def code_of(path):
+    """A C file's text without its comments."""
+    return re.sub(r"/\*.*?\*/", "", read(path), flags=re.S)
+
+
+def check_unused():
+    """The product calls each function that it exports. What a test alone calls is not what users run."""
+    exported, used, plain = {}, set(re.findall(r"\w+", read("providers/plugin.syms"))) | {"main"}, []
+    prefixes = tuple(name[:-1] for name in re.findall(r"\w+\*", read("providers/plugin.syms")))
+    for path, objects in programs():
+        if not objects:
+            plain.append(path) # part of a program that is compiled in one go
+        for built in objects:
+            for line in subprocess.run(["nm", built], check=True, capture_output=True, text=True).stdout.splitlines():
+                kind, name = line.split()[-2:]
+                if kind == "U":
+                    used.add(name)
+                elif kind == "T":
+                    exported.setdefault(name, set()).add(path)
+    for path in plain:
+        used.update(re.findall(r"\w+", code_of(path)))
+    tests = set(re.findall(r"\w+", "".join(read(path) for path in git_files("tests/*.c", "tests/*.h", "tests/**/*.c", "tests/**/*.h"))))
+    for name in sorted(exported.keys() - used - STAYS.keys()):
+        if name.startswith(prefixes):
+            continue
+        path = min(exported[name])
+        if len(re.findall(rf"\b{name}\b", code_of(path))) < 2:
+            complain(f"{path}: nothing of the product calls {name}(): remove it, and test what the product calls")
+        elif name not in tests:
+            complain(f"{path}: no other file calls {name}(): make it static")
+    for name in sorted(STAYS.keys() & used | STAYS.keys() - exported.keys()):
+        complain(f"tests/lint.py: STAYS names {name}, which needs no exception")
+
+
 PRINTS = {"puts", "printf", "__printf_chk", "putchar", "putc", "vprintf", "__vprintf_chk", "stdout", "stderr", "exit", "isatty"}
 
 
@@ -451,6 +496,7 @@ def main():
     os.chdir(ROOT)
     check_includes()
     check_links()
+    check_unused()
     check_prints()
     for folder in ("jobs/agent", "orchestrator/engine"):
         check_include_circles(folder)

@@ -186,7 +186,7 @@ static json_t *gpu_use_json(const struct pod_row *pod)
 			 (json_int_t)pod->gpu_memory_peak_mib);
 }
 
-json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
+static json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 {
 	bool gone = pod->state == POD_ROW_GONE;
 

@@ -28,7 +28,6 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
 
 /* The objects of `run --json` (tests/schema); new references. */
-json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms);
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
 			int64_t now_ms);
 /* pod "": none */

@@ -105,8 +105,10 @@ void commit_tree_free(struct commit_tree *t)
 
 /* ---- the checkout ---- */
 
-int commit_tree_export(const char *top, const char *commit, const char *folder, const char *index,
-		       const char *const *paths, struct err *err)
+/* Exports a commit's files at these paths (NULL: all) below `folder`, which is made. top: a folder
+ * of the repository; index: a file for git's notes, beside the folder. */
+static int commit_tree_export(const char *top, const char *commit, const char *folder,
+			      const char *index, const char *const *paths, struct err *err)
 {
 	static const char *const all[] = {".", NULL};
 	CLEANUP(free_text) char *work_tree = xasprintf("--work-tree=%s", folder);

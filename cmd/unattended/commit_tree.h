@@ -36,11 +36,6 @@ int commit_tree_add(struct commit_tree *tree, char *const *paths, struct err *er
 bool commit_tree_suffices(const struct commit_tree *tree, char *const *paths);
 void commit_tree_free(struct commit_tree *tree); /* NULL is fine */
 
-/* Exports a commit's files at these paths (NULL: all) below `folder`, which is made. top: a folder
- * of the repository; index: a file for git's notes, beside the folder. */
-int commit_tree_export(const char *top, const char *commit, const char *folder, const char *index,
-		       const char *const *paths, struct err *err);
-
 DEFINE_CLEANUP(commit_tree_free, struct commit_tree *)
 
 #endif

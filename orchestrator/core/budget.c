@@ -86,7 +86,9 @@ bool budget_useful(const struct core *c, int64_t end)
 	return life >= USEFUL_MIN_MS && life - 2 * budget_margin(life) > c->cold_ms;
 }
 
-void budget_end_sooner(struct core_pod *p, int64_t at)
+/* By our clock, and never later than before. The pod's own hard end stays, so this client has to
+ * release the pod. */
+static void budget_end_sooner(struct core_pod *p, int64_t at)
 {
 	p->rental.cut_ms += MAX(p->rental.hard_end_ms - at, 0);
 	p->rental.hard_end_ms = MIN(p->rental.hard_end_ms, at);

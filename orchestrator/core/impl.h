@@ -16,7 +16,6 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRIN
 void core_fault(struct core *c, int pod, const struct err *err);
 void core_stop(struct core *c); /* like core_fault(), without an error */
 int core_gravity(enum err_kind kind);
-uint64_t core_random(struct core *c);
 bool core_stopping(const struct core *c);
 bool core_reads_past(const struct core *c);
 /* Adopted at the start: its log is to be read before its work is dealt out again. */
@@ -87,9 +86,6 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 /* a pod that is rented now and ends then could do some work */
 bool budget_useful(const struct core *c, int64_t end);
 int64_t budget_committed(const struct core *c);
-/* By our clock, and never later than before. The pod's own hard end stays, so this client has to
- * release the pod. */
-void budget_end_sooner(struct core_pod *p, int64_t at);
 /* The caps of this client may be lower than those that adopted pods were rented under. */
 void budget_fit_adopted(struct core *c);
 /* Likewise for a pod that another run has handed over. */
@@ -253,7 +249,6 @@ void warm_seek_done(struct core *c); /* EV_SOUGHT */
 int64_t warm_wake_at(const struct core *c);
 /* True: it is on offer and not to be released yet. The first call offers it, if that is allowed. */
 bool warm_is_offered(struct core *c, int pod);
-int64_t warm_keep_ms(const struct core *c, const struct core_pod *p); /* 0: not at all */
 void warm_not_wanted(struct core *c, struct core_pod *p);
 void warm_taken(struct core *c, struct core_pod *p, int64_t at);
 
@@ -327,7 +322,6 @@ void seen_views(struct core *c, int provider, const struct pod_view *views, size
 void seen_inspected(struct core *c, const struct event *ev);
 /* its create was answered, or a list shows it */
 void seen_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
-void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
 
 /* proof.c */
 /* A list shows, or omits, a released pod, a pod whose release is refused, or the pod of a create

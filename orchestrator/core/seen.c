@@ -25,7 +25,7 @@ static void keep_address(struct pod_view *now, const struct pod_view *before)
 	COPY_TEXT(now->user, before->user);
 }
 
-void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
+static void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	struct pod_view before = p->rental.view;
 

@@ -33,7 +33,7 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...)
 	va_end(ap);
 }
 
-uint64_t core_random(struct core *c)
+static uint64_t core_random(struct core *c)
 {
 	/* splitmix64: distinct for every call from one seed */
 	uint64_t z = (c->random += 0x9e3779b97f4a7c15ull);

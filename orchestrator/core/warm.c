@@ -31,7 +31,8 @@ int64_t core_cold_ms(const struct core_pod *p)
 	return p->presence.ready_at ? MAX(p->presence.ready_at - p->rental.create_at, 0) : 0;
 }
 
-int64_t warm_keep_ms(const struct core *c, const struct core_pod *p)
+/* 0: not at all. */
+static int64_t warm_keep_ms(const struct core *c, const struct core_pod *p)
 {
 	int64_t most = p->rental.hard_end_ms - c->now -
 		       3 * budget_margin(p->rental.hard_end_ms - p->rental.create_at);

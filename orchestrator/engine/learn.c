@@ -47,7 +47,7 @@ static void part_of(const char *key, int number, char *out, size_t room)
 
 /* ---- sums ---- */
 
-struct speed_sums learn_sums(const struct speed_row *row)
+static struct speed_sums learn_sums(const struct speed_row *row)
 {
 	return (struct speed_sums){.n = row->n,
 				   .longest = row->longest,

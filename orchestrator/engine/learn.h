@@ -28,7 +28,6 @@ void learn_key(const struct learn_what *what, char key[LEARN_KEY]);
 int learn_fold(struct store *store, struct batch_row *list, size_t count, bool fade,
 	       int64_t wall_ms, struct err *err);
 
-struct speed_sums learn_sums(const struct speed_row *row);
 /* The fit of the batches of exactly this key; false: there are too few, or the ledger cannot be
  * read. */
 bool learn_fit(struct speed *out, struct store *store, const char *key);

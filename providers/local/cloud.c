@@ -300,7 +300,8 @@ static int say(FILE *to, const json_t *answer)
 	return line && fprintf(to, "%s\n", line) > 0 && fflush(to) == 0 ? 0 : -1;
 }
 
-int desk_fail(const struct err *err)
+/* Prints the error as the last line of stderr, and returns the exit status. */
+static int desk_fail(const struct err *err)
 {
 	CLEANUP(json_decref) json_t *answer = wire_error(err);
 

@@ -21,8 +21,6 @@ int desk_choose_isolation(const struct store *store, const struct local_conf *co
 			  bool *namespaces, struct err *err);
 /* check.c. ERR_LOCAL: there is no /proc, by which processes are identified and ended. */
 int desk_need_proc(struct err *err);
-/* Prints the error as the last line of stderr, and returns the exit status. */
-int desk_fail(const struct err *err);
 
 int desk_check(const struct store *store, const json_t *request, json_t *answer, struct err *err);
 /* Line by line: what a pod prints must not drive the terminal, but its lines are lines. */

@@ -12,7 +12,9 @@
 
 enum { COPY_BYTES = 256 * 1024 };
 
-bool volume_name_ok(const char *name)
+/* Letters, digits, '.', '_', '-'; not first a '.' or '-'; at most 63 bytes: the name is a folder's.
+ */
+static bool volume_name_ok(const char *name)
 {
 	size_t len = strlen(name);
 

@@ -4,9 +4,6 @@
 
 #include "record.h"
 
-/* Letters, digits, '.', '_', '-'; not first a '.' or '-'; at most 63 bytes: the name is a folder's.
- */
-bool volume_name_ok(const char *name);
 /* Makes it when create. ERR_NOT_FOUND, ERR_REFUSED (a name that is not safe). */
 int volume_ensure(const struct store *store, const char *name, bool create, struct err *err);
 int volume_remove(const struct store *store, const char *name, struct err *err);

@@ -99,7 +99,8 @@ static int send_signal(int pidfd, int sig)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
 }
 
-int process_open(const struct process *p)
+/* A pidfd of exactly this process, or -1 when it is gone. Close it. */
+static int process_open(const struct process *p)
 {
 	char boot[sizeof(p->boot)];
 

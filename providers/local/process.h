@@ -16,8 +16,6 @@ struct process {
 
 /* Of a process that runs now; pid 0 in the result if it does not. */
 struct process process_of(pid_t pid);
-/* A pidfd of exactly this process, or -1 when it is gone. Close it. */
-int process_open(const struct process *p);
 /* Sends the signal to exactly this process; -1 when it is gone. */
 int process_signal(const struct process *p, int sig);
 /* Waits at most ms for its end; true when it has ended. */

@@ -6,7 +6,7 @@
 
 static const char *const isolation_names[] = {"auto", "namespaces", "process"};
 
-const char *isolation_name(enum isolation isolation)
+static const char *isolation_name(enum isolation isolation)
 {
 	return isolation_names[isolation];
 }

@@ -13,7 +13,6 @@ enum isolation {
 	ISOLATION_NAMESPACES, /* or no pod */
 	ISOLATION_PROCESS,
 };
-const char *isolation_name(enum isolation isolation); /* "auto", "namespaces", "process" */
 /* -1 when the word is none of the three. */
 int isolation_parse(const char *word, enum isolation *out);
 

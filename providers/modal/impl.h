@@ -221,7 +221,6 @@ void modal_set_address(struct provider *p, struct pod_view *view);
 enum op_next modal_call_tunnels(struct turn *t, const char *id, int most_s);
 /* Not up yet, or ended meanwhile: no error, the next listing reports it. */
 int modal_read_tunnels(struct turn *t, struct pod_view *view);
-const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name);
 void modal_read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out);
 int64_t modal_seconds(double at);
 /* How it ended, for the core and for people. */

@@ -93,7 +93,7 @@ int modal_read_tunnels(struct turn *t, struct pod_view *view)
 	return 0;
 }
 
-const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name)
+static const char *modal_tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(modal_text(tags[i]->tag_name), name))

@@ -118,9 +118,9 @@ enum op_next api_wait(struct turn *t, int64_t ms)
 
 /* ---- what an answer means ---- */
 
-/* RunPod has no code for it, only words for a reader, and they change (runpod/containers looks for
- * the same). */
-bool api_is_capacity(const char *text)
+/* The server says that it is sold out. RunPod has no code for that, only words for a reader, and
+ * they change (runpod/containers looks for the same). */
+static bool api_is_capacity(const char *text)
 {
 	static const char *const words[] = {
 		"no longer any instances available",

@@ -75,8 +75,7 @@ json_t *api_object(struct turn *t, const char *doing);
  * is to be freed. */
 json_t *api_data(struct turn *t, const char *doing, json_t **whole);
 
-bool api_is_capacity(const char *text); /* the server's ways of saying: sold out */
-bool api_id_is_sound(const char *id);   /* may stand in a URL */
+bool api_id_is_sound(const char *id); /* may stand in a URL */
 /* percent-encoded, all but letters, digits and keep */
 void api_escape(struct str *to, const char *text, const char *keep);
 /* dollars there; 0 when absent or absurd */
@@ -140,8 +139,7 @@ struct placement {
 	int count;                  /* of GPUs, or of vCPUs */
 	char type[RUNPOD_TYPE_MAX]; /* gpuTypeId, or a flavour of CPU */
 };
-int placement_write(const struct placement *p, char *to, size_t room); /* -1: does not fit */
-int placement_read(const char *id, struct placement *out);             /* -1: none of ours */
+int placement_read(const char *id, struct placement *out); /* -1: none of ours */
 
 /* As people write it: "RTX 4090" for "NVIDIA GeForce RTX 4090". */
 void gpu_shown(char to[GPU_MAX], const char *type, const char *name);

@@ -24,7 +24,8 @@ bool gpu_meant(const char *wish, const char *type, const char *name)
 	       gpu_satisfies(longer, type) || gpu_satisfies(longer, name);
 }
 
-int placement_write(const struct placement *p, char *to, size_t room)
+/* -1: it does not fit. */
+static int placement_write(const struct placement *p, char *to, size_t room)
 {
 	int n = snprintf(to, room, "%s/%s/%d%s/%s", p->community ? "COMMUNITY" : "SECURE",
 			 p->datacenter, p->count, p->cpu ? " vCPU" : "", p->type);
