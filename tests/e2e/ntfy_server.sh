@@ -10,8 +10,9 @@ command -v go >/dev/null || { echo "burst: Go is not installed" >&2; exit 1; }
 mkdir -p "$(dirname "$file")"
 source=$(mktemp -d)
 trap 'rm -rf "$source"' EXIT
-dir=$(cd "$source" && go mod download -json "$module@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-[ -n "$dir" ] || { echo "burst: $module@$version cannot be downloaded" >&2; exit 1; }
+said=$(cd "$source" && go mod download -json "$module@$version" || true)
+dir=$(sed -n 's/^\t"Dir": "\(.*\)",$/\1/p' <<<"$said")
+[ -n "$dir" ] || { echo "burst: $module@$version cannot be downloaded: $(sed -n 's/^\t"Error": "\(.*\)"$/\1/p' <<<"$said")" >&2; exit 1; }
 cp -r "$dir/." "$source"
 chmod -R u+w "$source"
 mkdir -p "$source/server/docs" "$source/server/site" # its web pages, which the module lacks and a server compiles in
