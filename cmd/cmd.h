@@ -17,7 +17,8 @@
 struct opt {
 	char letter;      /* 0: none */
 	const char *name; /* "max-cost" */
-	const char *arg;  /* "USD"; NULL: a switch. completion.c knows what to offer for a word */
+	const char
+		*arg; /* "USD"; NULL: a switch. line/offer.c knows what a shell offers for a word */
 	const char *help;
 	const char *key; /* the config key that it sets ("caps.max_cost"; a switch: to true) */
 	bool optional;   /* the argument may be left out; it is then given as --name=VALUE only */

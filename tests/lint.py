@@ -456,7 +456,7 @@ def commands():
         for path in scripts:
             todo.append(("shellcheck", ["shellcheck", "-S", "warning", "-e", "SC2034,SC1010", path], [path]))
         # COMPREPLY=($(compgen ...)) splits on purpose, as mapfile is not in bash 3; `cmd=` sets an empty text
-        path = "cmd/completion.bash"
+        path = "cmd/line/completion.bash"
         todo.append(("shellcheck", ["shellcheck", "-s", "bash", "-S", "warning", "-e", "SC2207,SC1007", path], [path]))
     return todo
 
