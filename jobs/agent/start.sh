@@ -1,14 +1,14 @@
 #!/bin/sh
-# start.sh - the first process of every pod, and its dead-man's switch. It starts sshd and watches the clock; when the lease
-# or the hard end is over, or when it is told to, it ends the pod in the vendor's way. It never execs away, and what could
-# take long (installing, asking the vendor) runs beside it, so that nothing ever stops the watch. The provider's end.sh stands
-# above this text. The agreement is in CONTROL.md. For dash, busybox ash and bash; needs no more than a base system.
+# start.sh - the first process of every pod, and its dead-man's switch. It starts sshd and watches the clock. When the lease
+# expires, at the hard end, or at the agent's request, it ends the pod in the provider's way. It never execs another program.
+# Slow work (installing, calling the provider) runs in the background, so that nothing stops the watch. The provider's end.sh
+# precedes this text. CONTROL.md describes the interface. Runs in dash, busybox ash and bash on a base system.
 
 umask 077
-# What opens doors leaves the environment before anything is started that would be given it.
+# Keys leave the environment before any child could inherit them.
 host_key_b64=$BURST_HOST_KEY_B64 authorized_key=$BURST_AUTHORIZED_KEY
 unset BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY
-# Handlers, not ignored signals: children get the defaults back. As process 1 nobody inside can kill us otherwise.
+# Handlers, not ignored signals: children get the defaults back. Otherwise no process inside can kill process 1.
 trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 
 home=${BURST_HOME:-/run/burst}
@@ -31,7 +31,7 @@ is_number() {
 	esac
 }
 
-# ---- the environment: kept for the agent ----
+# ---- save the environment for the agent ----
 
 quoted() {
 	rest=$1 done=
@@ -64,7 +64,7 @@ PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/
 
 # ---- the clock ----
 
-look_at_clock() {
+read_clock() {
 	clock=$(date +%s 2>/dev/null)
 	is_number "$clock" && now=$clock
 	up=
@@ -76,12 +76,12 @@ look_at_clock() {
 }
 
 set_limits() {
-	look_at_clock
+	read_clock
 	hard_end=$BURST_HARD_END lease_wall=$BURST_FIRST_LEASE_END
 	is_number "$lease_wall" || lease_wall=$hard_end
 	is_number "$hard_end" || hard_end=$lease_wall
 	is_number "$hard_end" || {
-		say "no hard end was given: this pod must not live"
+		say "no valid hard end in the environment: ending this pod"
 		hard_end=$now lease_wall=$now
 	}
 	lease_up='' hard_up=''
@@ -93,8 +93,8 @@ set_limits() {
 	take_old_lease
 }
 
-# An image that took long to come leaves little of the first lease, or nothing, while a client that saw it come may be waiting. A
-# container that begins anew has the time of its first start.
+# A slow image pull can use up the first lease while a client waits for the pod. So the lease counts from the container's first
+# start, within limits; a restart does not extend it.
 allow_late_start() {
 	is_number "$BURST_LATE_START_S" && is_number "$BURST_LEASE_S" || return
 	[ -s "$home/born" ] || echo "$now" >"$home/born"
@@ -105,7 +105,7 @@ allow_late_start() {
 	[ "$late_wall" -le "$lease_wall" ] || lease_wall=$late_wall
 }
 
-# Fails where there is none for us.
+# Fails if there is no lease file of this attempt.
 read_lease_file() {
 	[ -r "$home/lease" ] || return
 	who='' wall='' upto='' rest=''
@@ -113,8 +113,8 @@ read_lease_file() {
 	[ "$who" = "$BURST_ATTEMPT" ] && is_number "$wall" && is_number "$upto" && [ -z "$rest" ]
 }
 
-# A container that starts again finds the lease that it had. Its uptime may have begun anew meanwhile: of that lease the wall
-# clock counts, once, or the uptime where that is over sooner.
+# A restarted container finds its earlier lease. Its uptime may have restarted too, so until the lease file changes, the lease
+# ends by the wall clock, or by the uptime if that is sooner.
 take_old_lease() {
 	old_lease=
 	read_lease_file || return
@@ -129,23 +129,23 @@ read_lease() {
 	lease_wall=$wall lease_up=$upto old_lease=
 }
 
-# Sets $reason when this pod's time is over.
+# Succeeds and sets $reason if this pod must end now.
 must_end() {
-	look_at_clock
+	read_clock
 	read_lease
 	if [ -e "$home/end" ]; then
-		reason='the agent says so'
+		reason='the agent requested it'
 		read -r reason <"$home/end"
 	elif [ "$now" -ge "$hard_end" ]; then
-		reason='the hard end has come'
+		reason='hard end reached'
 	elif [ -n "$up" ] && [ -n "$hard_up" ] && [ "$up" -ge "$hard_up" ]; then
-		reason='the hard end has come (uptime)'
+		reason='hard end reached (uptime)'
 	elif [ -n "$up" ] && [ -n "$lease_up" ]; then
 		[ "$up" -ge "$lease_up" ] || return 1
-		reason='the lease is over'
+		reason='lease expired'
 	else
 		[ "$now" -ge "$lease_wall" ] || return 1
-		reason='the lease is over (wall clock)'
+		reason='lease expired (wall clock)'
 	fi
 }
 
@@ -171,13 +171,12 @@ is_root() {
 	[ "$(id -u)" = 0 ]
 }
 
-# Another pod may be a mere group of processes on somebody's machine: nothing of the system is changed there.
+# A pod that is no container may be a group of processes on a user's machine. Never change the system there.
 is_container() {
 	[ "$BURST_CONTAINER" = 1 ]
 }
 
-# A container that is started again in the middle of an install has packages that are half there: nothing is installed until those
-# are settled.
+# A restart during an install leaves half-installed packages, which block any other install until they are configured.
 apt_install() { # PACKAGE...
 	export DEBIAN_FRONTEND=noninteractive
 	bounded 300 dpkg --configure -a
@@ -192,7 +191,7 @@ install_packages() { # PACKAGE...
 	is_root || return 1
 	is_container || return 1
 	if command -v apt-get >/dev/null 2>&1; then
-		# a package's own sshd must not take the port
+		# the package must not start an sshd of its own on the port
 		policy=/usr/sbin/policy-rc.d
 		[ -e "$policy" ] && policy= || printf '#!/bin/sh\nexit 101\n' >"$policy"
 		[ -z "$policy" ] || chmod 755 "$policy"
@@ -211,7 +210,7 @@ install_packages() { # PACKAGE...
 	fi
 }
 
-# One install at a time: the switch may want curl while sshd is on its way.
+# One install at a time: the switch may need curl during the install of sshd.
 install_in_turn() {
 	turn=0
 	until mkdir "$home/installing" 2>/dev/null; do
@@ -229,7 +228,7 @@ install_sshd() {
 	try=0
 	while [ $try -lt 10 ] && ! find_sshd; do
 		try=$((try + 1))
-		say "no sshd here: installing one, try $try"
+		say "no sshd found: installing one, try $try"
 		install_in_turn openssh-server >>"$log" 2>&1 || sleep $((try * 3))
 	done
 }
@@ -289,7 +288,7 @@ write_sshd_config() {
 		"$authorized_key" >"$home/authorized_keys"
 }
 
-# What sshd wants of the system when it runs as root: its folder, its user, and ours not locked.
+# Makes what sshd needs as root: its folder, its user, and an account for root that is not locked.
 prepare_root() {
 	mkdir -p /run/sshd /var/empty 2>/dev/null
 	chmod 755 /run/sshd /var/empty 2>/dev/null
@@ -308,7 +307,7 @@ start_sshd() {
 	sshd_starts=$((sshd_starts + 1))
 	"$sshd" -D -e -f "$home/sshd_config" >>"$home/sshd.log" 2>&1 </dev/null &
 	sshd_pid=$!
-	say "sshd started on port ${BURST_SSH_PORT:-22}, time $sshd_starts"
+	say "sshd started on port ${BURST_SSH_PORT:-22} (start $sshd_starts)"
 }
 
 # Called once a second; must not block.
@@ -317,8 +316,8 @@ keep_sshd() {
 	[ -n "$install_pid" ] && kill -0 "$install_pid" 2>/dev/null && return
 	if ! find_sshd; then
 		[ -z "$install_pid" ] || {
-			[ -n "$gave_up" ] || say 'there is no way to get an sshd here'
-			gave_up=1
+			[ -n "$install_failed" ] || say 'sshd cannot be installed'
+			install_failed=1
 			return
 		}
 		install_sshd &
@@ -327,19 +326,20 @@ keep_sshd() {
 	fi
 	[ "$sshd_starts" -lt 200 ] || return
 	[ "$tick" -ge "$sshd_next_tick" ] || return
-	# at once, then with longer and longer pauses
+	# the first restart is immediate; later pauses grow to 30 s
 	sshd_next_tick=$((tick + (sshd_starts < 30 ? sshd_starts : 30)))
 	start_sshd
 }
 
-# ---- the vendor's way of ending a pod ----
+# ---- end the pod in the provider's way ----
 
-tell_switch() {
+report_switch() {
 	say "switch: $*"
 	echo "$*" >"$home/switch.new" && mv -f "$home/switch.new" "$home/switch"
 }
 
-# Beside the watch: a volume that hangs must not keep the pod alive. Other pods write to it: a link there is not written through.
+# Run this in the background: a hanging volume must not keep the pod alive. Other pods can write to the volume, so this never
+# writes through a link.
 copy_log_to_volume() {
 	dir=$volume/runs/$BURST_RUN/$BURST_ATTEMPT
 	[ -d "$dir" ] || return
@@ -351,7 +351,7 @@ prepare_switch() {
 	if command -v vendor_switch >/dev/null 2>&1; then
 		vendor_switch
 	else
-		tell_switch 'unproven exit'
+		report_switch 'unproven exit'
 	fi
 }
 
@@ -365,7 +365,7 @@ end_pod() {
 # ---- the watch ----
 
 now=0 tick=0 reason=
-sshd_pid='' install_pid='' sshd_starts=0 sshd_next_tick=0 gave_up=''
+sshd_pid='' install_pid='' sshd_starts=0 sshd_next_tick=0 install_failed=''
 rmdir "$home/installing" 2>/dev/null
 set_limits
 write_keys

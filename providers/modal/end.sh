@@ -1,6 +1,6 @@
 #!/bin/sh
-# end.sh - a sandbox ends when its first process exits. It stands above jobs/agent/start.sh.
+# end.sh - a sandbox ends when its first process exits. Precedes jobs/agent/start.sh.
 
 vendor_switch() {
-	tell_switch 'ok exit'
+	report_switch 'ok exit'
 }

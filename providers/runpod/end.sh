@@ -1,26 +1,26 @@
 #!/bin/sh
-# end.sh - how a pod ends itself at RunPod: by a request to its API, with the key that RunPod gives each pod. It stands above
-# jobs/agent/start.sh, whose functions and variables it uses.
+# end.sh - how a pod ends itself at RunPod: by a request to its API, with the key that RunPod gives each pod. Precedes
+# jobs/agent/start.sh and uses its functions and variables.
 #
 # shellcheck disable=SC2317 # the via_ functions are called by names put together
 # shellcheck disable=SC2154 # home, log and others are start.sh's
 
-# The key leaves the environment before anything is started that would be given it.
+# The key leaves the environment before any child could inherit it.
 api_key=$RUNPOD_API_KEY
 unset RUNPOD_API_KEY
 
-# Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. It puts the answer's headers, where it can, into
-# $head and the answer's body into $reply; nothing else writes to files of that name. No file is needed to ask, since a job may
-# have filled the disk. The key goes by file or stdin, and to this address alone: redirects are not followed. What guards the API
-# refuses some tools by the name they give themselves.
-calls_itself=burst/1
+# Each via_TOOL METHOD URL BODY prints the HTTP status, or 000 if there was no reply. If possible it writes the reply's headers to
+# $head and the body to $reply, which belong to this request alone. A request needs no file, since a job may have filled the disk.
+# The key travels by file or stdin, never by argv, and only to this address: no tool follows redirects. The API's firewall refuses
+# some tools by their User-Agent, hence our own.
+user_agent=burst/1
 
 write_api_files() {
 	printf 'Authorization: Bearer %s' "$api_key" >"$home/api.auth"
 	printf 'header = "Authorization: Bearer %s"\nheader = "Content-Type: application/json"\nuser-agent = "%s"\n' \
-		"$api_key" "$calls_itself" >"$home/api.curl"
+		"$api_key" "$user_agent" >"$home/api.curl"
 	printf 'header = Authorization: Bearer %s\nheader = Content-Type: application/json\nuser_agent = %s\n' \
-		"$api_key" "$calls_itself" >"$home/api.wget"
+		"$api_key" "$user_agent" >"$home/api.wget"
 }
 
 via_curl() {
@@ -35,10 +35,10 @@ via_curl() {
 
 via_wget() {
 	wget --version 2>/dev/null | grep -q GNU || return
-	said=$(bounded 60 wget --config="$home/api.wget" --max-redirect=0 -S -O "$reply" -T 30 -t 1 --method="$1" \
+	out=$(bounded 60 wget --config="$home/api.wget" --max-redirect=0 -S -O "$reply" -T 30 -t 1 --method="$1" \
 		${3:+"--body-data=$3"} "$2" 2>&1)
-	printf '%s\n' "$said" >"$head"
-	printf '%s\n' "$said" | sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' | tail -n 1
+	printf '%s\n' "$out" >"$head"
+	printf '%s\n' "$out" | sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' | tail -n 1
 }
 
 via_python3() {
@@ -60,7 +60,7 @@ try:
     open(head, "w").write("Retry-After: %s\n" % got.headers.get("Retry-After", ""))
     open(reply, "wb").write(got.read(65536))
 finally:
-    print(got.code)' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$head" "$reply"
+    print(got.code)' "$1" "$2" "$home/api.auth" "$3" "$user_agent" "$head" "$reply"
 }
 
 via_perl() {
@@ -73,7 +73,7 @@ $o{content} = $body if length $body;
 my $r = HTTP::Tiny->new(agent => $agent, timeout => 30, verify_SSL => 1, max_redirect => 0)->request($method, $url, \%o);
 if (open my $o, ">", $head) { print $o "Retry-After: ", $r->{headers}{"retry-after"} // "", "\n"; close $o }
 if (open my $o, ">", $reply) { print $o $r->{content} // ""; close $o }
-print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$head" "$reply"
+print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$user_agent" "$head" "$reply"
 }
 
 via_openssl() {
@@ -89,41 +89,41 @@ via_openssl() {
 	*:*) ;;
 	*) host=$host:443 ;;
 	esac
-	said=$({
+	out=$({
 		printf '%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\nContent-Type: application/json\r\n' \
-			"$1" "$path" "$name" "$calls_itself"
+			"$1" "$path" "$name" "$user_agent"
 		cat "$home/api.auth"
 		printf '\r\nContent-Length: %s\r\n\r\n%s' "${#3}" "$3"
 	} | bounded 40 openssl s_client -quiet -verify_return_error -verify_hostname "$name" -servername "$name" \
 		-connect "$host" 2>>"$log" | tr -d '\r')
-	printf '%s\n' "$said" | sed '/^$/,$d' >"$head"
-	printf '%s\n' "$said" | sed '1,/^$/d' >"$reply"
-	printf '%s\n' "$said" | sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p'
+	printf '%s\n' "$out" | sed '/^$/,$d' >"$head"
+	printf '%s\n' "$out" | sed '1,/^$/d' >"$reply"
+	printf '%s\n' "$out" | sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p'
 }
 
 end_call() {
 	[ -z "$call" ] || rm -f "$call".*
 }
 
-# The files of one answer. The self-check and the end of the pod may ask at the same time: each has names of its own. Where the
-# disk takes no more files, the answer's status has to do: curl and wget ask nothing when they cannot write an answer.
+# Makes the files of one reply. The self-check and the end of the pod may run at the same time, so each has its own names. On a
+# full disk the files are /dev/null and only the status is known: curl and wget send nothing if they cannot write a reply.
 begin_call() {
 	end_call
 	calls=$((calls + 1))
-	call=$home/api.$asker.$calls
+	call=$home/api.$caller.$calls
 	head=$call.head reply=$call.reply
 	{ echo >"$head" && echo >"$reply"; } 2>/dev/null || head=/dev/null reply=/dev/null
 }
 
-# Seconds that the vendor wants us to wait, at most ten minutes; 0 where it names none.
+# Sets $after to the seconds of Retry-After, at most ten minutes; 0 if there is none.
 read_retry_after() {
 	after=$(sed -n 's/^ *[Rr][Ee][Tt][Rr][Yy]-[Aa][Ff][Tt][Ee][Rr]: *\([0-9][0-9]*\).*/\1/p' "$head" 2>/dev/null | tail -n 1)
 	is_number "$after" || after=0
 	[ "$after" -le 600 ] || after=600
 }
 
-# Asks with one tool; sets $http and $after.
-ask() { # TOOL METHOD PATH BODY
+# Sends one request with one tool; sets $http and $after.
+request() { # TOOL METHOD PATH BODY
 	begin_call
 	http=$("via_$1" "$2" "${BURST_API_URL:-https://api.runpod.io}$3" "$4" 2>>"$log" | tail -n 1)
 	case $http in
@@ -141,7 +141,7 @@ accepted() {
 	return 1
 }
 
-# GraphQL says 200 to what it refuses; what it has done is in the answer.
+# GraphQL answers 200 to refused requests too; the body has the result.
 accepted_by_graphql() {
 	accepted && grep -q '"data"' "$reply" 2>/dev/null && ! grep -q '"errors"' "$reply"
 }
@@ -152,7 +152,7 @@ tools() {
 	done
 }
 
-# Sets $tool to the Nth tool, counted round and round; empty: there is none.
+# Sets $tool to the Nth tool, counting in a circle; empty if there is none.
 nth_tool() { # N
 	nth=$1 tool=
 	# shellcheck disable=SC2046
@@ -161,8 +161,8 @@ nth_tool() { # N
 	tool=$1
 }
 
-# Seconds: 1, 2, 4 ... up to MOST, and a second more for some, so that pods that were rented together do not ask together. The
-# vendor may want more.
+# Prints a pause in seconds: 1, 2, 4 ... up to MOST, or Retry-After if that is longer. Some pods wait a second more, so that pods
+# rented together do not send requests together.
 backoff() { # ROUND MOST
 	pause=$(($1 < 10 ? 1 << $1 : $2))
 	[ "$pause" -lt "$2" ] || pause=$2
@@ -171,18 +171,18 @@ backoff() { # ROUND MOST
 	echo "$pause"
 }
 
-# Tries every tool here on one harmless question: may this pod's key see its own pod? A 403 may be meant for the tool. Once all
-# have been refused, one a time is asked with.
-ask_about_self() {
+# Checks with a harmless request whether this pod's key can see its own pod. A 403 may be meant for the tool, so this tries every
+# tool. Once the API has refused all of them, each call tries one.
+check_self() {
 	http=000 way=none refused_way=
 	if [ -n "$all_refused" ]; then
 		nth_tool "$try"
 		way=${tool:-none}
-		[ -z "$tool" ] || ask "$way" GET "/v2/pods/$RUNPOD_POD_ID" ''
+		[ -z "$tool" ] || request "$way" GET "/v2/pods/$RUNPOD_POD_ID" ''
 		return
 	fi
 	for way in $(tools); do
-		ask "$way" GET "/v2/pods/$RUNPOD_POD_ID" ''
+		request "$way" GET "/v2/pods/$RUNPOD_POD_ID" ''
 		case $http in
 		000) ;;
 		403) refused_way=${refused_way:-$way} ;;
@@ -192,12 +192,12 @@ ask_about_self() {
 	[ -z "$refused_way" ] || http=403 way=$refused_way all_refused=1
 }
 
-# Something else to ask with may be answered. False: there is nothing.
+# Succeeds if the API may have refused only the tools here, and curl can still be installed.
 is_for_the_tool() {
 	[ "$http" = 403 ] && [ -z "$sought" ] && ! command -v curl >/dev/null 2>&1
 }
 
-# A pod that was just made may be unknown for a while to the API that made it: for a minute that is no answer.
+# The API may not know a new pod yet: for the first minute a 404 means nothing.
 is_early() {
 	case $http in
 	404 | 408 | 429 | 5??) [ "$(date +%s)" -lt "$check_until" ] ;;
@@ -206,32 +206,32 @@ is_early() {
 }
 
 check_key() {
-	asker=check try=0 sought='' all_refused=
-	# an image may lack all it takes: until something was installed there is no answer, but not for long
+	caller=check try=0 sought='' all_refused=
+	# an image without any tool needs an install first; report a failure if that takes too long
 	{
 		sleep 120
-		[ -e "$home/switch" ] || tell_switch 'bad no answer from the API in two minutes'
+		[ -e "$home/switch" ] || report_switch 'bad no answer from the API in two minutes'
 	} &
 	check_until=$(($(date +%s) + 60))
 	while [ $try -lt 200 ]; do
 		try=$((try + 1))
-		ask_about_self
+		check_self
 		if is_for_the_tool; then
 			sought=1
 			install_in_turn curl ca-certificates >>"$log" 2>&1 && all_refused='' && continue
 		fi
 		case $http in
 		000)
-			[ -z "$sought" ] || tell_switch "bad no answer from the API ($way)"
+			[ -z "$sought" ] || report_switch "bad no answer from the API ($way)"
 			sought=1
 			install_in_turn curl ca-certificates >>"$log" 2>&1
 			;;
 		2??)
-			tell_switch "unproven http $http $way"
+			report_switch "unproven http $http $way"
 			end_call
 			return
 			;;
-		*) is_early || tell_switch "bad http $http $way" ;;
+		*) is_early || report_switch "bad http $http $way" ;;
 		esac
 		if is_early; then
 			sleep "$(backoff $((try - 1)) 15)"
@@ -241,15 +241,15 @@ check_key() {
 	done
 }
 
-# What may end this pod, the thorough ways first. True: it was accepted.
+# Ends this pod in one way. Succeeds if the API accepted it.
 end_by() { # TOOL WAY
 	id=$RUNPOD_POD_ID
 	case $2 in
-	delete) ask "$1" DELETE "/v2/pods/$id" '' ;;
-	terminate) ask "$1" POST "/v2/pods/$id/action" '{"action":"terminate"}' ;;
-	graphql) ask "$1" POST /graphql "{\"query\":\"mutation{podTerminate(input:{podId:\\\"$id\\\"})}\"}" ;;
-	stop) ask "$1" POST "/v2/pods/$id/action" '{"action":"stop"}' ;;
-	graphql_stop) ask "$1" POST /graphql "{\"query\":\"mutation{podStop(input:{podId:\\\"$id\\\"}){id}}\"}" ;;
+	delete) request "$1" DELETE "/v2/pods/$id" '' ;;
+	terminate) request "$1" POST "/v2/pods/$id/action" '{"action":"terminate"}' ;;
+	graphql) request "$1" POST /graphql "{\"query\":\"mutation{podTerminate(input:{podId:\\\"$id\\\"})}\"}" ;;
+	stop) request "$1" POST "/v2/pods/$id/action" '{"action":"stop"}' ;;
+	graphql_stop) request "$1" POST /graphql "{\"query\":\"mutation{podStop(input:{podId:\\\"$id\\\"}){id}}\"}" ;;
 	esac
 	case $2 in
 	graphql*) accepted_by_graphql ;;
@@ -257,7 +257,7 @@ end_by() { # TOOL WAY
 	esac
 }
 
-# That the vendor is busy or out of order is no refusal, unless it stays so.
+# A busy or failing API has not refused, unless it stays so.
 note_refusal() {
 	case $http in
 	000) ;;
@@ -270,8 +270,8 @@ note_refusal() {
 	esac
 }
 
-# Returns at the first way that is accepted. GraphQL may be gone. A stopped pod still costs its disk, and cannot ask again: only
-# where nothing better is allowed. To ask on where there is no answer, or not before a while, helps nobody.
+# Tries all ways and returns at the first accepted one. RunPod may remove GraphQL. A stopped pod still costs its disk and cannot
+# retry, so stopping is only for keys that may do nothing better. Gives up on a tool without a reply, or if the API is rate limited.
 end_by_all_ways() { # TOOL
 	for step in delete terminate graphql stop graphql_stop; do
 		case $step in
@@ -292,8 +292,8 @@ end_by_all_ways() { # TOOL
 	return 1
 }
 
-# The first round: everything. A 403 may be meant for the tool; then one question tells whether another tool does better. That the
-# vendor is busy is meant for all.
+# The first round tries everything. A 403 may be meant for the tool; then one request with the next tool shows whether that one
+# does better. A busy API is busy for all tools.
 end_first() {
 	again=''
 	for way in $(tools); do
@@ -304,8 +304,8 @@ end_first() {
 	return 1
 }
 
-# A round after that is one request, since all pods of an account share what it may ask for: the way that was accepted, else the
-# thorough one in turns with the others.
+# A later round is one request, since all pods of an account share its rate limit: in the way that was accepted, else by DELETE in
+# turns with the other ways.
 end_again() {
 	if [ -n "$good" ]; then
 		# shellcheck disable=SC2086
@@ -332,7 +332,7 @@ end_again() {
 }
 
 vendor_end() {
-	asker=end round=0 others=0 good='' refused='' busy='' refusal=''
+	caller=end round=0 others=0 good='' refused='' busy='' refusal=''
 	while :; do
 		ended='' round=$((round + 1))
 		if [ $round = 1 ]; then
@@ -340,13 +340,13 @@ vendor_end() {
 		else
 			end_again && ended=1
 		fi
-		# whoever still looks on learns it now: this key can end its pod, or cannot
+		# report to an attached client whether this key can end its pod
 		if [ -n "$ended" ]; then
 			good="$way $step"
-			tell_switch "ok http $http $way"
+			report_switch "ok http $http $way"
 		elif [ -n "$refused" ] && [ -z "$refusal" ]; then
 			refusal="http $http ${way:-none}"
-			tell_switch "bad ending this pod is refused: $refusal"
+			report_switch "bad ending this pod is refused: $refusal"
 		fi
 		copy_log_to_volume &
 		[ -n "$ended" ] || [ "$(date +%s)" -lt "${install_after:-0}" ] || {
@@ -357,8 +357,8 @@ vendor_end() {
 	done
 }
 
-# Seconds until the next round: few at first, since it bills meanwhile. However long the vendor wants us to wait, an end is asked
-# for once in the longest pause.
+# Prints the seconds until the next round: few at first, since the pod bills meanwhile. Ignores a Retry-After beyond the longest
+# pause.
 pause_of_round() {
 	longest=${BURST_SWITCH_PAUSE_S:-60}
 	[ -z "$ended" ] && [ "$after" -le "$longest" ] || after=0
@@ -366,14 +366,14 @@ pause_of_round() {
 }
 
 vendor_switch() {
-	asker=watch calls=0 call='' after=0
+	caller=watch calls=0 call='' after=0
 	seed=$(printf %s "$BURST_ATTEMPT" | cksum 2>/dev/null)
 	seed=${seed%% *}
 	is_number "$seed" || seed=0
 	rm -f "$home"/api.check.* "$home"/api.end.*
 	case $RUNPOD_POD_ID in
 	'' | *[!A-Za-z0-9_-]*)
-		tell_switch 'bad this pod does not know its id'
+		report_switch 'bad this pod does not know its id'
 		return
 		;;
 	esac
@@ -381,6 +381,6 @@ vendor_switch() {
 		write_api_files
 		check_key &
 	else
-		tell_switch 'bad this pod has no key for the API'
+		report_switch 'bad this pod has no key for the API'
 	fi
 }

@@ -139,7 +139,7 @@ test_lease_over() {
 	pod local 2 60
 	gone_within 10
 	[ "$took" -ge 1 ] && [ "$took" -le 4 ] || fail "ended after $took s"
-	grep -q 'the lease is over' "$dir/home/start.log" || fail reason
+	grep -q 'lease expired' "$dir/home/start.log" || fail reason
 }
 
 # LATE_START_S counts from the first start, and adds no more than one lease (10 s).
@@ -215,7 +215,7 @@ test_uptime_counts() {
 	until_true test -e "$dir/home/switch"
 	echo '1031.00 1.0' >"$top/uptime"
 	gone_within 10
-	grep -q 'hard end has come (uptime)' "$dir/home/start.log" || fail reason
+	grep -q 'hard end reached (uptime)' "$dir/home/start.log" || fail reason
 	pod local 2 60 BURST_UPTIME_FILE=/nowhere
 	gone_within 10
 	grep -q 'wall clock' "$dir/home/start.log" || fail 'reason without uptime'
@@ -237,7 +237,7 @@ test_lease_of_an_earlier_life() {
 	pod_with_lease 4 "$(up_in 4000000)" -1 # of an uptime that has begun anew; the first lease is long over
 	gone_within 20
 	not_before $wall
-	grep -q 'the lease is over$' "$dir/home/start.log" || fail reason
+	grep -q 'lease expired$' "$dir/home/start.log" || fail reason
 	pod_with_lease -3 "$(up_in 4000000)" 50
 	gone_within 20
 	pod_with_lease 4000 "$(up_in 3)" 50 # the wall clock was set back
