@@ -1,4 +1,4 @@
-"""Samples become a WAV file: mono, 16 bit, with its hash, complete before it has its name."""
+"""Writes samples as a WAV file: mono, 16 bit. Hashes it and renames it into place once it is complete."""
 from __future__ import annotations
 
 import array
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class BadAudio(Exception):
-    """Nothing was said, or what was said is no sound."""
+    """No samples, or no sound in them."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Written:
 
 
 def pcm16(samples: Any) -> bytes:
-    """From a tensor, a numpy array or any sequence of floats from -1 to 1."""
+    """Converts a tensor, a numpy array or any sequence of floats from -1 to 1."""
     if hasattr(samples, "detach"):
         samples = samples.detach().float().cpu().numpy()
     if hasattr(samples, "astype"):

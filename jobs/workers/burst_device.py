@@ -1,4 +1,4 @@
-"""What a worker computes on, and what its errors mean. torch is passed in: this file imports nothing but the library."""
+"""The device that a worker computes on, and the meaning of its errors. Callers pass torch in, so that this file imports no packages."""
 from __future__ import annotations
 
 import gc
@@ -12,15 +12,15 @@ DEVICE = re.compile(r"CUDA error|CUDA driver error|CUDNN_STATUS|cuDNN error|CUBL
 
 
 class OutOfMemory(Exception):
-    """The batch does not fit, not even in halves."""
+    """The batch does not fit, even when halved."""
 
 
 class DeviceLost(Exception):
-    """The card's context is gone; only a new process can go on."""
+    """The card's context is lost; only a new process can continue."""
 
 
 class Unfit(str):
-    """Why this card cannot run what is installed here, though another one may. blame: as hello says it in "unfit"."""
+    """Why this card cannot run the installed software, while another may. blame: the value of "unfit" in hello."""
     blame = "card"
 
 
@@ -46,13 +46,13 @@ class Device(Protocol):
     gpu: Any  # False, or the card's name, as hello says it
 
     def self_test(self) -> Optional[str]:
-        """None, or why nothing can be computed here."""
+        """Returns None, or why this device cannot compute."""
 
     def release(self) -> None:
-        """Returns what is free to the card. Call it outside of `except`: a traceback holds tensors."""
+        """Returns cached memory to the card. Call it outside `except`: a traceback holds tensors."""
 
     def total_gib(self) -> float:
-        """0: there is nothing to probe."""
+        """Returns 0 if there is no memory to probe."""
 
     def reset_peak(self) -> None: ...
 
@@ -61,7 +61,7 @@ class Device(Protocol):
     def free_gib(self) -> float: ...
 
     def facts(self) -> str:
-        """What a measured limit depends on beside the engine."""
+        """What else than the engine decides a measured limit."""
 
 
 class Cpu:
@@ -90,8 +90,8 @@ class Cpu:
 
 
 def has_kernels(archs: list[str], major: int, minor: int) -> bool:
-    """Does a build for these architectures run on a card of this capability? Machine code runs on later cards of its major
-    number; PTX ("compute_") on all later cards; a suffix ("sm_90a") binds it to one."""
+    """Whether a build for these architectures runs on a card of this capability. Machine code runs on later cards of its major
+    number, PTX ("compute_") on all later cards. A suffix ("sm_90a") binds it to one."""
     for arch in archs:
         found = re.fullmatch(r"(sm|compute)_(\d+)(\d)([a-z]?)", arch)
         if not found:
@@ -107,7 +107,7 @@ def has_kernels(archs: list[str], major: int, minor: int) -> bool:
 
 
 def driver_version(path: str = "/proc/driver/nvidia/version") -> str:
-    """Of NVIDIA's kernel module, such as "570.86.15". Empty: it is not said."""
+    """Version of NVIDIA's kernel module, such as "570.86.15"; empty if unknown."""
     try:
         with open(path, encoding="utf-8", errors="replace") as f:
             found = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)\s", f.read(4096))
@@ -135,7 +135,7 @@ class Cuda:
         return self.compute()
 
     def compute(self) -> Optional[str]:
-        """A real product on the card, whose result is known."""
+        """Computes a product with a known result on the card."""
         torch = self.torch
         try:
             a = torch.full((64, 64), 2.0, device="cuda")
@@ -153,7 +153,7 @@ class Cuda:
         return self.torch.cuda.mem_get_info()[1] / GIB
 
     def free_gib(self) -> float:
-        """Free on the card, and what torch holds and does not use."""
+        """Memory free on the card or cached by torch."""
         cuda = self.torch.cuda
         return (cuda.mem_get_info()[0] + cuda.memory_reserved() - cuda.memory_allocated()) / GIB
 
@@ -168,6 +168,6 @@ class Cuda:
 
 
 def in_bfloat16(torch: Any) -> tuple[str, Any, Device]:
-    """Where a language model computes, in which type, and the device. What is left in float32 is multiplied in TF32."""
+    """Returns a language model's device name, its type, and the device. Products that stay in float32 use TF32."""
     torch.set_float32_matmul_precision("high")
     return "cuda", torch.bfloat16, Cuda(torch)

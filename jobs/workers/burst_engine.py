@@ -1,8 +1,8 @@
-"""What an engine is to the harness. An engine's file defines a subclass of Engine and names it ENGINE.
+"""The interface between engine and harness. An engine's file defines a subclass of Engine and names it ENGINE.
 
 A batch goes through two stages: tokens() (the language model; all texts at once) and waves() (the sound; in sub-batches). An
-engine of one stage defines waves() alone. Both answer one value per task, in the order of the tasks; a row that went wrong is
-Bad("why"), and the harness renders it once more, alone and with another seed.
+engine of one stage defines only waves(). Both return one value per task, in the order of the tasks. A failed row is Bad("why");
+the harness renders it once more, alone and with another seed.
 """
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from burst_phases import Phases
 
 
 class CannotRun(Exception):
-    """This engine can never render on this pod; the text says why and what to do."""
+    """This engine can never render on this pod. The text says why and what to do."""
 
 
 class BadTask(Exception):
-    """This task asks for what the engine does not have: a voice, an option, a seed of another type."""
+    """The engine does not support this task's voice, option or seed."""
 
 
 @dataclass(frozen=True)
 class Bad:
-    """A row that gave no usable result."""
+    """A row without a usable result."""
     why: str
 
 
@@ -43,7 +43,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Option:
-    """A number that a task may set."""
+    """An option that is a number."""
     least: float
     most: float
     usual: float
@@ -58,7 +58,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some words that a task may set, in any case."""
+    """An option that is one of several words, in any case."""
     words: Sequence[str]
     usual: str
 
@@ -69,7 +69,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Text:
-    """A text that a task may set."""
+    """An option that is a text."""
     most: int  # bytes
     usual: str = ""
 
@@ -80,31 +80,31 @@ class Text:
 
 class Engine:
     name = ""
-    packages: Sequence[str] = ()       # Python distributions whose versions decide the sound; the engine's own first
+    packages: Sequence[str] = ()       # Python distributions that decide the sound; the engine's own first
     folder = ""                        # of the weights; begin() or load() sets it
     sample_rate = 0                    # known once load() has returned
     options: dict[str, Union[Option, Choice, Text]] = {}
     batching = "padded"                # "none": it renders one text at a time
-    max_batch = 64                     # the most segments that it is given at once
-    wave_batch = 8                     # the most rows of one waves() call
-    wave_budget = 0.0                  # rows x longest wave_cost() of one call stay below; 0: no limit
+    max_batch = 64                     # most segments of a batch
+    wave_batch = 8                     # most rows of one waves() call
+    wave_budget = 0.0                  # limit of rows x longest wave_cost() of one call; 0: none
     warm_up_texts = ("This is a first short sentence.", "And this is a second one, which is a little longer than the first.")
     warm_up_voice: Optional[str] = None
-    progress: Callable[[str], None] = staticmethod(lambda text: None)  # call it while a stage takes long
-    phase = Phases()                   # the harness gives each worker its own; load() may say what it does: with self.phase("read"):
+    progress: Callable[[str], None] = staticmethod(lambda text: None)  # call it during a long stage
+    phase = Phases()                   # set by the harness; load() may time its steps: with self.phase("read"):
 
     def begin(self) -> None:
-        """Called first of all: what can be read while Python imports is begun here, in threads. Imports nothing heavy itself."""
+        """Called first. Starts threads that read files while Python imports. Must not import heavy modules."""
 
     def make_device(self) -> Device:
-        """Called before load(); raises CannotRun where the hardware is missing."""
+        """Called before load(). Raises CannotRun if the hardware is missing."""
         return Cpu()
 
     def load(self) -> None:
         """Imports the engine and reads its weights."""
 
     def weights(self) -> str:
-        """The revision or hash of the weights that were loaded: what burst_weights.py left in `folder`, unless an engine knows better."""
+        """The revision or hash of the loaded weights. By default what burst_weights.py left in `folder`."""
         if not self.folder:
             return ""
         try:
@@ -114,14 +114,14 @@ class Engine:
             return ""
 
     def check(self, task: Task) -> None:
-        """Raises BadTask for a voice that is not there. Options and seed were checked before."""
+        """Raises BadTask for an unknown voice. Options and seed are checked already."""
 
     def size(self, task: Task) -> float:
-        """How long the result will be, relative to the others."""
+        """Expected length of the result, relative to other tasks."""
         return float(len(task.text))
 
     def group(self, task: Task) -> str:
-        """Only tasks of one group go into one waves() call."""
+        """A waves() call gets tasks of one group only."""
         return ""
 
     def wave_cost(self, task: Task, tokens: Any) -> float:
@@ -134,25 +134,25 @@ class Engine:
         raise NotImplementedError
 
     def finish(self, task: Task, wave: Any) -> Any:
-        """In a writer's thread, behind the GPU: copies the samples to the host and marks them."""
+        """Runs in a writer's thread, beside the GPU: copies the samples to the host and watermarks them."""
         return wave
 
     def rehearse(self, b: int) -> None:
-        """Uses as much memory as the longest batch of b would; for the probe on a GPU."""
+        """For the probe on a GPU: uses as much memory as the longest batch of b."""
 
     def held_gib(self) -> float:
-        """Memory of the GPU that rehearse() has not allocated and that batches will need; for the probe."""
+        """For the probe: GPU memory that batches need and rehearse() has not allocated."""
         return 0.0
 
     def expect(self, b: int) -> None:
-        """Called before hello: no batch will have more segments."""
+        """Called before hello: no batch will have more than b segments."""
 
     def release(self) -> None:
-        """Out of memory: forgets what it keeps from batch to batch and can make again."""
+        """Called when memory runs out: drops caches that it can rebuild."""
 
 
 def weights_folder() -> str:
-    """Where the set-up has put the weights."""
+    """The folder that the set-up has filled."""
     return os.path.join(os.environ.get("BURST_ENV", "."), "weights")
 
 
@@ -169,7 +169,7 @@ def check_options(known: dict[str, Union[Option, Choice, Text]], options: Any) -
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """For the end of a message about an unknown word."""
+    """The end of a message about an unknown word."""
     near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
     if near:
         return f", did you mean {near[0]!r}?"
@@ -177,7 +177,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def read_task(raw: Any, engine: Engine) -> Task:
-    """A task as the agent sent it; BadTask names what is wrong with it."""
+    """Reads a task as the agent sent it. BadTask names the mistake."""
     for key in ("id", "file", "text"):
         if not isinstance(raw.get(key), str) or not raw[key]:
             raise BadTask(f"{key} must be a text, not {raw.get(key)!r}")

@@ -1,8 +1,8 @@
-"""Steps that are recorded once and then replayed: CUDA graphs. A replay costs one launch, where a step costs some hundreds.
+"""Records steps once and replays them: CUDA graphs. A replay costs one launch, a step some hundreds.
 
-A step may be recorded if it reads and writes nothing but tensors that stay where they are. Each recording is proven: from one state,
-the step and its replay must lead to the same. If a recording fails or differs, the worker goes on without any. BURST_CUDA_GRAPHS=0 turns
-recording off. This file imports nothing but the library; torch is passed in.
+A step can be recorded if it reads and writes only tensors that keep their addresses. Each recording is checked: from one state, the
+step and its replay must lead to the same result. If a recording fails or differs, the worker continues without recordings.
+BURST_CUDA_GRAPHS=0 turns them off. This file imports only the standard library; callers pass torch in.
 """
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from typing import Any, Callable, Hashable, Iterator, Optional, Protocol, Sequen
 from burst_device import GIB, DeviceLost, kind_of
 from burst_wire import log
 
-RUNS_FIRST = 16      # a step runs so often before it is recorded: a recording takes as long as some runs
-MOST = 48            # recordings; each holds memory of the driver
-ROOM_GIB = 0.25      # that must be free before a recording
-NEAR = 0.01          # how far logits may lie apart, as a share of the largest
+RUNS_FIRST = 16      # runs of a step before it is recorded: a recording takes as long as some runs
+MOST = 48            # recordings; each holds driver memory
+ROOM_GIB = 0.25      # free memory that a recording needs
+NEAR = 0.01          # allowed difference of logits, relative to the largest
 
 Step = Callable[[], None]
 
 
 class Tape(Protocol):
-    """What records. Neither call changes what the other steps see."""
+    """The recorder. Its calls do not affect other steps."""
 
     def run(self, step: Step) -> None:
-        """Runs the step as a recording of it will run."""
+        """Runs the step in the same way as its recording will."""
 
     def record(self, step: Step) -> Step:
-        """Returns the replay. The step itself does not take place."""
+        """Returns the replay. Does not run the step."""
 
     def check(self) -> None:
         """Raises if the device is lost."""
 
     def clear(self) -> None:
-        """All replays are dropped: returns their memory."""
+        """Drops all replays and returns their memory."""
 
     def free_gib(self) -> float: ...
 
     def shared_gib(self) -> float:
-        """The memory that all replays share."""
+        """Memory that all replays share."""
 
     def each_gib(self) -> float:
-        """The memory that each replay holds beside that, on average."""
+        """Further memory that each replay holds, on average."""
 
 
 class CudaTape:
-    """All recordings share one pool: they never run at once, and what must last is outside of it."""
+    """All recordings share one memory pool: they never run at once, and lasting tensors are outside it."""
 
     def __init__(self, torch: Any) -> None:
         self.torch, self.stream = torch, torch.cuda.Stream()
@@ -59,7 +59,7 @@ class CudaTape:
         self.torch.cuda.empty_cache()
 
     def run(self, step: Step) -> None:
-        """On the recordings' stream, so that what libraries keep for each stream is there before a recording."""
+        """Uses the recordings' stream, so that libraries set up their state for it before a recording."""
         cuda = self.torch.cuda
         self.stream.wait_stream(cuda.current_stream())
         with cuda.stream(self.stream):
@@ -73,11 +73,11 @@ class CudaTape:
         free, reserved = cuda.mem_get_info()[0], cuda.memory_reserved()
         graph = cuda.CUDAGraph()
         try:
-            # the writers' threads copy sound to the host meanwhile, which must not end a recording
+            # the writers' threads copy sound to the host meanwhile, which must not abort a recording
             with cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
                 step()
         finally:
-            cuda.set_stream(before)  # a recording that fails leaves its own stream behind
+            cuda.set_stream(before)  # a failed recording leaves its own stream current
         self.pool = self.pool or graph.pool()
         cuda.synchronize()
         pooled = max(0, cuda.memory_reserved() - reserved)
@@ -109,7 +109,7 @@ class Graphs:
         self.off = self.full = False
 
     def run(self, key: Hashable, step: Step, state: Sequence[Any]) -> None:
-        """One step. STATE: all that it changes and that matters after it."""
+        """Runs or replays one step. STATE: the tensors that it changes and that matter later."""
         replay = self.replays.get(key)
         if replay:
             self.replayed += 1
@@ -122,7 +122,7 @@ class Graphs:
             self.record(key, step, state)
 
     def record(self, key: Hashable, step: Step, state: Sequence[Any]) -> None:
-        """One step, which is recorded as well."""
+        """Runs one step and records it."""
         if len(self.replays) >= MOST or self.tape.free_gib() < ROOM_GIB:
             self.stop_recording("no memory is left for more" if len(self.replays) < MOST else f"{MOST} are enough")
             step()
@@ -144,7 +144,7 @@ class Graphs:
         step()
 
     def try_to_record(self, step: Step, state: Sequence[Any], before: Sequence[Any], after: Sequence[Any]) -> tuple[Optional[Step], str, str]:
-        """The replay, or of which kind the failure is and what it was."""
+        """Returns the replay, the kind of a failure, and its text."""
         try:
             put(state, before)
             replay = self.tape.record(step)
@@ -165,14 +165,14 @@ class Graphs:
         log(f"CUDA graphs: off, because the first recording failed or differed: {why}; all steps run without")
 
     def clear(self) -> None:
-        """Forgets all recordings. They must not be replayed once their tensors are gone."""
+        """Drops all recordings: they must not run once their tensors are freed."""
         self.replays.clear()
         self.runs.clear()
         self.full = False
         self.tape.clear()
 
     def held_gib(self, expected: int = 0) -> float:
-        """What the recordings hold; EXPECTED: so many there may be."""
+        """Memory of the recordings, or of EXPECTED ones if that is more."""
         return self.tape.shared_gib() + self.tape.each_gib() * max(len(self.replays), min(expected, MOST)) if self.replays else 0.0
 
 
@@ -182,7 +182,7 @@ def put(state: Sequence[Any], values: Sequence[Any]) -> None:
 
 
 def difference(state: Sequence[Any], expected: Sequence[Any]) -> str:
-    """"" if the tensors are equal; fractions may lie a little apart."""
+    """Returns "" if the tensors are equal; fractions may differ a little."""
     for i, (tensor, value) in enumerate(zip(state, expected)):
         if not tensor.is_floating_point():
             if not bool((tensor == value).all()):
@@ -198,8 +198,8 @@ def difference(state: Sequence[Any], expected: Sequence[Any]) -> str:
 
 @contextlib.contextmanager
 def first_time(about: str) -> Iterator[bool]:
-    """Around the first recording of a process. False: an earlier process here has ended during its own, and this one must do without.
-    A driver's fault may end the process, which the agent then starts again."""
+    """Guards the first recording of a process. Yields False if an earlier process died during its own: a driver's fault may kill the
+    process, and the agent then starts another, which must not record."""
     path = os.path.join(os.environ.get("HOME", "/tmp"), ".burst-graphs-" + hashlib.sha256(about.encode()).hexdigest()[:16])
     if another_ended(path):
         log("CUDA graphs: off, because a worker here ended while it recorded the first")
@@ -210,7 +210,7 @@ def first_time(about: str) -> Iterator[bool]:
             f.write(str(os.getpid()))
     try:
         yield True
-    except Exception as error:  # the file stays
+    except Exception as error:  # keep the file
         if kind_of(error) == "device":
             raise DeviceLost(f"while the first CUDA graph was recorded: {str(error)[:200]}") from error
         raise

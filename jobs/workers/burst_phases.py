@@ -1,21 +1,21 @@
-"""How long each step of a worker's start takes: its hello line tells the agent, the ledger learns from it, a plan shows it."""
+"""Times each step of a worker's start. The hello line reports the times, the ledger keeps them, and a plan uses them."""
 from __future__ import annotations
 
 import contextlib
 import time
 from typing import Iterator
 
-NAMES = ("import", "read", "build", "warm_up", "probe")  # jobs/PROTOCOL.md names them with "_s" behind
+NAMES = ("import", "read", "build", "warm_up", "probe")  # in jobs/PROTOCOL.md with "_s" appended
 
 
 class Phases:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self.inner = [0.0]  # of each phase under way: the time of those inside it
+        self.inner = [0.0]  # for each open phase: the time of phases inside it
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Counts the body's time for this phase. A phase inside it counts for itself alone."""
+        """Adds the body's time to this phase, without the time of phases inside it."""
         assert name in NAMES, name
         began = time.monotonic()
         self.inner.append(0.0)

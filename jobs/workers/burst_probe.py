@@ -1,5 +1,5 @@
-"""How many segments fit on the card at once: measured with rehearsals of 1 and 4. Hello says the result, the agent keeps it on the
-volume, and the next worker on a card like this with the same versions starts without measuring."""
+"""Measures how many segments fit on the card at once, with rehearsals of 1 and 4. Hello reports the result and the agent keeps it on
+the volume, so that the next worker with such a card and the same versions does not measure."""
 from __future__ import annotations
 
 import json
@@ -10,24 +10,24 @@ from burst_device import kind_of
 from burst_engine import Engine
 from burst_wire import log
 
-SHARE = 0.92  # of the memory: the rest is for fragments and for what others take
+SHARE = 0.92  # of the memory; the rest is for fragmentation and other processes
 SIZES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)
 
 
 def fit(free_gib: float, base_gib: float, slope_gib: float, most: int) -> int:
-    """The largest usual size whose base + slope x b stays within SHARE; 0: not even one fits."""
+    """The largest usual size whose base + slope x b stays within SHARE; 0 if one segment does not fit."""
     room = SHARE * free_gib - base_gib
     b = most if slope_gib <= 0 and room >= 0 else int(room / slope_gib) if slope_gib > 0 else 0
     return max((s for s in SIZES if s <= min(b, most)), default=0)
 
 
 def smaller(b: int) -> int:
-    """Three quarters, as one of the usual sizes."""
+    """Three quarters of b, rounded to a usual size."""
     return max((s for s in SIZES if s <= b * 3 // 4), default=1)
 
 
 def attempt(engine: Engine, device: object, b: int) -> Optional[float]:
-    """The peak of a rehearsal in GiB; None: out of memory."""
+    """The peak of a rehearsal in GiB, or None if it runs out of memory."""
     device.reset_peak()
     try:
         engine.rehearse(b)
@@ -56,14 +56,14 @@ def measure(engine: Engine, device: object, workers: int) -> int:
 
 
 def known(key: str) -> int:
-    """What an earlier worker measured under this key, on any pod of this volume: the last such line of $BURST_PROBE. 0: nothing."""
+    """The last measurement of this key by a worker on any pod of this volume, from $BURST_PROBE; 0 if there is none."""
     most = 0
     try:
         with open(os.environ.get("BURST_PROBE", ""), encoding="utf-8") as f:
             for line in f:
                 most = read_line(line, key) or most
     except (OSError, ValueError):
-        pass  # the file is missing or not text: this worker measures again
+        pass  # the file is missing or not text: measure again
     return most
 
 
@@ -77,8 +77,8 @@ def read_line(line: str, key: str) -> int:
 
 
 def most_at_once(engine: Engine, device: object, versions: str) -> tuple[int, Optional[dict[str, Any]]]:
-    """How many segments fit, and what hello says in "probe" if that was measured here: the agent keeps it on the volume.
-    0: not even one segment fits. Without a card to probe: what the engine says."""
+    """Returns how many segments fit (0: not one), and the value of "probe" in hello if that was measured now. Without a card to probe,
+    the engine's own limit counts."""
     if not device.total_gib():
         return engine.max_batch, None
     workers = max(1, int(os.environ.get("BURST_WORKERS", "1") or 1))

@@ -1,8 +1,8 @@
-"""Reads files of weights in several threads, beginning before Python has imported torch.
+"""Reads files of weights in several threads, starting before Python imports torch.
 
-A network volume answers each read late and many reads at once: eight threads fetch blocks of 16 MB, where a memory map asks for one
-page after the other. The tensors of safetensors are views of what was read; torch.load() takes a file of any other kind. A model for them is made by bare(), so that no random numbers are
-drawn for weights that are replaced at once.
+A network volume has a high latency but serves many reads at once: eight threads read blocks of 16 MB, while a memory map reads one
+page after the other. The tensors of a safetensors file are views of the bytes read; torch.load() reads other formats. bare() makes
+the model, so that no random numbers are drawn for weights that are replaced at once.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16
 
 
 class BadFile(OSError):
-    """This is not a file of weights, or it was cut off."""
+    """The file holds no weights, or it is truncated."""
 
 
 def read_block(fd: int, view: memoryview, at: int) -> None:
@@ -36,7 +36,7 @@ def read_block(fd: int, view: memoryview, at: int) -> None:
 
 
 class Reader:
-    """Starts to read all files at once. The first ones are whole first."""
+    """Reads all files at once, starting now. The first ones complete first."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.pool = concurrent.futures.ThreadPoolExecutor(THREADS)
@@ -53,14 +53,14 @@ class Reader:
         self.files[path] = data, [self.pool.submit(read_block, fd, view[at:at + BLOCK_BYTES], at) for at in range(0, len(data), BLOCK_BYTES)]
 
     def data(self, path: str) -> bytearray:
-        """The whole file, when it is there. Its memory is the caller's from here on."""
+        """Waits for the whole file. The caller owns the memory from then on."""
         data, blocks = self.files.pop(path)
         for block in blocks:
             block.result()
         return data
 
     def tensors(self, path: str) -> dict[str, Any]:
-        """By name. BadFile names the file."""
+        """Returns the file's tensors by name. BadFile names the file."""
         try:
             return parse(self.data(path))
         except (ValueError, KeyError, TypeError, BadFile) as error:
@@ -74,7 +74,7 @@ class Reader:
 
 
 class Coming(io.RawIOBase):
-    """A file whose bytes are asked for when they are read first."""
+    """A file that waits for its bytes at the first read."""
 
     def __init__(self, come: Callable[[], bytearray]) -> None:
         self.come: Optional[Callable[[], bytearray]] = come
@@ -140,7 +140,7 @@ DRAWS = ("normal_", "uniform_", "trunc_normal_", "exponential_")
 
 @contextlib.contextmanager
 def bare() -> Iterator[None]:
-    """Modules made inside draw no random numbers for their weights: their memory is reserved and not touched before assign()."""
+    """Modules made inside draw no random numbers for their weights. Their memory stays untouched until assign()."""
     import torch
 
     def untouched(tensor: Any, *_: Any, **__: Any) -> Any:
@@ -154,8 +154,8 @@ def bare() -> Iterator[None]:
 
 
 def assign(module: Any, tensors: dict[str, Any]) -> None:
-    """Puts the tensors into a module that bare() has made. BadFile names what no tensor is there for; others are ignored, as the
-    published code does where a file holds more."""
+    """Puts the tensors into a module made inside bare(). BadFile names a weight without a tensor. Ignores further tensors, as the
+    published code does."""
     found = module.load_state_dict(tensors, strict=False, assign=True)
     own = {name for name, _ in module.named_parameters()}
     missing = [name for name in found.missing_keys if name in own]

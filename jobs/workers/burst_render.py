@@ -1,7 +1,7 @@
-"""One batch: checked, sorted by length, rendered in two stages, written by threads while the next sub-batch is computed.
+"""Renders one batch: checks it, sorts it by length, renders it in two stages. Threads write results while the next sub-batch computes.
 
-Out of memory is answered in steps: smaller sub-batches of sound, then the batch in halves, then {"oom":true}, after which the
-agent sends smaller ones. Nothing is freed while an exception is handled: its traceback still holds the tensors.
+When memory runs out, the worker first uses smaller sub-batches of sound, then halves the batch, then sends {"oom":true}; the agent
+then sends smaller batches. Memory is freed only outside `except`: a traceback still holds the tensors.
 """
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from burst_engine import Bad, BadTask, Engine, Task, read_task
 from burst_wire import Wire, log, log_timing
 
 WRITERS = 3
-WAITING_MOST = 64          # results that wait for a writer; each holds memory
-OTHER_SEED = 7919          # a retry must not take the seed of a neighbour
+WAITING_MOST = 64          # most results that wait for a writer; each holds memory
+OTHER_SEED = 7919          # keeps a retry from using a neighbour's seed
 SEED_MOST = (1 << 31) - 1
 
 
 @dataclasses.dataclass
 class Outcome:
     value: Any = None
-    kind: str = ""  # "" when it worked, else as burst_device.kind_of() says
+    kind: str = ""  # "": success; else from burst_device.kind_of()
     text: str = ""
 
 
 def attempt(work: Callable[[], Any]) -> Outcome:
-    """When it returns, the exception and all that its traceback held are gone."""
+    """Runs work(). On return the exception and all that its traceback held are freed."""
     try:
         return Outcome(work())
     except Exception as error:
@@ -48,8 +48,8 @@ class Timing:
     began: float = dataclasses.field(default_factory=time.monotonic)
     tokens_s: float = 0.0
     waves_s: float = 0.0
-    wait_s: float = 0.0   # for the writers, when all is computed
-    write_s: float = 0.0  # the writers' own time, all together
+    wait_s: float = 0.0   # for the writers, after the computation
+    write_s: float = 0.0  # sum of the writers' own times
     audio_s: float = 0.0
     retried: int = 0
 
@@ -62,7 +62,7 @@ class Timing:
 
 
 class Writers:
-    """Threads that bring results to their files and say so."""
+    """Threads that write results to files and report them."""
 
     def __init__(self, engine: Engine, wire: Wire, out_dir: str) -> None:
         self.engine, self.wire, self.out_dir = engine, wire, out_dir
@@ -94,7 +94,7 @@ class Writers:
             self.room.release()
 
     def drain(self) -> list[tuple[Task, str]]:
-        """Waits for all; returns the tasks whose sound was bad. Raises what a writer met."""
+        """Waits for all writers. Returns the tasks whose sound was bad; raises a writer's exception."""
         running, self.running = self.running, []
         concurrent.futures.wait(running)
         bad, self.bad = self.bad, []
@@ -112,7 +112,7 @@ class Renderer:
         self.timing = Timing("")
 
     def render(self, message: dict[str, Any]) -> None:
-        """Answers one line of the agent. Raises DeviceLost."""
+        """Renders the batch of one line from the agent. Raises DeviceLost."""
         batch = message["batch"]
         self.timing = self.writers.timing = Timing(batch)
         self.bad = []
@@ -121,7 +121,7 @@ class Renderer:
         self.settle(batch, outcome)
 
     def settle(self, batch: str, outcome: Outcome) -> None:
-        """Says how the batch ended, when nothing of it is with the writers any more."""
+        """Reports how the batch ended, once the writers have finished."""
         drained = attempt(self.writers.drain)
         if drained.kind == "device" or not outcome.kind:
             outcome = drained
@@ -142,7 +142,7 @@ class Renderer:
         self.device.release()
 
     def accept(self, raw_tasks: Sequence[Any]) -> list[Task]:
-        """The tasks that can be rendered, longest first; the others are answered."""
+        """Returns the valid tasks, longest first. Reports the others as failed."""
         tasks = []
         for raw in raw_tasks:
             try:
@@ -177,7 +177,7 @@ class Renderer:
         return bad
 
     def retry(self, task: Task, why: str) -> None:
-        """Alone, once, with another seed."""
+        """Renders the task once more, alone and with another seed."""
         log(f"{task.id}: {why}; once more, alone and with another seed")
         self.timing.retried += 1
         again = dataclasses.replace(task, seed=(task.seed + OTHER_SEED) & SEED_MOST)
@@ -207,7 +207,7 @@ class Renderer:
         self.render_part(tasks[half:], may_split=False)
 
     def find_bad(self, tasks: list[Task], text: str) -> None:
-        """Something in this batch is wrong: each alone shows what."""
+        """Renders each task of a failed batch alone, to find the one at fault."""
         if len(tasks) == 1:
             self.bad.append((tasks[0], text))
             return
@@ -224,7 +224,7 @@ class Renderer:
         return outcome
 
     def render_waves(self, tasks: list[Task], tokens: Sequence[Any]) -> tuple[list[Task], Outcome]:
-        """The sound of all whose tokens are good. Returns what is left to do when it did not work."""
+        """Renders the sound of all rows with good tokens. Returns the tasks that remain after a failure."""
         rows = []
         for task, row in zip(tasks, tokens):
             if isinstance(row, Bad):
@@ -252,7 +252,7 @@ class Renderer:
         return [], Outcome()
 
     def wave_rows(self, rows: list[tuple[Task, Any]]) -> int:
-        """How many of the rows, the longest of which is first, go into one call."""
+        """How many of the rows go into one call. The longest row comes first."""
         group, longest = self.engine.group(rows[0][0]), self.engine.wave_cost(*rows[0])
         n = 0
         while n < min(len(rows), self.wave_batch) and self.engine.group(rows[n][0]) == group:

@@ -1,12 +1,12 @@
 """burst_weights.py FOLDER LIST - fetches an engine's weights into FOLDER while its environment is made.
 
 LIST is a JSON file: {"revision": R, "files": [{"repository", "revision", "file", "as", "sha256", "bytes"}, ...]}. Files come from the
-hub that publishes them, or from a mirror ($BURST_WEIGHTS_URL) with the hub's paths: REPOSITORY/resolve/REVISION/FILE. Several
-files, and several parts of a large one, come at once; a part whose connection breaks goes on where it ended. A file is hashed while
-it arrives and gets its name when its hash is right. A file without a published hash is pinned by its revision alone: what came is
-compared with what the server says of it, recorded and printed. FOLDER/weights.json tells the worker what it has.
+hub that publishes them, or from a mirror ($BURST_WEIGHTS_URL) with the hub's paths: REPOSITORY/resolve/REVISION/FILE. Threads fetch
+several files, and several parts of a large one, at once. A part whose connection breaks resumes where it stopped. A file is hashed
+while it arrives and renamed into place if its hash matches. A file without a published hash is pinned by its revision only: its hash
+is compared with the server's, recorded and printed. FOLDER/weights.json lists the files for the worker.
 
-Needs the standard library alone. A failure is one line on stderr, "burst: ...", and exit 1.
+Needs only the standard library. A failure prints one line on stderr, "burst: ...", and exits 1.
 """
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ HUB = "https://huggingface.co"
 PART_BYTES = 32 << 20
 PIECE_BYTES = 1 << 20
 CONNECTIONS = 8
-TRIES = 6  # of one part, without a byte between them
+TRIES = 6  # consecutive tries of one part that receive no byte
 SILENT_S = 30
 SAY_EVERY_S = 15
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Failed(Exception):
-    """The one line that the user reads."""
+    """Carries the line for the user."""
 
 
 def mega(count: int) -> str:
@@ -55,7 +55,7 @@ def is_safe(url: str) -> bool:
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
-    """The hub answers with the address of a storage server; what it knows of the file stands in that answer alone."""
+    """The hub redirects to a storage server. Only the hub's reply describes the file."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if not is_safe(newurl):
@@ -72,13 +72,13 @@ class Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def published_hash(reply: Any) -> Optional[str]:
-    """The hash that the hub has of a large file."""
+    """The hub's hash of a large file."""
     tag = (getattr(reply, "published", None) or "").strip('"').lower()
     return tag if len(tag) == 64 and all(c in "0123456789abcdef" for c in tag) else None
 
 
 def certificates() -> ssl.SSLContext:
-    """The image's; where it has none, those that pip brings."""
+    """The image's certificates, else pip's."""
     context = ssl.create_default_context()
     if not context.cert_store_stats()["x509_ca"]:
         try:
@@ -90,7 +90,7 @@ def certificates() -> ssl.SSLContext:
 
 
 class Server:
-    """The hub or the mirror. The token goes to it, never to where it redirects; to a mirror only if the user's own config names it."""
+    """The hub or the mirror. Gets the token, but a redirect's target never does. A mirror gets it only if the user's own config names it."""
 
     def __init__(self, mirror: str, token: str, mirror_gets_token: bool) -> None:
         self.root = (mirror or HUB).rstrip("/")
@@ -116,21 +116,21 @@ class File:
         self.final = os.path.join(folder, self.called)
         self.part = self.final + ".part"
         self.published: Optional[str] = None
-        self.known = False  # its first answer has come
+        self.known = False  # set by the first reply
         self.lock, self.hash, self.hashed = threading.Lock(), hashlib.sha256(), 0
-        self.done: dict[int, int] = {}  # first byte of a finished part, and the byte after its last
+        self.done: dict[int, int] = {}  # finished parts: first byte -> byte after the last
         os.makedirs(os.path.dirname(self.final), exist_ok=True)
         self.fd = os.open(self.part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
 
     def learn(self, published: Optional[str], total: int) -> None:
-        """What the first answer says of the file."""
+        """Records what the first reply reports of the file."""
         self.published = published
         if self.bytes and total != self.bytes:
             raise Failed(f"{self.name} of {self.repository} at {self.revision} has {total} bytes on the server, and should have {self.bytes}")
         self.bytes, self.known = total, True
 
     def part_done(self, first: int, after: int) -> bool:
-        """True when the file is whole."""
+        """Returns True once the file is complete."""
         with self.lock:
             self.done[first] = after
             while self.hashed in self.done:
@@ -213,7 +213,7 @@ class Fetch:
                 return
             try:
                 self.fetch_part(*part)
-            except Exception as error:  # any: main() must hear of it
+            except Exception as error:  # of any type: main() reports it
                 self.end(error)
 
     def end(self, error: Optional[Exception] = None) -> None:
@@ -243,7 +243,7 @@ class Fetch:
             self.file_done(file)
 
     def receive(self, file: File, at: int, after: int) -> tuple[int, int]:
-        """One answer, from byte `at` on. Returns how far it came, and the end of the part, which the file's first answer may move."""
+        """Receives one reply, from byte `at` on. Returns how far it came, and the end of the part, which the file's first reply may change."""
         with self.server.open(file.path, at, after - 1) as reply:
             if not file.known:
                 after = self.first_answer(file, reply, after)

@@ -1,4 +1,4 @@
-"""The protocol's lines (jobs/PROTOCOL.md), on a descriptor of their own: whatever libraries print on stdout becomes log."""
+"""Sends the protocol's lines (jobs/PROTOCOL.md) on a descriptor of their own, so that what libraries print on stdout becomes log."""
 from __future__ import annotations
 
 import contextlib
@@ -45,7 +45,7 @@ def log_timing(**facts: Any) -> None:
 
 @contextlib.contextmanager
 def heartbeat(doing: str, every_s: float = HEARTBEAT_S) -> Iterator[None]:
-    """A line now and then while the body runs: the agent ends what is silent for long."""
+    """Prints a line now and then while the body runs: the agent kills a silent worker."""
     over = threading.Event()
     began = time.monotonic()
 
@@ -63,7 +63,7 @@ def heartbeat(doing: str, every_s: float = HEARTBEAT_S) -> Iterator[None]:
 
 
 class Progress:
-    """For stages that take long: prints at most every few seconds, and only when the engine gets on."""
+    """For long stages: prints at most every few seconds, and only if the engine progresses."""
 
     def __init__(self, every_s: float = HEARTBEAT_S) -> None:
         self.every_s = every_s

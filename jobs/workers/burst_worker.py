@@ -1,7 +1,7 @@
 """burst_worker.py ENGINE [ARGUMENT...] [--pin NAME==VERSION]... - a worker process (jobs/PROTOCOL.md) around an engine.
 
-ENGINE is the name of a module beside this file (engine_NAME.py) or the path of one of your own; its ENGINE is called with the
-arguments. --pin names what the segments' keys were made from: another version here ends the worker before it renders.
+ENGINE is the name of a module beside this file (engine_NAME.py) or the path of a user's own. The worker calls its ENGINE with the
+arguments. --pin names a version that is part of the segments' keys: if another one is installed, the worker exits before it renders.
 """
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check_weights(engine: Engine, wanted: Optional[str]) -> None:
 
 
 def warm_up(engine: Engine) -> None:
-    """A real batch of two through both stages: kernels, allocator and graphs are there before the first paid segment."""
+    """Renders a batch of two in both stages, so that kernels, allocator and graphs are ready before the first real segment."""
     tasks = [Task(f"warm-up-{i}", "", text, engine.warm_up_voice, None, i, {}) for i, text in enumerate(engine.warm_up_texts)]
     rows = list(engine.tokens(tasks))
     bad = [row for row in rows if isinstance(row, Bad)]
@@ -86,7 +86,7 @@ def warm_up(engine: Engine) -> None:
 
 
 def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:
-    """Everything before hello. Returns what hello says."""
+    """Does everything before hello. Returns the fields of hello."""
     weights = pins.pop("weights", None)
     engine.phase = phase = Phases()
     engine.begin()
@@ -126,7 +126,7 @@ def explain(error: Exception) -> str:
 
 
 def blame(error: Exception) -> dict[str, str]:
-    """What hello says beside it when another card may do."""
+    """The fields of hello that blame the card, if another may work."""
     if isinstance(error, CannotRun):
         why = error.args[0]
         return {"unfit": why.blame} if isinstance(why, Unfit) else {}
@@ -146,7 +146,7 @@ def main() -> int:
         with heartbeat("loading"):
             engine = find_engine(name, arguments)
             device, facts = load(engine, pins)
-    except DeviceLost as error:  # no hello: the agent starts another process, which may do without what ended this one
+    except DeviceLost as error:  # no hello: the agent starts another process, which avoids what killed this one
         log(f"the GPU is lost: {error}")
         return 1
     except Exception as error:

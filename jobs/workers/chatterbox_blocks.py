@@ -1,5 +1,5 @@
-"""The two transformers under Chatterbox, layer by layer over the published modules' weights, so that the cache, the mask and the
-positions are ours: rows of different lengths share a batch. Llama (the first model) and GPT-2 (Turbo)."""
+"""The two transformers of Chatterbox, Llama (the first model) and GPT-2 (Turbo), layer by layer with the published modules' weights.
+They use our own cache, mask and positions, so that rows of different lengths share a batch."""
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -7,7 +7,7 @@ from typing import Any, Callable
 import torch
 from torch import Tensor
 
-# attend(layer, q, k, v) -> [rows, heads, steps, head_dim]; it keeps k and v
+# attend(layer, q, k, v) -> [rows, heads, steps, head_dim]; it stores k and v
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 

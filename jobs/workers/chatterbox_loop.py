@@ -1,4 +1,4 @@
-"""How batches of Chatterbox are stepped: as they come, or over slots that stay where they are, so that steps can be recorded."""
+"""Steps batches of Chatterbox: in slots of their own, or in slots with fixed addresses, so that steps can be recorded."""
 from __future__ import annotations
 
 from typing import Any, Optional
@@ -9,9 +9,9 @@ from burst_graphs import Graphs
 from burst_probe import SIZES
 from chatterbox_slots import Model, Slots
 
-WINDOW = 64            # a step looks at a multiple of so many slots
-RECORDED_WINDOW = 256  # with recordings, of which there is one for each number of slots and of places
-CHECK_STEPS = 8        # on a GPU: reading the tokens waits for it
+WINDOW = 64            # a step reads a multiple of this many slots
+RECORDED_WINDOW = 256  # the same with recordings; each pair of slots and places has one
+CHECK_STEPS = 8        # steps between reads of the tokens, each of which waits for the GPU
 
 
 def round_up(n: int, to: int) -> int:
@@ -19,47 +19,47 @@ def round_up(n: int, to: int) -> int:
 
 
 class Loop:
-    """Each batch has slots of its own, and as many places as rows."""
+    """Gives each batch its own slots, and as many places as rows."""
 
     def __init__(self, t3: Any, turbo: bool) -> None:
         self.model = Model(t3, turbo)
         self.check_steps = CHECK_STEPS if self.model.device.type == "cuda" else 1
 
     def places(self, rows: int) -> int:
-        """How many places a batch of so many rows has."""
+        """Number of places of a batch with this many rows."""
         return rows
 
     def window(self, used: int) -> int:
-        """How many slots a step looks at when so many are in use."""
+        """Number of slots that a step reads if this many are in use."""
         return round_up(used, WINDOW)
 
     def slots(self, texts: int, wide: int, slots: int) -> Slots:
-        """Cleared ones for so many texts of WIDE rows."""
+        """Returns cleared slots for TEXTS texts of WIDE rows."""
         return Slots(self.model, texts, wide, self.window(slots))
 
     def step(self, s: Slots, texts: int, wide: int, window: int) -> None:
         self.model.advance(s, texts, wide, window)
 
     def expect(self, texts: int) -> None:
-        """No batch will have more."""
+        """No batch will have more texts."""
 
     def record(self, texts: int) -> None:
-        """Records the step that needs the most memory, before others. What is in the slots is lost."""
+        """Records the step that needs the most memory first. Overwrites the slots."""
 
     def release(self) -> None:
-        """Forgets what is kept between batches."""
+        """Drops what is kept between batches."""
 
     def held_gib(self) -> float:
-        """The memory of all recordings that there may be, beside the slots."""
+        """Memory of all possible recordings, without the slots."""
         return 0.0
 
 
 class RecordedLoop(Loop):
-    """All batches have the same slots, one of a few numbers of places, and steps that look at one of a few numbers of slots. Where
-    recording is off, they are as those of Loop."""
+    """All batches share the slots, and the numbers of places and of slots that a step reads are rounded, so that few recordings suffice.
+    If recording is off, it behaves like Loop."""
 
     def __init__(self, t3: Any, turbo: bool, graphs: Graphs, slots: int) -> None:
-        """SLOTS: those of the longest text that is usual."""
+        """SLOTS: number for the longest usual text."""
         super().__init__(t3, turbo)
         self.graphs, self.least = graphs, slots
         self.wide, self.texts = 1 if turbo else 2, 1
@@ -93,10 +93,10 @@ class RecordedLoop(Loop):
 
     def forget(self) -> None:
         self.kept = None
-        self.graphs.clear()  # they hold the slots' addresses
+        self.graphs.clear()  # recordings hold the slots' addresses
 
     def release(self) -> None:
-        self.texts = 1  # as many as were expected did not fit
+        self.texts = 1  # the expected number did not fit
         self.forget()
 
     def step(self, s: Slots, texts: int, wide: int, window: int) -> None:

@@ -1,7 +1,7 @@
-"""chatterbox_prepare.py FOLDER - makes Chatterbox's weights ready for quick starts, once, while the environment is made.
+"""chatterbox_prepare.py FOLDER - prepares Chatterbox's weights for quick starts, once, while the environment is made.
 
-The language model becomes half as large, in the numbers that a GPU computes with (bfloat16). The file as published, whose hash was
-checked when it came, is then no longer needed and is removed.
+It halves the language model by converting it to bfloat16, which a GPU computes with. Then it removes the published file, whose hash
+was checked when it was fetched.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 READY = "t3.bf16.safetensors"
 # By turbo: the language model and the sound.
 FILES = {False: ("t3_cfg.safetensors", "s3gen.safetensors"), True: ("t3_turbo_v1.safetensors", "s3gen_meanflow.safetensors")}
-NEVER_READ = "tfmr.wte.weight"  # of Turbo: the published code drops it after loading
+NEVER_READ = "tfmr.wte.weight"  # in Turbo: the published code drops it after loading
 
 
 def prepare(folder: str) -> None:

@@ -1,8 +1,8 @@
 """Chatterbox's sound for a sub-batch: speech tokens to a mel spectrogram (S3Gen's flow) to samples (its vocoder).
 
-All rows have one voice, so that the prompts are equally long and padding comes last. Each row draws its own noise. Silent tokens
-follow each row's own: the vocoder is not masked and hears some 14 frames ahead, so that what is behind them does not matter. The
-result is cut to the row's length. The published functions draw one noise for all and are otherwise followed step by step.
+All rows have one voice, so their prompts have the same length and padding comes last. Each row draws its own noise. The vocoder has
+no mask and reads some 14 frames ahead, so silent tokens follow each row's own and the result is cut to the row's length. The
+published functions draw one noise for all rows; otherwise this code follows them step by step.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_noise(shape: Sequence[int], generator: torch.Generator, device: Any) ->
 
 class Sound:
     def __init__(self, s3gen: Any, steps: int, half: bool = False) -> None:
-        """half: the flow's estimator, where most of the work is, computes in bfloat16. Encoder and vocoder never do."""
+        """half: the flow's estimator, which does most of the work, computes in bfloat16. Encoder and vocoder never do."""
         self.half = half
         self.s3gen, self.flow, self.vocoder, self.steps = s3gen, s3gen.flow, s3gen.mel2wav, steps
         self.device, self.dtype = s3gen.device, s3gen.dtype
@@ -70,7 +70,7 @@ class Sound:
 
     @contextlib.contextmanager
     def padding_is_zero(self, real: Tensor) -> Iterator[None]:
-        """The encoder looks three tokens ahead: behind the end of a row is to be what is behind the end of a batch of one."""
+        """The encoder reads three tokens ahead. Makes the padding behind a row equal to that behind a batch of one."""
         hook = self.flow.encoder.pre_lookahead_layer.register_forward_pre_hook(lambda _, given: (given[0] * real, *given[1:]))
         try:
             yield
@@ -87,7 +87,7 @@ class Sound:
         return decoder.solve_euler(noise, t_span=times, mu=mu, mask=mask, spks=speaker, cond=cond)
 
     def solve_meanflow(self, x: Tensor, times: Tensor, mu: Tensor, mask: Tensor, speaker: Tensor, cond: Tensor) -> Tensor:
-        """The published basic_euler(), which prints a line and a bar for each call."""
+        """The published basic_euler() without the line and bar that it prints."""
         for t, r in zip(times[:-1], times[1:]):
             t, r = t.expand(x.size(0)), r.expand(x.size(0))
             x = x + (r - t)[:, None, None] * self.flow.decoder.estimator.forward(x, mask=mask, mu=mu, t=t, spks=speaker, cond=cond, r=r)
@@ -102,7 +102,7 @@ class Sound:
         return vocoder.decode(x=mels, s=source)
 
     def source(self, pitch: Tensor, samples: Sequence[int], chance: Sequence[torch.Generator]) -> Tensor:
-        """The published SineGen and its mixture, with each row's own phases and noise."""
+        """The published SineGen and its mixture, with phases and noise of each row."""
         module, sines = self.vocoder.m_source, self.vocoder.m_source.l_sin_gen
         harmonics = sines.harmonic_num + 1
         steps = pitch * torch.arange(1, harmonics + 1, device=pitch.device)[None, :, None] / sines.sampling_rate

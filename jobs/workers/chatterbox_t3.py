@@ -1,9 +1,9 @@
 """Chatterbox's language model for a whole batch: text in, speech tokens out.
 
-The published loop renders one text. Here the prompts are padded on the left, so that all rows write the same slot of one static
-cache; a mask hides the padding, and positions count real tokens. What stands before each text of a voice, its head, is computed once
-for all of them: then a row is head, padding, text, speech. Each row draws from its own generator, and rows that have ended
-leave the batch. What is done to the logits, and in which order, is as published.
+The published loop renders one text. Here prompts are padded on the left, so that all rows write the same slot of one static cache. A
+mask hides the padding, and positions count real tokens. The part before each text of a voice, its head, is computed once for all
+texts; a row is head, padding, text, speech. Each row draws from its own generator, and a row that ends leaves the batch. The
+operations on logits and their order are as published.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from chatterbox_slots import DRAWS, KNOBS, Model, Slots
 
 @dataclass(eq=False)
 class Head:
-    """Keys and values [layers, heads, tokens, head_dim] of the tokens that stand first."""
+    """Keys and values [layers, heads, tokens, head_dim] of the first tokens."""
     keys: Tensor
     values: Tensor
 
@@ -30,7 +30,7 @@ class Head:
 
 @dataclass
 class Row:
-    prompt: Tensor                       # [tokens, width]: conditioning, text, start; of which the head is not part
+    prompt: Tensor                       # [tokens, width]: conditioning, text, start; without the head
     seed: int
     cap: int                             # most tokens
     blank: Optional[Tensor] = None       # the same without the text's embedding, for guidance
@@ -44,15 +44,15 @@ class Row:
 
 
 def prompts(t3: Any, cond: Any, text: Tensor, turbo: bool) -> tuple[Tensor, Optional[Tensor]]:
-    """What stands before the speech of one text, [tokens, width], and the same without the text (None for Turbo)."""
+    """The prompt before the speech of one text, [tokens, width], and the same without the text (None for Turbo)."""
     head = t3.prepare_conditioning(cond)[0]
     words, blank = text_prompts(t3, text, turbo)
     return torch.cat([head, words]), None if blank is None else torch.cat([head, blank])
 
 
 def text_prompts(t3: Any, text: Tensor, turbo: bool) -> tuple[Tensor, Optional[Tensor]]:
-    """What follows the conditioning. The published code embeds the start token twice, which the first model has learned; Turbo once.
-    text: [tokens], with its start and end."""
+    """The prompt after the conditioning. The published code embeds the start token twice for the first model, as in its training, and
+    once for Turbo. text: [tokens], with its start and end."""
     start = torch.full((1, 1), t3.hp.start_speech_token, device=text.device)
     words = t3.text_emb(text)
     if turbo:
@@ -80,29 +80,29 @@ def make_head(model: Model, x: Tensor) -> Head:
 @dataclass
 class Spoken:
     tokens: Tensor   # without the end token
-    ended: bool      # by itself, before its cap
+    ended: bool      # by an end token, before its cap
 
 
 class Speech:
-    """One batch under way."""
+    """One running batch."""
 
     def __init__(self, t3: Any, rows: Sequence[Row], turbo: bool, progress: Callable[[str], None], reserve: int = 0,
                  loop: Optional[Loop] = None) -> None:
-        """reserve: at least so many slots of the cache, however short the rows are."""
+        """reserve: least number of slots, however short the rows are."""
         self.rows, self.progress, self.reserve = rows, progress, reserve
         self.loop = loop or Loop(t3, turbo)
         self.model, self.stop, self.start = self.loop.model, t3.hp.stop_speech_token, t3.hp.start_speech_token
         self.wide = 2 if any(row.guidance for row in rows) else 1
         self.tokens: list[list[int]] = [[] for _ in rows]
         self.ended = [False] * len(rows)
-        self.live: dict[int, int] = {i: i for i in range(len(rows))}  # which row is at which place
+        self.live: dict[int, int] = {i: i for i in range(len(rows))}  # place -> row
         self.places = self.loop.places(len(rows))
-        self.done = self.read = 0   # steps: computed; known here
+        self.done = self.read = 0   # steps computed; steps whose tokens were read
 
     # ---- the prompts ----
 
     def lay_out(self) -> tuple[Tensor, Tensor]:
-        """Prompts padded on the left, and their lengths; with guidance each has its blank twin behind it."""
+        """Pads prompts on the left. Returns them and their lengths. With guidance, each one's blank twin follows it."""
         prompts = []
         for row in self.rows:
             prompts += [row.prompt, row.prompt if row.blank is None else row.blank][:self.wide]
@@ -111,7 +111,7 @@ class Speech:
         return x, torch.tensor([p.size(0) for p in prompts], device=self.model.device)
 
     def begin(self) -> None:
-        """Heads and prompts into the slots, and the first tokens."""
+        """Puts heads and prompts into the slots, and computes the first tokens."""
         x, lengths = self.lay_out()
         rows, steps, where = x.size(0), x.size(1), x.device
         heads = max(len(row.head or ()) for row in self.rows)
@@ -123,7 +123,7 @@ class Speech:
         s.positions[:rows] = before + lengths
         self.set_rows(s)
         causal = torch.ones(steps, used, dtype=torch.bool, device=where).tril(heads)
-        # a padded position sees itself: nothing at all would give NaN, which spreads
+        # a padded position sees itself: an empty mask would give NaN, which spreads
         mask = s.seen[:rows, None, None, :used] & causal | causal.triu(heads)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -134,12 +134,12 @@ class Speech:
 
         self.model.choose(s, len(self.rows), self.wide, self.model.logits(x, positions.clamp(min=0) + before[:, None], attend))
         s.at.fill_(used)
-        if self.model.turbo:  # from here on the published penalty sees what was spoken alone
+        if self.model.turbo:  # from here on the published penalty covers only spoken tokens
             s.said[:len(self.rows), self.start] = s.token[:len(self.rows)] == self.start
         self.used, self.done = used, 1
 
     def set_heads(self, s: Slots) -> Tensor:
-        """Each into the first slots of all its rows. Returns how many each row has."""
+        """Puts each head into the first slots of its rows. Returns how many slots each row uses."""
         before = torch.zeros(len(self.rows) * self.wide, dtype=torch.long, device=self.model.device)
         s.seen[:len(before), 0] = False
         for head in {id(row.head): row.head for row in self.rows if row.head}.values():
@@ -158,14 +158,14 @@ class Speech:
         s.knobs[:, :n, 0] = torch.tensor([[float(getattr(row, name)) for row in self.rows] for name in KNOBS], device=s.knobs.device)
         s.said[:n, self.start] = True  # the published penalty counts the start token
 
-    # ---- the rows that go on ----
+    # ---- live rows ----
 
     def due(self) -> bool:
-        """Is it time to look which rows have ended? When one is at its cap, it is known without a look."""
+        """Whether to check which rows have ended. A row at its cap needs no check."""
         return self.done - self.read >= self.loop.check_steps or self.done >= min(self.rows[row].cap for row in self.live.values())
 
     def look(self) -> None:
-        """Reads the tokens since the last look; what has ended leaves the live rows."""
+        """Reads the tokens since the last check, and removes ended rows from the live ones."""
         found = self.slots.chosen[:self.places, self.read:self.done].tolist()
         self.read = self.done
         for place, row in list(self.live.items()):
@@ -183,7 +183,7 @@ class Speech:
         return False
 
     def close_up(self) -> None:
-        """Fewer places, if the live rows have room there."""
+        """Reduces the places if the live rows fit into fewer."""
         places = self.loop.places(len(self.live))
         if places >= self.places:
             return

@@ -1,5 +1,5 @@
-"""Reads Chatterbox's weights into the published classes: in the background from the worker's first moment on, without the random
-numbers that from_local() draws first."""
+"""Reads Chatterbox's weights into the published classes: in the background from the worker's start, and without the random weights
+that from_local() draws first."""
 from __future__ import annotations
 
 import os
@@ -13,13 +13,13 @@ TURBO_TEXT_TOKENS, TURBO_SPEECH_TOKENS, TURBO_PROMPT = 50276, 6563, 375
 
 
 def language_file(folder: str, turbo: bool) -> str:
-    """The prepared file where there is one."""
+    """The prepared file if it exists, else the published one."""
     ready = os.path.join(folder, READY)
     return ready if os.path.exists(ready) else os.path.join(folder, FILES[turbo][0])
 
 
 class Weights:
-    """Begins to read when it is made, before anything heavy is imported."""
+    """Starts reading when constructed, before heavy imports."""
 
     def __init__(self, folder: str, turbo: bool) -> None:
         if not os.path.isdir(folder):
@@ -32,7 +32,7 @@ class Weights:
         self.reader = Reader(self.paths)
 
     def models(self) -> tuple[Any, Any, Any]:
-        """The published classes, whose weights are not there yet: language model, sound, voice encoder."""
+        """The published classes without their weights: language model, sound, voice encoder."""
         from chatterbox.models.s3gen import S3Gen
         from chatterbox.models.t3 import T3
         from chatterbox.models.voice_encoder import VoiceEncoder
@@ -42,14 +42,14 @@ class Weights:
             return t3, S3Gen(meanflow=True) if self.turbo else S3Gen(), VoiceEncoder()
 
     def tensors(self) -> list[dict[str, Any]]:
-        """Of each file, as soon as it is read."""
+        """The tensors of each file; waits until it is read."""
         found = [self.reader.tensors(path) for path in self.paths]
         self.reader.close()
         return found
 
 
 def turbo_settings() -> Any:
-    """As the published from_local() has them."""
+    """The settings of the published from_local()."""
     from chatterbox.models.t3.modules.t3_config import T3Config
 
     settings = T3Config(text_tokens_dict_size=TURBO_TEXT_TOKENS)
@@ -60,9 +60,9 @@ def turbo_settings() -> Any:
 
 
 def fill(t3: Any, s3gen: Any, ve: Any, tensors: list[dict[str, Any]], turbo: bool, where: str, number: Any) -> None:
-    """Gives the models their weights. Buffers keep their own numbers: positions in bfloat16 would drift apart in long texts."""
+    """Gives the models their weights. Buffers keep their type: positions in bfloat16 would be imprecise in long texts."""
     if turbo:
-        del t3.tfmr.wte  # nothing reads it: the published code drops it after loading
+        del t3.tfmr.wte  # unused: the published code drops it after loading
     assign(t3, {name: tensor.to(number) if tensor.is_floating_point() else tensor for name, tensor in tensors[0].items()})
     assign(s3gen, tensors[1])
     assign(ve, tensors[2])

@@ -1,7 +1,7 @@
 """Chatterbox and Chatterbox-Turbo (resemble-ai/chatterbox, package chatterbox-tts): engine_chatterbox.py [turbo].
 
-The published classes with their weights, in batches of our own (chatterbox_t3.py, chatterbox_sound.py). Voices are files, as a
-task's "voice_file" names them; without one the model's own voice speaks. Each output has the makers' watermark.
+The published classes with their weights, in batches of our own (chatterbox_t3.py, chatterbox_sound.py). A task's "voice_file" names
+its voice; without one the model's own voice speaks. Each output has the makers' watermark.
 """
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from chatterbox_weights import Weights, fill
 
 TOKENS_A_SECOND = 25
 CHARS_A_SECOND = 15.0
-CAP_MOST = 1000            # the published limit: 40 s
-WORDS_LAST = 6561          # speech tokens from here on are marks, not sound
-LONGEST_PROMPT = 420       # conditioning and a text of 280 characters; Turbo's conditioning alone is 376
-LONGEST_SPEECH = 840       # its cap
-HEADS = 4                  # voices whose conditioning stays computed: 36 MiB each with Turbo
+CAP_MOST = 1000            # speech tokens; the published limit: 40 s
+WORDS_LAST = 6561          # speech tokens from here on are control tokens
+LONGEST_PROMPT = 420       # conditioning and a text of 280 characters; Turbo's conditioning alone has 376
+LONGEST_SPEECH = 840       # cap of such a text
+HEADS = 4                  # voices whose heads are cached: 36 MiB each with Turbo
 
 REGULAR = {"exaggeration": Option(0, 2, 0.5), "cfg_weight": Option(0, 2, 0.5), "temperature": Option(0.01, 5, 0.8),
            "repetition_penalty": Option(1, 10, 1.2), "min_p": Option(0, 1, 0.05), "top_p": Option(0, 1, 1.0)}
@@ -64,7 +64,7 @@ class Chatterbox(Engine):
             self.set_up()
 
     def build(self) -> Any:
-        """The published model, without its from_local(): that draws random weights first and reads one page after the other."""
+        """The published model, but not by from_local(), which draws random weights first and reads one page after the other."""
         t3, s3gen, ve = self.files.models()
         with self.phase("read"):
             tensors = self.files.tensors()
@@ -98,7 +98,7 @@ class Chatterbox(Engine):
     # ---- the loop of the language model ----
 
     def make_tape(self) -> Optional[Tape]:
-        """None: steps are not recorded here."""
+        """Returns None if steps are not recorded here."""
         import torch
 
         return CudaTape(torch) if self.where == "cuda" and burst_graphs.wanted() else None
@@ -118,13 +118,13 @@ class Chatterbox(Engine):
         return loop
 
     def facts(self) -> list[str]:
-        """What it depends on whether steps can be recorded."""
+        """Version and card that decide whether steps can be recorded."""
         import torch
 
         return [torch.__version__, torch.cuda.get_device_name(0) if self.where == "cuda" else self.where]
 
     def prove(self, loop: Any) -> None:
-        """A batch of two, and the first recording, which is compared with its step."""
+        """Renders a batch of two and checks the first recording against its step."""
         failed = False
         try:
             self.speak(self.longest_rows(2), loop)
@@ -133,7 +133,7 @@ class Chatterbox(Engine):
             failed = kind_of(error) == "memory"
             if not failed:
                 raise
-        if failed:  # outside of `except`: the traceback holds tensors
+        if failed:  # outside `except`: the traceback holds tensors
             loop.release()
             loop.graphs.turn_off("no memory is left for them")
 
@@ -143,7 +143,7 @@ class Chatterbox(Engine):
         return Speech(self.model.t3, rows, self.turbo, self.progress, reserve=reserve, loop=loop).speak()
 
     def longest_rows(self, b: int) -> list[Any]:
-        """Their prompts are the longest, and they speak two tokens."""
+        """B rows with the longest prompts, which speak two tokens."""
         import torch
         from chatterbox_t3 import Row
 
@@ -172,7 +172,7 @@ class Chatterbox(Engine):
         self.voice(self.group(task))
 
     def voice(self, name: str) -> Any:
-        """Prepared once: that takes about as long as a short sentence."""
+        """Prepares a voice once: that takes as long as a short sentence."""
         if name not in self.voices:
             try:
                 self.voices[name] = self.prepare(os.path.join(os.environ.get("BURST_KIT", "."), name))
@@ -190,7 +190,7 @@ class Chatterbox(Engine):
         return self.model.conds
 
     def head(self, task: Task) -> Any:
-        """What the model has heard before the text, which is the same for all texts of a voice: computed once for them."""
+        """The head of a voice: the model's state before the text, computed once for all texts."""
         exaggeration = self.value(task, "exaggeration") if "exaggeration" in self.options else 0.0
         key = self.group(task), exaggeration
         if key not in self.heads:
@@ -228,7 +228,7 @@ class Chatterbox(Engine):
         return F.pad(F.pad(tokens, (1, 0), value=hp.start_text_token), (0, 1), value=hp.stop_text_token)
 
     def cap(self, task: Task) -> int:
-        """A row that never ends must not hold up its batch."""
+        """Limits a row, so that one which never ends does not delay its batch."""
         return min(CAP_MOST, int(1.8 * len(task.text) / CHARS_A_SECOND * TOKENS_A_SECOND) + 50)
 
     def row(self, task: Task) -> Any:
@@ -265,15 +265,15 @@ class Chatterbox(Engine):
         return self.sound.waves(tokens, self.voice(self.group(tasks[0])).gen, [task.seed for task in tasks])
 
     def finish(self, task: Task, wave: Any) -> Any:
-        """The watermark keeps nothing from one file to the next, so the writers mark at once: it takes a core 14 ms for each second of
-        sound, and would hold a fast card at 70 times real time if one thread did it all."""
+        """The writers add the watermark in parallel, since it keeps no state between files. It takes a core 14 ms for each second of
+        sound; one thread would limit a fast card to 70 times real time."""
         import torch
 
         with torch.inference_mode():
             return self.model.watermarker.apply_watermark(wave.float().cpu().numpy(), sample_rate=self.sample_rate)
 
     def rehearse(self, b: int) -> None:
-        """Two tokens in a cache of the longest batch, then the sound of the longest rows."""
+        """Computes two tokens in a cache of the longest batch, then the sound of the longest rows."""
         import torch
 
         voice = next((v for v in self.voices.values() if v is not None), None)

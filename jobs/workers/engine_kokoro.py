@@ -1,4 +1,4 @@
-"""Kokoro-82M (hexgrad/kokoro): small, with 54 voices of its own, the first letter of whose name is their language.
+"""Kokoro-82M (hexgrad/kokoro): small, with 54 voices of its own. The first letter of a voice's name is its language.
 
 kokoro_text.py turns texts into phonemes, in a thread beside the GPU; kokoro_batch.py makes the sound of many texts at once.
 """
@@ -14,15 +14,15 @@ from burst_read import Coming, Reader, bare
 from kokoro_text import phonemizer
 
 WEIGHTS = "kokoro-v1_0.pth"
-PHONEMES_MOST = 510        # of one row: a voice has so many styles
-BREAKS = ("!.?…", ":;", ",—", " ")  # where a longer text is cut, best first
-LONGEST = 400              # phonemes of a rehearsal
-PART_SEED = 1_000_003      # the parts of a long text draw other noise
+PHONEMES_MOST = 510        # of one row: a voice has a style for each number
+BREAKS = ("!.?…", ":;", ",—", " ")  # places to cut a longer text, best first
+LONGEST = 400              # phonemes in a rehearsal
+PART_SEED = 1_000_003      # gives each part of a long text its own noise
 SEED_MOST = (1 << 63) - 1
 
 
 def parts(phonemes: str) -> list[str]:
-    """Of at most PHONEMES_MOST each, cut behind the last break that is best."""
+    """Cuts into parts of at most PHONEMES_MOST, each behind the last of the best breaks."""
     found, phonemes = [], phonemes.strip()
     while len(phonemes) > PHONEMES_MOST:
         head = phonemes[:PHONEMES_MOST]
@@ -45,7 +45,7 @@ class Kokoro(Engine):
     def __init__(self) -> None:
         self.packs: dict[str, Any] = {}
         self.phonemizers: dict[str, Callable[[str], str]] = {}
-        self.reading = concurrent.futures.ThreadPoolExecutor(1)  # a phonemizer is not for two threads at once
+        self.reading = concurrent.futures.ThreadPoolExecutor(1)  # a phonemizer is not thread-safe
 
     # ---- loading ----
 
@@ -63,7 +63,7 @@ class Kokoro(Engine):
         self.reader = Reader([os.path.join(self.folder, WEIGHTS)])
 
     def weights_file(self) -> Any:
-        """Given to torch.load() in place of the path; what is waited for is no part of the build."""
+        """A file for torch.load() in place of the path. Waiting for it does not count as build time."""
         def come() -> bytearray:
             with self.phase("read"):
                 return self.reader.data(os.path.join(self.folder, WEIGHTS))
@@ -76,7 +76,7 @@ class Kokoro(Engine):
 
             make = model_class()
             from loguru import logger
-        logger.disable("kokoro")  # it would write the whole vocabulary
+        logger.disable("kokoro")  # it would print the whole vocabulary
         self.reading.submit(self.phonemizer, self.warm_up_voice[0])
         self.voices = sorted(f[:-len(".pt")] for f in os.listdir(os.path.join(self.folder, "voices")) if f.endswith(".pt"))
         if self.warm_up_voice not in self.voices:
@@ -117,13 +117,13 @@ class Kokoro(Engine):
         return parts(self.phonemizer(self.voice(task)[0])(task.text))
 
     def tokens(self, tasks: Sequence[Task]) -> Sequence[Any]:
-        """Begun in a thread: while the first rows are on the GPU, the phonemes of the others come."""
+        """Starts a thread, so that phonemes of later rows are made while the first rows are on the GPU."""
         return [self.reading.submit(self.phonemes, task) for task in tasks]
 
     # ---- phonemes to sound ----
 
     def row(self, phonemes: str, voice: str) -> Optional[tuple[Any, Any]]:
-        """Numbers and style of one part; None where nothing of it can be said. The style goes by all phonemes, as published."""
+        """Ids and style of one part, or None if it has nothing to speak. The number of all phonemes chooses the style, as published."""
         import torch
 
         numbers = [n for n in map(self.model.vocab.get, phonemes) if n is not None]
@@ -151,7 +151,7 @@ class Kokoro(Engine):
 
     @staticmethod
     def join(count: int, owners: Sequence[int], waves: Sequence[Any]) -> list[Any]:
-        """The parts of each text, one behind the other."""
+        """Concatenates the parts of each text."""
         import torch
 
         of: list[list[Any]] = [[] for _ in range(count)]
@@ -163,7 +163,7 @@ class Kokoro(Engine):
         return wave.detach().float().cpu().numpy()
 
     def rehearse(self, b: int) -> None:
-        """The longest rows that go into one call."""
+        """Renders the longest rows of one call."""
         import torch
 
         rows = max(1, min(b, self.wave_batch, int(self.wave_budget / LONGEST)))

@@ -1,5 +1,5 @@
-"""Piper (OHF-Voice/piper1-gpl, package piper-tts): a neural voice on the processor, through ONNX Runtime. Voices lie in
-$BURST_ENV/voices as piper_voice.py left them."""
+"""Piper (OHF-Voice/piper1-gpl, package piper-tts): neural voices on the processor, through ONNX Runtime. piper_voice.py has put the
+voices into $BURST_ENV/voices."""
 from __future__ import annotations
 
 import glob
@@ -10,7 +10,7 @@ from typing import Any, Sequence
 
 from burst_engine import BadTask, CannotRun, Engine, Option, Task, nearest
 
-FRAMES_A_PHONEME = 60  # more than any phoneme takes at usual speed; the model's frames are 256 samples long
+FRAMES_A_PHONEME = 60  # more than any phoneme needs at usual speed; a frame has 256 samples
 
 
 class Piper(Engine):
@@ -52,7 +52,7 @@ class Piper(Engine):
         return self.reader(session=session, config=PiperConfig.from_dict(config))
 
     def weights(self) -> str:
-        """Of one voice its published hash; of several the hash of theirs."""
+        """The published hash of one voice, or a hash over those of several."""
         if len(self.hashes) == 1:
             return next(iter(self.hashes.values()))
         return hashlib.sha256(json.dumps(self.hashes, sort_keys=True).encode()).hexdigest()

@@ -1,8 +1,8 @@
 """Qwen3-TTS (QwenLM/Qwen3-TTS, package qwen-tts): engine_qwen3.py [custom|clone] [0.6b|1.7b].
 
-"custom": the nine voices of a CustomVoice model, by name. "clone": a Base model speaks like a sample; with the sample's words in a
-text file beside it (NAME.wav, NAME.txt) it continues the sample, without them it knows the speaker's timbre alone. The published
-classes make prompts and sound; the language model's loop is ours (qwen3_talk.py).
+"custom": the nine voices of a CustomVoice model, by name. "clone": a Base model imitates a sample. With the sample's words in a text
+file beside it (NAME.wav, NAME.txt) it continues the sample; without them it uses only the speaker's timbre. The published classes
+make prompts and sound; the language model's loop is ours (qwen3_talk.py).
 """
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from burst_engine import Bad, BadTask, CannotRun, Choice, Engine, Option, Task, 
 
 FRAMES_A_SECOND = 12.5
 LETTERS_A_SECOND = 15.0
-WIDE_LETTERS = 3.5         # an ideograph takes as long to say as so many letters
-DECODED_AT_ONCE = 325      # frames: the published decoder takes longer rows in parts
+WIDE_LETTERS = 3.5         # letters that take as long to speak as one ideograph
+DECODED_AT_ONCE = 325      # frames; the published decoder splits longer rows
 LONGEST_PROMPT = 480       # steps: a text of 280 letters and a sample of 15 s with its words
 LONGEST_SPEECH = 512       # frames: the cap of such a text
 LANGUAGES = ("auto", "chinese", "english", "japanese", "korean", "german", "french", "russian", "portuguese", "spanish", "italian")
@@ -25,13 +25,13 @@ LANGUAGES = ("auto", "chinese", "english", "japanese", "korean", "german", "fren
 NUMBERS = {"temperature": Option(0.01, 5, 0.9), "top_k": Option(0, 2048, 50, whole=True), "top_p": Option(0.01, 1, 1.0),
            "repetition_penalty": Option(1, 10, 1.05), "subtalker_temperature": Option(0.01, 5, 0.9),
            "subtalker_top_k": Option(0, 2048, 50, whole=True), "subtalker_top_p": Option(0.01, 1, 1.0)}
-# What a row of qwen3_talk.py calls them.
+# Their names in a row of qwen3_talk.py.
 ROW_NAMES = {"temperature": "temperature", "top_k": "top_k", "top_p": "top_p", "repetition_penalty": "penalty",
              "subtalker_temperature": "sub_temperature", "subtalker_top_k": "sub_top_k", "subtalker_top_p": "sub_top_p"}
 
 
 class Captured(Exception):
-    """Carries what the published code would have given to its loop."""
+    """Carries the arguments of the published code's loop."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         super().__init__("the prompts are made")
@@ -39,7 +39,7 @@ class Captured(Exception):
 
 
 def letters(text: str) -> float:
-    """How long a text is, in Latin letters."""
+    """Length of a text, in Latin letters."""
     return sum(WIDE_LETTERS if unicodedata.east_asian_width(c) in "WF" else 1.0 for c in text)
 
 
@@ -88,7 +88,7 @@ class Qwen3(Engine):
         self.sound.eval().requires_grad_(False)
         self.sample_rate = int(self.sound.get_output_sample_rate())
         self.speakers = sorted(model.get_supported_speakers())
-        self.usual = self.wrapper._merge_generate_kwargs()  # what is published beside the weights
+        self.usual = self.wrapper._merge_generate_kwargs()  # the defaults published with the weights
         if not self.clones:
             self.warm_up_voice = "ryan" if "ryan" in self.speakers else self.speakers[0]
 
@@ -108,7 +108,7 @@ class Qwen3(Engine):
             raise BadTask(f"this copy of {self.name} does not speak {language}")
 
     def sample(self, task: Task) -> Any:
-        """What the model makes of a voice's sample, made once. None for the warm-up, which has no sample."""
+        """The prompt of a voice's sample, made once. None for the warm-up, which has no sample."""
         name = os.path.basename(task.voice_file or "")
         if not name:
             if task.file:
@@ -144,7 +144,7 @@ class Qwen3(Engine):
         return letters(task.text)
 
     def cap(self, task: Task) -> int:
-        """A row that never ends must not hold up its batch."""
+        """Limits a row, so that one which never ends does not delay its batch."""
         from qwen3_talk import FRAMES_MOST
 
         return min(FRAMES_MOST, int(1.8 * letters(task.text) / LETTERS_A_SECOND * FRAMES_A_SECOND) + 25)
@@ -153,7 +153,7 @@ class Qwen3(Engine):
         return {row: task.options.get(name, self.usual.get(name, NUMBERS[name].usual)) for name, row in ROW_NAMES.items()}
 
     def prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
-        """By the published functions, which are stopped where their loop would begin."""
+        """Calls the published functions and stops them where their loop would begin."""
         talker, texts = self.wrapper.model.talker, [task.text for task in tasks]
         languages = [self.value(task, "language") for task in tasks]
 
@@ -202,7 +202,7 @@ class Qwen3(Engine):
         return [self.judge(s, row.cap, bool(task.file)) for task, s, row in zip(tasks, spoken, rows)]
 
     def judge(self, spoken: Any, cap: int, must_end: bool = True) -> Any:
-        """The warm-up need not end: nobody's voice may speak on for long."""
+        """The warm-up need not end: a speaker without timbre may speak for long."""
         if spoken.broken:
             return Bad("the model gave values that are no numbers")
         if must_end and not spoken.ended:
@@ -212,7 +212,7 @@ class Qwen3(Engine):
     # ---- codes to sound ----
 
     def before(self, task: Task) -> Any:
-        """The sample's codes: the sound is decoded as their continuation, as published."""
+        """The sample's codes. The sound is decoded as their continuation, as published."""
         sample = self.sample(task) if self.clones else None
         return None if sample is None else sample.ref_code
 
@@ -234,7 +234,7 @@ class Qwen3(Engine):
         return wave.detach().float().cpu().numpy()
 
     def rehearse(self, b: int) -> None:
-        """Two frames in a cache of the longest batch, then the sound of the longest rows."""
+        """Computes two frames in a cache of the longest batch, then the sound of the longest rows."""
         import torch
         from qwen3_talk import Row, Talk
 

@@ -1,8 +1,8 @@
 """Kokoro in batches: the published KModel (package kokoro), step by step, for rows of different lengths.
 
-The published code takes one text at a time: it norms over all of the time axis and drops the batch axis. Here each row has its own
-length. Norms see real frames alone, and what lies behind the end of a row is zero before each convolution, as the published
-padding is. Each row draws the noise of its source from its own seed.
+The published code renders one text at a time: it normalises over the whole time axis and drops the batch axis. Here each row has its
+own length. Norms use real frames only, and values behind a row's end are zero before each convolution, like the published padding.
+Each row draws the noise of its source from its own seed.
 """
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def real(lengths: Sequence[int], like: Tensor) -> Tensor:
 
 
 def whole_rows(mask: Tensor) -> bool:
-    """No row ends before the others; then nothing is to be cut. Of one row that is known without a look at the device."""
+    """Whether all rows have the same length, so that nothing is cut. A single row needs no read from the device."""
     return mask.size(0) == 1
 
 
 def cut(x: Tensor, mask: Tensor) -> Tensor:
-    """Zero behind the end of each row, in place."""
+    """Zeroes x behind the end of each row, in place."""
     return x if whole_rows(mask) else x.mul_(mask)
 
 
 def run_lstm(lstm: Any, x: Tensor, lengths: Sequence[int]) -> Tensor:
-    """x: [rows, steps, width]. The backward half of each row begins at its own end."""
+    """x: [rows, steps, width]. The backward half starts at each row's own end."""
     packed = rnn.pack_padded_sequence(x, torch.tensor(list(lengths)), batch_first=True, enforce_sorted=False)
     return rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
 
 
 def ada_in(module: Any, x: Tensor, style: Tensor, mask: Tensor) -> Tensor:
-    """AdaIN1d with the mean and the variance of real frames; zero behind them. Few passes over x: it is large, and on a processor
-    they cost more than the convolutions."""
+    """AdaIN1d with mean and variance of the real frames; zero behind them. x is large, and on a CPU each pass over it costs more than
+    the convolutions, so there are few."""
     gamma, beta = module.fc(style)[:, :, None].chunk(2, 1)
     frames = mask.sum(-1, keepdim=True)
     whole = whole_rows(mask)
@@ -71,7 +71,7 @@ def ada_in(module: Any, x: Tensor, style: Tensor, mask: Tensor) -> Tensor:
 
 
 def ada_block(block: Any, x: Tensor, style: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """AdainResBlk1d; returns the mask of its output too, which is twice as long where it doubles the frames."""
+    """AdainResBlk1d. Also returns the mask of its output, which is twice as long if the block doubles the frames."""
     wide = mask if block.upsample_type == "none" else mask.repeat_interleave(2, -1)
     h = cut(block.pool(block.actv(ada_in(block.norm1, x, style, mask))), wide)
     h = cut(block.conv1(h), wide)
@@ -96,7 +96,7 @@ def wave_block(block: Any, x: Tensor, style: Tensor, mask: Tensor) -> Tensor:
 class Batch:
     """One call of a KModel: `ids` per row (with the marks at both ends), `styles` [rows, 256], `speeds` and `seeds` per row."""
 
-    rows_at_once = 0  # of the vocoder; 0: by the device
+    rows_at_once = 0  # in the vocoder; 0: chosen by device
 
     def __init__(self, model: Any, ids: Sequence[Tensor], styles: Tensor, speeds: Sequence[float], seeds: Sequence[int]) -> None:
         self.model, self.device, self.seeds = model, styles.device, seeds
@@ -128,7 +128,7 @@ class Batch:
         return [row[:n] for row, n in zip(frames, self.lengths)]
 
     def stretch(self, x: Tensor, durations: Sequence[Tensor]) -> Tensor:
-        """Each phoneme's vector as often as it has frames: what the published code does by a product with an alignment."""
+        """Repeats each phoneme's vector for its frames. The published code multiplies by an alignment."""
         return rnn.pad_sequence([torch.repeat_interleave(row[:n.numel()], n, dim=0) for row, n in zip(x, durations)], batch_first=True)
 
     def curves(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -156,8 +156,7 @@ class Batch:
         return self.generate(x, pitch)
 
     def generate(self, x: Tensor, pitch: Tensor) -> list[Tensor]:
-        """A processor gains nothing by rows side by side: what does not fit into its caches costs more than it saves, and so does
-        padding. There each row goes alone."""
+        """Renders each row alone on a CPU: rows in parallel exceed its caches and need padding, which costs more than it saves."""
         at_once = self.rows_at_once or (1 if self.device.type == "cpu" else len(self.frames))
         waves = []
         for at in range(0, len(self.frames), at_once):
@@ -186,7 +185,7 @@ class Batch:
                 for row, n in zip(x, lengths)]
 
     def sources(self, pitch: Tensor, frames: Sequence[int], seeds: Sequence[int]) -> Tensor:
-        """The harmonic source's spectrum, row by row: its interpolation and its padding look at the end of a row."""
+        """The harmonic source's spectrum, row by row, since interpolation and padding depend on the end of a row."""
         net, rows = self.model.decoder.generator, []
         for row, n, seed in zip(pitch, frames, seeds):
             chance = torch.Generator(self.device if self.device.type == "cuda" else "cpu").manual_seed(seed)

