@@ -86,8 +86,8 @@ int job_load_noting(struct job **out, const struct job_setup *setup,
 	return result;
 }
 
-/* The folder was checked when the config was read; what lies in it under its own name is part of
- * it. */
+/* Accepts a link to a folder that was checked when the config was read, since its contents belong
+ * to the config. */
 static bool is_link(const char *path, const char *real)
 {
 	CLEANUP(free_text) char *dir = path_dir(path);
@@ -110,7 +110,7 @@ int job_read_member(const struct job_setup *setup, const char *key, const char *
 	if (setup && setup->may_read && is_link(path, real) &&
 	    setup->may_read(setup->ctx, key, real, err) < 0)
 		return -1;
-	/* other kinds of files do not block, and a link is still refused */
+	/* path_read_plain_at() does not block on other kinds of files and refuses a link */
 	if (path_read_plain_at(AT_FDCWD, real, path, max, out, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s", why.msg);
 	return 0;
@@ -126,7 +126,7 @@ int job_check_output(const char *dir, struct err *err)
 			       dir);
 	if (path_mkdirs(dir, 0777, &why) < 0)
 		return err_set(err, ERR_CONFIG, "output folder: %s", why.msg);
-	/* writes a probe file: access() allows root everything on some read-only mounts */
+	/* write a probe file: on some read-only mounts access() allows root everything */
 	CLEANUP(free_text) char *probe = xasprintf(".burst-probe-%ld", (long)getpid());
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 	int fd = folder < 0 ? -1 : path_open_new_at(folder, probe, O_WRONLY, 0600);

@@ -1,5 +1,4 @@
-/* foreign.c - finds files of an output folder that no run of burst made and that a run would
- * overwrite. */
+/* foreign.c - finds files in an output folder that burst did not make and a run would overwrite. */
 #include "foreign.h"
 
 #include <dirent.h>
@@ -16,7 +15,7 @@ struct search {
 	const char *dir;
 	const char *const *patterns, *const *also;
 	const struct manifest *manifest;
-	char *foreign; /* the first one */
+	char *foreign; /* the first file found */
 	size_t more;
 };
 
@@ -28,7 +27,7 @@ static bool is_among(const char *const *names, const char *name)
 	return false;
 }
 
-/* What an interrupted join leaves. */
+/* Returns whether an interrupted join left this file. */
 static bool is_left_over(const char *path)
 {
 	static const char *const begun[] = {".joined.", "joined.srt.tmp-", "joined.vtt.tmp-",
@@ -74,7 +73,7 @@ static int visit(struct search *search, int folder, const char *below, const cha
 	return next < 0 ? 0 : visit_folder(search, next, path, depth + 1, err);
 }
 
-/* Takes the folder's descriptor. */
+/* Searches a folder and closes its descriptor. */
 static int visit_folder(struct search *search, int folder, const char *below, int depth,
 			struct err *err)
 {

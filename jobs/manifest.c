@@ -224,7 +224,7 @@ json_t *manifest_line(const struct segment *segment, const struct segment_result
 	return line;
 }
 
-/* A pod's report may hold any bytes; a manifest is JSON. */
+/* Replaces invalid bytes: a pod's report may hold any, a manifest is JSON. */
 static json_t *text_of(const char *foreign)
 {
 	struct str clean = STR_INIT;
@@ -250,7 +250,7 @@ void manifest_add_result(json_t *line, const struct segment_result *result)
 		json_object_set_new(line, "reason", text_of(result->reason));
 }
 
-/* 12 digits are enough for a sample, and keep 3.289 as 3.289. */
+/* 12 digits are precise to a sample, and keep 3.289 as 3.289. */
 static char *compact_line(const json_t *line)
 {
 	return json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12));
@@ -269,8 +269,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The line of each old file that still lies in the folder unchanged and is not among the new lines.
- */
+/* Adds the line of each old file that is unchanged in the folder and has no new line. */
 static int add_former(struct str *text, const char *dir, const struct manifest *old,
 		      const struct manifest_lines *now, struct err *err)
 {
@@ -313,7 +312,7 @@ void manifest_lines_free(struct manifest_lines *lines)
 int manifest_append(const char *dir, const struct manifest_lines *lines, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
-	/* a repository may contain a link in its place, to a file outside */
+	/* open without following links: a repository may contain one, to a file outside */
 	CLEANUP(fd_close) int folder = path_open_dir(dir);
 	CLEANUP(fd_close)
 	int fd = folder < 0
@@ -331,7 +330,7 @@ int manifest_append(const char *dir, const struct manifest_lines *lines, struct 
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_LOCAL, "%s: is not a regular file", path);
-	/* a line that a full disk cut off must not swallow the next one */
+	/* end a line that a full disk cut off, so that the next one starts on its own line */
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' &&
 	    write(fd, "\n", 1) != 1)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));

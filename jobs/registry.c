@@ -1,4 +1,4 @@
-/* registry.c - adding a type of job is one folder and one line here. */
+/* registry.c - lists the job types. To add one, add a folder and a line here. */
 #include "jobs/command/command.h"
 #include "jobs/tts/tts.h"
 

@@ -1,5 +1,4 @@
-/* renders.c - the render cache: finished files by their identity, verified by hash, limited in
- * size. */
+/* renders.c - the render cache: finished files by key, verified by hash, limited in size. */
 #include "renders.h"
 
 #include <dirent.h>
@@ -15,8 +14,8 @@
 #include "base/clone.h"
 #include "base/path.h"
 
-#define BEGUN      "tmp-"              /* the end of a file's name until the file is whole */
-#define ROOM_BYTES ((int64_t)64 << 20) /* room that is left on the disk */
+#define BEGUN      "tmp-"              /* suffix of an incomplete file */
+#define ROOM_BYTES ((int64_t)64 << 20) /* free disk space to keep */
 enum {
 	KEY_CHARS = SHA256_HEX - 1,
 	NAME_CHARS = 2 * KEY_CHARS + 1,
@@ -28,9 +27,9 @@ enum {
 struct renders {
 	char *dir;
 	int64_t max_bytes;
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* guards the fields below */
 	int64_t added;        /* bytes since the last trim */
-	bool off;             /* an error occurred: no further file is kept */
+	bool off;             /* set by an error: no further file is kept */
 	size_t damaged;
 	struct str trouble;
 };
@@ -56,7 +55,7 @@ void renders_free(struct renders *r)
 	free(r);
 }
 
-/* The first error counts: those that follow have the same cause. */
+/* Keeps the first error: later ones have the same cause. */
 static void note(struct renders *r, const char *why)
 {
 	pthread_mutex_lock(&r->lock);
@@ -76,7 +75,7 @@ static bool is_off(struct renders *r)
 	return off;
 }
 
-/* KEY.SHA256 */
+/* A file's name is KEY.SHA256. */
 static bool is_entry(const char *name)
 {
 	return strlen(name) == NAME_CHARS && starts_with_hex(name, KEY_CHARS) &&
@@ -96,7 +95,7 @@ static int open_shard(int root, const char *key)
 	return openat(root, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Names of a folder that satisfy `wanted`, NULL-terminated copies. The caller closes the
+/* Lists a folder's names that satisfy `wanted`: NULL-terminated copies. The caller closes the
  * descriptor. */
 static char **names_in(int folder, bool (*wanted)(const char *name), const char *begin)
 {
@@ -128,7 +127,7 @@ static void names_free(char **names)
 
 /* ---- use ---- */
 
-/* Only a private folder of this user is trusted: its files become outputs. */
+/* Accepts only a private folder of this user, because its files become outputs. */
 static bool is_private(int fd)
 {
 	struct stat st;
@@ -136,7 +135,8 @@ static bool is_private(int fd)
 	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* A verified file, or -1: its contents differ from its name, and it is removed. */
+/* Opens a file and verifies its hash. Removes it and returns -1 if its contents differ from its
+ * name. */
 static int open_verified(struct renders *r, int shard, const char *name)
 {
 	int fd = openat(shard, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -147,7 +147,7 @@ static int open_verified(struct renders *r, int shard, const char *name)
 		return -1;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && sha256_fd(fd, hash, NULL) == 0 &&
 	    !strcmp(hash, name + KEY_CHARS + 1)) {
-		(void)utimensat(shard, name, NULL, 0); /* its last use */
+		(void)utimensat(shard, name, NULL, 0); /* records the last use */
 		return fd;
 	}
 	close(fd);
@@ -197,7 +197,7 @@ static int open_root(struct renders *r)
 	return root;
 }
 
-/* Writes it whole, or not at all. */
+/* Writes a file atomically. */
 static int write_entry(int root, int shard, const char *name, int fd)
 {
 	char temporary[sizeof(BEGUN) + 16], random[17];
@@ -226,7 +226,7 @@ static bool has_room(struct renders *r, int root, int64_t bytes)
 	return false;
 }
 
-/* Removes all files of this key but `name`. */
+/* Removes all files of this key except `name`. */
 static void drop_others(int shard, const char *key, const char *name)
 {
 	char **names = names_in(shard, is_entry, key);
@@ -237,7 +237,7 @@ static void drop_others(int shard, const char *key, const char *name)
 	names_free(names);
 }
 
-/* Whether the file exists; if so, it counts as used now. */
+/* Returns whether the file exists, and records a use. */
 static bool is_there(int shard, const char *key)
 {
 	char **names = names_in(shard, is_entry, key);
@@ -368,7 +368,7 @@ static bool is_begun(const char *name)
 	return !strncmp(name, BEGUN, sizeof(BEGUN) - 1);
 }
 
-/* What a dead process left. Younger files may be another process's. */
+/* Removes incomplete files of dead processes. Younger ones may belong to a live process. */
 static void drop_begun(int root, int64_t older_than_s)
 {
 	char **names = names_in(root, is_begun, "");
@@ -414,7 +414,7 @@ void renders_trim(struct renders *r)
 	if (bytes <= r->max_bytes)
 		return;
 	qsort(all.list, all.count, sizeof(*all.list), by_use);
-	/* removes more than it must, so that the next file does not start another trim */
+	/* remove more than necessary, so that the next file does not start another trim */
 	for (size_t i = 0; i < all.count && bytes > r->max_bytes - r->max_bytes / TRIM_SHARE; i++) {
 		remove_entry(root, &all.list[i]);
 		bytes -= all.list[i].bytes;

@@ -1,11 +1,10 @@
-/* renders.h - finished files by what they are, for all jobs and projects of this user: the render
- * cache.
+/* renders.h - the render cache: finished files of all jobs and projects of this user.
  *
- * DIR/KK/KEY.SHA256 is one file: KEY says what was rendered, SHA256 is the hash of the result, KK
- * begins KEY. Files are written beside and renamed, and verified by their hash at each use, so a
- * crash or a bad disk costs one render. Several processes may use the folder at once. When it
- * exceeds its limit, the least recently used files are removed. The cache never fails a job: an
- * error is noted once, and the job continues without it. */
+ * DIR/KK/KEY.SHA256 is one file. KEY names what was rendered, SHA256 is the hash of the result, and
+ * KK begins KEY. A file is written under another name and renamed; each use verifies its hash, so a
+ * crash or a bad disk costs one render. Several processes may use the folder at once. Above the
+ * size limit, the least recently used files are removed. The cache never fails a job: it reports an
+ * error once, and the job continues without it. */
 #ifndef BURST_JOBS_RENDERS_H
 #define BURST_JOBS_RENDERS_H
 
@@ -13,32 +12,31 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct renders; /* has its own lock: worker threads may use it */
+struct renders; /* thread-safe: it has its own lock */
 
-/* NULL: no cache (dir NULL or empty, or a limit of 0). Creates nothing before the first
- * renders_put(). */
+/* Returns NULL if there is no cache: dir is NULL or empty, or the limit is 0. Creates nothing
+ * before the first renders_put(). */
 struct renders *renders_new(const char *dir, int64_t max_bytes);
 void renders_free(struct renders *r);
 
-/* An undamaged file of this key: a descriptor, and its path. A damaged file is removed. -1: there
- * is none. r may be NULL. */
+/* Returns a descriptor of an undamaged file of this key and sets *path, or returns -1. Removes a
+ * damaged file. r may be NULL. */
 int renders_find(struct renders *r, const char *key, char sha256[SHA256_HEX], char **path);
-/* Keeps a copy of the file. If the key exists already, nothing changes, unless `anew`. r may be
- * NULL. */
+/* Keeps a copy of the file. Keeps an existing file of this key unless `anew`. r may be NULL. */
 void renders_put(struct renders *r, const char *key, int fd, const char *sha256, bool anew);
-/* Trims to the limit, if this process has added anything. r may be NULL. */
+/* Trims to the limit if this process has added a file. r may be NULL. */
 void renders_trim(struct renders *r);
-/* Adds a line for people about an error since the last call, if there was one. */
+/* Adds a note for the user about an error since the last call, if there was one. */
 void renders_tell(struct renders *r, struct str *notes);
 
 struct renders_size {
 	size_t count;
 	int64_t bytes;
-	int64_t oldest_s, newest_s; /* last use; 0: there is none */
+	int64_t oldest_s, newest_s; /* times of last use; 0: no files */
 };
-/* An absent folder has nothing in it. ERR_LOCAL. */
+/* Measures the cache. A missing folder is empty. ERR_LOCAL. */
 int renders_measure(const char *dir, struct renders_size *out, struct err *err);
-/* Removes all files of the cache and nothing else; *out: what they were. */
+/* Removes all files of the cache and nothing else. *out: what was removed. */
 int renders_clear(const char *dir, struct renders_size *out, struct err *err);
 
 static inline void renders_free_cleanup(struct renders **r)

@@ -1,5 +1,5 @@
-/* calibrate.c - makes a job for a measurement out of the user's: the same engine, settings and
- * texts, and temporary files under names of their own. */
+/* calibrate.c - makes a measurement out of the user's job: same engine, settings and texts;
+ * temporary files with names of their own. */
 #include "calibrate.h"
 
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include "base/mem.h"
 
 struct job {
-	const struct job_ops *ops; /* of the real one */
+	const struct job_ops *ops; /* of the real job */
 	struct job *real;
 	struct job_needs needs;
 	struct segment *segments;
-	size_t *like; /* the real segment that each is like */
+	size_t *like; /* index of the real segment that each repeats */
 	size_t count;
 };
 
@@ -29,8 +29,8 @@ static void calibrate_free(struct job *job)
 	free(job);
 }
 
-/* The group (voice) with the most segments: a batch of several would measure a change of voices as
- * well. */
+/* The group (voice) with the most segments: a batch of several groups would measure changes of
+ * voice too. */
 static const char *largest_group(const struct segment *list, size_t count)
 {
 	const char *best = "";
@@ -77,7 +77,7 @@ int calibrate_job(struct job **out, const struct job_ops *real_ops, struct job *
 	const char *group = largest_group(list, have);
 	*job = (struct job){
 		.ops = real_ops, .real = real, .needs = *real_ops->needs(real), .count = count};
-	/* what sounds wrong is not rendered again: its time is what is wanted */
+	/* a suspect file is not rendered again: only its time matters */
 	job->needs.tries = 1;
 	job->segments = xcalloc(count, sizeof(*job->segments));
 	job->like = xcalloc(count, sizeof(*job->like));
@@ -121,7 +121,7 @@ static int calibrate_record(struct job *job, size_t index, const struct segment_
 			    size_t count, struct err *err)
 {
 	(void)job, (void)index, (void)results, (void)count, (void)err;
-	return 0; /* its files are temporary */
+	return 0; /* the files are temporary */
 }
 
 static int calibrate_finish(struct job *job, const struct segment_result *results,

@@ -37,7 +37,7 @@ struct job {
 	struct segment *segments;
 	size_t count;
 	struct job_needs needs;
-	char commit[65]; /* the commit whose files were read; "": the working tree's */
+	char commit[65]; /* commit whose files were read; "": the working tree */
 };
 
 static void command_free(struct job *job)
@@ -70,8 +70,8 @@ static bool is_empty(const char *text)
 	return !text || text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/* What a command is; the engine adds the tree that it runs in. Each pod's share has a key of its
- * own. */
+/* Makes the key of a command; the engine adds the tree that it runs in. Each pod's share has its
+ * own key. */
 static void make_key(const struct job *job, struct segment *segment)
 {
 	struct sha256 *h = sha256_new();
@@ -96,7 +96,7 @@ static void make_segments(struct job *job, int pods)
 	}
 }
 
-/* A command counts as an engine of its own; each of several pods does its share of it. */
+/* A command counts as an engine of its own. Each of several pods does its share of it. */
 static char *name_speed(const struct job *job)
 {
 	char hex[SHA256_HEX];
@@ -124,8 +124,8 @@ static void fill_needs(struct job *job, const struct section *conf)
 	};
 }
 
-/* A pod is gone after its command, and everything that it wrote with it: a job without outputs must
- * say so on purpose. */
+/* Refuses a job without outputs unless the config says so: what the command writes is lost with its
+ * pod. */
 static int check_has_outputs(const struct section *conf, struct err *err)
 {
 	size_t count = section_count(conf, "outputs");
@@ -213,15 +213,15 @@ static const struct job_needs *command_needs(struct job *job)
 
 static json_t *command_task(struct job *job, size_t index, int attempt)
 {
-	(void)attempt; /* a command does not learn of earlier tries */
+	(void)attempt; /* earlier tries do not change a command */
 	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segments[index].id, "run", job->run,
 			 "index", (json_int_t)index, "count", (json_int_t)job->count);
 }
 
 /* ---- the output folder ---- */
 
-/* Each run runs it again (a resumed one only in part: command_recall()); only files that its
- * outputs would overwrite are checked. */
+/* Checks only files that outputs would overwrite: each run runs the command again. A resumed run
+ * skips a part in command_recall(). */
 static int command_find_cached(struct job *job, struct segment_result *results, bool force,
 			       struct err *err)
 {
@@ -244,7 +244,7 @@ static size_t segment_of(const struct job *job, const char *id, size_t guess)
 	return job->count;
 }
 
-/* Whether the file of a line of this attempt was changed or removed since. */
+/* Returns whether the file of one of this attempt's lines was changed or removed. */
 static int is_missing(const struct job *job, const struct manifest *m,
 		      const struct manifest_entry *line, bool *missing, struct err *err)
 {
@@ -264,9 +264,9 @@ static bool is_of(const struct manifest_entry *line, const char *attempt)
 	return !strcmp(jsonx_text(json, "attempt", ""), attempt);
 }
 
-/* Within a run, fetched segments are not run again: each of their files has a line and still
- * matches it. A folder that was moved away has no lines. If another run has written the file since,
- * the newest line is that run's. */
+/* Skips segments of the same run whose files were fetched: each file has a line and still matches
+ * it. A moved folder has no lines. If another run has written a file since, its newest line is that
+ * run's. */
 static int command_recall(struct job *job, struct segment_result *results, struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
@@ -301,7 +301,7 @@ static int command_recall(struct job *job, struct segment_result *results, struc
 	return status;
 }
 
-/* burst does not judge what a command writes; the file must only exist. */
+/* Checks only that the file exists: burst cannot judge what a command writes. */
 static int command_check(const struct job *job, size_t index, const char *file, struct check *out,
 			 struct err *err)
 {
@@ -328,14 +328,14 @@ static int command_record(struct job *job, size_t index, const struct segment_re
 	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
 	for (size_t i = 0; i < count; i++)
-		if (results[i].file) /* the command itself is not a file */
+		if (results[i].file) /* a command's own result is not a file */
 			manifest_lines_add(&lines, line_of(job, index, &results[i]));
 	return lines.count ? manifest_append(job->output, &lines, err) : 0;
 }
 
 /* ---- the end ---- */
 
-/* Whether this is the line of a file that the attempt of its segment fetched. */
+/* Returns whether this line names a file that the segment's current attempt fetched. */
 static bool is_current(const struct job *job, const struct segment_result *results, size_t index,
 		       const struct manifest_entry *e)
 {
@@ -362,8 +362,8 @@ static int current_lines(const struct job *job, const struct manifest *m,
 			if (entry != latest)
 				continue;
 			json_t *line = manifest_entry_json(entry);
-			/* of this run: the name that a delivery uses until its lines are corrected
-			 */
+			/* lines of this run; a delivery may use a file's name before its line is
+			 * corrected */
 			if (results[s].attempt[0])
 				json_object_del(line, "former");
 			manifest_lines_add(lines, line);
@@ -383,7 +383,7 @@ static void note_results(const struct job *job, const struct segment_result *res
 		}
 }
 
-/* "**": everything that it makes, or nothing. */
+/* Returns whether the pattern is "**": any files, perhaps none. */
 static bool takes_any(const struct job *job)
 {
 	for (char **pattern = job->outputs; *pattern; pattern++)
@@ -392,7 +392,7 @@ static bool takes_any(const struct job *job)
 	return false;
 }
 
-/* A wrong pattern, or another folder, shows in the same way: there is nothing to fetch. */
+/* Fails if no output matched: a wrong pattern and another folder show in the same way. */
 static int check_brought(const struct job *job, const struct segment_result *results, size_t files,
 			 struct err *err)
 {

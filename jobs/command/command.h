@@ -1,5 +1,5 @@
-/* command.h - jobs of type "command": any shell command, once on each pod, in a private copy of the
- * synced tree. */
+/* command.h - jobs of type "command": run a shell command once on each pod, in a private copy of
+ * the synced tree. */
 #ifndef BURST_JOBS_COMMAND_H
 #define BURST_JOBS_COMMAND_H
 

@@ -1,4 +1,4 @@
-/* warm.c - makes a job that fills a volume out of the user's own. */
+/* warm.c - makes a job that fills a volume, from the user's own. */
 #include "warm.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 struct job {
-	const struct job_ops *ops; /* of the real one */
+	const struct job_ops *ops; /* of the real job */
 	struct job *real;
 	struct segment segment;
 	struct job_needs needs;
@@ -21,7 +21,7 @@ static void warm_free(struct job *job)
 	free(job);
 }
 
-/* The command needs no worker, no memory of a GPU and no second try. */
+/* Drops needs that the command does not have: a worker, GPU memory, further tries. */
 static void keep_needs(struct job_needs *needs)
 {
 	needs->gpu = needs->stream = false;
@@ -76,7 +76,7 @@ static int warm_record(struct job *job, size_t index, const struct segment_resul
 		       size_t count, struct err *err)
 {
 	(void)job, (void)index, (void)results, (void)count, (void)err;
-	return 0; /* it leaves no file here */
+	return 0; /* the command leaves no file on this machine */
 }
 
 static int warm_finish(struct job *job, const struct segment_result *results, struct str *notes,

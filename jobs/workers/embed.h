@@ -1,4 +1,4 @@
-/* embed.h - the worker programs that burst carries inside. */
+/* embed.h - the worker programs that burst embeds. */
 #ifndef BURST_JOBS_WORKERS_EMBED_H
 #define BURST_JOBS_WORKERS_EMBED_H
 

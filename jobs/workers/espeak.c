@@ -1,6 +1,8 @@
 /* espeak.c - the default worker: batches of JSON lines in, one WAV per segment out
- * (jobs/PROTOCOL.md). It speaks through libespeak-ng.so.1, found when it runs, or else through the
- * program espeak-ng; it needs neither to be built. */
+ * (jobs/PROTOCOL.md).
+ *
+ * It speaks through libespeak-ng.so.1 if the library exists at run time, else through the program
+ * espeak-ng. It needs neither at build time. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +65,7 @@ static int sample_rate = 22050;
 static bool by_library;
 static char version[64] = "unknown";
 
-/* The text that is being spoken; the library calls back with pieces of its sound. */
+/* Samples of the current text. The library calls back with pieces of sound. */
 static short *samples;
 static size_t sample_count, sample_room;
 static bool too_long;
@@ -262,7 +264,8 @@ static int write_wav(const char *path, char *error, size_t room)
 	return fine ? 0 : fail(error, room, "%s: %s", path, strerror(errno));
 }
 
-/* A voice's languages: a byte of priority and a text for each, ended by a zero byte. */
+/* Returns whether the voice has this language. Each language is a byte of priority and a text; a
+ * zero byte ends the list. */
 static bool speaks(const struct voice *v, const char *language)
 {
 	for (const char *p = v->languages; p && *p; p += strlen(p) + 1)
@@ -271,9 +274,9 @@ static bool speaks(const struct voice *v, const char *language)
 	return false;
 }
 
-/* By the name of a voice's file ("en-us"), else by language ("en-gb", "fr-fr"), as the espeak-ng
- * program does. A variant ("+f3") works only with a file's name, which the language's voice gives.
- */
+/* Chooses a voice by its file's name ("en-us"), else by language ("en-gb", "fr-fr"), as the espeak-
+ * ng program does. A variant ("+f3") works only with a file's name, which the language's voice
+ * provides. */
 static bool choose_voice(const char *name)
 {
 	char language[64], full[128];
@@ -288,14 +291,14 @@ static bool choose_voice(const char *name)
 	if (espeak.set_voice_like(&wanted) != EE_FINE)
 		return false;
 	const struct voice *found = espeak.current_voice();
-	/* the library takes the nearest language; only a voice of that name is accepted */
+	/* the library returns the nearest language; accept only the exact one */
 	if (!found || !found->identifier || !speaks(found, language))
 		return false;
 	snprintf(full, sizeof(full), "%s%s", found->identifier, name + plain);
 	return !name[plain] || espeak.set_voice(full) == EE_FINE;
 }
 
-/* In the child: its library has never spoken. */
+/* Runs in a child whose library has not spoken yet. */
 static int speak(const struct task *t, const char *path, char *error, size_t room)
 {
 	espeak.set_parameter(PARAM_RATE, t->speed, 0);
@@ -324,9 +327,9 @@ static int load_voice(const char *voice, char *error, size_t room)
 	return 0;
 }
 
-/* What espeak-ng has spoken before changes the length of what follows by some per cent. So a child
- * of this process, which loads voices and never speaks, speaks each segment: the same task gives
- * the same file, whatever came before. */
+/* Speaks each segment in a child of its own. What espeak-ng has spoken before changes the length of
+ * later speech by some per cent, so this process loads voices but never speaks. The same task then
+ * gives the same file. */
 static int speak_by_library(const struct task *t, const char *path, char *error, size_t room)
 {
 	int p[2], status = 0;
@@ -393,7 +396,7 @@ static int64_t clock_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Writes x.tmp, then renames it: a file under its final name is whole. */
+/* Writes x.tmp, then renames it, so that a file under its final name is complete. */
 static int render(const struct task *t, char *error, size_t room)
 {
 	const char *out = getenv("BURST_OUT");
@@ -463,7 +466,8 @@ static void render_batch(const char *line, size_t len)
 
 int main(void)
 {
-	signal(SIGPIPE, SIG_IGN); /* of an espeak-ng that does not read its text */
+	signal(SIGPIPE,
+	       SIG_IGN); /* an espeak-ng that does not read its text must not end the worker */
 	by_library = load_library();
 	if (!by_library && !find_program()) {
 		printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\","

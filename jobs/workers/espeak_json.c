@@ -1,4 +1,4 @@
-/* espeak_json.c - takes apart the lines of JSON that the worker gets. */
+/* espeak_json.c - parses the JSON lines that the worker receives. */
 #include "espeak_json.h"
 
 #include <stdlib.h>

@@ -1,29 +1,29 @@
-/* espeak_json.h - takes apart a line of JSON. The agent has checked the line, so nothing here
- * reports a mistake; whatever the bytes, no function reads past the end. */
+/* espeak_json.h - parses a JSON line. The agent has checked the line, so nothing here reports a
+ * mistake. No function reads past the end, whatever the bytes. */
 #ifndef BURST_JOBS_WORKERS_ESPEAK_JSON_H
 #define BURST_JOBS_WORKERS_ESPEAK_JSON_H
 
 #include <stdbool.h>
 
-/* Where the reader stands in a line. *end must be readable and 0. */
+/* Position in a line. *end must be readable and 0. */
 struct cursor {
 	const char *p, *end;
 };
 
-/* p; aborts if it is NULL, since a worker without memory cannot go on. */
+/* Returns p. Aborts if p is NULL: a worker without memory cannot continue. */
 void *must_have(void *p);
-/* Takes blanks. */
+/* Skips blanks. */
 void cursor_blanks(struct cursor *c);
-/* Takes this character if it comes next, after blanks. */
+/* Consumes this character if it comes next, after blanks. */
 bool cursor_at(struct cursor *c, char what);
-/* Takes a text; the caller frees it. NULL: no text comes next. */
+/* Consumes a text; the caller frees it. NULL: another kind of value comes next. */
 char *cursor_text(struct cursor *c);
-/* Takes a value of any kind. */
+/* Consumes a value of any kind. */
 void cursor_skip(struct cursor *c);
-/* Takes the next key of an object whose '{' has been taken, and its colon; the caller frees it.
- * NULL: the object ends. */
+/* Consumes the next key of an object and its colon; the '{' is consumed already. The caller frees
+ * the key. NULL: the object has ended. */
 char *cursor_key(struct cursor *c);
-/* Takes a number, also one that is written as a text. 0 if it is beyond +-100,000. */
+/* Consumes a number, or a text that holds one. Returns 0 beyond +-100,000. */
 int cursor_int(struct cursor *c);
 
 #endif

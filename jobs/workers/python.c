@@ -1,4 +1,4 @@
-/* python.c - carries the Python files of jobs/workers/ inside burst. */
+/* python.c - embeds the Python files of jobs/workers/ in burst. */
 #include "python.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ INCBIN(python_qwen3, "jobs/workers/engine_qwen3.py");
 INCBIN(python_qwen3_blocks, "jobs/workers/qwen3_blocks.py");
 INCBIN(python_qwen3_talk, "jobs/workers/qwen3_talk.py");
 INCBIN(python_weights, "jobs/workers/burst_weights.py");
-/* made by `make locks` */
+/* `make locks` makes these */
 INCBIN(lock_chatterbox, "jobs/workers/lock/chatterbox.txt");
 INCBIN(lock_kokoro, "jobs/workers/lock/kokoro.txt");
 INCBIN(lock_kokoro_source, "jobs/workers/lock/kokoro-source.txt");
