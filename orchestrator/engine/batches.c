@@ -166,6 +166,16 @@ void batches_usage(struct engine *e, int pod, const json_t *event)
 	u->samples++;
 }
 
+void batches_adopt(struct engine *e, int pod, const struct pod_row *row)
+{
+	struct gpu_use *u = &e->pods[pod].use;
+
+	u->memory_peak_mib = row->gpu_memory_peak_mib;
+	u->earlier_samples = row->gpu_samples;
+	u->earlier_p50 = row->gpu_busy_p50;
+	u->earlier_p95 = row->gpu_busy_p95;
+}
+
 static int percentile(const struct gpu_use *u, int percent)
 {
 	int before = 0, busy = 0;

@@ -134,7 +134,7 @@ void ending_request_bills(struct engine *e)
 void ending_note_bills(struct engine *e)
 {
 	for (int i = 0; i < e->pod_count; i++) {
-		const struct op_bill *bill = &e->pods[i].bill;
+		const struct op_bill *bill = &e->pods[i].billing.bill;
 		char ran[24];
 		if (bill->reported && core_ran_for(e->core, i, bill->billed_ms))
 			engine_log(e, LOG_NOTE,
@@ -142,7 +142,7 @@ void ending_note_bills(struct engine *e)
 				   "is booked until then",
 				   pod_called(e, i),
 				   duration_show(ran, sizeof(ran), bill->billed_ms));
-		if (e->pods[i].bill_requested_ms)
+		if (e->pods[i].billing.answered_ms)
 			journal_pod(e, i);
 	}
 }

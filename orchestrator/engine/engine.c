@@ -249,11 +249,8 @@ static void make_core(struct engine *e)
 	for (size_t i = 0; i < e->setup->adopt_count; i++) {
 		struct core_pod pod;
 		core_pod_of_row(e, &e->setup->adopt[i], &pod);
-		if (pod.rental.provider < 0)
-			continue;
-		int at = core_adopt(e->core, &pod);
-		pods_match(e);
-		pod_rows_adopt(e, at, &e->setup->adopt[i]);
+		if (pod.rental.provider >= 0)
+			pods_adopt(e, &pod, &e->setup->adopt[i]);
 	}
 }
 
@@ -325,7 +322,8 @@ struct engine *engine_new(const struct engine_setup *setup)
 
 static bool is_at_work(const struct engine *e, int pod)
 {
-	return core_pod_at(e->core, pod)->phase == POD_WORKING && !e->pods[pod].hold.offered;
+	return core_pod_at(e->core, pod)->phase == POD_WORKING &&
+	       e->pods[pod].hold.state == HOLD_OURS;
 }
 
 /* Writes to the ledger now and then what the working pods have done, for commands that show the
@@ -347,7 +345,7 @@ static void note_work(struct engine *e, int64_t now)
 		if (!is_at_work(e, i))
 			continue;
 		journal_pod(e, i);
-		failed = e->pods[i].save_failed;
+		failed = e->pods[i].saving.failed;
 	}
 	if (failed || store_commit(e->setup->store, NULL) < 0)
 		store_rollback(e->setup->store);

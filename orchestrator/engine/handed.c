@@ -23,9 +23,9 @@ static void post_taken(struct engine *e, int pod, int64_t since_ms)
 	struct run_row run = {0};
 	char until[32];
 
-	if (h->taken)
+	if (h->state == HOLD_TAKEN)
 		return;
-	h->taken = true;
+	h->state = HOLD_TAKEN;
 	if (store_pod(e->setup->store, core_pod_at(e->core, pod)->rental.attempt, &row, NULL) == 0)
 		COPY_TEXT(h->handed_to, row.run);
 	if (store_run(e->setup->store, row.run, &run, NULL) == 0 && !strcmp(run.type, KEEP_RUN))
@@ -45,9 +45,9 @@ bool handed_put(struct engine *e, int pod, const struct pod_row *row, struct err
 	int64_t taken_ms;
 
 	/* until the core knows it, this run must not write the pod's row */
-	if (h->taken && core_pod_at(e->core, pod)->rental.exit != EXIT_HANDED)
+	if (h->state == HOLD_TAKEN && core_pod_at(e->core, pod)->rental.exit != EXIT_HANDED)
 		return true;
-	if (!h->offered || h->taken) {
+	if (h->state != HOLD_OFFERED) {
 		*result = store_put_pod(e->setup->store, row, err);
 		return false;
 	}
@@ -63,8 +63,8 @@ bool handed_over(struct engine *e, int pod)
 {
 	struct holding *h = &e->pods[pod].hold;
 
-	if (!h->offered || h->taken)
-		return h->taken;
+	if (h->state != HOLD_OFFERED)
+		return h->state == HOLD_TAKEN;
 	h->pool[0] = '\0';
 	struct pod_row row = engine_pod_row(e, pod);
 	struct err err = {0};
@@ -76,8 +76,41 @@ bool handed_over(struct engine *e, int pod)
 			   pod_called(e, pod), err.msg);
 		return false;
 	}
-	h->offered = false;
+	h->state = HOLD_OURS;
 	return false;
+}
+
+void handed_offer(struct engine *e, int pod, int64_t until_ms)
+{
+	struct holding *h = &e->pods[pod].hold;
+
+	h->kept_until_ms = until_ms;
+	COPY_TEXT(h->pool, e->setup->pool);
+}
+
+void handed_offered(struct engine *e, int pod, bool written)
+{
+	struct holding *h = &e->pods[pod].hold;
+
+	if (h->state == HOLD_TAKEN)
+		return; /* found while the row was to be written */
+	h->state = written ? HOLD_OFFERED : HOLD_OURS;
+	if (written)
+		return;
+	h->kept_until_ms = 0;
+	h->pool[0] = '\0';
+}
+
+void handed_adopt(struct engine *e, int pod, const struct pod_row *row)
+{
+	struct holding *h = &e->pods[pod].hold;
+
+	h->kept_ms = row->kept_ms;
+	h->kept_until_ms = row->kept_until_ms;
+	COPY_TEXT(h->pool, row->pool);
+	COPY_TEXT(h->handed_from, row->handed_from);
+	h->holds = row->holds;
+	h->state = row->pool[0] ? HOLD_OFFERED : HOLD_OURS;
 }
 
 void handed_watch(struct engine *e)
@@ -89,7 +122,7 @@ void handed_watch(struct engine *e)
 	e->keep_at = now + LOOK_MS;
 	for (int i = 0; i < e->pod_count; i++) {
 		const struct holding *h = &e->pods[i].hold;
-		if (!h->offered || h->taken)
+		if (h->state != HOLD_OFFERED)
 			continue;
 		int64_t since_ms =
 			kept_taken_ms(e->setup->store, core_pod_at(e->core, i)->rental.attempt,

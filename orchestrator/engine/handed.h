@@ -7,6 +7,27 @@
 
 struct engine;
 
+/* A pod between runs, as its row has it, and what this run knows of that. The state only grows but
+ * for an offer that is withdrawn, or that the ledger did not take. Only handed.c writes it. */
+struct holding {
+	enum hold_state {
+		HOLD_OURS,
+		HOLD_OFFERED, /* another run may have taken it */
+		HOLD_TAKEN /* another run has it: from here on our row covers a part of its time */
+	} state;
+	int64_t kept_ms, kept_until_ms; /* wall clock; 0: not kept */
+	char pool[96];                  /* what it is good for (kept.h); "": it is not on offer */
+	char handed_from[24], handed_to[24]; /* runs; "": none */
+	int holds;                           /* runs that held it before */
+};
+
+/* Puts the pod on offer in the row that journal_pod() writes next. handed_offered() must follow. */
+void handed_offer(struct engine *e, int pod, int64_t until_ms);
+/* Whether that row was written: without it no run can take the pod. */
+void handed_offered(struct engine *e, int pod, bool written);
+/* Of a pod of an earlier client or of another run: what its row has. */
+void handed_adopt(struct engine *e, int pod, const struct pod_row *row);
+
 /* Withdraws the offer of a pod. Returns true if another run already has it; the core then gets an
  * event. */
 bool handed_over(struct engine *e, int pod);

@@ -7,14 +7,20 @@
 #include "net/pool.h"
 #include "sync/receive.h"
 #include "sync/tree.h"
+#include "batches.h"
 #include "caller.h"
 #include "fetch.h"
+#include "handed.h"
+#include "journal.h"
 #include "known.h"
 #include "link.h"
 #include "pod_events.h"
+#include "pods.h"
+#include "prepare.h"
 #include "quiet.h"
 #include "setup.h"
 #include "upsync.h"
+#include "vendor.h"
 #include "workers.h"
 
 enum { LINK_DEADLINE_MS = 60 * 1000 };
@@ -54,22 +60,6 @@ struct at { /* context of a link's callbacks */
 	int pod;
 };
 
-struct gpu_use {              /* samples of its GPUs while its workers rendered */
-	int samples, at[101]; /* at[x]: the number of samples with x percent busy */
-	int64_t memory_peak_mib;
-	/* from an earlier client; kept until we have more samples */
-	int earlier_samples, earlier_p50, earlier_p95;
-};
-
-/* Its state between runs, as in its row. */
-struct holding {
-	int64_t kept_ms, kept_until_ms;
-	char pool[96], handed_from[24], handed_to[24];
-	int holds;
-	bool offered; /* another run may have taken it */
-	bool taken;   /* another run has it: from here on our row covers a part of its time */
-};
-
 struct epod {          /* beside core_pod */
 	struct at *at; /* context of its link's callbacks */
 	struct link *link;
@@ -79,20 +69,21 @@ struct epod {          /* beside core_pod */
 	struct upsync *kit_sync, *code_sync;
 	struct ssh_keys *keys;  /* ssh_keys.c; NULL: neither made nor loaded */
 	struct reports reports; /* pod_events.c: what its agent has reported */
-	int64_t bill_requested_ms;
-	int64_t named_bytes;   /* of the names and paths of its outputs that are held in memory */
-	struct op_bill bill;   /* of the vendor; its hours are not kept */
-	struct event greeting; /* EV_CONNECTED, held back until the earlier events have arrived */
+	int64_t named_bytes;    /* of the names and paths of its outputs that are held in memory */
+	struct origin origin;   /* pods.c: what it was made with */
+	struct holding hold;    /* handed.c: whether another run may have it */
+	struct saving saving;   /* journal.c: whether the ledger has its row */
+	struct billing billing; /* vendor.c: what its provider billed */
+	struct event greeting;  /* EV_CONNECTED, held back until the earlier events have arrived */
 	int64_t caught_up_at;
 	int64_t running_t;
 	json_t *running; /* of that hello: ids of the segments that its workers hold */
 	struct quiet quiet;
-	bool save_failed, helloed, zstd, shared_part, clock_logged;
+	bool helloed, zstd, shared_part, clock_logged;
 	struct pod_env env;      /* known.c: the environment of its job */
 	bool started_from_image; /* the last start used the environment of the image */
 	int lacked;              /* how often its volume lacked what the ledger said it has */
-	/* its image, its set-up, how long that took, and the bytes sent to it: as in its row */
-	char image[96], setup[20];
+	/* how long its set-up took, and the bytes sent to it: as in its row */
 	int64_t setup_began_ms, setup_ms, synced_bytes;
 	/* its workers were told to start before its hello, and it has not refused */
 	bool early;
@@ -103,11 +94,7 @@ struct epod {          /* beside core_pod */
 	struct pod_log *log; /* pod_log.c; NULL: never read */
 	struct workers workers; /* workers.c: what its workers report */
 	struct gpu_use use;
-	char account[64]; /* from the row of an adopted pod; "": ours */
-	struct holding hold;
 	char detail[64];
-	/* the name under which the missing ledger row was last logged */
-	char unsaved_name[POD_ID_MAX];
 };
 
 struct engine {

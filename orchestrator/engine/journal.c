@@ -48,15 +48,15 @@ static void unwritten(struct engine *e, struct err *err)
 /* Logged once by its name and once by its id. */
 static void log_unsaved(struct engine *e, int pod, const struct pod_row *row)
 {
-	struct epod *p = &e->pods[pod];
+	struct saving *s = &e->pods[pod].saving;
 
-	if (!strcmp(p->unsaved_name, pod_called(e, pod)))
+	if (!strcmp(s->logged_name, pod_called(e, pod)))
 		return;
-	COPY_TEXT(p->unsaved_name, pod_called(e, pod));
+	COPY_TEXT(s->logged_name, pod_called(e, pod));
 	engine_log(e, LOG_ERROR,
 		   "pod %s of %s continues without the ledger, in this client's "
 		   "memory only",
-		   p->unsaved_name, row->provider);
+		   s->logged_name, row->provider);
 }
 
 void journal_pod(struct engine *e, int pod)
@@ -70,8 +70,8 @@ void journal_pod(struct engine *e, int pod)
 		return;
 	if (handed_put(e, pod, &row, &err, &put))
 		return;
-	e->pods[pod].save_failed = put < 0;
-	if (!e->pods[pod].save_failed) {
+	e->pods[pod].saving.failed = put < 0;
+	if (!e->pods[pod].saving.failed) {
 		e->journal->unwritten = false;
 		return;
 	}
@@ -86,7 +86,7 @@ size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out)
 	size_t count = 0;
 
 	for (int i = 0; i < e->pod_count; i++)
-		if (e->pods[i].save_failed)
+		if (e->pods[i].saving.failed)
 			rows[count++] = engine_pod_row(e, i);
 	*out = rows;
 	return count;

@@ -2,10 +2,20 @@
 #ifndef BURST_ENGINE_JOURNAL_H
 #define BURST_ENGINE_JOURNAL_H
 
+#include <stdbool.h>
+
+#include "provider.h"
 #include "store/store.h"
 
 struct engine;
 
+/* Whether the ledger has one pod's row as it was last to be written. Only journal.c writes it. */
+struct saving {
+	bool failed;                  /* the last write failed: nothing is rented then */
+	char logged_name[POD_ID_MAX]; /* under which the missing row was last logged; "": never */
+};
+
+/* Writes the pod's row. saving.failed says whether that failed; the core then gets an event. */
 void journal_pod(struct engine *e, int pod);
 void journal_run(struct engine *e);
 void journal_replans(struct engine *e); /* of this client, that the ledger does not have */

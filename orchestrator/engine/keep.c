@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "gaps.h"
+#include "handed.h"
 #include "impl.h"
 #include "journal.h"
 #include "kept.h"
@@ -38,18 +39,14 @@ static bool is_wanted(struct engine *e, int pod)
 /* Returns false if the ledger could not be written: no run can take the pod then. */
 static bool offer_for(struct engine *e, int pod, int64_t ms)
 {
-	struct holding *h = &e->pods[pod].hold;
+	bool written;
 
 	lengthen_lease(e, pod, ms);
-	h->kept_until_ms = clock_wall_ms() + ms;
-	COPY_TEXT(h->pool, e->setup->pool);
+	handed_offer(e, pod, clock_wall_ms() + ms);
 	journal_pod(e, pod);
-	h->offered = !e->pods[pod].save_failed;
-	if (h->offered)
-		return true;
-	h->kept_until_ms = 0;
-	h->pool[0] = '\0';
-	return false;
+	written = !e->pods[pod].saving.failed;
+	handed_offered(e, pod, written);
+	return written;
 }
 
 /* Another run already keeps a pod that is as good as this one. */
@@ -107,7 +104,7 @@ void keep_offer(struct engine *e, int pod, int64_t keep_ms)
 bool keep_waits(const struct engine *e)
 {
 	for (int i = 0; i < e->pod_count; i++)
-		if (e->pods[i].hold.offered && !e->pods[i].hold.taken)
+		if (e->pods[i].hold.state == HOLD_OFFERED)
 			return true;
 	return false;
 }

@@ -5,8 +5,6 @@
 #include "batches.h"
 #include "impl.h"
 #include "kept.h"
-#include "known.h"
-#include "workers.h"
 
 /* Rows have wall clock times, the core boot clock times; both are of this machine. */
 int64_t pod_rows_wall_ms(int64_t boot_ms)
@@ -108,19 +106,19 @@ static void put_own(const struct epod *own, const struct core_pod *p, struct pod
 {
 	if (p->rental.exit == EXIT_HANDED)
 		kept_part(p->rental.attempt, own->hold.holds, row->attempt);
-	if (own->account[0])
-		COPY_TEXT(row->account, own->account);
+	if (own->origin.account[0])
+		COPY_TEXT(row->account, own->origin.account);
 	if (own->workers.gpu[0])
 		COPY_TEXT(row->gpu, own->workers.gpu);
-	row->billed_vendor_ms = own->bill.billed_ms;
-	row->cost_vendor_microusd = own->bill.cost_microusd;
-	row->cost_beside_microusd = own->bill.beside_microusd;
-	row->vendor_reported = own->bill.reported;
-	row->vendor_asked_ms = own->bill_requested_ms;
+	row->billed_vendor_ms = own->billing.bill.billed_ms;
+	row->cost_vendor_microusd = own->billing.bill.cost_microusd;
+	row->cost_beside_microusd = own->billing.bill.beside_microusd;
+	row->vendor_reported = own->billing.bill.reported;
+	row->vendor_asked_ms = own->billing.answered_ms;
 	row->event = own->reports.last_event;
 	batches_use_of(&own->use, row);
-	COPY_TEXT(row->image, own->image);
-	COPY_TEXT(row->setup, own->setup);
+	COPY_TEXT(row->image, own->origin.image);
+	COPY_TEXT(row->setup, own->origin.setup);
 	row->setup_ms = own->setup_ms;
 	row->synced_bytes = own->synced_bytes;
 	pod_row_set_load(row, own->workers.load_ms);
@@ -156,30 +154,6 @@ static bool is_elsewhere(const struct engine *e, int provider, const struct pod_
 	const struct engine_provider *v = &e->setup->providers[provider];
 
 	return row->account[0] && strcmp(row->account, v->ops->account(v->handle)) != 0;
-}
-
-/* The parts of a row that the core does not have. */
-void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row)
-{
-	struct epod *p = &e->pods[pod];
-
-	COPY_TEXT(p->account, row->account);
-	COPY_TEXT(p->image, row->image);
-	COPY_TEXT(p->setup, row->setup);
-	p->setup_ms = row->setup_ms;
-	p->synced_bytes = row->synced_bytes;
-	workers_adopt(e, pod, row);
-	p->use.memory_peak_mib = row->gpu_memory_peak_mib;
-	p->use.earlier_samples = row->gpu_samples;
-	p->use.earlier_p50 = row->gpu_busy_p50;
-	p->use.earlier_p95 = row->gpu_busy_p95;
-	p->hold.kept_ms = row->kept_ms;
-	p->hold.kept_until_ms = row->kept_until_ms;
-	COPY_TEXT(p->hold.pool, row->pool);
-	COPY_TEXT(p->hold.handed_from, row->handed_from);
-	p->hold.holds = row->holds;
-	p->hold.offered = row->pool[0] != '\0';
-	known_env_adopt(e, pod, row);
 }
 
 static int provider_of(const struct engine *e, const char *name)

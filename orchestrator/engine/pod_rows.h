@@ -13,8 +13,6 @@ int64_t pod_rows_wall_ms(int64_t boot_ms);
 /* A pod of an earlier client, from its row; out->provider is -1 if this run does not know its
  * provider. */
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *out);
-/* Takes over what a row has beside what core_pod_of_row() reads. */
-void pod_rows_adopt(struct engine *e, int pod, const struct pod_row *row);
 
 /* The ledger's row of one of the core's pods. */
 struct pod_row engine_pod_row(const struct engine *e, int pod);

@@ -3,16 +3,20 @@
 
 #include <stdlib.h>
 
+#include "batches.h"
+#include "handed.h"
 #include "impl.h"
 #include "known.h"
 #include "pod_log.h"
+#include "prepare.h"
 #include "ssh_keys.h"
+#include "workers.h"
 
 /* What it will be prepared with. */
 static void note_setup(struct engine *e, struct epod *p)
 {
-	COPY_TEXT(p->image, e->setup->image ? e->setup->image : "");
-	engine_setup_key(e->needs ? e->needs->setup : NULL, p->setup);
+	COPY_TEXT(p->origin.image, e->setup->image ? e->setup->image : "");
+	engine_setup_key(e->needs ? e->needs->setup : NULL, p->origin.setup);
 }
 
 void pods_match(struct engine *e)
@@ -23,6 +27,23 @@ void pods_match(struct engine *e)
 		*p = (struct epod){.synced_bytes = SYNCED_UNKNOWN};
 		note_setup(e, p);
 	}
+}
+
+int pods_adopt(struct engine *e, const struct core_pod *of_row, const struct pod_row *row)
+{
+	int pod = core_adopt(e->core, of_row);
+
+	pods_match(e);
+	struct epod *p = &e->pods[pod];
+	COPY_TEXT(p->origin.account, row->account);
+	COPY_TEXT(p->origin.image, row->image);
+	COPY_TEXT(p->origin.setup, row->setup);
+	prepare_adopt(e, pod, row);
+	workers_adopt(e, pod, row);
+	batches_adopt(e, pod, row);
+	handed_adopt(e, pod, row);
+	known_env_adopt(e, pod, row);
+	return pod;
 }
 
 void pods_free(struct engine *e)

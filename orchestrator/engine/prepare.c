@@ -390,6 +390,12 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	}
 }
 
+void prepare_adopt(struct engine *e, int pod, const struct pod_row *row)
+{
+	e->pods[pod].setup_ms = row->setup_ms;
+	e->pods[pod].synced_bytes = row->synced_bytes;
+}
+
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event)
 {
 	if (!strcmp(what, "worker")) {

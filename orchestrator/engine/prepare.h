@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "store/store.h"
+
 struct engine;
 
 /* shared: also what its volume keeps for all pods. */
@@ -13,6 +15,8 @@ void prepare_pod(struct engine *e, int pod, bool shared);
 void prepare_tree_ready(struct engine *e);
 /* The agent is in place and has not sent hello yet. */
 void prepare_early(struct engine *e, int pod);
+/* Of a pod of an earlier client: what its row has. */
+void prepare_adopt(struct engine *e, int pod, const struct pod_row *row);
 /* An event of its agent. Returns false if it is not about preparing. */
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event);
 

@@ -245,7 +245,7 @@ void vendor_rent(struct engine *e, int pod)
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct err err = {0};
 
-	if (e->pods[pod].save_failed) {
+	if (e->pods[pod].saving.failed) {
 		err_set(&err, ERR_LOCAL, "cannot write the ledger: nothing is rented without it");
 		post_pod(e, EV_RENT_FAILED, pod, &err);
 		return;
@@ -293,15 +293,15 @@ void vendor_rent(struct engine *e, int pod)
 static void billing_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct request *a = ctx;
+	struct billing *b = &a->e->pods[a->pod].billing;
 
-	struct epod *p = &a->e->pods[a->pod];
 	if (!err) {
-		p->bill = result->billing;
-		p->bill.hours = NULL;
-		p->bill.hour_count = 0;
+		b->bill = result->billing;
+		b->bill.hours = NULL;
+		b->bill.hour_count = 0;
 	}
 	if (!err || err->kind == ERR_NOT_FOUND)
-		p->bill_requested_ms = clock_wall_ms();
+		b->answered_ms = clock_wall_ms();
 	a->e->vendors->bills_open--;
 	request_free(a);
 }

@@ -2,7 +2,17 @@
 #ifndef BURST_ENGINE_VENDOR_H
 #define BURST_ENGINE_VENDOR_H
 
+#include <stdint.h>
+
+#include "provider.h"
+
 struct engine;
+
+/* What the provider says that it billed for one pod, once that is gone. Only vendor.c writes it. */
+struct billing {
+	struct op_bill bill; /* its hours are not kept */
+	int64_t answered_ms; /* wall clock; it may have had no record. 0: no answer */
+};
 
 void vendor_offers(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
