@@ -12,16 +12,16 @@ static bool ssh_get(struct engine *e, int pod, uint32_t segment, size_t file,
 		    const struct fetch_want *want)
 {
 	(void)segment, (void)file;
-	if (e->pods[pod].fetcher)
-		fetcher_get(e->pods[pod].fetcher, want);
-	return e->pods[pod].fetcher;
+	if (e->pods[pod].conn.fetcher)
+		fetcher_get(e->pods[pod].conn.fetcher, want);
+	return e->pods[pod].conn.fetcher;
 }
 
 static void ssh_cancel(struct engine *e, int pod, bool (*is_one)(const void *ctx, const void *arg),
 		       const void *arg)
 {
-	if (e->pods[pod].fetcher)
-		fetcher_cancel(e->pods[pod].fetcher, is_one, arg);
+	if (e->pods[pod].conn.fetcher)
+		fetcher_cancel(e->pods[pod].conn.fetcher, is_one, arg);
 }
 
 static const struct file_source over_ssh = {.get = ssh_get, .cancel = ssh_cancel};

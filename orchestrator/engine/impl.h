@@ -15,6 +15,7 @@
 #include "known.h"
 #include "link.h"
 #include "pod_events.h"
+#include "podlink.h"
 #include "pods.h"
 #include "prepare.h"
 #include "quiet.h"
@@ -23,12 +24,9 @@
 #include "vendor.h"
 #include "workers.h"
 
-enum { LINK_DEADLINE_MS = 60 * 1000 };
 /* No volume on sale holds a larger file of a command. If the vendor reports the size of its volume,
  * that is the limit. */
 #define COMMAND_OUTPUT_MAX_BYTES (INT64_C(4) << 40)
-
-enum prepare_step { PREP_NONE, PREP_TREES, PREP_SETUP, PREP_INSTALL, PREP_START, PREP_DONE };
 
 /* One finished file on a pod, to be fetched or being fetched. */
 struct outfile {
@@ -55,46 +53,34 @@ struct seg_state {
 	int rate;
 };
 
-struct at { /* context of a link's callbacks */
+/* The context of callbacks about a pod: unlike epod it stays where it is. */
+struct at {
 	struct engine *e;
 	int pod;
 };
 
-struct epod {          /* beside core_pod */
-	struct at *at; /* context of its link's callbacks */
-	struct link *link;
-	/* of a pod whose release has no answer yet: tells its agent to end it */
-	struct link *spare;
-	struct fetcher *fetcher;
-	struct upsync *kit_sync, *code_sync;
-	struct ssh_keys *keys;  /* ssh_keys.c; NULL: neither made nor loaded */
-	struct reports reports; /* pod_events.c: what its agent has reported */
-	int64_t named_bytes;    /* of the names and paths of its outputs that are held in memory */
+/* What the engine has of a pod beside the core's core_pod. Each part is declared in the header of
+ * the file that is named here, which alone writes it. */
+struct epod {
+	struct at *at;          /* pods.c: context of its callbacks */
 	struct origin origin;   /* pods.c: what it was made with */
+	struct ssh_keys *keys;  /* ssh_keys.c; NULL: neither made nor loaded */
+	struct podlink conn;    /* podlink.c: the connection to its agent */
+	struct quiet quiet;     /* quiet.c: since when it has been silent */
+	struct preparing prep;  /* prepare.c: how it gets what its workers need */
+	struct pod_env env;     /* known.c: the environment of its job */
+	struct workers workers; /* workers.c: what its workers report */
+	struct reports reports; /* pod_events.c: what its agent has reported */
+	struct gpu_use use;     /* batches.c: how busy its GPUs are */
+	int64_t named_bytes;    /* outfiles.c: of the names and paths of its outputs in memory */
+	bool little_left;       /* orders.c: the core knows that the few missing bytes come sooner
+				 * than a sync */
 	struct holding hold;    /* handed.c: whether another run may have it */
 	struct saving saving;   /* journal.c: whether the ledger has its row */
+	struct pod_log *log;    /* pod_log.c; NULL: never read */
+	bool logs_requested;    /* release.c: before its release */
 	struct billing billing; /* vendor.c: what its provider billed */
-	struct event greeting;  /* EV_CONNECTED, held back until the earlier events have arrived */
-	int64_t caught_up_at;
-	int64_t running_t;
-	json_t *running; /* of that hello: ids of the segments that its workers hold */
-	struct quiet quiet;
-	bool helloed, zstd, shared_part, clock_logged;
-	struct pod_env env;      /* known.c: the environment of its job */
-	bool started_from_image; /* the last start used the environment of the image */
-	int lacked;              /* how often its volume lacked what the ledger said it has */
-	/* how long its set-up took, and the bytes sent to it: as in its row */
-	int64_t setup_began_ms, setup_ms, synced_bytes;
-	/* its workers were told to start before its hello, and it has not refused */
-	bool early;
-	enum prepare_step step;
-	bool logs_requested; /* from its provider, before the release */
-	bool little_left;    /* the core was told once that the few missing bytes come sooner than a
-				sync */
-	struct pod_log *log; /* pod_log.c; NULL: never read */
-	struct workers workers; /* workers.c: what its workers report */
-	struct gpu_use use;
-	char detail[64];
+	char detail[64];        /* post.c: for its line on the display */
 };
 
 struct engine {
@@ -128,8 +114,6 @@ struct engine {
 	int pod_count;
 	size_t pod_cap;
 
-	/* what travels */
-	bool tree_wanted; /* prepare.c: a pod waits for the scan of the code */
 	struct stage *stages[CORE_PROVIDERS_MAX]; /* stage.c; by provider, NULL: none yet */
 
 	/* Each belongs to the file with its name, which alone sees inside. */

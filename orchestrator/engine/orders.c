@@ -41,7 +41,7 @@ void orders_revoke(struct engine *e, int pod)
 
 void orders_renew(struct engine *e, int pod)
 {
-	e->pods[pod].quiet.answer_due = true;
+	quiet_asked(&e->pods[pod].quiet);
 	pod_send(e, pod,
 		 json_pack("{s:s,s:I}", "op", "renew", "lease_s",
 			   (json_int_t)(e->setup->conf.lease_ms / 1000)));

@@ -207,7 +207,7 @@ static bool tries_again(const struct getting *g, struct outfile *f, const struct
 		return true; /* no segment needs it any more */
 	if (err->kind != ERR_NETWORK)
 		return false;
-	if (!e->pods[g->pod].fetcher) {
+	if (!e->pods[g->pod].conn.fetcher) {
 		/* the connection is gone: its files are fetched when it is back, or from the volume
 		 */
 		if (!e->over)

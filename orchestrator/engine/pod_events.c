@@ -132,7 +132,7 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 		e->segments[segment].id, what, shown);
 	e->segs[segment].refused = true;
 	/* a name may be the job's own doing; what the agent reports of the file itself is not */
-	if (name && path_may_be_output(name) && e->pods[pod].link) {
+	if (name && path_may_be_output(name) && e->pods[pod].conn.link) {
 		pod_distrust(e, pod, err.msg);
 		return;
 	}
@@ -430,7 +430,7 @@ static bool floods(struct engine *e, int pod, const char *what, const json_t *ev
 	else if (strcmp(what, "log"))
 		r->empty_events++;
 	if (r->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->segment_count ||
-	    !e->pods[pod].link)
+	    !e->pods[pod].conn.link)
 		return false;
 	r->empty_events = 0;
 	pod_distrust(e, pod, "it sends too many empty events");

@@ -119,8 +119,8 @@ static void put_own(const struct epod *own, const struct core_pod *p, struct pod
 	batches_use_of(&own->use, row);
 	COPY_TEXT(row->image, own->origin.image);
 	COPY_TEXT(row->setup, own->origin.setup);
-	row->setup_ms = own->setup_ms;
-	row->synced_bytes = own->synced_bytes;
+	row->setup_ms = own->prep.setup_ms;
+	row->synced_bytes = own->prep.synced_bytes;
 	pod_row_set_load(row, own->workers.load_ms);
 	row->unpack_bytes = own->workers.unpack_bytes;
 	keep_row(own, p, row);

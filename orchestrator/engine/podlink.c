@@ -17,6 +17,7 @@
 #include "workers.h"
 
 enum {
+	LINK_DEADLINE_MS = 60 * 1000,
 	POD_CLOCK_OFF_MS = 60 * 1000,
 	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease if that is shorter */
 	FINISH_DEADLINE_MS = 20 * 1000,
@@ -24,36 +25,23 @@ enum {
 
 #define CLOCK_MOST_S INT64_C(1000000000000)
 
-static struct at *at_new(struct engine *e, int pod)
-{
-	struct at *at = xcalloc(1, sizeof(*at));
-
-	*at = (struct at){e, pod};
-	return at;
-}
-
 /* ---- the connection ---- */
 
 static void drop_link(struct engine *e, int pod)
 {
-	struct epod *p = &e->pods[pod];
+	struct podlink *c = &e->pods[pod].conn;
 
-	upsync_cancel(p->kit_sync);
-	upsync_cancel(p->code_sync);
-	p->kit_sync = p->code_sync = NULL;
-	struct fetcher *fetcher = TAKE(p->fetcher); /* first, so that this is not called again */
+	prepare_drop(e, pod);
+	struct fetcher *fetcher = TAKE(c->fetcher); /* first, so that this is not called again */
 	fetcher_close(fetcher);
-	p->link = NULL;
-	p->helloed = p->early = false;
-	p->greeting.type = EV_TICK;
-	json_decref(p->running);
-	p->running = NULL;
-	p->step = PREP_NONE;
+	c->link = NULL;
+	c->state = PODLINK_NONE;
+	json_decref(TAKE(c->running));
 }
 
 static void stop_link(struct engine *e, int pod)
 {
-	struct link *link = e->pods[pod].link;
+	struct link *link = e->pods[pod].conn.link;
 
 	drop_link(e, pod);
 	link_close(link);
@@ -61,9 +49,7 @@ static void stop_link(struct engine *e, int pod)
 
 static void pod_down(struct engine *e, int pod, const struct err *err)
 {
-	/* The core does not count hello alone as a connection: the events before it must be known
-	 * first. */
-	bool was_up = e->pods[pod].helloed && e->pods[pod].greeting.type != EV_CONNECTED;
+	bool was_up = e->pods[pod].conn.state == PODLINK_UP;
 
 	stop_link(e, pod);
 	post_pod(e, was_up ? EV_LOST : EV_CONNECT_FAILED, pod, err);
@@ -88,33 +74,32 @@ static void distrust(struct engine *e, int pod, const char *what)
 
 static void report_running(struct engine *e, int pod)
 {
-	struct epod *p = &e->pods[pod];
+	const struct podlink *c = &e->pods[pod].conn;
 
-	for (size_t i = 0; e->needs && i < json_array_size(p->running); i++) {
-		const char *id = json_string_value(json_array_get(p->running, i));
+	for (size_t i = 0; e->needs && i < json_array_size(c->running); i++) {
+		const char *id = json_string_value(json_array_get(c->running, i));
 		int64_t segment = id ? segment_by_id(e, id) : -1;
 		struct event ev = {.type = EV_RUNNING,
 				   .pod = pod,
 				   .segment = (uint32_t)segment,
-				   .t = p->running_t};
+				   .t = c->running_t};
 		if (segment < 0)
 			continue;
-		/* of one batch, or more */
-		p->quiet.est_ms +=
-			(int64_t)(MIN(MAX(e->segments[segment].est_seconds, 0), 1e6) * 1000);
+		double est_s = MIN(MAX(e->segments[segment].est_seconds, 0), 1e6);
+		quiet_found(&e->pods[pod].quiet, (int64_t)(est_s * 1000));
 		post(e, &ev, NULL);
 	}
 }
 
 static void greet_when_caught_up(struct engine *e, int pod)
 {
-	struct epod *p = &e->pods[pod];
+	struct podlink *c = &e->pods[pod].conn;
 
-	if (p->greeting.type != EV_CONNECTED || p->reports.last_event < p->caught_up_at)
+	if (c->state != PODLINK_CATCHING_UP || e->pods[pod].reports.last_event < c->caught_up_at)
 		return;
 	report_running(e, pod);
-	post(e, &p->greeting, NULL);
-	p->greeting.type = EV_TICK;
+	post(e, &c->greeting, NULL);
+	c->state = PODLINK_UP;
 }
 
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
@@ -132,10 +117,10 @@ static void compare_clocks(struct engine *e, int pod, const json_t *hello)
 	int64_t off_ms = podlink_clock_off(hello, clock_wall_ms());
 	char off[48];
 
-	if (e->pods[pod].clock_logged ||
+	if (e->pods[pod].conn.clock_logged ||
 	    (off_ms >= -POD_CLOCK_OFF_MS && off_ms <= POD_CLOCK_OFF_MS))
 		return;
-	e->pods[pod].clock_logged = true;
+	e->pods[pod].conn.clock_logged = true;
 	engine_log(e, LOG_WARN,
 		   "pod %s: its clock is %s this machine's: if this client dies, it ends itself "
 		   "that much too %s",
@@ -172,24 +157,24 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 {
 	struct at *at = ctx;
 	struct engine *e = at->e;
-	struct epod *p = &e->pods[at->pod];
+	struct podlink *c = &e->pods[at->pod].conn;
 	const char *how = jsonx_text(hello, "switch", "bad nothing was said");
 	const json_t *gpus = json_object_get(hello, "gpus");
 	int64_t workers = jsonx_bounded(hello, "workers", 0, 1000);
 
-	p->helloed = true;
-	p->quiet = (struct quiet){.est_ms = p->quiet.est_ms};
+	c->state = PODLINK_CATCHING_UP;
+	quiet_hello(&e->pods[at->pod].quiet);
 	compare_clocks(e, at->pod, hello);
 	log_worker_user(e, at->pod, hello);
-	p->zstd = jsonx_bool(hello, "zstd", false);
+	c->zstd = jsonx_bool(hello, "zstd", false);
 	known_image_seen(e, at->pod, hello);
-	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
+	c->fetcher = fetcher_new(link_ssh(c->link), e->loop, e->pool, &e->fetching,
 				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4),
 				 on_stuck, at);
 	workers_saw_gpu(e, at->pod, jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
 		workers_found(e, at->pod, (int)workers);
-		p->step = PREP_DONE;
+		prepare_found(e, at->pod);
 	}
 	struct event ev = {.type = EV_CONNECTED,
 			   .pod = at->pod,
@@ -201,10 +186,10 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 			   .workers_alive = workers > 0};
 	/* Events from the time without a client come first: only then is the remaining work known.
 	 */
-	p->greeting = ev;
-	p->caught_up_at = jsonx_bounded(hello, "next", 1, INT64_MAX) - 1;
-	p->running = json_incref(json_object_get(hello, "running"));
-	p->running_t = jsonx_bounded(hello, "t", 0, INT64_MAX);
+	c->greeting = ev;
+	c->caught_up_at = jsonx_bounded(hello, "next", 1, INT64_MAX) - 1;
+	c->running = json_incref(json_object_get(hello, "running"));
+	c->running_t = jsonx_bounded(hello, "t", 0, INT64_MAX);
 	greet_when_caught_up(e, at->pod);
 }
 
@@ -230,10 +215,10 @@ static enum quiet_task task_of(const struct engine *e, int pod)
 		return c->workload.batches && !e->needs->command
 			       ? QUIET_BATCH
 			       : QUIET_NONE; /* a command may be silent without limit */
-	switch (p->step) {
+	switch (p->prep.step) {
 	case PREP_SETUP: return QUIET_SETUP;
 	case PREP_INSTALL: return QUIET_INSTALL;
-	case PREP_START: return p->early && e->needs->install ? QUIET_INSTALL : QUIET_START;
+	case PREP_START: return p->prep.early && e->needs->install ? QUIET_INSTALL : QUIET_START;
 	case PREP_NONE:
 	case PREP_TREES: /* upsync.c */
 	case PREP_DONE: break;
@@ -256,7 +241,8 @@ void podlink_watch(struct engine *e)
 					 .lease_ms = e->setup->conf.lease_ms,
 					 .loading = p->workers.ready + p->workers.failed <
 						    e->needs->workers};
-		if (p->link && p->helloed && !quiet_tick(&p->quiet, &task, why, sizeof(why)))
+		if (p->conn.state >= PODLINK_CATCHING_UP &&
+		    !quiet_tick(&p->quiet, &task, why, sizeof(why)))
 			distrust(e, i, why);
 	}
 }
@@ -282,8 +268,6 @@ static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	if (!e->pods[pod].at)
-		e->pods[pod].at = at_new(e, pod);
 	*setup = (struct link_setup){
 		.host = p->rental.view.host,
 		.port = p->rental.view.port,
@@ -311,7 +295,8 @@ void podlink_connect(struct engine *e, int pod)
 		return;
 	}
 	link_to(e, pod, LINK_DEADLINE_MS, &setup);
-	e->pods[pod].link = link_open(e->loop, e->http, &setup, &link_ops, e->pods[pod].at);
+	e->pods[pod].conn.link = link_open(e->loop, e->http, &setup, &link_ops, e->pods[pod].at);
+	e->pods[pod].conn.state = PODLINK_CONNECTING;
 }
 
 /* ---- a pod that is to end itself, as its provider does not end it ---- */
@@ -337,7 +322,7 @@ static void spare_down(void *ctx, const struct err *err)
 	engine_log(at->e, LOG_DEBUG,
 		   "pod %s: lost the connection kept until its release is accepted: %s",
 		   pod_called(at->e, at->pod), err->msg);
-	link_close(TAKE(at->e->pods[at->pod].spare));
+	link_close(TAKE(at->e->pods[at->pod].conn.spare));
 }
 
 static const struct link_ops spare_ops = {.up = spare_up, .line = spare_line, .down = spare_down};
@@ -345,32 +330,32 @@ static const struct link_ops spare_ops = {.up = spare_up, .line = spare_line, .d
 /* Its connection may be needed until its release is accepted. */
 static void keep_spare(struct engine *e, int pod)
 {
-	struct epod *p = &e->pods[pod];
-	struct link *link = p->link;
+	struct podlink *c = &e->pods[pod].conn;
+	struct link *link = c->link;
 
 	if (!link)
 		return;
 	drop_link(e, pod);
-	link_close(p->spare);
-	link_hand(link, &spare_ops, p->at);
-	p->spare = link;
+	link_close(c->spare);
+	link_hand(link, &spare_ops, e->pods[pod].at);
+	c->spare = link;
 }
 
 void podlink_finish(struct engine *e, int pod, bool standing_only)
 {
-	struct epod *p = &e->pods[pod];
+	struct podlink *c = &e->pods[pod].conn;
 	struct link_setup setup;
 	struct err err;
 
-	if (!p->spare && (standing_only || keys_load(e, pod, &err) < 0))
+	if (!c->spare && (standing_only || keys_load(e, pod, &err) < 0))
 		return;
-	if (!p->spare) {
+	if (!c->spare) {
 		link_to(e, pod, FINISH_DEADLINE_MS, &setup);
-		p->spare = link_open(e->loop, e->http, &setup, &spare_ops, p->at);
+		c->spare = link_open(e->loop, e->http, &setup, &spare_ops, e->pods[pod].at);
 	}
 	CLEANUP(json_decref)
 	json_t *line = json_pack("{s:s,s:s}", "op", "end", "reason", "its release is refused");
-	link_send(p->spare, line);
+	link_send(c->spare, line);
 }
 
 void podlink_close(struct engine *e, int pod)
@@ -382,7 +367,7 @@ void podlink_close(struct engine *e, int pod)
 		return;
 	}
 	stop_link(e, pod);
-	link_close(TAKE(e->pods[pod].spare));
+	link_close(TAKE(e->pods[pod].conn.spare));
 	if (phase == POD_GONE)
 		keys_drop(e, pod);
 }

@@ -6,7 +6,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/core.h"
+
 struct engine;
+struct fetcher;
+struct link;
+
+/* The connection to one pod's agent. A lost one leads back to PODLINK_NONE; the core decides
+ * whether another is made. Only podlink.c writes it. */
+struct podlink {
+	enum podlink_state {
+		PODLINK_NONE,
+		PODLINK_CONNECTING,  /* there is a link; no hello yet */
+		PODLINK_CATCHING_UP, /* hello came; events of the time without a client come first
+				      */
+		PODLINK_UP           /* the core knows */
+	} state;
+	struct link *link; /* NULL: PODLINK_NONE */
+	/* of a pod whose release has no answer yet: tells its agent to end it */
+	struct link *spare;
+	struct fetcher *fetcher; /* from the hello on */
+	/* of the hello, while catching up */
+	struct event greeting; /* EV_CONNECTED */
+	int64_t caught_up_at;  /* the number of the last event before the hello */
+	int64_t running_t;
+	json_t *running;   /* ids of the segments that its workers hold */
+	bool zstd;         /* the pod can unpack it */
+	bool clock_logged; /* how far its clock is off, once */
+};
 
 void podlink_connect(struct engine *e, int pod);
 void podlink_close(struct engine *e, int pod);

@@ -19,13 +19,22 @@ static void note_setup(struct engine *e, struct epod *p)
 	engine_setup_key(e->needs ? e->needs->setup : NULL, p->origin.setup);
 }
 
+static struct at *at_new(struct engine *e, int pod)
+{
+	struct at *at = xcalloc(1, sizeof(*at));
+
+	*at = (struct at){e, pod};
+	return at;
+}
+
 void pods_match(struct engine *e)
 {
 	while (e->pod_count < core_pod_count(e->core)) {
 		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
-		struct epod *p = &e->pods[e->pod_count++];
-		*p = (struct epod){.synced_bytes = SYNCED_UNKNOWN};
-		note_setup(e, p);
+		int pod = e->pod_count++;
+		e->pods[pod] = (struct epod){.at = at_new(e, pod)};
+		prepare_new(e, pod);
+		note_setup(e, &e->pods[pod]);
 	}
 }
 

@@ -160,8 +160,8 @@ void pod_shown(char *to, size_t room, const char *from)
 
 void pod_send(struct engine *e, int pod, json_t *line)
 {
-	if (e->pods[pod].link && line)
-		link_send(e->pods[pod].link, line);
+	if (e->pods[pod].conn.link && line)
+		link_send(e->pods[pod].conn.link, line);
 	json_decref(line);
 }
 

@@ -29,7 +29,7 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
 	vformat_text(words, sizeof(words), fmt, ap);
 	va_end(ap);
 	err_set(&err, kind, "%s", words);
-	e->pods[pod].step = PREP_NONE;
+	e->pods[pod].prep.step = PREP_NONE;
 	post_pod(e, EV_PREPARE_FAILED, pod, &err);
 }
 
@@ -84,7 +84,7 @@ static void send_start(struct engine *e, int pod)
 		CLEANUP(free_text) char *code = xasprintf("code/%s", code_tree->id);
 		json_object_set_new(line, "code", json_string(code));
 	}
-	p->started_from_image = p->env.in_image;
+	p->prep.from_image = p->env.in_image;
 	if (n->setup && p->env.in_image) {
 		char key[SHA256_HEX];
 		sha256_hex(n->setup, strlen(n->setup), key);
@@ -102,7 +102,7 @@ static void send_start(struct engine *e, int pod)
 
 static void step_start(struct engine *e, int pod)
 {
-	e->pods[pod].step = PREP_START;
+	e->pods[pod].prep.step = PREP_START;
 	pod_detail(e, pod, "starting workers");
 	send_start(e, pod);
 }
@@ -121,16 +121,16 @@ static void send_install(struct engine *e, int pod)
 /* the agent checks it when workers start */
 static bool setup_due(struct engine *e, int pod)
 {
-	return e->needs->setup && e->pods[pod].shared_part && !known_env(e, pod);
+	return e->needs->setup && e->pods[pod].prep.shared_part && !known_env(e, pod);
 }
 
 static void step_setup(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 
-	p->step = PREP_SETUP;
+	p->prep.step = PREP_SETUP;
 	known_env_name(e, pod);
-	p->setup_began_ms = clock_boot_ms();
+	p->prep.setup_began_ms = clock_boot_ms();
 	pod_detail(e, pod, "environment setup");
 	pod_send(e, pod,
 		 json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env.name,
@@ -151,7 +151,7 @@ static void installed(struct engine *e, int pod)
 /* First the packages: a set-up may need them, as a Python environment needs Python. */
 static void step_install(struct engine *e, int pod)
 {
-	e->pods[pod].step = PREP_INSTALL;
+	e->pods[pod].prep.step = PREP_INSTALL;
 	if (!setup_due(e, pod))
 		post_pod(e, EV_SHARED_READY, pod, NULL);
 	/* another run of this environment has installed it in this very container */
@@ -165,9 +165,9 @@ static void step_install(struct engine *e, int pod)
 
 static void trees_done(struct engine *e, int pod)
 {
-	struct epod *p = &e->pods[pod];
+	struct preparing *prep = &e->pods[pod].prep;
 
-	if (p->step == PREP_TREES && !p->kit_sync && !p->code_sync)
+	if (prep->step == PREP_TREES && !prep->kit_sync && !prep->code_sync)
 		step_install(e, pod);
 }
 
@@ -179,7 +179,7 @@ static void sync_over(struct at *at, int64_t sent, const struct err *err, struct
 	char size[32];
 
 	*which = NULL;
-	e->pods[pod].synced_bytes += err ? 0 : sent;
+	e->pods[pod].prep.synced_bytes += err ? 0 : sent;
 	if (err) {
 		prepare_failed(e, pod, err->kind, "%s: %s", what, err->msg);
 		return;
@@ -196,7 +196,7 @@ static void kit_over(void *ctx, int64_t sent, const struct err *err)
 
 	if (!err)
 		known_tree_put(at->e, at->pod, FACT_KIT, trees_kit(at->e)->id);
-	sync_over(at, sent, err, &at->e->pods[at->pod].kit_sync, "worker files");
+	sync_over(at, sent, err, &at->e->pods[at->pod].prep.kit_sync, "worker files");
 }
 
 static void code_over(void *ctx, int64_t sent, const struct err *err)
@@ -207,21 +207,59 @@ static void code_over(void *ctx, int64_t sent, const struct err *err)
 		known_tree_put(at->e, at->pod, FACT_TREE, trees_code(at->e)->id);
 		known_code_put(at->e, at->pod);
 	}
-	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
+	sync_over(at, sent, err, &at->e->pods[at->pod].prep.code_sync, "code");
+}
+
+static int64_t tree_silent_ms(const struct engine *e)
+{
+	return MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2);
+}
+
+static void send_kit(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+	struct upsync_want want = {.dir = "kit",
+				   .tree = trees_kit(e),
+				   .silent_ms = tree_silent_ms(e),
+				   .lanes_left = &e->lanes_left,
+				   .done = kit_over,
+				   .ctx = p->at};
+
+	p->prep.kit_sync = upsync_start(e->loop, p->conn.link, e->pool, &want);
+}
+
+static void send_code(struct engine *e, int pod)
+{
+	const struct core_pod *c = core_pod_at(e->core, pod);
+	struct epod *p = &e->pods[pod];
+	struct upsync_want want = {
+		.dir = "code",
+		.tree = trees_code(e),
+		.root = e->setup->code_path,
+		.base = p->prep.lacked ? NULL
+				       : known_base(e, c->rental.provider, &c->rental.volume),
+		.zstd = p->conn.zstd,
+		.silent_ms = tree_silent_ms(e),
+		.lanes_left = &e->lanes_left,
+		.done = code_over,
+		.ctx = p->at};
+
+	if (stage_take(e, c->rental.provider, &want))
+		pod_detail(e, pod, "unpacking code");
+	p->prep.code_sync = upsync_start(e->loop, p->conn.link, e->pool, &want);
 }
 
 static void step_trees(struct engine *e, int pod)
 {
-	struct epod *p = &e->pods[pod];
+	struct preparing *prep = &e->pods[pod].prep;
 
-	p->step = PREP_TREES;
-	p->synced_bytes = p->shared_part ? MAX(p->synced_bytes, 0) : SYNCED_BY_ANOTHER;
-	if (!p->shared_part) {
+	prep->step = PREP_TREES;
+	prep->synced_bytes = prep->shared_part ? MAX(prep->synced_bytes, 0) : SYNCED_BY_ANOTHER;
+	if (!prep->shared_part) {
 		step_install(e, pod);
 		return;
 	}
 	if (trees_scanning(e)) {
-		e->tree_wanted = true;
 		pod_detail(e, pod, "reading code");
 		return;
 	}
@@ -230,54 +268,30 @@ static void step_trees(struct engine *e, int pod)
 		return;
 	}
 	pod_detail(e, pod, "syncing code");
-	int64_t silent_ms = MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2);
-	if (trees_kit(e)) {
-		struct upsync_want want = {.dir = "kit",
-					   .tree = trees_kit(e),
-					   .silent_ms = silent_ms,
-					   .lanes_left = &e->lanes_left,
-					   .done = kit_over,
-					   .ctx = p->at};
-		p->kit_sync = upsync_start(e->loop, p->link, e->pool, &want);
-	}
-	if (trees_code(e)) {
-		const struct core_pod *c = core_pod_at(e->core, pod);
-		struct upsync_want want = {
-			.dir = "code",
-			.tree = trees_code(e),
-			.root = e->setup->code_path,
-			.base = p->lacked ? NULL
-					  : known_base(e, c->rental.provider, &c->rental.volume),
-			.zstd = p->zstd,
-			.silent_ms = silent_ms,
-			.lanes_left = &e->lanes_left,
-			.done = code_over,
-			.ctx = p->at};
-		if (stage_take(e, c->rental.provider, &want))
-			pod_detail(e, pod, "unpacking code");
-		p->code_sync = upsync_start(e->loop, p->link, e->pool, &want);
-	}
+	if (trees_kit(e))
+		send_kit(e, pod);
+	if (trees_code(e))
+		send_code(e, pod);
 	trees_done(e, pod);
 }
 
 void prepare_tree_ready(struct engine *e)
 {
-	if (!e->tree_wanted)
-		return;
-	e->tree_wanted = false;
 	for (int i = 0; i < e->pod_count; i++)
-		if (e->pods[i].step == PREP_TREES && e->pods[i].link)
+		if (e->pods[i].prep.step == PREP_TREES && e->pods[i].conn.link)
 			step_trees(e, i);
 }
 
 void prepare_pod(struct engine *e, int pod, bool shared)
 {
-	if (!e->pods[pod].link || !e->pods[pod].helloed)
+	struct preparing *prep = &e->pods[pod].prep;
+
+	if (e->pods[pod].conn.state < PODLINK_CATCHING_UP)
 		return;
-	e->pods[pod].shared_part = shared;
-	if (e->pods[pod].early) {
-		if (e->pods[pod].step == PREP_NONE)
-			e->pods[pod].step = PREP_START;
+	prep->shared_part = shared;
+	if (prep->early) {
+		if (prep->step == PREP_NONE)
+			prep->step = PREP_START;
 		return;
 	}
 	workers_expect(e, pod);
@@ -289,11 +303,11 @@ void prepare_pod(struct engine *e, int pod, bool shared)
  * and all steps follow. */
 void prepare_early(struct engine *e, int pod)
 {
-	struct epod *p = &e->pods[pod];
+	struct preparing *prep = &e->pods[pod].prep;
 	const struct core_pod *c = core_pod_at(e->core, pod);
 
-	if (c->presence.connected_at || c->presence.past != PAST_NONE || p->reports.last_event ||
-	    !e->needs || trees_scanning(e) || trees_failure(e))
+	if (c->presence.connected_at || c->presence.past != PAST_NONE ||
+	    e->pods[pod].reports.last_event || !e->needs || trees_scanning(e) || trees_failure(e))
 		return;
 	known_image_expect(e, pod);
 	if ((trees_kit(e) && !known_tree_is(e, pod, FACT_KIT, trees_kit(e)->id)) ||
@@ -303,8 +317,8 @@ void prepare_early(struct engine *e, int pod)
 		return;
 	if (trees_code(e))
 		known_code_put(e, pod);
-	p->early = true;
-	p->synced_bytes = 0;
+	prep->early = true;
+	prep->synced_bytes = 0;
 	workers_expect(e, pod);
 	if (e->needs->install)
 		send_install(e, pod); /* start waits for it */
@@ -316,7 +330,7 @@ void prepare_early(struct engine *e, int pod)
 static void forget_lacking(struct engine *e, int pod, const char *lacks)
 {
 	if (!strcmp(lacks, "env")) {
-		if (e->pods[pod].started_from_image)
+		if (e->pods[pod].prep.from_image)
 			known_image_lacks(e, pod);
 		else
 			known_env_lacks(e, pod);
@@ -330,7 +344,7 @@ static void forget_lacking(struct engine *e, int pod, const char *lacks)
 static void start_event(struct engine *e, int pod, const json_t *event)
 {
 	enum { LACKS_MOST = 3 };
-	struct epod *p = &e->pods[pod];
+	struct preparing *prep = &e->pods[pod].prep;
 	char lacks[16], words[160];
 
 	if (jsonx_bool(event, "ok", true))
@@ -338,34 +352,35 @@ static void start_event(struct engine *e, int pod, const json_t *event)
 	pod_shown(lacks, sizeof(lacks), jsonx_text(event, "lacks", ""));
 	pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	engine_log(e, LOG_INFO, "pod %s: %s: %s %s: storing it again", pod_called(e, pod),
-		   p->started_from_image && !strcmp(lacks, "env") ? "its image" : "its volume",
-		   lacks, words);
+		   prep->from_image && !strcmp(lacks, "env") ? "its image" : "its volume", lacks,
+		   words);
 	forget_lacking(e, pod, lacks);
-	if (p->early) {
-		p->early = false;
-		p->lacked += !strcmp(words, "is not what was put there");
-		if (p->step == PREP_START)
+	if (prep->early) {
+		prep->early = false;
+		prep->lacked += !strcmp(words, "is not what was put there");
+		if (prep->step == PREP_START)
 			step_trees(e, pod);
 		return;
 	}
-	if (p->step != PREP_START)
+	if (prep->step != PREP_START)
 		return;
-	if (++p->lacked > LACKS_MOST || !strcmp(lacks, "disk")) {
+	if (++prep->lacked > LACKS_MOST || !strcmp(lacks, "disk")) {
 		prepare_failed(e, pod, ERR_JOB, "its start command (%s) %s", lacks, words);
 		return;
 	}
-	p->shared_part = true;
+	prep->shared_part = true;
 	step_trees(e, pod);
 }
 
 static void step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
 {
+	struct preparing *prep = &e->pods[pod].prep;
 	const char *tree = jsonx_text(event, step == PREP_SETUP ? "tree" : "kept", "");
 	char words[300];
 
 	if (step == PREP_INSTALL && jsonx_bool(event, "ok", false) && sha256_is_hex(tree))
 		known_debs_put(e, pod, tree);
-	if (e->pods[pod].step != step && !e->pods[pod].early)
+	if (prep->step != step && !prep->early)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
 		pod_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
@@ -373,7 +388,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 			       step == PREP_SETUP ? "setup" : "installing packages", words);
 		return;
 	}
-	if (e->pods[pod].early)
+	if (prep->early)
 		return; /* the step after it is already under way */
 	if (step == PREP_SETUP) {
 		if (!sha256_is_hex(tree)) {
@@ -381,7 +396,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 				       "setup: the pod does not report its result");
 			return;
 		}
-		e->pods[pod].setup_ms += clock_boot_ms() - e->pods[pod].setup_began_ms;
+		prep->setup_ms += clock_boot_ms() - prep->setup_began_ms;
 		known_env_made(e, pod, event);
 		post_pod(e, EV_SHARED_READY, pod, NULL);
 		step_start(e, pod);
@@ -390,17 +405,37 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	}
 }
 
+void prepare_new(struct engine *e, int pod)
+{
+	e->pods[pod].prep = (struct preparing){.synced_bytes = SYNCED_UNKNOWN};
+}
+
+void prepare_found(struct engine *e, int pod)
+{
+	e->pods[pod].prep.step = PREP_DONE;
+}
+
+void prepare_drop(struct engine *e, int pod)
+{
+	struct preparing *prep = &e->pods[pod].prep;
+
+	upsync_cancel(TAKE(prep->kit_sync));
+	upsync_cancel(TAKE(prep->code_sync));
+	prep->early = false;
+	prep->step = PREP_NONE;
+}
+
 void prepare_adopt(struct engine *e, int pod, const struct pod_row *row)
 {
-	e->pods[pod].setup_ms = row->setup_ms;
-	e->pods[pod].synced_bytes = row->synced_bytes;
+	e->pods[pod].prep.setup_ms = row->setup_ms;
+	e->pods[pod].prep.synced_bytes = row->synced_bytes;
 }
 
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event)
 {
 	if (!strcmp(what, "worker")) {
 		if (workers_event(e, pod, event))
-			e->pods[pod].step = PREP_DONE;
+			e->pods[pod].prep.step = PREP_DONE;
 	} else if (!strcmp(what, "start"))
 		start_event(e, pod, event);
 	else if (!strcmp(what, "setup"))

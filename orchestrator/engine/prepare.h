@@ -9,6 +9,35 @@
 
 struct engine;
 
+/* How one pod gets what its workers need. The steps run in their order, and a failure or a lost
+ * connection leads back to PREP_NONE. An early start skips them: workers are told to start before
+ * the hello, by what the ledger knows of the volume, and the first refusal leads to PREP_TREES.
+ * Only prepare.c writes it. */
+struct preparing {
+	enum prepare_step {
+		PREP_NONE,
+		PREP_TREES, /* worker files and code are sent, or wait for the scan of the code */
+		PREP_SETUP,
+		PREP_INSTALL,
+		PREP_START, /* workers were told to start */
+		PREP_DONE   /* one was ready */
+	} step;
+	bool early;       /* started before the hello, and not refused yet */
+	bool shared_part; /* this pod also fills its volume, for all pods */
+	bool from_image;  /* the last start used the environment of the image */
+	int lacked;       /* how often its volume lacked what the ledger said it has */
+	/* under way in PREP_TREES; NULL: not */
+	struct upsync *kit_sync, *code_sync;
+	/* how long its set-up took, and the bytes sent to it: as in its row */
+	int64_t setup_began_ms, setup_ms, synced_bytes;
+};
+
+/* Nothing was sent to this pod yet. */
+void prepare_new(struct engine *e, int pod);
+/* Its workers run already, by its hello. */
+void prepare_found(struct engine *e, int pod);
+/* Its connection ends: ends what is under way. */
+void prepare_drop(struct engine *e, int pod);
 /* shared: also what its volume keeps for all pods. */
 void prepare_pod(struct engine *e, int pod, bool shared);
 /* The code folder has been scanned. */

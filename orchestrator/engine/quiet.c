@@ -29,6 +29,21 @@ static bool is_of_agent(const char *what)
 	return false;
 }
 
+void quiet_hello(struct quiet *q)
+{
+	*q = (struct quiet){.est_ms = q->est_ms};
+}
+
+void quiet_found(struct quiet *q, int64_t est_ms)
+{
+	q->est_ms += est_ms;
+}
+
+void quiet_asked(struct quiet *q)
+{
+	q->answer_due = true;
+}
+
 void quiet_event(struct quiet *q, const char *what, bool fruitful)
 {
 	q->answer_due = false;

@@ -16,6 +16,7 @@ enum quiet_task {
 	QUIET_BATCH, /* its agent restarts a worker that is silent for the time of a hang */
 };
 
+/* Of one pod. The seconds begin anew with each hello. Only quiet.c writes it. */
 struct quiet {
 	bool answer_due; /* a renewal of its lease was sent, which the agent answers at once */
 	int unanswered_s;
@@ -35,6 +36,12 @@ struct quiet_now {
 
 enum { QUIET_SETUP_S = 1800, QUIET_INSTALL_S = 900 }; /* what the agent is told */
 
+/* Its hello came: counts from here on. What it was sent before stays known. */
+void quiet_hello(struct quiet *q);
+/* At its hello it held a batch already. Of several, the estimates add up. */
+void quiet_found(struct quiet *q, int64_t est_ms);
+/* It was sent a line that its agent answers at once. */
+void quiet_asked(struct quiet *q);
 /* An event of its agent. fruitful: it reports new work. */
 void quiet_event(struct quiet *q, const char *what, bool fruitful);
 /* A batch was sent; alone: it has no other one. */
