@@ -53,8 +53,8 @@ WHOLE = {"modal_proto", "runpod_schema"}
 # A script vendor_X.sh is the script X of each of these.
 VENDORS = ("modal", "runpod")
 # Scripts of the pod's side, whose tests are functions test_NAME and which run one of them when ONLY names it.
-POD_SIDE = re.compile(r"(agent(?!_files|_lib)(_[a-z]+)?|start_script)\.sh")
-NOT_CASES = {"lib", "cli", "agent_lib", "agent_files", "espeak_worker", "ntfy_server"}
+POD_SIDE = re.compile(r"(agent(?!_files)|start_script)(?!_lib)(_[a-z]+)?\.sh")
+NOT_CASES = re.compile(r"(lib|cli|agent_files|espeak_worker|ntfy_server|.*_lib)\.sh")
 
 
 @dataclasses.dataclass
@@ -109,7 +109,7 @@ def burst_for(case, burst):
 
 def end_to_end(burst):
     scripts = [(f"{folder}/{file}", vendor) for folder in ("tests/e2e", "tests/security") for file in sorted(os.listdir(folder))
-               if file.endswith(".sh") and file[:-3] not in NOT_CASES and not POD_SIDE.fullmatch(file)
+               if file.endswith(".sh") and not NOT_CASES.fullmatch(file) and not POD_SIDE.fullmatch(file)
                for vendor in (VENDORS if file.startswith("vendor_") else ("",))]
     with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
         for cases in pool.map(lambda script: list(script_cases(*script, burst)), scripts):
@@ -122,7 +122,7 @@ def pod_side():
         with open(f"tests/e2e/{script}.sh", encoding="utf-8") as f:
             names = re.findall(r"^test_([a-z0-9_]+)\(\) \{", f.read(), re.M)
         for name in names:
-            for shell in ("dash", "busybox", "bash") if script == "start_script" else ("",):
+            for shell in ("dash", "busybox", "bash") if script.startswith("start_script") else ("",):
                 yield Case(f"{script}/test_{name}{'.' + shell if shell else ''}", ["sh", f"tests/e2e/{script}.sh"], wants="asan",
                            env={"ONLY": name, "AGENT": agent, "SHELLS": shell, **ASAN})
     yield Case("agent_files", ["sh", "tests/e2e/agent_files.sh"], wants="asan",

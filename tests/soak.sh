@@ -32,9 +32,9 @@ handover() {
 	local who
 	for who in run_that_keeps client_that_keeps run_that_takes_over run_that_waits run_that_hands_on; do
 		part "pooled_$who" env KILL_POINTS=all KILL_RESULTS="$logs/pooled_$who.points" \
-			bash tests/e2e/pooled.sh "t_the_${who}_is_killed_at_any_write" &
+			bash tests/e2e/pooled_killed.sh "t_the_${who}_is_killed_at_any_write" &
 	done
-	part queue_kill env KILL_POINTS=all bash tests/e2e/queue.sh t_submit_killed_at_any_write t_runner_killed_at_any_write &
+	part queue_kill env KILL_POINTS=all bash tests/e2e/queue_killed.sh t_submit_killed_at_any_write t_runner_killed_at_any_write &
 	wait
 }
 local_and_runpod() {

@@ -1,20 +1,8 @@
 #!/bin/bash
-# input.sh - what people and disks do wrong: each mistake has its message, its exit status, and leaves nothing behind.
+# input.sh - mistakes in configs and scripts: each has its message, its exit status, and leaves nothing behind.
 . "$(dirname "$0")/lib.sh"
-
-refused() { # refused STATUS TEXT...: `burst run` ends so, says so, and rents nothing
-	local want=$1 text
-	shift
-	burst run
-	is "$STATUS" "$want" "exit status ($(tail -n 2 err.txt))"
-	for text; do has err.txt "$text"; done
-	is "$("$BURST" ledger --json | jq 'map(.cost_usd) | add // 0')" 0 "spent"
-}
-last_json() { # the last line of out.txt is the only object, and is by the schema
-	is "$(grep -c '^{' out.txt)" 1 "objects printed ($1)"
-	tail -n 1 out.txt >last.json
-	schema run last.json
-}
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/input_lib.sh"
 
 t_unknown_key() {
 	script_lines 2
@@ -267,20 +255,6 @@ t_project_may_not_lead_keys_astray() {
 	is "$("$BURST" ledger --json | jq length)" 1 "runs: only the user's own"
 }
 
-t_ledger_is_read_only() {
-	script_lines 2
-	config
-	"$BURST" ledger || complain "making a ledger"
-	unshare -m true 2>/dev/null || { skip "not root"; return; }
-	STATUS=0
-	unshare -m sh -c "mount --bind state state && mount -o remount,bind,ro state && exec '$BURST' run" >out.txt 2>err.txt </dev/null || STATUS=$?
-	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
-	has err.txt "state/ledger.db: the file system is read-only: burst rents nothing that it cannot record"
-	is "$(wc -l <err.txt)" 1 "lines"
-	is "$("$BURST" ledger --json)" "[]" runs
-	is "$(pods_left)" "" pods
-}
-
 t_missing_input() {
 	config
 	refused 2 script.jsonl 'No such file'
@@ -309,123 +283,6 @@ t_bad_segment_lines() {
 	config
 	sed -i 's/ voice = "en";//' burst.cfg
 	refused 2 'script.jsonl:2' 'is written in Cyrillic letters, which no language of chatterbox has'
-}
-
-t_output_is_a_file() {
-	script_lines 2
-	config
-	echo hello >out
-	refused 2 "$T/out"
-	is "$(cat out)" hello "the file"
-}
-
-t_output_not_writable() {
-	script_lines 2
-	config
-	mkdir -m 555 out
-	if [ "$(id -u)" != 0 ]; then
-		refused 2 "output $T/out: cannot be written: Permission denied"
-		chmod 755 out
-		return
-	fi
-	cp "$BURST" burst-copy
-	chmod 711 "$WORK"
-	mkdir -m 700 theirs
-	chown nobody theirs
-	STATUS=0
-	BURST_STATE_DIR=$T/theirs HOME=$T/theirs setpriv --reuid=nobody --regid=nogroup --clear-groups \
-		./burst-copy run >out.txt 2>err.txt </dev/null || STATUS=$?
-	is "$STATUS" 2 "exit status ($(tail -n 2 err.txt))"
-	has err.txt "output $T/out: cannot be written: Permission denied"
-}
-
-t_foreign_file_under_our_name() {
-	script_lines 3
-	config
-	mkdir out
-	echo precious >out/s002.wav
-	echo mine >out/notes.txt
-	refused 2 s002.wav '--force'
-	is "$(cat out/s002.wav)" precious "the foreign file"
-	burst run --force
-	is "$STATUS" 0 "with --force ($(tail -n 2 err.txt))"
-	is "$(wavs)" 3 files
-	is "$(cat out/notes.txt)" mine "the other file"
-}
-
-small_disk() { # small_disk FOLDER SIZE
-	mkdir -p "$1"
-	if [ "$(id -u)" != 0 ] || ! mount -t tmpfs -o "size=$2,mode=700" tmpfs "$1" 2>/dev/null; then
-		skip "no small disk can be mounted here"
-		return 1
-	fi
-}
-
-t_disk_full_at_the_output() {
-	script_lines 20
-	config
-	small_disk "$T/out" 600k || return
-	burst run --json
-	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt))"
-	# of two files that are looked at together, the second may find room and meet the end of it when it is written
-	grep -qE "the disk of $T/out is full|$T/out/.*: write: No space left" err.txt || has err.txt "the disk of $T/out is full"
-	last_json full
-	is "$(json '[.pods[].released] | all')" true "all released"
-	umount "$T/out"
-}
-
-t_disk_full_on_the_volume() {
-	script_lines 20
-	config
-	small_disk "$T/state/volumes" 1600k || return
-	burst run --json
-	[ "$STATUS" != 0 ] || complain "it says that all is well"
-	has err.txt "the volume is full"
-	last_json full
-	is "$(json '[.pods[].released] | all')" true "all released"
-	wait_for 20 "the pods to go" no_pods
-	umount "$T/state/volumes"
-}
-
-t_no_room_for_the_ledger() {
-	script_lines 2
-	config
-	small_disk "$T/state" 4m || return
-	burst run
-	[ "$STATUS" != 0 ] || complain "it ran"
-	has err.txt "free some space; nothing was rented"
-	umount "$T/state"
-}
-
-t_ledger_fills_up_in_the_middle() {
-	LIMIT=45
-	script_lines 600
-	config
-	small_disk "$T/state" 40m || return
-	burst_bg run --json
-	wait_for 40 "a file" file_count out 2
-	dd if=/dev/zero of="$T/state/ballast" bs=64k >/dev/null 2>&1
-	burst_wait
-	wait_for 30 "the pods to go" no_pods
-	[ "$STATUS" != 99 ] || complain "it crashed"
-	last_json "ledger full"
-	wait_for 20 "processes to end" no_processes
-	umount "$T/state"
-}
-
-t_ledger_corrupt() {
-	script_lines 2
-	config
-	mkdir -p state
-	chmod 700 state
-	head -c 20000 /dev/urandom >state/ledger.db
-	burst run
-	[ "$STATUS" != 0 ] || complain "it ran"
-	has err.txt ledger.db
-	is "$(wc -l <err.txt)" 1 "lines of the message"
-	cp err.txt first.txt
-	burst ps
-	[ "$STATUS" != 0 ] || complain "ps takes it"
 }
 
 t_one_job_runs_once() {
