@@ -44,21 +44,35 @@ static void release_all(struct core *c)
 
 /* ---- the end ---- */
 
-static bool twin_unlisted(struct core *c)
+static bool any_may_bill(const struct core *c)
 {
-	bool lost = false;
+	for (int i = 0; i < c->pod_count; i++)
+		if (pod_may_bill(&c->pods[i]))
+			return true;
+	return false;
+}
+
+/* Returns whether a pod may bill that burst does not know, and reports the accounts. If a known pod
+ * explains exit 9, only a lost create is reported. */
+static bool any_hidden_pod(struct core *c)
+{
+	bool any = false, explained = any_may_bill(c);
 
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (!listing_awaits_twin(v) || c->signals > 1)
+		if (!listing_may_hide_pod(v))
 			continue;
-		lost = true;
+		any = true;
+		if (explained && !listing_awaits_twin(v))
+			continue;
 		core_note(c, NOTE_WARN,
-			  "%s: its pods could not be listed since the reply to a create was "
-			  "lost: an extra pod may be billing; run `burst reap` to check again",
-			  c->conf.providers[i].name);
+			  "%s: its pods could not be listed since %s: an extra pod may be billing; "
+			  "run `burst reap` to check again",
+			  c->conf.providers[i].name,
+			  listing_awaits_twin(v) ? "the reply to a create was lost"
+						 : "the last create");
 	}
-	return lost;
+	return any;
 }
 
 static bool any_active(const struct core *c)
@@ -103,9 +117,7 @@ static void try_to_end(struct core *c)
 				if (c->pods[i].workload.unfetched > 0)
 					return;
 	}
-	c->unreleased = twin_unlisted(c);
-	for (int i = 0; i < c->pod_count; i++)
-		c->unreleased = c->unreleased || pod_may_bill(&c->pods[i]);
+	c->unreleased = any_hidden_pod(c) || any_may_bill(c);
 	c->ended = true;
 	core_act(c, ACT_END, -1);
 }
@@ -209,6 +221,9 @@ static void start(struct core *c)
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->conf.providers[i].used_before) {
 			c->vendors[i].used = true;
+			/* before a list that is sent now */
+			if (c->conf.providers[i].used_lately)
+				c->vendors[i].made_at = c->now - 1;
 			list_soon(c, i);
 		}
 	for (int i = 0; i < c->pod_count; i++) {
@@ -322,6 +337,7 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 		c->vendors[i].listed_at = INT64_MIN / 2;
 		c->vendors[i].listing_since = INT64_MIN / 2;
 		c->vendors[i].created_at = c->vendors[i].surfaced_at = INT64_MIN / 4;
+		c->vendors[i].made_at = INT64_MIN;
 	}
 	segments_init(c);
 	forecast_init(c);

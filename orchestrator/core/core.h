@@ -37,6 +37,9 @@ struct core_provider {
 	int64_t list_gap_ms;
 	/* an earlier client of this run rented there: it is listed before the end */
 	bool used_before;
+	/* and ended in doubt about its pods, one of whose hard ends is still to come: without that
+	 * list the run ends with exit 9 */
+	bool used_lately;
 	const char *caution; /* reported when the first pod is rented there; NULL: nothing */
 	/* its pods' image is built, or found, before the first pod is rented */
 	bool makes_image;

@@ -341,6 +341,9 @@ void listing_came(struct core *c, const struct event *ev);
 /* A lost create may have made a second pod, and no list has been read since that pod must be in it.
  */
 bool listing_awaits_twin(const struct vendor *v);
+/* An answered or lost create may have made a pod that burst does not know: no complete list has
+ * been read since. */
+bool listing_may_hide_pod(const struct vendor *v);
 /* Every account that was used has been listed since nothing more can surface there, or cannot be
  * listed. */
 bool listing_all_final(struct core *c);

@@ -84,6 +84,9 @@ enum {
 		60 * 1000, /* between listings for pods that may belong to another account */
 	/* the exit does not wait longer for a listing: rate limits may block it for an hour */
 	FINAL_LIST_MS = 30 * 1000,
+	/* unless the listing may show a pod that burst does not know: then several windows of a
+	 * rate limit, and after that exit 9 */
+	HIDDEN_POD_LIST_MS = 5 * 60 * 1000,
 	LOSSES_MAX = 4, /* pods that a segment may be lost with */
 	/* transfers of one file that broke while the pod stayed */
 	FETCH_TRIES_MAX = 5,

@@ -50,6 +50,14 @@ bool listing_awaits_twin(const struct vendor *v)
 	return v->used && v->surfaced_at >= 0 && v->listed_at < v->surfaced_at;
 }
 
+bool listing_may_hide_pod(const struct vendor *v)
+{
+	/* A refused list shows no second pod, however long burst waits. */
+	bool unread = v->listed_at <= v->made_at && !v->list_refused;
+
+	return v->used && (unread || listing_awaits_twin(v));
+}
+
 /* A twin may surface when no other pod needs a listing, and while nothing can be rented. */
 static int64_t twin_list_at(const struct vendor *v)
 {
@@ -120,9 +128,10 @@ static int64_t final_list_from(const struct core *c, const struct vendor *v)
 int64_t listing_timeout_at(const struct core *c, const struct vendor *v)
 {
 	bool waits = v->listing || v->list_not_before > c->now;
+	int64_t limit_ms =
+		c->signals < 2 && listing_may_hide_pod(v) ? HIDDEN_POD_LIST_MS : FINAL_LIST_MS;
 
-	return waits && v->used ? MAX(v->listing_since, final_list_from(c, v)) + FINAL_LIST_MS
-				: NEVER;
+	return waits && v->used ? MAX(v->listing_since, final_list_from(c, v)) + limit_ms : NEVER;
 }
 
 bool listing_all_final(struct core *c)

@@ -147,6 +147,7 @@ bool pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	v->created_at = c->now;
 	switch (err->kind) {
 	case ERR_AMBIGUOUS:
+		v->made_at = c->now;
 		if (c->conf.providers[p->rental.provider].list_gap_ms) /* it may have made two */
 			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		if (p->rental.view.id[0]) /* a list has shown it meanwhile */
@@ -197,7 +198,7 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	if (view->state != POD_STATE_QUEUED)
 		c->capacity_since = 0;
 	pod_vendor(c, p)->rate_refusals = 0;
-	pod_vendor(c, p)->created_at = c->now;
+	pod_vendor(c, p)->created_at = pod_vendor(c, p)->made_at = c->now;
 	pod_vendor(c, p)->accepted = true;
 	if (p->rental.offer.spot)
 		pod_vendor(c, p)->spot_refusals = 0;

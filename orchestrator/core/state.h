@@ -88,6 +88,8 @@ struct vendor { /* what the run knows of one provider */
 	int64_t ahead_ms;               /* our wall clock minus its clock */
 	bool clock_known;               /* the provider has reported its time, so ahead_ms holds */
 	int64_t created_at;             /* when the newest create was answered */
+	/* when the newest create was answered that made a pod, or may have: it may have made two */
+	int64_t made_at;
 	/* from then on a listing shows all pods that a lost create may have made */
 	int64_t surfaced_at;
 	int list_failures;

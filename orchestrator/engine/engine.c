@@ -225,6 +225,7 @@ static void make_core(struct engine *e)
 			provider_pods_are_free(ops, e->setup->providers[i].handle);
 		conf.providers[i].volume_lags = ops->volume_lags;
 		conf.providers[i].used_before = e->setup->used_before[i];
+		conf.providers[i].used_lately = e->setup->used_lately[i];
 		conf.providers[i].makes_image = ops->makes_image;
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].list_gap_ms = ops->list_gap_ms;

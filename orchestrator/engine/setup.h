@@ -40,6 +40,8 @@ struct engine_setup {
 	int64_t disk_gb, cpu, memory_gb;
 	/* of `providers`: an earlier client of this run rented there */
 	bool used_before[CORE_PROVIDERS_MAX];
+	/* likewise, and a pod that no row names may live there */
+	bool used_lately[CORE_PROVIDERS_MAX];
 	/* with conf.pooled: what this run's pods are good for (kept.h) */
 	char pool[96];
 	const struct pod_row *adopt; /* pods of an earlier client that may still bill */

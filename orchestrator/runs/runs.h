@@ -57,7 +57,10 @@ struct run {
 	bool had_work;                   /* something was left to render when it went on */
 	/* of an earlier life: its pods, and where it rented */
 	struct pod_row *adopted;
-	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX];
+	struct {
+		char provider[PROVIDER_NAME_MAX];
+		int64_t last_end_s; /* epoch: the latest hard end of its pods there */
+	} rented_at[CORE_PROVIDERS_MAX];
 	int rented_at_count;
 	int out_of_reach; /* pods to release whose account cannot be opened */
 	/* once it has ended */

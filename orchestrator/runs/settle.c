@@ -194,27 +194,24 @@ bool runs_wants_out(int result, const struct err *err)
 /* Runs that ended without being sure of a pod: exit 9. */
 static int settle_unreleased(const struct runs *rs, const char *except, struct err *err)
 {
-	struct pod_row *pods = NULL;
+	struct run_row *runs = NULL;
 	size_t count = 0;
 	int result = 0;
 
-	if (store_pods(rs->store, NULL, true, &pods, &count, err) < 0)
+	/* not by open rows: the pod in doubt may be one that no row names */
+	if (store_runs(rs->store, NULL, false, 0, &runs, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count && !runs_wants_out(result, err); i++) {
-		struct run_row run;
-		bool seen = except && !strcmp(pods[i].run, except);
-		for (size_t k = 0; k < i && !seen; k++)
-			seen = !strcmp(pods[k].run, pods[i].run);
-		if (seen || store_run(rs->store, pods[i].run, &run, NULL) < 0 ||
-		    run.status != RUN_UNRELEASED || run_is_alive(rs, run.id))
+		if (runs[i].status != RUN_UNRELEASED || (except && !strcmp(runs[i].id, except)) ||
+		    run_is_alive(rs, runs[i].id))
 			continue;
 		runs_note(rs, LOG_NOTE,
 			  "run %s: ended with a pod that may still be billing; "
 			  "releasing it",
-			  run.id);
-		result = settle_one(rs, &run, run_ended_as(rs, &run), result, err);
+			  runs[i].id);
+		result = settle_one(rs, &runs[i], run_ended_as(rs, &runs[i]), result, err);
 	}
-	free(pods);
+	free(runs);
 	return result;
 }
 

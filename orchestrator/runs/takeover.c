@@ -7,13 +7,19 @@
 #include "impl.h"
 #include "store/pod_cost.h"
 
-static void note_provider(struct run *run, const char *name)
+static void note_provider(struct run *run, const struct pod_row *pod)
 {
-	for (int i = 0; i < run->rented_at_count; i++)
-		if (!strcmp(run->rented_at[i], name))
-			return;
-	if (run->rented_at_count < CORE_PROVIDERS_MAX)
-		COPY_TEXT(run->rented_at[run->rented_at_count++], name);
+	int i = 0;
+
+	while (i < run->rented_at_count && strcmp(run->rented_at[i].provider, pod->provider))
+		i++;
+	if (i == CORE_PROVIDERS_MAX)
+		return;
+	if (i == run->rented_at_count) {
+		COPY_TEXT(run->rented_at[i].provider, pod->provider);
+		run->rented_at_count++;
+	}
+	run->rented_at[i].last_end_s = MAX(run->rented_at[i].last_end_s, pod->hard_end_s);
 }
 
 static void add_up(struct run_row *run, const struct pod_row *pod)
@@ -39,7 +45,7 @@ static int read_pods(struct run *run, struct err *err)
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row pod = pods[i];
 		bool over = pod_row_over(&pod);
-		note_provider(run, pod.provider);
+		note_provider(run, &pod);
 		if (!over || (pod.volume_safe && !s->conf.reap))
 			pods[open++] = pod;
 		if (!over)
@@ -115,6 +121,15 @@ static bool is_refused_past(struct run *run, const struct pod_row *pod, struct k
 	return why->kind == ERR_CREDENTIALS && pod_is_overdue(pod->hard_end_s, words->now_ms[i]);
 }
 
+/* A run that ended and was sure of its pods left none. */
+static void used_before(struct run *run, int provider, int64_t last_end_s)
+{
+	bool in_doubt = run->row.status == RUN_RUNNING || run->row.status == RUN_UNRELEASED;
+
+	run->setup.used_before[provider] = true;
+	run->setup.used_lately[provider] = in_doubt && !pod_is_overdue(last_end_s, clock_wall_ms());
+}
+
 /* Who has pods that may still bill must be asked; of the others, who can be: a create that was
  * answered twice, or late, may have left a pod that no row names. */
 static int adopt_providers(struct run *run, struct err *err)
@@ -146,16 +161,17 @@ static int adopt_providers(struct run *run, struct err *err)
 		run->out_of_reach++;
 	}
 	for (int i = 0; i < run->rented_at_count; i++) {
-		if (run_open_account(run, run->rented_at[i], &why) < 0) {
+		const char *provider = run->rented_at[i].provider;
+		if (run_open_account(run, provider, &why) < 0) {
 			runs_note(run->runs, LOG_WARN,
 				  "%s: cannot check its account for a pod that run %s may have "
 				  "left there: %s",
-				  run->rented_at[i], run->row.id, why.msg);
+				  provider, run->row.id, why.msg);
 			continue;
 		}
 		for (int k = 0; k < run->setup.provider_count; k++)
-			if (!strcmp(run->setup.providers[k].ops->name, run->rented_at[i]))
-				run->setup.used_before[k] = true;
+			if (!strcmp(run->setup.providers[k].ops->name, provider))
+				used_before(run, k, run->rented_at[i].last_end_s);
 	}
 	return 0;
 }

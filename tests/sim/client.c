@@ -231,9 +231,16 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 
 	conf.seed = sim_random(cl->sim);
 	conf.reap = reap;
-	for (size_t i = 0; i < cl->laptop->row_count; i++)
-		if (client_ours(cl, &cl->laptop->rows[i]))
-			conf.providers[cl->laptop->rows[i].pod.rental.provider].used_before = true;
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct rental *r = &cl->laptop->rows[i].pod.rental;
+		struct core_provider *there = &conf.providers[r->provider];
+		bool in_doubt = cl->exit_status < 0 || cl->exit_status == 9;
+		if (!client_ours(cl, &cl->laptop->rows[i]))
+			continue;
+		there->used_before = true;
+		there->used_lately = there->used_lately ||
+				     (in_doubt && !pod_is_overdue(r->hard_end_s, wall_now(cl)));
+	}
 	for (size_t i = 0; i < cl->job->count; i++)
 		any_safe = any_safe || (cl->local[i] && !cl->job->segments[i].done);
 	conf.canary = conf.canary && !any_safe;
@@ -290,6 +297,9 @@ void client_start(struct client *cl, bool reap)
 			cl->local[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
 	}
 	memset(cl->affords, 0, sizeof(cl->affords));
+	for (int i = 0; i < VENDORS_MAX; i++)
+		cl->made_at[i] = cl->listed_at[i] = -1;
+	memset(cl->list_refused, 0, sizeof(cl->list_refused));
 	cl->core = core_new(&conf, segments, reap ? 0 : cl->job->count);
 	free(segments);
 	adopt_rows(cl);

@@ -21,6 +21,20 @@ static void count_events(struct client *cl)
 		broke(cl->sim, "100000 events and no end");
 }
 
+/* What it hears of creates and lists. */
+static void note_heard(struct client *cl, const struct event *ev)
+{
+	bool lost = ev->type == EV_RENT_FAILED && ev->err->kind == ERR_AMBIGUOUS;
+
+	if (ev->type == EV_RENTED || lost)
+		cl->made_at[ev->provider] = ev->now_ms;
+	if (ev->type != EV_LISTED || ev->err)
+		return;
+	cl->list_refused[ev->provider] = ev->partial;
+	if (!ev->partial)
+		cl->listed_at[ev->provider] = ev->requested_at;
+}
+
 void client_step(struct client *cl, struct event *ev)
 {
 	struct timespec a, b;
@@ -30,6 +44,7 @@ void client_step(struct client *cl, struct event *ev)
 	ev->now_ms = boot_now(cl);
 	ev->wall_ms = wall_now(cl);
 	cl->out.count = 0;
+	note_heard(cl, ev);
 	if (cl->sim->measuring)
 		clock_gettime(CLOCK_MONOTONIC, &a);
 	core_step(cl->core, ev, &cl->out);
@@ -289,6 +304,26 @@ static bool twin_unlisted(const struct client *cl)
 	return false;
 }
 
+/* It does not know of all pods that its creates may have made. */
+static bool create_unlisted(const struct client *cl)
+{
+	for (int i = 0; i < cl->job->conf.provider_count; i++)
+		if (cl->made_at[i] >= 0 && cl->listed_at[i] <= cl->made_at[i] &&
+		    !cl->list_refused[i])
+			return true;
+	return false;
+}
+
+/* A client of it died, or was in doubt, and this one could not list what may have been left. */
+static bool past_unlisted(const struct client *cl)
+{
+	for (int i = 0; i < cl->job->conf.provider_count; i++)
+		if (cl->core->conf.providers[i].used_lately && cl->listed_at[i] < 0 &&
+		    !cl->list_refused[i])
+			return true;
+	return false;
+}
+
 /* No create, listing or release went wrong, and the client was there all the time. */
 static bool all_was_well(const struct client *cl)
 {
@@ -328,7 +363,11 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		open = open || pod_may_bill(core_pod_at(cl->core, i));
 	if (cl->exit_status != 9 && !all_gone)
 		broke(cl->sim, "exit %d, and a pod still lives", cl->exit_status);
-	if (cl->exit_status == 9 && !open && !twin_unlisted(cl))
+	bool unlisted = create_unlisted(cl) || past_unlisted(cl);
+	if (cl->exit_status != 9 && unlisted)
+		broke(cl->sim, "exit %d, and its pods were not listed since its last create",
+		      cl->exit_status);
+	if (cl->exit_status == 9 && !open && !unlisted && !twin_unlisted(cl))
 		broke(cl->sim, "exit 9, and no pod is in doubt");
 	if (cl->exit_status == 9 && all_gone && all_was_well(cl))
 		broke(cl->sim, "exit 9, and nothing kept it from seeing that all pods are gone");

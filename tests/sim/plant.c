@@ -121,6 +121,8 @@ void plant_stepped(struct client *cl)
 		c->vendors[i].used = true;
 		c->vendors[i].listing_since = c->now;
 	}
+	for (int i = 0; plant(PLANT_LIST_FORGOTTEN) && i < c->conf.provider_count; i++)
+		c->vendors[i].used = false;
 	for (size_t i = 0; plant(PLANT_DELIVERED_FAILED) && i < c->seg_count; i++)
 		if (c->segs[i].state == SEG_LOCAL && !c->segs[i].cached) {
 			c->segs[i].state = SEG_FAILED;

@@ -39,11 +39,17 @@ static struct reap_known known_of(const struct sim *s, const struct laptop *l,
 	return (struct reap_known){0};
 }
 
+/* Ended with exit 9: whatever its rows say, a pod may be left. */
+static bool ended_in_doubt(const struct client *cl)
+{
+	return cl->exit_status == 9 && !cl->dead_forever;
+}
+
 bool reap_wants_run(const struct client *cl)
 {
 	const struct laptop *l = cl->laptop;
 	int64_t last_s = 0;
-	bool open = false;
+	bool open = ended_in_doubt(cl);
 
 	for (size_t i = 0; i < l->row_count; i++) {
 		if (l->rows[i].client != cl->number || !pod_may_bill(&l->rows[i].pod))

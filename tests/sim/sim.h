@@ -246,6 +246,7 @@ extern const char *const fault_names[F_KINDS];
 	X(COMPUTE_MORE, "computed") \
 	/* of runs that pass pods on */ \
 	X(OFFER_STANDS, "is released by another run") \
+	X(LIST_FORGOTTEN, "and its pods were not listed since its last create") \
 	/* of calls to real translators' servers: caller.c is lied to */ \
 	X(CREATE_AGAIN, "carried again") \
 	X(TRIES_FOR_EVER, "and never answered") \
@@ -510,6 +511,10 @@ struct client {
 	/* in this life it was offered something that its cap on prices allows */
 	bool affords[VENDORS_MAX];
 	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest list succeeded */
+	/* likewise, of this life: when it heard of the newest create that may have made a pod, and
+	 * when the newest complete list that it read was sent; -1: never */
+	int64_t made_at[VENDORS_MAX], listed_at[VENDORS_MAX];
+	bool list_refused[VENDORS_MAX]; /* by the newest list */
 	/* the run is over and collects its bills; a reaper: what it waits for */
 	int bills_open;
 	bool forces;              /* of a reaper: pods are named */

@@ -320,7 +320,7 @@ static void test_last_look_that_limits_keep_back(void **state)
 	tell(&b, (struct event){.type = EV_LISTED, .err = &err});
 	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-	wait_ms(&b, CONFIRM_LIMIT_MS + FINAL_LIST_MS);
+	wait_ms(&b, LIST_AFTER_MOST_MS + HIDDEN_POD_LIST_MS);
 	check_field("limits", "ended", has_ended(&b), true);
 	check_field("limits", "exit", exit_status(&b), 9);
 	tear_down(&b);

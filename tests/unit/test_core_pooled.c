@@ -1,5 +1,6 @@
 /* test_core_pooled.c - pods that other runs may take. */
 #include "core_bench.h"
+#include <signal.h>
 
 /* A run with one offer at $1 an hour, which no other run offers a pod. */
 static void start_pooled(struct bench *b)
@@ -327,6 +328,105 @@ static void test_handed_within_the_cap(void **state)
 	tear_down(&b);
 }
 
+/* Another run takes its only pod over before any list has been read: the create may have made a
+ * second one. */
+static void be_rid_of_it_before_a_list(struct bench *b)
+{
+	set_up(b, 1);
+	b->conf.keep_warm_ms = MINUTE;
+	start_pooled(b);
+	rented_as(b, 0, view_of(b, 0, POD_STATE_RUNNING));
+	assert_int_equal(did(b, ACT_LIST, -1), 1);
+	b->now += SECOND;
+	connected(b, 0);
+	tell(b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+	tell(b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1, .max_batch = 1});
+	render_batch(b, 0, 0, 2 * SECOND, true);
+	tell(b, (struct event){.type = EV_TAKEN, .pod = 0, .t = b->now});
+	check_phase(b, "taken", 0, POD_GONE);
+	check_field("not listed yet", "ended", has_ended(b), false);
+}
+
+/* The account allows few calls a minute: the list comes late, and shows the second pod. */
+static void test_second_pod_in_a_late_list(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	be_rid_of_it_before_a_list(&b);
+	wait_ms(&b, 2 * MINUTE);
+	check_field("2 min later", "ended", has_ended(&b), false);
+	struct pod_view second = view_of(&b, 0, POD_STATE_RUNNING);
+	COPY_TEXT(second.id, "second");
+	tell(&b, (struct event){
+			 .type = EV_LISTED, .views = &second, .count = 1, .requested_at = b.now});
+	check_phase(&b, "the second pod", 1, POD_RELEASING);
+	check_field("the second pod", "ended", has_ended(&b), false);
+	end_well(&b);
+	check_phase(&b, "the second pod", 1, POD_GONE);
+	check_field("all gone", "exit", exit_status(&b), 0);
+	tear_down(&b);
+}
+
+static void test_no_list_since_the_create(void **state)
+{
+	static const struct {
+		const char *name;
+		int signals;
+		bool refused;
+		int64_t within_ms;
+		int exit_status;
+	} cases[] = {
+		{"it never comes", 0, false, HIDDEN_POD_LIST_MS, 9},
+		{"it never comes, after a signal", 1, false, HIDDEN_POD_LIST_MS, 9},
+		{"it never comes, after two signals", 2, false, FINAL_LIST_MS, 9},
+		{"it never comes, after three signals", 3, false, 0, 9},
+		{"it is refused: no list ever shows more", 0, true, 0, 0},
+	};
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		be_rid_of_it_before_a_list(&b);
+		for (int k = 0; k < cases[i].signals; k++)
+			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
+		if (cases[i].refused)
+			tell(&b, (struct event){.type = EV_LISTED,
+						.partial = true,
+						.requested_at = b.now});
+		if (cases[i].within_ms)
+			wait_ms(&b, cases[i].within_ms);
+		check_field(cases[i].name, "ended", has_ended(&b), true);
+		check_field(cases[i].name, "exit", exit_status(&b), cases[i].exit_status);
+		check_field(cases[i].name, "notes", did(&b, ACT_NOTE, -1),
+			    cases[i].exit_status ? 1 + (cases[i].signals == 3) : 0);
+		tear_down(&b);
+	}
+}
+
+/* A client that died left pods in doubt: the next one of its run must see a list. */
+static void test_no_list_after_a_client_in_doubt(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	for (int lately = 0; lately < 2; lately++) {
+		set_up(&b, 0);
+		b.conf.reap = true;
+		b.conf.providers[0].used_before = true;
+		b.conf.providers[0].used_lately = lately;
+		start(&b);
+		for (int k = 0; k < 20 && !has_ended(&b); k++) {
+			tell_err(&b, EV_LISTED, 0, ERR_NETWORK);
+			if (!has_ended(&b))
+				wait_ms(&b, core_wake_at(b.core) - b.now);
+		}
+		check_field("no list", "ended", has_ended(&b), true);
+		check_field("no list", "exit", exit_status(&b), lately ? 9 : 0);
+		tear_down(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +444,9 @@ int main(void)
 		cmocka_unit_test(test_handed_within_the_cap),
 		cmocka_unit_test(test_an_offered_pod_is_not_left_alone),
 		cmocka_unit_test(test_no_ticks_where_it_cannot_look),
+		cmocka_unit_test(test_second_pod_in_a_late_list),
+		cmocka_unit_test(test_no_list_since_the_create),
+		cmocka_unit_test(test_no_list_after_a_client_in_doubt),
 	};
 
 	return cmocka_run_group_tests_name("core pooled", tests, NULL, NULL);

@@ -20,6 +20,7 @@ enum there { NOWHERE, UNTIL_RELEASED };
 struct provider {
 	enum there there;
 	enum release_word word; /* what is said to who releases it where it is in no list */
+	bool refuses_lists;
 	int releases;
 };
 struct op {
@@ -44,10 +45,16 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 	(void)reply, (void)call, (void)wait_ms;
 	switch (op->kind) {
 	case OP_LIST:
+		if (p->refuses_lists) {
+			err_set(err, ERR_CREDENTIALS, "no such key");
+			return OP_FAILED;
+		}
 		if (p->there == UNTIL_RELEASED && !p->releases) {
 			result->pods = xcalloc(1, sizeof(*result->pods));
 			result->pod_count = 1;
 			COPY_TEXT(result->pods[0].id, "pod1");
+			COPY_TEXT(result->pods[0].marker.run, "r1");
+			COPY_TEXT(result->pods[0].marker.attempt, "a1");
 			result->pods[0].state = POD_STATE_RUNNING;
 		}
 		return OP_DONE;
@@ -340,6 +347,52 @@ static void test_dead_run_is_settled(void **state)
 	remove_folder(dir);
 }
 
+/* Exit 9 because of a pod that no row names: the rows are all closed. */
+static void test_run_in_doubt_is_settled(void **state)
+{
+	static const struct {
+		const char *name;
+		bool refuses_lists;
+		int64_t hard_end_ms; /* from now */
+		int result, releases;
+		enum run_status status;
+	} cases[] = {
+		{"a list shows the pod", false, DAY_MS, 0, 1, RUN_DONE},
+		{"no list, and it may live", true, DAY_MS, -1, 0, RUN_UNRELEASED},
+		{"no list, and its hard end is over", true, -DAY_MS, 0, 0, RUN_DONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char *dir = new_folder();
+		struct told told = {
+			.p = {.there = UNTIL_RELEASED, .refuses_lists = cases[i].refuses_lists}};
+		struct runs rs = {.state_dir = dir,
+				  .store = store_memory(),
+				  .kit = pod_kit(),
+				  .watch = {.note = note, .settled = settled, .ctx = &told},
+				  .open_account = open_account,
+				  .ctx = &told};
+		struct run_row run = {.id = "r1", .job = "quiz", .status = RUN_UNRELEASED};
+		struct pod_row pod = row_of("tester");
+		struct err err = {0};
+
+		pod.state = POD_ROW_GONE;
+		pod.hard_end_s = (clock_wall_ms() + cases[i].hard_end_ms) / 1000;
+		COPY_TEXT(pod.id, "first");
+		assert_int_equal(store_put_run(rs.store, &run, &err), 0);
+		assert_int_equal(store_put_pod(rs.store, &pod, &err), 0);
+		int result = runs_settle(&rs, NULL, &err);
+		assert_int_equal(store_run(rs.store, "r1", &run, NULL), 0);
+		if (result != cases[i].result || told.p.releases != cases[i].releases ||
+		    run.status != cases[i].status)
+			fail_msg("%s: result %d, %d releases, %s: %s", cases[i].name, result,
+				 told.p.releases, run_status_word(run.status), told.notes);
+		store_close(rs.store);
+		remove_folder(dir);
+	}
+}
+
 int main(void)
 {
 	struct err err;
@@ -350,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_done_with_it),
 		cmocka_unit_test(test_clock_was_set_back),
 		cmocka_unit_test(test_dead_run_is_settled),
+		cmocka_unit_test(test_run_in_doubt_is_settled),
 	};
 
 	return cmocka_run_group_tests_name("takeover", tests, NULL, NULL);
