@@ -175,7 +175,7 @@ static json_t *share_json(const struct asked_pod *pod, const struct pod_row *row
 		      : json_null(),
 		"state", pod->asked ? bill_state_name(pod->verdict.state) : "not_asked", "why",
 		report_text(pod->asked ? pod->verdict.why : pod->why_not), "final",
-		pod->asked && pod->verdict.final, "requested_at", report_time(row->vendor_asked_ms),
+		pod->asked && pod->verdict.final, "asked_at", report_time(row->vendor_asked_ms),
 		"ask_again_at", pod->asked ? report_time(pod->verdict.ask_again_ms) : json_null(),
 		"hours", hours_json(pod, row), "times", times_json(row));
 }
