@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """lint.py - the rules that no compiler checks: which folder may include which, which place may use which third-party
-library, how comments are written, what the pages claim of tests; then portability (musl's headers, clang) and
+library, how comments are written, what the pages name; then portability (musl's headers, clang) and
 shellcheck. Compilers and shellcheck run in parallel, one process per core. Prints "lint: fine", or one line per finding and exits with 1."""
 
 import concurrent.futures
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import named
 import strings
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -360,14 +361,6 @@ def check_named_tests(path):
             complain(f'{path} names the test "tests/{test}", which does not exist')
 
 
-def check_named_files(path):
-    """Each file of the tree that a page names exists, from the root, from the page's folder, or from orchestrator/."""
-    for name in sorted(set(re.findall(r"`([a-z_]+/[A-Za-z0-9_./-]+\.(?:c|h|sh|py|sql|js|md|txt|proto))`", read(path)))):
-        places = [at for at in ("", os.path.dirname(path), "orchestrator", "tests") if os.path.isdir(os.path.join(at, name.split("/")[0]))]
-        if places and "NAME" not in name and not any(os.path.exists(os.path.join(at, name)) for at in places):
-            complain(f"{path} names the file {name}, which does not exist")
-
-
 def anchors(path):
     """The anchors of a page's headings, as GitHub makes them."""
     heads = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", read(path), flags=re.M | re.S), re.M)
@@ -399,7 +392,8 @@ def check_promises():
 def check_pages():
     for path in git_files("*.md"):
         check_named_tests(path)
-        check_named_files(path)
+        for text in named.faults(path, read(path)):
+            complain(text)
         check_page_links(path)
     check_promises()
 

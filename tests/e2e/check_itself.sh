@@ -51,6 +51,21 @@ t_eight_slices_are_all() {
 		"of tests/core.txt, missing"
 }
 
+# ---- what pages name ----
+
+t_what_a_page_names_exists() {
+	sed 's/@/_/g' >page.md <<-'END' # no source may spell these names: this script is one
+		`core_step()` (`orchestrator/core/core.c`), `struct cmd`, `ACT_SAVE`, `RUNPOD_API_KEY`, `core/core.c`, `http*.c`, `providers/NAME/`,
+		`tests/e2e`, `run@ended@long@ago()`, `struct no@such`, `ACT_NO@SUCH`, `core/no_such.c`, `no_such*.c`, `jobs/no_such/`, `tests/no_such`,
+		`core_step()` in `orchestrator/core/pods.c`
+	END
+	python3 "$ROOT/tests/named.py" "$T/page.md" >said.txt && complain "it finds nothing"
+	sed -i "s|^$T/page.md ||; s/, which.*//" said.txt
+	is "$(sort said.txt | tr '\n' '|')" "looks for core_step() in orchestrator/core/pods.c|names the constant or variable$(
+		sed 's/@/_/g' <<<' ACT_NO@SUCH|names the file core/no@such.c|names the file no@such*.c|names the file tests/no@such')$(
+		sed 's/@/_/g' <<<'|names the folder jobs/no@such/|names the function run@ended@long@ago()|names the struct no@such|')" "faults"
+}
+
 # ---- how it counts: in a small tree of its own, whose cases do what their names say ----
 
 small_tree() {
