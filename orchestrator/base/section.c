@@ -92,21 +92,51 @@ static void free_value_text(struct section *s, size_t i)
 		free(s->values[i].text);
 }
 
+static void free_value(struct section *s, size_t i)
+{
+	struct value *v = &s->values[i];
+
+	free_value_text(s, i);
+	free(v->where);
+	drop_items(v);
+	free(v->items);
+	section_free(v->group);
+}
+
 void section_free(struct section *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->count; i++) {
-		struct value *v = &s->values[i];
-		free_value_text(s, i);
-		free(v->where);
-		drop_items(v);
-		free(v->items);
-		section_free(v->group);
-	}
+	for (size_t i = 0; i < s->count; i++)
+		free_value(s, i);
 	free(s->values);
 	free(s->where);
 	free(s);
+}
+
+static struct value copy_value(const struct value *from)
+{
+	struct value to = *from;
+
+	to.where = from->where ? xstrdup(from->where) : NULL;
+	to.text = from->text ? xstrdup(from->text) : NULL;
+	to.group = from->group ? section_copy(from->group) : NULL;
+	to.cap = from->count;
+	to.items = xcalloc(from->count + 1, sizeof(*to.items));
+	for (size_t i = 0; i < from->count; i++)
+		to.items[i] = xstrdup(from->items[i]);
+	return to;
+}
+
+struct section *section_copy(const struct section *s)
+{
+	struct section *copy = xcalloc(1, sizeof(*copy));
+
+	*copy = (struct section){.table = s->table, .where = xstrdup(s->where), .count = s->count};
+	copy->values = xcalloc(s->count, sizeof(*copy->values));
+	for (size_t i = 0; i < s->count; i++)
+		copy->values[i] = copy_value(&s->values[i]);
+	return copy;
 }
 
 static struct value *touch(struct section *s, const char *key, const char *where)
@@ -173,11 +203,7 @@ void section_unset(struct section *s, const char *key)
 	size_t i = index_of(s, key);
 	struct value *v = &s->values[i];
 
-	assert(!v->group);
-	free_value_text(s, i);
-	drop_items(v);
-	free(v->items);
-	free(v->where);
+	free_value(s, i);
 	*v = (struct value){0};
 	read_default(v, &s->table[i]);
 }

@@ -69,9 +69,11 @@ void section_set_bool(struct section *s, const char *key, bool value, const char
 void section_add_item(struct section *s, const char *key, const char *item, const char *where);
 /* so that a later file's list replaces, not extends */
 void section_clear_items(struct section *s, const char *key);
-/* as if no file had set it; it leaves its group */
+/* as if no file had set it */
 void section_unset(struct section *s, const char *key);
 struct section *section_set_group(struct section *s, const char *key, const char *where);
+/* Of all values, their places and the groups below; free with section_free(). */
+struct section *section_copy(const struct section *s);
 const struct option_spec *section_table(const struct section *s);
 void section_free(struct section *s);
 
