@@ -105,7 +105,8 @@ struct cmd_context {
 	struct err no_ledger; /* LEDGER_IF_ANY: why there is none; else ERR_NONE */
 	struct runs runs; /* the library's view of store, state_dir and config: cmd_open_runs() */
 	const struct cmd *const *commands; /* NULL-terminated: all of them */
-	/* One per line of cmd->opts: its argument, "" for a switch, NULL: not given. */
+	/* One per line of cmd->opts: its argument, "" for a switch, NULL: not given. NULL: a run
+	 * that another one started, to which no flag is given (second_run.h) */
 	const char **values;
 };
 

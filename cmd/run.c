@@ -1,15 +1,9 @@
 /* run.c - `burst run`: renders a job. */
 #include "cmd.h"
 
-#include "cmd/launch/caps.h"
-#include "cmd/launch/decide.h"
-#include "cmd/launch/deliver_run.h"
 #include "cmd/launch/detach.h"
-#include "cmd/launch/earlier.h"
-#include "cmd/launch/keep_pool.h"
 #include "cmd/launch/quick.h"
-#include "cmd/launch/volume_trust.h"
-#include "cmd/show/plan_show.h"
+#include "cmd/launch/render.h"
 
 static const struct opt opts[] = {
 	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and exit", NULL,
@@ -56,69 +50,36 @@ static const struct opt opts[] = {
 	{0},
 };
 
-/* ---- the command ---- */
-
-static int render(struct launch *l, struct err *err)
+static int check_flags(struct cmd_context *ctx, struct err *err)
 {
-	struct cmd_context *ctx = l->ctx;
-	int starter = ctx->delivers ? -1 : detach_starter();
-
-	if (launch_open_providers(l, err) < 0)
-		return -1;
-	if (opt_has(ctx, "dry-run"))
-		return launch_plan(l, &(struct plan_words){0}, err);
-	earlier_name_resume(l);
-	if (volume_trust(l, NULL, err) < 0 || runs_settle(&ctx->runs, NULL, err) < 0)
-		return -1;
-	if (ctx->delivers) {
-		/* settling may have let signals in, and the render has yet to write how it ended */
-		engine_hold_signals();
-		l->run.setup.ignore_hangup = ctx->delivers->render->setup.ignore_hangup;
-	}
-	if (launch_check_detached(l, err) < 0 || caps_fit(l, err) < 0 ||
-	    launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 ||
-	    launch_decide(l, err) < 0 || launch_begin(l, opt_has(ctx, "detach"), err) < 0)
-		return -1;
-	if (detach_begins(l, starter, err) < 0)
-		return -1;
-	keep_pool(l);
-	if (!ctx->quiet)
-		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.row.id,
-			run_open_segments(&l->run), (long long)l->run.row.total);
-	return launch_run(l);
-}
-
-static int run(struct cmd_context *ctx, struct err *err)
-{
-	struct launch l;
-
 	if (opt_has(ctx, "dry-run") && ctx->json)
 		return err_set(err, ERR_USAGE,
 			       "run: -n cannot be used with --json (`burst offers --json` has "
 			       "the offers)");
 	if (opt_has(ctx, "no-wait") && !opt_has(ctx, "detach"))
 		return err_set(err, ERR_USAGE, "run: --no-wait needs -d");
-	if (detach_starter() < 0 && quick_tell(ctx, err) < 0)
+	return detach_starter() < 0 ? quick_tell(ctx, err) : 0;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	bool plans = opt_has(ctx, "dry-run"), detached = opt_has(ctx, "detach");
+	struct launch l;
+
+	if (check_flags(ctx, err) < 0)
 		return -1;
-	if (opt_has(ctx, "detach") && !opt_has(ctx, "dry-run") && detach_starter() < 0)
+	if (detached && !plans && detach_starter() < 0)
 		return detach(ctx, err);
-	ctx->overwrite = opt_has(ctx, "force");
+	ctx->overwrite = ctx->overwrite || opt_has(ctx, "force");
 	ctx->anew = opt_has(ctx, "anew");
 	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
 	queued_read(&l.queued);
-	int status =
-		opt_has(ctx, "dry-run") ? launch_peek_job(&l, err) : launch_load_to_render(&l, err);
-	if (status == 0 && !run_open_segments(&l.run) && !opt_has(ctx, "dry-run"))
-		status = earlier_rendered_all(&l, err);
-	else if (status == 0)
-		status = render(&l, err);
+	int status = plans ? render_plan(&l, err) : render(&l, detached, err);
 	launch_free(&l);
-	if (status >= 0 && status < 128 && !opt_has(ctx, "dry-run") && !l.queued.run[0] &&
-	    config_path(ctx->config))
-		queue_wake(
-			ctx,
-			config_path(ctx->config)); /* a reboot may have left it without a client */
+	/* a reboot may have left its queue without a client */
+	if (status >= 0 && status < 128 && !plans && !l.queued.run[0] && config_path(ctx->config))
+		queue_wake(ctx, config_path(ctx->config));
 	return status;
 }
 

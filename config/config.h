@@ -28,10 +28,6 @@ struct config_source {
 	/* NULL: the working tree. With a tree, `file` need not exist in the working tree. It must
 	 * outlive the config */
 	const struct config_tree *tree;
-	/* The text that this process made for a delivery of a run of its own, whose paths and
-	 * volume it has checked; `file` is its name in messages. Only the user's own file may have
-	 * keys that are marked OPTION_USER_ONLY. */
-	const char *delivery;
 	/* The text itself, made from the command line: no file is read, and the user chose the
 	 * paths in it. `file`, an absolute path, says where it would stand. */
 	const char *text;
@@ -66,6 +62,22 @@ char *config_added(const char *key, const char *text);
 /* Checks what no single key can show: ranges, known providers, what the job type needs. Call it
  * once, after the overrides. */
 int config_check(struct config *c, struct err *err);
+/* ---- a copy, for another run of this process ---- */
+
+/* Values keep their file and line. Checks of the copy end at the first mistake. It borrows the
+ * registries and config_source.tree. Free with config_free(). */
+struct config *config_copy(const struct config *c);
+/* The settings of a copy and of its job, to be set as section.h says. */
+struct section *config_change(struct config *c);
+struct section *config_change_job(struct config *c);
+/* The config is burst's own from here on: it stands at `path`, by which the ledger knows it, and no
+ * project's file stands behind it, so that its paths and its volume need no permission. Its job is
+ * an empty one of this type, to be set as section.h says. */
+struct section *config_make_own(struct config *c, const char *path, const struct job_ops *ops,
+				const char *job_name);
+
+/* ---- what it says ---- */
+
 /* After config_check() has failed: whether the files that the config names may be read to find
  * further mistakes. */
 bool config_in_bounds(const struct config *c);

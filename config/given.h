@@ -1,4 +1,4 @@
-/* given.h - writes the settings of a command line as a burst.cfg for people. */
+/* given.h - writes the settings of a config that no file holds as a burst.cfg for people. */
 #ifndef BURST_CONFIG_GIVEN_H
 #define BURST_CONFIG_GIVEN_H
 

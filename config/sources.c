@@ -138,12 +138,6 @@ static int find_project(const struct config_source *ask, struct source *s, struc
 		source_set(s, ask->file, GENERATED);
 		return 1;
 	}
-	if (ask->delivery) {
-		s->text = ask->delivery;
-		s->owner = geteuid();
-		source_set(s, realpath(path, real) ? real : path, path);
-		return 1;
-	}
 	if (ask->tree) {
 		CLEANUP(free_text) char *here = path_here(path);
 		return here ? find_in_tree(ask->tree, here, s, err)

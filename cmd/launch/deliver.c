@@ -26,7 +26,6 @@ static void delivery_free(struct delivery *d)
 	free(d->volumes);
 	free(d->dir);
 	free(d->config);
-	free(d->text);
 }
 
 static inline void delivery_free_cleanup(struct delivery *d)
@@ -36,10 +35,10 @@ static inline void delivery_free_cleanup(struct delivery *d)
 
 /* ---- the run that delivers ---- */
 
-static int run_it(struct delivery *d, json_t **object, struct err *err)
+static int run_it(struct delivery *d, struct config *config, json_t **object, struct err *err)
 {
 	struct err why = {0};
-	int status = deliver_run(d->l, d->config, d->text, object, &why);
+	int status = deliver_run(d->l, config, object, &why);
 
 	engine_hold_signals();
 	if (status == 0)
@@ -115,6 +114,7 @@ static void forget_absent(const struct delivery *d)
 static int go(struct delivery *d, json_t **object, struct err *err)
 {
 	int number = engine_held_signal();
+	CLEANUP(config_free) struct config *config = NULL;
 
 	if (number) {
 		log_line(LOG_NOTE,
@@ -126,12 +126,12 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 		return -1;
 	}
 	forget_absent(d);
-	if (deliver_make_folder(d, err) < 0 || deliver_write_config(d, err) < 0 ||
+	if (deliver_make_folder(d, err) < 0 || deliver_make_config(d, &config, err) < 0 ||
 	    delivery_begins(&d->l->ctx->runs, d->key, d->l->run.row.id, d->state, err) < 0)
 		return -1;
 	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d->count,
 		 d->missing ? " (files missing on the volume are uploaded with it)" : "");
-	return run_it(d, object, err);
+	return run_it(d, TAKE(config), object, err);
 }
 
 /* Of both deliveries, where the volume lacked files of the first one. */
@@ -206,8 +206,8 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 		return -1;
 	deliver_know_state(&d);
 	/* the job's lock is ours; what stays after a failure is there for `burst resume` */
-	d.dir = xasprintf("%s/jobs/%s", l->ctx->state_dir, d.key);
-	d.config = xasprintf("%s.cfg", d.dir);
+	d.config = delivery_config(&l->ctx->runs, d.key);
+	d.dir = xasprintf("%.*s", (int)(strlen(d.config) - strlen(".cfg")), d.config);
 	if (!d.count)
 		return 0;
 	bool already = delivery_went_well(&l->ctx->runs, d.key, d.state);

@@ -1,9 +1,10 @@
-/* deliver_config.c - makes a delivery's folder of code and its config out of the render's. */
+/* deliver_config.c - makes a delivery's folder of code, and its config out of the render's. */
 #include <stdlib.h>
 
 #include "base/path.h"
-#include "config/write.h"
+#include "config/given.h"
 #include "deliver_parts.h"
+#include "jobs/command/command.h"
 #include "store/pod_cost.h"
 
 /* After a render the code is what its pods had. Without one, or in a resumed run, it is what is
@@ -27,52 +28,16 @@ int deliver_make_folder(struct delivery *d, struct err *err)
 	return deliver_folder_make(&f, err);
 }
 
-static void write_job(struct delivery *d, struct str *to)
-{
-	const struct config *c = d->l->ctx->config;
-	const struct section *job = config_job(c);
-	CLEANUP(str_free) struct str run = STR_INIT;
-
-	str_addf(&run, DELIVER_BEGIN "%s", section_text(d->conf, "run"));
-	str_add(to, "job = {\ntype = \"command\";\nname = ");
-	CLEANUP(free_text)
-	char *name = xasprintf("%.*s" DELIVER_JOB_ENDING, utf8_fit(config_job_name(c), 50),
-			       config_job_name(c));
-	config_quote(to, name);
-	str_add(to, ";\noutput = ");
-	config_quote(to, d->l->run.output_dir);
-	str_add(to, ";\nrun = ");
-	config_quote(to, str_text(&run));
-	str_add(to, ";\noutputs = [");
-	for (size_t i = 0; i < section_count(d->conf, "outputs"); i++) {
-		config_quote(to, section_item(d->conf, "outputs", i));
-		str_add(to, ", ");
-	}
-	config_quote(to, DELIVER_ABSENT);
-	str_add(to, "];\nenv = [");
-	const struct section *from = section_has(d->conf, "env") ? d->conf : job;
-	for (size_t i = 0; i < section_count(from, "env"); i++) {
-		str_add(to, i ? ", " : "");
-		config_quote(to, section_item(from, "env", i));
-	}
-	str_add(to, "];\n};\n");
-}
-
-static void write_group(struct str *to, const struct section *top, const char *group,
-			const char *const *leave_out)
-{
-	str_addf(to, "%s = { ", group);
-	config_print(to, section_group(top, group), leave_out);
-}
+/* What messages call the place of a value that no file sets. */
+#define FOR_DELIVERY "the delivery"
 
 /* A delivery may cost what its render has left of max_cost; with nothing left its own run says so.
  * max_duration is of a pod, and the delivery's pod is a new one. */
-static void write_caps(struct delivery *d, struct str *to)
+static int64_t left_microusd(const struct delivery *d)
 {
-	static const char *const own[] = {"max_cost", NULL};
-	const struct section *top = config_top(d->l->ctx->config);
-	int64_t left = section_int(section_group(top, "caps"), "max_cost") -
-		       d->l->run.row.cost_microusd - d->spent_microusd;
+	const struct section *caps = section_group(config_top(d->l->ctx->config), "caps");
+	int64_t left =
+		section_int(caps, "max_cost") - d->l->run.row.cost_microusd - d->spent_microusd;
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
@@ -81,67 +46,97 @@ static void write_caps(struct delivery *d, struct str *to)
 		for (size_t i = 0; i < count; i++)
 			left -= pod_row_may_have_cost(&pods[i]);
 	free(pods);
+	return MAX(left, 1);
+}
 
-	write_group(to, top, "caps", own);
-	str_addf(to, "max_cost = %.6f; };\n", (double)MAX(left, 1) / 1e6);
+static void choose_providers(const struct delivery *d, struct section *top)
+{
+	const struct section *from = config_top(d->l->ctx->config);
+	const char *where = section_where(from, "provider");
+
+	section_clear_items(top, "provider");
+	section_add_item(top, "provider", NULL, where);
+	for (size_t i = 0; i < section_count(from, "provider"); i++)
+		if (deliver_may_go_to(d, section_item(from, "provider", i)))
+			section_add_item(top, "provider", section_item(from, "provider", i), where);
 }
 
 /* The delivery has a machine of its own size; how far pods are trusted holds for all. */
-static void write_pod(struct delivery *d, struct str *to)
+static void choose_pod(const struct delivery *d, struct section *top)
 {
-	static const char *const not_pods[] = {"run", "on", "outputs", "env", NULL};
-	static const char *const of_a_render[] = {"image", "disk_gb", "cpu", "memory_gb", NULL};
+	static const char *const sizes[] = {"disk_gb", "cpu", "memory_gb"};
+	const struct section *from = section_group(config_top(d->l->ctx->config), "pod");
+	struct section *pod = section_set_group(top, "pod", section_where(from, NULL));
 
-	write_group(to, config_top(d->l->ctx->config), "pod", of_a_render);
-	config_print(to, d->conf, not_pods);
-	str_add(to, "};\n");
-}
-
-static void write_providers(struct delivery *d, struct str *to)
-{
-	const struct section *top = config_top(d->l->ctx->config);
-	CLEANUP(str_free) struct str groups = STR_INIT;
-	const char *before = "";
-
-	str_add(to, "provider = [");
-	for (size_t i = 0; i < section_count(top, "provider"); i++) {
-		const char *name = section_item(top, "provider", i);
-		const struct section *s = config_provider(d->l->ctx->config, name);
-		if (!deliver_may_go_to(d, name))
-			continue;
-		str_add(to, before);
-		config_quote(to, name);
-		before = ", ";
-		str_addf(&groups, "%s = { ", name);
-		if (s)
-			config_print(&groups, s, NULL);
-		str_add(&groups, "}; ");
+	section_unset(pod, "image");
+	if (section_has(d->conf, "image"))
+		section_set_text(pod, "image", section_text(d->conf, "image"),
+				 section_where(d->conf, "image"));
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		section_unset(pod, sizes[i]);
+		if (section_has(d->conf, sizes[i]))
+			section_set_int(pod, sizes[i], section_int(d->conf, sizes[i]),
+					section_where(d->conf, sizes[i]));
 	}
-	str_addf(to, "];\nproviders = { %s};\n", str_text(&groups));
 }
 
-int deliver_write_config(struct delivery *d, struct err *err)
+static void choose_settings(const struct delivery *d, struct section *top)
 {
-	static const char *const own[] = {"provider",  "gpu",    "pods", "spot", "keep_on_failure",
-					  "keep_warm", "volume", "caps", "code", "pod",
-					  "deliver",   NULL};
-	const struct section *top = config_top(d->l->ctx->config);
-	CLEANUP(str_free) struct str to = STR_INIT;
+	static const char *const of_a_render[] = {"gpu", "spot", "keep_on_failure", "keep_warm",
+						  "deliver"};
+	const struct section *caps = section_group(config_top(d->l->ctx->config), "caps");
 
-	str_add(&to, "# written by burst for one delivery\n");
-	config_print(&to, top, own);
-	write_providers(d, &to);
-	str_add(&to, "gpu = [\"none\"];\npods = 1;\n");
-	write_group(&to, top, "volume", NULL);
-	str_add(&to, "};\n");
-	write_caps(d, &to);
-	str_add(&to, "code = { path = ");
-	config_quote(&to, d->dir);
-	str_add(&to, "; };\n");
-	write_pod(d, &to);
-	write_job(d, &to);
-	free(d->text);
-	d->text = xstrdup(str_text(&to));
+	for (size_t i = 0; i < ARRAY_LEN(of_a_render); i++)
+		section_unset(top, of_a_render[i]);
+	choose_providers(d, top);
+	section_add_item(top, "gpu", "none", FOR_DELIVERY);
+	section_set_int(top, "pods", 1, FOR_DELIVERY);
+	section_set_int(section_set_group(top, "caps", section_where(caps, NULL)), "max_cost",
+			left_microusd(d), "the remainder of caps.max_cost");
+	section_set_text(section_set_group(top, "code", FOR_DELIVERY), "path", d->dir,
+			 FOR_DELIVERY);
+	choose_pod(d, top);
+}
+
+static void copy_items(struct section *to, const struct section *from, const char *key)
+{
+	for (size_t i = 0; i < section_count(from, key); i++)
+		section_add_item(to, key, section_item(from, key, i), section_where(from, key));
+}
+
+static void make_job(const struct delivery *d, struct config *own, const char *path)
+{
+	const struct config *c = d->l->ctx->config;
+	CLEANUP(free_text)
+	char *name = xasprintf("%.*s" DELIVER_JOB_ENDING, utf8_fit(config_job_name(c), 50),
+			       config_job_name(c));
+	CLEANUP(free_text)
+	char *run = xasprintf(DELIVER_BEGIN "%s", section_text(d->conf, "run"));
+	struct section *job = config_make_own(own, path, &job_command, name);
+
+	section_set_text(job, "type", job_command.type, FOR_DELIVERY);
+	section_set_text(job, "name", name, FOR_DELIVERY);
+	section_set_text(job, "output", d->l->run.output_dir, FOR_DELIVERY);
+	section_set_text(job, "run", run, section_where(d->conf, "run"));
+	copy_items(job, d->conf, "outputs");
+	section_add_item(job, "outputs", DELIVER_ABSENT, section_where(d->conf, "outputs"));
+	copy_items(job, section_has(d->conf, "env") ? d->conf : config_job(c), "env");
+}
+
+int deliver_make_config(const struct delivery *d, struct config **out, struct err *err)
+{
+	struct config *own = config_copy(d->l->ctx->config);
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	choose_settings(d, config_change(own));
+	make_job(d, own, d->config);
+	str_add(&shown, "# written by burst for one delivery\n");
+	config_print_given(&shown, own);
 	/* the file is only for people to read */
-	return path_write(d->config, d->text, to.len, 0600, err);
+	if (path_write(d->config, str_text(&shown), shown.len, 0600, err) < 0) {
+		config_free(own);
+		return -1;
+	}
+	*out = own;
+	return 0;
 }

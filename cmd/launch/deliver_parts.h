@@ -18,10 +18,10 @@ struct delivery {
 	struct pod_row pod;               /* the one that path_there() asked for last */
 	bool pod_counts;                  /* the volume has what it rendered */
 	char tree[SHA256_HEX];            /* the job's code on that volume; "": it is not there */
-	char *dir; /* what the pod gets as its code: the list, and what is missing there */
-	char *config, *text;    /* its config: the path in the ledger, and what it says */
-	bool as_rendered;       /* the code on its volume is that of this very render */
-	int64_t spent_microusd; /* on a pod that could not deliver */
+	char *dir;        /* what the pod gets as its code: the list, and what is missing there */
+	char *config;     /* the path by which the ledger knows its config */
+	bool as_rendered; /* the code on its volume is that of this very render */
+	int64_t spent_microusd;                   /* on a pod that could not deliver */
 	char key[RUN_JOB_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
 };
 
@@ -40,8 +40,9 @@ bool deliver_is_former(const struct manifest_entry *e);
 
 /* deliver_config.c. Makes d->dir, which travels as the code of the delivery's pod. */
 int deliver_make_folder(struct delivery *d, struct err *err);
-/* Fills d->text, and writes d->config for people to read. */
-int deliver_write_config(struct delivery *d, struct err *err);
+/* The delivery's config, to be freed: the render's, with what a delivery has of its own. Writes it
+ * to d->config, for people to read. */
+int deliver_make_config(const struct delivery *d, struct config **out, struct err *err);
 
 /* deliver_manifest.c. Puts back the lines of what was rendered, and behind them those of what was
  * delivered. The output folder is locked. */

@@ -14,26 +14,24 @@ enum { ABSENT_MAX_BYTES = 16 << 20 };
 
 /* ---- the run ---- */
 
-int deliver_run(const struct launch *render, const char *config, const char *text, json_t **said,
-		struct err *err)
+/* As `burst run --force` would: what it writes over was checked before the render. */
+static int deliver_now(struct cmd_context *own, void *arg, struct err *err)
 {
-	struct cmd_context *ctx = render->ctx;
-	const char *words[] = {"run",
-			       config,
-			       "--json",
-			       "--force",
-			       "--yes",
-			       ctx->quiet ? "--quiet" : "--yes",
-			       ctx->verbose > 0 ? "--verbose" : "--yes",
-			       NULL};
+	(void)arg;
+	own->tree = NULL; /* what travels lies on the volume, or in a folder of its own */
+	own->overwrite = true;
+	return own->cmd->run(own, err);
+}
+
+int deliver_run(const struct launch *render, struct config *config, json_t **said, struct err *err)
+{
 	struct delivery_own delivery = {.render = &render->run};
 
-	int status = second_run(ctx,
+	int status = second_run(render->ctx,
 				&(struct second_run){.cmd = &cmd_run,
-						     .words = words,
 						     .config = config,
-						     .delivery = text,
-						     .delivers = &delivery},
+						     .delivers = &delivery,
+						     .go = deliver_now},
 				err);
 	*said = delivery.said;
 	return status;

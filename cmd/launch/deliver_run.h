@@ -10,12 +10,11 @@ struct delivery_own {
 	const struct run *render; /* its render, which holds the output folder */
 	json_t *said;             /* the object of --json, which nothing prints */
 };
-/* Runs the delivery that `text`, a config, asks for, as a run of its own in this process: config is
- * the path that it has in the ledger. It uses the lock of render's output folder. Signals are held
- * before and after; its engine hears them meanwhile. Returns the exit status; *said gets what
- * --json would print, or NULL, and *err why it did not begin. */
-int deliver_run(const struct launch *render, const char *config, const char *text, json_t **said,
-		struct err *err);
+/* Runs the delivery that this config, which it takes over, asks for, as a run of its own in this
+ * process. It uses the lock of render's output folder. Signals are held before and after; its
+ * engine hears them meanwhile. Returns the exit status; *said gets what --json would print, or
+ * NULL, and *err why it did not begin. */
+int deliver_run(const struct launch *render, struct config *config, json_t **said, struct err *err);
 /* A delivery's own run: its command has ended well, if it was begun at all. The exit status, noted;
  * -1 with *err. */
 int deliver_run_judge(struct launch *l, struct err *err);

@@ -49,7 +49,7 @@ int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct e
 
 	if (!flags)
 		return -1;
-	for (size_t i = 0; o && o[i].name; i++) {
+	for (size_t i = 0; ctx->values && o && o[i].name; i++) {
 		const char *value = ctx->values[i];
 		if (!o[i].key || !value)
 			continue;

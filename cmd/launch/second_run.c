@@ -1,47 +1,35 @@
 /* second_run.c - a run inside the process of another one, as if a second burst had been started. */
 #include "second_run.h"
 
-#include "cmd/show/output.h"
-
-static int open_and_go(struct cmd_context *own, const struct second_run *what, struct err *err)
+void second_context(struct cmd_context *own, const struct cmd_context *ctx, struct config *config)
 {
-	struct config_source ask = {.file = what->config,
-				    .delivery = what->delivery,
-				    .need_job = own->cmd->needs & NEED_JOB,
-				    .mistakes = &own->mistakes,
-				    .providers = provider_registry,
-				    .jobs = job_registry};
-
-	if (cmd_open_config(own, &ask, NULL, err) < 0 || cmd_apply_flags(own, err) < 0 ||
-	    config_check(own->config, err) < 0)
-		return -1;
+	*own = *ctx;
+	own->config = config;
+	own->mistakes = (struct mistakes){0};
 	cmd_open_runs(own);
-	return what->go ? what->go(own, what->arg, err) : own->cmd->run(own, err);
+}
+
+void second_context_free(struct cmd_context *own)
+{
+	config_free(own->config);
+	mistakes_free(&own->mistakes);
 }
 
 int second_run(struct cmd_context *ctx, const struct second_run *what, struct err *err)
 {
-	struct cmd_context own = {.commands = ctx->commands,
-				  .argv = ctx->argv,
-				  .live = ctx->live,
-				  .color = ctx->color,
-				  .delivers = what->delivers};
-	int count = 0;
-	bool help;
+	struct cmd_context own;
 
-	while (what->words[count])
-		count++;
-	int status = cmd_parse(&own, what->cmd, count, (char **)what->words, &help, err);
-	own.state_dir = ctx->state_dir;
-	own.store = ctx->store;
-	output_setup(&own);
-	if (status == 0)
-		status = open_and_go(&own, what, err);
+	second_context(&own, ctx, what->config);
+	own.cmd = what->cmd;
+	own.values = NULL;
+	own.quick = NULL;
+	own.delivers = what->delivers;
+	own.json = what->delivers != NULL;
+	own.yes = true;
+	own.overwrite = own.anew = own.prune = own.json_printed = false;
+	int status = config_check(own.config, err) < 0 ? -1 : what->go(&own, what->arg, err);
 	if (status < 0)
 		status = cmd_tell_failure(&own, err, own.json);
-	output_setup(ctx);
-	own.state_dir = NULL; /* they are the first run's */
-	own.store = NULL;
-	cmd_context_free(&own);
+	second_context_free(&own);
 	return status;
 }

@@ -13,7 +13,7 @@
 #include "volume_trust.h"
 #include "volume_warm.h"
 
-enum { ASK_MS = 60000, ARGS_MOST = 24, NO_CAPACITY_STATUS = 4 };
+enum { ASK_MS = 60000, NO_CAPACITY_STATUS = 4 };
 
 bool warm_first_due(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
@@ -65,38 +65,6 @@ static int64_t cap_microusd(const struct launch *l)
 	return section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
 }
 
-/* The words of `burst volume warm`, which its context borrows. */
-struct words {
-	const char *argv[ARGS_MOST];
-	size_t count;
-	char cost[32];
-};
-
-/* With what this run was told of its job and its caps. */
-static void find_words(struct words *w, const struct launch *l, const struct volume_row *v)
-{
-	static const char *const passed_on[][2] = {{"engine", "--engine"},
-						   {"allow-path", "--allow-path"},
-						   {"max-volume-gb", "--max-volume-gb"}};
-	const struct cmd_context *ctx = l->ctx;
-
-	*w = (struct words){{"volume", "warm", v->name, "--yes", "--provider", v->provider}};
-	while (w->argv[w->count])
-		w->count++;
-	snprintf(w->cost, sizeof(w->cost), "%.6f", (double)cap_microusd(l) / 1e6);
-	if (cap_microusd(l)) {
-		w->argv[w->count++] = "--max-cost";
-		w->argv[w->count++] = w->cost;
-	}
-	if (ctx->quiet)
-		w->argv[w->count++] = "--quiet";
-	for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
-		if (opt_text(ctx, passed_on[i][0])) {
-			w->argv[w->count++] = passed_on[i][1];
-			w->argv[w->count++] = opt_text(ctx, passed_on[i][0]);
-		}
-}
-
 static int fill_it(struct cmd_context *own, void *volume, struct err *err)
 {
 	struct launch w;
@@ -108,19 +76,18 @@ static int fill_it(struct cmd_context *own, void *volume, struct err *err)
 	return status;
 }
 
-/* The exit status that `burst volume warm` would have. */
+/* Under the caps of this run. The exit status that `burst volume warm` would have. */
 static int fill(struct launch *l, struct volume_row *v, struct err *err)
 {
-	struct words words;
+	struct config *config = config_copy(l->ctx->config);
+	struct section *top = config_change(config);
 
-	find_words(&words, l, v);
-	return second_run(l->ctx,
-			  &(struct second_run){.cmd = &cmd_volume,
-					       .words = words.argv,
-					       .config = config_path(l->ctx->config),
-					       .go = fill_it,
-					       .arg = v},
-			  err);
+	section_clear_items(top, "provider");
+	section_add_item(top, "provider", v->provider, "the provider of the volume");
+	return second_run(
+		l->ctx,
+		&(struct second_run){.cmd = &cmd_volume, .config = config, .go = fill_it, .arg = v},
+		err);
 }
 
 static int64_t cost_since(struct launch *l, int64_t since_ms)

@@ -350,7 +350,7 @@ bool opt_has(const struct cmd_context *ctx, const char *name)
 
 const char *opt_text(const struct cmd_context *ctx, const char *name)
 {
-	return ctx->values[index_of(ctx, name)];
+	return ctx->values ? ctx->values[index_of(ctx, name)] : NULL;
 }
 
 int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most,

@@ -14,10 +14,23 @@ static bool is_key(const char *text, size_t len)
 	return len == KEY_LEN && starts_with_hex(text, len);
 }
 
-char *delivery_key(const struct runs *rs, const char *config)
+static char *jobs_folder(const struct runs *rs)
 {
 	CLEANUP(free_text) char *state = realpath(rs->state_dir, NULL);
-	CLEANUP(free_text) char *below = xasprintf("%s/jobs/", state ? state : rs->state_dir);
+
+	return xasprintf("%s/jobs/", state ? state : rs->state_dir);
+}
+
+char *delivery_config(const struct runs *rs, const char *key)
+{
+	CLEANUP(free_text) char *below = jobs_folder(rs);
+
+	return xasprintf("%s%s.cfg", below, key);
+}
+
+char *delivery_key(const struct runs *rs, const char *config)
+{
+	CLEANUP(free_text) char *below = jobs_folder(rs);
 	size_t len = strlen(config), before = strlen(below);
 
 	if (strncmp(config, below, before) || len < before + 5 ||

@@ -296,6 +296,8 @@ int run_gather(struct run *run, struct gather_end *end, struct err *err);
  * delivery: STATE/jobs/KEY.cfg; to be freed. NULL: the run is no delivery. A project's file cannot
  * have such a path, and the path makes nothing trusted. */
 char *delivery_key(const struct runs *rs, const char *config);
+/* The path that has this key; to be freed. */
+char *delivery_config(const struct runs *rs, const char *key);
 bool delivery_is(const struct runs *rs, const char *config);
 /* The newest delivery with this key. 1: there is one; 0: none; -1 with *err. */
 int delivery_newest(const struct runs *rs, const char *key, struct run_row *out, struct err *err);

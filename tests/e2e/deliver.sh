@@ -285,9 +285,9 @@ t_it_keeps_to_the_other_caps() { # and to what is said of the volume, and of pod
 	is "$(ledger "select count(*) from pod where price_microusd_h > 300000")" 0 "pods that are dearer than the cap"
 	is "$(ledger "select count(*) from pod where price_microusd_h = 200000")" 1 "pods that are not"
 	has err.txt "caps.max_price_per_hour"
-	grep -q '^max_price_per_hour = 0.300000;' state/jobs/*.cfg || complain "the cap on the price: $(cat state/jobs/*.cfg)"
+	grep -q ' max_price_per_hour = 0.3;' state/jobs/*.cfg || complain "the cap on the price: $(cat state/jobs/*.cfg)"
 	grep -q ' allow_unproven_switch = true;' state/jobs/*.cfg || complain "unproven pods: $(cat state/jobs/*.cfg)"
-	grep -q '^size_gb = 1L;' state/jobs/*.cfg || complain "the volume's size: $(cat state/jobs/*.cfg)"
+	grep -q ' size_gb = 1;' state/jobs/*.cfg || complain "the volume's size: $(cat state/jobs/*.cfg)"
 	! grep -q 'cpu =' state/jobs/*.cfg || complain "the cores of a render's pod: $(cat state/jobs/*.cfg)"
 }
 t_the_manifest_knows_both() { # what was rendered, in the script's order, and what was delivered
