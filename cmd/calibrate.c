@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "cmd/launch/second_run.h"
 #include "cmd/launch/volume_trust.h"
 #include "cmd/launch/warm_first.h"
 #include "cmd/show/output.h"
@@ -61,29 +62,24 @@ static char *make_folder(const char *state_dir, int *fd, struct err *err)
 	return TAKE(path);
 }
 
-static int set_key(struct cmd_context *ctx, const char *key, const char *text, struct err *err)
+/* The config of an ordinary run of one pod of this GPU, within what is left to be spent. */
+static struct config *narrow_config(const struct config *config, const struct calibrate_card *c,
+				    int64_t left_microusd, const char *folder)
 {
-	return config_override(ctx->config, key, text, "calibrate", err);
-}
+	struct config *own = config_copy(config);
+	struct section *top = config_change(own);
 
-/* An ordinary run of one pod of this GPU, within what is left to be spent. */
-static int narrow_config(struct cmd_context *ctx, const struct calibrate_card *c,
-			 int64_t left_microusd, const char *folder, struct err *err)
-{
-	char dollars[32];
-
-	snprintf(dollars, sizeof(dollars), "%lld.%06lld", (long long)(left_microusd / 1000000),
-		 (long long)(left_microusd % 1000000));
-	if (section_int(config_top(ctx->config), "wait") > WAIT_MS &&
-	    set_key(ctx, "wait", "30s", err) < 0)
-		return -1;
-	return set_key(ctx, "provider", c->offer.provider, err) < 0 ||
-			       set_key(ctx, "gpu", c->gpu, err) < 0 ||
-			       set_key(ctx, "pods", "1", err) < 0 ||
-			       set_key(ctx, "caps.max_cost", dollars, err) < 0 ||
-			       set_key(ctx, "job.output", folder, err) < 0
-		       ? -1
-		       : 0;
+	if (section_int(top, "wait") > WAIT_MS)
+		section_set_int(top, "wait", WAIT_MS, CALIBRATE);
+	section_clear_items(top, "provider");
+	section_add_item(top, "provider", c->offer.provider, CALIBRATE);
+	section_clear_items(top, "gpu");
+	section_add_item(top, "gpu", c->gpu, CALIBRATE);
+	section_set_int(top, "pods", 1, CALIBRATE);
+	section_set_int(section_set_group(top, "caps", CALIBRATE), "max_cost", left_microusd,
+			CALIBRATE);
+	section_set_text(config_change_job(own), "output", folder, CALIBRATE);
+	return own;
 }
 
 static int load_job(struct launch *l, const struct calibrate_card *c, struct err *err)
@@ -133,27 +129,28 @@ static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
 }
 
 /* Its exit status; -1: nothing was begun. */
-static int rent_card(struct cmd_context *ctx, struct calibrate_card *c, int64_t left_microusd,
+static int rent_card(const struct cmd_context *ctx, struct calibrate_card *c, int64_t left_microusd,
 		     struct err *err)
 {
+	struct cmd_context own;
 	struct launch l;
-	bool json = ctx->json;
 	int fd = -1;
 	CLEANUP(free_text) char *folder = make_folder(ctx->state_dir, &fd, err);
 
-	if (!folder || narrow_config(ctx, c, left_microusd, folder, err) < 0) {
+	if (!folder) {
 		fd_close(fd);
 		return -1;
 	}
-	ctx->json = false; /* one object for all of them, at the end */
-	launch_init(&l, ctx);
+	second_context(&own, ctx, narrow_config(ctx->config, c, left_microusd, folder));
+	own.json = false; /* one object for all of them, at the end */
+	launch_init(&l, &own);
 	int status = run_card(&l, c, err);
-	ctx->json = json;
 	c->cost_microusd += l.run.row.cost_microusd;
 	if (status > 0)
 		copy_text(c->why, sizeof(c->why),
 			  l.run.err.msg[0] ? l.run.err.msg : l.run.row.error);
 	launch_free(&l);
+	second_context_free(&own);
 	path_remove_tree(folder, NULL);
 	fd_close(fd);
 	return status;
