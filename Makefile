@@ -63,7 +63,7 @@ LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c jobs/warm/*.c jobs/calibrate/*.c \
-             jobs/agent/kit.c $(addprefix jobs/workers/,embed.c espeak_json.c python.c) providers/*.c providers/*/*.c)
+             jobs/agent/kit.c $(addprefix jobs/workers/,embed.c espeak_batch.c espeak_json.c python.c) providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c cmd/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
@@ -114,7 +114,7 @@ $(foreach machine,$(AGENT_MACHINES),$(eval $(call agent_for,$(machine))))
 # the one that runs here, for tests
 build/kit/burst-agent: build/kit/burst-agent-$(HOST_MACHINE)
 	@cp $< $@
-build/kit/espeak-worker: jobs/workers/espeak.c jobs/workers/espeak_json.c jobs/workers/espeak_json.h
+build/kit/espeak-worker: $(addprefix jobs/workers/espeak,.c _batch.c _batch.h _json.c _json.h)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -pie -Wl,-z,relro,-z,now -o $@ \
 		$(filter %.c,$^) -ldl
@@ -205,12 +205,14 @@ unit-build: $(UNIT)
 # the fuzzers: clang's libFuzzer; `make fuzz` builds them with all of the library instrumented
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZERS:$(BUILD)/%=$(BUILD)/replay/%)
+# tests/fuzz/still.h has a clock of its own
+$(BUILD)/fuzz_pod $(BUILD)/replay/fuzz_pod: FUZZ_WRAP := -Wl,--wrap=clock_boot_ms,--wrap=clock_wall_ms
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(FUZZ_WRAP) -MMD -MP -o $@ $< $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
 # The same readers without libFuzzer, which replay known inputs; any compiler builds them.
 $(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
+	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_WRAP) -o $@ $(filter %.c,$^) $(AGENT_LIB) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
 .PHONY: fuzz-build replay-build
 fuzz-build: $(FUZZERS)
 replay-build: $(REPLAYS)

@@ -128,6 +128,8 @@ def check_includes():
         text = read(path)
         for kind, name in INCLUDE.findall(text):
             target = resolve(path, name, known) if kind == '"' else None
+            if name.endswith(".c"):
+                complain(f"{path} includes {name}: link its object")
             if target and name != include_name(path, target):
                 complain(f'{path} includes "{name}": write "{include_name(path, target)}"')
         if path.startswith("tests/"):

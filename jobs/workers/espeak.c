@@ -15,9 +15,9 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "espeak_batch.h"
 #include "espeak_json.h"
 
 enum { MAX_BATCH = 64, MAX_SAMPLES = 48000 * 3600 };
@@ -136,88 +136,7 @@ static bool find_program(void)
 	return fine;
 }
 
-/* ---- answers ---- */
-
-static void add_quoted(FILE *to, const char *text)
-{
-	putc('"', to);
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			fprintf(to, "\\%c", *p);
-		else if (*p < 0x20)
-			fprintf(to, "\\u%04x", *p);
-		else
-			putc(*p, to);
-	}
-	putc('"', to);
-}
-
 /* ---- segments ---- */
-
-struct task {
-	char *id, *file, *text, *voice;
-	int speed, pitch, range, amplitude, gap;
-};
-
-static void read_options(struct cursor *c, struct task *t)
-{
-	const struct {
-		const char *key;
-		int *to;
-	} known[] = {
-		{"speed", &t->speed}, {"rate", &t->speed},          {"pitch", &t->pitch},
-		{"range", &t->range}, {"amplitude", &t->amplitude}, {"gap", &t->gap},
-	};
-	char *key;
-	if (!cursor_at(c, '{'))
-		return cursor_skip(c);
-	while ((key = cursor_key(c))) {
-		int *to = NULL;
-		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-			if (!strcmp(known[i].key, key))
-				to = known[i].to;
-		if (to)
-			*to = cursor_int(c);
-		else
-			cursor_skip(c);
-		free(key);
-	}
-}
-
-static void read_member(struct cursor *c, struct task *t, const char *key)
-{
-	char **to = !strcmp(key, "id")      ? &t->id
-		    : !strcmp(key, "file")  ? &t->file
-		    : !strcmp(key, "text")  ? &t->text
-		    : !strcmp(key, "voice") ? &t->voice
-					    : NULL;
-	cursor_blanks(c);
-	if (!strcmp(key, "options"))
-		return read_options(c, t);
-	if (!to || c->p >= c->end || *c->p != '"')
-		return cursor_skip(c);
-	free(*to);
-	*to = cursor_text(c);
-}
-
-static struct task read_task(struct cursor *c)
-{
-	struct task t = {.speed = 175, .pitch = 50, .range = 50, .amplitude = 100};
-	char *key;
-	while ((key = cursor_key(c))) {
-		read_member(c, &t, key);
-		free(key);
-	}
-	return t;
-}
-
-static void free_task(struct task *t)
-{
-	free(t->id);
-	free(t->file);
-	free(t->text);
-	free(t->voice);
-}
 
 static int fail(char *error, size_t room, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -299,7 +218,7 @@ static bool choose_voice(const char *name)
 }
 
 /* Runs in a child whose library has not spoken yet. */
-static int speak(const struct task *t, const char *path, char *error, size_t room)
+static int speak(const struct espeak_task *t, const char *path, char *error, size_t room)
 {
 	espeak.set_parameter(PARAM_RATE, t->speed, 0);
 	espeak.set_parameter(PARAM_VOLUME, t->amplitude, 0);
@@ -330,7 +249,7 @@ static int load_voice(const char *voice, char *error, size_t room)
 /* Speaks each segment in a child of its own. What espeak-ng has spoken before changes the length of
  * later speech by some per cent, so this process loads voices but never speaks. The same task then
  * gives the same file. */
-static int speak_by_library(const struct task *t, const char *path, char *error, size_t room)
+static int speak_by_library(const struct espeak_task *t, const char *path, char *error, size_t room)
 {
 	int p[2], status = 0;
 	if (load_voice(t->voice ? t->voice : "en", error, room) < 0)
@@ -353,7 +272,7 @@ static int speak_by_library(const struct task *t, const char *path, char *error,
 	return status ? -1 : 0;
 }
 
-static void become_program(const struct task *t, const char *path, int in)
+static void become_program(const struct espeak_task *t, const char *path, int in)
 {
 	char speed[16], pitch[16], amplitude[16], gap[16];
 	snprintf(speed, sizeof(speed), "%d", t->speed);
@@ -367,7 +286,7 @@ static void become_program(const struct task *t, const char *path, int in)
 	_exit(127);
 }
 
-static int speak_by_program(const struct task *t, const char *path, char *error, size_t room)
+static int speak_by_program(const struct espeak_task *t, const char *path, char *error, size_t room)
 {
 	int p[2], status = 0;
 	unlink(path);
@@ -389,15 +308,8 @@ static int speak_by_program(const struct task *t, const char *path, char *error,
 				      status, t->voice ? t->voice : "en");
 }
 
-static int64_t clock_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Writes x.tmp, then renames it, so that a file under its final name is complete. */
-static int render(const struct task *t, char *error, size_t room)
+static int render(const struct espeak_task *t, char *error, size_t room)
 {
 	const char *out = getenv("BURST_OUT");
 	char path[4096], temp[4096 + 8];
@@ -414,56 +326,6 @@ static int render(const struct task *t, char *error, size_t room)
 	return failed;
 }
 
-static void answer(const struct task *t)
-{
-	char error[400];
-	int64_t began = clock_ms();
-	int failed = render(t, error, sizeof(error));
-	printf("{\"segment\":");
-	add_quoted(stdout, t->id ? t->id : "");
-	printf(",\"ok\":%s", failed ? "false,\"error\":" : "true,\"file\":");
-	add_quoted(stdout, failed ? error : t->file);
-	printf(",\"ms\":%lld}\n", (long long)(clock_ms() - began));
-	fflush(stdout);
-}
-
-static void render_segments(struct cursor *c)
-{
-	if (!cursor_at(c, '['))
-		return;
-	while (!cursor_at(c, ']') && c->p < c->end) {
-		cursor_at(c, ',');
-		if (!cursor_at(c, '{'))
-			return;
-		struct task t = read_task(c);
-		answer(&t);
-		free_task(&t);
-	}
-}
-
-static void render_batch(const char *line, size_t len)
-{
-	struct cursor c = {line, line + len};
-	char *key, *batch = NULL;
-	if (!cursor_at(&c, '{'))
-		return;
-	while ((key = cursor_key(&c))) {
-		if (!strcmp(key, "segments")) {
-			render_segments(&c);
-		} else if (!strcmp(key, "batch") && !batch) {
-			batch = cursor_text(&c);
-		} else {
-			cursor_skip(&c);
-		}
-		free(key);
-	}
-	printf("{\"batch\":");
-	add_quoted(stdout, batch ? batch : "");
-	printf(",\"done\":true}\n");
-	fflush(stdout);
-	free(batch);
-}
-
 int main(void)
 {
 	signal(SIGPIPE,
@@ -476,7 +338,7 @@ int main(void)
 		return 1;
 	}
 	printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\",\"version\":");
-	add_quoted(stdout, version);
+	espeak_quote(stdout, version);
 	printf(",\"sample_rate\":%d,\"max_batch\":%d,\"gpu\":false}\n", sample_rate, MAX_BATCH);
 	fflush(stdout);
 
@@ -484,7 +346,7 @@ int main(void)
 	size_t room = 0;
 	ssize_t len;
 	while ((len = getline(&line, &room, stdin)) > 0)
-		render_batch(line, (size_t)len);
+		espeak_batch(line, (size_t)len, render);
 	free(line);
 	return 0;
 }

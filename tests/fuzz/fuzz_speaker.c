@@ -1,16 +1,12 @@
 /* fuzz_speaker.c - any bytes as a line for the worker that speaks: it is picked apart without an
  * end, and a task that is good JSON is understood as jansson reads it. Nothing is spoken. */
-#include <jansson.h>
-#include <unistd.h>
-
-#define main       speaker_main
-#define pipe(ends) (-1)
-int speaker_main(void);
-#include "jobs/workers/espeak.c"
-#undef main
-#undef pipe
-
 #include <assert.h>
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs/workers/espeak_batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -24,6 +20,12 @@ static void same_text(const json_t *task, const char *key, const char *ours)
 		assert(!ours);
 }
 
+static int render_nothing(const struct espeak_task *t, char *error, size_t room)
+{
+	snprintf(error, room, "not spoken: %s", t->text ? t->text : "");
+	return t->file ? 0 : -1;
+}
+
 /* The line as one task: its texts are those that jansson finds. */
 static void read_as_task(const char *line, size_t len)
 {
@@ -35,14 +37,14 @@ static void read_as_task(const char *line, size_t len)
 		json_decref(task);
 		return;
 	}
-	struct task t = read_task(&c);
+	struct espeak_task t = espeak_task_read(&c);
 	if (json_is_object(task)) {
 		same_text(task, "id", t.id);
 		same_text(task, "file", t.file);
 		same_text(task, "text", t.text);
 		same_text(task, "voice", t.voice);
 	}
-	free_task(&t);
+	espeak_task_free(&t);
 	json_decref(task);
 }
 
@@ -57,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	memcpy(line, data, len);
 	line[len] = 0;
 	read_as_task(line, len);
-	render_batch(line, len);
+	espeak_batch(line, len, render_nothing);
 	free(line);
 	return 0;
 }
