@@ -130,7 +130,7 @@ t_a_plan_beside_a_run() {
 	wait_for 20 "the folder's lock" eval '! flock -n out true'
 	burst plan
 	is "$STATUS" 0 "plan beside a run that wrote a file meanwhile ($(tail -n 1 err.txt))"
-	pkill -P $holder
+	kill "$(pgrep -P $holder)"
 	wait $holder 2>/dev/null
 	burst plan
 	is "$STATUS" 2 "plan with a foreign file"

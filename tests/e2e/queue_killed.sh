@@ -4,6 +4,16 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/queue_lib.sh"
 
+runners() { # of this test's queue: each was told of its folder and its state folder
+	local p
+	for p in $(pgrep -f -- "queue run $T/"); do
+		tr '\0' '\n' <"/proc/$p/environ" | grep -qxF "BURST_STATE_DIR=$BURST_STATE_DIR" && echo "$p"
+	done 2>/dev/null
+}
+kill_the_runner() {
+	# shellcheck disable=SC2046
+	kill -9 $(runners) || complain "there was no runner"
+}
 queued_log() { cat "$BURST_STATE_DIR"/jobs/*.queue.log 2>/dev/null; }
 
 # The client reads its open file without a fault, and would wait in it for ever.
@@ -40,7 +50,7 @@ t_client_and_runner_die() {
 	config
 	burst submit --quiet 0
 	wait_for 40 "a file" file_count out 1
-	pkill -9 -f -- "queue run $T/"
+	kill_the_runner
 	kill -9 "$(client_of_the_run)"
 	wait_for 10 "the client's end" no_client_of_a_run
 	stat -c '%n %i %Y %y' out/*.wav >stamp.txt
@@ -65,7 +75,7 @@ t_a_run_wakes_the_queue() {
 	config
 	"$BURST" submit --quiet 1h >/dev/null 2>&1
 	wait_for 10 "its client" has_a_client
-	pkill -9 -f -- "queue run $T/"
+	kill_the_runner
 	ledger "update request set quiet_ms = 0"
 	burst status
 	has out.txt '1 queued without a client: `burst queue ls`'
@@ -84,7 +94,7 @@ t_runner_dies_alone() {
 	config
 	burst submit --quiet 0
 	wait_for 40 "a file" file_count out 1
-	pkill -9 -f -- "queue run $T/"
+	kill_the_runner
 	burst queue run
 	is "$STATUS" 0 "queue run ($(tail -n 2 err.txt))"
 	all_bound 200
@@ -95,7 +105,7 @@ t_interrupted_and_gone_on_with() {
 	config
 	"$BURST" submit --quiet 1h >/dev/null 2>&1
 	wait_for 10 "its client" has_a_client
-	pkill -9 -f -- "queue run $T/"
+	kill_the_runner
 	ledger "update request set quiet_ms = 0"
 	burst_bg queue run
 	wait_for 40 "a file" file_count out 3
@@ -144,7 +154,7 @@ t_submit_killed_at_any_write() {
 	fresh count
 	count=$(points_of submit --quiet 1h)
 	wait_for 10 "its client" has_a_client
-	pkill -9 -f -- "queue run $T/"
+	kill_the_runner
 	[ "$count" -ge 3 ] || complain "only $count writes"
 	for n in $(some "$count"); do
 		for when in before after; do
@@ -170,7 +180,7 @@ t_runner_killed_at_any_write() {
 		burst submit --quiet 1h
 		wait_for 10 "its client" has_a_client
 		burst submit --quiet 1h
-		pkill -9 -f -- "queue run $T/"
+		kill_the_runner
 		ledger "update request set quiet_ms = 0"
 	}
 	queued_alone count
@@ -219,7 +229,7 @@ t_state_folder_removed_while_the_queue_waits() {
 	config
 	burst submit --quiet 1h
 	wait_for 10 "its client" has_a_client
-	pkill -9 -f -- "queue run $T/"
+	kill_the_runner
 	wait_for 10 "it to be dead" no_runner
 	burst_bg queue run "$T/burst.cfg"
 	wait_for 10 "a client in the foreground" has_a_client

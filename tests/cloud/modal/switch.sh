@@ -26,7 +26,7 @@ was_ended() { # was_ended ID WHAT
 	is "$(md_get "$1" .ended)" TERMINATED "$2"
 }
 first_process() { md_get "$ID" .pid; }
-inside() { # inside COMMAND...: in the sandbox
+inside() { # inside COMMAND...: in the sandbox, which sees its own processes alone
 	nsenter -t "$(first_process)" -m -p "$@"
 }
 in_its_lifetime() { # in_its_lifetime FROM TO: the seconds that the service itself gives it
