@@ -1,6 +1,6 @@
-/* plugins.c - vendors outside the tree: shared objects that the user named. They run with all that
- * the user may do, so an object that others can write to is not loaded, and none is looked for
- * below the current folder. */
+/* plugins.c - loads providers outside the tree: shared objects that the user named. They run with
+ * all of the user's rights, so an object that other users can write to is refused, and the current
+ * folder is never searched. */
 #include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 #include "provider.h"
 
-/* What stands at a path, if no other user can change it. */
+/* Returns what exists at a path if no other user can change it. */
 static int check_safe(const char *path, struct stat *st, struct err *err)
 {
 	if (path[0] != '/')
@@ -65,7 +65,7 @@ static int load(const char *path, struct err *err)
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
 	if (!object) {
-		const char *why = dlerror(); /* mostly with the path in front */
+		const char *why = dlerror(); /* dlerror() usually names the path */
 		return err_set(err, ERR_CONFIG, "%s: %s", path,
 			       starts_with(why, path) ? why + strlen(path) + 2 : why);
 	}

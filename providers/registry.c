@@ -1,4 +1,4 @@
-/* registry.c - the providers that burst contains: a new one is a folder and its name here. */
+/* registry.c - lists the providers. To add one, add a folder and its name here. */
 #include <string.h>
 
 #include "provider.h"

@@ -4,14 +4,13 @@
 
 #include <stdbool.h>
 
-/* What a pod in namespaces calls its user, whatever this machine does: root, or "pod" for an
- * ordinary user. */
+/* Name of the user inside a pod in namespaces: root, or "pod" for an ordinary user. */
 const char *account_in_pod(void);
 const char *account_home_in_pod(void);
 
-/* Of a pod that is a process group: this machine's name of the user. Static. */
+/* Name of this machine's user, who runs a pod that is a process group. Static. */
 const char *account_name(void);
-/* Whether sshd can run commands for that user: the password file gives it a shell. */
+/* Returns whether sshd can run commands for that user: the password file names a shell. */
 bool account_has_shell(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* answers.c - reads what `burst local-cloud` prints, into results. */
+/* answers.c - turns what `burst local-cloud` prints into results. */
 #include "local.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "translator.h"
 #include "wire.h"
 
-/* The same pod once for each card that is wished for. */
+/* Repeats the pod's offer for each requested card. */
 static void spread_over_cards(const struct op *op, struct op_result *result)
 {
 	const struct provider *p = op->provider;
@@ -115,7 +115,7 @@ static int read_entries(const json_t *from, struct op_result *result, struct err
 		struct volume_entry *entry = &result->entries[result->entry_count];
 		const char *name = jsonx_text(item, "name", "");
 		if (!name[0] || strlen(name) >= sizeof(entry->name))
-			continue; /* half a name would be another's */
+			continue; /* a truncated name would be another file's */
 		COPY_TEXT(entry->name, name);
 		entry->folder = jsonx_bool(item, "folder", false);
 		entry->bytes = jsonx_int(item, "bytes", 0);
@@ -180,17 +180,17 @@ static int read_answer(const struct op *op, const json_t *from, struct op_result
 		result->bytes = jsonx_int(from, "bytes", -1);
 		return result->bytes < 0 ? err_set(err, ERR_BUG, "no count of bytes") : 0;
 	case OP_VOLUME_LS: return read_entries(from, result, err);
-	case OP_VOLUME_SIZE: /* LS reports it already: never asked */
+	case OP_VOLUME_SIZE: /* LS reports it already; never called */
 	case OP_VOLUME_DELETE:
 	case OP_VOLUME_REMOVE:
-	case OP_IMAGE: /* there are no images here: never asked */
+	case OP_IMAGE: /* there are no images here; never called */
 	case OP_RELEASE:
 	case OP_BALANCE: return 0;
 	}
 	return err_set(err, ERR_BUG, "no such operation");
 }
 
-/* The last line of what may also hold a sanitizer's or the loader's complaints. */
+/* Reads the last line: a sanitizer or the loader may have printed before it. */
 static json_t *last_line(const struct str *text, struct err *err)
 {
 	size_t end = text->len;
@@ -202,7 +202,7 @@ static json_t *last_line(const struct str *text, struct err *err)
 	return jsonx_parse(end ? text->s + start : "", end - start, err);
 }
 
-/* The child is gone and did not say how it went. A rent may have got as far as a pod. */
+/* The child ended without an answer. A rent may already have started a pod. */
 static int no_answer(const struct op *op, const char *what, struct err *err)
 {
 	char why[sizeof(err->msg)];

@@ -27,7 +27,7 @@ static int no_namespaces(const struct err *why, struct err *err)
 		       why->msg, settings);
 }
 
-/* Of a pod that is a plain process. */
+/* For pods that are plain processes. */
 static int need_shell(struct err *err)
 {
 	if (account_has_shell())
@@ -59,7 +59,7 @@ int desk_need_proc(struct err *err)
 		       "proc /proc");
 }
 
-/* Where pods are plain processes. */
+/* If pods are plain processes. */
 static void check_shell(struct str *to)
 {
 	struct err err = {0};

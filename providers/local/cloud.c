@@ -1,5 +1,4 @@
-/* cloud.c - the local vendor's front desk: one verb per process. What it does to pods is in
- * pod.c, to volumes in files.c. */
+/* cloud.c - the local vendor: one verb per process. pod.c handles its pods, files.c its volumes. */
 #include "local.h"
 
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 enum { REQUEST_BYTES_MAX = 8 << 20, LOG_TAIL_BYTES = 64 << 10 };
 #define DAY_MS        INT64_C(86400000)
 #define KEEP_MS       (30 * DAY_MS)
-#define SHOW_ENDED_MS 600000 /* a pod that ended stays in the list this long, as GONE */
+#define SHOW_ENDED_MS 600000 /* how long an ended pod stays in the list, as GONE */
 
 /* ---- who is there ---- */
 
@@ -33,7 +32,7 @@ int64_t desk_sweep(const struct store *store)
 	return living;
 }
 
-/* A pod that retires between readdir() and the read of its record is found among the ended. */
+/* A pod that retires between readdir() and the read of its record appears among the ended. */
 static int add_pods(const struct store *store, char **ids, json_t *list, struct err *err)
 {
 	struct pod_record record;
@@ -127,7 +126,7 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 
 	json_object_set_new(answer, "offers", list);
 	wire_read_conf(json_object_get(request, "conf"), &conf);
-	/* a rent itself reports what else it lacks */
+	/* the rent itself reports other obstacles */
 	if (desk_need_proc(&why) == 0 && desk_choose_isolation(store, &conf, &namespaces, err) < 0)
 		return -1;
 	json_object_set_new(answer, "sandbox_works", json_boolean(namespaces));

@@ -12,7 +12,7 @@ int place_make_proc(const struct place *p, struct err *err)
 {
 	static const char *const read_only[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys",
 						"proc/sysrq-trigger"};
-	/* not modules: NVIDIA's libraries look for their own files there */
+	/* not modules: NVIDIA's libraries read their own files there */
 	static const char *const hidden[] = {
 		"proc/acpi",       "proc/asound",        "proc/cmdline",     "proc/config.gz",
 		"proc/interrupts", "proc/kallsyms",      "proc/kcore",       "proc/key-users",
@@ -52,7 +52,7 @@ static int show_device(const struct place *p, const char *path, struct err *err)
 	return place_make_file(p, to, "", 0666, err) < 0 ? -1 : place_bind(path, to, DEVICE, err);
 }
 
-/* What CUDA reads below /sys are devices, modules and huge pages. */
+/* CUDA reads devices, modules and huge pages below /sys. */
 static int show_sys(const struct place *p, struct err *err)
 {
 	static const char *const hidden[] = {"sys/firmware",
@@ -71,8 +71,8 @@ static int show_sys(const struct place *p, struct err *err)
 	return 0;
 }
 
-/* Makes a node for the same device, with the same mode, for the pod's root and groups: the
- * machine's own are others. */
+/* Makes a node for the same device with the same mode. The machine's own node belongs to other
+ * users and groups. */
 static int copy_node(const struct place *p, const char *nodes, const char *path, struct err *err)
 {
 	CLEANUP(free_text) char *node = path_join(nodes, path_base(path));
@@ -139,7 +139,7 @@ static int make_terminals(const struct place *p, struct err *err)
 	CLEANUP(free_text) char *how = xstrdup("newinstance,ptmxmode=0666,mode=0620");
 	const struct pod_ids *ids = &p->box->users.ids;
 
-	/* group 5 owns terminals on most systems; a pod with one user has no such group */
+	/* group 5 owns terminals on most systems, but a pod with one user lacks it */
 	if (ids->count) {
 		free(TAKE(how));
 		how = xasprintf("newinstance,ptmxmode=0666,mode=0620,gid=%lu",

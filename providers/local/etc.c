@@ -1,4 +1,4 @@
-/* etc.c - makes the /etc of a pod: what programs need to run, and nothing that is secret here. */
+/* etc.c - makes the /etc of a pod: what programs need to run, and no secret of this machine. */
 #include "etc.h"
 
 #include <dirent.h>
@@ -13,9 +13,8 @@
 
 enum { FILE_MOST = 4 << 20, ALL_MOST = 64 << 20, DEPTH_MAX = 8 };
 
-/* What programs look up. Excluded, although all may read it: what may hold passwords or tokens
- * (pip.conf, environment, wgetrc), and what identifies this machine (machine-id, hostname, fstab).
- */
+/* Files that programs look up. Excludes world-readable files that may hold passwords or tokens
+ * (pip.conf, environment, wgetrc) or identify this machine (machine-id, hostname, fstab). */
 static const char *const shown[] = {
 	"ImageMagick-6",
 	"ImageMagick-7",
@@ -72,7 +71,7 @@ static const char *const shown[] = {
 struct copy {
 	const struct etc *etc;
 	const char *root; /* of the pod */
-	int64_t bytes;    /* so far */
+	int64_t bytes;    /* copied so far */
 };
 
 static int failed(struct err *err, const char *what)
@@ -118,8 +117,8 @@ static int copy_file(struct copy *c, const char *from, const char *to, struct er
 	return write_file(c, to, str_text(&text), text.len, err);
 }
 
-/* A link stays one, since most lead to /usr or elsewhere in /etc; one that leads to what the pod
- * does not see becomes a copy. */
+/* Keeps a link, since most lead to /usr or elsewhere in /etc. Copies the target if the pod cannot
+ * see it. */
 static int copy_link(struct copy *c, const char *from, const char *to, struct err *err)
 {
 	static const char *const seen[] = {"/usr/", "/lib", "/opt/", "/nix/", "/gnu/", "/etc/"};
@@ -197,17 +196,17 @@ static const char *shell(void)
 	return access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
 }
 
-/* "*": no password ever, which is not the same to sshd as a locked account. */
+/* "*" means no password; sshd would treat "!" as a locked account. */
 static int put_accounts(const struct copy *c, struct err *err)
 {
 	CLEANUP(str_free) struct str users = STR_INIT, groups = STR_INIT;
 	unsigned last = c->etc->ids->count ? MIN(c->etc->ids->count - 1, 65534u) : 65534u;
 
-	/* the first line with a number is the one that counts */
+	/* programs use the first line with a number */
 	str_addf(&users, "root:*:0:0:root:/root:%s\n", shell());
 	str_add(&groups, "root:*:0:\n");
 	if (c->etc->ids->count) {
-		/* sshd gives terminals to the group "tty", and ends the session when it cannot */
+		/* sshd gives terminals to the group "tty", and ends the session if it cannot */
 		str_add(&groups, "tty:*:5:\n");
 	} else {
 		str_addf(&users, "%s:*:%ld:%ld::%s:%s\n", account_in_pod(), (long)geteuid(),

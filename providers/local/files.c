@@ -55,7 +55,7 @@ int volume_remove(const struct store *store, const char *name, struct err *err)
 
 	if (!path || volume_ensure(store, name, false, err) < 0)
 		return -1;
-	/* renamed first, so that a removal cut short leaves no half volume; '.' hides it from
+	/* rename first, so that an interrupted removal leaves no partial volume; '.' hides it from
 	 * listings */
 	CLEANUP(free_text) char *trash = xasprintf("%s/.removed-%s", store->volumes, name);
 	if (record_remove_tree(trash, err) < 0)
@@ -67,7 +67,7 @@ int volume_remove(const struct store *store, const char *name, struct err *err)
 
 /* ---- one file ---- */
 
-/* A pod's root may own the volume: what is put there for it is its own, too. */
+/* Gives a file the owner of its folder: a pod's root may own the volume. */
 static int give_as_parent(int parent, int fd, struct err *err)
 {
 	struct stat st;
@@ -80,14 +80,14 @@ static int give_as_parent(int parent, int fd, struct err *err)
 static int make_folder(int parent, const char *name, struct err *err)
 {
 	if (mkdirat(parent, name, 0755) < 0)
-		return 0; /* it is there, or opening it will tell */
+		return 0; /* it exists, or the open fails */
 	CLEANUP(fd_close)
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? 0 : give_as_parent(parent, fd, err);
 }
 
-/* The folder that holds path's last part, made where it is missing if make. *last points into path.
- * -1 on error. */
+/* Opens the folder of path's last part, and makes it if `make`. *last points into path. Returns -1
+ * on error. */
 static int open_folder(const struct store *store, const char *name, const char *path, bool make,
 		       const char **last, struct err *err)
 {
@@ -119,7 +119,7 @@ static int open_folder(const struct store *store, const char *name, const char *
 	return fd;
 }
 
-/* Copies until the end, or max bytes (0: no limit). */
+/* Copies to the end, or max bytes (0: no limit). */
 static int copy_bytes(int from, int to, int64_t max, int64_t *moved, struct err *err)
 {
 	CLEANUP(free_text) char *buf = xmalloc(COPY_BYTES);
@@ -169,7 +169,7 @@ int volume_stage(const struct store *store, const char *name, const char *path, 
 
 	if (dir < 0)
 		return -1;
-	unlinkat(dir, temp, 0); /* of a dead process that had our number */
+	unlinkat(dir, temp, 0); /* left by a dead process with our pid */
 	if (fill_and_name(dir, temp, last, max, moved, err) == 0)
 		return 0;
 	unlinkat(dir, temp, 0);
@@ -185,7 +185,7 @@ int volume_fetch(const struct store *store, const char *name, const char *path, 
 
 	if (dir < 0)
 		return -1;
-	/* not blocking: a pod may have left a fifo under this name */
+	/* do not block: a pod may have left a fifo under this name */
 	CLEANUP(fd_close)
 	int fd = openat(dir, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
@@ -203,7 +203,7 @@ int volume_fetch(const struct store *store, const char *name, const char *path, 
 
 /* ---- tidying ---- */
 
-/* What lies deeper counts as nothing: a pod can nest folders without end. */
+/* Deeper files count as nothing: a pod can nest folders without end. */
 enum { DEPTH_MAX = 64 };
 
 struct sum {
@@ -212,7 +212,7 @@ struct sum {
 
 static void count_below(int parent, const char *name, int depth, struct sum *sum);
 
-/* fd is closed. What cannot be read counts as nothing. */
+/* Closes fd. Unreadable files count as nothing. */
 static void count_folder(int fd, int depth, struct sum *sum)
 {
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -228,7 +228,7 @@ static void count_folder(int fd, int depth, struct sum *sum)
 	closedir(dir);
 }
 
-/* The time of the change itself counts: a file of an archive brings its own date along. */
+/* Counts ctime too: an unpacked file keeps its old mtime. */
 static void count_below(int parent, const char *name, int depth, struct sum *sum)
 {
 	struct stat st;
@@ -271,7 +271,7 @@ static json_t *look_at(int dir, const char *name)
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return NULL;
 	count_below(dir, name, 0, &sum);
-	/* NULL for a name that is not UTF-8: JSON has no word for it */
+	/* NULL for a name that is not UTF-8: JSON cannot hold it */
 	return json_pack("{s:s, s:b, s:I, s:I, s:I}", "name", name, "folder", S_ISDIR(st.st_mode),
 			 "bytes", (json_int_t)sum.bytes, "files", (json_int_t)sum.files,
 			 "changed_s", (json_int_t)sum.changed_s);
@@ -299,8 +299,8 @@ int volume_measure_folder(const struct store *store, const char *name, const cha
 	return 0;
 }
 
-/* First out of the volume, where no pod can put a link into its way any more; a removal cut short
- * is ended by the next. */
+/* Moves it out of the volume first, so that no pod can replace it by a link. The next removal
+ * finishes an interrupted one. */
 static int throw_away(const struct store *store, const char *name, int parent, const char *last,
 		      struct err *err)
 {
@@ -310,7 +310,7 @@ static int throw_away(const struct store *store, const char *name, int parent, c
 	int folder = openat(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (folder >= 0)
-		(void)fchmod(folder, 0700); /* one that may not be written cannot be moved */
+		(void)fchmod(folder, 0700); /* a folder must be writable to be moved */
 	if (path_mkdirs(trash, 0700, err) < 0)
 		return -1;
 	if (renameat(parent, last, AT_FDCWD, to) < 0 && errno != ENOENT)

@@ -22,11 +22,11 @@ struct env {
 	size_t count, cap;
 };
 
-/* What a pod's first process is given. */
+/* Descriptors of a pod's first process. */
 struct ends {
 	int go;
 	int report;
-	int output; /* -1: what it prints goes where the supervisor's goes */
+	int output; /* -1: its output goes to the supervisor's */
 };
 
 static void env_set(struct env *env, const char *name, const char *value)
@@ -50,7 +50,7 @@ static char *on_scratch(const struct supervisor *s, const char *name)
 	return path_join(s->scratch, name);
 }
 
-/* A process group has no root of its own: its folders are where they really are. */
+/* Sets the real paths of a process group's folders: it has no root of its own. */
 static void set_real_places(const struct supervisor *s, struct env *env)
 {
 	static const char *const places[][2] = {{"HOME", "home"},
@@ -98,8 +98,8 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Ends with its parent from here on. go: a pipe that the parent writes to once it has recorded us;
- * its end instead means that the parent ended first. */
+/* Makes this process end with its parent. go: a pipe that the parent writes to once it has recorded
+ * this process. If it closes instead, the parent has ended. */
 static void tie_to_parent(int go, int sig)
 {
 	char said;
@@ -109,7 +109,7 @@ static void tie_to_parent(int go, int sig)
 		_exit(1);
 }
 
-/* report closes by itself when this becomes the script. */
+/* report closes when this process becomes the script. */
 static void run_script(const char *script, char **env, int report)
 {
 	const char *const argv[] = {"sh", script, NULL};
@@ -156,14 +156,14 @@ static void boot_in_namespaces(const struct supervisor *s, char **env, struct en
 		(void)!write(ends.report, err.msg, strlen(err.msg));
 		_exit(1);
 	}
-	/* not before: it would be forgotten with the change of users */
+	/* after the change of users, which clears it */
 	tie_to_parent(ends.go, SIGKILL);
 	fd_close(box.users.namespace);
 	run_script(SANDBOX_SCRIPT, env, ends.report);
 }
 
-/* Between the supervisor and the script: should the supervisor be killed, this one kills the
- * rest; should this one be, the supervisor inherits its children and does. */
+/* Runs between supervisor and script. If the supervisor is killed, this process kills the rest. If
+ * this process is killed, the supervisor inherits its children and kills them. */
 static void mind(pid_t script)
 {
 	struct signalfd_siginfo info;
@@ -219,8 +219,7 @@ static void boot(const struct supervisor *s, struct ends ends)
 	_exit(1);
 }
 
-/* Reads what the child had to say until it has become the script (then the pipe closes without a
- * word). */
+/* Reads the child's error. The pipe closes without one when the child becomes the script. */
 static int hear_report(int fd, struct err *err)
 {
 	char text[400];
@@ -277,15 +276,16 @@ static int start_init(struct supervisor *s, struct err *err)
 	return result;
 }
 
-/* A pod of root's has users of its own, who must own the volume. A process group runs as root: its
- * new files must be given to them later. */
+/* Gives the volume to the pod's users if root started the pod. A process group runs as root, so a
+ * later pod must be given its new files. */
 static int hand_over_volume(const struct supervisor *s, struct err *err)
 {
 	if (!s->volume)
 		return 0;
 	if (!s->record->namespaces)
 		return ids_take_back(s->volume, err);
-	/* the pod's other users must pass through it; the folder above keeps this machine's out */
+	/* the pod's other users must enter the volume; the folder above keeps this machine's users
+	 * out */
 	if (s->users.ids.count && chmod(s->volume, 0755) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", s->volume, strerror(errno));
 	return ids_give_tree(&s->users.ids, s->volume, err);

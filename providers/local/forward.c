@@ -12,30 +12,30 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* READ_BYTES: of one read. FAST_BYTES: held for a direction of a connection without a delay.
- * SLOW_BYTES: the same with one; with each byte half a round trip on its way, a connection carries
+/* READ_BYTES: of one read. FAST_BYTES: buffered in one direction of a connection without delay.
+ * SLOW_BYTES: the same with a delay. A byte travels for half a round trip, so a connection carries
  * 4 MiB a round trip, about what Linux's default socket buffers allow. */
 enum { READ_BYTES = 128 * 1024, FAST_BYTES = 256 * 1024, SLOW_BYTES = 2 * 1024 * 1024 };
 
-struct piece { /* bytes on their way */
+struct piece { /* bytes in transit */
 	struct piece *next;
 	int64_t due_ms;
 	size_t len, sent;
 	char bytes[];
 };
 
-struct half { /* one direction */
+struct half { /* one direction of a connection */
 	struct piece *first, **last;
 	size_t held;
 	int64_t end_due_ms;
-	bool ended; /* the reading side has reached its end */
-	bool shut;  /* the writing side has been shut down after that end */
+	bool ended; /* the reading side has ended */
+	bool shut;  /* the writing side was shut down after that */
 };
 
 enum stage { WAITING, CONNECTING, OPEN };
 
 struct conn {
-	int client, pod; /* pod -1: while WAITING */
+	int client, pod; /* pod is -1 while WAITING */
 	enum stage stage;
 	int64_t dial_at_ms;
 	struct half up, down; /* up: client to pod */
@@ -45,7 +45,7 @@ struct forward {
 	int listen_fd;
 	int pod_port;
 	int64_t round_trip_ms;
-	int64_t now_ms; /* of this turn */
+	int64_t now_ms; /* time of this turn */
 	struct conn *conns[FORWARD_MAX];
 	size_t count;
 	char room[READ_BYTES];
@@ -101,7 +101,7 @@ static void no_delay(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-/* A socket on its way to the pod's port, or -1. */
+/* Opens a socket to the pod's port; returns -1 on failure. */
 static int dial(int port, enum stage *stage)
 {
 	struct sockaddr_in to = {
@@ -128,8 +128,8 @@ static bool dial_pod(const struct forward *f, struct conn *c)
 	return c->pod >= 0;
 }
 
-/* The kernel has greeted the client already. On a real line its connection would stand after a
- * round trip, and the pod's first word would take another. */
+/* The kernel has accepted the client already. On a real line the connection would be up after a
+ * round trip, and the pod's first byte would take another. */
 static void accept_one(struct forward *f)
 {
 	int client = accept4(f->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -159,8 +159,8 @@ static bool wants_read(const struct forward *f, const struct half *h)
 	return !h->ended && h->held < (f->round_trip_ms ? SLOW_BYTES : FAST_BYTES);
 }
 
-/* When the clock has something to do in this direction; INT64_MAX: never. Bytes that are due
- * already wait for their socket; an end waits for nothing else. */
+/* When this direction must act by the clock; INT64_MAX: never. Due bytes already wait for their
+ * socket; an end waits for nothing else. */
 static int64_t next_due(const struct forward *f, const struct half *h)
 {
 	if (h->first)
@@ -168,8 +168,8 @@ static int64_t next_due(const struct forward *f, const struct half *h)
 	return h->ended && !h->shut ? h->end_due_ms : INT64_MAX;
 }
 
-/* A descriptor that nothing is wanted of is left out (-1): poll would report a hang-up on it
- * without end. */
+/* Leaves out (-1) a descriptor without events to wait for: poll would report its hang-up forever.
+ */
 static struct pollfd entry_for(const struct forward *f, int fd, const struct half *in,
 			       const struct half *out)
 {
@@ -204,7 +204,7 @@ size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms)
 	return n;
 }
 
-/* Both of these: false when the connection is broken. */
+/* fill() and its counterpart return false if the connection is broken. */
 static bool fill(struct forward *f, int fd, struct half *h)
 {
 	ssize_t n = read(fd, f->room, sizeof(f->room));
@@ -264,7 +264,7 @@ static bool finish_connect(struct conn *c, short events)
 	return true;
 }
 
-/* False: over, whether well or badly. */
+/* Returns false once the connection is over. */
 static bool serve_conn(struct forward *f, struct conn *c, short client_events, short pod_events)
 {
 	if (c->stage == WAITING)

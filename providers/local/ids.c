@@ -14,8 +14,8 @@
 #include "base/path.h"
 #include "process.h"
 
-/* FIRST: useradd, directory services (sssd: up to 2000200000), systemd and containers give out no
- * users from there on, up to 0x7ffdffff. LEAST: root, sshd and a worker. */
+/* FIRST: no user database assigns ids from here up to 0x7ffdffff: useradd, directory services
+ * (sssd: up to 2000200000), systemd, containers. LEAST: root, sshd and a worker. */
 enum { FIRST = 0x7fb50000, COUNT = 65536, LEAST = 1024, DEPTH_MAX = 256 };
 
 static int failed(struct err *err, const char *what)
@@ -47,8 +47,8 @@ bool ids_choose_from(const char *uid_map, struct pod_ids *ids)
 			*ids = (struct pod_ids){FIRST, COUNT};
 			return true;
 		}
-		/* root of a container, with few users: the last of them, but never those that
-		 * accounts have */
+		/* root of a container with few users: use the last of them, but never one that has
+		 * an account */
 		unsigned long end = inside + count,
 			      from = MAX(inside, end > COUNT ? end - COUNT : 0);
 		from = MAX(from, inside + count / 2);
@@ -95,7 +95,7 @@ static int map_child(const struct pod_ids *ids, pid_t pid, int *fd, struct err *
 	return *fd < 0 ? failed(err, ns) : 0;
 }
 
-/* Runs until its parent has opened the namespace, or has ended. */
+/* Runs until its parent has opened the namespace or has ended. */
 static void be_first(int report, int hold)
 {
 	int keep[] = {report, hold};
@@ -185,7 +185,7 @@ int ids_give(const struct pod_ids *ids, const char *path, struct err *err)
 
 static int give_below(const struct pod_ids *ids, int fd, int depth, struct err *err);
 
-/* What vanishes meanwhile is another pod's business. */
+/* Ignores entries that vanish meanwhile: another pod removes them. */
 static int give_entry(const struct pod_ids *ids, int dir, const char *name, int depth,
 		      struct err *err)
 {
@@ -242,7 +242,7 @@ int ids_give_tree(const struct pod_ids *ids, const char *path, struct err *err)
 	}
 	int top = dup(fd);
 	int result = top < 0 ? failed(err, path) : give_below(ids, fd, 0, err);
-	/* last: the folder's own owner marks all below it as given */
+	/* last: the folder's own owner shows that all below it is given */
 	if (result == 0 && fchown(top, ids->first, ids->first) < 0)
 		result = failed(err, path);
 	fd_close(top);

@@ -1,5 +1,5 @@
-/* local.c - the translator: what is wanted becomes a `burst local-cloud` child, what it prints
- * becomes a result. */
+/* local.c - the translator: turns operations into `burst local-cloud` children, and their output
+ * into results. */
 #include "local.h"
 
 #include <stdlib.h>
@@ -192,11 +192,10 @@ static const char *local_account(const struct provider *p)
 	return "this machine";
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
-/* A day's worth of calls costs nothing here, but a child that hangs must not hang burst: each
- * has a limit. Those of a release, a removal and a listing are long, since they may have a full
- * disk's worth of files to delete. */
+/* A child that hangs must not hang burst, so each has a limit. Release, removal and listing have
+ * long ones: they may delete a full disk's worth of files. */
 const struct local_verb local_verbs[] = {
 	[OP_CHECK] = {"check", CALL_POLL, true, 20000},
 	[OP_OFFERS] = {"offers", CALL_POLL, true, 60000},
@@ -231,7 +230,7 @@ static json_t *request_rent(const struct rent_request *rent)
 	return to;
 }
 
-/* A pod of one of several cards costs what that card does. */
+/* Prices a pod by its card if there are several. */
 static struct local_conf conf_of(const struct op *op)
 {
 	const struct provider *p = op->provider;
@@ -320,7 +319,7 @@ static enum op_next make_call(const struct op *op, struct call *call, struct err
 	return OP_CALL;
 }
 
-/* ---- what is answered ---- */
+/* ---- replies ---- */
 
 static struct op *local_begin(struct provider *p, enum op_kind kind, const struct op_want *want)
 {

@@ -1,9 +1,9 @@
 /* local.h - pods on this machine: the translator, and the small "vendor" behind it.
  *
- * The translator (local.c) is a provider like the others and does no I/O: each operation becomes
- * one child process of this very program, `burst local-cloud VERB STATE_DIR ...` (a hidden
- * subcommand; cloud.c). The vendor keeps its own record of pods in STATE_DIR/local and volumes in
- * STATE_DIR/volumes, knows nothing of burst's ledger, and outlives burst. */
+ * The translator (local.c) is a provider like the others and does no I/O. Each operation becomes a
+ * child process of this program, `burst local-cloud VERB STATE_DIR ...` (a hidden subcommand;
+ * cloud.c). The vendor records its pods in STATE_DIR/local and keeps volumes in STATE_DIR/volumes.
+ * It does not use burst's ledger and outlives burst. */
 #ifndef BURST_PROVIDERS_LOCAL_H
 #define BURST_PROVIDERS_LOCAL_H
 

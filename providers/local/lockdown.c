@@ -1,5 +1,5 @@
-/* lockdown.c - takes from a pod's first process what jobs need not have: capabilities, keyrings,
- * system calls. */
+/* lockdown.c - removes rights that jobs do not need from a pod's first process: capabilities,
+ * keyrings, system calls. */
 #include "lockdown.h"
 
 #include <errno.h>
@@ -44,10 +44,9 @@ static void drop_more(void)
 
 /* ---- system calls ---- */
 
-/* The default profile of container runtimes (moby, podman), without what needs a capability that
- * pods do not have, what reaches into the kernel's young code (io_uring, userfaultfd), and what
- * names mounts. Everything else answers ENOSYS, so that programs and libc fall back as on an older
- * kernel. */
+/* The default profile of container runtimes (moby, podman), without calls that need capabilities
+ * which pods lack, that reach young kernel code (io_uring, userfaultfd), or that name mounts. All
+ * other calls answer ENOSYS, so that programs and libc fall back as on an older kernel. */
 /* clang-format off */
 static const char *const allowed[] = {
 	"accept", "accept4", "access", "adjtimex", "alarm", "arch_prctl", "bind", "brk", "cachestat", "capget", "capset", "chdir",
@@ -87,7 +86,7 @@ static const char *const allowed[] = {
 };
 /* clang-format on */
 
-/* Those that a program may take for missing permission rather than for an old kernel. */
+/* Calls that answer EPERM: programs handle a missing permission better than a missing call. */
 static const char *const refused[] = {
 	"acct",
 	"add_key",
@@ -141,7 +140,7 @@ static const char *const refused[] = {
 };
 
 #define LOW_32 UINT32_C(0xffffffff)
-/* every CLONE_NEW flag of clone(); CLONE_NEWTIME is one of clone3() and unshare() alone */
+/* all CLONE_NEW flags of clone(); CLONE_NEWTIME exists only for clone3() and unshare() */
 #define CLONE_NAMESPACES                                                                           \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
@@ -158,7 +157,7 @@ static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const 
 	for (size_t i = 0; i < count; i++) {
 		int number = seccomp_syscall_resolve_name(names[i]);
 		if (number == __NR_SCMP_ERROR)
-			continue; /* younger than this libseccomp, or of another architecture */
+			continue; /* newer than this libseccomp, or of another architecture */
 		int code = seccomp_rule_add(filter, action, number, 0);
 		if (code < 0 && code != -EDOM)
 			return code;
@@ -188,19 +187,18 @@ static int allow_arguments(scmp_filter_ctx filter)
 	return code;
 }
 
-/* With a second filter, since one cannot say "all but": the kernel takes the stricter answer of the
- * two. */
+/* Adds a second filter, since one filter cannot express "all but". The kernel uses the stricter
+ * answer of the two. */
 static int refuse_arguments(scmp_filter_ctx filter)
 {
 	static const int commands[] = {TERMINAL_INPUT, CONSOLE};
 	int code = 0;
 
-	/* the kernel compares 32 bits of these, so all others must not count */
+	/* the kernel compares 32 bits of these, so ignore the others */
 	for (size_t i = 0; code == 0 && i < ARRAY_LEN(commands); i++)
 		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
 					SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_32, (uint64_t)commands[i]));
-	/* sshd takes only these errors for "no such thing here", and any other for a reason to
-	 * refuse all logins */
+	/* sshd takes only these errors for a missing feature; after others it refuses all logins */
 	for (uint64_t family = AF_INET + 1; code == 0 && family < 64; family++)
 		if (family != AF_INET6 && family != AF_NETLINK)
 			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT),
@@ -219,8 +217,8 @@ static int refuse_arguments(scmp_filter_ctx filter)
 
 static int load(scmp_filter_ctx filter)
 {
-	/* mitigations that a filter switched on in older kernels would slow down every computation;
-	 * runtimes do without, too */
+	/* in older kernels a filter turns on mitigations that slow down every computation;
+	 * container runtimes skip them too */
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	return seccomp_load(filter);
@@ -236,7 +234,7 @@ static int filter_calls(struct err *err)
 		code = add_names(allow, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
 	if (code == 0)
 		code = allow_arguments(allow);
-	/* where both refuse, the error of the last one counts */
+	/* if both filters refuse, the last one's error counts */
 	if (code == 0)
 		code = load(allow);
 	if (code == 0)
@@ -250,7 +248,7 @@ static int filter_calls(struct err *err)
 
 enum { JOIN_SESSION_KEYRING = 1 };
 
-/* A login's processes share its session keyring. A kernel without keys has none to leave. */
+/* Leaves the login's session keyring, which its processes share. A kernel without keys has none. */
 static void leave_keyring(void)
 {
 	(void)syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL);

@@ -1,17 +1,17 @@
-/* lockdown.h - restricts a process for good before it becomes a pod's first. */
+/* lockdown.h - restricts a process for good before it becomes a pod's first process. */
 #ifndef BURST_PROVIDERS_LOCAL_LOCKDOWN_H
 #define BURST_PROVIDERS_LOCAL_LOCKDOWN_H
 
 #include "base/err.h"
 
-/* Of this process and all it starts: no gain of rights by programs, few capabilities, a session
- * keyring of its own, the system calls that container runtimes allow, no abstract socket of other
- * programs (from Linux 6.12 on). Call it as the pod's user. ERR_LOCAL if the kernel cannot do one
- * of them, except the last and the keyring. */
+/* Restricts this process and its children: programs gain no rights; few capabilities; a session
+ * keyring of their own; only the system calls that container runtimes allow; no access to other
+ * programs' abstract sockets (from Linux 6.12 on). Call as the pod's user. ERR_LOCAL if the kernel
+ * lacks one of them, except the keyring and the last. */
 int lockdown(struct err *err);
-/* Whether this kernel keeps a pod off the abstract sockets of the network that it shares. */
+/* Returns whether this kernel can hide the abstract sockets of a shared network from a pod. */
 bool lockdown_hides_sockets(void);
-/* The capabilities alone, to what container runtimes leave to a container's root. */
+/* Only reduces the capabilities, to those that container runtimes leave to a container's root. */
 void lockdown_capabilities(void);
 
 #endif

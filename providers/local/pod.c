@@ -14,8 +14,8 @@
 #include "base/path.h"
 #include "supervise.h"
 
-/* The supervisor beats at least this often (supervise.c); its pod cannot have lived longer after
- * the last beat. */
+/* The supervisor beats at least this often (supervise.c), so its pod has not outlived the last beat
+ * by more. */
 enum { KILL_LIMIT_MS = 10000, RETIRE_LIMIT_MS = 100000 };
 
 /* ---- start ---- */
@@ -36,8 +36,8 @@ static void stand_alone(const struct store *store, const struct pod_record *reco
 	umask(077);
 }
 
-/* The grandchild: from here on no process waits for us. The lock on `alive` shows that this process
- * runs, whatever happens to those that started it. */
+/* Runs in the grandchild, which no process waits for. The lock on `alive` shows that it runs, even
+ * after the processes that started it have ended. */
 static void become_supervisor(const struct store *store, struct pod_record *record,
 			      const struct pod_plan *plan, int alive, int ready)
 {
@@ -78,7 +78,7 @@ int pod_launch(const struct store *store, struct pod_record *record, const struc
 
 /* ---- end ---- */
 
-/* When no process saw the end: no later than a beat after the supervisor's last. */
+/* Estimates the end if no process saw it: at most a beat after the supervisor's last. */
 static int64_t likely_end_ms(const struct store *store, const char *id)
 {
 	CLEANUP(free_text) char *alive = record_path(store, id, "alive");
@@ -101,7 +101,7 @@ static int kill_leftovers(const struct store *store, const struct pod_record *re
 	if (!process_wait_end(&record->init, KILL_LIMIT_MS))
 		return err_set(err, ERR_TRANSIENT, "pod %s: process %ld does not die",
 			       record->view.id, (long)record->init.pid);
-	/* namespaces die with their first process; a process group has to be looked for */
+	/* the kernel ends a namespace with its first process; processes of a group must be found */
 	if (!record->namespaces && process_kill_by_env(mark, KILL_LIMIT_MS) < 0)
 		return err_set(err, ERR_TRANSIENT, "pod %s: some of its processes do not die",
 			       record->view.id);
@@ -125,13 +125,12 @@ static int settle_dead(const struct store *store, const char *id, struct err *er
 	CLEANUP(free_text) char *dir = record_dir(store, id);
 	CLEANUP(free_text) char *file = record_path(store, id, "pod.json");
 
-	/* made but not yet written, or retired all but for the folder: nothing ever ran, or nothing
-	 * does */
+	/* created without a record, or retired except for its folder: nothing runs */
 	if (!path_exists(file))
 		return record_remove_tree(dir, err);
 	if (record_load(store, id, &record, err) == 0)
 		return bury(store, &record, err);
-	/* a record that cannot be read cannot be billed; its pod can still be ended, by its marker
+	/* without a readable record the pod has no bill, but its marker still finds its processes
 	 */
 	struct pod_record nameless = {0};
 	COPY_TEXT(nameless.view.id, id);
@@ -150,13 +149,13 @@ int pod_settle(const struct store *store, const char *id, struct err *err)
 	if (record_claim(store, id, &alive, &why) < 0 && why.kind != ERR_NOT_FOUND)
 		return err_set(err, why.kind, "%s", why.msg);
 	if (alive < 0)
-		return 0; /* it runs, or retired this moment */
+		return 0; /* it runs, or has just retired */
 	int result = settle_dead(store, id, err);
 	close(alive);
 	return result;
 }
 
-/* Gives the supervisor the time it needs as long as it gets on: to kill, then to delete the pod's
+/* Waits for the supervisor as long as it progresses: it kills the pod, then deletes the pod's
  * files. */
 static void stop_supervisor(const struct store *store, const struct pod_record *record)
 {
@@ -174,8 +173,7 @@ static void stop_supervisor(const struct store *store, const struct pod_record *
 	process_wait_end(&record->supervisor, KILL_LIMIT_MS);
 }
 
-/* Under the store's lock, which a rent that is just under way holds until its record names a
- * supervisor. */
+/* Takes the store's lock, which a running rent holds until its record names a supervisor. */
 static int find_supervisor(const struct store *store, const char *id, struct pod_record *record,
 			   struct err *err)
 {

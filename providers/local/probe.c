@@ -1,4 +1,4 @@
-/* probe.c - tries once whether this machine can build a sandbox for this user. */
+/* probe.c - tests once whether this machine can build a sandbox for this user. */
 #include <dirent.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -37,7 +37,7 @@ static int try_everything(const char *scratch, int report_fd)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
-/* In a child of its own, since namespaces cannot be left again. */
+/* Runs in a child, since a process cannot leave a namespace. */
 static int probe_child(const char *scratch, char *why, size_t room)
 {
 	int ends[2], status = 1;
@@ -54,7 +54,7 @@ static int probe_child(const char *scratch, char *why, size_t room)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
-/* Removes what clients left that were killed while they probed. */
+/* Removes what clients left that were killed during a probe. */
 static void sweep_probes(const char *path)
 {
 	DIR *dir = opendir(path);

@@ -1,4 +1,4 @@
-/* process.c - names processes so that a reused pid is never mistaken. */
+/* process.c - identifies processes so that a reused pid is never mistaken. */
 #include "process.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* Reads at most room-1 bytes of a small file of /proc; -1 when it is not there. */
+/* Reads at most room-1 bytes of a small file of /proc. Returns -1 if it is missing. */
 static ssize_t read_small(const char *path, char *to, size_t room)
 {
 	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -39,8 +39,8 @@ static int read_stat(pid_t pid, struct stat_line *out)
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	if (read_small(path, text, sizeof(text)) <= 0)
 		return -1;
-	/* the name is in parentheses and may hold anything, ") R 1" too: what counts follows the
-	 * last one */
+	/* the name is in parentheses and may hold anything, even ") R 1": parse after the last one
+	 */
 	char *p = strrchr(text, ')');
 	if (!p || p[1] != ' ')
 		return -1;
@@ -85,8 +85,8 @@ static int open_exactly(pid_t pid, uint64_t start)
 
 	if (fd < 0)
 		return -1;
-	/* looked at after the pidfd was made: if it is the right one now, the pidfd is of the right
-	 * one */
+	/* check again after the pidfd exists: if the process is still the right one, so is the
+	 * pidfd */
 	if (read_stat(pid, &stat) < 0 || stat.start != start) {
 		close(fd);
 		return -1;
@@ -151,7 +151,7 @@ static void family_cleanup(struct family *f)
 	free(f->list);
 }
 
-/* True when the process was begun with this assignment in its environment. */
+/* Returns whether the process's initial environment has this assignment. */
 static bool has_assignment(pid_t pid, const char *assignment)
 {
 	char path[40], text[131072];
@@ -192,7 +192,7 @@ static bool parent_doomed(const struct family *f, pid_t parent)
 	return false;
 }
 
-/* Children follow their parents, until a round adds none. */
+/* Adds children of doomed processes until a round adds none. */
 static void spread_doom(struct family *f)
 {
 	bool more = true;
@@ -236,8 +236,8 @@ static void reap_all(void)
 		;
 }
 
-/* One scan without a process proves little: it misses a child whose parent ran when the child was
- * read, and had ended when the parent was read. The second scan sees the child below us. */
+/* Needs two empty scans. One scan misses a child if its parent ran when the child was read and had
+ * ended when the parent was read. The second scan then finds the child below this process. */
 static int kill_all(const char *assignment, int64_t ms)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -277,7 +277,7 @@ static void close_range_of(unsigned from, unsigned to)
 		close((int)fd);
 }
 
-/* The least of them that is not below `from`; -1: none. */
+/* The lowest listed descriptor that is at least `from`; -1: none. */
 static int next_kept(const int *keep, int count, unsigned from)
 {
 	int least = -1;

@@ -1,5 +1,5 @@
-/* process.h - processes of this machine, named so that a recycled pid is never taken for the one
- * that was meant. */
+/* process.h - identifies processes of this machine, so that a reused pid is never mistaken for the
+ * intended process. */
 #ifndef BURST_PROVIDERS_LOCAL_PROCESS_H
 #define BURST_PROVIDERS_LOCAL_PROCESS_H
 
@@ -9,28 +9,28 @@
 
 struct process {
 	pid_t pid;      /* 0: none */
-	uint64_t start; /* clock ticks since boot at which it began: with the pid, unique until the
-			   next boot */
+	uint64_t start; /* start time in clock ticks since boot; with the pid, unique until the next
+			   boot */
 	char boot[40];  /* the kernel's boot id */
 };
 
-/* Of a process that runs now; pid 0 in the result if it does not. */
+/* Identifies a running process. The result's pid is 0 if it does not run. */
 struct process process_of(pid_t pid);
-/* Sends the signal to exactly this process; -1 when it is gone. */
+/* Sends the signal to exactly this process. Returns -1 if it is gone. */
 int process_signal(const struct process *p, int sig);
-/* Waits at most ms for its end; true when it has ended. */
+/* Waits at most ms for its end. Returns true once it has ended. */
 bool process_wait_end(const struct process *p, int64_t ms);
 
-/* Kills and reaps everything below the calling process, which must be a child subreaper, until
- * nothing is left; the next round catches what forks meanwhile. -1 if a process still runs after
- * ms. */
+/* Kills and reaps everything below the calling process, which must be a child subreaper. Repeats
+ * until nothing is left, since processes may fork meanwhile. Returns -1 if one still runs after ms.
+ */
 int process_kill_below(int64_t ms);
-/* The same for strangers' children: processes whose initial environment holds this "NAME=value",
- * and all below them, as after both supervisors of a pod were killed. -1 if a process still runs
- * after ms. */
+/* Kills processes of other parents: those whose initial environment has this "NAME=value", and all
+ * below them. Needed if both supervisors of a pod were killed. Returns -1 if one still runs after
+ * ms. */
 int process_kill_by_env(const char *assignment, int64_t ms);
 
-/* Closes every descriptor from 3 on except the listed ones; -1 entries are ignored. */
+/* Closes every descriptor from 3 on except the listed ones. Ignores entries of -1. */
 void process_close_all_but(const int *keep, int count);
 
 #endif

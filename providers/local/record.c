@@ -157,7 +157,7 @@ int record_save(const struct store *store, const struct pod_record *record, stru
 {
 	CLEANUP(free_text) char *path = record_path(store, record->view.id, "pod.json");
 	CLEANUP(json_decref) json_t *json = record_answer(record);
-	/* the answer hides the port of a pod that does not run yet; the record must not */
+	/* the reply hides the port until the pod runs; the record must keep it */
 	json_object_set_new(json, "port", json_integer(record->view.port));
 	CLEANUP(free_text) char *line = jsonx_line(json);
 
@@ -191,7 +191,8 @@ int record_load(const struct store *store, const char *id, struct pod_record *re
 	if (why.kind == ERR_NOT_FOUND && load_file(ended, record, &why) == 0) {
 		struct stat st;
 		record->retired = true;
-		if (!record->ended_ms) /* the disk was full then; it was moved at its end */
+		if (!record->ended_ms) /* the disk was full at its end, so the record moved
+					  unchanged */
 			record->ended_ms = stat(ended, &st) == 0 ? (int64_t)st.st_ctim.tv_sec * 1000
 								 : clock_wall_ms();
 		return 0;
@@ -246,7 +247,7 @@ int record_claim(const struct store *store, const char *id, int *fd, struct err 
 
 int record_remove_tree(const char *path, struct err *err)
 {
-	/* no mode is in root's way */
+	/* root needs no permission */
 	return geteuid() == 0 ? path_remove_tree(path, err) : path_remove_closed_tree(path, err);
 }
 
@@ -260,8 +261,8 @@ int record_retire(const struct store *store, const struct pod_record *record, st
 	CLEANUP(free_text) char *json_kept = record_ended_path(store, id, "json");
 	CLEANUP(free_text) char *log_kept = record_ended_path(store, id, "log");
 
-	/* On a full disk the pod's own files make room. If they do not, the record moves unchanged:
-	 * that the pod ended matters more than when. */
+	/* On a full disk, the pod's own files make room. If they do not, the record moves
+	 * unchanged: the fact of the end matters more than its time. */
 	int saved = record_save(store, record, NULL);
 	if (record_remove_tree(scratch, err) < 0)
 		return -1;

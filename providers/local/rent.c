@@ -1,5 +1,5 @@
-/* rent.c - rents pods: reads the order, chooses how the pod is kept apart, starts it; and
- * releases them. */
+/* rent.c - rents pods: reads the request, chooses the isolation, starts the pod. Also releases
+ * them. */
 #include "local.h"
 
 #include "account.h"
@@ -9,8 +9,7 @@
 #include "desk.h"
 #include "pod.h"
 
-/* For trying what a job does when there is no room: the first so many rents of this state folder
- * fail. */
+/* Fails the first N rents of this state folder, to test how a job handles a lack of capacity. */
 static int fail_on_purpose(const struct store *store, int64_t wanted, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(store->dir, "failed-rents");
@@ -57,8 +56,8 @@ static int check_env(const json_t *env, struct err *err)
 	return 0;
 }
 
-/* The order's own words, checked: names become folders and host names, the mount path a place in
- * the pod's root. */
+/* Reads and checks the request: names become folders and host names, the mount path a place in the
+ * pod's root. */
 static int read_order(const struct store *store, const json_t *request, struct pod_record *record,
 		      struct pod_plan *plan, struct err *err)
 {
@@ -151,5 +150,5 @@ int desk_release(const struct store *store, const json_t *request, json_t *answe
 	const char *id = jsonx_text(request, "id", "");
 
 	(void)answer;
-	return record_id_ok(id) ? pod_release(store, id, err) : 0; /* no pod ever had such an id */
+	return record_id_ok(id) ? pod_release(store, id, err) : 0; /* no pod can have such an id */
 }

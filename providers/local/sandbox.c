@@ -30,8 +30,8 @@ static int loopback_up(struct err *err)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? place_failed(err, "loopback") : 0;
 }
 
-/* The pod's sshd listens at 22, and has no right to in a network that is not its user
- * namespace's. Older kernels have no such switch. */
+/* The pod's sshd listens on port 22. It has no right to in a network that its user namespace does
+ * not own. Older kernels lack this switch. */
 static void open_low_ports(void)
 {
 	CLEANUP(fd_close)
@@ -105,7 +105,7 @@ int place_make_link(const struct place *p, const char *target, const char *path,
 					 : ids_give(&p->box->users.ids, path, err);
 }
 
-/* With all that is mounted below it. */
+/* Includes all mounts below the path. */
 static int set_attributes(const char *path, uint64_t attributes, struct err *err)
 {
 	struct attr_change change = {.set = attributes};
@@ -159,8 +159,7 @@ int place_show_dir(const struct place *p, const char *name, struct err *err)
 
 static int show_programs(const struct place *p, struct err *err)
 {
-	/* no more of the latter two: beside their stores lie the sockets of daemons that serve
-	 * every caller */
+	/* of nix and gnu only the store: daemons' sockets lie beside it */
 	static const char *const names[] = {"usr",   "bin",    "sbin", "lib",       "lib32",
 					    "lib64", "libx32", "opt",  "nix/store", "gnu/store"};
 
@@ -185,7 +184,7 @@ int place_mask(const struct place *p, const char *path, struct err *err)
 	return place_bind("/dev/null", at, DEVICE | ATTR_RDONLY, err);
 }
 
-/* The user's home and the state folder may lie below a folder that is shown. */
+/* Hides the user's home and the state folder, which may lie below a shown folder. */
 static int mask_private(const struct place *p, struct err *err)
 {
 	const char *places[] = {p->box->private, getenv("HOME")};
@@ -200,9 +199,9 @@ static int mask_private(const struct place *p, struct err *err)
 
 /* ---- inside: its disk and its volume ---- */
 
-/* The scratch folder as a file system of its own, whose mounts do not reveal where on this machine
- * it lies: the options are relative. Nothing on it is synced, since it is removed with the pod.
- * False if overlayfs does not work. */
+/* Mounts the scratch folder as a file system of its own with relative paths, so that the pod's
+ * mounts do not reveal the machine's paths. Nothing on it is synced, since it is removed with the
+ * pod. Returns false if overlayfs does not work. */
 static bool mount_overlay(const struct place *p, const char *disk, const char *at)
 {
 	const char *options =
@@ -231,7 +230,7 @@ static int mount_disk(const struct place *p, const char *at, struct err *err)
 	return mount_overlay(p, disk, at) ? 0 : place_bind(upper, at, DATA, err);
 }
 
-/* A folder on the pod's disk, mounted at `at`. */
+/* Makes a folder on the pod's disk and mounts it at `at`. */
 static int place_dir(const struct place *p, const char *disk, const char *name, const char *at,
 		     mode_t mode, struct err *err)
 {
@@ -243,7 +242,8 @@ static int place_dir(const struct place *p, const char *disk, const char *name, 
 	return place_bind(from, to, DATA, err);
 }
 
-/* Below these are the machine's own folders and links, which might lead out of the new root. */
+/* Refuses a path below the machine's own folders and links, which might lead out of the new root.
+ */
 static int check_mount(const char *mount, struct err *err)
 {
 	static const char *const taken[] = {"/usr",   "/bin",    "/sbin", "/lib", "/lib32",
@@ -307,7 +307,7 @@ static int enter_root(const char *root, struct err *err)
 {
 	if (chdir(root) < 0)
 		return place_failed(err, root);
-	/* both names ".": the old root ends up on top of the new one and is taken off again */
+	/* both names are ".": the old root ends up on top of the new one and is then unmounted */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return place_failed(err, "pivot_root");
 	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
@@ -319,7 +319,7 @@ static int leave_machine(const struct sandbox *box, struct err *err)
 {
 	if (unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC) < 0)
 		return place_failed(err, "no mount, uts or ipc namespace");
-	/* hides the name of the group alone; kernels may be built without */
+	/* only hides the group's name; the kernel may lack it */
 	(void)unshare(CLONE_NEWCGROUP);
 	if (sethostname(box->hostname, strlen(box->hostname)) < 0)
 		return place_failed(err, "hostname");

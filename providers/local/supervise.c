@@ -17,8 +17,8 @@ enum { LOG_MAX_BYTES = 16 << 20 };
 
 /* ---- time and signals ---- */
 
-/* A script that prints without end must not fill the disk; it appends, so a cut file continues from
- * the start. */
+/* Truncates the log, so that a script that prints without end cannot fill the disk. The script
+ * appends, so it continues at the start. */
 static void bound_log(void)
 {
 	struct stat st;
@@ -32,13 +32,13 @@ static void beat(struct supervisor *s)
 	struct stat st;
 
 	futimens(s->alive, NULL);
-	/* without the record nothing can release the pod */
+	/* without its record the pod cannot be released */
 	if (fstat(s->alive, &st) == 0 && st.st_nlink == 0)
 		s->asked = true;
 	bound_log();
 }
 
-/* False when there is nothing more for now. */
+/* Returns false when no more output is available now. */
 static bool copy_output(struct supervisor *s)
 {
 	char buf[65536];
@@ -64,7 +64,8 @@ static int open_signals(void)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN); /* a first process that failed does not read what we write */
+	signal(SIGPIPE,
+	       SIG_IGN); /* a failed first process does not read what the supervisor writes */
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -90,7 +91,7 @@ static void read_signals(struct supervisor *s)
 	reap(s);
 }
 
-/* One turn: until something happens, a beat is due, or the moment `until_ms` (0: none) has come. */
+/* Waits for an event, for the next beat, or until `until_ms` (0: none). */
 static void turn(struct supervisor *s, int64_t until_ms)
 {
 	struct pollfd set[2 + FORWARD_POLL_MAX];
@@ -111,7 +112,7 @@ static void turn(struct supervisor *s, int64_t until_ms)
 		forward_serve(s->forward, set + 2, count);
 }
 
-/* Beats are by the clock, not by turns: a busy connection makes thousands of turns. */
+/* Beats follow the clock, not turns: a busy connection makes thousands of turns. */
 static void turn_and_beat(struct supervisor *s, int64_t until_ms, int64_t *last_beat_ms)
 {
 	turn(s, until_ms);
@@ -123,8 +124,8 @@ static void turn_and_beat(struct supervisor *s, int64_t until_ms, int64_t *last_
 
 /* ---- ports ---- */
 
-/* A port of the machine's loopback, bound and not yet listening, so that a client is refused
- * until the pod runs. */
+/* Binds a port of the machine's loopback without listening, so that clients are refused until the
+ * pod runs. */
 static int reserve_port(int *port, struct err *err)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -132,8 +133,7 @@ static int reserve_port(int *port, struct err *err)
 	int on = 1;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	/* reusable: where the pod shares the network, its own sshd binds the port beside this
-	 * reservation */
+	/* reusable: if the pod shares the network, its own sshd binds the same port */
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
@@ -171,7 +171,7 @@ int supervisor_open_door(struct supervisor *s, struct err *err)
 
 static void kill_pod(struct supervisor *s)
 {
-	/* our own child and not waited for: its number cannot have gone to another */
+	/* our own child, not reaped yet, so its pid cannot be reused */
 	if (s->init && !s->ended)
 		kill(s->init, SIGKILL);
 	while (s->init && !s->ended) {
@@ -188,7 +188,7 @@ static void say_how_it_ended(struct supervisor *s, bool preempted)
 	size_t room = sizeof(s->record->view.detail);
 
 	if (to[0])
-		return; /* it never began; that is recorded already */
+		return; /* it never started, which is recorded already */
 	s->record->view.preempted = preempted;
 	if (preempted)
 		snprintf(to, room, "preempted");
@@ -226,7 +226,7 @@ static void wait_until(struct supervisor *s, int64_t until_ms, int64_t *last_bea
 		turn_and_beat(s, until_ms, last_beat_ms);
 }
 
-/* True when the pod was preempted; false when a client released it, or its script ended. */
+/* Returns true if the pod was preempted; false if a client released it or its script ended. */
 static bool live(struct supervisor *s, int64_t *last_beat_ms)
 {
 	const struct local_conf *conf = s->plan->conf;

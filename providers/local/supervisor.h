@@ -1,4 +1,4 @@
-/* supervisor.h - the state of a pod's supervisor: supervise.c runs it, first.c starts the pod's
+/* supervisor.h - the state of a pod's supervisor. supervise.c runs it; first.c starts the pod's
  * first process. */
 #ifndef BURST_LOCAL_SUPERVISOR_H
 #define BURST_LOCAL_SUPERVISOR_H
@@ -6,7 +6,7 @@
 #include "ids.h"
 #include "supervise.h"
 
-enum { SUPERVISOR_KILL_MS = 8000 }; /* what killed processes may take to be gone */
+enum { SUPERVISOR_KILL_MS = 8000 }; /* time allowed for killed processes to end */
 
 struct supervisor {
 	const struct store *store;
@@ -14,16 +14,16 @@ struct supervisor {
 	const struct pod_plan *plan;
 	int alive;
 	int signals;             /* signalfd */
-	int listen_fd;           /* bound in the machine's network; until `forward` owns it */
+	int listen_fd;           /* bound in the machine's network; `forward` takes it over */
 	struct forward *forward; /* NULL: the pod shares the network, or does not run yet */
 	char *scratch, *volume;  /* volume NULL: none */
 	struct sandbox_users users;
-	/* what a pod in namespaces prints: a pipe, so that it holds no file of this machine; -1:
+	/* output of a pod in namespaces: a pipe, so that the pod holds no file of this machine; -1:
 	 * none */
 	int output;
-	pid_t init; /* 0: none; it may be gone already: see ended */
-	bool asked; /* a client requested its release */
-	bool ended; /* init has been waited for */
+	pid_t init; /* 0: none; may be gone already, see ended */
+	bool asked; /* a client requested the release */
+	bool ended; /* init was reaped */
 	int status;
 };
 

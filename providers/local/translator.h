@@ -1,11 +1,11 @@
-/* translator.h - what the files of the translator share: local.c sends requests, answers.c reads
+/* translator.h - shared by the files of the translator: local.c sends requests, answers.c reads
  * replies, wishes.c checks wishes. */
 #ifndef BURST_LOCAL_TRANSLATOR_H
 #define BURST_LOCAL_TRANSLATOR_H
 
 #include "wire.h"
 
-/* One of gpu_prices. */
+/* An entry of gpu_prices. */
 struct card {
 	char gpu[GPU_MAX];
 	int64_t price_microusd_h;
@@ -36,9 +36,10 @@ extern const struct local_verb {
 } local_verbs[];
 
 /* wishes.c */
-/* The first wish that is fulfilled; -1: none is. */
+/* Index of the first wish that can be fulfilled, or -1. */
 int local_wish_of(const char *gpu, const char *const *wishes);
-/* A wish that this machine cannot meet is no lack of capacity: waiting does not help. */
+/* Reports a wish that this machine cannot fulfil as a mistake: waiting for capacity would not help.
+ */
 int local_judge_wishes(const struct provider *p, const struct op_want *want, struct mistakes *m,
 		       struct err *err);
 int local_check_wishes(const struct section *s, const struct op_want *want, struct mistakes *m,
@@ -51,7 +52,7 @@ void local_read_conf(const struct section *s, struct local_conf *conf);
 /* answers.c */
 int local_read_reply(const struct op *op, const struct reply *reply, struct op_result *result,
 		     struct err *err);
-/* A vendor that has forgotten a pod bills nothing for it. */
+/* Sets the bill of a pod that the vendor no longer knows: nothing. */
 void local_forgotten(const struct op *op, struct op_result *result);
 
 #endif

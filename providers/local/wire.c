@@ -96,7 +96,7 @@ static enum pod_state read_state(const char *word)
 	return POD_STATE_UNKNOWN;
 }
 
-/* For what names a thing: half a name would be another thing's. */
+/* Copies a name. Fails if it does not fit: a truncated name would be another's. */
 static int copy_whole(char *to, size_t room, const json_t *from, const char *key, struct err *err)
 {
 	const char *text = jsonx_text(from, key, "");

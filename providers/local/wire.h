@@ -1,5 +1,5 @@
-/* wire.h - the JSON between the translator and the local vendor, which is also what a pod's record
- * looks like on disk. */
+/* wire.h - the JSON between translator and local vendor, which is also the format of a pod's record
+ * on disk. */
 #ifndef BURST_PROVIDERS_LOCAL_WIRE_H
 #define BURST_PROVIDERS_LOCAL_WIRE_H
 
@@ -7,24 +7,24 @@
 
 #include "provider.h"
 
-/* How a pod is kept apart from the machine. */
+/* How a pod is isolated from the machine. */
 enum isolation {
-	ISOLATION_AUTO,       /* namespaces where they work, else a process group */
-	ISOLATION_NAMESPACES, /* or no pod */
+	ISOLATION_AUTO,       /* namespaces if they work, else a process group */
+	ISOLATION_NAMESPACES, /* namespaces or no pod */
 	ISOLATION_PROCESS,
 };
-/* -1 when the word is none of the three. */
+/* Returns -1 if the word is none of the three. */
 int isolation_parse(const char *word, enum isolation *out);
 
-/* The provider's section of burst.cfg, as it travels. Durations in ms, money in micro-dollars. */
+/* The provider's section of burst.cfg, as sent. Durations in ms, money in micro-dollars. */
 struct local_conf {
-	int64_t price_microusd_h, spot_price_microusd_h; /* spot: -1 when not offered */
+	int64_t price_microusd_h, spot_price_microusd_h; /* spot: -1 if not offered */
 	int64_t boot_delay_ms, preempt_after_ms;         /* preempt_after_ms 0: never */
-	int64_t round_trip_ms;                           /* of the line to the pod */
+	int64_t round_trip_ms;                           /* delay of the line to the pod */
 	int64_t capacity, vram_gb, fail_rents;
 	char gpu[GPU_MAX], region[REGION_MAX];
-	bool preempt_all;    /* not spot pods alone */
-	bool shared_network; /* the machine's own */
+	bool preempt_all;    /* preempt all pods, not only spot pods */
+	bool shared_network; /* use the machine's network */
 	enum isolation isolation;
 	/* This client has seen a sandbox work here, so that no other one is tried: a trial builds a
 	 * whole one. Of no config file. */
@@ -32,15 +32,15 @@ struct local_conf {
 };
 json_t *wire_conf(const struct local_conf *conf);
 void wire_read_conf(const json_t *from,
-		    struct local_conf *conf); /* what is absent gets its default */
+		    struct local_conf *conf); /* missing keys get their defaults */
 
-/* A pod's view without its times, which each side keeps in its own unit. */
+/* A pod's view without its times: each side has its own unit for them. */
 json_t *wire_view(const struct pod_view *view);
-/* ERR_BUG when the id, or something else that must not be cut, is missing or too long. */
+/* ERR_BUG if the id, or another text that must not be cut, is missing or too long. */
 int wire_read_view(const json_t *from, struct pod_view *view, struct err *err);
 
 json_t *wire_error(const struct err *err);
-/* Sets *err from {"error":{"kind","message"}}; false when the object is none. */
+/* Sets *err from {"error":{"kind","message"}}. Returns false if the object is no error. */
 bool wire_read_error(const json_t *from, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* wishes.c - decides whether pods of this machine can have what a job wishes for. */
+/* wishes.c - decides whether pods of this machine can fulfil a job's wishes. */
 #include "local.h"
 
 #include <unistd.h>
@@ -11,8 +11,8 @@ static bool is_no_gpu(const char *wish)
 	return !strcasecmp(wish, "none");
 }
 
-/* Local pods have no GPU, or the one of providers.local.gpu: this machine's own, or a pretended
- * one. */
+/* A local pod has no GPU, or that of providers.local.gpu: this machine's own, or a pretended one.
+ */
 static bool fulfils(const char *gpu, const char *wish)
 {
 	char name[GPU_MAX];
@@ -104,7 +104,7 @@ static int check_spot(const struct provider *p, const struct op_want *want, stru
 	return err_about(err, "spot");
 }
 
-/* Pods share this machine: what it does not have no pod can have. */
+/* Pods share this machine, so no pod has more than the machine. */
 static int check_cpu(const struct provider *p, const struct op_want *want, struct err *err)
 {
 	int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -117,7 +117,7 @@ static int check_cpu(const struct provider *p, const struct op_want *want, struc
 	return err_about(err, "pod.cpu");
 }
 
-/* Memory is sold in round numbers, some of which the kernel keeps. */
+/* Allows for memory that the kernel keeps: machines are sold with round numbers. */
 static int check_memory(const struct provider *p, const struct op_want *want, struct err *err)
 {
 	int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),

@@ -1,5 +1,5 @@
-/* api.c - how requests to Modal look and what its replies mean. What the API requires of its
- * clients stands here alone. */
+/* api.c - builds requests to Modal and interprets its replies. Only this file holds what the API
+ * requires of its clients. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -7,8 +7,8 @@
 
 #include "base/section.h"
 
-/* The name and version of Modal's JavaScript client, whose headers these calls bear, and ours: as
- * gRPC writes the name of a program. */
+/* Name and version of Modal's JavaScript client, whose headers these calls use, then burst's own,
+ * in gRPC's form. */
 #define USER_AGENT "grpc-node-js/1.14.7 burst/" BURST_VERSION
 
 enum {
@@ -19,7 +19,7 @@ enum {
 	REPLY_MOST = 2 << 20
 };
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static void add_message(struct str *to, const ProtobufCMessage *message)
 {
@@ -28,7 +28,7 @@ static void add_message(struct str *to, const ProtobufCMessage *message)
 
 	protobuf_c_message_pack(message, bytes);
 	str_addn(to, bytes, len);
-	explicit_bzero(bytes, len); /* an environment with keys may be in it */
+	explicit_bzero(bytes, len); /* the message may hold an environment with keys */
 	free(bytes);
 }
 
@@ -43,8 +43,8 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 		.kind = CALL_GRPC,
 		.class = class,
 		.may_repeat = strcmp(method, "SandboxCreate") != 0,
-		.once_by_name =
-			true, /* a second sandbox of a name is refused, and no name is used twice */
+		.once_by_name = true, /* Modal refuses a second sandbox of a name, and no name is
+					 used twice */
 		.timeout_ms = timeout_ms,
 		.put_off_ms = put_off_ms ? put_off_ms : -1,
 		.max_bytes = REPLY_MOST,
@@ -95,16 +95,16 @@ enum op_next modal_wait(struct turn *t, int64_t ms)
 	return OP_WAIT;
 }
 
-/* ---- what an answer means ---- */
+/* ---- replies ---- */
 
-/* Codes of google.rpc.Code that leave unknown whether the call was carried out. */
+/* Codes of google.rpc.Code after which the call may have been carried out. */
 static bool leaves_doubt(int code)
 {
 	switch (code) {
 	case 1:  /* CANCELLED */
 	case 2:  /* UNKNOWN */
 	case 4:  /* DEADLINE_EXCEEDED */
-	case 6:  /* ALREADY_EXISTS: our names are unique, so an earlier try of ours was received */
+	case 6:  /* ALREADY_EXISTS: names are unique, so an earlier try of ours was received */
 	case 10: /* ABORTED */
 	case 13: /* INTERNAL */
 	case 14: /* UNAVAILABLE */
@@ -135,11 +135,11 @@ int modal_answered(struct turn *t, const char *doing)
 		return 0;
 	*t->err = r->err;
 	/* A token that may not read prices or bills, or use one kind of GPU, can still do the rest.
-	 * Any other refusal means that its credentials do not suffice. */
+	 * After any other refusal its credentials do not suffice. */
 	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS &&
 	    t->op->kind != OP_BILLING)
 		t->err->kind = ERR_CREDENTIALS;
-	/* whatever the reply to the last try, one before it may have made something */
+	/* an earlier try may have made something, whatever the last reply says */
 	if (t->op->creating &&
 	    (r->sent_before || (r->failed ? r->was_sent : leaves_doubt(r->grpc_status))))
 		t->err->kind = ERR_AMBIGUOUS;
@@ -162,7 +162,7 @@ void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescri
 	return message;
 }
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
 bool modal_id_is_sound(const char *id, const char *prefix)
 {

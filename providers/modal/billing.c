@@ -1,5 +1,5 @@
-/* billing.c - what a sandbox used: how long, by its container's own times; how much of what, where
- * Modal counts it for one sandbox; and the hours of its app, which are of all that ran in it. */
+/* billing.c - what a sandbox used: its time, by its container's own clock; its amounts, where Modal
+ * counts them for one sandbox; and its app's hours, which include all its sandboxes. */
 #include "impl.h"
 
 #include <stdarg.h>
@@ -11,16 +11,16 @@
 
 enum { ASKED_TASK = 1, ASKED_INFO, ASKED_USAGE, ASKED_RATES, ASKED_REPORT };
 enum { HOUR_S = 3600, HOURS_MOST = 48 };
-#define HOUR_NS     3600e9
-#define USE_NS_MOST 1e18 /* of the largest sandbox in its 24 hours it is less than half of this */
+#define HOUR_NS 3600e9
+/* Sanity limit: the largest sandbox uses less than half of this in its 24 hours. */
+#define USE_NS_MOST 1e18
 
 static bool is_time(double at)
 {
 	return at > 0 && at < 1e11;
 }
 
-/* It may be missing from Modal, closed to this token, or not there for this sandbox: then there is
- * no figure. */
+/* Modal may lack the call, deny it to this token, or have no figure for this sandbox. */
 static bool is_withheld(const struct reply *r)
 {
 	return !r->failed && (r->grpc_status == 5 || r->grpc_status == 7 || r->grpc_status == 12);
@@ -41,7 +41,7 @@ static enum op_next request_info(struct turn *t)
 		t->op->got.billing.reported = answer->task_result && answer->task_result->status;
 		if (t->op->got.billing.reported)
 			return modal_done(
-				t); /* it ended before it had a machine: nothing was used */
+				t); /* it ended before it had a machine, so it used nothing */
 		err_set(t->err, ERR_NOT_FOUND, "sandbox %s has no machine yet", t->op->want->id);
 		return OP_FAILED;
 	}
@@ -61,7 +61,7 @@ static int take_info(struct turn *t)
 		return -1;
 	bool over = task && ((task->result && task->result->status) || is_time(task->finished_at));
 	if (over && !is_time(task->started_at)) {
-		t->op->got.billing.reported = true; /* its container was never begun */
+		t->op->got.billing.reported = true; /* its container never started */
 		return 0;
 	}
 	if (!over || !is_time(task->finished_at) || task->finished_at < task->started_at)
@@ -120,7 +120,7 @@ static enum op_next request_rates(struct turn *t)
 	return modal_call(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
 }
 
-/* A better GPU than requested costs what was requested. */
+/* A better GPU than requested costs what the requested one costs. */
 static const char *priced_gpu(const struct turn *t)
 {
 	const char *offered = t->op->want->bill.gpu;
@@ -134,8 +134,9 @@ static int64_t dollars(int64_t rate, double ns)
 	return (int64_t)((double)rate * ns / HOUR_NS + 0.5);
 }
 
-/* Cores and memory are billed at their use if it exceeds the request, and rates may change: that is
- * no fault of the bill. A GPU that is counted for longer than its container ran would be. */
+/* Compares the bill with the counted use. Modal bills cores and memory by use if that exceeds the
+ * request, and rates may change, so a difference there is no error. A GPU counted for longer than
+ * its container ran is one. */
 static void set_beside(struct turn *t, int64_t gpu_rate)
 {
 	struct op_bill *bill = &t->op->got.billing;
@@ -211,7 +212,7 @@ static void note(struct turn *t, const char *fmt, ...)
 	snprintf(to + len, sizeof(t->op->got.billing.note) - len, "%s%s", len ? "; " : "", text);
 }
 
-/* The report has whole hours alone. */
+/* The report has whole hours only. */
 static enum op_next request_report(struct turn *t)
 {
 	const struct use *use = &t->op->use;
@@ -261,8 +262,7 @@ static void add_hour(struct hours *h, const struct use *use,
 	h->last_s = MAX(h->last_s, at);
 }
 
-/* The app is shared, by pods of this run and of others: its dollars are an upper bound of one
- * pod's, never its bill. */
+/* Other pods share the app, so its dollars are an upper bound of this pod's bill. */
 static enum op_next take_report(struct turn *t)
 {
 	const struct use *use = &t->op->use;
@@ -274,7 +274,7 @@ static enum op_next take_report(struct turn *t)
 	bool withheld = is_withheld(t->reply);
 
 	if (modal_answered(t, "asking for the hours of the app") < 0) {
-		/* the sandbox's own record counts without it */
+		/* the sandbox's own record suffices */
 		err_clear(t->err);
 		note(t, withheld ? "Modal's hourly report is not open to this token"
 				 : "Modal's hourly report is not available now");

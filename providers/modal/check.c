@@ -1,5 +1,5 @@
-/* check.c - the checks of `burst doctor`: whether the token is accepted, and which messages the
- * service has for its clients. */
+/* check.c - the checks of `burst doctor`: whether Modal accepts the token, and its messages for
+ * clients. */
 #include "impl.h"
 
 enum { ASKED_TOKEN = 1, ASKED_HELLO, WARNINGS_MOST = 5, OLD_CLIENT = 1 };
@@ -18,8 +18,8 @@ enum op_next modal_check_failed(struct turn *t)
 	return modal_done(t);
 }
 
-/* A client that is called old works until the day that it does not: what burst passes for is in the
- * user's hands. */
+/* Warns the user if Modal calls the client's version old: such a version works until Modal refuses
+ * it. A config key sets the version. */
 static void warn(struct turn *t, const Modal__Client__Warning *warning)
 {
 	const struct section *conf = t->op->provider->conf;
@@ -40,7 +40,7 @@ static enum op_next take_hello(struct turn *t)
 	MODAL_MESSAGE(Modal__Client__ClientHelloResponse, hello, t, "greeting Modal",
 		      modal__client__client_hello_response__descriptor);
 
-	if (!hello) /* an old client is refused here, in words that help */
+	if (!hello) /* Modal refuses an old client here; its own words help */
 		return modal_check_failed(t);
 	if (modal_text(hello->warning)[0])
 		say(t, "warn", "Modal says: ", hello->warning);
@@ -70,7 +70,7 @@ enum op_next modal_check_next(struct turn *t)
 	MODAL_MESSAGE(Modal__Client__TokenInfoGetResponse, answer, t,
 		      "asking Modal whose token this is",
 		      modal__client__token_info_get_response__descriptor);
-	/* Modal need not name the owner: the token was accepted */
+	/* Modal need not name the owner; the token was accepted */
 	if (!answer && !t->reply->failed && t->reply->grpc_status == 12) {
 		err_clear(t->err);
 		return greet(t);

@@ -1,6 +1,6 @@
-/* image.c - the image that sandboxes run: the app that it belongs to, the version of its
- * builder, its recipe (sshd, what the job needs from Debian, the agent), and its build with what
- * that has to say. What was built once is only looked at again. */
+/* image.c - the image of sandboxes: finds its app and builder version, makes its recipe (sshd,
+ * Debian packages of the job, the agent), and builds it and shows the build's log. If the image is
+ * known, one request checks it. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 #include "recipe.h"
 
 enum {
-	JOIN_S = 5, /* lines of a build are shown with this delay */
+	JOIN_S = 5, /* seconds by which lines of a build are shown late */
 	JOIN_PAUSE_MS = 300,
 	BUILD_MOST_MS = 3600 * 1000,
 	REBUILDS_MOST = 2,
@@ -65,7 +65,7 @@ int modal_take_app(struct turn *t)
 	return 0;
 }
 
-/* ---- the version of the image builder ---- */
+/* ---- the builder's version ---- */
 
 static enum op_next request_builder(struct turn *t)
 {
@@ -96,7 +96,7 @@ static int take_builder(struct turn *t)
 	return 0;
 }
 
-/* ---- the secret with which a private registry is read ---- */
+/* ---- the secret of a private registry ---- */
 
 const char *modal_registry_secret(const struct op *op)
 {
@@ -140,7 +140,7 @@ static int take_registry(struct turn *t)
 
 /* ---- the recipe ---- */
 
-/* ---- is it there already? ---- */
+/* ---- does the image exist? ---- */
 
 /* known_image is "im-... RECIPE", as have_image() wrote it. */
 static bool knows_image(struct op *op)
@@ -184,7 +184,7 @@ static enum op_next take_known(struct turn *t)
 	if (modal_answered(t, "looking for the image") == 0) {
 		if (!again)
 			return have_image(t);
-		*t->err = t->op->refusal; /* something else is not found there */
+		*t->err = t->op->refusal; /* another object was not found */
 		return OP_FAILED;
 	}
 	kind = t->err->kind;
@@ -228,7 +228,7 @@ static enum op_next request_image(struct turn *t)
 	image.context_files = context.files;
 	if (t->op->registry_id[0]) {
 		registry.has_registry_auth_type = true;
-		registry.registry_auth_type = 4; /* name and password are in the secret */
+		registry.registry_auth_type = 4; /* the secret holds name and password */
 		registry.secret_id = t->op->registry_id;
 		image.image_registry_config = &registry;
 	}
@@ -254,7 +254,7 @@ static enum op_next request_built(struct turn *t)
 	return modal_call_stream(t, "ImageJoinStreaming", &request.base, JOIN_S);
 }
 
-/* What it ended with, then the last lines of its log. */
+/* Reports the build's error, then the last lines of its log. */
 static enum op_next build_failed(struct turn *t, const char *exception)
 {
 	CLEANUP(str_free) struct str words = STR_INIT;
@@ -322,7 +322,7 @@ static void keep_lines(struct op *op, const char *text)
 	}
 }
 
-/* Each message of the stream; the last one with a status holds the result. */
+/* Reads each message of the stream. The last one with a status holds the result. */
 static int32_t read_built(struct turn *t, enum op_next *what)
 {
 	const struct str *body = &t->reply->body;
@@ -355,7 +355,7 @@ static enum op_next take_built(struct turn *t)
 
 	if (read_built(t, &what))
 		return what;
-	/* a stream that broke is opened again where it ended, a few times in a row */
+	/* reopen a broken stream at its last entry, a few times in a row */
 	if (modal_answered(t, "building the image") == 0)
 		t->op->broken = 0;
 	else if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) ||
@@ -366,7 +366,7 @@ static enum op_next take_built(struct turn *t)
 	return modal_wait(t, JOIN_PAUSE_MS);
 }
 
-/* ---- one after the other ---- */
+/* ---- the sequence of steps ---- */
 
 static enum op_next from_recipe(struct turn *t)
 {

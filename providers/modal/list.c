@@ -1,5 +1,5 @@
-/* list.c - lists the sandboxes of an app: its pages, creates whose answers were lost, and once
- * what other apps hold. */
+/* list.c - lists the sandboxes of an app: its pages, creates with lost replies, and once the
+ * sandboxes of other apps. */
 #include "list.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 
 enum { PAGES_MOST = 200 };
 
-/* Requests a page of the sandboxes of our app that bear our tag and have not ended; newest first. A
- * page begins with the last row of the one before, so that no sandbox of the same moment is lost
- * between them: one that is not listed counts as gone. Modal's own client lists with SandboxListV2;
- * SandboxList is the older call for it. */
+/* Requests a page of the app's sandboxes that have our tag and have not ended, newest first. A page
+ * starts with the last row of the previous one, so that none of several sandboxes of one moment is
+ * lost: a sandbox that is not listed counts as gone. Modal's own client uses SandboxListV2;
+ * SandboxList is the older call. */
 static enum op_next request_page(struct turn *t)
 {
 	struct op *op = t->op;
@@ -64,7 +64,7 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 		COPY_TEXT(view->region, modal_text(info->regions[0]));
 	modal_read_task(t->op->provider, view, info->task_info);
 	if (strcmp(modal_text(info->app_id), t->op->provider->app_id) && t->op->sweeping)
-		return 0; /* of another app: that the next list does not have it is no news */
+		return 0; /* of another app, so the next list cannot have it */
 	modal_remember(t->op->provider, view);
 	struct known *k = modal_known_of(t->op->provider, view->id);
 	k->scheduled = k->scheduled || (info->task_info && modal_text(info->task_info->id)[0]) ||
@@ -80,7 +80,7 @@ bool modal_is_refused(const struct reply *r)
 			      r->grpc_status == 12);
 }
 
-/* Whether there may be more: 1, 0, or -1. */
+/* Returns 1 if there may be more pages, 0 if not, -1 on error. */
 static int read_page(struct turn *t)
 {
 	double oldest = t->op->before;
@@ -125,7 +125,7 @@ static enum op_next next_lost(struct turn *t)
 	return modal_call(t, CALL_POLL, "SandboxGetFromName", &request.base, 0);
 }
 
-/* That there is none of that name proves little: only what runs has a name. */
+/* A missing name proves little: only running sandboxes have names. */
 static enum op_next take_lost(struct turn *t)
 {
 	struct provider *p = t->op->provider;
@@ -145,9 +145,8 @@ static enum op_next take_lost(struct turn *t)
 	return next_lost(t);
 }
 
-/* Once, `burst reap` above all may find what an earlier burst.cfg had rented in another app.
- * Modal calls a list of the whole environment deprecated, so it is done without where it is
- * refused. */
+/* Lists the whole environment once: `burst reap` must find what an earlier burst.cfg rented in
+ * another app. Modal calls this list deprecated, so a refusal is no error. */
 static enum op_next sweep(struct turn *t)
 {
 	struct op *op = t->op;
@@ -176,7 +175,7 @@ static enum op_next take_swept_page(struct turn *t)
 	return modal_call_missing(t);
 }
 
-/* Its sandboxes are then known by their ids: each is looked up by itself. */
+/* Falls back to looking up each known sandbox by its id. */
 static enum op_next lists_are_refused(struct turn *t)
 {
 	struct op *op = t->op;
@@ -220,11 +219,11 @@ static enum op_next take_page(struct turn *t)
 	if (t->err->kind != ERR_NOT_FOUND || op->app_again)
 		return OP_FAILED;
 	err_clear(t->err);
-	op->app_again = true; /* the app may have been made anew */
+	op->app_again = true; /* the app may have been recreated */
 	return request_app(t);
 }
 
-/* Without the app there is nothing of ours in it. */
+/* A missing app has no sandboxes. */
 static enum op_next take_list_app(struct turn *t)
 {
 	if (modal_take_app(t) == 0)
@@ -236,7 +235,7 @@ static enum op_next take_list_app(struct turn *t)
 	return sweep(t);
 }
 
-/* Of an earlier client, or another app. */
+/* Adds the ids of sandboxes from an earlier client or another app. */
 static void take_ids(struct op *op)
 {
 	for (char *const *id = op->want ? op->want->ids : NULL; id && *id; id++) {

@@ -1,18 +1,18 @@
-/* missing.c - the end of a listing: looks up sandboxes that the pages lack or describe too little:
- * whether it has ended, whether it is queued, where its sshd is. */
+/* missing.c - looks up sandboxes that a listing's pages lack or describe too little: whether one
+ * has ended or is queued, and its sshd's address. */
 #include "list.h"
 
 #include "base/clock.h"
 
 enum {
-	/* MODAL_TUNNEL_S if only one sandbox is booting: its address is reported at once. */
+	/* MODAL_TUNNEL_S if only one sandbox boots: its address is returned at once */
 	TUNNEL_ALONE_S = 5,
-	/* At most this many questions in one listing: */
-	TUNNELS_MOST = 16,   /* for addresses */
-	EARLY_MOST = 4,      /* for addresses of sandboxes that are not shown as running */
-	TASKS_MOST = 32,     /* whether sandboxes are queued */
-	EARLY_GAP_MS = 5000, /* between two early questions about the same sandbox */
-	/* no early question before, if the list does not show whether it has a task */
+	/* Most lookups in one listing: */
+	TUNNELS_MOST = 16,   /* addresses */
+	EARLY_MOST = 4,      /* addresses of sandboxes that are not shown as running */
+	TASKS_MOST = 32,     /* whether a sandbox is queued */
+	EARLY_GAP_MS = 5000, /* between two early lookups of one sandbox */
+	/* no earlier lookup if the list does not show a task */
 	UNSCHEDULED_MS = 10000,
 };
 
@@ -35,7 +35,7 @@ int modal_take_listed_task(struct turn *t, struct pod_view *view)
 	if (!answer) {
 		if (t->err->kind == ERR_CREDENTIALS || t->err->kind == ERR_BUG)
 			return -1;
-		/* it does not tell, now or later */
+		/* Modal does not tell, now or later */
 		if (t->err->kind == ERR_REFUSED || t->err->kind == ERR_NOT_FOUND)
 			k->queued = false;
 		err_clear(t->err);
@@ -74,7 +74,7 @@ enum op_next modal_call_wait(struct turn *t, const char *id)
 	Modal__Client__SandboxWaitRequest request = MODAL__CLIENT__SANDBOX_WAIT_REQUEST__INIT;
 
 	request.sandbox_id = (char *)id;
-	request.has_timeout = true; /* 0: as it is now */
+	request.has_timeout = true; /* 0: report the state now */
 	return modal_call(t, CALL_POLL, "SandboxWait", &request.base, 0);
 }
 
@@ -100,8 +100,8 @@ static struct known *known_at(const struct op *op)
 	return &op->provider->known[op->looked_known];
 }
 
-/* The next of those that are known and not listed: they have ended, or the list is wrong. An end
- * that was seen once stays. */
+/* Looks up the next known sandbox that is not listed: it has ended, or the list is wrong. A known
+ * end never changes. */
 static enum op_next next_missing(struct turn *t)
 {
 	struct op *op = t->op;
@@ -124,14 +124,14 @@ static enum op_next missing_is_seen(struct turn *t)
 
 	*view = known_at(t->op)->view;
 	if (view->state == POD_STATE_QUEUED)
-		view->state = POD_STATE_CREATING; /* whether it still is, the next request shows */
+		view->state = POD_STATE_CREATING; /* the next request shows whether it still is */
 	t->op->looked_known++;
 	t->op->step = ASKED_MISSING;
 	return next_missing(t);
 }
 
-/* It was ended from outside, or by its lifetime, and no task of it was ever seen: it may have been
- * queued all the time. */
+/* A client or its lifetime ended it, and no task of it was ever seen: it may have been queued all
+ * the time. */
 static bool may_have_been_queued(const struct known *k)
 {
 	return !k->scheduled && k->view.state == POD_STATE_GONE && !k->view.started_at_s &&
@@ -177,7 +177,7 @@ enum op_next modal_take_missing(struct turn *t)
 {
 	struct known *k = known_at(t->op);
 
-	/* so soon after its birth that may be no proof */
+	/* so soon after the create, not found proves nothing */
 	if (!t->reply->failed && t->reply->grpc_status == 5) {
 		k->view.id[0] = '\0';
 		t->op->looked_known++;
@@ -210,13 +210,13 @@ enum op_next modal_take_last_task(struct turn *t)
 		COPY_TEXT(k->view.detail,
 			  "it ended while it was queued: Modal had no machine for it");
 	}
-	/* a figure that is not had is no reason to fail: what it has cost is then taken for more */
+	/* a missing figure is no failure: burst then assumes a higher cost */
 	err_clear(t->err);
 	return missing_is_seen(t);
 }
 
-/* The list may not show that a sandbox runs (no client of Modal's goes by started_at): a running
- * one has an address, so burst requests that from time to time. */
+/* Whether to request the address of a sandbox that the list does not show as running. Some lists
+ * lack started_at, but a running sandbox has an address, so burst tries from time to time. */
 static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 {
 	struct known *k = modal_known_of(op->provider, view->id);
@@ -231,14 +231,14 @@ static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 	return true;
 }
 
-/* It is the only one that is listed: no other sandbox's lookup waits for its address. */
+/* Whether it is the only listed sandbox, so that waiting for its address delays no other. */
 static bool is_alone(const struct op *op)
 {
 	return op->got.pod_count == 1;
 }
 
-/* How long Modal may wait for the address of this one. News of it (it has a task now) is returned
- * at once. */
+/* How long Modal may wait for this address. News of the sandbox (it has a task now) is returned at
+ * once. */
 static int tunnel_patience_s(const struct op *op, const struct pod_view *view)
 {
 	struct known *k = modal_known_of(op->provider, view->id);

@@ -1,5 +1,5 @@
-/* modal.c - the provider itself: its keys, its account, the token of its calls, and which file
- * answers for which operation. */
+/* modal.c - the Modal provider: its keys, its account, the token of its calls, and the file for
+ * each operation. */
 #include "modal.h"
 
 #include <ctype.h>
@@ -64,8 +64,8 @@ static bool is_loopback(const char *host, size_t len)
 	       (len > 4 && !strncmp(host, "127.", 4) && strspn(host, "0123456789.") == len);
 }
 
-/* "https://host:443/" : the root without a slash, and its host. Several with commas between are the
- * other clients' way of spelling a fallback; the first is taken. */
+/* Reads "https://host:443/": the root without its slash, and the host. Other clients separate
+ * fallbacks by commas; burst uses the first. */
 static int read_server(const struct section *s, char **root, char **api_host, struct err *err)
 {
 	const char *url = section_text(s, "server_url");
@@ -95,7 +95,7 @@ static int check_server(const struct section *s, struct err *err)
 	return read_server(s, NULL, NULL, err);
 }
 
-/* What Modal takes as the name of an app. */
+/* Modal's rules for the name of an app. */
 static int check_app(const struct section *s, struct err *err)
 {
 	const char *app = section_text(s, "app");
@@ -119,7 +119,7 @@ static int check_image(const struct section *s, struct err *err)
 	return provider_check_image(s, "providers.modal", "image", err);
 }
 
-/* It becomes part of headers. */
+/* Refuses characters that a header cannot hold. */
 static int check_plain(const struct section *s, const char *key, struct err *err)
 {
 	for (const char *p = section_text(s, key); p && *p; p++)
@@ -146,9 +146,8 @@ static int modal_check_conf(const struct section *s, struct mistakes *m, struct 
 	return 0;
 }
 
-/* Every burst that uses this token must come to the same name, and the name must not reveal the
- * token. An environment's sandboxes are listed in it alone: a list of another environment omits
- * them. */
+/* Names the account: the same for every burst with this token, without revealing it. A list covers
+ * one environment, so the name includes it. */
 static char *account_name(const char *token_id, const char *environment)
 {
 	CLEANUP(free_text)
@@ -224,7 +223,7 @@ static enum op_next step(struct turn *t)
 	case OP_VOLUME: return modal_volume_next(t);
 	case OP_VOLUME_REMOVE: return modal_volume_remove_next(t);
 	case OP_FETCH: return modal_fetch_next(t);
-	case OP_BALANCE: return modal_done(t); /* Modal bills afterwards: there is none */
+	case OP_BALANCE: return modal_done(t); /* Modal bills later: there is no balance */
 	case OP_VOLUMES: return modal_volumes_next(t);
 	case OP_STAGE: return modal_stage_next(t);
 	case OP_VOLUME_LS: return modal_volume_ls_next(t);
@@ -258,15 +257,15 @@ static enum op_next send_with_token(struct op *op, struct call *call)
 	return OP_CALL;
 }
 
-/* Every call but the one for the token bears it; a call for which it is not fresh enough waits
- * until there is one. */
+/* Adds the token to every call but the one that fetches it. If a new token is needed, the call
+ * waits. */
 static enum op_next with_token(struct turn *t)
 {
 	struct op *op = t->op;
 	Modal__Client__AuthTokenGetRequest request = MODAL__CLIENT__AUTH_TOKEN_GET_REQUEST__INIT;
 
 	if (modal_token_is_due(&op->provider->token)) {
-		op->creating = false; /* not yet: whatever happens now, nothing was made */
+		op->creating = false; /* not sent yet, so nothing was made */
 		op->waiting = *t->call;
 		op->fetching_token = true;
 		modal_call(t, op->waiting.class, "AuthTokenGet", &request.base, 0);
@@ -276,9 +275,9 @@ static enum op_next with_token(struct turn *t)
 	return send_with_token(op, t->call);
 }
 
-/* It was good when the call was made, and over when the call came there: a call that is sent again,
- * after a sleep perhaps, bears the token that it was made with. Nothing was carried out: it is made
- * again, once, with a new one. */
+/* A token can expire between the call's creation and its arrival: a call sent again, perhaps after
+ * the machine slept, has its old token. Modal has refused it, so it is made again once with a new
+ * token. */
 static bool token_was_over(struct turn *t)
 {
 	struct op *op = t->op;
@@ -311,7 +310,7 @@ static int take_token(struct turn *t)
 	if (answer)
 		err_set(t->err, ERR_TRANSIENT,
 			"asking for a token of the session: there is none in the answer");
-	/* how we present ourselves is not taken any more */
+	/* Modal no longer accepts this client version */
 	if (!answer && t->reply->grpc_status == 9)
 		t->err->kind = ERR_CONFIG;
 	if (t->reply->grpc_status == 16 || t->reply->grpc_status == 7 ||

@@ -1,5 +1,5 @@
-/* modal.h - sandboxes at Modal: a translator to the gRPC API that its own clients speak. No I/O
- * here: see provider.h. */
+/* modal.h - sandboxes at Modal: a translator to the gRPC API of Modal's own clients. No I/O here:
+ * see provider.h. */
 #ifndef BURST_PROVIDERS_MODAL_H
 #define BURST_PROVIDERS_MODAL_H
 

@@ -1,5 +1,5 @@
-/* offers.c - what Modal offers, at what price: it lists no stock, so every GPU it has is an offer,
- * priced by the account's own rates. */
+/* offers.c - Modal's offers and prices. Modal lists no stock, so every GPU that it has is an offer,
+ * at the account's rates. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -19,8 +19,7 @@ enum {
 
 /* ---- rates ---- */
 
-/* "gpu_a100_80gb" has the words of "A100-80GB" in it, one after the other; "gpu_l40s" has not those
- * of "L4". */
+/* "gpu_a100_80gb" has the words of "A100-80GB" in order; "gpu_l40s" does not have the word "L4". */
 static bool has_words(const char *key, const char *words)
 {
 	for (const char *from = key; *from; from++) {
@@ -37,7 +36,7 @@ static bool has_words(const char *key, const char *words)
 	return false;
 }
 
-/* Of several rates with these words the highest: an estimate of cost is never too low. 0: none. */
+/* The highest of the matching rates, so that a cost estimate is never too low. 0: none. */
 static int64_t said_rate(const Modal__Client__WorkspaceBillingRatesResponse *said,
 			 const char *words)
 {
@@ -51,7 +50,7 @@ static int64_t said_rate(const Modal__Client__WorkspaceBillingRatesResponse *sai
 	return most;
 }
 
-/* "L40S=1.95" of the config; it takes precedence over Modal's rate. */
+/* "L40S=1.95" in the config overrides Modal's rate. */
 static int64_t own_rate(const struct section *conf, const char *gpu)
 {
 	for (size_t i = 0; i < section_count(conf, "gpu_prices"); i++) {
@@ -92,9 +91,9 @@ bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu)
 	return !rates->said && !own_rate(rates->conf, gpu) && modal_list_rate(gpu);
 }
 
-/* The config's value, else Modal's, else what sandboxes are known to cost. Modal's names are not
- * settled: a core of a function costs a third of a sandbox's, and a rate may not name its owner. So
- * a price for caps is no lower than what is known. */
+/* The config's value, else Modal's rate, else the known price. Modal's rate names may change: a
+ * function's core costs a third of a sandbox's, and a rate may not say which it is for. So a price
+ * for caps is no lower than the known one. */
 static int64_t rest_rate(const struct modal_rates *rates, const char *key, const char *words,
 			 bool cautious)
 {
@@ -134,7 +133,7 @@ static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish
 	for (size_t i = 0; i < got->offer_count; i++)
 		if (!strcmp(got->offers[i].gpu, gpu ? gpu->name : "none") &&
 		    got->offers[i].gpus == count)
-			return; /* an earlier wish has it */
+			return; /* an earlier wish has it already */
 	got->offers = xrealloc(got->offers, (got->offer_count + 1) * sizeof(*got->offers));
 	struct offer *o = &got->offers[got->offer_count++];
 	*o = (struct offer){.gpus = count,
@@ -153,7 +152,7 @@ static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish
 		snprintf(o->id, sizeof(o->id), "%s:%d", gpu->modal, count);
 }
 
-/* What the job requests is paid for as long as the sandbox exists, used or not. */
+/* A sandbox is billed for its request as long as it exists, used or not. */
 static int64_t rest_price(const struct turn *t, const struct modal_rates *rates)
 {
 	int64_t cores, memory_gb;
@@ -162,7 +161,7 @@ static int64_t rest_price(const struct turn *t, const struct modal_rates *rates)
 	return rates->core * cores + rates->gib * memory_gb;
 }
 
-/* Everything at Modal that fulfils one wish (NULL: anything with a GPU). */
+/* Adds everything at Modal that fulfils one wish (NULL: any GPU). */
 static void add_wish(struct turn *t, const struct modal_rates *rates, const char *wish, int nth,
 		     struct str *unpriced)
 {
@@ -228,7 +227,7 @@ static bool could_fit(const char *wish, int vram_gb)
 	return !strcasecmp(name, "none") && !vram_gb;
 }
 
-/* None of them is at Modal, now or in ten minutes: it lists no stock. */
+/* Reports that Modal has none of the wanted GPUs, now or later: it lists no stock. */
 static int nothing_fits(const struct op_want *want, struct err *err)
 {
 	CLEANUP(str_free) struct str wished = STR_INIT;
@@ -295,7 +294,7 @@ int modal_check_wishes(const struct section *conf, const struct op_want *want, s
 	return 0;
 }
 
-/* Misspelt, beside others that are there. What Modal alone has not got is no mistake. */
+/* Notes misspelt wishes beside valid ones. A GPU that only Modal lacks is no mistake. */
 static void add_remarks(struct op *op)
 {
 	const char *const *wishes = op->want->offers.gpus;
@@ -309,7 +308,7 @@ static void add_remarks(struct op *op)
 	}
 }
 
-/* The prices that caps are held against may not be the account's. */
+/* Notes prices that may not be the account's, since caps depend on them. */
 static void add_list_prices(struct op *op, const struct modal_rates *rates)
 {
 	CLEANUP(str_free) struct str prices = STR_INIT;
@@ -341,7 +340,7 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 	for (int i = 0; wishes && wishes[i]; i++)
 		add_wish(t, rates, wishes[i], i, &unpriced);
 	if (t->op->got.offer_count) {
-		/* Modal lists what it has, never what is free of it */
+		/* Modal lists what it has, not what is free */
 		t->op->got.floor_microusd_h = INT64_MAX;
 		for (size_t i = 0; i < t->op->got.offer_count; i++)
 			t->op->got.floor_microusd_h = MIN(t->op->got.floor_microusd_h,
@@ -377,7 +376,7 @@ enum op_next modal_offers_next(struct turn *t)
 	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t,
 		      "asking what it costs",
 		      modal__client__workspace_billing_rates_response__descriptor);
-	/* a plan or a token that may not see them: then the config's prices do, and Modal's list */
+	/* the plan or token may not see rates: use the config's prices and Modal's list prices */
 	if (!answer && t->err->kind != ERR_REFUSED && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	err_clear(t->err);

@@ -20,7 +20,7 @@ enum op_next modal_call_task(struct turn *t)
 	return modal_call_task_of(t, t->op->want->id);
 }
 
-/* ---- one of them ---- */
+/* ---- inspect ---- */
 
 static int take_task(struct turn *t, struct pod_view *view)
 {
@@ -86,7 +86,7 @@ enum op_next modal_release_next(struct turn *t)
 	if (modal_answered(t, "ending a sandbox") < 0) {
 		if (t->err->kind != ERR_NOT_FOUND)
 			return OP_FAILED;
-		/* so soon after its birth that may be no proof */
+		/* so soon after the create, not found proves nothing */
 		t->op->got.release = RELEASE_ABSENT;
 	}
 	err_clear(t->err);
@@ -112,7 +112,7 @@ static void add_lines(struct str *to, const struct str *body)
 		str_addc(to, '\n');
 }
 
-/* What the start script and sshd printed, one stream after the other. */
+/* The output of start script and sshd, one stream after the other. */
 enum op_next modal_logs_next(struct turn *t)
 {
 	static const int streams[] = {MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_INFO,

@@ -2,7 +2,7 @@
  */
 #include "impl.h"
 
-/* Of one GPU an hour: modal.com/pricing gives dollars a second. */
+/* Dollars an hour for one GPU; modal.com/pricing has dollars a second. */
 static const struct {
 	const char *gpu;
 	int64_t microusd_h;

@@ -1,5 +1,5 @@
-/* recipe.c - the recipe of a pod's image: sshd, what the job needs from Debian, the agent; and
- * the build context. */
+/* recipe.c - makes the recipe of a pod's image (sshd, Debian packages of the job, the agent) and
+ * its build context. */
 #include "recipe.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include "base/section.h"
 
 enum { PACKAGE_MOST = 64 };
-#define AGENT_FILE "/.burst-agent" /* its name in the context of the build */
+#define AGENT_FILE "/.burst-agent" /* its name in the build context */
 #define STEP_FILE  "/.burst-step-%zu"
 
 const char *modal_image_name(const struct op *op)
@@ -29,8 +29,8 @@ static bool is_package(const char *name)
 	return strlen(name) <= PACKAGE_MOST;
 }
 
-/* A way to reach the pod is put into the image, with what the job needs, so that it is built
- * once and not installed at each start; where there is no apt the start script looks for one. */
+/* Installs sshd and the job's packages in the image, so that pods need not install them at each
+ * start. Without apt, the start script searches for a way. */
 static int add_install(struct recipe *r, const char *const *packages, struct err *err)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
@@ -51,7 +51,7 @@ static int add_install(struct recipe *r, const char *const *packages, struct err
 	return 0;
 }
 
-/* What the job's set-up would make on each volume. */
+/* Adds steps that the job's set-up would otherwise run on each volume. */
 static int add_steps(struct recipe *r, const struct rent_request *rent, struct err *err)
 {
 	if (rent->step_count > STEPS_MOST)

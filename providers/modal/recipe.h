@@ -1,5 +1,5 @@
-/* recipe.h - the recipe of a pod's image: lines like those of a Dockerfile, and the files that
- * these copy. */
+/* recipe.h - the recipe of a pod's image: lines like a Dockerfile's, and the files that they copy.
+ */
 #ifndef BURST_MODAL_RECIPE_H
 #define BURST_MODAL_RECIPE_H
 
@@ -20,23 +20,22 @@ static inline void recipe_free_cleanup(struct recipe *r)
 		free(r->line[i]);
 }
 
-/* The files that its COPY lines name. */
+/* The files that the COPY lines name. */
 struct context {
 	Modal__Client__ImageContextFile file[STEPS_MOST + 1], *files[STEPS_MOST + 1];
 	char name[STEPS_MOST + 1][24];
 	size_t count;
 };
 
-/* The image that the recipe begins with. */
+/* The image that the recipe starts from. */
 const char *modal_image_name(const struct op *op);
-/* The name of the secret with which a private registry is read; "": the image is public. */
+/* Name of the secret for a private registry; "": the image is public. */
 const char *modal_registry_secret(const struct op *op);
-/* Free with recipe_free_cleanup(). ERR_CONFIG: a package has a bad name; ERR_BUG: too many
- * steps. */
+/* Free with recipe_free_cleanup(). ERR_CONFIG: a bad package name; ERR_BUG: too many steps. */
 int modal_recipe_make(const struct op *op, struct recipe *r, struct err *err);
-/* Images of the same name are equal. */
+/* Images of the same name are identical. */
 void modal_recipe_name(const struct op *op, const struct recipe *r, char hex[SHA256_HEX]);
-/* The files that the recipe's COPY lines name. Borrows from rent. */
+/* Collects the files of the recipe's COPY lines. Borrows from rent. */
 void modal_context_make(struct context *c, const struct rent_request *rent);
 
 #endif

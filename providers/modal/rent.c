@@ -1,5 +1,5 @@
-/* rent.c - a sandbox from nothing: its image (image.c), a secret that carries the environment, and
- * at last the sandbox itself, which is the only step that costs money. */
+/* rent.c - makes a sandbox: its image (image.c), a secret with the environment, then the sandbox,
+ * the only step that costs money. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "base/section.h"
 
 enum {
-	MARGIN_S = 120, /* the pod ends itself at its hard end; the service a little later */
+	MARGIN_S = 120, /* the service ends a sandbox this long after the pod should have ended
+			   itself */
 	LIFE_LEAST_S = 60,
 	LIFE_MOST_S = 24 * 3600,
 	ARGS_MOST = 65536,
@@ -26,8 +27,8 @@ static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
 
 /* ---- the environment ---- */
 
-/* For the agent: what it must not hand to workers, and the program by which Modal's documentation
- * has a volume keep what was written (`sync FOLDER`). */
+/* For the agent: variables to hide from workers, and the command that makes a volume durable (`sync
+ * FOLDER`, from Modal's documentation). */
 static const struct {
 	const char *name, *value;
 } own_env[] = {
@@ -68,7 +69,7 @@ enum op_next modal_rent_on(struct turn *t)
 
 /* ---- the sandbox ---- */
 
-/* "L40S:2", as modal_offer_write() wrote it; "CPU": none. */
+/* Reads "L40S:2", as modal_offer_write() wrote it; "CPU": no GPU. */
 static int read_offer(struct turn *t, char type[GPU_MAX], int *count)
 {
 	const char *id = t->op->want->rent.offer.id, *colon = strchr(id, ':');
@@ -91,7 +92,8 @@ static void set_resources(const struct rent_request *rent, Modal__Client__Resour
 	r->has_milli_cpu = r->has_memory_mb = true;
 	r->milli_cpu = (uint32_t)cores * 1000;
 	r->memory_mb = (uint32_t)memory_gb * 1024;
-	/* use beyond the request is billed: a pod must not cost more than its offer */
+	/* limit use to the request, since more is billed: a pod must not cost more than its offer
+	 */
 	r->has_milli_cpu_max = r->has_memory_mb_max = true;
 	r->milli_cpu_max = r->milli_cpu;
 	r->memory_mb_max = r->memory_mb;
@@ -102,7 +104,7 @@ struct tags {
 	char end[24];
 };
 
-/* These tags identify our sandboxes without a ledger. */
+/* Tags that identify burst's sandboxes without a ledger. */
 static void set_tags(struct tags *tags, const struct marker *m)
 {
 	const char *const pairs[TAGS][2] = {{MODAL_TAG, "1"},
@@ -120,7 +122,7 @@ static void set_tags(struct tags *tags, const struct marker *m)
 	}
 }
 
-/* The service's own end comes after the pod's: it is the last net under it. */
+/* The service's own limit, after the pod's hard end: the last safeguard. */
 static uint32_t life_s(const struct rent_request *rent)
 {
 	int64_t left = rent->marker.hard_end_s - clock_wall_ms() / 1000 + MARGIN_S;
@@ -193,7 +195,7 @@ static enum op_next request_sandbox(struct turn *t, const char *secret_id)
 	sandbox.volume_mounts = mounts;
 	sandbox.open_ports = &open_ports;
 	sandbox.network_access = &network;
-	/* one that is named costs half as much again */
+	/* a fixed region costs half as much again */
 	sandbox.scheduler_placement = region[0] ? &placement : NULL;
 	sandbox.name = (char *)rent->name;
 	request.app_id = t->op->provider->app_id;
@@ -217,9 +219,8 @@ static enum op_next take_secret(struct turn *t)
 	return request_sandbox(t, answer->secret_id);
 }
 
-/* Modal has one status for limits on how fast sandboxes are made, which say for how long or name
- * the rate, and for a GPU, or for all that the account may have, being used up: then another GPU
- * may be free. */
+/* Modal uses one status for a limit on the rate of creates, which names a time or rate, and for a
+ * GPU or the account's quota being used up; then another GPU may be free. */
 static void no_room(struct turn *t)
 {
 	const struct reply *r = t->reply;
@@ -258,14 +259,14 @@ static enum op_next take_sandbox(struct turn *t)
 	COPY_TEXT(pod->gpu, rent->offer.gpu);
 	COPY_TEXT(pod->region, rent->offer.region);
 	pod->marker = rent->marker;
-	pod->state = POD_STATE_QUEUED; /* the answer comes before it has a machine */
+	pod->state = POD_STATE_QUEUED; /* Modal answers before the sandbox has a machine */
 	pod->price_microusd_h = rent->offer.price_microusd_h;
 	pod->created_at_s = clock_wall_ms() / 1000;
 	modal_remember(t->op->provider, pod);
 	return modal_done(t);
 }
 
-/* ---- one after the other ---- */
+/* ---- the sequence of steps ---- */
 
 enum op_next modal_rent_next(struct turn *t)
 {

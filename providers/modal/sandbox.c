@@ -1,4 +1,4 @@
-/* sandbox.c - what Modal's answers say of one sandbox: its address, its state, its GPU. */
+/* sandbox.c - reads the state, address and GPU of a sandbox from Modal's replies. */
 #include "impl.h"
 
 #include "base/clock.h"
@@ -114,9 +114,9 @@ int64_t modal_seconds(double at)
 	return at > 0 && at < EPOCH_MOST_S ? (int64_t)at : 0;
 }
 
-/* Modal does not report "preempted": a sandbox that it reclaims is terminated, like one that a
- * client ends. Only those with GPUs are reclaimed, and only those whose end burst did not request.
- */
+/* Whether Modal reclaimed the sandbox. Modal does not report this: a reclaimed sandbox is
+ * terminated, like one that a client ends. Only sandboxes with GPUs are reclaimed, so one whose end
+ * burst did not request counts. */
 static bool was_taken_back(struct provider *p, const struct pod_view *view)
 {
 	const struct known *k = modal_known_of(p, view->id);
@@ -163,7 +163,7 @@ void modal_set_ended(struct provider *p, struct pod_view *view,
 	COPY_TEXT(view->detail, str_text(&detail));
 }
 
-/* Modal may give a better GPU than requested, at the same price: gpu_type is the one it has. */
+/* Modal may give a better GPU than requested at the same price: gpu_type is the actual one. */
 static void modal_read_gpu(struct pod_view *view, const Modal__Client__TaskInfo *task)
 {
 	const char *type = modal_text(task->gpu_type);

@@ -1,6 +1,6 @@
-/* stage.c - a file onto a volume without a sandbox: its blocks are named by their hashes, those
- * that Modal lacks are put to the addresses it gives, and what each PUT answers is brought back,
- * until nothing is missing. */
+/* stage.c - puts a file onto a volume without a sandbox. Blocks are named by their hashes. Modal
+ * gives addresses for missing blocks; the replies to the PUTs are sent back, until nothing is
+ * missing. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include "base/path.h"
 
 enum { BLOCKS_MOST = 4096, PUT_MS = 10 * 60 * 1000, ANSWER_MOST = 64 << 10 };
-/* bounds on requests for what is missing, in all and without a PUT that was accepted in between */
+/* limits of requests for missing blocks: in all, and without an accepted PUT in between */
 enum { ROUNDS_MOST = 20, IN_VAIN_MOST = 4 };
 enum { TRIES_MOST = 6, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000 };
 enum { ASKED_MISSING = 1, ASKED_PUT, PAUSE };
 
 struct staged_block {
-	char *url; /* where it is to be put; NULL: nowhere */
+	char *url; /* address for the PUT; NULL: none */
 	bool put;
 	struct str answer; /* of the PUT */
 };
@@ -126,7 +126,7 @@ static enum op_next put_next(struct turn *t)
 		.url = xstrdup(t->op->staged[i].url),
 	};
 	call_header(t->call, "Content-Type: application/octet-stream");
-	if (blocks->list[i].bytes) { /* only zeros: nothing is sent of it */
+	if (blocks->list[i].bytes) { /* only zeros: nothing is sent */
 		t->call->body_from = xstrdup(want->file.local);
 		t->call->body_from_offset = (int64_t)i * MODAL_BLOCK_BYTES;
 		t->call->body_from_bytes = blocks->list[i].bytes;
@@ -165,7 +165,7 @@ static enum op_next take_missing(struct turn *t)
 	return modal_done(t);
 }
 
-/* A block that is there more than once in the file is put once. */
+/* A block that occurs several times in the file is sent once. */
 static enum op_next was_put(struct turn *t)
 {
 	const struct file_blocks *blocks = &t->op->want->file.blocks;
@@ -207,7 +207,7 @@ static enum op_next take_put(struct turn *t)
 	}
 	str_addf(&words, "HTTP %d ", r->status);
 	str_add_printable(&words, str_text(&r->body), r->body.len, 160);
-	/* the address's time was over */
+	/* the address has expired */
 	if (r->status == 400 || r->status == 403 || r->status == 404 || r->status == 410)
 		return request_again(t, str_text(&words));
 	return failed(t, passes ? ERR_TRANSIENT : ERR_REFUSED, str_text(&words));

@@ -1,5 +1,5 @@
-/* tidy.c - what is in a folder of a volume, and its end. A listing is one stream, however deep the
- * folder is. */
+/* tidy.c - lists and removes a folder of a volume. A listing is one stream, however deep the folder
+ * is. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -29,13 +29,12 @@ enum op_next modal_call_list(struct turn *t, const char *volume_id, const char *
 	request.has_recursive = recursive;
 	request.recursive = recursive;
 	modal_call_stream(t, "VolumeListFiles2", &request.base, wait_s);
-	t->call->stream_limit_ms = 0; /* half a list is none */
+	t->call->stream_limit_ms = 0; /* a partial list is useless */
 	t->call->max_bytes = LIST_MOST_BYTES;
 	return OP_CALL;
 }
 
-/* What of an entry's path is below the folder: "" for the folder itself, NULL when it is not in it.
- */
+/* The part of an entry's path below the folder: "" for the folder itself, NULL outside it. */
 static const char *below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -59,7 +58,7 @@ int modal_read_list(struct turn *t, const char *folder,
 
 	*cut = false;
 	if (modal_answered(t, "listing the volume") < 0) {
-		/* longer than we take: what came of it is true, but not all */
+		/* larger than the limit: what arrived is valid but incomplete */
 		if (t->err->kind != ERR_UNTRUSTED || !body->len)
 			return -1;
 		err_clear(t->err);
@@ -133,7 +132,7 @@ static enum op_next list_folder(struct turn *t,
 	return modal_wait(t, BROKEN_MS);
 }
 
-/* ---- what is directly in it ---- */
+/* ---- a folder's entries ---- */
 
 static void take_name(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
 {
@@ -144,7 +143,7 @@ static void take_name(struct op *op, const Modal__Client__FileEntry *e, const ch
 				     .changed_s = folder ? 0 : entry_changed_s(e)};
 
 	size_t len = strcspn(rest, "/");
-	/* half a name would be another's */
+	/* a truncated name would be another entry's */
 	if (!len || rest[len + strspn(rest + len, "/")] || len >= sizeof(entry.name))
 		return;
 	memcpy(entry.name, rest, len);
@@ -169,7 +168,7 @@ enum op_next modal_volume_ls_next(struct turn *t)
 	return OP_FAILED;
 }
 
-/* ---- what is in it all ---- */
+/* ---- total size ---- */
 
 static void take_size(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
 {
@@ -197,12 +196,12 @@ enum op_next modal_volume_size_next(struct turn *t)
 		return next;
 	op->got.entry_count = 1;
 	COPY_TEXT(op->got.entries[0].name, path_base(op->want->file.path));
-	if (cut) /* the newest may be among what is missing from the answer */
+	if (cut) /* the newest entry may be missing from the answer */
 		op->got.entries[0].changed_s = 0;
 	return modal_done(t);
 }
 
-/* ---- its end ---- */
+/* ---- removal ---- */
 
 static void take_bytes(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
 {
@@ -234,12 +233,12 @@ enum op_next modal_volume_delete_next(struct turn *t)
 		err_clear(t->err);
 		return modal_done(t);
 	}
-	/* its size, which is unknown after the removal */
+	/* measure it now: the size is unknown after the removal */
 	enum op_next next = list_folder(t, take_bytes, &cut);
 	if (next == OP_DONE)
 		return request_remove(t);
 	if (next != OP_FAILED || t->err->kind != ERR_NOT_FOUND)
 		return next;
-	err_clear(t->err); /* absent */
+	err_clear(t->err); /* it is missing already */
 	return modal_done(t);
 }

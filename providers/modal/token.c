@@ -1,5 +1,5 @@
-/* token.c - the token that calls bear beside the two of the account: fetched with those, and again
- * when a good half of its life is over. */
+/* token.c - the token of each call: fetched with the account's two secrets, and again after half of
+ * its life. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum {
 	JWT_MOST = 16384
 };
 
-/* base64url without padding, as base64 with it */
+/* base64url without padding, as padded base64 */
 static void add_plain_base64(struct str *to, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -69,7 +69,7 @@ void modal_token_take(struct auth_token *token, const char *text)
 	text_wipe(token->text);
 	token->text = xstrdup(text);
 	token->dead_at_ms = now + life;
-	/* not all processes of an account at the same moment */
+	/* spread refreshes of an account's processes */
 	token->refresh_at_ms = now + life / 2 + (int64_t)(random_u64() % (uint64_t)(life / 10 + 1));
 	token->backoff_ms = 0;
 	token->number++;

@@ -1,5 +1,5 @@
-/* volumes.c - volumes: found or made by name; their files without a sandbox, block by block from
- * addresses that hold for a while. */
+/* volumes.c - finds or makes volumes by name, and reads their files without a sandbox, block by
+ * block from addresses that expire. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -45,8 +45,8 @@ static int check_name(const struct op *op, struct err *err)
 	return 0;
 }
 
-/* Version 2 only: files on it last from the moment `sync` has ended, on version 1 from the end of
- * the sandbox. */
+/* Version 2 only: its files are durable once `sync` has ended; on version 1 only when the sandbox
+ * ends. */
 static enum op_next request_volume_id(struct turn *t, bool create)
 {
 	const struct op_want *want = t->op->want;
@@ -67,7 +67,7 @@ static int64_t volume_price(const struct op *op, int64_t gib)
 	return gib * section_int(op->provider->conf, "volume_price");
 }
 
-/* The cost is shown before the volume is made. */
+/* Shows the cost before the volume is made. */
 static enum op_next make_or_not(struct turn *t)
 {
 	const char *name = t->op->want->volume.name;
@@ -121,7 +121,7 @@ enum op_next modal_volume_next(struct turn *t)
 	COPY_TEXT(v->id, answer->volume_id);
 	COPY_TEXT(v->name, name);
 	v->used_bytes = -1;
-	/* it is billed by its content: until that is known, by its intended size */
+	/* billed by content: use the intended size until that is known */
 	v->size_gb = MAX(t->op->want->volume.size_gb, (int64_t)0);
 	v->price_microusd_month = volume_price(t->op, v->size_gb);
 	return modal_done(t);
@@ -161,7 +161,7 @@ static void add_volume(struct op *op, const Modal__Client__VolumeListItem *item)
 	op->got.volumes[op->got.volume_count++] = v;
 }
 
-/* How much is on the next one: that is what is billed. */
+/* Requests the size of the next volume, which decides its bill. */
 static enum op_next request_size(struct turn *t)
 {
 	struct op *op = t->op;
@@ -196,7 +196,7 @@ static enum op_next take_size(struct turn *t)
 		log_line(LOG_DEBUG, "modal: volume %s: its size is unknown: %s", v->id,
 			 t->err->msg);
 		err_clear(t->err);
-		return modal_done(t); /* the others would not be reported sooner */
+		return modal_done(t); /* requests for the others would fail too */
 	}
 	v->size_gb = (v->used_bytes + GIB - 1) / GIB;
 	v->price_microusd_month = volume_price(t->op, v->size_gb);
@@ -219,7 +219,7 @@ static enum op_next take_page(struct turn *t)
 			return OP_FAILED;
 		}
 		t->op->before = item->created_at;
-		/* others are none that burst makes or uses */
+		/* burst neither makes nor uses other versions */
 		if (item->metadata &&
 		    item->metadata->version ==
 			    MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2 &&
@@ -297,7 +297,7 @@ static enum op_next fetched(struct turn *t)
 	return OP_FAILED;
 }
 
-/* A block, from whatever server stores it: it gets none of our tokens. */
+/* Requests a block from the server that stores it, without any of our tokens. */
 static enum op_next request_block(struct turn *t)
 {
 	struct op *op = t->op;
@@ -339,7 +339,7 @@ static enum op_next take_urls(struct turn *t)
 		MAX((int64_t)MIN(answer->size, (uint64_t)INT64_MAX / 4) - offset, (int64_t)0);
 	if (most > 0)
 		op->expected = MIN(op->expected, most);
-	/* past its end there is nothing more of it */
+	/* beyond the end of the file */
 	if (op->got.bytes >= op->expected)
 		return fetched(t);
 	op->url_count = answer->n_get_urls;
@@ -356,8 +356,8 @@ static enum op_next take_urls(struct turn *t)
 	return request_block(t);
 }
 
-/* What was written before a connection broke stays in the file. The caller retries from there, so
- * we do not. */
+/* Reads a block. What was written before a connection broke stays in the file. The caller retries
+ * from there, so this does not retry. */
 static enum op_next take_block(struct turn *t)
 {
 	struct op *op = t->op;
@@ -368,7 +368,7 @@ static enum op_next take_block(struct turn *t)
 		err_wrap(t->err, "fetching %s", op->want->file.path);
 		return OP_FAILED;
 	}
-	/* its time was over */
+	/* the address has expired */
 	if ((r->status == 403 || r->status == 400) && op->urls_again++ < ADDRESSES_AGAIN_MOST)
 		return request_urls(t);
 	if (r->status != 200 && r->status != 206) {

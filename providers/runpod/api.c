@@ -1,4 +1,4 @@
-/* api.c - how requests to RunPod look and what its replies mean. */
+/* api.c - builds requests to RunPod and interprets its replies. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@ enum {
 	WORDS_MOST = 300
 };
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static enum op_next begin_call(struct turn *t, enum call_class class, const char *method,
 			       json_t *body, const char *path)
@@ -81,14 +81,14 @@ enum op_next api_request_volumes(struct turn *t)
 	return request_page(t, "/network-volumes");
 }
 
-/* Each pod is listed with its whole request, a start command of 20 kB included, and there may be a
- * thousand. */
+/* Each of up to a thousand pods is listed with its whole request, including a start command of 20
+ * kB. */
 enum op_next api_request_pods(struct turn *t)
 {
 	enum op_next next = request_page(t, "/pods");
 
 	t->call->max_bytes = LIST_MOST;
-	t->call->timeout_ms = LIST_MS; /* without the list no pod is visible: retried */
+	t->call->timeout_ms = LIST_MS; /* without the list no pod is visible, so it is retried */
 	return next;
 }
 
@@ -116,10 +116,10 @@ enum op_next api_wait(struct turn *t, int64_t ms)
 	return OP_WAIT;
 }
 
-/* ---- what an answer means ---- */
+/* ---- replies ---- */
 
-/* The server says that it is sold out. RunPod has no code for that, only words for a reader, and
- * they change (runpod/containers looks for the same). */
+/* Whether the text means "sold out". RunPod has no code for a lack of capacity, only texts that
+ * change (runpod/containers matches the same). */
 static bool api_is_capacity(const char *text)
 {
 	static const char *const words[] = {
@@ -150,15 +150,15 @@ static bool is_passing(const char *text)
 	       strcasestr(text, "please try again");
 }
 
-/* Holds for a request that was read and not carried out; from a failing server it would mean
- * nothing of the kind. */
+/* Only valid for a request that the server read and did not carry out; a failing server's text
+ * means nothing. */
 static bool is_unavailable(const char *text)
 {
 	return strcasestr(text, "unavailable") || strcasestr(text, "refresh and try again");
 }
 
-/* The server's own words: problem+json's detail and the list of what is wrong, else the body's
- * first bytes. A page of HTML has no useful words. */
+/* Adds the server's own words: problem+json's detail and its list of errors, else the first bytes
+ * of the body. Skips HTML. */
 static void add_words(struct str *to, const struct reply *reply)
 {
 	CLEANUP(json_decref)
@@ -176,7 +176,7 @@ static void add_words(struct str *to, const struct reply *reply)
 	json_array_foreach (list, i, item) {
 		const char *text = json_is_string(item) ? json_string_value(item)
 							: jsonx_text(item, "message", NULL);
-		/* a missing field makes others look wrong: it is named first, by the server too */
+		/* a missing field causes further errors, so name it first, as the server does */
 		if (text && i < 4)
 			str_addf(&words, "%s%s", words.len ? (i ? "; " : ": ") : "", text);
 	}
@@ -185,7 +185,7 @@ static void add_words(struct str *to, const struct reply *reply)
 	str_add_printable(to, str_text(&words), words.len, WORDS_MOST);
 }
 
-/* "minute";r=0;t=44 of RateLimit: seconds until the last exhausted window opens again. */
+/* Reads "minute";r=0;t=44 of RateLimit: seconds until the last exhausted window opens again. */
 static int64_t windows_wait_s(const char *header)
 {
 	int64_t most = 0;
@@ -222,8 +222,8 @@ static bool is_create(const struct turn *t)
 	       (t->op->kind == OP_VOLUME && t->op->want->volume.create && t->op->kept);
 }
 
-/* A create gets this status for its own mistakes and for what is not available there: the next
- * offer decides (OpenAPI file, POST /v2/pods). */
+/* A create gets this status for its own mistakes and for lack of capacity there; either way the
+ * next offer follows (OpenAPI file, POST /v2/pods). */
 static enum err_kind kind_of_400(bool rent, const char *words)
 {
 	if (api_is_capacity(words))
@@ -239,7 +239,7 @@ static enum err_kind kind_of_status(const struct turn *t, int status, const char
 {
 	bool rent = t->op->kind == OP_RENT;
 
-	/* where GraphQL has changed or is gone there is no spot any more, and all else as ever */
+	/* if GraphQL has changed or is gone, spot is unavailable and all else works */
 	if (rent && t->op->want->rent.offer.spot &&
 	    (status == 404 || status == 410 || status == 422))
 		return ERR_REFUSED;
@@ -342,7 +342,7 @@ json_t *api_data(struct turn *t, const char *doing, json_t **whole)
 	return data;
 }
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
 bool api_id_is_sound(const char *id)
 {

@@ -1,4 +1,4 @@
-/* billing.c - what RunPod has billed for a pod, hour by hour. */
+/* billing.c - reads what RunPod has billed for a pod, hour by hour. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { CLOCKS_APART_S = 120 };
 
-/* Hours are the vendor's: by its clock the pod may be a little older. */
+/* Hours are by the vendor's clock, which may make the pod a little older. */
 static enum op_next request_bill(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
@@ -37,8 +37,8 @@ static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 	bill->cost_microusd += hour->cost_microusd;
 }
 
-/* RunPod reports dollars an hour alone; the seconds follow from the pod's price, which includes the
- * disk's. */
+/* RunPod reports dollars only, so the seconds follow from the pod's price, which includes its disk.
+ */
 static void imply_seconds(struct op_bill *bill, const struct op_want *want)
 {
 	if (want->bill.price_microusd_h <= 0)

@@ -1,11 +1,11 @@
-/* cpus.c - pods without a GPU: a flavour of CPU and a number of vCPUs, from which their memory and
- * their disk follow. */
+/* cpus.c - pods without a GPU: a CPU flavour and a number of vCPUs, which decide memory and disk.
+ */
 #include "impl.h"
 
 #include "base/jsonx.h"
 
-/* vCPUs go by powers of two. What disk a flavour may have stands in no catalog; this much for each
- * vCPU is given by all. */
+/* vCPUs are powers of two. No catalog lists a flavour's disk, but every flavour allows this much
+ * for each vCPU. */
 enum { VCPUS_LEAST = 2, VCPUS_MOST = 256, DISK_GB_PER_VCPU = 10 };
 
 bool cpu_is_meant(const char *wish)
@@ -33,7 +33,7 @@ bool cpu_alone_is_wished(const struct op *op)
 	return wishes && wishes[0];
 }
 
-/* ---- how large ---- */
+/* ---- size ---- */
 
 static bool is_enough(const struct op *op, int vcpus)
 {
@@ -41,7 +41,7 @@ static bool is_enough(const struct op *op, int vcpus)
 	       (int64_t)vcpus * DISK_GB_PER_VCPU >= op->want->offers.disk_gb;
 }
 
-/* What any flavour would have to have. */
+/* What any flavour would need. */
 static int vcpus_asked(const struct op *op)
 {
 	int n = VCPUS_LEAST;
@@ -51,7 +51,7 @@ static int vcpus_asked(const struct op *op)
 	return n;
 }
 
-/* 0: this flavour has no pod so large. */
+/* Returns 0 if this flavour has no pod of the size. */
 static int vcpus_of(const struct op *op, const json_t *flavour)
 {
 	const json_t *range = json_object_get(flavour, "vcpu");
@@ -95,7 +95,7 @@ enum op_next cpus_request(struct turn *t)
 			   vcpus_asked(t->op));
 }
 
-/* False: it cannot be as large as is wanted. */
+/* Returns false if the flavour cannot be large enough. */
 static bool read_flavour(struct op *op, const json_t *flavour)
 {
 	const char *id = jsonx_text(flavour, "id", "");

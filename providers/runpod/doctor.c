@@ -1,5 +1,5 @@
-/* doctor.c - the checks of `burst doctor`: whether the key is accepted, the balance, whether files
- * of volumes can be reached. */
+/* doctor.c - the checks of `burst doctor`: whether RunPod accepts the key, the balance, whether
+ * volumes' files can be reached. */
 #include "impl.h"
 
 #include "base/clock.h"
@@ -36,7 +36,7 @@ static void add_purse(struct op *op, const json_t *me)
 		str_add(&op->got.text, "warn: the balance is not reported\n");
 		return;
 	}
-	/* a debt buys no more than nothing */
+	/* a debt counts as no balance */
 	op->got.balance_microusd = balance > 0 ? (int64_t)(balance * 1e6) : 0;
 	if (op->got.balance_microusd <= 0)
 		str_add(&op->got.text, "bad: the account has no credit\n");
@@ -52,8 +52,7 @@ enum op_next balance_next(struct turn *t)
 	const json_t *data = api_data(t, "balance", &whole);
 	if (data)
 		add_purse(t->op, json_object_get(data, "myself"));
-	else if (t->reply->failed ||
-		 t->reply->status != 410) /* 410: the vendor has taken GraphQL away */
+	else if (t->reply->failed || t->reply->status != 410) /* 410: RunPod has removed GraphQL */
 		return OP_FAILED;
 	str_free(&t->op->got.text);
 	return api_done(t);
@@ -69,7 +68,7 @@ static void check_key(struct turn *t)
 		str_addf(text, "bad: %s\n", t->err->msg);
 }
 
-/* The first volume whose files its keys can reach. */
+/* The first volume whose files the keys can reach. */
 static const struct volume *volume_to_try(const struct op *op)
 {
 	for (size_t i = 0; i < op->got.volume_count; i++)
@@ -120,8 +119,7 @@ static void no_files(struct op *op)
 			       "must run until its last file is fetched\n");
 }
 
-/* A refused key is a finding, not a failure. Steps: the pods, the purse, the volumes, the files
- * of one. */
+/* A refused key is a finding, not a failure. Steps: pods, balance, volumes, files of one volume. */
 enum op_next check_next(struct turn *t)
 {
 	struct op *op = t->op;
@@ -146,7 +144,7 @@ enum op_next check_next(struct turn *t)
 		else
 			str_addf(&op->got.text, "warn: %s\n", t->err->msg);
 	}
-	bool refused = op->step == 2; /* by the API: volumes cannot be listed either */
+	bool refused = op->step == 2; /* the API refused: volumes cannot be listed either */
 	err_clear(t->err);
 	if (s3_is_configured(op->provider) && !refused) {
 		op->step = 3;

@@ -1,19 +1,18 @@
-/* logs.c - a pod's log, and whether it shows an image that cannot be pulled. */
+/* logs.c - reads a pod's log, and whether its image cannot be pulled. */
 #include "impl.h"
 
 #include "base/jsonx.h"
 
 enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20 };
 
-/* Where a pull fails over and over, or in words that leave no hope, and nothing has come after
- * it. */
+/* Whether a pull fails repeatedly or permanently, with no later line. */
 struct pulls {
 	int failures;
 	char last[300];
 };
 
-/* Docker's and the registries' words for: this account has no such image, and no retry changes
- * that. */
+/* Texts of Docker and registries for an image that this account cannot get, however often it tries.
+ */
 static bool pull_is_hopeless(const char *line)
 {
 	static const char *const words[] = {"manifest unknown",
@@ -55,7 +54,7 @@ static void add_event(struct str *to, const struct str *data, struct pulls *pull
 	const char *line = jsonx_text(event, "line", NULL);
 
 	if (!line)
-		return; /* cut off, or not a line of the log */
+		return; /* truncated, or not a line of the log */
 	if (!strcmp(jsonx_text(event, "source", ""), "system"))
 		follow_pull(pulls, line);
 	str_addf(to, "%s: ", jsonx_text(event, "source", "log"));
@@ -74,7 +73,7 @@ static void read_events(struct str *to, const char *text)
 	while ((line = str_next_line(&text, &len))) {
 		size_t shown = len && line[len - 1] == '\r' ? len - 1 : len;
 		if (!line[len])
-			break; /* the connection was cut within this line */
+			break; /* the connection broke within this line */
 		if (!shown) {
 			add_event(to, &data, &pulls);
 			str_reset(&data);
@@ -94,8 +93,8 @@ static void read_events(struct str *to, const char *text)
 	str_addc(to, '\n');
 }
 
-/* The stream never ends by itself and sends nothing, not even its head, before there is a line. The
- * time limit ends it, and what arrived until then is the log. */
+/* The stream never ends by itself, and sends nothing, not even its head, before the first line. The
+ * time limit ends it; what arrived until then is the log. */
 enum op_next logs_next(struct turn *t)
 {
 	if (!t->reply) {

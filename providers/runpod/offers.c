@@ -1,19 +1,17 @@
-/* offers.c - what RunPod would rent now, from its live catalog, with spot floors through
- * GraphQL. */
+/* offers.c - RunPod's offers, from its live catalog, with spot floors through GraphQL. */
 #include "impl.h"
 
 #include "base/gpus.h"
 #include "base/jsonx.h"
 
-/* ---- which questions: one for each number of GPUs wanted and each cloud, then one for CPU pods
- * ---- */
+/* ---- the requests: one for each number of GPUs and each cloud, then one for CPU pods ---- */
 
 struct question {
 	int gpus; /* 0: CPU pods */
 	bool community;
 };
 
-/* -1: not the name of a GPU. */
+/* Returns -1 if the wish is not the name of a GPU. */
 static int gpus_wished(const char *wish)
 {
 	char name[GPU_MAX];
@@ -45,7 +43,7 @@ static bool question_at(const struct op *op, int index, struct question *out)
 		if (count < 1 || (wishes != any && asked_before(wishes, i, count)))
 			continue;
 		for (int community = 0; community < 2; community++) {
-			/* volumes are at SECURE alone */
+			/* only SECURE has volumes */
 			if (community ? !p->community || volume : !p->secure)
 				continue;
 			if (index-- == 0) {
@@ -124,7 +122,7 @@ int offers_check_wishes(const struct op *op, struct mistakes *m, struct err *err
 	return 0;
 }
 
-/* ---- what the catalog says ---- */
+/* ---- the catalog ---- */
 
 static int wish_of(const struct op *op, const char *type, const char *name, int gpus)
 {
@@ -160,8 +158,8 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 	offer.wish = wish_of(op, type, name, q->gpus);
 	if (!type[0] || strlen(type) >= sizeof(where.type) || offer.wish < 0)
 		return;
-	op->tries++; /* it exists, whether it is free or not */
-	/* our images are CUDA's: another maker's GPU must be requested by name */
+	op->tries++; /* it exists, free or not */
+	/* burst's images are built for CUDA: another maker's GPU must be requested by name */
 	if (any && !strcmp(jsonx_text(gpu, "manufacturer", "NVIDIA"), "AMD"))
 		return;
 	offer.price_microusd_h = api_microusd(json_object_get(gpu, "price"), cloud) * q->gpus;
@@ -223,7 +221,7 @@ static enum op_next request_floors(struct turn *t, const struct question *q)
 	return api_request_graphql(t, CALL_POLL, query, NULL);
 }
 
-/* What burst would bid for a GPU whose floor this is; 0: no spot offer there. */
+/* burst's bid for a GPU with this floor; 0: no spot offer there. */
 static int64_t bid_for(const struct op *op, int64_t floor, int64_t on_demand)
 {
 	int64_t bid = section_has(op->provider->conf, "bid")
@@ -293,8 +291,8 @@ static enum op_next conclude(struct turn *t)
 	return api_done(t);
 }
 
-/* Steps 1, 2, ...: the catalog; then, if spot is wanted, -1, -2, ...: the floors. CPU pods,
- * requested last, have none. */
+/* Steps 1, 2, ...: the catalog; then, for spot, -1, -2, ...: the floors. CPU pods come last and
+ * have none. */
 enum op_next offers_next(struct turn *t)
 {
 	struct op *op = t->op;
@@ -308,7 +306,7 @@ enum op_next offers_next(struct turn *t)
 			return OP_FAILED;
 	} else if (op->step < 0) {
 		question_at(op, -op->step - 1, &q);
-		/* GraphQL may be gone one day: pods at the full price are still offers */
+		/* GraphQL may be gone: pods at full price are still offers */
 		if (read_floors(t, &q) < 0 && t->err->kind == ERR_CREDENTIALS)
 			return OP_FAILED;
 		err_clear(t->err);

@@ -1,18 +1,18 @@
-/* pages.c - lists in pages: {"pods":[..],"pagination":{"hasNextPage":true,"nextCursor":".."}},
- * as other clients of v2 read them. */
+/* pages.c - reads lists in pages:
+ * {"pods":[..],"pagination":{"hasNextPage":true,"nextCursor":".."}}, as other clients of v2 do. */
 #include "impl.h"
 
 #include <ctype.h>
 
 enum { PAGES_MOST = 200 };
 
-/* How a page refers to the next one. */
+/* A page's reference to the next one. */
 struct further {
 	const char *cursor; /* NULL: none */
-	/* that there is one, in a way that we cannot follow; NULL: nothing of the kind */
+	/* a reference that burst cannot follow; NULL: none */
 	const char *word;
-	bool none;    /* in so many words */
-	int64_t rows; /* on all pages, by what the vendor counts */
+	bool none;    /* explicitly the last page */
+	int64_t rows; /* on all pages, by the vendor's count */
 };
 
 void api_first_page(struct op *op)
@@ -30,7 +30,7 @@ static bool is_one_of(const char *key, const char *const *words)
 	return false;
 }
 
-/* Where the next page is: an address, a number, an object with either. */
+/* Whether the value refers to the next page: an address, a number, or an object with either. */
 static bool says_where(const json_t *value)
 {
 	return json_string_length(value) || json_number_value(value) > 0 || json_object_size(value);
@@ -70,7 +70,7 @@ static void find_next_page(const json_t *in, struct further *to)
 	}
 }
 
-/* Link: <https://...?page=2>; rel="next" */
+/* Reads Link: <https://...?page=2>; rel="next" */
 static bool is_linked(const struct reply *r)
 {
 	char link[1024];

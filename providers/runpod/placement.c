@@ -1,5 +1,4 @@
-/* placement.c - where a pod would run: an offer's id, the names of GPUs, data centres, images,
- * disks. */
+/* placement.c - where a pod runs: an offer's id, names of GPUs, data centres, images, disks. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -120,7 +119,7 @@ static void add_placed(struct op *op, struct offer *offer, struct placement *whe
 		add_offer(op, offer);
 }
 
-/* Where it is free but we cannot go; for the message when that leaves nothing. */
+/* Notes a data centre where it is free but not allowed, for the message if no offer remains. */
 static void note_elsewhere(struct op *op, const char *datacenter)
 {
 	if (!strstr(str_text(&op->got.text), datacenter) && op->got.text.len < 120)
@@ -134,8 +133,8 @@ void offers_place(struct op *op, const json_t *from, struct offer *offer, struct
 	bool fixed = section_count(op->provider->conf, "datacenters") || volume->region[0];
 	size_t i;
 
-	/* naming data centres tends to prevent a COMMUNITY pod altogether; a list that the
-	 * catalog leaves out: anywhere */
+	/* naming data centres usually prevents a COMMUNITY pod; a list missing from the catalog
+	 * means anywhere */
 	if (where->community || (!json_array_size(list) && !fixed)) {
 		if (!where->community || !section_count(op->provider->conf, "datacenters"))
 			add_placed(op, offer, where, "", from);
@@ -155,7 +154,7 @@ void offers_place(struct op *op, const json_t *from, struct offer *offer, struct
 
 int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where)
 {
-	/* less is refused as if it were for want of GPUs */
+	/* RunPod refuses less as if GPUs were sold out */
 	int64_t gb = MAX(wanted_gb ? wanted_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
 
 	return where->cpu ? cpu_disk_gb(gb, where->count) : gb;

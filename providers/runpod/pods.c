@@ -1,4 +1,4 @@
-/* pods.c - pods: read, listed, released. */
+/* pods.c - reads, lists and releases pods. */
 #include "impl.h"
 
 #include "base/gpus.h"
@@ -40,8 +40,7 @@ static void set_address(struct pod_view *view, const char *host, int64_t port, c
 	view->port = (int)port;
 }
 
-/* ssh.direct; where a server does not fill it in, the mapping of port 22. Never ssh.proxy: it
- * carries no files. */
+/* Uses ssh.direct, else the mapping of port 22. Never ssh.proxy, which cannot transfer files. */
 static void read_address(const json_t *from, struct pod_view *view)
 {
 	const json_t *direct = json_object_get(json_object_get(from, "ssh"), "direct"), *port;
@@ -100,7 +99,7 @@ int pods_read(const json_t *from, struct pod_view *out, struct err *err)
 	read_marker(env, &view.marker);
 	view.spot = !strcmp(jsonx_text(env, "BURST_SPOT", ""), "1");
 	read_state(from, &view);
-	/* what is stopped can go on showing the address it had */
+	/* a stopped pod may still show its old address */
 	if (view.state == POD_STATE_RUNNING || view.state == POD_STATE_UNKNOWN)
 		read_address(from, &view);
 	if (type[0])
@@ -126,9 +125,9 @@ struct pod_view *add_pod(struct op *op)
 
 /* ---- renting ---- */
 
-/* ---- looking ---- */
+/* ---- inspect and list ---- */
 
-/* A vendor that has forgotten a pod bills nothing for it. */
+/* Records that a vendor which no longer knows a pod bills nothing for it. */
 enum op_next inspect_next(struct turn *t)
 {
 	if (!t->reply)
@@ -146,8 +145,8 @@ enum op_next inspect_next(struct turn *t)
 	return api_done(t);
 }
 
-/* "burst-ATTEMPT": the name stays when a user changes the environment of the pod at RunPod's
- * console. What is not in the list counts as gone. */
+/* Matches "burst-ATTEMPT": the name stays if a user changes the pod's environment in RunPod's
+ * console. A pod that is not listed counts as gone. */
 static bool has_our_name(const json_t *pod)
 {
 	const char *name = jsonx_text(pod, "name", "");
@@ -164,7 +163,7 @@ static bool is_listed(const struct op *op, const char *id)
 	return false;
 }
 
-/* 1: there are further pages. */
+/* Returns 1 if there are more pages. */
 static int read_page(struct turn *t, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "pods"), *item;
@@ -177,10 +176,10 @@ static int read_page(struct turn *t, const json_t *answer)
 		struct marker marker = {0};
 		read_marker(json_object_get(item, "env"), &marker);
 		if (!marker.attempt[0] && !has_our_name(item))
-			continue; /* not one of burst's */
+			continue; /* not burst's */
 		if (pods_read(item, &view, t->err) < 0)
 			return err_wrap(t->err, "listing pods");
-		/* others came and went between two pages */
+		/* pods changed between two pages */
 		if (!t->op->pages || !is_listed(t->op, view.id))
 			*add_pod(t->op) = view;
 	}
@@ -198,7 +197,7 @@ enum op_next list_next(struct turn *t)
 	return more < 0 ? OP_FAILED : api_done(t);
 }
 
-/* ---- ending ---- */
+/* ---- release ---- */
 
 static bool is_gone(struct turn *t, const char *doing)
 {
@@ -206,7 +205,7 @@ static bool is_gone(struct turn *t, const char *doing)
 	return t->op->got.release == RELEASE_ENDED || t->err->kind == ERR_NOT_FOUND;
 }
 
-/* DELETE; where that is not allowed (409: locked, or by its state): unlock, DELETE, terminate. */
+/* DELETE. If that is not allowed (409: locked, or by its state): unlock, DELETE, terminate. */
 enum op_next release_next(struct turn *t)
 {
 	static const char *const doing = "ending a pod";
@@ -225,7 +224,7 @@ enum op_next release_next(struct turn *t)
 		err_clear(t->err);
 		return api_request(t, CALL_RELEASE, "PATCH", json_pack("{s:b}", "locked", 0),
 				   "/pods/%s", id);
-	case 2: /* whatever it said */
+	case 2: /* whatever the reply */
 		return api_request(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
 	case 3:
 		if (is_gone(t, doing))

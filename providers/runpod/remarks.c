@@ -1,4 +1,4 @@
-/* remarks.c - explains an answer without a fitting offer: misspelt names, GPUs that are sold out or
+/* remarks.c - explains a reply without a fitting offer: misspelt names, GPUs that are sold out or
  * out of reach. */
 #include "impl.h"
 
@@ -7,7 +7,7 @@
 #include "base/gpus.h"
 #include "base/jsonx.h"
 
-/* What the catalog does not have, and what it has that is called nearly so. */
+/* Names what the catalog lacks, and its nearest name there. */
 static void add_missing(struct str *to, const char *what, const char *word, const char *joint,
 			const char *const *names)
 {
@@ -42,8 +42,7 @@ static int unknown_gpu(struct turn *t)
 	return err_about(t->err, "gpu");
 }
 
-/* The largest memory among the GPUs that were wished for; more than any, where a pod without one
- * would do. */
+/* The largest memory among the wanted GPUs; larger than any if a pod without a GPU is accepted. */
 static int64_t most_vram_gb(const struct op *op)
 {
 	const char *const *wishes = op->want->offers.gpus;
@@ -70,7 +69,7 @@ static bool is_offered(const struct op *op, int wish)
 	return false;
 }
 
-/* Where the catalog has it in stock. False: the catalog does not have it at all. */
+/* Where the catalog has it in stock. Returns false if the catalog lacks it. */
 static bool find_wished(const struct op *op, const char *wish, struct str *places)
 {
 	const json_t *gpu, *item;
@@ -114,7 +113,7 @@ void add_remarks(struct op *op)
 	}
 }
 
-/* Data centres that are named in the config, and not in the catalog, are most likely misspelt. */
+/* Names data centres of the config that the catalog lacks: they are probably misspelt. */
 static void add_unknown_datacenters(struct str *to, const struct op *op)
 {
 	const char **ids = NULL;

@@ -5,9 +5,9 @@
 #include "base/gpus.h"
 #include "base/jsonx.h"
 
-/* As JSON, which sets both: a bare string would only be words for whatever entrypoint the image
- * has, and that may never come to them (docs.runpod.io, manage templates: container start
- * command). A new string. */
+/* The start command as JSON, which also replaces the entrypoint. A plain string would only become
+ * the arguments of the image's entrypoint (docs.runpod.io, manage templates: container start
+ * command). The caller frees it. */
 static char *start_command(const char *script)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -35,7 +35,7 @@ static json_t *start_env(const struct op *op)
 		if (!strcmp(rent->env[i].name, "BURST_AUTHORIZED_KEY"))
 			json_object_set_new(env, "PUBLIC_KEY", json_string(rent->env[i].value));
 	}
-	/* the marker is read back from here, whatever else the caller sends */
+	/* the marker is read back from these, whatever else the caller sends */
 	char hard_end[24];
 	snprintf(hard_end, sizeof(hard_end), "%lld", (long long)rent->marker.hard_end_s);
 	json_object_set_new(env, "BURST_MACHINE", json_string(rent->marker.machine));
@@ -108,7 +108,7 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 	return body;
 }
 
-/* GraphQL knows no floor, only a list. */
+/* GraphQL has no floor, only a list. */
 static json_t *cuda_versions(const char *floor)
 {
 	json_t *list = json_array();
@@ -139,7 +139,7 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 		json_array_append_new(pairs, json_pack("{s:s,s:O}", "key", name, "value", value));
 	json_object_set_new(input, "name", json_string(rent->name));
 	json_object_set_new(input, "imageName", json_string(image));
-	/* not in its published specification; a server that did not know it would make no pod */
+	/* not in RunPod's published specification; a server without it would make no pod */
 	if (registry)
 		json_object_set_new(input, "containerRegistryAuthId", json_string(registry));
 	json_object_set_new(input, "gpuTypeId", json_string(where->type));
@@ -160,7 +160,7 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	if (cuda)
 		json_object_set_new(input, "allowedCudaVersions", cuda_versions(cuda));
 	json_object_set_new(input, "ports", json_string("22/tcp"));
-	/* its hosts need not have an address of their own: no ssh.direct then */
+	/* its hosts may lack an address of their own, and so ssh.direct */
 	if (where->community)
 		json_object_set_new(input, "supportPublicIp", json_true());
 	json_object_set_new(input, "dockerArgs", json_string(args));
@@ -182,7 +182,7 @@ static int check_rent(const struct op *op, struct placement *where, struct err *
 		return err_set(err, ERR_CONFIG,
 			       "volume \"%s\" can only be attached in the SECURE cloud",
 			       rent->volume.name);
-	/* the volume decides, whatever the offer says */
+	/* the volume decides the data centre, not the offer */
 	if (where->datacenter[0] && rent->volume.region[0] &&
 	    strcmp(where->datacenter, rent->volume.region))
 		return err_set(err, ERR_NO_CAPACITY, "volume \"%s\" is in %s, this offer in %s",
@@ -204,7 +204,7 @@ static enum op_next request_rent(struct turn *t, const struct placement *where)
 				   json_pack("{s:o}", "input", spot_input(t->op, where)));
 }
 
-/* The pod exists: whatever else the answer lacks, its id is what counts. */
+/* The pod exists, so only its id matters; the reply may lack the rest. */
 static int take_rented(struct turn *t, const json_t *from)
 {
 	const struct rent_request *rent = &t->op->want->rent;
@@ -244,7 +244,7 @@ static int read_rented(struct turn *t)
 	return take_rented(t, pod);
 }
 
-/* A server older than our filters names them; nothing was made. */
+/* A server older than our filters names them in its error; nothing was made. */
 static bool refuses_filters(const struct turn *t)
 {
 	return sends_filters(t->op) && !t->reply->failed && t->reply->status == 422 &&

@@ -1,5 +1,4 @@
-/* runpod.c - the provider itself: its keys, its account, and which file answers for which
- * operation. */
+/* runpod.c - the RunPod provider: its keys, its account, and the file for each operation. */
 #include "runpod.h"
 
 #include <ctype.h>
@@ -85,7 +84,7 @@ static int check_datacenters(const struct section *s, struct err *err)
 {
 	for (size_t i = 0; i < section_count(s, "datacenters"); i++) {
 		const char *id = section_item(s, "datacenters", i);
-		/* taken in lower case by the server, with odd results */
+		/* the server accepts lower case, with odd results */
 		for (const char *p = id; *p; p++)
 			if ((!isalnum((unsigned char)*p) && *p != '-') ||
 			    islower((unsigned char)*p))
@@ -157,7 +156,7 @@ static int runpod_check_conf(const struct section *s, struct mistakes *m, struct
 	return 0;
 }
 
-/* Once the secrets are there. */
+/* Runs once the secrets are known. */
 static int check_keys(const struct section *s, struct err *err)
 {
 	if (!section_text(s, "s3_access_key") != !section_text(s, "s3_secret_key"))
@@ -167,7 +166,7 @@ static int check_keys(const struct section *s, struct err *err)
 	return 0;
 }
 
-/* Every burst that uses this key must come to the same name, and the name must not tell the key. */
+/* Names the account: the same for every burst with this key, without revealing it. */
 static char *account_name(const char *key)
 {
 	CLEANUP(free_text) char *text = xasprintf("burst runpod account\n%s", key);
@@ -260,13 +259,13 @@ static enum op_next step(struct turn *t)
 	case OP_VOLUME_LS: return volume_ls_next(t);
 	case OP_VOLUME_SIZE: return volume_size_next(t);
 	case OP_VOLUME_DELETE: return volume_delete_next(t);
-	case OP_IMAGE: break; /* pods run images unchanged: never called */
+	case OP_IMAGE: break; /* pods run images unchanged; never called */
 	}
 	err_set(t->err, ERR_BUG, "no such operation");
 	return OP_FAILED;
 }
 
-/* What becomes part of a URL comes from the ledger or from people: checked here, once. */
+/* Checks here, once, what becomes part of a URL: it comes from the ledger or the user. */
 static bool names_something(const struct op *op)
 {
 	switch (op->kind) {
@@ -311,10 +310,10 @@ const struct provider_ops provider_runpod = {
 	.can_stage = true,
 	.can_fetch = true,
 	.can_tidy = true,
-	/* one listing for all pods; a pod that is up bills until a listing shows it */
+	/* one listing serves all pods; a pod that is up bills until a listing shows it */
 	.poll_ms = 2500,
 	.list_gap_ms = 5000,
-	.calls_per_minute = 60, /* the published example; each reply reports its own limits */
+	.calls_per_minute = 60, /* from the published example; each reply reports its own limits */
 	.open = runpod_open,
 	.close = runpod_close,
 	.account = runpod_account,

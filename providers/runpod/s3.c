@@ -1,6 +1,6 @@
 /* s3.c - files of a network volume without a pod, through RunPod's S3-compatible API: the bucket is
- * the volume, the key the path on it. One file at a time and by its name: listings there are slow
- * and repeat themselves (tidy.c is careful). */
+ * the volume, the key the path on it. Handles one file at a time by name: listings there are slow
+ * and repeat entries (tidy.c handles that). */
 #include "impl.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 
-/* It answers 502 under load, for a while. */
+/* Under load it answers 502 for a while. */
 enum {
 	HEAD_MS = 60000,
 	TRY_MS = 20000,
@@ -18,7 +18,7 @@ enum {
 	LOST_MOST = 3,
 	WAIT_FIRST_MS = 500,
 	WAIT_MOST_MS = 10000,
-	TOLD_MOST_MS = 60000 /* of retries that the storage requests: pods wait for it */
+	TOLD_MOST_MS = 60000 /* longest Retry-After that is obeyed: pods wait for the file */
 };
 
 static const char *const reached[] = {"EU-CZ-1", "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
@@ -45,7 +45,7 @@ bool s3_reaches(const struct provider *p, const char *datacenter)
 	return false;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 int s3_check(const struct op *op, struct err *err)
 {
@@ -131,7 +131,7 @@ enum op_next s3_try_keys(struct turn *t, const struct volume *v)
 int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err)
 {
 	if (r->failed || (r->status != 401 && r->status != 403))
-		return 0; /* what else is wrong may be right in a moment */
+		return 0; /* other faults may pass */
 	return err_set(err, ERR_CREDENTIALS,
 		       "RunPod's storage refuses RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY "
 		       "(HTTP %d for volume \"%s\"): make a new pair in RunPod's console, "
@@ -145,7 +145,7 @@ static void ask(struct turn *t, const char *method, int64_t timeout_ms)
 	s3_request(t, method, timeout_ms, t->op->want->file.path, NULL);
 }
 
-/* ---- what is answered ---- */
+/* ---- replies ---- */
 
 static void add_word(struct str *to, const char *body, const char *tag)
 {
@@ -160,7 +160,7 @@ bool s3_busy(struct turn *t, enum op_next *next)
 {
 	struct op *op = t->op;
 
-	/* 507: it is full */
+	/* 507: the volume is full */
 	bool passes =
 		t->reply->status == 429 || (t->reply->status >= 500 && t->reply->status != 507);
 	if (t->reply->failed || !passes || op->tries >= TRIES_MOST)
@@ -216,7 +216,7 @@ static int64_t length_told(const struct reply *r)
 	return *end ? -1 : (int64_t)n;
 }
 
-/* ---- to a volume: PUT, then HEAD, since an upload that was accepted may yet be lost ---- */
+/* ---- to a volume: PUT, then HEAD, since an accepted upload may still be lost ---- */
 
 static enum op_next stored(struct turn *t)
 {
@@ -240,7 +240,7 @@ static enum op_next stored(struct turn *t)
 	return api_done(t);
 }
 
-/* A busy server may close before the upload is whole and its answer read. */
+/* A busy server may close before it has read the upload and answered. */
 static bool broke_off(struct turn *t, enum op_next *next)
 {
 	if (!t->reply->failed || t->reply->err.kind != ERR_NETWORK || t->op->tries >= LOST_MOST)
@@ -249,7 +249,7 @@ static bool broke_off(struct turn *t, enum op_next *next)
 	return true;
 }
 
-/* Steps: 0 PUT is sent, 1 its reply is awaited, 2 HEAD's. */
+/* Steps: 0 PUT is sent, 1 its reply, 2 HEAD's. */
 enum op_next stage_next(struct turn *t)
 {
 	struct op *op = t->op;
@@ -295,7 +295,7 @@ static enum op_next request_fetch(struct turn *t)
 }
 
 /* What was written before a connection broke stays in the file. The caller retries from there, so
- * we do not. */
+ * this does not retry. */
 enum op_next fetch_next(struct turn *t)
 {
 	struct op *op = t->op;
@@ -308,7 +308,7 @@ enum op_next fetch_next(struct turn *t)
 	if (s3_busy(t, &next))
 		return next;
 	if (!t->reply->failed && t->reply->status == 416 && op->want->file.offset > 0)
-		return api_done(t); /* there is no more of it */
+		return api_done(t); /* there are no more bytes */
 	if (t->reply->failed || (t->reply->status != 200 && t->reply->status != 206)) {
 		failure(t, "fetching");
 		return OP_FAILED;

@@ -1,7 +1,7 @@
-/* tidy.c - what is in a folder of a network volume, and its end, through the S3-compatible API.
- * Listings there are slow, may repeat themselves and may lack what is there: pages are counted, a
- * token that comes again is refused, a page that is cut off is none, and that a list is empty
- * proves nothing. */
+/* tidy.c - lists and removes a folder of a network volume, through the S3-compatible API.
+ *
+ * Listings there are slow, may repeat entries and may lack some. So pages are counted, a repeated
+ * token is refused, a truncated page is invalid, and an empty list proves nothing. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum { CALLS_MOST = 5000, ROUNDS_MOST = 20000, STILL_THERE_MOST = 5 };
 /* One page of a list. */
 struct page {
 	json_t *files;    /* of [key, bytes, changed_s] */
-	json_t *prefixes; /* of the folders in it */
+	json_t *prefixes; /* of its subfolders */
 	bool more;
 	char *token;
 };
@@ -35,7 +35,7 @@ static void page_free_cleanup(struct page *p)
 
 /* ---- reading a page ---- */
 
-/* What stands between <tag> and </tag>; NULL: it is not there. */
+/* The text between <tag> and </tag>, or NULL. */
 static const char *inside(const char *text, const char *end, const char *tag, size_t *len)
 {
 	char open[40], close[40];
@@ -77,7 +77,7 @@ static int add_entity(struct str *to, const char *name, size_t len)
 	return 0;
 }
 
-/* XML's text as it is meant, to be freed; NULL when it is not there or not text. */
+/* Decodes XML text; the caller frees it. NULL if it is missing or invalid. */
 static char *text_of(const char *text, const char *end, const char *tag)
 {
 	CLEANUP(str_free) struct str out = STR_INIT;
@@ -100,8 +100,8 @@ static char *text_of(const char *text, const char *end, const char *tag)
 	return str_detach(&out);
 }
 
-/* A key below the prefix that names the same thing after its path was tidied on the way; a slash at
- * its end is one. */
+/* Whether a key is below the prefix and names the same thing after the path is cleaned on the way;
+ * a slash at its end is allowed. */
 static bool is_below(const char *key, const char *prefix)
 {
 	if (!key || !starts_with(key, prefix))
@@ -166,7 +166,7 @@ static int read_all(struct turn *t, const char *body, const char *tag, const cha
 	return 0;
 }
 
-/* An answer that ends early is none: what it lacks would be taken for absent. */
+/* Rejects a truncated reply: what it lacks would count as absent. */
 static int read_page(struct turn *t, const char *prefix, struct page *page)
 {
 	const char *body = str_text(&t->reply->body), *end = body + strlen(body);
@@ -185,7 +185,7 @@ static int read_page(struct turn *t, const char *prefix, struct page *page)
 	return read_all(t, body, "CommonPrefixes", prefix, page, read_folder);
 }
 
-/* ---- asking for one ---- */
+/* ---- requesting a page ---- */
 
 static enum op_next request_list(struct turn *t, const char *prefix, bool flat, const char *token)
 {
@@ -215,7 +215,7 @@ static int check_path(struct turn *t)
 		       : err_set(t->err, ERR_REFUSED, "\"%s\" is not a path on a volume", path);
 }
 
-/* False: *next says what to do, an answer to be waited for or a failure. */
+/* Returns false if *next says what to do: wait for a reply, or fail. */
 static bool answered(struct turn *t, enum op_next *next)
 {
 	if (s3_busy(t, next))
@@ -228,8 +228,8 @@ static bool answered(struct turn *t, enum op_next *next)
 	return false;
 }
 
-/* ---- folder by folder: kept is {queue: prefixes still to be listed, the first of them now;
- * tokens: of its pages} ---- */
+/* ---- folder by folder: kept is {queue: prefixes still to list, the current one first; tokens: of
+ * its pages} ---- */
 
 static const char *queue_head(const struct op *op)
 {
@@ -262,7 +262,7 @@ static int walk_begin(struct turn *t)
 	return 0;
 }
 
-/* To the next page of this folder, or the next folder. 1: all was listed. */
+/* Moves to the next page of this folder, or to the next folder. Returns 1 if all are listed. */
 static int walk_on(struct turn *t, const struct page *page)
 {
 	json_t *tokens = json_object_get(t->op->kept, "tokens"), *seen;
@@ -312,7 +312,7 @@ static void add_entry(struct op *op, const char *prefix, const char *key, bool f
 	size_t len = strcspn(key + strlen(prefix), "/");
 
 	if (!len || len >= sizeof(e.name))
-		return; /* the folder itself; half a name would be another's */
+		return; /* the folder itself; a truncated name would be another's */
 	memcpy(e.name, key + strlen(prefix), len);
 	for (size_t i = 0; i < op->got.entry_count; i++)
 		if (!strcmp(op->got.entries[i].name, e.name))
@@ -380,11 +380,11 @@ enum op_next volume_size_next(struct turn *t)
 	return next == OP_DONE ? api_done(t) : next;
 }
 
-/* ---- the end of a file or a folder ---- */
+/* ---- removing a file or a folder ---- */
 
-/* Always the first page: what was removed is not in it any more, so no token is ever needed.
- * Folders are listed once they are empty. kept is {files: of this page, still to be removed, the
- * last of them now; first: key of the page before}. */
+/* Always requests the first page: removed entries are no longer on it, so no token is needed.
+ * Folders are listed once they are empty. kept is {files: of this page, still to remove, the
+ * current one last; first: key of the previous page}. */
 enum { ASK_PAGE, ASK_REMOVE, ASK_LAST };
 
 static enum op_next delete_request(struct turn *t)
@@ -405,7 +405,7 @@ static enum op_next delete_request(struct turn *t)
 	return OP_CALL;
 }
 
-/* Gone according to the server, listed all the same: for a moment that may be so. */
+/* Handles an entry that was removed and is still listed, which may happen for a moment. */
 static bool still_there(struct turn *t, const char *first)
 {
 	const char *before = jsonx_text(t->op->kept, "first", "");

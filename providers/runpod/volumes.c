@@ -1,5 +1,5 @@
-/* volumes.c - network volumes: found by name, made only when that is wanted, where most of the
- * wanted GPUs are. */
+/* volumes.c - network volumes: finds one by name, or makes one if requested, in the data centre
+ * with most of the wanted GPUs. */
 #include "impl.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static int read_volume(const json_t *from, struct volume *out, struct err *err)
 	COPY_TEXT(v.id, id);
 	COPY_TEXT(v.name, jsonx_text(from, "name", ""));
 	COPY_TEXT(v.region, region);
-	/* the price of the faster tier depends on the data centre and is not published */
+	/* the faster tier's price depends on the data centre and is not published */
 	if (strcmp(jsonx_text(from, "type", "STANDARD"), "HIGH_PERFORMANCE") && v.size_gb > 0 &&
 	    v.size_gb <= SIZE_MOST_GB)
 		v.price_microusd_month = price_of(v.size_gb);
@@ -59,7 +59,7 @@ static bool is_listed(const struct op *op, const char *id)
 	return false;
 }
 
-/* Those of this name; NULL: all. 1: there are further pages. */
+/* Reads volumes of this name; NULL: all. Returns 1 if there are more pages. */
 static int read_page(struct turn *t, const char *name)
 {
 	CLEANUP(json_decref) json_t *answer = api_object(t, "listing volumes");
@@ -109,7 +109,7 @@ enum op_next volume_remove_next(struct turn *t)
 	return api_done(t);
 }
 
-/* ---- where a new one should be ---- */
+/* ---- where to make a new one ---- */
 
 static bool is_standard(const json_t *datacenter)
 {
@@ -131,9 +131,9 @@ static int worth_of(const char *availability)
 	return !strcmp(availability, "LOW") ? 1 : 0;
 }
 
-/* Which of the wanted GPUs it has. A volume stays, and stock changes: each kind counts, available
- * or sold out. Among equals the one with more of them available wins, of the more expensive wishes
- * first. A wish for none is one for CPU pods. */
+/* Scores a data centre by the wanted GPUs that it has. A volume stays while stock changes, so each
+ * kind counts, available or sold out. Among equals, more available ones win, those of earlier
+ * wishes first. The wish "none" means CPU pods. */
 static int64_t score_of(const struct op *op, const json_t *datacenter)
 {
 	const char *const *wishes = op->want->volume.gpus;
@@ -175,7 +175,7 @@ static bool is_offered(const struct op *op, const char *id)
 	return !regions;
 }
 
-/* NULL and t->err: nowhere. */
+/* Returns NULL with t->err if there is none. */
 static const char *choose_datacenter(struct turn *t, const json_t *list)
 {
 	const struct op *op = t->op;
@@ -270,8 +270,7 @@ static bool in_one_place(const struct op *op)
 	return true;
 }
 
-/* Two machines made one at the same moment. All of them must take the same: the one whose id comes
- * first. */
+/* If two machines made one at the same moment, both must use the same: the lowest id. */
 static void take_first(struct op *op)
 {
 	struct volume *all = op->got.volumes, first = all[0];
@@ -291,7 +290,7 @@ static void take_first(struct op *op)
 	op->got.volume_count = 1;
 }
 
-/* A name may be used twice at RunPod; the config's data centres may tell which is meant. */
+/* Several volumes may have one name at RunPod; the config's data centres may select one. */
 static int pick_one(struct turn *t)
 {
 	struct op *op = t->op;
@@ -385,8 +384,8 @@ static enum op_next list_again(struct turn *t)
 	return OP_FAILED;
 }
 
-/* Another machine may have made one since the listing. Ours is known, whether the list has it by
- * now or not. */
+/* Lists again: another machine may have made one since the last listing. Our own is known even if
+ * the list lacks it. */
 static enum op_next list_again_for_another(struct turn *t)
 {
 	struct op *op = t->op;
