@@ -5,7 +5,8 @@
  * on the calling thread, and what asks a provider waits for its answer.
  *
  * Beside it: bill.h and reconcile.h (vendors' bills), spend.h and allow.h (dollars of a day, and
- * caps on them), volume_gc.h (old folders of volumes), deliver_folder.h (what a delivery is given).
+ * caps on them), measured.h (what runs showed of speed and price), volume_gc.h (old folders of
+ * volumes), deliver_folder.h (what a delivery is given).
  */
 #ifndef BURST_RUNS_H
 #define BURST_RUNS_H
