@@ -54,6 +54,27 @@ bool queue_has_runner(const char *state_dir, const char *config)
 	return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
+int queue_count_open(struct store *store, const char *state_dir, struct queue_open *out,
+		     struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+	bool runner = false;
+
+	*out = (struct queue_open){0};
+	if (store_requests(store, NULL, true, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		runner = i && !strcmp(rows[i].config, rows[i - 1].config)
+				 ? runner
+				 : queue_has_runner(state_dir, rows[i].config);
+		out->requests++;
+		out->without_client += !runner;
+	}
+	free(rows);
+	return 0;
+}
+
 /* ---- why it waits ---- */
 
 void queue_explain(const struct when_answer *a, const struct when_work *work, char *to, size_t room)

@@ -21,6 +21,12 @@ char *queue_path(const char *state_dir, const char *config, const char *ending);
 int queue_take(const char *state_dir, const char *config, int *fd, struct err *err);
 /* Without touching the lock. Not in the runner itself. */
 bool queue_has_runner(const char *state_dir, const char *config);
+/* Requests of all queues that wait or are rendered. */
+struct queue_open {
+	int requests, without_client; /* without_client: their queue has no runner */
+};
+int queue_count_open(struct store *store, const char *state_dir, struct queue_open *out,
+		     struct err *err);
 
 /* ---- why it waits, for `burst queue ls`; kept in the ledger ---- */
 
