@@ -1,4 +1,4 @@
-/* check.c - checks what no single key can show, and what a project's file may not do. */
+/* check.c - checks that need several keys, and what a project's file may not do. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ bool config_is_projects_word(const struct config *c, const struct section *s, co
 	       (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
 }
 
-/* The folders that the user allows, in the form of trust.h; free with allowed_free(). */
+/* The folders that the user allows, for trust.h. Free with allowed_free(). */
 static char **allowed_folders(const struct config *c)
 {
 	size_t count = section_count(c->top, "allow_paths");
@@ -55,7 +55,7 @@ static void allowed_free(char **list)
 	free(list);
 }
 
-/* Notes each thing that a project may not do; 0: reading continues. */
+/* Notes everything that a project may not do. Returns 0 if reading continues. */
 static int note_trust(struct config *c, struct err *err)
 {
 	c->out_of_bounds = true;
@@ -132,7 +132,8 @@ int config_may_read(const struct config *c, const char *key, const char *real, s
 	return check_path(c, c->job, "job", key, real, err);
 }
 
-/* The owner of the file can change what is spent and which variables are sent to pods. */
+/* Refuses a file that another user owns: its owner could change what is spent and which variables
+ * are sent to pods. */
 static int check_owner(const struct config *c, struct err *err)
 {
 	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
@@ -165,7 +166,7 @@ static int check_trusted(struct config *c, struct err *err)
 		return -1;
 	if (check_allowed(c, err) < 0)
 		return -1;
-	/* these paths may be the ones that the user wanted to allow */
+	/* the user may have wanted to allow these paths */
 	if (!c->project_shown || c->out_of_bounds)
 		return 0;
 	if (check_owner(c, err) < 0 && note_trust(c, err) < 0)
@@ -175,8 +176,8 @@ static int check_trusted(struct config *c, struct err *err)
 	return check_paths_of(c, section_group(c->top, "code"), "code", err);
 }
 
-/* Only pods are to be released. A mistake of the user's own file is then a warning; an unknown
- * provider that a flag names is an error. */
+/* For commands that only release pods. A mistake in the user's own file is then a warning. An
+ * unknown provider in a flag stays an error. */
 static int check_leniently(const struct config *c, struct err *err)
 {
 	bool by_flag = starts_with(section_where(c->top, "provider"), "--");

@@ -1,4 +1,4 @@
-/* config.c - opens a config: its files, then the environment; and looks up its values. */
+/* config.c - opens a config (its files, then the environment) and looks up its values. */
 #include "config.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ static bool ends_in_command(const char *key)
 	return ends_with(key, "_command");
 }
 
-/* RUNPOD_API_URL for `api_url` of "runpod"; secrets wait until the account is used. */
+/* Reads RUNPOD_API_URL for `api_url` of "runpod". Secrets are read only when the account is used.
+ */
 static int read_environment(struct account *account, struct mistakes *m, struct err *err)
 {
 	for (const struct option_spec *spec = account->ops->options; spec->key; spec++) {
@@ -71,7 +72,7 @@ static int read_environments(struct config *c, struct err *err)
 	return 0;
 }
 
-/* ---- opening ---- */
+/* ---- open ---- */
 
 static int check_required(const struct config *c, const struct section *s, const char *path,
 			  struct err *err)
@@ -241,7 +242,7 @@ struct inputs {
 	size_t count, cap;
 };
 
-/* Replaces the path by the one in the tree. */
+/* Adds a path below the tree's copy, by its name there. Skips other paths. */
 static void add_input(const struct config *c, struct inputs *in, const char *path)
 {
 	size_t len = strlen(c->tree->copy);

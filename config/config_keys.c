@@ -1,4 +1,4 @@
-/* config_keys.c - the table of burst's own keys and the checks that need more than one key. */
+/* config_keys.c - the table of burst's own keys, and the checks of ranges and names. */
 #include "config_keys.h"
 
 #include "base/clock.h"
@@ -182,8 +182,8 @@ static int check_range(const struct section *top, size_t i, struct err *err)
 		       bounds[i].wanted);
 }
 
-/* A new volume gets a name that every provider accepts. An existing volume may have another name;
- * its provider reports a bad one. */
+/* Requires a new volume's name to fit every provider. An existing volume may have another name; its
+ * provider reports a bad one. */
 static int check_volume_name(const struct section *volume, struct err *err)
 {
 	const char *name = section_text(volume, "name");

@@ -4,7 +4,7 @@
 #include "config_keys.h"
 #include "value.h"
 
-/* The keys that the file sets; every other key is in it as a comment. */
+/* The keys that the file sets. Every other key is a comment. */
 static const struct {
 	const char *path, *value;
 } chosen[] = {
@@ -13,7 +13,7 @@ static const struct {
 	{"caps", ""},
 	{"caps.max_cost", "5.00"},
 	{"caps.max_duration", "\"1h\""},
-	{"job.type", NULL}, /* NULL: filled in */
+	{"job.type", NULL}, /* NULL: filled in later */
 	{"job.name", NULL},
 	{"job.engine", "\"espeak\""},
 	{"job.input", "\"script.jsonl\""},
@@ -70,7 +70,7 @@ static void add_default(struct str *to, const struct option_spec *spec)
 	}
 }
 
-/* A key without a default gets a value that works once the comment's mark is removed. */
+/* A working value for a key without a default, for the user to uncomment. */
 static const char *sensible(const char *key)
 {
 	static const struct {
@@ -93,8 +93,8 @@ static const char *sensible(const char *key)
 	return NULL;
 }
 
-/* One key as a line of a file, without its comment: `pods = 2;`. value NULL: the default or a
- * stand-in of its type. */
+/* Writes one key as `pods = 2;`, without its comment. value NULL: the default, or an example of its
+ * type. */
 static void example_line(struct str *to, const struct option_spec *spec, const char *value)
 {
 	str_addf(to, "%s = ", spec->key);
@@ -115,7 +115,7 @@ struct page {
 
 #define HELP_COLUMN 42
 
-/* Removing "# " at the left makes a setting of a comment, also inside a group. */
+/* Writes a comment so that removing "# " at the left makes it a setting, also inside a group. */
 static void add_line(const struct page *page, int depth, bool commented, const char *text,
 		     const char *help)
 {

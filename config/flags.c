@@ -6,7 +6,7 @@
 #include "state.h"
 #include "value.h"
 
-/* Walks "a.b.c" down to the section of the last part; *key is that part. */
+/* Returns the section of the last part of "a.b.c"; *key is that part. */
 static struct section *descend(struct section *s, const char **key, const char *flag)
 {
 	for (const char *dot; (dot = strchr(*key, '.')); *key = dot + 1) {
@@ -106,7 +106,7 @@ int config_override(struct config *c, const char *key, const char *text, const c
 	if (config_adds(key))
 		return add_to(c, key, text, flag, err);
 	if (!s && mistakes_about(c->mistakes, "job"))
-		return 0; /* config_check() reports why it could not be read */
+		return 0; /* config_check() reports an unreadable one */
 	if (!s)
 		return err_set(err, ERR_USAGE, "%s: no job in this config, so %s cannot be set",
 			       flag, key);

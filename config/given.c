@@ -14,7 +14,7 @@ struct printer {
 	int depth;
 };
 
-/* The shortest form that reads back as the same number. */
+/* Writes the shortest form that reads back as the same number. */
 static void add_number(struct str *to, double value)
 {
 	char text[32];

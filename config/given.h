@@ -5,9 +5,8 @@
 #include "base/str.h"
 #include "config.h"
 
-/* Every value but those of the user's own file, and the providers in any case. Paths below the
- * config's folder become relative to it. Keys that only the user's own file may have are left out.
- */
+/* Writes every value except those of the user's own file, and always the providers. Paths below the
+ * config's folder become relative to it. Leaves out user-only keys. */
 void config_print_given(struct str *to, const struct config *c);
 
 #endif

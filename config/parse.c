@@ -159,7 +159,7 @@ static int read_root(struct config *c, const struct source *source, const config
 	return 0;
 }
 
-/* A file that others can write must not run commands. */
+/* A file that other users can write must not run commands. */
 static int check_own(const struct source *source, const struct stat *st, struct err *err)
 {
 	if ((st->st_uid != geteuid() && st->st_uid != 0) || (st->st_mode & S_IWOTH))
@@ -168,7 +168,7 @@ static int check_own(const struct source *source, const struct stat *st, struct 
 	return 0;
 }
 
-/* The path has no links. O_NOFOLLOW refuses one that was put there since. */
+/* O_NOFOLLOW refuses a link that replaced the file since its path was resolved. */
 static int read_file(struct source *source, struct str *text, struct err *err)
 {
 	const char *shown = source->shown;
@@ -197,7 +197,7 @@ static int read_file(struct source *source, struct str *text, struct err *err)
 	}
 }
 
-/* The line of the text, without blanks around it, made printable. */
+/* Appends a line of the text, trimmed and printable. */
 static void show_line(struct str *to, const char *text, int line)
 {
 	size_t len;
@@ -211,7 +211,7 @@ static void show_line(struct str *to, const char *text, int line)
 	str_add_printable(to, text, len, 60);
 }
 
-/* A value without quotes is the most frequent mistake. */
+/* A missing pair of quotes is the most common mistake. */
 static const char *syntax_hint(const char *line)
 {
 	const char *sign = strpbrk(line, "=:");

@@ -1,4 +1,4 @@
-/* places.c - finds this user's home and XDG folders, and shortens paths for people. */
+/* places.c - finds this user's home and XDG folders, and shortens paths for messages. */
 #include "places.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ char *places_xdg(const char *name, const char *below)
 {
 	const char *value = getenv(name);
 
-	if (value && value[0] == '/') /* the XDG rules: a relative one counts as unset */
+	if (value && value[0] == '/') /* XDG: a relative path counts as unset */
 		return xstrdup(value);
 	CLEANUP(free_text) char *home = places_home();
 	return home ? path_join(home, below) : NULL;
@@ -98,7 +98,8 @@ char *config_trees_dir(void)
 	return dir ? path_join(dir, "burst/trees") : NULL;
 }
 
-/* Another user who can write here could make burst release pods, or lose track of them. */
+/* Refuses a folder that other users can write: they could make burst release pods, or lose track of
+ * them. */
 static int check_ours(const char *path, struct err *err)
 {
 	struct stat st;

@@ -1,4 +1,4 @@
-/* reference.c - walks the key tables of burst, of the types of job and of the providers. */
+/* reference.c - walks the key tables of burst, of the job types and of the providers. */
 #include "reference.h"
 
 #include "base/str.h"
@@ -22,7 +22,7 @@ static const char *kind_of(const struct option_spec *spec)
 	return "";
 }
 
-/* To be freed; NULL: no default. */
+/* The caller frees it. NULL: no default. */
 static char *default_of(const struct option_spec *spec)
 {
 	if (!spec->def)

@@ -1,5 +1,5 @@
-/* reference.h - the key tables for readers: help, the man page and config/README.md are written
- * from it. */
+/* reference.h - passes the key tables to a reader, which writes help, the man page or
+ * config/README.md. */
 #ifndef BURST_CONFIG_REFERENCE_H
 #define BURST_CONFIG_REFERENCE_H
 
@@ -10,21 +10,23 @@
 struct reference_row {
 	const char *path;  /* "caps.max_cost" */
 	const char *kind;  /* "dollars" */
-	const char *value; /* the default in the form of burst.cfg; NULL: none */
+	const char *value; /* the default in burst.cfg's form; NULL: none */
 	const char *help;
-	const char *range; /* the allowed values; NULL: the help text says it, or all are allowed */
-	unsigned flags;    /* enum option_flag */
+	const char
+		*range; /* the allowed values; NULL: the help text has them, or all are allowed */
+	unsigned flags; /* enum option_flag */
 };
 
-/* Texts made for the reader. They live until the function returns. */
+/* Callbacks of a reader. Texts are valid until the callback returns. */
 struct reference_reader {
 	void *ctx;
-	void (*section)(void *ctx, const char *title, const char *text); /* before its rows */
+	void (*section)(void *ctx, const char *title,
+			const char *text); /* called before its rows */
 	void (*row)(void *ctx, const struct reference_row *row);
 };
 
-/* All keys: of burst itself, of each type of job, of each provider that is part of burst. The
- * registries end with NULL. */
+/* Reads all keys: of burst, of each job type, and of each provider in the registry. The registries
+ * end with NULL. */
 void reference_read(const struct reference_reader *to, const struct job_ops *const *jobs,
 		    const struct provider_ops *const *providers);
 

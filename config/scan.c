@@ -1,4 +1,4 @@
-/* scan.c - finds in a config's text what libconfig would accept without a warning. */
+/* scan.c - finds in a config's text what libconfig accepts without a warning. */
 #include "scan.h"
 
 #include <ctype.h>
@@ -40,7 +40,7 @@ static int check_bytes(struct scan *s)
 	return 0;
 }
 
-/* libconfig obeys @include only at the beginning of a line. */
+/* libconfig obeys @include only at the start of a line. */
 static int check_include(struct scan *s)
 {
 	const char *start;

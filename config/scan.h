@@ -1,6 +1,6 @@
 /* scan.h - checks a config's text before libconfig parses it, for what libconfig accepts without a
- * warning: bytes after a NUL, a comment or a text without an end, a number that does not fit and is
- * cut, and files pulled in by @include. */
+ * warning: bytes after a NUL, an unterminated comment or text, a number that is too large and cut,
+ * and @include. */
 #ifndef BURST_CONFIG_SCAN_H
 #define BURST_CONFIG_SCAN_H
 

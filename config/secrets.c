@@ -23,8 +23,7 @@
 #define SECRET_MAX_BYTES 16384
 #define COMMAND_LIMIT_MS 30000
 
-/* The files of the vendors' own tools. A key is read under burst's name for it, or under its other
- * name. */
+/* Files of the vendors' own tools. A key is read under burst's name or under its other name. */
 static const struct vendor_file {
 	const char *provider, *below_home;
 	const char *path_env, *profile_env;
@@ -100,7 +99,7 @@ static int start(const char *command, pid_t *pid, int *from, struct err *err)
 	return 0;
 }
 
-/* Reads to the end of the output; false if the time is over. */
+/* Reads the whole output. Returns false if the time is over. */
 static bool drain(int from, struct str *output, int64_t until_ms)
 {
 	char buf[4096];
@@ -122,7 +121,7 @@ static bool drain(int from, struct str *output, int64_t until_ms)
 	return true;
 }
 
-/* A command may close its output and continue: it gets the rest of the time. */
+/* Waits for a command that has closed its output; it gets the rest of the time. */
 static bool await(pid_t pid, int *status, int64_t until_ms)
 {
 	while (waitpid(pid, status, WNOHANG) == 0) {
@@ -157,7 +156,7 @@ static int read_command(const char *command, int64_t limit_ms, struct str *outpu
 	return 0;
 }
 
-/* A key with a control character could end the header that carries it. */
+/* Refuses control characters: one could end the header that carries the key. */
 static int check_secret(const char *text, struct err *err)
 {
 	if (!*text)
@@ -197,7 +196,7 @@ int secret_from_command(char **out, const char *command, int64_t limit_ms, struc
 struct search {
 	const char *profile, *key;
 	char *value;
-	/* without a profile: */
+	/* if no profile is named: */
 	char *active, *only;
 	bool has_default, several;
 };
@@ -300,7 +299,7 @@ static bool vendor_has(const struct vendor_file *file, const char *key)
 	return false;
 }
 
-/* Reported once: a file has several keys. */
+/* Warns once, since a file has several keys. */
 static void warn_if_open(const char *path)
 {
 	static bool said;
@@ -343,7 +342,8 @@ static const char *command_for(const struct section *s, const char *key)
 	return spec && spec->type == OPTION_TEXT ? section_text(s, name) : NULL;
 }
 
-/* The first place that has it; *where (to be freed) names it. *out NULL: no place has it. */
+/* Finds the first place that has the key. The caller frees *where, which names it. *out is NULL if
+ * no place has it. */
 static int find_secret(char **out, char **where, const char *provider, const struct section *s,
 		       const struct option_spec *spec, struct err *err)
 {
@@ -379,7 +379,7 @@ static bool note_anywhere(void *ctx, const char *table, const char *key, const c
 	return !s->several;
 }
 
-/* The vendor's file has the key, but not in the active profile. */
+/* Whether the vendor's file has the key in a profile that is not active. */
 static bool in_another_profile(const struct vendor_file *file, const char *key)
 {
 	CLEANUP(free_text) char *path = vendor_path(file);
@@ -390,7 +390,7 @@ static bool in_another_profile(const struct vendor_file *file, const char *key)
 	       toml_read(str_text(&text), text.len, "", note_anywhere, &s, NULL) == 0 && s.several;
 }
 
-/* A vendor for which some of the secrets exist has an account here, and may have pods. */
+/* Whether some of the vendor's secrets exist: then the user has an account, and may have pods. */
 static bool has_account(const char *provider, const struct section *s)
 {
 	const struct vendor_file *file = vendor_file(provider);

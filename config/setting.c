@@ -1,5 +1,5 @@
-/* setting.c - one setting of libconfig's tree becomes a value of a section, checked against its key
- * table. */
+/* setting.c - turns a setting of libconfig's tree into a value of a section, checked against its
+ * key table. */
 #include "setting.h"
 
 #include <math.h>
@@ -147,7 +147,7 @@ static int read_money(const struct place *at, const config_setting_t *setting, s
 	return 0;
 }
 
-/* The value already stands in quotes: report what is wrong with the text inside. */
+/* The value is in quotes already: report what is wrong with the text inside. */
 static int wrong_duration(const struct place *at, const config_setting_t *setting,
 			  const struct option_spec *spec, const struct err *why, struct err *err)
 {
@@ -196,7 +196,7 @@ int setting_read(const struct place *at, const config_setting_t *setting, struct
 	CLEANUP(free_text) char *where = setting_where(at->source, setting);
 
 	if ((spec->flags & OPTION_AUTO) && is_auto(setting)) {
-		section_unset(s, spec->key); /* also what an earlier file set */
+		section_unset(s, spec->key); /* also a value from an earlier file */
 		return 0;
 	}
 	switch (spec->type) {

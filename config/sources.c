@@ -1,5 +1,4 @@
-/* sources.c - finds the files that make up a config, and reads them: the user's, then the
- * project's. */
+/* sources.c - finds and reads the files of a config: the user's, then the project's. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include "state.h"
 #include "trust.h"
 
-/* What messages call a text that is not a file. */
+/* The name in messages of a text that is not a file. */
 #define GENERATED "generated burst.cfg"
 
 /* For CLEANUP(source_free). */
@@ -31,7 +30,7 @@ static void source_set(struct source *s, const char *real, const char *shown)
 	s->dir = path_dir(real);
 }
 
-/* 1: it exists, 0: it does not. */
+/* Returns 1 if it exists, 0 if not. */
 static int find_user(struct source *s)
 {
 	CLEANUP(free_text) char *path = config_user_file();
@@ -45,8 +44,8 @@ static int find_user(struct source *s)
 	return 1;
 }
 
-/* The user's own file, however its path is written. It may be a link, as to a folder of dotfiles.
- */
+/* Recognizes the user's own file by any path. It may be a link, for example into a folder of
+ * dotfiles. */
 static bool is_user_file(const char *path)
 {
 	CLEANUP(free_text) char *file = config_user_file();
@@ -58,8 +57,8 @@ static bool is_user_file(const char *path)
 	       !strcmp(path_base(file), path_base(path));
 }
 
-/* A repository can contain a link, and its target's folder would count as the project. Burst's
- * state folder holds copies of projects' files, which must not run as projects. */
+/* Refuses a link out of its repository: its target's folder would count as the project. Refuses
+ * burst's state folder: its copies of projects' files must not run as projects. */
 static int check_place(const char *path, bool is_link, const char *real, struct err *err)
 {
 	CLEANUP(free_text) char *state = places_state();
@@ -84,7 +83,7 @@ static int check_place(const char *path, bool is_link, const char *real, struct 
 	return 0;
 }
 
-/* NULL: there is no current folder. To be freed. */
+/* NULL: no current folder. The caller frees it. */
 static char *path_here(const char *path)
 {
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
@@ -99,7 +98,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The same file of the commit. The working tree may not have it any more. */
+/* Finds the same file in the commit. The working tree may lack it. */
 static int find_in_tree(const struct config_tree *tree, const char *path, struct source *s,
 			struct err *err)
 {
@@ -197,7 +196,7 @@ bool config_is_read(const struct config *c, const struct section *s, const struc
 	       section_text(s, spec->key) && config_is_projects_word(c, s, spec->key);
 }
 
-/* The project reads the commit's files, under the same names. */
+/* Makes the project read the commit's files, under the same names. */
 static void move_paths_of(struct config *c, struct section *s)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
@@ -221,7 +220,7 @@ static void move_paths(struct config *c)
 					     section_where(section_group(c->top, "code"), NULL)));
 }
 
-/* A project's file would otherwise replace the user's cap by a higher one. */
+/* Keeps the user's caps: a project's file could otherwise raise them. */
 static void keep_user_caps(struct config *c)
 {
 	const struct section *caps = section_group(c->top, "caps");
@@ -245,7 +244,7 @@ int config_read_both(struct config *c, const struct config_source *ask, struct e
 	if (has_project)
 		set_project(c, &project);
 	if (has_user && has_project && !project.text && !strcmp(user.path, project.path)) {
-		user.has_job = true; /* `burst run FILE` with a file of the user's own */
+		user.has_job = true; /* `burst run FILE` with the user's own file */
 		has_project = 0;
 	}
 	user.user_shown = project.user_shown = c->user_shown;

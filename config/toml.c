@@ -44,7 +44,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* After "\u" or "\U". */
+/* Reads the digits after "\u" or "\U". */
 static int read_code_point(struct toml *t, struct str *to, int digits)
 {
 	unsigned c = 0;
@@ -140,8 +140,8 @@ static int read_header(struct toml *t)
 	return end_line(t);
 }
 
-/* true, a number, a date; *known is false for a list or an inline table, which must end on this
- * line. */
+/* Reads true, a number or a date. *known is false for a list or an inline table, which must end on
+ * its line. */
 static int read_plain(struct toml *t, struct str *to, bool *known)
 {
 	size_t n = strcspn(t->at, "#\r\n");

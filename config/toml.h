@@ -1,12 +1,11 @@
-/* toml.h - reads the TOML files that the vendors' own tools write, line by line: [table], key =
- * "text", key = true, numbers and comments. Values of other kinds are skipped if they end on their
- * line; what spans lines is refused.
+/* toml.h - reads the TOML files of the vendors' own tools, line by line: [table], key = "text", key
+ * = true, numbers and comments. Skips other values that end on their line; refuses values of
+ * several lines.
  *
  * secrets.c reads api_key and apikey of ~/.runpod/config.toml (runpodctl, RunPod's Python CLI), and
  * active, token_id, token_secret, server_url and environment of ~/.modal.toml (`modal token new`).
- * These tools also write keys that burst never reads, and profiles may have any name. So a reader
- * of the keys alone would not do: it could take a "#" or "[" within a quoted text for syntax, and
- * an escape that it skipped would change a key. */
+ * A search for these keys alone would not be safe: it could take a "#" or "[" inside a quoted text
+ * for syntax, and an unhandled escape would change a key. */
 #ifndef BURST_CONFIG_TOML_H
 #define BURST_CONFIG_TOML_H
 
@@ -15,11 +14,11 @@
 
 #include "base/err.h"
 
-/* Called for each key. table is "" at the top; value is the text, "true", "false" or the number as
- * written. Return false to stop. */
+/* Called for each key. table is "" at the top. value is the text, "true", "false" or the number as
+ * written. Returns false to stop. */
 typedef bool toml_each(void *ctx, const char *table, const char *key, const char *value);
 
-/* ERR_CREDENTIALS with "shown:line: ..." (never with the line's text: it may hold a secret). */
+/* ERR_CREDENTIALS with "shown:line: ...", never with the line's text, which may hold a secret. */
 int toml_read(const char *text, size_t len, const char *shown, toml_each *each, void *ctx,
 	      struct err *err);
 

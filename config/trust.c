@@ -1,4 +1,4 @@
-/* trust.c - refuses paths of a project's file that lie where only the user's own files belong. */
+/* trust.c - refuses paths in a project's file where only the user's own files belong. */
 #include "trust.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "places.h"
 #include "secrets.h"
 
-/* Takes the last part off a path; false when there is none left. */
+/* Removes the last part of a path. Returns false if none is left. */
 static bool go_up(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -47,7 +47,7 @@ char *trust_plain(const char *path)
 
 enum { LINKS_MAX = 64 };
 
-/* The path that a link leads to, with the rest behind it; NULL: it is no link. */
+/* The target of a link, with the rest appended; NULL: it is no link. */
 static char *behind_link(const char *link, const char *rest)
 {
 	char target[PATH_MAX];
@@ -57,9 +57,9 @@ static char *behind_link(const char *link, const char *rest)
 						    : NULL;
 }
 
-/* The real path, or the one that it will have once the missing folders are made. Links are followed
- * part by part: ".." behind a missing folder can lead to existing links, and a link can lead to
- * nothing yet. */
+/* The real path, or the one that it will have once missing folders are made. Follows links part by
+ * part: ".." behind a missing folder can lead to existing links, and a link can lead to nothing
+ * yet. */
 static char *real_place(const char *path)
 {
 	CLEANUP(free_text) char *rest = xstrdup(path);
@@ -95,7 +95,7 @@ static bool is_below(const char *path, const char *folder)
 	       (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
 }
 
-/* ---- what no project may name ---- */
+/* ---- paths that no project may name ---- */
 
 /* Names below a home folder; those in .config also below XDG_CONFIG_HOME. */
 static const char *const kept_at_home[] = {
@@ -153,7 +153,7 @@ static inline void places_free_cleanup(struct places *p)
 	places_free(p);
 }
 
-/* Takes ownership of path; NULL is fine. */
+/* Takes ownership of path. Accepts NULL. */
 static void places_add(struct places *p, char *path)
 {
 	if (path && path[0] == '/') {
@@ -200,7 +200,7 @@ void trust_keep_back(void (*keep)(const char *path))
 		keep(kept.list[i]);
 }
 
-/* ---- what a project is ---- */
+/* ---- the extent of a project ---- */
 
 static bool holds_one_of(const char *folder, const struct places *homes)
 {
@@ -210,7 +210,7 @@ static bool holds_one_of(const char *folder, const struct places *homes)
 	return false;
 }
 
-/* Only of this user or root: another user can make /tmp/.git. */
+/* Trusts only a repository of this user or root: another user can make /tmp/.git. */
 static bool is_repository(const char *folder)
 {
 	CLEANUP(free_text) char *git = path_join(folder, ".git");
@@ -220,8 +220,8 @@ static bool is_repository(const char *folder)
 	       path_base(folder)[0] != '.';
 }
 
-/* A repository that holds the whole home folder, or is itself hidden (~/.config), does not count as
- * a project. */
+/* A repository that holds the whole home folder, or is hidden itself (~/.config), is not a project.
+ */
 static char *project_root(const char *project, const struct places *homes)
 {
 	CLEANUP(free_text) char *at = xstrdup(project);
@@ -243,7 +243,7 @@ char *trust_root(const char *project)
 	return project_root(project, &homes);
 }
 
-/* ---- may a project name this path? ---- */
+/* ---- the verdict ---- */
 
 static bool same_place(const char *a, const struct stat *b)
 {
@@ -280,7 +280,7 @@ static bool is_kept(const char *real, bool written, const struct places *kept)
 	return false;
 }
 
-/* System folders and other users' homes do not belong to a project that lies above them. */
+/* System folders and other users' homes are not part of a project above them. */
 static bool is_apart(const char *real, const char *root)
 {
 	static const char *const folders[] = {"/bin",   "/boot",  "/dev",  "/etc",  "/lib",
@@ -354,8 +354,8 @@ static const char *allowed_base(const struct judged *j, const char *const *allow
 	return base;
 }
 
-/* It holds names and passwords of remotes, and programs that git runs. The user can allow reading
- * it. */
+/* Whether the path is in git's own folder, which holds names and passwords of remotes, and programs
+ * that git runs. The user can allow reading it. */
 static bool is_gits(const struct judged *j, const char *may)
 {
 	if (!path_in_git_folder(j->real + 1) || path_in_git_folder(j->project + 1))

@@ -1,6 +1,6 @@
-/* trust.h - what a project's file may name. It comes with a cloned repository. What it makes burst
- * read is sent to pods, and what it makes burst write lies on this machine: neither may be a place
- * for the user's own things. */
+/* trust.h - decides which paths a project's file may name. The file comes with a cloned repository.
+ * What it makes burst read is sent to pods, and what it makes burst write stays on this machine, so
+ * neither may be a place for the user's own things. */
 #ifndef BURST_CONFIG_TRUST_H
 #define BURST_CONFIG_TRUST_H
 
@@ -12,16 +12,16 @@
 
 struct trust {
 	const char *project; /* real path of the config's folder */
-	/* real paths of the folders that the user allows beside it; NULL-terminated; or NULL */
+	/* real paths of further folders that the user allows; NULL-terminated; or NULL */
 	const char *const *allowed;
-	/* A path below copy is judged by the same name below top: the files of a commit are the
+	/* A path below copy is judged by the same name below top, since a commit's files are the
 	 * project's. Real paths; NULL: none. */
 	const char *top, *copy;
 };
 
-/* May the project's file name this path? key: its name in messages, "job.output"; path: absolute;
- * written: burst writes to it. ERR_CONFIG, without file and line, unless the path leads into the
- * project or into an allowed folder. Refused even there:
+/* Whether the project's file may name this path. key: its name in messages, "job.output". path:
+ * absolute. written: burst writes to it. ERR_CONFIG, without file and line, unless the path leads
+ * into the project or into an allowed folder. Refused even there:
  * - files with the user's keys (~/.ssh, ~/.netrc, the vendors' own), burst's config and state;
  * - hidden files of the home folder, below the allowed folder or a project that holds the home
  *   folder;
@@ -29,25 +29,26 @@ struct trust {
  * - git's own folder, unless burst only reads it and the user allows that very folder. */
 int trust_path(const struct trust *t, const char *key, const char *path, bool written,
 	       struct err *err);
-/* May the user allow this folder? ERR_CONFIG, without file and line, if its path is relative, if it
- * contains the home folder, or if it leads through a link of this project to a folder outside. */
+/* Whether the user may allow this folder. ERR_CONFIG, without file and line, if its path is
+ * relative, if it contains the home folder, or if it leads through a link of this project to a
+ * folder outside. */
 int trust_check_allowed(const char *folder, const char *project, struct err *err);
-/* The path with links followed, also of a file that does not exist yet. To be freed. */
+/* The path with links followed, even if the file is missing. The caller frees it. */
 char *trust_real(const char *path);
-/* "/a/./b//../c" is "/a/c". To be freed. */
+/* Normalizes "/a/./b//../c" to "/a/c". The caller frees it. */
 char *trust_plain(const char *path);
-/* The path as it is named below `to`, if it lies below `from` (both real); else a copy. To be
- * freed. */
+/* Moves a path below `from` to the same name below `to` (both real); else copies it. The caller
+ * frees it. */
 char *trust_move(const char *path, const char *from, const char *to);
 /* Calls keep() for each place that must never be synced: files with the user's keys, burst's config
  * and state. */
 void trust_keep_back(void (*keep)(const char *path));
 
-/* Whether a real path is the folder or lies below it, also by another name (a bind mount, another
+/* Whether a real path is the folder or lies below it, even by another name (a bind mount, another
  * case). */
 bool trust_is_below(const char *real, const char *folder);
 /* The project of a config in this folder (a real path): the repository that holds it, else the
- * folder itself. To be freed. */
+ * folder. The caller frees it. */
 char *trust_root(const char *project);
 
 /* ERR_CONFIG if this list of variables for pods names a key of one of these providers (NULL-

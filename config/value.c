@@ -1,4 +1,4 @@
-/* value.c - reads one value, as a person or the environment writes it, into a section. */
+/* value.c - reads a value, as the user or the environment writes it, into a section. */
 #include "value.h"
 
 #include <ctype.h>
