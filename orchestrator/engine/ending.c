@@ -20,6 +20,7 @@ struct ending {
 	/* a worker thread's until finish() returns */
 	struct str notes;
 	struct err error;
+	int command_code; /* exit code of the last command that failed; 0: none */
 };
 
 struct ending *ending_new(void)
@@ -161,13 +162,13 @@ bool engine_is_unfinished(struct store *store, const char *run)
 	       !strcmp(value, "1");
 }
 
-/* The error of finish() is always logged, and becomes the run's error unless a worse one happened.
- */
-void ending_judge(struct engine *e, struct core_summary *s)
+void ending_command_failed(struct engine *e, int code)
 {
-	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
-		engine_note_unfinished(e->setup->store, e->setup->run->id,
-				       e->ending->error.kind || e->setup->more_to_come);
+	e->ending->command_code = code;
+}
+
+static void judge_finish(struct engine *e, struct core_summary *s)
+{
 	if (!e->ending->error.kind)
 		return;
 	if (s->err.kind != ERR_NONE) {
@@ -176,6 +177,17 @@ void ending_judge(struct engine *e, struct core_summary *s)
 	}
 	s->err = e->ending->error;
 	s->status = RUN_PARTIAL;
+}
+
+void ending_judge(struct engine *e, struct core_summary *s)
+{
+	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
+		engine_note_unfinished(e->setup->store, e->setup->run->id,
+				       e->ending->error.kind || e->setup->more_to_come);
+	judge_finish(e, s);
+	if (s->err.kind == ERR_JOB && e->ending->command_code)
+		err_set(&s->err, ERR_JOB, "the command ended with exit code %d",
+			e->ending->command_code);
 }
 
 /* Before a delivery the run has not ended: a command that reads its row, or finds it without a

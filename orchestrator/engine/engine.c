@@ -46,6 +46,8 @@ enum {
 	POOL_THREADS = 3,
 	PROGRESS_MS = 200,
 	NOTE_MS = 5000,
+	SILENCE_MS = 1000,
+	HANDED_MS = 100,
 	SLEPT_MS = 30 * 1000,
 	BILLING_MS = 3000,
 	LAST_WORK_MS = 30 * 1000,
@@ -104,7 +106,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_CLOSE: podlink_close(e, a->pod); break;
 	case ACT_FINISH: podlink_finish(e, a->pod, a->flag); break;
 	case ACT_NOTE: engine_log(e, a->number, "%s", a->text); break;
-	case ACT_END: e->over = true; break;
+	case ACT_END: e->turns.over = true; break;
 	}
 }
 
@@ -114,11 +116,11 @@ static void feed(struct engine *e, const struct event *given)
 
 	ev.now_ms = clock_boot_ms();
 	ev.wall_ms = clock_wall_ms();
-	core_step(e->core, &ev, &e->actions);
+	core_step(e->core, &ev, &e->turns.actions);
 	pods_match(e);
-	for (size_t i = 0; i < e->actions.count; i++)
-		carry_out(e, &e->actions.list[i]);
-	e->actions.count = 0;
+	for (size_t i = 0; i < e->turns.actions.count; i++)
+		carry_out(e, &e->turns.actions.list[i]);
+	e->turns.actions.count = 0;
 	journal_replans(e);
 	vendor_prioritize(e);
 }
@@ -127,7 +129,7 @@ static void feed_all(struct engine *e)
 {
 	journal_flush(e);
 	for (const struct event *ev; (ev = post_first(e)); journal_flush(e)) {
-		if (!e->over)
+		if (!e->turns.over)
 			feed(e, ev);
 		post_drop(e);
 	}
@@ -137,7 +139,7 @@ static void on_wake(void *ctx)
 {
 	struct engine *e = ctx;
 
-	e->wake = NULL;
+	e->turns.wake = NULL;
 	struct event ev = {.type = EV_TICK};
 	post(e, &ev, NULL);
 }
@@ -146,22 +148,31 @@ static void set_wake(struct engine *e)
 {
 	int64_t at = core_wake_at(e->core);
 
-	loop_untimer(e->wake);
-	e->wake = at == INT64_MAX ? NULL
-				  : loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
+	loop_untimer(e->turns.wake);
+	e->turns.wake = at == INT64_MAX
+				? NULL
+				: loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
 }
 
 /* ---- the end ---- */
 
-/* Also when the core has nothing to do: the display shows the time. */
-static void show_progress(struct engine *e)
+/* True if so long has passed since it was true the last time. */
+static bool is_due(int64_t *at, int64_t every_ms)
 {
 	int64_t now = clock_boot_ms();
 
-	if (!e->setup->progress || now < e->progress_at)
+	if (now < *at)
+		return false;
+	*at = now + every_ms;
+	return true;
+}
+
+/* Also when the core has nothing to do: the display shows the time. */
+static void show_progress(struct engine *e)
+{
+	if (!e->setup->progress || !is_due(&e->turns.show_at, PROGRESS_MS))
 		return;
-	e->progress_at = now + PROGRESS_MS;
-	if (!e->over)
+	if (!e->turns.over)
 		pod_log_watch(e);
 	e->setup->progress(e->setup->ctx, e);
 }
@@ -276,10 +287,10 @@ static void share_files(struct engine *e)
 	long left =
 		e->setup->files ? e->setup->files - files_for(e->setup->conf.pods) : LONG_MAX / 2;
 
-	e->fetching.files = (int)MAX(MIN((left - LEAST_LANES) / 4, (long)MOST_SHARED_FILES),
-				     (long)LEAST_SHARED_FILES);
-	e->lanes_left =
-		(int)MAX(MIN(left - 2 * e->fetching.files, (long)MOST_LANES), (long)LEAST_LANES);
+	e->shares.fetch.files = (int)MAX(MIN((left - LEAST_LANES) / 4, (long)MOST_SHARED_FILES),
+					 (long)LEAST_SHARED_FILES);
+	e->shares.lanes_left = (int)MAX(MIN(left - 2 * e->shares.fetch.files, (long)MOST_LANES),
+					(long)LEAST_LANES);
 }
 
 int engine_ready(struct err *err)
@@ -297,6 +308,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 	e->journal = journal_new();
 	e->pod_images = pod_images_new();
 	e->pod_logs = pod_logs_new();
+	e->posts = posts_new(setup->run_dir);
 	e->vendors = vendors_new();
 	share_files(e);
 	random_hex(e->life, 3);
@@ -312,11 +324,6 @@ struct engine *engine_new(const struct engine_setup *setup)
 			e->segs[i].pod = -1;
 		segment_ids_sort(e);
 	}
-	if (setup->run_dir) {
-		CLEANUP(free_text) char *log_path = path_join(setup->run_dir, "log");
-		int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-		e->log = fd >= 0 ? fdopen(fd, "a") : NULL;
-	}
 	make_core(e);
 	return e;
 }
@@ -330,14 +337,11 @@ static bool is_at_work(const struct engine *e, int pod)
 /* Writes to the ledger now and then what the working pods have done, for commands that show the
  * run, and in case this client dies. One transaction; if the ledger is busy, the next time will do.
  */
-static void note_work(struct engine *e, int64_t now)
+static void note_work(struct engine *e)
 {
 	bool failed = false;
 	int working = 0;
 
-	if (now < e->note_at)
-		return;
-	e->note_at = now + NOTE_MS;
 	for (int i = 0; i < e->pod_count; i++)
 		working += is_at_work(e, i);
 	if (!working || store_begin(e->setup->store, NULL) < 0)
@@ -357,20 +361,23 @@ static void turn(struct engine *e)
 	int64_t now = clock_boot_ms();
 
 	set_wake(e);
-	loop_turn(e->loop, e->setup->progress ? MAX(e->progress_at - now, 0)
+	loop_turn(e->loop, e->setup->progress ? MAX(e->turns.show_at - now, 0)
 			   : keep_waits(e)    ? KEEP_LOOK_MS
 					      : 1000);
 	/* before the ticks that were due during the sleep: the core must not judge a time that it
 	 * could not observe */
-	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->over)
+	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->turns.over)
 		feed(e, &(struct event){.type = EV_SLEPT});
 	signals_poll(e);
 	feed_all(e);
 	ending_finish(e, false);
-	podlink_watch(e);
-	handed_watch(e);
+	if (!e->turns.over && e->needs && is_due(&e->turns.silence_at, SILENCE_MS))
+		podlink_watch(e);
+	if (is_due(&e->turns.handed_at, HANDED_MS))
+		handed_watch(e);
 	seek_watch(e);
-	note_work(e, clock_boot_ms());
+	if (is_due(&e->turns.note_at, NOTE_MS))
+		note_work(e);
 	show_progress(e);
 }
 
@@ -397,12 +404,12 @@ int engine_run(struct engine *e, struct err *err)
 {
 	struct core_summary s;
 
-	e->started_ms = clock_boot_ms();
+	e->turns.started_ms = clock_boot_ms();
 	signals_take(e);
 	trees_make(e, on_trees_ready);
 	struct event start = {.type = EV_START};
 	feed(e, &start);
-	while (!e->over)
+	while (!e->turns.over)
 		turn(e);
 	for (int i = 0; i < e->pod_count; i++)
 		podlink_close(e, i);
@@ -416,8 +423,6 @@ int engine_run(struct engine *e, struct err *err)
 		e->setup->progress(e->setup->ctx, e);
 	ending_notes(e);
 	ending_judge(e, &s);
-	if (s.err.kind == ERR_JOB && e->needs && e->needs->command && e->command_code)
-		err_set(&s.err, ERR_JOB, "the command ended with exit code %d", e->command_code);
 	*err = s.err;
 	int status = err_exit_status(&s.err);
 	if (e->setup->job_ops)
@@ -446,8 +451,6 @@ void engine_free(struct engine *e)
 	loop_free(e->loop);
 	for (uint32_t i = 0; i < e->segment_count; i++)
 		outfiles_reset(e, i);
-	while (post_first(e))
-		post_drop(e);
 	core_free(e->core);
 	stage_free(e);
 	claims_free(e);
@@ -456,10 +459,10 @@ void engine_free(struct engine *e)
 	journal_free(e->journal);
 	pod_images_free(e->pod_images);
 	pod_logs_free(e->pod_logs);
+	posts_free(e->posts);
 	vendors_free(e->vendors);
 	trees_free(e->trees);
-	file_close(e->log);
-	free(e->actions.list);
+	free(e->turns.actions.list);
 	free(e->segs);
 	segment_ids_free(e);
 	pods_free(e);
@@ -478,7 +481,7 @@ const struct engine_setup *engine_of(const struct engine *e)
 
 int64_t engine_started_ms(const struct engine *e)
 {
-	return e->started_ms;
+	return e->turns.started_ms;
 }
 
 const char *engine_doing(const struct engine *e)

@@ -8,8 +8,6 @@
 #include "pod_rows.h"
 #include "post.h"
 
-enum { LOOK_MS = 100 };
-
 static int64_t boot_of(int64_t wall_ms)
 {
 	return MIN(wall_ms - clock_wall_ms() + clock_boot_ms(), clock_boot_ms());
@@ -115,11 +113,6 @@ void handed_adopt(struct engine *e, int pod, const struct pod_row *row)
 
 void handed_watch(struct engine *e)
 {
-	int64_t now = clock_boot_ms();
-
-	if (now < e->keep_at)
-		return;
-	e->keep_at = now + LOOK_MS;
 	for (int i = 0; i < e->pod_count; i++) {
 		const struct holding *h = &e->pods[i].hold;
 		if (h->state != HOLD_OFFERED)

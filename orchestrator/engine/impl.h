@@ -83,52 +83,62 @@ struct epod {
 	char detail[64];        /* post.c: for its line on the display */
 };
 
+/* The loop. Only engine.c writes it. */
+struct turns {
+	struct actions actions; /* of the event that was last fed to the core */
+	struct timer *wake;     /* when the core wants a tick; NULL: never */
+	int64_t started_ms;
+	bool over; /* the core has said ACT_END: it gets no more events */
+	/* when to show progress, note work in the ledger, look for silent pods and for pods that
+	 * other runs took */
+	int64_t show_at, note_at, silence_at, handed_at;
+};
+
+/* What all pods together may use. engine.c divides it. */
+struct shares {
+	struct fetch_share fetch; /* fetch_channel.c counts it */
+	int lanes_left;           /* upsync.c: further connections that may still be opened */
+};
+
 struct engine {
 	const struct engine_setup *setup;
 	struct core *core;
 	struct loop *loop;
 	struct http *http;
 	struct caller *caller;
-	struct request *requests; /* under way: request.c */
 	struct pool *pool;
-	struct fetch_share fetching;
-	unsigned fetch_turns; /* given to fetches; each number once */
-	int lanes_left;       /* further connections that may still be opened */
-	struct actions actions;
-	struct queued *posted, **posted_last; /* events for the core: post.c */
-	struct timer *wake;
-	int64_t started_ms;
-	bool over;
-	int command_code;                          /* exit code of the last command that failed */
-	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
 	char life[8]; /* distinguishes this client's batch ids from an earlier client's */
+	struct turns turns;
+	struct shares shares;
 
+	/* the job; NULL, 0: no work */
 	const struct segment *segments;
 	size_t segment_count;
 	const struct job_needs *needs;
-	struct seg_state *segs;
-	void *claims;                   /* names of commands' outputs: claims.c */
-	struct segment_id *segment_ids; /* segment_ids.c */
 
-	struct epod *pods;
+	struct epod *pods; /* pods.c; by number, as in the core */
 	int pod_count;
 	size_t pod_cap;
 
-	struct stage *stages[CORE_PROVIDERS_MAX]; /* stage.c; by provider, NULL: none yet */
+	struct seg_state *segs;
+	unsigned fetch_turns;                      /* given to fetches; each number once */
+	struct volume volumes[CORE_PROVIDERS_MAX]; /* volumes.c; by provider, id empty: none */
+	struct stage *stages[CORE_PROVIDERS_MAX];  /* stage.c; by provider, NULL: none yet */
+	bool sought; /* seek.c: pods of other runs were looked for once */
 
 	/* Each belongs to the file with its name, which alone sees inside. */
 	struct batches *batches;
+	void *claims;
 	struct ending *ending;
 	struct journal *journal;
 	struct pod_images *pod_images;
 	struct pod_logs *pod_logs;
+	struct posts *posts;
+	struct request *requests;
+	struct segment_id *segment_ids;
 	struct trees *trees;
 	struct vendors *vendors;
 	struct volume_files *volume_files;
-
-	FILE *log;
-	int64_t progress_at, watch_at, note_at, keep_at;
-	bool sought; /* pods of other runs were looked for once */
 };
 
 #endif

@@ -203,14 +203,14 @@ static bool tries_again(const struct getting *g, struct outfile *f, const struct
 {
 	struct engine *e = g->e;
 
-	if (err->kind == ERR_INTERRUPTED && e->over)
+	if (err->kind == ERR_INTERRUPTED && e->turns.over)
 		return true; /* no segment needs it any more */
 	if (err->kind != ERR_NETWORK)
 		return false;
 	if (!e->pods[g->pod].conn.fetcher) {
 		/* the connection is gone: its files are fetched when it is back, or from the volume
 		 */
-		if (!e->over)
+		if (!e->turns.over)
 			fetch_files(e, g->pod, g->segment);
 		return true;
 	}

@@ -10,6 +10,7 @@
 #include "base/pattern.h"
 #include "batches.h"
 #include "claims.h"
+#include "ending.h"
 #include "impl.h"
 #include "outfiles.h"
 #include "past.h"
@@ -90,7 +91,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
 		format_text(story, sizeof(story), "the command ended with exit code %d%s%s", code,
 			    code <= 0 && words[0] ? ": " : "", code <= 0 ? words : "");
-		e->command_code = code;
+		ending_command_failed(e, code);
 	} else {
 		format_text(story, sizeof(story), "%s: %s", cause, words);
 	}
@@ -326,11 +327,9 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 	bool of_agent = !json_object_get(event, "w") && !json_object_get(event, "id");
 	bool output = e->setup->output && e->needs && e->needs->command && !of_agent;
 	if (output)
-		e->setup->output(e->setup->ctx, pod_called(e, pod), str_text(&shown));
+		engine_output(e, pod, str_text(&shown));
 	else
 		engine_log(e, LOG_INFO, "pod %s: | %s", pod_called(e, pod), str_text(&shown));
-	if (output && e->log)
-		fprintf(e->log, "pod %s: | %s\n", pod_called(e, pod), str_text(&shown));
 }
 
 static void revoked_event(struct engine *e, int pod, const json_t *event)

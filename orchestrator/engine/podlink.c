@@ -168,7 +168,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	log_worker_user(e, at->pod, hello);
 	c->zstd = jsonx_bool(hello, "zstd", false);
 	known_image_seen(e, at->pod, hello);
-	c->fetcher = fetcher_new(link_ssh(c->link), e->loop, e->pool, &e->fetching,
+	c->fetcher = fetcher_new(link_ssh(c->link), e->loop, e->pool, &e->shares.fetch,
 				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4),
 				 on_stuck, at);
 	workers_saw_gpu(e, at->pod, jsonx_text(json_array_get(gpus, 0), "name", ""));
@@ -228,12 +228,8 @@ static enum quiet_task task_of(const struct engine *e, int pod)
 
 void podlink_watch(struct engine *e)
 {
-	int64_t now = clock_boot_ms();
 	char why[100];
 
-	if (now < e->watch_at || e->over || !e->needs)
-		return;
-	e->watch_at = now + 1000;
 	for (int i = 0; i < e->pod_count; i++) {
 		struct epod *p = &e->pods[i];
 		struct quiet_now task = {.task = task_of(e, i),
@@ -362,7 +358,7 @@ void podlink_close(struct engine *e, int pod)
 {
 	enum pod_phase phase = core_pod_at(e->core, pod)->phase;
 
-	if (phase == POD_RELEASING && !e->over) {
+	if (phase == POD_RELEASING && !e->turns.over) {
 		keep_spare(e, pod);
 		return;
 	}

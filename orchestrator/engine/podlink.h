@@ -40,8 +40,8 @@ void podlink_close(struct engine *e, int pod);
 /* Tells its agent to end the pod, over the present connection or else (unless standing_only) a new
  * one. */
 void podlink_finish(struct engine *e, int pod, bool standing_only);
-void podlink_watch(
-	struct engine *e); /* In each turn: ends the connection of pods that fell silent. */
+/* Once a second, while the job has work: ends the connection of pods that fell silent. */
+void podlink_watch(struct engine *e);
 /* By how many ms the pod's clock differs from ours at wall_ms, negative: behind; from its hello, 0
  * if that does not report it. */
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms);

@@ -1,12 +1,34 @@
 /* post.c - passes text to the user and the run's log, and events to the core. */
 #include "post.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "impl.h"
+
+struct queued;
+
+struct posts {
+	struct queued *first, **last; /* events for the core, oldest first */
+	FILE *log;                    /* NULL: there is none */
+};
+
+struct posts *posts_new(const char *run_dir)
+{
+	struct posts *p = xcalloc(1, sizeof(*p));
+
+	p->last = &p->first;
+	if (!run_dir)
+		return p;
+	CLEANUP(free_text) char *path = path_join(run_dir, "log");
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	p->log = fd >= 0 ? fdopen(fd, "a") : NULL;
+	return p;
+}
 
 /* ---- what people and the run's log hear ---- */
 
@@ -30,12 +52,19 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 	log_redact(&text);
 	/* it holds words of a vendor and a pod, and the file may be read on a terminal */
 	str_add_printable(&shown, str_text(&text), text.len, 0);
-	if (e->log && level <= LOG_INFO) {
-		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()),
-			str_text(&shown));
-		fflush(e->log);
+	if (e->posts->log && level <= LOG_INFO) {
+		fprintf(e->posts->log, "%s %s\n",
+			clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&shown));
+		fflush(e->posts->log);
 	}
 	log_line((enum log_level)level, "%s", str_text(&shown));
+}
+
+void engine_output(struct engine *e, int pod, const char *line)
+{
+	e->setup->output(e->setup->ctx, pod_called(e, pod), line);
+	if (e->posts->log)
+		fprintf(e->posts->log, "pod %s: | %s\n", pod_called(e, pod), line);
 }
 
 const char *pod_called(const struct engine *e, int pod)
@@ -94,26 +123,41 @@ void post(struct engine *e, const struct event *ev, const struct err *err)
 		q->volume = *ev->volume;
 		q->ev.volume = &q->volume;
 	}
-	if (!e->posted)
-		e->posted_last = &e->posted;
-	*e->posted_last = q;
-	e->posted_last = &q->next;
+	*e->posts->last = q;
+	e->posts->last = &q->next;
 }
 
 const struct event *post_first(const struct engine *e)
 {
-	return e->posted ? &e->posted->ev : NULL;
+	return e->posts->first ? &e->posts->first->ev : NULL;
 }
 
-void post_drop(struct engine *e)
+static void queued_free(struct queued *q)
 {
-	struct queued *q = e->posted;
-
-	e->posted = q->next;
 	free(q->offers);
 	free(q->past);
 	free(q->views);
 	free(q);
+}
+
+void post_drop(struct engine *e)
+{
+	struct queued *q = e->posts->first;
+
+	e->posts->first = q->next;
+	if (!q->next)
+		e->posts->last = &e->posts->first;
+	queued_free(q);
+}
+
+void posts_free(struct posts *p)
+{
+	for (struct queued *q = p->first, *next; q; q = next) {
+		next = q->next;
+		queued_free(q);
+	}
+	file_close(p->log);
+	free(p);
 }
 
 void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err)

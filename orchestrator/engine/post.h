@@ -7,6 +7,11 @@
 #include "core/core.h"
 
 struct engine;
+struct posts;
+
+/* The queue of events and the run's log, which is a file in run_dir (NULL: there is none). */
+struct posts *posts_new(const char *run_dir);
+void posts_free(struct posts *p);
 
 /* Queues a copy of an event, with what it points to, for the core. err: NULL, none. */
 void post(struct engine *e, const struct event *ev, const struct err *err);
@@ -23,6 +28,8 @@ void post_synced(struct engine *e, int pod, int turn, bool ok);
 
 /* To standard error and the run's log, without secrets. */
 void engine_log(struct engine *e, int level, const char *fmt, ...) PRINTF(3, 4);
+/* A line that a program of the job printed: to the setup's output(), and to the run's log. */
+void engine_output(struct engine *e, int pod, const char *line);
 /* The name of a pod in messages: its id, else its attempt. */
 const char *pod_called(const struct engine *e, int pod);
 /* For this pod's line on the display. */
