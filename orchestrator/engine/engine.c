@@ -319,9 +319,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 	if (setup->job_ops) {
 		e->segments = setup->job_ops->segments(setup->job, &e->segment_count);
 		e->needs = setup->job_ops->needs(setup->job);
-		e->segs = xcalloc(e->segment_count, sizeof(*e->segs));
-		for (uint32_t i = 0; i < e->segment_count; i++)
-			e->segs[i].pod = -1;
+		outfiles_new(e);
 		segment_ids_sort(e);
 	}
 	make_core(e);
@@ -449,8 +447,7 @@ void engine_free(struct engine *e)
 	loop_turn(e->loop, 0);
 	http_free(e->http);
 	loop_free(e->loop);
-	for (uint32_t i = 0; i < e->segment_count; i++)
-		outfiles_reset(e, i);
+	outfiles_free(e);
 	core_free(e->core);
 	stage_free(e);
 	claims_free(e);
@@ -463,7 +460,6 @@ void engine_free(struct engine *e)
 	vendors_free(e->vendors);
 	trees_free(e->trees);
 	free(e->turns.actions.list);
-	free(e->segs);
 	segment_ids_free(e);
 	pods_free(e);
 	free(e);

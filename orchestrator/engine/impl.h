@@ -5,7 +5,6 @@
 #include "net/http.h"
 #include "net/loop.h"
 #include "net/pool.h"
-#include "sync/receive.h"
 #include "sync/tree.h"
 #include "batches.h"
 #include "caller.h"
@@ -14,6 +13,7 @@
 #include "journal.h"
 #include "known.h"
 #include "link.h"
+#include "outfiles.h"
 #include "pod_events.h"
 #include "podlink.h"
 #include "pods.h"
@@ -23,35 +23,6 @@
 #include "upsync.h"
 #include "vendor.h"
 #include "workers.h"
-
-/* No volume on sale holds a larger file of a command. If the vendor reports the size of its volume,
- * that is the limit. */
-#define COMMAND_OUTPUT_MAX_BYTES (INT64_C(4) << 40)
-
-/* One finished file on a pod, to be fetched or being fetched. */
-struct outfile {
-	char *name, *path, sha256[SHA256_HEX];
-	int64_t bytes;
-	struct receive *r; /* fetched and verified, not renamed yet */
-	bool under_way,
-		superseded; /* superseded: the file under way is not the one that the pod has now */
-	unsigned turn;      /* of the fetch that counts; an older one is ignored */
-	int retries;
-};
-
-struct seg_state {
-	struct outfile *files;   /* one for speech, any number for a command */
-	size_t count, cap, home; /* home: the number that are fetched and verified */
-	int pod;
-	bool reported; /* the pod has reported it finished */
-	/* one of its files was refused: later reports of this attempt are ignored */
-	bool refused;
-	bool announced; /* the core has had EV_FETCHED */
-	struct check check;
-	char batch[24];
-	double seconds;
-	int rate;
-};
 
 /* The context of callbacks about a pod: unlike epod it stays where it is. */
 struct at {
@@ -120,8 +91,7 @@ struct engine {
 	int pod_count;
 	size_t pod_cap;
 
-	struct seg_state *segs;
-	unsigned fetch_turns;                      /* given to fetches; each number once */
+	struct outfiles outfiles;                  /* outfiles.c: what its segments gave */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* volumes.c; by provider, id empty: none */
 	struct stage *stages[CORE_PROVIDERS_MAX];  /* stage.c; by provider, NULL: none yet */
 	bool sought; /* seek.c: pods of other runs were looked for once */

@@ -141,7 +141,7 @@ void journal_good_host(struct engine *e, int pod)
 
 void journal_safe(struct engine *e, uint32_t segment, bool suspect)
 {
-	const struct seg_state *s = &e->segs[segment];
+	const struct outputs *s = &e->outfiles.of[segment];
 	const struct core_pod *p = core_pod_at(e->core, s->pod);
 	const struct segment_result *result = &e->setup->results[segment];
 
@@ -167,7 +167,7 @@ void journal_flush(struct engine *e)
 	for (size_t i = 0; i < e->journal->count; i++) {
 		struct event ev = {.type = EV_LOCAL,
 				   .segment = e->journal->segments[i],
-				   .pod = e->segs[e->journal->segments[i]].pod};
+				   .pod = e->outfiles.of[e->journal->segments[i]].pod};
 		post(e, &ev, NULL);
 	}
 	e->journal->count = 0;

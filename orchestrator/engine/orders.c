@@ -17,9 +17,7 @@ void orders_send(struct engine *e, int pod, uint32_t batch)
 
 	for (size_t i = 0; i < b->count; i++) {
 		uint32_t s = b->segments[i];
-		outfiles_reset(e, s); /* of an earlier attempt */
-		e->segs[s].pod = -1;
-		e->segs[s].refused = false;
+		outfiles_expect(e, s);
 		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s,
 								     core_seg_tries(e->core, s)));
 		estimate += e->segments[s].est_seconds;

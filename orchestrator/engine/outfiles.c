@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/jsonx.h"
 #include "base/log.h"
 #include "claims.h"
 #include "file_source.h"
@@ -23,12 +24,16 @@ struct getting { /* one file under way: the context of its fetch */
 void outfiles_disclaim(struct engine *e, int pod)
 {
 	for (uint32_t i = 0; e->needs && e->needs->command && i < e->segment_count; i++) {
-		const struct seg_state *s = &e->segs[i];
+		const struct outputs *s = &e->outfiles.of[i];
 		for (size_t k = 0;
 		     s->pod == pod && core_seg_state(e->core, i) != SEG_LOCAL && k < s->count; k++)
 			claims_drop(e, i, s->files[k].name);
 	}
 }
+
+/* No volume on sale holds a larger file of a command. If the vendor reports the size of its volume,
+ * that is the limit. */
+#define COMMAND_OUTPUT_MAX_BYTES (INT64_C(4) << 40)
 
 int64_t outfiles_most_bytes(const struct engine *e, int pod)
 {
@@ -40,7 +45,7 @@ int64_t outfiles_most_bytes(const struct engine *e, int pod)
 	return v->size_gb && v->price_microusd_month ? v->size_gb << 30 : COMMAND_OUTPUT_MAX_BYTES;
 }
 
-static void count_names(struct engine *e, const struct seg_state *s, const struct outfile *f,
+static void count_names(struct engine *e, const struct outputs *s, const struct outfile *f,
 			int sign)
 {
 	if (s->pod >= 0)
@@ -49,7 +54,7 @@ static void count_names(struct engine *e, const struct seg_state *s, const struc
 }
 
 /* A running command may replace or extend a file that it has reported. */
-static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, const char *path,
+static void supersede(struct engine *e, struct outputs *s, struct outfile *f, const char *path,
 		      int64_t bytes, const char *sha256)
 {
 	if (f->bytes == bytes && !strcmp(f->sha256, sha256) && !strcmp(f->path, path))
@@ -58,8 +63,9 @@ static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, 
 		receive_drop(TAKE(f->r), false);
 		s->home--;
 	}
-	f->superseded = f->under_way; /* an older fetch has its part until that fetch ends */
-	f->turn = ++e->fetch_turns;
+	if (f->fetch != FETCH_NONE) /* it has its part until it ends */
+		f->fetch = FETCH_OUTDATED;
+	f->turn = ++e->outfiles.turns;
 	f->retries = 0;
 	count_names(e, s, f, -1);
 	free(f->path);
@@ -72,12 +78,12 @@ static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, 
 struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path,
 			     int64_t bytes, const char *sha256, bool is_new)
 {
-	struct seg_state *s = &e->segs[segment];
+	struct outputs *s = &e->outfiles.of[segment];
 	size_t *noted = e->needs->command ? claims_file(e, segment, name) : NULL;
 	size_t at = noted ? *noted : 0;
 
 	if (at < s->count && !strcmp(s->files[at].name, name)) {
-		if (is_new && !s->reported)
+		if (is_new && s->state == OUTPUTS_OPEN)
 			supersede(e, s, &s->files[at], path, bytes, sha256);
 		return &s->files[at]; /* without this, an event log that is read again would count
 					 it twice */
@@ -99,13 +105,13 @@ static bool is_of(const void *ctx, const void *segment)
 	return g->segment == *(const uint32_t *)segment;
 }
 
-void outfiles_reset(struct engine *e, uint32_t segment)
+static void reset(struct engine *e, uint32_t segment)
 {
-	struct seg_state *s = &e->segs[segment];
+	struct outputs *s = &e->outfiles.of[segment];
 	bool under_way = false;
 
 	for (size_t i = 0; i < s->count; i++) {
-		under_way = under_way || s->files[i].under_way;
+		under_way = under_way || s->files[i].fetch != FETCH_NONE;
 		receive_drop(s->files[i].r, false);
 		count_names(e, s, &s->files[i], -1);
 		if (e->needs->command)
@@ -116,10 +122,57 @@ void outfiles_reset(struct engine *e, uint32_t segment)
 	free(s->files);
 	s->files = NULL;
 	s->count = s->cap = s->home = 0;
-	s->reported = s->announced = false;
+	s->state = OUTPUTS_OPEN;
 	/* they would block the files of the next attempt */
 	if (under_way && s->pod >= 0)
 		file_source_of(e, s->pod)->cancel(e, s->pod, is_of, &segment);
+}
+
+void outfiles_new(struct engine *e)
+{
+	e->outfiles.of = xcalloc(e->segment_count, sizeof(*e->outfiles.of));
+	for (uint32_t i = 0; i < e->segment_count; i++)
+		e->outfiles.of[i].pod = -1;
+}
+
+void outfiles_free(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->segment_count; i++)
+		reset(e, i);
+	free(e->outfiles.of);
+}
+
+void outfiles_discard(struct engine *e, uint32_t segment)
+{
+	reset(e, segment);
+}
+
+void outfiles_expect(struct engine *e, uint32_t segment)
+{
+	reset(e, segment);
+	e->outfiles.of[segment].pod = -1;
+	e->outfiles.of[segment].refused = false;
+}
+
+void outfiles_from(struct engine *e, uint32_t segment, int pod)
+{
+	reset(e, segment);
+	e->outfiles.of[segment].pod = pod;
+}
+
+void outfiles_refuse(struct engine *e, uint32_t segment)
+{
+	e->outfiles.of[segment].refused = true;
+}
+
+void outfiles_reported(struct engine *e, uint32_t segment, const json_t *event)
+{
+	struct outputs *s = &e->outfiles.of[segment];
+
+	s->state = OUTPUTS_REPORTED;
+	pod_shown(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
+	s->seconds = reported_seconds(event);
+	s->rate = reported_rate(event);
 }
 
 /* In a worker thread. */
@@ -139,11 +192,11 @@ static void inspect(void *ctx, const char *part_path)
 
 static void announce_fetched(struct engine *e, uint32_t segment)
 {
-	struct seg_state *s = &e->segs[segment];
+	struct outputs *s = &e->outfiles.of[segment];
 
-	if (!s->reported || s->announced || s->home < s->count)
+	if (s->state != OUTPUTS_REPORTED || s->home < s->count)
 		return;
-	s->announced = true;
+	s->state = OUTPUTS_ANNOUNCED;
 	struct event ev = {.type = EV_FETCHED,
 			   .pod = s->pod,
 			   .segment = segment,
@@ -165,7 +218,7 @@ void outfiles_failed(struct engine *e, uint32_t segment, const struct err *why)
 /* Finds the file of a fetch. NULL: the segment went to another pod meanwhile. */
 static struct outfile *file_of(const struct getting *g)
 {
-	struct seg_state *s = &g->e->segs[g->segment];
+	struct outputs *s = &g->e->outfiles.of[g->segment];
 
 	return s->pod == g->pod && g->file < s->count ? &s->files[g->file] : NULL;
 }
@@ -176,14 +229,14 @@ static bool is_current(const void *ctx)
 	const struct getting *g = ctx;
 	const struct outfile *f = file_of(g);
 
-	return f && f->under_way && f->turn == g->turn;
+	return f && f->fetch != FETCH_NONE && f->turn == g->turn;
 }
 
 static void fetch_file(struct engine *e, int pod, uint32_t segment, size_t file);
 
 static void fetch_files(struct engine *e, int pod, uint32_t segment)
 {
-	for (size_t i = 0; i < e->segs[segment].count; i++)
+	for (size_t i = 0; i < e->outfiles.of[segment].count; i++)
 		fetch_file(e, pod, segment, i);
 }
 
@@ -192,9 +245,9 @@ static void fetch_again(const struct getting *g)
 {
 	struct outfile *f = file_of(g);
 
-	if (!f || !f->superseded)
+	if (!f || f->fetch != FETCH_OUTDATED)
 		return;
-	f->superseded = f->under_way = false;
+	f->fetch = FETCH_NONE;
 	outfiles_stream(g->e, g->pod, g->segment, f);
 }
 
@@ -234,7 +287,7 @@ static void file_failed(const struct getting *g, const struct err *err)
 
 static void file_came(const struct getting *g, struct outfile *f, struct receive *r)
 {
-	struct seg_state *s = &g->e->segs[g->segment];
+	struct outputs *s = &g->e->outfiles.of[g->segment];
 
 	f->r = r;
 	s->home++;
@@ -252,7 +305,7 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 		receive_drop(r, false);
 		fetch_again(g);
 	} else {
-		f->under_way = false;
+		f->fetch = FETCH_NONE;
 		if (!err)
 			file_came(g, f, r);
 		else if (!tries_again(g, f, err))
@@ -263,13 +316,13 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 
 static void fetch_file(struct engine *e, int pod, uint32_t segment, size_t file)
 {
-	struct outfile *f = &e->segs[segment].files[file];
+	struct outfile *f = &e->outfiles.of[segment].files[file];
 
-	if (f->under_way || f->r)
+	if (f->fetch != FETCH_NONE || f->r)
 		return;
 	struct getting *g = xcalloc(1, sizeof(*g));
 	*g = (struct getting){
-		.e = e, .segment = segment, .file = file, .pod = pod, .turn = ++e->fetch_turns};
+		.e = e, .segment = segment, .file = file, .pod = pod, .turn = ++e->outfiles.turns};
 	struct fetch_want want = {
 		.output_dir = e->setup->output_dir,
 		.name = f->name,
@@ -283,24 +336,24 @@ static void fetch_file(struct engine *e, int pod, uint32_t segment, size_t file)
 		.ctx = g,
 	};
 	f->turn = g->turn;
-	f->under_way = true;
+	f->fetch = FETCH_UNDER_WAY;
 	if (file_source_of(e, pod)->get(e, pod, segment, file, &want))
 		return;
-	f->under_way = false;
+	f->fetch = FETCH_NONE;
 	free(g);
 }
 
 void outfiles_stream(struct engine *e, int pod, uint32_t segment, const struct outfile *f)
 {
-	fetch_file(e, pod, segment, (size_t)(f - e->segs[segment].files));
+	fetch_file(e, pod, segment, (size_t)(f - e->outfiles.of[segment].files));
 }
 
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 {
-	struct seg_state *s = &e->segs[segment];
+	struct outputs *s = &e->outfiles.of[segment];
 
 	/* the pod has no such file (any more) */
-	if (s->pod != pod || (!s->count && !s->reported)) {
+	if (s->pod != pod || (!s->count && s->state == OUTPUTS_OPEN)) {
 		struct err err;
 		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s", e->segments[segment].id,
 			pod_called(e, pod));
@@ -317,7 +370,7 @@ int64_t outfiles_left(const struct engine *e, int pod)
 	int64_t bytes = 0;
 
 	for (uint32_t i = 0; i < e->segment_count; i++) {
-		const struct seg_state *s = &e->segs[i];
+		const struct outputs *s = &e->outfiles.of[i];
 		for (size_t k = 0;
 		     s->pod == pod && core_seg_state(e->core, i) == SEG_RENDERED && k < s->count;
 		     k++)
@@ -326,7 +379,7 @@ int64_t outfiles_left(const struct engine *e, int pod)
 	return bytes;
 }
 
-void outfiles_discard(struct engine *e, uint32_t segment)
+struct receive *outfiles_take(struct engine *e, uint32_t segment, size_t file)
 {
-	outfiles_reset(e, segment);
+	return TAKE(e->outfiles.of[segment].files[file].r);
 }

@@ -79,7 +79,7 @@ static void kept(void *arg)
 		receive_drop(k->list[i], false);
 	if (k->err.kind) {
 		struct event ev = {.type = EV_FETCH_FAILED,
-				   .pod = e->segs[k->segment].pod,
+				   .pod = e->outfiles.of[k->segment].pod,
 				   .segment = k->segment};
 		if (k->err.kind != ERR_JOB)
 			k->err.kind = ERR_LOCAL;
@@ -99,7 +99,7 @@ static void kept(void *arg)
 
 void place_files(struct engine *e, uint32_t segment, bool suspect)
 {
-	struct seg_state *s = &e->segs[segment];
+	const struct outputs *s = &e->outfiles.of[segment];
 	const struct core_pod *p = core_pod_at(e->core, s->pod);
 	struct keeping *k = xcalloc(1, sizeof(*k));
 
@@ -112,7 +112,7 @@ void place_files(struct engine *e, uint32_t segment, bool suspect)
 	k->hashes = xcalloc(s->count, sizeof(*k->hashes));
 	k->command = e->needs->command;
 	for (size_t i = 0; i < s->count; i++) {
-		k->list[i] = TAKE(s->files[i].r);
+		k->list[i] = outfiles_take(e, segment, i);
 		k->names[i] = xstrdup(s->files[i].name);
 		COPY_TEXT(k->hashes[i], s->files[i].sha256);
 	}

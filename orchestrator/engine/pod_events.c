@@ -131,7 +131,7 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 	pod_shown(shown, sizeof(shown), name ? name : "without a name");
 	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched",
 		e->segments[segment].id, what, shown);
-	e->segs[segment].refused = true;
+	outfiles_refuse(e, segment);
 	/* a name may be the job's own doing; what the agent reports of the file itself is not */
 	if (name && path_may_be_output(name) && e->pods[pod].conn.link) {
 		pod_distrust(e, pod, err.msg);
@@ -155,7 +155,7 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 	CLEANUP(str_free) struct str what = STR_INIT;
 	struct reported_file file;
 
-	if (e->segs[segment].count >= FILES_MAX) {
+	if (e->outfiles.of[segment].count >= FILES_MAX) {
 		pod_distrust(e, pod, "it reports more files than any segment has");
 		return NULL;
 	}
@@ -181,28 +181,28 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
  * drops what an earlier attempt, or another pod, had named. */
 static void begin_report(struct engine *e, int pod, uint32_t segment)
 {
-	struct seg_state *s = &e->segs[segment];
+	const struct outputs *s = &e->outfiles.of[segment];
 
-	if (s->pod == pod && s->count && !s->reported)
+	if (s->pod == pod && s->count && s->state == OUTPUTS_OPEN)
 		return; /* outputs of this very report came before */
-	outfiles_reset(e, segment);
-	s->pod = pod;
+	outfiles_from(e, segment, pod);
 }
 
 static bool settled(const struct engine *e, uint32_t segment, int pod)
 {
 	enum core_seg_state state = core_seg_state(e->core, segment);
 	int holder = core_seg_holder(e->core, segment);
+	const struct outputs *s = &e->outfiles.of[segment];
+	bool reported = s->state != OUTPUTS_OPEN;
 
 	if (state == SEG_LOCAL || state == SEG_FAILED)
 		return true;
 	if (holder >= 0 && holder != pod)
 		return true; /* a pod must not report another pod's work: that would replace the
 				outputs that came from there */
-	if (e->segs[segment].pod == pod && e->segs[segment].reported)
+	if (s->pod == pod && reported)
 		return true; /* reported twice: the core may not have had the first report yet */
-	return state == SEG_RENDERED && e->segs[segment].pod >= 0 &&
-	       (e->segs[segment].pod != pod || e->segs[segment].reported);
+	return state == SEG_RENDERED && s->pod >= 0 && (s->pod != pod || reported);
 }
 
 static void segment_event(struct engine *e, int pod, const json_t *event)
@@ -220,7 +220,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		post(e, &ev, NULL); /* the core counts it as wasted */
 		return;
 	}
-	struct seg_state *s = &e->segs[segment];
+	const struct outputs *s = &e->outfiles.of[segment];
 	if (s->refused)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
@@ -228,19 +228,14 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		return;
 	}
 	if (!e->needs->command) {
-		outfiles_reset(e, ev.segment);
-		s->pod = pod;
+		outfiles_from(e, ev.segment, pod);
 		if (!take_file(e, pod, ev.segment, event, e->segments[segment].file))
 			return;
 	} else if (s->pod != pod) {
-		outfiles_reset(e, ev.segment);
-		s->pod = pod;
+		outfiles_from(e, ev.segment, pod);
 	}
-	s->reported = true;
+	outfiles_reported(e, ev.segment, event);
 	e->pods[pod].reports.rendered++;
-	pod_shown(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
-	s->seconds = reported_seconds(event);
-	s->rate = reported_rate(event);
 	post(e, &ev, NULL);
 }
 
@@ -288,7 +283,7 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 	const char *name = jsonx_text(event, "name", NULL);
 
-	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->segs[segment].refused)
+	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->outfiles.of[segment].refused)
 		return;
 	if (name && (jsonx_text(event, "error", NULL) || !path_may_be_output(name))) {
 		name_fails(e, pod, (uint32_t)segment, name,
