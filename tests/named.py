@@ -60,10 +60,25 @@ def places(page):
 
 
 def file_exists(page, name):
-    if any(matches(os.path.normpath(os.path.join(place, name)) + "/" * name.endswith("/")) for place in places(page)):
-        return True
-    # a bare name belongs to the folder that the sentence speaks of
-    return "/" not in name and any(fnmatch.fnmatchcase(os.path.basename(known), name) for known in tree())
+    return any(matches(os.path.normpath(os.path.join(place, name)) + "/" * name.endswith("/")) for place in places(page))
+
+
+def is_somewhere(name):
+    return any(fnmatch.fnmatchcase(os.path.basename(known), name) for known in tree())
+
+
+def misplaced(page, text):
+    """Yields each bare name of a source that neither the page's folder has, nor one that was named before it, in the paragraph
+    or the list."""
+    for part in re.split(r"\n\n", text):
+        at = None
+        for name in re.findall(r"`([^`\n]+)`", part):
+            if "/" in name and is_file(page, name) and file_exists(page, name):
+                at = next(os.path.normpath(os.path.join(place, name)) for place in places(page)
+                          if matches(os.path.normpath(os.path.join(place, name))))
+                at = at if at in folders() else os.path.dirname(at)
+            elif at and is_file(page, name) and is_somewhere(name) and not matches(f"{at}/{name}") and not file_exists(page, name):
+                yield name, at
 
 
 def is_file(page, name):
@@ -93,7 +108,7 @@ def fault(page, name):
         known = provider == "mine" or (f"providers/{provider}" in folders() and key in words())
         if name not in words() and not known:
             return f"the constant or variable {name}"
-    elif is_file(page, name) and not file_exists(page, name):
+    elif is_file(page, name) and not file_exists(page, name) and ("/" in name or not is_somewhere(name)):
         return f"the {'folder' if name.endswith('/') else 'file'} {name}"
     return None
 
@@ -104,6 +119,8 @@ def faults(page, text):
         what = fault(page, name)
         if what:
             yield f"{page} names {what}, which does not exist"
+    for name, folder in misplaced(page, text):
+        yield f"{page} names the file {name} behind one of {folder}, which does not have it"
     for function, file in PLACED.findall(text):
         at = next((path for path in (os.path.join(ROOT, place, file) for place in places(page)) if os.path.isfile(path)), None)
         if at and not re.search(rf"\b{function}\(", open(at, encoding="utf-8").read()):
